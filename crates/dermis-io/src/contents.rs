@@ -1,0 +1,291 @@
+//! What a file holds, whatever its format.
+
+use dermis_rig::glam::{DAffine3, DMat3, DVec3};
+use dermis_rig::{Influences, Mesh, Skeleton, WorldPose};
+use std::fmt;
+
+/// Everything found in one file, converted to right-handed, Y up, metres, parents first.
+#[derive(Debug, Default)]
+pub struct Contents {
+    /// The file's name without folder, for messages.
+    pub name: String,
+    /// Its format.
+    pub format: Format,
+    /// The file's own axes and unit, for writing back.
+    pub space: Space,
+    /// The rest mesh.
+    pub mesh: Option<Mesh>,
+    /// The skeleton at rest.
+    pub skeleton: Option<Skeleton>,
+    /// Skinning weights, normalised.
+    pub weights: Option<Influences>,
+    /// Influence maps, if the file has a table of them.
+    pub influence_maps: Option<Influences>,
+    /// Poses, shapes, or both, in file order: the examples of a bundle, the frames of a point cache.
+    pub records: Vec<Record>,
+    /// Animation clips.
+    pub clips: Vec<Clip>,
+    /// Morph targets of the rest mesh.
+    pub morphs: Vec<MorphTarget>,
+    /// Frames per second, if the file states a rate.
+    pub frames_per_second: Option<f64>,
+    /// Things the file holds that nothing here reads, by name.
+    pub unread: Vec<String>,
+    /// Flaws that were mended or ignored.
+    pub warnings: Vec<Warning>,
+}
+
+/// A file format.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// glTF, text or binary.
+    #[default]
+    Gltf,
+    /// A NumPy bundle.
+    Npz,
+    /// Wavefront OBJ.
+    Obj,
+    /// A PC2 point cache.
+    Pc2,
+    /// An MDD point cache.
+    Mdd,
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Gltf => "glTF",
+            Self::Npz => "NPZ bundle",
+            Self::Obj => "OBJ",
+            Self::Pc2 => "PC2",
+            Self::Mdd => "MDD",
+        })
+    }
+}
+
+/// The axis that points up in a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UpAxis {
+    /// glTF, Maya.
+    #[default]
+    Y,
+    /// Blender, 3ds Max.
+    Z,
+}
+
+/// Axes and unit of a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Space {
+    /// The axis that points up.
+    pub up: UpAxis,
+    /// Length of the file's unit in metres; 1 if the unit is unknown.
+    pub metres_per_unit: f64,
+    /// The unit as reports print it: "m" for everything convertible, the file's own words otherwise.
+    pub unit: String,
+}
+
+impl Default for Space {
+    fn default() -> Self {
+        Self { up: UpAxis::Y, metres_per_unit: 1.0, unit: "m".into() }
+    }
+}
+
+impl Space {
+    /// The map from the file's world to ours: (x, y, z) ↦ (x, z, −y) for Z up, times metres per unit.
+    pub fn to_ours(&self) -> DAffine3 {
+        let turn = match self.up {
+            UpAxis::Y => DMat3::IDENTITY,
+            UpAxis::Z => DMat3::from_cols(DVec3::X, DVec3::NEG_Z, DVec3::Y),
+        };
+        DAffine3::from_mat3(turn * self.metres_per_unit)
+    }
+
+    /// A joint-to-world matrix in our world: position scaled, axes turned, the bone's own frame kept unscaled.
+    ///
+    /// Rest vertices are scaled as well, so the enveloping matrix M = T B⁻¹ stays C M C⁻¹ with C of [`Space::to_ours`].
+    pub fn joint_to_ours(&self, joint: DAffine3) -> DAffine3 {
+        let unscaled_bone = DAffine3::from_scale(DVec3::splat(1.0 / self.metres_per_unit));
+        self.to_ours() * joint * unscaled_bone
+    }
+
+    /// The inverse of [`Space::joint_to_ours`].
+    pub fn joint_from_ours(&self, joint: DAffine3) -> DAffine3 {
+        self.to_ours().inverse() * joint * DAffine3::from_scale(DVec3::splat(self.metres_per_unit))
+    }
+}
+
+/// A pose, a shape, or both.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// Label from the file, or the frame number.
+    pub label: String,
+    /// Seconds, if the file has times or a frame rate.
+    pub time: Option<f64>,
+    /// Joint-to-world matrices.
+    pub pose: Option<WorldPose>,
+    /// One position per vertex, in the order of the mesh or of the file.
+    pub positions: Option<Vec<DVec3>>,
+    /// Importance r; one by default.
+    pub importance: f64,
+}
+
+/// A morph target: a shape of the rest mesh.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MorphTarget {
+    /// Its name.
+    pub name: String,
+    /// Displacement of each rest vertex.
+    pub deltas: Vec<DVec3>,
+}
+
+/// An animation that can be sampled at any time.
+pub struct Clip {
+    /// Its name.
+    pub name: String,
+    /// Seconds from 0 to the last key.
+    pub duration: f64,
+    /// The union of all key times, ascending.
+    pub key_times: Vec<f64>,
+    /// Evaluates the clip; times outside 0..duration are clamped.
+    pub sample: Box<dyn Fn(f64) -> ClipFrame + Send + Sync>,
+}
+
+impl fmt::Debug for Clip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Clip").field("name", &self.name).field("duration", &self.duration).finish_non_exhaustive()
+    }
+}
+
+/// One moment of a clip.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClipFrame {
+    /// Joint-to-world matrices in skeleton order.
+    pub pose: WorldPose,
+    /// Weights of the morph targets, in their order; empty if the file has none.
+    pub morph_weights: Vec<f64>,
+}
+
+/// A flaw that did not stop the reading.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Warning {
+    /// What was wrong, and what was done about it.
+    pub flaw: Flaw,
+    /// How many elements have it.
+    pub count: usize,
+    /// The first of them.
+    pub first: Option<String>,
+}
+
+/// Kinds of mended flaws.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    /// Weights that did not sum to one were scaled.
+    WeightSum,
+    /// Vertices without weights were bound to the first bone.
+    Unbound,
+    /// Negative weights were set to zero.
+    NegativeWeight,
+    /// Frames with NaN or infinite numbers were left out.
+    NonFiniteFrame,
+    /// Triangles with a repeated corner or no area.
+    DegenerateTriangle,
+    /// Vertices no face uses.
+    UnusedVertex,
+    /// Seam vertices were welded.
+    Welded,
+    /// Bones were not in parents-first order and were sorted.
+    BonesReordered,
+    /// Bind matrices of two skins disagree about one bone.
+    BindDisagrees,
+    /// The default pose of the skeleton is not its bind pose.
+    NotAtBind,
+    /// Something the file holds is not supported and was left out.
+    Unsupported,
+    /// Bones with a name that occurs twice were renamed.
+    DuplicateName,
+    /// A mesh without a skin was bound rigidly to the joint above it, or left out.
+    Unskinned,
+    /// Keys of an animation were out of order or not finite and were left out.
+    BadKeys,
+    /// A count in the file's header disagrees with its data.
+    CountMismatch,
+    /// The file does not state its unit or axes.
+    UnknownSpace,
+}
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::WeightSum => "weights did not sum to one and were scaled",
+            Self::Unbound => "vertices without weights were bound to the first bone",
+            Self::NegativeWeight => "negative weights were set to zero",
+            Self::NonFiniteFrame => "frames with non-finite numbers were left out",
+            Self::DegenerateTriangle => "triangles have no area",
+            Self::UnusedVertex => "vertices belong to no face",
+            Self::Welded => "vertices split at seams were welded",
+            Self::BonesReordered => "bones were reordered so that parents come first",
+            Self::BindDisagrees => "bones have different bind matrices in different skins",
+            Self::NotAtBind => "bones are not at their bind pose by default",
+            Self::Unsupported => "unsupported things were left out",
+            Self::DuplicateName => "bones shared a name and were renamed",
+            Self::Unskinned => "meshes have no skin",
+            Self::BadKeys => "animation keys were unusable and left out",
+            Self::CountMismatch => "counts disagree with the data",
+            Self::UnknownSpace => "unit or axes are not stated; metres and Y up are assumed",
+        })
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.count, self.flaw)?;
+        match &self.first {
+            Some(first) => write!(f, " (first: {first})"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Why a file cannot be read. The caller adds the path.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The bytes are not what the name promises.
+    #[error("not a {format} file: {reason}")]
+    WrongKind {
+        /// The format expected.
+        format: Format,
+        /// What was found instead.
+        reason: String,
+    },
+    /// The file ends early or contradicts itself.
+    #[error("damaged {format} file: {reason}")]
+    Damaged {
+        /// The format.
+        format: Format,
+        /// What is wrong, with numbers.
+        reason: String,
+    },
+    /// A feature this reader refuses by name.
+    #[error("{feature} is not supported")]
+    Unsupported {
+        /// The feature.
+        feature: String,
+    },
+    /// Bones that make no skeleton.
+    #[error(transparent)]
+    Skeleton(#[from] dermis_rig::SkeletonError),
+    /// Parts that make no mesh.
+    #[error(transparent)]
+    Mesh(#[from] dermis_rig::MeshError),
+    /// Weights that are no weights.
+    #[error(transparent)]
+    Influences(#[from] dermis_rig::InfluenceError),
+    /// Another file it refers to cannot be read.
+    #[error("the file refers to \"{uri}\": {reason}")]
+    Reference {
+        /// The reference.
+        uri: String,
+        /// Why it cannot be read.
+        reason: String,
+    },
+}

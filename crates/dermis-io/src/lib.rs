@@ -1,0 +1,8 @@
+//! Files in and out. The only place that knows formats, units and axes; it opens nothing itself: callers hand over bytes.
+//!
+//! Every reader returns [`Contents`]: whatever a file holds, in the toolkit's own space (right-handed, Y up, metres),
+//! with the flaws it mended as counted [`Warning`]s. Every writer takes the same types and returns bytes.
+
+pub mod contents;
+
+pub use contents::{Clip, ClipFrame, Contents, Flaw, Format, MorphTarget, ReadError, Record, Space, UpAxis, Warning};

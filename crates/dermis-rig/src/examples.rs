@@ -1,0 +1,150 @@
+//! Examples: a pose together with the skin in that pose.
+
+use crate::{BoneTransforms, Rig};
+use glam::DVec3;
+
+/// One example of the skin.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Example {
+    /// What the example is called in reports.
+    pub label: String,
+    /// Seconds, if the example is a frame of an animation.
+    pub time: Option<f64>,
+    /// The pose as bone transforms M_k.
+    pub transforms: BoneTransforms,
+    /// The skin in that pose: one position per vertex of the rig's mesh, posed world, metres.
+    pub positions: Vec<DVec3>,
+    /// Importance r: multiplies the residuals of this example. One by default; zero leaves it out.
+    pub importance: f64,
+}
+
+/// Examples that fit one rig.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ExampleSet {
+    /// What the set is called.
+    pub name: String,
+    examples: Vec<Example>,
+    is_clip: bool,
+}
+
+/// Why an example does not fit a rig.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ExampleError {
+    /// Another number of vertices.
+    #[error("example \"{label}\" has {found} vertices, but the rig has {vertices}")]
+    Vertices {
+        /// The example.
+        label: String,
+        /// Its vertices.
+        found: usize,
+        /// The rig's vertices.
+        vertices: usize,
+    },
+    /// Another number of bones.
+    #[error("example \"{label}\" has {found} bones, but the rig has {bones}")]
+    Bones {
+        /// The example.
+        label: String,
+        /// Its bones.
+        found: usize,
+        /// The rig's bones.
+        bones: usize,
+    },
+    /// A position that is NaN or infinite.
+    #[error("example \"{label}\": vertex {vertex} is not finite")]
+    Position {
+        /// The example.
+        label: String,
+        /// The vertex.
+        vertex: usize,
+    },
+    /// A bone transform that is NaN or infinite.
+    #[error("example \"{label}\": the transform of bone {bone} is not finite")]
+    Transform {
+        /// The example.
+        label: String,
+        /// The bone.
+        bone: usize,
+    },
+    /// A negative or non-finite importance.
+    #[error("example \"{label}\" has importance {importance}; it must be zero or more")]
+    Importance {
+        /// The example.
+        label: String,
+        /// The value.
+        importance: f64,
+    },
+}
+
+impl Example {
+    /// Checks the example against a rig's counts.
+    ///
+    /// # Errors
+    /// [`ExampleError`], naming example and element.
+    pub fn check(&self, vertices: usize, bones: usize) -> Result<(), ExampleError> {
+        let label = || self.label.clone();
+        if self.positions.len() != vertices {
+            return Err(ExampleError::Vertices { label: label(), found: self.positions.len(), vertices });
+        }
+        if self.transforms.len() != bones {
+            return Err(ExampleError::Bones { label: label(), found: self.transforms.len(), bones });
+        }
+        if let Some(vertex) = self.positions.iter().position(|p| !p.is_finite()) {
+            return Err(ExampleError::Position { label: label(), vertex });
+        }
+        if let Some(bone) = self.transforms.iter().position(|m| !m.is_finite()) {
+            return Err(ExampleError::Transform { label: label(), bone });
+        }
+        if !self.importance.is_finite() || self.importance < 0.0 {
+            return Err(ExampleError::Importance { label: label(), importance: self.importance });
+        }
+        Ok(())
+    }
+}
+
+impl ExampleSet {
+    /// Examples proven to fit `rig`.
+    ///
+    /// # Errors
+    /// The first [`ExampleError`] met.
+    pub fn new(name: String, examples: Vec<Example>, rig: &Rig) -> Result<Self, ExampleError> {
+        for example in &examples {
+            example.check(rig.mesh.positions.len(), rig.skeleton.len())?;
+        }
+        let is_clip = examples.len() > 1 && examples.iter().all(|e| e.time.is_some());
+        Ok(Self { name, examples, is_clip })
+    }
+    /// The examples, in order.
+    pub fn examples(&self) -> &[Example] {
+        &self.examples
+    }
+    /// Number of examples.
+    pub fn len(&self) -> usize {
+        self.examples.len()
+    }
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.examples.is_empty()
+    }
+    /// Whether the examples are frames of an animation: neighbours resemble each other, so validation folds are blocks.
+    pub fn is_clip(&self) -> bool {
+        self.is_clip
+    }
+    /// The examples at `indices`, as a set of their own that keeps whether it is a clip.
+    pub fn subset(&self, indices: &[usize]) -> Self {
+        let examples = indices.iter().map(|&at| self.examples[at].clone()).collect();
+        Self { name: self.name.clone(), examples, is_clip: self.is_clip }
+    }
+    /// The examples of both sets; a clip only if both are.
+    pub fn joined(mut self, other: Self) -> Self {
+        if !self.examples.is_empty() {
+            self.is_clip &= other.is_clip;
+            self.name = format!("{} + {}", self.name, other.name);
+        } else {
+            self.is_clip = other.is_clip;
+            self.name = other.name;
+        }
+        self.examples.extend(other.examples);
+        self
+    }
+}

@@ -1,0 +1,237 @@
+//! Sparse per-vertex influences: skinning weights, or influence maps.
+
+use crate::index::BoneIndex;
+
+/// (bone, value) pairs per vertex in compressed rows, bones ascending, no zero values.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Influences {
+    offsets: Vec<u32>,
+    entries: Vec<(BoneIndex, f64)>,
+}
+
+/// Why numbers are no influences.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum InfluenceError {
+    /// NaN or infinity.
+    #[error("vertex {vertex}: the value for bone {bone} is not finite")]
+    NotFinite {
+        /// The vertex.
+        vertex: usize,
+        /// The bone.
+        bone: usize,
+    },
+    /// More entries than 32 bits can count.
+    #[error("more than 4 billion influences")]
+    TooMany,
+}
+
+/// What normalising had to mend.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Mended {
+    /// Vertices whose sum was off by more than 1e-6 and was scaled to one.
+    pub rescaled: usize,
+    /// The largest distance of a sum from one.
+    pub worst: f64,
+    /// Vertices with no positive weight, bound to the first bone.
+    pub unbound: usize,
+    /// Negative weights set to zero.
+    pub negative: usize,
+}
+
+/// What pruning cost, in weights; its cost in positions depends on the pose.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Pruned {
+    /// Vertices that lost an influence.
+    pub vertices: usize,
+    /// Influences dropped.
+    pub dropped: usize,
+    /// The largest total weight dropped at one vertex.
+    pub largest_loss: f64,
+}
+
+impl Influences {
+    /// Influences from one list of (bone, value) per vertex, in any order. Repeated bones are summed, zeros dropped.
+    ///
+    /// # Errors
+    /// [`InfluenceError`] for NaN or infinity.
+    pub fn from_rows(rows: impl IntoIterator<Item = Vec<(BoneIndex, f64)>>) -> Result<Self, InfluenceError> {
+        let mut made = Self { offsets: vec![0], entries: Vec::new() };
+        for (vertex, mut row) in rows.into_iter().enumerate() {
+            if let Some(&(bone, _)) = row.iter().find(|(_, value)| !value.is_finite()) {
+                return Err(InfluenceError::NotFinite { vertex, bone: bone.get() });
+            }
+            row.sort_by_key(|&(bone, _)| bone);
+            let start = made.entries.len();
+            for (bone, value) in row {
+                match made.entries[start..].last_mut() {
+                    Some(last) if last.0 == bone => last.1 += value,
+                    _ => made.entries.push((bone, value)),
+                }
+            }
+            let mut keep = start;
+            for at in start..made.entries.len() {
+                if made.entries[at].1 != 0.0 {
+                    made.entries[keep] = made.entries[at];
+                    keep += 1;
+                }
+            }
+            made.entries.truncate(keep);
+            made.offsets.push(u32::try_from(keep).map_err(|_| InfluenceError::TooMany)?);
+        }
+        Ok(made)
+    }
+
+    /// Influences from a dense (vertices × bones) table, row after row.
+    ///
+    /// # Errors
+    /// [`InfluenceError`] for NaN or infinity.
+    ///
+    /// # Panics
+    /// If `bones` is zero or does not divide the table.
+    pub fn from_dense(table: &[f64], bones: usize) -> Result<Self, InfluenceError> {
+        assert!(bones > 0 && table.len().is_multiple_of(bones), "the table is not vertices × bones");
+        Self::from_rows(table.chunks_exact(bones).map(|row| {
+            row.iter().enumerate().filter(|(_, w)| **w != 0.0).map(|(b, &w)| (BoneIndex::new(b), w)).collect()
+        }))
+    }
+
+    /// Number of vertices.
+    pub fn vertices(&self) -> usize {
+        self.offsets.len().saturating_sub(1)
+    }
+    /// Number of (vertex, bone) pairs.
+    pub fn count(&self) -> usize {
+        self.entries.len()
+    }
+    /// One more than the largest bone named; zero if none is.
+    pub fn bones_named(&self) -> usize {
+        self.entries.iter().map(|(bone, _)| bone.get() + 1).max().unwrap_or(0)
+    }
+    /// The influences of vertex `v`, bones ascending.
+    pub fn of(&self, v: usize) -> &[(BoneIndex, f64)] {
+        &self.entries[self.offsets[v] as usize..self.offsets[v + 1] as usize]
+    }
+    /// The influences of every vertex in turn.
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = &[(BoneIndex, f64)]> {
+        (0..self.vertices()).map(|v| self.of(v))
+    }
+    /// The value of bone `bone` at vertex `v`; zero if it is not listed.
+    pub fn value(&self, v: usize, bone: BoneIndex) -> f64 {
+        let row = self.of(v);
+        row.binary_search_by_key(&bone, |&(b, _)| b).map_or(0.0, |at| row[at].1)
+    }
+    /// The bone of largest value at vertex `v`, ties to the lowest index; `None` without influences.
+    pub fn dominant(&self, v: usize) -> Option<BoneIndex> {
+        let mut best: Option<(BoneIndex, f64)> = None;
+        for &(bone, value) in self.of(v) {
+            if best.is_none_or(|(_, most)| value > most) {
+                best = Some((bone, value));
+            }
+        }
+        best.map(|(bone, _)| bone)
+    }
+    /// The largest number of influences at one vertex.
+    pub fn largest_count(&self) -> usize {
+        self.offsets.windows(2).map(|w| (w[1] - w[0]) as usize).max().unwrap_or(0)
+    }
+
+    /// Weights that are non-negative and sum to one at every vertex, and what had to be mended.
+    ///
+    /// A vertex with no positive weight is bound to bone 0, because translations must not scale.
+    pub fn normalised(&self) -> (Self, Mended) {
+        let mut mended = Mended::default();
+        let rows: Vec<Vec<_>> = self
+            .rows()
+            .map(|row| {
+                mended.negative += row.iter().filter(|(_, w)| *w < 0.0).count();
+                let sum: f64 = row.iter().map(|(_, w)| w.max(0.0)).sum();
+                if sum <= 0.0 || !sum.is_finite() {
+                    mended.unbound += 1;
+                    return vec![(BoneIndex::new(0), 1.0)];
+                }
+                let off = (sum - 1.0).abs();
+                mended.worst = mended.worst.max(off);
+                mended.rescaled += usize::from(off > 1e-6);
+                row.iter().filter(|(_, w)| *w > 0.0).map(|&(b, w)| (b, w / sum)).collect()
+            })
+            .collect();
+        (Self::from_rows(rows).unwrap_or_default(), mended)
+    }
+
+    /// Keeps at most `most` of the largest weights that exceed `eps` (ties: lower bone index) and scales them to sum to
+    /// one; where none survives, the largest alone with weight one.
+    pub fn pruned(&self, most: usize, eps: f64) -> (Self, Pruned) {
+        let mut report = Pruned::default();
+        let rows: Vec<Vec<_>> = self
+            .rows()
+            .map(|row| {
+                let mut kept: Vec<_> = row.to_vec();
+                kept.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+                let largest = kept.first().copied();
+                kept.retain(|(_, w)| *w > eps);
+                kept.truncate(most);
+                if kept.is_empty() {
+                    kept.push((largest.map_or(BoneIndex::new(0), |(bone, _)| bone), 1.0));
+                }
+                let (all, sum): (f64, f64) = (row.iter().map(|e| e.1).sum(), kept.iter().map(|e| e.1).sum());
+                if kept.len() < row.len() {
+                    report.vertices += 1;
+                    report.dropped += row.len() - kept.len();
+                    report.largest_loss = report.largest_loss.max(all - sum);
+                }
+                kept.iter().map(|&(b, w)| (b, w / sum)).collect()
+            })
+            .collect();
+        (Self::from_rows(rows).unwrap_or_default(), report)
+    }
+
+    /// The same influences with bones renamed: `place[old] = new`.
+    ///
+    /// # Panics
+    /// If a bone is not covered by `place`.
+    pub fn with_bones(&self, place: &[usize]) -> Self {
+        let renamed = self.rows().map(|row| row.iter().map(|&(b, w)| (BoneIndex::new(place[b.get()]), w)).collect());
+        Self::from_rows(renamed).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bone(at: usize) -> BoneIndex {
+        BoneIndex::new(at)
+    }
+
+    #[test]
+    fn rows_are_sorted_summed_and_freed_of_zeros() {
+        let made =
+            Influences::from_rows([vec![(bone(2), 0.5), (bone(0), 0.25), (bone(2), 0.25), (bone(1), 0.0)]]).unwrap();
+        assert_eq!(made.of(0), [(bone(0), 0.25), (bone(2), 0.75)]);
+        assert_eq!(made.dominant(0), Some(bone(2)));
+        assert_eq!(made.bones_named(), 3);
+    }
+
+    #[test]
+    fn normalising_counts_what_it_mends() {
+        let table = [0.5, 0.497, 0.0, 0.0, -1.0, 0.5];
+        let (fixed, mended) = Influences::from_dense(&table, 2).unwrap().normalised();
+        assert_eq!((mended.rescaled, mended.unbound, mended.negative), (2, 1, 1));
+        assert!(fixed.rows().all(|row| (row.iter().map(|e| e.1).sum::<f64>() - 1.0).abs() < 1e-15));
+        assert_eq!(fixed.of(1), [(bone(0), 1.0)]);
+    }
+
+    #[test]
+    fn pruning_is_idempotent_and_says_what_it_cost() {
+        let (once, report) = Influences::from_dense(&[0.4, 0.4, 0.2, 0.0, 1.0, 0.0], 3).unwrap().pruned(2, 0.0);
+        assert_eq!(report, Pruned { vertices: 1, dropped: 1, largest_loss: 1.0 - 0.8 });
+        assert_eq!(once.of(0), [(bone(0), 0.5), (bone(1), 0.5)]);
+        assert_eq!(once.pruned(2, 0.0).0, once);
+    }
+
+    #[test]
+    fn nan_is_named() {
+        let table = [1.0, 0.0, f64::NAN, 1.0];
+        assert_eq!(Influences::from_dense(&table, 2), Err(InfluenceError::NotFinite { vertex: 1, bone: 0 }));
+    }
+}

@@ -1,0 +1,220 @@
+//! The rest mesh a model is learnt on, and the mesh an engine draws.
+
+use glam::{DVec2, DVec3, Vec4};
+
+/// A mesh at rest. Its vertices are the places where skin is learnt: a seam that a file split is one vertex here.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Mesh {
+    /// Rest positions, metres, Y up.
+    pub positions: Vec<DVec3>,
+    /// Triangles, counter-clockwise seen from outside.
+    pub triangles: Vec<[u32; 3]>,
+    /// The polygons as authored, if the file had any; `triangles` is their fan triangulation.
+    pub polygons: Option<Polygons>,
+    /// One colour per vertex, if the file had any (influence maps can be painted with them).
+    pub colors: Option<Vec<Vec4>>,
+    /// How the file's own vertices hang on these, when they are not the same.
+    pub render: Option<RenderMesh>,
+}
+
+/// Polygons with any number of corners.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Polygons {
+    /// Corners of each polygon.
+    pub counts: Vec<u32>,
+    /// The corners, polygon after polygon.
+    pub indices: Vec<u32>,
+}
+
+/// The mesh as a file draws it: vertices split at seams, materials, texture coordinates. Carried through to export.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RenderMesh {
+    /// For each drawn vertex, the vertex of the [`Mesh`] it hangs on.
+    pub source: Vec<u32>,
+    /// Triangles over drawn vertices.
+    pub triangles: Vec<[u32; 3]>,
+    /// Texture coordinates per drawn vertex, or empty.
+    pub uvs: Vec<DVec2>,
+    /// Runs of triangles that share a material.
+    pub parts: Vec<RenderPart>,
+}
+
+/// A run of triangles with one material.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RenderPart {
+    /// Name of the mesh or material.
+    pub name: String,
+    /// First triangle.
+    pub start: u32,
+    /// Number of triangles.
+    pub count: u32,
+    /// Base colour, linear RGBA.
+    pub color: Vec4,
+}
+
+/// Why a mesh cannot be used.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum MeshError {
+    /// The mesh has no vertex.
+    #[error("the mesh has no vertices")]
+    Empty,
+    /// A coordinate is NaN or infinite.
+    #[error("vertex {vertex} is not finite")]
+    NotFinite {
+        /// The first such vertex.
+        vertex: usize,
+    },
+    /// A face names a vertex that does not exist.
+    #[error("face {face} names vertex {vertex}, but the mesh has {vertices} vertices")]
+    IndexOutOfRange {
+        /// The face.
+        face: usize,
+        /// The vertex it names.
+        vertex: usize,
+        /// How many there are.
+        vertices: usize,
+    },
+    /// Polygon corners do not add up.
+    #[error("the polygons have {counted} corners by their counts but list {listed}")]
+    PolygonCounts {
+        /// Sum of the counts.
+        counted: u64,
+        /// Corners listed.
+        listed: usize,
+    },
+}
+
+impl Mesh {
+    /// Checks that positions are finite and faces name vertices that exist.
+    ///
+    /// # Errors
+    /// [`MeshError`], naming the first offending element.
+    pub fn check(&self) -> Result<(), MeshError> {
+        if self.positions.is_empty() {
+            return Err(MeshError::Empty);
+        }
+        if let Some(vertex) = self.positions.iter().position(|p| !p.is_finite()) {
+            return Err(MeshError::NotFinite { vertex });
+        }
+        let vertices = self.positions.len();
+        for (face, corners) in self.triangles.iter().enumerate() {
+            if let Some(&bad) = corners.iter().find(|&&c| c as usize >= vertices) {
+                return Err(MeshError::IndexOutOfRange { face, vertex: bad as usize, vertices });
+            }
+        }
+        if let Some(polygons) = &self.polygons {
+            let counted: u64 = polygons.counts.iter().map(|&c| u64::from(c)).sum();
+            if counted != polygons.indices.len() as u64 {
+                return Err(MeshError::PolygonCounts { counted, listed: polygons.indices.len() });
+            }
+            if let Some(at) = polygons.indices.iter().position(|&c| c as usize >= vertices) {
+                return Err(MeshError::IndexOutOfRange { face: at, vertex: polygons.indices[at] as usize, vertices });
+            }
+        }
+        Ok(())
+    }
+
+    /// Length of the rest bounding box's diagonal: the length unit L of every fit. Zero for a single point.
+    pub fn diagonal(&self) -> f64 {
+        let (low, high) = self.bounds();
+        (high - low).length()
+    }
+
+    /// Corners of the rest bounding box; both zero for an empty mesh.
+    pub fn bounds(&self) -> (DVec3, DVec3) {
+        if self.positions.is_empty() {
+            return (DVec3::ZERO, DVec3::ZERO);
+        }
+        let start = (DVec3::INFINITY, DVec3::NEG_INFINITY);
+        self.positions.iter().fold(start, |(low, high), &p| (low.min(p), high.max(p)))
+    }
+
+    /// Neighbours of every vertex along edges, sorted, without repetition, as offsets and a flat list.
+    pub fn neighbours(&self) -> Neighbours {
+        let mut pairs: Vec<(u32, u32)> = Vec::with_capacity(self.triangles.len() * 6);
+        for &[a, b, c] in &self.triangles {
+            for (from, to) in [(a, b), (b, c), (c, a)] {
+                if from != to {
+                    pairs.push((from, to));
+                    pairs.push((to, from));
+                }
+            }
+        }
+        pairs.sort_unstable();
+        pairs.dedup();
+        let mut offsets = vec![0u32; self.positions.len() + 1];
+        for &(from, _) in &pairs {
+            offsets[from as usize + 1] += 1;
+        }
+        for v in 0..self.positions.len() {
+            offsets[v + 1] += offsets[v];
+        }
+        Neighbours { offsets, list: pairs.into_iter().map(|(_, to)| to).collect() }
+    }
+
+    /// Whether every edge belongs to exactly two triangles that run along it in opposite directions: only then does the
+    /// mesh enclose a volume.
+    pub fn is_closed(&self) -> bool {
+        let mut edges: Vec<(u32, u32, bool)> = Vec::with_capacity(self.triangles.len() * 3);
+        for &[a, b, c] in &self.triangles {
+            for (from, to) in [(a, b), (b, c), (c, a)] {
+                edges.push((from.min(to), from.max(to), from < to));
+            }
+        }
+        edges.sort_unstable();
+        !edges.is_empty()
+            && edges.len() % 2 == 0
+            && edges.chunks_exact(2).all(|two| (two[0].0, two[0].1) == (two[1].0, two[1].1) && two[0].2 != two[1].2)
+    }
+}
+
+/// Vertex neighbours in compressed rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Neighbours {
+    offsets: Vec<u32>,
+    list: Vec<u32>,
+}
+
+impl Neighbours {
+    /// Neighbours of vertex `v`.
+    pub fn of(&self, v: usize) -> &[u32] {
+        &self.list[self.offsets[v] as usize..self.offsets[v + 1] as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tetrahedron() -> Mesh {
+        Mesh {
+            positions: vec![DVec3::ZERO, DVec3::X, DVec3::Y, DVec3::Z],
+            triangles: vec![[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]],
+            ..Mesh::default()
+        }
+    }
+
+    #[test]
+    fn a_tetrahedron_is_closed_until_a_face_is_missing_or_turned() {
+        let mut mesh = tetrahedron();
+        assert!(mesh.is_closed());
+        mesh.triangles[0] = [0, 1, 2];
+        assert!(!mesh.is_closed());
+        mesh.triangles.remove(0);
+        assert!(!mesh.is_closed());
+    }
+
+    #[test]
+    fn neighbours_are_sorted_and_unique() {
+        let mesh = tetrahedron();
+        assert_eq!(mesh.neighbours().of(0), [1, 2, 3]);
+        assert_eq!(mesh.neighbours().of(3), [0, 1, 2]);
+    }
+
+    #[test]
+    fn a_face_out_of_range_is_named() {
+        let mut mesh = tetrahedron();
+        mesh.triangles[2][1] = 9;
+        assert_eq!(mesh.check(), Err(MeshError::IndexOutOfRange { face: 2, vertex: 9, vertices: 4 }));
+    }
+}

@@ -1,0 +1,47 @@
+//! A motion: the skeleton over time.
+
+use crate::{Skeleton, WorldPose};
+
+/// One frame of a motion.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Frame {
+    /// What the frame is called in reports, such as "walk 3".
+    pub label: String,
+    /// Seconds from the start of the motion, if it has time.
+    pub time: Option<f64>,
+    /// Joint-to-world matrices.
+    pub pose: WorldPose,
+}
+
+/// Poses in order, all of one skeleton.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Motion {
+    /// What the motion is called.
+    pub name: String,
+    /// The frames.
+    pub frames: Vec<Frame>,
+}
+
+impl Motion {
+    /// Whether the frames are an animation, so that neighbours in time resemble each other: all have a time.
+    pub fn is_clip(&self) -> bool {
+        self.frames.len() > 1 && self.frames.iter().all(|f| f.time.is_some())
+    }
+
+    /// The same motion with bones in the order of `skeleton`, matched by name.
+    ///
+    /// `names` are the bones of the motion. `Err` lists bones of the skeleton that the motion lacks; a bone the motion
+    /// has beyond them is ignored.
+    pub fn for_skeleton(&self, names: &[String], skeleton: &Skeleton) -> Result<Motion, Vec<String>> {
+        let places: Vec<_> = skeleton.names().iter().map(|n| names.iter().position(|m| m == n)).collect();
+        let missing: Vec<_> =
+            places.iter().zip(skeleton.names().iter()).filter(|(p, _)| p.is_none()).map(|(_, n)| n.clone()).collect();
+        if !missing.is_empty() {
+            return Err(missing);
+        }
+        let reorder =
+            |pose: &WorldPose| WorldPose::new(places.iter().flatten().map(|&at| pose.bones.as_slice()[at]).collect());
+        let frames = self.frames.iter().map(|f| Frame { label: f.label.clone(), time: f.time, pose: reorder(&f.pose) });
+        Ok(Motion { name: self.name.clone(), frames: frames.collect() })
+    }
+}

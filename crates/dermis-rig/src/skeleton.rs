@@ -1,0 +1,375 @@
+//! Bones, poses and the matrices that carry rest to pose.
+
+use crate::index::{BoneIndex, BoneVec};
+use glam::{DAffine3, DMat3, DVec3};
+
+/// Bones at rest: names, parents and bind matrices. A parent always comes before its children.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Skeleton {
+    names: BoneVec<String>,
+    parents: BoneVec<Option<BoneIndex>>,
+    bind: BoneVec<DAffine3>,
+    inverse_bind: BoneVec<DAffine3>,
+}
+
+/// Why bones do not make a skeleton.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum SkeletonError {
+    /// There is no bone.
+    #[error("the skeleton has no bones")]
+    NoBones,
+    /// Names, parents and bind matrices differ in number.
+    #[error("the skeleton has {names} names, {parents} parents and {binds} bind matrices")]
+    Counts {
+        /// Bone names.
+        names: usize,
+        /// Parents.
+        parents: usize,
+        /// Bind matrices.
+        binds: usize,
+    },
+    /// A parent that does not exist.
+    #[error("bone \"{bone}\" names parent {parent}, but there are {bones} bones")]
+    MissingParent {
+        /// The bone.
+        bone: String,
+        /// The parent it names.
+        parent: i64,
+        /// How many bones there are.
+        bones: usize,
+    },
+    /// A bone is its own ancestor.
+    #[error("bone \"{bone}\" is its own ancestor")]
+    Cycle {
+        /// One bone of the cycle.
+        bone: String,
+    },
+    /// A bind matrix that cannot be inverted.
+    #[error("the bind matrix of bone \"{bone}\" cannot be inverted (determinant {determinant:e})")]
+    SingularBind {
+        /// The bone.
+        bone: String,
+        /// Determinant of its 3x3 block.
+        determinant: f64,
+    },
+    /// A matrix with NaN or infinity.
+    #[error("the {what} matrix of bone \"{bone}\" is not finite")]
+    NotFinite {
+        /// The bone.
+        bone: String,
+        /// Which matrix.
+        what: &'static str,
+    },
+}
+
+impl Skeleton {
+    /// A skeleton from bones that are already parents first.
+    ///
+    /// `bind[k]` is B_k, the joint-to-world matrix of bone k at rest.
+    ///
+    /// # Errors
+    /// [`SkeletonError`]; a parent that follows its child counts as missing (see [`Skeleton::sorted`]).
+    pub fn new(
+        names: Vec<String>,
+        parents: Vec<Option<BoneIndex>>,
+        bind: Vec<DAffine3>,
+    ) -> Result<Self, SkeletonError> {
+        let counts = SkeletonError::Counts { names: names.len(), parents: parents.len(), binds: bind.len() };
+        if names.len() != parents.len() || names.len() != bind.len() {
+            return Err(counts);
+        }
+        if names.is_empty() {
+            return Err(SkeletonError::NoBones);
+        }
+        for (bone, parent) in parents.iter().enumerate() {
+            if let Some(parent) = parent.filter(|p| p.get() >= bone) {
+                return Err(SkeletonError::MissingParent {
+                    bone: names[bone].clone(),
+                    parent: parent.get() as i64,
+                    bones: names.len(),
+                });
+            }
+        }
+        let mut inverse_bind = Vec::with_capacity(bind.len());
+        for (name, matrix) in names.iter().zip(&bind) {
+            if !matrix.is_finite() {
+                return Err(SkeletonError::NotFinite { bone: name.clone(), what: "bind" });
+            }
+            inverse_bind.push(invert(matrix).ok_or_else(|| SkeletonError::SingularBind {
+                bone: name.clone(),
+                determinant: matrix.matrix3.determinant(),
+            })?);
+        }
+        Ok(Self {
+            names: BoneVec::new(names),
+            parents: BoneVec::new(parents),
+            bind: BoneVec::new(bind),
+            inverse_bind: BoneVec::new(inverse_bind),
+        })
+    }
+
+    /// A skeleton from bones in any order, with the order that put parents first: `order[new] = old`.
+    ///
+    /// `parents` are indices, negative for a root. Bones keep their relative order where parents allow it.
+    ///
+    /// # Errors
+    /// [`SkeletonError`]: cycles, parents that do not exist, singular or non-finite bind matrices.
+    pub fn sorted(names: Vec<String>, parents: &[i64], bind: &[DAffine3]) -> Result<(Self, Vec<usize>), SkeletonError> {
+        if names.len() != parents.len() || names.len() != bind.len() {
+            return Err(SkeletonError::Counts { names: names.len(), parents: parents.len(), binds: bind.len() });
+        }
+        let order = parents_first(&names, parents)?;
+        let mut place = vec![0; order.len()];
+        for (new, &old) in order.iter().enumerate() {
+            place[old] = new;
+        }
+        let skeleton = Self::new(
+            order.iter().map(|&old| names[old].clone()).collect(),
+            order.iter().map(|&old| usize::try_from(parents[old]).ok().map(|p| BoneIndex::new(place[p]))).collect(),
+            order.iter().map(|&old| bind[old]).collect(),
+        )?;
+        Ok((skeleton, order))
+    }
+
+    /// Number of bones; never zero.
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+    /// Never true: a skeleton has at least one bone.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+    /// The bones, parents first.
+    pub fn bones(&self) -> impl DoubleEndedIterator<Item = BoneIndex> + ExactSizeIterator + use<> {
+        (0..self.names.len()).map(BoneIndex::new)
+    }
+    /// Bone names.
+    pub fn names(&self) -> &BoneVec<String> {
+        &self.names
+    }
+    /// Parents; `None` for a root.
+    pub fn parents(&self) -> &BoneVec<Option<BoneIndex>> {
+        &self.parents
+    }
+    /// Bind matrices B_k: joint to world at rest.
+    pub fn bind(&self) -> &BoneVec<DAffine3> {
+        &self.bind
+    }
+    /// Inverse bind matrices B_k⁻¹.
+    pub fn inverse_bind(&self) -> &BoneVec<DAffine3> {
+        &self.inverse_bind
+    }
+    /// The bone of that name, the first if several have it.
+    pub fn find(&self, name: &str) -> Option<BoneIndex> {
+        self.names.iter().position(|n| n == name).map(BoneIndex::new)
+    }
+
+    /// Forward kinematics: T_root = local_root, T_k = T_parent local_k.
+    ///
+    /// # Panics
+    /// If the pose has another number of bones.
+    pub fn forward_kinematics(&self, pose: &Pose) -> WorldPose {
+        assert_eq!(pose.local.len(), self.len(), "the pose has another number of bones");
+        let mut world: Vec<DAffine3> = Vec::with_capacity(self.len());
+        for (bone, local) in pose.local.enumerate() {
+            world.push(match self.parents[bone] {
+                Some(parent) => world[parent.get()] * *local,
+                None => *local,
+            });
+        }
+        WorldPose::new(world)
+    }
+
+    /// The local transforms that [`Skeleton::forward_kinematics`] turns into `world`: local_k = T_parent⁻¹ T_k.
+    ///
+    /// `None` if a parent's matrix is singular.
+    pub fn local_pose(&self, world: &WorldPose) -> Option<Pose> {
+        let local = self.bones().map(|bone| match self.parents[bone] {
+            Some(parent) => Some(invert(&world.bones[parent])? * world.bones[bone]),
+            None => Some(world.bones[bone]),
+        });
+        Some(Pose { local: BoneVec::new(local.collect::<Option<Vec<_>>>()?) })
+    }
+
+    /// Bone transforms M_k = T_k B_k⁻¹, rest world to posed world; the identity at the bind pose.
+    pub fn bone_transforms(&self, pose: &WorldPose) -> BoneTransforms {
+        BoneTransforms::new(pose.bones.iter().zip(self.inverse_bind.iter()).map(|(t, b)| *t * *b).collect())
+    }
+
+    /// Number of joints above each bone: zero for a root.
+    pub fn depths(&self) -> BoneVec<u32> {
+        let mut depths: Vec<u32> = Vec::with_capacity(self.len());
+        for bone in self.bones() {
+            depths.push(self.parents[bone].map_or(0, |parent| depths[parent.get()] + 1));
+        }
+        BoneVec::new(depths)
+    }
+}
+
+/// Orders bones so that parents come first: `order[new] = old`.
+fn parents_first(names: &[String], parents: &[i64]) -> Result<Vec<usize>, SkeletonError> {
+    let bones = names.len();
+    for (bone, &parent) in parents.iter().enumerate() {
+        if parent >= bones as i64 {
+            return Err(SkeletonError::MissingParent { bone: names[bone].clone(), parent, bones });
+        }
+    }
+    let mut placed = vec![false; bones];
+    let mut order = Vec::with_capacity(bones);
+    let mut chain = Vec::new();
+    for start in 0..bones {
+        // Walk up to the first bone already placed; a walk longer than the skeleton goes in circles.
+        let mut bone = start;
+        while !placed[bone] {
+            if chain.len() > bones {
+                return Err(SkeletonError::Cycle { bone: names[start].clone() });
+            }
+            chain.push(bone);
+            match usize::try_from(parents[bone]) {
+                Ok(parent) => bone = parent,
+                Err(_) => break,
+            }
+        }
+        while let Some(bone) = chain.pop() {
+            placed[bone] = true;
+            order.push(bone);
+        }
+    }
+    Ok(order)
+}
+
+/// The inverse of an affine map, or `None` if its linear part is singular: |det| ≤ 1e-12 |A|³.
+pub fn invert(matrix: &DAffine3) -> Option<DAffine3> {
+    let size = frobenius(&matrix.matrix3);
+    let determinant = matrix.matrix3.determinant();
+    let regular = determinant.is_finite() && determinant.abs() > 1e-12 * size * size * size;
+    let inverse = matrix.inverse();
+    (regular && inverse.is_finite()).then_some(inverse)
+}
+
+/// The Frobenius norm of a 3x3 matrix.
+pub fn frobenius(a: &DMat3) -> f64 {
+    (a.x_axis.length_squared() + a.y_axis.length_squared() + a.z_axis.length_squared()).sqrt()
+}
+
+/// A pose as joint transforms relative to the parent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pose {
+    /// local_k, bone to parent; bone to world for a root.
+    pub local: BoneVec<DAffine3>,
+}
+
+/// A pose as joint-to-world matrices T_k.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorldPose {
+    /// T_k, bone to posed world.
+    pub bones: BoneVec<DAffine3>,
+}
+
+impl WorldPose {
+    /// Wraps matrices in bone order.
+    pub fn new(bones: Vec<DAffine3>) -> Self {
+        Self { bones: BoneVec::new(bones) }
+    }
+}
+
+/// Bone transforms M_k = T_k B_k⁻¹: rest world to posed world, one per bone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BoneTransforms {
+    matrices: BoneVec<DAffine3>,
+}
+
+impl BoneTransforms {
+    /// Wraps matrices in bone order.
+    pub fn new(matrices: Vec<DAffine3>) -> Self {
+        Self { matrices: BoneVec::new(matrices) }
+    }
+    /// The bind pose: identities.
+    pub fn identity(bones: usize) -> Self {
+        Self::new(vec![DAffine3::IDENTITY; bones])
+    }
+    /// The pose with the whole character moved by `g`: G M_k.
+    pub fn moved(&self, g: DAffine3) -> Self {
+        Self::new(self.matrices.iter().map(|m| g * *m).collect())
+    }
+    /// Whether every entry is finite.
+    pub fn is_finite(&self) -> bool {
+        self.matrices.iter().all(DAffine3::is_finite)
+    }
+}
+
+impl std::ops::Deref for BoneTransforms {
+    type Target = BoneVec<DAffine3>;
+    fn deref(&self) -> &BoneVec<DAffine3> {
+        &self.matrices
+    }
+}
+
+/// Row `row` of an affine map as four numbers, translation last: row j of the M of the equations.
+pub fn row(m: &DAffine3, row: usize) -> [f64; 4] {
+    let pick = |v: DVec3| v.to_array()[row];
+    [pick(m.matrix3.x_axis), pick(m.matrix3.y_axis), pick(m.matrix3.z_axis), pick(m.translation)]
+}
+
+/// An affine map from its three rows of four numbers.
+pub fn from_rows(rows: [[f64; 4]; 3]) -> DAffine3 {
+    let column = |c: usize| DVec3::new(rows[0][c], rows[1][c], rows[2][c]);
+    DAffine3 { matrix3: DMat3::from_cols(column(0), column(1), column(2)), translation: column(3) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use glam::DQuat;
+
+    fn names(count: usize) -> Vec<String> {
+        (0..count).map(|b| format!("b{b}")).collect()
+    }
+
+    #[test]
+    fn bones_in_any_order_are_sorted_parents_first() {
+        let bind: Vec<_> = (0..4).map(|b| DAffine3::from_translation(DVec3::splat(f64::from(b)))).collect();
+        let (skeleton, order) = Skeleton::sorted(names(4), &[2, -1, 1, 0], &bind).unwrap();
+        assert_eq!(order, [1, 2, 0, 3]);
+        for bone in skeleton.bones() {
+            assert!(skeleton.parents()[bone].is_none_or(|p| p < bone));
+            assert_eq!(skeleton.bind()[bone], bind[order[bone.get()]]);
+        }
+    }
+
+    #[test]
+    fn cycles_missing_parents_and_singular_binds_are_named() {
+        let bind = vec![DAffine3::IDENTITY; 3];
+        assert!(matches!(Skeleton::sorted(names(3), &[1, 2, 0], &bind), Err(SkeletonError::Cycle { .. })));
+        assert!(matches!(
+            Skeleton::sorted(names(3), &[-1, 7, 0], &bind),
+            Err(SkeletonError::MissingParent { parent: 7, .. })
+        ));
+        let flat = vec![DAffine3::from_scale(DVec3::new(1.0, 1.0, 0.0)); 1];
+        assert!(matches!(Skeleton::sorted(names(1), &[-1], &flat), Err(SkeletonError::SingularBind { .. })));
+        assert!(matches!(Skeleton::sorted(vec![], &[], &[]), Err(SkeletonError::NoBones)));
+    }
+
+    #[test]
+    fn tiny_characters_have_regular_binds() {
+        let tiny = vec![DAffine3::from_scale(DVec3::splat(1e-6))];
+        assert!(Skeleton::sorted(names(1), &[-1], &tiny).is_ok());
+    }
+
+    #[test]
+    fn moving_the_root_multiplies_every_bone_from_the_left() {
+        let bind: Vec<_> = (0..3).map(|b| DAffine3::from_translation(DVec3::X * f64::from(b))).collect();
+        let parents = vec![None, Some(BoneIndex::new(0)), Some(BoneIndex::new(1))];
+        let skeleton = Skeleton::new(names(3), parents, bind).unwrap();
+        let mut pose = skeleton.local_pose(&WorldPose::new(skeleton.bind().to_vec())).unwrap();
+        pose.local[BoneIndex::new(1)] *= DAffine3::from_rotation_z(0.7);
+        let before = skeleton.forward_kinematics(&pose);
+        let g = DAffine3::from_rotation_translation(DQuat::from_rotation_y(1.1), DVec3::new(3.0, 2.0, 1.0));
+        pose.local[BoneIndex::new(0)] = g * pose.local[BoneIndex::new(0)];
+        let after = skeleton.forward_kinematics(&pose);
+        for (a, b) in after.bones.iter().zip(before.bones.iter()) {
+            assert!(a.abs_diff_eq(g * *b, 1e-14));
+        }
+        assert_eq!(skeleton.local_pose(&after).map(|p| skeleton.forward_kinematics(&p).bones.len()), Some(3));
+    }
+}

