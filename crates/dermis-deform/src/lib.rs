@@ -1,0 +1,50 @@
+//! Models that run: from bone transforms to the positions and normals of a skin.
+//!
+//! This is the scalar reference in `f64`, written to be read beside the equations. A pose is given as
+//! [`BoneTransforms`](dermis_rig::BoneTransforms) `M_k` (rest world to posed world), weights as
+//! [`Influences`](dermis_rig::Influences) whose rows sum to one.
+//!
+//! - [`lbs`]: linear blend skinning, rigid binding, and what pruned weights cost;
+//! - [`dual_quaternion`]: dual quaternion skinning, also for bones that scale;
+//! - [`normals`]: normals of a blended matrix, and normals of a deformed mesh.
+//!
+//! Invariants: evaluating allocates nothing, cannot fail once the inputs agree in size, and gives the same bits for any
+//! number of threads, because every vertex is computed on its own, in one order.
+//!
+//! ```
+//! use dermis_deform::{DualQuaternions, lbs};
+//! use dermis_rig::{BoneTransforms, Influences, glam::{DAffine3, DVec3}};
+//! // A point on a tube around x, halfway between a bone at rest and one twisted by 90 degrees.
+//! let twist = BoneTransforms::new(vec![DAffine3::IDENTITY, DAffine3::from_rotation_x(90f64.to_radians())]);
+//! let (rest, weights) = ([DVec3::Y], Influences::from_dense(&[0.5, 0.5], 2)?);
+//! let mut skin = [DVec3::ZERO];
+//! lbs(&rest, &weights, &twist, &mut skin);
+//! assert!((skin[0].length() - 45f64.to_radians().cos()).abs() < 1e-15); // the candy wrapper: the tube grows thin
+//! let mut blend = DualQuaternions::at_origin(2);
+//! blend.prepare(&twist);
+//! blend.deform(&rest, &weights, &mut skin);
+//! assert!((skin[0].length() - 1.0).abs() < 1e-15); // keeps its radius
+//! # Ok::<(), dermis_rig::InfluenceError>(())
+//! ```
+
+pub mod dual_quaternion;
+pub mod lbs;
+pub mod normals;
+
+pub use dual_quaternion::DualQuaternions;
+pub use lbs::{blend, lbs, prune_cost, rigid};
+pub use normals::{MeshNormals, mesh_normals, skinned_normal, skinned_normals};
+
+/// Vertices a thread takes at least; below this a task costs more than its work.
+const CHUNK: usize = 512;
+
+/// Fills `out[v] = position(v, rest[v])` in parallel. Every vertex stands alone, so threads do not change a bit.
+fn for_each_vertex<T: Copy + Sync, U: Send>(rest: &[T], out: &mut [U], of: impl Fn(usize, T) -> U + Sync) {
+    use rayon::prelude::*;
+    assert_eq!(rest.len(), out.len(), "inputs and results differ in number");
+    rest.par_iter()
+        .zip(out.par_iter_mut())
+        .enumerate()
+        .with_min_len(CHUNK)
+        .for_each(|(v, (&rest, out))| *out = of(v, rest));
+}
