@@ -762,6 +762,7 @@ def export_glb(path, armature, skin):
     """Write mesh, skin and clips with Blender's glTF exporter (no muscles in it)."""
     import bpy
     skin.shape_key_clear()
+    armature.animation_data.action = None                    # bones at rest
     for bone in armature.pose.bones:
         bone.matrix_basis.identity()
     bpy.ops.export_scene.gltf(
@@ -811,6 +812,7 @@ def make(wheel, folder):
     armature, skin = build_scene(body)
     common = rig_arrays(body)
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / "LICENSE-CC0.txt").write_bytes(assets.read("LICENSE.md"))
     save(folder / "body_exercise.npz",
          {**common, **evaluate(body, poser, armature, skin, training)})
     save(folder / "body_walk.npz",

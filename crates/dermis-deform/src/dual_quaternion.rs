@@ -29,8 +29,9 @@
 //! Source: Kavan, Collins, Žára & O'Sullivan 2008, "Geometric skinning with approximate dual quaternion blending".
 //! Departures: the sign reference is the dominant bone rather than the first; scaling is about pivots at rest.
 
+use crate::deformer::rows_f32;
 use crate::lbs::blend_of;
-use dermis_rig::glam::{DAffine3, DMat3, DQuat, DVec3};
+use dermis_rig::glam::{DAffine3, DMat3, DQuat, DVec3, Vec4};
 use dermis_rig::rotation::{nearest_rotation, quat_from_matrix};
 use dermis_rig::skeleton::frobenius;
 use dermis_rig::{BoneIndex, BoneTransforms, BoneVec, Influences, Skeleton};
@@ -57,6 +58,15 @@ struct Bone {
     dual: DQuat,
     stretch: DAffine3,
     whole: DAffine3,
+}
+
+/// One bone in `f32`; quaternions as (x, y, z, w), matrices as rows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RoundedBone {
+    pub(crate) real: Vec4,
+    pub(crate) dual: Vec4,
+    pub(crate) stretch: [[f32; 4]; 3],
+    pub(crate) whole: [[f32; 4]; 3],
 }
 
 impl DualQuaternions {
@@ -88,6 +98,30 @@ impl DualQuaternions {
             self.bones[bone] = split;
             self.stretched |= stretched;
         }
+    }
+
+    /// The pivots the bones stretch about, rest world.
+    pub fn pivots(&self) -> &BoneVec<DVec3> {
+        &self.pivots
+    }
+
+    /// The bones of a pose in `f32`, moved by −`middle`, without touching the prepared pose; reuses `out`.
+    ///
+    /// # Panics
+    /// If the pose has another number of bones.
+    pub(crate) fn rounded(&self, transforms: &BoneTransforms, middle: DVec3, out: &mut Vec<RoundedBone>) {
+        assert_eq!(transforms.len(), self.pivots.len(), "the pose has another number of bones");
+        out.clear();
+        out.extend(transforms.enumerate().map(|(bone, m)| {
+            let local = DAffine3 { matrix3: m.matrix3, translation: m.translation - middle };
+            let (split, _) = Bone::of(&local, self.pivots[bone]);
+            RoundedBone {
+                real: Vec4::from_array(split.real.as_quat().to_array()),
+                dual: Vec4::from_array(split.dual.as_quat().to_array()),
+                stretch: rows_f32(&split.stretch),
+                whole: rows_f32(&split.whole),
+            }
+        }));
     }
 
     /// Whether some bone of the pose scales or shears.

@@ -6,7 +6,10 @@
 //!
 //! - [`lbs`]: linear blend skinning, rigid binding, and what pruned weights cost;
 //! - [`dual_quaternion`]: dual quaternion skinning, also for bones that scale;
-//! - [`normals`]: normals of a blended matrix, and normals of a deformed mesh.
+//! - [`normals`]: normals of a blended matrix, and normals of a deformed mesh;
+//! - [`correction`]: a learnt correction over a base, with the guard that bounds it in every pose;
+//! - [`deformer`]: base and correction together; [`baked`]: the same in `f32`, as it runs;
+//! - [`training`]: how far a pose is from those a model has seen.
 //!
 //! Invariants: evaluating allocates nothing, cannot fail once the inputs agree in size, and gives the same bits for any
 //! number of threads, because every vertex is computed on its own, in one order.
@@ -27,13 +30,21 @@
 //! # Ok::<(), dermis_rig::InfluenceError>(())
 //! ```
 
+pub mod baked;
+pub mod correction;
+pub mod deformer;
 pub mod dual_quaternion;
 pub mod lbs;
 pub mod normals;
+pub mod training;
 
+pub use baked::{Baked, Guarded, Scratch};
+pub use correction::{Correction, Rows};
+pub use deformer::{AnimationSpace, Base, Deformer};
 pub use dual_quaternion::DualQuaternions;
 pub use lbs::{blend, lbs, prune_cost, rigid};
 pub use normals::{MeshNormals, mesh_normals, skinned_normal, skinned_normals};
+pub use training::{PoseDistance, TrainingPoses};
 
 /// Vertices a thread takes at least; below this a task costs more than its work.
 const CHUNK: usize = 512;

@@ -1,0 +1,369 @@
+//! Deformers as they run: `f32`, flat arrays, parallel over vertices, no allocation per pose.
+//!
+//! [`Deformer::bake`] is the one place where `f64` becomes `f32`. Bone matrices are read in `f64`; what depends on the
+//! pose alone (features, blended bones) is computed in `f64` and rounded once. Positions are computed about the
+//! character's middle and moved to its place at the end, so a character far from the origin keeps its digits up to the
+//! rounding of the result.
+//!
+//! Every vertex is computed on its own in a fixed order of operations: the same bits for any number of threads.
+
+use crate::correction::{Correction, PoseFeatures};
+use crate::deformer::{Base, Deformer, rows_f32};
+use crate::dual_quaternion::{DualQuaternions, RoundedBone};
+use dermis_rig::glam::{DAffine3, DVec3, Mat3, Quat, Vec3, Vec4};
+use dermis_rig::{BoneTransforms, Influences};
+use rayon::prelude::*;
+
+/// Vertices a thread takes at least; a smaller task costs more than its work.
+const CHUNK: usize = 1024;
+/// Marks a vertex whose features are those of the world.
+pub const NO_ANCHOR: u32 = u32::MAX;
+
+/// A deformer ready to run.
+#[derive(Clone, Debug)]
+pub struct Baked {
+    /// Rest positions.
+    pub rest: Vec<Vec3>,
+    /// The base.
+    pub base: BakedBase,
+    /// The correction, if any.
+    pub correction: Option<BakedCorrection>,
+}
+
+/// Sparse weights in `f32`, compressed rows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Weights {
+    /// Where the entries of vertex v start; one more entry than vertices.
+    pub offsets: Vec<u32>,
+    /// Bones.
+    pub bones: Vec<u32>,
+    /// Weights.
+    pub weights: Vec<f32>,
+}
+
+/// [`Base`] in `f32`.
+#[derive(Clone, Debug)]
+pub enum BakedBase {
+    /// One bone per vertex.
+    Rigid(Vec<u32>),
+    /// Linear blend skinning.
+    Lbs(Weights),
+    /// Dual quaternion skinning.
+    Dqs(Weights, DualQuaternions),
+    /// Animation space: `weights` is unused, `a` holds four coefficients per entry.
+    AnimationSpace {
+        /// Where the entries of vertex v start.
+        offsets: Vec<u32>,
+        /// Bones.
+        bones: Vec<u32>,
+        /// Coefficients.
+        a: Vec<Vec4>,
+    },
+    /// Positions come with every pose.
+    Given,
+}
+
+/// [`Correction`] in `f32`.
+#[derive(Clone, Debug)]
+pub struct BakedCorrection {
+    /// What depends on the pose alone, evaluated in `f64`. Its per-vertex arrays are empty.
+    pub shared: Correction,
+    /// Anchor of each vertex, or [`NO_ANCHOR`].
+    pub anchors: Vec<u32>,
+    /// Where the terms of vertex v start.
+    pub offsets: Vec<u32>,
+    /// Pair of each term.
+    pub terms: Vec<u32>,
+    /// Coefficients, as in [`Correction::coefficients`].
+    pub coefficients: Vec<f32>,
+    /// Corrections at the bind pose; empty when all are zero.
+    pub constants: Vec<Vec3>,
+    /// Radii of the guard; empty without it.
+    pub radii: Vec<f32>,
+}
+
+/// Memory that evaluation reuses from pose to pose.
+#[derive(Clone, Debug, Default)]
+pub struct Scratch {
+    rows: Vec<[[f32; 4]; 3]>,
+    turns: Vec<Mat3>,
+    quaternions: Vec<RoundedBone>,
+    features: PoseFeatures,
+    rounded: Vec<[f32; 12]>,
+}
+
+/// What the guard did in one pose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Guarded {
+    /// Vertices whose correction the ball held back.
+    pub held: usize,
+    /// Pairs of bones whose limit acted.
+    pub limited: usize,
+    /// Pairs of bones altogether.
+    pub pairs: usize,
+}
+
+impl Deformer {
+    /// The deformer in `f32`.
+    pub fn bake(&self) -> Baked {
+        let base = match &self.base {
+            Base::Rigid(weights) => BakedBase::Rigid(
+                (0..weights.vertices()).map(|v| weights.dominant(v).map_or(0, |b| b.get() as u32)).collect(),
+            ),
+            Base::Lbs(weights) => BakedBase::Lbs(Weights::of(weights)),
+            Base::Dqs(weights, blend) => BakedBase::Dqs(Weights::of(weights), blend.clone()),
+            Base::AnimationSpace(space) => BakedBase::AnimationSpace {
+                offsets: space.offsets.clone(),
+                bones: space.terms.iter().map(|(bone, _)| bone.get() as u32).collect(),
+                a: space.terms.iter().map(|(_, a)| a.as_vec4()).collect(),
+            },
+            Base::Given => BakedBase::Given,
+        };
+        let rest = self.rest.iter().map(|p| p.as_vec3()).collect();
+        Baked { rest, base, correction: self.correction.as_ref().map(BakedCorrection::of) }
+    }
+}
+
+impl Weights {
+    fn of(influences: &Influences) -> Self {
+        let mut made = Self { offsets: vec![0], ..Self::default() };
+        for row in influences.rows() {
+            for &(bone, weight) in row {
+                made.bones.push(bone.get() as u32);
+                made.weights.push(weight as f32);
+            }
+            made.offsets.push(made.bones.len() as u32);
+        }
+        made
+    }
+
+    fn of_vertex(&self, v: usize) -> impl Iterator<Item = (usize, f32)> {
+        let range = self.offsets[v] as usize..self.offsets[v + 1] as usize;
+        self.bones[range.clone()].iter().map(|&b| b as usize).zip(self.weights[range].iter().copied())
+    }
+}
+
+impl BakedCorrection {
+    fn of(correction: &Correction) -> Self {
+        Self {
+            anchors: correction.anchors.iter().map(|a| a.map_or(NO_ANCHOR, |bone| bone.get() as u32)).collect(),
+            offsets: correction.offsets.clone(),
+            terms: correction.terms.clone(),
+            coefficients: correction.coefficients.iter().map(|&u| u as f32).collect(),
+            constants: correction.constants.iter().map(|c| c.as_vec3()).collect(),
+            radii: correction.radii.iter().map(|&r| r as f32).collect(),
+            shared: Correction {
+                anchors: vec![],
+                offsets: vec![],
+                terms: vec![],
+                coefficients: vec![],
+                constants: vec![],
+                radii: vec![],
+                ..correction.clone()
+            },
+        }
+    }
+
+    /// The correction of vertex `v` in posed world, and whether the ball acted.
+    fn at(&self, v: usize, features: &[[f32; 12]], turns: &[Mat3]) -> (Vec3, bool) {
+        // Twelve running sums per axis, added up at the end: the order is fixed, and the compiler keeps them in vectors.
+        let mut sums = [[0.0f32; 12]; 3];
+        let (from, to) = (self.offsets[v] as usize, self.offsets[v + 1] as usize);
+        match self.shared.rows {
+            crate::correction::Rows::Full => {
+                let blocks = self.coefficients[from * 36..to * 36].chunks_exact(36);
+                for (&term, u) in self.terms[from..to].iter().zip(blocks) {
+                    let f = &features[term as usize];
+                    for axis in 0..3 {
+                        for c in 0..12 {
+                            sums[axis][c] += u[axis * 12 + c] * f[c];
+                        }
+                    }
+                }
+            }
+            crate::correction::Rows::Row => {
+                let blocks = self.coefficients[from * 12..to * 12].chunks_exact(12);
+                for (&term, u) in self.terms[from..to].iter().zip(blocks) {
+                    let f = &features[term as usize];
+                    for axis in 0..3 {
+                        for c in 0..4 {
+                            sums[axis][c] += u[axis * 4 + c] * f[axis * 4 + c];
+                        }
+                    }
+                }
+            }
+        }
+        let mut delta = self.constants.get(v).copied().unwrap_or(Vec3::ZERO);
+        delta += Vec3::from_array(sums.map(|lane| lane.iter().sum()));
+        if self.anchors[v] != NO_ANCHOR {
+            delta = turns[self.anchors[v] as usize] * delta;
+        }
+        let Some(&radius) = self.radii.get(v) else { return (delta, false) };
+        let length = delta.length();
+        if length <= radius {
+            (delta, false)
+        } else if length.is_finite() {
+            (delta * (radius / length), true)
+        } else {
+            (Vec3::ZERO, true)
+        }
+    }
+}
+
+impl Baked {
+    /// Number of vertices.
+    pub fn vertices(&self) -> usize {
+        self.rest.len()
+    }
+
+    /// Whether every pose must come with the base's positions.
+    pub fn needs_given(&self) -> bool {
+        matches!(self.base, BakedBase::Given)
+    }
+
+    /// Bytes of the arrays that evaluation reads, the rest mesh apart.
+    pub fn bytes(&self) -> usize {
+        let sparse = |w: &Weights| 4 * (w.offsets.len() + w.bones.len() + w.weights.len());
+        let base = match &self.base {
+            BakedBase::Rigid(bones) => 4 * bones.len(),
+            BakedBase::Lbs(weights) | BakedBase::Dqs(weights, _) => sparse(weights),
+            BakedBase::AnimationSpace { offsets, bones, a } => 4 * (offsets.len() + bones.len()) + 16 * a.len(),
+            BakedBase::Given => 0,
+        };
+        base + self.correction.as_ref().map_or(0, |c| {
+            4 * (c.anchors.len() + c.offsets.len() + c.terms.len() + c.coefficients.len() + c.radii.len())
+                + 12 * c.constants.len()
+                + 16 * c.shared.pairs.len()
+        })
+    }
+
+    /// Positions in a pose.
+    ///
+    /// `given` serves a base of given positions and is not read otherwise.
+    ///
+    /// # Panics
+    /// If `out`, `given` or the pose have other counts than the model, or `given` is missing where the base needs it.
+    pub fn evaluate(
+        &self,
+        transforms: &BoneTransforms,
+        given: Option<&[Vec3]>,
+        scratch: &mut Scratch,
+        out: &mut [Vec3],
+    ) -> Guarded {
+        assert_eq!(out.len(), self.rest.len(), "the output has another number of vertices");
+        let middle = self.middle(transforms);
+        scratch.rows.clear();
+        scratch.rows.extend(transforms.iter().map(|m| rows_f32(&moved(m, -middle))));
+        if let BakedBase::Dqs(_, blend) = &self.base {
+            blend.rounded(transforms, middle, &mut scratch.quaternions);
+        }
+        let mut guarded = Guarded::default();
+        if let Some(correction) = &self.correction {
+            correction.shared.features(transforms, &mut scratch.features);
+            guarded.limited = scratch.features.limited;
+            guarded.pairs = scratch.features.features.len();
+            scratch.rounded.clear();
+            scratch.rounded.extend(scratch.features.features.iter().map(|f| f.map(|x| x as f32)));
+            scratch.turns.clear();
+            scratch.turns.extend(transforms.iter().map(|m| m.matrix3.as_mat3()));
+        }
+        if let (BakedBase::Given, Some(given)) = (&self.base, given) {
+            assert_eq!(given.len(), out.len(), "the given positions have another number of vertices");
+        }
+        let (middle, scratch) = (middle.as_vec3(), &*scratch);
+        guarded.held = out
+            .par_iter_mut()
+            .enumerate()
+            .with_min_len(CHUNK)
+            .map(|(v, p)| {
+                let mut local = match &self.base {
+                    BakedBase::Given => given.expect("a base of given positions needs them with every pose")[v] - middle,
+                    base => base.at(v, self.rest[v], scratch),
+                };
+                let mut held = 0;
+                if let Some(correction) = &self.correction {
+                    let (delta, acted) = correction.at(v, &scratch.rounded, &scratch.turns);
+                    local += delta;
+                    held = usize::from(acted);
+                }
+                *p = local + middle;
+                held
+            })
+            .sum();
+        guarded
+    }
+
+    /// A point near the posed character: the mean over bones of where they carry the first rest vertex.
+    fn middle(&self, transforms: &BoneTransforms) -> DVec3 {
+        let point = self.rest.first().map_or(DVec3::ZERO, |p| p.as_dvec3());
+        let sum: DVec3 = transforms.iter().map(|m| m.transform_point3(point)).sum();
+        let middle = sum / transforms.len().max(1) as f64;
+        // Rounded first, so that subtracting and adding it back cancel exactly.
+        if middle.is_finite() { middle.as_vec3().as_dvec3() } else { DVec3::ZERO }
+    }
+}
+
+/// The map followed by a translation.
+fn moved(m: &DAffine3, by: DVec3) -> DAffine3 {
+    DAffine3 { matrix3: m.matrix3, translation: m.translation + by }
+}
+
+impl BakedBase {
+    fn at(&self, v: usize, rest: Vec3, scratch: &Scratch) -> Vec3 {
+        match self {
+            Self::Rigid(bones) => transform(&scratch.rows[bones[v] as usize], rest.extend(1.0)),
+            Self::Lbs(weights) => {
+                let mut blend = [[0.0f32; 4]; 3];
+                for (bone, w) in weights.of_vertex(v) {
+                    let m = &scratch.rows[bone];
+                    for j in 0..3 {
+                        for c in 0..4 {
+                            blend[j][c] += w * m[j][c];
+                        }
+                    }
+                }
+                transform(&blend, rest.extend(1.0))
+            }
+            Self::Dqs(weights, _) => blend_quaternions(weights, v, &scratch.quaternions, rest),
+            Self::AnimationSpace { offsets, bones, a } => {
+                let range = offsets[v] as usize..offsets[v + 1] as usize;
+                let terms = bones[range.clone()].iter().zip(&a[range]);
+                terms.map(|(&bone, a)| transform(&scratch.rows[bone as usize], *a)).sum()
+            }
+            Self::Given => rest,
+        }
+    }
+}
+
+/// M x for a homogeneous x.
+fn transform(m: &[[f32; 4]; 3], x: Vec4) -> Vec3 {
+    let dot = |r: &[f32; 4]| r[0] * x.x + r[1] * x.y + r[2] * x.z + r[3] * x.w;
+    Vec3::new(dot(&m[0]), dot(&m[1]), dot(&m[2]))
+}
+
+/// Dual quaternion blend of one vertex, both phases; see [`crate::dual_quaternion`].
+fn blend_quaternions(weights: &Weights, v: usize, bones: &[RoundedBone], rest: Vec3) -> Vec3 {
+    let mut dominant: Option<(usize, f32)> = None;
+    for (bone, w) in weights.of_vertex(v) {
+        if dominant.is_none_or(|(_, most)| w > most) {
+            dominant = Some((bone, w));
+        }
+    }
+    let Some((dominant, _)) = dominant else { return rest };
+    let reference = bones[dominant].real;
+    let (mut b, mut e, mut p) = (Vec4::ZERO, Vec4::ZERO, Vec3::ZERO);
+    for (bone, w) in weights.of_vertex(v) {
+        let bone = &bones[bone];
+        let signed = if bone.real.dot(reference) >= 0.0 { w } else { -w };
+        b += bone.real * signed;
+        e += bone.dual * signed;
+        p += transform(&bone.stretch, rest.extend(1.0)) * w;
+    }
+    let length = b.length();
+    if length < 1e-9 {
+        return transform(&bones[dominant].whole, rest.extend(1.0));
+    }
+    let (b, e) = (Quat::from_vec4(b / length), Quat::from_vec4(e / length));
+    let shift = (e * b.conjugate()).xyz() * 2.0;
+    b * p + shift
+}

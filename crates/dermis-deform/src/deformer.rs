@@ -1,0 +1,103 @@
+//! A deformer: a base, and a correction over it. The reference in `f64`.
+
+use crate::correction::{Correction, PoseFeatures};
+use crate::{DualQuaternions, lbs};
+use dermis_rig::glam::{DAffine3, DVec3, DVec4};
+use dermis_rig::skeleton::row;
+use dermis_rig::{BoneIndex, BoneTransforms, Influences};
+
+/// The underlying deformer of a model.
+#[derive(Clone, Debug)]
+pub enum Base {
+    /// Every vertex follows its dominant bone.
+    Rigid(Influences),
+    /// Linear blend skinning.
+    Lbs(Influences),
+    /// Dual quaternion skinning; pivots are the bones' rest positions.
+    Dqs(Influences, DualQuaternions),
+    /// p' = Σ_k M_k a_vk.
+    AnimationSpace(AnimationSpace),
+    /// Positions the caller supplies with every pose, such as the output of another deformer.
+    Given,
+}
+
+/// Animation space: four coefficients per vertex and bone, shared by the three output axes; Σ_k a_vk.w = 1.
+#[derive(Clone, Debug)]
+pub struct AnimationSpace {
+    /// Where the terms of vertex v start; one more entry than vertices.
+    pub offsets: Vec<u32>,
+    /// Bone and coefficients of each term, metres and weight.
+    pub terms: Vec<(BoneIndex, DVec4)>,
+}
+
+impl AnimationSpace {
+    /// p' of vertex `v`.
+    pub fn at(&self, v: usize, transforms: &BoneTransforms) -> DVec3 {
+        let terms = &self.terms[self.offsets[v] as usize..self.offsets[v + 1] as usize];
+        terms.iter().map(|(bone, a)| apply(&transforms[*bone], *a)).sum()
+    }
+}
+
+/// M a for homogeneous a.
+fn apply(m: &DAffine3, a: DVec4) -> DVec3 {
+    m.matrix3 * a.truncate() + m.translation * a.w
+}
+
+/// A deformer in `f64`.
+#[derive(Clone, Debug)]
+pub struct Deformer {
+    /// Rest positions.
+    pub rest: Vec<DVec3>,
+    /// What is corrected.
+    pub base: Base,
+    /// The learnt correction, if any.
+    pub correction: Option<Correction>,
+}
+
+impl Base {
+    /// The base's positions in a pose. `given` serves [`Base::Given`] and is not read otherwise.
+    ///
+    /// # Panics
+    /// If the counts disagree, or `given` is missing for [`Base::Given`]: callers check once, at construction.
+    pub fn evaluate(&mut self, rest: &[DVec3], transforms: &BoneTransforms, given: Option<&[DVec3]>, out: &mut [DVec3]) {
+        match self {
+            Self::Rigid(weights) => lbs::rigid(rest, weights, transforms, out),
+            Self::Lbs(weights) => lbs::lbs(rest, weights, transforms, out),
+            Self::Dqs(weights, blend) => {
+                blend.prepare(transforms);
+                blend.deform(rest, weights, out);
+            }
+            Self::AnimationSpace(space) => {
+                for (v, p) in out.iter_mut().enumerate() {
+                    *p = space.at(v, transforms);
+                }
+            }
+            Self::Given => out.copy_from_slice(given.expect("a base of given positions needs them with every pose")),
+        }
+    }
+}
+
+impl Deformer {
+    /// Positions in a pose, and at how many vertices the ball held the correction back.
+    ///
+    /// # Panics
+    /// As [`Base::evaluate`].
+    pub fn evaluate(&mut self, transforms: &BoneTransforms, given: Option<&[DVec3]>, out: &mut [DVec3]) -> usize {
+        self.base.evaluate(&self.rest, transforms, given, out);
+        let Some(correction) = &self.correction else { return 0 };
+        let mut features = PoseFeatures::default();
+        correction.features(transforms, &mut features);
+        let mut held = 0;
+        for (v, p) in out.iter_mut().enumerate() {
+            let (delta, acted) = correction.at(v, &features, transforms);
+            *p += delta;
+            held += usize::from(acted);
+        }
+        held
+    }
+}
+
+/// The three rows of an affine map, translation last, as `f32`.
+pub(crate) fn rows_f32(m: &DAffine3) -> [[f32; 4]; 3] {
+    [0, 1, 2].map(|j| row(m, j).map(|x| x as f32))
+}

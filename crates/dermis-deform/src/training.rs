@@ -1,0 +1,121 @@
+//! How far a pose is from those a model was trained on, joint by joint, in degrees.
+//!
+//! A joint's feature φ holds the entries of its rotation minus the identity over √2 and its translation over L, both
+//! relative to the parent: |φ(x) − φ(y)| = 2 sin(angle/2) for two rotations of a true joint. The distance of a pose is
+//! the largest over joints of the distance to the nearest training pose of that joint: "the left knee is 34 degrees from
+//! anything it was trained on".
+
+use crate::correction::relative_features;
+use dermis_rig::{BoneIndex, BoneTransforms, Skeleton};
+
+/// The joints' features over the training poses.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrainingPoses {
+    /// Parent and bone of each joint that moves skin.
+    pub joints: Vec<(BoneIndex, BoneIndex)>,
+    /// Twelve numbers per pose and joint, pose after pose.
+    pub features: Vec<[f32; 12]>,
+    /// L.
+    pub length: f64,
+}
+
+/// How far one pose is from training.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PoseDistance {
+    /// Degrees from the nearest training pose of the joint that is farthest from its own.
+    pub degrees: f64,
+    /// That joint's bone; `None` without joints or training poses.
+    pub bone: Option<BoneIndex>,
+}
+
+impl TrainingPoses {
+    /// Training poses kept at most; more are thinned evenly, which can only enlarge a distance.
+    pub const MOST: usize = 512;
+
+    /// The training poses of a model. `moves_skin[b]` says whether bone b or a bone below it has weight anywhere.
+    pub fn new(skeleton: &Skeleton, moves_skin: &[bool], poses: &[&BoneTransforms], length: f64) -> Self {
+        let joints: Vec<_> = skeleton
+            .bones()
+            .filter(|b| moves_skin[b.get()])
+            .filter_map(|bone| Some((skeleton.parents()[bone]?, bone)))
+            .collect();
+        let step = poses.len().div_ceil(Self::MOST).max(1);
+        let features = poses
+            .iter()
+            .step_by(step)
+            .flat_map(|pose| joints.iter().map(|&joint| feature(pose, joint, length).map(|x| x as f32)))
+            .collect();
+        Self { joints, features, length }
+    }
+
+    /// The distance of a pose.
+    pub fn distance(&self, pose: &BoneTransforms) -> PoseDistance {
+        let mut far = PoseDistance { degrees: 0.0, bone: None };
+        if self.joints.is_empty() || self.features.is_empty() {
+            return far;
+        }
+        for (j, &joint) in self.joints.iter().enumerate() {
+            let f = feature(pose, joint, self.length);
+            let nearest = self.features[j..]
+                .iter()
+                .step_by(self.joints.len())
+                .map(|g| f.iter().zip(g).map(|(a, b)| (a - f64::from(*b)).powi(2)).sum::<f64>())
+                .fold(f64::INFINITY, f64::min)
+                .sqrt();
+            let degrees = 2.0 * (nearest / 2.0).min(1.0).asin().to_degrees();
+            if far.bone.is_none() || degrees > far.degrees {
+                far = PoseDistance { degrees, bone: Some(joint.1) };
+            }
+        }
+        far
+    }
+}
+
+/// Which bones have weight above 0.01 somewhere, or a bone below them has.
+pub fn moves_skin(skeleton: &Skeleton, weights: &dermis_rig::Influences) -> Vec<bool> {
+    let mut moves = vec![false; skeleton.len()];
+    for row in weights.rows() {
+        for &(bone, weight) in row {
+            moves[bone.get()] |= weight > 0.01;
+        }
+    }
+    for bone in skeleton.bones().rev() {
+        if let Some(parent) = skeleton.parents()[bone].filter(|_| moves[bone.get()]) {
+            moves[parent.get()] = true;
+        }
+    }
+    moves
+}
+
+/// φ of a joint: rotation entries over √2, so that a rotation by an angle has the norm 2 sin(angle/2).
+fn feature(pose: &BoneTransforms, (parent, bone): (BoneIndex, BoneIndex), length: f64) -> [f64; 12] {
+    let mut f = relative_features(pose.as_slice(), Some(parent), bone, length);
+    for (at, x) in f.iter_mut().enumerate() {
+        if at % 4 != 3 {
+            *x *= std::f64::consts::FRAC_1_SQRT_2;
+        }
+    }
+    f
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dermis_rig::glam::DAffine3;
+
+    #[test]
+    fn the_distance_is_the_angle_to_the_nearest_training_pose() {
+        let parents = vec![None, Some(BoneIndex::new(0))];
+        let skeleton = Skeleton::new(vec!["a".into(), "b".into()], parents, vec![DAffine3::IDENTITY; 2]).unwrap();
+        let pose = |degrees: f64| {
+            let elbow = DAffine3::from_rotation_z(degrees.to_radians());
+            BoneTransforms::new(vec![DAffine3::from_rotation_y(1.0), DAffine3::from_rotation_y(1.0) * elbow])
+        };
+        let (a, b) = (pose(0.0), pose(40.0));
+        let known = TrainingPoses::new(&skeleton, &[true, true], &[&a, &b], 1.0);
+        let far = known.distance(&pose(70.0));
+        // Features are stored in f32: 1e-7 of a chord is 1e-5 degrees.
+        assert!((far.degrees - 30.0).abs() < 1e-4 && far.bone == Some(BoneIndex::new(1)), "{far:?}");
+        assert!(known.distance(&pose(40.0)).degrees < 1e-4);
+    }
+}
