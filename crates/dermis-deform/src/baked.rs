@@ -277,7 +277,9 @@ impl Baked {
             .with_min_len(CHUNK)
             .map(|(v, p)| {
                 let mut local = match &self.base {
-                    BakedBase::Given => given.expect("a base of given positions needs them with every pose")[v] - middle,
+                    BakedBase::Given => {
+                        given.expect("a base of given positions needs them with every pose")[v] - middle
+                    }
                     base => base.at(v, self.rest[v], scratch),
                 };
                 let mut held = 0;

@@ -59,7 +59,13 @@ impl Base {
     ///
     /// # Panics
     /// If the counts disagree, or `given` is missing for [`Base::Given`]: callers check once, at construction.
-    pub fn evaluate(&mut self, rest: &[DVec3], transforms: &BoneTransforms, given: Option<&[DVec3]>, out: &mut [DVec3]) {
+    pub fn evaluate(
+        &mut self,
+        rest: &[DVec3],
+        transforms: &BoneTransforms,
+        given: Option<&[DVec3]>,
+        out: &mut [DVec3],
+    ) {
         match self {
             Self::Rigid(weights) => lbs::rigid(rest, weights, transforms, out),
             Self::Lbs(weights) => lbs::lbs(rest, weights, transforms, out),

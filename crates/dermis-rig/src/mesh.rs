@@ -163,7 +163,7 @@ impl Mesh {
         }
         edges.sort_unstable();
         !edges.is_empty()
-            && edges.len() % 2 == 0
+            && edges.len().is_multiple_of(2)
             && edges.chunks_exact(2).all(|two| (two[0].0, two[0].1) == (two[1].0, two[1].1) && two[0].2 != two[1].2)
     }
 }

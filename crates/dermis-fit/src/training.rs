@@ -1,0 +1,117 @@
+//! What every fit starts from, and how it reports progress.
+
+use dermis_rig::glam::DVec3;
+use dermis_rig::{Example, Skeleton};
+use dermis_solve::SolveError;
+use std::ops::ControlFlow;
+
+/// Examples and what the base deformer makes of their poses.
+#[derive(Clone, Copy, Debug)]
+pub struct Training<'a> {
+    /// The skeleton.
+    pub skeleton: &'a Skeleton,
+    /// Rest positions.
+    pub rest: &'a [DVec3],
+    /// L: the rest diagonal. Lengths are divided by it before a solve, so that a ridge means the same on a mouse and a
+    /// whale. Zero counts as one.
+    pub length: f64,
+    /// The examples.
+    pub examples: &'a [Example],
+    /// The base's positions in each example's pose.
+    pub base: &'a [Vec<DVec3>],
+}
+
+/// Called as work proceeds with (done, total); breaking cancels the fit.
+pub type Progress<'a> = &'a (dyn Fn(u64, u64) -> ControlFlow<Cancelled> + Sync);
+
+/// The caller asked to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cancelled;
+
+/// Progress that nobody watches.
+pub fn silent(_done: u64, _total: u64) -> ControlFlow<Cancelled> {
+    ControlFlow::Continue(())
+}
+
+/// Why a fit failed.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum FitError {
+    /// No examples.
+    #[error("there are no examples to fit")]
+    NoExamples,
+    /// Parts of the input differ in number.
+    #[error("{what}: {found}, but there are {expected}")]
+    Counts {
+        /// Which part.
+        what: &'static str,
+        /// How many it has.
+        found: usize,
+        /// How many it should have.
+        expected: usize,
+    },
+    /// An anchor bone that cannot be inverted in a pose.
+    #[error("bone \"{bone}\" is an anchor, but its transform in example \"{example}\" is singular")]
+    SingularAnchor {
+        /// The bone.
+        bone: String,
+        /// The example.
+        example: String,
+    },
+    /// A setting outside its range.
+    #[error("{name} = {value} is not usable: {rule}")]
+    Setting {
+        /// The setting.
+        name: &'static str,
+        /// Its value.
+        value: f64,
+        /// What it must obey.
+        rule: &'static str,
+    },
+    /// Numbers failed.
+    #[error("vertex {vertex}: {source}")]
+    Solve {
+        /// A vertex of the group.
+        vertex: usize,
+        /// Why.
+        source: SolveError,
+    },
+    /// The caller asked to stop.
+    #[error("cancelled")]
+    Cancelled,
+}
+
+impl Training<'_> {
+    /// Checks that all parts agree in number.
+    pub(crate) fn check(&self) -> Result<(), FitError> {
+        let counts = |what, found, expected| match found == expected {
+            true => Ok(()),
+            false => Err(FitError::Counts { what, found, expected }),
+        };
+        if self.examples.is_empty() {
+            return Err(FitError::NoExamples);
+        }
+        counts("base poses", self.base.len(), self.examples.len())?;
+        for (example, base) in self.examples.iter().zip(self.base) {
+            counts("vertices of an example", example.positions.len(), self.rest.len())?;
+            counts("vertices of a base pose", base.len(), self.rest.len())?;
+            counts("bones of an example", example.transforms.len(), self.skeleton.len())?;
+        }
+        Ok(())
+    }
+
+    /// L as it divides: never zero.
+    pub(crate) fn unit(&self) -> f64 {
+        if self.length > 0.0 && self.length.is_finite() { self.length } else { 1.0 }
+    }
+
+    /// ρ_v: the largest residual of the base at each vertex over the training examples.
+    pub fn largest_residuals(&self) -> Vec<f64> {
+        let mut largest = vec![0.0f64; self.rest.len()];
+        for (example, base) in self.examples.iter().zip(self.base) {
+            for (most, (x, b)) in largest.iter_mut().zip(example.positions.iter().zip(base)) {
+                *most = most.max((*x - *b).length());
+            }
+        }
+        largest
+    }
+}
