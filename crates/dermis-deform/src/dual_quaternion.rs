@@ -109,8 +109,8 @@ impl DualQuaternions {
         for &(bone, weight) in influences {
             let bone = &self.bones[bone];
             let signed = if bone.real.dot(reference) >= 0.0 { weight } else { -weight };
-            b = b + bone.real * signed;
-            e = e + bone.dual * signed;
+            b += bone.real * signed;
+            e += bone.dual * signed;
         }
         let length = b.length();
         if length < VANISHING {
