@@ -1,0 +1,33 @@
+//! Measures, as data: how far a prediction is from its examples, and what a deformer does to volumes and radii.
+//!
+//! - [`errors`]: an [`ErrorAccumulator`] takes (target, prediction) frames one by one and gives an [`ErrorReport`];
+//! - [`quantiles`]: percentiles over more numbers than one wants to keep;
+//! - [`volume`]: the volume a closed mesh encloses, and the radius of a ring;
+//! - [`tube`]: the two classical artefacts, measured on a tube that bends and twists.
+//!
+//! Lengths are metres, or whatever unit the positions have; each relative number names what it is relative to.
+//!
+//! ```
+//! use dermis_measure::ErrorAccumulator;
+//! use dermis_rig::glam::DVec3;
+//! let target = [DVec3::ZERO, DVec3::X];
+//! let mut errors = ErrorAccumulator::new(2, 1.0);
+//! errors.add_frame("elbow 90", &target, &[DVec3::ZERO, DVec3::new(1.0, 0.0, 0.1)])?;
+//! let report = errors.finish().unwrap();
+//! assert_eq!(report.error.max, 0.1);
+//! assert_eq!(report.worst_vertices[0].vertex, 1);
+//! # Ok::<(), dermis_measure::MeasureError>(())
+//! ```
+
+pub mod errors;
+pub mod quantiles;
+pub mod tube;
+pub mod volume;
+
+pub use errors::{
+    ErrorAccumulator, ErrorReport, ErrorStats, MeasureError, PoseError, WorstVertex, distortion_percent,
+    e_rms_of_diagonal, e_rms_of_radius,
+};
+pub use quantiles::Quantiles;
+pub use tube::{Artefact, Movement, Tube, TubeError};
+pub use volume::{ring_radius_ratio, volume, volume_ratio};
