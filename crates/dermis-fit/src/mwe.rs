@@ -170,7 +170,8 @@ pub fn half_decades(low: f64, high: f64) -> Vec<f64> {
     (start..=start + steps).map(|half| 10f64.powf(f64::from(half) / 2.0)).collect()
 }
 
-/// One point of the sweep over s; rms distances in metres over vertices and poses, poses scaled by their importance.
+/// One point of the sweep over s; rms distances in metres over vertices and poses, after duplicates are merged, poses
+/// scaled by their importance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SweepPoint {
     /// The ridge.
@@ -658,8 +659,11 @@ fn reference_variances(gram: &Mat<f64>, bones: usize, mass: f64) -> Result<[f64;
 /// Poses that agree: in pose order, a pose joins the first earlier leader whose features all lie within `tolerance`.
 fn clusters(features: MatRef<'_, f64>, tolerance: f64) -> Vec<Vec<u32>> {
     let poses = features.nrows();
-    if tolerance < 0.0 || features.ncols() == 0 {
+    if tolerance < 0.0 {
         return (0..poses as u32).map(|s| vec![s]).collect();
+    }
+    if features.ncols() == 0 {
+        return vec![(0..poses as u32).collect()];
     }
     let close =
         |a: usize, b: usize| (0..features.ncols()).all(|c| (features[(a, c)] - features[(b, c)]).abs() <= tolerance);

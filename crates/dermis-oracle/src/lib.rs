@@ -8,6 +8,8 @@ pub mod array;
 pub mod case;
 mod dqs;
 mod measures;
+mod models;
+mod mwe;
 mod rotations;
 mod skinning;
 
@@ -26,6 +28,8 @@ pub const FILES: &[(&str, &[Method])] = &[
     ("skinning", skinning::METHODS),
     ("dqs", dqs::METHODS),
     ("measures", measures::METHODS),
+    ("mwe", mwe::METHODS),
+    ("models", models::METHODS),
 ];
 
 /// What became of one case.
