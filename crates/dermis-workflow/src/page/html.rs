@@ -10,7 +10,7 @@ const STYLE: &str = include_str!("page.css");
 const VIEW_SCRIPT: &str = include_str!("view.js");
 const PAGE_SCRIPT: &str = include_str!("page.js");
 
-pub(super) fn render(page: &Page) -> String {
+pub(super) fn whole_page(page: &Page) -> String {
     let has_pose = |p: PoseRef| page.sets.get(p.set).is_some_and(|set| p.pose < set.poses.len());
     let empty = geometry::View::default();
     let (view, left_out) = geometry::pack(page.view.as_ref().unwrap_or(&empty), has_pose);
@@ -215,7 +215,9 @@ enum Sort {
 fn table<H: AsRef<str>>(extra: &str, heads: &[H], rows: Vec<Vec<Cell>>, sort: Sort) -> String {
     let sortable = if sort == Sort::Yes { " data-sortable" } else { "" };
     let numeric = |column: usize| rows.iter().any(|row| row.get(column).is_some_and(|cell| cell.number));
-    let mut out = format!("<div class=\"scroll\" tabindex=\"0\"><table{sortable}{extra}><thead><tr>");
+    let mut out = format!(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Table\"><table{sortable}{extra}><thead><tr>"
+    );
     for (column, head) in heads.iter().enumerate() {
         let class = if numeric(column) { " class=\"n\"" } else { "" };
         let _ = write!(out, "<th scope=\"col\"{class}>{}</th>", escape(head.as_ref()));
@@ -242,7 +244,7 @@ fn name<'a>(given: &'a str, otherwise: &'a str) -> &'a str {
 }
 
 fn pose_sets(page: &Page) -> String {
-    let mut out = String::new();
+    let mut out = pose_words(page);
     for (index, set) in page.sets.iter().enumerate().filter(|(_, set)| !set.poses.is_empty()) {
         let count = if set.poses.len() == 1 { "1 pose".into() } else { format!("{} poses", set.poses.len()) };
         let _ = write!(
@@ -253,6 +255,24 @@ fn pose_sets(page: &Page) -> String {
         );
     }
     out
+}
+
+/// What the columns mean, as far as there are any.
+fn pose_words(page: &Page) -> String {
+    let any = |f: fn(&PoseScore) -> bool| page.sets.iter().flat_map(|set| &set.poses).any(f);
+    let mut words = "Distances from the target over the vertices: rms is the root of their mean square, 95 % of the \
+                     vertices are nearer than the figure so called."
+        .to_string();
+    if any(|p| p.distance_degrees.is_some()) {
+        words += " Outside training: the largest angle of a joint from the nearest training pose.";
+    }
+    if any(|p| p.guarded_share.is_some()) {
+        words += " Guarded: vertices whose correction was cut at its limit.";
+    }
+    if any(|p| p.limited_share.is_some()) {
+        words += " Limited: joints beyond what training showed.";
+    }
+    format!("<p class=\"note\">{words}</p>")
 }
 
 fn pose_table(page: &Page, index: usize, set: &PoseSet) -> String {
@@ -460,5 +480,183 @@ impl<'a> Data<'a> {
             }),
             view,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::*;
+
+    const NASTY: &str = "</script><script>alert(1)</script><!-- \" onload='x' & {{data}} \u{0}\u{2028}\u{1b}";
+
+    /// A page with the same text in every place that takes one, and the same number in every place that takes one.
+    fn page_of(text: &str, number: f32) -> Page {
+        let t = || text.to_string();
+        let pose = PoseRef { set: 0, pose: 0 };
+        let triangle = |x: f32| vec![[0.0, 0.0, 0.0], [x, 0.0, 0.0], [0.0, x, 0.0]];
+        Page {
+            title: t(),
+            subtitle: t(),
+            verdict: Some(Verdict { text: t(), tone: Tone::Caution }),
+            warnings: vec![t()],
+            unit: Unit { name: t(), scale: number },
+            model_name: t(),
+            baseline_name: t(),
+            figures: vec![
+                Figure { label: t(), value: Value::Length(number), note: t() },
+                Figure { label: t(), value: Value::Text(t()), note: t() },
+            ],
+            view: Some(View {
+                triangles: vec![[0, 1, 2]],
+                rest: triangle(1.0),
+                frames: vec![Frame {
+                    label: t(),
+                    set: t(),
+                    note: t(),
+                    pose: Some(pose),
+                    target: triangle(1.0),
+                    model: triangle(number),
+                    baseline: Some(triangle(number)),
+                }],
+            }),
+            sets: vec![PoseSet {
+                name: t(),
+                poses: vec![PoseScore {
+                    label: t(),
+                    rms: number,
+                    max: number,
+                    p95: number,
+                    baseline_rms: Some(number),
+                    baseline_max: Some(number),
+                    distance_degrees: Some(number),
+                    distance_joint: Some(t()),
+                    guarded_share: Some(number),
+                    limited_share: Some(number),
+                }],
+            }],
+            worst: vec![WorstVertex { vertex: 1, bone: t(), pose, error: number }],
+            comparison: vec![MethodRow {
+                method: t(),
+                train: Some(number),
+                held_out: Some(number),
+                model_bytes: Some(1),
+                fit_seconds: Some(number),
+                vertices_per_second: Some(number),
+                note: t(),
+            }],
+            sweep: Some(Sweep {
+                points: vec![SweepPoint { s: number, train_rms: number, validated_rms: number }],
+                chosen_s: number,
+                what: t(),
+            }),
+            tables: vec![Table {
+                title: t(),
+                note: t(),
+                columns: vec![t(), t()],
+                rows: vec![vec![Value::Number(number), Value::Text(t()), Value::Count(1)], vec![]],
+            }],
+            settings: vec![(t(), t())],
+            provenance: Provenance {
+                program: t(),
+                date: Some(t()),
+                command: Some(t()),
+                files: vec![FileStamp { role: t(), path: t(), bytes: 1, hash: t() }],
+            },
+        }
+    }
+
+    /// Every element closed in order, every attribute quoted: a reader of tags that shares no code with the writer.
+    /// What it returns are the tags and the contents of script elements.
+    fn check_tags(html: &str) -> (Vec<String>, Vec<String>) {
+        let (mut open, mut seen, mut scripts) = (Vec::new(), Vec::new(), Vec::new());
+        let mut rest = html.strip_prefix("<!doctype html>").unwrap();
+        while let Some(start) = rest.find('<') {
+            let tag_and_more = &rest[start + 1..];
+            let mut quoted = false;
+            let end = tag_and_more
+                .find(|c| {
+                    quoted ^= c == '"';
+                    c == '>' && !quoted
+                })
+                .expect("a tag ends");
+            let tag = &tag_and_more[..end];
+            rest = &tag_and_more[end + 1..];
+            let word = tag.trim_start_matches('/').split_whitespace().next().unwrap_or_default();
+            assert!(!word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric()), "odd tag <{tag}>");
+            seen.push(word.to_string());
+            if tag.starts_with('/') {
+                assert_eq!(open.pop().as_deref(), Some(word), "</{word}> closes nothing");
+            } else if !["meta", "link"].contains(&word) {
+                open.push(word.to_string());
+                if word == "script" || word == "style" {
+                    let close = rest.find(&format!("</{word}>")).expect("raw text ends");
+                    if word == "script" {
+                        scripts.push(rest[..close].to_string());
+                    }
+                    rest = &rest[close..];
+                }
+            }
+        }
+        assert!(open.is_empty(), "left open: {open:?}");
+        (seen, scripts)
+    }
+
+    #[test]
+    fn text_from_files_cannot_become_markup() {
+        let (plain_tags, _) = check_tags(&render(&page_of("plain", 1.0)));
+        let html = render(&page_of(NASTY, 1.0));
+        let (tags, scripts) = check_tags(&html);
+        assert_eq!(tags, plain_tags);
+        assert_eq!(scripts.len(), 3);
+        let data: serde_json::Value = serde_json::from_str(&scripts[0]).unwrap();
+        assert_eq!(data["view"]["frames"][0]["label"], NASTY);
+        assert_eq!(html.matches("{{data}}").count(), html.matches("alert(1)").count(), "slots in data stay data");
+        assert!(!html.contains('\u{1b}') && !html.contains('\u{0}'));
+    }
+
+    #[test]
+    fn numbers_that_are_none_never_reach_the_reader() {
+        for number in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX, -f32::MAX, f32::MIN_POSITIVE, 0.0, -0.0] {
+            let html = render(&page_of("x", number));
+            let (_, scripts) = check_tags(&html);
+            serde_json::from_str::<serde_json::Value>(&scripts[0]).unwrap();
+            let tables = html.split_once("<section").unwrap().1.split_once("<script").unwrap().0;
+            assert!(!tables.contains("NaN") && !tables.contains(">inf") && !tables.contains("\"inf"), "{number}");
+        }
+    }
+
+    #[test]
+    fn an_empty_page_has_no_empty_parts() {
+        let html = render(&Page::default());
+        let (tags, _) = check_tags(&html);
+        for absent in ["section", "table", "dl", "aside"] {
+            assert!(!tags.contains(&absent.to_string()), "{absent}");
+        }
+        assert!(html.contains("<title>Report</title>"));
+    }
+
+    #[test]
+    fn the_page_asks_for_nothing_from_outside() {
+        let html = render(&page_of("x", 1.0));
+        for address in ["http:", "https:", "//cdn", "@import", "url("] {
+            // The name of SVG is an identifier, not a place.
+            assert!(!html.replace("http://www.w3.org/2000/svg", "").contains(address), "{address}");
+        }
+        assert!(html.contains("default-src 'none'"));
+        assert_eq!(html, render(&page_of("x", 1.0)), "same page, same bytes");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_said_and_not_shown() {
+        let mut page = page_of("x", 1.0);
+        page.worst[0].pose = PoseRef { set: 7, pose: 0 };
+        let view = page.view.as_mut().unwrap();
+        view.frames[0].pose = Some(PoseRef { set: 0, pose: 9 });
+        view.frames.push(Frame { label: "short".into(), ..Frame::default() });
+        let (_, scripts) = check_tags(&render(&page));
+        let data: serde_json::Value = serde_json::from_str(&scripts[0]).unwrap();
+        assert_eq!(data["view"]["frames"].as_array().unwrap().len(), 1);
+        assert!(data["view"]["frames"][0]["pose"].is_null());
+        assert!(render(&page).contains("2 warnings") && render(&page).contains("Frame &quot;short&quot;"));
     }
 }

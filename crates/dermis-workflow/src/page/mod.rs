@@ -254,5 +254,5 @@ pub struct FileStamp {
 /// It always gives a page: frames whose vertex count differs from the mesh's and triangles that name a vertex that is
 /// not there are left out, and the page says so among its warnings. The same `page` gives the same bytes.
 pub fn render(page: &Page) -> String {
-    html::render(page)
+    html::whole_page(page)
 }

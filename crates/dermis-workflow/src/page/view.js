@@ -54,26 +54,27 @@ function smoothNormals(positions, triangles) {
   return n;
 }
 
-/// One skin ready to be drawn: positions, normals, errors in the shown unit (null: nothing to compare with).
-function makeShape(positions, target, allTriangles, scale) {
+/// One skin ready to be drawn. Errors in the shown unit come later, where there is something to compare with.
+function makeShape(positions, allTriangles) {
   const finite = (v) => Number.isFinite(positions[3 * v] + positions[3 * v + 1] + positions[3 * v + 2]);
   let missing = 0;
   for (let v = 0; v < positions.length / 3; v++) if (!finite(v)) missing++;
   const triangles = missing === 0 ? allTriangles : keepTriangles(allTriangles, finite);
-  const shape = { positions, triangles, missing, normals: smoothNormals(positions, triangles), errors: null, rms: NaN, max: NaN };
-  if (target) {
-    shape.errors = new Float32Array(positions.length / 3);
-    let sum = 0, count = 0, max = 0;
-    for (let v = 0; v < shape.errors.length; v++) {
-      const e = scale * Math.hypot(positions[3 * v] - target[3 * v], positions[3 * v + 1] - target[3 * v + 1], positions[3 * v + 2] - target[3 * v + 2]);
-      shape.errors[v] = e;
-      if (!Number.isFinite(e)) continue;
-      sum += e * e; count++;
-      max = Math.max(max, e);
-    }
-    if (count) { shape.rms = Math.sqrt(sum / count); shape.max = max; }
+  return { positions, triangles, missing, normals: smoothNormals(positions, triangles), errors: null };
+}
+
+/// Lengths of the differences from the target, their root mean square and maximum over the finite ones.
+function measure(difference, scale) {
+  const errors = new Float32Array(difference.length / 3);
+  let sum = 0, count = 0, max = 0;
+  for (let v = 0; v < errors.length; v++) {
+    const e = scale * Math.hypot(difference[3 * v], difference[3 * v + 1], difference[3 * v + 2]);
+    errors[v] = e;
+    if (!Number.isFinite(e)) continue;
+    sum += e * e; count++;
+    max = Math.max(max, e);
   }
-  return shape;
+  return { errors, rms: count ? Math.sqrt(sum / count) : NaN, max: count ? max : NaN };
 }
 
 function keepTriangles(triangles, finite) {
@@ -100,6 +101,42 @@ function cameraMatrices(camera, aspect) {
     clip[4 * c] = (f / aspect) * x; clip[4 * c + 1] = f * y; clip[4 * c + 2] = a * z + b * w; clip[4 * c + 3] = -z;
   }
   return { rotation, clip };
+}
+
+/// Yaw and pitch from which vertex v is seen: along its normal, or the nearest direction to that with nothing between.
+function clearSight(shape, v, distance) {
+  const { positions: p, normals: n, triangles } = shape;
+  const target = [p[3 * v], p[3 * v + 1], p[3 * v + 2]];
+  const normal = [n[3 * v], n[3 * v + 1], n[3 * v + 2]];
+  const towards = (yaw, pitch) => [Math.cos(pitch) * Math.sin(yaw), Math.sin(pitch), Math.cos(pitch) * Math.cos(yaw)];
+  const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+  const views = [{ yaw: Math.atan2(normal[0], normal[2]), pitch: Math.min(0.9, Math.max(-0.9, Math.asin(Math.min(1, Math.max(-1, normal[1]))))) }];
+  for (let yaw = 0; yaw < 16; yaw++) for (const pitch of [-0.9, -0.45, 0, 0.45, 0.9]) views.push({ yaw: (yaw * Math.PI) / 8, pitch });
+  views.forEach((view) => { view.along = dot(towards(view.yaw, view.pitch), normal); });
+  const [first, ...others] = views;
+  const order = [first, ...others.filter((view) => view.along > 0.1).sort((a, b) => b.along - a.along)];
+  const cut = (direction) => {
+    // Does a triangle without v cross the line of sight? (Moller and Trumbore 1997)
+    for (let t = 0; t < triangles.length; t += 3) {
+      const [i, j, k] = [triangles[t], triangles[t + 1], triangles[t + 2]];
+      if (i === v || j === v || k === v) continue;
+      const e = [0, 1, 2].map((c) => p[3 * j + c] - p[3 * i + c]), f = [0, 1, 2].map((c) => p[3 * k + c] - p[3 * i + c]);
+      const q = [direction[1] * f[2] - direction[2] * f[1], direction[2] * f[0] - direction[0] * f[2], direction[0] * f[1] - direction[1] * f[0]];
+      const volume = dot(e, q);
+      if (!volume) continue;
+      const s = [0, 1, 2].map((c) => target[c] - p[3 * i + c]);
+      const a = dot(s, q) / volume;
+      if (!(a >= 0 && a <= 1)) continue;
+      const r = [s[1] * e[2] - s[2] * e[1], s[2] * e[0] - s[0] * e[2], s[0] * e[1] - s[1] * e[0]];
+      const b = dot(direction, r) / volume;
+      if (!(b >= 0 && a + b <= 1)) continue;
+      const far = dot(f, r) / volume;
+      if (far > 1e-3 * distance && far < distance) return true;
+    }
+    return false;
+  };
+  const clear = order.find((view) => !cut(towards(view.yaw, view.pitch))) ?? first;
+  return { yaw: clear.yaw, pitch: clear.pitch };
 }
 
 /// Light from above left of the camera, some from all around; n in camera space. The GLSL below is the same line.
@@ -385,31 +422,31 @@ function startView(host, data, { element, digits, nice, fail }, onFrame) {
 
   // Shapes of a frame
   const shapesOf = (index) => {
-    if (index >= rest) return { target: makeShape(decodePoints(view.rest), null, triangles, data.scale) };
+    if (index >= rest) return { target: makeShape(decodePoints(view.rest), triangles) };
     const frame = frames[index];
     const target = decodePoints(frame.target);
-    const shapes = { target: makeShape(target, null, triangles, data.scale) };
+    const shapes = { target: makeShape(target, triangles) };
     for (const kind of ["model", "baseline"]) {
       if (!frame[kind]) continue;
+      // The stored difference is finer than the stored target: the error is that of the difference.
       const difference = decodePoints(frame[kind]);
-      const shape = makeShape(difference.map((d, i) => d + target[i]), null, triangles, data.scale);
-      // The stored difference is finer than the stored target: take the error from it.
-      const { errors, rms, max } = makeShape(difference, new Float32Array(difference.length), new Uint32Array(0), data.scale);
-      shapes[kind] = Object.assign(shape, { errors, rms, max });
+      shapes[kind] = Object.assign(makeShape(difference.map((d, i) => d + target[i]), triangles), measure(difference, data.scale));
     }
     return shapes;
   };
-  /// End of the colour scale: beyond the 99th percentile of every stored frame, so that frames can be compared.
+  /// End of the colour scale: the 99th percentile of the baseline (of the model, where there is none) over every stored
+  /// frame, rounded up, so that frames can be compared and a model that flies apart does not set its own measure.
   const defaultTop = () => {
-    let top = 0;
-    for (let i = 0; i < frames.length; i++) {
-      for (const shape of Object.values(shapesOf(i))) {
-        if (!shape.errors) continue;
-        const sorted = shape.errors.filter(Number.isFinite).sort();
+    for (const kind of ["baseline", "model"]) {
+      let top = 0;
+      for (const frame of frames) {
+        if (!frame[kind]) continue;
+        const sorted = measure(decodePoints(frame[kind]), data.scale).errors.filter(Number.isFinite).sort();
         if (sorted.length) top = Math.max(top, sorted[Math.floor(0.99 * (sorted.length - 1))]);
       }
+      if (top > 0) return nice(top, [1, 1.5, 2, 3, 4, 5, 6, 8, 10]);
     }
-    return top > 0 ? nice(top, [1, 1.5, 2, 3, 4, 5, 6, 8, 10]) : 1;
+    return 1;
   };
   const shown = () => (state.show === "all" ? ["target", "model", "baseline"] : [state.show]).filter((kind) => state.shapes[kind]);
 
@@ -500,9 +537,11 @@ function startView(host, data, { element, digits, nice, fail }, onFrame) {
       const pane = element("div", "pane");
       pane.style.left = `${(100 * i) / kinds.length}%`;
       pane.style.width = `${100 / kinds.length}%`;
-      pane.append(element("b", "", state.frame >= rest ? "rest shape" : names[kind]));
-      if (shape.errors) pane.append(element("span", "", `rms ${withUnit(shape.rms)}, max ${withUnit(shape.max)}`));
-      if (shape.missing) pane.append(element("span", "", ` ${shape.missing} vertices not finite`));
+      const plate = element("div", "plate");
+      plate.append(element("b", "", state.frame >= rest ? "rest shape" : names[kind]));
+      if (shape.errors) plate.append(element("span", "", `rms ${withUnit(shape.rms)}, max ${withUnit(shape.max)}`));
+      if (shape.missing) plate.append(element("span", "", ` ${shape.missing} vertices not finite`));
+      pane.append(plate);
       return pane;
     }));
     const frame = frames[state.frame];
@@ -637,13 +676,11 @@ function startView(host, data, { element, digits, nice, fail }, onFrame) {
       }
       if (Number.isInteger(vertex) && vertex >= 0 && vertex < view.vertices) {
         state.vertex = vertex;
-        const { positions, normals } = state.shapes.target;
-        const at = [0, 1, 2].map((i) => positions[3 * vertex + i]);
+        const at = [0, 1, 2].map((i) => state.shapes.target.positions[3 * vertex + i]);
         if (at.every(Number.isFinite)) {
           camera.target = at;
-          camera.yaw = Math.atan2(normals[3 * vertex], normals[3 * vertex + 2]);
-          camera.pitch = Math.min(0.9, Math.max(-0.9, Math.asin(Math.min(1, Math.max(-1, normals[3 * vertex + 1])))));
-          camera.distance = camera.radius * 1.6;
+          camera.distance = camera.radius * 2.2;
+          Object.assign(camera, clearSight(state.shapes.target, vertex, camera.distance));
         }
       }
       refresh();

@@ -93,7 +93,7 @@ pub fn page() -> Page {
         let mut poses = Vec::new();
         for pose in 0..count {
             let phase = pose as f32 / count as f32 * std::f32::consts::TAU;
-            let angle = if set == 0 { 1.1 + 1.1 * (phase * 1.5).sin() } else { 1.3 - 0.9 * phase.cos() };
+            let angle = if set == 0 { 0.95 + 0.85 * (phase * 1.5).sin() } else { 1.1 - 0.7 * phase.cos() };
             let [target, model, baseline] = shapes(&rest, angle);
             let (errors, base) = (distances(&model, &target), distances(&baseline, &target));
             let mut order: Vec<usize> = (0..errors.len()).collect();
