@@ -5,8 +5,14 @@
 mod sample;
 
 use dermis_workflow::page::{Page, render};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// To standard error itself: the test harness keeps what `eprintln!` says of a test that passes.
+fn aloud(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
 
 /// The picture or document that `tools/screenshot.sh` makes of a page; `None` where there is no browser.
 fn browser(folder: &Path, html: &str, fragment: &str, out: &str) -> Option<PathBuf> {
@@ -23,13 +29,13 @@ fn browser(folder: &Path, html: &str, fragment: &str, out: &str) -> Option<PathB
     let run = match run {
         Ok(run) => run,
         Err(error) => {
-            eprintln!("SKIPPED: tools/screenshot.sh does not start here: {error}");
+            aloud(&format!("SKIPPED: tools/screenshot.sh does not start here: {error}"));
             return None;
         }
     };
     let said = String::from_utf8_lossy(&run.stderr);
     if run.status.code() == Some(3) {
-        eprintln!("{}", said.trim());
+        aloud(said.trim());
         return None;
     }
     assert!(run.status.success(), "{said}");
@@ -39,7 +45,10 @@ fn browser(folder: &Path, html: &str, fragment: &str, out: &str) -> Option<PathB
 /// The tag `<html …>` of a page after its scripts have run, with `script` added at the end.
 fn root_tag(page: &Page, fragment: &str, script: &str) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
-    let html = render(page).replace("</body>", &format!("<script>{script}</script></body>"));
+    // A browser without a screen may leave out frames when it is busy: here every one asked for is drawn.
+    let frames = "<script>window.requestAnimationFrame = (draw) => setTimeout(draw, 16);</script>";
+    let html = render(page).replacen("<body>", &format!("<body>{frames}"), 1);
+    let html = html.replace("</body>", &format!("<script>{script}</script></body>"));
     let dom = std::fs::read_to_string(browser(folder.path(), &html, fragment, "dom.html")?).unwrap();
     let start = dom.find("<html").expect("a document");
     Some(dom[start..start + dom[start..].find('>').unwrap()].to_string())
