@@ -1,0 +1,3 @@
+//! Recipes of Dermis: the steps that the program, the studio and Python all run.
+
+pub mod page;
