@@ -5,4 +5,14 @@
 
 pub mod contents;
 
-pub use contents::{Clip, ClipFrame, Contents, Flaw, Format, MorphTarget, ReadError, Record, Space, UpAxis, Warning};
+mod npy;
+pub mod npz;
+
+pub mod sniff;
+mod surface;
+
+pub use contents::{
+    Clip, ClipFrame, Contents, Flaw, Format, MorphTarget, ReadError, Record, Space, UpAxis, Warning, WriteError,
+};
+
+pub use sniff::sniff;
