@@ -4,7 +4,6 @@
 //! - MDD, big-endian: frames, points; then a time in seconds per frame; then positions.
 //!
 //! Counts are 32-bit integers, everything else 32-bit floats. Neither format states axes or unit, so the caller does.
-//! What Blender writes depends on the axes chosen in its dialogue; its PC2 and MDD exports keep Z up by default.
 
 use crate::surface;
 use crate::{Contents, Flaw, Format, ReadError, Record, Space, WriteError};
