@@ -475,7 +475,7 @@ fn make_unique(names: &mut [String], warnings: &mut Vec<Warning>) {
 /// Weights that sum to one, with a warning for each kind of flaw mended.
 fn normalised(table: &Influences, warnings: &mut Vec<Warning>) -> Influences {
     let (weights, mended) = table.normalised();
-    let sum = |row: &[(BoneIndex, f64)]| row.iter().map(|(_, w)| w.max(0.0)).sum::<f64>();
+    let sum = |row: &[(BoneIndex, f64)]| row.iter().fold(0.0, |sum, (_, w)| sum + w.max(0.0));
     let mut warn = |flaw, count: usize, is_flawed: &dyn Fn(&[(BoneIndex, f64)]) -> bool| {
         if count > 0 {
             let first = table.rows().enumerate().find(|(_, row)| is_flawed(row));
