@@ -17,6 +17,8 @@ pub struct Contents {
     pub mesh: Option<Mesh>,
     /// The skeleton at rest.
     pub skeleton: Option<Skeleton>,
+    /// Names of the bones in the records' poses, if the file names them without describing a skeleton; empty otherwise.
+    pub bone_names: Vec<String>,
     /// Skinning weights, normalised.
     pub weights: Option<Influences>,
     /// Influence maps, if the file has a table of them.
@@ -91,6 +93,19 @@ impl Default for Space {
 }
 
 impl Space {
+    /// Whether lengths can be converted: a unit between a picometre and a gigametre.
+    pub fn is_usable(&self) -> bool {
+        (1e-12..=1e9).contains(&self.metres_per_unit)
+    }
+
+    /// Refuses a space whose lengths cannot be converted.
+    pub(crate) fn check(&self) -> Result<(), ReadError> {
+        match self.is_usable() {
+            true => Ok(()),
+            false => Err(ReadError::Unsupported { feature: format!("a unit of {} metres", self.metres_per_unit) }),
+        }
+    }
+
     /// The map from the file's world to ours: (x, y, z) ↦ (x, z, −y) for Z up, times metres per unit.
     pub fn to_ours(&self) -> DAffine3 {
         let turn = match self.up {
@@ -288,4 +303,77 @@ pub enum ReadError {
         /// Why it cannot be read.
         reason: String,
     },
+}
+
+/// Why something cannot be written. The caller adds the path.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum WriteError {
+    /// There is nothing the format could hold.
+    #[error("there is nothing to write to a {format} file: it needs {needs}")]
+    Nothing {
+        /// The format.
+        format: Format,
+        /// What it needs.
+        needs: &'static str,
+    },
+    /// Parts that belong together differ in number.
+    #[error("{what} has {found} {things}, but {expected} are expected")]
+    Count {
+        /// What differs.
+        what: String,
+        /// Vertices, bones, ...
+        things: &'static str,
+        /// Its number of them.
+        found: usize,
+        /// The number of the others.
+        expected: usize,
+    },
+    /// A number that is NaN or infinite, or is so once it is stored in 32 bits.
+    #[error("{what} is not finite in 32 bits")]
+    NotFinite {
+        /// The first such element.
+        what: String,
+    },
+    /// The format cannot hold it.
+    #[error("a {format} file cannot hold {what}")]
+    CannotHold {
+        /// The format.
+        format: Format,
+        /// What it cannot hold, with numbers.
+        what: String,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dermis_rig::glam::DQuat;
+
+    /// C for Z up in inches, by hand: x stays, the file's z points up, its y points away from us.
+    #[test]
+    fn z_up_turns_about_x() {
+        let inches = Space { up: UpAxis::Z, metres_per_unit: 0.0254, unit: "m".into() };
+        let ours = inches.to_ours().transform_point3(DVec3::new(1.0, 2.0, 3.0));
+        assert!(ours.abs_diff_eq(DVec3::new(0.0254, 0.0762, -0.0508), 1e-16));
+        assert!((inches.to_ours().matrix3.determinant() - 0.0254f64.powi(3)).abs() < 1e-19, "stays right-handed");
+    }
+
+    /// M = T B⁻¹ of the converted matrices is C M C⁻¹, and bones keep their scale.
+    #[test]
+    fn bone_transforms_are_conjugated() {
+        let turn = |angle| DQuat::from_axis_angle(DVec3::new(0.6, 0.0, 0.8), angle);
+        let bind = DAffine3::from_rotation_translation(turn(0.4), DVec3::new(12.0, -7.0, 30.0));
+        let posed = DAffine3::from_scale_rotation_translation(DVec3::new(1.1, 0.9, 1.0), turn(-1.3), DVec3::splat(9.0));
+        for (up, metres_per_unit) in [(UpAxis::Y, 1.0), (UpAxis::Z, 1.0), (UpAxis::Y, 0.01), (UpAxis::Z, 0.3048)] {
+            let space = Space { up, metres_per_unit, unit: "m".into() };
+            let c = space.to_ours();
+            let converted = space.joint_to_ours(posed) * space.joint_to_ours(bind).inverse();
+            // Entries up to 30, a handful of products: 30 · 2⁻⁵² · 10.
+            assert!(converted.abs_diff_eq(c * (posed * bind.inverse()) * c.inverse(), 1e-13), "{space:?}");
+            assert!((space.joint_to_ours(bind).matrix3.determinant() - 1.0).abs() < 1e-14, "{space:?}");
+            assert!(space.joint_from_ours(space.joint_to_ours(posed)).abs_diff_eq(posed, 1e-13), "{space:?}");
+            let joint = space.joint_to_ours(bind).translation;
+            assert!(joint.abs_diff_eq(c.transform_point3(bind.translation), 1e-14), "{space:?}");
+        }
+    }
 }

@@ -4,5 +4,16 @@
 //! with the flaws it mended as counted [`Warning`]s. Every writer takes the same types and returns bytes.
 
 pub mod contents;
+pub mod matching;
+mod npy;
+pub mod npz;
+pub mod obj;
+pub mod point_cache;
+pub mod sniff;
+mod surface;
 
-pub use contents::{Clip, ClipFrame, Contents, Flaw, Format, MorphTarget, ReadError, Record, Space, UpAxis, Warning};
+pub use contents::{
+    Clip, ClipFrame, Contents, Flaw, Format, MorphTarget, ReadError, Record, Space, UpAxis, Warning, WriteError,
+};
+pub use matching::{MatchError, Matching, match_vertices};
+pub use sniff::sniff;

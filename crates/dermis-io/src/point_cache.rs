@@ -1,0 +1,269 @@
+//! Point caches: the positions of every vertex in every frame, and nothing else.
+//!
+//! - PC2, little-endian: `POINTCACHE2\0`, version 1, points, first frame, frames per sample, samples; then positions.
+//! - MDD, big-endian: frames, points; then a time in seconds per frame; then positions.
+//!
+//! Counts are 32-bit integers, everything else 32-bit floats. Neither format states axes or unit, so the caller does.
+
+use crate::surface;
+use crate::{Contents, Flaw, Format, ReadError, Record, Space, WriteError};
+use dermis_rig::glam::DVec3;
+
+/// Length of a PC2 header.
+const PC2_HEADER: usize = 32;
+
+/// Reads a PC2 file. Records are labelled with their frame number and have no time: the format has no frame rate.
+///
+/// # Errors
+/// [`ReadError`] if the file is no PC2, ends early, or its header makes no sense; frames that are not finite are left
+/// out and bytes after the last sample ignored, with a warning.
+pub fn read_pc2(bytes: &[u8], name: &str, space: &Space) -> Result<Contents, ReadError> {
+    const FORMAT: Format = Format::Pc2;
+    let damaged = |reason: String| ReadError::Damaged { format: FORMAT, reason };
+    if !bytes.starts_with(b"POINTCACHE2\0") {
+        let reason = "it does not start with \"POINTCACHE2\"".into();
+        return Err(ReadError::WrongKind { format: FORMAT, reason });
+    }
+    let Some((header, data)) = bytes.split_at_checked(PC2_HEADER) else {
+        return Err(damaged(format!("the header is cut short: {} of {PC2_HEADER} bytes", bytes.len())));
+    };
+    let word = |at: usize| [header[at], header[at + 1], header[at + 2], header[at + 3]];
+    let integer = |at: usize| i32::from_le_bytes(word(at));
+    let float = |at: usize| f64::from(f32::from_le_bytes(word(at)));
+    let (version, points, start, rate, samples) = (integer(12), integer(16), float(20), float(24), integer(28));
+    if version != 1 {
+        return Err(ReadError::Unsupported { feature: format!("version {version} of PC2") });
+    }
+    if !(start.is_finite() && rate.is_finite()) {
+        return Err(damaged(format!("its first frame is {start} and its sampling {rate}")));
+    }
+    let (samples, points) = counts(FORMAT, samples, points)?;
+    let length = frame_bytes(FORMAT, samples, points, data.len())?;
+    let labels = (0..samples).map(|at| ((start + at as f64 * rate).to_string(), None));
+    let mut contents = read_frames(FORMAT, name, space, labels, &data[..length], points, f32::from_le_bytes)?;
+    let extra = data.len() - length;
+    let surplus = (extra > 0).then(|| format!("{extra} bytes after the last of {samples} samples"));
+    surface::count(&mut contents.warnings, Flaw::CountMismatch, surplus);
+    Ok(contents)
+}
+
+/// Reads an MDD file. Records are labelled with their number and have the time that the file states.
+///
+/// # Errors
+/// [`ReadError`] if counts and length disagree: MDD has nothing else to be recognised by. Frames that are not finite are
+/// left out, with a warning.
+pub fn read_mdd(bytes: &[u8], name: &str, space: &Space) -> Result<Contents, ReadError> {
+    const FORMAT: Format = Format::Mdd;
+    let damaged = |reason: String| ReadError::Damaged { format: FORMAT, reason };
+    let [f0, f1, f2, f3, p0, p1, p2, p3, data @ ..] = bytes else {
+        return Err(damaged(format!("the header is cut short: {} of 8 bytes", bytes.len())));
+    };
+    let frames = i32::from_be_bytes([*f0, *f1, *f2, *f3]);
+    let points = i32::from_be_bytes([*p0, *p1, *p2, *p3]);
+    let (frames, points) = counts(FORMAT, frames, points)?;
+    let Some((times, data)) = frames.checked_mul(4).and_then(|length| data.split_at_checked(length)) else {
+        return Err(damaged(format!("{frames} frames are promised, but only {} bytes follow", data.len())));
+    };
+    let length = frame_bytes(FORMAT, frames, points, data.len())?;
+    if data.len() != length {
+        let (found, reason) = (data.len(), format!("{frames} frames of {points} points"));
+        return Err(damaged(format!("{reason} take {length} bytes, but {found} follow")));
+    }
+    let times: Vec<f64> = floats(times, f32::from_be_bytes).collect();
+    if let Some(frame) = times.iter().position(|t| !t.is_finite()) {
+        return Err(damaged(format!("the time of frame {frame} is not finite")));
+    }
+    let labels = times.iter().enumerate().map(|(at, time)| (at.to_string(), Some(*time)));
+    read_frames(FORMAT, name, space, labels, data, points, f32::from_be_bytes)
+}
+
+/// Counts that can be: neither negative, nor frames without a point.
+fn counts(format: Format, frames: i32, points: i32) -> Result<(usize, usize), ReadError> {
+    let both = usize::try_from(frames).ok().zip(usize::try_from(points).ok());
+    both.filter(|(_, points)| *points > 0).ok_or_else(|| ReadError::Damaged {
+        format,
+        reason: format!("its header promises {frames} frames of {points} points"),
+    })
+}
+
+/// Bytes of all frames, if the file is long enough.
+fn frame_bytes(format: Format, frames: usize, points: usize, found: usize) -> Result<usize, ReadError> {
+    let length = frames.checked_mul(points).and_then(|n| n.checked_mul(12));
+    length.filter(|length| *length <= found).ok_or_else(|| {
+        let promised = 12 * frames as u128 * points as u128;
+        let reason = format!("{frames} frames of {points} points take {promised} bytes, but only {found} follow");
+        ReadError::Damaged { format, reason }
+    })
+}
+
+fn floats(bytes: &[u8], float: fn([u8; 4]) -> f32) -> impl Iterator<Item = f64> {
+    bytes.as_chunks::<4>().0.iter().map(move |word| f64::from(float(*word)))
+}
+
+fn read_frames(
+    format: Format,
+    name: &str,
+    space: &Space,
+    labels: impl Iterator<Item = (String, Option<f64>)>,
+    data: &[u8],
+    points: usize,
+    float: fn([u8; 4]) -> f32,
+) -> Result<Contents, ReadError> {
+    space.check()?;
+    let mut contents = Contents { name: name.into(), format, space: space.clone(), ..Contents::default() };
+    let to_ours = space.to_ours();
+    let mut left_out = Vec::new();
+    for ((label, time), frame) in labels.zip(data.chunks_exact(points * 12)) {
+        let numbers: Vec<f64> = floats(frame, float).collect();
+        let positions: Vec<DVec3> =
+            numbers.as_chunks::<3>().0.iter().map(|p| to_ours.transform_point3(DVec3::from(*p))).collect();
+        match positions.iter().all(|p| p.is_finite()) {
+            true => {
+                let positions = Some(positions);
+                contents.records.push(Record { label, time, pose: None, positions, importance: 1.0 });
+            }
+            false => left_out.push(format!("frame {label}")),
+        }
+    }
+    surface::count(&mut contents.warnings, Flaw::NonFiniteFrame, left_out);
+    Ok(contents)
+}
+
+/// Writes a PC2 file: frames from `start` on, one sample per frame.
+///
+/// # Errors
+/// [`WriteError`]: no frame, frames of different size, more than 31 bits count, numbers not finite in 32 bits.
+pub fn write_pc2(frames: &[&[DVec3]], start: f64, space: &Space) -> Result<Vec<u8>, WriteError> {
+    let (samples, points) = checked(Format::Pc2, frames, space)?;
+    let start = start as f32;
+    if !start.is_finite() {
+        return Err(WriteError::NotFinite { what: "the first frame's number".into() });
+    }
+    let mut bytes = b"POINTCACHE2\0".to_vec();
+    bytes.extend(1i32.to_le_bytes());
+    bytes.extend(points.to_le_bytes());
+    bytes.extend(start.to_le_bytes());
+    bytes.extend(1f32.to_le_bytes());
+    bytes.extend(samples.to_le_bytes());
+    write_frames(&mut bytes, frames, space, f32::to_le_bytes)?;
+    Ok(bytes)
+}
+
+/// Writes an MDD file: one frame per time, in seconds.
+///
+/// # Errors
+/// As [`write_pc2`]; and if there is not one time per frame.
+pub fn write_mdd(frames: &[&[DVec3]], times: &[f64], space: &Space) -> Result<Vec<u8>, WriteError> {
+    let (count, points) = checked(Format::Mdd, frames, space)?;
+    if times.len() != frames.len() {
+        let (found, expected) = (times.len(), frames.len());
+        return Err(WriteError::Count { what: "the point cache".into(), things: "times", found, expected });
+    }
+    let mut bytes = count.to_be_bytes().to_vec();
+    bytes.extend(points.to_be_bytes());
+    for (frame, time) in times.iter().enumerate() {
+        let stored = *time as f32;
+        if !stored.is_finite() {
+            return Err(WriteError::NotFinite { what: format!("the time of frame {frame}") });
+        }
+        bytes.extend(stored.to_be_bytes());
+    }
+    write_frames(&mut bytes, frames, space, f32::to_be_bytes)?;
+    Ok(bytes)
+}
+
+/// Frames and points as the headers count them.
+fn checked(format: Format, frames: &[&[DVec3]], space: &Space) -> Result<(i32, i32), WriteError> {
+    let Some(first) = frames.first().filter(|first| !first.is_empty() && space.is_usable()) else {
+        return Err(WriteError::Nothing { format, needs: "frames with positions, and a unit" });
+    };
+    let expected = first.len();
+    if let Some(frame) = frames.iter().position(|f| f.len() != expected) {
+        let (what, found) = (format!("frame {frame}"), frames[frame].len());
+        return Err(WriteError::Count { what, things: "vertices", found, expected });
+    }
+    let counts = i32::try_from(frames.len()).ok().zip(i32::try_from(expected).ok());
+    let what = || format!("{} frames of {expected} points", frames.len());
+    counts.ok_or_else(|| WriteError::CannotHold { format, what: what() })
+}
+
+fn write_frames(
+    bytes: &mut Vec<u8>,
+    frames: &[&[DVec3]],
+    space: &Space,
+    word: fn(f32) -> [u8; 4],
+) -> Result<(), WriteError> {
+    let from_ours = space.to_ours().inverse();
+    for (frame, positions) in frames.iter().enumerate() {
+        for (vertex, position) in positions.iter().enumerate() {
+            let stored = from_ours.transform_point3(*position).as_vec3();
+            if !stored.is_finite() {
+                return Err(WriteError::NotFinite { what: format!("vertex {vertex} of frame {frame}") });
+            }
+            bytes.extend(stored.to_array().into_iter().flat_map(word));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::UpAxis;
+
+    /// A file by hand, after the formats' descriptions: two frames of one point.
+    #[test]
+    fn files_made_by_hand_are_read() {
+        let mut pc2 = b"POINTCACHE2\0".to_vec();
+        pc2.extend([1, 0, 0, 0, 1, 0, 0, 0]);
+        pc2.extend([10f32, 0.5].iter().flat_map(|f| f.to_le_bytes()));
+        pc2.extend([2, 0, 0, 0]);
+        pc2.extend([1f32, 2.0, 3.0, 4.0, 5.0, 6.0].iter().flat_map(|f| f.to_le_bytes()));
+        let z_up = Space { up: UpAxis::Z, metres_per_unit: 0.5, ..Space::default() };
+        let read = read_pc2(&pc2, "a.pc2", &z_up).unwrap();
+        let found: Vec<_> = read.records.iter().map(|r| (r.label.as_str(), r.positions.clone().unwrap()[0])).collect();
+        assert_eq!(found, [("10", DVec3::new(0.5, 1.5, -1.0)), ("10.5", DVec3::new(2.0, 3.0, -2.5))]);
+        assert_eq!(read.records[0].time, None);
+
+        let mut mdd = vec![0, 0, 0, 2, 0, 0, 0, 1];
+        mdd.extend([0f32, 0.25, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0].iter().flat_map(|f| f.to_be_bytes()));
+        let read = read_mdd(&mdd, "a.mdd", &Space::default()).unwrap();
+        let found: Vec<_> = read.records.iter().map(|r| (r.time, r.positions.clone().unwrap()[0])).collect();
+        assert_eq!(found, [(Some(0.0), DVec3::new(1.0, 2.0, 3.0)), (Some(0.25), DVec3::new(4.0, 5.0, 6.0))]);
+
+        let frames: Vec<_> = read.records.iter().map(|r| r.positions.as_deref().unwrap()).collect();
+        assert_eq!(write_mdd(&frames, &[0.0, 0.25], &Space::default()).unwrap(), mdd);
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let space = Space { up: UpAxis::Z, metres_per_unit: 0.0254, ..Space::default() };
+        let shapes: Vec<Vec<DVec3>> =
+            (0..3).map(|f| (0..5).map(|v| DVec3::new(v.into(), f.into(), 0.3)).collect()).collect();
+        let frames: Vec<&[DVec3]> = shapes.iter().map(Vec::as_slice).collect();
+        let pc2 = read_pc2(&write_pc2(&frames, 1.0, &space).unwrap(), "a", &space).unwrap();
+        let mdd = read_mdd(&write_mdd(&frames, &[0.0, 0.5, 0.75], &space).unwrap(), "a", &space).unwrap();
+        assert_eq!(mdd.records.iter().map(|r| r.time.unwrap()).collect::<Vec<_>>(), [0.0, 0.5, 0.75]);
+        assert_eq!(pc2.records.iter().map(|r| r.label.as_str()).collect::<Vec<_>>(), ["1", "2", "3"]);
+        for read in [pc2, mdd] {
+            for (record, shape) in read.records.iter().zip(&shapes) {
+                for (a, b) in record.positions.as_ref().unwrap().iter().zip(shape) {
+                    // Stored in inches up to 160 with 24 bits: 160 · 2⁻²⁴ · 0.0254.
+                    assert!(a.abs_diff_eq(*b, 2.5e-7), "{a} {b}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_named() {
+        let space = Space::default();
+        let (two, one) = (vec![DVec3::ZERO; 2], vec![DVec3::ZERO]);
+        let why = |frames: &[&[DVec3]]| write_pc2(frames, 0.0, &space).unwrap_err().to_string();
+        assert_eq!(why(&[&two, &one]), "frame 1 has 1 vertices, but 2 are expected");
+        assert_eq!(why(&[&[DVec3::splat(1e300)]]), "vertex 0 of frame 0 is not finite in 32 bits");
+        assert!(why(&[]).contains("nothing to write"));
+        let why = write_mdd(&[&two], &[], &space).unwrap_err().to_string();
+        assert_eq!(why, "the point cache has 0 times, but 1 are expected");
+    }
+}

@@ -1,0 +1,44 @@
+//! Which format a file has.
+
+use crate::Format;
+
+/// The format of a file, by its first bytes, else by the ending of its name; `None` if neither is known.
+///
+/// The bytes go first: a renamed bundle is still a bundle. OBJ, MDD and textual glTF have no telling first bytes.
+pub fn sniff(bytes: &[u8], file_name: &str) -> Option<Format> {
+    const BEGINNINGS: [(&[u8], Format); 4] = [
+        (b"glTF", Format::Gltf),
+        (b"PK\x03\x04", Format::Npz),
+        (b"PK\x05\x06", Format::Npz), // an archive without members
+        (b"POINTCACHE2\0", Format::Pc2),
+    ];
+    let known = BEGINNINGS.iter().find(|(beginning, _)| bytes.starts_with(beginning));
+    known.map(|(_, format)| *format).or_else(|| {
+        let (_, ending) = file_name.rsplit_once('.')?;
+        match ending.to_ascii_lowercase().as_str() {
+            "glb" | "gltf" => Some(Format::Gltf),
+            "npz" => Some(Format::Npz),
+            "obj" => Some(Format::Obj),
+            "pc2" => Some(Format::Pc2),
+            "mdd" => Some(Format::Mdd),
+            _ => None,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_go_before_endings() {
+        assert_eq!(sniff(b"PK\x03\x04...", "arm.glb"), Some(Format::Npz));
+        assert_eq!(sniff(b"glTF\x02", "arm"), Some(Format::Gltf));
+        assert_eq!(sniff(b"v 0 0 0", "Arm.0001.OBJ"), Some(Format::Obj));
+        assert_eq!(sniff(b"\0\0\0\x01", "walk.mdd"), Some(Format::Mdd));
+        assert_eq!(sniff(b"", "walk.pc2"), Some(Format::Pc2));
+        assert_eq!(sniff(b"{", "a.gltf"), Some(Format::Gltf));
+        assert_eq!(sniff(b"", "readme.txt"), None);
+        assert_eq!(sniff(b"", ""), None);
+    }
+}

@@ -1,0 +1,265 @@
+//! Bundles made array by array, as `numpy.savez` lays them out, and read back.
+
+mod archive;
+
+use archive::{Npy, bundle, floats, integers, replace, texts, tiny_rig};
+use dermis_io::npz::{self, Precision};
+use dermis_io::{Contents, ReadError, Record, Space, UpAxis, WriteError};
+use dermis_rig::glam::{DAffine3, DQuat, DVec3};
+use dermis_rig::{BoneIndex, Influences, Mesh, Polygons, Skeleton, WorldPose};
+
+fn read(arrays: &[(&str, Npy)]) -> Contents {
+    npz::read(&bundle(arrays), "tiny.npz").unwrap()
+}
+
+fn warnings(contents: &Contents) -> Vec<String> {
+    contents.warnings.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_rig_with_examples_is_read() {
+    let contents = read(&tiny_rig());
+    let mesh = contents.mesh.as_ref().unwrap();
+    assert_eq!(mesh.positions[2], DVec3::new(2.0, 1.0, 0.0));
+    assert_eq!(mesh.triangles, [[0, 1, 2], [0, 2, 3]]);
+    assert_eq!(mesh.polygons, Some(Polygons { counts: vec![4], indices: vec![0, 1, 2, 3] }));
+    let skeleton = contents.skeleton.as_ref().unwrap();
+    assert_eq!(skeleton.names().to_vec(), ["root", "tip"]);
+    assert_eq!(skeleton.parents().to_vec(), [None, Some(BoneIndex::new(0))]);
+    assert_eq!(skeleton.bind()[BoneIndex::new(1)], DAffine3::from_translation(DVec3::X));
+    let labels: Vec<_> = contents.records.iter().map(|r| (r.label.as_str(), r.time, r.importance)).collect();
+    assert_eq!(labels, [("rest", Some(0.0), 1.0), ("bent", Some(0.5), 2.0)]);
+    assert_eq!(contents.records[1].positions.as_ref().unwrap()[2], DVec3::new(3.0, 1.5, 0.0));
+    assert_eq!(contents.weights.as_ref().unwrap().of(1), [(BoneIndex::new(0), 0.25), (BoneIndex::new(1), 0.75)]);
+    assert_eq!((contents.space, contents.frames_per_second), (Space::default(), Some(2.0)));
+    assert_eq!(contents.unread, ["extra"]);
+    assert_eq!(contents.warnings, []);
+}
+
+/// The same character in centimetres with Z up: skinning with what was read is C times skinning in the file's space.
+#[test]
+fn axes_and_units_are_converted_alike_everywhere() {
+    let mut arrays = tiny_rig();
+    let plain = read(&arrays);
+    replace(&mut arrays, "up_axis", texts("Z", &[]));
+    replace(&mut arrays, "units", texts("Centimetres ", &[]));
+    let turned = read(&arrays);
+    assert_eq!(turned.space, Space { up: UpAxis::Z, metres_per_unit: 0.01, unit: "m".into() });
+    let c = turned.space.to_ours();
+    let skinned = |contents: &Contents, record: usize| -> Vec<DVec3> {
+        let pose = contents.records[record].pose.as_ref().unwrap();
+        let transforms = contents.skeleton.as_ref().unwrap().bone_transforms(pose);
+        let weights = contents.weights.as_ref().unwrap();
+        let rest = &contents.mesh.as_ref().unwrap().positions;
+        let blend = |v: usize| weights.of(v).iter().map(|(b, w)| *w * transforms[*b].transform_point3(rest[v])).sum();
+        (0..rest.len()).map(blend).collect()
+    };
+    for record in 0..2 {
+        for (a, b) in skinned(&plain, record).into_iter().zip(skinned(&turned, record)) {
+            assert!(c.transform_point3(a).abs_diff_eq(b, 1e-16), "{a} {b}"); // a few centimetres, a few roundings
+        }
+    }
+}
+
+#[test]
+fn any_subset_is_a_bundle() {
+    let only = |keys: &[&str]| {
+        let arrays: Vec<_> = tiny_rig().into_iter().filter(|(key, _)| keys.contains(key)).collect();
+        read(&arrays)
+    };
+    let sequence = only(&["rest_vertices", "face_counts", "face_indices", "vertices", "units", "up_axis"]);
+    assert_eq!(sequence.mesh.unwrap().triangles, [[0, 1, 2], [0, 2, 3]]);
+    assert!(sequence.skeleton.is_none() && sequence.records.iter().all(|r| r.pose.is_none() && r.positions.is_some()));
+    assert_eq!((sequence.records[1].label.as_str(), sequence.records[1].time), ("1", None));
+
+    let shapes = only(&["vertices", "fps"]);
+    assert!(shapes.mesh.is_none() && shapes.records[1].time == Some(0.5));
+    let unknown = "2: unit or axes are not stated; metres and Y up are assumed (first: up_axis)";
+    assert_eq!(warnings(&shapes), [unknown]);
+
+    let rig = only(&["rest_vertices", "faces", "bone_names", "bone_parents", "bind_matrices", "lbs_weights"]);
+    assert!(rig.skeleton.is_some() && rig.weights.is_some() && rig.records.is_empty());
+
+    let motion = only(&["pose_matrices", "bone_names", "pose_labels"]);
+    assert!(motion.skeleton.is_none() && motion.mesh.is_none());
+    assert_eq!(motion.bone_names, ["root", "tip"]);
+    assert_eq!(motion.records[1].pose.as_ref().unwrap().bones.len(), 2);
+
+    let nothing: Vec<_> = tiny_rig().into_iter().filter(|(key, _)| *key == "extra").collect();
+    let why = npz::read(&bundle(&nothing), "a").unwrap_err().to_string();
+    assert_eq!(why, "not a NPZ bundle file: it holds none of a bundle's arrays, but 1 others (extra)");
+}
+
+#[test]
+fn units_in_words_of_their_own_are_kept() {
+    let mut arrays = tiny_rig();
+    for (text, metres, unit) in [
+        ("inches", 0.0254, "m"),
+        ("FT", 0.3048, "m"),
+        ("mm", 0.001, "m"),
+        ("source units (not metric), Z up", 1.0, "source units (not metric), Z up"),
+    ] {
+        replace(&mut arrays, "units", texts(text, &[]));
+        let space = read(&arrays).space;
+        assert_eq!((space.metres_per_unit, space.unit.as_str(), space.up), (metres, unit, UpAxis::Y));
+    }
+}
+
+/// Bones children first: poses, weights and parents follow the names.
+#[test]
+fn bones_are_sorted_with_all_that_belongs_to_them() {
+    let mut arrays = tiny_rig();
+    let before = read(&arrays);
+    let swap = |values: &[f64], size: usize| -> Vec<f64> {
+        values.chunks(2 * size).flat_map(|two| [&two[size..], &two[..size]].concat()).collect()
+    };
+    for (key, size) in [("bind_matrices", 16), ("pose_matrices", 16), ("lbs_weights", 1), ("influence_maps", 1)] {
+        let (_, array) = arrays.iter_mut().find(|(k, _)| *k == key).unwrap();
+        *array = floats(&swap(&array.floats(), size), &array.shape);
+    }
+    replace(&mut arrays, "bone_names", texts("tip root", &[2]));
+    replace(&mut arrays, "bone_parents", integers(&[1, -1], &[2]));
+    let after = read(&arrays);
+    assert_eq!(warnings(&after), ["2: bones were reordered so that parents come first (first: root)"]);
+    assert_eq!(after.skeleton, before.skeleton);
+    assert_eq!(after.records, before.records);
+    assert_eq!((after.weights, after.influence_maps), (before.weights, before.influence_maps));
+}
+
+#[test]
+fn flaws_are_mended_and_counted() {
+    let mut arrays = tiny_rig();
+    replace(&mut arrays, "lbs_weights", floats(&[0.997, 0.0, -1.0, 1.0, 0.0, 0.0, 0.5, 0.5], &[4, 2]));
+    replace(&mut arrays, "bone_names", texts("arm arm", &[2]));
+    replace(&mut arrays, "faces", integers(&[0, 1, 1, 0, 1, 2, 0, 2, 3], &[3, 3]));
+    let mut vertices = arrays.iter().find(|(key, _)| *key == "vertices").unwrap().1.floats();
+    vertices[5] = f64::NAN;
+    replace(&mut arrays, "vertices", floats(&vertices, &[2, 4, 3]));
+    let contents = read(&arrays);
+    assert_eq!(
+        warnings(&contents),
+        [
+            "1: counts disagree with the data (first: 3 triangles in \"faces\", 2 by \"face_counts\")",
+            "1: triangles have no area (first: triangle 0, [0, 1, 1])",
+            "1: bones shared a name and were renamed (first: arm)",
+            "1: weights did not sum to one and were scaled (first: vertex 0, sum 0.997)",
+            "1: negative weights were set to zero (first: vertex 1, sum 1)",
+            "1: vertices without weights were bound to the first bone (first: vertex 2, sum 0)",
+            "1: frames with non-finite numbers were left out (first: rest)",
+        ]
+    );
+    assert_eq!(contents.records.len(), 1);
+    assert_eq!(contents.skeleton.unwrap().names().to_vec(), ["arm", "arm.2"]);
+}
+
+/// Contents of every kind.
+fn full(space: Space) -> Contents {
+    let mesh = Mesh {
+        positions: (0..6).map(|v| DVec3::new(f64::from(v), f64::from(v % 2), 0.125)).collect(),
+        triangles: vec![[0, 1, 2], [0, 2, 3], [3, 4, 5]],
+        polygons: Some(Polygons { counts: vec![4, 3], indices: vec![0, 1, 2, 3, 3, 4, 5] }),
+        ..Mesh::default()
+    };
+    let bone = |at: f64| DAffine3::from_rotation_translation(DQuat::from_rotation_z(at), DVec3::new(at, 0.0, 1.0));
+    let parents = vec![None, Some(BoneIndex::new(0))];
+    let skeleton = Skeleton::new(vec!["hüfte".into(), "knee".into()], parents, vec![bone(0.0), bone(0.5)]);
+    let record = |at: f64| Record {
+        label: format!("pose {at}"),
+        time: Some(at),
+        pose: Some(WorldPose::new(vec![bone(at), bone(at * 2.0)])),
+        positions: Some(mesh.positions.iter().map(|p| *p + at).collect()),
+        importance: 1.0 + at,
+    };
+    let weights = [1.0, 0.0, 0.5, 0.5, 0.25, 0.75, 0.0, 1.0, 1.0, 0.0, 0.5, 0.5];
+    Contents {
+        space,
+        records: vec![record(0.0), record(0.25), record(0.5)],
+        skeleton: Some(skeleton.unwrap()),
+        weights: Some(Influences::from_dense(&weights, 2).unwrap()),
+        influence_maps: Some(Influences::from_dense(&[0.5; 12], 2).unwrap()),
+        mesh: Some(mesh),
+        frames_per_second: Some(4.0),
+        ..Contents::default()
+    }
+}
+
+#[test]
+fn what_is_written_is_read() {
+    // Numbers up to 6 are rounded to 2⁻²⁴ of themselves in 32 bits; converting back and forth costs a few 2⁻⁵³.
+    let (single, double) = (6.0 * 6e-8, 1e-14);
+    let inches = Space { up: UpAxis::Z, metres_per_unit: 0.0254, unit: "m".into() };
+    for (space, precision, tolerance) in [
+        (Space::default(), Precision::Double, 0.0),
+        (Space { unit: "cubits".into(), ..Space::default() }, Precision::Single, single),
+        (inches, Precision::Double, double),
+        (Space { up: UpAxis::Z, metres_per_unit: 0.01, unit: "m".into() }, Precision::Single, single),
+    ] {
+        let before = full(space);
+        let bytes = npz::write(&before, precision).unwrap();
+        assert_eq!(bytes, npz::write(&before, precision).unwrap(), "the same contents give the same bytes");
+        let after = npz::read(&bytes, "").unwrap();
+        assert_eq!(after.warnings, []);
+        assert_eq!(after.space, before.space);
+        assert_eq!(after.frames_per_second, before.frames_per_second);
+        assert_eq!((&after.weights, &after.influence_maps), (&before.weights, &before.influence_maps));
+        let close =
+            |a: &[DVec3], b: &[DVec3]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.abs_diff_eq(*b, tolerance));
+        let same = |a: &[DAffine3], b: &[DAffine3]| {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.abs_diff_eq(*b, tolerance))
+        };
+        let (a, b) = (after.mesh.unwrap(), before.mesh.unwrap());
+        assert_eq!((&a.triangles, &a.polygons), (&b.triangles, &b.polygons));
+        assert!(close(&a.positions, &b.positions));
+        let (a, b) = (after.skeleton.unwrap(), before.skeleton.unwrap());
+        assert_eq!((a.names(), a.parents()), (b.names(), b.parents()));
+        assert!(same(a.bind(), b.bind()));
+        assert_eq!(after.records.len(), before.records.len());
+        for (a, b) in after.records.iter().zip(&before.records) {
+            assert_eq!((&a.label, a.time, a.importance), (&b.label, b.time, b.importance));
+            assert!(close(a.positions.as_ref().unwrap(), b.positions.as_ref().unwrap()));
+            assert!(same(&a.pose.as_ref().unwrap().bones, &b.pose.as_ref().unwrap().bones));
+        }
+    }
+}
+
+#[test]
+fn a_unit_that_bundles_cannot_name_is_written_in_metres() {
+    let before = full(Space { up: UpAxis::Z, metres_per_unit: 0.9144, unit: "m".into() });
+    let after = npz::read(&npz::write(&before, Precision::Double).unwrap(), "").unwrap();
+    assert_eq!(after.space, Space { up: UpAxis::Z, ..Space::default() });
+    assert!(after.mesh.unwrap().positions[5].abs_diff_eq(before.mesh.unwrap().positions[5], 1e-15));
+}
+
+#[test]
+fn what_cannot_be_written_is_named() {
+    let why = |change: &dyn Fn(&mut Contents)| {
+        let mut contents = full(Space::default());
+        change(&mut contents);
+        npz::write(&contents, Precision::Single).unwrap_err().to_string()
+    };
+    let text = why(&|c| c.records[1].pose = None);
+    assert_eq!(text, "a NPZ bundle file cannot hold record \"pose 0.25\" without a pose, as 2 others have");
+    let text = why(&|c| c.records[1].positions = Some(vec![]));
+    assert_eq!(text, "record \"pose 0.25\" has 0 vertices, but 6 are expected");
+    let text = why(&|c| c.mesh.as_mut().unwrap().positions[1].y = 1e39);
+    assert_eq!(text, "value 4 of \"rest_vertices\" is not finite in 32 bits");
+    let text = why(&|c| c.weights = Some(Influences::from_dense(&[1.0, 0.0], 2).unwrap()));
+    assert_eq!(text, "lbs_weights has 1 vertices, but 6 are expected");
+    let empty = npz::write(&Contents::default(), Precision::Single);
+    assert!(matches!(empty, Err(WriteError::Nothing { .. })));
+}
+
+#[test]
+fn pickles_are_refused_by_name() {
+    let pickle = |shape: &[u64]| Npy { descr: "|O".into(), shape: shape.to_vec(), data: b"cos\nsystem".to_vec() };
+    let mut arrays = tiny_rig();
+    replace(&mut arrays, "bone_names", pickle(&[2]));
+    let error = npz::read(&bundle(&arrays), "a").unwrap_err();
+    assert!(matches!(error, ReadError::Unsupported { .. }));
+    let text = "array \"bone_names\": Python objects (a pickle; save text with dtype=str) is not supported";
+    assert_eq!(error.to_string(), text);
+    // Among the arrays that nothing reads, they are listed like any other.
+    let mut arrays = tiny_rig();
+    arrays.push(("notes", pickle(&[])));
+    assert_eq!(read(&arrays).unread, ["extra", "notes"]);
+}
