@@ -161,9 +161,10 @@ impl Case {
         };
         if let Some(name) = case.params.get("like").and_then(Value::as_str) {
             let named = |other: &&Value| other.get("name").and_then(Value::as_str) == Some(name);
-            let other = cases.iter().find(named).ok_or_else(|| missing("like"))?;
+            // A name no case has is left to the method, which may mean something else by it.
+            let other = cases.iter().find(named);
             for (own, key) in [(&mut case.params, "params"), (&mut case.inputs, "inputs")] {
-                for (key, value) in object(other, key).unwrap_or_default() {
+                for (key, value) in other.and_then(|other| object(other, key)).unwrap_or_default() {
                     own.entry(key).or_insert(value);
                 }
             }

@@ -77,7 +77,10 @@ impl Inputs {
 fn frames(case: &Case, key: &'static str, vertices: usize) -> Result<Vec<Vec<DVec3>>, CaseError> {
     let (_, points) = case.array(key)?.points(key)?;
     if vertices == 0 || !points.len().is_multiple_of(vertices) {
-        return Err(CaseError::Malformed { key: key.into(), reason: format!("is not poses × {vertices} vertices × 3") });
+        return Err(CaseError::Malformed {
+            key: key.into(),
+            reason: format!("is not poses × {vertices} vertices × 3"),
+        });
     }
     Ok(points.chunks_exact(vertices).map(<[DVec3]>::to_vec).collect())
 }
@@ -198,7 +201,8 @@ fn coefficients(case: &Case) -> Result<Answers, CaseError> {
         let Some(place) = bones.iter().position(|&b| b == bone) else { continue };
         for axis in 0..3 {
             for entry in 0..per_axis {
-                u[(axis * bones.len() + place) * per_axis + entry] = c.coefficients[at * 3 * per_axis + axis * per_axis + entry];
+                u[(axis * bones.len() + place) * per_axis + entry] =
+                    c.coefficients[at * 3 * per_axis + axis * per_axis + entry];
             }
         }
     }

@@ -106,10 +106,14 @@ fn block_press(q: MatRef<'_, f64>, filter: &[f64], y: MatRef<'_, f64>, residual:
     if sum.is_finite() && held_out.norm_max() < 1e12 * (1.0 + y.norm_max()) { sum } else { plain }
 }
 
-/// Generalised cross-validation: S |e|² / (S − tr H)², summed over the columns of `y`.
+/// Generalised cross-validation: S |e|² / (S − tr H)², summed over the columns of `y`; the plain |y|² where no degree of
+/// freedom is left.
 pub fn gcv(q: MatRef<'_, f64>, filter: &[f64], y: MatRef<'_, f64>, qty: MatRef<'_, f64>) -> f64 {
     let count = y.nrows() as f64;
     let free = count - filter.iter().sum::<f64>();
+    if free <= 1e-12 * count {
+        return y.squared_norm_l2();
+    }
     count * residuals(q, filter, y, qty).squared_norm_l2() / (free * free)
 }
 
