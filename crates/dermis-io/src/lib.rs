@@ -4,5 +4,6 @@
 //! with the flaws it mended as counted [`Warning`]s. Every writer takes the same types and returns bytes.
 
 pub mod contents;
+pub mod gltf;
 
 pub use contents::{Clip, ClipFrame, Contents, Flaw, Format, MorphTarget, ReadError, Record, Space, UpAxis, Warning};
