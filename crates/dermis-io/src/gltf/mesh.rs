@@ -6,8 +6,8 @@ use super::nodes::Nodes;
 use super::read::Flaws;
 use super::skins::short;
 use crate::contents::{Flaw, ReadError};
-use dermis_rig::glam::{DVec3, Vec4};
 use dermis_rig::MeshError;
+use dermis_rig::glam::{DVec3, Vec4};
 use dermis_rig::mesh::RenderPart;
 use std::collections::{BTreeMap, HashMap};
 

@@ -19,5 +19,7 @@ mod nodes;
 mod read;
 mod skins;
 mod weld;
+mod write;
 
 pub use read::read;
+pub use write::{GlbClip, GlbScene, WriteError, write_glb};

@@ -8,6 +8,7 @@ use super::skins::{self, AGREE, Bones, short};
 use super::weld::{Weld, weld};
 use crate::contents::{Contents, Flaw, Format, MorphTarget, ReadError, Space, Warning};
 use dermis_rig::glam::{DAffine3, DVec2, DVec3, Vec4};
+use dermis_rig::rotation::cofactor;
 use dermis_rig::skeleton::invert;
 use dermis_rig::{BoneIndex, Influences, Mesh, RenderMesh, Skeleton};
 use std::cmp::Ordering;
@@ -185,6 +186,16 @@ struct HungBlock<'a> {
     bone: Option<usize>,
 }
 
+impl HungBlock<'_> {
+    /// The unit normal of vertex `row` in the rest space; zero where the file has none.
+    fn normal(&self, row: usize) -> DVec3 {
+        let Some([x, y, z]) = self.block.normals.as_ref().map(|table| table.row(row)) else { return DVec3::ZERO };
+        // Normals turn with the cofactor matrix, which a mirror turns inside out.
+        let (turn, sign) = (cofactor(&self.rest.matrix3), self.rest.matrix3.determinant().signum());
+        (turn * DVec3::new(*x, *y, *z) * sign).try_normalize().unwrap_or(DVec3::ZERO)
+    }
+}
+
 impl<'a> Hung<'a> {
     fn new(document: &Document, nodes: &Nodes, drawn: &'a Drawn, bones: &Bones, flaws: &mut Flaws) -> Self {
         let joint_above = nodes.nearest(|node| bones.of_node(node).is_some());
@@ -343,13 +354,17 @@ impl<'a> Hung<'a> {
             };
             colors = Some(made.first.iter().map(color).collect());
         }
+        let mut normals = Vec::new();
+        if self.blocks.iter().any(|hung| hung.block.normals.is_some()) {
+            normals = self.rows().map(|(hung, row)| hung.normal(row)).collect();
+        }
         let welded = triangles.iter().map(|corners| corners.map(|corner| made.source[corner as usize])).collect();
         let mesh = Mesh {
             positions: made.first.iter().map(|&vertex| self.position(vertex)).collect(),
             triangles: welded,
             polygons: None,
             colors,
-            render: Some(RenderMesh { source: made.source.clone(), triangles, uvs, parts }),
+            render: Some(RenderMesh { source: made.source.clone(), triangles, uvs, normals, parts }),
         };
         mesh.check()?;
         Ok(mesh)
