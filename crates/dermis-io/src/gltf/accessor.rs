@@ -183,6 +183,9 @@ impl Document {
                 "{what} ({count} × {size} bytes) goes beyond buffer view {view} of {length} bytes, buffer of {has}"
             ))
         };
+        if info.byte_offset.checked_add(info.byte_length).is_none_or(|end| end > buffer.len() as u64) {
+            return Err(outside());
+        }
         let stride = info.byte_stride.unwrap_or(size as u64);
         if stride < size as u64 {
             return Err(damaged(format!("{what}: stride {stride} is less than the {size} bytes of an element")));

@@ -75,8 +75,8 @@ pub(super) fn read(
             flaws.many(Flaw::Unsupported, stiff.len(), || {
                 format!("animation \"{name}\" of \"{}\", whose matrix has no rotation", self::name(document, node))
             });
-            player.turns.retain(|(place, _)| !stiff.contains(place));
-            player.moves.retain(|(place, _, _)| !stiff.contains(place));
+            player.turns.retain(|(place, _)| stiff.binary_search(place).is_err());
+            player.moves.retain(|(place, _, _)| stiff.binary_search(place).is_err());
         }
         let (duration, key_times) = (player.end, player.key_times());
         clips.push(Clip { name, duration, key_times, sample: Box::new(move |time| player.sample(time)) });

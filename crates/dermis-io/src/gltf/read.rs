@@ -311,8 +311,7 @@ impl<'a> Hung<'a> {
                     hung.block
                         .targets
                         .iter()
-                        .map(move |t| t.as_ref().map_or(&[0.0; 3][..], |t| t.row(row)))
-                        .flatten()
+                        .flat_map(move |t| t.as_ref().map_or(&[0.0; 3][..], |t| t.row(row)))
                         .copied()
                 };
                 let by_weights = weights(a).map(|w| w.0).cmp(weights(b).map(|w| w.0));
@@ -395,7 +394,7 @@ impl<'a> Hung<'a> {
         }
         let mut taken: HashSet<String> = HashSet::new();
         let mut sources = Vec::new();
-        for (node, count) in counts {
+        for (node, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
             document.charge(made.first.len() as u64, 3 * count as u64, "morph targets")?;
             let mesh = document.root.nodes[node as usize].mesh.and_then(|mesh| document.root.meshes.get(mesh as usize));
             let names = mesh.and_then(|mesh| mesh.extras.get("targetNames")).and_then(serde_json::Value::as_array);
