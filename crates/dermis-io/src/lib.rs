@@ -17,6 +17,6 @@ mod surface;
 pub use contents::{
     Clip, ClipFrame, Contents, Flaw, Format, MorphTarget, ReadError, Record, Space, UpAxis, Warning, WriteError,
 };
-pub use model_file::{ModelFile, ModelHeader};
 pub use matching::{MatchError, Matching, match_vertices};
+pub use model_file::{ModelFile, ModelHeader};
 pub use sniff::sniff;

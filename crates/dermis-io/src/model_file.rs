@@ -243,7 +243,10 @@ impl Reader<'_> {
         let found = tensor.shape().iter().skip(1).product::<usize>();
         if tensor.dtype() != dtype || found != columns {
             let shape = tensor.shape();
-            return Err(damaged(format!("array \"{name}\" is {:?} {shape:?}, not {dtype:?} with {columns} columns", tensor.dtype())));
+            return Err(damaged(format!(
+                "array \"{name}\" is {:?} {shape:?}, not {dtype:?} with {columns} columns",
+                tensor.dtype()
+            )));
         }
         Ok(tensor.data())
     }
@@ -256,7 +259,8 @@ impl Reader<'_> {
     }
     fn f32(&self, name: &str, columns: usize) -> Result<Vec<f32>, ReadError> {
         let bytes = self.bytes(name, Dtype::F32, columns)?;
-        let all: Vec<f32> = bytes.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap_or_default())).collect();
+        let all: Vec<f32> =
+            bytes.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap_or_default())).collect();
         match all.iter().position(|x| !x.is_finite()) {
             Some(at) => Err(damaged(format!("array \"{name}\": number {at} is not finite"))),
             None => Ok(all),
@@ -281,7 +285,11 @@ impl Reader<'_> {
             && all[0] == 0
             && all[rows] as usize == entries
             && all.windows(2).all(|w| w[0] <= w[1]);
-        if good { Ok(all) } else { Err(damaged(format!("array \"{name}\" does not divide {entries} entries into {rows} rows"))) }
+        if good {
+            Ok(all)
+        } else {
+            Err(damaged(format!("array \"{name}\" does not divide {entries} entries into {rows} rows")))
+        }
     }
     fn count(&self, name: &str, found: usize, expected: usize) -> Result<(), ReadError> {
         match found == expected {
@@ -317,7 +325,9 @@ pub fn read(bytes: &[u8]) -> Result<ModelFile, ReadError> {
     let version = serde_json::from_str::<Value>(&json).ok().and_then(|v| v.get("format_version")?.as_u64());
     match version {
         Some(version) if version > u64::from(VERSION) => {
-            return Err(ReadError::Unsupported { feature: format!("model format version {version} (this program reads up to {VERSION})") });
+            return Err(ReadError::Unsupported {
+                feature: format!("model format version {version} (this program reads up to {VERSION})"),
+            });
         }
         Some(_) => {}
         None => return Err(damaged("the header has no format version")),
@@ -345,8 +355,10 @@ pub fn read(bytes: &[u8]) -> Result<ModelFile, ReadError> {
             let features = r.f32("training.features", 12)?;
             let bone = |b: u32| BoneIndex::new(b as usize);
             let joints: Vec<_> = joints.chunks_exact(2).map(|j| (bone(j[0]), bone(j[1]))).collect();
-            let features: Vec<[f32; 12]> = features.chunks_exact(12).map(|f| f.try_into().unwrap_or_default()).collect();
-            if !positive(length) || (!features.is_empty() && (joints.is_empty() || features.len() % joints.len() != 0)) {
+            let features: Vec<[f32; 12]> =
+                features.chunks_exact(12).map(|f| f.try_into().unwrap_or_default()).collect();
+            if !positive(length) || (!features.is_empty() && (joints.is_empty() || features.len() % joints.len() != 0))
+            {
                 return Err(damaged("the training poses are not joints × poses"));
             }
             Some(TrainingPoses { joints, features, length })
@@ -405,8 +417,7 @@ fn read_rig(r: &Reader<'_>, stored: &Stored) -> Result<Rig, ReadError> {
     mesh.check()?;
     let rows = r.f64("bind_matrices", 12)?;
     let take = |m: &[f64], at: usize| [m[at], m[at + 1], m[at + 2], m[at + 3]];
-    let bind: Vec<DAffine3> =
-        rows.chunks_exact(12).map(|m| from_rows([take(m, 0), take(m, 4), take(m, 8)])).collect();
+    let bind: Vec<DAffine3> = rows.chunks_exact(12).map(|m| from_rows([take(m, 0), take(m, 4), take(m, 8)])).collect();
     let (skeleton, order) = Skeleton::sorted(stored.bone_names.clone(), &stored.bone_parents, &bind)?;
     if order.windows(2).any(|w| w[0] > w[1]) {
         return Err(damaged("a bone comes before its parent"));
