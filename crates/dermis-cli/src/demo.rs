@@ -75,7 +75,7 @@ pub fn run(args: &DemoArgs, ui: &Ui) -> Result<ExitCode, Error> {
     {
         write(name, bytes)?;
     }
-    let source = Source { path: args.out.join("body_walk.npz"), clip: None };
+    let source = Source { path: args.out.join("body_walk.npz"), part: None };
     let (motion, _) = load_motion(&loaded.rig, &source, &ReadOptions::default())?;
     let glb = reserve(&args.out.join("body_walk_learnt.glb"), true)?;
     let exported = ui.step("export", |p| deliver::export_glb(&fitted.model, Some(&motion), None, 8, &glb, p))?;

@@ -17,7 +17,8 @@ pub struct FitArgs {
     /// Rest mesh and skeleton (.glb, .gltf, .npz)
     rig: PathBuf,
     /// Example poses: bundles (.npz), sculpts as morph targets (.glb), or a motion followed by its skins (walk.glb
-    /// walk.pc2; also .mdd and folders of OBJ files). FILE#CLIP names a clip
+    /// walk.pc2; also .mdd and folders of OBJ files). FILE#CLIP names a clip, FILE.npz#PATTERN,... records by label
+    /// (* is any text, a leading ! takes the others)
     #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
     examples: Vec<Source>,
     /// Examples the fit may not see; the errors that count are measured on them

@@ -39,7 +39,7 @@ pub fn run(args: &PoseArgs, ui: &Ui) -> Result<ExitCode, Error> {
     let read = args.read.options()?;
     let (model, note) = ui.step("read model", |_| load_model(&args.model))?;
     let mut source = args.motion.clone();
-    source.clip = args.clip.clone().or(source.clip);
+    source.part = args.clip.clone().or(source.part);
     let (motion, motion_note) = ui.step("read motion", |_| load_motion(&model.rig, &source, &read))?;
     show::files(ui, &[note, motion_note]);
     let given = match &args.base_cache {

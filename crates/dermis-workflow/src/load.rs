@@ -7,23 +7,59 @@ use dermis_rig::{BoneTransforms, Example, ExampleSet, Frame, Motion, Rig, WorldP
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
-/// A file as the user named it: a path, and after `#` the clip of it that is meant.
+/// A file as the user named it: a path, and after `#` the part of it that is meant.
+///
+/// For a file with clips the part is a clip's name. For a bundle it is a list of label patterns separated by commas, with
+/// `*` for any text; a list that starts with `!` takes the records no pattern matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
     /// The file or folder.
     pub path: PathBuf,
-    /// A clip by name.
-    pub clip: Option<String>,
+    /// A clip by name, or records by label.
+    pub part: Option<String>,
 }
 
 impl Source {
-    /// `walk.glb#Walk` is the clip "Walk" of walk.glb, unless a file of that whole name exists.
+    /// `walk.glb#Walk` is the clip "Walk" of walk.glb, `poses.npz#arm*` the records of poses.npz whose labels begin with
+    /// "arm", unless a file of that whole name exists.
     pub fn parse(text: &str) -> Self {
-        match text.rsplit_once('#') {
-            Some((path, clip)) if !Path::new(text).exists() => Self { path: path.into(), clip: Some(clip.into()) },
-            _ => Self { path: text.into(), clip: None },
+        match text.split_once('#') {
+            Some((path, part)) if !Path::new(text).exists() => Self { path: path.into(), part: Some(part.into()) },
+            _ => Self { path: text.into(), part: None },
         }
     }
+
+    /// Keeps the records the part names.
+    fn select(&self, contents: &mut Contents) -> Result<(), Error> {
+        let Some(part) = self.part.as_deref().filter(|_| contents.clips.is_empty()) else { return Ok(()) };
+        let (patterns, inverted) = part.strip_prefix('!').map_or((part, false), |rest| (rest, true));
+        let total = contents.records.len();
+        contents.records.retain(|r| patterns.split(',').any(|p| matches(p, &r.label)) != inverted);
+        match contents.records.is_empty() {
+            false => Ok(()),
+            true => {
+                let what = format!("none of the {total} labels matches \"{part}\"");
+                Err(Error::lacks(
+                    &self.path,
+                    what,
+                    "dermis inspect FILE --json lists the labels; * stands for any text",
+                ))
+            }
+        }
+    }
+}
+
+/// Whether a label matches a pattern in which `*` stands for any text.
+fn matches(pattern: &str, label: &str) -> bool {
+    let Some((first, rest)) = pattern.split_once('*') else { return pattern == label };
+    let Some(mut label) = label.strip_prefix(first) else { return false };
+    let mut pieces: Vec<&str> = rest.split('*').collect();
+    let last = pieces.pop().unwrap_or_default();
+    for piece in pieces {
+        let Some(at) = label.find(piece) else { return false };
+        label = &label[at + piece.len()..];
+    }
+    label.ends_with(last)
 }
 
 impl std::str::FromStr for Source {
@@ -217,9 +253,10 @@ pub fn load_examples(
     let mut pending: Option<Motions> = None;
     for source in sources {
         let path = &source.path;
-        let (contents, mut note) = read_contents(path, &space)?;
+        let (mut contents, mut note) = read_contents(path, &space)?;
+        source.select(&mut contents)?;
         note.role = role.into();
-        let clip_wanted = source.clip.is_some();
+        let clip_wanted = source.part.is_some() && !contents.clips.is_empty();
         let has_skin = contents.records.iter().any(|r| r.positions.is_some());
         let has_pose = contents.records.iter().any(|r| r.pose.is_some());
         let records: Vec<Example> = if has_skin && has_pose && !clip_wanted {
@@ -442,7 +479,7 @@ pub(crate) fn motion_of(
     options: &ReadOptions,
 ) -> Result<Motion, Error> {
     let path = &source.path;
-    if !contents.clips.is_empty() || source.clip.is_some() {
+    if !contents.clips.is_empty() {
         let clip = pick_clip(contents, source)?;
         let names = clip_bones(contents, path)?;
         let times = sample_times(clip, options);
@@ -475,7 +512,8 @@ pub(crate) fn motion_of(
 /// # Errors
 /// [`Error`].
 pub fn load_motion(rig: &Rig, source: &Source, options: &ReadOptions) -> Result<(Motion, FileNote), Error> {
-    let (contents, mut note) = read_contents(&source.path, &Space::default())?;
+    let (mut contents, mut note) = read_contents(&source.path, &Space::default())?;
+    source.select(&mut contents)?;
     note.role = "motion".into();
     Ok((motion_of(rig, &contents, source, options)?, note))
 }
@@ -487,7 +525,7 @@ fn clip_bones(contents: &Contents, path: &Path) -> Result<Vec<String>, Error> {
 
 fn pick_clip<'a>(contents: &'a Contents, source: &Source) -> Result<&'a dermis_io::Clip, Error> {
     let names = || contents.clips.iter().map(|c| format!("\"{}\"", c.name)).collect::<Vec<_>>().join(", ");
-    match (&source.clip, &contents.clips[..]) {
+    match (&source.part, &contents.clips[..]) {
         (None, [only]) => Ok(only),
         (Some(name), clips) => clips.iter().find(|c| c.name == *name).ok_or_else(|| {
             Error::lacks(
@@ -624,4 +662,26 @@ pub fn load_model(path: &Path) -> Result<(dermis_io::ModelFile, FileNote), Error
     let mut note = note(path, &bytes, Vec::new());
     note.role = "model".into();
     Ok((model, note))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_whole_labels() {
+        for (pattern, label, expected) in [
+            ("Walk*", "Walk#3", true),
+            ("Walk*", "A Walk", false),
+            ("*lk*", "Walk#3", true),
+            ("rest", "rest", true),
+            ("rest", "resting", false),
+            ("*a*a", "banana", true),
+            ("*a*a", "banan", false),
+            ("ab*ba", "aba", false),
+            ("*", "", true),
+        ] {
+            assert_eq!(matches(pattern, label), expected, "{pattern} {label}");
+        }
+    }
 }
