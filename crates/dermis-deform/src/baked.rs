@@ -153,13 +153,9 @@ impl BakedCorrection {
             constants: correction.constants.iter().map(|c| c.as_vec3()).collect(),
             radii: correction.radii.iter().map(|&r| r as f32).collect(),
             shared: Correction {
-                anchors: vec![],
-                offsets: vec![],
-                terms: vec![],
-                coefficients: vec![],
-                constants: vec![],
-                radii: vec![],
-                ..correction.clone()
+                weld: correction.weld.clone(),
+                pairs: correction.pairs.clone(),
+                ..Correction::empty(correction.rows, correction.length)
             },
         }
     }

@@ -98,6 +98,22 @@ pub struct PoseFeatures {
 }
 
 impl Correction {
+    /// A correction of no vertices.
+    pub fn empty(rows: Rows, length: f64) -> Self {
+        Self {
+            rows,
+            length,
+            weld: Weld { parents: vec![], frozen: vec![] },
+            pairs: vec![],
+            anchors: vec![],
+            offsets: vec![],
+            terms: vec![],
+            coefficients: vec![],
+            constants: vec![],
+            radii: vec![],
+        }
+    }
+
     /// The features of a pose for every pair.
     pub fn features(&self, transforms: &BoneTransforms, out: &mut PoseFeatures) {
         self.weld.apply(transforms, &mut out.welded);

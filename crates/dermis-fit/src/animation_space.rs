@@ -67,7 +67,7 @@ pub struct AnimationSpaceFit {
 
 /// Fits animation space on the bones of `maps`, with `prior` weights or equal shares.
 ///
-/// `training.base` is not read.
+/// `training.base` is not read and may be empty.
 ///
 /// # Errors
 /// [`FitError`]: counts that disagree, λ that is not positive, cancellation.

@@ -229,6 +229,7 @@ pub fn fit_mwe(
     progress: Progress<'_>,
 ) -> Result<Mwe, FitError> {
     training.check()?;
+    training.check_base()?;
     check_settings(training, maps, settings)?;
     let scene = Scene::new(training, settings);
     let anchors = anchors(training, maps, settings);

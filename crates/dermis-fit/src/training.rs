@@ -17,7 +17,7 @@ pub struct Training<'a> {
     pub length: f64,
     /// The examples.
     pub examples: &'a [Example],
-    /// The base's positions in each example's pose.
+    /// The base's positions in each example's pose; empty for a fit that corrects no base.
     pub base: &'a [Vec<DVec3>],
 }
 
@@ -90,13 +90,24 @@ impl Training<'_> {
         if self.examples.is_empty() {
             return Err(FitError::NoExamples);
         }
-        counts("base poses", self.base.len(), self.examples.len())?;
-        for (example, base) in self.examples.iter().zip(self.base) {
+        for example in self.examples {
             counts("vertices of an example", example.positions.len(), self.rest.len())?;
-            counts("vertices of a base pose", base.len(), self.rest.len())?;
             counts("bones of an example", example.transforms.len(), self.skeleton.len())?;
         }
         Ok(())
+    }
+
+    /// Checks that there is a base pose for every example.
+    pub(crate) fn check_base(&self) -> Result<(), FitError> {
+        if self.base.len() != self.examples.len() {
+            return Err(FitError::Counts { what: "base poses", found: self.base.len(), expected: self.examples.len() });
+        }
+        match self.base.iter().find(|base| base.len() != self.rest.len()) {
+            Some(base) => {
+                Err(FitError::Counts { what: "vertices of a base pose", found: base.len(), expected: self.rest.len() })
+            }
+            None => Ok(()),
+        }
     }
 
     /// L as it divides: never zero.

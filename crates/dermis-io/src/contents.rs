@@ -51,6 +51,8 @@ pub enum Format {
     Pc2,
     /// An MDD point cache.
     Mdd,
+    /// A model of this toolkit.
+    Model,
 }
 
 impl fmt::Display for Format {
@@ -61,6 +63,7 @@ impl fmt::Display for Format {
             Self::Obj => "OBJ",
             Self::Pc2 => "PC2",
             Self::Mdd => "MDD",
+            Self::Model => "model",
         })
     }
 }

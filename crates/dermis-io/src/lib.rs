@@ -4,7 +4,9 @@
 //! with the flaws it mended as counted [`Warning`]s. Every writer takes the same types and returns bytes.
 
 pub mod contents;
+pub mod gltf;
 pub mod matching;
+pub mod model_file;
 mod npy;
 pub mod npz;
 pub mod obj;
@@ -16,4 +18,5 @@ pub use contents::{
     Clip, ClipFrame, Contents, Flaw, Format, MorphTarget, ReadError, Record, Space, UpAxis, Warning, WriteError,
 };
 pub use matching::{MatchError, Matching, match_vertices};
+pub use model_file::{ModelFile, ModelHeader};
 pub use sniff::sniff;

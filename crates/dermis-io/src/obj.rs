@@ -310,6 +310,7 @@ impl ObjFile {
             RenderPart { name: (*name).to_owned(), start, count: end - start, color: Vec4::ONE }
         });
         Some(RenderMesh {
+            normals: Vec::new(),
             triangles: surface::fan(&Polygons { counts: self.counts.clone(), indices }),
             uvs: drawn.iter().map(|(_, at)| uv(*at)).collect(),
             source: drawn.iter().map(|(vertex, _)| *vertex).collect(),

@@ -21,6 +21,7 @@ pub fn sniff(bytes: &[u8], file_name: &str) -> Option<Format> {
             "obj" => Some(Format::Obj),
             "pc2" => Some(Format::Pc2),
             "mdd" => Some(Format::Mdd),
+            "dermis" => Some(Format::Model),
             _ => None,
         }
     })

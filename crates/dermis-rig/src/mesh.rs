@@ -35,6 +35,8 @@ pub struct RenderMesh {
     pub triangles: Vec<[u32; 3]>,
     /// Texture coordinates per drawn vertex, or empty.
     pub uvs: Vec<DVec2>,
+    /// Unit normals at rest per drawn vertex as the file had them, or empty: hard edges live here. Zero where it had none.
+    pub normals: Vec<DVec3>,
     /// Runs of triangles that share a material.
     pub parts: Vec<RenderPart>,
 }

@@ -1,0 +1,84 @@
+//! `dermis eval`
+
+use crate::options::ReadArgs;
+use crate::show;
+use crate::ui::{Ui, command_line};
+use dermis_workflow::load::{Source, load_base_cache, load_examples, load_model};
+use dermis_workflow::measure::measure;
+use dermis_workflow::output::reserve;
+use dermis_workflow::report::{Outcome, unit_of};
+use dermis_workflow::{Error, page};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Score a model on examples
+#[derive(clap::Args)]
+pub struct EvalArgs {
+    /// The model (.dermis)
+    model: PathBuf,
+    /// Examples, as for fit
+    #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
+    examples: Vec<Source>,
+    /// Positions of the base in every example's pose, for a model over a given base
+    #[arg(long, value_name = "FILE")]
+    base_cache: Option<PathBuf>,
+    /// Write report.html to this folder
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
+    /// Print one JSON object and nothing else
+    #[arg(long)]
+    json: bool,
+    /// Replace existing outputs
+    #[arg(long)]
+    force: bool,
+    /// Exit with 1 if the rms is above this, in metres
+    #[arg(long, value_name = "METRES")]
+    fail_above: Option<f64>,
+    #[command(flatten)]
+    read: ReadArgs,
+}
+
+/// Runs the verb.
+pub fn run(args: &EvalArgs, ui: &Ui) -> Result<ExitCode, Error> {
+    let report_dir = args.report.as_deref().map(|path| reserve(path, args.force)).transpose()?;
+    let read = args.read.options()?;
+    let (model, note) = ui.step("read model", |_| load_model(&args.model))?;
+    let mut files = vec![note];
+    let (examples, notes) =
+        ui.step("read examples", |_| load_examples(&model.rig, &model.space, &args.examples, &read, "examples"))?;
+    files.extend(notes);
+    let given = match &args.base_cache {
+        None => None,
+        Some(path) => {
+            let (frames, note) = load_base_cache(&model.rig, &model.space, path, examples.len(), &read)?;
+            files.push(note);
+            Some(frames)
+        }
+    };
+    show::files(ui, &files);
+    let scores = ui.step("measure", |_| measure(&model, &examples, given.as_deref()))?;
+    let outcome = Outcome {
+        model: &model,
+        fitted: None,
+        sets: vec![("scored", &scores, &examples)],
+        cross_validated: None,
+        comparison: &[],
+        files: &files,
+        command: Some(command_line()),
+    };
+    if let Some(dir) = &report_dir {
+        dir.folder()?("report.html", page::render(&outcome.page()).as_bytes())?;
+    }
+    if args.json {
+        ui.print(&outcome.json().to_string());
+    } else {
+        let unit = unit_of(&model);
+        show::errors(ui, &[("scored", &scores)], &unit);
+        show::frames(ui, &scores, &unit, if ui.verbose { 10 } else { 3 });
+        for warning in outcome.warnings() {
+            ui.print(&format!("warning: {warning}"));
+        }
+    }
+    let failed = args.fail_above.is_some_and(|limit| scores.model.error.rms > limit);
+    Ok(if failed { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}

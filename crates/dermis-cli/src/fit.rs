@@ -1,0 +1,169 @@
+//! `dermis fit`
+
+use crate::options::{MethodArgs, ReadArgs};
+use crate::show;
+use crate::ui::{Ui, command_line};
+use dermis_workflow::load::{FileNote, Source, load_base_cache, load_examples, load_rig};
+use dermis_workflow::measure::measure;
+use dermis_workflow::output::reserve;
+use dermis_workflow::report::{Outcome, unit_of};
+use dermis_workflow::{Error, fit, io, page};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Learn a deformation model from a rig and examples of its skin
+#[derive(clap::Args)]
+pub struct FitArgs {
+    /// Rest mesh and skeleton (.glb, .gltf, .npz)
+    rig: PathBuf,
+    /// Example poses: bundles (.npz), sculpts as morph targets (.glb), or a motion followed by its skins (walk.glb
+    /// walk.pc2; also .mdd and folders of OBJ files). FILE#CLIP names a clip, FILE.npz#PATTERN,... records by label
+    /// (* is any text, a leading ! takes the others)
+    #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
+    examples: Vec<Source>,
+    /// Examples the fit may not see; the errors that count are measured on them
+    #[arg(long, num_args = 1.., value_name = "FILE")]
+    hold_out: Vec<Source>,
+    /// Where the model goes (.dermis); an existing file is kept unless --force
+    #[arg(short, long, value_name = "MODEL")]
+    out: Option<PathBuf>,
+    /// Write report.html to this folder
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
+    /// Print one JSON object and nothing else
+    #[arg(long)]
+    json: bool,
+    /// Replace existing outputs
+    #[arg(long)]
+    force: bool,
+    /// Exit with 1 if the error that counts (held out, else cross-validated) has an rms above this, in metres
+    #[arg(long, value_name = "METRES")]
+    fail_above: Option<f64>,
+    /// Without --hold-out, validate by this many folds; 0 skips it
+    #[arg(long, default_value_t = 5, value_name = "N")]
+    folds: usize,
+    #[command(flatten)]
+    method: MethodArgs,
+    #[command(flatten)]
+    read: ReadArgs,
+}
+
+/// Runs the verb.
+pub fn run(args: &FitArgs, ui: &Ui) -> Result<ExitCode, Error> {
+    let out = args.out.as_deref().map(|path| reserve(path, args.force)).transpose()?;
+    let report_dir = args.report.as_deref().map(|path| reserve(path, args.force)).transpose()?;
+    if out.is_none() && report_dir.is_none() && !args.json {
+        ui.note("note: without -o MODEL the model is scored and dropped");
+    }
+    let read = args.read.options()?;
+    let loaded = ui.step("read rig", |_| load_rig(&args.rig))?;
+    let options = args.method.options(&loaded)?;
+    let mut files: Vec<FileNote> = loaded.notes.clone();
+    let (train, notes) =
+        ui.step("read examples", |_| load_examples(&loaded.rig, &loaded.space, &args.examples, &read, "examples"))?;
+    files.extend(notes);
+    let held_out =
+        match args.hold_out.is_empty() {
+            true => None,
+            false => Some(ui.step("read hold-out", |_| {
+                load_examples(&loaded.rig, &loaded.space, &args.hold_out, &read, "hold-out")
+            })?),
+        };
+    // One cache covers the training poses, then the held-out ones.
+    let poses = train.len() + held_out.as_ref().map_or(0, |h| h.0.len());
+    let given = match &args.method.base_cache {
+        None => None,
+        Some(path) => {
+            let (frames, note) = load_base_cache(&loaded.rig, &loaded.space, path, poses, &read)?;
+            files.push(note);
+            Some(frames)
+        }
+    };
+    let given_train = given.as_ref().map(|g| &g[..train.len()]);
+    let given_held_out = given.as_ref().map(|g| &g[train.len()..]);
+    let held_out = held_out.map(|(set, notes)| {
+        files.extend(notes);
+        set
+    });
+    show::files(ui, &files);
+
+    let fitted = ui.step("fit", |p| fit::fit(&loaded, &train, given_train, &options, p))?;
+    if let Some(out) = &out {
+        let bytes = io::model_file::write(&fitted.model)
+            .map_err(|e| Error::Write { path: out.path().into(), reason: e.to_string() })?;
+        out.write(&bytes)?;
+    }
+    let train_scores = ui.step("measure training", |_| measure(&fitted.model, &train, given_train))?;
+    let held_out_scores = match &held_out {
+        Some(set) => Some(ui.step("measure hold-out", |_| measure(&fitted.model, set, given_held_out))?),
+        None => None,
+    };
+    let cross_validated = match held_out_scores {
+        None if args.folds >= 2 => {
+            let done = ui
+                .step("cross-validate", |p| fit::cross_validate(&loaded, &train, given_train, &options, args.folds, p));
+            match done {
+                // The model is fitted and written; only its validation was given up.
+                Err(Error::Cancelled) => {
+                    ui.note("stopped: the model is whole, its cross-validation was left out");
+                    None
+                }
+                other => other?,
+            }
+        }
+        _ => None,
+    };
+    let mut sets = vec![("training", &train_scores, &train)];
+    if let (Some(scores), Some(set)) = (&held_out_scores, &held_out) {
+        sets.push(("held out", scores, set));
+    }
+    let outcome = Outcome {
+        model: &fitted.model,
+        fitted: Some(&fitted),
+        sets,
+        cross_validated: cross_validated.as_ref(),
+        comparison: &[],
+        files: &files,
+        command: Some(command_line()),
+    };
+    if let Some(dir) = &report_dir {
+        dir.folder()?("report.html", page::render(&outcome.page()).as_bytes())?;
+    }
+    let counts = held_out_scores.as_ref().or(cross_validated.as_ref()).unwrap_or(&train_scores);
+    if args.json {
+        ui.print(&outcome.json().to_string());
+    } else {
+        let unit = unit_of(&fitted.model);
+        let rig = &loaded.rig;
+        ui.print(&format!(
+            "{}: {} vertices, {} bones, diagonal {:.3} {}; {} fitted to {} poses in {:.2} s",
+            rig.name,
+            rig.mesh.positions.len(),
+            rig.skeleton.len(),
+            rig.mesh.diagonal(),
+            loaded.space.unit,
+            options.method,
+            train.len(),
+            fitted.seconds
+        ));
+        let settings: Vec<String> =
+            fitted.model.header.settings.iter().map(|(key, value)| format!("{key} {value}")).collect();
+        ui.print(&format!("settings: {}", settings.join("; ")));
+        let mut shown = vec![("training", &train_scores)];
+        shown.extend(held_out_scores.as_ref().map(|s| ("held out", s)));
+        shown.extend(cross_validated.as_ref().map(|s| ("cross-validated", s)));
+        show::errors(ui, &shown, &unit);
+        if let Some(ratio) = counts.ratio() {
+            ui.print(&format!("{:.0} % of the error of the rig's own weights remains", 100.0 * ratio));
+        }
+        show::frames(ui, counts, &unit, if ui.verbose { 10 } else { 3 });
+        for warning in outcome.warnings() {
+            ui.print(&format!("warning: {warning}"));
+        }
+        for written in [&out, &report_dir].into_iter().flatten() {
+            ui.print(&format!("written: {}", written.path().display()));
+        }
+    }
+    let failed = args.fail_above.is_some_and(|limit| counts.model.error.rms > limit);
+    Ok(if failed { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}

@@ -1,0 +1,73 @@
+//! The program `dermis`: a thin layer over `dermis-workflow`, one file per verb.
+
+mod compare;
+mod demo;
+mod eval;
+mod export;
+mod fit;
+mod inspect;
+mod options;
+mod pose;
+mod show;
+mod ui;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use std::process::ExitCode;
+use ui::Ui;
+
+/// Learns how a character's skin moves from examples
+#[derive(Parser)]
+#[command(name = "dermis", version, about, max_term_width = 110, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+    /// Threads to use; all cores by default. Results do not depend on it
+    #[arg(long, global = true, value_name = "N")]
+    threads: Option<usize>,
+    /// No progress bars
+    #[arg(short, long, global = true)]
+    quiet: bool,
+    /// Say more: remarks on files, all settings
+    #[arg(short, long, global = true)]
+    verbose: bool,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Demo(demo::DemoArgs),
+    Inspect(inspect::InspectArgs),
+    Fit(Box<fit::FitArgs>),
+    Eval(eval::EvalArgs),
+    Compare(compare::CompareArgs),
+    Pose(pose::PoseArgs),
+    Export(export::ExportArgs),
+    /// Print shell completions
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let ui = Ui::new(cli.quiet, cli.verbose);
+    if let Some(threads) = cli.threads
+        && let Err(error) = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()
+    {
+        return ui.fail(&format!("--threads {threads}: {error}"), "");
+    }
+    let done = match &cli.verb {
+        Verb::Demo(args) => demo::run(args, &ui),
+        Verb::Inspect(args) => inspect::run(args, &ui),
+        Verb::Fit(args) => fit::run(args, &ui),
+        Verb::Eval(args) => eval::run(args, &ui),
+        Verb::Compare(args) => compare::run(args, &ui),
+        Verb::Pose(args) => pose::run(args, &ui),
+        Verb::Export(args) => export::run(args, &ui),
+        Verb::Completions { shell } => {
+            clap_complete::generate(*shell, &mut Cli::command(), "dermis", &mut std::io::stdout());
+            Ok(ExitCode::SUCCESS)
+        }
+    };
+    done.unwrap_or_else(|error| ui.fail(&error.to_string(), error.hint()))
+}

@@ -1,0 +1,313 @@
+//! Options that several verbs share.
+
+use clap::{Args, ValueEnum};
+use dermis_workflow::Error;
+use dermis_workflow::fit::{AnchorChoice, BaseChoice, FitOptions, MapSource, Method};
+use dermis_workflow::fits::Folds;
+use dermis_workflow::fits::maps::MapSettings;
+use dermis_workflow::fits::mwe::{Centring, RidgeMode, RowChoice};
+use dermis_workflow::io::UpAxis;
+use dermis_workflow::load::{LoadedRig, ReadOptions, read_bytes, read_contents};
+use std::path::PathBuf;
+
+/// How files are read where they do not say it themselves
+#[derive(Args, Clone)]
+#[command(next_help_heading = "Reading")]
+pub struct ReadArgs {
+    /// Axis that points up in OBJ, PC2 and MDD files; the rig file's own by default
+    #[arg(long, value_enum)]
+    up: Option<Up>,
+    /// Sample clips at this rate instead of at their own keys
+    #[arg(long, value_name = "FRAMES_PER_SECOND")]
+    fps: Option<f64>,
+    /// How far apart two positions may be at rest and still be the same vertex, in rest diagonals
+    #[arg(long, default_value_t = 1e-4, value_name = "DIAGONALS")]
+    match_tolerance: f64,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Up {
+    Y,
+    Z,
+}
+
+impl ReadArgs {
+    /// As the library takes them.
+    ///
+    /// # Errors
+    /// [`Error::Option`] for a rate or tolerance out of range.
+    pub fn options(&self) -> Result<ReadOptions, Error> {
+        if let Some(fps) = self.fps.filter(|f| !(*f > 0.0 && f.is_finite())) {
+            return Err(Error::Option(format!("--fps {fps}: it must be positive")));
+        }
+        if !(self.match_tolerance >= 0.0 && self.match_tolerance.is_finite()) {
+            return Err(Error::Option(format!("--match-tolerance {}: it must be zero or more", self.match_tolerance)));
+        }
+        let up = self.up.map(|up| match up {
+            Up::Y => UpAxis::Y,
+            Up::Z => UpAxis::Z,
+        });
+        Ok(ReadOptions { up, fps: self.fps, match_tolerance: self.match_tolerance })
+    }
+}
+
+/// What is learnt, and how
+#[derive(Args, Clone)]
+#[command(next_help_heading = "Method")]
+pub struct MethodArgs {
+    /// What is learnt
+    #[arg(long, value_enum, default_value_t = MethodName::Mwe)]
+    method: MethodName,
+    /// The deformer a correction is learnt over; "given" takes positions from --base-cache
+    #[arg(long, value_enum, default_value_t = BaseName::Lbs)]
+    base: BaseName,
+    /// Positions of the base in every example's pose (.pc2, .mdd, .npz, OBJ folder), for --base given
+    #[arg(long, value_name = "FILE")]
+    pub base_cache: Option<PathBuf>,
+    /// The published form of multi-weight enveloping, to the letter: world rows, its centring, its ridge s / variance
+    /// with s = 1e-3, SVD, no guard. Other options still apply
+    #[arg(long)]
+    published: bool,
+    /// Frame that features are seen from: world, root, dominant, bone:NAME, or file:PATH with a bone name per line and
+    /// vertex [default: dominant]
+    #[arg(long, value_name = "ANCHOR")]
+    anchor: Option<String>,
+    /// Features each axis reads [default: full; auto below 16 poses]
+    #[arg(long, value_enum)]
+    rows: Option<RowsName>,
+    /// What is subtracted from the features [default: rest]
+    #[arg(long, value_enum)]
+    centring: Option<CentringName>,
+    /// How the ridge depends on the data [default: absolute]
+    #[arg(long, value_enum)]
+    ridge: Option<RidgeName>,
+    /// Strength of the ridge: 0 follows the examples closely, larger is calmer between them [default: chosen by
+    /// cross-validation over 1e-4 .. 10 (1e-10 .. 10 for other ridges)]
+    #[arg(short, long)]
+    s: Option<f64>,
+    /// Choose s by generalised cross-validation instead of leaving poses out
+    #[arg(long)]
+    gcv: bool,
+    /// What is left out while s is chosen: "single" poses, or a number of contiguous blocks [default: 5 blocks for
+    /// clips, single poses otherwise]
+    #[arg(long, value_name = "single|N")]
+    blocks: Option<String>,
+    /// Take the largest s whose cross-validated error is within this factor of the best [default: 1.03; 1 for ridges
+    /// other than absolute]
+    #[arg(long, value_name = "FACTOR")]
+    tolerance: Option<f64>,
+    /// Merge poses whose features around a vertex agree within this; negative: never [default: 1e-6]
+    #[arg(long, value_name = "DIFFERENCE", allow_negative_numbers = true)]
+    duplicates: Option<f64>,
+    /// Drop principal axes with less than this share of the largest variance [default: 1e-10]
+    #[arg(long, value_name = "SHARE")]
+    eig_tol: Option<f64>,
+    /// Drop singular values below this share of the largest, in the published solve [default: 1e-12]
+    #[arg(long, value_name = "SHARE")]
+    svd_tol: Option<f64>,
+    /// Joint limits, welding of frozen joints, and the ball around the base [default: on; off with --published]
+    #[arg(long, value_enum)]
+    guard: Option<OnOff>,
+    /// Influence maps: auto, weights, file, table:BUNDLE.npz, or colors:RED,GREEN,BLUE,ALPHA with bone names (empty:
+    /// unused)
+    #[arg(long, default_value = "auto", value_name = "SOURCE")]
+    maps: String,
+    /// Joints away from a weighted bone that still matter
+    #[arg(long, default_value_t = 2)]
+    rings: usize,
+    /// What each joint on the way costs
+    #[arg(long, default_value_t = 0.3)]
+    decay: f64,
+    /// Smoothing passes of the maps over the surface
+    #[arg(long, default_value_t = 4)]
+    smoothing: usize,
+    /// Maps at or below this are zero
+    #[arg(long, default_value_t = 0.004)]
+    threshold: f64,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum MethodName {
+    Lbs,
+    Dqs,
+    AnimationSpace,
+    Mwe,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum BaseName {
+    Rigid,
+    Lbs,
+    Dqs,
+    Given,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum RowsName {
+    Row,
+    Full,
+    Auto,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum CentringName {
+    Rest,
+    Mean,
+    Raw,
+    Paper,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum RidgeName {
+    Absolute,
+    Paper,
+    Unit,
+    Relative,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum OnOff {
+    On,
+    Off,
+}
+
+impl MethodArgs {
+    /// As the library takes them.
+    ///
+    /// # Errors
+    /// [`Error`] for values that make no sense.
+    pub fn options(&self, rig: &LoadedRig) -> Result<FitOptions, Error> {
+        let method = match self.method {
+            MethodName::Lbs => Method::Lbs,
+            MethodName::Dqs => Method::Dqs,
+            MethodName::AnimationSpace => Method::AnimationSpace,
+            MethodName::Mwe => Method::Mwe,
+        };
+        for (name, value) in [("--decay", self.decay), ("--threshold", self.threshold)] {
+            if !(0.0..=1.0).contains(&value) {
+                return Err(Error::Option(format!("{name} {value}: it must lie in 0..1")));
+            }
+        }
+        let base = match (self.base, &self.base_cache) {
+            (BaseName::Given, None) => return Err(Error::Option("--base given needs --base-cache FILE".into())),
+            (BaseName::Given, Some(_)) => BaseChoice::Given,
+            (_, Some(_)) => return Err(Error::Option("--base-cache serves --base given only".into())),
+            (BaseName::Rigid, None) => BaseChoice::Rigid,
+            (BaseName::Lbs, None) => BaseChoice::Lbs,
+            (BaseName::Dqs, None) => BaseChoice::Dqs,
+        };
+        Ok(FitOptions {
+            published: self.published,
+            base,
+            maps: self.map_source(rig)?,
+            map_settings: MapSettings {
+                rings: self.rings,
+                decay: self.decay,
+                smoothing: self.smoothing,
+                threshold: self.threshold,
+            },
+            anchor: self.anchor.as_deref().map(anchor).transpose()?,
+            rows: self.rows.map(|rows| match rows {
+                RowsName::Row => RowChoice::Row,
+                RowsName::Full => RowChoice::Full,
+                RowsName::Auto => RowChoice::Auto,
+            }),
+            centring: self.centring.map(|centring| match centring {
+                CentringName::Rest => Centring::Rest,
+                CentringName::Mean => Centring::Mean,
+                CentringName::Raw => Centring::Raw,
+                CentringName::Paper => Centring::Paper,
+            }),
+            ridge: self.ridge.map(|ridge| match ridge {
+                RidgeName::Absolute => RidgeMode::Absolute,
+                RidgeName::Paper => RidgeMode::Paper,
+                RidgeName::Unit => RidgeMode::Unit,
+                RidgeName::Relative => RidgeMode::Relative,
+            }),
+            s: self.s,
+            gcv: self.gcv,
+            folds: self.blocks.as_deref().map(folds).transpose()?,
+            tolerance: self.tolerance,
+            eig_tol: self.eig_tol,
+            svd_tol: self.svd_tol,
+            duplicates: self.duplicates,
+            guard: self.guard.map(|guard| matches!(guard, OnOff::On)),
+            ..FitOptions::new(method)
+        })
+    }
+
+    fn map_source(&self, rig: &LoadedRig) -> Result<MapSource, Error> {
+        Ok(match self.maps.as_str() {
+            "auto" => MapSource::Auto,
+            "weights" => MapSource::Weights,
+            "file" => MapSource::File,
+            other => match other.split_once(':') {
+                Some(("colors", names)) => {
+                    let mut channels: [Option<String>; 4] = Default::default();
+                    for (channel, name) in channels.iter_mut().zip(names.split(',')) {
+                        *channel = (!name.is_empty()).then(|| name.to_owned());
+                    }
+                    MapSource::Colors(channels)
+                }
+                Some(("table", path)) => MapSource::Table(table(path.as_ref(), rig)?),
+                _ => {
+                    return Err(Error::Option(format!(
+                        "--maps {other}: use auto, weights, file, table:FILE or colors:R,G,B,A"
+                    )));
+                }
+            },
+        })
+    }
+}
+
+/// The influence maps of another bundle, which must be of the same rig.
+fn table(path: &std::path::Path, rig: &LoadedRig) -> Result<dermis_workflow::rig::Influences, Error> {
+    let (contents, _) = read_contents(path, &rig.space)?;
+    let lacks = |what: String| Error::Lacks {
+        path: path.into(),
+        what,
+        hint: "a table of maps is a bundle with influence_maps (vertices × bones) of the same rig",
+    };
+    let maps = contents.influence_maps.ok_or_else(|| lacks("it has no influence maps".into()))?;
+    if let Some(skeleton) = &contents.skeleton
+        && skeleton.names() != rig.rig.skeleton.names()
+    {
+        return Err(lacks("its bones are not the rig's".into()));
+    }
+    if maps.vertices() != rig.rig.mesh.positions.len() {
+        return Err(lacks(format!(
+            "its maps cover {} vertices, the rig has {}",
+            maps.vertices(),
+            rig.rig.mesh.positions.len()
+        )));
+    }
+    Ok(maps)
+}
+
+fn anchor(text: &str) -> Result<AnchorChoice, Error> {
+    Ok(match text {
+        "world" => AnchorChoice::World,
+        "root" => AnchorChoice::Root,
+        "dominant" => AnchorChoice::Dominant,
+        other => match other.split_once(':') {
+            Some(("bone", name)) => AnchorChoice::Bone(name.into()),
+            Some(("file", path)) => {
+                let bytes = read_bytes(path.as_ref())?;
+                AnchorChoice::PerVertex(String::from_utf8_lossy(&bytes).lines().map(|l| l.trim().to_owned()).collect())
+            }
+            _ => {
+                return Err(Error::Option(format!(
+                    "--anchor {other}: use world, root, dominant, bone:NAME or file:PATH"
+                )));
+            }
+        },
+    })
+}
+
+fn folds(text: &str) -> Result<Folds, Error> {
+    match (text, text.parse::<usize>()) {
+        ("single", _) => Ok(Folds::Single),
+        (_, Ok(blocks)) if blocks >= 2 => Ok(Folds::Blocks(blocks)),
+        _ => Err(Error::Option(format!("--blocks {text}: use \"single\", or two blocks or more"))),
+    }
+}

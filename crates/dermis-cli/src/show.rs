@@ -1,0 +1,87 @@
+//! Results as text for a terminal.
+
+use crate::ui::Ui;
+use dermis_workflow::compare::{Row, recommend};
+use dermis_workflow::load::FileNote;
+use dermis_workflow::measure::Scores;
+use dermis_workflow::page::Unit;
+use dermis_workflow::report::show_length;
+
+/// Errors of every set, model beside baseline.
+pub fn errors(ui: &Ui, sets: &[(&str, &Scores)], unit: &Unit) {
+    let cell = |length: f64| format!("{:>12}", show_length(length, unit));
+    ui.print(&format!("{:<28}{:>12}{:>12}{:>12}{:>9}{:>9}", "", "rms", "95 %", "max", "E_RMS", "dist. %"));
+    let line = |name: &str, e: &dermis_workflow::measure::ErrorStats| {
+        let number = |x: Option<f64>| x.map_or_else(|| format!("{:>9}", "–"), |x| format!("{x:>9.3}"));
+        let stats =
+            format!("{}{}{}{}{}", cell(e.rms), cell(e.p95), cell(e.max), number(e.e_rms), number(e.distortion_percent));
+        ui.print(&format!("{name:<28}{stats}"));
+    };
+    for (name, scores) in sets {
+        line(&format!("{name} ({} poses)", scores.model.per_pose.len()), &scores.model.error);
+        if let Some(baseline) = &scores.baseline {
+            line("  the rig's own weights", &baseline.error);
+        }
+    }
+    ui.print("E_RMS = 1000·|X−Y| / (√(3·poses·vertices)·diagonal/2); dist. = 100·|X−Y| / |X−mean X|");
+}
+
+/// The worst frames of a set with what is known about them.
+pub fn frames(ui: &Ui, scores: &Scores, unit: &Unit, most: usize) {
+    let mut order: Vec<usize> = (0..scores.model.per_pose.len()).collect();
+    order.sort_by(|&a, &b| scores.model.per_pose[b].rms.total_cmp(&scores.model.per_pose[a].rms));
+    ui.print("worst frames:");
+    for at in order.into_iter().take(most) {
+        let (pose, frame) = (&scores.model.per_pose[at], &scores.frames[at]);
+        let far = frame
+            .distance
+            .as_ref()
+            .map_or(String::new(), |(degrees, joint)| format!("; {joint} is {degrees:.0}° from training"));
+        ui.print(&format!(
+            "  {:<24} rms {:>9}, max {:>9} at vertex {}{far}",
+            pose.label,
+            show_length(pose.rms, unit),
+            show_length(pose.max, unit),
+            pose.worst_vertex
+        ));
+    }
+}
+
+/// What was read.
+pub fn files(ui: &Ui, notes: &[FileNote]) {
+    for note in notes {
+        if ui.verbose {
+            ui.note(&format!("{:<10} {} ({} bytes, sha256 {}…)", note.role, note.path, note.bytes, note.hash));
+        }
+        for remark in &note.remarks {
+            if ui.verbose || !remark.ends_with("examples") {
+                ui.note(&format!("  {}: {remark}", note.path));
+            }
+        }
+    }
+}
+
+/// The bench.
+pub fn rows(ui: &Ui, rows: &[Row], unit: &Unit) {
+    ui.print(&format!(
+        "{:<18}{:>11}{:>11}{:>11}{:>7}{:>11}{:>9}{:>14}",
+        "method", "train", "held out", "max", "ratio", "model", "fit", "Mvertices/s"
+    ));
+    for row in rows {
+        let ratio = row.held_out.ratio().map_or_else(|| "–".into(), |r| format!("{r:.2}"));
+        ui.print(&format!(
+            "{:<18}{:>11}{:>11}{:>11}{:>7}{:>8.2} MB{:>7.2} s{:>14.1}",
+            row.method,
+            show_length(row.train.model.error.rms, unit),
+            show_length(row.held_out.model.error.rms, unit),
+            show_length(row.held_out.model.error.max, unit),
+            ratio,
+            row.bytes as f64 / 1e6,
+            row.seconds,
+            row.vertices_per_second / 1e6,
+        ));
+    }
+    if let Some((row, reason)) = recommend(rows) {
+        ui.print(&format!("recommended: {} ({reason})", row.method));
+    }
+}

@@ -1,0 +1,99 @@
+//! What the user sees while work goes on: progress on standard error, results on standard output, Ctrl-C.
+
+use dermis_workflow::Error;
+use dermis_workflow::fits::{Cancelled, Progress};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::{IsTerminal, Write};
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// The terminal.
+pub struct Ui {
+    bars: bool,
+    /// Whether to say more.
+    pub verbose: bool,
+    stopped: Arc<AtomicBool>,
+}
+
+impl Ui {
+    /// Listens for Ctrl-C: the first stops cleanly, the second at once.
+    pub fn new(quiet: bool, verbose: bool) -> Self {
+        let stopped = Arc::new(AtomicBool::new(false));
+        let heard = Arc::clone(&stopped);
+        // Without a handler Ctrl-C ends the program at once, which leaves files whole as well.
+        let _ = ctrlc::set_handler(move || {
+            if heard.swap(true, Ordering::Relaxed) {
+                std::process::exit(130);
+            }
+        });
+        Self { bars: !quiet && std::io::stderr().is_terminal(), verbose, stopped }
+    }
+
+    /// Runs a step of the work under a progress bar.
+    ///
+    /// # Errors
+    /// The step's own, or [`Error::Cancelled`] if Ctrl-C came before it.
+    pub fn step<T>(&self, name: &str, work: impl FnOnce(Progress<'_>) -> Result<T, Error>) -> Result<T, Error> {
+        if self.stopped() {
+            return Err(Error::Cancelled);
+        }
+        let bar = match self.bars {
+            true => ProgressBar::new(0),
+            false => ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()),
+        };
+        bar.set_style(
+            ProgressStyle::with_template("{spinner} {msg:28} {wide_bar} {percent:>3} % {elapsed:>4}")
+                .unwrap_or_else(|_| ProgressStyle::default_bar()),
+        );
+        bar.set_message(name.to_owned());
+        bar.enable_steady_tick(Duration::from_millis(100));
+        let watch = |done: u64, total: u64| {
+            bar.set_length(total);
+            bar.set_position(done);
+            match self.stopped() {
+                true => ControlFlow::Break(Cancelled),
+                false => ControlFlow::Continue(()),
+            }
+        };
+        let result = work(&watch);
+        bar.finish_and_clear();
+        result
+    }
+
+    /// Whether Ctrl-C was pressed.
+    pub fn stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// A result, on standard output. A closed pipe ends the program quietly.
+    pub fn print(&self, text: &str) {
+        if writeln!(std::io::stdout(), "{text}").is_err() {
+            std::process::exit(0);
+        }
+    }
+
+    /// A note beside the results, on standard error.
+    pub fn note(&self, text: &str) {
+        let _ = writeln!(std::io::stderr(), "{text}");
+    }
+
+    /// An error with its remedy: exit code 2.
+    pub fn fail(&self, message: &str, hint: &str) -> ExitCode {
+        self.note(&format!("error: {message}"));
+        if !hint.is_empty() {
+            self.note(&format!(" hint: {hint}"));
+        }
+        ExitCode::from(2)
+    }
+}
+
+/// The command line as it was typed.
+pub fn command_line() -> String {
+    let word = |w: String| if w.contains(char::is_whitespace) { format!("'{w}'") } else { w };
+    let mut words = vec!["dermis".to_owned()];
+    words.extend(std::env::args().skip(1).map(word));
+    words.join(" ")
+}

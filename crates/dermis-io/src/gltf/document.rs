@@ -1,0 +1,443 @@
+//! A glTF document: its JSON, and the buffers it refers to. Nothing in it has been checked against anything else yet.
+
+use crate::contents::{Flaw, Format, ReadError, Warning};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use std::cell::Cell;
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+/// Numbers a file may ask to be decoded per byte it has. A face with fifty sparse morph targets asks for six, a hundred
+/// instances of one mesh for twenty-five; a hostile file that reads one buffer a million times asks for more.
+const NUMBERS_PER_BYTE: u64 = 32;
+
+/// JSON and buffers of one file.
+pub(super) struct Document {
+    pub root: Root,
+    pub buffers: Vec<Buffer>,
+    pub warnings: Vec<Warning>,
+    numbers_left: Cell<u64>,
+    bytes: u64,
+}
+
+/// The bytes of one buffer, or the name of the extension that would have to provide them.
+pub(super) enum Buffer {
+    Bytes(Rc<Vec<u8>>),
+    Missing(String),
+}
+
+pub(super) fn damaged(reason: impl Into<String>) -> ReadError {
+    ReadError::Damaged { format: Format::Gltf, reason: reason.into() }
+}
+
+fn wrong_kind(reason: impl Into<String>) -> ReadError {
+    ReadError::WrongKind { format: Format::Gltf, reason: reason.into() }
+}
+
+pub(super) fn unsupported(feature: impl Into<String>) -> ReadError {
+    ReadError::Unsupported { feature: feature.into() }
+}
+
+impl Document {
+    /// Parses the container and the JSON, and loads every buffer.
+    pub fn open(bytes: &[u8], resolve: &dyn Fn(&str) -> std::io::Result<Vec<u8>>) -> Result<Self, ReadError> {
+        let mut warnings = Vec::new();
+        let (json, binary) = split(bytes, &mut warnings)?;
+        let root: Root = serde_json::from_slice(json).map_err(|e| damaged(format!("its JSON: {e}")))?;
+        let Some(asset) = &root.asset else {
+            return Err(wrong_kind("the JSON has no \"asset\""));
+        };
+        let needed = asset.min_version.as_ref().unwrap_or(&asset.version);
+        if needed != "2.0" && !(asset.min_version.is_none() && needed.starts_with("2.")) {
+            return Err(unsupported(format!("glTF version {needed:.20}")));
+        }
+        if let Some(extension) = root.extensions_required.iter().find(|e| !is_harmless(e)) {
+            return Err(unsupported(format!("the glTF extension {extension:.100}")));
+        }
+        let buffers = load_buffers(&root, binary, resolve)?;
+        let buffer_bytes: u64 = buffers.iter().map(Buffer::len).fold(0, u64::saturating_add);
+        let bytes = buffer_bytes.saturating_add(json.len() as u64);
+        let numbers_left = Cell::new(bytes.saturating_mul(NUMBERS_PER_BYTE).saturating_add(1 << 16));
+        Ok(Self { root, buffers, warnings, numbers_left, bytes })
+    }
+
+    /// Counts numbers about to be decoded against what a file of this size may ask for.
+    pub fn charge(&self, count: u64, width: u64, what: &str) -> Result<(), ReadError> {
+        let asked = count.saturating_mul(width);
+        let left = self.numbers_left.get();
+        if asked > left {
+            return Err(damaged(format!("{what} asks for {asked} numbers from a file of {} bytes", self.bytes)));
+        }
+        self.numbers_left.set(left - asked);
+        Ok(())
+    }
+}
+
+impl Buffer {
+    fn len(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::Missing(_) => 0,
+        }
+    }
+}
+
+/// Extensions that a reader of shapes and motions may ignore although a file requires them, and those it supports.
+fn is_harmless(extension: &str) -> bool {
+    let appearance = ["KHR_materials_", "KHR_texture_", "EXT_texture_", "MSFT_texture_", "KHR_lights_"];
+    extension == "KHR_mesh_quantization" || appearance.iter().any(|start| extension.starts_with(start))
+}
+
+/// JSON and binary chunk of a .glb, or the JSON of a .gltf.
+fn split<'a>(bytes: &'a [u8], warnings: &mut Vec<Warning>) -> Result<(&'a [u8], Option<&'a [u8]>), ReadError> {
+    if !bytes.starts_with(b"glTF") {
+        let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+        return match text.iter().find(|b| !b.is_ascii_whitespace()) {
+            Some(b'{') => Ok((text, None)),
+            Some(_) => Err(wrong_kind("it starts neither with \"glTF\" nor with a JSON object")),
+            None => Err(wrong_kind("it is empty")),
+        };
+    }
+    let word =
+        |at: usize| -> Option<u32> { Some(u32::from_le_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?)) };
+    let (Some(version), Some(length)) = (word(4), word(8)) else {
+        return Err(damaged(format!("it ends after {} bytes, inside the header", bytes.len())));
+    };
+    if version != 2 {
+        return Err(unsupported(format!("GLB container version {version}")));
+    }
+    let length = length as usize;
+    if length > bytes.len() {
+        return Err(damaged(format!("the header promises {length} bytes, the file has {}", bytes.len())));
+    }
+    if length < bytes.len() {
+        warnings.push(Warning {
+            flaw: Flaw::CountMismatch,
+            count: bytes.len() - length,
+            first: Some("bytes after the end".into()),
+        });
+    }
+    let chunk = |at: usize| -> Result<(&'a [u8], u32, usize), ReadError> {
+        let cut = || damaged(format!("a chunk at byte {at} goes beyond the end at {length}"));
+        let (size, kind) = word(at).zip(word(at + 4)).ok_or_else(cut)?;
+        let start = at + 8;
+        let end = start.checked_add(size as usize).filter(|&end| end <= length).ok_or_else(cut)?;
+        Ok((bytes.get(start..end).ok_or_else(cut)?, kind, end))
+    };
+    let (json, kind, mut at) = chunk(12)?;
+    if kind != 0x4E4F_534A {
+        return Err(damaged("the first chunk is not JSON"));
+    }
+    let mut binary = None;
+    while at < length && binary.is_none() {
+        let (data, kind, end) = chunk(at)?;
+        binary = (kind == 0x004E_4942).then_some(data); // other kinds are for later versions
+        at = end;
+    }
+    Ok((json, binary))
+}
+
+fn load_buffers(
+    root: &Root,
+    binary: Option<&[u8]>,
+    resolve: &dyn Fn(&str) -> std::io::Result<Vec<u8>>,
+) -> Result<Vec<Buffer>, ReadError> {
+    let mut files: HashMap<&str, Rc<Vec<u8>>> = HashMap::new();
+    let mut loaded = Vec::new();
+    for (at, buffer) in root.buffers.iter().enumerate() {
+        let bytes = match &buffer.uri {
+            Some(uri) => match files.get(uri.as_str()) {
+                Some(known) => known.clone(),
+                None => {
+                    let bytes = Rc::new(load_uri(uri, resolve)?);
+                    files.insert(uri, bytes.clone());
+                    bytes
+                }
+            },
+            None => match binary.filter(|_| at == 0) {
+                Some(binary) => Rc::new(binary.to_vec()),
+                None => {
+                    let by = buffer.extensions.keys().next().cloned();
+                    let why = by.unwrap_or_else(|| format!("a buffer without data (buffer {at})"));
+                    loaded.push(Buffer::Missing(why));
+                    continue;
+                }
+            },
+        };
+        if (bytes.len() as u64) < buffer.byte_length {
+            return Err(damaged(format!("buffer {at} promises {} bytes but has {}", buffer.byte_length, bytes.len())));
+        }
+        loaded.push(Buffer::Bytes(bytes));
+    }
+    Ok(loaded)
+}
+
+fn load_uri(uri: &str, resolve: &dyn Fn(&str) -> std::io::Result<Vec<u8>>) -> Result<Vec<u8>, ReadError> {
+    let refuse = |reason: &str| ReadError::Reference { uri: uri.chars().take(200).collect(), reason: reason.into() };
+    if let Some(data) = uri.strip_prefix("data:") {
+        let (head, payload) = data.split_once(',').ok_or_else(|| refuse("a data URI without a comma"))?;
+        return if head.ends_with(";base64") {
+            base64(payload).ok_or_else(|| refuse("its base64 is damaged"))
+        } else {
+            percent_decoded(payload).ok_or_else(|| refuse("its percent signs are damaged"))
+        };
+    }
+    let path =
+        percent_decoded(uri).and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(|| refuse("it is no text"))?;
+    if path.is_empty() || path.contains('\0') {
+        return Err(refuse("it is no file name"));
+    }
+    if path.contains(':') {
+        return Err(refuse("only files beside this one are read, not addresses or drives"));
+    }
+    let mut depth = 0i64;
+    for (at, part) in path.split(['/', '\\']).enumerate() {
+        depth += match part {
+            "" if at == 0 => return Err(refuse("it is an absolute path")),
+            "" | "." => 0,
+            ".." => -1,
+            _ => 1,
+        };
+        if depth < 0 {
+            return Err(refuse("it climbs out of the file's folder"));
+        }
+    }
+    resolve(&path).map_err(|e| refuse(&e.to_string()))
+}
+
+/// `%41` becomes `A`; `None` for a percent sign without two hexadecimal digits.
+fn percent_decoded(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = text.bytes();
+    let mut decoded = Vec::with_capacity(text.len());
+    while let Some(byte) = bytes.next() {
+        decoded.push(if byte == b'%' {
+            let mut digit = || char::from(bytes.next()?).to_digit(16);
+            (digit()? * 16 + digit()?) as u8
+        } else {
+            byte
+        });
+    }
+    Some(decoded)
+}
+
+/// Base64 with the standard or the URL alphabet; white space is skipped, padding ends it.
+fn base64(text: &str) -> Option<Vec<u8>> {
+    let mut decoded = Vec::with_capacity(text.len() / 4 * 3 + 3);
+    let (mut word, mut bits) = (0u32, 0u32);
+    for byte in text.bytes() {
+        let six = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            b'=' => break,
+            _ if byte.is_ascii_whitespace() => continue,
+            _ => return None,
+        };
+        word = (word << 6 | u32::from(six)) & 0xFF_FFFF;
+        bits += 6;
+        if bits >= 8 {
+            bits -= 8;
+            decoded.push((word >> bits) as u8);
+        }
+    }
+    Some(decoded)
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Root {
+    pub asset: Option<Asset>,
+    pub extensions_required: Vec<String>,
+    pub extensions_used: Vec<String>,
+    pub scene: Option<u32>,
+    pub scenes: Vec<Scene>,
+    pub nodes: Vec<Node>,
+    pub meshes: Vec<Mesh>,
+    pub skins: Vec<Skin>,
+    pub accessors: Vec<Accessor>,
+    pub buffer_views: Vec<BufferView>,
+    pub buffers: Vec<BufferInfo>,
+    pub animations: Vec<Animation>,
+    pub materials: Vec<Material>,
+    pub images: Vec<IgnoredAny>,
+    pub cameras: Vec<IgnoredAny>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Asset {
+    pub version: String,
+    pub min_version: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub(super) struct Scene {
+    pub nodes: Vec<u32>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub(super) struct Node {
+    pub name: Option<String>,
+    pub children: Vec<u32>,
+    pub mesh: Option<u32>,
+    pub skin: Option<u32>,
+    pub weights: Vec<f64>,
+    pub matrix: Option<Box<[f64; 16]>>,
+    pub translation: Option<Box<[f64; 3]>>,
+    pub rotation: Option<Box<[f64; 4]>>,
+    pub scale: Option<Box<[f64; 3]>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub(super) struct Mesh {
+    pub name: Option<String>,
+    pub primitives: Vec<Primitive>,
+    pub weights: Vec<f64>,
+    pub extras: serde_json::Value,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub(super) struct Primitive {
+    pub attributes: BTreeMap<String, u32>,
+    pub indices: Option<u32>,
+    pub material: Option<u32>,
+    pub mode: Option<u32>,
+    pub targets: Vec<BTreeMap<String, u32>>,
+    pub extensions: BTreeMap<String, IgnoredAny>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Skin {
+    pub inverse_bind_matrices: Option<u32>,
+    pub joints: Vec<u32>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Accessor {
+    pub buffer_view: Option<u32>,
+    pub byte_offset: u64,
+    pub component_type: u32,
+    pub normalized: bool,
+    pub count: u64,
+    #[serde(rename = "type")]
+    pub shape: String,
+    pub sparse: Option<Box<Sparse>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Sparse {
+    pub count: u64,
+    pub indices: SparseIndices,
+    pub values: SparseValues,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SparseIndices {
+    pub buffer_view: u32,
+    #[serde(default)]
+    pub byte_offset: u64,
+    pub component_type: u32,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SparseValues {
+    pub buffer_view: u32,
+    #[serde(default)]
+    pub byte_offset: u64,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct BufferView {
+    pub buffer: u32,
+    pub byte_offset: u64,
+    pub byte_length: u64,
+    pub byte_stride: Option<u64>,
+    pub extensions: BTreeMap<String, IgnoredAny>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct BufferInfo {
+    pub uri: Option<String>,
+    pub byte_length: u64,
+    pub extensions: BTreeMap<String, IgnoredAny>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub(super) struct Animation {
+    pub name: Option<String>,
+    pub channels: Vec<Channel>,
+    pub samplers: Vec<Sampler>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Channel {
+    pub sampler: u32,
+    pub target: Target,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Target {
+    pub node: Option<u32>,
+    pub path: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Sampler {
+    pub input: u32,
+    pub output: u32,
+    pub interpolation: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Material {
+    pub name: Option<String>,
+    pub pbr_metallic_roughness: Option<Pbr>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Pbr {
+    pub base_color_factor: Option<[f32; 4]>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_and_percent_signs_decode() {
+        // RFC 4648, section 10.
+        for (text, plain) in [("", ""), ("Zg==", "f"), ("Zm8=", "fo"), ("Zm9v", "foo"), ("Zm9vYmFy", "foobar")] {
+            assert_eq!(base64(text).as_deref(), Some(plain.as_bytes()));
+        }
+        assert_eq!(base64("Zm9v!"), None);
+        assert_eq!(percent_decoded("a%20b").as_deref(), Some(&b"a b"[..]));
+        assert_eq!(percent_decoded("a%2"), None);
+    }
+
+    #[test]
+    fn references_stay_inside_the_folder() {
+        let ask = |uri: &str| load_uri(uri, &|path| Ok(path.as_bytes().to_vec()));
+        assert_eq!(ask("data/a%20b.bin").unwrap(), b"data/a b.bin");
+        assert_eq!(ask("data/../b.bin").unwrap(), b"data/../b.bin");
+        for bad in
+            ["/etc/passwd", "../b.bin", "a/../../b.bin", "http://x/y", "c:\\x", "\\\\host\\x", "..%2fb", "%00", ""]
+        {
+            assert!(matches!(ask(bad), Err(ReadError::Reference { .. })), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Meshes as a file draws them: blocks of vertices in the file's own coordinates, and runs of triangles over them.
+
+use super::accessor::Table;
+use super::document::{Document, Primitive, damaged, unsupported};
+use super::nodes::Nodes;
+use super::read::Flaws;
+use super::skins::short;
+use crate::contents::{Flaw, ReadError};
+use dermis_rig::MeshError;
+use dermis_rig::glam::{DVec3, Vec4};
+use dermis_rig::mesh::RenderPart;
+use std::collections::{BTreeMap, HashMap};
+
+/// Everything drawn in the scene, mesh node after mesh node.
+#[derive(Default)]
+pub(super) struct Drawn {
+    pub blocks: Vec<Block>,
+    pub parts: Vec<Part>,
+    /// Number of drawn vertices.
+    pub vertices: usize,
+}
+
+/// Vertices that share their attributes: of one primitive, or of several that differ in their indices only.
+pub(super) struct Block {
+    /// The node the mesh hangs on.
+    pub node: u32,
+    /// The skin, if the vertices have joints.
+    pub skin: Option<u32>,
+    /// Number of the first vertex among all drawn ones.
+    pub start: usize,
+    pub positions: Vec<DVec3>,
+    /// Joints and weights, four per vertex and set.
+    pub sets: Vec<(Vec<u32>, Table)>,
+    pub normals: Option<Table>,
+    pub uvs: Option<Table>,
+    pub colors: Option<Table>,
+    /// Displacements per morph target; `None` where the target leaves the vertices alone.
+    pub targets: Vec<Option<Table>>,
+    /// Whether triangles share vertices. Where none does, the file knows only corners.
+    pub shares: bool,
+}
+
+/// Triangles of one primitive.
+pub(super) struct Part {
+    pub block: usize,
+    /// Over all drawn vertices.
+    pub triangles: Vec<[u32; 3]>,
+    pub name: String,
+    pub color: Vec4,
+}
+
+impl Part {
+    pub fn render(&self, start: u32) -> RenderPart {
+        RenderPart { name: self.name.clone(), start, count: self.triangles.len() as u32, color: self.color }
+    }
+}
+
+/// What makes two primitives share their vertices.
+type Attributes<'a> = (&'a BTreeMap<String, u32>, &'a Vec<BTreeMap<String, u32>>);
+
+impl Drawn {
+    /// Decodes the meshes of the scene.
+    pub fn read(document: &Document, nodes: &Nodes, flaws: &mut Flaws) -> Result<Self, ReadError> {
+        let mut drawn = Self::default();
+        for &at in nodes.order.iter().filter(|&&at| nodes.shown[at as usize]) {
+            let node = &document.root.nodes[at as usize];
+            let Some(mesh) = node.mesh else { continue };
+            let meshes = &document.root.meshes;
+            let mesh = meshes
+                .get(mesh as usize)
+                .ok_or_else(|| damaged(format!("node {at} names mesh {mesh}, but there are {}", meshes.len())))?;
+            let name = short(mesh.name.as_deref().or(node.name.as_deref()).unwrap_or("mesh"));
+            let mut blocks: HashMap<Attributes, usize> = HashMap::new();
+            for primitive in &mesh.primitives {
+                document.charge(1 + primitive.targets.len() as u64, 1, "a mesh")?;
+                drawn.add(document, at, node.skin, &name, primitive, &mut blocks, flaws)?;
+            }
+        }
+        for block in &mut drawn.blocks {
+            block.shares = false;
+        }
+        let mut used = vec![false; drawn.vertices];
+        for part in &drawn.parts {
+            for &corner in part.triangles.iter().flatten() {
+                let used = &mut used[corner as usize];
+                drawn.blocks[part.block].shares |= *used;
+                *used = true;
+            }
+        }
+        Ok(drawn)
+    }
+
+    fn add<'a>(
+        &mut self,
+        document: &Document,
+        node: u32,
+        skin: Option<u32>,
+        name: &str,
+        primitive: &'a Primitive,
+        blocks: &mut HashMap<Attributes<'a>, usize>,
+        flaws: &mut Flaws,
+    ) -> Result<(), ReadError> {
+        let mode = primitive.mode.unwrap_or(4);
+        if mode > 6 {
+            return Err(damaged(format!("mesh \"{name}\" has the unknown primitive mode {mode}")));
+        }
+        if mode < 4 {
+            flaws.add(Flaw::Unsupported, || format!("points or lines of mesh \"{name}\""));
+            return Ok(());
+        }
+        let key = (&primitive.attributes, &primitive.targets);
+        let block = match blocks.get(&key) {
+            Some(&block) => block,
+            None => {
+                let block = Block::read(document, node, skin, self.vertices, name, primitive, flaws)?;
+                self.vertices = self
+                    .vertices
+                    .checked_add(block.positions.len())
+                    .filter(|&all| all < u32::MAX as usize)
+                    .ok_or_else(|| damaged("more than 4 billion vertices"))?;
+                self.blocks.push(block);
+                blocks.insert(key, self.blocks.len() - 1);
+                self.blocks.len() - 1
+            }
+        };
+        let (start, count) = (self.blocks[block].start, self.blocks[block].positions.len());
+        let corners = match primitive.indices {
+            Some(indices) => document.integers(indices, &format!("indices of mesh \"{name}\""), 1)?,
+            None => (0..count as u32).collect(),
+        };
+        if let Some(at) = corners.iter().position(|&c| c as usize >= count) {
+            let (face, vertex) = (at / 3, corners[at] as usize);
+            return Err(MeshError::IndexOutOfRange { face, vertex, vertices: count }.into());
+        }
+        if corners.len() < 3 || (mode == 4 && corners.len() % 3 != 0) {
+            flaws.add(Flaw::CountMismatch, || format!("{} corners in mesh \"{name}\"", corners.len()));
+        }
+        let start = start as u32; // checked above: all vertices together fit
+        let mut triangles: Vec<[u32; 3]> = match mode {
+            4 => corners.as_chunks::<3>().0.to_vec(),
+            5 => corners
+                .windows(3)
+                .enumerate()
+                .map(|(at, c)| if at % 2 == 0 { [c[0], c[1], c[2]] } else { [c[0], c[2], c[1]] })
+                .collect(),
+            _ => corners.windows(2).skip(1).map(|c| [c[0], c[1], corners[0]]).collect(),
+        };
+        triangles.iter_mut().flatten().for_each(|corner| *corner += start);
+        let material = primitive.material.map(|at| (at, document.root.materials.get(at as usize)));
+        let (mut part_name, mut color) = (name.to_owned(), Vec4::ONE);
+        if let Some((at, material)) = material {
+            let material = material.ok_or_else(|| damaged(format!("mesh \"{name}\" names material {at}")))?;
+            part_name = material.name.as_deref().map_or(part_name, short);
+            let base = material.pbr_metallic_roughness.as_ref().and_then(|pbr| pbr.base_color_factor);
+            color = base.map_or(color, Vec4::from_array);
+        }
+        self.parts.push(Part { block, triangles, name: part_name, color });
+        Ok(())
+    }
+}
+
+impl Block {
+    fn read(
+        document: &Document,
+        node: u32,
+        skin: Option<u32>,
+        start: usize,
+        name: &str,
+        primitive: &Primitive,
+        flaws: &mut Flaws,
+    ) -> Result<Self, ReadError> {
+        let attribute = |semantic: &str| primitive.attributes.get(semantic).copied();
+        let what = |semantic: &str| format!("{semantic} of mesh \"{name}\"");
+        let Some(at) = attribute("POSITION") else {
+            return Err(damaged(format!("mesh \"{name}\" has no POSITION")));
+        };
+        if !document.has_data(at)
+            && let Some(extension) = primitive.extensions.keys().next()
+        {
+            return Err(unsupported(format!("the glTF extension {extension:.100}")));
+        }
+        let positions: Vec<DVec3> = document
+            .table(at, &what("POSITION"), &[3])?
+            .values
+            .as_chunks::<3>()
+            .0
+            .iter()
+            .map(|p| DVec3::from_array(*p))
+            .collect();
+        if positions.is_empty() {
+            return Err(MeshError::Empty.into());
+        }
+        if let Some(vertex) = positions.iter().position(|p| !p.is_finite()) {
+            return Err(MeshError::NotFinite { vertex: start + vertex }.into());
+        }
+        let count = positions.len();
+        let agree = |semantic: &str, rows: usize| match rows == count {
+            true => Ok(()),
+            false => Err(damaged(format!("{} has {rows} rows for {count} vertices", what(semantic)))),
+        };
+        let finite = |semantic: &str, table: &Table| match table.values.iter().position(|x| !x.is_finite()) {
+            None => Ok(()),
+            Some(at) => Err(damaged(format!("{} is not finite at row {}", what(semantic), at / table.width.max(1)))),
+        };
+        let table = |semantic: &str, widths: &[usize]| -> Result<Option<Table>, ReadError> {
+            let Some(at) = attribute(semantic) else { return Ok(None) };
+            let table = document.table(at, &what(semantic), widths)?;
+            agree(semantic, table.rows())?;
+            Ok(Some(table))
+        };
+        let (normals, uvs, colors) = (table("NORMAL", &[3])?, table("TEXCOORD_0", &[2])?, table("COLOR_0", &[3, 4])?);
+        for (semantic, table) in [("TEXCOORD_0", &uvs), ("COLOR_0", &colors)] {
+            table.as_ref().map_or(Ok(()), |table| finite(semantic, table))?;
+        }
+        let mut sets = Vec::new();
+        while let Some(at) = attribute(&format!("JOINTS_{}", sets.len())).filter(|_| skin.is_some()) {
+            let (joints, weights) = (format!("JOINTS_{}", sets.len()), format!("WEIGHTS_{}", sets.len()));
+            let indices = document.integers(at, &what(&joints), 4)?;
+            agree(&joints, indices.len() / 4)?;
+            let table = table(&weights, &[4])?;
+            sets.push((indices, table.ok_or_else(|| damaged(format!("{} has no {weights}", what(&joints))))?));
+        }
+        let mut targets = Vec::new();
+        for target in &primitive.targets {
+            let Some(&at) = target.get("POSITION") else {
+                targets.push(None);
+                continue;
+            };
+            let table = document.table(at, &what("a morph target"), &[3])?;
+            agree("a morph target", table.rows())?;
+            finite("a morph target", &table)?;
+            targets.push(Some(table));
+        }
+        for semantic in primitive.attributes.keys() {
+            let number = |start: &str| semantic.strip_prefix(start).and_then(|n| n.parse::<usize>().ok());
+            let skinning = number("JOINTS_").or(number("WEIGHTS_")).is_some_and(|n| n < sets.len());
+            if !skinning && !["POSITION", "NORMAL", "TANGENT", "TEXCOORD_0", "COLOR_0"].contains(&semantic.as_str()) {
+                flaws.unread(semantic);
+            }
+        }
+        let skin = skin.filter(|_| !sets.is_empty());
+        Ok(Self { node, skin, start, positions, sets, normals, uvs, colors, targets, shares: false })
+    }
+
+    /// Everything drawn at vertex `row` but its position.
+    pub fn shading(&self, row: usize) -> impl Iterator<Item = u64> {
+        let tables = [&self.normals, &self.uvs, &self.colors];
+        tables.into_iter().flatten().flat_map(move |table| table.row(row)).map(|x| x.to_bits())
+    }
+}

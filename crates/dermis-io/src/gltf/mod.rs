@@ -1,0 +1,25 @@
+//! glTF 2.0, text and binary: rigs, clips and morph targets in, skinned characters out.
+//!
+//! [`read`] takes every accessor kind (sparse, strided, normalised), any number of skins, meshes, primitives and
+//! influences, and all three interpolations. A joint's bind matrix is the inverse of its `inverseBindMatrices` entry;
+//! the rest mesh lives in bind space, moved to the world where the file's default pose says where the world is, so that
+//! lengths are metres whatever unit the armature was modelled in. [`write_glb`] writes what [`read`] reads.
+//!
+//! The JSON is read into a few structures of our own: the crate `gltf` trusts indices that a file may break, and its
+//! buffers are read before their sizes are checked.
+//!
+//! Source: Khronos Group, "glTF 2.0 Specification", 2.0.1; skinning section 3.7.3, animation sections 3.11 and C.
+//! Not read: Draco and meshopt compression, instancing, textures, cameras, lights.
+
+mod accessor;
+mod clip;
+mod document;
+mod mesh;
+mod nodes;
+mod read;
+mod skins;
+mod weld;
+mod write;
+
+pub use read::read;
+pub use write::{GlbClip, GlbScene, WriteError, write_glb};

@@ -1,0 +1,481 @@
+//! A glTF file as [`Contents`].
+
+use super::clip;
+use super::document::{Document, damaged};
+use super::mesh::{Block, Drawn};
+use super::nodes::Nodes;
+use super::skins::{self, AGREE, Bones, short};
+use super::weld::{Weld, weld};
+use crate::contents::{Contents, Flaw, Format, MorphTarget, ReadError, Space, Warning};
+use dermis_rig::glam::{DAffine3, DVec2, DVec3, Vec4};
+use dermis_rig::rotation::cofactor;
+use dermis_rig::skeleton::invert;
+use dermis_rig::{BoneIndex, Influences, Mesh, RenderMesh, Skeleton};
+use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
+
+/// Reads a .glb or .gltf file.
+///
+/// - `name`: what the file is called in [`Contents::name`]
+/// - `resolve`: the bytes of a file beside this one, by its relative path; called for external buffers only, never with
+///   an address, an absolute path or a path that leaves the folder
+///
+/// Vertices p of a skin come to rest in the space of the bind matrices, where p' = Σ w_k T_k B_k⁻¹ p holds for every
+/// pose. If the default pose of the file is rigidly its bind pose, that space is the world, in metres; otherwise
+/// [`Flaw::NotAtBind`] counts the bones that differ, and the rest is scaled to metres by the root bone. Vertices that were
+/// split at seams are welded; [`Mesh::render`] keeps what was drawn, and a file without seams keeps its vertex order. A
+/// mesh without a skin hangs rigidly on the joint above it; without one it is left out, unless the file has no skin at
+/// all: then it is a bare mesh at rest in the world. A file without skin and mesh is a motion: its nodes are the bones.
+///
+/// # Errors
+/// [`ReadError`]: the wrong kind of file, damage (with the thing and its numbers), a required extension that is not
+/// supported, bones that make no skeleton, buffers that cannot be resolved. Whatever the bytes, memory stays below a
+/// few hundred times their number.
+pub fn read(
+    bytes: &[u8],
+    name: &str,
+    resolve: &dyn Fn(&str) -> std::io::Result<Vec<u8>>,
+) -> Result<Contents, ReadError> {
+    let mut document = Document::open(bytes, resolve)?;
+    let mut flaws = Flaws::default();
+    let nodes = Nodes::read(&document)?;
+    let drawn = Drawn::read(&document, &nodes, &mut flaws)?;
+    let mut bones = if !document.root.skins.is_empty() {
+        Bones::read(&document, &nodes, &drawn, &mut flaws)?
+    } else if drawn.blocks.is_empty() && !document.root.animations.is_empty() {
+        Bones::of_nodes(&document, &nodes, &mut flaws)
+    } else {
+        Bones::default()
+    };
+    make_unique(&mut bones.names, &mut flaws);
+
+    let mut contents =
+        Contents { name: name.into(), format: Format::Gltf, space: Space::default(), ..Contents::default() };
+    let mut place: Vec<usize> = Vec::new(); // of each bone in the skeleton
+    let mut bone_nodes: Vec<u32> = Vec::new(); // of each bone of the skeleton
+    if !bones.names.is_empty() {
+        let (skeleton, order) = Skeleton::sorted(bones.names.clone(), &parents(&nodes, &bones), &bones.binds)?;
+        place = vec![0; order.len()];
+        for (new, &old) in order.iter().enumerate() {
+            place[old] = new;
+            if new != old {
+                flaws.add(Flaw::BonesReordered, || bones.names[old].clone());
+            }
+        }
+        bone_nodes = order.iter().map(|&old| bones.nodes[old]).collect();
+        contents.skeleton = Some(skeleton);
+    }
+
+    let hung = Hung::new(&document, &nodes, &drawn, &bones, &mut flaws);
+    let mut sources = Vec::new();
+    if hung.vertices > 0 {
+        let influences = match contents.skeleton {
+            Some(_) => Some(hung.influences(&document, &drawn, &bones, &place)?),
+            None => None,
+        };
+        let made = hung.weld(&drawn, influences.as_ref());
+        if made.first.len() < hung.vertices {
+            flaws.warn(Flaw::Welded, hung.vertices - made.first.len(), None);
+        }
+        sources = hung.morphs(&document, &made, &mut contents.morphs, &mut flaws)?;
+        contents.mesh = Some(hung.mesh(&drawn, &made)?);
+        if let Some(influences) = influences {
+            contents.weights = Some(normalised(&influences, &made, &mut flaws)?);
+        }
+    }
+    if let Some(mesh) = &contents.mesh {
+        count_mesh_flaws(mesh, &mut flaws);
+    }
+    if let Some(skeleton) = &contents.skeleton {
+        count_not_at_bind(skeleton, &nodes, &bone_nodes, contents.mesh.as_ref(), &mut flaws);
+    }
+    contents.clips = clip::read(&document, &nodes, &bone_nodes, &sources, &mut flaws)?;
+    for (count, what) in [(document.root.images.len(), "images"), (document.root.cameras.len(), "cameras")] {
+        if count > 0 {
+            contents.unread.push(format!("{count} {what}"));
+        }
+    }
+    contents
+        .unread
+        .extend(document.root.extensions_used.iter().filter(|e| *e != "KHR_mesh_quantization").map(|e| short(e)));
+    contents.unread.append(&mut flaws.unread);
+    contents.warnings = std::mem::take(&mut document.warnings);
+    contents.warnings.append(&mut flaws.warnings);
+    Ok(contents)
+}
+
+/// Flaws met on the way, counted by kind.
+#[derive(Default)]
+pub(super) struct Flaws {
+    warnings: Vec<Warning>,
+    unread: Vec<String>,
+}
+
+impl Flaws {
+    /// Counts one more of `flaw`; the first is named.
+    pub fn add(&mut self, flaw: Flaw, name: impl FnOnce() -> String) {
+        self.many(flaw, 1, name);
+    }
+    /// Counts `count` more of `flaw`, if any.
+    pub fn many(&mut self, flaw: Flaw, count: usize, name: impl FnOnce() -> String) {
+        match self.warnings.iter_mut().find(|warning| warning.flaw == flaw) {
+            Some(warning) => warning.count = warning.count.saturating_add(count),
+            None if count > 0 => self.warnings.push(Warning { flaw, count, first: Some(name()) }),
+            None => {}
+        }
+    }
+    fn warn(&mut self, flaw: Flaw, count: usize, first: Option<String>) {
+        if count > 0 {
+            self.warnings.push(Warning { flaw, count, first });
+        }
+    }
+    /// Remembers something nothing reads, at most a hundred names.
+    pub fn unread(&mut self, what: &str) {
+        let what = short(what);
+        if self.unread.len() < 100 && !self.unread.contains(&what) {
+            self.unread.push(what);
+        }
+    }
+}
+
+/// Appends numbers to names that occur twice.
+fn make_unique(names: &mut [String], flaws: &mut Flaws) {
+    let mut taken: HashSet<String> = HashSet::new();
+    let mut next: HashMap<String, u32> = HashMap::new();
+    for name in names {
+        if taken.contains(name) {
+            flaws.add(Flaw::DuplicateName, || name.clone());
+            let number = next.entry(name.clone()).or_insert(1);
+            loop {
+                *number += 1;
+                let candidate = format!("{name}_{number}");
+                if !taken.contains(&candidate) {
+                    *name = candidate;
+                    break;
+                }
+            }
+        }
+        taken.insert(name.clone());
+    }
+}
+
+/// The bone above each bone: the nearest node above it that is one.
+fn parents(nodes: &Nodes, bones: &Bones) -> Vec<i64> {
+    let nearest = nodes.nearest(|node| bones.of_node(node).is_some());
+    let above = |node: u32| nodes.parents[node as usize].and_then(|parent| nearest[parent as usize]);
+    bones
+        .nodes
+        .iter()
+        .map(|&node| above(node).and_then(|node| bones.of_node(node)).map_or(-1, |bone| bone as i64))
+        .collect()
+}
+
+/// The blocks that are kept, each with its way into the rest space, and their vertices numbered through.
+struct Hung<'a> {
+    blocks: Vec<HungBlock<'a>>,
+    vertices: usize,
+    /// First kept vertex of each block of [`Drawn`], if it is kept.
+    starts: Vec<Option<u32>>,
+}
+
+struct HungBlock<'a> {
+    block: &'a Block,
+    start: u32,
+    rest: DAffine3,
+    /// The bone a block without a skin hangs on.
+    bone: Option<usize>,
+}
+
+impl HungBlock<'_> {
+    /// The unit normal of vertex `row` in the rest space; zero where the file has none.
+    fn normal(&self, row: usize) -> DVec3 {
+        let Some([x, y, z]) = self.block.normals.as_ref().map(|table| table.row(row)) else { return DVec3::ZERO };
+        // Normals turn with the cofactor matrix, which a mirror turns inside out.
+        let (turn, sign) = (cofactor(&self.rest.matrix3), self.rest.matrix3.determinant().signum());
+        (turn * DVec3::new(*x, *y, *z) * sign).try_normalize().unwrap_or(DVec3::ZERO)
+    }
+}
+
+impl<'a> Hung<'a> {
+    fn new(document: &Document, nodes: &Nodes, drawn: &'a Drawn, bones: &Bones, flaws: &mut Flaws) -> Self {
+        let joint_above = nodes.nearest(|node| bones.of_node(node).is_some());
+        let mut hung = Self { blocks: Vec::new(), vertices: 0, starts: Vec::new() };
+        for block in &drawn.blocks {
+            let world = nodes.world[block.node as usize];
+            let joint = joint_above[block.node as usize].and_then(|joint| Some((joint, bones.of_node(joint)?)));
+            let map = block.skin.and_then(|skin| bones.skins.get(&skin));
+            let rigid = || {
+                let (joint, bone) = joint?;
+                Some((bones.binds[bone] * invert(&nodes.world[joint as usize])? * world, Some(bone)))
+            };
+            let way = match map {
+                Some(map) => Some((map.rest, None)),
+                None if document.root.skins.is_empty() => Some((world, None)),
+                None => {
+                    let way = rigid();
+                    let fate = if way.is_some() { "bound to the joint above it" } else { "left out" };
+                    flaws.add(Flaw::Unskinned, || format!("\"{}\", {fate}", skins::name(document, block.node)));
+                    way
+                }
+            };
+            hung.starts.push(way.is_some().then_some(hung.vertices as u32));
+            if let Some((rest, bone)) = way {
+                hung.blocks.push(HungBlock { block, start: hung.vertices as u32, rest, bone });
+                hung.vertices += block.positions.len();
+            }
+        }
+        hung
+    }
+
+    fn of(&self, vertex: u32) -> (&HungBlock<'a>, usize) {
+        let after = self.blocks.partition_point(|block| block.start <= vertex);
+        let block = &self.blocks[after - 1]; // the first block starts at 0, and none is empty
+        (block, (vertex - block.start) as usize)
+    }
+
+    /// Every kept vertex with its block and row in it.
+    fn rows(&self) -> impl Iterator<Item = (&HungBlock<'a>, usize)> {
+        self.blocks.iter().flat_map(|hung| (0..hung.block.positions.len()).map(move |row| (hung, row)))
+    }
+
+    /// Triangles of every kept part, counter-clockwise from outside also where the way to the rest space mirrors.
+    fn triangles(&self, drawn: &Drawn) -> (Vec<[u32; 3]>, Vec<dermis_rig::mesh::RenderPart>) {
+        let (mut triangles, mut parts) = (Vec::new(), Vec::new());
+        for part in &drawn.parts {
+            let Some(start) = self.starts[part.block] else { continue };
+            let mirrored = self.of(start).0.rest.matrix3.determinant() < 0.0;
+            let old = drawn.blocks[part.block].start as u32;
+            parts.push(part.render(triangles.len() as u32));
+            triangles.extend(part.triangles.iter().map(|&[a, b, c]| {
+                let [a, b, c] = [a, b, c].map(|corner| corner - old + start);
+                if mirrored { [a, c, b] } else { [a, b, c] }
+            }));
+        }
+        (triangles, parts)
+    }
+
+    fn position(&self, vertex: u32) -> DVec3 {
+        let (hung, row) = self.of(vertex);
+        // Adding zero makes −0 and 0 the same bits.
+        hung.rest.transform_point3(hung.block.positions[row]) + DVec3::ZERO
+    }
+
+    /// Weights of every kept vertex, as the file has them.
+    fn influences(
+        &self,
+        document: &Document,
+        drawn: &Drawn,
+        bones: &Bones,
+        place: &[usize],
+    ) -> Result<Influences, ReadError> {
+        let index = |bone: usize| BoneIndex::new(place[bone]);
+        for block in &drawn.blocks {
+            let Some(map) = block.skin.and_then(|skin| bones.skins.get(&skin)) else { continue };
+            for (joints, weights) in &block.sets {
+                // A joint without weight is padding, whatever it says.
+                let beyond = |(joint, weight): (&u32, &f64)| *joint as usize >= map.bones.len() && *weight != 0.0;
+                if let Some(at) = joints.iter().zip(&weights.values).position(beyond) {
+                    return Err(damaged(format!(
+                        "vertex {} of \"{}\" names joint {}, but its skin has {}",
+                        at / 4,
+                        skins::name(document, block.node),
+                        joints[at],
+                        map.bones.len()
+                    )));
+                }
+            }
+        }
+        let rows =
+            self.rows().map(|(hung, row)| match (hung.bone, hung.block.skin.and_then(|skin| bones.skins.get(&skin))) {
+                (Some(bone), _) => vec![(index(bone), 1.0)],
+                (None, Some(map)) => (hung.block.sets.iter())
+                    .flat_map(|(joints, weights)| joints[row * 4..row * 4 + 4].iter().zip(weights.row(row)))
+                    .filter(|(_, weight)| **weight != 0.0)
+                    .map(|(&joint, &weight)| (index(map.bones[joint as usize]), weight))
+                    .collect(),
+                (None, None) => Vec::new(),
+            });
+        Ok(Influences::from_rows(rows)?)
+    }
+
+    fn weld(&self, drawn: &Drawn, influences: Option<&Influences>) -> Weld {
+        let positions: Vec<DVec3> = (0..self.vertices as u32).map(|vertex| self.position(vertex)).collect();
+        let number = |a: f64, b: f64| a.total_cmp(&b);
+        let order = |a: u32, b: u32| {
+            let (p, q) = (positions[a as usize], positions[b as usize]);
+            let at_once = number(p.x, q.x).then(number(p.y, q.y)).then(number(p.z, q.z));
+            at_once.then_with(|| {
+                let ((one, row), (other, other_row)) = (self.of(a), self.of(b));
+                let weights = |vertex: u32| influences.map_or(&[][..], |i| i.of(vertex as usize)).iter();
+                let deltas = |hung: &HungBlock<'a>, row: usize| {
+                    hung.block
+                        .targets
+                        .iter()
+                        .flat_map(move |t| t.as_ref().map_or(&[0.0; 3][..], |t| t.row(row)))
+                        .copied()
+                };
+                let by_weights = weights(a).map(|w| w.0).cmp(weights(b).map(|w| w.0));
+                (one.block.node, one.block.targets.len())
+                    .cmp(&(other.block.node, other.block.targets.len()))
+                    .then(by_weights)
+                    .then_with(|| lexical(weights(a).map(|w| w.1), weights(b).map(|w| w.1)))
+                    .then_with(|| lexical(deltas(one, row), deltas(other, other_row)))
+            })
+        };
+        let split = |a: u32, b: u32| {
+            let ((one, row), (other, other_row)) = (self.of(a), self.of(b));
+            one.start != other.start || !one.block.shares || !one.block.shading(row).eq(other.block.shading(other_row))
+        };
+        weld(self.vertices, &self.triangles(drawn).0, order, split)
+    }
+
+    fn mesh(&self, drawn: &Drawn, made: &Weld) -> Result<Mesh, ReadError> {
+        let (triangles, parts) = self.triangles(drawn);
+        let (mut uvs, mut colors) = (Vec::new(), None);
+        if self.blocks.iter().any(|hung| hung.block.uvs.is_some()) {
+            let uv = |table: &super::accessor::Table, row: usize| match table.row(row) {
+                [u, v] => DVec2::new(*u, *v),
+                _ => DVec2::ZERO,
+            };
+            uvs = self
+                .rows()
+                .map(|(hung, row)| hung.block.uvs.as_ref().map_or(DVec2::ZERO, |table| uv(table, row)))
+                .collect();
+        }
+        if self.blocks.iter().any(|hung| hung.block.colors.is_some()) {
+            let color = |&vertex: &u32| {
+                let (hung, row) = self.of(vertex);
+                match hung.block.colors.as_ref().map(|table| table.row(row)) {
+                    Some([r, g, b]) => Vec4::new(*r as f32, *g as f32, *b as f32, 1.0),
+                    Some([r, g, b, a]) => Vec4::new(*r as f32, *g as f32, *b as f32, *a as f32),
+                    _ => Vec4::ONE,
+                }
+            };
+            colors = Some(made.first.iter().map(color).collect());
+        }
+        let mut normals = Vec::new();
+        if self.blocks.iter().any(|hung| hung.block.normals.is_some()) {
+            normals = self.rows().map(|(hung, row)| hung.normal(row)).collect();
+        }
+        let welded = triangles.iter().map(|corners| corners.map(|corner| made.source[corner as usize])).collect();
+        let mesh = Mesh {
+            positions: made.first.iter().map(|&vertex| self.position(vertex)).collect(),
+            triangles: welded,
+            polygons: None,
+            colors,
+            render: Some(RenderMesh { source: made.source.clone(), triangles, uvs, normals, parts }),
+        };
+        mesh.check()?;
+        Ok(mesh)
+    }
+
+    /// Fills in the morph targets; the result names for each the node whose weight drives it, and its number there.
+    fn morphs(
+        &self,
+        document: &Document,
+        made: &Weld,
+        morphs: &mut Vec<MorphTarget>,
+        flaws: &mut Flaws,
+    ) -> Result<Vec<(u32, usize)>, ReadError> {
+        let mut counts: Vec<(u32, usize)> = Vec::new();
+        for hung in &self.blocks {
+            let (node, targets) = (hung.block.node, hung.block.targets.len());
+            match counts.last_mut().filter(|(last, _)| *last == node) {
+                Some((_, count)) => {
+                    if *count != targets {
+                        flaws.add(Flaw::CountMismatch, || {
+                            format!("morph targets of \"{}\"", skins::name(document, node))
+                        });
+                    }
+                    *count = targets.max(*count);
+                }
+                None => counts.push((node, targets)),
+            }
+        }
+        let mut taken: HashSet<String> = HashSet::new();
+        let mut sources = Vec::new();
+        for (node, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
+            document.charge(made.first.len() as u64, 3 * count as u64, "morph targets")?;
+            let mesh = document.root.nodes[node as usize].mesh.and_then(|mesh| document.root.meshes.get(mesh as usize));
+            let names = mesh.and_then(|mesh| mesh.extras.get("targetNames")).and_then(serde_json::Value::as_array);
+            let from = morphs.len();
+            for target in 0..count {
+                let name = names.and_then(|names| names.get(target)).and_then(serde_json::Value::as_str);
+                let mut name = name.map_or_else(|| format!("target {target}"), short);
+                if taken.contains(&name) {
+                    name = format!("{name} of {} at node {node}", skins::name(document, node));
+                }
+                taken.insert(name.clone());
+                morphs.push(MorphTarget { name, deltas: vec![DVec3::ZERO; made.first.len()] });
+                sources.push((node, target));
+            }
+            for (vertex, &first) in made.first.iter().enumerate() {
+                let (hung, row) = self.of(first);
+                if hung.block.node != node {
+                    continue;
+                }
+                for (target, table) in hung.block.targets.iter().enumerate() {
+                    if let Some([x, y, z]) = table.as_ref().map(|table| table.row(row)) {
+                        morphs[from + target].deltas[vertex] = hung.rest.matrix3 * DVec3::new(*x, *y, *z);
+                    }
+                }
+            }
+        }
+        let infinite = |morph: &&MorphTarget| morph.deltas.iter().any(|d| !d.is_finite());
+        if let Some(morph) = morphs.iter().find(infinite) {
+            return Err(damaged(format!("morph target \"{}\" is not finite", morph.name)));
+        }
+        Ok(sources)
+    }
+}
+
+fn lexical(a: impl Iterator<Item = f64>, b: impl Iterator<Item = f64>) -> Ordering {
+    // Adding zero makes −0 and 0 the same.
+    a.map(|x| x + 0.0)
+        .zip(b.map(|x| x + 0.0))
+        .map(|(x, y)| x.total_cmp(&y))
+        .find(|o| o.is_ne())
+        .unwrap_or(Ordering::Equal)
+}
+
+/// The weights of the welded vertices, normalised.
+fn normalised(drawn: &Influences, made: &Weld, flaws: &mut Flaws) -> Result<Influences, ReadError> {
+    let rows = Influences::from_rows(made.first.iter().map(|&vertex| drawn.of(vertex as usize).to_vec()))?;
+    let (weights, mended) = rows.normalised();
+    flaws.warn(Flaw::WeightSum, mended.rescaled, Some(format!("the worst is off by {:.3e}", mended.worst)));
+    flaws.warn(Flaw::Unbound, mended.unbound, None);
+    flaws.warn(Flaw::NegativeWeight, mended.negative, None);
+    Ok(weights)
+}
+
+fn count_mesh_flaws(mesh: &Mesh, flaws: &mut Flaws) {
+    let mut used = vec![false; mesh.positions.len()];
+    for (at, corners) in mesh.triangles.iter().enumerate() {
+        let [a, b, c] = corners.map(|corner| mesh.positions[corner as usize]);
+        let (long, area) = ((b - a).length_squared().max((c - a).length_squared()), (b - a).cross(c - a).length());
+        // Corners on a line lose all but some 1e-16 of the square of the edge.
+        if area <= 1e-14 * long {
+            flaws.add(Flaw::DegenerateTriangle, || format!("triangle {at}"));
+        }
+        corners.iter().for_each(|&corner| used[corner as usize] = true);
+    }
+    for vertex in (0..used.len()).filter(|&vertex| !used[vertex]) {
+        flaws.add(Flaw::UnusedVertex, || format!("vertex {vertex}"));
+    }
+}
+
+/// Counts bones whose default pose moves the mesh's box away from rest.
+fn count_not_at_bind(skeleton: &Skeleton, nodes: &Nodes, bone_nodes: &[u32], mesh: Option<&Mesh>, flaws: &mut Flaws) {
+    let bounds = mesh.map(Mesh::bounds).unwrap_or_else(|| {
+        let start = (DVec3::INFINITY, DVec3::NEG_INFINITY);
+        skeleton.bind().iter().fold(start, |(low, high), b| (low.min(b.translation), high.max(b.translation)))
+    });
+    let corners = skins::corners(bounds);
+    let diagonal = (corners[7] - corners[0]).length();
+    for bone in skeleton.bones() {
+        let moved = nodes.world[bone_nodes[bone.get()] as usize] * skeleton.inverse_bind()[bone];
+        if skins::apart(&moved, &DAffine3::IDENTITY, &corners) > AGREE * diagonal {
+            flaws.add(Flaw::NotAtBind, || skeleton.names()[bone].clone());
+        }
+    }
+}

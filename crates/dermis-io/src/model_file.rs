@@ -1,0 +1,490 @@
+//! The model file (`.dermis`): a safetensors file with the baked arrays, the rig they belong to, and a JSON header.
+//!
+//! The header is the metadata entry `dermis`: format version, method, settings, report, the rig's names and its
+//! fingerprint (SHA-256 over topology, bone names and order). Arrays are little-endian; positions of the rig are `f64`,
+//! what evaluation reads is `f32`. A reader accepts every version up to its own.
+
+use crate::contents::{Format, ReadError, Space, UpAxis, WriteError};
+use dermis_deform::baked::{Baked, BakedBase, BakedCorrection};
+use dermis_deform::correction::{Correction, Pair, Rows, Weld};
+use dermis_deform::{Base, Deformer, DualQuaternions, TrainingPoses};
+use dermis_rig::glam::{DAffine3, DVec2, DVec3, Vec3, Vec4};
+use dermis_rig::mesh::RenderPart;
+use dermis_rig::skeleton::{from_rows, row};
+use dermis_rig::{BoneIndex, Influences, Mesh, Polygons, RenderMesh, Rig, Skeleton};
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+
+/// The version this program writes.
+pub const VERSION: u32 = 1;
+
+/// A fitted deformer with everything it needs to run and to say where it comes from.
+#[derive(Clone, Debug)]
+pub struct ModelFile {
+    /// The rig it was fitted on.
+    pub rig: Rig,
+    /// The rig file's own axes and unit.
+    pub space: Space,
+    /// The deformer.
+    pub baked: Baked,
+    /// The poses it was trained on, for distances to them; none for models that were not trained.
+    pub training: Option<TrainingPoses>,
+    /// Method, settings, report.
+    pub header: ModelHeader,
+}
+
+/// What the model says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModelHeader {
+    /// The method's name on the command line.
+    pub method: String,
+    /// The program that wrote it.
+    pub program: String,
+    /// Every setting, defaults included.
+    pub settings: Vec<(String, String)>,
+    /// The fit's report.
+    pub report: Value,
+}
+
+/// The header as stored.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    format_version: u32,
+    #[serde(flatten)]
+    header: ModelHeader,
+    rig: String,
+    fingerprint: String,
+    bone_names: Vec<String>,
+    bone_parents: Vec<i64>,
+    up_axis: String,
+    metres_per_unit: f64,
+    unit: String,
+    base: String,
+    #[serde(default)]
+    rows: Option<String>,
+    #[serde(default)]
+    length: Option<f64>,
+    #[serde(default)]
+    training_length: Option<f64>,
+    #[serde(default)]
+    parts: Vec<StoredPart>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredPart {
+    name: String,
+    start: u32,
+    count: u32,
+    color: [f32; 4],
+}
+
+/// SHA-256 over what a model depends on: vertex count, triangles, bone names and their order, in hexadecimal.
+pub fn fingerprint(mesh: &Mesh, skeleton: &Skeleton) -> String {
+    let mut hash = Sha256::new();
+    hash.update((mesh.positions.len() as u64).to_le_bytes());
+    for corner in mesh.triangles.iter().flatten() {
+        hash.update(corner.to_le_bytes());
+    }
+    for name in skeleton.names().iter() {
+        hash.update((name.len() as u64).to_le_bytes());
+        hash.update(name.as_bytes());
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Arrays on their way into a file.
+#[derive(Default)]
+struct Tensors {
+    list: Vec<(String, Dtype, Vec<usize>, Vec<u8>)>,
+}
+
+impl Tensors {
+    fn f64(&mut self, name: &str, shape: &[usize], data: impl Iterator<Item = f64>) {
+        self.push(name, Dtype::F64, shape, data.flat_map(f64::to_le_bytes).collect());
+    }
+    fn f32(&mut self, name: &str, shape: &[usize], data: impl Iterator<Item = f32>) {
+        self.push(name, Dtype::F32, shape, data.flat_map(f32::to_le_bytes).collect());
+    }
+    fn u32(&mut self, name: &str, shape: &[usize], data: impl Iterator<Item = u32>) {
+        self.push(name, Dtype::U32, shape, data.flat_map(u32::to_le_bytes).collect());
+    }
+    fn push(&mut self, name: &str, dtype: Dtype, shape: &[usize], bytes: Vec<u8>) {
+        self.list.push((name.into(), dtype, shape.to_vec(), bytes));
+    }
+
+    fn influences(&mut self, name: &str, influences: &Influences) {
+        let mut offset = 0u32;
+        let offsets = std::iter::once(0).chain(influences.rows().map(|row| {
+            offset += row.len() as u32;
+            offset
+        }));
+        let offsets: Vec<u32> = offsets.collect();
+        self.u32(&format!("{name}.offsets"), &[offsets.len()], offsets.into_iter());
+        let entries = || influences.rows().flatten();
+        self.u32(&format!("{name}.bones"), &[influences.count()], entries().map(|e| e.0.get() as u32));
+        self.f64(&format!("{name}.values"), &[influences.count()], entries().map(|e| e.1));
+    }
+}
+
+/// The bytes of a model file.
+///
+/// # Errors
+/// [`WriteError::CannotHold`] if the arrays cannot be stored.
+pub fn write(model: &ModelFile) -> Result<Vec<u8>, WriteError> {
+    let (rig, baked) = (&model.rig, &model.baked);
+    let mut t = Tensors::default();
+    let vertices = rig.mesh.positions.len();
+    t.f64("rest_vertices", &[vertices, 3], rig.mesh.positions.iter().flat_map(|p| p.to_array()));
+    t.u32("triangles", &[rig.mesh.triangles.len(), 3], rig.mesh.triangles.iter().flatten().copied());
+    if let Some(polygons) = &rig.mesh.polygons {
+        t.u32("polygons.counts", &[polygons.counts.len()], polygons.counts.iter().copied());
+        t.u32("polygons.indices", &[polygons.indices.len()], polygons.indices.iter().copied());
+    }
+    if let Some(render) = &rig.mesh.render {
+        t.u32("render.source", &[render.source.len()], render.source.iter().copied());
+        t.u32("render.triangles", &[render.triangles.len(), 3], render.triangles.iter().flatten().copied());
+        let uvs = render.uvs.iter().flat_map(|uv| uv.to_array().map(|x| x as f32));
+        t.f32("render.uvs", &[render.uvs.len(), 2], uvs);
+        let normals = render.normals.iter().flat_map(|n| n.to_array().map(|x| x as f32));
+        t.f32("render.normals", &[render.normals.len(), 3], normals);
+    }
+    let bind = rig.skeleton.bind().iter().flat_map(|m| [0, 1, 2].map(|j| row(m, j))).flatten();
+    t.f64("bind_matrices", &[rig.skeleton.len(), 3, 4], bind);
+    for (name, influences) in [("weights", &rig.weights), ("influence_maps", &rig.influence_maps)] {
+        if let Some(influences) = influences {
+            t.influences(name, influences);
+        }
+    }
+    let base = match &baked.base {
+        BakedBase::Rigid(_) => "rigid",
+        BakedBase::Lbs(_) => "lbs",
+        BakedBase::Dqs(..) => "dqs",
+        BakedBase::Given => "given",
+        BakedBase::AnimationSpace { offsets, bones, a } => {
+            t.u32("animation_space.offsets", &[offsets.len()], offsets.iter().copied());
+            t.u32("animation_space.bones", &[bones.len()], bones.iter().copied());
+            t.f32("animation_space.a", &[a.len(), 4], a.iter().flat_map(|a| a.to_array()));
+            "animation-space"
+        }
+    };
+    if let Some(c) = &baked.correction {
+        let pairs = &c.shared.pairs;
+        let anchor = |p: &Pair| p.anchor.map_or(dermis_deform::baked::NO_ANCHOR, |a| a.get() as u32);
+        t.u32("correction.pairs", &[pairs.len(), 2], pairs.iter().flat_map(|p| [anchor(p), p.bone.get() as u32]));
+        t.f64("correction.limits", &[pairs.len()], pairs.iter().map(|p| p.limit));
+        let frozen = c.shared.weld.frozen.iter().map(|&f| u32::from(f));
+        t.u32("correction.frozen", &[c.shared.weld.frozen.len()], frozen);
+        t.u32("correction.anchors", &[c.anchors.len()], c.anchors.iter().copied());
+        t.u32("correction.offsets", &[c.offsets.len()], c.offsets.iter().copied());
+        t.u32("correction.terms", &[c.terms.len()], c.terms.iter().copied());
+        let size = c.shared.rows.coefficients();
+        t.f32("correction.coefficients", &[c.terms.len(), size], c.coefficients.iter().copied());
+        t.f32("correction.constants", &[c.constants.len(), 3], c.constants.iter().flat_map(|x| x.to_array()));
+        t.f32("correction.radii", &[c.radii.len()], c.radii.iter().copied());
+    }
+    if let Some(training) = &model.training {
+        let joints = training.joints.iter().flat_map(|(p, b)| [p.get() as u32, b.get() as u32]);
+        t.u32("training.joints", &[training.joints.len(), 2], joints);
+        t.f32("training.features", &[training.features.len(), 12], training.features.iter().flatten().copied());
+    }
+    let stored = Stored {
+        format_version: VERSION,
+        header: model.header.clone(),
+        rig: rig.name.clone(),
+        fingerprint: fingerprint(&rig.mesh, &rig.skeleton),
+        bone_names: rig.skeleton.names().to_vec(),
+        bone_parents: rig.skeleton.parents().iter().map(|p| p.map_or(-1, |b| b.get() as i64)).collect(),
+        up_axis: if model.space.up == UpAxis::Y { "Y".into() } else { "Z".into() },
+        metres_per_unit: model.space.metres_per_unit,
+        unit: model.space.unit.clone(),
+        base: base.into(),
+        rows: baked.correction.as_ref().map(|c| match c.shared.rows {
+            Rows::Row => "row".into(),
+            Rows::Full => "full".into(),
+        }),
+        length: baked.correction.as_ref().map(|c| c.shared.length),
+        training_length: model.training.as_ref().map(|t| t.length),
+        parts: rig.mesh.render.iter().flat_map(|r| &r.parts).map(StoredPart::of).collect(),
+    };
+    let cannot = |what: String| WriteError::CannotHold { format: Format::Model, what };
+    let json = serde_json::to_string(&stored).map_err(|e| cannot(e.to_string()))?;
+    let views = t
+        .list
+        .iter()
+        .map(|(name, dtype, shape, bytes)| {
+            let view = TensorView::new(*dtype, shape.clone(), bytes).map_err(|e| cannot(format!("\"{name}\": {e}")))?;
+            Ok((name.clone(), view))
+        })
+        .collect::<Result<Vec<_>, WriteError>>()?;
+    safetensors::serialize(views, Some(HashMap::from([("dermis".into(), json)]))).map_err(|e| cannot(e.to_string()))
+}
+
+impl StoredPart {
+    fn of(part: &RenderPart) -> Self {
+        Self { name: part.name.clone(), start: part.start, count: part.count, color: part.color.to_array() }
+    }
+}
+
+fn damaged(reason: impl Into<String>) -> ReadError {
+    ReadError::Damaged { format: Format::Model, reason: reason.into() }
+}
+
+/// Arrays of a file, checked as they are taken.
+struct Reader<'a> {
+    tensors: SafeTensors<'a>,
+}
+
+impl Reader<'_> {
+    fn bytes(&self, name: &str, dtype: Dtype, columns: usize) -> Result<&[u8], ReadError> {
+        let tensor = self.tensors.tensor(name).map_err(|_| damaged(format!("array \"{name}\" is missing")))?;
+        let found = tensor.shape().iter().skip(1).product::<usize>();
+        if tensor.dtype() != dtype || found != columns {
+            let shape = tensor.shape();
+            return Err(damaged(format!(
+                "array \"{name}\" is {:?} {shape:?}, not {dtype:?} with {columns} columns",
+                tensor.dtype()
+            )));
+        }
+        Ok(tensor.data())
+    }
+    fn has(&self, name: &str) -> bool {
+        self.tensors.tensor(name).is_ok()
+    }
+    fn f64(&self, name: &str, columns: usize) -> Result<Vec<f64>, ReadError> {
+        let bytes = self.bytes(name, Dtype::F64, columns)?;
+        Ok(bytes.chunks_exact(8).map(|b| f64::from_le_bytes(b.try_into().unwrap_or_default())).collect())
+    }
+    fn f32(&self, name: &str, columns: usize) -> Result<Vec<f32>, ReadError> {
+        let bytes = self.bytes(name, Dtype::F32, columns)?;
+        let all: Vec<f32> =
+            bytes.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap_or_default())).collect();
+        match all.iter().position(|x| !x.is_finite()) {
+            Some(at) => Err(damaged(format!("array \"{name}\": number {at} is not finite"))),
+            None => Ok(all),
+        }
+    }
+    fn u32(&self, name: &str, columns: usize) -> Result<Vec<u32>, ReadError> {
+        let bytes = self.bytes(name, Dtype::U32, columns)?;
+        Ok(bytes.chunks_exact(4).map(|b| u32::from_le_bytes(b.try_into().unwrap_or_default())).collect())
+    }
+    /// Indices below `limit`.
+    fn indices(&self, name: &str, columns: usize, limit: usize) -> Result<Vec<u32>, ReadError> {
+        let all = self.u32(name, columns)?;
+        match all.iter().find(|&&i| i as usize >= limit) {
+            Some(bad) => Err(damaged(format!("array \"{name}\" names {bad}, but there are {limit}"))),
+            None => Ok(all),
+        }
+    }
+    /// Row starts of `rows` rows over `entries` entries.
+    fn offsets(&self, name: &str, rows: usize, entries: usize) -> Result<Vec<u32>, ReadError> {
+        let all = self.u32(name, 1)?;
+        let good = all.len() == rows + 1
+            && all[0] == 0
+            && all[rows] as usize == entries
+            && all.windows(2).all(|w| w[0] <= w[1]);
+        if good {
+            Ok(all)
+        } else {
+            Err(damaged(format!("array \"{name}\" does not divide {entries} entries into {rows} rows")))
+        }
+    }
+    fn count(&self, name: &str, found: usize, expected: usize) -> Result<(), ReadError> {
+        match found == expected {
+            true => Ok(()),
+            false => Err(damaged(format!("array \"{name}\" has {found} rows, not {expected}"))),
+        }
+    }
+    fn influences(&self, name: &str, vertices: usize, bones: usize) -> Result<Option<Influences>, ReadError> {
+        if !self.has(&format!("{name}.offsets")) {
+            return Ok(None);
+        }
+        let named = self.indices(&format!("{name}.bones"), 1, bones)?;
+        let values = self.f64(&format!("{name}.values"), 1)?;
+        self.count(&format!("{name}.values"), values.len(), named.len())?;
+        let offsets = self.offsets(&format!("{name}.offsets"), vertices, named.len())?;
+        let rows = offsets.windows(2).map(|w| {
+            let range = w[0] as usize..w[1] as usize;
+            named[range.clone()].iter().zip(&values[range]).map(|(&b, &x)| (BoneIndex::new(b as usize), x)).collect()
+        });
+        Ok(Some(Influences::from_rows(rows)?))
+    }
+}
+
+/// Reads a model file.
+///
+/// # Errors
+/// [`ReadError`]: wrong kind, damaged, or written by a newer program.
+pub fn read(bytes: &[u8]) -> Result<ModelFile, ReadError> {
+    let wrong = |reason: String| ReadError::WrongKind { format: Format::Model, reason };
+    let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| wrong(e.to_string()))?;
+    let json = metadata.metadata().as_ref().and_then(|m| m.get("dermis")).cloned();
+    let json = json.ok_or_else(|| wrong("it has no Dermis header".into()))?;
+    let version = serde_json::from_str::<Value>(&json).ok().and_then(|v| v.get("format_version")?.as_u64());
+    match version {
+        Some(version) if version > u64::from(VERSION) => {
+            return Err(ReadError::Unsupported {
+                feature: format!("model format version {version} (this program reads up to {VERSION})"),
+            });
+        }
+        Some(_) => {}
+        None => return Err(damaged("the header has no format version")),
+    }
+    let stored: Stored = serde_json::from_str(&json).map_err(|e| damaged(format!("header: {e}")))?;
+    let r = Reader { tensors: SafeTensors::deserialize(bytes).map_err(|e| damaged(e.to_string()))? };
+    let rig = read_rig(&r, &stored)?;
+    let found = fingerprint(&rig.mesh, &rig.skeleton);
+    if found != stored.fingerprint {
+        return Err(damaged("the rig in the file is not the one its fingerprint was taken of"));
+    }
+    let deformer = Deformer { rest: rig.mesh.positions.clone(), base: read_base(&rig, &stored)?, correction: None };
+    let mut baked = deformer.bake();
+    if stored.base == "animation-space" {
+        let bones = r.indices("animation_space.bones", 1, rig.skeleton.len())?;
+        let a = r.f32("animation_space.a", 4)?;
+        r.count("animation_space.a", a.len() / 4, bones.len())?;
+        let offsets = r.offsets("animation_space.offsets", rig.mesh.positions.len(), bones.len())?;
+        baked.base = BakedBase::AnimationSpace { offsets, bones, a: a.chunks_exact(4).map(Vec4::from_slice).collect() };
+    }
+    baked.correction = stored.rows.as_deref().map(|rows| read_correction(&r, &rig, &stored, rows)).transpose()?;
+    let training = match stored.training_length {
+        Some(length) if r.has("training.joints") => {
+            let joints = r.indices("training.joints", 2, rig.skeleton.len())?;
+            let features = r.f32("training.features", 12)?;
+            let bone = |b: u32| BoneIndex::new(b as usize);
+            let joints: Vec<_> = joints.chunks_exact(2).map(|j| (bone(j[0]), bone(j[1]))).collect();
+            let features: Vec<[f32; 12]> =
+                features.chunks_exact(12).map(|f| f.try_into().unwrap_or_default()).collect();
+            if !positive(length) || (!features.is_empty() && (joints.is_empty() || features.len() % joints.len() != 0))
+            {
+                return Err(damaged("the training poses are not joints × poses"));
+            }
+            Some(TrainingPoses { joints, features, length })
+        }
+        _ => None,
+    };
+    let space = Space {
+        up: if stored.up_axis == "Z" { UpAxis::Z } else { UpAxis::Y },
+        metres_per_unit: stored.metres_per_unit,
+        unit: stored.unit,
+    };
+    if !space.is_usable() {
+        return Err(damaged("the unit is not a positive length"));
+    }
+    Ok(ModelFile { rig, space, baked, training, header: stored.header })
+}
+
+fn positive(length: f64) -> bool {
+    length > 0.0 && length.is_finite()
+}
+
+fn read_rig(r: &Reader<'_>, stored: &Stored) -> Result<Rig, ReadError> {
+    let positions: Vec<DVec3> = r.f64("rest_vertices", 3)?.chunks_exact(3).map(DVec3::from_slice).collect();
+    let vertices = positions.len();
+    let three = |list: Vec<u32>| -> Vec<[u32; 3]> { list.chunks_exact(3).map(|t| [t[0], t[1], t[2]]).collect() };
+    let mut mesh = Mesh { positions, triangles: three(r.indices("triangles", 3, vertices)?), ..Mesh::default() };
+    if r.has("polygons.counts") {
+        let indices = r.indices("polygons.indices", 1, vertices)?;
+        mesh.polygons = Some(Polygons { counts: r.u32("polygons.counts", 1)?, indices });
+    }
+    if r.has("render.source") {
+        let source = r.indices("render.source", 1, vertices)?;
+        let triangles = three(r.indices("render.triangles", 3, source.len())?);
+        let pick = |list: Vec<f32>, n: usize| -> Vec<Vec<f64>> {
+            list.chunks_exact(n).map(|x| x.iter().map(|&x| f64::from(x)).collect()).collect()
+        };
+        let uvs: Vec<DVec2> = pick(r.f32("render.uvs", 2)?, 2).iter().map(|x| DVec2::from_slice(x)).collect();
+        let normals: Vec<DVec3> = pick(r.f32("render.normals", 3)?, 3).iter().map(|x| DVec3::from_slice(x)).collect();
+        for (name, count) in [("render.uvs", uvs.len()), ("render.normals", normals.len())] {
+            if count != 0 {
+                r.count(name, count, source.len())?;
+            }
+        }
+        let parts = stored.parts.iter().map(|p| RenderPart {
+            name: p.name.clone(),
+            start: p.start,
+            count: p.count,
+            color: Vec4::from_array(p.color),
+        });
+        let parts: Vec<RenderPart> = parts.collect();
+        if parts.iter().any(|p| u64::from(p.start) + u64::from(p.count) > triangles.len() as u64) {
+            return Err(damaged("a material covers triangles that do not exist"));
+        }
+        mesh.render = Some(RenderMesh { source, triangles, uvs, normals, parts });
+    }
+    mesh.check()?;
+    let rows = r.f64("bind_matrices", 12)?;
+    let take = |m: &[f64], at: usize| [m[at], m[at + 1], m[at + 2], m[at + 3]];
+    let bind: Vec<DAffine3> = rows.chunks_exact(12).map(|m| from_rows([take(m, 0), take(m, 4), take(m, 8)])).collect();
+    let (skeleton, order) = Skeleton::sorted(stored.bone_names.clone(), &stored.bone_parents, &bind)?;
+    if order.windows(2).any(|w| w[0] > w[1]) {
+        return Err(damaged("a bone comes before its parent"));
+    }
+    let bones = skeleton.len();
+    let weights = r.influences("weights", vertices, bones)?;
+    let influence_maps = r.influences("influence_maps", vertices, bones)?;
+    Ok(Rig { name: stored.rig.clone(), mesh, skeleton, weights, influence_maps })
+}
+
+fn read_base(rig: &Rig, stored: &Stored) -> Result<Base, ReadError> {
+    let weights = || rig.weights.clone().ok_or_else(|| damaged(format!("base \"{}\" needs weights", stored.base)));
+    Ok(match stored.base.as_str() {
+        "rigid" => Base::Rigid(weights()?),
+        "lbs" => Base::Lbs(weights()?),
+        "dqs" => Base::Dqs(weights()?, DualQuaternions::new(&rig.skeleton)),
+        "given" | "animation-space" => Base::Given,
+        other => return Err(ReadError::Unsupported { feature: format!("base \"{other}\"") }),
+    })
+}
+
+fn read_correction(r: &Reader<'_>, rig: &Rig, stored: &Stored, rows: &str) -> Result<BakedCorrection, ReadError> {
+    let (vertices, bones) = (rig.mesh.positions.len(), rig.skeleton.len());
+    let rows = match rows {
+        "row" => Rows::Row,
+        "full" => Rows::Full,
+        other => return Err(ReadError::Unsupported { feature: format!("rows \"{other}\"") }),
+    };
+    let length = stored.length.filter(|l| positive(*l)).ok_or_else(|| damaged("the correction has no length"))?;
+    let anchor = |a: u32| -> Result<Option<BoneIndex>, ReadError> {
+        match a {
+            dermis_deform::baked::NO_ANCHOR => Ok(None),
+            a if (a as usize) < bones => Ok(Some(BoneIndex::new(a as usize))),
+            a => Err(damaged(format!("an anchor is bone {a}, but there are {bones}"))),
+        }
+    };
+    let limits = r.f64("correction.limits", 1)?;
+    let pairs = r.u32("correction.pairs", 2)?;
+    r.count("correction.limits", limits.len(), pairs.len() / 2)?;
+    let pairs = pairs
+        .chunks_exact(2)
+        .zip(limits)
+        .map(|(pair, limit)| match (pair[1] as usize) < bones && limit >= 0.0 {
+            true => Ok(Pair { anchor: anchor(pair[0])?, bone: BoneIndex::new(pair[1] as usize), limit }),
+            false => Err(damaged("a pair of bones names a bone that does not exist, or has no limit")),
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    let frozen: Vec<bool> = r.indices("correction.frozen", 1, 2)?.into_iter().map(|f| f == 1).collect();
+    r.count("correction.frozen", frozen.len(), bones)?;
+    let anchors = r.u32("correction.anchors", 1)?;
+    r.count("correction.anchors", anchors.len(), vertices)?;
+    anchors.iter().try_for_each(|&a| anchor(a).map(|_| ()))?;
+    let terms = r.indices("correction.terms", 1, pairs.len())?;
+    let offsets = r.offsets("correction.offsets", vertices, terms.len())?;
+    let coefficients = r.f32("correction.coefficients", rows.coefficients())?;
+    r.count("correction.coefficients", coefficients.len() / rows.coefficients(), terms.len())?;
+    let constants: Vec<Vec3> = r.f32("correction.constants", 3)?.chunks_exact(3).map(Vec3::from_slice).collect();
+    let radii = r.f32("correction.radii", 1)?;
+    for (name, count) in [("correction.constants", constants.len()), ("correction.radii", radii.len())] {
+        if count != 0 {
+            r.count(name, count, vertices)?;
+        }
+    }
+    if radii.iter().any(|r| *r < 0.0) {
+        return Err(damaged("a radius of the guard is negative"));
+    }
+    let parents = rig.skeleton.parents().to_vec();
+    let shared = Correction { weld: Weld { parents, frozen }, pairs, ..Correction::empty(rows, length) };
+    Ok(BakedCorrection { shared, anchors, offsets, terms, coefficients, constants, radii })
+}

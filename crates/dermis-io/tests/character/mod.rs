@@ -1,0 +1,100 @@
+//! A small character for tests: a square column of bones with a seam along one edge, two morph targets and a clip.
+#![allow(dead_code)] // each test binary uses its part
+
+use dermis_io::MorphTarget;
+use dermis_io::gltf::{GlbClip, GlbScene, write_glb};
+use dermis_rig::glam::{DAffine3, DQuat, DVec2, DVec3, Vec4};
+use dermis_rig::mesh::RenderPart;
+use dermis_rig::{BoneIndex, Influences, Mesh, Pose, RenderMesh, Skeleton, WorldPose};
+
+pub struct Character {
+    pub mesh: Mesh,
+    pub skeleton: Skeleton,
+    pub weights: Influences,
+    pub morphs: Vec<MorphTarget>,
+    pub clips: Vec<GlbClip>,
+}
+
+/// A column of `bones` bones, each 0.3 m long, with two rings of vertices per bone.
+pub fn character(bones: usize) -> Character {
+    let rings = 2 * bones + 1;
+    let (mut mesh, mut render) = (Mesh::default(), RenderMesh::default());
+    let mut rows = Vec::new();
+    for ring in 0..rings {
+        let height = 0.15 * ring as f64;
+        for corner in 0..4 {
+            let angle = std::f64::consts::FRAC_PI_2 * corner as f64;
+            mesh.positions.push(DVec3::new(0.1 * angle.cos(), height, 0.1 * angle.sin()));
+            let weight = |bone: usize| (-((height - 0.3 * bone as f64 - 0.15) / 0.3).powi(2)).exp();
+            let sum: f64 = (0..bones).map(weight).sum();
+            rows.push((0..bones).map(|bone| (BoneIndex::new(bone), weight(bone) / sum)).collect());
+        }
+        // The first corner is drawn twice: texture coordinate 0 and 1.
+        for step in 0..5 {
+            render.source.push((4 * ring + step % 4) as u32);
+            render.uvs.push(DVec2::new(0.25 * step as f64, height));
+        }
+    }
+    for ring in 0..rings as u32 - 1 {
+        for step in 0..4 {
+            let (a, b) = (5 * ring + step, 5 * ring + step + 1);
+            render.triangles.extend([[a, a + 5, b], [b, a + 5, b + 5]]);
+        }
+    }
+    let half = render.triangles.len() as u32 / 2;
+    let part = |name: &str, start, count, red| RenderPart {
+        name: name.into(),
+        start,
+        count,
+        color: Vec4::new(red, 0.5, 0.25, 1.0),
+    };
+    render.parts = vec![part("low", 0, half, 1.0), part("high", half, render.triangles.len() as u32 - half, 0.0)];
+    mesh.triangles = render.triangles.iter().map(|t| t.map(|corner| render.source[corner as usize])).collect();
+
+    let names = (0..bones).map(|bone| format!("bone{bone}")).collect();
+    let parents = (0..bones).map(|bone| bone.checked_sub(1).map(BoneIndex::new)).collect();
+    let tilt = |bone: usize| DQuat::from_rotation_y(0.4 * bone as f64);
+    let bind = |bone| DAffine3::from_rotation_translation(tilt(bone), DVec3::Y * 0.3 * bone as f64);
+    let skeleton = Skeleton::new(names, parents, (0..bones).map(bind).collect()).unwrap();
+
+    let bulge = |axis: DVec3| mesh.positions.iter().map(|p| axis * (3.0 * p.y).sin() * 0.02).collect();
+    let morphs = vec![
+        MorphTarget { name: "wide".into(), deltas: bulge(DVec3::X) },
+        MorphTarget { name: "deep".into(), deltas: bulge(DVec3::Z) },
+    ];
+    let rest = skeleton.local_pose(&WorldPose::new(skeleton.bind().to_vec())).unwrap();
+    let mut clip = GlbClip { name: "bend".into(), ..GlbClip::default() };
+    for frame in 0..5 {
+        let turn = 0.5 * f64::from(frame);
+        let local = rest.local.enumerate().map(|(bone, local)| match bone.get() {
+            0 => DAffine3::from_translation(DVec3::X * turn * 0.1) * *local,
+            1 => {
+                *local * DAffine3::from_rotation_x(turn) * DAffine3::from_scale(DVec3::new(1.0, 1.0 + 0.1 * turn, 1.0))
+            }
+            _ => *local,
+        });
+        let pose = Pose { local: dermis_rig::BoneVec::new(local.collect()) };
+        clip.times.push(0.25 * f64::from(frame));
+        clip.poses.push(skeleton.forward_kinematics(&pose));
+        clip.morph_weights.push(vec![turn / 2.0, 0.0]);
+    }
+    mesh.render = Some(render);
+    let weights = Influences::from_rows(rows).unwrap();
+    Character { mesh, skeleton, weights, morphs, clips: vec![clip] }
+}
+
+impl Character {
+    pub fn scene(&self) -> GlbScene<'_> {
+        GlbScene {
+            name: "column",
+            mesh: Some(&self.mesh),
+            skeleton: Some(&self.skeleton),
+            weights: Some(&self.weights),
+            morphs: &self.morphs,
+            clips: &self.clips,
+        }
+    }
+    pub fn glb(&self) -> Vec<u8> {
+        write_glb(&self.scene()).unwrap()
+    }
+}

@@ -1,0 +1,321 @@
+//! Delivery: a model on a motion, as point caches, bundles or OBJ files; and compiled for an engine as GLB.
+
+use crate::error::Error;
+use crate::measure::{Runner, baseline};
+use crate::output::Output;
+use dermis_deform::blend;
+use dermis_fit::Progress;
+use dermis_io::gltf::{GlbClip, GlbScene};
+use dermis_io::npz::Precision;
+use dermis_io::{Contents, Format, ModelFile, MorphTarget, Record, point_cache};
+use dermis_rig::glam::{DMat3, DVec3};
+use dermis_rig::skeleton::invert;
+use dermis_rig::{Influences, Motion, Rig};
+use dermis_solve::faer::Mat;
+use dermis_solve::symmetric::principal_axes;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+/// What running a model on a motion gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Posed {
+    /// Frames written.
+    pub frames: usize,
+    /// Vertices per frame as written.
+    pub vertices: usize,
+    /// Frames in which the ball held some vertex back, and the largest share of vertices in one frame.
+    pub held: (usize, f64),
+    /// The frame farthest from training: its label, degrees, and joint.
+    pub farthest: Option<(String, f64, String)>,
+}
+
+/// Skins of every frame of a motion.
+///
+/// # Errors
+/// [`Error::Option`] if the model corrects given positions and none are, [`Error::Cancelled`].
+pub fn run(
+    model: &ModelFile,
+    motion: &Motion,
+    given: Option<&[Vec<DVec3>]>,
+    progress: Progress<'_>,
+) -> Result<(Vec<Vec<DVec3>>, Posed), Error> {
+    if model.baked.needs_given() && given.is_none_or(|g| g.len() != motion.frames.len()) {
+        return Err(Error::Option("this model corrects given positions: name them with --base-cache".into()));
+    }
+    let rig = &model.rig;
+    let mut runner = Runner::new(&model.baked);
+    let mut skins = Vec::with_capacity(motion.frames.len());
+    let mut posed =
+        Posed { frames: motion.frames.len(), vertices: rig.mesh.positions.len(), held: (0, 0.0), farthest: None };
+    for (at, frame) in motion.frames.iter().enumerate() {
+        if let ControlFlow::Break(stop) = progress(at as u64, motion.frames.len() as u64) {
+            return Err(stop.into());
+        }
+        let transforms = rig.skeleton.bone_transforms(&frame.pose);
+        skins.push(runner.run(&transforms, given.map(|g| g[at].as_slice())).to_vec());
+        let share = runner.guarded.held as f64 / rig.mesh.positions.len().max(1) as f64;
+        posed.held = (posed.held.0 + usize::from(share > 0.0), posed.held.1.max(share));
+        let far = model.training.as_ref().map(|t| t.distance(&transforms));
+        if let Some((far, bone)) = far.and_then(|f| Some((f, f.bone?)))
+            && posed.farthest.as_ref().is_none_or(|(_, degrees, _)| far.degrees > *degrees)
+        {
+            posed.farthest = Some((frame.label.clone(), far.degrees, rig.skeleton.names()[bone].clone()));
+        }
+    }
+    Ok((skins, posed))
+}
+
+/// Writes skins in the format the output's name asks for: .pc2, .mdd, .npz, .obj for one frame, a folder of OBJ files
+/// otherwise.
+///
+/// Point caches are written in the order the rig's file draws its vertices, so that they fit the mesh an application
+/// imports from it; other formats carry the mesh themselves.
+///
+/// # Errors
+/// [`Error`].
+pub fn write_skins(model: &ModelFile, motion: &Motion, skins: &[Vec<DVec3>], output: &Output) -> Result<usize, Error> {
+    let (rig, path) = (&model.rig, output.path());
+    let failed = Error::write(path);
+    let ending = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+    let times: Vec<f64> = motion.frames.iter().enumerate().map(|(at, f)| f.time.unwrap_or(at as f64 / 24.0)).collect();
+    match ending.as_str() {
+        "pc2" | "mdd" => {
+            let drawn: Vec<Vec<DVec3>> = skins.iter().map(|skin| scatter(rig, skin)).collect();
+            let frames: Vec<&[DVec3]> = drawn.iter().map(Vec::as_slice).collect();
+            let bytes = match ending.as_str() {
+                "pc2" => point_cache::write_pc2(&frames, 0.0, &model.space),
+                _ => point_cache::write_mdd(&frames, &times, &model.space),
+            };
+            output.write(&bytes.map_err(failed)?)?;
+            Ok(drawn.first().map_or(0, Vec::len))
+        }
+        "npz" => {
+            let records = motion.frames.iter().zip(skins).map(|(frame, skin)| Record {
+                label: frame.label.clone(),
+                time: frame.time,
+                pose: Some(frame.pose.clone()),
+                positions: Some(skin.clone()),
+                importance: 1.0,
+            });
+            let contents = Contents {
+                name: motion.name.clone(),
+                format: Format::Npz,
+                space: model.space.clone(),
+                mesh: Some(rig.mesh.clone()),
+                skeleton: Some(rig.skeleton.clone()),
+                weights: rig.weights.clone(),
+                records: records.collect(),
+                ..Contents::default()
+            };
+            output.write(&dermis_io::npz::write(&contents, Precision::Single).map_err(failed)?)?;
+            Ok(rig.mesh.positions.len())
+        }
+        "obj" if skins.len() == 1 => {
+            output.write(&dermis_io::obj::write(&rig.mesh, &skins[0], &model.space).map_err(failed)?)?;
+            Ok(rig.mesh.positions.len())
+        }
+        "" => {
+            let write = output.folder()?;
+            let digits = skins.len().to_string().len().max(4);
+            for (at, skin) in skins.iter().enumerate() {
+                let bytes = dermis_io::obj::write(&rig.mesh, skin, &model.space).map_err(&failed)?;
+                write(&format!("frame_{at:0digits$}.obj"), &bytes)?;
+            }
+            Ok(rig.mesh.positions.len())
+        }
+        _ => Err(Error::lacks(
+            path,
+            format!("{} skins cannot be written as \".{ending}\"", skins.len()),
+            "use .pc2, .mdd, .npz, or a folder (a name without ending) for OBJ files",
+        )),
+    }
+}
+
+/// Positions of the vertices the rig's file draws.
+fn scatter(rig: &Rig, skin: &[DVec3]) -> Vec<DVec3> {
+    match &rig.mesh.render {
+        Some(render) => render.source.iter().map(|&v| skin[v as usize]).collect(),
+        None => skin.to_vec(),
+    }
+}
+
+/// What an exported GLB holds, and what each step cost.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Exported {
+    /// Bytes of the file.
+    pub bytes: usize,
+    /// Frames of the clip.
+    pub frames: usize,
+    /// Morph targets that carry the correction.
+    pub shapes: usize,
+    /// rms and largest distance over the clip between the model and what the file shows, metres.
+    pub against_model: Option<(f64, f64)>,
+    /// The same for the skin weights alone, without morph targets.
+    pub weights_alone: Option<(f64, f64)>,
+}
+
+/// The model as a skinned GLB that any viewer plays: skin weights, the motion as a clip, and the correction as at most
+/// `shapes` morph targets with animated weights.
+///
+/// The correction of each frame is carried back to the rest pose through the vertex's blended matrix; the targets are
+/// the principal shapes of these corrections over the clip. They are baked for this motion.
+///
+/// # Errors
+/// [`Error`].
+pub fn export_glb(
+    model: &ModelFile,
+    motion: Option<&Motion>,
+    given: Option<&[Vec<DVec3>]>,
+    shapes: usize,
+    output: &Output,
+    progress: Progress<'_>,
+) -> Result<Exported, Error> {
+    let rig = &model.rig;
+    let weights = rig.weights.as_ref().ok_or_else(|| {
+        Error::Option(format!("the rig \"{}\" has no skinning weights: there is no skin to export", rig.name))
+    })?;
+    let mut exported = Exported { bytes: 0, frames: 0, shapes: 0, against_model: None, weights_alone: None };
+    let (mut morphs, mut clips) = (Vec::new(), Vec::new());
+    if let Some(motion) = motion {
+        let (skins, _) = run(model, motion, given, progress)?;
+        let baked = bake_shapes(rig, weights, motion, &skins, shapes);
+        let times: Vec<f64> =
+            motion.frames.iter().enumerate().map(|(at, f)| f.time.unwrap_or(at as f64 / 24.0)).collect();
+        exported.frames = times.len();
+        exported.shapes = baked.morphs.len();
+        exported.against_model = Some(baked.against_model);
+        exported.weights_alone = Some(baked.weights_alone);
+        clips.push(GlbClip {
+            name: motion.name.clone(),
+            times,
+            poses: motion.frames.iter().map(|f| f.pose.clone()).collect(),
+            morph_weights: if baked.morphs.is_empty() { vec![] } else { baked.weights },
+        });
+        morphs = baked.morphs;
+    }
+    let scene = GlbScene {
+        name: &rig.name,
+        mesh: Some(&rig.mesh),
+        skeleton: Some(&rig.skeleton),
+        weights: Some(weights),
+        morphs: &morphs,
+        clips: &clips,
+    };
+    let write = |e: dermis_io::gltf::WriteError| Error::Write { path: output.path().into(), reason: e.to_string() };
+    let bytes = dermis_io::gltf::write_glb(&scene).map_err(write)?;
+    exported.bytes = bytes.len();
+    output.write(&bytes)?;
+    Ok(exported)
+}
+
+/// Corrections of a motion as principal shapes at rest.
+struct BakedShapes {
+    morphs: Vec<MorphTarget>,
+    /// Weights of the shapes in every frame.
+    weights: Vec<Vec<f64>>,
+    against_model: (f64, f64),
+    weights_alone: (f64, f64),
+}
+
+fn bake_shapes(rig: &Rig, weights: &Influences, motion: &Motion, skins: &[Vec<DVec3>], most: usize) -> BakedShapes {
+    let (frames, vertices) = (skins.len(), rig.mesh.positions.len());
+    // Rest-space corrections, and the matrices that carry them to the pose.
+    let mut corrections = Mat::<f64>::zeros(3 * vertices, frames);
+    let mut carriers: Vec<Vec<DMat3>> = Vec::with_capacity(frames);
+    let mut alone = Distances::default();
+    for (at, (frame, skin)) in motion.frames.iter().zip(skins).enumerate() {
+        let transforms = rig.skeleton.bone_transforms(&frame.pose);
+        let mut carrier = Vec::with_capacity(vertices);
+        for v in 0..vertices {
+            let a = blend(weights.of(v), &transforms);
+            let difference = skin[v] - a.transform_point3(rig.mesh.positions[v]);
+            alone.add(difference.length());
+            // A collapsed blend cannot carry a correction; it is left out and shows up in the error.
+            let back = invert(&a).map_or(DVec3::ZERO, |inverse| inverse.matrix3 * difference);
+            for j in 0..3 {
+                corrections[(3 * v + j, at)] = back[j];
+            }
+            carrier.push(a.matrix3);
+        }
+        carriers.push(carrier);
+    }
+    let gram = corrections.transpose() * &corrections;
+    let axes = principal_axes(gram.as_ref()).ok();
+    let largest = axes.as_ref().and_then(|a| a.values.first().copied()).unwrap_or(0.0);
+    // Shapes below a micron of the rest diagonal carry nothing a viewer shows.
+    let unseen = (1e-6 * rig.mesh.diagonal()).powi(2) * frames.max(1) as f64;
+    let kept = match &axes {
+        Some(axes) if largest > 0.0 => {
+            axes.values.iter().take(most).filter(|g| **g > unseen && **g > 1e-12 * largest).count()
+        }
+        _ => 0,
+    };
+    let mut made = BakedShapes {
+        morphs: vec![],
+        weights: vec![vec![0.0; kept]; frames],
+        against_model: (0.0, 0.0),
+        weights_alone: alone.finish(),
+    };
+    let mut rebuilt = Mat::<f64>::zeros(3 * vertices, frames);
+    if let Some(axes) = axes.filter(|_| kept > 0) {
+        // Shape h = D e_h scaled so that its largest weight over the clip is one; weight of frame s = e_h[s] / scale.
+        let e = axes.vectors.get(.., ..kept);
+        let mut shapes = &corrections * e;
+        for h in 0..kept {
+            let scale = (0..frames).map(|s| e[(s, h)].abs()).fold(0.0, f64::max).max(1e-300);
+            for i in 0..3 * vertices {
+                shapes[(i, h)] *= scale;
+            }
+            for s in 0..frames {
+                made.weights[s][h] = e[(s, h)] / scale;
+            }
+            let delta = |v: usize| DVec3::new(shapes[(3 * v, h)], shapes[(3 * v + 1, h)], shapes[(3 * v + 2, h)]);
+            made.morphs
+                .push(MorphTarget { name: format!("correction_{h}"), deltas: (0..vertices).map(delta).collect() });
+        }
+        let weights = Mat::from_fn(kept, frames, |h, s| made.weights[s][h]);
+        rebuilt = shapes * weights;
+    }
+    let mut against = Distances::default();
+    for s in 0..frames {
+        let transforms = rig.skeleton.bone_transforms(&motion.frames[s].pose);
+        for v in 0..vertices {
+            let d = DVec3::new(rebuilt[(3 * v, s)], rebuilt[(3 * v + 1, s)], rebuilt[(3 * v + 2, s)]);
+            let shown = blend(weights.of(v), &transforms).transform_point3(rig.mesh.positions[v]) + carriers[s][v] * d;
+            against.add((shown - skins[s][v]).length());
+        }
+    }
+    made.against_model = against.finish();
+    made
+}
+
+/// rms and largest of many distances.
+#[derive(Default)]
+struct Distances {
+    squares: f64,
+    largest: f64,
+    count: usize,
+}
+
+impl Distances {
+    fn add(&mut self, distance: f64) {
+        self.squares += distance * distance;
+        self.largest = self.largest.max(distance);
+        self.count += 1;
+    }
+    fn finish(&self) -> (f64, f64) {
+        ((self.squares / self.count.max(1) as f64).sqrt(), self.largest)
+    }
+}
+
+/// Whether a model is more than the rig's own weights, so that a plain skin loses something.
+pub fn corrects(model: &ModelFile) -> bool {
+    let plain = baseline(&model.rig).is_some();
+    let is_lbs = matches!(model.baked.base, dermis_deform::baked::BakedBase::Lbs(_));
+    model.baked.correction.is_some() || !is_lbs || !plain
+}
+
+/// Whether a path asks for a GLB.
+pub fn is_glb(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e.eq_ignore_ascii_case("glb"))
+}

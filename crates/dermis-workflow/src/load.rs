@@ -1,0 +1,687 @@
+//! From paths to rigs, motions and examples: the only place that opens files the user named.
+
+use crate::error::Error;
+use dermis_io::{Contents, Format, Matching, ReadError, Record, Space, UpAxis, Warning, match_vertices};
+use dermis_rig::glam::DVec3;
+use dermis_rig::{BoneTransforms, Example, ExampleSet, Frame, Motion, Rig, WorldPose};
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
+
+/// A file as the user named it: a path, and after `#` the part of it that is meant.
+///
+/// For a file with clips the part is a clip's name. For a bundle it is a list of label patterns separated by commas, with
+/// `*` for any text; a list that starts with `!` takes the records no pattern matches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// A clip by name, or records by label.
+    pub part: Option<String>,
+}
+
+impl Source {
+    /// `walk.glb#Walk` is the clip "Walk" of walk.glb, `poses.npz#arm*` the records of poses.npz whose labels begin with
+    /// "arm", unless a file of that whole name exists.
+    pub fn parse(text: &str) -> Self {
+        match text.split_once('#') {
+            Some((path, part)) if !Path::new(text).exists() => Self { path: path.into(), part: Some(part.into()) },
+            _ => Self { path: text.into(), part: None },
+        }
+    }
+
+    /// Keeps the records the part names.
+    fn select(&self, contents: &mut Contents) -> Result<(), Error> {
+        let Some(part) = self.part.as_deref().filter(|_| contents.clips.is_empty()) else { return Ok(()) };
+        let (patterns, inverted) = part.strip_prefix('!').map_or((part, false), |rest| (rest, true));
+        let total = contents.records.len();
+        contents.records.retain(|r| patterns.split(',').any(|p| matches(p, &r.label)) != inverted);
+        match contents.records.is_empty() {
+            false => Ok(()),
+            true => {
+                let what = format!("none of the {total} labels matches \"{part}\"");
+                Err(Error::lacks(
+                    &self.path,
+                    what,
+                    "dermis inspect FILE --json lists the labels; * stands for any text",
+                ))
+            }
+        }
+    }
+}
+
+/// Whether a label matches a pattern in which `*` stands for any text.
+fn matches(pattern: &str, label: &str) -> bool {
+    let Some((first, rest)) = pattern.split_once('*') else { return pattern == label };
+    let Some(mut label) = label.strip_prefix(first) else { return false };
+    let mut pieces: Vec<&str> = rest.split('*').collect();
+    let last = pieces.pop().unwrap_or_default();
+    for piece in pieces {
+        let Some(at) = label.find(piece) else { return false };
+        label = &label[at + piece.len()..];
+    }
+    label.ends_with(last)
+}
+
+impl std::str::FromStr for Source {
+    type Err = std::convert::Infallible;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(Self::parse(text))
+    }
+}
+
+/// How files are read where they do not say it themselves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReadOptions {
+    /// Axis that points up in files that do not state it (OBJ, PC2, MDD); the rig's own by default.
+    pub up: Option<UpAxis>,
+    /// Frames per second at which clips are sampled; their own keys by default.
+    pub fps: Option<f64>,
+    /// How far apart, in rest diagonals, two positions may be and still be the same vertex at rest.
+    pub match_tolerance: f64,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        // 1e-4 of the diagonal: between float16 exports (5e-4 off at worst, refused) and printed six-digit OBJ (1e-6).
+        Self { up: None, fps: None, match_tolerance: 1e-4 }
+    }
+}
+
+/// What was read, for messages and provenance.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FileNote {
+    /// "rig", "examples", "hold-out", "model".
+    pub role: String,
+    /// As the user named it.
+    pub path: String,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// SHA-256, the first 16 hexadecimal digits.
+    pub hash: String,
+    /// Flaws that were mended, and how vertices were matched.
+    pub remarks: Vec<String>,
+}
+
+/// A rig with where it came from.
+#[derive(Clone, Debug)]
+pub struct LoadedRig {
+    /// The rig.
+    pub rig: Rig,
+    /// Its file's axes and unit.
+    pub space: Space,
+    /// What was read.
+    pub notes: Vec<FileNote>,
+}
+
+/// The bytes of a file.
+///
+/// # Errors
+/// [`Error::File`].
+pub fn read_bytes(path: &Path) -> Result<Vec<u8>, Error> {
+    std::fs::read(path).map_err(|source| Error::File { path: path.into(), source })
+}
+
+/// Everything a file or a folder of numbered OBJ files holds. `space` serves formats that state no axes or unit.
+///
+/// # Errors
+/// [`Error::File`], [`Error::Read`], or [`Error::Lacks`] if the kind of file is unknown.
+pub fn read_contents(path: &Path, space: &Space) -> Result<(Contents, FileNote), Error> {
+    if path.is_dir() {
+        return read_folder(path, space);
+    }
+    let bytes = read_bytes(path)?;
+    let name = path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned());
+    let format = dermis_io::sniff(&bytes, &name).ok_or_else(|| {
+        Error::lacks(path, "the kind of this file is not known", "use .glb, .gltf, .npz, .obj, .pc2, .mdd or .dermis")
+    })?;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let resolve = |uri: &str| std::fs::read(folder.join(uri));
+    let contents = match format {
+        Format::Gltf => dermis_io::gltf::read(&bytes, &name, &resolve),
+        Format::Npz => dermis_io::npz::read(&bytes, &name),
+        Format::Obj => dermis_io::obj::read(&bytes, &name, space),
+        Format::Pc2 => dermis_io::point_cache::read_pc2(&bytes, &name, space),
+        Format::Mdd => dermis_io::point_cache::read_mdd(&bytes, &name, space),
+        Format::Model => dermis_io::model_file::read(&bytes).map(|model| Contents {
+            name: name.clone(),
+            format,
+            space: model.space,
+            mesh: Some(model.rig.mesh),
+            skeleton: Some(model.rig.skeleton),
+            weights: model.rig.weights,
+            influence_maps: model.rig.influence_maps,
+            ..Contents::default()
+        }),
+    };
+    let contents = contents.map_err(|source| Error::Read { path: path.into(), source })?;
+    let note = note(path, &bytes, contents.warnings.iter().map(Warning::to_string).collect());
+    Ok((contents, note))
+}
+
+/// A folder of OBJ files, one per frame, in natural numeric order.
+fn read_folder(path: &Path, space: &Space) -> Result<(Contents, FileNote), Error> {
+    let listing = std::fs::read_dir(path).map_err(|source| Error::File { path: path.into(), source })?;
+    let mut names: Vec<String> = listing
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| name.to_ascii_lowercase().ends_with(".obj"))
+        .collect();
+    if names.is_empty() {
+        return Err(Error::lacks(
+            path,
+            "the folder holds no OBJ files",
+            "name a file, or a folder of numbered OBJ files",
+        ));
+    }
+    names.sort_by(|a, b| dermis_io::obj::natural_order(a, b));
+    let mut sequence = dermis_io::obj::Sequence::new(&path.display().to_string(), space);
+    let (mut total, mut hash) = (0, Sha256::new());
+    for name in &names {
+        let file = path.join(name);
+        let bytes = read_bytes(&file)?;
+        total += bytes.len() as u64;
+        hash.update(&bytes);
+        sequence.push(name, &bytes).map_err(|source| Error::Read { path: file, source })?;
+    }
+    let contents = sequence.finish().map_err(|source| Error::Read { path: path.into(), source })?;
+    let remarks = contents.warnings.iter().map(Warning::to_string).collect();
+    let note = FileNote {
+        role: String::new(),
+        path: path.display().to_string(),
+        bytes: total,
+        hash: short_hash(hash),
+        remarks,
+    };
+    Ok((contents, note))
+}
+
+pub(crate) fn note(path: &Path, bytes: &[u8], remarks: Vec<String>) -> FileNote {
+    let hash = short_hash(Sha256::new_with_prefix(bytes));
+    FileNote { role: String::new(), path: path.display().to_string(), bytes: bytes.len() as u64, hash, remarks }
+}
+
+fn short_hash(hash: Sha256) -> String {
+    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A rig from a file that has a mesh and a skeleton.
+///
+/// # Errors
+/// [`Error`], naming what the file lacks.
+pub fn load_rig(path: &Path) -> Result<LoadedRig, Error> {
+    let (contents, mut note) = read_contents(path, &Space::default())?;
+    note.role = "rig".into();
+    let missing = |what: &str| {
+        let what = format!("there is no {what} in this {} file", contents.format);
+        Error::lacks(
+            path,
+            what,
+            "a rig is a mesh with a skeleton: a skinned .glb, or a bundle with bone_names and bind_matrices",
+        )
+    };
+    let mesh = contents.mesh.clone().ok_or_else(|| missing("mesh"))?;
+    let skeleton = contents.skeleton.clone().ok_or_else(|| missing("skeleton"))?;
+    let name = path.file_stem().map_or_else(|| "rig".into(), |n| n.to_string_lossy().into_owned());
+    let rig = Rig { name, mesh, skeleton, weights: contents.weights, influence_maps: contents.influence_maps };
+    rig.check().map_err(|e| Error::lacks(path, e.to_string(), ""))?;
+    Ok(LoadedRig { rig, space: contents.space, notes: vec![note] })
+}
+
+/// Bones in the order of the rig, found by name, and the motion's own names in the file's order.
+struct Motions {
+    motion: Motion,
+    path: PathBuf,
+}
+
+/// Examples from files, for a rig.
+///
+/// A bundle holds poses and skins together. A glTF file with morph targets is examples by itself: the skin is what the
+/// file shows at each key. A file with skins alone (PC2, MDD, OBJ, a bundle without bones) takes its poses from the motion
+/// file named before it.
+///
+/// # Errors
+/// [`Error`]: unreadable files, vertices or bones that do not match, poses without skins and the reverse.
+pub fn load_examples(
+    rig: &Rig,
+    rig_space: &Space,
+    sources: &[Source],
+    options: &ReadOptions,
+    role: &str,
+) -> Result<(ExampleSet, Vec<FileNote>), Error> {
+    let space = Space { up: options.up.unwrap_or(rig_space.up), ..rig_space.clone() };
+    let mut all: Option<ExampleSet> = None;
+    let mut notes = Vec::new();
+    let mut pending: Option<Motions> = None;
+    for source in sources {
+        let path = &source.path;
+        let (mut contents, mut note) = read_contents(path, &space)?;
+        source.select(&mut contents)?;
+        note.role = role.into();
+        let clip_wanted = source.part.is_some() && !contents.clips.is_empty();
+        let has_skin = contents.records.iter().any(|r| r.positions.is_some());
+        let has_pose = contents.records.iter().any(|r| r.pose.is_some());
+        let records: Vec<Example> = if has_skin && has_pose && !clip_wanted {
+            with_both(rig, &contents, options, path, &mut note)?
+        } else if has_skin && !clip_wanted {
+            let motion = pending.take().ok_or_else(|| {
+                let what = format!("{} skins without poses", contents.records.len());
+                Error::lacks(path, what, "name the file with their poses just before it: --examples walk.glb walk.pc2")
+            })?;
+            with_motion(rig, &contents, &motion, options, path, &mut note)?
+        } else if !contents.morphs.is_empty() {
+            from_morphs(rig, &contents, source, options, &mut note)?
+        } else {
+            let motion = motion_of(rig, &contents, source, options)?;
+            if let Some(unused) = pending.replace(Motions { motion, path: path.clone() }) {
+                return Err(no_skin(&unused));
+            }
+            notes.push(note);
+            continue;
+        };
+        let set = ExampleSet::new(contents.name.clone(), records, rig)
+            .map_err(|e| Error::lacks(path, e.to_string(), "leave the example out, or give it importance 0"))?;
+        note.remarks.push(format!("{} examples", set.len()));
+        notes.push(note);
+        all = Some(match all {
+            Some(sofar) => sofar.joined(set),
+            None => set,
+        });
+    }
+    if let Some(unused) = pending {
+        return Err(no_skin(&unused));
+    }
+    let set = all.unwrap_or_default();
+    if set.is_empty() {
+        let path = sources.first().map_or_else(PathBuf::new, |s| s.path.clone());
+        return Err(Error::lacks(&path, "there are no examples", "an example is a pose with the skin in that pose"));
+    }
+    Ok((set, notes))
+}
+
+fn no_skin(motion: &Motions) -> Error {
+    let what = format!("{} poses without skins", motion.motion.frames.len());
+    Error::lacks(&motion.path, what, "name the skins right after it: --examples walk.glb walk.pc2")
+}
+
+/// Poses of a bundle by bone name, in the rig's order. A bundle without names must agree in number.
+fn poses_for_rig(
+    rig: &Rig,
+    contents: &Contents,
+    path: &Path,
+) -> Result<impl Fn(&WorldPose) -> WorldPose + use<>, Error> {
+    let names: Option<Vec<String>> = contents
+        .skeleton
+        .as_ref()
+        .map(|s| s.names().to_vec())
+        .or_else(|| (!contents.bone_names.is_empty()).then(|| contents.bone_names.clone()));
+    let order: Vec<usize> = match names {
+        None => (0..rig.skeleton.len()).collect(),
+        Some(names) => {
+            let places: Vec<Option<usize>> =
+                rig.skeleton.names().iter().map(|n| names.iter().position(|m| m == n)).collect();
+            let missing: Vec<&String> =
+                rig.skeleton.names().iter().zip(&places).filter(|(_, p)| p.is_none()).map(|(n, _)| n).collect();
+            if !missing.is_empty() {
+                let what = format!(
+                    "{} of the rig's {} bones are missing (first: \"{}\"); the file has {}",
+                    missing.len(),
+                    rig.skeleton.len(),
+                    missing[0],
+                    names.len()
+                );
+                return Err(Error::lacks(
+                    path,
+                    what,
+                    "poses are matched by bone name: rename the bones, or use the rig they belong to",
+                ));
+            }
+            places.into_iter().flatten().collect()
+        }
+    };
+    Ok(move |pose: &WorldPose| {
+        WorldPose::new(order.iter().filter_map(|&b| pose.bones.as_slice().get(b).copied()).collect())
+    })
+}
+
+/// Brings the file's vertices into the rig's order.
+fn matching(
+    rig: &Rig,
+    contents: &Contents,
+    count: usize,
+    options: &ReadOptions,
+    path: &Path,
+    note: &mut FileNote,
+) -> Result<Matching, Error> {
+    let rest = contents.mesh.as_ref().map(|m| m.positions.as_slice()).filter(|rest| rest.len() == count);
+    // An OBJ sequence's first frame is a pose, not the rest mesh.
+    let rest = rest.filter(|_| contents.format != Format::Obj);
+    let tolerance = options.match_tolerance * rig.mesh.diagonal();
+    let matching = match_vertices(&rig.mesh, rest, count, tolerance)
+        .map_err(|source| Error::Match { path: path.into(), source })?;
+    let report = &matching.report;
+    let how = match report.how {
+        dermis_io::matching::MatchedBy::Order => "by order",
+        dermis_io::matching::MatchedBy::DrawnOrder => "by the order they are drawn in",
+        dermis_io::matching::MatchedBy::Position => "by position at rest",
+    };
+    let distance = report.largest_distance.map_or(String::new(), |d| format!(", at most {d:.1e} m apart at rest"));
+    note.remarks.push(format!("{} vertices matched {how}{distance}", report.vertices));
+    Ok(matching)
+}
+
+fn with_both(
+    rig: &Rig,
+    contents: &Contents,
+    options: &ReadOptions,
+    path: &Path,
+    note: &mut FileNote,
+) -> Result<Vec<Example>, Error> {
+    let to_rig = poses_for_rig(rig, contents, path)?;
+    let count = contents.records.iter().find_map(|r| r.positions.as_ref().map(Vec::len)).unwrap_or(0);
+    let matching = matching(rig, contents, count, options, path, note)?;
+    let binds_differ = contents.skeleton.as_ref().is_some_and(|skeleton| {
+        let theirs = to_rig(&WorldPose::new(skeleton.bind().to_vec()));
+        let limit = options.match_tolerance * rig.mesh.diagonal().max(1.0);
+        theirs.bones.iter().zip(rig.skeleton.bind().iter()).any(|(a, b)| !a.abs_diff_eq(*b, limit))
+    });
+    // With another bind pose for the same mesh (bones reoriented by an exporter), M = T B⁻¹ takes the file's own B.
+    let own = contents.skeleton.as_ref().filter(|_| binds_differ);
+    if binds_differ {
+        note.remarks.push("bind matrices differ from the rig's; the file's own are used for its poses".into());
+    }
+    let mut examples = Vec::new();
+    let mut incomplete = 0;
+    for record in &contents.records {
+        let (Some(pose), Some(positions)) = (&record.pose, &record.positions) else {
+            incomplete += 1;
+            continue;
+        };
+        let transforms = match own {
+            Some(skeleton) => {
+                let theirs = skeleton.bone_transforms(pose);
+                BoneTransforms::new(to_rig(&WorldPose::new(theirs.to_vec())).bones.into_vec())
+            }
+            None => rig.skeleton.bone_transforms(&to_rig(pose)),
+        };
+        examples.push(example(record, transforms, matching.gather(positions)));
+    }
+    if incomplete > 0 {
+        note.remarks.push(format!("{incomplete} records lack a pose or a skin and were left out"));
+    }
+    Ok(examples)
+}
+
+fn example(record: &Record, transforms: BoneTransforms, positions: Vec<DVec3>) -> Example {
+    Example { label: record.label.clone(), time: record.time, transforms, positions, importance: record.importance }
+}
+
+fn with_motion(
+    rig: &Rig,
+    contents: &Contents,
+    motion: &Motions,
+    options: &ReadOptions,
+    path: &Path,
+    note: &mut FileNote,
+) -> Result<Vec<Example>, Error> {
+    let skins: Vec<&Record> = contents.records.iter().filter(|r| r.positions.is_some()).collect();
+    let frames = &motion.motion.frames;
+    if skins.len() != frames.len() {
+        let what = format!("{} skins, but \"{}\" has {} poses", skins.len(), motion.path.display(), frames.len());
+        return Err(Error::lacks(path, what, "sample the clip at the rate of the cache with --fps"));
+    }
+    let count = skins.first().and_then(|r| r.positions.as_ref()).map_or(0, Vec::len);
+    let matching = matching(rig, contents, count, options, path, note)?;
+    let examples: Vec<Example> = skins
+        .iter()
+        .zip(frames)
+        .filter_map(|(record, frame)| {
+            let transforms = rig.skeleton.bone_transforms(&frame.pose);
+            let mut made = example(record, transforms, matching.gather(record.positions.as_ref()?));
+            made.label = frame.label.clone();
+            made.time = frame.time.or(record.time);
+            Some(made)
+        })
+        .collect();
+    check_axes(rig, &examples, path)?;
+    Ok(examples)
+}
+
+/// A cache in other axes than assumed would be learnt without complaint: compare it with the rig's own weights.
+fn check_axes(rig: &Rig, examples: &[Example], path: &Path) -> Result<(), Error> {
+    let Some(weights) = &rig.weights else { return Ok(()) };
+    let turned = |p: DVec3| [DVec3::new(p.x, p.z, -p.y), DVec3::new(p.x, -p.z, p.y)];
+    let (mut plain, mut best_turned) = (0.0, [0.0, 0.0]);
+    let mut skin = vec![DVec3::ZERO; rig.mesh.positions.len()];
+    for e in examples.iter().take(4) {
+        dermis_deform::lbs(&rig.mesh.positions, weights, &e.transforms, &mut skin);
+        for (x, y) in e.positions.iter().zip(&skin) {
+            plain += x.distance_squared(*y);
+            for (sum, t) in best_turned.iter_mut().zip(turned(*x)) {
+                *sum += t.distance_squared(*y);
+            }
+        }
+    }
+    // A quarter turn misplaces a body by about its size; a tenth of the error means that the axes are the explanation.
+    if best_turned.iter().any(|t| *t < 0.01 * plain) {
+        return Err(Error::lacks(
+            path,
+            "the skins fit the poses only after a quarter turn about x",
+            "name the axis that points up in this file: --up z or --up y",
+        ));
+    }
+    Ok(())
+}
+
+/// The motion of a clip or of a bundle's poses, in the rig's bone order.
+pub(crate) fn motion_of(
+    rig: &Rig,
+    contents: &Contents,
+    source: &Source,
+    options: &ReadOptions,
+) -> Result<Motion, Error> {
+    let path = &source.path;
+    if !contents.clips.is_empty() {
+        let clip = pick_clip(contents, source)?;
+        let names = clip_bones(contents, path)?;
+        let times = sample_times(clip, options);
+        let frames = times.iter().enumerate().map(|(at, &time)| Frame {
+            label: format!("{} {at}", clip.name),
+            time: Some(time),
+            pose: (clip.sample)(time).pose,
+        });
+        let motion = Motion { name: clip.name.clone(), frames: frames.collect() };
+        return motion.for_skeleton(&names, &rig.skeleton).map_err(|missing| {
+            let what = format!("{} of the rig's bones are missing (first: \"{}\")", missing.len(), missing[0]);
+            Error::lacks(path, what, "motions are matched by bone name")
+        });
+    }
+    let to_rig = poses_for_rig(rig, contents, path)?;
+    let frames: Vec<Frame> = contents
+        .records
+        .iter()
+        .filter_map(|r| Some(Frame { label: r.label.clone(), time: r.time, pose: to_rig(r.pose.as_ref()?) }))
+        .collect();
+    if frames.is_empty() {
+        let what = format!("there are neither poses nor clips in this {} file", contents.format);
+        return Err(Error::lacks(path, what, "a motion is a .glb with an animation, or a bundle with pose_matrices"));
+    }
+    Ok(Motion { name: contents.name.clone(), frames })
+}
+
+/// A motion for a rig, from a file.
+///
+/// # Errors
+/// [`Error`].
+pub fn load_motion(rig: &Rig, source: &Source, options: &ReadOptions) -> Result<(Motion, FileNote), Error> {
+    let (mut contents, mut note) = read_contents(&source.path, &Space::default())?;
+    source.select(&mut contents)?;
+    note.role = "motion".into();
+    Ok((motion_of(rig, &contents, source, options)?, note))
+}
+
+fn clip_bones(contents: &Contents, path: &Path) -> Result<Vec<String>, Error> {
+    let names = contents.skeleton.as_ref().map(|s| s.names().to_vec());
+    names.ok_or_else(|| Error::lacks(path, "the clip moves no skeleton", "use the file of a skinned character"))
+}
+
+fn pick_clip<'a>(contents: &'a Contents, source: &Source) -> Result<&'a dermis_io::Clip, Error> {
+    let names = || contents.clips.iter().map(|c| format!("\"{}\"", c.name)).collect::<Vec<_>>().join(", ");
+    match (&source.part, &contents.clips[..]) {
+        (None, [only]) => Ok(only),
+        (Some(name), clips) => clips.iter().find(|c| c.name == *name).ok_or_else(|| {
+            Error::lacks(
+                &source.path,
+                format!("there is no clip \"{name}\"; there are {}", names()),
+                "name a clip after #: walk.glb#Walk",
+            )
+        }),
+        (None, _) => {
+            let what = format!("there are {} clips: {}", contents.clips.len(), names());
+            Err(Error::lacks(&source.path, what, "name one after #: walk.glb#Walk"))
+        }
+    }
+}
+
+/// The clip's own keys, or a fixed rate. At most 100,000 frames.
+fn sample_times(clip: &dermis_io::Clip, options: &ReadOptions) -> Vec<f64> {
+    match options.fps {
+        Some(fps) if fps > 0.0 => {
+            let count = ((clip.duration * fps + 1e-6).floor() as usize).min(100_000);
+            (0..=count).map(|frame| frame as f64 / fps).collect()
+        }
+        _ if clip.key_times.is_empty() => vec![0.0],
+        _ => clip.key_times.iter().copied().take(100_000).collect(),
+    }
+}
+
+/// Morph targets as sculpts: what the file shows at each key of its clip, or each target alone, in its key's pose.
+fn from_morphs(
+    rig: &Rig,
+    contents: &Contents,
+    source: &Source,
+    options: &ReadOptions,
+    note: &mut FileNote,
+) -> Result<Vec<Example>, Error> {
+    let path = &source.path;
+    let need =
+        |what: &str| Error::lacks(path, format!("morph targets, but no {what}"), "sculpts are shown on a skinned mesh");
+    let mesh = contents.mesh.as_ref().ok_or_else(|| need("mesh"))?;
+    let weights = contents.weights.as_ref().ok_or_else(|| need("skinning weights"))?;
+    let skeleton = contents.skeleton.as_ref().ok_or_else(|| need("skeleton"))?;
+    let matching = matching(rig, contents, mesh.positions.len(), options, path, note)?;
+    let motion = (!contents.clips.is_empty()).then(|| pick_clip(contents, source)).transpose()?;
+    // (label, time, pose in the file's bones, weight of each target)
+    let mut shots: Vec<(String, Option<f64>, WorldPose, Vec<f64>)> = Vec::new();
+    let alone = |at: usize| (0..contents.morphs.len()).map(|i| f64::from(u8::from(i == at))).collect::<Vec<_>>();
+    match motion {
+        Some(clip) => {
+            let times = sample_times(clip, options);
+            let animated = times.iter().any(|&t| (clip.sample)(t).morph_weights.iter().any(|w| *w != 0.0));
+            if !animated && times.len() != contents.morphs.len() {
+                let what = format!(
+                    "{} morph targets, but the clip \"{}\" has {} keys",
+                    contents.morphs.len(),
+                    clip.name,
+                    times.len()
+                );
+                return Err(Error::lacks(
+                    path,
+                    what,
+                    "animate the targets' weights, or give the clip one key per target",
+                ));
+            }
+            for (at, &time) in times.iter().enumerate() {
+                let frame = (clip.sample)(time);
+                let (label, on) = match animated {
+                    true => (format!("{} {at}", clip.name), frame.morph_weights),
+                    false => (contents.morphs[at].name.clone(), alone(at)),
+                };
+                shots.push((label, animated.then_some(time), frame.pose, on));
+            }
+        }
+        None => {
+            note.remarks.push("no clip: every morph target is taken as a sculpt of the bind pose".into());
+            for (at, morph) in contents.morphs.iter().enumerate() {
+                shots.push((morph.name.clone(), None, WorldPose::new(skeleton.bind().to_vec()), alone(at)));
+            }
+        }
+    }
+    let to_rig = poses_for_rig(rig, contents, path)?;
+    let mut shaped = vec![DVec3::ZERO; mesh.positions.len()];
+    let mut skin = shaped.clone();
+    Ok(shots
+        .into_iter()
+        .map(|(label, time, pose, on)| {
+            shaped.copy_from_slice(&mesh.positions);
+            for (morph, &w) in contents.morphs.iter().zip(&on).filter(|(_, w)| **w != 0.0) {
+                shaped.iter_mut().zip(&morph.deltas).for_each(|(p, d)| *p += *d * w);
+            }
+            let theirs = skeleton.bone_transforms(&pose);
+            dermis_deform::lbs(&shaped, weights, &theirs, &mut skin);
+            let transforms = BoneTransforms::new(to_rig(&WorldPose::new(theirs.to_vec())).bones.into_vec());
+            Example { label, time, transforms, positions: matching.gather(&skin), importance: 1.0 }
+        })
+        .collect())
+}
+
+/// A cache of base positions for examples: one frame per example, in the rig's vertex order.
+///
+/// # Errors
+/// [`Error`].
+pub fn load_base_cache(
+    rig: &Rig,
+    rig_space: &Space,
+    path: &Path,
+    frames: usize,
+    options: &ReadOptions,
+) -> Result<(Vec<Vec<DVec3>>, FileNote), Error> {
+    let space = Space { up: options.up.unwrap_or(rig_space.up), ..rig_space.clone() };
+    let (contents, mut note) = read_contents(path, &space)?;
+    note.role = "base".into();
+    let skins: Vec<&Vec<DVec3>> = contents.records.iter().filter_map(|r| r.positions.as_ref()).collect();
+    if skins.len() != frames {
+        let what = format!("{} frames, but there are {frames} poses", skins.len());
+        return Err(Error::lacks(path, what, "a base cache has one frame per pose, in the same order"));
+    }
+    let count = skins.first().map_or(0, |s| s.len());
+    let matching = matching(rig, &contents, count, options, path, &mut note)?;
+    let gathered: Vec<Vec<DVec3>> = skins.into_iter().map(|s| matching.gather(s)).collect();
+    if let Some(at) = gathered.iter().position(|frame| frame.iter().any(|p| !p.is_finite())) {
+        return Err(Error::lacks(path, format!("frame {at} is not finite"), ""));
+    }
+    Ok((gathered, note))
+}
+
+/// A model file.
+///
+/// # Errors
+/// [`Error`].
+pub fn load_model(path: &Path) -> Result<(dermis_io::ModelFile, FileNote), Error> {
+    let bytes = read_bytes(path)?;
+    let model =
+        dermis_io::model_file::read(&bytes).map_err(|source: ReadError| Error::Read { path: path.into(), source })?;
+    let mut note = note(path, &bytes, Vec::new());
+    note.role = "model".into();
+    Ok((model, note))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_whole_labels() {
+        for (pattern, label, expected) in [
+            ("Walk*", "Walk#3", true),
+            ("Walk*", "A Walk", false),
+            ("*lk*", "Walk#3", true),
+            ("rest", "rest", true),
+            ("rest", "resting", false),
+            ("*a*a", "banana", true),
+            ("*a*a", "banan", false),
+            ("ab*ba", "aba", false),
+            ("*", "", true),
+        ] {
+            assert_eq!(matches(pattern, label), expected, "{pattern} {label}");
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Scoring a model on examples: errors, the rig's own weights beside it, and what the guard did.
+
+use crate::error::Error;
+use dermis_deform::baked::{Baked, Scratch};
+use dermis_deform::{Base, Deformer};
+use dermis_io::ModelFile;
+pub use dermis_measure::ErrorStats;
+use dermis_measure::{ErrorAccumulator, ErrorReport, volume_ratio};
+use dermis_rig::glam::{DVec3, Vec3};
+use dermis_rig::{ExampleSet, Rig};
+use std::time::{Duration, Instant};
+
+/// A model's errors on a set of examples.
+#[derive(Clone, Debug)]
+pub struct Scores {
+    /// What the set is called.
+    pub set: String,
+    /// The model's errors.
+    pub model: ErrorReport,
+    /// Those of the rig's own weights, if it has any.
+    pub baseline: Option<ErrorReport>,
+    /// Per pose: what the guard did, how far the pose is from training.
+    pub frames: Vec<FrameScore>,
+    /// Errors of parts measured on their own, when the set was scored in folds.
+    parts: Vec<(ErrorStats, Option<ErrorStats>, usize)>,
+}
+
+/// What else is known about one scored pose.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FrameScore {
+    /// Share of the vertices the ball held back.
+    pub held: f64,
+    /// Share of the bone pairs whose limit acted.
+    pub limited: f64,
+    /// Degrees from the nearest training pose of the joint that is farthest from its own, and that joint.
+    pub distance: Option<(f64, String)>,
+    /// Volume over rest volume, of the target and of the model; for closed meshes.
+    pub volume: Option<(f64, f64)>,
+}
+
+/// Scores a model. `given` are the base's positions per example, for models that need them.
+///
+/// # Errors
+/// [`Error::Option`] if such positions are missing; [`Error::Lacks`] if a skin cannot be measured.
+pub fn measure(model: &ModelFile, examples: &ExampleSet, given: Option<&[Vec<DVec3>]>) -> Result<Scores, Error> {
+    let rig = &model.rig;
+    let (vertices, diagonal) = (rig.mesh.positions.len(), rig.mesh.diagonal());
+    let closed = rig.mesh.is_closed();
+    let baseline = baseline(rig);
+    let mut errors = ErrorAccumulator::new(vertices, diagonal);
+    let mut baseline_errors = baseline.as_ref().map(|_| ErrorAccumulator::new(vertices, diagonal));
+    let mut frames = Vec::with_capacity(examples.len());
+    let mut runner = Runner::new(&model.baked);
+    let mut baseline_runner = baseline.as_ref().map(Runner::new);
+    for (at, example) in examples.examples().iter().enumerate() {
+        let failed = |e: dermis_measure::MeasureError| Error::Option(format!("examples \"{}\": {e}", examples.name));
+        let skin = runner.run(&example.transforms, frame_of(&model.baked, given, at)?);
+        errors.add_frame(&example.label, &example.positions, skin).map_err(failed)?;
+        let volume = closed.then(|| volume_ratio(&rig.mesh, &example.positions).zip(volume_ratio(&rig.mesh, skin)));
+        let guarded = runner.guarded;
+        frames.push(FrameScore {
+            held: guarded.held as f64 / vertices.max(1) as f64,
+            limited: guarded.limited as f64 / guarded.pairs.max(1) as f64,
+            distance: model.training.as_ref().and_then(|t| {
+                let far = t.distance(&example.transforms);
+                Some((far.degrees, rig.skeleton.names()[far.bone?].clone()))
+            }),
+            volume: volume.flatten(),
+        });
+        if let (Some(errors), Some(runner)) = (&mut baseline_errors, &mut baseline_runner) {
+            errors
+                .add_frame(&example.label, &example.positions, runner.run(&example.transforms, None))
+                .map_err(failed)?;
+        }
+    }
+    let empty = || Error::Option(format!("the set \"{}\" holds no examples", examples.name));
+    let model = errors.finish().ok_or_else(empty)?;
+    let baseline = baseline_errors.and_then(ErrorAccumulator::finish);
+    let parts = vec![(model.error, baseline.as_ref().map(|b| b.error), examples.len())];
+    Ok(Scores { set: examples.name.clone(), model, baseline, frames, parts })
+}
+
+fn frame_of<'a>(baked: &Baked, given: Option<&'a [Vec<DVec3>]>, at: usize) -> Result<Option<&'a [DVec3]>, Error> {
+    match (baked.needs_given(), given) {
+        (false, _) => Ok(None),
+        (true, Some(given)) if at < given.len() => Ok(Some(&given[at])),
+        (true, _) => Err(Error::Option("this model corrects given positions: name them with --base-cache".into())),
+    }
+}
+
+/// The rig's own weights, linearly blended.
+pub fn baseline(rig: &Rig) -> Option<Baked> {
+    let weights = rig.weights.clone()?;
+    Some(Deformer { rest: rig.mesh.positions.clone(), base: Base::Lbs(weights), correction: None }.bake())
+}
+
+/// Runs a deformer pose after pose, with its memory.
+pub struct Runner<'a> {
+    baked: &'a Baked,
+    scratch: Scratch,
+    given: Vec<Vec3>,
+    rounded: Vec<Vec3>,
+    skin: Vec<DVec3>,
+    /// What the guard did in the last pose.
+    pub guarded: dermis_deform::Guarded,
+}
+
+impl<'a> Runner<'a> {
+    /// A runner for a deformer.
+    pub fn new(baked: &'a Baked) -> Self {
+        let vertices = baked.vertices();
+        Self {
+            baked,
+            scratch: Scratch::default(),
+            given: Vec::new(),
+            rounded: vec![Vec3::ZERO; vertices],
+            skin: vec![DVec3::ZERO; vertices],
+            guarded: dermis_deform::Guarded::default(),
+        }
+    }
+
+    /// The skin in a pose.
+    pub fn run(&mut self, transforms: &dermis_rig::BoneTransforms, given: Option<&[DVec3]>) -> &[DVec3] {
+        self.given.clear();
+        self.given.extend(given.unwrap_or_default().iter().map(|p| p.as_vec3()));
+        let given = given.map(|_| self.given.as_slice());
+        self.guarded = self.baked.evaluate(transforms, given, &mut self.scratch, &mut self.rounded);
+        self.skin.iter_mut().zip(&self.rounded).for_each(|(wide, narrow)| *wide = narrow.as_dvec3());
+        &self.skin
+    }
+
+    /// Million vertices per second over the poses of `examples`, for about `budget`.
+    pub fn speed(&mut self, examples: &ExampleSet, given: Option<&[Vec<DVec3>]>, budget: Duration) -> f64 {
+        let given: Vec<Vec<Vec3>> =
+            given.unwrap_or_default().iter().map(|f| f.iter().map(|p| p.as_vec3()).collect()).collect();
+        let (start, mut count) = (Instant::now(), 0u64);
+        while start.elapsed() < budget {
+            for (at, example) in examples.examples().iter().enumerate() {
+                let given = given.get(at).map(Vec::as_slice);
+                self.baked.evaluate(&example.transforms, given, &mut self.scratch, &mut self.rounded);
+                count += self.rounded.len() as u64;
+            }
+            if examples.is_empty() {
+                break;
+            }
+        }
+        count as f64 / start.elapsed().as_secs_f64()
+    }
+}
+
+impl Scores {
+    /// Both sets together: errors over all poses. Percentiles are the larger of the two, an upper bound.
+    pub fn joined(mut self, other: Self) -> Self {
+        self.parts.extend(other.parts);
+        self.frames.extend(other.frames);
+        let models = self.parts.iter().map(|p| (p.0, p.2));
+        self.model.error = joined_stats(models);
+        self.model.per_pose.extend(other.model.per_pose);
+        self.model.worst_vertices.extend(other.model.worst_vertices);
+        self.model.worst_vertices.sort_by(|a, b| b.error.total_cmp(&a.error));
+        self.model.worst_vertices.truncate(10);
+        if let (Some(own), Some(other)) = (&mut self.baseline, other.baseline) {
+            own.error = joined_stats(self.parts.iter().filter_map(|p| Some((p.1?, p.2))));
+            own.per_pose.extend(other.per_pose);
+        }
+        self
+    }
+
+    /// rms over the baseline's rms.
+    pub fn ratio(&self) -> Option<f64> {
+        let baseline = self.baseline.as_ref()?.error.rms;
+        (baseline > 0.0).then(|| self.model.error.rms / baseline)
+    }
+}
+
+/// Errors of several sets of the same mesh: means weighted by poses, maxima of maxima and of percentiles.
+fn joined_stats(parts: impl Iterator<Item = (ErrorStats, usize)> + Clone) -> ErrorStats {
+    let poses: f64 = parts.clone().map(|p| p.1 as f64).sum();
+    let root_mean = |of: &dyn Fn(&ErrorStats) -> f64| {
+        (parts.clone().map(|(e, n)| of(&e).powi(2) * n as f64).sum::<f64>() / poses).sqrt()
+    };
+    let largest = |of: &dyn Fn(&ErrorStats) -> f64| parts.clone().map(|(e, _)| of(&e)).fold(0.0, f64::max);
+    let all = |of: &dyn Fn(&ErrorStats) -> Option<f64>| parts.clone().all(|(e, _)| of(&e).is_some());
+    ErrorStats {
+        rms: root_mean(&|e| e.rms),
+        max: largest(&|e| e.max),
+        p95: largest(&|e| e.p95),
+        p999: largest(&|e| e.p999),
+        e_rms: all(&|e| e.e_rms).then(|| root_mean(&|e| e.e_rms.unwrap_or(0.0))),
+        distortion_percent: all(&|e| e.distortion_percent).then(|| root_mean(&|e| e.distortion_percent.unwrap_or(0.0))),
+    }
+}

@@ -1,0 +1,74 @@
+//! Outputs: kept unless replaced on purpose, and whole or not at all.
+
+use crate::error::Error;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// A place the caller may write to, checked before the long work.
+#[derive(Clone, Debug)]
+pub struct Output {
+    path: PathBuf,
+    force: bool,
+}
+
+/// Reserves an output: refuses now, not after the work, if it exists and `force` is off or its folder is missing.
+///
+/// # Errors
+/// [`Error::Exists`], [`Error::Write`].
+pub fn reserve(path: &Path, force: bool) -> Result<Output, Error> {
+    let occupied = match path.is_dir() {
+        true => std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some()),
+        false => path.exists(),
+    };
+    if occupied && !force {
+        return Err(Error::Exists { path: path.into() });
+    }
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        let reason = format!("the folder \"{}\" does not exist", folder.display());
+        return Err(Error::Write { path: path.into(), reason });
+    }
+    Ok(Output { path: path.into(), force })
+}
+
+impl Output {
+    /// Where it goes.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes the file beside its place and renames it there: an interrupted program leaves the old file whole.
+    ///
+    /// # Errors
+    /// [`Error::File`], or [`Error::Exists`] if somebody wrote it meanwhile.
+    pub fn write(&self, bytes: &[u8]) -> Result<(), Error> {
+        if !self.force && self.path.exists() {
+            return Err(Error::Exists { path: self.path.clone() });
+        }
+        write_whole(&self.path, bytes)
+    }
+
+    /// Makes the folder and gives a writer of files in it.
+    ///
+    /// # Errors
+    /// [`Error::File`].
+    pub fn folder(&self) -> Result<impl Fn(&str, &[u8]) -> Result<(), Error> + use<'_>, Error> {
+        std::fs::create_dir_all(&self.path).map_err(|source| Error::File { path: self.path.clone(), source })?;
+        Ok(|name: &str, bytes: &[u8]| write_whole(&self.path.join(name), bytes))
+    }
+}
+
+fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let failed = |source| Error::File { path: path.into(), source };
+    let name = path.file_name().map_or_else(|| "out".into(), |n| n.to_string_lossy().into_owned());
+    let beside = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
+    let written = std::fs::File::create(&beside).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()
+    });
+    let moved = written.and_then(|()| std::fs::rename(&beside, path));
+    if moved.is_err() {
+        let _ = std::fs::remove_file(&beside);
+    }
+    moved.map_err(failed)
+}

@@ -1,0 +1,112 @@
+"""Asks Blender whether a skinned GLB deforms as the positions in a bundle say.
+
+    python tools/check_blender.py CHARACTER.glb BUNDLE.npz [--times 0.5,1.25] [--poses 3,7] [--limit 1e-5]
+
+Imports the GLB with Blender's own glTF importer, sets its first animation to each time, evaluates the mesh, and compares
+it with the bundle's `vertices` at the pose of the same position in the list. Times default to the bundle's
+`frame_times`, poses to all. Vertices are matched by order if the counts agree, else by position at rest.
+
+Exit 0: all within the limit, a part of the rest diagonal; 1: not; 2: the files do not fit; 3: Blender or NumPy is not
+installed (`pip install bpy==4.5.* numpy`, Python 3.11).
+"""
+
+import argparse
+import sys
+
+try:
+    import bpy
+    import numpy as np
+    from mathutils.kdtree import KDTree
+except ImportError as missing:
+    print(f"NOT CHECKED: {missing}. Install with: pip install 'bpy==4.5.*' numpy (Python 3.11)", file=sys.stderr)
+    sys.exit(3)
+
+
+def numbers(kind):
+    return lambda text: [kind(part) for part in text.split(",")]
+
+
+def refuse(reason):
+    print(reason, file=sys.stderr)
+    sys.exit(2)
+
+
+def blender_space(positions, up):
+    """Y up as Blender's importer turns it, (x, y, z) to (x, -z, y); Z up is Blender's own."""
+    if up == "Z":
+        return positions
+    return np.stack([positions[..., 0], -positions[..., 2], positions[..., 1]], axis=-1)
+
+
+def positions_of(mesh, matrix):
+    flat = np.empty(len(mesh.vertices) * 3, dtype=np.float32)
+    mesh.vertices.foreach_get("co", flat)
+    matrix = np.array(matrix)
+    return flat.reshape(-1, 3).astype(float) @ matrix[:3, :3].T + matrix[:3, 3]
+
+
+def match(rest, wanted, limit):
+    """The vertex of the bundle at each imported vertex."""
+    if len(rest) == len(wanted):
+        return np.arange(len(rest))
+    tree = KDTree(len(wanted))
+    for at, position in enumerate(wanted):
+        tree.insert(position, at)
+    tree.balance()
+    found = [tree.find(position) for position in rest]
+    far = [at for at, (_, _, distance) in enumerate(found) if distance > limit]
+    if far:
+        refuse(f"{len(far)} of {len(rest)} imported vertices are at rest where the bundle has none (first: {far[0]})")
+    return np.array([index for _, index, _ in found])
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Compare a GLB as Blender deforms it with a bundle")
+    parser.add_argument("glb")
+    parser.add_argument("npz")
+    parser.add_argument("--times", type=numbers(float), help="seconds, separated by commas; default: frame_times")
+    parser.add_argument("--poses", type=numbers(int), help="poses of the bundle, separated by commas; default: all")
+    parser.add_argument("--limit", type=float, default=1e-5, help="largest error as a part of the rest diagonal")
+    args = parser.parse_args()
+
+    bundle = np.load(args.npz)
+    up = str(bundle["up_axis"]) if "up_axis" in bundle else "Y"
+    wanted_rest = blender_space(bundle["rest_vertices"].astype(float), up)
+    wanted = blender_space(bundle["vertices"].astype(float), up)
+    poses = args.poses if args.poses is not None else list(range(len(wanted)))
+    if args.times is not None:
+        times = args.times
+    elif "frame_times" in bundle:
+        times = [float(bundle["frame_times"][pose]) for pose in poses]
+    else:
+        refuse("the bundle has no frame_times: give --times")
+    if len(times) != len(poses):
+        refuse(f"{len(times)} times for {len(poses)} poses")
+    diagonal = np.linalg.norm(wanted_rest.max(axis=0) - wanted_rest.min(axis=0))
+
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    bpy.ops.import_scene.gltf(filepath=args.glb)
+    skinned = [o for o in bpy.data.objects if o.type == "MESH" and any(m.type == "ARMATURE" for m in o.modifiers)]
+    if len(skinned) != 1:
+        refuse(f"{args.glb}: Blender imported {len(skinned)} skinned meshes, one is needed")
+    thing = skinned[0]
+    scene = bpy.context.scene
+    rest = positions_of(thing.data, thing.matrix_world)
+    order = match(rest, wanted_rest, args.limit * diagonal)
+    worst = np.linalg.norm(rest - wanted_rest[order], axis=1).max()
+    print(f"rest: {len(rest)} vertices, max {worst:.3e} m")
+    frames_per_second = scene.render.fps / scene.render.fps_base
+    for time, pose in zip(times, poses):
+        frame = time * frames_per_second
+        whole = int(np.floor(frame + 1e-6))
+        scene.frame_set(whole, subframe=max(0.0, min(frame - whole, 1.0)))
+        evaluated = thing.evaluated_get(bpy.context.evaluated_depsgraph_get())
+        error = np.linalg.norm(positions_of(evaluated.to_mesh(), evaluated.matrix_world) - wanted[pose][order], axis=1)
+        evaluated.to_mesh_clear()
+        print(f"pose {pose} at {time:.4f} s: max {error.max():.3e} m, rms {np.sqrt((error**2).mean()):.3e} m")
+        worst = max(worst, error.max())
+    print(f"worst {worst / diagonal:.3e} of the diagonal {diagonal:.4f} m, limit {args.limit:.1e}")
+    sys.exit(0 if worst <= args.limit * diagonal else 1)
+
+
+main()
