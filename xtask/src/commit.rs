@@ -44,7 +44,7 @@ pub fn run(install_tools: bool) -> ExitCode {
     steps.run("documentation", || of(cargo("doc").arg("--no-deps").env("RUSTDOCFLAGS", "-D warnings")));
     steps.run("oracle", || of(oracle_command().arg(root().join("crates/dermis-oracle/cases"))));
     steps.run("report page in a browser", browser);
-    steps.run("glTF validator", || {
+    steps.run("bundled body in the glTF validator", || {
         // Blender hangs a skinned mesh below its armature. That node is at the origin, so nothing is lost.
         let ignored = ["--ignore", "NODE_SKINNED_MESH_NON_ROOT"];
         of(Command::new("node").arg("tools/validate_gltf.mjs").args(ignored).arg("assets/body/body.glb"))
@@ -53,8 +53,11 @@ pub fn run(install_tools: bool) -> ExitCode {
         Some(python) => of(Command::new(python).args(["tools/make_body.py", "--check", "assets/body"])),
         None => Outcome::NotRun("a Python that can import numpy".into()),
     });
-    steps.run("bundled body in Blender", || match std::env::var_os("DERMIS_BLENDER_PYTHON") {
-        Some(python) => of(Command::new(python).args(["tools/check_in_blender.py", "assets/body"])),
+    steps.run("bundled walk in Blender", || match std::env::var_os("DERMIS_BLENDER_PYTHON") {
+        Some(python) => {
+            let files = ["assets/body/body.glb", "assets/body/body_walk.npz"];
+            of(Command::new(python).arg("tools/check_blender.py").args(files).args(["--clip", "walk", "--linear"]))
+        }
         None => Outcome::NotRun("DERMIS_BLENDER_PYTHON, a Python that can import bpy".into()),
     });
     steps.summary(&notes)
