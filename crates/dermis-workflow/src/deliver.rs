@@ -3,14 +3,14 @@
 use crate::error::Error;
 use crate::measure::{Runner, baseline};
 use crate::output::Output;
-use dermis_deform::blend;
+use dermis_deform::{blend, prune_cost};
 use dermis_fit::Progress;
 use dermis_io::gltf::{GlbClip, GlbScene};
 use dermis_io::npz::Precision;
 use dermis_io::{Contents, Format, ModelFile, MorphTarget, Record, point_cache};
 use dermis_rig::glam::{DMat3, DVec3};
 use dermis_rig::skeleton::invert;
-use dermis_rig::{Influences, Motion, Rig};
+use dermis_rig::{BoneTransforms, Influences, Motion, Pruned, Rig};
 use dermis_solve::faer::Mat;
 use dermis_solve::symmetric::principal_axes;
 use std::ops::ControlFlow;
@@ -148,10 +148,21 @@ pub struct Exported {
     pub frames: usize,
     /// Morph targets that carry the correction.
     pub shapes: usize,
+    /// What pruning the influences dropped, and the largest change of a position over the clip, metres.
+    pub pruned: Option<(Pruned, Option<f64>)>,
     /// rms and largest distance over the clip between the model and what the file shows, metres.
     pub against_model: Option<(f64, f64)>,
     /// The same for the skin weights alone, without morph targets.
     pub weights_alone: Option<(f64, f64)>,
+}
+
+/// What an engine can take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExportSettings {
+    /// Morph targets at most.
+    pub shapes: usize,
+    /// Influences per vertex at most; all of them if `None`.
+    pub influences: Option<usize>,
 }
 
 /// The model as a skinned GLB that any viewer plays: skin weights, the motion as a clip, and the correction as at most
@@ -166,19 +177,28 @@ pub fn export_glb(
     model: &ModelFile,
     motion: Option<&Motion>,
     given: Option<&[Vec<DVec3>]>,
-    shapes: usize,
+    settings: ExportSettings,
     output: &Output,
     progress: Progress<'_>,
 ) -> Result<Exported, Error> {
     let rig = &model.rig;
-    let weights = rig.weights.as_ref().ok_or_else(|| {
+    let full = rig.weights.as_ref().ok_or_else(|| {
         Error::Option(format!("the rig \"{}\" has no skinning weights: there is no skin to export", rig.name))
     })?;
-    let mut exported = Exported { bytes: 0, frames: 0, shapes: 0, against_model: None, weights_alone: None };
+    let mut exported =
+        Exported { bytes: 0, frames: 0, shapes: 0, pruned: None, against_model: None, weights_alone: None };
+    let pruned = settings.influences.map(|most| full.pruned(most, 0.0));
+    if let Some((kept, report)) = &pruned {
+        let poses: Vec<BoneTransforms> =
+            motion.iter().flat_map(|m| &m.frames).map(|f| rig.skeleton.bone_transforms(&f.pose)).collect();
+        let cost = motion.map(|_| prune_cost(&rig.mesh.positions, full, kept, &poses));
+        exported.pruned = Some((*report, cost));
+    }
+    let weights = pruned.as_ref().map_or(full, |(kept, _)| kept);
     let (mut morphs, mut clips) = (Vec::new(), Vec::new());
     if let Some(motion) = motion {
         let (skins, _) = run(model, motion, given, progress)?;
-        let baked = bake_shapes(rig, weights, motion, &skins, shapes);
+        let baked = bake_shapes(rig, weights, motion, &skins, settings.shapes);
         let times: Vec<f64> =
             motion.frames.iter().enumerate().map(|(at, f)| f.time.unwrap_or(at as f64 / 24.0)).collect();
         exported.frames = times.len();
