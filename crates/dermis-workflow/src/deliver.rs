@@ -169,7 +169,8 @@ pub struct ExportSettings {
 /// `shapes` morph targets with animated weights.
 ///
 /// The correction of each frame is carried back to the rest pose through the vertex's blended matrix; the targets are
-/// the principal shapes of these corrections over the clip. They are baked for this motion.
+/// what these corrections have in common over the clip, and the principal shapes of the rest. They are baked for this
+/// motion.
 ///
 /// # Errors
 /// [`Error`].
@@ -259,43 +260,13 @@ fn bake_shapes(rig: &Rig, weights: &Influences, motion: &Motion, skins: &[Vec<DV
         }
         carriers.push(carrier);
     }
-    let gram = corrections.transpose() * &corrections;
-    let axes = principal_axes(gram.as_ref()).ok();
-    let largest = axes.as_ref().and_then(|a| a.values.first().copied()).unwrap_or(0.0);
-    // Shapes below a micron of the rest diagonal carry nothing a viewer shows.
-    let unseen = (1e-6 * rig.mesh.diagonal()).powi(2) * frames.max(1) as f64;
-    let kept = match &axes {
-        Some(axes) if largest > 0.0 => {
-            axes.values.iter().take(most).filter(|g| **g > unseen && **g > 1e-12 * largest).count()
-        }
-        _ => 0,
-    };
     let mut made = BakedShapes {
         morphs: vec![],
-        weights: vec![vec![0.0; kept]; frames],
+        weights: vec![vec![]; frames],
         against_model: (0.0, 0.0),
         weights_alone: alone.finish(),
     };
-    let mut rebuilt = Mat::<f64>::zeros(3 * vertices, frames);
-    if let Some(axes) = axes.filter(|_| kept > 0) {
-        // Shape h = D e_h scaled so that its largest weight over the clip is one; weight of frame s = e_h[s] / scale.
-        let e = axes.vectors.get(.., ..kept);
-        let mut shapes = &corrections * e;
-        for h in 0..kept {
-            let scale = (0..frames).map(|s| e[(s, h)].abs()).fold(0.0, f64::max).max(1e-300);
-            for i in 0..3 * vertices {
-                shapes[(i, h)] *= scale;
-            }
-            for s in 0..frames {
-                made.weights[s][h] = e[(s, h)] / scale;
-            }
-            let delta = |v: usize| DVec3::new(shapes[(3 * v, h)], shapes[(3 * v + 1, h)], shapes[(3 * v + 2, h)]);
-            made.morphs
-                .push(MorphTarget { name: format!("correction_{h}"), deltas: (0..vertices).map(delta).collect() });
-        }
-        let weights = Mat::from_fn(kept, frames, |h, s| made.weights[s][h]);
-        rebuilt = shapes * weights;
-    }
+    let rebuilt = principal_shapes(&corrections, 1e-6 * rig.mesh.diagonal(), most, &mut made);
     let mut against = Distances::default();
     for s in 0..frames {
         let transforms = rig.skeleton.bone_transforms(&motion.frames[s].pose);
@@ -307,6 +278,50 @@ fn bake_shapes(rig: &Rig, weights: &Influences, motion: &Motion, skins: &[Vec<DV
     }
     made.against_model = against.finish();
     made
+}
+
+/// Adds the principal shapes of `corrections` (3·vertices × frames) to `made`; result: what they rebuild.
+///
+/// All weights lie in 0..=1, because applications clamp them there: each shape spans its component's range, and what is
+/// common to all frames is a target of its own that the clip holds at one. Shapes whose displacement never exceeds
+/// `unseen` are left out.
+fn principal_shapes(corrections: &Mat<f64>, unseen: f64, most: usize, made: &mut BakedShapes) -> Mat<f64> {
+    let (size, frames) = (corrections.nrows(), corrections.ncols());
+    let mut rebuilt = Mat::<f64>::zeros(size, frames);
+    if most == 0 || frames == 0 || corrections.norm_max() <= unseen {
+        return rebuilt;
+    }
+    let mut constant: Vec<f64> =
+        (0..size).map(|i| (0..frames).map(|s| corrections[(i, s)]).sum::<f64>() / frames as f64).collect();
+    let centred = Mat::from_fn(size, frames, |i, s| corrections[(i, s)] - constant[i]);
+    let gram = centred.transpose() * &centred;
+    let Ok(axes) = principal_axes(gram.as_ref()) else { return rebuilt };
+    let mut shapes: Vec<Vec<f64>> = Vec::new();
+    let mut weights: Vec<Vec<f64>> = vec![vec![1.0]; frames];
+    for h in 0..axes.values.len().min(most - 1) {
+        let e = |s: usize| axes.vectors[(s, h)];
+        let (low, high) = (0..frames).map(e).fold((f64::INFINITY, f64::NEG_INFINITY), |(l, u), x| (l.min(x), u.max(x)));
+        let along: Vec<f64> = (0..size).map(|i| (0..frames).map(|s| centred[(i, s)] * e(s)).sum()).collect();
+        if along.iter().all(|x| x.abs() * (high - low) <= unseen) {
+            break;
+        }
+        constant.iter_mut().zip(&along).for_each(|(c, x)| *c += low * x);
+        shapes.push(along.iter().map(|x| x * (high - low)).collect());
+        weights.iter_mut().enumerate().for_each(|(s, w)| w.push((e(s) - low) / (high - low)));
+    }
+    shapes.insert(0, constant);
+    for (h, shape) in shapes.iter().enumerate() {
+        for s in 0..frames {
+            for i in 0..size {
+                rebuilt[(i, s)] += weights[s][h] * shape[i];
+            }
+        }
+        let name = if h == 0 { "correction_common".into() } else { format!("correction_{h}") };
+        let deltas = shape.chunks_exact(3).map(DVec3::from_slice).collect();
+        made.morphs.push(MorphTarget { name, deltas });
+    }
+    made.weights = weights;
+    rebuilt
 }
 
 /// rms and largest of many distances.
