@@ -18,7 +18,7 @@ pub use random::Random;
 pub use tree::Tree;
 
 use dermis_rig::glam::{DAffine3, DVec3};
-use dermis_rig::{BoneTransforms, Example};
+use dermis_rig::{BoneTransforms, Example, Skeleton, WorldPose};
 
 /// The largest distance between corresponding points; infinite if one is not finite.
 ///
@@ -91,9 +91,10 @@ pub fn noisy(examples: &[Example], deviation: f64, seed: u64) -> Vec<Example> {
     made
 }
 
-/// The pose with noise of at most `size` in every matrix entry, translations times `length`: rounding as files carry it.
+/// The pose with normal noise of deviation `size` in every matrix entry, translations times `length`: rounding as files
+/// carry it.
 pub fn rounded_pose(pose: &BoneTransforms, size: f64, length: f64, random: &mut Random) -> BoneTransforms {
-    let mut noise = || DVec3::from_array([0; 3].map(|_| size * random.between(-1.0, 1.0)));
+    let mut noise = || DVec3::from_array([0; 3].map(|_| size * random.normal()));
     BoneTransforms::new(
         pose.iter()
             .map(|m| {
@@ -106,4 +107,10 @@ pub fn rounded_pose(pose: &BoneTransforms, size: f64, length: f64, random: &mut 
             })
             .collect(),
     )
+}
+
+/// The pose as it comes back from joint-to-world matrices stored in `f32`.
+pub fn stored_in_f32(skeleton: &Skeleton, pose: &BoneTransforms) -> BoneTransforms {
+    let stored = skeleton.bones().map(|bone| (pose[bone] * skeleton.bind()[bone]).as_affine3().as_daffine3());
+    skeleton.bone_transforms(&WorldPose::new(stored.collect()))
 }
