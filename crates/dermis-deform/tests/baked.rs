@@ -2,7 +2,7 @@
 
 use dermis_deform::correction::{Pair, Rows, Weld};
 use dermis_deform::{AnimationSpace, Base, Correction, Deformer, DualQuaternions, Scratch};
-use dermis_rig::glam::{DAffine3, DMat3, DQuat, DVec3, Vec3};
+use dermis_rig::glam::{DAffine3, DMat3, DVec3, Vec3};
 use dermis_rig::{BoneIndex, BoneTransforms};
 use dermis_testkit::{Random, Tree, some_motion, tree};
 

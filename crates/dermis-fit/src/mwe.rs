@@ -12,8 +12,9 @@
 //! **The published form** ([`MweSettings::published`]) regresses in the world on row features, takes principal axes of
 //! the *centred* features but fits with the *uncentred* ones, and ties the ridge to each axis' own variance. It is kept
 //! to the letter, with its shortcomings: it turns when the character turns, it cannot move skin along a hinge's axis, it
-//! loses its constant, and its ridge vanishes where training hardly moved, so that an unseen motion can throw vertices
-//! metres away. **The default form** anchors features in the vertex's dominant bone (equivariant), reads full features,
+//! loses its constant, and nothing bounds it but s_f: coefficients grow as s_f^(−1/4), and with s_f = 0, or a ridge in
+//! units of the data's own variance ([`RidgeMode::Relative`]), the rounding of a joint that never moved is fitted at full
+//! strength, so that an unseen motion throws vertices metres away. **The default form** anchors features in the vertex's dominant bone (equivariant), reads full features,
 //! measures them from the bind pose (exact there), and uses one absolute ridge in units of joint angle, which bounds the
 //! correction; [`dermis_deform::correction`] bounds it in every pose whatever the ridge.
 //!

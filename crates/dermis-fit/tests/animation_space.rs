@@ -175,6 +175,26 @@ fn leaving_out_poses_and_blocks_equals_refitting_without_them() {
     }
 }
 
+/// The same oracle at a given ridge: it predicts an example that no fit has seen.
+#[test]
+fn the_answer_is_that_of_the_dense_system() {
+    let (arm, mut bench) = Bench::arm(10, 414);
+    bench.examples = noisy(&bench.examples, 1e-3, 415);
+    let pose = ArmPose::random(&mut Random::new(416));
+    for prior in [None, Some(arm.weights())] {
+        for ridge in [1e-3, 0.3] {
+            let space = fit(&bench, prior, &given(ridge)).space;
+            // The oracle predicts example 10 from the others; the model does so by itself.
+            let mut asked = Bench::new(&arm.rig, bench.examples.clone());
+            asked.examples.push(arm.example(String::new(), &pose));
+            let expected = brute_force(&asked, prior, ridge, &[(10, 11)]);
+            let found = rms(&[posed(&space, &arm.transforms(&pose))], &[arm.skin(&pose)]);
+            let found = found * found * bench.maps.vertices() as f64;
+            assert!((found - expected).abs() < 1e-7 * expected, "{ridge}: {found} {expected}");
+        }
+    }
+}
+
 #[test]
 fn a_huge_ridge_returns_the_prior() {
     let (arm, bench) = Bench::arm(12, 408);

@@ -3,13 +3,13 @@
 mod bench;
 
 use bench::{Bench, deltas, plain, skinned};
-use dermis_deform::correction::linear;
+use dermis_deform::correction::{Pair, PoseFeatures, linear};
 use dermis_deform::{Base, Correction, Deformer, Scratch};
 use dermis_fit::mwe::{Anchor, Centring, RidgeMode, RowChoice, Strength};
 use dermis_fit::{Folds, MweSettings};
 use dermis_rig::glam::{DAffine3, DMat3, DVec3, Vec3};
 use dermis_rig::{BoneTransforms, Example, Influences};
-use dermis_testkit::arm::{HAND, UPPER};
+use dermis_testkit::arm::{FOREARM, HAND, UPPER};
 use dermis_testkit::{Arm, ArmPose, Random, moved, rounded_pose, some_motion, stored_in_f32};
 
 /// The arm in random poses with one joint held at rest, matrices rounded by 1e-7.
@@ -257,4 +257,56 @@ fn a_frozen_joint_is_recognised_in_f32_and_far_from_the_origin() {
             assert!(change < 0.01, "{far} m, joint {joint}: {change} rho");
         }
     }
+}
+
+/// Features are held at 1.25 times their largest norm in training, in their own direction.
+#[test]
+fn features_beyond_training_are_held_at_their_limit() {
+    let (arm, bench) = Bench::arm(20, 43);
+    let correction = bench.fit(&MweSettings::for_poses(20, false)).correction;
+    let feature = |pose: &BoneTransforms, pair: &Pair| {
+        let m = pose[pair.anchor.unwrap()].inverse() * pose[pair.bone];
+        let turn = (m.matrix3 - DMat3::IDENTITY).to_cols_array();
+        turn.into_iter().chain((m.translation / bench.length).to_array()).collect::<Vec<f64>>()
+    };
+    let norm = |f: &[f64]| f.iter().map(|x| x * x).sum::<f64>().sqrt();
+    for pair in &correction.pairs {
+        let most = bench.examples.iter().map(|e| norm(&feature(&e.transforms, pair))).fold(0.0, f64::max);
+        assert!((pair.limit - 1.25 * most).abs() < 1e-12 * most);
+    }
+    let (mut random, mut limited, mut found) = (Random::new(44), 0, PoseFeatures::default());
+    for _ in 0..50 {
+        let pose = arm.wild(&mut random, std::f64::consts::PI);
+        correction.features(&pose, &mut found);
+        let mut expected_limited = 0;
+        for (pair, got) in correction.pairs.iter().zip(&found.features) {
+            let whole = feature(&pose, pair);
+            let scale = (pair.limit / norm(&whole)).min(1.0);
+            expected_limited += usize::from(scale < 1.0);
+            // Ours lists columns and then the translation, theirs rows with the translation last in each.
+            for (j, c) in (0..3).flat_map(|j| (0..4).map(move |c| (j, c))) {
+                assert!((got[4 * j + c] - scale * whole[3 * c + j]).abs() < 1e-12);
+            }
+        }
+        assert_eq!(found.limited, expected_limited);
+        limited += found.limited;
+    }
+    assert!(limited > 0);
+}
+
+/// Bones that move as one have one map, the largest of theirs, whichever of them it belongs to.
+#[test]
+fn welded_bones_share_the_largest_of_their_maps() {
+    let (_, bench) = frozen(2, 20);
+    let with = |upper: f64, forearm: f64| {
+        let mut bench = bench.clone();
+        let row = [(UPPER, upper), (FOREARM, forearm), (HAND, 0.5)];
+        bench.maps = Influences::from_rows(vec![row.to_vec(); bench.maps.vertices()]).unwrap();
+        bench.fit(&MweSettings { anchor: Anchor::Root, ..MweSettings::for_poses(20, false) }).correction.coefficients
+    };
+    let expected = with(0.9, 0.9);
+    for (upper, forearm) in [(0.9, 0.3), (0.3, 0.9), (0.9, 0.0), (0.0, 0.9)] {
+        assert_eq!(with(upper, forearm), expected, "{upper} {forearm}");
+    }
+    assert!(with(0.3, 0.3) != expected);
 }

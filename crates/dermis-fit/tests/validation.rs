@@ -9,7 +9,7 @@ use dermis_rig::glam::DVec3;
 use dermis_solve::cross_validation::choose;
 use dermis_solve::faer::prelude::Solve;
 use dermis_solve::faer::{Mat, Side};
-use dermis_testkit::noisy;
+use dermis_testkit::{noisy, rms};
 
 /// What is left out at a time, by start and end.
 fn folds(folds: Folds, poses: usize) -> Vec<(usize, usize)> {
@@ -297,4 +297,28 @@ fn the_training_error_grows_with_the_ridge_and_a_huge_ridge_returns_the_base() {
     let correction = bench.fit(&plain(RowChoice::Full, 1e12)).correction;
     let largest = correction.coefficients.iter().fold(0.0f64, |most, u| most.max(u.abs()));
     assert!(largest < 1e-12, "{largest}");
+}
+
+/// The coefficients, folded and evaluated as a model, leave the residuals the sweep has promised: constants, maps and
+/// centres are where they belong.
+#[test]
+fn the_model_leaves_what_the_sweep_says_it_leaves() {
+    let mut bench = noisy_bench();
+    bench.examples.iter_mut().for_each(|e| e.importance = 1.0);
+    for ridge in [RidgeMode::Absolute, RidgeMode::Paper, RidgeMode::Unit, RidgeMode::Relative] {
+        for centring in [Centring::Rest, Centring::Mean, Centring::Raw, Centring::Paper] {
+            for (rows, anchor) in [(RowChoice::Full, Anchor::Dominant), (RowChoice::Row, Anchor::World)] {
+                let (strength, grid) = (Strength::Gcv, vec![1e-3]);
+                let settings =
+                    MweSettings { ridge, centring, anchor, strength, grid, eig_tol: 1e-8, ..plain(rows, 0.0) };
+                let fit = bench.fit(&settings);
+                let left = rms(&bench.fitted(&fit.correction), &bench.targets());
+                let promised = fit.report.sweep[0].train;
+                assert!(
+                    (left - promised).abs() < 1e-7 * promised,
+                    "{ridge:?} {centring:?} {rows:?}: {left} {promised}"
+                );
+            }
+        }
+    }
 }
