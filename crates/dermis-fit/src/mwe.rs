@@ -12,8 +12,9 @@
 //! **The published form** ([`MweSettings::published`]) regresses in the world on row features, takes principal axes of
 //! the *centred* features but fits with the *uncentred* ones, and ties the ridge to each axis' own variance. It is kept
 //! to the letter, with its shortcomings: it turns when the character turns, it cannot move skin along a hinge's axis, it
-//! loses its constant, and its ridge vanishes where training hardly moved, so that an unseen motion can throw vertices
-//! metres away. **The default form** anchors features in the vertex's dominant bone (equivariant), reads full features,
+//! loses its constant, and nothing bounds it but s_f: coefficients grow as s_f^(−1/4), and with s_f = 0, or a ridge in
+//! units of the data's own variance ([`RidgeMode::Relative`]), the rounding of a joint that never moved is fitted at full
+//! strength, so that an unseen motion throws vertices metres away. **The default form** anchors features in the vertex's dominant bone (equivariant), reads full features,
 //! measures them from the bind pose (exact there), and uses one absolute ridge in units of joint angle, which bounds the
 //! correction; [`dermis_deform::correction`] bounds it in every pose whatever the ridge.
 //!
@@ -221,7 +222,8 @@ pub struct Mwe {
 /// Fits the correction X − base. `maps` are the influence maps μ, one row per vertex.
 ///
 /// # Errors
-/// [`FitError`]: counts that disagree, singular anchors, settings out of range, cancellation.
+/// [`FitError`]: counts that disagree, numbers that are not finite, singular anchors, settings out of range,
+/// cancellation.
 pub fn fit_mwe(
     training: &Training<'_>,
     maps: &Influences,
@@ -231,6 +233,11 @@ pub fn fit_mwe(
     training.check()?;
     training.check_base()?;
     check_settings(training, maps, settings)?;
+    let included = training.included();
+    let training = &match &included {
+        Some((examples, base)) => Training { examples, base, ..*training },
+        None => *training,
+    };
     let scene = Scene::new(training, settings);
     let anchors = anchors(training, maps, settings);
     let maps = &scene.welded_maps(maps);
@@ -746,17 +753,13 @@ fn clusters(features: MatRef<'_, f64>, tolerance: f64) -> Vec<Vec<u32>> {
     clusters
 }
 
-/// The r²-weighted mean over members, plain if all weights are zero.
+/// The r²-weighted mean over members.
 fn weighted_mean(members: &[u32], importance: &[f64], value: impl Fn(usize) -> f64) -> f64 {
     if let [only] = members {
         return value(*only as usize);
     }
     let mass: f64 = members.iter().map(|&s| importance[s as usize].powi(2)).sum();
-    if mass > 0.0 {
-        members.iter().map(|&s| importance[s as usize].powi(2) * value(s as usize)).sum::<f64>() / mass
-    } else {
-        members.iter().map(|&s| value(s as usize)).sum::<f64>() / members.len() as f64
-    }
+    members.iter().map(|&s| importance[s as usize].powi(2) * value(s as usize)).sum::<f64>() / mass
 }
 
 /// One regression of one vertex: all three axes on shared features, or one axis on its own.
@@ -1078,7 +1081,8 @@ fn choose_form(
         _ => None,
     };
     if !sweeping {
-        return Ok((forms[0], given.unwrap_or(settings.grid[0]), Vec::new()));
+        // Only a given s needs no sweep.
+        return Ok((forms[0], given.unwrap_or(0.0), Vec::new()));
     }
     let grid = given.map_or_else(|| settings.grid.clone(), |s| vec![s]);
     let pairs = (scene.training.examples.len() * scene.training.rest.len()).max(1) as f64;
