@@ -1,10 +1,12 @@
 """Asks Blender whether a skinned GLB deforms as the positions in a bundle say.
 
-    python tools/check_blender.py CHARACTER.glb BUNDLE.npz [--times 0.5,1.25] [--poses 3,7] [--limit 1e-5]
+    python tools/check_blender.py CHARACTER.glb BUNDLE.npz [--clip NAME] [--linear] [--times 0.5,1.25] [--poses 3,7]
+        [--limit 1e-5]
 
-Imports the GLB with Blender's own glTF importer, sets its first animation to each time, evaluates the mesh, and compares
-it with the bundle's `vertices` at the pose of the same position in the list. Times default to the bundle's
-`frame_times`, poses to all. Vertices are matched by order if the counts agree, else by position at rest.
+Imports the GLB with Blender's own glTF importer, sets its first animation, or the one named, to each time, evaluates the
+mesh, and compares it with the bundle's `vertices` at the pose of the same position in the list. With --linear it compares
+with linear blend skinning by the bundle's `bind_matrices`, `pose_matrices` and `lbs_weights` instead. Times default to
+the bundle's `frame_times`, poses to all. Vertices are matched by order if the counts agree, else by position at rest.
 
 Exit 0: all within the limit, a part of the rest diagonal; 1: not; 2: the files do not fit; 3: Blender or NumPy is not
 installed (`pip install bpy==4.5.* numpy`, Python 3.11).
@@ -45,6 +47,27 @@ def positions_of(mesh, matrix):
     return flat.reshape(-1, 3).astype(float) @ matrix[:3, :3].T + matrix[:3, 3]
 
 
+def linear_blend(bundle):
+    """The skin of every pose: the sum over bones of weight times pose matrix times inverse bind matrix, on the rest."""
+    rest = np.pad(bundle["rest_vertices"].astype(float), ((0, 0), (0, 1)), constant_values=1.0)
+    weights = bundle["lbs_weights"].astype(float)
+    moves = bundle["pose_matrices"].astype(float) @ np.linalg.inv(bundle["bind_matrices"].astype(float))
+    return np.stack([np.einsum("vij,vj->vi", np.tensordot(weights, move, 1), rest)[:, :3] for move in moves])
+
+
+def play(thing, clip):
+    """Makes the named clip what moves the armature of an imported mesh."""
+    armature = next(modifier.object for modifier in thing.modifiers if modifier.type == "ARMATURE")
+    actions = [action for action in bpy.data.actions if action.name == clip]
+    if len(actions) != 1:
+        refuse(f"{len(actions)} clips are called \"{clip}\"; there are {[a.name for a in bpy.data.actions]}")
+    data = armature.animation_data
+    while data.nla_tracks:
+        data.nla_tracks.remove(data.nla_tracks[0])
+    data.action = actions[0]
+    data.action_slot = actions[0].slots[0]
+
+
 def match(rest, wanted, limit):
     """The vertex of the bundle at each imported vertex."""
     if len(rest) == len(wanted):
@@ -64,6 +87,8 @@ def main():
     parser = argparse.ArgumentParser(description="Compare a GLB as Blender deforms it with a bundle")
     parser.add_argument("glb")
     parser.add_argument("npz")
+    parser.add_argument("--clip", help="name of the animation; default: the first")
+    parser.add_argument("--linear", action="store_true", help="compare with the linear blend of the bundle's weights")
     parser.add_argument("--times", type=numbers(float), help="seconds, separated by commas; default: frame_times")
     parser.add_argument("--poses", type=numbers(int), help="poses of the bundle, separated by commas; default: all")
     parser.add_argument("--limit", type=float, default=1e-5, help="largest error as a part of the rest diagonal")
@@ -72,7 +97,8 @@ def main():
     bundle = np.load(args.npz)
     up = str(bundle["up_axis"]) if "up_axis" in bundle else "Y"
     wanted_rest = blender_space(bundle["rest_vertices"].astype(float), up)
-    wanted = blender_space(bundle["vertices"].astype(float), up)
+    skin = linear_blend(bundle) if args.linear else bundle["vertices"].astype(float)
+    wanted = blender_space(skin, up)
     poses = args.poses if args.poses is not None else list(range(len(wanted)))
     if args.times is not None:
         times = args.times
@@ -91,6 +117,8 @@ def main():
         refuse(f"{args.glb}: Blender imported {len(skinned)} skinned meshes, one is needed")
     thing = skinned[0]
     scene = bpy.context.scene
+    if args.clip is not None:
+        play(thing, args.clip)
     rest = positions_of(thing.data, thing.matrix_world)
     order = match(rest, wanted_rest, args.limit * diagonal)
     worst = np.linalg.norm(rest - wanted_rest[order], axis=1).max()

@@ -1,6 +1,6 @@
-// Runs the Khronos glTF validator: node tools/validate_gltf.mjs FILE...
+// Runs the Khronos glTF validator: node tools/validate_gltf.mjs [--ignore CODE]... FILE...
 //
-// Prints every issue of every file. Exit 0: no errors, no warnings; 1: some; 2: a file cannot be read; 3: the validator
+// Prints every issue of every file, but those whose code is to be ignored. Exit 0: no errors, no warnings; 1: some; 2: a file cannot be read; 3: the validator
 // is not installed (npm install --prefix target/tools gltf-validator).
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -24,8 +24,10 @@ if (!validator) {
   process.exit(3);
 }
 const files = process.argv.slice(2);
+const ignoredIssues = [];
+while (files[0] === '--ignore' && files.length > 1) ignoredIssues.push(files.splice(0, 2)[1]);
 if (files.length === 0) {
-  console.error('usage: node tools/validate_gltf.mjs FILE...');
+  console.error('usage: node tools/validate_gltf.mjs [--ignore CODE]... FILE...');
   process.exit(2);
 }
 
@@ -42,6 +44,7 @@ for (const file of files) {
   const report = await validator.validateBytes(bytes, {
     uri: file,
     maxIssues: 100,
+    ignoredIssues,
     externalResourceFunction: async (uri) =>
       new Uint8Array(readFileSync(join(dirname(resolve(file)), decodeURIComponent(uri)))),
   }).catch((error) => ({ issues: { numErrors: 1, numWarnings: 0, messages: [{ severity: 0, code: 'FATAL', message: String(error) }] } }));

@@ -1,0 +1,229 @@
+//! Which crate of the workspace may use which: the table, and the check that it holds.
+//!
+//! [`TABLE`] is the source of truth for the layering; a new crate or a new edge changes it in the same commit.
+
+use crate::source::{self, Ban};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// What one crate may use.
+struct Rule {
+    name: &'static str,
+    /// Crates of this workspace.
+    uses: &'static [&'static str],
+    /// Crates from elsewhere; `None` for any.
+    from_elsewhere: Option<&'static [&'static str]>,
+}
+
+const fn rule(name: &'static str, uses: &'static [&'static str]) -> Rule {
+    Rule { name, uses, from_elsewhere: None }
+}
+
+/// Edges count for normal and build dependencies. Tests may use [`TEST_ONLY`] besides.
+const TABLE: &[Rule] = &[
+    // The two crates below all others stay small: vocabulary and numbers.
+    Rule { name: "dermis-rig", uses: &[], from_elsewhere: Some(&["glam", "thiserror"]) },
+    Rule { name: "dermis-solve", uses: &[], from_elsewhere: Some(&["faer", "thiserror"]) },
+    rule("dermis-deform", &["dermis-rig"]),
+    rule("dermis-fit", &["dermis-rig", "dermis-deform", "dermis-solve"]),
+    rule("dermis-measure", &["dermis-rig", "dermis-deform"]),
+    rule("dermis-io", &["dermis-rig", "dermis-deform"]),
+    rule(
+        "dermis-workflow",
+        &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit", "dermis-measure", "dermis-io"],
+    ),
+    // The program reaches the libraries' types through dermis-workflow.
+    rule("dermis-cli", &["dermis-workflow"]),
+    rule(
+        "dermis",
+        &[
+            "dermis-rig",
+            "dermis-solve",
+            "dermis-deform",
+            "dermis-fit",
+            "dermis-measure",
+            "dermis-io",
+            "dermis-workflow",
+        ],
+    ),
+    rule(TEST_ONLY, &["dermis-rig", "dermis-deform"]),
+    rule("dermis-oracle", &["dermis-rig", "dermis-deform", "dermis-fit", "dermis-measure"]),
+    rule("xtask", &[]),
+];
+
+/// May be a dev-dependency of every crate.
+const TEST_ONLY: &str = "dermis-testkit";
+
+/// Crates that open nothing, print nothing and leave the environment and the thread pool to the caller.
+const BELOW_WORKFLOW: &[&str] =
+    &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit", "dermis-measure", "dermis-io"];
+
+/// Words of characters, which the crate of numbers does not know.
+const CHARACTER_WORDS: &[&str] = &[
+    "bone", "bones", "joint", "joints", "mesh", "pose", "poses", "rig", "skeleton", "skin", "skinning", "vertex",
+    "vertices",
+];
+
+/// Paths below the workspace, of a file or a folder, where `unsafe` may be written.
+const UNSAFE_ALLOWED: &[&str] = &[];
+
+/// Checks the whole workspace. `Ok` and `Err` hold text for people.
+pub fn check() -> Result<String, String> {
+    let packages = packages()?;
+    let mut findings = forbidden_edges(&packages);
+    let mut files = 0;
+    for package in &packages {
+        for file in source::rust_files(&package.folder)? {
+            files += 1;
+            let mut found = banned(&package.name, &package.folder, &file)?;
+            findings.append(&mut found);
+        }
+    }
+    match findings.is_empty() {
+        true => Ok(format!("{} crates use what they may, {files} source files hold what they may", packages.len())),
+        false => {
+            findings.push("The rules are in xtask/src/deps.rs.".into());
+            Err(findings.join("\n"))
+        }
+    }
+}
+
+/// A crate of the workspace and what it depends on.
+struct Package {
+    name: String,
+    folder: std::path::PathBuf,
+    dependencies: Vec<Dependency>,
+}
+
+struct Dependency {
+    name: String,
+    for_tests: bool,
+}
+
+/// The members of the workspace, as cargo sees them.
+fn packages() -> Result<Vec<Package>, String> {
+    let output = crate::cargo("metadata")
+        .args(["--no-deps", "--format-version", "1"])
+        .output()
+        .map_err(|error| format!("cargo metadata does not start: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("cargo metadata failed:\n{}", String::from_utf8_lossy(&output.stderr)));
+    }
+    let metadata: Value = serde_json::from_slice(&output.stdout).map_err(|error| format!("cargo metadata: {error}"))?;
+    metadata["packages"].as_array().into_iter().flatten().map(package).collect()
+}
+
+fn package(value: &Value) -> Result<Package, String> {
+    let text = |value: &Value, key: &str| {
+        value[key].as_str().map(str::to_owned).ok_or_else(|| format!("cargo metadata: a package without {key}"))
+    };
+    let dependencies = value["dependencies"].as_array().into_iter().flatten();
+    Ok(Package {
+        name: text(value, "name")?,
+        folder: std::path::Path::new(&text(value, "manifest_path")?).with_file_name(""),
+        dependencies: dependencies
+            .map(|d| Ok(Dependency { name: text(d, "name")?, for_tests: d["kind"] == "dev" }))
+            .collect::<Result<_, String>>()?,
+    })
+}
+
+/// Edges that the table does not have, and crates that it lacks.
+fn forbidden_edges(packages: &[Package]) -> Vec<String> {
+    let ours: BTreeSet<&str> = packages.iter().map(|p| p.name.as_str()).collect();
+    let mut findings = Vec::new();
+    for Package { name, dependencies, .. } in packages {
+        let Some(rule) = TABLE.iter().find(|rule| rule.name == name) else {
+            findings.push(format!("{name} is not in the table of crates"));
+            continue;
+        };
+        for Dependency { name: used, for_tests } in dependencies {
+            let may = match ours.contains(used.as_str()) {
+                true => rule.uses.contains(&used.as_str()) || (*for_tests && used == TEST_ONLY),
+                false => *for_tests || rule.from_elsewhere.is_none_or(|few| few.contains(&used.as_str())),
+            };
+            if !may {
+                let where_from = if *for_tests { "its tests use" } else { "it uses" };
+                let allowed = rule.uses.iter().chain(rule.from_elsewhere.unwrap_or_default()).copied();
+                findings.push(format!(
+                    "{name}: {where_from} {used}, but may use only: {}",
+                    allowed.collect::<Vec<_>>().join(", ")
+                ));
+            }
+        }
+    }
+    findings
+}
+
+/// What a source file must not contain, given its crate.
+fn banned(package: &str, folder: &std::path::Path, file: &std::path::Path) -> Result<Vec<String>, String> {
+    let shown = file.strip_prefix(crate::root()).unwrap_or(file);
+    let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", shown.display()))?;
+    let tokens = source::tokens(&text);
+    let mut bans: Vec<(Ban, &str)> = Vec::new();
+    if !UNSAFE_ALLOWED.iter().any(|allowed| shown.starts_with(allowed)) {
+        bans.extend(source::identifiers(&tokens, &["unsafe"]).into_iter().map(|b| (b, "is not allowed here")));
+    }
+    let is_product = file.starts_with(folder.join("src")) && !source::is_test_module(file);
+    if is_product {
+        let product = source::without_tests(&tokens);
+        if BELOW_WORKFLOW.contains(&package) {
+            let reason = "belongs to dermis-workflow or a program: this crate opens, prints and asks nothing";
+            bans.extend(source::side_effects(product.as_slice()).into_iter().map(|b| (b, reason)));
+        }
+        if package == "dermis-solve" {
+            let reason = "is a word of characters: this crate knows numbers";
+            bans.extend(source::words(product.as_slice(), CHARACTER_WORDS).into_iter().map(|b| (b, reason)));
+        }
+    }
+    Ok(bans.into_iter().map(|(ban, why)| format!("{}:{}: {} {why}", shown.display(), ban.line, ban.what)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_workspace_keeps_its_rules() {
+        if let Err(findings) = check() {
+            panic!("{findings}");
+        }
+    }
+
+    fn findings(name: &str, dependencies: &[(&str, bool)]) -> Vec<String> {
+        let package = |name: &str, dependencies: &[(&str, bool)]| Package {
+            name: name.into(),
+            folder: std::path::PathBuf::new(),
+            dependencies: dependencies.iter().map(|&(d, t)| Dependency { name: d.into(), for_tests: t }).collect(),
+        };
+        let others = TABLE.iter().filter(|rule| rule.name != name).map(|rule| package(rule.name, &[]));
+        forbidden_edges(&others.chain([package(name, dependencies)]).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn edges_of_the_table_pass_and_others_do_not() {
+        assert_eq!(findings("dermis-fit", &[("dermis-solve", false), ("rayon", false)]), Vec::<String>::new());
+        assert_eq!(findings("dermis-solve", &[("dermis-testkit", true), ("nalgebra", true)]), Vec::<String>::new());
+        for (name, dependency) in [
+            ("dermis-rig", ("dermis-deform", false)),
+            ("dermis-rig", ("serde", false)),
+            ("dermis-deform", ("dermis-io", true)),
+            ("dermis-deform", ("dermis-testkit", false)),
+            ("dermis-cli", ("dermis-io", false)),
+            ("dermis-new", ("rayon", false)),
+        ] {
+            let found = findings(name, &[dependency]);
+            assert!(found.len() == 1 && found[0].starts_with(name), "{name} -> {dependency:?}: {found:?}");
+        }
+    }
+
+    /// An edge upwards in the table itself would allow a cycle.
+    #[test]
+    fn the_table_is_in_order() {
+        for (at, rule) in TABLE.iter().enumerate() {
+            for used in rule.uses {
+                assert!(TABLE[..at].iter().any(|earlier| earlier.name == *used), "{} uses {used}", rule.name);
+            }
+        }
+        assert!(BELOW_WORKFLOW.iter().all(|name| TABLE.iter().any(|rule| rule.name == *name)));
+    }
+}

@@ -1,0 +1,308 @@
+//! Reading Rust source as far as the rules of [`deps`](crate::deps) need: tokens without comments and strings, the code
+//! that is not tests, and a few patterns in it. Not a parser: macros are seen as written, names as spelt.
+
+use std::path::{Path, PathBuf};
+
+/// An identifier, or one character of punctuation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Token {
+    /// Its text.
+    pub text: String,
+    /// Its line, from 1.
+    pub line: usize,
+}
+
+/// Something found where it must not be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ban {
+    /// What, as written.
+    pub what: String,
+    /// Its line, from 1.
+    pub line: usize,
+}
+
+/// All Rust files below `folder`, sorted, without build outputs and hidden folders.
+pub fn rust_files(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let mut found = Vec::new();
+    let mut waiting = vec![folder.to_path_buf()];
+    while let Some(folder) = waiting.pop() {
+        let entries = std::fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        for entry in entries {
+            let entry = entry.map_err(|error| format!("{}: {error}", folder.display()))?;
+            let (path, name) = (entry.path(), entry.file_name());
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if is_folder && name != "target" && !name.to_string_lossy().starts_with('.') {
+                waiting.push(path);
+            } else if !is_folder && path.extension().is_some_and(|extension| extension == "rs") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Whether a file below `src` holds a test module by its name: `tests.rs`, or anything in a folder `tests`.
+pub fn is_test_module(file: &Path) -> bool {
+    file.file_stem().is_some_and(|stem| stem == "tests")
+        || file.parent().is_some_and(|folder| folder.components().any(|part| part.as_os_str() == "tests"))
+}
+
+/// The tokens of `text`. Comments are dropped; a literal is one token `"`, whatever it says.
+pub fn tokens(text: &str) -> Vec<Token> {
+    let c: Vec<char> = text.chars().collect();
+    let at = |i: usize| c.get(i).copied().unwrap_or('\0');
+    let is_word = |x: char| x.is_alphanumeric() || x == '_';
+    let (mut found, mut i, mut line) = (Vec::new(), 0, 1);
+    while i < c.len() {
+        let start = i;
+        let mut token = None;
+        match c[i] {
+            '/' if at(i + 1) == '/' => i += c[i..].iter().take_while(|&&x| x != '\n').count(),
+            '/' if at(i + 1) == '*' => i = end_of_block_comment(&c, i),
+            '"' => {
+                i = end_of_string(&c, i + 1);
+                token = Some("\"".to_owned());
+            }
+            // 'a' and '\n' are characters, 'a without a closing quote is a lifetime.
+            '\'' if at(i + 1) == '\\' || at(i + 2) == '\'' => {
+                i += if at(i + 1) == '\\' { 3 } else { 2 };
+                i += c[i.min(c.len())..].iter().take_while(|&&x| x != '\'').count() + 1;
+                token = Some("\"".to_owned());
+            }
+            x if is_word(x) => {
+                i += c[i..].iter().take_while(|&&x| is_word(x)).count();
+                let word: String = c[start..i].iter().collect();
+                let hashes = c[i..].iter().take_while(|&&x| x == '#').count();
+                if matches!(word.as_str(), "r" | "br" | "cr") && at(i + hashes) == '"' {
+                    i = end_of_raw_string(&c, i + hashes + 1, hashes);
+                    token = Some("\"".to_owned());
+                } else if matches!(word.as_str(), "b" | "c") && matches!(at(i), '"' | '\'') {
+                    // The prefix of a literal: the literal follows.
+                } else {
+                    token = Some(word);
+                }
+            }
+            x => {
+                i += 1;
+                token = (!x.is_whitespace()).then(|| x.to_string());
+            }
+        }
+        found.extend(token.map(|text| Token { text, line }));
+        i = i.min(c.len());
+        line += c[start..i].iter().filter(|&&x| x == '\n').count();
+    }
+    found
+}
+
+/// One past a `/* /* */ */` that starts at `i`.
+fn end_of_block_comment(c: &[char], mut i: usize) -> usize {
+    let mut depth = 0;
+    while i < c.len() {
+        match c[i..].get(..2) {
+            Some(['/', '*']) => (depth, i) = (depth + 1, i + 2),
+            Some(['*', '/']) => (depth, i) = (depth - 1, i + 2),
+            _ => i += 1,
+        }
+        if depth == 0 {
+            break;
+        }
+    }
+    i
+}
+
+/// One past the closing quote of a string whose text starts at `i`.
+fn end_of_string(c: &[char], mut i: usize) -> usize {
+    while i < c.len() && c[i] != '"' {
+        i += if c[i] == '\\' { 2 } else { 1 };
+    }
+    i + 1
+}
+
+/// One past the closing quote and hashes of a raw string whose text starts at `i`.
+fn end_of_raw_string(c: &[char], mut i: usize, hashes: usize) -> usize {
+    while i < c.len() {
+        let closes = c[i] == '"' && c[i + 1..].iter().take(hashes).filter(|&&x| x == '#').count() == hashes;
+        i += 1;
+        if closes {
+            return i + hashes;
+        }
+    }
+    i
+}
+
+/// The tokens without the items under `#[cfg(test)]`.
+pub fn without_tests(tokens: &[Token]) -> Vec<Token> {
+    const ATTRIBUTE: [&str; 7] = ["#", "[", "cfg", "(", "test", ")", "]"];
+    let mut kept = Vec::new();
+    let mut i = 0;
+    while i < tokens.len() {
+        let is_test =
+            tokens.len() - i >= ATTRIBUTE.len() && (0..ATTRIBUTE.len()).all(|j| tokens[i + j].text == ATTRIBUTE[j]);
+        if is_test {
+            i = end_of_item(tokens, i + ATTRIBUTE.len());
+        } else {
+            kept.push(tokens[i].clone());
+            i += 1;
+        }
+    }
+    kept
+}
+
+/// One past the item that starts at `i`: past its semicolon, or past its braces.
+fn end_of_item(tokens: &[Token], mut i: usize) -> usize {
+    let mut depth = 0i32;
+    while i < tokens.len() {
+        let text = tokens[i].text.as_str();
+        i += 1;
+        match text {
+            "{" | "(" | "[" => depth += 1,
+            "}" | ")" | "]" => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 && matches!(text, ";" | "}") {
+            break;
+        }
+    }
+    i
+}
+
+/// Places where one of `names` stands as an identifier.
+pub fn identifiers(tokens: &[Token], names: &[&str]) -> Vec<Ban> {
+    let named = tokens.iter().filter(|token| names.contains(&token.text.as_str()));
+    named.map(|token| Ban { what: format!("`{}`", token.text), line: token.line }).collect()
+}
+
+/// Identifiers one of whose words is in `words`: `BoneIndex` and `bone_index` consist of `bone` and `index`.
+pub fn words(tokens: &[Token], words: &[&str]) -> Vec<Ban> {
+    let has = |token: &&Token| split_words(&token.text).iter().any(|word| words.contains(&word.as_str()));
+    tokens.iter().filter(has).map(|token| Ban { what: format!("`{}`", token.text), line: token.line }).collect()
+}
+
+fn split_words(identifier: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut after_capital = true;
+    for x in identifier.chars() {
+        if x == '_' || (x.is_uppercase() && !after_capital) {
+            words.push(String::new());
+        }
+        after_capital = x.is_uppercase();
+        if x != '_'
+            && let Some(word) = words.last_mut()
+        {
+            word.extend(x.to_lowercase());
+        }
+    }
+    words
+}
+
+/// Files, environment, network, processes, standard streams, printing, and the choice of a thread pool.
+pub fn side_effects(tokens: &[Token]) -> Vec<Ban> {
+    const MODULES: [&str; 4] = ["fs", "env", "net", "process"];
+    const STREAMS: [&str; 3] = ["stdin", "stdout", "stderr"];
+    const MACROS: [&str; 5] = ["print", "println", "eprint", "eprintln", "dbg"];
+    let mut bans = Vec::new();
+    let text = |i: usize| tokens.get(i).map_or("", |token| token.text.as_str());
+    for (i, token) in tokens.iter().enumerate() {
+        let mut ban = |what: String, line| bans.push(Ban { what, line });
+        let name = token.text.as_str();
+        if matches!(name, "std" | "io") && text(i + 1) == ":" && text(i + 2) == ":" {
+            let members: &[&str] = if name == "std" { &MODULES } else { &STREAMS };
+            for member in first_segments(tokens, i + 3) {
+                if members.contains(&member.text.as_str()) {
+                    ban(format!("`{name}::{}`", member.text), member.line);
+                }
+            }
+        }
+        if MACROS.contains(&name) && text(i + 1) == "!" {
+            ban(format!("`{name}!`"), token.line);
+        }
+        if matches!(name, "ThreadPoolBuilder" | "build_global") {
+            ban(format!("`{name}`"), token.line);
+        }
+    }
+    bans
+}
+
+/// What follows `std::`: one name, or the first name of each path in braces. `std::{fs, io::{self, Read}}` has fs and io.
+fn first_segments(tokens: &[Token], start: usize) -> Vec<&Token> {
+    if tokens.get(start).is_none_or(|token| token.text != "{") {
+        return tokens.get(start).into_iter().collect();
+    }
+    let (mut found, mut depth, mut expects_name) = (Vec::new(), 0, true);
+    for token in &tokens[start..] {
+        match token.text.as_str() {
+            "{" => depth += 1,
+            "}" => depth -= 1,
+            "," if depth == 1 => expects_name = true,
+            _ if depth == 1 && expects_name => {
+                found.push(token);
+                expects_name = false;
+            }
+            _ => {}
+        }
+        if depth == 0 {
+            break;
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whats(bans: Vec<Ban>) -> Vec<(String, usize)> {
+        bans.into_iter().map(|ban| (ban.what.replace('`', ""), ban.line)).collect()
+    }
+
+    #[test]
+    fn comments_and_literals_hold_no_code() {
+        let text = r####"
+            // unsafe
+            /* unsafe /* unsafe */ unsafe */
+            /// unsafe
+            let a = "unsafe \" unsafe"; let b = r#"unsafe " unsafe"#; let c = b"unsafe"; let d = br"unsafe\";
+            let e = '"'; let f = '\''; let g = '\\'; let h = b'"'; let i = '\u{41}'; let j: &'static str = "x";
+            unsafe {}"####;
+        assert_eq!(whats(identifiers(&tokens(text), &["unsafe"])), [("unsafe".into(), 7)]);
+        for cut in 0..text.len() {
+            tokens(&text[..cut]); // ends, whatever is left open
+        }
+    }
+
+    #[test]
+    fn tests_are_left_out_and_what_follows_is_not() {
+        let text = "#[cfg(test)] use std::fs; #[cfg(test)] #[allow(x)] mod tests { fn f() { std::fs::read(); } }
+            #[cfg(test)] const A: [u8; 2] = [0; 2];
+            fn g() { std::env::var(); }";
+        assert_eq!(whats(side_effects(&without_tests(&tokens(text)))), [("std::env".into(), 3)]);
+    }
+
+    #[test]
+    fn side_effects_are_seen_however_they_are_imported() {
+        for (text, expected) in [
+            ("use std::fs::File;", "std::fs"),
+            ("use std::{collections::HashMap, fs};", "std::fs"),
+            ("use std::{io::{self, Read}, env::var};", "std::env"),
+            ("let t = ::std::process::id();", "std::process"),
+            ("println!(\"x\");", "println!"),
+            ("writeln!(std::io::stderr(), \"x\");", "io::stderr"),
+            ("rayon::ThreadPoolBuilder::new();", "ThreadPoolBuilder"),
+        ] {
+            assert_eq!(whats(side_effects(&tokens(text))), [(expected.into(), 1)], "{text}");
+        }
+        for fine in ["use std::{fmt, io::Read};", "let env = 3; fs::x;", "use std::io::{self, Cursor};", "env!(\"X\")"]
+        {
+            assert_eq!(side_effects(&tokens(fine)), [], "{fine}");
+        }
+    }
+
+    #[test]
+    fn identifiers_are_split_into_words() {
+        let text = "fn transpose(boneless: u8, BoneIndex, bone_index, principal_axes, FROZEN_BONE, ofBone)";
+        let found = whats(words(&tokens(text), &["bone", "pose", "axis"]));
+        let found: Vec<_> = found.iter().map(|(what, _)| what.as_str()).collect();
+        assert_eq!(found, ["BoneIndex", "bone_index", "FROZEN_BONE", "ofBone"]);
+    }
+}

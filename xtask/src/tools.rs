@@ -1,0 +1,90 @@
+//! Optional tools: finding them, and installing those that a package manager has. Nothing here can fail a commit.
+
+use crate::root;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// Installs Chromium, gltf-validator and numpy where they are missing. Returns what could not be installed, for people.
+pub fn install() -> Vec<String> {
+    let mut notes = Vec::new();
+    let mut attempt = |name: &str, is_here: bool, install: &dyn Fn() -> Result<(), String>| {
+        if is_here {
+            println!("{name} is here");
+            return;
+        }
+        match install() {
+            Ok(()) => println!("{name} was installed"),
+            Err(error) => notes.push(format!("{name} was not installed: {error}")),
+        }
+    };
+    let browsers = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+    let has_browser = std::env::var_os("CHROMIUM").is_some()
+        || browsers.iter().any(|browser| answers(Command::new(browser).arg("--version")));
+    attempt("Chromium", has_browser, &chromium);
+    attempt("gltf-validator", folder().join("node_modules/gltf-validator").is_dir(), &gltf_validator);
+    attempt("numpy", python_with("numpy").is_some(), &numpy);
+    notes
+}
+
+/// Where optional tools are kept.
+fn folder() -> PathBuf {
+    root().join("target/tools")
+}
+
+fn chromium() -> Result<(), String> {
+    if output_of(Command::new("id").arg("-u")).is_none_or(|id| id.trim() != "0") {
+        return Err("apt-get needs root".into());
+    }
+    // Bounded waits: without a network this gives up instead of standing still.
+    let limits = ["-o", "Acquire::http::Timeout=30", "-o", "Acquire::Retries=2", "-o", "DPkg::Lock::Timeout=120"];
+    let apt = |arguments: &[&str]| {
+        let mut command = Command::new("apt-get");
+        run(command.args(limits).arg("--quiet").args(arguments).env("DEBIAN_FRONTEND", "noninteractive"))
+    };
+    apt(&["update"])?;
+    apt(&["install", "--yes", "--no-install-recommends", "chromium"])
+}
+
+fn gltf_validator() -> Result<(), String> {
+    std::fs::create_dir_all(folder()).map_err(|error| format!("{}: {error}", folder().display()))?;
+    let mut npm = Command::new("npm");
+    npm.arg("install").arg("--prefix").arg(folder()).args(["--no-audit", "--no-fund", "--fetch-timeout=60000"]);
+    run(npm.args(["--fetch-retries=2", "gltf-validator@2.0.0-dev.3.10"]))
+}
+
+fn numpy() -> Result<(), String> {
+    run(Command::new("python3").args(["-m", "venv"]).arg(folder().join("python")))?;
+    let pip =
+        ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--timeout=60", "--retries=2", "numpy"];
+    run(Command::new(venv_python()).args(pip))
+}
+
+fn venv_python() -> PathBuf {
+    folder().join("python/bin/python")
+}
+
+/// A Python that can import `module`: the one below `target/tools`, or the system's.
+pub fn python_with(module: &str) -> Option<PathBuf> {
+    let candidates = [venv_python(), "python3".into()];
+    candidates.into_iter().find(|python| answers(Command::new(python).arg("-c").arg(format!("import {module}"))))
+}
+
+/// Whether a command starts and succeeds; what it says is not shown.
+pub fn answers(command: &mut Command) -> bool {
+    output_of(command).is_some()
+}
+
+/// What a command prints, if it succeeds.
+fn output_of(command: &mut Command) -> Option<String> {
+    let output = command.current_dir(root()).stdin(Stdio::null()).output().ok().filter(|o| o.status.success())?;
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn run(command: &mut Command) -> Result<(), String> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    match command.current_dir(root()).stdin(Stdio::null()).status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{program}: {status}")),
+        Err(error) => Err(format!("{program} does not start: {error}")),
+    }
+}
