@@ -240,8 +240,9 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn bytes(&self, name: &str, dtype: Dtype, columns: usize) -> Result<&[u8], ReadError> {
         let tensor = self.tensors.tensor(name).map_err(|_| damaged(format!("array \"{name}\" is missing")))?;
-        let found = tensor.shape().iter().skip(1).product::<usize>();
-        if tensor.dtype() != dtype || found != columns {
+        // No bytes at all may come with any number of columns, so their product need not fit.
+        let found = tensor.shape().iter().skip(1).try_fold(1usize, |all, &n| all.checked_mul(n));
+        if tensor.dtype() != dtype || found != Some(columns) {
             let shape = tensor.shape();
             return Err(damaged(format!(
                 "array \"{name}\" is {:?} {shape:?}, not {dtype:?} with {columns} columns",
