@@ -78,7 +78,8 @@ pub fn run(args: &DemoArgs, ui: &Ui) -> Result<ExitCode, Error> {
     let source = Source { path: args.out.join("body_walk.npz"), part: None };
     let (motion, _) = load_motion(&loaded.rig, &source, &ReadOptions::default())?;
     let glb = reserve(&args.out.join("body_walk_learnt.glb"), true)?;
-    let exported = ui.step("export", |p| deliver::export_glb(&fitted.model, Some(&motion), None, 8, &glb, p))?;
+    let settings = deliver::ExportSettings { shapes: 8, influences: None };
+    let exported = ui.step("export", |p| deliver::export_glb(&fitted.model, Some(&motion), None, settings, &glb, p))?;
     ui.print("\nexported as GLB:");
     export::lines(&exported, &unit, true).iter().for_each(|line| ui.print(&format!("  {line}")));
 

@@ -6,7 +6,7 @@ use crate::ui::{Ui, command_line};
 use dermis_workflow::load::{Source, load_base_cache, load_examples, load_model};
 use dermis_workflow::measure::measure;
 use dermis_workflow::output::reserve;
-use dermis_workflow::report::{Outcome, unit_of};
+use dermis_workflow::report::{Outcome, unit_of, vertex_csv};
 use dermis_workflow::{Error, page};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -25,6 +25,9 @@ pub struct EvalArgs {
     /// Write report.html to this folder
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
+    /// Write errors per vertex to this CSV file
+    #[arg(long, value_name = "FILE")]
+    vertex_errors: Option<PathBuf>,
     /// Print one JSON object and nothing else
     #[arg(long)]
     json: bool,
@@ -41,6 +44,7 @@ pub struct EvalArgs {
 /// Runs the verb.
 pub fn run(args: &EvalArgs, ui: &Ui) -> Result<ExitCode, Error> {
     let report_dir = args.report.as_deref().map(|path| reserve(path, args.force)).transpose()?;
+    let vertex_errors = args.vertex_errors.as_deref().map(|path| reserve(path, args.force)).transpose()?;
     let read = args.read.options()?;
     let (model, note) = ui.step("read model", |_| load_model(&args.model))?;
     let mut files = vec![note];
@@ -57,6 +61,9 @@ pub fn run(args: &EvalArgs, ui: &Ui) -> Result<ExitCode, Error> {
     };
     show::files(ui, &files);
     let scores = ui.step("measure", |_| measure(&model, &examples, given.as_deref()))?;
+    if let Some(out) = &vertex_errors {
+        out.write(vertex_csv(&model, &scores).as_bytes())?;
+    }
     let outcome = Outcome {
         model: &model,
         fitted: None,

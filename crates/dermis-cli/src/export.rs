@@ -24,6 +24,9 @@ pub struct ExportArgs {
     /// Morph targets that carry the correction, at most; 0 exports the skin weights alone
     #[arg(long, default_value_t = 8, value_name = "N")]
     shapes: usize,
+    /// Influences per vertex, at most; what pruning costs is printed [default: all of the rig's]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    influences: Option<u16>,
     /// Positions of the base in every frame, for a model over a given base
     #[arg(long, value_name = "FILE")]
     base_cache: Option<PathBuf>,
@@ -51,8 +54,9 @@ pub fn run(args: &ExportArgs, ui: &Ui) -> Result<ExitCode, Error> {
         None => None,
         Some(path) => Some(load_base_cache(&model.rig, &model.space, path, frames, &read)?.0),
     };
+    let settings = deliver::ExportSettings { shapes: args.shapes, influences: args.influences.map(usize::from) };
     let exported =
-        ui.step("export", |p| deliver::export_glb(&model, motion.as_ref(), given.as_deref(), args.shapes, &out, p))?;
+        ui.step("export", |p| deliver::export_glb(&model, motion.as_ref(), given.as_deref(), settings, &out, p))?;
     ui.print(&format!("written: {} ({} bytes)", out.path().display(), exported.bytes));
     lines(&exported, &unit_of(&model), deliver::corrects(&model)).iter().for_each(|line| ui.print(line));
     Ok(ExitCode::SUCCESS)
@@ -61,7 +65,13 @@ pub fn run(args: &ExportArgs, ui: &Ui) -> Result<ExitCode, Error> {
 /// What each step of the export cost.
 pub fn lines(exported: &deliver::Exported, unit: &Unit, corrects: bool) -> Vec<String> {
     let show = |(rms, max): (f64, f64)| format!("rms {}, max {}", show_length(rms, unit), show_length(max, unit));
-    match (exported.against_model, exported.weights_alone) {
+    let mut lines = Vec::new();
+    if let Some((pruned, cost)) = &exported.pruned {
+        let cost = cost
+            .map_or(String::new(), |c| format!("; the skin weights move a vertex by at most {}", show_length(c, unit)));
+        lines.push(format!("{} influences dropped at {} vertices{cost}", pruned.dropped, pruned.vertices));
+    }
+    lines.extend(match (exported.against_model, exported.weights_alone) {
         (Some(against), Some(alone)) if corrects => vec![
             format!("skin weights alone differ from the model by {}", show(alone)),
             format!("with {} morph targets over {} frames by {}", exported.shapes, exported.frames, show(against)),
@@ -70,5 +80,6 @@ pub fn lines(exported: &deliver::Exported, unit: &Unit, corrects: bool) -> Vec<S
             vec!["without --motion the file holds the skin weights alone: the learnt correction is not in it".into()]
         }
         _ => vec![],
-    }
+    });
+    lines
 }

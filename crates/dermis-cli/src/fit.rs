@@ -87,11 +87,22 @@ pub fn run(args: &FitArgs, ui: &Ui) -> Result<ExitCode, Error> {
     });
     show::files(ui, &files);
 
-    let fitted = ui.step("fit", |p| fit::fit(&loaded, &train, given_train, &options, p))?;
+    let mut fitted = ui.step("fit", |p| fit::fit(&loaded, &train, given_train, &options, p))?;
     if let Some(out) = &out {
         let bytes = io::model_file::write(&fitted.model)
             .map_err(|e| Error::Write { path: out.path().into(), reason: e.to_string() })?;
         out.write(&bytes)?;
+    }
+    if let Some(set) = &held_out
+        && let Some(h) = ui.step("leverage", |_| fit::unseen_leverage(&fitted, &train, given_train, set, &options))?
+    {
+        fitted.model.header.report["held_out_leverage"] = serde_json::json!(h);
+        // Above one a pose weighs more than the training pose that determines its own fit; ten is far outside.
+        if h > 10.0 {
+            fitted
+                .warnings
+                .push(format!("the largest leverage of a held-out pose is {h:.1e}: training says nothing about it"));
+        }
     }
     let train_scores = ui.step("measure training", |_| measure(&fitted.model, &train, given_train))?;
     let held_out_scores = match &held_out {

@@ -273,9 +273,7 @@ impl Baked {
             .with_min_len(CHUNK)
             .map(|(v, p)| {
                 let mut local = match &self.base {
-                    BakedBase::Given => {
-                        given.expect("a base of given positions needs them with every pose")[v] - middle
-                    }
+                    BakedBase::Given => given.expect("a base of given positions needs them with every pose")[v],
                     base => base.at(v, self.rest[v], scratch),
                 };
                 let mut held = 0;
@@ -291,13 +289,18 @@ impl Baked {
         guarded
     }
 
-    /// A point near the posed character: the mean over bones of where they carry the first rest vertex.
+    /// A point near the posed character: the mean over bones of where they carry the first rest vertex. The origin for
+    /// a base of given positions, which have their rounding already.
     fn middle(&self, transforms: &BoneTransforms) -> DVec3 {
+        if self.needs_given() {
+            return DVec3::ZERO;
+        }
         let point = self.rest.first().map_or(DVec3::ZERO, |p| p.as_dvec3());
         let sum: DVec3 = transforms.iter().map(|m| m.transform_point3(point)).sum();
         let middle = sum / transforms.len().max(1) as f64;
         // Rounded first, so that subtracting and adding it back cancel exactly.
-        if middle.is_finite() { middle.as_vec3().as_dvec3() } else { DVec3::ZERO }
+        let rounded = middle.as_vec3();
+        if rounded.is_finite() { rounded.as_dvec3() } else { DVec3::ZERO }
     }
 }
 

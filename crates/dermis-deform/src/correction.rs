@@ -20,7 +20,7 @@
 
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
 use dermis_rig::skeleton::{invert, row};
-use dermis_rig::{BoneIndex, BoneTransforms, BoneVec, Skeleton};
+use dermis_rig::{BoneIndex, BoneTransforms, Skeleton};
 
 /// How far a feature may exceed its largest norm in training before it is held: κ.
 ///
@@ -29,7 +29,8 @@ use dermis_rig::{BoneIndex, BoneTransforms, BoneVec, Skeleton};
 pub const LIMIT_FACTOR: f64 = 1.25;
 /// Radius of the ball in units of the largest training residual.
 pub const BALL_FACTOR: f64 = 1.5;
-/// A feature norm below this is a joint that never moved: float32 rounding of matrices is 1e-7.
+/// A feature norm below this is a joint that never moved: float32 rounding of matrices is 1e-7, times the distance from
+/// the origin in L where that is larger.
 pub const FROZEN: f64 = 1e-6;
 
 /// Which entries of a bone's transform an output axis reads.
@@ -219,13 +220,13 @@ impl Weld {
         Self { parents: skeleton.parents().to_vec(), frozen: vec![false; skeleton.len()] }
     }
 
-    /// Welds the joints whose feature never exceeds [`FROZEN`] over the training poses. `length` is L.
+    /// Welds the joints that never moved more over the training poses than [`FROZEN`] and rounding. `length` is L.
     pub fn of_training<'a>(
         skeleton: &Skeleton,
         poses: impl IntoIterator<Item = &'a BoneTransforms>,
         length: f64,
     ) -> Self {
-        let largest = largest_joint_features(skeleton.parents(), poses, length);
+        let largest = largest_joint_motions(skeleton, poses, length);
         let frozen = skeleton.parents().iter().zip(&largest).map(|(p, &m)| p.is_some() && m < FROZEN).collect();
         Self { parents: skeleton.parents().to_vec(), frozen }
     }
@@ -255,18 +256,23 @@ impl Weld {
     }
 }
 
-/// Per bone, the largest norm over the poses of its joint's feature: the bone seen from its parent. Zero for a root.
-pub fn largest_joint_features<'a>(
-    parents: &BoneVec<Option<BoneIndex>>,
+/// Per bone, the largest norm over the poses of its joint's feature, the bone seen from its parent; zero for a root.
+///
+/// Rounding of matrices grows with the joint's distance from the origin, so the norm is divided by that distance in L
+/// where it exceeds one: a character that walks 10 m away does not loosen its frozen joints.
+fn largest_joint_motions<'a>(
+    skeleton: &Skeleton,
     poses: impl IntoIterator<Item = &'a BoneTransforms>,
     length: f64,
 ) -> Vec<f64> {
-    let mut largest = vec![0.0f64; parents.len()];
+    let mut largest = vec![0.0f64; skeleton.len()];
     for pose in poses {
-        for (bone, parent) in parents.enumerate().filter(|(_, p)| p.is_some()) {
+        for (bone, parent) in skeleton.parents().enumerate().filter(|(_, p)| p.is_some()) {
             let f = relative_features(pose.as_slice(), *parent, bone, length);
             let norm = f.iter().map(|x| x * x).sum::<f64>().sqrt();
-            largest[bone.get()] = largest[bone.get()].max(norm);
+            let joint = skeleton.bind()[bone].translation;
+            let reach = pose[bone].transform_point3(joint).length().max(joint.length()) / length;
+            largest[bone.get()] = largest[bone.get()].max(norm / reach.max(1.0));
         }
     }
     largest

@@ -70,7 +70,7 @@ pub struct AnimationSpaceFit {
 /// `training.base` is not read and may be empty.
 ///
 /// # Errors
-/// [`FitError`]: counts that disagree, λ that is not positive, cancellation.
+/// [`FitError`]: counts that disagree, numbers that are not finite, λ that is not positive, cancellation.
 pub fn fit_animation_space(
     training: &Training<'_>,
     maps: &Influences,
@@ -85,10 +85,24 @@ pub fn fit_animation_space(
             return Err(FitError::Counts { what, found, expected: training.rest.len() });
         }
     }
+    for (what, influences) in [("bones of the influence maps", Some(maps)), ("bones of the weights", prior)] {
+        let (found, expected) = (influences.map_or(0, Influences::bones_named), training.skeleton.len());
+        if found > expected {
+            return Err(FitError::Counts { what, found, expected });
+        }
+    }
+    if settings.ridge.is_none() && settings.grid.is_empty() {
+        return Err(FitError::Setting { name: "grid", value: 0.0, rule: "it needs at least one value" });
+    }
     let bad = settings.ridge.iter().chain(&settings.grid).find(|l| !(**l > 0.0 && l.is_finite()));
     if let Some(&value) = bad {
         return Err(FitError::Setting { name: "ridge", value, rule: "it must be positive and finite" });
     }
+    let included = training.included();
+    let training = &match &included {
+        Some((examples, base)) => Training { examples, base, ..*training },
+        None => *training,
+    };
     let groups = groups(training, maps, prior).into_par_iter().map(|(b, v)| Group::new(training, b, v));
     let groups = groups.collect::<Result<Vec<_>, FitError>>()?;
     let pairs = (training.rest.len() * training.examples.len()).max(1) as f64;

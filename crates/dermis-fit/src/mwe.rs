@@ -12,8 +12,9 @@
 //! **The published form** ([`MweSettings::published`]) regresses in the world on row features, takes principal axes of
 //! the *centred* features but fits with the *uncentred* ones, and ties the ridge to each axis' own variance. It is kept
 //! to the letter, with its shortcomings: it turns when the character turns, it cannot move skin along a hinge's axis, it
-//! loses its constant, and its ridge vanishes where training hardly moved, so that an unseen motion can throw vertices
-//! metres away. **The default form** anchors features in the vertex's dominant bone (equivariant), reads full features,
+//! loses its constant, and nothing bounds it but s_f: coefficients grow as s_f^(−1/4), and with s_f = 0, or a ridge in
+//! units of the data's own variance ([`RidgeMode::Relative`]), the rounding of a joint that never moved is fitted at full
+//! strength, so that an unseen motion throws vertices metres away. **The default form** anchors features in the vertex's dominant bone (equivariant), reads full features,
 //! measures them from the bind pose (exact there), and uses one absolute ridge in units of joint angle, which bounds the
 //! correction; [`dermis_deform::correction`] bounds it in every pose whatever the ridge.
 //!
@@ -25,11 +26,11 @@ use crate::training::{FitError, Progress, Training};
 use dermis_deform::correction::{BALL_FACTOR, Correction, FROZEN, LIMIT_FACTOR, Pair, Rows, Weld, relative_features};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::skeleton::invert;
-use dermis_rig::{BoneIndex, Influences};
+use dermis_rig::{BoneIndex, BoneTransforms, Influences};
 use dermis_solve::cross_validation::{Fold, choose, gcv, press};
 use dermis_solve::faer::{Mat, MatRef};
 use dermis_solve::ridge::augmented_ridge;
-use dermis_solve::symmetric::principal_axes;
+use dermis_solve::symmetric::{principal_axes, solve_shifted};
 use dermis_solve::{Folds, SolveError};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -221,7 +222,8 @@ pub struct Mwe {
 /// Fits the correction X − base. `maps` are the influence maps μ, one row per vertex.
 ///
 /// # Errors
-/// [`FitError`]: counts that disagree, singular anchors, settings out of range, cancellation.
+/// [`FitError`]: counts that disagree, numbers that are not finite, singular anchors, settings out of range,
+/// cancellation.
 pub fn fit_mwe(
     training: &Training<'_>,
     maps: &Influences,
@@ -231,6 +233,11 @@ pub fn fit_mwe(
     training.check()?;
     training.check_base()?;
     check_settings(training, maps, settings)?;
+    let included = training.included();
+    let training = &match &included {
+        Some((examples, base)) => Training { examples, base, ..*training },
+        None => *training,
+    };
     let scene = Scene::new(training, settings);
     let anchors = anchors(training, maps, settings);
     let maps = &scene.welded_maps(maps);
@@ -250,6 +257,65 @@ pub fn fit_mwe(
     let (rows, s, sweep) = choose_form(&scene, &groups, maps, settings, forms, sweeps.is_some(), &ticker)?;
     let solved = scene.solve(&groups, maps, settings, rows, s, &ticker)?;
     Ok(assemble(&scene, &groups, pairs, anchors, settings, rows, s, sweep, solved))
+}
+
+/// Leverage of unseen poses: h = φᵀ (ΦᵀΦ + Λ)⁻¹ φ, by which a fit multiplies the noise of its training.
+///
+/// |δ(x)| ≤ √h |Y|: a leverage far above one is a pose the training says nothing about, and without the guard the
+/// correction there is arbitrary. Looked at on at most `most` vertices, evenly spread; joint limits are not applied.
+/// Result: the largest leverage per probe.
+///
+/// # Errors
+/// As [`fit_mwe`].
+pub fn leverages(
+    training: &Training<'_>,
+    maps: &Influences,
+    settings: &MweSettings,
+    fitted: &MweReport,
+    probes: &[&BoneTransforms],
+    most: usize,
+) -> Result<Vec<f64>, FitError> {
+    training.check()?;
+    training.check_base()?;
+    check_settings(training, maps, settings)?;
+    let included = training.included();
+    let training = &match &included {
+        Some((examples, base)) => Training { examples, base, ..*training },
+        None => *training,
+    };
+    let scene = Scene::new(training, settings);
+    let anchors = anchors(training, maps, settings);
+    let maps = &scene.welded_maps(maps);
+    let (groups, _) = scene.groups(maps, &anchors, settings)?;
+    let stride = training.rest.len().div_ceil(most.max(1)).max(1);
+    let welded: Vec<Vec<DAffine3>> = probes
+        .iter()
+        .map(|pose| {
+            let mut bones = Vec::new();
+            scene.weld.apply(pose, &mut bones);
+            bones
+        })
+        .collect();
+    let parts = groups
+        .par_iter()
+        .map(|group| {
+            let mut largest = vec![0.0f64; probes.len()];
+            for &v in group.vertices.iter().filter(|v| (**v as usize).is_multiple_of(stride)) {
+                for problem in group.problems(maps, v as usize, fitted.rows) {
+                    let of_probes = problem
+                        .leverage(group, settings, fitted.s, &welded, scene.unit)
+                        .map_err(|source| FitError::Solve { vertex: v as usize, source })?;
+                    largest.iter_mut().zip(of_probes).for_each(|(most, h)| *most = most.max(h));
+                }
+            }
+            Ok(largest)
+        })
+        .collect::<Result<Vec<_>, FitError>>()?;
+    let mut largest = vec![0.0f64; probes.len()];
+    for part in parts {
+        largest.iter_mut().zip(part).for_each(|(most, h)| *most = most.max(h));
+    }
+    Ok(largest)
 }
 
 /// Counts and ranges.
@@ -692,17 +758,13 @@ fn clusters(features: MatRef<'_, f64>, tolerance: f64) -> Vec<Vec<u32>> {
     clusters
 }
 
-/// The r²-weighted mean over members, plain if all weights are zero.
+/// The r²-weighted mean over members.
 fn weighted_mean(members: &[u32], importance: &[f64], value: impl Fn(usize) -> f64) -> f64 {
     if let [only] = members {
         return value(*only as usize);
     }
     let mass: f64 = members.iter().map(|&s| importance[s as usize].powi(2)).sum();
-    if mass > 0.0 {
-        members.iter().map(|&s| importance[s as usize].powi(2) * value(s as usize)).sum::<f64>() / mass
-    } else {
-        members.iter().map(|&s| value(s as usize)).sum::<f64>() / members.len() as f64
-    }
+    members.iter().map(|&s| importance[s as usize].powi(2) * value(s as usize)).sum::<f64>() / mass
 }
 
 /// One regression of one vertex: all three axes on shared features, or one axis on its own.
@@ -884,6 +946,47 @@ impl VertexProblem {
         Ok((axes, augmented_ridge(components.as_ref(), &lambda, y, settings.svd_tol)?))
     }
 
+    /// φᵀ (ΦᵀΦ + Λ)⁻¹ φ of poses, φ their features as the regression saw them.
+    fn leverage(
+        &self,
+        group: &Group,
+        settings: &MweSettings,
+        s: f64,
+        poses: &[Vec<DAffine3>],
+        unit: f64,
+    ) -> Result<Vec<f64>, SolveError> {
+        // Components of the training rows, and the ridge along each.
+        let (axes, components, values) = if settings.centring == Centring::Paper {
+            let empty = Mat::<f64>::zeros(group.raw.nrows(), 0);
+            let (axes, _) = self.published(group, settings, s, empty.as_ref())?;
+            let raw = Mat::from_fn(group.raw.nrows(), self.columns.len(), |row, c| {
+                group.scale[row] * group.raw[(row, self.columns[c])]
+            });
+            let values = principal_axes(self.scaled_gram(group).as_ref())?.values;
+            (axes.clone(), raw * axes, values)
+        } else {
+            let parts = self.decompose(group, settings)?;
+            let components =
+                Mat::from_fn(parts.q.nrows(), parts.q.ncols(), |i, h| parts.q[(i, h)] * parts.values[h].sqrt());
+            (parts.axes, components, parts.values)
+        };
+        let kept = axes.ncols();
+        let mut normal = components.transpose() * &components;
+        for h in 0..kept {
+            normal[(h, h)] += self.ridge(values[h] / group.mass, s, group, settings);
+        }
+        let features = Mat::from_fn(self.columns.len(), poses.len(), |c, pose| {
+            let column = self.columns[c];
+            let f = relative_features(&poses[pose], group.anchor, group.bones[column / 12], unit);
+            let entry = column % 12;
+            f[entry] + f64::from(u8::from(entry % 4 == entry / 4)) - group.centre[column]
+        });
+        let seen = axes.transpose() * features;
+        let solved = solve_shifted(normal.as_ref(), 0.0, seen.as_ref())?;
+        let dot = |pose: usize| (0..kept).map(|h| seen[(h, pose)] * solved[(h, pose)]).sum();
+        Ok((0..poses.len()).map(dot).collect())
+    }
+
     /// Coefficients and leverage at one s.
     fn solve(
         &self,
@@ -983,7 +1086,8 @@ fn choose_form(
         _ => None,
     };
     if !sweeping {
-        return Ok((forms[0], given.unwrap_or(settings.grid[0]), Vec::new()));
+        // Only a given s needs no sweep.
+        return Ok((forms[0], given.unwrap_or(0.0), Vec::new()));
     }
     let grid = given.map_or_else(|| settings.grid.clone(), |s| vec![s]);
     let pairs = (scene.training.examples.len() * scene.training.rest.len()).max(1) as f64;

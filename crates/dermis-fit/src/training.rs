@@ -36,9 +36,19 @@ pub fn silent(_done: u64, _total: u64) -> ControlFlow<Cancelled> {
 /// Why a fit failed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum FitError {
-    /// No examples.
+    /// No examples, or none of positive importance.
     #[error("there are no examples to fit")]
     NoExamples,
+    /// A number that is NaN or infinite.
+    #[error("example \"{example}\": {what} {index} is not finite")]
+    NotFinite {
+        /// The example.
+        example: String,
+        /// Vertex, base vertex or bone.
+        what: &'static str,
+        /// Which one.
+        index: usize,
+    },
     /// Parts of the input differ in number.
     #[error("{what}: {found}, but there are {expected}")]
     Counts {
@@ -81,20 +91,40 @@ pub enum FitError {
 }
 
 impl Training<'_> {
-    /// Checks that all parts agree in number.
+    /// Checks that all parts agree in number and that all numbers are finite.
     pub(crate) fn check(&self) -> Result<(), FitError> {
         let counts = |what, found, expected| match found == expected {
             true => Ok(()),
             false => Err(FitError::Counts { what, found, expected }),
         };
-        if self.examples.is_empty() {
-            return Err(FitError::NoExamples);
-        }
-        for example in self.examples {
+        for (at, example) in self.examples.iter().enumerate() {
+            let base = self.base.get(at).map_or(&[][..], Vec::as_slice);
             counts("vertices of an example", example.positions.len(), self.rest.len())?;
             counts("bones of an example", example.transforms.len(), self.skeleton.len())?;
+            let r = example.importance;
+            if !(r >= 0.0 && r.is_finite()) {
+                return Err(FitError::Setting { name: "importance", value: r, rule: "it must be zero or more" });
+            }
+            let broken = |points: &[DVec3]| points.iter().position(|p| !p.is_finite());
+            let bone = example.transforms.iter().position(|m| !m.is_finite());
+            for (what, index) in [("vertex", broken(&example.positions)), ("base vertex", broken(base)), ("bone", bone)]
+            {
+                if let Some(index) = index {
+                    return Err(FitError::NotFinite { example: example.label.clone(), what, index });
+                }
+            }
         }
-        Ok(())
+        if self.examples.iter().all(|e| e.importance == 0.0) { Err(FitError::NoExamples) } else { Ok(()) }
+    }
+
+    /// The examples of positive importance with their base, if some have none: they must count nowhere, neither in
+    /// folds nor in what the guard takes for seen.
+    pub(crate) fn included(&self) -> Option<(Vec<Example>, Vec<Vec<DVec3>>)> {
+        let included: Vec<usize> = (0..self.examples.len()).filter(|&s| self.examples[s].importance > 0.0).collect();
+        (included.len() < self.examples.len()).then(|| {
+            let base = included.iter().filter_map(|&s| self.base.get(s).cloned()).collect();
+            (included.iter().map(|&s| self.examples[s].clone()).collect(), base)
+        })
     }
 
     /// Checks that there is a base pose for every example.
@@ -115,10 +145,10 @@ impl Training<'_> {
         if self.length > 0.0 && self.length.is_finite() { self.length } else { 1.0 }
     }
 
-    /// ρ_v: the largest residual of the base at each vertex over the training examples.
+    /// ρ_v: the largest residual of the base at each vertex over the training examples of positive importance.
     pub fn largest_residuals(&self) -> Vec<f64> {
         let mut largest = vec![0.0f64; self.rest.len()];
-        for (example, base) in self.examples.iter().zip(self.base) {
+        for (example, base) in self.examples.iter().zip(self.base).filter(|(e, _)| e.importance > 0.0) {
             for (most, (x, b)) in largest.iter_mut().zip(example.positions.iter().zip(base)) {
                 *most = most.max((*x - *b).length());
             }

@@ -240,8 +240,9 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn bytes(&self, name: &str, dtype: Dtype, columns: usize) -> Result<&[u8], ReadError> {
         let tensor = self.tensors.tensor(name).map_err(|_| damaged(format!("array \"{name}\" is missing")))?;
-        let found = tensor.shape().iter().skip(1).product::<usize>();
-        if tensor.dtype() != dtype || found != columns {
+        // No bytes at all may come with any number of columns, so their product need not fit.
+        let found = tensor.shape().iter().skip(1).try_fold(1usize, |all, &n| all.checked_mul(n));
+        if tensor.dtype() != dtype || found != Some(columns) {
             let shape = tensor.shape();
             return Err(damaged(format!(
                 "array \"{name}\" is {:?} {shape:?}, not {dtype:?} with {columns} columns",
@@ -357,7 +358,7 @@ pub fn read(bytes: &[u8]) -> Result<ModelFile, ReadError> {
             let joints: Vec<_> = joints.chunks_exact(2).map(|j| (bone(j[0]), bone(j[1]))).collect();
             let features: Vec<[f32; 12]> =
                 features.chunks_exact(12).map(|f| f.try_into().unwrap_or_default()).collect();
-            if !positive(length) || (!features.is_empty() && (joints.is_empty() || features.len() % joints.len() != 0))
+            if !positive(length) || (!features.is_empty() && (joints.is_empty() || !features.len().is_multiple_of(joints.len())))
             {
                 return Err(damaged("the training poses are not joints × poses"));
             }

@@ -107,10 +107,11 @@ fn block_press(q: MatRef<'_, f64>, filter: &[f64], y: MatRef<'_, f64>, residual:
 }
 
 /// Generalised cross-validation: S |e|² / (S − tr H)², summed over the columns of `y`; the plain |y|² where no degree of
-/// freedom is left.
+/// freedom is left. The columns of `q` need not be orthonormal.
 pub fn gcv(q: MatRef<'_, f64>, filter: &[f64], y: MatRef<'_, f64>, qty: MatRef<'_, f64>) -> f64 {
     let count = y.nrows() as f64;
-    let free = count - filter.iter().sum::<f64>();
+    let trace: f64 = filter.iter().enumerate().map(|(h, f)| f * q.col(h).squared_norm_l2()).sum();
+    let free = count - trace;
     if free <= 1e-12 * count {
         return y.squared_norm_l2();
     }

@@ -3,14 +3,14 @@
 use crate::error::Error;
 use crate::measure::{Runner, baseline};
 use crate::output::Output;
-use dermis_deform::blend;
+use dermis_deform::{blend, prune_cost};
 use dermis_fit::Progress;
 use dermis_io::gltf::{GlbClip, GlbScene};
 use dermis_io::npz::Precision;
 use dermis_io::{Contents, Format, ModelFile, MorphTarget, Record, point_cache};
 use dermis_rig::glam::{DMat3, DVec3};
 use dermis_rig::skeleton::invert;
-use dermis_rig::{Influences, Motion, Rig};
+use dermis_rig::{BoneTransforms, Influences, Motion, Pruned, Rig};
 use dermis_solve::faer::Mat;
 use dermis_solve::symmetric::principal_axes;
 use std::ops::ControlFlow;
@@ -148,17 +148,29 @@ pub struct Exported {
     pub frames: usize,
     /// Morph targets that carry the correction.
     pub shapes: usize,
+    /// What pruning the influences dropped, and the largest change of a position over the clip, metres.
+    pub pruned: Option<(Pruned, Option<f64>)>,
     /// rms and largest distance over the clip between the model and what the file shows, metres.
     pub against_model: Option<(f64, f64)>,
     /// The same for the skin weights alone, without morph targets.
     pub weights_alone: Option<(f64, f64)>,
 }
 
+/// What an engine can take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExportSettings {
+    /// Morph targets at most.
+    pub shapes: usize,
+    /// Influences per vertex at most; all of them if `None`.
+    pub influences: Option<usize>,
+}
+
 /// The model as a skinned GLB that any viewer plays: skin weights, the motion as a clip, and the correction as at most
 /// `shapes` morph targets with animated weights.
 ///
 /// The correction of each frame is carried back to the rest pose through the vertex's blended matrix; the targets are
-/// the principal shapes of these corrections over the clip. They are baked for this motion.
+/// what these corrections have in common over the clip, and the principal shapes of the rest. They are baked for this
+/// motion.
 ///
 /// # Errors
 /// [`Error`].
@@ -166,19 +178,28 @@ pub fn export_glb(
     model: &ModelFile,
     motion: Option<&Motion>,
     given: Option<&[Vec<DVec3>]>,
-    shapes: usize,
+    settings: ExportSettings,
     output: &Output,
     progress: Progress<'_>,
 ) -> Result<Exported, Error> {
     let rig = &model.rig;
-    let weights = rig.weights.as_ref().ok_or_else(|| {
+    let full = rig.weights.as_ref().ok_or_else(|| {
         Error::Option(format!("the rig \"{}\" has no skinning weights: there is no skin to export", rig.name))
     })?;
-    let mut exported = Exported { bytes: 0, frames: 0, shapes: 0, against_model: None, weights_alone: None };
+    let mut exported =
+        Exported { bytes: 0, frames: 0, shapes: 0, pruned: None, against_model: None, weights_alone: None };
+    let pruned = settings.influences.map(|most| full.pruned(most, 0.0));
+    if let Some((kept, report)) = &pruned {
+        let poses: Vec<BoneTransforms> =
+            motion.iter().flat_map(|m| &m.frames).map(|f| rig.skeleton.bone_transforms(&f.pose)).collect();
+        let cost = motion.map(|_| prune_cost(&rig.mesh.positions, full, kept, &poses));
+        exported.pruned = Some((*report, cost));
+    }
+    let weights = pruned.as_ref().map_or(full, |(kept, _)| kept);
     let (mut morphs, mut clips) = (Vec::new(), Vec::new());
     if let Some(motion) = motion {
         let (skins, _) = run(model, motion, given, progress)?;
-        let baked = bake_shapes(rig, weights, motion, &skins, shapes);
+        let baked = bake_shapes(rig, weights, motion, &skins, settings.shapes);
         let times: Vec<f64> =
             motion.frames.iter().enumerate().map(|(at, f)| f.time.unwrap_or(at as f64 / 24.0)).collect();
         exported.frames = times.len();
@@ -239,43 +260,13 @@ fn bake_shapes(rig: &Rig, weights: &Influences, motion: &Motion, skins: &[Vec<DV
         }
         carriers.push(carrier);
     }
-    let gram = corrections.transpose() * &corrections;
-    let axes = principal_axes(gram.as_ref()).ok();
-    let largest = axes.as_ref().and_then(|a| a.values.first().copied()).unwrap_or(0.0);
-    // Shapes below a micron of the rest diagonal carry nothing a viewer shows.
-    let unseen = (1e-6 * rig.mesh.diagonal()).powi(2) * frames.max(1) as f64;
-    let kept = match &axes {
-        Some(axes) if largest > 0.0 => {
-            axes.values.iter().take(most).filter(|g| **g > unseen && **g > 1e-12 * largest).count()
-        }
-        _ => 0,
-    };
     let mut made = BakedShapes {
         morphs: vec![],
-        weights: vec![vec![0.0; kept]; frames],
+        weights: vec![vec![]; frames],
         against_model: (0.0, 0.0),
         weights_alone: alone.finish(),
     };
-    let mut rebuilt = Mat::<f64>::zeros(3 * vertices, frames);
-    if let Some(axes) = axes.filter(|_| kept > 0) {
-        // Shape h = D e_h scaled so that its largest weight over the clip is one; weight of frame s = e_h[s] / scale.
-        let e = axes.vectors.get(.., ..kept);
-        let mut shapes = &corrections * e;
-        for h in 0..kept {
-            let scale = (0..frames).map(|s| e[(s, h)].abs()).fold(0.0, f64::max).max(1e-300);
-            for i in 0..3 * vertices {
-                shapes[(i, h)] *= scale;
-            }
-            for s in 0..frames {
-                made.weights[s][h] = e[(s, h)] / scale;
-            }
-            let delta = |v: usize| DVec3::new(shapes[(3 * v, h)], shapes[(3 * v + 1, h)], shapes[(3 * v + 2, h)]);
-            made.morphs
-                .push(MorphTarget { name: format!("correction_{h}"), deltas: (0..vertices).map(delta).collect() });
-        }
-        let weights = Mat::from_fn(kept, frames, |h, s| made.weights[s][h]);
-        rebuilt = shapes * weights;
-    }
+    let rebuilt = principal_shapes(&corrections, 1e-6 * rig.mesh.diagonal(), most, &mut made);
     let mut against = Distances::default();
     for s in 0..frames {
         let transforms = rig.skeleton.bone_transforms(&motion.frames[s].pose);
@@ -287,6 +278,50 @@ fn bake_shapes(rig: &Rig, weights: &Influences, motion: &Motion, skins: &[Vec<DV
     }
     made.against_model = against.finish();
     made
+}
+
+/// Adds the principal shapes of `corrections` (3·vertices × frames) to `made`; result: what they rebuild.
+///
+/// All weights lie in 0..=1, because applications clamp them there: each shape spans its component's range, and what is
+/// common to all frames is a target of its own that the clip holds at one. Shapes whose displacement never exceeds
+/// `unseen` are left out.
+fn principal_shapes(corrections: &Mat<f64>, unseen: f64, most: usize, made: &mut BakedShapes) -> Mat<f64> {
+    let (size, frames) = (corrections.nrows(), corrections.ncols());
+    let mut rebuilt = Mat::<f64>::zeros(size, frames);
+    if most == 0 || frames == 0 || corrections.norm_max() <= unseen {
+        return rebuilt;
+    }
+    let mut constant: Vec<f64> =
+        (0..size).map(|i| (0..frames).map(|s| corrections[(i, s)]).sum::<f64>() / frames as f64).collect();
+    let centred = Mat::from_fn(size, frames, |i, s| corrections[(i, s)] - constant[i]);
+    let gram = centred.transpose() * &centred;
+    let Ok(axes) = principal_axes(gram.as_ref()) else { return rebuilt };
+    let mut shapes: Vec<Vec<f64>> = Vec::new();
+    let mut weights: Vec<Vec<f64>> = vec![vec![1.0]; frames];
+    for h in 0..axes.values.len().min(most - 1) {
+        let e = |s: usize| axes.vectors[(s, h)];
+        let (low, high) = (0..frames).map(e).fold((f64::INFINITY, f64::NEG_INFINITY), |(l, u), x| (l.min(x), u.max(x)));
+        let along: Vec<f64> = (0..size).map(|i| (0..frames).map(|s| centred[(i, s)] * e(s)).sum()).collect();
+        if along.iter().all(|x| x.abs() * (high - low) <= unseen) {
+            break;
+        }
+        constant.iter_mut().zip(&along).for_each(|(c, x)| *c += low * x);
+        shapes.push(along.iter().map(|x| x * (high - low)).collect());
+        weights.iter_mut().enumerate().for_each(|(s, w)| w.push((e(s) - low) / (high - low)));
+    }
+    shapes.insert(0, constant);
+    for (h, shape) in shapes.iter().enumerate() {
+        for s in 0..frames {
+            for i in 0..size {
+                rebuilt[(i, s)] += weights[s][h] * shape[i];
+            }
+        }
+        let name = if h == 0 { "correction_common".into() } else { format!("correction_{h}") };
+        let deltas = shape.chunks_exact(3).map(DVec3::from_slice).collect();
+        made.morphs.push(MorphTarget { name, deltas });
+    }
+    made.weights = weights;
+    rebuilt
 }
 
 /// rms and largest of many distances.

@@ -6,7 +6,7 @@ use crate::measure::{Scores, measure};
 use dermis_deform::training::{TrainingPoses, moves_skin};
 use dermis_deform::{Base, Deformer, DualQuaternions};
 use dermis_fit::maps::{self, MapSettings};
-use dermis_fit::mwe::{Anchor, Centring, MweReport, MweSettings, RidgeMode, RowChoice, Strength, fit_mwe};
+use dermis_fit::mwe::{Anchor, Centring, MweReport, MweSettings, RidgeMode, RowChoice, Strength, fit_mwe, leverages};
 use dermis_fit::{AnimationSpaceSettings, Folds, Progress, Training, fit_animation_space};
 use dermis_io::{ModelFile, ModelHeader};
 use dermis_measure::ErrorReport;
@@ -208,8 +208,38 @@ pub struct Fitted {
     pub s: Option<f64>,
     /// How the sweep was validated.
     pub validated_by: String,
+    /// The report of multi-weight enveloping.
+    pub mwe: Option<MweReport>,
     /// Things the user should know.
     pub warnings: Vec<String>,
+}
+
+/// The largest leverage a fitted correction has on poses it never saw, over 400 vertices; `None` for other methods.
+///
+/// # Errors
+/// As [`fit`].
+pub fn unseen_leverage(
+    fitted: &Fitted,
+    examples: &ExampleSet,
+    given: Option<&[Vec<DVec3>]>,
+    unseen: &ExampleSet,
+    options: &FitOptions,
+) -> Result<Option<f64>, Error> {
+    let Some(report) = &fitted.mwe else { return Ok(None) };
+    let rig = &fitted.model.rig;
+    let mut base = base_of(rig, options.base)?;
+    let base_positions = given.map_or_else(|| base_positions(&mut base, rig, examples), <[_]>::to_vec);
+    let training = Training {
+        skeleton: &rig.skeleton,
+        rest: &rig.mesh.positions,
+        length: rig.mesh.diagonal(),
+        examples: examples.examples(),
+        base: &base_positions,
+    };
+    let settings = options.mwe(rig, examples.len(), examples.is_clip())?;
+    let probes: Vec<&BoneTransforms> = unseen.examples().iter().map(|e| &e.transforms).collect();
+    let all = leverages(&training, &maps_of(rig, options)?, &settings, report, &probes, 400)?;
+    Ok(all.into_iter().reduce(f64::max))
 }
 
 /// Fits a model.
@@ -238,7 +268,7 @@ pub fn fit(
     let (mut warnings, mut sweep, mut s, mut validated_by) = (Vec::new(), Vec::new(), None, String::new());
     let mut settings = vec![("method".to_owned(), options.method.to_string())];
     let mut report = json!({});
-    let mut correction = None;
+    let (mut correction, mut mwe) = (None, None);
     match options.method {
         Method::Lbs | Method::Dqs => {}
         Method::AnimationSpace => {
@@ -289,6 +319,7 @@ pub fn fit(
             sweep = fitted.report.sweep.iter().map(|p| (p.s, p.train, p.validated)).collect();
             s = Some(fitted.report.s);
             correction = Some(fitted.correction);
+            mwe = Some(fitted.report);
         }
     }
     let deformer = Deformer { rest: rig.mesh.positions.clone(), base, correction };
@@ -302,7 +333,7 @@ pub fn fit(
         training: Some(training),
         header: ModelHeader { method: options.method.to_string(), program: crate::PROGRAM.into(), settings, report },
     };
-    Ok(Fitted { model, seconds: start.elapsed().as_secs_f64(), sweep, s, validated_by, warnings })
+    Ok(Fitted { model, seconds: start.elapsed().as_secs_f64(), sweep, s, validated_by, mwe, warnings })
 }
 
 fn chosen_by(given: bool) -> &'static str {
@@ -444,8 +475,8 @@ fn mwe_warnings(settings: &MweSettings, report: &MweReport) -> Vec<String> {
     }
     if settings.ridge != RidgeMode::Absolute {
         warnings.push(format!(
-            "this ridge vanishes where training hardly moved; the largest leverage of a training pose is {:.3}, that of \
-             an unseen one has no bound",
+            "this ridge vanishes where training hardly moved, and the leverage of an unseen pose has no bound; that of a \
+             training pose is at most {:.3}",
             report.largest_leverage
         ));
     }

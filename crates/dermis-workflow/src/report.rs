@@ -355,6 +355,27 @@ impl<'a> Outcome<'a> {
     }
 }
 
+/// Errors per vertex as CSV, in the model's unit: vertex, its strongest bone, rms and largest error of the model and of the
+/// rig's own weights.
+pub fn vertex_csv(model: &ModelFile, scores: &Scores) -> String {
+    let rig = &model.rig;
+    let mut csv = String::from("vertex,bone,rms,max,baseline_rms,baseline_max\n");
+    for (v, (rms, max)) in scores.model.per_vertex_rms.iter().zip(&scores.model.per_vertex_max).enumerate() {
+        let bone = rig.weights.as_ref().and_then(|w| w.dominant(v)).map_or("", |b| &rig.skeleton.names()[b]);
+        let bone = if bone.contains([',', '"', '\n']) {
+            format!("\"{}\"", bone.replace('"', "\"\""))
+        } else {
+            bone.to_owned()
+        };
+        let base = scores
+            .baseline
+            .as_ref()
+            .map_or(String::from(","), |b| format!("{:e},{:e}", b.per_vertex_rms[v], b.per_vertex_max[v]));
+        csv += &format!("{v},{bone},{rms:e},{max:e},{base}\n");
+    }
+    csv
+}
+
 /// Characters that walk away are shown where they are: about their own middle.
 fn middle_of(skin: &[DVec3]) -> DVec3 {
     let finite = skin.iter().filter(|p| p.is_finite());

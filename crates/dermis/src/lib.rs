@@ -27,18 +27,23 @@
 //! # Ok::<(), dermis::workflow::Error>(())
 //! ```
 //!
-//! Run a model, frame after frame, with no allocation:
+//! Run a model, frame after frame, positions and normals, with no allocation after the first:
 //!
 //! ```
-//! use dermis::deform::{Base, Deformer, Scratch};
+//! use dermis::deform::{Base, Deformer, MeshNormals, Scratch};
 //! use dermis::rig::{BoneTransforms, Influences, glam::{DAffine3, DVec3, Vec3}};
-//! let weights = Influences::from_dense(&[0.5, 0.5], 2)?;
-//! let model = Deformer { rest: vec![DVec3::X], base: Base::Lbs(weights), correction: None }.bake();
-//! let (mut scratch, mut skin) = (Scratch::default(), vec![Vec3::ZERO; 1]);
-//! let pose = BoneTransforms::new(vec![DAffine3::IDENTITY, DAffine3::from_translation(DVec3::Y)]);
+//! // A triangle on two bones; its first corner hangs half way between them.
+//! let (rest, triangles) = (vec![DVec3::X, DVec3::Y, DVec3::ZERO], [[0, 1, 2]]);
+//! let weights = Influences::from_dense(&[0.5, 0.5, 1.0, 0.0, 1.0, 0.0], 2)?;
+//! let normals_of = MeshNormals::new(&triangles, rest.len())?;
+//! let model = Deformer { rest, base: Base::Lbs(weights), correction: None }.bake();
+//! let (mut scratch, mut skin, mut normals) = (Scratch::default(), [Vec3::ZERO; 3], [Vec3::ZERO; 3]);
+//! let pose = BoneTransforms::new(vec![DAffine3::IDENTITY, DAffine3::from_translation(-DVec3::Z)]);
 //! model.evaluate(&pose, None, &mut scratch, &mut skin);
-//! assert_eq!(skin[0], Vec3::new(1.0, 0.5, 0.0));
-//! # Ok::<(), dermis::rig::InfluenceError>(())
+//! normals_of.compute(&skin, &mut normals);
+//! assert_eq!(skin[0], Vec3::new(1.0, 0.0, -0.5));
+//! assert!(normals[0].abs_diff_eq(Vec3::new(1.0, 0.0, 2.0).normalize(), 1e-6));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 pub use dermis_deform as deform;

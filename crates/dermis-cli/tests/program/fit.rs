@@ -1,0 +1,356 @@
+//! `fit`: every kind of source and choice, numbers where they are known.
+
+use crate::tube::{Flesh, Tube};
+use crate::{Desk, exists, keys, number};
+use dermis_workflow::rig::glam::{DAffine3, DQuat, DVec3};
+
+/// rms that single precision leaves on a body of this size: positions near 1 m are rounded to 6e-8.
+fn rounding(tube: &Tube) -> f64 {
+    1e-6 * tube.diagonal()
+}
+
+/// The keys that other programs read, in this order.
+#[test]
+fn json_has_the_keys_that_are_promised() {
+    let desk = Desk::new();
+    desk.put("train.npz", Tube::new(9, 12, 0.0, Flesh::Bulge).bundle());
+    desk.put("test.npz", Tube::new(9, 5, 0.5, Flesh::Bulge).bundle());
+    let fit = desk.json("fit train.npz --examples train.npz --hold-out test.npz -o m.dermis --json");
+    let eval = desk.json("eval m.dermis --examples test.npz --json");
+    let errors = ["rms", "max", "p95", "e_rms", "distortion_percent"];
+    let first = ["method", "vertices", "bones", "poses", "unit", "diagonal", "seconds", "error", "baseline"];
+    for value in [&fit, &eval] {
+        assert_eq!(keys(value)[..9], first);
+        assert_eq!(value["method"], "mwe");
+        assert_eq!(value["unit"], "m");
+        assert_eq!((number(value, "vertices"), number(value, "bones")), (74.0, 3.0));
+        assert_eq!(value["baseline"]["method"], "lbs");
+        for key in errors {
+            assert!(number(value, &format!("error.{key}")) >= 0.0);
+            assert!(number(value, &format!("baseline.error.{key}")) >= 0.0);
+        }
+        assert!(number(value, "seconds") >= 0.0);
+        for pose in value["per_pose"].as_array().unwrap() {
+            assert_eq!(keys(pose)[..3], ["label", "rms", "max"]);
+        }
+    }
+    assert_eq!((number(&fit, "poses"), number(&eval, "poses")), (12.0, 5.0));
+    for key in errors {
+        // The same examples, the same model: read back from its file.
+        assert_eq!(number(&fit, &format!("held_out.{key}")), number(&eval, &format!("error.{key}")));
+        assert!(number(&fit, &format!("train.{key}")) >= 0.0);
+    }
+    assert!(fit["per_pose"][1]["label"] == "bend 1");
+    let without = desk.json("fit train.npz --examples train.npz --folds 0 --json");
+    assert!(without["held_out"].is_null() && without.as_object().unwrap().contains_key("held_out"));
+
+    let compare = desk.json("compare train.npz --examples train.npz --hold-out test.npz --methods lbs,mwe --json");
+    assert_eq!(keys(&compare)[..2], ["rows", "recommended"]);
+    for (row, method) in compare["rows"].as_array().unwrap().iter().zip(["lbs", "mwe"]) {
+        for key in ["method", "train", "held_out", "model_bytes", "seconds_fit", "vertices_per_second"] {
+            assert!(row.as_object().unwrap().contains_key(key), "{key}");
+        }
+        assert_eq!(row["method"], method);
+        assert!(number(row, "vertices_per_second") > 0.0 && number(row, "model_bytes") > 0.0);
+    }
+    let of = |m: usize| number(&compare["rows"][m], "held_out.rms");
+    assert!(of(1) < 0.6 * of(0), "the bulge is learnt: {} of {}", of(1), of(0));
+    assert_eq!(of(0), number(&fit, "baseline.error.rms"));
+    assert_eq!(compare["recommended"], "mwe");
+}
+
+/// What the model class holds is found again: from skins of its own making nothing is left, on unseen poses either.
+#[test]
+fn planted_corrections_are_recovered() {
+    let desk = Desk::new();
+    let train = Tube::new(9, 30, 0.0, Flesh::Planted).with_maps();
+    desk.put("train.npz", train.bundle());
+    desk.put("test.npz", Tube::new(9, 12, 0.8, Flesh::Planted).bundle());
+    for rows in ["full", "row"] {
+        let value = desk.json(&format!(
+            "fit train.npz --examples train.npz --hold-out test.npz --anchor bone:root --rows {rows} --s 1e-9 --json"
+        ));
+        let (left, planted) = (number(&value, "error.rms"), number(&value, "baseline.error.rms"));
+        assert!(planted > 5e-3, "{planted}");
+        match rows {
+            // 30 poses, 24 features that move: determined; a ridge of 1e-9 against features of order one.
+            "full" => assert!(left < 1e-4 * planted, "{left} of {planted}"),
+            // An axis that reads its own row alone cannot hold it.
+            _ => assert!(left > 0.01 * planted, "{left} of {planted}"),
+        }
+    }
+}
+
+/// Skins of the weights alone: nothing to correct, in any method; a model never makes up what it has not seen.
+#[test]
+fn skins_of_the_weights_leave_nothing() {
+    let desk = Desk::new();
+    let tube = Tube::new(9, 12, 0.0, Flesh::Weights);
+    desk.put("a.npz", tube.bundle());
+    for options in ["--method lbs", "--method mwe", "--published", "--method mwe --rows row", "--method mwe --s 0"] {
+        let value = desk.json(&format!("fit a.npz --examples a.npz --folds 0 {options} --json"));
+        let rms = number(&value, "error.rms");
+        assert!(rms < rounding(&tube), "{options}: {rms}");
+    }
+}
+
+/// The whole character turned and carried away: the same errors, to single precision.
+#[test]
+fn a_moved_character_scores_the_same() {
+    let desk = Desk::new();
+    let tube = Tube::new(9, 12, 0.0, Flesh::Bulge);
+    desk.put("train.npz", tube.bundle());
+    desk.put("test.npz", Tube::new(9, 6, 0.4, Flesh::Bulge).bundle());
+    let turn = DQuat::from_axis_angle(DVec3::new(0.6, 0.0, 0.8), 2.0);
+    let g = DAffine3::from_rotation_translation(turn, DVec3::new(0.7, -0.4, 0.5));
+    desk.put("moved.npz", Tube::new(9, 6, 0.4, Flesh::Bulge).moved(g).bundle());
+    for options in ["", "--base dqs", "--base rigid", "--anchor root", "--method animation-space"] {
+        desk.good(&format!("fit train.npz --examples train.npz --folds 0 -o m.dermis --force {options}"));
+        let here = desk.json("eval m.dermis --examples test.npz --json");
+        let there = desk.json("eval m.dermis --examples moved.npz --json");
+        for (a, b) in here["per_pose"].as_array().unwrap().iter().zip(there["per_pose"].as_array().unwrap()) {
+            for key in ["rms", "max"] {
+                let off = (number(a, key) - number(b, key)).abs();
+                assert!(off < rounding(&tube), "{options} {}: {key} is off by {off}", a["label"]);
+            }
+        }
+    }
+}
+
+/// In the bind pose the default form shows the rest mesh.
+#[test]
+fn the_bind_pose_is_exact() {
+    let desk = Desk::new();
+    let tube = Tube::new(9, 12, 0.0, Flesh::Bulge);
+    desk.put("train.npz", tube.bundle());
+    for options in ["", "--base dqs", "--base rigid", "--rows row", "--anchor world"] {
+        desk.good(&format!("fit train.npz --examples train.npz --folds 0 -o m.dermis --force {options}"));
+        let value = desk.json("eval m.dermis --examples train.npz#rest --json");
+        let off = number(&value, "error.max");
+        assert!(off < rounding(&tube), "{options}: {off}");
+    }
+}
+
+/// One set of examples in every form a user may have it: the same model.
+#[test]
+fn every_source_gives_the_same_model() {
+    let desk = Desk::new();
+    let tube = Tube::new(9, 14, 0.0, Flesh::Bulge);
+    desk.put("all.npz", tube.bundle());
+    desk.put("test.npz", Tube::new(9, 5, 0.4, Flesh::Bulge).bundle());
+    desk.put("rig.glb", tube.glb());
+    desk.put("motion.npz", tube.motion());
+    desk.put("skins.npz", tube.sequence());
+    desk.put("skins.pc2", tube.pc2());
+    desk.put("skins.mdd", tube.mdd());
+    desk.put("sculpts.glb", tube.sculpts(true));
+    desk.put("keyed.glb", tube.sculpts(false));
+    tube.objs(&desk, "objs");
+    let score = |rig: &str, examples: &str| {
+        let line = format!("fit {rig} --examples {examples} --hold-out test.npz --s 0.01 --rows full --json");
+        number(&desk.json(&line), "error.rms")
+    };
+    let reference = score("all.npz", "all.npz");
+    for (rig, examples) in [
+        ("rig.glb", "all.npz"),
+        ("all.npz", "rig.glb#bends skins.pc2"),
+        ("rig.glb", "rig.glb#bends skins.pc2"),
+        ("rig.glb", "rig.glb#bends skins.mdd"),
+        ("rig.glb", "rig.glb#bends objs"),
+        ("rig.glb", "motion.npz skins.npz"),
+        ("rig.glb", "motion.npz skins.pc2"),
+        ("rig.glb", "sculpts.glb"),
+        ("rig.glb", "keyed.glb"),
+        ("sculpts.glb", "sculpts.glb#bends"),
+        ("all.npz", "all.npz#rest,bend*"),
+        ("all.npz", "all.npz#rest all.npz#!rest"),
+    ] {
+        let rms = score(rig, examples);
+        // Single precision in the files, twice through the weights for sculpts; the fit is well conditioned at s = 0.01.
+        assert!((rms - reference).abs() < 1e-5 * tube.diagonal(), "{rig} {examples}: {rms}, not {reference}");
+    }
+}
+
+#[test]
+fn maps_anchors_and_bases_are_taken_as_asked() {
+    let desk = Desk::new();
+    let tube = Tube::new(9, 14, 0.0, Flesh::Bulge);
+    let vertices = tube.mesh.positions.len();
+    desk.put("plain.npz", tube.bundle());
+    desk.put("test.npz", Tube::new(9, 5, 0.4, Flesh::Bulge).bundle());
+    desk.put("anchors.txt", "root\n".repeat(vertices));
+    desk.put("short.txt", "root\n");
+    desk.put("odd.txt", "knee\n".repeat(vertices));
+    desk.put("mapped.npz", Tube::new(9, 14, 0.0, Flesh::Bulge).with_maps().bundle());
+    let base = |desk: &Desk, set: &str| desk.good(&format!("pose m.dermis --motion {set} -o base.pc2 --force"));
+    let score = |options: &str| {
+        let line = format!("fit plain.npz --examples plain.npz --hold-out test.npz --s 0.01 {options} --json");
+        desk.json(&line)
+    };
+    let lbs = number(&score(""), "baseline.error.rms");
+    for options in [
+        "--maps weights",
+        "--maps table:mapped.npz",
+        "--anchor world",
+        "--anchor root",
+        "--anchor dominant",
+        "--anchor bone:elbow",
+        "--base rigid",
+        "--base dqs",
+        "--rows row",
+        "--rows auto",
+        "--guard off",
+        "--centring mean",
+        "--ridge relative --guard off",
+        "--published",
+        "--rings 100",
+        "--smoothing 0",
+        "--blocks 1000",
+        "--folds 1000",
+    ] {
+        let value = score(options);
+        assert!(number(&value, "error.rms") < lbs, "{options}: nothing was learnt");
+    }
+    let same = |a: &str, b: &str| assert_eq!(score(a)["error"], score(b)["error"], "{a} and {b}");
+    same("--anchor file:anchors.txt", "--anchor bone:root");
+    same("--anchor root", "--anchor bone:root");
+    same("", "--base lbs --anchor dominant --centring rest --ridge absolute --guard on --maps auto");
+    let table = score("--maps table:mapped.npz");
+    let file = desk.json("fit mapped.npz --examples plain.npz --hold-out test.npz --s 0.01 --maps file --json");
+    assert_eq!(table["error"], file["error"]);
+    // A base that is given: the weights' own positions from a cache are the base "lbs".
+    desk.good("fit plain.npz --examples plain.npz --method lbs --folds 0 -o m.dermis");
+    base(&desk, "plain.npz");
+    let given = desk.json(
+        "fit plain.npz --examples plain.npz --folds 0 --s 0.01 --base given --base-cache base.pc2 -o g.dermis --json",
+    );
+    let own = desk.json("fit plain.npz --examples plain.npz --folds 0 --s 0.01 --json");
+    let off = (number(&given, "error.rms") - number(&own, "error.rms")).abs();
+    assert!(off < rounding(&tube), "{off}");
+    let scored = desk.json("eval g.dermis --examples plain.npz --base-cache base.pc2 --json");
+    assert_eq!(scored["error"], given["error"]);
+    desk.bad("eval g.dermis --examples plain.npz", &["--base-cache"]);
+    desk.bad("pose g.dermis --motion plain.npz -o x.pc2", &["--base-cache"]);
+    for (options, says) in [
+        ("--anchor file:short.txt", "1"),
+        ("--anchor file:odd.txt", "\"knee\""),
+        ("--anchor bone:knee", "\"knee\""),
+        ("--anchor file:nothing.txt", "nothing.txt"),
+        ("--anchor nowhere", "bone:NAME"),
+        ("--maps file", "no influence maps"),
+        ("--maps table:plain.npz", "no influence maps"),
+        ("--maps colors:root,elbow", "no vertex colours"),
+        ("--maps nowhere", "table:FILE"),
+        ("--base given", "--base-cache"),
+        ("--base-cache base.pc2", "--base given"),
+        ("--base given --base-cache test.npz", "14"),
+    ] {
+        desk.bad(&format!("fit plain.npz --examples plain.npz {options} -o x.dermis"), &[says]);
+        assert!(!exists(&desk.path("x.dermis")));
+    }
+}
+
+/// Colours are influence maps: a channel for a bone.
+#[test]
+fn vertex_colours_are_maps() {
+    let desk = Desk::new();
+    let tube = Tube::new(9, 10, 0.0, Flesh::Bulge);
+    desk.put("all.npz", tube.bundle());
+    desk.put("painted.glb", painted(&tube.glb(), tube.mesh.positions.len()));
+    desk.good("fit painted.glb --examples all.npz --maps colors:root,elbow,wrist --s 0.01 --folds 0 -o c.dermis");
+    let line = "fit painted.glb --examples all.npz --s 0.01 --folds 0 --json --maps ";
+    let painted = desk.json(&format!("{line}colors:root,elbow,wrist"));
+    desk.put("mapped.npz", Tube::new(9, 10, 0.0, Flesh::Bulge).with_maps().bundle());
+    let table = desk.json(&format!("{line}table:mapped.npz"));
+    assert_eq!(painted["error"], table["error"], "white is a map of one for each bone named");
+    desk.bad(&format!("{line}colors:root,knee"), &["\"knee\""]);
+}
+
+/// A GLB with a white COLOR_0 on every vertex.
+fn painted(glb: &[u8], _vertices: usize) -> Vec<u8> {
+    let length = u32::from_le_bytes(glb[12..16].try_into().unwrap()) as usize;
+    let mut json: serde_json::Value = serde_json::from_slice(&glb[20..20 + length]).unwrap();
+    let mut data = glb[20 + length + 8..].to_vec();
+    data.resize(data.len().next_multiple_of(4), 0);
+    let position = json["meshes"][0]["primitives"][0]["attributes"]["POSITION"].as_u64().unwrap() as usize;
+    let count = json["accessors"][position]["count"].as_u64().unwrap() as usize;
+    let (views, accessors) =
+        (json["bufferViews"].as_array().unwrap().len(), json["accessors"].as_array().unwrap().len());
+    let white = vec![255u8; 4 * count];
+    let view = serde_json::json!({"buffer": 0, "byteOffset": data.len(), "byteLength": white.len(), "target": 34962});
+    data.extend(white);
+    json["bufferViews"].as_array_mut().unwrap().push(view);
+    json["accessors"].as_array_mut().unwrap().push(serde_json::json!({
+        "bufferView": views, "componentType": 5121, "normalized": true, "count": count, "type": "VEC4"
+    }));
+    json["meshes"][0]["primitives"][0]["attributes"]["COLOR_0"] = accessors.into();
+    json["buffers"][0]["byteLength"] = data.len().into();
+    let mut text = json.to_string().into_bytes();
+    text.resize(text.len().next_multiple_of(4), b' ');
+    let total = 12 + 8 + text.len() + 8 + data.len();
+    let word = |n: usize| (n as u32).to_le_bytes();
+    [b"glTF", &word(2)[..], &word(total), &word(text.len()), b"JSON", &text, &word(data.len()), b"BIN\0", &data]
+        .concat()
+}
+
+/// The same bytes for any number of threads: models, skins, GLB.
+#[test]
+fn threads_change_nothing() {
+    let desk = Desk::new();
+    // More vertices than one task takes, so that threads have something to share.
+    desk.put("a.npz", Tube::new(300, 20, 0.0, Flesh::Bulge).bundle());
+    for options in ["--method mwe", "--method mwe --rows auto --gcv", "--method animation-space", "--published"] {
+        let mut first: Option<Vec<Vec<u8>>> = None;
+        for threads in [1, 2, 16] {
+            desk.good(&format!(
+                "fit a.npz --examples a.npz --folds 0 -o m.dermis --force {options} --threads {threads}"
+            ));
+            desk.good(&format!("pose m.dermis --motion a.npz -o s.pc2 --force --threads {threads}"));
+            desk.good(&format!("export m.dermis --motion a.npz -o e.glb --force --threads {threads}"));
+            let made = ["m.dermis", "s.pc2", "e.glb"].map(|name| desk.bytes(name)).to_vec();
+            match &first {
+                None => first = Some(made),
+                Some(first) => assert!(*first == made, "{options}, {threads} threads"),
+            }
+        }
+    }
+}
+
+/// Odd examples that are legal: few, equal, all at rest, a mesh without size.
+#[test]
+fn poor_examples_are_no_reason_to_fall_over() {
+    let desk = Desk::new();
+    let tube = Tube::new(9, 6, 0.0, Flesh::Bulge);
+    desk.put("a.npz", tube.bundle());
+    let mut rests = Tube::new(9, 4, 0.0, Flesh::Bulge);
+    rests.poses = vec![rests.poses[0].clone(); 4];
+    rests.skins = vec![rests.skins[0].clone(); 4];
+    desk.put("rests.npz", rests.bundle());
+    let mut point = Tube::new(9, 4, 0.0, Flesh::Weights);
+    let first = dermis_workflow::rig::BoneIndex::new(0);
+    point.mesh = dermis_workflow::rig::Mesh { positions: vec![DVec3::X], ..Default::default() };
+    point.weights = dermis_workflow::rig::Influences::from_rows([vec![(first, 1.0)]]).unwrap();
+    point.skins = point.poses.iter().map(|p| vec![p.bones[first].transform_point3(DVec3::X)]).collect();
+    desk.put("point.npz", point.bundle());
+    for methods in ["--method mwe", "--method mwe --rows auto", "--published", "--method animation-space", "--gcv"] {
+        for (rig, examples) in [
+            ("a.npz", "a.npz#rest"),
+            ("a.npz", "a.npz#bend*1"),
+            ("a.npz", "a.npz#bend*1 a.npz#bend*1"),
+            ("a.npz", "a.npz#bend*1 a.npz#bend*2"),
+            ("a.npz", "rests.npz"),
+            ("point.npz", "point.npz"),
+        ] {
+            let run = desk.run(&format!("fit {rig} --examples {examples} -o m.dermis --force {methods} --json"));
+            assert!(run.code == 0 || run.code == 2, "{methods} {examples}: {}", run.err);
+            if run.code == 0 {
+                let value: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+                assert!(number(&value, "error.rms").is_finite(), "{methods} {examples}");
+                desk.good(&format!("pose m.dermis --motion {rig} -o s.pc2 --force"));
+                desk.good(&format!("eval m.dermis --examples {rig} --json"));
+            } else {
+                assert!(run.err.contains("error: "), "{methods} {examples}: {}", run.err);
+            }
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The program as a user meets it: the real binary on small files that the tests make.
+
+mod fit;
+mod interrupt;
+mod outputs;
+mod refusals;
+mod tube;
+mod verbs;
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// A folder of its own to run the program in.
+struct Desk {
+    folder: TempDir,
+}
+
+/// What a run gave.
+struct Run {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl Desk {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+    fn put(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        std::fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
+        std::fs::write(self.path(name), bytes).unwrap();
+    }
+    fn bytes(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+    }
+    /// Names in the folder, sorted; temporary files of an interrupted write would show up here.
+    fn names(&self, below: &str) -> Vec<String> {
+        let list = std::fs::read_dir(self.folder.path().join(below)).unwrap();
+        let mut names: Vec<String> = list.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dermis"));
+        command.current_dir(self.folder.path()).args(line.split_whitespace());
+        command
+    }
+    /// Runs a command line whose words hold no spaces.
+    fn run(&self, line: &str) -> Run {
+        let Output { status, stdout, stderr } = self.command(line).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        let run = Run { code: status.code().unwrap_or(-1), out: text(stdout), err: text(stderr) };
+        assert!(!run.err.contains("panicked"), "dermis {line}\n{}", run.err);
+        run
+    }
+    /// Runs a command line that must succeed.
+    fn good(&self, line: &str) -> Run {
+        let run = self.run(line);
+        assert_eq!(run.code, 0, "dermis {line}\n{}{}", run.out, run.err);
+        run
+    }
+    /// Runs a command line that must print one JSON value and nothing else on standard output.
+    fn json(&self, line: &str) -> Value {
+        let run = self.good(line);
+        serde_json::from_str(&run.out).unwrap_or_else(|e| panic!("dermis {line}: {e}\n{}", run.out))
+    }
+    /// Runs a command line that must fail with exit code 2 and a message with all of `says`.
+    fn bad(&self, line: &str, says: &[&str]) {
+        let run = self.run(line);
+        assert_eq!(run.code, 2, "dermis {line}\n{}{}", run.out, run.err);
+        assert!(run.out.is_empty(), "dermis {line}: nothing on standard output, but\n{}", run.out);
+        let message =
+            run.err.lines().find(|l| l.starts_with("error: ")).unwrap_or_else(|| panic!("{line}\n{}", run.err));
+        assert!(message.len() < 400, "{message}");
+        for word in says {
+            assert!(run.err.contains(word), "dermis {line}: \"{word}\" is not in\n{}", run.err);
+        }
+    }
+}
+
+/// A number inside a JSON value: "error.rms".
+fn number(value: &Value, path: &str) -> f64 {
+    let found = path.split('.').fold(value, |v, key| &v[key]);
+    found.as_f64().unwrap_or_else(|| panic!("{path} is {found}"))
+}
+
+/// Keys of a JSON object, in order.
+fn keys(value: &Value) -> Vec<&str> {
+    value.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+/// Whether the file is there.
+fn exists(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}

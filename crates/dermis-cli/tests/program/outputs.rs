@@ -1,0 +1,217 @@
+//! What is written: in every format the same skins, nothing replaced unasked, nothing but the answer on standard output.
+
+use crate::tube::{Flesh, Tube};
+use crate::{Desk, exists, number};
+use dermis_workflow::io::{Space, gltf, npz, obj, point_cache};
+use dermis_workflow::rig::glam::DVec3;
+use std::path::Path;
+use std::process::Command;
+
+/// A fitted model in a folder, with the motion "test.npz" and its skins.
+fn desk() -> (Desk, Tube) {
+    let (desk, test) = (Desk::new(), Tube::new(9, 7, 0.4, Flesh::Bulge));
+    desk.put("train.npz", Tube::new(9, 14, 0.0, Flesh::Bulge).bundle());
+    desk.put("test.npz", test.bundle());
+    desk.put("test.glb", test.glb());
+    desk.good("fit train.npz --examples train.npz --folds 0 -o m.dermis");
+    (desk, test)
+}
+
+fn rms(a: &[Vec<DVec3>], b: &[Vec<DVec3>]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    let squares = a.iter().flatten().zip(b.iter().flatten()).map(|(p, q)| p.distance_squared(*q));
+    let (sum, count) = squares.fold((0.0, 0), |(sum, count), x| (sum + x, count + 1));
+    (sum / f64::from(count)).sqrt()
+}
+
+fn skins(contents: dermis_workflow::io::Contents) -> Vec<Vec<DVec3>> {
+    contents.records.into_iter().filter_map(|r| r.positions).collect()
+}
+
+#[test]
+fn posed_skins_are_those_that_eval_scores() {
+    let (desk, test) = desk();
+    let scored = number(&desk.json("eval m.dermis --examples test.npz --json"), "error.rms");
+    desk.good("pose m.dermis --motion test.npz -o s.pc2");
+    desk.good("pose m.dermis --motion test.npz -o s.mdd");
+    desk.good("pose m.dermis --motion test.npz -o s.npz");
+    desk.good("pose m.dermis --motion test.npz -o s");
+    desk.good("pose m.dermis --motion test.glb --clip bends -o glb.pc2");
+    desk.good("pose m.dermis --motion test.glb#bends -o part.pc2");
+    desk.good("pose m.dermis --motion test.npz#rest -o one.obj");
+    let space = Space::default();
+    let pc2 = |name: &str| skins(point_cache::read_pc2(&desk.bytes(name), name, &space).unwrap());
+    let mut sequence = obj::Sequence::new("s", &space);
+    for name in desk.names("s") {
+        sequence.push(&name, &desk.bytes(&format!("s/{name}"))).unwrap();
+    }
+    let bundle = npz::read(&desk.bytes("s.npz"), "s.npz").unwrap();
+    assert_eq!(bundle.records[2].label, "bend 2");
+    for (name, found) in [
+        ("pc2", pc2("s.pc2")),
+        ("mdd", skins(point_cache::read_mdd(&desk.bytes("s.mdd"), "s", &space).unwrap())),
+        ("npz", skins(bundle)),
+        ("obj", skins(sequence.finish().unwrap())),
+        ("clip", pc2("glb.pc2")),
+        ("part", pc2("part.pc2")),
+    ] {
+        let off = (rms(&found, &test.skins) - scored).abs();
+        assert!(off < 1e-6 * test.diagonal(), "{name}: off by {off}");
+    }
+    let one = obj::read(&desk.bytes("one.obj"), "one.obj", &space).unwrap();
+    let rest = one.mesh.unwrap().positions;
+    assert!(rest.iter().zip(&test.mesh.positions).all(|(a, b)| a.distance(*b) < 1e-6));
+    // The bundle is rig, poses and skins: it scores zero against the model that made it.
+    let again = desk.json("eval m.dermis --examples s.npz --json");
+    assert!(number(&again, "error.max") < 1e-6 * test.diagonal());
+    // Its own frame rate, or another.
+    desk.good("pose m.dermis --motion test.glb#bends --fps 100 -o fast.pc2");
+    assert_eq!(pc2("fast.pc2").len(), 25, "0.24 s at 100 frames per second");
+}
+
+#[test]
+fn a_glb_shows_what_the_model_does() {
+    let (desk, test) = desk();
+    desk.good("pose m.dermis --motion test.glb#bends -o s.npz");
+    let model = skins(npz::read(&desk.bytes("s.npz"), "s.npz").unwrap());
+    let mut left = vec![];
+    for shapes in [0, 2, 7] {
+        let name = format!("e{shapes}.glb");
+        let run = desk.good(&format!("export m.dermis --motion test.glb#bends --shapes {shapes} -o {name}"));
+        assert!(run.out.contains("written: ") && run.out.contains("skin weights alone"), "{}", run.out);
+        let contents = gltf::read(&desk.bytes(&name), &name, &|_| unreachable!()).unwrap();
+        assert!(contents.morphs.len() <= shapes, "{} shapes", contents.morphs.len());
+        for clip in &contents.clips {
+            for &time in &clip.key_times {
+                let weights = (clip.sample)(time).morph_weights;
+                // Blender's importer and others clamp weights to 0..1.
+                assert!(weights.iter().all(|w| (0.0..=1.0).contains(w)), "{weights:?}");
+            }
+        }
+        // Evaluated by the definition: targets, then the weights' blend.
+        let (mesh, weights) = (contents.mesh.unwrap(), contents.weights.unwrap());
+        let skeleton = contents.skeleton.unwrap();
+        let clip = &contents.clips[0];
+        let shown: Vec<Vec<DVec3>> = clip
+            .key_times
+            .iter()
+            .map(|&time| {
+                let frame = (clip.sample)(time);
+                let m = skeleton.bone_transforms(&frame.pose);
+                let point = |v: usize| {
+                    let moved = contents.morphs.iter().zip(&frame.morph_weights).map(|(t, w)| t.deltas[v] * *w);
+                    let p = mesh.positions[v] + moved.sum::<DVec3>();
+                    weights.of(v).iter().map(|&(b, w)| m[b].transform_point3(p) * w).sum()
+                };
+                (0..mesh.positions.len()).map(point).collect()
+            })
+            .collect();
+        left.push(rms(&shown, &model));
+    }
+    assert!(left[0] > 2e-3 && left[1] < 0.7 * left[0], "{left:?}");
+    assert!(left[2] < 1e-6 * test.diagonal(), "as many shapes as frames carry everything: {left:?}");
+    let still = desk.good("export m.dermis -o still.glb");
+    assert!(still.out.contains("--motion"), "it says what is missing: {}", still.out);
+    validate(&desk, &["e0.glb", "e2.glb", "e7.glb", "still.glb"]);
+    // The exported file is a rig, a motion and examples for the program itself.
+    let again = desk.json("eval m.dermis --examples e7.glb --json");
+    assert!(number(&again, "error.max") < 1e-5 * test.diagonal());
+}
+
+/// The Khronos validator, where it is installed; a skip says so.
+fn validate(desk: &Desk, names: &[&str]) {
+    let tool = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/validate_gltf.mjs");
+    let run = Command::new("node").arg(tool).args(names.iter().map(|n| desk.path(n))).output();
+    match run {
+        Ok(output) if output.status.code() == Some(3) => eprintln!("NOT VALIDATED: gltf-validator is not installed"),
+        Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout)),
+        Err(error) => eprintln!("NOT VALIDATED: node: {error}"),
+    }
+}
+
+/// An existing output stays as it is unless `--force` says otherwise, and the refusal comes before the work.
+#[test]
+fn existing_outputs_are_kept_unless_forced() {
+    let (desk, _) = desk();
+    desk.put("kept", "mine");
+    desk.put("kept.pc2", "mine");
+    desk.put("kept.glb", "mine");
+    desk.put("full/mine.txt", "mine");
+    std::fs::create_dir(desk.path("empty")).unwrap();
+    for (line, kept) in [
+        ("fit train.npz --examples train.npz -o kept", "kept"),
+        ("fit train.npz --examples train.npz --report full", "full/mine.txt"),
+        ("fit nothing.npz --examples nothing.npz -o kept", "kept"),
+        ("eval m.dermis --examples test.npz --report full", "full/mine.txt"),
+        ("pose m.dermis --motion test.npz -o kept.pc2", "kept.pc2"),
+        ("pose m.dermis --motion test.npz -o full", "full/mine.txt"),
+        ("export m.dermis -o kept.glb", "kept.glb"),
+    ] {
+        desk.bad(line, &["exists already", "--force"]);
+        assert_eq!(desk.bytes(kept), b"mine", "{line}");
+        if !line.contains("nothing") {
+            desk.good(&format!("{line} --force --quiet"));
+            assert_eq!(desk.bytes(kept) == b"mine", kept.starts_with("full"), "{line}: other files in a folder stay");
+        }
+    }
+    desk.good("pose m.dermis --motion test.npz -o empty");
+    assert_eq!(desk.names("empty").len(), 7);
+    // Frames of an earlier, longer run do not stay among the new ones.
+    desk.good("pose m.dermis --motion test.npz#bend* -o empty --force");
+    assert_eq!(desk.names("empty").len(), 6);
+    for line in [
+        "fit train.npz --examples train.npz -o no/where.dermis",
+        "fit train.npz --examples train.npz --report no/where",
+        "pose m.dermis --motion test.npz -o no/where.pc2",
+        "export m.dermis -o no/where.glb",
+        "demo --out no/where",
+    ] {
+        desk.bad(line, &["\"no\" does not exist"]);
+    }
+    // A folder cannot become a file, nor a file a folder, forced or not.
+    desk.bad("fit train.npz --examples train.npz -o full --force", &["full", "folder"]);
+    desk.bad("pose m.dermis --motion test.npz -o m.dermis --force", &["m.dermis"]);
+    desk.bad("eval m.dermis --examples test.npz --report m.dermis --force", &["m.dermis"]);
+    desk.good("inspect m.dermis");
+    assert!(desk.names(".").iter().all(|n| !n.contains(".part")), "{:?}", desk.names("."));
+}
+
+#[test]
+fn standard_output_holds_the_answer_alone() {
+    let (desk, _) = desk();
+    for line in [
+        "fit train.npz --examples train.npz --hold-out test.npz --json --quiet -o a.dermis --report a",
+        "fit train.npz --examples train.npz --json -v -o b.dermis --report b",
+        "eval m.dermis --examples test.npz --json --report c",
+        "compare train.npz --examples train.npz --hold-out test.npz --methods lbs --json",
+        "inspect m.dermis train.npz test.glb --json",
+    ] {
+        let run = desk.good(line);
+        let value: serde_json::Value = serde_json::from_str(&run.out).unwrap_or_else(|e| panic!("{line}: {e}"));
+        assert!(value.is_object() || value.is_array());
+        assert_eq!(run.out.trim_end().lines().count(), 1);
+        assert!(!run.err.contains('\u{1b}'), "no bars where nobody watches: {}", run.err);
+    }
+    assert!(exists(&desk.path("a/report.html")) && exists(&desk.path("c/report.html")));
+    assert!(desk.bytes("a/report.html").starts_with(b"<!"));
+    assert!(exists(&desk.path("a.dermis")));
+    for line in ["fit train.npz --examples train.npz --folds 0", "eval m.dermis --examples test.npz"] {
+        let run = desk.good(line);
+        assert!(run.out.contains("the rig's own weights"), "{}", run.out);
+        assert!(run.out.lines().all(|l| l.chars().count() <= 140), "lines a terminal can show:\n{}", run.out);
+        assert!(!run.out.contains("000000"), "numbers a person can read:\n{}", run.out);
+    }
+}
+
+/// Lengths of a rig without a known unit are shown in thousandths of it, in columns that stay apart.
+#[test]
+fn unknown_units_keep_the_columns_apart() {
+    let desk = Desk::new();
+    let tube = Tube::new(9, 8, 0.0, Flesh::Bulge);
+    let mut contents = tube.contents();
+    contents.space = Space { unit: "furlongs, about".into(), ..Space::default() };
+    desk.put("a.npz", npz::write(&contents, npz::Precision::Double).unwrap());
+    let run = desk.good("fit a.npz --examples a.npz");
+    let line = run.out.lines().find(|l| l.starts_with("training")).unwrap();
+    assert!(line.split_whitespace().filter(|w| w.parse::<f64>().is_ok()).count() >= 5, "{line}");
+}

@@ -1,0 +1,213 @@
+//! Bad input: exit code 2, a message that names file, thing and numbers, nothing written.
+
+use crate::tube::{BONES, Flesh, Tube};
+use crate::{Desk, exists};
+use dermis_workflow::io::npz::{Precision, write};
+use dermis_workflow::io::{Contents, Record};
+use dermis_workflow::rig::glam::DVec3;
+
+fn desk() -> (Desk, Tube) {
+    let (desk, tube) = (Desk::new(), Tube::new(9, 6, 0.0, Flesh::Bulge));
+    desk.put("a.npz", tube.bundle());
+    desk.put("a.glb", tube.glb());
+    desk.put("a.pc2", tube.pc2());
+    desk.put("motion.npz", tube.motion());
+    desk.put("skins.npz", tube.sequence());
+    desk.good("fit a.npz --examples a.npz --folds 0 -o m.dermis");
+    (desk, tube)
+}
+
+#[test]
+fn files_that_do_not_serve_are_named() {
+    let (desk, tube) = desk();
+    desk.put("text.txt", "hello");
+    desk.put("empty.npz", "");
+    desk.put("cut.npz", &tube.bundle()[..600]);
+    desk.put("cut.dermis", &desk.bytes("m.dermis")[..600]);
+    desk.put("other.npz", Tube::new(10, 6, 0.0, Flesh::Bulge).bundle());
+    desk.put("other.pc2", Tube::new(10, 6, 0.0, Flesh::Bulge).pc2());
+    desk.put("longer.pc2", Tube::new(9, 9, 0.0, Flesh::Bulge).pc2());
+    desk.put("character.fbx", "Kaydara FBX Binary  \0");
+    std::fs::create_dir(desk.path("folder")).unwrap();
+    for (line, says) in [
+        ("inspect nothing.npz", &["\"nothing.npz\""][..]),
+        ("inspect text.txt", &["\"text.txt\"", ".npz"]),
+        ("inspect empty.npz", &["\"empty.npz\""]),
+        ("inspect cut.npz", &["\"cut.npz\""]),
+        ("inspect folder", &["\"folder\"", "no OBJ files"]),
+        ("inspect character.fbx", &["\"character.fbx\"", "FBX"]),
+        ("fit nothing.npz --examples a.npz", &["\"nothing.npz\""]),
+        ("fit a.npz --examples nothing.npz", &["\"nothing.npz\""]),
+        ("fit a.pc2 --examples a.npz", &["\"a.pc2\"", "no mesh", "PC2"]),
+        ("fit skins.npz --examples a.npz", &["\"skins.npz\"", "no skeleton"]),
+        ("fit a.npz --examples m.dermis", &["\"m.dermis\""]),
+        ("fit a.npz --examples other.npz", &["\"other.npz\"", "82", "74"]),
+        ("fit a.npz --examples a.pc2", &["6 skins without poses", "walk.glb walk.pc2"]),
+        ("fit a.npz --examples motion.npz", &["6 poses without skins"]),
+        ("fit a.npz --examples motion.npz motion.npz a.pc2", &["poses without skins"]),
+        ("fit a.npz --examples motion.npz other.pc2", &["\"other.pc2\"", "82", "74"]),
+        ("fit a.npz --examples motion.npz longer.pc2", &["9 skins", "6 poses"]),
+        ("fit a.npz --examples a.glb a.pc2", &["2 clips", "\"bends\"", "\"rest\""]),
+        ("fit a.npz --examples a.glb#walk a.pc2", &["\"walk\"", "\"bends\""]),
+        ("fit a.npz --examples a.npz#nobody*", &["none of the 6 labels", "nobody"]),
+        ("eval a.npz --examples a.npz", &["\"a.npz\"", "model"]),
+        ("eval cut.dermis --examples a.npz", &["\"cut.dermis\""]),
+        ("eval m.dermis --examples other.npz", &["\"other.npz\"", "82"]),
+        ("pose m.dermis --motion a.pc2 -o x.pc2", &["\"a.pc2\"", "neither poses nor clips"]),
+        ("pose m.dermis --motion a.glb -o x.pc2", &["2 clips"]),
+        ("pose m.dermis --motion a.glb --clip walk -o x.pc2", &["\"walk\""]),
+        ("pose m.dermis --motion a.npz -o x.abc", &[".abc", ".pc2"]),
+        ("pose m.dermis --motion a.npz -o x.obj", &["6 skins", ".obj"]),
+        ("export m.dermis -o x.fbx", &["x.fbx", ".glb"]),
+    ] {
+        let out = if line.starts_with("fit") { " -o x.dermis" } else { "" };
+        desk.bad(&format!("{line}{out}"), says);
+        assert!(!desk.names(".").iter().any(|n| n.starts_with("x.") || n.contains(".part")), "{line}");
+    }
+    assert!(!exists(&desk.path("dermis-demo")));
+}
+
+#[test]
+fn bones_that_are_missing_are_counted() {
+    let (desk, tube) = desk();
+    let mut renamed = tube.contents();
+    let names = ["root", "knee", "foot"].map(String::from).to_vec();
+    let skeleton = renamed.skeleton.take().unwrap();
+    let parents = skeleton.parents().to_vec();
+    renamed.skeleton = Some(dermis_workflow::rig::Skeleton::new(names, parents, skeleton.bind().to_vec()).unwrap());
+    desk.put("renamed.npz", write(&renamed, Precision::Double).unwrap());
+    for line in ["fit a.npz --examples renamed.npz", "pose m.dermis --motion renamed.npz -o x.pc2"] {
+        desk.bad(line, &["2 of the rig's 3 bones are missing", "\"elbow\"", "bone name"]);
+    }
+    assert_eq!(BONES[1], "elbow");
+}
+
+/// Bones in another order, turned in their bind pose by an exporter, are the same bones.
+#[test]
+fn the_file_s_own_bind_matrices_count() {
+    use dermis_workflow::rig::glam::{DAffine3, DQuat};
+    let (desk, tube) = desk();
+    let turn = DAffine3::from_quat(DQuat::from_rotation_z(std::f64::consts::FRAC_PI_2));
+    let mut turned = tube.contents();
+    let skeleton = turned.skeleton.take().unwrap();
+    let bind = skeleton.bind().iter().map(|b| *b * turn).collect();
+    turned.skeleton = Some(
+        dermis_workflow::rig::Skeleton::new(skeleton.names().to_vec(), skeleton.parents().to_vec(), bind).unwrap(),
+    );
+    for record in &mut turned.records {
+        let pose = record.pose.take().unwrap();
+        record.pose = Some(dermis_workflow::rig::WorldPose::new(pose.bones.iter().map(|t| *t * turn).collect()));
+    }
+    desk.put("turned.npz", write(&turned, Precision::Double).unwrap());
+    let error = |line: &str| crate::number(&desk.json(line), "error.rms");
+    let here = error("eval m.dermis --examples a.npz --json");
+    let there = error("eval m.dermis --examples turned.npz --json");
+    assert!((here - there).abs() < 1e-7, "{here} {there}");
+    // A motion of such bones, with or without skins of its own.
+    desk.good("pose m.dermis --motion a.npz -o a.obj.npz");
+    desk.good("pose m.dermis --motion turned.npz -o turned.out.npz");
+    let skins = |name: &str| -> Vec<Vec<DVec3>> {
+        let contents = dermis_workflow::io::npz::read(&desk.bytes(name), name).unwrap();
+        contents.records.into_iter().filter_map(|r| r.positions).collect()
+    };
+    for (a, b) in skins("a.obj.npz").iter().flatten().zip(skins("turned.out.npz").iter().flatten()) {
+        assert!(a.distance(*b) < 1e-5, "{a} {b}");
+    }
+    let only = Contents {
+        records: turned.records.iter().map(|r| Record { positions: None, ..r.clone() }).collect(),
+        ..turned
+    };
+    desk.put("turned_motion.npz", write(&only, Precision::Double).unwrap());
+    let cached = error("eval m.dermis --examples turned_motion.npz a.pc2 --json");
+    assert!((here - cached).abs() < 1e-6, "{here} {cached}");
+}
+
+/// Numbers that are none: left out and counted in a file of frames, refused where nothing is left.
+#[test]
+fn frames_that_are_not_numbers_are_counted() {
+    let (desk, tube) = desk();
+    // NaN in the third frame: header, then three floats per vertex.
+    let mut spoilt = tube.pc2();
+    let at = 32 + 12 * tube.mesh.positions.len() * 2;
+    spoilt[at..at + 4].copy_from_slice(&f32::NAN.to_le_bytes());
+    desk.put("nan.pc2", &spoilt);
+    let found = desk.json("inspect nan.pc2 --json");
+    assert_eq!(found[0]["flaws"][0]["count"], 1);
+    assert_eq!(found[0]["skins"], 5);
+    desk.bad("fit a.npz --examples motion.npz nan.pc2 -o x.dermis", &["5 skins", "6 poses"]);
+    let all = f32::NAN.to_le_bytes().repeat(3 * tube.mesh.positions.len() * 6);
+    desk.put("none.pc2", [&tube.pc2()[..32], &all].concat());
+    desk.bad("fit a.npz --examples motion.npz none.pc2 -o x.dermis", &["none.pc2"]);
+    assert!(!exists(&desk.path("x.dermis")));
+}
+
+/// A bind matrix that has no inverse is refused by its bone.
+#[test]
+fn singular_bind_matrices_are_named() {
+    let (desk, tube) = desk();
+    let mut glb = tube.glb();
+    let length = u32::from_le_bytes(glb[12..16].try_into().unwrap()) as usize;
+    let json: serde_json::Value = serde_json::from_slice(&glb[20..20 + length]).unwrap();
+    let accessor = &json["accessors"][json["skins"][0]["inverseBindMatrices"].as_u64().unwrap() as usize];
+    let view = &json["bufferViews"][accessor["bufferView"].as_u64().unwrap() as usize];
+    let start = 20 + length + 8 + view["byteOffset"].as_u64().unwrap_or(0) as usize;
+    glb[start + 64..start + 128].fill(0);
+    desk.put("flat.glb", &glb);
+    desk.bad("fit flat.glb --examples a.npz -o x.dermis", &["flat.glb", "elbow"]);
+}
+
+/// Options out of range are refused by name, before the work.
+#[test]
+fn options_out_of_range_are_named() {
+    let (desk, _) = desk();
+    for option in [
+        "--s=-1",
+        "--s=nan",
+        "--s=inf",
+        "--tolerance=nan",
+        "--tolerance=0.5",
+        "--tolerance=-1",
+        "--eig-tol=nan",
+        "--eig-tol=-1",
+        "--eig-tol=2",
+        "--svd-tol=nan",
+        "--svd-tol=-1",
+        "--duplicates=nan",
+        "--decay=nan",
+        "--decay=2",
+        "--threshold=-1",
+        "--threshold=nan",
+        "--blocks=1",
+        "--blocks=x",
+        "--fps=0",
+        "--fps=nan",
+        "--fps=-5",
+        "--match-tolerance=nan",
+        "--match-tolerance=-1",
+        "--rings=18446744073709551615",
+        "--smoothing=18446744073709551615",
+        "--threads=1000000",
+    ] {
+        let name = option.split('=').next().unwrap();
+        desk.bad(&format!("fit a.npz --examples a.npz --folds 0 {option} -o x.dermis"), &[name]);
+        assert!(!exists(&desk.path("x.dermis")), "{option}");
+    }
+    // A rate at which the clip has more frames than anybody wants.
+    desk.bad("pose m.dermis --motion a.glb#bends --fps 1e9 -o x.pc2", &["frames", "--fps"]);
+}
+
+/// A file may name others beside it, not a device that never ends.
+#[cfg(unix)]
+#[test]
+fn devices_are_not_read() {
+    let (desk, _) = desk();
+    let text = r#"{"asset":{"version":"2.0"},"buffers":[{"uri":"/dev/zero","byteLength":12}],
+        "bufferViews":[{"buffer":0,"byteLength":12}],
+        "accessors":[{"bufferView":0,"componentType":5126,"count":1,"type":"VEC3"}],
+        "meshes":[{"primitives":[{"attributes":{"POSITION":0}}]}],"nodes":[{"mesh":0}],
+        "scenes":[{"nodes":[0]}],"scene":0}"#;
+    desk.put("endless.gltf", text);
+    desk.bad("inspect endless.gltf", &["/dev/zero"]);
+    desk.bad("inspect /dev/zero", &["/dev/zero"]);
+    desk.bad("fit /dev/zero --examples a.npz", &["/dev/zero"]);
+}

@@ -1,0 +1,215 @@
+//! What runs in `f32` against the `f64` reference.
+
+use dermis_deform::correction::{Pair, Rows, Weld};
+use dermis_deform::{AnimationSpace, Base, Correction, Deformer, DualQuaternions, Scratch};
+use dermis_rig::glam::{DAffine3, DMat3, DVec3, Vec3};
+use dermis_rig::{BoneIndex, BoneTransforms};
+use dermis_testkit::{Random, Tree, some_motion, tree};
+
+/// Bases of every kind over a random rig, by name.
+fn bases(tree: &Tree, random: &mut Random) -> Vec<(&'static str, Base)> {
+    let weights = tree.weights();
+    let (mut offsets, mut terms) = (vec![0], Vec::new());
+    for (v, row) in weights.rows().enumerate() {
+        // Near the weights, and summing to one.
+        let place = |w: f64, random: &mut Random| tree.rig.mesh.positions[v] * w + random.direction() * 0.05;
+        terms.extend(row.iter().map(|&(bone, w)| (bone, place(w, random).extend(w))));
+        offsets.push(terms.len() as u32);
+    }
+    vec![
+        ("rigid", Base::Rigid(weights.clone())),
+        ("lbs", Base::Lbs(weights.clone())),
+        ("dqs", Base::Dqs(weights.clone(), DualQuaternions::new(&tree.rig.skeleton))),
+        ("animation space", Base::AnimationSpace(AnimationSpace { offsets, terms })),
+        ("given", Base::Given),
+    ]
+}
+
+/// A random correction with every part a fit can give it: anchors and none, limits, welded joints, constants, balls.
+fn correction(tree: &Tree, rows: Rows, guarded: bool, random: &mut Random) -> Correction {
+    let (bones, vertices) = (tree.rig.skeleton.len(), tree.rig.mesh.positions.len());
+    let mut made = Correction {
+        rows,
+        length: tree.rig.mesh.diagonal(),
+        weld: Weld::none(&tree.rig.skeleton),
+        pairs: Vec::new(),
+        anchors: Vec::new(),
+        offsets: vec![0],
+        terms: Vec::new(),
+        coefficients: Vec::new(),
+        constants: Vec::new(),
+        radii: Vec::new(),
+    };
+    if guarded {
+        made.weld.frozen[bones / 2] = true;
+    }
+    for anchor in (0..bones).map(|b| Some(BoneIndex::new(b))).chain([None]) {
+        for bone in tree.rig.skeleton.bones() {
+            let limit = if guarded { random.between(0.5, 2.0) } else { f64::INFINITY };
+            made.pairs.push(Pair { anchor, bone, limit });
+        }
+    }
+    for _ in 0..vertices {
+        let anchor = random.below(bones + 1);
+        made.anchors.push((anchor < bones).then(|| BoneIndex::new(anchor)));
+        for _ in 0..random.below(4) {
+            made.terms.push((anchor * bones + random.below(bones)) as u32);
+            made.coefficients.extend((0..rows.coefficients()).map(|_| 0.02 * random.normal()));
+        }
+        made.offsets.push(made.terms.len() as u32);
+        made.constants.push(random.direction() * 0.01);
+        if guarded {
+            made.radii.push(random.between(0.0, 0.1));
+        }
+    }
+    made
+}
+
+/// Rigid poses, then poses with bones that stretch along axes of their own.
+fn poses(tree: &Tree, random: &mut Random) -> Vec<BoneTransforms> {
+    let stretch = |random: &mut Random| {
+        let r = random.rotation(3.0);
+        let scale = DVec3::from_array([0; 3].map(|_| random.between(0.6, 1.6)));
+        DAffine3::from_mat3(DMat3::from_quat(r) * DMat3::from_diagonal(scale) * DMat3::from_quat(r.inverse()))
+    };
+    let mut made: Vec<_> = (0..3).map(|_| tree::wild(&tree.rig.skeleton, random, 2.0)).collect();
+    made.push(tree::jointed(&tree.rig.skeleton, |_| DAffine3::from_quat(random.rotation(1.0)) * stretch(random)));
+    made
+}
+
+/// Half an ulp of the largest coordinate, rounded up.
+fn rounding(points: &[DVec3]) -> f64 {
+    points.iter().flat_map(|p| p.to_array()).fold(0.0f64, |most, x| most.max(x.abs())) * 2f64.powi(-24)
+}
+
+/// The largest difference between the baked and the reference deformer in one pose, beyond the rounding of the result.
+fn difference(deformer: &mut Deformer, pose: &BoneTransforms, given: &[DVec3], scratch: &mut Scratch) -> f64 {
+    let count = deformer.rest.len();
+    // What the caller gives is f32 already.
+    let narrow_given: Vec<Vec3> = given.iter().map(|p| p.as_vec3()).collect();
+    let wide_given: Vec<DVec3> = narrow_given.iter().map(|p| p.as_dvec3()).collect();
+    let (mut expected, mut got) = (vec![DVec3::NAN; count], vec![Vec3::NAN; count]);
+    let held = deformer.evaluate(pose, Some(&wide_given), &mut expected);
+    let guarded = deformer.bake().evaluate(pose, Some(&narrow_given), scratch, &mut got);
+    assert!(guarded.held.abs_diff(held) <= 1, "a vertex at its ball's very edge at most");
+    let apart = got.iter().zip(&expected).map(|(a, b)| (a.as_dvec3() - *b).abs().max_element());
+    apart.fold(0.0, f64::max) - rounding(&expected)
+}
+
+#[test]
+fn every_base_with_and_without_a_correction_agrees_near_and_far_from_the_origin() {
+    let mut random = Random::new(600);
+    let tree = Tree::new(6, 150, 601);
+    let diagonal = tree.rig.mesh.diagonal();
+    let mut corrections = vec![None];
+    for rows in [Rows::Row, Rows::Full] {
+        corrections.extend([true, false].map(|guarded| Some(correction(&tree, rows, guarded, &mut random))));
+    }
+    let mut scratch = Scratch::default();
+    for (name, base) in bases(&tree, &mut random) {
+        for correction in &corrections {
+            let rest = tree.rig.mesh.positions.clone();
+            let mut deformer = Deformer { rest, base: base.clone(), correction: correction.clone() };
+            for (at, pose) in poses(&tree, &mut random).into_iter().enumerate() {
+                for far in [0.0, 1000.0] {
+                    let g = some_motion(0.8, DVec3::new(-0.5, 0.3, 0.81).normalize() * far);
+                    // Features of the world see the motion; their size is then no rounding matter.
+                    if correction.is_some() && far > 0.0 {
+                        let anchors = &mut deformer.correction.as_mut().unwrap().anchors;
+                        anchors.iter_mut().for_each(|a| *a = Some(a.unwrap_or(BoneIndex::new(0))));
+                        let anchored = deformer.correction.as_mut().unwrap();
+                        anchored.pairs.iter_mut().for_each(|p| p.anchor = Some(p.anchor.unwrap_or(BoneIndex::new(0))));
+                    }
+                    let given: Vec<_> = tree.rig.mesh.positions.iter().map(|p| g.transform_point3(*p)).collect();
+                    let error = difference(&mut deformer, &pose.moved(g), &given, &mut scratch);
+                    // A sum of some 60 products of numbers about 1 in f32.
+                    assert!(error < 1e-6 * diagonal, "{name}, pose {at}, {far} m: {error}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn moving_the_character_moves_the_result() {
+    let mut random = Random::new(602);
+    let tree = Tree::new(6, 150, 603);
+    let mut correction = correction(&tree, Rows::Full, true, &mut random);
+    let root = BoneIndex::new(0);
+    correction.anchors.iter_mut().for_each(|a| *a = Some(a.unwrap_or(root)));
+    correction.pairs.iter_mut().for_each(|p| p.anchor = Some(p.anchor.unwrap_or(root)));
+    let mut scratch = Scratch::default();
+    for (name, base) in bases(&tree, &mut random) {
+        let rest = tree.rig.mesh.positions.clone();
+        let baked = Deformer { rest, base, correction: Some(correction.clone()) }.bake();
+        for pose in poses(&tree, &mut random) {
+            let g = some_motion(2.2, DVec3::new(1.0, 2.0, -3.0));
+            let given: Vec<Vec3> = tree.rig.mesh.positions.iter().map(|p| p.as_vec3()).collect();
+            let turned: Vec<Vec3> = given.iter().map(|p| g.transform_point3(p.as_dvec3()).as_vec3()).collect();
+            let (mut still, mut moved) = (vec![Vec3::NAN; 150], vec![Vec3::NAN; 150]);
+            baked.evaluate(&pose, Some(&given), &mut scratch, &mut still);
+            baked.evaluate(&pose.moved(g), Some(&turned), &mut scratch, &mut moved);
+            for (still, moved) in still.iter().zip(moved) {
+                let expected = g.transform_point3(still.as_dvec3());
+                // Both results are rounded within 5 m of the origin.
+                let bound = 1e-6 * tree.rig.mesh.diagonal() + 2.0 * 5.0 * 2f64.powi(-24);
+                assert!(moved.as_dvec3().distance(expected) < bound, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn threads_change_no_bit() {
+    let mut random = Random::new(604);
+    let tree = Tree::new(8, 5000, 605);
+    let correction = correction(&tree, Rows::Full, true, &mut random);
+    let pose = tree::wild(&tree.rig.skeleton, &mut random, 2.0);
+    let given: Vec<Vec3> = tree.rig.mesh.positions.iter().map(|p| p.as_vec3()).collect();
+    for (name, base) in bases(&tree, &mut random) {
+        let rest = tree.rig.mesh.positions.clone();
+        let baked = Deformer { rest, base, correction: Some(correction.clone()) }.bake();
+        let run = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let mut out = vec![Vec3::NAN; 5000];
+            let guarded = pool.install(|| baked.evaluate(&pose, Some(&given), &mut Scratch::default(), &mut out));
+            (guarded, out.iter().map(|p| p.to_array().map(f32::to_bits)).collect::<Vec<_>>())
+        };
+        let alone = run(1);
+        assert!(run(2) == alone && run(16) == alone, "{name}");
+    }
+}
+
+/// One scratch serves poses and models in turn: nothing of an earlier pose stays behind.
+#[test]
+fn a_scratch_remembers_nothing() {
+    let mut random = Random::new(606);
+    let tree = Tree::new(6, 60, 607);
+    let correction = correction(&tree, Rows::Row, true, &mut random);
+    let given: Vec<Vec3> = tree.rig.mesh.positions.iter().map(|p| p.as_vec3()).collect();
+    let mut shared = Scratch::default();
+    for (name, base) in bases(&tree, &mut random) {
+        let rest = tree.rig.mesh.positions.clone();
+        let baked = Deformer { rest, base, correction: Some(correction.clone()) }.bake();
+        for pose in poses(&tree, &mut random) {
+            let (mut a, mut b) = (vec![Vec3::NAN; 60], vec![Vec3::NAN; 60]);
+            baked.evaluate(&pose, Some(&given), &mut shared, &mut a);
+            baked.evaluate(&pose, Some(&given), &mut Scratch::default(), &mut b);
+            assert_eq!(a, b, "{name}");
+        }
+    }
+}
+
+/// A prop parked at the end of the world, or a broken bone, must not take the digits of the rest.
+#[test]
+fn given_positions_keep_their_bits_whatever_the_bones_do() {
+    let given = [Vec3::new(0.1, 0.2, 0.3), Vec3::new(-1.7, 0.9, 4.1)];
+    let rest = vec![DVec3::ZERO; 2];
+    let baked = Deformer { rest, base: Base::Given, correction: None }.bake();
+    for far in [0.0, 1e6, 1e30, 1e300, f64::NAN, f64::INFINITY] {
+        let pose = BoneTransforms::new(vec![DAffine3::from_translation(DVec3::splat(far)), DAffine3::IDENTITY]);
+        let mut out = [Vec3::NAN; 2];
+        baked.evaluate(&pose, Some(&given), &mut Scratch::default(), &mut out);
+        assert_eq!(out, given, "{far}");
+    }
+}

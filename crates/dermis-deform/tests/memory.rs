@@ -1,0 +1,70 @@
+//! Evaluation allocates nothing once a first pose has filled the scratch. A test program of its own: it counts.
+
+use dermis_deform::correction::{Correction, Pair, Rows, Weld};
+use dermis_deform::{Base, Deformer, DualQuaternions, MeshNormals, Scratch};
+use dermis_rig::BoneIndex;
+use dermis_rig::glam::Vec3;
+use dermis_testkit::{Arm, ArmPose, Random};
+use peak_alloc::PeakAlloc;
+
+#[global_allocator]
+static MEMORY: PeakAlloc = PeakAlloc;
+
+/// The most memory `work` held at once beyond what was held before, in bytes.
+fn allocated(work: impl FnOnce()) -> usize {
+    MEMORY.reset_peak_usage();
+    let before = MEMORY.current_usage();
+    work();
+    MEMORY.peak_usage() - before
+}
+
+#[test]
+fn evaluating_allocates_nothing_after_the_first_pose() {
+    // More vertices than a task takes at a time, so that the work is split.
+    let arm = Arm::new(80, 40);
+    let (rest, weights) = (arm.rig.mesh.positions.clone(), arm.weights().clone());
+    let vertices = rest.len();
+    let pairs: Vec<Pair> =
+        (1..4).map(|b| Pair { anchor: Some(BoneIndex::new(0)), bone: BoneIndex::new(b), limit: 1.0 }).collect();
+    let mut weld = Weld::none(&arm.rig.skeleton);
+    weld.frozen[2] = true;
+    let correction = Correction {
+        rows: Rows::Full,
+        length: arm.length(),
+        weld,
+        pairs,
+        anchors: vec![Some(BoneIndex::new(0)); vertices],
+        offsets: (0..=vertices as u32).map(|v| 3 * v).collect(),
+        terms: (0..vertices).flat_map(|_| [0, 1, 2]).collect(),
+        coefficients: vec![0.001; vertices * 3 * 36],
+        constants: Vec::new(),
+        radii: vec![0.01; vertices],
+    };
+    let normals = MeshNormals::new(&arm.rig.mesh.triangles, vertices).unwrap();
+    let given: Vec<Vec3> = rest.iter().map(|p| p.as_vec3()).collect();
+    let mut random = Random::new(700);
+    let poses: Vec<_> = (0..50).map(|_| arm.transforms(&ArmPose::random(&mut random))).collect();
+    let bases = [
+        Base::Rigid(weights.clone()),
+        Base::Lbs(weights.clone()),
+        Base::Dqs(weights, DualQuaternions::new(&arm.rig.skeleton)),
+        Base::Given,
+    ];
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    pool.install(|| {
+        for base in bases {
+            let baked = Deformer { rest: rest.clone(), base, correction: Some(correction.clone()) }.bake();
+            let (mut scratch, mut out, mut n) =
+                (Scratch::default(), vec![Vec3::ZERO; vertices], vec![Vec3::ZERO; vertices]);
+            let mut run = |poses: &[dermis_rig::BoneTransforms]| {
+                for pose in poses {
+                    baked.evaluate(pose, Some(&given), &mut scratch, &mut out);
+                    normals.compute(&out, &mut n);
+                }
+            };
+            let first = allocated(|| run(&poses[..1]));
+            assert!(first > 0, "the counter counts: the scratch is filled");
+            assert_eq!(allocated(|| run(&poses[1..])), 0);
+        }
+    });
+}

@@ -1,0 +1,148 @@
+//! Small models of every kind, made up: three bones along x, a box around them.
+
+use dermis_deform::correction::{Correction, Pair, Weld};
+use dermis_deform::deformer::AnimationSpace;
+use dermis_deform::{Base, Deformer, DualQuaternions, Rows, TrainingPoses};
+use dermis_io::{ModelFile, ModelHeader, Space, UpAxis};
+use dermis_rig::glam::{DAffine3, DVec2, DVec3, DVec4, Vec4};
+use dermis_rig::mesh::RenderPart;
+use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mesh, Polygons, RenderMesh, Rig, Skeleton};
+use serde_json::json;
+
+pub const BASES: [&str; 5] = ["rigid", "lbs", "dqs", "given", "animation-space"];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guard {
+    Off,
+    On,
+    OnWithConstants,
+}
+
+fn bone(at: usize) -> BoneIndex {
+    BoneIndex::new(at)
+}
+
+/// Numbers between −1 and 1 that look like nothing in particular.
+fn odd(at: usize) -> f64 {
+    ((at as f64 * 12.9898).sin() * 43_758.545_3).fract()
+}
+
+/// A box of two quads' length, drawn with a seam.
+fn rig() -> Rig {
+    let positions: Vec<DVec3> = (0..3)
+        .flat_map(|ring| [(1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0), (1.0, -1.0)].map(|(y, z)| (ring, y, z)))
+        .map(|(ring, y, z)| DVec3::new(f64::from(ring), y, z) * 0.25)
+        .collect();
+    let (mut triangles, mut quads) = (Vec::new(), Vec::new());
+    for ring in 0..2u32 {
+        for side in 0..4 {
+            let (a, b) = (4 * ring + side, 4 * ring + (side + 1) % 4);
+            triangles.extend([[a, b, b + 4], [a, b + 4, a + 4]]);
+            quads.extend([a, b, b + 4, a + 4]);
+        }
+    }
+    let source: Vec<u32> = (0..12).chain([0, 4, 8]).collect();
+    let render = RenderMesh {
+        triangles: triangles.clone(),
+        uvs: source.iter().map(|&v| DVec2::new(f64::from(v) / 16.0, 0.5)).collect(),
+        normals: source.iter().map(|&v| if v % 2 == 0 { DVec3::Y } else { DVec3::Z }).collect(),
+        parts: vec![RenderPart { name: "skin".into(), start: 0, count: 16, color: Vec4::new(0.5, 0.25, 1.0, 1.0) }],
+        source,
+    };
+    let mesh = Mesh {
+        positions,
+        triangles,
+        polygons: Some(Polygons { counts: vec![4; 8], indices: quads }),
+        colors: None,
+        render: Some(render),
+    };
+    let parents = vec![None, Some(bone(0)), Some(bone(1))];
+    let bind = (0..3).map(|b| DAffine3::from_translation(DVec3::X * 0.25 * f64::from(b))).collect();
+    let skeleton = Skeleton::new(["root", "middle", "tip"].map(String::from).to_vec(), parents, bind).unwrap();
+    let weights = (0..12).map(|v| match v / 4 {
+        0 => vec![(bone(0), 1.0)],
+        1 => vec![(bone(0), 0.25), (bone(1), 0.75)],
+        _ => vec![(bone(1), 1.0 / 3.0), (bone(2), 2.0 / 3.0)],
+    });
+    Rig {
+        name: "tiny".into(),
+        mesh,
+        skeleton,
+        weights: Some(Influences::from_rows(weights).unwrap()),
+        influence_maps: None,
+    }
+}
+
+fn correction(rows: Rows, guard: Guard) -> Correction {
+    let vertices = 12;
+    let guarded = guard != Guard::Off;
+    let pair = |anchor: Option<usize>, b, limit| Pair { anchor: anchor.map(bone), bone: bone(b), limit };
+    let limit = |x| if guarded { x } else { f64::INFINITY };
+    let terms = 2 * vertices as u32;
+    Correction {
+        rows,
+        length: 0.8,
+        weld: Weld { parents: vec![None, Some(bone(0)), Some(bone(1))], frozen: vec![false, guarded, false] },
+        pairs: vec![pair(Some(0), 1, limit(1.5)), pair(None, 2, limit(0.7)), pair(Some(2), 0, limit(0.0))],
+        anchors: (0..vertices).map(|v| (v % 4 != 3).then(|| bone(v % 3))).collect(),
+        offsets: (0..=terms).step_by(2).collect(),
+        terms: (0..terms).map(|t| t % 3).collect(),
+        coefficients: (0..terms as usize * rows.coefficients()).map(|i| 0.05 * odd(i)).collect(),
+        constants: match guard {
+            Guard::OnWithConstants => (0..vertices).map(|v| DVec3::splat(0.01 * odd(v))).collect(),
+            _ => vec![],
+        },
+        radii: if guarded { (0..vertices).map(|v| 0.02 * v as f64).collect() } else { vec![] },
+    }
+}
+
+/// A model over `base`.
+pub fn model(base: &str, rows: Option<Rows>, guard: Guard) -> ModelFile {
+    let mut rig = rig();
+    let weights = rig.weights.clone().unwrap();
+    let made = match base {
+        "rigid" => Base::Rigid(weights.clone()),
+        "lbs" => Base::Lbs(weights.clone()),
+        "dqs" => Base::Dqs(weights.clone(), DualQuaternions::new(&rig.skeleton)),
+        "given" => Base::Given,
+        _ => Base::AnimationSpace(AnimationSpace {
+            offsets: (0..=24).step_by(2).collect(),
+            terms: (0..24).map(|t| (bone(t % 3), DVec4::new(odd(t), odd(t + 1), odd(t + 2), 0.5))).collect(),
+        }),
+    };
+    let maps = guard == Guard::OnWithConstants;
+    rig.influence_maps = maps.then(|| weights.clone());
+    if base == "given" {
+        rig.weights = None;
+        rig.mesh.polygons = None;
+    }
+    if base == "animation-space" {
+        rig.mesh.render = None;
+    }
+    let turn = BoneTransforms::new((0..3).map(|b| DAffine3::from_rotation_z(0.1 * f64::from(b))).collect());
+    let rest = BoneTransforms::identity(3);
+    let training = TrainingPoses::new(&rig.skeleton, &[true; 3], &[&rest, &turn], 0.8);
+    let deformer =
+        Deformer { rest: rig.mesh.positions.clone(), base: made, correction: rows.map(|rows| correction(rows, guard)) };
+    ModelFile {
+        space: Space {
+            up: if maps { UpAxis::Z } else { UpAxis::Y },
+            metres_per_unit: if maps { 0.01 } else { 1.0 },
+            unit: if maps { "m".into() } else { "furlongs, about".into() },
+        },
+        baked: deformer.bake(),
+        training: (guard != Guard::Off).then_some(training),
+        header: ModelHeader {
+            method: if rows.is_some() { "mwe".into() } else { base.into() },
+            program: "a test".into(),
+            settings: vec![("s".into(), "1e-3".into()), ("base".into(), base.into())],
+            report: json!({"s": 1e-3, "welded_joints": ["middle"], "none": null}),
+        },
+        rig,
+    }
+}
+
+/// The smallest model with everything in it.
+pub fn tiny(base: &str) -> ModelFile {
+    model(base, Some(Rows::Full), Guard::On)
+}

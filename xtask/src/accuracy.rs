@@ -1,0 +1,138 @@
+//! `cargo xtask accuracy [FOLDER]`: the tables of docs/accuracy.md, as Markdown.
+//!
+//! On the bundled body always; on the characters of FOLDER for those files of [`SETS`] it holds. Every row is what
+//! `dermis compare --json` prints.
+
+use crate::{cargo, root};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+/// Heading, file with rig and training poses, file with held-out motion; `#` selects records by label.
+const SETS: [(&str, &str, &str); 9] = [
+    (
+        "human, sculpted muscles: exercise → walk",
+        "human_male/human_male_exercise_pds.npz",
+        "human_male/human_male_walking_a_pds.npz",
+    ),
+    (
+        "human, sculpted muscles: poses of single joints → random poses",
+        "human_male/human_male_exercise_pds.npz#!random*",
+        "human_male/human_male_exercise_pds.npz#random*",
+    ),
+    (
+        "human, flesh simulation: exercise → walk",
+        "human_male/human_male_exercise_sim.npz",
+        "human_male/human_male_walking_a_sim.npz",
+    ),
+    (
+        "fox, flesh simulation: random and Survey → Walk",
+        "fox/fox_exercise_sim.npz#!Walk*",
+        "fox/fox_exercise_sim.npz#Walk*",
+    ),
+    (
+        "fox, flesh simulation: random and Walk → Survey",
+        "fox/fox_exercise_sim.npz#!Survey*",
+        "fox/fox_exercise_sim.npz#Survey*",
+    ),
+    (
+        "fox, corrective smoothing: random and Walk → Survey",
+        "fox/fox_exercise_cs.npz#!Survey*",
+        "fox/fox_exercise_cs.npz#Survey*",
+    ),
+    (
+        "wolf, corrective smoothing: all but every other clip frame → those",
+        "quaternius_wolf/wolf_exercise_cs.npz#!*#1,*#3,*#5,*#7",
+        "quaternius_wolf/wolf_exercise_cs.npz#*#1,*#3,*#5,*#7",
+    ),
+    (
+        "wolf, corrective smoothing: random and Idle → Walk",
+        "quaternius_wolf/wolf_exercise_cs.npz#!Walk*",
+        "quaternius_wolf/wolf_exercise_cs.npz#Walk*",
+    ),
+    (
+        "arm, flesh simulation: all but the sideways bends → those",
+        "toy_arm/arm32x64_exercise_sim.npz#*side0.0",
+        "toy_arm/arm32x64_exercise_sim.npz#!*side0.0",
+    ),
+];
+
+/// Prints the tables.
+pub fn run(folder: Option<&str>) -> ExitCode {
+    match cargo("build").args(["--release", "--package", "dermis-cli"]).status() {
+        Ok(status) if status.success() => {}
+        _ => return fail("the program does not build"),
+    }
+    let body = root().join("assets/body");
+    let mut sets = vec![("body, muscles: exercise → walk", body.join("body_exercise.npz"), body.join("body_walk.npz"))];
+    if let Some(folder) = folder {
+        let folder = Path::new(folder);
+        for (title, train, held_out) in SETS {
+            let file = |part: &str| folder.join(part.split_once('#').map_or(part, |p| p.0));
+            if file(train).is_file() && file(held_out).is_file() {
+                sets.push((title, folder.join(train), folder.join(held_out)));
+            } else {
+                println!("NOT RUN: {title}: {} or {} is missing\n", file(train).display(), file(held_out).display());
+            }
+        }
+    }
+    for (title, train, held_out) in sets {
+        if let Err(reason) = table(title, &train, &held_out) {
+            return fail(&format!("{title}: {reason}"));
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn fail(reason: &str) -> ExitCode {
+    eprintln!("error: {reason}");
+    ExitCode::FAILURE
+}
+
+/// One table: a row per method, errors in thousandths of the unit.
+fn table(title: &str, train: &Path, held_out: &Path) -> Result<(), String> {
+    let rig = PathBuf::from(train.to_string_lossy().split('#').next().unwrap_or_default());
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    let program = target.join("release").join(format!("dermis{}", std::env::consts::EXE_SUFFIX));
+    let mut command = Command::new(program);
+    command
+        .arg("compare")
+        .arg(rig)
+        .arg("--examples")
+        .arg(train)
+        .arg("--hold-out")
+        .arg(held_out)
+        .args(["--json", "--quiet"]);
+    let output = command.output().map_err(|e| e.to_string())?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    let result: Value = serde_json::from_slice(&output.stdout).map_err(|e| e.to_string())?;
+    println!("### {title}\n");
+    println!("| method | training rms | held-out rms | ratio | 99.9 % | largest | model MB | fit s | Mvertices/s |");
+    println!("|---|---|---|---|---|---|---|---|---|");
+    for row in result["rows"].as_array().into_iter().flatten() {
+        let number = |value: &Value, scale: f64| value.as_f64().map_or_else(|| "–".into(), |x| short(x * scale));
+        let (train, held_out) = (&row["train"], &row["held_out"]);
+        println!(
+            "| {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+            row["method"].as_str().unwrap_or_default(),
+            number(&train["rms"], 1e3),
+            number(&held_out["rms"], 1e3),
+            number(&row["ratio"], 1.0),
+            number(&held_out["p999"], 1e3),
+            number(&held_out["max"], 1e3),
+            number(&row["model_bytes"], 1e-6),
+            number(&row["seconds_fit"], 1.0),
+            number(&row["vertices_per_second"], 1e-6),
+        );
+    }
+    println!();
+    Ok(())
+}
+
+/// Three significant digits.
+fn short(x: f64) -> String {
+    let digits = if x == 0.0 { 0 } else { (2 - x.abs().log10().floor() as i32).clamp(0, 4) };
+    format!("{x:.*}", digits as usize)
+}
