@@ -146,3 +146,18 @@ fn browser() -> Outcome {
     }
     outcome
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_tool_is_neither_passed_nor_failed() {
+        let exits = |code: &str| of(Command::new("sh").args(["-c", &format!("exit {code}")]));
+        assert!(matches!(exits("0"), Outcome::Passed));
+        assert!(matches!(exits("1"), Outcome::Failed));
+        assert!(matches!(exits("3"), Outcome::NotRun(_)));
+        let missing = of(&mut Command::new("dermis-tool-that-nobody-has"));
+        assert!(matches!(missing, Outcome::NotRun(what) if what == "dermis-tool-that-nobody-has"));
+    }
+}
