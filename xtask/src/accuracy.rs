@@ -25,9 +25,21 @@ const SETS: [(&str, &str, &str); 9] = [
         "human_male/human_male_exercise_sim.npz",
         "human_male/human_male_walking_a_sim.npz",
     ),
-    ("fox, flesh simulation: random and Survey → Walk", "fox/fox_exercise_sim.npz#!Walk*", "fox/fox_exercise_sim.npz#Walk*"),
-    ("fox, flesh simulation: random and Walk → Survey", "fox/fox_exercise_sim.npz#!Survey*", "fox/fox_exercise_sim.npz#Survey*"),
-    ("fox, corrective smoothing: random and Walk → Survey", "fox/fox_exercise_cs.npz#!Survey*", "fox/fox_exercise_cs.npz#Survey*"),
+    (
+        "fox, flesh simulation: random and Survey → Walk",
+        "fox/fox_exercise_sim.npz#!Walk*",
+        "fox/fox_exercise_sim.npz#Walk*",
+    ),
+    (
+        "fox, flesh simulation: random and Walk → Survey",
+        "fox/fox_exercise_sim.npz#!Survey*",
+        "fox/fox_exercise_sim.npz#Survey*",
+    ),
+    (
+        "fox, corrective smoothing: random and Walk → Survey",
+        "fox/fox_exercise_cs.npz#!Survey*",
+        "fox/fox_exercise_cs.npz#Survey*",
+    ),
     (
         "wolf, corrective smoothing: all but every other clip frame → those",
         "quaternius_wolf/wolf_exercise_cs.npz#!*#1,*#3,*#5,*#7",
@@ -38,7 +50,11 @@ const SETS: [(&str, &str, &str); 9] = [
         "quaternius_wolf/wolf_exercise_cs.npz#!Walk*",
         "quaternius_wolf/wolf_exercise_cs.npz#Walk*",
     ),
-    ("arm, flesh simulation: all but the sideways bends → those", "toy_arm/arm32x64_exercise_sim.npz#*side0.0", "toy_arm/arm32x64_exercise_sim.npz#!*side0.0"),
+    (
+        "arm, flesh simulation: all but the sideways bends → those",
+        "toy_arm/arm32x64_exercise_sim.npz#*side0.0",
+        "toy_arm/arm32x64_exercise_sim.npz#!*side0.0",
+    ),
 ];
 
 /// Prints the tables.
@@ -79,7 +95,14 @@ fn table(title: &str, train: &Path, held_out: &Path) -> Result<(), String> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     let program = target.join("release").join(format!("dermis{}", std::env::consts::EXE_SUFFIX));
     let mut command = Command::new(program);
-    command.arg("compare").arg(rig).arg("--examples").arg(train).arg("--hold-out").arg(held_out).args(["--json", "--quiet"]);
+    command
+        .arg("compare")
+        .arg(rig)
+        .arg("--examples")
+        .arg(train)
+        .arg("--hold-out")
+        .arg(held_out)
+        .args(["--json", "--quiet"]);
     let output = command.output().map_err(|e| e.to_string())?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned());

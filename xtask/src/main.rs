@@ -1,6 +1,7 @@
 //! `cargo xtask VERB`: the chores of this workspace. Needs Rust (with rustfmt and clippy) and a C compiler; every other
 //! tool is optional, and its absence is told.
 
+mod accuracy;
 mod commit;
 mod deps;
 mod source;
@@ -14,6 +15,7 @@ usage: cargo xtask VERB
   test [--install-tools]  everything a commit must pass
   oracle DIR [--only FILE]
                           compare the toolkit with a folder of expected numbers
+  accuracy [DIR]          the tables of docs/accuracy.md: the bundled body, and the characters DIR holds
   deps                    which crate may use which, and what the sources of a crate must not contain
 
 --install-tools also installs the optional tools it can: Chromium (as root, with apt-get), the npm package
@@ -29,6 +31,8 @@ fn main() -> ExitCode {
         ["test"] => commit::run(false),
         ["test", "--install-tools"] => commit::run(true),
         ["oracle", _, ..] => oracle(&arguments[1..]),
+        ["accuracy"] => accuracy::run(None),
+        ["accuracy", folder] => accuracy::run(Some(folder)),
         ["deps"] => match deps::check() {
             Ok(summary) => {
                 println!("{summary}");
@@ -45,7 +49,7 @@ fn main() -> ExitCode {
         }
         [] => usage("a verb is missing"),
         ["oracle"] => usage("oracle needs a folder"),
-        ["test" | "deps", extra, ..] => usage(&format!("\"{extra}\" is not understood here")),
+        ["test" | "deps" | "accuracy", extra, ..] => usage(&format!("\"{extra}\" is not understood here")),
         [verb, ..] => usage(&format!("there is no verb \"{verb}\"")),
     }
 }

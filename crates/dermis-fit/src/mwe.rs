@@ -278,6 +278,11 @@ pub fn leverages(
     training.check()?;
     training.check_base()?;
     check_settings(training, maps, settings)?;
+    let included = training.included();
+    let training = &match &included {
+        Some((examples, base)) => Training { examples, base, ..*training },
+        None => *training,
+    };
     let scene = Scene::new(training, settings);
     let anchors = anchors(training, maps, settings);
     let maps = &scene.welded_maps(maps);

@@ -97,15 +97,8 @@ impl Training<'_> {
             true => Ok(()),
             false => Err(FitError::Counts { what, found, expected }),
         };
-<<<<<<< HEAD
-        if self.examples.is_empty() {
-            return Err(FitError::NoExamples);
-        }
-        for example in self.examples {
-=======
-        counts("base poses", self.base.len(), self.examples.len())?;
-        for (example, base) in self.examples.iter().zip(self.base) {
->>>>>>> tests
+        for (at, example) in self.examples.iter().enumerate() {
+            let base = self.base.get(at).map_or(&[][..], Vec::as_slice);
             counts("vertices of an example", example.positions.len(), self.rest.len())?;
             counts("bones of an example", example.transforms.len(), self.skeleton.len())?;
             let r = example.importance;
@@ -127,9 +120,11 @@ impl Training<'_> {
     /// The examples of positive importance with their base, if some have none: they must count nowhere, neither in
     /// folds nor in what the guard takes for seen.
     pub(crate) fn included(&self) -> Option<(Vec<Example>, Vec<Vec<DVec3>>)> {
-        let included = || self.examples.iter().zip(self.base).filter(|(example, _)| example.importance > 0.0);
-        (included().count() < self.examples.len())
-            .then(|| included().map(|(e, base)| (e.clone(), base.clone())).unzip())
+        let included: Vec<usize> = (0..self.examples.len()).filter(|&s| self.examples[s].importance > 0.0).collect();
+        (included.len() < self.examples.len()).then(|| {
+            let base = included.iter().filter_map(|&s| self.base.get(s).cloned()).collect();
+            (included.iter().map(|&s| self.examples[s].clone()).collect(), base)
+        })
     }
 
     /// Checks that there is a base pose for every example.

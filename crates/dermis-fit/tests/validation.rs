@@ -36,11 +36,11 @@ fn noisy_bench() -> Bench {
     bench.rig.mesh.triangles.clear();
     bench.examples.iter_mut().for_each(|e| e.positions = pick(&e.positions));
     bench.base.iter_mut().for_each(|b| *b = pick(b));
-    let rows = |from: &dermis_rig::Influences| {
-        dermis_rig::Influences::from_rows(kept.iter().map(|&v| from.of(v).to_vec())).unwrap()
-    };
-    bench.maps = rows(&bench.maps);
-    bench.rig.weights = bench.rig.weights.as_ref().map(rows);
+    let weights = bench.rig.weights.take().expect("the rig has weights");
+    let [maps, weights] = [&bench.maps, &weights].map(|from| {
+        dermis_rig::Influences::from_rows(kept.iter().map(|&v| from.of(v).to_vec())).expect("they were finite before")
+    });
+    (bench.maps, bench.rig.weights) = (maps, Some(weights));
     bench
 }
 
