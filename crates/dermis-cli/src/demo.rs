@@ -7,7 +7,7 @@ use crate::ui::{Ui, command_line};
 use dermis_workflow::fit::{FitOptions, Method, fit};
 use dermis_workflow::load::{ReadOptions, Source, load_motion};
 use dermis_workflow::measure::measure;
-use dermis_workflow::output::reserve;
+use dermis_workflow::output::{reserve_file, reserve_folder};
 use dermis_workflow::report::{Outcome, unit_of};
 use dermis_workflow::{Error, deliver, demo, io, page};
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ const METHODS: [&str; 6] = ["lbs", "dqs", "animation-space", "mwe-published", "m
 /// Runs the verb.
 pub fn run(args: &DemoArgs, ui: &Ui) -> Result<ExitCode, Error> {
     // The demo's own files may be replaced; the user's may not: only the names below are ever written.
-    let folder = reserve(&args.out, true)?;
+    let folder = reserve_folder(&args.out, true)?;
     let write = folder.folder()?;
     let (loaded, train, walk, files) = ui.step("read body", |_| demo::body())?;
     ui.print(&format!(
@@ -77,7 +77,7 @@ pub fn run(args: &DemoArgs, ui: &Ui) -> Result<ExitCode, Error> {
     }
     let source = Source { path: args.out.join("body_walk.npz"), part: None };
     let (motion, _) = load_motion(&loaded.rig, &source, &ReadOptions::default())?;
-    let glb = reserve(&args.out.join("body_walk_learnt.glb"), true)?;
+    let glb = reserve_file(&args.out.join("body_walk_learnt.glb"), true)?;
     let settings = deliver::ExportSettings { shapes: 8, influences: None };
     let exported = ui.step("export", |p| deliver::export_glb(&fitted.model, Some(&motion), None, settings, &glb, p))?;
     ui.print("\nexported as GLB:");

@@ -1,15 +1,16 @@
 //! `dermis eval`
 
-use crate::options::ReadArgs;
+use crate::options::{ReadArgs, within};
 use crate::show;
 use crate::ui::{Ui, command_line};
 use dermis_workflow::load::{Source, load_base_cache, load_examples, load_model};
 use dermis_workflow::measure::measure;
-use dermis_workflow::output::reserve;
+use dermis_workflow::output::{reserve_file, reserve_folder};
 use dermis_workflow::report::{Outcome, unit_of, vertex_csv};
 use dermis_workflow::{Error, page};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Instant;
 
 /// Score a model on examples
 #[derive(clap::Args)]
@@ -35,7 +36,7 @@ pub struct EvalArgs {
     #[arg(long)]
     force: bool,
     /// Exit with 1 if the rms is above this, in metres
-    #[arg(long, value_name = "METRES")]
+    #[arg(long, value_name = "METRES", allow_negative_numbers = true)]
     fail_above: Option<f64>,
     #[command(flatten)]
     read: ReadArgs,
@@ -43,9 +44,10 @@ pub struct EvalArgs {
 
 /// Runs the verb.
 pub fn run(args: &EvalArgs, ui: &Ui) -> Result<ExitCode, Error> {
-    let report_dir = args.report.as_deref().map(|path| reserve(path, args.force)).transpose()?;
-    let vertex_errors = args.vertex_errors.as_deref().map(|path| reserve(path, args.force)).transpose()?;
+    let report_dir = args.report.as_deref().map(|path| reserve_folder(path, args.force)).transpose()?;
+    let vertex_errors = args.vertex_errors.as_deref().map(|path| reserve_file(path, args.force)).transpose()?;
     let read = args.read.options()?;
+    let limit = args.fail_above.map(|limit| within("--fail-above", limit, 0.0, f64::MAX)).transpose()?;
     let (model, note) = ui.step("read model", |_| load_model(&args.model))?;
     let mut files = vec![note];
     let (examples, notes) =
@@ -60,10 +62,12 @@ pub fn run(args: &EvalArgs, ui: &Ui) -> Result<ExitCode, Error> {
         }
     };
     show::files(ui, &files);
+    let start = Instant::now();
     let scores = ui.step("measure", |_| measure(&model, &examples, given.as_deref()))?;
     if let Some(out) = &vertex_errors {
         out.write(vertex_csv(&model, &scores).as_bytes())?;
     }
+    let seconds = start.elapsed().as_secs_f64();
     let outcome = Outcome {
         model: &model,
         fitted: None,
@@ -77,7 +81,9 @@ pub fn run(args: &EvalArgs, ui: &Ui) -> Result<ExitCode, Error> {
         dir.folder()?("report.html", page::render(&outcome.page()).as_bytes())?;
     }
     if args.json {
-        ui.print(&outcome.json().to_string());
+        let mut value = outcome.json();
+        value["seconds"] = seconds.into();
+        ui.print(&value.to_string());
     } else {
         let unit = unit_of(&model);
         show::errors(ui, &[("scored", &scores)], &unit);
@@ -86,6 +92,6 @@ pub fn run(args: &EvalArgs, ui: &Ui) -> Result<ExitCode, Error> {
             ui.print(&format!("warning: {warning}"));
         }
     }
-    let failed = args.fail_above.is_some_and(|limit| scores.model.error.rms > limit);
+    let failed = limit.is_some_and(|limit| scores.model.error.rms > limit);
     Ok(if failed { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }

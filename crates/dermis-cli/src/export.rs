@@ -3,7 +3,7 @@
 use crate::options::ReadArgs;
 use crate::ui::Ui;
 use dermis_workflow::load::{Source, load_base_cache, load_model, load_motion};
-use dermis_workflow::output::reserve;
+use dermis_workflow::output::reserve_file;
 use dermis_workflow::page::Unit;
 use dermis_workflow::report::{show_length, unit_of};
 use dermis_workflow::{Error, deliver};
@@ -42,7 +42,7 @@ pub fn run(args: &ExportArgs, ui: &Ui) -> Result<ExitCode, Error> {
     if !deliver::is_glb(&args.out) {
         return Err(Error::Option(format!("\"{}\": only .glb is written so far", args.out.display())));
     }
-    let out = reserve(&args.out, args.force)?;
+    let out = reserve_file(&args.out, args.force)?;
     let read = args.read.options()?;
     let (model, _) = ui.step("read model", |_| load_model(&args.model))?;
     let motion = match &args.motion {

@@ -1,11 +1,11 @@
 //! `dermis fit`
 
-use crate::options::{MethodArgs, ReadArgs};
+use crate::options::{MethodArgs, ReadArgs, within};
 use crate::show;
 use crate::ui::{Ui, command_line};
 use dermis_workflow::load::{FileNote, Source, load_base_cache, load_examples, load_rig};
 use dermis_workflow::measure::measure;
-use dermis_workflow::output::reserve;
+use dermis_workflow::output::{reserve_file, reserve_folder};
 use dermis_workflow::report::{Outcome, unit_of};
 use dermis_workflow::{Error, fit, io, page};
 use std::path::PathBuf;
@@ -37,7 +37,7 @@ pub struct FitArgs {
     #[arg(long)]
     force: bool,
     /// Exit with 1 if the error that counts (held out, else cross-validated) has an rms above this, in metres
-    #[arg(long, value_name = "METRES")]
+    #[arg(long, value_name = "METRES", allow_negative_numbers = true)]
     fail_above: Option<f64>,
     /// Without --hold-out, validate by this many folds; 0 skips it
     #[arg(long, default_value_t = 5, value_name = "N")]
@@ -50,12 +50,13 @@ pub struct FitArgs {
 
 /// Runs the verb.
 pub fn run(args: &FitArgs, ui: &Ui) -> Result<ExitCode, Error> {
-    let out = args.out.as_deref().map(|path| reserve(path, args.force)).transpose()?;
-    let report_dir = args.report.as_deref().map(|path| reserve(path, args.force)).transpose()?;
+    let out = args.out.as_deref().map(|path| reserve_file(path, args.force)).transpose()?;
+    let report_dir = args.report.as_deref().map(|path| reserve_folder(path, args.force)).transpose()?;
     if out.is_none() && report_dir.is_none() && !args.json {
         ui.note("note: without -o MODEL the model is scored and dropped");
     }
     let read = args.read.options()?;
+    let limit = args.fail_above.map(|limit| within("--fail-above", limit, 0.0, f64::MAX)).transpose()?;
     let loaded = ui.step("read rig", |_| load_rig(&args.rig))?;
     let options = args.method.options(&loaded)?;
     let mut files: Vec<FileNote> = loaded.notes.clone();
@@ -159,7 +160,7 @@ pub fn run(args: &FitArgs, ui: &Ui) -> Result<ExitCode, Error> {
         ));
         let settings: Vec<String> =
             fitted.model.header.settings.iter().map(|(key, value)| format!("{key} {value}")).collect();
-        ui.print(&format!("settings: {}", settings.join("; ")));
+        show::wrapped(ui, "settings", &settings);
         let mut shown = vec![("training", &train_scores)];
         shown.extend(held_out_scores.as_ref().map(|s| ("held out", s)));
         shown.extend(cross_validated.as_ref().map(|s| ("cross-validated", s)));
@@ -175,6 +176,6 @@ pub fn run(args: &FitArgs, ui: &Ui) -> Result<ExitCode, Error> {
             ui.print(&format!("written: {}", written.path().display()));
         }
     }
-    let failed = args.fail_above.is_some_and(|limit| counts.model.error.rms > limit);
+    let failed = limit.is_some_and(|limit| counts.model.error.rms > limit);
     Ok(if failed { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }

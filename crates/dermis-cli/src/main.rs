@@ -51,6 +51,11 @@ enum Verb {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let ui = Ui::new(cli.quiet, cli.verbose);
+    /// More than any machine has; each takes memory before it does anything.
+    const MOST_THREADS: usize = 1024;
+    if let Some(threads) = cli.threads.filter(|&threads| threads > MOST_THREADS) {
+        return ui.fail(&format!("--threads {threads}: it must be {MOST_THREADS} or less"), "");
+    }
     if let Some(threads) = cli.threads
         && let Err(error) = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()
     {
@@ -65,7 +70,9 @@ fn main() -> ExitCode {
         Verb::Pose(args) => pose::run(args, &ui),
         Verb::Export(args) => export::run(args, &ui),
         Verb::Completions { shell } => {
-            clap_complete::generate(*shell, &mut Cli::command(), "dermis", &mut std::io::stdout());
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "dermis", &mut script);
+            ui.print(String::from_utf8_lossy(&script).trim_end());
             Ok(ExitCode::SUCCESS)
         }
     };

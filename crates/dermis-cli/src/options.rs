@@ -18,10 +18,10 @@ pub struct ReadArgs {
     #[arg(long, value_enum)]
     up: Option<Up>,
     /// Sample clips at this rate instead of at their own keys
-    #[arg(long, value_name = "FRAMES_PER_SECOND")]
+    #[arg(long, value_name = "FRAMES_PER_SECOND", allow_negative_numbers = true)]
     fps: Option<f64>,
     /// How far apart two positions may be at rest and still be the same vertex, in rest diagonals
-    #[arg(long, default_value_t = 1e-4, value_name = "DIAGONALS")]
+    #[arg(long, default_value_t = 1e-4, value_name = "DIAGONALS", allow_negative_numbers = true)]
     match_tolerance: f64,
 }
 
@@ -83,7 +83,7 @@ pub struct MethodArgs {
     ridge: Option<RidgeName>,
     /// Strength of the ridge: 0 follows the examples closely, larger is calmer between them [default: chosen by
     /// cross-validation over 1e-4 .. 10 (1e-10 .. 10 for other ridges)]
-    #[arg(short, long)]
+    #[arg(short, long, allow_negative_numbers = true)]
     s: Option<f64>,
     /// Choose s by generalised cross-validation instead of leaving poses out
     #[arg(long)]
@@ -94,16 +94,16 @@ pub struct MethodArgs {
     blocks: Option<String>,
     /// Take the largest s whose cross-validated error is within this factor of the best [default: 1.03; 1 for ridges
     /// other than absolute]
-    #[arg(long, value_name = "FACTOR")]
+    #[arg(long, value_name = "FACTOR", allow_negative_numbers = true)]
     tolerance: Option<f64>,
     /// Merge poses whose features around a vertex agree within this; negative: never [default: 1e-6]
     #[arg(long, value_name = "DIFFERENCE", allow_negative_numbers = true)]
     duplicates: Option<f64>,
     /// Drop principal axes with less than this share of the largest variance [default: 1e-10]
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     eig_tol: Option<f64>,
     /// Drop singular values below this share of the largest, in the published solve [default: 1e-12]
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     svd_tol: Option<f64>,
     /// Joint limits, welding of frozen joints, and the ball around the base [default: on; off with --published]
     #[arg(long, value_enum)]
@@ -116,13 +116,13 @@ pub struct MethodArgs {
     #[arg(long, default_value_t = 2)]
     rings: usize,
     /// What each joint on the way costs
-    #[arg(long, default_value_t = 0.3)]
+    #[arg(long, default_value_t = 0.3, allow_negative_numbers = true)]
     decay: f64,
     /// Smoothing passes of the maps over the surface
     #[arg(long, default_value_t = 4)]
     smoothing: usize,
     /// Maps at or below this are zero
-    #[arg(long, default_value_t = 0.004)]
+    #[arg(long, default_value_t = 0.004, allow_negative_numbers = true)]
     threshold: f64,
 }
 
@@ -183,9 +183,21 @@ impl MethodArgs {
             MethodName::AnimationSpace => Method::AnimationSpace,
             MethodName::Mwe => Method::Mwe,
         };
-        for (name, value) in [("--decay", self.decay), ("--threshold", self.threshold)] {
-            if !(0.0..=1.0).contains(&value) {
-                return Err(Error::Option(format!("{name} {value}: it must lie in 0..1")));
+        within("--decay", self.decay, 0.0, 1.0)?;
+        within("--threshold", self.threshold, 0.0, 1.0)?;
+        for (name, value, low, high) in [
+            ("--s", self.s, 0.0, f64::MAX),
+            ("--tolerance", self.tolerance, 1.0, f64::MAX),
+            ("--duplicates", self.duplicates, f64::MIN, f64::MAX),
+            ("--eig-tol", self.eig_tol, 0.0, 1.0),
+            ("--svd-tol", self.svd_tol, 0.0, 1.0),
+        ] {
+            value.map(|value| within(name, value, low, high)).transpose()?;
+        }
+        // No skeleton is deeper, no mesh is smoother; more would only keep the user waiting.
+        for (name, value) in [("--rings", self.rings), ("--smoothing", self.smoothing)] {
+            if value > 1000 {
+                return Err(Error::Option(format!("{name} {value}: it must be 1000 or less")));
             }
         }
         let base = match (self.base, &self.base_cache) {
@@ -282,6 +294,22 @@ fn table(path: &std::path::Path, rig: &LoadedRig) -> Result<dermis_workflow::rig
         )));
     }
     Ok(maps)
+}
+
+/// The value, if it lies between `low` and `high`.
+///
+/// # Errors
+/// [`Error::Option`] that names the option.
+pub fn within(name: &str, value: f64, low: f64, high: f64) -> Result<f64, Error> {
+    if (low..=high).contains(&value) {
+        return Ok(value);
+    }
+    let rule = match (low > f64::MIN, high < f64::MAX) {
+        (true, true) => format!("it must lie in {low}..{high}"),
+        (true, false) => format!("it must be {low} or more, and finite"),
+        _ => "it must be finite".into(),
+    };
+    Err(Error::Option(format!("{name} {value}: {rule}")))
 }
 
 fn anchor(text: &str) -> Result<AnchorChoice, Error> {

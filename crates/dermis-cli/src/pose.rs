@@ -4,7 +4,7 @@ use crate::options::ReadArgs;
 use crate::show;
 use crate::ui::Ui;
 use dermis_workflow::load::{Source, load_base_cache, load_model, load_motion};
-use dermis_workflow::output::reserve;
+use dermis_workflow::output::{reserve_file, reserve_folder};
 use dermis_workflow::{Error, deliver};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -35,7 +35,10 @@ pub struct PoseArgs {
 
 /// Runs the verb.
 pub fn run(args: &PoseArgs, ui: &Ui) -> Result<ExitCode, Error> {
-    let out = reserve(&args.out, args.force)?;
+    let out = match deliver::is_folder(&args.out)? {
+        true => reserve_folder(&args.out, args.force)?,
+        false => reserve_file(&args.out, args.force)?,
+    };
     let read = args.read.options()?;
     let (model, note) = ui.step("read model", |_| load_model(&args.model))?;
     let mut source = args.motion.clone();

@@ -5,12 +5,14 @@ use dermis_workflow::compare::{Row, recommend};
 use dermis_workflow::load::FileNote;
 use dermis_workflow::measure::Scores;
 use dermis_workflow::page::Unit;
-use dermis_workflow::report::show_length;
+use dermis_workflow::report::{show_length, show_number};
+use std::collections::HashSet;
 
 /// Errors of every set, model beside baseline.
 pub fn errors(ui: &Ui, sets: &[(&str, &Scores)], unit: &Unit) {
-    let cell = |length: f64| format!("{:>12}", show_length(length, unit));
-    ui.print(&format!("{:<28}{:>12}{:>12}{:>12}{:>9}{:>9}", "", "rms", "95 %", "max", "E_RMS", "dist. %"));
+    let cell = |length: f64| format!("{:>10}", show_number(length, unit));
+    let title = format!("errors in {}", unit.name);
+    ui.print(&format!("{title:<28}{:>10}{:>10}{:>10}{:>9}{:>9}", "rms", "95 %", "max", "E_RMS", "dist. %"));
     let line = |name: &str, e: &dermis_workflow::measure::ErrorStats| {
         let number = |x: Option<f64>| x.map_or_else(|| format!("{:>9}", "–"), |x| format!("{x:>9.3}"));
         let stats =
@@ -47,14 +49,29 @@ pub fn frames(ui: &Ui, scores: &Scores, unit: &Unit, most: usize) {
     }
 }
 
-/// What was read.
+/// Words in lines of at most a hundred characters, indented but for the first.
+pub fn wrapped(ui: &Ui, title: &str, items: &[String]) {
+    let mut line = format!("{title}:");
+    for (at, item) in items.iter().enumerate() {
+        let end = if at + 1 < items.len() { ";" } else { "" };
+        if line.chars().count() + item.chars().count() > 98 {
+            ui.print(&line);
+            line = " ".into();
+        }
+        line += &format!(" {item}{end}");
+    }
+    ui.print(&line);
+}
+
+/// What was read. A file that serves twice is remarked upon once.
 pub fn files(ui: &Ui, notes: &[FileNote]) {
+    let mut said = HashSet::new();
     for note in notes {
         if ui.verbose {
             ui.note(&format!("{:<10} {} ({} bytes, sha256 {}…)", note.role, note.path, note.bytes, note.hash));
         }
         for remark in &note.remarks {
-            if ui.verbose || !remark.ends_with("examples") {
+            if (ui.verbose || !remark.ends_with("examples")) && said.insert((&note.path, remark)) {
                 ui.note(&format!("  {}: {remark}", note.path));
             }
         }
@@ -63,18 +80,19 @@ pub fn files(ui: &Ui, notes: &[FileNote]) {
 
 /// The bench.
 pub fn rows(ui: &Ui, rows: &[Row], unit: &Unit) {
+    let title = format!("rms in {}", unit.name);
     ui.print(&format!(
         "{:<18}{:>11}{:>11}{:>11}{:>7}{:>11}{:>9}{:>14}",
-        "method", "train", "held out", "max", "ratio", "model", "fit", "Mvertices/s"
+        title, "train", "held out", "max", "ratio", "model", "fit", "Mvertices/s"
     ));
     for row in rows {
         let ratio = row.held_out.ratio().map_or_else(|| "–".into(), |r| format!("{r:.2}"));
         ui.print(&format!(
             "{:<18}{:>11}{:>11}{:>11}{:>7}{:>8.2} MB{:>7.2} s{:>14.1}",
             row.method,
-            show_length(row.train.model.error.rms, unit),
-            show_length(row.held_out.model.error.rms, unit),
-            show_length(row.held_out.model.error.max, unit),
+            show_number(row.train.model.error.rms, unit),
+            show_number(row.held_out.model.error.rms, unit),
+            show_number(row.held_out.model.error.max, unit),
             ratio,
             row.bytes as f64 / 1e6,
             row.seconds,

@@ -43,6 +43,7 @@ pub fn run(
         return Err(Error::Option("this model corrects given positions: name them with --base-cache".into()));
     }
     let rig = &model.rig;
+    within_memory(motion, rig, 24, "lower --fps, or choose a part of the motion")?;
     let mut runner = Runner::new(&model.baked);
     let mut skins = Vec::with_capacity(motion.frames.len());
     let mut posed =
@@ -65,6 +66,39 @@ pub fn run(
     Ok((skins, posed))
 }
 
+/// Refuses a motion whose frames do not fit in memory at once, at so many bytes per frame and vertex.
+fn within_memory(motion: &Motion, rig: &Rig, bytes: u64, remedy: &str) -> Result<(), Error> {
+    const MOST: u64 = 8 << 30;
+    let (frames, vertices) = (motion.frames.len() as u64, rig.mesh.positions.len() as u64);
+    let needed = frames.saturating_mul(vertices).saturating_mul(bytes);
+    match needed > MOST {
+        true => Err(Error::Option(format!(
+            "{frames} frames of {vertices} vertices need {} GB of memory, more than {}: {remedy}",
+            needed >> 30,
+            MOST >> 30
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// Whether skins written to `path` become a folder of OBJ files, by the ending of its name.
+///
+/// # Errors
+/// [`Error::Lacks`] for an ending nothing is written as.
+pub fn is_folder(path: &Path) -> Result<bool, Error> {
+    match ending(path).as_str() {
+        "" => Ok(true),
+        "pc2" | "mdd" | "npz" | "obj" => Ok(false),
+        other => Err(Error::lacks(path, format!("skins cannot be written as \".{other}\""), SKIN_ENDINGS)),
+    }
+}
+
+const SKIN_ENDINGS: &str = "use .pc2, .mdd, .npz, or a folder (a name without ending) for OBJ files";
+
+fn ending(path: &Path) -> String {
+    path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default()
+}
+
 /// Writes skins in the format the output's name asks for: .pc2, .mdd, .npz, .obj for one frame, a folder of OBJ files
 /// otherwise.
 ///
@@ -76,7 +110,7 @@ pub fn run(
 pub fn write_skins(model: &ModelFile, motion: &Motion, skins: &[Vec<DVec3>], output: &Output) -> Result<usize, Error> {
     let (rig, path) = (&model.rig, output.path());
     let failed = Error::write(path);
-    let ending = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+    let ending = ending(path);
     let times: Vec<f64> = motion.frames.iter().enumerate().map(|(at, f)| f.time.unwrap_or(at as f64 / 24.0)).collect();
     match ending.as_str() {
         "pc2" | "mdd" => {
@@ -117,18 +151,31 @@ pub fn write_skins(model: &ModelFile, motion: &Motion, skins: &[Vec<DVec3>], out
         "" => {
             let write = output.folder()?;
             let digits = skins.len().to_string().len().max(4);
+            let mut written = std::collections::HashSet::new();
             for (at, skin) in skins.iter().enumerate() {
                 let bytes = dermis_io::obj::write(&rig.mesh, skin, &model.space).map_err(&failed)?;
-                write(&format!("frame_{at:0digits$}.obj"), &bytes)?;
+                let name = format!("frame_{at:0digits$}.obj");
+                write(&name, &bytes)?;
+                written.insert(name);
             }
+            remove_older_frames(path, &written)?;
             Ok(rig.mesh.positions.len())
         }
-        _ => Err(Error::lacks(
-            path,
-            format!("{} skins cannot be written as \".{ending}\"", skins.len()),
-            "use .pc2, .mdd, .npz, or a folder (a name without ending) for OBJ files",
-        )),
+        _ => Err(Error::lacks(path, format!("{} skins cannot be written as \".{ending}\"", skins.len()), SKIN_ENDINGS)),
     }
+}
+
+/// Frames of an earlier, longer motion in the same folder would be taken for the end of this one.
+fn remove_older_frames(folder: &Path, written: &std::collections::HashSet<String>) -> Result<(), Error> {
+    let failed = |source| Error::File { path: folder.into(), source };
+    for entry in std::fs::read_dir(folder).map_err(failed)?.filter_map(Result::ok) {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let number = name.strip_prefix("frame_").and_then(|n| n.strip_suffix(".obj"));
+        if number.is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit())) && !written.contains(&name) {
+            std::fs::remove_file(entry.path()).map_err(failed)?;
+        }
+    }
+    Ok(())
 }
 
 /// Positions of the vertices the rig's file draws.
@@ -198,6 +245,8 @@ pub fn export_glb(
     let weights = pruned.as_ref().map_or(full, |(kept, _)| kept);
     let (mut morphs, mut clips) = (Vec::new(), Vec::new());
     if let Some(motion) = motion {
+        // Skins, corrections as they are, centred and rebuilt, and the matrices that carry them.
+        within_memory(motion, rig, 24 * 4 + 72, "lower --fps, or choose a part of the motion")?;
         let (skins, _) = run(model, motion, given, progress)?;
         let baked = bake_shapes(rig, weights, motion, &skins, settings.shapes);
         let times: Vec<f64> =

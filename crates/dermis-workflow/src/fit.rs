@@ -281,7 +281,7 @@ pub fn fit(
             let training = Training { skeleton: &rig.skeleton, rest: &rig.mesh.positions, length, examples, base: &[] };
             let fitted = fit_animation_space(&training, &maps, rig.weights.as_ref(), &chosen, progress)?;
             settings.extend(map_lines(options));
-            settings.push(("ridge".into(), format!("{:e}{}", fitted.ridge, chosen_by(options.s.is_some()))));
+            settings.push(("ridge".into(), format!("{}{}", short(fitted.ridge), chosen_by(options.s.is_some()))));
             settings.push(("folds".into(), folds_text(chosen.folds)));
             validated_by = folds_text(chosen.folds);
             report = json!({"ridge": fitted.ridge});
@@ -334,6 +334,12 @@ pub fn fit(
         header: ModelHeader { method: options.method.to_string(), program: crate::PROGRAM.into(), settings, report },
     };
     Ok(Fitted { model, seconds: start.elapsed().as_secs_f64(), sweep, s, validated_by, mwe, warnings })
+}
+
+/// A number in at most four digits; the report holds it in full.
+fn short(x: f64) -> String {
+    let (exact, rounded) = (format!("{x:e}"), format!("{x:.3e}"));
+    if exact.len() < rounded.len() { exact } else { rounded }
 }
 
 fn chosen_by(given: bool) -> &'static str {
@@ -438,7 +444,7 @@ fn mwe_lines(settings: &MweSettings, options: &FitOptions, report: &MweReport) -
         ("rows".into(), format!("{:?}", report.rows).to_lowercase()),
         ("centring".into(), format!("{:?}", settings.centring).to_lowercase()),
         ("ridge".into(), format!("{:?}", settings.ridge).to_lowercase()),
-        ("s".into(), format!("{:e}{}", report.s, chosen_by(given))),
+        ("s".into(), format!("{}{}", short(report.s), chosen_by(given))),
         ("tolerance of the choice".into(), settings.tolerance.to_string()),
         ("duplicates".into(), format!("{:e}", settings.duplicates)),
         ("eig-tol / svd-tol".into(), format!("{:e} / {:e}", settings.eig_tol, settings.svd_tol)),
@@ -492,7 +498,7 @@ fn mwe_warnings(settings: &MweSettings, report: &MweReport) -> Vec<String> {
         && report.sweep.len() > 1
         && (report.s == high.s || report.s == low.s)
     {
-        warnings.push(format!("the chosen s = {:e} is at the edge of its grid", report.s));
+        warnings.push(format!("the chosen s = {} is at the edge of its grid", short(report.s)));
     }
     warnings
 }

@@ -98,7 +98,11 @@ pub fn lines(value: &Value) -> Vec<String> {
     let mut out = Vec::new();
     let text = |v: &Value| v.as_str().map_or_else(|| v.to_string(), str::to_owned);
     out.push(format!("{}  ({}, {} bytes)", text(&value["file"]), text(&value["format"]), value["bytes"]));
-    out.push(format!("  space       unit {}, {} up", text(&value["unit"]), text(&value["up_axis"])));
+    let unit = match text(&value["unit"]) {
+        metres if metres == "m" => metres,
+        other => format!("\"{other}\""),
+    };
+    out.push(format!("  space       unit {unit}, {} up", text(&value["up_axis"])));
     if let Value::Object(mesh) = &value["mesh"] {
         let mut line = format!("  mesh        {} vertices, {} triangles", mesh["vertices"], mesh["triangles"]);
         if !mesh["polygons"].is_null() {
@@ -117,8 +121,11 @@ pub fn lines(value: &Value) -> Vec<String> {
             false => format!("{} bones are not at their bind pose by default", bones["bones_off_bind"]),
         };
         out.push(format!(
-            "  skeleton    {} bones, {} roots, {} deep; {bind}",
-            bones["bones"], bones["roots"], bones["deepest"]
+            "  skeleton    {} bones, {} {}, {} deep; {bind}",
+            bones["bones"],
+            bones["roots"],
+            if bones["roots"] == 1 { "root" } else { "roots" },
+            bones["deepest"]
         ));
     }
     if let Value::Object(influences) = &value["influences"] {

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use dermis_io::{Contents, Format, Matching, ReadError, Record, Space, UpAxis, Warning, match_vertices};
-use dermis_rig::glam::DVec3;
+use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::{BoneTransforms, Example, ExampleSet, Frame, Motion, Rig, WorldPose};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
@@ -118,7 +118,27 @@ pub struct LoadedRig {
 /// # Errors
 /// [`Error::File`].
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, Error> {
-    std::fs::read(path).map_err(|source| Error::File { path: path.into(), source })
+    read_file(path).map_err(|source| Error::File { path: path.into(), source })
+}
+
+/// A device such as /dev/zero, which a hostile file may name, would never end.
+fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
+    match std::fs::metadata(path)?.is_file() {
+        true => std::fs::read(path),
+        false => Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "this is no file")),
+    }
+}
+
+/// Formats people will try that are not read yet, by the ending of their names.
+fn not_read_yet(name: &str) -> Option<&'static str> {
+    let ending = name.rsplit_once('.')?.1.to_ascii_lowercase();
+    Some(match ending.as_str() {
+        "fbx" => "FBX files are not read yet",
+        "abc" => "Alembic files are not read yet",
+        "usd" | "usda" | "usdc" | "usdz" => "USD files are not read yet",
+        "bvh" => "BVH files are not read yet",
+        _ => return None,
+    })
 }
 
 /// Everything a file or a folder of numbered OBJ files holds. `space` serves formats that state no axes or unit.
@@ -132,10 +152,11 @@ pub fn read_contents(path: &Path, space: &Space) -> Result<(Contents, FileNote),
     let bytes = read_bytes(path)?;
     let name = path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned());
     let format = dermis_io::sniff(&bytes, &name).ok_or_else(|| {
-        Error::lacks(path, "the kind of this file is not known", "use .glb, .gltf, .npz, .obj, .pc2, .mdd or .dermis")
+        let what = not_read_yet(&name).unwrap_or("the kind of this file is not known");
+        Error::lacks(path, what, "use .glb, .gltf, .npz, .obj, .pc2, .mdd or .dermis")
     })?;
     let folder = path.parent().unwrap_or(Path::new("."));
-    let resolve = |uri: &str| std::fs::read(folder.join(uri));
+    let resolve = |uri: &str| read_file(&folder.join(uri));
     let contents = match format {
         Format::Gltf => dermis_io::gltf::read(&bytes, &name, &resolve),
         Format::Npz => dermis_io::npz::read(&bytes, &name),
@@ -482,11 +503,12 @@ pub(crate) fn motion_of(
     if !contents.clips.is_empty() {
         let clip = pick_clip(contents, source)?;
         let names = clip_bones(contents, path)?;
-        let times = sample_times(clip, options);
+        let to_rig = turned_binds(rig, contents, options);
+        let times = sample_times(clip, source, options)?;
         let frames = times.iter().enumerate().map(|(at, &time)| Frame {
             label: format!("{} {at}", clip.name),
             time: Some(time),
-            pose: (clip.sample)(time).pose,
+            pose: to_rig((clip.sample)(time).pose),
         });
         let motion = Motion { name: clip.name.clone(), frames: frames.collect() };
         return motion.for_skeleton(&names, &rig.skeleton).map_err(|missing| {
@@ -494,17 +516,39 @@ pub(crate) fn motion_of(
             Error::lacks(path, what, "motions are matched by bone name")
         });
     }
-    let to_rig = poses_for_rig(rig, contents, path)?;
-    let frames: Vec<Frame> = contents
-        .records
-        .iter()
-        .filter_map(|r| Some(Frame { label: r.label.clone(), time: r.time, pose: to_rig(r.pose.as_ref()?) }))
-        .collect();
+    let (to_rig, turn) = (poses_for_rig(rig, contents, path)?, turned_binds(rig, contents, options));
+    let frame = |r: &Record| Some(Frame { label: r.label.clone(), time: r.time, pose: to_rig(&turn(r.pose.clone()?)) });
+    let frames: Vec<Frame> = contents.records.iter().filter_map(frame).collect();
     if frames.is_empty() {
         let what = format!("there are neither poses nor clips in this {} file", contents.format);
         return Err(Error::lacks(path, what, "a motion is a .glb with an animation, or a bundle with pose_matrices"));
     }
     Ok(Motion { name: contents.name.clone(), frames })
+}
+
+/// Poses of a file whose joints stand where the rig's do at rest, but turned, as exporters turn bones: T B⁻¹ B_rig, with
+/// the file's own B. Where joints stand elsewhere the rest poses differ, and joint-to-world matrices are taken as they are.
+fn turned_binds(rig: &Rig, contents: &Contents, options: &ReadOptions) -> impl Fn(WorldPose) -> WorldPose + use<> {
+    let limit = options.match_tolerance * rig.mesh.diagonal();
+    // A glTF file without a skin has no bind pose, only the one its nodes happen to be in.
+    let bound = contents.format != Format::Gltf || contents.weights.is_some();
+    let turns = contents.skeleton.as_ref().filter(|_| bound).and_then(|theirs| {
+        let (mut turns, mut differ) = (vec![DAffine3::IDENTITY; theirs.len()], false);
+        for (bone, name) in rig.skeleton.names().enumerate() {
+            let (own, at) = (rig.skeleton.bind()[bone], theirs.find(name)?);
+            let bind = theirs.bind()[at];
+            if bind.translation.distance(own.translation) > limit {
+                return None;
+            }
+            differ |= !bind.matrix3.abs_diff_eq(own.matrix3, options.match_tolerance);
+            turns[at.get()] = theirs.inverse_bind()[at] * own;
+        }
+        differ.then_some(turns)
+    });
+    move |pose| match &turns {
+        Some(turns) => WorldPose::new(pose.bones.iter().zip(turns).map(|(t, turn)| *t * *turn).collect()),
+        None => pose,
+    }
 }
 
 /// A motion for a rig, from a file.
@@ -541,16 +585,23 @@ fn pick_clip<'a>(contents: &'a Contents, source: &Source) -> Result<&'a dermis_i
     }
 }
 
-/// The clip's own keys, or a fixed rate. At most 100,000 frames.
-fn sample_times(clip: &dermis_io::Clip, options: &ReadOptions) -> Vec<f64> {
-    match options.fps {
-        Some(fps) if fps > 0.0 => {
-            let count = ((clip.duration * fps + 1e-6).floor() as usize).min(100_000);
-            (0..=count).map(|frame| frame as f64 / fps).collect()
-        }
-        _ if clip.key_times.is_empty() => vec![0.0],
-        _ => clip.key_times.iter().copied().take(100_000).collect(),
+/// The clip's own keys, or a fixed rate.
+fn sample_times(clip: &dermis_io::Clip, source: &Source, options: &ReadOptions) -> Result<Vec<f64>, Error> {
+    /// An hour at 24 frames per second.
+    const MOST: usize = 86_400;
+    let count = match options.fps {
+        Some(fps) => (clip.duration * fps + 1e-6).floor() as usize,
+        None => clip.key_times.len(),
+    };
+    if count > MOST {
+        let what = format!("the clip \"{}\" has {count} frames, more than {MOST}", clip.name);
+        return Err(Error::lacks(&source.path, what, "sample it at a lower rate with --fps"));
     }
+    Ok(match options.fps {
+        Some(fps) => (0..=count).map(|frame| frame as f64 / fps).collect(),
+        None if clip.key_times.is_empty() => vec![0.0],
+        None => clip.key_times.clone(),
+    })
 }
 
 /// Morph targets as sculpts: what the file shows at each key of its clip, or each target alone, in its key's pose.
@@ -574,7 +625,7 @@ fn from_morphs(
     let alone = |at: usize| (0..contents.morphs.len()).map(|i| f64::from(u8::from(i == at))).collect::<Vec<_>>();
     match motion {
         Some(clip) => {
-            let times = sample_times(clip, options);
+            let times = sample_times(clip, source, options)?;
             let animated = times.iter().any(|&t| (clip.sample)(t).morph_weights.iter().any(|w| *w != 0.0));
             if !animated && times.len() != contents.morphs.len() {
                 let what = format!(

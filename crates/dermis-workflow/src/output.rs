@@ -31,6 +31,34 @@ pub fn reserve(path: &Path, force: bool) -> Result<Output, Error> {
     Ok(Output { path: path.into(), force })
 }
 
+/// Reserves a file: what is a folder already is refused as well.
+///
+/// # Errors
+/// As [`reserve`].
+pub fn reserve_file(path: &Path, force: bool) -> Result<Output, Error> {
+    match path.is_dir() {
+        true => {
+            // A full folder is somebody's; so is an empty one, but there the remedy is another name.
+            reserve(path, force)?;
+            Err(Error::Write { path: path.into(), reason: "this is a folder, and a file is to be written".into() })
+        }
+        false => reserve(path, force),
+    }
+}
+
+/// Reserves a folder: what is a file already is refused as well.
+///
+/// # Errors
+/// As [`reserve`].
+pub fn reserve_folder(path: &Path, force: bool) -> Result<Output, Error> {
+    match reserve(path, force) {
+        Ok(_) if path.exists() && !path.is_dir() => {
+            Err(Error::Write { path: path.into(), reason: "this is a file, and a folder is to be written".into() })
+        }
+        other => other,
+    }
+}
+
 impl Output {
     /// Where it goes.
     pub fn path(&self) -> &Path {

@@ -396,12 +396,17 @@ pub fn unit_of(model: &ModelFile) -> Unit {
     }
 }
 
-/// A length for people, three significant digits.
+/// A length for people, three significant digits and the unit.
 pub fn show_length(length: f64, unit: &Unit) -> String {
+    format!("{} {}", show_number(length, unit), unit.name)
+}
+
+/// A length for people as a number in their unit, three significant digits.
+pub fn show_number(length: f64, unit: &Unit) -> String {
     let value = length * f64::from(unit.scale);
     let digits =
         if value == 0.0 || !value.is_finite() { 2 } else { (2 - value.abs().log10().floor() as i32).clamp(0, 4) };
-    format!("{value:.*} {}", digits as usize, unit.name)
+    format!("{value:.*}", digits as usize)
 }
 
 fn verdict(scores: &Scores) -> Verdict {
