@@ -358,7 +358,8 @@ pub fn read(bytes: &[u8]) -> Result<ModelFile, ReadError> {
             let joints: Vec<_> = joints.chunks_exact(2).map(|j| (bone(j[0]), bone(j[1]))).collect();
             let features: Vec<[f32; 12]> =
                 features.chunks_exact(12).map(|f| f.try_into().unwrap_or_default()).collect();
-            if !positive(length) || (!features.is_empty() && (joints.is_empty() || !features.len().is_multiple_of(joints.len())))
+            if !positive(length)
+                || (!features.is_empty() && (joints.is_empty() || !features.len().is_multiple_of(joints.len())))
             {
                 return Err(damaged("the training poses are not joints × poses"));
             }
