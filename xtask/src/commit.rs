@@ -16,7 +16,7 @@ enum Outcome {
 /// A program's exit code for "the tool I need is not here", as in `tools/screenshot.sh`.
 const TOOL_IS_MISSING: i32 = 3;
 
-/// Runs all steps, in the order in which a mistake is found soonest.
+/// Runs all steps, in the order in which a mistake is found soonest, on the whole workspace: its tools are code, too.
 pub fn run(install_tools: bool) -> ExitCode {
     let mut steps = Steps { done: Vec::new(), start: Instant::now() };
     let mut notes = Vec::new();
@@ -37,11 +37,13 @@ pub fn run(install_tools: bool) -> ExitCode {
     });
     steps.run("clippy", || of(cargo("clippy").args(["--workspace", "--all-targets", "--", "-D", "warnings"])));
     steps.run("tests", || match tools::answers(cargo("nextest").arg("--version")) {
-        true => of(cargo("nextest").args(["run", "--no-fail-fast"])),
-        false => of(cargo("test").args(["--tests", "--no-fail-fast"])),
+        true => of(cargo("nextest").args(["run", "--workspace", "--no-fail-fast"])),
+        false => of(cargo("test").args(["--workspace", "--tests", "--no-fail-fast"])),
     });
-    steps.run("documentation tests", || of(cargo("test").args(["--doc", "--no-fail-fast"])));
-    steps.run("documentation", || of(cargo("doc").arg("--no-deps").env("RUSTDOCFLAGS", "-D warnings")));
+    steps.run("documentation tests", || of(cargo("test").args(["--workspace", "--doc", "--no-fail-fast"])));
+    // Libraries alone: the program would overwrite the pages of the library of its name.
+    let documentation = ["--workspace", "--lib", "--no-deps", "--keep-going"];
+    steps.run("documentation", || of(cargo("doc").args(documentation).env("RUSTDOCFLAGS", "-D warnings")));
     steps.run("oracle", || of(oracle_command().arg(root().join("crates/dermis-oracle/cases"))));
     steps.run("report page in a browser", browser);
     steps.run("bundled body in the glTF validator", || {
@@ -143,4 +145,19 @@ fn browser() -> Outcome {
         println!("a browser is here: the tests of the report page, above, have drawn in it");
     }
     outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_tool_is_neither_passed_nor_failed() {
+        let exits = |code: &str| of(Command::new("sh").args(["-c", &format!("exit {code}")]));
+        assert!(matches!(exits("0"), Outcome::Passed));
+        assert!(matches!(exits("1"), Outcome::Failed));
+        assert!(matches!(exits("3"), Outcome::NotRun(_)));
+        let missing = of(&mut Command::new("dermis-tool-that-nobody-has"));
+        assert!(matches!(missing, Outcome::NotRun(what) if what == "dermis-tool-that-nobody-has"));
+    }
 }

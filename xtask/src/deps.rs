@@ -54,9 +54,12 @@ const TABLE: &[Rule] = &[
 /// May be a dev-dependency of every crate.
 const TEST_ONLY: &str = "dermis-testkit";
 
-/// Crates that open nothing, print nothing and leave the environment and the thread pool to the caller.
+/// Crates that open nothing and leave the environment and the thread pool to the caller.
 const BELOW_WORKFLOW: &[&str] =
     &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit", "dermis-measure", "dermis-io"];
+
+/// Crates that may print; so may the tests and examples of any.
+const PROGRAMS: &[&str] = &["dermis-cli", "dermis-oracle", "xtask"];
 
 /// Words of characters, which the crate of numbers does not know.
 const CHARACTER_WORDS: &[&str] = &[
@@ -167,12 +170,15 @@ fn banned(package: &str, folder: &std::path::Path, file: &std::path::Path) -> Re
     if is_product {
         let product = source::without_tests(&tokens);
         if BELOW_WORKFLOW.contains(&package) {
-            let reason = "belongs to dermis-workflow or a program: this crate opens, prints and asks nothing";
-            bans.extend(source::side_effects(product.as_slice()).into_iter().map(|b| (b, reason)));
+            let reason = "belongs to dermis-workflow or a program";
+            bans.extend(source::openings(&product).into_iter().map(|b| (b, reason)));
+        }
+        if !PROGRAMS.contains(&package) {
+            bans.extend(source::printing(&product).into_iter().map(|b| (b, "belongs to a program")));
         }
         if package == "dermis-solve" {
             let reason = "is a word of characters: this crate knows numbers";
-            bans.extend(source::words(product.as_slice(), CHARACTER_WORDS).into_iter().map(|b| (b, reason)));
+            bans.extend(source::words(&product, CHARACTER_WORDS).into_iter().map(|b| (b, reason)));
         }
     }
     Ok(bans.into_iter().map(|(ban, why)| format!("{}:{}: {} {why}", shown.display(), ban.line, ban.what)).collect())

@@ -196,32 +196,31 @@ fn split_words(identifier: &str) -> Vec<String> {
     words
 }
 
-/// Files, environment, network, processes, standard streams, printing, and the choice of a thread pool.
-pub fn side_effects(tokens: &[Token]) -> Vec<Ban> {
+/// Files, environment, network, processes, standard streams, and the choice of a thread pool.
+pub fn openings(tokens: &[Token]) -> Vec<Ban> {
     const MODULES: [&str; 4] = ["fs", "env", "net", "process"];
     const STREAMS: [&str; 3] = ["stdin", "stdout", "stderr"];
-    const MACROS: [&str; 5] = ["print", "println", "eprint", "eprintln", "dbg"];
-    let mut bans = Vec::new();
     let text = |i: usize| tokens.get(i).map_or("", |token| token.text.as_str());
+    let mut bans = identifiers(tokens, &["ThreadPoolBuilder", "build_global"]);
     for (i, token) in tokens.iter().enumerate() {
-        let mut ban = |what: String, line| bans.push(Ban { what, line });
-        let name = token.text.as_str();
-        if matches!(name, "std" | "io") && text(i + 1) == ":" && text(i + 2) == ":" {
-            let members: &[&str] = if name == "std" { &MODULES } else { &STREAMS };
-            for member in first_segments(tokens, i + 3) {
-                if members.contains(&member.text.as_str()) {
-                    ban(format!("`{name}::{}`", member.text), member.line);
-                }
-            }
-        }
-        if MACROS.contains(&name) && text(i + 1) == "!" {
-            ban(format!("`{name}!`"), token.line);
-        }
-        if matches!(name, "ThreadPoolBuilder" | "build_global") {
-            ban(format!("`{name}`"), token.line);
+        let members: &[&str] = match token.text.as_str() {
+            "std" => &MODULES,
+            "io" => &STREAMS,
+            _ => continue,
+        };
+        if text(i + 1) == ":" && text(i + 2) == ":" {
+            let found = first_segments(tokens, i + 3).into_iter().filter(|name| members.contains(&name.text.as_str()));
+            bans.extend(found.map(|name| Ban { what: format!("`{}::{}`", token.text, name.text), line: name.line }));
         }
     }
     bans
+}
+
+/// Macros that print.
+pub fn printing(tokens: &[Token]) -> Vec<Ban> {
+    const MACROS: [&str; 5] = ["print", "println", "eprint", "eprintln", "dbg"];
+    let calls = tokens.windows(2).filter(|two| MACROS.contains(&two[0].text.as_str()) && two[1].text == "!");
+    calls.map(|two| Ban { what: format!("`{}!`", two[0].text), line: two[0].line }).collect()
 }
 
 /// What follows `std::`: one name, or the first name of each path in braces. `std::{fs, io::{self, Read}}` has fs and io.
@@ -276,26 +275,32 @@ mod tests {
         let text = "#[cfg(test)] use std::fs; #[cfg(test)] #[allow(x)] mod tests { fn f() { std::fs::read(); } }
             #[cfg(test)] const A: [u8; 2] = [0; 2];
             fn g() { std::env::var(); }";
-        assert_eq!(whats(side_effects(&without_tests(&tokens(text)))), [("std::env".into(), 3)]);
+        assert_eq!(whats(openings(&without_tests(&tokens(text)))), [("std::env".into(), 3)]);
     }
 
     #[test]
-    fn side_effects_are_seen_however_they_are_imported() {
+    fn what_is_opened_is_seen_however_it_is_imported() {
         for (text, expected) in [
             ("use std::fs::File;", "std::fs"),
             ("use std::{collections::HashMap, fs};", "std::fs"),
             ("use std::{io::{self, Read}, env::var};", "std::env"),
             ("let t = ::std::process::id();", "std::process"),
-            ("println!(\"x\");", "println!"),
             ("writeln!(std::io::stderr(), \"x\");", "io::stderr"),
             ("rayon::ThreadPoolBuilder::new();", "ThreadPoolBuilder"),
         ] {
-            assert_eq!(whats(side_effects(&tokens(text))), [(expected.into(), 1)], "{text}");
+            assert_eq!(whats(openings(&tokens(text))), [(expected.into(), 1)], "{text}");
         }
         for fine in ["use std::{fmt, io::Read};", "let env = 3; fs::x;", "use std::io::{self, Cursor};", "env!(\"X\")"]
         {
-            assert_eq!(side_effects(&tokens(fine)), [], "{fine}");
+            assert_eq!(openings(&tokens(fine)), [], "{fine}");
         }
+    }
+
+    #[test]
+    fn printing_is_seen() {
+        let text =
+            "/// println!(1)\n#[cfg(test)] fn f() { println!() }\nfn g() { std::eprint!(); print(1); writeln!(x) }";
+        assert_eq!(whats(printing(&without_tests(&tokens(text)))), [("eprint!".into(), 3)]);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! [`BoneTransforms`](dermis_rig::BoneTransforms) `M_k` (rest world to posed world), weights as
 //! [`Influences`](dermis_rig::Influences) whose rows sum to one.
 //!
-//! - [`lbs`]: linear blend skinning, rigid binding, and what pruned weights cost;
+//! - [`mod@lbs`]: linear blend skinning, rigid binding, and what pruned weights cost;
 //! - [`dual_quaternion`]: dual quaternion skinning, also for bones that scale;
 //! - [`normals`]: normals of a blended matrix, and normals of a deformed mesh;
 //! - [`correction`]: a learnt correction over a base, with the guard that bounds it in every pose;

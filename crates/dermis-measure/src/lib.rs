@@ -2,7 +2,7 @@
 //!
 //! - [`errors`]: an [`ErrorAccumulator`] takes (target, prediction) frames one by one and gives an [`ErrorReport`];
 //! - [`quantiles`]: percentiles over more numbers than one wants to keep;
-//! - [`volume`]: the volume a closed mesh encloses, and the radius of a ring;
+//! - [`mod@volume`]: the volume a closed mesh encloses, and the radius of a ring;
 //! - [`tube`]: the two classical artefacts, measured on a tube that bends and twists.
 //!
 //! Lengths are metres, or whatever unit the positions have; each relative number names what it is relative to.

@@ -14,6 +14,8 @@ pub struct Case {
     inputs: Map<String, Value>,
     common: Map<String, Value>,
     expected: Map<String, Value>,
+    /// The case names another to be like that the file does not hold.
+    alone: bool,
 }
 
 /// Why a case cannot be compared.
@@ -145,7 +147,7 @@ impl Case {
     /// A parameter `like` names another case of the file: parameters and inputs that this one lacks are taken from it.
     ///
     /// # Errors
-    /// [`CaseError`] if name, tolerance, inputs or expected numbers are missing, or there is no case to be like.
+    /// [`CaseError`] if name, tolerance, inputs or expected numbers are missing.
     pub fn read(cases: &[Value], at: usize, common: Option<&Value>) -> Result<Self, CaseError> {
         let missing = |key: &str| CaseError::Missing { key: key.into() };
         let value = cases.get(at).ok_or_else(|| missing("cases"))?;
@@ -158,11 +160,13 @@ impl Case {
             inputs: object(value, "inputs").ok_or_else(|| missing("inputs"))?,
             expected: object(value, "expected").ok_or_else(|| missing("expected"))?,
             common: common.and_then(Value::as_object).cloned().unwrap_or_default(),
+            alone: false,
         };
         if let Some(name) = case.params.get("like").and_then(Value::as_str) {
             let named = |other: &&Value| other.get("name").and_then(Value::as_str) == Some(name);
-            // A name no case has is left to the method, which may mean something else by it.
+            // A file without methods may mean something else by it: only a case that is run must have its example.
             let other = cases.iter().find(named);
+            case.alone = other.is_none();
             for (own, key) in [(&mut case.params, "params"), (&mut case.inputs, "inputs")] {
                 for (key, value) in other.and_then(|other| object(other, key)).unwrap_or_default() {
                     own.entry(key).or_insert(value);
@@ -170,6 +174,14 @@ impl Case {
             }
         }
         Ok(case)
+    }
+
+    /// Refuses a case that names another to be like, if the file does not hold that one.
+    ///
+    /// # Errors
+    /// [`CaseError::Missing`].
+    pub fn check_like(&self) -> Result<(), CaseError> {
+        if self.alone { Err(CaseError::Missing { key: "like".into() }) } else { Ok(()) }
     }
 
     fn input(&self, key: &str) -> Option<&Value> {
