@@ -14,7 +14,15 @@ pub fn errors(ui: &Ui, sets: &[(&str, &Scores)], unit: &Unit) {
     let title = format!("errors in {}", unit.name);
     ui.print(&format!("{title:<28}{:>10}{:>10}{:>10}{:>9}{:>9}", "rms", "95 %", "max", "E_RMS", "dist. %"));
     let line = |name: &str, e: &dermis_workflow::measure::ErrorStats| {
-        let number = |x: Option<f64>| x.map_or_else(|| format!("{:>9}", "–"), |x| format!("{x:>9.3}"));
+        let number = |x: Option<f64>| {
+            x.map_or_else(
+                || format!("{:>9}", "–"),
+                |x| match x < 1e5 {
+                    true => format!("{x:>9.3}"),
+                    false => format!("{x:>9.1e}"),
+                },
+            )
+        };
         let stats =
             format!("{}{}{}{}{}", cell(e.rms), cell(e.p95), cell(e.max), number(e.e_rms), number(e.distortion_percent));
         ui.print(&format!("{name:<28}{stats}"));
@@ -40,7 +48,7 @@ pub fn frames(ui: &Ui, scores: &Scores, unit: &Unit, most: usize) {
             .as_ref()
             .map_or(String::new(), |(degrees, joint)| format!("; {joint} is {degrees:.0}° from training"));
         ui.print(&format!(
-            "  {:<24} rms {:>9}, max {:>9} at vertex {}{far}",
+            "  {:<24.60} rms {:>9}, max {:>9} at vertex {}{far}",
             pose.label,
             show_length(pose.rms, unit),
             show_length(pose.max, unit),

@@ -70,14 +70,14 @@ impl Ui {
 
     /// A result, on standard output. A closed pipe ends the program quietly.
     pub fn print(&self, text: &str) {
-        if writeln!(std::io::stdout(), "{text}").is_err() {
+        if writeln!(std::io::stdout(), "{}", harmless(text)).is_err() {
             std::process::exit(0);
         }
     }
 
     /// A note beside the results, on standard error.
     pub fn note(&self, text: &str) {
-        let _ = writeln!(std::io::stderr(), "{text}");
+        let _ = writeln!(std::io::stderr(), "{}", harmless(text));
     }
 
     /// An error with its remedy: exit code 2.
@@ -88,6 +88,12 @@ impl Ui {
         }
         ExitCode::from(2)
     }
+}
+
+/// Labels and names come from files: what would steer the terminal is shown as a mark.
+fn harmless(text: &str) -> String {
+    let steers = |c: char| c.is_control() && c != '\n' && c != '\t';
+    text.chars().map(|c| if steers(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
 /// The command line as it was typed.

@@ -171,7 +171,7 @@ fn no_match(
     first_ambiguous: &[usize],
     order_distance: Option<f64>,
 ) -> String {
-    let mut text = format!("within {tolerance} m of their rest positions, ");
+    let mut text = format!("within {tolerance:.1e} m of their rest positions, ");
     text += &match (missing, ambiguous) {
         (_, 0) => format!("{missing} vertices have no counterpart (first: {first_missing:?})"),
         (0, _) => format!("{ambiguous} vertices have several (first: {first_ambiguous:?})"),
@@ -390,7 +390,7 @@ mod tests {
         rest[4].x += 0.3;
         let text = why(&rest);
         assert!(
-            text.starts_with("within 0.001 m of their rest positions, 1 vertices have no counterpart (first: [4])")
+            text.starts_with("within 1.0e-3 m of their rest positions, 1 vertices have no counterpart (first: [4])")
         );
         assert!(text.contains("by order they are up to 3.000e-1 m apart"), "{text}");
         rest.push(rest[2]);

@@ -384,7 +384,11 @@ fn matching(
         dermis_io::matching::MatchedBy::DrawnOrder => "by the order they are drawn in",
         dermis_io::matching::MatchedBy::Position => "by position at rest",
     };
-    let distance = report.largest_distance.map_or(String::new(), |d| format!(", at most {d:.1e} m apart at rest"));
+    let distance = match report.largest_distance {
+        None => String::new(),
+        Some(0.0) => ", equal at rest".into(),
+        Some(d) => format!(", at most {d:.1e} {} apart at rest", contents.space.unit),
+    };
     note.remarks.push(format!("{} vertices matched {how}{distance}", report.vertices));
     Ok(matching)
 }

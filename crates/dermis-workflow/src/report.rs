@@ -404,8 +404,11 @@ pub fn show_length(length: f64, unit: &Unit) -> String {
 /// A length for people as a number in their unit, three significant digits.
 pub fn show_number(length: f64, unit: &Unit) -> String {
     let value = length * f64::from(unit.scale);
-    let digits =
-        if value == 0.0 || !value.is_finite() { 2 } else { (2 - value.abs().log10().floor() as i32).clamp(0, 4) };
+    let size = value.abs();
+    if size != 0.0 && size.is_finite() && !(1e-3..1e6).contains(&size) {
+        return format!("{value:.1e}");
+    }
+    let digits = if value == 0.0 || !value.is_finite() { 2 } else { (2 - size.log10().floor() as i32).clamp(0, 4) };
     format!("{value:.*}", digits as usize)
 }
 

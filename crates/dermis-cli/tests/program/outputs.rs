@@ -139,16 +139,16 @@ fn existing_outputs_are_kept_unless_forced() {
     desk.put("full/mine.txt", "mine");
     std::fs::create_dir(desk.path("empty")).unwrap();
     for (line, kept) in [
+        ("fit nothing.npz --examples nothing.npz -o kept", "kept"),
         ("fit train.npz --examples train.npz -o kept", "kept"),
         ("fit train.npz --examples train.npz --report full", "full/mine.txt"),
-        ("fit nothing.npz --examples nothing.npz -o kept", "kept"),
         ("eval m.dermis --examples test.npz --report full", "full/mine.txt"),
         ("pose m.dermis --motion test.npz -o kept.pc2", "kept.pc2"),
         ("pose m.dermis --motion test.npz -o full", "full/mine.txt"),
         ("export m.dermis -o kept.glb", "kept.glb"),
     ] {
         desk.bad(line, &["exists already", "--force"]);
-        assert_eq!(desk.bytes(kept), b"mine", "{line}");
+        assert!(desk.bytes(kept) == b"mine", "{line}");
         if !line.contains("nothing") {
             desk.good(&format!("{line} --force --quiet"));
             assert_eq!(desk.bytes(kept) == b"mine", kept.starts_with("full"), "{line}: other files in a folder stay");
