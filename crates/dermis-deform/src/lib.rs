@@ -1,6 +1,6 @@
 //! Models that run: from bone transforms to the positions and normals of a skin.
 //!
-//! This is the scalar reference in `f64`, written to be read beside the equations. A pose is given as
+//! The scalar reference in `f64` is written to be read beside the equations; [`baked`] is what runs. A pose is given as
 //! [`BoneTransforms`](dermis_rig::BoneTransforms) `M_k` (rest world to posed world), weights as
 //! [`Influences`](dermis_rig::Influences) whose rows sum to one.
 //!
@@ -11,8 +11,8 @@
 //! - [`deformer`]: base and correction together; [`baked`]: the same in `f32`, as it runs;
 //! - [`training`]: how far a pose is from those a model has seen.
 //!
-//! Invariants: evaluating allocates nothing, cannot fail once the inputs agree in size, and gives the same bits for any
-//! number of threads, because every vertex is computed on its own, in one order.
+//! Invariants: evaluating a [`Baked`] deformer allocates nothing after the first pose, cannot fail once the inputs agree in
+//! size, and gives the same bits for any number of threads, because every vertex is computed on its own, in one order.
 //!
 //! ```
 //! use dermis_deform::{DualQuaternions, lbs};

@@ -99,10 +99,7 @@ pub fn fit_animation_space(
         return Err(FitError::Setting { name: "ridge", value, rule: "it must be positive and finite" });
     }
     let included = training.included();
-    let training = &match &included {
-        Some((examples, base)) => Training { examples, base, ..*training },
-        None => *training,
-    };
+    let training = &training.with(&included);
     let groups = groups(training, maps, prior).into_par_iter().map(|(b, v)| Group::new(training, b, v));
     let groups = groups.collect::<Result<Vec<_>, FitError>>()?;
     let pairs = (training.rest.len() * training.examples.len()).max(1) as f64;

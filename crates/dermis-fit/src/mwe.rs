@@ -230,14 +230,9 @@ pub fn fit_mwe(
     settings: &MweSettings,
     progress: Progress<'_>,
 ) -> Result<Mwe, FitError> {
-    training.check()?;
-    training.check_base()?;
-    check_settings(training, maps, settings)?;
+    check(training, maps, settings)?;
     let included = training.included();
-    let training = &match &included {
-        Some((examples, base)) => Training { examples, base, ..*training },
-        None => *training,
-    };
+    let training = &training.with(&included);
     let scene = Scene::new(training, settings);
     let anchors = anchors(training, maps, settings);
     let maps = &scene.welded_maps(maps);
@@ -275,14 +270,9 @@ pub fn leverages(
     probes: &[&BoneTransforms],
     most: usize,
 ) -> Result<Vec<f64>, FitError> {
-    training.check()?;
-    training.check_base()?;
-    check_settings(training, maps, settings)?;
+    check(training, maps, settings)?;
     let included = training.included();
-    let training = &match &included {
-        Some((examples, base)) => Training { examples, base, ..*training },
-        None => *training,
-    };
+    let training = &training.with(&included);
     let scene = Scene::new(training, settings);
     let anchors = anchors(training, maps, settings);
     let maps = &scene.welded_maps(maps);
@@ -319,7 +309,9 @@ pub fn leverages(
 }
 
 /// Counts and ranges.
-fn check_settings(training: &Training<'_>, maps: &Influences, settings: &MweSettings) -> Result<(), FitError> {
+fn check(training: &Training<'_>, maps: &Influences, settings: &MweSettings) -> Result<(), FitError> {
+    training.check()?;
+    training.check_base()?;
     let vertices = training.rest.len();
     if maps.vertices() != vertices {
         return Err(FitError::Counts {

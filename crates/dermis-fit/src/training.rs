@@ -90,6 +90,9 @@ pub enum FitError {
     Cancelled,
 }
 
+/// Examples and base poses of their own.
+pub(crate) type Included = (Vec<Example>, Vec<Vec<DVec3>>);
+
 impl Training<'_> {
     /// Checks that all parts agree in number and that all numbers are finite.
     pub(crate) fn check(&self) -> Result<(), FitError> {
@@ -118,13 +121,21 @@ impl Training<'_> {
     }
 
     /// The examples of positive importance with their base, if some have none: they must count nowhere, neither in
-    /// folds nor in what the guard takes for seen.
-    pub(crate) fn included(&self) -> Option<(Vec<Example>, Vec<Vec<DVec3>>)> {
+    /// folds nor in what the guard takes for seen. Serves [`Training::with`].
+    pub(crate) fn included(&self) -> Option<Included> {
         let included: Vec<usize> = (0..self.examples.len()).filter(|&s| self.examples[s].importance > 0.0).collect();
         (included.len() < self.examples.len()).then(|| {
             let base = included.iter().filter_map(|&s| self.base.get(s).cloned()).collect();
             (included.iter().map(|&s| self.examples[s].clone()).collect(), base)
         })
+    }
+
+    /// The same training on the examples of [`Training::included`].
+    pub(crate) fn with<'a>(&'a self, included: &'a Option<Included>) -> Training<'a> {
+        match included {
+            Some((examples, base)) => Training { examples, base, ..*self },
+            None => *self,
+        }
     }
 
     /// Checks that there is a base pose for every example.
