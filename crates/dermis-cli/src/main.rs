@@ -17,7 +17,7 @@ use ui::Ui;
 
 /// Learns how a character's skin moves from examples
 #[derive(Parser)]
-#[command(name = "dermis", version, about, max_term_width = 110, arg_required_else_help = true)]
+#[command(name = "dermis", version, max_term_width = 110, arg_required_else_help = true)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,

@@ -516,7 +516,8 @@ pub(crate) fn motion_of(
         });
         let motion = Motion { name: clip.name.clone(), frames: frames.collect() };
         return motion.for_skeleton(&names, &rig.skeleton).map_err(|missing| {
-            let what = format!("{} of the rig's bones are missing (first: \"{}\")", missing.len(), missing[0]);
+            let (gone, all, first) = (missing.len(), rig.skeleton.len(), &missing[0]);
+            let what = format!("{gone} of the rig's {all} bones are missing (first: \"{first}\")");
             Error::lacks(path, what, "motions are matched by bone name")
         });
     }
@@ -527,7 +528,7 @@ pub(crate) fn motion_of(
         let what = format!("there are neither poses nor clips in this {} file", contents.format);
         return Err(Error::lacks(path, what, "a motion is a .glb with an animation, or a bundle with pose_matrices"));
     }
-    Ok(Motion { name: contents.name.clone(), frames })
+    Ok(Motion { name: contents.name.trim_end_matches(".npz").into(), frames })
 }
 
 /// Poses of a file whose joints stand where the rig's do at rest, but turned, as exporters turn bones: T B⁻¹ B_rig, with

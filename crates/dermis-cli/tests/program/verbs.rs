@@ -115,3 +115,19 @@ fn a_closed_pipe_is_no_panic() {
         assert!(!err.contains("panicked"), "{line}: {err}");
     }
 }
+
+/// Names come from files; nothing in them reaches the terminal as a command.
+#[test]
+fn labels_do_not_steer_the_terminal() {
+    use dermis_workflow::io::npz::{Precision, write};
+    let desk = Desk::new();
+    let mut contents = Tube::new(9, 6, 0.0, Flesh::Bulge).contents();
+    contents.records.iter_mut().for_each(|r| r.label = format!("\u{1b}[2J<script>{}", r.label.repeat(1000)));
+    desk.put("a.npz", write(&contents, Precision::Double).unwrap());
+    let run = desk.good("fit a.npz --examples a.npz --report rep");
+    assert!(!run.out.contains('\u{1b}') && !run.err.contains('\u{1b}'), "{}", run.out);
+    assert!(run.out.contains("[2J<script>") && run.out.lines().all(|l| l.chars().count() < 300), "{}", run.out);
+    assert!(!desk.good("inspect a.npz").out.contains('\u{1b}'));
+    let page = String::from_utf8(desk.bytes("rep/report.html")).unwrap();
+    assert!(page.contains("[2J") && !page.contains("[2J<script>"));
+}
