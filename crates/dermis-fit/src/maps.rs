@@ -13,7 +13,7 @@ pub struct MapSettings {
     /// How many joints away from a weighted bone a bone may still matter.
     ///
     /// 2 by default: on a sculpted body, fitted on single-joint motion and scored on a walk, rings 0 / 1 / 2 / 3 leave
-    /// 0.73 / 0.49 / 0.33 / 0.37 of the error of its weights; on a flesh simulation 0.60 / 0.47 / 0.46 / 0.48.
+    /// 0.64 / 0.49 / 0.34 / 0.37 of the error of its weights; on a flesh simulation 0.56 / 0.47 / 0.46 / 0.46 (docs/accuracy.md).
     pub rings: usize,
     /// What each joint on the way costs, 0.3 by default; 0.2 to 0.5 score alike.
     pub decay: f64,
