@@ -3,7 +3,7 @@
 //! On the bundled body always; on the characters of FOLDER for those files of [`SETS`] it holds. Every row is what
 //! `dermis compare --json` prints.
 
-use crate::{cargo, root};
+use crate::{program, root};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -59,10 +59,7 @@ const SETS: [(&str, &str, &str); 9] = [
 
 /// Prints the tables.
 pub fn run(folder: Option<&str>) -> ExitCode {
-    match cargo("build").args(["--release", "--package", "dermis-cli"]).status() {
-        Ok(status) if status.success() => {}
-        _ => return fail("the program does not build"),
-    }
+    let Some(program) = program() else { return fail("the program does not build") };
     let body = root().join("assets/body");
     let mut sets = vec![("body, muscles: exercise → walk", body.join("body_exercise.npz"), body.join("body_walk.npz"))];
     if let Some(folder) = folder {
@@ -77,7 +74,7 @@ pub fn run(folder: Option<&str>) -> ExitCode {
         }
     }
     for (title, train, held_out) in sets {
-        if let Err(reason) = table(title, &train, &held_out) {
+        if let Err(reason) = table(&program, title, &train, &held_out) {
             return fail(&format!("{title}: {reason}"));
         }
     }
@@ -90,10 +87,8 @@ fn fail(reason: &str) -> ExitCode {
 }
 
 /// One table: a row per method, errors in thousandths of the unit.
-fn table(title: &str, train: &Path, held_out: &Path) -> Result<(), String> {
+fn table(program: &Path, title: &str, train: &Path, held_out: &Path) -> Result<(), String> {
     let rig = PathBuf::from(train.to_string_lossy().split('#').next().unwrap_or_default());
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    let program = target.join("release").join(format!("dermis{}", std::env::consts::EXE_SUFFIX));
     let mut command = Command::new(program);
     command
         .arg("compare")

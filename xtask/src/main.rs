@@ -73,6 +73,13 @@ fn cargo(verb: &str) -> Command {
     command
 }
 
+/// The program `dermis`, built with optimisation; `None` if it does not build.
+fn program() -> Option<PathBuf> {
+    let built = cargo("build").args(["--release", "--package", "dermis-cli"]).status().is_ok_and(|s| s.success());
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    built.then(|| target.join("release").join(format!("dermis{}", std::env::consts::EXE_SUFFIX)))
+}
+
 /// The oracle, built with optimisation, in the caller's folder: DIR may be relative to it.
 fn oracle(arguments: &[&str]) -> ExitCode {
     let status = oracle_command().args(arguments).status();
