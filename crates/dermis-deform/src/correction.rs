@@ -18,7 +18,7 @@
 //!   every pose |p' − base| ≤ 1.5 ρ_v, and a vertex whose examples agree with the base never moves. Projection to a ball
 //!   is non-expansive, so it cannot tear the surface.
 
-use dermis_rig::glam::{DAffine3, DMat3, DVec3};
+use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::skeleton::{invert, row};
 use dermis_rig::{BoneIndex, BoneTransforms, Skeleton};
 
@@ -278,15 +278,10 @@ fn largest_joint_motions<'a>(
     largest
 }
 
-/// The linear part of a bone transform, for rotating a correction into the world.
-pub fn linear(transforms: &BoneTransforms, anchor: Option<BoneIndex>) -> DMat3 {
-    anchor.map_or(DMat3::IDENTITY, |a| transforms[a].matrix3)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dermis_rig::glam::DQuat;
+    use dermis_rig::glam::{DMat3, DQuat};
 
     fn turn(angle: f64) -> DAffine3 {
         DAffine3::from_rotation_translation(DQuat::from_rotation_z(angle), DVec3::new(angle, 0.0, 0.0))

@@ -3,7 +3,7 @@
 mod bench;
 
 use bench::{Bench, deltas, plain, skinned};
-use dermis_deform::correction::{Pair, PoseFeatures, linear};
+use dermis_deform::correction::{Pair, PoseFeatures};
 use dermis_deform::{Base, Correction, Deformer, Scratch};
 use dermis_fit::mwe::{Anchor, Centring, RidgeMode, RowChoice, Strength};
 use dermis_fit::{Folds, MweSettings};
@@ -65,7 +65,7 @@ fn change(arm: &Arm, bench: &Bench, settings: &MweSettings, joint: usize) -> f64
 fn change_between(arm: &Arm, bench: &Bench, correction: &Correction, poses: [&ArmPose; 2]) -> f64 {
     let [before, after] = poses.map(|pose| {
         let transforms = arm.transforms(pose);
-        let turn = |v: usize| linear(&transforms, correction.anchors[v]);
+        let turn = |v: usize| correction.anchors[v].map_or(DMat3::IDENTITY, |a| transforms[a].matrix3);
         let seen = deltas(correction, &transforms).into_iter().enumerate().map(|(v, d)| turn(v).transpose() * d);
         seen.collect::<Vec<DVec3>>()
     });

@@ -91,10 +91,6 @@ impl Answers {
     pub fn add(&mut self, key: impl Into<String>, array: Array) {
         self.0.push((key.into(), vec![array]));
     }
-    /// Adds a list of arrays.
-    pub fn add_list(&mut self, key: impl Into<String>, arrays: Vec<Array>) {
-        self.0.push((key.into(), arrays));
-    }
     fn get(&self, key: &str) -> Option<&[Array]> {
         self.0.iter().find(|(name, _)| name == key).map(|(_, arrays)| arrays.as_slice())
     }

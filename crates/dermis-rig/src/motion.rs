@@ -23,11 +23,6 @@ pub struct Motion {
 }
 
 impl Motion {
-    /// Whether the frames are an animation, so that neighbours in time resemble each other: all have a time.
-    pub fn is_clip(&self) -> bool {
-        self.frames.len() > 1 && self.frames.iter().all(|f| f.time.is_some())
-    }
-
     /// The same motion with bones in the order of `skeleton`, matched by name.
     ///
     /// `names` are the bones of the motion. `Err` lists bones of the skeleton that the motion lacks; a bone the motion

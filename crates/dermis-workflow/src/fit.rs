@@ -9,7 +9,6 @@ use dermis_fit::maps::{self, MapSettings};
 use dermis_fit::mwe::{Anchor, Centring, MweReport, MweSettings, RidgeMode, RowChoice, Strength, fit_mwe, leverages};
 use dermis_fit::{AnimationSpaceSettings, Folds, Progress, Training, fit_animation_space};
 use dermis_io::{ModelFile, ModelHeader};
-use dermis_measure::ErrorReport;
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, BoneTransforms, ExampleSet, Influences, Rig};
 use serde_json::{Value, json};
@@ -535,9 +534,4 @@ pub fn cross_validate(
         });
     }
     Ok(merged)
-}
-
-/// The number that ranks methods: rms on held-out motion.
-pub fn rank(report: &ErrorReport) -> f64 {
-    report.error.rms
 }
