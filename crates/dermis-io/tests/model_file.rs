@@ -2,35 +2,15 @@
 
 mod models;
 
-use dermis_deform::baked::{BakedBase, Scratch};
+use dermis_deform::baked::BakedBase;
 use dermis_io::ModelFile;
 use dermis_io::model_file::{VERSION, fingerprint, read, write};
-use dermis_rig::BoneTransforms;
-use dermis_rig::glam::{DAffine3, DQuat, DVec3, Vec3};
-use models::{BASES, Guard, model, tiny};
+use models::{BASES, Guard, model, pose, skin, tiny};
 use peak_alloc::PeakAlloc;
 use serde_json::{Value, json};
 
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
-
-/// A pose in which every bone turns and moves.
-fn pose(bones: usize) -> BoneTransforms {
-    let bone = |b: usize| {
-        let turn = DQuat::from_axis_angle(DVec3::new(0.6, 0.0, 0.8), 0.4 + b as f64);
-        DAffine3::from_rotation_translation(turn, DVec3::new(0.1, -0.2, 0.05 * b as f64))
-    };
-    BoneTransforms::new((0..bones).map(bone).collect())
-}
-
-/// The skin of a model in [`pose`], as bits.
-fn skin(model: &ModelFile) -> Vec<[u32; 3]> {
-    let mut out = vec![Vec3::ZERO; model.baked.vertices()];
-    let given: Vec<Vec3> = model.baked.rest.iter().map(|p| *p * 1.5).collect();
-    let given = model.baked.needs_given().then_some(given.as_slice());
-    model.baked.evaluate(&pose(model.rig.skeleton.len()), given, &mut Scratch::default(), &mut out);
-    out.iter().map(|p| p.to_array().map(f32::to_bits)).collect()
-}
 
 fn base_name(base: &BakedBase) -> &'static str {
     match base {
@@ -380,18 +360,5 @@ fn a_model_of_version_1_stays_readable() {
         for (bits, x) in found.iter().zip(expected) {
             assert!((f32::from_bits(*bits) - x).abs() < 2e-6, "{} is not {x}", f32::from_bits(*bits));
         }
-    }
-}
-
-/// Writes `tests/data/version_1.dermis` and prints the positions the test above expects. Only for a new file: the point of
-/// the one that is there is that it is old. `cargo test -p dermis-io --test model_file -- --ignored --nocapture`
-#[test]
-#[ignore = "writes the stored model of the current version"]
-fn write_stored_model() {
-    let model = tiny("lbs");
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/version_1.dermis");
-    std::fs::write(path, write(&model).unwrap()).unwrap();
-    for p in skin(&model) {
-        println!("    {:?},", p.map(f32::from_bits));
     }
 }

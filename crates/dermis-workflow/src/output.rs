@@ -11,7 +11,8 @@ pub struct Output {
     force: bool,
 }
 
-/// Reserves an output: refuses now, not after the work, if it exists and `force` is off or its folder is missing.
+/// Reserves an output: refuses now, not after the work, if it exists and `force` is off, or if its folder is
+/// missing or cannot be written to.
 ///
 /// # Errors
 /// [`Error::Exists`], [`Error::Write`].
@@ -28,6 +29,10 @@ pub fn reserve(path: &Path, force: bool) -> Result<Output, Error> {
         let reason = format!("the folder \"{}\" does not exist", folder.display());
         return Err(Error::Write { path: path.into(), reason });
     }
+    let place = if path.is_dir() { path } else { folder };
+    let probe = place.join(format!(".dermis.{}.probe", std::process::id()));
+    let tried = std::fs::File::create(&probe).and_then(|_| std::fs::remove_file(&probe));
+    tried.map_err(|source| Error::File { path: place.into(), source })?;
     Ok(Output { path: path.into(), force })
 }
 

@@ -2,9 +2,9 @@
 
 use dermis_deform::correction::{Correction, Pair, Weld};
 use dermis_deform::deformer::AnimationSpace;
-use dermis_deform::{Base, Deformer, DualQuaternions, Rows, TrainingPoses};
+use dermis_deform::{Base, Deformer, DualQuaternions, Rows, Scratch, TrainingPoses};
 use dermis_io::{ModelFile, ModelHeader, Space, UpAxis};
-use dermis_rig::glam::{DAffine3, DVec2, DVec3, DVec4, Vec4};
+use dermis_rig::glam::{DAffine3, DQuat, DVec2, DVec3, DVec4, Vec3, Vec4};
 use dermis_rig::mesh::RenderPart;
 use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mesh, Polygons, RenderMesh, Rig, Skeleton};
 use serde_json::json;
@@ -145,4 +145,22 @@ pub fn model(base: &str, rows: Option<Rows>, guard: Guard) -> ModelFile {
 /// The smallest model with everything in it.
 pub fn tiny(base: &str) -> ModelFile {
     model(base, Some(Rows::Full), Guard::On)
+}
+
+/// A pose in which every bone turns and moves.
+pub fn pose(bones: usize) -> BoneTransforms {
+    let bone = |b: usize| {
+        let turn = DQuat::from_axis_angle(DVec3::new(0.6, 0.0, 0.8), 0.4 + b as f64);
+        DAffine3::from_rotation_translation(turn, DVec3::new(0.1, -0.2, 0.05 * b as f64))
+    };
+    BoneTransforms::new((0..bones).map(bone).collect())
+}
+
+/// The skin of a model in [`pose`], as bits.
+pub fn skin(model: &ModelFile) -> Vec<[u32; 3]> {
+    let mut out = vec![Vec3::ZERO; model.baked.vertices()];
+    let given: Vec<Vec3> = model.baked.rest.iter().map(|p| *p * 1.5).collect();
+    let given = model.baked.needs_given().then_some(given.as_slice());
+    model.baked.evaluate(&pose(model.rig.skeleton.len()), given, &mut Scratch::default(), &mut out);
+    out.iter().map(|p| p.to_array().map(f32::to_bits)).collect()
 }
