@@ -49,9 +49,12 @@ pub fn run(install_tools: bool) -> ExitCode {
     let demo = root().join("target/xtask/demo");
     let program = program();
     let dermis = || program.as_ref().map(Command::new);
-    steps.run("demo", || match dermis() {
-        Some(mut dermis) => of(dermis.arg("demo").arg("--out").arg(&demo)),
-        None => Outcome::Failed,
+    steps.run("demo", || match (dermis(), std::fs::create_dir_all(&demo)) {
+        (Some(mut dermis), Ok(())) => of(dermis.arg("demo").arg("--out").arg(&demo)),
+        (_, made) => {
+            println!("the program does not build, or {} cannot be made: {made:?}", demo.display());
+            Outcome::Failed
+        }
     });
     steps.run("report page in a browser", || browser(&demo.join("report.html")));
     steps.run("exported walk in the glTF validator", || {
