@@ -24,8 +24,7 @@ use dermis_rig::{BoneIndex, BoneTransforms, Skeleton};
 
 /// How far a feature may exceed its largest norm in training before it is held: κ.
 ///
-/// Between 1, which costs truth on every motion a little larger than the training (a walk fitted on poses of two thirds
-/// of its amplitude: ratio 0.34 at 1.25 against 0.18 without limits), and 1.5, where a stress pose moves farther.
+/// Above 1, because a motion a little larger than the training must pass; the ball stands behind it.
 pub const LIMIT_FACTOR: f64 = 1.25;
 /// Radius of the ball in units of the largest training residual.
 pub const BALL_FACTOR: f64 = 1.5;

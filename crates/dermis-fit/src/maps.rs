@@ -15,10 +15,10 @@ pub struct MapSettings {
     /// 2 by default: on a sculpted body, fitted on single-joint motion and scored on a walk, rings 0 / 1 / 2 / 3 leave
     /// 0.64 / 0.49 / 0.34 / 0.37 of the error of its weights; on a flesh simulation 0.56 / 0.47 / 0.46 / 0.46 (docs/accuracy.md).
     pub rings: usize,
-    /// What each joint on the way costs, 0.3 by default; 0.2 to 0.5 score alike.
+    /// What each joint on the way costs, 0.3 by default; 0.2 to 0.5 score alike (docs/accuracy.md).
     pub decay: f64,
     /// Smoothing passes over the surface, each half way to the neighbours' mean. 4 by default: it costs nothing on clean
-    /// data and takes out the spikes that maps with hard edges leave on torn training shapes.
+    /// data, and on training shapes with torn skin it halves the unseen error (docs/accuracy.md).
     pub smoothing: usize,
     /// Maps at or below this are zero: 0.004.
     pub threshold: f64,

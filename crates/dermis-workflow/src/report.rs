@@ -424,7 +424,7 @@ fn verdict(scores: &Scores) -> Verdict {
         }
         (r, true) => say(
             format!(
-                "{:.0} % of the error of the rig's own weights, but some vertices are farther off than theirs.",
+                "{:.0} % of the error of the rig's own weights remains, but the largest error exceeds theirs.",
                 100.0 * r
             ),
             Tone::Caution,
@@ -432,10 +432,11 @@ fn verdict(scores: &Scores) -> Verdict {
         (r, false) if r > 0.8 => {
             say(format!("{:.0} % of the error of the rig's own weights: little gained.", 100.0 * r), Tone::Caution)
         }
-        (r, false) => say(
-            format!("{:.0} % of the error of the rig's own weights remains, and no vertex is farther off.", 100.0 * r),
-            Tone::Good,
-        ),
+        (r, false) => {
+            let largest =
+                if scores.model.error.max <= baseline.error.max { "; the largest error is smaller, too" } else { "" };
+            say(format!("{:.0} % of the error of the rig's own weights remains{largest}.", 100.0 * r), Tone::Good)
+        }
     }
 }
 
