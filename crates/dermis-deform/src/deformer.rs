@@ -1,6 +1,6 @@
 //! A deformer: a base, and a correction over it. The reference in `f64`.
 
-use crate::correction::{Correction, PoseFeatures};
+use crate::correction::Correction;
 use crate::{DualQuaternions, lbs};
 use dermis_rig::glam::{DAffine3, DVec3, DVec4};
 use dermis_rig::skeleton::row;
@@ -90,16 +90,7 @@ impl Deformer {
     /// As [`Base::evaluate`].
     pub fn evaluate(&mut self, transforms: &BoneTransforms, given: Option<&[DVec3]>, out: &mut [DVec3]) -> usize {
         self.base.evaluate(&self.rest, transforms, given, out);
-        let Some(correction) = &self.correction else { return 0 };
-        let mut features = PoseFeatures::default();
-        correction.features(transforms, &mut features);
-        let mut held = 0;
-        for (v, p) in out.iter_mut().enumerate() {
-            let (delta, acted) = correction.at(v, &features, transforms);
-            *p += delta;
-            held += usize::from(acted);
-        }
-        held
+        self.correction.as_ref().map_or(0, |correction| correction.add(transforms, out))
     }
 }
 

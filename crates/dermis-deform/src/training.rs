@@ -5,7 +5,7 @@
 //! the largest over joints of the distance to the nearest training pose of that joint: "the left knee is 34 degrees from
 //! anything it was trained on".
 
-use crate::correction::relative_features;
+use crate::features::relative_features;
 use dermis_rig::{BoneIndex, BoneTransforms, Skeleton};
 
 /// The joints' features over the training poses.

@@ -1,7 +1,8 @@
 //! What runs in `f32` against the `f64` reference.
 
-use dermis_deform::correction::{Pair, Rows, Weld};
-use dermis_deform::{AnimationSpace, Base, Correction, Deformer, DualQuaternions, Scratch};
+use dermis_deform::enveloping::{Pair, Rows};
+use dermis_deform::guard::Weld;
+use dermis_deform::{AnimationSpace, Base, Correction, Deformer, DualQuaternions, Enveloping, Scratch};
 use dermis_rig::glam::{DAffine3, DMat3, DVec3, Vec3};
 use dermis_rig::{BoneIndex, BoneTransforms};
 use dermis_testkit::{Random, Tree, some_motion, tree};
@@ -26,12 +27,12 @@ fn bases(tree: &Tree, random: &mut Random) -> Vec<(&'static str, Base)> {
 }
 
 /// A random correction with every part a fit can give it: anchors and none, limits, welded joints, constants, balls.
-fn correction(tree: &Tree, rows: Rows, guarded: bool, random: &mut Random) -> Correction {
+fn correction(tree: &Tree, rows: Rows, guarded: bool, random: &mut Random) -> Enveloping {
     let (bones, vertices) = (tree.rig.skeleton.len(), tree.rig.mesh.positions.len());
-    let mut made = Correction {
+    let mut made = Enveloping {
         rows,
         length: tree.rig.mesh.diagonal(),
-        weld: Weld::none(&tree.rig.skeleton),
+        weld: Weld::default(),
         pairs: Vec::new(),
         anchors: Vec::new(),
         offsets: vec![0],
@@ -41,7 +42,7 @@ fn correction(tree: &Tree, rows: Rows, guarded: bool, random: &mut Random) -> Co
         radii: Vec::new(),
     };
     if guarded {
-        made.weld.frozen[bones / 2] = true;
+        made.weld = Weld::along(&tree.rig.skeleton, &(0..bones).map(|b| b == bones / 2).collect::<Vec<_>>());
     }
     for anchor in (0..bones).map(|b| Some(BoneIndex::new(b))).chain([None]) {
         for bone in tree.rig.skeleton.bones() {
@@ -109,15 +110,13 @@ fn every_base_with_and_without_a_correction_agrees_near_and_far_from_the_origin(
     for (name, base) in bases(&tree, &mut random) {
         for correction in &corrections {
             let rest = tree.rig.mesh.positions.clone();
-            let mut deformer = Deformer { rest, base: base.clone(), correction: correction.clone() };
+            let mut deformer = Deformer { rest, base: base.clone(), correction: correction.clone().map(Into::into) };
             for (at, pose) in poses(&tree, &mut random).into_iter().enumerate() {
                 for far in [0.0, 1000.0] {
                     let g = some_motion(0.8, DVec3::new(-0.5, 0.3, 0.81).normalize() * far);
                     // Features of the world see the motion; their size is then no rounding matter.
-                    if correction.is_some() && far > 0.0 {
-                        let anchors = &mut deformer.correction.as_mut().unwrap().anchors;
-                        anchors.iter_mut().for_each(|a| *a = Some(a.unwrap_or(BoneIndex::new(0))));
-                        let anchored = deformer.correction.as_mut().unwrap();
+                    if let Some(Correction::Enveloping(anchored)) = deformer.correction.as_mut().filter(|_| far > 0.0) {
+                        anchored.anchors.iter_mut().for_each(|a| *a = Some(a.unwrap_or(BoneIndex::new(0))));
                         anchored.pairs.iter_mut().for_each(|p| p.anchor = Some(p.anchor.unwrap_or(BoneIndex::new(0))));
                     }
                     let given: Vec<_> = tree.rig.mesh.positions.iter().map(|p| g.transform_point3(*p)).collect();
@@ -141,7 +140,7 @@ fn moving_the_character_moves_the_result() {
     let mut scratch = Scratch::default();
     for (name, base) in bases(&tree, &mut random) {
         let rest = tree.rig.mesh.positions.clone();
-        let baked = Deformer { rest, base, correction: Some(correction.clone()) }.bake();
+        let baked = Deformer { rest, base, correction: Some(correction.clone().into()) }.bake();
         for pose in poses(&tree, &mut random) {
             let g = some_motion(2.2, DVec3::new(1.0, 2.0, -3.0));
             let given: Vec<Vec3> = tree.rig.mesh.positions.iter().map(|p| p.as_vec3()).collect();
@@ -168,7 +167,7 @@ fn threads_change_no_bit() {
     let given: Vec<Vec3> = tree.rig.mesh.positions.iter().map(|p| p.as_vec3()).collect();
     for (name, base) in bases(&tree, &mut random) {
         let rest = tree.rig.mesh.positions.clone();
-        let baked = Deformer { rest, base, correction: Some(correction.clone()) }.bake();
+        let baked = Deformer { rest, base, correction: Some(correction.clone().into()) }.bake();
         let run = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             let mut out = vec![Vec3::NAN; 5000];
@@ -190,7 +189,7 @@ fn a_scratch_remembers_nothing() {
     let mut shared = Scratch::default();
     for (name, base) in bases(&tree, &mut random) {
         let rest = tree.rig.mesh.positions.clone();
-        let baked = Deformer { rest, base, correction: Some(correction.clone()) }.bake();
+        let baked = Deformer { rest, base, correction: Some(correction.clone().into()) }.bake();
         for pose in poses(&tree, &mut random) {
             let (mut a, mut b) = (vec![Vec3::NAN; 60], vec![Vec3::NAN; 60]);
             baked.evaluate(&pose, Some(&given), &mut shared, &mut a);

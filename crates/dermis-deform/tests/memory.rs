@@ -1,6 +1,7 @@
 //! Evaluation allocates nothing once a first pose has filled the scratch. A test program of its own: it counts.
 
-use dermis_deform::correction::{Correction, Pair, Rows, Weld};
+use dermis_deform::enveloping::{Enveloping, Pair, Rows};
+use dermis_deform::guard::Weld;
 use dermis_deform::{Base, Deformer, DualQuaternions, MeshNormals, Scratch};
 use dermis_rig::BoneIndex;
 use dermis_rig::glam::Vec3;
@@ -26,9 +27,8 @@ fn evaluating_allocates_nothing_after_the_first_pose() {
     let vertices = rest.len();
     let pairs: Vec<Pair> =
         (1..4).map(|b| Pair { anchor: Some(BoneIndex::new(0)), bone: BoneIndex::new(b), limit: 1.0 }).collect();
-    let mut weld = Weld::none(&arm.rig.skeleton);
-    weld.frozen[2] = true;
-    let correction = Correction {
+    let weld = Weld::along(&arm.rig.skeleton, &[false, false, true, false]);
+    let correction = Enveloping {
         rows: Rows::Full,
         length: arm.length(),
         weld,
@@ -53,7 +53,7 @@ fn evaluating_allocates_nothing_after_the_first_pose() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     pool.install(|| {
         for base in bases {
-            let baked = Deformer { rest: rest.clone(), base, correction: Some(correction.clone()) }.bake();
+            let baked = Deformer { rest: rest.clone(), base, correction: Some(correction.clone().into()) }.bake();
             let (mut scratch, mut out, mut n) =
                 (Scratch::default(), vec![Vec3::ZERO; vertices], vec![Vec3::ZERO; vertices]);
             let mut run = |poses: &[dermis_rig::BoneTransforms]| {

@@ -1,6 +1,6 @@
 //! How far a pose is from training, and joints that training never moved.
 
-use dermis_deform::correction::Weld;
+use dermis_deform::guard::Weld;
 use dermis_deform::training::moves_skin;
 use dermis_deform::{MeshNormals, TrainingPoses};
 use dermis_rig::glam::{DAffine3, DQuat, DVec3, Vec3};
@@ -86,8 +86,7 @@ fn a_welded_pose_is_the_pose_without_its_frozen_joints() {
         let pose = tree::jointed(skeleton, turn).moved(g);
         let held = |bone: BoneIndex| if frozen[bone.get()] { DAffine3::IDENTITY } else { turn(bone) };
         let expected = tree::jointed(skeleton, held).moved(g);
-        let weld = Weld { parents: skeleton.parents().to_vec(), frozen: frozen.clone() };
-        assert_eq!(weld.count(), frozen.iter().filter(|f| **f).count());
+        let weld = Weld::along(skeleton, &frozen);
         let mut welded = Vec::new();
         weld.apply(&pose, &mut welded);
         for (got, expected) in welded.iter().zip(expected.iter()) {
@@ -114,10 +113,11 @@ fn training_finds_the_joints_that_never_moved() {
         })
         .collect();
     let weld = Weld::of_training(skeleton, &poses, length);
-    let expected: Vec<bool> = skeleton.bones().map(frozen).collect();
-    assert_eq!(weld.frozen, expected);
+    let expected: Vec<BoneIndex> = skeleton.bones().filter(|&bone| frozen(bone)).collect();
+    assert_eq!(weld.frozen().collect::<Vec<_>>(), expected);
     // The root is no joint, even if it stays.
-    assert!(!Weld::of_training(skeleton, &[BoneTransforms::identity(10)], length).frozen[0]);
+    let still = Weld::of_training(skeleton, &[BoneTransforms::identity(10)], length);
+    assert!(still.frozen().count() == 9 && still.frozen().all(|bone| bone.get() > 0));
 }
 
 #[test]

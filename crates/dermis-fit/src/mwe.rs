@@ -23,7 +23,9 @@
 //! unused; coefficients keep the rest position multiplied in, so they exist where it is zero.
 
 use crate::training::{FitError, Progress, Training};
-use dermis_deform::correction::{BALL_FACTOR, Correction, FROZEN, LIMIT_FACTOR, Pair, Rows, Weld, relative_features};
+use dermis_deform::enveloping::{Enveloping, Pair, Rows};
+use dermis_deform::features::relative_features;
+use dermis_deform::guard::{BALL_FACTOR, FROZEN, LIMIT_FACTOR, Weld};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::skeleton::invert;
 use dermis_rig::{BoneIndex, BoneTransforms, Influences};
@@ -214,7 +216,7 @@ pub struct MweReport {
 #[derive(Clone, Debug)]
 pub struct Mwe {
     /// The correction.
-    pub correction: Correction,
+    pub correction: Enveloping,
     /// What was learnt about it.
     pub report: MweReport,
 }
@@ -406,13 +408,11 @@ impl<'a> Scene<'a> {
         let (skeleton, unit) = (training.skeleton, training.unit());
         let weld = match settings.guard {
             true => Weld::of_training(skeleton, training.examples.iter().map(|e| &e.transforms), unit),
-            false => Weld::none(skeleton),
+            false => Weld::default(),
         };
         let mut representative: Vec<BoneIndex> = skeleton.bones().collect();
-        for bone in skeleton.bones() {
-            if let Some(parent) = skeleton.parents()[bone].filter(|_| weld.frozen[bone.get()]) {
-                representative[bone.get()] = representative[parent.get()];
-            }
+        for link in weld.links.iter().filter(|link| link.frozen) {
+            representative[link.to.get()] = representative[link.from.get()];
         }
         let welded = training
             .examples
@@ -1121,7 +1121,7 @@ fn assemble(
     for ((group, v), solution) in members.zip(solved.into_iter().flatten()) {
         place[v] = Some((group, solution));
     }
-    let mut correction = Correction {
+    let mut correction = Enveloping {
         rows,
         length: scene.unit,
         weld: scene.weld.clone(),
@@ -1141,7 +1141,7 @@ fn assemble(
         s,
         rows,
         sweep,
-        welded: (0..scene.weld.frozen.len()).filter(|&b| scene.weld.frozen[b]).map(BoneIndex::new).collect(),
+        welded: scene.weld.frozen().collect(),
         groups: groups.len(),
         merged: groups.iter().map(|g| scene.poses() - g.clusters.len()).sum(),
         axes_dropped: 0,

@@ -3,8 +3,8 @@
 mod bench;
 
 use bench::{Bench, deltas, plain, skinned};
-use dermis_deform::correction::{Pair, PoseFeatures};
-use dermis_deform::{Base, Correction, Deformer, Scratch};
+use dermis_deform::enveloping::{Pair, PoseFeatures};
+use dermis_deform::{Base, Deformer, Enveloping, Scratch};
 use dermis_fit::mwe::{Anchor, Centring, RidgeMode, RowChoice, Strength};
 use dermis_fit::{Folds, MweSettings};
 use dermis_rig::glam::{DAffine3, DMat3, DVec3, Vec3};
@@ -62,7 +62,7 @@ fn change(arm: &Arm, bench: &Bench, settings: &MweSettings, joint: usize) -> f64
     (0..4).map(change).fold(0.0, f64::max)
 }
 
-fn change_between(arm: &Arm, bench: &Bench, correction: &Correction, poses: [&ArmPose; 2]) -> f64 {
+fn change_between(arm: &Arm, bench: &Bench, correction: &Enveloping, poses: [&ArmPose; 2]) -> f64 {
     let [before, after] = poses.map(|pose| {
         let transforms = arm.transforms(pose);
         let turn = |v: usize| correction.anchors[v].map_or(DMat3::IDENTITY, |a| transforms[a].matrix3);
@@ -222,7 +222,7 @@ fn broken_transforms_leave_a_finite_correction() {
         // Given positions show the correction alone, whatever the bones do to a base.
         let rest = bench.rig.mesh.positions.clone();
         let given = vec![Vec3::ZERO; rest.len()];
-        let baked = Deformer { rest, base: Base::Given, correction: Some(correction.clone()) }.bake();
+        let baked = Deformer { rest, base: Base::Given, correction: Some(correction.clone().into()) }.bake();
         let mut scratch = Scratch::default();
         for broken in breaks {
             for bone in 0..4 {

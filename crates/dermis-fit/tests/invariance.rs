@@ -22,7 +22,7 @@ fn difference(a: &Bench, b: &Bench, settings: &MweSettings) -> f64 {
     difference_of(a, &a.fit(settings).correction, &b.fit(settings).correction)
 }
 
-fn difference_of(bench: &Bench, a: &dermis_deform::Correction, b: &dermis_deform::Correction) -> f64 {
+fn difference_of(bench: &Bench, a: &dermis_deform::Enveloping, b: &dermis_deform::Enveloping) -> f64 {
     let poses = unseen(6);
     let apart = poses.iter().map(|pose| largest_distance(&bench.posed(a, pose), &bench.posed(b, pose)));
     apart.fold(0.0, f64::max) / bench.length
@@ -211,7 +211,7 @@ fn a_pose_of_scale_zero_is_as_good_as_absent() {
             let (a, b) = (bench.fit(&settings), absent.fit(&settings));
             assert_eq!(a.report.s, b.report.s, "{settings:?}");
             assert_eq!(a.correction.radii, b.correction.radii, "an example that is left out allows nothing");
-            let limits = |c: &dermis_deform::Correction| c.pairs.iter().map(|p| p.limit).collect::<Vec<_>>();
+            let limits = |c: &dermis_deform::Enveloping| c.pairs.iter().map(|p| p.limit).collect::<Vec<_>>();
             assert_eq!(limits(&a.correction), limits(&b.correction));
             assert!(difference_of(&bench, &a.correction, &b.correction) < 1e-9);
         }

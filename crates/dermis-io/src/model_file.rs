@@ -5,8 +5,9 @@
 //! what evaluation reads is `f32`. A reader accepts every version up to its own.
 
 use crate::contents::{Format, ReadError, Space, UpAxis, WriteError};
-use dermis_deform::baked::{Baked, BakedBase, BakedCorrection};
-use dermis_deform::correction::{Correction, Pair, Rows, Weld};
+use dermis_deform::baked::{Baked, BakedBase, BakedCorrection, BakedEnveloping};
+use dermis_deform::enveloping::{Enveloping, Pair, Rows};
+use dermis_deform::guard::Weld;
 use dermis_deform::{Base, Deformer, DualQuaternions, TrainingPoses};
 use dermis_rig::glam::{DAffine3, DVec2, DVec3, Vec3, Vec4};
 use dermis_rig::mesh::RenderPart;
@@ -127,6 +128,23 @@ impl Tensors {
         self.u32(&format!("{name}.bones"), &[influences.count()], entries().map(|e| e.0.get() as u32));
         self.f64(&format!("{name}.values"), &[influences.count()], entries().map(|e| e.1));
     }
+
+    fn enveloping(&mut self, c: &BakedEnveloping, rig: &Rig) {
+        let pairs = &c.shared.pairs;
+        let anchor = |p: &Pair| p.anchor.map_or(dermis_deform::baked::NO_ANCHOR, |a| a.get() as u32);
+        self.u32("correction.pairs", &[pairs.len(), 2], pairs.iter().flat_map(|p| [anchor(p), p.bone.get() as u32]));
+        self.f64("correction.limits", &[pairs.len()], pairs.iter().map(|p| p.limit));
+        let mut frozen = vec![0; rig.skeleton.len()];
+        c.shared.weld.frozen().for_each(|bone| frozen[bone.get()] = 1);
+        self.u32("correction.frozen", &[frozen.len()], frozen.into_iter());
+        self.u32("correction.anchors", &[c.anchors.len()], c.anchors.iter().copied());
+        self.u32("correction.offsets", &[c.offsets.len()], c.offsets.iter().copied());
+        self.u32("correction.terms", &[c.terms.len()], c.terms.iter().copied());
+        let size = c.shared.rows.coefficients();
+        self.f32("correction.coefficients", &[c.terms.len(), size], c.coefficients.iter().copied());
+        self.f32("correction.constants", &[c.constants.len(), 3], c.constants.iter().flat_map(|x| x.to_array()));
+        self.f32("correction.radii", &[c.radii.len()], c.radii.iter().copied());
+    }
 }
 
 /// The bytes of a model file.
@@ -170,20 +188,16 @@ pub fn write(model: &ModelFile) -> Result<Vec<u8>, WriteError> {
             "animation-space"
         }
     };
-    if let Some(c) = &baked.correction {
-        let pairs = &c.shared.pairs;
-        let anchor = |p: &Pair| p.anchor.map_or(dermis_deform::baked::NO_ANCHOR, |a| a.get() as u32);
-        t.u32("correction.pairs", &[pairs.len(), 2], pairs.iter().flat_map(|p| [anchor(p), p.bone.get() as u32]));
-        t.f64("correction.limits", &[pairs.len()], pairs.iter().map(|p| p.limit));
-        let frozen = c.shared.weld.frozen.iter().map(|&f| u32::from(f));
-        t.u32("correction.frozen", &[c.shared.weld.frozen.len()], frozen);
-        t.u32("correction.anchors", &[c.anchors.len()], c.anchors.iter().copied());
-        t.u32("correction.offsets", &[c.offsets.len()], c.offsets.iter().copied());
-        t.u32("correction.terms", &[c.terms.len()], c.terms.iter().copied());
-        let size = c.shared.rows.coefficients();
-        t.f32("correction.coefficients", &[c.terms.len(), size], c.coefficients.iter().copied());
-        t.f32("correction.constants", &[c.constants.len(), 3], c.constants.iter().flat_map(|x| x.to_array()));
-        t.f32("correction.radii", &[c.radii.len()], c.radii.iter().copied());
+    let mut form = None;
+    match &baked.correction {
+        Some(BakedCorrection::Enveloping(c)) => {
+            t.enveloping(c, rig);
+            form = Some(match c.shared.rows {
+                Rows::Row => "row",
+                Rows::Full => "full",
+            });
+        }
+        None => {}
     }
     if let Some(training) = &model.training {
         let joints = training.joints.iter().flat_map(|(p, b)| [p.get() as u32, b.get() as u32]);
@@ -201,11 +215,8 @@ pub fn write(model: &ModelFile) -> Result<Vec<u8>, WriteError> {
         metres_per_unit: model.space.metres_per_unit,
         unit: model.space.unit.clone(),
         base: base.into(),
-        rows: baked.correction.as_ref().map(|c| match c.shared.rows {
-            Rows::Row => "row".into(),
-            Rows::Full => "full".into(),
-        }),
-        length: baked.correction.as_ref().map(|c| c.shared.length),
+        rows: form.map(Into::into),
+        length: baked.correction.as_ref().map(BakedCorrection::length),
         training_length: model.training.as_ref().map(|t| t.length),
         parts: rig.mesh.render.iter().flat_map(|r| &r.parts).map(StoredPart::of).collect(),
     };
@@ -349,7 +360,8 @@ pub fn read(bytes: &[u8]) -> Result<ModelFile, ReadError> {
         let offsets = r.offsets("animation_space.offsets", rig.mesh.positions.len(), bones.len())?;
         baked.base = BakedBase::AnimationSpace { offsets, bones, a: a.chunks_exact(4).map(Vec4::from_slice).collect() };
     }
-    baked.correction = stored.rows.as_deref().map(|rows| read_correction(&r, &rig, &stored, rows)).transpose()?;
+    let enveloping = |rows| read_enveloping(&r, &rig, &stored, rows).map(BakedCorrection::Enveloping);
+    baked.correction = stored.rows.as_deref().map(enveloping).transpose()?;
     let training = match stored.training_length {
         Some(length) if r.has("training.joints") => {
             let joints = r.indices("training.joints", 2, rig.skeleton.len())?;
@@ -441,7 +453,7 @@ fn read_base(rig: &Rig, stored: &Stored) -> Result<Base, ReadError> {
     })
 }
 
-fn read_correction(r: &Reader<'_>, rig: &Rig, stored: &Stored, rows: &str) -> Result<BakedCorrection, ReadError> {
+fn read_enveloping(r: &Reader<'_>, rig: &Rig, stored: &Stored, rows: &str) -> Result<BakedEnveloping, ReadError> {
     let (vertices, bones) = (rig.mesh.positions.len(), rig.skeleton.len());
     let rows = match rows {
         "row" => Rows::Row,
@@ -486,7 +498,6 @@ fn read_correction(r: &Reader<'_>, rig: &Rig, stored: &Stored, rows: &str) -> Re
     if radii.iter().any(|r| *r < 0.0) {
         return Err(damaged("a radius of the guard is negative"));
     }
-    let parents = rig.skeleton.parents().to_vec();
-    let shared = Correction { weld: Weld { parents, frozen }, pairs, ..Correction::empty(rows, length) };
-    Ok(BakedCorrection { shared, anchors, offsets, terms, coefficients, constants, radii })
+    let shared = Enveloping { weld: Weld::along(&rig.skeleton, &frozen), pairs, ..Enveloping::empty(rows, length) };
+    Ok(BakedEnveloping { shared, anchors, offsets, terms, coefficients, constants, radii })
 }

@@ -1,7 +1,7 @@
 //! Multi-weight enveloping: fits with every centring, ridge and anchor, their cross-validation, and single coefficients.
 
 use crate::{Answers, Array, Case, CaseError, Method};
-use dermis_deform::correction::{Correction, PoseFeatures};
+use dermis_deform::enveloping::{Enveloping, PoseFeatures};
 use dermis_fit::mwe::{Anchor, Centring, Mwe, MweSettings, RidgeMode, RowChoice, Strength, fit_mwe};
 use dermis_fit::{Folds, Training, silent};
 use dermis_rig::glam::{DAffine3, DVec3};
@@ -148,7 +148,7 @@ fn settings(case: &Case) -> Result<MweSettings, CaseError> {
     })
 }
 
-fn evaluate(correction: &Correction, poses: &[BoneTransforms], base: &[Vec<DVec3>]) -> Array {
+fn evaluate(correction: &Enveloping, poses: &[BoneTransforms], base: &[Vec<DVec3>]) -> Array {
     let mut all = Vec::new();
     for (pose, base) in poses.iter().zip(base) {
         let mut features = PoseFeatures::default();

@@ -97,7 +97,7 @@ pub fn row(
 /// The method to take, with the reason: the smallest held-out rms among those that are bounded in every pose; of those
 /// within 3 % of it the smallest model.
 pub fn recommend(rows: &[Row]) -> Option<(&Row, String)> {
-    let bounded = |row: &&Row| row.fitted.model.baked.correction.as_ref().is_none_or(|c| !c.radii.is_empty());
+    let bounded = |row: &&Row| row.fitted.model.baked.correction.as_ref().is_none_or(|c| !c.radii().is_empty());
     let bounded = |row: &&Row| bounded(row) && row.method != "animation-space";
     let least = rows.iter().filter(bounded).map(|r| r.held_out.model.error.rms).fold(f64::INFINITY, f64::min);
     let best =

@@ -317,7 +317,7 @@ pub fn fit(
             warnings.extend(mwe_warnings(&chosen, &fitted.report));
             sweep = fitted.report.sweep.iter().map(|p| (p.s, p.train, p.validated)).collect();
             s = Some(fitted.report.s);
-            correction = Some(fitted.correction);
+            correction = Some(fitted.correction.into());
             mwe = Some(fitted.report);
         }
     }

@@ -30,7 +30,7 @@ pub struct Scores {
 pub struct FrameScore {
     /// Share of the vertices the ball held back.
     pub held: f64,
-    /// Share of the bone pairs whose limit acted.
+    /// Share of the pose's features whose limit acted: pairs of bones, or joints.
     pub limited: f64,
     /// Degrees from the nearest training pose of the joint that is farthest from its own, and that joint.
     pub distance: Option<(f64, String)>,
@@ -60,7 +60,7 @@ pub fn measure(model: &ModelFile, examples: &ExampleSet, given: Option<&[Vec<DVe
         let guarded = runner.guarded;
         frames.push(FrameScore {
             held: guarded.held as f64 / vertices.max(1) as f64,
-            limited: guarded.limited as f64 / guarded.pairs.max(1) as f64,
+            limited: guarded.limited as f64 / guarded.features.max(1) as f64,
             distance: model.training.as_ref().and_then(|t| {
                 let far = t.distance(&example.transforms);
                 Some((far.degrees, rig.skeleton.names()[far.bone?].clone()))

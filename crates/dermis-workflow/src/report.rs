@@ -52,7 +52,7 @@ impl<'a> Outcome<'a> {
             let limited = scores.frames.iter().map(|f| f.limited).sum::<f64>() / count;
             if limited > 0.1 {
                 all.push(format!(
-                    "{name}: the motion is unlike the training: limits act on {:.0} % of the bone pairs",
+                    "{name}: the motion is unlike the training: limits act on {:.0} % of the joints",
                     100.0 * limited
                 ));
             }

@@ -1,8 +1,8 @@
 //! What the tests of fitting share: a rig with examples and a base, fitted and evaluated.
 #![allow(dead_code)] // every test program uses its own part
 
-use dermis_deform::correction::PoseFeatures;
-use dermis_deform::{Base, Correction, Deformer, lbs};
+use dermis_deform::enveloping::PoseFeatures;
+use dermis_deform::{Base, Deformer, Enveloping, lbs};
 use dermis_fit::maps::{MapSettings, from_weights};
 use dermis_fit::mwe::{Centring, RidgeMode, RowChoice, Strength};
 use dermis_fit::{Mwe, MweSettings, Training, fit_mwe, silent};
@@ -64,7 +64,7 @@ impl Bench {
     }
 
     /// The model in its own training poses.
-    pub fn fitted(&self, correction: &Correction) -> Vec<Vec<DVec3>> {
+    pub fn fitted(&self, correction: &Enveloping) -> Vec<Vec<DVec3>> {
         let poses = self.examples.iter().zip(&self.base);
         poses.map(|(e, base)| corrected(correction, base, &e.transforms)).collect()
     }
@@ -74,13 +74,13 @@ impl Bench {
     }
 
     /// Linear blend skinning with the correction.
-    pub fn deformer(&self, correction: &Correction) -> Deformer {
+    pub fn deformer(&self, correction: &Enveloping) -> Deformer {
         let base = Base::Lbs(self.rig.weights.clone().expect("the rig has weights"));
-        Deformer { rest: self.rig.mesh.positions.clone(), base, correction: Some(correction.clone()) }
+        Deformer { rest: self.rig.mesh.positions.clone(), base, correction: Some(correction.clone().into()) }
     }
 
     /// Linear blend skinning with the correction, in any pose.
-    pub fn posed(&self, correction: &Correction, pose: &BoneTransforms) -> Vec<DVec3> {
+    pub fn posed(&self, correction: &Enveloping, pose: &BoneTransforms) -> Vec<DVec3> {
         corrected(correction, &skinned(&self.rig, pose), pose)
     }
 }
@@ -93,14 +93,14 @@ pub fn skinned(rig: &Rig, pose: &BoneTransforms) -> Vec<DVec3> {
 }
 
 /// What the correction adds in a pose, posed world.
-pub fn deltas(correction: &Correction, pose: &BoneTransforms) -> Vec<DVec3> {
+pub fn deltas(correction: &Enveloping, pose: &BoneTransforms) -> Vec<DVec3> {
     let mut features = PoseFeatures::default();
     correction.features(pose, &mut features);
     (0..correction.vertices()).map(|v| correction.at(v, &features, pose).0).collect()
 }
 
 /// Base and correction.
-pub fn corrected(correction: &Correction, base: &[DVec3], pose: &BoneTransforms) -> Vec<DVec3> {
+pub fn corrected(correction: &Enveloping, base: &[DVec3], pose: &BoneTransforms) -> Vec<DVec3> {
     base.iter().zip(deltas(correction, pose)).map(|(p, d)| *p + d).collect()
 }
 

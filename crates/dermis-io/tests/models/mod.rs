@@ -1,7 +1,8 @@
 //! Small models of every kind, made up: three bones along x, a box around them.
 
-use dermis_deform::correction::{Correction, Pair, Weld};
 use dermis_deform::deformer::AnimationSpace;
+use dermis_deform::enveloping::{Enveloping, Pair};
+use dermis_deform::guard::Weld;
 use dermis_deform::{Base, Deformer, DualQuaternions, Rows, Scratch, TrainingPoses};
 use dermis_io::{ModelFile, ModelHeader, Space, UpAxis};
 use dermis_rig::glam::{DAffine3, DQuat, DVec2, DVec3, DVec4, Vec3, Vec4};
@@ -73,16 +74,16 @@ fn rig() -> Rig {
     }
 }
 
-fn correction(rows: Rows, guard: Guard) -> Correction {
+fn correction(skeleton: &Skeleton, rows: Rows, guard: Guard) -> Enveloping {
     let vertices = 12;
     let guarded = guard != Guard::Off;
     let pair = |anchor: Option<usize>, b, limit| Pair { anchor: anchor.map(bone), bone: bone(b), limit };
     let limit = |x| if guarded { x } else { f64::INFINITY };
     let terms = 2 * vertices as u32;
-    Correction {
+    Enveloping {
         rows,
         length: 0.8,
-        weld: Weld { parents: vec![None, Some(bone(0)), Some(bone(1))], frozen: vec![false, guarded, false] },
+        weld: Weld::along(skeleton, &[false, guarded, false]),
         pairs: vec![pair(Some(0), 1, limit(1.5)), pair(None, 2, limit(0.7)), pair(Some(2), 0, limit(0.0))],
         anchors: (0..vertices).map(|v| (v % 4 != 3).then(|| bone(v % 3))).collect(),
         offsets: (0..=terms).step_by(2).collect(),
@@ -122,8 +123,11 @@ pub fn model(base: &str, rows: Option<Rows>, guard: Guard) -> ModelFile {
     let turn = BoneTransforms::new((0..3).map(|b| DAffine3::from_rotation_z(0.1 * f64::from(b))).collect());
     let rest = BoneTransforms::identity(3);
     let training = TrainingPoses::new(&rig.skeleton, &[true; 3], &[&rest, &turn], 0.8);
-    let deformer =
-        Deformer { rest: rig.mesh.positions.clone(), base: made, correction: rows.map(|rows| correction(rows, guard)) };
+    let deformer = Deformer {
+        rest: rig.mesh.positions.clone(),
+        base: made,
+        correction: rows.map(|rows| correction(&rig.skeleton, rows, guard).into()),
+    };
     ModelFile {
         space: Space {
             up: if maps { UpAxis::Z } else { UpAxis::Y },

@@ -7,9 +7,15 @@
 //!
 //! Every vertex is computed on its own in a fixed order of operations: the same bits for any number of threads.
 
-use crate::correction::{Correction, PoseFeatures};
+mod enveloping;
+
+pub use enveloping::BakedEnveloping;
+
+use crate::correction::Correction;
 use crate::deformer::{Base, Deformer, rows_f32};
 use crate::dual_quaternion::{DualQuaternions, RoundedBone};
+use crate::enveloping::PoseFeatures;
+use crate::guard::project_f32;
 use dermis_rig::glam::{DAffine3, DVec3, Mat3, Quat, Vec3, Vec4};
 use dermis_rig::{BoneTransforms, Influences};
 use rayon::prelude::*;
@@ -65,21 +71,9 @@ pub enum BakedBase {
 
 /// [`Correction`] in `f32`.
 #[derive(Clone, Debug)]
-pub struct BakedCorrection {
-    /// What depends on the pose alone, evaluated in `f64`. Its per-vertex arrays are empty.
-    pub shared: Correction,
-    /// Anchor of each vertex, or [`NO_ANCHOR`].
-    pub anchors: Vec<u32>,
-    /// Where the terms of vertex v start.
-    pub offsets: Vec<u32>,
-    /// Pair of each term.
-    pub terms: Vec<u32>,
-    /// Coefficients, as in [`Correction::coefficients`].
-    pub coefficients: Vec<f32>,
-    /// Corrections at the bind pose; empty when all are zero.
-    pub constants: Vec<Vec3>,
-    /// Radii of the guard; empty without it.
-    pub radii: Vec<f32>,
+pub enum BakedCorrection {
+    /// Multi-weight enveloping.
+    Enveloping(BakedEnveloping),
 }
 
 /// Memory that evaluation reuses from pose to pose.
@@ -97,10 +91,10 @@ pub struct Scratch {
 pub struct Guarded {
     /// Vertices whose correction the ball held back.
     pub held: usize,
-    /// Pairs of bones whose limit acted.
+    /// Features of the pose whose limit acted: pairs of bones, or joints.
     pub limited: usize,
-    /// Pairs of bones altogether.
-    pub pairs: usize,
+    /// Features of the pose altogether.
+    pub features: usize,
 }
 
 impl Deformer {
@@ -145,64 +139,51 @@ impl Weights {
 
 impl BakedCorrection {
     fn of(correction: &Correction) -> Self {
-        Self {
-            anchors: correction.anchors.iter().map(|a| a.map_or(NO_ANCHOR, |bone| bone.get() as u32)).collect(),
-            offsets: correction.offsets.clone(),
-            terms: correction.terms.clone(),
-            coefficients: correction.coefficients.iter().map(|&u| u as f32).collect(),
-            constants: correction.constants.iter().map(|c| c.as_vec3()).collect(),
-            radii: correction.radii.iter().map(|&r| r as f32).collect(),
-            shared: Correction {
-                weld: correction.weld.clone(),
-                pairs: correction.pairs.clone(),
-                ..Correction::empty(correction.rows, correction.length)
-            },
+        match correction {
+            Correction::Enveloping(correction) => Self::Enveloping(BakedEnveloping::of(correction)),
+        }
+    }
+
+    /// What the pose gives to all vertices, into the scratch; how many features were limited, of how many.
+    fn prepare(&self, transforms: &BoneTransforms, scratch: &mut Scratch) -> (usize, usize) {
+        scratch.turns.clear();
+        scratch.turns.extend(transforms.iter().map(|m| m.matrix3.as_mat3()));
+        match self {
+            Self::Enveloping(correction) => correction.prepare(transforms, scratch),
         }
     }
 
     /// The correction of vertex `v` in posed world, and whether the ball acted.
-    fn at(&self, v: usize, features: &[[f32; 12]], turns: &[Mat3]) -> (Vec3, bool) {
-        // Twelve running sums per axis, added up at the end: the order is fixed, and the compiler keeps them in vectors.
-        let mut sums = [[0.0f32; 12]; 3];
-        let (from, to) = (self.offsets[v] as usize, self.offsets[v + 1] as usize);
-        match self.shared.rows {
-            crate::correction::Rows::Full => {
-                let blocks = self.coefficients[from * 36..to * 36].chunks_exact(36);
-                for (&term, u) in self.terms[from..to].iter().zip(blocks) {
-                    let f = &features[term as usize];
-                    for axis in 0..3 {
-                        for c in 0..12 {
-                            sums[axis][c] += u[axis * 12 + c] * f[c];
-                        }
-                    }
-                }
+    fn at(&self, v: usize, scratch: &Scratch) -> (Vec3, bool) {
+        let delta = match self {
+            Self::Enveloping(correction) => correction.at(v, scratch),
+        };
+        match self.radii().get(v) {
+            Some(&radius) => project_f32(delta, radius),
+            None => (delta, false),
+        }
+    }
+
+    /// Radii of the ball per vertex; empty without the guard.
+    pub fn radii(&self) -> &[f32] {
+        match self {
+            Self::Enveloping(correction) => &correction.radii,
+        }
+    }
+
+    /// L: features divide translations by it.
+    pub fn length(&self) -> f64 {
+        match self {
+            Self::Enveloping(correction) => correction.shared.length,
+        }
+    }
+
+    /// Bytes of the arrays that evaluation reads.
+    pub fn bytes(&self) -> usize {
+        4 * self.radii().len()
+            + match self {
+                Self::Enveloping(correction) => correction.bytes(),
             }
-            crate::correction::Rows::Row => {
-                let blocks = self.coefficients[from * 12..to * 12].chunks_exact(12);
-                for (&term, u) in self.terms[from..to].iter().zip(blocks) {
-                    let f = &features[term as usize];
-                    for axis in 0..3 {
-                        for c in 0..4 {
-                            sums[axis][c] += u[axis * 4 + c] * f[axis * 4 + c];
-                        }
-                    }
-                }
-            }
-        }
-        let mut delta = self.constants.get(v).copied().unwrap_or(Vec3::ZERO);
-        delta += Vec3::from_array(sums.map(|lane| lane.iter().sum()));
-        if self.anchors[v] != NO_ANCHOR {
-            delta = turns[self.anchors[v] as usize] * delta;
-        }
-        let Some(&radius) = self.radii.get(v) else { return (delta, false) };
-        let length = delta.length();
-        if length <= radius {
-            (delta, false)
-        } else if length.is_finite() {
-            (delta * (radius / length), true)
-        } else {
-            (Vec3::ZERO, true)
-        }
     }
 }
 
@@ -226,11 +207,7 @@ impl Baked {
             BakedBase::AnimationSpace { offsets, bones, a } => 4 * (offsets.len() + bones.len()) + 16 * a.len(),
             BakedBase::Given => 0,
         };
-        base + self.correction.as_ref().map_or(0, |c| {
-            4 * (c.anchors.len() + c.offsets.len() + c.terms.len() + c.coefficients.len() + c.radii.len())
-                + 12 * c.constants.len()
-                + 16 * c.shared.pairs.len()
-        })
+        base + self.correction.as_ref().map_or(0, BakedCorrection::bytes)
     }
 
     /// Positions in a pose.
@@ -255,13 +232,7 @@ impl Baked {
         }
         let mut guarded = Guarded::default();
         if let Some(correction) = &self.correction {
-            correction.shared.features(transforms, &mut scratch.features);
-            guarded.limited = scratch.features.limited;
-            guarded.pairs = scratch.features.features.len();
-            scratch.rounded.clear();
-            scratch.rounded.extend(scratch.features.features.iter().map(|f| f.map(|x| x as f32)));
-            scratch.turns.clear();
-            scratch.turns.extend(transforms.iter().map(|m| m.matrix3.as_mat3()));
+            (guarded.limited, guarded.features) = correction.prepare(transforms, scratch);
         }
         if let (BakedBase::Given, Some(given)) = (&self.base, given) {
             assert_eq!(given.len(), out.len(), "the given positions have another number of vertices");
@@ -278,7 +249,7 @@ impl Baked {
                 };
                 let mut held = 0;
                 if let Some(correction) = &self.correction {
-                    let (delta, acted) = correction.at(v, &scratch.rounded, &scratch.turns);
+                    let (delta, acted) = correction.at(v, scratch);
                     local += delta;
                     held = usize::from(acted);
                 }
