@@ -7,7 +7,7 @@
 //! - [`mod@lbs`]: linear blend skinning, rigid binding, and what pruned weights cost;
 //! - [`dual_quaternion`]: dual quaternion skinning, also for bones that scale;
 //! - [`normals`]: normals of a blended matrix, and normals of a deformed mesh;
-//! - [`correction`]: a learnt correction over a base: [`enveloping`];
+//! - [`correction`]: a learnt correction over a base: [`joints`] or [`enveloping`];
 //! - [`guard`]: what bounds every correction in every pose; [`features`]: bones seen from other bones;
 //! - [`deformer`]: base and correction together; [`baked`]: the same in `f32`, as it runs;
 //! - [`training`]: how far a pose is from those a model has seen.
@@ -38,6 +38,7 @@ pub mod dual_quaternion;
 pub mod enveloping;
 pub mod features;
 pub mod guard;
+pub mod joints;
 pub mod lbs;
 pub mod normals;
 pub mod training;
@@ -47,6 +48,7 @@ pub use correction::Correction;
 pub use deformer::{AnimationSpace, Base, Deformer};
 pub use dual_quaternion::DualQuaternions;
 pub use enveloping::{Enveloping, Rows};
+pub use joints::Joints;
 pub use lbs::{blend, lbs, prune_cost, rigid};
 pub use normals::{MeshNormals, mesh_normals, skinned_normal, skinned_normals};
 pub use training::{PoseDistance, TrainingPoses};

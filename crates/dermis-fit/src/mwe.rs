@@ -22,7 +22,7 @@
 //! eqs. 3–9. Departures: diag(λ_h) where eq. 8 prints λ_h I, as its cost function says; the corner entry of eq. 3 is
 //! unused; coefficients keep the rest position multiplied in, so they exist where it is zero.
 
-use crate::training::{FitError, Progress, Training};
+use crate::training::{FitError, Progress, Ticker, Training};
 use dermis_deform::enveloping::{Enveloping, Pair, Rows};
 use dermis_deform::features::relative_features;
 use dermis_deform::guard::{BALL_FACTOR, FROZEN, LIMIT_FACTOR, Weld};
@@ -36,8 +36,6 @@ use dermis_solve::symmetric::{principal_axes, solve_shifted};
 use dermis_solve::{Folds, SolveError};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The frame a vertex's features and correction are seen from.
 #[derive(Clone, Debug, PartialEq)]
@@ -249,7 +247,7 @@ pub fn fit_mwe(
         _ => Some(forms.len() as u64),
     };
     let vertices = training.rest.len() as u64;
-    let ticker = Ticker { done: AtomicU64::new(0), total: vertices * (1 + sweeps.unwrap_or(0)), progress };
+    let ticker = Ticker::new(vertices * (1 + sweeps.unwrap_or(0)), progress);
 
     let (rows, s, sweep) = choose_form(&scene, &groups, maps, settings, forms, sweeps.is_some(), &ticker)?;
     let solved = scene.solve(&groups, maps, settings, rows, s, &ticker)?;
@@ -1171,21 +1169,4 @@ fn assemble(
     report.largest_leverage = leverages.last().copied().unwrap_or(0.0);
     report.leverage_p99 = leverages.get(leverages.len() * 99 / 100).copied().unwrap_or(0.0);
     Mwe { correction, report }
-}
-
-/// Counts finished vertices and listens for cancellation.
-struct Ticker<'a> {
-    done: AtomicU64,
-    total: u64,
-    progress: Progress<'a>,
-}
-
-impl Ticker<'_> {
-    fn tick(&self, more: u64) -> Result<(), FitError> {
-        let done = self.done.fetch_add(more, Ordering::Relaxed) + more;
-        match (self.progress)(done, self.total) {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(_) => Err(FitError::Cancelled),
-        }
-    }
 }

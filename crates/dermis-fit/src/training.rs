@@ -4,6 +4,7 @@ use dermis_rig::glam::DVec3;
 use dermis_rig::{Example, Skeleton};
 use dermis_solve::SolveError;
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Examples and what the base deformer makes of their poses.
 #[derive(Clone, Copy, Debug)]
@@ -165,5 +166,26 @@ impl Training<'_> {
             }
         }
         largest
+    }
+}
+
+/// Counts finished vertices and listens for cancellation.
+pub(crate) struct Ticker<'a> {
+    done: AtomicU64,
+    total: u64,
+    progress: Progress<'a>,
+}
+
+impl<'a> Ticker<'a> {
+    pub(crate) fn new(total: u64, progress: Progress<'a>) -> Self {
+        Self { done: AtomicU64::new(0), total, progress }
+    }
+
+    pub(crate) fn tick(&self, more: u64) -> Result<(), FitError> {
+        let done = self.done.fetch_add(more, Ordering::Relaxed) + more;
+        match (self.progress)(done, self.total) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(_) => Err(FitError::Cancelled),
+        }
     }
 }

@@ -122,13 +122,7 @@ impl Influences {
     }
     /// The bone of largest value at vertex `v`, ties to the lowest index; `None` without influences.
     pub fn dominant(&self, v: usize) -> Option<BoneIndex> {
-        let mut best: Option<(BoneIndex, f64)> = None;
-        for &(bone, value) in self.of(v) {
-            if best.is_none_or(|(_, most)| value > most) {
-                best = Some((bone, value));
-            }
-        }
-        best.map(|(bone, _)| bone)
+        dominant(self.of(v))
     }
     /// The largest number of influences at one vertex.
     pub fn largest_count(&self) -> usize {
@@ -193,6 +187,17 @@ impl Influences {
         let renamed = self.rows().map(|row| row.iter().map(|&(b, w)| (BoneIndex::new(place[b.get()]), w)).collect());
         Self::from_rows(renamed).unwrap_or_default()
     }
+}
+
+/// The bone of largest value in a row, ties to the first; `None` without influences.
+pub fn dominant(row: &[(BoneIndex, f64)]) -> Option<BoneIndex> {
+    let mut best: Option<(BoneIndex, f64)> = None;
+    for &(bone, value) in row {
+        if best.is_none_or(|(_, most)| value > most) {
+            best = Some((bone, value));
+        }
+    }
+    best.map(|(bone, _)| bone)
 }
 
 #[cfg(test)]

@@ -1,0 +1,359 @@
+//! The joint model: a correction driven by joint rotations, at a cost that does not depend on the number of examples.
+//!
+//! ```text
+//! p'   = base + Π_v( T_a ( F_v Σ_e U_ve z_e  +  shared_v ) )
+//! z_e  = C_e⁻¹ [ k(φ_e, φ_e1), k(φ_e, φ_e2), … ]
+//! ```
+//!
+//! **Joints.** A joint e is a pair of bones (a, b), Q = M_a⁻¹ M_b = (R, t) the one seen from the other. Its feature is
+//! φ = [ (R − I)/√2, t/L − (I − R) c ], twelve numbers: the rotation, and the slide away from the fixed centre c, zero
+//! for a true joint, of which |φ| = 2 sin(angle/2). It is scaled back to [`LIMIT_FACTOR`](crate::guard::LIMIT_FACTOR)
+//! times its largest norm in training.
+//!
+//! **Kernel.** k(x, y) = (σ²/2) (g(x, y) − g(x, 0) − g(0, y) + 1), g = exp(−|φ(x) − φ(y)|²/σ²): a Gaussian that vanishes
+//! at the bind pose in either argument and tends to the linear kernel φ(x)·φ(y) as σ grows. It is read at a few
+//! **inducing rotations** per joint, C Cᵀ their own kernel matrix, so a pose costs a few exponentials per joint, shared
+//! by all vertices, and |z_e|² ≤ k(φ, φ) ≤ σ².
+//!
+//! **Shared part.** With the base weights w and B = Σ_k w_k M_k p,
+//!
+//! ```text
+//! shared_v = Σ_k b_vk [ (R_k − F_v) q_vk/√2 + ω_vk (M_k p − B)/l ],      l = L/10,
+//! ```
+//!
+//! a change of weights (ω) and an offset (q) per bone whose coefficients serve all three axes. Its features are scaled
+//! back to `LIMIT_FACTOR` times their largest norm in training, per vertex.
+//!
+//! **Frame.** F_v is the linear part of the anchor's transform, or of the vertex's linear blend, or the rotation of its
+//! normalised quaternion blend. When joints are welded, all of this is computed on the welded pose N and turned back by
+//! T_a = R(M_a) R(N_a)⁻¹ of the anchor a; else T_a = 1.
+//!
+//! Everything is seen from bones, so moving the character moves the result, and everything vanishes at the bind pose.
+
+use crate::features::relative;
+use crate::guard::{Link, Weld, project};
+use dermis_rig::glam::{DAffine3, DMat3, DQuat, DVec3, DVec4};
+use dermis_rig::influences::dominant;
+use dermis_rig::rotation::{nearest_rotation, quat_from_matrix};
+use dermis_rig::skeleton::{invert, row};
+use dermis_rig::{BoneIndex, BoneTransforms, Influences};
+
+/// What a vertex's correction is seen from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Frame {
+    /// The anchor, the vertex's dominant bone.
+    #[default]
+    Anchor,
+    /// The linear blend of the vertex's bones: the correction precedes skinning, as morph targets do.
+    Rest,
+    /// The rotation of the normalised quaternion blend.
+    Blend,
+}
+
+/// Twelve numbers: per row of the rotation (R − I)/√2, then the slide along that axis.
+pub type JointFeature = [f64; 12];
+
+/// A joint: two bones, and how the one is read from the other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Joint {
+    /// The bone seen from.
+    pub from: BoneIndex,
+    /// The bone seen.
+    pub to: BoneIndex,
+    /// c, the fixed point of the joint's rotations, in units of L.
+    pub centre: DVec3,
+    /// Largest norm φ may have; infinite without limits.
+    pub limit: f64,
+    /// φ of the inducing rotations.
+    pub inducing: Vec<JointFeature>,
+    /// C, lower triangular, row after row.
+    factor: Vec<f64>,
+}
+
+/// k(x, y): a Gaussian of joint features, written so that it vanishes at the bind pose.
+pub fn kernel(x: &JointFeature, y: &JointFeature, sigma: f64) -> f64 {
+    let s = sigma * sigma;
+    let squares = |f: &JointFeature| f.iter().map(|x| x * x).sum::<f64>();
+    let apart: f64 = x.iter().zip(y).map(|(a, b)| (a - b) * (a - b)).sum();
+    // In differences from one, so that digits survive a large σ.
+    let below = |d: f64| (-d / s).exp_m1();
+    0.5 * s * (below(apart) - below(squares(x)) - below(squares(y)))
+}
+
+impl Joint {
+    /// A joint with its inducing rotations; `None` if their kernel matrix is not positive definite.
+    pub fn new(
+        (from, to): (BoneIndex, BoneIndex),
+        centre: DVec3,
+        limit: f64,
+        inducing: Vec<JointFeature>,
+        sigma: f64,
+    ) -> Option<Self> {
+        let m = inducing.len();
+        let mut factor = Vec::with_capacity(m * (m + 1) / 2);
+        for i in 0..m {
+            let start = factor.len();
+            for j in 0..=i {
+                let (row_i, row_j) = (start, j * (j + 1) / 2);
+                let known: f64 = (0..j).map(|l| factor[row_i + l] * factor[row_j + l]).sum();
+                let left = kernel(&inducing[i], &inducing[j], sigma) - known;
+                if j < i {
+                    factor.push(left / factor[row_j + j]);
+                } else if left > 0.0 && left.is_finite() {
+                    factor.push(left.sqrt());
+                } else {
+                    return None;
+                }
+            }
+        }
+        Some(Self { from, to, centre, limit, inducing, factor })
+    }
+
+    /// φ before the limit. A bone that cannot be seen from the other, being singular, stands at rest.
+    pub fn feature(&self, transforms: &[DAffine3], length: f64) -> JointFeature {
+        joint_feature(transforms, (self.from, self.to), self.centre, length)
+    }
+
+    /// φ with its limit, and whether that acted.
+    pub fn limited(&self, mut feature: JointFeature) -> (JointFeature, bool) {
+        let norm = feature.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let acts = norm > self.limit;
+        if acts {
+            feature.iter_mut().for_each(|x| *x *= self.limit / norm);
+        }
+        (feature, acts)
+    }
+
+    /// Appends z = C⁻¹ [k(φ, inducing)].
+    pub fn coordinates(&self, feature: &JointFeature, sigma: f64, out: &mut Vec<f64>) {
+        let start = out.len();
+        for (i, inducing) in self.inducing.iter().enumerate() {
+            let row = &self.factor[i * (i + 1) / 2..];
+            let known: f64 = out[start..].iter().zip(row).map(|(z, c)| z * c).sum();
+            out.push((kernel(feature, inducing, sigma) - known) / row[i]);
+        }
+    }
+}
+
+/// φ of a pair of bones about a centre in units of L.
+pub fn joint_feature(
+    transforms: &[DAffine3],
+    (from, to): (BoneIndex, BoneIndex),
+    centre: DVec3,
+    length: f64,
+) -> JointFeature {
+    let mut f = [0.0; 12];
+    let Some(q) = relative(&transforms[from.get()], &transforms[to.get()]) else { return f };
+    let moved = centre - q.matrix3 * centre;
+    for j in 0..3 {
+        let r = row(&q, j);
+        for c in 0..3 {
+            f[4 * j + c] = (r[c] - f64::from(u8::from(c == j))) * std::f64::consts::FRAC_1_SQRT_2;
+        }
+        f[4 * j + 3] = r[3] / length - moved[j];
+    }
+    f
+}
+
+/// The shared part of one vertex and bone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SharedTerm {
+    /// The bone.
+    pub bone: BoneIndex,
+    /// b, its relevance.
+    pub relevance: f64,
+    /// q, metres.
+    pub offset: DVec3,
+    /// ω, metres.
+    pub weight: f64,
+}
+
+/// The joint model's correction in `f64`, the reference.
+#[derive(Clone, Debug)]
+pub struct Joints {
+    /// L: slides divide by it, and l = L/10.
+    pub length: f64,
+    /// σ of the kernel.
+    pub sigma: f64,
+    /// F.
+    pub frame: Frame,
+    /// The joints that have influence.
+    pub joints: Vec<Joint>,
+    /// The forest of joints, and which of them never moved.
+    pub weld: Weld,
+    /// The skinning weights w.
+    pub weights: Influences,
+    /// Where the free terms of vertex v start; one more entry than vertices.
+    pub offsets: Vec<u32>,
+    /// Joint of each free term.
+    pub terms: Vec<u32>,
+    /// Where the coefficients of vertex v start; one more entry than vertices.
+    pub starts: Vec<u32>,
+    /// U, relevance included: per term three rows of as many numbers as the joint has inducing rotations, metres.
+    pub coefficients: Vec<f64>,
+    /// Where the shared terms of vertex v start; one more entry than vertices.
+    pub shared_offsets: Vec<u32>,
+    /// The shared part.
+    pub shared: Vec<SharedTerm>,
+    /// Largest norm the features of the shared part may have, per vertex; empty without that limit.
+    pub shared_limits: Vec<f64>,
+    /// Radius of the ball per vertex, metres; empty without the guard.
+    pub radii: Vec<f64>,
+}
+
+/// What one pose gives to all vertices.
+#[derive(Clone, Debug, Default)]
+pub struct JointPose {
+    /// z of all joints, one after the other.
+    pub z: Vec<f64>,
+    /// Where the numbers of each joint start in `z`; one more entry than joints.
+    pub starts: Vec<usize>,
+    /// Joints whose limit acted.
+    pub limited: usize,
+    /// N: the welded pose.
+    pub welded: Vec<DAffine3>,
+    /// T per bone; empty when nothing is welded.
+    pub turns: Vec<DMat3>,
+    quaternions: Vec<DQuat>,
+}
+
+impl JointPose {
+    /// Prepares a pose for a model.
+    pub fn prepare(&mut self, model: &Joints, transforms: &BoneTransforms) {
+        model.weld.apply(transforms, &mut self.welded);
+        (self.limited, self.turns) = (0, std::mem::take(&mut self.turns));
+        self.turns.clear();
+        if model.weld.frozen().next().is_some() {
+            let turn = |(m, n): (&DAffine3, &DAffine3)| invert(n).map_or(DMat3::IDENTITY, |n| m.matrix3 * n.matrix3);
+            self.turns.extend(transforms.iter().zip(&self.welded).map(turn));
+        }
+        self.z.clear();
+        self.starts.clear();
+        for joint in &model.joints {
+            let (feature, acts) = joint.limited(joint.feature(&self.welded, model.length));
+            self.limited += usize::from(acts);
+            self.starts.push(self.z.len());
+            joint.coordinates(&feature, model.sigma, &mut self.z);
+        }
+        self.starts.push(self.z.len());
+        self.quaternions.clear();
+        if model.frame == Frame::Blend {
+            let turn = |n: &DAffine3| quat_from_matrix(&nearest_rotation(&n.matrix3));
+            self.quaternions.extend(self.welded.iter().map(turn));
+        }
+    }
+
+    /// z of a joint.
+    pub fn of(&self, joint: usize) -> &[f64] {
+        &self.z[self.starts[joint]..self.starts[joint + 1]]
+    }
+
+    /// F of a vertex, and B, the linear blend of its rest position.
+    pub fn frame(&self, frame: Frame, weights: &[(BoneIndex, f64)], rest: DVec3) -> (DMat3, DVec3) {
+        let mut blend = DAffine3 { matrix3: DMat3::ZERO, translation: DVec3::ZERO };
+        for &(bone, w) in weights {
+            let m = &self.welded[bone.get()];
+            blend.matrix3 += m.matrix3 * w;
+            blend.translation += m.translation * w;
+        }
+        let turn = match frame {
+            Frame::Anchor => dominant(weights).map_or(DMat3::IDENTITY, |bone| self.welded[bone.get()].matrix3),
+            Frame::Rest => blend.matrix3,
+            Frame::Blend => DMat3::from_quat(self.blended(weights)),
+        };
+        (turn, blend.transform_point3(rest))
+    }
+
+    /// The normalised blend of quaternions, each on the dominant bone's side of the sphere.
+    fn blended(&self, weights: &[(BoneIndex, f64)]) -> DQuat {
+        let Some(dominant) = dominant(weights) else { return DQuat::IDENTITY };
+        let reference = self.quaternions[dominant.get()];
+        let sum: DVec4 = weights
+            .iter()
+            .map(|&(bone, w)| {
+                let q = self.quaternions[bone.get()];
+                DVec4::from(q) * if q.dot(reference) < 0.0 { -w } else { w }
+            })
+            .sum();
+        if sum.length() < 1e-9 { reference } else { DQuat::from_vec4(sum.normalize()) }
+    }
+}
+
+/// The feature of one bone in the shared part, before its relevance: (R_k − F)/√2 and (N_k p − B)/l.
+pub fn shared_feature(bone: &DAffine3, (frame, blend): (&DMat3, DVec3), rest: DVec3, length: f64) -> (DMat3, DVec3) {
+    let turn = (bone.matrix3 - *frame) * std::f64::consts::FRAC_1_SQRT_2;
+    (turn, (bone.transform_point3(rest) - blend) * (10.0 / length))
+}
+
+impl Joints {
+    /// The correction of vertex `v` in posed world, and whether the ball held it back.
+    pub fn at(&self, v: usize, rest: DVec3, pose: &JointPose) -> (DVec3, bool) {
+        let weights = self.weights.of(v);
+        let (frame, blend) = pose.frame(self.frame, weights, rest);
+        let mut free = DVec3::ZERO;
+        let mut at = self.starts[v] as usize;
+        for &joint in &self.terms[self.offsets[v] as usize..self.offsets[v + 1] as usize] {
+            let z = pose.of(joint as usize);
+            for axis in 0..3 {
+                free[axis] += z.iter().zip(&self.coefficients[at..]).map(|(z, u)| z * u).sum::<f64>();
+                at += z.len();
+            }
+        }
+        let (mut shared, mut squares) = (DVec3::ZERO, 0.0);
+        for term in &self.shared[self.shared_offsets[v] as usize..self.shared_offsets[v + 1] as usize] {
+            let (turn, shift) = shared_feature(&pose.welded[term.bone.get()], (&frame, blend), rest, self.length);
+            shared += (turn * term.offset + shift * term.weight) * term.relevance;
+            let columns = turn.to_cols_array().iter().map(|x| x * x).sum::<f64>() + shift.length_squared();
+            squares += term.relevance * term.relevance * columns;
+        }
+        if let Some(&limit) = self.shared_limits.get(v) {
+            let norm = squares.sqrt();
+            if norm > limit {
+                shared *= limit / norm;
+            }
+        }
+        let mut delta = frame * free + shared;
+        if let Some(bone) = dominant(weights).filter(|_| !pose.turns.is_empty()) {
+            delta = pose.turns[bone.get()] * delta;
+        }
+        match self.radii.get(v) {
+            Some(&radius) => project(delta, radius),
+            None => (delta, false),
+        }
+    }
+
+    /// Number of vertices.
+    pub fn vertices(&self) -> usize {
+        self.offsets.len().saturating_sub(1)
+    }
+}
+
+/// The links of a forest whose edges are joints: each tree is walked from its root, the bone with the fewest ancestors
+/// in the skeleton, then of lowest index.
+pub fn forest_links(joints: &[(BoneIndex, BoneIndex)], frozen: &[bool], ancestors: &[usize]) -> Vec<Link> {
+    let bones = ancestors.len();
+    let mut neighbours: Vec<Vec<(usize, bool)>> = vec![Vec::new(); bones];
+    for (&(a, b), &frozen) in joints.iter().zip(frozen) {
+        neighbours[a.get()].push((b.get(), frozen));
+        neighbours[b.get()].push((a.get(), frozen));
+    }
+    let mut roots: Vec<usize> = (0..bones).filter(|&b| !neighbours[b].is_empty()).collect();
+    roots.sort_by_key(|&b| (ancestors[b], b));
+    let mut reached = vec![false; bones];
+    let mut links = Vec::with_capacity(joints.len());
+    for root in roots {
+        if std::mem::replace(&mut reached[root], true) {
+            continue;
+        }
+        let mut open = vec![root];
+        while let Some(from) = open.pop() {
+            for &(to, frozen) in &neighbours[from] {
+                if !std::mem::replace(&mut reached[to], true) {
+                    links.push(Link { from: BoneIndex::new(from), to: BoneIndex::new(to), frozen });
+                    open.push(to);
+                }
+            }
+        }
+    }
+    links
+}
