@@ -22,7 +22,7 @@ pub struct DemoArgs {
 }
 
 /// The methods the demo sets side by side.
-const METHODS: [&str; 6] = ["lbs", "dqs", "animation-space", "mwe-published", "mwe-row", "mwe"];
+const METHODS: [&str; 6] = ["lbs", "dqs", "animation-space", "mwe-published", "mwe", "joint"];
 
 /// Runs the verb.
 pub fn run(args: &DemoArgs, ui: &Ui) -> Result<ExitCode, Error> {
@@ -41,7 +41,7 @@ pub fn run(args: &DemoArgs, ui: &Ui) -> Result<ExitCode, Error> {
         walk.len()
     ));
 
-    let fitted = ui.step("fit", |p| fit(&loaded, &train, None, &FitOptions::new(Method::Mwe), p))?;
+    let fitted = ui.step("fit", |p| fit(&loaded, &train, None, &FitOptions::new(Method::Joint), p))?;
     let train_scores = ui.step("measure", |_| measure(&fitted.model, &train, None))?;
     let walk_scores = ui.step("measure", |_| measure(&fitted.model, &walk, None))?;
     let unit = unit_of(&fitted.model);

@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use dermis_workflow::Error;
+use dermis_workflow::deform::joints::Frame;
 use dermis_workflow::fit::{AnchorChoice, BaseChoice, FitOptions, MapSource, Method};
 use dermis_workflow::fits::Folds;
 use dermis_workflow::fits::maps::MapSettings;
@@ -55,9 +56,9 @@ impl ReadArgs {
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Method")]
 pub struct MethodArgs {
-    /// What is learnt
-    #[arg(long, value_enum, default_value_t = MethodName::Mwe)]
-    method: MethodName,
+    /// What is learnt [default: joint; mwe with --published]
+    #[arg(long, value_enum)]
+    method: Option<MethodName>,
     /// The deformer a correction is learnt over; "given" takes positions from --base-cache
     #[arg(long, value_enum, default_value_t = BaseName::Lbs)]
     base: BaseName,
@@ -68,7 +69,17 @@ pub struct MethodArgs {
     /// with s = 1e-3, SVD, no guard. Other options still apply
     #[arg(long)]
     published: bool,
-    /// Frame that features are seen from: world, root, dominant, bone:NAME, or file:PATH with a bone name per line and
+    /// Frame that the joint model's corrections are seen from: the dominant bone, the rest pose (precedes skinning, as morph
+    /// targets do), or the blend of the bones' rotations [default: anchor]
+    #[arg(long, value_enum)]
+    frame: Option<FrameName>,
+    /// Width of the joint model's kernel, as a chord: 2 sin(angle/2)
+    #[arg(long, allow_negative_numbers = true)]
+    sigma: Option<f64>,
+    /// Inducing rotations per joint, at most
+    #[arg(long, value_name = "N")]
+    inducing: Option<usize>,
+    /// Frame that features of multi-weight enveloping are seen from: world, root, dominant, bone:NAME, or file:PATH with a bone name per line and
     /// vertex [default: dominant]
     #[arg(long, value_name = "ANCHOR")]
     anchor: Option<String>,
@@ -128,6 +139,7 @@ pub struct MethodArgs {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum MethodName {
+    Joint,
     Lbs,
     Dqs,
     AnimationSpace,
@@ -140,6 +152,13 @@ enum BaseName {
     Lbs,
     Dqs,
     Given,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum FrameName {
+    Anchor,
+    Rest,
+    Blend,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -177,17 +196,20 @@ impl MethodArgs {
     /// # Errors
     /// [`Error`] for values that make no sense.
     pub fn options(&self, rig: &LoadedRig) -> Result<FitOptions, Error> {
-        let method = match self.method {
+        let method = match self.method.unwrap_or(if self.published { MethodName::Mwe } else { MethodName::Joint }) {
+            MethodName::Joint => Method::Joint,
             MethodName::Lbs => Method::Lbs,
             MethodName::Dqs => Method::Dqs,
             MethodName::AnimationSpace => Method::AnimationSpace,
             MethodName::Mwe => Method::Mwe,
         };
+        self.check_method(method)?;
         within("--decay", self.decay, 0.0, 1.0)?;
         within("--threshold", self.threshold, 0.0, 1.0)?;
         for (name, value, low, high) in [
             ("--s", self.s, 0.0, f64::MAX),
             ("--tolerance", self.tolerance, 1.0, f64::MAX),
+            ("--sigma", self.sigma, 1e-3, 1e6),
             ("--duplicates", self.duplicates, f64::MIN, f64::MAX),
             ("--eig-tol", self.eig_tol, 0.0, 1.0),
             ("--svd-tol", self.svd_tol, 0.0, 1.0),
@@ -236,6 +258,13 @@ impl MethodArgs {
                 RidgeName::Unit => RidgeMode::Unit,
                 RidgeName::Relative => RidgeMode::Relative,
             }),
+            frame: self.frame.map(|frame| match frame {
+                FrameName::Anchor => Frame::Anchor,
+                FrameName::Rest => Frame::Rest,
+                FrameName::Blend => Frame::Blend,
+            }),
+            sigma: self.sigma,
+            inducing: self.inducing,
             s: self.s,
             gcv: self.gcv,
             folds: self.blocks.as_deref().map(folds).transpose()?,
@@ -246,6 +275,36 @@ impl MethodArgs {
             guard: self.guard.map(|guard| matches!(guard, OnOff::On)),
             ..FitOptions::new(method)
         })
+    }
+
+    /// An option that the method does not know is a mistake, not something to pass over.
+    fn check_method(&self, method: Method) -> Result<(), Error> {
+        let of_mwe = [
+            ("--published", self.published),
+            ("--anchor", self.anchor.is_some()),
+            ("--rows", self.rows.is_some()),
+            ("--centring", self.centring.is_some()),
+            ("--ridge", self.ridge.is_some()),
+            ("--gcv", self.gcv),
+            ("--duplicates", self.duplicates.is_some()),
+            ("--eig-tol", self.eig_tol.is_some()),
+            ("--svd-tol", self.svd_tol.is_some()),
+        ];
+        let of_joint = [
+            ("--frame", self.frame.is_some()),
+            ("--sigma", self.sigma.is_some()),
+            ("--inducing", self.inducing.is_some()),
+        ];
+        let stray = |options: &[(&'static str, bool)]| options.iter().find(|(_, set)| *set).map(|(name, _)| *name);
+        match (method, stray(&of_mwe), stray(&of_joint)) {
+            (Method::Joint, Some(name), _) => {
+                Err(Error::Option(format!("{name} serves multi-weight enveloping: add --method mwe")))
+            }
+            (method, _, Some(name)) if method != Method::Joint => {
+                Err(Error::Option(format!("{name} serves the joint model, not --method {method}")))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn map_source(&self, rig: &LoadedRig) -> Result<MapSource, Error> {

@@ -4,6 +4,7 @@
 //! [guard](crate::guard).
 
 use crate::enveloping::{Enveloping, PoseFeatures};
+use crate::joints::{JointPose, Joints};
 use dermis_rig::BoneTransforms;
 use dermis_rig::glam::DVec3;
 
@@ -12,6 +13,8 @@ use dermis_rig::glam::DVec3;
 pub enum Correction {
     /// Multi-weight enveloping.
     Enveloping(Enveloping),
+    /// The joint model.
+    Joints(Joints),
 }
 
 impl From<Enveloping> for Correction {
@@ -20,14 +23,25 @@ impl From<Enveloping> for Correction {
     }
 }
 
+impl From<Joints> for Correction {
+    fn from(correction: Joints) -> Self {
+        Self::Joints(correction)
+    }
+}
+
 impl Correction {
     /// Adds the correction of a pose to the base's positions; the result is the number of vertices the ball held back.
-    pub fn add(&self, transforms: &BoneTransforms, skin: &mut [DVec3]) -> usize {
+    pub fn add(&self, rest: &[DVec3], transforms: &BoneTransforms, skin: &mut [DVec3]) -> usize {
         match self {
             Self::Enveloping(correction) => {
                 let mut features = PoseFeatures::default();
                 correction.features(transforms, &mut features);
                 add(skin, |v| correction.at(v, &features, transforms))
+            }
+            Self::Joints(correction) => {
+                let mut pose = JointPose::default();
+                pose.prepare(correction, transforms);
+                add(skin, |v| correction.at(v, rest[v], &pose))
             }
         }
     }

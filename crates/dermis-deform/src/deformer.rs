@@ -90,7 +90,7 @@ impl Deformer {
     /// As [`Base::evaluate`].
     pub fn evaluate(&mut self, transforms: &BoneTransforms, given: Option<&[DVec3]>, out: &mut [DVec3]) -> usize {
         self.base.evaluate(&self.rest, transforms, given, out);
-        self.correction.as_ref().map_or(0, |correction| correction.add(transforms, out))
+        self.correction.as_ref().map_or(0, |correction| correction.add(&self.rest, transforms, out))
     }
 }
 

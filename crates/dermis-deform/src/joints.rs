@@ -181,7 +181,7 @@ pub struct Joints {
     pub joints: Vec<Joint>,
     /// The forest of joints, and which of them never moved.
     pub weld: Weld,
-    /// The skinning weights w.
+    /// The skinning weights w; those of the base where that blends linearly.
     pub weights: Influences,
     /// Where the free terms of vertex v start; one more entry than vertices.
     pub offsets: Vec<u32>,
@@ -221,7 +221,7 @@ impl JointPose {
     /// Prepares a pose for a model.
     pub fn prepare(&mut self, model: &Joints, transforms: &BoneTransforms) {
         model.weld.apply(transforms, &mut self.welded);
-        (self.limited, self.turns) = (0, std::mem::take(&mut self.turns));
+        self.limited = 0;
         self.turns.clear();
         if model.weld.frozen().next().is_some() {
             let turn = |(m, n): (&DAffine3, &DAffine3)| invert(n).map_or(DMat3::IDENTITY, |n| m.matrix3 * n.matrix3);
@@ -246,6 +246,11 @@ impl JointPose {
     /// z of a joint.
     pub fn of(&self, joint: usize) -> &[f64] {
         &self.z[self.starts[joint]..self.starts[joint + 1]]
+    }
+
+    /// Rotations of the welded bones; empty unless the frame is a quaternion blend.
+    pub(crate) fn quaternions(&self) -> &[DQuat] {
+        &self.quaternions
     }
 
     /// F of a vertex, and B, the linear blend of its rest position.

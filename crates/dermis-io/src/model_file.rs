@@ -5,9 +5,10 @@
 //! what evaluation reads is `f32`. A reader accepts every version up to its own.
 
 use crate::contents::{Format, ReadError, Space, UpAxis, WriteError};
-use dermis_deform::baked::{Baked, BakedBase, BakedCorrection, BakedEnveloping};
+use dermis_deform::baked::{Baked, BakedBase, BakedCorrection, BakedEnveloping, BakedJoints, BakedSharedTerm, padded};
 use dermis_deform::enveloping::{Enveloping, Pair, Rows};
-use dermis_deform::guard::Weld;
+use dermis_deform::guard::{Link, Weld};
+use dermis_deform::joints::{Frame, Joint, Joints};
 use dermis_deform::{Base, Deformer, DualQuaternions, TrainingPoses};
 use dermis_rig::glam::{DAffine3, DVec2, DVec3, Vec3, Vec4};
 use dermis_rig::mesh::RenderPart;
@@ -20,7 +21,9 @@ use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 
 /// The version this program writes.
-pub const VERSION: u32 = 1;
+///
+/// 1: bases and multi-weight enveloping. 2: joint models.
+pub const VERSION: u32 = 2;
 
 /// A fitted deformer with everything it needs to run and to say where it comes from.
 #[derive(Clone, Debug)]
@@ -67,11 +70,20 @@ struct Stored {
     #[serde(default)]
     rows: Option<String>,
     #[serde(default)]
+    joints: Option<StoredJoints>,
+    #[serde(default)]
     length: Option<f64>,
     #[serde(default)]
     training_length: Option<f64>,
     #[serde(default)]
     parts: Vec<StoredPart>,
+}
+
+/// What a joint model holds beside arrays.
+#[derive(Serialize, Deserialize)]
+struct StoredJoints {
+    sigma: f64,
+    frame: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -145,6 +157,29 @@ impl Tensors {
         self.f32("correction.constants", &[c.constants.len(), 3], c.constants.iter().flat_map(|x| x.to_array()));
         self.f32("correction.radii", &[c.radii.len()], c.radii.iter().copied());
     }
+
+    fn joints(&mut self, c: &BakedJoints) {
+        let joints = &c.model.joints;
+        let bones = joints.iter().flat_map(|j| [j.from.get() as u32, j.to.get() as u32]);
+        self.u32("joints.bones", &[joints.len(), 2], bones);
+        self.f64("joints.centres", &[joints.len(), 3], joints.iter().flat_map(|j| j.centre.to_array()));
+        self.f64("joints.limits", &[joints.len()], joints.iter().map(|j| j.limit));
+        self.u32("joints.inducing_counts", &[joints.len()], joints.iter().map(|j| j.inducing.len() as u32));
+        let inducing = || joints.iter().flat_map(|j| &j.inducing);
+        self.f64("joints.inducing", &[inducing().count(), 12], inducing().flatten().copied());
+        let links = &c.model.weld.links;
+        let link = |l: &Link| [l.from.get() as u32, l.to.get() as u32, u32::from(l.frozen)];
+        self.u32("joints.links", &[links.len(), 3], links.iter().flat_map(link));
+        self.u32("correction.offsets", &[c.offsets.len()], c.offsets.iter().copied());
+        self.u32("correction.terms", &[c.terms.len()], c.terms.iter().copied());
+        self.f32("correction.coefficients", &[c.coefficients.len()], c.coefficients.iter().copied());
+        self.u32("shared.offsets", &[c.shared_offsets.len()], c.shared_offsets.iter().copied());
+        self.u32("shared.bones", &[c.shared.len()], c.shared.iter().map(|t| t.bone));
+        let numbers = |t: &BakedSharedTerm| [t.relevance, t.offset.x, t.offset.y, t.offset.z, t.weight];
+        self.f32("shared.coefficients", &[c.shared.len(), 5], c.shared.iter().flat_map(numbers));
+        self.f32("shared.limits", &[c.limits.len()], c.limits.iter().copied());
+        self.f32("correction.radii", &[c.radii.len()], c.radii.iter().copied());
+    }
 }
 
 /// The bytes of a model file.
@@ -188,14 +223,19 @@ pub fn write(model: &ModelFile) -> Result<Vec<u8>, WriteError> {
             "animation-space"
         }
     };
-    let mut form = None;
+    let (mut rows, mut joints) = (None, None);
     match &baked.correction {
         Some(BakedCorrection::Enveloping(c)) => {
             t.enveloping(c, rig);
-            form = Some(match c.shared.rows {
-                Rows::Row => "row",
-                Rows::Full => "full",
+            rows = Some(match c.shared.rows {
+                Rows::Row => "row".into(),
+                Rows::Full => "full".into(),
             });
+        }
+        Some(BakedCorrection::Joints(c)) => {
+            t.joints(c);
+            let frame = FRAMES.iter().find(|(_, frame)| *frame == c.model.frame).map_or("", |(name, _)| name);
+            joints = Some(StoredJoints { sigma: c.model.sigma, frame: frame.into() });
         }
         None => {}
     }
@@ -215,7 +255,8 @@ pub fn write(model: &ModelFile) -> Result<Vec<u8>, WriteError> {
         metres_per_unit: model.space.metres_per_unit,
         unit: model.space.unit.clone(),
         base: base.into(),
-        rows: form.map(Into::into),
+        rows,
+        joints,
         length: baked.correction.as_ref().map(BakedCorrection::length),
         training_length: model.training.as_ref().map(|t| t.length),
         parts: rig.mesh.render.iter().flat_map(|r| &r.parts).map(StoredPart::of).collect(),
@@ -232,6 +273,9 @@ pub fn write(model: &ModelFile) -> Result<Vec<u8>, WriteError> {
         .collect::<Result<Vec<_>, WriteError>>()?;
     safetensors::serialize(views, Some(HashMap::from([("dermis".into(), json)]))).map_err(|e| cannot(e.to_string()))
 }
+
+/// Frames of the joint model by name.
+const FRAMES: [(&str, Frame); 3] = [("anchor", Frame::Anchor), ("rest", Frame::Rest), ("blend", Frame::Blend)];
 
 impl StoredPart {
     fn of(part: &RenderPart) -> Self {
@@ -360,8 +404,11 @@ pub fn read(bytes: &[u8]) -> Result<ModelFile, ReadError> {
         let offsets = r.offsets("animation_space.offsets", rig.mesh.positions.len(), bones.len())?;
         baked.base = BakedBase::AnimationSpace { offsets, bones, a: a.chunks_exact(4).map(Vec4::from_slice).collect() };
     }
-    let enveloping = |rows| read_enveloping(&r, &rig, &stored, rows).map(BakedCorrection::Enveloping);
-    baked.correction = stored.rows.as_deref().map(enveloping).transpose()?;
+    let enveloping = |rows| read_enveloping(&r, &rig, &stored, rows).map(|c| BakedCorrection::Enveloping(Box::new(c)));
+    baked.correction = match &stored.joints {
+        Some(joints) => Some(BakedCorrection::Joints(Box::new(read_joints(&r, &rig, &stored, joints)?))),
+        None => stored.rows.as_deref().map(enveloping).transpose()?,
+    };
     let training = match stored.training_length {
         Some(length) if r.has("training.joints") => {
             let joints = r.indices("training.joints", 2, rig.skeleton.len())?;
@@ -500,4 +547,96 @@ fn read_enveloping(r: &Reader<'_>, rig: &Rig, stored: &Stored, rows: &str) -> Re
     }
     let shared = Enveloping { weld: Weld::along(&rig.skeleton, &frozen), pairs, ..Enveloping::empty(rows, length) };
     Ok(BakedEnveloping { shared, anchors, offsets, terms, coefficients, constants, radii })
+}
+
+fn read_joints(r: &Reader<'_>, rig: &Rig, stored: &Stored, joints: &StoredJoints) -> Result<BakedJoints, ReadError> {
+    let (vertices, bones) = (rig.mesh.positions.len(), rig.skeleton.len());
+    let weights = rig.weights.as_ref().ok_or_else(|| damaged("a joint model needs skinning weights"))?;
+    let length = stored.length.filter(|l| positive(*l)).ok_or_else(|| damaged("the correction has no length"))?;
+    if !positive(joints.sigma) {
+        return Err(damaged("the width of the kernel is not positive"));
+    }
+    let frame = FRAMES.iter().find(|(name, _)| *name == joints.frame).map(|(_, frame)| *frame);
+    let frame = frame
+        .ok_or_else(|| ReadError::Unsupported { feature: format!("corrections in the frame \"{}\"", joints.frame) })?;
+    let bone = |b: u32| BoneIndex::new(b as usize);
+    let pairs = r.indices("joints.bones", 2, bones)?;
+    let count = pairs.len() / 2;
+    let centres: Vec<DVec3> = r.f64("joints.centres", 3)?.chunks_exact(3).map(DVec3::from_slice).collect();
+    let limits = r.f64("joints.limits", 1)?;
+    let counts = r.u32("joints.inducing_counts", 1)?;
+    let inducing: Vec<[f64; 12]> =
+        r.f64("joints.inducing", 12)?.chunks_exact(12).map(|f| f.try_into().unwrap_or_default()).collect();
+    for (name, found) in
+        [("joints.centres", centres.len()), ("joints.limits", limits.len()), ("joints.inducing_counts", counts.len())]
+    {
+        r.count(name, found, count)?;
+    }
+    let total = counts.iter().map(|&n| u64::from(n)).sum::<u64>();
+    if total != inducing.len() as u64 {
+        return Err(damaged("the inducing rotations are not as many as the joints say"));
+    }
+    let mut taken = 0;
+    let mut all = Vec::with_capacity(count);
+    for joint in 0..count {
+        let of_joint = inducing[taken..taken + counts[joint] as usize].to_vec();
+        taken += of_joint.len();
+        let pair = (bone(pairs[2 * joint]), bone(pairs[2 * joint + 1]));
+        let made = Joint::new(pair, centres[joint], limits[joint], of_joint, joints.sigma)
+            .filter(|j| j.centre.is_finite() && j.limit >= 0.0 && !j.inducing.is_empty());
+        all.push(made.ok_or_else(|| damaged(format!("joint {joint} cannot be evaluated")))?);
+    }
+    let links = r.u32("joints.links", 3)?;
+    if links.chunks_exact(3).any(|l| l[0] as usize >= bones || l[1] as usize >= bones) {
+        return Err(damaged("a link between bones names a bone that does not exist"));
+    }
+    let link = |l: &[u32]| Link { from: bone(l[0]), to: bone(l[1]), frozen: l[2] != 0 };
+    let model = Joints {
+        length,
+        sigma: joints.sigma,
+        frame,
+        joints: all,
+        weld: Weld { links: links.chunks_exact(3).map(link).collect() },
+        weights: Influences::default(),
+        offsets: vec![],
+        terms: vec![],
+        starts: vec![],
+        coefficients: vec![],
+        shared_offsets: vec![],
+        shared: vec![],
+        shared_limits: vec![],
+        radii: vec![],
+    };
+    let mut made = BakedJoints::empty(model, weights);
+    made.terms = r.indices("correction.terms", 1, count)?;
+    made.offsets = r.offsets("correction.offsets", vertices, made.terms.len())?;
+    made.coefficients = r.f32("correction.coefficients", 1)?;
+    let mut start = 0usize;
+    for row in made.offsets.windows(2) {
+        let terms = &made.terms[row[0] as usize..row[1] as usize];
+        start += terms.iter().map(|&joint| 3 * padded(counts[joint as usize] as usize)).sum::<usize>();
+        made.starts.push(u32::try_from(start).map_err(|_| damaged("too many coefficients"))?);
+    }
+    r.count("correction.coefficients", made.coefficients.len(), start)?;
+    let named = r.indices("shared.bones", 1, bones)?;
+    let numbers = r.f32("shared.coefficients", 5)?;
+    r.count("shared.coefficients", numbers.len() / 5, named.len())?;
+    made.shared_offsets = r.offsets("shared.offsets", vertices, named.len())?;
+    let term = |(&bone, n): (&u32, &[f32])| BakedSharedTerm {
+        bone,
+        relevance: n[0],
+        offset: Vec3::from_slice(&n[1..4]),
+        weight: n[4],
+    };
+    made.shared = named.iter().zip(numbers.chunks_exact(5)).map(term).collect();
+    (made.limits, made.radii) = (r.f32("shared.limits", 1)?, r.f32("correction.radii", 1)?);
+    for (name, list) in [("shared.limits", &made.limits), ("correction.radii", &made.radii)] {
+        if !list.is_empty() {
+            r.count(name, list.len(), vertices)?;
+        }
+        if list.iter().any(|x| *x < 0.0) {
+            return Err(damaged(format!("array \"{name}\" holds a negative length")));
+        }
+    }
+    Ok(made)
 }

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 /// The names `compare` knows, each a method with settings.
-pub const METHODS: [(&str, &str); 11] = [
+pub const METHODS: [(&str, &str); 12] = [
+    ("joint", "the joint model, default form"),
     ("lbs", "the rig's own weights"),
     ("dqs", "the rig's own weights, dual quaternions"),
     ("animation-space", "coefficients shared by the axes"),
@@ -33,6 +34,7 @@ pub fn options_of(name: &str) -> Result<FitOptions, Error> {
     let mwe = FitOptions::new(Method::Mwe);
     let relative = FitOptions { ridge: Some(RidgeMode::Relative), guard: Some(false), ..mwe.clone() };
     Ok(match name {
+        "joint" => FitOptions::new(Method::Joint),
         "lbs" => FitOptions::new(Method::Lbs),
         "dqs" => FitOptions::new(Method::Dqs),
         "animation-space" => FitOptions::new(Method::AnimationSpace),

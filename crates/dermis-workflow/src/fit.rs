@@ -1,13 +1,16 @@
 //! Fitting: from a rig and examples to a model with its report.
 
 use crate::error::Error;
+use crate::fit_joint;
 use crate::load::LoadedRig;
 use crate::measure::{Scores, measure};
+use dermis_deform::joints::Frame;
 use dermis_deform::training::{TrainingPoses, moves_skin};
-use dermis_deform::{Base, Deformer, DualQuaternions};
+use dermis_deform::{Base, Correction, Deformer, DualQuaternions};
+use dermis_fit::joints::{JointReport, joint_leverages};
 use dermis_fit::maps::{self, MapSettings};
 use dermis_fit::mwe::{Anchor, Centring, MweReport, MweSettings, RidgeMode, RowChoice, Strength, fit_mwe, leverages};
-use dermis_fit::{AnimationSpaceSettings, Folds, Progress, Training, fit_animation_space};
+use dermis_fit::{AnimationSpaceSettings, Folds, Progress, Training, fit_animation_space, fit_joints};
 use dermis_io::{ModelFile, ModelHeader};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, BoneTransforms, ExampleSet, Influences, Rig};
@@ -26,6 +29,8 @@ pub enum Method {
     AnimationSpace,
     /// Multi-weight enveloping over a base.
     Mwe,
+    /// The joint model over a base.
+    Joint,
 }
 
 impl fmt::Display for Method {
@@ -35,6 +40,7 @@ impl fmt::Display for Method {
             Self::Dqs => "dqs",
             Self::AnimationSpace => "animation-space",
             Self::Mwe => "mwe",
+            Self::Joint => "joint",
         })
     }
 }
@@ -106,7 +112,13 @@ pub struct FitOptions {
     pub centring: Option<Centring>,
     /// How the ridge depends on s.
     pub ridge: Option<RidgeMode>,
-    /// s itself, instead of choosing it.
+    /// What the joint model's corrections are seen from.
+    pub frame: Option<Frame>,
+    /// Width of the joint model's kernel.
+    pub sigma: Option<f64>,
+    /// Inducing rotations per joint, at most.
+    pub inducing: Option<usize>,
+    /// The ridge itself, s or λ, instead of choosing it.
     pub s: Option<f64>,
     /// Choose s by generalised cross-validation.
     pub gcv: bool,
@@ -137,6 +149,9 @@ impl FitOptions {
             rows: None,
             centring: None,
             ridge: None,
+            frame: None,
+            sigma: None,
+            inducing: None,
             s: None,
             gcv: false,
             folds: None,
@@ -209,6 +224,8 @@ pub struct Fitted {
     pub validated_by: String,
     /// The report of multi-weight enveloping.
     pub mwe: Option<MweReport>,
+    /// The report of the joint model.
+    pub joint: Option<JointReport>,
     /// Things the user should know.
     pub warnings: Vec<String>,
 }
@@ -224,7 +241,9 @@ pub fn unseen_leverage(
     unseen: &ExampleSet,
     options: &FitOptions,
 ) -> Result<Option<f64>, Error> {
-    let Some(report) = &fitted.mwe else { return Ok(None) };
+    if fitted.mwe.is_none() && fitted.joint.is_none() {
+        return Ok(None);
+    }
     let rig = &fitted.model.rig;
     let mut base = base_of(rig, options.base)?;
     let base_positions = given.map_or_else(|| base_positions(&mut base, rig, examples), <[_]>::to_vec);
@@ -235,9 +254,19 @@ pub fn unseen_leverage(
         examples: examples.examples(),
         base: &base_positions,
     };
-    let settings = options.mwe(rig, examples.len(), examples.is_clip())?;
     let probes: Vec<&BoneTransforms> = unseen.examples().iter().map(|e| &e.transforms).collect();
-    let all = leverages(&training, &maps_of(rig, options)?, &settings, report, &probes, 400)?;
+    let all = match (&fitted.mwe, &fitted.joint) {
+        (Some(report), _) => {
+            let settings = options.mwe(rig, examples.len(), examples.is_clip())?;
+            leverages(&training, &maps_of(rig, options)?, &settings, report, &probes, LEVERAGE_VERTICES)?
+        }
+        (None, Some(report)) => {
+            let settings = fit_joint::settings(options, examples.is_clip());
+            let weights = weights_of(rig)?;
+            joint_leverages(&training, weights, &settings, report.lambda, &probes, LEVERAGE_VERTICES)?
+        }
+        (None, None) => vec![],
+    };
     Ok(all.into_iter().reduce(f64::max))
 }
 
@@ -260,14 +289,14 @@ pub fn fit(
     let choice = match options.method {
         Method::Lbs => BaseChoice::Lbs,
         Method::Dqs => BaseChoice::Dqs,
-        Method::Mwe => options.base,
+        Method::Mwe | Method::Joint => options.base,
         Method::AnimationSpace => BaseChoice::Given,
     };
     let mut base = base_of(rig, choice)?;
     let (mut warnings, mut sweep, mut s, mut validated_by) = (Vec::new(), Vec::new(), None, String::new());
     let mut settings = vec![("method".to_owned(), options.method.to_string())];
     let mut report = json!({});
-    let (mut correction, mut mwe) = (None, None);
+    let (mut correction, mut mwe, mut joint): (Option<Correction>, _, _) = (None, None, None);
     match options.method {
         Method::Lbs | Method::Dqs => {}
         Method::AnimationSpace => {
@@ -291,13 +320,7 @@ pub fn fit(
         }
         Method::Mwe => {
             let maps = maps_of(rig, options)?;
-            let base_positions = match given {
-                Some(given) if matches!(base, Base::Given) => given.to_vec(),
-                None if matches!(base, Base::Given) => {
-                    return Err(Error::Option("a base of given positions needs --base-cache".into()));
-                }
-                _ => base_positions(&mut base, rig, examples),
-            };
+            let base_positions = base_in_training(&mut base, rig, examples, given)?;
             let chosen = options.mwe(rig, examples.len(), examples.is_clip())?;
             let training = Training {
                 skeleton: &rig.skeleton,
@@ -320,6 +343,29 @@ pub fn fit(
             correction = Some(fitted.correction.into());
             mwe = Some(fitted.report);
         }
+        Method::Joint => {
+            let weights = weights_of(rig)?;
+            let base_positions = base_in_training(&mut base, rig, examples, given)?;
+            let chosen = fit_joint::settings(options, examples.is_clip());
+            let training = Training {
+                skeleton: &rig.skeleton,
+                rest: &rig.mesh.positions,
+                length,
+                examples: examples.examples(),
+                base: &base_positions,
+            };
+            let fitted = fit_joints(&training, weights, &chosen, progress)?;
+            settings.extend(fit_joint::lines(&chosen, options, &fitted.report));
+            report = fit_joint::report(&fitted.report, rig);
+            if options.s.is_none() {
+                validated_by = folds_text(chosen.folds);
+            }
+            warnings.extend(fit_joint::warnings(&chosen, &fitted.report));
+            sweep = fitted.report.sweep.iter().map(|&(lambda, rms)| (lambda, f64::NAN, rms)).collect();
+            s = Some(fitted.report.lambda);
+            correction = Some(fitted.correction.into());
+            joint = Some(fitted.report);
+        }
     }
     let deformer = Deformer { rest: rig.mesh.positions.clone(), base, correction };
     let poses: Vec<&BoneTransforms> = examples.examples().iter().map(|e| &e.transforms).collect();
@@ -332,42 +378,64 @@ pub fn fit(
         training: Some(training),
         header: ModelHeader { method: options.method.to_string(), program: crate::PROGRAM.into(), settings, report },
     };
-    Ok(Fitted { model, seconds: start.elapsed().as_secs_f64(), sweep, s, validated_by, mwe, warnings })
+    Ok(Fitted { model, seconds: start.elapsed().as_secs_f64(), sweep, s, validated_by, mwe, joint, warnings })
 }
 
+/// Vertices on which leverage is looked at.
+const LEVERAGE_VERTICES: usize = 400;
+
 /// A number in at most four digits; the report holds it in full.
-fn short(x: f64) -> String {
+pub(crate) fn short(x: f64) -> String {
     let (exact, rounded) = (format!("{x:e}"), format!("{x:.3e}"));
     if exact.len() < rounded.len() { exact } else { rounded }
 }
 
-fn chosen_by(given: bool) -> &'static str {
+pub(crate) fn chosen_by(given: bool) -> &'static str {
     if given { "" } else { " (by cross-validation)" }
 }
 
-fn folds_text(folds: Folds) -> String {
+pub(crate) fn folds_text(folds: Folds) -> String {
     match folds {
         Folds::Single => "leave-one-out".into(),
         Folds::Blocks(count) => format!("{count} blocks of frames"),
     }
 }
 
+/// The rig's skinning weights.
+fn weights_of(rig: &Rig) -> Result<&Influences, Error> {
+    rig.weights.as_ref().ok_or_else(|| {
+        let name = &rig.name;
+        Error::Option(format!(
+            "the rig \"{name}\" has no skinning weights to build on; use --method mwe with --base given and --base-cache"
+        ))
+    })
+}
+
 /// The base deformer of a choice.
 fn base_of(rig: &Rig, choice: BaseChoice) -> Result<Base, Error> {
-    let weights = || {
-        rig.weights.clone().ok_or_else(|| {
-            let name = &rig.name;
-            Error::Option(format!(
-                "the rig \"{name}\" has no skinning weights to build on; use --base given with --base-cache"
-            ))
-        })
-    };
+    let weights = || weights_of(rig).cloned();
     Ok(match choice {
         BaseChoice::Rigid => Base::Rigid(weights()?),
         BaseChoice::Lbs => Base::Lbs(weights()?),
         BaseChoice::Dqs => Base::Dqs(weights()?, DualQuaternions::new(&rig.skeleton)),
         BaseChoice::Given => Base::Given,
     })
+}
+
+/// The base's positions in the training poses: computed, or as they were given.
+fn base_in_training(
+    base: &mut Base,
+    rig: &Rig,
+    examples: &ExampleSet,
+    given: Option<&[Vec<DVec3>]>,
+) -> Result<Vec<Vec<DVec3>>, Error> {
+    match given {
+        Some(given) if matches!(base, Base::Given) => Ok(given.to_vec()),
+        None if matches!(base, Base::Given) => {
+            Err(Error::Option("a base of given positions needs --base-cache".into()))
+        }
+        _ => Ok(base_positions(base, rig, examples)),
+    }
 }
 
 fn base_positions(base: &mut Base, rig: &Rig, examples: &ExampleSet) -> Vec<Vec<DVec3>> {

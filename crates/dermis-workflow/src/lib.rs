@@ -10,6 +10,7 @@ pub mod deliver;
 pub mod demo;
 mod error;
 pub mod fit;
+mod fit_joint;
 pub mod inspect;
 pub mod load;
 pub mod measure;
@@ -18,7 +19,7 @@ pub mod page;
 pub mod report;
 
 pub use error::Error;
-pub use {dermis_fit as fits, dermis_io as io, dermis_rig as rig};
+pub use {dermis_deform as deform, dermis_fit as fits, dermis_io as io, dermis_rig as rig};
 
 /// Name and version of the program, for provenance.
 pub const PROGRAM: &str = concat!("dermis ", env!("CARGO_PKG_VERSION"));

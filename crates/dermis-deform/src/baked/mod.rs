@@ -8,8 +8,10 @@
 //! Every vertex is computed on its own in a fixed order of operations: the same bits for any number of threads.
 
 mod enveloping;
+mod joints;
 
 pub use enveloping::BakedEnveloping;
+pub use joints::{BakedJoints, BakedSharedTerm, padded};
 
 use crate::correction::Correction;
 use crate::deformer::{Base, Deformer, rows_f32};
@@ -73,7 +75,9 @@ pub enum BakedBase {
 #[derive(Clone, Debug)]
 pub enum BakedCorrection {
     /// Multi-weight enveloping.
-    Enveloping(BakedEnveloping),
+    Enveloping(Box<BakedEnveloping>),
+    /// The joint model.
+    Joints(Box<BakedJoints>),
 }
 
 /// Memory that evaluation reuses from pose to pose.
@@ -84,6 +88,7 @@ pub struct Scratch {
     quaternions: Vec<RoundedBone>,
     features: PoseFeatures,
     rounded: Vec<[f32; 12]>,
+    joints: joints::RoundedJoints,
 }
 
 /// What the guard did in one pose.
@@ -131,6 +136,10 @@ impl Weights {
         made
     }
 
+    fn bytes(&self) -> usize {
+        4 * (self.offsets.len() + self.bones.len() + self.weights.len())
+    }
+
     fn of_vertex(&self, v: usize) -> impl Iterator<Item = (usize, f32)> {
         let range = self.offsets[v] as usize..self.offsets[v + 1] as usize;
         self.bones[range.clone()].iter().map(|&b| b as usize).zip(self.weights[range].iter().copied())
@@ -140,23 +149,27 @@ impl Weights {
 impl BakedCorrection {
     fn of(correction: &Correction) -> Self {
         match correction {
-            Correction::Enveloping(correction) => Self::Enveloping(BakedEnveloping::of(correction)),
+            Correction::Enveloping(correction) => Self::Enveloping(Box::new(BakedEnveloping::of(correction))),
+            Correction::Joints(correction) => Self::Joints(Box::new(BakedJoints::of(correction))),
         }
     }
 
     /// What the pose gives to all vertices, into the scratch; how many features were limited, of how many.
-    fn prepare(&self, transforms: &BoneTransforms, scratch: &mut Scratch) -> (usize, usize) {
+    fn prepare(&self, transforms: &BoneTransforms, middle: DVec3, scratch: &mut Scratch) -> (usize, usize) {
         scratch.turns.clear();
         scratch.turns.extend(transforms.iter().map(|m| m.matrix3.as_mat3()));
         match self {
             Self::Enveloping(correction) => correction.prepare(transforms, scratch),
+            Self::Joints(correction) => correction.prepare(transforms, middle, &mut scratch.joints),
         }
     }
 
-    /// The correction of vertex `v` in posed world, and whether the ball acted.
-    fn at(&self, v: usize, scratch: &Scratch) -> (Vec3, bool) {
+    /// The correction of vertex `v` in posed world, and whether the ball acted. `blend` is the vertex's linear blend about
+    /// the character's middle, if the base is that.
+    fn at(&self, v: usize, rest: Vec3, blend: Option<Vec3>, scratch: &Scratch) -> (Vec3, bool) {
         let delta = match self {
             Self::Enveloping(correction) => correction.at(v, scratch),
+            Self::Joints(correction) => correction.at(v, rest, blend, scratch),
         };
         match self.radii().get(v) {
             Some(&radius) => project_f32(delta, radius),
@@ -168,6 +181,7 @@ impl BakedCorrection {
     pub fn radii(&self) -> &[f32] {
         match self {
             Self::Enveloping(correction) => &correction.radii,
+            Self::Joints(correction) => &correction.radii,
         }
     }
 
@@ -175,6 +189,7 @@ impl BakedCorrection {
     pub fn length(&self) -> f64 {
         match self {
             Self::Enveloping(correction) => correction.shared.length,
+            Self::Joints(correction) => correction.model.length,
         }
     }
 
@@ -183,6 +198,7 @@ impl BakedCorrection {
         4 * self.radii().len()
             + match self {
                 Self::Enveloping(correction) => correction.bytes(),
+                Self::Joints(correction) => correction.bytes(),
             }
     }
 }
@@ -200,10 +216,9 @@ impl Baked {
 
     /// Bytes of the arrays that evaluation reads, the rest mesh apart.
     pub fn bytes(&self) -> usize {
-        let sparse = |w: &Weights| 4 * (w.offsets.len() + w.bones.len() + w.weights.len());
         let base = match &self.base {
             BakedBase::Rigid(bones) => 4 * bones.len(),
-            BakedBase::Lbs(weights) | BakedBase::Dqs(weights, _) => sparse(weights),
+            BakedBase::Lbs(weights) | BakedBase::Dqs(weights, _) => weights.bytes(),
             BakedBase::AnimationSpace { offsets, bones, a } => 4 * (offsets.len() + bones.len()) + 16 * a.len(),
             BakedBase::Given => 0,
         };
@@ -232,11 +247,12 @@ impl Baked {
         }
         let mut guarded = Guarded::default();
         if let Some(correction) = &self.correction {
-            (guarded.limited, guarded.features) = correction.prepare(transforms, scratch);
+            (guarded.limited, guarded.features) = correction.prepare(transforms, middle, scratch);
         }
         if let (BakedBase::Given, Some(given)) = (&self.base, given) {
             assert_eq!(given.len(), out.len(), "the given positions have another number of vertices");
         }
+        let blend = matches!(self.base, BakedBase::Lbs(_));
         let (middle, scratch) = (middle.as_vec3(), &*scratch);
         guarded.held = out
             .par_iter_mut()
@@ -249,7 +265,7 @@ impl Baked {
                 };
                 let mut held = 0;
                 if let Some(correction) = &self.correction {
-                    let (delta, acted) = correction.at(v, scratch);
+                    let (delta, acted) = correction.at(v, self.rest[v], blend.then_some(local), scratch);
                     local += delta;
                     held = usize::from(acted);
                 }

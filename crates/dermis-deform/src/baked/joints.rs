@@ -1,0 +1,246 @@
+//! The joint model as it runs.
+
+use super::{NO_ANCHOR, Scratch, Weights, moved, transform};
+use crate::deformer::rows_f32;
+use crate::joints::{Frame, Joints};
+use dermis_rig::glam::{DVec3, Mat3, Quat, Vec3, Vec4};
+use dermis_rig::{BoneTransforms, Influences};
+
+/// Inducing rotations come in lanes of four; the last ones of a joint may be zero.
+const LANES: usize = 4;
+
+/// [`Joints`] in `f32`.
+#[derive(Clone, Debug)]
+pub struct BakedJoints {
+    /// What depends on the pose alone, evaluated in `f64`. Its per-vertex arrays are empty.
+    pub model: Joints,
+    /// Skinning weights, from which the shared part is made.
+    pub weights: Weights,
+    /// Dominant bone of each vertex, or [`NO_ANCHOR`].
+    pub anchors: Vec<u32>,
+    /// Where the free terms of vertex v start.
+    pub offsets: Vec<u32>,
+    /// Joint of each free term.
+    pub terms: Vec<u32>,
+    /// Where the coefficients of vertex v start.
+    pub starts: Vec<u32>,
+    /// Per free term three rows of the joint's inducing rotations, each filled up with zeros to a multiple of four.
+    pub coefficients: Vec<f32>,
+    /// Where the shared terms of vertex v start.
+    pub shared_offsets: Vec<u32>,
+    /// The shared part.
+    pub shared: Vec<BakedSharedTerm>,
+    /// Largest norm of the shared features per vertex; empty without that limit.
+    pub limits: Vec<f32>,
+    /// Radii of the guard; empty without it.
+    pub radii: Vec<f32>,
+}
+
+/// The shared part of one vertex and bone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BakedSharedTerm {
+    /// The bone.
+    pub bone: u32,
+    /// b.
+    pub relevance: f32,
+    /// q, metres.
+    pub offset: Vec3,
+    /// ω, metres.
+    pub weight: f32,
+}
+
+/// What a pose gives to all vertices, rounded.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RoundedJoints {
+    pose: crate::joints::JointPose,
+    /// z, each joint's filled up to a multiple of [`LANES`].
+    z: Vec<f32>,
+    starts: Vec<usize>,
+    /// Rows of the welded bones about the middle of the character; empty when nothing is welded.
+    welded: Vec<[[f32; 4]; 3]>,
+    turns: Vec<Mat3>,
+    quaternions: Vec<Vec4>,
+}
+
+impl BakedJoints {
+    pub(super) fn of(correction: &Joints) -> Self {
+        let model = Joints {
+            weights: Influences::default(),
+            offsets: vec![],
+            terms: vec![],
+            starts: vec![],
+            coefficients: vec![],
+            shared_offsets: vec![],
+            shared: vec![],
+            shared_limits: vec![],
+            radii: vec![],
+            ..correction.clone()
+        };
+        let mut made = Self::empty(model, &correction.weights);
+        (made.offsets, made.terms) = (correction.offsets.clone(), correction.terms.clone());
+        made.shared_offsets = correction.shared_offsets.clone();
+        made.shared = correction.shared.iter().map(BakedSharedTerm::of).collect();
+        made.limits = correction.shared_limits.iter().map(|&l| l as f32).collect();
+        made.radii = correction.radii.iter().map(|&r| r as f32).collect();
+        for v in 0..correction.vertices() {
+            let mut at = correction.starts[v] as usize;
+            for &joint in &correction.terms[correction.offsets[v] as usize..correction.offsets[v + 1] as usize] {
+                let count = correction.joints[joint as usize].inducing.len();
+                for row in correction.coefficients[at..at + 3 * count].chunks_exact(count) {
+                    made.coefficients.extend(row.iter().map(|&u| u as f32));
+                    made.coefficients.extend(std::iter::repeat_n(0.0, padded(count) - count));
+                }
+                at += 3 * count;
+            }
+            made.starts.push(made.coefficients.len() as u32);
+        }
+        made
+    }
+
+    /// Vertices of some weights, without coefficients.
+    pub fn empty(model: Joints, weights: &Influences) -> Self {
+        let anchor = |v| weights.dominant(v).map_or(NO_ANCHOR, |bone| bone.get() as u32);
+        Self {
+            model,
+            weights: Weights::of(weights),
+            anchors: (0..weights.vertices()).map(anchor).collect(),
+            offsets: vec![0],
+            terms: vec![],
+            starts: vec![0],
+            coefficients: vec![],
+            shared_offsets: vec![0],
+            shared: vec![],
+            limits: vec![],
+            radii: vec![],
+        }
+    }
+
+    /// The pose into the scratch; how many joints were limited, of how many.
+    pub(super) fn prepare(
+        &self,
+        transforms: &BoneTransforms,
+        middle: DVec3,
+        out: &mut RoundedJoints,
+    ) -> (usize, usize) {
+        out.pose.prepare(&self.model, transforms);
+        out.z.clear();
+        out.starts.clear();
+        for joint in 0..self.model.joints.len() {
+            out.starts.push(out.z.len());
+            let z = out.pose.of(joint);
+            out.z.extend(z.iter().map(|&z| z as f32));
+            out.z.extend(std::iter::repeat_n(0.0, padded(z.len()) - z.len()));
+        }
+        out.turns.clear();
+        out.turns.extend(out.pose.turns.iter().map(|t| t.as_mat3()));
+        out.welded.clear();
+        if !out.turns.is_empty() {
+            out.welded.extend(out.pose.welded.iter().map(|n| rows_f32(&moved(n, -middle))));
+        }
+        out.quaternions.clear();
+        out.quaternions.extend(out.pose.quaternions().iter().map(|q| Vec4::from(q.as_quat())));
+        (out.pose.limited, self.model.joints.len())
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        4 * (self.anchors.len() + self.offsets.len() + self.terms.len() + self.starts.len() + self.coefficients.len())
+            + 4 * (self.shared_offsets.len() + self.limits.len())
+            + size_of::<BakedSharedTerm>() * self.shared.len()
+            + self.weights.bytes()
+    }
+
+    /// The correction of vertex `v` in posed world, before the ball. `blend` is the vertex's linear blend about the
+    /// character's middle where the base has it already.
+    pub(super) fn at(&self, v: usize, rest: Vec3, blend: Option<Vec3>, scratch: &Scratch) -> Vec3 {
+        let pose = &scratch.joints;
+        let free = self.free(v, pose);
+        let terms = &self.shared[self.shared_offsets[v] as usize..self.shared_offsets[v + 1] as usize];
+        let anchor = self.anchors[v];
+        if anchor == NO_ANCHOR {
+            return Vec3::ZERO;
+        }
+        let welded = !pose.welded.is_empty();
+        let bones = if welded { &pose.welded } else { &scratch.rows };
+        let linear = |m: &[[f32; 4]; 3]| Mat3::from_cols_array_2d(&[0, 1, 2].map(|c| [m[0][c], m[1][c], m[2][c]]));
+        let mut mixed = [[0.0f32; 4]; 3];
+        let known = blend.filter(|_| !welded && self.model.frame != Frame::Rest);
+        if known.is_none() {
+            for (bone, w) in self.weights.of_vertex(v) {
+                for (row, m) in mixed.iter_mut().zip(&bones[bone]) {
+                    row.iter_mut().zip(m).for_each(|(x, m)| *x += w * m);
+                }
+            }
+        }
+        let blend = known.unwrap_or_else(|| transform(&mixed, rest.extend(1.0)));
+        let frame = match self.model.frame {
+            Frame::Anchor => linear(&bones[anchor as usize]),
+            Frame::Rest => linear(&mixed),
+            Frame::Blend => Mat3::from_quat(self.blended(v, anchor, &pose.quaternions)),
+        };
+        let (mut shared, mut squares) = (Vec3::ZERO, 0.0);
+        let by_length = 10.0 / self.model.length as f32;
+        for term in terms {
+            let bone = &bones[term.bone as usize];
+            let turn = (linear(bone) - frame) * std::f32::consts::FRAC_1_SQRT_2;
+            let shift = (transform(bone, rest.extend(1.0)) - blend) * by_length;
+            shared += (turn * term.offset + shift * term.weight) * term.relevance;
+            let columns = turn.x_axis.length_squared() + turn.y_axis.length_squared() + turn.z_axis.length_squared();
+            squares += term.relevance * term.relevance * (columns + shift.length_squared());
+        }
+        if let Some(&limit) = self.limits.get(v)
+            && squares > limit * limit
+        {
+            shared *= limit / squares.sqrt();
+        }
+        let delta = frame * free + shared;
+        if welded { pose.turns[anchor as usize] * delta } else { delta }
+    }
+
+    /// Σ_e U_ve z_e.
+    fn free(&self, v: usize, pose: &RoundedJoints) -> Vec3 {
+        // Running sums in lanes, added up at the end: the order is fixed, and the compiler keeps them in vectors.
+        let mut sums = [[0.0f32; LANES]; 3];
+        let mut rest = &self.coefficients[self.starts[v] as usize..self.starts[v + 1] as usize];
+        for &joint in &self.terms[self.offsets[v] as usize..self.offsets[v + 1] as usize] {
+            let (from, to) = (pose.starts[joint as usize], pose.starts.get(joint as usize + 1));
+            let z = &pose.z[from..to.map_or(pose.z.len(), |to| *to)];
+            for sum in &mut sums {
+                let (row, after) = rest.split_at(z.len());
+                rest = after;
+                for (u, z) in row.chunks_exact(LANES).zip(z.chunks_exact(LANES)) {
+                    for lane in 0..LANES {
+                        sum[lane] += u[lane] * z[lane];
+                    }
+                }
+            }
+        }
+        Vec3::from_array(sums.map(|lanes| lanes.iter().sum()))
+    }
+
+    /// The normalised blend of quaternions, each on the anchor's side of the sphere.
+    fn blended(&self, v: usize, anchor: u32, quaternions: &[Vec4]) -> Quat {
+        let reference = quaternions[anchor as usize];
+        let mut sum = Vec4::ZERO;
+        for (bone, w) in self.weights.of_vertex(v) {
+            let q = quaternions[bone];
+            sum += q * if q.dot(reference) < 0.0 { -w } else { w };
+        }
+        Quat::from_vec4(if sum.length() < 1e-6 { reference } else { sum.normalize() })
+    }
+}
+
+impl BakedSharedTerm {
+    fn of(term: &crate::joints::SharedTerm) -> Self {
+        Self {
+            bone: term.bone.get() as u32,
+            relevance: term.relevance as f32,
+            offset: term.offset.as_vec3(),
+            weight: term.weight as f32,
+        }
+    }
+}
+
+/// Numbers per row of a joint with `count` inducing rotations.
+pub fn padded(count: usize) -> usize {
+    count.next_multiple_of(LANES)
+}
