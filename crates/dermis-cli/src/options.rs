@@ -76,6 +76,10 @@ pub struct MethodArgs {
     /// Width of the joint model's kernel, as a chord: 2 sin(angle/2)
     #[arg(long, allow_negative_numbers = true)]
     sigma: Option<f64>,
+    /// On a rig with a left and a right, let every example teach the joint model both, if the poses left out agree
+    /// [default: on]
+    #[arg(long, value_enum)]
+    mirror: Option<OnOff>,
     /// Inducing rotations per joint, at most
     #[arg(long, value_name = "N")]
     inducing: Option<usize>,
@@ -264,6 +268,7 @@ impl MethodArgs {
                 FrameName::Blend => Frame::Blend,
             }),
             sigma: self.sigma,
+            mirror: self.mirror.map(|mirror| matches!(mirror, OnOff::On)),
             inducing: self.inducing,
             s: self.s,
             gcv: self.gcv,
@@ -294,6 +299,7 @@ impl MethodArgs {
             ("--frame", self.frame.is_some()),
             ("--sigma", self.sigma.is_some()),
             ("--inducing", self.inducing.is_some()),
+            ("--mirror", self.mirror.is_some()),
         ];
         let stray = |options: &[(&'static str, bool)]| options.iter().find(|(_, set)| *set).map(|(name, _)| *name);
         match (method, stray(&of_mwe), stray(&of_joint)) {

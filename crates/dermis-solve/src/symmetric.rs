@@ -48,6 +48,32 @@ pub fn solve_shifted(a: MatRef<'_, f64>, shift: f64, b: MatRef<'_, f64>) -> Resu
     Ok(factor.solve(b))
 }
 
+/// Solves A x = b in place for a small positive definite A, given as its lower triangle row after row, which is
+/// overwritten by its Cholesky factor. False, with `b` undefined, if A is not positive definite beyond 1e-12 of its diagonal.
+pub fn solve_small(a: &mut [f64], b: &mut [f64]) -> bool {
+    let start = |i: usize| i * (i + 1) / 2;
+    for i in 0..b.len() {
+        for j in 0..=i {
+            let known: f64 = (0..j).map(|k| a[start(i) + k] * a[start(j) + k]).sum();
+            let left = a[start(i) + j] - known;
+            if j < i {
+                a[start(i) + j] = left / a[start(j) + j];
+            } else if left > 1e-12 * a[start(i) + i] {
+                a[start(i) + i] = left.sqrt();
+            } else {
+                return false;
+            }
+        }
+        let known: f64 = (0..i).map(|k| a[start(i) + k] * b[k]).sum();
+        b[i] = (b[i] - known) / a[start(i) + i];
+    }
+    for i in (0..b.len()).rev() {
+        let known: f64 = (i + 1..b.len()).map(|k| a[start(k) + i] * b[k]).sum();
+        b[i] = (b[i] - known) / a[start(i) + i];
+    }
+    true
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,5 +103,17 @@ mod tests {
         let x = Mat::from_fn(3, 2, |i, j| i as f64 - j as f64);
         let b = &a * &x + &x * 0.5;
         assert!((solve_shifted(a.as_ref(), 0.5, b.as_ref()).unwrap() - x).norm_max() < 1e-14);
+    }
+
+    #[test]
+    fn a_small_system_is_solved_and_a_singular_one_is_refused() {
+        let (mut a, mut b) = (vec![4.0, 2.0, 5.0, 1.0, -2.0, 6.0], vec![0.0; 3]);
+        let x = [1.0, -2.0, 3.0];
+        let full = [[4.0, 2.0, 1.0], [2.0, 5.0, -2.0], [1.0, -2.0, 6.0]];
+        (0..3).for_each(|i| b[i] = (0..3).map(|j| full[i][j] * x[j]).sum());
+        assert!(solve_small(&mut a, &mut b));
+        assert!(b.iter().zip(x).all(|(b, x)| (b - x).abs() < 1e-14), "{b:?}");
+        assert!(!solve_small(&mut [1.0, 1.0, 1.0], &mut [1.0, 1.0]));
+        assert!(!solve_small(&mut [f64::NAN], &mut [1.0]));
     }
 }

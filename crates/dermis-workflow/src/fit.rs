@@ -116,6 +116,8 @@ pub struct FitOptions {
     pub frame: Option<Frame>,
     /// Width of the joint model's kernel.
     pub sigma: Option<f64>,
+    /// Whether the joint model may learn from mirrored examples on a symmetric rig; yes by default.
+    pub mirror: Option<bool>,
     /// Inducing rotations per joint, at most.
     pub inducing: Option<usize>,
     /// The ridge itself, s or λ, instead of choosing it.
@@ -151,6 +153,7 @@ impl FitOptions {
             ridge: None,
             frame: None,
             sigma: None,
+            mirror: None,
             inducing: None,
             s: None,
             gcv: false,
@@ -261,9 +264,9 @@ pub fn unseen_leverage(
             leverages(&training, &maps_of(rig, options)?, &settings, report, &probes, LEVERAGE_VERTICES)?
         }
         (None, Some(report)) => {
-            let settings = fit_joint::settings(options, examples.is_clip());
             let weights = weights_of(rig)?;
-            joint_leverages(&training, weights, &settings, report.lambda, &probes, LEVERAGE_VERTICES)?
+            let settings = fit_joint::settings(options, rig, weights, examples.is_clip());
+            joint_leverages(&training, weights, &settings, report, &probes, LEVERAGE_VERTICES)?
         }
         (None, None) => vec![],
     };
@@ -346,7 +349,7 @@ pub fn fit(
         Method::Joint => {
             let weights = weights_of(rig)?;
             let base_positions = base_in_training(&mut base, rig, examples, given)?;
-            let chosen = fit_joint::settings(options, examples.is_clip());
+            let chosen = fit_joint::settings(options, rig, weights, examples.is_clip());
             let training = Training {
                 skeleton: &rig.skeleton,
                 rest: &rig.mesh.positions,

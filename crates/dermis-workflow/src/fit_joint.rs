@@ -2,12 +2,15 @@
 
 use crate::fit::{FitOptions, chosen_by, folds_text, short};
 use dermis_fit::joints::{JointReport, JointSettings};
-use dermis_rig::Rig;
+use dermis_rig::{Influences, Mirror, Rig};
 use serde_json::{Value, json};
 
 /// The settings of a fit.
-pub(crate) fn settings(options: &FitOptions, is_clip: bool) -> JointSettings {
+pub(crate) fn settings(options: &FitOptions, rig: &Rig, weights: &Influences, is_clip: bool) -> JointSettings {
     let mut settings = JointSettings::new(is_clip);
+    if options.mirror != Some(false) {
+        settings.mirror = Mirror::find(&rig.mesh.positions, &rig.skeleton, weights);
+    }
     settings.lambda = options.s;
     settings.frame = options.frame.unwrap_or(settings.frame);
     settings.sigma = options.sigma.unwrap_or(settings.sigma);
@@ -30,12 +33,22 @@ pub(crate) fn lines(settings: &JointSettings, options: &FitOptions, report: &Joi
         ("inducing rotations".into(), format!("{} / {} sliding", settings.inducing, settings.inducing_sliding)),
         ("lambda".into(), format!("{}{}", short(report.lambda), chosen_by(options.s.is_some()))),
         ("tolerance of the choice".into(), settings.tolerance.to_string()),
+        ("left and right".into(), sides(settings, report)),
         ("guard".into(), if settings.ball { "on".into() } else { "off".into() }),
     ];
     if options.s.is_none() {
         lines.push(("folds".into(), folds_text(settings.folds)));
     }
     lines
+}
+
+/// What became of the rig's symmetry.
+fn sides(settings: &JointSettings, report: &JointReport) -> String {
+    match (&settings.mirror, report.mirrored) {
+        (None, _) => "no symmetry used".into(),
+        (Some(_), true) => "every example teaches both".into(),
+        (Some(_), false) => "symmetric, but mirrored examples do not help".into(),
+    }
 }
 
 /// The fit's part of the model's report.
@@ -59,6 +72,8 @@ pub(crate) fn report(report: &JointReport, rig: &Rig) -> Value {
     json!({
         "s": report.lambda,
         "sweep": sweep,
+        "mirrored": report.mirrored,
+        "other_sweep": report.other_sweep.iter().map(|(s, rms)| json!({"s": s, "validated_rms": rms})).collect::<Vec<_>>(),
         "sweep_vertices": report.sweep_vertices,
         "joints": joints,
         "welded_joints": welded,

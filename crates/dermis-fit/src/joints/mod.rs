@@ -4,6 +4,11 @@
 //! √β b_vk [ (R_k − F)/√2, (N_k p − B)/l ], with one ridge λ for the whole model, in units of joint angle: the largest of a
 //! grid whose error on poses left out is within a factor of the best. The metric is length in the posed character.
 //!
+//! **Mirrored examples.** On a character with a left and a right every pose comes with its mirror image, whose residual
+//! is known from the other side. Left and right are learnt as two tasks whose coefficients correlate by c = 0.97: a
+//! mirrored row reads c U + √(1 − c²) V, V the part of the other side's own that does not concern this one. Whether
+//! that helps is decided by the poses left out, each with its mirror image.
+//!
 //! A ridge in joint angle bounds the model: |U z| ≤ |z| |Y| / (2√λ) with |z|² ≤ Σ_e a_ve σ², and the joint limits, the
 //! limit of the shared part and the ball hold whatever is beyond training.
 
@@ -20,11 +25,11 @@ use dermis_deform::joints::{
 };
 use dermis_rig::glam::{DMat3, DVec3};
 use dermis_rig::skeleton::invert;
-use dermis_rig::{BoneIndex, BoneTransforms, Influences};
+use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mirror};
 use dermis_solve::faer::Mat;
 use dermis_solve::{Folds, SolveError, cross_validation};
 use rayon::prelude::*;
-use solve::{Coefficients, DirectProblem, FreePart, Prepared, VertexProblem};
+use solve::{Coefficients, DirectProblem, FreePart, LeftOut, Vertices};
 use std::collections::BTreeMap;
 
 /// How the joint model is fitted.
@@ -54,6 +59,12 @@ pub struct JointSettings {
     pub folds: Folds,
     /// The largest λ within this factor of the best error is taken.
     pub tolerance: f64,
+    /// The rig's left and right, if examples shall teach both.
+    pub mirror: Option<Mirror>,
+    /// c: how alike left and right are.
+    pub mirror_correlation: f64,
+    /// Vertices the choice of λ looks at, evenly spread, at most.
+    pub sweep_vertices: usize,
     /// √a is rounded to one part in this many, so that vertices share their factors; zero for as it is.
     pub rounding: u32,
     /// The ball.
@@ -76,6 +87,9 @@ impl JointSettings {
             grid: half_decades(1e-4, 10.0),
             folds: if is_clip { Folds::Blocks(5) } else { Folds::Single },
             tolerance: 1.03,
+            mirror: None,
+            mirror_correlation: 0.97,
+            sweep_vertices: 3000,
             rounding: 64,
             ball: true,
         }
@@ -93,6 +107,8 @@ impl JointSettings {
         for &lambda in self.grid.iter().chain(&self.lambda) {
             rule("lambda", lambda, lambda > 0.0 && lambda.is_finite(), "it must be positive")?;
         }
+        let c = self.mirror_correlation;
+        rule("mirror correlation", c, (0.0..=1.0).contains(&c), "it must lie in 0..1")?;
         rule("tolerance", self.tolerance, self.tolerance >= 1.0, "it must be one or more")
     }
 }
@@ -104,6 +120,10 @@ pub struct JointReport {
     pub lambda: f64,
     /// (λ, rms error on the poses left out, metres) over the grid; empty when λ was given.
     pub sweep: Vec<(f64, f64)>,
+    /// The same for the form that was not chosen, with mirrored examples or without; empty if there was no choice.
+    pub other_sweep: Vec<(f64, f64)>,
+    /// Whether examples teach both sides.
+    pub mirrored: bool,
     /// Vertices the sweep looked at.
     pub sweep_vertices: usize,
     /// Every joint of the forest with the largest angle it had in training, in degrees, and the number of its inducing
@@ -159,22 +179,37 @@ pub fn fit_joints(
     check(training, weights, settings)?;
     let included = training.included();
     let training = &training.with(&included);
-    let scene = Scene::new(training, weights, settings)?;
-    let groups = scene.groups();
     let vertices = training.rest.len();
-
-    let sampled = match (settings.lambda, settings.frame) {
-        (Some(_), _) => 0,
-        (None, Frame::Rest) => vertices.min(MOST_DIRECT),
-        (None, _) => vertices,
+    let sampled = match settings.frame {
+        Frame::Rest => vertices.min(MOST_DIRECT),
+        _ => vertices.min(settings.sweep_vertices.max(1)),
     };
-    let ticker = Ticker::new((vertices + sampled) as u64, progress);
-    let (lambda, sweep) = match settings.lambda {
-        Some(lambda) => (lambda, vec![]),
-        None => scene.choose(&groups, sampled, &ticker)?,
+    // With mirrored examples, if there are, and without.
+    let forms: Vec<Option<&Mirror>> = match (&settings.mirror, settings.lambda) {
+        (Some(mirror), Some(_)) => vec![Some(mirror)],
+        (Some(mirror), None) => vec![Some(mirror), None],
+        (None, _) => vec![None],
     };
-    let solved = scene.solve(&groups, lambda, &ticker)?;
-    Ok(scene.assemble(&groups, solved, lambda, sweep, sampled))
+    let sweeps = if settings.lambda.is_some() { 0 } else { forms.len() };
+    let ticker = Ticker::new((vertices + sweeps * sampled) as u64, progress);
+    let mut chosen: Option<(Scene<'_>, Choice)> = None;
+    let mut other_sweep = vec![];
+    for form in forms {
+        let scene = Scene::new(training, weights, settings, form)?;
+        let choice = match settings.lambda {
+            Some(lambda) => Choice { lambda, error: 0.0, sweep: vec![], vertices: 0 },
+            None => scene.choose(&scene.groups(), sampled, &ticker)?,
+        };
+        match &mut chosen {
+            Some((_, best)) if choice.error >= best.error => other_sweep = choice.sweep,
+            Some(best) => other_sweep = std::mem::replace(best, (scene, choice)).1.sweep,
+            None => chosen = Some((scene, choice)),
+        }
+    }
+    let Some((scene, choice)) = chosen else { return Err(FitError::NoExamples) };
+    let groups = scene.groups();
+    let solved = scene.solve(&groups, choice.lambda, &ticker)?;
+    Ok(scene.assemble(&groups, solved, choice, other_sweep))
 }
 
 /// Leverage of unseen poses: by how much a fit multiplies the noise of its training there, the largest over at most
@@ -186,14 +221,14 @@ pub fn joint_leverages(
     training: &Training<'_>,
     weights: &Influences,
     settings: &JointSettings,
-    lambda: f64,
+    fitted: &JointReport,
     probes: &[&BoneTransforms],
     most: usize,
 ) -> Result<Vec<f64>, FitError> {
     check(training, weights, settings)?;
     let included = training.included();
     let training = &training.with(&included);
-    let scene = Scene::new(training, weights, settings)?;
+    let scene = Scene::new(training, weights, settings, settings.mirror.as_ref().filter(|_| fitted.mirrored))?;
     let poses: Vec<JointPose> = probes.iter().map(|pose| scene.pose(pose)).collect();
     let groups = scene.groups();
     let stride = training.rest.len().div_ceil(most.max(1)).max(1);
@@ -204,9 +239,9 @@ pub fn joint_leverages(
             let mut largest = vec![0.0f64; probes.len()];
             for &v in vertices {
                 let at = |source| FitError::Solve { vertex: v, source };
-                let (problem, scale) = scene.direct(group, v);
-                let rows = scene.direct_features(group, v, &poses, &vec![1.0; poses.len()], scale);
-                let of_probes = problem.leverages(lambda, &rows).map_err(at)?;
+                let (problem, norm) = scene.direct(group, v);
+                let rows = scene.direct_features(group, v, &poses, norm, 0);
+                let of_probes = problem.leverages(fitted.lambda, &rows).map_err(at)?;
                 largest.iter_mut().zip(of_probes).for_each(|(most, h)| *most = most.max(h));
             }
             Ok(largest)
@@ -265,9 +300,9 @@ const SLIDING: f64 = 0.02;
 /// Shared features of a smaller norm are rounding.
 const LEAST_SHARED: f64 = 1e-6;
 /// Vertices the choice of λ looks at in the rest frame, whose axes do not separate: the sweep is some hundred times dearer.
-const MOST_DIRECT: usize = 1500;
-/// Vertices of a group a task takes at a time.
-const CHUNK: usize = 32;
+const MOST_DIRECT: usize = 500;
+/// Vertices of a group a task takes at a time: their matrices fit a core's cache.
+const CHUNK: usize = 8;
 
 fn check(training: &Training<'_>, weights: &Influences, settings: &JointSettings) -> Result<(), FitError> {
     training.check()?;
@@ -286,13 +321,25 @@ fn check(training: &Training<'_>, weights: &Influences, settings: &JointSettings
 struct Group {
     /// Joint and √a.
     joints: Vec<(u32, f64)>,
+    /// Whether their mirror images are known.
+    mirrored: bool,
     vertices: Vec<usize>,
+}
+
+/// λ and how it was chosen.
+struct Choice {
+    lambda: f64,
+    /// Of the poses left out.
+    error: f64,
+    sweep: Vec<(f64, f64)>,
+    vertices: usize,
 }
 
 /// The training, seen as the model sees it.
 struct Scene<'a> {
     training: &'a Training<'a>,
     settings: &'a JointSettings,
+    mirror: Option<&'a Mirror>,
     /// The model without coefficients.
     model: Joints,
     tree: JointTree,
@@ -300,17 +347,25 @@ struct Scene<'a> {
     /// Joint of the model of each edge of the tree.
     joint_of: Vec<Option<u32>>,
     bone_relevance: Vec<Vec<(BoneIndex, f64)>>,
+    /// The examples, then their mirror images.
     poses: Vec<JointPose>,
-    /// Importance of each pose.
-    scale: Vec<f64>,
-    folds: Vec<Vec<usize>>,
+    /// Number of examples.
+    own: usize,
 }
 
 impl<'a> Scene<'a> {
-    fn new(training: &'a Training<'a>, weights: &Influences, settings: &'a JointSettings) -> Result<Self, FitError> {
+    fn new(
+        training: &'a Training<'a>,
+        weights: &Influences,
+        settings: &'a JointSettings,
+        mirror: Option<&'a Mirror>,
+    ) -> Result<Self, FitError> {
         let (skeleton, length) = (training.skeleton, training.unit());
         let tree = JointTree::new(skeleton, weights);
-        let transforms: Vec<&BoneTransforms> = training.examples.iter().map(|e| &e.transforms).collect();
+        let own = || training.examples.iter().map(|e| &e.transforms);
+        let images: Vec<BoneTransforms> =
+            mirror.iter().flat_map(|mirror| own().map(|pose| mirror.pose(pose))).collect();
+        let transforms: Vec<&BoneTransforms> = own().chain(&images).collect();
         let (mut joints, mut summaries, mut joint_of) = (Vec::new(), Vec::new(), Vec::new());
         for &edge in &tree.edges {
             let centre = joint_centre(&transforms, edge, length);
@@ -358,14 +413,14 @@ impl<'a> Scene<'a> {
         let mut scene = Self {
             training,
             settings,
+            mirror,
             model,
             tree,
             summaries,
             joint_of,
             bone_relevance,
             poses: vec![],
-            scale: training.examples.iter().map(|e| e.importance).collect(),
-            folds: settings.folds.ranges(training.examples.len()).iter().map(|f| (f.start..f.end).collect()).collect(),
+            own: training.examples.len(),
         };
         scene.poses = transforms.iter().map(|pose| scene.pose(pose)).collect();
         scene.check_anchors(weights)?;
@@ -396,19 +451,21 @@ impl<'a> Scene<'a> {
 
     /// Vertices by their joints and relevances.
     fn groups(&self) -> Vec<Group> {
-        let mut groups: BTreeMap<Vec<(u32, u64)>, Vec<usize>> = BTreeMap::new();
+        let mut groups: BTreeMap<(Vec<(u32, u64)>, bool), Vec<usize>> = BTreeMap::new();
         for (v, relevance) in self.tree.joint_relevance(&self.model.weights).into_iter().enumerate() {
-            let key = relevance.iter().filter_map(|&(edge, a)| {
+            let joints = relevance.iter().filter_map(|&(edge, a)| {
                 let root = match self.settings.rounding {
                     0 => a.sqrt(),
                     steps => (a.sqrt() * f64::from(steps)).round() / f64::from(steps),
                 };
                 Some((self.joint_of[edge as usize]?, root.to_bits()))
             });
-            groups.entry(key.collect()).or_default().push(v);
+            let mirrored = self.mirror.is_some_and(|mirror| mirror.vertices[v].is_some());
+            groups.entry((joints.collect(), mirrored)).or_default().push(v);
         }
-        let group = |(joints, vertices): (Vec<(u32, u64)>, _)| Group {
+        let group = |((joints, mirrored), vertices): ((Vec<(u32, u64)>, bool), _)| Group {
             joints: joints.into_iter().map(|(joint, bits)| (joint, f64::from_bits(bits))).collect(),
+            mirrored,
             vertices,
         };
         groups.into_iter().map(group).collect()
@@ -424,54 +481,101 @@ impl<'a> Scene<'a> {
         chunks
     }
 
-    /// Z of a group, S × M, rows scaled by importance.
-    fn free_features(&self, group: &Group, poses: &[JointPose], scale: &[f64]) -> Mat<f64> {
-        let columns: Vec<(usize, usize, f64)> = group
-            .joints
-            .iter()
-            .flat_map(|&(joint, root)| {
-                let count = self.model.joints[joint as usize].inducing.len();
-                (0..count).map(move |i| (joint as usize, i, root))
-            })
-            .collect();
-        Mat::from_fn(poses.len(), columns.len(), |s, at| {
-            let (joint, i, root) = columns[at];
-            scale[s] * root * poses[s].of(joint)[i]
-        })
+    /// Number of rows of a group's vertices: a row per example, and one per mirror image.
+    fn rows(&self, group: &Group) -> usize {
+        if group.mirrored { self.poses.len() } else { self.own }
     }
 
-    /// The residual of a pose in the welded character.
-    fn residual(&self, v: usize, s: usize) -> DVec3 {
-        let world = self.training.examples[s].positions[v] - self.training.base[s][v];
-        match (self.poses[s].turns.is_empty(), self.model.weights.dominant(v)) {
-            (false, Some(anchor)) => self.poses[s].turns[anchor.get()].inverse() * world,
+    /// Importance of a row.
+    fn importance(&self, row: usize) -> f64 {
+        self.training.examples[row % self.own].importance
+    }
+
+    /// How a row reads coefficients: those of its vertex, and those of the other side alone.
+    fn reads(&self, row: usize) -> [f64; 2] {
+        let c = self.settings.mirror_correlation;
+        if row < self.own { [1.0, 0.0] } else { [c, (1.0 - c * c).max(0.0).sqrt()] }
+    }
+
+    /// Rows left out together: poses, each with its mirror image.
+    fn folds(&self, group: &Group) -> Vec<LeftOut> {
+        let folds = self.settings.folds.ranges(self.own).into_iter().map(|fold| {
+            let images = (fold.start..fold.end).map(|s| s + self.own).filter(|_| group.mirrored);
+            LeftOut { rows: (fold.start..fold.end).chain(images).collect(), scored: fold.end - fold.start }
+        });
+        folds.collect()
+    }
+
+    /// Number of free coefficients per axis.
+    fn free_count(&self, group: &Group) -> usize {
+        group.joints.iter().map(|&(joint, _)| self.model.joints[joint as usize].inducing.len()).sum()
+    }
+
+    /// √a z of a pose, all joints of a group.
+    fn free_row(&self, group: &Group, pose: &JointPose) -> impl Iterator<Item = f64> {
+        group.joints.iter().flat_map(move |&(joint, root)| pose.of(joint as usize).iter().map(move |z| root * z))
+    }
+
+    /// Z of a group: a column per coefficient, then again for those of the other side alone. Rows are scaled by importance.
+    fn free_part(&self, group: &Group) -> Result<FreePart, SolveError> {
+        let (rows, count) = (self.rows(group), self.free_count(group));
+        let mut z = Mat::<f64>::zeros(rows, if group.mirrored { 2 * count } else { count });
+        for s in 0..rows {
+            let (scale, reads) = (self.importance(s), self.reads(s));
+            for (i, x) in self.free_row(group, &self.poses[s]).enumerate() {
+                z[(s, i)] = scale * reads[0] * x;
+                if group.mirrored {
+                    z[(s, count + i)] = scale * reads[1] * x;
+                }
+            }
+        }
+        FreePart::new(z)
+    }
+
+    /// The residual of a row in the welded character.
+    fn residual(&self, v: usize, row: usize) -> DVec3 {
+        let residual = |s: usize, v: usize| self.training.examples[s].positions[v] - self.training.base[s][v];
+        let world = match self.mirror.and_then(|mirror| Some((mirror, mirror.vertices[v]?))) {
+            Some((mirror, partner)) if row >= self.own => mirror.vector(residual(row - self.own, partner as usize)),
+            _ => residual(row, v),
+        };
+        match (self.poses[row].turns.is_empty(), self.model.weights.dominant(v)) {
+            (false, Some(anchor)) => self.poses[row].turns[anchor.get()].inverse() * world,
             _ => world,
         }
     }
 
-    /// Targets and shared features of a vertex in its frame, and the largest norm of the latter.
-    fn problem(&self, v: usize) -> (VertexProblem, f64) {
-        let (rows, bones) = (self.poses.len(), &self.bone_relevance[v]);
-        let mut y = Mat::<f64>::zeros(rows, 3);
-        let mut b = Mat::<f64>::zeros(rows, 12 * bones.len());
-        let largest = self.for_shared_features(v, &self.poses, |s, k, frame, turn, shift| {
-            let back = frame.inverse();
-            let (turn, shift) = (back * turn, back * shift);
-            for j in 0..3 {
-                let at = 4 * (j * bones.len() + k);
-                (0..3).for_each(|c| b[(s, at + c)] = self.scale[s] * turn.col(c)[j]);
-                b[(s, at + 3)] = self.scale[s] * shift[j];
+    /// Targets and shared features of a vertex in its frame, as columns of [`Vertices`], appended; the number of shared
+    /// features, and their largest norm.
+    fn columns(&self, group: &Group, v: usize, out: &mut Vec<f64>) -> (usize, f64) {
+        let (rows, count) = (self.rows(group), 4 * self.bone_relevance[v].len());
+        let sides = if group.mirrored { 2 } else { 1 };
+        let start = out.len();
+        out.resize(start + 3 * rows * (1 + sides * count), 0.0);
+        let columns = &mut out[start..];
+        let frames: Vec<DMat3> = self.poses[..rows]
+            .iter()
+            .map(|pose| pose.frame(self.settings.frame, self.model.weights.of(v), self.training.rest[v]).0.inverse())
+            .collect();
+        for (s, back) in frames.iter().enumerate() {
+            let local = *back * self.residual(v, s) * self.importance(s);
+            (0..3).for_each(|j| columns[j * rows + s] = local[j]);
+        }
+        let largest = self.for_shared_features(v, &self.poses[..rows], |s, k, turn, shift| {
+            let (turn, shift) = (frames[s] * turn * self.importance(s), frames[s] * shift * self.importance(s));
+            for (side, read) in self.reads(s).into_iter().take(sides).enumerate() {
+                for c in 0..4 {
+                    let feature = if c < 3 { turn.col(c) } else { shift };
+                    let at = 3 * rows * (1 + side * count + 4 * k + c) + s;
+                    (0..3).for_each(|j| columns[at + j * rows] = read * feature[j]);
+                }
             }
         });
-        for s in 0..rows {
-            let (frame, _) = self.poses[s].frame(self.settings.frame, self.model.weights.of(v), self.training.rest[v]);
-            let local = frame.inverse() * self.residual(v, s);
-            (0..3).for_each(|j| y[(s, j)] = self.scale[s] * local[j]);
-        }
         if largest < LEAST_SHARED {
-            return (VertexProblem { y, b: Mat::zeros(rows, 0) }, 0.0);
+            out.truncate(start + 3 * rows);
+            return (0, 0.0);
         }
-        (VertexProblem { y, b }, largest)
+        (sides * count, largest)
     }
 
     /// Visits the shared features √β b [turn, shift] of every pose and bone; result: the largest norm over poses of b
@@ -480,7 +584,7 @@ impl<'a> Scene<'a> {
         &self,
         v: usize,
         poses: &[JointPose],
-        mut visit: impl FnMut(usize, usize, &DMat3, DMat3, DVec3),
+        mut visit: impl FnMut(usize, usize, DMat3, DVec3),
     ) -> f64 {
         let (weights, rest) = (self.model.weights.of(v), self.training.rest[v]);
         let root = self.settings.beta.sqrt();
@@ -491,7 +595,7 @@ impl<'a> Scene<'a> {
             for (k, &(bone, b)) in self.bone_relevance[v].iter().enumerate() {
                 let (turn, shift) = shared_feature(&pose.welded[bone.get()], (&frame, blend), rest, self.model.length);
                 squares += b * b * (turn.to_cols_array().iter().map(|x| x * x).sum::<f64>() + shift.length_squared());
-                visit(s, k, &frame, turn * (b * root), shift * (b * root));
+                visit(s, k, turn * (b * root), shift * (b * root));
             }
             largest = largest.max(squares.sqrt());
         }
@@ -500,104 +604,128 @@ impl<'a> Scene<'a> {
 
     /// The whole regression of a vertex, axes together, and the largest norm of its shared features.
     fn direct(&self, group: &Group, v: usize) -> (DirectProblem, f64) {
-        let largest = self.for_shared_features(v, &self.poses, |_, _, _, _, _| {});
-        let x = self.direct_features(group, v, &self.poses, &self.scale, largest);
-        let y = Mat::from_fn(3 * self.poses.len(), 1, |i, _| self.scale[i / 3] * self.residual(v, i / 3)[i % 3]);
+        let rows = self.rows(group);
+        let largest = self.for_shared_features(v, &self.poses[..rows], |_, _, _, _| {});
+        let x = self.direct_features(group, v, &self.poses[..rows], largest, self.own);
+        let y = Mat::from_fn(3 * rows, 1, |i, _| self.importance(i / 3) * self.residual(v, i / 3)[i % 3]);
         (DirectProblem { y, x }, largest)
     }
 
-    /// Features of some poses in the welded world, 3S × (3M + c). `largest` is that of the shared features in training;
-    /// the limit is applied.
-    fn direct_features(&self, group: &Group, v: usize, poses: &[JointPose], scale: &[f64], largest: f64) -> Mat<f64> {
-        let z = self.free_features(group, poses, scale);
-        let columns = z.ncols();
+    /// Features of some poses in the welded world, three rows each: free ones axis by axis, then shared ones, each for
+    /// this side and, with mirrored examples, the other side alone. `largest` is that of the shared features in training;
+    /// their limit is applied. The first `training` poses are examples with their importance, after them come their
+    /// mirror images; with none all are read as this side's.
+    fn direct_features(&self, group: &Group, v: usize, poses: &[JointPose], largest: f64, training: usize) -> Mat<f64> {
+        let count = self.free_count(group);
         let bones = if largest < LEAST_SHARED { 0 } else { self.bone_relevance[v].len() };
-        let mut x = Mat::<f64>::zeros(3 * poses.len(), 3 * columns + 4 * bones);
+        let sides = if group.mirrored { 2 } else { 1 };
+        let mut x = Mat::<f64>::zeros(3 * poses.len(), sides * (3 * count + 4 * bones));
+        let reads = |s: usize| match training {
+            0 => [1.0, 0.0],
+            _ => self.reads(s).map(|read| read * self.importance(s)),
+        };
         for (s, pose) in poses.iter().enumerate() {
             let (frame, _) = pose.frame(self.settings.frame, self.model.weights.of(v), self.training.rest[v]);
-            for j in 0..3 {
-                for axis in 0..3 {
-                    for i in 0..columns {
-                        x[(3 * s + j, axis * columns + i)] = frame.col(axis)[j] * z[(s, i)];
+            for (i, z) in self.free_row(group, pose).enumerate() {
+                for (side, read) in reads(s).into_iter().take(sides).enumerate() {
+                    for axis in 0..3 {
+                        let column = axis * sides * count + side * count + i;
+                        (0..3).for_each(|j| x[(3 * s + j, column)] = read * frame.col(axis)[j] * z);
                     }
                 }
             }
         }
-        if bones > 0 {
-            let mut norms = vec![0.0; poses.len()];
-            let root = self.settings.beta.sqrt();
-            self.for_shared_features(v, poses, |s, k, _, turn, shift| {
-                norms[s] += turn.to_cols_array().iter().map(|x| x * x).sum::<f64>() + shift.length_squared();
-                for j in 0..3 {
-                    let at = 3 * columns + 4 * k;
-                    (0..3).for_each(|c| x[(3 * s + j, at + c)] = scale[s] * turn.col(c)[j]);
-                    x[(3 * s + j, at + 3)] = scale[s] * shift[j];
+        if bones == 0 {
+            return x;
+        }
+        let first = sides * 3 * count;
+        let mut norms = vec![0.0; poses.len()];
+        self.for_shared_features(v, poses, |s, k, turn, shift| {
+            norms[s] += turn.to_cols_array().iter().map(|x| x * x).sum::<f64>() + shift.length_squared();
+            for (side, read) in reads(s).into_iter().take(sides).enumerate() {
+                for c in 0..4 {
+                    let feature = if c < 3 { turn.col(c) } else { shift };
+                    (0..3).for_each(|j| x[(3 * s + j, first + 4 * (side * bones + k) + c)] = read * feature[j]);
                 }
-            });
-            for s in 0..poses.len() {
-                let (norm, limit) = (norms[s].sqrt() / root, self.settings.limit * largest);
-                if self.settings.shared_limit && norm > limit {
-                    for i in 3 * s..3 * s + 3 {
-                        (3 * columns..x.ncols()).for_each(|c| x[(i, c)] *= limit / norm);
-                    }
+            }
+        });
+        for s in 0..poses.len() {
+            let (norm, limit) = ((norms[s] / self.settings.beta).sqrt(), self.settings.limit * largest);
+            if self.settings.shared_limit && norm > limit {
+                for i in 3 * s..3 * s + 3 {
+                    (first..x.ncols()).for_each(|c| x[(i, c)] *= limit / norm);
                 }
             }
         }
         x
     }
 
-    /// λ from the poses left out: (λ, sweep).
-    fn choose(
+    /// Runs `work` on some vertices of a group at a time, in parallel, results in order; a vertex is left to `direct` where
+    /// its axes do not separate.
+    fn for_chunks<T: Send>(
         &self,
         groups: &[Group],
-        vertices: usize,
+        stride: usize,
         ticker: &Ticker<'_>,
-    ) -> Result<(f64, Vec<(f64, f64)>), FitError> {
-        let grid = &self.settings.grid;
-        let stride = self.training.rest.len().div_ceil(vertices.max(1)).max(1);
-        let chunks = self.chunks(groups, stride);
-        let parts = chunks
-            .par_iter()
+        together: impl Fn(&Group, &[usize], Vertices<'_>, Vec<f64>) -> Result<T, SolveError> + Sync,
+        direct: impl Fn(&Group, &[usize]) -> Result<T, SolveError> + Sync,
+    ) -> Result<Vec<T>, FitError> {
+        self.chunks(groups, stride)
+            .into_par_iter()
             .map(|(group, vertices)| {
                 ticker.tick(0)?;
-                let at = |v: usize| move |source| FitError::Solve { vertex: v, source };
-                let mut sums = vec![0.0; grid.len()];
-                let free = match self.settings.frame {
-                    Frame::Rest => None,
-                    _ => {
-                        let z = self.free_features(group, &self.poses, &self.scale);
-                        Some(FreePart::new(z).map_err(at(vertices[0]))?)
-                    }
+                let result = if self.settings.frame == Frame::Rest {
+                    direct(group, &vertices)
+                } else {
+                    self.free_part(group).and_then(|free| {
+                        let (mut columns, mut counts, mut largest) = (Vec::new(), Vec::new(), Vec::new());
+                        for &v in &vertices {
+                            let (count, norm) = self.columns(group, v, &mut columns);
+                            counts.push(count);
+                            largest.push(norm);
+                        }
+                        together(group, &vertices, Vertices::new(&free, columns, counts), largest)
+                    })
                 };
+                ticker.tick(vertices.len() as u64)?;
+                result.map_err(|source| FitError::Solve { vertex: vertices[0], source })
+            })
+            .collect()
+    }
+
+    /// λ from the poses left out.
+    fn choose(&self, groups: &[Group], vertices: usize, ticker: &Ticker<'_>) -> Result<Choice, FitError> {
+        let grid = &self.settings.grid;
+        let stride = self.training.rest.len().div_ceil(vertices.max(1)).max(1);
+        let parts = self.for_chunks(
+            groups,
+            stride,
+            ticker,
+            |group, _, vertices, _| {
+                let folds = self.folds(group);
+                grid.iter().map(|&lambda| vertices.left_out(lambda, &folds)).collect::<Result<Vec<_>, _>>()
+            },
+            |group, vertices| {
+                let (folds, mut sums) = (self.folds(group), vec![0.0; grid.len()]);
                 for &v in vertices {
-                    let mut of_vertex = |left_out: &dyn Fn(f64) -> Result<f64, SolveError>| {
-                        for (sum, &lambda) in sums.iter_mut().zip(grid) {
-                            *sum += left_out(lambda).map_err(at(v))?;
-                        }
-                        Ok(())
-                    };
-                    match &free {
-                        Some(free) => {
-                            let (problem, _) = self.problem(v);
-                            let prepared = Prepared::new(free, &problem);
-                            of_vertex(&|lambda| prepared.left_out(lambda, &self.folds))?;
-                        }
-                        None => {
-                            let (problem, _) = self.direct(group, v);
-                            of_vertex(&|lambda| problem.left_out(lambda, &self.folds))?;
-                        }
+                    let (problem, _) = self.direct(group, v);
+                    for (sum, &lambda) in sums.iter_mut().zip(grid) {
+                        *sum += problem.left_out(lambda, &folds)?;
                     }
                 }
-                ticker.tick(vertices.len() as u64)?;
                 Ok(sums)
-            })
-            .collect::<Result<Vec<_>, FitError>>()?;
+            },
+        )?;
         let sums: Vec<f64> = (0..grid.len()).map(|i| parts.iter().map(|part| part[i]).sum()).collect();
-        let looked_at: usize = chunks.iter().map(|(_, vertices)| vertices.len()).sum();
-        let count = (looked_at * self.poses.len()).max(1) as f64;
+        let vertices = self.training.rest.len().div_ceil(stride);
+        let rms = |sum: f64| (sum / (vertices * self.own).max(1) as f64).sqrt();
         let chosen = cross_validation::choose(&sums, self.settings.tolerance).unwrap_or(0);
-        let sweep = grid.iter().zip(&sums).map(|(&lambda, &sum)| (lambda, (sum / count).sqrt())).collect();
-        Ok((grid[chosen], sweep))
+        Ok(Choice {
+            lambda: grid[chosen],
+            error: sums.iter().copied().map(rms).fold(f64::INFINITY, f64::min),
+            sweep: grid.iter().zip(&sums).map(|(&lambda, &sum)| (lambda, rms(sum))).collect(),
+            vertices,
+        })
     }
 
     /// Coefficients of every vertex in the order of groups, with the largest norm of its shared features.
@@ -607,46 +735,39 @@ impl<'a> Scene<'a> {
         lambda: f64,
         ticker: &Ticker<'_>,
     ) -> Result<Vec<(usize, Coefficients, f64)>, FitError> {
-        let parts = self
-            .chunks(groups, 1)
-            .into_par_iter()
-            .map(|(group, vertices)| {
-                ticker.tick(0)?;
-                let at = |v: usize| move |source| FitError::Solve { vertex: v, source };
-                let z = self.free_features(group, &self.poses, &self.scale);
-                let columns = z.ncols();
-                let free = match self.settings.frame {
-                    Frame::Rest => None,
-                    _ => Some(FreePart::new(z).map_err(at(vertices[0]))?),
-                };
+        let parts = self.for_chunks(
+            groups,
+            1,
+            ticker,
+            |_, vertices, problems, largest| {
+                let solved = problems.solve(lambda, self.own)?.into_iter().zip(largest);
+                Ok(vertices.iter().zip(solved).map(|(&v, (coefficients, norm))| (v, coefficients, norm)).collect())
+            },
+            |group, vertices| {
+                let sides = if group.mirrored { 2 } else { 1 };
                 let solved = vertices.iter().map(|&v| {
-                    let (coefficients, largest) = match &free {
-                        Some(free) => {
-                            let (problem, largest) = self.problem(v);
-                            (Prepared::new(free, &problem).solve(lambda), largest)
-                        }
-                        None => {
-                            let (problem, largest) = self.direct(group, v);
-                            (problem.solve(lambda, columns), largest)
-                        }
-                    };
-                    Ok((v, coefficients.map_err(at(v))?, largest))
+                    let (problem, largest) = self.direct(group, v);
+                    Ok((v, problem.solve(lambda, sides * self.free_count(group), self.own)?, largest))
                 });
-                let solved = solved.collect::<Result<Vec<_>, FitError>>()?;
-                ticker.tick(vertices.len() as u64)?;
-                Ok(solved)
-            })
-            .collect::<Result<Vec<_>, FitError>>()?;
+                solved.collect::<Result<Vec<_>, SolveError>>()
+            },
+        )?;
         Ok(parts.into_iter().flatten().collect())
+    }
+
+    /// ρ: the largest residual of each vertex, mirror images included.
+    fn largest_residuals(&self) -> Vec<f64> {
+        let own = self.training.largest_residuals();
+        let image = |v: usize| self.mirror.and_then(|mirror| mirror.vertices[v]).map_or(0.0, |m| own[m as usize]);
+        (0..own.len()).map(|v| own[v].max(image(v))).collect()
     }
 
     fn assemble(
         mut self,
         groups: &[Group],
         solved: Vec<(usize, Coefficients, f64)>,
-        lambda: f64,
-        sweep: Vec<(f64, f64)>,
-        sweep_vertices: usize,
+        choice: Choice,
+        other_sweep: Vec<(f64, f64)>,
     ) -> JointFit {
         let vertices = self.training.rest.len();
         let mut group_of = vec![0; vertices];
@@ -658,7 +779,7 @@ impl<'a> Scene<'a> {
             place[v] = Some((coefficients, largest));
         }
         let radii = if self.settings.ball {
-            self.training.largest_residuals().iter().map(|rho| BALL_FACTOR * rho).collect()
+            self.largest_residuals().iter().map(|rho| BALL_FACTOR * rho).collect()
         } else {
             vec![]
         };
@@ -696,12 +817,14 @@ impl<'a> Scene<'a> {
         model.radii = radii;
         leverages.sort_by(f64::total_cmp);
         let report = JointReport {
-            lambda,
-            sweep,
-            sweep_vertices,
+            lambda: choice.lambda,
+            sweep: choice.sweep,
+            other_sweep,
+            mirrored: self.mirror.is_some(),
+            sweep_vertices: choice.vertices,
             joints: self.summaries,
             groups: groups.len(),
-            train: (squares / (vertices * self.poses.len()).max(1) as f64).sqrt(),
+            train: (squares / (vertices * self.own).max(1) as f64).sqrt(),
             largest_leverage: leverages.last().copied().unwrap_or(0.0),
             leverage_p99: leverages.get(leverages.len() * 99 / 100).copied().unwrap_or(0.0),
             corrected,

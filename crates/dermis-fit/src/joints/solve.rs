@@ -1,43 +1,45 @@
-//! The ridge regression of one vertex of the joint model, and of many at once.
+//! The ridge regression of one vertex of the joint model, and of several at once.
 //!
-//! With rows s over poses, free features Z (S × M, common to the three axes) and shared features B_j (S × c, its
-//! coefficients common to the axes), the fit minimises over U and q
+//! With rows s over poses, free features Z (S × M, common to the three axes) and shared features B_j (S × c, their
+//! coefficients common to the axes), the fit minimises over u_j and q
 //!
 //! ```text
 //! Σ_j |y_j − Z u_j − B_j q|² + λ ( Σ_j |u_j|² + |q|² ).
 //! ```
 //!
-//! Minimised over U it is Σ_j (y_j − B_j q)ᵀ A⁻¹ (y_j − B_j q) λ + λ |q|², A = Z Zᵀ + λ, hence
+//! Minimised over u it is λ Σ_j (y_j − B_j q)ᵀ A⁻¹ (y_j − B_j q) + λ |q|², A = Z Zᵀ + λ, hence
 //!
 //! ```text
 //! G q = Σ_j B_jᵀ A⁻¹ y_j,   G = 1 + Σ_j B_jᵀ A⁻¹ B_j  (order c),   α_j = A⁻¹ (y_j − B_j q),   u_j = Zᵀ α_j.
 //! ```
 //!
-//! A⁻¹ = (1 − Q f Qᵀ)/λ, f = d/(d + λ), comes from the eigenvalues d of Z Zᵀ, once per group of vertices with the same Z
-//! and for every λ. **Leaving poses out**: the inverse of the whole kernel matrix, block N_bb over the rows and axes left
-//! out, gives their residuals N_bb⁻¹ α_b exactly, features held fixed.
+//! A⁻¹ = (1 − Q f Qᵀ)/λ, f = d/(d + λ), comes from the eigenvalues d of Z Zᵀ, once for all vertices with the same Z and
+//! every λ. **Leaving poses out**: with N the inverse of the whole kernel matrix Z Zᵀ + B Bᵀ + λ, and b the rows and axes
+//! left out, their residuals are N_bb⁻¹ α_b exactly, features held fixed.
 
 use dermis_solve::SolveError;
+use dermis_solve::faer::linalg::matmul::matmul;
+use dermis_solve::faer::linalg::solvers::Llt;
 use dermis_solve::faer::linalg::triangular_solve::solve_lower_triangular_in_place;
 use dermis_solve::faer::prelude::Solve;
-use dermis_solve::faer::{Mat, MatRef, Par, Side};
-use dermis_solve::symmetric::principal_axes;
+use dermis_solve::faer::{Accum, Mat, MatMut, MatRef, Par, Side};
+use dermis_solve::symmetric::{principal_axes, solve_small};
+
+/// Rows that are left out together.
+#[derive(Clone, Debug)]
+pub(super) struct LeftOut {
+    /// The rows; those that are scored come first.
+    pub rows: Vec<usize>,
+    /// How many are scored.
+    pub scored: usize,
+}
 
 /// What vertices with the same joints share: Z and the eigenvalues of Z Zᵀ.
 pub(super) struct FreePart {
-    /// S × M.
-    pub z: Mat<f64>,
+    z: Mat<f64>,
     /// Orthonormal, S × rank.
     q: Mat<f64>,
     d: Vec<f64>,
-}
-
-/// One vertex: targets and shared features by axis.
-pub(super) struct VertexProblem {
-    /// S × 3.
-    pub y: Mat<f64>,
-    /// S × 3c: the columns of axis j start at j·c.
-    pub b: Mat<f64>,
 }
 
 /// Coefficients of one vertex.
@@ -46,7 +48,7 @@ pub(super) struct Coefficients {
     pub u: Mat<f64>,
     /// c numbers.
     pub q: Vec<f64>,
-    /// Largest training leverage: of any pose along any axis.
+    /// Largest leverage of a row along any axis.
     pub leverage: f64,
     /// Sum of squared residuals.
     pub squares: f64,
@@ -62,7 +64,7 @@ impl FreePart {
             let mut q = &z * axes.vectors.get(.., ..rank);
             for h in 0..rank {
                 let length = axes.values[h].sqrt();
-                (0..rows).for_each(|s| q[(s, h)] /= length);
+                q.col_as_slice_mut(h).iter_mut().for_each(|x| *x /= length);
             }
             (q, axes.values[..rank].to_vec())
         } else {
@@ -77,182 +79,208 @@ impl FreePart {
         self.d.iter().map(|d| d / (d + lambda)).collect()
     }
 
-    /// A⁻¹ M, with Qᵀ M known.
-    fn inverse_times(&self, m: &Mat<f64>, qtm: &Mat<f64>, filter: &[f64], lambda: f64) -> Mat<f64> {
-        let filtered = Mat::from_fn(qtm.nrows(), qtm.ncols(), |h, k| -filter[h] * qtm[(h, k)]);
-        let mut out = m + &self.q * filtered;
-        for column in out.col_iter_mut() {
-            column.iter_mut().for_each(|x| *x /= lambda);
-        }
-        out
-    }
-
-    /// Diagonal of A⁻¹, times λ.
-    fn diagonal(&self, filter: &[f64]) -> Vec<f64> {
-        (0..self.q.nrows())
-            .map(|s| 1.0 - (0..filter.len()).map(|h| filter[h] * self.q[(s, h)].powi(2)).sum::<f64>())
-            .collect()
+    /// Entry of A⁻¹.
+    fn inverse(&self, s: usize, t: usize, filter: &[f64], lambda: f64) -> f64 {
+        let known: f64 = filter.iter().enumerate().map(|(h, f)| f * self.q[(s, h)] * self.q[(t, h)]).sum();
+        (f64::from(u8::from(s == t)) - known) / lambda
     }
 }
 
-/// A vertex at one λ.
-struct Solved {
-    /// A⁻¹ (y_j − B_j q), S × 3.
-    alpha: Mat<f64>,
-    q: Vec<f64>,
-    /// L⁻¹ X_jᵀ by axis, c × 3S, G = L Lᵀ and X = A⁻¹ B.
-    back: Mat<f64>,
-    /// Diagonal of A⁻¹.
-    diagonal: Vec<f64>,
-    filter: Vec<f64>,
-}
-
-/// A vertex with what does not depend on λ.
-pub(super) struct Prepared<'a> {
+/// Several vertices with the same free part. Columns have S rows: per vertex its targets along the three axes, then its
+/// shared features one by one, each with its three axes, so that a vertex's are at once S × 3c and 3S × c.
+pub(super) struct Vertices<'a> {
     free: &'a FreePart,
-    problem: &'a VertexProblem,
-    qty: Mat<f64>,
-    qtb: Mat<f64>,
+    rows: usize,
+    /// Number of shared features of each vertex.
+    shared: Vec<usize>,
+    columns: Vec<f64>,
+    /// Qᵀ columns, rank × columns.
+    projected: Mat<f64>,
 }
 
-impl<'a> Prepared<'a> {
-    pub(super) fn new(free: &'a FreePart, problem: &'a VertexProblem) -> Self {
-        let (qty, qtb) = (free.q.transpose() * &problem.y, free.q.transpose() * &problem.b);
-        Self { free, problem, qty, qtb }
+impl<'a> Vertices<'a> {
+    /// `columns` as described above, `shared` the number c of each vertex.
+    pub(super) fn new(free: &'a FreePart, columns: Vec<f64>, shared: Vec<usize>) -> Self {
+        let rows = free.z.nrows();
+        let count = 3 * (shared.len() + shared.iter().sum::<usize>());
+        let projected = free.q.transpose() * MatRef::from_column_major_slice(&columns, rows, count);
+        Self { free, rows, shared, columns, projected }
     }
 
-    fn at(&self, lambda: f64) -> Result<Solved, SolveError> {
-        let (free, VertexProblem { y, b }) = (self.free, self.problem);
-        let (rows, c) = (y.nrows(), b.ncols() / 3);
-        let filter = free.filter(lambda);
-        let mut alpha = free.inverse_times(y, &self.qty, &filter, lambda);
-        let diagonal = free.diagonal(&filter).into_iter().map(|p| p / lambda).collect();
-        let (mut q, mut back) = (vec![0.0; c], Mat::zeros(c, 3 * rows));
-        if c > 0 {
-            let x = free.inverse_times(b, &self.qtb, &filter, lambda);
-            let axis = |m: &'_ Mat<f64>, j: usize| m.get(.., j * c..(j + 1) * c).to_owned();
-            let mut gram = Mat::<f64>::identity(c, c);
-            let mut right = Mat::<f64>::zeros(c, 1);
-            for j in 0..3 {
-                let xj = axis(&x, j);
-                gram += b.get(.., j * c..(j + 1) * c).transpose() * &xj;
-                right += xj.transpose() * y.get(.., j..j + 1);
-                back.get_mut(.., j * rows..(j + 1) * rows).copy_from(xj.transpose());
-            }
-            let factor = gram.llt(Side::Lower).map_err(|_| SolveError::NotPositive)?;
-            solve_lower_triangular_in_place(factor.L(), back.as_mut(), Par::Seq);
-            let solution = factor.solve(&right);
-            for j in 0..3 {
-                let moved = x.get(.., j * c..(j + 1) * c) * &solution;
-                (0..rows).for_each(|s| alpha[(s, j)] -= moved[(s, 0)]);
-            }
-            q = (0..c).map(|i| solution[(i, 0)]).collect();
+    /// A⁻¹ times all columns.
+    fn through_inverse(&self, filter: &[f64], lambda: f64) -> Vec<f64> {
+        let mut filtered = self.projected.clone();
+        for column in filtered.col_iter_mut() {
+            column.iter_mut().zip(filter).for_each(|(x, f)| *x *= f);
         }
-        Ok(Solved { alpha, q, back, diagonal, filter })
+        let mut x: Vec<f64> = self.columns.iter().map(|y| y / lambda).collect();
+        let into = MatMut::from_column_major_slice_mut(&mut x, self.rows, self.projected.ncols());
+        matmul(into, Accum::Add, &self.free.q, &filtered, -1.0 / lambda, Par::Seq);
+        x
     }
 
-    /// Sum of squared residuals of the rows left out, for one λ.
-    pub(super) fn left_out(&self, lambda: f64, folds: &[Vec<usize>]) -> Result<f64, SolveError> {
-        let solved = self.at(lambda)?;
-        let rows = self.problem.y.nrows();
-        let mut sum = 0.0;
-        for fold in folds {
-            let n = fold.len();
-            let inner = (self.free.q.as_ref(), solved.filter.as_slice());
-            let kernel = Mat::from_fn(3 * n, 3 * n, |i, k| {
-                let (j, s, l, t) = (i / n, fold[i % n], k / n, fold[k % n]);
-                let back = |j: usize, s: usize| solved.back.col(j * rows + s);
-                let shared: f64 = back(j, s).iter().zip(back(l, t).iter()).map(|(a, b)| a * b).sum();
-                match (j == l, s == t) {
-                    (true, true) => solved.diagonal[s] - shared,
-                    (true, false) => -inner_product(inner, s, t) / lambda - shared,
-                    _ => -shared,
+    /// Visits every vertex with its columns, (α, X L⁻ᵀ) and q, where X = A⁻¹ B and G = L Lᵀ.
+    fn each(
+        &self,
+        filter: &[f64],
+        lambda: f64,
+        mut visit: impl FnMut(&[f64], &[f64], Vec<f64>) -> Result<(), SolveError>,
+    ) -> Result<(), SolveError> {
+        let mut x = self.through_inverse(filter, lambda);
+        let (rows3, mut at) = (3 * self.rows, 0);
+        for &c in &self.shared {
+            let size = rows3 * (1 + c);
+            let (known, x) = (&self.columns[at..at + size], &mut x[at..at + size]);
+            at += size;
+            let mut q = Vec::new();
+            if c > 0 {
+                let (alpha, x) = x.split_at_mut(rows3);
+                let b = MatRef::from_column_major_slice(&known[rows3..], rows3, c);
+                let y = MatRef::from_column_major_slice(&known[..rows3], rows3, 1);
+                let mut x = MatMut::from_column_major_slice_mut(x, rows3, c);
+                let mut gram = Mat::<f64>::identity(c, c);
+                matmul(gram.as_mut(), Accum::Add, b.transpose(), x.as_ref(), 1.0, Par::Seq);
+                let factor = gram.llt(Side::Lower).map_err(|_| SolveError::NotPositive)?;
+                let solution = factor.solve(x.as_ref().transpose() * y);
+                let alpha = MatMut::from_column_major_slice_mut(alpha, rows3, 1);
+                matmul(alpha, Accum::Add, x.as_ref(), &solution, -1.0, Par::Seq);
+                solve_lower_triangular_in_place(factor.L(), x.as_mut().transpose_mut(), Par::Seq);
+                q = solution.col_as_slice(0).to_vec();
+            }
+            visit(known, x, q)?;
+        }
+        Ok(())
+    }
+
+    /// Sum over the vertices of the squared residuals of rows left out.
+    pub(super) fn left_out(&self, lambda: f64, folds: &[LeftOut]) -> Result<f64, SolveError> {
+        let filter = self.free.filter(lambda);
+        let inverse = |fold: &LeftOut| -> Vec<f64> {
+            let pairs = fold.rows.iter().flat_map(|&s| fold.rows.iter().map(move |&t| (s, t)));
+            pairs.map(|(s, t)| self.free.inverse(s, t, &filter, lambda)).collect()
+        };
+        let inverses: Vec<Vec<f64>> = folds.iter().map(inverse).collect();
+        let (mut sum, mut near, mut kernel, mut e) = (0.0, Vec::new(), Vec::new(), Vec::new());
+        self.each(&filter, lambda, |known, x, _| {
+            let (alpha, x) = x.split_at(3 * self.rows);
+            let c = x.len() / (3 * self.rows);
+            for (fold, inverse) in folds.iter().zip(&inverses) {
+                let n = fold.rows.len();
+                let place = |i: usize| (i % 3) * self.rows + fold.rows[i / 3];
+                near.clear();
+                near.extend(
+                    (0..3 * n).flat_map(|i| (0..c).map(move |k| (i, k))).map(|(i, k)| x[3 * self.rows * k + place(i)]),
+                );
+                kernel.clear();
+                for i in 0..3 * n {
+                    for l in 0..=i {
+                        let rows = near[i * c..(i + 1) * c].iter().zip(&near[l * c..(l + 1) * c]);
+                        let shared: f64 = rows.map(|(a, b)| a * b).sum();
+                        let free = if i % 3 == l % 3 { inverse[(i / 3) * n + l / 3] } else { 0.0 };
+                        kernel.push(free - shared);
+                    }
                 }
-            });
-            let alpha = Mat::from_fn(3 * n, 1, |i, _| solved.alpha[(fold[i % n], i / n)]);
-            // A fold that determines its own fit entirely counts with its plain targets: nothing else is known of it.
-            let held: f64 = match kernel.llt(Side::Lower) {
-                Ok(factor) => factor.solve(&alpha).squared_norm_l2(),
-                Err(_) => fold.iter().map(|&s| (0..3).map(|j| self.problem.y[(s, j)].powi(2)).sum::<f64>()).sum(),
-            };
-            sum += held;
-        }
+                e.clear();
+                e.extend((0..3 * n).map(|i| alpha[place(i)]));
+                // A fold that determines its own fit entirely counts with its plain targets: nothing else is known of it.
+                if !solve_small(&mut kernel, &mut e) {
+                    e.clear();
+                    e.extend((0..3 * n).map(|i| known[place(i)]));
+                }
+                sum += e[..3 * fold.scored].iter().map(|e| e * e).sum::<f64>();
+            }
+            Ok(())
+        })?;
         Ok(sum)
     }
 
-    pub(super) fn solve(&self, lambda: f64) -> Result<Coefficients, SolveError> {
-        let solved = self.at(lambda)?;
-        let rows = self.problem.y.nrows();
-        let mut leverage = 0.0f64;
-        for j in 0..3 {
-            for s in 0..rows {
-                let shared: f64 = solved.back.col(j * rows + s).squared_norm_l2();
-                leverage = leverage.max(1.0 - lambda * (solved.diagonal[s] - shared));
+    /// Coefficients at one λ; leverage and residuals are those of the first `scored` rows.
+    pub(super) fn solve(&self, lambda: f64, scored: usize) -> Result<Vec<Coefficients>, SolveError> {
+        let filter = self.free.filter(lambda);
+        let diagonal: Vec<f64> = (0..scored).map(|s| self.free.inverse(s, s, &filter, lambda)).collect();
+        let mut all = Vec::with_capacity(self.shared.len());
+        self.each(&filter, lambda, |_, x, q| {
+            let (alpha, x) = x.split_at(3 * self.rows);
+            let (mut leverage, mut squares) = (0.0f64, 0.0);
+            for j in 0..3 {
+                for s in 0..scored {
+                    let at = j * self.rows + s;
+                    let shared: f64 = x[at..].iter().step_by(3 * self.rows).map(|x| x * x).sum();
+                    leverage = leverage.max(1.0 - lambda * (diagonal[s] - shared));
+                    squares += (lambda * alpha[at]).powi(2);
+                }
             }
-        }
-        let squares = lambda * lambda * solved.alpha.squared_norm_l2();
-        Ok(Coefficients { u: self.free.z.transpose() * &solved.alpha, q: solved.q, leverage, squares })
+            let u = self.free.z.transpose() * MatRef::from_column_major_slice(alpha, self.rows, 3);
+            all.push(Coefficients { u, q, leverage, squares });
+            Ok(())
+        })?;
+        Ok(all)
     }
-}
-
-fn inner_product((q, filter): (MatRef<'_, f64>, &[f64]), s: usize, t: usize) -> f64 {
-    (0..filter.len()).map(|h| filter[h] * q[(s, h)] * q[(t, h)]).sum()
 }
 
 /// A vertex whose frame is no rotation, so that its axes do not separate: all features as they are.
 pub(super) struct DirectProblem {
-    /// 3S: pose after pose, three axes each.
+    /// 3S: row after row, three axes each.
     pub y: Mat<f64>,
     /// 3S × (3M + c): free features axis by axis, then the shared ones.
     pub x: Mat<f64>,
 }
 
 impl DirectProblem {
-    fn factor(&self, lambda: f64) -> Result<dermis_solve::faer::linalg::solvers::Llt<f64>, SolveError> {
+    fn factor(&self, lambda: f64) -> Result<Llt<f64>, SolveError> {
         let mut gram = self.x.transpose() * &self.x;
         (0..gram.nrows()).for_each(|i| gram[(i, i)] += lambda);
         gram.llt(Side::Lower).map_err(|_| SolveError::NotPositive)
     }
 
-    pub(super) fn left_out(&self, lambda: f64, folds: &[Vec<usize>]) -> Result<f64, SolveError> {
+    pub(super) fn left_out(&self, lambda: f64, folds: &[LeftOut]) -> Result<f64, SolveError> {
         let factor = self.factor(lambda)?;
-        let solution = factor.solve(self.x.transpose() * &self.y);
-        let residual = &self.y - &self.x * solution;
-        let mut back = self.x.transpose().to_owned();
-        solve_lower_triangular_in_place(factor.L(), back.as_mut(), Par::Seq);
+        let residual = &self.y - &self.x * factor.solve(self.x.transpose() * &self.y);
+        let back = back_substituted(&factor, self.x.as_ref());
         let mut sum = 0.0;
         for fold in folds {
-            let row = |i: usize| 3 * fold[i / 3] + i % 3;
-            let of_fold = Mat::from_fn(back.nrows(), 3 * fold.len(), |h, i| back[(h, row(i))]);
-            let left = Mat::<f64>::identity(3 * fold.len(), 3 * fold.len()) - of_fold.transpose() * &of_fold;
-            let e = Mat::from_fn(3 * fold.len(), 1, |i, _| residual[(row(i), 0)]);
-            sum += match left.llt(Side::Lower) {
-                Ok(factor) => factor.solve(&e).squared_norm_l2(),
-                Err(_) => (0..3 * fold.len()).map(|i| self.y[(row(i), 0)].powi(2)).sum(),
-            };
+            let row = |i: usize| 3 * fold.rows[i / 3] + i % 3;
+            let mut kernel = Vec::new();
+            for i in 0..3 * fold.rows.len() {
+                for l in 0..=i {
+                    let (a, b) = (back.col_as_slice(row(i)), back.col_as_slice(row(l)));
+                    let known: f64 = a.iter().zip(b).map(|(a, b)| a * b).sum();
+                    kernel.push(f64::from(u8::from(i == l)) - known);
+                }
+            }
+            let mut e: Vec<f64> = (0..3 * fold.rows.len()).map(|i| residual[(row(i), 0)]).collect();
+            if !solve_small(&mut kernel, &mut e) {
+                e = (0..3 * fold.rows.len()).map(|i| self.y[(row(i), 0)]).collect();
+            }
+            sum += e[..3 * fold.scored].iter().map(|e| e * e).sum::<f64>();
         }
         Ok(sum)
     }
 
-    /// `free`: M.
-    pub(super) fn solve(&self, lambda: f64, free: usize) -> Result<Coefficients, SolveError> {
+    /// `free`: M; leverage and residuals are those of the first `scored` rows.
+    pub(super) fn solve(&self, lambda: f64, free: usize, scored: usize) -> Result<Coefficients, SolveError> {
         let factor = self.factor(lambda)?;
         let solution = factor.solve(self.x.transpose() * &self.y);
-        let squares = (&self.y - &self.x * &solution).squared_norm_l2();
-        let mut back = self.x.transpose().to_owned();
-        solve_lower_triangular_in_place(factor.L(), back.as_mut(), Par::Seq);
+        let residual = &self.y - &self.x * &solution;
+        let squares = (0..3 * scored).map(|i| residual[(i, 0)].powi(2)).sum();
+        let back = back_substituted(&factor, self.x.get(..3 * scored, ..));
         let leverage = back.col_iter().map(|column| column.squared_norm_l2()).fold(0.0, f64::max);
         let u = Mat::from_fn(free, 3, |i, j| solution[(j * free + i, 0)]);
         let q = (3 * free..solution.nrows()).map(|i| solution[(i, 0)]).collect();
         Ok(Coefficients { u, q, leverage, squares })
     }
 
-    /// Leverage of other rows: the largest over their poses, of any axis.
+    /// Leverage of other rows: per pose the largest of any axis.
     pub(super) fn leverages(&self, lambda: f64, probes: &Mat<f64>) -> Result<Vec<f64>, SolveError> {
-        let factor = self.factor(lambda)?;
-        let mut back = probes.transpose().to_owned();
-        solve_lower_triangular_in_place(factor.L(), back.as_mut(), Par::Seq);
+        let back = back_substituted(&self.factor(lambda)?, probes.as_ref());
         let of_row = |row: usize| back.col(row).squared_norm_l2();
         Ok((0..probes.nrows() / 3).map(|s| (0..3).map(|j| of_row(3 * s + j)).fold(0.0, f64::max)).collect())
     }
+}
+
+/// L⁻¹ Xᵀ.
+fn back_substituted(factor: &Llt<f64>, x: MatRef<'_, f64>) -> Mat<f64> {
+    let mut back = x.transpose().to_owned();
+    solve_lower_triangular_in_place(factor.L(), back.as_mut(), Par::Seq);
+    back
 }

@@ -1,0 +1,256 @@
+//! Left and right: a mirror symmetry of a rig, found from its rest mesh and skinning weights.
+//!
+//! The symmetry is a reflection S in a plane across one of the axes, a partner for each vertex and one for each bone. The
+//! mirror image of a pose is M'_k = S M_π(k) S, the mirror image of a displacement of the skin d'_v = S d_μ(v): what a
+//! character does on its left side it would do on its right.
+
+use crate::index::BoneIndex;
+use crate::influences::Influences;
+use crate::skeleton::{BoneTransforms, Skeleton};
+use glam::{DAffine3, DMat3, DVec3};
+use std::collections::HashMap;
+
+/// A mirror symmetry of a rig.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mirror {
+    /// The axis that changes sign: 0, 1 or 2.
+    pub axis: usize,
+    /// Where the plane stands on it, metres.
+    pub plane: f64,
+    /// The partner of each vertex, the nearest to its mirror image; `None` where there is none near.
+    pub vertices: Vec<Option<u32>>,
+    /// The partner of each bone.
+    pub bones: Vec<BoneIndex>,
+}
+
+/// How far a vertex may be from another's mirror image, in rest diagonals.
+const NEAR: f64 = 0.02;
+/// The share of vertices that must have a partner.
+const PARTNERED: f64 = 0.9;
+/// How much of the weight of two partner bones must agree: Σ min / larger Σ.
+const AGREEMENT: f64 = 0.8;
+
+impl Mirror {
+    /// The symmetry of a rig, if it has one: at least nine vertices of ten have a partner within 0.02 diagonals, every
+    /// bone that carries weight has a partner that carries the same, and parents' partners are partners' parents.
+    ///
+    /// Planes across the three axes are tried, through the origin and through the middle of the mesh.
+    pub fn find(rest: &[DVec3], skeleton: &Skeleton, weights: &Influences) -> Option<Self> {
+        let bounds = rest.iter().fold(None, |bounds: Option<(DVec3, DVec3)>, &p| {
+            Some(bounds.map_or((p, p), |(low, high)| (low.min(p), high.max(p))))
+        });
+        let (low, high) = bounds?;
+        let length = (high - low).length();
+        if weights.vertices() != rest.len() || !(length > 0.0 && length.is_finite()) {
+            return None;
+        }
+        let grid = Grid::new(rest, NEAR * length / f64::from(REACH[REACH.len() - 1]));
+        let planes = (0..3).flat_map(|axis| [(axis, 0.0), (axis, 0.5 * (low[axis] + high[axis]))]);
+        let found = planes.filter_map(|(axis, plane)| {
+            let mut distance = 0.0;
+            let vertices: Vec<Option<u32>> = rest
+                .iter()
+                .map(|&p| {
+                    let (partner, d) = grid.nearest(rest, reflected(p, axis, plane))?;
+                    distance += d;
+                    Some(partner)
+                })
+                .collect();
+            let partnered = vertices.iter().flatten().count();
+            if (partnered as f64) < PARTNERED * rest.len() as f64 {
+                return None;
+            }
+            let bones = partner_bones(&vertices, skeleton, weights, axis, plane)?;
+            Some((distance / partnered as f64, Self { axis, plane, vertices, bones }))
+        });
+        found.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, mirror)| mirror)
+    }
+
+    /// The mirror image of a displacement.
+    pub fn vector(&self, mut d: DVec3) -> DVec3 {
+        d[self.axis] = -d[self.axis];
+        d
+    }
+
+    /// The mirror image of a pose: M'_k = S M_π(k) S.
+    pub fn pose(&self, pose: &BoneTransforms) -> BoneTransforms {
+        let mut diagonal = DVec3::ONE;
+        diagonal[self.axis] = -1.0;
+        let mut shift = DVec3::ZERO;
+        shift[self.axis] = 2.0 * self.plane;
+        let s = DAffine3 { matrix3: DMat3::from_diagonal(diagonal), translation: shift };
+        BoneTransforms::new(self.bones.iter().map(|&bone| s * pose[bone] * s).collect())
+    }
+}
+
+fn reflected(mut p: DVec3, axis: usize, plane: f64) -> DVec3 {
+    p[axis] = 2.0 * plane - p[axis];
+    p
+}
+
+/// Each bone's partner: the bone whose weights are most like its own on the other side; bones without weight by where
+/// they stand.
+fn partner_bones(
+    vertices: &[Option<u32>],
+    skeleton: &Skeleton,
+    weights: &Influences,
+    axis: usize,
+    plane: f64,
+) -> Option<Vec<BoneIndex>> {
+    let bones = skeleton.len();
+    let (mut total, mut mirrored_total) = (vec![0.0; bones], vec![0.0; bones]);
+    let mut shared = HashMap::<(usize, usize), f64>::new();
+    for (v, partner) in vertices.iter().enumerate() {
+        let Some(partner) = partner else { continue };
+        for &(k, w) in weights.of(v) {
+            total[k.get()] += w;
+            for &(l, x) in weights.of(*partner as usize) {
+                *shared.entry((k.get(), l.get())).or_insert(0.0) += w.min(x);
+            }
+        }
+        for &(l, x) in weights.of(*partner as usize) {
+            mirrored_total[l.get()] += x;
+        }
+    }
+    let mut best: Vec<Option<(usize, f64)>> = vec![None; bones];
+    for (&(k, l), &o) in &shared {
+        if best[k].is_none_or(|(other, most)| o > most || (o == most && l < other)) {
+            best[k] = Some((l, o));
+        }
+    }
+    let place = |b: usize| skeleton.bind()[BoneIndex::new(b)].translation;
+    let used = |b: usize| total[b] > 0.0;
+    let mut partners = Vec::with_capacity(bones);
+    for k in 0..bones {
+        partners.push(match best[k].filter(|_| used(k)) {
+            Some((l, o)) if o >= AGREEMENT * total[k].max(mirrored_total[l]) => l,
+            Some(_) => return None,
+            None => {
+                let image = reflected(place(k), axis, plane);
+                let distance = |l: &usize| place(*l).distance_squared(image);
+                (0..bones).filter(|&l| !used(l)).min_by(|a, b| distance(a).total_cmp(&distance(b))).unwrap_or(k)
+            }
+        });
+    }
+    for k in 0..bones {
+        if partners[partners[k]] != k {
+            if used(k) {
+                return None;
+            }
+            partners[k] = k;
+        }
+    }
+    let parent = |b: usize| skeleton.parents()[BoneIndex::new(b)].map(BoneIndex::get).filter(|&p| used(p));
+    let alike = |b: usize| parent(b).map(|p| partners[p]) == parent(partners[b]);
+    (0..bones).filter(|&b| used(b)).all(alike).then(|| partners.into_iter().map(BoneIndex::new).collect())
+}
+
+/// Rings of cells that are searched, one after the other.
+const REACH: [i32; 3] = [1, 3, 8];
+
+/// Points in cubic cells.
+struct Grid {
+    cell: f64,
+    cells: HashMap<[i32; 3], Vec<u32>>,
+}
+
+impl Grid {
+    fn new(points: &[DVec3], cell: f64) -> Self {
+        let mut grid = Self { cell, cells: HashMap::new() };
+        for (v, &p) in points.iter().enumerate() {
+            grid.cells.entry(grid.of(p)).or_default().push(v as u32);
+        }
+        grid
+    }
+
+    fn of(&self, p: DVec3) -> [i32; 3] {
+        (p / self.cell).floor().to_array().map(|x| x as i32)
+    }
+
+    /// The nearest point within the last ring, ties to the lowest index, and its distance.
+    fn nearest(&self, points: &[DVec3], p: DVec3) -> Option<(u32, f64)> {
+        let [x, y, z] = self.of(p);
+        for ring in REACH {
+            let mut best: Option<(u32, f64)> = None;
+            for dx in -ring..=ring {
+                for dy in -ring..=ring {
+                    for dz in -ring..=ring {
+                        let cell = [x.wrapping_add(dx), y.wrapping_add(dy), z.wrapping_add(dz)];
+                        for &v in self.cells.get(&cell).into_iter().flatten() {
+                            let d = points[v as usize].distance(p);
+                            if best.is_none_or(|(other, least)| d < least || (d == least && v < other)) {
+                                best = Some((v, d));
+                            }
+                        }
+                    }
+                }
+            }
+            if let Some(best) = best.filter(|(_, d)| *d <= f64::from(ring) * self.cell) {
+                return Some(best);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A body with a spine and two arms along ±x, and its weights.
+    fn body() -> (Vec<DVec3>, Skeleton, Influences) {
+        let bone = BoneIndex::new;
+        let place = [DVec3::ZERO, DVec3::X * 0.5, DVec3::X * -0.5].map(DAffine3::from_translation);
+        let names = ["spine", "left", "right"].map(String::from).to_vec();
+        let skeleton = Skeleton::new(names, vec![None, Some(bone(0)), Some(bone(0))], place.to_vec()).unwrap();
+        let (mut rest, mut rows) = (Vec::new(), Vec::new());
+        for i in -10..=10 {
+            for j in 0..3 {
+                let x = 0.1 * f64::from(i);
+                rest.push(DVec3::new(x, 0.3 * f64::from(j * j), 0.2 * x * x + 0.4 * f64::from(j * j)));
+                let arm = (2.0 * (x.abs() - 0.3)).clamp(0.0, 1.0);
+                let side = bone(if x > 0.0 { 1 } else { 2 });
+                rows.push(if arm > 0.0 { vec![(bone(0), 1.0 - arm), (side, arm)] } else { vec![(bone(0), 1.0)] });
+            }
+        }
+        (rest, skeleton, Influences::from_rows(rows).unwrap())
+    }
+
+    #[test]
+    fn left_and_right_are_found_and_a_pose_mirrored_twice_is_itself() {
+        let (rest, skeleton, weights) = body();
+        let mirror = Mirror::find(&rest, &skeleton, &weights).unwrap();
+        assert_eq!((mirror.axis, mirror.plane), (0, 0.0));
+        assert_eq!(mirror.bones, [0, 2, 1].map(BoneIndex::new));
+        for (v, partner) in mirror.vertices.iter().enumerate() {
+            let image = reflected(rest[v], 0, 0.0);
+            assert!(rest[partner.unwrap() as usize].distance(image) < 1e-12);
+        }
+        let wave = DAffine3::from_rotation_z(0.7) * DAffine3::from_translation(DVec3::new(0.1, 0.2, 0.3));
+        let pose = BoneTransforms::new(vec![DAffine3::from_rotation_y(0.3), wave, DAffine3::IDENTITY]);
+        let image = mirror.pose(&pose);
+        // A point that follows the left arm, and its partner that follows the right one in the mirror image.
+        let p = DVec3::new(0.9, 0.3, 0.0);
+        let moved = image.as_slice()[2].transform_point3(reflected(p, 0, 0.0));
+        assert!(moved.distance(reflected(wave.transform_point3(p), 0, 0.0)) < 1e-14);
+        let back = mirror.pose(&image);
+        assert!(back.iter().zip(pose.iter()).all(|(a, b)| a.abs_diff_eq(*b, 1e-14)));
+    }
+
+    #[test]
+    fn what_is_not_symmetric_has_no_mirror() {
+        let (rest, skeleton, weights) = body();
+        let bent: Vec<DVec3> = rest.iter().map(|p| *p + DVec3::new(0.0, p.x.max(0.0), 0.3 * p.x)).collect();
+        assert_eq!(Mirror::find(&bent, &skeleton, &weights), None);
+        // The right arm follows the spine.
+        let one_armed = weights.rows().map(|row| match row {
+            [(bone, _), ..] if bone.get() == 2 => vec![(BoneIndex::new(0), 1.0)],
+            [spine, (bone, w)] if bone.get() == 2 => vec![(spine.0, spine.1 + w)],
+            row => row.to_vec(),
+        });
+        assert_eq!(Mirror::find(&rest, &skeleton, &Influences::from_rows(one_armed).unwrap()), None);
+        assert_eq!(Mirror::find(&[], &skeleton, &Influences::default()), None);
+        let nan = vec![DVec3::NAN; rest.len()];
+        assert_eq!(Mirror::find(&nan, &skeleton, &weights), None);
+    }
+}
