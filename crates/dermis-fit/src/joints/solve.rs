@@ -205,7 +205,7 @@ impl<'a> Vertices<'a> {
             for j in 0..3 {
                 for s in 0..scored {
                     let at = j * self.rows + s;
-                    let shared: f64 = x[at..].iter().step_by(3 * self.rows).map(|x| x * x).sum();
+                    let shared: f64 = x.get(at..).unwrap_or_default().iter().step_by(3 * self.rows).map(|x| x * x).sum();
                     leverage = leverage.max(1.0 - lambda * (diagonal[s] - shared));
                     squares += (lambda * alpha[at]).powi(2);
                 }
