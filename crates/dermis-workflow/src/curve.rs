@@ -1,0 +1,161 @@
+//! How many examples are enough: the held-out error of every method over the number of poses it may learn from.
+//!
+//! A draw is a random order of the examples; its first n are the n poses a method gets. Within a draw the sets are
+//! therefore nested: more poses never lose one. Which poses are drawn matters, most of all when they are few, so errors
+//! are means over several draws. All poses are one set, whatever the draw.
+
+use crate::compare::options_of;
+use crate::error::Error;
+use crate::fit::fit;
+use crate::load::LoadedRig;
+use crate::measure::measure;
+use crate::random::Random;
+use dermis_fit::Progress;
+use dermis_rig::{Example, ExampleSet};
+use serde_json::{Value, json};
+
+/// Examples in several random orders.
+#[derive(Clone, Debug)]
+pub struct Draws<'a> {
+    loaded: &'a LoadedRig,
+    examples: &'a ExampleSet,
+    /// Examples a fit would look at: those of positive importance.
+    used: Vec<usize>,
+    /// Each a random order of `used`.
+    orders: Vec<Vec<usize>>,
+    seed: u64,
+}
+
+/// The held-out error of a method that learnt from some of the poses.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// How many.
+    pub poses: usize,
+    /// The method's name in [`METHODS`](crate::compare::METHODS).
+    pub method: String,
+    /// The rms on the held-out examples of each draw, metres.
+    pub draws: Vec<f64>,
+    /// That of the rig's own weights, if it has any.
+    pub baseline: Option<f64>,
+}
+
+impl Point {
+    /// The mean rms over the draws, metres.
+    pub fn rms(&self) -> f64 {
+        self.draws.iter().sum::<f64>() / self.draws.len() as f64
+    }
+
+    /// The mean rms over that of the rig's own weights.
+    pub fn ratio(&self) -> Option<f64> {
+        self.baseline.filter(|baseline| *baseline > 0.0).map(|baseline| self.rms() / baseline)
+    }
+}
+
+impl<'a> Draws<'a> {
+    /// `count` random orders of the examples, at least one. More orders begin with those of fewer. Examples of importance
+    /// zero are left out.
+    pub fn new(loaded: &'a LoadedRig, examples: &'a ExampleSet, count: usize, seed: u64) -> Self {
+        let used: Vec<usize> = (0..examples.len()).filter(|&s| examples.examples()[s].importance > 0.0).collect();
+        let order = |draw: usize| Random::new(seed, draw as u64).order(used.len()).iter().map(|&at| used[at]).collect();
+        let orders = (0..count.max(1)).map(order).collect();
+        Self { loaded, examples, used, orders, seed }
+    }
+
+    /// How many poses there are to draw from.
+    pub fn available(&self) -> usize {
+        self.used.len()
+    }
+
+    /// Numbers of poses in ascending order, each once.
+    ///
+    /// # Errors
+    /// [`Error::Option`] for zero, and for more poses than there are.
+    pub fn counts(&self, wanted: &[usize]) -> Result<Vec<usize>, Error> {
+        let available = self.available();
+        let mut counts = wanted.to_vec();
+        counts.sort_unstable();
+        counts.dedup();
+        if counts.first() == Some(&0) {
+            return Err(Error::Option("--poses 0: nothing can be learnt from no pose".into()));
+        }
+        match counts.last() {
+            Some(&most) if most > available => Err(Error::Option(format!(
+                "--poses {most}: there are {available} examples to draw from; name {available} for all of them"
+            ))),
+            _ => Ok(counts),
+        }
+    }
+
+    /// The poses of each draw at `count`, in the order of the examples; all poses are one set.
+    fn sets(&self, count: usize) -> Vec<Vec<usize>> {
+        if count >= self.available() {
+            return vec![self.used.clone()];
+        }
+        let mut sets: Vec<Vec<usize>> = self.orders.iter().map(|order| order[..count].to_vec()).collect();
+        sets.iter_mut().for_each(|set| set.sort_unstable());
+        sets
+    }
+
+    /// The examples of a set. All of them stay a clip if they are one; some frames of a clip are poses like any others,
+    /// validated one at a time.
+    fn examples_of(&self, set: &[usize]) -> Result<ExampleSet, Error> {
+        if set.len() == self.available() {
+            return Ok(self.examples.subset(set));
+        }
+        let timeless = set.iter().map(|&s| Example { time: None, ..self.examples.examples()[s].clone() });
+        ExampleSet::new(self.examples.name.clone(), timeless.collect(), &self.loaded.rig)
+            .map_err(|e| Error::Option(e.to_string()))
+    }
+
+    /// Fits one of [`METHODS`](crate::compare::METHODS) to `count` poses of every draw and scores it.
+    ///
+    /// # Errors
+    /// [`Error`]: an unknown method, a failed fit, cancellation.
+    pub fn point(
+        &self,
+        held_out: &ExampleSet,
+        method: &str,
+        count: usize,
+        progress: Progress<'_>,
+    ) -> Result<Point, Error> {
+        let options = options_of(method)?;
+        let mut point = Point { poses: count, method: method.to_owned(), draws: Vec::new(), baseline: None };
+        for set in self.sets(count) {
+            let fitted = fit(self.loaded, &self.examples_of(&set)?, None, &options, progress)?;
+            let scores = measure(&fitted.model, held_out, None)?;
+            point.draws.push(scores.model.error.rms);
+            point.baseline = scores.baseline.map(|b| b.error.rms);
+        }
+        Ok(point)
+    }
+
+    /// How the poses were chosen, a sentence for people.
+    pub fn choice(&self) -> String {
+        let draws = match self.orders.len() {
+            1 => "one random draw".into(),
+            count => format!("means of {count} random draws"),
+        };
+        format!("{draws} from {} poses, smaller sets inside larger ones (seed {})", self.available(), self.seed)
+    }
+
+    /// The JSON of `compare --poses`.
+    pub fn json(&self, points: &[Point], held_out: &ExampleSet) -> Value {
+        let line = |p: &Point| {
+            json!({
+                "poses": p.poses,
+                "method": p.method,
+                "rms": p.rms(),
+                "ratio": p.ratio(),
+                "rms_of_draws": p.draws,
+            })
+        };
+        json!({
+            "points": points.iter().map(line).collect::<Vec<_>>(),
+            "baseline_rms": points.iter().find_map(|p| p.baseline),
+            "examples": self.available(),
+            "held_out_poses": held_out.len(),
+            "draws": self.orders.len(),
+            "seed": self.seed,
+        })
+    }
+}
