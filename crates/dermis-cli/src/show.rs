@@ -122,7 +122,7 @@ pub fn stress(ui: &Ui, stress: &Stress, unit: &Unit) {
         stress.joints, stress.seed
     ));
     ui.print(&format!(
-        "{:<16}{:>14}{:>10}{:>16}{:>18}{:>12}",
+        "{:<16}{:>12}{:>12}{:>20}{:>20}{:>14}",
         format!("lengths in {}", unit.name),
         "largest",
         "99 %",
@@ -132,7 +132,7 @@ pub fn stress(ui: &Ui, stress: &Stress, unit: &Unit) {
     ));
     for level in &stress.levels {
         ui.print(&format!(
-            "{:<16}{:>14}{:>10}{:>14.2} %{:>16.1} %{:>12}",
+            "{:<16}{:>12}{:>12}{:>18.2} %{:>18.1} %{:>14}",
             format!("turns to {:.0}°", level.degrees),
             show_number(level.largest, unit),
             show_number(level.p99, unit),
@@ -143,7 +143,7 @@ pub fn stress(ui: &Ui, stress: &Stress, unit: &Unit) {
     }
     if stress.bound == Bound::Ball {
         ui.print(&format!(
-            "largest bound {}; largest excess over a vertex's own bound {} ({:.1e} of the diagonal)",
+            "largest bound {}; largest excess over a vertex's own bound {} ({:.0e} of the diagonal; rounding may take 1e-6)",
             show_length(stress.largest_radius, unit),
             show_length(stress.excess(), unit),
             stress.relative_excess()

@@ -159,3 +159,99 @@ impl<'a> Draws<'a> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dermis_fit::silent;
+    use dermis_io::Space;
+    use dermis_testkit::{Arm, ArmPose};
+
+    fn arm(poses: usize) -> (LoadedRig, ExampleSet, ExampleSet) {
+        let arm = Arm::new(16, 6);
+        let set =
+            |count, seed| ExampleSet::new("arm".into(), arm.examples(&ArmPose::some(count, seed)), &arm.rig).unwrap();
+        let (train, held_out) = (set(poses, 1), set(9, 2));
+        (LoadedRig { rig: arm.rig.clone(), space: Space::default(), notes: vec![] }, train, held_out)
+    }
+
+    #[test]
+    fn draws_are_nested_distinct_and_independent_of_their_number() {
+        let (loaded, train, _) = arm(20);
+        let (three, five) = (Draws::new(&loaded, &train, 3, 8), Draws::new(&loaded, &train, 5, 8));
+        for count in 1..20 {
+            let sets = three.sets(count);
+            assert_eq!((sets.len(), &five.sets(count)[..3]), (3, &sets[..]));
+            for (set, larger) in sets.iter().zip(three.sets(count + 1).iter().cycle()) {
+                assert!(set.len() == count && set.is_sorted_by(|a, b| a < b));
+                assert!(set.iter().all(|s| larger.contains(s)));
+            }
+        }
+        assert_eq!(three.sets(20), [(0..20).collect::<Vec<_>>()]);
+        assert_ne!(three.sets(10)[0], three.sets(10)[1]);
+        assert_ne!(three.sets(10), Draws::new(&loaded, &train, 3, 9).sets(10));
+    }
+
+    /// Two ends that are known: the rig's own weights learn nothing, and all poses are the fit of `compare`.
+    #[test]
+    fn the_rig_s_own_weights_are_a_level_line_and_all_poses_are_the_whole_fit() {
+        let (loaded, train, held_out) = arm(20);
+        let draws = Draws::new(&loaded, &train, 2, 1);
+        let point = |method, count| draws.point(&held_out, method, count, &silent).unwrap();
+        for count in [1, 5, 20] {
+            assert_eq!(point("lbs", count).ratio(), Some(1.0));
+        }
+        let whole = fit(&loaded, &train, None, &options_of("mwe").unwrap(), &silent).unwrap();
+        let whole = measure(&whole.model, &held_out, None).unwrap();
+        let all = point("mwe", 20);
+        assert_eq!((all.draws.len(), all.rms(), all.ratio()), (1, whole.model.error.rms, whole.ratio()));
+        let few = point("mwe", 4);
+        assert_eq!(few.draws.len(), 2);
+        assert!((few.rms() - 0.5 * (few.draws[0] + few.draws[1])).abs() < 1e-15);
+        assert!(few.draws[0] != few.draws[1] && few.rms() > all.rms(), "{few:?} {all:?}");
+        assert_eq!(few, point("mwe", 4));
+    }
+
+    #[test]
+    fn every_method_takes_a_single_pose() {
+        let (loaded, train, held_out) = arm(6);
+        let draws = Draws::new(&loaded, &train, 1, 1);
+        for (method, _) in crate::compare::METHODS {
+            let point = draws.point(&held_out, method, 1, &silent).unwrap();
+            assert!(point.rms().is_finite(), "{method}");
+        }
+    }
+
+    #[test]
+    fn counts_are_sorted_and_checked() {
+        let (loaded, train, _) = arm(6);
+        let draws = Draws::new(&loaded, &train, 1, 1);
+        assert_eq!(draws.counts(&[4, 2, 6, 2]).unwrap(), [2, 4, 6]);
+        let says = |counts: &[usize]| draws.counts(counts).unwrap_err().to_string();
+        assert!(says(&[0, 2]).contains("no pose"));
+        assert!(says(&[3, 7]).contains("7") && says(&[7]).contains("6 examples"));
+    }
+
+    #[test]
+    fn examples_of_importance_zero_are_never_drawn() {
+        let (loaded, train, _) = arm(6);
+        let mut examples = train.examples().to_vec();
+        examples[2].importance = 0.0;
+        let train = ExampleSet::new("arm".into(), examples, &loaded.rig).unwrap();
+        let draws = Draws::new(&loaded, &train, 4, 1);
+        assert_eq!((draws.available(), draws.sets(5)), (5, vec![vec![0, 1, 3, 4, 5]]));
+        assert!((1..5).all(|count| draws.sets(count).iter().flatten().all(|&s| s != 2)));
+        assert!(draws.counts(&[6]).is_err());
+    }
+
+    #[test]
+    fn some_frames_of_a_clip_are_poses_and_all_of_them_are_the_clip() {
+        let arm = Arm::new(16, 6);
+        let clip = ExampleSet::new("swing".into(), arm.clip(10), &arm.rig).unwrap();
+        let loaded = LoadedRig { rig: arm.rig.clone(), space: Space::default(), notes: vec![] };
+        let draws = Draws::new(&loaded, &clip, 1, 1);
+        let of = |count: usize| draws.examples_of(&draws.sets(count)[0]).unwrap();
+        assert!(clip.is_clip() && of(10).is_clip() && !of(9).is_clip());
+        assert_eq!(of(10), clip);
+    }
+}

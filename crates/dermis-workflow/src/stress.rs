@@ -303,3 +303,190 @@ impl Stress {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fit::{BaseChoice, FitOptions, Method, fit};
+    use crate::load::LoadedRig;
+    use dermis_deform::baked::{BakedCorrection, BakedEnveloping};
+    use dermis_fit::silent;
+    use dermis_io::Space;
+    use dermis_rig::{BoneIndex, ExampleSet};
+    use dermis_testkit::{Arm, ArmPose};
+
+    fn arm_model(options: &FitOptions) -> ModelFile {
+        let arm = Arm::new(24, 8);
+        let examples = ExampleSet::new("arm".into(), arm.examples(&ArmPose::some(12, 5)), &arm.rig).unwrap();
+        let given = (options.base == BaseChoice::Given).then(|| vec![arm.rig.mesh.positions.clone(); examples.len()]);
+        let loaded = LoadedRig { rig: arm.rig, space: Space::default(), notes: vec![] };
+        fit(&loaded, &examples, given.as_deref(), options, &silent).unwrap().model
+    }
+
+    fn enveloping(model: &mut ModelFile) -> &mut BakedEnveloping {
+        match &mut model.baked.correction {
+            Some(BakedCorrection::Enveloping(correction)) => correction,
+            _ => panic!("another correction"),
+        }
+    }
+
+    /// By definition: a joint's motion keeps the bone's head and turns by less than the limit, whatever the bind pose.
+    #[test]
+    fn every_joint_turns_about_its_own_head_by_any_angle_up_to_the_limit() {
+        let stretched = DAffine3::from_scale(DVec3::new(2.0, 0.5, 1.0));
+        let bind = |x: f64| DAffine3::from_translation(DVec3::new(x, 1.0, 0.2 * x)) * stretched;
+        let parents = vec![None, Some(BoneIndex::new(0)), Some(BoneIndex::new(0)), Some(BoneIndex::new(2))];
+        let names = ["a", "b", "c", "d"].map(String::from).to_vec();
+        let skeleton = Skeleton::new(names, parents, [0.3, 1.0, 2.0, 3.0].map(bind).to_vec()).unwrap();
+        let (most, mut random) = (2.0, Random::new(4, 0));
+        let mut largest = 0.0f64;
+        for _ in 0..200 {
+            let pose = random_pose(&skeleton, &mut random, most);
+            for bone in skeleton.bones() {
+                let above = skeleton.parents()[bone].map_or(DAffine3::IDENTITY, |p| pose[p]);
+                let joint = above.inverse() * pose[bone];
+                let head = skeleton.bind()[bone].translation;
+                assert!(joint.transform_point3(head).distance(head) < 1e-13);
+                let r = joint.matrix3;
+                assert!((r * r.transpose()).abs_diff_eq(DMat3::IDENTITY, 1e-13) && r.determinant() > 0.0);
+                let trace = r.x_axis.x + r.y_axis.y + r.z_axis.z;
+                let angle = ((trace - 1.0) / 2.0).clamp(-1.0, 1.0).acos();
+                assert!(angle <= most + 1e-7, "{angle}");
+                largest = largest.max(angle);
+            }
+        }
+        assert!(largest > 0.95 * most, "800 angles up to {most}, and none above {largest}");
+    }
+
+    /// Known distances: 0.1 and 0.3 against radii of 0.2, and moved vertices of radius zero.
+    #[test]
+    fn what_leaves_its_ball_is_counted_with_its_excess() {
+        let radii = [0.2, 0.2, 0.0, 0.0];
+        let base = vec![DVec3::new(1.0, 2.0, 3.0); 4];
+        let moved = |by: [f64; 4]| -> Vec<DVec3> { base.iter().zip(by).map(|(p, x)| *p + DVec3::X * x).collect() };
+        let mut tally = Tally::new(&radii, 1.0);
+        tally.add(&base, &moved([0.1, 0.2, 0.0, 0.0]));
+        let inside = tally.finish(60.0);
+        assert_eq!((inside.beyond, inside.not_finite, inside.poses), (0, 0, 1));
+        assert!(inside.excess < 1e-8 && (inside.largest - 0.2).abs() < 1e-12 && inside.largest_at == Some((0, 1)));
+        // One per million of L beyond a ball is rounding; but where the radius is zero nothing may move at all.
+        tally.add(&base, &moved([0.2 + 5e-7, 0.1, 0.0, 0.0]));
+        assert_eq!(tally.finish(60.0).beyond, 0);
+        tally.add(&base, &moved([0.3, 0.0, 1e-9, 0.0]));
+        let level = tally.finish(60.0);
+        assert_eq!((level.beyond, level.poses, level.largest_at), (2, 3, Some((2, 0))));
+        assert!((level.excess - 0.1).abs() < 1e-7, "{}", level.excess);
+        let mut no_bound = Tally::new(&[], 1.0);
+        no_bound.add(&base, &moved([9.0, 0.0, 0.0, 0.0]));
+        assert_eq!((no_bound.finish(60.0).beyond, no_bound.finish(60.0).largest), (0, 9.0));
+    }
+
+    #[test]
+    fn numbers_that_are_not_finite_are_counted_and_spoil_nothing_else() {
+        let base = vec![DVec3::ZERO; 3];
+        let mut tally = Tally::new(&[1.0; 3], 1.0);
+        tally.add(&base, &[DVec3::X * f64::NAN, DVec3::X * 0.5, DVec3::Y * f64::INFINITY]);
+        tally.add(&[DVec3::NAN, DVec3::ZERO, DVec3::ZERO], &base);
+        let level = tally.finish(180.0);
+        assert_eq!((level.not_finite, level.beyond, level.largest), (3, 0, 0.5));
+        let stress = Stress {
+            bound: Bound::Ball,
+            largest_radius: 1.0,
+            diagonal: 1.0,
+            vertices: 3,
+            joints: 1,
+            seed: 0,
+            levels: vec![level],
+        };
+        assert!(!stress.passed() && stress.verdict().starts_with("NOT FINITE: 3 of 6"), "{}", stress.verdict());
+    }
+
+    /// The guard holds; and the check would see it if it did not: the same runs against radii of half the size fail.
+    #[test]
+    fn a_guarded_model_is_within_its_balls_and_not_within_smaller_ones() {
+        let model = arm_model(&FitOptions::new(Method::Mwe));
+        let stressed = stress(&model, 30, 3, &silent).unwrap();
+        assert!(stressed.passed() && stressed.bound == Bound::Ball, "{}", stressed.verdict());
+        assert!(stressed.verdict().starts_with("bounded: in all 90 poses"), "{}", stressed.verdict());
+        assert!(stressed.excess() < 1e-6 * stressed.diagonal);
+        let wild = stressed.levels.last().unwrap();
+        assert!(wild.held > 0.0 && wild.limited > 0.1 && wild.largest <= 1.000_001 * stressed.largest_radius);
+        assert!(0.0 < wild.p99 && wild.p99 <= wild.largest);
+
+        let half: Vec<f32> = model.baked.correction.as_ref().unwrap().radii().iter().map(|r| 0.5 * r).collect();
+        let mut tally = Tally::new(&half, stressed.diagonal);
+        let alone = Baked { correction: None, ..model.baked.clone() };
+        let (mut corrected, mut base) = (Runner::new(&model.baked), Runner::new(&alone));
+        let mut random = Random::new(3, 0);
+        for _ in 0..30 {
+            let pose = random_pose(&model.rig.skeleton, &mut random, std::f64::consts::PI);
+            let skin = corrected.run(&pose, None);
+            tally.add(base.run(&pose, None), skin);
+        }
+        let level = tally.finish(180.0);
+        assert!(level.beyond > 0 && level.excess > 0.1 * f64::from(half.iter().copied().fold(0.0, f32::max)));
+    }
+
+    /// A vertex of radius zero stays at the base to the bit, also where its coefficients would move it.
+    #[test]
+    fn vertices_without_a_ball_stay_at_the_base() {
+        let mut model = arm_model(&FitOptions::new(Method::Mwe));
+        enveloping(&mut model).radii.fill(0.0);
+        let stressed = stress(&model, 10, 1, &silent).unwrap();
+        assert!(stressed.passed() && stressed.levels.iter().all(|l| l.largest == 0.0 && l.held > 0.5));
+    }
+
+    /// A coefficient that overflows makes a correction that is not finite: the ball drops it; without a ball it shows.
+    #[test]
+    fn broken_coefficients_are_caught_by_the_ball_or_by_the_check() {
+        let mut model = arm_model(&FitOptions::new(Method::Mwe));
+        enveloping(&mut model).coefficients.fill(f32::MAX);
+        assert!(stress(&model, 5, 1, &silent).unwrap().passed());
+        enveloping(&mut model).radii.clear();
+        let open = stress(&model, 5, 1, &silent).unwrap();
+        assert!(!open.passed() && open.bound == Bound::NoGuard, "{}", open.verdict());
+    }
+
+    #[test]
+    fn models_that_nothing_bounds_say_so() {
+        let open = FitOptions { guard: Some(false), ..FitOptions::new(Method::Mwe) };
+        for (options, bound, says) in [
+            (FitOptions::new(Method::Lbs), Bound::NoCorrection, "nothing to bound"),
+            (FitOptions::new(Method::Dqs), Bound::NoCorrection, "nothing to bound"),
+            (open, Bound::NoGuard, "guard is off"),
+        ] {
+            let stressed = stress(&arm_model(&options), 5, 1, &silent).unwrap();
+            assert!(stressed.passed() && stressed.bound == bound && stressed.verdict().contains(says));
+            let corrects = stressed.levels.iter().all(|l| l.largest > 0.0);
+            assert_eq!(corrects, bound == Bound::NoGuard);
+        }
+    }
+
+    #[test]
+    fn a_model_over_given_positions_runs_over_its_rest_positions() {
+        let model = arm_model(&FitOptions { base: BaseChoice::Given, ..FitOptions::new(Method::Mwe) });
+        let stressed = stress(&model, 5, 1, &silent).unwrap();
+        assert!(stressed.passed() && stressed.levels[0].largest > 0.0, "{}", stressed.verdict());
+    }
+
+    #[test]
+    fn the_result_depends_on_the_seed_and_not_on_threads() {
+        let model = arm_model(&FitOptions::new(Method::Mwe));
+        let run = |threads: usize, seed: u64| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| stress(&model, 8, seed, &silent).unwrap())
+        };
+        assert_eq!(run(1, 7), run(3, 7));
+        assert_ne!(run(1, 7).levels, run(1, 8).levels);
+    }
+
+    #[test]
+    fn it_can_be_stopped() {
+        let model = arm_model(&FitOptions::new(Method::Lbs));
+        let stop = |done: u64, total: u64| match done * 2 < total {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(dermis_fit::Cancelled),
+        };
+        assert!(matches!(stress(&model, 5, 1, &stop), Err(Error::Cancelled)));
+    }
+}
