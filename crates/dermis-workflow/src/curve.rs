@@ -222,6 +222,18 @@ mod tests {
         }
     }
 
+    /// Callers keep the points before: they must know a stop from a failure, also in the middle of a fit.
+    #[test]
+    fn a_fit_that_is_stopped_is_cancelled_and_not_failed() {
+        let (loaded, train, held_out) = arm(6);
+        let draws = Draws::new(&loaded, &train, 1, 1);
+        let stop = |_, _| std::ops::ControlFlow::Break(dermis_fit::Cancelled);
+        for method in ["mwe", "animation-space"] {
+            let stopped = draws.point(&held_out, method, 4, &stop);
+            assert!(matches!(stopped, Err(Error::Cancelled)), "{method}: {stopped:?}");
+        }
+    }
+
     #[test]
     fn counts_are_sorted_and_checked() {
         let (loaded, train, _) = arm(6);
