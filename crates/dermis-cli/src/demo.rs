@@ -44,7 +44,7 @@ pub fn run(args: &DemoArgs, ui: &Ui) -> Result<ExitCode, Error> {
     let fitted = ui.step("fit", |p| fit(&loaded, &train, None, &FitOptions::new(Method::Joint), p))?;
     let train_scores = ui.step("measure", |_| measure(&fitted.model, &train, None))?;
     let walk_scores = ui.step("measure", |_| measure(&fitted.model, &walk, None))?;
-    let unit = unit_of(&fitted.model);
+    let unit = unit_of(&fitted.model.space);
     show::errors(ui, &[("training", &train_scores), ("held-out walk", &walk_scores)], &unit);
     ui.print("\nhow the ridge was chosen (leave-one-out):");
     for (s, train, validated) in &fitted.sweep {

@@ -58,7 +58,7 @@ pub fn run(args: &ExportArgs, ui: &Ui) -> Result<ExitCode, Error> {
     let exported =
         ui.step("export", |p| deliver::export_glb(&model, motion.as_ref(), given.as_deref(), settings, &out, p))?;
     ui.print(&format!("written: {} ({} bytes)", out.path().display(), exported.bytes));
-    lines(&exported, &unit_of(&model), deliver::corrects(&model)).iter().for_each(|line| ui.print(line));
+    lines(&exported, &unit_of(&model.space), deliver::corrects(&model)).iter().for_each(|line| ui.print(line));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -146,7 +146,7 @@ pub fn run(args: &FitArgs, ui: &Ui) -> Result<ExitCode, Error> {
     if args.json {
         ui.print(&outcome.json().to_string());
     } else {
-        let unit = unit_of(&fitted.model);
+        let unit = unit_of(&fitted.model.space);
         let rig = &loaded.rig;
         ui.print(&format!(
             "{}: {} vertices, {} bones, diagonal {:.3} {}; {} fitted to {} poses in {:.2} s",

@@ -2,10 +2,12 @@
 
 use crate::ui::Ui;
 use dermis_workflow::compare::{Row, recommend};
+use dermis_workflow::curve::{Draws, Point};
 use dermis_workflow::load::FileNote;
 use dermis_workflow::measure::Scores;
 use dermis_workflow::page::Unit;
 use dermis_workflow::report::{show_length, show_number};
+use dermis_workflow::stress::{Bound, Stress};
 use std::collections::HashSet;
 
 /// Errors of every set, model beside baseline.
@@ -110,4 +112,73 @@ pub fn rows(ui: &Ui, rows: &[Row], unit: &Unit) {
     if let Some((row, reason)) = recommend(rows) {
         ui.print(&format!("recommended: {} ({reason})", row.method));
     }
+}
+
+/// What a stress test found.
+pub fn stress(ui: &Ui, stress: &Stress, unit: &Unit) {
+    let poses = stress.levels.first().map_or(0, |level| level.poses);
+    ui.print(&format!(
+        "stress: {poses} random poses at each angle, all {} joints turned about their own places (seed {})",
+        stress.joints, stress.seed
+    ));
+    ui.print(&format!(
+        "{:<16}{:>12}{:>12}{:>20}{:>20}{:>14}",
+        format!("lengths in {}", unit.name),
+        "largest",
+        "99 %",
+        "held by the ball",
+        "features limited",
+        "not finite"
+    ));
+    for level in &stress.levels {
+        ui.print(&format!(
+            "{:<16}{:>12}{:>12}{:>18.2} %{:>18.1} %{:>14}",
+            format!("turns to {:.0}°", level.degrees),
+            show_number(level.largest, unit),
+            show_number(level.p99, unit),
+            100.0 * level.held,
+            100.0 * level.limited,
+            level.not_finite
+        ));
+    }
+    if stress.bound == Bound::Ball {
+        ui.print(&format!(
+            "largest bound {}; largest excess over a vertex's own bound {} ({:.0e} of the diagonal; rounding may take 1e-6)",
+            show_length(stress.largest_radius, unit),
+            show_length(stress.excess(), unit),
+            stress.relative_excess()
+        ));
+    }
+    ui.print(&stress.verdict());
+}
+
+/// A learning curve: a row per number of poses, a column per method, in blocks that fit a terminal.
+pub fn curve(ui: &Ui, draws: &Draws<'_>, points: &[Point], unit: &Unit) {
+    /// Columns beside each other at most: 13 + 5 · 17 characters.
+    const COLUMNS: usize = 5;
+    let mut methods: Vec<&str> = Vec::new();
+    for point in points {
+        if !methods.contains(&point.method.as_str()) {
+            methods.push(&point.method);
+        }
+    }
+    ui.print(&format!("held-out rms in {}, in brackets over that of the rig's own weights", unit.name));
+    let mut counts: Vec<usize> = points.iter().map(|p| p.poses).collect();
+    counts.dedup();
+    for block in methods.chunks(COLUMNS) {
+        let header: String = block.iter().map(|name| format!("{name:>17}")).collect();
+        ui.print(&format!("{:<10}{header}", "poses"));
+        for &count in &counts {
+            let cell = |name: &&str| {
+                let point = points.iter().find(|p| p.poses == count && p.method == *name);
+                let text = point.map_or(String::new(), |p| {
+                    let ratio = p.ratio().map_or(String::new(), |r| format!(" ({r:.2})"));
+                    format!("{}{ratio}", show_number(p.rms(), unit))
+                });
+                format!("{text:>17}")
+            };
+            ui.print(&format!("{count:<10}{}", block.iter().map(cell).collect::<String>()));
+        }
+    }
+    ui.print(&draws.choice());
 }

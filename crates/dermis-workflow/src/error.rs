@@ -57,7 +57,7 @@ pub enum Error {
     },
     /// A fit failed.
     #[error(transparent)]
-    Fit(#[from] FitError),
+    Fit(FitError),
     /// An option's value makes no sense here.
     #[error("{0}")]
     Option(String),
@@ -88,6 +88,16 @@ impl Error {
             }
             Self::Fit(FitError::SingularAnchor { .. }) => "a bone scaled to zero cannot anchor skin: use --anchor root",
             _ => "",
+        }
+    }
+}
+
+impl From<FitError> for Error {
+    /// A fit that was stopped is no failed fit.
+    fn from(error: FitError) -> Self {
+        match error {
+            FitError::Cancelled => Self::Cancelled,
+            other => Self::Fit(other),
         }
     }
 }

@@ -1,11 +1,12 @@
 //! Recipes of Dermis: the steps that the program, the studio and Python all run.
 //!
 //! [`load`] opens what the user named, [`mod@fit`] learns, [`mod@measure`] scores, [`mod@compare`] puts every method on the same
-//! bench, [`deliver`] runs a model on a motion and compiles it for an engine, [`report`] makes the page people look at,
-//! [`mod@inspect`] says what a file holds, [`demo`] is the whole loop on the bundled body. Progress and cancelling are
-//! arguments; nothing here prints.
+//! bench, [`curve`] asks how many examples are enough, [`mod@stress`] tries poses no animator would draw, [`deliver`] runs a
+//! model on a motion and compiles it for an engine, [`report`] makes the page people look at, [`mod@inspect`] says what a
+//! file holds, [`demo`] is the whole loop on the bundled body. Progress and cancelling are arguments; nothing here prints.
 
 pub mod compare;
+pub mod curve;
 pub mod deliver;
 pub mod demo;
 mod error;
@@ -16,7 +17,9 @@ pub mod load;
 pub mod measure;
 pub mod output;
 pub mod page;
+mod random;
 pub mod report;
+pub mod stress;
 
 pub use error::Error;
 pub use {dermis_deform as deform, dermis_fit as fits, dermis_io as io, dermis_rig as rig};

@@ -8,7 +8,7 @@ use crate::page::{
     Figure, FileStamp, Frame, MethodRow, Page, PoseRef, PoseScore, PoseSet, Provenance, Sweep, SweepPoint, Table, Tone,
     Unit, Value as Cell, Verdict, View, WorstVertex, frame_bytes, positions,
 };
-use dermis_io::ModelFile;
+use dermis_io::{ModelFile, Space};
 use dermis_rig::ExampleSet;
 use dermis_rig::glam::DVec3;
 use serde_json::{Value, json};
@@ -123,7 +123,7 @@ impl<'a> Outcome<'a> {
 
     /// Unit in which lengths are shown.
     fn unit(&self) -> Unit {
-        unit_of(self.model)
+        unit_of(&self.model.space)
     }
 
     /// The page.
@@ -388,9 +388,9 @@ fn farthest(scores: &Scores) -> Option<(usize, &(f64, String))> {
     far.max_by(|a, b| a.1.0.total_cmp(&b.1.0))
 }
 
-/// The unit lengths of a model are shown in: millimetres where metres are known, thousandths of its unit otherwise.
-pub fn unit_of(model: &ModelFile) -> Unit {
-    match model.space.unit.as_str() {
+/// The unit that lengths of a file's space are shown in: millimetres where metres are known, thousandths of its unit otherwise.
+pub fn unit_of(space: &Space) -> Unit {
+    match space.unit.as_str() {
         "m" => Unit::default(),
         _ => Unit { name: "1/1000 unit".into(), scale: 1000.0 },
     }

@@ -1,7 +1,8 @@
 //! The smaller verbs and the exit codes.
 
 use crate::tube::{Flesh, Tube};
-use crate::{Desk, number};
+use crate::{Desk, keys, number};
+use dermis_workflow::rig::glam::DVec3;
 use std::process::Stdio;
 
 #[test]
@@ -86,6 +87,86 @@ fn compare_knows_its_methods() {
     let text = desk.good("compare a.npz --examples a.npz --hold-out b.npz --methods lbs,dqs,mwe").out;
     assert!(text.contains("recommended: mwe"), "{text}");
     desk.bad("compare a.npz --examples a.npz --hold-out b.npz --methods lbs,magic", &["\"magic\"", "mwe-row"]);
+}
+
+/// Guarded, unguarded, without a correction: what is said, and the exit code.
+#[test]
+fn stress_checks_the_guard_in_random_poses() {
+    let desk = Desk::new();
+    desk.put("a.npz", Tube::new(9, 12, 0.0, Flesh::Bulge).bundle());
+    desk.good("fit a.npz --examples a.npz --folds 0 -o m.dermis");
+    desk.good("fit a.npz --examples a.npz --folds 0 --guard off -o open.dermis");
+    desk.good("fit a.npz --examples a.npz --folds 0 --method lbs -o lbs.dermis");
+    let text = desk.good("eval m.dermis --stress 20").out;
+    assert!(text.contains("bounded: in all 60 poses") && text.contains("turns to 180°"), "{text}");
+    assert!(desk.good("eval open.dermis --stress 5").out.contains("the guard is off"));
+    assert!(desk.good("eval lbs.dermis --stress 5").out.contains("nothing to bound"));
+
+    let alone = desk.json("eval m.dermis --stress 20 --json");
+    assert_eq!(keys(&alone), ["method", "vertices", "bones", "unit", "diagonal", "stress"]);
+    let stress = &alone["stress"];
+    assert_eq!((&stress["passed"], &stress["bound"], &stress["seed"]), (&true.into(), &"ball".into(), &1.into()));
+    assert!(number(stress, "largest_excess") < 1e-6 * number(&alone, "diagonal"));
+    for (level, degrees) in stress["levels"].as_array().unwrap().iter().zip([60.0, 120.0, 180.0]) {
+        assert_eq!((number(level, "degrees"), number(level, "poses")), (degrees, 20.0));
+        assert!(number(level, "largest") <= 1.000_01 * number(stress, "largest_radius"));
+        assert_eq!((number(level, "beyond_bound"), number(level, "not_finite")), (0.0, 0.0));
+    }
+    // Beside examples, whose scores stay as they are; one thread; another seed.
+    let both = desk.json("eval m.dermis --examples a.npz --stress 20 --json --threads 1");
+    assert_eq!(both["stress"], *stress);
+    assert_eq!(both["error"], desk.json("eval m.dermis --examples a.npz --json")["error"]);
+    assert_ne!(desk.json("eval m.dermis --stress 20 --seed 2 --json")["stress"]["levels"], stress["levels"]);
+
+    // A rest mesh so large that turning it overflows: the check fails, and so does the program.
+    let mut model = dermis_workflow::load::load_model(&desk.path("open.dermis")).unwrap().0;
+    model.rig.mesh.positions.fill(DVec3::splat(3.4e38));
+    desk.put("broken.dermis", dermis_workflow::io::model_file::write(&model).unwrap());
+    let broken = desk.run("eval broken.dermis --stress 5");
+    assert_eq!(broken.code, 1, "{}{}", broken.out, broken.err);
+    assert!(broken.out.contains("NOT FINITE"), "{}", broken.out);
+
+    desk.bad("eval m.dermis", &["--examples"]);
+    desk.bad("eval m.dermis --stress 0", &["--stress"]);
+    desk.bad("eval m.dermis --examples a.npz --seed 2", &["--stress"]);
+    for option in ["--report r", "--vertex-errors v.csv", "--fail-above 1", "--base-cache b.pc2"] {
+        desk.bad(&format!("eval m.dermis --stress 1 {option}"), &["--examples"]);
+    }
+}
+
+/// The curve's ends are known: the rig's own weights are level, and all poses are the bench itself.
+#[test]
+fn the_learning_curve_ends_in_the_bench() {
+    let desk = Desk::new();
+    desk.put("a.npz", Tube::new(9, 20, 0.0, Flesh::Bulge).bundle());
+    desk.put("b.npz", Tube::new(9, 5, 0.4, Flesh::Bulge).bundle());
+    let line = "compare a.npz --examples a.npz --hold-out b.npz --methods lbs,mwe";
+    let curve = desk.json(&format!("{line} --poses 20,4,8 --draws 2 --json"));
+    assert_eq!(keys(&curve), ["points", "baseline_rms", "examples", "held_out_poses", "draws", "seed"]);
+    assert_eq!(["examples", "held_out_poses", "draws", "seed"].map(|key| number(&curve, key)), [20.0, 5.0, 2.0, 1.0]);
+    let points = curve["points"].as_array().unwrap();
+    let order: Vec<_> = points.iter().map(|p| (number(p, "poses") as usize, p["method"].as_str().unwrap())).collect();
+    assert_eq!(order, [(4, "lbs"), (4, "mwe"), (8, "lbs"), (8, "mwe"), (20, "lbs"), (20, "mwe")]);
+    for (point, draws) in points.iter().zip([2, 2, 2, 2, 1, 1]) {
+        let all = point["rms_of_draws"].as_array().unwrap();
+        let mean = all.iter().map(|rms| rms.as_f64().unwrap()).sum::<f64>() / all.len() as f64;
+        assert!(all.len() == draws && (number(point, "rms") - mean).abs() < 1e-12);
+        assert!((number(point, "ratio") - number(point, "rms") / number(&curve, "baseline_rms")).abs() < 1e-12);
+        assert!(point["method"] != "lbs" || number(point, "ratio") == 1.0);
+    }
+    let bench = desk.json(&format!("{line} --json"));
+    for (point, row) in points[4..].iter().zip(bench["rows"].as_array().unwrap()) {
+        assert_eq!((number(point, "rms"), number(point, "ratio")), (number(row, "held_out.rms"), number(row, "ratio")));
+    }
+    assert_eq!(desk.json(&format!("{line} --poses 20,4,8 --draws 2 --json --threads 1")), curve);
+    assert_ne!(desk.json(&format!("{line} --poses 4 --draws 2 --seed 9 --json"))["points"][1], points[1]);
+
+    let text = desk.good(&format!("{line} --poses 4,20")).out;
+    assert!(text.contains("means of 3 random draws from 20 poses") && text.contains("(1.00)"), "{text}");
+    desk.bad(&format!("{line} --poses 4,21"), &["--poses 21", "20 examples"]);
+    desk.bad(&format!("{line} --poses 0"), &["--poses 0"]);
+    desk.bad(&format!("{line} --draws 2"), &["--poses"]);
+    desk.bad(&format!("{line} --poses 4 --draws 0"), &["--draws"]);
 }
 
 #[test]
