@@ -27,6 +27,8 @@ pub struct Mirror {
 const NEAR: f64 = 0.02;
 /// The share of vertices that must have a partner.
 const PARTNERED: f64 = 0.9;
+/// Vertices that are looked at before all of them are.
+const PROBES: usize = 200;
 /// How much of the weight of two partner bones must agree: Σ min / larger Σ.
 const AGREEMENT: f64 = 0.8;
 
@@ -47,6 +49,13 @@ impl Mirror {
         let grid = Grid::new(rest, NEAR * length / f64::from(REACH[REACH.len() - 1]));
         let planes = (0..3).flat_map(|axis| [(axis, 0.0), (axis, 0.5 * (low[axis] + high[axis]))]);
         let found = planes.filter_map(|(axis, plane)| {
+            // A few vertices tell most planes apart.
+            let stride = rest.len().div_ceil(PROBES);
+            let probes = rest.iter().step_by(stride);
+            let near = probes.clone().filter(|p| grid.nearest(rest, reflected(**p, axis, plane)).is_some()).count();
+            if (near as f64) < (PARTNERED - 0.1) * probes.len() as f64 {
+                return None;
+            }
             let mut distance = 0.0;
             let vertices: Vec<Option<u32>> = rest
                 .iter()

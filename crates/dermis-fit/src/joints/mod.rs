@@ -76,7 +76,7 @@ impl JointSettings {
     pub fn new(is_clip: bool) -> Self {
         Self {
             frame: Frame::Anchor,
-            sigma: 2.0,
+            sigma: 1.4,
             inducing: 8,
             inducing_sliding: 16,
             limit: LIMIT_FACTOR,

@@ -167,10 +167,10 @@ impl<'a> Vertices<'a> {
             for (fold, inverse) in folds.iter().zip(&inverses) {
                 let n = fold.rows.len();
                 let place = |i: usize| (i % 3) * self.rows + fold.rows[i / 3];
-                near.clear();
-                near.extend(
-                    (0..3 * n).flat_map(|i| (0..c).map(move |k| (i, k))).map(|(i, k)| x[3 * self.rows * k + place(i)]),
-                );
+                near.resize(3 * n * c, 0.0);
+                for (k, feature) in x.chunks_exact(3 * self.rows).enumerate() {
+                    (0..3 * n).for_each(|i| near[i * c + k] = feature[place(i)]);
+                }
                 kernel.clear();
                 for i in 0..3 * n {
                     for l in 0..=i {
@@ -205,7 +205,8 @@ impl<'a> Vertices<'a> {
             for j in 0..3 {
                 for s in 0..scored {
                     let at = j * self.rows + s;
-                    let shared: f64 = x.get(at..).unwrap_or_default().iter().step_by(3 * self.rows).map(|x| x * x).sum();
+                    let shared: f64 =
+                        x.get(at..).unwrap_or_default().iter().step_by(3 * self.rows).map(|x| x * x).sum();
                     leverage = leverage.max(1.0 - lambda * (diagonal[s] - shared));
                     squares += (lambda * alpha[at]).powi(2);
                 }
