@@ -394,7 +394,8 @@ fn frozen(case: &Case) -> Result<Answers, CaseError> {
         };
         for s in 0..turned.len() {
             let from = seen(&at_before, &before, s / per_pose.max(1));
-            changed += usize::from(!(seen(&at_turned, &turned, s).distance(from) <= allowed));
+            let change = seen(&at_turned, &turned, s).distance(from);
+            changed += usize::from(change.is_nan() || change > allowed);
         }
     }
     CaseError::unless_equal(("corrections changed by a joint frozen in training", changed), ("allowed", 0))?;
