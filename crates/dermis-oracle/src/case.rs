@@ -158,7 +158,7 @@ impl Case {
             common: common.and_then(Value::as_object).cloned().unwrap_or_default(),
             alone: false,
         };
-        if let Some(name) = case.params.get("like").and_then(Value::as_str) {
+        if let Some(name) = case.params.get("like").and_then(Value::as_str).filter(|name| !name.is_empty()) {
             let named = |other: &&Value| other.get("name").and_then(Value::as_str) == Some(name);
             // A file without methods may mean something else by it: only a case that is run must have its example.
             let other = cases.iter().find(named);

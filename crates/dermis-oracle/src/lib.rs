@@ -7,6 +7,7 @@
 pub mod array;
 pub mod case;
 mod dqs;
+mod joint;
 mod measures;
 mod models;
 mod mwe;
@@ -29,6 +30,7 @@ pub const FILES: &[(&str, &[Method])] = &[
     ("dqs", dqs::METHODS),
     ("measures", measures::METHODS),
     ("mwe", mwe::METHODS),
+    ("joint", joint::METHODS),
     ("models", models::METHODS),
 ];
 
