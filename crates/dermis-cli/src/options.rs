@@ -6,6 +6,7 @@ use dermis_workflow::fit::{AnchorChoice, BaseChoice, FitOptions, MapSource, Meth
 use dermis_workflow::fits::Folds;
 use dermis_workflow::fits::maps::MapSettings;
 use dermis_workflow::fits::mwe::{Centring, RidgeMode, RowChoice};
+use dermis_workflow::fits::psd::Form;
 use dermis_workflow::io::UpAxis;
 use dermis_workflow::load::{LoadedRig, ReadOptions, read_bytes, read_contents};
 use std::path::PathBuf;
@@ -82,7 +83,8 @@ pub struct MethodArgs {
     #[arg(long, value_enum)]
     ridge: Option<RidgeName>,
     /// Strength of the ridge: 0 follows the examples closely, larger is calmer between them [default: chosen by
-    /// cross-validation over 1e-4 .. 10 (1e-10 .. 10 for other ridges)]
+    /// cross-validation over 1e-4 .. 10 (1e-10 .. 10 for other ridges; the smoothing of a pose-space deformation over
+    /// 1e-9 .. 1)]
     #[arg(short, long, allow_negative_numbers = true)]
     s: Option<f64>,
     /// Choose s by generalised cross-validation instead of leaving poses out
@@ -108,6 +110,12 @@ pub struct MethodArgs {
     /// Joint limits, welding of frozen joints, and the ball around the base [default: on; off with --published]
     #[arg(long, value_enum)]
     guard: Option<OnOff>,
+    /// Where the displacements of a pose-space deformation live: in the rest pose, or in the world [default: inverse]
+    #[arg(long, value_enum)]
+    form: Option<FormName>,
+    /// Width of the kernel of a pose-space deformation, in chords 2 sin(angle/2) [default: chosen by cross-validation]
+    #[arg(long, allow_negative_numbers = true)]
+    sigma: Option<f64>,
     /// Influence maps: auto, weights, file, table:BUNDLE.npz, or colors:RED,GREEN,BLUE,ALPHA with bone names (empty:
     /// unused)
     #[arg(long, default_value = "auto", value_name = "SOURCE")]
@@ -132,6 +140,7 @@ enum MethodName {
     Dqs,
     AnimationSpace,
     Mwe,
+    Psd,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -166,6 +175,12 @@ enum RidgeName {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
+enum FormName {
+    Inverse,
+    Forward,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
 enum OnOff {
     On,
     Off,
@@ -182,6 +197,7 @@ impl MethodArgs {
             MethodName::Dqs => Method::Dqs,
             MethodName::AnimationSpace => Method::AnimationSpace,
             MethodName::Mwe => Method::Mwe,
+            MethodName::Psd => Method::Psd,
         };
         within("--decay", self.decay, 0.0, 1.0)?;
         within("--threshold", self.threshold, 0.0, 1.0)?;
@@ -191,6 +207,7 @@ impl MethodArgs {
             ("--duplicates", self.duplicates, f64::MIN, f64::MAX),
             ("--eig-tol", self.eig_tol, 0.0, 1.0),
             ("--svd-tol", self.svd_tol, 0.0, 1.0),
+            ("--sigma", self.sigma, f64::MIN_POSITIVE, f64::MAX),
         ] {
             value.map(|value| within(name, value, low, high)).transpose()?;
         }
@@ -244,6 +261,11 @@ impl MethodArgs {
             svd_tol: self.svd_tol,
             duplicates: self.duplicates,
             guard: self.guard.map(|guard| matches!(guard, OnOff::On)),
+            form: self.form.map(|form| match form {
+                FormName::Inverse => Form::Inverse,
+                FormName::Forward => Form::Forward,
+            }),
+            sigma: self.sigma,
             ..FitOptions::new(method)
         })
     }

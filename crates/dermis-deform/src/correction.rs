@@ -3,7 +3,9 @@
 //! Every form depends on the relative transforms of bones alone, vanishes where its features do, and is bounded by the
 //! [guard](crate::guard).
 
+use crate::deformer::Base;
 use crate::enveloping::{Enveloping, PoseFeatures};
+use crate::pose_space::PoseSpace;
 use dermis_rig::BoneTransforms;
 use dermis_rig::glam::DVec3;
 
@@ -12,6 +14,8 @@ use dermis_rig::glam::DVec3;
 pub enum Correction {
     /// Multi-weight enveloping.
     Enveloping(Enveloping),
+    /// Pose-space deformation.
+    PoseSpace(PoseSpace),
 }
 
 impl From<Enveloping> for Correction {
@@ -20,15 +24,24 @@ impl From<Enveloping> for Correction {
     }
 }
 
+impl From<PoseSpace> for Correction {
+    fn from(correction: PoseSpace) -> Self {
+        Self::PoseSpace(correction)
+    }
+}
+
 impl Correction {
     /// Adds the correction of a pose to the base's positions; the result is the number of vertices the ball held back.
-    pub fn add(&self, transforms: &BoneTransforms, skin: &mut [DVec3]) -> usize {
+    ///
+    /// `base` is prepared for the pose, as [`Base::evaluate`] leaves it.
+    pub fn add(&self, transforms: &BoneTransforms, base: &Base, skin: &mut [DVec3]) -> usize {
         match self {
             Self::Enveloping(correction) => {
                 let mut features = PoseFeatures::default();
                 correction.features(transforms, &mut features);
                 add(skin, |v| correction.at(v, &features, transforms))
             }
+            Self::PoseSpace(correction) => correction.add(transforms, base, skin),
         }
     }
 }

@@ -1174,14 +1174,14 @@ fn assemble(
 }
 
 /// Counts finished vertices and listens for cancellation.
-struct Ticker<'a> {
-    done: AtomicU64,
-    total: u64,
-    progress: Progress<'a>,
+pub(crate) struct Ticker<'a> {
+    pub(crate) done: AtomicU64,
+    pub(crate) total: u64,
+    pub(crate) progress: Progress<'a>,
 }
 
 impl Ticker<'_> {
-    fn tick(&self, more: u64) -> Result<(), FitError> {
+    pub(crate) fn tick(&self, more: u64) -> Result<(), FitError> {
         let done = self.done.fetch_add(more, Ordering::Relaxed) + more;
         match (self.progress)(done, self.total) {
             ControlFlow::Continue(()) => Ok(()),

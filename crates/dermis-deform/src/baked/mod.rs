@@ -8,14 +8,17 @@
 //! Every vertex is computed on its own in a fixed order of operations: the same bits for any number of threads.
 
 mod enveloping;
+mod pose_space;
 
 pub use enveloping::BakedEnveloping;
+pub use pose_space::BakedPoseSpace;
 
 use crate::correction::Correction;
 use crate::deformer::{Base, Deformer, rows_f32};
 use crate::dual_quaternion::{DualQuaternions, RoundedBone};
 use crate::enveloping::PoseFeatures;
 use crate::guard::project_f32;
+use crate::pose_space::KernelValues;
 use dermis_rig::glam::{DAffine3, DVec3, Mat3, Quat, Vec3, Vec4};
 use dermis_rig::{BoneTransforms, Influences};
 use rayon::prelude::*;
@@ -74,6 +77,8 @@ pub enum BakedBase {
 pub enum BakedCorrection {
     /// Multi-weight enveloping.
     Enveloping(BakedEnveloping),
+    /// Pose-space deformation.
+    PoseSpace(BakedPoseSpace),
 }
 
 /// Memory that evaluation reuses from pose to pose.
@@ -84,6 +89,8 @@ pub struct Scratch {
     quaternions: Vec<RoundedBone>,
     features: PoseFeatures,
     rounded: Vec<[f32; 12]>,
+    kernel: KernelValues,
+    kernel_values: Vec<f32>,
 }
 
 /// What the guard did in one pose.
@@ -141,6 +148,7 @@ impl BakedCorrection {
     fn of(correction: &Correction) -> Self {
         match correction {
             Correction::Enveloping(correction) => Self::Enveloping(BakedEnveloping::of(correction)),
+            Correction::PoseSpace(correction) => Self::PoseSpace(BakedPoseSpace::of(correction)),
         }
     }
 
@@ -150,13 +158,15 @@ impl BakedCorrection {
         scratch.turns.extend(transforms.iter().map(|m| m.matrix3.as_mat3()));
         match self {
             Self::Enveloping(correction) => correction.prepare(transforms, scratch),
+            Self::PoseSpace(correction) => correction.prepare(transforms, scratch),
         }
     }
 
     /// The correction of vertex `v` in posed world, and whether the ball acted.
-    fn at(&self, v: usize, scratch: &Scratch) -> (Vec3, bool) {
+    fn at(&self, v: usize, base: &BakedBase, scratch: &Scratch) -> (Vec3, bool) {
         let delta = match self {
             Self::Enveloping(correction) => correction.at(v, scratch),
+            Self::PoseSpace(correction) => correction.at(v, base, scratch),
         };
         match self.radii().get(v) {
             Some(&radius) => project_f32(delta, radius),
@@ -168,13 +178,15 @@ impl BakedCorrection {
     pub fn radii(&self) -> &[f32] {
         match self {
             Self::Enveloping(correction) => &correction.radii,
+            Self::PoseSpace(correction) => &correction.radii,
         }
     }
 
-    /// L: features divide translations by it.
+    /// L: features divide translations by it; one for a form that reads rotations alone.
     pub fn length(&self) -> f64 {
         match self {
             Self::Enveloping(correction) => correction.shared.length,
+            Self::PoseSpace(_) => 1.0,
         }
     }
 
@@ -183,6 +195,7 @@ impl BakedCorrection {
         4 * self.radii().len()
             + match self {
                 Self::Enveloping(correction) => correction.bytes(),
+                Self::PoseSpace(correction) => correction.bytes(),
             }
     }
 }
@@ -245,11 +258,11 @@ impl Baked {
             .map(|(v, p)| {
                 let mut local = match &self.base {
                     BakedBase::Given => given.expect("a base of given positions needs them with every pose")[v],
-                    base => base.at(v, self.rest[v], scratch),
+                    base => base.at(v, self.rest[v].extend(1.0), scratch),
                 };
                 let mut held = 0;
                 if let Some(correction) = &self.correction {
-                    let (delta, acted) = correction.at(v, scratch);
+                    let (delta, acted) = correction.at(v, &self.base, scratch);
                     local += delta;
                     held = usize::from(acted);
                 }
@@ -281,9 +294,10 @@ fn moved(m: &DAffine3, by: DVec3) -> DAffine3 {
 }
 
 impl BakedBase {
-    fn at(&self, v: usize, rest: Vec3, scratch: &Scratch) -> Vec3 {
+    /// The map of vertex `v` applied to a homogeneous rest position, or to a displacement, whose last entry is zero.
+    fn at(&self, v: usize, rest: Vec4, scratch: &Scratch) -> Vec3 {
         match self {
-            Self::Rigid(bones) => transform(&scratch.rows[bones[v] as usize], rest.extend(1.0)),
+            Self::Rigid(bones) => transform(&scratch.rows[bones[v] as usize], rest),
             Self::Lbs(weights) => {
                 let mut blend = [[0.0f32; 4]; 3];
                 for (bone, w) in weights.of_vertex(v) {
@@ -294,15 +308,17 @@ impl BakedBase {
                         }
                     }
                 }
-                transform(&blend, rest.extend(1.0))
+                transform(&blend, rest)
             }
             Self::Dqs(weights, _) => blend_quaternions(weights, v, &scratch.quaternions, rest),
             Self::AnimationSpace { offsets, bones, a } => {
                 let range = offsets[v] as usize..offsets[v + 1] as usize;
                 let terms = bones[range.clone()].iter().zip(&a[range]);
-                terms.map(|(&bone, a)| transform(&scratch.rows[bone as usize], *a)).sum()
+                // The rest position is inside the coefficients; a displacement follows their weights.
+                let of = |a: &Vec4| if rest.w == 0.0 { rest * a.w } else { *a };
+                terms.map(|(&bone, a)| transform(&scratch.rows[bone as usize], of(a))).sum()
             }
-            Self::Given => rest,
+            Self::Given => rest.truncate(),
         }
     }
 }
@@ -314,14 +330,14 @@ fn transform(m: &[[f32; 4]; 3], x: Vec4) -> Vec3 {
 }
 
 /// Dual quaternion blend of one vertex, both phases; see [`crate::dual_quaternion`].
-fn blend_quaternions(weights: &Weights, v: usize, bones: &[RoundedBone], rest: Vec3) -> Vec3 {
+fn blend_quaternions(weights: &Weights, v: usize, bones: &[RoundedBone], rest: Vec4) -> Vec3 {
     let mut dominant: Option<(usize, f32)> = None;
     for (bone, w) in weights.of_vertex(v) {
         if dominant.is_none_or(|(_, most)| w > most) {
             dominant = Some((bone, w));
         }
     }
-    let Some((dominant, _)) = dominant else { return rest };
+    let Some((dominant, _)) = dominant else { return rest.truncate() };
     let reference = bones[dominant].real;
     let (mut b, mut e, mut p) = (Vec4::ZERO, Vec4::ZERO, Vec3::ZERO);
     for (bone, w) in weights.of_vertex(v) {
@@ -329,13 +345,13 @@ fn blend_quaternions(weights: &Weights, v: usize, bones: &[RoundedBone], rest: V
         let signed = if bone.real.dot(reference) >= 0.0 { w } else { -w };
         b += bone.real * signed;
         e += bone.dual * signed;
-        p += transform(&bone.stretch, rest.extend(1.0)) * w;
+        p += transform(&bone.stretch, rest) * w;
     }
     let length = b.length();
     if length < 1e-9 {
-        return transform(&bones[dominant].whole, rest.extend(1.0));
+        return transform(&bones[dominant].whole, rest);
     }
     let (b, e) = (Quat::from_vec4(b / length), Quat::from_vec4(e / length));
     let shift = (e * b.conjugate()).xyz() * 2.0;
-    b * p + shift
+    b * p + shift * rest.w
 }
