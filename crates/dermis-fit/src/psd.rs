@@ -10,7 +10,7 @@
 //! exactly; a larger ρ smooths over noise. σ and ρ are two numbers for the whole model, chosen together by exact
 //! leave-one-out (contiguous blocks of frames for a clip) unless they are given.
 //!
-//! **Pose spaces per vertex.** A joint counts by the squared influence maps of its two bones, a_j = max μ², rounded to
+//! **Pose spaces per vertex.** Joints are those between bones that share vertices. A joint counts by the squared influence maps of its two bones, a_j = max μ², rounded to
 //! 1/64 so that vertices form groups; joints that never moved do not count. Examples that agree in all joints that count
 //! are merged, and an example that agrees with the bind pose is dropped: the correction is zero there.
 //!
@@ -36,8 +36,8 @@ use std::sync::atomic::AtomicU64;
 
 /// Smoothing that interpolates: examples are met to about 1e-9 of their size.
 pub const EXACT: f64 = 1e-9;
-/// Steps of a joint's relevance a: vertices that agree within them share a kernel. A whole body of 13 000 vertices then
-/// has TODO_GROUPS groups.
+/// Steps of a joint's relevance a: vertices that agree within them share a kernel. 13 380 vertices of a human body have
+/// 4 326 pose spaces.
 const STEPS: f64 = 64.0;
 /// Displacements below this, in rest diagonals, are rounding: a vertex without larger ones is left out of the model.
 const UNMOVED: f64 = 1e-9;
@@ -169,7 +169,11 @@ pub fn fit_psd(
         (Form::Inverse, _) => Carrier::Base,
     };
     let asked = Displacements::new(training, base, &carrier);
-    let space = Space::new(training, maps, settings);
+    let weights = match base {
+        Base::Rigid(weights) | Base::Lbs(weights) | Base::Dqs(weights, _) => weights,
+        Base::AnimationSpace(_) | Base::Given => maps,
+    };
+    let space = Space::new(training, maps, weights, settings);
     let groups = space.groups(&asked, settings);
     let vertices: u64 = groups.iter().map(|g| g.vertices.len() as u64).sum();
     let ticker = Ticker { done: AtomicU64::new(0), total: 2 * vertices, progress };
@@ -335,7 +339,7 @@ struct Solved {
 }
 
 impl<'a> Space<'a> {
-    fn new(training: &'a Training<'a>, maps: &Influences, settings: &PsdSettings) -> Self {
+    fn new(training: &'a Training<'a>, maps: &Influences, weights: &Influences, settings: &PsdSettings) -> Self {
         let skeleton = training.skeleton;
         let weld = match settings.guard {
             true => Weld::of_training(skeleton, training.examples.iter().map(|e| &e.transforms), training.unit()),
@@ -348,7 +352,7 @@ impl<'a> Space<'a> {
         }
         let mut mapped = vec![false; skeleton.len()];
         maps.rows().flatten().filter(|(_, mu)| *mu > 0.0).for_each(|(bone, _)| mapped[top[bone.get()].get()] = true);
-        let mut joints = joints(skeleton, &top, &mapped);
+        let mut joints = joints(skeleton, &top, &mapped, weights);
         let mut welded = Vec::new();
         let mut all: Vec<Vec<[f64; 9]>> = training
             .examples
@@ -589,14 +593,46 @@ fn conditioned((squares, rest): &(Mat<f64>, Vec<f64>), sigma: f64) -> Mat<f64> {
     Mat::from_fn(rest.len(), rest.len(), |i, j| phi(squares[(i, j)]) - at_rest[i] * at_rest[j])
 }
 
-/// Joints between bones with a map: each seen from the nearest one above it.
-fn joints(skeleton: &Skeleton, top: &[BoneIndex], mapped: &[bool]) -> Vec<Joint> {
+/// Joints between bones that matter: a maximum spanning forest of the overlaps Σ_v min(w_va, w_vb).
+///
+/// A bone and the nearest one above it come first, then any bones that share vertices, then bones above without overlap;
+/// larger overlaps first, ties by index. So a foot that hangs on a control bone beside the leg still meets the shin that
+/// its skin hangs on, and where the hierarchy is that of the skin the joints are those of the hierarchy.
+fn joints(skeleton: &Skeleton, top: &[BoneIndex], mapped: &[bool], weights: &Influences) -> Vec<Joint> {
     let above = |bone: BoneIndex| skeleton.parents()[bone].map(|parent| top[parent.get()]);
-    let joint = |bone: BoneIndex| {
-        let parent = std::iter::successors(above(bone), |b| above(*b)).find(|b| mapped[b.get()])?;
-        Some(Joint { parent, bone, limit: f64::INFINITY })
-    };
-    skeleton.bones().filter(|b| top[b.get()] == *b && mapped[b.get()]).filter_map(joint).collect()
+    let ancestors = |bone: BoneIndex| std::iter::successors(above(bone), |b| above(*b));
+    let mut overlaps: BTreeMap<(BoneIndex, BoneIndex), f64> = BTreeMap::new();
+    for row in weights.rows() {
+        let mut shares: BTreeMap<BoneIndex, f64> = BTreeMap::new();
+        let positive = row.iter().filter(|(bone, w)| *w > 0.0 && mapped[top[bone.get()].get()]);
+        positive.for_each(|(bone, w)| *shares.entry(top[bone.get()]).or_insert(0.0) += w);
+        let shares: Vec<_> = shares.into_iter().collect();
+        for (at, &(a, wa)) in shares.iter().enumerate() {
+            shares[at + 1..].iter().for_each(|&(b, wb)| *overlaps.entry((a, b)).or_insert(0.0) += wa.min(wb));
+        }
+    }
+    let mut candidates: Vec<(u8, f64, (BoneIndex, BoneIndex))> = Vec::new();
+    for bone in skeleton.bones().filter(|b| top[b.get()] == *b && mapped[b.get()]) {
+        if let Some(parent) = ancestors(bone).find(|b| mapped[b.get()]) {
+            let pair = (bone.min(parent), bone.max(parent));
+            let overlap = overlaps.remove(&pair).unwrap_or(0.0);
+            candidates.push((if overlap > 0.0 { 0 } else { 2 }, overlap, pair));
+        }
+    }
+    candidates.extend(overlaps.into_iter().map(|(pair, overlap)| (1, overlap, pair)));
+    candidates.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2)));
+    let mut tree: Vec<usize> = (0..skeleton.len()).collect();
+    let mut joints = Vec::new();
+    for (_, _, (a, b)) in candidates {
+        let (of_a, of_b) = (tree[a.get()], tree[b.get()]);
+        if of_a != of_b {
+            tree.iter_mut().filter(|t| **t == of_b).for_each(|t| *t = of_a);
+            let (parent, bone) = if ancestors(b).count() < ancestors(a).count() { (b, a) } else { (a, b) };
+            joints.push(Joint { parent, bone, limit: f64::INFINITY });
+        }
+    }
+    joints.sort_by_key(|joint| (joint.bone, joint.parent));
+    joints
 }
 
 /// Puts the groups' answers into one correction, vertices in order.

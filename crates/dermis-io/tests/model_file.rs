@@ -39,8 +39,9 @@ fn every_kind_of_model_comes_back_bit_for_bit() {
                 assert_eq!(back.training, written.training, "{context}");
                 assert_eq!(base_name(&back.baked.base), base, "{context}");
                 assert_eq!(skin(&back), skin(&written), "{context}");
-                let pairs = |m: &ModelFile| {
-                    m.baked.correction.as_ref().map(|BakedCorrection::Enveloping(c)| c.shared.pairs.clone())
+                let pairs = |m: &ModelFile| match &m.baked.correction {
+                    Some(BakedCorrection::Enveloping(c)) => Some(c.shared.pairs.clone()),
+                    _ => None,
                 };
                 assert_eq!(pairs(&back), pairs(&written), "{context}: infinite limits stay infinite");
                 assert_eq!(write(&back).unwrap(), bytes, "{context}: the same model is the same bytes");
