@@ -550,7 +550,7 @@ fn read_enveloping(r: &Reader<'_>, rig: &Rig, stored: &Stored, rows: &str) -> Re
 fn read_pose_space(r: &Reader<'_>, rig: &Rig, stored: &StoredPoseSpace) -> Result<BakedPoseSpace, ReadError> {
     let (vertices, bones) = (rig.mesh.positions.len(), rig.skeleton.len());
     let bone = |b: u32| BoneIndex::new(b as usize);
-    if !positive(stored.sigma) {
+    if !(stored.sigma > 0.0 && positive(stored.sigma * stored.sigma)) {
         return Err(damaged("the width of the kernel is not positive"));
     }
     let carrier = match stored.carrier.as_str() {

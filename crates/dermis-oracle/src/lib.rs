@@ -10,6 +10,7 @@ mod dqs;
 mod measures;
 mod models;
 mod mwe;
+mod psd;
 mod rotations;
 mod skinning;
 
@@ -30,6 +31,7 @@ pub const FILES: &[(&str, &[Method])] = &[
     ("measures", measures::METHODS),
     ("mwe", mwe::METHODS),
     ("models", models::METHODS),
+    ("psd", psd::METHODS),
 ];
 
 /// What became of one case.
