@@ -654,8 +654,7 @@ fn assemble(
             place[v as usize] = (g as u32, 3 * at);
         }
     }
-    let mut made =
-        PoseSpace { kernel, carrier, groups: Vec::new(), offsets: vec![0], weights: Vec::new(), radii };
+    let mut made = PoseSpace { kernel, carrier, groups: Vec::new(), offsets: vec![0], weights: Vec::new(), radii };
     for (group, at) in place {
         made.groups.push(group);
         if group != NO_GROUP {

@@ -221,7 +221,8 @@ fn directions(case: &Case) -> Result<Answers, CaseError> {
     let angles = |d: DVec3| fit(&train, &[vec![DVec3::ZERO], vec![d]], 1.0, EXACT).map(|m| displacements(&m, &unseen));
     let (forward, inverse) = (angles(example)?, angles(at_rest)?);
     // Angles are compared as they stand: within one turn of what is expected.
-    let near = |angle: f64, wanted: f64| angle + std::f64::consts::TAU * ((wanted - angle) / std::f64::consts::TAU).round();
+    let near =
+        |angle: f64, wanted: f64| angle + std::f64::consts::TAU * ((wanted - angle) / std::f64::consts::TAU).round();
     let mut answers = Answers::default();
     for (key, list, turned) in [("forward_angle", forward, false), ("inverse_angle", inverse, true)] {
         let wanted = case.expected(key)?.and_then(|mut w| w.pop()).map_or(vec![0.0; thetas.len()], |w| w.data);
