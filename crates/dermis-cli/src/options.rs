@@ -7,6 +7,7 @@ use dermis_workflow::fit::{AnchorChoice, BaseChoice, FitOptions, MapSource, Meth
 use dermis_workflow::fits::Folds;
 use dermis_workflow::fits::maps::MapSettings;
 use dermis_workflow::fits::mwe::{Centring, RidgeMode, RowChoice};
+use dermis_workflow::fits::psd::Form;
 use dermis_workflow::io::UpAxis;
 use dermis_workflow::load::{LoadedRig, ReadOptions, read_bytes, read_contents};
 use std::path::PathBuf;
@@ -73,7 +74,8 @@ pub struct MethodArgs {
     /// targets do), or the blend of the bones' rotations [default: anchor]
     #[arg(long, value_enum)]
     frame: Option<FrameName>,
-    /// Width of the joint model's kernel, as a chord: 2 sin(angle/2)
+    /// Width of the kernel of the joint model or of pose-space deformation, as a chord 2 sin(angle/2) [default: 1.4; psd
+    /// chooses it by cross-validation]
     #[arg(long, allow_negative_numbers = true)]
     sigma: Option<f64>,
     /// On a rig with a left and a right, let every example teach the joint model both, if the poses left out agree
@@ -97,7 +99,8 @@ pub struct MethodArgs {
     #[arg(long, value_enum)]
     ridge: Option<RidgeName>,
     /// Strength of the ridge: 0 follows the examples closely, larger is calmer between them [default: chosen by
-    /// cross-validation over 1e-4 .. 10 (1e-10 .. 10 for other ridges)]
+    /// cross-validation over 1e-4 .. 10 (1e-10 .. 10 for other ridges; the smoothing of a pose-space deformation over
+    /// 1e-9 .. 1)]
     #[arg(short, long, allow_negative_numbers = true)]
     s: Option<f64>,
     /// Choose s by generalised cross-validation instead of leaving poses out
@@ -123,6 +126,9 @@ pub struct MethodArgs {
     /// Joint limits, welding of frozen joints, and the ball around the base [default: on; off with --published]
     #[arg(long, value_enum)]
     guard: Option<OnOff>,
+    /// Where the displacements of a pose-space deformation live: in the rest pose, or in the world [default: inverse]
+    #[arg(long, value_enum)]
+    form: Option<FormName>,
     /// Influence maps: auto, weights, file, table:BUNDLE.npz, or colors:RED,GREEN,BLUE,ALPHA with bone names (empty:
     /// unused)
     #[arg(long, default_value = "auto", value_name = "SOURCE")]
@@ -148,6 +154,7 @@ enum MethodName {
     Dqs,
     AnimationSpace,
     Mwe,
+    Psd,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -189,6 +196,12 @@ enum RidgeName {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
+enum FormName {
+    Inverse,
+    Forward,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
 enum OnOff {
     On,
     Off,
@@ -206,6 +219,7 @@ impl MethodArgs {
             MethodName::Dqs => Method::Dqs,
             MethodName::AnimationSpace => Method::AnimationSpace,
             MethodName::Mwe => Method::Mwe,
+            MethodName::Psd => Method::Psd,
         };
         self.check_method(method)?;
         within("--decay", self.decay, 0.0, 1.0)?;
@@ -278,38 +292,39 @@ impl MethodArgs {
             svd_tol: self.svd_tol,
             duplicates: self.duplicates,
             guard: self.guard.map(|guard| matches!(guard, OnOff::On)),
+            form: self.form.map(|form| match form {
+                FormName::Inverse => Form::Inverse,
+                FormName::Forward => Form::Forward,
+            }),
             ..FitOptions::new(method)
         })
     }
 
     /// An option that the method does not know is a mistake, not something to pass over.
     fn check_method(&self, method: Method) -> Result<(), Error> {
-        let of_mwe = [
-            ("--published", self.published),
-            ("--anchor", self.anchor.is_some()),
-            ("--rows", self.rows.is_some()),
-            ("--centring", self.centring.is_some()),
-            ("--ridge", self.ridge.is_some()),
-            ("--gcv", self.gcv),
-            ("--duplicates", self.duplicates.is_some()),
-            ("--eig-tol", self.eig_tol.is_some()),
-            ("--svd-tol", self.svd_tol.is_some()),
+        use Method::{Joint, Mwe, Psd};
+        let serves: [(&str, bool, &[Method]); 14] = [
+            ("--published", self.published, &[Mwe]),
+            ("--anchor", self.anchor.is_some(), &[Mwe]),
+            ("--rows", self.rows.is_some(), &[Mwe]),
+            ("--centring", self.centring.is_some(), &[Mwe]),
+            ("--ridge", self.ridge.is_some(), &[Mwe]),
+            ("--gcv", self.gcv, &[Mwe]),
+            ("--duplicates", self.duplicates.is_some(), &[Mwe, Psd]),
+            ("--eig-tol", self.eig_tol.is_some(), &[Mwe]),
+            ("--svd-tol", self.svd_tol.is_some(), &[Mwe]),
+            ("--form", self.form.is_some(), &[Psd]),
+            ("--sigma", self.sigma.is_some(), &[Joint, Psd]),
+            ("--frame", self.frame.is_some(), &[Joint]),
+            ("--inducing", self.inducing.is_some(), &[Joint]),
+            ("--mirror", self.mirror.is_some(), &[Joint]),
         ];
-        let of_joint = [
-            ("--frame", self.frame.is_some()),
-            ("--sigma", self.sigma.is_some()),
-            ("--inducing", self.inducing.is_some()),
-            ("--mirror", self.mirror.is_some()),
-        ];
-        let stray = |options: &[(&'static str, bool)]| options.iter().find(|(_, set)| *set).map(|(name, _)| *name);
-        match (method, stray(&of_mwe), stray(&of_joint)) {
-            (Method::Joint, Some(name), _) => {
-                Err(Error::Option(format!("{name} serves multi-weight enveloping: add --method mwe")))
+        match serves.iter().find(|(_, set, methods)| *set && !methods.contains(&method)) {
+            Some((name, _, methods)) => {
+                let methods: Vec<String> = methods.iter().map(|m| format!("--method {m}")).collect();
+                Err(Error::Option(format!("{name} serves {}, not {method}", methods.join(" and "))))
             }
-            (method, _, Some(name)) if method != Method::Joint => {
-                Err(Error::Option(format!("{name} serves the joint model, not --method {method}")))
-            }
-            _ => Ok(()),
+            None => Ok(()),
         }
     }
 

@@ -3,8 +3,10 @@
 //! Every form depends on the relative transforms of bones alone, vanishes where its features do, and is bounded by the
 //! [guard](crate::guard).
 
+use crate::deformer::Base;
 use crate::enveloping::{Enveloping, PoseFeatures};
 use crate::joints::{JointPose, Joints};
+use crate::pose_space::PoseSpace;
 use dermis_rig::BoneTransforms;
 use dermis_rig::glam::DVec3;
 
@@ -15,6 +17,8 @@ pub enum Correction {
     Enveloping(Enveloping),
     /// The joint model.
     Joints(Joints),
+    /// Pose-space deformation.
+    PoseSpace(PoseSpace),
 }
 
 impl From<Enveloping> for Correction {
@@ -29,9 +33,17 @@ impl From<Joints> for Correction {
     }
 }
 
+impl From<PoseSpace> for Correction {
+    fn from(correction: PoseSpace) -> Self {
+        Self::PoseSpace(correction)
+    }
+}
+
 impl Correction {
     /// Adds the correction of a pose to the base's positions; the result is the number of vertices the ball held back.
-    pub fn add(&self, rest: &[DVec3], transforms: &BoneTransforms, skin: &mut [DVec3]) -> usize {
+    ///
+    /// `base` is prepared for the pose, as [`Base::evaluate`] leaves it.
+    pub fn add(&self, rest: &[DVec3], transforms: &BoneTransforms, base: &Base, skin: &mut [DVec3]) -> usize {
         match self {
             Self::Enveloping(correction) => {
                 let mut features = PoseFeatures::default();
@@ -43,6 +55,7 @@ impl Correction {
                 pose.prepare(correction, transforms);
                 add(skin, |v| correction.at(v, rest[v], &pose))
             }
+            Self::PoseSpace(correction) => correction.add(transforms, base, skin),
         }
     }
 }

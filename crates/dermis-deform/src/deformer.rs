@@ -2,7 +2,7 @@
 
 use crate::correction::Correction;
 use crate::{DualQuaternions, lbs};
-use dermis_rig::glam::{DAffine3, DVec3, DVec4};
+use dermis_rig::glam::{DAffine3, DMat3, DVec3, DVec4};
 use dermis_rig::skeleton::row;
 use dermis_rig::{BoneIndex, BoneTransforms, Influences};
 
@@ -83,6 +83,23 @@ impl Base {
     }
 }
 
+impl Base {
+    /// How a small displacement of vertex `v` at rest moves it in the pose last evaluated: the linear part of the map
+    /// p ↦ p', which is affine in a fixed pose. The identity for [`Base::Given`], whose map is not known.
+    pub fn linear(&self, v: usize, transforms: &BoneTransforms) -> DMat3 {
+        match self {
+            Self::Rigid(weights) => weights.dominant(v).map_or(DMat3::IDENTITY, |bone| transforms[bone].matrix3),
+            Self::Lbs(weights) => lbs::blend(weights.of(v), transforms).matrix3,
+            Self::Dqs(weights, blend) => blend.map(weights.of(v)).matrix3,
+            Self::AnimationSpace(space) => {
+                let terms = &space.terms[space.offsets[v] as usize..space.offsets[v + 1] as usize];
+                terms.iter().fold(DMat3::ZERO, |sum, (bone, a)| sum + transforms[*bone].matrix3 * a.w)
+            }
+            Self::Given => DMat3::IDENTITY,
+        }
+    }
+}
+
 impl Deformer {
     /// Positions in a pose, and at how many vertices the ball held the correction back.
     ///
@@ -90,7 +107,7 @@ impl Deformer {
     /// As [`Base::evaluate`].
     pub fn evaluate(&mut self, transforms: &BoneTransforms, given: Option<&[DVec3]>, out: &mut [DVec3]) -> usize {
         self.base.evaluate(&self.rest, transforms, given, out);
-        self.correction.as_ref().map_or(0, |correction| correction.add(&self.rest, transforms, out))
+        self.correction.as_ref().map_or(0, |c| c.add(&self.rest, transforms, &self.base, out))
     }
 }
 

@@ -7,7 +7,7 @@
 //! - [`mod@lbs`]: linear blend skinning, rigid binding, and what pruned weights cost;
 //! - [`dual_quaternion`]: dual quaternion skinning, also for bones that scale;
 //! - [`normals`]: normals of a blended matrix, and normals of a deformed mesh;
-//! - [`correction`]: a learnt correction over a base: [`joints`] or [`enveloping`];
+//! - [`correction`]: a learnt correction over a base: [`joints`], [`enveloping`], [`pose_space`];
 //! - [`guard`]: what bounds every correction in every pose; [`features`]: bones seen from other bones;
 //! - [`deformer`]: base and correction together; [`baked`]: the same in `f32`, as it runs;
 //! - [`training`]: how far a pose is from those a model has seen.
@@ -41,6 +41,7 @@ pub mod guard;
 pub mod joints;
 pub mod lbs;
 pub mod normals;
+pub mod pose_space;
 pub mod training;
 
 pub use baked::{Baked, Guarded, Scratch};
@@ -51,6 +52,7 @@ pub use enveloping::{Enveloping, Rows};
 pub use joints::Joints;
 pub use lbs::{blend, lbs, prune_cost, rigid};
 pub use normals::{MeshNormals, mesh_normals, skinned_normal, skinned_normals};
+pub use pose_space::PoseSpace;
 pub use training::{PoseDistance, TrainingPoses};
 
 /// Vertices a thread takes at least; below this a task costs more than its work.

@@ -3,6 +3,7 @@
 //! - [`joints`]: the joint model, driven by joint rotations, of constant cost and bounded
 //! - [`mwe`]: multi-weight enveloping, the published form to the letter and the form that keeps its promises
 //! - [`animation_space`]: coefficients shared by the three axes, equivariant as they stand
+//! - [`psd`]: pose-space deformation, displacements interpolated over the pose
 //! - [`maps`]: where a bone matters: influence maps from weights, colours or tables
 //!
 //! Every fit takes a [`Training`] and returns the model with a report; progress and cancelling are an argument.
@@ -11,10 +12,12 @@ pub mod animation_space;
 pub mod joints;
 pub mod maps;
 pub mod mwe;
+pub mod psd;
 mod training;
 
 pub use animation_space::{AnimationSpaceSettings, fit_animation_space};
 pub use dermis_solve::Folds;
 pub use joints::{JointFit, JointReport, JointSettings, fit_joints};
 pub use mwe::{Mwe, MweReport, MweSettings, fit_mwe};
+pub use psd::{Psd, PsdReport, PsdSettings, fit_psd};
 pub use training::{Cancelled, FitError, Progress, Training, silent};

@@ -5,10 +5,13 @@
 //! what evaluation reads is `f32`. A reader accepts every version up to its own.
 
 use crate::contents::{Format, ReadError, Space, UpAxis, WriteError};
-use dermis_deform::baked::{Baked, BakedBase, BakedCorrection, BakedEnveloping, BakedJoints, BakedSharedTerm, padded};
+use dermis_deform::baked::{
+    Baked, BakedBase, BakedCorrection, BakedEnveloping, BakedJoints, BakedPoseSpace, BakedSharedTerm, padded,
+};
 use dermis_deform::enveloping::{Enveloping, Pair, Rows};
 use dermis_deform::guard::{Link, Weld};
 use dermis_deform::joints::{Frame, Joint, Joints};
+use dermis_deform::pose_space::{self, Carrier, Kernel, NO_GROUP};
 use dermis_deform::{Base, Deformer, DualQuaternions, TrainingPoses};
 use dermis_rig::glam::{DAffine3, DVec2, DVec3, Vec3, Vec4};
 use dermis_rig::mesh::RenderPart;
@@ -22,7 +25,7 @@ use std::collections::HashMap;
 
 /// The version this program writes.
 ///
-/// 1: bases and multi-weight enveloping. 2: joint models.
+/// 1: bases and multi-weight enveloping. 2: joint models and pose-space deformation.
 pub const VERSION: u32 = 2;
 
 /// A fitted deformer with everything it needs to run and to say where it comes from.
@@ -72,6 +75,8 @@ struct Stored {
     #[serde(default)]
     joints: Option<StoredJoints>,
     #[serde(default)]
+    pose_space: Option<StoredPoseSpace>,
+    #[serde(default)]
     length: Option<f64>,
     #[serde(default)]
     training_length: Option<f64>,
@@ -84,6 +89,13 @@ struct Stored {
 struct StoredJoints {
     sigma: f64,
     frame: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredPoseSpace {
+    sigma: f64,
+    /// "base", "bones" or "world".
+    carrier: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -180,6 +192,34 @@ impl Tensors {
         self.f32("shared.limits", &[c.limits.len()], c.limits.iter().copied());
         self.f32("correction.radii", &[c.radii.len()], c.radii.iter().copied());
     }
+
+    fn pose_space(&mut self, c: &BakedPoseSpace, rig: &Rig) -> StoredPoseSpace {
+        let k = &c.kernel;
+        let joints = k.joints.iter().flat_map(|j| [j.parent.get() as u32, j.bone.get() as u32]);
+        self.u32("pose_space.joints", &[k.joints.len(), 2], joints);
+        self.f64("pose_space.limits", &[k.joints.len()], k.joints.iter().map(|j| j.limit));
+        let mut frozen = vec![0; rig.skeleton.len()];
+        k.weld.frozen().for_each(|bone| frozen[bone.get()] = 1);
+        self.u32("pose_space.frozen", &[frozen.len()], frozen.into_iter());
+        self.f64("pose_space.examples", &[k.examples.len(), 9], k.examples.iter().flatten().copied());
+        self.u32("pose_space.joint_offsets", &[k.joint_offsets.len()], k.joint_offsets.iter().copied());
+        self.u32("pose_space.group_joints", &[k.relevance.len()], k.relevance.iter().map(|r| r.0));
+        self.f64("pose_space.relevance", &[k.relevance.len()], k.relevance.iter().map(|r| r.1));
+        self.u32("pose_space.centre_offsets", &[k.offsets.len()], k.offsets.iter().copied());
+        self.u32("pose_space.centres", &[k.centres.len()], k.centres.iter().copied());
+        self.u32("pose_space.groups", &[c.groups.len()], c.groups.iter().copied());
+        self.f32("pose_space.weights", &[c.weights.len(), 3], c.weights.iter().flat_map(|w| w.to_array()));
+        self.f32("pose_space.radii", &[c.radii.len()], c.radii.iter().copied());
+        let carrier = match &c.carrier {
+            Carrier::Base => "base",
+            Carrier::World => "world",
+            Carrier::Bones(bones) => {
+                self.u32("pose_space.bones", &[bones.len()], bones.iter().map(|b| b.get() as u32));
+                "bones"
+            }
+        };
+        StoredPoseSpace { sigma: k.sigma, carrier: carrier.into() }
+    }
 }
 
 /// The bytes of a model file.
@@ -223,7 +263,7 @@ pub fn write(model: &ModelFile) -> Result<Vec<u8>, WriteError> {
             "animation-space"
         }
     };
-    let (mut rows, mut joints) = (None, None);
+    let (mut rows, mut joints, mut pose_space) = (None, None, None);
     match &baked.correction {
         Some(BakedCorrection::Enveloping(c)) => {
             t.enveloping(c, rig);
@@ -237,6 +277,7 @@ pub fn write(model: &ModelFile) -> Result<Vec<u8>, WriteError> {
             let frame = FRAMES.iter().find(|(_, frame)| *frame == c.model.frame).map_or("", |(name, _)| name);
             joints = Some(StoredJoints { sigma: c.model.sigma, frame: frame.into() });
         }
+        Some(BakedCorrection::PoseSpace(c)) => pose_space = Some(t.pose_space(c, rig)),
         None => {}
     }
     if let Some(training) = &model.training {
@@ -257,6 +298,7 @@ pub fn write(model: &ModelFile) -> Result<Vec<u8>, WriteError> {
         base: base.into(),
         rows,
         joints,
+        pose_space,
         length: baked.correction.as_ref().map(BakedCorrection::length),
         training_length: model.training.as_ref().map(|t| t.length),
         parts: rig.mesh.render.iter().flat_map(|r| &r.parts).map(StoredPart::of).collect(),
@@ -405,9 +447,10 @@ pub fn read(bytes: &[u8]) -> Result<ModelFile, ReadError> {
         baked.base = BakedBase::AnimationSpace { offsets, bones, a: a.chunks_exact(4).map(Vec4::from_slice).collect() };
     }
     let enveloping = |rows| read_enveloping(&r, &rig, &stored, rows).map(|c| BakedCorrection::Enveloping(Box::new(c)));
-    baked.correction = match &stored.joints {
-        Some(joints) => Some(BakedCorrection::Joints(Box::new(read_joints(&r, &rig, &stored, joints)?))),
-        None => stored.rows.as_deref().map(enveloping).transpose()?,
+    baked.correction = match (&stored.joints, &stored.pose_space) {
+        (Some(joints), _) => Some(BakedCorrection::Joints(Box::new(read_joints(&r, &rig, &stored, joints)?))),
+        (None, Some(form)) => Some(BakedCorrection::PoseSpace(Box::new(read_pose_space(&r, &rig, form)?))),
+        (None, None) => stored.rows.as_deref().map(enveloping).transpose()?,
     };
     let training = match stored.training_length {
         Some(length) if r.has("training.joints") => {
@@ -639,4 +682,85 @@ fn read_joints(r: &Reader<'_>, rig: &Rig, stored: &Stored, joints: &StoredJoints
         }
     }
     Ok(made)
+}
+
+fn read_pose_space(r: &Reader<'_>, rig: &Rig, stored: &StoredPoseSpace) -> Result<BakedPoseSpace, ReadError> {
+    let (vertices, bones) = (rig.mesh.positions.len(), rig.skeleton.len());
+    let bone = |b: u32| BoneIndex::new(b as usize);
+    if !(stored.sigma > 0.0 && positive(stored.sigma * stored.sigma)) {
+        return Err(damaged("the width of the kernel is not positive"));
+    }
+    let carrier = match stored.carrier.as_str() {
+        "base" => Carrier::Base,
+        "world" => Carrier::World,
+        "bones" => {
+            let list = r.indices("pose_space.bones", 1, bones)?;
+            r.count("pose_space.bones", list.len(), vertices)?;
+            Carrier::Bones(list.into_iter().map(bone).collect())
+        }
+        other => return Err(ReadError::Unsupported { feature: format!("carrier \"{other}\"") }),
+    };
+    let ends = r.indices("pose_space.joints", 2, bones)?;
+    let limits = r.f64("pose_space.limits", 1)?;
+    r.count("pose_space.limits", limits.len(), ends.len() / 2)?;
+    if limits.iter().any(|limit| limit.is_nan() || *limit < 0.0) {
+        return Err(damaged("a joint has no limit"));
+    }
+    let joints = ends.chunks_exact(2).zip(limits);
+    let joints: Vec<pose_space::Joint> =
+        joints.map(|(ends, limit)| pose_space::Joint { parent: bone(ends[0]), bone: bone(ends[1]), limit }).collect();
+    let frozen: Vec<bool> = r.indices("pose_space.frozen", 1, 2)?.into_iter().map(|f| f == 1).collect();
+    r.count("pose_space.frozen", frozen.len(), bones)?;
+    let finite = |name: &str, columns: usize| match r.f64(name, columns)? {
+        all if all.iter().all(|x| x.is_finite()) => Ok(all),
+        _ => Err(damaged(format!("array \"{name}\" holds numbers that are not finite"))),
+    };
+    let examples = finite("pose_space.examples", 9)?;
+    let examples: Vec<[f64; 9]> = examples.chunks_exact(9).map(|x| x.try_into().unwrap_or_default()).collect();
+    if !examples.len().is_multiple_of(joints.len().max(1)) {
+        return Err(damaged("the examples of the pose space are not joints × poses"));
+    }
+    let count = examples.len() / joints.len().max(1);
+    let relevance = finite("pose_space.relevance", 1)?;
+    let group_joints = r.indices("pose_space.group_joints", 1, joints.len())?;
+    r.count("pose_space.relevance", relevance.len(), group_joints.len())?;
+    if relevance.iter().any(|a| *a < 0.0) {
+        return Err(damaged("a joint of the pose space has negative relevance"));
+    }
+    let relevance: Vec<(u32, f64)> = group_joints.into_iter().zip(relevance).collect();
+    let centres = r.indices("pose_space.centres", 1, count)?;
+    let groups = r.u32("pose_space.centre_offsets", 1)?.len().saturating_sub(1);
+    let offsets = r.offsets("pose_space.centre_offsets", groups, centres.len())?;
+    let joint_offsets = r.offsets("pose_space.joint_offsets", groups, relevance.len())?;
+    let mut kernel = Kernel::new(stored.sigma, Weld::along(&rig.skeleton, &frozen), joints, examples);
+    let slice = |offsets: &[u32], g: usize| offsets[g] as usize..offsets[g + 1] as usize;
+    for g in 0..groups {
+        kernel.push(&relevance[slice(&joint_offsets, g)], &centres[slice(&offsets, g)]);
+    }
+    let of_vertices = r.u32("pose_space.groups", 1)?;
+    r.count("pose_space.groups", of_vertices.len(), vertices)?;
+    let weights: Vec<Vec3> = r.f32("pose_space.weights", 3)?.chunks_exact(3).map(Vec3::from_slice).collect();
+    let mut starts = vec![0u32];
+    let mut total = 0usize;
+    for &g in &of_vertices {
+        total += match g {
+            NO_GROUP => 0,
+            g if (g as usize) < groups => kernel.range(g as usize).len(),
+            g => return Err(damaged(format!("a vertex is of group {g}, but there are {groups}"))),
+        };
+        // More than the file holds is refused before it can overflow.
+        if total > weights.len() {
+            break;
+        }
+        starts.push(total as u32);
+    }
+    r.count("pose_space.weights", weights.len(), total)?;
+    let radii = r.f32("pose_space.radii", 1)?;
+    if !radii.is_empty() {
+        r.count("pose_space.radii", radii.len(), vertices)?;
+    }
+    if radii.iter().any(|r| *r < 0.0) {
+        return Err(damaged("a radius of the guard is negative"));
+    }
+    Ok(BakedPoseSpace { kernel, carrier, groups: of_vertices, offsets: starts, weights, radii })
 }

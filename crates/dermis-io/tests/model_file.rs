@@ -3,9 +3,10 @@
 mod models;
 
 use dermis_deform::baked::{BakedBase, BakedCorrection};
+use dermis_deform::pose_space::Carrier;
 use dermis_io::ModelFile;
 use dermis_io::model_file::{VERSION, fingerprint, read, write};
-use models::{BASES, Guard, model, pose, skin, tiny};
+use models::{BASES, Guard, model, pose, pose_space, skin, tiny};
 use peak_alloc::PeakAlloc;
 use serde_json::{Value, json};
 
@@ -52,10 +53,29 @@ fn every_kind_of_model_comes_back_bit_for_bit() {
     assert_eq!(seen, 45);
 }
 
+#[test]
+fn a_pose_space_comes_back_bit_for_bit() {
+    for carrier in [Carrier::Base, Carrier::World, Carrier::Bones(vec![dermis_rig::BoneIndex::new(2); 12])] {
+        for guard in [Guard::Off, Guard::On] {
+            let written = pose_space(carrier.clone(), guard);
+            let bytes = write(&written).unwrap();
+            let back = read(&bytes).unwrap_or_else(|e| panic!("{carrier:?} {guard:?}: {e}"));
+            assert_eq!(skin(&back), skin(&written), "{carrier:?} {guard:?}");
+            assert!(skin(&back) != skin(&model("lbs", None, guard)), "the correction does something");
+            assert_eq!(write(&back).unwrap(), bytes, "{carrier:?} {guard:?}");
+        }
+    }
+    let without = with_header("pose-space", |h| h["pose_space"]["carrier"] = json!("wings"));
+    assert!(refused(&without).contains("carrier \"wings\""));
+    for sigma in [json!(0.0), json!(-1.0), json!(null)] {
+        assert!(read(&with_header("pose-space", |h| h["pose_space"]["sigma"] = sigma.clone())).is_err(), "{sigma}");
+    }
+}
+
 /// A file cut anywhere is refused in words.
 #[test]
 fn every_truncation_is_refused() {
-    for base in ["lbs", "animation-space"] {
+    for base in ["lbs", "animation-space", "pose-space"] {
         let bytes = write(&tiny(base)).unwrap();
         for length in 0..bytes.len() {
             let error = read(&bytes[..length]).map(|_| ()).expect_err("a part of a model is no model").to_string();
@@ -77,7 +97,7 @@ fn flipped_bits_give_an_error_or_a_model_that_runs() {
         (state % below as u64) as usize
     };
     let (mut read_well, mut refused) = (0, 0);
-    for base in BASES {
+    for base in BASES.into_iter().chain(["pose-space"]) {
         let bytes = write(&tiny(base)).unwrap();
         let header = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
         for round in 0..1500 {
@@ -171,7 +191,7 @@ fn f64s(list: &[f64]) -> Vec<u8> {
 fn a_newer_version_is_refused_by_its_number() {
     for version in [VERSION as u64 + 1, 1 << 40] {
         let error = refused(&with_header("lbs", |h| h["format_version"] = json!(version)));
-        assert!(error.contains(&format!("version {version}")) && error.contains("up to 1"), "{error}");
+        assert!(error.contains(&format!("version {version}")) && error.contains("up to 2"), "{error}");
     }
     for odd in [json!(-1), json!(1.5), json!("1"), json!(null), json!([1])] {
         let error = refused(&with_header("lbs", |h| h["format_version"] = odd.clone()));
@@ -278,6 +298,29 @@ fn arrays_that_contradict_each_other_are_refused() {
         ("animation-space", "animation_space.offsets", "U32", vec![vertices as u64 + 1], u32s(&backwards)),
         ("animation-space", "animation_space.bones", "U32", vec![1], u32s(&[99])),
         ("animation-space", "animation_space.a", "F32", vec![1, 4], f32s(&[0.0; 4])),
+        ("pose-space", "pose_space.joints", "U32", vec![2, 2], u32s(&[0, 99, 0, 1])),
+        ("pose-space", "pose_space.joints", "U32", vec![1, 2], u32s(&[0, 1])),
+        ("pose-space", "pose_space.joints", "U32", vec![0, 2], vec![]),
+        ("pose-space", "pose_space.limits", "F64", vec![2], f64s(&[-1.0, 1.0])),
+        ("pose-space", "pose_space.limits", "F64", vec![2], f64s(&[f64::NAN, 1.0])),
+        ("pose-space", "pose_space.frozen", "U32", vec![1], u32s(&[0])),
+        ("pose-space", "pose_space.examples", "F64", vec![1, 9], f64s(&[0.0; 9])),
+        ("pose-space", "pose_space.examples", "F64", vec![0, 9], vec![]),
+        ("pose-space", "pose_space.examples", "F64", vec![6, 9], f64s(&[f64::INFINITY; 54])),
+        ("pose-space", "pose_space.group_joints", "U32", vec![3], u32s(&[0, 1, 99])),
+        ("pose-space", "pose_space.relevance", "F64", vec![1], f64s(&[1.0])),
+        ("pose-space", "pose_space.relevance", "F64", vec![3], f64s(&[-1.0; 3])),
+        ("pose-space", "pose_space.relevance", "F64", vec![3], f64s(&[f64::NAN; 3])),
+        ("pose-space", "pose_space.joint_offsets", "U32", vec![3], u32s(&[0, 9, 3])),
+        ("pose-space", "pose_space.centre_offsets", "U32", vec![3], u32s(&[0, 9, 4])),
+        ("pose-space", "pose_space.centre_offsets", "U32", vec![0], vec![]),
+        ("pose-space", "pose_space.centres", "U32", vec![4], u32s(&[0, 1, 2, 99])),
+        ("pose-space", "pose_space.groups", "U32", vec![1], u32s(&[0])),
+        ("pose-space", "pose_space.groups", "U32", vec![vertices as u64], u32s(&vec![7; vertices])),
+        ("pose-space", "pose_space.weights", "F32", vec![1, 3], f32s(&[0.0; 3])),
+        ("pose-space", "pose_space.bones", "U32", vec![1], u32s(&[0])),
+        ("pose-space", "pose_space.bones", "U32", vec![vertices as u64], u32s(&vec![99; vertices])),
+        ("pose-space", "pose_space.radii", "F32", vec![vertices as u64], f32s(&vec![-1.0; vertices])),
     ] {
         let error = refused(&with_array(base, name, dtype, &shape, &bytes));
         assert!(error.len() < 400, "{name} {shape:?}: {error}");

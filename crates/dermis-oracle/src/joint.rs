@@ -138,7 +138,7 @@ fn numbers(list: Option<&Value>) -> Vec<f64> {
 
 fn settings(case: &Case) -> Result<JointSettings, CaseError> {
     let mut settings = JointSettings::new(false);
-    settings.rounding = 0;
+    (settings.rounding, settings.sigma) = (0, 2.0);
     settings.frame = match case.param("frame").and_then(Value::as_str).unwrap_or("anchor") {
         "anchor" => Frame::Anchor,
         "rest" => Frame::Rest,

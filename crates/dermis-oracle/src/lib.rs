@@ -11,6 +11,7 @@ mod joint;
 mod measures;
 mod models;
 mod mwe;
+mod psd;
 mod rotations;
 mod skinning;
 
@@ -32,6 +33,7 @@ pub const FILES: &[(&str, &[Method])] = &[
     ("mwe", mwe::METHODS),
     ("joint", joint::METHODS),
     ("models", models::METHODS),
+    ("psd", psd::METHODS),
 ];
 
 /// What became of one case.

@@ -1,14 +1,16 @@
-//! Numbers: principal axes, ridge regression and its exact cross-validation. Knows neither bones nor vertices.
+//! Numbers: principal axes, ridge regression, kernel interpolation and their exact cross-validation. Knows neither bones nor vertices.
 //!
 //! Matrices are faer's; every call is sequential and its result depends on its inputs alone. Callers run many calls at
 //! once.
 
 pub mod cross_validation;
+pub mod interpolation;
 pub mod ridge;
 pub mod symmetric;
 
 pub use cross_validation::{Fold, Folds};
 pub use faer;
+pub use interpolation::Interpolation;
 pub use symmetric::PrincipalAxes;
 
 /// Why a solve failed.

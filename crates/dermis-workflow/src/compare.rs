@@ -6,12 +6,13 @@ use crate::load::LoadedRig;
 use crate::measure::{Runner, Scores, measure};
 use dermis_fit::Progress;
 use dermis_fit::mwe::{RidgeMode, RowChoice};
+use dermis_fit::psd::Form;
 use dermis_rig::ExampleSet;
 use serde_json::{Value, json};
 use std::time::Duration;
 
 /// The names `compare` knows, each a method with settings.
-pub const METHODS: [(&str, &str); 12] = [
+pub const METHODS: [(&str, &str); 15] = [
     ("joint", "the joint model, default form"),
     ("lbs", "the rig's own weights"),
     ("dqs", "the rig's own weights, dual quaternions"),
@@ -24,6 +25,9 @@ pub const METHODS: [(&str, &str); 12] = [
     ("mwe-relative-row", "ridge relative to the data, row features, no guard"),
     ("mwe-relative", "ridge relative to the data, full features, no guard"),
     ("mwe-published", "the published form, s_f = 1e-3, no guard"),
+    ("psd", "pose-space deformation, default form"),
+    ("psd-exact", "every example met, no smoothing"),
+    ("psd-forward", "displacements of the world, as first published"),
 ];
 
 /// The settings behind a name of [`METHODS`].
@@ -32,6 +36,7 @@ pub const METHODS: [(&str, &str); 12] = [
 /// [`Error::Option`] for an unknown name.
 pub fn options_of(name: &str) -> Result<FitOptions, Error> {
     let mwe = FitOptions::new(Method::Mwe);
+    let psd = FitOptions::new(Method::Psd);
     let relative = FitOptions { ridge: Some(RidgeMode::Relative), guard: Some(false), ..mwe.clone() };
     Ok(match name {
         "joint" => FitOptions::new(Method::Joint),
@@ -46,6 +51,9 @@ pub fn options_of(name: &str) -> Result<FitOptions, Error> {
         "mwe-relative-row" => FitOptions { rows: Some(RowChoice::Row), ..relative },
         "mwe-relative" => FitOptions { rows: Some(RowChoice::Full), ..relative },
         "mwe-published" => FitOptions { published: true, ..mwe },
+        "psd" => psd,
+        "psd-exact" => FitOptions { s: Some(0.0), ..psd },
+        "psd-forward" => FitOptions { form: Some(Form::Forward), ..psd },
         other => {
             let known: Vec<&str> = METHODS.iter().map(|m| m.0).collect();
             return Err(Error::Option(format!("there is no method \"{other}\"; there are {}", known.join(", "))));

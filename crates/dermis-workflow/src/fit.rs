@@ -10,6 +10,7 @@ use dermis_deform::{Base, Correction, Deformer, DualQuaternions};
 use dermis_fit::joints::{JointReport, joint_leverages};
 use dermis_fit::maps::{self, MapSettings};
 use dermis_fit::mwe::{Anchor, Centring, MweReport, MweSettings, RidgeMode, RowChoice, Strength, fit_mwe, leverages};
+use dermis_fit::psd::{self, Form, PsdReport, PsdSettings, fit_psd};
 use dermis_fit::{AnimationSpaceSettings, Folds, Progress, Training, fit_animation_space, fit_joints};
 use dermis_io::{ModelFile, ModelHeader};
 use dermis_rig::glam::DVec3;
@@ -31,6 +32,8 @@ pub enum Method {
     Mwe,
     /// The joint model over a base.
     Joint,
+    /// Pose-space deformation over a base.
+    Psd,
 }
 
 impl fmt::Display for Method {
@@ -41,6 +44,7 @@ impl fmt::Display for Method {
             Self::AnimationSpace => "animation-space",
             Self::Mwe => "mwe",
             Self::Joint => "joint",
+            Self::Psd => "psd",
         })
     }
 }
@@ -114,7 +118,7 @@ pub struct FitOptions {
     pub ridge: Option<RidgeMode>,
     /// What the joint model's corrections are seen from.
     pub frame: Option<Frame>,
-    /// Width of the joint model's kernel.
+    /// Width of the kernel of the joint model, or of a pose-space deformation instead of choosing it.
     pub sigma: Option<f64>,
     /// Whether the joint model may learn from mirrored examples on a symmetric rig; yes by default.
     pub mirror: Option<bool>,
@@ -136,6 +140,8 @@ pub struct FitOptions {
     pub duplicates: Option<f64>,
     /// Welding, limits and the ball.
     pub guard: Option<bool>,
+    /// Where the displacements of a pose-space deformation live.
+    pub form: Option<Form>,
 }
 
 impl FitOptions {
@@ -163,7 +169,20 @@ impl FitOptions {
             svd_tol: None,
             duplicates: None,
             guard: None,
+            form: None,
         }
+    }
+
+    /// The settings of pose-space deformation. A strength s is its smoothing, and zero interpolates.
+    fn psd(&self, is_clip: bool) -> PsdSettings {
+        let mut settings = PsdSettings::new(is_clip);
+        settings.form = self.form.unwrap_or(settings.form);
+        settings.sigma = self.sigma;
+        settings.smoothing = self.s.map(|s| s.max(psd::EXACT));
+        settings.folds = self.folds.unwrap_or(settings.folds);
+        settings.duplicates = self.duplicates.unwrap_or(settings.duplicates);
+        settings.guard = self.guard.unwrap_or(settings.guard);
+        settings
     }
 
     /// The settings of multi-weight enveloping for a rig and a number of poses.
@@ -292,7 +311,7 @@ pub fn fit(
     let choice = match options.method {
         Method::Lbs => BaseChoice::Lbs,
         Method::Dqs => BaseChoice::Dqs,
-        Method::Mwe | Method::Joint => options.base,
+        Method::Mwe | Method::Joint | Method::Psd => options.base,
         Method::AnimationSpace => BaseChoice::Given,
     };
     let mut base = base_of(rig, choice)?;
@@ -368,6 +387,27 @@ pub fn fit(
             s = Some(fitted.report.lambda);
             correction = Some(fitted.correction.into());
             joint = Some(fitted.report);
+        }
+        Method::Psd => {
+            let maps = maps_of(rig, options)?;
+            let base_positions = base_in_training(&mut base, rig, examples, given)?;
+            let chosen = options.psd(examples.is_clip());
+            let training = Training {
+                skeleton: &rig.skeleton,
+                rest: &rig.mesh.positions,
+                length,
+                examples: examples.examples(),
+                base: &base_positions,
+            };
+            let fitted = fit_psd(&training, &base, &maps, &chosen, progress)?;
+            settings.extend(psd_lines(&chosen, options, &fitted.report));
+            report = psd_json(&fitted.report, rig);
+            validated_by = folds_text(chosen.folds);
+            warnings.extend(psd_warnings(&chosen, &fitted.report));
+            let at_sigma = fitted.report.sweep.iter().filter(|p| p.sigma == fitted.report.sigma);
+            sweep = at_sigma.map(|p| (p.smoothing, f64::NAN, p.validated)).collect();
+            s = Some(fitted.report.smoothing);
+            correction = Some(fitted.correction.into());
         }
     }
     let deformer = Deformer { rest: rig.mesh.positions.clone(), base, correction };
@@ -498,6 +538,67 @@ fn map_lines(options: &FitOptions) -> Vec<(String, String)> {
             format!("{} / {} / {} / {}", m.rings, m.decay, m.smoothing, m.threshold),
         ),
     ]
+}
+
+fn psd_lines(settings: &PsdSettings, options: &FitOptions, report: &PsdReport) -> Vec<(String, String)> {
+    let mut lines = vec![("base".to_owned(), format!("{:?}", options.base).to_lowercase())];
+    lines.extend(map_lines(options));
+    lines.extend([
+        ("form".into(), format!("{:?}", settings.form).to_lowercase()),
+        ("sigma".into(), format!("{}{}", short(report.sigma), chosen_by(settings.sigma.is_some()))),
+        ("smoothing".into(), format!("{}{}", short(report.smoothing), chosen_by(settings.smoothing.is_some()))),
+        ("duplicates".into(), format!("{:e}", settings.duplicates)),
+        ("guard".into(), if settings.guard { "on".into() } else { "off".into() }),
+        ("folds".into(), folds_text(settings.folds)),
+    ]);
+    lines
+}
+
+fn psd_json(report: &PsdReport, rig: &Rig) -> Value {
+    let point = |p: &psd::PsdPoint| json!({"sigma": p.sigma, "smoothing": p.smoothing, "validated_rms": p.validated});
+    let welded: Vec<&String> = report.welded.iter().map(|&b| &rig.skeleton.names()[b]).collect();
+    json!({
+        "sigma": report.sigma,
+        "smoothing": report.smoothing,
+        "sweep": report.sweep.iter().map(point).collect::<Vec<_>>(),
+        "scored_vertices": report.scored,
+        "spacing": report.spacing,
+        "welded_joints": welded,
+        "groups": report.groups,
+        "kernel_values": report.kernel_values,
+        "corrected_vertices": report.corrected,
+        "raised_groups": report.raised,
+        "reciprocal_condition": report.reciprocal_condition,
+        "damped": report.damped,
+        "largest_remainder": report.largest_remainder,
+        "cancellation": report.cancellation,
+    })
+}
+
+fn psd_warnings(settings: &PsdSettings, report: &PsdReport) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if !settings.guard {
+        warnings.push("the guard is off: an unseen pose can move skin farther than any example did".into());
+    }
+    if settings.form == Form::Forward {
+        warnings.push("displacements are those of the world: the skin changes when the whole character turns".into());
+    }
+    if report.raised > 0 {
+        warnings.push(format!(
+            "{} of {} systems could not be solved with a smoothing of {}; theirs was raised",
+            report.raised,
+            report.groups,
+            short(report.smoothing)
+        ));
+    }
+    if report.damped > 0 {
+        warnings.push(format!(
+            "the base is nearly singular at {} vertices in some example; up to {} m of an example is not reproduced there",
+            report.damped,
+            short(report.largest_remainder)
+        ));
+    }
+    warnings
 }
 
 fn mwe_lines(settings: &MweSettings, options: &FitOptions, report: &MweReport) -> Vec<(String, String)> {

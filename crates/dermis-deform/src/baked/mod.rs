@@ -9,15 +9,18 @@
 
 mod enveloping;
 mod joints;
+mod pose_space;
 
 pub use enveloping::BakedEnveloping;
 pub use joints::{BakedJoints, BakedSharedTerm, padded};
+pub use pose_space::BakedPoseSpace;
 
 use crate::correction::Correction;
 use crate::deformer::{Base, Deformer, rows_f32};
 use crate::dual_quaternion::{DualQuaternions, RoundedBone};
 use crate::enveloping::PoseFeatures;
 use crate::guard::project_f32;
+use crate::pose_space::KernelValues;
 use dermis_rig::glam::{DAffine3, DVec3, Mat3, Quat, Vec3, Vec4};
 use dermis_rig::{BoneTransforms, Influences};
 use rayon::prelude::*;
@@ -78,6 +81,8 @@ pub enum BakedCorrection {
     Enveloping(Box<BakedEnveloping>),
     /// The joint model.
     Joints(Box<BakedJoints>),
+    /// Pose-space deformation.
+    PoseSpace(Box<BakedPoseSpace>),
 }
 
 /// Memory that evaluation reuses from pose to pose.
@@ -89,6 +94,8 @@ pub struct Scratch {
     features: PoseFeatures,
     rounded: Vec<[f32; 12]>,
     joints: joints::RoundedJoints,
+    kernel: KernelValues,
+    kernel_values: Vec<f32>,
 }
 
 /// What the guard did in one pose.
@@ -151,6 +158,7 @@ impl BakedCorrection {
         match correction {
             Correction::Enveloping(correction) => Self::Enveloping(Box::new(BakedEnveloping::of(correction))),
             Correction::Joints(correction) => Self::Joints(Box::new(BakedJoints::of(correction))),
+            Correction::PoseSpace(correction) => Self::PoseSpace(Box::new(BakedPoseSpace::of(correction))),
         }
     }
 
@@ -161,15 +169,19 @@ impl BakedCorrection {
         match self {
             Self::Enveloping(correction) => correction.prepare(transforms, scratch),
             Self::Joints(correction) => correction.prepare(transforms, middle, &mut scratch.joints),
+            Self::PoseSpace(correction) => correction.prepare(transforms, scratch),
         }
     }
 
-    /// The correction of vertex `v` in posed world, and whether the ball acted. `blend` is the vertex's linear blend about
-    /// the character's middle, if the base is that.
-    fn at(&self, v: usize, rest: Vec3, blend: Option<Vec3>, scratch: &Scratch) -> (Vec3, bool) {
+    /// The correction of vertex `v` in posed world, and whether the ball acted. `local` is the base's position about the
+    /// character's middle.
+    fn at(&self, v: usize, rest: Vec3, base: &BakedBase, local: Vec3, scratch: &Scratch) -> (Vec3, bool) {
         let delta = match self {
             Self::Enveloping(correction) => correction.at(v, scratch),
-            Self::Joints(correction) => correction.at(v, rest, blend, scratch),
+            Self::Joints(correction) => {
+                correction.at(v, rest, matches!(base, BakedBase::Lbs(_)).then_some(local), scratch)
+            }
+            Self::PoseSpace(correction) => correction.at(v, base, scratch),
         };
         match self.radii().get(v) {
             Some(&radius) => project_f32(delta, radius),
@@ -182,14 +194,16 @@ impl BakedCorrection {
         match self {
             Self::Enveloping(correction) => &correction.radii,
             Self::Joints(correction) => &correction.radii,
+            Self::PoseSpace(correction) => &correction.radii,
         }
     }
 
-    /// L: features divide translations by it.
+    /// L: features divide translations by it; one for a form that reads rotations alone.
     pub fn length(&self) -> f64 {
         match self {
             Self::Enveloping(correction) => correction.shared.length,
             Self::Joints(correction) => correction.model.length,
+            Self::PoseSpace(_) => 1.0,
         }
     }
 
@@ -199,6 +213,7 @@ impl BakedCorrection {
             + match self {
                 Self::Enveloping(correction) => correction.bytes(),
                 Self::Joints(correction) => correction.bytes(),
+                Self::PoseSpace(correction) => correction.bytes(),
             }
     }
 }
@@ -252,7 +267,6 @@ impl Baked {
         if let (BakedBase::Given, Some(given)) = (&self.base, given) {
             assert_eq!(given.len(), out.len(), "the given positions have another number of vertices");
         }
-        let blend = matches!(self.base, BakedBase::Lbs(_));
         let (middle, scratch) = (middle.as_vec3(), &*scratch);
         guarded.held = out
             .par_iter_mut()
@@ -261,11 +275,11 @@ impl Baked {
             .map(|(v, p)| {
                 let mut local = match &self.base {
                     BakedBase::Given => given.expect("a base of given positions needs them with every pose")[v],
-                    base => base.at(v, self.rest[v], scratch),
+                    base => base.at(v, self.rest[v].extend(1.0), scratch),
                 };
                 let mut held = 0;
                 if let Some(correction) = &self.correction {
-                    let (delta, acted) = correction.at(v, self.rest[v], blend.then_some(local), scratch);
+                    let (delta, acted) = correction.at(v, self.rest[v], &self.base, local, scratch);
                     local += delta;
                     held = usize::from(acted);
                 }
@@ -297,9 +311,10 @@ fn moved(m: &DAffine3, by: DVec3) -> DAffine3 {
 }
 
 impl BakedBase {
-    fn at(&self, v: usize, rest: Vec3, scratch: &Scratch) -> Vec3 {
+    /// The map of vertex `v` applied to a homogeneous rest position, or to a displacement, whose last entry is zero.
+    fn at(&self, v: usize, rest: Vec4, scratch: &Scratch) -> Vec3 {
         match self {
-            Self::Rigid(bones) => transform(&scratch.rows[bones[v] as usize], rest.extend(1.0)),
+            Self::Rigid(bones) => transform(&scratch.rows[bones[v] as usize], rest),
             Self::Lbs(weights) => {
                 let mut blend = [[0.0f32; 4]; 3];
                 for (bone, w) in weights.of_vertex(v) {
@@ -310,15 +325,17 @@ impl BakedBase {
                         }
                     }
                 }
-                transform(&blend, rest.extend(1.0))
+                transform(&blend, rest)
             }
             Self::Dqs(weights, _) => blend_quaternions(weights, v, &scratch.quaternions, rest),
             Self::AnimationSpace { offsets, bones, a } => {
                 let range = offsets[v] as usize..offsets[v + 1] as usize;
                 let terms = bones[range.clone()].iter().zip(&a[range]);
-                terms.map(|(&bone, a)| transform(&scratch.rows[bone as usize], *a)).sum()
+                // The rest position is inside the coefficients; a displacement follows their weights.
+                let of = |a: &Vec4| if rest.w == 0.0 { rest * a.w } else { *a };
+                terms.map(|(&bone, a)| transform(&scratch.rows[bone as usize], of(a))).sum()
             }
-            Self::Given => rest,
+            Self::Given => rest.truncate(),
         }
     }
 }
@@ -330,14 +347,14 @@ fn transform(m: &[[f32; 4]; 3], x: Vec4) -> Vec3 {
 }
 
 /// Dual quaternion blend of one vertex, both phases; see [`crate::dual_quaternion`].
-fn blend_quaternions(weights: &Weights, v: usize, bones: &[RoundedBone], rest: Vec3) -> Vec3 {
+fn blend_quaternions(weights: &Weights, v: usize, bones: &[RoundedBone], rest: Vec4) -> Vec3 {
     let mut dominant: Option<(usize, f32)> = None;
     for (bone, w) in weights.of_vertex(v) {
         if dominant.is_none_or(|(_, most)| w > most) {
             dominant = Some((bone, w));
         }
     }
-    let Some((dominant, _)) = dominant else { return rest };
+    let Some((dominant, _)) = dominant else { return rest.truncate() };
     let reference = bones[dominant].real;
     let (mut b, mut e, mut p) = (Vec4::ZERO, Vec4::ZERO, Vec3::ZERO);
     for (bone, w) in weights.of_vertex(v) {
@@ -345,13 +362,13 @@ fn blend_quaternions(weights: &Weights, v: usize, bones: &[RoundedBone], rest: V
         let signed = if bone.real.dot(reference) >= 0.0 { w } else { -w };
         b += bone.real * signed;
         e += bone.dual * signed;
-        p += transform(&bone.stretch, rest.extend(1.0)) * w;
+        p += transform(&bone.stretch, rest) * w;
     }
     let length = b.length();
     if length < 1e-9 {
-        return transform(&bones[dominant].whole, rest.extend(1.0));
+        return transform(&bones[dominant].whole, rest);
     }
     let (b, e) = (Quat::from_vec4(b / length), Quat::from_vec4(e / length));
     let shift = (e * b.conjugate()).xyz() * 2.0;
-    b * p + shift
+    b * p + shift * rest.w
 }

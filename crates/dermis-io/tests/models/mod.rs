@@ -3,6 +3,7 @@
 use dermis_deform::deformer::AnimationSpace;
 use dermis_deform::enveloping::{Enveloping, Pair};
 use dermis_deform::guard::Weld;
+use dermis_deform::pose_space::{Carrier, Joint, Kernel, NO_GROUP, PoseSpace, coordinate};
 use dermis_deform::{Base, Deformer, DualQuaternions, Rows, Scratch, TrainingPoses};
 use dermis_io::{ModelFile, ModelHeader, Space, UpAxis};
 use dermis_rig::glam::{DAffine3, DQuat, DVec2, DVec3, DVec4, Vec3, Vec4};
@@ -146,8 +147,39 @@ pub fn model(base: &str, rows: Option<Rows>, guard: Guard) -> ModelFile {
     }
 }
 
-/// The smallest model with everything in it.
+/// A pose-space deformation over linear blending: two groups, one vertex of none.
+pub fn pose_space(carrier: Carrier, guard: Guard) -> ModelFile {
+    let mut made = model("lbs", None, guard);
+    let guarded = guard != Guard::Off;
+    let limit = if guarded { 1.5 } else { f64::INFINITY };
+    let joints = (1..3).map(|b| Joint { parent: bone(b - 1), bone: bone(b), limit }).collect();
+    let turn = |at: usize| DAffine3::from_rotation_z(odd(at) * 2.0);
+    let examples = (0..6).map(|at| coordinate(&DAffine3::IDENTITY, &turn(at))).collect();
+    let weld = Weld::along(&made.rig.skeleton, &[false, false, guarded]);
+    let mut kernel = Kernel::new(1.25, weld, joints, examples);
+    kernel.push(&[(0, 0.5), (1, 1.0)], &[0, 1, 2]);
+    kernel.push(&[(1, 0.75)], &[2]);
+    let groups: Vec<u32> = (0..12).map(|v| if v == 5 { NO_GROUP } else { v % 2 }).collect();
+    let mut offsets = vec![0];
+    for &g in &groups {
+        let rows = if g == NO_GROUP { 0 } else { kernel.range(g as usize).len() as u32 };
+        offsets.push(offsets[offsets.len() - 1] + rows);
+    }
+    let weights = (0..offsets[12] as usize).map(|i| DVec3::new(odd(i), odd(i + 1), odd(i + 2)) * 0.05).collect();
+    let radii = if guarded { (0..12).map(|v| 0.02 * f64::from(v)).collect() } else { vec![] };
+    let correction = PoseSpace { kernel, carrier, groups, offsets, weights, radii };
+    let base = Base::Lbs(made.rig.weights.clone().unwrap());
+    let rest = made.rig.mesh.positions.clone();
+    made.baked = Deformer { rest, base, correction: Some(correction.into()) }.bake();
+    made.header.method = "psd".into();
+    made
+}
+
+/// The smallest model with everything in it, over a base or "pose-space".
 pub fn tiny(base: &str) -> ModelFile {
+    if base == "pose-space" {
+        return pose_space(Carrier::Bones((0..12).map(|v| bone(v % 3)).collect()), Guard::On);
+    }
     model(base, Some(Rows::Full), Guard::On)
 }
 
