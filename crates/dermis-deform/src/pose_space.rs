@@ -272,7 +272,7 @@ mod tests {
         let parent = DAffine3::from_rotation_y(1.1);
         for (a, b) in [(0.0, 0.3), (-2.0, 0.9), (0.1, 3.1)] {
             let [x, y] = [a, b].map(|angle| coordinate(&parent, &(parent * turn(angle))));
-            let chord = 2.0 * ((a - b) as f64 / 2.0).sin().abs();
+            let chord = 2.0 * f64::sin((a - b) / 2.0).abs();
             assert!((square(&difference(&x, &y)).sqrt() - chord).abs() < 1e-14, "{a} {b}");
         }
     }

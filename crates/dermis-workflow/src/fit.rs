@@ -529,6 +529,16 @@ fn psd_warnings(settings: &PsdSettings, report: &PsdReport) -> Vec<String> {
             short(report.smoothing)
         ));
     }
+    // Kernel values and weights are rounded to 2⁻²⁴ of their size when the model is baked.
+    let rounding = report.cancellation * 2f64.powi(-24);
+    if rounding > 1e-3 {
+        warnings.push(format!(
+            "weights are up to {} times the largest displacement and cancel: in f32 that may cost {} of it; a larger \
+             smoothing or a smaller sigma helps",
+            short(report.cancellation),
+            short(rounding)
+        ));
+    }
     if report.damped > 0 {
         warnings.push(format!(
             "the base is nearly singular at {} vertices in some example; up to {} m of an example is not reproduced there",
