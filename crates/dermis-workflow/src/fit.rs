@@ -523,7 +523,7 @@ fn psd_warnings(settings: &PsdSettings, report: &PsdReport) -> Vec<String> {
     }
     if report.raised > 0 {
         warnings.push(format!(
-            "{} of {} systems could not be solved with a smoothing of {}; theirs was raised",
+            "{} of {} systems cannot be solved or run with a smoothing of {}; theirs was raised",
             report.raised,
             report.groups,
             short(report.smoothing)
