@@ -2,9 +2,10 @@
 
 use dermis_deform::enveloping::{Enveloping, Pair, Rows};
 use dermis_deform::guard::Weld;
-use dermis_deform::{Base, Deformer, DualQuaternions, MeshNormals, Scratch};
+use dermis_deform::pose_space::{Carrier, Joint, Kernel, PoseSpace, coordinates};
+use dermis_deform::{Base, Correction, Deformer, DualQuaternions, MeshNormals, Scratch};
 use dermis_rig::BoneIndex;
-use dermis_rig::glam::Vec3;
+use dermis_rig::glam::{DVec3, Vec3};
 use dermis_testkit::{Arm, ArmPose, Random};
 use peak_alloc::PeakAlloc;
 
@@ -44,6 +45,25 @@ fn evaluating_allocates_nothing_after_the_first_pose() {
     let given: Vec<Vec3> = rest.iter().map(|p| p.as_vec3()).collect();
     let mut random = Random::new(700);
     let poses: Vec<_> = (0..50).map(|_| arm.transforms(&ArmPose::random(&mut random))).collect();
+    let joints: Vec<Joint> =
+        (1..4).map(|b| Joint { parent: BoneIndex::new(b - 1), bone: BoneIndex::new(b), limit: 1.0 }).collect();
+    let (mut examples, mut x) = (Vec::new(), Vec::new());
+    for pose in &poses[..8] {
+        coordinates(pose.as_slice(), &joints, &mut x);
+        examples.extend_from_slice(&x);
+    }
+    let mut kernel = Kernel::new(1.0, correction.weld.clone(), joints, examples);
+    // More kernel values than a task takes at a time.
+    (0..400).for_each(|g| kernel.push(&[(g % 3, 0.5), ((g + 1) % 3, 1.0)], &[0, 1, 2, 3, 4, 5, 6, 7]));
+    let pose_space = PoseSpace {
+        kernel,
+        carrier: Carrier::Base,
+        groups: (0..vertices as u32).map(|v| v % 400).collect(),
+        offsets: (0..=vertices as u32).map(|v| 8 * v).collect(),
+        weights: vec![DVec3::splat(0.001); 8 * vertices],
+        radii: vec![0.01; vertices],
+    };
+    let corrections: [Correction; 2] = [correction.into(), pose_space.into()];
     let bases = [
         Base::Rigid(weights.clone()),
         Base::Lbs(weights.clone()),
@@ -52,8 +72,9 @@ fn evaluating_allocates_nothing_after_the_first_pose() {
     ];
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     pool.install(|| {
-        for base in bases {
-            let baked = Deformer { rest: rest.clone(), base, correction: Some(correction.clone().into()) }.bake();
+        for (base, correction) in bases.iter().flat_map(|base| corrections.iter().map(move |c| (base, c))) {
+            let (base, correction) = (base.clone(), Some(correction.clone()));
+            let baked = Deformer { rest: rest.clone(), base, correction }.bake();
             let (mut scratch, mut out, mut n) =
                 (Scratch::default(), vec![Vec3::ZERO; vertices], vec![Vec3::ZERO; vertices]);
             let mut run = |poses: &[dermis_rig::BoneTransforms]| {

@@ -39,6 +39,9 @@ pub const EXACT: f64 = 1e-9;
 const STEPS: f64 = 64.0;
 /// Displacements below this, in rest diagonals, are rounding: a vertex without larger ones is left out of the model.
 const UNMOVED: f64 = 1e-9;
+/// Weights beyond this many of the largest displacement of their group cancel too far for `f32`, whose rounding is 6e-8
+/// of them: smoothing is raised there. It takes examples that nearly agree in pose and not in shape, and no smoothing.
+const CANCELLATION: f64 = 1e5;
 /// How many cubed examples leave-one-out looks at per point of its grid: groups beyond are skipped, evenly.
 const SCORED: f64 = 1e8;
 
@@ -122,7 +125,7 @@ pub struct PsdReport {
     pub kernel_values: usize,
     /// Vertices with a correction.
     pub corrected: usize,
-    /// Groups whose smoothing had to be raised to be solvable.
+    /// Groups whose smoothing had to be raised to be solvable in `f64` and to run in `f32`.
     pub raised: usize,
     /// The worst reciprocal condition of a system solved.
     pub reciprocal_condition: f64,
@@ -574,13 +577,18 @@ impl<'a> Space<'a> {
 
     fn solve(&self, group: &Group, asked: &Displacements, sigma: f64, rho: f64) -> Result<Solved, FitError> {
         let kernel = conditioned(&self.squares(group), sigma);
-        let solved = Interpolation::new(kernel.as_ref(), &self.smoothing(group, rho))
-            .map_err(|source| FitError::Solve { vertex: group.vertices[0] as usize, source })?;
-        Ok(Solved {
-            weights: solved.weights(self.targets(group, asked).as_ref()),
-            raised: solved.raised > 1.0,
-            reciprocal_condition: solved.reciprocal_condition,
-        })
+        let targets = self.targets(group, asked);
+        let mut raised = 1.0;
+        loop {
+            let solved = Interpolation::new(kernel.as_ref(), &self.smoothing(group, raised * rho))
+                .map_err(|source| FitError::Solve { vertex: group.vertices[0] as usize, source })?;
+            let weights = solved.weights(targets.as_ref());
+            if weights.norm_max() <= CANCELLATION * targets.norm_max() || raised * rho >= 1.0 {
+                let raised = raised > 1.0 || solved.raised > 1.0;
+                return Ok(Solved { weights, raised, reciprocal_condition: solved.reciprocal_condition });
+            }
+            raised *= 10.0;
+        }
     }
 }
 

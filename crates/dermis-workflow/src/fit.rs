@@ -585,10 +585,20 @@ fn psd_warnings(settings: &PsdSettings, report: &PsdReport) -> Vec<String> {
     }
     if report.raised > 0 {
         warnings.push(format!(
-            "{} of {} systems could not be solved with a smoothing of {}; theirs was raised",
+            "{} of {} systems cannot be solved or run with a smoothing of {}; theirs was raised",
             report.raised,
             report.groups,
             short(report.smoothing)
+        ));
+    }
+    // Kernel values and weights are rounded to 2⁻²⁴ of their size when the model is baked.
+    let rounding = report.cancellation * 2f64.powi(-24);
+    if rounding > 1e-3 {
+        warnings.push(format!(
+            "weights are up to {} times the largest displacement and cancel: in f32 that may cost {} of it; a larger \
+             smoothing or a smaller sigma helps",
+            short(report.cancellation),
+            short(rounding)
         ));
     }
     if report.damped > 0 {
