@@ -221,7 +221,7 @@ impl JointPose {
     /// Prepares a pose for a model.
     pub fn prepare(&mut self, model: &Joints, transforms: &BoneTransforms) {
         model.weld.apply(transforms, &mut self.welded);
-        (self.limited, self.turns) = (0, std::mem::take(&mut self.turns));
+        self.limited = 0;
         self.turns.clear();
         if model.weld.frozen().next().is_some() {
             let turn = |(m, n): (&DAffine3, &DAffine3)| invert(n).map_or(DMat3::IDENTITY, |n| m.matrix3 * n.matrix3);

@@ -297,6 +297,7 @@ fn enough_inducing_rotations_give_the_exact_kernel_and_a_wide_one_is_linear() {
         let set =
             JointSettings { sigma, shared: false, ball: false, limit: f64::INFINITY, ..given(Frame::Anchor, lambda) };
         let model = fit(&bench, &set).correction;
+        assert!(model.shared_limits.is_empty());
         assert!(model.joints.len() == 3 && model.joints.iter().all(|joint| joint.inducing.len() == 3));
         // The arm's joints turn about fixed points, so their features are the rotations alone.
         let turn = |pose: &BoneTransforms, (a, b): (BoneIndex, BoneIndex)| {
@@ -710,6 +711,32 @@ fn every_bone_of_an_ik_rig_is_reached_by_as_few_trees_as_there_can_be() {
 }
 
 // ---- Input of any kind ----
+
+/// In the rest frame the choice of λ looks at a part of a large mesh only, and says at how many vertices.
+#[test]
+fn the_report_says_how_many_vertices_chose_and_progress_ends_at_its_total() {
+    let tree = Tree::new(2, 1501, 71);
+    let examples = tree.poses(3, 0.8, 72).into_iter().map(|transforms| Example {
+        label: String::new(),
+        time: None,
+        positions: skinned(&tree.rig, &transforms).iter().map(|p| *p * 1.01).collect(),
+        transforms,
+        importance: 1.0,
+    });
+    let bench = Bench::new(&tree.rig, examples.collect());
+    for (frame, expected) in [(Frame::Anchor, 1501), (Frame::Rest, 751)] {
+        let last = std::sync::Mutex::new((0, 0));
+        let set = JointSettings { grid: vec![0.1], inducing: 1, inducing_sliding: 1, ..settings(frame) };
+        let watch = |done, total| {
+            let mut last = last.lock().unwrap();
+            *last = (*last).max((done, total));
+            ControlFlow::Continue(())
+        };
+        let fitted = fit_joints(&bench.training(), weights(&bench), &set, &watch).unwrap();
+        assert_eq!(fitted.report.sweep_vertices, expected);
+        assert_eq!(*last.lock().unwrap(), (1501 + expected as u64, 1501 + expected as u64));
+    }
+}
 
 #[test]
 fn vertices_without_weights_and_training_without_motion_are_left_alone() {

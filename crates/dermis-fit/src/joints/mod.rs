@@ -163,15 +163,13 @@ pub fn fit_joints(
     let groups = scene.groups();
     let vertices = training.rest.len();
 
-    let sampled = match (settings.lambda, settings.frame) {
-        (Some(_), _) => 0,
-        (None, Frame::Rest) => vertices.min(MOST_DIRECT),
-        (None, _) => vertices,
-    };
+    // Every `stride`-th vertex takes part in the choice of λ.
+    let stride = if settings.frame == Frame::Rest { vertices.div_ceil(MOST_DIRECT).max(1) } else { 1 };
+    let sampled = if settings.lambda.is_some() { 0 } else { vertices.div_ceil(stride) };
     let ticker = Ticker::new((vertices + sampled) as u64, progress);
     let (lambda, sweep) = match settings.lambda {
         Some(lambda) => (lambda, vec![]),
-        None => scene.choose(&groups, sampled, &ticker)?,
+        None => scene.choose(&groups, stride, &ticker)?,
     };
     let solved = scene.solve(&groups, lambda, &ticker)?;
     Ok(scene.assemble(&groups, solved, lambda, sweep, sampled))
@@ -547,14 +545,8 @@ impl<'a> Scene<'a> {
     }
 
     /// λ from the poses left out: (λ, sweep).
-    fn choose(
-        &self,
-        groups: &[Group],
-        vertices: usize,
-        ticker: &Ticker<'_>,
-    ) -> Result<(f64, Vec<(f64, f64)>), FitError> {
+    fn choose(&self, groups: &[Group], stride: usize, ticker: &Ticker<'_>) -> Result<(f64, Vec<(f64, f64)>), FitError> {
         let grid = &self.settings.grid;
-        let stride = self.training.rest.len().div_ceil(vertices.max(1)).max(1);
         let chunks = self.chunks(groups, stride);
         let parts = chunks
             .par_iter()
@@ -687,7 +679,7 @@ impl<'a> Scene<'a> {
             model.offsets.push(model.terms.len() as u32);
             model.starts.push(model.coefficients.len() as u32);
             model.shared_offsets.push(model.shared.len() as u32);
-            if self.settings.shared_limit {
+            if self.settings.shared_limit && self.settings.limit.is_finite() {
                 model.shared_limits.push(self.settings.limit * largest);
             }
             leverages.push(leverage);
