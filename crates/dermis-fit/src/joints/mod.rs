@@ -103,7 +103,8 @@ impl JointSettings {
         rule("sigma", self.sigma, self.sigma > 0.0 && self.sigma.is_finite(), "it must be positive")?;
         rule("limit", self.limit, self.limit >= 1.0, "it must be one or more")?;
         rule("beta", self.beta, self.beta > 0.0 && self.beta.is_finite(), "it must be positive")?;
-        rule("grid", self.grid.len() as f64, !self.grid.is_empty(), "it needs at least one value")?;
+        let ascending = !self.grid.is_empty() && self.grid.windows(2).all(|w| w[0] < w[1]);
+        rule("grid", self.grid.len() as f64, ascending, "it needs at least one value, and to ascend")?;
         for &lambda in self.grid.iter().chain(&self.lambda) {
             rule("lambda", lambda, lambda > 0.0 && lambda.is_finite(), "it must be positive")?;
         }
@@ -180,10 +181,10 @@ pub fn fit_joints(
     let included = training.included();
     let training = &training.with(&included);
     let vertices = training.rest.len();
-    let sampled = match settings.frame {
-        Frame::Rest => vertices.min(MOST_DIRECT),
-        _ => vertices.min(settings.sweep_vertices.max(1)),
-    };
+    // Every `stride`-th vertex takes part in the choice of λ.
+    let most = if settings.frame == Frame::Rest { MOST_DIRECT } else { settings.sweep_vertices.max(1) };
+    let stride = vertices.div_ceil(most).max(1);
+    let sampled = vertices.div_ceil(stride);
     // With mirrored examples, if there are, and without.
     let forms: Vec<Option<&Mirror>> = match (&settings.mirror, settings.lambda) {
         (Some(mirror), Some(_)) => vec![Some(mirror)],
@@ -198,7 +199,7 @@ pub fn fit_joints(
         let scene = Scene::new(training, weights, settings, form)?;
         let choice = match settings.lambda {
             Some(lambda) => Choice { lambda, error: 0.0, sweep: vec![], vertices: 0 },
-            None => scene.choose(&scene.groups(), sampled, &ticker)?,
+            None => scene.choose(&scene.groups(), stride, &ticker)?,
         };
         match &mut chosen {
             Some((_, best)) if choice.error >= best.error => other_sweep = choice.sweep,
@@ -694,9 +695,8 @@ impl<'a> Scene<'a> {
     }
 
     /// λ from the poses left out.
-    fn choose(&self, groups: &[Group], vertices: usize, ticker: &Ticker<'_>) -> Result<Choice, FitError> {
+    fn choose(&self, groups: &[Group], stride: usize, ticker: &Ticker<'_>) -> Result<Choice, FitError> {
         let grid = &self.settings.grid;
-        let stride = self.training.rest.len().div_ceil(vertices.max(1)).max(1);
         let parts = self.for_chunks(
             groups,
             stride,
@@ -808,7 +808,7 @@ impl<'a> Scene<'a> {
             model.offsets.push(model.terms.len() as u32);
             model.starts.push(model.coefficients.len() as u32);
             model.shared_offsets.push(model.shared.len() as u32);
-            if self.settings.shared_limit {
+            if self.settings.shared_limit && self.settings.limit.is_finite() {
                 model.shared_limits.push(self.settings.limit * largest);
             }
             leverages.push(leverage);

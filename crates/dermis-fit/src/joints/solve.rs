@@ -271,11 +271,14 @@ impl DirectProblem {
         Ok(Coefficients { u, q, leverage, squares })
     }
 
-    /// Leverage of other rows: per pose the largest of any axis.
+    /// Leverage of other rows: per pose the largest along any direction.
     pub(super) fn leverages(&self, lambda: f64, probes: &Mat<f64>) -> Result<Vec<f64>, SolveError> {
         let back = back_substituted(&self.factor(lambda)?, probes.as_ref());
-        let of_row = |row: usize| back.col(row).squared_norm_l2();
-        Ok((0..probes.nrows() / 3).map(|s| (0..3).map(|j| of_row(3 * s + j)).fold(0.0, f64::max)).collect())
+        let of_pose = |s: usize| {
+            let rows = back.get(.., 3 * s..3 * s + 3);
+            principal_axes((rows.transpose() * rows).as_ref()).map(|axes| axes.values[0])
+        };
+        (0..probes.nrows() / 3).map(of_pose).collect()
     }
 }
 
