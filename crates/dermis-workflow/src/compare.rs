@@ -130,6 +130,7 @@ pub fn json(rows: &[Row]) -> Value {
         })
     };
     json!({
+        "vertices": rows.first().map(|row| row.fitted.model.baked.vertices()),
         "rows": rows.iter().map(line).collect::<Vec<_>>(),
         "recommended": recommend(rows).map(|(row, _)| row.method.clone()),
         "reason": recommend(rows).map(|(_, reason)| reason),

@@ -14,7 +14,7 @@ use dermis_fit::psd::{self, Form, PsdReport, PsdSettings, fit_psd};
 use dermis_fit::{AnimationSpaceSettings, Folds, Progress, Training, fit_animation_space, fit_joints};
 use dermis_io::{ModelFile, ModelHeader};
 use dermis_rig::glam::DVec3;
-use dermis_rig::{BoneIndex, BoneTransforms, ExampleSet, Influences, Rig};
+use dermis_rig::{BoneIndex, BoneTransforms, ExampleSet, Influences, Mirror, Rig};
 use serde_json::{Value, json};
 use std::fmt;
 use std::time::Instant;
@@ -411,7 +411,11 @@ pub fn fit(
         }
     }
     let deformer = Deformer { rest: rig.mesh.positions.clone(), base, correction };
-    let poses: Vec<&BoneTransforms> = examples.examples().iter().map(|e| &e.transforms).collect();
+    let own = || examples.examples().iter().map(|e| &e.transforms);
+    let mirror = rig.weights.as_ref().filter(|_| joint.as_ref().is_some_and(|report| report.mirrored));
+    let mirror = mirror.and_then(|weights| Mirror::find(&rig.mesh.positions, &rig.skeleton, weights));
+    let images: Vec<BoneTransforms> = mirror.iter().flat_map(|mirror| own().map(|pose| mirror.pose(pose))).collect();
+    let poses: Vec<&BoneTransforms> = own().chain(&images).collect();
     let moving = rig.weights.as_ref().map_or(vec![true; rig.skeleton.len()], |w| moves_skin(&rig.skeleton, w));
     let training = TrainingPoses::new(&rig.skeleton, &moving, &poses, if length > 0.0 { length } else { 1.0 });
     let model = ModelFile {

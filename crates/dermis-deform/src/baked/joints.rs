@@ -1,9 +1,8 @@
 //! The joint model as it runs.
 
-use super::{NO_ANCHOR, Scratch, Weights, moved, transform};
-use crate::deformer::rows_f32;
+use super::{NO_ANCHOR, Weights, moved};
 use crate::joints::{Frame, Joints};
-use dermis_rig::glam::{DVec3, Mat3, Quat, Vec3, Vec4};
+use dermis_rig::glam::{Affine3A, DVec3, Mat3, Mat3A, Quat, Vec3, Vec3A, Vec4};
 use dermis_rig::{BoneTransforms, Influences};
 
 /// Inducing rotations come in lanes of four; the last ones of a joint may be zero.
@@ -56,8 +55,9 @@ pub(super) struct RoundedJoints {
     /// z, each joint's filled up to a multiple of [`LANES`].
     z: Vec<f32>,
     starts: Vec<usize>,
-    /// Rows of the welded bones about the middle of the character; empty when nothing is welded.
-    welded: Vec<[[f32; 4]; 3]>,
+    /// The welded bones about the middle of the character.
+    bones: Vec<Affine3A>,
+    /// Empty when nothing is welded.
     turns: Vec<Mat3>,
     quaternions: Vec<Vec4>,
 }
@@ -133,10 +133,11 @@ impl BakedJoints {
         }
         out.turns.clear();
         out.turns.extend(out.pose.turns.iter().map(|t| t.as_mat3()));
-        out.welded.clear();
-        if !out.turns.is_empty() {
-            out.welded.extend(out.pose.welded.iter().map(|n| rows_f32(&moved(n, -middle))));
-        }
+        out.bones.clear();
+        out.bones.extend(out.pose.welded.iter().map(|n| {
+            let n = moved(n, -middle);
+            Affine3A { matrix3: n.matrix3.as_mat3().into(), translation: n.translation.as_vec3a() }
+        }));
         out.quaternions.clear();
         out.quaternions.extend(out.pose.quaternions().iter().map(|q| Vec4::from(q.as_quat())));
         (out.pose.limited, self.model.joints.len())
@@ -151,48 +152,42 @@ impl BakedJoints {
 
     /// The correction of vertex `v` in posed world, before the ball. `blend` is the vertex's linear blend about the
     /// character's middle where the base has it already.
-    pub(super) fn at(&self, v: usize, rest: Vec3, blend: Option<Vec3>, scratch: &Scratch) -> Vec3 {
-        let pose = &scratch.joints;
-        let free = self.free(v, pose);
-        let terms = &self.shared[self.shared_offsets[v] as usize..self.shared_offsets[v + 1] as usize];
+    pub(super) fn at(&self, v: usize, rest: Vec3, blend: Option<Vec3>, pose: &RoundedJoints) -> Vec3 {
         let anchor = self.anchors[v];
         if anchor == NO_ANCHOR {
             return Vec3::ZERO;
         }
-        let welded = !pose.welded.is_empty();
-        let bones = if welded { &pose.welded } else { &scratch.rows };
-        let linear = |m: &[[f32; 4]; 3]| Mat3::from_cols_array_2d(&[0, 1, 2].map(|c| [m[0][c], m[1][c], m[2][c]]));
-        let mut mixed = [[0.0f32; 4]; 3];
+        let (welded, rest) = (!pose.turns.is_empty(), Vec3A::from(rest));
+        let mut mixed = Affine3A { matrix3: Mat3A::ZERO, translation: Vec3A::ZERO };
         let known = blend.filter(|_| !welded && self.model.frame != Frame::Rest);
         if known.is_none() {
             for (bone, w) in self.weights.of_vertex(v) {
-                for (row, m) in mixed.iter_mut().zip(&bones[bone]) {
-                    row.iter_mut().zip(m).for_each(|(x, m)| *x += w * m);
-                }
+                mixed.matrix3 += pose.bones[bone].matrix3 * w;
+                mixed.translation += pose.bones[bone].translation * w;
             }
         }
-        let blend = known.unwrap_or_else(|| transform(&mixed, rest.extend(1.0)));
+        let blend = known.map_or_else(|| mixed.transform_point3a(rest), Vec3A::from);
         let frame = match self.model.frame {
-            Frame::Anchor => linear(&bones[anchor as usize]),
-            Frame::Rest => linear(&mixed),
-            Frame::Blend => Mat3::from_quat(self.blended(v, anchor, &pose.quaternions)),
+            Frame::Anchor => pose.bones[anchor as usize].matrix3,
+            Frame::Rest => mixed.matrix3,
+            Frame::Blend => Mat3A::from_quat(self.blended(v, anchor, &pose.quaternions)),
         };
-        let (mut shared, mut squares) = (Vec3::ZERO, 0.0);
+        let (mut shared, mut squares) = (Vec3A::ZERO, 0.0);
         let by_length = 10.0 / self.model.length as f32;
-        for term in terms {
-            let bone = &bones[term.bone as usize];
-            let turn = (linear(bone) - frame) * std::f32::consts::FRAC_1_SQRT_2;
-            let shift = (transform(bone, rest.extend(1.0)) - blend) * by_length;
-            shared += (turn * term.offset + shift * term.weight) * term.relevance;
-            let columns = turn.x_axis.length_squared() + turn.y_axis.length_squared() + turn.z_axis.length_squared();
-            squares += term.relevance * term.relevance * (columns + shift.length_squared());
+        for term in &self.shared[self.shared_offsets[v] as usize..self.shared_offsets[v + 1] as usize] {
+            let bone = &pose.bones[term.bone as usize];
+            let turn = (bone.matrix3 - frame) * std::f32::consts::FRAC_1_SQRT_2;
+            let shift = (bone.transform_point3a(rest) - blend) * by_length;
+            shared += (turn * Vec3A::from(term.offset) + shift * term.weight) * term.relevance;
+            let by_column = turn.x_axis * turn.x_axis + turn.y_axis * turn.y_axis + turn.z_axis * turn.z_axis;
+            squares += term.relevance * term.relevance * (by_column + shift * shift).element_sum();
         }
         if let Some(&limit) = self.limits.get(v)
             && squares > limit * limit
         {
             shared *= limit / squares.sqrt();
         }
-        let delta = frame * free + shared;
+        let delta = Vec3::from(frame * Vec3A::from(self.free(v, pose)) + shared);
         if welded { pose.turns[anchor as usize] * delta } else { delta }
     }
 

@@ -179,7 +179,7 @@ impl BakedCorrection {
         let delta = match self {
             Self::Enveloping(correction) => correction.at(v, scratch),
             Self::Joints(correction) => {
-                correction.at(v, rest, matches!(base, BakedBase::Lbs(_)).then_some(local), scratch)
+                correction.at(v, rest, matches!(base, BakedBase::Lbs(_)).then_some(local), &scratch.joints)
             }
             Self::PoseSpace(correction) => correction.at(v, base, scratch),
         };
