@@ -71,7 +71,7 @@ pub struct MethodArgs {
     #[arg(long)]
     published: bool,
     /// Frame that the joint model's corrections are seen from: the dominant bone, the rest pose (precedes skinning, as morph
-    /// targets do), or the blend of the bones' rotations [default: anchor]
+    /// targets do), or the blend of the bones' rotations [default: blend]
     #[arg(long, value_enum)]
     frame: Option<FrameName>,
     /// Width of the kernel of the joint model or of pose-space deformation, as a chord 2 sin(angle/2) [default: 1.4; psd

@@ -41,12 +41,12 @@ use dermis_rig::{BoneIndex, BoneTransforms, Influences};
 /// What a vertex's correction is seen from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Frame {
-    /// The anchor, the vertex's dominant bone.
-    #[default]
+    /// The anchor, the vertex's dominant bone. Where that changes from one vertex to the next, so may the correction.
     Anchor,
     /// The linear blend of the vertex's bones: the correction precedes skinning, as morph targets do.
     Rest,
     /// The rotation of the normalised quaternion blend.
+    #[default]
     Blend,
 }
 

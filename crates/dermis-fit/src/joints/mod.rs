@@ -75,7 +75,7 @@ impl JointSettings {
     /// The defaults. `is_clip`: the examples are frames of an animation, neighbours being nearly the same.
     pub fn new(is_clip: bool) -> Self {
         Self {
-            frame: Frame::Anchor,
+            frame: Frame::default(),
             sigma: 1.4,
             inducing: 8,
             inducing_sliding: 16,
