@@ -47,10 +47,10 @@ pub fn run(args: &DemoArgs, ui: &Ui) -> Result<ExitCode, Error> {
     let unit = unit_of(&fitted.model.space);
     show::errors(ui, &[("training", &train_scores), ("held-out walk", &walk_scores)], &unit);
     ui.print("\nhow the ridge was chosen (leave-one-out):");
-    for (s, train, validated) in &fitted.sweep {
+    for (s, _, validated) in &fitted.sweep {
         let mark = if Some(*s) == fitted.s { "  <- taken" } else { "" };
-        let show = |e: f64| dermis_workflow::report::show_length(e, &unit);
-        ui.print(&format!("  s {s:<8.1e} train {:>9}  left out {:>9}{mark}", show(*train), show(*validated)));
+        let shown = dermis_workflow::report::show_length(*validated, &unit);
+        ui.print(&format!("  s {s:<8.1e} left out {shown:>9}{mark}"));
     }
     ui.print("\nside by side:");
     let names: Vec<String> = METHODS.map(String::from).to_vec();
