@@ -126,7 +126,7 @@ pub struct JointReport {
     pub mirrored: bool,
     /// Vertices the sweep looked at.
     pub sweep_vertices: usize,
-    /// Every joint of the forest with the largest angle it had in training, in degrees, and the number of its inducing
+    /// Every joint of the forest, with the largest norm its feature had in training and the number of its inducing
     /// rotations.
     pub joints: Vec<JointSummary>,
     /// Distinct sets of joints and relevances.
@@ -253,14 +253,16 @@ pub fn joint_leverages(
 
 /// Poses at which a joint is looked at: pivots of the Cholesky factorisation of its kernel matrix with diagonal pivoting.
 ///
-/// The largest remaining diagonal is next, ties to the lowest pose; it ends at `most` or where less than `stop` remains.
+/// The largest remaining diagonal is next; it ends at `most` or where less than `stop` remains. Of equals, up to
+/// [`TIE`], the lowest pose is taken: a pose and its mirror image are equally far from rest, and the rounding of a file
+/// must not choose between them.
 pub fn pivots(features: &[JointFeature], sigma: f64, most: usize, stop: f64) -> Vec<usize> {
     let mut left: Vec<f64> = features.iter().map(|f| kernel(f, f, sigma)).collect();
     let mut columns: Vec<Vec<f64>> = Vec::new();
     let mut chosen = Vec::new();
     while chosen.len() < most {
         let next = (0..left.len()).fold(None, |best: Option<usize>, s| match best {
-            Some(b) if left[b] >= left[s] => best,
+            Some(b) if left[s] <= left[b] + TIE => best,
             _ => Some(s),
         });
         let Some(pivot) = next.filter(|&s| left[s] >= stop) else { break };
@@ -295,6 +297,8 @@ pub fn joint_centre(transforms: &[&BoneTransforms], (from, to): (BoneIndex, Bone
 
 /// Pivots end where less than this remains of k(φ, φ): joints of at most 6 degrees have none.
 const STOP: f64 = 0.01;
+/// Remaining diagonals that differ by no more are equal. f32 matrices leave some 1e-7 of k.
+const TIE: f64 = 1e-5;
 /// A joint slides if it leaves its centre by more than this, in L.
 const SLIDING: f64 = 0.02;
 /// Shared features of a smaller norm are rounding.
@@ -830,5 +834,32 @@ impl<'a> Scene<'a> {
             corrected,
         };
         JointFit { correction: self.model, report }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dermis_rig::glam::DAffine3;
+
+    /// A pose and its mirror image are equally far from rest; last digits, of either sign, must not choose between them.
+    #[test]
+    fn rounding_does_not_choose_between_a_pose_and_its_mirror_image() {
+        let bones = (BoneIndex::new(0), BoneIndex::new(1));
+        let feature = |bend: f64, twist: f64| {
+            let turn = DAffine3::from_rotation_z(bend) * DAffine3::from_rotation_x(twist);
+            joint_feature(&[DAffine3::IDENTITY, turn], bones, DVec3::ZERO, 1.0)
+        };
+        let angles = [(0.0, 0.0), (1.2, 0.3), (0.4, -0.8), (-0.7, 0.1), (0.2, 0.9)];
+        let own = angles.map(|(bend, twist)| feature(bend, twist));
+        let images = angles.map(|(bend, twist)| feature(-bend, -twist));
+        let exact = pivots(&[own, images].concat(), 1.4, 6, STOP);
+        assert_eq!(exact[0], 1, "the largest angle of the examples, not of the images");
+        for sign in [1.0, -1.0] {
+            // As f32 rounds, the examples outwards and the images inwards, then the other way.
+            let scaled = |list: [JointFeature; 5], by: f64| list.map(|f| f.map(|x| x * (1.0 + by)));
+            let rounded = [scaled(own, sign * 6e-8), scaled(images, -sign * 6e-8)].concat();
+            assert_eq!(pivots(&rounded, 1.4, 6, STOP), exact, "{sign}");
+        }
     }
 }
