@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use dermis_workflow::Error;
-use dermis_workflow::deform::joints::Frame;
+use dermis_workflow::deform::joints::{Frame, MOST_INDUCING};
 use dermis_workflow::fit::{AnchorChoice, BaseChoice, FitOptions, MapSource, Method};
 use dermis_workflow::fits::Folds;
 use dermis_workflow::fits::maps::MapSettings;
@@ -240,8 +240,8 @@ impl MethodArgs {
                 return Err(Error::Option(format!("{name} {value}: it must be 1000 or less")));
             }
         }
-        if let Some(inducing) = self.inducing.filter(|n| !(1..=1000).contains(n)) {
-            return Err(Error::Option(format!("--inducing {inducing}: it must lie in 1..1000")));
+        if let Some(inducing) = self.inducing.filter(|n| !(1..=MOST_INDUCING).contains(n)) {
+            return Err(Error::Option(format!("--inducing {inducing}: it must lie in 1..{MOST_INDUCING}")));
         }
         let base = match (self.base.unwrap_or(BaseName::Lbs), &self.base_cache) {
             (BaseName::Given, None) => return Err(Error::Option("--base given needs --base-cache FILE".into())),

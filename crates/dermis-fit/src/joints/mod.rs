@@ -21,7 +21,8 @@ use crate::mwe::half_decades;
 use crate::training::{FitError, Progress, Ticker, Training};
 use dermis_deform::guard::{BALL_FACTOR, FROZEN, LIMIT_FACTOR, Weld};
 use dermis_deform::joints::{
-    Frame, Joint, JointFeature, JointPose, Joints, SharedTerm, forest_links, joint_feature, kernel, shared_feature,
+    Frame, Joint, JointFeature, JointPose, Joints, MOST_INDUCING, SharedTerm, forest_links, joint_feature, kernel,
+    shared_feature,
 };
 use dermis_rig::glam::{DMat3, DVec3};
 use dermis_rig::skeleton::invert;
@@ -106,6 +107,10 @@ impl JointSettings {
         rule("grid", self.grid.len() as f64, !self.grid.is_empty(), "it needs at least one value")?;
         for &lambda in self.grid.iter().chain(&self.lambda) {
             rule("lambda", lambda, lambda > 0.0 && lambda.is_finite(), "it must be positive")?;
+        }
+        for count in [self.inducing, self.inducing_sliding] {
+            let good = (1..=MOST_INDUCING).contains(&count);
+            rule("inducing rotations", count as f64, good, "they must be 1 to 256")?;
         }
         let c = self.mirror_correlation;
         rule("mirror correlation", c, (0.0..=1.0).contains(&c), "it must lie in 0..1")?;
