@@ -7,7 +7,8 @@
 //! **Mirrored examples.** On a character with a left and a right every pose comes with its mirror image, whose residual
 //! is known from the other side. Left and right are learnt as two tasks whose coefficients correlate by c = 0.97: a
 //! mirrored row reads c U + √(1 − c²) V, V the part of the other side's own that does not concern this one. Whether
-//! that helps is decided by the poses left out, each with its mirror image.
+//! that helps is decided by the poses left out, each with its mirror image. Where they cannot tell, because one side never
+//! moved, the mirrored examples stay: they are all that is known of it.
 //!
 //! A ridge in joint angle bounds the model: |U z| ≤ |z| |Y| / (2√λ) with |z|² ≤ Σ_e a_ve σ², and the joint limits, the
 //! limit of the shared part and the ball hold whatever is beyond training.
@@ -206,7 +207,7 @@ pub fn fit_joints(
             None => scene.choose(&scene.groups(), sampled, &ticker)?,
         };
         match &mut chosen {
-            Some((_, best)) if choice.error >= best.error => other_sweep = choice.sweep,
+            Some((_, best)) if choice.error >= (1.0 - LEAST_GAIN) * best.error => other_sweep = choice.sweep,
             Some(best) => other_sweep = std::mem::replace(best, (scene, choice)).1.sweep,
             None => chosen = Some((scene, choice)),
         }
@@ -302,6 +303,9 @@ pub fn joint_centre(transforms: &[&BoneTransforms], (from, to): (BoneIndex, Bone
 
 /// Pivots end where less than this remains of k(φ, φ): joints of at most 6 degrees have none.
 const STOP: f64 = 0.01;
+/// Mirrored examples are given up where that lowers the error on the poses left out by more than this share: between 1e-9,
+/// where all examples move one side alone, and a quarter, where right does the opposite of left.
+const LEAST_GAIN: f64 = 1e-3;
 /// Remaining diagonals that differ by no more are equal. f32 matrices leave some 1e-7 of k.
 const TIE: f64 = 1e-5;
 /// A joint slides if it leaves its centre by more than this, in L.
