@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use dermis_workflow::Error;
-use dermis_workflow::deform::joints::Frame;
+use dermis_workflow::deform::joints::{Frame, MOST_INDUCING};
 use dermis_workflow::fit::{AnchorChoice, BaseChoice, FitOptions, MapSource, Method};
 use dermis_workflow::fits::Folds;
 use dermis_workflow::fits::maps::MapSettings;
@@ -60,9 +60,9 @@ pub struct MethodArgs {
     /// What is learnt [default: joint; mwe with --published]
     #[arg(long, value_enum)]
     method: Option<MethodName>,
-    /// The deformer a correction is learnt over; "given" takes positions from --base-cache
-    #[arg(long, value_enum, default_value_t = BaseName::Lbs)]
-    base: BaseName,
+    /// The deformer a correction is learnt over; "given" takes positions from --base-cache [default: lbs]
+    #[arg(long, value_enum)]
+    base: Option<BaseName>,
     /// Positions of the base in every example's pose (.pc2, .mdd, .npz, OBJ folder), for --base given
     #[arg(long, value_name = "FILE")]
     pub base_cache: Option<PathBuf>,
@@ -129,22 +129,22 @@ pub struct MethodArgs {
     /// Where the displacements of a pose-space deformation live: in the rest pose, or in the world [default: inverse]
     #[arg(long, value_enum)]
     form: Option<FormName>,
-    /// Influence maps: auto, weights, file, table:BUNDLE.npz, or colors:RED,GREEN,BLUE,ALPHA with bone names (empty:
-    /// unused)
-    #[arg(long, default_value = "auto", value_name = "SOURCE")]
-    maps: String,
-    /// Joints away from a weighted bone that still matter
-    #[arg(long, default_value_t = 2)]
-    rings: usize,
-    /// What each joint on the way costs
-    #[arg(long, default_value_t = 0.3, allow_negative_numbers = true)]
-    decay: f64,
-    /// Smoothing passes of the maps over the surface
-    #[arg(long, default_value_t = 4)]
-    smoothing: usize,
-    /// Maps at or below this are zero
-    #[arg(long, default_value_t = 0.004, allow_negative_numbers = true)]
-    threshold: f64,
+    /// Influence maps of methods other than the joint model: auto, weights, file, table:BUNDLE.npz, or
+    /// colors:RED,GREEN,BLUE,ALPHA with bone names (empty: unused) [default: auto]
+    #[arg(long, value_name = "SOURCE")]
+    maps: Option<String>,
+    /// Joints away from a weighted bone that still matter in influence maps [default: 2]
+    #[arg(long)]
+    rings: Option<usize>,
+    /// What each joint on the way costs [default: 0.3]
+    #[arg(long, allow_negative_numbers = true)]
+    decay: Option<f64>,
+    /// Smoothing passes of the maps over the surface [default: 4]
+    #[arg(long)]
+    smoothing: Option<usize>,
+    /// Maps at or below this are zero [default: 0.004]
+    #[arg(long, allow_negative_numbers = true)]
+    threshold: Option<f64>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -222,9 +222,9 @@ impl MethodArgs {
             MethodName::Psd => Method::Psd,
         };
         self.check_method(method)?;
-        within("--decay", self.decay, 0.0, 1.0)?;
-        within("--threshold", self.threshold, 0.0, 1.0)?;
         for (name, value, low, high) in [
+            ("--decay", self.decay, 0.0, 1.0),
+            ("--threshold", self.threshold, 0.0, 1.0),
             ("--s", self.s, 0.0, f64::MAX),
             ("--tolerance", self.tolerance, 1.0, f64::MAX),
             ("--sigma", self.sigma, 1e-3, 1e6),
@@ -236,11 +236,14 @@ impl MethodArgs {
         }
         // No skeleton is deeper, no mesh is smoother; more would only keep the user waiting.
         for (name, value) in [("--rings", self.rings), ("--smoothing", self.smoothing)] {
-            if value > 1000 {
+            if let Some(value) = value.filter(|v| *v > 1000) {
                 return Err(Error::Option(format!("{name} {value}: it must be 1000 or less")));
             }
         }
-        let base = match (self.base, &self.base_cache) {
+        if let Some(inducing) = self.inducing.filter(|n| !(1..=MOST_INDUCING).contains(n)) {
+            return Err(Error::Option(format!("--inducing {inducing}: it must lie in 1..{MOST_INDUCING}")));
+        }
+        let base = match (self.base.unwrap_or(BaseName::Lbs), &self.base_cache) {
             (BaseName::Given, None) => return Err(Error::Option("--base given needs --base-cache FILE".into())),
             (BaseName::Given, Some(_)) => BaseChoice::Given,
             (_, Some(_)) => return Err(Error::Option("--base-cache serves --base given only".into())),
@@ -248,15 +251,16 @@ impl MethodArgs {
             (BaseName::Lbs, None) => BaseChoice::Lbs,
             (BaseName::Dqs, None) => BaseChoice::Dqs,
         };
+        let maps = MapSettings::default();
         Ok(FitOptions {
             published: self.published,
             base,
             maps: self.map_source(rig)?,
             map_settings: MapSettings {
-                rings: self.rings,
-                decay: self.decay,
-                smoothing: self.smoothing,
-                threshold: self.threshold,
+                rings: self.rings.unwrap_or(maps.rings),
+                decay: self.decay.unwrap_or(maps.decay),
+                smoothing: self.smoothing.unwrap_or(maps.smoothing),
+                threshold: self.threshold.unwrap_or(maps.threshold),
             },
             anchor: self.anchor.as_deref().map(anchor).transpose()?,
             rows: self.rows.map(|rows| match rows {
@@ -302,8 +306,20 @@ impl MethodArgs {
 
     /// An option that the method does not know is a mistake, not something to pass over.
     fn check_method(&self, method: Method) -> Result<(), Error> {
-        use Method::{Joint, Mwe, Psd};
-        let serves: [(&str, bool, &[Method]); 14] = [
+        use Method::{AnimationSpace, Joint, Mwe, Psd};
+        let (learnt, corrections, mapped) =
+            (&[Joint, Mwe, Psd, AnimationSpace], &[Joint, Mwe, Psd], &[Mwe, Psd, AnimationSpace]);
+        let serves: [(&str, bool, &[Method]); 24] = [
+            ("--base", self.base.is_some(), corrections),
+            ("--s", self.s.is_some(), learnt),
+            ("--blocks", self.blocks.is_some(), learnt),
+            ("--tolerance", self.tolerance.is_some(), &[Joint, Mwe, AnimationSpace]),
+            ("--guard", self.guard.is_some(), corrections),
+            ("--maps", self.maps.is_some(), mapped),
+            ("--rings", self.rings.is_some(), mapped),
+            ("--decay", self.decay.is_some(), mapped),
+            ("--smoothing", self.smoothing.is_some(), mapped),
+            ("--threshold", self.threshold.is_some(), mapped),
             ("--published", self.published, &[Mwe]),
             ("--anchor", self.anchor.is_some(), &[Mwe]),
             ("--rows", self.rows.is_some(), &[Mwe]),
@@ -321,15 +337,15 @@ impl MethodArgs {
         ];
         match serves.iter().find(|(_, set, methods)| *set && !methods.contains(&method)) {
             Some((name, _, methods)) => {
-                let methods: Vec<String> = methods.iter().map(|m| format!("--method {m}")).collect();
-                Err(Error::Option(format!("{name} serves {}, not {method}", methods.join(" and "))))
+                let methods: Vec<String> = methods.iter().map(Method::to_string).collect();
+                Err(Error::Option(format!("{name} serves --method {}, not {method}", methods.join(", "))))
             }
             None => Ok(()),
         }
     }
 
     fn map_source(&self, rig: &LoadedRig) -> Result<MapSource, Error> {
-        Ok(match self.maps.as_str() {
+        Ok(match self.maps.as_deref().unwrap_or("auto") {
             "auto" => MapSource::Auto,
             "weights" => MapSource::Weights,
             "file" => MapSource::File,

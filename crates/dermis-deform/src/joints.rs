@@ -50,6 +50,10 @@ pub enum Frame {
     Blend,
 }
 
+/// Inducing rotations a joint may have. Their factor grows with the square of their number and its time with the cube, so
+/// that a small file could ask for any amount of either.
+pub const MOST_INDUCING: usize = 256;
+
 /// Twelve numbers: per row of the rotation (R − I)/√2, then the slide along that axis.
 pub type JointFeature = [f64; 12];
 
@@ -81,7 +85,8 @@ pub fn kernel(x: &JointFeature, y: &JointFeature, sigma: f64) -> f64 {
 }
 
 impl Joint {
-    /// A joint with its inducing rotations; `None` if their kernel matrix is not positive definite.
+    /// A joint with its inducing rotations; `None` if their kernel matrix is not positive definite, or there are more than
+    /// [`MOST_INDUCING`].
     pub fn new(
         (from, to): (BoneIndex, BoneIndex),
         centre: DVec3,
@@ -90,6 +95,9 @@ impl Joint {
         sigma: f64,
     ) -> Option<Self> {
         let m = inducing.len();
+        if m > MOST_INDUCING {
+            return None;
+        }
         let mut factor = Vec::with_capacity(m * (m + 1) / 2);
         for i in 0..m {
             let start = factor.len();

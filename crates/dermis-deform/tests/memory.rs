@@ -2,10 +2,11 @@
 
 use dermis_deform::enveloping::{Enveloping, Pair, Rows};
 use dermis_deform::guard::Weld;
+use dermis_deform::joints::{self, Frame, Joints, SharedTerm, joint_feature};
 use dermis_deform::pose_space::{Carrier, Joint, Kernel, PoseSpace, coordinates};
 use dermis_deform::{Base, Correction, Deformer, DualQuaternions, MeshNormals, Scratch};
-use dermis_rig::BoneIndex;
 use dermis_rig::glam::{DVec3, Vec3};
+use dermis_rig::{BoneIndex, BoneTransforms};
 use dermis_testkit::{Arm, ArmPose, Random};
 use peak_alloc::PeakAlloc;
 
@@ -18,6 +19,41 @@ fn allocated(work: impl FnOnce()) -> usize {
     let before = MEMORY.current_usage();
     work();
     MEMORY.peak_usage() - before
+}
+
+/// A joint model with a free and a shared part on every vertex.
+fn joint_model(arm: &Arm, frame: Frame, welded: bool, poses: &[BoneTransforms]) -> Joints {
+    let (vertices, length, sigma) = (arm.rig.mesh.positions.len(), arm.length(), 1.4);
+    let joint = |b: usize| {
+        let ends = (BoneIndex::new(b - 1), BoneIndex::new(b));
+        let centre = arm.rig.skeleton.bind()[ends.1].translation / length;
+        let inducing = poses[1..2 + b].iter().map(|pose| joint_feature(pose.as_slice(), ends, centre, length));
+        joints::Joint::new(ends, centre, 1.0, inducing.collect(), sigma).unwrap()
+    };
+    let joints: Vec<_> = (1..4).map(joint).collect();
+    let count: usize = joints.iter().map(|joint| 3 * joint.inducing.len()).sum();
+    let term = |v: usize| SharedTerm {
+        bone: BoneIndex::new(v % 4),
+        relevance: 0.5,
+        offset: DVec3::splat(0.001),
+        weight: 0.001,
+    };
+    Joints {
+        length,
+        sigma,
+        frame,
+        joints,
+        weld: Weld::along(&arm.rig.skeleton, &[false, false, welded, false]),
+        weights: arm.weights().clone(),
+        offsets: (0..=vertices as u32).map(|v| 3 * v).collect(),
+        terms: (0..vertices).flat_map(|_| [0, 1, 2]).collect(),
+        starts: (0..=vertices).map(|v| (count * v) as u32).collect(),
+        coefficients: vec![0.001; count * vertices],
+        shared_offsets: (0..=vertices as u32).collect(),
+        shared: (0..vertices).map(term).collect(),
+        shared_limits: vec![1.0; vertices],
+        radii: vec![0.01; vertices],
+    }
 }
 
 #[test]
@@ -63,7 +99,11 @@ fn evaluating_allocates_nothing_after_the_first_pose() {
         weights: vec![DVec3::splat(0.001); 8 * vertices],
         radii: vec![0.01; vertices],
     };
-    let corrections: [Correction; 2] = [correction.into(), pose_space.into()];
+    let mut corrections: Vec<Correction> = vec![correction.into(), pose_space.into()];
+    for frame in [Frame::Anchor, Frame::Rest, Frame::Blend] {
+        // With a welded joint and without: that takes other paths.
+        corrections.extend([true, false].map(|welded| joint_model(&arm, frame, welded, &poses[..8]).into()));
+    }
     let bases = [
         Base::Rigid(weights.clone()),
         Base::Lbs(weights.clone()),
@@ -77,7 +117,7 @@ fn evaluating_allocates_nothing_after_the_first_pose() {
             let baked = Deformer { rest: rest.clone(), base, correction }.bake();
             let (mut scratch, mut out, mut n) =
                 (Scratch::default(), vec![Vec3::ZERO; vertices], vec![Vec3::ZERO; vertices]);
-            let mut run = |poses: &[dermis_rig::BoneTransforms]| {
+            let mut run = |poses: &[BoneTransforms]| {
                 for pose in poses {
                     baked.evaluate(pose, Some(&given), &mut scratch, &mut out);
                     normals.compute(&out, &mut n);

@@ -29,6 +29,9 @@ const NEAR: f64 = 0.02;
 const PARTNERED: f64 = 0.9;
 /// Vertices that are looked at before all of them are.
 const PROBES: usize = 200;
+/// Planes whose partners are nearer by less than this, on average and in rest diagonals, are equally good: what is left
+/// between them is the rounding of files.
+const EQUALLY_NEAR: f64 = 1e-6;
 /// How much of the weight of two partner bones must agree: Σ min / larger Σ.
 const AGREEMENT: f64 = 0.8;
 
@@ -36,7 +39,8 @@ impl Mirror {
     /// The symmetry of a rig, if it has one: at least nine vertices of ten have a partner within 0.02 diagonals, every
     /// bone that carries weight has a partner that carries the same, and parents' partners are partners' parents.
     ///
-    /// Planes across the three axes are tried, through the origin and through the middle of the mesh.
+    /// Planes across the three axes are tried, through the origin and through the middle of the mesh. The one whose partners
+    /// are nearest on average is taken; of equally good ones the first in the order of axes, the origin before the middle.
     pub fn find(rest: &[DVec3], skeleton: &Skeleton, weights: &Influences) -> Option<Self> {
         let bounds = rest.iter().fold(None, |bounds: Option<(DVec3, DVec3)>, &p| {
             Some(bounds.map_or((p, p), |(low, high)| (low.min(p), high.max(p))))
@@ -72,7 +76,9 @@ impl Mirror {
             let bones = partner_bones(&vertices, skeleton, weights, axis, plane)?;
             Some((distance / partnered as f64, Self { axis, plane, vertices, bones }))
         });
-        found.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, mirror)| mirror)
+        let found: Vec<(f64, Self)> = found.collect();
+        let least = found.iter().map(|(distance, _)| *distance).fold(f64::INFINITY, f64::min);
+        found.into_iter().find(|(distance, _)| *distance <= least + EQUALLY_NEAR * length).map(|(_, mirror)| mirror)
     }
 
     /// The mirror image of a displacement.
@@ -244,6 +250,25 @@ mod tests {
         assert!(moved.distance(reflected(wave.transform_point3(p), 0, 0.0)) < 1e-14);
         let back = mirror.pose(&image);
         assert!(back.iter().zip(pose.iter()).all(|(a, b)| a.abs_diff_eq(*b, 1e-14)));
+    }
+
+    /// A limb that is symmetric in two planes: which one is taken must not hang on the last digits of its file.
+    #[test]
+    fn rounding_does_not_choose_between_two_symmetries() {
+        let skeleton = Skeleton::new(vec!["bone".into()], vec![None], vec![DAffine3::IDENTITY]).unwrap();
+        let ring = |i: usize| {
+            let angle = std::f64::consts::TAU * (i % 8) as f64 / 8.0;
+            DVec3::new(0.1 * (i / 8) as f64 + 0.05 * (i / 8 * i / 8) as f64, 0.1 * angle.cos(), 0.1 * angle.sin())
+        };
+        let rest: Vec<DVec3> = (0..80).map(ring).collect();
+        let weights = Influences::from_rows(rest.iter().map(|_| vec![(BoneIndex::new(0), 1.0)])).unwrap();
+        // Noise across z, then across y, as large as f32 makes it: either plane is the better one once.
+        for noise in [DVec3::ZERO, DVec3::Z, DVec3::Y] {
+            let rounded: Vec<DVec3> =
+                rest.iter().enumerate().map(|(v, p)| *p + noise * 6e-8 * (v % 3) as f64).collect();
+            let mirror = Mirror::find(&rounded, &skeleton, &weights).unwrap();
+            assert_eq!((mirror.axis, mirror.plane), (1, 0.0), "{noise}");
+        }
     }
 
     #[test]

@@ -9,57 +9,64 @@ fn rounding(tube: &Tube) -> f64 {
     1e-6 * tube.diagonal()
 }
 
-/// The keys that other programs read, in this order.
+/// The keys that other programs read, in this order, from the default method and from another.
 #[test]
 fn json_has_the_keys_that_are_promised() {
     let desk = Desk::new();
     desk.put("train.npz", Tube::new(9, 12, 0.0, Flesh::Bulge).bundle());
     desk.put("test.npz", Tube::new(9, 5, 0.5, Flesh::Bulge).bundle());
-    let fit = desk.json("fit train.npz --examples train.npz --hold-out test.npz -o m.dermis --json");
-    let eval = desk.json("eval m.dermis --examples test.npz --json");
     let errors = ["rms", "max", "p95", "e_rms", "distortion_percent"];
     let first = ["method", "vertices", "bones", "poses", "unit", "diagonal", "seconds", "error", "baseline"];
-    for value in [&fit, &eval] {
-        assert_eq!(keys(value)[..9], first);
-        assert_eq!(value["method"], "mwe");
-        assert_eq!(value["unit"], "m");
-        assert_eq!((number(value, "vertices"), number(value, "bones")), (74.0, 3.0));
-        assert_eq!(value["baseline"]["method"], "lbs");
+    for (method, option) in [("joint", ""), ("mwe", "--method mwe")] {
+        let line = format!("fit train.npz --examples train.npz {option} --json");
+        let fit = desk.json(&format!("{line} --hold-out test.npz -o m.dermis --force"));
+        let eval = desk.json("eval m.dermis --examples test.npz --json");
+        for value in [&fit, &eval] {
+            assert_eq!(keys(value)[..9], first);
+            assert_eq!(value["method"], method);
+            assert_eq!(value["unit"], "m");
+            assert_eq!((number(value, "vertices"), number(value, "bones")), (74.0, 3.0));
+            assert_eq!(value["baseline"]["method"], "lbs");
+            for key in errors {
+                assert!(number(value, &format!("error.{key}")) >= 0.0);
+                assert!(number(value, &format!("baseline.error.{key}")) >= 0.0);
+            }
+            assert!(number(value, "seconds") >= 0.0);
+            for pose in value["per_pose"].as_array().unwrap() {
+                assert_eq!(keys(pose)[..3], ["label", "rms", "max"]);
+            }
+        }
+        assert_eq!((number(&fit, "poses"), number(&eval, "poses")), (12.0, 5.0));
         for key in errors {
-            assert!(number(value, &format!("error.{key}")) >= 0.0);
-            assert!(number(value, &format!("baseline.error.{key}")) >= 0.0);
+            // The same examples, the same model: read back from its file.
+            assert_eq!(number(&fit, &format!("held_out.{key}")), number(&eval, &format!("error.{key}")));
+            assert!(number(&fit, &format!("train.{key}")) >= 0.0);
         }
-        assert!(number(value, "seconds") >= 0.0);
-        for pose in value["per_pose"].as_array().unwrap() {
-            assert_eq!(keys(pose)[..3], ["label", "rms", "max"]);
-        }
-    }
-    assert_eq!((number(&fit, "poses"), number(&eval, "poses")), (12.0, 5.0));
-    for key in errors {
-        // The same examples, the same model: read back from its file.
-        assert_eq!(number(&fit, &format!("held_out.{key}")), number(&eval, &format!("error.{key}")));
-        assert!(number(&fit, &format!("train.{key}")) >= 0.0);
-    }
-    assert!(fit["per_pose"][1]["label"] == "bend 1");
-    let without = desk.json("fit train.npz --examples train.npz --folds 0 --json");
-    assert!(without["held_out"].is_null() && without.as_object().unwrap().contains_key("held_out"));
+        assert!(fit["per_pose"][1]["label"] == "bend 1");
+        let without = desk.json(&format!("{line} --folds 0"));
+        assert!(without["held_out"].is_null() && without.as_object().unwrap().contains_key("held_out"));
 
-    let compare = desk.json("compare train.npz --examples train.npz --hold-out test.npz --methods lbs,mwe --json");
-    assert_eq!(keys(&compare)[..2], ["rows", "recommended"]);
-    for (row, method) in compare["rows"].as_array().unwrap().iter().zip(["lbs", "mwe"]) {
-        for key in ["method", "train", "held_out", "model_bytes", "seconds_fit", "vertices_per_second"] {
-            assert!(row.as_object().unwrap().contains_key(key), "{key}");
+        let methods = format!("lbs,{method}");
+        let compare = desk
+            .json(&format!("compare train.npz --examples train.npz --hold-out test.npz --methods {methods} --json"));
+        assert_eq!(keys(&compare)[..2], ["rows", "recommended"]);
+        for (row, method) in compare["rows"].as_array().unwrap().iter().zip(methods.split(',')) {
+            for key in ["method", "train", "held_out", "model_bytes", "seconds_fit", "vertices_per_second"] {
+                assert!(row.as_object().unwrap().contains_key(key), "{key}");
+            }
+            assert_eq!(row["method"], method);
+            assert!(number(row, "vertices_per_second") > 0.0 && number(row, "model_bytes") > 0.0);
         }
-        assert_eq!(row["method"], method);
-        assert!(number(row, "vertices_per_second") > 0.0 && number(row, "model_bytes") > 0.0);
+        let of = |m: usize| number(&compare["rows"][m], "held_out.rms");
+        assert!(of(1) < 0.6 * of(0), "the bulge is learnt: {} of {}", of(1), of(0));
+        assert_eq!(of(0), number(&fit, "baseline.error.rms"));
+        assert_eq!(of(1), number(&fit, "error.rms"), "one recipe for both verbs");
+        assert_eq!(compare["recommended"], method);
     }
-    let of = |m: usize| number(&compare["rows"][m], "held_out.rms");
-    assert!(of(1) < 0.6 * of(0), "the bulge is learnt: {} of {}", of(1), of(0));
-    assert_eq!(of(0), number(&fit, "baseline.error.rms"));
-    assert_eq!(compare["recommended"], "mwe");
 }
 
-/// What the model class holds is found again: from skins of its own making nothing is left, on unseen poses either.
+/// What multi-weight enveloping holds is found again: from skins of its own making nothing is left, on unseen poses
+/// either.
 #[test]
 fn planted_corrections_are_recovered() {
     let desk = Desk::new();
@@ -68,7 +75,8 @@ fn planted_corrections_are_recovered() {
     desk.put("test.npz", Tube::new(9, 12, 0.8, Flesh::Planted).bundle());
     for rows in ["full", "row"] {
         let value = desk.json(&format!(
-            "fit train.npz --examples train.npz --hold-out test.npz --anchor bone:root --rows {rows} --s 1e-9 --json"
+            "fit train.npz --examples train.npz --hold-out test.npz --method mwe --anchor bone:root --rows {rows} --s 1e-9 \
+             --json"
         ));
         let (left, planted) = (number(&value, "error.rms"), number(&value, "baseline.error.rms"));
         assert!(planted > 5e-3, "{planted}");
@@ -87,7 +95,16 @@ fn skins_of_the_weights_leave_nothing() {
     let desk = Desk::new();
     let tube = Tube::new(9, 12, 0.0, Flesh::Weights);
     desk.put("a.npz", tube.bundle());
-    for options in ["--method lbs", "--method mwe", "--published", "--method mwe --rows row", "--method mwe --s 0"] {
+    for options in [
+        "",
+        "--s 1e-9",
+        "--method lbs",
+        "--method psd",
+        "--method mwe",
+        "--published",
+        "--method mwe --rows row",
+        "--method mwe --s 0",
+    ] {
         let value = desk.json(&format!("fit a.npz --examples a.npz --folds 0 {options} --json"));
         let rms = number(&value, "error.rms");
         assert!(rms < rounding(&tube), "{options}: {rms}");
@@ -104,7 +121,19 @@ fn a_moved_character_scores_the_same() {
     let turn = DQuat::from_axis_angle(DVec3::new(0.6, 0.0, 0.8), 2.0);
     let g = DAffine3::from_rotation_translation(turn, DVec3::new(0.7, -0.4, 0.5));
     desk.put("moved.npz", Tube::new(9, 6, 0.4, Flesh::Bulge).moved(g).bundle());
-    for options in ["", "--base dqs", "--base rigid", "--anchor root", "--method animation-space"] {
+    for options in [
+        "",
+        "--frame rest",
+        "--frame blend",
+        "--base dqs",
+        "--base rigid",
+        "--method mwe",
+        "--method mwe --base dqs",
+        "--method mwe --base rigid",
+        "--method mwe --anchor root",
+        "--method psd",
+        "--method animation-space",
+    ] {
         desk.good(&format!("fit train.npz --examples train.npz --folds 0 -o m.dermis --force {options}"));
         let here = desk.json("eval m.dermis --examples test.npz --json");
         let there = desk.json("eval m.dermis --examples moved.npz --json");
@@ -117,13 +146,26 @@ fn a_moved_character_scores_the_same() {
     }
 }
 
-/// In the bind pose the default form shows the rest mesh.
+/// In the bind pose every correction shows the rest mesh.
 #[test]
 fn the_bind_pose_is_exact() {
     let desk = Desk::new();
     let tube = Tube::new(9, 12, 0.0, Flesh::Bulge);
     desk.put("train.npz", tube.bundle());
-    for options in ["", "--base dqs", "--base rigid", "--rows row", "--anchor world"] {
+    for options in [
+        "",
+        "--frame rest",
+        "--frame blend",
+        "--base dqs",
+        "--base rigid",
+        "--guard off",
+        "--mirror off",
+        "--method mwe",
+        "--method mwe --base dqs",
+        "--method mwe --base rigid",
+        "--method mwe --rows row",
+        "--method mwe --anchor world",
+    ] {
         desk.good(&format!("fit train.npz --examples train.npz --folds 0 -o m.dermis --force {options}"));
         let value = desk.json("eval m.dermis --examples train.npz#rest --json");
         let off = number(&value, "error.max");
@@ -146,11 +188,12 @@ fn every_source_gives_the_same_model() {
     desk.put("sculpts.glb", tube.sculpts(true));
     desk.put("keyed.glb", tube.sculpts(false));
     tube.objs(&desk, "objs");
-    let score = |rig: &str, examples: &str| {
-        let line = format!("fit {rig} --examples {examples} --hold-out test.npz --s 0.01 --rows full --json");
+    let methods = ["--method joint", "--method mwe --rows full"];
+    let score = |rig: &str, examples: &str, method: &str| {
+        let line = format!("fit {rig} --examples {examples} --hold-out test.npz --s 0.01 {method} --json");
         number(&desk.json(&line), "error.rms")
     };
-    let reference = score("all.npz", "all.npz");
+    let references = methods.map(|method| score("all.npz", "all.npz", method));
     for (rig, examples) in [
         ("rig.glb", "all.npz"),
         ("all.npz", "rig.glb#bends skins.pc2"),
@@ -165,12 +208,17 @@ fn every_source_gives_the_same_model() {
         ("all.npz", "all.npz#rest,bend*"),
         ("all.npz", "all.npz#rest all.npz#!rest"),
     ] {
-        let rms = score(rig, examples);
-        // Single precision in the files, twice through the weights for sculpts; the fit is well conditioned at s = 0.01.
-        assert!((rms - reference).abs() < 1e-5 * tube.diagonal(), "{rig} {examples}: {rms}, not {reference}");
+        for (method, reference) in methods.into_iter().zip(references) {
+            let rms = score(rig, examples, method);
+            // Single precision in the files, twice through the weights for sculpts; the fits are well conditioned at
+            // s = 0.01.
+            let off = (rms - reference).abs();
+            assert!(off < 1e-5 * tube.diagonal(), "{rig} {examples} {method}: {rms}, not {reference}");
+        }
     }
 }
 
+/// The options of multi-weight enveloping.
 #[test]
 fn maps_anchors_and_bases_are_taken_as_asked() {
     let desk = Desk::new();
@@ -184,7 +232,8 @@ fn maps_anchors_and_bases_are_taken_as_asked() {
     desk.put("mapped.npz", Tube::new(9, 14, 0.0, Flesh::Bulge).with_maps().bundle());
     let base = |desk: &Desk, set: &str| desk.good(&format!("pose m.dermis --motion {set} -o base.pc2 --force"));
     let score = |options: &str| {
-        let line = format!("fit plain.npz --examples plain.npz --hold-out test.npz --s 0.01 {options} --json");
+        let line =
+            format!("fit plain.npz --examples plain.npz --hold-out test.npz --method mwe --s 0.01 {options} --json");
         desk.json(&line)
     };
     let lbs = number(&score(""), "baseline.error.rms");
@@ -216,21 +265,23 @@ fn maps_anchors_and_bases_are_taken_as_asked() {
     same("--anchor root", "--anchor bone:root");
     same("", "--base lbs --anchor dominant --centring rest --ridge absolute --guard on --maps auto");
     let table = score("--maps table:mapped.npz");
-    let file = desk.json("fit mapped.npz --examples plain.npz --hold-out test.npz --s 0.01 --maps file --json");
+    let file =
+        desk.json("fit mapped.npz --examples plain.npz --hold-out test.npz --method mwe --s 0.01 --maps file --json");
     assert_eq!(table["error"], file["error"]);
     // A base that is given: the weights' own positions from a cache are the base "lbs".
     desk.good("fit plain.npz --examples plain.npz --method lbs --folds 0 -o m.dermis");
     base(&desk, "plain.npz");
-    let given = desk.json(
-        "fit plain.npz --examples plain.npz --folds 0 --s 0.01 --base given --base-cache base.pc2 -o g.dermis --json",
-    );
-    let own = desk.json("fit plain.npz --examples plain.npz --folds 0 --s 0.01 --json");
-    let off = (number(&given, "error.rms") - number(&own, "error.rms")).abs();
-    assert!(off < rounding(&tube), "{off}");
-    let scored = desk.json("eval g.dermis --examples plain.npz --base-cache base.pc2 --json");
-    assert_eq!(scored["error"], given["error"]);
-    desk.bad("eval g.dermis --examples plain.npz", &["--base-cache"]);
-    desk.bad("pose g.dermis --motion plain.npz -o x.pc2", &["--base-cache"]);
+    for method in ["joint", "mwe"] {
+        let line = format!("fit plain.npz --examples plain.npz --method {method} --folds 0 --s 0.01 --json");
+        let given = desk.json(&format!("{line} --base given --base-cache base.pc2 -o g.dermis --force"));
+        let own = desk.json(&line);
+        let off = (number(&given, "error.rms") - number(&own, "error.rms")).abs();
+        assert!(off < rounding(&tube), "{method}: {off}");
+        let scored = desk.json("eval g.dermis --examples plain.npz --base-cache base.pc2 --json");
+        assert_eq!(scored["error"], given["error"], "{method}");
+        desk.bad("eval g.dermis --examples plain.npz", &["--base-cache"]);
+        desk.bad("pose g.dermis --motion plain.npz -o x.pc2", &["--base-cache"]);
+    }
     for (options, says) in [
         ("--anchor file:short.txt", "1"),
         ("--anchor file:odd.txt", "\"knee\""),
@@ -245,8 +296,68 @@ fn maps_anchors_and_bases_are_taken_as_asked() {
         ("--base-cache base.pc2", "--base given"),
         ("--base given --base-cache test.npz", "14"),
     ] {
-        desk.bad(&format!("fit plain.npz --examples plain.npz {options} -o x.dermis"), &[says]);
+        desk.bad(&format!("fit plain.npz --examples plain.npz --method mwe {options} -o x.dermis"), &[says]);
         assert!(!exists(&desk.path("x.dermis")));
+    }
+}
+
+/// The options of the joint model.
+#[test]
+fn frames_kernels_and_sides_are_taken_as_asked() {
+    let desk = Desk::new();
+    desk.put("a.npz", Tube::new(9, 14, 0.0, Flesh::Bulge).bundle());
+    desk.put("test.npz", Tube::new(9, 5, 0.4, Flesh::Bulge).bundle());
+    let score = |options: &str| desk.json(&format!("fit a.npz --examples a.npz --hold-out test.npz {options} --json"));
+    let default = score("");
+    for (options, setting, value) in [
+        ("--frame rest", "frame", "rest"),
+        ("--frame blend", "frame", "blend"),
+        ("--base rigid", "base", "rigid"),
+        ("--base dqs", "base", "dqs"),
+        ("--sigma 0.7", "sigma", "0.7"),
+        ("--inducing 3", "inducing rotations", "3 / 16 sliding"),
+        ("--mirror off", "left and right", "no symmetry used"),
+        ("--guard off", "guard", "off"),
+        ("--s 0.5", "lambda", "5e-1"),
+        ("--tolerance 1.5", "tolerance of the choice", "1.5"),
+        ("--blocks 3", "folds", "3 blocks of frames"),
+    ] {
+        let asked = score(options);
+        assert_eq!(asked["settings"][setting], value, "{options}");
+        assert_ne!(asked["settings"][setting], default["settings"][setting], "{options}");
+        assert!(number(&asked, "error.rms") < number(&asked, "baseline.error.rms"), "{options}: nothing was learnt");
+    }
+    let explicit = score("--method joint --base lbs --frame anchor --sigma 1.4 --inducing 8 --mirror on --guard on");
+    assert_eq!(explicit["error"], default["error"]);
+}
+
+/// An option that a method would pass over is refused, and the message says whom it serves.
+#[test]
+fn options_of_another_method_are_refused() {
+    let desk = Desk::new();
+    desk.put("a.npz", Tube::new(9, 5, 0.0, Flesh::Bulge).with_maps().bundle());
+    for (options, says) in [
+        ("--rows full", "--rows serves --method mwe, not joint"),
+        ("--maps file", "--maps serves --method mwe, psd, animation-space, not joint"),
+        ("--rings 1", "--rings serves"),
+        ("--decay 0.1", "--decay serves"),
+        ("--smoothing 1", "--smoothing serves"),
+        ("--threshold 0.1", "--threshold serves"),
+        ("--published --method joint", "--published serves --method mwe, not joint"),
+        ("--published --mirror on", "--mirror serves --method joint, not mwe"),
+        ("--method mwe --frame rest", "--frame serves --method joint, not mwe"),
+        ("--method psd --tolerance 2", "--tolerance serves --method joint, mwe, animation-space, not psd"),
+        ("--method lbs --base dqs", "--base serves --method joint, mwe, psd, not lbs"),
+        ("--method lbs --s 1", "--s serves"),
+        ("--method dqs --blocks 3", "--blocks serves"),
+        ("--method animation-space --guard on", "--guard serves"),
+        ("--method animation-space --form forward", "--form serves --method psd, not animation-space"),
+        ("--inducing 0", "--inducing 0"),
+        ("--sigma 0", "--sigma 0"),
+        ("--s 0", "lambda"),
+    ] {
+        desk.bad(&format!("fit a.npz --examples a.npz {options} -o x.dermis"), &[says]);
+        assert!(!exists(&desk.path("x.dermis")), "{options}");
     }
 }
 
@@ -257,8 +368,7 @@ fn vertex_colours_are_maps() {
     let tube = Tube::new(9, 10, 0.0, Flesh::Bulge);
     desk.put("all.npz", tube.bundle());
     desk.put("painted.glb", painted(&tube.glb(), tube.mesh.positions.len()));
-    desk.good("fit painted.glb --examples all.npz --maps colors:root,elbow,wrist --s 0.01 --folds 0 -o c.dermis");
-    let line = "fit painted.glb --examples all.npz --s 0.01 --folds 0 --json --maps ";
+    let line = "fit painted.glb --examples all.npz --method mwe --s 0.01 --folds 0 --json --maps ";
     let painted = desk.json(&format!("{line}colors:root,elbow,wrist"));
     desk.put("mapped.npz", Tube::new(9, 10, 0.0, Flesh::Bulge).with_maps().bundle());
     let table = desk.json(&format!("{line}table:mapped.npz"));
@@ -299,7 +409,14 @@ fn threads_change_nothing() {
     let desk = Desk::new();
     // More vertices than one task takes, so that threads have something to share.
     desk.put("a.npz", Tube::new(300, 20, 0.0, Flesh::Bulge).bundle());
-    for options in ["--method mwe", "--method mwe --rows auto --gcv", "--method animation-space", "--published"] {
+    for options in [
+        "",
+        "--method mwe",
+        "--method mwe --rows auto --gcv",
+        "--method psd",
+        "--method animation-space",
+        "--published",
+    ] {
         let mut first: Option<Vec<Vec<u8>>> = None;
         for threads in [1, 2, 16] {
             desk.good(&format!(
@@ -332,7 +449,18 @@ fn poor_examples_are_no_reason_to_fall_over() {
     point.weights = dermis_workflow::rig::Influences::from_rows([vec![(first, 1.0)]]).unwrap();
     point.skins = point.poses.iter().map(|p| vec![p.bones[first].transform_point3(DVec3::X)]).collect();
     desk.put("point.npz", point.bundle());
-    for methods in ["--method mwe", "--method mwe --rows auto", "--published", "--method animation-space", "--gcv"] {
+    for methods in [
+        "",
+        "--frame rest --mirror off",
+        "--frame blend --s 1e-3",
+        "--method psd",
+        "--method psd --s 0",
+        "--method mwe",
+        "--method mwe --rows auto",
+        "--method mwe --gcv",
+        "--published",
+        "--method animation-space",
+    ] {
         for (rig, examples) in [
             ("a.npz", "a.npz#rest"),
             ("a.npz", "a.npz#bend*1"),

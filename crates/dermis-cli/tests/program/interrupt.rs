@@ -26,10 +26,12 @@ fn an_interrupted_fit_leaves_everything_as_it_was() {
     desk.put("a.npz", Tube::new(1500, 48, 0.0, Flesh::Bulge).bundle());
     desk.put("old.dermis", "an older model");
     for line in [
-        "fit a.npz --examples a.npz --rows auto -o new.dermis --report rep",
-        "fit a.npz --examples a.npz --rows auto -o old.dermis --force",
+        "fit a.npz --examples a.npz -o new.dermis --report rep",
+        "fit a.npz --examples a.npz -o old.dermis --force",
+        "fit a.npz --examples a.npz --method mwe --rows auto -o new.dermis --report rep",
+        "fit a.npz --examples a.npz --method mwe --rows auto -o old.dermis --force",
         "fit a.npz --examples a.npz --method animation-space -o new.dermis",
-        "compare a.npz --examples a.npz --hold-out a.npz --methods mwe-auto,mwe",
+        "compare a.npz --examples a.npz --hold-out a.npz --methods joint,mwe-auto,mwe",
     ] {
         let (code, said) = interrupted(&desk, line);
         assert_eq!(code, Some(2), "{line}: {said}");

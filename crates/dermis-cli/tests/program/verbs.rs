@@ -16,7 +16,8 @@ fn inspect_says_what_a_file_holds() {
     desk.put("a.mdd", tube.mdd());
     tube.objs(&desk, "objs");
     desk.good("fit a.npz --examples a.npz --folds 0 -o a.dermis");
-    let all = desk.json("inspect a.npz a.glb s.glb a.pc2 a.mdd objs a.dermis --json");
+    desk.good("fit a.npz --examples a.npz --method mwe --folds 0 -o mwe.dermis");
+    let all = desk.json("inspect a.npz a.glb s.glb a.pc2 a.mdd objs a.dermis mwe.dermis --json");
     for (at, (vertices, bones, poses, skins, clips)) in [
         (74, 3, 5, 5, 0),
         (74, 3, 0, 0, 2),
@@ -24,6 +25,7 @@ fn inspect_says_what_a_file_holds() {
         (0, 0, 0, 5, 0),
         (0, 0, 0, 5, 0),
         (74, 0, 0, 5, 0),
+        (74, 3, 0, 0, 0),
         (74, 3, 0, 0, 0),
     ]
     .into_iter()
@@ -40,10 +42,11 @@ fn inspect_says_what_a_file_holds() {
     }
     assert_eq!(all[1]["clips"][0]["name"], "bends");
     assert_eq!(all[2]["morph_targets"].as_array().unwrap().len(), 4);
-    assert_eq!(all[6]["model"]["method"], "mwe");
+    assert_eq!(all[6]["model"]["method"], "joint");
+    assert_eq!(all[7]["model"]["method"], "mwe");
     assert!((number(&all[0], "mesh.diagonal") - tube.diagonal()).abs() < 1e-12);
-    let text = desk.good("inspect a.npz a.glb a.dermis").out;
-    for word in ["74 vertices", "3 bones", "\"bends\"", "5 poses", "mwe"] {
+    let text = desk.good("inspect a.npz a.glb a.dermis mwe.dermis").out;
+    for word in ["74 vertices", "3 bones", "\"bends\"", "5 poses", "joint", "mwe"] {
         assert!(text.contains(word), "{word} is not in\n{text}");
     }
     // Every file is looked at, also after one that cannot be read.

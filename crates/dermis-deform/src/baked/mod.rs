@@ -267,7 +267,9 @@ impl Baked {
         if let (BakedBase::Given, Some(given)) = (&self.base, given) {
             assert_eq!(given.len(), out.len(), "the given positions have another number of vertices");
         }
-        let (middle, scratch) = (middle.as_vec3(), &*scratch);
+        // Given positions have their rounding already and keep their bits; only the correction is computed about the middle.
+        let back = if self.needs_given() { Vec3::ZERO } else { middle.as_vec3() };
+        let scratch = &*scratch;
         guarded.held = out
             .par_iter_mut()
             .enumerate()
@@ -283,19 +285,15 @@ impl Baked {
                     local += delta;
                     held = usize::from(acted);
                 }
-                *p = local + middle;
+                *p = local + back;
                 held
             })
             .sum();
         guarded
     }
 
-    /// A point near the posed character: the mean over bones of where they carry the first rest vertex. The origin for
-    /// a base of given positions, which have their rounding already.
+    /// A point near the posed character: the mean over bones of where they carry the first rest vertex.
     fn middle(&self, transforms: &BoneTransforms) -> DVec3 {
-        if self.needs_given() {
-            return DVec3::ZERO;
-        }
         let point = self.rest.first().map_or(DVec3::ZERO, |p| p.as_dvec3());
         let sum: DVec3 = transforms.iter().map(|m| m.transform_point3(point)).sum();
         let middle = sum / transforms.len().max(1) as f64;

@@ -7,7 +7,8 @@
 //! **Mirrored examples.** On a character with a left and a right every pose comes with its mirror image, whose residual
 //! is known from the other side. Left and right are learnt as two tasks whose coefficients correlate by c = 0.97: a
 //! mirrored row reads c U + √(1 − c²) V, V the part of the other side's own that does not concern this one. Whether
-//! that helps is decided by the poses left out, each with its mirror image.
+//! that helps is decided by the poses left out, each with its mirror image. Where they cannot tell, because one side never
+//! moved, the mirrored examples stay: they are all that is known of it.
 //!
 //! A ridge in joint angle bounds the model: |U z| ≤ |z| |Y| / (2√λ) with |z|² ≤ Σ_e a_ve σ², and the joint limits, the
 //! limit of the shared part and the ball hold whatever is beyond training.
@@ -21,7 +22,8 @@ use crate::mwe::half_decades;
 use crate::training::{FitError, Progress, Ticker, Training};
 use dermis_deform::guard::{BALL_FACTOR, FROZEN, LIMIT_FACTOR, Weld};
 use dermis_deform::joints::{
-    Frame, Joint, JointFeature, JointPose, Joints, SharedTerm, forest_links, joint_feature, kernel, shared_feature,
+    Frame, Joint, JointFeature, JointPose, Joints, MOST_INDUCING, SharedTerm, forest_links, joint_feature, kernel,
+    shared_feature,
 };
 use dermis_rig::glam::{DMat3, DVec3};
 use dermis_rig::skeleton::invert;
@@ -108,6 +110,10 @@ impl JointSettings {
         for &lambda in self.grid.iter().chain(&self.lambda) {
             rule("lambda", lambda, lambda > 0.0 && lambda.is_finite(), "it must be positive")?;
         }
+        for count in [self.inducing, self.inducing_sliding] {
+            let good = (1..=MOST_INDUCING).contains(&count);
+            rule("inducing rotations", count as f64, good, "they must be 1 to 256")?;
+        }
         let c = self.mirror_correlation;
         rule("mirror correlation", c, (0.0..=1.0).contains(&c), "it must lie in 0..1")?;
         rule("tolerance", self.tolerance, self.tolerance >= 1.0, "it must be one or more")
@@ -127,7 +133,7 @@ pub struct JointReport {
     pub mirrored: bool,
     /// Vertices the sweep looked at.
     pub sweep_vertices: usize,
-    /// Every joint of the forest with the largest angle it had in training, in degrees, and the number of its inducing
+    /// Every joint of the forest, with the largest norm its feature had in training and the number of its inducing
     /// rotations.
     pub joints: Vec<JointSummary>,
     /// Distinct sets of joints and relevances.
@@ -202,7 +208,7 @@ pub fn fit_joints(
             None => scene.choose(&scene.groups(), stride, &ticker)?,
         };
         match &mut chosen {
-            Some((_, best)) if choice.error >= best.error => other_sweep = choice.sweep,
+            Some((_, best)) if choice.error >= (1.0 - LEAST_GAIN) * best.error => other_sweep = choice.sweep,
             Some(best) => other_sweep = std::mem::replace(best, (scene, choice)).1.sweep,
             None => chosen = Some((scene, choice)),
         }
@@ -254,14 +260,16 @@ pub fn joint_leverages(
 
 /// Poses at which a joint is looked at: pivots of the Cholesky factorisation of its kernel matrix with diagonal pivoting.
 ///
-/// The largest remaining diagonal is next, ties to the lowest pose; it ends at `most` or where less than `stop` remains.
+/// The largest remaining diagonal is next; it ends at `most` or where less than `stop` remains. Of equals, up to
+/// [`TIE`], the lowest pose is taken: a pose and its mirror image are equally far from rest, and the rounding of a file
+/// must not choose between them.
 pub fn pivots(features: &[JointFeature], sigma: f64, most: usize, stop: f64) -> Vec<usize> {
     let mut left: Vec<f64> = features.iter().map(|f| kernel(f, f, sigma)).collect();
     let mut columns: Vec<Vec<f64>> = Vec::new();
     let mut chosen = Vec::new();
     while chosen.len() < most {
         let next = (0..left.len()).fold(None, |best: Option<usize>, s| match best {
-            Some(b) if left[b] >= left[s] => best,
+            Some(b) if left[s] <= left[b] + TIE => best,
             _ => Some(s),
         });
         let Some(pivot) = next.filter(|&s| left[s] >= stop) else { break };
@@ -296,6 +304,11 @@ pub fn joint_centre(transforms: &[&BoneTransforms], (from, to): (BoneIndex, Bone
 
 /// Pivots end where less than this remains of k(φ, φ): joints of at most 6 degrees have none.
 const STOP: f64 = 0.01;
+/// Mirrored examples are given up where that lowers the error on the poses left out by more than this share: between 1e-9,
+/// where all examples move one side alone, and a quarter, where right does the opposite of left.
+const LEAST_GAIN: f64 = 1e-3;
+/// Remaining diagonals that differ by no more are equal. f32 matrices leave some 1e-7 of k.
+const TIE: f64 = 1e-5;
 /// A joint slides if it leaves its centre by more than this, in L.
 const SLIDING: f64 = 0.02;
 /// Shared features of a smaller norm are rounding.
@@ -830,5 +843,32 @@ impl<'a> Scene<'a> {
             corrected,
         };
         JointFit { correction: self.model, report }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dermis_rig::glam::DAffine3;
+
+    /// A pose and its mirror image are equally far from rest; last digits, of either sign, must not choose between them.
+    #[test]
+    fn rounding_does_not_choose_between_a_pose_and_its_mirror_image() {
+        let bones = (BoneIndex::new(0), BoneIndex::new(1));
+        let feature = |bend: f64, twist: f64| {
+            let turn = DAffine3::from_rotation_z(bend) * DAffine3::from_rotation_x(twist);
+            joint_feature(&[DAffine3::IDENTITY, turn], bones, DVec3::ZERO, 1.0)
+        };
+        let angles = [(0.0, 0.0), (1.2, 0.3), (0.4, -0.8), (-0.7, 0.1), (0.2, 0.9)];
+        let own = angles.map(|(bend, twist)| feature(bend, twist));
+        let images = angles.map(|(bend, twist)| feature(-bend, -twist));
+        let exact = pivots(&[own, images].concat(), 1.4, 6, STOP);
+        assert_eq!(exact[0], 1, "the largest angle of the examples, not of the images");
+        for sign in [1.0, -1.0] {
+            // As f32 rounds, the examples outwards and the images inwards, then the other way.
+            let scaled = |list: [JointFeature; 5], by: f64| list.map(|f| f.map(|x| x * (1.0 + by)));
+            let rounded = [scaled(own, sign * 6e-8), scaled(images, -sign * 6e-8)].concat();
+            assert_eq!(pivots(&rounded, 1.4, 6, STOP), exact, "{sign}");
+        }
     }
 }

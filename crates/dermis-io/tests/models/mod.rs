@@ -3,6 +3,7 @@
 use dermis_deform::deformer::AnimationSpace;
 use dermis_deform::enveloping::{Enveloping, Pair};
 use dermis_deform::guard::Weld;
+use dermis_deform::joints::{self, Frame, Joints, SharedTerm, joint_feature};
 use dermis_deform::pose_space::{Carrier, Joint, Kernel, NO_GROUP, PoseSpace, coordinate};
 use dermis_deform::{Base, Deformer, DualQuaternions, Rows, Scratch, TrainingPoses};
 use dermis_io::{ModelFile, ModelHeader, Space, UpAxis};
@@ -98,20 +99,24 @@ fn correction(skeleton: &Skeleton, rows: Rows, guard: Guard) -> Enveloping {
     }
 }
 
-/// A model over `base`.
-pub fn model(base: &str, rows: Option<Rows>, guard: Guard) -> ModelFile {
-    let mut rig = rig();
-    let weights = rig.weights.clone().unwrap();
-    let made = match base {
-        "rigid" => Base::Rigid(weights.clone()),
-        "lbs" => Base::Lbs(weights.clone()),
-        "dqs" => Base::Dqs(weights.clone(), DualQuaternions::new(&rig.skeleton)),
+fn base_of(name: &str, weights: Influences, skeleton: &Skeleton) -> Base {
+    match name {
+        "rigid" => Base::Rigid(weights),
+        "lbs" => Base::Lbs(weights),
+        "dqs" => Base::Dqs(weights, DualQuaternions::new(skeleton)),
         "given" => Base::Given,
         _ => Base::AnimationSpace(AnimationSpace {
             offsets: (0..=24).step_by(2).collect(),
             terms: (0..24).map(|t| (bone(t % 3), DVec4::new(odd(t), odd(t + 1), odd(t + 2), 0.5))).collect(),
         }),
-    };
+    }
+}
+
+/// A model over `base`.
+pub fn model(base: &str, rows: Option<Rows>, guard: Guard) -> ModelFile {
+    let mut rig = rig();
+    let weights = rig.weights.clone().unwrap();
+    let made = base_of(base, weights.clone(), &rig.skeleton);
     let maps = guard == Guard::OnWithConstants;
     rig.influence_maps = maps.then(|| weights.clone());
     if base == "given" {
@@ -175,12 +180,71 @@ pub fn pose_space(carrier: Carrier, guard: Guard) -> ModelFile {
     made
 }
 
-/// The smallest model with everything in it, over a base or "pose-space".
-pub fn tiny(base: &str) -> ModelFile {
-    if base == "pose-space" {
-        return pose_space(Carrier::Bones((0..12).map(|v| bone(v % 3)).collect()), Guard::On);
+/// A joint model over a base: two joints of three and five inducing rotations, one vertex without a free part and one
+/// without a shared part. With the guard its second joint is welded.
+pub fn joint_model(base: &str, frame: Frame, guard: Guard) -> ModelFile {
+    let mut made = model(base, None, guard);
+    let weights = rig().weights.unwrap();
+    made.rig.weights = Some(weights.clone());
+    let guarded = guard != Guard::Off;
+    let (length, sigma) = (0.8, 1.4);
+    let joint = |b: usize| {
+        let centre = DVec3::X * 0.25 * b as f64 / length;
+        let turned = |at: usize| {
+            let axis = DVec3::new(odd(at), odd(at + 1), 1.0).normalize();
+            let turn = DAffine3::from_axis_angle(axis, 0.4 + 0.3 * at as f64);
+            joint_feature(&[DAffine3::IDENTITY, turn], (bone(0), bone(1)), centre, length)
+        };
+        let inducing = (0..1 + 2 * b).map(turned).collect();
+        let limit = if guarded { 0.3 + b as f64 } else { f64::INFINITY };
+        joints::Joint::new((bone(b - 1), bone(b)), centre, limit, inducing, sigma).unwrap()
+    };
+    let joints: Vec<_> = (1..3).map(joint).collect();
+    let (mut offsets, mut terms, mut starts, mut coefficients) = (vec![0], vec![], vec![0], vec![]);
+    let (mut shared_offsets, mut shared) = (vec![0], vec![]);
+    for v in 0..12 {
+        for term in (0..2u32).filter(|_| v != 7) {
+            terms.push(term);
+            let count = 3 * joints[term as usize].inducing.len();
+            coefficients.extend((0..count).map(|i| 0.05 * odd(31 * v + i)));
+        }
+        for b in (0..3).filter(|b| v != 4 && (v + b) % 3 != 0) {
+            let offset = DVec3::new(odd(v), odd(v + b), odd(v + 2 * b)) * 0.05;
+            shared.push(SharedTerm { bone: bone(b), relevance: 0.25 + 0.5 * b as f64, offset, weight: 0.05 * odd(b) });
+        }
+        offsets.push(terms.len() as u32);
+        starts.push(coefficients.len() as u32);
+        shared_offsets.push(shared.len() as u32);
     }
-    model(base, Some(Rows::Full), Guard::On)
+    let correction = Joints {
+        length,
+        sigma,
+        frame,
+        joints,
+        weld: Weld::along(&made.rig.skeleton, &[false, false, guarded]),
+        weights: weights.clone(),
+        offsets,
+        terms,
+        starts,
+        coefficients,
+        shared_offsets,
+        shared,
+        shared_limits: if guarded { (0..12).map(|v| 0.5 + 0.25 * f64::from(v)).collect() } else { vec![] },
+        radii: if guarded { (0..12).map(|v| 0.02 * f64::from(v)).collect() } else { vec![] },
+    };
+    let base = base_of(base, weights, &made.rig.skeleton);
+    made.baked = Deformer { rest: made.rig.mesh.positions.clone(), base, correction: Some(correction.into()) }.bake();
+    made.header.method = "joint".into();
+    made
+}
+
+/// The smallest model with everything in it, over a base, or "pose-space" or "joints".
+pub fn tiny(base: &str) -> ModelFile {
+    match base {
+        "pose-space" => pose_space(Carrier::Bones((0..12).map(|v| bone(v % 3)).collect()), Guard::On),
+        "joints" => joint_model("lbs", Frame::Anchor, Guard::On),
+        base => model(base, Some(Rows::Full), Guard::On),
+    }
 }
 
 /// A pose in which every bone turns and moves.

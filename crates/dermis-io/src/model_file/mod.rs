@@ -4,16 +4,14 @@
 //! fingerprint (SHA-256 over topology, bone names and order). Arrays are little-endian; positions of the rig are `f64`,
 //! what evaluation reads is `f32`. A reader accepts every version up to its own.
 
+mod enveloping;
+mod joints;
+mod pose_space;
+
 use crate::contents::{Format, ReadError, Space, UpAxis, WriteError};
-use dermis_deform::baked::{
-    Baked, BakedBase, BakedCorrection, BakedEnveloping, BakedJoints, BakedPoseSpace, BakedSharedTerm, padded,
-};
-use dermis_deform::enveloping::{Enveloping, Pair, Rows};
-use dermis_deform::guard::{Link, Weld};
-use dermis_deform::joints::{Frame, Joint, Joints};
-use dermis_deform::pose_space::{self, Carrier, Kernel, NO_GROUP};
+use dermis_deform::baked::{Baked, BakedBase, BakedCorrection};
 use dermis_deform::{Base, Deformer, DualQuaternions, TrainingPoses};
-use dermis_rig::glam::{DAffine3, DVec2, DVec3, Vec3, Vec4};
+use dermis_rig::glam::{DAffine3, DVec2, DVec3, Vec4};
 use dermis_rig::mesh::RenderPart;
 use dermis_rig::skeleton::{from_rows, row};
 use dermis_rig::{BoneIndex, Influences, Mesh, Polygons, RenderMesh, Rig, Skeleton};
@@ -73,29 +71,15 @@ struct Stored {
     #[serde(default)]
     rows: Option<String>,
     #[serde(default)]
-    joints: Option<StoredJoints>,
+    joints: Option<joints::StoredJoints>,
     #[serde(default)]
-    pose_space: Option<StoredPoseSpace>,
+    pose_space: Option<pose_space::StoredPoseSpace>,
     #[serde(default)]
     length: Option<f64>,
     #[serde(default)]
     training_length: Option<f64>,
     #[serde(default)]
     parts: Vec<StoredPart>,
-}
-
-/// What a joint model holds beside arrays.
-#[derive(Serialize, Deserialize)]
-struct StoredJoints {
-    sigma: f64,
-    frame: String,
-}
-
-#[derive(Serialize, Deserialize)]
-struct StoredPoseSpace {
-    sigma: f64,
-    /// "base", "bones" or "world".
-    carrier: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -152,74 +136,6 @@ impl Tensors {
         self.u32(&format!("{name}.bones"), &[influences.count()], entries().map(|e| e.0.get() as u32));
         self.f64(&format!("{name}.values"), &[influences.count()], entries().map(|e| e.1));
     }
-
-    fn enveloping(&mut self, c: &BakedEnveloping, rig: &Rig) {
-        let pairs = &c.shared.pairs;
-        let anchor = |p: &Pair| p.anchor.map_or(dermis_deform::baked::NO_ANCHOR, |a| a.get() as u32);
-        self.u32("correction.pairs", &[pairs.len(), 2], pairs.iter().flat_map(|p| [anchor(p), p.bone.get() as u32]));
-        self.f64("correction.limits", &[pairs.len()], pairs.iter().map(|p| p.limit));
-        let mut frozen = vec![0; rig.skeleton.len()];
-        c.shared.weld.frozen().for_each(|bone| frozen[bone.get()] = 1);
-        self.u32("correction.frozen", &[frozen.len()], frozen.into_iter());
-        self.u32("correction.anchors", &[c.anchors.len()], c.anchors.iter().copied());
-        self.u32("correction.offsets", &[c.offsets.len()], c.offsets.iter().copied());
-        self.u32("correction.terms", &[c.terms.len()], c.terms.iter().copied());
-        let size = c.shared.rows.coefficients();
-        self.f32("correction.coefficients", &[c.terms.len(), size], c.coefficients.iter().copied());
-        self.f32("correction.constants", &[c.constants.len(), 3], c.constants.iter().flat_map(|x| x.to_array()));
-        self.f32("correction.radii", &[c.radii.len()], c.radii.iter().copied());
-    }
-
-    fn joints(&mut self, c: &BakedJoints) {
-        let joints = &c.model.joints;
-        let bones = joints.iter().flat_map(|j| [j.from.get() as u32, j.to.get() as u32]);
-        self.u32("joints.bones", &[joints.len(), 2], bones);
-        self.f64("joints.centres", &[joints.len(), 3], joints.iter().flat_map(|j| j.centre.to_array()));
-        self.f64("joints.limits", &[joints.len()], joints.iter().map(|j| j.limit));
-        self.u32("joints.inducing_counts", &[joints.len()], joints.iter().map(|j| j.inducing.len() as u32));
-        let inducing = || joints.iter().flat_map(|j| &j.inducing);
-        self.f64("joints.inducing", &[inducing().count(), 12], inducing().flatten().copied());
-        let links = &c.model.weld.links;
-        let link = |l: &Link| [l.from.get() as u32, l.to.get() as u32, u32::from(l.frozen)];
-        self.u32("joints.links", &[links.len(), 3], links.iter().flat_map(link));
-        self.u32("correction.offsets", &[c.offsets.len()], c.offsets.iter().copied());
-        self.u32("correction.terms", &[c.terms.len()], c.terms.iter().copied());
-        self.f32("correction.coefficients", &[c.coefficients.len()], c.coefficients.iter().copied());
-        self.u32("shared.offsets", &[c.shared_offsets.len()], c.shared_offsets.iter().copied());
-        self.u32("shared.bones", &[c.shared.len()], c.shared.iter().map(|t| t.bone));
-        let numbers = |t: &BakedSharedTerm| [t.relevance, t.offset.x, t.offset.y, t.offset.z, t.weight];
-        self.f32("shared.coefficients", &[c.shared.len(), 5], c.shared.iter().flat_map(numbers));
-        self.f32("shared.limits", &[c.limits.len()], c.limits.iter().copied());
-        self.f32("correction.radii", &[c.radii.len()], c.radii.iter().copied());
-    }
-
-    fn pose_space(&mut self, c: &BakedPoseSpace, rig: &Rig) -> StoredPoseSpace {
-        let k = &c.kernel;
-        let joints = k.joints.iter().flat_map(|j| [j.parent.get() as u32, j.bone.get() as u32]);
-        self.u32("pose_space.joints", &[k.joints.len(), 2], joints);
-        self.f64("pose_space.limits", &[k.joints.len()], k.joints.iter().map(|j| j.limit));
-        let mut frozen = vec![0; rig.skeleton.len()];
-        k.weld.frozen().for_each(|bone| frozen[bone.get()] = 1);
-        self.u32("pose_space.frozen", &[frozen.len()], frozen.into_iter());
-        self.f64("pose_space.examples", &[k.examples.len(), 9], k.examples.iter().flatten().copied());
-        self.u32("pose_space.joint_offsets", &[k.joint_offsets.len()], k.joint_offsets.iter().copied());
-        self.u32("pose_space.group_joints", &[k.relevance.len()], k.relevance.iter().map(|r| r.0));
-        self.f64("pose_space.relevance", &[k.relevance.len()], k.relevance.iter().map(|r| r.1));
-        self.u32("pose_space.centre_offsets", &[k.offsets.len()], k.offsets.iter().copied());
-        self.u32("pose_space.centres", &[k.centres.len()], k.centres.iter().copied());
-        self.u32("pose_space.groups", &[c.groups.len()], c.groups.iter().copied());
-        self.f32("pose_space.weights", &[c.weights.len(), 3], c.weights.iter().flat_map(|w| w.to_array()));
-        self.f32("pose_space.radii", &[c.radii.len()], c.radii.iter().copied());
-        let carrier = match &c.carrier {
-            Carrier::Base => "base",
-            Carrier::World => "world",
-            Carrier::Bones(bones) => {
-                self.u32("pose_space.bones", &[bones.len()], bones.iter().map(|b| b.get() as u32));
-                "bones"
-            }
-        };
-        StoredPoseSpace { sigma: k.sigma, carrier: carrier.into() }
-    }
 }
 
 /// The bytes of a model file.
@@ -265,19 +181,9 @@ pub fn write(model: &ModelFile) -> Result<Vec<u8>, WriteError> {
     };
     let (mut rows, mut joints, mut pose_space) = (None, None, None);
     match &baked.correction {
-        Some(BakedCorrection::Enveloping(c)) => {
-            t.enveloping(c, rig);
-            rows = Some(match c.shared.rows {
-                Rows::Row => "row".into(),
-                Rows::Full => "full".into(),
-            });
-        }
-        Some(BakedCorrection::Joints(c)) => {
-            t.joints(c);
-            let frame = FRAMES.iter().find(|(_, frame)| *frame == c.model.frame).map_or("", |(name, _)| name);
-            joints = Some(StoredJoints { sigma: c.model.sigma, frame: frame.into() });
-        }
-        Some(BakedCorrection::PoseSpace(c)) => pose_space = Some(t.pose_space(c, rig)),
+        Some(BakedCorrection::Enveloping(c)) => rows = Some(enveloping::write(&mut t, c, rig)),
+        Some(BakedCorrection::Joints(c)) => joints = Some(joints::write(&mut t, c)),
+        Some(BakedCorrection::PoseSpace(c)) => pose_space = Some(pose_space::write(&mut t, c, rig)),
         None => {}
     }
     if let Some(training) = &model.training {
@@ -315,9 +221,6 @@ pub fn write(model: &ModelFile) -> Result<Vec<u8>, WriteError> {
         .collect::<Result<Vec<_>, WriteError>>()?;
     safetensors::serialize(views, Some(HashMap::from([("dermis".into(), json)]))).map_err(|e| cannot(e.to_string()))
 }
-
-/// Frames of the joint model by name.
-const FRAMES: [(&str, Frame); 3] = [("anchor", Frame::Anchor), ("rest", Frame::Rest), ("blend", Frame::Blend)];
 
 impl StoredPart {
     fn of(part: &RenderPart) -> Self {
@@ -446,10 +349,10 @@ pub fn read(bytes: &[u8]) -> Result<ModelFile, ReadError> {
         let offsets = r.offsets("animation_space.offsets", rig.mesh.positions.len(), bones.len())?;
         baked.base = BakedBase::AnimationSpace { offsets, bones, a: a.chunks_exact(4).map(Vec4::from_slice).collect() };
     }
-    let enveloping = |rows| read_enveloping(&r, &rig, &stored, rows).map(|c| BakedCorrection::Enveloping(Box::new(c)));
+    let enveloping = |rows| enveloping::read(&r, &rig, &stored, rows).map(|c| BakedCorrection::Enveloping(Box::new(c)));
     baked.correction = match (&stored.joints, &stored.pose_space) {
-        (Some(joints), _) => Some(BakedCorrection::Joints(Box::new(read_joints(&r, &rig, &stored, joints)?))),
-        (None, Some(form)) => Some(BakedCorrection::PoseSpace(Box::new(read_pose_space(&r, &rig, form)?))),
+        (Some(joints), _) => Some(BakedCorrection::Joints(Box::new(joints::read(&r, &rig, &stored, joints)?))),
+        (None, Some(form)) => Some(BakedCorrection::PoseSpace(Box::new(pose_space::read(&r, &rig, form)?))),
         (None, None) => stored.rows.as_deref().map(enveloping).transpose()?,
     };
     let training = match stored.training_length {
@@ -541,226 +444,4 @@ fn read_base(rig: &Rig, stored: &Stored) -> Result<Base, ReadError> {
         "given" | "animation-space" => Base::Given,
         other => return Err(ReadError::Unsupported { feature: format!("base \"{other}\"") }),
     })
-}
-
-fn read_enveloping(r: &Reader<'_>, rig: &Rig, stored: &Stored, rows: &str) -> Result<BakedEnveloping, ReadError> {
-    let (vertices, bones) = (rig.mesh.positions.len(), rig.skeleton.len());
-    let rows = match rows {
-        "row" => Rows::Row,
-        "full" => Rows::Full,
-        other => return Err(ReadError::Unsupported { feature: format!("rows \"{other}\"") }),
-    };
-    let length = stored.length.filter(|l| positive(*l)).ok_or_else(|| damaged("the correction has no length"))?;
-    let anchor = |a: u32| -> Result<Option<BoneIndex>, ReadError> {
-        match a {
-            dermis_deform::baked::NO_ANCHOR => Ok(None),
-            a if (a as usize) < bones => Ok(Some(BoneIndex::new(a as usize))),
-            a => Err(damaged(format!("an anchor is bone {a}, but there are {bones}"))),
-        }
-    };
-    let limits = r.f64("correction.limits", 1)?;
-    let pairs = r.u32("correction.pairs", 2)?;
-    r.count("correction.limits", limits.len(), pairs.len() / 2)?;
-    let pairs = pairs
-        .chunks_exact(2)
-        .zip(limits)
-        .map(|(pair, limit)| match (pair[1] as usize) < bones && limit >= 0.0 {
-            true => Ok(Pair { anchor: anchor(pair[0])?, bone: BoneIndex::new(pair[1] as usize), limit }),
-            false => Err(damaged("a pair of bones names a bone that does not exist, or has no limit")),
-        })
-        .collect::<Result<Vec<_>, _>>()?;
-    let frozen: Vec<bool> = r.indices("correction.frozen", 1, 2)?.into_iter().map(|f| f == 1).collect();
-    r.count("correction.frozen", frozen.len(), bones)?;
-    let anchors = r.u32("correction.anchors", 1)?;
-    r.count("correction.anchors", anchors.len(), vertices)?;
-    anchors.iter().try_for_each(|&a| anchor(a).map(|_| ()))?;
-    let terms = r.indices("correction.terms", 1, pairs.len())?;
-    let offsets = r.offsets("correction.offsets", vertices, terms.len())?;
-    let coefficients = r.f32("correction.coefficients", rows.coefficients())?;
-    r.count("correction.coefficients", coefficients.len() / rows.coefficients(), terms.len())?;
-    let constants: Vec<Vec3> = r.f32("correction.constants", 3)?.chunks_exact(3).map(Vec3::from_slice).collect();
-    let radii = r.f32("correction.radii", 1)?;
-    for (name, count) in [("correction.constants", constants.len()), ("correction.radii", radii.len())] {
-        if count != 0 {
-            r.count(name, count, vertices)?;
-        }
-    }
-    if radii.iter().any(|r| *r < 0.0) {
-        return Err(damaged("a radius of the guard is negative"));
-    }
-    let shared = Enveloping { weld: Weld::along(&rig.skeleton, &frozen), pairs, ..Enveloping::empty(rows, length) };
-    Ok(BakedEnveloping { shared, anchors, offsets, terms, coefficients, constants, radii })
-}
-
-fn read_joints(r: &Reader<'_>, rig: &Rig, stored: &Stored, joints: &StoredJoints) -> Result<BakedJoints, ReadError> {
-    let (vertices, bones) = (rig.mesh.positions.len(), rig.skeleton.len());
-    let weights = rig.weights.as_ref().ok_or_else(|| damaged("a joint model needs skinning weights"))?;
-    let length = stored.length.filter(|l| positive(*l)).ok_or_else(|| damaged("the correction has no length"))?;
-    if !positive(joints.sigma) {
-        return Err(damaged("the width of the kernel is not positive"));
-    }
-    let frame = FRAMES.iter().find(|(name, _)| *name == joints.frame).map(|(_, frame)| *frame);
-    let frame = frame
-        .ok_or_else(|| ReadError::Unsupported { feature: format!("corrections in the frame \"{}\"", joints.frame) })?;
-    let bone = |b: u32| BoneIndex::new(b as usize);
-    let pairs = r.indices("joints.bones", 2, bones)?;
-    let count = pairs.len() / 2;
-    let centres: Vec<DVec3> = r.f64("joints.centres", 3)?.chunks_exact(3).map(DVec3::from_slice).collect();
-    let limits = r.f64("joints.limits", 1)?;
-    let counts = r.u32("joints.inducing_counts", 1)?;
-    let inducing: Vec<[f64; 12]> =
-        r.f64("joints.inducing", 12)?.chunks_exact(12).map(|f| f.try_into().unwrap_or_default()).collect();
-    for (name, found) in
-        [("joints.centres", centres.len()), ("joints.limits", limits.len()), ("joints.inducing_counts", counts.len())]
-    {
-        r.count(name, found, count)?;
-    }
-    let total = counts.iter().map(|&n| u64::from(n)).sum::<u64>();
-    if total != inducing.len() as u64 {
-        return Err(damaged("the inducing rotations are not as many as the joints say"));
-    }
-    let mut taken = 0;
-    let mut all = Vec::with_capacity(count);
-    for joint in 0..count {
-        let of_joint = inducing[taken..taken + counts[joint] as usize].to_vec();
-        taken += of_joint.len();
-        let pair = (bone(pairs[2 * joint]), bone(pairs[2 * joint + 1]));
-        let made = Joint::new(pair, centres[joint], limits[joint], of_joint, joints.sigma)
-            .filter(|j| j.centre.is_finite() && j.limit >= 0.0 && !j.inducing.is_empty());
-        all.push(made.ok_or_else(|| damaged(format!("joint {joint} cannot be evaluated")))?);
-    }
-    let links = r.u32("joints.links", 3)?;
-    if links.chunks_exact(3).any(|l| l[0] as usize >= bones || l[1] as usize >= bones) {
-        return Err(damaged("a link between bones names a bone that does not exist"));
-    }
-    let link = |l: &[u32]| Link { from: bone(l[0]), to: bone(l[1]), frozen: l[2] != 0 };
-    let model = Joints {
-        length,
-        sigma: joints.sigma,
-        frame,
-        joints: all,
-        weld: Weld { links: links.chunks_exact(3).map(link).collect() },
-        weights: Influences::default(),
-        offsets: vec![],
-        terms: vec![],
-        starts: vec![],
-        coefficients: vec![],
-        shared_offsets: vec![],
-        shared: vec![],
-        shared_limits: vec![],
-        radii: vec![],
-    };
-    let mut made = BakedJoints::empty(model, weights);
-    made.terms = r.indices("correction.terms", 1, count)?;
-    made.offsets = r.offsets("correction.offsets", vertices, made.terms.len())?;
-    made.coefficients = r.f32("correction.coefficients", 1)?;
-    let mut start = 0usize;
-    for row in made.offsets.windows(2) {
-        let terms = &made.terms[row[0] as usize..row[1] as usize];
-        start += terms.iter().map(|&joint| 3 * padded(counts[joint as usize] as usize)).sum::<usize>();
-        made.starts.push(u32::try_from(start).map_err(|_| damaged("too many coefficients"))?);
-    }
-    r.count("correction.coefficients", made.coefficients.len(), start)?;
-    let named = r.indices("shared.bones", 1, bones)?;
-    let numbers = r.f32("shared.coefficients", 5)?;
-    r.count("shared.coefficients", numbers.len() / 5, named.len())?;
-    made.shared_offsets = r.offsets("shared.offsets", vertices, named.len())?;
-    let term = |(&bone, n): (&u32, &[f32])| BakedSharedTerm {
-        bone,
-        relevance: n[0],
-        offset: Vec3::from_slice(&n[1..4]),
-        weight: n[4],
-    };
-    made.shared = named.iter().zip(numbers.chunks_exact(5)).map(term).collect();
-    (made.limits, made.radii) = (r.f32("shared.limits", 1)?, r.f32("correction.radii", 1)?);
-    for (name, list) in [("shared.limits", &made.limits), ("correction.radii", &made.radii)] {
-        if !list.is_empty() {
-            r.count(name, list.len(), vertices)?;
-        }
-        if list.iter().any(|x| *x < 0.0) {
-            return Err(damaged(format!("array \"{name}\" holds a negative length")));
-        }
-    }
-    Ok(made)
-}
-
-fn read_pose_space(r: &Reader<'_>, rig: &Rig, stored: &StoredPoseSpace) -> Result<BakedPoseSpace, ReadError> {
-    let (vertices, bones) = (rig.mesh.positions.len(), rig.skeleton.len());
-    let bone = |b: u32| BoneIndex::new(b as usize);
-    if !(stored.sigma > 0.0 && positive(stored.sigma * stored.sigma)) {
-        return Err(damaged("the width of the kernel is not positive"));
-    }
-    let carrier = match stored.carrier.as_str() {
-        "base" => Carrier::Base,
-        "world" => Carrier::World,
-        "bones" => {
-            let list = r.indices("pose_space.bones", 1, bones)?;
-            r.count("pose_space.bones", list.len(), vertices)?;
-            Carrier::Bones(list.into_iter().map(bone).collect())
-        }
-        other => return Err(ReadError::Unsupported { feature: format!("carrier \"{other}\"") }),
-    };
-    let ends = r.indices("pose_space.joints", 2, bones)?;
-    let limits = r.f64("pose_space.limits", 1)?;
-    r.count("pose_space.limits", limits.len(), ends.len() / 2)?;
-    if limits.iter().any(|limit| limit.is_nan() || *limit < 0.0) {
-        return Err(damaged("a joint has no limit"));
-    }
-    let joints = ends.chunks_exact(2).zip(limits);
-    let joints: Vec<pose_space::Joint> =
-        joints.map(|(ends, limit)| pose_space::Joint { parent: bone(ends[0]), bone: bone(ends[1]), limit }).collect();
-    let frozen: Vec<bool> = r.indices("pose_space.frozen", 1, 2)?.into_iter().map(|f| f == 1).collect();
-    r.count("pose_space.frozen", frozen.len(), bones)?;
-    let finite = |name: &str, columns: usize| match r.f64(name, columns)? {
-        all if all.iter().all(|x| x.is_finite()) => Ok(all),
-        _ => Err(damaged(format!("array \"{name}\" holds numbers that are not finite"))),
-    };
-    let examples = finite("pose_space.examples", 9)?;
-    let examples: Vec<[f64; 9]> = examples.chunks_exact(9).map(|x| x.try_into().unwrap_or_default()).collect();
-    if !examples.len().is_multiple_of(joints.len().max(1)) {
-        return Err(damaged("the examples of the pose space are not joints × poses"));
-    }
-    let count = examples.len() / joints.len().max(1);
-    let relevance = finite("pose_space.relevance", 1)?;
-    let group_joints = r.indices("pose_space.group_joints", 1, joints.len())?;
-    r.count("pose_space.relevance", relevance.len(), group_joints.len())?;
-    if relevance.iter().any(|a| *a < 0.0) {
-        return Err(damaged("a joint of the pose space has negative relevance"));
-    }
-    let relevance: Vec<(u32, f64)> = group_joints.into_iter().zip(relevance).collect();
-    let centres = r.indices("pose_space.centres", 1, count)?;
-    let groups = r.u32("pose_space.centre_offsets", 1)?.len().saturating_sub(1);
-    let offsets = r.offsets("pose_space.centre_offsets", groups, centres.len())?;
-    let joint_offsets = r.offsets("pose_space.joint_offsets", groups, relevance.len())?;
-    let mut kernel = Kernel::new(stored.sigma, Weld::along(&rig.skeleton, &frozen), joints, examples);
-    let slice = |offsets: &[u32], g: usize| offsets[g] as usize..offsets[g + 1] as usize;
-    for g in 0..groups {
-        kernel.push(&relevance[slice(&joint_offsets, g)], &centres[slice(&offsets, g)]);
-    }
-    let of_vertices = r.u32("pose_space.groups", 1)?;
-    r.count("pose_space.groups", of_vertices.len(), vertices)?;
-    let weights: Vec<Vec3> = r.f32("pose_space.weights", 3)?.chunks_exact(3).map(Vec3::from_slice).collect();
-    let mut starts = vec![0u32];
-    let mut total = 0usize;
-    for &g in &of_vertices {
-        total += match g {
-            NO_GROUP => 0,
-            g if (g as usize) < groups => kernel.range(g as usize).len(),
-            g => return Err(damaged(format!("a vertex is of group {g}, but there are {groups}"))),
-        };
-        // More than the file holds is refused before it can overflow.
-        if total > weights.len() {
-            break;
-        }
-        starts.push(total as u32);
-    }
-    r.count("pose_space.weights", weights.len(), total)?;
-    let radii = r.f32("pose_space.radii", 1)?;
-    if !radii.is_empty() {
-        r.count("pose_space.radii", radii.len(), vertices)?;
-    }
-    if radii.iter().any(|r| *r < 0.0) {
-        return Err(damaged("a radius of the guard is negative"));
-    }
-    Ok(BakedPoseSpace { kernel, carrier, groups: of_vertices, offsets: starts, weights, radii })
 }

@@ -1,0 +1,144 @@
+//! Joint models in a model file.
+
+use super::{Reader, Stored, Tensors, damaged, positive};
+use crate::contents::ReadError;
+use dermis_deform::baked::{BakedJoints, BakedSharedTerm, padded};
+use dermis_deform::guard::{Link, Weld};
+use dermis_deform::joints::{Frame, Joint, Joints};
+use dermis_rig::glam::{DVec3, Vec3};
+use dermis_rig::{BoneIndex, Influences, Rig};
+use serde::{Deserialize, Serialize};
+
+/// What a joint model holds beside arrays.
+#[derive(Serialize, Deserialize)]
+pub(super) struct StoredJoints {
+    sigma: f64,
+    frame: String,
+}
+
+/// Frames of the joint model by name.
+const FRAMES: [(&str, Frame); 3] = [("anchor", Frame::Anchor), ("rest", Frame::Rest), ("blend", Frame::Blend)];
+
+/// The arrays of a correction, and what it holds beside them.
+pub(super) fn write(t: &mut Tensors, c: &BakedJoints) -> StoredJoints {
+    let joints = &c.model.joints;
+    let bones = joints.iter().flat_map(|j| [j.from.get() as u32, j.to.get() as u32]);
+    t.u32("joints.bones", &[joints.len(), 2], bones);
+    t.f64("joints.centres", &[joints.len(), 3], joints.iter().flat_map(|j| j.centre.to_array()));
+    t.f64("joints.limits", &[joints.len()], joints.iter().map(|j| j.limit));
+    t.u32("joints.inducing_counts", &[joints.len()], joints.iter().map(|j| j.inducing.len() as u32));
+    let inducing = || joints.iter().flat_map(|j| &j.inducing);
+    t.f64("joints.inducing", &[inducing().count(), 12], inducing().flatten().copied());
+    let links = &c.model.weld.links;
+    let link = |l: &Link| [l.from.get() as u32, l.to.get() as u32, u32::from(l.frozen)];
+    t.u32("joints.links", &[links.len(), 3], links.iter().flat_map(link));
+    t.u32("correction.offsets", &[c.offsets.len()], c.offsets.iter().copied());
+    t.u32("correction.terms", &[c.terms.len()], c.terms.iter().copied());
+    t.f32("correction.coefficients", &[c.coefficients.len()], c.coefficients.iter().copied());
+    t.u32("shared.offsets", &[c.shared_offsets.len()], c.shared_offsets.iter().copied());
+    t.u32("shared.bones", &[c.shared.len()], c.shared.iter().map(|t| t.bone));
+    let numbers = |t: &BakedSharedTerm| [t.relevance, t.offset.x, t.offset.y, t.offset.z, t.weight];
+    t.f32("shared.coefficients", &[c.shared.len(), 5], c.shared.iter().flat_map(numbers));
+    t.f32("shared.limits", &[c.limits.len()], c.limits.iter().copied());
+    t.f32("correction.radii", &[c.radii.len()], c.radii.iter().copied());
+    let frame = FRAMES.iter().find(|(_, frame)| *frame == c.model.frame).map_or("", |(name, _)| name);
+    StoredJoints { sigma: c.model.sigma, frame: frame.into() }
+}
+
+/// A correction from its arrays.
+pub(super) fn read(
+    r: &Reader<'_>,
+    rig: &Rig,
+    stored: &Stored,
+    joints: &StoredJoints,
+) -> Result<BakedJoints, ReadError> {
+    let (vertices, bones) = (rig.mesh.positions.len(), rig.skeleton.len());
+    let weights = rig.weights.as_ref().ok_or_else(|| damaged("a joint model needs skinning weights"))?;
+    let length = stored.length.filter(|l| positive(*l)).ok_or_else(|| damaged("the correction has no length"))?;
+    if !positive(joints.sigma) {
+        return Err(damaged("the width of the kernel is not positive"));
+    }
+    let frame = FRAMES.iter().find(|(name, _)| *name == joints.frame).map(|(_, frame)| *frame);
+    let frame = frame
+        .ok_or_else(|| ReadError::Unsupported { feature: format!("corrections in the frame \"{}\"", joints.frame) })?;
+    let bone = |b: u32| BoneIndex::new(b as usize);
+    let pairs = r.indices("joints.bones", 2, bones)?;
+    let count = pairs.len() / 2;
+    let centres: Vec<DVec3> = r.f64("joints.centres", 3)?.chunks_exact(3).map(DVec3::from_slice).collect();
+    let limits = r.f64("joints.limits", 1)?;
+    let counts = r.u32("joints.inducing_counts", 1)?;
+    let inducing: Vec<[f64; 12]> =
+        r.f64("joints.inducing", 12)?.chunks_exact(12).map(|f| f.try_into().unwrap_or_default()).collect();
+    for (name, found) in
+        [("joints.centres", centres.len()), ("joints.limits", limits.len()), ("joints.inducing_counts", counts.len())]
+    {
+        r.count(name, found, count)?;
+    }
+    let total = counts.iter().map(|&n| u64::from(n)).sum::<u64>();
+    if total != inducing.len() as u64 {
+        return Err(damaged("the inducing rotations are not as many as the joints say"));
+    }
+    let mut taken = 0;
+    let mut all = Vec::with_capacity(count);
+    for joint in 0..count {
+        let of_joint = inducing[taken..taken + counts[joint] as usize].to_vec();
+        taken += of_joint.len();
+        let pair = (bone(pairs[2 * joint]), bone(pairs[2 * joint + 1]));
+        let made = Joint::new(pair, centres[joint], limits[joint], of_joint, joints.sigma)
+            .filter(|j| j.centre.is_finite() && j.limit >= 0.0 && !j.inducing.is_empty());
+        all.push(made.ok_or_else(|| damaged(format!("joint {joint} cannot be evaluated")))?);
+    }
+    let links = r.u32("joints.links", 3)?;
+    if links.chunks_exact(3).any(|l| l[0] as usize >= bones || l[1] as usize >= bones) {
+        return Err(damaged("a link between bones names a bone that does not exist"));
+    }
+    let link = |l: &[u32]| Link { from: bone(l[0]), to: bone(l[1]), frozen: l[2] != 0 };
+    let model = Joints {
+        length,
+        sigma: joints.sigma,
+        frame,
+        joints: all,
+        weld: Weld { links: links.chunks_exact(3).map(link).collect() },
+        weights: Influences::default(),
+        offsets: vec![],
+        terms: vec![],
+        starts: vec![],
+        coefficients: vec![],
+        shared_offsets: vec![],
+        shared: vec![],
+        shared_limits: vec![],
+        radii: vec![],
+    };
+    let mut made = BakedJoints::empty(model, weights);
+    made.terms = r.indices("correction.terms", 1, count)?;
+    made.offsets = r.offsets("correction.offsets", vertices, made.terms.len())?;
+    made.coefficients = r.f32("correction.coefficients", 1)?;
+    let mut start = 0usize;
+    for row in made.offsets.windows(2) {
+        let terms = &made.terms[row[0] as usize..row[1] as usize];
+        start += terms.iter().map(|&joint| 3 * padded(counts[joint as usize] as usize)).sum::<usize>();
+        made.starts.push(u32::try_from(start).map_err(|_| damaged("too many coefficients"))?);
+    }
+    r.count("correction.coefficients", made.coefficients.len(), start)?;
+    let named = r.indices("shared.bones", 1, bones)?;
+    let numbers = r.f32("shared.coefficients", 5)?;
+    r.count("shared.coefficients", numbers.len() / 5, named.len())?;
+    made.shared_offsets = r.offsets("shared.offsets", vertices, named.len())?;
+    let term = |(&bone, n): (&u32, &[f32])| BakedSharedTerm {
+        bone,
+        relevance: n[0],
+        offset: Vec3::from_slice(&n[1..4]),
+        weight: n[4],
+    };
+    made.shared = named.iter().zip(numbers.chunks_exact(5)).map(term).collect();
+    (made.limits, made.radii) = (r.f32("shared.limits", 1)?, r.f32("correction.radii", 1)?);
+    for (name, list) in [("shared.limits", &made.limits), ("correction.radii", &made.radii)] {
+        if !list.is_empty() {
+            r.count(name, list.len(), vertices)?;
+        }
+        if list.iter().any(|x| *x < 0.0) {
+            return Err(damaged(format!("array \"{name}\" holds a negative length")));
+        }
+    }
+    Ok(made)
+}
