@@ -16,8 +16,9 @@
 //! principal axes of Pᵀ BᵀB P, the shapes are B P w_h and their coordinates c_h = w_hᵀ P⁺ z: the best of rank K in the mean
 //! square over the samples.
 //!
-//! **Weights.** Applications clamp weights to 0..1, so coordinate h becomes (c_h − low_h)/(high_h − low_h), low and high its range
-//! over the samples and the bind pose. At the bind pose z = 0 and the weights are −low/(high − low), the offsets. One more
+//! **Weights.** Applications clamp weights to 0..1, so coordinate h becomes (c_h − low_h)/(high_h − low_h), low and high κ = 1.25
+//! times its least and largest value over the samples and the bind pose, as the limits of the joints leave that much room
+//! beyond training. At the bind pose z = 0 and the weights are −low/(high − low), the offsets. One more
 //! shape, always at weight one, is minus the sum of the others at these weights: the correction of the bind pose is zero, to
 //! the single precision in which shapes are stored. The offsets are rounded to single precision first, so that an
 //! application has them as they are.
@@ -33,6 +34,7 @@ use crate::measure::Runner;
 use crate::output::Output;
 use crate::random::Random;
 use dermis_deform::baked::{BakedCorrection, BakedJoints, padded};
+use dermis_deform::guard::LIMIT_FACTOR;
 use dermis_deform::joints::{Joint, JointPose, joint_feature, kernel};
 use dermis_deform::{TrainingPoses, blend};
 use dermis_fit::Progress;
@@ -249,7 +251,7 @@ pub fn export_driven(
 ) -> Result<Driven, Error> {
     let rig = &model.rig;
     let (weights, pruned) = skin_weights(rig, motion, settings.influences)?;
-    let Compiled { linear, made, samples, mut warnings } = compile(model, &weights, settings.shapes, progress)?;
+    let Compiled { linear, made, samples, warnings } = compile(model, &weights, settings.shapes, progress)?;
     let skin = DrivenSkin { rig, weights: &weights, linear: &linear, made: &made };
     let mut runner = Runner::new(&model.baked);
     let mut training = Costs::default();
@@ -288,9 +290,6 @@ pub fn export_driven(
         .map_err(|e| Error::Write { path: table_file.path().into(), reason: e.to_string() })?;
     let bytes = write_scene(&scene, glb)?;
     table_file.write(text.as_bytes())?;
-    if samples.training == 0 {
-        warnings.push("the model file holds no training poses: the shapes are made of nothing".into());
-    }
     Ok(Driven {
         bytes,
         shapes: made.morphs.len(),
@@ -338,8 +337,10 @@ fn compile(
     let lambda = model.header.report["s"].as_f64().filter(|s| *s > 0.0 && s.is_finite());
     let lambda =
         lambda.ok_or_else(|| Error::Option("the model's report lacks its ridge \"s\": fit it again".into()))?;
-    let none = TrainingPoses { joints: vec![], features: vec![], length: 1.0 };
-    let samples = sample_poses(&rig.skeleton, model.training.as_ref().unwrap_or(&none));
+    let training = model.training.as_ref().filter(|t| !t.features.is_empty()).ok_or_else(|| {
+        Error::Option("the model file holds no training poses, which driven shapes are made from: fit it again".into())
+    })?;
+    let samples = sample_poses(&rig.skeleton, training);
     let vertices = rig.mesh.positions.len();
     let starts = joint_starts(&joints.model.joints);
     let count = starts[starts.len() - 1];
@@ -613,7 +614,7 @@ struct Shapes {
     /// Bones of the table in the rig.
     bones: Vec<BoneIndex>,
     morphs: Vec<MorphTarget>,
-    /// Range of every coordinate of z over the samples, for what all shapes would show.
+    /// Range of every coordinate of z, for what all shapes would show.
     ranges: Vec<(f64, f64)>,
 }
 
@@ -621,7 +622,8 @@ struct Shapes {
 fn shapes(rig: &Rig, joints: &BakedJoints, z: &Mat<f64>, driven: Unscaled, unseen: f64) -> Shapes {
     let count = z.ncols();
     let range = |value: &dyn Fn(usize) -> f64| {
-        (0..z.nrows()).map(value).fold((0.0f64, 0.0f64), |(low, high), x| (low.min(x), high.max(x)))
+        let (low, high) = (0..z.nrows()).map(value).fold((0.0f64, 0.0f64), |(l, h), x| (l.min(x), h.max(x)));
+        (low * LIMIT_FACTOR, high * LIMIT_FACTOR)
     };
     let vertices = rig.mesh.positions.len();
     let mut morphs = vec![MorphTarget { name: "driven_common".into(), deltas: vec![DVec3::ZERO; vertices] }];
@@ -727,5 +729,211 @@ impl DrivenSkin<'_> {
             costs.shapes.add(shapes);
             costs.all.add(all);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fit::{FitOptions, Method, fit};
+    use crate::load::LoadedRig;
+    use dermis_deform::joints::Frame;
+    use dermis_fit::silent;
+    use dermis_io::Space;
+    use dermis_rig::ExampleSet;
+    use dermis_testkit::{Arm, ArmPose};
+
+    /// A joint model of the arm; with `frozen` its wrist never moved in training.
+    fn arm_model(frame: Frame, frozen: bool) -> (Arm, ModelFile) {
+        let arm = Arm::new(24, 8);
+        let mut poses = ArmPose::some(24, 5);
+        if frozen {
+            poses.iter_mut().for_each(|pose| pose.wrist = DVec3::ZERO);
+        }
+        let examples = ExampleSet::new("arm".into(), arm.examples(&poses), &arm.rig).unwrap();
+        let loaded = LoadedRig { rig: arm.rig.clone(), space: Space::default(), notes: vec![] };
+        let options = FitOptions { frame: Some(frame), s: Some(0.01), ..FitOptions::new(Method::Joint) };
+        let model = fit(&loaded, &examples, None, &options, &silent).unwrap().model;
+        (arm, model)
+    }
+
+    fn joints(model: &mut ModelFile) -> &mut BakedJoints {
+        match &mut model.baked.correction {
+            Some(BakedCorrection::Joints(joints)) => joints,
+            _ => panic!("another correction"),
+        }
+    }
+
+    fn compiled(model: &ModelFile, most: Option<usize>) -> Compiled {
+        compile(model, model.rig.weights.as_ref().unwrap(), most, &silent).unwrap()
+    }
+
+    /// Closed form: in the rest frame, without shared part, limits and ball, the model is U z carried by the blend.
+    #[test]
+    fn a_model_that_precedes_skinning_is_delivered_as_it_is() {
+        let (_, mut model) = arm_model(Frame::Rest, false);
+        let changed = joints(&mut model);
+        changed.shared.clear();
+        changed.shared_offsets.iter_mut().for_each(|offset| *offset = 0);
+        (changed.limits, changed.radii) = (vec![], vec![]);
+        changed.model.joints.iter_mut().for_each(|joint| joint.limit = f64::INFINITY);
+        let Compiled { linear, made, .. } = compiled(&model, None);
+        let changed = joints(&mut model);
+        let mut largest = 0.0f64;
+        for v in 0..linear.vertices() {
+            let (mut at, mut place) = (changed.starts[v] as usize, linear.starts[v]);
+            for &joint in &changed.terms[changed.offsets[v] as usize..changed.offsets[v + 1] as usize] {
+                let count = changed.model.joints[joint as usize].inducing.len();
+                for i in 0..count {
+                    let u = [0, 1, 2].map(|axis| f64::from(changed.coefficients[at + axis * padded(count) + i]));
+                    // Positions are rounded to 1e-7 m; a ridge of 0.01 passes at most 1/(2 √0.01) of that per pose.
+                    assert!((linear.deltas[place + i] - DVec3::from_array(u)).length() < 5e-6, "{v}");
+                    largest = largest.max(DVec3::from_array(u).length());
+                }
+                (at, place) = (at + 3 * padded(count), place + count);
+            }
+        }
+        assert!(largest > 1e-3, "there is something to deliver: {largest}");
+        assert_eq!(made.morphs.len(), made.table.offset.len());
+    }
+
+    /// Oracle: the model's own coordinates, computed on the welded pose, in poses far beyond training.
+    #[test]
+    fn the_table_has_the_coordinates_of_the_model_though_it_knows_no_welds() {
+        let (arm, mut model) = arm_model(Frame::Anchor, true);
+        let Compiled { made, .. } = compiled(&model, Some(8));
+        let joints = joints(&mut model);
+        assert_eq!(joints.model.weld.frozen().count(), 1, "the wrist is welded");
+        let (mut random, mut pose, mut limited) = (dermis_testkit::Random::new(3), JointPose::default(), 0);
+        for _ in 0..50 {
+            let wild = arm.wild(&mut random, 2.5);
+            pose.prepare(&joints.model, &wild);
+            limited += pose.limited;
+            let z = made.table.coordinates(&made.bones_of(&wild));
+            assert_eq!(z.len(), pose.z.len());
+            assert!(z.iter().zip(&pose.z).all(|(a, b)| (a - b).abs() < 1e-9), "{z:?} {:?}", pose.z);
+        }
+        assert!(limited > 0, "some limit acts");
+    }
+
+    #[test]
+    fn the_bind_pose_is_exact_and_weights_lie_in_their_range_over_the_samples() {
+        let (arm, model) = arm_model(Frame::Anchor, false);
+        for most in [Some(2), Some(9), None] {
+            let Compiled { made, samples, .. } = compiled(&model, most);
+            assert!(most.is_none_or(|most| made.morphs.len() == most));
+            let bind = made.table.coordinates(&made.bones_of(&BoneTransforms::identity(4)));
+            assert_eq!(made.table.weights(&bind), made.table.offset);
+            for v in 0..arm.rig.mesh.positions.len() {
+                let shown = |m: &MorphTarget| m.deltas[v].as_vec3().as_dvec3();
+                let sum: DVec3 = made.morphs.iter().zip(&made.table.offset).map(|(m, w)| shown(m) * *w).sum();
+                // The constant shape is rounded to single precision, once.
+                let constant = shown(&made.morphs[0]).abs().max_element();
+                assert!(sum.abs().max_element() <= 0.6e-7 * constant, "{sum} of {constant}");
+            }
+            for pose in &samples.poses {
+                let z = made.table.coordinates(&made.bones_of(pose));
+                assert!(made.table.unclamped(&z).all(|(_, outside)| !outside));
+            }
+        }
+    }
+
+    /// Oracle: with every principal shape nothing is lost, whatever the pose between the limits of the weights.
+    #[test]
+    fn principal_shapes_rebuild_all_shapes_and_more_of_them_leave_less() {
+        let (_, model) = arm_model(Frame::Anchor, false);
+        let Compiled { linear, made: all, samples, .. } = compiled(&model, None);
+        let error = |most: usize| {
+            let Compiled { made, .. } = compiled(&model, Some(most));
+            let mut worst = 0.0f64;
+            let mut squares = 0.0f64;
+            for pose in &samples.poses {
+                let z = made.table.coordinates(&made.bones_of(pose));
+                let (w, every) = (made.table.weights(&z), all.table.weights(&z));
+                for v in 0..linear.vertices() {
+                    let sum =
+                        |s: &Shapes, w: &[f64]| s.morphs.iter().zip(w).map(|(m, w)| m.deltas[v] * *w).sum::<DVec3>();
+                    let off = (sum(&made, &w) - linear.at(v, &z)).length();
+                    assert!((sum(&all, &every) - linear.at(v, &z)).length() < 1e-6);
+                    (worst, squares) = (worst.max(off), squares + off * off);
+                }
+            }
+            (squares.sqrt(), worst)
+        };
+        let errors = [2, 4, 8, 16].map(|most| error(most).0);
+        assert!(errors.windows(2).all(|w| w[1] < w[0]), "{errors:?}");
+        // What is left out moves no vertex by more than 1e-6 of the diagonal per shape.
+        assert!(error(linear.coordinates() + 1).1 < 1e-5, "{:?}", error(linear.coordinates() + 1));
+    }
+
+    /// Planted: displacements that two directions of z explain are carried by two shapes.
+    #[test]
+    fn as_many_shapes_as_the_corrections_have_directions_are_enough() {
+        let mut random = dermis_testkit::Random::new(7);
+        let (count, vertices) = (6, 40);
+        let directions: Vec<Vec<f64>> = (0..2).map(|_| (0..count).map(|_| random.normal()).collect()).collect();
+        let mut linear = Linear { count, starts: vec![0], columns: vec![], deltas: vec![] };
+        for _ in 0..vertices {
+            let s: [DVec3; 2] = [0; 2].map(|_| DVec3::new(random.normal(), random.normal(), random.normal()));
+            linear.columns.extend(0..count as u32);
+            linear.deltas.extend((0..count).map(|i| s[0] * directions[0][i] + s[1] * directions[1][i]));
+            linear.starts.push(linear.deltas.len());
+        }
+        let z = Mat::from_fn(30, count, |_, _| random.normal());
+        let found = linear.principal(&z, 2).unwrap();
+        let other: Vec<f64> = (0..count).map(|_| random.normal()).collect();
+        for v in 0..vertices {
+            let c = |h: usize| found.rows[h].iter().zip(&other).map(|(d, z)| d * z).sum::<f64>();
+            let shown = found.shapes[0][v] * c(0) + found.shapes[1][v] * c(1);
+            assert!((shown - linear.at(v, &other)).length() < 1e-12);
+        }
+    }
+
+    /// Oracle: the poses themselves, seen from their roots.
+    #[test]
+    fn training_poses_are_rebuilt_up_to_where_the_character_stands_and_recombined_joint_by_joint() {
+        let arm = Arm::new(9, 6);
+        let skeleton = &arm.rig.skeleton;
+        let g = dermis_testkit::some_motion(1.0, DVec3::new(3.0, -1.0, 2.0));
+        let poses = ArmPose::some(6, 2).into_iter().map(|pose| arm.transforms(&ArmPose { root: g, ..pose }));
+        let poses: Vec<BoneTransforms> = poses.collect();
+        let all: Vec<&BoneTransforms> = poses.iter().collect();
+        // The hand moves no skin: it is not kept, and follows the forearm.
+        let training = TrainingPoses::new(skeleton, &[true, true, true, false], &all, arm.length());
+        let samples = sample_poses(skeleton, &training);
+        assert_eq!((samples.training, samples.poses.len()), (6, 12));
+        let seen =
+            |pose: &BoneTransforms, a: usize, b: usize| pose[BoneIndex::new(a)].inverse() * pose[BoneIndex::new(b)];
+        for (rebuilt, pose) in samples.poses.iter().zip(&poses) {
+            // Features are kept in f32.
+            assert!((0..3).all(|b| seen(rebuilt, 0, b).abs_diff_eq(seen(pose, 0, b), 1e-6)));
+            assert_eq!(rebuilt[BoneIndex::new(3)], rebuilt[BoneIndex::new(2)]);
+        }
+        for mixed in &samples.poses[6..] {
+            for joint in 0..2 {
+                let found = seen(mixed, joint, joint + 1);
+                assert!(poses.iter().any(|pose| found.abs_diff_eq(seen(pose, joint, joint + 1), 1e-6)));
+            }
+        }
+        let again = sample_poses(skeleton, &training);
+        assert!(samples.poses.iter().zip(&again.poses).all(|(a, b)| a == b));
+    }
+
+    #[test]
+    fn what_cannot_be_driven_is_refused_with_the_remedy() {
+        let (_, mut model) = arm_model(Frame::Anchor, false);
+        let refused = |model: &ModelFile, most| match compile(model, model.rig.weights.as_ref().unwrap(), most, &silent)
+        {
+            Err(Error::Option(text)) => text,
+            Err(other) => panic!("{other}"),
+            Ok(_) => panic!("it was taken"),
+        };
+        assert!(refused(&model, Some(1)).contains("two at least"));
+        model.training = None;
+        assert!(refused(&model, None).contains("training poses"));
+        model.header.report = json!({});
+        assert!(refused(&model, None).contains("ridge"));
+        model.baked.correction = None;
+        assert!(refused(&model, None).contains("--motion, without --drivers"));
     }
 }
