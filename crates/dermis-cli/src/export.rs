@@ -71,6 +71,9 @@ pub fn run(args: &ExportArgs, ui: &Ui) -> Result<ExitCode, Error> {
     }
     let out = reserve_file(&args.out, args.force)?;
     let drivers = args.drivers.as_deref().map(|path| reserve_file(path, args.force)).transpose()?;
+    if args.drivers.as_ref() == Some(&args.out) {
+        return Err(Error::Option(format!("\"{}\": the table needs a file of its own", args.out.display())));
+    }
     if drivers.is_some() && args.base_cache.is_some() {
         return Err(Error::Option(
             "--drivers needs no --base-cache: a model over given positions cannot be driven".into(),

@@ -321,7 +321,7 @@ fn compile(
     let rig = &model.rig;
     let Some(BakedCorrection::Joints(joints)) = &model.baked.correction else {
         return Err(Error::Option(format!(
-            "drivers are made of a joint model (fit --method joint), and this is \"{}\": export it with --motion, \
+            "drivers are made of a joint model, and this is \"{}\": export it with --motion, \
              without --drivers",
             model.header.method
         )));
