@@ -631,7 +631,7 @@ fn shapes(rig: &Rig, joints: &BakedJoints, z: &Mat<f64>, driven: Unscaled, unsee
     for ((name, mut shape), row) in driven.names.into_iter().zip(driven.shapes).zip(driven.rows) {
         let (low, high) = range(&|s| (0..count).map(|i| z[(s, i)] * row[i]).sum());
         let largest = shape.iter().map(|d| d.abs().max_element()).fold(0.0, f64::max);
-        if !(largest * (high - low) > unseen) {
+        if largest * (high - low) <= unseen {
             continue;
         }
         let at_rest = f64::from((-low / (high - low)) as f32).clamp(0.0, 1.0);
