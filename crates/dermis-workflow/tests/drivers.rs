@@ -5,7 +5,7 @@ use dermis_io::{Space, gltf};
 use dermis_rig::glam::{DMat4, DVec3};
 use dermis_rig::{BoneTransforms, ExampleSet, Frame, Motion, WorldPose};
 use dermis_testkit::{Arm, ArmPose};
-use dermis_workflow::drivers::{DriverSettings, export_driven};
+use dermis_workflow::drivers::{DriverSettings, DriverTable, export_driven};
 use dermis_workflow::fit::{FitOptions, Method, fit};
 use dermis_workflow::load::LoadedRig;
 use dermis_workflow::measure::Runner;
@@ -108,7 +108,22 @@ fn a_reader_of_the_documented_table_shows_what_the_export_reports() {
         let (glb, json) = (place(&format!("{name}.glb")), place(&format!("{name}.json")));
         let settings = DriverSettings { shapes, influences: None };
         let driven = export_driven(&model, Some(&motion), settings, (&glb, &json), &silent).unwrap();
-        let reader = Reader::new(&std::fs::read_to_string(json.path()).unwrap());
+        let text = std::fs::read_to_string(json.path()).unwrap();
+        let reader = Reader::new(&text);
+        // Far beyond training, where limits and clamps act, against the program's own evaluation.
+        let table: DriverTable = serde_json::from_str(&text).unwrap();
+        let mut random = dermis_testkit::Random::new(11);
+        let mut held = 0;
+        for _ in 0..20 {
+            let wild = world(&arm.wild(&mut random, 3.0));
+            let bone = |name: &str| wild[arm.rig.skeleton.find(name).unwrap().get()];
+            let bones: Vec<_> = table.bones.iter().map(|b| bone(&b.name)).collect();
+            let own = table.weights(&table.coordinates(&table.bone_transforms(&bones)));
+            let found = reader.weights(&|name| DMat4::from(bone(name)));
+            assert!(found.iter().zip(&own).all(|(a, b)| (a - b).abs() < 1e-9));
+            held += own[1..].iter().filter(|w| **w == 0.0 || **w == 1.0).count();
+        }
+        assert!(held > 0, "some clamp acts");
         let contents = gltf::read(&std::fs::read(glb.path()).unwrap(), name, &|_| unreachable!()).unwrap();
         let (mesh, weights) = (contents.mesh.as_ref().unwrap(), contents.weights.as_ref().unwrap());
         let skeleton = contents.skeleton.as_ref().unwrap();
