@@ -167,7 +167,7 @@ pub struct DriverSettings {
 
 impl Default for DriverSettings {
     fn default() -> Self {
-        // Between 16 and 64 shapes the error on unseen motion of a whole body falls by a sixth per doubling.
+        // Between 16 and 64 shapes the error on unseen motion of a whole body falls by a fifth per doubling.
         Self { shapes: Some(32), influences: None }
     }
 }
