@@ -117,6 +117,19 @@ impl Joint {
         Some(Self { from, to, centre, limit, inducing, factor })
     }
 
+    /// C⁻¹, lower triangular: row i has i + 1 numbers.
+    pub fn inverse_factor(&self) -> Vec<Vec<f64>> {
+        let mut rows: Vec<Vec<f64>> = Vec::with_capacity(self.inducing.len());
+        for i in 0..self.inducing.len() {
+            let c = &self.factor[i * (i + 1) / 2..];
+            // Row i of C times column j of C⁻¹ is zero.
+            let known = |j: usize| (j..i).map(|l| c[l] * rows[l][j]).sum::<f64>();
+            let row = (0..i).map(|j| -known(j) / c[i]).chain([1.0 / c[i]]).collect();
+            rows.push(row);
+        }
+        rows
+    }
+
     /// φ before the limit. A bone that cannot be seen from the other, being singular, stands at rest.
     pub fn feature(&self, transforms: &[DAffine3], length: f64) -> JointFeature {
         joint_feature(transforms, (self.from, self.to), self.centre, length)

@@ -120,6 +120,24 @@ fn a_bare_mesh_is_written_and_read() {
     assert!(found.skeleton.is_none() && found.weights.is_none() && found.clips.is_empty());
 }
 
+#[test]
+fn morph_weights_at_rest_are_the_meshs_own_and_a_clip_that_keeps_them_says_nothing() {
+    let mut made = character(2);
+    let own = [0.25, 0.75];
+    made.clips[0].morph_weights = vec![own.to_vec(); 5];
+    let bytes = write_glb(&GlbScene { morph_weights: &own, ..made.scene() }).unwrap();
+    let length = u32::from_le_bytes(bytes[12..16].try_into().unwrap()) as usize;
+    let header: Value = serde_json::from_slice(&bytes[20..20 + length]).unwrap();
+    assert_eq!(header["meshes"][0]["weights"], json!(own));
+    let channels = header["animations"][0]["channels"].as_array().unwrap();
+    assert!(channels.iter().all(|channel| channel["target"]["path"] != "weights"));
+    assert_eq!((alone(&bytes).unwrap().clips[0].sample)(0.5).morph_weights, own);
+    for bad in [&[0.25][..], &[0.25, f64::NAN]] {
+        let scene = GlbScene { morph_weights: bad, ..made.scene() };
+        assert!(matches!(write_glb(&scene), Err(WriteError::Count { .. } | WriteError::NotFinite { .. })));
+    }
+}
+
 /// A .gltf made by hand, its buffer within.
 #[derive(Default)]
 struct Made {

@@ -13,6 +13,8 @@ use dermis_rig::skeleton::invert;
 use dermis_rig::{BoneTransforms, Influences, Motion, Pruned, Rig};
 use dermis_solve::faer::Mat;
 use dermis_solve::symmetric::principal_axes;
+use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -67,7 +69,7 @@ pub fn run(
 }
 
 /// Refuses a motion whose frames do not fit in memory at once, at so many bytes per frame and vertex.
-fn within_memory(motion: &Motion, rig: &Rig, bytes: u64, remedy: &str) -> Result<(), Error> {
+pub(crate) fn within_memory(motion: &Motion, rig: &Rig, bytes: u64, remedy: &str) -> Result<(), Error> {
     const MOST: u64 = 8 << 30;
     let (frames, vertices) = (motion.frames.len() as u64, rig.mesh.positions.len() as u64);
     let needed = frames.saturating_mul(vertices).saturating_mul(bytes);
@@ -196,11 +198,31 @@ pub struct Exported {
     /// Morph targets that carry the correction.
     pub shapes: usize,
     /// What pruning the influences dropped, and the largest change of a position over the clip, metres.
-    pub pruned: Option<(Pruned, Option<f64>)>,
+    pub pruned: Option<PruneCost>,
     /// rms and largest distance over the clip between the model and what the file shows, metres.
     pub against_model: Option<(f64, f64)>,
     /// The same for the skin weights alone, without morph targets.
     pub weights_alone: Option<(f64, f64)>,
+}
+
+impl Exported {
+    /// The same as JSON; distances in metres.
+    pub fn json(&self) -> Value {
+        let pair = |(rms, max): (f64, f64)| json!({ "rms": rms, "max": max });
+        json!({
+            "bytes": self.bytes,
+            "frames": self.frames,
+            "shapes": self.shapes,
+            "pruned": self.pruned.as_ref().map(prune_json),
+            "weights_alone": self.weights_alone.map(pair),
+            "against_model": self.against_model.map(pair),
+        })
+    }
+}
+
+/// What pruning cost, as JSON.
+pub(crate) fn prune_json((pruned, largest): &PruneCost) -> Value {
+    json!({ "influences": pruned.dropped, "vertices": pruned.vertices, "largest": largest })
 }
 
 /// What an engine can take.
@@ -230,52 +252,70 @@ pub fn export_glb(
     progress: Progress<'_>,
 ) -> Result<Exported, Error> {
     let rig = &model.rig;
-    let full = rig.weights.as_ref().ok_or_else(|| {
-        Error::Option(format!("the rig \"{}\" has no skinning weights: there is no skin to export", rig.name))
-    })?;
-    let mut exported =
-        Exported { bytes: 0, frames: 0, shapes: 0, pruned: None, against_model: None, weights_alone: None };
-    let pruned = settings.influences.map(|most| full.pruned(most, 0.0));
-    if let Some((kept, report)) = &pruned {
-        let poses: Vec<BoneTransforms> =
-            motion.iter().flat_map(|m| &m.frames).map(|f| rig.skeleton.bone_transforms(&f.pose)).collect();
-        let cost = motion.map(|_| prune_cost(&rig.mesh.positions, full, kept, &poses));
-        exported.pruned = Some((*report, cost));
-    }
-    let weights = pruned.as_ref().map_or(full, |(kept, _)| kept);
+    let (weights, pruned) = skin_weights(rig, motion, settings.influences)?;
+    let mut exported = Exported { bytes: 0, frames: 0, shapes: 0, pruned, against_model: None, weights_alone: None };
     let (mut morphs, mut clips) = (Vec::new(), Vec::new());
     if let Some(motion) = motion {
         // Skins, corrections as they are, centred and rebuilt, and the matrices that carry them.
         within_memory(motion, rig, 24 * 4 + 72, "lower --fps, or choose a part of the motion")?;
         let (skins, _) = run(model, motion, given, progress)?;
-        let baked = bake_shapes(rig, weights, motion, &skins, settings.shapes);
-        let times: Vec<f64> =
-            motion.frames.iter().enumerate().map(|(at, f)| f.time.unwrap_or(at as f64 / 24.0)).collect();
-        exported.frames = times.len();
+        let baked = bake_shapes(rig, &weights, motion, &skins, settings.shapes);
+        exported.frames = motion.frames.len();
         exported.shapes = baked.morphs.len();
         exported.against_model = Some(baked.against_model);
         exported.weights_alone = Some(baked.weights_alone);
-        clips.push(GlbClip {
-            name: motion.name.clone(),
-            times,
-            poses: motion.frames.iter().map(|f| f.pose.clone()).collect(),
-            morph_weights: if baked.morphs.is_empty() { vec![] } else { baked.weights },
-        });
+        clips.push(clip(motion, if baked.morphs.is_empty() { vec![] } else { baked.weights }));
         morphs = baked.morphs;
     }
     let scene = GlbScene {
         name: &rig.name,
         mesh: Some(&rig.mesh),
         skeleton: Some(&rig.skeleton),
-        weights: Some(weights),
+        weights: Some(&weights),
         morphs: &morphs,
         clips: &clips,
+        ..GlbScene::default()
     };
-    let write = |e: dermis_io::gltf::WriteError| Error::Write { path: output.path().into(), reason: e.to_string() };
-    let bytes = dermis_io::gltf::write_glb(&scene).map_err(write)?;
-    exported.bytes = bytes.len();
-    output.write(&bytes)?;
+    exported.bytes = write_scene(&scene, output)?;
     Ok(exported)
+}
+
+/// What pruning the influences dropped, and the largest change of a position over the motion, metres.
+pub type PruneCost = (Pruned, Option<f64>);
+
+/// The rig's skinning weights with so many influences at most, and what pruning them cost.
+pub(crate) fn skin_weights<'a>(
+    rig: &'a Rig,
+    motion: Option<&Motion>,
+    influences: Option<usize>,
+) -> Result<(Cow<'a, Influences>, Option<PruneCost>), Error> {
+    let full = rig.weights.as_ref().ok_or_else(|| {
+        Error::Option(format!("the rig \"{}\" has no skinning weights: there is no skin to export", rig.name))
+    })?;
+    let Some(most) = influences else { return Ok((Cow::Borrowed(full), None)) };
+    let (kept, report) = full.pruned(most, 0.0);
+    let poses: Vec<BoneTransforms> =
+        motion.iter().flat_map(|m| &m.frames).map(|f| rig.skeleton.bone_transforms(&f.pose)).collect();
+    let cost = motion.map(|_| prune_cost(&rig.mesh.positions, full, &kept, &poses));
+    Ok((Cow::Owned(kept), Some((report, cost))))
+}
+
+/// The motion as a clip, with weights of the morph targets in every frame.
+pub(crate) fn clip(motion: &Motion, morph_weights: Vec<Vec<f64>>) -> GlbClip {
+    GlbClip {
+        name: motion.name.clone(),
+        times: motion.frames.iter().enumerate().map(|(at, f)| f.time.unwrap_or(at as f64 / 24.0)).collect(),
+        poses: motion.frames.iter().map(|f| f.pose.clone()).collect(),
+        morph_weights,
+    }
+}
+
+/// Writes a GLB; result: its bytes.
+pub(crate) fn write_scene(scene: &GlbScene<'_>, output: &Output) -> Result<usize, Error> {
+    let write = |e: dermis_io::gltf::WriteError| Error::Write { path: output.path().into(), reason: e.to_string() };
+    let bytes = dermis_io::gltf::write_glb(scene).map_err(write)?;
+    output.write(&bytes)?;
+    Ok(bytes.len())
 }
 
 /// Corrections of a motion as principal shapes at rest.
@@ -375,19 +415,19 @@ fn principal_shapes(corrections: &Mat<f64>, unseen: f64, most: usize, made: &mut
 
 /// rms and largest of many distances.
 #[derive(Default)]
-struct Distances {
+pub(crate) struct Distances {
     squares: f64,
     largest: f64,
     count: usize,
 }
 
 impl Distances {
-    fn add(&mut self, distance: f64) {
+    pub(crate) fn add(&mut self, distance: f64) {
         self.squares += distance * distance;
         self.largest = self.largest.max(distance);
         self.count += 1;
     }
-    fn finish(&self) -> (f64, f64) {
+    pub(crate) fn finish(&self) -> (f64, f64) {
         ((self.squares / self.count.max(1) as f64).sqrt(), self.largest)
     }
 }

@@ -9,6 +9,7 @@ pub mod compare;
 pub mod curve;
 pub mod deliver;
 pub mod demo;
+pub mod drivers;
 mod error;
 pub mod fit;
 mod fit_joint;

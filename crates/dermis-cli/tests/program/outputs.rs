@@ -118,6 +118,75 @@ fn a_glb_shows_what_the_model_does() {
     assert!(number(&again, "error.max") < 1e-5 * test.diagonal());
 }
 
+#[test]
+fn driven_shapes_come_with_their_table_and_with_what_they_cost() {
+    let (desk, test) = desk();
+    desk.good("fit train.npz --examples train.npz -s 0.01 -o j.dermis");
+    desk.good("fit train.npz --examples train.npz --method mwe -s 0.01 -o q.dermis");
+    let cost = desk.json("export j.dermis --motion test.npz --drivers d.json --shapes 6 -o d.glb --json");
+    assert_eq!(number(&cost, "shapes"), 6.0);
+    assert_eq!((number(&cost, "training.poses"), number(&cost, "motion.poses")), (14.0, 7.0));
+    for set in ["training", "motion"] {
+        let [alone, shapes, all] =
+            ["weights_alone", "shapes", "all_shapes"].map(|what| number(&cost, &format!("{set}.{what}.rms")));
+        // On a motion nobody showed it, compressed shapes may happen to be the nearer ones.
+        assert!((all < shapes || set == "motion") && shapes.max(all) < 0.1 * alone, "{cost}");
+    }
+    let table: serde_json::Value = serde_json::from_slice(&desk.bytes("d.json")).unwrap();
+    assert_eq!(
+        crate::keys(&table),
+        [
+            "format",
+            "version",
+            "generator",
+            "mesh",
+            "length",
+            "sigma",
+            "bones",
+            "joints",
+            "shapes",
+            "matrix",
+            "offset",
+            "clamp"
+        ]
+    );
+    let contents = gltf::read(&desk.bytes("d.glb"), "d", &|_| unreachable!()).unwrap();
+    for time in &contents.clips[0].key_times {
+        assert!((contents.clips[0].sample)(*time).morph_weights.iter().all(|w| (0.0..=1.0).contains(w)));
+    }
+    // Without a motion the same shapes, and the bind pose is shown as it is.
+    let still = desk.good("export j.dermis --drivers still.json --shapes 6 -o still.glb");
+    assert!(still.out.contains("14 training poses") && still.out.contains("with 6 shapes"), "{}", still.out);
+    assert_eq!(desk.bytes("still.json"), desk.bytes("d.json"));
+    let bytes = desk.bytes("still.glb");
+    let length = u32::from_le_bytes(bytes[12..16].try_into().unwrap()) as usize;
+    let header: serde_json::Value = serde_json::from_slice(&bytes[20..20 + length]).unwrap();
+    assert_eq!(header["meshes"][0]["weights"], table["offset"]);
+    let at_rest: Vec<f64> = table["offset"].as_array().unwrap().iter().map(|w| w.as_f64().unwrap()).collect();
+    for v in 0..test.mesh.positions.len() {
+        let moved: DVec3 = contents.morphs.iter().zip(&at_rest).map(|(m, w)| m.deltas[v] * *w).sum();
+        assert!(moved.length() < 1e-8, "the shapes cancel at rest: {moved}");
+    }
+    // The clip, read as examples, is as far from the model as was said.
+    let shown = desk.json("eval j.dermis --examples d.glb --json");
+    assert!((number(&shown, "error.rms") - number(&cost, "motion.shapes.rms")).abs() < 1e-6, "{shown}");
+    desk.good("export j.dermis --motion test.npz --drivers all.json --shapes all -o all.glb");
+    validate(&desk, &["d.glb", "still.glb", "all.glb"]);
+    desk.good("export j.dermis --motion test.npz --drivers one.json --shapes 6 -o one.glb --threads 1");
+    assert!(desk.bytes("one.json") == desk.bytes("d.json") && desk.bytes("one.glb") == desk.bytes("d.glb"));
+    for (line, says) in [
+        ("export q.dermis --drivers x.json -o x.glb", &["mwe", "--motion", "without --drivers"][..]),
+        ("export j.dermis --drivers x.json --shapes 1 -o x.glb", &["--shapes 1"]),
+        ("export j.dermis --shapes all -o x.glb", &["--drivers"]),
+        ("export j.dermis --shapes some -o x.glb", &["some"]),
+        ("export j.dermis --drivers x.glb -o x.glb", &["x.glb", "of its own"]),
+        ("export j.dermis --drivers d.json -o x.glb", &["d.json", "exists already", "--force"]),
+    ] {
+        desk.bad(line, says);
+        assert!(!desk.names(".").iter().any(|n| n.starts_with("x.")), "{line}");
+    }
+}
+
 /// The Khronos validator, where it is installed; a skip says so.
 fn validate(desk: &Desk, names: &[&str]) {
     let tool = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/validate_gltf.mjs");

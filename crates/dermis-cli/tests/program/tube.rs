@@ -187,6 +187,7 @@ impl Tube {
             weights: Some(&self.weights),
             morphs,
             clips,
+            ..GlbScene::default()
         };
         write_glb(&scene).unwrap()
     }

@@ -25,6 +25,8 @@ pub struct GlbScene<'a> {
     pub weights: Option<&'a Influences>,
     /// Morph targets of the mesh, applied before skinning.
     pub morphs: &'a [MorphTarget],
+    /// Weights of the morph targets where no clip says otherwise; zero if there are none.
+    pub morph_weights: &'a [f64],
     /// Animations.
     pub clips: &'a [GlbClip],
 }
@@ -105,6 +107,20 @@ pub enum WriteError {
     /// More than the container's four gigabytes.
     #[error("the file would be larger than four gigabytes")]
     TooLarge,
+}
+
+impl GlbScene<'_> {
+    /// Weights of the morph targets where no clip says otherwise.
+    fn rest_weights(&self) -> Result<Vec<f64>, WriteError> {
+        if self.morph_weights.is_empty() {
+            return Ok(vec![0.0; self.morphs.len()]);
+        }
+        expect("weights of the morph targets", self.morph_weights.len(), self.morphs.len())?;
+        match self.morph_weights.iter().position(|w| !w.is_finite()) {
+            Some(at) => Err(WriteError::NotFinite { what: "the weight of a morph target".into(), at }),
+            None => Ok(self.morph_weights.to_vec()),
+        }
+    }
 }
 
 /// Writes a binary glTF.
@@ -406,7 +422,7 @@ impl File {
         }
         let mut made = json!({ "name": scene.name, "primitives": primitives });
         if !scene.morphs.is_empty() {
-            made["weights"] = json!(vec![0.0; scene.morphs.len()]);
+            made["weights"] = json!(scene.rest_weights()?);
             let names: Vec<&str> = scene.morphs.iter().map(|morph| morph.name.as_str()).collect();
             made["extras"] = json!({ "targetNames": names });
         }
@@ -503,7 +519,7 @@ impl File {
             if let Some(node) = mesh_node.filter(|_| !scene.morphs.is_empty()) {
                 let values = clip.morph_weights.iter().flatten().copied();
                 let values = to_floats(values, scene.morphs.len(), &format!("a morph weight of clip \"{name}\""))?;
-                let rest = vec![0.0; scene.morphs.len()];
+                let rest: Vec<f32> = scene.rest_weights()?.iter().map(|w| *w as f32).collect();
                 keys.add(self, node, "weights", &values, &rest, scene.morphs.len(), false);
             }
         }
@@ -534,7 +550,7 @@ impl File {
             let root_pose = clip.poses.first().map_or(skeleton.bind()[root], |pose| pose.bones[root]);
             (0, "translation", root_pose.translation.to_array().to_vec())
         } else if let Some(node) = mesh_node.filter(|_| !scene.morphs.is_empty()) {
-            (node, "weights", clip.morph_weights.first().cloned().unwrap_or_else(|| vec![0.0; scene.morphs.len()]))
+            (node, "weights", clip.morph_weights.first().cloned().map_or_else(|| scene.rest_weights(), Ok)?)
         } else {
             return Ok(());
         };

@@ -92,6 +92,7 @@ impl Character {
             weights: Some(&self.weights),
             morphs: &self.morphs,
             clips: &self.clips,
+            ..GlbScene::default()
         }
     }
     pub fn glb(&self) -> Vec<u8> {

@@ -1,0 +1,168 @@
+//! A driver table as an engine reads it: this file follows docs/drivers.md and uses nothing of the models.
+
+use dermis_fit::silent;
+use dermis_io::{Space, gltf};
+use dermis_rig::glam::{DMat4, DVec3};
+use dermis_rig::{BoneTransforms, ExampleSet, Frame, Motion, WorldPose};
+use dermis_testkit::{Arm, ArmPose};
+use dermis_workflow::drivers::{DriverSettings, DriverTable, export_driven};
+use dermis_workflow::fit::{FitOptions, Method, fit};
+use dermis_workflow::load::LoadedRig;
+use dermis_workflow::measure::Runner;
+use dermis_workflow::output::reserve_file;
+use serde_json::Value;
+
+/// The reader: joint-to-world matrices by bone name in, weights out.
+struct Reader {
+    table: Value,
+}
+
+fn numbers(value: &Value) -> Vec<f64> {
+    value.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
+}
+
+impl Reader {
+    fn new(text: &str) -> Self {
+        let table: Value = serde_json::from_str(text).unwrap();
+        assert_eq!(table["format"], "dermis-drivers");
+        assert_eq!(table["version"], 1);
+        Self { table }
+    }
+
+    fn weights(&self, world: &dyn Fn(&str) -> DMat4) -> Vec<f64> {
+        let (length, sigma) = (self.table["length"].as_f64().unwrap(), self.table["sigma"].as_f64().unwrap());
+        let bones = self.table["bones"].as_array().unwrap();
+        let transforms: Vec<DMat4> = bones
+            .iter()
+            .map(|bone| {
+                let rows: Vec<Vec<f64>> = bone["inverse_bind"].as_array().unwrap().iter().map(numbers).collect();
+                let mut columns = [[0.0, 0.0, 0.0, 0.0], [0.0; 4], [0.0; 4], [0.0, 0.0, 0.0, 1.0]];
+                (0..3).for_each(|r| (0..4).for_each(|c| columns[c][r] = rows[r][c]));
+                world(bone["name"].as_str().unwrap()) * DMat4::from_cols_array_2d(&columns)
+            })
+            .collect();
+        let mut z = Vec::new();
+        for joint in self.table["joints"].as_array().unwrap() {
+            let at = |key: &str| transforms[joint[key].as_u64().unwrap() as usize];
+            let q = at("from").inverse() * at("to");
+            let c = numbers(&joint["centre"]);
+            let mut phi = Vec::new();
+            for row in 0..3 {
+                let entry = |column: usize| q.col(column)[row];
+                let turn = |column: usize| entry(column) - if row == column { 1.0 } else { 0.0 };
+                (0..3).for_each(|column| phi.push(turn(column) / 2f64.sqrt()));
+                // t/L − (I − R) c
+                phi.push(entry(3) / length + (0..3).map(|column| turn(column) * c[column]).sum::<f64>());
+            }
+            let norm = phi.iter().map(|x| x * x).sum::<f64>().sqrt();
+            if let Some(limit) = joint["limit"].as_f64().filter(|limit| norm > *limit) {
+                phi.iter_mut().for_each(|x| *x *= limit / norm);
+            }
+            let g = |a: &[f64], b: &[f64]| {
+                (-a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>() / (sigma * sigma)).exp()
+            };
+            let zero = [0.0; 12];
+            let k: Vec<f64> = joint["inducing"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(numbers)
+                .map(|p| 0.5 * sigma * sigma * (g(&phi, &p) - g(&phi, &zero) - g(&zero, &p) + 1.0))
+                .collect();
+            for row in joint["inverse_factor"].as_array().unwrap() {
+                z.push(numbers(row).iter().zip(&k).map(|(c, k)| c * k).sum::<f64>());
+            }
+        }
+        let clamp = numbers(&self.table["clamp"]);
+        let matrix = self.table["matrix"].as_array().unwrap();
+        let weight = |(row, offset): (&Value, f64)| {
+            let row = numbers(row);
+            assert_eq!(row.len(), z.len());
+            (offset + row.iter().zip(&z).map(|(d, z)| d * z).sum::<f64>()).clamp(clamp[0], clamp[1])
+        };
+        matrix.iter().zip(numbers(&self.table["offset"])).map(weight).collect()
+    }
+}
+
+#[test]
+fn a_reader_of_the_documented_table_shows_what_the_export_reports() {
+    let arm = Arm::new(24, 8);
+    let examples = ExampleSet::new("arm".into(), arm.examples(&ArmPose::some(40, 5)), &arm.rig).unwrap();
+    let loaded = LoadedRig { rig: arm.rig.clone(), space: Space::default(), notes: vec![] };
+    let options = FitOptions { s: Some(0.003), ..FitOptions::new(Method::Joint) };
+    let model = fit(&loaded, &examples, None, &options, &silent).unwrap().model;
+    let skeleton = &arm.rig.skeleton;
+    // The character walks and turns, so joint-to-world matrices are not those of the samples.
+    let poses: Vec<BoneTransforms> = arm.clip(12).into_iter().map(|e| e.transforms).collect();
+    let world = |pose: &BoneTransforms| skeleton.bones().map(|b| pose[b] * skeleton.bind()[b]).collect::<Vec<_>>();
+    let frames = poses.iter().enumerate().map(|(at, pose)| Frame {
+        label: at.to_string(),
+        time: Some(at as f64 / 30.0),
+        pose: WorldPose::new(world(pose)),
+    });
+    let motion = Motion { name: "swing".into(), frames: frames.collect() };
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| reserve_file(&folder.path().join(name), false).unwrap();
+    let mut left = vec![];
+    for (name, shapes) in [("four", Some(4)), ("twelve", Some(12)), ("all", None)] {
+        let (glb, json) = (place(&format!("{name}.glb")), place(&format!("{name}.json")));
+        let settings = DriverSettings { shapes, influences: None };
+        let driven = export_driven(&model, Some(&motion), settings, (&glb, &json), &silent).unwrap();
+        let text = std::fs::read_to_string(json.path()).unwrap();
+        let reader = Reader::new(&text);
+        // Far beyond training, where limits and clamps act, against the program's own evaluation.
+        let table: DriverTable = serde_json::from_str(&text).unwrap();
+        let mut random = dermis_testkit::Random::new(11);
+        let mut held = 0;
+        for _ in 0..20 {
+            let wild = world(&arm.wild(&mut random, 3.0));
+            let bone = |name: &str| wild[arm.rig.skeleton.find(name).unwrap().get()];
+            let bones: Vec<_> = table.bones.iter().map(|b| bone(&b.name)).collect();
+            let own = table.weights(&table.coordinates(&table.bone_transforms(&bones)));
+            let found = reader.weights(&|name| DMat4::from(bone(name)));
+            assert!(found.iter().zip(&own).all(|(a, b)| (a - b).abs() < 1e-9));
+            held += own[1..].iter().filter(|w| **w == 0.0 || **w == 1.0).count();
+        }
+        assert!(held > 0, "some clamp acts");
+        let contents = gltf::read(&std::fs::read(glb.path()).unwrap(), name, &|_| unreachable!()).unwrap();
+        let (mesh, weights) = (contents.mesh.as_ref().unwrap(), contents.weights.as_ref().unwrap());
+        let skeleton = contents.skeleton.as_ref().unwrap();
+        let names: Vec<&str> = contents.morphs.iter().map(|m| m.name.as_str()).collect();
+        assert_eq!(reader.table["shapes"], serde_json::json!(names));
+        assert_eq!(contents.morphs.len(), driven.shapes);
+        let bind = |bone: &str| DMat4::from(skeleton.bind()[skeleton.find(bone).unwrap()]);
+        let at_rest = reader.weights(&bind);
+        assert!(at_rest.iter().zip(numbers(&reader.table["offset"])).all(|(a, b)| (a - b).abs() < 1e-6));
+        let clip = &contents.clips[0];
+        let (mut runner, mut squares, mut largest) = (Runner::new(&model.baked), 0.0, 0.0f64);
+        for (time, pose) in clip.key_times.iter().zip(&poses) {
+            let frame = (clip.sample)(*time);
+            let bone = |bone: &str| DMat4::from(frame.pose.bones[skeleton.find(bone).unwrap()]);
+            let found = reader.weights(&bone);
+            // The clip's rotations and translations are stored in single precision.
+            for (found, baked) in found.iter().zip(&frame.morph_weights) {
+                assert!((found - baked).abs() < 2e-5, "{found} {baked}");
+            }
+            let m = skeleton.bone_transforms(&frame.pose);
+            let skin = runner.run(pose, None);
+            for (v, target) in skin.iter().enumerate() {
+                let moved: DVec3 = contents.morphs.iter().zip(&found).map(|(t, w)| t.deltas[v] * *w).sum();
+                let p = mesh.positions[v] + moved;
+                let shown: DVec3 = weights.of(v).iter().map(|&(b, w)| m[b].transform_point3(p) * w).sum();
+                squares += shown.distance_squared(*target);
+                largest = largest.max(shown.distance(*target));
+            }
+        }
+        let rms = (squares / (poses.len() * mesh.positions.len()) as f64).sqrt();
+        let reported = driven.motion.unwrap();
+        assert_eq!(reported.poses, poses.len());
+        assert!(
+            (rms - reported.shapes.0).abs() < 1e-6 && (largest - reported.shapes.1).abs() < 5e-6,
+            "{rms} {largest}"
+        );
+        assert!(reported.shapes.0 < reported.weights_alone.0);
+        left.push((reported.shapes.0, reported.all_shapes.0, reported.weights_alone.0));
+    }
+    assert!(left[1].0 < left[0].0 && left[2].0 < 0.25 * left[2].2, "{left:?}");
+    assert!((left[2].0 - left[2].1).abs() < 1e-6, "all shapes are all shapes: {left:?}");
+}
