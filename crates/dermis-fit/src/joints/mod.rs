@@ -261,7 +261,7 @@ pub fn joint_leverages(
 /// Poses at which a joint is looked at: pivots of the Cholesky factorisation of its kernel matrix with diagonal pivoting.
 ///
 /// The largest remaining diagonal is next; it ends at `most` or where less than `stop` remains. Of equals, up to
-/// [`TIE`], the lowest pose is taken: a pose and its mirror image are equally far from rest, and the rounding of a file
+/// 1e-5, the lowest pose is taken: a pose and its mirror image are equally far from rest, and the rounding of a file
 /// must not choose between them.
 pub fn pivots(features: &[JointFeature], sigma: f64, most: usize, stop: f64) -> Vec<usize> {
     let mut left: Vec<f64> = features.iter().map(|f| kernel(f, f, sigma)).collect();
