@@ -35,7 +35,7 @@ use crate::output::Output;
 use crate::random::Random;
 use dermis_deform::baked::{BakedCorrection, BakedJoints, padded};
 use dermis_deform::guard::LIMIT_FACTOR;
-use dermis_deform::joints::{Joint, JointPose, joint_feature, kernel};
+use dermis_deform::joints::{Joint, JointPose, Joints, joint_feature, kernel};
 use dermis_deform::{TrainingPoses, blend};
 use dermis_fit::Progress;
 use dermis_io::gltf::GlbScene;
@@ -340,7 +340,8 @@ fn compile(
     let training = model.training.as_ref().filter(|t| !t.features.is_empty()).ok_or_else(|| {
         Error::Option("the model file holds no training poses, which driven shapes are made from: fit it again".into())
     })?;
-    let samples = sample_poses(&rig.skeleton, training);
+    let mut samples = sample_poses(&rig.skeleton, training);
+    join_roots(&rig.skeleton, &joints.model, &mut samples.poses);
     let vertices = rig.mesh.positions.len();
     let starts = joint_starts(&joints.model.joints);
     let count = starts[starts.len() - 1];
@@ -378,22 +379,62 @@ fn compile(
 
 /// Joints whose bones hang on different roots: how these stood to each other in training is not kept.
 fn apart(skeleton: &Skeleton, joints: &[Joint]) -> Vec<String> {
-    let root = |mut bone: BoneIndex| {
-        while let Some(parent) = skeleton.parents()[bone] {
-            bone = parent;
-        }
-        bone
-    };
-    let names = joints.iter().filter(|j| root(j.from) != root(j.to));
+    let roots = roots(skeleton);
+    let names = joints.iter().filter(|j| roots[j.from.get()] != roots[j.to.get()]);
     let names: Vec<String> =
         names.map(|j| format!("{} to {}", skeleton.names()[j.from], skeleton.names()[j.to])).collect();
     match names.is_empty() {
         true => vec![],
         false => vec![format!(
-            "joints between different roots were sampled with these at rest, so their shapes may miss: {}",
+            "the model file does not hold how bones under different roots stood to each other in each training pose; \
+             random ones of their inducing rotations stand for it: {}",
             names.join(", ")
         )],
     }
+}
+
+/// The root above each bone.
+fn roots(skeleton: &Skeleton) -> Vec<usize> {
+    let mut roots: Vec<usize> = Vec::with_capacity(skeleton.len());
+    for bone in skeleton.bones() {
+        roots.push(skeleton.parents()[bone].map_or(bone.get(), |parent| roots[parent.get()]));
+    }
+    roots
+}
+
+/// Moves what hangs on a root so that its joint to another root's bones, as rigs with free feet have, stands at one of its
+/// inducing rotations or at rest.
+fn join_roots(skeleton: &Skeleton, model: &Joints, poses: &mut [BoneTransforms]) {
+    let mut random = Random::new(SEED, 1);
+    let roots = roots(skeleton);
+    for pose in poses {
+        let mut group = roots.clone();
+        let mut moved = pose.as_slice().to_vec();
+        for joint in &model.joints {
+            let (a, b) = (joint.from.get(), joint.to.get());
+            if group[a] == group[b] {
+                continue;
+            }
+            let choice = (random.unit() * (joint.inducing.len() + 1) as f64) as usize;
+            let wanted = joint.inducing.get(choice).map_or(DAffine3::IDENTITY, |f| at_feature(f, joint, model.length));
+            let Some(inverse) = invert(&moved[b]) else { continue };
+            let (step, old, new) = (moved[a] * wanted * inverse, group[b], group[a]);
+            for (m, group) in moved.iter_mut().zip(&mut group).filter(|(_, group)| **group == old) {
+                (*m, *group) = (step * *m, new);
+            }
+        }
+        *pose = BoneTransforms::new(moved);
+    }
+}
+
+/// M_a⁻¹ M_b of a joint whose feature is φ.
+fn at_feature(feature: &[f64; 12], joint: &Joint, length: f64) -> DAffine3 {
+    let entry = |j: usize, i: usize| feature[4 * j + i] * std::f64::consts::SQRT_2;
+    let slide = |j: usize| feature[4 * j + 3] - (0..3).map(|i| entry(j, i) * joint.centre[i]).sum::<f64>();
+    from_rows([0, 1, 2].map(|j| {
+        let turn = |i: usize| entry(j, i) + f64::from(u8::from(i == j));
+        [turn(0), turn(1), turn(2), slide(j) * length]
+    }))
 }
 
 fn proceed(progress: Progress<'_>, at: usize, of: usize) -> Result<(), Error> {
@@ -917,6 +958,38 @@ mod tests {
         }
         let again = sample_poses(skeleton, &training);
         assert!(samples.poses.iter().zip(&again.poses).all(|(a, b)| a == b));
+    }
+
+    /// Oracle: the feature of the joint itself, which must be one of its inducing rotations or rest in every pose.
+    #[test]
+    fn bones_under_different_roots_are_joined_as_the_model_has_seen_them() {
+        let (arm, mut model) = arm_model(Frame::Anchor, false);
+        let rig = &arm.rig;
+        let parents = vec![None, Some(BoneIndex::new(0)), None, Some(BoneIndex::new(2))];
+        let bind = rig.skeleton.bind().to_vec();
+        let skeleton = Skeleton::new(rig.skeleton.names().to_vec(), parents, bind).unwrap();
+        let posed: Vec<BoneTransforms> = ArmPose::some(20, 4).iter().map(|pose| arm.transforms(pose)).collect();
+        let all: Vec<&BoneTransforms> = posed.iter().collect();
+        let training = TrainingPoses::new(&skeleton, &[true; 4], &all, arm.length());
+        let mut samples = sample_poses(&skeleton, &training);
+        let before = samples.poses.clone();
+        let joints = joints(&mut model);
+        join_roots(&skeleton, &joints.model, &mut samples.poses);
+        let elbow = joints.model.joints.iter().find(|j| (j.from.get(), j.to.get()) == (1, 2)).unwrap();
+        let mut seen = std::collections::HashSet::new();
+        for (pose, before) in samples.poses.iter().zip(&before) {
+            let f = elbow.feature(pose.as_slice(), joints.model.length);
+            let off = |g: &[f64; 12]| f.iter().zip(g).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            let all = elbow.inducing.iter().chain([&[0.0; 12]]);
+            let (at, nearest) = all.map(off).enumerate().min_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
+            assert!(nearest < 1e-12, "{nearest}");
+            seen.insert(at);
+            for (a, b) in [(0, 1), (2, 3)].map(|(a, b)| (BoneIndex::new(a), BoneIndex::new(b))) {
+                assert!((pose[a].inverse() * pose[b]).abs_diff_eq(before[a].inverse() * before[b], 1e-12));
+            }
+        }
+        assert!(seen.len() > elbow.inducing.len() / 2 && seen.contains(&elbow.inducing.len()), "{seen:?}");
+        assert_eq!(apart(&skeleton, &joints.model.joints).len(), 1);
     }
 
     #[test]
