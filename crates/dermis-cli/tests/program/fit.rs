@@ -49,7 +49,7 @@ fn json_has_the_keys_that_are_promised() {
         let methods = format!("lbs,{method}");
         let compare = desk
             .json(&format!("compare train.npz --examples train.npz --hold-out test.npz --methods {methods} --json"));
-        assert_eq!(keys(&compare)[..2], ["rows", "recommended"]);
+        assert_eq!(keys(&compare)[..3], ["vertices", "rows", "recommended"]);
         for (row, method) in compare["rows"].as_array().unwrap().iter().zip(methods.split(',')) {
             for key in ["method", "train", "held_out", "model_bytes", "seconds_fit", "vertices_per_second"] {
                 assert!(row.as_object().unwrap().contains_key(key), "{key}");
@@ -311,7 +311,7 @@ fn frames_kernels_and_sides_are_taken_as_asked() {
     let default = score("");
     for (options, setting, value) in [
         ("--frame rest", "frame", "rest"),
-        ("--frame blend", "frame", "blend"),
+        ("--frame anchor", "frame", "anchor"),
         ("--base rigid", "base", "rigid"),
         ("--base dqs", "base", "dqs"),
         ("--sigma 0.7", "sigma", "0.7"),
@@ -327,7 +327,7 @@ fn frames_kernels_and_sides_are_taken_as_asked() {
         assert_ne!(asked["settings"][setting], default["settings"][setting], "{options}");
         assert!(number(&asked, "error.rms") < number(&asked, "baseline.error.rms"), "{options}: nothing was learnt");
     }
-    let explicit = score("--method joint --base lbs --frame anchor --sigma 1.4 --inducing 8 --mirror on --guard on");
+    let explicit = score("--method joint --base lbs --frame blend --sigma 1.4 --inducing 8 --mirror on --guard on");
     assert_eq!(explicit["error"], default["error"]);
 }
 
