@@ -70,7 +70,13 @@ pub fn swing_twist(q: DQuat, axis: DVec3) -> (DQuat, DQuat) {
 ///
 /// The answer to Wahba's problem: the quaternion is the eigenvector of largest eigenvalue of a symmetric 4x4 matrix,
 /// found by cyclic Jacobi sweeps. Unlike the polar decomposition it needs no special case for a negative determinant.
+/// What is nearly a rotation, as most bones are, takes three Newton steps X ← (X + X⁻ᵀ)/2 instead, each of which squares
+/// the distance.
 pub fn nearest_rotation(a: &DMat3) -> DMat3 {
+    let stretch = a.transpose() * *a - DMat3::IDENTITY;
+    if stretch.to_cols_array().iter().all(|x| x.abs() < 1e-3) && a.determinant() > 0.0 {
+        return (0..3).fold(*a, |x, _| 0.5 * (x + x.inverse().transpose()));
+    }
     let m = |row: usize, col: usize| a.col(col)[row];
     let (w_x, w_y, w_z) = (m(2, 1) - m(1, 2), m(0, 2) - m(2, 0), m(1, 0) - m(0, 1));
     let (x_y, x_z, y_z) = (m(0, 1) + m(1, 0), m(0, 2) + m(2, 0), m(1, 2) + m(2, 1));
