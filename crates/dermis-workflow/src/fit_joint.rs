@@ -79,6 +79,7 @@ pub(crate) fn report(report: &JointReport, rig: &Rig) -> Value {
         "welded_joints": welded,
         "groups": report.groups,
         "train_rms": report.train,
+        "largest_residual": report.largest_residual,
         "largest_leverage": report.largest_leverage,
         "leverage_p99": report.leverage_p99,
         "corrected_vertices": report.corrected,

@@ -140,6 +140,8 @@ pub struct JointReport {
     pub groups: usize,
     /// Training error, rms over vertices and poses, metres.
     pub train: f64,
+    /// The largest ρ of any vertex, metres: no pose moves a vertex farther from the base than 1.5 times that.
+    pub largest_residual: f64,
     /// Largest leverage of a training pose at any vertex.
     pub largest_leverage: f64,
     /// 99th percentile over vertices of the largest leverage.
@@ -791,10 +793,10 @@ impl<'a> Scene<'a> {
         for (v, coefficients, largest) in solved {
             place[v] = Some((coefficients, largest));
         }
-        let radii = if self.settings.ball {
-            self.largest_residuals().iter().map(|rho| BALL_FACTOR * rho).collect()
-        } else {
-            vec![]
+        let residuals = self.largest_residuals();
+        let radii = match self.settings.ball {
+            true => residuals.iter().map(|rho| BALL_FACTOR * rho).collect(),
+            false => vec![],
         };
         let (mut leverages, mut squares, mut corrected) = (Vec::with_capacity(vertices), 0.0, 0);
         let root = self.settings.beta.sqrt();
@@ -838,6 +840,7 @@ impl<'a> Scene<'a> {
             joints: self.summaries,
             groups: groups.len(),
             train: (squares / (vertices * self.own).max(1) as f64).sqrt(),
+            largest_residual: residuals.into_iter().fold(0.0, f64::max),
             largest_leverage: leverages.last().copied().unwrap_or(0.0),
             leverage_p99: leverages.get(leverages.len() * 99 / 100).copied().unwrap_or(0.0),
             corrected,
