@@ -78,7 +78,7 @@ pub struct MethodArgs {
     /// chooses it by cross-validation]
     #[arg(long, allow_negative_numbers = true)]
     sigma: Option<f64>,
-    /// On a rig with a left and a right, let every example teach the joint model both, if the poses left out agree
+    /// On a rig with a left and a right, let every example teach the joint model both, if the poses left out agree (with --s always)
     /// [default: on]
     #[arg(long, value_enum)]
     mirror: Option<OnOff>,

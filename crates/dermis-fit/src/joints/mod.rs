@@ -41,7 +41,7 @@ pub struct JointSettings {
     pub frame: Frame,
     /// σ of the kernel.
     pub sigma: f64,
-    /// Inducing rotations per joint, at most.
+    /// Inducing rotations per joint, at most; with none only the shared part is fitted.
     pub inducing: usize,
     /// Inducing rotations of a joint that slides by more than 0.02 L, at most.
     pub inducing_sliding: usize,
@@ -111,8 +111,7 @@ impl JointSettings {
             rule("lambda", lambda, lambda > 0.0 && lambda.is_finite(), "it must be positive")?;
         }
         for count in [self.inducing, self.inducing_sliding] {
-            let good = (1..=MOST_INDUCING).contains(&count);
-            rule("inducing rotations", count as f64, good, "they must be 1 to 256")?;
+            rule("inducing rotations", count as f64, count <= MOST_INDUCING, "they must be at most 256")?;
         }
         let c = self.mirror_correlation;
         rule("mirror correlation", c, (0.0..=1.0).contains(&c), "it must lie in 0..1")?;
@@ -754,8 +753,8 @@ impl<'a> Scene<'a> {
             groups,
             1,
             ticker,
-            |_, vertices, problems, largest| {
-                let solved = problems.solve(lambda, self.own)?.into_iter().zip(largest);
+            |group, vertices, problems, largest| {
+                let solved = problems.solve(lambda, self.free_count(group), self.own)?.into_iter().zip(largest);
                 Ok(vertices.iter().zip(solved).map(|(&v, (coefficients, norm))| (v, coefficients, norm)).collect())
             },
             |group, vertices| {

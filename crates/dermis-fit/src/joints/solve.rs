@@ -194,8 +194,8 @@ impl<'a> Vertices<'a> {
         Ok(sum)
     }
 
-    /// Coefficients at one λ; leverage and residuals are those of the first `scored` rows.
-    pub(super) fn solve(&self, lambda: f64, scored: usize) -> Result<Vec<Coefficients>, SolveError> {
+    /// Coefficients at one λ, the first `free` per axis; leverage and residuals are those of the first `scored` rows.
+    pub(super) fn solve(&self, lambda: f64, free: usize, scored: usize) -> Result<Vec<Coefficients>, SolveError> {
         let filter = self.free.filter(lambda);
         let diagonal: Vec<f64> = (0..scored).map(|s| self.free.inverse(s, s, &filter, lambda)).collect();
         let mut all = Vec::with_capacity(self.shared.len());
@@ -211,7 +211,7 @@ impl<'a> Vertices<'a> {
                     squares += (lambda * alpha[at]).powi(2);
                 }
             }
-            let u = self.free.z.transpose() * MatRef::from_column_major_slice(alpha, self.rows, 3);
+            let u = self.free.z.get(.., ..free).transpose() * MatRef::from_column_major_slice(alpha, self.rows, 3);
             all.push(Coefficients { u, q, leverage, squares });
             Ok(())
         })?;
