@@ -312,6 +312,26 @@ pub fn shared_feature(bone: &DAffine3, (frame, blend): (&DMat3, DVec3), rest: DV
 }
 
 impl Joints {
+    /// A model of no vertices: what all of them share, without weights and coefficients.
+    pub fn empty(length: f64, sigma: f64, frame: Frame, joints: Vec<Joint>, weld: Weld) -> Self {
+        Self {
+            length,
+            sigma,
+            frame,
+            joints,
+            weld,
+            weights: Influences::default(),
+            offsets: vec![0],
+            terms: vec![],
+            starts: vec![0],
+            coefficients: vec![],
+            shared_offsets: vec![0],
+            shared: vec![],
+            shared_limits: vec![],
+            radii: vec![],
+        }
+    }
+
     /// The correction of vertex `v` in posed world, and whether the ball held it back.
     pub fn at(&self, v: usize, rest: DVec3, pose: &JointPose) -> (DVec3, bool) {
         let weights = self.weights.of(v);

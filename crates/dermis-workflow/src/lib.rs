@@ -12,7 +12,6 @@ pub mod demo;
 pub mod drivers;
 mod error;
 pub mod fit;
-mod fit_joint;
 pub mod inspect;
 pub mod load;
 pub mod measure;

@@ -64,18 +64,8 @@ pub(super) struct RoundedJoints {
 
 impl BakedJoints {
     pub(super) fn of(correction: &Joints) -> Self {
-        let model = Joints {
-            weights: Influences::default(),
-            offsets: vec![],
-            terms: vec![],
-            starts: vec![],
-            coefficients: vec![],
-            shared_offsets: vec![],
-            shared: vec![],
-            shared_limits: vec![],
-            radii: vec![],
-            ..correction.clone()
-        };
+        let Joints { length, sigma, frame, joints, weld, .. } = correction;
+        let model = Joints::empty(*length, *sigma, *frame, joints.clone(), weld.clone());
         let mut made = Self::empty(model, &correction.weights);
         (made.offsets, made.terms) = (correction.offsets.clone(), correction.terms.clone());
         made.shared_offsets = correction.shared_offsets.clone();

@@ -405,22 +405,9 @@ impl<'a> Scene<'a> {
             }
         }
         let frozen: Vec<bool> = summaries.iter().map(|joint| joint.frozen).collect();
-        let model = Joints {
-            length,
-            sigma: settings.sigma,
-            frame: settings.frame,
-            joints,
-            weld: Weld { links: forest_links(&tree.edges, &frozen, &tree.ancestors) },
-            weights: weights.clone(),
-            offsets: vec![0],
-            terms: vec![],
-            starts: vec![0],
-            coefficients: vec![],
-            shared_offsets: vec![0],
-            shared: vec![],
-            shared_limits: vec![],
-            radii: vec![],
-        };
+        let weld = Weld { links: forest_links(&tree.edges, &frozen, &tree.ancestors) };
+        let model =
+            Joints { weights: weights.clone(), ..Joints::empty(length, settings.sigma, settings.frame, joints, weld) };
         let bone_relevance = match settings.shared {
             true => tree.bone_relevance(weights),
             false => vec![vec![]; weights.vertices()],

@@ -6,7 +6,7 @@ use dermis_deform::baked::{BakedJoints, BakedSharedTerm, padded};
 use dermis_deform::guard::{Link, Weld};
 use dermis_deform::joints::{Frame, Joint, Joints};
 use dermis_rig::glam::{DVec3, Vec3};
-use dermis_rig::{BoneIndex, Influences, Rig};
+use dermis_rig::{BoneIndex, Rig};
 use serde::{Deserialize, Serialize};
 
 /// What a joint model holds beside arrays.
@@ -93,22 +93,8 @@ pub(super) fn read(
         return Err(damaged("a link between bones names a bone that does not exist"));
     }
     let link = |l: &[u32]| Link { from: bone(l[0]), to: bone(l[1]), frozen: l[2] != 0 };
-    let model = Joints {
-        length,
-        sigma: joints.sigma,
-        frame,
-        joints: all,
-        weld: Weld { links: links.chunks_exact(3).map(link).collect() },
-        weights: Influences::default(),
-        offsets: vec![],
-        terms: vec![],
-        starts: vec![],
-        coefficients: vec![],
-        shared_offsets: vec![],
-        shared: vec![],
-        shared_limits: vec![],
-        radii: vec![],
-    };
+    let weld = Weld { links: links.chunks_exact(3).map(link).collect() };
+    let model = Joints::empty(length, joints.sigma, frame, all, weld);
     let mut made = BakedJoints::empty(model, weights);
     made.terms = r.indices("correction.terms", 1, count)?;
     made.offsets = r.offsets("correction.offsets", vertices, made.terms.len())?;

@@ -1,7 +1,10 @@
 //! Fitting: from a rig and examples to a model with its report.
 
+mod joint;
+mod mwe;
+mod psd;
+
 use crate::error::Error;
-use crate::fit_joint;
 use crate::load::LoadedRig;
 use crate::measure::{Scores, measure};
 use dermis_deform::joints::Frame;
@@ -9,13 +12,13 @@ use dermis_deform::training::{TrainingPoses, moves_skin};
 use dermis_deform::{Base, Correction, Deformer, DualQuaternions};
 use dermis_fit::joints::{JointReport, joint_leverages};
 use dermis_fit::maps::{self, MapSettings};
-use dermis_fit::mwe::{Anchor, Centring, MweReport, MweSettings, RidgeMode, RowChoice, Strength, fit_mwe, leverages};
-use dermis_fit::psd::{self, Form, PsdReport, PsdSettings, fit_psd};
+use dermis_fit::mwe::{Centring, MweReport, RidgeMode, RowChoice, Strength, fit_mwe, leverages};
+use dermis_fit::psd::{Form, fit_psd};
 use dermis_fit::{AnimationSpaceSettings, Folds, Progress, Training, fit_animation_space, fit_joints};
 use dermis_io::{ModelFile, ModelHeader};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, BoneTransforms, ExampleSet, Influences, Mirror, Rig};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::fmt;
 use std::time::Instant;
 
@@ -172,59 +175,6 @@ impl FitOptions {
             form: None,
         }
     }
-
-    /// The settings of pose-space deformation. A strength s is its smoothing, and zero interpolates.
-    fn psd(&self, is_clip: bool) -> PsdSettings {
-        let mut settings = PsdSettings::new(is_clip);
-        settings.form = self.form.unwrap_or(settings.form);
-        settings.sigma = self.sigma;
-        settings.smoothing = self.s.map(|s| s.max(psd::EXACT));
-        settings.folds = self.folds.unwrap_or(settings.folds);
-        settings.duplicates = self.duplicates.unwrap_or(settings.duplicates);
-        settings.guard = self.guard.unwrap_or(settings.guard);
-        settings
-    }
-
-    /// The settings of multi-weight enveloping for a rig and a number of poses.
-    fn mwe(&self, rig: &Rig, poses: usize, is_clip: bool) -> Result<MweSettings, Error> {
-        let mut settings = match self.published {
-            true => MweSettings::published(1e-3),
-            false => MweSettings::for_poses(poses, is_clip),
-        };
-        if let Some(anchor) = &self.anchor {
-            settings.anchor = match anchor {
-                AnchorChoice::World => Anchor::World,
-                AnchorChoice::Root => Anchor::Root,
-                AnchorChoice::Dominant => Anchor::Dominant,
-                AnchorChoice::Bone(name) => Anchor::Bone(bone(rig, name)?),
-                AnchorChoice::PerVertex(names) => {
-                    Anchor::PerVertex(names.iter().map(|name| bone(rig, name)).collect::<Result<_, _>>()?)
-                }
-            };
-        }
-        let folds = self.folds.unwrap_or(if is_clip { Folds::Blocks(5) } else { Folds::Single });
-        if let Some(ridge) = self.ridge {
-            settings.ridge = ridge;
-            if ridge != RidgeMode::Absolute {
-                settings.grid = dermis_fit::mwe::half_decades(1e-10, 10.0);
-                settings.tolerance = 1.0;
-            }
-        }
-        settings.strength = match (self.s, self.gcv) {
-            (Some(s), _) => Strength::Given(s),
-            (None, true) => Strength::Gcv,
-            (None, false) if self.published && self.folds.is_none() => settings.strength,
-            (None, false) => Strength::CrossValidated(folds),
-        };
-        settings.rows = self.rows.unwrap_or(settings.rows);
-        settings.centring = self.centring.unwrap_or(settings.centring);
-        settings.tolerance = self.tolerance.unwrap_or(settings.tolerance);
-        settings.eig_tol = self.eig_tol.unwrap_or(settings.eig_tol);
-        settings.svd_tol = self.svd_tol.unwrap_or(settings.svd_tol);
-        settings.duplicates = self.duplicates.unwrap_or(settings.duplicates);
-        settings.guard = self.guard.unwrap_or(settings.guard);
-        Ok(settings)
-    }
 }
 
 fn bone(rig: &Rig, name: &str) -> Result<BoneIndex, Error> {
@@ -279,12 +229,12 @@ pub fn unseen_leverage(
     let probes: Vec<&BoneTransforms> = unseen.examples().iter().map(|e| &e.transforms).collect();
     let all = match (&fitted.mwe, &fitted.joint) {
         (Some(report), _) => {
-            let settings = options.mwe(rig, examples.len(), examples.is_clip())?;
+            let settings = mwe::settings(options, rig, examples.len(), examples.is_clip())?;
             leverages(&training, &maps_of(rig, options)?, &settings, report, &probes, LEVERAGE_VERTICES)?
         }
         (None, Some(report)) => {
             let weights = weights_of(rig)?;
-            let settings = fit_joint::settings(options, rig, weights, examples.is_clip());
+            let settings = joint::settings(options, rig, weights, examples.is_clip());
             joint_leverages(&training, weights, &settings, report, &probes, LEVERAGE_VERTICES)?
         }
         (None, None) => vec![],
@@ -343,7 +293,7 @@ pub fn fit(
         Method::Mwe => {
             let maps = maps_of(rig, options)?;
             let base_positions = base_in_training(&mut base, rig, examples, given)?;
-            let chosen = options.mwe(rig, examples.len(), examples.is_clip())?;
+            let chosen = mwe::settings(options, rig, examples.len(), examples.is_clip())?;
             let training = Training {
                 skeleton: &rig.skeleton,
                 rest: &rig.mesh.positions,
@@ -352,14 +302,14 @@ pub fn fit(
                 base: &base_positions,
             };
             let fitted = fit_mwe(&training, &maps, &chosen, progress)?;
-            settings.extend(mwe_lines(&chosen, options, &fitted.report));
-            report = mwe_json(&fitted.report, rig);
+            settings.extend(mwe::lines(&chosen, options, &fitted.report));
+            report = mwe::report(&fitted.report, rig);
             validated_by = match chosen.strength {
                 Strength::CrossValidated(folds) => folds_text(folds),
                 Strength::Gcv => "generalised cross-validation".into(),
                 Strength::Given(_) => String::new(),
             };
-            warnings.extend(mwe_warnings(&chosen, &fitted.report));
+            warnings.extend(mwe::warnings(&chosen, &fitted.report));
             sweep = fitted.report.sweep.iter().map(|p| (p.s, p.train, p.validated)).collect();
             s = Some(fitted.report.s);
             correction = Some(fitted.correction.into());
@@ -368,7 +318,7 @@ pub fn fit(
         Method::Joint => {
             let weights = weights_of(rig)?;
             let base_positions = base_in_training(&mut base, rig, examples, given)?;
-            let chosen = fit_joint::settings(options, rig, weights, examples.is_clip());
+            let chosen = joint::settings(options, rig, weights, examples.is_clip());
             let training = Training {
                 skeleton: &rig.skeleton,
                 rest: &rig.mesh.positions,
@@ -377,12 +327,12 @@ pub fn fit(
                 base: &base_positions,
             };
             let fitted = fit_joints(&training, weights, &chosen, progress)?;
-            settings.extend(fit_joint::lines(&chosen, options, &fitted.report));
-            report = fit_joint::report(&fitted.report, rig);
+            settings.extend(joint::lines(&chosen, options, &fitted.report));
+            report = joint::report(&fitted.report, rig);
             if options.s.is_none() {
                 validated_by = folds_text(chosen.folds);
             }
-            warnings.extend(fit_joint::warnings(&chosen, &fitted.report));
+            warnings.extend(joint::warnings(&chosen, &fitted.report));
             sweep = fitted.report.sweep.iter().map(|&(lambda, rms)| (lambda, f64::NAN, rms)).collect();
             s = Some(fitted.report.lambda);
             correction = Some(fitted.correction.into());
@@ -391,7 +341,7 @@ pub fn fit(
         Method::Psd => {
             let maps = maps_of(rig, options)?;
             let base_positions = base_in_training(&mut base, rig, examples, given)?;
-            let chosen = options.psd(examples.is_clip());
+            let chosen = psd::settings(options, examples.is_clip());
             let training = Training {
                 skeleton: &rig.skeleton,
                 rest: &rig.mesh.positions,
@@ -400,10 +350,10 @@ pub fn fit(
                 base: &base_positions,
             };
             let fitted = fit_psd(&training, &base, &maps, &chosen, progress)?;
-            settings.extend(psd_lines(&chosen, options, &fitted.report));
-            report = psd_json(&fitted.report, rig);
+            settings.extend(psd::lines(&chosen, options, &fitted.report));
+            report = psd::report(&fitted.report, rig);
             validated_by = folds_text(chosen.folds);
-            warnings.extend(psd_warnings(&chosen, &fitted.report));
+            warnings.extend(psd::warnings(&chosen, &fitted.report));
             let at_sigma = fitted.report.sweep.iter().filter(|p| p.sigma == fitted.report.sigma);
             sweep = at_sigma.map(|p| (p.smoothing, f64::NAN, p.validated)).collect();
             s = Some(fitted.report.smoothing);
@@ -432,16 +382,16 @@ pub fn fit(
 const LEVERAGE_VERTICES: usize = 400;
 
 /// A number in at most four digits; the report holds it in full.
-pub(crate) fn short(x: f64) -> String {
+fn short(x: f64) -> String {
     let (exact, rounded) = (format!("{x:e}"), format!("{x:.3e}"));
     if exact.len() < rounded.len() { exact } else { rounded }
 }
 
-pub(crate) fn chosen_by(given: bool) -> &'static str {
+fn chosen_by(given: bool) -> &'static str {
     if given { "" } else { " (by cross-validation)" }
 }
 
-pub(crate) fn folds_text(folds: Folds) -> String {
+fn folds_text(folds: Folds) -> String {
     match folds {
         Folds::Single => "leave-one-out".into(),
         Folds::Blocks(count) => format!("{count} blocks of frames"),
@@ -526,6 +476,7 @@ fn maps_of(rig: &Rig, options: &FitOptions) -> Result<Influences, Error> {
     }
 }
 
+/// What the report says of influence maps.
 fn map_lines(options: &FitOptions) -> Vec<(String, String)> {
     let source = match &options.maps {
         MapSource::Auto => "from the file, else from the weights".into(),
@@ -542,150 +493,6 @@ fn map_lines(options: &FitOptions) -> Vec<(String, String)> {
             format!("{} / {} / {} / {}", m.rings, m.decay, m.smoothing, m.threshold),
         ),
     ]
-}
-
-fn psd_lines(settings: &PsdSettings, options: &FitOptions, report: &PsdReport) -> Vec<(String, String)> {
-    let mut lines = vec![("base".to_owned(), format!("{:?}", options.base).to_lowercase())];
-    lines.extend(map_lines(options));
-    lines.extend([
-        ("form".into(), format!("{:?}", settings.form).to_lowercase()),
-        ("sigma".into(), format!("{}{}", short(report.sigma), chosen_by(settings.sigma.is_some()))),
-        ("smoothing".into(), format!("{}{}", short(report.smoothing), chosen_by(settings.smoothing.is_some()))),
-        ("duplicates".into(), format!("{:e}", settings.duplicates)),
-        ("guard".into(), if settings.guard { "on".into() } else { "off".into() }),
-        ("folds".into(), folds_text(settings.folds)),
-    ]);
-    lines
-}
-
-fn psd_json(report: &PsdReport, rig: &Rig) -> Value {
-    let point = |p: &psd::PsdPoint| json!({"sigma": p.sigma, "smoothing": p.smoothing, "validated_rms": p.validated});
-    let welded: Vec<&String> = report.welded.iter().map(|&b| &rig.skeleton.names()[b]).collect();
-    json!({
-        "sigma": report.sigma,
-        "smoothing": report.smoothing,
-        "sweep": report.sweep.iter().map(point).collect::<Vec<_>>(),
-        "scored_vertices": report.scored,
-        "spacing": report.spacing,
-        "welded_joints": welded,
-        "groups": report.groups,
-        "kernel_values": report.kernel_values,
-        "corrected_vertices": report.corrected,
-        "raised_groups": report.raised,
-        "reciprocal_condition": report.reciprocal_condition,
-        "damped": report.damped,
-        "largest_remainder": report.largest_remainder,
-        "cancellation": report.cancellation,
-    })
-}
-
-fn psd_warnings(settings: &PsdSettings, report: &PsdReport) -> Vec<String> {
-    let mut warnings = Vec::new();
-    if !settings.guard {
-        warnings.push("the guard is off: an unseen pose can move skin farther than any example did".into());
-    }
-    if settings.form == Form::Forward {
-        warnings.push("displacements are those of the world: the skin changes when the whole character turns".into());
-    }
-    if report.raised > 0 {
-        warnings.push(format!(
-            "{} of {} systems cannot be solved or run with a smoothing of {}; theirs was raised",
-            report.raised,
-            report.groups,
-            short(report.smoothing)
-        ));
-    }
-    // Kernel values and weights are rounded to 2⁻²⁴ of their size when the model is baked.
-    let rounding = report.cancellation * 2f64.powi(-24);
-    if rounding > 1e-3 {
-        warnings.push(format!(
-            "weights are up to {} times the largest displacement and cancel: in f32 that may cost {} of it; a larger \
-             smoothing or a smaller sigma helps",
-            short(report.cancellation),
-            short(rounding)
-        ));
-    }
-    if report.damped > 0 {
-        warnings.push(format!(
-            "the base is nearly singular at {} vertices in some example; up to {} m of an example is not reproduced there",
-            report.damped,
-            short(report.largest_remainder)
-        ));
-    }
-    warnings
-}
-
-fn mwe_lines(settings: &MweSettings, options: &FitOptions, report: &MweReport) -> Vec<(String, String)> {
-    let mut lines = vec![("base".to_owned(), format!("{:?}", options.base).to_lowercase())];
-    lines.extend(map_lines(options));
-    let anchor = match &settings.anchor {
-        Anchor::PerVertex(_) => "per vertex".into(),
-        Anchor::Bone(_) => format!("{:?}", options.anchor),
-        other => format!("{other:?}").to_lowercase(),
-    };
-    let given = matches!(settings.strength, Strength::Given(_));
-    lines.extend([
-        ("anchor".into(), anchor),
-        ("rows".into(), format!("{:?}", report.rows).to_lowercase()),
-        ("centring".into(), format!("{:?}", settings.centring).to_lowercase()),
-        ("ridge".into(), format!("{:?}", settings.ridge).to_lowercase()),
-        ("s".into(), format!("{}{}", short(report.s), chosen_by(given))),
-        ("tolerance of the choice".into(), settings.tolerance.to_string()),
-        ("duplicates".into(), format!("{:e}", settings.duplicates)),
-        ("eig-tol / svd-tol".into(), format!("{:e} / {:e}", settings.eig_tol, settings.svd_tol)),
-        ("guard".into(), if settings.guard { "on".into() } else { "off".into() }),
-    ]);
-    if let Strength::CrossValidated(folds) = settings.strength {
-        lines.push(("folds".into(), folds_text(folds)));
-    }
-    lines
-}
-
-fn mwe_json(report: &MweReport, rig: &Rig) -> Value {
-    let sweep: Vec<Value> =
-        report.sweep.iter().map(|p| json!({"s": p.s, "train_rms": p.train, "validated_rms": p.validated})).collect();
-    let welded: Vec<&String> = report.welded.iter().map(|&b| &rig.skeleton.names()[b]).collect();
-    json!({
-        "s": report.s,
-        "rows": format!("{:?}", report.rows).to_lowercase(),
-        "sweep": sweep,
-        "welded_joints": welded,
-        "groups": report.groups,
-        "merged_poses": report.merged,
-        "axes_dropped": report.axes_dropped,
-        "largest_leverage": report.largest_leverage,
-        "leverage_p99": report.leverage_p99,
-        "corrected_vertices": report.corrected,
-    })
-}
-
-fn mwe_warnings(settings: &MweSettings, report: &MweReport) -> Vec<String> {
-    let mut warnings = Vec::new();
-    if !settings.guard {
-        warnings.push("the guard is off: an unseen pose can move skin without limit".into());
-    }
-    if settings.ridge != RidgeMode::Absolute {
-        warnings.push(format!(
-            "this ridge vanishes where training hardly moved, and the leverage of an unseen pose has no bound; that of a \
-             training pose is at most {:.3}",
-            report.largest_leverage
-        ));
-    }
-    if settings.anchor == Anchor::World {
-        warnings.push("features are those of the world: the skin changes when the whole character turns".into());
-    }
-    if settings.centring == Centring::Paper || settings.centring == Centring::Mean || settings.centring == Centring::Raw
-    {
-        warnings.push("this centring does not keep the bind pose exact".into());
-    }
-    let edge = report.sweep.first().zip(report.sweep.last());
-    if let Some((low, high)) = edge
-        && report.sweep.len() > 1
-        && (report.s == high.s || report.s == low.s)
-    {
-        warnings.push(format!("the chosen s = {} is at the edge of its grid", short(report.s)));
-    }
-    warnings
 }
 
 /// Errors on examples that were left out and predicted by a model fitted to the others: `count` folds, contiguous blocks

@@ -1,12 +1,12 @@
 //! The joint model as a method of [`fit`](crate::fit): settings from options, and its part of the report.
 
-use crate::fit::{FitOptions, chosen_by, folds_text, short};
+use super::{FitOptions, chosen_by, folds_text, short};
 use dermis_fit::joints::{JointReport, JointSettings};
 use dermis_rig::{Influences, Mirror, Rig};
 use serde_json::{Value, json};
 
 /// The settings of a fit.
-pub(crate) fn settings(options: &FitOptions, rig: &Rig, weights: &Influences, is_clip: bool) -> JointSettings {
+pub(super) fn settings(options: &FitOptions, rig: &Rig, weights: &Influences, is_clip: bool) -> JointSettings {
     let mut settings = JointSettings::new(is_clip);
     if options.mirror != Some(false) {
         settings.mirror = Mirror::find(&rig.mesh.positions, &rig.skeleton, weights);
@@ -25,7 +25,7 @@ pub(crate) fn settings(options: &FitOptions, rig: &Rig, weights: &Influences, is
 }
 
 /// What the report says of the settings.
-pub(crate) fn lines(settings: &JointSettings, options: &FitOptions, report: &JointReport) -> Vec<(String, String)> {
+pub(super) fn lines(settings: &JointSettings, options: &FitOptions, report: &JointReport) -> Vec<(String, String)> {
     let mut lines = vec![
         ("base".to_owned(), format!("{:?}", options.base).to_lowercase()),
         ("frame".into(), format!("{:?}", settings.frame).to_lowercase()),
@@ -52,7 +52,7 @@ fn sides(settings: &JointSettings, report: &JointReport) -> String {
 }
 
 /// The fit's part of the model's report.
-pub(crate) fn report(report: &JointReport, rig: &Rig) -> Value {
+pub(super) fn report(report: &JointReport, rig: &Rig) -> Value {
     let name = |bone| &rig.skeleton.names()[bone];
     let joints: Vec<Value> = report
         .joints
@@ -87,7 +87,7 @@ pub(crate) fn report(report: &JointReport, rig: &Rig) -> Value {
 }
 
 /// What the user should know.
-pub(crate) fn warnings(settings: &JointSettings, report: &JointReport) -> Vec<String> {
+pub(super) fn warnings(settings: &JointSettings, report: &JointReport) -> Vec<String> {
     let mut warnings = Vec::new();
     if !settings.ball {
         warnings.push("the guard is off: an unseen pose can move skin further than any example".into());
