@@ -219,13 +219,7 @@ pub fn unseen_leverage(
     let rig = &fitted.model.rig;
     let mut base = base_of(rig, options.base)?;
     let base_positions = given.map_or_else(|| base_positions(&mut base, rig, examples), <[_]>::to_vec);
-    let training = Training {
-        skeleton: &rig.skeleton,
-        rest: &rig.mesh.positions,
-        length: rig.mesh.diagonal(),
-        examples: examples.examples(),
-        base: &base_positions,
-    };
+    let training = training_of(rig, examples, &base_positions);
     let probes: Vec<&BoneTransforms> = unseen.examples().iter().map(|e| &e.transforms).collect();
     let all = match (&fitted.mwe, &fitted.joint) {
         (Some(report), _) => {
@@ -269,6 +263,7 @@ pub fn fit(
     let mut settings = vec![("method".to_owned(), options.method.to_string())];
     let mut report = json!({});
     let (mut correction, mut mwe, mut joint): (Option<Correction>, _, _) = (None, None, None);
+    let mut mirror: Option<Mirror> = None;
     match options.method {
         Method::Lbs | Method::Dqs => {}
         Method::AnimationSpace => {
@@ -277,8 +272,7 @@ pub fn fit(
             chosen.ridge = options.s;
             chosen.folds = options.folds.unwrap_or(chosen.folds);
             chosen.tolerance = options.tolerance.unwrap_or(chosen.tolerance);
-            let examples = examples.examples();
-            let training = Training { skeleton: &rig.skeleton, rest: &rig.mesh.positions, length, examples, base: &[] };
+            let training = training_of(rig, examples, &[]);
             let fitted = fit_animation_space(&training, &maps, rig.weights.as_ref(), &chosen, progress)?;
             settings.extend(map_lines(options));
             settings.push(("ridge".into(), format!("{}{}", short(fitted.ridge), chosen_by(options.s.is_some()))));
@@ -294,13 +288,7 @@ pub fn fit(
             let maps = maps_of(rig, options)?;
             let base_positions = base_in_training(&mut base, rig, examples, given)?;
             let chosen = mwe::settings(options, rig, examples.len(), examples.is_clip())?;
-            let training = Training {
-                skeleton: &rig.skeleton,
-                rest: &rig.mesh.positions,
-                length,
-                examples: examples.examples(),
-                base: &base_positions,
-            };
+            let training = training_of(rig, examples, &base_positions);
             let fitted = fit_mwe(&training, &maps, &chosen, progress)?;
             settings.extend(mwe::lines(&chosen, options, &fitted.report));
             report = mwe::report(&fitted.report, rig);
@@ -319,13 +307,7 @@ pub fn fit(
             let weights = weights_of(rig)?;
             let base_positions = base_in_training(&mut base, rig, examples, given)?;
             let chosen = joint::settings(options, rig, weights, examples.is_clip());
-            let training = Training {
-                skeleton: &rig.skeleton,
-                rest: &rig.mesh.positions,
-                length,
-                examples: examples.examples(),
-                base: &base_positions,
-            };
+            let training = training_of(rig, examples, &base_positions);
             let fitted = fit_joints(&training, weights, &chosen, progress)?;
             settings.extend(joint::lines(&chosen, options, &fitted.report));
             report = joint::report(&fitted.report, rig);
@@ -336,19 +318,14 @@ pub fn fit(
             sweep = fitted.report.sweep.iter().map(|&(lambda, rms)| (lambda, f64::NAN, rms)).collect();
             s = Some(fitted.report.lambda);
             correction = Some(fitted.correction.into());
+            mirror = chosen.mirror.filter(|_| fitted.report.mirrored);
             joint = Some(fitted.report);
         }
         Method::Psd => {
             let maps = maps_of(rig, options)?;
             let base_positions = base_in_training(&mut base, rig, examples, given)?;
             let chosen = psd::settings(options, examples.is_clip());
-            let training = Training {
-                skeleton: &rig.skeleton,
-                rest: &rig.mesh.positions,
-                length,
-                examples: examples.examples(),
-                base: &base_positions,
-            };
+            let training = training_of(rig, examples, &base_positions);
             let fitted = fit_psd(&training, &base, &maps, &chosen, progress)?;
             settings.extend(psd::lines(&chosen, options, &fitted.report));
             report = psd::report(&fitted.report, rig);
@@ -362,8 +339,6 @@ pub fn fit(
     }
     let deformer = Deformer { rest: rig.mesh.positions.clone(), base, correction };
     let own = || examples.examples().iter().map(|e| &e.transforms);
-    let mirror = rig.weights.as_ref().filter(|_| joint.as_ref().is_some_and(|report| report.mirrored));
-    let mirror = mirror.and_then(|weights| Mirror::find(&rig.mesh.positions, &rig.skeleton, weights));
     let images: Vec<BoneTransforms> = mirror.iter().flat_map(|mirror| own().map(|pose| mirror.pose(pose))).collect();
     let poses: Vec<&BoneTransforms> = own().chain(&images).collect();
     let moving = rig.weights.as_ref().map_or(vec![true; rig.skeleton.len()], |w| moves_skin(&rig.skeleton, w));
@@ -417,6 +392,17 @@ fn base_of(rig: &Rig, choice: BaseChoice) -> Result<Base, Error> {
         BaseChoice::Dqs => Base::Dqs(weights()?, DualQuaternions::new(&rig.skeleton)),
         BaseChoice::Given => Base::Given,
     })
+}
+
+/// What a fit starts from.
+fn training_of<'a>(rig: &'a Rig, examples: &'a ExampleSet, base: &'a [Vec<DVec3>]) -> Training<'a> {
+    Training {
+        skeleton: &rig.skeleton,
+        rest: &rig.mesh.positions,
+        length: rig.mesh.diagonal(),
+        examples: examples.examples(),
+        base,
+    }
 }
 
 /// The base's positions in the training poses: computed, or as they were given.
