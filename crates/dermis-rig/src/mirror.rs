@@ -128,7 +128,9 @@ fn partner_bones(
         }
     }
     let mut best: Vec<Option<(usize, f64)>> = vec![None; bones];
-    for (&(k, l), &o) in &shared {
+    // As a part of both bones' weight, or a bone that rides on a larger one would be taken for it.
+    for (&(k, l), &sum) in &shared {
+        let o = sum / total[k].max(mirrored_total[l]);
         if best[k].is_none_or(|(other, most)| o > most || (o == most && l < other)) {
             best[k] = Some((l, o));
         }
@@ -138,7 +140,7 @@ fn partner_bones(
     let mut partners = Vec::with_capacity(bones);
     for k in 0..bones {
         partners.push(match best[k].filter(|_| used(k)) {
-            Some((l, o)) if o >= AGREEMENT * total[k].max(mirrored_total[l]) => l,
+            Some((l, o)) if o >= AGREEMENT => l,
             Some(_) => return None,
             None => {
                 let image = reflected(place(k), axis, plane);
@@ -269,6 +271,19 @@ mod tests {
             let mirror = Mirror::find(&rounded, &skeleton, &weights).unwrap();
             assert_eq!((mirror.axis, mirror.plane), (1, 0.0), "{noise}");
         }
+    }
+
+    #[test]
+    fn bones_that_share_all_their_skin_with_a_larger_one_have_their_own_partners() {
+        let (rest, skeleton, weights) = body();
+        let shared = weights.rows().map(|row| {
+            let arms = row.iter().filter(|(bone, _)| bone.get() > 0).map(|&(bone, w)| (bone, 0.4 * w));
+            let arms: Vec<_> = arms.collect();
+            let spine = 1.0 - arms.iter().map(|(_, w)| w).sum::<f64>();
+            std::iter::once((BoneIndex::new(0), spine)).chain(arms).collect()
+        });
+        let mirror = Mirror::find(&rest, &skeleton, &Influences::from_rows(shared).unwrap()).unwrap();
+        assert_eq!(mirror.bones, [0, 2, 1].map(BoneIndex::new));
     }
 
     #[test]
