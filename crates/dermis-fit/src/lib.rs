@@ -4,11 +4,13 @@
 //! - [`mwe`]: multi-weight enveloping, the published form to the letter and the form that keeps its promises
 //! - [`animation_space`]: coefficients shared by the three axes, equivariant as they stand
 //! - [`psd`]: pose-space deformation, displacements interpolated over the pose
+//! - [`decompose`]: bones and weights from a bare mesh sequence
 //! - [`maps`]: where a bone matters: influence maps from weights, colours or tables
 //!
 //! Every fit takes a [`Training`] and returns the model with a report; progress and cancelling are an argument.
 
 pub mod animation_space;
+pub mod decompose;
 pub mod joints;
 pub mod maps;
 pub mod mwe;
