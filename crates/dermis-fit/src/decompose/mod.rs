@@ -5,6 +5,17 @@
 //!
 //! The rest shape is given and never optimised: a frame equal to it has identity transforms.
 
+mod matrix;
+mod problem;
+mod run;
+mod sample;
+mod search;
+mod support;
+mod transforms;
+mod weights;
+
+pub use run::decompose;
+
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneTransforms, Influences};
 
@@ -155,10 +166,10 @@ pub enum DecomposeError {
         expected: usize,
     },
     /// A number that is NaN or infinite.
-    #[error("frame {frame}: vertex {vertex} is not finite")]
+    #[error("{place}: vertex {vertex} is not finite")]
     NotFinite {
-        /// The frame; `None` is the rest shape.
-        frame: usize,
+        /// The rest shape, or which frame.
+        place: String,
         /// The vertex.
         vertex: usize,
     },
