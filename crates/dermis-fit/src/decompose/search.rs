@@ -5,7 +5,7 @@ use super::problem::{Frames, MONOMIALS, Points};
 use super::sample::Random;
 use super::support::Support;
 use super::transforms::{self, Motion};
-use super::weights::{Gram, Pass, candidate_gains, candidate_steps, improve, nearest, removal_costs};
+use super::weights::{Bones, Fit, Gram, Pass, candidate_gains, candidate_steps, improve, nearest, removal_costs};
 use super::{BoneKind, DecomposeError, Stopped};
 use crate::training::Ticker;
 
@@ -24,7 +24,7 @@ pub(super) struct Search<'a> {
     pub motion: Motion,
     gram: Gram,
     pub supports: Vec<Support>,
-    energies: Vec<f64>,
+    fits: Vec<Fit>,
     /// E, the penalty of near-rigid bones included, after the last pass over the weights.
     pub energy: f64,
     /// Vertices whose weights stay as they are.
@@ -72,7 +72,7 @@ impl<'a> Search<'a> {
         ticker: &'a Ticker<'a>,
     ) -> Self {
         let gram = Gram::of(&motion.bones);
-        let energies = vec![0.0; points.len()];
+        let fits = vec![Fit::default(); points.len()];
         Self {
             points,
             frames,
@@ -81,7 +81,7 @@ impl<'a> Search<'a> {
             motion,
             gram,
             supports,
-            energies,
+            fits,
             energy: f64::INFINITY,
             frozen: vec![],
             threshold: THRESHOLD,
@@ -128,24 +128,38 @@ impl<'a> Search<'a> {
     pub fn improve(&mut self, pass: Pass) {
         let kept: Vec<(usize, Support)> =
             self.frozen.iter().enumerate().filter(|(_, f)| **f).map(|(v, _)| (v, self.supports[v])).collect();
-        let sum = improve(self.points, &self.motion.bones, &self.gram, &mut self.supports, &mut self.energies, pass);
+        let sum = improve(self.points, &self.motion.bones, &self.gram, &mut self.supports, &mut self.fits, pass);
         self.energy = sum;
         if !kept.is_empty() {
             for (v, support) in kept {
                 self.supports[v] = support;
-                self.energies[v] = self.energy_of(v);
+                self.fits[v] = self.fit_of(v);
             }
-            self.energy = self.energies.iter().sum();
+            self.energy = self.fits.iter().map(|fit| fit.energy).sum();
         }
         self.energy += transforms::penalty(&self.motion, &self.supports, self.frames, self.kind);
     }
 
-    fn energy_of(&self, v: usize) -> f64 {
+    /// A pass over some vertices.
+    fn improve_some(&mut self, vertices: &[(u32, f64)], pass: Pass) {
+        let vertices: Vec<usize> = vertices.iter().map(|&(v, _)| v as usize).collect();
+        let points = self.points.subset(&vertices);
+        let mut supports: Vec<Support> = vertices.iter().map(|&v| self.supports[v]).collect();
+        let mut fits = vec![Fit::default(); vertices.len()];
+        improve(&points, &self.motion.bones, &self.gram, &mut supports, &mut fits, pass);
+        vertices.iter().zip(supports.into_iter().zip(fits)).for_each(|(&v, (support, fit))| {
+            (self.supports[v], self.fits[v]) = (support, fit);
+        });
+    }
+
+    fn fit_of(&self, v: usize) -> Fit {
         let mut y = vec![0.0; self.points.trajectories.cols];
         transforms::blended(self.points, v, &self.supports[v], &self.motion.bones, &mut y);
         let kept: f64 = self.points.trajectories.row(v).iter().map(|u| u * u).sum();
         let lost = self.points.squares[v] - kept;
-        lost + y.iter().zip(self.points.trajectories.row(v)).map(|(y, u)| (y - u) * (y - u)).sum::<f64>()
+        let apart: f64 = y.iter().zip(self.points.trajectories.row(v)).map(|(y, u)| (y - u) * (y - u)).sum();
+        let pull = y.iter().zip(self.points.trajectories.row(v)).map(|(y, u)| y * u).sum();
+        Fit { energy: lost + apart, pull }
     }
 
     pub fn set_motion(&mut self, motion: Motion) {
@@ -176,12 +190,12 @@ impl<'a> Search<'a> {
             if let Some(before) = before.as_ref().filter(|_| run > 0) {
                 let b = (run as f64 / (run as f64 + 3.0)).min(0.97);
                 let ahead = plain.beyond(before, b, self.frames, self.kind);
-                let kept = (self.supports.clone(), self.energies.clone());
+                let kept = (self.supports.clone(), self.fits.clone());
                 self.set_motion(ahead);
                 self.improve(pass);
                 done = self.energy <= last;
                 if !done {
-                    (self.supports, self.energies) = kept;
+                    (self.supports, self.fits) = kept;
                     run = 0;
                 }
             }
@@ -210,7 +224,7 @@ impl<'a> Search<'a> {
     pub fn grow(&mut self, bones: usize, wanted: usize, random: &mut Random) -> Result<(), DecomposeError> {
         while self.bones() < bones && !self.is_exact() {
             self.ticker.tick(1).map_err(|_| DecomposeError::Cancelled)?;
-            let Some(new) = self.new_bone(wanted, random) else { break };
+            let new = self.new_bone(wanted, random);
             self.set_motion(self.motion.with(&new));
             self.improve(self.pass(1, false));
         }
@@ -218,37 +232,40 @@ impl<'a> Search<'a> {
     }
 
     /// The candidate that lowers E most against the present blend, polished twice.
-    fn new_bone(&self, wanted: usize, random: &mut Random) -> Option<Motion> {
+    fn new_bone(&self, wanted: usize, random: &mut Random) -> Motion {
         let seeds = self.seeds(random);
         let middle = (self.points.len() / (3 * wanted)).max(4);
-        let candidates: Vec<Motion> = seeds
-            .iter()
-            .flat_map(|&seed| {
-                let order = self.around(seed, 2 * middle);
-                [middle / 2, middle, 2 * middle]
-                    .map(|size| self.patch(&order[..size.clamp(4, order.len().max(4)).min(order.len())]))
-            })
-            .collect();
-        let first = candidates.first()?.clone();
-        let all = candidates[1..].iter().fold(first, |all, one| all.with(one));
-        let gains = candidate_gains(self.points, &self.motion.bones, &self.gram, &self.supports, &all.bones);
-        let best = (0..gains.len()).fold(0, |best, at| if gains[at] > gains[best] { at } else { best });
-        let mut new = candidates[best].clone();
+        // The middle size tells the seeds apart; the best seed is also tried with half and twice the vertices.
+        let patch = |seed: usize, size: usize| self.patch(&self.around(seed, size.max(4)));
+        let candidates: Vec<Motion> = seeds.iter().map(|&seed| patch(seed, middle)).collect();
+        let (best, gain) = self.best_of(&candidates);
+        let sizes = [patch(seeds[best], middle / 2), patch(seeds[best], 2 * middle)];
+        let (other, other_gain) = self.best_of(&sizes);
+        let mut new = if other_gain > gain { sizes[other].clone() } else { candidates[best].clone() };
         for _ in 0..2 {
             new = self.polished(&new);
         }
-        Some(new)
+        new
+    }
+
+    /// The candidate of largest gain, and the gain.
+    fn best_of(&self, candidates: &[Motion]) -> (usize, f64) {
+        let all: Vec<&Bones> = candidates.iter().map(|motion| &motion.bones).collect();
+        let gains = candidate_gains(self.points, &self.motion.bones, &self.supports, &self.fits, &Bones::joined(&all));
+        let best = (0..gains.len()).fold(0, |best, at| if gains[at] > gains[best] { at } else { best });
+        (best, gains[best])
     }
 
     /// The worst vertex, and vertices drawn in proportion to their energy.
     fn seeds(&self, random: &mut Random) -> Vec<usize> {
-        let sum: f64 = self.energies.iter().sum();
-        let worst = (0..self.points.len()).fold(0, |w, v| if self.energies[v] > self.energies[w] { v } else { w });
+        let sum: f64 = self.fits.iter().map(|fit| fit.energy).sum();
+        let worst =
+            (0..self.points.len()).fold(0, |w, v| if self.fits[v].energy > self.fits[w].energy { v } else { w });
         let mut seeds = vec![worst];
         for _ in 1..SEEDS {
             let mut left = random.unit() * sum;
-            let at = self.energies.iter().position(|e| {
-                left -= e;
+            let at = self.fits.iter().position(|fit| {
+                left -= fit.energy;
                 left < 0.0
             });
             seeds.push(at.unwrap_or(worst));
@@ -293,7 +310,7 @@ impl<'a> Search<'a> {
 
     /// The bone refitted to what the vertices that step towards it still lack: S = Σ l² p̃p̃ᵀ, Q = Σ l p̃ (l y + x − y).
     fn polished(&self, bone: &Motion) -> Motion {
-        let steps = candidate_steps(self.points, &self.motion.bones, &self.gram, &self.supports, &bone.bones);
+        let steps = candidate_steps(self.points, &self.motion.bones, &self.supports, &self.fits, &bone.bones);
         let mut s = [0.0; MONOMIALS];
         let cols = self.points.trajectories.cols;
         let mut q = Matrix::zeros(4, cols);
@@ -323,13 +340,14 @@ impl<'a> Search<'a> {
         while self.bones() > bones {
             self.ticker.tick(1).map_err(|_| DecomposeError::Cancelled)?;
             let costs =
-                removal_costs(self.points, &self.motion.bones, &self.gram, &self.supports, &self.energies, self.most);
+                removal_costs(self.points, &self.motion.bones, &self.gram, &self.supports, &self.fits, self.most);
             let mut order: Vec<usize> = (0..self.bones()).collect();
             order.sort_by(|&a, &b| costs[a].total_cmp(&costs[b]).then(a.cmp(&b)));
+            let followers = transforms::members(&self.supports, self.bones());
             let mut best: Option<(f64, Search)> = None;
             for &bone in order.iter().take(3) {
                 let mut trial = self.without(bone);
-                trial.improve(trial.pass(1, false));
+                trial.improve_some(&followers[bone], trial.pass(1, false));
                 trial.set_motion(trial.solved());
                 trial.improve(trial.pass(0, false));
                 if best.as_ref().is_none_or(|(energy, _)| trial.energy < *energy) {
@@ -370,7 +388,7 @@ impl<'a> Search<'a> {
             motion,
             gram,
             supports,
-            energies: self.energies.clone(),
+            fits: self.fits.clone(),
             energy: self.energy,
             frozen: self.frozen.clone(),
             threshold: self.threshold,

@@ -62,23 +62,26 @@ pub(super) struct Quadratic {
     pub n: usize,
     pub h: [[f64; MOST]; MOST],
     pub g: [f64; MOST],
+    differences: Differences,
 }
 
 impl Default for Quadratic {
     fn default() -> Self {
-        Self { n: 0, h: [[0.0; MOST]; MOST], g: [0.0; MOST] }
+        let differences = Differences { members: [0; MOST], m: 0, reference: 0, l: [[0.0; MOST]; MOST] };
+        Self { n: 0, h: [[0.0; MOST]; MOST], g: [0.0; MOST], differences }
     }
 }
 
-/// The Cholesky factor of the quadratic in differences to one member.
+/// The Cholesky factor of the quadratic in differences to one member, the reference. With A those differences and
+/// L z = Aᵀc, |z|² is what of a direction c lies in the tangent space of the members.
 #[derive(Clone, Debug)]
-struct Differences {
-    /// Members but the reference.
-    members: [usize; MOST],
-    m: usize,
-    reference: usize,
+pub(super) struct Differences {
+    /// Members but the reference: the first `m`.
+    pub members: [usize; MOST],
+    pub m: usize,
+    pub reference: usize,
     /// Lower factor; the diagonal holds reciprocals.
-    l: [[f64; MOST]; MOST],
+    pub l: [[f64; MOST]; MOST],
 }
 
 impl Quadratic {
@@ -97,10 +100,20 @@ impl Quadratic {
         self.n = last;
     }
 
+    /// Copies H and g, and nothing else, from another.
     #[inline(always)]
-    fn factor(&self, active: &[usize]) -> Differences {
-        let mut d =
-            Differences { members: [0; MOST], m: active.len() - 1, reference: active[0], l: [[0.0; MOST]; MOST] };
+    pub fn copy(&mut self, other: &Self) {
+        self.n = other.n;
+        for a in 0..other.n {
+            self.h[a][..other.n].copy_from_slice(&other.h[a][..other.n]);
+            self.g[a] = other.g[a];
+        }
+    }
+
+    #[inline(always)]
+    fn factor(&mut self, active: &[usize]) {
+        let d = &mut self.differences;
+        (d.m, d.reference) = (active.len() - 1, active[0]);
         d.members[..d.m].copy_from_slice(&active[1..]);
         let r = d.reference;
         let mut trace = 0.0;
@@ -121,18 +134,18 @@ impl Quadratic {
                 d.l[a][b] = if b < a { left * d.l[b][b] } else { 1.0 / left.max(ridge * 1e-3).sqrt() };
             }
         }
-        d
     }
 
     /// The least value on the affine hull of `active`; its other entries of `w` are zero.
     #[inline(always)]
-    fn on_hull(&self, active: &[usize], w: &mut [f64; MOST]) {
+    fn on_hull(&mut self, active: &[usize], w: &mut [f64; MOST]) {
         w[..self.n].fill(0.0);
         if active.len() == 1 {
             w[active[0]] = 1.0;
             return;
         }
-        let d = self.factor(active);
+        self.factor(active);
+        let d = &self.differences;
         let r = d.reference;
         let mut y = [0.0; MOST];
         for a in 0..d.m {
@@ -155,7 +168,7 @@ impl Quadratic {
 
     /// The least value on the simplex, by an active set that starts from all members; returns it.
     #[inline(always)]
-    pub fn minimise(&self, w: &mut [f64; MOST]) -> f64 {
+    pub fn minimise(&mut self, w: &mut [f64; MOST]) -> f64 {
         let mut active = [0usize; MOST];
         (0..self.n).for_each(|i| active[i] = i);
         let mut count = self.n;
@@ -195,10 +208,11 @@ impl Quadratic {
 
     /// The member whose removal costs least: w_i² / P_ii, P the inverse of the quadratic on zero-sum vectors.
     #[inline(always)]
-    pub fn cheapest(&self, w: &[f64; MOST]) -> usize {
+    pub fn cheapest(&mut self, w: &[f64; MOST]) -> usize {
         let mut active = [0usize; MOST];
         (0..self.n).for_each(|i| active[i] = i);
-        let d = self.factor(&active[..self.n]);
+        self.factor(&active[..self.n]);
+        let d = &self.differences;
         // Columns of L⁻¹: P = L⁻ᵀ L⁻¹ on the differences; the reference's entry is minus the sum of the others.
         let mut p = [0.0; MOST];
         let mut reference = [0.0; MOST];
@@ -216,26 +230,16 @@ impl Quadratic {
         (1..self.n).fold(0, |best, i| if cost(i) < cost(best) { i } else { best })
     }
 
-    /// The tangent space of the members of positive weight: with L z = Aᵀc, A their differences, |z|² is what of a
-    /// direction c lies in it.
+    /// The differences of the members of positive weight.
     #[inline(always)]
-    pub fn tangent(&self, w: &[f64; MOST]) -> Tangent {
+    pub fn tangent(&mut self, w: &[f64; MOST]) -> &Differences {
         let mut active = [0usize; MOST];
         let mut count = 0;
         for i in (0..self.n).filter(|&i| w[i] > TINY) {
             active[count] = i;
             count += 1;
         }
-        let d = self.factor(&active[..count.max(1)]);
-        Tangent { m: if count > 1 { d.m } else { 0 }, members: d.members, reference: d.reference, l: d.l }
+        self.factor(&active[..count.max(1)]);
+        &self.differences
     }
-}
-
-/// The tangent space of the members of positive weight.
-pub(super) struct Tangent {
-    pub m: usize,
-    pub members: [usize; MOST],
-    pub reference: usize,
-    /// Lower factor; the diagonal holds reciprocals.
-    pub l: [[f64; MOST]; MOST],
 }

@@ -153,8 +153,8 @@ impl Motion {
         Self { bones: self.bones.selected(from), full: self.full.as_ref().map(|full| full.selected(from)) }
     }
     pub fn with(&self, other: &Self) -> Self {
-        let full = self.full.as_ref().zip(other.full.as_ref()).map(|(a, b)| a.with(b));
-        Self { bones: self.bones.with(&other.bones), full }
+        let full = self.full.as_ref().zip(other.full.as_ref()).map(|(a, b)| Bones::joined(&[a, b]));
+        Self { bones: Bones::joined(&[&self.bones, &other.bones]), full }
     }
     /// self + b (self − before); rotations of rigid bones are projected again.
     pub fn beyond(&self, before: &Self, b: f64, frames: &Frames, kind: BoneKind) -> Self {
