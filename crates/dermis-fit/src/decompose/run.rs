@@ -285,7 +285,7 @@ impl<'a> Run<'a> {
             search.set_motion(motion.clone());
             search.improve(search.pass(0, false));
             done += 1;
-            if last - search.energy <= 1e-9 * last {
+            if last.is_finite() && last - search.energy <= 1e-9 * last {
                 stopped = Stopped::Converged;
                 break;
             }

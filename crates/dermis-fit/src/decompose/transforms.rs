@@ -141,6 +141,11 @@ impl Motion {
             },
         }
     }
+    /// T − T₀ over whichever columns hold all of it: what |y|² is taken from. A rotation need not lie in the span of
+    /// the trajectories.
+    pub fn wide(&self) -> &Bones {
+        self.full.as_ref().unwrap_or(&self.bones)
+    }
     /// T − T₀ over all columns.
     pub fn full(&self, frames: &Frames) -> Bones {
         match (&self.full, &frames.basis) {
@@ -600,14 +605,188 @@ pub(super) fn given(poses: &[Vec<(DMat3, DVec3)>], frames: &Frames) -> Bones {
 }
 
 /// y = Σ_k w_k p̃ T_k of one vertex.
-pub(super) fn blended(points: &Points, v: usize, support: &Support, bones: &Bones, y: &mut [f64]) {
+pub(super) fn blended(p: &[f64; 4], support: &Support, bones: &Bones, y: &mut [f64]) {
     y.fill(0.0);
-    let p = &points.rest[v];
     for (k, w) in support.members() {
         let c = p.map(|p| w * p);
         let rows: [&[f64]; 4] = std::array::from_fn(|i| bones.row(i, k));
         for at in 0..y.len() {
             y[at] += c[0] * rows[0][at] + c[1] * rows[1][at] + c[2] * rows[2][at] + c[3] * rows[3][at];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Sequence;
+    use super::super::problem::Problem;
+    use super::super::sample::Random;
+    use super::super::search::Search;
+    use super::*;
+    use crate::training::{Ticker, silent};
+    use dermis_rig::rotation::from_rotation_vector;
+
+    fn vector(random: &mut Random) -> DVec3 {
+        DVec3::new(random.unit() - 0.5, random.unit() - 0.5, random.unit() - 0.5)
+    }
+
+    struct Planted {
+        rest: Vec<DVec3>,
+        frames: Vec<Vec<DVec3>>,
+        supports: Vec<Support>,
+    }
+
+    /// Random points, random supports, frames of noise about a turning cloud.
+    fn planted(frames: usize) -> Planted {
+        let mut random = Random::new(3);
+        let rest: Vec<DVec3> = (0..60).map(|_| vector(&mut random)).collect();
+        let frames = (0..frames)
+            .map(|s| {
+                let r = DMat3::from_quat(from_rotation_vector(0.1 * s as f64 * DVec3::new(0.3, 1.0, -0.4)));
+                rest.iter().map(|&p| r * p + DVec3::X * s as f64 + 0.3 * vector(&mut random)).collect()
+            })
+            .collect();
+        let supports = (0..rest.len())
+            .map(|v| {
+                let mut support = Support::single(v % 4);
+                (support.bones[1], support.bones[2]) = (((v + 1) % 4) as u32, ((v + 2) % 4) as u32);
+                support.n = 3;
+                (0..3).for_each(|a| support.weights[a] = 0.1 + random.unit());
+                support.normalise();
+                support
+            })
+            .collect();
+        Planted { rest, frames, supports }
+    }
+
+    /// E from the vertices, in the solver's units.
+    fn energy(problem: &Problem, planted: &Planted, full: &Bones) -> f64 {
+        let mut sum = 0.0;
+        for (frame, x) in planted.frames.iter().enumerate() {
+            let moved = frame_transforms(full, &problem.frames, frame);
+            for (v, support) in planted.supports.iter().enumerate() {
+                let posed: DVec3 = support
+                    .members()
+                    .map(|(k, w)| w * problem.units.transform(moved[k].0, moved[k].1).transform_point3(planted.rest[v]))
+                    .sum();
+                sum += (x[v] - posed).length_squared() / problem.units.length.powi(2);
+            }
+        }
+        sum
+    }
+
+    fn with_problem(frames: usize, check: impl Fn(&Problem, &Planted)) {
+        let planted = planted(frames);
+        let shapes: Vec<&[DVec3]> = planted.frames.iter().map(Vec::as_slice).collect();
+        let problem = Problem::new(Sequence { rest: &planted.rest, frames: &shapes }, 4, 1);
+        check(&problem, &planted);
+    }
+
+    #[test]
+    fn the_energy_of_gram_matrices_is_that_of_the_vertices() {
+        // 11 frames fill no group of eight; 60 are compressed, to as many columns as there are vertices: exactly.
+        for frames in [11, 60] {
+            with_problem(frames, |problem, planted| {
+                let kind = BoneKind::Rigid;
+                let ticker = Ticker::new(1, &silent);
+                let still = Motion::still(4, &problem.frames, kind);
+                let motion = solve(&problem.points, &problem.frames, &planted.supports, &still, kind);
+                let mut search =
+                    Search::from(&problem.points, &problem.frames, kind, 4, motion, planted.supports.clone(), &ticker);
+                search.improve(search.pass(2, true));
+                let improved = Planted {
+                    supports: search.supports.clone(),
+                    rest: planted.rest.clone(),
+                    frames: planted.frames.clone(),
+                };
+                let direct = energy(problem, &improved, &search.motion.full(&problem.frames));
+                assert!((search.energy - direct).abs() < 1e-9 * direct, "{} against {direct}", search.energy);
+            });
+        }
+    }
+
+    #[test]
+    fn no_small_change_of_affine_bones_lowers_the_energy() {
+        with_problem(5, |problem, planted| {
+            let still = Motion::still(4, &problem.frames, BoneKind::Affine);
+            let mut motion = still;
+            // The ridge towards the last transforms vanishes as they settle.
+            for _ in 0..4 {
+                motion = solve(&problem.points, &problem.frames, &planted.supports, &motion, BoneKind::Affine);
+            }
+            let full = motion.full(&problem.frames);
+            let least = energy(problem, planted, &full);
+            let mut random = Random::new(8);
+            for _ in 0..50 {
+                let mut other = full.clone();
+                let at = random.below(4);
+                let k = random.below(4);
+                let col = random.below(problem.frames.columns.count());
+                other.row_mut(at, k)[col] += 1e-4 * (random.unit() - 0.5);
+                assert!(energy(problem, planted, &other) >= least - 1e-12);
+            }
+        });
+    }
+
+    /// Oracle: methods of Le and Deng 2012, equation 7 to 10, vertex by vertex: p* = Σ w² p / Σ w², q* = Σ w q / Σ w²,
+    /// H = Σ w (p − p*)(q − w q*)ᵀ, R = V Uᵀ, t = q* − R p*.
+    #[test]
+    fn a_rigid_sweep_is_the_procrustes_update_of_each_bone_in_turn() {
+        with_problem(9, |problem, planted| {
+            let kind = BoneKind::Rigid;
+            let mut motion = Motion::still(4, &problem.frames, kind);
+            motion = solve(&problem.points, &problem.frames, &planted.supports, &motion, kind);
+            let swept = solve(&problem.points, &problem.frames, &planted.supports, &motion, kind).full(&problem.frames);
+            let start = motion.full(&problem.frames);
+            for frame in 0..9 {
+                let place = |(a, t): &(DMat3, DVec3)| problem.units.transform(*a, *t);
+                let mut bones: Vec<_> = frame_transforms(&start, &problem.frames, frame).iter().map(place).collect();
+                for k in 0..4 {
+                    let (mut p, mut q, mut size) = (DVec3::ZERO, DVec3::ZERO, 0.0);
+                    let mut rows = vec![];
+                    for (v, support) in planted.supports.iter().enumerate() {
+                        let Some((_, w)) = support.members().find(|&(b, _)| b == k) else { continue };
+                        let others: DVec3 = support
+                            .members()
+                            .filter(|&(b, _)| b != k)
+                            .map(|(b, u)| u * bones[b].transform_point3(planted.rest[v]))
+                            .sum();
+                        let left = planted.frames[frame][v] - others;
+                        (p, q, size) = (p + w * w * planted.rest[v], q + w * left, size + w * w);
+                        rows.push((planted.rest[v], left, w));
+                    }
+                    let (p, q) = (p / size, q / size);
+                    let mut h = DMat3::ZERO;
+                    for (rest, left, w) in rows {
+                        let (a, b) = (rest - p, left - w * q);
+                        h += w * DMat3::from_cols(b * a.x, b * a.y, b * a.z);
+                    }
+                    let r = nearest_rotation(&h);
+                    bones[k] = dermis_rig::glam::DAffine3 { matrix3: r, translation: q - r * p };
+                }
+                for (k, got) in frame_transforms(&swept, &problem.frames, frame).iter().map(place).enumerate() {
+                    assert!(got.abs_diff_eq(bones[k], 1e-9), "frame {frame}, bone {k}");
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn eight_rotations_at_once_are_the_nearest_ones() {
+        let mut random = Random::new(4);
+        for _ in 0..200 {
+            let given: [DMat3; LANES] = std::array::from_fn(|_| {
+                DMat3::from_cols(vector(&mut random), vector(&mut random), vector(&mut random))
+            });
+            let mut m = [[0.0; LANES]; 9];
+            for lane in 0..LANES {
+                (0..9).for_each(|e| m[e][lane] = given[lane].col(e % 3)[e / 3]);
+            }
+            Polar { m: &mut m, lanes: LANES }.call();
+            for lane in 0..LANES {
+                let r = nearest_rotation(&given[lane]);
+                (0..9).for_each(|e| assert!((m[e][lane] - r.col(e % 3)[e / 3]).abs() < 1e-9));
+            }
         }
     }
 }

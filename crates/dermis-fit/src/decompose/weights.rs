@@ -577,12 +577,11 @@ fn swap(gram: &Gram, support: &Support, limit: f64, most: usize, room: &mut Room
 /// For candidates: how much every vertex would gain from each, summed over vertices, against the present blend.
 pub(super) fn candidate_gains(
     points: &Points,
-    bones: &Bones,
     supports: &[Support],
     fits: &[Fit],
     candidates: &Bones,
+    against: &Gram,
 ) -> Vec<f64> {
-    let against = Gram::candidates(bones, candidates);
     let blocks: Vec<Vec<f64>> = supports
         .par_chunks(BLOCK)
         .enumerate()
@@ -592,7 +591,7 @@ pub(super) fn candidate_gains(
             products(points, block * BLOCK, supports.len(), candidates, &mut product);
             Arch::new().dispatch(Gains {
                 points,
-                against: &against,
+                against,
                 supports,
                 fits,
                 product: &product,
@@ -613,12 +612,11 @@ pub(super) fn candidate_gains(
 /// The step l_v of every vertex towards one candidate.
 pub(super) fn candidate_steps(
     points: &Points,
-    bones: &Bones,
     supports: &[Support],
     fits: &[Fit],
     candidate: &Bones,
+    against: &Gram,
 ) -> Vec<f64> {
-    let against = Gram::candidates(bones, candidate);
     let mut steps = vec![0.0; supports.len()];
     steps.par_chunks_mut(BLOCK).zip(supports.par_chunks(BLOCK)).enumerate().for_each(|(block, (steps, supports))| {
         let mut product = vec![0.0; BLOCK * 4 * candidate.stride];
@@ -626,7 +624,7 @@ pub(super) fn candidate_steps(
         products(points, block * BLOCK, supports.len(), candidate, &mut product);
         Arch::new().dispatch(Gains {
             points,
-            against: &against,
+            against,
             supports,
             fits,
             product: &product,
