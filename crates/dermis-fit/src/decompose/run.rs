@@ -43,8 +43,8 @@ pub fn decompose(
     match task {
         Task::Search { .. } => run.search(),
         Task::Weights { transforms } => run.weights(transforms),
-        Task::Transforms { weights } => run.from_weights(weights, None),
-        Task::Refine { weights, frozen } => run.from_weights(weights, Some(frozen)),
+        Task::Transforms { weights } => run.with_weights(weights, None),
+        Task::Refine { weights, frozen } => run.with_weights(weights, Some(frozen)),
     }
 }
 
@@ -249,7 +249,7 @@ impl<'a> Run<'a> {
         Ok(self.delivered(weights, given.to_vec(), passes, stopped, None))
     }
 
-    fn from_weights(&self, weights: &Influences, refine: Option<&[usize]>) -> Result<Decomposition, DecomposeError> {
+    fn with_weights(&self, weights: &Influences, refine: Option<&[usize]>) -> Result<Decomposition, DecomposeError> {
         let problem = Problem::new(*self.sequence, self.bones, self.settings.seed);
         let kind = self.settings.kind;
         let most_given = weights.largest_count();

@@ -365,7 +365,7 @@ impl NullaryFnOnce for Polar<'_> {
                 let size: f64 = (0..9).map(|e| x[e][lane] * x[e][lane]).sum();
                 let inverse: f64 = (0..9).map(|e| c[e][lane] * c[e][lane]).sum();
                 if step == 0 {
-                    hard[lane] = !(det > 1e-4 * size * size.sqrt());
+                    hard[lane] = det.is_nan() || det <= 1e-4 * size * size.sqrt();
                 }
                 let safe = if hard[lane] { 1.0 } else { det };
                 let g = if hard[lane] { 1.0 } else { (inverse.sqrt() / (safe * size.sqrt())).sqrt() };

@@ -374,10 +374,13 @@ fn look_around(
             _ => break,
         }
     }
-    if pass.swap && !improved && support.n == pass.most && support.n > 1 {
-        if let Some((changed, value)) = swap(gram, support, energy - square - needed, pass.most, room) {
-            (*support, energy) = (changed, square + value);
-        }
+    if pass.swap
+        && !improved
+        && support.n == pass.most
+        && support.n > 1
+        && let Some((changed, value)) = swap(gram, support, energy - square - needed, pass.most, room)
+    {
+        (*support, energy) = (changed, square + value);
     }
     energy
 }
