@@ -345,7 +345,7 @@ impl<'a> Search<'a> {
             self.ticker.tick(1).map_err(|_| DecomposeError::Cancelled)?;
             let costs =
                 removal_costs(self.points, &self.motion.bones, &self.gram, &self.supports, &self.fits, self.most);
-            let mut order: Vec<usize> = (0..self.bones()).collect();
+            let mut order: Vec<usize> = (self.motion.fixed..self.bones()).collect();
             order.sort_by(|&a, &b| costs[a].total_cmp(&costs[b]).then(a.cmp(&b)));
             let followers = transforms::members(&self.supports, self.bones());
             let mut best: Option<(f64, Search)> = None;
@@ -400,13 +400,13 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Bones that no vertex follows.
+    /// Bones that no vertex follows, of those that are not given.
     pub fn idle(&self) -> Vec<usize> {
         let mut weight = vec![0.0; self.bones()];
         for support in &self.supports {
             support.members().for_each(|(k, w)| weight[k] += w * w);
         }
-        (0..self.bones()).filter(|&k| weight[k] <= 1e-12).collect()
+        (self.motion.fixed..self.bones()).filter(|&k| weight[k] <= 1e-12).collect()
     }
 
     /// Takes out bones that no vertex follows.

@@ -124,6 +124,8 @@ pub(super) struct Motion {
     pub bones: Bones,
     /// T − T₀ over all columns, where they differ from the compressed ones and the kind is not affine.
     full: Option<Bones>,
+    /// How many of the first bones are given and stay as they are.
+    pub fixed: usize,
 }
 
 impl Motion {
@@ -134,10 +136,11 @@ impl Motion {
     }
     pub fn from_full(full: Bones, frames: &Frames, kind: BoneKind) -> Self {
         match &frames.basis {
-            None => Self { bones: full, full: None },
+            None => Self { bones: full, full: None, fixed: 0 },
             Some(z) => Self {
                 bones: Bones { count: full.count, stride: full.stride, t: full.t.times_transposed(z) },
                 full: (kind != BoneKind::Affine).then_some(full),
+                fixed: 0,
             },
         }
     }
@@ -155,11 +158,12 @@ impl Motion {
         }
     }
     pub fn selected(&self, from: &[usize]) -> Self {
-        Self { bones: self.bones.selected(from), full: self.full.as_ref().map(|full| full.selected(from)) }
+        let fixed = from.iter().filter(|&&k| k < self.fixed).count();
+        Self { bones: self.bones.selected(from), full: self.full.as_ref().map(|full| full.selected(from)), fixed }
     }
     pub fn with(&self, other: &Self) -> Self {
         let full = self.full.as_ref().zip(other.full.as_ref()).map(|(a, b)| Bones::joined(&[a, b]));
-        Self { bones: Bones::joined(&[&self.bones, &other.bones]), full }
+        Self { bones: Bones::joined(&[&self.bones, &other.bones]), full, fixed: self.fixed }
     }
     /// self + b (self − before); rotations of rigid bones are projected again.
     pub fn beyond(&self, before: &Self, b: f64, frames: &Frames, kind: BoneKind) -> Self {
@@ -169,16 +173,16 @@ impl Motion {
             ahead
         };
         match kind {
-            BoneKind::Affine => Self { bones: ahead(&self.bones, &before.bones), full: None },
+            BoneKind::Affine => Self { bones: ahead(&self.bones, &before.bones), full: None, fixed: self.fixed },
             _ => {
                 let mut full = match (&self.full, &before.full) {
                     (Some(now), Some(old)) => ahead(now, old),
                     _ => ahead(&self.bones, &before.bones),
                 };
                 if kind == BoneKind::Rigid {
-                    project(&mut full, frames);
+                    project(&mut full, self.fixed, frames);
                 }
-                Self::from_full(full, frames, kind)
+                Self { fixed: self.fixed, ..Self::from_full(full, frames, kind) }
             }
         }
     }
@@ -188,22 +192,22 @@ impl Motion {
 pub(super) fn solve(points: &Points, frames: &Frames, supports: &[Support], last: &Motion, kind: BoneKind) -> Motion {
     let normal = Normal::of(points, supports, last.bones.count);
     match kind {
-        BoneKind::Affine => Motion { bones: affine(&normal, &last.bones, None), full: None },
+        BoneKind::Affine => Motion { bones: affine(&normal, &last.bones, None), full: None, fixed: 0 },
         BoneKind::NearRigid { stiffness } => {
             let full = last.full(frames);
             let mut targets = full.clone();
-            project(&mut targets, frames);
+            project(&mut targets, 0, frames);
             let targets = compressed(targets, frames);
             let bones = affine(&normal, &last.bones, Some((stiffness, &targets)));
             let full =
                 frames.basis.as_ref().map(|z| Bones { count: bones.count, stride: bones.stride, t: bones.t.times(z) });
-            Motion { bones, full }
+            Motion { bones, full, fixed: 0 }
         }
         BoneKind::Rigid => {
             let q = expanded(&normal.q, frames);
             let mut full = last.full(frames);
-            rigid_sweep(&normal.overlaps, &q, &mut full, frames);
-            Motion::from_full(full, frames, kind)
+            rigid_sweep(&normal.overlaps, &q, &mut full, last.fixed, frames);
+            Motion { fixed: last.fixed, ..Motion::from_full(full, frames, kind) }
         }
     }
 }
@@ -214,6 +218,7 @@ pub(super) fn solve_full(
     supports: &[Support],
     last: &Bones,
     moments: Matrix,
+    fixed: usize,
     frames: &Frames,
     kind: BoneKind,
 ) -> Bones {
@@ -223,12 +228,12 @@ pub(super) fn solve_full(
         BoneKind::Affine => affine(&normal, last, None),
         BoneKind::NearRigid { stiffness } => {
             let mut targets = last.clone();
-            project(&mut targets, frames);
+            project(&mut targets, 0, frames);
             affine(&normal, last, Some((stiffness, &targets)))
         }
         BoneKind::Rigid => {
             let mut full = last.clone();
-            rigid_sweep(&normal.overlaps, &normal.q, &mut full, frames);
+            rigid_sweep(&normal.overlaps, &normal.q, &mut full, fixed, frames);
             full
         }
     }
@@ -278,7 +283,7 @@ pub(super) fn penalty(motion: &Motion, supports: &[Support], frames: &Frames, ki
     }
     let full = motion.full(frames);
     let mut rotations = full.clone();
-    project(&mut rotations, frames);
+    project(&mut rotations, 0, frames);
     let of_bone = |k: usize| -> f64 {
         let of_row =
             |i: usize| -> f64 { full.row(i, k).iter().zip(rotations.row(i, k)).map(|(a, r)| (a - r) * (a - r)).sum() };
@@ -287,8 +292,8 @@ pub(super) fn penalty(motion: &Motion, supports: &[Support], frames: &Frames, ki
     stiffness * (0..motion.bones.count).map(|k| squares[k] * of_bone(k)).sum::<f64>()
 }
 
-/// Replaces the linear part of every bone in every frame by the nearest rotation, of T, not of T − T₀.
-fn project(full: &mut Bones, frames: &Frames) {
+/// Replaces the linear part of every bone but the `fixed` ones by the nearest rotation in every frame, of T, not of T − T₀.
+fn project(full: &mut Bones, fixed: usize, frames: &Frames) {
     let (count, stride, columns) = (full.count, full.stride, frames.columns);
     let cols = columns.count();
     let parts: Vec<Matrix> = (0..columns.groups())
@@ -296,7 +301,7 @@ fn project(full: &mut Bones, frames: &Frames) {
         .map(|group| {
             let (start, lanes) = columns.group(group);
             let mut part = Matrix::zeros(3 * count, 3 * lanes);
-            for k in 0..count {
+            for k in fixed..count {
                 let mut m = [[0.0; LANES]; 9];
                 for i in 0..3 {
                     let (t, mean) = (&full.row(i, k)[start..], &frames.mean.row(i)[start..]);
@@ -322,7 +327,7 @@ fn project(full: &mut Bones, frames: &Frames) {
         .collect();
     for (group, part) in parts.iter().enumerate() {
         let (start, lanes) = columns.group(group);
-        for k in 0..count {
+        for k in fixed..count {
             for i in 0..3 {
                 let row = (i * stride + k) * cols + start;
                 full.t.values[row..row + 3 * lanes].copy_from_slice(part.row(3 * k + i));
@@ -397,8 +402,8 @@ impl NullaryFnOnce for Polar<'_> {
 /// One Gauss-Seidel sweep over the bones in every frame: bone k is the best rigid motion while the others stay.
 ///
 /// With b = Q_k − Σ_{l≠k} S_kl T_l, S_kk = [[A, a], [aᵀ, s]] and b = [C; cᵀ], R maximises tr(R (C − a cᵀ / s)) and
-/// t = (c − R a) / s. Bones without weight stay.
-fn rigid_sweep(overlaps: &[Overlaps], q: &Bones, full: &mut Bones, frames: &Frames) {
+/// t = (c − R a) / s. Bones without weight stay, and so do the `fixed` ones.
+fn rigid_sweep(overlaps: &[Overlaps], q: &Bones, full: &mut Bones, fixed: usize, frames: &Frames) {
     let (count, stride, columns) = (full.count, full.stride, frames.columns);
     let cols = columns.count();
     let parts: Vec<Matrix> = (0..columns.groups())
@@ -411,7 +416,7 @@ fn rigid_sweep(overlaps: &[Overlaps], q: &Bones, full: &mut Bones, frames: &Fram
                     t.row_mut(4 * k + i).copy_from_slice(&full.row(i, k)[start..start + 3 * lanes]);
                 }
             }
-            Arch::new().dispatch(Sweep { overlaps, q, t: &mut t, mean: &frames.mean, start, lanes });
+            Arch::new().dispatch(Sweep { overlaps, q, t: &mut t, fixed, mean: &frames.mean, start, lanes });
             t
         })
         .collect();
@@ -431,6 +436,8 @@ struct Sweep<'a> {
     q: &'a Bones,
     /// Row 4k + i is coordinate i of bone k, the columns of the group.
     t: &'a mut Matrix,
+    /// Bones before stay.
+    fixed: usize,
     mean: &'a Matrix,
     start: usize,
     lanes: usize,
@@ -442,7 +449,7 @@ impl NullaryFnOnce for Sweep<'_> {
     fn call(self) {
         const WIDE: usize = 3 * LANES;
         let wide = 3 * self.lanes;
-        for (k, overlaps) in self.overlaps.iter().enumerate() {
+        for (k, overlaps) in self.overlaps.iter().enumerate().skip(self.fixed) {
             let mut b = [[0.0; WIDE]; 4];
             for i in 0..4 {
                 b[i][..wide].copy_from_slice(&self.q.row(i, k)[self.start..self.start + wide]);
@@ -528,7 +535,15 @@ pub(super) fn fit_patch(s: &[f64; MONOMIALS], q: &Matrix, frames: &Frames, kind:
     for group in 0..groups {
         let (start, lanes) = columns.group(group);
         let mut t = Matrix::zeros(4, 3 * lanes);
-        Arch::new().dispatch(Sweep { overlaps: &overlaps, q: &wide, t: &mut t, mean: &frames.mean, start, lanes });
+        Arch::new().dispatch(Sweep {
+            overlaps: &overlaps,
+            q: &wide,
+            t: &mut t,
+            fixed: 0,
+            mean: &frames.mean,
+            start,
+            lanes,
+        });
         for i in 0..4 {
             full.row_mut(i, 0)[start..start + 3 * lanes].copy_from_slice(t.row(i));
         }
@@ -570,7 +585,7 @@ pub(super) fn fit_patch(s: &[f64; MONOMIALS], q: &Matrix, frames: &Frames, kind:
         (Some(z), BoneKind::NearRigid { .. }) => Some(Bones { count: 1, stride: bones.stride, t: bones.t.times(z) }),
         _ => None,
     };
-    Motion { bones, full }
+    Motion { bones, full, fixed: 0 }
 }
 
 /// The linear part and translation of every bone in one frame.
