@@ -100,6 +100,28 @@ impl Quadratic {
         }
     }
 
+    /// Adds Σ dᵢ wᵢ² − 2 Σ lᵢ wᵢ.
+    ///
+    /// # Panics
+    /// If there are fewer numbers than entries.
+    pub fn add(&mut self, d: &[f64], l: &[f64]) {
+        let n = self.len();
+        for i in 0..n {
+            self.gram[i * n + i] += d[i];
+            self.linear[i] += l[i];
+        }
+    }
+
+    /// Adds s (wᵢ² − wᵢ wⱼ), or s wᵢ² without j. Called for i and j and for j and i, it adds s (wᵢ − wⱼ)².
+    pub fn couple(&mut self, i: usize, j: Option<usize>, s: f64) {
+        let n = self.len();
+        self.gram[i * n + i] += s;
+        if let Some(j) = j {
+            self.gram[i * n + j] -= 0.5 * s;
+            self.gram[j * n + i] -= 0.5 * s;
+        }
+    }
+
     /// q(w).
     pub fn value(&self, w: &[f64]) -> f64 {
         let n = self.len();
