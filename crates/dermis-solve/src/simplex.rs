@@ -87,6 +87,12 @@ impl Quadratic {
         (0..n).map(|i| self.gram[i * n + i]).sum::<f64>() / n.max(1) as f64
     }
 
+    /// How q curves from entry j to entry i: H_ii − 2 H_ij + H_jj, the squared distance of two columns of A.
+    pub fn curvature(&self, i: usize, j: usize) -> f64 {
+        let n = self.len();
+        self.gram[i * n + i] - 2.0 * self.gram[i * n + j] + self.gram[j * n + j]
+    }
+
     /// Adds d |w − towards|², but for a constant.
     ///
     /// # Panics

@@ -3,7 +3,7 @@
 use super::{ALIKE, Fidelity, Locks, WeightKind, WeightSettings};
 use crate::training::{FitError, Training};
 use dermis_rig::glam::DVec3;
-use dermis_rig::{BoneIndex, Example, Influences};
+use dermis_rig::{BoneIndex, Example, Influences, Skeleton};
 use dermis_solve::simplex::{Entry, Minimum, NEGLIGIBLE, Quadratic};
 use dermis_solve::{SolveError, faer::Mat, min_norm, min_norm_of_sum};
 use rayon::prelude::*;
@@ -20,6 +20,8 @@ const EXCHANGE_ALL: usize = 12;
 /// Examples of positive importance, lengths over L.
 pub(super) struct Data<'a> {
     rest: &'a [DVec3],
+    skeleton: &'a Skeleton,
+    children: Vec<Vec<BoneIndex>>,
     examples: Vec<&'a Example>,
     unit: f64,
     /// Σ r².
@@ -30,7 +32,31 @@ impl<'a> Data<'a> {
     pub(super) fn new(training: &Training<'a>) -> Self {
         let examples: Vec<&Example> = training.examples.iter().filter(|e| e.importance > 0.0).collect();
         let importance = examples.iter().map(|e| e.importance * e.importance).sum();
-        Self { rest: training.rest, examples, unit: training.unit(), importance }
+        let skeleton = training.skeleton;
+        let mut children = vec![Vec::new(); skeleton.len()];
+        for bone in skeleton.bones() {
+            if let Some(parent) = skeleton.parents()[bone] {
+                children[parent.get()].push(bone);
+            }
+        }
+        Self { rest: training.rest, skeleton, children, examples, unit: training.unit(), importance }
+    }
+
+    /// The distance from a vertex at rest to a bone, which reaches from its joint to those of its children, over L.
+    fn distance(&self, v: usize, bone: BoneIndex) -> f64 {
+        let place = |b: BoneIndex| self.skeleton.bind()[b].translation;
+        let (p, start) = (self.rest[v], place(bone));
+        let to = |end: DVec3| {
+            let along = end - start;
+            let t = ((p - start).dot(along) / along.length_squared().max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
+            p.distance(start + along * t)
+        };
+        self.children[bone.get()].iter().map(|&c| to(place(c))).fold(p.distance(start), f64::min) / self.unit
+    }
+
+    /// |a_i − a_j|² up to which two unknowns move a vertex alike, ridges included.
+    pub(super) fn alike_limit(&self, settings: &WeightSettings) -> f64 {
+        (ALIKE * ALIKE + 2.0 * settings.ridge) * self.importance
     }
 
     /// r (M_k p − x)/L of every example for one bone, or r M_k p/L.
@@ -68,10 +94,8 @@ impl<'a> Data<'a> {
         Fidelity { rms: (sum / (self.importance * self.rest.len() as f64)).sqrt(), max }
     }
 
-    /// Groups of weighted bones that carry the whole rest box alike in every example.
-    pub(super) fn alike(&self, weights: &Influences, bones: usize) -> Vec<Vec<BoneIndex>> {
-        let mut used = vec![false; bones];
-        weights.rows().flatten().for_each(|(bone, _)| used[bone.get()] = true);
+    /// Groups of bones that carry the whole rest box alike in every example.
+    pub(super) fn alike(&self) -> Vec<Vec<BoneIndex>> {
         let (low, high) =
             self.rest.iter().fold((DVec3::INFINITY, DVec3::NEG_INFINITY), |(low, high), p| (low.min(*p), high.max(*p)));
         let corner =
@@ -84,7 +108,7 @@ impl<'a> Data<'a> {
             })
         };
         let mut groups: Vec<Vec<BoneIndex>> = Vec::new();
-        for bone in (0..bones).filter(|&b| used[b]).map(BoneIndex::new) {
+        for bone in self.skeleton.bones() {
             match groups.iter_mut().find(|group| same(group[0], bone)) {
                 Some(group) => group.push(bone),
                 None => groups.push(vec![bone]),
@@ -122,6 +146,8 @@ pub(super) struct Block {
     pub(super) image: Option<usize>,
     pub(super) unknowns: Vec<Unknown>,
     pub(super) entries: Vec<Entry>,
+    /// How far the vertex is from each unknown's bone, lengths over L.
+    distances: Vec<f64>,
 }
 
 /// A block solved.
@@ -196,7 +222,8 @@ impl<'a> Blocks<'a> {
                 .map(|bone| Unknown { bone, twin: twin(bone) })
                 .collect();
             let entries = unknowns.iter().map(|u| fixed(u.bone).map_or(Entry::Free, Entry::Held)).collect();
-            Some(Block { v, pooled, image: pooled.filter(|&u| free && u != v), unknowns, entries })
+            let distances = unknowns.iter().map(|u| data.distance(v, u.bone)).collect();
+            Some(Block { v, pooled, image: pooled.filter(|&u| free && u != v), unknowns, entries, distances })
         });
         Self { blocks: blocks.collect(), bones: pi, vertices }
     }
@@ -241,9 +268,9 @@ impl<'a> Blocks<'a> {
                 gram[j * n + i] = gram[i * n + j];
             }
         }
-        let apart = (1..n).map(|i| gram[i * n + i] - 2.0 * gram[i * n] + gram[0]).fold(0.0, f64::max);
-        let flat = n > 1 && apart <= ALIKE * ALIKE * data.importance;
         let mut quadratic = Quadratic::new(gram, vec![0.0; n]).map_err(|e| refused(block, e))?;
+        let apart = (1..n).map(|i| quadratic.curvature(i, 0)).fold(0.0, f64::max);
+        let flat = n > 1 && apart <= ALIKE * ALIKE * data.importance;
         let held: f64 = block.entries.iter().map(|e| if let Entry::Held(w) = e { *w } else { 0.0 }).sum();
         let sizes = block.unknowns.iter().zip(&block.entries).filter(|(_, e)| **e == Entry::Free);
         let free: f64 = sizes.map(|(u, _)| u.size()).sum();
@@ -260,7 +287,8 @@ impl<'a> Blocks<'a> {
         }
         let (quadratic, flat) = self.quadratic(block, data, settings)?;
         let all = quadratic.minimise(&block.entries, None);
-        let limited = limited(block, &quadratic, &all, settings.influences);
+        let alike = data.alike_limit(settings);
+        let limited = limited(block, &quadratic, &all, settings.influences, alike);
         Ok(Solved { limited: limited.weights, unlimited: all.weights, flat })
     }
 
@@ -367,16 +395,33 @@ impl<'a> Blocks<'a> {
 /// Singular values below this share of the largest, or of L per example, count as zero in plain and affine fits.
 const SINGULAR: f64 = 1e-10;
 
-/// A minimum with at most so many influences.
-pub(super) fn limited(block: &Block, quadratic: &Quadratic, all: &Minimum, most: Option<usize>) -> Minimum {
+/// The entries without those that move the vertex as another one does: of each such group the nearest bone stays, so that none of
+/// few influences is spent on a second.
+fn without_doubles(block: &Block, quadratic: &Quadratic, limit: f64) -> Vec<Entry> {
+    let mut entries = block.entries.clone();
+    let mut order: Vec<usize> = (0..entries.len()).filter(|&i| entries[i] == Entry::Free).collect();
+    order.sort_by(|&a, &b| block.distances[a].total_cmp(&block.distances[b]).then(a.cmp(&b)));
+    let mut kept: Vec<usize> = Vec::new();
+    for i in order {
+        match kept.iter().any(|&j| quadratic.curvature(i, j) <= limit) {
+            true => entries[i] = Entry::Held(0.0),
+            false => kept.push(i),
+        }
+    }
+    entries
+}
+
+/// A minimum with at most so many influences. Unknowns are alike if |a_i − a_j|² is at most `alike`.
+pub(super) fn limited(block: &Block, quadratic: &Quadratic, all: &Minimum, most: Option<usize>, alike: f64) -> Minimum {
     let Some(most) = most else { return all.clone() };
+    let entries = &without_doubles(block, quadratic, alike);
     let n = block.unknowns.len();
     let size = |w: &[f64]| -> usize {
         let used = w.iter().zip(&block.unknowns).filter(|(w, _)| **w > NEGLIGIBLE);
         used.map(|(_, u)| u.size() as usize).sum()
     };
     if block.unknowns.iter().any(|u| u.twin.is_some()) {
-        let tried = (1..=most).rev().map(|most| quadratic.minimise_sparse(&block.entries, most));
+        let tried = (1..=most).rev().map(|most| quadratic.minimise_sparse(entries, most));
         let mut last = all.clone();
         for found in tried {
             last = found;
@@ -386,15 +431,16 @@ pub(super) fn limited(block: &Block, quadratic: &Quadratic, all: &Minimum, most:
         }
         return last;
     }
-    let found = quadratic.minimise_sparse(&block.entries, most);
-    if all.count() <= most {
+    let free = quadratic.minimise(entries, None);
+    let found = quadratic.minimise_sparse(entries, most);
+    if free.count() <= most {
         return found;
     }
     let pool: Vec<usize> = match n <= EXCHANGE_ALL {
         true => (0..n).collect(),
-        false => (0..n).filter(|&i| all.weights[i] > NEGLIGIBLE).collect(),
+        false => (0..n).filter(|&i| free.weights[i] > NEGLIGIBLE).collect(),
     };
-    quadratic.exchange(&block.entries, &pool, found)
+    quadratic.exchange(entries, &pool, found)
 }
 
 /// What locks hold.

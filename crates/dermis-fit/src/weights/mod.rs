@@ -125,7 +125,7 @@ pub struct WeightReport {
     pub objective: f64,
     /// Vertices with several candidates that move alike in every example: their weights are equal shares by convention.
     pub undetermined: usize,
-    /// Groups of two bones or more, that carry weight and move as one in every example: among them, shares are convention.
+    /// Groups of two bones or more that move as one in every example: what they share of a weight is convention.
     pub alike: Vec<Vec<BoneIndex>>,
     /// Vertices whose weights are shared with their mirror image, themselves included.
     pub mirrored: usize,
@@ -189,7 +189,7 @@ pub fn fit_weights(
         unlimited: unlimited.map(|all| data.fidelity(&all)),
         objective: before.rms.powi(2) * data.importance * training.rest.len() as f64 + penalty * unit * unit,
         undetermined: blocks.undetermined(&flat),
-        alike: data.alike(&weights, training.skeleton.len()),
+        alike: data.alike(),
         mirrored: blocks.mirrored(),
         quantisation: None,
         sweeps,

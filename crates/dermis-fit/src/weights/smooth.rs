@@ -69,7 +69,7 @@ pub(super) fn solve(
                 let block = &blocks.blocks[at];
                 let quadratic = system.with_edges(at)?;
                 let all = quadratic.minimise(&block.entries, Some(&system.solutions[at]));
-                let few = limited(block, &quadratic, &all, settings.influences).weights;
+                let few = limited(block, &quadratic, &all, settings.influences, data.alike_limit(settings)).weights;
                 let only = |(entry, w): (&Entry, &f64)| match entry {
                     Entry::Free if *w <= NEGLIGIBLE => Entry::Held(0.0),
                     entry => *entry,

@@ -85,7 +85,7 @@ pub(super) fn fit(
     let (candidates, source) = match wanted.candidates {
         CandidateSource::Auto if !known => (None, "all bones".to_owned()),
         CandidateSource::Auto | CandidateSource::Maps => {
-            (Some(maps_of(rig, examples, options, progress)?), "influence maps".into())
+            (Some(with_own(rig, &maps_of(rig, examples, options, progress)?)), "influence maps".into())
         }
         CandidateSource::All => (None, "all bones".into()),
         CandidateSource::Examples => {
@@ -105,13 +105,28 @@ pub(super) fn fit(
         ..WeightSettings::default()
     };
     let (weights, report) = fit_weights(&training, &neighbours, &settings, progress)?;
-    let against = rig.weights.as_ref().map(|own| against(own, &weights));
+    let against = rig.weights.as_ref().map(|own| {
+        let mut one_of: Vec<usize> = (0..rig.skeleton.len()).collect();
+        for group in &report.alike {
+            group.iter().for_each(|bone| one_of[bone.get()] = group[0].get());
+        }
+        let mut value = against(own, &weights);
+        value["bones_that_move_alike_as_one"] = against(&own.with_bones(&one_of), &weights.with_bones(&one_of));
+        value
+    });
     Ok(FittedWeights {
         lines: lines(wanted, &source, &report),
         warnings: warnings(rig, wanted, &report, &weights),
         report: json(rig, &report, &source, against),
         weights,
     })
+}
+
+/// Maps leave out the smallest weights, but a bone that the rig gives one may keep it.
+fn with_own(rig: &Rig, maps: &Influences) -> Influences {
+    let Some(own) = &rig.weights else { return maps.clone() };
+    let rows = maps.rows().zip(own.rows()).map(|(maps, own)| maps.iter().chain(own).copied().collect());
+    Influences::from_rows(rows).unwrap_or_default()
 }
 
 /// What was found in examples, in words.
@@ -269,7 +284,14 @@ fn json(rig: &Rig, report: &WeightReport, source: &str, against: Option<Value>) 
     })
 }
 
-/// Below so many sweeps, or above this change, weights have not settled.
+/// Bones that some vertex has weight of.
+fn weighted(weights: &Influences, bones: usize) -> Vec<bool> {
+    let mut carries = vec![false; bones];
+    weights.rows().flatten().for_each(|(bone, _)| carries[bone.get()] = true);
+    carries
+}
+
+/// Smooth weights whose last change is larger have not settled.
 const UNSETTLED: f64 = 1e-6;
 
 fn warnings(rig: &Rig, options: &WeightOptions, report: &WeightReport, weights: &Influences) -> Vec<String> {
@@ -293,13 +315,20 @@ fn warnings(rig: &Rig, options: &WeightOptions, report: &WeightReport, weights: 
             report.undetermined
         ));
     }
-    if !report.alike.is_empty() {
+    let carries = weighted(weights, rig.skeleton.len());
+    let alike: Vec<Vec<BoneIndex>> = report
+        .alike
+        .iter()
+        .map(|group| group.iter().copied().filter(|b| carries[b.get()]).collect::<Vec<_>>())
+        .filter(|group| group.len() > 1)
+        .collect();
+    if !alike.is_empty() {
         let names = |bones: &Vec<BoneIndex>| {
             let names: Vec<&str> = bones.iter().take(4).map(|b| rig.skeleton.names()[*b].as_str()).collect();
             let more = bones.len().saturating_sub(names.len());
             names.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
         };
-        let groups: Vec<String> = report.alike.iter().map(names).collect();
+        let groups: Vec<String> = alike.iter().map(names).collect();
         warnings.push(format!(
             "bones that moved as one in every example share their weight by convention: {}",
             groups.join("; ")
