@@ -1,6 +1,6 @@
 //! The problem of one vertex, or of two that mirror each other: its candidate bones, its matrix, its solution.
 
-use super::{ALIKE, Fidelity, Locks, WeightKind, WeightSettings};
+use super::{ALIKE, Choice, Fidelity, Locks, WeightKind, WeightSettings};
 use crate::training::{FitError, Training};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, Example, Influences, Skeleton};
@@ -287,8 +287,7 @@ impl<'a> Blocks<'a> {
         }
         let (quadratic, flat) = self.quadratic(block, data, settings)?;
         let all = quadratic.minimise(&block.entries, None);
-        let alike = data.alike_limit(settings);
-        let limited = limited(block, &quadratic, &all, settings.influences, alike);
+        let limited = limited(block, &quadratic, &all, settings, data);
         Ok(Solved { limited: limited.weights, unlimited: all.weights, flat })
     }
 
@@ -411,10 +410,19 @@ fn without_doubles(block: &Block, quadratic: &Quadratic, limit: f64) -> Vec<Entr
     entries
 }
 
-/// A minimum with at most so many influences. Unknowns are alike if |a_i − a_j|² is at most `alike`.
-pub(super) fn limited(block: &Block, quadratic: &Quadratic, all: &Minimum, most: Option<usize>, alike: f64) -> Minimum {
-    let Some(most) = most else { return all.clone() };
-    let entries = &without_doubles(block, quadratic, alike);
+/// A minimum with at most as many influences as are allowed.
+pub(super) fn limited(
+    block: &Block,
+    quadratic: &Quadratic,
+    all: &Minimum,
+    settings: &WeightSettings,
+    data: &Data<'_>,
+) -> Minimum {
+    let Some(most) = settings.influences else { return all.clone() };
+    if settings.choice == Choice::Smallest {
+        return quadratic.minimise_sparse(&block.entries, most);
+    }
+    let entries = &without_doubles(block, quadratic, data.alike_limit(settings));
     let n = block.unknowns.len();
     let size = |w: &[f64]| -> usize {
         let used = w.iter().zip(&block.unknowns).filter(|(w, _)| **w > NEGLIGIBLE);

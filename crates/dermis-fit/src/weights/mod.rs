@@ -40,6 +40,17 @@ pub enum WeightKind {
     Plain,
 }
 
+/// How few influences are chosen, which is a combinatorial problem.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Choice {
+    /// Of bones that move a vertex alike the nearest stays; the smallest weight is left out until few remain; then bones are exchanged as
+    /// long as that helps.
+    #[default]
+    Exchange,
+    /// The smallest weight is left out until few remain.
+    Smallest,
+}
+
 /// Weights that must stay as they are.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Locks {
@@ -60,6 +71,8 @@ pub struct WeightSettings {
     pub kind: WeightKind,
     /// Most influences of a vertex; 4 by default, what engines take. `None`: as many as help.
     pub influences: Option<usize>,
+    /// How they are chosen.
+    pub choice: Choice,
     /// Bones that may have weight at a vertex (values play no part); `None`: all of them. A vertex without candidates may have any bone.
     pub candidates: Option<Influences>,
     /// a: how much weights of neighbours must agree, 0 by default. Needs convex weights.
@@ -80,6 +93,7 @@ impl Default for WeightSettings {
         Self {
             kind: WeightKind::default(),
             influences: Some(4),
+            choice: Choice::default(),
             candidates: None,
             smoothness: 0.0,
             ridge: 1e-12,
