@@ -7,6 +7,7 @@
 pub mod array;
 pub mod case;
 mod dqs;
+mod influence;
 mod joint;
 mod measures;
 mod models;
@@ -14,6 +15,7 @@ mod mwe;
 mod psd;
 mod rotations;
 mod skinning;
+mod weights;
 
 pub use array::Array;
 pub use case::{Answers, Case, CaseError, Method};
@@ -34,6 +36,8 @@ pub const FILES: &[(&str, &[Method])] = &[
     ("joint", joint::METHODS),
     ("models", models::METHODS),
     ("psd", psd::METHODS),
+    ("weights", weights::METHODS),
+    ("influence", influence::METHODS),
 ];
 
 /// What became of one case.
