@@ -6,6 +6,7 @@
 //! file holds, [`demo`] is the whole loop on the bundled body. Progress and cancelling are arguments; nothing here prints.
 
 pub mod compare;
+pub mod compile;
 pub mod curve;
 pub mod deliver;
 pub mod demo;
