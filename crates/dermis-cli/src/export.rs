@@ -221,7 +221,10 @@ fn compiled_lines(compiled: &Compiled, unit: &Unit) -> Vec<String> {
     }
     for helper in &compiled.helpers {
         let (name, parent, vertices) = (&helper.name, &helper.parent, helper.vertices);
-        lines.push(format!("  {name} on {parent}: {vertices} vertices; follows {}", helper.reads.join(", ")));
+        let driven = helper.explained.map_or(String::new(), |share| {
+            format!("; {} explain {:.0} % of its motion in poses left out", helper.reads.join(", "), 100.0 * share)
+        });
+        lines.push(format!("  {name} on {parent}: {vertices} vertices{driven}"));
     }
     lines.extend(compiled.warnings.iter().map(|warning| format!("warning: {warning}")));
     lines

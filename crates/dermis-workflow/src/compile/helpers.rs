@@ -1,8 +1,8 @@
 //! Helper bones: where they hang, and how their motion follows from the joints around.
 //!
 //! A helper h hangs on the bone a whose weight it shares most. Seen from a it moves by L = M_a⁻¹ M_h, which at the bind pose is the
-//! identity. Its features are the rotations of the bones around a, seen from a: for each bone j among a's parent, grandparent
-//! and children the nine entries of R(M_a⁻¹ M_j) − I. They are zero at the bind pose, and so is what is regressed on them by
+//! identity. Its features are the rotations of the bones around a, seen from a: for each bone j within two joints of a the
+//! nine entries of R(M_a⁻¹ M_j) − I. They are zero at the bind pose, and so is what is regressed on them by
 //! ridge, with a ridge chosen by leaving out poses:
 //!
 //! ```text
@@ -42,6 +42,8 @@ pub struct Helper {
     pub reads: Vec<String>,
     /// Vertices that follow it.
     pub vertices: usize,
+    /// If it is driven: the share of its motion, seen from its parent, that the joints explain in poses left out.
+    pub explained: Option<f64>,
 }
 
 /// Places the bones behind those of the skeleton.
@@ -75,6 +77,7 @@ pub(super) fn helpers(rig: &Rig, weights: &Influences, transforms: &[BoneTransfo
                 centre,
                 reads: around(&rig.skeleton, BoneIndex::new(parent)).into_iter().map(|k| names[k].clone()).collect(),
                 vertices,
+                explained: None,
             }
         })
         .collect()
@@ -89,12 +92,16 @@ fn fresh_name(skeleton: &Skeleton, number: usize) -> String {
     name
 }
 
-/// Parent, grandparent and children.
+/// The bones within two joints.
 fn around(skeleton: &Skeleton, bone: BoneIndex) -> Vec<BoneIndex> {
-    let above = skeleton.parents()[bone];
-    let mut around: Vec<BoneIndex> = above.into_iter().collect();
-    around.extend(above.and_then(|parent| skeleton.parents()[parent]));
-    around.extend(skeleton.bones().filter(|&k| skeleton.parents()[k] == Some(bone)));
+    let joined = |k: BoneIndex| {
+        let children = skeleton.bones().filter(move |&c| skeleton.parents()[c] == Some(k));
+        skeleton.parents()[k].into_iter().chain(children)
+    };
+    let mut around: Vec<BoneIndex> = joined(bone).collect();
+    for near in around.clone() {
+        around.extend(joined(near).filter(|&k| k != bone));
+    }
     around
 }
 
@@ -177,9 +184,11 @@ fn entries(m: &DAffine3) -> [f64; 9] {
 /// Driven helpers.
 pub(super) struct Driven {
     pub table: HelperTable,
-    /// All bones, the helpers computed from the joints.
+    /// All bones in every pose, the helpers computed from the joints.
     pub driven: Vec<BoneTransforms>,
-    /// The same, each helper from a table that has not seen the pose; `None` with too few poses.
+    /// Per helper, the share of its motion that the joints explain in poses left out.
+    pub explained: Vec<Option<f64>>,
+    /// As `driven`, each helper from a table that has not seen the pose; `None` with too few poses.
     pub left_out: Option<Vec<BoneTransforms>>,
 }
 
@@ -195,7 +204,7 @@ pub(super) fn drive(
     let known = skeleton.len();
     let poses = transforms.len();
     let folds = stretches(lengths);
-    let mut made = Vec::new();
+    let (mut made, mut explained) = (Vec::new(), Vec::new());
     let mut driven = transforms.to_vec();
     let mut left_out = transforms.to_vec();
     for (at, helper) in helpers.iter().enumerate() {
@@ -251,6 +260,7 @@ pub(super) fn drive(
             }
         };
         place(&mut driven, fitted.as_ref());
+        explained.push(predicted.as_ref().map(|p| 1.0 - (p - &y).squared_norm_l2() / y.squared_norm_l2().max(1e-300)));
         if let Some(predicted) = &predicted {
             place(&mut left_out, predicted.as_ref());
         }
@@ -269,7 +279,7 @@ pub(super) fn drive(
         length,
         helpers: made,
     };
-    Ok(Driven { table, driven, left_out: (folds.len() > 1).then_some(left_out) })
+    Ok(Driven { table, driven, explained, left_out: (folds.len() > 1).then_some(left_out) })
 }
 
 /// Five stretches of every clip; whole clips if there are five or more.

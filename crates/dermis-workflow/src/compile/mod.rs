@@ -107,7 +107,8 @@ impl Compiled {
             |step| json!({ "name": step.name, "to_model": pair(step.to_model), "to_truth": step.to_truth.map(pair) }),
         );
         let helpers = self.helpers.iter().map(|helper| {
-            json!({ "name": helper.name, "parent": helper.parent, "reads": helper.reads, "vertices": helper.vertices })
+            json!({ "name": helper.name, "parent": helper.parent, "reads": helper.reads, "vertices": helper.vertices,
+                "explained": helper.explained })
         });
         json!({
             "bytes": self.bytes,
@@ -146,7 +147,11 @@ pub fn compile(
         .flat_map(|set| (0..set.motion.frames.len()).map(|at| set.truth.as_ref().map(|truth| truth[at].as_slice())))
         .collect();
     let judge = Judge { rig, skins: &skins, truth: &truth };
-    let frames: Vec<&[DVec3]> = skins.iter().map(Vec::as_slice).collect();
+    // The bind pose is a frame of its own: there everything must stay.
+    let mut frames: Vec<&[DVec3]> = skins.iter().map(Vec::as_slice).collect();
+    frames.push(&rig.mesh.positions);
+    let mut solved_poses = poses.clone();
+    solved_poses.push(BoneTransforms::identity(rig.skeleton.len()));
     let solve = |task: &Task| -> Result<Decomposition, Error> {
         let settings =
             DecomposeSettings { influences: settings.influences, seed: settings.seed, ..DecomposeSettings::default() };
@@ -161,13 +166,13 @@ pub fn compile(
     if let (Some(weights), Some(_)) = (&rig.weights, baseline(rig)) {
         steps.push(judge.step("the rig's own weights".into(), weights, &poses));
     }
-    let plain = solve(&Task::Weights { transforms: &poses })?;
+    let plain = solve(&Task::Weights { transforms: &solved_poses })?;
     let lbs = format!("LBS{}", settings.influences);
     steps.push(judge.step(lbs.clone(), &plain.weights, &poses));
     let mut warnings = Vec::new();
     let (mut weights, mut transforms, mut name) = (plain.weights, plain.transforms, lbs);
     if settings.helpers > 0 {
-        let helped = solve(&Task::Helpers { transforms: &poses, helpers: settings.helpers })?;
+        let helped = solve(&Task::Helpers { transforms: &solved_poses, helpers: settings.helpers })?;
         let count = helped.report.bones - rig.skeleton.len();
         warnings.extend(
             helped.report.fewer_because.map(|why| format!("{count} helpers instead of {}: {why}", settings.helpers)),
@@ -176,28 +181,74 @@ pub fn compile(
         steps.push(judge.step(name.clone(), &helped.weights, &helped.transforms));
         (weights, transforms) = (helped.weights, helped.transforms);
     }
-    if let Some(bits) = settings.bits {
-        weights = quantised(&weights, bits).0;
-        name = format!("{name}, {} weights", if bits == WeightBits::Eight { "8-bit" } else { "16-bit" });
-        steps.push(judge.step(name.clone(), &weights, &transforms));
-    }
-    let helpers = helpers::helpers(rig, &weights, &transforms);
-    if !helpers.is_empty() {
-        let lengths: Vec<usize> = sets.iter().map(|set| set.motion.frames.len()).collect();
+    let mut helpers = helpers::helpers(rig, &weights, &transforms);
+    if let Some(output) = table.filter(|_| !helpers.is_empty()) {
+        let lengths: Vec<usize> = sets.iter().map(|set| set.motion.frames.len()).chain([1]).collect();
         let made = helpers::drive(rig, &helpers, &transforms, &lengths)?;
-        steps.push(judge.step(format!("{name}, helpers driven by joints"), &weights, &made.driven));
+        // The weights are solved again for the motion that the engine will see.
+        weights = solve(&Task::Weights { transforms: &made.driven })?.weights;
+        name = format!("{name} driven by joints");
+        steps.push(judge.step(name.clone(), &weights, &made.driven));
         if let Some(left_out) = &made.left_out {
-            steps.push(judge.step(format!("{name}, helpers driven in poses left out"), &weights, left_out));
+            steps.push(judge.step("the same in poses left out of the driving".into(), &weights, left_out));
         }
-        if let Some(output) = table {
-            output.write(made.table.json().as_bytes())?;
+        transforms = made.driven;
+        helpers.iter_mut().zip(made.explained).for_each(|(helper, share)| helper.explained = share);
+        let mut table = made.table;
+        let idle = drop_idle(&mut helpers, &mut table, &mut weights, &mut transforms, rig.skeleton.len());
+        if !idle.is_empty() {
+            let text = "follow no joint well enough to move a vertex, and are left out";
+            warnings.push(format!("{} of the helpers {text}: on {}", idle.len(), idle.join(", ")));
         }
+        output.write(table.json().as_bytes())?;
     } else if table.is_some() {
         warnings.push("there are no helpers to drive: ask for some with --helpers".into());
     }
+    if let Some(bits) = settings.bits {
+        weights = quantised(&weights, bits).0;
+        name = format!("{name}, {} weights", if bits == WeightBits::Eight { "8-bit" } else { "16-bit" });
+        steps.push(judge.step(name, &weights, &transforms));
+    }
+    let followers = followers(&weights, rig.skeleton.len() + helpers.len());
+    helpers.iter_mut().enumerate().for_each(|(at, helper)| helper.vertices = followers[rig.skeleton.len() + at]);
 
     let bytes = write_glb(rig, sets, &weights, &transforms, &helpers, glb)?;
     Ok(Compiled { bytes, poses: all.frames.len(), steps, helpers, warnings })
+}
+
+/// How many vertices follow each bone.
+fn followers(weights: &Influences, bones: usize) -> Vec<usize> {
+    let mut count = vec![0; bones];
+    weights.rows().flatten().for_each(|(k, _)| count[k.get()] += 1);
+    count
+}
+
+/// Takes out helpers that no vertex follows; result: the bones they hung on.
+fn drop_idle(
+    helpers: &mut Vec<Helper>,
+    table: &mut HelperTable,
+    weights: &mut Influences,
+    transforms: &mut [BoneTransforms],
+    known: usize,
+) -> Vec<String> {
+    let followers = followers(weights, known + helpers.len());
+    let kept: Vec<usize> = (0..followers.len()).filter(|&k| k < known || followers[k] > 0).collect();
+    let idle = helpers.iter().enumerate().filter(|(at, _)| followers[known + at] == 0).map(|(_, h)| h.parent.clone());
+    let idle: Vec<String> = idle.collect();
+    if idle.is_empty() {
+        return idle;
+    }
+    let mut place = vec![0; followers.len()];
+    kept.iter().enumerate().for_each(|(new, &old)| place[old] = new);
+    *weights = weights.with_bones(&place);
+    for pose in transforms {
+        *pose = BoneTransforms::new(kept.iter().map(|&k| pose[BoneIndex::new(k)]).collect());
+    }
+    let stays = |at: usize| followers[known + at] > 0;
+    *helpers = helpers.drain(..).enumerate().filter(|(at, _)| stays(*at)).map(|(_, helper)| helper).collect();
+    table.helpers =
+        table.helpers.drain(..).enumerate().filter(|(at, _)| stays(*at)).map(|(_, helper)| helper).collect();
+    idle
 }
 
 /// The known bones with the helpers behind them, weights, and a clip for every set of poses.
