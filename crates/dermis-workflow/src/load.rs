@@ -243,6 +243,11 @@ fn short_hash(hash: Sha256) -> String {
 pub fn load_rig(path: &Path) -> Result<LoadedRig, Error> {
     let (contents, mut note) = read_contents(path, &Space::default())?;
     note.role = "rig".into();
+    Ok(LoadedRig { rig: rig_of(&contents, path)?, space: contents.space, notes: vec![note] })
+}
+
+/// The rig in a file's contents.
+pub(crate) fn rig_of(contents: &Contents, path: &Path) -> Result<Rig, Error> {
     let missing = |what: &str| {
         let what = format!("there is no {what} in this {} file", contents.format);
         Error::lacks(
@@ -254,9 +259,10 @@ pub fn load_rig(path: &Path) -> Result<LoadedRig, Error> {
     let mesh = contents.mesh.clone().ok_or_else(|| missing("mesh"))?;
     let skeleton = contents.skeleton.clone().ok_or_else(|| missing("skeleton"))?;
     let name = path.file_stem().map_or_else(|| "rig".into(), |n| n.to_string_lossy().into_owned());
-    let rig = Rig { name, mesh, skeleton, weights: contents.weights, influence_maps: contents.influence_maps };
+    let (weights, influence_maps) = (contents.weights.clone(), contents.influence_maps.clone());
+    let rig = Rig { name, mesh, skeleton, weights, influence_maps };
     rig.check().map_err(|e| Error::lacks(path, e.to_string(), ""))?;
-    Ok(LoadedRig { rig, space: contents.space, notes: vec![note] })
+    Ok(rig)
 }
 
 /// Bones in the order of the rig, found by name, and the motion's own names in the file's order.
