@@ -276,7 +276,7 @@ struct Motions {
 ///
 /// A bundle holds poses and skins together. A glTF or FBX file with morph targets is examples by itself: the skin is what the
 /// file shows at each key. A file with skins alone (PC2, MDD, OBJ, Alembic, a bundle without bones) takes its poses from the motion
-/// file named before it.
+/// file named before it: one for one if there are as many, else at the skins' own times.
 ///
 /// # Errors
 /// [`Error`]: unreadable files, vertices or bones that do not match, poses without skins and the reverse.
@@ -290,10 +290,25 @@ pub fn load_examples(
     let mut all: Option<ExampleSet> = None;
     let mut notes = Vec::new();
     let mut pending: Option<Motions> = None;
-    for source in sources {
-        let path = &source.path;
-        let (mut contents, mut note) = read_contents(path, &options.space_of(path, rig_space))?;
+    let read = |source: &Source| {
+        let (mut contents, note) = read_contents(&source.path, &options.space_of(&source.path, rig_space))?;
         source.select(&mut contents)?;
+        Ok::<_, Error>((contents, note))
+    };
+    let mut ahead = None;
+    for (at, source) in sources.iter().enumerate() {
+        let path = &source.path;
+        let (contents, mut note) = match ahead.take() {
+            Some(known) => known,
+            None => read(source)?,
+        };
+        // Morph targets right before skins without poses are no examples: the file is the motion of these skins.
+        if !contents.morphs.is_empty() && at + 1 < sources.len() {
+            ahead = Some(read(&sources[at + 1])?);
+        }
+        let moves_skins = ahead.as_ref().is_some_and(|(next, _): &(Contents, FileNote)| {
+            next.records.iter().any(|r| r.positions.is_some()) && next.records.iter().all(|r| r.pose.is_none())
+        });
         note.role = role.into();
         let clip_wanted = source.part.is_some() && !contents.clips.is_empty();
         let has_skin = contents.records.iter().any(|r| r.positions.is_some());
@@ -306,7 +321,7 @@ pub fn load_examples(
                 Error::lacks(path, what, "name the file with their poses just before it: --examples walk.glb walk.pc2")
             })?;
             with_motion(rig, &contents, &motion, options, path, &mut note)?
-        } else if !contents.morphs.is_empty() {
+        } else if !contents.morphs.is_empty() && !moves_skins {
             from_morphs(rig, &contents, source, options, &mut note)?
         } else {
             let motion = motion_of(rig, &contents, source, options)?;

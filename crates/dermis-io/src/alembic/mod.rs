@@ -12,8 +12,6 @@
 mod archive;
 mod ogawa;
 mod scene;
-#[cfg(test)]
-mod tests;
 
 use crate::surface;
 use crate::{Contents, Flaw, Format, ReadError, Record, Space};

@@ -6,7 +6,7 @@ use crate::flaws::{Flaws, short};
 use dermis_rig::WorldPose;
 use dermis_rig::glam::DAffine3;
 use std::sync::Arc;
-use ufbx::{EvaluateOpts, SceneRoot};
+use ufbx::{AnimStack, EvaluateOpts, SceneRoot};
 
 /// An hour at 24 frames per second, as much as anything samples from a clip.
 const MOST_FRAMES: f64 = 86_400.0;
@@ -37,9 +37,9 @@ pub(super) fn read(
     let mut keys = 0usize;
     for (take, stack) in scene.anim_stacks.iter().enumerate() {
         let name = short(&stack.element.name);
-        let begin = stack.time_begin;
+        let (begin, end) = span(stack);
         // A thousandth of a frame: what the format's clock rounds away.
-        let frames = ((stack.time_end - begin) * rate + 1e-3).floor().max(0.0);
+        let frames = ((end - begin) * rate + 1e-3).floor().max(0.0);
         keys = keys.saturating_add(frames as usize + 1);
         if !(begin.is_finite() && frames <= MOST_FRAMES && keys.saturating_mul(8) <= allowance) {
             flaws.add(Flaw::Unsupported, || format!("take \"{name}\" of {frames} frames"));
@@ -56,6 +56,17 @@ pub(super) fn read(
         });
     }
     clips
+}
+
+/// When a take begins and ends, seconds: as it says, or from its first key to its last if it says nothing.
+fn span(stack: &AnimStack) -> (f64, f64) {
+    if stack.time_end > stack.time_begin {
+        return (stack.time_begin, stack.time_end);
+    }
+    let values = stack.layers.iter().flat_map(|layer| layer.anim_values.iter());
+    let keys = values.flat_map(|value| value.curves.iter().flatten()).flat_map(|curve| curve.keyframes.iter());
+    let (begin, end) = keys.fold((f64::INFINITY, f64::NEG_INFINITY), |(b, e), key| (b.min(key.time), e.max(key.time)));
+    if begin <= end { (begin, end) } else { (stack.time_begin, stack.time_begin) }
 }
 
 struct Player {

@@ -189,14 +189,18 @@ impl Joined {
                     let name = short(&channel.element.name);
                     contents.morphs.push(MorphTarget { name, deltas: vec![DVec3::ZERO; mesh.positions.len()] });
                 }
-                let deltas = &mut contents.morphs[target].deltas;
+                let mut deltas = std::mem::take(&mut contents.morphs[target].deltas);
                 for (&vertex, d) in shape.offset_vertices.iter().zip(&*shape.position_offsets) {
-                    if (vertex as usize) < part.vertices {
-                        let offset = part.rest.transform_vector3(DVec3::new(d.x, d.y, d.z));
-                        deltas[part.start + vertex as usize] += offset;
+                    if vertex as usize >= part.vertices {
+                        let (name, vertices) = (&contents.morphs[target].name, part.vertices);
+                        return Err(damaged(format!("blend shape \"{name}\" names vertex {vertex} of {vertices}")));
                     }
+                    let offset = part.rest.transform_vector3(DVec3::new(d.x, d.y, d.z));
+                    deltas[part.start + vertex as usize] += offset;
                 }
-                if deltas.iter().any(|d| !d.is_finite()) {
+                let finite = deltas.iter().all(|d| d.is_finite());
+                contents.morphs[target].deltas = deltas;
+                if !finite {
                     return Err(damaged(format!("blend shape \"{}\" is not finite", contents.morphs[target].name)));
                 }
             }
