@@ -127,7 +127,7 @@ fn frame_times(archive: &Archive, scene: &Scene, vertices: usize, file: usize) -
         }
         known.push((series.sampling, series.count));
         let own = (0..series.count).map(|at| archive.time(series.sampling, at)).collect::<Result<Vec<_>, _>>()?;
-        if own.windows(2).any(|pair| !(pair[1] > pair[0])) {
+        if own.windows(2).any(|pair| pair[1] <= pair[0]) {
             return Err(damaged(format!("the times of time sampling {} do not ascend", series.sampling)));
         }
         times.extend(own);
