@@ -282,7 +282,7 @@ impl fmt::Display for Warning {
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The bytes are not what the name promises.
-    #[error("not a {format} file: {reason}")]
+    #[error("not {} {format} file: {reason}", if matches!(format, Format::Fbx | Format::Alembic | Format::Npz | Format::Obj | Format::Mdd) { "an" } else { "a" })]
     WrongKind {
         /// The format expected.
         format: Format,

@@ -1,5 +1,7 @@
 //! From paths to rigs, motions and examples: the only place that opens files the user named.
 
+mod pairing;
+
 use crate::error::Error;
 use dermis_io::{Contents, Format, Matching, ReadError, Record, Space, UpAxis, Warning, match_vertices};
 use dermis_rig::glam::{DAffine3, DVec3};
@@ -320,7 +322,7 @@ pub fn load_examples(
                 let what = format!("{} skins without poses", contents.records.len());
                 Error::lacks(path, what, "name the file with their poses just before it: --examples walk.glb walk.pc2")
             })?;
-            with_motion(rig, &contents, &motion, options, path, &mut note)?
+            pairing::with_motion(rig, &contents, &motion, options, path, &mut note)?
         } else if !contents.morphs.is_empty() && !moves_skins {
             from_morphs(rig, &contents, source, options, &mut note)?
         } else {
@@ -476,113 +478,6 @@ fn with_both(
 
 fn example(record: &Record, transforms: BoneTransforms, positions: Vec<DVec3>) -> Example {
     Example { label: record.label.clone(), time: record.time, transforms, positions, importance: record.importance }
-}
-
-fn with_motion(
-    rig: &Rig,
-    contents: &Contents,
-    motion: &Motions,
-    options: &ReadOptions,
-    path: &Path,
-    note: &mut FileNote,
-) -> Result<Vec<Example>, Error> {
-    let skins: Vec<&Record> = contents.records.iter().filter(|r| r.positions.is_some()).collect();
-    let frames = &paired_frames(rig, &skins, motion, options, path, note)?;
-    let count = skins.first().and_then(|r| r.positions.as_ref()).map_or(0, Vec::len);
-    let matching = matching(rig, contents, count, options, path, note)?;
-    let examples: Vec<Example> = skins
-        .iter()
-        .zip(frames)
-        .filter_map(|(record, frame)| {
-            let transforms = rig.skeleton.bone_transforms(&frame.pose);
-            let mut made = example(record, transforms, matching.gather(record.positions.as_ref()?));
-            made.label = frame.label.clone();
-            made.time = frame.time.or(record.time);
-            Some(made)
-        })
-        .collect();
-    check_axes(rig, &examples, path)?;
-    Ok(examples)
-}
-
-/// One frame of the motion per skin: by their order if the counts agree, else at the skins' times, if they have times and
-/// the motion is a clip that can be asked.
-fn paired_frames(
-    rig: &Rig,
-    skins: &[&Record],
-    motion: &Motions,
-    options: &ReadOptions,
-    path: &Path,
-    note: &mut FileNote,
-) -> Result<Vec<Frame>, Error> {
-    let frames = &motion.motion.frames;
-    let file = motion.source.path.display();
-    if skins.len() == frames.len() {
-        note.remarks.push(format!("{} skins paired with the poses of \"{file}\" by their order", skins.len()));
-        return Ok(frames.clone());
-    }
-    let counts = format!("{} skins, but \"{file}\" has {} poses", skins.len(), frames.len());
-    let refused = |what: String| {
-        Error::lacks(path, what, "sample the clip at the rate of the cache with --fps, or name the clip after #")
-    };
-    let times: Option<Vec<f64>> = skins.iter().map(|record| record.time).collect();
-    let (Some(times), false, None) = (times, motion.contents.clips.is_empty(), options.fps) else {
-        return Err(refused(counts));
-    };
-    let clip = pick_clip(&motion.contents, &motion.source)?;
-    // A tenth of a frame at 24 per second: clocks of two programs differ by less, frames by more.
-    let slack = 0.1 / 24.0;
-    let (from, to) = (clip.start, clip.start + clip.duration);
-    if let Some(time) = times.iter().find(|time| !(from - slack..=to + slack).contains(*time)) {
-        return Err(refused(format!(
-            "{counts}, and the skin at {time:.4} s is outside the clip \"{}\", which lasts from {from:.4} s to {to:.4} s",
-            clip.name
-        )));
-    }
-    let own: Vec<f64> = times.iter().map(|time| time - clip.start).collect();
-    note.remarks.push(format!(
-        "{} skins paired with the clip \"{}\" of \"{file}\" by their times",
-        own.len(),
-        clip.name
-    ));
-    Ok(clip_motion(rig, &motion.contents, clip, &own, options, &motion.source.path)?.frames)
-}
-
-/// A cache in other axes than assumed would be learnt without complaint: compare it with the rig's own weights.
-fn check_axes(rig: &Rig, examples: &[Example], path: &Path) -> Result<(), Error> {
-    let Some(weights) = &rig.weights else { return Ok(()) };
-    let turned = |p: DVec3| [DVec3::new(p.x, p.z, -p.y), DVec3::new(p.x, -p.z, p.y)];
-    let (mut plain, mut best_turned) = (0.0, [0.0, 0.0]);
-    let (mut size, mut expected) = (0.0, 0.0);
-    let middle = |skin: &[DVec3]| skin.iter().sum::<DVec3>() / skin.len().max(1) as f64;
-    let mut skin = vec![DVec3::ZERO; rig.mesh.positions.len()];
-    for e in examples.iter().take(4) {
-        dermis_deform::lbs(&rig.mesh.positions, weights, &e.transforms, &mut skin);
-        let (here, there) = (middle(&e.positions), middle(&skin));
-        for (x, y) in e.positions.iter().zip(&skin) {
-            size += x.distance_squared(here);
-            expected += y.distance_squared(there);
-            plain += x.distance_squared(*y);
-            for (sum, t) in best_turned.iter_mut().zip(turned(*x)) {
-                *sum += t.distance_squared(*y);
-            }
-        }
-    }
-    // Between a character that swells in its motion and one in inches that was taken for one in centimetres (2.54).
-    let ratio = (size / expected).sqrt();
-    if !(0.45..=2.2).contains(&ratio) && expected > 0.0 {
-        let what = format!("the skins are {ratio:.3} times as large as the rig makes them");
-        return Err(Error::lacks(path, what, "state the unit of this file in metres: --unit 0.01 for centimetres"));
-    }
-    // A quarter turn misplaces a body by about its size; a tenth of the error means that the axes are the explanation.
-    if best_turned.iter().any(|t| *t < 0.01 * plain) {
-        return Err(Error::lacks(
-            path,
-            "the skins fit the poses only after a quarter turn about x",
-            "name the axis that points up in this file: --up z or --up y",
-        ));
-    }
-    Ok(())
 }
 
 /// The motion of a clip or of a bundle's poses, in the rig's bone order.

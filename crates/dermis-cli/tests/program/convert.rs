@@ -158,18 +158,33 @@ fn shapes_are_paired_with_the_clip_of_the_rig_they_follow() {
         .json("compare rig.fbx --examples rig.fbx#bend some.abc --hold-out rig.fbx#bend some.abc --methods lbs --json");
     assert!(number(&scores["rows"][0], "train.rms") < 1e-8, "{scores}");
     let run = desk.good("convert rig.fbx#bend some.abc -o joined.npz");
-    assert!(run.err.contains("by their times"), "{}", run.err);
+    assert!(run.err.contains("at their times, 0.0417 s to 0.1667 s"), "{}", run.err);
     let joined = bundle(&desk, "joined.npz");
     assert_eq!(joined.records.iter().filter(|r| r.pose.is_some() && r.positions.is_some()).count(), 3);
     // In metres the strip would be a hundred times as large.
     desk.bad("convert rig.fbx#bend some.abc --unit 1 -o x.npz", &["100.0", "as large"]);
-    // Times beyond the take are no frames of it.
+    // A clock of its own: the same frames, counted from another moment, are found by what the rig makes of them.
+    let other = Archive {
+        objects: vec![mesh("strip", &[4], &[0, 2, 3, 1], 1, &[0, 1, 3].map(frame))],
+        samplings: vec![(f64::MAX / 32.0, [1.0, 2.0, 4.0].map(|at| at / 24.0).to_vec())],
+    };
+    desk.put("other.abc", other.bytes());
+    let run = desk.good("convert rig.fbx#bend other.abc -o other.npz");
+    assert!(run.err.contains("from its beginning"), "{}", run.err);
+    let still = Archive {
+        objects: vec![mesh("strip", &[4], &[0, 2, 3, 1], 1, &[0, 4].map(frame))],
+        samplings: vec![(f64::MAX / 32.0, vec![0.5 / 24.0, 4.5 / 24.0])],
+    };
+    desk.put("long.abc", still.bytes());
+    let run = desk.good("convert rig.fbx#bend long.abc -o long.npz");
+    assert!(run.err.contains("from its beginning"), "{}", run.err);
+    // Times beyond the take are no frames of it, and neither way fits.
     let late = Archive {
         objects: vec![mesh("strip", &[4], &[0, 2, 3, 1], 1, &[1, 2].map(frame))],
-        samplings: vec![(1.0, vec![9.0])],
+        samplings: vec![(1.0, vec![9.0])], // a second apart
     };
     desk.put("late.abc", late.bytes());
-    desk.bad("convert rig.fbx#bend late.abc -o x.npz", &["2 skins", "5 poses", "outside the clip"]);
+    desk.bad("convert rig.fbx#bend late.abc -o x.npz", &["2 skins", "5 poses", "not all inside"]);
 }
 
 #[test]
