@@ -361,8 +361,8 @@ fn hollow_shapes_are_refused() {
 #[test]
 fn archives_that_are_none_say_so() {
     let text = |bytes: &[u8]| npz::read(bytes, "a.npz").map(|_| ()).unwrap_err().to_string();
-    assert_eq!(text(b""), "not a NPZ bundle file: it is empty");
-    assert_eq!(text(b"glTF\x02\0\0\0"), "not a NPZ bundle file: it does not start like a zip archive");
+    assert_eq!(text(b""), "not an NPZ bundle file: it is empty");
+    assert_eq!(text(b"glTF\x02\0\0\0"), "not an NPZ bundle file: it does not start like a zip archive");
     assert!(text(&floats(&[1.0], &[1]).bytes()).contains("a single array (.npy)"));
     assert!(text(b"PK\x03\x04").starts_with("damaged NPZ bundle file: the archive: "));
     let empty = archive::archive([], Stored);
@@ -393,8 +393,8 @@ fn texts_that_are_no_obj_say_which_line() {
     let text = |text: &str| obj::read(text.as_bytes(), "a.obj", &Space::default()).map(|_| ()).unwrap_err().to_string();
     let good = "v 0 0 0\nv 1 0 0\nv 0 1 0\n";
     for (bad, expected) in [
-        ("", "not a OBJ file: it has no line with a vertex (v x y z)"),
-        ("{\"asset\": {}}", "not a OBJ file: it has no line with a vertex (v x y z)"),
+        ("", "not an OBJ file: it has no line with a vertex (v x y z)"),
+        ("{\"asset\": {}}", "not an OBJ file: it has no line with a vertex (v x y z)"),
         ("v 1 2", "line 1: a vertex of 2 numbers; 3 are expected"),
         ("v 1 2 x", "line 1: \"x\" is no number"),
         ("v 1 2 3 4 5", "line 1: a vertex of 5 numbers; 3 are expected"),
