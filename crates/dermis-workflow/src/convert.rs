@@ -8,7 +8,7 @@ use crate::load::{
 use crate::output::Output;
 use dermis_io::gltf::{GlbClip, GlbScene};
 use dermis_io::npz::Precision;
-use dermis_io::{Clip, ClipFrame, Contents, Format, MorphTarget, Record, Space, match_vertices};
+use dermis_io::{Clip, ClipFrame, Contents, Format, MorphTarget, Record, Space, UpAxis, match_vertices};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{Skeleton, WorldPose};
 use serde_json::{Value, json};
@@ -394,7 +394,11 @@ fn write_sequence(
     done.counts.vertices = write_shapes(contents.mesh.as_ref(), &contents.space, &times, &skins, output)?;
     done.counts.frames = skins.len();
     let counts = done.counts;
-    done.hold(counts.frames, &format!("shapes of {} vertices", counts.vertices));
+    let shapes = if counts.frames == 1 { "shape" } else { "shapes" };
+    done.hold(counts.frames, &format!("{shapes} of {} vertices", counts.vertices));
+    // Whoever reads the file must know: it does not say so itself.
+    let up = if contents.space.up == UpAxis::Y { "Y" } else { "Z" };
+    done.holds.push(format!("in units of {} m, {up} up", contents.space.metres_per_unit));
     if contents.skeleton.is_some() {
         done.left_out.push("the skeleton".into());
     }
