@@ -15,7 +15,7 @@ use std::process::ExitCode;
 /// Put every method on the same bench, or ask how many examples each needs
 #[derive(clap::Args)]
 pub struct CompareArgs {
-    /// Rest mesh and skeleton (.glb, .gltf, .npz)
+    /// Rest mesh and skeleton (.glb, .gltf, .fbx, .npz)
     rig: PathBuf,
     /// Training examples, as for fit
     #[arg(long, required = true, num_args = 1.., value_name = "FILE")]

@@ -14,10 +14,10 @@ use std::process::ExitCode;
 /// Learn a deformation model from a rig and examples of its skin
 #[derive(clap::Args)]
 pub struct FitArgs {
-    /// Rest mesh and skeleton (.glb, .gltf, .npz)
+    /// Rest mesh and skeleton (.glb, .gltf, .fbx, .npz)
     rig: PathBuf,
-    /// Example poses: bundles (.npz), sculpts as morph targets (.glb), or a motion followed by its skins (walk.glb
-    /// walk.pc2; also .mdd and folders of OBJ files). FILE#CLIP names a clip, FILE.npz#PATTERN,... records by label
+    /// Example poses: bundles (.npz), sculpts as morph targets (.glb, .fbx), or a motion followed by its skins (walk.glb
+    /// walk.pc2, take.fbx sim.abc; also .mdd and folders of OBJ files). FILE#CLIP names a clip, FILE.npz#PATTERN,... records by label
     /// (* is any text, a leading ! takes the others)
     #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
     examples: Vec<Source>,

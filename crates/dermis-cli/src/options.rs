@@ -17,9 +17,12 @@ use std::path::PathBuf;
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Reading")]
 pub struct ReadArgs {
-    /// Axis that points up in OBJ, PC2 and MDD files; the rig file's own by default
+    /// Axis that points up in OBJ, PC2, MDD and Alembic files; the rig file's own by default, Y for Alembic
     #[arg(long, value_enum)]
     up: Option<Up>,
+    /// Metres per unit of OBJ, PC2, MDD and Alembic files (0.01 for centimetres); the rig file's own by default
+    #[arg(long, value_name = "METRES", allow_negative_numbers = true)]
+    unit: Option<f64>,
     /// Sample clips at this rate instead of at their own keys
     #[arg(long, value_name = "FRAMES_PER_SECOND", allow_negative_numbers = true)]
     fps: Option<f64>,
@@ -43,6 +46,9 @@ impl ReadArgs {
         if let Some(fps) = self.fps.filter(|f| !(*f > 0.0 && f.is_finite())) {
             return Err(Error::Option(format!("--fps {fps}: it must be positive")));
         }
+        if let Some(unit) = self.unit.filter(|unit| !(1e-12..=1e9).contains(unit)) {
+            return Err(Error::Option(format!("--unit {unit}: it must lie between a picometre and a gigametre")));
+        }
         if !(self.match_tolerance >= 0.0 && self.match_tolerance.is_finite()) {
             return Err(Error::Option(format!("--match-tolerance {}: it must be zero or more", self.match_tolerance)));
         }
@@ -50,7 +56,7 @@ impl ReadArgs {
             Up::Y => UpAxis::Y,
             Up::Z => UpAxis::Z,
         });
-        Ok(ReadOptions { up, fps: self.fps, match_tolerance: self.match_tolerance })
+        Ok(ReadOptions { up, unit: self.unit, fps: self.fps, match_tolerance: self.match_tolerance })
     }
 }
 

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 pub struct PoseArgs {
     /// The model (.dermis)
     model: PathBuf,
-    /// A clip (.glb, .gltf) or a bundle with poses (.npz)
+    /// A clip (.glb, .gltf, .fbx) or a bundle with poses (.npz)
     #[arg(long, value_name = "FILE")]
     motion: Source,
     /// The clip, if the file has several; FILE#CLIP does the same

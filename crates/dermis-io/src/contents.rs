@@ -51,6 +51,10 @@ pub enum Format {
     Pc2,
     /// An MDD point cache.
     Mdd,
+    /// FBX, text or binary.
+    Fbx,
+    /// Alembic, in its Ogawa container.
+    Alembic,
     /// A model of this toolkit.
     Model,
 }
@@ -63,6 +67,8 @@ impl fmt::Display for Format {
             Self::Obj => "OBJ",
             Self::Pc2 => "PC2",
             Self::Mdd => "MDD",
+            Self::Fbx => "FBX",
+            Self::Alembic => "Alembic",
             Self::Model => "model",
         })
     }
@@ -162,6 +168,8 @@ pub struct Clip {
     pub name: String,
     /// Seconds from 0 to the last key.
     pub duration: f64,
+    /// Seconds at which the clip begins by the file's own clock, which other files of the same shot go by as well.
+    pub start: f64,
     /// The union of all key times, ascending.
     pub key_times: Vec<f64>,
     /// Evaluates the clip; times outside 0..duration are clamped.
@@ -229,6 +237,10 @@ pub enum Flaw {
     CountMismatch,
     /// The file does not state its unit or axes.
     UnknownSpace,
+    /// Several meshes were joined into one, in file order.
+    Joined,
+    /// Things that contradict the format and were set right while it was parsed.
+    Repaired,
 }
 
 impl fmt::Display for Flaw {
@@ -249,6 +261,8 @@ impl fmt::Display for Flaw {
             Self::Unskinned => "meshes have no skin",
             Self::BadKeys => "animation keys were unusable and left out",
             Self::CountMismatch => "counts disagree with the data",
+            Self::Joined => "meshes were joined into one, in file order",
+            Self::Repaired => "things contradicted the format and were set right",
             Self::UnknownSpace => "unit or axes are not stated; metres and Y up are assumed",
         })
     }
@@ -268,7 +282,7 @@ impl fmt::Display for Warning {
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The bytes are not what the name promises.
-    #[error("not a {format} file: {reason}")]
+    #[error("not {} {format} file: {reason}", if matches!(format, Format::Fbx | Format::Alembic | Format::Npz | Format::Obj | Format::Mdd) { "an" } else { "a" })]
     WrongKind {
         /// The format expected.
         format: Format,

@@ -3,7 +3,11 @@
 //! Every reader returns [`Contents`]: whatever a file holds, in the toolkit's own space (right-handed, Y up, metres),
 //! with the flaws it mended as counted [`Warning`]s. Every writer takes the same types and returns bytes.
 
+mod agree;
+pub mod alembic;
 pub mod contents;
+pub mod fbx;
+mod flaws;
 pub mod gltf;
 pub mod matching;
 pub mod model_file;

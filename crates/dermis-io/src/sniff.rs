@@ -6,11 +6,14 @@ use crate::Format;
 ///
 /// The bytes go first: a renamed bundle is still a bundle. OBJ, MDD and textual glTF have no telling first bytes.
 pub fn sniff(bytes: &[u8], file_name: &str) -> Option<Format> {
-    const BEGINNINGS: [(&[u8], Format); 4] = [
+    const BEGINNINGS: [(&[u8], Format); 7] = [
         (b"glTF", Format::Gltf),
         (b"PK\x03\x04", Format::Npz),
         (b"PK\x05\x06", Format::Npz), // an archive without members
         (b"POINTCACHE2\0", Format::Pc2),
+        (b"Kaydara FBX Binary", Format::Fbx),
+        (b"Ogawa", Format::Alembic),
+        (b"\x89HDF\r\n\x1a\n", Format::Alembic), // the older container, which the reader refuses by name
     ];
     let known = BEGINNINGS.iter().find(|(beginning, _)| bytes.starts_with(beginning));
     known.map(|(_, format)| *format).or_else(|| {
@@ -21,6 +24,8 @@ pub fn sniff(bytes: &[u8], file_name: &str) -> Option<Format> {
             "obj" => Some(Format::Obj),
             "pc2" => Some(Format::Pc2),
             "mdd" => Some(Format::Mdd),
+            "fbx" => Some(Format::Fbx),
+            "abc" => Some(Format::Alembic),
             "dermis" => Some(Format::Model),
             _ => None,
         }
@@ -38,6 +43,8 @@ mod tests {
         assert_eq!(sniff(b"v 0 0 0", "Arm.0001.OBJ"), Some(Format::Obj));
         assert_eq!(sniff(b"\0\0\0\x01", "walk.mdd"), Some(Format::Mdd));
         assert_eq!(sniff(b"", "walk.pc2"), Some(Format::Pc2));
+        assert_eq!(sniff(b"; FBX 7.4.0 project file", "walk.fbx"), Some(Format::Fbx));
+        assert_eq!(sniff(b"Ogawa\xff", "walk"), Some(Format::Alembic));
         assert_eq!(sniff(b"{", "a.gltf"), Some(Format::Gltf));
         assert_eq!(sniff(b"", "readme.txt"), None);
         assert_eq!(sniff(b"", ""), None);

@@ -87,7 +87,7 @@ fn any_subset_is_a_bundle() {
 
     let nothing: Vec<_> = tiny_rig().into_iter().filter(|(key, _)| *key == "extra").collect();
     let why = npz::read(&bundle(&nothing), "a").unwrap_err().to_string();
-    assert_eq!(why, "not a NPZ bundle file: it holds none of a bundle's arrays, but 1 others (extra)");
+    assert_eq!(why, "not an NPZ bundle file: it holds none of a bundle's arrays, but 1 others (extra)");
 }
 
 #[test]

@@ -3,8 +3,9 @@
 mod archive;
 
 use archive::{Npy, bundle, floats, integers, npy, replace, texts, tiny_rig};
-use dermis_io::{Contents, ReadError, Space, npz, obj, point_cache};
+use dermis_io::{Contents, ReadError, Space, alembic, fbx, npz, obj, point_cache};
 use dermis_rig::glam::DVec3;
+use dermis_testkit::ogawa;
 use zip::CompressionMethod::{Deflated, Stored};
 
 type Reader = fn(&[u8]) -> Result<Contents, ReadError>;
@@ -36,7 +37,18 @@ fn formats() -> Vec<(&'static str, Reader, Vec<u8>)> {
             |bytes| point_cache::read_mdd(bytes, "a.mdd", &Space::default()),
             point_cache::write_mdd(&frames, &[0.0, 1.0], &default()).unwrap(),
         ),
+        ("alembic", |bytes| alembic::read(bytes, "a.abc", &Space::default()), archive_of_two_frames()),
+        ("fbx", |bytes| fbx::read(bytes, "a.fbx"), dermis_testkit::fbx::Fbx::default().text().into_bytes()),
     ]
+}
+
+/// A moving square below a moving transform.
+fn archive_of_two_frames() -> Vec<u8> {
+    let frames = [0.0, 1.0, 1.0].map(|z| vec![[0.0, 0.0, z], [1.0, 0.0, z], [1.0, 1.0, z], [0.0, 1.0, z]]);
+    let square = ogawa::mesh("square", &[4], &[3, 2, 1, 0], 1, &frames);
+    let moves = [[0.0, 1.0, 2.0, 0.0, 0.0, 1.0, 30.0], [3.0, 4.0, 5.0, 0.0, 0.0, 1.0, 60.0]].map(Vec::from);
+    let moved = ogawa::transform("moved", true, &[1, 2], 1, &moves, square);
+    ogawa::Archive { objects: vec![moved], samplings: vec![(0.04, vec![0.0])] }.bytes()
 }
 
 /// Whatever was read fits together, so that nothing behind the reader can fail over it.
@@ -75,6 +87,13 @@ fn check(contents: &Contents, context: &str) {
             assert!(pose.bones.iter().all(|m| m.is_finite()), "{context}");
         }
     }
+    for clip in &contents.clips {
+        let bones = bones.unwrap_or(0);
+        for time in [0.0, 0.3 * clip.duration, clip.duration] {
+            let frame = (clip.sample)(time);
+            assert!(frame.pose.bones.len() == bones && frame.morph_weights.len() == contents.morphs.len(), "{context}");
+        }
+    }
     assert!(contents.space.is_usable());
 }
 
@@ -86,7 +105,10 @@ fn every_truncation_is_an_error_or_sound() {
             match read(&bytes[..length]) {
                 Ok(contents) => {
                     check(&contents, &format!("{name} cut at {length}"));
-                    assert_eq!(name, "obj", "only text can end anywhere; {name} was read although cut at {length}");
+                    assert!(
+                        ["obj", "fbx"].contains(&name),
+                        "only text can end anywhere; {name} was read although cut at {length}"
+                    );
                 }
                 Err(e) => assert!(!e.to_string().is_empty()),
             }
@@ -339,8 +361,8 @@ fn hollow_shapes_are_refused() {
 #[test]
 fn archives_that_are_none_say_so() {
     let text = |bytes: &[u8]| npz::read(bytes, "a.npz").map(|_| ()).unwrap_err().to_string();
-    assert_eq!(text(b""), "not a NPZ bundle file: it is empty");
-    assert_eq!(text(b"glTF\x02\0\0\0"), "not a NPZ bundle file: it does not start like a zip archive");
+    assert_eq!(text(b""), "not an NPZ bundle file: it is empty");
+    assert_eq!(text(b"glTF\x02\0\0\0"), "not an NPZ bundle file: it does not start like a zip archive");
     assert!(text(&floats(&[1.0], &[1]).bytes()).contains("a single array (.npy)"));
     assert!(text(b"PK\x03\x04").starts_with("damaged NPZ bundle file: the archive: "));
     let empty = archive::archive([], Stored);
@@ -371,8 +393,8 @@ fn texts_that_are_no_obj_say_which_line() {
     let text = |text: &str| obj::read(text.as_bytes(), "a.obj", &Space::default()).map(|_| ()).unwrap_err().to_string();
     let good = "v 0 0 0\nv 1 0 0\nv 0 1 0\n";
     for (bad, expected) in [
-        ("", "not a OBJ file: it has no line with a vertex (v x y z)"),
-        ("{\"asset\": {}}", "not a OBJ file: it has no line with a vertex (v x y z)"),
+        ("", "not an OBJ file: it has no line with a vertex (v x y z)"),
+        ("{\"asset\": {}}", "not an OBJ file: it has no line with a vertex (v x y z)"),
         ("v 1 2", "line 1: a vertex of 2 numbers; 3 are expected"),
         ("v 1 2 x", "line 1: \"x\" is no number"),
         ("v 1 2 3 4 5", "line 1: a vertex of 5 numbers; 3 are expected"),
@@ -408,7 +430,7 @@ fn a_line_of_a_million_corners_is_read() {
 
 #[test]
 fn point_caches_that_lie_about_their_length_say_so() {
-    let [.., (_, pc2, pc2_bytes), (_, mdd, mdd_bytes)] = &formats()[..] else { panic!("five formats") };
+    let [.., (_, pc2, pc2_bytes), (_, mdd, mdd_bytes), _, _] = &formats()[..] else { panic!("seven formats") };
     let altered = |bytes: &[u8], changes: &[(usize, u8)]| {
         let mut bytes = bytes.to_vec();
         changes.iter().for_each(|(at, value)| bytes[*at] = *value);

@@ -3,7 +3,8 @@
 mod archive;
 
 use archive::{Npy, bundle, npy};
-use dermis_io::{Space, npz, obj, point_cache};
+use dermis_io::{Space, alembic, npz, obj, point_cache};
+use dermis_testkit::ogawa;
 use peak_alloc::PeakAlloc;
 use zip::CompressionMethod::Deflated;
 
@@ -49,6 +50,18 @@ fn promises_are_not_allocated() {
     let (used, error) = peak(|| npz::read(&bomb, "").map(|_| ()).unwrap_err().to_string());
     assert!(error.contains("may unfold to 100 times its length"), "{error}");
     assert!(used < SMALL, "the bomb took {used} bytes");
+
+    // Millions of frames that are one stored frame: as much as a held pose may take, and no more.
+    let corner = |at: u16| [f32::from(at % 100), f32::from(at / 100), 0.0];
+    let plate: Vec<[f32; 3]> = (0..10_000).map(corner).collect();
+    let held = ogawa::mesh("m", &[3], &[0, 1, 2], 1, &[plate.clone(), plate]);
+    let mut held = ogawa::Archive { objects: vec![held], samplings: vec![(0.04, vec![0.0])] }.bytes();
+    // The number of samples of "P" stands before its sampling and its name.
+    let name = held.windows(5).position(|bytes| bytes == b"\x01\0\0\0P").unwrap();
+    held[name - 8..name - 4].copy_from_slice(&u32::MAX.to_le_bytes());
+    let (used, error) = peak(|| alembic::read(&held, "", &space).map(|_| ()).unwrap_err().to_string());
+    assert!(error.contains("4294967295 frames of 10000 vertices"), "{error}");
+    assert!(used < SMALL, "the held frames took {used} bytes");
 
     // A good file takes its arrays, the same in 64 bits, and one array as it lies in the file.
     let points = 100_000;

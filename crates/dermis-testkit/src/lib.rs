@@ -3,11 +3,14 @@
 //! - [`arm`]: a limb of four bones under a smooth skin that no linear model reproduces, with poses, exercises, a clip
 //! - [`tree`]: random skeletons with random weights, for orders, permutations and stress
 //! - [`planted`]: corrections that are linear in the anchored features, which a fit must find again
+//! - [`ogawa`], [`fbx`]: small files of formats that are read and not written
 //! - [`random`]: the generator; every function takes its seed, so that a failure can be repeated
 //!
 //! Nothing here shares code with what it tests: planted corrections and features are written out a second time.
 
 pub mod arm;
+pub mod fbx;
+pub mod ogawa;
 pub mod planted;
 pub mod random;
 pub mod tree;

@@ -7,10 +7,10 @@ use dermis_deform::{blend, prune_cost};
 use dermis_fit::Progress;
 use dermis_io::gltf::{GlbClip, GlbScene};
 use dermis_io::npz::Precision;
-use dermis_io::{Contents, Format, ModelFile, MorphTarget, Record, point_cache};
+use dermis_io::{Contents, Format, ModelFile, MorphTarget, Record, Space, point_cache};
 use dermis_rig::glam::{DMat3, DVec3};
 use dermis_rig::skeleton::invert;
-use dermis_rig::{BoneTransforms, Influences, Motion, Pruned, Rig};
+use dermis_rig::{BoneTransforms, Influences, Mesh, Motion, Pruned, Rig};
 use dermis_solve::faer::Mat;
 use dermis_solve::symmetric::principal_axes;
 use serde_json::{Value, json};
@@ -97,7 +97,7 @@ pub fn is_folder(path: &Path) -> Result<bool, Error> {
 
 const SKIN_ENDINGS: &str = "use .pc2, .mdd, .npz, or a folder (a name without ending) for OBJ files";
 
-fn ending(path: &Path) -> String {
+pub(crate) fn ending(path: &Path) -> String {
     path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default()
 }
 
@@ -111,20 +111,8 @@ fn ending(path: &Path) -> String {
 /// [`Error`].
 pub fn write_skins(model: &ModelFile, motion: &Motion, skins: &[Vec<DVec3>], output: &Output) -> Result<usize, Error> {
     let (rig, path) = (&model.rig, output.path());
-    let failed = Error::write(path);
-    let ending = ending(path);
     let times: Vec<f64> = motion.frames.iter().enumerate().map(|(at, f)| f.time.unwrap_or(at as f64 / 24.0)).collect();
-    match ending.as_str() {
-        "pc2" | "mdd" => {
-            let drawn: Vec<Vec<DVec3>> = skins.iter().map(|skin| scatter(rig, skin)).collect();
-            let frames: Vec<&[DVec3]> = drawn.iter().map(Vec::as_slice).collect();
-            let bytes = match ending.as_str() {
-                "pc2" => point_cache::write_pc2(&frames, 0.0, &model.space),
-                _ => point_cache::write_mdd(&frames, &times, &model.space),
-            };
-            output.write(&bytes.map_err(failed)?)?;
-            Ok(drawn.first().map_or(0, Vec::len))
-        }
+    match ending(path).as_str() {
         "npz" => {
             let records = motion.frames.iter().zip(skins).map(|(frame, skin)| Record {
                 label: frame.label.clone(),
@@ -143,25 +131,56 @@ pub fn write_skins(model: &ModelFile, motion: &Motion, skins: &[Vec<DVec3>], out
                 records: records.collect(),
                 ..Contents::default()
             };
-            output.write(&dermis_io::npz::write(&contents, Precision::Single).map_err(failed)?)?;
+            output.write(&dermis_io::npz::write(&contents, Precision::Single).map_err(Error::write(path))?)?;
             Ok(rig.mesh.positions.len())
+        }
+        _ => write_shapes(Some(&rig.mesh), &model.space, &times, skins, output),
+    }
+}
+
+/// Writes shapes of one mesh in a format that holds nothing else: .pc2, .mdd, .obj for one shape, a folder of OBJ files
+/// otherwise. Result: vertices per shape.
+///
+/// Point caches are in the order the mesh's file draws its vertices; they alone need no mesh.
+pub(crate) fn write_shapes(
+    mesh: Option<&Mesh>,
+    space: &Space,
+    times: &[f64],
+    skins: &[Vec<DVec3>],
+    output: &Output,
+) -> Result<usize, Error> {
+    let path = output.path();
+    let failed = Error::write(path);
+    let ending = ending(path);
+    let needed =
+        || mesh.ok_or_else(|| Error::lacks(path, "OBJ files need a mesh, and there is none", "name its file first"));
+    match ending.as_str() {
+        "pc2" | "mdd" => {
+            let drawn: Vec<Vec<DVec3>> = skins.iter().map(|skin| scatter(mesh, skin)).collect();
+            let frames: Vec<&[DVec3]> = drawn.iter().map(Vec::as_slice).collect();
+            let bytes = match ending.as_str() {
+                "pc2" => point_cache::write_pc2(&frames, 0.0, space),
+                _ => point_cache::write_mdd(&frames, times, space),
+            };
+            output.write(&bytes.map_err(failed)?)?;
+            Ok(drawn.first().map_or(0, Vec::len))
         }
         "obj" if skins.len() == 1 => {
-            output.write(&dermis_io::obj::write(&rig.mesh, &skins[0], &model.space).map_err(failed)?)?;
-            Ok(rig.mesh.positions.len())
+            output.write(&dermis_io::obj::write(needed()?, &skins[0], space).map_err(failed)?)?;
+            Ok(skins[0].len())
         }
         "" => {
-            let write = output.folder()?;
+            let (mesh, write) = (needed()?, output.folder()?);
             let digits = skins.len().to_string().len().max(4);
             let mut written = std::collections::HashSet::new();
             for (at, skin) in skins.iter().enumerate() {
-                let bytes = dermis_io::obj::write(&rig.mesh, skin, &model.space).map_err(&failed)?;
+                let bytes = dermis_io::obj::write(mesh, skin, space).map_err(&failed)?;
                 let name = format!("frame_{at:0digits$}.obj");
                 write(&name, &bytes)?;
                 written.insert(name);
             }
             remove_older_frames(path, &written)?;
-            Ok(rig.mesh.positions.len())
+            Ok(mesh.positions.len())
         }
         _ => Err(Error::lacks(path, format!("{} skins cannot be written as \".{ending}\"", skins.len()), SKIN_ENDINGS)),
     }
@@ -180,9 +199,9 @@ fn remove_older_frames(folder: &Path, written: &std::collections::HashSet<String
     Ok(())
 }
 
-/// Positions of the vertices the rig's file draws.
-fn scatter(rig: &Rig, skin: &[DVec3]) -> Vec<DVec3> {
-    match &rig.mesh.render {
+/// Positions of the vertices the mesh's file draws.
+fn scatter(mesh: Option<&Mesh>, skin: &[DVec3]) -> Vec<DVec3> {
+    match mesh.and_then(|mesh| mesh.render.as_ref()) {
         Some(render) => render.source.iter().map(|&v| skin[v as usize]).collect(),
         None => skin.to_vec(),
     }

@@ -1,5 +1,7 @@
 //! From paths to rigs, motions and examples: the only place that opens files the user named.
 
+mod pairing;
+
 use crate::error::Error;
 use dermis_io::{Contents, Format, Matching, ReadError, Record, Space, UpAxis, Warning, match_vertices};
 use dermis_rig::glam::{DAffine3, DVec3};
@@ -30,7 +32,7 @@ impl Source {
     }
 
     /// Keeps the records the part names.
-    fn select(&self, contents: &mut Contents) -> Result<(), Error> {
+    pub(crate) fn select(&self, contents: &mut Contents) -> Result<(), Error> {
         let Some(part) = self.part.as_deref().filter(|_| contents.clips.is_empty()) else { return Ok(()) };
         let (patterns, inverted) = part.strip_prefix('!').map_or((part, false), |rest| (rest, true));
         let total = contents.records.len();
@@ -72,8 +74,10 @@ impl std::str::FromStr for Source {
 /// How files are read where they do not say it themselves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadOptions {
-    /// Axis that points up in files that do not state it (OBJ, PC2, MDD); the rig's own by default.
+    /// Axis that points up in files that do not state it (OBJ, PC2, MDD, Alembic); the rig's own by default, Y for Alembic.
     pub up: Option<UpAxis>,
+    /// Metres per unit in files that do not state it (OBJ, PC2, MDD, Alembic); the rig's own by default.
+    pub unit: Option<f64>,
     /// Frames per second at which clips are sampled; their own keys by default.
     pub fps: Option<f64>,
     /// How far apart, in rest diagonals, two positions may be and still be the same vertex at rest.
@@ -83,7 +87,17 @@ pub struct ReadOptions {
 impl Default for ReadOptions {
     fn default() -> Self {
         // 1e-4 of the diagonal: between float16 exports (5e-4 off at worst, refused) and printed six-digit OBJ (1e-6).
-        Self { up: None, fps: None, match_tolerance: 1e-4 }
+        Self { up: None, unit: None, fps: None, match_tolerance: 1e-4 }
+    }
+}
+
+impl ReadOptions {
+    /// Axes and unit of the file at `path`, if it does not state them: those of the rig, but Alembic has Y up whatever
+    /// program wrote it.
+    pub fn space_of(&self, path: &Path, rig: &Space) -> Space {
+        let alembic = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("abc"));
+        let up = self.up.unwrap_or(if alembic { UpAxis::Y } else { rig.up });
+        Space { up, metres_per_unit: self.unit.unwrap_or(rig.metres_per_unit), unit: rig.unit.clone() }
     }
 }
 
@@ -133,8 +147,6 @@ fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
 fn not_read_yet(name: &str) -> Option<&'static str> {
     let ending = name.rsplit_once('.')?.1.to_ascii_lowercase();
     Some(match ending.as_str() {
-        "fbx" => "FBX files are not read yet",
-        "abc" => "Alembic files are not read yet",
         "usd" | "usda" | "usdc" | "usdz" => "USD files are not read yet",
         "bvh" => "BVH files are not read yet",
         _ => return None,
@@ -153,7 +165,7 @@ pub fn read_contents(path: &Path, space: &Space) -> Result<(Contents, FileNote),
     let name = path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned());
     let format = dermis_io::sniff(&bytes, &name).ok_or_else(|| {
         let what = not_read_yet(&name).unwrap_or("the kind of this file is not known");
-        Error::lacks(path, what, "use .glb, .gltf, .npz, .obj, .pc2, .mdd or .dermis")
+        Error::lacks(path, what, "use .glb, .gltf, .fbx, .abc, .npz, .obj, .pc2, .mdd or .dermis")
     })?;
     let folder = path.parent().unwrap_or(Path::new("."));
     let resolve = |uri: &str| read_file(&folder.join(uri));
@@ -163,6 +175,8 @@ pub fn read_contents(path: &Path, space: &Space) -> Result<(Contents, FileNote),
         Format::Obj => dermis_io::obj::read(&bytes, &name, space),
         Format::Pc2 => dermis_io::point_cache::read_pc2(&bytes, &name, space),
         Format::Mdd => dermis_io::point_cache::read_mdd(&bytes, &name, space),
+        Format::Alembic => dermis_io::alembic::read(&bytes, &name, space),
+        Format::Fbx => dermis_io::fbx::read(&bytes, &name),
         Format::Model => dermis_io::model_file::read(&bytes).map(|model| Contents {
             name: name.clone(),
             format,
@@ -231,33 +245,40 @@ fn short_hash(hash: Sha256) -> String {
 pub fn load_rig(path: &Path) -> Result<LoadedRig, Error> {
     let (contents, mut note) = read_contents(path, &Space::default())?;
     note.role = "rig".into();
+    Ok(LoadedRig { rig: rig_of(&contents, path)?, space: contents.space, notes: vec![note] })
+}
+
+/// The rig in a file's contents.
+pub(crate) fn rig_of(contents: &Contents, path: &Path) -> Result<Rig, Error> {
     let missing = |what: &str| {
         let what = format!("there is no {what} in this {} file", contents.format);
         Error::lacks(
             path,
             what,
-            "a rig is a mesh with a skeleton: a skinned .glb, or a bundle with bone_names and bind_matrices",
+            "a rig is a mesh with a skeleton: a skinned .glb or .fbx, or a bundle with bone_names and bind_matrices",
         )
     };
     let mesh = contents.mesh.clone().ok_or_else(|| missing("mesh"))?;
     let skeleton = contents.skeleton.clone().ok_or_else(|| missing("skeleton"))?;
     let name = path.file_stem().map_or_else(|| "rig".into(), |n| n.to_string_lossy().into_owned());
-    let rig = Rig { name, mesh, skeleton, weights: contents.weights, influence_maps: contents.influence_maps };
+    let (weights, influence_maps) = (contents.weights.clone(), contents.influence_maps.clone());
+    let rig = Rig { name, mesh, skeleton, weights, influence_maps };
     rig.check().map_err(|e| Error::lacks(path, e.to_string(), ""))?;
-    Ok(LoadedRig { rig, space: contents.space, notes: vec![note] })
+    Ok(rig)
 }
 
 /// Bones in the order of the rig, found by name, and the motion's own names in the file's order.
 struct Motions {
     motion: Motion,
-    path: PathBuf,
+    contents: Contents,
+    source: Source,
 }
 
 /// Examples from files, for a rig.
 ///
-/// A bundle holds poses and skins together. A glTF file with morph targets is examples by itself: the skin is what the
-/// file shows at each key. A file with skins alone (PC2, MDD, OBJ, a bundle without bones) takes its poses from the motion
-/// file named before it.
+/// A bundle holds poses and skins together. A glTF or FBX file with morph targets is examples by itself: the skin is what the
+/// file shows at each key. A file with skins alone (PC2, MDD, OBJ, Alembic, a bundle without bones) takes its poses from the motion
+/// file named before it: one for one if there are as many, else at the skins' own times.
 ///
 /// # Errors
 /// [`Error`]: unreadable files, vertices or bones that do not match, poses without skins and the reverse.
@@ -268,14 +289,28 @@ pub fn load_examples(
     options: &ReadOptions,
     role: &str,
 ) -> Result<(ExampleSet, Vec<FileNote>), Error> {
-    let space = Space { up: options.up.unwrap_or(rig_space.up), ..rig_space.clone() };
     let mut all: Option<ExampleSet> = None;
     let mut notes = Vec::new();
     let mut pending: Option<Motions> = None;
-    for source in sources {
-        let path = &source.path;
-        let (mut contents, mut note) = read_contents(path, &space)?;
+    let read = |source: &Source| {
+        let (mut contents, note) = read_contents(&source.path, &options.space_of(&source.path, rig_space))?;
         source.select(&mut contents)?;
+        Ok::<_, Error>((contents, note))
+    };
+    let mut ahead = None;
+    for (at, source) in sources.iter().enumerate() {
+        let path = &source.path;
+        let (contents, mut note) = match ahead.take() {
+            Some(known) => known,
+            None => read(source)?,
+        };
+        // Morph targets right before skins without poses are no examples: the file is the motion of these skins.
+        if !contents.morphs.is_empty() && at + 1 < sources.len() {
+            ahead = Some(read(&sources[at + 1])?);
+        }
+        let moves_skins = ahead.as_ref().is_some_and(|(next, _): &(Contents, FileNote)| {
+            next.records.iter().any(|r| r.positions.is_some()) && next.records.iter().all(|r| r.pose.is_none())
+        });
         note.role = role.into();
         let clip_wanted = source.part.is_some() && !contents.clips.is_empty();
         let has_skin = contents.records.iter().any(|r| r.positions.is_some());
@@ -287,12 +322,12 @@ pub fn load_examples(
                 let what = format!("{} skins without poses", contents.records.len());
                 Error::lacks(path, what, "name the file with their poses just before it: --examples walk.glb walk.pc2")
             })?;
-            with_motion(rig, &contents, &motion, options, path, &mut note)?
-        } else if !contents.morphs.is_empty() {
+            pairing::with_motion(rig, &contents, &motion, options, path, &mut note)?
+        } else if !contents.morphs.is_empty() && !moves_skins {
             from_morphs(rig, &contents, source, options, &mut note)?
         } else {
             let motion = motion_of(rig, &contents, source, options)?;
-            if let Some(unused) = pending.replace(Motions { motion, path: path.clone() }) {
+            if let Some(unused) = pending.replace(Motions { motion, contents, source: source.clone() }) {
                 return Err(no_skin(&unused));
             }
             notes.push(note);
@@ -320,7 +355,7 @@ pub fn load_examples(
 
 fn no_skin(motion: &Motions) -> Error {
     let what = format!("{} poses without skins", motion.motion.frames.len());
-    Error::lacks(&motion.path, what, "name the skins right after it: --examples walk.glb walk.pc2")
+    Error::lacks(&motion.source.path, what, "name the skins right after it: --examples walk.glb walk.pc2")
 }
 
 /// Poses of a bundle by bone name, in the rig's order. A bundle without names must agree in number.
@@ -372,12 +407,18 @@ fn matching(
     path: &Path,
     note: &mut FileNote,
 ) -> Result<Matching, Error> {
-    let rest = contents.mesh.as_ref().map(|m| m.positions.as_slice()).filter(|rest| rest.len() == count);
-    // An OBJ sequence's first frame is a pose, not the rest mesh.
-    let rest = rest.filter(|_| contents.format != Format::Obj);
+    let first = contents.mesh.as_ref().map(|m| m.positions.as_slice()).filter(|rest| rest.len() == count);
+    // The first frame of an OBJ sequence or an Alembic file is a pose, not the rest mesh.
+    let rest = first.filter(|_| !matches!(contents.format, Format::Obj | Format::Alembic));
     let tolerance = options.match_tolerance * rig.mesh.diagonal();
-    let matching = match_vertices(&rig.mesh, rest, count, tolerance)
-        .map_err(|source| Error::Match { path: path.into(), source })?;
+    let matching = match match_vertices(&rig.mesh, rest, count, tolerance) {
+        // Where counts differ the first frame may show the rest pose, which positions prove.
+        Err(dermis_io::MatchError::Counts { .. }) if contents.format == Format::Alembic => {
+            match_vertices(&rig.mesh, first, count, tolerance)
+        }
+        other => other,
+    };
+    let matching = matching.map_err(|source| Error::Match { path: path.into(), source })?;
     let report = &matching.report;
     let how = match report.how {
         dermis_io::matching::MatchedBy::Order => "by order",
@@ -439,63 +480,6 @@ fn example(record: &Record, transforms: BoneTransforms, positions: Vec<DVec3>) -
     Example { label: record.label.clone(), time: record.time, transforms, positions, importance: record.importance }
 }
 
-fn with_motion(
-    rig: &Rig,
-    contents: &Contents,
-    motion: &Motions,
-    options: &ReadOptions,
-    path: &Path,
-    note: &mut FileNote,
-) -> Result<Vec<Example>, Error> {
-    let skins: Vec<&Record> = contents.records.iter().filter(|r| r.positions.is_some()).collect();
-    let frames = &motion.motion.frames;
-    if skins.len() != frames.len() {
-        let what = format!("{} skins, but \"{}\" has {} poses", skins.len(), motion.path.display(), frames.len());
-        return Err(Error::lacks(path, what, "sample the clip at the rate of the cache with --fps"));
-    }
-    let count = skins.first().and_then(|r| r.positions.as_ref()).map_or(0, Vec::len);
-    let matching = matching(rig, contents, count, options, path, note)?;
-    let examples: Vec<Example> = skins
-        .iter()
-        .zip(frames)
-        .filter_map(|(record, frame)| {
-            let transforms = rig.skeleton.bone_transforms(&frame.pose);
-            let mut made = example(record, transforms, matching.gather(record.positions.as_ref()?));
-            made.label = frame.label.clone();
-            made.time = frame.time.or(record.time);
-            Some(made)
-        })
-        .collect();
-    check_axes(rig, &examples, path)?;
-    Ok(examples)
-}
-
-/// A cache in other axes than assumed would be learnt without complaint: compare it with the rig's own weights.
-fn check_axes(rig: &Rig, examples: &[Example], path: &Path) -> Result<(), Error> {
-    let Some(weights) = &rig.weights else { return Ok(()) };
-    let turned = |p: DVec3| [DVec3::new(p.x, p.z, -p.y), DVec3::new(p.x, -p.z, p.y)];
-    let (mut plain, mut best_turned) = (0.0, [0.0, 0.0]);
-    let mut skin = vec![DVec3::ZERO; rig.mesh.positions.len()];
-    for e in examples.iter().take(4) {
-        dermis_deform::lbs(&rig.mesh.positions, weights, &e.transforms, &mut skin);
-        for (x, y) in e.positions.iter().zip(&skin) {
-            plain += x.distance_squared(*y);
-            for (sum, t) in best_turned.iter_mut().zip(turned(*x)) {
-                *sum += t.distance_squared(*y);
-            }
-        }
-    }
-    // A quarter turn misplaces a body by about its size; a tenth of the error means that the axes are the explanation.
-    if best_turned.iter().any(|t| *t < 0.01 * plain) {
-        return Err(Error::lacks(
-            path,
-            "the skins fit the poses only after a quarter turn about x",
-            "name the axis that points up in this file: --up z or --up y",
-        ));
-    }
-    Ok(())
-}
-
 /// The motion of a clip or of a bundle's poses, in the rig's bone order.
 pub(crate) fn motion_of(
     rig: &Rig,
@@ -506,20 +490,8 @@ pub(crate) fn motion_of(
     let path = &source.path;
     if !contents.clips.is_empty() {
         let clip = pick_clip(contents, source)?;
-        let names = clip_bones(contents, path)?;
-        let to_rig = turned_binds(rig, contents, options);
         let times = sample_times(clip, source, options)?;
-        let frames = times.iter().enumerate().map(|(at, &time)| Frame {
-            label: format!("{} {at}", clip.name),
-            time: Some(time),
-            pose: to_rig((clip.sample)(time).pose),
-        });
-        let motion = Motion { name: clip.name.clone(), frames: frames.collect() };
-        return motion.for_skeleton(&names, &rig.skeleton).map_err(|missing| {
-            let (gone, all, first) = (missing.len(), rig.skeleton.len(), &missing[0]);
-            let what = format!("{gone} of the rig's {all} bones are missing (first: \"{first}\")");
-            Error::lacks(path, what, "motions are matched by bone name")
-        });
+        return clip_motion(rig, contents, clip, &times, options, path);
     }
     let (to_rig, turn) = (poses_for_rig(rig, contents, path)?, turned_binds(rig, contents, options));
     let frame = |r: &Record| Some(Frame { label: r.label.clone(), time: r.time, pose: to_rig(&turn(r.pose.clone()?)) });
@@ -531,12 +503,36 @@ pub(crate) fn motion_of(
     Ok(Motion { name: contents.name.trim_end_matches(".npz").into(), frames })
 }
 
+/// A clip at the times given, in the rig's bone order.
+fn clip_motion(
+    rig: &Rig,
+    contents: &Contents,
+    clip: &dermis_io::Clip,
+    times: &[f64],
+    options: &ReadOptions,
+    path: &Path,
+) -> Result<Motion, Error> {
+    let names = clip_bones(contents, path)?;
+    let to_rig = turned_binds(rig, contents, options);
+    let frames = times.iter().enumerate().map(|(at, &time)| Frame {
+        label: format!("{} {at}", clip.name),
+        time: Some(time),
+        pose: to_rig((clip.sample)(time).pose),
+    });
+    let motion = Motion { name: clip.name.clone(), frames: frames.collect() };
+    motion.for_skeleton(&names, &rig.skeleton).map_err(|missing| {
+        let (gone, all, first) = (missing.len(), rig.skeleton.len(), &missing[0]);
+        let what = format!("{gone} of the rig's {all} bones are missing (first: \"{first}\")");
+        Error::lacks(path, what, "motions are matched by bone name")
+    })
+}
+
 /// Poses of a file whose joints stand where the rig's do at rest, but turned, as exporters turn bones: T B⁻¹ B_rig, with
 /// the file's own B. Where joints stand elsewhere the rest poses differ, and joint-to-world matrices are taken as they are.
 fn turned_binds(rig: &Rig, contents: &Contents, options: &ReadOptions) -> impl Fn(WorldPose) -> WorldPose + use<> {
     let limit = options.match_tolerance * rig.mesh.diagonal();
-    // A glTF file without a skin has no bind pose, only the one its nodes happen to be in.
-    let bound = contents.format != Format::Gltf || contents.weights.is_some();
+    // A glTF or FBX file without a skin has no bind pose, only the one its nodes happen to be in.
+    let bound = !matches!(contents.format, Format::Gltf | Format::Fbx) || contents.weights.is_some();
     let turns = contents.skeleton.as_ref().filter(|_| bound).and_then(|theirs| {
         let (mut turns, mut differ) = (vec![DAffine3::IDENTITY; theirs.len()], false);
         for (bone, name) in rig.skeleton.names().enumerate() {
@@ -572,7 +568,7 @@ fn clip_bones(contents: &Contents, path: &Path) -> Result<Vec<String>, Error> {
     names.ok_or_else(|| Error::lacks(path, "the clip moves no skeleton", "use the file of a skinned character"))
 }
 
-fn pick_clip<'a>(contents: &'a Contents, source: &Source) -> Result<&'a dermis_io::Clip, Error> {
+pub(crate) fn pick_clip<'a>(contents: &'a Contents, source: &Source) -> Result<&'a dermis_io::Clip, Error> {
     let names = || contents.clips.iter().map(|c| format!("\"{}\"", c.name)).collect::<Vec<_>>().join(", ");
     match (&source.part, &contents.clips[..]) {
         (None, [only]) => Ok(only),
@@ -591,7 +587,7 @@ fn pick_clip<'a>(contents: &'a Contents, source: &Source) -> Result<&'a dermis_i
 }
 
 /// The clip's own keys, or a fixed rate.
-fn sample_times(clip: &dermis_io::Clip, source: &Source, options: &ReadOptions) -> Result<Vec<f64>, Error> {
+pub(crate) fn sample_times(clip: &dermis_io::Clip, source: &Source, options: &ReadOptions) -> Result<Vec<f64>, Error> {
     /// An hour at 24 frames per second.
     const MOST: usize = 86_400;
     let count = match options.fps {
@@ -690,8 +686,7 @@ pub fn load_base_cache(
     frames: usize,
     options: &ReadOptions,
 ) -> Result<(Vec<Vec<DVec3>>, FileNote), Error> {
-    let space = Space { up: options.up.unwrap_or(rig_space.up), ..rig_space.clone() };
-    let (contents, mut note) = read_contents(path, &space)?;
+    let (contents, mut note) = read_contents(path, &options.space_of(path, rig_space))?;
     note.role = "base".into();
     let skins: Vec<&Vec<DVec3>> = contents.records.iter().filter_map(|r| r.positions.as_ref()).collect();
     if skins.len() != frames {

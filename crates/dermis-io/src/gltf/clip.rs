@@ -2,9 +2,9 @@
 
 use super::document::{Document, damaged};
 use super::nodes::{Local, Nodes, unit};
-use super::read::Flaws;
-use super::skins::{name, short};
+use super::skins::name;
 use crate::contents::{Clip, ClipFrame, Flaw, ReadError};
+use crate::flaws::{Flaws, short};
 use dermis_rig::WorldPose;
 use dermis_rig::glam::{DAffine3, DQuat, DVec3};
 use std::collections::HashMap;
@@ -79,7 +79,7 @@ pub(super) fn read(
             player.moves.retain(|(place, _, _)| stiff.binary_search(place).is_err());
         }
         let (duration, key_times) = (player.end, player.key_times());
-        clips.push(Clip { name, duration, key_times, sample: Box::new(move |time| player.sample(time)) });
+        clips.push(Clip { name, duration, start: 0.0, key_times, sample: Box::new(move |time| player.sample(time)) });
     }
     Ok(clips)
 }

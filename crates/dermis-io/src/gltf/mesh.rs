@@ -3,9 +3,8 @@
 use super::accessor::Table;
 use super::document::{Document, Primitive, damaged, unsupported};
 use super::nodes::Nodes;
-use super::read::Flaws;
-use super::skins::short;
 use crate::contents::{Flaw, ReadError};
+use crate::flaws::{Flaws, short};
 use dermis_rig::MeshError;
 use dermis_rig::glam::{DVec3, Vec4};
 use dermis_rig::mesh::RenderPart;

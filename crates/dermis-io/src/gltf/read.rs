@@ -4,15 +4,17 @@ use super::clip;
 use super::document::{Document, damaged};
 use super::mesh::{Block, Drawn};
 use super::nodes::Nodes;
-use super::skins::{self, AGREE, Bones, short};
+use super::skins::{self, Bones};
 use super::weld::{Weld, weld};
-use crate::contents::{Contents, Flaw, Format, MorphTarget, ReadError, Space, Warning};
+use crate::agree::{AGREE, apart, corners};
+use crate::contents::{Contents, Flaw, Format, MorphTarget, ReadError, Space};
+use crate::flaws::{Flaws, make_unique, short};
 use dermis_rig::glam::{DAffine3, DVec2, DVec3, Vec4};
 use dermis_rig::rotation::cofactor;
 use dermis_rig::skeleton::invert;
 use dermis_rig::{BoneIndex, Influences, Mesh, RenderMesh, Skeleton};
 use std::cmp::Ordering;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 /// Reads a .glb or .gltf file.
 ///
@@ -102,61 +104,6 @@ pub fn read(
     contents.warnings = std::mem::take(&mut document.warnings);
     contents.warnings.append(&mut flaws.warnings);
     Ok(contents)
-}
-
-/// Flaws met on the way, counted by kind.
-#[derive(Default)]
-pub(super) struct Flaws {
-    warnings: Vec<Warning>,
-    unread: Vec<String>,
-}
-
-impl Flaws {
-    /// Counts one more of `flaw`; the first is named.
-    pub fn add(&mut self, flaw: Flaw, name: impl FnOnce() -> String) {
-        self.many(flaw, 1, name);
-    }
-    /// Counts `count` more of `flaw`, if any.
-    pub fn many(&mut self, flaw: Flaw, count: usize, name: impl FnOnce() -> String) {
-        match self.warnings.iter_mut().find(|warning| warning.flaw == flaw) {
-            Some(warning) => warning.count = warning.count.saturating_add(count),
-            None if count > 0 => self.warnings.push(Warning { flaw, count, first: Some(name()) }),
-            None => {}
-        }
-    }
-    fn warn(&mut self, flaw: Flaw, count: usize, first: Option<String>) {
-        if count > 0 {
-            self.warnings.push(Warning { flaw, count, first });
-        }
-    }
-    /// Remembers something nothing reads, at most a hundred names.
-    pub fn unread(&mut self, what: &str) {
-        let what = short(what);
-        if self.unread.len() < 100 && !self.unread.contains(&what) {
-            self.unread.push(what);
-        }
-    }
-}
-
-/// Appends numbers to names that occur twice.
-fn make_unique(names: &mut [String], flaws: &mut Flaws) {
-    let mut taken: HashSet<String> = HashSet::new();
-    let mut next: HashMap<String, u32> = HashMap::new();
-    for name in names {
-        if taken.contains(name) {
-            flaws.add(Flaw::DuplicateName, || name.clone());
-            let number = next.entry(name.clone()).or_insert(1);
-            loop {
-                *number += 1;
-                let candidate = format!("{name}_{number}");
-                if !taken.contains(&candidate) {
-                    *name = candidate;
-                    break;
-                }
-            }
-        }
-        taken.insert(name.clone());
-    }
 }
 
 /// The bone above each bone: the nearest node above it that is one.
@@ -470,11 +417,11 @@ fn count_not_at_bind(skeleton: &Skeleton, nodes: &Nodes, bone_nodes: &[u32], mes
         let start = (DVec3::INFINITY, DVec3::NEG_INFINITY);
         skeleton.bind().iter().fold(start, |(low, high), b| (low.min(b.translation), high.max(b.translation)))
     });
-    let corners = skins::corners(bounds);
+    let corners = corners(bounds);
     let diagonal = (corners[7] - corners[0]).length();
     for bone in skeleton.bones() {
         let moved = nodes.world[bone_nodes[bone.get()] as usize] * skeleton.inverse_bind()[bone];
-        if skins::apart(&moved, &DAffine3::IDENTITY, &corners) > AGREE * diagonal {
+        if apart(&moved, &DAffine3::IDENTITY, &corners) > AGREE * diagonal {
             flaws.add(Flaw::NotAtBind, || skeleton.names()[bone].clone());
         }
     }

@@ -9,17 +9,14 @@
 use super::document::{Document, damaged};
 use super::mesh::Drawn;
 use super::nodes::{Nodes, affine};
-use super::read::Flaws;
+use crate::agree::{AGREE, apart, corners};
 use crate::contents::{Flaw, ReadError};
+use crate::flaws::{Flaws, short};
 use dermis_rig::SkeletonError;
 use dermis_rig::glam::{DAffine3, DQuat, DVec3};
 use dermis_rig::rotation::nearest_rotation;
 use dermis_rig::skeleton::invert;
 use std::collections::HashMap;
-
-/// Two maps are one if they move no corner of the mesh's box apart by more than this part of its diagonal: a hundred
-/// times what single-precision matrices lose, a hundredth of what an eye sees.
-pub(super) const AGREE: f64 = 1e-4;
 
 /// Bones a joint may have become in earlier skins and still be looked through; more are a hostile file's.
 const VARIANTS: usize = 16;
@@ -225,27 +222,6 @@ impl Skin {
 pub(super) fn name(document: &Document, node: u32) -> String {
     let name = document.root.nodes.get(node as usize).and_then(|node| node.name.as_deref()).unwrap_or_default();
     if name.is_empty() { format!("node {node}") } else { short(name) }
-}
-
-/// A name cut to 200 characters, so that naming a thing a million times does not multiply the file.
-pub(super) fn short(name: &str) -> String {
-    name.chars().take(200).collect()
-}
-
-/// The corners of a box; of a unit box about it where it is a single point.
-pub(super) fn corners((low, high): (DVec3, DVec3)) -> [DVec3; 8] {
-    let grow = if low == high { DVec3::splat(0.5) } else { DVec3::ZERO };
-    let (low, high) = (low - grow, high + grow);
-    std::array::from_fn(|at| {
-        let pick = |axis: usize| if at >> axis & 1 == 0 { low[axis] } else { high[axis] };
-        DVec3::new(pick(0), pick(1), pick(2))
-    })
-}
-
-/// The largest distance between the images of the corners under two maps. NaN counts as infinitely far.
-pub(super) fn apart(a: &DAffine3, b: &DAffine3, corners: &[DVec3; 8]) -> f64 {
-    let far = |p: &DVec3| (a.transform_point3(*p) - b.transform_point3(*p)).length();
-    corners.iter().map(far).fold(0.0, |most, d| if d.is_nan() { f64::INFINITY } else { f64::max(most, d) })
 }
 
 /// The longest diagonal of the image of the box.

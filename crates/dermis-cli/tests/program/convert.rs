@@ -1,0 +1,214 @@
+//! `dermis convert`: what one format holds comes back from another, and what it cannot hold is named.
+
+use crate::tube::{Flesh, Tube};
+use crate::{Desk, exists, keys, number};
+use dermis_testkit::fbx::Fbx;
+use dermis_testkit::ogawa::{Archive, mesh};
+use dermis_workflow::io::{Contents, Space, alembic, fbx, gltf, npz, point_cache};
+use dermis_workflow::rig::glam::{DAffine3, DVec3};
+
+fn bundle(desk: &Desk, name: &str) -> Contents {
+    npz::read(&desk.bytes(name), name).unwrap()
+}
+
+fn glb(desk: &Desk, name: &str) -> Contents {
+    gltf::read(&desk.bytes(name), name, &|_| Err(std::io::ErrorKind::NotFound.into())).unwrap()
+}
+
+fn same_points(a: &[DVec3], b: &[DVec3], what: &str) {
+    assert_eq!(a.len(), b.len(), "{what}");
+    for (p, q) in a.iter().zip(b) {
+        // Twice through 32 bits, of lengths about one.
+        assert!(p.distance(*q) < 1e-6, "{what}: {p} and {q}");
+    }
+}
+
+/// Bone transforms agree; bones keep their names and order.
+fn same_poses(a: &[(DAffine3, String)], b: &[(DAffine3, String)], what: &str) {
+    assert_eq!(a.len(), b.len(), "{what}");
+    for ((p, name), (q, other)) in a.iter().zip(b) {
+        assert_eq!(name, other, "{what}");
+        assert!(p.abs_diff_eq(*q, 2e-6), "{what}, {name}: {p} and {q}");
+    }
+}
+
+/// M of every bone in every record, or in every key of the clip `clip`.
+fn transforms(contents: &Contents, clip: Option<usize>) -> Vec<(DAffine3, String)> {
+    let skeleton = contents.skeleton.as_ref().unwrap();
+    let poses = match clip {
+        Some(at) => {
+            let clip = &contents.clips[at];
+            clip.key_times.iter().map(|&time| (clip.sample)(time).pose).collect()
+        }
+        None => contents.records.iter().filter_map(|r| r.pose.clone()).collect::<Vec<_>>(),
+    };
+    let named = |pose| {
+        let moved = skeleton.bone_transforms(pose);
+        moved.iter().copied().zip(skeleton.names().iter().cloned()).collect::<Vec<_>>()
+    };
+    poses.iter().flat_map(named).collect()
+}
+
+#[test]
+fn a_rig_comes_back_from_a_bundle_through_a_glb() {
+    let (desk, tube) = (Desk::new(), Tube::new(9, 7, 0.4, Flesh::Bulge));
+    desk.put("a.npz", tube.bundle());
+    let run = desk.good("convert a.npz -o b.glb");
+    assert!(run.out.contains("left out: 7 shapes") || run.out.contains("shapes: a GLB shows"), "{}", run.out);
+    desk.good("convert b.glb -o c.npz");
+    let (a, b, c) = (bundle(&desk, "a.npz"), glb(&desk, "b.glb"), bundle(&desk, "c.npz"));
+    same_points(&a.mesh.as_ref().unwrap().positions, &c.mesh.as_ref().unwrap().positions, "rest");
+    assert_eq!(a.mesh.as_ref().unwrap().triangles.len(), c.mesh.as_ref().unwrap().triangles.len());
+    same_poses(&transforms(&a, None), &transforms(&b, Some(0)), "glb");
+    same_poses(&transforms(&a, None), &transforms(&c, None), "npz");
+    for (row, other) in a.weights.as_ref().unwrap().rows().zip(c.weights.as_ref().unwrap().rows()) {
+        for ((bone, weight), (other_bone, other_weight)) in row.iter().zip(other) {
+            assert!(bone == other_bone && (weight - other_weight).abs() < 1e-6);
+        }
+    }
+}
+
+/// A plate of four vertices over five frames, held in two of them.
+fn plate() -> (Vec<u8>, Vec<Vec<DVec3>>) {
+    let frames: Vec<Vec<[f32; 3]>> = [0.0f32, 0.5, 0.5, 1.0, 0.25]
+        .map(|z| vec![[0.0, 0.0, z], [1.0, 0.0, z * z], [1.0, 1.0, -z], [0.0, 1.0, 2.0 * z]])
+        .to_vec();
+    let skins = frames.iter().map(|f| f.iter().map(|p| DVec3::from(p.map(f64::from))).collect()).collect();
+    let objects = vec![mesh("plate", &[4], &[3, 2, 1, 0], 1, &frames)];
+    (Archive { objects, samplings: vec![(0.04, vec![0.04])] }.bytes(), skins)
+}
+
+#[test]
+fn a_mesh_sequence_survives_every_format() {
+    let (desk, (abc, skins)) = (Desk::new(), plate());
+    desk.put("a.abc", &abc);
+    assert_eq!(alembic::read(&abc, "a.abc", &Space::default()).unwrap().records.len(), 5);
+    for out in ["b.npz", "b.pc2", "b.mdd", "b.glb", "b"] {
+        desk.good(&format!("convert a.abc -o {out}"));
+    }
+    // A GLB shows the frames as morph targets; a cache gets its mesh back from the file that is named first.
+    desk.good("convert b.glb -o c.npz");
+    desk.good("convert b/frame_0000.obj b.pc2 -o d.npz");
+    desk.good("convert b -o e.mdd");
+    let space = Space::default();
+    for (name, contents) in [
+        ("npz", bundle(&desk, "b.npz")),
+        ("pc2", point_cache::read_pc2(&desk.bytes("b.pc2"), "", &space).unwrap()),
+        ("mdd", point_cache::read_mdd(&desk.bytes("b.mdd"), "", &space).unwrap()),
+        ("glb", bundle(&desk, "c.npz")),
+        ("joined", bundle(&desk, "d.npz")),
+        ("obj", point_cache::read_mdd(&desk.bytes("e.mdd"), "", &space).unwrap()),
+    ] {
+        assert_eq!(contents.records.len(), 5, "{name}");
+        for (record, skin) in contents.records.iter().zip(&skins) {
+            same_points(record.positions.as_ref().unwrap(), skin, name);
+        }
+    }
+    let times: Vec<f64> = bundle(&desk, "b.npz").records.iter().filter_map(|r| r.time).collect();
+    assert!(times.iter().enumerate().all(|(at, t)| (t - 0.04 * (at as f64 + 1.0)).abs() < 1e-6), "{times:?}");
+}
+
+#[test]
+fn takes_of_an_fbx_become_clips() {
+    let desk = Desk::new();
+    let text = Fbx { axes: [(2, 1), (1, -1), (0, 1)], unit: 1.0, weight_sum: 0.998 }.text();
+    desk.put("a.fbx", &text);
+    let told = desk.json("convert a.fbx -o b.glb --json");
+    assert_eq!(
+        keys(&told),
+        ["format", "vertices", "bones", "clips", "frames", "morph_targets", "holds", "left_out", "out", "inputs"]
+    );
+    assert_eq!([number(&told, "vertices"), number(&told, "bones"), number(&told, "clips")], [10.0, 2.0, 2.0]);
+    let (a, b) = (fbx::read(text.as_bytes(), "a.fbx").unwrap(), glb(&desk, "b.glb"));
+    for clip in 0..2 {
+        same_poses(&transforms(&a, Some(clip)), &transforms(&b, Some(clip)), &a.clips[clip].name);
+    }
+    let weights = |c: &Contents| (c.clips[1].sample)(1.0 / 24.0).morph_weights;
+    assert!((weights(&a)[0] - weights(&b)[0]).abs() < 1e-6 && weights(&b)[0] > 0.4);
+
+    // One take alone, by option or after the name; several need one where the output holds one.
+    desk.bad("convert a.fbx -o c.npz", &["2 clips", "\"bend\"", "\"slide\""]);
+    desk.good("convert a.fbx --clip bend -o c.npz");
+    desk.good("convert a.fbx#bend --fps 48 -o d.npz");
+    same_poses(&transforms(&a, Some(0)), &transforms(&bundle(&desk, "c.npz"), None), "bend");
+    assert_eq!(bundle(&desk, "d.npz").records.len(), 9, "twice the rate");
+    assert_eq!(bundle(&desk, "c.npz").space.metres_per_unit, 0.01, "a bundle keeps the file's axes and unit");
+    desk.good("convert a.fbx#slide -o e.glb");
+    assert_eq!(glb(&desk, "e.glb").clips.len(), 1);
+}
+
+#[test]
+fn shapes_are_paired_with_the_clip_of_the_rig_they_follow() {
+    let desk = Desk::new();
+    let text = Fbx { unit: 1.0, ..Fbx::default() }.text();
+    desk.put("rig.fbx", &text);
+    // What the take "bend" shows, and three of its frames at their times: a file in centimetres, as its rig.
+    desk.good("convert rig.fbx#bend -o shown.pc2");
+    let space = Space { metres_per_unit: 0.01, ..Space::default() };
+    let shown = point_cache::read_pc2(&desk.bytes("shown.pc2"), "", &space).unwrap();
+    let frame = |at: usize| -> Vec<[f32; 3]> {
+        let skin = shown.records[at].positions.as_ref().unwrap();
+        skin.iter().map(|p| (*p / 0.01).as_vec3().to_array()).collect()
+    };
+    let frames = [1, 2, 4].map(frame);
+    let times = [1.0, 2.0, 4.0].map(|at| at / 24.0).to_vec();
+    let objects = vec![mesh("strip", &[4], &[0, 2, 3, 1], 1, &frames)];
+    desk.put("some.abc", Archive { objects, samplings: vec![(f64::MAX / 32.0, times)] }.bytes());
+    let scores = desk
+        .json("compare rig.fbx --examples rig.fbx#bend some.abc --hold-out rig.fbx#bend some.abc --methods lbs --json");
+    assert!(number(&scores["rows"][0], "train.rms") < 1e-8, "{scores}");
+    let run = desk.good("convert rig.fbx#bend some.abc -o joined.npz");
+    assert!(run.err.contains("at their times, 0.0417 s to 0.1667 s"), "{}", run.err);
+    let joined = bundle(&desk, "joined.npz");
+    assert_eq!(joined.records.iter().filter(|r| r.pose.is_some() && r.positions.is_some()).count(), 3);
+    // In metres the strip would be a hundred times as large.
+    desk.bad("convert rig.fbx#bend some.abc --unit 1 -o x.npz", &["100.0", "as large"]);
+    // A clock of its own: the same frames, counted from another moment, are found by what the rig makes of them.
+    let other = Archive {
+        objects: vec![mesh("strip", &[4], &[0, 2, 3, 1], 1, &[0, 1, 3].map(frame))],
+        samplings: vec![(f64::MAX / 32.0, [1.0, 2.0, 4.0].map(|at| at / 24.0).to_vec())],
+    };
+    desk.put("other.abc", other.bytes());
+    let run = desk.good("convert rig.fbx#bend other.abc -o other.npz");
+    assert!(run.err.contains("from its beginning"), "{}", run.err);
+    let still = Archive {
+        objects: vec![mesh("strip", &[4], &[0, 2, 3, 1], 1, &[0, 4].map(frame))],
+        samplings: vec![(f64::MAX / 32.0, vec![0.5 / 24.0, 4.5 / 24.0])],
+    };
+    desk.put("long.abc", still.bytes());
+    let run = desk.good("convert rig.fbx#bend long.abc -o long.npz");
+    assert!(run.err.contains("from its beginning"), "{}", run.err);
+    // Times beyond the take are no frames of it, and neither way fits.
+    let late = Archive {
+        objects: vec![mesh("strip", &[4], &[0, 2, 3, 1], 1, &[1, 2].map(frame))],
+        samplings: vec![(1.0, vec![9.0])], // a second apart
+    };
+    desk.put("late.abc", late.bytes());
+    desk.bad("convert rig.fbx#bend late.abc -o x.npz", &["2 skins", "5 poses", "not all inside"]);
+}
+
+#[test]
+fn what_cannot_be_converted_is_refused_with_a_remedy() {
+    let (desk, tube) = (Desk::new(), Tube::new(9, 7, 0.4, Flesh::Bulge));
+    desk.put("a.npz", tube.bundle());
+    desk.put("a.abc", plate().0);
+    desk.good("fit a.npz --examples a.npz --method lbs --folds 0 -o m.dermis");
+    for (line, says) in [
+        ("convert m.dermis -o x.glb", ["model", "dermis export"]),
+        ("convert a.npz -o x.dermis", ["model", "dermis fit"]),
+        ("convert a.npz -o x.usda", ["usda", ".glb"]),
+        ("convert a.abc a.npz a.npz -o x.npz", ["cannot be joined", "then its shapes"]),
+    ] {
+        let run = desk.run(line);
+        assert_eq!(run.code, 2, "{line}");
+        assert!(says.iter().all(|word| run.err.contains(word)), "{line}: {}", run.err);
+        assert!(!exists(&desk.path(line.rsplit(' ').next().unwrap())), "{line}");
+    }
+    desk.good("convert a.abc -o x.npz");
+    desk.bad("convert a.abc -o x.npz", &["exists already"]);
+    desk.good("convert a.abc -o x.npz --force");
+    let run = desk.good("convert a.npz -o x.mdd");
+    for what in ["left out: the skeleton", "left out: skinning weights", "left out: the mesh"] {
+        assert!(run.out.contains(what), "{what}: {}", run.out);
+    }
+}

@@ -1,0 +1,230 @@
+//! Meshes of a scene as one mesh, with weights and blend shapes.
+
+use super::bones::Bones;
+use super::{affine, damaged};
+use crate::contents::{Contents, Flaw, MorphTarget, ReadError};
+use crate::flaws::{Flaws, short};
+use crate::surface;
+use dermis_rig::glam::{DAffine3, DVec3, Vec4};
+use dermis_rig::skeleton::invert;
+use dermis_rig::{BoneIndex, Influences, Mesh, Polygons};
+use std::collections::HashMap;
+use ufbx::SceneRoot;
+
+/// A mesh as one node shows it.
+pub(super) struct Block {
+    /// Number of the node in the scene.
+    pub node: usize,
+    mesh: usize,
+}
+
+impl Block {
+    pub fn mesh<'a>(&self, scene: &'a SceneRoot) -> &'a ufbx::Mesh {
+        &scene.meshes[self.mesh]
+    }
+}
+
+/// Every node with a mesh, in the order of the scene.
+pub(super) fn blocks(scene: &SceneRoot, allowance: usize) -> Result<Vec<Block>, ReadError> {
+    let mut blocks = Vec::new();
+    let mut bytes = 0usize;
+    for (node, shown) in scene.nodes.iter().enumerate() {
+        let Some(mesh) = shown.mesh.as_ref().filter(|mesh| mesh.num_vertices > 0) else { continue };
+        // One mesh may be shown by many nodes: honest files show some hundred.
+        bytes = bytes.saturating_add(100 * mesh.num_vertices + 20 * mesh.num_indices + 100 * mesh.skin_deformers.len());
+        if bytes > allowance {
+            return Err(damaged("its nodes show far more vertices than its bytes can hold"));
+        }
+        blocks.push(Block { node, mesh: mesh.element.typed_id as usize });
+    }
+    Ok(blocks)
+}
+
+/// A block that is kept, with its way into the rest space.
+struct Part {
+    mesh: usize,
+    name: String,
+    start: usize,
+    vertices: usize,
+    rest: DAffine3,
+}
+
+/// All blocks that are kept.
+pub(super) struct Joined {
+    parts: Vec<Part>,
+    mesh: Option<Mesh>,
+    weights: Option<Influences>,
+}
+
+impl Joined {
+    pub fn read(
+        scene: &SceneRoot,
+        world: &DAffine3,
+        blocks: &[Block],
+        bones: &Bones,
+        place: &[usize],
+        flaws: &mut Flaws,
+    ) -> Result<Self, ReadError> {
+        let mut made = Self { parts: Vec::new(), mesh: None, weights: None };
+        let (mut mesh, mut polygons) = (Mesh::default(), Polygons::default());
+        let mut colors: Vec<Vec4> = Vec::new();
+        let mut rows: Vec<Vec<(BoneIndex, f64)>> = Vec::new();
+        let mut has_colors = false;
+        for (at, block) in blocks.iter().enumerate() {
+            let (source, node) = (block.mesh(scene), &scene.nodes[block.node]);
+            let name = short(&node.element.name);
+            let skin = bones.skins.get(&at);
+            let here = *world * affine(&node.geometry_to_world);
+            let hung = || {
+                let (above, bone) = bones.bone_above(scene, block.node)?;
+                let above = *world * affine(&scene.nodes[above].node_to_world) * bones.sizes[bone];
+                Some((bones.binds[bone] * invert(&above)? * here, Some(bone)))
+            };
+            let way = match skin {
+                Some(skin) => Some((skin.rest, None)),
+                None if bones.skins.is_empty() => Some((here, None)),
+                None => {
+                    let way = hung();
+                    let fate = if way.is_some() { "bound to the bone above it" } else { "left out" };
+                    flaws.add(Flaw::Unskinned, || format!("\"{name}\", {fate}"));
+                    way
+                }
+            };
+            let Some((rest, bone)) = way else { continue };
+            let start = mesh.positions.len();
+            mesh.positions
+                .extend(source.vertices.iter().map(|p| rest.transform_point3(DVec3::new(p.x, p.y, p.z)) + DVec3::ZERO));
+            let vertices = mesh.positions.len() - start;
+            faces(source, start as u32, rest.matrix3.determinant() < 0.0, &mut polygons, flaws);
+            colors.resize(start, Vec4::ONE);
+            if source.vertex_color.exists {
+                has_colors = true;
+                colors.extend(source.vertex_first_index.iter().map(|&corner| {
+                    let color = source.vertex_color.indices.get(corner as usize);
+                    let color = color.and_then(|&at| source.vertex_color.values.get(at as usize));
+                    color.map_or(Vec4::ONE, |c| Vec4::new(c.x as f32, c.y as f32, c.z as f32, c.w as f32))
+                }));
+            }
+            colors.resize(start + vertices, Vec4::ONE);
+            if let (Some(map), Some(skin)) = (skin, source.skin_deformers.first()) {
+                if source.skin_deformers.len() > 1 {
+                    flaws.unread(&format!("further skins of \"{name}\""));
+                }
+                if skin.num_dq_weights > 0 {
+                    flaws.unread(&format!("dual quaternion weights of \"{name}\""));
+                }
+                rows.extend((0..vertices).map(|v| {
+                    let row = skin.vertices.get(v).map_or(&[][..], |vertex| {
+                        let from = vertex.weight_begin as usize;
+                        skin.weights.get(from..from + vertex.num_weights as usize).unwrap_or(&[])
+                    });
+                    let bone = |cluster: u32| map.bones.get(cluster as usize).copied().flatten();
+                    let entry = |w: &ufbx::SkinWeight| Some((BoneIndex::new(place[bone(w.cluster_index)?]), w.weight));
+                    row.iter().filter_map(entry).collect()
+                }));
+            } else {
+                let row = bone.map(|bone| (BoneIndex::new(place[bone]), 1.0));
+                rows.extend((0..vertices).map(|_| row.into_iter().collect::<Vec<_>>()));
+            }
+            for (exists, what) in
+                [(source.vertex_uv.exists, "texture coordinates"), (source.vertex_normal.exists, "normals")]
+            {
+                if exists {
+                    flaws.unread(what);
+                }
+            }
+            made.parts.push(Part { mesh: block.mesh, name, start, vertices, rest });
+        }
+        if let [first, _, ..] = &made.parts[..] {
+            flaws.warn(Flaw::Joined, made.parts.len(), Some(first.name.clone()));
+        }
+        if mesh.positions.is_empty() {
+            return Ok(made);
+        }
+        mesh.triangles = surface::fan(&polygons);
+        mesh.polygons = Some(polygons);
+        mesh.colors = has_colors.then_some(colors);
+        mesh.check()?;
+        if !bones.skins.is_empty() {
+            let (weights, mended) = Influences::from_rows(rows)?.normalised();
+            flaws.warn(Flaw::WeightSum, mended.rescaled, Some(format!("the worst is off by {:.3e}", mended.worst)));
+            flaws.warn(Flaw::Unbound, mended.unbound, None);
+            flaws.warn(Flaw::NegativeWeight, mended.negative, None);
+            made.weights = Some(weights);
+        }
+        flaws.warnings.extend(surface::flaws(&mesh));
+        made.mesh = Some(mesh);
+        Ok(made)
+    }
+
+    /// Moves mesh, weights and blend shapes to the contents; result: the channel that drives each shape.
+    pub fn fill(
+        self,
+        scene: &SceneRoot,
+        contents: &mut Contents,
+        allowance: usize,
+        flaws: &mut Flaws,
+    ) -> Result<Vec<usize>, ReadError> {
+        let Some(mesh) = self.mesh else { return Ok(Vec::new()) };
+        let mut channels: Vec<usize> = Vec::new();
+        let mut known: HashMap<usize, usize> = HashMap::new();
+        let per_target = 24 * mesh.positions.len();
+        for part in &self.parts {
+            for channel in scene.meshes[part.mesh].blend_deformers.iter().flat_map(|deformer| deformer.channels.iter())
+            {
+                let Some(shape) = channel.keyframes.last().map(|key| &key.shape) else { continue };
+                if channel.keyframes.len() > 1 {
+                    flaws
+                        .add(Flaw::Unsupported, || format!("shapes in between of \"{:.100}\"", &*channel.element.name));
+                }
+                let id = channel.element.typed_id as usize;
+                let target = *known.entry(id).or_insert_with(|| {
+                    channels.push(id);
+                    channels.len() - 1
+                });
+                if target == contents.morphs.len() {
+                    if per_target.saturating_mul(target + 1) > allowance {
+                        return Err(damaged(format!("{} blend shapes are more than its bytes can hold", target + 1)));
+                    }
+                    let name = short(&channel.element.name);
+                    contents.morphs.push(MorphTarget { name, deltas: vec![DVec3::ZERO; mesh.positions.len()] });
+                }
+                let mut deltas = std::mem::take(&mut contents.morphs[target].deltas);
+                for (&vertex, d) in shape.offset_vertices.iter().zip(&*shape.position_offsets) {
+                    if vertex as usize >= part.vertices {
+                        let (name, vertices) = (&contents.morphs[target].name, part.vertices);
+                        return Err(damaged(format!("blend shape \"{name}\" names vertex {vertex} of {vertices}")));
+                    }
+                    let offset = part.rest.transform_vector3(DVec3::new(d.x, d.y, d.z));
+                    deltas[part.start + vertex as usize] += offset;
+                }
+                let finite = deltas.iter().all(|d| d.is_finite());
+                contents.morphs[target].deltas = deltas;
+                if !finite {
+                    return Err(damaged(format!("blend shape \"{}\" is not finite", contents.morphs[target].name)));
+                }
+            }
+        }
+        contents.mesh = Some(mesh);
+        contents.weights = self.weights;
+        Ok(channels)
+    }
+}
+
+/// The polygons of a mesh, turned if the way to the rest space mirrors.
+fn faces(source: &ufbx::Mesh, start: u32, mirrored: bool, polygons: &mut Polygons, flaws: &mut Flaws) {
+    for face in source.faces.iter() {
+        let from = face.index_begin as usize;
+        let corners = source.vertex_indices.get(from..from + face.num_indices as usize);
+        let Some(corners) = corners.filter(|corners| corners.len() >= 3) else {
+            flaws.unread("points and lines");
+            continue;
+        };
+        let begin = polygons.indices.len();
+        polygons.counts.push(corners.len() as u32);
+        polygons.indices.extend(corners.iter().map(|corner| corner + start));
+        if mirrored {
+            polygons.indices[begin + 1..].reverse();
+        }
+    }
+}

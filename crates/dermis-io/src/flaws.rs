@@ -1,0 +1,66 @@
+//! Flaws counted on the way, so that a thousand of one kind make one warning.
+
+use crate::contents::{Flaw, Warning};
+use std::collections::{HashMap, HashSet};
+
+/// Flaws met on the way, counted by kind.
+#[derive(Default)]
+pub(crate) struct Flaws {
+    pub warnings: Vec<Warning>,
+    /// Things nothing reads.
+    pub unread: Vec<String>,
+}
+
+impl Flaws {
+    /// Counts one more of `flaw`; the first is named.
+    pub fn add(&mut self, flaw: Flaw, name: impl FnOnce() -> String) {
+        self.many(flaw, 1, name);
+    }
+    /// Counts `count` more of `flaw`, if any.
+    pub fn many(&mut self, flaw: Flaw, count: usize, name: impl FnOnce() -> String) {
+        match self.warnings.iter_mut().find(|warning| warning.flaw == flaw) {
+            Some(warning) => warning.count = warning.count.saturating_add(count),
+            None if count > 0 => self.warnings.push(Warning { flaw, count, first: Some(name()) }),
+            None => {}
+        }
+    }
+    /// `count` of `flaw`, if any.
+    pub fn warn(&mut self, flaw: Flaw, count: usize, first: Option<String>) {
+        if count > 0 {
+            self.warnings.push(Warning { flaw, count, first });
+        }
+    }
+    /// Remembers something nothing reads, at most a hundred names.
+    pub fn unread(&mut self, what: &str) {
+        let what = short(what);
+        if self.unread.len() < 100 && !self.unread.contains(&what) {
+            self.unread.push(what);
+        }
+    }
+}
+
+/// Appends numbers to names that occur twice.
+pub(crate) fn make_unique(names: &mut [String], flaws: &mut Flaws) {
+    let mut taken: HashSet<String> = HashSet::new();
+    let mut next: HashMap<String, u32> = HashMap::new();
+    for name in names {
+        if taken.contains(name) {
+            flaws.add(Flaw::DuplicateName, || name.clone());
+            let number = next.entry(name.clone()).or_insert(1);
+            loop {
+                *number += 1;
+                let candidate = format!("{name}_{number}");
+                if !taken.contains(&candidate) {
+                    *name = candidate;
+                    break;
+                }
+            }
+        }
+        taken.insert(name.clone());
+    }
+}
+
+/// A name cut to 200 characters, so that naming a thing a million times does not multiply the file.
+pub(crate) fn short(name: &str) -> String {
+    name.chars().take(200).collect()
+}

@@ -1,0 +1,166 @@
+//! FBX against what the text of the file says, by hand.
+
+use dermis_io::{Contents, Flaw, Format, ReadError, UpAxis, fbx, sniff};
+use dermis_rig::BoneIndex;
+use dermis_rig::glam::{DAffine3, DMat3, DVec3};
+use dermis_testkit::fbx::{BEND, Fbx, ROWS, SLIDE};
+
+fn read(file: Fbx) -> Contents {
+    let text = file.text();
+    assert_eq!(sniff(text.as_bytes(), "strip.fbx"), Some(Format::Fbx));
+    fbx::read(text.as_bytes(), "strip.fbx").unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn assert_near(found: DVec3, expected: DVec3, what: &str) {
+    // Angles pass through 32 bits: 4 · 2⁻²⁴ · a few.
+    assert!(found.distance(expected) < 2e-6, "{what}: {found} is not {expected}");
+}
+
+/// The rest in metres, from the file's rows.
+fn rest() -> Vec<DVec3> {
+    ROWS.iter().flat_map(|(y, _)| [-0.5, 0.5].map(|x| DVec3::new(x, *y, 0.0))).collect()
+}
+
+#[test]
+fn mesh_skeleton_and_weights_are_those_of_the_text() {
+    let contents = read(Fbx::default());
+    let mesh = contents.mesh.as_ref().unwrap();
+    assert_eq!(mesh.positions.len(), 10);
+    for (found, expected) in mesh.positions.iter().zip(rest()) {
+        assert_near(*found, expected, "rest");
+    }
+    let polygons = mesh.polygons.as_ref().unwrap();
+    assert_eq!((polygons.counts.as_slice(), &polygons.indices[..8]), (&[4u32; 4][..], &[0, 1, 3, 2, 2, 3, 5, 4][..]));
+    let skeleton = contents.skeleton.as_ref().unwrap();
+    assert_eq!(skeleton.names().as_slice(), ["upper", "lower"]);
+    assert_eq!(skeleton.parents().as_slice(), [None, Some(BoneIndex::new(0))]);
+    for (bone, up) in [(0, 0.0), (1, 2.0)] {
+        let bind = skeleton.bind()[BoneIndex::new(bone)];
+        assert!(bind.abs_diff_eq(DAffine3::from_translation(DVec3::Y * up), 1e-9), "{bind}");
+    }
+    let weights = contents.weights.as_ref().unwrap();
+    for vertex in 0..10 {
+        assert_eq!(weights.value(vertex, BoneIndex::new(1)), ROWS[vertex / 2].1, "vertex {vertex}");
+    }
+    assert_eq!(contents.frames_per_second, Some(24.0));
+    assert_eq!(contents.warnings, []);
+}
+
+#[test]
+fn every_take_is_a_clip_with_a_key_per_frame() {
+    let contents = read(Fbx::default());
+    let names: Vec<(&str, usize)> = contents.clips.iter().map(|c| (c.name.as_str(), c.key_times.len())).collect();
+    assert_eq!(names, [("bend", BEND.len()), ("slide", SLIDE.len())]);
+    let (bend, slide) = (&contents.clips[0], &contents.clips[1]);
+    let joint = DVec3::Y * 2.0;
+    for (frame, angle) in BEND.iter().enumerate() {
+        let pose = (bend.sample)(bend.key_times[frame]).pose;
+        let moved = contents.skeleton.as_ref().unwrap().bone_transforms(&pose);
+        let turn = DAffine3::from_translation(joint)
+            * DAffine3::from_rotation_z(angle.to_radians())
+            * DAffine3::from_translation(-joint);
+        assert_near(
+            moved[BoneIndex::new(1)].transform_point3(DVec3::Y * 4.0),
+            turn.transform_point3(DVec3::Y * 4.0),
+            "bend",
+        );
+        assert!(moved[BoneIndex::new(0)].abs_diff_eq(DAffine3::IDENTITY, 1e-9), "the upper bone stays");
+    }
+    // Between frames the curve is evaluated, not the nearest key taken: halfway between 20 and 40 degrees.
+    let pose = (bend.sample)(1.5 / 24.0).pose;
+    let moved = contents.skeleton.as_ref().unwrap().bone_transforms(&pose)[BoneIndex::new(1)];
+    assert_near(moved.transform_vector3(DVec3::Y), DMat3::from_rotation_z(30f64.to_radians()) * DVec3::Y, "halfway");
+    for (frame, x) in SLIDE.iter().enumerate() {
+        let shown = (slide.sample)(slide.key_times[frame]);
+        for bone in shown.pose.bones.iter().zip([0.0, 2.0]) {
+            assert_near(bone.0.translation, DVec3::new(*x, bone.1, 0.0), "slide");
+        }
+        assert!((shown.morph_weights[0] - x).abs() < 1e-6, "{:?}", shown.morph_weights);
+    }
+}
+
+#[test]
+fn blend_shapes_are_morph_targets() {
+    let contents = read(Fbx::default());
+    let [fuller] = &contents.morphs[..] else { panic!("{:?}", contents.morphs.len()) };
+    assert_eq!(fuller.name, "fuller");
+    for (vertex, delta) in fuller.deltas.iter().enumerate() {
+        assert_near(*delta, if vertex >= 8 { DVec3::Z } else { DVec3::ZERO }, "delta");
+    }
+}
+
+/// The same strip in centimetres, with Z up, and left-handed: positions, joints and bone transforms are conjugated with the
+/// file's axes, here written out once more as rows of what lies to the right, up and to the front.
+#[test]
+fn axes_and_units_of_the_file_are_converted() {
+    let bent = |contents: &Contents| {
+        let clip = &contents.clips[0];
+        let pose = (clip.sample)(clip.key_times[3]).pose;
+        contents.skeleton.as_ref().unwrap().bone_transforms(&pose)
+    };
+    let plain = bent(&read(Fbx::default()));
+    // Right, up, front as the file's axes: (file vector) ↦ ours.
+    let cases = [
+        ([(1, 1), (2, 1), (0, 1)], 1.0, UpAxis::Y, DMat3::IDENTITY),
+        ([(2, 1), (1, -1), (0, 1)], 100.0, UpAxis::Z, DMat3::from_cols(DVec3::X, DVec3::NEG_Z, DVec3::Y)),
+        ([(1, 1), (2, -1), (0, 1)], 2.54, UpAxis::Y, DMat3::from_diagonal(DVec3::new(1.0, 1.0, -1.0))),
+    ];
+    for (axes, unit, up, turn) in cases {
+        let contents = read(Fbx { axes, unit, ..Fbx::default() });
+        assert_eq!(contents.space.up, up, "{axes:?}");
+        assert!((contents.space.metres_per_unit - unit / 100.0).abs() < 1e-15, "{axes:?}");
+        let world = DAffine3::from_mat3(turn * (unit / 100.0));
+        for (found, p) in contents.mesh.as_ref().unwrap().positions.iter().zip(rest()) {
+            assert_near(*found, world.transform_point3(p), "rest");
+        }
+        for (found, expected) in bent(&contents).iter().zip(plain.iter()) {
+            assert!(found.abs_diff_eq(world * *expected * world.inverse(), 1e-5), "{axes:?}: {found} {expected}");
+        }
+        for bind in contents.skeleton.as_ref().unwrap().bind().iter() {
+            assert!((bind.matrix3.determinant() - 1.0).abs() < 1e-9, "bones have unit size and are not mirrored");
+        }
+        // Seen along the strip's normal the corners stay counter-clockwise, also where the axes mirror.
+        let mesh = contents.mesh.as_ref().unwrap();
+        let [a, b, c] = mesh.triangles[0].map(|corner| mesh.positions[corner as usize]);
+        let outside = turn * DVec3::Z;
+        assert!((b - a).cross(c - a).dot(outside) > 0.0, "{axes:?}");
+    }
+}
+
+#[test]
+fn weights_that_miss_one_are_scaled_and_counted() {
+    let contents = read(Fbx { weight_sum: 0.997, ..Fbx::default() });
+    let warning = contents.warnings.iter().find(|w| w.flaw == Flaw::WeightSum).unwrap();
+    assert_eq!(warning.count, 10);
+    assert!(contents.weights.unwrap().rows().all(|row| (row.iter().map(|w| w.1).sum::<f64>() - 1.0).abs() < 1e-12));
+}
+
+#[test]
+fn what_is_no_fbx_or_asks_for_too_much_is_refused() {
+    let why = |bytes: &[u8]| fbx::read(bytes, "").map(|_| ()).unwrap_err();
+    assert!(matches!(why(b""), ReadError::WrongKind { .. }));
+    let text = Fbx::default().text();
+    let far = text.replace("Indexes: *2 { a: 8,9 }", "Indexes: *2 { a: 8,99999999 }");
+    assert_ne!(far, text);
+    assert!(matches!(why(far.as_bytes()), ReadError::Damaged { .. }), "an index out of range");
+    let hole = text.replace("{ a: 0,1,3,-3", "{ a: 0,1,3000,-3");
+    assert_ne!(hole, text);
+    assert!(matches!(why(hole.as_bytes()), ReadError::Damaged { .. }), "a corner out of range");
+    let long = text.replace("\"Time\", \"\",", "\"Time\", \"\",9999999");
+    let contents = fbx::read(long.as_bytes(), "").unwrap();
+    assert_eq!(contents.clips.len(), 0, "takes of years have no frame per frame");
+    assert_eq!(contents.warnings.iter().find(|w| w.flaw == Flaw::Unsupported).map(|w| w.count), Some(2));
+}
+
+/// A number that is not finite reaches neither mesh nor skeleton.
+#[test]
+fn numbers_that_are_not_finite_are_refused() {
+    let text = Fbx::default().text();
+    for (old, new) in [("a: -0.5,0,0,", "a: nan,0,0,"), ("Transform: *16 { a: 1,", "Transform: *16 { a: 1e999,")] {
+        let bad = text.replacen(old, new, 1);
+        assert_ne!(bad, text, "{old}");
+        if let Ok(contents) = fbx::read(bad.as_bytes(), "") {
+            assert!(contents.mesh.unwrap().positions.iter().all(|p| p.is_finite()), "{old}");
+        }
+    }
+}

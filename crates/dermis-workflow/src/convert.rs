@@ -1,0 +1,500 @@
+//! From any format that is read to any that is written, with nothing dropped in silence.
+
+use crate::deliver::{ending, write_scene, write_shapes};
+use crate::error::Error;
+use crate::load::{
+    FileNote, ReadOptions, Source, load_examples, load_motion, pick_clip, read_contents, rig_of, sample_times,
+};
+use crate::output::Output;
+use dermis_io::gltf::{GlbClip, GlbScene};
+use dermis_io::npz::Precision;
+use dermis_io::{Clip, ClipFrame, Contents, Format, MorphTarget, Record, Space, UpAxis, match_vertices};
+use dermis_rig::glam::DVec3;
+use dermis_rig::{Skeleton, WorldPose};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// What was written, and what was not.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Converted {
+    /// Name of the format.
+    pub format: &'static str,
+    /// What the output holds, in words.
+    pub holds: Vec<String>,
+    /// What the input holds and the output does not, with the reason or a remedy where there is one.
+    pub left_out: Vec<String>,
+    /// Vertices, bones, clips, frames and morph targets written.
+    pub counts: Counts,
+}
+
+/// Numbers of things written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Vertices of the mesh, or of each shape.
+    pub vertices: usize,
+    /// Bones.
+    pub bones: usize,
+    /// Clips.
+    pub clips: usize,
+    /// Frames of all clips, or records.
+    pub frames: usize,
+    /// Morph targets.
+    pub morph_targets: usize,
+}
+
+impl Converted {
+    /// The same as JSON.
+    pub fn json(&self) -> Value {
+        json!({
+            "format": self.format,
+            "vertices": self.counts.vertices,
+            "bones": self.counts.bones,
+            "clips": self.counts.clips,
+            "frames": self.counts.frames,
+            "morph_targets": self.counts.morph_targets,
+            "holds": self.holds,
+            "left_out": self.left_out,
+        })
+    }
+
+    fn hold(&mut self, count: usize, what: &str) {
+        if count > 0 {
+            self.holds.push(format!("{count} {what}"));
+        }
+    }
+
+    fn leave(&mut self, count: usize, what: &str) {
+        if count > 0 {
+            self.left_out.push(format!("{count} {what}"));
+        }
+    }
+}
+
+/// Morph targets that a sequence of shapes may become: their weights are as many numbers squared.
+const MOST_TARGETS: usize = 4096;
+
+const ENDINGS: &str = "use .glb, .npz, .pc2, .mdd, .obj, or a folder (a name without ending) for OBJ files";
+
+/// Whether `path` becomes a folder of OBJ files, by the ending of its name.
+///
+/// # Errors
+/// [`Error::Lacks`] for an ending nothing is converted to.
+pub fn is_folder(path: &Path) -> Result<bool, Error> {
+    match ending(path).as_str() {
+        "" => Ok(true),
+        "glb" | "npz" | "pc2" | "mdd" | "obj" => Ok(false),
+        "dermis" => {
+            let hint = "a model is learnt: dermis fit RIG --examples FILE -o MODEL.dermis";
+            Err(Error::lacks(path, "nothing is converted to a model", hint))
+        }
+        other => Err(Error::lacks(path, format!("nothing is converted to \".{other}\""), ENDINGS)),
+    }
+}
+
+/// Reads the inputs as one: a file by itself; or a rig, and after it examples as `fit` takes them or a motion; or a mesh, and
+/// after it its shapes.
+///
+/// # Errors
+/// [`Error`].
+pub fn gather(inputs: &[Source], options: &ReadOptions) -> Result<(Contents, Vec<FileNote>), Error> {
+    let Some((first, others)) = inputs.split_first() else {
+        return Err(Error::Option("there is nothing to convert".into()));
+    };
+    let stated = options.space_of(&first.path, &Space::default());
+    let (mut contents, mut note) = read_contents(&first.path, &stated)?;
+    note.role = "input".into();
+    if contents.format == Format::Model {
+        let hint = "run it on a motion with dermis pose, or compile it with dermis export";
+        return Err(Error::lacks(&first.path, "a model is not converted", hint));
+    }
+    first.select(&mut contents)?;
+    if first.part.is_some() && !contents.clips.is_empty() {
+        let name = pick_clip(&contents, first)?.name.clone();
+        contents.clips.retain(|clip| clip.name == name);
+    }
+    let mut notes = vec![note];
+    let Some(second) = others.first() else { return Ok((contents, notes)) };
+    let space = options.space_of(&second.path, &contents.space);
+    let (beside, beside_note) = read_contents(&second.path, &space)?;
+    let shapes = beside.records.iter().any(|r| r.positions.is_some());
+    if contents.skeleton.is_some() {
+        let rig = rig_of(&contents, &first.path)?;
+        if others.len() > 1 || shapes || !beside.morphs.is_empty() {
+            let posed = beside.records.iter().any(|r| r.pose.is_some());
+            // Shapes alone take their poses from the rig's own clip.
+            let own = (shapes && !posed && !contents.clips.is_empty()).then_some(first);
+            let sources: Vec<Source> = own.into_iter().chain(others).cloned().collect();
+            let (set, more) = load_examples(&rig, &contents.space, &sources, options, "examples")?;
+            let posed = |e: &dermis_rig::Example| {
+                let bones = e.transforms.iter().zip(rig.skeleton.bind().iter()).map(|(m, b)| *m * *b);
+                WorldPose::new(bones.collect())
+            };
+            contents.records = (set.examples().iter())
+                .map(|e| Record {
+                    label: e.label.clone(),
+                    time: e.time,
+                    pose: Some(posed(e)),
+                    positions: Some(e.positions.clone()),
+                    importance: e.importance,
+                })
+                .collect();
+            notes.extend(more);
+        } else {
+            let (motion, note) = load_motion(&rig, second, options)?;
+            contents.records = (motion.frames.into_iter())
+                .map(|f| Record { label: f.label, time: f.time, pose: Some(f.pose), positions: None, importance: 1.0 })
+                .collect();
+            notes.push(note);
+        }
+        contents.clips.clear(); // the motion named after the rig is the one that is meant
+        return Ok((contents, notes));
+    }
+    let (Some(mesh), true, 1) = (&contents.mesh, shapes, others.len()) else {
+        let hint = "name one file; or a rig, then a motion or examples; or a mesh, then its shapes";
+        return Err(Error::lacks(&second.path, "these files cannot be joined", hint));
+    };
+    let count = beside.records.iter().find_map(|r| r.positions.as_ref().map(Vec::len)).unwrap_or(0);
+    let tolerance = options.match_tolerance * mesh.diagonal();
+    let matching = match_vertices(mesh, None, count, tolerance)
+        .map_err(|source| Error::Match { path: second.path.clone(), source })?;
+    contents.records = beside.records;
+    for positions in contents.records.iter_mut().filter_map(|r| r.positions.as_mut()) {
+        *positions = matching.gather(positions);
+    }
+    contents.frames_per_second = contents.frames_per_second.or(beside.frames_per_second);
+    notes.push(beside_note);
+    Ok((contents, notes))
+}
+
+/// Writes what the contents hold as far as the output's format can, by the ending of its name.
+///
+/// - `.glb`: mesh, skeleton, weights, morph targets, every clip; poses of records become a clip. Shapes without a skeleton
+///   become a morph target per frame and a clip that shows them in turn, exact at every frame and linear between: the
+///   only way glTF has, and as large as the frames are.
+/// - `.npz`: mesh, skeleton, weights, influence maps, records; else the frames of one clip, as poses, and as shapes if
+///   morph targets take part in them.
+/// - `.pc2`, `.mdd`, a folder of OBJ files: the shapes of the records, else those that one clip shows.
+/// - `.obj`: the one shape, else the mesh at rest.
+///
+/// # Errors
+/// [`Error`]; nothing that can be written is an error, something that cannot is in [`Converted::left_out`].
+pub fn write(contents: &Contents, source: &Source, options: &ReadOptions, output: &Output) -> Result<Converted, Error> {
+    let mut done = Converted::default();
+    match ending(output.path()).as_str() {
+        "glb" => write_glb(contents, source, options, output, &mut done)?,
+        "npz" => write_npz(contents, source, options, output, &mut done)?,
+        _ => write_sequence(contents, source, options, output, &mut done)?,
+    }
+    done.left_out.extend(contents.unread.iter().map(|what| format!("{what}, which is not read")));
+    Ok(done)
+}
+
+fn write_glb(
+    contents: &Contents,
+    source: &Source,
+    options: &ReadOptions,
+    output: &Output,
+    done: &mut Converted,
+) -> Result<(), Error> {
+    done.format = "GLB";
+    let path = output.path();
+    let weighed = contents.weights.is_some() && contents.skeleton.is_some();
+    let posed: Vec<&Record> = contents.records.iter().filter(|r| r.pose.is_some()).collect();
+    let shaped: Vec<&Record> = contents.records.iter().filter(|r| r.positions.is_some()).collect();
+    if contents.mesh.is_none() && contents.skeleton.is_none() {
+        return Err(Error::lacks(
+            &source.path,
+            "there is neither a mesh nor a skeleton",
+            "name the file with the mesh first",
+        ));
+    }
+    let mut clips = Vec::new();
+    for clip in &contents.clips {
+        let times = sample_times(clip, source, options)?;
+        let frames: Vec<ClipFrame> = times.iter().map(|&time| (clip.sample)(time)).collect();
+        let (poses, morph_weights): (Vec<_>, Vec<_>) = frames.into_iter().map(|f| (f.pose, f.morph_weights)).unzip();
+        let poses = if contents.skeleton.is_some() { poses } else { vec![] };
+        let morph_weights = if contents.morphs.is_empty() { vec![] } else { morph_weights };
+        clips.push(GlbClip { name: clip.name.clone(), times, poses, morph_weights });
+    }
+    let name = contents.name.rsplit_once('.').map_or(contents.name.as_str(), |(stem, _)| stem);
+    if !posed.is_empty() && contents.skeleton.is_some() {
+        let poses = posed.iter().filter_map(|r| r.pose.clone()).collect();
+        clips.push(GlbClip { name: name.into(), times: times(&posed, contents), poses, morph_weights: vec![] });
+    } else {
+        done.leave(posed.len(), "poses, because the file describes no skeleton");
+    }
+    let mut morphs = std::borrow::Cow::Borrowed(&contents.morphs);
+    if let Some(mesh) = contents.mesh.as_ref().filter(|_| !weighed && !shaped.is_empty() && contents.morphs.is_empty())
+    {
+        let (targets, weights) = shape_targets(&mesh.positions, &shaped);
+        if targets.len() > MOST_TARGETS {
+            let what = format!("{} shapes are more than {MOST_TARGETS} morph targets", targets.len());
+            return Err(Error::lacks(path, what, "write them as .pc2 or .mdd, or choose some: FILE#LABEL*"));
+        }
+        if shaped.len() > 1 {
+            let times = times(&shaped, contents);
+            let name = name.to_owned();
+            let morph_weights = if targets.is_empty() { vec![] } else { weights };
+            match clips.last_mut().filter(|_| posed.len() == shaped.len()) {
+                Some(clip) => clip.morph_weights = morph_weights,
+                None => clips.push(GlbClip { name, times, poses: vec![], morph_weights }),
+            }
+        }
+        morphs = std::borrow::Cow::Owned(targets);
+    } else if weighed {
+        done.leave(
+            shaped.len(),
+            "shapes: a GLB shows what its skin weights make of a pose (dermis fit learns the difference)",
+        );
+    } else {
+        done.leave(shaped.len(), "shapes, because there is no mesh or it has morph targets of its own");
+    }
+    // A clip that moves nothing has no channels, which no reader accepts.
+    clips.retain(|clip| !clip.poses.is_empty() || !clip.morph_weights.is_empty());
+    let weights = contents.weights.as_ref().filter(|_| weighed);
+    let scene = GlbScene {
+        name,
+        mesh: contents.mesh.as_ref(),
+        skeleton: contents.skeleton.as_ref(),
+        weights,
+        morphs: &morphs,
+        clips: &clips,
+        ..GlbScene::default()
+    };
+    write_scene(&scene, output)?;
+    done.counts = Counts {
+        vertices: contents.mesh.as_ref().map_or(0, |m| m.positions.len()),
+        bones: contents.skeleton.as_ref().map_or(0, Skeleton::len),
+        clips: clips.len(),
+        frames: clips.iter().map(|clip| clip.times.len()).sum(),
+        morph_targets: morphs.len(),
+    };
+    let counts = done.counts;
+    done.hold(counts.vertices, "vertices");
+    done.hold(counts.bones, "bones");
+    done.hold(weights.map_or(0, |w| w.count()), "skinning weights");
+    done.hold(counts.morph_targets, "morph targets");
+    clips.iter().for_each(|clip| done.holds.push(format!("clip \"{}\" of {} frames", clip.name, clip.times.len())));
+    if contents.weights.is_some() && !weighed {
+        done.left_out.push("skinning weights, because there is no skeleton".into());
+    }
+    leave_maps(contents, done);
+    leave_colors(contents, done);
+    if contents.mesh.as_ref().is_some_and(|m| m.polygons.is_some()) {
+        done.left_out.push("polygons: a GLB has triangles".into());
+    }
+    Ok(())
+}
+
+/// A morph target for every shape that is not the rest, and the weights that show the shapes in turn.
+fn shape_targets(rest: &[DVec3], shaped: &[&Record]) -> (Vec<MorphTarget>, Vec<Vec<f64>>) {
+    let mut targets = Vec::new();
+    let mut shown = Vec::new();
+    for record in shaped {
+        let deltas: Vec<DVec3> = record.positions.iter().flatten().zip(rest).map(|(p, q)| *p - *q).collect();
+        let moves = deltas.iter().any(|d| *d != DVec3::ZERO);
+        shown.push(moves.then_some(targets.len()));
+        if moves {
+            targets.push(MorphTarget { name: record.label.clone(), deltas });
+        }
+    }
+    let most = targets.len().min(MOST_TARGETS + 1);
+    let weights = shown.iter().map(|on| (0..most).map(|at| f64::from(u8::from(*on == Some(at)))).collect()).collect();
+    (targets, weights)
+}
+
+fn write_npz(
+    contents: &Contents,
+    source: &Source,
+    options: &ReadOptions,
+    output: &Output,
+    done: &mut Converted,
+) -> Result<(), Error> {
+    done.format = "NPZ bundle";
+    let records = match (contents.records.is_empty(), contents.clips.is_empty()) {
+        (true, false) => {
+            let clip = pick_clip(contents, source)?;
+            clip_records(contents, clip, source, options, !contents.morphs.is_empty())?
+        }
+        _ => {
+            done.leave(contents.clips.len(), "clips, beside the records");
+            contents.records.clone()
+        }
+    };
+    let written = Contents {
+        name: contents.name.clone(),
+        format: Format::Npz,
+        space: contents.space.clone(),
+        mesh: contents.mesh.clone(),
+        skeleton: contents.skeleton.clone(),
+        bone_names: contents.bone_names.clone(),
+        weights: contents.weights.clone().filter(|_| contents.skeleton.is_some()),
+        influence_maps: contents.influence_maps.clone(),
+        frames_per_second: options.fps.or(contents.frames_per_second),
+        records,
+        ..Contents::default()
+    };
+    output.write(&dermis_io::npz::write(&written, Precision::Single).map_err(Error::write(output.path()))?)?;
+    let shapes = written.records.iter().filter(|r| r.positions.is_some()).count();
+    let vertices = written.records.iter().find_map(|r| r.positions.as_ref().map(Vec::len));
+    done.counts = Counts {
+        vertices: contents.mesh.as_ref().map(|m| m.positions.len()).or(vertices).unwrap_or(0),
+        bones: contents.skeleton.as_ref().map_or(0, Skeleton::len),
+        frames: written.records.len(),
+        ..Counts::default()
+    };
+    let counts = done.counts;
+    done.hold(counts.vertices, "vertices");
+    done.hold(counts.bones, "bones");
+    done.hold(written.weights.as_ref().map_or(0, |w| w.count()), "skinning weights");
+    done.hold(written.influence_maps.as_ref().map_or(0, |w| w.count()), "influence map entries");
+    done.hold(written.records.iter().filter(|r| r.pose.is_some()).count(), "poses");
+    done.hold(shapes, "shapes");
+    done.leave(contents.morphs.len(), "morph targets: a bundle holds the shapes they make in a clip");
+    leave_colors(contents, done);
+    leave_drawn(contents, done);
+    Ok(())
+}
+
+fn write_sequence(
+    contents: &Contents,
+    source: &Source,
+    options: &ReadOptions,
+    output: &Output,
+    done: &mut Converted,
+) -> Result<(), Error> {
+    let path = output.path();
+    let kind = ending(path);
+    (done.format, done.counts.frames) = match kind.as_str() {
+        "pc2" => ("PC2", 0),
+        "mdd" => ("MDD", 0),
+        "" => ("OBJ sequence", 0),
+        _ => ("OBJ", 0),
+    };
+    let shaped = contents.records.iter().any(|r| r.positions.is_some());
+    let records: Vec<Record> = if shaped {
+        contents.records.iter().filter(|r| r.positions.is_some()).cloned().collect()
+    } else if kind == "obj" {
+        Vec::new()
+    } else if contents.clips.is_empty() {
+        posed_records(contents)?
+    } else {
+        clip_records(contents, pick_clip(contents, source)?, source, options, true)?
+    };
+    let mut skins: Vec<Vec<DVec3>> = records.iter().filter_map(|r| r.positions.clone()).collect();
+    if let (true, true, Some(mesh)) = (kind == "obj", skins.is_empty(), &contents.mesh) {
+        skins.push(mesh.positions.clone());
+    }
+    if skins.is_empty() {
+        let hint = "a sequence comes from shapes, or from a clip that moves a skinned mesh";
+        return Err(Error::lacks(&source.path, "there are no shapes to write", hint));
+    }
+    let times = times(&records.iter().collect::<Vec<_>>(), contents);
+    done.counts.vertices = write_shapes(contents.mesh.as_ref(), &contents.space, &times, &skins, output)?;
+    done.counts.frames = skins.len();
+    let counts = done.counts;
+    let shapes = if counts.frames == 1 { "shape" } else { "shapes" };
+    done.hold(counts.frames, &format!("{shapes} of {} vertices", counts.vertices));
+    // Whoever reads the file must know: it does not say so itself.
+    let up = if contents.space.up == UpAxis::Y { "Y" } else { "Z" };
+    done.holds.push(format!("in units of {} m, {up} up", contents.space.metres_per_unit));
+    if contents.skeleton.is_some() {
+        done.left_out.push("the skeleton".into());
+    }
+    if contents.weights.is_some() {
+        done.left_out.push("skinning weights".into());
+    }
+    leave_maps(contents, done);
+    let poses = if shaped { contents.records.iter().filter(|r| r.pose.is_some()).count() } else { 0 };
+    done.leave(poses, "poses");
+    done.leave(contents.morphs.len(), "morph targets, as such");
+    if kind == "obj" {
+        done.leave(contents.clips.len(), "clips: the mesh is written at rest (a folder holds the frames of a clip)");
+    } else if matches!(kind.as_str(), "pc2" | "mdd") && contents.mesh.is_some() {
+        done.left_out.push("the mesh: a point cache holds positions alone".into());
+    }
+    if kind == "pc2" && records.iter().any(|r| r.time.is_some()) {
+        done.left_out.push("times of the frames".into());
+    }
+    if !matches!(kind.as_str(), "" | "obj") {
+        leave_colors(contents, done);
+        leave_drawn(contents, done);
+    }
+    Ok(())
+}
+
+/// Seconds of records: their own if all have one and they ascend, else one after another at the file's rate or 24 per second.
+fn times(records: &[&Record], contents: &Contents) -> Vec<f64> {
+    let own: Option<Vec<f64>> = records.iter().map(|r| r.time).collect();
+    let rate = contents.frames_per_second.filter(|rate| *rate > 0.0).unwrap_or(24.0);
+    own.filter(|times| times.iter().all(|t| *t >= 0.0) && times.windows(2).all(|two| two[0] < two[1]))
+        .unwrap_or_else(|| (0..records.len()).map(|at| at as f64 / rate).collect())
+}
+
+/// The frames of a clip as poses, and as shapes if they are wanted.
+fn clip_records(
+    contents: &Contents,
+    clip: &Clip,
+    source: &Source,
+    options: &ReadOptions,
+    shapes: bool,
+) -> Result<Vec<Record>, Error> {
+    let times = sample_times(clip, source, options)?;
+    let vertices = contents.mesh.as_ref().map_or(0, |m| m.positions.len());
+    let bytes = times.len().saturating_mul(vertices).saturating_mul(24);
+    if shapes && bytes > 8 << 30 {
+        let what = format!("{} frames of {vertices} vertices need {} GB of memory", times.len(), bytes >> 30);
+        return Err(Error::lacks(&source.path, what, "lower --fps"));
+    }
+    Ok((times.into_iter().enumerate())
+        .map(|(at, time)| {
+            let frame = (clip.sample)(time);
+            let positions = if shapes { shown(contents, &frame) } else { None };
+            let pose = contents.skeleton.is_some().then_some(frame.pose);
+            Record { label: format!("{} {at}", clip.name), time: Some(time), pose, positions, importance: 1.0 }
+        })
+        .collect())
+}
+
+/// Records that have poses alone, with the shapes that the skin weights make of them.
+fn posed_records(contents: &Contents) -> Result<Vec<Record>, Error> {
+    let mut records = contents.records.clone();
+    for record in &mut records {
+        let Some(pose) = record.pose.clone() else { continue };
+        record.positions = shown(contents, &ClipFrame { pose, morph_weights: vec![] });
+    }
+    Ok(records)
+}
+
+/// The skin that a file shows: morph targets, then linear blend skinning; `None` without a mesh.
+fn shown(contents: &Contents, frame: &ClipFrame) -> Option<Vec<DVec3>> {
+    let mut rest = contents.mesh.as_ref()?.positions.clone();
+    for (morph, &weight) in contents.morphs.iter().zip(&frame.morph_weights).filter(|(_, w)| **w != 0.0) {
+        rest.iter_mut().zip(&morph.deltas).for_each(|(p, d)| *p += *d * weight);
+    }
+    let (Some(weights), Some(skeleton)) = (&contents.weights, &contents.skeleton) else {
+        return (!contents.morphs.is_empty()).then_some(rest);
+    };
+    let mut skin = vec![DVec3::ZERO; rest.len()];
+    dermis_deform::lbs(&rest, weights, &skeleton.bone_transforms(&frame.pose), &mut skin);
+    Some(skin)
+}
+
+fn leave_maps(contents: &Contents, done: &mut Converted) {
+    if contents.influence_maps.is_some() {
+        done.left_out.push("influence maps".into());
+    }
+}
+
+fn leave_colors(contents: &Contents, done: &mut Converted) {
+    if contents.mesh.as_ref().is_some_and(|m| m.colors.is_some()) {
+        done.left_out.push("vertex colours".into());
+    }
+}
+
+fn leave_drawn(contents: &Contents, done: &mut Converted) {
+    if contents.mesh.as_ref().is_some_and(|m| m.render.is_some()) {
+        done.left_out.push("texture coordinates, normals and materials".into());
+    }
+}
