@@ -4,19 +4,24 @@
 //! - [`mwe`]: multi-weight enveloping, the published form to the letter and the form that keeps its promises
 //! - [`animation_space`]: coefficients shared by the three axes, equivariant as they stand
 //! - [`psd`]: pose-space deformation, displacements interpolated over the pose
+//! - [`heat`]: skinning weights without examples, by heat spreading from the bones
+//! - [`surface`]: closest points on triangles, and what hides behind them
 //! - [`maps`]: where a bone matters: influence maps from weights, colours or tables
 //!
 //! Every fit takes a [`Training`] and returns the model with a report; progress and cancelling are an argument.
 
 pub mod animation_space;
+pub mod heat;
 pub mod joints;
 pub mod maps;
 pub mod mwe;
 pub mod psd;
+pub mod surface;
 mod training;
 
 pub use animation_space::{AnimationSpaceSettings, fit_animation_space};
 pub use dermis_solve::Folds;
+pub use heat::{HeatError, HeatReport, HeatSettings, bone_segments, heat_weights};
 pub use joints::{JointFit, JointReport, JointSettings, fit_joints};
 pub use mwe::{Mwe, MweReport, MweSettings, fit_mwe};
 pub use psd::{Psd, PsdReport, PsdSettings, fit_psd};

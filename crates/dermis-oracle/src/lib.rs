@@ -7,6 +7,8 @@
 pub mod array;
 pub mod case;
 mod dqs;
+mod heat;
+mod influence;
 mod joint;
 mod measures;
 mod models;
@@ -34,6 +36,7 @@ pub const FILES: &[(&str, &[Method])] = &[
     ("joint", joint::METHODS),
     ("models", models::METHODS),
     ("psd", psd::METHODS),
+    ("influence", influence::METHODS),
 ];
 
 /// What became of one case.

@@ -6,11 +6,13 @@
 pub mod cross_validation;
 pub mod interpolation;
 pub mod ridge;
+pub mod sparse;
 pub mod symmetric;
 
 pub use cross_validation::{Fold, Folds};
 pub use faer;
 pub use interpolation::Interpolation;
+pub use sparse::SparseFactor;
 pub use symmetric::PrincipalAxes;
 
 /// Why a solve failed.
