@@ -21,7 +21,7 @@
 //! of a distance field; a shell that sees no bone takes the nearest ones, hidden or not; lengths are divided by the rest
 //! diagonal, and d is at least 1e-9 of it.
 
-use crate::surface::{Surface, closest_on_segment, welded};
+use crate::surface::{Surface, closest_on_segment, closest_on_triangle, welded};
 use crate::training::{Cancelled, Progress};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, BoneVec, Influences, Mesh, MeshError, Pruned, Skeleton};
@@ -214,8 +214,8 @@ struct Body {
     node_of: Vec<u32>,
     /// Positions of the nodes.
     nodes: Vec<DVec3>,
-    /// Outward normals, of any length; zero where there is no outside.
-    normals: Vec<DVec3>,
+    /// Triangles at every node.
+    around: Vec<Vec<u32>>,
     areas: Vec<f64>,
     /// (lower, higher, cotangent weight), each edge once.
     edges: Vec<(u32, u32, f64)>,
@@ -231,8 +231,8 @@ struct Body {
 struct Shell {
     nodes: usize,
     centre: DVec3,
-    volume: f64,
-    area: f64,
+    /// 1 if the outside is where normals point, -1 if the shell is inside out, 0 if it encloses next to nothing.
+    outside: f64,
 }
 
 impl Body {
@@ -256,7 +256,7 @@ impl Body {
         let mut body = Self {
             origin,
             length,
-            normals: vec![DVec3::ZERO; nodes.len()],
+            around: vec![Vec::new(); nodes.len()],
             areas: vec![0.0; nodes.len()],
             shell_of: vec![0; nodes.len()],
             node_of,
@@ -269,7 +269,7 @@ impl Body {
         };
         body.measure();
         body.find_shells();
-        body.turn_normals();
+        body.find_outside();
         body
     }
 
@@ -277,10 +277,10 @@ impl Body {
         (p - self.origin) / self.length
     }
 
-    /// Areas, normals and cotangents.
+    /// Areas, cotangents, and triangles around.
     fn measure(&mut self) {
         let mut edges: Vec<(u32, u32, f64)> = Vec::with_capacity(3 * self.triangles.len());
-        for &corners in &self.triangles {
+        for (t, &corners) in self.triangles.iter().enumerate() {
             let p = corners.map(|c| self.nodes[c as usize]);
             let normal = (p[1] - p[0]).cross(p[2] - p[0]);
             let longest = (0..3).map(|i| p[i].distance_squared(p[(i + 1) % 3])).fold(0.0, f64::max);
@@ -292,7 +292,7 @@ impl Body {
                 edges.push((corners[j].min(corners[k]), corners[j].max(corners[k]), cotangent));
                 if !flat {
                     self.areas[corners[i] as usize] += normal.length() / 6.0;
-                    self.normals[corners[i] as usize] += normal;
+                    self.around[corners[i] as usize].push(t as u32);
                 }
             }
         }
@@ -338,20 +338,47 @@ impl Body {
         self.shells.iter_mut().for_each(|shell| shell.centre /= shell.nodes as f64);
     }
 
-    /// Normals outwards: turned round where the shell is inside out, zero where it encloses next to nothing.
-    fn turn_normals(&mut self) {
+    /// On which side of its faces a shell has its outside: from the volume below them.
+    fn find_outside(&mut self) {
+        let mut measures = vec![(0.0, 0.0); self.shells.len()];
         for corners in &self.triangles {
-            let shell = &mut self.shells[self.shell_of[corners[0] as usize] as usize];
-            let [a, b, c] = corners.map(|c| self.nodes[c as usize] - shell.centre);
-            shell.volume += a.dot(b.cross(c)) / 6.0;
-            shell.area += (b - a).cross(c - a).length() / 2.0;
+            let shell = self.shell_of[corners[0] as usize] as usize;
+            let [a, b, c] = corners.map(|c| self.nodes[c as usize] - self.shells[shell].centre);
+            let (volume, area) = &mut measures[shell];
+            *volume += a.dot(b.cross(c)) / 6.0;
+            *area += (b - a).cross(c - a).length() / 2.0;
         }
-        for (node, normal) in self.normals.iter_mut().enumerate() {
-            let Shell { volume, area, .. } = self.shells[self.shell_of[node] as usize];
-            // A ball has volume = area^1.5 / 10.6; a box of 1 x 1 x 0.02 a thirtieth of that; a wavy sheet next to nothing.
-            let encloses = volume.abs() > 1e-3 * area.powf(1.5);
-            *normal *= if encloses { volume.signum() } else { 0.0 };
+        for (shell, (volume, area)) in self.shells.iter_mut().zip(measures) {
+            // A ball has area^1.5 / 10.6 of volume, a box of 1 x 1 x 0.02 a fifteenth of that, a wavy sheet next to nothing.
+            let encloses = volume.abs() > 1e-3 * f64::powf(area, 1.5);
+            shell.outside = if encloses { volume.signum() } else { 0.0 };
         }
+    }
+
+    /// Whether a way from a node begins inside its shell: a little further on, the closest of the triangles around has the
+    /// point behind it. True for a shell without an outside.
+    ///
+    /// Source of the sign: Bærentzen & Aanæs 2005; the normals of equally close triangles are summed.
+    fn begins_inside(&self, node: usize, way: DVec3) -> bool {
+        let (from, outside) = (self.nodes[node], self.shells[self.shell_of[node] as usize].outside);
+        let corners = |t: &u32| self.triangles[*t as usize].map(|c| self.nodes[c as usize]);
+        let around = &self.around[node];
+        let edges = around.iter().flat_map(corners).map(|c| c.distance(from)).filter(|d| *d > 0.0);
+        let step = edges.fold(way.length(), f64::min) * 0.1;
+        if outside == 0.0 || step == 0.0 {
+            return true;
+        }
+        let x = from + way.normalize() * step;
+        let offsets: Vec<DVec3> = around.iter().map(|t| x - closest_on_triangle(x, &corners(t)).0).collect();
+        let nearest = offsets.iter().map(|o| o.length()).fold(f64::INFINITY, f64::min);
+        let mut normal = DVec3::ZERO;
+        for (t, _) in around.iter().zip(&offsets).filter(|(_, o)| o.length() <= nearest + 1e-9 * step) {
+            let [a, b, c] = corners(t);
+            normal += (b - a).cross(c - a).normalize_or_zero();
+        }
+        let offset = offsets.iter().find(|o| o.length() == nearest).copied().unwrap_or_default();
+        // Along a flat surface counts as inside: a bone may end in the cap of its limb.
+        offset.dot(normal.normalize_or_zero()) * outside <= 1e-3 * step
     }
 
     /// Whether the straight way from a node to `to` stays inside the node's shell.
@@ -362,9 +389,7 @@ impl Body {
         if way.length() <= LEAST {
             return true;
         }
-        // Along the surface is not inside: an eye would see, past its equator, the bone that its pole does not.
-        let normal = self.normals[node];
-        if normal != DVec3::ZERO && way.dot(normal) > -0.05 * way.length() * normal.length() {
+        if !self.begins_inside(node, way) {
             return false;
         }
         let hides = |t: usize| {

@@ -5,6 +5,7 @@
 //! - [`animation_space`]: coefficients shared by the three axes, equivariant as they stand
 //! - [`psd`]: pose-space deformation, displacements interpolated over the pose
 //! - [`heat`]: skinning weights without examples, by heat spreading from the bones
+//! - [`scans`]: skinning weights from scans without correspondence
 //! - [`surface`]: closest points on triangles, and what hides behind them
 //! - [`maps`]: where a bone matters: influence maps from weights, colours or tables
 //!
@@ -16,6 +17,7 @@ pub mod joints;
 pub mod maps;
 pub mod mwe;
 pub mod psd;
+pub mod scans;
 pub mod surface;
 mod training;
 
@@ -25,4 +27,5 @@ pub use heat::{HeatError, HeatReport, HeatSettings, bone_segments, heat_weights}
 pub use joints::{JointFit, JointReport, JointSettings, fit_joints};
 pub use mwe::{Mwe, MweReport, MweSettings, fit_mwe};
 pub use psd::{Psd, PsdReport, PsdSettings, fit_psd};
+pub use scans::{Scan, ScanError, ScanReport, ScanSettings, fit_scans};
 pub use training::{Cancelled, FitError, Progress, Training, silent};
