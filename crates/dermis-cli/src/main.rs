@@ -10,6 +10,7 @@ mod options;
 mod pose;
 mod show;
 mod ui;
+mod weights;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
@@ -41,6 +42,7 @@ enum Verb {
     Compare(compare::CompareArgs),
     Pose(pose::PoseArgs),
     Export(export::ExportArgs),
+    Weights(Box<weights::WeightsArgs>),
     /// Print shell completions
     Completions {
         /// The shell
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
         Verb::Compare(args) => compare::run(args, &ui),
         Verb::Pose(args) => pose::run(args, &ui),
         Verb::Export(args) => export::run(args, &ui),
+        Verb::Weights(args) => weights::run(args, &ui),
         Verb::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "dermis", &mut script);
