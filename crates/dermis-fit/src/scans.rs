@@ -450,8 +450,13 @@ struct Problem {
     candidates: Vec<BoneIndex>,
     /// Σ_s of (M_k p − c)ᵀ D (M_l p − c): centred on the pairs, which the sum of weights allows. Lengths in L.
     gram: Vec<f64>,
+    /// Σ_s of n·(M_k p − c).
+    along: Vec<f64>,
     pairs: usize,
 }
+
+/// ρ: pairs that say there is no offset.
+const RHO: f64 = 1.0;
 
 /// Candidate bones per vertex at most: the arm of a body needs five, a hand eight.
 const MOST_CANDIDATES: usize = 12;
@@ -484,8 +489,8 @@ fn problems(skeleton: &Skeleton, start: &Influences, neighbours: &Neighbours) ->
             sums.truncate(MOST_CANDIDATES);
             let mut candidates: Vec<BoneIndex> = sums.into_iter().map(|s| s.0).collect();
             candidates.sort_unstable();
-            let gram = vec![0.0; candidates.len() * candidates.len()];
-            Problem { candidates, gram, pairs: 0 }
+            let n = candidates.len();
+            Problem { candidates, gram: vec![0.0; n * n], along: vec![0.0; n], pairs: 0 }
         })
         .collect()
 }
@@ -493,6 +498,7 @@ fn problems(skeleton: &Skeleton, start: &Influences, neighbours: &Neighbours) ->
 impl Problem {
     fn clear(&mut self) {
         self.gram.fill(0.0);
+        self.along.fill(0.0);
         self.pairs = 0;
     }
 
@@ -511,6 +517,7 @@ impl Problem {
         let column = |bone: &BoneIndex| weighed((transforms[*bone].transform_point3(p) - point) / length);
         let columns: Vec<DVec3> = self.candidates.iter().map(column).collect();
         for k in 0..n {
+            self.along[k] += columns[k].dot(normal);
             for l in 0..n {
                 self.gram[k * n + l] += columns[k].dot(columns[l]);
             }
@@ -540,7 +547,10 @@ impl Problem {
                 }
             }
         }
-        let mut quadratic = Quadratic::new(self.gram.clone(), vec![0.0; n])?;
+        // The offset that is best for any weights: o = Σ n·(M_k p − c) w_k / (pairs + ρ).
+        let offset = |k: usize, l: usize| self.along[k] * self.along[l] / (self.pairs as f64 + RHO);
+        let gram = (0..n * n).map(|at| self.gram[at] - offset(at / n, at % n)).collect();
+        let mut quadratic = Quadratic::new(gram, vec![0.0; n])?;
         quadratic.add_ridge(settings.smoothness * self.pairs as f64, &around);
         let found = quadratic.minimise_sparse(&vec![Entry::Free; n], settings.influences).weights;
         let row: Vec<(BoneIndex, f64)> =
