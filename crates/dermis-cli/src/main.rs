@@ -10,6 +10,7 @@ mod options;
 mod pose;
 mod show;
 mod ui;
+mod weight_options;
 mod weights;
 
 use clap::{CommandFactory, Parser, Subcommand};

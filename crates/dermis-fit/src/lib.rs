@@ -7,12 +7,15 @@
 //! - [`heat`]: skinning weights without examples, by heat spreading from the bones
 //! - [`scans`]: skinning weights from scans without correspondence
 //! - [`surface`]: closest points on triangles, and what hides behind them
+//! - [`weights`]: skinning weights: the linear blend that reproduces examples best
+//! - [`influence`]: which bones move a vertex: from poses that move one bone, or from ordinary motion
 //! - [`maps`]: where a bone matters: influence maps from weights, colours or tables
 //!
 //! Every fit takes a [`Training`] and returns the model with a report; progress and cancelling are an argument.
 
 pub mod animation_space;
 pub mod heat;
+pub mod influence;
 pub mod joints;
 pub mod maps;
 pub mod mwe;
@@ -20,6 +23,7 @@ pub mod psd;
 pub mod scans;
 pub mod surface;
 mod training;
+pub mod weights;
 
 pub use animation_space::{AnimationSpaceSettings, fit_animation_space};
 pub use dermis_solve::Folds;
@@ -29,3 +33,4 @@ pub use mwe::{Mwe, MweReport, MweSettings, fit_mwe};
 pub use psd::{Psd, PsdReport, PsdSettings, fit_psd};
 pub use scans::{Scan, ScanError, ScanReport, ScanSettings, fit_scans};
 pub use training::{Cancelled, FitError, Progress, Training, silent};
+pub use weights::{WeightReport, WeightSettings, fit_weights};
