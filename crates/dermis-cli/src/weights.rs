@@ -5,31 +5,42 @@ use crate::show;
 use crate::ui::Ui;
 use clap::ValueEnum;
 use dermis_workflow::fits::heat::{HeatReport, HeatSettings};
+use dermis_workflow::fits::influence::Source as Found;
 use dermis_workflow::fits::scans::{ScanReport, ScanSettings};
-use dermis_workflow::load::{LoadedRig, Source};
+use dermis_workflow::load::{FileNote, LoadedRig, ReadOptions, Source, load_examples};
 use dermis_workflow::output::reserve_file;
 use dermis_workflow::page::Unit;
 use dermis_workflow::report::{show_length, unit_of};
-use dermis_workflow::rig::Influences;
+use dermis_workflow::rig::{Influences, Motion};
 use dermis_workflow::{Error, scans, weights};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Make skinning weights: without examples (bone heat), or from scans in known poses
+/// Make skinning weights: without examples, from poses of single bones, or from scans
 #[derive(clap::Args)]
+#[command(group = clap::ArgGroup::new("source").args(["heat", "scans", "single_bone", "plan"]))]
 pub struct WeightsArgs {
     /// Rest mesh and skeleton (.glb, .gltf, .npz); it needs no weights. With --skeleton a mesh alone (.obj as well)
     rig: PathBuf,
     /// Where the rig with its new weights goes: a skinned .glb or a bundle (.npz)
-    #[arg(short, long, value_name = "OUT")]
-    out: PathBuf,
+    #[arg(short, long, value_name = "OUT", required_unless_present = "plan", conflicts_with = "plan")]
+    out: Option<PathBuf>,
     /// Take the skeleton from this file
     #[arg(long, value_name = "FILE")]
     skeleton: Option<PathBuf>,
-    /// Weights from the shapes of mesh and skeleton alone: the default without --scans
-    #[arg(long, conflicts_with = "scans")]
+    /// Weights from the shapes of mesh and skeleton alone: the default
+    #[arg(long)]
     heat: bool,
+    /// Examples in each of which one joint is turned: they tell which bones move a vertex, and how much
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    single_bone: Vec<Source>,
+    /// Write the poses to make such examples of, each turning one joint: a clip (.glb) or a bundle (.npz)
+    #[arg(long, value_name = "OUT")]
+    plan: Option<PathBuf>,
+    /// How far the joints of --plan turn, in degrees
+    #[arg(long, value_name = "DEGREES", default_value_t = 45.0, requires = "plan")]
+    degrees: f64,
     /// Scans in known poses: a folder or files (.obj, .glb, .npz). Any number of vertices, holes and noise are welcome
     #[arg(long, value_name = "PATH", num_args = 1..)]
     scans: Vec<PathBuf>,
@@ -78,78 +89,64 @@ enum Start {
 
 /// Runs the verb.
 pub fn run(args: &WeightsArgs, ui: &Ui) -> Result<ExitCode, Error> {
-    weights::check_ending(&args.out)?;
-    let out = reserve_file(&args.out, args.force)?;
+    let Some(path) = args.plan.as_ref().or(args.out.as_ref()) else {
+        return Err(Error::Option("name the output with --out".into()));
+    };
+    weights::check_ending(path)?;
+    let out = reserve_file(path, args.force)?;
     let read = args.read.options()?;
     within("--transfer", args.transfer, 1e-6, 1e6)?;
     within("--reach", args.reach, 1e-6, 10.0)?;
-    within("--smoothness", args.smoothness, 1e-12, 1e12)?;
+    within("--smoothness", args.smoothness, 0.0, 1e12)?;
     within("--rounds", args.rounds as f64, 1.0, 10_000.0)?;
+    within("--degrees", args.degrees, 0.5, 180.0)?;
     let loaded = ui.step("read rig", |_| weights::load_unskinned(&args.rig, args.skeleton.as_deref()))?;
-    let unit = unit_of(&loaded.space);
-    let mut notes = loaded.notes.clone();
-    let mut said: Vec<String> = Vec::new();
-    let mut data = json!({});
+    let mut told = Told { notes: loaded.notes.clone(), lines: Vec::new(), data: json!({}) };
 
-    let own = loaded.rig.weights.as_ref().filter(|_| args.start != Some(Start::Heat) && !args.scans.is_empty());
+    let own = loaded.rig.weights.as_ref();
+    let from_own = args.plan.is_some() || (!args.scans.is_empty() && args.start != Some(Start::Heat));
     if args.start == Some(Start::Rig) && own.is_none() {
         return Err(Error::Option(format!("--start rig: \"{}\" has no weights", args.rig.display())));
     }
-    let mut made = match own {
-        Some(own) => own.clone(),
-        None => {
-            let settings = HeatSettings { transfer: args.transfer, influences: Some(usize::from(args.influences)) };
-            let (made, report) = ui.step("bone heat", |p| weights::heat(&loaded.rig, &args.skip, &settings, p))?;
-            said.extend(heat_lines(&loaded, &report));
-            data["heat"] = weights::heat_json(&loaded.rig, &report);
-            made
+    let mut motion = None;
+    let made = if !args.single_bone.is_empty() {
+        single_bones(args, &loaded, &read, ui, &mut told)?
+    } else {
+        let first = match own.filter(|_| from_own) {
+            Some(own) => own.clone(),
+            None => heat(args, &loaded, ui, &mut told)?,
+        };
+        match args.scans.is_empty() {
+            true => first,
+            false => from_scans(args, &loaded, &first, &read, ui, (&mut told, &mut motion))?,
         }
     };
-    let mut clip = None;
-    if !args.scans.is_empty() {
-        if let Some(source) = &args.motion {
-            let (motion, note) = ui.step("read poses", |_| scans::load_poses(&loaded, source, &read))?;
-            notes.push(note);
-            clip = Some(motion);
-        }
-        let found = ui.step("read scans", |_| scans::load_scans(&loaded, &args.scans, clip.as_ref(), &read))?;
-        notes.extend(found.notes);
-        said.push(found.pairing);
-        let settings = ScanSettings {
-            reach: args.reach,
-            smoothness: args.smoothness,
-            influences: usize::from(args.influences),
-            rounds: args.rounds,
-            ..ScanSettings::default()
-        };
-        let start = std::mem::take(&mut made);
-        let (fitted, report) =
-            ui.step("fit to scans", |p| weights::from_scans(&loaded.rig, &start, &found.scans, &settings, p))?;
-        said.extend(scan_lines(&loaded, &report, &settings, &unit));
-        data["scans"] = weights::scans_json(&loaded.rig, &report);
-        made = fitted;
+    if args.plan.is_some() {
+        let planned = weights::plan(&loaded.rig, args.degrees);
+        told.lines.push(format!("{} poses: the rest pose, then every joint alone", planned.frames.len()));
+        told.data["poses"] = json!(planned.frames.iter().map(|f| &f.label).collect::<Vec<_>>());
+        motion = Some(planned);
     }
-    let bytes = ui.step("write", |_| weights::write_rig(&loaded, &made, clip.as_ref(), &out))?;
+    let bytes = ui.step("write", |_| weights::write_rig(&loaded, &made, motion.as_ref(), &out))?;
     let checked = match args.check.is_empty() {
         true => None,
-        false => {
-            let (checked, read_notes) =
-                ui.step("check", |_| weights::check_files(&loaded, &made, &args.check, &read))?;
-            notes.extend(read_notes);
-            Some(checked)
-        }
+        false => Some(ui.step("check", |_| weights::check_files(&loaded, &made, &args.check, &read))?),
     };
+    let checked = checked.map(|(checked, notes)| {
+        told.notes.extend(notes);
+        checked
+    });
     if args.json {
-        data["bytes"] = json!(bytes);
-        data["influences"] = influences_json(&made);
-        data["check"] = checked.as_ref().map_or(Value::Null, weights::check_json);
-        ui.print(&data.to_string());
+        told.data["bytes"] = json!(bytes);
+        told.data["influences"] = influences_json(&made);
+        told.data["check"] = checked.as_ref().map_or(Value::Null, weights::check_json);
+        ui.print(&told.data.to_string());
         return Ok(ExitCode::SUCCESS);
     }
-    show::files(ui, &notes);
-    said.iter().for_each(|line| ui.print(line));
+    show::files(ui, &told.notes);
+    told.lines.iter().for_each(|line| ui.print(line));
     if let Some(checked) = &checked {
-        check_lines(checked, &unit).iter().for_each(|line| ui.print(line));
+        check_lines(checked, &unit_of(&loaded.space)).iter().for_each(|line| ui.print(line));
     }
     ui.print(&format!(
         "written: {} ({bytes} bytes, {} vertices with {:.1} influences each)",
@@ -158,6 +155,82 @@ pub fn run(args: &WeightsArgs, ui: &Ui) -> Result<ExitCode, Error> {
         made.count() as f64 / made.vertices().max(1) as f64
     ));
     Ok(ExitCode::SUCCESS)
+}
+
+/// What there is to say once the work is done.
+struct Told {
+    notes: Vec<FileNote>,
+    lines: Vec<String>,
+    data: Value,
+}
+
+fn heat(args: &WeightsArgs, loaded: &LoadedRig, ui: &Ui, told: &mut Told) -> Result<Influences, Error> {
+    let settings = HeatSettings { transfer: args.transfer, influences: Some(usize::from(args.influences)) };
+    let (made, report) = ui.step("bone heat", |p| weights::heat(&loaded.rig, &args.skip, &settings, p))?;
+    told.lines.extend(heat_lines(loaded, &report));
+    told.data["heat"] = weights::heat_json(&loaded.rig, &report);
+    Ok(made)
+}
+
+fn single_bones(
+    args: &WeightsArgs,
+    loaded: &LoadedRig,
+    read: &ReadOptions,
+    ui: &Ui,
+    told: &mut Told,
+) -> Result<Influences, Error> {
+    let (rig, most) = (&loaded.rig, usize::from(args.influences));
+    let (examples, notes) =
+        ui.step("read examples", |_| load_examples(rig, &loaded.space, &args.single_bone, read, "examples"))?;
+    told.notes.extend(notes);
+    let (made, found, report) = ui.step("fit", |p| weights::from_single_bones(rig, &examples, most, p))?;
+    told.data["single_bone"] = weights::single_bones_json(rig, &found, &report);
+    if found.source == Found::Motion {
+        told.lines.push("some examples turn several joints: bones were found in their motion as a whole".into());
+    }
+    if !found.unmoved.is_empty() {
+        let names = weights::names(rig, &found.unmoved).join(", ");
+        told.lines.push(format!("no example turns the joints of {names}: nothing is learnt there"));
+    }
+    let unit = unit_of(&loaded.space);
+    told.lines.push(format!(
+        "{} poses, {:.1} candidate bones a vertex: rms {}, max {}",
+        examples.len(),
+        report.candidates.0,
+        show_length(report.result.rms, &unit),
+        show_length(report.result.max, &unit)
+    ));
+    Ok(made)
+}
+
+fn from_scans(
+    args: &WeightsArgs,
+    loaded: &LoadedRig,
+    start: &Influences,
+    read: &ReadOptions,
+    ui: &Ui,
+    (told, motion): (&mut Told, &mut Option<Motion>),
+) -> Result<Influences, Error> {
+    if let Some(source) = &args.motion {
+        let (poses, note) = ui.step("read poses", |_| scans::load_poses(loaded, source, read))?;
+        told.notes.push(note);
+        *motion = Some(poses);
+    }
+    let found = ui.step("read scans", |_| scans::load_scans(loaded, &args.scans, motion.as_ref(), read))?;
+    told.notes.extend(found.notes);
+    told.lines.push(found.pairing);
+    let settings = ScanSettings {
+        reach: args.reach,
+        smoothness: args.smoothness,
+        influences: usize::from(args.influences),
+        rounds: args.rounds,
+        ..ScanSettings::default()
+    };
+    let (made, report) =
+        ui.step("fit to scans", |p| weights::from_scans(&loaded.rig, start, &found.scans, &settings, p))?;
+    told.lines.extend(scan_lines(loaded, &report, &settings, &unit_of(&loaded.space)));
+    told.data["scans"] = weights::scans_json(&loaded.rig, &report);
+    Ok(made)
 }
 
 fn influences_json(made: &Influences) -> Value {
@@ -177,7 +250,10 @@ fn heat_lines(loaded: &LoadedRig, report: &HeatReport) -> Vec<String> {
         lines.push(format!("{} vertices see no bone and follow their surroundings", report.blind_vertices));
     }
     if report.clamped_edges > 0 {
-        lines.push(format!("{} edges lie between obtuse triangles; heat does not flow along them", report.clamped_edges));
+        lines.push(format!(
+            "{} edges lie between obtuse triangles; heat does not flow along them",
+            report.clamped_edges
+        ));
     }
     if !report.idle.is_empty() {
         let names = weights::names(&loaded.rig, &report.idle);

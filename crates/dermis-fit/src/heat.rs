@@ -467,7 +467,11 @@ fn nearest_visible(
         seeing[body.shell_of[node] as usize] |= !found.bones.is_empty();
     }
     let blind = |node: usize| !seeing[body.shell_of[node] as usize];
-    nearest.par_iter_mut().enumerate().filter(|(node, _)| blind(*node)).for_each(|(node, n)| *n = find(node, &|_| true));
+    nearest
+        .par_iter_mut()
+        .enumerate()
+        .filter(|(node, _)| blind(*node))
+        .for_each(|(node, n)| *n = find(node, &|_| true));
     report.blind_shells.0 = seeing.iter().filter(|seeing| !**seeing).count();
     for &node in &body.node_of {
         report.blind_shells.1 += usize::from(blind(node as usize));

@@ -60,7 +60,8 @@ impl Surface {
     /// If a triangle names a vertex that does not exist ([`Mesh::check`](dermis_rig::Mesh::check) finds those).
     pub fn new(positions: &[DVec3], triangles: &[[u32; 3]]) -> Self {
         let corners = |triangle: &[u32; 3]| triangle.map(|corner| positions[corner as usize]);
-        let mut named: Vec<(u32, [DVec3; 3])> = triangles.iter().enumerate().map(|(t, c)| (t as u32, corners(c))).collect();
+        let mut named: Vec<(u32, [DVec3; 3])> =
+            triangles.iter().enumerate().map(|(t, c)| (t as u32, corners(c))).collect();
         named.retain(|(_, corners)| corners.iter().all(|c| c.is_finite()));
         let mut boxes = Vec::with_capacity(named.len());
         if !named.is_empty() {
@@ -98,7 +99,8 @@ impl Surface {
             for t in node.triangles() {
                 let (point, place) = closest_on_triangle(p, &self.corners[t]);
                 let (distance_squared, triangle) = (point.distance_squared(p), self.names[t] as usize);
-                let lower = best.as_ref().is_none_or(|b| distance_squared < b.distance_squared || triangle < b.triangle);
+                let lower =
+                    best.as_ref().is_none_or(|b| distance_squared < b.distance_squared || triangle < b.triangle);
                 if distance_squared <= within && lower {
                     within = distance_squared;
                     best = Some(Closest { point, distance_squared, triangle, place });

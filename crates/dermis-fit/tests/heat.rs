@@ -86,11 +86,9 @@ fn on_a_tube_heat_fades_exponentially() {
 fn weights_do_not_change_with_units_motion_or_the_order_of_bones_and_vertices() {
     let (mesh, segments) = arm();
     let (expected, report) = heat(&mesh, &segments);
-    for (scale, g) in [
-        (1e-4, DAffine3::IDENTITY),
-        (1e4, DAffine3::IDENTITY),
-        (1.0, some_motion(1.1, DVec3::new(3.0, -2.0, 1.0))),
-    ] {
+    for (scale, g) in
+        [(1e-4, DAffine3::IDENTITY), (1e4, DAffine3::IDENTITY), (1.0, some_motion(1.1, DVec3::new(3.0, -2.0, 1.0)))]
+    {
         let map = |p: &DVec3| g.transform_point3(*p * scale);
         let moved = Mesh { positions: mesh.positions.iter().map(map).collect(), ..mesh.clone() };
         let bones = segments.iter().map(|own| own.iter().map(|s| s.map(|p| map(&p))).collect()).collect();
@@ -208,9 +206,7 @@ fn open_meshes_see_their_bones() {
         positions: (0..121).map(|v| DVec3::new(f64::from(v / 11) * 0.1 - 0.5, f64::from(v % 11) * 0.1, 0.2)).collect(),
         triangles: (0..10)
             .flat_map(|i| (0..10).map(move |j| (i, j)))
-            .flat_map(|(i, j)| {
-                [[at(i, j), at(i + 1, j), at(i, j + 1)], [at(i + 1, j), at(i + 1, j + 1), at(i, j + 1)]]
-            })
+            .flat_map(|(i, j)| [[at(i, j), at(i + 1, j), at(i, j + 1)], [at(i + 1, j), at(i + 1, j + 1), at(i, j + 1)]])
             .collect(),
         ..Mesh::default()
     };

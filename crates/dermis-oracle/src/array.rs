@@ -101,7 +101,10 @@ impl Array {
     pub fn triangles(&self, key: &str, vertices: usize) -> Result<Vec<[u32; 3]>, CaseError> {
         self.finite(key)?.leading(key, &[3])?;
         if self.data.iter().any(|x| x.fract() != 0.0 || !(0.0..vertices as f64).contains(x)) {
-            return Err(CaseError::Malformed { key: key.into(), reason: format!("names none of the {vertices} vertices") });
+            return Err(CaseError::Malformed {
+                key: key.into(),
+                reason: format!("names none of the {vertices} vertices"),
+            });
         }
         Ok(self.data.chunks_exact(3).map(|c| [c[0] as u32, c[1] as u32, c[2] as u32]).collect())
     }

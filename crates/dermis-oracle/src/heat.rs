@@ -20,8 +20,7 @@ fn bone_heat(case: &Case) -> Result<Answers, CaseError> {
     let segments = from.iter().zip(&to).map(|(a, b)| vec![[*a, *b]]).collect();
     let mesh = Mesh { positions, triangles, ..Mesh::default() };
     let settings = HeatSettings { transfer: case.number("c").unwrap_or(1.0), influences: None };
-    let (weights, _) =
-        heat_weights(&mesh, &BoneVec::new(segments), &settings, &silent).map_err(CaseError::refused)?;
+    let (weights, _) = heat_weights(&mesh, &BoneVec::new(segments), &settings, &silent).map_err(CaseError::refused)?;
     let bones = (0..from.len()).map(dermis_rig::BoneIndex::new);
     let table = (0..weights.vertices()).flat_map(|v| bones.clone().map(move |k| (v, k)));
     let mut answers = Answers::default();

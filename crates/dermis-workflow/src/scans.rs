@@ -104,7 +104,11 @@ fn usable(mesh: &Mesh, path: &Path) -> Result<(), Error> {
         false => Ok(()),
         true => {
             let what = format!("this scan has {} vertices but no faces", mesh.positions.len());
-            Err(Error::lacks(path, what, "a cloud of points needs a surface first: reconstruct one in the scanner's software"))
+            Err(Error::lacks(
+                path,
+                what,
+                "a cloud of points needs a surface first: reconstruct one in the scanner's software",
+            ))
         }
     }
 }
@@ -135,12 +139,7 @@ fn with_poses(rig: &Rig, contents: &Contents, path: &Path) -> Result<Vec<Scan>, 
 }
 
 /// Gives every surface the pose of a frame: by name, or in order.
-fn pair(
-    rig: &Rig,
-    surfaces: Vec<Surface>,
-    motion: Option<&Motion>,
-    path: &Path,
-) -> Result<(Vec<Scan>, String), Error> {
+fn pair(rig: &Rig, surfaces: Vec<Surface>, motion: Option<&Motion>, path: &Path) -> Result<(Vec<Scan>, String), Error> {
     let count = surfaces.len();
     let Some(motion) = motion else {
         let what = format!("{count} scans without poses");
@@ -151,10 +150,14 @@ fn pair(
         surfaces.iter().map(|s| frames.iter().find(|f| file_name(&f.label) == file_name(&s.label))).collect();
     let named = by_name.iter().flatten().count();
     let (chosen, how): (Vec<&Frame>, String) = if named == count {
-        let how = format!("{count} scans took the poses of their names from the {} of \"{}\"", frames.len(), motion.name);
+        let how =
+            format!("{count} scans took the poses of their names from the {} of \"{}\"", frames.len(), motion.name);
         (by_name.into_iter().flatten().collect(), how)
     } else if named == 0 && frames.len() == count {
-        let how = format!("no scan has the name of a pose: {count} scans took the {count} poses of \"{}\" in order", motion.name);
+        let how = format!(
+            "no scan has the name of a pose: {count} scans took the {count} poses of \"{}\" in order",
+            motion.name
+        );
         (frames.iter().collect(), how)
     } else {
         let at = by_name.iter().position(Option::is_none).unwrap_or(0);
@@ -164,7 +167,11 @@ fn pair(
             motion.name,
             surfaces[at].label
         );
-        return Err(Error::lacks(path, what, "name every scan like its pose, or have as many poses as scans, in order"));
+        return Err(Error::lacks(
+            path,
+            what,
+            "name every scan like its pose, or have as many poses as scans, in order",
+        ));
     };
     let scans = surfaces.into_iter().zip(chosen).map(|(surface, frame)| Scan {
         label: surface.label,

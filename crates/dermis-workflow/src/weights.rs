@@ -1,18 +1,20 @@
-//! New skinning weights for a rig: without examples, or from scans.
+//! New skinning weights for a rig: without examples, from poses of single joints, or from scans.
 
 use crate::error::Error;
 use crate::load::{FileNote, LoadedRig, ReadOptions, Source, load_examples, read_contents};
 use crate::output::Output;
 use dermis_deform::lbs;
 use dermis_fit::heat::{HeatReport, HeatSettings, bone_segments, heat_weights};
+use dermis_fit::influence::{self, Found, InfluenceSettings, PlanSettings};
 use dermis_fit::scans::{Scan, ScanReport, ScanSettings, fit_scans};
-use dermis_fit::{HeatError, Progress, ScanError};
+use dermis_fit::weights::{WeightReport, WeightSettings};
+use dermis_fit::{HeatError, Progress, ScanError, Training, fit_weights};
 use dermis_io::gltf::GlbScene;
 use dermis_io::npz::Precision;
-use dermis_io::{Contents, Format, Space};
+use dermis_io::{Contents, Format, Record, Space};
 use dermis_measure::{ErrorAccumulator, ErrorReport};
 use dermis_rig::glam::DVec3;
-use dermis_rig::{BoneIndex, ExampleSet, Influences, Motion, Rig};
+use dermis_rig::{BoneIndex, ExampleSet, Frame, Influences, Motion, Rig};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -59,6 +61,37 @@ pub fn from_scans(
     }
 }
 
+/// Weights from poses of one joint each: bones are found first, then their weights. Other poses serve as well, but tell less
+/// clearly which bones matter.
+///
+/// # Errors
+/// [`Error::Fit`].
+pub fn from_single_bones(
+    rig: &Rig,
+    examples: &ExampleSet,
+    influences: usize,
+    progress: Progress<'_>,
+) -> Result<(Influences, Found, WeightReport), Error> {
+    let training = Training {
+        skeleton: &rig.skeleton,
+        rest: &rig.mesh.positions,
+        length: rig.mesh.diagonal(),
+        examples: examples.examples(),
+        base: &[],
+    };
+    let neighbours = rig.mesh.neighbours();
+    let found = influence::from_examples(&training, &neighbours, &InfluenceSettings::default(), progress)?;
+    let candidates = Some(found.candidates.clone());
+    let settings = WeightSettings { influences: Some(influences), candidates, ..WeightSettings::default() };
+    let (made, report) = fit_weights(&training, &neighbours, &settings, progress)?;
+    Ok((made, found, report))
+}
+
+/// The poses to make examples of: each turns one joint by so many degrees.
+pub fn plan(rig: &Rig, degrees: f64) -> Motion {
+    influence::plan(&rig.skeleton, &PlanSettings { degrees, ..PlanSettings::default() })
+}
+
 /// The rig a skin is to be made for: a mesh with a skeleton, or a mesh file and a skeleton file.
 ///
 /// # Errors
@@ -68,11 +101,16 @@ pub fn load_unskinned(mesh: &Path, skeleton: Option<&Path>) -> Result<LoadedRig,
     let (theirs, mut bones_note) = read_contents(bones, &Space::default())?;
     let skeleton = theirs.skeleton.ok_or_else(|| {
         let what = format!("there is no skeleton in this {} file", theirs.format);
-        Error::lacks(bones, what, "a skeleton is a skinned or animated .glb, or a bundle with bone_names and bind_matrices")
+        Error::lacks(
+            bones,
+            what,
+            "a skeleton is a skinned or animated .glb, or a bundle with bone_names and bind_matrices",
+        )
     })?;
     let (contents, mut note) = read_contents(mesh, &theirs.space)?;
     (note.role, bones_note.role) = ("mesh".into(), "skeleton".into());
-    let body = contents.mesh.ok_or_else(|| Error::lacks(mesh, "there is no mesh in this file", "use .obj, .glb or .npz"))?;
+    let body =
+        contents.mesh.ok_or_else(|| Error::lacks(mesh, "there is no mesh in this file", "use .obj, .glb or .npz"))?;
     let name = mesh.file_stem().map_or_else(|| "rig".into(), |n| n.to_string_lossy().into_owned());
     let rig = Rig { name, mesh: body, skeleton, weights: None, influence_maps: None };
     rig.check().map_err(|e| Error::lacks(mesh, e.to_string(), ""))?;
@@ -94,7 +132,7 @@ fn ending(path: &Path) -> String {
     path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default()
 }
 
-/// Writes the rig with these weights, as a skinned GLB or a bundle; a GLB takes a motion along as its clip.
+/// Writes the rig with these weights, as a skinned GLB or a bundle, and a motion with it: as a clip, or as poses.
 ///
 /// # Errors
 /// [`Error`].
@@ -114,6 +152,7 @@ pub fn write_rig(
             skeleton: Some(rig.skeleton.clone()),
             weights: Some(weights.clone()),
             influence_maps: rig.influence_maps.clone(),
+            records: motion.iter().flat_map(|m| &m.frames).map(record).collect(),
             ..Contents::default()
         };
         let bytes = dermis_io::npz::write(&contents, Precision::Double).map_err(Error::write(output.path()))?;
@@ -130,6 +169,11 @@ pub fn write_rig(
         ..GlbScene::default()
     };
     crate::deliver::write_scene(&scene, output)
+}
+
+fn record(frame: &Frame) -> Record {
+    let pose = Some(frame.pose.clone());
+    Record { label: frame.label.clone(), time: frame.time, pose, positions: None, importance: 1.0 }
 }
 
 /// How far linear blend skinning with some weights is from examples, and with the rig's own weights if it has any.
@@ -194,6 +238,18 @@ pub fn heat_json(rig: &Rig, report: &HeatReport) -> Value {
         "clamped_edges": report.clamped_edges,
         "idle_bones": names(rig, &report.idle),
         "pruned": { "influences": report.pruned.dropped, "vertices": report.pruned.vertices, "largest": report.pruned.largest_loss },
+    })
+}
+
+/// What a fit to poses of single joints reports, as JSON; lengths in metres.
+pub fn single_bones_json(rig: &Rig, found: &Found, report: &WeightReport) -> Value {
+    json!({
+        "every_pose_moves_one_joint": found.source == influence::Source::SingleJoints,
+        "joints_not_moved": names(rig, &found.unmoved),
+        "candidates": { "mean": report.candidates.0, "most": report.candidates.1 },
+        "rms": report.result.rms,
+        "max": report.result.max,
+        "undetermined_vertices": report.undetermined,
     })
 }
 
