@@ -16,6 +16,7 @@ mod mwe;
 mod psd;
 mod rotations;
 mod skinning;
+mod weights;
 
 pub use array::Array;
 pub use case::{Answers, Case, CaseError, Method};
@@ -36,6 +37,7 @@ pub const FILES: &[(&str, &[Method])] = &[
     ("joint", joint::METHODS),
     ("models", models::METHODS),
     ("psd", psd::METHODS),
+    ("weights", weights::METHODS),
     ("influence", influence::METHODS),
 ];
 

@@ -1,6 +1,6 @@
 //! The problem of one vertex, or of two that mirror each other: its candidate bones, its matrix, its solution.
 
-use super::{ALIKE, Fidelity, Locks, WeightKind, WeightSettings};
+use super::{ALIKE, Choice, Fidelity, Locks, WeightKind, WeightSettings};
 use crate::training::{FitError, Training};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, Example, Influences, Skeleton};
@@ -286,10 +286,14 @@ impl<'a> Blocks<'a> {
             return self.solve_linear(block, data, settings);
         }
         let (quadratic, flat) = self.quadratic(block, data, settings)?;
-        let all = quadratic.minimise(&block.entries, None);
-        let alike = data.alike_limit(settings);
-        let limited = limited(block, &quadratic, &all, settings.influences, alike);
-        Ok(Solved { limited: limited.weights, unlimited: all.weights, flat })
+        let groups = Groups::new(block, &quadratic, data.alike_limit(settings));
+        let all = quadratic.minimise(&groups.entries, None);
+        let shared = groups.shared(block, &all.weights);
+        let limited = match settings.influences {
+            Some(_) => limited(block, &quadratic, &all, settings, data).weights,
+            None => shared.clone(),
+        };
+        Ok(Solved { limited, unlimited: shared, flat })
     }
 
     /// The plain or affine least-squares solution; with a limit, the smallest weight is left out and the rest solved again.
@@ -395,26 +399,56 @@ impl<'a> Blocks<'a> {
 /// Singular values below this share of the largest, or of L per example, count as zero in plain and affine fits.
 const SINGULAR: f64 = 1e-10;
 
-/// The entries without those that move the vertex as another one does: of each such group the nearest bone stays, so that none of
-/// few influences is spent on a second.
-fn without_doubles(block: &Block, quadratic: &Quadratic, limit: f64) -> Vec<Entry> {
-    let mut entries = block.entries.clone();
-    let mut order: Vec<usize> = (0..entries.len()).filter(|&i| entries[i] == Entry::Free).collect();
-    order.sort_by(|&a, &b| block.distances[a].total_cmp(&block.distances[b]).then(a.cmp(&b)));
-    let mut kept: Vec<usize> = Vec::new();
-    for i in order {
-        match kept.iter().any(|&j| quadratic.curvature(i, j) <= limit) {
-            true => entries[i] = Entry::Held(0.0),
-            false => kept.push(i),
-        }
-    }
-    entries
+/// Unknowns that move the vertex alike, in groups; of each the nearest bone comes first and stands for it, so that none of few
+/// influences is spent on a second.
+struct Groups {
+    groups: Vec<Vec<usize>>,
+    /// The entries of a problem in which only those that stand for a group are free.
+    entries: Vec<Entry>,
 }
 
-/// A minimum with at most so many influences. Unknowns are alike if |a_i − a_j|² is at most `alike`.
-pub(super) fn limited(block: &Block, quadratic: &Quadratic, all: &Minimum, most: Option<usize>, alike: f64) -> Minimum {
-    let Some(most) = most else { return all.clone() };
-    let entries = &without_doubles(block, quadratic, alike);
+impl Groups {
+    fn new(block: &Block, quadratic: &Quadratic, limit: f64) -> Self {
+        let mut entries = block.entries.clone();
+        let mut order: Vec<usize> = (0..entries.len()).filter(|&i| entries[i] == Entry::Free).collect();
+        order.sort_by(|&a, &b| block.distances[a].total_cmp(&block.distances[b]).then(a.cmp(&b)));
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        for i in order {
+            match groups.iter_mut().find(|group| quadratic.curvature(i, group[0]) <= limit) {
+                Some(group) => {
+                    group.push(i);
+                    entries[i] = Entry::Held(0.0);
+                }
+                None => groups.push(vec![i]),
+            }
+        }
+        Self { groups, entries }
+    }
+
+    /// The weight of each group shared evenly by its bones.
+    fn shared(&self, block: &Block, w: &[f64]) -> Vec<f64> {
+        let mut shared = w.to_vec();
+        for group in self.groups.iter().filter(|group| group.len() > 1) {
+            let bones: f64 = group.iter().map(|&i| block.unknowns[i].size()).sum();
+            group.iter().for_each(|&i| shared[i] = w[group[0]] * block.unknowns[i].size() / bones);
+        }
+        shared
+    }
+}
+
+/// A minimum with at most as many influences as are allowed.
+pub(super) fn limited(
+    block: &Block,
+    quadratic: &Quadratic,
+    all: &Minimum,
+    settings: &WeightSettings,
+    data: &Data<'_>,
+) -> Minimum {
+    let Some(most) = settings.influences else { return all.clone() };
+    if settings.choice == Choice::Smallest {
+        return quadratic.minimise_sparse(&block.entries, most);
+    }
+    let entries = &Groups::new(block, quadratic, data.alike_limit(settings)).entries;
     let n = block.unknowns.len();
     let size = |w: &[f64]| -> usize {
         let used = w.iter().zip(&block.unknowns).filter(|(w, _)| **w > NEGLIGIBLE);

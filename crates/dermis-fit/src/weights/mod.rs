@@ -9,8 +9,8 @@
 //! solved by block Gauss-Seidel, each block exactly. Lengths are divided by the rest diagonal L, so a and the ridge mean the same on a mouse
 //! and on a whale. Since Σ w = 1, the example is subtracted from every column of A_v, which keeps digits far from the origin.
 //!
-//! Bones that never moved against each other near a vertex share its weight there arbitrarily; a tiny ridge shares it evenly. What examples do
-//! not tell at all is counted in [`WeightReport::undetermined`].
+//! Bones that never moved against each other near a vertex share its weight there by convention: evenly, or, where influences are few, the
+//! nearest bone takes it. What examples do not tell at all is counted in [`WeightReport::undetermined`].
 //!
 //! Source: Mohr & Gleicher 2003, Building Efficient, Accurate Character Skins from Examples, section 3 (the linear system); James & Twigg 2005,
 //! Skinning Mesh Animations, section 4.2 (non-negative weights). Departures: the sum is a constraint, not a row of large weight;
@@ -40,6 +40,17 @@ pub enum WeightKind {
     Plain,
 }
 
+/// How few influences are chosen, which is a combinatorial problem.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Choice {
+    /// Of bones that move a vertex alike the nearest stays; the smallest weight is left out until few remain; then bones are exchanged as
+    /// long as that helps.
+    #[default]
+    Exchange,
+    /// The smallest weight is left out until few remain.
+    Smallest,
+}
+
 /// Weights that must stay as they are.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Locks {
@@ -60,6 +71,8 @@ pub struct WeightSettings {
     pub kind: WeightKind,
     /// Most influences of a vertex; 4 by default, what engines take. `None`: as many as help.
     pub influences: Option<usize>,
+    /// How they are chosen.
+    pub choice: Choice,
     /// Bones that may have weight at a vertex (values play no part); `None`: all of them. A vertex without candidates may have any bone.
     pub candidates: Option<Influences>,
     /// a: how much weights of neighbours must agree, 0 by default. Needs convex weights.
@@ -80,6 +93,7 @@ impl Default for WeightSettings {
         Self {
             kind: WeightKind::default(),
             influences: Some(4),
+            choice: Choice::default(),
             candidates: None,
             smoothness: 0.0,
             ridge: 1e-12,
@@ -138,7 +152,7 @@ pub struct WeightReport {
 }
 
 /// Bones that move alike to this, in rest diagonals, are not told apart: rounding of files in `f32` is about 1e-6.
-const ALIKE: f64 = 2e-6;
+const ALIKE: f64 = 1e-6;
 
 /// Fits weights to examples. `neighbours` are those along the edges of the mesh, for smooth weights.
 ///
