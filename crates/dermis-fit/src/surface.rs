@@ -294,9 +294,9 @@ mod tests {
             let mut sorted = moved;
             sorted.sort_by(|x, y| y.total_cmp(x));
             let shift = (1..=3)
+                .rev()
                 .map(|n| ((sorted[..n].iter().sum::<f64>() - 1.0) / n as f64, sorted[n - 1]))
-                .filter(|(shift, last)| last - shift > 0.0)
-                .last()
+                .find(|(shift, last)| last - shift > 0.0)
                 .map_or(0.0, |(shift, _)| shift);
             moved = moved.map(|m| (m - shift).max(0.0));
             w = moved;
