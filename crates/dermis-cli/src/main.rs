@@ -12,6 +12,7 @@ mod pose;
 mod show;
 mod ui;
 mod weight_options;
+mod weights;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
@@ -44,6 +45,7 @@ enum Verb {
     Pose(pose::PoseArgs),
     Export(export::ExportArgs),
     Convert(convert::ConvertArgs),
+    Weights(Box<weights::WeightsArgs>),
     /// Print shell completions
     Completions {
         /// The shell
@@ -73,6 +75,7 @@ fn main() -> ExitCode {
         Verb::Pose(args) => pose::run(args, &ui),
         Verb::Export(args) => export::run(args, &ui),
         Verb::Convert(args) => convert::run(args, &ui),
+        Verb::Weights(args) => weights::run(args, &ui),
         Verb::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "dermis", &mut script);

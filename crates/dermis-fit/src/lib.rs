@@ -5,6 +5,9 @@
 //! - [`animation_space`]: coefficients shared by the three axes, equivariant as they stand
 //! - [`psd`]: pose-space deformation, displacements interpolated over the pose
 //! - [`decompose`]: bones and weights from a bare mesh sequence
+//! - [`heat`]: skinning weights without examples, by heat spreading from the bones
+//! - [`scans`]: skinning weights from scans without correspondence
+//! - [`surface`]: closest points on triangles, and what hides behind them
 //! - [`weights`]: skinning weights: the linear blend that reproduces examples best
 //! - [`influence`]: which bones move a vertex: from poses that move one bone, or from ordinary motion
 //! - [`maps`]: where a bone matters: influence maps from weights, colours or tables
@@ -13,18 +16,23 @@
 
 pub mod animation_space;
 pub mod decompose;
+pub mod heat;
 pub mod influence;
 pub mod joints;
 pub mod maps;
 pub mod mwe;
 pub mod psd;
+pub mod scans;
+pub mod surface;
 mod training;
 pub mod weights;
 
 pub use animation_space::{AnimationSpaceSettings, fit_animation_space};
 pub use dermis_solve::Folds;
+pub use heat::{HeatError, HeatReport, HeatSettings, bone_segments, heat_weights};
 pub use joints::{JointFit, JointReport, JointSettings, fit_joints};
 pub use mwe::{Mwe, MweReport, MweSettings, fit_mwe};
 pub use psd::{Psd, PsdReport, PsdSettings, fit_psd};
+pub use scans::{Scan, ScanError, ScanReport, ScanSettings, fit_scans};
 pub use training::{Cancelled, FitError, Progress, Training, silent};
 pub use weights::{WeightReport, WeightSettings, fit_weights};

@@ -94,6 +94,21 @@ impl Array {
         Ok((leading.to_vec(), self.data.chunks_exact(3).map(DVec3::from_slice).collect()))
     }
 
+    /// (F, 3): triangles over so many vertices.
+    ///
+    /// # Errors
+    /// [`CaseError`] if the shape is another, or an entry is no vertex.
+    pub fn triangles(&self, key: &str, vertices: usize) -> Result<Vec<[u32; 3]>, CaseError> {
+        self.finite(key)?.leading(key, &[3])?;
+        if self.data.iter().any(|x| x.fract() != 0.0 || !(0.0..vertices as f64).contains(x)) {
+            return Err(CaseError::Malformed {
+                key: key.into(),
+                reason: format!("names none of the {vertices} vertices"),
+            });
+        }
+        Ok(self.data.chunks_exact(3).map(|c| [c[0] as u32, c[1] as u32, c[2] as u32]).collect())
+    }
+
     /// (.., 4): quaternions stored as (w, x, y, z), made unit, and the axes before.
     ///
     /// # Errors

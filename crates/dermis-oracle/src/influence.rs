@@ -7,12 +7,15 @@ use dermis_fit::influence::{Class, InfluenceSettings, classify, half_longest_edg
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::{BoneIndex, BoneTransforms, Example, Mesh, Skeleton};
 
-pub(crate) const METHODS: &[Method] = &[Method {
-    name: "single_bone",
-    inputs: &["parents", "P", "W_true", "F", "M", "vmin_factor"],
-    answers: &["class", "omega_subtree", "vmin_unscaled"],
-    run: single_bone,
-}];
+pub(crate) const METHODS: &[Method] = &[
+    Method {
+        name: "single_bone",
+        inputs: &["parents", "P", "W_true", "F", "M", "vmin_factor"],
+        answers: &["class", "omega_subtree", "vmin_unscaled"],
+        run: single_bone,
+    },
+    crate::heat::CLOSEST_POINT,
+];
 
 /// Pose b turns the joint of bone b alone; its skin is the linear blend with the true weights.
 fn single_bone(case: &Case) -> Result<Answers, CaseError> {

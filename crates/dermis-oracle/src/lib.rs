@@ -7,6 +7,7 @@
 pub mod array;
 pub mod case;
 mod dqs;
+mod heat;
 mod influence;
 mod joint;
 mod measures;

@@ -1,16 +1,19 @@
-//! Further models: animation space. The other cases of this file await their models.
+//! Further models: animation space, bone heat. The other cases of this file await their models.
 
 use crate::{Answers, Array, Case, CaseError, Method};
 use dermis_fit::{AnimationSpaceSettings, Folds, Training, fit_animation_space, silent};
 use dermis_rig::glam::DAffine3;
 use dermis_rig::{Example, Influences, Skeleton};
 
-pub(crate) const METHODS: &[Method] = &[Method {
-    name: "animation_space",
-    inputs: &["p", "M", "target"],
-    answers: &["a", "eval_train"],
-    run: animation_space,
-}];
+pub(crate) const METHODS: &[Method] = &[
+    Method {
+        name: "animation_space",
+        inputs: &["p", "M", "target"],
+        answers: &["a", "eval_train"],
+        run: animation_space,
+    },
+    crate::heat::BONE_HEAT,
+];
 
 /// One vertex, its prior equal shares of all bones.
 fn animation_space(case: &Case) -> Result<Answers, CaseError> {

@@ -8,12 +8,14 @@ pub mod interpolation;
 pub mod min_norm;
 pub mod ridge;
 pub mod simplex;
+pub mod sparse;
 pub mod symmetric;
 
 pub use cross_validation::{Fold, Folds};
 pub use faer;
 pub use interpolation::Interpolation;
 pub use min_norm::{min_norm, min_norm_of_sum};
+pub use sparse::SparseFactor;
 pub use symmetric::PrincipalAxes;
 
 /// Why a solve failed.

@@ -1,6 +1,6 @@
 //! Why a recipe stopped, with the remedy where there is one.
 
-use dermis_fit::FitError;
+use dermis_fit::{FitError, HeatError, ScanError};
 use dermis_io::{MatchError, ReadError, WriteError};
 use std::path::{Path, PathBuf};
 
@@ -58,6 +58,12 @@ pub enum Error {
     /// A fit failed.
     #[error(transparent)]
     Fit(FitError),
+    /// Bone heat failed.
+    #[error(transparent)]
+    Heat(HeatError),
+    /// A fit to scans failed.
+    #[error(transparent)]
+    Scans(ScanError),
     /// An option's value makes no sense here.
     #[error("{0}")]
     Option(String),
@@ -86,6 +92,13 @@ impl Error {
             Self::Match { source: MatchError::Position { .. }, .. } => {
                 "check that both files show the same mesh in the same rest pose and unit, or raise --match-tolerance"
             }
+            Self::Scans(ScanError::Apart { turned_away, too_far, .. }) => match turned_away > too_far {
+                true => "is the scan inside out? Its triangles must be counter-clockwise seen from outside",
+                false => {
+                    "check unit and axes of the scan (--up) and that the pose is its own, or raise --reach; the rig's rest pose \
+                     moved by the pose must lie on the scan"
+                }
+            },
             Self::Fit(FitError::SingularAnchor { .. }) => "a bone scaled to zero cannot anchor skin: use --anchor root",
             _ => "",
         }

@@ -3,7 +3,9 @@
 //! [`load`] opens what the user named, [`mod@fit`] learns, [`mod@measure`] scores, [`mod@compare`] puts every method on the same
 //! bench, [`curve`] asks how many examples are enough, [`mod@stress`] tries poses no animator would draw, [`deliver`] runs a
 //! model on a motion and compiles it for an engine, [`report`] makes the page people look at, [`mod@inspect`] says what a
-//! file holds, [`convert`] writes it as another format, [`demo`] is the whole loop on the bundled body. Progress and cancelling are arguments; nothing here prints.
+//! file holds, [`convert`] writes it as another format, [`mod@weights`] makes skinning weights without examples or from
+//! [`mod@scans`], [`mod@compile`] makes any model linear blend skinning, [`demo`] is the whole loop on the bundled body. Progress
+//! and cancelling are arguments; nothing here prints.
 
 pub mod compare;
 pub mod compile;
@@ -21,7 +23,9 @@ pub mod output;
 pub mod page;
 mod random;
 pub mod report;
+pub mod scans;
 pub mod stress;
+pub mod weights;
 
 pub use error::Error;
 pub use {dermis_deform as deform, dermis_fit as fits, dermis_io as io, dermis_rig as rig};

@@ -52,7 +52,7 @@ impl Source {
 }
 
 /// Whether a label matches a pattern in which `*` stands for any text.
-fn matches(pattern: &str, label: &str) -> bool {
+pub(crate) fn matches(pattern: &str, label: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else { return pattern == label };
     let Some(mut label) = label.strip_prefix(first) else { return false };
     let mut pieces: Vec<&str> = rest.split('*').collect();
@@ -359,7 +359,7 @@ fn no_skin(motion: &Motions) -> Error {
 }
 
 /// Poses of a bundle by bone name, in the rig's order. A bundle without names must agree in number.
-fn poses_for_rig(
+pub(crate) fn poses_for_rig(
     rig: &Rig,
     contents: &Contents,
     path: &Path,

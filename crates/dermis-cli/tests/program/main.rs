@@ -7,6 +7,7 @@ mod outputs;
 mod refusals;
 mod tube;
 mod verbs;
+mod weights;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};

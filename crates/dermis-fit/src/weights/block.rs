@@ -286,9 +286,14 @@ impl<'a> Blocks<'a> {
             return self.solve_linear(block, data, settings);
         }
         let (quadratic, flat) = self.quadratic(block, data, settings)?;
-        let all = quadratic.minimise(&block.entries, None);
-        let limited = limited(block, &quadratic, &all, settings, data);
-        Ok(Solved { limited: limited.weights, unlimited: all.weights, flat })
+        let groups = Groups::new(block, &quadratic, data.alike_limit(settings));
+        let all = quadratic.minimise(&groups.entries, None);
+        let shared = groups.shared(block, &all.weights);
+        let limited = match settings.influences {
+            Some(_) => limited(block, &quadratic, &all, settings, data).weights,
+            None => shared.clone(),
+        };
+        Ok(Solved { limited, unlimited: shared, flat })
     }
 
     /// The plain or affine least-squares solution; with a limit, the smallest weight is left out and the rest solved again.
@@ -394,20 +399,41 @@ impl<'a> Blocks<'a> {
 /// Singular values below this share of the largest, or of L per example, count as zero in plain and affine fits.
 const SINGULAR: f64 = 1e-10;
 
-/// The entries without those that move the vertex as another one does: of each such group the nearest bone stays, so that none of
-/// few influences is spent on a second.
-fn without_doubles(block: &Block, quadratic: &Quadratic, limit: f64) -> Vec<Entry> {
-    let mut entries = block.entries.clone();
-    let mut order: Vec<usize> = (0..entries.len()).filter(|&i| entries[i] == Entry::Free).collect();
-    order.sort_by(|&a, &b| block.distances[a].total_cmp(&block.distances[b]).then(a.cmp(&b)));
-    let mut kept: Vec<usize> = Vec::new();
-    for i in order {
-        match kept.iter().any(|&j| quadratic.curvature(i, j) <= limit) {
-            true => entries[i] = Entry::Held(0.0),
-            false => kept.push(i),
+/// Unknowns that move the vertex alike, in groups; of each the nearest bone comes first and stands for it, so that none of few
+/// influences is spent on a second.
+struct Groups {
+    groups: Vec<Vec<usize>>,
+    /// The entries of a problem in which only those that stand for a group are free.
+    entries: Vec<Entry>,
+}
+
+impl Groups {
+    fn new(block: &Block, quadratic: &Quadratic, limit: f64) -> Self {
+        let mut entries = block.entries.clone();
+        let mut order: Vec<usize> = (0..entries.len()).filter(|&i| entries[i] == Entry::Free).collect();
+        order.sort_by(|&a, &b| block.distances[a].total_cmp(&block.distances[b]).then(a.cmp(&b)));
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        for i in order {
+            match groups.iter_mut().find(|group| quadratic.curvature(i, group[0]) <= limit) {
+                Some(group) => {
+                    group.push(i);
+                    entries[i] = Entry::Held(0.0);
+                }
+                None => groups.push(vec![i]),
+            }
         }
+        Self { groups, entries }
     }
-    entries
+
+    /// The weight of each group shared evenly by its bones.
+    fn shared(&self, block: &Block, w: &[f64]) -> Vec<f64> {
+        let mut shared = w.to_vec();
+        for group in self.groups.iter().filter(|group| group.len() > 1) {
+            let bones: f64 = group.iter().map(|&i| block.unknowns[i].size()).sum();
+            group.iter().for_each(|&i| shared[i] = w[group[0]] * block.unknowns[i].size() / bones);
+        }
+        shared
+    }
 }
 
 /// A minimum with at most as many influences as are allowed.
@@ -422,7 +448,7 @@ pub(super) fn limited(
     if settings.choice == Choice::Smallest {
         return quadratic.minimise_sparse(&block.entries, most);
     }
-    let entries = &without_doubles(block, quadratic, data.alike_limit(settings));
+    let entries = &Groups::new(block, quadratic, data.alike_limit(settings)).entries;
     let n = block.unknowns.len();
     let size = |w: &[f64]| -> usize {
         let used = w.iter().zip(&block.unknowns).filter(|(w, _)| **w > NEGLIGIBLE);

@@ -9,8 +9,8 @@
 //! solved by block Gauss-Seidel, each block exactly. Lengths are divided by the rest diagonal L, so a and the ridge mean the same on a mouse
 //! and on a whale. Since Σ w = 1, the example is subtracted from every column of A_v, which keeps digits far from the origin.
 //!
-//! Bones that never moved against each other near a vertex share its weight there arbitrarily; a tiny ridge shares it evenly. What examples do
-//! not tell at all is counted in [`WeightReport::undetermined`].
+//! Bones that never moved against each other near a vertex share its weight there by convention: evenly, or, where influences are few, the
+//! nearest bone takes it. What examples do not tell at all is counted in [`WeightReport::undetermined`].
 //!
 //! Source: Mohr & Gleicher 2003, Building Efficient, Accurate Character Skins from Examples, section 3 (the linear system); James & Twigg 2005,
 //! Skinning Mesh Animations, section 4.2 (non-negative weights). Departures: the sum is a constraint, not a row of large weight;
@@ -152,7 +152,7 @@ pub struct WeightReport {
 }
 
 /// Bones that move alike to this, in rest diagonals, are not told apart: rounding of files in `f32` is about 1e-6.
-const ALIKE: f64 = 2e-6;
+const ALIKE: f64 = 1e-6;
 
 /// Fits weights to examples. `neighbours` are those along the edges of the mesh, for smooth weights.
 ///

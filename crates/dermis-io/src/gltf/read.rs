@@ -72,8 +72,8 @@ pub fn read(
     let mut sources = Vec::new();
     if hung.vertices > 0 {
         let influences = match contents.skeleton {
-            Some(_) => Some(hung.influences(&document, &drawn, &bones, &place)?),
-            None => None,
+            Some(_) if !hung.unbound => Some(hung.influences(&document, &drawn, &bones, &place)?),
+            _ => None,
         };
         let made = hung.weld(&drawn, influences.as_ref());
         if made.first.len() < hung.vertices {
@@ -123,6 +123,8 @@ struct Hung<'a> {
     vertices: usize,
     /// First kept vertex of each block of [`Drawn`], if it is kept.
     starts: Vec<Option<u32>>,
+    /// There are bones, but nothing drawn is bound to any: a character before it is skinned.
+    unbound: bool,
 }
 
 struct HungBlock<'a> {
@@ -146,7 +148,9 @@ impl HungBlock<'_> {
 impl<'a> Hung<'a> {
     fn new(document: &Document, nodes: &Nodes, drawn: &'a Drawn, bones: &Bones, flaws: &mut Flaws) -> Self {
         let joint_above = nodes.nearest(|node| bones.of_node(node).is_some());
-        let mut hung = Self { blocks: Vec::new(), vertices: 0, starts: Vec::new() };
+        let unbound = !document.root.skins.is_empty()
+            && drawn.blocks.iter().all(|block| block.skin.is_none() && joint_above[block.node as usize].is_none());
+        let mut hung = Self { blocks: Vec::new(), vertices: 0, starts: Vec::new(), unbound };
         for block in &drawn.blocks {
             let world = nodes.world[block.node as usize];
             let joint = joint_above[block.node as usize].and_then(|joint| Some((joint, bones.of_node(joint)?)));
@@ -157,7 +161,7 @@ impl<'a> Hung<'a> {
             };
             let way = match map {
                 Some(map) => Some((map.rest, None)),
-                None if document.root.skins.is_empty() => Some((world, None)),
+                None if unbound || document.root.skins.is_empty() => Some((world, None)),
                 None => {
                     let way = rigid();
                     let fate = if way.is_some() { "bound to the joint above it" } else { "left out" };

@@ -1,0 +1,157 @@
+//! `dermis weights`: from the shapes alone, from poses of single bones, from scans.
+
+use crate::tube::{Flesh, Tube};
+use crate::{Desk, number};
+use dermis_workflow::io::gltf::{GlbScene, write_glb};
+use dermis_workflow::io::npz::{Precision, write};
+use dermis_workflow::io::{Contents, Record, Space, obj};
+
+/// The tube as files before it is skinned: mesh and skeleton in a GLB, in a bundle, and apart.
+fn unskinned(desk: &Desk, tube: &Tube) {
+    let (mesh, skeleton) = (Some(&tube.mesh), Some(&tube.skeleton));
+    desk.put("bare.glb", write_glb(&GlbScene { name: "bare", mesh, skeleton, ..GlbScene::default() }).unwrap());
+    let bare = Contents { weights: None, records: vec![], ..tube.contents() };
+    desk.put("bare.npz", write(&bare, Precision::Double).unwrap());
+    desk.put("bones.npz", write(&Contents { mesh: None, ..bare }, Precision::Double).unwrap());
+    desk.put("mesh.obj", obj::write(&tube.mesh, &tube.mesh.positions, &Space::default()).unwrap());
+}
+
+#[test]
+fn a_mesh_and_a_skeleton_become_a_skinned_glb_whatever_files_hold_them() {
+    let desk = Desk::new();
+    let tube = Tube::new(25, 5, 0.0, Flesh::Weights);
+    unskinned(&desk, &tube);
+    desk.put("a.npz", tube.bundle());
+    for (at, rig) in ["bare.glb", "bare.npz", "mesh.obj --skeleton bones.npz", "a.npz --heat"].iter().enumerate() {
+        let said = desk.json(&format!("weights {rig} -o {at}.glb --check a.npz --json"));
+        assert_eq!(said["heat"]["shells"], 1);
+        // Half a blend of 0.2 beside a decay of 0.12: close, not equal.
+        let error = number(&said, "check.error.rms");
+        assert!(error > 1e-4 && error < 0.03, "{rig}: {error}");
+        let read = &desk.json(&format!("inspect {at}.glb --json"))[0];
+        assert_eq!(read["mesh"]["vertices"], tube.mesh.positions.len());
+    }
+    // What was made serves as a rig, and a bundle holds the same weights.
+    desk.good("weights bare.npz -o bundle.npz");
+    desk.good("fit bundle.npz --examples a.npz --folds 0 -o a.dermis");
+    let [glb, npz] = ["0.glb", "bundle.npz"].map(|rig| {
+        number(
+            &desk.json(&format!("weights {rig} --single-bone a.npz -o x.npz --force --check a.npz --json")),
+            "check.own_weights.rms",
+        )
+    });
+    assert!((glb - npz).abs() < 1e-6, "{glb} {npz}");
+}
+
+#[test]
+fn scans_and_poses_become_weights_matched_by_name_or_in_order() {
+    let desk = Desk::new();
+    let (tube, finer) = (Tube::new(25, 12, 0.0, Flesh::Weights), Tube::new(71, 12, 0.0, Flesh::Weights));
+    unskinned(&desk, &tube);
+    desk.put("poses.npz", tube.motion());
+    desk.put("truth.npz", tube.bundle());
+    for (at, skin) in finer.skins.iter().enumerate() {
+        let bytes = obj::write(&finer.mesh, skin, &Space::default()).unwrap();
+        desk.put(&format!("named/{}.obj", if at == 0 { "rest".into() } else { format!("bend_{at}") }), &bytes);
+        desk.put(&format!("numbered/scan{at}.obj"), &bytes);
+    }
+    let own = |s: usize| Record {
+        label: format!("{s}"),
+        time: None,
+        pose: Some(finer.poses[s].clone()),
+        positions: Some(finer.skins[s].clone()),
+        importance: 1.0,
+    };
+    let with_poses = Contents { weights: None, records: (0..12).map(own).collect(), ..finer.contents() };
+    desk.put("scans.npz", write(&with_poses, Precision::Double).unwrap());
+    let before = number(&desk.json("weights bare.npz -o heat.npz --check truth.npz --json"), "check.error.rms");
+    let mut errors = Vec::new();
+    for (scans, how) in [
+        ("named --motion poses.npz", "by their names"),
+        ("numbered --motion poses.npz", "in order"),
+        ("scans.npz", "with their poses"),
+    ] {
+        let line = format!("weights bare.glb --scans {scans} -o a.glb --force --check truth.npz");
+        let said = desk.json(&format!("{line} --json"));
+        errors.push(number(&said, "check.error.rms"));
+        assert!(number(&said, "scans.distance") < number(&said, "scans.distance_before"));
+        let text = desk.good(&line).out;
+        assert!(text.contains(how) || how == "by their names" && text.contains("poses of their names"), "{text}");
+    }
+    // A fortieth of the tube's radius, which is 0.12.
+    assert!(errors.iter().all(|e| *e < 0.003 && *e < 0.3 * before), "{before} became {errors:?}");
+    assert!((errors[0] - errors[1]).abs() < 1e-12);
+}
+
+#[test]
+fn poses_are_planned_and_examples_of_them_give_the_weights() {
+    let desk = Desk::new();
+    let mut tube = Tube::new(13, 3, 0.0, Flesh::Weights);
+    unskinned(&desk, &tube);
+    desk.put("a.npz", tube.bundle());
+    desk.good("weights a.npz --plan plan.glb");
+    let planned = desk.json("weights a.npz --plan plan.npz --degrees 30 --json");
+    // The rest pose, and two joints about three axes either way; the root stays.
+    assert_eq!(planned["poses"].as_array().unwrap().len(), 13);
+    // An artist sculpts what the weights do: here the rig's own motion of the planned poses.
+    let read = dermis_workflow::io::npz::read(&desk.bytes("plan.npz"), "plan.npz").unwrap();
+    tube.poses = read.records.into_iter().filter_map(|r| r.pose).collect();
+    tube.skins = tube
+        .poses
+        .iter()
+        .map(|pose| {
+            let mut skin = tube.mesh.positions.clone();
+            let transforms = tube.skeleton.bone_transforms(pose);
+            dermis_workflow::deform::lbs(&tube.mesh.positions, &tube.weights, &transforms, &mut skin);
+            skin
+        })
+        .collect();
+    desk.put("sculpts.npz", tube.bundle());
+    let said = desk.json("weights bare.npz --single-bone sculpts.npz -o made.glb --check a.npz --json");
+    assert_eq!(said["single_bone"]["every_pose_moves_one_joint"], true);
+    assert_eq!(said["single_bone"]["joints_not_moved"][0], "root");
+    assert!(number(&said, "check.error.rms") < 1e-6, "{said}");
+}
+
+#[test]
+fn what_makes_no_weights_is_refused_with_a_remedy() {
+    let desk = Desk::new();
+    let tube = Tube::new(13, 3, 0.0, Flesh::Weights);
+    unskinned(&desk, &tube);
+    desk.put("a.npz", tube.bundle());
+    desk.put("poses.npz", tube.motion());
+    tube.objs(&desk, "scans");
+    desk.put("empty/readme.txt", b"nothing");
+    let points: String = (0..9).map(|i| format!("v {i} 0 0\n")).collect();
+    desk.put("points/0.obj", points);
+    desk.put("nan/0.obj", "v nan 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\n");
+    desk.put("far/rest.obj", "v 100 0 0\nv 100 1 0\nv 100 0 1\nf 1 2 3\n");
+    desk.put("out.glb", b"mine");
+    for (line, says) in [
+        ("a.npz -o out.glb", &["exists already", "--force"][..]),
+        ("a.npz -o out.fbx --force", &["cannot be written", ".glb or .npz"]),
+        ("mesh.obj -o x.glb", &["there is no skeleton"]),
+        ("bones.npz -o x.glb", &["there is no mesh"]),
+        ("mesh.obj --skeleton mesh.obj -o x.glb", &["there is no skeleton", "bone_names"]),
+        ("a.npz -o x.glb --skip thumb*", &["--skip thumb*", "none of the 3 bones"]),
+        ("a.npz -o x.glb --skip *", &["no bone"]),
+        ("a.npz -o x.glb --transfer 0", &["--transfer"]),
+        ("a.npz --scans scans -o x.glb", &["3 scans without poses", "--motion"]),
+        (
+            "a.npz --scans scans/bend0.obj scans/bend1.obj --motion poses.npz -o x.glb",
+            &["of 2 scans 0 have the name of one of the 3 poses"],
+        ),
+        ("a.npz --scans empty --motion poses.npz -o x.glb", &["holds no scans"]),
+        ("a.npz --scans points --motion poses.npz -o x.glb", &["no faces", "reconstruct"]),
+        ("a.npz --scans nan --motion poses.npz -o x.glb", &["0.obj"]),
+        ("a.npz --scans far --motion poses.npz -o x.glb", &["nowhere near", "--up"]),
+        ("bare.npz --scans scans --motion poses.npz --start rig -o x.glb", &["has no weights"]),
+    ] {
+        desk.bad(&format!("weights {line}"), says);
+        assert_eq!(desk.bytes("out.glb"), b"mine");
+        assert!(!desk.path("x.glb").exists(), "{line}");
+    }
+    for line in ["a.npz", "a.npz --heat --scans scans -o x.glb", "a.npz --plan p.glb -o x.glb"] {
+        assert_eq!(desk.run(&format!("weights {line}")).code, 2);
+    }
+}

@@ -1,0 +1,298 @@
+//! Bone heat: the closed form on a tube, symmetries, and meshes as people make them.
+
+use dermis_fit::heat::{HeatError, HeatReport, HeatSettings, bone_segments, heat_weights};
+use dermis_fit::{Cancelled, silent};
+use dermis_rig::glam::{DAffine3, DVec3};
+use dermis_rig::{BoneIndex, BoneVec, Influences, Mesh, Skeleton};
+use dermis_testkit::{Arm, Random, Tree, some_motion};
+use std::f64::consts::TAU;
+use std::ops::ControlFlow;
+
+const ALL: HeatSettings = HeatSettings { transfer: 1.0, influences: None };
+
+type Segments = BoneVec<Vec<[DVec3; 2]>>;
+
+fn heat(mesh: &Mesh, segments: &Segments) -> (Influences, HeatReport) {
+    let (weights, report) = heat_weights(mesh, segments, &ALL, &silent).unwrap();
+    assert_eq!(weights.vertices(), mesh.positions.len());
+    for row in weights.rows() {
+        assert!((row.iter().map(|e| e.1).sum::<f64>() - 1.0).abs() < 1e-12);
+        assert!(row.iter().all(|(_, w)| *w > 0.0 && *w <= 1.0 + 1e-12));
+    }
+    (weights, report)
+}
+
+fn largest_difference(a: &Influences, b: &Influences) -> f64 {
+    assert_eq!(a.vertices(), b.vertices());
+    let bones = a.bones_named().max(b.bones_named());
+    let entry = |v: usize, k: usize| (a.value(v, BoneIndex::new(k)) - b.value(v, BoneIndex::new(k))).abs();
+    (0..a.vertices()).flat_map(|v| (0..bones).map(move |k| (v, k))).fold(0.0, |most, (v, k)| entry(v, k).max(most))
+}
+
+fn arm() -> (Mesh, Segments) {
+    let arm = Arm::new(24, 12);
+    (arm.rig.mesh, bone_segments(&arm.rig.skeleton, |_| false))
+}
+
+/// A closed tube along x from −length to length, with two bones that meet in the middle.
+fn tube(length: f64, rings: usize, sides: usize, radius: f64) -> (Mesh, Segments) {
+    let mut mesh = Mesh::default();
+    for ring in 0..rings {
+        let x = length * (2.0 * ring as f64 / (rings - 1) as f64 - 1.0);
+        mesh.positions.extend((0..sides).map(|side| {
+            let angle = TAU * side as f64 / sides as f64;
+            DVec3::new(x, radius * angle.cos(), radius * angle.sin())
+        }));
+    }
+    mesh.positions.extend([DVec3::X * -length, DVec3::X * length]);
+    let at = |ring: usize, side: usize| (ring * sides + side % sides) as u32;
+    let (first, last) = ((rings * sides) as u32, (rings * sides + 1) as u32);
+    for side in 0..sides {
+        for ring in 0..rings - 1 {
+            let [a, b, c, d] = [at(ring, side), at(ring, side + 1), at(ring + 1, side), at(ring + 1, side + 1)];
+            mesh.triangles.extend([[a, b, c], [b, d, c]]);
+        }
+        mesh.triangles.push([first, at(0, side + 1), at(0, side)]);
+        mesh.triangles.push([last, at(rings - 1, side), at(rings - 1, side + 1)]);
+    }
+    let segments = vec![vec![[DVec3::X * -length, DVec3::ZERO]], vec![[DVec3::ZERO, DVec3::X * length]]];
+    (mesh, BoneVec::new(segments))
+}
+
+/// Oracle: on a long tube of radius r the balance is w'' = (c/r²)(w − e), so w = ½ exp(−√c |x|/r) on the other bone's side.
+#[test]
+fn on_a_tube_heat_fades_exponentially() {
+    let radius = 0.1;
+    for transfer in [1.0, 0.22] {
+        let (mesh, segments) = tube(1.0, 401, 48, radius);
+        let settings = HeatSettings { transfer, influences: None };
+        let (weights, report) = heat_weights(&mesh, &segments, &settings, &silent).unwrap();
+        assert_eq!((report.shells, report.blind_shells, report.blind_vertices), (1, (0, 0), 0));
+        let decay = transfer.sqrt() / radius;
+        for (v, p) in mesh.positions.iter().enumerate() {
+            // Towards the caps the tube is not long.
+            let expected = 0.5 * (-decay * p.x.abs()).exp();
+            if p.x.abs() < 0.5 && p.x != 0.0 {
+                let other = BoneIndex::new(usize::from(p.x < 0.0));
+                // A polygon of 48 sides is 2e-3 narrower than its circle; steps of r/20 add h²/r²/24 = 1e-4.
+                let tolerance = 3e-3 * expected.max(0.01) + 2e-4;
+                assert!((weights.value(v, other) - expected).abs() < tolerance, "c {transfer}, {p}");
+            }
+        }
+    }
+}
+
+#[test]
+fn weights_do_not_change_with_units_motion_or_the_order_of_bones_and_vertices() {
+    let (mesh, segments) = arm();
+    let (expected, report) = heat(&mesh, &segments);
+    for (scale, g) in
+        [(1e-4, DAffine3::IDENTITY), (1e4, DAffine3::IDENTITY), (1.0, some_motion(1.1, DVec3::new(3.0, -2.0, 1.0)))]
+    {
+        let map = |p: &DVec3| g.transform_point3(*p * scale);
+        let moved = Mesh { positions: mesh.positions.iter().map(map).collect(), ..mesh.clone() };
+        let bones = segments.iter().map(|own| own.iter().map(|s| s.map(|p| map(&p))).collect()).collect();
+        let (weights, other) = heat(&moved, &BoneVec::new(bones));
+        assert!(largest_difference(&weights, &expected) < 1e-9, "scale {scale}");
+        assert_eq!(other, report);
+    }
+    let order = Random::new(5).order(mesh.positions.len());
+    let mut place = vec![0u32; order.len()];
+    order.iter().enumerate().for_each(|(new, &old)| place[old] = new as u32);
+    let mut shuffled = Mesh {
+        positions: order.iter().map(|&old| mesh.positions[old]).collect(),
+        triangles: mesh.triangles.iter().map(|t| t.map(|c| place[c as usize])).collect(),
+        ..Mesh::default()
+    };
+    shuffled.triangles.reverse();
+    let bones: Segments = BoneVec::new(segments.iter().rev().cloned().collect());
+    let (weights, _) = heat(&shuffled, &bones);
+    let back = Influences::from_rows((0..order.len()).map(|v| weights.of(place[v] as usize).to_vec())).unwrap();
+    assert!(largest_difference(&back.with_bones(&[3, 2, 1, 0]), &expected) < 1e-9);
+}
+
+#[test]
+fn the_result_is_the_same_to_the_bit_on_one_thread_and_on_many() {
+    let (mesh, segments) = arm();
+    let on = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| heat(&mesh, &segments))
+    };
+    assert_eq!(on(1), on(5));
+}
+
+/// Every quad's two triangles have texture seams of their own: the solve sees one mesh, and halves get the same weights.
+#[test]
+fn seams_do_not_cut_the_heat() {
+    let (mesh, segments) = arm();
+    let (expected, _) = heat(&mesh, &segments);
+    let positions = mesh.triangles.iter().flatten().map(|&c| mesh.positions[c as usize]).collect();
+    let triangles = (0..mesh.triangles.len() as u32).map(|t| [3 * t, 3 * t + 1, 3 * t + 2]).collect();
+    let (weights, report) = heat(&Mesh { positions, triangles, ..Mesh::default() }, &segments);
+    assert_eq!((report.shells, report.welded), (1, 3 * mesh.triangles.len() - mesh.positions.len()));
+    for (at, &corner) in mesh.triangles.iter().flatten().enumerate() {
+        for k in 0..4 {
+            let (a, b) = (weights.value(at, BoneIndex::new(k)), expected.value(corner as usize, BoneIndex::new(k)));
+            assert!((a - b).abs() < 1e-9);
+        }
+    }
+}
+
+/// Two fingers side by side: the near side of one is closer to its neighbour's bone than its far end to its own, but the
+/// gap hides it. The same with every triangle turned inside out.
+#[test]
+fn what_lies_across_a_gap_is_not_visible() {
+    let (one, _) = tube(0.5, 41, 12, 0.1);
+    let count = one.positions.len() as u32;
+    let mut mesh = Mesh::default();
+    for (finger, y) in [(0, 0.0), (1, 0.21)] {
+        mesh.positions.extend(one.positions.iter().map(|p| *p + DVec3::Y * y));
+        mesh.triangles.extend(one.triangles.iter().map(|t| t.map(|c| c + finger * count)));
+    }
+    // Joined into one shell at their ends.
+    let (end, other) = (count - 1, 2 * count - 1);
+    mesh.triangles.push([end, other, end - 2]);
+    // Each finger's bone hugs the gap, so that much of the other finger is nearer to it than to its own.
+    let bone = |y: f64| vec![[DVec3::new(-0.5, y, 0.0), DVec3::new(0.5, y, 0.0)]];
+    let segments = BoneVec::new(vec![bone(0.0), bone(0.12)]);
+    for turned in [false, true] {
+        if turned {
+            mesh.triangles.iter_mut().for_each(|t| t.reverse());
+        }
+        let (weights, report) = heat(&mesh, &segments);
+        assert_eq!((report.shells, report.blind_shells), (1, (0, 0)));
+        for v in 0..2 * count as usize {
+            let finger = BoneIndex::new(v / count as usize);
+            // Where the fingers are joined heat flows; half way along there is none left.
+            if mesh.positions[v].x < 0.0 {
+                assert!(weights.value(v, finger) > 0.97, "{} {:?}", mesh.positions[v], weights.of(v));
+            }
+        }
+    }
+}
+
+/// Eyes: a shell in which no bone lies follows its nearest bone as a whole, or as its vertices say.
+#[test]
+fn a_shell_that_sees_no_bone_follows_its_nearest() {
+    let (mut mesh, segments) = arm();
+    let before = mesh.positions.len();
+    let centre = DVec3::new(0.62, 0.2, 0.0);
+    let corners = [DVec3::X, DVec3::Y, DVec3::Z, -DVec3::X, -DVec3::Y, -DVec3::Z];
+    mesh.positions.extend(corners.map(|c| centre + c * 0.01));
+    let faces = [[0, 1, 2], [1, 3, 2], [3, 4, 2], [4, 0, 2], [1, 0, 5], [3, 1, 5], [4, 3, 5], [0, 4, 5]];
+    mesh.triangles.extend(faces.map(|f| f.map(|c: u32| c + before as u32)));
+    // A vertex that no face uses, next to the torso.
+    mesh.positions.push(DVec3::new(-0.2, 0.3, 0.0));
+    let (weights, report) = heat(&mesh, &segments);
+    assert_eq!((report.shells, report.blind_shells, report.blind_vertices), (3, (1, 6), 0));
+    (before..before + 6).for_each(|v| assert_eq!(weights.dominant(v), Some(BoneIndex::new(3))));
+    assert_eq!(weights.of(before + 6), [(BoneIndex::new(0), 1.0)]);
+}
+
+/// A tube without caps, in which half the bone reaches out of the holes, and a sheet beside a bone.
+#[test]
+fn open_meshes_see_their_bones() {
+    let (mut mesh, _) = tube(0.5, 21, 12, 0.1);
+    mesh.triangles.retain(|t| t.iter().all(|c| (*c as usize) < mesh.positions.len() - 2));
+    mesh.positions.truncate(mesh.positions.len() - 2);
+    let bones: Segments = BoneVec::new(vec![vec![[DVec3::X * -2.0, DVec3::ZERO]], vec![[DVec3::ZERO, DVec3::X * 2.0]]]);
+    let (weights, report) = heat(&mesh, &bones);
+    assert_eq!((report.blind_shells, report.blind_vertices, report.idle.len()), ((0, 0), 0, 0));
+    for (v, p) in mesh.positions.iter().enumerate().filter(|(_, p)| p.x.abs() > 0.05) {
+        assert_eq!(weights.dominant(v), Some(BoneIndex::new(usize::from(p.x > 0.0))));
+    }
+    let at = |i: u32, j: u32| i * 11 + j;
+    let sheet = Mesh {
+        positions: (0..121).map(|v| DVec3::new(f64::from(v / 11) * 0.1 - 0.5, f64::from(v % 11) * 0.1, 0.2)).collect(),
+        triangles: (0..10)
+            .flat_map(|i| (0..10).map(move |j| (i, j)))
+            .flat_map(|(i, j)| [[at(i, j), at(i + 1, j), at(i, j + 1)], [at(i + 1, j), at(i + 1, j + 1), at(i, j + 1)]])
+            .collect(),
+        ..Mesh::default()
+    };
+    assert_eq!(heat(&sheet, &bones).1.blind_shells, (0, 0));
+}
+
+/// Faces without area, twice, across three triangles, and slivers with obtuse angles: rows stay sound, and the rest of the
+/// arm hardly notices.
+#[test]
+fn flawed_meshes_give_sound_weights() {
+    let (mesh, segments) = arm();
+    let (expected, _) = heat(&mesh, &segments);
+    let mut flawed = mesh.clone();
+    let count = mesh.positions.len() as u32;
+    flawed.triangles.extend([[0, 0, 1], [5, 5, 5], [7, 8, 9], [7, 8, 9], [9, 8, 7]]);
+    // A needle with an obtuse corner, hung on an edge that has two triangles already, and a line of three points.
+    flawed.positions.extend([(mesh.positions[30] + mesh.positions[31]) / 2.0 + DVec3::Y * 1e-7]);
+    flawed.positions.push(mesh.positions[40].lerp(mesh.positions[41], 0.5));
+    flawed.triangles.extend([[30, 31, count], [40, 41, count + 1]]);
+    let (weights, report) = heat(&flawed, &segments);
+    assert_eq!((report.shells, report.blind_shells), (1, (0, 0)));
+    assert!(report.clamped_edges > 0);
+    let trimmed = Influences::from_rows((0..count as usize).map(|v| weights.of(v).to_vec())).unwrap();
+    assert!(largest_difference(&trimmed, &expected) < 0.05);
+    // All points in one place, and a mesh that is a cloud of points.
+    let bone = BoneVec::new(vec![vec![[DVec3::ZERO, DVec3::X]], vec![[DVec3::X, DVec3::X * 2.0]]]);
+    let point = Mesh { positions: vec![DVec3::ONE; 4], triangles: vec![[0, 1, 2]], ..Mesh::default() };
+    assert_eq!(heat(&point, &bone).1.welded, 3);
+    let cloud = Mesh { positions: vec![DVec3::ZERO, DVec3::X * 2.0], ..Mesh::default() };
+    let (weights, _) = heat(&cloud, &bone);
+    assert_eq!((weights.dominant(0), weights.dominant(1)), (Some(BoneIndex::new(0)), Some(BoneIndex::new(1))));
+}
+
+#[test]
+fn random_skeletons_inside_and_outside_the_mesh_give_sound_weights() {
+    for seed in 0..20 {
+        let tree = Tree::new(12, 40, seed);
+        let mut random = Random::new(seed);
+        let count = tree.rig.mesh.positions.len();
+        let mut mesh = tree.rig.mesh.clone();
+        mesh.triangles = (0..80).map(|_| [0; 3].map(|_| random.below(count) as u32)).collect();
+        heat(&mesh, &bone_segments(&tree.rig.skeleton, |bone| bone.get() % 5 == 3));
+    }
+}
+
+#[test]
+fn few_influences_are_the_largest_and_what_is_dropped_is_counted() {
+    let (mesh, segments) = arm();
+    let settings = HeatSettings { influences: Some(2), ..ALL };
+    let (weights, report) = heat_weights(&mesh, &segments, &settings, &silent).unwrap();
+    assert_eq!(weights.largest_count(), 2);
+    assert!(report.pruned.dropped > 0 && report.pruned.largest_loss < 0.3);
+}
+
+#[test]
+fn segments_reach_for_children_and_leaves_go_on() {
+    let bind = [DVec3::ZERO, DVec3::X, DVec3::new(2.0, 0.0, 0.0), DVec3::Y].map(DAffine3::from_translation).to_vec();
+    let parents = vec![None, Some(BoneIndex::new(0)), Some(BoneIndex::new(1)), Some(BoneIndex::new(0))];
+    let names = (0..4).map(|b| b.to_string()).collect();
+    let skeleton = Skeleton::new(names, parents, bind).unwrap();
+    let of = |segments: Segments| segments.into_vec();
+    let x = |x: f64| DVec3::X * x;
+    let all = of(bone_segments(&skeleton, |_| false));
+    assert_eq!(all[0], [[DVec3::ZERO, x(1.0)], [DVec3::ZERO, DVec3::Y]]);
+    assert_eq!((&all[1][..], &all[2][..]), (&[[x(1.0), x(2.0)]][..], &[[x(2.0), x(3.0)]][..]));
+    assert_eq!(all[3], [[DVec3::Y, DVec3::Y * 2.0]]);
+    let some = of(bone_segments(&skeleton, |bone| bone.get() == 2 || bone.get() == 3));
+    assert_eq!((&some[1][..], some[2].len(), some[3].len()), (&[[x(1.0), x(2.0)]][..], 0, 0));
+}
+
+#[test]
+fn what_cannot_be_solved_is_refused_by_name() {
+    let (mesh, segments) = arm();
+    let run = |mesh: &Mesh, segments: &Segments, settings: HeatSettings| {
+        heat_weights(mesh, segments, &settings, &silent).map(|_| ()).unwrap_err()
+    };
+    assert_eq!(run(&mesh, &BoneVec::new(vec![vec![]; 3]), ALL), HeatError::NoBones);
+    assert!(matches!(run(&Mesh::default(), &segments, ALL), HeatError::Mesh(_)));
+    let mut nan = mesh.clone();
+    nan.positions[7].y = f64::NAN;
+    assert!(matches!(run(&nan, &segments, ALL), HeatError::Mesh(_)));
+    for transfer in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert!(matches!(run(&mesh, &segments, HeatSettings { transfer, ..ALL }), HeatError::Setting { .. }));
+    }
+    let none = HeatSettings { influences: Some(0), ..ALL };
+    assert!(matches!(run(&mesh, &segments, none), HeatError::Setting { .. }));
+    let stop = |_: u64, _: u64| ControlFlow::Break(Cancelled);
+    assert_eq!(heat_weights(&mesh, &segments, &ALL, &stop).unwrap_err(), HeatError::Cancelled);
+}

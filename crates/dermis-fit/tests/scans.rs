@@ -1,0 +1,221 @@
+//! Weights from scans: noisy, partial meshes of their own of an arm whose weights are known.
+
+use dermis_deform::lbs;
+use dermis_fit::scans::{Scan, ScanError, ScanReport, ScanSettings, fit_scans};
+use dermis_fit::{Cancelled, HeatSettings, bone_segments, heat_weights, silent};
+use dermis_rig::glam::DVec3;
+use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mesh};
+use dermis_testkit::arm::{HAND, TORSO, UPPER};
+use dermis_testkit::{Arm, ArmPose, Random, rms, scaled_pose};
+use std::ops::ControlFlow;
+
+/// Mean radius of the arm, metres.
+const RADIUS: f64 = 0.045;
+
+fn skin(arm: &Arm, weights: &Influences, transforms: &BoneTransforms) -> Vec<DVec3> {
+    let mut out = vec![DVec3::ZERO; arm.rig.mesh.positions.len()];
+    lbs(&arm.rig.mesh.positions, weights, transforms, &mut out);
+    out
+}
+
+fn heat(arm: &Arm) -> Influences {
+    let segments = bone_segments(&arm.rig.skeleton, |_| false);
+    heat_weights(&arm.rig.mesh, &segments, &HeatSettings::default(), &silent).unwrap().0
+}
+
+/// A scan of the arm in a pose: another arm's vertices, noise, and round holes.
+fn scan(pose: &ArmPose, sides: usize, noise: f64, missing: f64, random: &mut Random) -> Scan {
+    let other = Arm::new(2 * sides + random.below(9), sides);
+    let transforms = other.transforms(pose);
+    let mut positions = skin(&other, other.weights(), &transforms);
+    positions.iter_mut().for_each(|p| *p += DVec3::new(random.normal(), random.normal(), random.normal()) * noise);
+    let mut triangles = other.rig.mesh.triangles.clone();
+    let whole = triangles.len() as f64;
+    while (triangles.len() as f64) > (1.0 - missing) * whole {
+        let centre = positions[triangles[random.below(triangles.len())][0] as usize];
+        triangles.retain(|t| positions[t[0] as usize].distance(centre) > 0.04);
+    }
+    Scan { label: format!("{sides} sides"), transforms, positions, triangles }
+}
+
+fn scans(count: usize, noise: f64, missing: f64, seed: u64) -> Vec<Scan> {
+    let mut random = Random::new(seed);
+    let poses = ArmPose::some(count, seed);
+    poses.iter().map(|pose| scan(pose, 24 + random.below(12), noise, missing, &mut random)).collect()
+}
+
+fn run(arm: &Arm, start: &Influences, scans: &[Scan], settings: &ScanSettings) -> (Influences, ScanReport) {
+    let (weights, report) = fit_scans(&arm.rig.mesh, &arm.rig.skeleton, start, scans, settings, &silent).unwrap();
+    for row in weights.rows() {
+        assert!((row.iter().map(|e| e.1).sum::<f64>() - 1.0).abs() < 1e-12);
+        assert!(row.len() <= settings.influences && row.iter().all(|(_, w)| *w > 0.0));
+    }
+    (weights, report)
+}
+
+/// rms over poses that no scan shows.
+fn unseen_error(arm: &Arm, weights: &Influences) -> f64 {
+    let poses: Vec<BoneTransforms> = ArmPose::some(30, 99).iter().map(|pose| arm.transforms(pose)).collect();
+    let skins = |weights: &Influences| poses.iter().map(|pose| skin(arm, weights, pose)).collect::<Vec<_>>();
+    rms(&skins(weights), &skins(arm.weights()))
+}
+
+/// The weights that made the scans are found again through noise of 1 % of the limb's radius and holes of 30 %, from bone heat.
+#[test]
+fn noisy_partial_scans_give_the_weights_back() {
+    let arm = Arm::new(30, 14);
+    let start = heat(&arm);
+    let before = unseen_error(&arm, &start);
+    assert!(before > 0.05 * RADIUS, "bone heat is {before} off");
+    let (weights, report) = run(&arm, &start, &scans(20, 0.01 * RADIUS, 0.3, 7), &ScanSettings::default());
+    let after = unseen_error(&arm, &weights);
+    assert!(after < 0.025 * RADIUS, "{before} became {after}; {report:?}");
+    assert!(report.distance.1 < 0.5 * report.distance.0);
+    assert_eq!(report.coverage.iter().sum::<usize>(), arm.rig.mesh.positions.len());
+    assert!(report.change <= ScanSettings::default().change && report.still.is_empty());
+}
+
+/// Scans with the mesh's own vertices, posed by the weights they start from: nothing to gain anywhere.
+#[test]
+fn exact_scans_are_a_fixed_point() {
+    let arm = Arm::new(20, 10);
+    let poses = ArmPose::some(8, 3);
+    let exact = poses.iter().map(|pose| {
+        let transforms = arm.transforms(pose);
+        let positions = skin(&arm, arm.weights(), &transforms);
+        Scan { label: String::new(), transforms, positions, triangles: arm.rig.mesh.triangles.clone() }
+    });
+    let settings = ScanSettings { smoothness: 0.0, ..ScanSettings::default() };
+    let (weights, report) = run(&arm, arm.weights(), &exact.collect::<Vec<_>>(), &settings);
+    assert_eq!(report.rounds, 1);
+    // The least ridge, 1e-7 L² a pair, pulls towards the mean of the neighbours: the objective at the answer is not above
+    // that of the truth, so along normals the skin moves by √1e-7 |w − w̄| L at most, and by ten times that along the surface.
+    let poses: Vec<BoneTransforms> = poses.iter().map(|pose| arm.transforms(pose)).collect();
+    let skins = |weights: &Influences| poses.iter().map(|pose| skin(&arm, weights, pose)).collect::<Vec<_>>();
+    let (moved, steepest) = (rms(&skins(&weights), &skins(arm.weights())), 0.3);
+    assert!(moved < 10.0 * 1e-7f64.sqrt() * steepest * arm.length(), "{moved}");
+    assert!(moved < 1e-4 && report.change < 1e-3, "{moved} {}", report.change);
+    assert!(report.distance.0 < 1e-15);
+}
+
+/// A scanner that sees the skin half a millimetre too thick shifts no weights: the offset is fitted out.
+#[test]
+fn a_coat_of_constant_thickness_costs_little() {
+    let arm = Arm::new(30, 14);
+    let start = heat(&arm);
+    let thin = scans(20, 0.0, 0.0, 7);
+    let thick: Vec<Scan> = thin
+        .iter()
+        .map(|scan| {
+            let mut normals = vec![DVec3::ZERO; scan.positions.len()];
+            dermis_deform::normals::mesh_normals(&scan.triangles, &scan.positions, &mut normals).unwrap();
+            let positions = scan.positions.iter().zip(&normals).map(|(p, n)| *p + *n * (0.05 * RADIUS)).collect();
+            Scan { positions, ..scan.clone() }
+        })
+        .collect();
+    let [thin, thick] =
+        [thin, thick].map(|scans| unseen_error(&arm, &run(&arm, &start, &scans, &ScanSettings::default()).0));
+    assert!(thick < 0.025 * RADIUS && thin < 0.025 * RADIUS, "{thin} {thick}");
+}
+
+#[test]
+fn what_no_scan_shows_keeps_its_weights_and_is_reported() {
+    let arm = Arm::new(30, 14);
+    let start = heat(&arm);
+    let mut seen = scans(8, 0.0, 0.0, 5);
+    // Every scan ends at the middle of the forearm, and the wrist stands still.
+    for (scan, pose) in seen.iter_mut().zip(ArmPose::some(8, 5)) {
+        let other = Arm::new(48, 24);
+        let pose = ArmPose { wrist: DVec3::ZERO, ..pose };
+        scan.transforms = other.transforms(&pose);
+        scan.positions = skin(&other, other.weights(), &scan.transforms);
+        let rest = &other.rig.mesh.positions;
+        scan.triangles =
+            other.rig.mesh.triangles.iter().filter(|t| t.iter().all(|&c| rest[c as usize].x < 0.42)).copied().collect();
+    }
+    let (weights, report) = run(&arm, &start, &seen, &ScanSettings::default());
+    assert_eq!(report.still, [HAND]);
+    assert!(report.coverage[0] > 0 && report.scans.iter().all(|s| s.on_border > 0));
+    for (v, p) in arm.rig.mesh.positions.iter().enumerate().filter(|(_, p)| p.x > 0.6) {
+        assert_eq!(weights.of(v), start.of(v), "{p}");
+    }
+    assert!((0..weights.vertices()).any(|v| weights.of(v) != start.of(v)));
+}
+
+#[test]
+fn units_and_threads_change_nothing() {
+    let arm = Arm::new(16, 8);
+    let start = heat(&arm);
+    let some = scans(5, 0.01 * RADIUS, 0.2, 2);
+    let settings = ScanSettings { rounds: 4, ..ScanSettings::default() };
+    let on = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| run(&arm, &start, &some, &settings))
+    };
+    let (expected, report) = on(1);
+    assert_eq!(on(4), (expected.clone(), report));
+    for factor in [1e-4, 1e4] {
+        let mut sized = arm.clone();
+        sized.rig.mesh.positions.iter_mut().for_each(|p| *p *= factor);
+        let resized: Vec<Scan> = some
+            .iter()
+            .map(|s| Scan {
+                transforms: scaled_pose(&s.transforms, factor),
+                positions: s.positions.iter().map(|p| *p * factor).collect(),
+                ..s.clone()
+            })
+            .collect();
+        let (weights, _) = run(&sized, &start, &resized, &settings);
+        for v in 0..weights.vertices() {
+            for bone in arm.rig.skeleton.bones() {
+                assert!((weights.value(v, bone) - expected.value(v, bone)).abs() < 1e-6, "{factor} {v}");
+            }
+        }
+    }
+}
+
+#[test]
+fn unusable_scans_are_refused_by_name() {
+    let arm = Arm::new(16, 8);
+    let start = heat(&arm);
+    let good = scans(3, 0.0, 0.0, 2);
+    let refused = |change: &dyn Fn(&mut Scan)| {
+        let mut bad = good.clone();
+        change(&mut bad[1]);
+        fit_scans(&arm.rig.mesh, &arm.rig.skeleton, &start, &bad, &ScanSettings::default(), &silent).unwrap_err()
+    };
+    assert!(matches!(refused(&|s| s.positions[3].x = f64::NAN), ScanError::Scan { .. }));
+    assert!(matches!(refused(&|s| s.triangles[3][0] = 1 << 30), ScanError::Scan { .. }));
+    assert!(matches!(refused(&|s| s.triangles.clear()), ScanError::Points { .. }));
+    assert!(matches!(refused(&|s| s.triangles = vec![[0, 0, 1]; 5]), ScanError::Points { .. }));
+    assert!(matches!(refused(&|s| s.transforms = BoneTransforms::identity(3)), ScanError::Counts { found: 3, .. }));
+    let far = refused(&|s| s.positions.iter_mut().for_each(|p| *p += DVec3::splat(9.0)));
+    assert!(matches!(far, ScanError::Apart { too_far, vertices, .. } if too_far == vertices), "{far}");
+    let inside_out = refused(&|s| s.triangles.iter_mut().for_each(|t| t.reverse()));
+    assert!(matches!(inside_out, ScanError::Apart { turned_away, too_far: 0, .. } if turned_away > 0), "{inside_out}");
+    let run = |mesh: &Mesh, start: &Influences, scans: &[Scan], settings: &ScanSettings| {
+        fit_scans(mesh, &arm.rig.skeleton, start, scans, settings, &silent).unwrap_err()
+    };
+    let (mesh, settings) = (&arm.rig.mesh, ScanSettings::default());
+    assert_eq!(run(mesh, &start, &[], &settings), ScanError::NoScans);
+    let points = Mesh { triangles: vec![], ..mesh.clone() };
+    assert_eq!(run(&points, &start, &good, &settings), ScanError::NoFaces);
+    let few = Influences::from_rows(vec![vec![(TORSO, 1.0)]; 2]).unwrap();
+    assert!(matches!(run(mesh, &few, &good, &settings), ScanError::Counts { found: 2, .. }));
+    let other = Influences::from_rows(vec![vec![(BoneIndex::new(9), 1.0)]; start.vertices()]).unwrap();
+    assert!(matches!(run(mesh, &other, &good, &settings), ScanError::Counts { found: 10, .. }));
+    for bad in [
+        ScanSettings { reach: f64::NAN, ..settings },
+        ScanSettings { angle: 0.0, ..settings },
+        ScanSettings { tangential: -1.0, ..settings },
+        ScanSettings { smoothness: f64::INFINITY, ..settings },
+        ScanSettings { influences: 0, ..settings },
+        ScanSettings { rounds: 0, ..settings },
+    ] {
+        assert!(matches!(run(mesh, &start, &good, &bad), ScanError::Setting { .. }), "{bad:?}");
+    }
+    let stop = |_: u64, _: u64| ControlFlow::Break(Cancelled);
+    let stopped = fit_scans(mesh, &arm.rig.skeleton, &start, &good, &settings, &stop);
+    assert_eq!(stopped.unwrap_err(), ScanError::Cancelled);
+    assert_eq!(start.dominant(0), Some(TORSO).filter(|bone| *bone != UPPER));
+}

@@ -1,0 +1,290 @@
+//! New skinning weights for a rig: without examples, from poses of single joints, or from scans.
+
+use crate::error::Error;
+use crate::load::{FileNote, LoadedRig, ReadOptions, Source, load_examples, read_contents};
+use crate::output::Output;
+use dermis_deform::lbs;
+use dermis_fit::heat::{HeatReport, HeatSettings, bone_segments, heat_weights};
+use dermis_fit::influence::{self, Found, InfluenceSettings, PlanSettings};
+use dermis_fit::scans::{Scan, ScanReport, ScanSettings, fit_scans};
+use dermis_fit::weights::{WeightReport, WeightSettings};
+use dermis_fit::{HeatError, Progress, ScanError, Training, fit_weights};
+use dermis_io::gltf::GlbScene;
+use dermis_io::npz::Precision;
+use dermis_io::{Contents, Format, Record, Space};
+use dermis_measure::{ErrorAccumulator, ErrorReport};
+use dermis_rig::glam::DVec3;
+use dermis_rig::{BoneIndex, ExampleSet, Frame, Influences, Motion, Rig};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// Weights by bone heat. No skin follows the bones whose names match one of `skip` (`*` stands for any text).
+///
+/// # Errors
+/// [`Error::Option`] for a pattern that no bone matches, [`Error::Heat`].
+pub fn heat(
+    rig: &Rig,
+    skip: &[String],
+    settings: &HeatSettings,
+    progress: Progress<'_>,
+) -> Result<(Influences, HeatReport), Error> {
+    let names = rig.skeleton.names();
+    for pattern in skip {
+        if !names.iter().any(|name| crate::load::matches(pattern, name)) {
+            return Err(Error::Option(format!("--skip {pattern}: none of the {} bones is called that", names.len())));
+        }
+    }
+    let skipped = |bone: BoneIndex| skip.iter().any(|pattern| crate::load::matches(pattern, &names[bone]));
+    let segments = bone_segments(&rig.skeleton, skipped);
+    match heat_weights(&rig.mesh, &segments, settings, progress) {
+        Ok(made) => Ok(made),
+        Err(HeatError::Cancelled) => Err(Error::Cancelled),
+        Err(error) => Err(Error::Heat(error)),
+    }
+}
+
+/// Weights whose posed skin lies on the scans, beginning with `start`.
+///
+/// # Errors
+/// [`Error::Scans`].
+pub fn from_scans(
+    rig: &Rig,
+    start: &Influences,
+    scans: &[Scan],
+    settings: &ScanSettings,
+    progress: Progress<'_>,
+) -> Result<(Influences, ScanReport), Error> {
+    match fit_scans(&rig.mesh, &rig.skeleton, start, scans, settings, progress) {
+        Ok(made) => Ok(made),
+        Err(ScanError::Cancelled) => Err(Error::Cancelled),
+        Err(error) => Err(Error::Scans(error)),
+    }
+}
+
+/// Weights from poses of one joint each: bones are found first, then their weights. Other poses serve as well, but tell less
+/// clearly which bones matter.
+///
+/// # Errors
+/// [`Error::Fit`].
+pub fn from_single_bones(
+    rig: &Rig,
+    examples: &ExampleSet,
+    influences: usize,
+    progress: Progress<'_>,
+) -> Result<(Influences, Found, WeightReport), Error> {
+    let training = Training {
+        skeleton: &rig.skeleton,
+        rest: &rig.mesh.positions,
+        length: rig.mesh.diagonal(),
+        examples: examples.examples(),
+        base: &[],
+    };
+    let neighbours = rig.mesh.neighbours();
+    let found = influence::from_examples(&training, &neighbours, &InfluenceSettings::default(), progress)?;
+    let candidates = Some(found.candidates.clone());
+    let settings = WeightSettings { influences: Some(influences), candidates, ..WeightSettings::default() };
+    let (made, report) = fit_weights(&training, &neighbours, &settings, progress)?;
+    Ok((made, found, report))
+}
+
+/// The poses to make examples of: each turns one joint by so many degrees.
+pub fn plan(rig: &Rig, degrees: f64) -> Motion {
+    influence::plan(&rig.skeleton, &PlanSettings { degrees, ..PlanSettings::default() })
+}
+
+/// The rig a skin is to be made for: a mesh with a skeleton, or a mesh file and a skeleton file.
+///
+/// # Errors
+/// [`Error`], naming what a file lacks.
+pub fn load_unskinned(mesh: &Path, skeleton: Option<&Path>) -> Result<LoadedRig, Error> {
+    let Some(bones) = skeleton else { return crate::load::load_rig(mesh) };
+    let (theirs, mut bones_note) = read_contents(bones, &Space::default())?;
+    let skeleton = theirs.skeleton.ok_or_else(|| {
+        let what = format!("there is no skeleton in this {} file", theirs.format);
+        Error::lacks(
+            bones,
+            what,
+            "a skeleton is a skinned or animated .glb, or a bundle with bone_names and bind_matrices",
+        )
+    })?;
+    let (contents, mut note) = read_contents(mesh, &theirs.space)?;
+    (note.role, bones_note.role) = ("mesh".into(), "skeleton".into());
+    let body =
+        contents.mesh.ok_or_else(|| Error::lacks(mesh, "there is no mesh in this file", "use .obj, .glb or .npz"))?;
+    let name = mesh.file_stem().map_or_else(|| "rig".into(), |n| n.to_string_lossy().into_owned());
+    let rig = Rig { name, mesh: body, skeleton, weights: None, influence_maps: None };
+    rig.check().map_err(|e| Error::lacks(mesh, e.to_string(), ""))?;
+    Ok(LoadedRig { rig, space: contents.space, notes: vec![note, bones_note] })
+}
+
+/// Whether a rig can be written there.
+///
+/// # Errors
+/// [`Error::Lacks`] for another ending than .glb and .npz.
+pub fn check_ending(path: &Path) -> Result<(), Error> {
+    match ending(path).as_str() {
+        "glb" | "npz" => Ok(()),
+        other => Err(Error::lacks(path, format!("a rig cannot be written as \".{other}\""), "use .glb or .npz")),
+    }
+}
+
+fn ending(path: &Path) -> String {
+    path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default()
+}
+
+/// Writes the rig with these weights, as a skinned GLB or a bundle, and a motion with it: as a clip, or as poses.
+///
+/// # Errors
+/// [`Error`].
+pub fn write_rig(
+    loaded: &LoadedRig,
+    weights: &Influences,
+    motion: Option<&Motion>,
+    output: &Output,
+) -> Result<usize, Error> {
+    let rig = &loaded.rig;
+    if ending(output.path()) == "npz" {
+        let contents = Contents {
+            name: rig.name.clone(),
+            format: Format::Npz,
+            space: loaded.space.clone(),
+            mesh: Some(rig.mesh.clone()),
+            skeleton: Some(rig.skeleton.clone()),
+            weights: Some(weights.clone()),
+            influence_maps: rig.influence_maps.clone(),
+            records: motion.iter().flat_map(|m| &m.frames).map(record).collect(),
+            ..Contents::default()
+        };
+        let bytes = dermis_io::npz::write(&contents, Precision::Double).map_err(Error::write(output.path()))?;
+        output.write(&bytes)?;
+        return Ok(bytes.len());
+    }
+    let clips: Vec<_> = motion.iter().map(|motion| crate::deliver::clip(motion, vec![])).collect();
+    let scene = GlbScene {
+        name: &rig.name,
+        mesh: Some(&rig.mesh),
+        skeleton: Some(&rig.skeleton),
+        weights: Some(weights),
+        clips: &clips,
+        ..GlbScene::default()
+    };
+    crate::deliver::write_scene(&scene, output)
+}
+
+fn record(frame: &Frame) -> Record {
+    let pose = Some(frame.pose.clone());
+    Record { label: frame.label.clone(), time: frame.time, pose, positions: None, importance: 1.0 }
+}
+
+/// How far linear blend skinning with some weights is from examples, and with the rig's own weights if it has any.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    /// What the examples are called.
+    pub set: String,
+    /// With the new weights.
+    pub made: ErrorReport,
+    /// With the rig's own.
+    pub own: Option<ErrorReport>,
+    /// Skins made with the new weights against skins made with the rig's own.
+    pub apart: Option<ErrorReport>,
+}
+
+/// Measures weights on examples.
+///
+/// # Errors
+/// [`Error`].
+pub fn check(rig: &Rig, weights: &Influences, examples: &ExampleSet) -> Result<Checked, Error> {
+    let new = || ErrorAccumulator::new(rig.mesh.positions.len(), rig.mesh.diagonal());
+    let (mut made, mut own, mut apart) = (new(), new(), new());
+    let mut skin = vec![DVec3::ZERO; rig.mesh.positions.len()];
+    let mut theirs = skin.clone();
+    let failed = |e: dermis_measure::MeasureError| Error::Option(format!("examples \"{}\": {e}", examples.name));
+    for example in examples.examples() {
+        lbs(&rig.mesh.positions, weights, &example.transforms, &mut skin);
+        made.add_frame(&example.label, &example.positions, &skin).map_err(failed)?;
+        if let Some(weights) = &rig.weights {
+            lbs(&rig.mesh.positions, weights, &example.transforms, &mut theirs);
+            own.add_frame(&example.label, &example.positions, &theirs).map_err(failed)?;
+            apart.add_frame(&example.label, &theirs, &skin).map_err(failed)?;
+        }
+    }
+    let empty = || Error::Option(format!("the set \"{}\" holds no examples", examples.name));
+    let made = made.finish().ok_or_else(empty)?;
+    Ok(Checked { set: examples.name.clone(), made, own: own.finish(), apart: apart.finish() })
+}
+
+/// Reads examples and measures weights on them.
+///
+/// # Errors
+/// [`Error`].
+pub fn check_files(
+    loaded: &LoadedRig,
+    weights: &Influences,
+    sources: &[Source],
+    options: &ReadOptions,
+) -> Result<(Checked, Vec<FileNote>), Error> {
+    let (examples, notes) = load_examples(&loaded.rig, &loaded.space, sources, options, "check")?;
+    Ok((check(&loaded.rig, weights, &examples)?, notes))
+}
+
+/// What bone heat reports, as JSON.
+pub fn heat_json(rig: &Rig, report: &HeatReport) -> Value {
+    json!({
+        "shells": report.shells,
+        "blind_shells": report.blind_shells.0,
+        "nearest_bone_vertices": report.blind_shells.1,
+        "vertices_seeing_no_bone": report.blind_vertices,
+        "welded": report.welded,
+        "clamped_edges": report.clamped_edges,
+        "idle_bones": names(rig, &report.idle),
+        "pruned": { "influences": report.pruned.dropped, "vertices": report.pruned.vertices, "largest": report.pruned.largest_loss },
+    })
+}
+
+/// What a fit to poses of single joints reports, as JSON; lengths in metres.
+pub fn single_bones_json(rig: &Rig, found: &Found, report: &WeightReport) -> Value {
+    json!({
+        "every_pose_moves_one_joint": found.source == influence::Source::SingleJoints,
+        "joints_not_moved": names(rig, &found.unmoved),
+        "candidates": { "mean": report.candidates.0, "most": report.candidates.1 },
+        "rms": report.result.rms,
+        "max": report.result.max,
+        "undetermined_vertices": report.undetermined,
+    })
+}
+
+/// What a fit to scans reports, as JSON; lengths in metres.
+pub fn scans_json(rig: &Rig, report: &ScanReport) -> Value {
+    let scan = |s: &dermis_fit::scans::ScanUse| {
+        json!({
+            "label": s.label, "pairs": s.pairs, "too_far": s.too_far, "turned_away": s.turned_away,
+            "on_border": s.on_border, "distance": s.distance,
+        })
+    };
+    json!({
+        "rounds": report.rounds,
+        "change": report.change,
+        "distance_before": report.distance.0,
+        "distance": report.distance.1,
+        "vertices_by_scans": report.coverage,
+        "still_joints": names(rig, &report.still),
+        "scans": report.scans.iter().map(scan).collect::<Vec<_>>(),
+    })
+}
+
+/// Errors against examples, as JSON; lengths in metres.
+pub fn check_json(checked: &Checked) -> Value {
+    let error = |report: &ErrorReport| json!(report.error);
+    json!({
+        "set": checked.set,
+        "poses": checked.made.per_pose.len(),
+        "error": error(&checked.made),
+        "own_weights": checked.own.as_ref().map(error),
+        "apart": checked.apart.as_ref().map(error),
+    })
+}
+
+/// Names of bones.
+pub fn names(rig: &Rig, bones: &[BoneIndex]) -> Vec<String> {
+    bones.iter().map(|&bone| rig.skeleton.names()[bone].clone()).collect()
+}
