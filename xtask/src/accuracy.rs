@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// The methods compared.
-const METHODS: [&str; 8] =
-    ["lbs", "dqs", "animation-space", "mwe-published", "mwe-relative-row", "mwe", "psd", "joint"];
+const METHODS: [&str; 9] =
+    ["own-weights", "lbs", "dqs", "animation-space", "mwe-published", "mwe-relative-row", "mwe", "psd", "joint"];
 
 /// Heading, file with rig and training poses, file with held-out motion; `#` selects records by label.
 const SETS: [(&str, &str, &str); 9] = [

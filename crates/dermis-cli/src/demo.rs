@@ -22,7 +22,7 @@ pub struct DemoArgs {
 }
 
 /// The methods the demo sets side by side.
-const METHODS: [&str; 6] = ["lbs", "dqs", "animation-space", "mwe-published", "mwe", "joint"];
+const METHODS: [&str; 7] = ["own-weights", "lbs", "dqs", "animation-space", "mwe-published", "mwe", "joint"];
 
 /// Runs the verb.
 pub fn run(args: &DemoArgs, ui: &Ui) -> Result<ExitCode, Error> {

@@ -550,3 +550,19 @@ fn same_skin(model: &ModelFile, expected: &[[f32; 3]]) {
         }
     }
 }
+
+/// Fitted weights travel beside the rig's own, and a file that promises them must hold them.
+#[test]
+fn fitted_weights_are_kept_beside_the_rig_s_own() {
+    let mut model = tiny("lbs");
+    let bone = dermis_rig::BoneIndex::new(0);
+    let fitted = dermis_rig::Influences::from_rows(vec![vec![(bone, 1.0)]; model.rig.mesh.positions.len()]).unwrap();
+    model.weights = Some(fitted.clone());
+    let back = read(&write(&model).unwrap()).unwrap();
+    assert_eq!((back.weights(), &back.rig.weights), (Some(&fitted), &model.rig.weights));
+    assert_ne!(model.rig.weights.as_ref(), Some(&fitted));
+    let BakedBase::Lbs(base) = &back.baked.base else { panic!("linear blending was stored") };
+    assert!(base.weights.iter().all(|w| *w == 1.0));
+    let promised = with_header("lbs", |h| h["base"] = json!("fitted-weights"));
+    assert!(refused(&promised).contains("fitted weights are missing"));
+}

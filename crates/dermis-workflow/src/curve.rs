@@ -199,7 +199,7 @@ mod tests {
         let draws = Draws::new(&loaded, &train, 2, 1);
         let point = |method, count| draws.point(&held_out, method, count, &silent).unwrap();
         for count in [1, 5, 20] {
-            assert_eq!(point("lbs", count).ratio(), Some(1.0));
+            assert_eq!(point("own-weights", count).ratio(), Some(1.0));
         }
         let whole = fit(&loaded, &train, None, &options_of("mwe").unwrap(), &silent).unwrap();
         let whole = measure(&whole.model, &held_out, None).unwrap();

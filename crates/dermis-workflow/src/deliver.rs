@@ -312,6 +312,18 @@ pub(crate) fn skin_weights<'a>(
     let full = model.weights().ok_or_else(|| {
         Error::Option(format!("the rig \"{}\" has no skinning weights: there is no skin to export", rig.name))
     })?;
+    let unusual = full.rows().filter(|row| {
+        let sum: f64 = row.iter().map(|e| e.1).sum();
+        row.iter().any(|e| e.1 < 0.0) || (sum - 1.0).abs() > 1e-4
+    });
+    let unusual = unusual.count();
+    if unusual > 0 {
+        return Err(Error::Option(format!(
+            "{unusual} of {} vertices have weights that are negative or do not sum to one: engines clamp and scale them, and a GLB cannot \
+             hold them; fit with --weights-kind convex",
+            full.vertices()
+        )));
+    }
     let Some(most) = influences else { return Ok((Cow::Borrowed(full), None)) };
     let (kept, report) = full.pruned(most, 0.0);
     let poses: Vec<BoneTransforms> =

@@ -46,7 +46,7 @@ fn json_has_the_keys_that_are_promised() {
         let without = desk.json(&format!("{line} --folds 0"));
         assert!(without["held_out"].is_null() && without.as_object().unwrap().contains_key("held_out"));
 
-        let methods = format!("lbs,{method}");
+        let methods = format!("own-weights,{method}");
         let compare = desk
             .json(&format!("compare train.npz --examples train.npz --hold-out test.npz --methods {methods} --json"));
         assert_eq!(keys(&compare)[..3], ["vertices", "rows", "recommended"]);
@@ -99,6 +99,7 @@ fn skins_of_the_weights_leave_nothing() {
         "",
         "--s 1e-9",
         "--method lbs",
+        "--method own-weights",
         "--method psd",
         "--method mwe",
         "--published",
@@ -269,7 +270,7 @@ fn maps_anchors_and_bases_are_taken_as_asked() {
         desk.json("fit mapped.npz --examples plain.npz --hold-out test.npz --method mwe --s 0.01 --maps file --json");
     assert_eq!(table["error"], file["error"]);
     // A base that is given: the weights' own positions from a cache are the base "lbs".
-    desk.good("fit plain.npz --examples plain.npz --method lbs --folds 0 -o m.dermis");
+    desk.good("fit plain.npz --examples plain.npz --method own-weights --folds 0 -o m.dermis");
     base(&desk, "plain.npz");
     for method in ["joint", "mwe"] {
         let line = format!("fit plain.npz --examples plain.npz --method {method} --folds 0 --s 0.01 --json");
@@ -338,7 +339,7 @@ fn options_of_another_method_are_refused() {
     desk.put("a.npz", Tube::new(9, 5, 0.0, Flesh::Bulge).with_maps().bundle());
     for (options, says) in [
         ("--rows full", "--rows serves --method mwe, not joint"),
-        ("--maps file", "--maps serves --method mwe, psd, animation-space, not joint"),
+        ("--maps file", "--maps serves --method mwe, psd, animation-space, lbs, not joint"),
         ("--rings 1", "--rings serves"),
         ("--decay 0.1", "--decay serves"),
         ("--smoothing 1", "--smoothing serves"),
@@ -481,4 +482,91 @@ fn poor_examples_are_no_reason_to_fall_over() {
             }
         }
     }
+}
+
+/// A skin that is a linear blend gives its weights back, whatever the rig had before; the model's file and its export carry them.
+#[test]
+fn weights_are_fitted_stored_and_exported() {
+    let desk = Desk::new();
+    let tube = Tube::new(9, 12, 0.0, Flesh::Weights);
+    desk.put("a.npz", tube.bundle());
+    let fit = |options: &str| desk.json(&format!("fit a.npz --examples a.npz --method lbs --folds 0 --json {options}"));
+    let all = fit("--candidates all -o m.dermis");
+    assert_eq!((&all["method"], &all["baseline"]["method"]), (&"lbs".into(), &"lbs".into()));
+    assert!(number(&all, "train.rms") < rounding(&tube), "{all}");
+    assert!(number(&all, "report.weights_vs_rig.max") < 1e-3, "{}", all["report"]["weights_vs_rig"]);
+    for key in ["influences", "candidates", "objective", "fitted", "unlimited", "undetermined_vertices"] {
+        assert!(!all["report"][key].is_null(), "{key}");
+    }
+    // Read back from its own file, and as a rig of its own.
+    assert_eq!(desk.json("eval m.dermis --examples a.npz --json")["error"], all["error"]);
+    desk.good("export m.dermis -o m.glb");
+    let from_export = desk.json("fit m.glb --examples a.npz --method own-weights --folds 0 --json");
+    assert!(number(&from_export, "train.rms") < 10.0 * rounding(&tube));
+
+    for options in
+        ["", "--candidates examples", "--influences all", "--symmetric", "--smooth-weights 1e-9", "--weight-bits 16"]
+    {
+        let value = fit(options);
+        assert!(number(&value, "train.rms") < 1e-3 * tube.diagonal(), "{options}: {}", value["train"]);
+    }
+    let coarse = fit("--weight-bits 8");
+    assert!(number(&coarse, "report.quantisation.largest_change") < 1.0 / 255.0);
+    assert!(number(&fit("--influences 1"), "report.fitted.rms") > number(&fit("--influences 2"), "report.fitted.rms"));
+    desk.put("locks.txt", "0 1 2\n3-5");
+    let locked = fit("--lock-vertices locks.txt --lock-weights 7:BONE,8:BONE --lock-bones BONE"
+        .replace("BONE", &bone(&desk))
+        .as_str());
+    assert!(locked["settings"]["locked"].as_str().unwrap().contains("6 vertices"));
+
+    // Influence maps from the examples serve other methods.
+    let maps = desk.json("fit a.npz --examples a.npz --method mwe --maps examples --s 0.01 --folds 0 --json");
+    assert!(number(&maps, "train.rms").is_finite());
+
+    let refused = |options: &str, says: &[&str]| desk.bad(&format!("fit a.npz --examples a.npz {options}"), says);
+    refused("--method mwe --influences 3", &["--influences serves --method lbs, not mwe"]);
+    refused("--symmetric", &["--symmetric serves --method lbs, not joint"]);
+    refused("--method lbs --influences 0", &["--influences 0"]);
+    refused("--method lbs --weight-bits 12", &["8 or 16"]);
+    refused("--method lbs --lock-vertices 5-3", &["5-3"]);
+    refused("--method lbs --lock-vertices 99999", &["99999"]);
+    refused("--method lbs --lock-weights 5", &["VERTEX:BONE"]);
+    refused("--method lbs --lock-bones nobody", &["nobody"]);
+    refused("--method lbs --weights-kind affine --weight-bits 8", &["--weight-bits serves --weights-kind convex"]);
+    refused("--method lbs --smooth-weights -1", &["--smooth-weights"]);
+}
+
+/// The name of a bone of the bundle.
+fn bone(desk: &Desk) -> String {
+    let loaded = dermis_workflow::load::load_rig(&desk.path("a.npz")).unwrap();
+    loaded.rig.skeleton.names().as_slice()[0].clone()
+}
+
+/// Nothing to start from and nothing to compare with.
+#[test]
+fn weights_are_fitted_to_a_rig_that_has_none() {
+    let desk = Desk::new();
+    let tube = Tube::new(9, 12, 0.0, Flesh::Weights);
+    desk.put("bare.npz", tube.bundle_without_weights());
+    let value = desk.json("fit bare.npz --examples bare.npz --method lbs --folds 0 --json -o m.dermis");
+    assert!(number(&value, "train.rms") < rounding(&tube), "{}", value["train"]);
+    assert!(value["report"]["weights_vs_rig"].is_null() && value["baseline"].is_null());
+    desk.good("export m.dermis -o m.glb");
+    desk.good("eval m.dermis --examples bare.npz");
+    desk.bad("fit bare.npz --examples bare.npz --method lbs --lock-vertices 1", &["no skinning weights"]);
+    desk.bad("fit bare.npz --examples bare.npz --method own-weights", &["no skinning weights"]);
+}
+
+/// Weights below zero are told, and a file that cannot hold them is not written.
+#[test]
+fn negative_weights_are_told_and_not_exported() {
+    let desk = Desk::new();
+    desk.put("a.npz", Tube::new(9, 12, 0.0, Flesh::Bulge).bundle());
+    let line = "fit a.npz --examples a.npz --method lbs --weights-kind";
+    let value = desk.json(&format!("{line} affine --candidates all --folds 0 --json -o m.dermis"));
+    assert!(value["warnings"].as_array().unwrap().iter().any(|w| w.as_str().unwrap().contains("negative")), "{value}");
+    desk.bad("export m.dermis -o m.glb", &["negative"]);
+    assert_eq!(desk.json("eval m.dermis --examples a.npz --json")["error"], value["error"]);
+    let plain = desk.json(&format!("{line} plain --folds 0 --json"));
+    assert!(plain["warnings"].to_string().contains("comparison only"));
 }

@@ -253,7 +253,7 @@ fn standard_output_holds_the_answer_alone() {
         "fit train.npz --examples train.npz --hold-out test.npz --json --quiet -o a.dermis --report a",
         "fit train.npz --examples train.npz --json -v -o b.dermis --report b",
         "eval m.dermis --examples test.npz --json --report c",
-        "compare train.npz --examples train.npz --hold-out test.npz --methods lbs --json",
+        "compare train.npz --examples train.npz --hold-out test.npz --methods own-weights --json",
         "inspect m.dermis train.npz test.glb --json",
     ] {
         let run = desk.good(line);

@@ -120,6 +120,10 @@ impl Tube {
     pub fn bundle(&self) -> Vec<u8> {
         write(&self.contents(), Precision::Double).unwrap()
     }
+    /// Rig and examples, but no skinning weights.
+    pub fn bundle_without_weights(&self) -> Vec<u8> {
+        write(&Contents { weights: None, ..self.contents() }, Precision::Double).unwrap()
+    }
     /// Poses without skins.
     pub fn motion(&self) -> Vec<u8> {
         write(&Contents { records: self.records(true, false), ..self.contents() }, Precision::Double).unwrap()

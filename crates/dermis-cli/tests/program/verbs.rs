@@ -87,7 +87,7 @@ fn compare_knows_its_methods() {
     for row in all["rows"].as_array().unwrap() {
         assert!(number(row, "held_out.rms").is_finite() && number(row, "train.rms").is_finite(), "{row}");
     }
-    let text = desk.good("compare a.npz --examples a.npz --hold-out b.npz --methods lbs,dqs,mwe").out;
+    let text = desk.good("compare a.npz --examples a.npz --hold-out b.npz --methods own-weights,lbs,dqs,mwe").out;
     assert!(text.contains("recommended: mwe"), "{text}");
     desk.bad("compare a.npz --examples a.npz --hold-out b.npz --methods lbs,magic", &["\"magic\"", "mwe-row"]);
 }
@@ -99,7 +99,7 @@ fn stress_checks_the_guard_in_random_poses() {
     desk.put("a.npz", Tube::new(9, 12, 0.0, Flesh::Bulge).bundle());
     desk.good("fit a.npz --examples a.npz --folds 0 -o m.dermis");
     desk.good("fit a.npz --examples a.npz --folds 0 --guard off -o open.dermis");
-    desk.good("fit a.npz --examples a.npz --folds 0 --method lbs -o lbs.dermis");
+    desk.good("fit a.npz --examples a.npz --folds 0 --method own-weights -o lbs.dermis");
     let text = desk.good("eval m.dermis --stress 20").out;
     assert!(text.contains("bounded: in all 60 poses") && text.contains("turns to 180°"), "{text}");
     assert!(desk.good("eval open.dermis --stress 5").out.contains("the guard is off"));
@@ -143,19 +143,22 @@ fn the_learning_curve_ends_in_the_bench() {
     let desk = Desk::new();
     desk.put("a.npz", Tube::new(9, 20, 0.0, Flesh::Bulge).bundle());
     desk.put("b.npz", Tube::new(9, 5, 0.4, Flesh::Bulge).bundle());
-    let line = "compare a.npz --examples a.npz --hold-out b.npz --methods lbs,mwe";
+    let line = "compare a.npz --examples a.npz --hold-out b.npz --methods own-weights,mwe";
     let curve = desk.json(&format!("{line} --poses 20,4,8 --draws 2 --json"));
     assert_eq!(keys(&curve), ["points", "baseline_rms", "examples", "held_out_poses", "draws", "seed"]);
     assert_eq!(["examples", "held_out_poses", "draws", "seed"].map(|key| number(&curve, key)), [20.0, 5.0, 2.0, 1.0]);
     let points = curve["points"].as_array().unwrap();
     let order: Vec<_> = points.iter().map(|p| (number(p, "poses") as usize, p["method"].as_str().unwrap())).collect();
-    assert_eq!(order, [(4, "lbs"), (4, "mwe"), (8, "lbs"), (8, "mwe"), (20, "lbs"), (20, "mwe")]);
+    assert_eq!(
+        order,
+        [(4, "own-weights"), (4, "mwe"), (8, "own-weights"), (8, "mwe"), (20, "own-weights"), (20, "mwe")]
+    );
     for (point, draws) in points.iter().zip([2, 2, 2, 2, 1, 1]) {
         let all = point["rms_of_draws"].as_array().unwrap();
         let mean = all.iter().map(|rms| rms.as_f64().unwrap()).sum::<f64>() / all.len() as f64;
         assert!(all.len() == draws && (number(point, "rms") - mean).abs() < 1e-12);
         assert!((number(point, "ratio") - number(point, "rms") / number(&curve, "baseline_rms")).abs() < 1e-12);
-        assert!(point["method"] != "lbs" || number(point, "ratio") == 1.0);
+        assert!(point["method"] != "own-weights" || number(point, "ratio") == 1.0);
     }
     let bench = desk.json(&format!("{line} --json"));
     for (point, row) in points[4..].iter().zip(bench["rows"].as_array().unwrap()) {

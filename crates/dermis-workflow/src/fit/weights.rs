@@ -240,7 +240,7 @@ fn lines(options: &WeightOptions, source: &str, report: &WeightReport) -> Vec<(S
         ("weights".to_owned(), kind_text(options.kind).to_owned()),
         ("influences".into(), limit),
         ("candidates".into(), format!("{source}, {:.1} a vertex", report.candidates.0)),
-        ("smoothness".into(), short(options.smoothness)),
+        ("smoothness".into(), if options.smoothness > 0.0 { short(options.smoothness) } else { "none".into() }),
         ("symmetric".into(), if options.symmetric { "yes".into() } else { "no".into() }),
     ];
     let locked = (options.lock_bones.len(), options.lock_vertices.len(), options.lock_pairs.len());
@@ -292,7 +292,7 @@ fn weighted(weights: &Influences, bones: usize) -> Vec<bool> {
 }
 
 /// Smooth weights whose last change is larger have not settled.
-const UNSETTLED: f64 = 1e-6;
+const UNSETTLED: f64 = 1e-3;
 
 fn warnings(rig: &Rig, options: &WeightOptions, report: &WeightReport, weights: &Influences) -> Vec<String> {
     let mut warnings = Vec::new();
