@@ -5,6 +5,7 @@
 //!
 //! The rest shape is given and never optimised: a frame equal to it has identity transforms.
 
+mod lanes;
 mod matrix;
 mod problem;
 mod run;

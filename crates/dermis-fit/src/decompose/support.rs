@@ -7,7 +7,7 @@ pub(super) const MOST: usize = 24;
 /// Weights below are zero.
 const TINY: f64 = 1e-9;
 /// The ridge of an equality solve over the trace of its matrix.
-const RIDGE: f64 = 1e-10;
+pub(super) const RIDGE: f64 = 1e-10;
 
 /// The bones of a vertex and their weights: the first `n` of each.
 #[derive(Clone, Copy, Debug, PartialEq)]

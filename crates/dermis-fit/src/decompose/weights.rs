@@ -3,8 +3,9 @@
 //! With G = T Tᵀ, H_kl = p̃ G_kl p̃ᵀ is ten monomials of p̃ times a table of bone pairs, and g_k = p̃ T_k xᵀ comes from
 //! one product U Tᵀ.
 
+use super::lanes::Eight;
 use super::matrix::{Matrix, multiply};
-use super::problem::{MONOMIALS, PAIRS, Points};
+use super::problem::{LANES, MONOMIALS, PAIRS, Points};
 use super::support::{MOST, Quadratic, Support};
 use dermis_solve::faer::MatRef;
 use pulp::{Arch, NullaryFnOnce};
@@ -141,6 +142,9 @@ struct Room {
     gain: Vec<f64>,
     tangent: Vec<f64>,
     product: Vec<f64>,
+    /// g of the members and the energy, for every vertex of the block.
+    pulls: Vec<[f64; MOST]>,
+    energies: Vec<f64>,
     quadratic: Quadratic,
     trial: Quadratic,
 }
@@ -169,6 +173,8 @@ impl Room {
             gain: vec![0.0; stride],
             tangent: vec![0.0; MOST * stride],
             product: vec![0.0; BLOCK * 4 * stride],
+            pulls: vec![[0.0; MOST]; BLOCK],
+            energies: vec![0.0; BLOCK],
             quadratic: Quadratic::default(),
             trial: Quadratic::default(),
         }
@@ -277,47 +283,120 @@ struct Improve<'a> {
 impl NullaryFnOnce for Improve<'_> {
     type Output = ();
     #[inline(always)]
-    fn call(self) {
+    fn call(mut self) {
         let wide = 4 * self.bones.stride;
+        let look = self.pass.entries > 0;
         for at in 0..self.supports.len() {
             let v = self.first + at;
-            let monomials = &self.points.monomials[v];
-            let square = self.points.squares[v];
+            for (a, (k, _)) in self.supports[at].members().enumerate() {
+                self.room.pulls[at][a] = match look {
+                    true => pull_of(self.points, v, &self.room.product[at * wide..], self.bones.stride, k),
+                    false => pulled(self.points, v, self.bones, k),
+                };
+            }
+        }
+        self.solve_eights::<2>();
+        self.solve_eights::<3>();
+        self.solve_eights::<4>();
+        self.solve_eights::<5>();
+        for at in 0..self.supports.len() {
+            if !(2..=5).contains(&self.supports[at].n) {
+                self.solve_alone(at);
+            }
+            let pulls = &self.room.pulls[at];
+            let mut pull = (0..self.supports[at].n).map(|a| self.supports[at].weights[a] * pulls[a]).sum();
             let support = &mut self.supports[at];
-            let look = self.pass.entries > 0;
-            if look {
-                let (product, room) = (&self.room.product[at * wide..(at + 1) * wide], &mut self.room.g);
-                pull(self.points, v, product, room);
-            }
-            let n = support.n;
-            self.room.quadratic.n = n;
-            for a in 0..n {
-                let k = support.bones[a] as usize;
-                self.room.quadratic.g[a] = if look { self.room.g[k] } else { pulled(self.points, v, self.bones, k) };
-                for b in 0..=a {
-                    let table = &self.gram.near[k * self.gram.stride + support.bones[b] as usize];
-                    let h = (0..MONOMIALS).map(|m| monomials[m] * table[m]).sum();
-                    (self.room.quadratic.h[a][b], self.room.quadratic.h[b][a]) = (h, h);
-                }
-            }
-            let before = square + self.room.quadratic.value(&support.weights);
-            let mut w = support.weights;
-            let solved = square + self.room.quadratic.minimise(&mut w);
-            let mut energy = before;
-            if solved < before {
-                (support.weights, energy) = (w, solved);
-            }
-            let mut pull = (0..n).map(|a| support.weights[a] * self.room.quadratic.g[a]).sum();
-            if support.weights[..n].iter().any(|&w| w < 1e-9) {
+            if support.weights[..support.n].iter().any(|&w| w < 1e-9) {
                 support.normalise();
             }
+            let mut energy = self.room.energies[at];
             if look {
-                energy = look_around(self.gram, monomials, square, support, energy, self.pass, self.room);
-                pull = support.members().map(|(k, w)| w * self.room.g[k]).sum();
+                let v = self.first + at;
+                let (monomials, square) = (&self.points.monomials[v], self.points.squares[v]);
+                let room = &mut *self.room;
+                self::pull(self.points, v, &room.product[at * wide..(at + 1) * wide], &mut room.g);
+                energy = look_around(self.gram, monomials, square, support, energy, self.pass, room);
+                pull = support.members().map(|(k, w)| w * room.g[k]).sum();
             }
             self.fits[at] = Fit { energy: energy.max(0.0), pull };
         }
     }
+}
+
+impl Improve<'_> {
+    /// Weights on the support they have, of every vertex with N bones; where one would be negative the vertex is solved
+    /// alone.
+    #[inline(always)]
+    fn solve_eights<const N: usize>(&mut self) {
+        let mut chosen = [0; BLOCK];
+        let mut count = 0;
+        for at in (0..self.supports.len()).filter(|&at| self.supports[at].n == N) {
+            chosen[count] = at;
+            count += 1;
+        }
+        for start in (0..count).step_by(LANES) {
+            let lanes = LANES.min(count - start);
+            // Lanes beyond the last vertex repeat it.
+            let vertices: [usize; LANES] = std::array::from_fn(|lane| chosen[start + lane.min(lanes - 1)]);
+            let supports = &self.supports;
+            let table = |a: usize, b: usize, at: usize| {
+                let bones = &supports[at].bones;
+                &self.gram.near[bones[a] as usize * self.gram.stride + bones[b] as usize]
+            };
+            let eight = Eight::<N> {
+                monomials: vertices.map(|at| &self.points.monomials[self.first + at]),
+                tables: std::array::from_fn(|a| {
+                    std::array::from_fn(|b| vertices.map(|at| table(a.max(b), a.min(b), at)))
+                }),
+                g: std::array::from_fn(|a| vertices.map(|at| self.room.pulls[at][a])),
+            };
+            let had = std::array::from_fn(|a| vertices.map(|at| supports[at].weights[a]));
+            let solved = eight.solve(&had);
+            for (lane, &at) in vertices.iter().enumerate().take(lanes) {
+                let square = self.points.squares[self.first + at];
+                if (0..N).any(|a| solved.weights[a][lane] < 0.0) {
+                    self.solve_alone(at);
+                } else if solved.value[lane] < solved.before[lane] {
+                    (0..N).for_each(|a| self.supports[at].weights[a] = solved.weights[a][lane]);
+                    self.room.energies[at] = square + solved.value[lane];
+                } else {
+                    self.room.energies[at] = square + solved.before[lane];
+                }
+            }
+        }
+    }
+
+    /// Weights on the support it has, of one vertex.
+    #[inline(always)]
+    fn solve_alone(&mut self, at: usize) {
+        let monomials = &self.points.monomials[self.first + at];
+        let square = self.points.squares[self.first + at];
+        let (support, room) = (&mut self.supports[at], &mut *self.room);
+        let n = support.n;
+        room.quadratic.n = n;
+        for a in 0..n {
+            room.quadratic.g[a] = room.pulls[at][a];
+            for b in 0..=a {
+                let table = &self.gram.near[support.bones[a] as usize * self.gram.stride + support.bones[b] as usize];
+                let h = (0..MONOMIALS).map(|m| monomials[m] * table[m]).sum();
+                (room.quadratic.h[a][b], room.quadratic.h[b][a]) = (h, h);
+            }
+        }
+        let before = square + room.quadratic.value(&support.weights);
+        let mut w = support.weights;
+        let solved = square + room.quadratic.minimise(&mut w);
+        room.energies[at] = before;
+        if solved < before {
+            (support.weights, room.energies[at]) = (w, solved);
+        }
+    }
+}
+
+/// g_k of one bone from the products of its vertex.
+#[inline(always)]
+fn pull_of(points: &Points, v: usize, product: &[f64], stride: usize, k: usize) -> f64 {
+    let p = &points.rest[v];
+    p[0] * product[k] + p[1] * product[stride + k] + p[2] * product[2 * stride + k] + p[3] * product[3 * stride + k]
 }
 
 /// g_k of one bone.
