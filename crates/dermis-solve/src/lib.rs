@@ -1,16 +1,19 @@
-//! Numbers: principal axes, ridge regression, kernel interpolation and their exact cross-validation. Knows neither bones nor vertices.
+//! Numbers: principal axes, ridge regression, kernel interpolation and their exact cross-validation, least squares over the simplex. Knows neither bones nor vertices.
 //!
 //! Matrices are faer's; every call is sequential and its result depends on its inputs alone. Callers run many calls at
 //! once.
 
 pub mod cross_validation;
 pub mod interpolation;
+pub mod min_norm;
 pub mod ridge;
+pub mod simplex;
 pub mod symmetric;
 
 pub use cross_validation::{Fold, Folds};
 pub use faer;
 pub use interpolation::Interpolation;
+pub use min_norm::{min_norm, min_norm_of_sum};
 pub use symmetric::PrincipalAxes;
 
 /// Why a solve failed.
