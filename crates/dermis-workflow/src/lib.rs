@@ -3,10 +3,11 @@
 //! [`load`] opens what the user named, [`mod@fit`] learns, [`mod@measure`] scores, [`mod@compare`] puts every method on the same
 //! bench, [`curve`] asks how many examples are enough, [`mod@stress`] tries poses no animator would draw, [`deliver`] runs a
 //! model on a motion and compiles it for an engine, [`report`] makes the page people look at, [`mod@inspect`] says what a
-//! file holds, [`demo`] is the whole loop on the bundled body. Progress and cancelling are arguments; nothing here prints.
+//! file holds, [`mod@decompose`] finds bones and weights of a mesh sequence, [`demo`] is the whole loop on the bundled body. Progress and cancelling are arguments; nothing here prints.
 
 pub mod compare;
 pub mod curve;
+pub mod decompose;
 pub mod deliver;
 pub mod demo;
 pub mod drivers;

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use dermis_io::{Contents, Format, Matching, ReadError, Record, Space, UpAxis, Warning, match_vertices};
 use dermis_rig::glam::{DAffine3, DVec3};
-use dermis_rig::{BoneTransforms, Example, ExampleSet, Frame, Motion, Rig, WorldPose};
+use dermis_rig::{BoneTransforms, Example, ExampleSet, Frame, Mesh, Motion, Rig, WorldPose};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
@@ -30,7 +30,7 @@ impl Source {
     }
 
     /// Keeps the records the part names.
-    fn select(&self, contents: &mut Contents) -> Result<(), Error> {
+    pub(crate) fn select(&self, contents: &mut Contents) -> Result<(), Error> {
         let Some(part) = self.part.as_deref().filter(|_| contents.clips.is_empty()) else { return Ok(()) };
         let (patterns, inverted) = part.strip_prefix('!').map_or((part, false), |rest| (rest, true));
         let total = contents.records.len();
@@ -364,8 +364,8 @@ fn poses_for_rig(
 }
 
 /// Brings the file's vertices into the rig's order.
-fn matching(
-    rig: &Rig,
+pub(crate) fn matching(
+    mesh: &Mesh,
     contents: &Contents,
     count: usize,
     options: &ReadOptions,
@@ -375,8 +375,8 @@ fn matching(
     let rest = contents.mesh.as_ref().map(|m| m.positions.as_slice()).filter(|rest| rest.len() == count);
     // An OBJ sequence's first frame is a pose, not the rest mesh.
     let rest = rest.filter(|_| contents.format != Format::Obj);
-    let tolerance = options.match_tolerance * rig.mesh.diagonal();
-    let matching = match_vertices(&rig.mesh, rest, count, tolerance)
+    let tolerance = options.match_tolerance * mesh.diagonal();
+    let matching = match_vertices(mesh, rest, count, tolerance)
         .map_err(|source| Error::Match { path: path.into(), source })?;
     let report = &matching.report;
     let how = match report.how {
@@ -402,7 +402,7 @@ fn with_both(
 ) -> Result<Vec<Example>, Error> {
     let to_rig = poses_for_rig(rig, contents, path)?;
     let count = contents.records.iter().find_map(|r| r.positions.as_ref().map(Vec::len)).unwrap_or(0);
-    let matching = matching(rig, contents, count, options, path, note)?;
+    let matching = matching(&rig.mesh, contents, count, options, path, note)?;
     let binds_differ = contents.skeleton.as_ref().is_some_and(|skeleton| {
         let theirs = to_rig(&WorldPose::new(skeleton.bind().to_vec()));
         let limit = options.match_tolerance * rig.mesh.diagonal().max(1.0);
@@ -454,7 +454,7 @@ fn with_motion(
         return Err(Error::lacks(path, what, "sample the clip at the rate of the cache with --fps"));
     }
     let count = skins.first().and_then(|r| r.positions.as_ref()).map_or(0, Vec::len);
-    let matching = matching(rig, contents, count, options, path, note)?;
+    let matching = matching(&rig.mesh, contents, count, options, path, note)?;
     let examples: Vec<Example> = skins
         .iter()
         .zip(frames)
@@ -572,7 +572,7 @@ fn clip_bones(contents: &Contents, path: &Path) -> Result<Vec<String>, Error> {
     names.ok_or_else(|| Error::lacks(path, "the clip moves no skeleton", "use the file of a skinned character"))
 }
 
-fn pick_clip<'a>(contents: &'a Contents, source: &Source) -> Result<&'a dermis_io::Clip, Error> {
+pub(crate) fn pick_clip<'a>(contents: &'a Contents, source: &Source) -> Result<&'a dermis_io::Clip, Error> {
     let names = || contents.clips.iter().map(|c| format!("\"{}\"", c.name)).collect::<Vec<_>>().join(", ");
     match (&source.part, &contents.clips[..]) {
         (None, [only]) => Ok(only),
@@ -591,7 +591,7 @@ fn pick_clip<'a>(contents: &'a Contents, source: &Source) -> Result<&'a dermis_i
 }
 
 /// The clip's own keys, or a fixed rate.
-fn sample_times(clip: &dermis_io::Clip, source: &Source, options: &ReadOptions) -> Result<Vec<f64>, Error> {
+pub(crate) fn sample_times(clip: &dermis_io::Clip, source: &Source, options: &ReadOptions) -> Result<Vec<f64>, Error> {
     /// An hour at 24 frames per second.
     const MOST: usize = 86_400;
     let count = match options.fps {
@@ -623,7 +623,7 @@ fn from_morphs(
     let mesh = contents.mesh.as_ref().ok_or_else(|| need("mesh"))?;
     let weights = contents.weights.as_ref().ok_or_else(|| need("skinning weights"))?;
     let skeleton = contents.skeleton.as_ref().ok_or_else(|| need("skeleton"))?;
-    let matching = matching(rig, contents, mesh.positions.len(), options, path, note)?;
+    let matching = matching(&rig.mesh, contents, mesh.positions.len(), options, path, note)?;
     let motion = (!contents.clips.is_empty()).then(|| pick_clip(contents, source)).transpose()?;
     // (label, time, pose in the file's bones, weight of each target)
     let mut shots: Vec<(String, Option<f64>, WorldPose, Vec<f64>)> = Vec::new();
@@ -699,7 +699,7 @@ pub fn load_base_cache(
         return Err(Error::lacks(path, what, "a base cache has one frame per pose, in the same order"));
     }
     let count = skins.first().map_or(0, |s| s.len());
-    let matching = matching(rig, &contents, count, options, path, &mut note)?;
+    let matching = matching(&rig.mesh, &contents, count, options, path, &mut note)?;
     let gathered: Vec<Vec<DVec3>> = skins.into_iter().map(|s| matching.gather(s)).collect();
     if let Some(at) = gathered.iter().position(|frame| frame.iter().any(|p| !p.is_finite())) {
         return Err(Error::lacks(path, format!("frame {at} is not finite"), ""));

@@ -5,6 +5,13 @@
 //!
 //! The rest shape is given and never optimised: a frame equal to it has identity transforms.
 
+pub mod bone_maps;
+pub mod clustering;
+pub mod hierarchy;
+
+pub use clustering::{Bandwidth, ClusteringError, ClusteringSettings, cluster};
+pub use hierarchy::{Hierarchy, hierarchy, rotation_only};
+
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneTransforms, Influences};
 
