@@ -8,9 +8,18 @@
 pub mod bone_maps;
 pub mod clustering;
 pub mod hierarchy;
+mod matrix;
+mod problem;
+mod run;
+mod sample;
+mod search;
+mod support;
+mod transforms;
+mod weights;
 
 pub use clustering::{Bandwidth, ClusteringError, ClusteringSettings, cluster};
 pub use hierarchy::{Hierarchy, hierarchy, rotation_only};
+pub use run::decompose;
 
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneTransforms, Influences};
@@ -162,10 +171,10 @@ pub enum DecomposeError {
         expected: usize,
     },
     /// A number that is NaN or infinite.
-    #[error("frame {frame}: vertex {vertex} is not finite")]
+    #[error("{place}: vertex {vertex} is not finite")]
     NotFinite {
-        /// The frame; `None` is the rest shape.
-        frame: usize,
+        /// The rest shape, or which frame.
+        place: String,
         /// The vertex.
         vertex: usize,
     },
