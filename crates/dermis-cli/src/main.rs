@@ -1,6 +1,7 @@
 //! The program `dermis`: a thin layer over `dermis-workflow`, one file per verb.
 
 mod compare;
+mod decompose;
 mod demo;
 mod eval;
 mod export;
@@ -41,6 +42,7 @@ enum Verb {
     Compare(compare::CompareArgs),
     Pose(pose::PoseArgs),
     Export(export::ExportArgs),
+    Decompose(Box<decompose::DecomposeArgs>),
     /// Print shell completions
     Completions {
         /// The shell
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
         Verb::Compare(args) => compare::run(args, &ui),
         Verb::Pose(args) => pose::run(args, &ui),
         Verb::Export(args) => export::run(args, &ui),
+        Verb::Decompose(args) => decompose::run(args, &ui),
         Verb::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "dermis", &mut script);

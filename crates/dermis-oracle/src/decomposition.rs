@@ -62,8 +62,10 @@ fn rotations(case: &Case) -> Result<Answers, CaseError> {
 fn shift(case: &Case) -> Result<Answers, CaseError> {
     let (frames, triangles, all) = all_rotations(case)?;
     let rotation = |t: usize, s: usize| all[s * triangles + t].to_cols_array();
-    let points: Vec<f64> =
-        (0..triangles).flat_map(|t| (0..frames).flat_map(move |s| [(t, s)])).flat_map(|(t, s)| rotation(t, s)).collect();
+    let points: Vec<f64> = (0..triangles)
+        .flat_map(|t| (0..frames).flat_map(move |s| [(t, s)]))
+        .flat_map(|(t, s)| rotation(t, s))
+        .collect();
     let found = mean_shift(&points, 9 * frames.max(1), case.number("bandwidth")?, case.number("merge")?);
     let numbers = |list: &[usize]| Array::new(&[list.len()], list.iter().map(|&x| x as f64).collect());
     let mut answers = Answers::default();

@@ -376,8 +376,8 @@ pub(crate) fn matching(
     // An OBJ sequence's first frame is a pose, not the rest mesh.
     let rest = rest.filter(|_| contents.format != Format::Obj);
     let tolerance = options.match_tolerance * mesh.diagonal();
-    let matching = match_vertices(mesh, rest, count, tolerance)
-        .map_err(|source| Error::Match { path: path.into(), source })?;
+    let matching =
+        match_vertices(mesh, rest, count, tolerance).map_err(|source| Error::Match { path: path.into(), source })?;
     let report = &matching.report;
     let how = match report.how {
         dermis_io::matching::MatchedBy::Order => "by order",

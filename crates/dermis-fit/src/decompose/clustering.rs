@@ -62,12 +62,6 @@ pub enum ClusteringError {
     /// A bandwidth that is none.
     #[error("a bandwidth must be positive, but it is {0}")]
     Bandwidth(f64),
-    /// A rest position that is NaN or infinite.
-    #[error("vertex {vertex} is not finite at rest")]
-    RestNotFinite {
-        /// The vertex.
-        vertex: usize,
-    },
     /// As for every decomposition.
     #[error(transparent)]
     Sequence(#[from] DecomposeError),
@@ -129,22 +123,22 @@ pub fn cluster(
     })
 }
 
-fn check(sequence: &Sequence<'_>, bones: usize, influences: usize) -> Result<(), ClusteringError> {
+fn check(sequence: &Sequence<'_>, bones: usize, influences: usize) -> Result<(), DecomposeError> {
     let (vertices, frames) = (sequence.rest.len(), sequence.frames.len());
     if vertices == 0 || frames == 0 || bones == 0 || influences == 0 {
-        return Err(DecomposeError::Empty { vertices, frames, bones, influences }.into());
+        return Err(DecomposeError::Empty { vertices, frames, bones, influences });
     }
     let finite = |positions: &[DVec3]| positions.iter().position(|p| !p.is_finite());
     if let Some(vertex) = finite(sequence.rest) {
-        return Err(ClusteringError::RestNotFinite { vertex });
+        return Err(DecomposeError::NotFinite { place: "the rest shape".into(), vertex });
     }
     for (frame, positions) in sequence.frames.iter().enumerate() {
         let (what, found) = ("vertices of a frame", positions.len());
         if found != vertices {
-            return Err(DecomposeError::Counts { what, found, expected: vertices }.into());
+            return Err(DecomposeError::Counts { what, found, expected: vertices });
         }
         if let Some(vertex) = finite(positions) {
-            return Err(DecomposeError::NotFinite { frame, vertex }.into());
+            return Err(DecomposeError::NotFinite { place: format!("frame {frame}"), vertex });
         }
     }
     Ok(())

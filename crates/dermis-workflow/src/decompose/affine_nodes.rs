@@ -125,7 +125,8 @@ mod tests {
         let (mut before, mut last) = (DMat3::IDENTITY, None::<DMat3>);
         for frame in 0..200 {
             let t = 0.05 * f64::from(frame);
-            let stretch = turn(DVec3::Y, 0.4) * DMat3::from_diagonal(DVec3::new(1.0 + 0.5 * t.sin(), 1.2, 0.9 + 0.1 * t.cos()));
+            let stretch =
+                turn(DVec3::Y, 0.4) * DMat3::from_diagonal(DVec3::new(1.0 + 0.5 * t.sin(), 1.2, 0.9 + 0.1 * t.cos()));
             let a = turn(DVec3::new(0.2, 1.0, 0.4), t) * stretch * turn(DVec3::Y, -0.4);
             let map = DAffine3 { matrix3: a, translation: DVec3::new(t, 0.0, 0.0) };
             let head = DVec3::new(0.3, 0.2, 0.1);

@@ -18,7 +18,7 @@ use dermis_fit::decompose::{
     Bandwidth, BoneKind, ClusteringError, ClusteringSettings, DecomposeError, DecomposeReport, DecomposeSettings,
     Decomposition, Hierarchy, Sequence, Task, cluster, decompose, hierarchy, rotation_only,
 };
-use dermis_rig::glam::DMat3;
+use dermis_rig::glam::{DAffine3, DMat3};
 use dermis_rig::{BoneTransforms, Influences, Skeleton};
 use std::time::Instant;
 
@@ -148,6 +148,9 @@ pub fn solve(
         _ => return Err(Error::Option("nothing is wanted".into())),
     };
     let Decomposition { weights, mut transforms, report } = found;
+    if let Some(skeleton) = &given {
+        carry_unused(skeleton, &mut transforms);
+    }
     let (mut tree, mut free_rms) = (None, None);
     if options.tie != Tie::None {
         let made = hierarchy(sequence.rest, &weights, &transforms).map_err(|e| Error::Option(e.to_string()))?;
@@ -161,6 +164,17 @@ pub fn solve(
     let detached = tree.as_ref().map_or(0, |t| t.detached);
     let seconds = start.elapsed().as_secs_f64();
     Ok(Solved { weights, transforms, report, tree, given, free_rms, detached, seconds, notes })
+}
+
+/// Bones of a given skeleton beyond those that weights name go with their parents.
+fn carry_unused(skeleton: &Skeleton, transforms: &mut [BoneTransforms]) {
+    for pose in transforms {
+        let mut all = pose.to_vec();
+        for bone in skeleton.bones().skip(all.len()) {
+            all.push(skeleton.parents()[bone].map_or(DAffine3::IDENTITY, |parent| all[parent.get()]));
+        }
+        *pose = BoneTransforms::new(all);
+    }
 }
 
 fn failed(error: DecomposeError) -> Error {

@@ -96,7 +96,11 @@ pub fn load_sequences(sources: &[Source], options: &SequenceOptions) -> Result<S
         made.left_out.extend(contents.left_out.iter().map(|label| format!("{stem} {label}")));
         let lone = takes.is_empty() && !first;
         if let Some(mesh) = contents.mesh.as_ref().filter(|_| lone) {
-            single.push((stem, None, gather(&made.mesh, &contents, mesh.positions.clone(), options, source, &mut note)?));
+            single.push((
+                stem,
+                None,
+                gather(&made.mesh, &contents, mesh.positions.clone(), options, source, &mut note)?,
+            ));
         } else if lone {
             let what = format!("there is no shape in this {} file", contents.format);
             return Err(Error::lacks(path, what, NEEDS));
@@ -107,7 +111,11 @@ pub fn load_sequences(sources: &[Source], options: &SequenceOptions) -> Result<S
                 bytes += 24 * positions.len() as u64;
                 if bytes > MOST_BYTES {
                     let what = format!("the frames take more than {} GB of memory", MOST_BYTES >> 30);
-                    return Err(Error::lacks(path, what, "decompose a part of the frames: FILE.npz#LABELS, or a lower --fps"));
+                    return Err(Error::lacks(
+                        path,
+                        what,
+                        "decompose a part of the frames: FILE.npz#LABELS, or a lower --fps",
+                    ));
                 }
                 match positions.iter().all(|p| p.is_finite()) {
                     true => kept.push((label, time, positions)),
@@ -150,7 +158,12 @@ pub fn load_sequences(sources: &[Source], options: &SequenceOptions) -> Result<S
 const NEEDS: &str = "a sequence is a bundle with vertices, a PC2 or MDD file after its mesh, a folder of OBJ files, or a glTF file with a clip";
 
 /// Runs of frames that a file holds, by name.
-fn takes(contents: &Contents, source: &Source, stem: &str, options: &ReadOptions) -> Result<Vec<(String, Vec<Shot>)>, Error> {
+fn takes(
+    contents: &Contents,
+    source: &Source,
+    stem: &str,
+    options: &ReadOptions,
+) -> Result<Vec<(String, Vec<Shot>)>, Error> {
     let shots: Vec<Shot> =
         contents.records.iter().filter_map(|r| Some((r.label.clone(), r.time, r.positions.clone()?))).collect();
     if !shots.is_empty() {

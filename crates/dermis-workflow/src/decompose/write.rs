@@ -79,7 +79,8 @@ pub fn deliver(sequences: &Sequences, solved: &Solved, output: &Output) -> Resul
     // The errors are of the file alone; there is no other rig to compare with.
     let rig = Rig { weights: None, ..rig };
     let frames = sequences.clips.iter().flat_map(|clip| {
-        let name = |label: &String| if sequences.clips.len() > 1 { format!("{} {label}", clip.name) } else { label.clone() };
+        let name =
+            |label: &String| if sequences.clips.len() > 1 { format!("{} {label}", clip.name) } else { label.clone() };
         clip.labels.iter().zip(&clip.times).zip(&clip.frames).map(move |((label, t), f)| (name(label), *t, f))
     });
     let examples = frames.zip(poses).map(|((label, time, frame), transforms)| Example {
