@@ -3,6 +3,8 @@
 use crate::{Answers, Array, Case, CaseError, Method};
 use dermis_fit::decompose::bone_maps::{fit_affine, fit_rigid, rigid_update};
 use dermis_fit::decompose::clustering::triangle_rotation;
+use dermis_fit::decompose::{DecomposeSettings, Sequence, Task, decompose};
+use dermis_fit::silent;
 use dermis_rig::glam::{DMat3, DVec3};
 use dermis_rig::{BoneIndex, Influences};
 use dermis_solve::mean_shift::mean_shift;
@@ -13,6 +15,7 @@ pub(crate) const METHODS: &[Method] = &[
     Method { name: "affine_bone", inputs: &["P", "X"], answers: &["M"], run: affine },
     Method { name: "rigid_fit", inputs: &["P", "Q", "w"], answers: &["R", "t"], run: rigid },
     Method { name: "bone_update", inputs: &["P", "X", "W", "M"], answers: &["M_bone*"], run: update },
+    Method { name: "two_rigid_parts", inputs: &["P", "X"], answers: &["labels"], run: parts },
 ];
 
 /// Rest positions and frames of as many.
@@ -106,5 +109,34 @@ fn update(case: &Case) -> Result<Answers, CaseError> {
         let maps = rigid_update(&of.rest, &of.slices(), &weights, &poses, BoneIndex::new(bone));
         answers.add(format!("M_bone{bone}"), Array::from_affine(&[maps.len()], &maps));
     }
+    Ok(answers)
+}
+
+/// Two rigid bones by the search: the bone of each vertex, numbered as they appear; refused above an objective of 1e-16.
+fn parts(case: &Case) -> Result<Answers, CaseError> {
+    let of = Frames::read(case)?;
+    let sequence = Sequence { rest: &of.rest, frames: &of.slices() };
+    let settings = DecomposeSettings::default();
+    let found = decompose(&sequence, &Task::Search { bones: 2 }, &settings, &silent).map_err(CaseError::refused)?;
+    let skin = |frame: usize, v: usize| -> DVec3 {
+        let row = found.weights.of(v).iter();
+        row.map(|&(bone, w)| w * found.transforms[frame][bone].transform_point3(of.rest[v])).sum()
+    };
+    let off = |frame: usize, v: usize| of.frames[frame][v].distance_squared(skin(frame, v));
+    let objective: f64 =
+        (0..of.frames.len()).flat_map(|s| (0..of.rest.len()).map(move |v| (s, v))).map(|(s, v)| off(s, v)).sum();
+    if objective > 1e-16 {
+        return Err(CaseError::refused(format!("the objective ends at {objective:e}")));
+    }
+    let mut seen: Vec<BoneIndex> = Vec::new();
+    let labels = (0..of.rest.len()).map(|v| {
+        let bone = found.weights.dominant(v).unwrap_or(BoneIndex::new(0));
+        seen.iter().position(|b| *b == bone).unwrap_or_else(|| {
+            seen.push(bone);
+            seen.len() - 1
+        }) as f64
+    });
+    let mut answers = Answers::default();
+    answers.add("labels", Array::new(&[of.rest.len()], labels.collect()));
     Ok(answers)
 }

@@ -21,7 +21,6 @@ fn every_known_case_agrees_and_answers_all_that_is_expected() {
     assert_eq!(
         awaited,
         [
-            "two_rigid_parts",
             "eigenskin",
             "rotation_regression",
             "bone_heat",

@@ -7,7 +7,7 @@
 //!
 //! Source: James & Twigg 2005. Departures: weights are least squares over the simplex (theirs: truncated SVD or non-negative least
 //! squares); of meshes above [`SAMPLE`] triangles evenly many are shifted, in the principal axes of their rotations (what
-//! is left out is below 1e-6 of the variance, or beyond 64 axes), and the others join the nearest group. So the time is bounded.
+//! is left out is below 1e-6 of the variance, or beyond 32 axes), and the others join the nearest group. So the time is bounded.
 
 use super::bone_maps::{fit_affine, fit_rigid, outer};
 use super::{BoneKind, DecomposeError, DecomposeReport, Decomposition, Sequence, Stopped};
@@ -21,14 +21,17 @@ use dermis_solve::simplex::{Entry, Quadratic};
 use dermis_solve::symmetric::principal_axes;
 use rayon::prelude::*;
 
-/// Triangles that take part in the mean shift, at most: half a second each time at 64 axes.
-pub const SAMPLE: usize = 1000;
-/// Groups with a smaller share of the triangles are no bones.
-const LEAST_SHARE: f64 = 0.002;
+/// Triangles that take part in the mean shift, at most: some tenth of a second each time.
+pub const SAMPLE: usize = 600;
+/// Groups with a smaller share of the triangles are no bones, when a bandwidth is given.
+const LEAST_SHARE: f64 = 0.005;
+/// The same in parts of an equal share, when a number of bones is; half of it, and so on, where there are not as many such groups.
+/// With groups of any size most of a skin that bends smoothly is one group, and the others are specks.
+const LEAST_OF_EQUAL: f64 = 0.25;
 /// Principal axes of the rotations, at most.
-const MOST_AXES: usize = 64;
+const MOST_AXES: usize = 32;
 /// Halvings of the bandwidth's interval when a number of bones is asked for.
-const HALVINGS: usize = 24;
+const HALVINGS: usize = 12;
 
 /// How many groups there are to be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -178,41 +181,50 @@ fn turns(sequence: &Sequence<'_>, triangle: &[u32; 3]) -> Vec<f64> {
 fn groups(turns: &[Vec<f64>], bandwidth: Bandwidth, frames: usize) -> (Vec<Option<usize>>, Option<String>) {
     let (points, width) = in_principal_axes(turns);
     let shift = |h: f64| mean_shift(&points, width, h, 0.5 * h);
-    let least = (LEAST_SHARE * turns.len() as f64).ceil() as usize;
     let keep = |clusters: &Clusters, most: usize, least: usize| {
         let kept = clusters.sizes.iter().take_while(|size| **size >= least).count().clamp(1, most);
         clusters.labels.iter().map(|&label| Some(label).filter(|l| *l < kept)).collect::<Vec<_>>()
     };
-    let large = |clusters: &Clusters| clusters.sizes.iter().filter(|size| **size >= least).count();
+    let count = turns.len() as f64;
     let bones = match bandwidth {
-        Bandwidth::Given(h) => return (keep(&shift(h * (frames as f64).sqrt()), usize::MAX, least), None),
+        Bandwidth::Given(h) => {
+            let least = (LEAST_SHARE * count).ceil() as usize;
+            return (keep(&shift(h * (frames as f64).sqrt()), usize::MAX, least), None);
+        }
         Bandwidth::For { bones } => bones,
     };
     // Half turns in every frame are √8 apart; rotations nearer than a millionth of that are one.
     let widest = (8.0 * frames as f64).sqrt();
-    let (mut low, mut high) = (1e-6 * widest, widest);
-    let mut best: Option<Clusters> = None;
-    for _ in 0..HALVINGS {
-        let middle = 0.5 * (low + high);
-        let found = shift(middle);
-        match large(&found).cmp(&bones) {
-            std::cmp::Ordering::Less => high = middle,
-            order => {
-                low = middle;
-                best = Some(found);
-                if order.is_eq() {
-                    break;
+    let apart = shift(1e-6 * widest);
+    let distinct = apart.sizes.len();
+    if distinct <= bones {
+        let reason = format!("triangles turn in only {distinct} different ways");
+        return (keep(&apart, bones, 1), (distinct < bones).then_some(reason));
+    }
+    let mut least = (LEAST_OF_EQUAL * count / bones as f64).ceil() as usize;
+    loop {
+        let (mut low, mut high) = (1e-6 * widest, widest);
+        let mut best: Option<Clusters> = None;
+        for _ in 0..HALVINGS {
+            let middle = 0.5 * (low + high);
+            let found = shift(middle);
+            match found.sizes.iter().filter(|size| **size >= least).count().cmp(&bones) {
+                std::cmp::Ordering::Less => high = middle,
+                order => {
+                    low = middle;
+                    best = Some(found);
+                    if order.is_eq() {
+                        break;
+                    }
                 }
             }
         }
+        match best {
+            Some(best) => return (keep(&best, bones, least), None),
+            None if least == 1 => return (keep(&apart, bones, 1), None),
+            None => least = least.div_ceil(2).min(least - 1),
+        }
     }
-    if let Some(best) = best {
-        return (keep(&best, bones, least), None);
-    }
-    // Too few large groups at any bandwidth: small ones count as well.
-    let apart = shift(1e-6 * widest);
-    let count = apart.sizes.len();
-    (keep(&apart, bones, 1), (count < bones).then(|| format!("triangles turn in only {count} different ways")))
 }
 
 /// Points of the same distances in as few coordinates as carry all but 1e-6 of their variance, row after row.
