@@ -123,7 +123,10 @@ pub fn load_sequences(sources: &[Source], options: &SequenceOptions) -> Result<S
                 }
             }
             if !kept.is_empty() {
-                let matched = gather_all(&made.mesh, &contents, kept, options, source, &mut note)?;
+                // That a file fits its own mesh is no news.
+                let mut own = note.clone();
+                let news = if first { &mut own } else { &mut note };
+                let matched = gather_all(&made.mesh, &contents, kept, options, source, news)?;
                 made.clips.push(take(unique(&name, &made.clips), matched, options.read.fps));
             }
         }
