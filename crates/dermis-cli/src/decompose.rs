@@ -60,7 +60,7 @@ pub struct DecomposeArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["bones", "bandwidth", "given_bones", "given_weights"])]
     start: Option<Source>,
     /// Vertices whose weights stay as --start has them, such as 0-99,250
-    #[arg(long, value_name = "LIST", requires = "start")]
+    #[arg(long, value_name = "LIST")]
     freeze_vertices: Option<String>,
     /// Tie rigid bones together in a tree with joints
     #[arg(long)]
@@ -138,6 +138,9 @@ impl DecomposeArgs {
                 _ => return refuse("how many bones? name their number with --bones"),
             },
         };
+        if self.freeze_vertices.is_some() && self.start.is_none() {
+            return refuse("--freeze-vertices needs --start: the weights that stay");
+        }
         if method == Method::Clustering && self.quality {
             return refuse("--quality is for --method search");
         }

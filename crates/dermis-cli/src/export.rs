@@ -1,10 +1,14 @@
 //! `dermis export`
 
 use crate::options::ReadArgs;
+use crate::show;
 use crate::ui::Ui;
+use dermis_workflow::compile::{CompileSettings, Compiled, Poses, Step, compile};
 use dermis_workflow::drivers::{self, Driven, DriverSettings};
-use dermis_workflow::load::{Source, load_base_cache, load_model, load_motion};
-use dermis_workflow::output::reserve_file;
+use dermis_workflow::fits::weights::WeightBits;
+use dermis_workflow::io::ModelFile;
+use dermis_workflow::load::{ReadOptions, Source, load_base_cache, load_examples, load_model, load_motion};
+use dermis_workflow::output::{Output, reserve_file};
 use dermis_workflow::page::Unit;
 use dermis_workflow::report::{show_length, unit_of};
 use dermis_workflow::{Error, deliver};
@@ -20,11 +24,27 @@ pub struct ExportArgs {
     /// Where it goes (.glb)
     #[arg(short, long, value_name = "OUT")]
     out: PathBuf,
-    /// The motion that becomes the clip; without --drivers the correction is baked for it
-    #[arg(long, value_name = "FILE")]
-    motion: Option<Source>,
-    /// Write a driver table: the morph targets are made for any pose, and it says how an engine computes their weights from
-    /// its joints (for a joint model; docs/drivers.md)
+    /// The motion that becomes the clip; without --drivers the correction is baked for it. With --lbs there may be several
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    motion: Vec<Source>,
+    /// Compile the whole model, whatever its method, into linear blend skinning: weights are solved again for the motion or the
+    /// examples, with --influences [default: 4] and --helpers, and no morph target is needed (docs/compile.md)
+    #[arg(long)]
+    lbs: bool,
+    /// Poses to compile for and to measure against the truth, with --lbs
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "lbs")]
+    examples: Vec<Source>,
+    /// Bones that may be added, with --lbs; their motion is baked into the clips
+    #[arg(long, value_name = "H", requires = "lbs", default_value_t = 0)]
+    helpers: u16,
+    /// Store weights as whole numbers of 8 or 16 bits whose sums stay exact, with --lbs
+    #[arg(long, value_name = "BITS", requires = "lbs")]
+    weight_bits: Option<u8>,
+    /// Where the search for helpers starts, with --lbs
+    #[arg(long, value_name = "N", requires = "lbs", default_value_t = 1)]
+    seed: u64,
+    /// Write a driver table: how an engine computes the weights of the morph targets from its joints, so that they serve any pose
+    /// (for a joint model; docs/drivers.md); with --lbs, the motion of the helper bones (docs/compile.md)
     #[arg(long, value_name = "FILE")]
     drivers: Option<PathBuf>,
     /// Morph targets that carry the correction, at most; 0 exports the skin weights alone, "all" compresses nothing (with
@@ -81,7 +101,13 @@ pub fn run(args: &ExportArgs, ui: &Ui) -> Result<ExitCode, Error> {
     }
     let read = args.read.options()?;
     let (model, _) = ui.step("read model", |_| load_model(&args.model))?;
-    let motion = match &args.motion {
+    if args.lbs {
+        return linear(args, ui, &model, &read, &out, drivers.as_ref());
+    }
+    if args.motion.len() > 1 {
+        return Err(Error::Option("one --motion at a time, but with --lbs".into()));
+    }
+    let motion = match args.motion.first() {
         None => None,
         Some(source) => Some(ui.step("read motion", |_| load_motion(&model.rig, source, &read))?.0),
     };
@@ -124,6 +150,81 @@ pub fn run(args: &ExportArgs, ui: &Ui) -> Result<ExitCode, Error> {
     ui.print(&format!("written: {} ({} bytes)", out.path().display(), exported.bytes));
     lines(&exported, &unit_of(&model.space), deliver::corrects(&model)).iter().for_each(|line| ui.print(line));
     Ok(ExitCode::SUCCESS)
+}
+
+/// `--lbs`: weights and helper bones instead of a correction.
+fn linear(
+    args: &ExportArgs,
+    ui: &Ui,
+    model: &ModelFile,
+    read: &ReadOptions,
+    out: &Output,
+    table: Option<&Output>,
+) -> Result<ExitCode, Error> {
+    if args.shapes.is_some() || args.base_cache.is_some() {
+        return Err(Error::Option(
+            "--lbs makes no morph targets and runs no base of its own: it needs neither --shapes nor --base-cache"
+                .into(),
+        ));
+    }
+    let bits = match args.weight_bits {
+        None => None,
+        Some(8) => Some(WeightBits::Eight),
+        Some(16) => Some(WeightBits::Sixteen),
+        Some(other) => return Err(Error::Option(format!("--weight-bits {other}: it must be 8 or 16"))),
+    };
+    let settings = CompileSettings {
+        influences: args.influences.map_or(4, usize::from),
+        helpers: usize::from(args.helpers),
+        bits,
+        seed: args.seed,
+    };
+    let mut sets = Vec::new();
+    for source in &args.motion {
+        sets.push(Poses::of_motion(ui.step("read motion", |_| load_motion(&model.rig, source, read))?.0));
+    }
+    if !args.examples.is_empty() {
+        let load = || load_examples(&model.rig, &model.space, &args.examples, read, "examples");
+        let (examples, notes) = ui.step("read examples", |_| load())?;
+        if !args.json {
+            show::files(ui, &notes);
+        }
+        sets.push(Poses::of_examples(&examples, &model.rig.skeleton));
+    }
+    let compiled = ui.step("compile", |p| compile(model, &sets, settings, out, table, p))?;
+    if args.json {
+        ui.print(&compiled.json().to_string());
+        return Ok(ExitCode::SUCCESS);
+    }
+    ui.print(&format!("written: {} ({} bytes)", out.path().display(), compiled.bytes));
+    if let Some(table) = table.filter(|_| !compiled.helpers.is_empty()) {
+        ui.print(&format!("written: {}", table.path().display()));
+    }
+    compiled_lines(&compiled, &unit_of(&model.space)).iter().for_each(|line| ui.print(line));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What each step cost, the way from the model to what is delivered in one line first.
+fn compiled_lines(compiled: &Compiled, unit: &Unit) -> Vec<String> {
+    let length = |x: f64| show_length(x, unit);
+    let error = |step: &Step| step.to_truth.map_or(length(step.to_model.0), |(rms, _)| length(rms));
+    let way: Vec<String> = compiled.steps.iter().map(|step| format!("{} {}", step.name, error(step))).collect();
+    let to = if compiled.steps[0].to_truth.is_some() { "the examples" } else { "the model" };
+    let mut lines = vec![format!("distance to {to}, rms over {} poses: {}", compiled.poses, way.join(" → "))];
+    let wide = compiled.steps.iter().map(|step| step.name.chars().count()).max().unwrap_or(0);
+    for step in &compiled.steps {
+        let truth = step.to_truth.map_or(String::new(), |(rms, max)| {
+            format!("; from the examples rms {}, max {}", length(rms), length(max))
+        });
+        let (rms, max) = step.to_model;
+        lines.push(format!("  {:<wide$}  from the model rms {}, max {}{truth}", step.name, length(rms), length(max)));
+    }
+    for helper in &compiled.helpers {
+        let (name, parent, vertices) = (&helper.name, &helper.parent, helper.vertices);
+        lines.push(format!("  {name} on {parent}: {vertices} vertices; follows {}", helper.reads.join(", ")));
+    }
+    lines.extend(compiled.warnings.iter().map(|warning| format!("warning: {warning}")));
+    lines
 }
 
 fn pruning(pruned: Option<&deliver::PruneCost>, unit: &Unit) -> Option<String> {

@@ -11,6 +11,7 @@ mod options;
 mod pose;
 mod show;
 mod ui;
+mod weight_options;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;

@@ -1,5 +1,6 @@
 //! Options that several verbs share.
 
+use crate::weight_options::WeightArgs;
 use clap::{Args, ValueEnum};
 use dermis_workflow::Error;
 use dermis_workflow::deform::joints::{Frame, MOST_INDUCING};
@@ -129,7 +130,7 @@ pub struct MethodArgs {
     /// Where the displacements of a pose-space deformation live: in the rest pose, or in the world [default: inverse]
     #[arg(long, value_enum)]
     form: Option<FormName>,
-    /// Influence maps of methods other than the joint model: auto, weights, file, table:BUNDLE.npz, or
+    /// Influence maps of methods other than the joint model: auto, weights, file, examples (bones that the examples show to move a vertex), table:BUNDLE.npz, or
     /// colors:RED,GREEN,BLUE,ALPHA with bone names (empty: unused) [default: auto]
     #[arg(long, value_name = "SOURCE")]
     maps: Option<String>,
@@ -145,11 +146,14 @@ pub struct MethodArgs {
     /// Maps at or below this are zero [default: 0.004]
     #[arg(long, allow_negative_numbers = true)]
     threshold: Option<f64>,
+    #[command(flatten)]
+    weights: WeightArgs,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum MethodName {
     Joint,
+    OwnWeights,
     Lbs,
     Dqs,
     AnimationSpace,
@@ -215,6 +219,7 @@ impl MethodArgs {
     pub fn options(&self, rig: &LoadedRig) -> Result<FitOptions, Error> {
         let method = match self.method.unwrap_or(if self.published { MethodName::Mwe } else { MethodName::Joint }) {
             MethodName::Joint => Method::Joint,
+            MethodName::OwnWeights => Method::OwnWeights,
             MethodName::Lbs => Method::Lbs,
             MethodName::Dqs => Method::Dqs,
             MethodName::AnimationSpace => Method::AnimationSpace,
@@ -300,15 +305,16 @@ impl MethodArgs {
                 FormName::Inverse => Form::Inverse,
                 FormName::Forward => Form::Forward,
             }),
+            weights: self.weights.options()?,
             ..FitOptions::new(method)
         })
     }
 
     /// An option that the method does not know is a mistake, not something to pass over.
     fn check_method(&self, method: Method) -> Result<(), Error> {
-        use Method::{AnimationSpace, Joint, Mwe, Psd};
+        use Method::{AnimationSpace, Joint, Lbs, Mwe, Psd};
         let (learnt, corrections, mapped) =
-            (&[Joint, Mwe, Psd, AnimationSpace], &[Joint, Mwe, Psd], &[Mwe, Psd, AnimationSpace]);
+            (&[Joint, Mwe, Psd, AnimationSpace], &[Joint, Mwe, Psd], &[Mwe, Psd, AnimationSpace, Lbs]);
         let serves: [(&str, bool, &[Method]); 24] = [
             ("--base", self.base.is_some(), corrections),
             ("--s", self.s.is_some(), learnt),
@@ -335,6 +341,9 @@ impl MethodArgs {
             ("--inducing", self.inducing.is_some(), &[Joint]),
             ("--mirror", self.mirror.is_some(), &[Joint]),
         ];
+        if let Some(name) = self.weights.given().first().filter(|_| method != Lbs) {
+            return Err(Error::Option(format!("{name} serves --method lbs, not {method}")));
+        }
         match serves.iter().find(|(_, set, methods)| *set && !methods.contains(&method)) {
             Some((name, _, methods)) => {
                 let methods: Vec<String> = methods.iter().map(Method::to_string).collect();
@@ -349,6 +358,7 @@ impl MethodArgs {
             "auto" => MapSource::Auto,
             "weights" => MapSource::Weights,
             "file" => MapSource::File,
+            "examples" => MapSource::Examples,
             other => match other.split_once(':') {
                 Some(("colors", names)) => {
                     let mut channels: [Option<String>; 4] = Default::default();
@@ -360,7 +370,7 @@ impl MethodArgs {
                 Some(("table", path)) => MapSource::Table(table(path.as_ref(), rig)?),
                 _ => {
                     return Err(Error::Option(format!(
-                        "--maps {other}: use auto, weights, file, table:FILE or colors:R,G,B,A"
+                        "--maps {other}: use auto, weights, file, examples, table:FILE or colors:R,G,B,A"
                     )));
                 }
             },

@@ -5,17 +5,21 @@
 //! - [`animation_space`]: coefficients shared by the three axes, equivariant as they stand
 //! - [`psd`]: pose-space deformation, displacements interpolated over the pose
 //! - [`decompose`]: bones and weights from a bare mesh sequence
+//! - [`weights`]: skinning weights: the linear blend that reproduces examples best
+//! - [`influence`]: which bones move a vertex: from poses that move one bone, or from ordinary motion
 //! - [`maps`]: where a bone matters: influence maps from weights, colours or tables
 //!
 //! Every fit takes a [`Training`] and returns the model with a report; progress and cancelling are an argument.
 
 pub mod animation_space;
 pub mod decompose;
+pub mod influence;
 pub mod joints;
 pub mod maps;
 pub mod mwe;
 pub mod psd;
 mod training;
+pub mod weights;
 
 pub use animation_space::{AnimationSpaceSettings, fit_animation_space};
 pub use dermis_solve::Folds;
@@ -23,3 +27,4 @@ pub use joints::{JointFit, JointReport, JointSettings, fit_joints};
 pub use mwe::{Mwe, MweReport, MweSettings, fit_mwe};
 pub use psd::{Psd, PsdReport, PsdSettings, fit_psd};
 pub use training::{Cancelled, FitError, Progress, Training, silent};
+pub use weights::{WeightReport, WeightSettings, fit_weights};

@@ -8,6 +8,7 @@ pub mod array;
 pub mod case;
 mod decomposition;
 mod dqs;
+mod influence;
 mod joint;
 mod measures;
 mod models;
@@ -15,6 +16,7 @@ mod mwe;
 mod psd;
 mod rotations;
 mod skinning;
+mod weights;
 
 pub use array::Array;
 pub use case::{Answers, Case, CaseError, Method};
@@ -36,6 +38,8 @@ pub const FILES: &[(&str, &[Method])] = &[
     ("joint", joint::METHODS),
     ("models", models::METHODS),
     ("psd", psd::METHODS),
+    ("weights", weights::METHODS),
+    ("influence", influence::METHODS),
 ];
 
 /// What became of one case.

@@ -30,7 +30,7 @@ pub use examples::{Example, ExampleSet};
 pub use glam;
 pub use index::{BoneIndex, BoneVec, IndexVec};
 pub use influences::{InfluenceError, Influences, Mended, Pruned};
-pub use mesh::{Mesh, MeshError, Polygons, RenderMesh};
+pub use mesh::{Mesh, MeshError, Neighbours, Polygons, RenderMesh};
 pub use mirror::Mirror;
 pub use motion::{Frame, Motion};
 pub use rig::{Rig, RigError};

@@ -87,6 +87,12 @@ impl Quadratic {
         (0..n).map(|i| self.gram[i * n + i]).sum::<f64>() / n.max(1) as f64
     }
 
+    /// How q curves from entry j to entry i: H_ii − 2 H_ij + H_jj, the squared distance of two columns of A.
+    pub fn curvature(&self, i: usize, j: usize) -> f64 {
+        let n = self.len();
+        self.gram[i * n + i] - 2.0 * self.gram[i * n + j] + self.gram[j * n + j]
+    }
+
     /// Adds d |w − towards|², but for a constant.
     ///
     /// # Panics
@@ -97,6 +103,28 @@ impl Quadratic {
         for (i, t) in towards.iter().enumerate() {
             self.gram[i * n + i] += d;
             self.linear[i] += d * t;
+        }
+    }
+
+    /// Adds Σ dᵢ wᵢ² − 2 Σ lᵢ wᵢ.
+    ///
+    /// # Panics
+    /// If there are fewer numbers than entries.
+    pub fn add(&mut self, d: &[f64], l: &[f64]) {
+        let n = self.len();
+        for i in 0..n {
+            self.gram[i * n + i] += d[i];
+            self.linear[i] += l[i];
+        }
+    }
+
+    /// Adds s (wᵢ² − wᵢ wⱼ), or s wᵢ² without j. Called for i and j and for j and i, it adds s (wᵢ − wⱼ)².
+    pub fn couple(&mut self, i: usize, j: Option<usize>, s: f64) {
+        let n = self.len();
+        self.gram[i * n + i] += s;
+        if let Some(j) = j {
+            self.gram[i * n + j] -= 0.5 * s;
+            self.gram[j * n + i] -= 0.5 * s;
         }
     }
 

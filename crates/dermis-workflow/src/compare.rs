@@ -12,9 +12,10 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 /// The names `compare` knows, each a method with settings.
-pub const METHODS: [(&str, &str); 15] = [
+pub const METHODS: [(&str, &str); 16] = [
     ("joint", "the joint model, default form"),
-    ("lbs", "the rig's own weights"),
+    ("own-weights", "the rig's own weights"),
+    ("lbs", "weights fitted to the examples"),
     ("dqs", "the rig's own weights, dual quaternions"),
     ("animation-space", "coefficients shared by the axes"),
     ("mwe", "multi-weight enveloping, default form"),
@@ -40,6 +41,7 @@ pub fn options_of(name: &str) -> Result<FitOptions, Error> {
     let relative = FitOptions { ridge: Some(RidgeMode::Relative), guard: Some(false), ..mwe.clone() };
     Ok(match name {
         "joint" => FitOptions::new(Method::Joint),
+        "own-weights" => FitOptions::new(Method::OwnWeights),
         "lbs" => FitOptions::new(Method::Lbs),
         "dqs" => FitOptions::new(Method::Dqs),
         "animation-space" => FitOptions::new(Method::AnimationSpace),

@@ -1,7 +1,7 @@
 //! Delivery: a model on a motion, as point caches, bundles or OBJ files; and compiled for an engine as GLB.
 
 use crate::error::Error;
-use crate::measure::{Runner, baseline};
+use crate::measure::Runner;
 use crate::output::Output;
 use dermis_deform::{blend, prune_cost};
 use dermis_fit::Progress;
@@ -139,7 +139,7 @@ pub fn write_skins(model: &ModelFile, motion: &Motion, skins: &[Vec<DVec3>], out
                 space: model.space.clone(),
                 mesh: Some(rig.mesh.clone()),
                 skeleton: Some(rig.skeleton.clone()),
-                weights: rig.weights.clone(),
+                weights: model.weights().cloned(),
                 records: records.collect(),
                 ..Contents::default()
             };
@@ -252,7 +252,7 @@ pub fn export_glb(
     progress: Progress<'_>,
 ) -> Result<Exported, Error> {
     let rig = &model.rig;
-    let (weights, pruned) = skin_weights(rig, motion, settings.influences)?;
+    let (weights, pruned) = skin_weights(model, motion, settings.influences)?;
     let mut exported = Exported { bytes: 0, frames: 0, shapes: 0, pruned, against_model: None, weights_alone: None };
     let (mut morphs, mut clips) = (Vec::new(), Vec::new());
     if let Some(motion) = motion {
@@ -283,13 +283,14 @@ pub fn export_glb(
 /// What pruning the influences dropped, and the largest change of a position over the motion, metres.
 pub type PruneCost = (Pruned, Option<f64>);
 
-/// The rig's skinning weights with so many influences at most, and what pruning them cost.
+/// The model's skinning weights with so many influences at most, and what pruning them cost.
 pub(crate) fn skin_weights<'a>(
-    rig: &'a Rig,
+    model: &'a ModelFile,
     motion: Option<&Motion>,
     influences: Option<usize>,
 ) -> Result<(Cow<'a, Influences>, Option<PruneCost>), Error> {
-    let full = rig.weights.as_ref().ok_or_else(|| {
+    let rig = &model.rig;
+    let full = model.weights().ok_or_else(|| {
         Error::Option(format!("the rig \"{}\" has no skinning weights: there is no skin to export", rig.name))
     })?;
     let Some(most) = influences else { return Ok((Cow::Borrowed(full), None)) };
@@ -432,9 +433,9 @@ impl Distances {
     }
 }
 
-/// Whether a model is more than the rig's own weights, so that a plain skin loses something.
+/// Whether a model is more than skinning weights, so that a plain skin loses something.
 pub fn corrects(model: &ModelFile) -> bool {
-    let plain = baseline(&model.rig).is_some();
+    let plain = model.weights().is_some();
     let is_lbs = matches!(model.baked.base, dermis_deform::baked::BakedBase::Lbs(_));
     model.baked.correction.is_some() || !is_lbs || !plain
 }

@@ -250,7 +250,7 @@ pub fn export_driven(
     progress: Progress<'_>,
 ) -> Result<Driven, Error> {
     let rig = &model.rig;
-    let (weights, pruned) = skin_weights(rig, motion, settings.influences)?;
+    let (weights, pruned) = skin_weights(model, motion, settings.influences)?;
     let Compiled { linear, made, samples, warnings } = compile(model, &weights, settings.shapes, progress)?;
     let skin = DrivenSkin { rig, weights: &weights, linear: &linear, made: &made };
     let mut runner = Runner::new(&model.baked);

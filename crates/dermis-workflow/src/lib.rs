@@ -6,6 +6,7 @@
 //! file holds, [`mod@decompose`] finds bones and weights of a mesh sequence, [`demo`] is the whole loop on the bundled body. Progress and cancelling are arguments; nothing here prints.
 
 pub mod compare;
+pub mod compile;
 pub mod curve;
 pub mod decompose;
 pub mod deliver;

@@ -169,7 +169,7 @@ pub fn read_contents(path: &Path, space: &Space) -> Result<(Contents, FileNote),
             space: model.space,
             mesh: Some(model.rig.mesh),
             skeleton: Some(model.rig.skeleton),
-            weights: model.rig.weights,
+            weights: model.weights.or(model.rig.weights),
             influence_maps: model.rig.influence_maps,
             ..Contents::default()
         }),

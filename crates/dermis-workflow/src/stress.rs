@@ -451,7 +451,7 @@ mod tests {
     fn models_that_nothing_bounds_say_so() {
         let open = FitOptions { guard: Some(false), ..FitOptions::new(Method::Mwe) };
         for (options, bound, says) in [
-            (FitOptions::new(Method::Lbs), Bound::NoCorrection, "nothing to bound"),
+            (FitOptions::new(Method::OwnWeights), Bound::NoCorrection, "nothing to bound"),
             (FitOptions::new(Method::Dqs), Bound::NoCorrection, "nothing to bound"),
             (open, Bound::NoGuard, "guard is off"),
         ] {
@@ -482,7 +482,7 @@ mod tests {
 
     #[test]
     fn it_can_be_stopped() {
-        let model = arm_model(&FitOptions::new(Method::Lbs));
+        let model = arm_model(&FitOptions::new(Method::OwnWeights));
         let stop = |done: u64, total: u64| match done * 2 < total {
             true => ControlFlow::Continue(()),
             false => ControlFlow::Break(dermis_fit::Cancelled),

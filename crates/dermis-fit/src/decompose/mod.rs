@@ -61,6 +61,14 @@ pub enum Task<'a> {
         /// The transforms.
         transforms: &'a [BoneTransforms],
     },
+    /// Weights for bones whose transforms are known and for a few more bones that are found: rigid, whatever the kind
+    /// asked for. The known bones come first in what is delivered.
+    Helpers {
+        /// The transforms of the known bones.
+        transforms: &'a [BoneTransforms],
+        /// How many bones are found besides.
+        helpers: usize,
+    },
     /// Transforms for weights that are known.
     Transforms {
         /// The weights.
@@ -177,6 +185,14 @@ pub enum DecomposeError {
         place: String,
         /// The vertex.
         vertex: usize,
+    },
+    /// A given transform that is NaN or infinite.
+    #[error("frame {frame}: the given transform of bone {bone} is not finite")]
+    Transform {
+        /// The frame.
+        frame: usize,
+        /// The bone.
+        bone: usize,
     },
     /// The caller asked to stop.
     #[error("cancelled")]

@@ -39,12 +39,14 @@ pub fn decompose(
 ) -> Result<Decomposition, DecomposeError> {
     let bones = check(sequence, task, settings)?;
     let ticker = Ticker::new(3 * bones as u64 + 40, progress);
-    let run = Run { sequence, settings, most: settings.influences.min(MOST - 1), ticker: &ticker, bones };
+    let kind = if matches!(task, Task::Helpers { .. }) { BoneKind::Rigid } else { settings.kind };
+    let run = Run { sequence, settings, kind, most: settings.influences.min(MOST - 1), ticker: &ticker, bones };
     match task {
         Task::Search { .. } => run.search(),
         Task::Weights { transforms } => run.weights(transforms),
-        Task::Transforms { weights } => run.from_weights(weights, None),
-        Task::Refine { weights, frozen } => run.from_weights(weights, Some(frozen)),
+        Task::Helpers { transforms, helpers } => run.helpers(transforms, *helpers),
+        Task::Transforms { weights } => run.with_weights(weights, None),
+        Task::Refine { weights, frozen } => run.with_weights(weights, Some(frozen)),
     }
 }
 
@@ -58,6 +60,7 @@ fn check(sequence: &Sequence, task: &Task, settings: &DecomposeSettings) -> Resu
     let bones = match task {
         Task::Search { bones } => *bones,
         Task::Weights { transforms } => transforms.first().map_or(0, |pose| pose.len()),
+        Task::Helpers { transforms, helpers } => transforms.first().map_or(0, |pose| pose.len()) + helpers,
         Task::Transforms { weights } | Task::Refine { weights, .. } => weights.bones_named(),
     };
     if vertices == 0 || frames == 0 || bones == 0 || settings.influences == 0 {
@@ -75,15 +78,13 @@ fn check(sequence: &Sequence, task: &Task, settings: &DecomposeSettings) -> Resu
     }
     match task {
         Task::Search { .. } => {}
-        Task::Weights { transforms } => {
+        Task::Weights { transforms } | Task::Helpers { transforms, .. } => {
             counts("poses of the given bones", transforms.len(), frames)?;
+            let given = transforms[0].len();
             for (frame, pose) in transforms.iter().enumerate() {
-                counts("bones of a given pose", pose.len(), bones)?;
+                counts("bones of a given pose", pose.len(), given)?;
                 if let Some(bone) = pose.iter().position(|m| !m.is_finite()) {
-                    return Err(DecomposeError::NotFinite {
-                        place: format!("bone {bone} in frame {frame}"),
-                        vertex: 0,
-                    });
+                    return Err(DecomposeError::Transform { frame, bone });
                 }
             }
         }
@@ -105,6 +106,7 @@ fn check(sequence: &Sequence, task: &Task, settings: &DecomposeSettings) -> Resu
 struct Run<'a> {
     sequence: &'a Sequence<'a>,
     settings: &'a DecomposeSettings,
+    kind: BoneKind,
     most: usize,
     ticker: &'a Ticker<'a>,
     bones: usize,
@@ -119,7 +121,7 @@ impl<'a> Run<'a> {
 
     /// Bones for the whole problem from a search on some of its vertices and, for rigid bones, some of its frames.
     fn found(&self, whole: &Problem) -> Result<Motion, DecomposeError> {
-        let kind = self.settings.kind;
+        let kind = self.kind;
         let quality = self.settings.effort == Effort::Quality;
         let sample = stratified(self.sequence.rest, if quality { LARGE_SAMPLE } else { SAMPLE }, self.settings.seed);
         let frames = self.sequence.frames.len();
@@ -160,7 +162,7 @@ impl<'a> Run<'a> {
         points: &'p super::problem::Points,
         frames: &'p super::problem::Frames,
     ) -> Result<Search<'p>, DecomposeError> {
-        let (kind, bones) = (self.settings.kind, self.bones);
+        let (kind, bones) = (self.kind, self.bones);
         let mut random = Random::new(self.settings.seed);
         let mut search = Search::one_bone(points, frames, kind, self.most, self.ticker);
         let until = |iterations| Until { iterations, decrease: 1e-4, swap: true };
@@ -193,7 +195,7 @@ impl<'a> Run<'a> {
 
     /// All vertices, from the bones of a search.
     fn finish(&self, problem: &Problem, motion: Motion) -> Result<Decomposition, DecomposeError> {
-        let kind = self.settings.kind;
+        let kind = self.kind;
         let mut search = Search::cold(&problem.points, &problem.frames, kind, self.most, motion, self.ticker);
         let iterations = if self.settings.effort == Effort::Quality { 40 } else { 20 };
         let until = Until { iterations, decrease: 2e-4, swap: true };
@@ -225,14 +227,40 @@ impl<'a> Run<'a> {
         self.deliver(problem, search, done, stopped, fewer)
     }
 
-    fn weights(&self, given: &[BoneTransforms]) -> Result<Decomposition, DecomposeError> {
-        let problem = Problem::new(*self.sequence, self.bones, self.settings.seed);
+    /// Grow, settle and eliminate among the bones that are not given, on a sample; then all vertices.
+    fn helpers(&self, given: &[BoneTransforms], helpers: usize) -> Result<Decomposition, DecomposeError> {
+        let problem = Problem::new(*self.sequence, self.bones + helpers, self.settings.seed);
+        let motion = self.given(&problem, given);
+        let known = motion.bones.count;
+        let sample = stratified(self.sequence.rest, LARGE_SAMPLE, self.settings.seed);
+        let points = problem.points.subset(&sample);
+        let mut random = Random::new(self.settings.seed);
+        let mut search = Search::cold(&points, &problem.frames, self.kind, self.most, motion, self.ticker);
+        let until = |iterations| Until { iterations, decrease: 1e-4, swap: true };
+        search.grow(known + 2 * helpers, self.bones, &mut random)?;
+        search.iterate(until(3))?;
+        search.eliminate(self.bones)?;
+        search.iterate(until(10))?;
+        let motion = search.motion;
+        self.finish(&problem, motion)
+    }
+
+    /// The given transforms as the solver holds them, none of which may move.
+    fn given(&self, problem: &Problem, given: &[BoneTransforms]) -> Motion {
         let poses: Vec<Vec<_>> =
             given.iter().map(|pose| pose.iter().map(|m| problem.units.inward(m)).collect()).collect();
         let full = transforms::given(&poses, &problem.frames);
-        let motion = Motion::from_full(full, &problem.frames, BoneKind::Affine);
+        let fixed = full.count;
+        let mut motion = Motion::from_full(full, &problem.frames, BoneKind::Rigid);
+        motion.fixed = fixed;
+        motion
+    }
+
+    fn weights(&self, given: &[BoneTransforms]) -> Result<Decomposition, DecomposeError> {
+        let problem = Problem::new(*self.sequence, self.bones, self.settings.seed);
+        let motion = self.given(&problem, given);
         let mut search =
-            Search::cold(&problem.points, &problem.frames, BoneKind::Affine, self.most, motion, self.ticker);
+            Search::cold(&problem.points, &problem.frames, BoneKind::Rigid, self.most, motion, self.ticker);
         search.exact_threshold();
         let mut passes = 0;
         loop {
@@ -249,9 +277,9 @@ impl<'a> Run<'a> {
         Ok(self.delivered(weights, given.to_vec(), passes, stopped, None))
     }
 
-    fn from_weights(&self, weights: &Influences, refine: Option<&[usize]>) -> Result<Decomposition, DecomposeError> {
+    fn with_weights(&self, weights: &Influences, refine: Option<&[usize]>) -> Result<Decomposition, DecomposeError> {
         let problem = Problem::new(*self.sequence, self.bones, self.settings.seed);
-        let kind = self.settings.kind;
+        let kind = self.kind;
         let most_given = weights.largest_count();
         if most_given > MOST {
             return Err(DecomposeError::Counts {
@@ -285,7 +313,7 @@ impl<'a> Run<'a> {
             search.set_motion(motion.clone());
             search.improve(search.pass(0, false));
             done += 1;
-            if last - search.energy <= 1e-9 * last {
+            if last.is_finite() && last - search.energy <= 1e-9 * last {
                 stopped = Stopped::Converged;
                 break;
             }
@@ -316,8 +344,9 @@ impl<'a> Run<'a> {
                 &search.supports,
                 &full,
                 moments,
+                search.motion.fixed,
                 &problem.frames,
-                self.settings.kind,
+                self.kind,
             );
         }
         let transforms = self.transforms(problem, &full);

@@ -124,6 +124,8 @@ pub(super) struct Motion {
     pub bones: Bones,
     /// T − T₀ over all columns, where they differ from the compressed ones and the kind is not affine.
     full: Option<Bones>,
+    /// How many of the first bones are given and stay as they are.
+    pub fixed: usize,
 }
 
 impl Motion {
@@ -134,12 +136,18 @@ impl Motion {
     }
     pub fn from_full(full: Bones, frames: &Frames, kind: BoneKind) -> Self {
         match &frames.basis {
-            None => Self { bones: full, full: None },
+            None => Self { bones: full, full: None, fixed: 0 },
             Some(z) => Self {
                 bones: Bones { count: full.count, stride: full.stride, t: full.t.times_transposed(z) },
                 full: (kind != BoneKind::Affine).then_some(full),
+                fixed: 0,
             },
         }
+    }
+    /// T − T₀ over whichever columns hold all of it: what |y|² is taken from. A rotation need not lie in the span of
+    /// the trajectories.
+    pub fn wide(&self) -> &Bones {
+        self.full.as_ref().unwrap_or(&self.bones)
     }
     /// T − T₀ over all columns.
     pub fn full(&self, frames: &Frames) -> Bones {
@@ -150,11 +158,12 @@ impl Motion {
         }
     }
     pub fn selected(&self, from: &[usize]) -> Self {
-        Self { bones: self.bones.selected(from), full: self.full.as_ref().map(|full| full.selected(from)) }
+        let fixed = from.iter().filter(|&&k| k < self.fixed).count();
+        Self { bones: self.bones.selected(from), full: self.full.as_ref().map(|full| full.selected(from)), fixed }
     }
     pub fn with(&self, other: &Self) -> Self {
-        let full = self.full.as_ref().zip(other.full.as_ref()).map(|(a, b)| a.with(b));
-        Self { bones: self.bones.with(&other.bones), full }
+        let full = self.full.as_ref().zip(other.full.as_ref()).map(|(a, b)| Bones::joined(&[a, b]));
+        Self { bones: Bones::joined(&[&self.bones, &other.bones]), full, fixed: self.fixed }
     }
     /// self + b (self − before); rotations of rigid bones are projected again.
     pub fn beyond(&self, before: &Self, b: f64, frames: &Frames, kind: BoneKind) -> Self {
@@ -164,16 +173,16 @@ impl Motion {
             ahead
         };
         match kind {
-            BoneKind::Affine => Self { bones: ahead(&self.bones, &before.bones), full: None },
+            BoneKind::Affine => Self { bones: ahead(&self.bones, &before.bones), full: None, fixed: self.fixed },
             _ => {
                 let mut full = match (&self.full, &before.full) {
                     (Some(now), Some(old)) => ahead(now, old),
                     _ => ahead(&self.bones, &before.bones),
                 };
                 if kind == BoneKind::Rigid {
-                    project(&mut full, frames);
+                    project(&mut full, self.fixed, frames);
                 }
-                Self::from_full(full, frames, kind)
+                Self { fixed: self.fixed, ..Self::from_full(full, frames, kind) }
             }
         }
     }
@@ -183,22 +192,22 @@ impl Motion {
 pub(super) fn solve(points: &Points, frames: &Frames, supports: &[Support], last: &Motion, kind: BoneKind) -> Motion {
     let normal = Normal::of(points, supports, last.bones.count);
     match kind {
-        BoneKind::Affine => Motion { bones: affine(&normal, &last.bones, None), full: None },
+        BoneKind::Affine => Motion { bones: affine(&normal, &last.bones, None), full: None, fixed: 0 },
         BoneKind::NearRigid { stiffness } => {
             let full = last.full(frames);
             let mut targets = full.clone();
-            project(&mut targets, frames);
+            project(&mut targets, 0, frames);
             let targets = compressed(targets, frames);
             let bones = affine(&normal, &last.bones, Some((stiffness, &targets)));
             let full =
                 frames.basis.as_ref().map(|z| Bones { count: bones.count, stride: bones.stride, t: bones.t.times(z) });
-            Motion { bones, full }
+            Motion { bones, full, fixed: 0 }
         }
         BoneKind::Rigid => {
             let q = expanded(&normal.q, frames);
             let mut full = last.full(frames);
-            rigid_sweep(&normal.overlaps, &q, &mut full, frames);
-            Motion::from_full(full, frames, kind)
+            rigid_sweep(&normal.overlaps, &q, &mut full, last.fixed, frames);
+            Motion { fixed: last.fixed, ..Motion::from_full(full, frames, kind) }
         }
     }
 }
@@ -209,6 +218,7 @@ pub(super) fn solve_full(
     supports: &[Support],
     last: &Bones,
     moments: Matrix,
+    fixed: usize,
     frames: &Frames,
     kind: BoneKind,
 ) -> Bones {
@@ -218,12 +228,12 @@ pub(super) fn solve_full(
         BoneKind::Affine => affine(&normal, last, None),
         BoneKind::NearRigid { stiffness } => {
             let mut targets = last.clone();
-            project(&mut targets, frames);
+            project(&mut targets, 0, frames);
             affine(&normal, last, Some((stiffness, &targets)))
         }
         BoneKind::Rigid => {
             let mut full = last.clone();
-            rigid_sweep(&normal.overlaps, &normal.q, &mut full, frames);
+            rigid_sweep(&normal.overlaps, &normal.q, &mut full, fixed, frames);
             full
         }
     }
@@ -273,7 +283,7 @@ pub(super) fn penalty(motion: &Motion, supports: &[Support], frames: &Frames, ki
     }
     let full = motion.full(frames);
     let mut rotations = full.clone();
-    project(&mut rotations, frames);
+    project(&mut rotations, 0, frames);
     let of_bone = |k: usize| -> f64 {
         let of_row =
             |i: usize| -> f64 { full.row(i, k).iter().zip(rotations.row(i, k)).map(|(a, r)| (a - r) * (a - r)).sum() };
@@ -282,8 +292,8 @@ pub(super) fn penalty(motion: &Motion, supports: &[Support], frames: &Frames, ki
     stiffness * (0..motion.bones.count).map(|k| squares[k] * of_bone(k)).sum::<f64>()
 }
 
-/// Replaces the linear part of every bone in every frame by the nearest rotation, of T, not of T − T₀.
-fn project(full: &mut Bones, frames: &Frames) {
+/// Replaces the linear part of every bone but the `fixed` ones by the nearest rotation in every frame, of T, not of T − T₀.
+fn project(full: &mut Bones, fixed: usize, frames: &Frames) {
     let (count, stride, columns) = (full.count, full.stride, frames.columns);
     let cols = columns.count();
     let parts: Vec<Matrix> = (0..columns.groups())
@@ -291,7 +301,7 @@ fn project(full: &mut Bones, frames: &Frames) {
         .map(|group| {
             let (start, lanes) = columns.group(group);
             let mut part = Matrix::zeros(3 * count, 3 * lanes);
-            for k in 0..count {
+            for k in fixed..count {
                 let mut m = [[0.0; LANES]; 9];
                 for i in 0..3 {
                     let (t, mean) = (&full.row(i, k)[start..], &frames.mean.row(i)[start..]);
@@ -317,7 +327,7 @@ fn project(full: &mut Bones, frames: &Frames) {
         .collect();
     for (group, part) in parts.iter().enumerate() {
         let (start, lanes) = columns.group(group);
-        for k in 0..count {
+        for k in fixed..count {
             for i in 0..3 {
                 let row = (i * stride + k) * cols + start;
                 full.t.values[row..row + 3 * lanes].copy_from_slice(part.row(3 * k + i));
@@ -360,7 +370,7 @@ impl NullaryFnOnce for Polar<'_> {
                 let size: f64 = (0..9).map(|e| x[e][lane] * x[e][lane]).sum();
                 let inverse: f64 = (0..9).map(|e| c[e][lane] * c[e][lane]).sum();
                 if step == 0 {
-                    hard[lane] = !(det > 1e-4 * size * size.sqrt());
+                    hard[lane] = det.is_nan() || det <= 1e-4 * size * size.sqrt();
                 }
                 let safe = if hard[lane] { 1.0 } else { det };
                 let g = if hard[lane] { 1.0 } else { (inverse.sqrt() / (safe * size.sqrt())).sqrt() };
@@ -392,8 +402,8 @@ impl NullaryFnOnce for Polar<'_> {
 /// One Gauss-Seidel sweep over the bones in every frame: bone k is the best rigid motion while the others stay.
 ///
 /// With b = Q_k − Σ_{l≠k} S_kl T_l, S_kk = [[A, a], [aᵀ, s]] and b = [C; cᵀ], R maximises tr(R (C − a cᵀ / s)) and
-/// t = (c − R a) / s. Bones without weight stay.
-fn rigid_sweep(overlaps: &[Overlaps], q: &Bones, full: &mut Bones, frames: &Frames) {
+/// t = (c − R a) / s. Bones without weight stay, and so do the `fixed` ones.
+fn rigid_sweep(overlaps: &[Overlaps], q: &Bones, full: &mut Bones, fixed: usize, frames: &Frames) {
     let (count, stride, columns) = (full.count, full.stride, frames.columns);
     let cols = columns.count();
     let parts: Vec<Matrix> = (0..columns.groups())
@@ -406,7 +416,7 @@ fn rigid_sweep(overlaps: &[Overlaps], q: &Bones, full: &mut Bones, frames: &Fram
                     t.row_mut(4 * k + i).copy_from_slice(&full.row(i, k)[start..start + 3 * lanes]);
                 }
             }
-            Arch::new().dispatch(Sweep { overlaps, q, t: &mut t, mean: &frames.mean, start, lanes });
+            Arch::new().dispatch(Sweep { overlaps, q, t: &mut t, fixed, mean: &frames.mean, start, lanes });
             t
         })
         .collect();
@@ -426,6 +436,8 @@ struct Sweep<'a> {
     q: &'a Bones,
     /// Row 4k + i is coordinate i of bone k, the columns of the group.
     t: &'a mut Matrix,
+    /// Bones before stay.
+    fixed: usize,
     mean: &'a Matrix,
     start: usize,
     lanes: usize,
@@ -437,7 +449,7 @@ impl NullaryFnOnce for Sweep<'_> {
     fn call(self) {
         const WIDE: usize = 3 * LANES;
         let wide = 3 * self.lanes;
-        for (k, overlaps) in self.overlaps.iter().enumerate() {
+        for (k, overlaps) in self.overlaps.iter().enumerate().skip(self.fixed) {
             let mut b = [[0.0; WIDE]; 4];
             for i in 0..4 {
                 b[i][..wide].copy_from_slice(&self.q.row(i, k)[self.start..self.start + wide]);
@@ -523,7 +535,15 @@ pub(super) fn fit_patch(s: &[f64; MONOMIALS], q: &Matrix, frames: &Frames, kind:
     for group in 0..groups {
         let (start, lanes) = columns.group(group);
         let mut t = Matrix::zeros(4, 3 * lanes);
-        Arch::new().dispatch(Sweep { overlaps: &overlaps, q: &wide, t: &mut t, mean: &frames.mean, start, lanes });
+        Arch::new().dispatch(Sweep {
+            overlaps: &overlaps,
+            q: &wide,
+            t: &mut t,
+            fixed: 0,
+            mean: &frames.mean,
+            start,
+            lanes,
+        });
         for i in 0..4 {
             full.row_mut(i, 0)[start..start + 3 * lanes].copy_from_slice(t.row(i));
         }
@@ -565,7 +585,7 @@ pub(super) fn fit_patch(s: &[f64; MONOMIALS], q: &Matrix, frames: &Frames, kind:
         (Some(z), BoneKind::NearRigid { .. }) => Some(Bones { count: 1, stride: bones.stride, t: bones.t.times(z) }),
         _ => None,
     };
-    Motion { bones, full }
+    Motion { bones, full, fixed: 0 }
 }
 
 /// The linear part and translation of every bone in one frame.
@@ -600,14 +620,188 @@ pub(super) fn given(poses: &[Vec<(DMat3, DVec3)>], frames: &Frames) -> Bones {
 }
 
 /// y = Σ_k w_k p̃ T_k of one vertex.
-pub(super) fn blended(points: &Points, v: usize, support: &Support, bones: &Bones, y: &mut [f64]) {
+pub(super) fn blended(p: &[f64; 4], support: &Support, bones: &Bones, y: &mut [f64]) {
     y.fill(0.0);
-    let p = &points.rest[v];
     for (k, w) in support.members() {
         let c = p.map(|p| w * p);
         let rows: [&[f64]; 4] = std::array::from_fn(|i| bones.row(i, k));
         for at in 0..y.len() {
             y[at] += c[0] * rows[0][at] + c[1] * rows[1][at] + c[2] * rows[2][at] + c[3] * rows[3][at];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Sequence;
+    use super::super::problem::Problem;
+    use super::super::sample::Random;
+    use super::super::search::Search;
+    use super::*;
+    use crate::training::{Ticker, silent};
+    use dermis_rig::rotation::from_rotation_vector;
+
+    fn vector(random: &mut Random) -> DVec3 {
+        DVec3::new(random.unit() - 0.5, random.unit() - 0.5, random.unit() - 0.5)
+    }
+
+    struct Planted {
+        rest: Vec<DVec3>,
+        frames: Vec<Vec<DVec3>>,
+        supports: Vec<Support>,
+    }
+
+    /// Random points, random supports, frames of noise about a turning cloud.
+    fn planted(frames: usize) -> Planted {
+        let mut random = Random::new(3);
+        let rest: Vec<DVec3> = (0..60).map(|_| vector(&mut random)).collect();
+        let frames = (0..frames)
+            .map(|s| {
+                let r = DMat3::from_quat(from_rotation_vector(0.1 * s as f64 * DVec3::new(0.3, 1.0, -0.4)));
+                rest.iter().map(|&p| r * p + DVec3::X * s as f64 + 0.3 * vector(&mut random)).collect()
+            })
+            .collect();
+        let supports = (0..rest.len())
+            .map(|v| {
+                let mut support = Support::single(v % 4);
+                (support.bones[1], support.bones[2]) = (((v + 1) % 4) as u32, ((v + 2) % 4) as u32);
+                support.n = 3;
+                (0..3).for_each(|a| support.weights[a] = 0.1 + random.unit());
+                support.normalise();
+                support
+            })
+            .collect();
+        Planted { rest, frames, supports }
+    }
+
+    /// E from the vertices, in the solver's units.
+    fn energy(problem: &Problem, planted: &Planted, full: &Bones) -> f64 {
+        let mut sum = 0.0;
+        for (frame, x) in planted.frames.iter().enumerate() {
+            let moved = frame_transforms(full, &problem.frames, frame);
+            for (v, support) in planted.supports.iter().enumerate() {
+                let posed: DVec3 = support
+                    .members()
+                    .map(|(k, w)| w * problem.units.transform(moved[k].0, moved[k].1).transform_point3(planted.rest[v]))
+                    .sum();
+                sum += (x[v] - posed).length_squared() / problem.units.length.powi(2);
+            }
+        }
+        sum
+    }
+
+    fn with_problem(frames: usize, check: impl Fn(&Problem, &Planted)) {
+        let planted = planted(frames);
+        let shapes: Vec<&[DVec3]> = planted.frames.iter().map(Vec::as_slice).collect();
+        let problem = Problem::new(Sequence { rest: &planted.rest, frames: &shapes }, 4, 1);
+        check(&problem, &planted);
+    }
+
+    #[test]
+    fn the_energy_of_gram_matrices_is_that_of_the_vertices() {
+        // 11 frames fill no group of eight; 60 are compressed, to as many columns as there are vertices: exactly.
+        for frames in [11, 60] {
+            with_problem(frames, |problem, planted| {
+                let kind = BoneKind::Rigid;
+                let ticker = Ticker::new(1, &silent);
+                let still = Motion::still(4, &problem.frames, kind);
+                let motion = solve(&problem.points, &problem.frames, &planted.supports, &still, kind);
+                let mut search =
+                    Search::from(&problem.points, &problem.frames, kind, 4, motion, planted.supports.clone(), &ticker);
+                search.improve(search.pass(2, true));
+                let improved = Planted {
+                    supports: search.supports.clone(),
+                    rest: planted.rest.clone(),
+                    frames: planted.frames.clone(),
+                };
+                let direct = energy(problem, &improved, &search.motion.full(&problem.frames));
+                assert!((search.energy - direct).abs() < 1e-9 * direct, "{} against {direct}", search.energy);
+            });
+        }
+    }
+
+    #[test]
+    fn no_small_change_of_affine_bones_lowers_the_energy() {
+        with_problem(5, |problem, planted| {
+            let still = Motion::still(4, &problem.frames, BoneKind::Affine);
+            let mut motion = still;
+            // The ridge towards the last transforms vanishes as they settle.
+            for _ in 0..4 {
+                motion = solve(&problem.points, &problem.frames, &planted.supports, &motion, BoneKind::Affine);
+            }
+            let full = motion.full(&problem.frames);
+            let least = energy(problem, planted, &full);
+            let mut random = Random::new(8);
+            for _ in 0..50 {
+                let mut other = full.clone();
+                let at = random.below(4);
+                let k = random.below(4);
+                let col = random.below(problem.frames.columns.count());
+                other.row_mut(at, k)[col] += 1e-4 * (random.unit() - 0.5);
+                assert!(energy(problem, planted, &other) >= least - 1e-12);
+            }
+        });
+    }
+
+    /// Oracle: methods of Le and Deng 2012, equation 7 to 10, vertex by vertex: p* = Σ w² p / Σ w², q* = Σ w q / Σ w²,
+    /// H = Σ w (p − p*)(q − w q*)ᵀ, R = V Uᵀ, t = q* − R p*.
+    #[test]
+    fn a_rigid_sweep_is_the_procrustes_update_of_each_bone_in_turn() {
+        with_problem(9, |problem, planted| {
+            let kind = BoneKind::Rigid;
+            let mut motion = Motion::still(4, &problem.frames, kind);
+            motion = solve(&problem.points, &problem.frames, &planted.supports, &motion, kind);
+            let swept = solve(&problem.points, &problem.frames, &planted.supports, &motion, kind).full(&problem.frames);
+            let start = motion.full(&problem.frames);
+            for frame in 0..9 {
+                let place = |(a, t): &(DMat3, DVec3)| problem.units.transform(*a, *t);
+                let mut bones: Vec<_> = frame_transforms(&start, &problem.frames, frame).iter().map(place).collect();
+                for k in 0..4 {
+                    let (mut p, mut q, mut size) = (DVec3::ZERO, DVec3::ZERO, 0.0);
+                    let mut rows = vec![];
+                    for (v, support) in planted.supports.iter().enumerate() {
+                        let Some((_, w)) = support.members().find(|&(b, _)| b == k) else { continue };
+                        let others: DVec3 = support
+                            .members()
+                            .filter(|&(b, _)| b != k)
+                            .map(|(b, u)| u * bones[b].transform_point3(planted.rest[v]))
+                            .sum();
+                        let left = planted.frames[frame][v] - others;
+                        (p, q, size) = (p + w * w * planted.rest[v], q + w * left, size + w * w);
+                        rows.push((planted.rest[v], left, w));
+                    }
+                    let (p, q) = (p / size, q / size);
+                    let mut h = DMat3::ZERO;
+                    for (rest, left, w) in rows {
+                        let (a, b) = (rest - p, left - w * q);
+                        h += w * DMat3::from_cols(b * a.x, b * a.y, b * a.z);
+                    }
+                    let r = nearest_rotation(&h);
+                    bones[k] = dermis_rig::glam::DAffine3 { matrix3: r, translation: q - r * p };
+                }
+                for (k, got) in frame_transforms(&swept, &problem.frames, frame).iter().map(place).enumerate() {
+                    assert!(got.abs_diff_eq(bones[k], 1e-9), "frame {frame}, bone {k}");
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn eight_rotations_at_once_are_the_nearest_ones() {
+        let mut random = Random::new(4);
+        for _ in 0..200 {
+            let given: [DMat3; LANES] = std::array::from_fn(|_| {
+                DMat3::from_cols(vector(&mut random), vector(&mut random), vector(&mut random))
+            });
+            let mut m = [[0.0; LANES]; 9];
+            for lane in 0..LANES {
+                (0..9).for_each(|e| m[e][lane] = given[lane].col(e % 3)[e / 3]);
+            }
+            Polar { m: &mut m, lanes: LANES }.call();
+            for lane in 0..LANES {
+                let r = nearest_rotation(&given[lane]);
+                (0..9).for_each(|e| assert!((m[e][lane] - r.col(e % 3)[e / 3]).abs() < 1e-9));
+            }
         }
     }
 }

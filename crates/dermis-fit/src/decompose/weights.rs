@@ -9,6 +9,7 @@ use super::support::{MOST, Quadratic, Support};
 use dermis_solve::faer::MatRef;
 use pulp::{Arch, NullaryFnOnce};
 use rayon::prelude::*;
+use std::cell::RefCell;
 
 /// Bones are padded to a multiple of the widest registers.
 const PAD: usize = 8;
@@ -35,7 +36,7 @@ impl Bones {
     pub fn row_mut(&mut self, i: usize, k: usize) -> &mut [f64] {
         self.t.row_mut(i * self.stride + k)
     }
-    /// These and one more, or these without some: the bones `from` of `self` in that order.
+    /// The bones `from`, in that order.
     pub fn selected(&self, from: &[usize]) -> Self {
         let mut made = Self::zeros(from.len(), self.t.cols);
         for (k, &old) in from.iter().enumerate() {
@@ -43,11 +44,12 @@ impl Bones {
         }
         made
     }
-    pub fn with(&self, other: &Self) -> Self {
-        let mut made = Self::zeros(self.count + other.count, self.t.cols);
-        for k in 0..made.count {
-            let (from, old) = if k < self.count { (self, k) } else { (other, k - self.count) };
-            (0..4).for_each(|i| made.row_mut(i, k).copy_from_slice(from.row(i, old)));
+    /// The bones of all parts, one part after the other.
+    pub fn joined(parts: &[&Self]) -> Self {
+        let mut made = Self::zeros(parts.iter().map(|part| part.count).sum(), parts[0].t.cols);
+        let every = parts.iter().flat_map(|part| (0..part.count).map(move |k| (part, k)));
+        for (k, (part, old)) in every.enumerate() {
+            (0..4).for_each(|i| made.row_mut(i, k).copy_from_slice(part.row(i, old)));
         }
         made
     }
@@ -120,11 +122,13 @@ pub(super) struct Pass {
     pub threshold: f64,
 }
 
-impl Pass {
-    /// Weights on the support they have.
-    pub fn keep(self) -> Self {
-        Self { entries: 0, swap: false, ..self }
-    }
+/// How well a vertex is met by y = Σ w p̃ T.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Fit {
+    /// |x − y|².
+    pub energy: f64,
+    /// x · y.
+    pub pull: f64,
 }
 
 /// Room for one vertex at a time.
@@ -141,7 +145,21 @@ struct Room {
     trial: Quadratic,
 }
 
+thread_local! {
+    static ROOM: RefCell<Room> = RefCell::new(Room::new(0));
+}
+
 impl Room {
+    /// Lends this thread's room for tables of `stride` columns.
+    fn lent<R>(stride: usize, work: impl FnOnce(&mut Self) -> R) -> R {
+        ROOM.with_borrow_mut(|room| {
+            if room.blend.len() != stride {
+                *room = Self::new(stride);
+            }
+            work(room)
+        })
+    }
+
     fn new(stride: usize) -> Self {
         Self {
             rows: vec![0.0; MOST * stride],
@@ -157,34 +175,33 @@ impl Room {
     }
 }
 
-/// Improves the weights of every vertex; `energies` become |x_v − Σ w p̃ T|². Returns their sum.
+/// Improves the weights of every vertex. Returns the sum of the energies.
 pub(super) fn improve(
     points: &Points,
     bones: &Bones,
     gram: &Gram,
     supports: &mut [Support],
-    energies: &mut [f64],
+    fits: &mut [Fit],
     pass: Pass,
 ) -> f64 {
-    supports.par_chunks_mut(BLOCK).zip(energies.par_chunks_mut(BLOCK)).enumerate().for_each_init(
-        || Room::new(bones.stride),
-        |room, (block, (supports, energies))| {
+    let blocks = supports.par_chunks_mut(BLOCK).zip(fits.par_chunks_mut(BLOCK));
+    blocks.enumerate().for_each(|(block, (supports, fits))| {
+        Room::lent(bones.stride, |room| {
             let first = block * BLOCK;
             if pass.entries > 0 {
                 products(points, first, supports.len(), bones, &mut room.product);
             }
-            Arch::new().dispatch(Improve { points, bones, gram, supports, energies, pass, first, room });
-        },
-    );
-    energies.iter().sum()
+            Arch::new().dispatch(Improve { points, bones, gram, supports, fits, pass, first, room });
+        });
+    });
+    fits.iter().map(|fit| fit.energy).sum()
 }
 
 /// Single bones for all vertices: the one that comes closest.
 pub(super) fn nearest(points: &Points, bones: &Bones, gram: &Gram) -> Vec<Support> {
     let mut supports = vec![Support::single(0); points.len()];
-    supports.par_chunks_mut(BLOCK).enumerate().for_each_init(
-        || Room::new(bones.stride),
-        |room, (block, supports)| {
+    supports.par_chunks_mut(BLOCK).enumerate().for_each(|(block, supports)| {
+        Room::lent(bones.stride, |room| {
             let first = block * BLOCK;
             products(points, first, supports.len(), bones, &mut room.product);
             for (at, support) in supports.iter_mut().enumerate() {
@@ -194,8 +211,8 @@ pub(super) fn nearest(points: &Points, bones: &Bones, gram: &Gram) -> Vec<Suppor
                 let energy = |k: usize| room.diagonal[k] - 2.0 * room.g[k];
                 *support = Support::single((1..bones.count).fold(0, |b, k| if energy(k) < energy(b) { k } else { b }));
             }
-        },
-    );
+        });
+    });
     supports
 }
 
@@ -251,7 +268,7 @@ struct Improve<'a> {
     bones: &'a Bones,
     gram: &'a Gram,
     supports: &'a mut [Support],
-    energies: &'a mut [f64],
+    fits: &'a mut [Fit],
     pass: Pass,
     first: usize,
     room: &'a mut Room,
@@ -290,13 +307,15 @@ impl NullaryFnOnce for Improve<'_> {
             if solved < before {
                 (support.weights, energy) = (w, solved);
             }
+            let mut pull = (0..n).map(|a| support.weights[a] * self.room.quadratic.g[a]).sum();
             if support.weights[..n].iter().any(|&w| w < 1e-9) {
                 support.normalise();
             }
             if look {
                 energy = look_around(self.gram, monomials, square, support, energy, self.pass, self.room);
+                pull = support.members().map(|(k, w)| w * self.room.g[k]).sum();
             }
-            self.energies[at] = energy.max(0.0);
+            self.fits[at] = Fit { energy: energy.max(0.0), pull };
         }
     }
 }
@@ -355,10 +374,13 @@ fn look_around(
             _ => break,
         }
     }
-    if pass.swap && !improved && support.n == pass.most && support.n > 1 {
-        if let Some((changed, value)) = swap(gram, support, energy - square - needed, pass.most, room) {
-            (*support, energy) = (changed, square + value);
-        }
+    if pass.swap
+        && !improved
+        && support.n == pass.most
+        && support.n > 1
+        && let Some((changed, value)) = swap(gram, support, energy - square - needed, pass.most, room)
+    {
+        (*support, energy) = (changed, square + value);
     }
     energy
 }
@@ -422,11 +444,7 @@ fn exchange(support: &Support, out: Option<usize>, j: usize, most: usize, room: 
     let stride = room.blend.len();
     let mut changed = *support;
     let trial = &mut room.trial;
-    trial.n = support.n;
-    for a in 0..support.n {
-        trial.h[a] = room.quadratic.h[a];
-        trial.g[a] = room.quadratic.g[a];
-    }
+    trial.copy(&room.quadratic);
     if let Some(out) = out {
         trial.remove(out);
         changed.bones[out] = changed.bones[changed.n - 1];
@@ -482,27 +500,25 @@ fn swap(gram: &Gram, support: &Support, limit: f64, most: usize, room: &mut Room
     let mut best = [(limit, 0usize, 0usize); 3];
     for out in 0..support.n {
         let trial = &mut room.trial;
-        trial.n = support.n;
-        for a in 0..support.n {
-            trial.h[a] = room.quadratic.h[a];
-            trial.g[a] = room.quadratic.g[a];
-        }
+        trial.copy(&room.quadratic);
         trial.remove(out);
         let mut w = [0.0; MOST];
         let value = trial.minimise(&mut w);
         let row_of = |a: usize| if a == out { support.n - 1 } else { a };
+        let pulls: f64 = (0..trial.n).map(|a| w[a] * trial.g[a]).sum();
+        let members = trial.n;
         let tangent = trial.tangent(&w);
         let blend = &mut room.blend[..stride];
         blend.fill(0.0);
-        for a in 0..trial.n {
+        for a in 0..members {
             let row = &room.rows[row_of(a) * stride..][..stride];
             for k in 0..stride {
                 blend[k] += w[a] * row[k];
             }
         }
         let at = |a: usize| support.bones[row_of(a)] as usize;
-        let size: f64 = (0..trial.n).map(|a| w[a] * blend[at(a)]).sum();
-        let level: f64 = size - (0..trial.n).map(|a| w[a] * trial.g[a]).sum::<f64>();
+        let size: f64 = (0..members).map(|a| w[a] * blend[at(a)]).sum();
+        let level: f64 = size - pulls;
         let (diagonal, g, gain) = (&room.diagonal[..stride], &room.g[..stride], &mut room.gain[..stride]);
         // gain holds the Schur complement first.
         for k in 0..stride {
@@ -564,12 +580,11 @@ fn swap(gram: &Gram, support: &Support, limit: f64, most: usize, room: &mut Room
 /// For candidates: how much every vertex would gain from each, summed over vertices, against the present blend.
 pub(super) fn candidate_gains(
     points: &Points,
-    bones: &Bones,
-    gram: &Gram,
     supports: &[Support],
+    fits: &[Fit],
     candidates: &Bones,
+    against: &Gram,
 ) -> Vec<f64> {
-    let against = Gram::candidates(bones, candidates);
     let blocks: Vec<Vec<f64>> = supports
         .par_chunks(BLOCK)
         .enumerate()
@@ -579,10 +594,9 @@ pub(super) fn candidate_gains(
             products(points, block * BLOCK, supports.len(), candidates, &mut product);
             Arch::new().dispatch(Gains {
                 points,
-                bones,
-                gram,
-                against: &against,
+                against,
                 supports,
+                fits,
                 product: &product,
                 first: block * BLOCK,
                 total: &mut total,
@@ -601,12 +615,11 @@ pub(super) fn candidate_gains(
 /// The step l_v of every vertex towards one candidate.
 pub(super) fn candidate_steps(
     points: &Points,
-    bones: &Bones,
-    gram: &Gram,
     supports: &[Support],
+    fits: &[Fit],
     candidate: &Bones,
+    against: &Gram,
 ) -> Vec<f64> {
-    let against = Gram::candidates(bones, candidate);
     let mut steps = vec![0.0; supports.len()];
     steps.par_chunks_mut(BLOCK).zip(supports.par_chunks(BLOCK)).enumerate().for_each(|(block, (steps, supports))| {
         let mut product = vec![0.0; BLOCK * 4 * candidate.stride];
@@ -614,10 +627,9 @@ pub(super) fn candidate_steps(
         products(points, block * BLOCK, supports.len(), candidate, &mut product);
         Arch::new().dispatch(Gains {
             points,
-            bones,
-            gram,
-            against: &against,
+            against,
             supports,
+            fits,
             product: &product,
             first: block * BLOCK,
             total: &mut total,
@@ -629,10 +641,10 @@ pub(super) fn candidate_steps(
 
 struct Gains<'a> {
     points: &'a Points,
-    bones: &'a Bones,
-    gram: &'a Gram,
     against: &'a Gram,
     supports: &'a [Support],
+    /// Of all points.
+    fits: &'a [Fit],
     product: &'a [f64],
     first: usize,
     total: &'a mut [f64],
@@ -653,23 +665,17 @@ impl NullaryFnOnce for Gains<'_> {
             pull(self.points, v, &self.product[at * 4 * stride..(at + 1) * 4 * stride], &mut g);
             squares(self.against, monomials, &mut diagonal);
             blend.fill(0.0);
-            let (mut size, mut pulls) = (0.0, 0.0);
-            for (a, (k, w)) in support.members().enumerate() {
+            for (k, w) in support.members() {
                 let table = &self.against.wide[k * MONOMIALS * stride..(k + 1) * MONOMIALS * stride];
                 combine(table, stride, monomials, &mut row);
                 for c in 0..stride {
                     blend[c] += w * row[c];
                 }
-                pulls += w * pulled(self.points, v, self.bones, k);
-                for (b, (l, u)) in support.members().enumerate() {
-                    if b <= a {
-                        let near = &self.gram.near[k * self.gram.stride + l];
-                        let h: f64 = (0..MONOMIALS).map(|m| monomials[m] * near[m]).sum();
-                        size += if a == b { 1.0 } else { 2.0 } * w * u * h;
-                    }
-                }
             }
-            let level = size - pulls;
+            // |y|² and y·(y − x), from |x − y|² and x·y.
+            let fit = self.fits[v];
+            let size = fit.energy - self.points.squares[v] + 2.0 * fit.pull;
+            let level = size - fit.pull;
             let (g, diagonal, blend, total) =
                 (&g[..stride], &diagonal[..stride], &blend[..stride], &mut self.total[..stride]);
             for c in 0..stride {
@@ -694,31 +700,21 @@ pub(super) fn removal_costs(
     bones: &Bones,
     gram: &Gram,
     supports: &[Support],
-    energies: &[f64],
+    fits: &[Fit],
     most: usize,
 ) -> Vec<f64> {
     let blocks: Vec<Vec<f64>> = supports
         .par_chunks(BLOCK)
         .enumerate()
-        .map_init(
-            || Room::new(bones.stride),
-            |room, (block, supports)| {
+        .map(|(block, supports)| {
+            Room::lent(bones.stride, |room| {
                 let first = block * BLOCK;
                 let mut costs = vec![0.0; bones.count];
                 products(points, first, supports.len(), bones, &mut room.product);
-                Arch::new().dispatch(Removal {
-                    points,
-                    gram,
-                    supports,
-                    energies,
-                    most,
-                    first,
-                    room,
-                    costs: &mut costs,
-                });
+                Arch::new().dispatch(Removal { points, gram, supports, fits, most, first, room, costs: &mut costs });
                 costs
-            },
-        )
+            })
+        })
         .collect();
     let mut total = vec![0.0; bones.count];
     for block in blocks {
@@ -731,7 +727,7 @@ struct Removal<'a> {
     points: &'a Points,
     gram: &'a Gram,
     supports: &'a [Support],
-    energies: &'a [f64],
+    fits: &'a [Fit],
     most: usize,
     first: usize,
     room: &'a mut Room,
@@ -751,7 +747,7 @@ impl NullaryFnOnce for Removal<'_> {
             fill(self.gram, monomials, support, self.room);
             for (out, (bone, _)) in support.members().enumerate() {
                 let value = without(support, out, bone, self.gram.columns, stride, self.most, self.room);
-                self.costs[bone] += (square + value - self.energies[v]).max(0.0);
+                self.costs[bone] += (square + value - self.fits[v].energy).max(0.0);
             }
         }
     }
@@ -770,11 +766,7 @@ fn without(
 ) -> f64 {
     let row_of = |a: usize| if a == out { support.n - 1 } else { a };
     let trial = &mut room.trial;
-    trial.n = support.n;
-    for a in 0..support.n {
-        trial.h[a] = room.quadratic.h[a];
-        trial.g[a] = room.quadratic.g[a];
-    }
+    trial.copy(&room.quadratic);
     if support.n == 1 {
         let value = |k: usize| room.diagonal[k] - 2.0 * room.g[k];
         return (0..columns).filter(|&k| k != bone).map(value).fold(f64::INFINITY, f64::min);

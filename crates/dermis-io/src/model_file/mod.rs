@@ -31,6 +31,8 @@ pub const VERSION: u32 = 2;
 pub struct ModelFile {
     /// The rig it was fitted on.
     pub rig: Rig,
+    /// Skinning weights that were fitted, if the method fits them; `None` for the rig's own.
+    pub weights: Option<Influences>,
     /// The rig file's own axes and unit.
     pub space: Space,
     /// The deformer.
@@ -40,6 +42,16 @@ pub struct ModelFile {
     /// Method, settings, report.
     pub header: ModelHeader,
 }
+
+impl ModelFile {
+    /// The skinning weights to show it with: fitted ones, else the rig's.
+    pub fn weights(&self) -> Option<&Influences> {
+        self.weights.as_ref().or(self.rig.weights.as_ref())
+    }
+}
+
+/// What fitted weights and a base of them are called in a file.
+const FITTED: &str = "fitted-weights";
 
 /// What the model says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -162,13 +174,17 @@ pub fn write(model: &ModelFile) -> Result<Vec<u8>, WriteError> {
     }
     let bind = rig.skeleton.bind().iter().flat_map(|m| [0, 1, 2].map(|j| row(m, j))).flatten();
     t.f64("bind_matrices", &[rig.skeleton.len(), 3, 4], bind);
-    for (name, influences) in [("weights", &rig.weights), ("influence_maps", &rig.influence_maps)] {
+    for (name, influences) in
+        [("weights", &rig.weights), ("influence_maps", &rig.influence_maps), (FITTED, &model.weights)]
+    {
         if let Some(influences) = influences {
             t.influences(name, influences);
         }
     }
     let base = match &baked.base {
         BakedBase::Rigid(_) => "rigid",
+        // A name of its own: a program that does not know fitted weights must not run the rig's instead.
+        BakedBase::Lbs(_) if model.weights.is_some() => FITTED,
         BakedBase::Lbs(_) => "lbs",
         BakedBase::Dqs(..) => "dqs",
         BakedBase::Given => "given",
@@ -340,7 +356,12 @@ pub fn read(bytes: &[u8]) -> Result<ModelFile, ReadError> {
     if found != stored.fingerprint {
         return Err(damaged("the rig in the file is not the one its fingerprint was taken of"));
     }
-    let deformer = Deformer { rest: rig.mesh.positions.clone(), base: read_base(&rig, &stored)?, correction: None };
+    let weights = r.influences(FITTED, rig.mesh.positions.len(), rig.skeleton.len())?;
+    let deformer = Deformer {
+        rest: rig.mesh.positions.clone(),
+        base: read_base(&rig, weights.as_ref(), &stored)?,
+        correction: None,
+    };
     let mut baked = deformer.bake();
     if stored.base == "animation-space" {
         let bones = r.indices("animation_space.bones", 1, rig.skeleton.len())?;
@@ -380,7 +401,7 @@ pub fn read(bytes: &[u8]) -> Result<ModelFile, ReadError> {
     if !space.is_usable() {
         return Err(damaged("the unit is not a positive length"));
     }
-    Ok(ModelFile { rig, space, baked, training, header: stored.header })
+    Ok(ModelFile { rig, weights, space, baked, training, header: stored.header })
 }
 
 fn positive(length: f64) -> bool {
@@ -435,11 +456,12 @@ fn read_rig(r: &Reader<'_>, stored: &Stored) -> Result<Rig, ReadError> {
     Ok(Rig { name: stored.rig.clone(), mesh, skeleton, weights, influence_maps })
 }
 
-fn read_base(rig: &Rig, stored: &Stored) -> Result<Base, ReadError> {
+fn read_base(rig: &Rig, fitted: Option<&Influences>, stored: &Stored) -> Result<Base, ReadError> {
     let weights = || rig.weights.clone().ok_or_else(|| damaged(format!("base \"{}\" needs weights", stored.base)));
     Ok(match stored.base.as_str() {
         "rigid" => Base::Rigid(weights()?),
         "lbs" => Base::Lbs(weights()?),
+        FITTED => Base::Lbs(fitted.cloned().ok_or_else(|| damaged("fitted weights are missing"))?),
         "dqs" => Base::Dqs(weights()?, DualQuaternions::new(&rig.skeleton)),
         "given" | "animation-space" => Base::Given,
         other => return Err(ReadError::Unsupported { feature: format!("base \"{other}\"") }),

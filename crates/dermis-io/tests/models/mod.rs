@@ -135,6 +135,7 @@ pub fn model(base: &str, rows: Option<Rows>, guard: Guard) -> ModelFile {
         correction: rows.map(|rows| correction(&rig.skeleton, rows, guard).into()),
     };
     ModelFile {
+        weights: None,
         space: Space {
             up: if maps { UpAxis::Z } else { UpAxis::Y },
             metres_per_unit: if maps { 0.01 } else { 1.0 },

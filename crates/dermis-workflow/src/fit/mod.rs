@@ -3,6 +3,9 @@
 mod joint;
 mod mwe;
 mod psd;
+mod weights;
+
+pub use weights::{CandidateSource, WeightOptions};
 
 use crate::error::Error;
 use crate::load::LoadedRig;
@@ -25,7 +28,9 @@ use std::time::Instant;
 /// Every method, by its name on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// The rig's own weights, linearly blended.
+    /// The rig's own weights, linearly blended: nothing is learnt.
+    OwnWeights,
+    /// Weights that are fitted, linearly blended.
     Lbs,
     /// The rig's own weights, dual quaternions.
     Dqs,
@@ -42,6 +47,7 @@ pub enum Method {
 impl fmt::Display for Method {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::OwnWeights => "own-weights",
             Self::Lbs => "lbs",
             Self::Dqs => "dqs",
             Self::AnimationSpace => "animation-space",
@@ -78,6 +84,8 @@ pub enum MapSource {
     File,
     /// Vertex colours: the bone each channel (red, green, blue, alpha) stands for.
     Colors([Option<String>; 4]),
+    /// Derived from influences that the examples show.
+    Examples,
     /// A table read from elsewhere, already in the rig's vertex and bone order.
     Table(Influences),
 }
@@ -145,6 +153,8 @@ pub struct FitOptions {
     pub guard: Option<bool>,
     /// Where the displacements of a pose-space deformation live.
     pub form: Option<Form>,
+    /// Fitted weights.
+    pub weights: WeightOptions,
 }
 
 impl FitOptions {
@@ -173,6 +183,7 @@ impl FitOptions {
             duplicates: None,
             guard: None,
             form: None,
+            weights: WeightOptions::default(),
         }
     }
 }
@@ -224,7 +235,14 @@ pub fn unseen_leverage(
     let all = match (&fitted.mwe, &fitted.joint) {
         (Some(report), _) => {
             let settings = mwe::settings(options, rig, examples.len(), examples.is_clip())?;
-            leverages(&training, &maps_of(rig, options)?, &settings, report, &probes, LEVERAGE_VERTICES)?
+            leverages(
+                &training,
+                &maps_of(rig, examples, options, &dermis_fit::silent)?,
+                &settings,
+                report,
+                &probes,
+                LEVERAGE_VERTICES,
+            )?
         }
         (None, Some(report)) => {
             let weights = weights_of(rig)?;
@@ -253,21 +271,29 @@ pub fn fit(
     let rig = &loaded.rig;
     let length = rig.mesh.diagonal();
     let choice = match options.method {
-        Method::Lbs => BaseChoice::Lbs,
+        Method::OwnWeights => BaseChoice::Lbs,
         Method::Dqs => BaseChoice::Dqs,
         Method::Mwe | Method::Joint | Method::Psd => options.base,
-        Method::AnimationSpace => BaseChoice::Given,
+        Method::AnimationSpace | Method::Lbs => BaseChoice::Given,
     };
     let mut base = base_of(rig, choice)?;
     let (mut warnings, mut sweep, mut s, mut validated_by) = (Vec::new(), Vec::new(), None, String::new());
     let mut settings = vec![("method".to_owned(), options.method.to_string())];
     let mut report = json!({});
     let (mut correction, mut mwe, mut joint): (Option<Correction>, _, _) = (None, None, None);
-    let mut mirror: Option<Mirror> = None;
+    let (mut mirror, mut own_weights): (Option<Mirror>, Option<Influences>) = (None, None);
     match options.method {
-        Method::Lbs | Method::Dqs => {}
+        Method::OwnWeights | Method::Dqs => {}
+        Method::Lbs => {
+            let fitted = weights::fit(rig, examples, options, progress)?;
+            settings.extend(fitted.lines);
+            report = fitted.report;
+            warnings.extend(fitted.warnings);
+            base = Base::Lbs(fitted.weights.clone());
+            own_weights = Some(fitted.weights);
+        }
         Method::AnimationSpace => {
-            let maps = maps_of(rig, options)?;
+            let maps = maps_of(rig, examples, options, progress)?;
             let mut chosen = AnimationSpaceSettings::for_poses(examples.is_clip());
             chosen.ridge = options.s;
             chosen.folds = options.folds.unwrap_or(chosen.folds);
@@ -285,7 +311,7 @@ pub fn fit(
             warnings.push("animation space has no bound: a pose far from training can move skin without limit".into());
         }
         Method::Mwe => {
-            let maps = maps_of(rig, options)?;
+            let maps = maps_of(rig, examples, options, progress)?;
             let base_positions = base_in_training(&mut base, rig, examples, given)?;
             let chosen = mwe::settings(options, rig, examples.len(), examples.is_clip())?;
             let training = training_of(rig, examples, &base_positions);
@@ -322,7 +348,7 @@ pub fn fit(
             joint = Some(fitted.report);
         }
         Method::Psd => {
-            let maps = maps_of(rig, options)?;
+            let maps = maps_of(rig, examples, options, progress)?;
             let base_positions = base_in_training(&mut base, rig, examples, given)?;
             let chosen = psd::settings(options, examples.is_clip());
             let training = training_of(rig, examples, &base_positions);
@@ -341,10 +367,14 @@ pub fn fit(
     let own = || examples.examples().iter().map(|e| &e.transforms);
     let images: Vec<BoneTransforms> = mirror.iter().flat_map(|mirror| own().map(|pose| mirror.pose(pose))).collect();
     let poses: Vec<&BoneTransforms> = own().chain(&images).collect();
-    let moving = rig.weights.as_ref().map_or(vec![true; rig.skeleton.len()], |w| moves_skin(&rig.skeleton, w));
+    let moving = own_weights
+        .as_ref()
+        .or(rig.weights.as_ref())
+        .map_or(vec![true; rig.skeleton.len()], |w| moves_skin(&rig.skeleton, w));
     let training = TrainingPoses::new(&rig.skeleton, &moving, &poses, if length > 0.0 { length } else { 1.0 });
     let model = ModelFile {
         rig: rig.clone(),
+        weights: own_weights,
         space: loaded.space.clone(),
         baked: deformer.bake(),
         training: Some(training),
@@ -432,7 +462,12 @@ fn base_positions(base: &mut Base, rig: &Rig, examples: &ExampleSet) -> Vec<Vec<
 }
 
 /// The influence maps a fit uses.
-fn maps_of(rig: &Rig, options: &FitOptions) -> Result<Influences, Error> {
+fn maps_of(
+    rig: &Rig,
+    examples: &ExampleSet,
+    options: &FitOptions,
+    progress: Progress<'_>,
+) -> Result<Influences, Error> {
     let from_weights = || {
         let weights = rig.weights.as_ref().ok_or_else(|| {
             Error::Option(format!(
@@ -447,6 +482,7 @@ fn maps_of(rig: &Rig, options: &FitOptions) -> Result<Influences, Error> {
         (MapSource::Auto | MapSource::Weights, _) => from_weights(),
         (MapSource::File, None) => Err(Error::Option(format!("the rig \"{}\" has no influence maps", rig.name))),
         (MapSource::Table(table), _) => Ok(table.clone()),
+        (MapSource::Examples, _) => weights::maps_from_examples(rig, examples, options, progress),
         (MapSource::Colors(channels), _) => {
             let colors = rig
                 .mesh
@@ -469,6 +505,7 @@ fn map_lines(options: &FitOptions) -> Vec<(String, String)> {
         MapSource::Weights => "from the weights".into(),
         MapSource::File => "from the file".into(),
         MapSource::Table(_) => "from a table".into(),
+        MapSource::Examples => "from the examples".into(),
         MapSource::Colors(channels) => format!("vertex colours {channels:?}"),
     };
     let m = options.map_settings;
