@@ -71,13 +71,10 @@ pub fn deliver(sequences: &Sequences, solved: &Solved, output: &Output) -> Resul
         _ => glb(sequences, &bones, paired, output.path())?,
     };
     output.write(&bytes)?;
-    let (rig, poses) = read_back(sequences, &bytes, output.path())?;
-    let weights = rig.weights.clone().unwrap_or_default();
-    let deformer = Deformer { rest: rig.mesh.positions.clone(), base: Base::Lbs(weights), correction: None };
+    let (rig, weights, poses) = read_back(sequences, &bytes, output.path())?;
+    let influences_max = weights.largest_count();
+    let deformer = Deformer { rest: rig.mesh.positions.clone(), base: Base::Lbs(weights.clone()), correction: None };
     let header = ModelHeader { method: "decompose".into(), program: crate::PROGRAM.into(), ..ModelHeader::default() };
-    let influences_max = rig.weights.as_ref().map_or(0, Influences::largest_count);
-    // The errors are of the file alone; there is no other rig to compare with.
-    let rig = Rig { weights: None, ..rig };
     let frames = sequences.clips.iter().flat_map(|clip| {
         let name =
             |label: &String| if sequences.clips.len() > 1 { format!("{} {label}", clip.name) } else { label.clone() };
@@ -92,7 +89,14 @@ pub fn deliver(sequences: &Sequences, solved: &Solved, output: &Output) -> Resul
     });
     let examples = ExampleSet::new(sequences.name.clone(), examples.collect(), &rig)
         .map_err(|e| Error::lacks(output.path(), e.to_string(), ""))?;
-    let model = ModelFile { rig, space: sequences.space.clone(), baked: deformer.bake(), training: None, header };
+    let model = ModelFile {
+        rig,
+        weights: Some(weights),
+        space: sequences.space.clone(),
+        baked: deformer.bake(),
+        training: None,
+        header,
+    };
     let scores = measure(&model, &examples, None)?;
     Ok(Decomposed {
         bones: bones.skeleton.len(),
@@ -287,7 +291,11 @@ fn bundle(sequences: &Sequences, bones: &Bones, path: &Path) -> Result<Vec<u8>, 
 }
 
 /// The rig and the transforms of every frame as the written bytes hold them, in the order of the sequence's vertices.
-fn read_back(sequences: &Sequences, bytes: &[u8], path: &Path) -> Result<(Rig, Vec<BoneTransforms>), Error> {
+fn read_back(
+    sequences: &Sequences,
+    bytes: &[u8],
+    path: &Path,
+) -> Result<(Rig, Influences, Vec<BoneTransforms>), Error> {
     let lost = |what: &str| Error::lacks(path, format!("the written file does not give back {what}"), "");
     let is_glb = ending(path) == "glb";
     let contents = match is_glb {
@@ -306,9 +314,10 @@ fn read_back(sequences: &Sequences, bytes: &[u8], path: &Path) -> Result<(Rig, V
         name: sequences.name.clone(),
         mesh: dermis_rig::Mesh { positions: matching.gather(&mesh.positions), ..sequences.mesh.clone() },
         skeleton: skeleton.clone(),
-        weights: Some(Influences::from_rows(rows).map_err(|e| Error::Option(e.to_string()))?),
+        weights: None,
         influence_maps: None,
     };
+    let weights = Influences::from_rows(rows).map_err(|e| Error::Option(e.to_string()))?;
     let mut poses = Vec::new();
     if !is_glb {
         poses.extend(contents.records.iter().filter_map(|r| Some(skeleton.bone_transforms(r.pose.as_ref()?))));
@@ -319,5 +328,5 @@ fn read_back(sequences: &Sequences, bytes: &[u8], path: &Path) -> Result<(Rig, V
             poses.extend(take.times.iter().map(pose));
         }
     }
-    Ok((rig, poses))
+    Ok((rig, weights, poses))
 }
