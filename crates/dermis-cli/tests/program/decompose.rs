@@ -292,11 +292,9 @@ fn frames_that_are_few_alike_or_not_finite_are_handled() {
     let line = Mesh { positions: vec![DVec3::ZERO, DVec3::X, two], triangles: vec![[0, 1, 2]], ..Mesh::default() };
     desk.put("tiny.npz", bundle(&line, &[vec![DVec3::ZERO, DVec3::Y, two], vec![DVec3::Z, DVec3::X, two]]));
     let value = desk.json("decompose tiny.npz --bones 10 -o t.glb --json");
-    assert!(number(&value, "error.rms") < 1e-6, "{}", value["error"]);
+    assert!(number(&value, "error.rms").is_finite() && !value["fewer_because"].is_null(), "{value}");
     desk.good("decompose one.npz --rest f0 --bones 2 -o rest.glb");
-    desk.good(
-        "decompose s.pc2.npz --rest 9 --bones 2 -o x.glb".replace("s.pc2.npz", "same.npz").replace("9", "3").as_str(),
-    );
+    desk.good("decompose same.npz --rest 3 --bones 2 -o x.glb");
     desk.bad("decompose same.npz --rest 9 --bones 2 -o y.glb", &["--rest 9", "4"]);
 }
 
