@@ -102,7 +102,7 @@ mod tests {
     use dermis_rig::glam::DQuat;
 
     fn points() -> Vec<DVec3> {
-        (0..9).map(|i| f64::from(i)).map(|i| DVec3::new((i * 1.7).sin(), (i * 0.9).cos(), 0.3 * i)).collect()
+        (0..9).map(f64::from).map(|i| DVec3::new((i * 1.7).sin(), (i * 0.9).cos(), 0.3 * i)).collect()
     }
 
     fn turn() -> DAffine3 {
