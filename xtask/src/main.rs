@@ -2,6 +2,7 @@
 //! tool is optional, and its absence is told.
 
 mod accuracy;
+mod bench;
 mod commit;
 mod deps;
 mod source;
@@ -16,6 +17,8 @@ usage: cargo xtask VERB
   oracle DIR [--only FILE]
                           compare the toolkit with a folder of expected numbers
   accuracy [DIR]          the tables of docs/accuracy.md: the bundled body, and the characters DIR holds
+  bench decompose DIR [--json OUT] [--seeds N]
+                          skinning decomposition beside Dem Bones and published figures (docs/decomposition.md)
   deps                    which crate may use which, and what the sources of a crate must not contain
 
 --install-tools also installs the optional tools it can: Chromium (as root, with apt-get), the npm package
@@ -31,6 +34,7 @@ fn main() -> ExitCode {
         ["test"] => commit::run(false),
         ["test", "--install-tools"] => commit::run(true),
         ["oracle", _, ..] => oracle(&arguments[1..]),
+        ["bench", ..] => bench::run(&arguments[1..]),
         ["accuracy"] => accuracy::run(None),
         ["accuracy", folder] => accuracy::run(Some(folder)),
         ["deps"] => match deps::check() {

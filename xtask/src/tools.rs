@@ -59,6 +59,20 @@ fn numpy() -> Result<(), String> {
     run(Command::new(venv_python()).args(pip))
 }
 
+/// A Python that can run Dem Bones: an environment below `target/tools`, made when it is missing.
+pub fn dem_bones() -> Result<PathBuf, String> {
+    let home = folder().join("dem-bones");
+    let python = home.join("bin/python");
+    let works = || answers(Command::new(&python).args(["-c", "import py_dem_bones, numpy"]));
+    if works() {
+        return Ok(python);
+    }
+    run(Command::new("python3").args(["-m", "venv"]).arg(&home))?;
+    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--timeout=60", "--retries=2"];
+    run(Command::new(&python).args(pip).args(["py-dem-bones", "numpy"]))?;
+    if works() { Ok(python) } else { Err("py-dem-bones does not import".into()) }
+}
+
 fn venv_python() -> PathBuf {
     folder().join("python/bin/python")
 }

@@ -2,6 +2,7 @@
 
 mod compare;
 mod convert;
+mod decompose;
 mod demo;
 mod eval;
 mod export;
@@ -46,6 +47,7 @@ enum Verb {
     Export(export::ExportArgs),
     Convert(convert::ConvertArgs),
     Weights(Box<weights::WeightsArgs>),
+    Decompose(Box<decompose::DecomposeArgs>),
     /// Print shell completions
     Completions {
         /// The shell
@@ -76,6 +78,7 @@ fn main() -> ExitCode {
         Verb::Export(args) => export::run(args, &ui),
         Verb::Convert(args) => convert::run(args, &ui),
         Verb::Weights(args) => weights::run(args, &ui),
+        Verb::Decompose(args) => decompose::run(args, &ui),
         Verb::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "dermis", &mut script);

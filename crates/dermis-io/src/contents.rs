@@ -33,6 +33,8 @@ pub struct Contents {
     pub frames_per_second: Option<f64>,
     /// Things the file holds that nothing here reads, by name.
     pub unread: Vec<String>,
+    /// Labels of records that were left out because they hold NaN or infinity.
+    pub left_out: Vec<String>,
     /// Flaws that were mended or ignored.
     pub warnings: Vec<Warning>,
 }

@@ -196,6 +196,11 @@ impl Matching {
         self.source.iter().map(|&at| other[at as usize]).collect()
     }
 
+    /// For each vertex of the rig, the vertex of the other file.
+    pub fn source(&self) -> &[u32] {
+        &self.source
+    }
+
     /// The largest distance between vertices of the other file that are one vertex of the rig; 0 without such.
     ///
     /// A seam that opens in some frame shows here: [`Matching::gather`] takes the first of them.

@@ -61,7 +61,7 @@ pub fn read(bytes: &[u8], name: &str) -> Result<Contents, ReadError> {
         _ => Vec::new(),
     };
     let bones = skeleton.as_ref().map(Skeleton::len).or((!bone_names.is_empty()).then_some(bone_names.len()));
-    let records = bundle.records(&space, frames_per_second, vertices, bones, order, &mut warnings)?;
+    let (records, left_out) = bundle.records(&space, frames_per_second, vertices, bones, order, &mut warnings)?;
     if bundle.members.len() == found {
         let names: Vec<_> = bundle.members.keys().take(5).map(String::as_str).collect();
         let reason = format!("it holds none of a bundle's arrays, but {found} others ({})", names.join(", "));
@@ -77,6 +77,7 @@ pub fn read(bytes: &[u8], name: &str) -> Result<Contents, ReadError> {
         weights,
         influence_maps,
         records,
+        left_out,
         frames_per_second,
         unread: bundle.members.into_keys().collect(),
         warnings,
@@ -353,7 +354,7 @@ impl<'a> Bundle<'a> {
         bones: Option<usize>,
         order: Option<&[usize]>,
         warnings: &mut Vec<Warning>,
-    ) -> Result<Vec<Record>, ReadError> {
+    ) -> Result<(Vec<Record>, Vec<String>), ReadError> {
         let poses = self.numbers("pose_matrices", [None, bones, Some(4), Some(4)])?;
         let shapes = self.numbers("vertices", [None, vertices, Some(3)])?;
         let count = match (&poses, &shapes) {
@@ -361,7 +362,7 @@ impl<'a> Bundle<'a> {
                 return Err(damaged(format!("\"pose_matrices\" holds {posed} poses, but \"vertices\" {shaped}")));
             }
             (Some((_, [count, ..])), _) | (None, Some((_, [count, ..]))) => *count,
-            (None, None) => return Ok(Vec::new()),
+            (None, None) => return Ok((Vec::new(), Vec::new())),
         };
         let labels = self.texts("pose_labels", Some(count))?;
         let importances = self.numbers("pose_weights", [Some(count)])?;
@@ -405,8 +406,8 @@ impl<'a> Bundle<'a> {
                 false => left_out.push(label),
             }
         }
-        surface::count(warnings, Flaw::NonFiniteFrame, left_out);
-        Ok(records)
+        surface::count(warnings, Flaw::NonFiniteFrame, left_out.clone());
+        Ok((records, left_out))
     }
 }
 

@@ -94,6 +94,7 @@ impl Sequence {
             let reason = format!("no file of the sequence is usable; {} are not finite", self.left_out.len());
             return Err(ReadError::Damaged { format: Format::Obj, reason });
         }
+        self.contents.left_out.clone_from(&self.left_out);
         surface::count(&mut self.contents.warnings, Flaw::NonFiniteFrame, self.left_out);
         surface::count(&mut self.contents.warnings, Flaw::CountMismatch, self.other_faces);
         Ok(self.contents)

@@ -125,6 +125,7 @@ fn read_frames(
             false => left_out.push(format!("frame {label}")),
         }
     }
+    contents.left_out.clone_from(&left_out);
     surface::count(&mut contents.warnings, Flaw::NonFiniteFrame, left_out);
     Ok(contents)
 }

@@ -6,6 +6,7 @@
 
 pub mod array;
 pub mod case;
+mod decomposition;
 mod dqs;
 mod heat;
 mod influence;
@@ -33,6 +34,7 @@ pub const FILES: &[(&str, &[Method])] = &[
     ("skinning", skinning::METHODS),
     ("dqs", dqs::METHODS),
     ("measures", measures::METHODS),
+    ("decomposition", decomposition::METHODS),
     ("mwe", mwe::METHODS),
     ("joint", joint::METHODS),
     ("models", models::METHODS),

@@ -5,6 +5,7 @@
 
 pub mod cross_validation;
 pub mod interpolation;
+pub mod mean_shift;
 pub mod min_norm;
 pub mod ridge;
 pub mod simplex;

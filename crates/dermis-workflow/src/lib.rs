@@ -4,13 +4,15 @@
 //! bench, [`curve`] asks how many examples are enough, [`mod@stress`] tries poses no animator would draw, [`deliver`] runs a
 //! model on a motion and compiles it for an engine, [`report`] makes the page people look at, [`mod@inspect`] says what a
 //! file holds, [`convert`] writes it as another format, [`mod@weights`] makes skinning weights without examples or from
-//! [`mod@scans`], [`mod@compile`] makes any model linear blend skinning, [`demo`] is the whole loop on the bundled body. Progress
+//! [`mod@scans`], [`mod@decompose`] finds bones and weights of a mesh sequence,
+//! [`mod@compile`] makes any model linear blend skinning, [`demo`] is the whole loop on the bundled body. Progress
 //! and cancelling are arguments; nothing here prints.
 
 pub mod compare;
 pub mod compile;
 pub mod convert;
 pub mod curve;
+pub mod decompose;
 pub mod deliver;
 pub mod demo;
 pub mod drivers;

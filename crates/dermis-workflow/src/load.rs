@@ -5,7 +5,7 @@ mod pairing;
 use crate::error::Error;
 use dermis_io::{Contents, Format, Matching, ReadError, Record, Space, UpAxis, Warning, match_vertices};
 use dermis_rig::glam::{DAffine3, DVec3};
-use dermis_rig::{BoneTransforms, Example, ExampleSet, Frame, Motion, Rig, WorldPose};
+use dermis_rig::{BoneTransforms, Example, ExampleSet, Frame, Mesh, Motion, Rig, WorldPose};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
@@ -399,8 +399,8 @@ pub(crate) fn poses_for_rig(
 }
 
 /// Brings the file's vertices into the rig's order.
-fn matching(
-    rig: &Rig,
+pub(crate) fn matching(
+    mesh: &Mesh,
     contents: &Contents,
     count: usize,
     options: &ReadOptions,
@@ -410,11 +410,11 @@ fn matching(
     let first = contents.mesh.as_ref().map(|m| m.positions.as_slice()).filter(|rest| rest.len() == count);
     // The first frame of an OBJ sequence or an Alembic file is a pose, not the rest mesh.
     let rest = first.filter(|_| !matches!(contents.format, Format::Obj | Format::Alembic));
-    let tolerance = options.match_tolerance * rig.mesh.diagonal();
-    let matching = match match_vertices(&rig.mesh, rest, count, tolerance) {
+    let tolerance = options.match_tolerance * mesh.diagonal();
+    let matching = match match_vertices(mesh, rest, count, tolerance) {
         // Where counts differ the first frame may show the rest pose, which positions prove.
         Err(dermis_io::MatchError::Counts { .. }) if contents.format == Format::Alembic => {
-            match_vertices(&rig.mesh, first, count, tolerance)
+            match_vertices(mesh, first, count, tolerance)
         }
         other => other,
     };
@@ -443,7 +443,7 @@ fn with_both(
 ) -> Result<Vec<Example>, Error> {
     let to_rig = poses_for_rig(rig, contents, path)?;
     let count = contents.records.iter().find_map(|r| r.positions.as_ref().map(Vec::len)).unwrap_or(0);
-    let matching = matching(rig, contents, count, options, path, note)?;
+    let matching = matching(&rig.mesh, contents, count, options, path, note)?;
     let binds_differ = contents.skeleton.as_ref().is_some_and(|skeleton| {
         let theirs = to_rig(&WorldPose::new(skeleton.bind().to_vec()));
         let limit = options.match_tolerance * rig.mesh.diagonal().max(1.0);
@@ -619,7 +619,7 @@ fn from_morphs(
     let mesh = contents.mesh.as_ref().ok_or_else(|| need("mesh"))?;
     let weights = contents.weights.as_ref().ok_or_else(|| need("skinning weights"))?;
     let skeleton = contents.skeleton.as_ref().ok_or_else(|| need("skeleton"))?;
-    let matching = matching(rig, contents, mesh.positions.len(), options, path, note)?;
+    let matching = matching(&rig.mesh, contents, mesh.positions.len(), options, path, note)?;
     let motion = (!contents.clips.is_empty()).then(|| pick_clip(contents, source)).transpose()?;
     // (label, time, pose in the file's bones, weight of each target)
     let mut shots: Vec<(String, Option<f64>, WorldPose, Vec<f64>)> = Vec::new();
@@ -694,7 +694,7 @@ pub fn load_base_cache(
         return Err(Error::lacks(path, what, "a base cache has one frame per pose, in the same order"));
     }
     let count = skins.first().map_or(0, |s| s.len());
-    let matching = matching(rig, &contents, count, options, path, &mut note)?;
+    let matching = matching(&rig.mesh, &contents, count, options, path, &mut note)?;
     let gathered: Vec<Vec<DVec3>> = skins.into_iter().map(|s| matching.gather(s)).collect();
     if let Some(at) = gathered.iter().position(|frame| frame.iter().any(|p| !p.is_finite())) {
         return Err(Error::lacks(path, format!("frame {at} is not finite"), ""));

@@ -1,6 +1,7 @@
 //! The program as a user meets it: the real binary on small files that the tests make.
 
 mod convert;
+mod decompose;
 mod fit;
 mod interrupt;
 mod outputs;

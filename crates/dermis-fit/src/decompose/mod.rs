@@ -5,6 +5,9 @@
 //!
 //! The rest shape is given and never optimised: a frame equal to it has identity transforms.
 
+pub mod bone_maps;
+pub mod clustering;
+pub mod hierarchy;
 mod lanes;
 mod matrix;
 mod problem;
@@ -15,6 +18,8 @@ mod support;
 mod transforms;
 mod weights;
 
+pub use clustering::{Bandwidth, ClusteringError, ClusteringSettings, cluster};
+pub use hierarchy::{Hierarchy, hierarchy, rotation_only};
 pub use run::decompose;
 
 use dermis_rig::glam::DVec3;

@@ -37,7 +37,7 @@ pub(super) fn with_motion(
         Ok(examples)
     };
     if skins.len() == motion.motion.frames.len() {
-        let matching = matching(rig, contents, count, options, path, note)?;
+        let matching = matching(&rig.mesh, contents, count, options, path, note)?;
         note.remarks.push(format!("{} skins paired with the poses of \"{file}\" by their order", skins.len()));
         return pair(&motion.motion.frames, &matching);
     }
@@ -68,7 +68,7 @@ pub(super) fn with_motion(
             clip.start + clip.duration
         )));
     }
-    let matching = matching(rig, contents, count, options, path, note)?;
+    let matching = matching(&rig.mesh, contents, count, options, path, note)?;
     let mut tried = Vec::new();
     for start in starts {
         let own: Vec<f64> = times.iter().map(|time| time - start).collect();

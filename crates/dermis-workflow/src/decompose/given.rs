@@ -1,0 +1,78 @@
+//! What a decomposition is given from another file: bones in motion, or weights.
+
+use super::sequence::Sequences;
+use crate::error::Error;
+use crate::load::{FileNote, ReadOptions, Source, matching, pick_clip, read_contents, sample_times};
+use dermis_io::Contents;
+use dermis_rig::{BoneTransforms, Influences, Skeleton};
+
+/// Bones of another file and their transforms, one set per frame of the sequence.
+pub(super) fn bones(
+    source: &Source,
+    sequences: &Sequences,
+    options: &ReadOptions,
+) -> Result<(Skeleton, Vec<BoneTransforms>, FileNote), Error> {
+    let path = &source.path;
+    let (mut contents, mut note) = read_contents(path, &sequences.space)?;
+    source.select(&mut contents)?;
+    note.role = "bones".into();
+    let skeleton = skeleton(&contents, source)?;
+    let frames: usize = sequences.clips.iter().map(|c| c.frames.len()).sum();
+    let poses: Vec<BoneTransforms> = if contents.clips.is_empty() {
+        contents.records.iter().filter_map(|r| Some(skeleton.bone_transforms(r.pose.as_ref()?))).collect()
+    } else {
+        let clip = pick_clip(&contents, source)?;
+        let mut times = sample_times(clip, source, options)?;
+        if times.len() != frames
+            && let [take] = &sequences.clips[..]
+            && take.timed
+        {
+            times.clone_from(&take.times); // the clip's moments are those of the frames
+        }
+        times.iter().map(|&t| skeleton.bone_transforms(&(clip.sample)(t).pose)).collect()
+    };
+    if poses.len() != frames {
+        let left_out = match sequences.left_out.len() {
+            0 => String::new(),
+            n => format!(" ({n} were left out)"),
+        };
+        let what = format!("{} poses, but the sequence has {frames} frames{left_out}", poses.len());
+        return Err(Error::lacks(path, what, "given bones have one pose per frame; sample a clip with --fps"));
+    }
+    if let Some(at) = poses.iter().position(|p| !p.is_finite()) {
+        return Err(Error::lacks(path, format!("pose {at} is not finite"), ""));
+    }
+    Ok((skeleton, poses, note))
+}
+
+/// Weights of another file in the order of the sequence's vertices, with the bones they name.
+pub(super) fn weights(
+    source: &Source,
+    sequences: &Sequences,
+    options: &ReadOptions,
+) -> Result<(Skeleton, Influences, FileNote), Error> {
+    let path = &source.path;
+    let (contents, mut note) = read_contents(path, &sequences.space)?;
+    note.role = "weights".into();
+    let lacks = |what: &str| {
+        let what = format!("there are no {what} in this {} file", contents.format);
+        Error::lacks(path, what, "weights come from a skinned .glb or a bundle with lbs_weights and bind_matrices")
+    };
+    let given = contents.weights.as_ref().ok_or_else(|| lacks("skinning weights"))?;
+    let skeleton = skeleton(&contents, source)?;
+    let matching = matching(&sequences.mesh, &contents, given.vertices(), options, path, &mut note)?;
+    let rows = matching.source().iter().map(|&v| given.of(v as usize).to_vec());
+    let rows = Influences::from_rows(rows).map_err(|e| Error::lacks(path, e.to_string(), ""))?;
+    let (rows, mended) = rows.normalised();
+    if mended.unbound > 0 {
+        note.remarks.push(format!("{} vertices without weights are bound to the first bone", mended.unbound));
+    }
+    Ok((skeleton, rows, note))
+}
+
+fn skeleton(contents: &Contents, source: &Source) -> Result<Skeleton, Error> {
+    contents.skeleton.clone().ok_or_else(|| {
+        let what = format!("there is no skeleton in this {} file", contents.format);
+        Error::lacks(&source.path, what, "bones come from a skinned .glb or a bundle with bone_names and bind_matrices")
+    })
+}

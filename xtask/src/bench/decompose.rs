@@ -1,0 +1,293 @@
+//! `cargo xtask bench decompose DIR [--json OUT] [--seeds N]`: skinning decomposition beside Dem Bones and the published SSDR.
+//!
+//! DIR holds bundles with `rest_vertices`, `faces` and `vertices`:
+//!
+//! - `mesh-sequences/cat-poses.npz` (7207 vertices, 9 frames) and `mesh-sequences/horse-gallop.npz` (8431, 48), the meshes of Sumner &
+//!   Popović 2004, "Deformation transfer for triangle meshes", on which the literature reports its errors;
+//! - `dembones/bone_anim.npz` (754, 400), the sample data of Electronic Arts' Dem Bones as a bundle.
+//!
+//! Dem Bones runs through tools/dem_bones.py in an environment below target/tools, which is made with pip.
+
+use super::{fail, machine, machine_line};
+use crate::{program, root, tools};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+/// A mesh, a number of bones, influences, and what the authors of SSDR published for it: E_RMS of rigid bones, E_RMS and
+/// seconds of affine ones. Measured again from their files; their machine is unknown.
+struct Case {
+    file: &'static str,
+    bones: usize,
+    influences: usize,
+    ssdr_rigid: Option<f64>,
+    ssdr_affine: Option<(f64, f64)>,
+}
+
+const fn case(file: &'static str, bones: usize, ssdr_rigid: Option<f64>, ssdr_affine: (f64, f64)) -> Case {
+    Case { file, bones, influences: 4, ssdr_rigid, ssdr_affine: Some(ssdr_affine) }
+}
+
+const fn sample(bones: usize) -> Case {
+    Case { file: "dembones/bone_anim.npz", bones, influences: 8, ssdr_rigid: None, ssdr_affine: None }
+}
+
+const CAT: &str = "mesh-sequences/cat-poses.npz";
+const HORSE: &str = "mesh-sequences/horse-gallop.npz";
+const CASES: [Case; 10] = [
+    case(CAT, 10, Some(10.92), (7.02, 19.0)),
+    case(CAT, 15, Some(5.94), (4.72, 32.0)),
+    case(CAT, 20, Some(4.35), (3.45, 49.0)),
+    case(CAT, 25, Some(3.08), (2.63, 154.0)),
+    case(HORSE, 10, None, (5.65, 80.0)),
+    case(HORSE, 20, None, (2.80, 177.0)),
+    case(HORSE, 30, None, (1.76, 372.0)),
+    sample(5),
+    sample(10),
+    sample(20),
+];
+
+/// Means over seeds, or one run.
+#[derive(Clone, Copy)]
+struct Score {
+    e_rms: f64,
+    /// Largest distance of any vertex in parts of the rest diagonal.
+    largest: f64,
+    seconds: f64,
+}
+
+impl Score {
+    fn json(&self) -> Value {
+        json!({ "e_rms": self.e_rms, "max_of_diagonal": self.largest, "seconds": self.seconds })
+    }
+}
+
+/// Our runs: name, options of the program.
+const OURS: [(&str, &[&str]); 4] = [
+    ("rigid fast", &["--rigid"]),
+    ("rigid quality", &["--rigid", "--quality"]),
+    ("affine fast", &["--affine"]),
+    ("affine quality", &["--affine", "--quality"]),
+];
+
+/// Prints the tables and writes the JSON.
+pub fn run(folder: &str, options: &[&str]) -> ExitCode {
+    let (mut out, mut seeds) = (None, 4u64);
+    for pair in options.chunks(2) {
+        match *pair {
+            ["--json", path] => out = Some(PathBuf::from(path)),
+            ["--seeds", count] => match count.parse() {
+                Ok(count) if count > 0 => seeds = count,
+                _ => return crate::usage("--seeds needs a number"),
+            },
+            _ => return crate::usage(&format!("\"{}\" is not understood here", pair.join(" "))),
+        }
+    }
+    let Some(program) = program() else { return fail("the program does not build") };
+    let python = match tools::dem_bones() {
+        Ok(python) => Some(python),
+        Err(reason) => {
+            println!("NOT RUN: Dem Bones: {reason}\n");
+            None
+        }
+    };
+    let machine = machine();
+    let all = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut rows = Vec::new();
+    for case in &CASES {
+        let file = Path::new(folder).join(case.file);
+        if !file.is_file() {
+            println!("NOT RUN: {} is missing\n", file.display());
+            continue;
+        }
+        match measure(&program, python.as_deref(), &file, case, seeds, all) {
+            Ok(row) => rows.push(row),
+            Err(reason) => return fail(&format!("{}, {} bones: {reason}", case.file, case.bones)),
+        }
+    }
+    print_tables(&rows, &machine, seeds);
+    if let Some(out) = out {
+        let report =
+            json!({ "machine": machine, "seeds": seeds, "rows": rows.iter().map(Row::json).collect::<Vec<_>>() });
+        if let Err(error) = std::fs::write(&out, format!("{report:#}\n")) {
+            return fail(&format!("{}: {error}", out.display()));
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// Everything measured for a case.
+struct Row<'a> {
+    case: &'a Case,
+    /// One thread, in the order of [`OURS`].
+    ours: Vec<Score>,
+    /// All threads, rigid and fast.
+    ours_threads: Score,
+    /// Dem Bones without regularisers and with its defaults on one thread, and without on all threads.
+    rival: Option<[Score; 3]>,
+    version: String,
+}
+
+impl Row<'_> {
+    fn json(&self) -> Value {
+        let ours: serde_json::Map<_, _> =
+            OURS.iter().zip(&self.ours).map(|((name, _), score)| ((*name).into(), score.json())).collect();
+        json!({
+            "file": self.case.file, "bones": self.case.bones, "influences": self.case.influences,
+            "ours_one_thread": ours, "ours_all_threads_rigid_fast": self.ours_threads.json(),
+            "dem_bones": self.rival.map(|[plain, default, threads]| json!({
+                "version": self.version, "plain_one_thread": plain.json(), "default_one_thread": default.json(),
+                "plain_all_threads": threads.json(),
+            })),
+            "ssdr_rigid_e_rms": self.case.ssdr_rigid,
+            "ssdr_affine_e_rms": self.case.ssdr_affine.map(|s| s.0), "ssdr_affine_seconds": self.case.ssdr_affine.map(|s| s.1),
+        })
+    }
+}
+
+fn measure<'a>(
+    program: &Path,
+    python: Option<&Path>,
+    file: &Path,
+    case: &'a Case,
+    seeds: u64,
+    all: usize,
+) -> Result<Row<'a>, String> {
+    let mean = |options: &[&str], threads: usize| -> Result<Score, String> {
+        let runs = (1..=seeds).map(|seed| ours(program, file, case, options, seed, threads));
+        let runs = runs.collect::<Result<Vec<_>, _>>()?;
+        let over = |of: fn(&Score) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
+        Ok(Score { e_rms: over(|s| s.e_rms), largest: over(|s| s.largest), seconds: over(|s| s.seconds) })
+    };
+    let mut version = String::new();
+    let rival = match python {
+        None => None,
+        Some(python) => {
+            let (plain, name) = dem_bones(python, file, case, &["--plain"], 1)?;
+            version = name;
+            Some([plain, dem_bones(python, file, case, &[], 1)?.0, dem_bones(python, file, case, &["--plain"], all)?.0])
+        }
+    };
+    let scores = OURS.iter().map(|(_, options)| mean(options, 1)).collect::<Result<Vec<_>, _>>()?;
+    eprintln!("{} {}: done", case.file, case.bones);
+    Ok(Row { case, ours: scores, ours_threads: mean(OURS[0].1, all)?, rival, version })
+}
+
+/// One run of the program. The time is that of the solve, as for the rival.
+fn ours(
+    program: &Path,
+    file: &Path,
+    case: &Case,
+    options: &[&str],
+    seed: u64,
+    threads: usize,
+) -> Result<Score, String> {
+    let out = std::env::temp_dir().join(format!("dermis-bench-{}.npz", std::process::id()));
+    let mut command = Command::new(program);
+    command.arg("decompose").arg(file).args(["--json", "--quiet", "--force", "--bones", &case.bones.to_string()]);
+    command.args(["--influences", &case.influences.to_string(), "--seed", &seed.to_string()]);
+    command.args(["--threads", &threads.to_string()]).args(options).arg("--out").arg(&out);
+    let value = json_of(&mut command);
+    let _ = std::fs::remove_file(&out);
+    let value = value?;
+    if value["bones"] != json!(case.bones) {
+        return Err(format!("{} bones instead of {}: {}", value["bones"], case.bones, value["fewer_because"]));
+    }
+    let number = |value: &Value| value.as_f64().ok_or("a number is missing in the program's JSON");
+    Ok(Score {
+        e_rms: number(&value["error"]["e_rms"])?,
+        largest: number(&value["error"]["max"])? / number(&value["diagonal"])?,
+        seconds: number(&value["seconds"])?,
+    })
+}
+
+fn dem_bones(
+    python: &Path,
+    file: &Path,
+    case: &Case,
+    options: &[&str],
+    threads: usize,
+) -> Result<(Score, String), String> {
+    let mut command = Command::new(python);
+    command.arg(root().join("tools/dem_bones.py")).arg(file).args(["--bones", &case.bones.to_string()]);
+    command.args(["--influences", &case.influences.to_string()]).args(options);
+    let value = json_of(command.env("OMP_NUM_THREADS", threads.to_string()))?;
+    let number = |value: &Value| value.as_f64().ok_or("a number is missing in the JSON of Dem Bones");
+    let score = Score {
+        e_rms: number(&value["error"]["e_rms"])?,
+        largest: number(&value["error"]["max_of_diagonal"])?,
+        seconds: number(&value["seconds"])?,
+    };
+    Ok((score, value["program"].as_str().unwrap_or("Dem Bones").to_owned()))
+}
+
+fn json_of(command: &mut Command) -> Result<Value, String> {
+    let output = command.output().map_err(|e| e.to_string())?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    serde_json::from_slice(&output.stdout).map_err(|e| e.to_string())
+}
+
+fn print_tables(rows: &[Row<'_>], machine: &Value, seeds: u64) {
+    let version = rows.iter().map(|r| r.version.as_str()).find(|v| !v.is_empty()).unwrap_or("Dem Bones: not run");
+    println!("{}. Ours: mean of {seeds} seeds. {version}.\n", machine_line(machine));
+    let title = |row: &Row<'_>| {
+        let name = Path::new(row.case.file).file_stem().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
+        format!("{name} {}", row.case.bones)
+    };
+    let cell =
+        |score: Option<&Score>| score.map_or("–".into(), |s| format!("{} ({} s)", short(s.e_rms), short(s.seconds)));
+    let plain = |row: &Row<'_>| row.rival.map(|r| r[0]);
+    println!("E_RMS and, in brackets, seconds on one thread; SSDR as published.\n");
+    println!(
+        "| mesh, bones | SSDR rigid | Dem Bones, no regularisers | rigid | rigid, quality | SSDR affine | affine | affine, quality |"
+    );
+    println!("|---|---|---|---|---|---|---|---|");
+    for row in rows {
+        println!(
+            "| {} | {} | {} | {} | {} | {} | {} | {} |",
+            title(row),
+            row.case.ssdr_rigid.map_or("–".into(), short),
+            cell(plain(row).as_ref()),
+            cell(row.ours.first()),
+            cell(row.ours.get(1)),
+            row.case.ssdr_affine.map_or("–".into(), |(e, s)| format!("{} ({} s)", short(e), short(s))),
+            cell(row.ours.get(2)),
+            cell(row.ours.get(3)),
+        );
+    }
+    println!(
+        "\nRigid bones against Dem Bones: its time over ours, and our E_RMS and largest vertex error over its own.\n"
+    );
+    println!(
+        "| mesh, bones | time, no regularisers, 1 thread | all threads | E_RMS | largest error | its defaults: E_RMS (s) | time | E_RMS |"
+    );
+    println!("|---|---|---|---|---|---|---|---|");
+    for row in rows {
+        let (Some([plain, default, threads]), Some(ours)) = (row.rival, row.ours.first()) else { continue };
+        println!(
+            "| {} | {} | {} | {} | {} | {} | {} | {} |",
+            title(row),
+            short(plain.seconds / ours.seconds),
+            short(threads.seconds / row.ours_threads.seconds),
+            short(ours.e_rms / plain.e_rms),
+            short(ours.largest / plain.largest),
+            cell(Some(&default)),
+            short(default.seconds / ours.seconds),
+            short(ours.e_rms / default.e_rms),
+        );
+    }
+    println!(
+        "\nTimes are those of the solve alone. Where our E_RMS is the lower one, the time to an equal error is shorter still. Dem"
+    );
+    println!(
+        "Bones' defaults also smooth the weights over the surface, which Dermis does not; they are no rival in E_RMS."
+    );
+}
+
+/// Three significant digits.
+fn short(x: f64) -> String {
+    let digits = if x == 0.0 || !x.is_finite() { 0 } else { (2 - x.abs().log10().floor() as i32).clamp(0, 4) };
+    format!("{x:.*}", digits as usize)
+}
