@@ -59,6 +59,9 @@ pub struct DecomposeArgs {
     /// Both, starting from the weights of this file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["bones", "bandwidth", "given_bones", "given_weights"])]
     start: Option<Source>,
+    /// Stop as soon as the rms distance is this small, in metres
+    #[arg(long, value_name = "METRES", requires = "bones", allow_negative_numbers = true)]
+    stop_at: Option<f64>,
     /// Vertices whose weights stay as --start has them, such as 0-99,250
     #[arg(long, value_name = "LIST")]
     freeze_vertices: Option<String>,
@@ -145,7 +148,11 @@ impl DecomposeArgs {
             return refuse("--quality is for --method search");
         }
         let effort = if self.quality { Effort::Quality } else { Effort::Fast };
-        let settings = DecomposeSettings { kind, influences: self.influences.into(), effort, seed: self.seed };
+        if let Some(stop) = self.stop_at.filter(|stop| !(*stop > 0.0 && stop.is_finite())) {
+            return refuse(&format!("--stop-at {stop}: it must be positive"));
+        }
+        let (influences, seed, enough) = (self.influences.into(), self.seed, self.stop_at);
+        let settings = DecomposeSettings { kind, influences, effort, seed, enough };
         let tie = match (self.rotation_only, self.skeleton) {
             (true, _) => Tie::Rotations,
             (_, true) => Tie::Tree,

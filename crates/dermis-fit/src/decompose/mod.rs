@@ -105,11 +105,13 @@ pub struct DecomposeSettings {
     pub effort: Effort,
     /// Seed of the sample and of the candidates for new bones.
     pub seed: u64,
+    /// The rms distance, metres, at which a search for bones may stop.
+    pub enough: Option<f64>,
 }
 
 impl Default for DecomposeSettings {
     fn default() -> Self {
-        Self { kind: BoneKind::Rigid, influences: 4, effort: Effort::Fast, seed: 1 }
+        Self { kind: BoneKind::Rigid, influences: 4, effort: Effort::Fast, seed: 1, enough: None }
     }
 }
 
@@ -129,6 +131,8 @@ pub struct Decomposition {
 pub enum Stopped {
     /// The error no longer fell.
     Converged,
+    /// The error was as small as asked for.
+    Enough,
     /// The most iterations were used.
     IterationLimit,
     /// The sequence is reproduced to rounding.

@@ -1,6 +1,6 @@
 //! The stages of a decomposition.
 
-use super::problem::Problem;
+use super::problem::{Problem, Units};
 use super::sample::{Random, stratified};
 use super::search::{Search, Until};
 use super::support::{MOST, Support};
@@ -17,7 +17,7 @@ use rayon::prelude::*;
 /// Vertices a search looks at. 500 cost 1 to 7 % of the error, 2000 change it by less than 2 % either way.
 const SAMPLE: usize = 1000;
 const LARGE_SAMPLE: usize = 2000;
-/// Frames a search for rigid bones looks at: their solve is the one part whose price grows with the frames.
+/// Frames that rigid bones are searched in: their solve is the one part whose price grows with the frames.
 const MOST_FRAMES: usize = 96;
 /// Bones that are added and eliminated again when the effort is [`Effort::Quality`], and how often at most.
 const BREATH: (usize, usize) = (4, 12);
@@ -114,46 +114,60 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn search(&self) -> Result<Decomposition, DecomposeError> {
-        let problem = Problem::new(*self.sequence, 2 * self.bones, self.settings.seed);
-        let motion = self.found(&problem)?;
-        self.finish(&problem, motion)
-    }
-
-    /// Bones for the whole problem from a search on some of its vertices and, for rigid bones, some of its frames.
-    fn found(&self, whole: &Problem) -> Result<Motion, DecomposeError> {
-        let kind = self.kind;
-        let quality = self.settings.effort == Effort::Quality;
-        let sample = stratified(self.sequence.rest, if quality { LARGE_SAMPLE } else { SAMPLE }, self.settings.seed);
         let frames = self.sequence.frames.len();
-        if kind == BoneKind::Affine || frames <= MOST_FRAMES {
-            let points = whole.points.subset(&sample);
-            return Ok(self.searched(&points, &whole.frames)?.motion);
+        if self.kind == BoneKind::Affine || frames <= MOST_FRAMES {
+            let problem = Problem::new(*self.sequence, 2 * self.bones, self.settings.seed);
+            let motion = self.found(&problem)?;
+            let search = Search::cold(&problem.points, &problem.frames, self.kind, self.most, motion, self.ticker);
+            return self.finish(&problem, search, self.until(&problem.units));
         }
-        // The middle of each of as many stretches as there may be frames.
+        // First with the middle of each of as many stretches as there may be frames, then with all of them.
         let chosen: Vec<usize> = (0..MOST_FRAMES).map(|at| (2 * at + 1) * frames / (2 * MOST_FRAMES)).collect();
         let some: Vec<&[DVec3]> = chosen.iter().map(|&frame| self.sequence.frames[frame]).collect();
-        let rest: Vec<DVec3> = sample.iter().map(|&v| self.sequence.rest[v]).collect();
-        let shapes: Vec<Vec<DVec3>> = some.iter().map(|x| sample.iter().map(|&v| x[v]).collect()).collect();
-        let shapes: Vec<&[DVec3]> = shapes.iter().map(Vec::as_slice).collect();
-        let part = Problem::new(Sequence { rest: &rest, frames: &shapes }, 2 * self.bones, self.settings.seed);
-        let search = self.searched(&part.points, &part.frames)?;
-        // Every frame starts from the nearest one that was searched; the weights found say how it goes on.
-        let full = search.motion.full(&part.frames);
-        let poses: Vec<_> = (0..frames)
-            .map(|frame| {
-                let near = chosen.partition_point(|&c| c < frame).min(chosen.len() - 1);
-                let near =
-                    if near > 0 && frame - chosen[near - 1] < chosen[near].abs_diff(frame) { near - 1 } else { near };
-                let moved = frame_transforms(&full, &part.frames, near);
-                moved.iter().map(|&(a, t)| whole.units.inward(&part.units.transform(a, t))).collect::<Vec<_>>()
-            })
-            .collect();
-        let points = whole.points.subset(&sample);
-        let mut motion = Motion::from_full(transforms::given(&poses, &whole.frames), &whole.frames, kind);
+        let sequence = Sequence { rest: self.sequence.rest, frames: &some };
+        let part = Problem::new(sequence, 2 * self.bones, self.settings.seed);
+        let motion = self.found(&part)?;
+        let mut first = Search::cold(&part.points, &part.frames, self.kind, self.most, motion, self.ticker);
+        first.iterate(self.until(&part.units))?;
+        let full = first.motion.full(&part.frames);
+        let supports = first.supports;
+
+        let problem = Problem::new(*self.sequence, 2 * self.bones, self.settings.seed);
+        let near = |frame: usize| {
+            let after = chosen.partition_point(|&c| c < frame).min(chosen.len() - 1);
+            let before = after.saturating_sub(1);
+            if frame.abs_diff(chosen[before]) < frame.abs_diff(chosen[after]) { before } else { after }
+        };
+        let of_frame = |frame: usize| -> Vec<_> {
+            let moved = frame_transforms(&full, &part.frames, near(frame));
+            moved.iter().map(|&(a, t)| problem.units.inward(&part.units.transform(a, t))).collect()
+        };
+        let poses: Vec<_> = (0..frames).map(of_frame).collect();
+        let mut motion = Motion::from_full(transforms::given(&poses, &problem.frames), &problem.frames, self.kind);
         for _ in 0..6 {
-            motion = transforms::solve(&points, &whole.frames, &search.supports, &motion, kind);
+            motion = transforms::solve(&problem.points, &problem.frames, &supports, &motion, self.kind);
         }
-        Ok(motion)
+        let mut search =
+            Search::from(&problem.points, &problem.frames, self.kind, self.most, motion, supports, self.ticker);
+        search.improve(search.pass(1, false));
+        self.finish(&problem, search, Until { iterations: 12, ..self.until(&problem.units) })
+    }
+
+    /// When iterations over all vertices stop.
+    fn until(&self, units: &Units) -> Until {
+        let enough = self.settings.enough.map(|rms| rms / units.length);
+        match self.settings.effort {
+            Effort::Fast => Until { iterations: 120, decrease: 1.5e-3, swap: true, enough },
+            Effort::Quality => Until { iterations: 250, decrease: 5e-4, swap: true, enough },
+        }
+    }
+
+    /// Bones from a search on some of the vertices.
+    fn found(&self, problem: &Problem) -> Result<Motion, DecomposeError> {
+        let quality = self.settings.effort == Effort::Quality;
+        let sample = stratified(self.sequence.rest, if quality { LARGE_SAMPLE } else { SAMPLE }, self.settings.seed);
+        let points = problem.points.subset(&sample);
+        Ok(self.searched(&points, &problem.frames)?.motion)
     }
 
     /// Grow, settle, eliminate, iterate; with effort, breathe.
@@ -165,7 +179,7 @@ impl<'a> Run<'a> {
         let (kind, bones) = (self.kind, self.bones);
         let mut random = Random::new(self.settings.seed);
         let mut search = Search::one_bone(points, frames, kind, self.most, self.ticker);
-        let until = |iterations| Until { iterations, decrease: 1e-4, swap: true };
+        let until = |iterations| Until { iterations, decrease: 1e-4, swap: true, enough: None };
         search.grow(2 * bones, bones, &mut random)?;
         search.iterate(until(3))?;
         search.eliminate(bones)?;
@@ -194,11 +208,7 @@ impl<'a> Run<'a> {
     }
 
     /// All vertices, from the bones of a search.
-    fn finish(&self, problem: &Problem, motion: Motion) -> Result<Decomposition, DecomposeError> {
-        let kind = self.kind;
-        let mut search = Search::cold(&problem.points, &problem.frames, kind, self.most, motion, self.ticker);
-        let iterations = if self.settings.effort == Effort::Quality { 40 } else { 20 };
-        let until = Until { iterations, decrease: 2e-4, swap: true };
+    fn finish(&self, problem: &Problem, mut search: Search, until: Until) -> Result<Decomposition, DecomposeError> {
         let (mut done, mut stopped) = search.iterate(until)?;
         // A bone that lost its vertices starts again where the error is. Three times at most: on a mesh with fewer
         // different motions than bones it would happen for ever.
@@ -236,13 +246,13 @@ impl<'a> Run<'a> {
         let points = problem.points.subset(&sample);
         let mut random = Random::new(self.settings.seed);
         let mut search = Search::cold(&points, &problem.frames, self.kind, self.most, motion, self.ticker);
-        let until = |iterations| Until { iterations, decrease: 1e-4, swap: true };
+        let until = |iterations| Until { iterations, decrease: 1e-4, swap: true, enough: None };
         search.grow(known + 2 * helpers, self.bones, &mut random)?;
         search.iterate(until(3))?;
         search.eliminate(self.bones)?;
         search.iterate(until(10))?;
-        let motion = search.motion;
-        self.finish(&problem, motion)
+        let all = Search::cold(&problem.points, &problem.frames, self.kind, self.most, search.motion, self.ticker);
+        self.finish(&problem, all, self.until(&problem.units))
     }
 
     /// The given transforms as the solver holds them, none of which may move.
@@ -321,7 +331,7 @@ impl<'a> Run<'a> {
         }
         if let Some(frozen) = refine {
             search.freeze(frozen);
-            (done, stopped) = search.iterate(Until { iterations: 40, decrease: 1e-4, swap: true })?;
+            (done, stopped) = search.iterate(Until { iterations: 40, decrease: 1e-4, swap: true, enough: None })?;
         }
         self.deliver(&problem, search, done, stopped, None)
     }

@@ -42,6 +42,8 @@ pub(super) struct Until {
     pub decrease: f64,
     /// Whether members may be exchanged.
     pub swap: bool,
+    /// An rms distance that is good enough, in half diagonals.
+    pub enough: Option<f64>,
 }
 
 impl<'a> Search<'a> {
@@ -180,6 +182,10 @@ impl<'a> Search<'a> {
         for iteration in 0..until.iterations {
             if self.is_exact() {
                 return Ok((iteration, Stopped::Exact));
+            }
+            let count = (self.points.len() * self.frames.columns.frames) as f64;
+            if until.enough.is_some_and(|enough| self.energy <= enough * enough * count) {
+                return Ok((iteration, Stopped::Enough));
             }
             self.ticker.tick(1).map_err(|_| DecomposeError::Cancelled)?;
             // New members are looked for in every second iteration.
@@ -461,7 +467,7 @@ mod tests {
                 let start = search.clone();
                 for iterations in 1..20 {
                     let mut run = start.clone();
-                    run.iterate(Until { iterations, decrease: 0.0, swap: true }).unwrap();
+                    run.iterate(Until { iterations, decrease: 0.0, swap: true, enough: None }).unwrap();
                     assert!(run.energy <= last * (1.0 + 1e-12), "{kind:?}, {iterations}: {} after {last}", run.energy);
                     last = run.energy;
                 }

@@ -153,6 +153,7 @@ fn stopped(report: &DecomposeReport) -> &'static str {
     match report.stopped {
         Stopped::Converged => "converged",
         Stopped::IterationLimit => "iteration limit",
+        Stopped::Enough => "small enough",
         Stopped::Exact => "exact",
     }
 }
