@@ -9,6 +9,7 @@
 mod drive;
 mod helpers;
 mod judge;
+mod recombined;
 pub mod table;
 
 pub use helpers::Helper;
@@ -17,6 +18,7 @@ pub use table::HelperTable;
 
 use crate::deliver::{clip, write_scene};
 use crate::error::Error;
+use crate::measure::Runner;
 use crate::output::Output;
 use dermis_fit::Progress;
 use dermis_fit::decompose::{DecomposeError, DecomposeSettings, Decomposition, Sequence, Task, decompose};
@@ -140,10 +142,14 @@ pub fn compile(
     }
     let all: Vec<&Poses> = sets.iter().collect();
     let judge = Judge::new(model, &all, progress)?;
-    // The bind pose is a frame of its own: there everything must stay.
-    let frames: Vec<&[DVec3]> = judge.skins.iter().map(Vec::as_slice).chain([judge.rest]).collect();
+    // Behind the given poses the bind pose, where everything must stay, and recombined ones.
     let mut poses = judge.poses.clone();
     poses.push(BoneTransforms::identity(known));
+    let more = if std::env::var("DERMIS_X").is_ok_and(|x| x.contains("alone")) { vec![] } else { recombined::recombined(&rig.skeleton, &judge.poses) };
+    let more_skins = skins(model, &more);
+    poses.extend(more);
+    let frames = judge.skins.iter().map(Vec::as_slice).chain([judge.rest]).chain(more_skins.iter().map(Vec::as_slice));
+    let frames: Vec<&[DVec3]> = frames.collect();
     let solve = |task: &Task| -> Result<Decomposition, Error> {
         let settings =
             DecomposeSettings { influences: settings.influences, seed: settings.seed, ..DecomposeSettings::default() };
@@ -221,6 +227,12 @@ pub fn compile(
     }
     let bytes = write_glb(rig, sets, &made, glb)?;
     Ok(Compiled { bytes, poses: judge.poses.len(), steps, held_out, helpers: made.helpers, warnings })
+}
+
+/// The model's skins.
+fn skins(model: &ModelFile, poses: &[BoneTransforms]) -> Vec<Vec<DVec3>> {
+    let mut runner = Runner::new(&model.baked);
+    poses.iter().map(|pose| runner.run(pose, None).to_vec()).collect()
 }
 
 /// What is left out at a time when the driving is judged: single poses, or stretches of a clip, of every set; whole clips if
