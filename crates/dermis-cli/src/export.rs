@@ -10,10 +10,10 @@ use dermis_workflow::io::ModelFile;
 use dermis_workflow::load::{
     FileNote, PoseSet, ReadOptions, Source, load_base_cache, load_examples, load_model, load_motion, load_pose_sets,
 };
-use dermis_workflow::rig::Skeleton;
 use dermis_workflow::output::{Output, reserve_file};
 use dermis_workflow::page::Unit;
 use dermis_workflow::report::{show_length, unit_of};
+use dermis_workflow::rig::Skeleton;
 use dermis_workflow::{Error, deliver};
 use std::path::PathBuf;
 use std::process::ExitCode;

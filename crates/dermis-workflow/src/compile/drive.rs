@@ -93,7 +93,6 @@ fn regress(
 ) -> Result<Regressed, Error> {
     // ρ / l; a helper of a single vertex has none, and its rotation does not matter.
     let turn = (helper.radius / 3f64.sqrt() / length).max(1e-9);
-    let turn = if std::env::var("DERMIS_X").is_ok_and(|x| x.contains("turn")) { 1.0 } else { turn };
     let (poses, joints) = (transforms.len(), &helper.joints);
     let mut limits = vec![0.0f64; joints.len()];
     let mut x = Mat::<f64>::zeros(poses, 9 * joints.len());

@@ -62,9 +62,5 @@ fn joints_around(skeleton: &Skeleton, bone: BoneIndex) -> Vec<(BoneIndex, BoneIn
     let parent = |k: BoneIndex| skeleton.parents()[k];
     let near = |k: BoneIndex| k == bone || parent(k) == Some(bone) || parent(bone) == Some(k);
     let joint = |k: BoneIndex| Some((parent(k)?, k)).filter(|&(from, to)| near(from) || near(to));
-    let joints = skeleton.bones().filter_map(joint);
-    if std::env::var("DERMIS_X").is_ok_and(|x| x.contains("seen")) {
-        return joints.flat_map(|(a, b)| [a, b]).filter(|&k| k != bone).collect::<std::collections::BTreeSet<_>>().into_iter().map(|k| (bone, k)).collect();
-    }
-    joints.collect()
+    skeleton.bones().filter_map(joint).collect()
 }

@@ -38,8 +38,7 @@ pub struct HeldOut {
 /// Steps as JSON; distances in metres.
 pub(super) fn steps_json(steps: &[Step]) -> Value {
     let pair = |(rms, max): Distance| json!({ "rms": rms, "max": max });
-    let step =
-        |s: &Step| json!({ "name": s.name, "to_model": pair(s.to_model), "to_truth": s.to_truth.map(pair) });
+    let step = |s: &Step| json!({ "name": s.name, "to_model": pair(s.to_model), "to_truth": s.to_truth.map(pair) });
     steps.iter().map(step).collect()
 }
 

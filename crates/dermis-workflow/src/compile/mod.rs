@@ -110,8 +110,7 @@ impl Compiled {
             json!({ "name": helper.name, "parent": name(helper.parent), "joints": joints, "vertices": helper.vertices,
                 "explained": helper.explained })
         };
-        let held_out =
-            |set: &HeldOut| json!({ "name": set.name, "poses": set.poses, "steps": steps_json(&set.steps) });
+        let held_out = |set: &HeldOut| json!({ "name": set.name, "poses": set.poses, "steps": steps_json(&set.steps) });
         json!({
             "bytes": self.bytes,
             "poses": self.poses,
@@ -140,15 +139,20 @@ pub fn compile(
     if sets.iter().all(|set| set.motion.frames.is_empty()) {
         return Err(Error::Option("there are no poses to compile for: name a --motion or --examples".into()));
     }
+    if model.baked.needs_given() {
+        let reason = "this model corrects given positions, which a linear blend does not have";
+        return Err(Error::Option(format!("{reason}: fit one over a base of its own")));
+    }
     let all: Vec<&Poses> = sets.iter().collect();
     let judge = Judge::new(model, &all, progress)?;
     // Behind the given poses the bind pose, where everything must stay, and recombined ones.
     let mut poses = judge.poses.clone();
     poses.push(BoneTransforms::identity(known));
-    let more = if std::env::var("DERMIS_X").is_ok_and(|x| x.contains("alone")) { vec![] } else { recombined::recombined(&rig.skeleton, &judge.poses) };
-    let more_skins = skins(model, &more);
-    poses.extend(more);
-    let frames = judge.skins.iter().map(Vec::as_slice).chain([judge.rest]).chain(more_skins.iter().map(Vec::as_slice));
+    let given = poses.len();
+    poses.extend(recombined::recombined(&rig.skeleton, &judge.poses));
+    let mut runner = Runner::new(&model.baked);
+    let more: Vec<Vec<DVec3>> = poses[given..].iter().map(|pose| runner.run(pose, None).to_vec()).collect();
+    let frames = judge.skins.iter().map(Vec::as_slice).chain([judge.rest]).chain(more.iter().map(Vec::as_slice));
     let frames: Vec<&[DVec3]> = frames.collect();
     let solve = |task: &Task| -> Result<Decomposition, Error> {
         let settings =
@@ -177,7 +181,7 @@ pub fn compile(
         (made.weights, made.transforms) = (helped.weights, helped.transforms);
     }
     if table.is_some() && !made.helpers.is_empty() {
-        let driven = drive::drive(rig, &made.helpers, &made.transforms, &folds(sets))?;
+        let driven = drive::drive(rig, &made.helpers, &made.transforms, &folds(sets, made.transforms.len()))?;
         // The weights are solved again for the motion that the engine will see.
         made.weights = solve(&Task::Weights { transforms: &driven.driven })?.weights;
         name = format!("{name}, driven");
@@ -229,28 +233,22 @@ pub fn compile(
     Ok(Compiled { bytes, poses: judge.poses.len(), steps, held_out, helpers: made.helpers, warnings })
 }
 
-/// The model's skins.
-fn skins(model: &ModelFile, poses: &[BoneTransforms]) -> Vec<Vec<DVec3>> {
-    let mut runner = Runner::new(&model.baked);
-    poses.iter().map(|pose| runner.run(pose, None).to_vec()).collect()
-}
-
 /// What is left out at a time when the driving is judged: single poses, or stretches of a clip, of every set; whole clips if
-/// there are five or more sets. The bind pose behind them is never left out.
-fn folds(sets: &[Poses]) -> Vec<Fold> {
+/// there are five or more sets. The poses behind them, `count` in all, are left out one by one.
+fn folds(sets: &[Poses], count: usize) -> Vec<Fold> {
     let mut start = 0;
     let mut folds = Vec::new();
     for set in sets {
-        let count = set.motion.frames.len();
+        let frames = set.motion.frames.len();
         let kind = match set.is_clip {
-            false if std::env::var("DERMIS_X").is_ok_and(|x| x.contains("blocks")) => Folds::Blocks(5),
             false => Folds::Single,
             true if sets.len() >= 5 => Folds::Blocks(1),
             true => Folds::Blocks(5),
         };
-        folds.extend(kind.ranges(count).into_iter().map(|f| Fold { start: start + f.start, end: start + f.end }));
-        start += count;
+        folds.extend(kind.ranges(frames).into_iter().map(|f| Fold { start: start + f.start, end: start + f.end }));
+        start += frames;
     }
+    folds.extend((start..count).map(|at| Fold { start: at, end: at + 1 }));
     folds
 }
 
