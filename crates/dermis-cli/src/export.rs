@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::str::FromStr;
 
-/// Compile a model for an engine: a GLB with skin, clip, and the correction as morph targets
+/// Compile a model for an engine: a GLB with skin, clip, and the correction as morph targets or as helper bones
 #[derive(clap::Args)]
 pub struct ExportArgs {
     /// The model (.dermis)
@@ -27,30 +27,30 @@ pub struct ExportArgs {
     /// Where it goes (.glb)
     #[arg(short, long, value_name = "OUT")]
     out: PathBuf,
-    /// The motion that becomes the clip; without --drivers the correction is baked for it. With --lbs there may be several
+    /// The motion that becomes the clip, and for which the correction is baked; with --lbs several, a clip each
     #[arg(long, value_name = "FILE", num_args = 1..)]
     motion: Vec<Source>,
-    /// Compile the whole model, whatever its method, into linear blend skinning: weights are solved again for the motion or the
-    /// examples, with --influences [default: 4] and --helpers, and no morph target is needed (docs/compile.md)
+    /// Make the whole model, whatever its method, linear blend skinning without morph targets: weights are solved for --motion
+    /// and --examples, with at most --influences [default: 4] a vertex, and --helpers (docs/compile.md)
     #[arg(long)]
     lbs: bool,
-    /// Poses to compile for and to measure against the truth, with --lbs
+    /// With --lbs: poses to compile for whose true skin is known, so that errors are measured against it, too; they become a clip
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "lbs")]
     examples: Vec<Source>,
-    /// Poses to measure in that the compilation does not see, with --lbs: each file on its own, with skins or a motion
+    /// With --lbs: poses that are measured only, each file on its own, with true skins or as a motion
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "lbs")]
     hold_out: Vec<Source>,
-    /// Bones that may be added, with --lbs; their motion is baked into the clips
+    /// With --lbs: bones that may be added where those of the rig fall short; their motion is baked into the clips
     #[arg(long, value_name = "H", requires = "lbs", default_value_t = 0)]
     helpers: u16,
-    /// Store weights as whole numbers of 8 or 16 bits whose sums stay exact, with --lbs
+    /// With --lbs: store weights as whole numbers of 8 or 16 bits whose sums stay exact
     #[arg(long, value_name = "BITS", requires = "lbs")]
     weight_bits: Option<u8>,
-    /// Where the search for helpers starts, with --lbs
+    /// With --lbs: where the search for helpers starts
     #[arg(long, value_name = "N", requires = "lbs", default_value_t = 1)]
     seed: u64,
-    /// Write a driver table: how an engine computes the weights of the morph targets from its joints, so that they serve any pose
-    /// (for a joint model; docs/drivers.md); with --lbs, the motion of the helper bones (docs/compile.md)
+    /// Write a table how an engine computes from its joints, in any pose, the weights of the morph targets (for a joint model;
+    /// docs/drivers.md), or with --lbs the motion of the helper bones (docs/compile.md)
     #[arg(long, value_name = "FILE")]
     drivers: Option<PathBuf>,
     /// Morph targets that carry the correction, at most; 0 exports the skin weights alone, "all" compresses nothing (with
@@ -111,7 +111,7 @@ pub fn run(args: &ExportArgs, ui: &Ui) -> Result<ExitCode, Error> {
         return linear(args, ui, &model, &read, &out, drivers.as_ref());
     }
     if args.motion.len() > 1 {
-        return Err(Error::Option("one --motion at a time, but with --lbs".into()));
+        return Err(Error::Option("several --motion need --lbs: morph targets are baked for one".into()));
     }
     let motion = match args.motion.first() {
         None => None,

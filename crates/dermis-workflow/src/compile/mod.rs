@@ -306,10 +306,15 @@ fn write_glb(rig: &Rig, sets: &[Poses], made: &Made, glb: &Output) -> Result<usi
     let skeleton = Skeleton::new(names, parents, bind)
         .map_err(|e| Error::Write { path: glb.path().into(), reason: e.to_string() })?;
     let mut transforms = made.transforms.iter();
+    let same_name = |at: usize| sets[..at].iter().filter(|other| other.motion.name == sets[at].motion.name).count();
     let clips: Vec<GlbClip> = sets
         .iter()
-        .map(|set| {
+        .enumerate()
+        .map(|(at, set)| {
             let mut baked = clip(&set.motion, vec![]);
+            if same_name(at) > 0 {
+                baked.name = format!("{} {}", baked.name, same_name(at) + 1);
+            }
             for (pose, transforms) in baked.poses.iter_mut().zip(&mut transforms) {
                 let helper = |(at, helper): (usize, &Helper)| {
                     transforms[BoneIndex::new(known.len() + at)] * DAffine3::from_translation(helper.centre)
