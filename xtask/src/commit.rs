@@ -77,6 +77,23 @@ pub fn run(install_tools: bool) -> ExitCode {
         }
         _ => Outcome::Failed,
     });
+    steps.run("helper bones in Blender", || match (std::env::var_os("DERMIS_BLENDER_PYTHON"), dermis(), dermis()) {
+        (None, ..) => Outcome::NotRun("DERMIS_BLENDER_PYTHON, a Python that can import bpy".into()),
+        (Some(python), Some(mut export), Some(mut convert)) => {
+            // Blender must show the linear blend of the bones and weights that we read back.
+            let (motion, glb, read) = (demo.join("body_walk.npz"), demo.join("lbs.glb"), demo.join("lbs.npz"));
+            export.arg("export").arg(demo.join("body.dermis")).arg("--motion").arg(&motion).arg("-o").arg(&glb);
+            export.args(["--lbs", "--helpers", "8", "--weight-bits", "8", "--force"]);
+            convert.arg("convert").arg(&glb).arg("--force").arg("-o").arg(&read);
+            match (of(&mut export), of(&mut convert)) {
+                (Outcome::Passed, Outcome::Passed) => {
+                    of(Command::new(python).arg("tools/check_blender.py").arg(&glb).arg(&read).arg("--linear"))
+                }
+                _ => Outcome::Failed,
+            }
+        }
+        _ => Outcome::Failed,
+    });
     steps.run("FBX and Alembic by Blender", || match (std::env::var_os("DERMIS_BLENDER_PYTHON"), &program) {
         (None, _) => Outcome::NotRun("DERMIS_BLENDER_PYTHON, a Python that can import bpy".into()),
         (Some(python), Some(program)) => {

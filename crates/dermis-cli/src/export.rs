@@ -3,20 +3,23 @@
 use crate::options::ReadArgs;
 use crate::show;
 use crate::ui::Ui;
-use dermis_workflow::compile::{CompileSettings, Compiled, Poses, Step, compile};
+use dermis_workflow::compile::{CompileSettings, Compiled, HeldOut, Poses, Step, compile};
 use dermis_workflow::drivers::{self, Driven, DriverSettings};
 use dermis_workflow::fits::weights::WeightBits;
 use dermis_workflow::io::ModelFile;
-use dermis_workflow::load::{ReadOptions, Source, load_base_cache, load_examples, load_model, load_motion};
+use dermis_workflow::load::{
+    FileNote, PoseSet, ReadOptions, Source, load_base_cache, load_examples, load_model, load_motion, load_pose_sets,
+};
 use dermis_workflow::output::{Output, reserve_file};
 use dermis_workflow::page::Unit;
 use dermis_workflow::report::{show_length, unit_of};
+use dermis_workflow::rig::Skeleton;
 use dermis_workflow::{Error, deliver};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::str::FromStr;
 
-/// Compile a model for an engine: a GLB with skin, clip, and the correction as morph targets
+/// Compile a model for an engine: a GLB with skin, clip, and the correction as morph targets or as helper bones
 #[derive(clap::Args)]
 pub struct ExportArgs {
     /// The model (.dermis)
@@ -24,27 +27,30 @@ pub struct ExportArgs {
     /// Where it goes (.glb)
     #[arg(short, long, value_name = "OUT")]
     out: PathBuf,
-    /// The motion that becomes the clip; without --drivers the correction is baked for it. With --lbs there may be several
+    /// The motion that becomes the clip, and for which the correction is baked; with --lbs several, a clip each
     #[arg(long, value_name = "FILE", num_args = 1..)]
     motion: Vec<Source>,
-    /// Compile the whole model, whatever its method, into linear blend skinning: weights are solved again for the motion or the
-    /// examples, with --influences [default: 4] and --helpers, and no morph target is needed (docs/compile.md)
+    /// Make the whole model, whatever its method, linear blend skinning without morph targets: weights are solved for --motion
+    /// and --examples, with at most --influences [default: 4] a vertex, and --helpers (docs/compile.md)
     #[arg(long)]
     lbs: bool,
-    /// Poses to compile for and to measure against the truth, with --lbs
+    /// With --lbs: poses to compile for whose true skin is known, so that errors are measured against it, too; they become a clip
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "lbs")]
     examples: Vec<Source>,
-    /// Bones that may be added, with --lbs; their motion is baked into the clips
+    /// With --lbs: poses that are measured only, each file on its own, with true skins or as a motion
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "lbs")]
+    hold_out: Vec<Source>,
+    /// With --lbs: bones that may be added where those of the rig fall short; their motion is baked into the clips
     #[arg(long, value_name = "H", requires = "lbs", default_value_t = 0)]
     helpers: u16,
-    /// Store weights as whole numbers of 8 or 16 bits whose sums stay exact, with --lbs
+    /// With --lbs: store weights as whole numbers of 8 or 16 bits whose sums stay exact
     #[arg(long, value_name = "BITS", requires = "lbs")]
     weight_bits: Option<u8>,
-    /// Where the search for helpers starts, with --lbs
+    /// With --lbs: where the search for helpers starts
     #[arg(long, value_name = "N", requires = "lbs", default_value_t = 1)]
     seed: u64,
-    /// Write a driver table: how an engine computes the weights of the morph targets from its joints, so that they serve any pose
-    /// (for a joint model; docs/drivers.md); with --lbs, the motion of the helper bones (docs/compile.md)
+    /// Write a table how an engine computes from its joints, in any pose, the weights of the morph targets (for a joint model;
+    /// docs/drivers.md), or with --lbs the motion of the helper bones (docs/compile.md)
     #[arg(long, value_name = "FILE")]
     drivers: Option<PathBuf>,
     /// Morph targets that carry the correction, at most; 0 exports the skin weights alone, "all" compresses nothing (with
@@ -105,7 +111,7 @@ pub fn run(args: &ExportArgs, ui: &Ui) -> Result<ExitCode, Error> {
         return linear(args, ui, &model, &read, &out, drivers.as_ref());
     }
     if args.motion.len() > 1 {
-        return Err(Error::Option("one --motion at a time, but with --lbs".into()));
+        return Err(Error::Option("several --motion need --lbs: morph targets are baked for one".into()));
     }
     let motion = match args.motion.first() {
         None => None,
@@ -179,54 +185,84 @@ fn linear(
         bits,
         seed: args.seed,
     };
+    let (rig, space) = (&model.rig, &model.space);
+    let notes = |notes: &[FileNote]| {
+        if !args.json {
+            show::files(ui, notes);
+        }
+    };
     let mut sets = Vec::new();
     for source in &args.motion {
-        sets.push(Poses::of_motion(ui.step("read motion", |_| load_motion(&model.rig, source, read))?.0));
+        sets.push(Poses::of_motion(ui.step("read motion", |_| load_motion(rig, source, read))?.0));
     }
     if !args.examples.is_empty() {
-        let load = || load_examples(&model.rig, &model.space, &args.examples, read, "examples");
-        let (examples, notes) = ui.step("read examples", |_| load())?;
-        if !args.json {
-            show::files(ui, &notes);
-        }
-        sets.push(Poses::of_examples(&examples, &model.rig.skeleton));
+        let load = || load_examples(rig, space, &args.examples, read, "examples");
+        let (examples, found) = ui.step("read examples", |_| load())?;
+        notes(&found);
+        sets.push(Poses::of_examples(&examples, &rig.skeleton));
     }
-    let compiled = ui.step("compile", |p| compile(model, &sets, settings, out, table, p))?;
+    let mut held_out = Vec::new();
+    if !args.hold_out.is_empty() {
+        let load = || load_pose_sets(rig, space, &args.hold_out, read, "hold-out");
+        let (loaded, found) = ui.step("read hold-out", |_| load())?;
+        notes(&found);
+        for (name, set) in loaded {
+            let mut poses = match set {
+                PoseSet::Examples(examples) => Poses::of_examples(&examples, &rig.skeleton),
+                PoseSet::Motion(motion) => Poses::of_motion(motion),
+            };
+            poses.name = name;
+            held_out.push(poses);
+        }
+    }
+    let compiled = ui.step("compile", |p| compile(model, &sets, &held_out, settings, (out, table), p))?;
     if args.json {
-        ui.print(&compiled.json().to_string());
+        ui.print(&compiled.json(&rig.skeleton).to_string());
         return Ok(ExitCode::SUCCESS);
     }
     ui.print(&format!("written: {} ({} bytes)", out.path().display(), compiled.bytes));
     if let Some(table) = table.filter(|_| !compiled.helpers.is_empty()) {
         ui.print(&format!("written: {}", table.path().display()));
     }
-    compiled_lines(&compiled, &unit_of(&model.space)).iter().for_each(|line| ui.print(line));
+    compiled_lines(&compiled, &rig.skeleton, &unit_of(space)).iter().for_each(|line| ui.print(line));
     Ok(ExitCode::SUCCESS)
 }
 
-/// What each step cost, the way from the model to what is delivered in one line first.
-fn compiled_lines(compiled: &Compiled, unit: &Unit) -> Vec<String> {
+/// What each step cost, first those on the poses compiled for, then those on poses held out, then the helpers.
+fn compiled_lines(compiled: &Compiled, skeleton: &Skeleton, unit: &Unit) -> Vec<String> {
+    let mut lines = step_lines(&format!("{} poses compiled for", compiled.poses), &compiled.steps, unit);
+    for HeldOut { name, poses, steps } in &compiled.held_out {
+        lines.extend(step_lines(&format!("{poses} poses held out, {name}"), steps, unit));
+    }
+    let names = skeleton.names();
+    for helper in &compiled.helpers {
+        let (name, parent, vertices) = (&helper.name, &names[helper.parent], helper.vertices);
+        let joints: Vec<&str> = helper.joints.iter().map(|&(_, to)| names[to].as_str()).collect();
+        let driven = helper.explained.map_or(String::new(), |share| {
+            format!("; {} explain {:.0} % of its motion in poses left out", joints.join(", "), 100.0 * share)
+        });
+        lines.push(format!("{name} on {parent}: {vertices} vertices{driven}"));
+    }
+    lines.extend(compiled.warnings.iter().map(|warning| format!("warning: {warning}")));
+    lines
+}
+
+/// The way from the model to what is delivered in one line, then a line for each step.
+fn step_lines(title: &str, steps: &[Step], unit: &Unit) -> Vec<String> {
     let length = |x: f64| show_length(x, unit);
-    let error = |step: &Step| step.to_truth.map_or(length(step.to_model.0), |(rms, _)| length(rms));
-    let way: Vec<String> = compiled.steps.iter().map(|step| format!("{} {}", step.name, error(step))).collect();
-    let to = if compiled.steps[0].to_truth.is_some() { "the examples" } else { "the model" };
-    let mut lines = vec![format!("distance to {to}, rms over {} poses: {}", compiled.poses, way.join(" → "))];
-    let wide = compiled.steps.iter().map(|step| step.name.chars().count()).max().unwrap_or(0);
-    for step in &compiled.steps {
+    let truth = steps.iter().any(|step| step.to_truth.is_some());
+    let error = |step: &Step| length(step.to_truth.map_or(step.to_model.0, |(rms, _)| rms));
+    let way: Vec<String> = steps.iter().map(|step| format!("{} {}", step.name, error(step))).collect();
+    let to = if truth { "the examples" } else { "the model" };
+    let mut lines = vec![format!("{title}: rms distance to {to}: {}", way.join(" → "))];
+    let wide = steps.iter().map(|step| step.name.chars().count()).max().unwrap_or(0);
+    for step in steps {
         let truth = step.to_truth.map_or(String::new(), |(rms, max)| {
             format!("; from the examples rms {}, max {}", length(rms), length(max))
         });
         let (rms, max) = step.to_model;
         lines.push(format!("  {:<wide$}  from the model rms {}, max {}{truth}", step.name, length(rms), length(max)));
     }
-    for helper in &compiled.helpers {
-        let (name, parent, vertices) = (&helper.name, &helper.parent, helper.vertices);
-        let driven = helper.explained.map_or(String::new(), |share| {
-            format!("; {} explain {:.0} % of its motion in poses left out", helper.reads.join(", "), 100.0 * share)
-        });
-        lines.push(format!("  {name} on {parent}: {vertices} vertices{driven}"));
-    }
-    lines.extend(compiled.warnings.iter().map(|warning| format!("warning: {warning}")));
     lines
 }
 

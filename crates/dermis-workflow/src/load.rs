@@ -1,6 +1,9 @@
 //! From paths to rigs, motions and examples: the only place that opens files the user named.
 
 mod pairing;
+mod sets;
+
+pub use sets::{PoseSet, load_pose_sets};
 
 use crate::error::Error;
 use dermis_io::{Contents, Format, Matching, ReadError, Record, Space, UpAxis, Warning, match_vertices};
@@ -62,6 +65,15 @@ pub(crate) fn matches(pattern: &str, label: &str) -> bool {
         label = &label[at + piece.len()..];
     }
     label.ends_with(last)
+}
+
+impl std::fmt::Display for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.part {
+            Some(part) => write!(f, "{}#{part}", self.path.display()),
+            None => write!(f, "{}", self.path.display()),
+        }
+    }
 }
 
 impl std::str::FromStr for Source {

@@ -128,7 +128,8 @@ impl GlbScene<'_> {
 /// Bones become nodes with the local transform `B_parent⁻¹ B_k` and B_k⁻¹ as inverse bind matrix; a bone that is sheared at
 /// rest keeps its matrix, but cannot be animated. Normals are those of [`RenderMesh`]; without them they are area-weighted
 /// over [`Mesh`], so that a seam does not show. Drawn vertices that nothing tells apart are written once.
-/// Weights become as many sets of four as the fullest vertex needs, the largest first. A clip's channel that never
+/// Weights become as many sets of four as the fullest vertex needs, the largest first; where all are multiples of 1/255 or 1/65535
+/// they are stored as whole numbers, so that sums stay exact. A clip's channel that never
 /// leaves rest is left out, one that is constant has one key; quaternions keep their sign from frame to frame.
 ///
 /// # Errors
@@ -455,14 +456,15 @@ impl File {
             let (found, expected) = (weights.bones_named(), skeleton.len());
             return Err(WriteError::Count { what: "bones named by weights".into(), found, expected });
         }
-        let mut rows: Vec<Vec<(BoneIndex, f32)>> = Vec::with_capacity(weights.vertices());
+        let one = [255u16, 65535].into_iter().find(|&one| are_whole(weights, f64::from(one)));
+        let mut rows: Vec<Vec<(BoneIndex, f64)>> = Vec::with_capacity(weights.vertices());
         for (vertex, row) in weights.rows().enumerate() {
             let sum: f64 = row.iter().map(|(_, w)| w).sum();
             if (sum - 1.0).abs() > 1e-4 || row.iter().any(|(_, w)| *w < 0.0) {
                 return Err(WriteError::WeightSum { vertex, sum });
             }
-            let mut row: Vec<(BoneIndex, f32)> = row.iter().map(|&(bone, w)| (bone, (w / sum) as f32)).collect();
-            row.retain(|(_, w)| *w > 0.0); // a joint without weight must be joint zero
+            let mut row: Vec<(BoneIndex, f64)> = row.iter().map(|&(bone, w)| (bone, w / sum)).collect();
+            row.retain(|(_, w)| *w as f32 > 0.0); // a joint without weight must be joint zero
             row.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
             rows.push(row);
         }
@@ -480,8 +482,26 @@ impl File {
                 return Err(WriteError::Count { what: "bones".into(), found: skeleton.len(), expected: 65536 });
             };
             attributes.insert(format!("JOINTS_{set}"), json!(joints));
-            let values: Vec<f32> = slots().map(|(v, slot)| rows[v].get(slot).map_or(0.0, |(_, w)| *w)).collect();
-            attributes.insert(format!("WEIGHTS_{set}"), json!(self.floats(&values, 4, Use::Vertices, false)));
+            let weight = |(v, slot): (usize, usize)| rows[v].get(slot).map_or(0.0, |(_, w)| *w);
+            let whole = |at, one: f64| (weight(at) * one).round();
+            let stored = match one {
+                Some(255) => {
+                    let bytes = slots().map(|at| whole(at, 255.0) as u8);
+                    self.accessor(bytes, Use::Vertices, U8, "VEC4", drawn)
+                }
+                Some(_) => {
+                    let bytes = slots().flat_map(|at| (whole(at, 65535.0) as u16).to_le_bytes());
+                    self.accessor(bytes, Use::Vertices, U16, "VEC4", drawn)
+                }
+                None => {
+                    let values: Vec<f32> = slots().map(|at| weight(at) as f32).collect();
+                    self.floats(&values, 4, Use::Vertices, false)
+                }
+            };
+            if one.is_some() {
+                self.accessors[stored]["normalized"] = json!(true);
+            }
+            attributes.insert(format!("WEIGHTS_{set}"), json!(stored));
         }
         Ok(())
     }
@@ -652,6 +672,14 @@ fn to_floats(values: impl IntoIterator<Item = f64>, width: usize, what: &str) ->
         Some(at) => Err(WriteError::NotFinite { what: what.into(), at: at / width.max(1) }),
         None => Ok(floats),
     }
+}
+
+/// Whether all weights are multiples of 1/`one`, and so are the sums of all rows: one.
+fn are_whole(weights: &Influences, one: f64) -> bool {
+    weights.rows().all(|row| {
+        let whole = |w: f64| w == 0.0 || w * one > 0.5 && (w * one - (w * one).round()).abs() < 1e-9;
+        row.iter().all(|(_, w)| whole(*w)) && row.iter().map(|(_, w)| (w * one).round()).sum::<f64>() == one
+    })
 }
 
 fn expect(what: &str, found: usize, expected: usize) -> Result<(), WriteError> {

@@ -3,15 +3,22 @@
 //! Whatever the model is, its skin over some poses is a mesh sequence whose bones are known. Weights with K influences are
 //! solved for it, and with H helper bones a search adds rigid bones where the known ones fall short
 //! ([`dermis_fit::decompose`]). Helpers hang on the bone they follow most; their motion is baked into the clips, and a
-//! table says how it follows from the joints around ([`helpers`]). What each step costs is measured on what is delivered.
+//! table says how it follows from the joints around ([`table`]). What each step costs is measured on what is delivered, also in
+//! poses that were held out.
 
+mod drive;
 mod helpers;
+mod judge;
+mod recombined;
+pub mod table;
 
-pub use helpers::{Helper, HelperTable};
+pub use helpers::Helper;
+pub use judge::{Distance, HeldOut, Step};
+pub use table::HelperTable;
 
-use crate::deliver::{Distances, clip, run, within_memory, write_scene};
+use crate::deliver::{clip, write_scene};
 use crate::error::Error;
-use crate::measure::baseline;
+use crate::measure::Runner;
 use crate::output::Output;
 use dermis_fit::Progress;
 use dermis_fit::decompose::{DecomposeError, DecomposeSettings, Decomposition, Sequence, Task, decompose};
@@ -21,7 +28,8 @@ use dermis_io::gltf::{GlbClip, GlbScene};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::motion::Frame;
 use dermis_rig::{BoneIndex, BoneTransforms, ExampleSet, Influences, Motion, Rig, Skeleton, WorldPose};
-use rayon::prelude::*;
+use dermis_solve::{Fold, Folds};
+use judge::{Judge, steps_json};
 use serde_json::{Value, json};
 
 /// What the engine can take.
@@ -43,45 +51,37 @@ impl Default for CompileSettings {
     }
 }
 
-/// Poses to compile for, and the true skin in them where it is known.
+/// Poses, and the true skin in them where it is known.
 #[derive(Clone, Debug)]
 pub struct Poses {
+    /// What they are called.
+    pub name: String,
     motion: Motion,
     truth: Option<Vec<Vec<DVec3>>>,
+    is_clip: bool,
 }
 
 impl Poses {
     /// The frames of a motion.
     pub fn of_motion(motion: Motion) -> Self {
-        Self { motion, truth: None }
+        Self { name: motion.name.clone(), motion, truth: None, is_clip: true }
     }
 
     /// The poses of examples, and their skin as the truth.
     pub fn of_examples(examples: &ExampleSet, skeleton: &Skeleton) -> Self {
+        let is_clip = examples.is_clip();
         let frames = examples.examples().iter().map(|example| Frame {
             label: example.label.clone(),
-            time: example.time.filter(|_| examples.is_clip()),
+            time: example.time.filter(|_| is_clip),
             pose: WorldPose::new(skeleton.bones().map(|k| example.transforms[k] * skeleton.bind()[k]).collect()),
         });
         Self {
+            name: examples.name.clone(),
             motion: Motion { name: examples.name.clone(), frames: frames.collect() },
             truth: Some(examples.examples().iter().map(|example| example.positions.clone()).collect()),
+            is_clip,
         }
     }
-}
-
-/// rms and largest distance, metres.
-pub type Distance = (f64, f64);
-
-/// One step on the way from the model to what is delivered.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Step {
-    /// What the skin is made of after it.
-    pub name: String,
-    /// Distance to the model's skin over all poses.
-    pub to_model: Distance,
-    /// Distance to the true skin over the poses where it is known.
-    pub to_truth: Option<Distance>,
 }
 
 /// What a compilation made and what it cost.
@@ -93,6 +93,8 @@ pub struct Compiled {
     pub poses: usize,
     /// The steps in order; the first is the model itself.
     pub steps: Vec<Step>,
+    /// The steps in poses that were held out.
+    pub held_out: Vec<HeldOut>,
     /// The helper bones.
     pub helpers: Vec<Helper>,
     /// What the user should know.
@@ -100,189 +102,225 @@ pub struct Compiled {
 }
 
 impl Compiled {
-    /// The same as JSON; distances in metres.
-    pub fn json(&self) -> Value {
-        let pair = |(rms, max): Distance| json!({ "rms": rms, "max": max });
-        let steps = self.steps.iter().map(
-            |step| json!({ "name": step.name, "to_model": pair(step.to_model), "to_truth": step.to_truth.map(pair) }),
-        );
-        let helpers = self.helpers.iter().map(|helper| {
-            json!({ "name": helper.name, "parent": helper.parent, "reads": helper.reads, "vertices": helper.vertices,
+    /// The same as JSON; distances in metres, bones by name.
+    pub fn json(&self, skeleton: &Skeleton) -> Value {
+        let name = |bone: BoneIndex| &skeleton.names()[bone];
+        let helper = |helper: &Helper| {
+            let joints = helper.joints.iter().map(|&(_, to)| name(to)).collect::<Vec<_>>();
+            json!({ "name": helper.name, "parent": name(helper.parent), "joints": joints, "vertices": helper.vertices,
                 "explained": helper.explained })
-        });
+        };
+        let held_out = |set: &HeldOut| json!({ "name": set.name, "poses": set.poses, "steps": steps_json(&set.steps) });
         json!({
             "bytes": self.bytes,
             "poses": self.poses,
-            "steps": steps.collect::<Vec<_>>(),
-            "helpers": helpers.collect::<Vec<_>>(),
+            "steps": steps_json(&self.steps),
+            "held_out": self.held_out.iter().map(held_out).collect::<Vec<_>>(),
+            "helpers": self.helpers.iter().map(helper).collect::<Vec<_>>(),
             "warnings": self.warnings,
         })
     }
 }
 
-/// Compiles a model for some poses and writes it as a GLB whose clips play them; with `table`, also how the helpers' motion
-/// follows from the joints.
+/// Compiles a model for some poses and writes it as a GLB whose clips play them; with a second output, also the table how
+/// the helpers' motion follows from the joints. Measures it in the poses `held_out`, too.
 ///
 /// # Errors
 /// [`Error`]: no poses, a model over given positions, more memory than there is, a file that cannot be written.
 pub fn compile(
     model: &ModelFile,
     sets: &[Poses],
+    held_out: &[Poses],
     settings: CompileSettings,
-    glb: &Output,
-    table: Option<&Output>,
+    (glb, table): (&Output, Option<&Output>),
     progress: Progress<'_>,
 ) -> Result<Compiled, Error> {
-    let rig = &model.rig;
+    let (rig, known) = (&model.rig, model.rig.skeleton.len());
     if sets.iter().all(|set| set.motion.frames.is_empty()) {
         return Err(Error::Option("there are no poses to compile for: name a --motion or --examples".into()));
     }
-    let all =
-        Motion { name: String::new(), frames: sets.iter().flat_map(|set| set.motion.frames.iter().cloned()).collect() };
-    within_memory(&all, rig, 24 * 8, "lower --fps, or choose a part of the motion")?;
-    let (skins, _) = run(model, &all, None, progress)?;
-    let poses: Vec<BoneTransforms> = all.frames.iter().map(|f| rig.skeleton.bone_transforms(&f.pose)).collect();
-    let truth: Vec<Option<&[DVec3]>> = sets
-        .iter()
-        .flat_map(|set| (0..set.motion.frames.len()).map(|at| set.truth.as_ref().map(|truth| truth[at].as_slice())))
-        .collect();
-    let judge = Judge { rig, skins: &skins, truth: &truth };
-    // The bind pose is a frame of its own: there everything must stay.
-    let mut frames: Vec<&[DVec3]> = skins.iter().map(Vec::as_slice).collect();
-    frames.push(&rig.mesh.positions);
-    let mut solved_poses = poses.clone();
-    solved_poses.push(BoneTransforms::identity(rig.skeleton.len()));
+    if model.baked.needs_given() {
+        let reason = "this model corrects given positions, which a linear blend does not have";
+        return Err(Error::Option(format!("{reason}: fit one over a base of its own")));
+    }
+    let all: Vec<&Poses> = sets.iter().collect();
+    let judge = Judge::new(model, &all, progress)?;
+    // Behind the given poses the bind pose, where everything must stay, and recombined ones.
+    let mut poses = judge.poses.clone();
+    poses.push(BoneTransforms::identity(known));
+    let given = poses.len();
+    poses.extend(recombined::recombined(&rig.skeleton, &judge.poses));
+    let mut runner = Runner::new(&model.baked);
+    let more: Vec<Vec<DVec3>> = poses[given..].iter().map(|pose| runner.run(pose, None).to_vec()).collect();
+    let frames = judge.skins.iter().map(Vec::as_slice).chain([judge.rest]).chain(more.iter().map(Vec::as_slice));
+    let frames: Vec<&[DVec3]> = frames.collect();
     let solve = |task: &Task| -> Result<Decomposition, Error> {
         let settings =
             DecomposeSettings { influences: settings.influences, seed: settings.seed, ..DecomposeSettings::default() };
-        let sequence = Sequence { rest: &rig.mesh.positions, frames: &frames };
-        decompose(&sequence, task, &settings, progress).map_err(|e| match e {
+        decompose(&Sequence { rest: judge.rest, frames: &frames }, task, &settings, progress).map_err(|e| match e {
             DecomposeError::Cancelled => Error::Cancelled,
             other => Error::Option(format!("the model's skin cannot be compiled: {other}")),
         })
     };
 
     let mut steps = vec![judge.model(&model.header.method)];
-    if let (Some(weights), Some(_)) = (&rig.weights, baseline(rig)) {
-        steps.push(judge.step("the rig's own weights".into(), weights, &poses));
-    }
-    let plain = solve(&Task::Weights { transforms: &solved_poses })?;
-    let lbs = format!("LBS{}", settings.influences);
-    steps.push(judge.step(lbs.clone(), &plain.weights, &poses));
+    steps.extend(rig.weights.as_ref().map(|weights| judge.blend("the rig's own weights", weights, &judge.poses)));
+    let plain = solve(&Task::Weights { transforms: &poses })?.weights;
+    let mut name = format!("LBS{}", settings.influences);
+    steps.push(judge.blend(&name, &plain, &judge.poses));
+    let mut made = Made { weights: plain.clone(), transforms: poses, helpers: vec![], table: None };
     let mut warnings = Vec::new();
-    let (mut weights, mut transforms, mut name) = (plain.weights, plain.transforms, lbs);
     if settings.helpers > 0 {
-        let helped = solve(&Task::Helpers { transforms: &solved_poses, helpers: settings.helpers })?;
-        let count = helped.report.bones - rig.skeleton.len();
-        warnings.extend(
-            helped.report.fewer_because.map(|why| format!("{count} helpers instead of {}: {why}", settings.helpers)),
-        );
+        let helped = solve(&Task::Helpers { transforms: &made.transforms, helpers: settings.helpers })?;
+        let count = helped.report.bones - known;
+        let fewer = helped.report.fewer_because;
+        warnings.extend(fewer.map(|why| format!("{count} helpers instead of {}: {why}", settings.helpers)));
         name = format!("{name} + {count} helpers");
-        steps.push(judge.step(name.clone(), &helped.weights, &helped.transforms));
-        (weights, transforms) = (helped.weights, helped.transforms);
+        steps.push(judge.blend(&name, &helped.weights, &helped.transforms));
+        made.helpers = helpers::place(rig, &helped.weights, count);
+        (made.weights, made.transforms) = (helped.weights, helped.transforms);
     }
-    let mut helpers = helpers::helpers(rig, &weights, &transforms);
-    if let Some(output) = table.filter(|_| !helpers.is_empty()) {
-        let lengths: Vec<usize> = sets.iter().map(|set| set.motion.frames.len()).chain([1]).collect();
-        let made = helpers::drive(rig, &helpers, &transforms, &lengths)?;
+    if table.is_some() && !made.helpers.is_empty() {
+        let driven = drive::drive(rig, &made.helpers, &made.transforms, &folds(sets, made.transforms.len()))?;
         // The weights are solved again for the motion that the engine will see.
-        weights = solve(&Task::Weights { transforms: &made.driven })?.weights;
-        name = format!("{name} driven by joints");
-        steps.push(judge.step(name.clone(), &weights, &made.driven));
-        if let Some(left_out) = &made.left_out {
-            steps.push(judge.step("the same in poses left out of the driving".into(), &weights, left_out));
+        made.weights = solve(&Task::Weights { transforms: &driven.driven })?.weights;
+        name = format!("{name}, driven");
+        steps.push(judge.blend(&name, &made.weights, &driven.driven));
+        if let Some(left_out) = &driven.left_out {
+            steps.push(judge.blend("poses left out of the driving", &made.weights, left_out));
         }
-        transforms = made.driven;
-        helpers.iter_mut().zip(made.explained).for_each(|(helper, share)| helper.explained = share);
-        let mut table = made.table;
-        let idle = drop_idle(&mut helpers, &mut table, &mut weights, &mut transforms, rig.skeleton.len());
-        if !idle.is_empty() {
-            let text = "follow no joint well enough to move a vertex, and are left out";
-            warnings.push(format!("{} of the helpers {text}: on {}", idle.len(), idle.join(", ")));
-        }
-        output.write(table.json().as_bytes())?;
+        made.transforms = driven.driven;
+        made.helpers.iter_mut().zip(driven.explained).for_each(|(helper, share)| helper.explained = share);
+        made.table = Some(driven.table);
     } else if table.is_some() {
         warnings.push("there are no helpers to drive: ask for some with --helpers".into());
     }
     if let Some(bits) = settings.bits {
-        weights = quantised(&weights, bits).0;
-        name = format!("{name}, {} weights", if bits == WeightBits::Eight { "8-bit" } else { "16-bit" });
-        steps.push(judge.step(name, &weights, &transforms));
+        made.weights = quantised(&made.weights, bits).0;
+        name = format!("{name}, {}-bit weights", if bits == WeightBits::Eight { 8 } else { 16 });
+        steps.push(judge.blend(&name, &made.weights, &made.transforms));
     }
-    let followers = followers(&weights, rig.skeleton.len() + helpers.len());
-    helpers.iter_mut().enumerate().for_each(|(at, helper)| helper.vertices = followers[rig.skeleton.len() + at]);
+    let idle = made.without_idle(known);
+    if !idle.is_empty() {
+        let parents = idle.iter().map(|helper| rig.skeleton.names()[helper.parent].as_str()).collect::<Vec<_>>();
+        let text = "move no vertex and are left out";
+        warnings.push(format!("{} of the helpers {text}: on {}", idle.len(), parents.join(", ")));
+    }
+    let held_out = held_out
+        .iter()
+        .map(|set| {
+            let sets = [set];
+            let judge = Judge::new(model, &sets, progress)?;
+            let mut steps = vec![judge.model(&model.header.method)];
+            steps.extend(rig.weights.as_ref().map(|own| judge.blend("the rig's own weights", own, &judge.poses)));
+            steps.push(judge.blend(&format!("LBS{}", settings.influences), &plain, &judge.poses));
+            if let Some(table) = &made.table {
+                let driven: Vec<BoneTransforms> =
+                    judge.poses.iter().map(|pose| driven_pose(table, &rig.skeleton, pose)).collect();
+                steps.push(judge.blend(&name, &made.weights, &driven));
+            }
+            Ok(HeldOut { name: set.name.clone(), poses: judge.poses.len(), steps })
+        })
+        .collect::<Result<Vec<_>, Error>>()?;
+    if !held_out.is_empty() && !made.helpers.is_empty() && made.table.is_none() {
+        warnings.push("without --drivers helpers have no motion in poses held out: there the skin has none".into());
+    }
 
-    let bytes = write_glb(rig, sets, &weights, &transforms, &helpers, glb)?;
-    Ok(Compiled { bytes, poses: all.frames.len(), steps, helpers, warnings })
+    if let (Some(output), Some(table)) = (table, &made.table) {
+        output.write(table.json().as_bytes())?;
+    }
+    let bytes = write_glb(rig, sets, &made, glb)?;
+    Ok(Compiled { bytes, poses: judge.poses.len(), steps, held_out, helpers: made.helpers, warnings })
 }
 
-/// How many vertices follow each bone.
-fn followers(weights: &Influences, bones: usize) -> Vec<usize> {
-    let mut count = vec![0; bones];
-    weights.rows().flatten().for_each(|(k, _)| count[k.get()] += 1);
-    count
+/// What is left out at a time when the driving is judged: single poses, or stretches of a clip, of every set; whole clips if
+/// there are five or more sets. The poses behind them, `count` in all, are left out one by one.
+fn folds(sets: &[Poses], count: usize) -> Vec<Fold> {
+    let mut start = 0;
+    let mut folds = Vec::new();
+    for set in sets {
+        let frames = set.motion.frames.len();
+        let kind = match set.is_clip {
+            false => Folds::Single,
+            true if sets.len() >= 5 => Folds::Blocks(1),
+            true => Folds::Blocks(5),
+        };
+        folds.extend(kind.ranges(frames).into_iter().map(|f| Fold { start: start + f.start, end: start + f.end }));
+        start += frames;
+    }
+    folds.extend((start..count).map(|at| Fold { start: at, end: at + 1 }));
+    folds
 }
 
-/// Takes out helpers that no vertex follows; result: the bones they hung on.
-fn drop_idle(
-    helpers: &mut Vec<Helper>,
-    table: &mut HelperTable,
-    weights: &mut Influences,
-    transforms: &mut [BoneTransforms],
-    known: usize,
-) -> Vec<String> {
-    let followers = followers(weights, known + helpers.len());
-    let kept: Vec<usize> = (0..followers.len()).filter(|&k| k < known || followers[k] > 0).collect();
-    let idle = helpers.iter().enumerate().filter(|(at, _)| followers[known + at] == 0).map(|(_, h)| h.parent.clone());
-    let idle: Vec<String> = idle.collect();
-    if idle.is_empty() {
-        return idle;
+/// The bones of the skeleton with the helpers behind them.
+fn driven_pose(table: &HelperTable, skeleton: &Skeleton, pose: &BoneTransforms) -> BoneTransforms {
+    let helpers = table.evaluate(skeleton, pose);
+    BoneTransforms::new(pose.iter().copied().chain(helpers).collect())
+}
+
+/// What is delivered.
+struct Made {
+    weights: Influences,
+    /// All bones in every pose, the helpers behind those of the skeleton.
+    transforms: Vec<BoneTransforms>,
+    helpers: Vec<Helper>,
+    table: Option<HelperTable>,
+}
+
+impl Made {
+    /// Counts the vertices of every helper and takes out those without; result: these.
+    fn without_idle(&mut self, known: usize) -> Vec<Helper> {
+        let mut followers = vec![0; known + self.helpers.len()];
+        self.weights.rows().flatten().for_each(|(k, _)| followers[k.get()] += 1);
+        self.helpers.iter_mut().zip(&followers[known..]).for_each(|(helper, count)| helper.vertices = *count);
+        if self.helpers.iter().all(|helper| helper.vertices > 0) {
+            return vec![];
+        }
+        let kept: Vec<usize> = (0..followers.len()).filter(|&k| k < known || followers[k] > 0).collect();
+        let mut place = vec![0; followers.len()];
+        kept.iter().enumerate().for_each(|(new, &old)| place[old] = new);
+        self.weights = self.weights.with_bones(&place);
+        for pose in &mut self.transforms {
+            *pose = BoneTransforms::new(kept.iter().map(|&k| pose[BoneIndex::new(k)]).collect());
+        }
+        let (helpers, idle): (Vec<_>, Vec<_>) = self.helpers.drain(..).partition(|helper| helper.vertices > 0);
+        self.helpers = helpers;
+        if let Some(table) = &mut self.table {
+            table.helpers.retain(|driven| self.helpers.iter().any(|helper| helper.name == driven.name));
+        }
+        idle
     }
-    let mut place = vec![0; followers.len()];
-    kept.iter().enumerate().for_each(|(new, &old)| place[old] = new);
-    *weights = weights.with_bones(&place);
-    for pose in transforms {
-        *pose = BoneTransforms::new(kept.iter().map(|&k| pose[BoneIndex::new(k)]).collect());
-    }
-    let stays = |at: usize| followers[known + at] > 0;
-    *helpers = helpers.drain(..).enumerate().filter(|(at, _)| stays(*at)).map(|(_, helper)| helper).collect();
-    table.helpers =
-        table.helpers.drain(..).enumerate().filter(|(at, _)| stays(*at)).map(|(_, helper)| helper).collect();
-    idle
 }
 
 /// The known bones with the helpers behind them, weights, and a clip for every set of poses.
-fn write_glb(
-    rig: &Rig,
-    sets: &[Poses],
-    weights: &Influences,
-    transforms: &[BoneTransforms],
-    helpers: &[Helper],
-    glb: &Output,
-) -> Result<usize, Error> {
+fn write_glb(rig: &Rig, sets: &[Poses], made: &Made, glb: &Output) -> Result<usize, Error> {
     let known = &rig.skeleton;
-    let mut names: Vec<String> = known.names().iter().cloned().collect();
-    let mut parents: Vec<Option<BoneIndex>> = known.parents().iter().copied().collect();
-    let mut bind: Vec<DAffine3> = known.bind().iter().copied().collect();
-    for helper in helpers {
+    let mut names = known.names().to_vec();
+    let mut parents = known.parents().to_vec();
+    let mut bind = known.bind().to_vec();
+    for helper in &made.helpers {
         names.push(helper.name.clone());
-        parents.push(known.find(&helper.parent));
+        parents.push(Some(helper.parent));
         bind.push(DAffine3::from_translation(helper.centre));
     }
     let skeleton = Skeleton::new(names, parents, bind)
         .map_err(|e| Error::Write { path: glb.path().into(), reason: e.to_string() })?;
-    let mut transforms = transforms.iter();
+    let mut transforms = made.transforms.iter();
+    let same_name = |at: usize| sets[..at].iter().filter(|other| other.motion.name == sets[at].motion.name).count();
     let clips: Vec<GlbClip> = sets
         .iter()
-        .map(|set| {
+        .enumerate()
+        .map(|(at, set)| {
             let mut baked = clip(&set.motion, vec![]);
+            if same_name(at) > 0 {
+                baked.name = format!("{} {}", baked.name, same_name(at) + 1);
+            }
             for (pose, transforms) in baked.poses.iter_mut().zip(&mut transforms) {
-                let mut bones = pose.bones.as_slice().to_vec();
-                for (at, helper) in helpers.iter().enumerate() {
-                    bones
-                        .push(transforms[BoneIndex::new(known.len() + at)] * DAffine3::from_translation(helper.centre));
-                }
-                *pose = WorldPose::new(bones);
+                let helper = |(at, helper): (usize, &Helper)| {
+                    transforms[BoneIndex::new(known.len() + at)] * DAffine3::from_translation(helper.centre)
+                };
+                let helpers = made.helpers.iter().enumerate().map(helper);
+                *pose = WorldPose::new(pose.bones.iter().copied().chain(helpers).collect());
             }
             baked
         })
@@ -291,49 +329,9 @@ fn write_glb(
         name: &rig.name,
         mesh: Some(&rig.mesh),
         skeleton: Some(&skeleton),
-        weights: Some(weights),
+        weights: Some(&made.weights),
         clips: &clips,
         ..GlbScene::default()
     };
     write_scene(&scene, glb)
-}
-
-/// Measures skins against the model's and the true ones.
-struct Judge<'a> {
-    rig: &'a Rig,
-    skins: &'a [Vec<DVec3>],
-    truth: &'a [Option<&'a [DVec3]>],
-}
-
-impl Judge<'_> {
-    /// The model itself.
-    fn model(&self, method: &str) -> Step {
-        let mut to_truth = Distances::default();
-        for (skin, truth) in self.skins.iter().zip(self.truth) {
-            truth.iter().for_each(|truth| skin.iter().zip(*truth).for_each(|(y, x)| to_truth.add((*y - *x).length())));
-        }
-        Step {
-            name: method.into(),
-            to_model: (0.0, 0.0),
-            to_truth: self.truth.iter().any(Option::is_some).then(|| to_truth.finish()),
-        }
-    }
-
-    /// A linear blend.
-    fn step(&self, name: String, weights: &Influences, transforms: &[BoneTransforms]) -> Step {
-        let rest = &self.rig.mesh.positions;
-        let (mut to_model, mut to_truth) = (Distances::default(), Distances::default());
-        for ((skin, truth), pose) in self.skins.iter().zip(self.truth).zip(transforms) {
-            let posed =
-                |v: usize| -> DVec3 { weights.of(v).iter().map(|&(k, w)| w * pose[k].transform_point3(rest[v])).sum() };
-            let posed: Vec<DVec3> = (0..rest.len()).into_par_iter().map(posed).collect();
-            posed.iter().zip(skin).for_each(|(y, x)| to_model.add((*y - *x).length()));
-            truth.iter().for_each(|truth| posed.iter().zip(*truth).for_each(|(y, x)| to_truth.add((*y - *x).length())));
-        }
-        Step {
-            name,
-            to_model: to_model.finish(),
-            to_truth: self.truth.iter().any(Option::is_some).then(|| to_truth.finish()),
-        }
-    }
 }
