@@ -85,7 +85,7 @@ fn exact_scans_are_a_fixed_point() {
         let positions = skin(&arm, arm.weights(), &transforms);
         Scan { label: String::new(), transforms, positions, triangles: arm.rig.mesh.triangles.clone() }
     });
-    let settings = ScanSettings { smoothness: 0.0, ..ScanSettings::default() };
+    let settings = ScanSettings { smoothness: 0.0, agreement: 0.0, ..ScanSettings::default() };
     let (weights, report) = run(&arm, arm.weights(), &exact.collect::<Vec<_>>(), &settings);
     assert_eq!(report.rounds, 1);
     // The least ridge, 1e-7 L² a pair, pulls towards the mean of the neighbours: the objective at the answer is not above
@@ -166,9 +166,10 @@ fn units_and_threads_change_nothing() {
             })
             .collect();
         let (weights, _) = run(&sized, &start, &resized, &settings);
+        // Rounding times the condition of a vertex's problem, which is 1e7 at most by the least ridge; and four rounds.
         for v in 0..weights.vertices() {
             for bone in arm.rig.skeleton.bones() {
-                assert!((weights.value(v, bone) - expected.value(v, bone)).abs() < 1e-6, "{factor} {v}");
+                assert!((weights.value(v, bone) - expected.value(v, bone)).abs() < 1e-5, "{factor} {v}");
             }
         }
     }
@@ -209,6 +210,7 @@ fn unusable_scans_are_refused_by_name() {
         ScanSettings { angle: 0.0, ..settings },
         ScanSettings { tangential: -1.0, ..settings },
         ScanSettings { smoothness: f64::INFINITY, ..settings },
+        ScanSettings { agreement: 1.1, ..settings },
         ScanSettings { influences: 0, ..settings },
         ScanSettings { rounds: 0, ..settings },
     ] {

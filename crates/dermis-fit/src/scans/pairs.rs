@@ -49,9 +49,6 @@ pub(super) struct Pair {
 const STILL: f64 = 1e-4;
 /// How much the pairs of all neighbours count together, those of the vertex itself being 1. Eight diverges on a tube.
 const SHARE: f64 = 1.0;
-/// κ: how much of the difference between a neighbour's matrix and the vertex's own is taken out of the neighbour's pair. 1 gives a
-/// tube with wide triangles back best (0.84 mm instead of 0.98), 0.9 a body (0.97 mm instead of 1.10); 0 spoils the tube (2.9 mm).
-const UNBIASED: f64 = 0.9;
 /// The scale of robust weights, in medians of the distances: 6 standard deviations of a normal error.
 const SCALE: f64 = 6.0 * 1.4826;
 /// The scale is at least reach times this to the power of the round: a poor start is no outlier.
@@ -123,6 +120,7 @@ impl<'a> Target<'a> {
         };
         let narrowed = settings.reach * self.length * NARROWING.powi(round.min(1000) as i32);
         let scale = (SCALE * median).max(narrowed).max(f64::MIN_POSITIVE);
+        let kappa = 1.0 - settings.agreement;
         problems.par_iter_mut().enumerate().for_each(|(v, problem)| {
             let own = blend(weights.of(v), transforms);
             let near = neighbours.of(v);
@@ -130,8 +128,7 @@ impl<'a> Target<'a> {
                 let Ok(pair) = &found[u] else { continue };
                 let p = mesh.positions[u];
                 let share = if u == v { 1.0 } else { SHARE / near.len() as f64 };
-                let point =
-                    if u == v { pair.point } else { pair.point + UNBIASED * (own.transform_point3(p) - posed[u]) };
+                let point = if u == v { pair.point } else { pair.point + kappa * (own.transform_point3(p) - posed[u]) };
                 let robust = (1.0 + (pair.distance / scale).powi(2)).powi(-2);
                 let moved = Pair { point, ..*pair };
                 problem.add(p, transforms, &moved, share * robust, settings.tangential, self.length);
