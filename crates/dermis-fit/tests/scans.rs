@@ -154,7 +154,7 @@ fn units_and_threads_change_nothing() {
     };
     let (expected, report) = on(1);
     assert_eq!(on(4), (expected.clone(), report));
-    for factor in [1e-4, 1e4] {
+    for (factor, tolerance) in [(1.0 / 8192.0, 0.0), (8192.0, 0.0), (1e-4, 1e-4), (1e4, 1e-4)] {
         let mut sized = arm.clone();
         sized.rig.mesh.positions.iter_mut().for_each(|p| *p *= factor);
         let resized: Vec<Scan> = some
@@ -166,10 +166,10 @@ fn units_and_threads_change_nothing() {
             })
             .collect();
         let (weights, _) = run(&sized, &start, &resized, &settings);
-        // Rounding times the condition of a vertex's problem, which is 1e7 at most by the least ridge; and four rounds.
+        // Powers of two round alike. Others may tip what is cut off: a bone of hardly any weight among a vertex's candidates.
         for v in 0..weights.vertices() {
             for bone in arm.rig.skeleton.bones() {
-                assert!((weights.value(v, bone) - expected.value(v, bone)).abs() < 1e-5, "{factor} {v}");
+                assert!((weights.value(v, bone) - expected.value(v, bone)).abs() <= tolerance, "{factor} {v}");
             }
         }
     }
