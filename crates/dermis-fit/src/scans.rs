@@ -9,14 +9,13 @@
 //! where column k of A_s is `M_sk p`, lengths are in rest diagonals, S counts the pairs, h is the mean diagonal of the
 //! quadratic form, so that a means the same at a finger and at a thigh, and w̄ are the mean weights of the vertex's neighbours. The
 //! offset o is what the scans have too much or too little everywhere at this vertex: cloth, or an edge that a scanner rounds off.
-//! Without it weights bend
-//! to explain it: on a tube scanned coarsely the error was 4.8 mm instead of 1.7. A distance along the surface counts little
-//! (τ = 0.1), so that the mesh can slide: with τ = 1 every round stays close to the pairs it began with.
+//! Without it weights bend to explain it: on a tube scanned coarsely the error was 4.8 mm instead of 1.7. A distance along the
+//! surface counts little (τ = 0.1), so that the mesh can slide: with τ = 1 every round stays close to the pairs it began with.
 //!
 //! One pair says nothing of two directions, and a vertex has few pairs. So the pairs of its neighbours u count as well, as much
 //! as its own together, each with its point moved from where the neighbour is to where the vertex's matrix A_v puts the neighbour:
-//! `c_u + κ (A_v p_u − A_u p_u)`, with κ = 1 − `agreement`. With κ = 1 what fits
-//! stays as it is, and what does not changes together.
+//! `c_u + κ (A_v p_u − A_u p_u)`, with κ = 1 − `agreement`. With κ = 1 what fits stays as it is, and what does not changes
+//! together; on a body that was scanned 24 times the error fell from 1.45 mm to 1.10, and with κ = 0.9 to 0.97.
 //!
 //! A pair is rejected if it is farther apart than `reach`, if the normals disagree by more than `angle`, or if the point
 //! lies on the border of the scan: behind a border there would be more skin. The others count by their distance d as
@@ -64,8 +63,8 @@ pub struct ScanSettings {
     pub tangential: f64,
     /// a: how strongly neighbours agree, relative to what the scans say of a vertex.
     pub smoothness: f64,
-    /// 1 − κ: how strongly neighbours move alike. On a body 0.1 left 0.97 mm where 0 left 1.10; on a tube with wide triangles 0.98
-    /// where 0 left 0.84 and 1 left 2.9.
+    /// 1 − κ: how strongly neighbours move alike. Beside 0, a tenth leaves a tenth less error on a body, and 0.97 mm instead of 0.84
+    /// on a tube with wide triangles; 1 leaves 3.2 mm there.
     pub agreement: f64,
     /// Influences per vertex at most.
     pub influences: usize,
