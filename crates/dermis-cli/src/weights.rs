@@ -218,7 +218,7 @@ fn from_scans(
     }
     let found = ui.step("read scans", |_| scans::load_scans(loaded, &args.scans, motion.as_ref(), read))?;
     told.notes.extend(found.notes);
-    told.lines.push(found.pairing);
+    told.lines.push(found.pairing.clone());
     let settings = ScanSettings {
         reach: args.reach,
         smoothness: args.smoothness,
@@ -230,6 +230,7 @@ fn from_scans(
         ui.step("fit to scans", |p| weights::from_scans(&loaded.rig, start, &found.scans, &settings, p))?;
     told.lines.extend(scan_lines(loaded, &report, &settings, &unit_of(&loaded.space)));
     told.data["scans"] = weights::scans_json(&loaded.rig, &report);
+    told.data["scans"]["pairing"] = json!(found.pairing);
     Ok(made)
 }
 

@@ -85,7 +85,7 @@ fn exact_scans_are_a_fixed_point() {
         let positions = skin(&arm, arm.weights(), &transforms);
         Scan { label: String::new(), transforms, positions, triangles: arm.rig.mesh.triangles.clone() }
     });
-    let settings = ScanSettings { smoothness: 0.0, ..ScanSettings::default() };
+    let settings = ScanSettings { smoothness: 0.0, agreement: 0.0, ..ScanSettings::default() };
     let (weights, report) = run(&arm, arm.weights(), &exact.collect::<Vec<_>>(), &settings);
     assert_eq!(report.rounds, 1);
     // The least ridge, 1e-7 L² a pair, pulls towards the mean of the neighbours: the objective at the answer is not above
@@ -154,7 +154,7 @@ fn units_and_threads_change_nothing() {
     };
     let (expected, report) = on(1);
     assert_eq!(on(4), (expected.clone(), report));
-    for factor in [1e-4, 1e4] {
+    for (factor, tolerance) in [(1.0 / 8192.0, 0.0), (8192.0, 0.0), (1e-4, 1e-4), (1e4, 1e-4)] {
         let mut sized = arm.clone();
         sized.rig.mesh.positions.iter_mut().for_each(|p| *p *= factor);
         let resized: Vec<Scan> = some
@@ -166,9 +166,10 @@ fn units_and_threads_change_nothing() {
             })
             .collect();
         let (weights, _) = run(&sized, &start, &resized, &settings);
+        // Powers of two round alike. Others may tip what is cut off: a bone of hardly any weight among a vertex's candidates.
         for v in 0..weights.vertices() {
             for bone in arm.rig.skeleton.bones() {
-                assert!((weights.value(v, bone) - expected.value(v, bone)).abs() < 1e-6, "{factor} {v}");
+                assert!((weights.value(v, bone) - expected.value(v, bone)).abs() <= tolerance, "{factor} {v}");
             }
         }
     }
@@ -209,6 +210,7 @@ fn unusable_scans_are_refused_by_name() {
         ScanSettings { angle: 0.0, ..settings },
         ScanSettings { tangential: -1.0, ..settings },
         ScanSettings { smoothness: f64::INFINITY, ..settings },
+        ScanSettings { agreement: 1.1, ..settings },
         ScanSettings { influences: 0, ..settings },
         ScanSettings { rounds: 0, ..settings },
     ] {
