@@ -58,7 +58,7 @@ fn ending(path: &Path) -> String {
 
 /// Writes bones, weights and the clips that play the sequence, reads the file back and measures it.
 ///
-/// Rigid bones are joints. In a GLB, bones that shear are pairs of nodes ([`super::affine_nodes`]). Key frames are exact; between
+/// Rigid bones are joints. In a GLB, bones that shear are pairs of nodes. Key frames are exact; between
 /// them a viewer interpolates.
 ///
 /// # Errors
