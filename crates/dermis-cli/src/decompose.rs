@@ -88,7 +88,7 @@ pub struct DecomposeArgs {
 #[derive(clap::Args)]
 #[group(multiple = false)]
 struct KindArgs {
-    /// Bones turn and move: what every engine plays [default]
+    /// Bones turn and move: what every engine plays. The default
     #[arg(long)]
     rigid: bool,
     /// Bones may stretch and shear a little; a larger STIFFNESS holds them nearer to a rotation
