@@ -270,6 +270,8 @@ fn what_cannot_be_decomposed_is_named() {
     assert!(matches!(ask(&[], &[&[]], &search), DecomposeError::Empty { vertices: 0, .. }));
     assert!(matches!(ask(&rest, &[], &search), DecomposeError::Empty { frames: 0, .. }));
     assert!(matches!(ask(&rest, &[&rest], &Task::Search { bones: 0 }), DecomposeError::Empty { bones: 0, .. }));
+    let many = Task::Search { bones: 100_000 };
+    assert!(matches!(ask(&rest, &[&rest], &many), DecomposeError::TooMany { bones: 100_000, .. }));
     assert!(matches!(ask(&rest, &[&rest[..1]], &search), DecomposeError::Counts { found: 1, expected: 2, .. }));
     let broken = [DVec3::ZERO, DVec3::NAN];
     assert_eq!(ask(&rest, &[&rest, &broken], &search).to_string(), "frame 1: vertex 1 is not finite");

@@ -173,6 +173,14 @@ pub enum DecomposeError {
         /// Influences allowed.
         influences: usize,
     },
+    /// More bones than a search ends with in bounded time.
+    #[error("{bones} bones: a search finds {most} at most")]
+    TooMany {
+        /// Bones asked for.
+        bones: usize,
+        /// The most that may be.
+        most: usize,
+    },
     /// A frame with another number of vertices, or given parts that do not fit.
     #[error("{what}: {found}, but there are {expected}")]
     Counts {

@@ -19,6 +19,8 @@ const SAMPLE: usize = 1000;
 const LARGE_SAMPLE: usize = 2000;
 /// Frames that rigid bones are searched in: their solve is the one part whose price grows with the frames.
 const MOST_FRAMES: usize = 96;
+/// Bones of a search: its time grows with their cube.
+const MOST_BONES: usize = 512;
 /// Bones that are added and eliminated again when the effort is [`Effort::Quality`], and how often at most.
 const BREATH: (usize, usize) = (4, 12);
 
@@ -65,6 +67,13 @@ fn check(sequence: &Sequence, task: &Task, settings: &DecomposeSettings) -> Resu
     };
     if vertices == 0 || frames == 0 || bones == 0 || settings.influences == 0 {
         return Err(DecomposeError::Empty { vertices, frames, bones, influences: settings.influences });
+    }
+    let searched = match task {
+        Task::Search { bones } | Task::Helpers { helpers: bones, .. } => *bones,
+        _ => 0,
+    };
+    if searched > MOST_BONES {
+        return Err(DecomposeError::TooMany { bones: searched, most: MOST_BONES });
     }
     for positions in sequence.frames {
         counts("vertices of a frame", positions.len(), vertices)?;
@@ -180,7 +189,8 @@ impl<'a> Run<'a> {
         let mut random = Random::new(self.settings.seed);
         let mut search = Search::one_bone(points, frames, kind, self.most, self.ticker);
         let until = |iterations| Until { iterations, decrease: 1e-4, swap: true, enough: None };
-        search.grow(2 * bones, bones, &mut random)?;
+        // Beyond a bone for four points more bones only take time.
+        search.grow((2 * bones).min(bones.max(points.len() / 4)), bones, &mut random)?;
         search.iterate(until(3))?;
         search.eliminate(bones)?;
         search.iterate(until(10))?;
