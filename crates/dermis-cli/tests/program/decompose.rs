@@ -180,6 +180,11 @@ fn given_bones_given_weights_and_a_start_are_kept() {
     desk.bad("decompose s.npz --given-bones s.npz -o x.glb", &["there is no skeleton"]);
     desk.put("short.npz", Tube::new(9, 3, 0.0, Flesh::Weights).bundle());
     desk.bad("decompose s.npz --given-bones short.npz -o x.glb", &["3 poses", "8 frames"]);
+    let mut large = tube.mesh.clone();
+    large.positions.iter_mut().for_each(|p| *p *= 100.0);
+    let skins: Vec<Vec<DVec3>> = tube.skins.iter().map(|skin| skin.iter().map(|p| 100.0 * *p).collect()).collect();
+    desk.put("large.npz", bundle(&large, &skins));
+    desk.bad("decompose large.npz --given-bones rig.npz -o x.glb", &["100.000 times as large", "--unit"]);
     desk.put("other.npz", Tube::new(7, 3, 0.0, Flesh::Weights).bundle());
     desk.bad("decompose s.npz --given-weights other.npz -o x.glb", &["other.npz", "vertices"]);
     desk.bad("decompose s.npz --start rig.npz --freeze-vertices 5000 -o x.glb", &["frozen", "5000"]);

@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::load::{FileNote, ReadOptions, Source, matching, pick_clip, read_contents, sample_times};
 use dermis_io::Contents;
 use dermis_rig::{BoneTransforms, Influences, Skeleton};
+use std::path::Path;
 
 /// Bones of another file and their transforms, one set per frame of the sequence.
 pub(super) fn bones(
@@ -17,6 +18,7 @@ pub(super) fn bones(
     source.select(&mut contents)?;
     note.role = "bones".into();
     let skeleton = skeleton(&contents, source)?;
+    check_size(&contents, sequences, path)?;
     let frames: usize = sequences.clips.iter().map(|c| c.frames.len()).sum();
     let poses: Vec<BoneTransforms> = if contents.clips.is_empty() {
         contents.records.iter().filter_map(|r| Some(skeleton.bone_transforms(r.pose.as_ref()?))).collect()
@@ -43,6 +45,22 @@ pub(super) fn bones(
         return Err(Error::lacks(path, format!("pose {at} is not finite"), ""));
     }
     Ok((skeleton, poses, note))
+}
+
+/// Bones in another unit than the sequence would be taken without complaint: their file's mesh, if it has one, tells.
+fn check_size(contents: &Contents, sequences: &Sequences, path: &Path) -> Result<(), Error> {
+    let Some(mesh) = &contents.mesh else { return Ok(()) };
+    let ratio = sequences.mesh.diagonal() / mesh.diagonal();
+    // A mesh of the same character; between centimetres and inches there is 2.54.
+    match mesh.positions.len() == sequences.mesh.positions.len() && !(0.45..=2.2).contains(&ratio) && ratio.is_finite()
+    {
+        true => Err(Error::lacks(
+            path,
+            format!("the sequence is {ratio:.3} times as large at rest as this file's mesh"),
+            "state the unit of the sequence: --unit 1 for metres, --unit 0.01 for centimetres",
+        )),
+        false => Ok(()),
+    }
 }
 
 /// Weights of another file in the order of the sequence's vertices, with the bones they name.

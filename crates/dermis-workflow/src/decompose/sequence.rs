@@ -75,8 +75,7 @@ pub fn load_sequences(sources: &[Source], options: &SequenceOptions) -> Result<S
     let mut bytes = 0;
     for source in sources {
         let path = &source.path;
-        let mut space = made.as_ref().map_or_else(Space::default, |m| m.space.clone());
-        space.up = options.read.up.unwrap_or(space.up);
+        let space = options.read.space_of(path, &made.as_ref().map_or_else(Space::default, |m| m.space.clone()));
         let (mut contents, mut note) = read_contents(path, &space)?;
         source.select(&mut contents)?;
         note.role = "sequence".into();
