@@ -500,7 +500,21 @@ fn blend_gains(support: &Support, columns: usize, stride: usize, room: &mut Room
         level += w * (blend[k] - room.g[k]);
         size += w * blend[k];
     }
-    let (g, diagonal, gain) = (&room.g[..stride], &room.diagonal[..stride], &mut room.gain[..stride]);
+    best_step(support, level, size, columns, stride, room)
+}
+
+/// The bone towards which a step from `room.blend` gains most, and the gain; `level` is w·∇ and `size` |y|² there.
+#[inline(always)]
+fn best_step(
+    support: &Support,
+    level: f64,
+    size: f64,
+    columns: usize,
+    stride: usize,
+    room: &mut Room,
+) -> Option<(usize, f64)> {
+    let (g, diagonal, blend) = (&room.g[..stride], &room.diagonal[..stride], &room.blend[..stride]);
+    let gain = &mut room.gain[..stride];
     for k in 0..stride {
         let d = level - (blend[k] - g[k]);
         let n = (diagonal[k] - 2.0 * blend[k] + size).max(1e-300);
@@ -867,19 +881,6 @@ fn without(
         size += w[a] * blend[k];
         level += w[a] * (blend[k] - room.g[k]);
     }
-    let (g, diagonal, gain) = (&room.g[..stride], &room.diagonal[..stride], &mut room.gain[..stride]);
-    for k in 0..stride {
-        let d = level - (blend[k] - g[k]);
-        let n = (diagonal[k] - 2.0 * blend[k] + size).max(1e-300);
-        let l = (d / n).clamp(0.0, 1.0);
-        gain[k] = l * (2.0 * d - l * n);
-    }
-    let mut best = None;
-    for k in 0..columns {
-        if gain[k] > best.map_or(0.0, |(_, gain)| gain) && !support.holds(k) {
-            best = Some((k, gain[k]));
-        }
-    }
-    let Some((j, _)) = best else { return value };
+    let Some((j, _)) = best_step(support, level, size, columns, stride, room) else { return value };
     exchange(support, Some(out), j, most, room).map_or(value, |(_, exact)| exact.min(value))
 }
