@@ -137,7 +137,7 @@ impl<'a> Run<'a> {
         let part = Problem::new(sequence, 2 * self.bones, self.settings.seed);
         let motion = self.found(&part)?;
         let mut first = Search::cold(&part.points, &part.frames, self.kind, self.most, motion, self.ticker);
-        first.iterate(self.until(&part.units))?;
+        first.iterate(Until { iterations: 30, ..self.until(&part.units) })?;
         let full = first.motion.full(&part.frames);
         let supports = first.supports;
 
@@ -159,7 +159,7 @@ impl<'a> Run<'a> {
         let mut search =
             Search::from(&problem.points, &problem.frames, self.kind, self.most, motion, supports, self.ticker);
         search.improve(search.pass(1, false));
-        self.finish(&problem, search, Until { iterations: 12, ..self.until(&problem.units) })
+        self.finish(&problem, search, self.until(&problem.units))
     }
 
     /// When iterations over all vertices stop.
