@@ -6,7 +6,7 @@
 use crate::deformer::Base;
 use crate::enveloping::{Enveloping, PoseFeatures};
 use crate::joints::{JointPose, Joints};
-use crate::pose_space::PoseSpace;
+use crate::pose_space::{PoseSpace, Shapes};
 use dermis_rig::BoneTransforms;
 use dermis_rig::glam::DVec3;
 
@@ -19,6 +19,8 @@ pub enum Correction {
     Joints(Joints),
     /// Pose-space deformation.
     PoseSpace(PoseSpace),
+    /// A pose space of shapes: pose blend shapes, EigenSkin, a compiled pose-space deformation.
+    Shapes(Shapes),
 }
 
 impl From<Enveloping> for Correction {
@@ -39,6 +41,12 @@ impl From<PoseSpace> for Correction {
     }
 }
 
+impl From<Shapes> for Correction {
+    fn from(correction: Shapes) -> Self {
+        Self::Shapes(correction)
+    }
+}
+
 impl Correction {
     /// Adds the correction of a pose to the base's positions; the result is the number of vertices the ball held back.
     ///
@@ -56,6 +64,7 @@ impl Correction {
                 add(skin, |v| correction.at(v, rest[v], &pose))
             }
             Self::PoseSpace(correction) => correction.add(transforms, base, skin),
+            Self::Shapes(correction) => correction.add(transforms, base, skin),
         }
     }
 }

@@ -52,7 +52,7 @@ pub use enveloping::{Enveloping, Rows};
 pub use joints::Joints;
 pub use lbs::{blend, lbs, prune_cost, rigid};
 pub use normals::{MeshNormals, mesh_normals, skinned_normal, skinned_normals};
-pub use pose_space::PoseSpace;
+pub use pose_space::{PoseSpace, Shapes};
 pub use training::{PoseDistance, TrainingPoses};
 
 /// Vertices a thread takes at least; below this a task costs more than its work.

@@ -3,7 +3,7 @@
 use dermis_deform::enveloping::{Enveloping, Pair, Rows};
 use dermis_deform::guard::Weld;
 use dermis_deform::joints::{self, Frame, Joints, SharedTerm, joint_feature};
-use dermis_deform::pose_space::{Carrier, Joint, Kernel, PoseSpace, coordinates};
+use dermis_deform::pose_space::{Carrier, Family, Joint, Kernel, PoseSpace, Remainders, Shapes};
 use dermis_deform::{Base, Correction, Deformer, DualQuaternions, MeshNormals, Scratch};
 use dermis_rig::glam::{DVec3, Vec3};
 use dermis_rig::{BoneIndex, BoneTransforms};
@@ -81,14 +81,16 @@ fn evaluating_allocates_nothing_after_the_first_pose() {
     let given: Vec<Vec3> = rest.iter().map(|p| p.as_vec3()).collect();
     let mut random = Random::new(700);
     let poses: Vec<_> = (0..50).map(|_| arm.transforms(&ArmPose::random(&mut random))).collect();
-    let joints: Vec<Joint> =
-        (1..4).map(|b| Joint { parent: BoneIndex::new(b - 1), bone: BoneIndex::new(b), limit: 1.0 }).collect();
+    let joints: Vec<Joint> = (1..4)
+        .map(|b| Joint { parent: BoneIndex::new(b - 1), bone: BoneIndex::new(b), limit: 1.0, axis: DVec3::X })
+        .collect();
+    let mut kernel = Kernel::new(1.0, correction.weld.clone(), joints, vec![]);
     let (mut examples, mut x) = (Vec::new(), Vec::new());
     for pose in &poses[..8] {
-        coordinates(pose.as_slice(), &joints, &mut x);
+        kernel.coordinates_of(pose.as_slice(), &[], &mut x);
         examples.extend_from_slice(&x);
     }
-    let mut kernel = Kernel::new(1.0, correction.weld.clone(), joints, examples);
+    kernel.examples = examples;
     // More kernel values than a task takes at a time.
     (0..400).for_each(|g| kernel.push(&[(g % 3, 0.5), ((g + 1) % 3, 1.0)], &[0, 1, 2, 3, 4, 5, 6, 7]));
     let pose_space = PoseSpace {
@@ -97,9 +99,27 @@ fn evaluating_allocates_nothing_after_the_first_pose() {
         groups: (0..vertices as u32).map(|v| v % 400).collect(),
         offsets: (0..=vertices as u32).map(|v| 8 * v).collect(),
         weights: vec![DVec3::splat(0.001); 8 * vertices],
+        remainders: Remainders {
+            vertices: vec![7],
+            bones: vec![BoneIndex::new(1)],
+            offsets: vec![0, 8],
+            weights: vec![DVec3::splat(0.001); 8],
+        },
         radii: vec![0.01; vertices],
     };
-    let mut corrections: Vec<Correction> = vec![correction.into(), pose_space.into()];
+    let mut few = pose_space.kernel.clone();
+    few.family = Family::Wendland;
+    let shapes = Shapes {
+        regions: (0..=400).collect(),
+        coefficients: vec![0.1; 400 * 8],
+        kernel: few,
+        carrier: Carrier::Base,
+        offsets: (0..=vertices as u32).map(|v| 2 * v).collect(),
+        terms: (0..2 * vertices as u32).map(|t| t % 400).collect(),
+        displacements: vec![DVec3::splat(0.001); 2 * vertices],
+        radii: vec![0.01; vertices],
+    };
+    let mut corrections: Vec<Correction> = vec![correction.into(), pose_space.into(), shapes.into()];
     for frame in [Frame::Anchor, Frame::Rest, Frame::Blend] {
         // With a welded joint and without: that takes other paths.
         corrections.extend([true, false].map(|welded| joint_model(&arm, frame, welded, &poses[..8]).into()));

@@ -115,7 +115,7 @@ fn a_joint_model_of_another_kind_is_refused() {
 /// A file cut anywhere is refused in words.
 #[test]
 fn every_truncation_is_refused() {
-    for base in ["lbs", "animation-space", "pose-space", "joints"] {
+    for base in ["lbs", "animation-space", "pose-space", "rich-pose-space", "shapes", "joints"] {
         let bytes = write(&tiny(base)).unwrap();
         for length in 0..bytes.len() {
             let error = read(&bytes[..length]).map(|_| ()).expect_err("a part of a model is no model").to_string();
@@ -137,7 +137,7 @@ fn flipped_bits_give_an_error_or_a_model_that_runs() {
         (state % below as u64) as usize
     };
     let (mut read_well, mut refused) = (0, 0);
-    for base in BASES.into_iter().chain(["pose-space", "joints"]) {
+    for base in BASES.into_iter().chain(["pose-space", "rich-pose-space", "shapes", "joints"]) {
         let bytes = write(&tiny(base)).unwrap();
         let header = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
         for round in 0..1500 {
@@ -402,6 +402,19 @@ fn arrays_that_contradict_each_other_are_refused() {
         ("pose-space", "pose_space.weights", "F32", vec![1, 3], f32s(&[0.0; 3])),
         ("pose-space", "pose_space.bones", "U32", vec![1], u32s(&[0])),
         ("pose-space", "pose_space.bones", "U32", vec![vertices as u64], u32s(&vec![99; vertices])),
+        ("rich-pose-space", "pose_space.axes", "F64", vec![1, 3], f64s(&[0.0; 3])),
+        ("rich-pose-space", "pose_space.remainder_vertices", "U32", vec![2], u32s(&[7, 3])),
+        ("rich-pose-space", "pose_space.remainder_vertices", "U32", vec![2], u32s(&[7, 99])),
+        ("rich-pose-space", "pose_space.remainder_bones", "U32", vec![2], u32s(&[0, 99])),
+        ("rich-pose-space", "pose_space.remainders", "F32", vec![1, 3], f32s(&[0.0; 3])),
+        ("shapes", "shapes.regions", "U32", vec![3], u32s(&[0, 2, 1])),
+        ("shapes", "shapes.regions", "U32", vec![3], u32s(&[0, 1, u32::MAX])),
+        ("shapes", "shapes.coefficients", "F64", vec![1], f64s(&[0.0])),
+        ("shapes", "shapes.coefficients", "F64", vec![8], f64s(&[f64::NAN; 8])),
+        ("shapes", "shapes.terms", "U32", vec![24], u32s(&[3; 24])),
+        ("shapes", "shapes.terms", "U32", vec![1], u32s(&[0])),
+        ("shapes", "shapes.offsets", "U32", vec![13], u32s(&[7; 13])),
+        ("shapes", "shapes.displacements", "F32", vec![1, 3], f32s(&[0.0; 3])),
         ("pose-space", "pose_space.radii", "F32", vec![vertices as u64], f32s(&vec![-1.0; vertices])),
     ] {
         let spoilt = with_array(base, name, dtype, &shape, &bytes);

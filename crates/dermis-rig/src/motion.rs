@@ -34,8 +34,10 @@ impl Motion {
         if !missing.is_empty() {
             return Err(missing);
         }
-        let reorder =
-            |pose: &WorldPose| WorldPose::new(places.iter().flatten().map(|&at| pose.bones.as_slice()[at]).collect());
+        let reorder = |pose: &WorldPose| {
+            let bones = places.iter().flatten().map(|&at| pose.bones.as_slice()[at]).collect();
+            WorldPose { channels: pose.channels.clone(), ..WorldPose::new(bones) }
+        };
         let frames = self.frames.iter().map(|f| Frame { label: f.label.clone(), time: f.time, pose: reorder(&f.pose) });
         Ok(Motion { name: self.name.clone(), frames: frames.collect() })
     }

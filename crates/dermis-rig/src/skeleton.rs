@@ -193,7 +193,8 @@ impl Skeleton {
 
     /// Bone transforms M_k = T_k B_k⁻¹, rest world to posed world; the identity at the bind pose.
     pub fn bone_transforms(&self, pose: &WorldPose) -> BoneTransforms {
-        BoneTransforms::new(pose.bones.iter().zip(self.inverse_bind.iter()).map(|(t, b)| *t * *b).collect())
+        let matrices = pose.bones.iter().zip(self.inverse_bind.iter()).map(|(t, b)| *t * *b).collect();
+        BoneTransforms::new(matrices).with_channels(pose.channels.clone())
     }
 
     /// Number of joints above each bone: zero for a root.
@@ -264,25 +265,36 @@ pub struct Pose {
 pub struct WorldPose {
     /// T_k, bone to posed world.
     pub bones: BoneVec<DAffine3>,
+    /// Numeric channels of the pose, if it has any.
+    pub channels: Vec<f64>,
 }
 
 impl WorldPose {
     /// Wraps matrices in bone order.
     pub fn new(bones: Vec<DAffine3>) -> Self {
-        Self { bones: BoneVec::new(bones) }
+        Self { bones: BoneVec::new(bones), channels: Vec::new() }
     }
 }
 
-/// Bone transforms M_k = T_k B_k⁻¹: rest world to posed world, one per bone.
+/// Bone transforms M_k = T_k B_k⁻¹: rest world to posed world, one per bone; and what else the pose is made of.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BoneTransforms {
     matrices: BoneVec<DAffine3>,
+    channels: Vec<f64>,
 }
 
 impl BoneTransforms {
     /// Wraps matrices in bone order.
     pub fn new(matrices: Vec<DAffine3>) -> Self {
-        Self { matrices: BoneVec::new(matrices) }
+        Self { matrices: BoneVec::new(matrices), channels: Vec::new() }
+    }
+    /// The same pose with the values of numeric channels, such as the contraction of a muscle; zero at rest.
+    pub fn with_channels(self, channels: Vec<f64>) -> Self {
+        Self { channels, ..self }
+    }
+    /// Numeric channels of the pose; one that is missing is zero.
+    pub fn channels(&self) -> &[f64] {
+        &self.channels
     }
     /// The bind pose: identities.
     pub fn identity(bones: usize) -> Self {
@@ -290,11 +302,11 @@ impl BoneTransforms {
     }
     /// The pose with the whole character moved by `g`: G M_k.
     pub fn moved(&self, g: DAffine3) -> Self {
-        Self::new(self.matrices.iter().map(|m| g * *m).collect())
+        Self::new(self.matrices.iter().map(|m| g * *m).collect()).with_channels(self.channels.clone())
     }
     /// Whether every entry is finite.
     pub fn is_finite(&self) -> bool {
-        self.matrices.iter().all(DAffine3::is_finite)
+        self.matrices.iter().all(DAffine3::is_finite) && self.channels.iter().all(|c| c.is_finite())
     }
 }
 

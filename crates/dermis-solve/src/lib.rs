@@ -15,7 +15,7 @@ pub mod symmetric;
 pub use cross_validation::{Fold, Folds};
 pub use faer;
 pub use interpolation::Interpolation;
-pub use min_norm::{min_norm, min_norm_of_sum};
+pub use min_norm::{min_norm, min_norm_of_sum, pseudo_inverse};
 pub use sparse::SparseFactor;
 pub use symmetric::PrincipalAxes;
 

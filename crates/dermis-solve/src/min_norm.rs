@@ -33,6 +33,26 @@ pub fn min_norm(a: MatRef<'_, f64>, b: &[f64], cut: f64, floor: f64) -> Result<V
     Ok(x)
 }
 
+/// A⁺: A⁺ b is the x of least norm among those that minimise |A x − b|², for every b. Singular values at or below `cut` times
+/// the largest count as zero.
+///
+/// # Errors
+/// [`SolveError::NotFinite`].
+pub fn pseudo_inverse(a: MatRef<'_, f64>, cut: f64) -> Result<Mat<f64>, SolveError> {
+    if !a.is_all_finite() {
+        return Err(SolveError::NotFinite);
+    }
+    let (rows, n) = (a.nrows(), a.ncols());
+    if rows == 0 || n == 0 {
+        return Ok(Mat::zeros(n, rows));
+    }
+    let svd = a.thin_svd().map_err(|_| SolveError::NotFinite)?;
+    let sigma = svd.S().column_vector();
+    let kept = (0..sigma.nrows()).filter(|&h| sigma[h] > cut * sigma[0]).count();
+    let scaled = Mat::from_fn(n, kept, |j, h| svd.V()[(j, h)] / sigma[h]);
+    Ok(scaled * svd.U().subcols(0, kept).transpose())
+}
+
 /// The x nearest to total/n·(1, …, 1) among those that minimise |A x − b|² with Σ x = total.
 ///
 /// With P = I − 11ᵀ/n the rest x − total/n is the least-norm solution for A P: it lies in the rows of A P, so its sum is zero.
@@ -67,6 +87,19 @@ mod tests {
     fn some(rows: usize, n: usize) -> (Mat<f64>, Vec<f64>) {
         let a = Mat::from_fn(rows, n, |i, j| ((i * n + j) as f64 * 0.83).sin());
         (a, (0..rows).map(|i| (i as f64 * 1.7).cos()).collect())
+    }
+
+    #[test]
+    fn a_pseudo_inverse_answers_every_target_as_min_norm_does() {
+        for (rows, n) in [(5, 3), (3, 7), (4, 4)] {
+            let (a, b) = some(rows, n);
+            let inverse = pseudo_inverse(a.as_ref(), 1e-10).unwrap();
+            let x = min_norm(a.as_ref(), &b, 1e-10, 0.0).unwrap();
+            for (j, x) in x.iter().enumerate() {
+                let of: f64 = b.iter().enumerate().map(|(i, b)| inverse[(j, i)] * b).sum();
+                assert!((of - x).abs() < 1e-9, "{rows} x {n}: {of} {x}");
+            }
+        }
     }
 
     fn gradient(a: &Mat<f64>, x: &[f64], b: &[f64]) -> Vec<f64> {

@@ -13,7 +13,7 @@ mod pose_space;
 
 pub use enveloping::BakedEnveloping;
 pub use joints::{BakedJoints, BakedSharedTerm, padded};
-pub use pose_space::BakedPoseSpace;
+pub use pose_space::{BakedPoseSpace, BakedRemainders, BakedShapes};
 
 use crate::correction::Correction;
 use crate::deformer::{Base, Deformer, rows_f32};
@@ -83,6 +83,8 @@ pub enum BakedCorrection {
     Joints(Box<BakedJoints>),
     /// Pose-space deformation.
     PoseSpace(Box<BakedPoseSpace>),
+    /// A pose space of shapes.
+    Shapes(Box<BakedShapes>),
 }
 
 /// Memory that evaluation reuses from pose to pose.
@@ -95,6 +97,7 @@ pub struct Scratch {
     rounded: Vec<[f32; 12]>,
     joints: joints::RoundedJoints,
     kernel: KernelValues,
+    exact_values: Vec<f64>,
     kernel_values: Vec<f32>,
 }
 
@@ -159,6 +162,7 @@ impl BakedCorrection {
             Correction::Enveloping(correction) => Self::Enveloping(Box::new(BakedEnveloping::of(correction))),
             Correction::Joints(correction) => Self::Joints(Box::new(BakedJoints::of(correction))),
             Correction::PoseSpace(correction) => Self::PoseSpace(Box::new(BakedPoseSpace::of(correction))),
+            Correction::Shapes(correction) => Self::Shapes(Box::new(BakedShapes::of(correction))),
         }
     }
 
@@ -170,6 +174,7 @@ impl BakedCorrection {
             Self::Enveloping(correction) => correction.prepare(transforms, scratch),
             Self::Joints(correction) => correction.prepare(transforms, middle, &mut scratch.joints),
             Self::PoseSpace(correction) => correction.prepare(transforms, scratch),
+            Self::Shapes(correction) => correction.prepare(transforms, scratch),
         }
     }
 
@@ -182,6 +187,7 @@ impl BakedCorrection {
                 correction.at(v, rest, matches!(base, BakedBase::Lbs(_)).then_some(local), &scratch.joints)
             }
             Self::PoseSpace(correction) => correction.at(v, base, scratch),
+            Self::Shapes(correction) => correction.at(v, base, scratch),
         };
         match self.radii().get(v) {
             Some(&radius) => project_f32(delta, radius),
@@ -195,6 +201,7 @@ impl BakedCorrection {
             Self::Enveloping(correction) => &correction.radii,
             Self::Joints(correction) => &correction.radii,
             Self::PoseSpace(correction) => &correction.radii,
+            Self::Shapes(correction) => &correction.radii,
         }
     }
 
@@ -203,7 +210,7 @@ impl BakedCorrection {
         match self {
             Self::Enveloping(correction) => correction.shared.length,
             Self::Joints(correction) => correction.model.length,
-            Self::PoseSpace(_) => 1.0,
+            Self::PoseSpace(_) | Self::Shapes(_) => 1.0,
         }
     }
 
@@ -214,6 +221,7 @@ impl BakedCorrection {
                 Self::Enveloping(correction) => correction.bytes(),
                 Self::Joints(correction) => correction.bytes(),
                 Self::PoseSpace(correction) => correction.bytes(),
+                Self::Shapes(correction) => correction.bytes(),
             }
     }
 }

@@ -1,9 +1,9 @@
 //! Pose-space deformation as it runs.
 
 use super::{BakedBase, Scratch};
-use crate::pose_space::{Carrier, Kernel, NO_GROUP, PoseSpace};
-use dermis_rig::BoneTransforms;
+use crate::pose_space::{Carrier, Kernel, NO_GROUP, PoseSpace, Remainders, Shapes};
 use dermis_rig::glam::Vec3;
+use dermis_rig::{BoneIndex, BoneTransforms};
 
 /// [`PoseSpace`] in `f32`; kernel values are computed in `f64` and rounded once.
 #[derive(Clone, Debug)]
@@ -16,10 +16,36 @@ pub struct BakedPoseSpace {
     pub groups: Vec<u32>,
     /// Where the displacements of vertex v start; one more entry than vertices.
     pub offsets: Vec<u32>,
-    /// W_vs, in the order of the group's centres.
+    /// W_vs, in the order of the group's values.
     pub weights: Vec<Vec3>,
+    /// What the base cannot produce.
+    pub remainders: BakedRemainders,
     /// Radii of the guard; empty without it.
     pub radii: Vec<f32>,
+}
+
+/// [`Remainders`] in `f32`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BakedRemainders {
+    /// The vertices, ascending.
+    pub vertices: Vec<u32>,
+    /// The bone whose frame each remainder lives in.
+    pub bones: Vec<BoneIndex>,
+    /// Where the weights of each start; one more entry than vertices.
+    pub offsets: Vec<u32>,
+    /// V_vs, in the order of the values of the vertex's group.
+    pub weights: Vec<Vec3>,
+}
+
+impl BakedRemainders {
+    fn of(r: &Remainders) -> Self {
+        Self {
+            vertices: r.vertices.clone(),
+            bones: r.bones.clone(),
+            offsets: r.offsets.clone(),
+            weights: r.weights.iter().map(|w| w.as_vec3()).collect(),
+        }
+    }
 }
 
 impl BakedPoseSpace {
@@ -30,6 +56,7 @@ impl BakedPoseSpace {
             groups: correction.groups.clone(),
             offsets: correction.offsets.clone(),
             weights: correction.weights.iter().map(|w| w.as_vec3()).collect(),
+            remainders: BakedRemainders::of(&correction.remainders),
             radii: correction.radii.iter().map(|&r| r as f32).collect(),
         }
     }
@@ -38,12 +65,15 @@ impl BakedPoseSpace {
     pub(super) fn prepare(&self, transforms: &BoneTransforms, scratch: &mut Scratch) -> (usize, usize) {
         scratch.kernel_values.resize(self.kernel.values(), 0.0);
         self.kernel.evaluate(transforms, &mut scratch.kernel, &mut scratch.kernel_values, |k| k as f32);
-        (scratch.kernel.limited, self.kernel.joints.len())
+        (scratch.kernel.limited, self.kernel.width())
     }
 
     pub(super) fn bytes(&self) -> usize {
-        let bones = if let Carrier::Bones(bones) = &self.carrier { bones.len() } else { 0 };
-        self.kernel.bytes() + 4 * (self.groups.len() + self.offsets.len() + bones) + 12 * self.weights.len()
+        let r = &self.remainders;
+        self.kernel.bytes()
+            + self.carrier.bytes()
+            + 4 * (self.groups.len() + self.offsets.len() + r.vertices.len() + r.bones.len() + r.offsets.len())
+            + 12 * (self.weights.len() + r.weights.len())
     }
 
     /// The correction of vertex `v` in posed world, before the ball.
@@ -51,13 +81,76 @@ impl BakedPoseSpace {
         if self.groups[v] == NO_GROUP {
             return Vec3::ZERO;
         }
-        let weights = &self.weights[self.offsets[v] as usize..self.offsets[v + 1] as usize];
         let values = &scratch.kernel_values[self.kernel.range(self.groups[v] as usize)];
-        let d = weights.iter().zip(values).fold(Vec3::ZERO, |sum, (w, k)| sum + *w * *k);
-        match &self.carrier {
-            Carrier::Base => base.at(v, d.extend(0.0), scratch),
-            Carrier::Bones(bones) => scratch.turns[bones[v].get()] * d,
-            Carrier::World => d,
+        let d = dot(&self.weights[self.offsets[v] as usize..self.offsets[v + 1] as usize], values);
+        let mut world = self.carrier.carry_f32(v, d, base, scratch);
+        let r = &self.remainders;
+        if let Ok(at) = r.vertices.binary_search(&(v as u32)) {
+            let w = dot(&r.weights[r.offsets[at] as usize..r.offsets[at + 1] as usize], values);
+            world += scratch.turns[r.bones[at].get()] * w;
         }
+        world
+    }
+}
+
+fn dot(weights: &[Vec3], values: &[f32]) -> Vec3 {
+    weights.iter().zip(values).fold(Vec3::ZERO, |sum, (w, k)| sum + *w * *k)
+}
+
+impl Carrier {
+    fn carry_f32(&self, v: usize, d: Vec3, base: &BakedBase, scratch: &Scratch) -> Vec3 {
+        match self {
+            Self::Base => base.at(v, d.extend(0.0), scratch),
+            Self::Bones(bones) => scratch.turns[bones[v].get()] * d,
+            Self::World => d,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        if let Self::Bones(bones) = self { 4 * bones.len() } else { 0 }
+    }
+}
+
+/// [`Shapes`] in `f32`; their weights are computed in `f64` and rounded once.
+#[derive(Clone, Debug)]
+pub struct BakedShapes {
+    /// Everything but displacements and radii, which are those below.
+    pub model: Shapes,
+    /// u_vl of each term.
+    pub displacements: Vec<Vec3>,
+    /// Radii of the guard; empty without it.
+    pub radii: Vec<f32>,
+}
+
+impl BakedShapes {
+    pub(super) fn of(correction: &Shapes) -> Self {
+        let displacements = correction.displacements.iter().map(|u| u.as_vec3()).collect();
+        let radii = correction.radii.iter().map(|&r| r as f32).collect();
+        Self { model: Shapes { displacements: vec![], radii: vec![], ..correction.clone() }, displacements, radii }
+    }
+
+    pub(super) fn prepare(&self, transforms: &BoneTransforms, scratch: &mut Scratch) -> (usize, usize) {
+        let kernel = &self.model.kernel;
+        scratch.exact_values.resize(kernel.values(), 0.0);
+        kernel.evaluate(transforms, &mut scratch.kernel, &mut scratch.exact_values, |k| k);
+        self.model.weights(&scratch.exact_values, |c| c as f32, &mut scratch.kernel_values);
+        (scratch.kernel.limited, kernel.width())
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let model = &self.model;
+        model.kernel.bytes()
+            + model.carrier.bytes()
+            + 8 * model.coefficients.len()
+            + 4 * (model.regions.len() + model.offsets.len() + model.terms.len())
+            + 12 * self.displacements.len()
+    }
+
+    /// The correction of vertex `v` in posed world, before the ball.
+    pub(super) fn at(&self, v: usize, base: &BakedBase, scratch: &Scratch) -> Vec3 {
+        let range = self.model.offsets[v] as usize..self.model.offsets[v + 1] as usize;
+        let terms = self.model.terms[range.clone()].iter().zip(&self.displacements[range]);
+        let d = terms.fold(Vec3::ZERO, |sum, (&l, u)| sum + *u * scratch.kernel_values[l as usize]);
+        self.model.carrier.carry_f32(v, d, base, scratch)
     }
 }

@@ -23,8 +23,9 @@ use std::collections::HashMap;
 
 /// The version this program writes.
 ///
-/// 1: bases and multi-weight enveloping. 2: joint models and pose-space deformation.
-pub const VERSION: u32 = 2;
+/// 1: bases and multi-weight enveloping. 2: joint models and pose-space deformation. 3: other kernels, remainders and
+/// channels of pose-space deformation; shapes.
+pub const VERSION: u32 = 3;
 
 /// A fitted deformer with everything it needs to run and to say where it comes from.
 #[derive(Clone, Debug)]
@@ -86,6 +87,8 @@ struct Stored {
     joints: Option<joints::StoredJoints>,
     #[serde(default)]
     pose_space: Option<pose_space::StoredPoseSpace>,
+    #[serde(default)]
+    shapes: Option<pose_space::StoredPoseSpace>,
     #[serde(default)]
     length: Option<f64>,
     #[serde(default)]
@@ -195,11 +198,12 @@ pub fn write(model: &ModelFile) -> Result<Vec<u8>, WriteError> {
             "animation-space"
         }
     };
-    let (mut rows, mut joints, mut pose_space) = (None, None, None);
+    let (mut rows, mut joints, mut pose_space, mut shapes) = (None, None, None, None);
     match &baked.correction {
         Some(BakedCorrection::Enveloping(c)) => rows = Some(enveloping::write(&mut t, c, rig)),
         Some(BakedCorrection::Joints(c)) => joints = Some(joints::write(&mut t, c)),
         Some(BakedCorrection::PoseSpace(c)) => pose_space = Some(pose_space::write(&mut t, c, rig)),
+        Some(BakedCorrection::Shapes(c)) => shapes = Some(pose_space::write_shapes(&mut t, c, rig)),
         None => {}
     }
     if let Some(training) = &model.training {
@@ -221,6 +225,7 @@ pub fn write(model: &ModelFile) -> Result<Vec<u8>, WriteError> {
         rows,
         joints,
         pose_space,
+        shapes,
         length: baked.correction.as_ref().map(BakedCorrection::length),
         training_length: model.training.as_ref().map(|t| t.length),
         parts: rig.mesh.render.iter().flat_map(|r| &r.parts).map(StoredPart::of).collect(),
@@ -371,10 +376,11 @@ pub fn read(bytes: &[u8]) -> Result<ModelFile, ReadError> {
         baked.base = BakedBase::AnimationSpace { offsets, bones, a: a.chunks_exact(4).map(Vec4::from_slice).collect() };
     }
     let enveloping = |rows| enveloping::read(&r, &rig, &stored, rows).map(|c| BakedCorrection::Enveloping(Box::new(c)));
-    baked.correction = match (&stored.joints, &stored.pose_space) {
-        (Some(joints), _) => Some(BakedCorrection::Joints(Box::new(joints::read(&r, &rig, &stored, joints)?))),
-        (None, Some(form)) => Some(BakedCorrection::PoseSpace(Box::new(pose_space::read(&r, &rig, form)?))),
-        (None, None) => stored.rows.as_deref().map(enveloping).transpose()?,
+    baked.correction = match (&stored.joints, &stored.pose_space, &stored.shapes) {
+        (Some(joints), _, _) => Some(BakedCorrection::Joints(Box::new(joints::read(&r, &rig, &stored, joints)?))),
+        (None, Some(form), _) => Some(BakedCorrection::PoseSpace(Box::new(pose_space::read(&r, &rig, form)?))),
+        (None, None, Some(form)) => Some(BakedCorrection::Shapes(Box::new(pose_space::read_shapes(&r, &rig, form)?))),
+        (None, None, None) => stored.rows.as_deref().map(enveloping).transpose()?,
     };
     let training = match stored.training_length {
         Some(length) if r.has("training.joints") => {

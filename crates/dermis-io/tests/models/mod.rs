@@ -4,7 +4,9 @@ use dermis_deform::deformer::AnimationSpace;
 use dermis_deform::enveloping::{Enveloping, Pair};
 use dermis_deform::guard::Weld;
 use dermis_deform::joints::{self, Frame, Joints, SharedTerm, joint_feature};
-use dermis_deform::pose_space::{Carrier, Joint, Kernel, NO_GROUP, PoseSpace, coordinate};
+use dermis_deform::pose_space::{
+    Carrier, Channel, Coordinates, Family, Joint, Kernel, NO_GROUP, PoseSpace, Remainders, Shapes, coordinate,
+};
 use dermis_deform::{Base, Deformer, DualQuaternions, Rows, Scratch, TrainingPoses};
 use dermis_io::{ModelFile, ModelHeader, Space, UpAxis};
 use dermis_rig::glam::{DAffine3, DQuat, DVec2, DVec3, DVec4, Vec3, Vec4};
@@ -158,7 +160,7 @@ pub fn pose_space(carrier: Carrier, guard: Guard) -> ModelFile {
     let mut made = model("lbs", None, guard);
     let guarded = guard != Guard::Off;
     let limit = if guarded { 1.5 } else { f64::INFINITY };
-    let joints = (1..3).map(|b| Joint { parent: bone(b - 1), bone: bone(b), limit }).collect();
+    let joints = (1..3).map(|b| Joint { parent: bone(b - 1), bone: bone(b), limit, axis: DVec3::Y }).collect();
     let turn = |at: usize| DAffine3::from_rotation_z(odd(at) * 2.0);
     let examples = (0..6).map(|at| coordinate(&DAffine3::IDENTITY, &turn(at))).collect();
     let weld = Weld::along(&made.rig.skeleton, &[false, false, guarded]);
@@ -173,11 +175,70 @@ pub fn pose_space(carrier: Carrier, guard: Guard) -> ModelFile {
     }
     let weights = (0..offsets[12] as usize).map(|i| DVec3::new(odd(i), odd(i + 1), odd(i + 2)) * 0.05).collect();
     let radii = if guarded { (0..12).map(|v| 0.02 * f64::from(v)).collect() } else { vec![] };
-    let correction = PoseSpace { kernel, carrier, groups, offsets, weights, radii };
+    let remainders = Remainders { offsets: vec![0], ..Remainders::default() };
+    let correction = PoseSpace { kernel, carrier, groups, offsets, weights, remainders, radii };
     let base = Base::Lbs(made.rig.weights.clone().unwrap());
     let rest = made.rig.mesh.positions.clone();
     made.baked = Deformer { rest, base, correction: Some(correction.into()) }.bake();
     made.header.method = "psd".into();
+    made
+}
+
+/// A pose-space deformation with everything that version 3 of the format knows: a kernel of compact support, swing and
+/// twist, a linear term, a channel, a vertex with a remainder.
+pub fn rich_pose_space() -> ModelFile {
+    let mut made = pose_space(Carrier::Base, Guard::On);
+    let joints: Vec<Joint> =
+        (1..3).map(|b| Joint { parent: bone(b - 1), bone: bone(b), limit: 1.5, axis: DVec3::Y }).collect();
+    let examples = (0..9).map(|at| [0.1 * odd(at), 0.2, odd(at + 3), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]).collect();
+    let mut kernel = Kernel::new(2.5, Weld::along(&made.rig.skeleton, &[false; 3]), joints, examples);
+    kernel.channels = vec![Channel { name: "flex".into(), index: 1, scale: 0.5, limit: f64::INFINITY }];
+    (kernel.family, kernel.linear) = (Family::Wendland, true);
+    kernel.coordinates = Coordinates::SwingTwist { swing: 1.0, twist: 0.5 };
+    kernel.push(&[(0, 0.5), (2, 1.0)], &[0, 2]);
+    let values = kernel.range(0).len();
+    let some = |count: usize| (0..count).map(|i| DVec3::new(odd(i), odd(i + 1), odd(i + 2)) * 0.05).collect();
+    let correction = PoseSpace {
+        kernel,
+        carrier: Carrier::Base,
+        groups: (0..12).map(|v| if v == 5 { NO_GROUP } else { 0 }).collect(),
+        offsets: (0..=12).map(|v| (values * (v - usize::from(v > 5))) as u32).collect(),
+        weights: some(11 * values),
+        remainders: Remainders {
+            vertices: vec![3, 7],
+            bones: vec![bone(1), bone(2)],
+            offsets: vec![0, values as u32, 2 * values as u32],
+            weights: some(2 * values),
+        },
+        radii: vec![],
+    };
+    let base = Base::Lbs(made.rig.weights.clone().unwrap());
+    made.baked = Deformer { rest: made.rig.mesh.positions.clone(), base, correction: Some(correction.into()) }.bake();
+    made
+}
+
+/// Shapes of two regions.
+pub fn shapes() -> ModelFile {
+    let mut made = pose_space(Carrier::Base, Guard::On);
+    let joints: Vec<Joint> =
+        (1..3).map(|b| Joint { parent: bone(b - 1), bone: bone(b), limit: 1.5, axis: DVec3::X }).collect();
+    let turn = |at: usize| DAffine3::from_rotation_z(odd(at) * 2.0);
+    let examples = (0..6).map(|at| coordinate(&DAffine3::IDENTITY, &turn(at))).collect();
+    let mut kernel = Kernel::new(1.25, Weld::along(&made.rig.skeleton, &[false; 3]), joints, examples);
+    kernel.push(&[(0, 1.0)], &[0, 1]);
+    kernel.push(&[(0, 0.25), (1, 1.0)], &[0, 1, 2]);
+    let correction = Shapes {
+        kernel,
+        regions: vec![0, 1, 3],
+        coefficients: (0..2 + 6).map(odd).collect(),
+        carrier: Carrier::Base,
+        offsets: (0..=12).map(|v| 2 * v).collect(),
+        terms: (0..24).map(|t| t % 3).collect(),
+        displacements: (0..24).map(|i| DVec3::new(odd(i), odd(i + 1), odd(i + 2)) * 0.05).collect(),
+        radii: (0..12).map(|v| 0.02 * f64::from(v)).collect(),
+    };
+    let base = Base::Lbs(made.rig.weights.clone().unwrap());
+    made.baked = Deformer { rest: made.rig.mesh.positions.clone(), base, correction: Some(correction.into()) }.bake();
     made
 }
 
@@ -239,10 +300,12 @@ pub fn joint_model(base: &str, frame: Frame, guard: Guard) -> ModelFile {
     made
 }
 
-/// The smallest model with everything in it, over a base, or "pose-space" or "joints".
+/// The smallest model with everything in it, over a base, or "pose-space", "rich-pose-space", "shapes" or "joints".
 pub fn tiny(base: &str) -> ModelFile {
     match base {
         "pose-space" => pose_space(Carrier::Bones((0..12).map(|v| bone(v % 3)).collect()), Guard::On),
+        "rich-pose-space" => rich_pose_space(),
+        "shapes" => shapes(),
         "joints" => joint_model("lbs", Frame::Anchor, Guard::On),
         base => model(base, Some(Rows::Full), Guard::On),
     }
@@ -254,7 +317,7 @@ pub fn pose(bones: usize) -> BoneTransforms {
         let turn = DQuat::from_axis_angle(DVec3::new(0.6, 0.0, 0.8), 0.4 + b as f64);
         DAffine3::from_rotation_translation(turn, DVec3::new(0.1, -0.2, 0.05 * b as f64))
     };
-    BoneTransforms::new((0..bones).map(bone).collect())
+    BoneTransforms::new((0..bones).map(bone).collect()).with_channels(vec![0.25, -0.5])
 }
 
 /// The skin of a model in [`pose`], as bits.

@@ -1,0 +1,92 @@
+//! Shapes: a pose space at a constant price.
+//!
+//! ```text
+//! p' = S(p) + Π_v( C_v d ),      d = Σ_l c_l(x) u_vl,      c_l(x) = Σ_i A_li κ_i(x)
+//! ```
+//!
+//! u_l are displacements of many vertices at once, the shapes; their weights c_l follow from the pose through the values κ
+//! of their region's pose space: kernels of a few centres, or the coordinates themselves. An engine has u_l as morph
+//! targets. The price is the number of shapes a vertex has, whatever the number of examples was.
+//!
+//! EigenSkin (Kry, James & Pai 2002) is this with a region per joint; pose blend shapes (Loper et al. 2015) are this with
+//! κ the entries of the joints' rotations and A the identity; a compiled pose-space deformation has a region per joint, the
+//! joints near it among its coordinates, and few centres.
+
+use super::{Carrier, Kernel, KernelValues};
+use crate::Base;
+use crate::guard::project;
+use dermis_rig::BoneTransforms;
+use dermis_rig::glam::DVec3;
+
+/// The correction in `f64`, the reference.
+#[derive(Clone, Debug)]
+pub struct Shapes {
+    /// What a pose is compared with: a group per region.
+    pub kernel: Kernel,
+    /// Where the shapes of region g start; one more entry than groups of the kernel.
+    pub regions: Vec<u32>,
+    /// A: a row per shape, as many numbers as its region has values; shape after shape.
+    pub coefficients: Vec<f64>,
+    /// What carries displacements into the posed world.
+    pub carrier: Carrier,
+    /// Where the terms of vertex v start; one more entry than vertices.
+    pub offsets: Vec<u32>,
+    /// Shape of each term.
+    pub terms: Vec<u32>,
+    /// u_vl of each term, metres.
+    pub displacements: Vec<DVec3>,
+    /// Radius of the ball per vertex, metres; empty without the guard.
+    pub radii: Vec<f64>,
+}
+
+impl Shapes {
+    /// Number of shapes.
+    pub fn count(&self) -> usize {
+        self.regions.last().map_or(0, |&n| n as usize)
+    }
+
+    /// c of every shape from the values of a pose.
+    pub fn weights<T>(&self, values: &[f64], round: impl Fn(f64) -> T, out: &mut Vec<T>) {
+        out.clear();
+        let mut row = 0;
+        for g in 0..self.kernel.groups() {
+            let values = &values[self.kernel.range(g)];
+            for _ in self.regions[g]..self.regions[g + 1] {
+                let a = &self.coefficients[row..row + values.len()];
+                row += values.len();
+                out.push(round(a.iter().zip(values).map(|(a, k)| a * k).sum()));
+            }
+        }
+    }
+
+    /// c of every shape in a pose.
+    pub fn weights_in(&self, transforms: &BoneTransforms) -> Vec<f64> {
+        let mut values = vec![0.0; self.kernel.values()];
+        self.kernel.evaluate(transforms, &mut KernelValues::default(), &mut values, |k| k);
+        let mut weights = Vec::new();
+        self.weights(&values, |c| c, &mut weights);
+        weights
+    }
+
+    /// d of vertex `v`, from the weights of the shapes.
+    pub fn displacement(&self, v: usize, weights: &[f64]) -> DVec3 {
+        let range = self.offsets[v] as usize..self.offsets[v + 1] as usize;
+        self.terms[range.clone()].iter().zip(&self.displacements[range]).map(|(&l, u)| *u * weights[l as usize]).sum()
+    }
+
+    /// Adds the correction of a pose to the positions of `base` in it; how many vertices the ball held back.
+    pub fn add(&self, transforms: &BoneTransforms, base: &Base, skin: &mut [DVec3]) -> usize {
+        let weights = self.weights_in(transforms);
+        let mut held = 0;
+        for (v, p) in skin.iter_mut().enumerate() {
+            let world = self.carrier.carry(v, self.displacement(v, &weights), base, transforms);
+            let (world, acted) = match self.radii.get(v) {
+                Some(&radius) => project(world, radius),
+                None => (world, false),
+            };
+            *p += world;
+            held += usize::from(acted);
+        }
+        held
+    }
+}

@@ -1,0 +1,385 @@
+//! Pose-space deformation, fitting: displacements of the examples, interpolated over the pose by a Gaussian kernel.
+//!
+//! The model is that of [`dermis_deform::pose_space`]. Example s asks vertex v for the displacement
+//!
+//! ```text
+//! d_s = A_sv⁻¹ (X_sv − base_sv)       (inverse form, A_sv the linear part of the base at v in pose s),
+//! ```
+//!
+//! and per group of vertices with the same pose space W = (K + ρ)⁻¹ D, K_st = k(x_s, x_t). As ρ → 0 every example is met
+//! exactly; a larger ρ smooths over noise. σ and ρ are two numbers for the whole model, chosen together by exact
+//! leave-one-out (contiguous blocks of frames for a clip) unless they are given.
+//!
+//! **Pose spaces per vertex.** Joints are those between bones that share vertices. A joint counts by the squared influence maps of its two bones, a_j = max μ², rounded to
+//! 1/64 so that vertices form groups; joints that never moved do not count. Examples that agree in all joints that count
+//! are merged, and an example that agrees with the bind pose is dropped: the correction is zero there.
+//!
+//! **Linear term.** Optionally the coordinates √a x themselves are regressed first, by least squares of minimum norm, and
+//! kernels interpolate what is left (Sloan, Rose & Cohen 2001). Without a constant, so that the bind pose stays. σ and ρ are
+//! then judged with K + τ X Xᵀ, τ large, in place of K.
+//!
+//! **Pose blend shapes** ([`fit_blend_shapes`]) regress the coordinates alone, by ridge. Through its dual, W = (X Xᵀ + ρ)⁻¹ D and
+//! B = Xᵀ W, they share everything above.
+//!
+//! It is the most accurate model where examples are many and clean, and it meets sculpted poses exactly. It costs memory
+//! and time in proportion to the examples, and far from all of them it returns to the base.
+//!
+//! Source: Lewis, Cordner & Fong 2000; inverse form Sloan, Rose & Cohen 2001; leave-one-out Rippa 1999. Departures: see
+//! [`dermis_deform::pose_space`]; where A is nearly singular its inverse is damped, and what then remains of the example is
+//! interpolated beside it, with the sign that meets the example ([`Singular`]).
+
+mod displacements;
+
+mod regress;
+mod space;
+
+pub use displacements::{Singular, published, pull_back};
+
+use crate::training::{FitError, Progress, Ticker, Training};
+use dermis_deform::Base;
+use dermis_deform::guard::BALL_FACTOR;
+use dermis_deform::pose_space::{Carrier, Coordinates, Family, PoseSpace};
+use dermis_rig::glam::DVec3;
+use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mirror};
+use dermis_solve::Folds;
+use displacements::Displacements;
+use rayon::prelude::*;
+use regress::{Regressor, assemble};
+use space::{Group, Space};
+
+/// Smoothing that interpolates: examples are met to about 1e-9 of their size.
+pub const EXACT: f64 = 1e-9;
+/// Displacements below this, in rest diagonals, are rounding: a vertex without larger ones is left out of the model.
+const UNMOVED: f64 = 1e-9;
+/// Weights beyond this many of the largest displacement of their group cancel too far for `f32`, whose rounding is 6e-8
+/// of them: smoothing is raised there. It takes examples that nearly agree in pose and not in shape, and no smoothing.
+const CANCELLATION: f64 = 1e5;
+/// How many cubed examples leave-one-out looks at per point of its grid: groups beyond are skipped, evenly.
+const SCORED: f64 = 1e8;
+/// A sparse example says nothing of a vertex that it leaves this near to the base, in rest diagonals.
+const UNTOUCHED: f64 = 1e-6;
+
+/// Where displacements live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// In the rest pose, before the base: the correction turns with the skin.
+    Inverse,
+    /// In the world, after the base, as first published: it does not turn with the character.
+    Forward,
+}
+
+/// Which joints the pose space of a vertex has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// Those near it, by its influence maps.
+    #[default]
+    Local,
+    /// All, alike, as first published.
+    Global,
+}
+
+/// A channel of the poses that counts as a coordinate, for every vertex.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChannelSetting {
+    /// What it is called.
+    pub name: String,
+    /// Its place among a pose's channels.
+    pub index: usize,
+    /// Factor before it is compared with angles in radians; `None`: one over its largest value in training.
+    pub scale: Option<f64>,
+}
+
+/// What a caller sets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PsdSettings {
+    /// Where displacements live.
+    pub form: Form,
+    /// What rotations become before poses are compared.
+    pub coordinates: Coordinates,
+    /// Numbers of the poses that are coordinates, too.
+    pub channels: Vec<ChannelSetting>,
+    /// Which joints count for a vertex.
+    pub reach: Reach,
+    /// The kernel.
+    pub family: Family,
+    /// Whether the coordinates are regressed before kernels interpolate.
+    pub linear: bool,
+    /// Whether an example says nothing of vertices it leaves where the base has them. For sculpts of a part of the skin.
+    pub sparse: bool,
+    /// The symmetry by which every example also teaches the other side.
+    pub mirror: Option<Mirror>,
+    /// What happens where the base is nearly singular.
+    pub singular: Singular,
+    /// σ in chords; `None`: chosen.
+    pub sigma: Option<f64>,
+    /// ρ; `None`: chosen. [`EXACT`] interpolates. An example of importance r has ρ / r².
+    pub smoothing: Option<f64>,
+    /// What is left out at a time while they are chosen.
+    pub folds: Folds,
+    /// Values of σ that are tried, in mean distances between nearest examples.
+    pub widths: Vec<f64>,
+    /// Values of ρ that are tried, ascending.
+    pub grid: Vec<f64>,
+    /// Examples closer than this in a vertex's pose space are merged; negative: never.
+    pub duplicates: f64,
+    /// Welding, limits and the ball.
+    pub guard: bool,
+}
+
+impl PsdSettings {
+    /// The form to use: inverse, σ and ρ by leave-one-out (by five blocks of frames for a clip), guarded.
+    pub fn new(is_clip: bool) -> Self {
+        Self {
+            form: Form::Inverse,
+            coordinates: Coordinates::Chord,
+            channels: Vec::new(),
+            reach: Reach::Local,
+            family: Family::Gaussian,
+            linear: false,
+            sparse: false,
+            mirror: None,
+            singular: Singular::Remainder,
+            sigma: None,
+            smoothing: None,
+            folds: if is_clip { Folds::Blocks(5) } else { Folds::Single },
+            widths: (-2..=10).map(|half| 2f64.powf(f64::from(half) / 2.0)).collect(),
+            grid: (-9..=0).map(|decade| 10f64.powi(decade)).collect(),
+            duplicates: 1e-6,
+            guard: true,
+        }
+    }
+}
+
+/// One point of the sweep over σ and ρ.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PsdPoint {
+    /// Width of the kernel.
+    pub sigma: f64,
+    /// Smoothing.
+    pub smoothing: f64,
+    /// Cross-validated error: rms distance in metres over the groups looked at.
+    pub validated: f64,
+    /// Sum of squared held-out residuals, the number that is minimised.
+    pub score: f64,
+}
+
+/// What a caller learns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PsdReport {
+    /// σ used.
+    pub sigma: f64,
+    /// ρ used.
+    pub smoothing: f64,
+    /// The sweep, σ after σ, if something was chosen.
+    pub sweep: Vec<PsdPoint>,
+    /// Vertices leave-one-out looked at.
+    pub scored: usize,
+    /// Mean distance between nearest examples in the pose spaces of the vertices.
+    pub spacing: f64,
+    /// Joints that never moved in training and were welded.
+    pub welded: Vec<BoneIndex>,
+    /// Distinct pose spaces.
+    pub groups: usize,
+    /// Kernel values per pose: the sum over groups of their examples.
+    pub kernel_values: usize,
+    /// Vertices with a correction.
+    pub corrected: usize,
+    /// Groups whose smoothing had to be raised to be solvable in `f64` and to run in `f32`.
+    pub raised: usize,
+    /// The worst reciprocal condition of a system solved.
+    pub reciprocal_condition: f64,
+    /// (vertex, example) pairs where the base's linear part is nearly singular, so that its inverse was damped.
+    pub damped: usize,
+    /// The largest part of an example that damping leaves, metres: kept beside the displacement.
+    pub largest_remainder: f64,
+    /// Vertices that keep such a part.
+    pub remainders: usize,
+    /// The largest |W| over the largest displacement: how far kernel values cancel, and with them digits of `f32`.
+    pub cancellation: f64,
+}
+
+/// A fitted correction with its report.
+#[derive(Clone, Debug)]
+pub struct Psd {
+    /// The correction.
+    pub correction: PoseSpace,
+    /// What was learnt about it.
+    pub report: PsdReport,
+}
+
+/// Fits the correction X − base. `base` is the deformer that made the training's base positions; `maps` are the influence
+/// maps μ, one row per vertex.
+///
+/// # Errors
+/// [`FitError`]: counts that disagree, numbers that are not finite, settings out of range, cancellation.
+pub fn fit_psd(
+    training: &Training<'_>,
+    base: &Base,
+    maps: &Influences,
+    settings: &PsdSettings,
+    progress: Progress<'_>,
+) -> Result<Psd, FitError> {
+    let regressor = Regressor::Kernels { family: settings.family, linear: settings.linear };
+    fit_with(training, base, maps, settings, regressor, progress)
+}
+
+/// Fits pose blend shapes: displacements at rest that are linear in the coordinates of the joints, by default the entries
+/// of their rotations minus the identity, B = (XᵀX + ρ)⁻¹ Xᵀ D.
+///
+/// ρ is chosen by leave-one-out unless given; `settings.reach` says whether every joint drives every vertex, as published,
+/// or those near it alone.
+///
+/// Source: Loper et al. 2015, "SMPL", equation 9. Departures: ridge chosen, local joints by default, the guard.
+///
+/// # Errors
+/// As [`fit_psd`].
+pub fn fit_blend_shapes(
+    training: &Training<'_>,
+    base: &Base,
+    maps: &Influences,
+    settings: &PsdSettings,
+    progress: Progress<'_>,
+) -> Result<Psd, FitError> {
+    fit_with(training, base, maps, settings, Regressor::Coordinates, progress)
+}
+
+/// The examples' displacements and the pose spaces of the vertices that they displace.
+struct Prepared<'a> {
+    space: Space<'a>,
+    carrier: Carrier,
+    asked: Displacements,
+    groups: Vec<Group>,
+    radii: Vec<f64>,
+}
+
+/// What [`fit_psd`] and its relatives have in common before they solve.
+fn prepare<'a>(training: &'a Training<'a>, base: &Base, maps: &Influences, settings: &PsdSettings) -> Prepared<'a> {
+    let carrier = match (settings.form, base) {
+        (Form::Forward, _) => Carrier::World,
+        (Form::Inverse, Base::Given) => {
+            let dominant = |v| maps.dominant(v).unwrap_or(BoneIndex::new(0));
+            Carrier::Bones((0..training.rest.len()).map(dominant).collect())
+        }
+        (Form::Inverse, _) => Carrier::Base,
+    };
+    let weights = match base {
+        Base::Rigid(weights) | Base::Lbs(weights) | Base::Dqs(weights, _) => weights,
+        Base::AnimationSpace(_) | Base::Given => maps,
+    };
+    let mirror = settings.mirror.as_ref();
+    let sparse = settings.sparse.then_some(UNTOUCHED * training.unit());
+    let asked = Displacements::new(training, base, &carrier, weights, settings.singular, sparse, mirror);
+    let own = || training.examples.iter().map(|e| &e.transforms);
+    let images: Vec<BoneTransforms> = mirror.iter().flat_map(|mirror| own().map(|pose| mirror.pose(pose))).collect();
+    let poses: Vec<&BoneTransforms> = own().chain(&images).collect();
+    let space = Space::new(training, &poses, maps, weights, settings);
+    let groups = space.groups(&asked, settings);
+    let radii = match settings.guard {
+        true => radii(training, mirror),
+        false => Vec::new(),
+    };
+    Prepared { space, carrier, asked, groups, radii }
+}
+
+/// Radii of the ball; with mirrored examples a vertex may move as far as its partner.
+fn radii(training: &Training<'_>, mirror: Option<&Mirror>) -> Vec<f64> {
+    let own = training.largest_residuals();
+    let partner = |v: usize| mirror.and_then(|m| m.vertices[v]).map_or(0.0, |partner| own[partner as usize]);
+    (0..own.len()).map(|v| BALL_FACTOR * own[v].max(partner(v))).collect()
+}
+
+fn fit_with(
+    training: &Training<'_>,
+    base: &Base,
+    maps: &Influences,
+    settings: &PsdSettings,
+    regressor: Regressor,
+    progress: Progress<'_>,
+) -> Result<Psd, FitError> {
+    check(training, maps, settings)?;
+    let included = training.included();
+    let training = &training.with(&included);
+    let Prepared { space, carrier, asked, groups, radii } = prepare(training, base, maps, settings);
+    let vertices: u64 = groups.iter().map(|g| g.vertices.len() as u64).sum();
+    let ticker = Ticker::new(2 * vertices, progress);
+
+    let spacing = space.spacing(&groups);
+    let (sigma, smoothing, sweep, scored) =
+        regress::choose(&space, regressor, &groups, &asked, settings, spacing, &ticker)?;
+    let solved = groups
+        .par_iter()
+        .map(|group| {
+            let solved = regress::solve(&space, regressor, group, &asked, sigma, smoothing)?;
+            ticker.tick(group.vertices.len() as u64)?;
+            Ok(solved)
+        })
+        .collect::<Result<Vec<_>, FitError>>()?;
+
+    let mut report = PsdReport {
+        sigma,
+        smoothing,
+        sweep,
+        scored,
+        spacing,
+        welded: space.weld.frozen().collect(),
+        groups: groups.len(),
+        kernel_values: groups.iter().map(|g| g.centres.len()).sum(),
+        corrected: vertices as usize,
+        raised: solved.iter().filter(|s| s.raised).count(),
+        reciprocal_condition: solved.iter().map(|s| s.reciprocal_condition).fold(1.0, f64::min),
+        damped: asked.damped,
+        largest_remainder: asked.largest_remainder,
+        remainders: asked.remainders.len(),
+        cancellation: 0.0,
+    };
+    let largest =
+        |list: &mut dyn Iterator<Item = &DVec3>| list.filter(|d| !d.is_nan()).map(|d| d.length()).fold(0.0, f64::max);
+    let displacement = largest(&mut asked.all.iter().flatten());
+    let correction = assemble(space, regressor, carrier, &groups, &solved, &asked, sigma, radii);
+    report.kernel_values = correction.kernel.values();
+    if displacement > 0.0 {
+        report.cancellation = largest(&mut correction.weights.iter()) / displacement;
+    }
+    Ok(Psd { correction, report })
+}
+
+/// Counts and ranges.
+fn check(training: &Training<'_>, maps: &Influences, settings: &PsdSettings) -> Result<(), FitError> {
+    training.check()?;
+    training.check_base()?;
+    let counts = |what, found, expected, good: bool| match good {
+        true => Ok(()),
+        false => Err(FitError::Counts { what, found, expected }),
+    };
+    let (vertices, bones) = (training.rest.len(), training.skeleton.len());
+    counts("vertices of the influence maps", maps.vertices(), vertices, maps.vertices() == vertices)?;
+    counts("bones of the influence maps", maps.bones_named(), bones, maps.bones_named() <= bones)?;
+    let positive = |name, value: f64| match value > 0.0 && value.is_finite() {
+        true => Ok(()),
+        false => Err(FitError::Setting { name, value, rule: "it must be positive and finite" }),
+    };
+    settings.sigma.map_or(Ok(()), |sigma| positive("sigma", sigma))?;
+    settings.smoothing.map_or(Ok(()), |rho| positive("smoothing", rho))?;
+    let channels = settings.channels.iter().filter_map(|c| c.scale);
+    channels.into_iter().try_for_each(|scale| positive("channel scale", scale))?;
+    if let Coordinates::SwingTwist { swing, twist } = settings.coordinates {
+        positive("swing", swing)?;
+        positive("twist", twist)?;
+    }
+    if let Singular::Published { lambda, epsilon } = settings.singular {
+        positive("lambda", lambda)?;
+        positive("epsilon", epsilon)?;
+    }
+    settings.widths.iter().try_for_each(|&width| positive("width", width))?;
+    settings.grid.iter().try_for_each(|&rho| positive("smoothing", rho))?;
+    let empty = (settings.sigma.is_none() && settings.widths.is_empty())
+        || (settings.smoothing.is_none() && settings.grid.is_empty());
+    if let Some(mirror) = &settings.mirror {
+        counts("vertices of the mirror", mirror.vertices.len(), vertices, mirror.vertices.len() == vertices)?;
+        counts("bones of the mirror", mirror.bones.len(), bones, mirror.bones.len() == bones)?;
+    }
+    match empty {
+        true => Err(FitError::Setting { name: "grid", value: 0.0, rule: "it needs at least one value" }),
+        false => Ok(()),
+    }
+}
