@@ -61,6 +61,26 @@ impl BakedPoseSpace {
         }
     }
 
+    /// The same in `f64`, for fits that start from a model.
+    pub fn widened(&self) -> PoseSpace {
+        let wide = |list: &[Vec3]| list.iter().map(|w| w.as_dvec3()).collect();
+        let r = &self.remainders;
+        PoseSpace {
+            kernel: self.kernel.clone(),
+            carrier: self.carrier.clone(),
+            groups: self.groups.clone(),
+            offsets: self.offsets.clone(),
+            weights: wide(&self.weights),
+            remainders: Remainders {
+                vertices: r.vertices.clone(),
+                bones: r.bones.clone(),
+                offsets: r.offsets.clone(),
+                weights: wide(&r.weights),
+            },
+            radii: self.radii.iter().map(|&r| f64::from(r)).collect(),
+        }
+    }
+
     /// Kernel values of the pose into the scratch; how many joints were limited, of how many.
     pub(super) fn prepare(&self, transforms: &BoneTransforms, scratch: &mut Scratch) -> (usize, usize) {
         scratch.kernel_values.resize(self.kernel.values(), 0.0);
@@ -127,6 +147,15 @@ impl BakedShapes {
         let displacements = correction.displacements.iter().map(|u| u.as_vec3()).collect();
         let radii = correction.radii.iter().map(|&r| r as f32).collect();
         Self { model: Shapes { displacements: vec![], radii: vec![], ..correction.clone() }, displacements, radii }
+    }
+
+    /// The same in `f64`, for fits that start from a model.
+    pub fn widened(&self) -> Shapes {
+        Shapes {
+            displacements: self.displacements.iter().map(|u| u.as_dvec3()).collect(),
+            radii: self.radii.iter().map(|&r| f64::from(r)).collect(),
+            ..self.model.clone()
+        }
     }
 
     pub(super) fn prepare(&self, transforms: &BoneTransforms, scratch: &mut Scratch) -> (usize, usize) {

@@ -216,8 +216,21 @@ impl Kernel {
         round: impl Fn(f64) -> T + Sync,
     ) {
         self.weld.apply(transforms, &mut scratch.welded);
-        scratch.limited = self.coordinates_of(&scratch.welded, transforms.channels(), &mut scratch.coordinates);
-        let (x, width) = (&scratch.coordinates, self.width());
+        let mut x = std::mem::take(&mut scratch.coordinates);
+        scratch.limited = self.coordinates_of(&scratch.welded, transforms.channels(), &mut x);
+        self.values_at(&x, scratch, out, round);
+        scratch.coordinates = x;
+    }
+
+    /// The values at coordinates x of all joints and channels, as [`Self::evaluate`] has them.
+    pub fn values_at<T: Send>(
+        &self,
+        x: &[[f64; ROOM]],
+        scratch: &mut KernelValues,
+        out: &mut [T],
+        round: impl Fn(f64) -> T + Sync,
+    ) {
+        let width = self.width();
         scratch.squares.clear();
         scratch.squares.extend(x.iter().map(square));
         if width > 0 {

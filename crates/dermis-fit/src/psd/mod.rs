@@ -19,7 +19,7 @@
 //! then judged with K + τ X Xᵀ, τ large, in place of K.
 //!
 //! **Pose blend shapes** ([`fit_blend_shapes`]) regress the coordinates alone, by ridge. Through its dual, W = (X Xᵀ + ρ)⁻¹ D and
-//! B = Xᵀ W, they share everything above.
+//! B = Xᵀ W, they share everything above. **EigenSkin** is in [`eigenskin`].
 //!
 //! It is the most accurate model where examples are many and clean, and it meets sculpted poses exactly. It costs memory
 //! and time in proportion to the examples, and far from all of them it returns to the base.
@@ -29,6 +29,8 @@
 //! interpolated beside it, with the sign that meets the example ([`Singular`]).
 
 mod displacements;
+pub mod compile;
+pub mod eigenskin;
 
 mod regress;
 mod space;

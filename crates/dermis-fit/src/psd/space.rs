@@ -126,13 +126,13 @@ impl<'a> Space<'a> {
     }
 
     /// |x_sj − x_tj|², the bind pose's x = 0 for no example.
-    fn square_of(&self, j: usize, s: u32, t: Option<u32>) -> f64 {
+    pub fn square_of(&self, j: usize, s: u32, t: Option<u32>) -> f64 {
         let x = &self.examples[s as usize][j];
         t.map_or_else(|| square(x), |t| square(&difference(x, &self.examples[t as usize][j])))
     }
 
     /// Σ_j a_j |x_j − y_j|².
-    fn distance_squared(&self, relevance: &[(u32, f64)], s: u32, t: Option<u32>) -> f64 {
+    pub fn distance_squared(&self, relevance: &[(u32, f64)], s: u32, t: Option<u32>) -> f64 {
         relevance.iter().map(|&(j, a)| a * self.square_of(j as usize, s, t)).sum()
     }
 
