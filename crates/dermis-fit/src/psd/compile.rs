@@ -393,7 +393,7 @@ fn poses(kernel: &Kernel, vertices: usize) -> (Vec<Vec<[f64; ROOM]>>, usize, usi
     if training.is_empty() {
         return (made, 0, 0);
     }
-    let mut any = |many: usize| (random.unit() * many as f64) as usize % many;
+    let mut any = |many: usize| random.below(many);
     let mut mixed = |scaled: bool| {
         let one = any(training.len());
         let factor = (1 + any(1000)) as f64 / 1000.0;
