@@ -10,6 +10,7 @@ mod fit;
 mod inspect;
 mod options;
 mod pose;
+mod pose_space_options;
 mod show;
 mod ui;
 mod weight_options;

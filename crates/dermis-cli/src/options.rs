@@ -1,5 +1,6 @@
 //! Options that several verbs share.
 
+use crate::pose_space_options::PoseSpaceArgs;
 use crate::weight_options::WeightArgs;
 use clap::{Args, ValueEnum};
 use dermis_workflow::Error;
@@ -8,7 +9,6 @@ use dermis_workflow::fit::{AnchorChoice, BaseChoice, FitOptions, MapSource, Meth
 use dermis_workflow::fits::Folds;
 use dermis_workflow::fits::maps::MapSettings;
 use dermis_workflow::fits::mwe::{Centring, RidgeMode, RowChoice};
-use dermis_workflow::fits::psd::Form;
 use dermis_workflow::io::UpAxis;
 use dermis_workflow::load::{LoadedRig, ReadOptions, read_bytes, read_contents};
 use std::path::PathBuf;
@@ -85,8 +85,8 @@ pub struct MethodArgs {
     /// chooses it by cross-validation]
     #[arg(long, allow_negative_numbers = true)]
     sigma: Option<f64>,
-    /// On a rig with a left and a right, let every example teach the joint model both, if the poses left out agree (with --s always)
-    /// [default: on]
+    /// On a rig with a left and a right, let every example teach both. The joint model does where the poses left out agree (with
+    /// --s always) [default: on; off for pose spaces, which mirror every example]
     #[arg(long, value_enum)]
     mirror: Option<OnOff>,
     /// Inducing rotations per joint, at most
@@ -133,9 +133,6 @@ pub struct MethodArgs {
     /// Joint limits, welding of frozen joints, and the ball around the base [default: on; off with --published]
     #[arg(long, value_enum)]
     guard: Option<OnOff>,
-    /// Where the displacements of a pose-space deformation live: in the rest pose, or in the world [default: inverse]
-    #[arg(long, value_enum)]
-    form: Option<FormName>,
     /// Influence maps of methods other than the joint model: auto, weights, file, examples (bones that the examples show to move a vertex), table:BUNDLE.npz, or
     /// colors:RED,GREEN,BLUE,ALPHA with bone names (empty: unused) [default: auto]
     #[arg(long, value_name = "SOURCE")]
@@ -153,6 +150,8 @@ pub struct MethodArgs {
     #[arg(long, allow_negative_numbers = true)]
     threshold: Option<f64>,
     #[command(flatten)]
+    pose_space: PoseSpaceArgs,
+    #[command(flatten)]
     weights: WeightArgs,
 }
 
@@ -165,6 +164,10 @@ enum MethodName {
     AnimationSpace,
     Mwe,
     Psd,
+    #[value(name = "eigenskin")]
+    EigenSkin,
+    #[value(name = "pose-blendshapes")]
+    PoseBlendshapes,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -206,12 +209,6 @@ enum RidgeName {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum FormName {
-    Inverse,
-    Forward,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
 enum OnOff {
     On,
     Off,
@@ -231,6 +228,8 @@ impl MethodArgs {
             MethodName::AnimationSpace => Method::AnimationSpace,
             MethodName::Mwe => Method::Mwe,
             MethodName::Psd => Method::Psd,
+            MethodName::EigenSkin => Method::EigenSkin,
+            MethodName::PoseBlendshapes => Method::PoseBlendshapes,
         };
         self.check_method(method)?;
         for (name, value, low, high) in [
@@ -307,10 +306,7 @@ impl MethodArgs {
             svd_tol: self.svd_tol,
             duplicates: self.duplicates,
             guard: self.guard.map(|guard| matches!(guard, OnOff::On)),
-            form: self.form.map(|form| match form {
-                FormName::Inverse => Form::Inverse,
-                FormName::Forward => Form::Forward,
-            }),
+            pose_space: self.pose_space.options()?,
             weights: self.weights.options()?,
             ..FitOptions::new(method)
         })
@@ -318,10 +314,11 @@ impl MethodArgs {
 
     /// An option that the method does not know is a mistake, not something to pass over.
     fn check_method(&self, method: Method) -> Result<(), Error> {
-        use Method::{AnimationSpace, Joint, Lbs, Mwe, Psd};
-        let (learnt, corrections, mapped) =
-            (&[Joint, Mwe, Psd, AnimationSpace], &[Joint, Mwe, Psd], &[Mwe, Psd, AnimationSpace, Lbs]);
-        let serves: [(&str, bool, &[Method]); 24] = [
+        use Method::{AnimationSpace, EigenSkin, Joint, Lbs, Mwe, PoseBlendshapes, Psd};
+        let learnt = &[Joint, Mwe, Psd, EigenSkin, PoseBlendshapes, AnimationSpace];
+        let corrections = &[Joint, Mwe, Psd, EigenSkin, PoseBlendshapes];
+        let mapped = &[Mwe, Psd, EigenSkin, PoseBlendshapes, AnimationSpace, Lbs];
+        let serves: [(&str, bool, &[Method]); 23] = [
             ("--base", self.base.is_some(), corrections),
             ("--s", self.s.is_some(), learnt),
             ("--blocks", self.blocks.is_some(), learnt),
@@ -338,19 +335,22 @@ impl MethodArgs {
             ("--centring", self.centring.is_some(), &[Mwe]),
             ("--ridge", self.ridge.is_some(), &[Mwe]),
             ("--gcv", self.gcv, &[Mwe]),
-            ("--duplicates", self.duplicates.is_some(), &[Mwe, Psd]),
+            ("--duplicates", self.duplicates.is_some(), &[Mwe, Psd, EigenSkin, PoseBlendshapes]),
             ("--eig-tol", self.eig_tol.is_some(), &[Mwe]),
             ("--svd-tol", self.svd_tol.is_some(), &[Mwe]),
-            ("--form", self.form.is_some(), &[Psd]),
-            ("--sigma", self.sigma.is_some(), &[Joint, Psd]),
+            ("--sigma", self.sigma.is_some(), &[Joint, Psd, EigenSkin]),
             ("--frame", self.frame.is_some(), &[Joint]),
             ("--inducing", self.inducing.is_some(), &[Joint]),
-            ("--mirror", self.mirror.is_some(), &[Joint]),
+            ("--mirror", self.mirror.is_some(), &[Joint, Psd, EigenSkin, PoseBlendshapes]),
         ];
         if let Some(name) = self.weights.given().first().filter(|_| method != Lbs) {
             return Err(Error::Option(format!("{name} serves --method lbs, not {method}")));
         }
-        match serves.iter().find(|(_, set, methods)| *set && !methods.contains(&method)) {
+        match serves
+            .iter()
+            .chain(&self.pose_space.serves())
+            .find(|(_, set, methods)| *set && !methods.contains(&method))
+        {
             Some((name, _, methods)) => {
                 let methods: Vec<String> = methods.iter().map(Method::to_string).collect();
                 Err(Error::Option(format!("{name} serves --method {}, not {method}", methods.join(", "))))

@@ -1,18 +1,21 @@
 //! Every method on the same bench: errors, size, speed, and which one to take.
 
 use crate::error::Error;
+use crate::fit::PoseSpaceOptions;
 use crate::fit::{BaseChoice, FitOptions, Fitted, Method, fit};
 use crate::load::LoadedRig;
 use crate::measure::{Runner, Scores, measure};
+use dermis_deform::pose_space::Family;
 use dermis_fit::Progress;
 use dermis_fit::mwe::{RidgeMode, RowChoice};
-use dermis_fit::psd::Form;
+use dermis_fit::psd::compile::Budget;
+use dermis_fit::psd::{Form, Reach};
 use dermis_rig::ExampleSet;
 use serde_json::{Value, json};
 use std::time::Duration;
 
 /// The names `compare` knows, each a method with settings.
-pub const METHODS: [(&str, &str); 16] = [
+pub const METHODS: [(&str, &str); 24] = [
     ("joint", "the joint model, default form"),
     ("own-weights", "the rig's own weights"),
     ("lbs", "weights fitted to the examples"),
@@ -28,7 +31,15 @@ pub const METHODS: [(&str, &str); 16] = [
     ("mwe-published", "the published form, s_f = 1e-3, no guard"),
     ("psd", "pose-space deformation, default form"),
     ("psd-exact", "every example met, no smoothing"),
+    ("psd-linear", "with a linear term"),
+    ("psd-wendland", "a kernel of compact support"),
+    ("psd-polyharmonic", "the polyharmonic spline"),
+    ("psd-global", "all joints count for every vertex, as first published"),
     ("psd-forward", "displacements of the world, as first published"),
+    ("psd-compiled", "pose-space deformation compiled to 128 shapes of 16 kernels"),
+    ("eigenskin", "shapes per joint, over its rotation alone"),
+    ("pose-blendshapes", "linear in the entries of nearby joints' rotations"),
+    ("pose-blendshapes-global", "linear in the entries of all joints' rotations, as published"),
 ];
 
 /// The settings behind a name of [`METHODS`].
@@ -55,12 +66,26 @@ pub fn options_of(name: &str) -> Result<FitOptions, Error> {
         "mwe-published" => FitOptions { published: true, ..mwe },
         "psd" => psd,
         "psd-exact" => FitOptions { s: Some(0.0), ..psd },
-        "psd-forward" => FitOptions { form: Some(Form::Forward), ..psd },
+        "psd-linear" => of(psd, |o| o.linear = true),
+        "psd-wendland" => of(psd, |o| o.family = Some(Family::Wendland)),
+        "psd-polyharmonic" => of(psd, |o| o.family = Some(Family::Polyharmonic)),
+        "psd-global" => of(psd, |o| o.reach = Some(Reach::Global)),
+        "psd-forward" => of(psd, |o| o.form = Some(Form::Forward)),
+        "psd-compiled" => of(psd, |o| o.budget = Some(Budget { shapes: 128, centres: 16, per_vertex: None })),
+        "eigenskin" => FitOptions::new(Method::EigenSkin),
+        "pose-blendshapes" => FitOptions::new(Method::PoseBlendshapes),
+        "pose-blendshapes-global" => of(FitOptions::new(Method::PoseBlendshapes), |o| o.reach = Some(Reach::Global)),
         other => {
             let known: Vec<&str> = METHODS.iter().map(|m| m.0).collect();
             return Err(Error::Option(format!("there is no method \"{other}\"; there are {}", known.join(", "))));
         }
     })
+}
+
+/// Options of a pose space, changed.
+fn of(mut options: FitOptions, change: impl Fn(&mut PoseSpaceOptions)) -> FitOptions {
+    change(&mut options.pose_space);
+    options
 }
 
 /// One method's line.

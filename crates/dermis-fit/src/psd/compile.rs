@@ -183,8 +183,9 @@ impl<'a> Compiler<'a> {
             let gram = seen.transpose() * seen;
             let mean = (0..gram.nrows()).map(|i| gram[(i, i)]).sum::<f64>() / gram.nrows().max(1) as f64;
             let wanted = self.axes[j].1.subcols(0, kept[j]);
-            let a = solve_shifted(gram.as_ref(), RIDGE * mean + f64::MIN_POSITIVE, (seen.transpose() * wanted).as_ref())
-                .map_err(failed)?;
+            let a =
+                solve_shifted(gram.as_ref(), RIDGE * mean + f64::MIN_POSITIVE, (seen.transpose() * wanted).as_ref())
+                    .map_err(failed)?;
             let first = regions[regions.len() - 1] as usize;
             weights.subcols_mut(first, kept[j]).copy_from(&values * &a);
             regions.push((first + kept[j]) as u32);
@@ -228,7 +229,12 @@ impl<'a> Compiler<'a> {
         let mut k = Mat::<f64>::zeros(all.len(), all.len());
         let mut row = vec![0.0; all.len()];
         for (i, &s) in all.iter().enumerate() {
-            kernel.values_at(&model.examples[s as usize * model.width()..][..model.width()], &mut scratch, &mut row, |k| k);
+            kernel.values_at(
+                &model.examples[s as usize * model.width()..][..model.width()],
+                &mut scratch,
+                &mut row,
+                |k| k,
+            );
             row.iter().enumerate().for_each(|(c, x)| k[(i, c)] = *x);
         }
         let mut left: Vec<f64> = (0..all.len()).map(|i| k[(i, i)]).collect();
@@ -310,7 +316,9 @@ impl<'a> Compiler<'a> {
             .map(|(shapes, members)| {
                 let u = solve(shapes, members)?;
                 let all = members.iter().enumerate().map(|(i, &at)| (at, terms_of(shapes, &u, i)));
-                let Some(most) = budget.per_vertex.filter(|most| *most < shapes.len()) else { return Ok(all.collect()) };
+                let Some(most) = budget.per_vertex.filter(|most| *most < shapes.len()) else {
+                    return Ok(all.collect());
+                };
                 all.map(|(at, mut terms)| {
                     let strength = |t: &(u32, DVec3)| t.1.length_squared() * gram[(t.0 as usize, t.0 as usize)];
                     terms.sort_by(|a, b| strength(b).total_cmp(&strength(a)).then(a.0.cmp(&b.0)));
@@ -382,8 +390,7 @@ fn thinned(count: usize, most: usize) -> impl Iterator<Item = usize> {
 /// Coordinates of sample poses: how many are training poses, and how many serve the fit.
 fn poses(kernel: &Kernel, vertices: usize) -> (Vec<Vec<[f64; ROOM]>>, usize, usize) {
     let width = kernel.width();
-    let training: Vec<Vec<[f64; ROOM]>> =
-        kernel.examples.chunks_exact(width.max(1)).map(<[_]>::to_vec).collect();
+    let training: Vec<Vec<[f64; ROOM]>> = kernel.examples.chunks_exact(width.max(1)).map(<[_]>::to_vec).collect();
     // Three kinds for the fit, and the unseen ones.
     let most = (MOST_NUMBERS / (3 * vertices.max(1))).saturating_sub(UNSEEN) / 3;
     let chosen: Vec<usize> = thinned(training.len(), MOST_SAMPLES.min(most.max(8))).collect();

@@ -18,12 +18,12 @@ use super::regress::{self, Regressor};
 use super::space::{Group, STEPS, Space};
 use super::{Prepared, PsdReport, PsdSettings, check, prepare};
 use crate::training::{FitError, Progress, Ticker, Training};
-use dermis_deform::pose_space::{Family, Shapes};
 use dermis_deform::Base;
+use dermis_deform::pose_space::{Family, Shapes};
 use dermis_rig::Influences;
 use dermis_rig::glam::DVec3;
-use dermis_solve::faer::{Mat, MatRef, Scale};
 use dermis_solve::Interpolation;
+use dermis_solve::faer::{Mat, MatRef, Scale};
 use dermis_solve::symmetric::principal_axes;
 use rayon::prelude::*;
 
@@ -139,8 +139,7 @@ pub fn fit_eigenskin(
         let (from, to) = ends(j);
         part.as_ref().map(|part| (from, to, part.shapes, part.held))
     };
-    let mut report =
-        EigenSkinReport { psd: report, joints: parts.iter().enumerate().filter_map(of_joint).collect() };
+    let mut report = EigenSkinReport { psd: report, joints: parts.iter().enumerate().filter_map(of_joint).collect() };
 
     let count = training.rest.len();
     let mut kernel = space.kernel(sigma, Family::Gaussian, false);
@@ -229,7 +228,10 @@ fn part(
     Ok(Some(Part {
         shapes: c.ncols(),
         held,
-        coefficients: (0..a.ncols()).flat_map(|l| (0..a.nrows()).map(move |s| (s, l))).map(|(s, l)| a[(s, l)]).collect(),
+        coefficients: (0..a.ncols())
+            .flat_map(|l| (0..a.nrows()).map(move |s| (s, l)))
+            .map(|(s, l)| a[(s, l)])
+            .collect(),
         displacements: vertices
             .enumerate()
             .map(|(at, v)| (v, (0..c.ncols()).map(|l| displacement(3 * at, l)).collect()))

@@ -28,8 +28,8 @@
 //! [`dermis_deform::pose_space`]; where A is nearly singular its inverse is damped, and what then remains of the example is
 //! interpolated beside it, with the sign that meets the example ([`Singular`]).
 
-mod displacements;
 pub mod compile;
+mod displacements;
 pub mod eigenskin;
 
 mod regress;

@@ -5,6 +5,7 @@ mod mwe;
 mod psd;
 mod weights;
 
+pub use psd::PoseSpaceOptions;
 pub use weights::{CandidateSource, WeightOptions};
 
 use crate::error::Error;
@@ -16,7 +17,6 @@ use dermis_deform::{Base, Correction, Deformer, DualQuaternions};
 use dermis_fit::joints::{JointReport, joint_leverages};
 use dermis_fit::maps::{self, MapSettings};
 use dermis_fit::mwe::{Centring, MweReport, RidgeMode, RowChoice, Strength, fit_mwe, leverages};
-use dermis_fit::psd::{Form, fit_psd};
 use dermis_fit::{AnimationSpaceSettings, Folds, Progress, Training, fit_animation_space, fit_joints};
 use dermis_io::{ModelFile, ModelHeader};
 use dermis_rig::glam::DVec3;
@@ -42,6 +42,10 @@ pub enum Method {
     Joint,
     /// Pose-space deformation over a base.
     Psd,
+    /// EigenSkin over a base.
+    EigenSkin,
+    /// Pose blend shapes over a base.
+    PoseBlendshapes,
 }
 
 impl fmt::Display for Method {
@@ -54,6 +58,8 @@ impl fmt::Display for Method {
             Self::Mwe => "mwe",
             Self::Joint => "joint",
             Self::Psd => "psd",
+            Self::EigenSkin => "eigenskin",
+            Self::PoseBlendshapes => "pose-blendshapes",
         })
     }
 }
@@ -151,8 +157,8 @@ pub struct FitOptions {
     pub duplicates: Option<f64>,
     /// Welding, limits and the ball.
     pub guard: Option<bool>,
-    /// Where the displacements of a pose-space deformation live.
-    pub form: Option<Form>,
+    /// Pose-space deformation and its relatives.
+    pub pose_space: PoseSpaceOptions,
     /// Fitted weights.
     pub weights: WeightOptions,
 }
@@ -182,7 +188,7 @@ impl FitOptions {
             svd_tol: None,
             duplicates: None,
             guard: None,
-            form: None,
+            pose_space: PoseSpaceOptions::default(),
             weights: WeightOptions::default(),
         }
     }
@@ -273,7 +279,7 @@ pub fn fit(
     let choice = match options.method {
         Method::OwnWeights => BaseChoice::Lbs,
         Method::Dqs => BaseChoice::Dqs,
-        Method::Mwe | Method::Joint | Method::Psd => options.base,
+        Method::Mwe | Method::Joint | Method::Psd | Method::EigenSkin | Method::PoseBlendshapes => options.base,
         Method::AnimationSpace | Method::Lbs => BaseChoice::Given,
     };
     let mut base = base_of(rig, choice)?;
@@ -347,20 +353,16 @@ pub fn fit(
             mirror = chosen.mirror.filter(|_| fitted.report.mirrored);
             joint = Some(fitted.report);
         }
-        Method::Psd => {
+        Method::Psd | Method::EigenSkin | Method::PoseBlendshapes => {
             let maps = maps_of(rig, examples, options, progress)?;
             let base_positions = base_in_training(&mut base, rig, examples, given)?;
-            let chosen = psd::settings(options, examples.is_clip());
             let training = training_of(rig, examples, &base_positions);
-            let fitted = fit_psd(&training, &base, &maps, &chosen, progress)?;
-            settings.extend(psd::lines(&chosen, options, &fitted.report));
-            report = psd::report(&fitted.report, rig);
-            validated_by = folds_text(chosen.folds);
-            warnings.extend(psd::warnings(&chosen, &fitted.report));
-            let at_sigma = fitted.report.sweep.iter().filter(|p| p.sigma == fitted.report.sigma);
-            sweep = at_sigma.map(|p| (p.smoothing, f64::NAN, p.validated)).collect();
-            s = Some(fitted.report.smoothing);
-            correction = Some(fitted.correction.into());
+            let fitted = psd::fit(&training, &base, &maps, options, rig, examples, progress)?;
+            settings.extend(fitted.lines);
+            warnings.extend(fitted.warnings);
+            (report, sweep, validated_by) = (fitted.report, fitted.sweep, fitted.validated_by);
+            s = Some(fitted.smoothing);
+            correction = Some(fitted.correction);
         }
     }
     let deformer = Deformer { rest: rig.mesh.positions.clone(), base, correction };
