@@ -87,7 +87,7 @@ fn evaluating_allocates_nothing_after_the_first_pose() {
     let mut kernel = Kernel::new(1.0, correction.weld.clone(), joints, vec![]);
     let (mut examples, mut x) = (Vec::new(), Vec::new());
     for pose in &poses[..8] {
-        kernel.coordinates_of(pose.as_slice(), &[], &mut x);
+        kernel.coordinates_of(pose.as_slice(), pose, &mut x);
         examples.extend_from_slice(&x);
     }
     kernel.examples = examples;

@@ -11,6 +11,7 @@
 //! | `vertices` | (P, V, 3) | the skin in each pose |
 //! | `lbs_weights`, `influence_maps` | (V, B) | skinning weights; where a bone matters |
 //! | `pose_labels`, `pose_weights`, `frame_times` | (P) text, numbers, seconds | per pose |
+//! | `channels`, `channel_names` | (P, C) numbers, (C) text | what a pose is beside its joints, zero at rest |
 //! | `fps`, `units`, `up_axis` | one value | frames per second; "metres", …; "Y" or "Z" |
 //!
 //! Any of them may be absent: a bundle is a rig, examples, a bare mesh sequence, a motion, or several of these. Matrices
@@ -24,9 +25,10 @@ use crate::surface;
 use crate::{Contents, Flaw, Format, ReadError, Record, Space, UpAxis, Warning, WriteError};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::skeleton::{from_rows, row};
-use dermis_rig::{BoneIndex, Influences, Mesh, Polygons, Skeleton, WorldPose};
-use std::collections::{BTreeMap, HashSet};
+use dermis_rig::{BoneIndex, Channels, Influences, Mesh, Polygons, Skeleton, WorldPose};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::{Cursor, Read, Write};
+use std::sync::Arc;
 use zip::{CompressionMethod, ZipArchive, ZipWriter, write::SimpleFileOptions};
 
 /// How many bytes of arrays a byte of a file may unfold to, beyond [`ALLOWANCE`]. Deflate itself reaches 1032. A dense
@@ -367,6 +369,9 @@ impl<'a> Bundle<'a> {
         let labels = self.texts("pose_labels", Some(count))?;
         let importances = self.numbers("pose_weights", [Some(count)])?;
         let times = self.numbers("frame_times", [Some(count)])?;
+        let channel_names = self.texts("channel_names", None)?.unwrap_or_default();
+        let channel_names: Vec<Arc<str>> = channel_names.into_iter().map(Arc::from).collect();
+        let channels = self.numbers("channels", [Some(count), Some(channel_names.len())])?;
         let to_ours = space.to_ours();
         let mut records = Vec::with_capacity(count);
         let mut left_out = Vec::new();
@@ -383,7 +388,11 @@ impl<'a> Bundle<'a> {
                     world.push(space.joint_to_ours(matrix));
                 }
                 finite &= world.iter().all(DAffine3::is_finite);
-                pose = Some(WorldPose::new(world));
+                let value = |c: usize| channels.as_ref().map_or(0.0, |(array, _)| array.number([at, c]));
+                let channels: Channels =
+                    channel_names.iter().cloned().enumerate().map(|(c, name)| (name, value(c))).collect();
+                finite &= channels.iter().all(|(_, value)| value.is_finite());
+                pose = Some(WorldPose { channels, ..WorldPose::new(world) });
             }
             let positions = shapes.as_ref().map(|(array, [_, vertices, _])| {
                 let position = |v| to_ours.transform_point3(DVec3::from([0, 1, 2].map(|c| array.number([at, v, c]))));
@@ -608,6 +617,15 @@ fn write_records<J: Iterator<Item = f64>>(
         }
         let values = poses().flat_map(|pose| pose.bones.iter()).flat_map(joint);
         out.numbers("pose_matrices", &[records.len(), bones.unwrap_or(0), 4, 4], values)?;
+        let names: BTreeSet<&Arc<str>> = poses().flat_map(|pose| &pose.channels).map(|(name, _)| name).collect();
+        if !names.is_empty() {
+            let value = |pose: &WorldPose, name: &Arc<str>| {
+                pose.channels.iter().find(|(known, _)| known == name).map_or(0.0, |(_, value)| *value)
+            };
+            let values = poses().flat_map(|pose| names.iter().map(move |name| value(pose, name)));
+            out.numbers("channels", &[records.len(), names.len()], values)?;
+            out.texts("channel_names", &names.iter().map(|name| name.to_string()).collect::<Vec<_>>())?;
+        }
     }
     if shaped {
         let shapes = || records.iter().filter_map(|r| r.positions.as_deref());

@@ -1,9 +1,11 @@
 //! Further models: animation space, bone heat. The other cases of this file await their models.
 
 use crate::{Answers, Array, Case, CaseError, Method};
+use dermis_fit::psd::eigenskin::{Kept, truncated};
 use dermis_fit::{AnimationSpaceSettings, Folds, Training, fit_animation_space, silent};
 use dermis_rig::glam::DAffine3;
 use dermis_rig::{Example, Influences, Skeleton};
+use dermis_solve::faer::Mat;
 
 pub(crate) const METHODS: &[Method] = &[
     Method {
@@ -12,8 +14,27 @@ pub(crate) const METHODS: &[Method] = &[
         answers: &["a", "eval_train"],
         run: animation_space,
     },
+    Method { name: "eigenskin", inputs: &["D"], answers: &["reconstruction", "energy"], run: eigenskin },
     crate::heat::BONE_HEAT,
 ];
+
+/// A matrix of examples × (vertices · 3), truncated.
+fn eigenskin(case: &Case) -> Result<Answers, CaseError> {
+    let array = case.array("D")?;
+    let (leading, points) = array.points("D")?;
+    let [examples, vertices] = leading[..] else {
+        return Err(CaseError::Malformed { key: "D".into(), reason: "is not examples × vertices × 3".into() });
+    };
+    let d = Mat::from_fn(examples, 3 * vertices, |s, c| points[s * vertices + c / 3][c % 3]);
+    let kept = Kept::Count(case.number("k")? as usize);
+    let (c, u, energy) = truncated(d.as_ref(), kept).map_err(CaseError::refused)?;
+    let near = &c * &u;
+    let numbers = (0..examples).flat_map(|s| (0..3 * vertices).map(move |i| (s, i))).map(|(s, i)| near[(s, i)]);
+    let mut answers = Answers::default();
+    answers.add("reconstruction", Array::new(&[examples, vertices, 3], numbers.collect()));
+    answers.add("energy", Array::scalar(energy));
+    Ok(answers)
+}
 
 /// One vertex, its prior equal shares of all bones.
 fn animation_space(case: &Case) -> Result<Answers, CaseError> {

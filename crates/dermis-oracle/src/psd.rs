@@ -1,16 +1,30 @@
 //! Pose-space deformation: displacements in both forms, interpolation, smoothing, leave-one-out, directions.
 
 use crate::{Answers, Array, Case, CaseError, Method};
-use dermis_deform::pose_space::{KernelValues, coordinate, difference, square};
+use dermis_deform::pose_space::{Coordinates, KernelValues, coordinate, difference, square};
 use dermis_deform::{Base, PoseSpace, lbs};
-use dermis_fit::psd::{EXACT, Form, PsdSettings, fit_psd, pull_back};
+use dermis_fit::psd::{EXACT, Form, Psd, PsdSettings, fit_psd, pull_back};
 use dermis_fit::{Folds, Training, silent};
-use dermis_rig::glam::{DAffine3, DVec3};
+use dermis_rig::glam::{DAffine3, DMat3, DVec3};
+use dermis_rig::rotation::from_rotation_vector;
 use dermis_rig::{BoneIndex, BoneTransforms, Example, Influences, Skeleton};
 use dermis_solve::Interpolation;
 use dermis_solve::faer::Mat;
 
 pub(crate) const METHODS: &[Method] = &[
+    Method {
+        name: "distances",
+        inputs: &["R", "joint_weights"],
+        answers: &["chord_sq", "rotvec_sq_weighted", "sigma_nn_chord"],
+        run: distances,
+    },
+    Method { name: "linear_term", inputs: &["R", "delta", "R_eval"], answers: &["delta_eval"], run: linear_term },
+    Method {
+        name: "duplicates",
+        inputs: &["x", "delta"],
+        answers: &["x_merged", "delta_merged", "labels"],
+        run: duplicates,
+    },
     Method {
         name: "forward_inverse",
         inputs: &["P", "W", "M", "R", "target"],
@@ -83,6 +97,12 @@ fn from_matrix(m: &Mat<f64>) -> Array {
 
 /// Fits displacements of examples in the world over nothing, every joint relevant to every vertex.
 fn fit(poses: &[BoneTransforms], asked: &[Vec<DVec3>], sigma: f64, smoothing: f64) -> Result<PoseSpace, CaseError> {
+    let settings =
+        PsdSettings { sigma: Some(sigma), smoothing: Some(smoothing), guard: false, ..PsdSettings::new(false) };
+    Ok(fit_with(poses, asked, settings)?.correction)
+}
+
+fn fit_with(poses: &[BoneTransforms], asked: &[Vec<DVec3>], settings: PsdSettings) -> Result<Psd, CaseError> {
     CaseError::unless_equal(("poses", poses.len()), ("displacements", asked.len()))?;
     let (bones, vertices) = (poses.first().map_or(0, |p| p.len()), asked.first().map_or(0, Vec::len));
     let parents = (0..bones).map(|bone| (bone > 0).then(|| BoneIndex::new(0))).collect();
@@ -104,15 +124,82 @@ fn fit(poses: &[BoneTransforms], asked: &[Vec<DVec3>], sigma: f64, smoothing: f6
         examples: &examples.collect::<Vec<_>>(),
         base: &base,
     };
+    let settings = PsdSettings { form: Form::Forward, ..settings };
+    fit_psd(&training, &Base::Given, &maps, &settings, &silent).map_err(CaseError::refused)
+}
+
+fn distances(case: &Case) -> Result<Answers, CaseError> {
+    let poses = rotations(case, "R")?;
+    let weights = case.array("joint_weights")?.data;
+    let between = |coordinates: Coordinates, weights: &[f64]| {
+        let x = |pose: &BoneTransforms| -> Vec<_> {
+            pose.iter().skip(1).map(|bone| coordinates.of(&bone.matrix3, DVec3::X)).collect()
+        };
+        let of = |s: &BoneTransforms, t: &BoneTransforms| -> f64 {
+            x(s).iter().zip(&x(t)).zip(weights).map(|((x, y), a)| a * square(&difference(x, y))).sum()
+        };
+        let all = poses.iter().flat_map(|s| poses.iter().map(|t| of(s, t)).collect::<Vec<_>>());
+        Array::new(&[poses.len(), poses.len()], all.collect())
+    };
+    // A fit that moves one vertex in every pose measures its examples.
+    let asked: Vec<_> = (0..poses.len()).map(|s| vec![DVec3::X * s as f64]).collect();
+    let plain = PsdSettings { sigma: Some(1.0), smoothing: Some(EXACT), guard: false, ..PsdSettings::new(false) };
+    let mut answers = Answers::default();
+    answers.add("chord_sq", between(Coordinates::Chord, &vec![1.0; weights.len()]));
+    answers.add("rotvec_sq_weighted", between(Coordinates::RotationVector, &weights));
+    answers.add("sigma_nn_chord", Array::scalar(fit_with(&poses, &asked, plain)?.report.spacing));
+    Ok(answers)
+}
+
+fn linear_term(case: &Case) -> Result<Answers, CaseError> {
+    let (poses, asked) = (rotations(case, "R")?, frames(case, "delta")?);
     let settings = PsdSettings {
-        form: Form::Forward,
-        sigma: Some(sigma),
-        smoothing: Some(smoothing),
+        coordinates: Coordinates::RotationVector,
+        linear: true,
+        sigma: Some(case.number("sigma")?),
+        smoothing: Some(EXACT),
         guard: false,
         ..PsdSettings::new(false)
     };
-    let fitted = fit_psd(&training, &Base::Given, &maps, &settings, &silent).map_err(CaseError::refused)?;
-    Ok(fitted.correction)
+    let model = fit_with(&poses, &asked, settings)?.correction;
+    let mut answers = Answers::default();
+    answers.add("delta_eval", from_frames(&displacements(&model, &rotations(case, "R_eval")?)));
+    Ok(answers)
+}
+
+/// Coordinates are rotation vectors. The centres of the fitted model are the merged examples; without smoothing it has
+/// their mean displacements there.
+fn duplicates(case: &Case) -> Result<Answers, CaseError> {
+    let asked = frames(case, "delta")?;
+    let x = frames(case, "x")?;
+    let pose = |x: &Vec<DVec3>| {
+        let turns = x.iter().map(|v| DAffine3::from_mat3(DMat3::from_quat(from_rotation_vector(*v))));
+        BoneTransforms::new(std::iter::once(DAffine3::IDENTITY).chain(turns).collect())
+    };
+    let poses: Vec<_> = x.iter().map(pose).collect();
+    let settings = PsdSettings {
+        coordinates: Coordinates::RotationVector,
+        sigma: Some(1.0),
+        smoothing: Some(1e-15),
+        duplicates: case.number("merge_tol")?,
+        guard: false,
+        ..PsdSettings::new(false)
+    };
+    let model = fit_with(&poses, &asked, settings)?.correction;
+    // The bind pose is never a centre: it is met by construction, and is example 0 here.
+    let leaders: Vec<usize> = std::iter::once(0).chain(model.kernel.centres(0).iter().map(|&s| s as usize)).collect();
+    let far = |s: usize, t: usize| x[s].iter().zip(&x[t]).map(|(a, b)| (*a - *b).length_squared()).sum::<f64>();
+    let nearest = |s: usize| {
+        let at = (0..leaders.len()).min_by(|&a, &b| far(s, leaders[a]).total_cmp(&far(s, leaders[b])));
+        at.unwrap_or(0) as f64
+    };
+    let pick = |list: &[Vec<DVec3>]| leaders.iter().map(|&s| list[s].clone()).collect::<Vec<_>>();
+    let merged: Vec<_> = leaders.iter().map(|&s| poses[s].clone()).collect();
+    let mut answers = Answers::default();
+    answers.add("x_merged", from_frames(&pick(&x)));
+    answers.add("delta_merged", from_frames(&displacements(&model, &merged)));
+    answers.add("labels", Array::new(&[x.len()], (0..x.len()).map(nearest).collect()));
+    Ok(answers)
 }
 
 fn displacements(model: &PoseSpace, poses: &[BoneTransforms]) -> Vec<Vec<DVec3>> {

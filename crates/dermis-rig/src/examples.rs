@@ -25,7 +25,6 @@ pub struct ExampleSet {
     pub name: String,
     examples: Vec<Example>,
     is_clip: bool,
-    channel_names: Vec<String>,
 }
 
 /// Why an example does not fit a rig.
@@ -113,31 +112,11 @@ impl ExampleSet {
             example.check(rig.mesh.positions.len(), rig.skeleton.len())?;
         }
         let is_clip = examples.len() > 1 && examples.iter().all(|e| e.time.is_some());
-        Ok(Self { name, examples, is_clip, channel_names: Vec::new() })
+        Ok(Self { name, examples, is_clip })
     }
     /// The examples, in order.
     pub fn examples(&self) -> &[Example] {
         &self.examples
-    }
-    /// What the channels of the poses are called, in their order.
-    pub fn channel_names(&self) -> &[String] {
-        &self.channel_names
-    }
-    /// The same set with names for the channels of its poses.
-    pub fn with_channel_names(self, channel_names: Vec<String>) -> Self {
-        Self { channel_names, ..self }
-    }
-    /// The same set with the channels of `names` alone, in that order; one the set does not have is zero.
-    pub fn for_channels(mut self, names: &[String]) -> Self {
-        if self.channel_names != names {
-            let places = channel_places(&self.channel_names, names);
-            for example in &mut self.examples {
-                let channels = placed(example.transforms.channels(), &places);
-                example.transforms = example.transforms.clone().with_channels(channels);
-            }
-            self.channel_names = names.to_vec();
-        }
-        self
     }
     /// Number of examples.
     pub fn len(&self) -> usize {
@@ -154,15 +133,10 @@ impl ExampleSet {
     /// The examples at `indices`, as a set of their own that keeps whether it is a clip.
     pub fn subset(&self, indices: &[usize]) -> Self {
         let examples = indices.iter().map(|&at| self.examples[at].clone()).collect();
-        Self { examples, name: self.name.clone(), channel_names: self.channel_names.clone(), ..*self }
+        Self { name: self.name.clone(), examples, is_clip: self.is_clip }
     }
     /// The examples of both sets; a clip only if both are.
-    pub fn joined(mut self, mut other: Self) -> Self {
-        let mut names = self.channel_names.clone();
-        names.extend(other.channel_names.iter().filter(|name| !self.channel_names.contains(name)).cloned());
-        if !names.is_empty() {
-            (self, other) = (self.for_channels(&names), other.for_channels(&names));
-        }
+    pub fn joined(mut self, other: Self) -> Self {
         if !self.examples.is_empty() {
             self.is_clip &= other.is_clip;
             self.name = format!("{} + {}", self.name, other.name);
@@ -173,14 +147,4 @@ impl ExampleSet {
         self.examples.extend(other.examples);
         self
     }
-}
-
-/// Where channels of `names` lie among `known`.
-pub(crate) fn channel_places(known: &[String], names: &[String]) -> Vec<Option<usize>> {
-    names.iter().map(|name| known.iter().position(|k| k == name)).collect()
-}
-
-/// Values at places; zero for none.
-pub(crate) fn placed(values: &[f64], places: &[Option<usize>]) -> Vec<f64> {
-    places.iter().map(|place| place.and_then(|at| values.get(at)).copied().unwrap_or(0.0)).collect()
 }

@@ -34,4 +34,4 @@ pub use mesh::{Mesh, MeshError, Neighbours, Polygons, RenderMesh};
 pub use mirror::Mirror;
 pub use motion::{Frame, Motion};
 pub use rig::{Rig, RigError};
-pub use skeleton::{BoneTransforms, Pose, Skeleton, SkeletonError, WorldPose};
+pub use skeleton::{BoneTransforms, Channels, Pose, Skeleton, SkeletonError, WorldPose};

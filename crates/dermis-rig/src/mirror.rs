@@ -95,7 +95,7 @@ impl Mirror {
         shift[self.axis] = 2.0 * self.plane;
         let s = DAffine3 { matrix3: DMat3::from_diagonal(diagonal), translation: shift };
         BoneTransforms::new(self.bones.iter().map(|&bone| s * pose[bone] * s).collect())
-            .with_channels(pose.channels().to_vec())
+            .with_channels(pose.channels().clone())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::index::{BoneIndex, BoneVec};
 use glam::{DAffine3, DMat3, DVec3};
+use std::sync::Arc;
 
 /// Bones at rest: names, parents and bind matrices. A parent always comes before its children.
 #[derive(Clone, Debug, PartialEq)]
@@ -260,13 +261,16 @@ pub struct Pose {
     pub local: BoneVec<DAffine3>,
 }
 
+/// Numbers that a pose has beside its joints, by name, such as the contraction of a muscle; zero at rest.
+pub type Channels = Vec<(Arc<str>, f64)>;
+
 /// A pose as joint-to-world matrices T_k.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorldPose {
     /// T_k, bone to posed world.
     pub bones: BoneVec<DAffine3>,
-    /// Numeric channels of the pose, if it has any.
-    pub channels: Vec<f64>,
+    /// Numeric channels of the pose.
+    pub channels: Channels,
 }
 
 impl WorldPose {
@@ -280,7 +284,7 @@ impl WorldPose {
 #[derive(Clone, Debug, PartialEq)]
 pub struct BoneTransforms {
     matrices: BoneVec<DAffine3>,
-    channels: Vec<f64>,
+    channels: Channels,
 }
 
 impl BoneTransforms {
@@ -288,13 +292,17 @@ impl BoneTransforms {
     pub fn new(matrices: Vec<DAffine3>) -> Self {
         Self { matrices: BoneVec::new(matrices), channels: Vec::new() }
     }
-    /// The same pose with the values of numeric channels, such as the contraction of a muscle; zero at rest.
-    pub fn with_channels(self, channels: Vec<f64>) -> Self {
+    /// The same pose with numeric channels.
+    pub fn with_channels(self, channels: Channels) -> Self {
         Self { channels, ..self }
     }
-    /// Numeric channels of the pose; one that is missing is zero.
-    pub fn channels(&self) -> &[f64] {
+    /// Numeric channels of the pose.
+    pub fn channels(&self) -> &Channels {
         &self.channels
+    }
+    /// A numeric channel by name; one that the pose does not have is at rest, zero.
+    pub fn channel(&self, name: &str) -> f64 {
+        self.channels.iter().find(|(known, _)| **known == *name).map_or(0.0, |(_, value)| *value)
     }
     /// The bind pose: identities.
     pub fn identity(bones: usize) -> Self {
@@ -306,7 +314,7 @@ impl BoneTransforms {
     }
     /// Whether every entry is finite.
     pub fn is_finite(&self) -> bool {
-        self.matrices.iter().all(DAffine3::is_finite) && self.channels.iter().all(|c| c.is_finite())
+        self.matrices.iter().all(DAffine3::is_finite) && self.channels.iter().all(|(_, value)| value.is_finite())
     }
 }
 

@@ -406,7 +406,8 @@ pub(crate) fn poses_for_rig(
         }
     };
     Ok(move |pose: &WorldPose| {
-        WorldPose::new(order.iter().filter_map(|&b| pose.bones.as_slice().get(b).copied()).collect())
+        let bones = order.iter().filter_map(|&b| pose.bones.as_slice().get(b).copied()).collect();
+        WorldPose { channels: pose.channels.clone(), ..WorldPose::new(bones) }
     })
 }
 
@@ -477,6 +478,7 @@ fn with_both(
             Some(skeleton) => {
                 let theirs = skeleton.bone_transforms(pose);
                 BoneTransforms::new(to_rig(&WorldPose::new(theirs.to_vec())).bones.into_vec())
+                    .with_channels(pose.channels.clone())
             }
             None => rig.skeleton.bone_transforms(&to_rig(pose)),
         };
@@ -559,7 +561,10 @@ fn turned_binds(rig: &Rig, contents: &Contents, options: &ReadOptions) -> impl F
         differ.then_some(turns)
     });
     move |pose| match &turns {
-        Some(turns) => WorldPose::new(pose.bones.iter().zip(turns).map(|(t, turn)| *t * *turn).collect()),
+        Some(turns) => {
+            let bones = pose.bones.iter().zip(turns).map(|(t, turn)| *t * *turn).collect();
+            WorldPose { channels: pose.channels, ..WorldPose::new(bones) }
+        }
         None => pose,
     }
 }

@@ -28,10 +28,8 @@ pub struct Joint {
 /// A number of the pose beside its rotations, scaled to count like an angle.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Channel {
-    /// What it is called.
+    /// What it is called in [`BoneTransforms::channels`].
     pub name: String,
-    /// Its place in [`BoneTransforms::channels`].
-    pub index: usize,
     /// Factor before it is compared.
     pub scale: f64,
     /// Largest absolute value, scaled, that it may have; infinite without limits.
@@ -217,7 +215,7 @@ impl Kernel {
     ) {
         self.weld.apply(transforms, &mut scratch.welded);
         let mut x = std::mem::take(&mut scratch.coordinates);
-        scratch.limited = self.coordinates_of(&scratch.welded, transforms.channels(), &mut x);
+        scratch.limited = self.coordinates_of(&scratch.welded, transforms, &mut x);
         self.values_at(&x, scratch, out, round);
         scratch.coordinates = x;
     }
@@ -254,8 +252,8 @@ impl Kernel {
         });
     }
 
-    /// x of every joint and channel of a welded pose, limited; how many limits acted.
-    pub fn coordinates_of(&self, welded: &[DAffine3], channels: &[f64], out: &mut Vec<[f64; ROOM]>) -> usize {
+    /// x of every joint of a welded pose and of every channel of the pose itself, limited; how many limits acted.
+    pub fn coordinates_of(&self, welded: &[DAffine3], pose: &BoneTransforms, out: &mut Vec<[f64; ROOM]>) -> usize {
         let mut limited = 0;
         out.clear();
         let mut within = |mut x: [f64; ROOM], limit: f64| {
@@ -269,7 +267,7 @@ impl Kernel {
         out.extend(self.joints.iter().map(|joint| within(unlimited(self.coordinates, welded, joint), joint.limit)));
         out.extend(self.channels.iter().map(|channel| {
             let mut x = [0.0; ROOM];
-            x[0] = channel.scale * channels.get(channel.index).copied().unwrap_or(0.0);
+            x[0] = channel.scale * pose.channel(&channel.name);
             within(x, channel.limit)
         }));
         limited
@@ -341,15 +339,20 @@ mod tests {
     #[test]
     fn channels_and_linear_values_are_the_pose_itself() {
         let mut kernel = Kernel::new(1.0, Weld::default(), vec![joint()], vec![]);
-        kernel.channels = vec![Channel { name: "flex".into(), index: 1, scale: 2.0, limit: 1.0 }];
+        kernel.channels = vec![Channel { name: "flex".into(), scale: 2.0, limit: 1.0 }];
         (kernel.linear, kernel.coordinates) = (true, Coordinates::RotationVector);
         kernel.push(&[(0, 0.25), (1, 1.0)], &[]);
         let mut values = vec![0.0; 4];
         let mut scratch = KernelValues::default();
-        kernel.evaluate(&posed(0.5).with_channels(vec![9.0, 0.3]), &mut scratch, &mut values, |k| k);
+        kernel.evaluate(
+            &posed(0.5).with_channels(vec![("other".into(), 9.0), ("flex".into(), 0.3)]),
+            &mut scratch,
+            &mut values,
+            |k| k,
+        );
         assert!((values[2] - 0.5 * 0.5).abs() < 1e-15 && (values[3] - 0.6).abs() < 1e-15);
         assert_eq!(scratch.limited, 0);
-        kernel.evaluate(&posed(0.5).with_channels(vec![0.0, 7.0]), &mut scratch, &mut values, |k| k);
+        kernel.evaluate(&posed(0.5).with_channels(vec![("flex".into(), 7.0)]), &mut scratch, &mut values, |k| k);
         assert_eq!((values[3], scratch.limited), (1.0, 1));
         // A pose without channels is at rest in them.
         kernel.evaluate(&posed(0.5), &mut scratch, &mut values, |k| k);

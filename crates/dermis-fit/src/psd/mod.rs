@@ -85,8 +85,6 @@ pub enum Reach {
 pub struct ChannelSetting {
     /// What it is called.
     pub name: String,
-    /// Its place among a pose's channels.
-    pub index: usize,
     /// Factor before it is compared with angles in radians; `None`: one over its largest value in training.
     pub scale: Option<f64>,
 }

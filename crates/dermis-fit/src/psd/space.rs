@@ -73,7 +73,7 @@ impl<'a> Space<'a> {
         for pose in poses {
             kernel.weld.apply(pose, &mut welded);
             let mut x = Vec::new();
-            kernel.coordinates_of(&welded, pose.channels(), &mut x);
+            kernel.coordinates_of(&welded, pose, &mut x);
             all.push(x);
         }
         let largest: Vec<f64> =
@@ -260,10 +260,10 @@ impl<'a> Space<'a> {
 
 /// A channel with its scale: given, or such that its largest value in training counts as one radian.
 fn channel(setting: &ChannelSetting, poses: &[&BoneTransforms]) -> Channel {
-    let value = |pose: &&BoneTransforms| pose.channels().get(setting.index).map_or(0.0, |c| c.abs());
+    let value = |pose: &&BoneTransforms| pose.channel(&setting.name).abs();
     let largest = poses.iter().map(value).fold(0.0, f64::max);
     let scale = setting.scale.unwrap_or(if largest > 0.0 { 1.0 / largest } else { 1.0 });
-    Channel { name: setting.name.clone(), index: setting.index, scale, limit: f64::INFINITY }
+    Channel { name: setting.name.clone(), scale, limit: f64::INFINITY }
 }
 
 /// Joints between bones that matter: a maximum spanning forest of the overlaps Σ_v min(w_va, w_vb).

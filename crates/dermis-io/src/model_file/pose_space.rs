@@ -33,7 +33,6 @@ pub(super) struct StoredPoseSpace {
 #[derive(Serialize, Deserialize)]
 struct StoredChannel {
     name: String,
-    index: usize,
     scale: f64,
     limit: Option<f64>,
 }
@@ -114,8 +113,7 @@ fn write_kernel(t: &mut Tensors, k: &Kernel, carrier: &Carrier, rig: &Rig) -> St
     };
     // JSON has no infinity.
     let limit = |limit: f64| limit.is_finite().then_some(limit);
-    let channel =
-        |c: &Channel| StoredChannel { name: c.name.clone(), index: c.index, scale: c.scale, limit: limit(c.limit) };
+    let channel = |c: &Channel| StoredChannel { name: c.name.clone(), scale: c.scale, limit: limit(c.limit) };
     StoredPoseSpace {
         sigma: k.sigma,
         carrier: carrier.into(),
@@ -267,7 +265,7 @@ fn read_kernel(r: &Reader<'_>, rig: &Rig, stored: &StoredPoseSpace) -> Result<(K
     let channels = stored.channels.iter().map(|c| {
         let limit = c.limit.unwrap_or(f64::INFINITY);
         match c.scale.is_finite() && limit >= 0.0 {
-            true => Ok(Channel { name: c.name.clone(), index: c.index, scale: c.scale, limit }),
+            true => Ok(Channel { name: c.name.clone(), scale: c.scale, limit }),
             false => Err(damaged(format!("channel \"{}\" has no scale or limit", c.name))),
         }
     });

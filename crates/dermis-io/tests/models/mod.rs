@@ -192,7 +192,7 @@ pub fn rich_pose_space() -> ModelFile {
         (1..3).map(|b| Joint { parent: bone(b - 1), bone: bone(b), limit: 1.5, axis: DVec3::Y }).collect();
     let examples = (0..9).map(|at| [0.1 * odd(at), 0.2, odd(at + 3), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]).collect();
     let mut kernel = Kernel::new(2.5, Weld::along(&made.rig.skeleton, &[false; 3]), joints, examples);
-    kernel.channels = vec![Channel { name: "flex".into(), index: 1, scale: 0.5, limit: f64::INFINITY }];
+    kernel.channels = vec![Channel { name: "flex".into(), scale: 0.5, limit: f64::INFINITY }];
     (kernel.family, kernel.linear) = (Family::Wendland, true);
     kernel.coordinates = Coordinates::SwingTwist { swing: 1.0, twist: 0.5 };
     kernel.push(&[(0, 0.5), (2, 1.0)], &[0, 2]);
@@ -317,7 +317,7 @@ pub fn pose(bones: usize) -> BoneTransforms {
         let turn = DQuat::from_axis_angle(DVec3::new(0.6, 0.0, 0.8), 0.4 + b as f64);
         DAffine3::from_rotation_translation(turn, DVec3::new(0.1, -0.2, 0.05 * b as f64))
     };
-    BoneTransforms::new((0..bones).map(bone).collect()).with_channels(vec![0.25, -0.5])
+    BoneTransforms::new((0..bones).map(bone).collect()).with_channels(vec![("flex".into(), -0.5)])
 }
 
 /// The skin of a model in [`pose`], as bits.

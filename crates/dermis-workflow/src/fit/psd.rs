@@ -11,6 +11,7 @@ use dermis_fit::psd::{self, ChannelSetting, Form, PsdReport, PsdSettings, Reach,
 use dermis_fit::{Progress, Training};
 use dermis_rig::{ExampleSet, Influences, Mirror, Rig};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// What a caller sets of pose-space deformation and its relatives; `None` is the method's own default.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -76,12 +77,13 @@ fn settings(options: &FitOptions, rig: &Rig, examples: &ExampleSet) -> Result<Ps
 
 /// Channels by name, where the examples have them.
 fn channels(wanted: &[(String, Option<f64>)], examples: &ExampleSet) -> Result<Vec<ChannelSetting>, Error> {
-    let known = examples.channel_names();
-    let find = |(name, scale): &(String, Option<f64>)| match known.iter().position(|known| known == name) {
-        Some(index) => Ok(ChannelSetting { name: name.clone(), index, scale: *scale }),
-        None => Err(Error::Option(format!(
+    let known: BTreeSet<&str> =
+        examples.examples().iter().flat_map(|e| e.transforms.channels()).map(|(name, _)| &**name).collect();
+    let find = |(name, scale): &(String, Option<f64>)| match known.contains(name.as_str()) {
+        true => Ok(ChannelSetting { name: name.clone(), scale: *scale }),
+        false => Err(Error::Option(format!(
             "the examples have no channel \"{name}\"; they have {}",
-            if known.is_empty() { "none".into() } else { known.join(", ") }
+            if known.is_empty() { "none".into() } else { known.iter().copied().collect::<Vec<_>>().join(", ") }
         ))),
     };
     wanted.iter().map(find).collect()
