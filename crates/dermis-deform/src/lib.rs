@@ -10,6 +10,7 @@
 //! - [`correction`]: a learnt correction over a base: [`joints`], [`enveloping`], [`pose_space`];
 //! - [`guard`]: what bounds every correction in every pose; [`features`]: bones seen from other bones;
 //! - [`deformer`]: base and correction together; [`baked`]: the same in `f32`, as it runs;
+//! - [`deform`](mod@deform): any deformer in one pose, as a map of the whole mesh;
 //! - [`training`]: how far a pose is from those a model has seen.
 //!
 //! Invariants: evaluating a [`Baked`] deformer allocates nothing after the first pose, cannot fail once the inputs agree in
@@ -33,6 +34,7 @@
 
 pub mod baked;
 pub mod correction;
+pub mod deform;
 pub mod deformer;
 pub mod dual_quaternion;
 pub mod enveloping;
@@ -46,6 +48,7 @@ pub mod training;
 
 pub use baked::{Baked, Guarded, Scratch};
 pub use correction::Correction;
+pub use deform::Deform;
 pub use deformer::{AnimationSpace, Base, Deformer};
 pub use dual_quaternion::DualQuaternions;
 pub use enveloping::{Enveloping, Rows};

@@ -10,6 +10,7 @@
 //! - [`surface`]: closest points on triangles, and what hides behind them
 //! - [`weights`]: skinning weights: the linear blend that reproduces examples best
 //! - [`influence`]: which bones move a vertex: from poses that move one bone, or from ordinary motion
+//! - [`inverse`]: sculpted corrections brought back through any deformer, as a black box
 //! - [`maps`]: where a bone matters: influence maps from weights, colours or tables
 //!
 //! Every fit takes a [`Training`] and returns the model with a report; progress and cancelling are an argument.
@@ -18,10 +19,12 @@ pub mod animation_space;
 pub mod decompose;
 pub mod heat;
 pub mod influence;
+pub mod inverse;
 pub mod joints;
 pub mod maps;
 pub mod mwe;
 pub mod psd;
+mod random;
 pub mod scans;
 pub mod surface;
 mod training;
@@ -30,6 +33,7 @@ pub mod weights;
 pub use animation_space::{AnimationSpaceSettings, fit_animation_space};
 pub use dermis_solve::Folds;
 pub use heat::{HeatError, HeatReport, HeatSettings, bone_segments, heat_weights};
+pub use inverse::{Inverse, InverseError, InverseSettings, invert};
 pub use joints::{JointFit, JointReport, JointSettings, fit_joints};
 pub use mwe::{Mwe, MweReport, MweSettings, fit_mwe};
 pub use psd::{Psd, PsdReport, PsdSettings, fit_psd};

@@ -4,7 +4,9 @@
 //! once.
 
 pub mod cross_validation;
+pub mod gauss_newton;
 pub mod interpolation;
+pub mod lane;
 pub mod mean_shift;
 pub mod min_norm;
 pub mod ridge;
@@ -14,7 +16,9 @@ pub mod symmetric;
 
 pub use cross_validation::{Fold, Folds};
 pub use faer;
+pub use gauss_newton::GaussNewton;
 pub use interpolation::Interpolation;
+pub use lane::{Lane, Problem};
 pub use min_norm::{min_norm, min_norm_of_sum};
 pub use sparse::SparseFactor;
 pub use symmetric::PrincipalAxes;

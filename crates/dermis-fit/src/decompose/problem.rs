@@ -10,7 +10,7 @@
 
 use super::Sequence;
 use super::matrix::{Matrix, orthonormal_rows};
-use super::sample::Random;
+use crate::random::Random;
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
 use rayon::prelude::*;
 

@@ -1,7 +1,7 @@
 //! The stages of a decomposition.
 
 use super::problem::{Problem, Units};
-use super::sample::{Random, stratified};
+use super::sample::stratified;
 use super::search::{Search, Until};
 use super::support::{MOST, Support};
 use super::transforms::{self, Motion, frame_transforms, members};
@@ -9,6 +9,7 @@ use super::weights::Bones;
 use super::{
     BoneKind, DecomposeError, DecomposeReport, DecomposeSettings, Decomposition, Effort, Sequence, Stopped, Task,
 };
+use crate::random::Random;
 use crate::training::{Progress, Ticker};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, BoneTransforms, Influences};

@@ -2,11 +2,11 @@
 
 use super::matrix::Matrix;
 use super::problem::{Frames, MONOMIALS, Points};
-use super::sample::Random;
 use super::support::Support;
 use super::transforms::{self, Motion};
 use super::weights::{Bones, Fit, Gram, Pass, candidate_gains, candidate_steps, improve, nearest, removal_costs};
 use super::{BoneKind, DecomposeError, Stopped};
+use crate::random::Random;
 use crate::training::Ticker;
 
 /// A change of support must lower a vertex's energy by this part of |x|²: 1e-5 costs up to 6 % of the error, 1e-4 up to 18 %.

@@ -246,8 +246,8 @@ impl Quadratic {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::Random;
     use super::*;
+    use crate::random::Random;
 
     fn quadratic(n: usize, dimensions: usize, random: &mut Random) -> Quadratic {
         let y: Vec<Vec<f64>> = (0..n).map(|_| (0..dimensions).map(|_| random.unit() - 0.5).collect()).collect();

@@ -635,9 +635,9 @@ pub(super) fn blended(p: &[f64; 4], support: &Support, bones: &Bones, y: &mut [f
 mod tests {
     use super::super::Sequence;
     use super::super::problem::Problem;
-    use super::super::sample::Random;
     use super::super::search::Search;
     use super::*;
+    use crate::random::Random;
     use crate::training::{Ticker, silent};
     use dermis_rig::rotation::from_rotation_vector;
 

@@ -1,0 +1,176 @@
+//! Calls the deformer for all lanes at once.
+
+use super::{Calls, Coupled, Dependence, Inverse, InverseError, InverseSettings};
+use crate::random::Random;
+use dermis_deform::Deform;
+use dermis_rig::glam::{DMat3, DVec3};
+use dermis_rig::skeleton::frobenius;
+use dermis_solve::lane::Jacobian;
+use dermis_solve::{GaussNewton, Lane, Problem};
+use rayon::prelude::*;
+
+/// Step of finite differences in lengths L: rounding of f64 then spoils derivatives by 1e-11, curvature by 1e-5.
+const STEP: f64 = 1e-5;
+/// The same for single precision, whose rounding is 6e-8.
+const STEP_SINGLE: f64 = 1e-3;
+/// How far the probe moves vertices, in lengths.
+const PROBE: f64 = 1e-3;
+/// What counts as rounding of a result, in units of its last place.
+const ROUNDING: f64 = 16.0;
+
+/// A deformer with its points and the count of its calls.
+pub(super) struct Driver<'a, D> {
+    deformer: &'a mut D,
+    rest: &'a [DVec3],
+    target: &'a [DVec3],
+    settings: &'a InverseSettings,
+    points: Vec<DVec3>,
+    out: Vec<DVec3>,
+    calls: usize,
+}
+
+impl<'a, D: Deform> Driver<'a, D> {
+    pub(super) fn new(
+        deformer: &'a mut D,
+        rest: &'a [DVec3],
+        target: &'a [DVec3],
+        settings: &'a InverseSettings,
+    ) -> Self {
+        let out = vec![DVec3::ZERO; rest.len()];
+        Self { deformer, rest, target, settings, points: rest.to_vec(), out, calls: 0 }
+    }
+
+    /// S at `points`. What the deformer does not write is found out.
+    fn call(&mut self) -> Result<(), InverseError<D::Error>> {
+        self.calls += 1;
+        self.out.fill(DVec3::NAN);
+        let called = self.deformer.deform(&self.points, &mut self.out);
+        called.map_err(|source| InverseError::Deformer { call: self.calls, source })?;
+        let missing = || self.out.iter().enumerate().filter(|(_, p)| !p.is_finite());
+        match missing().next() {
+            None => Ok(()),
+            Some((vertex, _)) => Err(InverseError::Output { call: self.calls, vertex, count: missing().count() }),
+        }
+    }
+
+    pub(super) fn run(mut self) -> Result<Inverse, InverseError<D::Error>> {
+        let length = self.settings.length;
+        self.call()?;
+        let start = self.out.clone();
+        let (probe, single) = self.probe(&start)?;
+        if let (Dependence::Coupled { moved, farthest }, Coupled::Refuse) = (probe, self.settings.coupled) {
+            return Err(InverseError::Coupled { moved, farthest });
+        }
+        let largest = start.iter().chain(self.target).map(|p| p.abs().max_element()).fold(length, f64::max);
+        let rounding = largest * f64::from(f32::EPSILON);
+        let exact = self.settings.ftol.sqrt() * length;
+        let tolerance = if single { exact.max(rounding) } else { exact };
+        let step = length * if single { STEP_SINGLE } else { STEP };
+        let jacobians = self.jacobians(&start, step)?;
+        let problem = |jacobian: &Jacobian| {
+            let epsilon = damping(jacobian, self.settings.epsilon);
+            Problem { length, epsilon, goal: tolerance * tolerance, step }
+        };
+        let problems: Vec<Problem> = jacobians.iter().map(problem).collect();
+        let residual = |v: usize| (start[v] - self.target[v]).to_array();
+        let measuring = self.calls;
+
+        let mut lanes: Vec<GaussNewton> =
+            (0..self.rest.len()).map(|v| GaussNewton::new(problems[v], [0.0; 3], residual(v), jacobians[v])).collect();
+        self.lock_step(&mut lanes)?;
+        let gauss_newton = self.calls - measuring;
+        let displacements: Vec<DVec3> = lanes.iter().map(|lane| DVec3::from_array(lane.best().0)).collect();
+
+        self.move_by(&displacements);
+        self.call()?;
+        let remainders: Vec<DVec3> = self.target.iter().zip(&self.out).map(|(t, s)| *t - *s).collect();
+        let residuals: Vec<f64> = remainders.iter().map(|w| w.length()).collect();
+        let unresolved = residuals.iter().filter(|w| **w > tolerance).count();
+        Ok(Inverse {
+            by_gauss_newton: residuals.len() - unresolved,
+            by_direction_set: 0,
+            displacements,
+            remainders,
+            calls: Calls { measuring: measuring + 1, gauss_newton, ..Calls::default() },
+            unresolved,
+            damped: problems.iter().filter(|p| p.epsilon > 0.0).count(),
+            residuals,
+            tolerance,
+            single_precision: single,
+            probe,
+        })
+    }
+
+    fn move_by(&mut self, displacements: &[DVec3]) {
+        for ((point, rest), d) in self.points.iter_mut().zip(self.rest).zip(displacements) {
+            *point = *rest + *d;
+        }
+    }
+
+    /// Moves a random half of the vertices; the others must stay. Also whether the results are single-precision numbers.
+    fn probe(&mut self, start: &[DVec3]) -> Result<(Dependence, bool), InverseError<D::Error>> {
+        let mut random = Random::new(self.settings.seed);
+        let mut vector = || DVec3::new(random.unit(), random.unit(), random.unit()) - DVec3::splat(0.5);
+        let common = vector();
+        let by: Vec<DVec3> = (0..self.rest.len())
+            .map(|_| {
+                let (own, side) = (vector(), vector());
+                // A common part, so that what depends on a mean shows too.
+                if side.x > 0.0 { (common + own) * (PROBE * self.settings.length) } else { DVec3::ZERO }
+            })
+            .collect();
+        self.move_by(&by);
+        self.call()?;
+        let single = |p: &DVec3| p.as_vec3().as_dvec3() == *p;
+        let single = !self.out.is_empty() && self.out.iter().all(single);
+        let (mut moved, mut farthest) = (0, 0.0_f64);
+        for ((by, before), after) in by.iter().zip(start).zip(&self.out) {
+            let distance = (*after - *before).length();
+            let size = before.abs().max_element().max(self.settings.length);
+            if *by == DVec3::ZERO && distance > ROUNDING * f64::EPSILON * size {
+                moved += 1;
+                farthest = farthest.max(distance / self.settings.length);
+            }
+        }
+        let found = if moved == 0 { Dependence::Independent } else { Dependence::Coupled { moved, farthest } };
+        Ok((found, single))
+    }
+
+    /// ∂S/∂d of every vertex by forward differences, all vertices moved together.
+    fn jacobians(&mut self, start: &[DVec3], step: f64) -> Result<Vec<Jacobian>, InverseError<D::Error>> {
+        let mut jacobians = vec![[[0.0; 3]; 3]; self.rest.len()];
+        for (axis, unit) in DVec3::AXES.into_iter().enumerate() {
+            self.points.iter_mut().zip(self.rest).for_each(|(point, rest)| *point = *rest + unit * step);
+            self.call()?;
+            for (v, jacobian) in jacobians.iter_mut().enumerate() {
+                // The step as it was taken, after rounding.
+                let taken = self.points[v][axis] - self.rest[v][axis];
+                jacobian[axis] = ((self.out[v] - start[v]) / taken).to_array();
+            }
+        }
+        Ok(jacobians)
+    }
+
+    /// Calls until every lane has finished, or no calls are left but one.
+    fn lock_step<L: Lane + Send + Sync>(&mut self, lanes: &mut [L]) -> Result<(), InverseError<D::Error>> {
+        while self.calls + 1 < self.settings.max_calls && lanes.iter().any(|lane| !lane.finished()) {
+            let points = self.points.par_iter_mut().zip(self.rest).zip(&*lanes);
+            points.with_min_len(512).for_each(|((point, rest), lane)| {
+                *point = *rest + DVec3::from_array(lane.point());
+            });
+            self.call()?;
+            let results = lanes.par_iter_mut().zip(&self.out).zip(self.target);
+            results.with_min_len(512).for_each(|((lane, out), target)| lane.take((*out - *target).to_array()));
+        }
+        Ok(())
+    }
+}
+
+/// e of a vertex: `epsilon` of the mean squared singular value where the smallest is below a tenth of the mean one.
+fn damping(jacobian: &Jacobian, epsilon: f64) -> f64 {
+    let a = DMat3::from_cols_array_2d(jacobian);
+    let mean = frobenius(&a) / 3f64.sqrt();
+    let inverse = a.inverse();
+    let regular = inverse.is_finite() && frobenius(&inverse) * 0.1 * mean <= 1.0;
+    if regular { 0.0 } else { epsilon * mean * mean }
+}

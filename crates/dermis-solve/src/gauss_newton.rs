@@ -1,0 +1,205 @@
+//! Gauss-Newton steps for one lane of three unknowns.
+//!
+//! With J = ∂r/∂d the step δ solves the damped normal equations
+//!
+//! ```text
+//! (JᵀJ + (e + λ m²) 1) δ = −(Jᵀ r + e d),     m² the mean of the diagonal of JᵀJ,
+//! ```
+//!
+//! by their pseudo-inverse, so directions in which r does not move stay as they are. Only decreases of f are accepted.
+//! λ starts at zero: a residual that is affine in d is solved by the first step.
+//!
+//! J is measured by forward differences, three evaluations. After a good step it is not measured again but corrected by
+//! what the step itself has shown (Broyden's update), which costs nothing; it is measured anew when a step with an old J fails
+//! or gains less than [`SLOW`].
+//!
+//! Source: Levenberg 1944, Marquardt 1963; Broyden 1965, "A class of methods for solving nonlinear simultaneous equations".
+
+use crate::lane::{Jacobian, Lane, Problem, Three, along, dot};
+
+/// A step that leaves more than this part of the residual asks for a new Jacobian before the next.
+pub const SLOW: f64 = 0.25;
+/// Steps at most, taken or refused.
+const MOST_STEPS: usize = 40;
+/// λ after the first refusal, and beyond which a lane gives up.
+const DAMPING: (f64, f64) = (1e-3, 1e6);
+/// Eigenvalues of JᵀJ below this part of the largest count as zero.
+const FLAT: f64 = 1e-13;
+/// A step that promises to lower f by less than this part of it is rounding.
+const STILL: f64 = 1e-15;
+
+/// One lane.
+#[derive(Clone, Debug)]
+pub struct GaussNewton {
+    problem: Problem,
+    d: Three,
+    r: Three,
+    value: f64,
+    jacobian: Jacobian,
+    lambda: f64,
+    steps: usize,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Phase {
+    /// The derivative by this unknown is being measured.
+    Column(usize),
+    /// This move is being tried; whether the Jacobian was measured where it starts.
+    Step(Three, bool),
+    Finished,
+}
+
+impl GaussNewton {
+    /// A lane at `d` with residual `r`; `jacobian` as measured there.
+    pub fn new(problem: Problem, d: Three, r: Three, jacobian: Jacobian) -> Self {
+        let value = problem.value(d, r);
+        let mut lane = Self { problem, d, r, value, jacobian, lambda: 0.0, steps: 0, phase: Phase::Finished };
+        if value > problem.goal {
+            lane.step(true);
+        }
+        lane
+    }
+
+    /// Proposes the step from here.
+    fn step(&mut self, fresh: bool) {
+        let g = self.gradient();
+        let mut normal = [[0.0; 3]; 3];
+        for i in 0..3 {
+            for j in 0..3 {
+                normal[i][j] = dot(self.jacobian[i], self.jacobian[j]);
+            }
+        }
+        let mean = (normal[0][0] + normal[1][1] + normal[2][2]) / 3.0;
+        for (i, row) in normal.iter_mut().enumerate() {
+            row[i] += self.problem.epsilon + self.lambda * mean;
+        }
+        let move_by = pseudo_solve(normal, g.map(|g| -g));
+        let length = dot(move_by, move_by).sqrt();
+        let promised = -dot(g, move_by);
+        // Not `<=`, so that NaN finishes too.
+        self.phase = if !(promised > STILL * self.value && length > 0.0 && length.is_finite()) {
+            Phase::Finished
+        } else {
+            // Beyond the character's own size a local model says nothing.
+            Phase::Step(move_by.map(|x| x * (self.problem.length / length).min(1.0)), fresh)
+        };
+    }
+
+    /// Half the gradient of f: Jᵀ r + e d.
+    fn gradient(&self) -> Three {
+        [0, 1, 2].map(|i| dot(self.jacobian[i], self.r) + self.problem.epsilon * self.d[i])
+    }
+}
+
+impl Lane for GaussNewton {
+    fn point(&self) -> Three {
+        match self.phase {
+            Phase::Column(i) => {
+                let mut d = self.d;
+                d[i] += self.problem.step;
+                d
+            }
+            Phase::Step(by, _) => along(self.d, 1.0, by),
+            Phase::Finished => self.d,
+        }
+    }
+
+    fn take(&mut self, residual: Three) {
+        match self.phase {
+            Phase::Column(i) => {
+                // The step as it was taken, after rounding.
+                let h = (self.d[i] + self.problem.step) - self.d[i];
+                self.jacobian[i] = along(residual, -1.0, self.r).map(|x| x / h);
+                match i {
+                    2 => self.step(true),
+                    _ => self.phase = Phase::Column(i + 1),
+                }
+            }
+            Phase::Step(by, fresh) => {
+                self.steps += 1;
+                let d = along(self.d, 1.0, by);
+                let value = self.problem.value(d, residual);
+                let better = value < self.value;
+                let gain = (value / self.value).sqrt();
+                if better {
+                    // J += (r₁ − r₀ − J δ) δᵀ / |δ|²
+                    let foretold = [0, 1, 2].map(|c| {
+                        self.r[c]
+                            + self.jacobian[0][c] * by[0]
+                            + self.jacobian[1][c] * by[1]
+                            + self.jacobian[2][c] * by[2]
+                    });
+                    let surprise = along(residual, -1.0, foretold);
+                    let square = dot(by, by);
+                    for i in 0..3 {
+                        self.jacobian[i] = along(self.jacobian[i], by[i] / square, surprise);
+                    }
+                    (self.d, self.r, self.value) = (d, residual, value);
+                    self.lambda = if self.lambda > DAMPING.0 { 0.1 * self.lambda } else { 0.0 };
+                } else if fresh {
+                    self.lambda = (10.0 * self.lambda).max(DAMPING.0);
+                }
+                if self.value <= self.problem.goal || self.steps >= MOST_STEPS || self.lambda > DAMPING.1 {
+                    self.phase = Phase::Finished;
+                } else if better && gain <= SLOW {
+                    self.step(false);
+                } else if better || !fresh {
+                    self.phase = Phase::Column(0);
+                } else {
+                    self.step(true);
+                }
+            }
+            Phase::Finished => {}
+        }
+    }
+
+    fn finished(&self) -> bool {
+        self.phase == Phase::Finished
+    }
+
+    fn best(&self) -> (Three, Three) {
+        (self.d, self.r)
+    }
+}
+
+/// A⁺ b for a symmetric positive semidefinite A, by its eigenvectors (Jacobi's rotations).
+pub fn pseudo_solve(a: [[f64; 3]; 3], b: Three) -> Three {
+    let (values, vectors) = eigen(a);
+    let most = values.iter().copied().fold(0.0, f64::max);
+    let mut x = [0.0; 3];
+    for (value, vector) in values.into_iter().zip(vectors) {
+        if value > FLAT * most {
+            x = along(x, dot(vector, b) / value, vector);
+        }
+    }
+    x
+}
+
+/// Eigenvalues and unit eigenvectors of a symmetric matrix, in no order.
+pub(crate) fn eigen(mut a: [[f64; 3]; 3]) -> (Three, [Three; 3]) {
+    let mut v = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+    for _ in 0..20 {
+        let off = a[0][1].abs() + a[0][2].abs() + a[1][2].abs();
+        if off <= 1e-17 * (a[0][0].abs() + a[1][1].abs() + a[2][2].abs()) {
+            break;
+        }
+        for (p, q) in [(0, 1), (0, 2), (1, 2)] {
+            if a[p][q] == 0.0 {
+                continue;
+            }
+            let theta = (a[q][q] - a[p][p]) / (2.0 * a[p][q]);
+            let t = theta.signum() / (theta.abs() + theta.hypot(1.0));
+            let c = 1.0 / t.hypot(1.0);
+            let s = t * c;
+            for k in 0..3 {
+                (a[k][p], a[k][q]) = (c * a[k][p] - s * a[k][q], s * a[k][p] + c * a[k][q]);
+            }
+            for k in 0..3 {
+                (a[p][k], a[q][k]) = (c * a[p][k] - s * a[q][k], s * a[p][k] + c * a[q][k]);
+                (v[p][k], v[q][k]) = (c * v[p][k] - s * v[q][k], s * v[p][k] + c * v[q][k]);
+            }
+        }
+    }
+    ([a[0][0], a[1][1], a[2][2]], v)
+}
