@@ -164,7 +164,8 @@ impl<'a> Program<'a> {
         self.calls
     }
 
-    /// Where the program puts `points` of the rest pose in a pose: one call.
+    /// Where the program puts `points` of the rest pose in a pose: one call. Points are in the axes and unit of the rig's
+    /// file, as they are sent; `transforms` are ours.
     ///
     /// # Errors
     /// [`ProgramError`]; the program has been ended then.
@@ -181,7 +182,7 @@ impl<'a> Program<'a> {
         assert!(points.len() == self.vertices && out.len() == self.vertices, "another number of points than vertices");
         let too_large = ProgramError::TooLarge { vertices: self.vertices };
         let told = if self.pose == Some(pose) { Some(vec![]) } else { pose_frame(pose, transforms, &self.space) };
-        let call = call_frame(self.calls + 1, pose, points, &self.space);
+        let call = call_frame(self.calls + 1, pose, points);
         let (Some(told), Some(call)) = (told, call) else { return Err(too_large) };
         self.pose = Some(pose);
         self.calls += 1;
@@ -198,7 +199,7 @@ impl<'a> Program<'a> {
         if let Some(answered) = skin_call(&payload).filter(|answered| *answered != self.calls) {
             return Err(self.broke(format!("it answered call {answered}")));
         }
-        skin_points(&payload, &self.space, out);
+        skin_points(&payload, out);
         match out.iter().position(|p| !p.is_finite()) {
             Some(vertex) => {
                 let bad = out.iter().filter(|p| !p.is_finite()).count();
@@ -293,6 +294,8 @@ impl<'a> Program<'a> {
     }
 
     fn broke(&mut self, reason: String) -> ProgramError {
+        // What it wrote before it ended may still be on its way.
+        std::thread::sleep(Duration::from_millis(50));
         self.end();
         let last_words = self.last_words.lock().map_or_else(|_| vec![], |words| words.clone());
         let last_words = String::from_utf8_lossy(&last_words).into_owned();
