@@ -11,6 +11,7 @@
 //! - [`guard`]: what bounds every correction in every pose; [`features`]: bones seen from other bones;
 //! - [`deformer`]: base and correction together; [`baked`]: the same in `f32`, as it runs;
 //! - [`deform`](mod@deform): any deformer in one pose, as a map of the whole mesh;
+//! - [`lattice`], [`wires`]: free-form deformation and curves; [`stack`]: deformers one after another;
 //! - [`training`]: how far a pose is from those a model has seen.
 //!
 //! Invariants: evaluating a [`Baked`] deformer allocates nothing after the first pose, cannot fail once the inputs agree in
@@ -41,10 +42,13 @@ pub mod enveloping;
 pub mod features;
 pub mod guard;
 pub mod joints;
+pub mod lattice;
 pub mod lbs;
 pub mod normals;
 pub mod pose_space;
+pub mod stack;
 pub mod training;
+pub mod wires;
 
 pub use baked::{Baked, Guarded, Scratch};
 pub use correction::Correction;
@@ -53,10 +57,13 @@ pub use deformer::{AnimationSpace, Base, Deformer};
 pub use dual_quaternion::DualQuaternions;
 pub use enveloping::{Enveloping, Rows};
 pub use joints::Joints;
+pub use lattice::{Lattice, LatticeError, Outside};
 pub use lbs::{blend, lbs, prune_cost, rigid};
 pub use normals::{MeshNormals, mesh_normals, skinned_normal, skinned_normals};
 pub use pose_space::PoseSpace;
+pub use stack::{Layer, Posed, Stack, StackError};
 pub use training::{PoseDistance, TrainingPoses};
+pub use wires::{Wire, WireError, Wires};
 
 /// Vertices a thread takes at least; below this a task costs more than its work.
 const CHUNK: usize = 512;
