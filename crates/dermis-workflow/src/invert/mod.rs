@@ -19,7 +19,7 @@ use crate::load::LoadedRig;
 use dermis_deform::{Base, Deform, DualQuaternions, Stack};
 use dermis_fit::inverse::{Coupled, Dependence, Inverse, InverseError, InverseSettings, Method, invert};
 use dermis_fit::psd::pull_back;
-use dermis_fit::{Cancelled, Progress};
+use dermis_fit::Progress;
 use dermis_rig::glam::DVec3;
 use dermis_rig::{Example, Rig};
 use program::{Program, ProgramError};
@@ -185,7 +185,7 @@ pub fn solve(
                 let target: Vec<DVec3> = sculpt.positions.iter().map(|x| from_ours.transform_point3(*x)).collect();
                 let mut deform = |points: &[DVec3], out: &mut [DVec3]| {
                     program.deform(at as u32, &sculpt.transforms, points, out)?;
-                    go_on(progress, at, total).map_err(|_| ProgramError::Cancelled)
+                    go_on(progress, at, total)
                 };
                 let found = invert(&mut deform, &theirs, &target, &search).map_err(|e| failed(sculpt, e))?;
                 let ours = |list: &[DVec3]| list.iter().map(|d| to_ours.transform_vector3(*d)).collect();
@@ -195,8 +195,8 @@ pub fn solve(
     }
 }
 
-fn go_on(progress: Progress<'_>, at: usize, total: u64) -> Result<(), Cancelled> {
-    if progress(at as u64, total).is_break() { Err(Cancelled) } else { Ok(()) }
+fn go_on(progress: Progress<'_>, at: usize, total: u64) -> Result<(), ProgramError> {
+    if progress(at as u64, total).is_break() { Err(ProgramError::Cancelled) } else { Ok(()) }
 }
 
 /// The rig's own skinning as a base.
@@ -230,16 +230,13 @@ fn closed_form(base: &mut Base, rest: &[DVec3], sculpt: &Example, length: f64) -
 }
 
 /// By calls of the deformer.
-fn searched<D: Deform<Error = Cancelled>>(
+fn searched<D: Deform<Error = ProgramError>>(
     deformer: &mut D,
     rest: &[DVec3],
     sculpt: &Example,
     settings: &InverseSettings,
 ) -> Result<Inverted, Error> {
-    let found = invert(deformer, rest, &sculpt.positions, settings).map_err(|e| match e {
-        InverseError::Deformer { .. } => Error::Cancelled,
-        other => failed(sculpt, other),
-    })?;
+    let found = invert(deformer, rest, &sculpt.positions, settings).map_err(|e| failed(sculpt, e))?;
     let (d, w) = (found.displacements.clone(), found.remainders.clone());
     Ok(inverted(sculpt, settings.length, d, w, &found))
 }
@@ -274,43 +271,21 @@ fn report(sculpt: &Example, length: f64, d: &[DVec3], w: &[DVec3]) -> SculptRepo
 }
 
 /// What stopped the inversion of a sculpt.
-fn failed<E: std::fmt::Display + Into<Failure>>(sculpt: &Example, error: InverseError<E>) -> Error {
+fn failed(sculpt: &Example, error: InverseError<ProgramError>) -> Error {
     let hint = match &error {
+        InverseError::Deformer { source: ProgramError::Cancelled, .. } => return Error::Cancelled,
+        InverseError::Deformer { .. } => {
+            "nothing was written; docs/invert-protocol.md says what is spoken, with an example in Python"
+        }
         InverseError::Coupled { .. } => {
             "a deformer that smooths or relaxes is inverted approximately with --coupled iterate; what is left is reported"
         }
         _ => "",
     };
-    match error {
-        InverseError::Deformer { source, .. } => match source.into() {
-            Failure::Cancelled => Error::Cancelled,
-            Failure::Program(reason) => Error::Sculpt { sculpt: sculpt.label.clone(), reason, hint: Failure::HINT },
-        },
-        other => Error::Sculpt { sculpt: sculpt.label.clone(), reason: other.to_string(), hint },
-    }
-}
-
-/// Why a call failed.
-enum Failure {
-    Cancelled,
-    Program(String),
-}
-
-impl Failure {
-    const HINT: &'static str = "nothing was written; docs/invert-protocol.md says what is spoken, with an example in Python";
-}
-
-impl From<Cancelled> for Failure {
-    fn from(_: Cancelled) -> Self {
-        Self::Cancelled
-    }
-}
-
-impl From<ProgramError> for Failure {
-    fn from(error: ProgramError) -> Self {
-        match error {
-            ProgramError::Cancelled => Self::Cancelled,
-            other => Self::Program(other.to_string()),
-        }
-    }
+    let reason = match error {
+        // Its own message counts calls from its start.
+        InverseError::Deformer { source, .. } => source.to_string(),
+        other => other.to_string(),
+    };
+    Error::Sculpt { sculpt: sculpt.label.clone(), reason, hint }
 }
