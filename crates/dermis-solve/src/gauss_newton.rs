@@ -38,6 +38,7 @@ pub struct GaussNewton {
     jacobian: Jacobian,
     lambda: f64,
     steps: usize,
+    stationary: bool,
     phase: Phase,
 }
 
@@ -54,11 +55,17 @@ impl GaussNewton {
     /// A lane at `d` with residual `r`; `jacobian` as measured there.
     pub fn new(problem: Problem, d: Three, r: Three, jacobian: Jacobian) -> Self {
         let value = problem.value(d, r);
-        let mut lane = Self { problem, d, r, value, jacobian, lambda: 0.0, steps: 0, phase: Phase::Finished };
+        let (stationary, phase) = (false, Phase::Finished);
+        let mut lane = Self { problem, d, r, value, jacobian, lambda: 0.0, steps: 0, stationary, phase };
         if value > problem.goal {
             lane.step(true);
         }
         lane
+    }
+
+    /// Whether the goal is reached, or f has no slope left: then no method will lower it from here.
+    pub fn converged(&self) -> bool {
+        self.value <= self.problem.goal || self.stationary
     }
 
     /// Proposes the step from here.
@@ -79,7 +86,9 @@ impl GaussNewton {
         let promised = -dot(g, move_by);
         // Not `<=`, so that NaN finishes too.
         self.phase = if !(promised > STILL * self.value && length > 0.0 && length.is_finite()) {
-            Phase::Finished
+            // What an old Jacobian says must be measured before it is believed.
+            self.stationary = fresh;
+            if fresh { Phase::Finished } else { Phase::Column(0) }
         } else {
             // Beyond the character's own size a local model says nothing.
             Phase::Step(move_by.map(|x| x * (self.problem.length / length).min(1.0)), fresh)

@@ -1,12 +1,12 @@
 //! Calls the deformer for all lanes at once.
 
-use super::{Calls, Coupled, Dependence, Inverse, InverseError, InverseSettings};
+use super::{Calls, Coupled, Dependence, Inverse, InverseError, InverseSettings, Method};
 use crate::random::Random;
 use dermis_deform::Deform;
 use dermis_rig::glam::{DMat3, DVec3};
 use dermis_rig::skeleton::frobenius;
 use dermis_solve::lane::Jacobian;
-use dermis_solve::{GaussNewton, Lane, Problem};
+use dermis_solve::{DirectionSet, GaussNewton, Lane, Problem};
 use rayon::prelude::*;
 
 /// Step of finite differences in lengths L: rounding of f64 then spoils derivatives by 1e-11, curvature by 1e-5.
@@ -66,20 +66,42 @@ impl<'a, D: Deform> Driver<'a, D> {
         let exact = self.settings.ftol.sqrt() * length;
         let tolerance = if single { exact.max(rounding) } else { exact };
         let step = length * if single { STEP_SINGLE } else { STEP };
-        let jacobians = self.jacobians(&start, step)?;
-        let problem = |jacobian: &Jacobian| {
-            let epsilon = damping(jacobian, self.settings.epsilon);
-            Problem { length, epsilon, goal: tolerance * tolerance, step }
+        let jacobians = match self.settings.method {
+            Method::DirectionSet if self.settings.epsilon == 0.0 => vec![[[0.0; 3]; 3]; self.rest.len()],
+            _ => self.jacobians(&start, step)?,
         };
+        let goal = tolerance * tolerance;
+        let problem = |jacobian| Problem { length, epsilon: damping(jacobian, self.settings.epsilon), goal, step };
         let problems: Vec<Problem> = jacobians.iter().map(problem).collect();
         let residual = |v: usize| (start[v] - self.target[v]).to_array();
-        let measuring = self.calls;
+        let mut calls = Calls { measuring: self.calls + 1, ..Calls::default() };
 
-        let mut lanes: Vec<GaussNewton> =
-            (0..self.rest.len()).map(|v| GaussNewton::new(problems[v], [0.0; 3], residual(v), jacobians[v])).collect();
-        self.lock_step(&mut lanes)?;
-        let gauss_newton = self.calls - measuring;
-        let displacements: Vec<DVec3> = lanes.iter().map(|lane| DVec3::from_array(lane.best().0)).collect();
+        let mut searching = problems.clone();
+        let mut found: Vec<([f64; 3], [f64; 3])> = (0..self.rest.len()).map(|v| ([0.0; 3], residual(v))).collect();
+        if self.settings.method != Method::DirectionSet {
+            let lanes = found.iter().zip(&problems).zip(&jacobians);
+            let mut lanes: Vec<_> = lanes.map(|(((d, r), p), j)| GaussNewton::new(*p, *d, *r, *j)).collect();
+            calls.gauss_newton = self.lock_step(&mut lanes)?;
+            for ((lane, found), problem) in lanes.iter().zip(&mut found).zip(&mut searching) {
+                *found = lane.best();
+                if lane.converged() {
+                    // Nothing is left to search here: the lane is at its goal from the start.
+                    problem.goal = f64::INFINITY;
+                }
+            }
+        }
+        let reached = |r: &[f64; 3]| DVec3::from_array(*r).length() <= tolerance;
+        let by_gauss_newton = match self.settings.method {
+            Method::DirectionSet => 0,
+            _ => found.iter().filter(|(_, r)| reached(r)).count(),
+        };
+        if self.settings.method != Method::GaussNewton {
+            let lanes = found.iter().zip(&searching);
+            let mut lanes: Vec<_> = lanes.map(|((d, r), p)| DirectionSet::new(*p, *d, *r)).collect();
+            calls.direction_set = self.lock_step(&mut lanes)?;
+            lanes.iter().zip(&mut found).for_each(|(lane, found)| *found = lane.best());
+        }
+        let displacements: Vec<DVec3> = found.iter().map(|(d, _)| DVec3::from_array(*d)).collect();
 
         self.move_by(&displacements);
         self.call()?;
@@ -87,11 +109,11 @@ impl<'a, D: Deform> Driver<'a, D> {
         let residuals: Vec<f64> = remainders.iter().map(|w| w.length()).collect();
         let unresolved = residuals.iter().filter(|w| **w > tolerance).count();
         Ok(Inverse {
-            by_gauss_newton: residuals.len() - unresolved,
-            by_direction_set: 0,
+            by_gauss_newton,
+            by_direction_set: found.iter().filter(|(_, r)| reached(r)).count() - by_gauss_newton,
             displacements,
             remainders,
-            calls: Calls { measuring: measuring + 1, gauss_newton, ..Calls::default() },
+            calls,
             unresolved,
             damped: problems.iter().filter(|p| p.epsilon > 0.0).count(),
             residuals,
@@ -151,9 +173,10 @@ impl<'a, D: Deform> Driver<'a, D> {
         Ok(jacobians)
     }
 
-    /// Calls until every lane has finished, or no calls are left but one.
-    fn lock_step<L: Lane + Send + Sync>(&mut self, lanes: &mut [L]) -> Result<(), InverseError<D::Error>> {
-        while self.calls + 1 < self.settings.max_calls && lanes.iter().any(|lane| !lane.finished()) {
+    /// Calls until every lane has finished, or no calls are left but one; how many it took.
+    fn lock_step<L: Lane + Send + Sync>(&mut self, lanes: &mut [L]) -> Result<usize, InverseError<D::Error>> {
+        let before = self.calls;
+        while self.calls + 1 < self.settings.max_calls && lanes.par_iter().any(|lane| !lane.finished()) {
             let points = self.points.par_iter_mut().zip(self.rest).zip(&*lanes);
             points.with_min_len(512).for_each(|((point, rest), lane)| {
                 *point = *rest + DVec3::from_array(lane.point());
@@ -162,7 +185,7 @@ impl<'a, D: Deform> Driver<'a, D> {
             let results = lanes.par_iter_mut().zip(&self.out).zip(self.target);
             results.with_min_len(512).for_each(|((lane, out), target)| lane.take((*out - *target).to_array()));
         }
-        Ok(())
+        Ok(self.calls - before)
     }
 }
 
