@@ -29,6 +29,8 @@ const LEAST_STEP: f64 = 1e-4;
 /// A search may start with this part of the last search's first step, however little that moved.
 const SHRINK: f64 = 1e-3;
 
+const AXES: [Three; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+
 /// One lane.
 #[derive(Clone, Debug)]
 pub struct DirectionSet {
@@ -39,6 +41,7 @@ pub struct DirectionSet {
     /// Unit directions, and the first step along each.
     directions: [Three; 3],
     steps: [f64; 3],
+    along_axes: bool,
     /// Where the sweep began.
     from: Three,
     from_value: f64,
@@ -69,7 +72,8 @@ impl DirectionSet {
             d,
             r,
             value,
-            directions: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
+            directions: AXES,
+            along_axes: true,
             steps: [step; 3],
             from: d,
             from_value: value,
@@ -81,6 +85,13 @@ impl DirectionSet {
             lane.search(0);
         }
         lane
+    }
+
+    /// A sweep along the axes, with first steps as in the first.
+    fn restart(&mut self) {
+        (self.directions, self.along_axes) = (AXES, true);
+        self.steps = [(0.5 * self.value.sqrt()).max(STILL * self.problem.length); 3];
+        self.sweep();
     }
 
     fn search(&mut self, i: usize) {
@@ -139,6 +150,10 @@ impl Lane for DirectionSet {
                 let by = along(self.d, -1.0, self.from);
                 let still = dot(by, by).sqrt() <= STILL * self.problem.length;
                 if still || self.from_value - self.value <= GAIN * self.from_value {
+                    // Directions that were replaced may no longer span space: only the axes show that nothing is left.
+                    if !self.along_axes {
+                        self.restart();
+                    }
                     return;
                 }
                 self.phase = Phase::Extrapolate;
@@ -168,6 +183,7 @@ impl Lane for DirectionSet {
                     self.phase = Phase::Extra(start, direction, line);
                     return;
                 }
+                self.along_axes = false;
                 let worst = self.largest.1;
                 (self.directions[worst], self.steps[worst]) = (self.directions[2], self.steps[2]);
                 (self.directions[2], self.steps[2]) = (direction, (0.5 * line.moved()).max(SHRINK * line.step()));
