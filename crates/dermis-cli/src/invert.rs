@@ -123,7 +123,9 @@ pub fn run(args: &InvertArgs, ui: &Ui) -> Result<ExitCode, Error> {
         false => reserve_file(&args.out, args.force)?,
     };
     if args.rest_space && !args.out.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz")) {
-        return Err(Error::Option("--rest-space is for .npz: a GLB and OBJ files hold corrections at rest always".into()));
+        return Err(Error::Option(
+            "--rest-space is for .npz: a GLB and OBJ files hold corrections at rest always".into(),
+        ));
     }
     let (read, limit, start) = (args.read.options()?, args.time_limit()?, Instant::now());
     let rig = ui.step("read rig", |_| load_rig(&args.rig))?;
@@ -140,9 +142,8 @@ pub fn run(args: &InvertArgs, ui: &Ui) -> Result<ExitCode, Error> {
         (None, None, BaseName::Rigid) => Through::Skinning(Skinning::Rigid),
     };
     let poses = args.poses.clone().map(|source| Source { part: args.clip.clone().or(source.part), path: source.path });
-    let sculpts = ui.step("read sculpts", |_| {
-        load_sculpts(&rig.rig, &rig.space, &args.sculpts, poses.as_ref(), &read)
-    })?;
+    let sculpts =
+        ui.step("read sculpts", |_| load_sculpts(&rig.rig, &rig.space, &args.sculpts, poses.as_ref(), &read))?;
     notes.extend(sculpts.notes.iter().cloned());
     show::files(ui, &notes);
     let inverted = ui.step("invert", |p| solve(&rig, &sculpts.examples, &through, args.settings(), p))?;
@@ -180,8 +181,8 @@ fn table(ui: &Ui, through: &Through, inverted: &[Inverted], space: &Space, diago
     let calls: usize = inverted.iter().map(|one| one.report.calls).sum();
     ui.print(&format!("{} sculpts through {}, {calls} calls", inverted.len(), through.name()));
     ui.print(&format!(
-        "{:<24}{:>7}{:>12}{:>12}{:>11}{:>8}{:>11}{:>12}{:>10}",
-        "sculpt", "calls", "left, rms", "max", "diagonals", "at", "corrected", "largest", "singular"
+        "{:<24}{:>6}{:>12}{:>12}{:>9}{:>7}{:>11}{:>12}{:>10}",
+        "sculpt", "calls", "left, rms", "left, max", "of diag.", "left at", "corrected", "at most", "singular"
     ));
     let mut order: Vec<usize> = (0..inverted.len()).collect();
     if !ui.verbose && inverted.len() > LINES {
@@ -191,7 +192,7 @@ fn table(ui: &Ui, through: &Through, inverted: &[Inverted], space: &Space, diago
     for &at in &order {
         let one = &inverted[at].report;
         ui.print(&format!(
-            "{:<24.23}{:>7}{:>12}{:>12}{:>11.1e}{:>8}{:>11}{:>12}{:>10}",
+            "{:<24.23}{:>6}{:>12}{:>12}{:>9.1e}{:>7}{:>11}{:>12}{:>10}",
             one.label,
             one.calls,
             show_length(one.residual.0, &unit),

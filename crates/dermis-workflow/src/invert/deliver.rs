@@ -113,7 +113,11 @@ fn pose_of(rig: &Rig, sculpt: &Example) -> WorldPose {
 fn glb(rig: &Rig, sculpts: &[Example], inverted: &[Inverted], output: &Output) -> Result<Shown, Error> {
     let path = output.path();
     let weights = rig.weights.as_ref().ok_or_else(|| {
-        Error::lacks(path, format!("the rig \"{}\" has no skinning weights, which a GLB needs", rig.name), "write a .npz")
+        Error::lacks(
+            path,
+            format!("the rig \"{}\" has no skinning weights, which a GLB needs", rig.name),
+            "write a .npz",
+        )
     })?;
     if sculpts.len() > MOST_TARGETS {
         let what = format!("{} sculpts are more than {MOST_TARGETS} morph targets", sculpts.len());

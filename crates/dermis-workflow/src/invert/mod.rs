@@ -17,14 +17,15 @@ pub use stack::load_stack;
 use crate::error::Error;
 use crate::load::LoadedRig;
 use dermis_deform::{Base, Deform, DualQuaternions, Stack};
+use dermis_fit::Progress;
 use dermis_fit::inverse::{Coupled, Dependence, Inverse, InverseError, InverseSettings, Method, invert};
 use dermis_fit::psd::pull_back;
-use dermis_fit::Progress;
 use dermis_rig::glam::DVec3;
 use dermis_rig::{Example, Rig};
 use program::{Program, ProgramError};
 use rayon::prelude::*;
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// A residual or a correction above this, in rest diagonals, is told as one: two micrometres of a body, about what
@@ -175,13 +176,15 @@ pub fn solve(
         }),
         Through::Program(command, limit) => {
             let labels: Vec<&str> = sculpts.iter().map(|s| s.label.as_str()).collect();
-            let stopped = || progress(0, total).is_break();
+            let done = AtomicU64::new(0);
+            let stopped = || progress(done.load(Ordering::Relaxed), total).is_break();
             let mut program = Program::start(command, &rig.rig, &rig.space, &labels, *limit, &stopped)?;
             // In the file's own space, where results in single precision are seen to be such.
             let (to_ours, from_ours) = (rig.space.to_ours(), rig.space.to_ours().inverse());
             let theirs: Vec<DVec3> = rest.iter().map(|p| from_ours.transform_point3(*p)).collect();
             let search = InverseSettings { length: length / rig.space.metres_per_unit, ..search };
             each(&mut |at, sculpt| {
+                done.store(at as u64, Ordering::Relaxed);
                 let target: Vec<DVec3> = sculpt.positions.iter().map(|x| from_ours.transform_point3(*x)).collect();
                 let mut deform = |points: &[DVec3], out: &mut [DVec3]| {
                     program.deform(at as u32, &sculpt.transforms, points, out)?;

@@ -233,7 +233,9 @@ impl<'a> Program<'a> {
                 }
                 Err(RecvTimeoutError::Timeout) if left.is_zero() => {
                     let (got, seconds) = (self.received.load(Ordering::Relaxed), self.limit.as_secs_f64());
-                    return Err(self.broke(format!("no answer in {seconds} s; {got} of {expected} bytes were received")));
+                    return Err(
+                        self.broke(format!("no answer in {seconds} s; {got} of {expected} bytes were received"))
+                    );
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -267,7 +269,11 @@ impl<'a> Program<'a> {
                 let length = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);
                 match &head[..4] {
                     b"SKIN" | b"FAIL" | b"REDY" => {
-                        format!("a frame {} of {length} bytes, where {awaited} has {}", quoted(&head[..4]), expected - 8)
+                        format!(
+                            "a frame {} of {length} bytes, where {awaited} has {}",
+                            quoted(&head[..4]),
+                            expected - 8
+                        )
                     }
                     _ => format!("{} instead of a frame; it may print nothing but frames", quoted(&head)),
                 }
@@ -448,7 +454,10 @@ mod tests {
         for (line, expected) in [
             ("python3 deform.py", &["python3", "deform.py"][..]),
             ("  a\t b ", &["a", "b"]),
-            ("'C:\\Program Files\\x.exe' --name=\"two words\" ''", &["C:\\Program Files\\x.exe", "--name=two words", ""]),
+            (
+                "'C:\\Program Files\\x.exe' --name=\"two words\" ''",
+                &["C:\\Program Files\\x.exe", "--name=two words", ""],
+            ),
             ("it\"'\"s", &["it's"]),
         ] {
             assert_eq!(words(line).unwrap(), expected, "{line}");

@@ -145,7 +145,8 @@ mod tests {
         let frame = pose_frame(0, &BoneTransforms::new(vec![m]), &feet).unwrap();
         let n: Vec<f64> = frame[12..].chunks_exact(8).map(|b| f64::from_le_bytes(b.try_into().unwrap())).collect();
         let p = DVec3::new(0.3, -4.0, 5.0);
-        let moved = DVec3::from([0, 1, 2].map(|i| n[4 * i] * p.x + n[4 * i + 1] * p.y + n[4 * i + 2] * p.z + n[4 * i + 3]));
+        let moved =
+            DVec3::from([0, 1, 2].map(|i| n[4 * i] * p.x + n[4 * i + 1] * p.y + n[4 * i + 2] * p.z + n[4 * i + 3]));
         let ours = m.transform_point3(feet.to_ours().transform_point3(p));
         assert!(feet.to_ours().transform_point3(moved).distance(ours) < 1e-14);
         assert_eq!(n[12..], [0.0, 0.0, 0.0, 1.0]);

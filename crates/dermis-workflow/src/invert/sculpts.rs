@@ -56,7 +56,8 @@ pub fn load_sculpts(
         source.select(&mut contents)?;
         note.role = "sculpts".into();
         if !contents.left_out.is_empty() {
-            let left_out = format!("{} not finite, left out: {}", counted(&contents.left_out, "sculpt"), list(&contents.left_out));
+            let left_out =
+                format!("{} not finite, left out: {}", counted(&contents.left_out, "sculpt"), list(&contents.left_out));
             if contents.records.is_empty() {
                 return Err(Error::lacks(&source.path, left_out, "export them again: positions must be numbers"));
             }
@@ -77,7 +78,8 @@ pub fn load_sculpts(
         }
     }
     let Some(poses) = poses else {
-        let lone = |s: &&Shape| !motions || sources[s.file].path.extension().is_some_and(|e| e.eq_ignore_ascii_case("obj"));
+        let lone =
+            |s: &&Shape| !motions || sources[s.file].path.extension().is_some_and(|e| e.eq_ignore_ascii_case("obj"));
         let lone: Vec<String> = shapes.iter().filter(lone).map(|s| s.name.clone()).collect();
         if !lone.is_empty() {
             let what = format!("{} without a pose: {}", counted(&lone, "sculpt"), list(&lone));

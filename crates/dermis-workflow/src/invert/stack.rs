@@ -15,8 +15,8 @@
 //! lengths of the file's unit. `parent`, `outside` (`unchanged` or `clamped`), `m` and `scale` may be left out.
 
 use crate::error::Error;
-use crate::load::{LoadedRig, note, read_bytes};
 use crate::load::FileNote;
+use crate::load::{LoadedRig, note, read_bytes};
 use dermis_deform::wires::Wire;
 use dermis_deform::{DualQuaternions, Lattice, Layer, Outside, Stack, Wires};
 use dermis_io::Space;
@@ -34,9 +34,10 @@ struct File {
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase", deny_unknown_fields)]
 enum One {
-    Lbs,
-    Dqs,
-    Rigid,
+    // Braces make unknown fields an error here as well.
+    Lbs {},
+    Dqs {},
+    Rigid {},
     Lattice {
         origin: [f64; 3],
         axes: [[f64; 3]; 3],
@@ -89,14 +90,19 @@ pub fn load_stack(path: &Path, rig: &LoadedRig) -> Result<(Stack, String, FileNo
     let mut names = Vec::new();
     let mut layers = Vec::new();
     for (at, one) in file.stack.into_iter().enumerate() {
-        let (name, layer) = layer(one, &rig.rig, &rig.space)
-            .map_err(|(name, what)| Error::lacks(path, format!("deformer {} of the stack ({name}): {what}", at + 1), hint))?;
+        let (name, layer) = layer(one, &rig.rig, &rig.space).map_err(|(name, what)| {
+            Error::lacks(path, format!("deformer {} of the stack ({name}): {what}", at + 1), hint)
+        })?;
         names.push(name);
         layers.push(layer);
     }
     let (vertices, bones) = (rig.rig.mesh.positions.len(), rig.rig.skeleton.len());
     let stack = Stack::new(layers, vertices, bones).map_err(|e| Error::lacks(path, e.to_string(), hint))?;
-    Ok((stack, format!("the stack {}", names.join(" → ")), FileNote { role: "stack".into(), ..note(path, &bytes, vec![]) }))
+    Ok((
+        stack,
+        format!("the stack {}", names.join(" → ")),
+        FileNote { role: "stack".into(), ..note(path, &bytes, vec![]) },
+    ))
 }
 
 fn layer(one: One, rig: &Rig, space: &Space) -> Result<(&'static str, Layer), (&'static str, String)> {
@@ -106,9 +112,9 @@ fn layer(one: One, rig: &Rig, space: &Space) -> Result<(&'static str, Layer), (&
     let to_ours = space.to_ours();
     let point = |p: &[f64; 3]| to_ours.transform_point3(DVec3::from(*p));
     Ok(match one {
-        One::Lbs => ("lbs", Layer::Lbs(weights("lbs")?)),
-        One::Dqs => ("dqs", Layer::Dqs(weights("dqs")?, DualQuaternions::new(&rig.skeleton))),
-        One::Rigid => ("rigid", Layer::Rigid(weights("rigid")?)),
+        One::Lbs {} => ("lbs", Layer::Lbs(weights("lbs")?)),
+        One::Dqs {} => ("dqs", Layer::Dqs(weights("dqs")?, DualQuaternions::new(&rig.skeleton))),
+        One::Rigid {} => ("rigid", Layer::Rigid(weights("rigid")?)),
         One::Lattice { origin, axes, counts, displacements, parent, outside } => {
             let axes = axes.map(|e| to_ours.transform_vector3(DVec3::from(e)));
             let moved_by = displacements.iter().map(|d| to_ours.transform_vector3(DVec3::from(*d))).collect();
