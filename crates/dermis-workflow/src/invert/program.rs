@@ -222,10 +222,7 @@ impl<'a> Program<'a> {
         loop {
             let left = self.limit.saturating_sub(start.elapsed());
             match self.from.recv_timeout(left.min(Duration::from_millis(100))) {
-                Ok(heard) => {
-                    self.received.store(0, Ordering::Relaxed);
-                    return Ok(heard);
-                }
+                Ok(heard) => return Ok(heard),
                 Err(RecvTimeoutError::Disconnected) => return Ok(Heard::Closed(vec![])),
                 Err(RecvTimeoutError::Timeout) if (self.stopped)() => {
                     self.end();
@@ -357,6 +354,7 @@ fn listen(mut pipe: ChildStdout, longest: usize, received: &AtomicUsize, inbox: 
         return;
     }
     loop {
+        received.store(0, Ordering::Relaxed);
         let mut head = [0; 8];
         if let Err(part) = fill(&mut pipe, &mut head, received) {
             let _ = inbox.send(Heard::Closed(part));
