@@ -181,7 +181,7 @@ fn table(ui: &Ui, through: &Through, inverted: &[Inverted], space: &Space, diago
     let calls: usize = inverted.iter().map(|one| one.report.calls).sum();
     ui.print(&format!("{} sculpts through {}, {calls} calls", inverted.len(), through.name()));
     ui.print(&format!(
-        "{:<24}{:>6}{:>12}{:>12}{:>9}{:>7}{:>11}{:>12}{:>10}",
+        "{:<24}{:>6}{:>12}{:>12}{:>10}{:>9}{:>11}{:>12}{:>10}",
         "sculpt", "calls", "left, rms", "left, max", "of diag.", "left at", "corrected", "at most", "singular"
     ));
     let mut order: Vec<usize> = (0..inverted.len()).collect();
@@ -192,7 +192,7 @@ fn table(ui: &Ui, through: &Through, inverted: &[Inverted], space: &Space, diago
     for &at in &order {
         let one = &inverted[at].report;
         ui.print(&format!(
-            "{:<24.23}{:>6}{:>12}{:>12}{:>9.1e}{:>7}{:>11}{:>12}{:>10}",
+            "{:<24.23}{:>6}{:>12}{:>12}{:>10.1e}{:>9}{:>11}{:>12}{:>10}",
             one.label,
             one.calls,
             show_length(one.residual.0, &unit),

@@ -312,7 +312,10 @@ fn bad_sculpts_are_named() {
         ("--sculpts cloud.obj --poses poses.npz#bend*3", &["\"cloud.obj\"", "another order", "far apart"]),
         ("--sculpts bend.obj", &["1 sculpt without a pose: \"bend\"", "--poses"]),
         ("--sculpts a.npz bend.obj", &["1 sculpt without a pose: \"bend\""]),
-        ("--sculpts unknown.npz --poses poses.npz", &["3 sculpts have no pose", "\"knee\"", "6 poses", "\"bend 1\""]),
+        (
+            "--sculpts unknown.npz --poses poses.npz",
+            &["no pose here for 3 sculpts", "\"knee\"", "6 poses", "\"bend 1\""],
+        ),
         ("--sculpts half.npz --poses poses.npz", &["1 sculpt", "\"toe\"", "name"]),
         ("--sculpts poses.npz --poses poses.npz", &["\"poses.npz\""]),
         ("--sculpts a.npz --base lbs --stack x.json", &[][..]),

@@ -247,9 +247,9 @@ fn pair(shapes: &[Shape], frames: &[Frame], poses: &Source, note: &mut FileNote)
             return Ok((0..frames.len()).collect());
         }
         let labels: Vec<String> = frames.iter().map(|f| f.label.clone()).collect();
-        let (count, poses) = (lost.len(), labels.len());
+        let (lone, there) = (counted(&lost, "sculpt"), counted(&labels, "pose"));
         return failed(format!(
-            "{count} sculpts have no pose here ({}): it has {poses} poses ({})",
+            "no pose here for {lone} ({}): there are {there} of other names ({})",
             list_few(&lost, 4),
             list_few(&labels, 4)
         ));
