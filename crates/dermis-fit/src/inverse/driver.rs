@@ -1,5 +1,6 @@
 //! Calls the deformer for all lanes at once.
 
+use super::coupled;
 use super::{Calls, Coupled, Dependence, Inverse, InverseError, InverseSettings, Method};
 use crate::random::Random;
 use dermis_deform::Deform;
@@ -17,6 +18,14 @@ const STEP_SINGLE: f64 = 1e-3;
 const PROBE: f64 = 1e-3;
 /// What counts as rounding of a result, in units of its last place.
 const ROUNDING: f64 = 16.0;
+
+/// What either way of solving finds.
+struct Solved {
+    displacements: Vec<DVec3>,
+    calls: Calls,
+    by_gauss_newton: usize,
+    by_direction_set: usize,
+}
 
 /// A deformer with its points and the count of its calls.
 pub(super) struct Driver<'a, D> {
@@ -67,19 +76,59 @@ impl<'a, D: Deform> Driver<'a, D> {
         let tolerance = if single { exact.max(rounding) } else { exact };
         let step = length * if single { STEP_SINGLE } else { STEP };
         let jacobians = match self.settings.method {
-            Method::DirectionSet if self.settings.epsilon == 0.0 => vec![[[0.0; 3]; 3]; self.rest.len()],
+            Method::DirectionSet if self.settings.epsilon == 0.0 && probe == Dependence::Independent => {
+                vec![[[0.0; 3]; 3]; self.rest.len()]
+            }
             _ => self.jacobians(&start, step)?,
         };
-        let goal = tolerance * tolerance;
-        let problem = |jacobian| Problem { length, epsilon: damping(jacobian, self.settings.epsilon), goal, step };
-        let problems: Vec<Problem> = jacobians.iter().map(problem).collect();
-        let residual = |v: usize| (start[v] - self.target[v]).to_array();
-        let mut calls = Calls { measuring: self.calls + 1, ..Calls::default() };
+        let epsilons: Vec<f64> = jacobians.iter().map(|j| damping(j, self.settings.epsilon)).collect();
+        let measuring = self.calls + 1;
+        let solved = match probe {
+            Dependence::Independent => {
+                let goal = tolerance * tolerance;
+                let problem = |epsilon: &f64| Problem { length, epsilon: *epsilon, goal, step };
+                let problems: Vec<Problem> = epsilons.iter().map(problem).collect();
+                self.by_vertex(&start, &jacobians, &problems, tolerance)?
+            }
+            Dependence::Coupled { .. } => {
+                let inverses: Vec<DMat3> = jacobians.iter().zip(&epsilons).map(|(j, e)| inverse(j, *e)).collect();
+                let displacements = coupled::iterate(&mut self, &start, &inverses, tolerance)?;
+                let calls = Calls { coupled: self.calls + 1 - measuring, ..Calls::default() };
+                Solved { displacements, calls, by_gauss_newton: 0, by_direction_set: 0 }
+            }
+        };
 
-        let mut searching = problems.clone();
-        let mut found: Vec<([f64; 3], [f64; 3])> = (0..self.rest.len()).map(|v| ([0.0; 3], residual(v))).collect();
+        let remainders: Vec<DVec3> = self.residual(&solved.displacements)?;
+        let residuals: Vec<f64> = remainders.iter().map(|w| w.length()).collect();
+        Ok(Inverse {
+            unresolved: residuals.iter().filter(|w| **w > tolerance).count(),
+            damped: epsilons.iter().filter(|e| **e > 0.0).count(),
+            displacements: solved.displacements,
+            by_gauss_newton: solved.by_gauss_newton,
+            by_direction_set: solved.by_direction_set,
+            calls: Calls { measuring, ..solved.calls },
+            remainders,
+            residuals,
+            tolerance,
+            single_precision: single,
+            probe,
+        })
+    }
+
+    /// All vertices in lock step, each on its own.
+    fn by_vertex(
+        &mut self,
+        start: &[DVec3],
+        jacobians: &[Jacobian],
+        problems: &[Problem],
+        tolerance: f64,
+    ) -> Result<Solved, InverseError<D::Error>> {
+        let mut calls = Calls::default();
+        let residual = |(s, t): (&DVec3, &DVec3)| ([0.0; 3], (*s - *t).to_array());
+        let mut found: Vec<([f64; 3], [f64; 3])> = start.iter().zip(self.target).map(residual).collect();
+        let mut searching = problems.to_vec();
         if self.settings.method != Method::DirectionSet {
-            let lanes = found.iter().zip(&problems).zip(&jacobians);
+            let lanes = found.iter().zip(problems).zip(jacobians);
             let mut lanes: Vec<_> = lanes.map(|(((d, r), p), j)| GaussNewton::new(*p, *d, *r, *j)).collect();
             calls.gauss_newton = self.lock_step(&mut lanes)?;
             for ((lane, found), problem) in lanes.iter().zip(&mut found).zip(&mut searching) {
@@ -101,26 +150,29 @@ impl<'a, D: Deform> Driver<'a, D> {
             calls.direction_set = self.lock_step(&mut lanes)?;
             lanes.iter().zip(&mut found).for_each(|(lane, found)| *found = lane.best());
         }
-        let displacements: Vec<DVec3> = found.iter().map(|(d, _)| DVec3::from_array(*d)).collect();
-
-        self.move_by(&displacements);
-        self.call()?;
-        let remainders: Vec<DVec3> = self.target.iter().zip(&self.out).map(|(t, s)| *t - *s).collect();
-        let residuals: Vec<f64> = remainders.iter().map(|w| w.length()).collect();
-        let unresolved = residuals.iter().filter(|w| **w > tolerance).count();
-        Ok(Inverse {
+        Ok(Solved {
+            displacements: found.iter().map(|(d, _)| DVec3::from_array(*d)).collect(),
+            by_direction_set: found.iter().filter(|(_, r)| reached(r)).count().saturating_sub(by_gauss_newton),
             by_gauss_newton,
-            by_direction_set: found.iter().filter(|(_, r)| reached(r)).count() - by_gauss_newton,
-            displacements,
-            remainders,
             calls,
-            unresolved,
-            damped: problems.iter().filter(|p| p.epsilon > 0.0).count(),
-            residuals,
-            tolerance,
-            single_precision: single,
-            probe,
         })
+    }
+
+    /// t, one per vertex.
+    pub(super) fn target(&self) -> &'a [DVec3] {
+        self.target
+    }
+
+    /// Whether a call is left besides the last one.
+    pub(super) fn may_call(&self) -> bool {
+        self.calls + 1 < self.settings.max_calls
+    }
+
+    /// t − S(p + d).
+    pub(super) fn residual(&mut self, displacements: &[DVec3]) -> Result<Vec<DVec3>, InverseError<D::Error>> {
+        self.move_by(displacements);
+        self.call()?;
+        Ok(self.target.iter().zip(&self.out).map(|(t, s)| *t - *s).collect())
     }
 
     fn move_by(&mut self, displacements: &[DVec3]) {
@@ -176,7 +228,7 @@ impl<'a, D: Deform> Driver<'a, D> {
     /// Calls until every lane has finished, or no calls are left but one; how many it took.
     fn lock_step<L: Lane + Send + Sync>(&mut self, lanes: &mut [L]) -> Result<usize, InverseError<D::Error>> {
         let before = self.calls;
-        while self.calls + 1 < self.settings.max_calls && lanes.par_iter().any(|lane| !lane.finished()) {
+        while self.may_call() && lanes.par_iter().any(|lane| !lane.finished()) {
             let points = self.points.par_iter_mut().zip(self.rest).zip(&*lanes);
             points.with_min_len(512).for_each(|((point, rest), lane)| {
                 *point = *rest + DVec3::from_array(lane.point());
@@ -187,6 +239,13 @@ impl<'a, D: Deform> Driver<'a, D> {
         }
         Ok(self.calls - before)
     }
+}
+
+/// (AᵀA + e)⁻¹ Aᵀ; zero where that does not exist.
+fn inverse(jacobian: &Jacobian, epsilon: f64) -> DMat3 {
+    let a = DMat3::from_cols_array_2d(jacobian);
+    let inverse = (a.transpose() * a + DMat3::from_diagonal(DVec3::splat(epsilon))).inverse() * a.transpose();
+    if inverse.is_finite() { inverse } else { DMat3::ZERO }
 }
 
 /// e of a vertex: `epsilon` of the mean squared singular value where the smallest is below a tenth of the mean one.
