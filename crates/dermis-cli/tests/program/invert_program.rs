@@ -180,3 +180,42 @@ fn a_program_that_never_reads_is_ended_with_its_children() {
     let state = std::fs::read_to_string(format!("/proc/{}/stat", child.trim())).unwrap_or_default();
     assert!(state.contains(") Z "), "{state}");
 }
+
+/// A program that breaks off in the middle: the sculpt and the call are named, and an older output stays.
+#[test]
+fn a_program_that_breaks_off_is_named_with_sculpt_and_call() {
+    let (desk, tube) = desk(9);
+    let Some(()) = example(&desk, &tube) else { return };
+    desk.put("x.npz", "an older file");
+    let code = String::from_utf8(desk.bytes("deform.py")).unwrap();
+    let head = "    elif kind == b\"CALL\":\n";
+    for (what, says) in [
+        ("while call == 9: pass", "no answer in 0.5 s; 0 of 1788 bytes"),
+        ("if call == 9: sys.exit('no more licences')", "the last it said: no more licences"),
+        (
+            "if call == 9: payload = payload[:8] + struct.pack('<d', float('nan')) + payload[16:]",
+            "points are not finite",
+        ),
+    ] {
+        let broken = format!("{head}        call = struct.unpack_from('<I', payload)[0]\n        {what}\n");
+        desk.put("broken.py", code.replace(head, &broken));
+        let run = invert(&desk, "--time-limit 0.5", "python3 broken.py weights.txt");
+        // The rest pose takes seven calls.
+        for word in ["sculpt \"bend 1\"", "call 9", says] {
+            assert!(run.code == 2 && run.err.contains(word), "{what}: {}", run.err);
+        }
+        assert_eq!(desk.bytes("x.npz"), b"an older file");
+    }
+}
+
+/// Ctrl-C while a program is waited for.
+#[test]
+fn waiting_for_a_program_can_be_interrupted() {
+    use std::os::unix::fs::PermissionsExt;
+    let (desk, _) = desk(9);
+    desk.put("p.sh", format!("#!/bin/sh\n{HELLO}; {READY}; sleep 1000"));
+    std::fs::set_permissions(desk.path("p.sh"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let (code, said) = crate::interrupt::interrupted(&desk, "invert a.npz --sculpts a.npz --program ./p.sh -o x.npz");
+    assert!(code == Some(2) && said.contains("error: cancelled"), "{said}");
+    assert_eq!(desk.names("."), ["a.npz", "p.sh"]);
+}
