@@ -95,14 +95,14 @@ fn planted_displacements_are_found_in_few_calls_whatever_the_number_of_vertices(
             }
         }
     }
-    // The slowest of eight times as many vertices may be slower, not in proportion: a step, or a search or two.
+    // Not in proportion to the vertices: the slowest of eight times as many needs a step more, or half as many searches again.
     for ((method, few), (_, many)) in counts[..4].iter().zip(&counts[4..]) {
-        let more = if *method == Method::GaussNewton { 1 } else { 40 };
-        assert!(*many <= few + more, "{method:?}: {few}, then {many}");
+        let most = if *method == Method::GaussNewton { few + 1 } else { few + few / 2 };
+        assert!(*many <= most, "{method:?}: {few}, then {many}");
     }
 }
 
-/// Every vertex of 100 units a metre is the same problem.
+/// A mesh in other units is the same problem.
 #[test]
 fn lengths_in_other_units_change_nothing_but_lengths() {
     let arm = Arm::new(12, 9);
@@ -261,7 +261,7 @@ fn inputs_and_settings_out_of_range_are_refused() {
     }
 }
 
-/// A fold |x| − ½ has no inverse below −½: the nearest value is reported, calls stay below the limit, and other vertices are solved.
+/// A fold |x| − ½ has no inverse below −½: there the distance that is left is reported, and every other vertex is solved.
 #[test]
 fn unreachable_targets_are_reported_not_hidden() {
     let mut fold = |points: &[DVec3], out: &mut [DVec3]| {

@@ -201,3 +201,69 @@ impl Lane for DirectionSet {
         (self.d, self.r)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lane::run;
+
+    fn problem(epsilon: f64) -> Problem {
+        Problem { length: 1.0, epsilon, goal: 1e-22, step: 1e-5 }
+    }
+
+    /// Closed form: an affine residual A d − b has its zero at A⁻¹ b, here with A unit upper triangular.
+    #[test]
+    fn an_affine_residual_is_solved_whatever_the_directions() {
+        let of = |d: Three| [d[0] + 0.9 * d[1] - 0.8 * d[2] - 0.1, d[1] + 0.95 * d[2] + 0.2, d[2] - 0.3];
+        let mut lane = DirectionSet::new(problem(0.0), [0.0; 3], of([0.0; 3]));
+        let calls = run(&mut lane, of, 400);
+        let z = 0.3;
+        let y = -0.2 - 0.95 * z;
+        let x = 0.1 - 0.9 * y + 0.8 * z;
+        let off = along(lane.best().0, -1.0, [x, y, z]);
+        assert!(dot(off, off).sqrt() < 1e-10 && calls < 150, "{off:?} after {calls}");
+    }
+
+    /// Rosenbrock's valley as a residual, (10 (y − x²), 1 − x), from its usual start; the zero is (1, 1).
+    #[test]
+    fn a_curved_valley_is_followed_to_its_end_and_f_never_rises() {
+        let of = |d: Three| [10.0 * (d[1] - d[0] * d[0]), 1.0 - d[0], d[2]];
+        let start = [-1.2, 1.0, 0.5];
+        let mut lane = DirectionSet::new(problem(0.0), start, of(start));
+        let mut least = f64::INFINITY;
+        let mut calls = 0;
+        while !lane.finished() {
+            let d = lane.point();
+            lane.take(of(d));
+            calls += 1;
+            let (best, r) = lane.best();
+            assert!(dot(r, r) <= least && r == of(best));
+            least = dot(r, r);
+        }
+        let (d, _) = lane.best();
+        assert!((d[0] - 1.0).abs() < 1e-9 && (d[1] - 1.0).abs() < 1e-9 && calls < 1500, "{d:?} after {calls}");
+    }
+
+    /// Closed form: |d − b|² + e |d|² is least at b / (1 + e).
+    #[test]
+    fn the_penalty_shortens_the_answer() {
+        let b = [0.3, -0.4, 0.1];
+        let of = |d: Three| along(d, -1.0, b);
+        let mut lane = DirectionSet::new(problem(0.25), [0.0; 3], of([0.0; 3]));
+        run(&mut lane, of, 2000);
+        let off = along(lane.best().0, -0.8, b);
+        // f is flat at its minimum: values tell it to the root of their rounding.
+        assert!(dot(off, off).sqrt() < 1e-7, "{off:?}");
+    }
+
+    /// A residual that is not a number away from the start, and one that nothing changes.
+    #[test]
+    fn lanes_end_on_residuals_without_sense() {
+        for of in [|_: Three| [f64::NAN; 3], |_: Three| [f64::INFINITY; 3], |_: Three| [1.0, 2.0, 3.0]] {
+            let mut lane = DirectionSet::new(problem(0.0), [0.5; 3], [1.0, 2.0, 3.0]);
+            run(&mut lane, of, 30_000);
+            assert!(lane.finished());
+            assert_eq!(lane.best(), ([0.5; 3], [1.0, 2.0, 3.0]));
+        }
+    }
+}

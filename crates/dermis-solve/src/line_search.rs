@@ -13,7 +13,7 @@ const GOLD: f64 = 1.618_034;
 const SECTION: f64 = 0.381_966;
 /// How far a parabola may extrapolate, in lengths of the last interval.
 const MOST_GROWTH: f64 = 100.0;
-/// Tolerance of the minimum in first steps. 1e-2, 1e-4 and 1e-6 left residuals of 2e-4, 2e-7 and 2e-11 of the mesh's size.
+/// Tolerance of the minimum in first steps. 1e-2, 1e-4 and 1e-6 left residuals of 2e-4, 2e-7 and 2e-11 of the length.
 const TOLERANCE: f64 = 1e-6;
 /// A parabola foretold a value if it misses by less than this part of the decrease it promised.
 const FORETOLD: f64 = 1e-6;
