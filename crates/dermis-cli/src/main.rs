@@ -8,6 +8,7 @@ mod eval;
 mod export;
 mod fit;
 mod inspect;
+mod invert;
 mod options;
 mod pose;
 mod pose_space_options;
@@ -49,6 +50,7 @@ enum Verb {
     Convert(convert::ConvertArgs),
     Weights(Box<weights::WeightsArgs>),
     Decompose(Box<decompose::DecomposeArgs>),
+    Invert(Box<invert::InvertArgs>),
     /// Print shell completions
     Completions {
         /// The shell
@@ -80,6 +82,7 @@ fn main() -> ExitCode {
         Verb::Convert(args) => convert::run(args, &ui),
         Verb::Weights(args) => weights::run(args, &ui),
         Verb::Decompose(args) => decompose::run(args, &ui),
+        Verb::Invert(args) => invert::run(args, &ui),
         Verb::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "dermis", &mut script);

@@ -536,6 +536,19 @@ pub enum Precision {
 /// [`WriteError`]: nothing to write, counts that disagree, numbers that are not finite in 32 bits, records of which only
 /// some have a pose or a shape.
 pub fn write(contents: &Contents, precision: Precision) -> Result<Vec<u8>, WriteError> {
+    write_with(contents, precision, &[])
+}
+
+/// As [`write`], with arrays of directed lengths per record and vertex (P, V, 3) besides, by name: displacements, turned
+/// and scaled as positions are. They are no part of a bundle, and are not read back.
+///
+/// # Errors
+/// As [`write`].
+pub fn write_with(
+    contents: &Contents,
+    precision: Precision,
+    displacements: &[(&str, &[Vec<DVec3>])],
+) -> Result<Vec<u8>, WriteError> {
     let mut out = Writer { zip: ZipWriter::new(Cursor::new(Vec::new())), precision, arrays: 0 };
     let (space, unit) = space_written(&contents.space);
     let from_ours = space.to_ours().inverse();
@@ -577,6 +590,13 @@ pub fn write(contents: &Contents, precision: Precision) -> Result<Vec<u8>, Write
         out.numbers(key, &[table.vertices(), bones], dense)?;
     }
     write_records(&mut out, contents, vertices, bones, &position, &joint)?;
+    for (key, rows) in displacements {
+        let vertices = vertices.or(rows.first().map(Vec::len));
+        expect(key, "records", rows.len(), Some(contents.records.len()))?;
+        rows.iter().try_for_each(|row| expect(key, "vertices", row.len(), vertices))?;
+        let values = rows.iter().flatten().flat_map(|d| from_ours.transform_vector3(*d).to_array());
+        out.numbers(key, &[rows.len(), vertices.unwrap_or(0), 3], values)?;
+    }
     if out.arrays == 0 {
         return Err(WriteError::Nothing { format: Format::Npz, needs: "a mesh, a skeleton, weights or records" });
     }

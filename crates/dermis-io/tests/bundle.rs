@@ -263,3 +263,24 @@ fn pickles_are_refused_by_name() {
     arrays.push(("notes", pickle(&[])));
     assert_eq!(read(&arrays).unread, ["extra", "notes"]);
 }
+
+/// Displacements beside the records are turned and scaled like positions, which in axes without an offset are the same: written
+/// under the name of the positions they are read back as they were.
+#[test]
+fn displacements_are_written_in_the_axes_and_unit_of_the_file() {
+    let space = Space { up: UpAxis::Z, metres_per_unit: 0.0254, unit: "m".into() };
+    let record = |label: &str| Record { label: label.into(), time: None, pose: None, positions: None, importance: 1.0 };
+    let mesh = Mesh { positions: vec![DVec3::ZERO, DVec3::X], ..Mesh::default() };
+    let contents = Contents { mesh: Some(mesh), space, records: vec![record("a"), record("b")], ..Contents::default() };
+    let moved = [vec![DVec3::new(1.0, 2.0, 3.0), DVec3::Y], vec![DVec3::ZERO, DVec3::new(-0.5, 0.0, 1e-9)]];
+    let bytes = npz::write_with(&contents, Precision::Double, &[("vertices", &moved)]).unwrap();
+    let read = npz::read(&bytes, "d.npz").unwrap();
+    for (record, moved) in read.records.iter().zip(&moved) {
+        let found = record.positions.as_ref().unwrap();
+        assert!(found.iter().zip(moved).all(|(a, b)| a.distance(*b) < 1e-15), "{found:?} {moved:?}");
+    }
+    for (rows, says) in [(&moved[..1], "1 records"), (&[vec![], vec![]], "0 vertices")] {
+        let refused = npz::write_with(&contents, Precision::Double, &[("d", rows)]).unwrap_err();
+        assert!(refused.to_string().contains(says), "{refused}");
+    }
+}

@@ -199,6 +199,16 @@ impl Case {
         Array::read(value).map_err(|reason| CaseError::Malformed { key: key.into(), reason })
     }
 
+    /// An input that is a list of arrays.
+    ///
+    /// # Errors
+    /// [`CaseError`] if there is none, or an item is no array.
+    pub fn arrays(&self, key: &str) -> Result<Vec<Array>, CaseError> {
+        let list = self.input(key).and_then(Value::as_array).ok_or_else(|| CaseError::Missing { key: key.into() })?;
+        let items = list.iter().map(Array::read).collect::<Result<_, _>>();
+        items.map_err(|reason| CaseError::Malformed { key: key.into(), reason })
+    }
+
     /// A parameter, as it stands in the file.
     pub fn param(&self, key: &str) -> Option<&Value> {
         self.params.get(key)

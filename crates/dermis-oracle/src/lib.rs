@@ -7,9 +7,11 @@
 pub mod array;
 pub mod case;
 mod decomposition;
+mod deformers;
 mod dqs;
 mod heat;
 mod influence;
+mod inverse;
 mod joint;
 mod measures;
 mod models;
@@ -41,6 +43,8 @@ pub const FILES: &[(&str, &[Method])] = &[
     ("psd", psd::METHODS),
     ("weights", weights::METHODS),
     ("influence", influence::METHODS),
+    ("deformers", deformers::METHODS),
+    ("inverse", inverse::METHODS),
 ];
 
 /// What became of one case.

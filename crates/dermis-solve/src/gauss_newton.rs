@@ -38,6 +38,7 @@ pub struct GaussNewton {
     jacobian: Jacobian,
     lambda: f64,
     steps: usize,
+    stationary: bool,
     phase: Phase,
 }
 
@@ -54,11 +55,17 @@ impl GaussNewton {
     /// A lane at `d` with residual `r`; `jacobian` as measured there.
     pub fn new(problem: Problem, d: Three, r: Three, jacobian: Jacobian) -> Self {
         let value = problem.value(d, r);
-        let mut lane = Self { problem, d, r, value, jacobian, lambda: 0.0, steps: 0, phase: Phase::Finished };
+        let (stationary, phase) = (false, Phase::Finished);
+        let mut lane = Self { problem, d, r, value, jacobian, lambda: 0.0, steps: 0, stationary, phase };
         if value > problem.goal {
             lane.step(true);
         }
         lane
+    }
+
+    /// Whether the goal is reached, or f has no slope left: then no method will lower it from here.
+    pub fn converged(&self) -> bool {
+        self.value <= self.problem.goal || self.stationary
     }
 
     /// Proposes the step from here.
@@ -79,7 +86,9 @@ impl GaussNewton {
         let promised = -dot(g, move_by);
         // Not `<=`, so that NaN finishes too.
         self.phase = if !(promised > STILL * self.value && length > 0.0 && length.is_finite()) {
-            Phase::Finished
+            // What an old Jacobian says must be measured before it is believed.
+            self.stationary = fresh;
+            if fresh { Phase::Finished } else { Phase::Column(0) }
         } else {
             // Beyond the character's own size a local model says nothing.
             Phase::Step(move_by.map(|x| x * (self.problem.length / length).min(1.0)), fresh)
@@ -202,4 +211,99 @@ pub(crate) fn eigen(mut a: [[f64; 3]; 3]) -> (Three, [Three; 3]) {
         }
     }
     ([a[0][0], a[1][1], a[2][2]], v)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lane::run;
+
+    fn problem(epsilon: f64) -> Problem {
+        Problem { length: 1.0, epsilon, goal: 1e-22, step: 1e-5 }
+    }
+
+    fn measured(of: impl Fn(Three) -> Three, d: Three) -> Jacobian {
+        [0, 1, 2].map(|i| {
+            let mut moved = d;
+            moved[i] += 1e-5;
+            along(of(moved), -1.0, of(d)).map(|x| x / 1e-5)
+        })
+    }
+
+    fn lane(of: impl Fn(Three) -> Three, epsilon: f64, start: Three) -> GaussNewton {
+        GaussNewton::new(problem(epsilon), start, of(start), measured(&of, start))
+    }
+
+    #[test]
+    fn an_affine_residual_takes_one_step() {
+        let of = |d: Three| [d[0] + 0.9 * d[1] - 0.1, d[1] + 0.5 * d[2] + 0.2, d[2] - 0.3];
+        let mut lane = lane(of, 0.0, [0.0; 3]);
+        assert_eq!(run(&mut lane, of, 10), 1);
+        let y = -0.2 - 0.5 * 0.3;
+        let off = along(lane.best().0, -1.0, [0.1 - 0.9 * y, y, 0.3]);
+        assert!(dot(off, off).sqrt() < 1e-11 && lane.converged());
+    }
+
+    #[test]
+    fn a_smooth_residual_takes_few_calls_because_jacobians_are_updated() {
+        let of = |d: Three| {
+            [d[0] + 0.2 * d[1] * d[1] - 0.1, d[1] + 0.1 * (3.0 * d[2]).sin() + 0.1, d[2] + 0.2 * d[0] * d[1] - 0.05]
+        };
+        let mut lane = lane(of, 0.0, [0.0; 3]);
+        let calls = run(&mut lane, of, 100);
+        let (d, r) = lane.best();
+        assert!(lane.converged() && calls <= 7 && dot(r, r) <= 1e-22 && r == of(d), "{calls}");
+    }
+
+    #[test]
+    fn a_curved_valley_is_followed_to_its_end() {
+        let of = |d: Three| [10.0 * (d[1] - d[0] * d[0]), 1.0 - d[0], d[2]];
+        let mut lane = lane(of, 0.0, [-1.2, 1.0, 0.5]);
+        run(&mut lane, of, 300);
+        let (d, _) = lane.best();
+        assert!(lane.converged() && (d[0] - 1.0).abs() < 1e-9 && (d[1] - 1.0).abs() < 1e-9, "{d:?}");
+    }
+
+    /// Closed forms: b / (1 + e) with a penalty; in directions that change nothing, no move.
+    #[test]
+    fn the_penalty_shortens_the_answer_and_flat_directions_stay() {
+        let of = |d: Three| [d[0] - 0.3, d[1] + 0.4, 0.7];
+        for (epsilon, d) in [(0.0, [0.3, -0.4, 0.0]), (0.25, [0.24, -0.32, 0.0])] {
+            let mut lane = lane(of, epsilon, [0.0; 3]);
+            assert!(run(&mut lane, of, 100) < 20);
+            let off = along(lane.best().0, -1.0, d);
+            assert!(dot(off, off).sqrt() < 1e-10 && lane.converged(), "{epsilon} {off:?}");
+        }
+    }
+
+    #[test]
+    fn lanes_end_on_residuals_without_sense() {
+        for of in [|_: Three| [f64::NAN; 3], |_: Three| [f64::INFINITY; 3], |_: Three| [1.0, 2.0, 3.0]] {
+            for jacobian in [[[0.0; 3]; 3], [[f64::NAN; 3]; 3], [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]] {
+                let mut lane = GaussNewton::new(problem(0.0), [0.5; 3], [1.0, 2.0, 3.0], jacobian);
+                run(&mut lane, of, 1000);
+                assert!(lane.finished());
+                assert_eq!(lane.best(), ([0.5; 3], [1.0, 2.0, 3.0]));
+            }
+        }
+    }
+
+    /// Oracle: E diag(v) Eᵀ multiplied out again.
+    #[test]
+    fn eigenvectors_rebuild_the_matrix() {
+        for a in [
+            [[2.0, -1.0, 0.3], [-1.0, 3.0, 0.7], [0.3, 0.7, 1.0]],
+            [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0], [1.0, 1.0, 1.0]],
+            [[0.0; 3]; 3],
+        ] {
+            let (values, vectors) = eigen(a);
+            for i in 0..3 {
+                for j in 0..3 {
+                    let sum: f64 = (0..3).map(|h| values[h] * vectors[h][i] * vectors[h][j]).sum();
+                    let unit = if i == j { 1.0 } else { 0.0 };
+                    assert!((sum - a[i][j]).abs() < 1e-14 && (dot(vectors[i], vectors[j]) - unit).abs() < 1e-14);
+                }
+            }
+        }
+    }
 }

@@ -55,3 +55,14 @@ pub(crate) fn dot(a: Three, b: Three) -> f64 {
 pub(crate) fn along(a: Three, t: f64, b: Three) -> Three {
     [a[0] + t * b[0], a[1] + t * b[1], a[2] + t * b[2]]
 }
+
+/// Feeds a lane until it has finished or `most` values were given; how many were.
+#[cfg(test)]
+pub(crate) fn run(lane: &mut impl Lane, of: impl Fn(Three) -> Three, most: usize) -> usize {
+    let mut calls = 0;
+    while !lane.finished() && calls < most {
+        lane.take(of(lane.point()));
+        calls += 1;
+    }
+    calls
+}

@@ -4,9 +4,11 @@
 //! once.
 
 pub mod cross_validation;
+pub mod direction_set;
 pub mod gauss_newton;
 pub mod interpolation;
 pub mod lane;
+mod line_search;
 pub mod mean_shift;
 pub mod min_norm;
 pub mod ridge;
@@ -15,6 +17,7 @@ pub mod sparse;
 pub mod symmetric;
 
 pub use cross_validation::{Fold, Folds};
+pub use direction_set::DirectionSet;
 pub use faer;
 pub use gauss_newton::GaussNewton;
 pub use interpolation::Interpolation;

@@ -64,6 +64,19 @@ pub enum Error {
     /// A fit to scans failed.
     #[error(transparent)]
     Scans(ScanError),
+    /// A sculpt could not be brought back to rest.
+    #[error("sculpt \"{sculpt}\": {reason}")]
+    Sculpt {
+        /// The sculpt.
+        sculpt: String,
+        /// Why.
+        reason: String,
+        /// What to do about it.
+        hint: &'static str,
+    },
+    /// A deformer that is a program of its own failed before its first call.
+    #[error(transparent)]
+    Program(#[from] crate::invert::program::ProgramError),
     /// An option's value makes no sense here.
     #[error("{0}")]
     Option(String),
@@ -83,7 +96,7 @@ impl Error {
     /// What to do about it, in a user's words; empty if there is nothing to say.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Lacks { hint, .. } => hint,
+            Self::Lacks { hint, .. } | Self::Sculpt { hint, .. } => hint,
             Self::Exists { .. } => "choose another output, or add --force to replace it",
             Self::Match { source: MatchError::Counts { .. }, .. } => {
                 "export without splitting at UV seams, or use a file that holds its rest mesh, so that vertices can be \
@@ -100,6 +113,7 @@ impl Error {
                 }
             },
             Self::Fit(FitError::SingularAnchor { .. }) => "a bone scaled to zero cannot anchor skin: use --anchor root",
+            Self::Program(_) => "docs/invert-protocol.md says what is spoken, with an example in Python",
             _ => "",
         }
     }

@@ -5,7 +5,7 @@
 //! model on a motion and compiles it for an engine, [`report`] makes the page people look at, [`mod@inspect`] says what a
 //! file holds, [`convert`] writes it as another format, [`mod@weights`] makes skinning weights without examples or from
 //! [`mod@scans`], [`mod@decompose`] finds bones and weights of a mesh sequence,
-//! [`mod@compile`] makes any model linear blend skinning, [`demo`] is the whole loop on the bundled body. Progress
+//! [`mod@invert`] brings sculpted poses back to rest, [`mod@compile`] makes any model linear blend skinning, [`demo`] is the whole loop on the bundled body. Progress
 //! and cancelling are arguments; nothing here prints.
 
 pub mod compare;
@@ -19,6 +19,7 @@ pub mod drivers;
 mod error;
 pub mod fit;
 pub mod inspect;
+pub mod invert;
 pub mod load;
 pub mod measure;
 pub mod output;

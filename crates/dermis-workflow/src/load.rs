@@ -3,6 +3,7 @@
 mod pairing;
 mod sets;
 
+pub(crate) use pairing::check_axes;
 pub use sets::{PoseSet, load_pose_sets};
 
 use crate::error::Error;

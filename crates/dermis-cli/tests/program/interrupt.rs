@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 
 /// Starts a line, sends the signal once standard error says that the files are read, returns exit code and the rest.
-fn interrupted(desk: &Desk, line: &str) -> (Option<i32>, String) {
+pub fn interrupted(desk: &Desk, line: &str) -> (Option<i32>, String) {
     let mut child = desk.command(line).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut reader = BufReader::new(child.stderr.take().unwrap());
     let mut said = String::new();

@@ -5,6 +5,8 @@ mod convert;
 mod decompose;
 mod fit;
 mod interrupt;
+mod invert;
+mod invert_program;
 mod outputs;
 mod refusals;
 mod tube;

@@ -1,12 +1,13 @@
 //! Calls the deformer for all lanes at once.
 
-use super::{Calls, Coupled, Dependence, Inverse, InverseError, InverseSettings};
+use super::coupled;
+use super::{Calls, Coupled, Dependence, Inverse, InverseError, InverseSettings, Method};
 use crate::random::Random;
 use dermis_deform::Deform;
 use dermis_rig::glam::{DMat3, DVec3};
 use dermis_rig::skeleton::frobenius;
 use dermis_solve::lane::Jacobian;
-use dermis_solve::{GaussNewton, Lane, Problem};
+use dermis_solve::{DirectionSet, GaussNewton, Lane, Problem};
 use rayon::prelude::*;
 
 /// Step of finite differences in lengths L: rounding of f64 then spoils derivatives by 1e-11, curvature by 1e-5.
@@ -17,6 +18,14 @@ const STEP_SINGLE: f64 = 1e-3;
 const PROBE: f64 = 1e-3;
 /// What counts as rounding of a result, in units of its last place.
 const ROUNDING: f64 = 16.0;
+
+/// What either way of solving finds.
+struct Solved {
+    displacements: Vec<DVec3>,
+    calls: Calls,
+    by_gauss_newton: usize,
+    by_direction_set: usize,
+}
 
 /// A deformer with its points and the count of its calls.
 pub(super) struct Driver<'a, D> {
@@ -66,39 +75,104 @@ impl<'a, D: Deform> Driver<'a, D> {
         let exact = self.settings.ftol.sqrt() * length;
         let tolerance = if single { exact.max(rounding) } else { exact };
         let step = length * if single { STEP_SINGLE } else { STEP };
-        let jacobians = self.jacobians(&start, step)?;
-        let problem = |jacobian: &Jacobian| {
-            let epsilon = damping(jacobian, self.settings.epsilon);
-            Problem { length, epsilon, goal: tolerance * tolerance, step }
+        let jacobians = match self.settings.method {
+            Method::DirectionSet if self.settings.epsilon == 0.0 && probe == Dependence::Independent => {
+                vec![[[0.0; 3]; 3]; self.rest.len()]
+            }
+            _ => self.jacobians(&start, step)?,
         };
-        let problems: Vec<Problem> = jacobians.iter().map(problem).collect();
-        let residual = |v: usize| (start[v] - self.target[v]).to_array();
-        let measuring = self.calls;
+        let epsilons: Vec<f64> = jacobians.iter().map(|j| damping(j, self.settings.epsilon)).collect();
+        let measuring = self.calls + 1;
+        let solved = match probe {
+            Dependence::Independent => {
+                let goal = tolerance * tolerance;
+                let problem = |epsilon: &f64| Problem { length, epsilon: *epsilon, goal, step };
+                let problems: Vec<Problem> = epsilons.iter().map(problem).collect();
+                self.by_vertex(&start, &jacobians, &problems, tolerance)?
+            }
+            Dependence::Coupled { .. } => {
+                let inverses: Vec<DMat3> = jacobians.iter().zip(&epsilons).map(|(j, e)| inverse(j, *e)).collect();
+                let displacements = coupled::iterate(&mut self, &start, &inverses, tolerance)?;
+                let calls = Calls { coupled: self.calls + 1 - measuring, ..Calls::default() };
+                Solved { displacements, calls, by_gauss_newton: 0, by_direction_set: 0 }
+            }
+        };
 
-        let mut lanes: Vec<GaussNewton> =
-            (0..self.rest.len()).map(|v| GaussNewton::new(problems[v], [0.0; 3], residual(v), jacobians[v])).collect();
-        self.lock_step(&mut lanes)?;
-        let gauss_newton = self.calls - measuring;
-        let displacements: Vec<DVec3> = lanes.iter().map(|lane| DVec3::from_array(lane.best().0)).collect();
-
-        self.move_by(&displacements);
-        self.call()?;
-        let remainders: Vec<DVec3> = self.target.iter().zip(&self.out).map(|(t, s)| *t - *s).collect();
+        let remainders: Vec<DVec3> = self.residual(&solved.displacements)?;
         let residuals: Vec<f64> = remainders.iter().map(|w| w.length()).collect();
-        let unresolved = residuals.iter().filter(|w| **w > tolerance).count();
         Ok(Inverse {
-            by_gauss_newton: residuals.len() - unresolved,
-            by_direction_set: 0,
-            displacements,
+            unresolved: residuals.iter().filter(|w| **w > tolerance).count(),
+            damped: epsilons.iter().filter(|e| **e > 0.0).count(),
+            displacements: solved.displacements,
+            by_gauss_newton: solved.by_gauss_newton,
+            by_direction_set: solved.by_direction_set,
+            calls: Calls { measuring, ..solved.calls },
             remainders,
-            calls: Calls { measuring: measuring + 1, gauss_newton, ..Calls::default() },
-            unresolved,
-            damped: problems.iter().filter(|p| p.epsilon > 0.0).count(),
             residuals,
             tolerance,
             single_precision: single,
             probe,
         })
+    }
+
+    /// All vertices in lock step, each on its own.
+    fn by_vertex(
+        &mut self,
+        start: &[DVec3],
+        jacobians: &[Jacobian],
+        problems: &[Problem],
+        tolerance: f64,
+    ) -> Result<Solved, InverseError<D::Error>> {
+        let mut calls = Calls::default();
+        let residual = |(s, t): (&DVec3, &DVec3)| ([0.0; 3], (*s - *t).to_array());
+        let mut found: Vec<([f64; 3], [f64; 3])> = start.iter().zip(self.target).map(residual).collect();
+        let mut searching = problems.to_vec();
+        if self.settings.method != Method::DirectionSet {
+            let lanes = found.iter().zip(problems).zip(jacobians);
+            let mut lanes: Vec<_> = lanes.map(|(((d, r), p), j)| GaussNewton::new(*p, *d, *r, *j)).collect();
+            calls.gauss_newton = self.lock_step(&mut lanes)?;
+            for ((lane, found), problem) in lanes.iter().zip(&mut found).zip(&mut searching) {
+                *found = lane.best();
+                if lane.converged() {
+                    // Nothing is left to search here: the lane is at its goal from the start.
+                    problem.goal = f64::INFINITY;
+                }
+            }
+        }
+        let reached = |r: &[f64; 3]| DVec3::from_array(*r).length() <= tolerance;
+        let by_gauss_newton = match self.settings.method {
+            Method::DirectionSet => 0,
+            _ => found.iter().filter(|(_, r)| reached(r)).count(),
+        };
+        if self.settings.method != Method::GaussNewton {
+            let lanes = found.iter().zip(&searching);
+            let mut lanes: Vec<_> = lanes.map(|((d, r), p)| DirectionSet::new(*p, *d, *r)).collect();
+            calls.direction_set = self.lock_step(&mut lanes)?;
+            lanes.iter().zip(&mut found).for_each(|(lane, found)| *found = lane.best());
+        }
+        Ok(Solved {
+            displacements: found.iter().map(|(d, _)| DVec3::from_array(*d)).collect(),
+            by_direction_set: found.iter().filter(|(_, r)| reached(r)).count().saturating_sub(by_gauss_newton),
+            by_gauss_newton,
+            calls,
+        })
+    }
+
+    /// t, one per vertex.
+    pub(super) fn target(&self) -> &'a [DVec3] {
+        self.target
+    }
+
+    /// Whether a call is left besides the last one.
+    pub(super) fn may_call(&self) -> bool {
+        self.calls + 1 < self.settings.max_calls
+    }
+
+    /// t − S(p + d).
+    pub(super) fn residual(&mut self, displacements: &[DVec3]) -> Result<Vec<DVec3>, InverseError<D::Error>> {
+        self.move_by(displacements);
+        self.call()?;
+        Ok(self.target.iter().zip(&self.out).map(|(t, s)| *t - *s).collect())
     }
 
     fn move_by(&mut self, displacements: &[DVec3]) {
@@ -151,9 +225,10 @@ impl<'a, D: Deform> Driver<'a, D> {
         Ok(jacobians)
     }
 
-    /// Calls until every lane has finished, or no calls are left but one.
-    fn lock_step<L: Lane + Send + Sync>(&mut self, lanes: &mut [L]) -> Result<(), InverseError<D::Error>> {
-        while self.calls + 1 < self.settings.max_calls && lanes.iter().any(|lane| !lane.finished()) {
+    /// Calls until every lane has finished, or no calls are left but one; how many it took.
+    fn lock_step<L: Lane + Send + Sync>(&mut self, lanes: &mut [L]) -> Result<usize, InverseError<D::Error>> {
+        let before = self.calls;
+        while self.may_call() && lanes.par_iter().any(|lane| !lane.finished()) {
             let points = self.points.par_iter_mut().zip(self.rest).zip(&*lanes);
             points.with_min_len(512).for_each(|((point, rest), lane)| {
                 *point = *rest + DVec3::from_array(lane.point());
@@ -162,8 +237,15 @@ impl<'a, D: Deform> Driver<'a, D> {
             let results = lanes.par_iter_mut().zip(&self.out).zip(self.target);
             results.with_min_len(512).for_each(|((lane, out), target)| lane.take((*out - *target).to_array()));
         }
-        Ok(())
+        Ok(self.calls - before)
     }
+}
+
+/// (AᵀA + e)⁻¹ Aᵀ; zero where that does not exist.
+fn inverse(jacobian: &Jacobian, epsilon: f64) -> DMat3 {
+    let a = DMat3::from_cols_array_2d(jacobian);
+    let inverse = (a.transpose() * a + DMat3::from_diagonal(DVec3::splat(epsilon))).inverse() * a.transpose();
+    if inverse.is_finite() { inverse } else { DMat3::ZERO }
 }
 
 /// e of a vertex: `epsilon` of the mean squared singular value where the smallest is below a tenth of the mean one.

@@ -34,6 +34,7 @@
 //! Source: Lewis, Cordner & Fong 2000, section 4.2 (direction sets on the deformer as a black box).
 //! Departures: all vertices share the calls; Gauss-Newton steps first; the remainder is exact.
 
+mod coupled;
 mod driver;
 
 use dermis_deform::Deform;
@@ -222,8 +223,13 @@ pub enum InverseError<E> {
     },
 }
 
+/// "and 3 others".
 fn others(count: usize) -> String {
-    if count > 1 { format!(" and {} others", count - 1) } else { String::new() }
+    match count {
+        0 | 1 => String::new(),
+        2 => " and 1 other".into(),
+        _ => format!(" and {} others", count - 1),
+    }
 }
 
 /// Finds the displacements at rest that make `target` in the deformer's pose.

@@ -113,7 +113,7 @@ fn misfit(rig: &Rig, examples: &[Example]) -> f64 {
 }
 
 /// A cache in other axes than assumed would be learnt without complaint: compare it with the rig's own weights.
-fn check_axes(rig: &Rig, examples: &[Example], path: &Path) -> Result<(), Error> {
+pub(crate) fn check_axes(rig: &Rig, examples: &[Example], path: &Path) -> Result<(), Error> {
     let Some(weights) = &rig.weights else { return Ok(()) };
     let turned = |p: DVec3| [DVec3::new(p.x, p.z, -p.y), DVec3::new(p.x, -p.z, p.y)];
     let (mut plain, mut best_turned) = (0.0, [0.0, 0.0]);

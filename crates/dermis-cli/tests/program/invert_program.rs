@@ -1,0 +1,221 @@
+//! `dermis invert --program`: a deformer at the other end of two pipes, one that behaves and many that do not.
+#![cfg(unix)]
+
+use crate::invert::off;
+use crate::tube::{Flesh, Tube};
+use crate::{Desk, exists, number};
+use dermis_workflow::io::npz::{Precision, write};
+use dermis_workflow::io::{Contents, Space, UpAxis};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// The program's arguments, the last of which holds blanks.
+fn invert(desk: &Desk, more: &str, program: &str) -> crate::Run {
+    let mut command = desk.command(&format!("invert a.npz --sculpts a.npz -o x.npz --force {more} --program"));
+    let output = command.arg(program).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    crate::Run { code: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
+}
+
+fn desk(rings: usize) -> (Desk, Tube) {
+    let (desk, tube) = (Desk::new(), Tube::new(rings, 6, 0.0, Flesh::Bulge));
+    desk.put("a.npz", tube.bundle());
+    (desk, tube)
+}
+
+/// The example of docs/invert-protocol.md with its file of weights; `None`, said aloud, without Python.
+fn example(desk: &Desk, tube: &Tube) -> Option<()> {
+    let page = include_str!("../../../../docs/invert-protocol.md");
+    let code = page.split("```python\n").nth(1).unwrap().split("```").next().unwrap();
+    desk.put("deform.py", code);
+    let row = |row: &[(dermis_workflow::rig::BoneIndex, f64)]| {
+        row.iter().map(|(b, w)| format!("{} {w:.17e}", b.get())).collect::<Vec<_>>().join(" ")
+    };
+    desk.put("weights.txt", tube.weights.rows().map(row).collect::<Vec<_>>().join("\n"));
+    let there = Command::new("python3").arg("--version").output().is_ok_and(|o| o.status.success());
+    if !there {
+        eprintln!("NOT RUN: python3 is not installed");
+    }
+    there.then_some(())
+}
+
+/// Skinning written in another language from the page alone: it agrees with the closed form of ours.
+#[test]
+fn the_example_of_the_page_is_our_skinning() {
+    let (desk, tube) = desk(9);
+    let Some(()) = example(&desk, &tube) else { return };
+    let run = invert(&desk, "--rest-space --json", "python3 deform.py weights.txt");
+    assert_eq!(run.code, 0, "{}{}", run.out, run.err);
+    assert!(off(&desk, "x.npz", &tube, &[0, 1, 2, 3, 4, 5]) < 2e-7);
+    let found: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    let sculpts = found["sculpts"].as_array().unwrap();
+    assert!(
+        sculpts.iter().all(|s| number(s, "residual_max.diagonals") < 1e-10 && number(s, "calls") < 20.0),
+        "{found}"
+    );
+    // It says itself what is wrong with its weights.
+    desk.put("weights.txt", "0 1\n0 1\n");
+    let run = invert(&desk, "", "python3 deform.py weights.txt");
+    assert!(run.code == 2 && run.err.contains("it says: weights for 2 vertices of 74"), "{}", run.err);
+    // What it dies of is on its standard error.
+    let run = invert(&desk, "", "python3 deform.py nowhere.txt");
+    assert!(run.code == 2 && run.err.contains("at its start") && run.err.contains("nowhere.txt"), "{}", run.err);
+}
+
+/// A rig in centimetres with Z up: the program is spoken to in these, and the result is the same.
+#[test]
+fn the_program_sees_the_axes_and_unit_of_the_file() {
+    let (desk, tube) = desk(9);
+    let Some(()) = example(&desk, &tube) else { return };
+    let space = Space { up: UpAxis::Z, metres_per_unit: 0.01, unit: "m".into() };
+    desk.put("a.npz", write(&Contents { space, ..tube.contents() }, Precision::Double).unwrap());
+    // It stops at points that are not in centimetres.
+    let code = String::from_utf8(desk.bytes("deform.py")).unwrap();
+    let check = "        points = struct.unpack_from(f\"<{3 * len(weights)}d\", payload, 8)\n";
+    assert!(code.contains(check));
+    let stricter = format!(
+        "{check}        if max(points[::3]) < 100 or max(points[2::3]) > 30: send(b\"FAIL\", b\"not centimetres\")\n"
+    );
+    desk.put("deform.py", code.replace(check, &stricter));
+    let run = invert(&desk, "--rest-space", "python3 deform.py weights.txt");
+    assert_eq!(run.code, 0, "{}{}", run.out, run.err);
+    assert!(off(&desk, "x.npz", &tube, &[0, 1, 2, 3, 4, 5]) < 2e-7);
+}
+
+/// A program that smooths is found out, and refused with the remedy.
+#[test]
+fn a_program_that_smooths_is_refused() {
+    let (desk, tube) = desk(9);
+    let Some(()) = example(&desk, &tube) else { return };
+    let code = String::from_utf8(desk.bytes("deform.py")).unwrap();
+    let end = "        send(b\"SKIN\"";
+    let mean = "        skin = [x + 0.1 * sum(skin[i % 3::3]) / len(weights) for i, x in enumerate(skin)]\n";
+    desk.put("deform.py", code.replace(end, &format!("{mean}{end}")));
+    let run = invert(&desk, "", "python3 deform.py weights.txt");
+    assert_eq!(run.code, 2);
+    for word in ["sculpt \"rest\"", "because others moved", "--coupled iterate"] {
+        assert!(run.err.contains(word), "{}", run.err);
+    }
+}
+
+const HELLO: &str = r"printf 'DERM\r\n\032\n\001\000\000\000'";
+const READY: &str = r"printf 'REDY\000\000\000\000'";
+/// Head of a SKIN for 74 vertices (1780 bytes), and the number of the first call.
+const SKIN: &str = r"printf 'SKIN\364\006\000\000\001\000\000\000'";
+
+/// Programs that do not behave: named by call and by what was received, ended, and nothing written.
+#[test]
+fn programs_that_misbehave_are_ended() {
+    let (desk, _) = desk(9);
+    for (script, says) in [
+        ("exit 3", &["at its start", "exit status: 3", "after 0 of 12 bytes"][..]),
+        ("sleep 1000", &["at its start", "no answer in 0.5 s", "0 of 12 bytes"]),
+        ("echo Hello, I am a deformer; sleep 1000", &["\"Hello, I am \"", "magic"]),
+        (r"printf 'DERM\r\n\032\n\002\000\000\000'; sleep 1000", &["speaks version 2", "Dermis 1"]),
+        ("HELLO; sleep 1000", &["at its start", "0 of 8 bytes"]),
+        ("HELLO; READY; sleep 1000", &["\"rest\"", "call 1", "no answer in 0.5 s", "0 of 1788 bytes"]),
+        ("HELLO; READY; exec >&-; sleep 1000", &["call 1", "closed its standard output", "0 of 1788"]),
+        ("HELLO; READY; echo out of licences >&2; exit 1", &["call 1", "exit status: 1", "out of licences"]),
+        ("HELLO; READY; SKIN; head -c 700 /dev/zero; sleep 1000", &["call 1", "712 of 1788 bytes"]),
+        ("HELLO; READY; SKIN; head -c 700 /dev/zero", &["call 1", "ended", "712 of 1788 bytes"]),
+        (
+            r"HELLO; READY; printf 'SKIN\034\000\000\000\001\000\000\000'; head -c 24 /dev/zero; sleep 1000",
+            &["call 1", "1 points (28 bytes) for 74"],
+        ),
+        (r"HELLO; READY; printf 'SKIN\377\377\377\377'; cat /dev/zero", &["call 1", "4294967295 bytes", "1780"]),
+        (r"HELLO; READY; printf 'FAIL\377\377\377\377'; cat /dev/zero", &["call 1", "4294967295 bytes"]),
+        (
+            "HELLO; READY; SKIN; head -c 1776 /dev/zero | tr '\\000' '\\377'; sleep 1000",
+            &["call 1", "74 of 74 points are not finite", "vertex 0"],
+        ),
+        (
+            r"HELLO; READY; printf 'SKIN\364\006\000\000\011\000\000\000'; head -c 1776 /dev/zero; sleep 1000",
+            &["call 1", "it answered call 9"],
+        ),
+        ("HELLO; READY; echo evaluating the mesh; sleep 1000", &["call 1", "\"evaluati\"", "nothing but frames"]),
+        ("HELLO; READY; READY; sleep 1000", &["call 1", "\"REDY\"", "instead of SKIN"]),
+        (r"HELLO; READY; printf 'FAIL\005\000\000\000noisy'; sleep 1000", &["call 1", "it says: noisy"]),
+        ("yes", &["at its start", "magic"]),
+    ] {
+        desk.put("p.sh", script.replace("HELLO", HELLO).replace("READY", READY).replace("SKIN;", &format!("{SKIN};")));
+        let start = Instant::now();
+        let run = invert(&desk, "--time-limit 0.5", "sh p.sh");
+        assert_eq!(run.code, 2, "{script}: {}{}", run.out, run.err);
+        for word in says.iter().chain(&["sh p.sh", "docs/invert-protocol.md"]) {
+            assert!(run.err.contains(word), "{script}: \"{word}\" is not in\n{}", run.err);
+        }
+        assert!(run.err.lines().all(|line| line.len() < 500) && !run.err.contains("panicked"), "{}", run.err);
+        assert!(!exists(&desk.path("x.npz")) && run.out.is_empty(), "{script}");
+        assert!(start.elapsed() < Duration::from_secs(20), "{script}");
+    }
+    for (program, says) in [("", "is empty"), ("'sh p.sh", "quote"), ("no-such-program -x", "cannot be started")] {
+        let run = invert(&desk, "", program);
+        assert!(run.code == 2 && run.err.contains(says), "{program}: {}", run.err);
+    }
+    for limit in ["0", "-1", "nan", "1e300"] {
+        let run = invert(&desk, &format!("--time-limit {limit}"), "sh p.sh");
+        assert!(run.code == 2 && run.err.contains("--time-limit"), "{limit}: {}", run.err);
+    }
+}
+
+/// More is written to it than a pipe holds, and it never reads: the time limit holds all the same. What it has started is
+/// ended with it.
+#[test]
+fn a_program_that_never_reads_is_ended_with_its_children() {
+    let (desk, _) = desk(1500);
+    desk.put("p.sh", "sleep 1000 & echo $! > child.txt\nwait");
+    let start = Instant::now();
+    let run = invert(&desk, "--time-limit 0.5", "sh p.sh");
+    assert!(run.code == 2 && run.err.contains("no answer in 0.5 s"), "{}", run.err);
+    assert!(start.elapsed() < Duration::from_secs(20));
+    let child = String::from_utf8(desk.bytes("child.txt")).unwrap();
+    let gone = || !Command::new("kill").args(["-0", child.trim()]).output().unwrap().status.success();
+    for _ in 0..100 {
+        if gone() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // A zombie that nobody waits for is gone as well.
+    let state = std::fs::read_to_string(format!("/proc/{}/stat", child.trim())).unwrap_or_default();
+    assert!(state.contains(") Z "), "{state}");
+}
+
+/// A program that breaks off in the middle: the sculpt and the call are named, and an older output stays.
+#[test]
+fn a_program_that_breaks_off_is_named_with_sculpt_and_call() {
+    let (desk, tube) = desk(9);
+    let Some(()) = example(&desk, &tube) else { return };
+    desk.put("x.npz", "an older file");
+    let code = String::from_utf8(desk.bytes("deform.py")).unwrap();
+    let head = "    elif kind == b\"CALL\":\n";
+    for (what, says) in [
+        ("while call == 9: pass", "no answer in 0.5 s; 0 of 1788 bytes"),
+        ("if call == 9: sys.exit('no more licences')", "the last it said: no more licences"),
+        (
+            "if call == 9: payload = payload[:8] + struct.pack('<d', float('nan')) + payload[16:]",
+            "points are not finite",
+        ),
+    ] {
+        let broken = format!("{head}        call = struct.unpack_from('<I', payload)[0]\n        {what}\n");
+        desk.put("broken.py", code.replace(head, &broken));
+        let run = invert(&desk, "--time-limit 0.5", "python3 broken.py weights.txt");
+        // The rest pose takes seven calls.
+        for word in ["sculpt \"bend 1\"", "call 9", says] {
+            assert!(run.code == 2 && run.err.contains(word), "{what}: {}", run.err);
+        }
+        assert_eq!(desk.bytes("x.npz"), b"an older file");
+    }
+}
+
+/// Ctrl-C while a program is waited for.
+#[test]
+fn waiting_for_a_program_can_be_interrupted() {
+    use std::os::unix::fs::PermissionsExt;
+    let (desk, _) = desk(9);
+    desk.put("p.sh", format!("#!/bin/sh\n{HELLO}; {READY}; sleep 1000"));
+    std::fs::set_permissions(desk.path("p.sh"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let (code, said) = crate::interrupt::interrupted(&desk, "invert a.npz --sculpts a.npz --program ./p.sh -o x.npz");
+    assert!(code == Some(2) && said.contains("error: cancelled"), "{said}");
+    assert_eq!(desk.names("."), ["a.npz", "p.sh"]);
+}

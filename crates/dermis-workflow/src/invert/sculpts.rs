@@ -1,0 +1,353 @@
+//! Sculpts and the poses they were made in, from the files a user has.
+//!
+//! Files that bring poses and skins together are read as examples are. Other files are shapes: an OBJ file or a mesh is one
+//! sculpt, called as the file; every morph target is one, base and displacement added, called as the target; every frame
+//! of a sequence is one. Their poses come from a file of their own, matched by name; or by order, if there are as many
+//! and no name matches. Nothing is guessed beyond that.
+
+use crate::error::Error;
+use crate::load::{FileNote, ReadOptions, Source, check_axes, load_examples, load_motion, matching, read_contents};
+use dermis_io::{Contents, Format, MatchError, Matching, Space, match_vertices};
+use dermis_rig::glam::DVec3;
+use dermis_rig::{BoneTransforms, Example, ExampleSet, Frame, Rig};
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+/// Names that a message lists at most.
+const LISTED: usize = 8;
+
+/// Sculpts with their poses.
+#[derive(Clone, Debug)]
+pub struct Sculpts {
+    /// One per sculpt: its name, its pose, its positions in the rig's vertex order. No name occurs twice.
+    pub examples: Vec<Example>,
+    /// What a user should know, in sentences.
+    pub warnings: Vec<String>,
+    /// What was read.
+    pub notes: Vec<FileNote>,
+}
+
+/// A sculpt whose pose is not known yet, in the rig's vertex order.
+struct Shape {
+    name: String,
+    positions: Vec<DVec3>,
+    /// Its file, as a place in the list of sources.
+    file: usize,
+}
+
+/// Reads sculpts for a rig. `poses` is where shapes without poses take them from.
+///
+/// # Errors
+/// [`Error`]: unreadable files, vertices or bones that do not match, sculpts without a pose, positions that are no numbers.
+pub fn load_sculpts(
+    rig: &Rig,
+    space: &Space,
+    sources: &[Source],
+    poses: Option<&Source>,
+    options: &ReadOptions,
+) -> Result<Sculpts, Error> {
+    let mut read = Sculpts { examples: vec![], warnings: vec![], notes: vec![] };
+    let mut shapes: Vec<Shape> = Vec::new();
+    // Whether a file has poses, and none of them a shape: the motion of the file after it.
+    let mut motions = false;
+    let mut whole: Vec<usize> = Vec::new();
+    for (file, source) in sources.iter().enumerate() {
+        let (mut contents, mut note) = read_contents(&source.path, &options.space_of(&source.path, space))?;
+        source.select(&mut contents)?;
+        note.role = "sculpts".into();
+        if !contents.left_out.is_empty() {
+            let left_out =
+                format!("{} not finite, left out: {}", counted(&contents.left_out, "sculpt"), list(&contents.left_out));
+            if contents.records.is_empty() {
+                return Err(Error::lacks(&source.path, left_out, "export them again: positions must be numbers"));
+            }
+            read.warnings.push(format!("{}: {left_out}", source.path.display()));
+        }
+        let posed = contents.records.iter().any(|r| r.pose.is_some());
+        let shaped = contents.records.iter().any(|r| r.positions.is_some());
+        let by_morphs = poses.is_none() && !contents.morphs.is_empty() && !shaped;
+        if (posed && shaped) || by_morphs {
+            whole.push(file);
+        } else if !shaped && contents.morphs.is_empty() && (posed || !contents.clips.is_empty()) && poses.is_none() {
+            motions = true;
+        } else {
+            shapes.extend(bare(rig, &contents, &source.path, file, options, &mut note)?);
+            if poses.is_some() {
+                read.notes.push(note);
+            }
+        }
+    }
+    let Some(poses) = poses else {
+        let lone =
+            |s: &&Shape| !motions || sources[s.file].path.extension().is_some_and(|e| e.eq_ignore_ascii_case("obj"));
+        let lone: Vec<String> = shapes.iter().filter(lone).map(|s| s.name.clone()).collect();
+        if !lone.is_empty() {
+            let what = format!("{} without a pose: {}", counted(&lone, "sculpt"), list(&lone));
+            let hint = "name the file with their poses: --poses FILE (a bundle, or a .glb or .fbx with a clip)";
+            let file = shapes.iter().find(|s| s.name == lone[0]).map_or(0, |s| s.file);
+            return Err(Error::lacks(&sources[file].path, what, hint));
+        }
+        let (set, notes) = load_examples(rig, space, sources, options, "sculpts")?;
+        read.examples = set.examples().to_vec();
+        read.notes.extend(notes);
+        return finish(rig, read);
+    };
+    for &file in &whole {
+        let (set, notes) = load_examples(rig, space, &sources[file..=file], options, "sculpts")?;
+        read.examples.extend(set.examples().iter().cloned());
+        read.notes.extend(notes);
+    }
+    let (motion, mut note) = load_motion(rig, poses, options)?;
+    note.role = "poses".into();
+    let found = pair(&shapes, &motion.frames, poses, &mut note)?;
+    let unused: Vec<String> = (motion.frames.iter().enumerate())
+        .filter(|(at, _)| !found.contains(at))
+        .map(|(_, frame)| frame.label.clone())
+        .collect();
+    if !unused.is_empty() {
+        read.warnings.push(format!("{} without a sculpt: {}", counted(&unused, "pose"), list(&unused)));
+    }
+    read.notes.push(note);
+    let mut first = 0;
+    while first < shapes.len() {
+        let file = shapes[first].file;
+        let count = shapes[first..].iter().take_while(|s| s.file == file).count();
+        let examples = shapes[first..first + count].iter().zip(&found[first..]).map(|(shape, &at)| Example {
+            label: shape.name.clone(),
+            time: motion.frames[at].time,
+            transforms: rig.skeleton.bone_transforms(&motion.frames[at].pose),
+            positions: shape.positions.clone(),
+            importance: 1.0,
+        });
+        let path = &sources[file].path;
+        let set = ExampleSet::new(String::new(), examples.collect(), rig)
+            .map_err(|e| Error::lacks(path, e.to_string(), "export it again: positions must be numbers"))?;
+        check_axes(rig, set.examples(), path)?;
+        set.examples().iter().try_for_each(|e| check_neighbours(rig, e, path))?;
+        read.examples.extend(set.examples().iter().cloned());
+        first += count;
+    }
+    finish(rig, read)
+}
+
+/// The shapes of a file that knows no poses.
+fn bare(
+    rig: &Rig,
+    contents: &Contents,
+    path: &Path,
+    file: usize,
+    options: &ReadOptions,
+    note: &mut FileNote,
+) -> Result<Vec<Shape>, Error> {
+    let failed = |source: MatchError| Error::Match { path: path.into(), source };
+    let tolerance = options.match_tolerance * rig.mesh.diagonal();
+    let mesh = contents.mesh.as_ref();
+    let records: Vec<(String, &Vec<DVec3>)> =
+        contents.records.iter().filter_map(|r| Some((r.label.clone(), r.positions.as_ref()?))).collect();
+    let (found, named): (Matching, Vec<(String, Vec<DVec3>)>) = if let Some((_, first)) = records.first() {
+        let found = matching(&rig.mesh, contents, first.len(), options, path, note)?;
+        (found, records.into_iter().map(|(name, p)| (name, p.clone())).collect())
+    } else if let (Some(mesh), false) = (mesh, contents.morphs.is_empty()) {
+        let count = mesh.positions.len();
+        // The base may be the rest mesh, or a pose of it, which has no order to prove.
+        let found = match matching(&rig.mesh, contents, count, options, path, note) {
+            Err(Error::Match { source: MatchError::Position { .. }, .. }) => {
+                note.remarks.push("the base of the morph targets is not the rest mesh: matched by order".into());
+                match_vertices(&rig.mesh, None, count, tolerance).map_err(failed)?
+            }
+            other => other?,
+        };
+        let shape = |deltas: &[DVec3]| mesh.positions.iter().zip(deltas).map(|(p, d)| *p + *d).collect();
+        (found, contents.morphs.iter().map(|m| (m.name.clone(), shape(&m.deltas))).collect())
+    } else if let Some(mesh) = mesh {
+        let found = match_vertices(&rig.mesh, None, mesh.positions.len(), tolerance).map_err(failed)?;
+        let name = path.file_stem().map_or_else(|| "sculpt".into(), |n| n.to_string_lossy().into_owned());
+        (found, vec![(name, mesh.positions.clone())])
+    } else {
+        let what = format!("there are no shapes in this {} file", contents.format);
+        return Err(Error::lacks(path, what, "a sculpt is a mesh, a morph target, or a frame of a sequence"));
+    };
+    if contents.format == Format::Obj || contents.morphs.is_empty() {
+        check_faces(rig, contents, &found, path)?;
+    }
+    Ok(named.into_iter().map(|(name, p)| Shape { name, positions: found.gather(&p), file }).collect())
+}
+
+/// Edges of triangles, each once.
+fn edges<'a>(triangles: &'a [[u32; 3]]) -> impl Iterator<Item = (u32, u32)> + 'a {
+    triangles.iter().flat_map(|t| [(t[0], t[1]), (t[1], t[2]), (t[2], t[0])]).map(|(a, b)| (a.min(b), a.max(b)))
+}
+
+/// Where no rest positions tell the order of a file's vertices, its faces do: they must join the vertices that the rig's
+/// faces join.
+fn check_faces(rig: &Rig, contents: &Contents, found: &Matching, path: &Path) -> Result<(), Error> {
+    let Some(mesh) = contents.mesh.as_ref().filter(|m| m.positions.len() == found.report.other_vertices) else {
+        return Ok(());
+    };
+    let mut place = vec![None; mesh.positions.len()];
+    for (vertex, &at) in (0u32..).zip(found.source()) {
+        place[at as usize] = Some(vertex);
+    }
+    let own: HashSet<(u32, u32)> = edges(&rig.mesh.triangles).collect();
+    let theirs: HashSet<(u32, u32)> = edges(&mesh.triangles)
+        .filter_map(|(a, b)| Some((place[a as usize]?, place[b as usize]?)))
+        .map(|(a, b)| (a.min(b), a.max(b)))
+        .collect();
+    let shared = theirs.iter().filter(|edge| own.contains(edge)).count();
+    // Between polygons cut along the other diagonal, which keep two edges of three, and a part of the mesh moved elsewhere.
+    if own.is_empty() || 10 * shared >= 6 * theirs.len() {
+        return Ok(());
+    }
+    let what = format!(
+        "its vertices are in another order than the rig's: only {shared} of {} edges of its faces join vertices that the rig's faces join",
+        theirs.len()
+    );
+    Err(Error::lacks(path, what, "export with the vertex order kept, from the mesh that the rig has"))
+}
+
+/// Vertices of a shape in another order lie far from their neighbours, which shows even without faces.
+fn check_neighbours(rig: &Rig, sculpt: &Example, path: &Path) -> Result<(), Error> {
+    let Some(weights) = &rig.weights else { return Ok(()) };
+    let mut skin = vec![DVec3::ZERO; rig.mesh.positions.len()];
+    dermis_deform::lbs(&rig.mesh.positions, weights, &sculpt.transforms, &mut skin);
+    let length = |of: &[DVec3], (a, b): (u32, u32)| of[a as usize].distance(of[b as usize]);
+    let mut ratios: Vec<f64> = edges(&rig.mesh.triangles)
+        .map(|edge| length(&sculpt.positions, edge) / length(&skin, edge))
+        .filter(|ratio| ratio.is_finite())
+        .collect();
+    ratios.sort_by(f64::total_cmp);
+    // Between a sculpt of a bulge (1.3) and a coarse tube of eight sides in random order (7); in meshes it is more.
+    match ratios.get(ratios.len() / 2) {
+        Some(&median) if median > 4.0 => Err(Error::lacks(
+            path,
+            format!(
+                "the vertices of \"{}\" seem to be in another order than the rig's: neighbours are {median:.0} times as far apart as in its pose",
+                sculpt.label
+            ),
+            "export with the vertex order kept, from the mesh that the rig has",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The pose of every shape: by name, or by order if no name matches and there are as many.
+fn pair(shapes: &[Shape], frames: &[Frame], poses: &Source, note: &mut FileNote) -> Result<Vec<usize>, Error> {
+    let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (at, frame) in frames.iter().enumerate() {
+        by_name.entry(&frame.label).or_default().push(at);
+    }
+    let known = |shape: &Shape| by_name.get(shape.name.as_str());
+    let hint = "give sculpts the names of their poses (dermis inspect FILE --json lists the labels), or as many poses as \
+                sculpts, in the same order";
+    let failed = |what: String| Err(Error::lacks(&poses.path, what, hint));
+    let lost: Vec<String> = shapes.iter().filter(|s| known(s).is_none()).map(|s| s.name.clone()).collect();
+    if !shapes.is_empty() && lost.len() == shapes.len() {
+        if shapes.len() == frames.len() {
+            note.remarks.push(format!("no name of a sculpt is that of a pose: {} matched by order", shapes.len()));
+            return Ok((0..frames.len()).collect());
+        }
+        let labels: Vec<String> = frames.iter().map(|f| f.label.clone()).collect();
+        let (lone, there) = (counted(&lost, "sculpt"), counted(&labels, "pose"));
+        return failed(format!(
+            "no pose here for {lone} ({}): there are {there} of other names ({})",
+            list_few(&lost, 4),
+            list_few(&labels, 4)
+        ));
+    }
+    if !lost.is_empty() {
+        return failed(format!("no pose here is called as {}: {}", counted(&lost, "sculpt"), list(&lost)));
+    }
+    let twice = shapes.iter().find(|s| known(s).is_some_and(|at| at.len() > 1));
+    if let Some(shape) = twice {
+        let count = known(shape).map_or(0, Vec::len);
+        return failed(format!("{count} poses are called \"{}\", as a sculpt is", shape.name));
+    }
+    note.remarks.push(format!("{} matched with poses by name", counted(shapes, "sculpt")));
+    Ok(shapes.iter().filter_map(|s| known(s)?.first().copied()).collect())
+}
+
+/// Names that occur once, and what the sculpts say about each other and about the rig.
+fn finish(rig: &Rig, mut read: Sculpts) -> Result<Sculpts, Error> {
+    if read.examples.is_empty() {
+        return Err(Error::Option("there are no sculpts".into()));
+    }
+    let mut taken: HashSet<String> = HashSet::new();
+    for example in &mut read.examples {
+        let (name, mut number) = (example.label.clone(), 2);
+        while !taken.insert(example.label.clone()) {
+            example.label = format!("{name}.{number}");
+            number += 1;
+        }
+        if example.label != name {
+            read.warnings.push(format!("two sculpts are called \"{name}\"; one is now \"{}\"", example.label));
+        }
+    }
+    read.warnings.extend(disagreements(&read.examples, rig.mesh.diagonal()));
+    read.warnings.extend(read.examples.iter().filter_map(|e| far_away(rig, e)));
+    Ok(read)
+}
+
+/// Sculpts of one pose that are not the same shape.
+fn disagreements(examples: &[Example], diagonal: f64) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let mut count = 0;
+    for (at, a) in examples.iter().enumerate() {
+        for b in examples[..at].iter().filter(|b| same_pose(&a.transforms, &b.transforms, diagonal)) {
+            let apart = a.positions.iter().zip(&b.positions).map(|(x, y)| x.distance(*y));
+            let (vertex, largest) = apart.enumerate().fold((0, 0.0), |m, (v, d)| if d > m.1 { (v, d) } else { m });
+            if largest <= 1e-6 * diagonal {
+                continue;
+            }
+            count += 1;
+            if count <= LISTED {
+                warnings.push(format!(
+                    "\"{}\" and \"{}\" are sculpts of the same pose and up to {largest:.3e} m apart (vertex {vertex}); both are kept",
+                    b.label, a.label
+                ));
+            }
+        }
+    }
+    if count > LISTED {
+        warnings.push(format!("{} more pairs of sculpts are of the same pose and differ", count - LISTED));
+    }
+    warnings
+}
+
+/// Rotations to 1e-6, positions to 1e-6 of the diagonal: what single precision keeps.
+fn same_pose(a: &BoneTransforms, b: &BoneTransforms, diagonal: f64) -> bool {
+    a.iter().zip(b.iter()).all(|(a, b)| {
+        a.matrix3.abs_diff_eq(b.matrix3, 1e-6) && a.translation.abs_diff_eq(b.translation, 1e-6 * diagonal)
+    })
+}
+
+/// A sculpt far from what the rig's weights make of its pose is perhaps the sculpt of another pose.
+fn far_away(rig: &Rig, sculpt: &Example) -> Option<String> {
+    let weights = rig.weights.as_ref()?;
+    let mut skin = vec![DVec3::ZERO; rig.mesh.positions.len()];
+    dermis_deform::lbs(&rig.mesh.positions, weights, &sculpt.transforms, &mut skin);
+    let squares: f64 = skin.iter().zip(&sculpt.positions).map(|(a, b)| a.distance_squared(*b)).sum();
+    let rms = (squares / skin.len() as f64).sqrt();
+    // Between the flesh simulation of a fox (0.01) and a pose of a body taken for another (0.1 and more).
+    (rms > 0.05 * rig.mesh.diagonal()).then(|| {
+        format!(
+            "\"{}\" is {rms:.3e} m (rms) from what the rig's weights make of its pose: is it the sculpt of this pose?",
+            sculpt.label
+        )
+    })
+}
+
+fn counted<T>(things: &[T], one: &str) -> String {
+    if things.len() == 1 { format!("1 {one}") } else { format!("{} {one}s", things.len()) }
+}
+
+fn list(names: &[String]) -> String {
+    list_few(names, LISTED)
+}
+
+fn list_few(names: &[String], most: usize) -> String {
+    let mut shown: Vec<String> = names.iter().take(most).map(|n| format!("\"{n:.60}\"")).collect();
+    if names.len() > most {
+        shown.push("…".into());
+    }
+    shown.join(", ")
+}

@@ -1,0 +1,75 @@
+//! `cargo xtask bench inverse [--json OUT]`: how many calls of a deformer its inverse takes, what remains, and how long it takes.
+//!
+//! Runs the example `inverse_bench` of dermis-fit, which makes its own arm in two sizes and needs no data.
+
+use super::{fail, machine, machine_line};
+use crate::cargo;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Calls of an earlier implementation of the same methods, to 1e-9 of the diagonal: Gauss-Newton, direction sets.
+const EARLIER: [(&str, u64, u64); 4] =
+    [("LBS", 9, 640), ("DQS", 9, 44), ("lattice", 13, 594), ("LBS after lattice", 13, 597)];
+
+/// Prints the table and writes the JSON.
+pub fn run(options: &[&str]) -> ExitCode {
+    let out = match *options {
+        [] => None,
+        ["--json", path] => Some(PathBuf::from(path)),
+        _ => return crate::usage(&format!("\"{}\" is not understood here", options.join(" "))),
+    };
+    let mut command = cargo("run");
+    command.args(["--quiet", "--release", "--package", "dermis-fit", "--example", "inverse_bench"]);
+    let output = match command.stderr(std::process::Stdio::inherit()).output() {
+        Ok(output) if output.status.success() => output,
+        _ => return fail("the bench does not build or run"),
+    };
+    let text = String::from_utf8_lossy(&output.stdout);
+    let rows: Vec<Value> = match text.lines().map(serde_json::from_str).collect() {
+        Ok(rows) => rows,
+        Err(error) => return fail(&format!("the bench's output: {error}")),
+    };
+    let machine = machine();
+    print_table(&rows, &machine);
+    if let Some(out) = out {
+        let report = json!({ "machine": machine, "rows": rows });
+        if let Err(error) = std::fs::write(&out, format!("{report:#}\n")) {
+            return fail(&format!("{}: {error}", out.display()));
+        }
+    }
+    let failed = rows.iter().find_map(|row| row["error"].as_str());
+    failed.map_or(ExitCode::SUCCESS, fail)
+}
+
+fn print_table(rows: &[Value], machine: &Value) {
+    println!("{}.\n", machine_line(machine));
+    println!("| deformer | method | vertices | calls | earlier | largest residual | unresolved | seconds |");
+    println!("|---|---|---|---|---|---|---|---|");
+    for row in rows {
+        let text = |key: &str| row[key].as_str().unwrap_or("–").to_owned();
+        let number = |key: &str| row[key].as_f64().unwrap_or(f64::NAN);
+        let earlier = EARLIER
+            .iter()
+            .find(|(name, ..)| row["deformer"] == *name)
+            .map(|(_, steps, searches)| if row["method"] == "Gauss-Newton" { steps } else { searches });
+        println!(
+            "| {} | {} | {} | {} | {} | {:.0e} | {} | {:.2} |",
+            text("deformer"),
+            text("method"),
+            row["vertices"],
+            row["calls"],
+            earlier.map_or("–".into(), u64::to_string),
+            number("largest_residual"),
+            match number("unresolved") {
+                0.0 => "0".to_owned(),
+                share => format!("{:.3} %", 100.0 * share),
+            },
+            number("seconds"),
+        );
+    }
+    println!(
+        "\nCalls are whole-mesh calls, those for measuring and checking included. Residuals are in parts of the rest diagonal. Earlier: calls of"
+    );
+    println!("an earlier implementation to a residual of 1e-9.");
+}
