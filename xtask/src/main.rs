@@ -19,6 +19,8 @@ usage: cargo xtask VERB
   accuracy [DIR]          the tables of docs/accuracy.md: the bundled body, and the characters DIR holds
   bench decompose DIR [--json OUT] [--seeds N]
                           skinning decomposition beside Dem Bones and published figures (docs/decomposition.md)
+  bench suggest [DIR] [--json OUT] [--draws N] [--starts N]
+                          poses that dermis suggest names beside poses drawn at random (docs/suggest.md)
   deps                    which crate may use which, and what the sources of a crate must not contain
 
 --install-tools also installs the optional tools it can: Chromium (as root, with apt-get), the npm package

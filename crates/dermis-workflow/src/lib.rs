@@ -17,6 +17,7 @@ pub mod deliver;
 pub mod demo;
 pub mod drivers;
 mod error;
+pub mod figures;
 pub mod fit;
 pub mod inspect;
 pub mod load;
@@ -27,6 +28,7 @@ mod random;
 pub mod report;
 pub mod scans;
 pub mod stress;
+pub mod suggest;
 pub mod weights;
 
 pub use error::Error;

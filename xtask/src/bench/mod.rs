@@ -1,6 +1,7 @@
 //! `cargo xtask bench WHAT ...`: tables of error and time with rivals measured in the same run, as Markdown and JSON.
 
 mod decompose;
+mod suggest;
 
 use crate::root;
 use serde_json::{Value, json};
@@ -10,7 +11,10 @@ use std::process::{Command, ExitCode};
 pub fn run(arguments: &[&str]) -> ExitCode {
     match arguments {
         ["decompose", folder, options @ ..] => decompose::run(folder, options),
-        _ => crate::usage("bench needs: decompose DIR [--json OUT] [--seeds N]"),
+        ["suggest", options @ ..] => suggest::run(options),
+        _ => crate::usage(
+            "bench needs: decompose DIR [--json OUT] [--seeds N], or suggest [DIR] [--json OUT] [--draws N] [--starts N]",
+        ),
     }
 }
 
