@@ -98,7 +98,7 @@ fn table(ui: &Ui, found: &Suggestions, name: &str) {
         100.0 * found.unknown
     ));
     if found.list.is_empty() {
-        ui.print("nothing to suggest: the training poses hold all of the motion, as far as poses tell");
+        ui.print("nothing to suggest: the motion stays in the bind pose, where nothing is corrected");
         return;
     }
     ui.print(&format!(

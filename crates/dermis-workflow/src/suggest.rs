@@ -154,7 +154,7 @@ pub fn suggest(
                 best = Some((c, gain));
             }
         }
-        // What rounding leaves of a motion that is all known is no gain.
+        // Frames in the bind pose have nothing to learn.
         let Some((c, gain)) = best.filter(|(_, gain)| *gain > 1e-6 * prior) else { break };
         unknown.par_iter_mut().for_each(|u| u.learn(c));
         left = (left - gain).max(0.0);
@@ -273,8 +273,9 @@ fn add_features(
         if found != bones {
             return refuse(format!("has {found} bones in frame \"{label}\", but the model's rig has {bones}"));
         }
-        let of_frame = training.features_of(&skeleton.bone_transforms(&frame.pose));
-        if of_frame.iter().flatten().any(|x| !x.is_finite()) {
+        let transforms = skeleton.bone_transforms(&frame.pose);
+        let of_frame = training.features_of(&transforms);
+        if !transforms.is_finite() || of_frame.iter().flatten().any(|x| !x.is_finite()) {
             return refuse(format!("is not finite in frame \"{label}\""));
         }
         features.push(of_frame);

@@ -46,8 +46,8 @@ impl Arm {
         let mut learnt = Learnt::new(&rig, &sculpts)?;
         let view = |(twist, turn): (f64, f64)| {
             let title = match turn == 0.0 {
-                true => format!("twisted by {twist}°"),
-                false => format!("twisted by {twist}°, shoulder by {turn}°"),
+                true => format!("twist {twist}°"),
+                false => format!("twist {twist}°, shoulder {turn}°"),
             };
             let sculpted = turn == 0.0 && SCULPTS.contains(&twist);
             learnt.view(title, sculpted, pose(twist, turn), shape(twist, turn))

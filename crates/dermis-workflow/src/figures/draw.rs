@@ -67,7 +67,7 @@ pub fn tube(window: Window, label: &str, skin: &[DVec3], wanted: &[DVec3]) -> St
             let next = (k + 1) % AROUND;
             let corners = [(ring, k), (ring + 1, k), (ring + 1, next), (ring, next)].map(|(r, k)| r * AROUND + k);
             let [a, b, c, d] = corners.map(|v| seen(skin[v])).map(|(p, z)| p.extend(z));
-            let normal = (c - a).cross(d - b).normalize_or_zero();
+            let normal = (d - b).cross(c - a).normalize_or_zero();
             if normal.z < 0.0 {
                 continue;
             }
@@ -81,6 +81,11 @@ pub fn tube(window: Window, label: &str, skin: &[DVec3], wanted: &[DVec3]) -> St
     }
     faces.sort_by(|a, b| a.1.total_cmp(&b.1));
     let mut svg = window.open(label);
+    // The ends, seen through the open ring where they face the viewer and covered by the skin where they do not.
+    for ring in [0, RINGS - 1] {
+        let around = (0..AROUND).map(|k| seen(skin[ring * AROUND + k]).0);
+        let _ = write!(svg, "<polygon class=\"end\" points=\"{}\"/>", window.points(around).trim_end());
+    }
     for (corners, _, colour) in faces {
         let [r, g, b] = colour.to_array().map(|x| x.clamp(0.0, 255.0) as u8);
         let points = window.points(corners.iter().map(|p| p.truncate()));

@@ -106,7 +106,8 @@ mod tests {
         for p in outline() {
             assert_eq!(wanted(p, 0.0), p);
             if p.x < -RAMP - 0.5 {
-                assert_eq!(wanted(p, 60.0), p);
+                // The knuckle and the pad have faded to exp(-16) there.
+                assert!(wanted(p, 60.0).distance(p) < 1e-7);
             }
         }
     }
