@@ -7,6 +7,7 @@ mod fit;
 mod interrupt;
 mod outputs;
 mod refusals;
+mod suggest;
 mod tube;
 mod verbs;
 mod weights;
