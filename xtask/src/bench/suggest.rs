@@ -8,7 +8,7 @@
 //! - *library*: candidates are the other poses of the set, judged on all frames of another motion (`--motion MOTION --among SET`);
 //! - *motion*: candidates are every other frame of that motion, judged on the frames between (`--motion MOTION`).
 //!
-//! On the bundled body without DIR; with it also on the characters it holds (`human_male/*.npz`, `fox/*.npz`).
+//! On the bundled body without DIR, on the characters that DIR holds with it (`human_male/*.npz`, `fox/*.npz`).
 
 use super::{fail, machine, machine_line};
 use crate::{program, root};
@@ -80,7 +80,10 @@ pub fn run(arguments: &[&str]) -> ExitCode {
         }
     }
     let Some(program) = program() else { return fail("the program does not build") };
-    let mut cases = vec![(BODY, root().join("assets/body"))];
+    let mut cases = Vec::new();
+    if folder.is_none() {
+        cases.push((BODY, root().join("assets/body")));
+    }
     for set in folder.iter().flat_map(|folder| SETS.map(|set| (set, folder.clone()))) {
         match set.1.join(set.0.1).is_file() && set.1.join(set.0.3).is_file() {
             true => cases.push(set),
