@@ -20,10 +20,10 @@ pub fn render(figures: &Figures) -> String {
     html += &thumb_section(figures);
     html += &arm_section(figures);
     html += &direction_section(figures);
-    let _ = write!(
+    let _ = writeln!(
         html,
         "<p class=\"note sources\">After Lewis, Cordner &amp; Fong 2000, <i>Pose space deformation</i>; Sloan, Rose &amp; Cohen 2001, \
-         <i>Shape by example</i>; Xiao et al. 2006. Made by {} with <code>dermis demo --pose-space</code>.</p>\n</main>\n</body>\n</html>\n",
+         <i>Shape by example</i>; Xiao et al. 2006. Made by {} with <code>dermis demo --pose-space</code>.</p>\n</main>\n</body>\n</html>",
         crate::PROGRAM
     );
     html
@@ -67,10 +67,10 @@ fn arm_section(figures: &Figures) -> String {
 fn direction_section(figures: &Figures) -> String {
     let mut charts = String::new();
     for d in &figures.directions {
-        let _ = write!(
+        let _ = writeln!(
             charts,
             "<figure class=\"chart\"><figcaption>Weight {} on the turning bone: slope <b class=\"of-baseline\">{:.4}</b> forward, \
-             <b class=\"of-model\">{:.4}</b> inverse</figcaption>{}</figure>\n",
+             <b class=\"of-model\">{:.4}</b> inverse</figcaption>{}</figure>",
             d.weight,
             rounded(d.slopes[0]),
             rounded(d.slopes[1]),
