@@ -21,6 +21,8 @@ usage: cargo xtask VERB
                           skinning decomposition beside Dem Bones and published figures (docs/decomposition.md)
   bench inverse [--json OUT]
                           calls of a deformer that its inverse takes (docs/inverse.md)
+  bench suggest [DIR] [--json OUT] [--draws N] [--starts N]
+                          poses that dermis suggest names beside poses drawn at random (docs/suggest.md)
   deps                    which crate may use which, and what the sources of a crate must not contain
 
 --install-tools also installs the optional tools it can: Chromium (as root, with apt-get), the npm package

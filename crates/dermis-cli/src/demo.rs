@@ -4,6 +4,7 @@ use crate::compare::bench;
 use crate::export;
 use crate::show;
 use crate::ui::{Ui, command_line};
+use dermis_workflow::figures::Figures;
 use dermis_workflow::fit::{FitOptions, Method, fit};
 use dermis_workflow::load::{ReadOptions, Source, load_motion};
 use dermis_workflow::measure::measure;
@@ -19,6 +20,9 @@ pub struct DemoArgs {
     /// Folder for everything the demo makes; what it wrote there before is replaced
     #[arg(long, default_value = "dermis-demo", value_name = "DIR")]
     out: PathBuf,
+    /// Instead of all that, figures of pose space: a thumb, a twisted arm, directions of corrections
+    #[arg(long)]
+    pose_space: bool,
 }
 
 /// The methods the demo sets side by side.
@@ -29,6 +33,9 @@ pub fn run(args: &DemoArgs, ui: &Ui) -> Result<ExitCode, Error> {
     // The demo's own files may be replaced; the user's may not: only the names below are ever written.
     let folder = reserve_folder(&args.out, true)?;
     let write = folder.folder()?;
+    if args.pose_space {
+        return pose_space(args, ui, write);
+    }
     let (loaded, train, walk, files) = ui.step("read body", |_| demo::body())?;
     ui.print(&format!(
         "A body with {} vertices and {} bones. Its skin is muscles and smoothing, not its weights.",
@@ -100,5 +107,14 @@ Next, with your own rig (dermis is target/release/dermis):
     for warning in outcome.warnings() {
         ui.print(&format!("warning: {warning}"));
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `demo --pose-space`
+fn pose_space(args: &DemoArgs, ui: &Ui, write: impl Fn(&str, &[u8]) -> Result<(), Error>) -> Result<ExitCode, Error> {
+    let figures = ui.step("figures", |_| Figures::new())?;
+    write("pose-space.html", figures.page().as_bytes())?;
+    figures.table().iter().for_each(|line| ui.print(line));
+    ui.print(&format!("\nwritten: {}", args.out.join("pose-space.html").display()));
     Ok(ExitCode::SUCCESS)
 }

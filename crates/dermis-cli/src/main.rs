@@ -13,6 +13,7 @@ mod options;
 mod pose;
 mod pose_space_options;
 mod show;
+mod suggest;
 mod ui;
 mod weight_options;
 mod weights;
@@ -46,6 +47,7 @@ enum Verb {
     Eval(eval::EvalArgs),
     Compare(compare::CompareArgs),
     Pose(pose::PoseArgs),
+    Suggest(suggest::SuggestArgs),
     Export(export::ExportArgs),
     Convert(convert::ConvertArgs),
     Weights(Box<weights::WeightsArgs>),
@@ -78,6 +80,7 @@ fn main() -> ExitCode {
         Verb::Eval(args) => eval::run(args, &ui),
         Verb::Compare(args) => compare::run(args, &ui),
         Verb::Pose(args) => pose::run(args, &ui),
+        Verb::Suggest(args) => suggest::run(args, &ui),
         Verb::Export(args) => export::run(args, &ui),
         Verb::Convert(args) => convert::run(args, &ui),
         Verb::Weights(args) => weights::run(args, &ui),

@@ -48,6 +48,16 @@ impl TrainingPoses {
         Self { joints, features, length }
     }
 
+    /// The features of a pose, joints in order.
+    pub fn features_of(&self, pose: &BoneTransforms) -> Vec<[f64; 12]> {
+        self.joints.iter().map(|&joint| feature(pose, joint, self.length)).collect()
+    }
+
+    /// How many poses are held.
+    pub fn poses(&self) -> usize {
+        self.features.len().checked_div(self.joints.len()).unwrap_or(0)
+    }
+
     /// The distance of a pose.
     pub fn distance(&self, pose: &BoneTransforms) -> PoseDistance {
         let mut far = PoseDistance { degrees: 0.0, bone: None };
@@ -62,13 +72,18 @@ impl TrainingPoses {
                 .map(|g| f.iter().zip(g).map(|(a, b)| (a - f64::from(*b)).powi(2)).sum::<f64>())
                 .fold(f64::INFINITY, f64::min)
                 .sqrt();
-            let degrees = 2.0 * (nearest / 2.0).min(1.0).asin().to_degrees();
+            let degrees = degrees(nearest);
             if far.bone.is_none() || degrees > far.degrees {
                 far = PoseDistance { degrees, bone: Some(joint.1) };
             }
         }
         far
     }
+}
+
+/// The angle of a rotation whose feature has this norm: 2 sin(angle/2), in degrees.
+pub fn degrees(chord: f64) -> f64 {
+    2.0 * (chord / 2.0).min(1.0).asin().to_degrees()
 }
 
 /// Which bones have weight above 0.01 somewhere, or a bone below them has.

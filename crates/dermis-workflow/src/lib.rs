@@ -1,7 +1,8 @@
 //! Recipes of Dermis: the steps that the program, the studio and Python all run.
 //!
 //! [`load`] opens what the user named, [`mod@fit`] learns, [`mod@measure`] scores, [`mod@compare`] puts every method on the same
-//! bench, [`curve`] asks how many examples are enough, [`mod@stress`] tries poses no animator would draw, [`deliver`] runs a
+//! bench, [`curve`] asks how many examples are enough, [`mod@stress`] tries poses no animator would draw,
+//! [`mod@suggest`] says which pose to sculpt next, [`figures`] draws what pose space is about, [`deliver`] runs a
 //! model on a motion and compiles it for an engine, [`report`] makes the page people look at, [`mod@inspect`] says what a
 //! file holds, [`convert`] writes it as another format, [`mod@weights`] makes skinning weights without examples or from
 //! [`mod@scans`], [`mod@decompose`] finds bones and weights of a mesh sequence,
@@ -17,6 +18,7 @@ pub mod deliver;
 pub mod demo;
 pub mod drivers;
 mod error;
+pub mod figures;
 pub mod fit;
 pub mod inspect;
 pub mod invert;
@@ -28,6 +30,7 @@ mod random;
 pub mod report;
 pub mod scans;
 pub mod stress;
+pub mod suggest;
 pub mod weights;
 
 pub use error::Error;

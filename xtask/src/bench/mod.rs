@@ -2,6 +2,7 @@
 
 mod decompose;
 mod inverse;
+mod suggest;
 
 use crate::root;
 use serde_json::{Value, json};
@@ -12,7 +13,10 @@ pub fn run(arguments: &[&str]) -> ExitCode {
     match arguments {
         ["decompose", folder, options @ ..] => decompose::run(folder, options),
         ["inverse", options @ ..] => inverse::run(options),
-        _ => crate::usage("bench needs: decompose DIR [--json OUT] [--seeds N], or inverse [--json OUT]"),
+        ["suggest", options @ ..] => suggest::run(options),
+        _ => crate::usage(
+            "bench needs: decompose DIR [--json OUT] [--seeds N], inverse [--json OUT], or suggest [DIR] [--json OUT] [--draws N] [--starts N]",
+        ),
     }
 }
 

@@ -9,6 +9,7 @@ mod invert;
 mod invert_program;
 mod outputs;
 mod refusals;
+mod suggest;
 mod tube;
 mod verbs;
 mod weights;

@@ -181,7 +181,7 @@ fn completions_and_help_are_there() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         assert!(desk.good(&format!("completions {shell}")).out.contains("hold-out"), "{shell}");
     }
-    for verb in ["demo", "inspect", "fit", "eval", "compare", "pose", "export"] {
+    for verb in ["demo", "inspect", "fit", "eval", "compare", "pose", "suggest", "export"] {
         assert!(desk.good(&format!("{verb} --help")).out.contains("Usage: dermis"), "{verb}");
     }
     assert!(desk.good("--version").out.starts_with("dermis "));

@@ -1,0 +1,65 @@
+//! `dermis suggest`, and the figures of `dermis demo --pose-space`.
+
+use crate::tube::{Flesh, Tube};
+use crate::{Desk, exists, keys, number};
+
+#[test]
+fn suggested_poses_are_told_and_written_for_the_sculptor() {
+    let desk = Desk::new();
+    desk.put("a.npz", Tube::new(9, 6, 0.0, Flesh::Bulge).bundle());
+    desk.put("b.npz", Tube::new(9, 7, 0.4, Flesh::Bulge).bundle());
+    desk.put("a.glb", Tube::new(9, 6, 0.3, Flesh::Bulge).glb());
+    desk.good("fit a.npz --examples a.npz --folds 0 -o m.dermis");
+    desk.good("fit a.npz --examples a.npz --folds 0 --method psd -o psd.dermis");
+    let answer = desk.json("suggest m.dermis --motion b.npz --count 2 --json -o poses.npz");
+    assert_eq!(
+        keys(&answer),
+        ["suggestions", "frames", "frames_looked_at", "poses_to_choose_from", "training_poses", "unknown_share"]
+    );
+    let list = answer["suggestions"].as_array().unwrap();
+    assert!(list.len() == 2 && number(&list[0], "gain") >= number(&list[1], "gain"), "{answer}");
+    assert!(number(&list[1], "error_left") < number(&list[0], "error_left"));
+    let file = &desk.json("inspect poses.npz --json")[0];
+    assert_eq!((file["poses"].as_u64(), file["skins"].as_u64()), (Some(2), Some(0)));
+    // The bundle is a rig and a motion: what a sculptor's tool needs to begin.
+    desk.good("pose m.dermis --motion poses.npz -o skins.npz");
+    desk.good("suggest m.dermis --motion b.npz --among poses.npz");
+    for line in ["suggest m.dermis --motion b.npz", "suggest psd.dermis --motion a.glb --clip bends"] {
+        let text = desk.good(line).out;
+        assert!(text.contains("new joints, degrees from training") && text.contains("gain"), "{text}");
+    }
+}
+
+#[test]
+fn what_suggest_cannot_use_is_named_and_nothing_is_written() {
+    let desk = Desk::new();
+    let tube = Tube::new(9, 6, 0.0, Flesh::Bulge);
+    desk.put("a.npz", tube.bundle());
+    desk.put("a.glb", tube.glb());
+    desk.put("skins.npz", tube.sequence());
+    desk.good("fit a.npz --examples a.npz --folds 0 -o m.dermis");
+    for (line, says) in [
+        ("suggest a.npz --motion a.npz -o p.npz", &["\"a.npz\""][..]),
+        ("suggest m.dermis --motion skins.npz -o p.npz", &["\"skins.npz\""]),
+        ("suggest m.dermis --motion a.glb --clip run -o p.npz", &["no clip \"run\"", "bends"]),
+        ("suggest m.dermis --motion a.npz#none -o p.npz", &["\"none\""]),
+        ("suggest m.dermis --motion a.npz -o p.glb", &["p.glb", ".npz"]),
+        ("suggest m.dermis --motion a.npz -o a.npz", &["\"a.npz\" exists already", "--force"]),
+    ] {
+        desk.bad(line, says);
+    }
+    assert!(!exists(&desk.path("p.npz")));
+}
+
+#[test]
+fn the_figures_of_pose_space_are_a_page_with_its_numbers() {
+    let desk = Desk::new();
+    let text = desk.good("demo --pose-space --out figures").out;
+    for word in ["thumb bent by 45°", "arm twist 90°, shoulder 80°", "1.000000", "pose-space.html"] {
+        assert!(text.contains(word), "{word} is not in\n{text}");
+    }
+    assert_eq!(desk.names("figures"), ["pose-space.html"]);
+    let page = String::from_utf8(desk.bytes("figures/pose-space.html")).unwrap();
+    assert!(page.matches("<svg").count() == page.matches("</svg>").count() && page.matches("<svg").count() == 26);
+    assert!(!page.contains("NaN") && !page.contains("inf,") && !page.contains("<script"));
+}
