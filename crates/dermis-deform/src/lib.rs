@@ -10,6 +10,7 @@
 //! - [`correction`]: a learnt correction over a base: [`joints`], [`enveloping`], [`pose_space`];
 //! - [`guard`]: what bounds every correction in every pose; [`features`]: bones seen from other bones;
 //! - [`deformer`]: base and correction together; [`baked`]: the same in `f32`, as it runs;
+//! - [`secondary`]: springs over any of these, frame after frame;
 //! - [`training`]: how far a pose is from those a model has seen.
 //!
 //! Invariants: evaluating a [`Baked`] deformer allocates nothing after the first pose, cannot fail once the inputs agree in
@@ -42,6 +43,7 @@ pub mod joints;
 pub mod lbs;
 pub mod normals;
 pub mod pose_space;
+pub mod secondary;
 pub mod training;
 
 pub use baked::{Baked, Guarded, Scratch};
