@@ -107,7 +107,7 @@ pub struct MethodArgs {
     ridge: Option<RidgeName>,
     /// Strength of the ridge: 0 follows the examples closely, larger is calmer between them [default: chosen by
     /// cross-validation over 1e-4 .. 10 (1e-10 .. 10 for other ridges; the smoothing of a pose-space deformation over
-    /// 1e-9 .. 1)]
+    /// 1e-9 .. 1; the stretches of rotational regression over 1e-4 .. 100)]
     #[arg(short, long, allow_negative_numbers = true)]
     s: Option<f64>,
     /// Choose s by generalised cross-validation instead of leaving poses out
@@ -165,6 +165,7 @@ enum MethodName {
     AnimationSpace,
     Mwe,
     Psd,
+    RotationalRegression,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -231,6 +232,7 @@ impl MethodArgs {
             MethodName::AnimationSpace => Method::AnimationSpace,
             MethodName::Mwe => Method::Mwe,
             MethodName::Psd => Method::Psd,
+            MethodName::RotationalRegression => Method::RotationalRegression,
         };
         self.check_method(method)?;
         for (name, value, low, high) in [
@@ -318,14 +320,17 @@ impl MethodArgs {
 
     /// An option that the method does not know is a mistake, not something to pass over.
     fn check_method(&self, method: Method) -> Result<(), Error> {
-        use Method::{AnimationSpace, Joint, Lbs, Mwe, Psd};
-        let (learnt, corrections, mapped) =
-            (&[Joint, Mwe, Psd, AnimationSpace], &[Joint, Mwe, Psd], &[Mwe, Psd, AnimationSpace, Lbs]);
+        use Method::{AnimationSpace, Joint, Lbs, Mwe, Psd, RotationalRegression};
+        let (learnt, corrections, mapped) = (
+            &[Joint, Mwe, Psd, AnimationSpace, RotationalRegression],
+            &[Joint, Mwe, Psd],
+            &[Mwe, Psd, AnimationSpace, Lbs],
+        );
         let serves: [(&str, bool, &[Method]); 24] = [
             ("--base", self.base.is_some(), corrections),
             ("--s", self.s.is_some(), learnt),
             ("--blocks", self.blocks.is_some(), learnt),
-            ("--tolerance", self.tolerance.is_some(), &[Joint, Mwe, AnimationSpace]),
+            ("--tolerance", self.tolerance.is_some(), &[Joint, Mwe, AnimationSpace, RotationalRegression]),
             ("--guard", self.guard.is_some(), corrections),
             ("--maps", self.maps.is_some(), mapped),
             ("--rings", self.rings.is_some(), mapped),

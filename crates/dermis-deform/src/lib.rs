@@ -6,6 +6,7 @@
 //!
 //! - [`mod@lbs`]: linear blend skinning, rigid binding, and what pruned weights cost;
 //! - [`dual_quaternion`]: dual quaternion skinning, also for bones that scale;
+//! - [`rotational_regression`]: triangles that turn with joints, and [`poisson`], the surface that follows them;
 //! - [`normals`]: normals of a blended matrix, and normals of a deformed mesh;
 //! - [`correction`]: a learnt correction over a base: [`joints`], [`enveloping`], [`pose_space`];
 //! - [`guard`]: what bounds every correction in every pose; [`features`]: bones seen from other bones;
@@ -42,7 +43,9 @@ pub mod guard;
 pub mod joints;
 pub mod lbs;
 pub mod normals;
+pub mod poisson;
 pub mod pose_space;
+pub mod rotational_regression;
 pub mod secondary;
 pub mod training;
 
@@ -55,6 +58,7 @@ pub use joints::Joints;
 pub use lbs::{blend, lbs, prune_cost, rigid};
 pub use normals::{MeshNormals, mesh_normals, skinned_normal, skinned_normals};
 pub use pose_space::PoseSpace;
+pub use rotational_regression::RotationalRegression;
 pub use training::{PoseDistance, TrainingPoses};
 
 /// Vertices a thread takes at least; below this a task costs more than its work.

@@ -172,7 +172,7 @@ pub fn fit_psd(
     let asked = Displacements::new(training, base, &carrier);
     let weights = match base {
         Base::Rigid(weights) | Base::Lbs(weights) | Base::Dqs(weights, _) => weights,
-        Base::AnimationSpace(_) | Base::Given => maps,
+        Base::AnimationSpace(_) | Base::RotationalRegression(_) | Base::Given => maps,
     };
     let space = Space::new(training, maps, weights, settings);
     let groups = space.groups(&asked, settings);

@@ -16,7 +16,7 @@ pub use cross_validation::{Fold, Folds};
 pub use faer;
 pub use interpolation::Interpolation;
 pub use min_norm::{min_norm, min_norm_of_sum};
-pub use sparse::SparseFactor;
+pub use sparse::{SolveMemory, SparseFactor};
 pub use symmetric::PrincipalAxes;
 
 /// Why a solve failed.
@@ -36,4 +36,12 @@ pub enum SolveError {
     /// A matrix that must be positive definite is not.
     #[error("a matrix that must be positive definite is not")]
     NotPositive,
+    /// A sparse matrix whose factor is not.
+    #[error("the factor of a sparse matrix of {size} rows has more than {most} entries")]
+    TooLarge {
+        /// Rows of the matrix.
+        size: usize,
+        /// Entries allowed.
+        most: usize,
+    },
 }
