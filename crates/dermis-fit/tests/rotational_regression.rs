@@ -75,7 +75,6 @@ fn a_planted_twist_is_recovered_at_angles_between_the_examples() {
     for degrees in [-140.0, -75.0, 15.0, 45.0, 105.0] {
         let example = tube.twisted(degrees);
         let off = largest_distance(&tube.skin(&fitted, &example), &example.positions);
-        eprintln!("OFF {degrees} {off}");
         assert!(off < 0.01, "{degrees}: {off}");
         // The candy wrapper of the same weights.
         let mut blended = vec![DVec3::ZERO; example.positions.len()];
@@ -102,7 +101,6 @@ fn a_twist_beyond_a_half_turn_is_followed_where_training_went() {
     for degrees in [15.0, 165.0, 180.0, 195.0, 255.0, 285.0] {
         let example = tube.twisted(degrees);
         let off = largest_distance(&tube.skin(&fitted, &example), &example.positions);
-        eprintln!("OFF3 {degrees} {off}");
         assert!(off < 0.01, "{degrees}: {off}");
     }
 }
@@ -118,7 +116,6 @@ fn twists_to_both_sides_stay_on_their_sides() {
     for degrees in [-150.0, -60.0, 110.0, 165.0] {
         let example = tube.twisted(degrees);
         let off = largest_distance(&tube.skin(&fitted, &example), &example.positions);
-        eprintln!("OFF2 {degrees} {off}");
         assert!(off < 0.01, "{degrees}: {off}");
     }
 }

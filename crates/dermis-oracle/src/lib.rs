@@ -13,6 +13,7 @@ mod influence;
 mod joint;
 mod measures;
 mod models;
+mod motion;
 mod mwe;
 mod psd;
 mod rotations;

@@ -1,4 +1,4 @@
-//! Further models: animation space, bone heat. The other cases of this file await their models.
+//! Further models: animation space, bone heat, rotational regression, springs. The other cases of this file await their models.
 
 use crate::{Answers, Array, Case, CaseError, Method};
 use dermis_fit::{AnimationSpaceSettings, Folds, Training, fit_animation_space, silent};
@@ -13,6 +13,9 @@ pub(crate) const METHODS: &[Method] = &[
         run: animation_space,
     },
     crate::heat::BONE_HEAT,
+    crate::motion::ROTATION_REGRESSION,
+    crate::motion::SPRING,
+    crate::motion::SECONDARY,
 ];
 
 /// One vertex, its prior equal shares of all bones.

@@ -42,9 +42,11 @@ pub struct RotationalSettings {
     /// The largest ridge whose validated error is within this factor of the best is taken.
     pub tolerance: f64,
     /// Joints so many steps along the skeleton from a triangle's bone count as near; 1: the bone's own and its children's.
+    /// With 2 a sculpted body fits its examples better and unseen motion worse.
     pub rings: u32,
     /// Skin whose rms distance from its bone's rigid motion over the examples is at most this, in rest diagonals, is
-    /// held to the bone. Between 1e-4, where a simulated body has nothing left to hold, and 1e-2, where bends are held.
+    /// held to the bone. On a sculpted body 1e-3 holds three quarters of the skin, and 3.3 mm of unseen error remain; holding
+    /// only what is never farther than 5e-4 in any example lets errors of gradients add up along limbs, to 4.3 mm.
     pub rigid: f64,
 }
 
