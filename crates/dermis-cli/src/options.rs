@@ -107,7 +107,7 @@ pub struct MethodArgs {
     ridge: Option<RidgeName>,
     /// Strength of the ridge: 0 follows the examples closely, larger is calmer between them [default: chosen by
     /// cross-validation over 1e-4 .. 10 (1e-10 .. 10 for other ridges; the smoothing of a pose-space deformation over
-    /// 1e-9 .. 1)]
+    /// 1e-9 .. 1; the stretches of rotational regression over 1e-4 .. 100)]
     #[arg(short, long, allow_negative_numbers = true)]
     s: Option<f64>,
     /// Choose s by generalised cross-validation instead of leaving poses out
@@ -168,6 +168,7 @@ enum MethodName {
     EigenSkin,
     #[value(name = "pose-blendshapes")]
     PoseBlendshapes,
+    RotationalRegression,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -230,6 +231,7 @@ impl MethodArgs {
             MethodName::Psd => Method::Psd,
             MethodName::EigenSkin => Method::EigenSkin,
             MethodName::PoseBlendshapes => Method::PoseBlendshapes,
+            MethodName::RotationalRegression => Method::RotationalRegression,
         };
         self.check_method(method)?;
         for (name, value, low, high) in [
@@ -314,15 +316,15 @@ impl MethodArgs {
 
     /// An option that the method does not know is a mistake, not something to pass over.
     fn check_method(&self, method: Method) -> Result<(), Error> {
-        use Method::{AnimationSpace, EigenSkin, Joint, Lbs, Mwe, PoseBlendshapes, Psd};
-        let learnt = &[Joint, Mwe, Psd, EigenSkin, PoseBlendshapes, AnimationSpace];
+        use Method::{AnimationSpace, EigenSkin, Joint, Lbs, Mwe, PoseBlendshapes, Psd, RotationalRegression};
+        let learnt = &[Joint, Mwe, Psd, EigenSkin, PoseBlendshapes, AnimationSpace, RotationalRegression];
         let corrections = &[Joint, Mwe, Psd, EigenSkin, PoseBlendshapes];
         let mapped = &[Mwe, Psd, EigenSkin, PoseBlendshapes, AnimationSpace, Lbs];
         let serves: [(&str, bool, &[Method]); 23] = [
             ("--base", self.base.is_some(), corrections),
             ("--s", self.s.is_some(), learnt),
             ("--blocks", self.blocks.is_some(), learnt),
-            ("--tolerance", self.tolerance.is_some(), &[Joint, Mwe, AnimationSpace]),
+            ("--tolerance", self.tolerance.is_some(), &[Joint, Mwe, AnimationSpace, RotationalRegression]),
             ("--guard", self.guard.is_some(), corrections),
             ("--maps", self.maps.is_some(), mapped),
             ("--rings", self.rings.is_some(), mapped),

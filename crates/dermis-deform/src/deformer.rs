@@ -1,7 +1,7 @@
 //! A deformer: a base, and a correction over it. The reference in `f64`.
 
 use crate::correction::Correction;
-use crate::{DualQuaternions, lbs};
+use crate::{DualQuaternions, RotationalRegression, lbs};
 use dermis_rig::glam::{DAffine3, DMat3, DVec3, DVec4};
 use dermis_rig::skeleton::row;
 use dermis_rig::{BoneIndex, BoneTransforms, Influences};
@@ -17,6 +17,8 @@ pub enum Base {
     Dqs(Influences, DualQuaternions),
     /// p' = Σ_k M_k a_vk.
     AnimationSpace(AnimationSpace),
+    /// Rotational regression.
+    RotationalRegression(Box<RotationalRegression>),
     /// Positions the caller supplies with every pose, such as the output of another deformer.
     Given,
 }
@@ -78,6 +80,7 @@ impl Base {
                     *p = space.at(v, transforms);
                 }
             }
+            Self::RotationalRegression(model) => model.evaluate(rest, transforms, out),
             Self::Given => out.copy_from_slice(given.expect("a base of given positions needs them with every pose")),
         }
     }
@@ -85,11 +88,13 @@ impl Base {
 
 impl Base {
     /// How a small displacement of vertex `v` at rest moves it in the pose last evaluated: the linear part of the map
-    /// p ↦ p', which is affine in a fixed pose. The identity for [`Base::Given`], whose map is not known.
+    /// p ↦ p', which is affine in a fixed pose. The identity for [`Base::Given`], whose map is not known; that of linear
+    /// blending for [`Base::RotationalRegression`], whose vertices hang together.
     pub fn linear(&self, v: usize, transforms: &BoneTransforms) -> DMat3 {
         match self {
             Self::Rigid(weights) => weights.dominant(v).map_or(DMat3::IDENTITY, |bone| transforms[bone].matrix3),
             Self::Lbs(weights) => lbs::blend(weights.of(v), transforms).matrix3,
+            Self::RotationalRegression(model) => lbs::blend(model.weights.of(v), transforms).matrix3,
             Self::Dqs(weights, blend) => blend.map(weights.of(v)).matrix3,
             Self::AnimationSpace(space) => {
                 let terms = &space.terms[space.offsets[v] as usize..space.offsets[v + 1] as usize];

@@ -6,12 +6,14 @@
 //!
 //! - [`mod@lbs`]: linear blend skinning, rigid binding, and what pruned weights cost;
 //! - [`dual_quaternion`]: dual quaternion skinning, also for bones that scale;
+//! - [`rotational_regression`]: triangles that turn with joints, and [`poisson`], the surface that follows them;
 //! - [`normals`]: normals of a blended matrix, and normals of a deformed mesh;
 //! - [`correction`]: a learnt correction over a base: [`joints`], [`enveloping`], [`pose_space`];
 //! - [`guard`]: what bounds every correction in every pose; [`features`]: bones seen from other bones;
 //! - [`deformer`]: base and correction together; [`baked`]: the same in `f32`, as it runs;
 //! - [`deform`](mod@deform): any deformer in one pose, as a map of the whole mesh;
 //! - [`lattice`], [`wires`]: free-form deformation and curves; [`stack`]: deformers one after another;
+//! - [`secondary`]: springs over any of these, frame after frame;
 //! - [`training`]: how far a pose is from those a model has seen.
 //!
 //! Invariants: evaluating a [`Baked`] deformer allocates nothing after the first pose, cannot fail once the inputs agree in
@@ -45,7 +47,10 @@ pub mod joints;
 pub mod lattice;
 pub mod lbs;
 pub mod normals;
+pub mod poisson;
 pub mod pose_space;
+pub mod rotational_regression;
+pub mod secondary;
 pub mod stack;
 pub mod training;
 pub mod wires;
@@ -61,6 +66,7 @@ pub use lattice::{Lattice, LatticeError, Outside};
 pub use lbs::{blend, lbs, prune_cost, rigid};
 pub use normals::{MeshNormals, mesh_normals, skinned_normal, skinned_normals};
 pub use pose_space::{PoseSpace, Shapes};
+pub use rotational_regression::RotationalRegression;
 pub use stack::{Layer, Posed, Stack, StackError};
 pub use training::{PoseDistance, TrainingPoses};
 pub use wires::{Wire, WireError, Wires};

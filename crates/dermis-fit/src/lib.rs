@@ -4,6 +4,7 @@
 //! - [`mwe`]: multi-weight enveloping, the published form to the letter and the form that keeps its promises
 //! - [`animation_space`]: coefficients shared by the three axes, equivariant as they stand
 //! - [`psd`]: pose-space deformation, displacements interpolated over the pose
+//! - [`rotational_regression`]: triangles that turn with joints, beyond a half turn
 //! - [`decompose`]: bones and weights from a bare mesh sequence
 //! - [`heat`]: skinning weights without examples, by heat spreading from the bones
 //! - [`scans`]: skinning weights from scans without correspondence
@@ -25,6 +26,7 @@ pub mod maps;
 pub mod mwe;
 pub mod psd;
 mod random;
+pub mod rotational_regression;
 pub mod scans;
 pub mod surface;
 mod training;
@@ -37,6 +39,7 @@ pub use inverse::{Inverse, InverseError, InverseSettings, invert};
 pub use joints::{JointFit, JointReport, JointSettings, fit_joints};
 pub use mwe::{Mwe, MweReport, MweSettings, fit_mwe};
 pub use psd::{Psd, PsdReport, PsdSettings, fit_psd};
+pub use rotational_regression::{RotationalReport, RotationalSettings, fit_rotational_regression};
 pub use scans::{Scan, ScanError, ScanReport, ScanSettings, fit_scans};
 pub use training::{Cancelled, FitError, Progress, Training, silent};
 pub use weights::{WeightReport, WeightSettings, fit_weights};

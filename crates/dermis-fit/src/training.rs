@@ -86,6 +86,12 @@ pub enum FitError {
         /// Why.
         source: SolveError,
     },
+    /// A system of the whole mesh failed.
+    #[error("the surface: {source}")]
+    Surface {
+        /// Why.
+        source: SolveError,
+    },
     /// The caller asked to stop.
     #[error("cancelled")]
     Cancelled,

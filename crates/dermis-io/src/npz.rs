@@ -87,6 +87,15 @@ pub fn read(bytes: &[u8], name: &str) -> Result<Contents, ReadError> {
     })
 }
 
+/// A row of numbers by its name, for arrays that are no part of a rig; `None` if there is none of that name.
+///
+/// # Errors
+/// [`ReadError`]: no bundle, or an array that is not a row of numbers.
+pub fn numbers(bytes: &[u8], key: &str) -> Result<Option<Vec<f64>>, ReadError> {
+    let found = Bundle::open(bytes)?.numbers(key, [None])?;
+    Ok(found.map(|(array, [count])| (0..count).map(|at| array.number([at])).collect()))
+}
+
 fn damaged(reason: String) -> ReadError {
     ReadError::Damaged { format: Format::Npz, reason }
 }

@@ -21,6 +21,7 @@ fn base_name(base: &BakedBase) -> &'static str {
         BakedBase::Dqs(..) => "dqs",
         BakedBase::Given => "given",
         BakedBase::AnimationSpace { .. } => "animation-space",
+        BakedBase::RotationalRegression(_) => "rotational-regression",
     }
 }
 

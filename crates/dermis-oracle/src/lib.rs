@@ -15,6 +15,7 @@ mod inverse;
 mod joint;
 mod measures;
 mod models;
+mod motion;
 mod mwe;
 mod psd;
 mod rotations;

@@ -1,4 +1,4 @@
-//! Further models: animation space, bone heat. The other cases of this file await their models.
+//! Further models: animation space, bone heat, rotational regression, springs. The other cases of this file await their models.
 
 use crate::{Answers, Array, Case, CaseError, Method};
 use dermis_fit::psd::eigenskin::{Kept, truncated};
@@ -16,6 +16,9 @@ pub(crate) const METHODS: &[Method] = &[
     },
     Method { name: "eigenskin", inputs: &["D"], answers: &["reconstruction", "energy"], run: eigenskin },
     crate::heat::BONE_HEAT,
+    crate::motion::ROTATION_REGRESSION,
+    crate::motion::SPRING,
+    crate::motion::SECONDARY,
 ];
 
 /// A matrix of examples × (vertices · 3), truncated.

@@ -23,7 +23,7 @@ pub use gauss_newton::GaussNewton;
 pub use interpolation::Interpolation;
 pub use lane::{Lane, Problem};
 pub use min_norm::{min_norm, min_norm_of_sum, pseudo_inverse};
-pub use sparse::SparseFactor;
+pub use sparse::{SolveMemory, SparseFactor};
 pub use symmetric::PrincipalAxes;
 
 /// Why a solve failed.
@@ -43,4 +43,12 @@ pub enum SolveError {
     /// A matrix that must be positive definite is not.
     #[error("a matrix that must be positive definite is not")]
     NotPositive,
+    /// A sparse matrix whose factor is not.
+    #[error("the factor of a sparse matrix of {size} rows has more than {most} entries")]
+    TooLarge {
+        /// Rows of the matrix.
+        size: usize,
+        /// Entries allowed.
+        most: usize,
+    },
 }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 /// The names `compare` knows, each a method with settings.
-pub const METHODS: [(&str, &str); 24] = [
+pub const METHODS: [(&str, &str); 25] = [
     ("joint", "the joint model, default form"),
     ("own-weights", "the rig's own weights"),
     ("lbs", "weights fitted to the examples"),
@@ -40,6 +40,7 @@ pub const METHODS: [(&str, &str); 24] = [
     ("eigenskin", "shapes per joint, over its rotation alone"),
     ("pose-blendshapes", "linear in the entries of nearby joints' rotations"),
     ("pose-blendshapes-global", "linear in the entries of all joints' rotations, as published"),
+    ("rotational-regression", "triangles that turn with joints, no ball"),
 ];
 
 /// The settings behind a name of [`METHODS`].
@@ -64,6 +65,7 @@ pub fn options_of(name: &str) -> Result<FitOptions, Error> {
         "mwe-relative-row" => FitOptions { rows: Some(RowChoice::Row), ..relative },
         "mwe-relative" => FitOptions { rows: Some(RowChoice::Full), ..relative },
         "mwe-published" => FitOptions { published: true, ..mwe },
+        "rotational-regression" => FitOptions::new(Method::RotationalRegression),
         "psd" => psd,
         "psd-exact" => FitOptions { s: Some(0.0), ..psd },
         "psd-linear" => of(psd, |o| o.linear = true),
@@ -135,7 +137,8 @@ pub fn row(
 /// within 3 % of it the smallest model.
 pub fn recommend(rows: &[Row]) -> Option<(&Row, String)> {
     let bounded = |row: &&Row| row.fitted.model.baked.correction.as_ref().is_none_or(|c| !c.radii().is_empty());
-    let bounded = |row: &&Row| bounded(row) && row.method != "animation-space";
+    let bounded =
+        |row: &&Row| bounded(row) && !["animation-space", "rotational-regression"].contains(&row.method.as_str());
     let least = rows.iter().filter(bounded).map(|r| r.held_out.model.error.rms).fold(f64::INFINITY, f64::min);
     let best =
         rows.iter().filter(bounded).filter(|r| r.held_out.model.error.rms <= 1.03 * least).min_by_key(|r| r.bytes)?;

@@ -29,6 +29,7 @@ pub mod page;
 mod random;
 pub mod report;
 pub mod scans;
+pub mod secondary;
 pub mod stress;
 pub mod suggest;
 pub mod weights;

@@ -21,6 +21,7 @@ use crate::dual_quaternion::{DualQuaternions, RoundedBone};
 use crate::enveloping::PoseFeatures;
 use crate::guard::project_f32;
 use crate::pose_space::KernelValues;
+use crate::rotational_regression::{RotationalRegression, TurnScratch};
 use dermis_rig::glam::{DAffine3, DVec3, Mat3, Quat, Vec3, Vec4};
 use dermis_rig::{BoneTransforms, Influences};
 use rayon::prelude::*;
@@ -70,6 +71,8 @@ pub enum BakedBase {
         /// Coefficients.
         a: Vec<Vec4>,
     },
+    /// Rotational regression; computes in `f64`, as its system of equations needs.
+    RotationalRegression(Box<RotationalRegression>),
     /// Positions come with every pose.
     Given,
 }
@@ -99,6 +102,7 @@ pub struct Scratch {
     kernel: KernelValues,
     exact_values: Vec<f64>,
     kernel_values: Vec<f32>,
+    turns_of_triangles: TurnScratch,
 }
 
 /// What the guard did in one pose.
@@ -126,6 +130,7 @@ impl Deformer {
                 bones: space.terms.iter().map(|(bone, _)| bone.get() as u32).collect(),
                 a: space.terms.iter().map(|(_, a)| a.as_vec4()).collect(),
             },
+            Base::RotationalRegression(model) => BakedBase::RotationalRegression(model.clone()),
             Base::Given => BakedBase::Given,
         };
         let rest = self.rest.iter().map(|p| p.as_vec3()).collect();
@@ -243,6 +248,7 @@ impl Baked {
             BakedBase::Rigid(bones) => 4 * bones.len(),
             BakedBase::Lbs(weights) | BakedBase::Dqs(weights, _) => weights.bytes(),
             BakedBase::AnimationSpace { offsets, bones, a } => 4 * (offsets.len() + bones.len()) + 16 * a.len(),
+            BakedBase::RotationalRegression(model) => model.bytes(),
             BakedBase::Given => 0,
         };
         base + self.correction.as_ref().map_or(0, BakedCorrection::bytes)
@@ -267,6 +273,10 @@ impl Baked {
         scratch.rows.extend(transforms.iter().map(|m| rows_f32(&moved(m, -middle))));
         if let BakedBase::Dqs(_, blend) = &self.base {
             blend.rounded(transforms, middle, &mut scratch.quaternions);
+        }
+        if let BakedBase::RotationalRegression(model) = &self.base {
+            let rest = |v: usize| self.rest[v].as_dvec3();
+            model.prepare(rest, transforms, middle, &mut scratch.turns_of_triangles);
         }
         let mut guarded = Guarded::default();
         if let Some(correction) = &self.correction {
@@ -340,6 +350,12 @@ impl BakedBase {
                 // The rest position is inside the coefficients; a displacement follows their weights.
                 let of = |a: &Vec4| if rest.w == 0.0 { rest * a.w } else { *a };
                 terms.map(|(&bone, a)| transform(&scratch.rows[bone as usize], of(a))).sum()
+            }
+            Self::RotationalRegression(_) if rest.w != 0.0 => scratch.turns_of_triangles.positions[v].as_vec3(),
+            // A displacement follows linear blending.
+            Self::RotationalRegression(model) => {
+                let terms = model.weights.of(v).iter();
+                terms.map(|(bone, w)| transform(&scratch.rows[bone.get()], rest) * *w as f32).sum()
             }
             Self::Given => rest.truncate(),
         }

@@ -1,5 +1,6 @@
 //! What the examples ask of a pose-space deformation: displacements through the base, and what is left of them.
 
+use crate::inverse::damped_inverse;
 use crate::training::Training;
 use dermis_deform::Base;
 use dermis_deform::pose_space::Carrier;
@@ -170,12 +171,4 @@ pub fn pull_back(a: DMat3, r: DVec3) -> (DVec3, bool) {
         return (inverse * r, true);
     }
     (damped_inverse(a, r, 1e-4 * mean * mean).0, false)
-}
-
-/// The d that minimises |r − A d|² + ε|d|², and what it leaves: r − A d. Zero where A is.
-fn damped_inverse(a: DMat3, r: DVec3, epsilon: f64) -> (DVec3, DVec3) {
-    let normal = a.transpose() * a + DMat3::from_diagonal(DVec3::splat(epsilon));
-    let d = normal.inverse() * (a.transpose() * r);
-    let d = if d.is_finite() { d } else { DVec3::ZERO };
-    (d, r - a * d)
 }

@@ -264,7 +264,7 @@ fn prepare<'a>(training: &'a Training<'a>, base: &Base, maps: &Influences, setti
     };
     let weights = match base {
         Base::Rigid(weights) | Base::Lbs(weights) | Base::Dqs(weights, _) => weights,
-        Base::AnimationSpace(_) | Base::Given => maps,
+        Base::AnimationSpace(_) | Base::RotationalRegression(_) | Base::Given => maps,
     };
     let mirror = settings.mirror.as_ref();
     let sparse = settings.sparse.then_some(UNTOUCHED * training.unit());

@@ -7,6 +7,7 @@
 mod enveloping;
 mod joints;
 mod pose_space;
+mod rotational_regression;
 
 use crate::contents::{Format, ReadError, Space, UpAxis, WriteError};
 use dermis_deform::baked::{Baked, BakedBase, BakedCorrection};
@@ -24,7 +25,7 @@ use std::collections::HashMap;
 /// The version this program writes.
 ///
 /// 1: bases and multi-weight enveloping. 2: joint models and pose-space deformation. 3: other kernels, remainders and
-/// channels of pose-space deformation; shapes.
+/// channels of pose-space deformation; shapes; rotational regression.
 pub const VERSION: u32 = 3;
 
 /// A fitted deformer with everything it needs to run and to say where it comes from.
@@ -53,6 +54,9 @@ impl ModelFile {
 
 /// What fitted weights and a base of them are called in a file.
 const FITTED: &str = "fitted-weights";
+
+/// What a base of rotational regression is called in a file.
+const ROTATIONAL: &str = "rotational-regression";
 
 /// What the model says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -191,6 +195,10 @@ pub fn write(model: &ModelFile) -> Result<Vec<u8>, WriteError> {
         BakedBase::Lbs(_) => "lbs",
         BakedBase::Dqs(..) => "dqs",
         BakedBase::Given => "given",
+        BakedBase::RotationalRegression(model) => {
+            rotational_regression::write(&mut t, model);
+            ROTATIONAL
+        }
         BakedBase::AnimationSpace { offsets, bones, a } => {
             t.u32("animation_space.offsets", &[offsets.len()], offsets.iter().copied());
             t.u32("animation_space.bones", &[bones.len()], bones.iter().copied());
@@ -375,6 +383,9 @@ pub fn read(bytes: &[u8]) -> Result<ModelFile, ReadError> {
         let offsets = r.offsets("animation_space.offsets", rig.mesh.positions.len(), bones.len())?;
         baked.base = BakedBase::AnimationSpace { offsets, bones, a: a.chunks_exact(4).map(Vec4::from_slice).collect() };
     }
+    if stored.base == ROTATIONAL {
+        baked.base = BakedBase::RotationalRegression(Box::new(rotational_regression::read(&r, &rig)?));
+    }
     let enveloping = |rows| enveloping::read(&r, &rig, &stored, rows).map(|c| BakedCorrection::Enveloping(Box::new(c)));
     baked.correction = match (&stored.joints, &stored.pose_space, &stored.shapes) {
         (Some(joints), _, _) => Some(BakedCorrection::Joints(Box::new(joints::read(&r, &rig, &stored, joints)?))),
@@ -469,7 +480,7 @@ fn read_base(rig: &Rig, fitted: Option<&Influences>, stored: &Stored) -> Result<
         "lbs" => Base::Lbs(weights()?),
         FITTED => Base::Lbs(fitted.cloned().ok_or_else(|| damaged("fitted weights are missing"))?),
         "dqs" => Base::Dqs(weights()?, DualQuaternions::new(&rig.skeleton)),
-        "given" | "animation-space" => Base::Given,
+        "given" | "animation-space" | ROTATIONAL => Base::Given,
         other => return Err(ReadError::Unsupported { feature: format!("base \"{other}\"") }),
     })
 }

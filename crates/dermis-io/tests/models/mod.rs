@@ -7,14 +7,15 @@ use dermis_deform::joints::{self, Frame, Joints, SharedTerm, joint_feature};
 use dermis_deform::pose_space::{
     Carrier, Channel, Coordinates, Family, Joint, Kernel, NO_GROUP, PoseSpace, Remainders, Shapes, coordinate,
 };
-use dermis_deform::{Base, Deformer, DualQuaternions, Rows, Scratch, TrainingPoses};
+use dermis_deform::rotational_regression::{TurnParts, TurnTerm, TurningJoint};
+use dermis_deform::{Base, Deformer, DualQuaternions, RotationalRegression, Rows, Scratch, TrainingPoses};
 use dermis_io::{ModelFile, ModelHeader, Space, UpAxis};
 use dermis_rig::glam::{DAffine3, DQuat, DVec2, DVec3, DVec4, Vec3, Vec4};
 use dermis_rig::mesh::RenderPart;
 use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mesh, Polygons, RenderMesh, Rig, Skeleton};
 use serde_json::json;
 
-pub const BASES: [&str; 5] = ["rigid", "lbs", "dqs", "given", "animation-space"];
+pub const BASES: [&str; 6] = ["rigid", "lbs", "dqs", "given", "animation-space", "rotational-regression"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guard {
@@ -101,8 +102,36 @@ fn correction(skeleton: &Skeleton, rows: Rows, guard: Guard) -> Enveloping {
     }
 }
 
-fn base_of(name: &str, weights: Influences, skeleton: &Skeleton) -> Base {
+/// Every third triangle turns with a joint; the tip is held.
+fn turning(rig: &Rig) -> RotationalRegression {
+    let joint = |b: usize| TurningJoint {
+        from: bone(b - 1),
+        to: bone(b),
+        limit: 1.25,
+        seen: (0..b).map(|at| [0, 1, 2].map(|c| odd(at + c) as f32)).collect(),
+    };
+    let triangles = rig.mesh.triangles.len();
+    let offsets: Vec<u32> = (0..=triangles as u32).map(|t| t.div_ceil(3)).collect();
+    let term = |t: u32| TurnTerm {
+        joint: t % 2,
+        turn: std::array::from_fn(|i| 0.3 * odd(i + 9 * t as usize) as f32),
+        stretch: std::array::from_fn(|i| 0.05 * odd(i + 18 * t as usize) as f32),
+    };
+    let parts = TurnParts {
+        joints: vec![joint(1), joint(2)],
+        bones: (0..triangles).map(|t| bone(t % 3)).collect(),
+        terms: (0..offsets[triangles]).map(term).collect(),
+        offsets,
+        anchors: vec![(8, bone(2)), (11, bone(2))],
+    };
+    let weights = rig.weights.clone().unwrap();
+    RotationalRegression::new(&rig.mesh.positions, &rig.mesh.triangles, weights, parts).unwrap()
+}
+
+fn base_of(name: &str, weights: Influences, rig: &Rig) -> Base {
+    let skeleton = &rig.skeleton;
     match name {
+        "rotational-regression" => Base::RotationalRegression(Box::new(turning(rig))),
         "rigid" => Base::Rigid(weights),
         "lbs" => Base::Lbs(weights),
         "dqs" => Base::Dqs(weights, DualQuaternions::new(skeleton)),
@@ -118,7 +147,7 @@ fn base_of(name: &str, weights: Influences, skeleton: &Skeleton) -> Base {
 pub fn model(base: &str, rows: Option<Rows>, guard: Guard) -> ModelFile {
     let mut rig = rig();
     let weights = rig.weights.clone().unwrap();
-    let made = base_of(base, weights.clone(), &rig.skeleton);
+    let made = base_of(base, weights.clone(), &rig);
     let maps = guard == Guard::OnWithConstants;
     rig.influence_maps = maps.then(|| weights.clone());
     if base == "given" {
@@ -294,7 +323,7 @@ pub fn joint_model(base: &str, frame: Frame, guard: Guard) -> ModelFile {
         shared_limits: if guarded { (0..12).map(|v| 0.5 + 0.25 * f64::from(v)).collect() } else { vec![] },
         radii: if guarded { (0..12).map(|v| 0.02 * f64::from(v)).collect() } else { vec![] },
     };
-    let base = base_of(base, weights, &made.rig.skeleton);
+    let base = base_of(base, weights, &made.rig);
     made.baked = Deformer { rest: made.rig.mesh.positions.clone(), base, correction: Some(correction.into()) }.bake();
     made.header.method = "joint".into();
     made

@@ -3,6 +3,7 @@
 mod joint;
 mod mwe;
 mod psd;
+mod rotational;
 mod weights;
 
 pub use psd::PoseSpaceOptions;
@@ -17,7 +18,9 @@ use dermis_deform::{Base, Correction, Deformer, DualQuaternions};
 use dermis_fit::joints::{JointReport, joint_leverages};
 use dermis_fit::maps::{self, MapSettings};
 use dermis_fit::mwe::{Centring, MweReport, RidgeMode, RowChoice, Strength, fit_mwe, leverages};
-use dermis_fit::{AnimationSpaceSettings, Folds, Progress, Training, fit_animation_space, fit_joints};
+use dermis_fit::{
+    AnimationSpaceSettings, Folds, Progress, Training, fit_animation_space, fit_joints, fit_rotational_regression,
+};
 use dermis_io::{ModelFile, ModelHeader};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, BoneTransforms, ExampleSet, Influences, Mirror, Rig};
@@ -46,6 +49,8 @@ pub enum Method {
     EigenSkin,
     /// Pose blend shapes over a base.
     PoseBlendshapes,
+    /// Triangles that turn with joints.
+    RotationalRegression,
 }
 
 impl fmt::Display for Method {
@@ -60,6 +65,7 @@ impl fmt::Display for Method {
             Self::Psd => "psd",
             Self::EigenSkin => "eigenskin",
             Self::PoseBlendshapes => "pose-blendshapes",
+            Self::RotationalRegression => "rotational-regression",
         })
     }
 }
@@ -280,7 +286,7 @@ pub fn fit(
         Method::OwnWeights => BaseChoice::Lbs,
         Method::Dqs => BaseChoice::Dqs,
         Method::Mwe | Method::Joint | Method::Psd | Method::EigenSkin | Method::PoseBlendshapes => options.base,
-        Method::AnimationSpace | Method::Lbs => BaseChoice::Given,
+        Method::AnimationSpace | Method::Lbs | Method::RotationalRegression => BaseChoice::Given,
     };
     let mut base = base_of(rig, choice)?;
     let (mut warnings, mut sweep, mut s, mut validated_by) = (Vec::new(), Vec::new(), None, String::new());
@@ -352,6 +358,19 @@ pub fn fit(
             correction = Some(fitted.correction.into());
             mirror = chosen.mirror.filter(|_| fitted.report.mirrored);
             joint = Some(fitted.report);
+        }
+        Method::RotationalRegression => {
+            let weights = weights_of(rig)?;
+            let chosen = rotational::settings(options, examples.is_clip());
+            let training = training_of(rig, examples, &[]);
+            let fitted = fit_rotational_regression(&training, &rig.mesh.triangles, weights, &chosen, progress)?;
+            settings.extend(rotational::lines(&chosen, &fitted.report));
+            report = rotational::report(&fitted.report, rig);
+            validated_by = folds_text(chosen.folds);
+            warnings.extend(rotational::warnings(&fitted.report, rig));
+            // What is left out is an entry of S, which has no length: the sweep is in the report alone.
+            s = Some(fitted.report.ridge);
+            base = Base::RotationalRegression(Box::new(fitted.model));
         }
         Method::Psd | Method::EigenSkin | Method::PoseBlendshapes => {
             let maps = maps_of(rig, examples, options, progress)?;
