@@ -52,7 +52,7 @@ fn every_kind_of_model_comes_back_bit_for_bit() {
             }
         }
     }
-    assert_eq!(seen, 45);
+    assert_eq!(seen, 9 * BASES.len());
 }
 
 #[test]
@@ -241,7 +241,10 @@ fn f64s(list: &[f64]) -> Vec<u8> {
 fn a_newer_version_is_refused_by_its_number() {
     for version in [VERSION as u64 + 1, 1 << 40] {
         let error = refused(&with_header("lbs", |h| h["format_version"] = json!(version)));
-        assert!(error.contains(&format!("version {version}")) && error.contains("up to 3"), "{error}");
+        assert!(
+            error.contains(&format!("version {version}")) && error.contains(&format!("up to {VERSION}")),
+            "{error}"
+        );
     }
     for odd in [json!(-1), json!(1.5), json!("1"), json!(null), json!([1])] {
         let error = refused(&with_header("lbs", |h| h["format_version"] = odd.clone()));
