@@ -104,6 +104,7 @@ impl PoseSpaceArgs {
             singular: self.singular.as_deref().map(singular).transpose()?,
             kept,
             budget: self.budget.as_deref().map(budget).transpose()?,
+            rings_given: false,
         })
     }
 

@@ -128,6 +128,7 @@ fn evaluating_allocates_nothing_after_the_first_pose() {
         Base::Rigid(weights.clone()),
         Base::Lbs(weights.clone()),
         Base::Dqs(weights, DualQuaternions::new(&arm.rig.skeleton)),
+        Base::Rest,
         Base::Given,
     ];
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();

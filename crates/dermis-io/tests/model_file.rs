@@ -19,6 +19,7 @@ fn base_name(base: &BakedBase) -> &'static str {
         BakedBase::Rigid(_) => "rigid",
         BakedBase::Lbs(_) => "lbs",
         BakedBase::Dqs(..) => "dqs",
+        BakedBase::Rest => "rest",
         BakedBase::Given => "given",
         BakedBase::AnimationSpace { .. } => "animation-space",
         BakedBase::RotationalRegression(_) => "rotational-regression",

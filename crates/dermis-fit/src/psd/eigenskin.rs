@@ -85,7 +85,7 @@ pub fn truncated(f: MatRef<'_, f64>, kept: Kept) -> Result<(Mat<f64>, Mat<f64>, 
 pub fn fit_eigenskin(
     training: &Training<'_>,
     base: &Base,
-    maps: &Influences,
+    maps: &[Influences],
     settings: &PsdSettings,
     kept: Kept,
     progress: Progress<'_>,
@@ -93,11 +93,11 @@ pub fn fit_eigenskin(
     check(training, maps, settings)?;
     let included = training.included();
     let training = &training.with(&included);
-    let Prepared { space, carrier, asked, groups, radii } = prepare(training, base, maps, settings);
+    let additive = Regressor::Additive;
+    let Prepared { space, carrier, asked, groups, radii, maps } = prepare(training, base, maps, settings, additive)?;
     let vertices: u64 = groups.iter().map(|g| g.vertices.len() as u64).sum();
     let ticker = Ticker::new(2 * vertices, progress);
     let spacing = space.spacing(&groups);
-    let additive = Regressor::Additive;
     let (sigma, smoothing, sweep, scored) =
         regress::choose(&space, additive, &groups, &asked, settings, spacing, &ticker)?;
     let solved = groups
@@ -124,6 +124,7 @@ pub fn fit_eigenskin(
         scored,
         spacing,
         welded: space.weld.frozen().collect(),
+        maps,
         groups: parts.iter().flatten().count(),
         kernel_values: 0,
         corrected: vertices as usize,

@@ -18,6 +18,9 @@ const WIDE: f64 = 1e3;
 /// bounded by one, as kernels are.
 const BEYOND: [f64; 2] = [10.0, 100.0];
 
+/// Vertices at which pose spaces are compared, at most.
+const MOST_VALIDATED: usize = 1500;
+
 /// What displacements are linear in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Regressor {
@@ -72,16 +75,8 @@ fn gram(regressor: Regressor, squares: &Squares, x: &Mat<f64>, sigma: f64) -> Ma
     }
 }
 
-/// σ and ρ, the sweep, and how many vertices it looked at.
-pub(super) fn choose(
-    space: &Space<'_>,
-    regressor: Regressor,
-    groups: &[Group],
-    asked: &Displacements,
-    settings: &PsdSettings,
-    spacing: f64,
-    ticker: &Ticker<'_>,
-) -> Result<(f64, f64, Vec<PsdPoint>, usize), FitError> {
+/// The σ and ρ to try.
+fn tried(settings: &PsdSettings, regressor: Regressor, spacing: f64) -> (Vec<f64>, Vec<f64>) {
     let widths: Vec<f64> = match (settings.sigma, regressor) {
         (Some(sigma), _) => vec![sigma],
         // Without a width: a scale that leaves kernel values near one.
@@ -97,6 +92,92 @@ pub(super) fn choose(
         let last = grid[grid.len() - 1];
         grid.extend(BEYOND.map(|factor| factor * last));
     }
+    (widths, grid)
+}
+
+/// How well the examples are predicted from each other in these pose spaces: the sum of squared held-out residuals over
+/// every `stride`-th vertex and all examples, at the best of a coarse grid of σ and ρ.
+///
+/// Unlike the scores of [`choose`] it can be compared between pose spaces: it counts, too, what no group explains, where
+/// examples are merged or no joint that counts has moved.
+pub(super) fn validated(
+    space: &Space<'_>,
+    regressor: Regressor,
+    groups: &[Group],
+    asked: &Displacements,
+    settings: &PsdSettings,
+    stride: usize,
+) -> Result<f64, FitError> {
+    let thin = |list: &[f64]| list.iter().copied().step_by(3).collect::<Vec<_>>();
+    let coarse = PsdSettings { widths: thin(&settings.widths), grid: thin(&settings.grid), ..settings.clone() };
+    let (widths, grid) = tried(&coarse, regressor, space.spacing(groups));
+    let mut grouped = vec![false; space.training.rest.len()];
+    groups.iter().flat_map(|g| &g.vertices).for_each(|&v| grouped[v as usize] = true);
+    let of = |v: usize, s: u32| asked.all[s as usize][v];
+    let all = || 0..asked.all.len() as u32;
+    let length = |d: DVec3| if d.is_nan() { 0.0 } else { d.length_squared() };
+    let apart: f64 = (0..grouped.len())
+        .step_by(stride)
+        .filter(|&v| !grouped[v])
+        .map(|v| all().map(|s| length(of(v, s))).sum::<f64>())
+        .sum();
+    let parts = groups
+        .par_iter()
+        .map(|group| {
+            let vertices: Vec<u32> = group.vertices.iter().copied().filter(|v| *v as usize % stride == 0).collect();
+            let part = Group { vertices, ..group.clone() };
+            if part.vertices.is_empty() {
+                return Ok(None);
+            }
+            let mut sums = scores(space, regressor, &part, asked, &widths, &grid, settings.folds)?;
+            let y = space.targets(&part, &asked.all);
+            let mut row_of = vec![None; asked.all.len()];
+            part.merged
+                .iter()
+                .enumerate()
+                .for_each(|(row, list)| list.iter().for_each(|&s| row_of[s as usize] = Some(row)));
+            let mut unexplained = 0.0;
+            for (at, &v) in part.vertices.iter().enumerate() {
+                for s in all() {
+                    let mean = row_of[s as usize].map_or(DVec3::ZERO, |row| {
+                        DVec3::new(y[(row, 3 * at)], y[(row, 3 * at + 1)], y[(row, 3 * at + 2)])
+                    });
+                    unexplained += length(of(v as usize, s) - mean);
+                }
+            }
+            sums.iter_mut().for_each(|sum| *sum += unexplained);
+            Ok(Some(sums))
+        })
+        .collect::<Result<Vec<_>, FitError>>()?;
+    let total = |i: usize| parts.iter().flatten().map(|part| part[i]).sum::<f64>();
+    let least = (0..widths.len() * grid.len()).map(total).fold(f64::INFINITY, f64::min);
+    Ok(apart + if least.is_finite() { least } else { f64::MAX })
+}
+
+/// A stride over vertices that keeps [`validated`] short.
+pub(super) fn stride(groups: &[Group], vertices: usize) -> usize {
+    let work = |stride: usize| -> f64 {
+        let looked_at = groups.iter().filter(|g| g.vertices.iter().any(|v| *v as usize % stride == 0));
+        looked_at.map(|g| (g.centres.len() as f64).powi(3)).sum()
+    };
+    let mut stride = vertices.div_ceil(MOST_VALIDATED).max(1);
+    while stride < vertices && work(stride) > SCORED {
+        stride *= 2;
+    }
+    stride
+}
+
+/// σ and ρ, the sweep, and how many vertices it looked at.
+pub(super) fn choose(
+    space: &Space<'_>,
+    regressor: Regressor,
+    groups: &[Group],
+    asked: &Displacements,
+    settings: &PsdSettings,
+    spacing: f64,
+    ticker: &Ticker<'_>,
+) -> Result<(f64, f64, Vec<PsdPoint>, usize), FitError> {
+    let (widths, grid) = tried(settings, regressor, spacing);
     if widths.len() * grid.len() == 1 {
         return Ok((widths[0], grid[0], Vec::new(), 0));
     }
