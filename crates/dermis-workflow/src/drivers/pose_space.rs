@@ -16,10 +16,11 @@
 //! - **Any other** is compiled ([`Compiler`]).
 //!
 //! Samples are the training coordinates, recombinations in which every joint takes its own from a random training pose, and
-//! fractions of these. Weights are mapped to 0..1 as for a joint model, with the ranges of c over them.
+//! fractions of these. Weights are mapped to 0..1 as for a joint model, by the ranges of c over them and much room
+//! ([`wide_range`]).
 
 use super::pose_table::{EXTENSION, PoseDriver, driver, table};
-use super::scale::{Scaled, range, scaled};
+use super::scale::{Scaled, scaled, wide_range};
 use super::{proceed, roots, sample_poses};
 use crate::deliver::{Distances, PruneCost, clip, prune_json, run, skin_weights, within_memory, write_scene};
 use crate::error::Error;
@@ -92,7 +93,7 @@ pub struct PoseSpaceExport {
     pub values: usize,
     /// Joints and channels they are computed from.
     pub coordinates: usize,
-    /// Where the shapes come from: `as they are`, `its own kernels` or `compiled`.
+    /// Where the shapes come from: `as they are`, `its own values` or `compiled`.
     pub origin: &'static str,
     /// What pruning the influences cost.
     pub pruned: Option<PruneCost>,
@@ -368,7 +369,7 @@ fn principal(space: PoseSpace, most: usize) -> Result<Delivered, SolveError> {
             row.iter_mut().zip(weights).for_each(|(a, w)| *a += shape[v].dot(*w));
         }
     }
-    Ok(Delivered { kernel: space.kernel, regions, shapes, origin: "its own kernels" })
+    Ok(Delivered { kernel: space.kernel, regions, shapes, origin: "its own values" })
 }
 
 /// Coordinates of training poses, of recombinations, and of fractions of these: at most so many altogether, if that leaves some.
@@ -408,7 +409,7 @@ fn prepare(mut delivered: Delivered, vertices: usize, unseen: f64) -> Prepared {
     };
     let coordinates: Vec<Vec<f64>> = samples.iter().map(of_sample).collect();
     let ranges: Vec<(f64, f64)> =
-        (0..delivered.shapes.len()).map(|l| range(coordinates.iter().map(|c| c[l]))).collect();
+        (0..delivered.shapes.len()).map(|l| wide_range(coordinates.iter().map(|c| c[l]))).collect();
     let shapes = std::mem::take(&mut delivered.shapes);
     let named = shapes.into_iter().enumerate().map(|(l, shape)| (format!("driven_{}", l + 1), shape));
     let Scaled { morphs, kept, offset } = scaled(vertices, named, &ranges, unseen);

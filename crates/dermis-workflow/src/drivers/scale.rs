@@ -21,6 +21,20 @@ pub(super) fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
     (low * LIMIT_FACTOR, high * LIMIT_FACTOR)
 }
 
+/// How far beyond its range over the samples a coordinate of a pose space may go, in ranges.
+///
+/// Shapes of a pose space cancel one another; clamping one of them may cost more than it holds back. Of a body with 256 shapes on a
+/// walk it was never trained on, weights that end at 1.25 times the range leave 1.23 mm rms to the model, free ones 0.40 mm. Beyond
+/// training the limits of the joints bound them. A hundred would cost two digits of single precision.
+const BEYOND: f64 = 4.0;
+
+/// Low and high of a coordinate of a pose space.
+pub(super) fn wide_range(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let (low, high) = values.fold((0.0f64, 0.0f64), |(l, h), x| (l.min(x), h.max(x)));
+    let beyond = BEYOND * (high - low);
+    (low - beyond, high + beyond)
+}
+
 /// Scales shapes whose coordinates have these ranges. Shapes that never displace more than `unseen` are left out.
 pub(super) fn scaled(
     vertices: usize,
@@ -32,7 +46,7 @@ pub(super) fn scaled(
     let mut made = Scaled { morphs: vec![constant], kept: vec![], offset: vec![1.0] };
     for (at, ((name, mut shape), &(low, high))) in shapes.zip(ranges).enumerate() {
         let largest = shape.iter().map(|d| d.abs().max_element()).fold(0.0, f64::max);
-        if largest * (high - low) <= unseen {
+        if largest * (high - low) <= unseen || low >= high {
             continue;
         }
         let at_rest = f64::from((-low / (high - low)) as f32).clamp(0.0, 1.0);

@@ -62,10 +62,9 @@ fn export(model: &ModelFile, poses: &[BoneTransforms], settings: PoseSpaceSettin
     File { made, glb, table, contents }
 }
 
-/// Weights by the page, against those in the file's clip; the result is how many are at the clamp.
-fn check_weights(file: &File, poses: &[BoneTransforms], channels: &[&str]) -> usize {
+/// Weights by the page, against those in the file's clip.
+fn check_weights(file: &File, poses: &[BoneTransforms], channels: &[&str]) {
     let clip = &file.contents.clips[0];
-    let mut held = 0;
     for (time, pose) in clip.key_times.iter().zip(poses) {
         let channel = |name: &str| channels.iter().position(|c| *c == name).map_or(0.0, |at| pose.channels()[at]);
         let found = reader::weights(&file.glb, &|node| pose[BoneIndex::new(node)].matrix3, &channel);
@@ -74,9 +73,7 @@ fn check_weights(file: &File, poses: &[BoneTransforms], channels: &[&str]) -> us
         for (a, b) in found.iter().zip(&baked) {
             assert!((a - b).abs() < 1e-6, "{a} {b}");
         }
-        held += found[1..].iter().filter(|w| **w == 0.0 || **w == 1.0).count();
     }
-    held
 }
 
 /// rms and largest distance of what the file shows to the model.
@@ -136,7 +133,7 @@ fn a_reader_of_the_page_has_the_programs_weights_in_trained_and_untrained_poses(
             "own",
         ),
         ("eigenskin", options(Method::EigenSkin, Default::default()), &trained, "as they are"),
-        ("blend", options(Method::PoseBlendshapes, Default::default()), &trained, "compiled"),
+        ("blend", options(Method::PoseBlendshapes, Default::default()), &trained, "own"),
         (
             "budget",
             options(Method::Psd, PoseSpaceOptions { budget: few, ..Default::default() }),
@@ -144,7 +141,7 @@ fn a_reader_of_the_page_has_the_programs_weights_in_trained_and_untrained_poses(
             "as they are",
         ),
     ];
-    let (mut random, mut held) = (Random::new(11), 0);
+    let mut random = Random::new(11);
     for (name, options, taught, origin) in cases {
         let model = learn(&arm, arm.examples(taught), &[], &options);
         let mut poses: Vec<BoneTransforms> = taught.iter().map(|pose| arm.transforms(pose)).collect();
@@ -152,7 +149,7 @@ fn a_reader_of_the_page_has_the_programs_weights_in_trained_and_untrained_poses(
         let kernels = (name == "weld").then_some(20);
         let file = export(&model, &poses, PoseSpaceSettings { kernels, ..Default::default() });
         assert!(file.made.origin.contains(origin), "{name}: {}", file.made.origin);
-        held += check_weights(&file, &poses, &[]);
+        check_weights(&file, &poses, &[]);
         let (rms, largest) = shown(&file, &model, &poses);
         let reported = file.made.motion.unwrap();
         assert_eq!(reported.poses, 30);
@@ -177,7 +174,6 @@ fn a_reader_of_the_page_has_the_programs_weights_in_trained_and_untrained_poses(
         }
         assert_eq!((&file.table["format"], &file.table["version"]), (&"dermis-drivers".into(), &2.into()));
     }
-    assert!(held > 0, "some clamp acts");
 }
 
 fn extension(glb: &[u8]) -> Value {
@@ -230,7 +226,7 @@ fn three_sculpts_at_an_elbow_are_delivered_as_they_are() {
         let model = learn(&arm, arm.examples(&sculpts), &[], &interpolate);
         let poses: Vec<BoneTransforms> = (0..29).map(|at| arm.transforms(&bent(0.075 * f64::from(at)))).collect();
         let file = export(&model, &poses, PoseSpaceSettings::default());
-        assert_eq!(file.made.origin, "its own kernels");
+        assert_eq!(file.made.origin, "its own values");
         let (training, between) = (file.made.training.unwrap(), file.made.motion.unwrap());
         // Positions of an arm of 0.7 m are rounded to 6e-8 m, several times on the way.
         assert!(training.shapes.1 < 1e-6, "{reach:?} {training:?}");
