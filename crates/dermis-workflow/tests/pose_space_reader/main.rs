@@ -8,7 +8,7 @@ use dermis_fit::psd::compile::Budget;
 use dermis_fit::psd::{Form, Reach};
 use dermis_fit::silent;
 use dermis_io::{Contents, ModelFile, Space, gltf};
-use dermis_rig::glam::{DMat3, DVec3};
+use dermis_rig::glam::{DMat3, DVec3, Vec3};
 use dermis_rig::{BoneIndex, BoneTransforms, Example, ExampleSet, Frame, Motion, Skeleton, WorldPose};
 use dermis_testkit::{Arm, ArmPose, Random};
 use dermis_workflow::drivers::{PoseSpaceExport, PoseSpaceSettings, export_pose_space};
@@ -298,4 +298,27 @@ fn what_no_shape_before_skinning_can_hold_is_refused_with_the_reason() {
     let mut joints = shapes.clone();
     joints.baked.correction = None;
     assert!(refused(&joints, any).contains("no pose space"));
+}
+
+/// Planted: a part of one vertex that lives in the frame of a bone, beside its displacement.
+#[test]
+fn what_no_shape_holds_is_counted_and_measured() {
+    let arm = Arm::new(9, 6);
+    let taught = ArmPose::some(8, 2);
+    let mut model = learn(&arm, arm.examples(&taught), &[], &options(Method::Psd, Default::default()));
+    let poses: Vec<BoneTransforms> = taught.iter().map(|pose| arm.transforms(pose)).collect();
+    let before = export(&model, &poses, PoseSpaceSettings::default());
+    assert!(before.made.warnings.is_empty(), "{:?}", before.made.warnings);
+    let Some(BakedCorrection::PoseSpace(space)) = &mut model.baked.correction else { panic!("another correction") };
+    let moves = |v: &usize| space.groups[*v] != u32::MAX && space.radii[*v] > 0.02;
+    let v = (0..space.groups.len()).find(moves).unwrap();
+    let values = space.kernel.range(space.groups[v] as usize).len();
+    let r = &mut space.remainders;
+    (r.vertices, r.bones, r.offsets) = (vec![v as u32], vec![BoneIndex::new(1)], vec![0, values as u32]);
+    r.weights = vec![Vec3::Y * 0.005; values];
+    let after = export(&model, &poses, PoseSpaceSettings::default());
+    assert!(after.made.warnings[0].starts_with("1 vertices keep a part"), "{:?}", after.made.warnings);
+    assert_eq!(before.glb.len(), after.glb.len());
+    let [before, after] = [before, after].map(|file| file.made.motion.unwrap().shapes.1);
+    assert!(after > before.max(1e-3), "{before} {after}");
 }
