@@ -103,10 +103,10 @@ fn every_form_meets_its_examples_and_the_bind_pose() {
     let (_, bench) = Bench::arm(20, 2);
     let plain = exact();
     let forms = [
-        PsdSettings { family: Family::Wendland, ..plain.clone() },
-        PsdSettings { family: Family::Polyharmonic, ..plain.clone() },
+        PsdSettings { family: Some(Family::Wendland), ..plain.clone() },
+        PsdSettings { family: Some(Family::Polyharmonic), ..plain.clone() },
         PsdSettings { linear: true, ..plain.clone() },
-        PsdSettings { linear: true, family: Family::Polyharmonic, ..plain.clone() },
+        PsdSettings { linear: true, family: Some(Family::Polyharmonic), ..plain.clone() },
         PsdSettings { coordinates: Coordinates::RotationVector, ..plain.clone() },
         PsdSettings { coordinates: Coordinates::Euler, ..plain.clone() },
         PsdSettings { coordinates: Coordinates::SwingTwist { swing: 1.0, twist: 0.5 }, ..plain.clone() },

@@ -98,7 +98,7 @@ pub fn fit_eigenskin(
     let vertices: u64 = groups.iter().map(|g| g.vertices.len() as u64).sum();
     let ticker = Ticker::new(2 * vertices, progress);
     let spacing = space.spacing(&groups);
-    let (sigma, smoothing, sweep, scored) =
+    let regress::Choice { sigma, smoothing, sweep, scored } =
         regress::choose(&space, additive, &groups, &asked, settings, spacing, &ticker)?;
     let solved = groups
         .par_iter()
@@ -118,6 +118,7 @@ pub fn fit_eigenskin(
         .collect::<Result<_, FitError>>()?;
 
     let report = PsdReport {
+        family: Family::Gaussian,
         sigma,
         smoothing,
         sweep,

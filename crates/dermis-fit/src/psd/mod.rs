@@ -100,8 +100,8 @@ pub struct PsdSettings {
     pub channels: Vec<ChannelSetting>,
     /// Which joints count for a vertex.
     pub reach: Reach,
-    /// The kernel.
-    pub family: Family,
+    /// The kernel; `None`: the Gaussian or the one of compact support, by leave-one-out.
+    pub family: Option<Family>,
     /// Whether the coordinates are regressed before kernels interpolate.
     pub linear: bool,
     /// Whether an example says nothing of vertices it leaves where the base has them. For sculpts of a part of the skin.
@@ -134,7 +134,7 @@ impl PsdSettings {
             coordinates: Coordinates::Chord,
             channels: Vec::new(),
             reach: Reach::Local,
-            family: Family::Gaussian,
+            family: None,
             linear: false,
             sparse: false,
             mirror: None,
@@ -166,6 +166,8 @@ pub struct PsdPoint {
 /// What a caller learns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PsdReport {
+    /// Kernel used.
+    pub family: Family,
     /// σ used.
     pub sigma: f64,
     /// ρ used.
@@ -221,8 +223,10 @@ pub fn fit_psd(
     settings: &PsdSettings,
     progress: Progress<'_>,
 ) -> Result<Psd, FitError> {
-    let regressor = Regressor::Kernels { family: settings.family, linear: settings.linear };
-    fit_with(training, base, maps, settings, regressor, progress)
+    let families = settings.family.map_or(vec![Family::Gaussian, Family::Wendland], |family| vec![family]);
+    let kernels = |family| Regressor::Kernels { family, linear: settings.linear };
+    let regressors: Vec<Regressor> = families.into_iter().map(kernels).collect();
+    fit_with(training, base, maps, settings, &regressors, progress)
 }
 
 /// Fits pose blend shapes: displacements at rest that are linear in the coordinates of the joints, by default the entries
@@ -242,7 +246,7 @@ pub fn fit_blend_shapes(
     settings: &PsdSettings,
     progress: Progress<'_>,
 ) -> Result<Psd, FitError> {
-    fit_with(training, base, maps, settings, Regressor::Coordinates, progress)
+    fit_with(training, base, maps, settings, &[Regressor::Coordinates], progress)
 }
 
 /// The examples' displacements and the pose spaces of the vertices that they displace.
@@ -314,24 +318,33 @@ fn radii(training: &Training<'_>, mirror: Option<&Mirror>) -> Vec<f64> {
     (0..own.len()).map(|v| BALL_FACTOR * own[v].max(partner(v))).collect()
 }
 
+/// Of several regressors that is taken whose examples predict each other best.
 fn fit_with(
     training: &Training<'_>,
     base: &Base,
     maps: &[Influences],
     settings: &PsdSettings,
-    regressor: Regressor,
+    regressors: &[Regressor],
     progress: Progress<'_>,
 ) -> Result<Psd, FitError> {
     check(training, maps, settings)?;
     let included = training.included();
     let training = &training.with(&included);
-    let Prepared { space, carrier, asked, groups, radii, maps } = prepare(training, base, maps, settings, regressor)?;
+    let Prepared { space, carrier, asked, groups, radii, maps } =
+        prepare(training, base, maps, settings, regressors[0])?;
     let vertices: u64 = groups.iter().map(|g| g.vertices.len() as u64).sum();
-    let ticker = Ticker::new(2 * vertices, progress);
+    let ticker = Ticker::new((1 + regressors.len() as u64) * vertices, progress);
 
     let spacing = space.spacing(&groups);
-    let (sigma, smoothing, sweep, scored) =
-        regress::choose(&space, regressor, &groups, &asked, settings, spacing, &ticker)?;
+    let choose = |&regressor: &Regressor| -> Result<_, FitError> {
+        let choice = regress::choose(&space, regressor, &groups, &asked, settings, spacing, &ticker)?;
+        Ok((regressor, choice))
+    };
+    let choices = regressors.iter().map(choose).collect::<Result<Vec<_>, FitError>>()?;
+    let best = choices.into_iter().reduce(|best, other| if other.1.score() < best.1.score() { other } else { best });
+    let Some((regressor, regress::Choice { sigma, smoothing, sweep, scored })) = best else {
+        return Err(FitError::Counts { what: "kernels", found: 0, expected: 1 });
+    };
     let solved = groups
         .par_iter()
         .map(|group| {
@@ -342,6 +355,7 @@ fn fit_with(
         .collect::<Result<Vec<_>, FitError>>()?;
 
     let mut report = PsdReport {
+        family: regressor.family(),
         sigma,
         smoothing,
         sweep,

@@ -43,6 +43,13 @@ pub(super) struct Solved {
 }
 
 impl Regressor {
+    pub fn family(self) -> Family {
+        match self {
+            Self::Kernels { family, .. } => family,
+            Self::Additive | Self::Coordinates => Family::Gaussian,
+        }
+    }
+
     fn linear(self) -> bool {
         matches!(self, Self::Kernels { linear: true, .. } | Self::Coordinates)
     }
@@ -167,7 +174,24 @@ pub(super) fn stride(groups: &[Group], vertices: usize) -> usize {
     stride
 }
 
-/// σ and ρ, the sweep, and how many vertices it looked at.
+/// σ and ρ, as [`choose`] finds them.
+pub(super) struct Choice {
+    pub sigma: f64,
+    pub smoothing: f64,
+    /// The sweep, σ after σ; empty if there was nothing to choose.
+    pub sweep: Vec<PsdPoint>,
+    /// Vertices it looked at.
+    pub scored: usize,
+}
+
+impl Choice {
+    /// The least score of the sweep; infinite without one.
+    pub fn score(&self) -> f64 {
+        self.sweep.iter().map(|p| p.score).filter(|score| score.is_finite()).fold(f64::INFINITY, f64::min)
+    }
+}
+
+/// Chooses σ and ρ together by leave-one-out.
 pub(super) fn choose(
     space: &Space<'_>,
     regressor: Regressor,
@@ -176,10 +200,10 @@ pub(super) fn choose(
     settings: &PsdSettings,
     spacing: f64,
     ticker: &Ticker<'_>,
-) -> Result<(f64, f64, Vec<PsdPoint>, usize), FitError> {
+) -> Result<Choice, FitError> {
     let (widths, grid) = tried(settings, regressor, spacing);
     if widths.len() * grid.len() == 1 {
-        return Ok((widths[0], grid[0], Vec::new(), 0));
+        return Ok(Choice { sigma: widths[0], smoothing: grid[0], sweep: Vec::new(), scored: 0 });
     }
     let work: f64 = groups.iter().map(|g| (g.centres.len() as f64).powi(3)).sum();
     let stride = ((work / SCORED).ceil() as usize).clamp(1, groups.len().div_ceil(32).max(1));
@@ -206,7 +230,7 @@ pub(super) fn choose(
     let finite = sweep.iter().filter(|p| p.score.is_finite());
     let best = finite.reduce(|best, p| if p.score <= best.score { p } else { best });
     let best = *best.unwrap_or(&sweep[sweep.len() - 1]);
-    Ok((best.sigma, best.smoothing, sweep, scored))
+    Ok(Choice { sigma: best.sigma, smoothing: best.smoothing, sweep, scored })
 }
 
 /// Sums of squared held-out residuals of a group, ρ after ρ for each σ; infinite where the system cannot be solved.
@@ -315,11 +339,7 @@ pub(super) fn assemble(
     radii: Vec<f64>,
 ) -> PoseSpace {
     let vertices = space.training.rest.len();
-    let family = match regressor {
-        Regressor::Kernels { family, .. } => family,
-        Regressor::Additive | Regressor::Coordinates => Family::Gaussian,
-    };
-    let mut kernel = space.kernel(sigma, family, regressor.linear());
+    let mut kernel = space.kernel(sigma, regressor.family(), regressor.linear());
     let mut place = vec![(NO_GROUP, 0); vertices];
     for (g, group) in groups.iter().enumerate() {
         let centres: &[u32] = if regressor == Regressor::Coordinates { &[] } else { &group.centres };

@@ -59,7 +59,7 @@ fn settings(options: &FitOptions, rig: &Rig, examples: &ExampleSet) -> Result<Ps
     settings.form = own.form.unwrap_or(settings.form);
     settings.coordinates = own.coordinates.unwrap_or(settings.coordinates);
     settings.reach = own.reach.unwrap_or(settings.reach);
-    settings.family = own.family.unwrap_or(settings.family);
+    settings.family = own.family;
     (settings.linear, settings.sparse) = (own.linear, own.sparse);
     settings.singular = own.singular.unwrap_or(settings.singular);
     settings.channels = channels(&own.channels, examples)?;
@@ -218,7 +218,8 @@ fn lines(settings: &PsdSettings, options: &FitOptions, report: &PsdReport) -> Ve
     lines.push(("pose space".into(), format!("{:?}", settings.reach).to_lowercase()));
     if options.method == Method::Psd {
         let linear = if settings.linear { ", after a linear term" } else { "" };
-        lines.push(("kernel".into(), format!("{:?}{linear}", settings.family).to_lowercase()));
+        let chosen = chosen_by(settings.family.is_some());
+        lines.push(("kernel".into(), format!("{}{chosen}{linear}", format!("{:?}", report.family).to_lowercase())));
     }
     if options.method != Method::PoseBlendshapes {
         lines.push(("sigma".into(), format!("{}{}", short(report.sigma), chosen_by(settings.sigma.is_some()))));
@@ -246,6 +247,7 @@ fn report(report: &PsdReport, rig: &Rig) -> Value {
     let point = |p: &psd::PsdPoint| json!({"sigma": p.sigma, "smoothing": p.smoothing, "validated_rms": p.validated});
     let welded: Vec<&String> = report.welded.iter().map(|&b| &rig.skeleton.names()[b]).collect();
     json!({
+        "kernel": format!("{:?}", report.family).to_lowercase(),
         "sigma": report.sigma,
         "smoothing": report.smoothing,
         "sweep": report.sweep.iter().map(point).collect::<Vec<_>>(),
