@@ -18,9 +18,8 @@ use dermis_workflow::measure::Runner;
 use dermis_workflow::output::reserve_file;
 use serde_json::Value;
 
-fn learn(arm: &Arm, examples: Vec<Example>, channels: &[&str], options: &FitOptions) -> ModelFile {
+fn learn(arm: &Arm, examples: Vec<Example>, options: &FitOptions) -> ModelFile {
     let examples = ExampleSet::new("arm".into(), examples, &arm.rig).unwrap();
-    let examples = examples.with_channel_names(channels.iter().map(|c| (*c).to_owned()).collect());
     let loaded = LoadedRig { rig: arm.rig.clone(), space: Space::default(), notes: vec![] };
     fit(&loaded, &examples, None, options, &silent).unwrap().model
 }
@@ -37,7 +36,7 @@ fn options(method: Method, pose_space: PoseSpaceOptions) -> FitOptions {
 fn motion(skeleton: &Skeleton, poses: &[BoneTransforms]) -> Motion {
     let frame = |(at, pose): (usize, &BoneTransforms)| {
         let world = skeleton.bones().map(|b| pose[b] * skeleton.bind()[b]).collect();
-        let pose = WorldPose { channels: pose.channels().to_vec(), ..WorldPose::new(world) };
+        let pose = WorldPose { channels: pose.channels().clone(), ..WorldPose::new(world) };
         Frame { label: at.to_string(), time: Some(at as f64 / 30.0), pose }
     };
     Motion { name: "swing".into(), frames: poses.iter().enumerate().map(frame).collect() }
@@ -63,11 +62,11 @@ fn export(model: &ModelFile, poses: &[BoneTransforms], settings: PoseSpaceSettin
 }
 
 /// Weights by the page, against those in the file's clip.
-fn check_weights(file: &File, poses: &[BoneTransforms], channels: &[&str]) {
+fn check_weights(file: &File, poses: &[BoneTransforms]) {
     let clip = &file.contents.clips[0];
     for (time, pose) in clip.key_times.iter().zip(poses) {
-        let channel = |name: &str| channels.iter().position(|c| *c == name).map_or(0.0, |at| pose.channels()[at]);
-        let found = reader::weights(&file.glb, &|node| pose[BoneIndex::new(node)].matrix3, &channel);
+        let turn = |node: usize| pose[BoneIndex::new(node)].matrix3;
+        let found = reader::weights(&file.glb, &turn, &|name: &str| pose.channel(name));
         let baked = (clip.sample)(*time).morph_weights;
         assert_eq!((found.len(), baked.len()), (file.made.shapes, file.made.shapes));
         for (a, b) in found.iter().zip(&baked) {
@@ -143,13 +142,13 @@ fn a_reader_of_the_page_has_the_programs_weights_in_trained_and_untrained_poses(
     ];
     let mut random = Random::new(11);
     for (name, options, taught, origin) in cases {
-        let model = learn(&arm, arm.examples(taught), &[], &options);
+        let model = learn(&arm, arm.examples(taught), &options);
         let mut poses: Vec<BoneTransforms> = taught.iter().map(|pose| arm.transforms(pose)).collect();
         poses.extend((0..10).map(|_| arm.wild(&mut random, 2.5)));
         let kernels = (name == "weld").then_some(20);
         let file = export(&model, &poses, PoseSpaceSettings { kernels, ..Default::default() });
         assert!(file.made.origin.contains(origin), "{name}: {}", file.made.origin);
-        check_weights(&file, &poses, &[]);
+        check_weights(&file, &poses);
         let (rms, largest) = shown(&file, &model, &poses);
         let reported = file.made.motion.unwrap();
         assert_eq!(reported.poses, 30);
@@ -196,7 +195,7 @@ fn channels_are_read_by_name() {
         let (rest, swollen) = (arm.transforms(pose), example.positions.clone());
         let out = |p: &DVec3| DVec3::Z * (0.02 * flex * (-((p.x - 0.2) / 0.1).powi(2)).exp());
         example.positions = swollen.iter().zip(&arm.rig.mesh.positions).map(|(s, p)| *s + out(p)).collect();
-        example.transforms = rest.with_channels(vec![0.0, flex]);
+        example.transforms = rest.with_channels(vec![("other".into(), 0.0), ("flex".into(), flex)]);
         example
     };
     let mut examples: Vec<Example> = vec![];
@@ -205,11 +204,11 @@ fn channels_are_read_by_name() {
     }
     let channels = vec![("flex".to_owned(), None)];
     let fitted = options(Method::Psd, PoseSpaceOptions { channels, ..Default::default() });
-    let model = learn(&arm, examples.clone(), &["other", "flex"], &fitted);
+    let model = learn(&arm, examples.clone(), &fitted);
     let poses: Vec<BoneTransforms> = examples.iter().map(|e| e.transforms.clone()).collect();
     let file = export(&model, &poses, PoseSpaceSettings::default());
     assert_eq!(file.table["channels"][0]["name"], "flex");
-    check_weights(&file, &poses, &["other", "flex"]);
+    check_weights(&file, &poses);
     let motion = file.made.motion.unwrap();
     assert!(motion.shapes.0 < 0.1 * motion.weights_alone.0, "{motion:?}");
 }
@@ -223,7 +222,7 @@ fn three_sculpts_at_an_elbow_are_delivered_as_they_are() {
     for reach in [Reach::Local, Reach::Global] {
         let own = PoseSpaceOptions { reach: Some(reach), ..Default::default() };
         let interpolate = FitOptions { s: Some(0.0), ..options(Method::Psd, own) };
-        let model = learn(&arm, arm.examples(&sculpts), &[], &interpolate);
+        let model = learn(&arm, arm.examples(&sculpts), &interpolate);
         let poses: Vec<BoneTransforms> = (0..29).map(|at| arm.transforms(&bent(0.075 * f64::from(at)))).collect();
         let file = export(&model, &poses, PoseSpaceSettings::default());
         assert_eq!(file.made.origin, "its own values");
@@ -252,7 +251,7 @@ fn three_sculpts_at_an_elbow_are_delivered_as_they_are() {
 #[test]
 fn at_the_bind_pose_the_shapes_cancel_and_more_of_them_lose_less() {
     let arm = Arm::new(16, 8);
-    let model = learn(&arm, arm.examples(&ArmPose::some(30, 4)), &[], &options(Method::Psd, Default::default()));
+    let model = learn(&arm, arm.examples(&ArmPose::some(30, 4)), &options(Method::Psd, Default::default()));
     let rest = [BoneTransforms::identity(4)];
     let loss = |shapes: usize, kernels: usize| {
         let file =
@@ -281,7 +280,7 @@ fn what_no_shape_before_skinning_can_hold_is_refused_with_the_reason() {
     };
     let fitted = |base, form| {
         let own = PoseSpaceOptions { form, ..Default::default() };
-        learn(&arm, examples(), &[], &FitOptions { base, ..options(Method::Psd, own) })
+        learn(&arm, examples(), &FitOptions { base, ..options(Method::Psd, own) })
     };
     let any = PoseSpaceSettings::default();
     assert!(refused(&fitted(BaseChoice::Lbs, Some(Form::Forward)), any).contains("--form inverse"));
@@ -289,7 +288,7 @@ fn what_no_shape_before_skinning_can_hold_is_refused_with_the_reason() {
     let model = fitted(BaseChoice::Lbs, None);
     assert!(refused(&model, PoseSpaceSettings { shapes: Some(1), ..any }).contains("two at least"));
     assert!(refused(&model, PoseSpaceSettings { kernels: Some(0), ..any }).contains("--kernels 0"));
-    let shapes = learn(&arm, examples(), &[], &options(Method::EigenSkin, Default::default()));
+    let shapes = learn(&arm, examples(), &options(Method::EigenSkin, Default::default()));
     let Some(BakedCorrection::Shapes(own)) = &shapes.baked.correction else { panic!("another correction") };
     let count = own.model.count();
     let said = refused(&shapes, PoseSpaceSettings { shapes: Some(count), ..any });
@@ -305,7 +304,7 @@ fn what_no_shape_before_skinning_can_hold_is_refused_with_the_reason() {
 fn what_no_shape_holds_is_counted_and_measured() {
     let arm = Arm::new(9, 6);
     let taught = ArmPose::some(8, 2);
-    let mut model = learn(&arm, arm.examples(&taught), &[], &options(Method::Psd, Default::default()));
+    let mut model = learn(&arm, arm.examples(&taught), &options(Method::Psd, Default::default()));
     let poses: Vec<BoneTransforms> = taught.iter().map(|pose| arm.transforms(pose)).collect();
     let before = export(&model, &poses, PoseSpaceSettings::default());
     assert!(before.made.warnings.is_empty(), "{:?}", before.made.warnings);
