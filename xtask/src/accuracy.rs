@@ -9,8 +9,22 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// The methods compared.
-const METHODS: [&str; 9] =
-    ["own-weights", "lbs", "dqs", "animation-space", "mwe-published", "mwe-relative-row", "mwe", "psd", "joint"];
+const METHODS: [&str; 14] = [
+    "own-weights",
+    "lbs",
+    "dqs",
+    "animation-space",
+    "mwe-published",
+    "mwe-relative-row",
+    "mwe",
+    "psd-forward",
+    "psd",
+    "psd-compiled",
+    "eigenskin",
+    "pose-blendshapes",
+    "rotational-regression",
+    "joint",
+];
 
 /// Heading, file with rig and training poses, file with held-out motion; `#` selects records by label.
 const SETS: [(&str, &str, &str); 9] = [

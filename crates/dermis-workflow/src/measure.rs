@@ -1,13 +1,13 @@
 //! Scoring a model on examples: errors, the rig's own weights beside it, and what the guard did.
 
 use crate::error::Error;
-use dermis_deform::baked::{Baked, Scratch};
+use dermis_deform::baked::{Baked, BakedBase, Scratch};
 use dermis_deform::{Base, Deformer};
 use dermis_io::ModelFile;
 pub use dermis_measure::ErrorStats;
 use dermis_measure::{ErrorAccumulator, ErrorReport, volume_ratio};
 use dermis_rig::glam::{DVec3, Vec3};
-use dermis_rig::{ExampleSet, Rig};
+use dermis_rig::ExampleSet;
 use std::time::{Duration, Instant};
 
 /// A model's errors on a set of examples.
@@ -46,7 +46,7 @@ pub fn measure(model: &ModelFile, examples: &ExampleSet, given: Option<&[Vec<DVe
     let rig = &model.rig;
     let (vertices, diagonal) = (rig.mesh.positions.len(), rig.mesh.diagonal());
     let closed = rig.mesh.is_closed();
-    let baseline = baseline(rig);
+    let baseline = baseline(model);
     let mut errors = ErrorAccumulator::new(vertices, diagonal);
     let mut baseline_errors = baseline.as_ref().map(|_| ErrorAccumulator::new(vertices, diagonal));
     let mut frames = Vec::with_capacity(examples.len());
@@ -88,9 +88,10 @@ fn frame_of<'a>(baked: &Baked, given: Option<&'a [Vec<DVec3>]>, at: usize) -> Re
     }
 }
 
-/// The rig's own weights, linearly blended.
-pub fn baseline(rig: &Rig) -> Option<Baked> {
-    let weights = rig.weights.clone()?;
+/// The rig's own weights, linearly blended; nothing for a model of rest shapes, which no skinning makes.
+pub fn baseline(model: &ModelFile) -> Option<Baked> {
+    let rig = &model.rig;
+    let weights = rig.weights.clone().filter(|_| !matches!(model.baked.base, BakedBase::Rest))?;
     Some(Deformer { rest: rig.mesh.positions.clone(), base: Base::Lbs(weights), correction: None }.bake())
 }
 
