@@ -8,6 +8,8 @@ mesh, and compares it with the bundle's `vertices` at the pose of the same posit
 with linear blend skinning by the bundle's `bind_matrices`, `pose_matrices` and `lbs_weights` instead. Times default to
 the bundle's `frame_times`, poses to all. Vertices are matched by order if the counts agree, else by position at rest.
 
+Morph targets are played as they are in the file; how many of them move, and the vertex where most is missing, are printed.
+
 Exit 0: all within the limit, a part of the rest diagonal; 1: not; 2: the files do not fit; 3: Blender or NumPy is not
 installed (`pip install bpy==4.5.* numpy`, Python 3.11).
 """
@@ -122,7 +124,9 @@ def main():
     rest = positions_of(thing.data, thing.matrix_world)
     order = match(rest, wanted_rest, args.limit * diagonal)
     worst = np.linalg.norm(rest - wanted_rest[order], axis=1).max()
-    print(f"rest: {len(rest)} vertices, max {worst:.3e} m")
+    keys = thing.data.shape_keys.key_blocks[1:] if thing.data.shape_keys else []
+    print(f"rest: {len(rest)} vertices, max {worst:.3e} m, {len(keys)} morph targets")
+    values, where = [], "at rest"
     frames_per_second = scene.render.fps / scene.render.fps_base
     for time, pose in zip(times, poses):
         frame = time * frames_per_second
@@ -131,8 +135,14 @@ def main():
         evaluated = thing.evaluated_get(bpy.context.evaluated_depsgraph_get())
         error = np.linalg.norm(positions_of(evaluated.to_mesh(), evaluated.matrix_world) - wanted[pose][order], axis=1)
         evaluated.to_mesh_clear()
+        values.append([key.value for key in keys])
         print(f"pose {pose} at {time:.4f} s: max {error.max():.3e} m, rms {np.sqrt((error**2).mean()):.3e} m")
-        worst = max(worst, error.max())
+        if error.max() > worst:
+            worst, where = error.max(), f"at vertex {order[error.argmax()]} of pose {pose}"
+    if keys and values:
+        span = np.ptp(np.array(values), axis=0)
+        print(f"{np.count_nonzero(span > 0)} of {len(keys)} morph targets move, weights {np.min(values):.3f} to {np.max(values):.3f}")
+    print(f"worst {worst:.3e} m {where}")
     print(f"worst {worst / diagonal:.3e} of the diagonal {diagonal:.4f} m, limit {args.limit:.1e}")
     sys.exit(0 if worst <= args.limit * diagonal else 1)
 

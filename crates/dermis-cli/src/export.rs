@@ -4,7 +4,7 @@ use crate::options::ReadArgs;
 use crate::show;
 use crate::ui::Ui;
 use dermis_workflow::compile::{CompileSettings, Compiled, HeldOut, Poses, Step, compile};
-use dermis_workflow::drivers::{self, Driven, DriverSettings};
+use dermis_workflow::drivers::{self, Driven, DriverSettings, Loss, PoseSpaceExport, PoseSpaceSettings};
 use dermis_workflow::fits::weights::WeightBits;
 use dermis_workflow::io::ModelFile;
 use dermis_workflow::load::{
@@ -13,7 +13,7 @@ use dermis_workflow::load::{
 use dermis_workflow::output::{Output, reserve_file};
 use dermis_workflow::page::Unit;
 use dermis_workflow::report::{show_length, unit_of};
-use dermis_workflow::rig::Skeleton;
+use dermis_workflow::rig::{Motion, Skeleton};
 use dermis_workflow::{Error, deliver};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -49,14 +49,17 @@ pub struct ExportArgs {
     /// With --lbs: where the search for helpers starts
     #[arg(long, value_name = "N", requires = "lbs", default_value_t = 1)]
     seed: u64,
-    /// Write a table how an engine computes from its joints, in any pose, the weights of the morph targets (for a joint model;
-    /// docs/drivers.md), or with --lbs the motion of the helper bones (docs/compile.md)
+    /// Write a table how an engine computes from its joints, in any pose, the weights of the morph targets (for a joint model or a
+    /// pose space; docs/drivers.md), or with --lbs the motion of the helper bones (docs/compile.md)
     #[arg(long, value_name = "FILE")]
     drivers: Option<PathBuf>,
     /// Morph targets that carry the correction, at most; 0 exports the skin weights alone, "all" compresses nothing (with
-    /// --drivers) [default: 8, or 32 with --drivers]
+    /// --drivers, or of a pose space) [default: 8, or 32 with --drivers, or 64 of a pose space]
     #[arg(long, value_name = "N|all")]
     shapes: Option<Shapes>,
+    /// Of a pose space: kernels per region, at most, that the weights of the shapes are computed from [default: 16]
+    #[arg(long, value_name = "M", conflicts_with = "lbs")]
+    kernels: Option<usize>,
     /// Influences per vertex, at most; what pruning costs is printed [default: all of the rig's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     influences: Option<u16>,
@@ -123,6 +126,24 @@ pub fn run(args: &ExportArgs, ui: &Ui) -> Result<ExitCode, Error> {
         Some(path) => Some(load_base_cache(&model.rig, &model.space, path, frames, &read)?.0),
     };
     let influences = args.influences.map(usize::from);
+    let bare = args.shapes == Some(Shapes::Most(0)) && drivers.is_none() && args.kernels.is_none();
+    if drivers::is_pose_space(&model) && !bare {
+        match drivers::refusal(&model) {
+            None => return pose_space(args, ui, &model, motion.as_ref(), &out, drivers.as_ref()),
+            Some(reason) if drivers.is_some() || args.kernels.is_some() => {
+                return Err(Error::Option(format!(
+                    "no shapes can be driven for this model: {reason}; or export it with --motion alone, for that motion"
+                )));
+            }
+            Some(reason) if !args.json => ui.print(&format!("no shapes are driven: {reason}")),
+            Some(_) => {}
+        }
+    } else if args.kernels.is_some() {
+        return Err(Error::Option(format!(
+            "--kernels serves pose spaces (psd, eigenskin, pose-blendshapes), and this is \"{}\"",
+            model.header.method
+        )));
+    }
     if let Some(table) = &drivers {
         let shapes = match args.shapes {
             None => DriverSettings::default().shapes,
@@ -144,7 +165,7 @@ pub fn run(args: &ExportArgs, ui: &Ui) -> Result<ExitCode, Error> {
     let shapes = match args.shapes {
         None => 8,
         Some(Shapes::Most(most)) => most,
-        Some(Shapes::All) => return Err(Error::Option("--shapes all needs --drivers".into())),
+        Some(Shapes::All) => return Err(Error::Option("--shapes all needs --drivers, or a pose space".into())),
     };
     let settings = deliver::ExportSettings { shapes, influences };
     let exported =
@@ -156,6 +177,56 @@ pub fn run(args: &ExportArgs, ui: &Ui) -> Result<ExitCode, Error> {
     ui.print(&format!("written: {} ({} bytes)", out.path().display(), exported.bytes));
     lines(&exported, &unit_of(&model.space), deliver::corrects(&model)).iter().for_each(|line| ui.print(line));
     Ok(ExitCode::SUCCESS)
+}
+
+/// A pose space: shapes that are driven in any pose.
+fn pose_space(
+    args: &ExportArgs,
+    ui: &Ui,
+    model: &ModelFile,
+    motion: Option<&Motion>,
+    out: &Output,
+    table: Option<&Output>,
+) -> Result<ExitCode, Error> {
+    let shapes = args.shapes.map(|shapes| match shapes {
+        Shapes::Most(most) => most,
+        Shapes::All => usize::MAX,
+    });
+    let influences = args.influences.map(usize::from);
+    let settings = PoseSpaceSettings { shapes, kernels: args.kernels, influences };
+    let made = ui.step("export", |p| drivers::export_pose_space(model, motion, settings, (out, table), p))?;
+    if args.json {
+        ui.print(&made.json().to_string());
+        return Ok(ExitCode::SUCCESS);
+    }
+    ui.print(&format!("written: {} ({} bytes)", out.path().display(), made.bytes));
+    if let Some(table) = table {
+        ui.print(&format!("written: {}", table.path().display()));
+    }
+    pose_space_lines(&made, &unit_of(&model.space)).iter().for_each(|line| ui.print(line));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What shapes of a pose space cost, against the model.
+fn pose_space_lines(made: &PoseSpaceExport, unit: &Unit) -> Vec<String> {
+    let show = |(rms, max): (f64, f64)| format!("rms {}, max {}", show_length(rms, unit), show_length(max, unit));
+    let mut lines: Vec<String> = pruning(made.pruned.as_ref(), unit).into_iter().collect();
+    lines.push(format!(
+        "{} shapes ({}) driven by {} values of {} regions, from {} coordinates",
+        made.shapes, made.origin, made.values, made.regions, made.coordinates
+    ));
+    let sets = [("training poses", &made.training), ("frames", &made.motion)];
+    for (name, loss) in sets.iter().filter_map(|(name, loss)| Some((name, loss.as_ref()?))) {
+        let Loss { poses, weights_alone, shapes, clamped } = loss;
+        lines.push(format!("distance to the model over {poses} {name}:"));
+        lines.push(format!("  skin weights alone     {}", show(*weights_alone)));
+        lines.push(format!("  with {:<17} {}", format!("{} shapes", made.shapes), show(*shapes)));
+        if *clamped > 0.0 {
+            lines.push(format!("  {:.1} % of the weights are clamped to 0..1", 100.0 * clamped));
+        }
+    }
+    lines.extend(made.warnings.iter().map(|warning| format!("warning: {warning}")));
+    lines
 }
 
 /// `--lbs`: weights and helper bones instead of a correction.

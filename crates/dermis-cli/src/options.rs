@@ -5,7 +5,7 @@ use crate::weight_options::WeightArgs;
 use clap::{Args, ValueEnum};
 use dermis_workflow::Error;
 use dermis_workflow::deform::joints::{Frame, MOST_INDUCING};
-use dermis_workflow::fit::{AnchorChoice, BaseChoice, FitOptions, MapSource, Method};
+use dermis_workflow::fit::{AnchorChoice, BaseChoice, FitOptions, MapSource, Method, PoseSpaceOptions};
 use dermis_workflow::fits::Folds;
 use dermis_workflow::fits::maps::MapSettings;
 use dermis_workflow::fits::mwe::{Centring, RidgeMode, RowChoice};
@@ -67,7 +67,8 @@ pub struct MethodArgs {
     /// What is learnt [default: joint; mwe with --published]
     #[arg(long, value_enum)]
     method: Option<MethodName>,
-    /// The deformer a correction is learnt over; "given" takes positions from --base-cache [default: lbs]
+    /// The deformer a correction is learnt over; "given" takes positions from --base-cache, "rest" is the rest pose itself,
+    /// for shapes that invert wrote with --rest-space [default: lbs]
     #[arg(long, value_enum)]
     base: Option<BaseName>,
     /// Positions of the base in every example's pose (.pc2, .mdd, .npz, OBJ folder), for --base given
@@ -137,7 +138,8 @@ pub struct MethodArgs {
     /// colors:RED,GREEN,BLUE,ALPHA with bone names (empty: unused) [default: auto]
     #[arg(long, value_name = "SOURCE")]
     maps: Option<String>,
-    /// Joints away from a weighted bone that still matter in influence maps [default: 2]
+    /// Joints away from a weighted bone that still matter in influence maps [default: 2; pose spaces choose 0, 1 or 2 by
+    /// leave-one-out]
     #[arg(long)]
     rings: Option<usize>,
     /// What each joint on the way costs [default: 0.3]
@@ -176,6 +178,7 @@ enum BaseName {
     Rigid,
     Lbs,
     Dqs,
+    Rest,
     Given,
 }
 
@@ -262,6 +265,14 @@ impl MethodArgs {
             (BaseName::Rigid, None) => BaseChoice::Rigid,
             (BaseName::Lbs, None) => BaseChoice::Lbs,
             (BaseName::Dqs, None) => BaseChoice::Dqs,
+            (BaseName::Rest, None) => match method {
+                Method::Psd | Method::EigenSkin | Method::PoseBlendshapes => BaseChoice::Rest,
+                other => {
+                    return Err(Error::Option(format!(
+                        "--base rest serves --method psd, eigenskin and pose-blendshapes, not {other}"
+                    )));
+                }
+            },
         };
         let maps = MapSettings::default();
         Ok(FitOptions {
@@ -308,7 +319,7 @@ impl MethodArgs {
             svd_tol: self.svd_tol,
             duplicates: self.duplicates,
             guard: self.guard.map(|guard| matches!(guard, OnOff::On)),
-            pose_space: self.pose_space.options()?,
+            pose_space: PoseSpaceOptions { rings_given: self.rings.is_some(), ..self.pose_space.options()? },
             weights: self.weights.options()?,
             ..FitOptions::new(method)
         })

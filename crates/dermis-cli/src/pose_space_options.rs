@@ -28,7 +28,7 @@ pub struct PoseSpaceArgs {
     #[arg(long, value_enum)]
     pose_space: Option<ReachName>,
     /// The kernel: gaussian, wendland (compact support), or polyharmonic (no width, grows linearly beyond the examples)
-    /// [default: gaussian]
+    /// [default: gaussian or wendland, by leave-one-out]
     #[arg(long, value_enum)]
     kernel: Option<KernelName>,
     /// Regress the coordinates linearly before kernels interpolate what is left
@@ -104,6 +104,7 @@ impl PoseSpaceArgs {
             singular: self.singular.as_deref().map(singular).transpose()?,
             kept,
             budget: self.budget.as_deref().map(budget).transpose()?,
+            rings_given: false,
         })
     }
 

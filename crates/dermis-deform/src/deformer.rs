@@ -19,6 +19,8 @@ pub enum Base {
     AnimationSpace(AnimationSpace),
     /// Rotational regression.
     RotationalRegression(Box<RotationalRegression>),
+    /// The rest pose itself: what is learnt is a rest shape per pose, for another program to deform.
+    Rest,
     /// Positions the caller supplies with every pose, such as the output of another deformer.
     Given,
 }
@@ -81,6 +83,7 @@ impl Base {
                 }
             }
             Self::RotationalRegression(model) => model.evaluate(rest, transforms, out),
+            Self::Rest => out.copy_from_slice(rest),
             Self::Given => out.copy_from_slice(given.expect("a base of given positions needs them with every pose")),
         }
     }
@@ -100,7 +103,7 @@ impl Base {
                 let terms = &space.terms[space.offsets[v] as usize..space.offsets[v + 1] as usize];
                 terms.iter().fold(DMat3::ZERO, |sum, (bone, a)| sum + transforms[*bone].matrix3 * a.w)
             }
-            Self::Given => DMat3::IDENTITY,
+            Self::Rest | Self::Given => DMat3::IDENTITY,
         }
     }
 }

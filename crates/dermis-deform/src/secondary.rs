@@ -175,7 +175,7 @@ impl Secondary {
     /// number, or a negative limit.
     pub fn new(settings: SecondarySettings, gain: Vec<f64>) -> Result<Self, SecondaryError> {
         let setting = |what, value, rule| Err(SecondaryError::Setting { what, value, rule });
-        if let Some(limit) = settings.limit.filter(|limit| !(*limit >= 0.0)) {
+        if let Some(limit) = settings.limit.filter(|limit| limit.is_nan() || *limit < 0.0) {
             return setting("limit", limit, "it must be 0 or more");
         }
         if !settings.gravity.is_finite() {

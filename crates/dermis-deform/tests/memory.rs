@@ -149,6 +149,7 @@ fn evaluating_allocates_nothing_after_the_first_pose() {
         Base::Rigid(weights.clone()),
         Base::Lbs(weights.clone()),
         Base::Dqs(weights, DualQuaternions::new(&arm.rig.skeleton)),
+        Base::Rest,
         Base::Given,
         Base::RotationalRegression(Box::new(turning(&arm))),
     ];

@@ -13,12 +13,17 @@ use dermis_testkit::arm::HAND;
 use dermis_testkit::{ArmPose, Random, largest_distance, moved, some_motion, stored_in_f32};
 use std::ops::ControlFlow;
 
+/// Influence maps without a choice.
+fn one(maps: &dermis_rig::Influences) -> &[dermis_rig::Influences] {
+    std::slice::from_ref(maps)
+}
+
 fn lbs_of(bench: &Bench) -> Base {
     Base::Lbs(bench.rig.weights.clone().unwrap())
 }
 
 fn fit(bench: &Bench, settings: &PsdSettings) -> Psd {
-    fit_psd(&bench.training(), &lbs_of(bench), &bench.maps, settings, &silent).expect("the fit succeeds")
+    fit_psd(&bench.training(), &lbs_of(bench), one(&bench.maps), settings, &silent).expect("the fit succeeds")
 }
 
 fn exact() -> PsdSettings {
@@ -138,7 +143,7 @@ fn every_pose_stays_in_the_ball_and_runs_in_f32_as_in_f64() {
             let given = positions.clone();
             base.clone().evaluate(&bench.rig.mesh.positions, &example.transforms, Some(&given), positions);
         }
-        let fitted = fit_psd(&bench.training(), &base, &bench.maps, &PsdSettings::new(false), &silent).unwrap();
+        let fitted = fit_psd(&bench.training(), &base, one(&bench.maps), &PsdSettings::new(false), &silent).unwrap();
         assert_eq!(matches!(fitted.correction.carrier, Carrier::Bones(_)), name == "given");
         let rho = bench.training().largest_residuals();
         let rest = bench.rig.mesh.positions.clone();
@@ -265,7 +270,7 @@ fn a_flat_base_is_inverted_with_damping() {
 fn bad_settings_are_refused_and_a_fit_can_be_cancelled() {
     let (_, bench) = Bench::arm(6, 15);
     let refused = |settings: PsdSettings| {
-        let fitted = fit_psd(&bench.training(), &lbs_of(&bench), &bench.maps, &settings, &silent);
+        let fitted = fit_psd(&bench.training(), &lbs_of(&bench), one(&bench.maps), &settings, &silent);
         assert!(matches!(fitted, Err(FitError::Setting { .. })), "{settings:?}");
     };
     let plain = PsdSettings::new(false);
@@ -274,7 +279,7 @@ fn bad_settings_are_refused_and_a_fit_can_be_cancelled() {
     refused(PsdSettings { widths: vec![], ..plain.clone() });
     refused(PsdSettings { grid: vec![-1.0], ..plain.clone() });
     let stop = |_, _| ControlFlow::Break(Cancelled);
-    let stopped = fit_psd(&bench.training(), &lbs_of(&bench), &bench.maps, &plain, &stop);
+    let stopped = fit_psd(&bench.training(), &lbs_of(&bench), one(&bench.maps), &plain, &stop);
     assert_eq!(stopped.unwrap_err(), FitError::Cancelled);
     // Nothing but the bind pose teaches nothing.
     let fitted = fit(&bench.subset(&[0]), &plain);

@@ -19,12 +19,17 @@ use dermis_solve::symmetric::principal_axes;
 use dermis_testkit::{ArmPose, Random, largest_distance};
 use std::f64::consts::PI;
 
+/// Influence maps without a choice.
+fn one(maps: &dermis_rig::Influences) -> &[dermis_rig::Influences] {
+    std::slice::from_ref(maps)
+}
+
 fn lbs_of(bench: &Bench) -> Base {
     Base::Lbs(bench.rig.weights.clone().unwrap())
 }
 
 fn fit(bench: &Bench, settings: &PsdSettings) -> Psd {
-    fit_psd(&bench.training(), &lbs_of(bench), &bench.maps, settings, &silent).expect("the fit succeeds")
+    fit_psd(&bench.training(), &lbs_of(bench), one(&bench.maps), settings, &silent).expect("the fit succeeds")
 }
 
 fn exact() -> PsdSettings {
@@ -98,10 +103,10 @@ fn every_form_meets_its_examples_and_the_bind_pose() {
     let (_, bench) = Bench::arm(20, 2);
     let plain = exact();
     let forms = [
-        PsdSettings { family: Family::Wendland, ..plain.clone() },
-        PsdSettings { family: Family::Polyharmonic, ..plain.clone() },
+        PsdSettings { family: Some(Family::Wendland), ..plain.clone() },
+        PsdSettings { family: Some(Family::Polyharmonic), ..plain.clone() },
         PsdSettings { linear: true, ..plain.clone() },
-        PsdSettings { linear: true, family: Family::Polyharmonic, ..plain.clone() },
+        PsdSettings { linear: true, family: Some(Family::Polyharmonic), ..plain.clone() },
         PsdSettings { coordinates: Coordinates::RotationVector, ..plain.clone() },
         PsdSettings { coordinates: Coordinates::Euler, ..plain.clone() },
         PsdSettings { coordinates: Coordinates::SwingTwist { swing: 1.0, twist: 0.5 }, ..plain.clone() },
@@ -345,8 +350,9 @@ fn single_joints() -> Bench {
 fn eigenskin_of_all_its_shapes_is_the_inverse_form_and_fewer_lose_what_they_say() {
     let bench = single_joints();
     let settings = PsdSettings { guard: false, sigma: Some(0.8), ..exact() };
-    let fit_kept =
-        |kept: Kept| fit_eigenskin(&bench.training(), &lbs_of(&bench), &bench.maps, &settings, kept, &silent).unwrap();
+    let fit_kept = |kept: Kept| {
+        fit_eigenskin(&bench.training(), &lbs_of(&bench), one(&bench.maps), &settings, kept, &silent).unwrap()
+    };
     let (all, report) = fit_kept(Kept::Energy(1.0));
     let asked: Vec<Vec<DVec3>> = bench
         .examples
@@ -401,8 +407,9 @@ fn pose_blend_shapes_are_ridge_regression_on_the_entries_of_rotations() {
     let rho = 1e-3;
     for reach in [Reach::Local, Reach::Global] {
         let settings = PsdSettings { reach, smoothing: Some(rho), guard: false, ..PsdSettings::new(false) };
-        let model =
-            fit_blend_shapes(&bench.training(), &lbs_of(&bench), &bench.maps, &settings, &silent).unwrap().correction;
+        let model = fit_blend_shapes(&bench.training(), &lbs_of(&bench), one(&bench.maps), &settings, &silent)
+            .unwrap()
+            .correction;
         let base = lbs_of(&bench);
         let pose = arm.transforms(&ArmPose::random(&mut Random::new(8)));
         let found = displacements(&model, &pose);

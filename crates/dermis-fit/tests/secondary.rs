@@ -63,7 +63,7 @@ fn a_ridge_averages_swinging_out_and_exact_interpolation_reproduces_it() {
     assert!(enveloping < 0.1 * swing, "multi-weight enveloping swings by {enveloping}");
     let mut settings = PsdSettings::new(false);
     (settings.smoothing, settings.duplicates, settings.guard) = (Some(EXACT), -1.0, false);
-    let psd = fit_psd(&training, &base, maps, &settings, &silent).unwrap();
+    let psd = fit_psd(&training, &base, std::slice::from_ref(maps), &settings, &silent).unwrap();
     let interpolated = away(psd.correction.into());
     // Vertices that no joint of the pose space moves have none to swing with.
     assert!(interpolated > 0.5 * swing, "pose-space deformation swings by {interpolated}");

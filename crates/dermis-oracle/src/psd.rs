@@ -125,7 +125,7 @@ fn fit_with(poses: &[BoneTransforms], asked: &[Vec<DVec3>], settings: PsdSetting
         base: &base,
     };
     let settings = PsdSettings { form: Form::Forward, ..settings };
-    fit_psd(&training, &Base::Given, &maps, &settings, &silent).map_err(CaseError::refused)
+    fit_psd(&training, &Base::Given, &[maps], &settings, &silent).map_err(CaseError::refused)
 }
 
 fn distances(case: &Case) -> Result<Answers, CaseError> {

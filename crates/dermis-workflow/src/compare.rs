@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 /// The names `compare` knows, each a method with settings.
-pub const METHODS: [(&str, &str); 25] = [
+pub const METHODS: [(&str, &str); 26] = [
     ("joint", "the joint model, default form"),
     ("own-weights", "the rig's own weights"),
     ("lbs", "weights fitted to the examples"),
@@ -32,6 +32,7 @@ pub const METHODS: [(&str, &str); 25] = [
     ("psd", "pose-space deformation, default form"),
     ("psd-exact", "every example met, no smoothing"),
     ("psd-linear", "with a linear term"),
+    ("psd-gaussian", "the Gaussian kernel"),
     ("psd-wendland", "a kernel of compact support"),
     ("psd-polyharmonic", "the polyharmonic spline"),
     ("psd-global", "all joints count for every vertex, as first published"),
@@ -69,6 +70,7 @@ pub fn options_of(name: &str) -> Result<FitOptions, Error> {
         "psd" => psd,
         "psd-exact" => FitOptions { s: Some(0.0), ..psd },
         "psd-linear" => of(psd, |o| o.linear = true),
+        "psd-gaussian" => of(psd, |o| o.family = Some(Family::Gaussian)),
         "psd-wendland" => of(psd, |o| o.family = Some(Family::Wendland)),
         "psd-polyharmonic" => of(psd, |o| o.family = Some(Family::Polyharmonic)),
         "psd-global" => of(psd, |o| o.reach = Some(Reach::Global)),

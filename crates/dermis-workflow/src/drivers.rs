@@ -28,13 +28,21 @@
 //!
 //! [`Weld::apply`]: dermis_deform::guard::Weld::apply
 
+mod pose_space;
+mod pose_table;
+mod scale;
+
+pub use pose_space::{Loss, PoseSpaceExport, PoseSpaceSettings, export_pose_space, is_pose_space, refusal};
+pub use pose_table::{
+    DriverChannel, DriverCoordinates, DriverKernel, KernelKind, PoseDriver, PoseJoint, PoseRegion, PoseSpaceTable,
+};
+
 use crate::deliver::{Distances, PruneCost, clip, prune_json, run, skin_weights, within_memory, write_scene};
 use crate::error::Error;
 use crate::measure::Runner;
 use crate::output::Output;
 use crate::random::Random;
 use dermis_deform::baked::{BakedCorrection, BakedJoints, padded};
-use dermis_deform::guard::LIMIT_FACTOR;
 use dermis_deform::joints::{Joint, JointPose, Joints, joint_feature, kernel};
 use dermis_deform::{TrainingPoses, blend};
 use dermis_fit::Progress;
@@ -47,6 +55,7 @@ use dermis_solve::SolveError;
 use dermis_solve::faer::Mat;
 use dermis_solve::symmetric::{principal_axes, solve_shifted};
 use rayon::prelude::*;
+use scale::{Scaled, range, scaled};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
@@ -285,6 +294,7 @@ pub fn export_driven(
         morphs: &made.morphs,
         morph_weights: &made.table.offset,
         clips: &clips,
+        extension: None,
     };
     let text = serde_json::to_string(&made.table)
         .map_err(|e| Error::Write { path: table_file.path().into(), reason: e.to_string() })?;
@@ -321,7 +331,7 @@ fn compile(
     let rig = &model.rig;
     let Some(BakedCorrection::Joints(joints)) = &model.baked.correction else {
         return Err(Error::Option(format!(
-            "drivers are made of a joint model, and this is \"{}\": export it with --motion, \
+            "drivers are made of a joint model or a pose space, and this is \"{}\": export it with --motion, \
              without --drivers",
             model.header.method
         )));
@@ -662,27 +672,13 @@ struct Shapes {
 /// Scales shapes to weights in 0..1 and adds the constant one. Shapes that never displace more than `unseen` are left out.
 fn shapes(rig: &Rig, joints: &BakedJoints, z: &Mat<f64>, driven: Unscaled, unseen: f64) -> Shapes {
     let count = z.ncols();
-    let range = |value: &dyn Fn(usize) -> f64| {
-        let (low, high) = (0..z.nrows()).map(value).fold((0.0f64, 0.0f64), |(l, h), x| (l.min(x), h.max(x)));
-        (low * LIMIT_FACTOR, high * LIMIT_FACTOR)
-    };
-    let vertices = rig.mesh.positions.len();
-    let mut morphs = vec![MorphTarget { name: "driven_common".into(), deltas: vec![DVec3::ZERO; vertices] }];
-    let (mut matrix, mut offset) = (vec![vec![0.0; count]], vec![1.0]);
-    for ((name, mut shape), row) in driven.names.into_iter().zip(driven.shapes).zip(driven.rows) {
-        let (low, high) = range(&|s| (0..count).map(|i| z[(s, i)] * row[i]).sum());
-        let largest = shape.iter().map(|d| d.abs().max_element()).fold(0.0, f64::max);
-        if largest * (high - low) <= unseen {
-            continue;
-        }
-        let at_rest = f64::from((-low / (high - low)) as f32).clamp(0.0, 1.0);
-        // As the file stores it, so that the constant shape takes back what is shown.
-        shape.iter_mut().for_each(|d| *d = (*d * (high - low)).as_vec3().as_dvec3());
-        morphs[0].deltas.iter_mut().zip(&shape).for_each(|(all, d)| *all -= *d * at_rest);
-        morphs.push(MorphTarget { name, deltas: shape });
-        matrix.push(row.iter().map(|x| x / (high - low)).collect());
-        offset.push(at_rest);
-    }
+    let over_samples = |value: &dyn Fn(usize) -> f64| range((0..z.nrows()).map(value));
+    let of_row = |row: &Vec<f64>| over_samples(&|s| (0..count).map(|i| z[(s, i)] * row[i]).sum());
+    let ranges: Vec<(f64, f64)> = driven.rows.iter().map(of_row).collect();
+    let named = driven.names.into_iter().zip(driven.shapes);
+    let Scaled { morphs, kept, offset } = scaled(rig.mesh.positions.len(), named, &ranges, unseen);
+    let mut matrix = vec![vec![0.0; count]];
+    matrix.extend(kept.iter().map(|&(shape, factor)| driven.rows[shape].iter().map(|x| x * factor).collect()));
     let skeleton = &rig.skeleton;
     let mut bones: Vec<BoneIndex> = joints.model.joints.iter().flat_map(|j| [j.from, j.to]).collect();
     bones.sort_unstable();
@@ -714,7 +710,7 @@ fn shapes(rig: &Rig, joints: &BakedJoints, z: &Mat<f64>, driven: Unscaled, unsee
         offset,
         clamp: [0.0, 1.0],
     };
-    let ranges = (0..count).map(|i| range(&|s| z[(s, i)])).collect();
+    let ranges = (0..count).map(|i| over_samples(&|s| z[(s, i)])).collect();
     Shapes { table, bones, morphs, ranges }
 }
 

@@ -188,6 +188,48 @@ fn driven_shapes_come_with_their_table_and_with_what_they_cost() {
     }
 }
 
+#[test]
+fn a_pose_space_is_exported_with_what_drives_it() {
+    let (desk, test) = desk();
+    desk.good("fit train.npz --examples train.npz --method psd -o p.dermis");
+    desk.good("fit train.npz --examples train.npz --method psd --budget 9,6 --guard off -o b.dermis");
+    desk.good("fit train.npz --examples train.npz --method psd --form forward -o f.dermis");
+    desk.good("fit train.npz --examples train.npz -s 0.01 -o j.dermis");
+    let still = desk.good("export p.dermis -o still.glb").out;
+    assert!(still.contains("training poses") && still.contains("values of"), "{still}");
+    let cost = desk.json("export p.dermis --motion test.npz --drivers p.json --shapes 12 --kernels 8 -o p.glb --json");
+    assert_eq!((number(&cost, "shapes"), number(&cost, "motion.poses")), (12.0, 7.0));
+    for set in ["training", "motion"] {
+        let [alone, shapes] = ["weights_alone", "shapes"].map(|what| number(&cost, &format!("{set}.{what}.rms")));
+        assert!(shapes < 0.2 * alone, "{cost}");
+    }
+    let table: serde_json::Value = serde_json::from_slice(&desk.bytes("p.json")).unwrap();
+    assert_eq!((&table["kind"], table["shapes"].as_array().unwrap().len()), (&"pose-space".into(), 12));
+    // A compiled model without a ball is what the file shows.
+    let whole = desk.json("export b.dermis --motion test.npz -o b.glb --json");
+    assert!(number(&whole, "motion.shapes.max") < 1e-6 * test.diagonal(), "{whole}");
+    let shown = desk.json("eval b.dermis --examples b.glb --json");
+    assert!(number(&shown, "error.max") < 5e-6 * test.diagonal(), "{shown}");
+    // What cannot be driven is baked, and says why.
+    let baked = desk.good("export f.dermis --motion test.npz -o f.glb").out;
+    assert!(baked.contains("no shapes are driven") && baked.contains("--form inverse"), "{baked}");
+    let bare = desk.good("export p.dermis --shapes 0 -o bare.glb").out;
+    assert!(bare.contains("the learnt correction is not in it"), "{bare}");
+    validate(&desk, &["still.glb", "p.glb", "b.glb", "f.glb"]);
+    for (line, says) in [
+        ("export f.dermis --drivers x.json -o x.glb", &["--form inverse", "--motion alone"][..]),
+        ("export b.dermis --shapes 4 -o x.glb", &["--shapes 4", "needs 10"]),
+        ("export b.dermis --kernels 2 -o x.glb", &["--kernels 2", "needs 6"]),
+        ("export p.dermis --kernels 0 -o x.glb", &["--kernels 0"]),
+        ("export p.dermis --shapes 1 -o x.glb", &["--shapes 1", "two at least"]),
+        ("export j.dermis --kernels 8 --drivers x.json -o x.glb", &["--kernels", "joint"]),
+        ("export p.dermis --lbs --kernels 8 --motion test.npz -o x.glb", &["--kernels", "--lbs"]),
+    ] {
+        desk.bad(line, says);
+        assert!(!desk.names(".").iter().any(|n| n.starts_with("x.")), "{line}");
+    }
+}
+
 /// The Khronos validator, where it is installed; a skip says so.
 fn validate(desk: &Desk, names: &[&str]) {
     let tool = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/validate_gltf.mjs");

@@ -2,7 +2,7 @@
 
 use crate::tube::{Flesh, Tube};
 use crate::{Desk, exists, number};
-use dermis_workflow::io::npz::{Precision, write};
+use dermis_workflow::io::npz::{Precision, read, write};
 use dermis_workflow::rig::WorldPose;
 use dermis_workflow::rig::glam::{DAffine3, DMat3, DVec3};
 use serde_json::Value;
@@ -230,7 +230,7 @@ fn sparse_examples_say_nothing_of_what_they_leave() {
     let missed = |options: &str| {
         fit(&desk, &format!("--method psd -s 1e-4 {options}"));
         desk.good("pose m.dermis --motion a.npz -o x.npz --force");
-        let made = dermis_workflow::io::npz::read(&desk.bytes("x.npz"), "x.npz").unwrap();
+        let made = read(&desk.bytes("x.npz"), "x.npz").unwrap();
         let off = |s: usize, v: usize| made.records[s].positions.as_ref().unwrap()[v].distance_squared(truth[s][v]);
         (1..10).step_by(2).flat_map(|s| upper.iter().map(move |&v| (s, v))).map(|(s, v)| off(s, v)).sum::<f64>()
     };
@@ -274,6 +274,33 @@ fn mirrored_examples_are_examples() {
         desk.bad(&line, &["--mirror on: the rig \"leaning\" has no left and right that match"]);
     }
     assert!(!exists(&desk.path("x.dermis")));
+}
+
+/// Over the rest pose itself, for what `dermis invert` brought back there: the corrected rest shapes by the bulge's definition.
+#[test]
+fn shapes_at_rest_are_learnt_over_the_rest_pose() {
+    let (desk, tube) = desk(9);
+    desk.good("invert a.npz --sculpts a.npz --rest-space -o rest.npz");
+    for method in ["psd", "eigenskin --energy 1"] {
+        let line = "fit a.npz --examples rest.npz --base rest --folds 0 -o m.dermis --force --json -s 0";
+        let fitted = desk.json(&format!("{line} --method {method}"));
+        assert_eq!(setting(&fitted, "base"), "rest");
+        assert_eq!(desk.json("eval m.dermis --examples rest.npz --json")["error"], fitted["train"], "{method}");
+        desk.good("pose m.dermis --motion a.npz -o x.npz --force");
+        let found = read(&desk.bytes("x.npz"), "x.npz").unwrap().records;
+        for (s, record) in found.iter().enumerate() {
+            for ((x, p), d) in record
+                .positions
+                .as_ref()
+                .unwrap()
+                .iter()
+                .zip(&tube.mesh.positions)
+                .zip(crate::invert::planted(&tube, s))
+            {
+                assert!(x.distance(*p + d) < 3e-6 * tube.diagonal(), "{method}, pose {s}: {x} for {}", *p + d);
+            }
+        }
+    }
 }
 
 #[test]
@@ -348,6 +375,7 @@ fn values_that_make_no_sense_are_named() {
         ("psd --budget 4,0", "--budget 4,0"),
         ("psd --budget 4,4,4,4", "--budget 4,4,4,4"),
         ("psd --budget few", "--budget few"),
+        ("mwe --base rest", "--base rest serves --method psd, eigenskin and pose-blendshapes, not mwe"),
         ("eigenskin --energy 1.5", "--energy 1.5"),
         ("eigenskin --energy -0.1", "--energy -0.1"),
         ("eigenskin --energy nan", "--energy NaN"),

@@ -73,6 +73,8 @@ pub enum BakedBase {
     },
     /// Rotational regression; computes in `f64`, as its system of equations needs.
     RotationalRegression(Box<RotationalRegression>),
+    /// The rest pose itself.
+    Rest,
     /// Positions come with every pose.
     Given,
 }
@@ -131,6 +133,7 @@ impl Deformer {
                 a: space.terms.iter().map(|(_, a)| a.as_vec4()).collect(),
             },
             Base::RotationalRegression(model) => BakedBase::RotationalRegression(model.clone()),
+            Base::Rest => BakedBase::Rest,
             Base::Given => BakedBase::Given,
         };
         let rest = self.rest.iter().map(|p| p.as_vec3()).collect();
@@ -249,7 +252,7 @@ impl Baked {
             BakedBase::Lbs(weights) | BakedBase::Dqs(weights, _) => weights.bytes(),
             BakedBase::AnimationSpace { offsets, bones, a } => 4 * (offsets.len() + bones.len()) + 16 * a.len(),
             BakedBase::RotationalRegression(model) => model.bytes(),
-            BakedBase::Given => 0,
+            BakedBase::Rest | BakedBase::Given => 0,
         };
         base + self.correction.as_ref().map_or(0, BakedCorrection::bytes)
     }
@@ -285,8 +288,8 @@ impl Baked {
         if let (BakedBase::Given, Some(given)) = (&self.base, given) {
             assert_eq!(given.len(), out.len(), "the given positions have another number of vertices");
         }
-        // Given positions have their rounding already and keep their bits; only the correction is computed about the middle.
-        let back = if self.needs_given() { Vec3::ZERO } else { middle.as_vec3() };
+        // Positions given or at rest have their rounding already and keep their bits; only the correction is computed about the middle.
+        let back = if matches!(self.base, BakedBase::Given | BakedBase::Rest) { Vec3::ZERO } else { middle.as_vec3() };
         let scratch = &*scratch;
         guarded.held = out
             .par_iter_mut()
@@ -357,7 +360,7 @@ impl BakedBase {
                 let terms = model.weights.of(v).iter();
                 terms.map(|(bone, w)| transform(&scratch.rows[bone.get()], rest) * *w as f32).sum()
             }
-            Self::Given => rest.truncate(),
+            Self::Rest | Self::Given => rest.truncate(),
         }
     }
 }

@@ -85,7 +85,7 @@ pub fn truncated(f: MatRef<'_, f64>, kept: Kept) -> Result<(Mat<f64>, Mat<f64>, 
 pub fn fit_eigenskin(
     training: &Training<'_>,
     base: &Base,
-    maps: &Influences,
+    maps: &[Influences],
     settings: &PsdSettings,
     kept: Kept,
     progress: Progress<'_>,
@@ -93,12 +93,12 @@ pub fn fit_eigenskin(
     check(training, maps, settings)?;
     let included = training.included();
     let training = &training.with(&included);
-    let Prepared { space, carrier, asked, groups, radii } = prepare(training, base, maps, settings);
+    let additive = Regressor::Additive;
+    let Prepared { space, carrier, asked, groups, radii, maps } = prepare(training, base, maps, settings, additive)?;
     let vertices: u64 = groups.iter().map(|g| g.vertices.len() as u64).sum();
     let ticker = Ticker::new(2 * vertices, progress);
     let spacing = space.spacing(&groups);
-    let additive = Regressor::Additive;
-    let (sigma, smoothing, sweep, scored) =
+    let regress::Choice { sigma, smoothing, sweep, scored } =
         regress::choose(&space, additive, &groups, &asked, settings, spacing, &ticker)?;
     let solved = groups
         .par_iter()
@@ -118,12 +118,14 @@ pub fn fit_eigenskin(
         .collect::<Result<_, FitError>>()?;
 
     let report = PsdReport {
+        family: Family::Gaussian,
         sigma,
         smoothing,
         sweep,
         scored,
         spacing,
         welded: space.weld.frozen().collect(),
+        maps,
         groups: parts.iter().flatten().count(),
         kernel_values: 0,
         corrected: vertices as usize,

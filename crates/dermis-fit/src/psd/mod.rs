@@ -100,8 +100,8 @@ pub struct PsdSettings {
     pub channels: Vec<ChannelSetting>,
     /// Which joints count for a vertex.
     pub reach: Reach,
-    /// The kernel.
-    pub family: Family,
+    /// The kernel; `None`: the Gaussian or the one of compact support, by leave-one-out.
+    pub family: Option<Family>,
     /// Whether the coordinates are regressed before kernels interpolate.
     pub linear: bool,
     /// Whether an example says nothing of vertices it leaves where the base has them. For sculpts of a part of the skin.
@@ -134,7 +134,7 @@ impl PsdSettings {
             coordinates: Coordinates::Chord,
             channels: Vec::new(),
             reach: Reach::Local,
-            family: Family::Gaussian,
+            family: None,
             linear: false,
             sparse: false,
             mirror: None,
@@ -166,6 +166,8 @@ pub struct PsdPoint {
 /// What a caller learns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PsdReport {
+    /// Kernel used.
+    pub family: Family,
     /// σ used.
     pub sigma: f64,
     /// ρ used.
@@ -178,6 +180,8 @@ pub struct PsdReport {
     pub spacing: f64,
     /// Joints that never moved in training and were welded.
     pub welded: Vec<BoneIndex>,
+    /// Which of the influence maps given was taken.
+    pub maps: usize,
     /// Distinct pose spaces.
     pub groups: usize,
     /// Kernel values per pose: the sum over groups of their examples.
@@ -208,19 +212,21 @@ pub struct Psd {
 }
 
 /// Fits the correction X − base. `base` is the deformer that made the training's base positions; `maps` are the influence
-/// maps μ, one row per vertex.
+/// maps μ, one row per vertex: of several those whose pose spaces predict the examples best from each other.
 ///
 /// # Errors
 /// [`FitError`]: counts that disagree, numbers that are not finite, settings out of range, cancellation.
 pub fn fit_psd(
     training: &Training<'_>,
     base: &Base,
-    maps: &Influences,
+    maps: &[Influences],
     settings: &PsdSettings,
     progress: Progress<'_>,
 ) -> Result<Psd, FitError> {
-    let regressor = Regressor::Kernels { family: settings.family, linear: settings.linear };
-    fit_with(training, base, maps, settings, regressor, progress)
+    let families = settings.family.map_or(vec![Family::Gaussian, Family::Wendland], |family| vec![family]);
+    let kernels = |family| Regressor::Kernels { family, linear: settings.linear };
+    let regressors: Vec<Regressor> = families.into_iter().map(kernels).collect();
+    fit_with(training, base, maps, settings, &regressors, progress)
 }
 
 /// Fits pose blend shapes: displacements at rest that are linear in the coordinates of the joints, by default the entries
@@ -236,11 +242,11 @@ pub fn fit_psd(
 pub fn fit_blend_shapes(
     training: &Training<'_>,
     base: &Base,
-    maps: &Influences,
+    maps: &[Influences],
     settings: &PsdSettings,
     progress: Progress<'_>,
 ) -> Result<Psd, FitError> {
-    fit_with(training, base, maps, settings, Regressor::Coordinates, progress)
+    fit_with(training, base, maps, settings, &[Regressor::Coordinates], progress)
 }
 
 /// The examples' displacements and the pose spaces of the vertices that they displace.
@@ -250,10 +256,19 @@ struct Prepared<'a> {
     asked: Displacements,
     groups: Vec<Group>,
     radii: Vec<f64>,
+    maps: usize,
 }
 
-/// What [`fit_psd`] and its relatives have in common before they solve.
-fn prepare<'a>(training: &'a Training<'a>, base: &Base, maps: &Influences, settings: &PsdSettings) -> Prepared<'a> {
+/// What [`fit_psd`] and its relatives have in common before they solve. Of several influence maps those are taken in whose
+/// pose spaces the examples predict each other best.
+fn prepare<'a>(
+    training: &'a Training<'a>,
+    base: &Base,
+    candidates: &[Influences],
+    settings: &PsdSettings,
+    regressor: Regressor,
+) -> Result<Prepared<'a>, FitError> {
+    let maps = &candidates[0];
     let carrier = match (settings.form, base) {
         (Form::Forward, _) => Carrier::World,
         (Form::Inverse, Base::Given) => {
@@ -264,7 +279,7 @@ fn prepare<'a>(training: &'a Training<'a>, base: &Base, maps: &Influences, setti
     };
     let weights = match base {
         Base::Rigid(weights) | Base::Lbs(weights) | Base::Dqs(weights, _) => weights,
-        Base::AnimationSpace(_) | Base::RotationalRegression(_) | Base::Given => maps,
+        Base::AnimationSpace(_) | Base::RotationalRegression(_) | Base::Rest | Base::Given => maps,
     };
     let mirror = settings.mirror.as_ref();
     let sparse = settings.sparse.then_some(UNTOUCHED * training.unit());
@@ -272,13 +287,28 @@ fn prepare<'a>(training: &'a Training<'a>, base: &Base, maps: &Influences, setti
     let own = || training.examples.iter().map(|e| &e.transforms);
     let images: Vec<BoneTransforms> = mirror.iter().flat_map(|mirror| own().map(|pose| mirror.pose(pose))).collect();
     let poses: Vec<&BoneTransforms> = own().chain(&images).collect();
-    let space = Space::new(training, &poses, maps, weights, settings);
-    let groups = space.groups(&asked, settings);
+    let in_maps = |maps: &Influences| {
+        let space = Space::new(training, &poses, maps, weights, settings);
+        let groups = space.groups(&asked, settings);
+        (space, groups)
+    };
+    let (mut chosen, (mut space, mut groups)) = (0, in_maps(maps));
+    if candidates.len() > 1 {
+        let stride = regress::stride(&groups, training.rest.len());
+        let mut least = regress::validated(&space, regressor, &groups, &asked, settings, stride)?;
+        for (at, maps) in candidates.iter().enumerate().skip(1) {
+            let (other, its_groups) = in_maps(maps);
+            let score = regress::validated(&other, regressor, &its_groups, &asked, settings, stride)?;
+            if score < least {
+                (chosen, space, groups, least) = (at, other, its_groups, score);
+            }
+        }
+    }
     let radii = match settings.guard {
         true => radii(training, mirror),
         false => Vec::new(),
     };
-    Prepared { space, carrier, asked, groups, radii }
+    Ok(Prepared { space, carrier, asked, groups, radii, maps: chosen })
 }
 
 /// Radii of the ball; with mirrored examples a vertex may move as far as its partner.
@@ -288,24 +318,33 @@ fn radii(training: &Training<'_>, mirror: Option<&Mirror>) -> Vec<f64> {
     (0..own.len()).map(|v| BALL_FACTOR * own[v].max(partner(v))).collect()
 }
 
+/// Of several regressors that is taken whose examples predict each other best.
 fn fit_with(
     training: &Training<'_>,
     base: &Base,
-    maps: &Influences,
+    maps: &[Influences],
     settings: &PsdSettings,
-    regressor: Regressor,
+    regressors: &[Regressor],
     progress: Progress<'_>,
 ) -> Result<Psd, FitError> {
     check(training, maps, settings)?;
     let included = training.included();
     let training = &training.with(&included);
-    let Prepared { space, carrier, asked, groups, radii } = prepare(training, base, maps, settings);
+    let Prepared { space, carrier, asked, groups, radii, maps } =
+        prepare(training, base, maps, settings, regressors[0])?;
     let vertices: u64 = groups.iter().map(|g| g.vertices.len() as u64).sum();
-    let ticker = Ticker::new(2 * vertices, progress);
+    let ticker = Ticker::new((1 + regressors.len() as u64) * vertices, progress);
 
     let spacing = space.spacing(&groups);
-    let (sigma, smoothing, sweep, scored) =
-        regress::choose(&space, regressor, &groups, &asked, settings, spacing, &ticker)?;
+    let choose = |&regressor: &Regressor| -> Result<_, FitError> {
+        let choice = regress::choose(&space, regressor, &groups, &asked, settings, spacing, &ticker)?;
+        Ok((regressor, choice))
+    };
+    let choices = regressors.iter().map(choose).collect::<Result<Vec<_>, FitError>>()?;
+    let best = choices.into_iter().reduce(|best, other| if other.1.score() < best.1.score() { other } else { best });
+    let Some((regressor, regress::Choice { sigma, smoothing, sweep, scored })) = best else {
+        return Err(FitError::Counts { what: "kernels", found: 0, expected: 1 });
+    };
     let solved = groups
         .par_iter()
         .map(|group| {
@@ -316,12 +355,14 @@ fn fit_with(
         .collect::<Result<Vec<_>, FitError>>()?;
 
     let mut report = PsdReport {
+        family: regressor.family(),
         sigma,
         smoothing,
         sweep,
         scored,
         spacing,
         welded: space.weld.frozen().collect(),
+        maps,
         groups: groups.len(),
         kernel_values: groups.iter().map(|g| g.centres.len()).sum(),
         corrected: vertices as usize,
@@ -344,7 +385,7 @@ fn fit_with(
 }
 
 /// Counts and ranges.
-fn check(training: &Training<'_>, maps: &Influences, settings: &PsdSettings) -> Result<(), FitError> {
+fn check(training: &Training<'_>, maps: &[Influences], settings: &PsdSettings) -> Result<(), FitError> {
     training.check()?;
     training.check_base()?;
     let counts = |what, found, expected, good: bool| match good {
@@ -352,8 +393,11 @@ fn check(training: &Training<'_>, maps: &Influences, settings: &PsdSettings) -> 
         false => Err(FitError::Counts { what, found, expected }),
     };
     let (vertices, bones) = (training.rest.len(), training.skeleton.len());
-    counts("vertices of the influence maps", maps.vertices(), vertices, maps.vertices() == vertices)?;
-    counts("bones of the influence maps", maps.bones_named(), bones, maps.bones_named() <= bones)?;
+    counts("influence maps", maps.len(), 1, !maps.is_empty())?;
+    for maps in maps {
+        counts("vertices of the influence maps", maps.vertices(), vertices, maps.vertices() == vertices)?;
+        counts("bones of the influence maps", maps.bones_named(), bones, maps.bones_named() <= bones)?;
+    }
     let positive = |name, value: f64| match value > 0.0 && value.is_finite() {
         true => Ok(()),
         false => Err(FitError::Setting { name, value, rule: "it must be positive and finite" }),

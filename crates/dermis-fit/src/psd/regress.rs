@@ -18,6 +18,9 @@ const WIDE: f64 = 1e3;
 /// bounded by one, as kernels are.
 const BEYOND: [f64; 2] = [10.0, 100.0];
 
+/// Vertices at which pose spaces are compared, at most.
+const MOST_VALIDATED: usize = 1500;
+
 /// What displacements are linear in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Regressor {
@@ -40,6 +43,13 @@ pub(super) struct Solved {
 }
 
 impl Regressor {
+    pub fn family(self) -> Family {
+        match self {
+            Self::Kernels { family, .. } => family,
+            Self::Additive | Self::Coordinates => Family::Gaussian,
+        }
+    }
+
     fn linear(self) -> bool {
         matches!(self, Self::Kernels { linear: true, .. } | Self::Coordinates)
     }
@@ -72,16 +82,8 @@ fn gram(regressor: Regressor, squares: &Squares, x: &Mat<f64>, sigma: f64) -> Ma
     }
 }
 
-/// σ and ρ, the sweep, and how many vertices it looked at.
-pub(super) fn choose(
-    space: &Space<'_>,
-    regressor: Regressor,
-    groups: &[Group],
-    asked: &Displacements,
-    settings: &PsdSettings,
-    spacing: f64,
-    ticker: &Ticker<'_>,
-) -> Result<(f64, f64, Vec<PsdPoint>, usize), FitError> {
+/// The σ and ρ to try.
+fn tried(settings: &PsdSettings, regressor: Regressor, spacing: f64) -> (Vec<f64>, Vec<f64>) {
     let widths: Vec<f64> = match (settings.sigma, regressor) {
         (Some(sigma), _) => vec![sigma],
         // Without a width: a scale that leaves kernel values near one.
@@ -97,8 +99,111 @@ pub(super) fn choose(
         let last = grid[grid.len() - 1];
         grid.extend(BEYOND.map(|factor| factor * last));
     }
+    (widths, grid)
+}
+
+/// How well the examples are predicted from each other in these pose spaces: the sum of squared held-out residuals over
+/// every `stride`-th vertex and all examples, at the best of a coarse grid of σ and ρ.
+///
+/// Unlike the scores of [`choose`] it can be compared between pose spaces: it counts, too, what no group explains, where
+/// examples are merged or no joint that counts has moved.
+pub(super) fn validated(
+    space: &Space<'_>,
+    regressor: Regressor,
+    groups: &[Group],
+    asked: &Displacements,
+    settings: &PsdSettings,
+    stride: usize,
+) -> Result<f64, FitError> {
+    let thin = |list: &[f64]| list.iter().copied().step_by(3).collect::<Vec<_>>();
+    let coarse = PsdSettings { widths: thin(&settings.widths), grid: thin(&settings.grid), ..settings.clone() };
+    let (widths, grid) = tried(&coarse, regressor, space.spacing(groups));
+    let mut grouped = vec![false; space.training.rest.len()];
+    groups.iter().flat_map(|g| &g.vertices).for_each(|&v| grouped[v as usize] = true);
+    let of = |v: usize, s: u32| asked.all[s as usize][v];
+    let all = || 0..asked.all.len() as u32;
+    let length = |d: DVec3| if d.is_nan() { 0.0 } else { d.length_squared() };
+    let apart: f64 = (0..grouped.len())
+        .step_by(stride)
+        .filter(|&v| !grouped[v])
+        .map(|v| all().map(|s| length(of(v, s))).sum::<f64>())
+        .sum();
+    let parts = groups
+        .par_iter()
+        .map(|group| {
+            let vertices: Vec<u32> = group.vertices.iter().copied().filter(|v| *v as usize % stride == 0).collect();
+            let part = Group { vertices, ..group.clone() };
+            if part.vertices.is_empty() {
+                return Ok(None);
+            }
+            let mut sums = scores(space, regressor, &part, asked, &widths, &grid, settings.folds)?;
+            let y = space.targets(&part, &asked.all);
+            let mut row_of = vec![None; asked.all.len()];
+            part.merged
+                .iter()
+                .enumerate()
+                .for_each(|(row, list)| list.iter().for_each(|&s| row_of[s as usize] = Some(row)));
+            let mut unexplained = 0.0;
+            for (at, &v) in part.vertices.iter().enumerate() {
+                for s in all() {
+                    let mean = row_of[s as usize].map_or(DVec3::ZERO, |row| {
+                        DVec3::new(y[(row, 3 * at)], y[(row, 3 * at + 1)], y[(row, 3 * at + 2)])
+                    });
+                    unexplained += length(of(v as usize, s) - mean);
+                }
+            }
+            sums.iter_mut().for_each(|sum| *sum += unexplained);
+            Ok(Some(sums))
+        })
+        .collect::<Result<Vec<_>, FitError>>()?;
+    let total = |i: usize| parts.iter().flatten().map(|part| part[i]).sum::<f64>();
+    let least = (0..widths.len() * grid.len()).map(total).fold(f64::INFINITY, f64::min);
+    Ok(apart + if least.is_finite() { least } else { f64::MAX })
+}
+
+/// A stride over vertices that keeps [`validated`] short.
+pub(super) fn stride(groups: &[Group], vertices: usize) -> usize {
+    let work = |stride: usize| -> f64 {
+        let looked_at = groups.iter().filter(|g| g.vertices.iter().any(|v| *v as usize % stride == 0));
+        looked_at.map(|g| (g.centres.len() as f64).powi(3)).sum()
+    };
+    let mut stride = vertices.div_ceil(MOST_VALIDATED).max(1);
+    while stride < vertices && work(stride) > SCORED {
+        stride *= 2;
+    }
+    stride
+}
+
+/// σ and ρ, as [`choose`] finds them.
+pub(super) struct Choice {
+    pub sigma: f64,
+    pub smoothing: f64,
+    /// The sweep, σ after σ; empty if there was nothing to choose.
+    pub sweep: Vec<PsdPoint>,
+    /// Vertices it looked at.
+    pub scored: usize,
+}
+
+impl Choice {
+    /// The least score of the sweep; infinite without one.
+    pub fn score(&self) -> f64 {
+        self.sweep.iter().map(|p| p.score).filter(|score| score.is_finite()).fold(f64::INFINITY, f64::min)
+    }
+}
+
+/// Chooses σ and ρ together by leave-one-out.
+pub(super) fn choose(
+    space: &Space<'_>,
+    regressor: Regressor,
+    groups: &[Group],
+    asked: &Displacements,
+    settings: &PsdSettings,
+    spacing: f64,
+    ticker: &Ticker<'_>,
+) -> Result<Choice, FitError> {
+    let (widths, grid) = tried(settings, regressor, spacing);
     if widths.len() * grid.len() == 1 {
-        return Ok((widths[0], grid[0], Vec::new(), 0));
+        return Ok(Choice { sigma: widths[0], smoothing: grid[0], sweep: Vec::new(), scored: 0 });
     }
     let work: f64 = groups.iter().map(|g| (g.centres.len() as f64).powi(3)).sum();
     let stride = ((work / SCORED).ceil() as usize).clamp(1, groups.len().div_ceil(32).max(1));
@@ -125,7 +230,7 @@ pub(super) fn choose(
     let finite = sweep.iter().filter(|p| p.score.is_finite());
     let best = finite.reduce(|best, p| if p.score <= best.score { p } else { best });
     let best = *best.unwrap_or(&sweep[sweep.len() - 1]);
-    Ok((best.sigma, best.smoothing, sweep, scored))
+    Ok(Choice { sigma: best.sigma, smoothing: best.smoothing, sweep, scored })
 }
 
 /// Sums of squared held-out residuals of a group, ρ after ρ for each σ; infinite where the system cannot be solved.
@@ -234,11 +339,7 @@ pub(super) fn assemble(
     radii: Vec<f64>,
 ) -> PoseSpace {
     let vertices = space.training.rest.len();
-    let family = match regressor {
-        Regressor::Kernels { family, .. } => family,
-        Regressor::Additive | Regressor::Coordinates => Family::Gaussian,
-    };
-    let mut kernel = space.kernel(sigma, family, regressor.linear());
+    let mut kernel = space.kernel(sigma, regressor.family(), regressor.linear());
     let mut place = vec![(NO_GROUP, 0); vertices];
     for (g, group) in groups.iter().enumerate() {
         let centres: &[u32] = if regressor == Regressor::Coordinates { &[] } else { &group.centres };

@@ -29,6 +29,7 @@ pub(super) struct Space<'a> {
 }
 
 /// Vertices that share a pose space and the examples that tell of them.
+#[derive(Clone)]
 pub(super) struct Group {
     pub relevance: Vec<(u32, f64)>,
     pub vertices: Vec<u32>,

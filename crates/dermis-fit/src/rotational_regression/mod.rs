@@ -372,7 +372,7 @@ fn anchors(
         }
     }
     report.components = best.len();
-    for (distance, v) in best.into_values().filter(|b| !(b.0 <= tolerance)) {
+    for (distance, v) in best.into_values().filter(|b| b.0 > tolerance) {
         held.push((v as u32, bone_of(v)));
         report.barely_held.push((v as u32, distance));
     }

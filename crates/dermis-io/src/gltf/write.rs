@@ -29,6 +29,8 @@ pub struct GlbScene<'a> {
     pub morph_weights: &'a [f64],
     /// Animations.
     pub clips: &'a [GlbClip],
+    /// Name and content of an extension of the mesh's node, which readers may ignore. The node of a bone has the bone's index.
+    pub extension: Option<(&'a str, &'a Value)>,
 }
 
 /// An animation as sampled frames, linear between them.
@@ -166,17 +168,27 @@ pub fn write_glb(scene: &GlbScene) -> Result<Vec<u8>, WriteError> {
         if scene.skeleton.is_some() && scene.weights.is_some() {
             node["skin"] = json!(0);
         }
+        if let Some((name, content)) = scene.extension {
+            node["extensions"] = json!({ name: content });
+        }
         mesh_node = Some(nodes.len());
         roots.push(nodes.len());
         nodes.push(node);
-    } else if !scene.morphs.is_empty() || scene.weights.is_some() {
-        return Err(WriteError::Count { what: "meshes for morph targets or weights".into(), found: 0, expected: 1 });
+    } else if !scene.morphs.is_empty() || scene.weights.is_some() || scene.extension.is_some() {
+        return Err(WriteError::Count {
+            what: "meshes for morph targets, weights or an extension".into(),
+            found: 0,
+            expected: 1,
+        });
     }
     let mut root = serde_json::Map::new();
     root.insert(
         "asset".into(),
         json!({ "version": "2.0", "generator": concat!("Dermis ", env!("CARGO_PKG_VERSION")) }),
     );
+    if let Some((name, _)) = scene.extension {
+        root.insert("extensionsUsed".into(), json!([name]));
+    }
     if let Some(skeleton) = scene.skeleton {
         let skin = file.skin(skeleton)?;
         root.insert("skins".into(), json!([skin]));

@@ -194,6 +194,7 @@ pub fn write(model: &ModelFile) -> Result<Vec<u8>, WriteError> {
         BakedBase::Lbs(_) if model.weights.is_some() => FITTED,
         BakedBase::Lbs(_) => "lbs",
         BakedBase::Dqs(..) => "dqs",
+        BakedBase::Rest => "rest",
         BakedBase::Given => "given",
         BakedBase::RotationalRegression(model) => {
             rotational_regression::write(&mut t, model);
@@ -480,6 +481,7 @@ fn read_base(rig: &Rig, fitted: Option<&Influences>, stored: &Stored) -> Result<
         "lbs" => Base::Lbs(weights()?),
         FITTED => Base::Lbs(fitted.cloned().ok_or_else(|| damaged("fitted weights are missing"))?),
         "dqs" => Base::Dqs(weights()?, DualQuaternions::new(&rig.skeleton)),
+        "rest" => Base::Rest,
         "given" | "animation-space" | ROTATIONAL => Base::Given,
         other => return Err(ReadError::Unsupported { feature: format!("base \"{other}\"") }),
     })

@@ -15,7 +15,7 @@ use dermis_rig::mesh::RenderPart;
 use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mesh, Polygons, RenderMesh, Rig, Skeleton};
 use serde_json::json;
 
-pub const BASES: [&str; 6] = ["rigid", "lbs", "dqs", "given", "animation-space", "rotational-regression"];
+pub const BASES: [&str; 7] = ["rigid", "lbs", "dqs", "given", "animation-space", "rotational-regression", "rest"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guard {
@@ -135,6 +135,7 @@ fn base_of(name: &str, weights: Influences, rig: &Rig) -> Base {
         "rigid" => Base::Rigid(weights),
         "lbs" => Base::Lbs(weights),
         "dqs" => Base::Dqs(weights, DualQuaternions::new(skeleton)),
+        "rest" => Base::Rest,
         "given" => Base::Given,
         _ => Base::AnimationSpace(AnimationSpace {
             offsets: (0..=24).step_by(2).collect(),

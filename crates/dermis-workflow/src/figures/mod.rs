@@ -154,7 +154,7 @@ impl Learnt {
                 guard: false,
                 ..PsdSettings::new(false)
             };
-            let psd = fit_psd(&training, &base, &maps, &settings, &silent)?;
+            let psd = fit_psd(&training, &base, std::slice::from_ref(&maps), &settings, &silent)?;
             Ok::<_, Error>(Deformer { rest: rest.clone(), base: base.clone(), correction: Some(psd.correction.into()) })
         };
         let ssd = Deformer { rest: rest.clone(), base: base.clone(), correction: None };

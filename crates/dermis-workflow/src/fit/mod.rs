@@ -80,6 +80,8 @@ pub enum BaseChoice {
     Lbs,
     /// Dual quaternion skinning with the rig's weights.
     Dqs,
+    /// The rest pose itself: rest shapes are learnt, for another program to deform.
+    Rest,
     /// Positions supplied with every pose.
     Given,
 }
@@ -373,7 +375,7 @@ pub fn fit(
             base = Base::RotationalRegression(Box::new(fitted.model));
         }
         Method::Psd | Method::EigenSkin | Method::PoseBlendshapes => {
-            let maps = maps_of(rig, examples, options, progress)?;
+            let maps = psd::candidate_maps(rig, examples, options, progress)?;
             let base_positions = base_in_training(&mut base, rig, examples, given)?;
             let training = training_of(rig, examples, &base_positions);
             let fitted = psd::fit(&training, &base, &maps, options, rig, examples, progress)?;
@@ -441,6 +443,7 @@ fn base_of(rig: &Rig, choice: BaseChoice) -> Result<Base, Error> {
         BaseChoice::Rigid => Base::Rigid(weights()?),
         BaseChoice::Lbs => Base::Lbs(weights()?),
         BaseChoice::Dqs => Base::Dqs(weights()?, DualQuaternions::new(&rig.skeleton)),
+        BaseChoice::Rest => Base::Rest,
         BaseChoice::Given => Base::Given,
     })
 }

@@ -1,10 +1,11 @@
 //! Pose-space deformation and its relatives as methods of [`fit`](crate::fit): settings from options, and their part of the
 //! report.
 
-use super::{FitOptions, Method, chosen_by, folds_text, map_lines, short};
+use super::{FitOptions, MapSource, Method, chosen_by, folds_text, map_lines, short};
 use crate::error::Error;
 use dermis_deform::pose_space::{Coordinates, Family};
 use dermis_deform::{Base, Correction};
+use dermis_fit::maps::MapSettings;
 use dermis_fit::psd::compile::{Budget, BudgetPoint, Compiler};
 use dermis_fit::psd::eigenskin::{EigenSkinReport, Kept, fit_eigenskin};
 use dermis_fit::psd::{self, ChannelSetting, Form, PsdReport, PsdSettings, Reach, Singular, fit_blend_shapes, fit_psd};
@@ -36,6 +37,8 @@ pub struct PoseSpaceOptions {
     pub kept: Option<Kept>,
     /// Compile the fitted model within a budget.
     pub budget: Option<Budget>,
+    /// Whether the rings of [`FitOptions::map_settings`] are meant, not the best of fewer and fewer.
+    pub rings_given: bool,
 }
 
 /// A fit, and what is to be said of it.
@@ -56,7 +59,7 @@ fn settings(options: &FitOptions, rig: &Rig, examples: &ExampleSet) -> Result<Ps
     settings.form = own.form.unwrap_or(settings.form);
     settings.coordinates = own.coordinates.unwrap_or(settings.coordinates);
     settings.reach = own.reach.unwrap_or(settings.reach);
-    settings.family = own.family.unwrap_or(settings.family);
+    settings.family = own.family;
     (settings.linear, settings.sparse) = (own.linear, own.sparse);
     settings.singular = own.singular.unwrap_or(settings.singular);
     settings.channels = channels(&own.channels, examples)?;
@@ -89,11 +92,33 @@ fn channels(wanted: &[(String, Option<f64>)], examples: &ExampleSet) -> Result<V
     wanted.iter().map(find).collect()
 }
 
+/// The influence maps to choose from: those of the options, and where they are derived from weights those of fewer rings.
+pub(super) fn candidate_maps(
+    rig: &Rig,
+    examples: &ExampleSet,
+    options: &FitOptions,
+    progress: Progress<'_>,
+) -> Result<Vec<Influences>, Error> {
+    let derived = match options.maps {
+        MapSource::Auto => rig.influence_maps.is_none(),
+        MapSource::Weights => true,
+        _ => false,
+    };
+    let fewer = derived && !options.pose_space.rings_given && options.pose_space.reach != Some(Reach::Global);
+    let first = options.map_settings.rings;
+    let last = if fewer { 0 } else { first };
+    let with = |rings: usize| {
+        let map_settings = MapSettings { rings, ..options.map_settings };
+        super::maps_of(rig, examples, &FitOptions { map_settings, ..options.clone() }, progress)
+    };
+    (last..=first).rev().map(with).collect()
+}
+
 /// Fits one of [`Method::Psd`], [`Method::EigenSkin`], [`Method::PoseBlendshapes`].
 pub(super) fn fit(
     training: &Training<'_>,
     base: &Base,
-    maps: &Influences,
+    maps: &[Influences],
     options: &FitOptions,
     rig: &Rig,
     examples: &ExampleSet,
@@ -178,7 +203,10 @@ fn budgets(compiler: &Compiler<'_>, chosen: Budget, point: &BudgetPoint) -> Resu
 /// What the report says of the settings.
 fn lines(settings: &PsdSettings, options: &FitOptions, report: &PsdReport) -> Vec<(String, String)> {
     let mut lines = vec![("base".to_owned(), format!("{:?}", options.base).to_lowercase())];
-    lines.extend(map_lines(options));
+    // Candidates have fewer and fewer rings.
+    let rings = options.map_settings.rings - report.maps;
+    let map_settings = MapSettings { rings, ..options.map_settings };
+    lines.extend(map_lines(&FitOptions { map_settings, ..options.clone() }));
     let coordinates = match settings.coordinates {
         Coordinates::Chord => "chord".into(),
         Coordinates::RotationVector => "rotation vector".into(),
@@ -190,7 +218,8 @@ fn lines(settings: &PsdSettings, options: &FitOptions, report: &PsdReport) -> Ve
     lines.push(("pose space".into(), format!("{:?}", settings.reach).to_lowercase()));
     if options.method == Method::Psd {
         let linear = if settings.linear { ", after a linear term" } else { "" };
-        lines.push(("kernel".into(), format!("{:?}{linear}", settings.family).to_lowercase()));
+        let chosen = chosen_by(settings.family.is_some());
+        lines.push(("kernel".into(), format!("{}{chosen}{linear}", format!("{:?}", report.family).to_lowercase())));
     }
     if options.method != Method::PoseBlendshapes {
         lines.push(("sigma".into(), format!("{}{}", short(report.sigma), chosen_by(settings.sigma.is_some()))));
@@ -218,12 +247,14 @@ fn report(report: &PsdReport, rig: &Rig) -> Value {
     let point = |p: &psd::PsdPoint| json!({"sigma": p.sigma, "smoothing": p.smoothing, "validated_rms": p.validated});
     let welded: Vec<&String> = report.welded.iter().map(|&b| &rig.skeleton.names()[b]).collect();
     json!({
+        "kernel": format!("{:?}", report.family).to_lowercase(),
         "sigma": report.sigma,
         "smoothing": report.smoothing,
         "sweep": report.sweep.iter().map(point).collect::<Vec<_>>(),
         "scored_vertices": report.scored,
         "spacing": report.spacing,
         "welded_joints": welded,
+        "influence_maps_candidate": report.maps,
         "groups": report.groups,
         "kernel_values": report.kernel_values,
         "corrected_vertices": report.corrected,

@@ -1,0 +1,323 @@
+//! The driver table of pose spaces as an engine reads it: `reader.rs` follows docs/drivers.md and uses nothing of the models.
+
+mod reader;
+
+use dermis_deform::baked::BakedCorrection;
+use dermis_deform::pose_space::{Coordinates, Family};
+use dermis_fit::psd::compile::Budget;
+use dermis_fit::psd::{Form, Reach};
+use dermis_fit::silent;
+use dermis_io::{Contents, ModelFile, Space, gltf};
+use dermis_rig::glam::{DMat3, DVec3, Vec3};
+use dermis_rig::{BoneIndex, BoneTransforms, Example, ExampleSet, Frame, Motion, Skeleton, WorldPose};
+use dermis_testkit::{Arm, ArmPose, Random};
+use dermis_workflow::drivers::{PoseSpaceExport, PoseSpaceSettings, export_pose_space};
+use dermis_workflow::fit::{BaseChoice, FitOptions, Method, PoseSpaceOptions, fit};
+use dermis_workflow::load::LoadedRig;
+use dermis_workflow::measure::Runner;
+use dermis_workflow::output::reserve_file;
+use serde_json::Value;
+
+fn learn(arm: &Arm, examples: Vec<Example>, options: &FitOptions) -> ModelFile {
+    let examples = ExampleSet::new("arm".into(), examples, &arm.rig).unwrap();
+    let loaded = LoadedRig { rig: arm.rig.clone(), space: Space::default(), notes: vec![] };
+    fit(&loaded, &examples, None, options, &silent).unwrap().model
+}
+
+fn options(method: Method, pose_space: PoseSpaceOptions) -> FitOptions {
+    FitOptions {
+        s: Some(1e-4),
+        sigma: (method != Method::PoseBlendshapes).then_some(1.5),
+        pose_space,
+        ..FitOptions::new(method)
+    }
+}
+
+fn motion(skeleton: &Skeleton, poses: &[BoneTransforms]) -> Motion {
+    let frame = |(at, pose): (usize, &BoneTransforms)| {
+        let world = skeleton.bones().map(|b| pose[b] * skeleton.bind()[b]).collect();
+        let pose = WorldPose { channels: pose.channels().clone(), ..WorldPose::new(world) };
+        Frame { label: at.to_string(), time: Some(at as f64 / 30.0), pose }
+    };
+    Motion { name: "swing".into(), frames: poses.iter().enumerate().map(frame).collect() }
+}
+
+struct File {
+    made: PoseSpaceExport,
+    glb: Vec<u8>,
+    table: Value,
+    contents: Contents,
+}
+
+fn export(model: &ModelFile, poses: &[BoneTransforms], settings: PoseSpaceSettings) -> File {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| reserve_file(&folder.path().join(name), false).unwrap();
+    let (glb, table) = (place("m.glb"), place("m.json"));
+    let motion = motion(&model.rig.skeleton, poses);
+    let made = export_pose_space(model, Some(&motion), settings, (&glb, Some(&table)), &silent).unwrap();
+    let glb = std::fs::read(glb.path()).unwrap();
+    let table = serde_json::from_slice(&std::fs::read(table.path()).unwrap()).unwrap();
+    let contents = gltf::read(&glb, "m.glb", &|_| unreachable!()).unwrap();
+    File { made, glb, table, contents }
+}
+
+/// Weights by the page, against those in the file's clip.
+fn check_weights(file: &File, poses: &[BoneTransforms]) {
+    let clip = &file.contents.clips[0];
+    for (time, pose) in clip.key_times.iter().zip(poses) {
+        let turn = |node: usize| pose[BoneIndex::new(node)].matrix3;
+        let found = reader::weights(&file.glb, &turn, &|name: &str| pose.channel(name));
+        let baked = (clip.sample)(*time).morph_weights;
+        assert_eq!((found.len(), baked.len()), (file.made.shapes, file.made.shapes));
+        for (a, b) in found.iter().zip(&baked) {
+            assert!((a - b).abs() < 1e-6, "{a} {b}");
+        }
+    }
+}
+
+/// rms and largest distance of what the file shows to the model.
+fn shown(file: &File, model: &ModelFile, poses: &[BoneTransforms]) -> (f64, f64) {
+    let (contents, clip) = (&file.contents, &file.contents.clips[0]);
+    let (mesh, weights) = (contents.mesh.as_ref().unwrap(), contents.weights.as_ref().unwrap());
+    let skeleton = contents.skeleton.as_ref().unwrap();
+    let (mut runner, mut squares, mut largest) = (Runner::new(&model.baked), 0.0, 0.0f64);
+    for (time, pose) in clip.key_times.iter().zip(poses) {
+        let frame = (clip.sample)(*time);
+        let m = skeleton.bone_transforms(&frame.pose);
+        for (v, target) in runner.run(pose, None).iter().enumerate() {
+            let moved: DVec3 = contents.morphs.iter().zip(&frame.morph_weights).map(|(t, w)| t.deltas[v] * *w).sum();
+            let p = mesh.positions[v] + moved;
+            let point: DVec3 = weights.of(v).iter().map(|&(b, w)| m[b].transform_point3(p) * w).sum();
+            squares += point.distance_squared(*target);
+            largest = largest.max(point.distance(*target));
+        }
+    }
+    ((squares / (poses.len() * mesh.positions.len()) as f64).sqrt(), largest)
+}
+
+#[test]
+fn the_reader_is_short() {
+    let lines = include_str!("reader.rs").lines().count();
+    assert!(lines <= 100, "{lines} lines");
+}
+
+#[test]
+fn a_reader_of_the_page_has_the_programs_weights_in_trained_and_untrained_poses() {
+    let arm = Arm::new(16, 8);
+    let trained = ArmPose::some(20, 5);
+    let mut frozen = trained.clone();
+    frozen.iter_mut().for_each(|pose| pose.wrist = DVec3::ZERO);
+    let of = |coordinates, family, linear| PoseSpaceOptions {
+        coordinates: Some(coordinates),
+        family: Some(family),
+        linear,
+        ..PoseSpaceOptions::default()
+    };
+    let apart = Coordinates::SwingTwist { swing: 0.7, twist: 1.3 };
+    let few = Some(Budget { shapes: 12, centres: 6, per_vertex: None });
+    let cases = [
+        ("chord", options(Method::Psd, of(Coordinates::Chord, Family::Gaussian, false)), &trained, "compiled"),
+        (
+            "vector",
+            options(Method::Psd, of(Coordinates::RotationVector, Family::Wendland, false)),
+            &trained,
+            "compiled",
+        ),
+        ("euler", options(Method::Psd, of(Coordinates::Euler, Family::Polyharmonic, false)), &trained, "compiled"),
+        ("swing", options(Method::Psd, of(apart, Family::Gaussian, true)), &trained, "compiled"),
+        (
+            "weld",
+            options(Method::Psd, PoseSpaceOptions { reach: Some(Reach::Global), ..Default::default() }),
+            &frozen,
+            "own",
+        ),
+        ("eigenskin", options(Method::EigenSkin, Default::default()), &trained, "as they are"),
+        ("blend", options(Method::PoseBlendshapes, Default::default()), &trained, "own"),
+        (
+            "budget",
+            options(Method::Psd, PoseSpaceOptions { budget: few, ..Default::default() }),
+            &trained,
+            "as they are",
+        ),
+    ];
+    let mut random = Random::new(11);
+    for (name, options, taught, origin) in cases {
+        let model = learn(&arm, arm.examples(taught), &options);
+        let mut poses: Vec<BoneTransforms> = taught.iter().map(|pose| arm.transforms(pose)).collect();
+        poses.extend((0..10).map(|_| arm.wild(&mut random, 2.5)));
+        let kernels = (name == "weld").then_some(20);
+        let file = export(&model, &poses, PoseSpaceSettings { kernels, ..Default::default() });
+        assert!(file.made.origin.contains(origin), "{name}: {}", file.made.origin);
+        check_weights(&file, &poses);
+        let (rms, largest) = shown(&file, &model, &poses);
+        let reported = file.made.motion.unwrap();
+        assert_eq!(reported.poses, 30);
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-6 + 1e-5 * b;
+        assert!(
+            near(rms, reported.shapes.0) && near(largest, reported.shapes.1),
+            "{name}: {rms} {largest} {reported:?}"
+        );
+        // The training poses themselves. Chosen shapes are not all, and 1/10 tells a sign or a unit that is wrong.
+        let training = file.made.training.unwrap();
+        assert!(training.shapes.0 < 0.1 * training.weights_alone.0, "{name}: {training:?}");
+        // The table is the extension with bones by name.
+        let (mut extension, bones) = (extension(&file.glb), file.table["bones"].as_array().unwrap());
+        for joint in extension["joints"].as_array_mut().unwrap() {
+            for bone in joint["path"].as_array_mut().unwrap().iter_mut().flat_map(|p| p.as_array_mut().unwrap()) {
+                let name = &arm.rig.skeleton.names()[BoneIndex::new(bone.as_u64().unwrap() as usize)];
+                *bone = bones.iter().position(|b| b["name"] == name.as_str()).unwrap().into();
+            }
+        }
+        for (key, value) in extension.as_object().unwrap() {
+            assert_eq!(&file.table[key], value, "{name}: {key}");
+        }
+        assert_eq!((&file.table["format"], &file.table["version"]), (&"dermis-drivers".into(), &2.into()));
+    }
+}
+
+fn extension(glb: &[u8]) -> Value {
+    let length = u32::from_le_bytes(glb[12..16].try_into().unwrap()) as usize;
+    let gltf: Value = serde_json::from_slice(&glb[20..20 + length]).unwrap();
+    assert_eq!(gltf["extensionsUsed"], serde_json::json!(["DERMIS_pose_space"]));
+    assert!(gltf.get("extensionsRequired").is_none());
+    let nodes = gltf["nodes"].as_array().unwrap();
+    let node = nodes.iter().find(|node| node.get("extensions").is_some()).unwrap();
+    assert!(node["mesh"].is_u64() && node["skin"].is_u64());
+    node["extensions"]["DERMIS_pose_space"].clone()
+}
+
+/// A muscle that no joint tells of, as a channel of the pose.
+#[test]
+fn channels_are_read_by_name() {
+    let arm = Arm::new(12, 8);
+    let flexed = |pose: &ArmPose, flex: f64| {
+        let mut example = arm.example(format!("{flex}"), pose);
+        let (rest, swollen) = (arm.transforms(pose), example.positions.clone());
+        let out = |p: &DVec3| DVec3::Z * (0.02 * flex * (-((p.x - 0.2) / 0.1).powi(2)).exp());
+        example.positions = swollen.iter().zip(&arm.rig.mesh.positions).map(|(s, p)| *s + out(p)).collect();
+        example.transforms = rest.with_channels(vec![("other".into(), 0.0), ("flex".into(), flex)]);
+        example
+    };
+    let mut examples: Vec<Example> = vec![];
+    for (at, pose) in ArmPose::some(12, 3).iter().enumerate() {
+        examples.push(flexed(pose, at as f64 / 4.0));
+    }
+    let channels = vec![("flex".to_owned(), None)];
+    let fitted = options(Method::Psd, PoseSpaceOptions { channels, ..Default::default() });
+    let model = learn(&arm, examples.clone(), &fitted);
+    let poses: Vec<BoneTransforms> = examples.iter().map(|e| e.transforms.clone()).collect();
+    let file = export(&model, &poses, PoseSpaceSettings::default());
+    assert_eq!(file.table["channels"][0]["name"], "flex");
+    check_weights(&file, &poses);
+    let motion = file.made.motion.unwrap();
+    assert!(motion.shapes.0 < 0.1 * motion.weights_alone.0, "{motion:?}");
+}
+
+/// Sculpts at an elbow: the model passes through all of them, and so does the file, and in between it is the model, too.
+#[test]
+fn three_sculpts_at_an_elbow_are_delivered_as_they_are() {
+    let arm = Arm::new(24, 12);
+    let bent = |elbow: f64| ArmPose { elbow, ..ArmPose::REST };
+    let sculpts: Vec<ArmPose> = [0.7, 1.4, 2.1].map(bent).to_vec();
+    for reach in [Reach::Local, Reach::Global] {
+        let own = PoseSpaceOptions { reach: Some(reach), ..Default::default() };
+        let interpolate = FitOptions { s: Some(0.0), ..options(Method::Psd, own) };
+        let model = learn(&arm, arm.examples(&sculpts), &interpolate);
+        let poses: Vec<BoneTransforms> = (0..29).map(|at| arm.transforms(&bent(0.075 * f64::from(at)))).collect();
+        let file = export(&model, &poses, PoseSpaceSettings::default());
+        assert_eq!(file.made.origin, "its own values");
+        let (training, between) = (file.made.training.unwrap(), file.made.motion.unwrap());
+        // Positions of an arm of 0.7 m are rounded to 6e-8 m, several times on the way.
+        assert!(training.shapes.1 < 1e-6, "{reach:?} {training:?}");
+        assert!(between.shapes.1 < 1e-5 * arm.length(), "{reach:?} {between:?}");
+        assert!(training.weights_alone.1 > 0.01 && between.clamped == 0.0);
+        // The truth, too.
+        let truth: Vec<BoneTransforms> = sculpts.iter().map(|pose| arm.transforms(pose)).collect();
+        let file = export(&model, &truth, PoseSpaceSettings::default());
+        let clip = &file.contents.clips[0];
+        for (pose, time) in sculpts.iter().zip(&clip.key_times) {
+            let weights = (clip.sample)(*time).morph_weights;
+            let m = arm.transforms(pose);
+            for (v, target) in arm.skin(pose).iter().enumerate() {
+                let moved: DVec3 = file.contents.morphs.iter().zip(&weights).map(|(t, w)| t.deltas[v] * *w).sum();
+                let p = arm.rig.mesh.positions[v] + moved;
+                let point: DVec3 = arm.weights().of(v).iter().map(|&(b, w)| m[b].transform_point3(p) * w).sum();
+                assert!(point.distance(*target) < 1e-5 * arm.length(), "{reach:?} {v}: {}", point.distance(*target));
+            }
+        }
+    }
+}
+
+#[test]
+fn at_the_bind_pose_the_shapes_cancel_and_more_of_them_lose_less() {
+    let arm = Arm::new(16, 8);
+    let model = learn(&arm, arm.examples(&ArmPose::some(30, 4)), &options(Method::Psd, Default::default()));
+    let rest = [BoneTransforms::identity(4)];
+    let loss = |shapes: usize, kernels: usize| {
+        let file =
+            export(&model, &rest, PoseSpaceSettings { shapes: Some(shapes), kernels: Some(kernels), influences: None });
+        assert_eq!(file.made.shapes, shapes);
+        assert_eq!(reader::weights(&file.glb, &|_| DMat3::IDENTITY, &|_| 0.0)[0], 1.0);
+        let at_rest = file.made.motion.unwrap();
+        assert!(at_rest.shapes.1 < 1e-7, "{at_rest:?}");
+        file.made.training.unwrap().shapes.0
+    };
+    let losses = [loss(3, 12), loss(9, 12), loss(27, 12), loss(64, 12)];
+    assert!(losses.windows(2).all(|w| w[1] < w[0]), "{losses:?}");
+    assert!(loss(27, 24) < loss(27, 3), "more kernels know the pose better");
+}
+
+#[test]
+fn what_no_shape_before_skinning_can_hold_is_refused_with_the_reason() {
+    let arm = Arm::new(9, 6);
+    let examples = || arm.examples(&ArmPose::some(8, 2));
+    let refused = |model: &ModelFile, settings| {
+        let folder = tempfile::tempdir().unwrap();
+        let glb = reserve_file(&folder.path().join("m.glb"), false).unwrap();
+        let said = export_pose_space(model, None, settings, (&glb, None), &silent).unwrap_err().to_string();
+        assert!(!folder.path().join("m.glb").exists());
+        said
+    };
+    let fitted = |base, form| {
+        let own = PoseSpaceOptions { form, ..Default::default() };
+        learn(&arm, examples(), &FitOptions { base, ..options(Method::Psd, own) })
+    };
+    let any = PoseSpaceSettings::default();
+    assert!(refused(&fitted(BaseChoice::Lbs, Some(Form::Forward)), any).contains("--form inverse"));
+    assert!(refused(&fitted(BaseChoice::Dqs, None), any).contains("--base lbs"));
+    let model = fitted(BaseChoice::Lbs, None);
+    assert!(refused(&model, PoseSpaceSettings { shapes: Some(1), ..any }).contains("two at least"));
+    assert!(refused(&model, PoseSpaceSettings { kernels: Some(0), ..any }).contains("--kernels 0"));
+    let shapes = learn(&arm, examples(), &options(Method::EigenSkin, Default::default()));
+    let Some(BakedCorrection::Shapes(own)) = &shapes.baked.correction else { panic!("another correction") };
+    let count = own.model.count();
+    let said = refused(&shapes, PoseSpaceSettings { shapes: Some(count), ..any });
+    assert!(said.contains(&format!("--shapes {count}")) && said.contains(&format!("needs {}", count + 1)), "{said}");
+    assert!(refused(&shapes, PoseSpaceSettings { kernels: Some(1), ..any }).contains("--kernels 1"));
+    let mut joints = shapes.clone();
+    joints.baked.correction = None;
+    assert!(refused(&joints, any).contains("no pose space"));
+}
+
+/// Planted: a part of one vertex that lives in the frame of a bone, beside its displacement.
+#[test]
+fn what_no_shape_holds_is_counted_and_measured() {
+    let arm = Arm::new(9, 6);
+    let taught = ArmPose::some(8, 2);
+    let mut model = learn(&arm, arm.examples(&taught), &options(Method::Psd, Default::default()));
+    let poses: Vec<BoneTransforms> = taught.iter().map(|pose| arm.transforms(pose)).collect();
+    let before = export(&model, &poses, PoseSpaceSettings::default());
+    assert!(before.made.warnings.is_empty(), "{:?}", before.made.warnings);
+    let Some(BakedCorrection::PoseSpace(space)) = &mut model.baked.correction else { panic!("another correction") };
+    let moves = |v: &usize| space.groups[*v] != u32::MAX && space.radii[*v] > 0.02;
+    let v = (0..space.groups.len()).find(moves).unwrap();
+    let values = space.kernel.range(space.groups[v] as usize).len();
+    let r = &mut space.remainders;
+    (r.vertices, r.bones, r.offsets) = (vec![v as u32], vec![BoneIndex::new(1)], vec![0, values as u32]);
+    r.weights = vec![Vec3::Y * 0.005; values];
+    let after = export(&model, &poses, PoseSpaceSettings::default());
+    assert!(after.made.warnings[0].starts_with("1 vertices keep a part"), "{:?}", after.made.warnings);
+    assert_eq!(before.glb.len(), after.glb.len());
+    let [before, after] = [before, after].map(|file| file.made.motion.unwrap().shapes.1);
+    assert!(after > before.max(1e-3), "{before} {after}");
+}
