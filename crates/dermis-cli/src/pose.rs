@@ -44,7 +44,7 @@ pub struct PoseArgs {
 struct SwingArgs {
     /// Let the skin swing: cycles per second, and the damping ratio (0 swings for ever, 1 does not overshoot) [default
     /// damping: 0.2]
-    #[arg(long, value_name = "FREQUENCY[,DAMPING]")]
+    #[arg(long, value_name = "FREQUENCY[,DAMPING]", allow_hyphen_values = true)]
     secondary: Option<String>,
     /// How much each vertex swings, 0 (rigid) to 1: a number for all, FILE.npz with an array "gain", or a channel of painted
     /// vertex colours, FILE.glb#red

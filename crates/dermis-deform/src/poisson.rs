@@ -84,6 +84,13 @@ impl Poisson {
     /// If a triangle or an anchor names a vertex that does not exist.
     pub fn new(rest: &[DVec3], triangles: &[[u32; 3]], anchors: &[u32]) -> Result<Self, SolveError> {
         let size = rest.len();
+        // Asked of the surface: rounding hides it from the factor, whose last pivot is then near zero instead of zero.
+        let parts = components(rest, triangles);
+        let mut held = vec![false; size];
+        anchors.iter().filter_map(|&v| parts[v as usize]).for_each(|part| held[part as usize] = true);
+        if parts.iter().flatten().any(|&part| !held[part as usize]) {
+            return Err(SolveError::NotPositive);
+        }
         let weights: Vec<f64> = triangles.iter().map(|&t| triangle_weight(rest, t).unwrap_or(0.0)).collect();
         let mut offsets = vec![0u32; size + 1];
         let usable = || triangles.iter().zip(&weights).enumerate().filter(|(_, (_, w))| **w > 0.0);
@@ -190,5 +197,23 @@ mod tests {
             [DVec3::Z, DVec3::Z + turn * DVec3::X, DVec3::Z + turn * DVec3::Y, DVec3::Z, DVec3::ONE, DVec3::Z];
         assert!(largest_distance(&out, &expected) < 1e-14);
         assert_eq!(Poisson::new(&rest, &triangles, &[3]).unwrap_err(), SolveError::NotPositive);
+    }
+
+    /// Whatever rounding makes of the last pivot.
+    #[test]
+    fn a_part_without_an_anchor_is_refused() {
+        for (rings, sides) in [(2, 3), (5, 4), (30, 12)] {
+            let arm = Arm::new(rings, sides).rig.mesh;
+            let count = arm.positions.len() as u32;
+            let twice: Vec<DVec3> =
+                arm.positions.iter().copied().chain(arm.positions.iter().map(|p| *p + 9.0)).collect();
+            let triangles: Vec<[u32; 3]> =
+                arm.triangles.iter().copied().chain(arm.triangles.iter().map(|t| t.map(|v| v + count))).collect();
+            let made = |anchors: &[u32]| Poisson::new(&twice, &triangles, anchors).map(|_| ());
+            assert_eq!(made(&[1, count + 1]), Ok(()));
+            for missing in [&[][..], &[0], &[count], &[1, 2, 3]] {
+                assert_eq!(made(missing), Err(SolveError::NotPositive), "{rings} rings, anchors {missing:?}");
+            }
+        }
     }
 }

@@ -357,6 +357,26 @@ impl<'a> Bundle<'a> {
         Ok(Some(rate))
     }
 
+    /// Names of channels and their values in each of `count` poses.
+    fn channels(&mut self, count: usize) -> Result<(Vec<Arc<str>>, Option<Array>), ReadError> {
+        let missing = |key: &str, there: &str| Err(damaged(format!("there is \"{there}\", but no \"{key}\"")));
+        match (self.members.contains_key("channel_names"), self.members.contains_key("channels")) {
+            (false, false) => return Ok(Default::default()),
+            // Names alone would cost a value for each of them and each pose, which the file does not hold.
+            (true, false) => return missing("channels", "channel_names"),
+            (false, true) => return missing("channel_names", "channels"),
+            (true, true) => {}
+        }
+        let names: Vec<Arc<str>> =
+            self.texts("channel_names", None)?.unwrap_or_default().into_iter().map(Arc::from).collect();
+        let mut seen = HashSet::new();
+        if let Some(twice) = names.iter().find(|name| !seen.insert(*name)) {
+            return Err(damaged(format!("array \"channel_names\" holds \"{twice}\" twice")));
+        }
+        let values = self.numbers("channels", [Some(count), Some(names.len())])?;
+        Ok((names, values.map(|(array, _)| array)))
+    }
+
     fn records(
         &mut self,
         space: &Space,
@@ -378,9 +398,7 @@ impl<'a> Bundle<'a> {
         let labels = self.texts("pose_labels", Some(count))?;
         let importances = self.numbers("pose_weights", [Some(count)])?;
         let times = self.numbers("frame_times", [Some(count)])?;
-        let channel_names = self.texts("channel_names", None)?.unwrap_or_default();
-        let channel_names: Vec<Arc<str>> = channel_names.into_iter().map(Arc::from).collect();
-        let channels = self.numbers("channels", [Some(count), Some(channel_names.len())])?;
+        let (channel_names, channels) = if poses.is_some() { self.channels(count)? } else { Default::default() };
         let to_ours = space.to_ours();
         let mut records = Vec::with_capacity(count);
         let mut left_out = Vec::new();
@@ -397,7 +415,7 @@ impl<'a> Bundle<'a> {
                     world.push(space.joint_to_ours(matrix));
                 }
                 finite &= world.iter().all(DAffine3::is_finite);
-                let value = |c: usize| channels.as_ref().map_or(0.0, |(array, _)| array.number([at, c]));
+                let value = |c: usize| channels.as_ref().map_or(0.0, |array| array.number([at, c]));
                 let channels: Channels =
                     channel_names.iter().cloned().enumerate().map(|(c, name)| (name, value(c))).collect();
                 finite &= channels.iter().all(|(_, value)| value.is_finite());

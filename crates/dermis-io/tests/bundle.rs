@@ -90,6 +90,96 @@ fn any_subset_is_a_bundle() {
     assert_eq!(why, "not an NPZ bundle file: it holds none of a bundle's arrays, but 1 others (extra)");
 }
 
+/// The tiny rig, in which two poses have two channels.
+fn with_channels(names: Npy, values: Npy) -> Vec<(&'static str, Npy)> {
+    [tiny_rig(), vec![("channel_names", names), ("channels", values)]].concat()
+}
+
+/// Channels of a record, sorted by their name.
+fn channels(record: &Record) -> Vec<(&str, f64)> {
+    let mut list: Vec<(&str, f64)> =
+        record.pose.as_ref().unwrap().channels.iter().map(|(name, value)| (&**name, *value)).collect();
+    list.sort_by_key(|c| c.0);
+    list
+}
+
+#[test]
+fn channels_belong_to_their_names_in_any_order() {
+    let one = read(&with_channels(texts("flex load", &[2]), floats(&[0.0, 0.0, 1.5, -2.0], &[2, 2])));
+    let other = read(&with_channels(texts("load flex", &[2]), integers(&[0, 0, -2, 2], &[2, 2])));
+    assert_eq!(channels(&one.records[1]), [("flex", 1.5), ("load", -2.0)]);
+    assert_eq!(channels(&other.records[1]), [("flex", 2.0), ("load", -2.0)]);
+    assert_eq!((&one.unread, &one.warnings), (&vec!["extra".to_owned()], &vec![]));
+    // To the deformers the order is none.
+    let of = |record: &Record| {
+        let pose = record.pose.as_ref().unwrap();
+        let skeleton = one.skeleton.as_ref().unwrap();
+        let moved = skeleton.bone_transforms(pose);
+        [moved.channel("flex"), moved.channel("load"), moved.channel("never heard of")]
+    };
+    assert_eq!(of(&one.records[1]), [1.5, -2.0, 0.0]);
+    assert_eq!(of(&other.records[1]), [2.0, -2.0, 0.0]);
+    // Beside a sequence without poses nobody reads them.
+    let shapes: Vec<_> = with_channels(texts("a b", &[2]), floats(&[0.0; 4], &[2, 2]))
+        .into_iter()
+        .filter(|(key, _)| *key != "pose_matrices")
+        .collect();
+    assert_eq!(read(&shapes).unread, ["channel_names", "channels", "extra"]);
+}
+
+#[test]
+fn a_pose_with_a_channel_that_is_no_number_is_left_out() {
+    for bad in [f64::NAN, f64::INFINITY] {
+        let contents = read(&with_channels(texts("flex load", &[2]), floats(&[0.0, bad, 1.5, -2.0], &[2, 2])));
+        assert_eq!(contents.left_out, ["rest"]);
+        assert_eq!((contents.records.len(), channels(&contents.records[0])[0]), (1, ("flex", 1.5)));
+        assert_eq!(warnings(&contents).len(), 1);
+    }
+}
+
+#[test]
+fn channels_that_disagree_with_their_names_are_refused() {
+    let why = |arrays: &[(&str, Npy)]| npz::read(&bundle(arrays), "a").unwrap_err().to_string();
+    for (names, values, says) in [
+        (texts("flex load", &[2]), floats(&[0.0; 6], &[2, 3]), "array \"channels\" has shape (2, 3), but (2, 2) is"),
+        (texts("flex load", &[2]), floats(&[0.0; 6], &[3, 2]), "array \"channels\" has shape (3, 2), but (2, 2) is"),
+        (texts("flex load", &[2]), floats(&[0.0; 2], &[2]), "array \"channels\" has shape (2,), but (2, 2) is"),
+        (texts("flex load", &[1, 2]), floats(&[0.0; 4], &[2, 2]), "array \"channel_names\" has shape (1, 2)"),
+        (texts("flex flex", &[2]), floats(&[0.0; 4], &[2, 2]), "array \"channel_names\" holds \"flex\" twice"),
+        (floats(&[1.0, 2.0], &[2]), floats(&[0.0; 4], &[2, 2]), "array \"channel_names\" holds numbers where text"),
+        (texts("flex load", &[2]), texts("a b c d", &[2, 2]), "array \"channels\" holds text where numbers"),
+    ] {
+        let found = why(&with_channels(names, values));
+        assert!(found.contains(says), "expected: {says}\n   found: {found}");
+    }
+    let mut alone = tiny_rig();
+    alone.push(("channels", floats(&[0.0; 4], &[2, 2])));
+    assert!(why(&alone).contains("there is \"channels\", but no \"channel_names\""), "{}", why(&alone));
+    alone.pop();
+    alone.push(("channel_names", texts("flex load", &[2])));
+    assert!(why(&alone).contains("there is \"channel_names\", but no \"channels\""), "{}", why(&alone));
+}
+
+/// Every pose has its own channels; what one lacks is zero there, as at rest.
+#[test]
+fn channels_are_written_and_read_back() {
+    let mut before = full(Space::default());
+    let own: [&[(&str, f64)]; 3] = [&[("load", -2.5), ("flex", 0.1)], &[], &[("Größe", 3.0), ("load", 1e-9)]];
+    for (record, own) in before.records.iter_mut().zip(own) {
+        let channels = own.iter().map(|(name, value)| ((*name).into(), *value)).collect();
+        record.pose.as_mut().unwrap().channels = channels;
+    }
+    let after = npz::read(&npz::write(&before, Precision::Double).unwrap(), "").unwrap();
+    assert_eq!((after.warnings, after.records.len()), (vec![], 3));
+    let expected = [[0.1, 0.0, -2.5], [0.0, 0.0, 0.0], [0.0, 3.0, 1e-9]];
+    for (record, [flex, size, load]) in after.records.iter().zip(expected) {
+        assert_eq!(channels(record), [("Größe", size), ("flex", flex), ("load", load)]);
+    }
+    before.records[2].pose.as_mut().unwrap().channels[0].1 = f64::NAN;
+    let refused = npz::write(&before, Precision::Double).unwrap_err().to_string();
+    assert!(refused.contains("\"channels\" is not finite"), "{refused}");
+}
+
 #[test]
 fn units_in_words_of_their_own_are_kept() {
     let mut arrays = tiny_rig();

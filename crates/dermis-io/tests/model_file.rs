@@ -117,7 +117,8 @@ fn a_joint_model_of_another_kind_is_refused() {
 /// A file cut anywhere is refused in words.
 #[test]
 fn every_truncation_is_refused() {
-    for base in ["lbs", "animation-space", "pose-space", "rich-pose-space", "shapes", "joints"] {
+    for base in ["lbs", "animation-space", "rotational-regression", "pose-space", "rich-pose-space", "shapes", "joints"]
+    {
         let bytes = write(&tiny(base)).unwrap();
         for length in 0..bytes.len() {
             let error = read(&bytes[..length]).map(|_| ()).expect_err("a part of a model is no model").to_string();
@@ -301,6 +302,8 @@ fn a_header_of_another_shape_is_refused() {
 /// Arrays that contradict each other, name what is not there, or hold numbers that are none.
 #[test]
 fn arrays_that_contradict_each_other_are_refused() {
+    /// Two joints seen in one pose and in two, 16 triangles with 6 terms.
+    const TURN: &str = "rotational-regression";
     let vertices = tiny("lbs").rig.mesh.positions.len();
     let many = vec![0u32; vertices + 1];
     let mut backwards = many.clone();
@@ -421,6 +424,37 @@ fn arrays_that_contradict_each_other_are_refused() {
         ("shapes", "shapes.offsets", "U32", vec![13], u32s(&[7; 13])),
         ("shapes", "shapes.displacements", "F32", vec![1, 3], f32s(&[0.0; 3])),
         ("pose-space", "pose_space.radii", "F32", vec![vertices as u64], f32s(&vec![-1.0; vertices])),
+        (TURN, "regression.joints", "U32", vec![2, 2], u32s(&[0, 1, 1, 99])),
+        (TURN, "regression.joints", "U32", vec![1, 2], u32s(&[0, 1])),
+        (TURN, "regression.joints", "U32", vec![0, 2], vec![]),
+        (TURN, "regression.joints", "U32", vec![4], u32s(&[0, 1, 1, 2])),
+        (TURN, "regression.limits", "F32", vec![2], f32s(&[-1.0, 1.0])),
+        (TURN, "regression.limits", "F32", vec![2], f32s(&[f32::INFINITY, 1.0])),
+        (TURN, "regression.limits", "F32", vec![1], f32s(&[1.0])),
+        (TURN, "regression.seen_counts", "U32", vec![2], u32s(&[0, 0])),
+        (TURN, "regression.seen_counts", "U32", vec![2], u32s(&[u32::MAX, 4])),
+        (TURN, "regression.seen_counts", "U32", vec![1], u32s(&[3])),
+        (TURN, "regression.seen", "F32", vec![3, 3], f32s(&[f32::NAN; 9])),
+        (TURN, "regression.seen", "F32", vec![2, 3], f32s(&[0.0; 6])),
+        (TURN, "regression.seen", "F32", vec![0, 3], vec![]),
+        (TURN, "regression.bones", "U32", vec![16], u32s(&[3; 16])),
+        (TURN, "regression.bones", "U32", vec![1], u32s(&[0])),
+        (TURN, "regression.offsets", "U32", vec![17], u32s(&[6; 17])),
+        (TURN, "regression.offsets", "U32", vec![17], u32s(&[0; 17])),
+        (TURN, "regression.offsets", "U32", vec![17], u32s(&[0, 5, 4, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6])),
+        (TURN, "regression.offsets", "U32", vec![1], u32s(&[0])),
+        (TURN, "regression.terms", "U32", vec![6], u32s(&[2; 6])),
+        (TURN, "regression.terms", "U32", vec![1], u32s(&[0])),
+        (TURN, "regression.turns", "F32", vec![1, 9], f32s(&[0.0; 9])),
+        (TURN, "regression.turns", "F32", vec![6, 9], f32s(&[f32::NAN; 54])),
+        (TURN, "regression.turns", "F64", vec![6, 9], f64s(&[0.0; 54])),
+        (TURN, "regression.stretches", "F32", vec![1, 18], f32s(&[0.0; 18])),
+        (TURN, "regression.stretches", "F32", vec![6, 18], f32s(&[f32::INFINITY; 108])),
+        (TURN, "regression.anchors", "U32", vec![1, 2], u32s(&[99, 0])),
+        (TURN, "regression.anchors", "U32", vec![1, 2], u32s(&[0, 99])),
+        // Nothing holds the surface; it is another surface.
+        (TURN, "regression.anchors", "U32", vec![0, 2], vec![]),
+        (TURN, "triangles", "U32", vec![1, 3], u32s(&[0, 1, 2])),
     ] {
         let spoilt = with_array(base, name, dtype, &shape, &bytes);
         let error = read(&spoilt).err().unwrap_or_else(|| panic!("{name} {shape:?} is taken")).to_string();
@@ -556,6 +590,66 @@ fn a_joint_model_of_version_2_stays_readable() {
         [-0.19777755, 0.09587702, 0.45004576],
     ];
     same_skin(&model, &expected);
+}
+
+/// A pose space written by version 2 of the format stays readable and means the same: its one kernel, chords and no channels are
+/// not named in it.
+///
+/// `tests/data/version_2_pose_space.dermis` was written by `examples/store_model.rs` of commit a9e3f15.
+#[test]
+fn a_pose_space_of_version_2_stays_readable() {
+    let bytes = include_bytes!("data/version_2_pose_space.dermis");
+    let model = read(bytes).unwrap();
+    let (header, _) = parts(bytes);
+    let own: Value = serde_json::from_str(header["__metadata__"]["dermis"].as_str().unwrap()).unwrap();
+    assert_eq!(own["format_version"], 2);
+    assert_eq!(own["pose_space"], json!({"sigma": 1.25, "carrier": "bones"}));
+    assert_eq!((model.header.method.as_str(), model.rig.name.as_str()), ("psd", "tiny"));
+    assert_eq!(fingerprint(&model.rig.mesh, &model.rig.skeleton), own["fingerprint"].as_str().unwrap());
+    // Positions as version 2 evaluated them, in metres; f32 sums of a hundred terms below one.
+    let expected: [[f32; 3]; 12] = [
+        [0.031589016, -0.028147504, 0.30130824],
+        [0.18735635, -0.48867798, 0.18448272],
+        [0.16224205, -0.36809263, -0.2978661],
+        [0.01264365, 0.088678, -0.1844827],
+        [0.15512621, -0.06542088, 0.42621198],
+        [0.491598, -0.24761306, 0.1813015],
+        [0.33728927, 0.00085264444, -0.20010513],
+        [0.0028789937, 0.18218982, 0.047840774],
+        [0.15638791, -0.11717497, 0.67265314],
+        [0.46877038, 0.10343301, 0.43175554],
+        [0.12049894, 0.34473234, 0.19276907],
+        [-0.18713205, 0.119600594, 0.4236824],
+    ];
+    same_skin(&model, &expected);
+    let again = read(&write(&model).unwrap()).unwrap();
+    assert_eq!(skin(&again), skin(&model), "written in the current version it is the same model");
+}
+
+/// What evaluation divides, chains or takes the logarithm of may be as large as its type: the skin stays in its arrays, and what is
+/// read is written again.
+#[test]
+fn a_turning_model_of_absurd_numbers_runs() {
+    const TURN: &str = "rotational-regression";
+    let absurd = [
+        ("regression.turns", vec![6, 9], f32s(&[f32::MAX; 54])),
+        ("regression.stretches", vec![6, 18], f32s(&[-f32::MAX; 108])),
+        ("regression.seen", vec![3, 3], f32s(&[f32::MAX; 9])),
+        ("regression.limits", vec![2], f32s(&[f32::MAX; 2])),
+        ("regression.joints", vec![2, 2], u32s(&[1, 1, 2, 0])),
+        ("regression.anchors", vec![3, 2], u32s(&[0, 1, 0, 2, 0, 0])),
+    ];
+    for (name, shape, bytes) in absurd {
+        let dtype = if shape == [2, 2] || shape == [3, 2] { "U32" } else { "F32" };
+        let model = read(&with_array(TURN, name, dtype, &shape, &bytes)).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert_eq!(skin(&model).len(), 12, "{name}");
+        assert_eq!(write(&read(&write(&model).unwrap()).unwrap()).unwrap(), write(&model).unwrap(), "{name}");
+    }
+    let mut weightless = tiny(TURN);
+    weightless.rig.weights = None;
+    assert!(refused(&write(&weightless).unwrap()).contains("rotational regression needs skinning weights"));
+    let adrift = with_array(TURN, "regression.anchors", "U32", &[0, 2], &[]);
+    assert!(refused(&adrift).contains("the surface cannot be solved for"), "{}", refused(&adrift));
 }
 
 /// Compares with positions of the same model that another version of the program printed.

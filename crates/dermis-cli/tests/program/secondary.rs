@@ -1,0 +1,223 @@
+//! `dermis pose --secondary`: the library's spring over what the verb writes without it, gains from everywhere, bad input.
+
+use crate::tube::{Flesh, Tube};
+use crate::{Desk, exists};
+use dermis_workflow::deform::secondary::{Secondary, SecondarySettings, Spring};
+use dermis_workflow::io::gltf::{GlbScene, write_glb};
+use dermis_workflow::io::npz::{Precision, read, write};
+use dermis_workflow::io::{Contents, Record};
+use dermis_workflow::rig::glam::{DVec3, Vec4};
+use dermis_workflow::rig::{Mesh, WorldPose};
+use std::io::{Cursor, Write};
+
+/// Positions near 1 m in single precision, rounded twice.
+const SINGLE: f64 = 3e-7;
+/// Frames that are not evenly spaced, seconds.
+const TIMES: [f64; 6] = [0.0, 0.04, 0.1, 0.14, 0.2, 0.21];
+
+/// A tube that moves, and a model of it: `m.dermis`, `walk.npz`.
+fn desk() -> (Desk, Tube) {
+    let (desk, tube) = (Desk::new(), Tube::new(9, 6, 0.0, Flesh::Weights));
+    desk.put("a.npz", tube.bundle());
+    desk.put("walk.npz", motion(&tube, &tube.poses, Some(&TIMES)));
+    desk.good("fit a.npz --examples a.npz --method own-weights --folds 0 -o m.dermis");
+    (desk, tube)
+}
+
+fn motion(tube: &Tube, poses: &[WorldPose], times: Option<&[f64]>) -> Vec<u8> {
+    let record = |(at, pose): (usize, &WorldPose)| Record {
+        label: format!("frame {at}"),
+        time: times.map(|times| times[at]),
+        pose: Some(pose.clone()),
+        positions: None,
+        importance: 1.0,
+    };
+    let records = poses.iter().enumerate().map(record).collect();
+    write(&Contents { records, ..tube.contents() }, Precision::Double).unwrap()
+}
+
+/// A bundle with one array of 64-bit numbers, as NumPy writes it.
+fn array(name: &str, shape: &str, values: &[f64]) -> Vec<u8> {
+    let mut head = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}").into_bytes();
+    head.resize((10 + head.len() + 1).next_multiple_of(64) - 11, b' ');
+    head.push(b'\n');
+    let length = (head.len() as u16).to_le_bytes();
+    let values: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+    let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    zip.start_file(format!("{name}.npy"), zip::write::SimpleFileOptions::default()).unwrap();
+    zip.write_all(&[b"\x93NUMPY\x01\x00", &length[..], &head, &values].concat()).unwrap();
+    zip.finish().unwrap().into_inner()
+}
+
+/// The rig's mesh with a colour per vertex.
+fn painted(mesh: &Mesh, color: impl Fn(usize) -> Vec4) -> Vec<u8> {
+    let colors = (0..mesh.positions.len()).map(color).collect();
+    let mesh = Mesh { colors: Some(colors), ..mesh.clone() };
+    write_glb(&GlbScene { name: "painted", mesh: Some(&mesh), ..GlbScene::default() }).unwrap()
+}
+
+fn frames(desk: &Desk, name: &str) -> Vec<Vec<DVec3>> {
+    read(&desk.bytes(name), name).unwrap().records.into_iter().map(|r| r.positions.unwrap()).collect()
+}
+
+fn apart(a: &[Vec<DVec3>], b: &[Vec<DVec3>]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    a.iter().flatten().zip(b.iter().flatten()).map(|(a, b)| a.distance(*b)).fold(0.0, f64::max)
+}
+
+fn spring(frequency: f64, damping: f64) -> SecondarySettings {
+    SecondarySettings { spring: Spring::new(frequency, damping).unwrap(), gravity: DVec3::ZERO, limit: None }
+}
+
+/// The base's frames with the library's spring on them.
+fn swung(
+    settings: SecondarySettings,
+    gain: &[f64],
+    cuts: &[usize],
+    times: &[f64],
+    base: &[Vec<DVec3>],
+) -> Vec<Vec<DVec3>> {
+    let mut state = Secondary::new(settings, gain.to_vec()).unwrap();
+    let mut out = base.to_vec();
+    for (n, skin) in out.iter_mut().enumerate() {
+        if cuts.contains(&n) {
+            state.reset();
+        }
+        state.apply(if n > 0 { times[n] - times[n - 1] } else { 0.0 }, skin).unwrap();
+    }
+    out
+}
+
+#[test]
+fn the_output_is_the_library_s_spring_on_the_base() {
+    let (desk, tube) = desk();
+    let vertices = tube.mesh.positions.len();
+    let soft: Vec<f64> = (0..vertices).map(|v| if v % 3 == 0 { 0.0 } else { v as f64 / vertices as f64 }).collect();
+    desk.put("soft.npz", array("gain", &format!("({vertices},)"), &soft));
+    // A channel each; single-precision colours are exact in eighths.
+    let eighths = |v: usize, by: usize| ((v / by) % 9) as f32 / 8.0;
+    desk.put("painted.glb", painted(&tube.mesh, |v| Vec4::new(eighths(v, 1), eighths(v, 3), 0.25, eighths(v, 7))));
+    let painted = |by: usize| (0..vertices).map(|v| f64::from(eighths(v, by))).collect::<Vec<f64>>();
+
+    desk.good("pose m.dermis --motion walk.npz -o base.npz");
+    let base = frames(&desk, "base.npz");
+    let gravity = SecondarySettings { gravity: DVec3::NEG_Y * 9.81, ..spring(2.5, 0.2) };
+    let limited = SecondarySettings { limit: Some(0.02), ..spring(1.5, 0.0) };
+    for (options, settings, gain, cuts) in [
+        ("2.5,0.4", spring(2.5, 0.4), vec![1.0; vertices], &[][..]),
+        // What is not said: damping 0.2, all vertices.
+        ("2.5", spring(2.5, 0.2), vec![1.0; vertices], &[]),
+        ("4,1.5 --secondary-gain 0.25", spring(4.0, 1.5), vec![0.25; vertices], &[]),
+        ("2.5 --secondary-gain soft.npz --gravity 9.81", gravity, soft.clone(), &[]),
+        ("2.5 --secondary-gain soft.npz --cuts 1,3", spring(2.5, 0.2), soft.clone(), &[1, 3]),
+        ("1.5,0 --secondary-gain painted.glb#red --secondary-limit 0.02", limited, painted(1), &[]),
+        ("3 --secondary-gain painted.glb#green", spring(3.0, 0.2), painted(3), &[]),
+        ("3 --secondary-gain painted.glb#blue", spring(3.0, 0.2), vec![0.25; vertices], &[]),
+        ("3 --secondary-gain painted.glb#alpha", spring(3.0, 0.2), painted(7), &[]),
+    ] {
+        let said = desk.good(&format!("pose m.dermis --motion walk.npz --secondary {options} -o x.npz --force")).out;
+        let found = frames(&desk, "x.npz");
+        let expected = swung(settings, &gain, cuts, &TIMES, &base);
+        assert!(apart(&found, &expected) < SINGLE, "{options}: {}", apart(&found, &expected));
+        assert!(apart(&found, &base) > 1e-3, "{options}: it swings");
+        let moving = gain.iter().filter(|g| **g > 0.0).count();
+        assert!(said.contains(&format!("{moving} vertices swing")) && !said.contains("assumed"), "{options}: {said}");
+    }
+    // In another format the same.
+    desk.good("pose m.dermis --motion walk.npz --secondary 2.5,0.4 -o x.mdd");
+    let space = dermis_workflow::io::Space::default();
+    let cache = dermis_workflow::io::point_cache::read_mdd(&desk.bytes("x.mdd"), "x.mdd", &space).unwrap();
+    let found: Vec<Vec<DVec3>> = cache.records.into_iter().map(|r| r.positions.unwrap()).collect();
+    assert!(apart(&found, &swung(spring(2.5, 0.4), &vec![1.0; vertices], &[], &TIMES, &base)) < SINGLE);
+}
+
+/// Closed forms: nothing swings without a gain; a still skin sags by g G/ω² and stays there; a limit of nothing is the base.
+#[test]
+fn without_gain_motion_or_room_the_skin_is_known() {
+    let (desk, tube) = desk();
+    desk.good("pose m.dermis --motion walk.npz -o base.npz");
+    let line = "pose m.dermis --motion walk.npz -o x.npz --force --secondary 2";
+    desk.good(&format!("{line} --secondary-gain 0 --gravity 9.81"));
+    assert_eq!(desk.bytes("x.npz"), desk.bytes("base.npz"));
+    desk.good(&format!("{line} --secondary-limit 0 --gravity 9.81"));
+    assert_eq!(desk.bytes("x.npz"), desk.bytes("base.npz"));
+
+    desk.put("still.npz", motion(&tube, &vec![tube.poses[2].clone(); 6], Some(&TIMES)));
+    desk.good("pose m.dermis --motion still.npz -o base.npz --force");
+    desk.good("pose m.dermis --motion still.npz -o x.npz --force --secondary 2,0 --secondary-gain 0.5 --gravity 9.81");
+    let sag = DVec3::NEG_Y * (0.5 * 9.81 / (std::f64::consts::TAU * 2.0).powi(2));
+    let expected: Vec<Vec<DVec3>> =
+        frames(&desk, "base.npz").iter().map(|skin| skin.iter().map(|p| *p + sag).collect()).collect();
+    assert!(apart(&frames(&desk, "x.npz"), &expected) < SINGLE);
+}
+
+#[test]
+fn frames_without_times_are_evenly_spaced_and_it_is_said() {
+    let (desk, tube) = desk();
+    desk.put("untimed.npz", motion(&tube, &tube.poses, None));
+    desk.good("pose m.dermis --motion untimed.npz -o base.npz");
+    let base = frames(&desk, "base.npz");
+    for (option, rate) in [("", 24.0), ("--fps 60", 60.0)] {
+        let said =
+            desk.good(&format!("pose m.dermis --motion untimed.npz --secondary 3 {option} -o x.npz --force")).out;
+        assert!(said.contains(&format!("{rate} frames per second are assumed (--fps)")), "{said}");
+        let times: Vec<f64> = (0..6).map(|n| f64::from(n) / rate).collect();
+        let expected = swung(spring(3.0, 0.2), &vec![1.0; tube.mesh.positions.len()], &[], &times, &base);
+        assert!(apart(&frames(&desk, "x.npz"), &expected) < SINGLE, "{option}");
+    }
+}
+
+#[test]
+fn springs_gains_and_cuts_that_make_no_sense_are_named() {
+    let (desk, tube) = desk();
+    let vertices = tube.mesh.positions.len();
+    let shape = format!("({vertices},)");
+    let mut gain = vec![0.5; vertices];
+    gain[7] = f64::NAN;
+    desk.put("nan.npz", array("gain", &shape, &gain));
+    gain[7] = 1.5;
+    desk.put("large.npz", array("gain", &shape, &gain));
+    desk.put("few.npz", array("gain", "(3,)", &[0.5; 3]));
+    desk.put("table.npz", array("gain", "(3, 2)", &[0.5; 6]));
+    desk.put("gains.npz", array("gains", &shape, &vec![0.5; vertices]));
+    desk.put("bare.glb", tube.glb());
+    let other = Mesh { positions: tube.mesh.positions.iter().map(|p| *p * 1.1).collect(), ..tube.mesh.clone() };
+    desk.put("other.glb", painted(&other, |_| Vec4::ONE));
+    desk.put("stuck.npz", motion(&tube, &tube.poses, Some(&[0.0, 0.1, 0.1, 0.2, 0.3, 0.4])));
+    for (options, says) in [
+        ("--secondary 0", &["--secondary 0: frequency 0: it must be positive"][..]),
+        ("--secondary -2", &["--secondary -2: frequency -2: it must be positive"]),
+        ("--secondary nan", &["frequency NaN"]),
+        ("--secondary inf", &["frequency inf"]),
+        ("--secondary 2,-0.1", &["damping -0.1: it must be 0 or more"]),
+        ("--secondary 2,nan", &["damping NaN"]),
+        ("--secondary 2,0.2,1", &["--secondary 2,0.2,1: use FREQUENCY or FREQUENCY,DAMPING"]),
+        ("--secondary soft", &["--secondary soft: use FREQUENCY"]),
+        ("--secondary 2 --secondary-gain -0.5", &["the gain of vertex 0 is -0.5: it must lie in 0..1"]),
+        ("--secondary 2 --secondary-gain nan", &["the gain of vertex 0 is NaN"]),
+        ("--secondary 2 --secondary-gain nan.npz", &["the gain of vertex 7 is NaN"]),
+        ("--secondary 2 --secondary-gain large.npz", &["the gain of vertex 7 is 1.5"]),
+        ("--secondary 2 --secondary-gain few.npz", &["few.npz", "3 gains", "74 vertices"]),
+        ("--secondary 2 --secondary-gain table.npz", &["table.npz", "(3, 2)"]),
+        ("--secondary 2 --secondary-gain gains.npz", &["gains.npz", "no array \"gain\""]),
+        ("--secondary 2 --secondary-gain none.npz", &["none.npz"]),
+        ("--secondary 2 --secondary-gain m.dermis", &["m.dermis", "not an NPZ"]),
+        ("--secondary 2 --secondary-gain bare.glb#red", &["bare.glb", "no vertex colours"]),
+        ("--secondary 2 --secondary-gain bare.glb#purple", &["no channel \"purple\"", "#red"]),
+        ("--secondary 2 --secondary-gain other.glb#red", &["other.glb", "not the rig's at rest"]),
+        ("--secondary 2 --gravity nan", &["--gravity"]),
+        ("--secondary 2 --gravity 1e9", &["--gravity"]),
+        ("--secondary 2 --secondary-limit -1", &["--secondary-limit"]),
+        ("--secondary 2 --cuts 6", &["--cuts 6: the motion's 6 frames are numbered from 0"]),
+        ("--secondary 2 --cuts 1,two", &["two"]),
+        ("--cuts 2", &["--secondary"]),
+        ("--secondary-gain 0.5", &["--secondary"]),
+    ] {
+        desk.bad(&format!("pose m.dermis --motion walk.npz -o x.npz {options}"), says);
+        assert!(!exists(&desk.path("x.npz")), "{options}");
+    }
+    let line = "pose m.dermis --motion stuck.npz --secondary 2 -o x.npz";
+    desk.bad(line, &["frame 2", "0 s after the one before it", "time must go forward"]);
+    // Across a cut no time passes.
+    desk.good(&format!("{line} --cuts 2"));
+}
