@@ -169,6 +169,7 @@ pub fn run(args: &FitArgs, ui: &Ui) -> Result<ExitCode, Error> {
         if let Some(ratio) = counts.ratio() {
             ui.print(&format!("{:.0} % of the error of the rig's own weights remains", 100.0 * ratio));
         }
+        show::budgets(ui, &fitted.model.header.report, &unit);
         show::frames(ui, counts, &unit, if ui.verbose { 10 } else { 3 });
         for warning in outcome.warnings() {
             ui.print(&format!("warning: {warning}"));

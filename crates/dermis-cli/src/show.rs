@@ -8,6 +8,7 @@ use dermis_workflow::measure::Scores;
 use dermis_workflow::page::Unit;
 use dermis_workflow::report::{show_length, show_number};
 use dermis_workflow::stress::{Bound, Stress};
+use serde_json::Value;
 use std::collections::HashSet;
 
 /// Errors of every set, model beside baseline.
@@ -36,6 +37,18 @@ pub fn errors(ui: &Ui, sets: &[(&str, &Scores)], unit: &Unit) {
         }
     }
     ui.print("E_RMS = 1000·|X−Y| / (√(3·poses·vertices)·diagonal/2); dist. = 100·|X−Y| / |X−mean X|");
+}
+
+/// What a compiled pose space would cost within other budgets, as the fit's report has it.
+pub fn budgets(ui: &Ui, report: &Value, unit: &Unit) {
+    let Some(points) = report["budgets"].as_array() else { return };
+    let title = format!("distance to the whole model, {}", unit.name);
+    ui.print(&format!("{title:<36}{:>10}{:>10}", "training", "unseen"));
+    let length = |value: &Value| show_number(value.as_f64().unwrap_or(f64::NAN), unit);
+    for point in points {
+        let name = format!("  {} shapes, {} kernel values", point["shapes"], point["kernel_values"]);
+        ui.print(&format!("{name:<36}{:>10}{:>10}", length(&point["rms_training"]), length(&point["rms_unseen"])));
+    }
 }
 
 /// The worst frames of a set with what is known about them.
