@@ -514,3 +514,41 @@ fn few_sculpts_compile_without_loss() {
     let off = largest_distance(&shaped(&made, &between), &displacements(&model, &between));
     assert!(off < 1e-5 * bench.length, "{off}");
 }
+
+/// Maps that know of no joint, of all joints alike, and of those near a vertex: the last predict best, wherever they stand.
+#[test]
+fn of_several_maps_those_are_taken_whose_pose_spaces_predict_the_examples_best() {
+    let (_, bench) = Bench::arm(40, 13);
+    let rows = |bones: &'static [usize]| {
+        let row: Vec<_> = bones.iter().map(|&b| (BoneIndex::new(b), 1.0)).collect();
+        Influences::from_rows(vec![row; bench.rig.mesh.positions.len()]).unwrap()
+    };
+    let (blind, alike) = (rows(&[0]), rows(&[0, 1, 2, 3]));
+    let fit = |maps: &[Influences]| {
+        let fitted = fit_psd(&bench.training(), &lbs_of(&bench), maps, &PsdSettings::new(false), &silent).unwrap();
+        (fitted.report, displacements(&fitted.correction, &bench.examples[7].transforms))
+    };
+    let (_, alone) = fit(one(&bench.maps));
+    for at in 0..3 {
+        let mut maps = vec![blind.clone(), alike.clone()];
+        maps.insert(at, bench.maps.clone());
+        let (report, found) = fit(&maps);
+        assert_eq!((report.maps, &found), (at, &alone));
+    }
+    assert!(matches!(
+        fit_psd(&bench.training(), &lbs_of(&bench), &[], &PsdSettings::new(false), &silent),
+        Err(dermis_fit::FitError::Counts { .. })
+    ));
+}
+
+#[test]
+fn without_a_kernel_named_that_of_the_least_held_out_error_is_taken() {
+    let (_, bench) = Bench::arm(25, 14);
+    let least = |family: Option<Family>| {
+        let report = fit(&bench, &PsdSettings { family, ..PsdSettings::new(false) }).report;
+        (report.sweep.iter().map(|p| p.score).fold(f64::INFINITY, f64::min), report.family)
+    };
+    let (gaussian, wendland) = (least(Some(Family::Gaussian)), least(Some(Family::Wendland)));
+    let chosen = least(None);
+    assert_eq!(chosen, if wendland.0 < gaussian.0 { wendland } else { gaussian });
+}

@@ -16,8 +16,8 @@
 
 use super::regress::{self, Regressor};
 use super::space::{Group, STEPS, Space};
-use super::{Prepared, PsdReport, PsdSettings, check, prepare};
-use crate::training::{FitError, Progress, Ticker, Training};
+use super::{Prepared, PsdReport, PsdSettings, Regressed, check, regressed};
+use crate::training::{FitError, Progress, Training};
 use dermis_deform::Base;
 use dermis_deform::pose_space::{Family, Shapes};
 use dermis_rig::Influences;
@@ -93,54 +93,21 @@ pub fn fit_eigenskin(
     check(training, maps, settings)?;
     let included = training.included();
     let training = &training.with(&included);
-    let additive = Regressor::Additive;
-    let Prepared { space, carrier, asked, groups, radii, maps } = prepare(training, base, maps, settings, additive)?;
-    let vertices: u64 = groups.iter().map(|g| g.vertices.len() as u64).sum();
-    let ticker = Ticker::new(2 * vertices, progress);
-    let spacing = space.spacing(&groups);
-    let regress::Choice { sigma, smoothing, sweep, scored } =
-        regress::choose(&space, additive, &groups, &asked, settings, spacing, &ticker)?;
-    let solved = groups
-        .par_iter()
-        .map(|group| {
-            let solved = regress::solve(&space, additive, group, &asked, sigma, smoothing)?;
-            ticker.tick(group.vertices.len() as u64)?;
-            Ok(solved)
-        })
-        .collect::<Result<Vec<_>, FitError>>()?;
-
+    let Regressed { prepared, solved, report, .. } =
+        regressed(training, base, maps, settings, &[Regressor::Additive], progress)?;
+    let Prepared { space, carrier, groups, radii, .. } = prepared;
+    let (sigma, smoothing) = (report.sigma, report.smoothing);
     let parts: Vec<Option<Part>> = (0..space.width())
         .into_par_iter()
-        .map(|j| {
-            ticker.tick(0)?;
-            part(&space, j as u32, &groups, &solved, sigma, smoothing, settings.duplicates, kept)
-        })
+        .map(|j| part(&space, j as u32, &groups, &solved, sigma, smoothing, settings.duplicates, kept))
         .collect::<Result<_, FitError>>()?;
 
-    let report = PsdReport {
-        family: Family::Gaussian,
-        sigma,
-        smoothing,
-        sweep,
-        scored,
-        spacing,
-        welded: space.weld.frozen().collect(),
-        maps,
-        groups: parts.iter().flatten().count(),
-        kernel_values: 0,
-        corrected: vertices as usize,
-        raised: solved.iter().filter(|s| s.raised).count(),
-        reciprocal_condition: solved.iter().map(|s| s.reciprocal_condition).fold(1.0, f64::min),
-        damped: asked.damped,
-        largest_remainder: asked.largest_remainder,
-        remainders: 0,
-        cancellation: 0.0,
-    };
     let ends = |j: usize| space.joints.get(j).map_or((usize::MAX, usize::MAX), |e| (e.parent.get(), e.bone.get()));
     let of_joint = |(j, part): (usize, &Option<Part>)| {
         let (from, to) = ends(j);
         part.as_ref().map(|part| (from, to, part.shapes, part.held))
     };
+    let report = PsdReport { remainders: 0, ..report };
     let mut report = EigenSkinReport { psd: report, joints: parts.iter().enumerate().filter_map(of_joint).collect() };
 
     let count = training.rest.len();
@@ -157,7 +124,7 @@ pub fn fit_eigenskin(
             of_vertex[v as usize].extend((first..).zip(shapes));
         }
     }
-    report.psd.kernel_values = kernel.values();
+    (report.psd.kernel_values, report.psd.groups) = (kernel.values(), kernel.groups());
     let (mut offsets, mut terms, mut displacements) = (vec![0], Vec::new(), Vec::new());
     for list in of_vertex {
         terms.extend(list.iter().map(|t| t.0));

@@ -46,7 +46,7 @@ use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mirror};
 use dermis_solve::Folds;
 use displacements::Displacements;
 use rayon::prelude::*;
-use regress::{Regressor, assemble};
+use regress::{Choice, Regressor, Solved, assemble};
 use space::{Group, Space};
 
 /// Smoothing that interpolates: examples are met to about 1e-9 of their size.
@@ -267,6 +267,7 @@ fn prepare<'a>(
     candidates: &[Influences],
     settings: &PsdSettings,
     regressor: Regressor,
+    progress: Progress<'_>,
 ) -> Result<Prepared<'a>, FitError> {
     let maps = &candidates[0];
     let carrier = match (settings.form, base) {
@@ -295,8 +296,10 @@ fn prepare<'a>(
     let (mut chosen, (mut space, mut groups)) = (0, in_maps(maps));
     if candidates.len() > 1 {
         let stride = regress::stride(&groups, training.rest.len());
+        let ticker = Ticker::new(candidates.len() as u64, progress);
         let mut least = regress::validated(&space, regressor, &groups, &asked, settings, stride)?;
         for (at, maps) in candidates.iter().enumerate().skip(1) {
+            ticker.tick(1)?;
             let (other, its_groups) = in_maps(maps);
             let score = regress::validated(&other, regressor, &its_groups, &asked, settings, stride)?;
             if score < least {
@@ -318,7 +321,68 @@ fn radii(training: &Training<'_>, mirror: Option<&Mirror>) -> Vec<f64> {
     (0..own.len()).map(|v| BALL_FACTOR * own[v].max(partner(v))).collect()
 }
 
-/// Of several regressors that is taken whose examples predict each other best.
+/// Everything but the form that the answers are put into.
+struct Regressed<'a> {
+    prepared: Prepared<'a>,
+    regressor: Regressor,
+    /// W of each group.
+    solved: Vec<Solved>,
+    report: PsdReport,
+}
+
+/// Chooses and solves. Of several regressors that is taken whose examples predict each other best.
+fn regressed<'a>(
+    training: &'a Training<'a>,
+    base: &Base,
+    maps: &[Influences],
+    settings: &PsdSettings,
+    regressors: &[Regressor],
+    progress: Progress<'_>,
+) -> Result<Regressed<'a>, FitError> {
+    let prepared = prepare(training, base, maps, settings, regressors[0], progress)?;
+    let Prepared { space, asked, groups, .. } = &prepared;
+    let vertices: u64 = groups.iter().map(|g| g.vertices.len() as u64).sum();
+    let ticker = Ticker::new((1 + regressors.len() as u64) * vertices, progress);
+
+    let spacing = space.spacing(groups);
+    let choose = |&regressor: &Regressor| -> Result<_, FitError> {
+        Ok((regressor, regress::choose(space, regressor, groups, asked, settings, spacing, &ticker)?))
+    };
+    let choices = regressors.iter().map(choose).collect::<Result<Vec<_>, FitError>>()?;
+    let best = choices.into_iter().reduce(|best, other| if other.1.score() < best.1.score() { other } else { best });
+    let Some((regressor, Choice { sigma, smoothing, sweep, scored })) = best else {
+        return Err(FitError::Counts { what: "kernels", found: 0, expected: 1 });
+    };
+    let solved = groups
+        .par_iter()
+        .map(|group| {
+            let solved = regress::solve(space, regressor, group, asked, sigma, smoothing)?;
+            ticker.tick(group.vertices.len() as u64)?;
+            Ok(solved)
+        })
+        .collect::<Result<Vec<_>, FitError>>()?;
+    let report = PsdReport {
+        family: regressor.family(),
+        sigma,
+        smoothing,
+        sweep,
+        scored,
+        spacing,
+        welded: space.weld.frozen().collect(),
+        maps: prepared.maps,
+        groups: groups.len(),
+        kernel_values: 0,
+        corrected: vertices as usize,
+        raised: solved.iter().filter(|s| s.raised).count(),
+        reciprocal_condition: solved.iter().map(|s| s.reciprocal_condition).fold(1.0, f64::min),
+        damped: asked.damped,
+        largest_remainder: asked.largest_remainder,
+        remainders: asked.remainders.len(),
+        cancellation: 0.0,
+    };
+    Ok(Regressed { prepared, regressor, solved, report })
+}
+
 fn fit_with(
     training: &Training<'_>,
     base: &Base,
@@ -330,53 +394,13 @@ fn fit_with(
     check(training, maps, settings)?;
     let included = training.included();
     let training = &training.with(&included);
-    let Prepared { space, carrier, asked, groups, radii, maps } =
-        prepare(training, base, maps, settings, regressors[0])?;
-    let vertices: u64 = groups.iter().map(|g| g.vertices.len() as u64).sum();
-    let ticker = Ticker::new((1 + regressors.len() as u64) * vertices, progress);
-
-    let spacing = space.spacing(&groups);
-    let choose = |&regressor: &Regressor| -> Result<_, FitError> {
-        let choice = regress::choose(&space, regressor, &groups, &asked, settings, spacing, &ticker)?;
-        Ok((regressor, choice))
-    };
-    let choices = regressors.iter().map(choose).collect::<Result<Vec<_>, FitError>>()?;
-    let best = choices.into_iter().reduce(|best, other| if other.1.score() < best.1.score() { other } else { best });
-    let Some((regressor, regress::Choice { sigma, smoothing, sweep, scored })) = best else {
-        return Err(FitError::Counts { what: "kernels", found: 0, expected: 1 });
-    };
-    let solved = groups
-        .par_iter()
-        .map(|group| {
-            let solved = regress::solve(&space, regressor, group, &asked, sigma, smoothing)?;
-            ticker.tick(group.vertices.len() as u64)?;
-            Ok(solved)
-        })
-        .collect::<Result<Vec<_>, FitError>>()?;
-
-    let mut report = PsdReport {
-        family: regressor.family(),
-        sigma,
-        smoothing,
-        sweep,
-        scored,
-        spacing,
-        welded: space.weld.frozen().collect(),
-        maps,
-        groups: groups.len(),
-        kernel_values: groups.iter().map(|g| g.centres.len()).sum(),
-        corrected: vertices as usize,
-        raised: solved.iter().filter(|s| s.raised).count(),
-        reciprocal_condition: solved.iter().map(|s| s.reciprocal_condition).fold(1.0, f64::min),
-        damped: asked.damped,
-        largest_remainder: asked.largest_remainder,
-        remainders: asked.remainders.len(),
-        cancellation: 0.0,
-    };
+    let Regressed { prepared, regressor, solved, mut report } =
+        regressed(training, base, maps, settings, regressors, progress)?;
+    let Prepared { space, carrier, asked, groups, radii, .. } = prepared;
     let largest =
         |list: &mut dyn Iterator<Item = &DVec3>| list.filter(|d| !d.is_nan()).map(|d| d.length()).fold(0.0, f64::max);
     let displacement = largest(&mut asked.all.iter().flatten());
-    let correction = assemble(space, regressor, carrier, &groups, &solved, &asked, sigma, radii);
+    let correction = assemble(space, regressor, carrier, &groups, &solved, &asked, report.sigma, radii);
     report.kernel_values = correction.kernel.values();
     if displacement > 0.0 {
         report.cancellation = largest(&mut correction.weights.iter()) / displacement;
