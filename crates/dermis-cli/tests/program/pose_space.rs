@@ -186,7 +186,7 @@ fn a_channel_tells_poses_apart_that_rotations_do_not() {
     let tube = planted(tube, |s, _| strain(s));
     let mut contents = tube.contents();
     for (s, record) in contents.records.iter_mut().enumerate() {
-        let names = [("strain", strain(s)), ("mood", 1.0)];
+        let names = [("strain", strain(s)), ("mood", 1.0), ("idle", 0.0)];
         record.pose.as_mut().unwrap().channels = names.map(|(n, value)| (Arc::from(n), value)).to_vec();
     }
     desk.put("a.npz", write(&contents, Precision::Double).unwrap());
@@ -198,11 +198,16 @@ fn a_channel_tells_poses_apart_that_rotations_do_not() {
         let scale = if options.contains('=') { "times 0.5" } else { "times one over its largest value" };
         assert_eq!(setting(&fitted, "channel strain"), scale);
     }
+    // A channel that stays at rest changes nothing.
+    for idle in ["--channel idle", "--channel idle=2"] {
+        let found = number(&fit(&desk, &format!("--method psd -s 1e-6 --duplicates -1 {idle}")), "train.rms");
+        assert!((found - without).abs() < 1e-3 * without, "{idle}: {found} for {without}");
+    }
     // Linear in the channel, which no kernel needs.
     let fitted = fit(&desk, "--method pose-blendshapes --channel strain -s 0");
     assert!(number(&fitted, "train.max") < 3e-6 * tube.diagonal(), "{}", fitted["train"]);
     let line = "fit a.npz --examples a.npz --method psd -o x.dermis --channel";
-    desk.bad(&format!("{line} stress"), &["no channel \"stress\"", "mood, strain"]);
+    desk.bad(&format!("{line} stress"), &["no channel \"stress\"", "idle, mood, strain"]);
     desk.put("plain.npz", Tube::new(9, 6, 0.0, Flesh::Bulge).bundle());
     let line = line.replace("a.npz", "plain.npz");
     desk.bad(&format!("{line} strain"), &["no channel \"strain\"", "they have none"]);
