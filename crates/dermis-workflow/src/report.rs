@@ -328,7 +328,7 @@ impl<'a> Outcome<'a> {
             }
         }
         chosen.truncate(room);
-        let base = baseline(&self.model);
+        let base = baseline(self.model);
         let mut model_runner = (!self.model.baked.needs_given()).then(|| Runner::new(&self.model.baked))?;
         let mut base_runner = base.as_ref().map(Runner::new);
         let frames = chosen

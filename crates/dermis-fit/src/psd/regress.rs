@@ -131,7 +131,8 @@ pub(super) fn validated(
     let parts = groups
         .par_iter()
         .map(|group| {
-            let vertices: Vec<u32> = group.vertices.iter().copied().filter(|v| *v as usize % stride == 0).collect();
+            let vertices: Vec<u32> =
+                group.vertices.iter().copied().filter(|v| (*v as usize).is_multiple_of(stride)).collect();
             let part = Group { vertices, ..group.clone() };
             if part.vertices.is_empty() {
                 return Ok(None);
@@ -164,7 +165,7 @@ pub(super) fn validated(
 /// A stride over vertices that keeps [`validated`] short.
 pub(super) fn stride(groups: &[Group], vertices: usize) -> usize {
     let work = |stride: usize| -> f64 {
-        let looked_at = groups.iter().filter(|g| g.vertices.iter().any(|v| *v as usize % stride == 0));
+        let looked_at = groups.iter().filter(|g| g.vertices.iter().any(|v| (*v as usize).is_multiple_of(stride)));
         looked_at.map(|g| (g.centres.len() as f64).powi(3)).sum()
     };
     let mut stride = vertices.div_ceil(MOST_VALIDATED).max(1);
