@@ -12,7 +12,7 @@
 //! the largest singular values of all regions. The m centres of a region are training poses, each next one where the
 //! kernel is determined least by those before it (pivoted Cholesky). Last, the displacements u of every vertex are
 //! solved again by ridge regression on the weights as they are computed, which also repairs what the truncation of one
-//! region spoils in another; a vertex may be held to its strongest shapes.
+//! region spoils in another; a vertex may be held to a few shapes, chosen by matching pursuit.
 //!
 //! Own work; the low-rank factor is that of EigenSkin (Kry, James & Pai 2002).
 
@@ -314,19 +314,32 @@ impl<'a> Compiler<'a> {
         let solved = alike
             .par_iter()
             .map(|(shapes, members)| {
-                let u = solve(shapes, members)?;
-                let all = members.iter().enumerate().map(|(i, &at)| (at, terms_of(shapes, &u, i)));
                 let Some(most) = budget.per_vertex.filter(|most| *most < shapes.len()) else {
-                    return Ok(all.collect());
+                    let u = solve(shapes, members)?;
+                    return Ok(members.iter().enumerate().map(|(i, &at)| (at, terms_of(shapes, &u, i))).collect());
                 };
-                all.map(|(at, mut terms)| {
-                    let strength = |t: &(u32, DVec3)| t.1.length_squared() * gram[(t.0 as usize, t.0 as usize)];
-                    terms.sort_by(|a, b| strength(b).total_cmp(&strength(a)).then(a.0.cmp(&b.0)));
-                    let mut few: Vec<u32> = terms[..most].iter().map(|t| t.0).collect();
-                    few.sort_unstable();
-                    Ok((at, terms_of(&few, &solve(&few, &[at])?, 0)))
-                })
-                .collect::<Result<Vec<_>, SolveError>>()
+                // Orthogonal matching pursuit: each next shape is the one that takes most from what those before it leave.
+                let few = |&at: &usize| {
+                    let (mut few, mut u) = (Vec::<u32>::new(), Mat::<f64>::zeros(0, 3));
+                    for _ in 0..most {
+                        let gain = |l: usize| -> f64 {
+                            let known = |c: usize| -> f64 {
+                                few.iter().enumerate().map(|(i, k)| gram[(l, *k as usize)] * u[(i, c)]).sum()
+                            };
+                            let squares = (0..3).map(|c| (right[(l, 3 * at + c)] - known(c)).powi(2)).sum::<f64>();
+                            if gram[(l, l)] > 0.0 { squares / gram[(l, l)] } else { 0.0 }
+                        };
+                        let free = shapes.iter().filter(|l| !few.contains(l)).map(|&l| (l, gain(l as usize)));
+                        let best = free.reduce(|best, other| if other.1 > best.1 { other } else { best });
+                        let Some((next, _)) = best.filter(|(_, gain)| *gain > 0.0) else { break };
+                        few.push(next);
+                        u = solve(&few, &[at])?;
+                    }
+                    let mut terms = terms_of(&few, &u, 0);
+                    terms.sort_unstable_by_key(|t| t.0);
+                    Ok((at, terms))
+                };
+                members.iter().map(few).collect::<Result<Vec<_>, SolveError>>()
             })
             .collect::<Result<Vec<Vec<(usize, Terms)>>, SolveError>>()
             .map_err(failed)?;
