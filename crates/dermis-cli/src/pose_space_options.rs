@@ -47,8 +47,8 @@ pub struct PoseSpaceArgs {
     /// EigenSkin: this many shapes per joint
     #[arg(long, value_name = "N")]
     joint_shapes: Option<usize>,
-    /// Compile the fitted model to a constant price: SHAPES, or SHAPES,KERNELS per region [16], or SHAPES,KERNELS,SHAPES per
-    /// vertex. The report lists what other budgets would cost
+    /// Compile the fitted model to a constant price: SHAPES, or SHAPES,KERNELS per region (else 16), or
+    /// SHAPES,KERNELS,SHAPES per vertex. The report lists what other budgets would cost
     #[arg(long, value_name = "SHAPES[,KERNELS[,N]]")]
     budget: Option<String>,
 }

@@ -101,7 +101,7 @@ fn every_kernel_of_every_coordinate_is_positive_semidefinite() {
 #[test]
 fn every_form_meets_its_examples_and_the_bind_pose() {
     let (_, bench) = Bench::arm(20, 2);
-    let plain = exact();
+    let plain = PsdSettings { family: Some(Family::Gaussian), ..exact() };
     let forms = [
         PsdSettings { family: Some(Family::Wendland), ..plain.clone() },
         PsdSettings { family: Some(Family::Polyharmonic), ..plain.clone() },

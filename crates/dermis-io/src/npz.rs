@@ -566,11 +566,11 @@ pub fn write(contents: &Contents, precision: Precision) -> Result<Vec<u8>, Write
     write_with(contents, precision, &[])
 }
 
-/// As [`write`], with arrays of directed lengths per record and vertex (P, V, 3) besides, by name: displacements, turned
+/// As [`write()`], with arrays of directed lengths per record and vertex (P, V, 3) besides, by name: displacements, turned
 /// and scaled as positions are. They are no part of a bundle, and are not read back.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn write_with(
     contents: &Contents,
     precision: Precision,

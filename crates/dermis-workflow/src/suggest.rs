@@ -24,7 +24,7 @@
 //! examples asked of v (the guard's radius), q_v the prior variance of its training poses for s = 1, s₀² the same ratio over
 //! all skin. Skin whose joints never moved has the average. Models without a guard weigh all skin alike.
 //!
-//! Skin is looked at in [`PLACES`] places of equal share, taken in vertex order. Source of the criterion: Cohn, Ghahramani &
+//! Skin is looked at in 256 places of equal share, taken in vertex order. Source of the criterion: Cohn, Ghahramani &
 //! Jordan 1996, "Active learning with statistical models" (expected variance), for Gaussian processes Seo et al. 2000.
 
 use crate::error::Error;
