@@ -155,15 +155,13 @@ pub(super) fn fit(
         let (shapes, point) = compiler.compile(budget)?;
         lines.push(("compiled".into(), format!("{} shapes, {} kernels", point.shapes, point.kernel_values)));
         report["budgets"] = budgets(&compiler, budget, &point)?;
-        if model.remainders.vertices.is_empty() {
-            correction = shapes.into();
-        } else {
+        if !model.remainders.vertices.is_empty() {
             warnings.push(format!(
                 "{} vertices keep a part of their examples beside the displacement, which no shape holds: it is dropped",
                 model.remainders.vertices.len()
             ));
-            correction = shapes.into();
         }
+        correction = shapes.into();
     } else if options.pose_space.budget.is_some() {
         return Err(Error::Option("--budget serves --method psd and pose-blendshapes: EigenSkin has --energy".into()));
     }
