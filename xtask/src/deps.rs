@@ -23,7 +23,7 @@ const fn rule(name: &'static str, uses: &'static [&'static str]) -> Rule {
 const TABLE: &[Rule] = &[
     // The two crates below all others stay small: vocabulary and numbers.
     Rule { name: "dermis-rig", uses: &[], from_elsewhere: Some(&["glam", "thiserror"]) },
-    Rule { name: "dermis-solve", uses: &[], from_elsewhere: Some(&["faer", "thiserror"]) },
+    Rule { name: "dermis-solve", uses: &[], from_elsewhere: Some(&["faer", "pulp", "thiserror"]) },
     // A model whose positions answer a sparse system (rotational regression) solves it with dermis-solve.
     rule("dermis-deform", &["dermis-rig", "dermis-solve"]),
     rule("dermis-fit", &["dermis-rig", "dermis-deform", "dermis-solve"]),

@@ -73,6 +73,9 @@ fn main() -> ExitCode {
     {
         return ui.fail(&format!("--threads {threads}: {error}"), "");
     }
+    if let Err(error) = choose_simd() {
+        return ui.fail(&format!("DERMIS_SIMD: {error}"), "Without it the best this machine has is used.");
+    }
     let done = match &cli.verb {
         Verb::Demo(args) => demo::run(args, &ui),
         Verb::Inspect(args) => inspect::run(args, &ui),
@@ -94,4 +97,12 @@ fn main() -> ExitCode {
         }
     };
     done.unwrap_or_else(|error| ui.fail(&error.to_string(), error.hint()))
+}
+
+/// Vector instructions other than the best of this machine, for tests and measurements.
+fn choose_simd() -> Result<(), dermis_workflow::simd::LevelError> {
+    match std::env::var("DERMIS_SIMD") {
+        Ok(name) => dermis_workflow::simd::set_level(name.parse()?),
+        Err(_) => Ok(()),
+    }
 }

@@ -25,6 +25,7 @@ mod weights;
 pub use array::Array;
 pub use case::{Answers, Case, CaseError, Method};
 
+pub use case::Bits;
 use case::Comparison;
 use serde_json::Value;
 use std::fmt;
@@ -74,6 +75,8 @@ pub enum Verdict {
         numbers: usize,
         /// Expected entries that the method did not answer.
         unanswered: Vec<String>,
+        /// A hash of every number computed: equal hashes are equal bits.
+        bits: u64,
     },
     /// It could not be compared: malformed, refused by the toolkit, or the toolkit panicked.
     Broken(String),
@@ -96,7 +99,7 @@ impl fmt::Display for CaseResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:<16} {:<24} ", self.file, self.case)?;
         match &self.verdict {
-            Verdict::Compared { deviation, tolerance, worst, numbers, unanswered } => {
+            Verdict::Compared { deviation, tolerance, worst, numbers, unanswered, .. } => {
                 let word = if self.passed() { "pass" } else { "FAIL" };
                 write!(f, "{deviation:>9.2e}  tolerance {tolerance:>7.0e}  {word}  {numbers} numbers")?;
                 if !self.passed() {
@@ -195,8 +198,8 @@ fn run_case(case: &Case, methods: &[Method]) -> Verdict {
         catch_unwind(AssertUnwindSafe(|| case.check_like().and_then(|()| case.compare(&(method.run)(case)?))));
     match compared {
         Ok(Ok(Comparison { numbers: 0, .. })) => Verdict::Broken("expects nothing that could be compared".into()),
-        Ok(Ok(Comparison { deviation, worst, numbers, unanswered })) => {
-            Verdict::Compared { deviation, tolerance: case.tolerance, worst, numbers, unanswered }
+        Ok(Ok(Comparison { deviation, worst, numbers, unanswered, bits })) => {
+            Verdict::Compared { deviation, tolerance: case.tolerance, worst, numbers, unanswered, bits }
         }
         Ok(Err(error)) => Verdict::Broken(error.to_string()),
         Err(_) => Verdict::Broken("the toolkit panicked; its message is above".into()),

@@ -12,6 +12,7 @@ mod line_search;
 pub mod mean_shift;
 pub mod min_norm;
 pub mod ridge;
+pub mod simd;
 pub mod simplex;
 pub mod sparse;
 pub mod symmetric;

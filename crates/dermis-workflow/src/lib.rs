@@ -35,7 +35,7 @@ pub mod suggest;
 pub mod weights;
 
 pub use error::Error;
-pub use {dermis_deform as deform, dermis_fit as fits, dermis_io as io, dermis_rig as rig};
+pub use {dermis_deform as deform, dermis_fit as fits, dermis_io as io, dermis_rig as rig, dermis_solve::simd};
 
 /// Name and version of the program, for provenance.
 pub const PROGRAM: &str = concat!("dermis ", env!("CARGO_PKG_VERSION"));

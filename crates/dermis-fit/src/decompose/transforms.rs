@@ -7,7 +7,7 @@ use super::support::Support;
 use super::weights::Bones;
 use dermis_rig::glam::{DMat3, DVec3};
 use dermis_rig::rotation::nearest_rotation;
-use pulp::{Arch, NullaryFnOnce};
+use dermis_solve::simd::{self, Fma, Kernel};
 use rayon::prelude::*;
 
 /// Keeps what no vertex determines where it was: the ridge towards the last transforms, over a bone's Σ w², and for a
@@ -43,10 +43,8 @@ impl Normal {
 
     fn from_members(points: &Points, supports: &[Support], members: &[Vec<(u32, f64)>]) -> Self {
         let bones = members.len();
-        let parts: Vec<(Overlaps, f64, Matrix)> = members
-            .par_iter()
-            .map(|members| Arch::new().dispatch(Accumulate { points, supports, members, bones }))
-            .collect();
+        let parts: Vec<(Overlaps, f64, Matrix)> =
+            members.par_iter().map(|members| simd::run(Accumulate { points, supports, members, bones })).collect();
         let mut normal = Self { overlaps: vec![], squares: vec![], q: Bones::zeros(bones, points.trajectories.cols) };
         for (k, (overlaps, squares, q)) in parts.into_iter().enumerate() {
             normal.overlaps.push(overlaps);
@@ -84,10 +82,10 @@ struct Accumulate<'a> {
     bones: usize,
 }
 
-impl NullaryFnOnce for Accumulate<'_> {
+impl Kernel for Accumulate<'_> {
     type Output = (Overlaps, f64, Matrix);
     #[inline(always)]
-    fn call(self) -> Self::Output {
+    fn run<F: Fma>(self) -> Self::Output {
         let mut tables = vec![[0.0; MONOMIALS]; self.bones];
         let mut squares = 0.0;
         let cols = self.points.trajectories.cols;
@@ -311,7 +309,7 @@ fn project(full: &mut Bones, fixed: usize, frames: &Frames) {
                         }
                     }
                 }
-                Arch::new().dispatch(Polar { m: &mut m, lanes });
+                simd::run(Polar { m: &mut m, lanes });
                 for i in 0..3 {
                     let mean = &frames.mean.row(i)[start..];
                     for axis in 0..3 {
@@ -343,10 +341,10 @@ struct Polar<'a> {
     lanes: usize,
 }
 
-impl NullaryFnOnce for Polar<'_> {
+impl Kernel for Polar<'_> {
     type Output = ();
     #[inline(always)]
-    fn call(self) {
+    fn run<F: Fma>(self) {
         let given = *self.m;
         let mut hard = [false; LANES];
         let x = self.m;
@@ -416,7 +414,7 @@ fn rigid_sweep(overlaps: &[Overlaps], q: &Bones, full: &mut Bones, fixed: usize,
                     t.row_mut(4 * k + i).copy_from_slice(&full.row(i, k)[start..start + 3 * lanes]);
                 }
             }
-            Arch::new().dispatch(Sweep { overlaps, q, t: &mut t, fixed, mean: &frames.mean, start, lanes });
+            simd::run(Sweep { overlaps, q, t: &mut t, fixed, mean: &frames.mean, start, lanes });
             t
         })
         .collect();
@@ -443,10 +441,10 @@ struct Sweep<'a> {
     lanes: usize,
 }
 
-impl NullaryFnOnce for Sweep<'_> {
+impl Kernel for Sweep<'_> {
     type Output = ();
     #[inline(always)]
-    fn call(self) {
+    fn run<F: Fma>(self) {
         const WIDE: usize = 3 * LANES;
         let wide = 3 * self.lanes;
         for (k, overlaps) in self.overlaps.iter().enumerate().skip(self.fixed) {
@@ -490,7 +488,7 @@ impl NullaryFnOnce for Sweep<'_> {
                     }
                 }
             }
-            Polar { m: &mut m, lanes: self.lanes }.call();
+            Polar { m: &mut m, lanes: self.lanes }.run::<F>();
             for axis in 0..3 {
                 for lane in 0..self.lanes {
                     let at = axis * self.lanes + lane;
@@ -535,15 +533,7 @@ pub(super) fn fit_patch(s: &[f64; MONOMIALS], q: &Matrix, frames: &Frames, kind:
     for group in 0..groups {
         let (start, lanes) = columns.group(group);
         let mut t = Matrix::zeros(4, 3 * lanes);
-        Arch::new().dispatch(Sweep {
-            overlaps: &overlaps,
-            q: &wide,
-            t: &mut t,
-            fixed: 0,
-            mean: &frames.mean,
-            start,
-            lanes,
-        });
+        simd::run(Sweep { overlaps: &overlaps, q: &wide, t: &mut t, fixed: 0, mean: &frames.mean, start, lanes });
         for i in 0..4 {
             full.row_mut(i, 0)[start..start + 3 * lanes].copy_from_slice(t.row(i));
         }

@@ -8,7 +8,7 @@ use super::matrix::{Matrix, multiply};
 use super::problem::{LANES, MONOMIALS, PAIRS, Points};
 use super::support::{MOST, Quadratic, Support};
 use dermis_solve::faer::MatRef;
-use pulp::{Arch, NullaryFnOnce};
+use dermis_solve::simd::{self, Fma, Kernel};
 use rayon::prelude::*;
 use std::cell::RefCell;
 
@@ -197,7 +197,7 @@ pub(super) fn improve(
             if pass.entries > 0 {
                 products(points, first, supports.len(), bones, &mut room.product);
             }
-            Arch::new().dispatch(Improve { points, bones, gram, supports, fits, pass, first, room });
+            simd::run(Improve { points, bones, gram, supports, fits, pass, first, room });
         });
     });
     fits.iter().map(|fit| fit.energy).sum()
@@ -280,10 +280,10 @@ struct Improve<'a> {
     room: &'a mut Room,
 }
 
-impl NullaryFnOnce for Improve<'_> {
+impl Kernel for Improve<'_> {
     type Output = ();
     #[inline(always)]
-    fn call(mut self) {
+    fn run<F: Fma>(mut self) {
         let wide = 4 * self.bones.stride;
         let look = self.pass.entries > 0;
         for at in 0..self.supports.len() {
@@ -685,7 +685,7 @@ pub(super) fn candidate_gains(
             let mut product = vec![0.0; BLOCK * 4 * candidates.stride];
             let mut total = vec![0.0; candidates.stride];
             products(points, block * BLOCK, supports.len(), candidates, &mut product);
-            Arch::new().dispatch(Gains {
+            simd::run(Gains {
                 points,
                 against,
                 supports,
@@ -718,7 +718,7 @@ pub(super) fn candidate_steps(
         let mut product = vec![0.0; BLOCK * 4 * candidate.stride];
         let mut total = vec![0.0; candidate.stride];
         products(points, block * BLOCK, supports.len(), candidate, &mut product);
-        Arch::new().dispatch(Gains {
+        simd::run(Gains {
             points,
             against,
             supports,
@@ -745,10 +745,10 @@ struct Gains<'a> {
     steps: Option<&'a mut [f64]>,
 }
 
-impl NullaryFnOnce for Gains<'_> {
+impl Kernel for Gains<'_> {
     type Output = ();
     #[inline(always)]
-    fn call(mut self) {
+    fn run<F: Fma>(mut self) {
         let stride = self.against.stride;
         let (mut g, mut diagonal, mut blend, mut row) =
             (vec![0.0; stride], vec![0.0; stride], vec![0.0; stride], vec![0.0; stride]);
@@ -804,7 +804,7 @@ pub(super) fn removal_costs(
                 let first = block * BLOCK;
                 let mut costs = vec![0.0; bones.count];
                 products(points, first, supports.len(), bones, &mut room.product);
-                Arch::new().dispatch(Removal { points, gram, supports, fits, most, first, room, costs: &mut costs });
+                simd::run(Removal { points, gram, supports, fits, most, first, room, costs: &mut costs });
                 costs
             })
         })
@@ -827,10 +827,10 @@ struct Removal<'a> {
     costs: &'a mut [f64],
 }
 
-impl NullaryFnOnce for Removal<'_> {
+impl Kernel for Removal<'_> {
     type Output = ();
     #[inline(always)]
-    fn call(self) {
+    fn run<F: Fma>(self) {
         let stride = self.gram.stride;
         for (at, support) in self.supports.iter().enumerate() {
             let v = self.first + at;
