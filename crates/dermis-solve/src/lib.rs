@@ -3,6 +3,7 @@
 //! Matrices are faer's; every call is sequential and its result depends on its inputs alone. Callers run many calls at
 //! once.
 
+pub mod batched;
 pub mod cross_validation;
 pub mod direction_set;
 pub mod gauss_newton;

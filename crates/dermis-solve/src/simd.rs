@@ -1,10 +1,13 @@
 //! Which vector instructions the hot loops run with: one source, compiled for each of them, chosen at run time.
 //!
-//! A hot loop is a [`Kernel`]: plain loops over arrays of [`LANES_F64`] or [`LANES_F32`] numbers, which the compiler turns
-//! into the vectors of the level it is compiled for. No `unsafe` is needed, and every level computes the same sums in
-//! the same order; levels differ in whether a product and a sum are rounded once ([`Fma`]) or twice.
+//! A hot loop is either a [`Kernel`], plain loops over arrays of [`LANES_F64`] or [`LANES_F32`] numbers, which the compiler
+//! turns into the vectors of the level it is compiled for; or, where it does not see through them, [`WithSimd`] of the
+//! crate `pulp`, on vectors by name, as many lanes as the level has. No `unsafe` is needed for either. Levels differ in
+//! whether a product and a sum are rounded once or twice ([`Fma`], `mul_add_e`).
 //!
 //! The level is one for the process: the best the machine has, unless [`set_level`] says otherwise.
+
+pub use pulp::{Simd, WithSimd};
 
 use std::fmt;
 use std::str::FromStr;
@@ -175,6 +178,36 @@ pub fn run<K: Kernel>(kernel: K) -> K::Output {
             neon.vectorize(With(kernel, std::marker::PhantomData::<Fused>))
         }
         _ => kernel.run::<Apart>(),
+    }
+}
+
+/// Runs a loop on vectors by name with the level in use.
+pub fn run_with<W: WithSimd>(op: W) -> W::Output {
+    match level() {
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 if let Some(v4) = pulp::x86::V4::try_new() => Simd::vectorize(v4, op),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 if let Some(v3) = pulp::x86::V3::try_new() => Simd::vectorize(v3, op),
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon if let Some(neon) = pulp::aarch64::Neon::try_new() => Simd::vectorize(neon, op),
+        _ => op.with_simd(pulp::Scalar),
+    }
+}
+
+/// A buffer whose part in use starts at a cache line, so that no vector straddles two.
+#[derive(Clone, Debug, Default)]
+pub struct Buffer(Vec<f64>);
+
+impl Buffer {
+    /// `len` numbers; what they hold is what was left there.
+    #[inline(always)]
+    pub fn get(&mut self, len: usize) -> &mut [f64] {
+        const LINE: usize = 64 / size_of::<f64>();
+        if self.0.len() < len + LINE {
+            self.0.resize(len + LINE, 0.0);
+        }
+        let skipped = self.0.as_ptr().align_offset(64).min(LINE);
+        &mut self.0[skipped..skipped + len]
     }
 }
 
