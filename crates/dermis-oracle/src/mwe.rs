@@ -2,7 +2,7 @@
 
 use crate::{Answers, Array, Case, CaseError, Method};
 use dermis_deform::enveloping::{Enveloping, PoseFeatures};
-use dermis_fit::mwe::{Anchor, Centring, Mwe, MweSettings, RidgeMode, RowChoice, Strength, fit_mwe};
+use dermis_fit::mwe::{Anchor, Centring, Mwe, MweSettings, RidgeMode, RowChoice, Solver, Strength, fit_mwe};
 use dermis_fit::{Folds, Training, silent};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::{BoneIndex, BoneTransforms, Example, Influences, Skeleton};
@@ -145,6 +145,8 @@ fn settings(case: &Case) -> Result<MweSettings, CaseError> {
         svd_tol: number("svd_tol", 1e-12),
         duplicates: number("dup_tol", 1e-6),
         guard: false,
+        sweep_vertices: usize::MAX,
+        solver: Solver::Batched,
     })
 }
 

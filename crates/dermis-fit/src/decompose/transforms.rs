@@ -787,7 +787,7 @@ mod tests {
             for lane in 0..LANES {
                 (0..9).for_each(|e| m[e][lane] = given[lane].col(e % 3)[e / 3]);
             }
-            Polar { m: &mut m, lanes: LANES }.call();
+            Polar { m: &mut m, lanes: LANES }.run::<simd::Apart>();
             for lane in 0..LANES {
                 let r = nearest_rotation(&given[lane]);
                 (0..9).for_each(|e| assert!((m[e][lane] - r.col(e % 3)[e / 3]).abs() < 1e-9));

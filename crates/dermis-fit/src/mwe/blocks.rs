@@ -1,0 +1,605 @@
+//! Vertices solved in the lanes of the vector registers, without principal axes.
+//!
+//! With X the centred features of a group (rows × columns, scaled by r), D the vertex's influence map μ on the diagonal, y
+//! its scaled targets, G = D XᵀX D and m = Σ r²,
+//!
+//! ```text
+//! absolute ridge:      u = D (G + s I)⁻¹ D Xᵀ y
+//! ridge over variance: u = D K⁻¹ D Xᵀ y,     K⁻¹ = Re (G + i a I)⁻¹,
+//!                      a² = s m (Paper), s m² (Unit), s m² v_ref² (Relative)
+//! ```
+//!
+//! since λ_h = s / v_h = s m / g_h makes K = G + s m G⁻¹ on the principal axes. Where the regression reads features as they
+//! are but takes axes of centred ones (Paper), K gains m x̄ x̄ᵀ with x̄ = D mean, and by Sherman and Morrison
+//!
+//! ```text
+//! z = q₁ − q₂ m (x̄ᵀq₁) / (1 + m x̄ᵀq₂),     q₁ = K⁻¹ (D Xᵀ y + x̄ Σ r y),     q₂ = K⁻¹ x̄.
+//! ```
+//!
+//! With fewer rows than columns the same is solved among the rows (the dual form): with P = X D² Xᵀ, t = X D x̄,
+//!
+//! ```text
+//! D Xᵀ y ↦ D Xᵀ Re (P + i a I)⁻¹ y,     x̄ ↦ −D Xᵀ Im (P + i a I)⁻¹ t / a.
+//! ```
+
+use super::scene::{Local, Scene, Table};
+use super::settings::{Centring, MweSettings, RidgeMode};
+use dermis_deform::enveloping::Rows;
+use dermis_rig::Influences;
+use dermis_solve::batched::{Complex, Real, Systems, solve};
+use dermis_solve::simd::{Buffer, LANES_F64 as LANES, Simd, WithSimd, run_with};
+
+/// What is added to the diagonal.
+#[derive(Clone, Copy, Debug)]
+enum Shift {
+    /// s.
+    Real(f64),
+    /// a.
+    Imaginary(f64),
+}
+
+/// The largest trace over shift that is solved here; beyond, rounding is amplified too far and the principal axes,
+/// which drop directions, take over. A real shift is only divided by, an imaginary one also separates g from a²/g.
+const MOST: (f64, f64) = (1e12, 1e7);
+/// The least trace over mass that is solved here: what hardly moves is left to the principal axes, which drop it.
+const LEAST: f64 = 1e-14;
+/// A column whose sum of squares is below the first, or below the second times that of all, does not move but for
+/// rounding; under an absolute ridge it counts as zero, as do such principal axes of the reference.
+const FROZEN_COLUMN: (f64, f64) = (1e-12, 1e-9);
+/// Cut-offs of principal axes up to this are harmless: directions below vanish by themselves.
+const HARMLESS: f64 = 1e-8;
+
+/// One regression of a group: all axes on all columns, or one axis on its own.
+struct Part {
+    first_axis: usize,
+    axes: usize,
+    /// Columns of the group's matrices.
+    columns: Vec<usize>,
+    shift: Shift,
+    /// X, column after column.
+    x: Vec<f64>,
+    /// XᵀX, packed lower triangle; empty in the dual form.
+    gram: Vec<f64>,
+    /// X_b X_bᵀ of each bone, packed lower triangle, bones innermost; empty in the primal form.
+    kernels: Vec<f64>,
+    /// The diagonal of XᵀX.
+    squares: Vec<f64>,
+    /// Mean of each column, where the regression reads features as they are; else empty.
+    mean: Vec<f64>,
+    /// X_b mean_b of each bone, bones innermost (dual form).
+    mean_rows: Vec<f64>,
+}
+
+/// The regressions of one group.
+pub(super) struct Blocks {
+    parts: Vec<Part>,
+    bones: usize,
+    rows: usize,
+    form: Rows,
+    mass: f64,
+    scale: Vec<f64>,
+    centring: Centring,
+    /// What turns coefficients into the correction at the bind pose: rest − x0 per column; empty if zero.
+    rest: Vec<f64>,
+}
+
+/// Memory a thread reuses.
+#[derive(Default)]
+pub(super) struct Room {
+    factor: Buffer,
+    targets: Buffer,
+    sides: Buffer,
+    answers: Buffer,
+    coefficients: Buffer,
+    maps: Buffer,
+}
+
+impl Room {
+    /// The room of this thread, for one task.
+    pub fn lent<T>(task: impl FnOnce(&mut Self) -> T) -> T {
+        thread_local! {
+            static ROOM: std::cell::RefCell<Room> = std::cell::RefCell::default();
+        }
+        ROOM.with_borrow_mut(task)
+    }
+}
+
+/// Up to [`LANES`] vertices, solved.
+pub(super) struct Solved {
+    /// Correction at the bind pose.
+    pub constants: [[f64; 3]; LANES],
+    /// ρ.
+    pub largest: [f64; LANES],
+    /// Whether the vertex could not be solved here.
+    pub refused: [bool; LANES],
+}
+
+impl Blocks {
+    /// The regressions of a group, or `None` if its form is not solved here.
+    pub fn new(local: &Local, table: &Table, settings: &MweSettings, rows: Rows, s: f64) -> Option<Self> {
+        let paper = settings.centring == Centring::Paper;
+        let shift = |reference: f64| match settings.ridge {
+            // Without the guard nothing welds joints that never moved, and only principal axes drop their rounding.
+            RidgeMode::Absolute if paper || !settings.guard => None,
+            RidgeMode::Absolute => (s > 0.0).then_some(Shift::Real(s)),
+            _ if settings.eig_tol > HARMLESS || local.mass <= 0.0 => None,
+            ridge => {
+                let a = match ridge {
+                    RidgeMode::Paper => (s * local.mass).sqrt(),
+                    RidgeMode::Unit => s.sqrt() * local.mass,
+                    _ => s.sqrt() * local.mass * reference,
+                };
+                (a > 0.0).then_some(Shift::Imaginary(a))
+            }
+        };
+        let axes: &[(usize, usize)] = match rows {
+            Rows::Full => &[(0, 3)],
+            Rows::Row => &[(0, 1), (1, 1), (2, 1)],
+        };
+        let bones = local.bones.len();
+        let parts = axes
+            .iter()
+            .filter(|_| bones > 0)
+            .map(|&(first_axis, axes)| {
+                let reference = local.reference[if axes == 3 { 3 } else { first_axis }];
+                let own = |c: &usize| axes == 3 || (c % 12) / 4 == first_axis;
+                let columns: Vec<usize> = (0..12 * bones).filter(own).collect();
+                Some(Part::new(local, table, rows, first_axis, axes, columns, shift(reference)?, paper))
+            })
+            .collect::<Option<Vec<_>>>()?;
+        let off = |c: usize| f64::from(u8::from(c % 4 == (c % 12) / 4)) - local.centre[c];
+        let rest: Vec<f64> = (0..12 * bones).map(off).collect();
+        Some(Self {
+            parts,
+            bones,
+            rows: local.rows(),
+            form: rows,
+            mass: local.mass,
+            scale: local.scale.clone(),
+            centring: settings.centring,
+            rest: if rest.iter().all(|x| *x == 0.0) { vec![] } else { rest },
+        })
+    }
+
+    /// Solves up to [`LANES`] vertices of the group; their coefficients go to `slots`, of 12 or 36 numbers per bone of the
+    /// group.
+    pub fn solve(
+        &self,
+        scene: &Scene<'_>,
+        local: &Local,
+        table: &Table,
+        maps: &Influences,
+        vertices: &[u32],
+        slots: &mut [&mut [f64]],
+        room: &mut Room,
+    ) -> Solved {
+        let mut largest = [0.0; LANES];
+        let mu = room.maps.get(self.bones * LANES);
+        mu.fill(0.0);
+        let y = room.targets.get(3 * self.rows * LANES);
+        y.fill(0.0);
+        for (lane, &v) in vertices.iter().enumerate() {
+            // Both lists ascend by bone.
+            let mut row = maps.of(v as usize).iter();
+            for (k, &bone) in local.bones.iter().enumerate() {
+                mu[k * LANES + lane] = row.find(|(b, _)| *b == bone).map_or(0.0, |(_, mu)| *mu);
+            }
+            largest[lane] = scene.residuals(local, table, v as usize, |row, r| {
+                for j in 0..3 {
+                    y[(j * self.rows + row) * LANES + lane] = self.scale[row] * r[j];
+                }
+            });
+        }
+        let mut means = [[0.0; 3]; LANES];
+        if self.centring == Centring::Mean && self.mass > 0.0 {
+            for (lane, means) in means.iter_mut().enumerate().take(vertices.len()) {
+                for (j, mean) in means.iter_mut().enumerate() {
+                    let of = |row: usize| (j * self.rows + row) * LANES + lane;
+                    *mean = (0..self.rows).map(|row| self.scale[row] * y[of(row)]).sum::<f64>() / self.mass;
+                    (0..self.rows).for_each(|row| y[of(row)] -= self.scale[row] * *mean);
+                }
+            }
+        }
+        let mut refused = [false; LANES];
+        for part in &self.parts {
+            let lanes = run_with(Run { blocks: self, part, room });
+            (0..LANES).for_each(|lane| refused[lane] |= !lanes[lane]);
+        }
+        let mut constants = means;
+        let size = self.form.coefficients();
+        let u = room.coefficients.get(36 * self.bones * LANES);
+        for (lane, slot) in slots.iter_mut().enumerate() {
+            for (at, place) in slot.iter_mut().enumerate() {
+                *place = u[at * LANES + lane];
+            }
+            for (c, rest) in self.rest.iter().enumerate() {
+                for j in (0..3).filter(|&j| self.form == Rows::Full || (c % 12) / 4 == j) {
+                    let within = if self.form == Rows::Full { 12 * j + c % 12 } else { c % 12 };
+                    constants[lane][j] += slot[c / 12 * size + within] * rest;
+                }
+            }
+            refused[lane] |= slot.iter().any(|u| !u.is_finite());
+        }
+        Solved { constants, largest, refused }
+    }
+}
+
+impl Part {
+    fn new(
+        local: &Local,
+        table: &Table,
+        form: Rows,
+        first_axis: usize,
+        axes: usize,
+        columns: Vec<usize>,
+        shift: Shift,
+        paper: bool,
+    ) -> Self {
+        let (rows, bones) = (local.rows(), local.bones.len());
+        let per_bone = columns.len() / bones.max(1);
+        let mut x: Vec<f64> = columns.iter().flat_map(|&c| (0..rows).map(move |row| local.centred[(row, c)])).collect();
+        let mut squares: Vec<f64> = vec![0.0; columns.len()];
+        for (square, column) in squares.iter_mut().zip(x.chunks_exact(rows.max(1))) {
+            *square = column.iter().map(|x| x * x).sum();
+        }
+        let frozen = match shift {
+            Shift::Real(_) => FROZEN_COLUMN.0.max(FROZEN_COLUMN.1 * squares.iter().sum::<f64>()),
+            Shift::Imaginary(_) => 0.0,
+        };
+        for (square, column) in squares.iter_mut().zip(x.chunks_exact_mut(rows.max(1))) {
+            if *square <= frozen {
+                column.fill(0.0);
+                *square = 0.0;
+            }
+        }
+        let column = |at: usize| &x[at * rows..(at + 1) * rows];
+        let mean: Vec<f64> = if paper { columns.iter().map(|&c| local.mean[c]).collect() } else { vec![] };
+        let dual = rows < columns.len();
+        let (mut gram, mut kernels, mut mean_rows) = (vec![], vec![], vec![]);
+        if dual {
+            kernels = vec![0.0; rows * (rows + 1) / 2 * bones];
+            for (at, own) in (0..columns.len()).map(|at| (at, column(at))) {
+                let mut into = kernels[at / per_bone..].iter_mut().step_by(bones);
+                for i in 0..rows {
+                    for (other, into) in own[..=i].iter().zip(&mut into) {
+                        *into += own[i] * other;
+                    }
+                }
+            }
+            if paper {
+                mean_rows = vec![0.0; rows * bones];
+                for at in 0..columns.len() {
+                    for (row, x) in column(at).iter().enumerate() {
+                        mean_rows[row * bones + at / per_bone] += x * mean[at];
+                    }
+                }
+            }
+        } else {
+            gram = table.gram(local, &columns, form);
+            let moves = |c: usize| squares[c] > 0.0;
+            let places = (0..columns.len()).flat_map(|i| (0..=i).map(move |j| (i, j)));
+            for (entry, (i, j)) in gram.iter_mut().zip(places) {
+                if !moves(i) || !moves(j) {
+                    *entry = 0.0;
+                }
+            }
+        }
+        Self { first_axis, axes, columns, shift, x, gram, kernels, squares, mean, mean_rows }
+    }
+
+    fn dual(&self) -> bool {
+        self.gram.is_empty()
+    }
+}
+
+/// One part of one block.
+struct Run<'a> {
+    blocks: &'a Blocks,
+    part: &'a Part,
+    room: &'a mut Room,
+}
+
+impl WithSimd for Run<'_> {
+    /// Which lanes are well enough conditioned.
+    type Output = [bool; LANES];
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> [bool; LANES] {
+        let Self { blocks, part, room } = self;
+        let (rows, bones, columns) = (blocks.rows, blocks.bones, part.columns.len());
+        let per_bone = columns / bones.max(1);
+        // A block of LANES numbers is this many vectors of the level.
+        let vectors = LANES / S::F64_LANES;
+        let dual = part.dual();
+        let size = if dual { rows } else { columns };
+        let paper = !part.mean.is_empty();
+        let sides = part.axes + usize::from(paper);
+        let mut fine = [true; LANES];
+        let (mu, _) = S::as_simd_f64s(room.maps.get(bones * LANES));
+        let (y, _) = S::as_simd_f64s(room.targets.get(3 * rows * LANES));
+        let (out, _) = S::as_mut_simd_f64s(room.coefficients.get(36 * bones * LANES));
+        for h in 0..vectors {
+            let zero = simd.splat_f64s(0.0);
+            let mu_at = |bone: usize| mu[bone * vectors + h];
+            let y_at = |axis: usize, row: usize| y[((part.first_axis + axis) * rows + row) * vectors + h];
+            // Squared maps, then right-hand sides, then answers, one vector each.
+            let (b, _) = S::as_mut_simd_f64s(room.sides.get((bones + columns + (sides + 1) * size) * S::F64_LANES));
+            let (maps, b) = b.split_at_mut(bones);
+            let (scales, b) = b.split_at_mut(columns);
+            let mut trace = zero;
+            for k in 0..bones {
+                maps[k] = simd.mul_f64s(mu_at(k), mu_at(k));
+            }
+            for c in 0..columns {
+                scales[c] = mu_at(c / per_bone);
+                trace = simd.mul_add_e_f64s(maps[c / per_bone], simd.splat_f64s(part.squares[c]), trace);
+            }
+            let (least, most) = match part.shift {
+                Shift::Real(s) => (0.0, s * MOST.0),
+                Shift::Imaginary(a) => (LEAST * blocks.mass, a * MOST.1),
+            };
+            let mut traces = [0.0; LANES];
+            simd.partial_store_f64s(&mut traces[..S::F64_LANES], trace);
+            for lane in 0..S::F64_LANES {
+                fine[h * S::F64_LANES + lane] = (least..=most).contains(&traces[lane]);
+            }
+            // Σ r y of each axis, by which features as they are differ from centred ones.
+            let mut sums = [zero; 3];
+            if paper {
+                for axis in 0..part.axes {
+                    for row in 0..rows {
+                        let r = simd.splat_f64s(blocks.scale[row]);
+                        sums[axis] = simd.mul_add_e_f64s(y_at(axis, row), r, sums[axis]);
+                    }
+                }
+            }
+            for axis in 0..part.axes {
+                let side = &mut b[axis * size..(axis + 1) * size];
+                if dual {
+                    for row in 0..rows {
+                        side[row] = y_at(axis, row);
+                    }
+                } else {
+                    let from = (part.first_axis + axis) * rows * vectors;
+                    product::<S>(simd, &part.x, rows, &y[from..from + rows * vectors], h, vectors, side);
+                    for c in 0..columns {
+                        if paper {
+                            side[c] = simd.mul_add_e_f64s(simd.splat_f64s(part.mean[c]), sums[axis], side[c]);
+                        }
+                        side[c] = simd.mul_f64s(side[c], scales[c]);
+                    }
+                }
+            }
+            if paper {
+                let side = &mut b[part.axes * size..(part.axes + 1) * size];
+                for i in 0..size {
+                    side[i] = match dual {
+                        true => {
+                            let mut sum = zero;
+                            for k in 0..bones {
+                                sum = simd.mul_add_e_f64s(maps[k], simd.splat_f64s(part.mean_rows[i * bones + k]), sum);
+                            }
+                            sum
+                        }
+                        false => simd.mul_f64s(simd.splat_f64s(part.mean[i]), scales[i]),
+                    };
+                }
+            }
+            let (z, _) = S::as_mut_simd_f64s(room.answers.get((sides + 1) * size * S::F64_LANES));
+            {
+                let (b, z) = (&*b, &mut *z);
+                let imaginary_side = if paper && dual { part.axes } else { usize::MAX };
+                match (part.shift, dual) {
+                    (Shift::Real(s), false) => {
+                        let mut systems = Primal { simd, gram: &part.gram, scales, b, z, size };
+                        solve::<S, Real<S::f64s>>(simd, &mut room.factor, size, s, sides, &mut systems);
+                    }
+                    (Shift::Real(s), true) => {
+                        let mut systems = Dual { simd, kernels: &part.kernels, maps, b, z, size, imaginary_side };
+                        solve::<S, Real<S::f64s>>(simd, &mut room.factor, size, s, sides, &mut systems);
+                    }
+                    (Shift::Imaginary(a), false) => {
+                        let mut systems = Primal { simd, gram: &part.gram, scales, b, z, size };
+                        solve::<S, Complex<S::f64s>>(simd, &mut room.factor, size, a, sides, &mut systems);
+                    }
+                    (Shift::Imaginary(a), true) => {
+                        let mut systems = Dual { simd, kernels: &part.kernels, maps, b, z, size, imaginary_side };
+                        solve::<S, Complex<S::f64s>>(simd, &mut room.factor, size, a, sides, &mut systems);
+                    }
+                }
+            }
+            if paper {
+                let (q, rest) = z.split_at_mut(part.axes * size);
+                let q2 = &mut rest[..size];
+                let mean = &b[part.axes * size..(part.axes + 1) * size];
+                if let (Shift::Imaginary(a), true) = (part.shift, dual) {
+                    let by = simd.splat_f64s(-1.0 / a);
+                    for i in 0..size {
+                        q2[i] = simd.mul_f64s(q2[i], by);
+                    }
+                    for axis in 0..part.axes {
+                        for i in 0..size {
+                            q[axis * size + i] = simd.mul_add_e_f64s(sums[axis], q2[i], q[axis * size + i]);
+                        }
+                    }
+                }
+                let mass = simd.splat_f64s(blocks.mass);
+                let mut under = zero;
+                for i in 0..size {
+                    under = simd.mul_add_e_f64s(mean[i], q2[i], under);
+                }
+                let under = simd.mul_add_e_f64s(mass, under, simd.splat_f64s(1.0));
+                for axis in 0..part.axes {
+                    let q1 = &mut q[axis * size..(axis + 1) * size];
+                    let mut over = zero;
+                    for i in 0..size {
+                        over = simd.mul_add_e_f64s(mean[i], q1[i], over);
+                    }
+                    let by = simd.div_f64s(simd.mul_f64s(mass, over), under);
+                    for i in 0..size {
+                        q1[i] = simd.negate_mul_add_e_f64s(q2[i], by, q1[i]);
+                    }
+                }
+            }
+            let (made, _) = S::as_mut_simd_f64s(room.factor.get(columns * S::F64_LANES));
+            for axis in 0..part.axes {
+                let z = &z[axis * size..(axis + 1) * size];
+                if dual {
+                    product::<S>(simd, &part.x, rows, z, 0, 1, made);
+                }
+                for (at, &c) in part.columns.iter().enumerate() {
+                    let u = match dual {
+                        true => simd.mul_f64s(maps[at / per_bone], made[at]),
+                        false => simd.mul_f64s(scales[at], z[at]),
+                    };
+                    let place = match blocks.form {
+                        Rows::Full => 36 * (c / 12) + 12 * axis + c % 12,
+                        Rows::Row => c,
+                    };
+                    out[place * vectors + h] = u;
+                }
+            }
+        }
+        fine
+    }
+}
+
+/// Xᵀ y: `x` column after column, y_row at `step`·row + `first`, into one vector per column.
+#[inline(always)]
+fn product<S: Simd>(simd: S, x: &[f64], rows: usize, y: &[S::f64s], first: usize, step: usize, out: &mut [S::f64s]) {
+    const COLUMNS: usize = 8;
+    if rows == 0 {
+        return;
+    }
+    for (x, out) in x.chunks(COLUMNS * rows).zip(out.chunks_mut(COLUMNS)) {
+        let mut sums = [simd.splat_f64s(0.0); COLUMNS];
+        if out.len() == COLUMNS {
+            let columns: [&[f64]; COLUMNS] = [
+                &x[..rows],
+                &x[rows..2 * rows],
+                &x[2 * rows..3 * rows],
+                &x[3 * rows..4 * rows],
+                &x[4 * rows..5 * rows],
+                &x[5 * rows..6 * rows],
+                &x[6 * rows..7 * rows],
+                &x[7 * rows..8 * rows],
+            ];
+            for row in 0..rows {
+                let y = y[row * step + first];
+                for k in 0..COLUMNS {
+                    sums[k] = simd.mul_add_e_f64s(simd.splat_f64s(columns[k][row]), y, sums[k]);
+                }
+            }
+        } else {
+            for (sum, x) in sums.iter_mut().zip(x.chunks_exact(rows)) {
+                for row in 0..rows {
+                    *sum = simd.mul_add_e_f64s(simd.splat_f64s(x[row]), y[row * step + first], *sum);
+                }
+            }
+        }
+        out.copy_from_slice(&sums[..out.len()]);
+    }
+}
+
+/// D XᵀX D among the columns.
+struct Primal<'a, S: Simd> {
+    simd: S,
+    gram: &'a [f64],
+    scales: &'a [S::f64s],
+    b: &'a [S::f64s],
+    z: &'a mut [S::f64s],
+    size: usize,
+}
+
+impl<S: Simd> Primal<'_, S> {
+    #[inline(always)]
+    fn gram(&self, i: usize, j: usize) -> S::f64s {
+        let g = self.simd.splat_f64s(self.gram[i * (i + 1) / 2 + j]);
+        self.simd.mul_f64s(self.simd.mul_f64s(self.scales[i], self.scales[j]), g)
+    }
+}
+
+/// X D² Xᵀ among the rows.
+struct Dual<'a, S: Simd> {
+    simd: S,
+    kernels: &'a [f64],
+    maps: &'a [S::f64s],
+    b: &'a [S::f64s],
+    z: &'a mut [S::f64s],
+    size: usize,
+    /// The side of which the imaginary part is wanted.
+    imaginary_side: usize,
+}
+
+impl<S: Simd> Dual<'_, S> {
+    #[inline(always)]
+    fn kernel(&self, i: usize, j: usize) -> S::f64s {
+        let bones = self.maps.len();
+        let at = (i * (i + 1) / 2 + j) * bones;
+        let mut sum = self.simd.splat_f64s(0.0);
+        for (k, map) in self.kernels[at..at + bones].iter().zip(self.maps) {
+            sum = self.simd.mul_add_e_f64s(self.simd.splat_f64s(*k), *map, sum);
+        }
+        sum
+    }
+}
+
+impl<S: Simd> Systems<S, Real<S::f64s>> for Primal<'_, S> {
+    #[inline(always)]
+    fn entry(&self, i: usize, j: usize) -> S::f64s {
+        self.gram(i, j)
+    }
+    #[inline(always)]
+    fn side(&self, r: usize, i: usize) -> S::f64s {
+        self.b[r * self.size + i]
+    }
+    #[inline(always)]
+    fn take(&mut self, r: usize, i: usize, x: Real<S::f64s>) {
+        self.z[r * self.size + i] = x.0;
+    }
+}
+
+impl<S: Simd> Systems<S, Complex<S::f64s>> for Primal<'_, S> {
+    #[inline(always)]
+    fn entry(&self, i: usize, j: usize) -> S::f64s {
+        self.gram(i, j)
+    }
+    #[inline(always)]
+    fn side(&self, r: usize, i: usize) -> S::f64s {
+        self.b[r * self.size + i]
+    }
+    #[inline(always)]
+    fn take(&mut self, r: usize, i: usize, x: Complex<S::f64s>) {
+        self.z[r * self.size + i] = x.re;
+    }
+}
+
+impl<S: Simd> Systems<S, Real<S::f64s>> for Dual<'_, S> {
+    #[inline(always)]
+    fn entry(&self, i: usize, j: usize) -> S::f64s {
+        self.kernel(i, j)
+    }
+    #[inline(always)]
+    fn side(&self, r: usize, i: usize) -> S::f64s {
+        self.b[r * self.size + i]
+    }
+    #[inline(always)]
+    fn take(&mut self, r: usize, i: usize, x: Real<S::f64s>) {
+        self.z[r * self.size + i] = x.0;
+    }
+}
+
+impl<S: Simd> Systems<S, Complex<S::f64s>> for Dual<'_, S> {
+    #[inline(always)]
+    fn entry(&self, i: usize, j: usize) -> S::f64s {
+        self.kernel(i, j)
+    }
+    #[inline(always)]
+    fn side(&self, r: usize, i: usize) -> S::f64s {
+        self.b[r * self.size + i]
+    }
+    #[inline(always)]
+    fn take(&mut self, r: usize, i: usize, x: Complex<S::f64s>) {
+        self.z[r * self.size + i] = if r == self.imaginary_side { x.im } else { x.re };
+    }
+}

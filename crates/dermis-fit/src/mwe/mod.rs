@@ -1,0 +1,345 @@
+//! Multi-weight enveloping, fitting: ridge regression of the skin on the entries of the bone transforms.
+//!
+//! Per vertex, with anchor bone a and bones k where its influence map μ_k > 0, the correction seen from the anchor,
+//! δ̃ = R_a⁻¹ (X − base), is regressed on the features
+//!
+//! ```text
+//! x_j = [ μ_k (M̃_k[j,0], M̃_k[j,1], M̃_k[j,2], M̃_k[j,3] / L) ]  over bones k,     M̃_k = M_a⁻¹ M_k.
+//! ```
+//!
+//! In the `row` form axis j of δ̃ reads x_j; in the `full` form every axis reads x_0, x_1 and x_2.
+//!
+//! **The published form** ([`MweSettings::published`]) regresses in the world on row features, takes principal axes of
+//! the *centred* features but fits with the *uncentred* ones, and ties the ridge to each axis' own variance. It is kept
+//! to the letter, with its shortcomings: it turns when the character turns, it cannot move skin along a hinge's axis, it
+//! loses its constant, and nothing bounds it but s_f: coefficients grow as s_f^(−1/4), and with s_f = 0, or a ridge in
+//! units of the data's own variance ([`RidgeMode::Relative`]), the rounding of a joint that never moved is fitted at full
+//! strength, so that an unseen motion throws vertices metres away. **The default form** anchors features in the vertex's dominant bone (equivariant), reads full features,
+//! measures them from the bind pose (exact there), and uses one absolute ridge in units of joint angle, which bounds the
+//! correction; [`dermis_deform::correction`] bounds it in every pose whatever the ridge.
+//!
+//! **The solve.** s is chosen on some vertices, by their principal axes and exact cross-validation ([`axes`]); then every
+//! vertex is solved at it without principal axes, many at once ([`blocks`]). [`Resolver`] keeps what does not change when
+//! one number does.
+//!
+//! Source: Wang & Phillips 2002, "Multi-weight enveloping: least-squares approximation techniques for skin animation",
+//! eqs. 3–9. Departures: diag(λ_h) where eq. 8 prints λ_h I, as its cost function says; the corner entry of eq. 3 is
+//! unused; coefficients keep the rest position multiplied in, so they exist where it is zero.
+
+mod axes;
+mod blocks;
+mod resolve;
+mod scene;
+mod settings;
+
+pub use resolve::Resolver;
+pub use settings::{Anchor, Centring, MweSettings, RidgeMode, RowChoice, Solver, Strength, half_decades};
+
+use crate::training::{FitError, Progress, Ticker, Training};
+use axes::{VertexProblem, VertexSolution};
+use dermis_deform::enveloping::{Enveloping, Rows};
+use dermis_rig::glam::DAffine3;
+use dermis_rig::{BoneIndex, BoneTransforms, Influences};
+use dermis_solve::Folds;
+use dermis_solve::cross_validation::choose;
+use rayon::prelude::*;
+use scene::{Group, Scene, Table};
+
+/// One point of the sweep over s; rms distances in metres over vertices and poses, after duplicates are merged, poses
+/// scaled by their importance.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SweepPoint {
+    /// The ridge.
+    pub s: f64,
+    /// Training error.
+    pub train: f64,
+    /// Cross-validated error.
+    pub validated: f64,
+    /// Sum of squared held-out residuals (or of GCV values), the number that is minimised.
+    pub score: f64,
+}
+
+/// What a caller learns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MweReport {
+    /// The ridge used.
+    pub s: f64,
+    /// Row or full features.
+    pub rows: Rows,
+    /// The sweep, if s was chosen by one.
+    pub sweep: Vec<SweepPoint>,
+    /// Joints that never moved in training and were welded.
+    pub welded: Vec<BoneIndex>,
+    /// Distinct (bones, anchor) sets.
+    pub groups: usize,
+    /// Poses merged as duplicates, summed over groups.
+    pub merged: usize,
+    /// Vertices solved by their principal axes, for want of a ridge that the batched solver could rely on.
+    pub by_axes: usize,
+    /// Principal axes that were dropped at those, summed over vertices (and axes in the row form).
+    pub axes_dropped: usize,
+    /// Largest leverage of a training pose at any vertex looked at ([`MweSettings::sweep_vertices`]): 1 means a pose
+    /// determines its own fit.
+    pub largest_leverage: f64,
+    /// 99th percentile over the vertices looked at of the largest leverage.
+    pub leverage_p99: f64,
+    /// Vertices with at least one coefficient.
+    pub corrected: usize,
+}
+
+/// A fitted correction with its report.
+#[derive(Clone, Debug)]
+pub struct Mwe {
+    /// The correction.
+    pub correction: Enveloping,
+    /// What was learnt about it.
+    pub report: MweReport,
+}
+
+/// Fits the correction X − base. `maps` are the influence maps μ, one row per vertex.
+///
+/// # Errors
+/// [`FitError`]: counts that disagree, numbers that are not finite, singular anchors, settings out of range,
+/// cancellation.
+pub fn fit_mwe(
+    training: &Training<'_>,
+    maps: &Influences,
+    settings: &MweSettings,
+    progress: Progress<'_>,
+) -> Result<Mwe, FitError> {
+    Resolver::new(training, maps, settings, progress).map(Resolver::into_model)
+}
+
+/// Leverage of unseen poses: h = φᵀ (ΦᵀΦ + Λ)⁻¹ φ, by which a fit multiplies the noise of its training.
+///
+/// |δ(x)| ≤ √h |Y|: a leverage far above one is a pose the training says nothing about, and without the guard the
+/// correction there is arbitrary. Looked at on at most `most` vertices, evenly spread; joint limits are not applied.
+/// Result: the largest leverage per probe.
+///
+/// # Errors
+/// As [`fit_mwe`].
+pub fn leverages(
+    training: &Training<'_>,
+    maps: &Influences,
+    settings: &MweSettings,
+    fitted: &MweReport,
+    probes: &[&BoneTransforms],
+    most: usize,
+) -> Result<Vec<f64>, FitError> {
+    check(training, maps, settings)?;
+    let included = training.included();
+    let training = &training.with(&included);
+    let scene = Scene::new(training, settings);
+    let anchors = scene::anchors(training, maps, settings);
+    let maps = &scene.welded_maps(maps);
+    let (groups, _, tables) = scene.groups(maps, &anchors, settings)?;
+    let groups = sampled(&groups, training.rest.len(), most);
+    let welded: Vec<Vec<DAffine3>> = probes
+        .iter()
+        .map(|pose| {
+            let mut bones = Vec::new();
+            scene.weld.apply(pose, &mut bones);
+            bones
+        })
+        .collect();
+    let parts = groups
+        .par_iter()
+        .map(|group| {
+            let mut largest = vec![0.0f64; probes.len()];
+            let local = scene.local(group, &tables[group.table], settings)?;
+            for &v in &group.vertices {
+                for problem in VertexProblem::all(&local, maps, v as usize, fitted.rows) {
+                    let of_probes = problem
+                        .leverage(&local, settings, fitted.s, &welded, scene.unit)
+                        .map_err(|source| FitError::Solve { vertex: v as usize, source })?;
+                    largest.iter_mut().zip(of_probes).for_each(|(most, h)| *most = most.max(h));
+                }
+            }
+            Ok(largest)
+        })
+        .collect::<Result<Vec<_>, FitError>>()?;
+    let mut largest = vec![0.0f64; probes.len()];
+    for part in parts {
+        largest.iter_mut().zip(part).for_each(|(most, h)| *most = most.max(h));
+    }
+    Ok(largest)
+}
+
+/// Counts and ranges.
+fn check(training: &Training<'_>, maps: &Influences, settings: &MweSettings) -> Result<(), FitError> {
+    training.check()?;
+    training.check_base()?;
+    let vertices = training.rest.len();
+    if maps.vertices() != vertices {
+        return Err(FitError::Counts {
+            what: "vertices of the influence maps",
+            found: maps.vertices(),
+            expected: vertices,
+        });
+    }
+    let bones = training.skeleton.len();
+    if maps.bones_named() > bones {
+        return Err(FitError::Counts {
+            what: "bones of the influence maps",
+            found: maps.bones_named(),
+            expected: bones,
+        });
+    }
+    if let Anchor::PerVertex(list) = &settings.anchor
+        && list.len() != vertices
+    {
+        return Err(FitError::Counts { what: "anchors", found: list.len(), expected: vertices });
+    }
+    let rule = |name, value: f64, good: bool, rule| match good {
+        true => Ok(()),
+        false => Err(FitError::Setting { name, value, rule }),
+    };
+    if let Strength::Given(s) = settings.strength {
+        rule("s", s, s >= 0.0 && s.is_finite(), "it must be finite and not negative")?;
+    } else {
+        rule("grid", settings.grid.len() as f64, !settings.grid.is_empty(), "it needs at least one value")?;
+        for &s in &settings.grid {
+            rule("s", s, s >= 0.0 && s.is_finite(), "it must be finite and not negative")?;
+        }
+    }
+    Ok(())
+}
+
+/// The groups of at most `most` vertices, evenly spread.
+fn sampled(groups: &[Group], vertices: usize, most: usize) -> Vec<Group> {
+    let stride = vertices.div_ceil(most.max(1)).max(1);
+    let looked_at = |group: &Group| Group {
+        bones: group.bones.clone(),
+        pairs: group.pairs.clone(),
+        vertices: group.vertices.iter().copied().filter(|v| (*v as usize).is_multiple_of(stride)).collect(),
+        ..*group
+    };
+    groups.iter().map(looked_at).filter(|group| !group.vertices.is_empty()).collect()
+}
+
+/// Row or full, and s.
+fn choose_form(
+    scene: &Scene<'_>,
+    groups: &[Group],
+    tables: &[Table],
+    maps: &Influences,
+    settings: &MweSettings,
+    ticker: &Ticker<'_>,
+) -> Result<(Rows, f64, Vec<SweepPoint>), FitError> {
+    let forms = forms(settings);
+    let given = match settings.strength {
+        Strength::Given(s) if forms.len() == 1 => return Ok((forms[0], s, Vec::new())),
+        Strength::Given(s) => Some(s),
+        _ => None,
+    };
+    let grid = given.map_or_else(|| settings.grid.clone(), |s| vec![s]);
+    let vertices: usize = groups.iter().map(|group| group.vertices.len()).sum();
+    let pairs = (scene.training.examples.len() * vertices).max(1) as f64;
+    let mut best: Option<(f64, Rows, f64, Vec<SweepPoint>)> = None;
+    for &rows in forms {
+        let sums = sweep(scene, groups, tables, maps, settings, &grid, rows, ticker)?;
+        let scores: Vec<f64> = sums.iter().map(|s| s.1).collect();
+        let chosen = choose(&scores, settings.tolerance).unwrap_or(grid.len() - 1);
+        let points = grid.iter().zip(&sums).map(|(&s, &(train, score))| SweepPoint {
+            s,
+            train: (train / pairs).sqrt(),
+            validated: (score / pairs).sqrt(),
+            score,
+        });
+        let candidate = (scores[chosen], rows, grid[chosen], points.collect());
+        if best.as_ref().is_none_or(|b| candidate.0 < b.0) {
+            best = Some(candidate);
+        }
+    }
+    let (_, rows, s, points) = best.expect("there is at least one form");
+    Ok((rows, s, if given.is_some() { Vec::new() } else { points }))
+}
+
+/// The forms that are fitted.
+fn forms(settings: &MweSettings) -> &'static [Rows] {
+    match settings.rows {
+        RowChoice::Row => &[Rows::Row],
+        RowChoice::Full => &[Rows::Full],
+        RowChoice::Auto => &[Rows::Row, Rows::Full],
+    }
+}
+
+/// Errors over the grid, summed over vertices and axes: (training, validation) per value of s.
+fn sweep(
+    scene: &Scene<'_>,
+    groups: &[Group],
+    tables: &[Table],
+    maps: &Influences,
+    settings: &MweSettings,
+    grid: &[f64],
+    rows: Rows,
+    ticker: &Ticker<'_>,
+) -> Result<Vec<(f64, f64)>, FitError> {
+    let of_group = |group: &Group| {
+        let table = &tables[group.table];
+        let local = scene.local(group, table, settings)?;
+        let folds = match settings.strength {
+            Strength::CrossValidated(folds) => folds,
+            _ => Folds::Single,
+        }
+        .ranges(local.rows());
+        let of_chunk = |vertices: &[u32]| {
+            ticker.tick(0)?;
+            let (y, _) = scene.targets(&local, table, vertices, settings.centring);
+            let mut sums = vec![(0.0, 0.0); grid.len()];
+            for (at, &v) in vertices.iter().enumerate() {
+                for problem in VertexProblem::all(&local, maps, v as usize, rows) {
+                    let targets = y.get(.., 3 * at + problem.first_axis..3 * at + problem.last_axis);
+                    problem
+                        .sweep(&local, settings, grid, &folds, targets, &mut sums)
+                        .map_err(|source| FitError::Solve { vertex: v as usize, source })?;
+                }
+            }
+            ticker.tick(vertices.len() as u64)?;
+            Ok(sums)
+        };
+        group.vertices.par_chunks(SWEEP_CHUNK).map(of_chunk).collect::<Result<Vec<_>, FitError>>()
+    };
+    let parts = groups.par_iter().map(of_group).collect::<Result<Vec<_>, FitError>>()?;
+    let mut total = vec![(0.0, 0.0); grid.len()];
+    for part in parts.into_iter().flatten() {
+        for (sum, (train, validated)) in total.iter_mut().zip(part) {
+            sum.0 += train;
+            sum.1 += validated;
+        }
+    }
+    Ok(total)
+}
+
+/// Vertices a task scores at a time.
+const SWEEP_CHUNK: usize = 64;
+
+/// The largest leverage of each vertex of some groups, at the s that was chosen.
+fn training_leverages(
+    scene: &Scene<'_>,
+    groups: &[Group],
+    tables: &[Table],
+    maps: &Influences,
+    settings: &MweSettings,
+    rows: Rows,
+    s: f64,
+) -> Result<Vec<f64>, FitError> {
+    let of_group = |group: &Group| {
+        let local = scene.local(group, &tables[group.table], settings)?;
+        let of_vertex = |&v: &u32| {
+            let mut solution = VertexSolution::new(group.bones.len(), rows);
+            for problem in VertexProblem::all(&local, maps, v as usize, rows) {
+                let none = dermis_solve::faer::Mat::zeros(local.rows(), problem.last_axis - problem.first_axis);
+                problem
+                    .solve(&local, settings, s, none.as_ref(), &mut solution)
+                    .map_err(|source| FitError::Solve { vertex: v as usize, source })?;
+            }
+            Ok(solution.leverage)
+        };
+        group.vertices.par_iter().map(of_vertex).collect::<Result<Vec<_>, FitError>>()
+    };
+    let mut all: Vec<f64> =
+        groups.par_iter().map(of_group).collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
+    all.sort_by(f64::total_cmp);
+    Ok(all)
+}

@@ -1,0 +1,357 @@
+//! A fit that is kept, so that a change costs what it touches.
+
+use super::axes::{VertexProblem, VertexSolution};
+use super::blocks::{Blocks, Room};
+use super::scene::{Group, Local, Scene, Table, anchors};
+use super::settings::{MweSettings, Solver, Strength};
+use super::{Mwe, MweReport, check, choose_form, forms, sampled, training_leverages};
+use crate::training::{FitError, Progress, Ticker, Training, silent};
+use dermis_deform::enveloping::{Enveloping, Pair, Rows};
+use dermis_deform::guard::BALL_FACTOR;
+use dermis_rig::glam::DVec3;
+use dermis_rig::{BoneIndex, Influences};
+use dermis_solve::simd::LANES_F64 as LANES;
+use rayon::prelude::*;
+
+/// A fitted model and what it was fitted with.
+///
+/// Vertices are independent once the poses are known, so after a change of one influence map only the vertices whose
+/// map changed are solved; after a change of s, of a pose's importance, or after adding a pose, all are, at a fixed s.
+/// Nothing is scored again: the choice of s is made once, by [`Resolver::new`].
+#[derive(Clone, Debug)]
+pub struct Resolver {
+    settings: MweSettings,
+    maps: Influences,
+    model: Mwe,
+}
+
+impl Resolver {
+    /// Fits, and keeps what a later change needs.
+    ///
+    /// # Errors
+    /// As [`fit_mwe`](super::fit_mwe).
+    pub fn new(
+        training: &Training<'_>,
+        maps: &Influences,
+        settings: &MweSettings,
+        progress: Progress<'_>,
+    ) -> Result<Self, FitError> {
+        check(training, maps, settings)?;
+        let included = training.included();
+        let training = &training.with(&included);
+        let prepared = Prepared::new(training, maps, settings)?;
+        let looked_at = sampled(&prepared.groups, training.rest.len(), settings.sweep_vertices);
+        let sweeps = match settings.strength {
+            Strength::Given(_) if forms(settings).len() == 1 => 0,
+            _ => forms(settings).len(),
+        };
+        let sample: usize = looked_at.iter().map(|group| group.vertices.len()).sum();
+        let ticker = Ticker::new((training.rest.len() + sweeps * sample) as u64, progress);
+        let (rows, s, sweep) =
+            choose_form(&prepared.scene, &looked_at, &prepared.tables, &prepared.maps, settings, &ticker)?;
+        let leverages =
+            training_leverages(&prepared.scene, &looked_at, &prepared.tables, &prepared.maps, settings, rows, s)?;
+        let mut model = prepared.solve(rows, s, None, &ticker)?;
+        model.report.sweep = sweep;
+        model.report.largest_leverage = leverages.last().copied().unwrap_or(0.0);
+        model.report.leverage_p99 = leverages.get(leverages.len() * 99 / 100).copied().unwrap_or(0.0);
+        Ok(Self { settings: settings.clone(), maps: maps.clone(), model })
+    }
+
+    /// The model as it is now. Sweep and leverages of its report are those of the first fit.
+    pub fn model(&self) -> &Mwe {
+        &self.model
+    }
+
+    /// The model, nothing else.
+    pub fn into_model(self) -> Mwe {
+        self.model
+    }
+
+    /// Solves every vertex again, with another s.
+    ///
+    /// # Errors
+    /// As [`fit_mwe`](super::fit_mwe).
+    pub fn set_ridge(&mut self, training: &Training<'_>, s: f64) -> Result<(), FitError> {
+        self.again(training, s)
+    }
+
+    /// Solves every vertex again, for examples whose importance changed, or of which there are more or fewer.
+    ///
+    /// # Errors
+    /// As [`fit_mwe`](super::fit_mwe).
+    pub fn set_examples(&mut self, training: &Training<'_>) -> Result<(), FitError> {
+        self.again(training, self.model.report.s)
+    }
+
+    /// Solves again the vertices whose influence maps differ from those before; the result is their number.
+    ///
+    /// # Errors
+    /// As [`fit_mwe`](super::fit_mwe).
+    pub fn set_maps(&mut self, training: &Training<'_>, maps: &Influences) -> Result<usize, FitError> {
+        check(training, maps, &self.settings)?;
+        let changed: Vec<bool> = (0..maps.vertices()).map(|v| maps.of(v) != self.maps.of(v)).collect();
+        let included = training.included();
+        let training = &training.with(&included);
+        let prepared = Prepared::new(training, maps, &self.settings)?;
+        let kept = Kept { correction: &self.model.correction, changed: &changed };
+        let MweReport { rows, s, .. } = self.model.report;
+        let made = prepared.solve(rows, s, Some(kept), &Ticker::new(0, &silent))?;
+        self.replace(made);
+        self.maps = maps.clone();
+        Ok(changed.iter().filter(|changed| **changed).count())
+    }
+
+    /// Takes another model, with the sweep and leverages of the first.
+    fn replace(&mut self, made: Mwe) {
+        let old = std::mem::replace(&mut self.model, made).report;
+        let report = &mut self.model.report;
+        (report.sweep, report.largest_leverage, report.leverage_p99) =
+            (old.sweep, old.largest_leverage, old.leverage_p99);
+    }
+
+    fn again(&mut self, training: &Training<'_>, s: f64) -> Result<(), FitError> {
+        let settings = MweSettings { strength: Strength::Given(s), ..self.settings.clone() };
+        check(training, &self.maps, &settings)?;
+        let included = training.included();
+        let training = &training.with(&included);
+        let prepared = Prepared::new(training, &self.maps, &settings)?;
+        let made = prepared.solve(self.model.report.rows, s, None, &Ticker::new(0, &silent))?;
+        self.replace(made);
+        Ok(())
+    }
+}
+
+/// Everything but the answer.
+struct Prepared<'a> {
+    scene: Scene<'a>,
+    settings: &'a MweSettings,
+    maps: Influences,
+    anchors: Vec<Option<BoneIndex>>,
+    groups: Vec<Group>,
+    pairs: Vec<Pair>,
+    tables: Vec<Table>,
+}
+
+/// What vertices that did not change keep.
+struct Kept<'a> {
+    correction: &'a Enveloping,
+    changed: &'a [bool],
+}
+
+/// What is learnt of a vertex beside its coefficients.
+#[derive(Clone, Copy, Default)]
+struct Beside {
+    vertex: u32,
+    constant: [f64; 3],
+    /// Of the ball; zero for a vertex that needs no correction.
+    radius: f64,
+    by_axes: bool,
+    dropped: usize,
+}
+
+impl<'a> Prepared<'a> {
+    fn new(training: &'a Training<'a>, maps: &Influences, settings: &'a MweSettings) -> Result<Self, FitError> {
+        let scene = Scene::new(training, settings);
+        let anchors = anchors(training, maps, settings);
+        let maps = scene.welded_maps(maps);
+        let (groups, pairs, tables) = scene.groups(&maps, &anchors, settings)?;
+        Ok(Self { scene, settings, maps, anchors, groups, pairs, tables })
+    }
+
+    /// Coefficients of every vertex at one s, straight into the arrays of the correction.
+    fn solve(&self, rows: Rows, s: f64, kept: Option<Kept<'_>>, ticker: &Ticker<'_>) -> Result<Mwe, FitError> {
+        let (vertices, size) = (self.anchors.len(), rows.coefficients());
+        let mut bones = vec![0; vertices];
+        self.groups.iter().for_each(|g| g.vertices.iter().for_each(|&v| bones[v as usize] = g.bones.len()));
+        let mut coefficients = vec![0.0; size * bones.iter().sum::<usize>()];
+        let mut rest = coefficients.as_mut_slice();
+        let mut places: Vec<Option<&mut [f64]>> = Vec::with_capacity(vertices);
+        for count in &bones {
+            let (own, after) = rest.split_at_mut(size * count);
+            places.push(Some(own));
+            rest = after;
+        }
+        let mut of_group = |group: &Group| -> Vec<&mut [f64]> {
+            group.vertices.iter().filter_map(|&v| places[v as usize].take()).collect()
+        };
+        let tasks: Vec<(&Group, Vec<&mut [f64]>)> = self.groups.iter().map(|g| (g, of_group(g))).collect();
+        let solved: Vec<(usize, Vec<Beside>)> = tasks
+            .into_par_iter()
+            .map(|(group, places)| self.solve_group(group, places, rows, s, kept.as_ref(), ticker))
+            .collect::<Result<_, _>>()?;
+        Ok(self.assemble(rows, s, coefficients, &bones, solved))
+    }
+
+    /// Vertices of one group; how many poses were merged around it.
+    fn solve_group(
+        &self,
+        group: &Group,
+        mut places: Vec<&mut [f64]>,
+        rows: Rows,
+        s: f64,
+        kept: Option<&Kept<'_>>,
+        ticker: &Ticker<'_>,
+    ) -> Result<(usize, Vec<Beside>), FitError> {
+        let table = &self.tables[group.table];
+        let local = self.scene.local(group, table, self.settings)?;
+        let blocks = match self.settings.solver {
+            Solver::Batched => Blocks::new(&local, table, self.settings, rows, s),
+            Solver::Axes => None,
+        };
+        let of_block = |room: &mut Room, (vertices, places): (&[u32], &mut [&mut [f64]])| {
+            ticker.tick(0)?;
+            let mut beside = [Beside::default(); LANES];
+            let solved = blocks
+                .as_ref()
+                .map(|blocks| blocks.solve(&self.scene, &local, table, &self.maps, vertices, places, room));
+            for (lane, &v) in vertices.iter().enumerate() {
+                beside[lane] = match &solved {
+                    Some(solved) if !solved.refused[lane] => Beside {
+                        vertex: v,
+                        constant: solved.constants[lane],
+                        radius: BALL_FACTOR * solved.largest[lane],
+                        ..Beside::default()
+                    },
+                    _ => self.by_axes(&local, table, v, rows, s, places[lane])?,
+                };
+            }
+            ticker.tick(vertices.len() as u64)?;
+            Ok(beside[..vertices.len()].to_vec())
+        };
+        let whole = |(vertices, places)| Room::lent(|room| of_block(room, (vertices, places)));
+        let parts: Vec<Vec<Beside>> = match kept {
+            None => {
+                let blocks = group.vertices.par_chunks(LANES).zip(places.par_chunks_mut(LANES));
+                blocks.map(whole).collect::<Result<_, FitError>>()?
+            }
+            // Lanes are filled with what changed, whoever the neighbours are: a lane does not see the others.
+            Some(kept) => {
+                let (mut vertices, mut changed, mut parts) = (vec![], vec![], vec![]);
+                for (&v, place) in group.vertices.iter().zip(places) {
+                    match kept.changed[v as usize] {
+                        true => {
+                            vertices.push(v);
+                            changed.push(place);
+                        }
+                        false => parts.push(vec![kept.copy(v, place)]),
+                    }
+                }
+                let blocks = vertices.par_chunks(LANES).zip(changed.par_chunks_mut(LANES));
+                parts.extend(blocks.map(whole).collect::<Result<Vec<_>, FitError>>()?);
+                parts
+            }
+        };
+        Ok((self.scene.merged(&local), parts.concat()))
+    }
+
+    /// A vertex by its principal axes.
+    fn by_axes(
+        &self,
+        local: &Local,
+        table: &Table,
+        v: u32,
+        rows: Rows,
+        s: f64,
+        place: &mut [f64],
+    ) -> Result<Beside, FitError> {
+        let (y, means) = self.scene.targets(local, table, &[v], self.settings.centring);
+        let mut solution = VertexSolution::new(local.bones.len(), rows);
+        for problem in VertexProblem::all(local, &self.maps, v as usize, rows) {
+            let targets = y.get(.., problem.first_axis..problem.last_axis);
+            problem
+                .solve(local, self.settings, s, targets, &mut solution)
+                .map_err(|source| FitError::Solve { vertex: v as usize, source })?;
+        }
+        place.copy_from_slice(&solution.coefficients);
+        (0..3).for_each(|j| solution.constant[j] += means[j]);
+        let radius = BALL_FACTOR * self.scene.residuals(local, table, v as usize, |_, _| ());
+        let VertexSolution { constant, dropped, .. } = solution;
+        Ok(Beside { vertex: v, constant, radius, by_axes: true, dropped })
+    }
+
+    /// Puts the answers into one correction. Vertices whose examples agree with the base have no coefficients.
+    fn assemble(
+        &self,
+        rows: Rows,
+        s: f64,
+        mut coefficients: Vec<f64>,
+        bones: &[usize],
+        solved: Vec<(usize, Vec<Beside>)>,
+    ) -> Mwe {
+        let vertices = self.anchors.len();
+        let size = rows.coefficients();
+        let mut beside = vec![Beside::default(); vertices];
+        let merged = solved.iter().map(|(merged, _)| merged).sum();
+        for one in solved.iter().flat_map(|(_, of_group)| of_group) {
+            beside[one.vertex as usize] = *one;
+        }
+        let mut group_of: Vec<&[u32]> = vec![&[]; vertices];
+        self.groups.iter().for_each(|g| g.vertices.iter().for_each(|&v| group_of[v as usize] = &g.pairs));
+        let mut correction = Enveloping {
+            weld: self.scene.weld.clone(),
+            pairs: self.pairs.clone(),
+            anchors: self.anchors.clone(),
+            offsets: vec![0],
+            ..Enveloping::empty(rows, self.scene.unit)
+        };
+        let (mut from, mut to) = (0, 0);
+        for v in 0..vertices {
+            let count = size * bones[v];
+            if beside[v].radius > 0.0 {
+                if from != to {
+                    coefficients.copy_within(from..from + count, to);
+                }
+                to += count;
+                correction.terms.extend_from_slice(group_of[v]);
+            }
+            from += count;
+            correction.offsets.push(correction.terms.len() as u32);
+        }
+        coefficients.truncate(to);
+        coefficients.shrink_to_fit();
+        correction.coefficients = coefficients;
+        if beside.iter().any(|b| b.constant != [0.0; 3]) {
+            correction.constants = beside.iter().map(|b| DVec3::from_array(b.constant)).collect();
+        }
+        if self.settings.guard {
+            correction.radii = beside.iter().map(|b| b.radius).collect();
+        }
+        let report = MweReport {
+            s,
+            rows,
+            sweep: vec![],
+            welded: self.scene.weld.frozen().collect(),
+            groups: self.groups.len(),
+            merged,
+            by_axes: beside.iter().filter(|b| b.by_axes).count(),
+            axes_dropped: beside.iter().map(|b| b.dropped).sum(),
+            largest_leverage: 0.0,
+            leverage_p99: 0.0,
+            corrected: correction.offsets.windows(2).filter(|pair| pair[1] > pair[0]).count(),
+        };
+        Mwe { correction, report }
+    }
+}
+
+impl Kept<'_> {
+    /// A vertex as it was.
+    fn copy(&self, v: u32, place: &mut [f64]) -> Beside {
+        let (c, at) = (self.correction, v as usize);
+        let size = c.rows.coefficients();
+        let old = &c.coefficients[c.offsets[at] as usize * size..c.offsets[at + 1] as usize * size];
+        if old.len() == place.len() {
+            place.copy_from_slice(old);
+        }
+        let radius = match c.radii.get(at) {
+            Some(radius) => *radius,
+            None => f64::from(u8::from(!old.is_empty())),
+        };
+        Beside {
+            vertex: v,
+            constant: c.constants.get(at).map_or([0.0; 3], |c| c.to_array()),
+            radius,
+            ..Beside::default()
+        }
+    }
+}

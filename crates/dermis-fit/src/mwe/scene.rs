@@ -1,0 +1,489 @@
+//! Poses as a vertex's bones see them: welded joints, pairs of anchor and bone, groups of vertices that share both.
+
+use super::settings::{Anchor, Centring, MweSettings, RidgeMode};
+use crate::training::{FitError, Training};
+use dermis_deform::enveloping::{Pair, Rows};
+use dermis_deform::features::relative_features;
+use dermis_deform::guard::{FROZEN, LIMIT_FACTOR, Weld};
+use dermis_rig::glam::{DAffine3, DMat3, DVec3};
+use dermis_rig::skeleton::invert;
+use dermis_rig::{BoneIndex, Influences};
+use dermis_solve::SolveError;
+use dermis_solve::faer::{Mat, MatRef};
+use dermis_solve::symmetric::principal_axes;
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+/// The anchor of every vertex.
+pub(super) fn anchors(training: &Training<'_>, maps: &Influences, settings: &MweSettings) -> Vec<Option<BoneIndex>> {
+    let root = BoneIndex::new(0);
+    (0..training.rest.len())
+        .map(|v| match &settings.anchor {
+            Anchor::World => None,
+            Anchor::Root => Some(root),
+            Anchor::Dominant => Some(maps.dominant(v).unwrap_or(root)),
+            Anchor::Bone(bone) => Some(*bone),
+            Anchor::PerVertex(list) => Some(list[v]),
+        })
+        .collect()
+}
+
+/// Poses ready to be looked at from any anchor.
+pub(super) struct Scene<'a> {
+    pub training: &'a Training<'a>,
+    pub weld: Weld,
+    /// Welded bone transforms per pose.
+    welded: Vec<Vec<DAffine3>>,
+    /// For each bone, the topmost bone it is welded to.
+    representative: Vec<BoneIndex>,
+    pub unit: f64,
+    /// r of each pose.
+    importance: Vec<f64>,
+}
+
+/// Everything the bones around one anchor do.
+pub(super) struct Table {
+    bones: Vec<BoneIndex>,
+    /// Unscaled features (poses × 12·bones), as they are.
+    raw: Mat<f64>,
+    /// Per bone, whether no two poses agree in its features alone.
+    distinct: Vec<bool>,
+    centre: Vec<f64>,
+    /// diag(r)(raw − centre), if every pose is a row.
+    centred: Mat<f64>,
+    /// Gram matrices of `centred`: of all columns, or of each axis' own.
+    grams: OnceLock<Vec<Mat<f64>>>,
+    /// The anchor's turn back in every pose; empty for the world.
+    pub back: Vec<DMat3>,
+}
+
+/// Vertices that share bones and anchor.
+pub(super) struct Group {
+    pub anchor: Option<BoneIndex>,
+    /// Which [`Table`].
+    pub table: usize,
+    pub bones: Vec<BoneIndex>,
+    /// Pair of each bone, for the correction's terms.
+    pub pairs: Vec<u32>,
+    pub vertices: Vec<u32>,
+}
+
+/// The matrices of one group.
+pub(super) struct Local {
+    pub anchor: Option<BoneIndex>,
+    pub bones: Vec<BoneIndex>,
+    /// Poses of each row, several where they are merged as duplicates; empty if every pose is a row of its own.
+    pub clusters: Vec<Vec<u32>>,
+    /// r of each row.
+    pub scale: Vec<f64>,
+    /// Sum of r².
+    pub mass: f64,
+    /// Unscaled features of each row (rows × 12·bones), as they are.
+    pub raw: Mat<f64>,
+    /// x0 as the regression uses it: zero in the published form, which centres for the principal axes only.
+    pub centre: Vec<f64>,
+    /// What was subtracted for the principal axes.
+    pub mean: Vec<f64>,
+    /// diag(r)(raw − mean).
+    pub centred: Mat<f64>,
+    /// Largest variance before μ, per axis of the row form and, last, of all columns.
+    pub reference: [f64; 4],
+    gram: OnceLock<Mat<f64>>,
+}
+
+impl Local {
+    pub fn rows(&self) -> usize {
+        self.scale.len()
+    }
+
+    /// centredᵀ centred.
+    pub fn gram(&self) -> &Mat<f64> {
+        self.gram.get_or_init(|| self.centred.transpose() * &self.centred)
+    }
+}
+
+/// Features as stored in the tables: with the identity, unlike those of the correction.
+fn identity(column: usize) -> f64 {
+    f64::from(u8::from(column % 4 == (column % 12) / 4))
+}
+
+impl<'a> Scene<'a> {
+    pub fn new(training: &'a Training<'a>, settings: &MweSettings) -> Self {
+        let (skeleton, unit) = (training.skeleton, training.unit());
+        let weld = match settings.guard {
+            true => Weld::of_training(skeleton, training.examples.iter().map(|e| &e.transforms), unit),
+            false => Weld::default(),
+        };
+        let mut representative: Vec<BoneIndex> = skeleton.bones().collect();
+        for link in weld.links.iter().filter(|link| link.frozen) {
+            representative[link.to.get()] = representative[link.from.get()];
+        }
+        let welded = training
+            .examples
+            .iter()
+            .map(|example| {
+                let mut bones = Vec::new();
+                weld.apply(&example.transforms, &mut bones);
+                bones
+            })
+            .collect();
+        let importance = training.examples.iter().map(|e| e.importance).collect();
+        Self { training, weld, welded, representative, unit, importance }
+    }
+
+    /// The maps of welded bones: a group of bones that move as one has the largest of their maps.
+    pub fn welded_maps(&self, maps: &Influences) -> Influences {
+        let rows = maps.rows().map(|row| {
+            let mut largest: BTreeMap<BoneIndex, f64> = BTreeMap::new();
+            for &(bone, mu) in row.iter().filter(|(_, mu)| *mu > 0.0) {
+                let most = largest.entry(self.representative[bone.get()]).or_insert(0.0);
+                *most = most.max(mu);
+            }
+            largest.into_iter().collect()
+        });
+        Influences::from_rows(rows).unwrap_or_default()
+    }
+
+    pub fn poses(&self) -> usize {
+        self.welded.len()
+    }
+
+    /// Groups vertices by anchor and bones, and finds the pairs and tables they use.
+    pub fn groups(
+        &self,
+        maps: &Influences,
+        anchors: &[Option<BoneIndex>],
+        settings: &MweSettings,
+    ) -> Result<(Vec<Group>, Vec<Pair>, Vec<Table>), FitError> {
+        self.check_anchors(anchors)?;
+        let mut pairs: Vec<Pair> = Vec::new();
+        let mut known: BTreeMap<(Option<BoneIndex>, BoneIndex), Option<u32>> = BTreeMap::new();
+        let mut members: BTreeMap<(Option<BoneIndex>, Vec<BoneIndex>), Vec<u32>> = BTreeMap::new();
+        // The anchor's own features are constant; only without centring do they serve, as an intercept.
+        let keep_anchor = settings.centring == Centring::Raw;
+        for (v, row) in maps.rows().enumerate() {
+            let anchor = anchors[v];
+            let bones: Vec<BoneIndex> = row
+                .iter()
+                .map(|&(bone, _)| bone)
+                .filter(|&bone| {
+                    known
+                        .entry((anchor, bone))
+                        .or_insert_with(|| {
+                            let limit = self.limit(anchor, bone, settings, keep_anchor)?;
+                            pairs.push(Pair { anchor, bone, limit });
+                            Some(pairs.len() as u32 - 1)
+                        })
+                        .is_some()
+                })
+                .collect();
+            members.entry((anchor, bones)).or_default().push(v as u32);
+        }
+        let mut bones_of: BTreeMap<Option<BoneIndex>, Vec<BoneIndex>> = BTreeMap::new();
+        for (&(anchor, bone), pair) in &known {
+            let bones = bones_of.entry(anchor).or_default();
+            bones.extend(pair.map(|_| bone));
+        }
+        // An anchor no bone is seen from has a table too, without columns.
+        members.keys().for_each(|(anchor, _)| {
+            bones_of.entry(*anchor).or_default();
+        });
+        let anchors: Vec<Option<BoneIndex>> = bones_of.keys().copied().collect();
+        let tables = bones_of.into_par_iter().map(|(anchor, bones)| self.table(anchor, bones, settings)).collect();
+        let groups = members.into_iter().map(|((anchor, bones), vertices)| Group {
+            anchor,
+            table: anchors.binary_search(&anchor).unwrap_or_default(),
+            pairs: bones.iter().filter_map(|&bone| known[&(anchor, bone)]).collect(),
+            bones,
+            vertices,
+        });
+        Ok((groups.collect(), pairs, tables))
+    }
+
+    /// The limit of a pair, or `None` if it can have no influence.
+    fn limit(
+        &self,
+        anchor: Option<BoneIndex>,
+        bone: BoneIndex,
+        settings: &MweSettings,
+        keep_anchor: bool,
+    ) -> Option<f64> {
+        let own = anchor.is_some_and(|a| self.representative[a.get()] == bone);
+        if own && !keep_anchor {
+            return None;
+        }
+        if !settings.guard {
+            return Some(f64::INFINITY);
+        }
+        let largest = (0..self.poses())
+            .map(|s| relative_features(&self.welded[s], anchor, bone, self.unit))
+            .map(|f| f.iter().map(|x| x * x).sum::<f64>().sqrt())
+            .fold(0.0, f64::max);
+        (largest >= FROZEN || own).then_some(LIMIT_FACTOR * largest)
+    }
+
+    fn check_anchors(&self, anchors: &[Option<BoneIndex>]) -> Result<(), FitError> {
+        let mut used: Vec<BoneIndex> = anchors.iter().flatten().copied().collect();
+        used.sort_unstable();
+        used.dedup();
+        for bone in used {
+            if bone.get() >= self.training.skeleton.len() {
+                let expected = self.training.skeleton.len();
+                return Err(FitError::Counts { what: "bones, by an anchor", found: bone.get() + 1, expected });
+            }
+            for example in self.training.examples {
+                if invert(&example.transforms[bone]).is_none() {
+                    return Err(FitError::SingularAnchor {
+                        bone: self.training.skeleton.names()[bone].clone(),
+                        example: example.label.clone(),
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn table(&self, anchor: Option<BoneIndex>, bones: Vec<BoneIndex>, settings: &MweSettings) -> Table {
+        let columns = 12 * bones.len();
+        let mut raw = Mat::<f64>::zeros(self.poses(), columns);
+        for (k, &bone) in bones.iter().enumerate() {
+            for s in 0..self.poses() {
+                let f = relative_features(&self.welded[s], anchor, bone, self.unit);
+                for c in 0..12 {
+                    raw[(s, 12 * k + c)] = f[c] + identity(c);
+                }
+            }
+        }
+        let alone = |k: usize| {
+            let part = raw.get(.., 12 * k..12 * (k + 1));
+            settings.duplicates < 0.0 || clusters(part, settings.duplicates).len() == self.poses()
+        };
+        let distinct = (0..bones.len()).map(alone).collect();
+        let (mean, centred) = centred(&raw, &self.importance, settings.centring);
+        let turn_back = |a: BoneIndex| {
+            let transforms = self.training.examples.iter().map(|e| &e.transforms[a]);
+            transforms.map(|m| invert(m).map_or(DMat3::IDENTITY, |m| m.matrix3)).collect()
+        };
+        let back = anchor.map_or(Vec::new(), turn_back);
+        Table { bones, raw, distinct, centre: mean, centred, grams: OnceLock::new(), back }
+    }
+
+    /// The matrices vertices of one group share.
+    pub fn local(&self, group: &Group, table: &Table, settings: &MweSettings) -> Result<Local, FitError> {
+        let places: Vec<usize> = group.bones.iter().map(|bone| table.place(*bone)).collect();
+        let columns = 12 * places.len();
+        let every_pose_counts = places.iter().any(|&k| table.distinct[k]);
+        let gathered = |from: &Mat<f64>| {
+            let mut made = Mat::<f64>::zeros(self.poses(), columns);
+            for c in 0..columns {
+                let column = from.get(.., 12 * places[c / 12] + c % 12);
+                made.get_mut(.., c).copy_from(column);
+            }
+            made
+        };
+        let all = gathered(&table.raw);
+        let clusters = if every_pose_counts { vec![] } else { clusters(all.as_ref(), settings.duplicates) };
+        let merged = !clusters.is_empty() && clusters.len() < self.poses();
+        let (clusters, scale, raw, mean, centred) = match merged {
+            false => {
+                let mean = (0..columns).map(|c| table.centre[12 * places[c / 12] + c % 12]).collect();
+                (vec![], self.importance.clone(), all, mean, gathered(&table.centred))
+            }
+            true => {
+                let largest =
+                    |members: &Vec<u32>| members.iter().map(|&s| self.importance[s as usize]).fold(0.0, f64::max);
+                let scale: Vec<f64> = clusters.iter().map(largest).collect();
+                let raw = Mat::from_fn(clusters.len(), columns, |row, c| {
+                    weighted_mean(&clusters[row], &self.importance, |s| all[(s, c)])
+                });
+                let (mean, centred) = centred(&raw, &scale, settings.centring);
+                (clusters, scale, raw, mean, centred)
+            }
+        };
+        let mass: f64 = scale.iter().map(|r| r * r).sum();
+        let centre = if settings.centring == Centring::Paper { vec![0.0; columns] } else { mean.clone() };
+        let mut local = Local {
+            anchor: group.anchor,
+            bones: group.bones.clone(),
+            clusters,
+            scale,
+            mass,
+            raw,
+            centre,
+            mean,
+            centred,
+            reference: [0.0; 4],
+            gram: OnceLock::new(),
+        };
+        if settings.ridge == RidgeMode::Relative {
+            local.reference = reference_variances(local.gram(), group.bones.len(), mass)
+                .map_err(|source| FitError::Solve { vertex: group.vertices[0] as usize, source })?;
+        }
+        Ok(local)
+    }
+
+    fn residual(&self, s: usize, v: usize) -> DVec3 {
+        self.training.examples[s].positions[v] - self.training.base[s][v]
+    }
+
+    /// The residual of each row of a group's matrices as the anchor sees it: of its pose, or the mean of those merged.
+    /// The result is ρ.
+    pub fn residuals(&self, local: &Local, table: &Table, v: usize, mut take: impl FnMut(usize, DVec3)) -> f64 {
+        let mut largest = 0.0f64;
+        let mut of = |s: usize| {
+            let world = self.residual(s, v);
+            largest = largest.max(world.length_squared());
+            table.back.get(s).map_or(world, |turn| *turn * world)
+        };
+        if local.clusters.is_empty() {
+            (0..self.poses()).for_each(|s| take(s, of(s)));
+        }
+        for (row, members) in local.clusters.iter().enumerate() {
+            let mass: f64 = members.iter().map(|&s| self.importance[s as usize].powi(2)).sum();
+            let sum = |sum: DVec3, &s: &u32| sum + of(s as usize) * self.importance[s as usize].powi(2);
+            match members[..] {
+                [only] => take(row, of(only as usize)),
+                _ => take(row, members.iter().fold(DVec3::ZERO, sum) / mass),
+            }
+        }
+        largest.sqrt()
+    }
+
+    /// Scaled targets of some vertices of a group (rows × 3·vertices), and their weighted means if centred by the mean.
+    pub fn targets(&self, local: &Local, table: &Table, vertices: &[u32], centring: Centring) -> (Mat<f64>, Vec<f64>) {
+        let mut y = Mat::<f64>::zeros(local.rows(), 3 * vertices.len());
+        for (at, &v) in vertices.iter().enumerate() {
+            self.residuals(local, table, v as usize, |row, r| (0..3).for_each(|j| y[(row, 3 * at + j)] = r[j]));
+        }
+        let mut means = vec![0.0; y.ncols()];
+        for column in 0..y.ncols() {
+            if centring == Centring::Mean && local.mass > 0.0 {
+                let weighted = (0..y.nrows()).map(|row| local.scale[row] * local.scale[row] * y[(row, column)]);
+                means[column] = weighted.sum::<f64>() / local.mass;
+            }
+            for row in 0..y.nrows() {
+                y[(row, column)] = local.scale[row] * (y[(row, column)] - means[column]);
+            }
+        }
+        (y, means)
+    }
+
+    /// Poses merged as duplicates around a group.
+    pub fn merged(&self, local: &Local) -> usize {
+        self.poses() - local.rows()
+    }
+}
+
+impl Table {
+    fn place(&self, bone: BoneIndex) -> usize {
+        self.bones.binary_search(&bone).expect("the table holds the bones of its groups")
+    }
+
+    /// The Gram matrix of some columns of a group, from those all groups of this anchor share: the lower triangle, row
+    /// after row.
+    pub fn gram(&self, local: &Local, columns: &[usize], rows: Rows) -> Vec<f64> {
+        let packed = |entry: &dyn Fn(usize, usize) -> f64| {
+            let rows = (0..columns.len()).flat_map(|i| (0..=i).map(move |j| (i, j)));
+            rows.map(|(i, j)| entry(columns[i], columns[j])).collect()
+        };
+        if !local.clusters.is_empty() {
+            let gram = local.gram();
+            return packed(&|i, j| gram[(i, j)]);
+        }
+        let grams = self.grams.get_or_init(|| match rows {
+            Rows::Full => vec![self.centred.transpose() * &self.centred],
+            Rows::Row => (0..3)
+                .map(|axis| {
+                    let own = |k: usize| 12 * (k / 4) + 4 * axis + k % 4;
+                    let x = Mat::from_fn(self.centred.nrows(), 4 * self.bones.len(), |s, k| self.centred[(s, own(k))]);
+                    x.transpose() * &x
+                })
+                .collect(),
+        });
+        let places: Vec<usize> = local.bones.iter().map(|bone| self.place(*bone)).collect();
+        match rows {
+            Rows::Full => {
+                let place = |c: usize| 12 * places[c / 12] + c % 12;
+                packed(&|i, j| grams[0][(place(i), place(j))])
+            }
+            Rows::Row => {
+                let axis = columns.first().map_or(0, |c| (c % 12) / 4);
+                let place = |c: usize| 4 * places[c / 12] + c % 4;
+                packed(&|i, j| grams[axis][(place(i), place(j))])
+            }
+        }
+    }
+}
+
+/// What is subtracted from features, and diag(r)(raw − that).
+fn centred(raw: &Mat<f64>, scale: &[f64], centring: Centring) -> (Vec<f64>, Mat<f64>) {
+    let mass: f64 = scale.iter().map(|r| r * r).sum();
+    let mean: Vec<f64> = (0..raw.ncols())
+        .map(|c| match centring {
+            Centring::Rest => identity(c),
+            Centring::Raw => 0.0,
+            Centring::Mean | Centring::Paper if mass > 0.0 => {
+                (0..scale.len()).map(|row| scale[row] * scale[row] * raw[(row, c)]).sum::<f64>() / mass
+            }
+            Centring::Mean | Centring::Paper => 0.0,
+        })
+        .collect();
+    let centred = Mat::from_fn(raw.nrows(), raw.ncols(), |row, c| scale[row] * (raw[(row, c)] - mean[c]));
+    (mean, centred)
+}
+
+/// The largest eigenvalue of the Gram matrix over the mass, for each axis' own columns and for all of them.
+fn reference_variances(gram: &Mat<f64>, bones: usize, mass: f64) -> Result<[f64; 4], SolveError> {
+    let mut reference = [0.0; 4];
+    for (at, value) in reference.iter_mut().enumerate() {
+        let columns: Vec<usize> = (0..12 * bones).filter(|c| at == 3 || (c % 12) / 4 == at).collect();
+        let part = Mat::from_fn(columns.len(), columns.len(), |i, j| gram[(columns[i], columns[j])]);
+        *value = principal_axes(part.as_ref())?.values.first().map_or(0.0, |v| v / mass);
+    }
+    Ok(reference)
+}
+
+/// Poses that agree: in pose order, a pose joins the first earlier leader whose features all lie within `tolerance`.
+pub(super) fn clusters(features: MatRef<'_, f64>, tolerance: f64) -> Vec<Vec<u32>> {
+    let poses = features.nrows();
+    if tolerance < 0.0 {
+        return (0..poses as u32).map(|s| vec![s]).collect();
+    }
+    if features.ncols() == 0 {
+        return vec![(0..poses as u32).collect()];
+    }
+    let close =
+        |a: usize, b: usize| (0..features.ncols()).all(|c| (features[(a, c)] - features[(b, c)]).abs() <= tolerance);
+    // Leaders sorted by the column that varies most: only those within the tolerance there are compared in full.
+    let spread = |c: usize| {
+        let column = (0..poses).map(|s| features[(s, c)]);
+        column.clone().fold(f64::NEG_INFINITY, f64::max) - column.fold(f64::INFINITY, f64::min)
+    };
+    let key = (0..features.ncols()).max_by(|&a, &b| spread(a).total_cmp(&spread(b))).unwrap_or(0);
+    let mut clusters: Vec<Vec<u32>> = Vec::new();
+    let mut leaders: Vec<(f64, usize)> = Vec::new();
+    for s in 0..poses {
+        let value = features[(s, key)];
+        let from = leaders.partition_point(|&(x, _)| x < value - tolerance);
+        let near = leaders[from..].iter().take_while(|(x, _)| *x <= value + tolerance);
+        let leader = near.map(|&(_, at)| at).filter(|&at| close(clusters[at][0] as usize, s)).min();
+        match leader {
+            Some(at) => clusters[at].push(s as u32),
+            None => {
+                leaders.insert(leaders.partition_point(|&(x, _)| x < value), (value, clusters.len()));
+                clusters.push(vec![s as u32]);
+            }
+        }
+    }
+    clusters
+}
+
+/// The r²-weighted mean over members.
+fn weighted_mean(members: &[u32], importance: &[f64], value: impl Fn(usize) -> f64) -> f64 {
+    if let [only] = members {
+        return value(*only as usize);
+    }
+    let mass: f64 = members.iter().map(|&s| importance[s as usize].powi(2)).sum();
+    members.iter().map(|&s| importance[s as usize].powi(2) * value(s as usize)).sum::<f64>() / mass
+}

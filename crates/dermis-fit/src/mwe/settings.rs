@@ -1,0 +1,156 @@
+//! What a caller sets.
+
+use dermis_rig::BoneIndex;
+use dermis_solve::Folds;
+
+/// The frame a vertex's features and correction are seen from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Anchor {
+    /// The world: published, and not equivariant.
+    World,
+    /// The skeleton's first root.
+    Root,
+    /// The bone of largest μ at the vertex, ties to the lowest index.
+    Dominant,
+    /// One bone for all vertices.
+    Bone(BoneIndex),
+    /// A bone for every vertex.
+    PerVertex(Vec<BoneIndex>),
+}
+
+/// Which rows of the transforms an axis reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowChoice {
+    /// Axis j reads row j.
+    Row,
+    /// Every axis reads all rows.
+    Full,
+    /// Both are fitted, the smaller cross-validated error wins.
+    Auto,
+}
+
+/// What is subtracted from the features.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Centring {
+    /// The bind pose's features: the correction vanishes there by construction.
+    Rest,
+    /// The weighted mean, with an unpenalised intercept.
+    Mean,
+    /// Nothing, and no intercept.
+    Raw,
+    /// Published: principal axes of the centred features, regression on the uncentred ones, no intercept.
+    Paper,
+}
+
+/// How the ridge λ_h of principal axis h depends on s. v_h is the variance along the axis, m the sum of pose weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RidgeMode {
+    /// λ = s on unnormalised sums of squares: a ridge in joint angle, one number for every direction.
+    Absolute,
+    /// λ = s / v_h (published).
+    Paper,
+    /// λ = s m / v_h.
+    Unit,
+    /// λ = s m v_ref² / v_h, v_ref the largest variance before μ is multiplied in.
+    Relative,
+}
+
+/// How the strength of the ridge is found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Strength {
+    /// Given.
+    Given(f64),
+    /// By exact cross-validation over the grid.
+    CrossValidated(Folds),
+    /// By generalised cross-validation over the grid.
+    Gcv,
+}
+
+/// What a caller sets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MweSettings {
+    /// Frame of features and correction.
+    pub anchor: Anchor,
+    /// Row or full features.
+    pub rows: RowChoice,
+    /// What is subtracted from the features.
+    pub centring: Centring,
+    /// How λ depends on s.
+    pub ridge: RidgeMode,
+    /// How s is found.
+    pub strength: Strength,
+    /// Values of s that are tried, ascending.
+    pub grid: Vec<f64>,
+    /// Cross-validation takes the largest s whose rms is within this factor of the best; 1 takes the best.
+    pub tolerance: f64,
+    /// Principal axes with a variance at or below this times the largest are dropped (not in `Absolute`).
+    pub eig_tol: f64,
+    /// Singular values at or below this times the largest are dropped (`Paper` centring only).
+    pub svd_tol: f64,
+    /// Poses whose features around a vertex agree within this are merged; negative switches merging off.
+    pub duplicates: f64,
+    /// Welding, limits and the ball. Off only in the published form.
+    pub guard: bool,
+    /// Vertices the choice of s, and the leverages of the report, look at, evenly spread, at most.
+    pub sweep_vertices: usize,
+    /// How vertices are solved.
+    pub solver: Solver,
+}
+
+/// How vertices are solved, once s is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Solver {
+    /// Without principal axes, a vertex in every lane of the vector registers ([`dermis_solve::batched`]); vertices whose
+    /// ridge is too small for it, and forms with a cut-off that matters, take the principal axes.
+    Batched,
+    /// By principal axes, a vertex at a time: the reference.
+    Axes,
+}
+
+impl MweSettings {
+    /// The form to use: full features (row or full by cross-validation below 16 poses), seen from the dominant bone,
+    /// measured from the bind pose, one absolute ridge by leave-one-out (by five blocks of frames for a clip), guarded.
+    pub fn for_poses(poses: usize, is_clip: bool) -> Self {
+        Self {
+            anchor: Anchor::Dominant,
+            rows: if poses < 16 { RowChoice::Auto } else { RowChoice::Full },
+            centring: Centring::Rest,
+            ridge: RidgeMode::Absolute,
+            strength: Strength::CrossValidated(if is_clip { Folds::Blocks(5) } else { Folds::Single }),
+            grid: half_decades(1e-4, 10.0),
+            tolerance: 1.03,
+            eig_tol: 1e-10,
+            svd_tol: 1e-12,
+            duplicates: 1e-6,
+            guard: true,
+            sweep_vertices: 3000,
+            solver: Solver::Batched,
+        }
+    }
+
+    /// The published form to the letter, with its ridge scale s_f.
+    pub fn published(s_f: f64) -> Self {
+        Self {
+            anchor: Anchor::World,
+            rows: RowChoice::Row,
+            centring: Centring::Paper,
+            ridge: RidgeMode::Paper,
+            strength: Strength::Given(s_f),
+            grid: half_decades(1e-10, 10.0),
+            tolerance: 1.0,
+            eig_tol: 1e-10,
+            svd_tol: 1e-12,
+            duplicates: 1e-6,
+            guard: false,
+            sweep_vertices: 3000,
+            solver: Solver::Batched,
+        }
+    }
+}
+
+/// `low`, `low`·√10, … up to `high`.
+pub fn half_decades(low: f64, high: f64) -> Vec<f64> {
+    let steps = ((high / low).log10() * 2.0).round() as i32;
+    let start = (low.log10() * 2.0).round() as i32;
+    (start..=start + steps).map(|half| 10f64.powf(f64::from(half) / 2.0)).collect()
+}
