@@ -4,7 +4,7 @@ use crate::character::{Creature, Planted, Size};
 use crate::npy;
 use crate::timing::{on_threads, runs, thread_counts};
 use dermis_deform::enveloping::Pair;
-use dermis_deform::{AnimationSpace, Base, Correction, Deformer, DualQuaternions, Enveloping, Rows, Scratch};
+use dermis_deform::{AnimationSpace, Baked, Base, Correction, Deformer, DualQuaternions, Enveloping, Rows, Scratch};
 use dermis_fit::psd::compile::{Budget, Compiler};
 use dermis_fit::{JointSettings, PsdSettings, Training, fit_joints, fit_psd, silent};
 use dermis_rig::glam::{DVec3, Vec3};
@@ -16,6 +16,8 @@ use std::hint::black_box;
 use std::path::Path;
 
 const BONES: usize = 60;
+/// Largest distance from the same model in `f64`, in rest diagonals: a few roundings of 6e-8.
+const OFF: f64 = 1e-6;
 /// Poses that are shown in turn.
 const POSES: usize = 16;
 /// Bytes of a vertex that every model reads and writes: its rest position and its position.
@@ -49,7 +51,10 @@ fn cases() -> Vec<Case> {
 }
 
 /// Every model on a creature of so many vertices; `large`: those alone that memory bounds.
-pub fn measure(vertices: usize, large: bool, arrays: Option<&Path>) -> std::io::Result<Value> {
+///
+/// # Panics
+/// If a model is farther than [`OFF`] from itself in `f64`.
+pub fn measure(vertices: usize, large: bool, quick: bool, arrays: Option<&Path>) -> std::io::Result<Value> {
     let size = Size { points: vertices, bones: BONES, poses: POSES, most: 6, reach: 2.5 };
     let creature = Creature::new(size);
     let poses = creature.poses(POSES);
@@ -64,10 +69,11 @@ pub fn measure(vertices: usize, large: bool, arrays: Option<&Path>) -> std::io::
         let mut out = vec![Vec3::ZERO; vertices];
         baked.evaluate(&poses[1], None, &mut Scratch::default(), &mut out);
         let off = (!large).then(|| difference(&mut deformer, &poses[1], &out) / creature.length);
+        assert!(off.is_none_or(|off| off < OFF), "{name}: {off:?} of the diagonal from double precision");
         drop(deformer);
         let bytes = baked.bytes() as f64 / vertices as f64 + POSITION_BYTES as f64;
         for threads in thread_counts().into_iter().filter(|threads| *threads <= 2) {
-            let seconds = on_threads(threads, || positions(&baked, &poses, &mut out));
+            let seconds = on_threads(threads, || positions(&baked, &poses, if quick { 0.02 } else { 1.0 }, &mut out));
             rows.push(json!({
                 "model": name, "vertices": vertices, "threads": threads, "what": "positions",
                 "vertices_per_s": vertices as f64 / seconds, "bytes_per_vertex": bytes, "off_of_diagonal": off,
@@ -77,10 +83,10 @@ pub fn measure(vertices: usize, large: bool, arrays: Option<&Path>) -> std::io::
     Ok(json!(rows))
 }
 
-/// Seconds of one pose: the best of about a second's.
-fn positions(baked: &dermis_deform::Baked, poses: &[BoneTransforms], out: &mut [Vec3]) -> f64 {
+/// Seconds of one pose, the best within a budget of seconds.
+fn positions(baked: &Baked, poses: &[BoneTransforms], budget: f64, out: &mut [Vec3]) -> f64 {
     let (mut scratch, mut turn) = (Scratch::default(), 0);
-    let (seconds, ()) = runs(2000, 1.0, || {
+    let (seconds, ()) = runs(usize::MAX, budget, || {
         turn = (turn + 1) % poses.len();
         baked.evaluate(&poses[turn], None, &mut scratch, out);
         black_box(&mut *out);
@@ -92,7 +98,8 @@ fn positions(baked: &dermis_deform::Baked, poses: &[BoneTransforms], out: &mut [
 fn difference(deformer: &mut Deformer, pose: &BoneTransforms, out: &[Vec3]) -> f64 {
     let mut exact = vec![DVec3::ZERO; out.len()];
     deformer.evaluate(pose, None, &mut exact);
-    exact.iter().zip(out).map(|(a, b)| a.distance(b.as_dvec3())).fold(0.0, f64::max)
+    let rounded: Vec<DVec3> = out.iter().map(|p| p.as_dvec3()).collect();
+    dermis_testkit::largest_distance(&exact, &rounded)
 }
 
 fn linear(creature: &Creature, count: usize) -> Deformer {

@@ -5,7 +5,7 @@
 //! dermis-bench limits [--quick]
 //! dermis-bench fit A|B [--quick] [--arrays FOLDER]
 //! dermis-bench sweep [--quick]
-//! dermis-bench evaluate VERTICES [--large] [--arrays FOLDER]
+//! dermis-bench evaluate VERTICES [--large] [--quick] [--arrays FOLDER]
 //! ```
 
 mod character;
@@ -53,7 +53,7 @@ fn run(arguments: &[&str]) -> Result<Value, String> {
         ["sweep", ..] => Ok(fit::sweep(quick)),
         ["evaluate", vertices, ..] => {
             let vertices = vertices.parse().map_err(|_| format!("{vertices} is no number of vertices"))?;
-            written(evaluate::measure(vertices, arguments.contains(&"--large"), arrays))
+            written(evaluate::measure(vertices, arguments.contains(&"--large"), quick, arrays))
         }
         _ => Err("limits, fit, sweep or evaluate".into()),
     }
