@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything a commit must pass. A step that fails does not hide the ones after it; a check whose
 //! tool is missing is told at the end, and does not count as passed.
 
-use crate::{cargo, deps, oracle_command, program, root, tools};
+use crate::{bench, cargo, deps, oracle_command, program, root, tools};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
@@ -47,6 +47,8 @@ pub fn run(install_tools: bool) -> ExitCode {
     let documentation = ["--workspace", "--lib", "--no-deps", "--keep-going"];
     steps.run("documentation", || of(cargo("doc").args(documentation).env("RUSTDOCFLAGS", "-D warnings")));
     steps.run("oracle", || of(oracle_command().arg(root().join("crates/dermis-oracle/cases"))));
+    steps.run("bench fit, small", || small_bench("fit"));
+    steps.run("bench evaluate, small", || small_bench("evaluate"));
     let demo = root().join("target/xtask/demo");
     let program = program();
     let dermis = || program.as_ref().map(Command::new);
@@ -190,6 +192,15 @@ fn of(command: &mut Command) -> Outcome {
             println!("{program} does not start: {error}");
             Outcome::Failed
         }
+    }
+}
+
+/// Whether a bench works; what it measures does not matter here. Without NumPy nothing checks its numbers.
+fn small_bench(what: &str) -> Outcome {
+    match (bench::run(&[what, "--quick"]) == ExitCode::SUCCESS, tools::python_with("numpy")) {
+        (false, _) => Outcome::Failed,
+        (true, None) => Outcome::NotRun("a Python that can import numpy".into()),
+        (true, Some(_)) => Outcome::Passed,
     }
 }
 

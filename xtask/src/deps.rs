@@ -50,6 +50,8 @@ const TABLE: &[Rule] = &[
     rule(TEST_ONLY, &["dermis-rig", "dermis-deform"]),
     // The oracle checks kernel interpolation on its own, apart from any skin.
     rule("dermis-oracle", &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit", "dermis-measure"]),
+    // Measures what the public interface does.
+    rule("dermis-bench", &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit", TEST_ONLY]),
     rule("xtask", &[]),
 ];
 
@@ -61,7 +63,7 @@ const BELOW_WORKFLOW: &[&str] =
     &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit", "dermis-measure", "dermis-io"];
 
 /// Crates that may print; so may the tests and examples of any.
-const PROGRAMS: &[&str] = &["dermis-cli", "dermis-oracle", "xtask"];
+const PROGRAMS: &[&str] = &["dermis-cli", "dermis-oracle", "dermis-bench", "xtask"];
 
 /// Words of characters, which the crate of numbers does not know.
 const CHARACTER_WORDS: &[&str] = &[

@@ -19,6 +19,10 @@ usage: cargo xtask VERB
   accuracy [DIR]          the tables of docs/accuracy.md: the bundled body, and the characters DIR holds
   bench decompose DIR [--json OUT] [--seeds N]
                           skinning decomposition beside Dem Bones and published figures (docs/decomposition.md)
+  bench evaluate [--json OUT] [--quick]
+                          vertices per second of every model beside NumPy, SciPy, libigl and memory (docs/performance.md)
+  bench fit [--json OUT] [--quick]
+                          seconds of multi-weight enveloping beside NumPy and arithmetic (docs/performance.md)
   bench inverse [--json OUT]
                           calls of a deformer that its inverse takes (docs/inverse.md)
   bench suggest [DIR] [--json OUT] [--draws N] [--starts N]

@@ -61,25 +61,35 @@ fn numpy() -> Result<(), String> {
 
 /// A Python that can run Dem Bones: an environment below `target/tools`, made when it is missing.
 pub fn dem_bones() -> Result<PathBuf, String> {
-    let home = folder().join("dem-bones");
+    environment("dem-bones", "import py_dem_bones, numpy", &["py-dem-bones", "numpy"])
+}
+
+/// The same for what evaluation and fits are compared with.
+pub fn rivals() -> Result<PathBuf, String> {
+    environment("rivals", "import numpy, scipy, igl", &["numpy", "scipy", "libigl"])
+}
+
+/// An environment of some packages below `target/tools`, made when the imports fail in it.
+fn environment(name: &str, imports: &str, packages: &[&str]) -> Result<PathBuf, String> {
+    let home = folder().join(name);
     let python = home.join("bin/python");
-    let works = || answers(Command::new(&python).args(["-c", "import py_dem_bones, numpy"]));
+    let works = || answers(Command::new(&python).args(["-c", imports]));
     if works() {
         return Ok(python);
     }
     run(Command::new("python3").args(["-m", "venv"]).arg(&home))?;
     let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--timeout=60", "--retries=2"];
-    run(Command::new(&python).args(pip).args(["py-dem-bones", "numpy"]))?;
-    if works() { Ok(python) } else { Err("py-dem-bones does not import".into()) }
+    run(Command::new(&python).args(pip).args(packages))?;
+    if works() { Ok(python) } else { Err(format!("{} do not import", packages.join(", "))) }
 }
 
 fn venv_python() -> PathBuf {
     folder().join("python/bin/python")
 }
 
-/// A Python that can import `module`: the one below `target/tools`, or the system's.
+/// A Python that can import `module`: one of those below `target/tools`, or the system's.
 pub fn python_with(module: &str) -> Option<PathBuf> {
-    let candidates = [venv_python(), "python3".into()];
+    let candidates = [folder().join("rivals/bin/python"), venv_python(), "python3".into()];
     candidates.into_iter().find(|python| answers(Command::new(python).arg("-c").arg(format!("import {module}"))))
 }
 

@@ -1,6 +1,9 @@
 //! `cargo xtask bench WHAT ...`: tables of error and time with rivals measured in the same run, as Markdown and JSON.
 
 mod decompose;
+mod driver;
+mod evaluate;
+mod fit;
 mod inverse;
 mod suggest;
 
@@ -12,10 +15,12 @@ use std::process::{Command, ExitCode};
 pub fn run(arguments: &[&str]) -> ExitCode {
     match arguments {
         ["decompose", folder, options @ ..] => decompose::run(folder, options),
+        ["evaluate", options @ ..] => evaluate::run(options),
+        ["fit", options @ ..] => fit::run(options),
         ["inverse", options @ ..] => inverse::run(options),
         ["suggest", options @ ..] => suggest::run(options),
         _ => crate::usage(
-            "bench needs: decompose DIR [--json OUT] [--seeds N], inverse [--json OUT], or suggest [DIR] [--json OUT] [--draws N] [--starts N]",
+            "bench needs: decompose DIR [--json OUT] [--seeds N], evaluate [--json OUT] [--quick], fit [--json OUT] [--quick], inverse [--json OUT], or suggest [DIR] [--json OUT] [--draws N] [--starts N]",
         ),
     }
 }
@@ -24,17 +29,33 @@ pub fn run(arguments: &[&str]) -> ExitCode {
 fn machine() -> Value {
     let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
-    let commit = |arguments: &[&str]| {
+    let says = |program: &str, arguments: &[&str]| {
         let output =
-            Command::new("git").args(arguments).current_dir(root()).output().ok().filter(|o| o.status.success());
+            Command::new(program).args(arguments).current_dir(root()).output().ok().filter(|o| o.status.success());
         output.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned())
     };
-    let changed = commit(&["status", "--porcelain"]).is_some_and(|text| !text.is_empty());
+    let changed = says("git", &["status", "--porcelain"]).is_some_and(|text| !text.is_empty());
+    let file = |path: &str| std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
+    // One line per cache of the first core: level, type, size.
+    let caches: Vec<String> = (0..8)
+        .filter_map(|index| {
+            let part = |name| file(&format!("/sys/devices/system/cpu/cpu0/cache/index{index}/{name}"));
+            Some(format!("L{} {} {}", part("level")?, part("type")?, part("size")?))
+        })
+        .collect();
+    let memory = file("/proc/meminfo").and_then(|text| {
+        text.lines().find_map(|line| line.strip_prefix("MemTotal:")?.split_whitespace().next()?.parse::<u64>().ok())
+    });
     json!({
         "processor": model.map_or("unknown", |(_, name)| name.trim()),
         "threads": std::thread::available_parallelism().map_or(1, usize::from),
         "system": std::env::consts::OS,
-        "commit": commit(&["rev-parse", "--short=12", "HEAD"]),
+        "kernel": file("/proc/sys/kernel/osrelease"),
+        "caches": caches,
+        "memory_bytes": memory.map(|kilobytes| 1024 * kilobytes),
+        "rustc": says("rustc", &["--version"]),
+        "date": says("date", &["-u", "+%F"]),
+        "commit": says("git", &["rev-parse", "--short=12", "HEAD"]),
         "changed_since": changed,
     })
 }

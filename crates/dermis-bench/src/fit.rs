@@ -1,0 +1,214 @@
+//! How long multi-weight enveloping takes to fit, and what it holds in memory.
+
+use crate::character::{Creature, Planted, Size};
+use crate::npy;
+use crate::timing::{best, on_threads, peak_memory, runs, thread_counts};
+use dermis_deform::Enveloping;
+use dermis_fit::{Mwe, MweSettings, Training, fit_mwe, silent};
+use dermis_rig::glam::DVec3;
+use dermis_rig::skeleton::row;
+use dermis_rig::{BoneTransforms, Influences};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// s_f of the published form.
+const SCALE: f64 = 1e-3;
+/// A form that would take longer than this on all points is measured on one point in [`FEW`].
+const PATIENCE: f64 = 120.0;
+const FEW: usize = 20;
+/// Runs of one kind, at most, and the seconds after which no other starts.
+const RUNS: (usize, f64) = (3, 60.0);
+/// Points that are given to other programs, at most, and at most one in so many.
+const CHECKED: (usize, usize) = (2000, 10);
+
+/// The creatures of Wang & Phillips 2002: 6 minutes for A and 40 for B then.
+pub fn workload(name: &str, quick: bool) -> Option<Size> {
+    let size = match name {
+        "A" => Size { points: 300_000, bones: 59, poses: 16, most: 6, reach: 2.5 },
+        "B" => Size { points: 200_000, bones: 55, poses: 344, most: 12, reach: 3.0 },
+        _ => return None,
+    };
+    Some(if quick { Size { points: 2000, poses: size.poses.min(60), ..size } } else { size })
+}
+
+/// The published form: rows, world, three axes apart.
+fn published(training: &Training<'_>, maps: &Influences) -> Mwe {
+    fit_mwe(training, maps, &MweSettings::published(SCALE), &silent).expect("the creature can be fitted")
+}
+
+/// The default form: all rows, seen from the dominant bone, its ridge chosen by leaving poses out.
+fn full(training: &Training<'_>, maps: &Influences) -> Mwe {
+    let settings = MweSettings::for_poses(training.examples.len(), false);
+    fit_mwe(training, maps, &settings, &silent).expect("the creature can be fitted")
+}
+
+/// One of the forms above.
+type Form = fn(&Training<'_>, &Influences) -> Mwe;
+
+/// A creature with its examples.
+struct Scene {
+    creature: Creature,
+    maps: Influences,
+    poses: Vec<BoneTransforms>,
+    planted: Planted,
+}
+
+impl Scene {
+    fn new(size: Size) -> Self {
+        let creature = Creature::new(size);
+        let (maps, poses) = (creature.maps(size.most), creature.poses(size.poses));
+        let planted = creature.examples(&creature.nearest(4), &maps, &poses);
+        Self { creature, maps, poses, planted }
+    }
+
+    fn training(&self) -> Training<'_> {
+        Training {
+            skeleton: &self.creature.skeleton,
+            rest: &self.creature.rest,
+            length: self.creature.length,
+            examples: &self.planted.examples,
+            base: &self.planted.base,
+        }
+    }
+
+    fn points(&self) -> usize {
+        self.creature.rest.len()
+    }
+}
+
+/// Fits a workload in both forms. `arrays`: where points for other programs go, a folder for each form.
+pub fn measure(name: &str, size: Size, arrays: Option<&Path>) -> std::io::Result<Value> {
+    let few = Size { points: size.points / FEW, ..size };
+    let fitting = |form: Form| {
+        let scene = Scene::new(few);
+        let seconds = best(1, || drop(form(&scene.training(), &scene.maps)));
+        if seconds * FEW as f64 <= PATIENCE { size } else { few }
+    };
+    let (of_published, of_full) = (fitting(published), fitting(full));
+    let scene = Scene::new(of_published);
+    let mut report = json!({
+        "workload": name, "points": size.points, "bones": size.bones, "poses": size.poses,
+        "bones_per_point": scene.maps.count() as f64 / scene.points() as f64,
+        "most_bones_per_point": scene.maps.largest_count(), "bone_sets": bone_sets(&scene.maps),
+        "multiply_adds": multiply_adds(&scene.maps, size.poses) * size.points as f64 / scene.points() as f64,
+    });
+    report["published"] = time(&scene, published, arrays.map(|folder| folder.join("published")))?;
+    let scene = if of_full.points == scene.points() { scene } else { Scene::new(of_full) };
+    report["full"] = time(&scene, full, arrays.map(|folder| folder.join("full")))?;
+    Ok(report)
+}
+
+/// Seconds of a form for every number of threads, all of them first, and the memory of that.
+fn time(scene: &Scene, form: Form, arrays: Option<PathBuf>) -> std::io::Result<Value> {
+    let training = scene.training();
+    let run = |threads| on_threads(threads, || runs(RUNS.0, RUNS.1, || form(&training, &scene.maps)));
+    let mut counts = thread_counts();
+    let all = counts.pop().unwrap_or(1);
+    let (seconds, made) = run(all);
+    let memory = memory_of(scene, &made.correction);
+    if let Some(folder) = arrays {
+        write(&folder, scene, &made)?;
+    }
+    drop(made);
+    let mut by_threads: Vec<Value> =
+        counts.into_iter().map(|threads| json!({ "threads": threads, "seconds": run(threads).0 })).collect();
+    by_threads.push(json!({ "threads": all, "seconds": seconds }));
+    Ok(json!({ "points": scene.points(), "runs": by_threads, "memory": memory }))
+}
+
+/// What the process held at most until now, beside what nobody can do without: the examples' positions and the model.
+fn memory_of(scene: &Scene, model: &Enveloping) -> Value {
+    let examples = size_of::<DVec3>() * scene.points() * scene.poses.len();
+    let model = size_of_val(&model.coefficients[..])
+        + size_of_val(&model.terms[..])
+        + size_of_val(&model.offsets[..])
+        + size_of_val(&model.anchors[..])
+        + size_of_val(&model.constants[..])
+        + size_of_val(&model.radii[..]);
+    json!({ "peak_bytes": peak_memory(), "examples_bytes": examples, "model_bytes": model })
+}
+
+/// Distinct sets of bones.
+fn bone_sets(maps: &Influences) -> usize {
+    maps.rows().map(|row| row.iter().map(|(bone, _)| bone.get()).collect::<Vec<_>>()).collect::<BTreeSet<_>>().len()
+}
+
+/// Multiply-adds that the published form needs, three axes: the smaller of two ways for every point with n bones, c = 4n, m poses.
+///
+/// - features: Aᵀb (c m), and the complex symmetric c × c system, factored (c³/6) and solved (c²), four products each;
+/// - poses: the m × m matrix from one per bone (n m²/2), factored and solved (4 (m³/6 + m²)), and back (c m).
+fn multiply_adds(maps: &Influences, poses: usize) -> f64 {
+    let m = poses as f64;
+    let of = |bones: f64| {
+        let c = 4.0 * bones;
+        let features = c * m + 4.0 * (c.powi(3) / 6.0 + c * c);
+        let dual = bones * m * m / 2.0 + 4.0 * (m.powi(3) / 6.0 + m * m) + c * m;
+        3.0 * features.min(dual)
+    };
+    maps.rows().map(|row| of(row.len() as f64)).sum()
+}
+
+/// The same fit as one number after another changes.
+pub fn sweep(quick: bool) -> Value {
+    let middle = Size { points: 20_000, bones: 55, poses: 64, most: 8, reach: 4.0 };
+    let middle = if quick { Size { points: 1000, poses: 24, ..middle } } else { middle };
+    let steps = if quick { vec![1, 2] } else { vec![1, 2, 4, 8] };
+    let mut rows = Vec::new();
+    for step in steps {
+        let points = Size { points: middle.points * step / 2, ..middle };
+        let poses = Size { poses: middle.poses * step / 4 + 1, ..middle };
+        let skeleton = Size { bones: 15 * step, ..middle };
+        // Wide maps, so that every point has as many bones as it may have.
+        let per_point = Size { most: 2 * step, reach: 20.0, ..middle };
+        for (what, size) in [("points", points), ("poses", poses), ("bones", skeleton), ("bones per point", per_point)]
+        {
+            let scene = Scene::new(size);
+            let (seconds, _) = runs(3, 5.0, || published(&scene.training(), &scene.maps));
+            let seconds = seconds.into_iter().fold(f64::INFINITY, f64::min);
+            rows.push(json!({
+                "varied": what, "points": size.points, "bones": size.bones, "poses": size.poses,
+                "bones_per_point": scene.maps.count() as f64 / size.points as f64, "seconds": seconds,
+            }));
+        }
+    }
+    rows.sort_by_key(|row| row["varied"].to_string());
+    json!(rows)
+}
+
+/// The regression problems of some points and our answers: rows of the bone transforms, maps, what the base misses; coefficients by
+/// bone, and anchors (−1 for the world).
+fn write(folder: &Path, scene: &Scene, made: &Mwe) -> std::io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let (training, model) = (scene.training(), &made.correction);
+    let (poses, bones) = (scene.poses.len(), training.skeleton.len());
+    let step = scene.points().div_ceil(CHECKED.0).max(CHECKED.1);
+    let points: Vec<usize> = (0..scene.points()).step_by(step).collect();
+    let info = json!({ "length": training.length, "s": made.report.s });
+    std::fs::write(folder.join("info.json"), info.to_string())?;
+
+    let matrices = scene.poses.iter().flat_map(|pose| pose.iter().flat_map(|m| [0, 1, 2].map(|j| row(m, j)))).flatten();
+    npy::write(folder, "transforms", &[poses, bones, 3, 4], matrices)?;
+    let mut maps = vec![0.0; points.len() * bones];
+    for (at, &v) in points.iter().enumerate() {
+        scene.maps.of(v).iter().for_each(|&(bone, mu)| maps[at * bones + bone.get()] = mu);
+    }
+    npy::write(folder, "maps", &[points.len(), bones], maps)?;
+    let residuals = training.examples.iter().zip(training.base).flat_map(|(example, base)| {
+        points.iter().flat_map(|&v| (example.positions[v] - base[v]).to_array()).collect::<Vec<_>>()
+    });
+    npy::write(folder, "residuals", &[poses, points.len(), 3], residuals)?;
+
+    let size = model.rows.coefficients();
+    let mut coefficients = vec![0.0; points.len() * bones * size];
+    for (at, &v) in points.iter().enumerate() {
+        for term in model.offsets[v] as usize..model.offsets[v + 1] as usize {
+            let bone = model.pairs[model.terms[term] as usize].bone.get();
+            let to = (at * bones + bone) * size;
+            coefficients[to..to + size].copy_from_slice(&model.coefficients[term * size..(term + 1) * size]);
+        }
+    }
+    npy::write(folder, "coefficients", &[points.len(), bones, size], coefficients)?;
+    let anchors = points.iter().map(|&v| model.anchors[v].map_or(-1, |bone| bone.get() as i64));
+    npy::write(folder, "anchors", &[points.len()], anchors)
+}
