@@ -3,6 +3,7 @@
 use dermis_rig::glam::DVec3;
 use dermis_rig::{Example, Skeleton};
 use dermis_solve::SolveError;
+use rayon::prelude::*;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -107,7 +108,7 @@ impl Training<'_> {
             true => Ok(()),
             false => Err(FitError::Counts { what, found, expected }),
         };
-        for (at, example) in self.examples.iter().enumerate() {
+        let of_example = |(at, example): (usize, &Example)| {
             let base = self.base.get(at).map_or(&[][..], Vec::as_slice);
             counts("vertices of an example", example.positions.len(), self.rest.len())?;
             counts("bones of an example", example.transforms.len(), self.skeleton.len())?;
@@ -123,7 +124,11 @@ impl Training<'_> {
                     return Err(FitError::NotFinite { example: example.label.clone(), what, index });
                 }
             }
-        }
+            Ok(())
+        };
+        // The first error in the order of the examples, whatever thread finds one first.
+        let found: Vec<Result<(), FitError>> = self.examples.par_iter().enumerate().map(of_example).collect();
+        found.into_iter().collect::<Result<(), _>>()?;
         if self.examples.iter().all(|e| e.importance == 0.0) { Err(FitError::NoExamples) } else { Ok(()) }
     }
 

@@ -78,7 +78,7 @@ pub struct MweReport {
     pub by_axes: usize,
     /// Principal axes that were dropped at those, summed over vertices (and axes in the row form).
     pub axes_dropped: usize,
-    /// Largest leverage of a training pose at any vertex looked at ([`MweSettings::sweep_vertices`]): 1 means a pose
+    /// Largest leverage of a training pose at any vertex looked at (128, evenly spread): 1 means a pose
     /// determines its own fit.
     pub largest_leverage: f64,
     /// 99th percentile over the vertices looked at of the largest leverage.
@@ -205,7 +205,8 @@ fn check(training: &Training<'_>, maps: &Influences, settings: &MweSettings) -> 
     Ok(())
 }
 
-/// The groups of at most `most` vertices, evenly spread.
+/// Some of the vertices of groups, evenly spread over all `vertices` of the mesh: one in so many that at most `most` are
+/// looked at.
 fn sampled(groups: &[Group], vertices: usize, most: usize) -> Vec<Group> {
     let stride = vertices.div_ceil(most.max(1)).max(1);
     let looked_at = |group: &Group| Group {

@@ -49,6 +49,7 @@ impl Resolver {
         let ticker = Ticker::new((training.rest.len() + sweeps * sample) as u64, progress);
         let (rows, s, sweep) =
             choose_form(&prepared.scene, &looked_at, &prepared.tables, &prepared.maps, settings, &ticker)?;
+        let looked_at = sampled(&prepared.groups, training.rest.len(), LEVERAGE_VERTICES);
         let leverages =
             training_leverages(&prepared.scene, &looked_at, &prepared.tables, &prepared.maps, settings, rows, s)?;
         let mut model = prepared.solve(rows, s, None, &ticker)?;
@@ -121,6 +122,9 @@ impl Resolver {
         Ok(())
     }
 }
+
+/// Vertices whose leverages the report is made of, at most: each costs as much as hundreds that are only solved.
+const LEVERAGE_VERTICES: usize = 128;
 
 /// Everything but the answer.
 struct Prepared<'a> {

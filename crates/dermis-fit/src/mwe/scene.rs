@@ -12,7 +12,7 @@ use dermis_solve::SolveError;
 use dermis_solve::faer::{Mat, MatRef};
 use dermis_solve::symmetric::principal_axes;
 use rayon::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
 
 /// The anchor of every vertex.
@@ -134,14 +134,17 @@ impl<'a> Scene<'a> {
 
     /// The maps of welded bones: a group of bones that move as one has the largest of their maps.
     pub fn welded_maps(&self, maps: &Influences) -> Influences {
-        let rows = maps.rows().map(|row| {
-            let mut largest: BTreeMap<BoneIndex, f64> = BTreeMap::new();
-            for &(bone, mu) in row.iter().filter(|(_, mu)| *mu > 0.0) {
-                let most = largest.entry(self.representative[bone.get()]).or_insert(0.0);
-                *most = most.max(mu);
-            }
-            largest.into_iter().collect()
-        });
+        if self.weld.frozen().next().is_none() && maps.rows().all(|row| row.iter().all(|(_, mu)| *mu > 0.0)) {
+            return maps.clone();
+        }
+        let welded = |v: usize| {
+            let positive = maps.of(v).iter().filter(|(_, mu)| *mu > 0.0);
+            let mut row: Vec<_> = positive.map(|&(bone, mu)| (self.representative[bone.get()], mu)).collect();
+            row.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+            row.dedup_by_key(|(bone, _)| *bone);
+            row
+        };
+        let rows: Vec<_> = (0..maps.vertices()).into_par_iter().map(welded).collect();
         Influences::from_rows(rows).unwrap_or_default()
     }
 
@@ -158,45 +161,64 @@ impl<'a> Scene<'a> {
     ) -> Result<(Vec<Group>, Vec<Pair>, Vec<Table>), FitError> {
         self.check_anchors(anchors)?;
         let mut pairs: Vec<Pair> = Vec::new();
-        let mut known: BTreeMap<(Option<BoneIndex>, BoneIndex), Option<u32>> = BTreeMap::new();
-        let mut members: BTreeMap<(Option<BoneIndex>, Vec<BoneIndex>), Vec<u32>> = BTreeMap::new();
+        // Per anchor (the world first) and bone: not yet met, without influence, or the pair.
+        let bones = self.training.skeleton.len();
+        let row_of = |anchor: Option<BoneIndex>| anchor.map_or(0, |a| a.get() + 1) * bones;
+        let mut known: Vec<Option<Option<u32>>> = vec![None; (bones + 1) * bones];
+        // Groups by their key, anchor first, as they are met; neighbours are mostly of one group.
+        let mut met: HashMap<Vec<u32>, usize> = HashMap::new();
+        let mut members: Vec<(Vec<u32>, Vec<u32>)> = Vec::new();
+        let (mut key, mut last) = (Vec::new(), usize::MAX);
         // The anchor's own features are constant; only without centring do they serve, as an intercept.
         let keep_anchor = settings.centring == Centring::Raw;
         for (v, row) in maps.rows().enumerate() {
             let anchor = anchors[v];
-            let bones: Vec<BoneIndex> = row
-                .iter()
-                .map(|&(bone, _)| bone)
-                .filter(|&bone| {
-                    known
-                        .entry((anchor, bone))
-                        .or_insert_with(|| {
-                            let limit = self.limit(anchor, bone, settings, keep_anchor)?;
-                            pairs.push(Pair { anchor, bone, limit });
-                            Some(pairs.len() as u32 - 1)
-                        })
-                        .is_some()
-                })
-                .collect();
-            members.entry((anchor, bones)).or_default().push(v as u32);
+            key.clear();
+            key.push(anchor.map_or(0, |a| a.get() as u32 + 1));
+            for &(bone, _) in row {
+                let pair = known[row_of(anchor) + bone.get()].get_or_insert_with(|| {
+                    let limit = self.limit(anchor, bone, settings, keep_anchor)?;
+                    pairs.push(Pair { anchor, bone, limit });
+                    Some(pairs.len() as u32 - 1)
+                });
+                if pair.is_some() {
+                    key.push(bone.get() as u32);
+                }
+            }
+            if members.get(last).is_none_or(|(of, _)| *of != key) {
+                last = match met.get(&key) {
+                    Some(&at) => at,
+                    None => {
+                        met.insert(key.clone(), members.len());
+                        members.push((key.clone(), Vec::new()));
+                        members.len() - 1
+                    }
+                };
+            }
+            members[last].1.push(v as u32);
         }
+        members.sort_unstable();
+        let anchor_of = |key: &[u32]| key[0].checked_sub(1).map(|a| BoneIndex::new(a as usize));
         let mut bones_of: BTreeMap<Option<BoneIndex>, Vec<BoneIndex>> = BTreeMap::new();
-        for (&(anchor, bone), pair) in &known {
-            let bones = bones_of.entry(anchor).or_default();
-            bones.extend(pair.map(|_| bone));
+        for (key, _) in &members {
+            let anchor = anchor_of(key);
+            bones_of.entry(anchor).or_insert_with(|| {
+                let has_pair = |b: &usize| known[row_of(anchor) + b].flatten().is_some();
+                (0..bones).filter(has_pair).map(BoneIndex::new).collect()
+            });
         }
-        // An anchor no bone is seen from has a table too, without columns.
-        members.keys().for_each(|(anchor, _)| {
-            bones_of.entry(*anchor).or_default();
-        });
         let anchors: Vec<Option<BoneIndex>> = bones_of.keys().copied().collect();
         let tables = bones_of.into_par_iter().map(|(anchor, bones)| self.table(anchor, bones, settings)).collect();
-        let groups = members.into_iter().map(|((anchor, bones), vertices)| Group {
-            anchor,
-            table: anchors.binary_search(&anchor).unwrap_or_default(),
-            pairs: bones.iter().filter_map(|&bone| known[&(anchor, bone)]).collect(),
-            bones,
-            vertices,
+        let groups = members.into_iter().map(|(key, vertices)| {
+            let anchor = anchor_of(&key);
+            let bones: Vec<BoneIndex> = key[1..].iter().map(|&b| BoneIndex::new(b as usize)).collect();
+            Group {
+                anchor,
+                table: anchors.binary_search(&anchor).unwrap_or_default(),
+                pairs: bones.iter().filter_map(|b| known[row_of(anchor) + b.get()].flatten()).collect(),
+                bones,
+                vertices,
+            }
         });
         Ok((groups.collect(), pairs, tables))
     }

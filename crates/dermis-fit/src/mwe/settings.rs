@@ -91,7 +91,7 @@ pub struct MweSettings {
     pub duplicates: f64,
     /// Welding, limits and the ball. Off only in the published form.
     pub guard: bool,
-    /// Vertices the choice of s, and the leverages of the report, look at, evenly spread, at most.
+    /// Vertices the choice of s looks at, evenly spread, at most.
     pub sweep_vertices: usize,
     /// How vertices are solved.
     pub solver: Solver,
