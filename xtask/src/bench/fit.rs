@@ -123,11 +123,9 @@ fn print_workloads(workloads: &[Value], limits: &Limits) {
         });
     }
     println!(
-        "\n\"of N\": measured on N points and scaled up. NumPy uses all cores, in double precision. Memory is that of the whole process, which"
+        "\n\"of N\": measured on N points and scaled up. NumPy runs on one thread, in double precision. Memory is that of"
     );
-    println!(
-        "also holds the base's positions in every example; both forms run in one process, the published one first."
-    );
+    println!("the whole process, which also holds the base's positions in every example.");
     println!("Distances are in parts of a point's largest coefficient.");
     println!(
         "\nThe limit counts multiply-adds of the cheaper of two ways per point and axis, n bones, c = 4 n features, m poses:"
