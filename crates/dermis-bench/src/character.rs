@@ -212,3 +212,41 @@ fn skin(points: usize) -> Vec<DVec3> {
     }
     rest
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: Size = Size { points: 3000, bones: 55, poses: 3, most: 12, reach: 3.0 };
+
+    #[test]
+    fn maps_change_little_between_near_points_even_where_their_bones_change() {
+        let creature = Creature::new(SMALL);
+        let mut random = Random::new(4);
+        let mut changes = 0;
+        for p in &creature.rest {
+            let near = *p + random.direction() * 1e-4;
+            let dense = |p| {
+                let mut dense = vec![0.0; SMALL.bones];
+                creature.map(p, 4).into_iter().for_each(|(bone, m)| dense[bone.get()] = m);
+                dense
+            };
+            let (a, b) = (dense(*p), dense(near));
+            changes += usize::from(a.iter().zip(&b).any(|(a, b)| (*a == 0.0) != (*b == 0.0)));
+            // The slope of a ball is below 2/r, r at least 3 cm; of the next map likewise; and what is left out is below LEAST.
+            assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() < LEAST + 4.0 / 0.03 * 1e-4), "{p}");
+        }
+        assert!(changes > 0, "no bone ever changes");
+    }
+
+    #[test]
+    fn points_and_bones_are_as_many_as_asked() {
+        for bones in [6, 15, 55, 59, 120] {
+            let creature = Creature::new(Size { bones, ..SMALL });
+            assert_eq!((creature.skeleton.len(), creature.rest.len()), (bones, SMALL.points));
+            let maps = creature.maps(5);
+            assert!(maps.rows().all(|row| (1..=5).contains(&row.len())), "{bones}");
+            assert!(creature.nearest(3).rows().all(|row| row.len() == 3));
+        }
+    }
+}

@@ -39,8 +39,8 @@ fn case(name: &str, count: usize, large: bool, make: fn(&Creature, usize) -> Def
 
 /// What is measured.
 fn cases() -> Vec<Case> {
-    let mut cases: Vec<Case> =
-        [1, 2, 3, 4, 8].map(|count| case("LBS, # influences", count, count == 4, linear)).into_iter().collect();
+    let mut cases = vec![case("LBS, # influence", 1, false, linear)];
+    cases.extend([2, 3, 4, 8].map(|count| case("LBS, # influences", count, count == 4, linear)));
     cases.push(case("DQS, # influences", 4, true, dual_quaternions));
     cases.push(case("animation space, # bones", 4, false, animation_space));
     cases.extend([4, 6, 12].map(|count| case("MWE row over LBS, # bones", count, true, row_form)));

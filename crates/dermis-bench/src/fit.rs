@@ -2,7 +2,7 @@
 
 use crate::character::{Creature, Planted, Size};
 use crate::npy;
-use crate::timing::{best, on_threads, peak_memory, runs, thread_counts};
+use crate::timing::{best, forget_peak_memory, on_threads, peak_memory, runs, thread_counts};
 use dermis_deform::Enveloping;
 use dermis_fit::{Mwe, MweSettings, Training, fit_mwe, silent};
 use dermis_rig::glam::DVec3;
@@ -105,6 +105,7 @@ fn time(scene: &Scene, form: Form, arrays: Option<PathBuf>) -> std::io::Result<V
     let run = |threads| on_threads(threads, || runs(RUNS.0, RUNS.1, || form(&training, &scene.maps)));
     let mut counts = thread_counts();
     let all = counts.pop().unwrap_or(1);
+    forget_peak_memory();
     let (seconds, made) = run(all);
     let memory = memory_of(scene, &made.correction);
     if let Some(folder) = arrays {
@@ -117,7 +118,7 @@ fn time(scene: &Scene, form: Form, arrays: Option<PathBuf>) -> std::io::Result<V
     Ok(json!({ "points": scene.points(), "runs": by_threads, "memory": memory }))
 }
 
-/// What the process held at most until now, beside what nobody can do without: the examples' positions and the model.
+/// What the process held at most since it was asked to forget, beside what nobody can do without: the examples' positions and the model.
 fn memory_of(scene: &Scene, model: &Enveloping) -> Value {
     let examples = size_of::<DVec3>() * scene.points() * scene.poses.len();
     let model = size_of_val(&model.coefficients[..])

@@ -85,18 +85,19 @@ impl Kernel for Dot<'_> {
     }
 }
 
-/// Multiply-adds and bytes per second for one thread and for all, and the clock while they run.
+/// Multiply-adds and bytes per second for one thread and for all, and the clock while they run: the best of many short runs, so
+/// that other work on the machine spoils few of them.
 pub fn measure(quick: bool) -> Value {
-    let (rounds, floats, most) = if quick { (1 << 18, 1 << 20, 2) } else { (1 << 24, 1 << 26, 7) };
+    let (rounds, floats, most) = if quick { (1 << 18, 1 << 20, 4) } else { (1 << 20, 1 << 26, 24) };
     let rates: Vec<Value> = thread_counts()
         .into_iter()
         .map(|threads| {
             on_threads(threads, || {
                 let of_all = |lanes: usize, seconds: f64| (rounds * (CHAINS * lanes * threads) as u64) as f64 / seconds;
-                let f64s = best(most, || {
+                let f64s = best(4 * most, || {
                     rayon::broadcast(|_| black_box(simd::run(MultiplyAddF64(rounds, black_box(0.5), 1.0))));
                 });
-                let f32s = best(most, || {
+                let f32s = best(4 * most, || {
                     rayon::broadcast(|_| black_box(simd::run(MultiplyAddF32(rounds, black_box(0.5), 1.0))));
                 });
                 let (triad, read) = bandwidth(floats, threads, most);
@@ -108,7 +109,7 @@ pub fn measure(quick: bool) -> Value {
             })
         })
         .collect();
-    json!({ "level": simd::level().to_string(), "clock_hz": clock(rounds), "array_bytes": 4 * floats, "rates": rates })
+    json!({ "level": simd::level().to_string(), "clock_hz": clock(rounds, 4 * most), "array_bytes": 4 * floats, "rates": rates })
 }
 
 /// Bytes per second of the triad, counted as STREAM does (two arrays read, one written), and of reading two arrays.
@@ -131,8 +132,8 @@ fn bandwidth(floats: usize, threads: usize, most: usize) -> (f64, f64) {
 
 /// Cycles per second, from a chain of dependent 64-bit multiplications and rotations: three cycles and one on x86-64 since 2008
 /// and on most arm cores.
-fn clock(rounds: u64) -> f64 {
-    let seconds = best(3, || {
+fn clock(rounds: u64, most: usize) -> f64 {
+    let seconds = best(most, || {
         let (mut x, factor) = (black_box(3u64), black_box(5u64));
         for _ in 0..rounds {
             x = x.wrapping_mul(factor).rotate_left(1);

@@ -51,3 +51,22 @@ pub fn write<T: Number>(
     assert_eq!(count, shape.iter().product::<usize>(), "{name}: the shape does not hold the numbers");
     file.flush()
 }
+
+#[cfg(test)]
+mod tests {
+    /// The format's own rules: <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>.
+    #[test]
+    fn a_file_has_a_padded_header_and_the_numbers() {
+        let folder = std::env::temp_dir();
+        let name = format!("dermis-bench-{}", std::process::id());
+        super::write(&folder, &name, &[2, 1], [1.0f64, -2.5]).unwrap();
+        let path = folder.join(format!("{name}.npy"));
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::remove_file(path).unwrap();
+        let data = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+        assert!(data.is_multiple_of(64) && bytes[data - 1] == b'\n');
+        let header = std::str::from_utf8(&bytes[10..data]).unwrap();
+        assert_eq!(header.trim_end(), "{'descr': '<f8', 'fortran_order': False, 'shape': (2,1,), }");
+        assert_eq!(bytes[data..], [1.0f64.to_le_bytes(), (-2.5f64).to_le_bytes()].concat());
+    }
+}

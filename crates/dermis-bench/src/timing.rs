@@ -34,7 +34,13 @@ pub fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T
     rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("the system has threads").install(work)
 }
 
-/// The largest memory this process ever held, in bytes; `None` where the system does not tell.
+/// Lets [`peak_memory`] start again from what is held now, where the system can.
+pub fn forget_peak_memory() {
+    // Linux: 5 resets the high water mark. Elsewhere the peak stays that of the whole process.
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+}
+
+/// The largest memory this process held, in bytes; `None` where the system does not tell.
 pub fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

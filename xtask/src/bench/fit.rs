@@ -109,6 +109,9 @@ fn print_workloads(workloads: &[Value], limits: &Limits) {
     });
     for (title, form) in [("published", "published"), ("default", "full")] {
         line(&format!("memory at its peak over examples + model, {title} form"), &|w| {
+            if w[form]["points"] != w["points"] {
+                return "–".into();
+            }
             let memory = &w[form]["memory"];
             let (peak, examples, model) =
                 (number(&memory["peak_bytes"]), number(&memory["examples_bytes"]), number(&memory["model_bytes"]));
@@ -123,11 +126,9 @@ fn print_workloads(workloads: &[Value], limits: &Limits) {
         });
     }
     println!(
-        "\n\"of N\": measured on N points and scaled up. NumPy uses all cores, in double precision. Memory is that of the whole process, which"
+        "\n\"of N\": measured on N points and scaled up. NumPy runs on one thread, in double precision. Memory is that of"
     );
-    println!(
-        "also holds the base's positions in every example; both forms run in one process, the published one first."
-    );
+    println!("the whole process, which also holds the base's positions in every example.");
     println!("Distances are in parts of a point's largest coefficient.");
     println!(
         "\nThe limit counts multiply-adds of the cheaper of two ways per point and axis, n bones, c = 4 n features, m poses:"
