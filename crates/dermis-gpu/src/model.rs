@@ -59,7 +59,7 @@ pub(crate) struct Arrays {
     pub(crate) words: Vec<u32>,
     pub(crate) coefficients: Vec<Vec4>,
     pub(crate) extras: Vec<Vec4>,
-    /// Rest positions and radii, then what the correction or the normals need.
+    /// Rest positions and radii; then, for some forms, what the correction or the normals need.
     pub(crate) rest: Vec<Vec4>,
 }
 
@@ -82,7 +82,6 @@ impl Arrays {
         }
         let radius = |v: usize| radii.get(v).copied().unwrap_or(-1.0);
         made.rest = model.rest.iter().enumerate().map(|(v, p)| p.extend(radius(v))).collect();
-        made.rest.resize(2 * vertices, Vec4::new(0.0, 0.0, 0.0, -1.0));
         made.header.stride = 1;
         let weights = made.add_base(&model.base, bones)?;
         match &model.correction {
@@ -90,6 +89,7 @@ impl Arrays {
                 if let Some(normals) = normals {
                     counts("normals at rest", normals.len(), vertices)?;
                     made.header.flags |= NORMALS;
+                    made.add_second_plane();
                     for (v, n) in normals.iter().enumerate() {
                         made.rest[vertices + v] = n.as_dvec3().normalize_or_zero().as_vec3().extend(0.0);
                     }
@@ -162,6 +162,7 @@ impl Arrays {
         below("pair", terms, terms.len(), shared.pairs.len())?;
         counts("coefficients", coefficients.len(), terms.len() * shared.rows.coefficients())?;
         self.add_anchors(anchors, bones)?;
+        self.add_second_plane();
         if !constants.is_empty() {
             counts("constants", constants.len(), vertices)?;
             constants.iter().enumerate().for_each(|(v, c)| self.rest[vertices + v] = c.extend(-1.0));
@@ -235,6 +236,7 @@ impl Arrays {
         let places = Places::new(&correction.shared_offsets)?;
         let values = append(&mut self.extras, &places.plane(|t| shared[t].offset.extend(shared[t].weight)));
         self.header.shared_part = self.list(&places, |t| bone_of[t], values);
+        self.add_second_plane();
         self.header.relevance = append(&mut self.words, &places.plane(|t| shared[t].relevance.to_bits()));
         if !correction.limits.is_empty() {
             counts("limits", correction.limits.len(), vertices)?;
@@ -285,6 +287,11 @@ impl Arrays {
         };
         self.header.features = self.section(model.count().div_ceil(4))?;
         Ok(())
+    }
+
+    /// Room beside the rest positions for what the correction or the normals need per vertex.
+    fn add_second_plane(&mut self) {
+        self.rest.resize(2 * self.header.vertices as usize, Vec4::new(0.0, 0.0, 0.0, -1.0));
     }
 
     fn add_anchors(&mut self, anchors: &[u32], bones: usize) -> Result<(), GpuError> {
