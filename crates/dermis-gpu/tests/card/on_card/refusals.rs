@@ -1,15 +1,12 @@
 //! What does not run says so, by a typed error.
 
+use super::gpu;
 use dermis_deform::rotational_regression::{RotationalRegression, TurnParts};
 use dermis_deform::{Base, Correction, Deformer};
-use dermis_gpu::{Evaluator, Gpu, GpuError, Normals, Prefer, Unsupported};
+use dermis_gpu::{Evaluator, Gpu, GpuError, Normals, Unsupported};
 use dermis_rig::glam::Vec3;
 use dermis_rig::{BoneIndex, BoneTransforms};
 use dermis_testkit::{Random, Tree, models};
-
-fn gpu() -> Gpu {
-    Gpu::open(Prefer::Hardware).unwrap_or_else(|error| panic!("these tests need a graphics adapter: {error}"))
-}
 
 fn refused(gpu: &Gpu, deformer: &Deformer, bones: usize, normals: Normals) -> GpuError {
     Evaluator::new(&gpu.device, &deformer.bake(), bones, normals).err().expect("the model is refused")

@@ -1,15 +1,11 @@
-//! What the shaders compute against the `f64` reference. Needs an adapter: a card, or Mesa's lavapipe
-//! (Debian's package mesa-vulkan-drivers).
+//! What the shaders compute against the `f64` reference.
 
+use super::gpu;
 use dermis_deform::{Baked, Base, Correction, Deformer, MeshNormals, skinned_normal};
-use dermis_gpu::{Evaluator, Gpu, Normals, Prefer};
+use dermis_gpu::{Evaluator, Gpu, Normals};
 use dermis_rig::glam::{DMat3, DVec3, Vec3};
 use dermis_rig::{BoneTransforms, Influences};
 use dermis_testkit::{Arm, ArmPose, Random, Tree, models, some_motion, tree};
-
-fn gpu() -> Gpu {
-    Gpu::open(Prefer::Hardware).unwrap_or_else(|error| panic!("these tests need a graphics adapter: {error}"))
-}
 
 /// Positions and normals, pose after pose.
 fn run(gpu: &Gpu, model: &Baked, normals: Normals, poses: &[BoneTransforms]) -> (Vec<Vec3>, Vec<Vec3>) {
