@@ -31,7 +31,12 @@ pub fn tests(nextest: bool) -> Outcome {
     }
 }
 
-/// Every shader as SPIR-V and GLSL, checked by the tools of those who define these languages.
+fn with(mut command: Command, arguments: &[&str]) -> Command {
+    command.args(arguments);
+    command
+}
+
+/// Every shader as SPIR-V, GLSL and HLSL, checked by the tools of the Khronos group.
 pub fn shaders() -> Outcome {
     if let Some(missing) =
         tools::SHADER_CHECKERS.iter().find(|tool| !tools::answers(Command::new(tool).arg("--version")))
@@ -45,8 +50,8 @@ pub fn shaders() -> Outcome {
         Ok(Outcome::Passed) => {}
         Ok(outcome) | Err(outcome) => return outcome,
     }
-    let files = match std::fs::read_dir(&folder) {
-        Ok(files) => files.filter_map(|file| Some(file.ok()?.path())),
+    let files: Vec<PathBuf> = match std::fs::read_dir(&folder) {
+        Ok(files) => files.filter_map(|file| Some(file.ok()?.path())).collect(),
         Err(error) => {
             println!("{}: {error}", folder.display());
             return Outcome::Failed;
@@ -54,14 +59,17 @@ pub fn shaders() -> Outcome {
     };
     let (mut checked, mut failed) = (0, 0);
     for file in files {
+        let [spirv, glslang] = tools::SHADER_CHECKERS.map(Command::new);
         let mut command = match file.extension().and_then(|e| e.to_str()) {
-            Some("spv") => Command::new("spirv-val"),
-            Some("comp") => Command::new("glslangValidator"),
+            Some("spv") => with(spirv, &["--target-env", "vulkan1.1"]),
+            Some("comp") => glslang,
+            Some("hlsl") => {
+                let mut command = with(glslang, &["-D", "-V", "-S", "comp", "-e", "main", "-o"]);
+                command.arg(folder.join("compiled"));
+                command
+            }
             _ => continue,
         };
-        if command.get_program() == "spirv-val" {
-            command.args(["--target-env", "vulkan1.1"]);
-        }
         checked += 1;
         let output = command.arg(&file).output();
         if !output.as_ref().is_ok_and(|output| output.status.success()) {

@@ -42,7 +42,7 @@ fn every_shader_translates_to_every_language_with_its_bindings() {
         for language in Language::ALL {
             let bytes = translate(shader, language).unwrap_or_else(|error| panic!("{language:?}: {error}"));
             if language == Language::SpirV {
-                assert!(bytes.len() % 4 == 0 && bytes.starts_with(&0x0723_0203u32.to_le_bytes()), "{shader}");
+                assert!(bytes.len().is_multiple_of(4) && bytes.starts_with(&0x0723_0203u32.to_le_bytes()), "{shader}");
                 continue;
             }
             let text = String::from_utf8(bytes).unwrap();

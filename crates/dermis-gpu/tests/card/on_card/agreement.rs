@@ -3,7 +3,7 @@
 use super::gpu;
 use dermis_deform::{Baked, Base, Correction, Deformer, MeshNormals, skinned_normal};
 use dermis_gpu::{Evaluator, Gpu, Normals};
-use dermis_rig::glam::{DMat3, DVec3, Vec3};
+use dermis_rig::glam::{DAffine3, DMat3, DVec3, Vec3};
 use dermis_rig::{BoneTransforms, Influences};
 use dermis_testkit::{Arm, ArmPose, Random, Tree, models, some_motion, tree};
 
@@ -226,8 +226,7 @@ fn skinned_normals_are_those_of_the_blended_matrix() {
     let tree = Tree::new(9, 150, 961);
     let mut normals: Vec<Vec3> = (0..150).map(|_| (random.direction() * random.between(0.1, 9.0)).as_vec3()).collect();
     normals[3] = Vec3::ZERO;
-    let mirrored =
-        |pose: &BoneTransforms| pose.moved(dermis_rig::glam::DAffine3::from_scale(DVec3::new(-1.0, 1.0, 1.0)));
+    let mirrored = |pose: &BoneTransforms| pose.moved(DAffine3::from_scale(DVec3::new(-1.0, 1.0, 1.0)));
     let mut poses = models::poses(&tree, &mut random);
     poses.push(mirrored(&poses[0]));
     let mut checked = 0;
@@ -264,14 +263,18 @@ fn skinned_normals_are_those_of_the_blended_matrix() {
 #[test]
 fn a_blend_of_rank_one_falls_back_to_the_heaviest_bone() {
     let gpu = gpu();
-    let half = Influences::from_dense(&[0.5, 0.5], 2).unwrap();
-    let deformer = Deformer { rest: vec![DVec3::Y], base: Base::Lbs(half), correction: None };
-    let turn = dermis_rig::glam::DAffine3::from_rotation_x(0.3);
-    let twist = dermis_rig::glam::DAffine3::from_rotation_x(0.3 + std::f64::consts::PI);
+    let turn = DAffine3::from_rotation_x(0.3);
+    let twist = DAffine3::from_rotation_x(0.3 + std::f64::consts::PI);
     let normal = Vec3::new(0.0, 0.6, 0.8);
-    let (_, got) = run(&gpu, &deformer.bake(), Normals::Skinned(&[normal]), &[BoneTransforms::new(vec![turn, twist])]);
-    let expected = turn.matrix3 * normal.as_dvec3();
-    assert!(got[0].as_dvec3().distance(expected) < 1e-6, "{} for {expected}", got[0]);
+    let poses = [BoneTransforms::new(vec![turn, turn, twist])];
+    // The first of two equal ones, and the last.
+    for (weights, heaviest) in [([0.5, 0.0, 0.5], turn), ([0.2, 0.3, 0.5], twist)] {
+        let base = Base::Lbs(Influences::from_dense(&weights, 3).unwrap());
+        let deformer = Deformer { rest: vec![DVec3::Y], base, correction: None };
+        let (_, got) = run(&gpu, &deformer.bake(), Normals::Skinned(&[normal]), &poses);
+        let expected = heaviest.matrix3 * normal.as_dvec3();
+        assert!(got[0].as_dvec3().distance(expected) < 1e-6, "{} for {expected}", got[0]);
+    }
 }
 
 /// Oracle: `MeshNormals`, in `f64`, of the positions that the device computed.

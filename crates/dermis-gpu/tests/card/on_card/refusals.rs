@@ -9,7 +9,7 @@ use dermis_rig::{BoneIndex, BoneTransforms};
 use dermis_testkit::{Random, Tree, models};
 
 fn refused(gpu: &Gpu, deformer: &Deformer, bones: usize, normals: Normals) -> GpuError {
-    Evaluator::new(&gpu.device, &deformer.bake(), bones, normals).err().expect("the model is refused")
+    Evaluator::new(&gpu.device, &deformer.bake(), bones, normals).expect_err("the model is refused")
 }
 
 #[test]
