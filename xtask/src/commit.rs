@@ -1,14 +1,14 @@
 //! `cargo xtask test`: everything a commit must pass. A step that fails does not hide the ones after it; a check whose
 //! tool is missing is told at the end, and does not count as passed.
 
-use crate::{bench, cargo, deps, oracle_command, program, root, tools};
+use crate::{bench, cargo, deps, gpu, oracle_command, program, root, tools};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 /// How a step ended.
-enum Outcome {
+pub enum Outcome {
     Passed,
     Failed,
     /// What is missing.
@@ -38,10 +38,14 @@ pub fn run(install_tools: bool) -> ExitCode {
         }
     });
     steps.run("clippy", || of(cargo("clippy").args(["--workspace", "--all-targets", "--", "-D", "warnings"])));
-    steps.run("tests", || match tools::answers(cargo("nextest").arg("--version")) {
-        true => of(cargo("nextest").args(["run", "--workspace", "--no-fail-fast"])),
-        false => of(cargo("test").args(["--workspace", "--tests", "--no-fail-fast"])),
+    let nextest = tools::answers(cargo("nextest").arg("--version"));
+    // Tests on a graphics card have a step of their own. Every step builds the whole workspace, so that nothing is built twice.
+    steps.run("tests", || match nextest {
+        true => of(cargo("nextest").args(["run", "--workspace", "--no-fail-fast", "-E", "not test(/^on_card::/)"])),
+        false => of(cargo("test").args(["--workspace", "--tests", "--no-fail-fast", "--", "--skip", "on_card::"])),
     });
+    steps.run("gpu", || gpu::tests(nextest));
+    steps.run("exported shaders", gpu::shaders);
     steps.run("documentation tests", || of(cargo("test").args(["--workspace", "--doc", "--no-fail-fast"])));
     // Libraries alone: the program would overwrite the pages of the library of its name.
     let documentation = ["--workspace", "--lib", "--no-deps", "--keep-going"];
@@ -178,7 +182,7 @@ fn headline(name: &str) {
 }
 
 /// Runs a command in the workspace's folder. What it says goes where ours goes; it is asked nothing.
-fn of(command: &mut Command) -> Outcome {
+pub fn of(command: &mut Command) -> Outcome {
     let program = command.get_program().to_string_lossy().into_owned();
     match command.current_dir(root()).stdin(Stdio::null()).status() {
         Ok(status) if status.success() => Outcome::Passed,

@@ -29,6 +29,8 @@ const TABLE: &[Rule] = &[
     rule("dermis-fit", &["dermis-rig", "dermis-deform", "dermis-solve"]),
     rule("dermis-measure", &["dermis-rig", "dermis-deform"]),
     rule("dermis-io", &["dermis-rig", "dermis-deform"]),
+    // Nothing uses it, so that only who wants a graphics card compiles a graphics library.
+    rule("dermis-gpu", &["dermis-rig", "dermis-deform"]),
     rule(
         "dermis-workflow",
         &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit", "dermis-measure", "dermis-io"],
@@ -60,7 +62,7 @@ const TEST_ONLY: &str = "dermis-testkit";
 
 /// Crates that open nothing and leave the environment and the thread pool to the caller.
 const BELOW_WORKFLOW: &[&str] =
-    &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit", "dermis-measure", "dermis-io"];
+    &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit", "dermis-measure", "dermis-io", "dermis-gpu"];
 
 /// Crates that may print; so may the tests and examples of any.
 const PROGRAMS: &[&str] = &["dermis-cli", "dermis-oracle", "dermis-bench", "xtask"];

@@ -5,6 +5,7 @@ mod accuracy;
 mod bench;
 mod commit;
 mod deps;
+mod gpu;
 mod source;
 mod tools;
 
@@ -29,8 +30,8 @@ usage: cargo xtask VERB
                           poses that dermis suggest names beside poses drawn at random (docs/suggest.md)
   deps                    which crate may use which, and what the sources of a crate must not contain
 
---install-tools also installs the optional tools it can: Chromium (as root, with apt-get), the npm package
-gltf-validator and a Python environment with numpy (both below target/tools). Checks in Blender run when
+--install-tools also installs the optional tools it can: Chromium, a graphics adapter in software (lavapipe) and the
+checkers spirv-val and glslangValidator (as root, with apt-get), the npm package gltf-validator and a Python environment with numpy (both below target/tools). Checks in Blender run when
 DERMIS_BLENDER_PYTHON names a Python interpreter that can import bpy.
 
 Exit 0 all is well, 1 a check failed, 2 the command line is wrong.";

@@ -4,7 +4,7 @@ use crate::root;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Installs Chromium, gltf-validator and numpy where they are missing. Returns what could not be installed, for people.
+/// Installs Chromium, lavapipe, checkers of shaders, gltf-validator and numpy where they are missing. Returns what could not be installed, for people.
 pub fn install() -> Vec<String> {
     let mut notes = Vec::new();
     let mut attempt = |name: &str, is_here: bool, install: &dyn Fn() -> Result<(), String>| {
@@ -20,7 +20,10 @@ pub fn install() -> Vec<String> {
     let browsers = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
     let has_browser = std::env::var_os("CHROMIUM").is_some()
         || browsers.iter().any(|browser| answers(Command::new(browser).arg("--version")));
-    attempt("Chromium", has_browser, &chromium);
+    attempt("Chromium", has_browser, &|| apt(&["chromium"]));
+    attempt("a Vulkan driver", has_vulkan(), &|| apt(&["libvulkan1", "mesa-vulkan-drivers"]));
+    let has_checkers = SHADER_CHECKERS.iter().all(|tool| answers(Command::new(tool).arg("--version")));
+    attempt("spirv-val and glslangValidator", has_checkers, &|| apt(&["spirv-tools", "glslang-tools"]));
     attempt("gltf-validator", folder().join("node_modules/gltf-validator").is_dir(), &gltf_validator);
     attempt("numpy", python_with("numpy").is_some(), &numpy);
     notes
@@ -31,7 +34,17 @@ fn folder() -> PathBuf {
     root().join("target/tools")
 }
 
-fn chromium() -> Result<(), String> {
+/// Programs that check SPIR-V and GLSL.
+pub const SHADER_CHECKERS: [&str; 2] = ["spirv-val", "glslangValidator"];
+
+/// Whether some driver is registered with the Vulkan loader.
+fn has_vulkan() -> bool {
+    let folders = ["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d", "/usr/local/share/vulkan/icd.d"];
+    folders.iter().any(|folder| std::fs::read_dir(folder).is_ok_and(|mut files| files.next().is_some()))
+}
+
+/// Debian packages, which only root can install.
+fn apt(packages: &[&str]) -> Result<(), String> {
     if output_of(Command::new("id").arg("-u")).is_none_or(|id| id.trim() != "0") {
         return Err("apt-get needs root".into());
     }
@@ -42,7 +55,7 @@ fn chromium() -> Result<(), String> {
         run(command.args(limits).arg("--quiet").args(arguments).env("DEBIAN_FRONTEND", "noninteractive"))
     };
     apt(&["update"])?;
-    apt(&["install", "--yes", "--no-install-recommends", "chromium"])
+    apt(&[&["install", "--yes", "--no-install-recommends"], packages].concat())
 }
 
 fn gltf_validator() -> Result<(), String> {

@@ -5,6 +5,7 @@ use crate::export;
 use crate::show;
 use crate::ui::{Ui, command_line};
 use dermis_workflow::figures::Figures;
+use dermis_workflow::fit::ridge::RidgeSweep;
 use dermis_workflow::fit::{FitOptions, Method, fit};
 use dermis_workflow::load::{ReadOptions, Source, load_motion};
 use dermis_workflow::measure::measure;
@@ -59,6 +60,20 @@ pub fn run(args: &DemoArgs, ui: &Ui) -> Result<ExitCode, Error> {
         let shown = dermis_workflow::report::show_length(*validated, &unit);
         ui.print(&format!("  s {s:<8.1e} left out {shown:>9}{mark}"));
     }
+    let ridges: Vec<f64> = (-32..=8).map(|eighth| 10f64.powf(f64::from(eighth) / 8.0)).collect();
+    let turned = ui.step("turn the ridge", |p| RidgeSweep::new(&loaded, &train, &walk, &ridges, p))?;
+    let again = turned.seconds();
+    ui.print(&format!(
+        "\nthe ridge of enveloping, turned: solved again {} times, {:.1} ms each ({:.0} ms for 20,000 vertices):",
+        turned.steps.len(),
+        1e3 * again,
+        1e3 * again * 20_000.0 / turned.vertices as f64
+    ));
+    for step in turned.steps.iter().step_by(8) {
+        let shown = |rms| dermis_workflow::report::show_length(rms, &unit);
+        ui.print(&format!("  s {:<8.1e} training {:>9}  walk {:>9}", step.s, shown(step.train), shown(step.held_out)));
+    }
+    write("ridge.html", page::render(&turned.page(&loaded, &walk)).as_bytes())?;
     ui.print("\nside by side:");
     let names: Vec<String> = METHODS.map(String::from).to_vec();
     let (rows, stopped) = bench(ui, &loaded, &train, &walk, &names)?;
@@ -95,6 +110,7 @@ pub fn run(args: &DemoArgs, ui: &Ui) -> Result<ExitCode, Error> {
         "
 Everything is in {dir}/
   report.html              open it in a browser: the skins in 3D, errors, charts
+  ridge.html               the same body while the ridge of enveloping is turned
   body.dermis              the model
   body_walk_learnt.glb     the walk with the learnt skin, plays in any glTF viewer
   body_exercise.npz, body_walk.npz, body.glb   what it was learnt from

@@ -60,13 +60,17 @@ struct Bone {
     whole: DAffine3,
 }
 
-/// One bone in `f32`; quaternions as (x, y, z, w), matrices as rows.
+/// One bone in `f32`; quaternions as (x, y, z, w), matrices as rows, translation last.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RoundedBone {
-    pub(crate) real: Vec4,
-    pub(crate) dual: Vec4,
-    pub(crate) stretch: [[f32; 4]; 3],
-    pub(crate) whole: [[f32; 4]; 3],
+pub struct RoundedBone {
+    /// Real part of the rigid motion.
+    pub real: Vec4,
+    /// Its dual part.
+    pub dual: Vec4,
+    /// The stretch that precedes it.
+    pub stretch: [[f32; 4]; 3],
+    /// Both together.
+    pub whole: [[f32; 4]; 3],
 }
 
 impl DualQuaternions {

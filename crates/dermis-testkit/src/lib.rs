@@ -3,6 +3,7 @@
 //! - [`arm`]: a limb of four bones under a smooth skin that no linear model reproduces, with poses, exercises, a clip
 //! - [`tree`]: random skeletons with random weights, for orders, permutations and stress
 //! - [`planted`]: corrections that are linear in the anchored features, which a fit must find again
+//! - [`models`]: random models of every kind over a random rig
 //! - [`ogawa`], [`fbx`]: small files of formats that are read and not written
 //! - [`random`]: the generator; every function takes its seed, so that a failure can be repeated
 //!
@@ -10,6 +11,7 @@
 
 pub mod arm;
 pub mod fbx;
+pub mod models;
 pub mod ogawa;
 pub mod planted;
 pub mod random;

@@ -53,13 +53,13 @@ pub struct BakedSharedTerm {
 pub(super) struct RoundedJoints {
     pose: crate::joints::JointPose,
     /// z, each joint's filled up to a multiple of [`LANES`].
-    z: Vec<f32>,
-    starts: Vec<usize>,
+    pub(super) z: Vec<f32>,
+    pub(super) starts: Vec<usize>,
     /// The welded bones about the middle of the character.
-    bones: Vec<Affine3A>,
+    pub(super) bones: Vec<Affine3A>,
     /// Empty when nothing is welded.
-    turns: Vec<Mat3>,
-    quaternions: Vec<Vec4>,
+    pub(super) turns: Vec<Mat3>,
+    pub(super) quaternions: Vec<Vec4>,
 }
 
 impl BakedJoints {

@@ -9,10 +9,12 @@
 
 mod enveloping;
 mod joints;
+mod pose;
 mod pose_space;
 
 pub use enveloping::BakedEnveloping;
 pub use joints::{BakedJoints, BakedSharedTerm, padded};
+pub use pose::{CorrectionData, PoseData};
 pub use pose_space::{BakedPoseSpace, BakedRemainders, BakedShapes};
 
 use crate::correction::Correction;

@@ -3,6 +3,7 @@
 mod joint;
 mod mwe;
 mod psd;
+pub mod ridge;
 mod rotational;
 mod weights;
 

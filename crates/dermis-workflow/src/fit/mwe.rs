@@ -87,6 +87,7 @@ pub(super) fn report(report: &MweReport, rig: &Rig) -> Value {
         "welded_joints": welded,
         "groups": report.groups,
         "merged_poses": report.merged,
+        "solved_by_axes": report.by_axes,
         "axes_dropped": report.axes_dropped,
         "largest_leverage": report.largest_leverage,
         "leverage_p99": report.leverage_p99,

@@ -1,0 +1,148 @@
+//! What a pose alone gives to every vertex, for evaluation elsewhere, such as on a graphics card.
+
+use super::joints::RoundedJoints;
+use super::{Baked, BakedBase, BakedCorrection, BakedEnveloping, BakedJoints, BakedPoseSpace, BakedShapes};
+use super::{Guarded, Scratch, Weights};
+use crate::deformer::rows_f32;
+use crate::dual_quaternion::RoundedBone;
+use dermis_rig::BoneTransforms;
+use dermis_rig::glam::{Affine3A, Mat3, Vec3, Vec4};
+
+/// A pose as [`Baked::evaluate`] prepares it: computed in `f64`, rounded once. Positions are about the character's middle.
+#[derive(Clone, Copy, Debug)]
+pub struct PoseData<'a> {
+    /// The middle: what is added to every position in the end. Zero where the base is the rest pose or given.
+    pub middle: Vec3,
+    /// M_k, each moved by −middle; rows, translation last.
+    pub rows: &'a [[[f32; 4]; 3]],
+    /// Dual quaternions of the bones about the middle; empty unless the base blends them.
+    pub quaternions: &'a [RoundedBone],
+    /// What the correction reads.
+    pub correction: CorrectionData<'a>,
+    /// What the limits of features did; vertices that the ball holds back are not counted here.
+    pub guarded: Guarded,
+}
+
+/// What a pose gives to the vertices of a correction.
+#[derive(Clone, Copy, Debug)]
+pub enum CorrectionData<'a> {
+    /// No correction.
+    None,
+    /// Multi-weight enveloping.
+    Enveloping {
+        /// The linear parts of M_k.
+        turns: &'a [Mat3],
+        /// Twelve numbers per pair, as in [`PoseFeatures`](crate::enveloping::PoseFeatures).
+        features: &'a [[f32; 12]],
+    },
+    /// The joint model.
+    Joints {
+        /// The welded bones N_k, each moved by −middle.
+        bones: &'a [Affine3A],
+        /// T of each bone; empty when nothing is welded.
+        turns: &'a [Mat3],
+        /// Rotations of the welded bones as (x, y, z, w); empty unless the frame is a quaternion blend.
+        quaternions: &'a [Vec4],
+        /// z of all joints, each joint's filled up with zeros to a multiple of four.
+        z: &'a [f32],
+        /// Where the numbers of each joint start in `z`.
+        starts: &'a [usize],
+    },
+    /// A pose space, or shapes.
+    Values {
+        /// The linear parts of M_k.
+        turns: &'a [Mat3],
+        /// Kernel values, or the weights of the shapes.
+        values: &'a [f32],
+    },
+}
+
+impl Baked {
+    /// Prepares a pose without evaluating any vertex. The same numbers [`evaluate`](Self::evaluate) works with, except
+    /// for a base of rotational regression, whose positions are solved for in there.
+    ///
+    /// # Panics
+    /// If the pose has another number of bones than the model.
+    pub fn pose<'a>(&self, transforms: &BoneTransforms, scratch: &'a mut Scratch) -> PoseData<'a> {
+        let middle = self.middle(transforms);
+        scratch.rows.clear();
+        scratch.rows.extend(transforms.iter().map(|m| rows_f32(&super::moved(m, -middle))));
+        scratch.quaternions.clear();
+        if let BakedBase::Dqs(_, blend) = &self.base {
+            blend.rounded(transforms, middle, &mut scratch.quaternions);
+        }
+        let mut guarded = Guarded::default();
+        if let Some(correction) = &self.correction {
+            (guarded.limited, guarded.features) = correction.prepare(transforms, middle, scratch);
+        }
+        let in_place = matches!(self.base, BakedBase::Given | BakedBase::Rest);
+        let scratch = &*scratch;
+        let turns = scratch.turns.as_slice();
+        let RoundedJoints { z, starts, bones, turns: welded_turns, quaternions, .. } = &scratch.joints;
+        PoseData {
+            middle: if in_place { Vec3::ZERO } else { middle.as_vec3() },
+            rows: &scratch.rows,
+            quaternions: &scratch.quaternions,
+            correction: match &self.correction {
+                None => CorrectionData::None,
+                Some(BakedCorrection::Enveloping(_)) => {
+                    CorrectionData::Enveloping { turns, features: &scratch.rounded }
+                }
+                Some(BakedCorrection::Joints(_)) => {
+                    CorrectionData::Joints { bones, turns: welded_turns, quaternions, z, starts }
+                }
+                Some(BakedCorrection::PoseSpace(_) | BakedCorrection::Shapes(_)) => {
+                    CorrectionData::Values { turns, values: &scratch.kernel_values }
+                }
+            },
+            guarded,
+        }
+    }
+
+    /// The model without its vertices: [`pose`](Self::pose) gives the same, [`evaluate`](Self::evaluate) does not work.
+    pub fn without_vertices(&self) -> Self {
+        let base = match &self.base {
+            BakedBase::Dqs(_, blend) => BakedBase::Dqs(Weights::default(), blend.clone()),
+            BakedBase::RotationalRegression(model) => BakedBase::RotationalRegression(model.clone()),
+            BakedBase::Given => BakedBase::Given,
+            BakedBase::Rest => BakedBase::Rest,
+            BakedBase::Rigid(_) | BakedBase::Lbs(_) | BakedBase::AnimationSpace { .. } => BakedBase::Rigid(vec![]),
+        };
+        let correction = self.correction.as_ref().map(BakedCorrection::without_vertices);
+        // The first vertex says where the middle is.
+        Self { rest: self.rest.iter().take(1).copied().collect(), base, correction }
+    }
+}
+
+impl BakedCorrection {
+    fn without_vertices(&self) -> Self {
+        match self {
+            Self::Enveloping(c) => Self::Enveloping(Box::new(BakedEnveloping {
+                shared: c.shared.clone(),
+                anchors: vec![],
+                offsets: vec![],
+                terms: vec![],
+                coefficients: vec![],
+                constants: vec![],
+                radii: vec![],
+            })),
+            Self::Joints(c) => {
+                Self::Joints(Box::new(BakedJoints::empty(c.model.clone(), &dermis_rig::Influences::default())))
+            }
+            Self::PoseSpace(c) => Self::PoseSpace(Box::new(BakedPoseSpace {
+                kernel: c.kernel.clone(),
+                carrier: crate::pose_space::Carrier::World,
+                groups: vec![],
+                offsets: vec![],
+                weights: vec![],
+                remainders: Default::default(),
+                radii: vec![],
+            })),
+            Self::Shapes(c) => {
+                let mut model = c.model.clone();
+                (model.offsets, model.terms, model.carrier) = (vec![], vec![], crate::pose_space::Carrier::World);
+                Self::Shapes(Box::new(BakedShapes { model, displacements: vec![], radii: vec![] }))
+            }
+        }
+    }
+}

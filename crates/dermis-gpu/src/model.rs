@@ -1,0 +1,350 @@
+//! A baked model as flat arrays: what the shaders of positions read. Layouts: docs/gpu.md.
+
+use crate::list::{Places, append};
+use crate::shaders::{BaseForm, CorrectionForm};
+use crate::{GpuError, Unsupported};
+use bytemuck::{Pod, Zeroable};
+use dermis_deform::baked::{BakedBase, BakedCorrection, BakedEnveloping, BakedJoints, BakedShapes, NO_ANCHOR, Weights};
+use dermis_deform::joints::Frame;
+use dermis_deform::pose_space::Carrier;
+use dermis_deform::{Baked, Rows};
+use dermis_rig::glam::{Vec3, Vec4};
+
+/// Skinned normals are written.
+const NORMALS: u32 = 1;
+/// The pose is welded.
+const WELDED: u32 = 2;
+
+/// `List` of the shaders.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+pub(crate) struct List {
+    starts: u32,
+    counts: u32,
+    indices: u32,
+    values: u32,
+}
+
+/// `Model` of the shaders, the uniform buffer.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+pub(crate) struct Header {
+    pub(crate) vertices: u32,
+    pub(crate) poses: u32,
+    pub(crate) stride: u32,
+    pub(crate) row: u32,
+    base: List,
+    correction: List,
+    weights: List,
+    shared_part: List,
+    anchors: u32,
+    relevance: u32,
+    flags: u32,
+    choice: u32,
+    pub(crate) rows: u32,
+    pub(crate) quaternions: u32,
+    pub(crate) turns: u32,
+    pub(crate) bones: u32,
+    pub(crate) frames: u32,
+    pub(crate) features: u32,
+    per_length: f32,
+    unused: u32,
+}
+
+/// The arrays of a model.
+pub(crate) struct Arrays {
+    pub(crate) base: BaseForm,
+    pub(crate) correction: CorrectionForm,
+    pub(crate) header: Header,
+    pub(crate) words: Vec<u32>,
+    pub(crate) coefficients: Vec<Vec4>,
+    pub(crate) extras: Vec<Vec4>,
+    /// Rest positions and radii; then, for some forms, what the correction or the normals need.
+    pub(crate) rest: Vec<Vec4>,
+}
+
+impl Arrays {
+    /// Of a model whose poses have `bones` bones. `normals` are those at rest where skinned normals are wanted.
+    pub(crate) fn new(model: &Baked, bones: usize, normals: Option<&[Vec3]>) -> Result<Self, GpuError> {
+        let vertices = model.vertices();
+        let mut made = Self {
+            base: BaseForm::Rest,
+            correction: CorrectionForm::None,
+            header: Header { vertices: vertices as u32, ..Header::default() },
+            words: vec![],
+            coefficients: vec![],
+            extras: vec![],
+            rest: vec![],
+        };
+        let radii = model.correction.as_ref().map_or(&[][..], BakedCorrection::radii);
+        if !radii.is_empty() {
+            counts("radii", radii.len(), vertices)?;
+        }
+        let radius = |v: usize| radii.get(v).copied().unwrap_or(-1.0);
+        made.rest = model.rest.iter().enumerate().map(|(v, p)| p.extend(radius(v))).collect();
+        made.header.stride = 1;
+        let weights = made.add_base(&model.base, bones)?;
+        match &model.correction {
+            None => {
+                if let Some(normals) = normals {
+                    counts("normals at rest", normals.len(), vertices)?;
+                    made.header.flags |= NORMALS;
+                    made.add_second_plane();
+                    for (v, n) in normals.iter().enumerate() {
+                        made.rest[vertices + v] = n.as_dvec3().normalize_or_zero().as_vec3().extend(0.0);
+                    }
+                }
+            }
+            Some(_) if normals.is_some() => return Err(Unsupported::SkinnedNormals.into()),
+            Some(BakedCorrection::PoseSpace(_)) => return Err(Unsupported::PoseSpace.into()),
+            Some(BakedCorrection::Enveloping(correction)) => made.add_enveloping(correction, bones)?,
+            Some(BakedCorrection::Joints(correction)) => made.add_joints(correction, bones, weights)?,
+            Some(BakedCorrection::Shapes(correction)) => made.add_shapes(correction, bones)?,
+        }
+        for (what, len) in [
+            ("words of a model", made.words.len()),
+            ("coefficients of a model", made.coefficients.len()),
+            ("extra numbers of a model", made.extras.len()),
+            ("numbers of a pose", made.header.stride as usize),
+        ] {
+            if u32::try_from(len).is_err() {
+                return Err(GpuError::TooLarge { what, size: len as u64, most: u32::MAX.into() });
+            }
+        }
+        Ok(made)
+    }
+
+    /// The base; the weights it stored, where they are weights.
+    fn add_base<'a>(&mut self, base: &'a BakedBase, bones: usize) -> Result<Option<(&'a Weights, List)>, GpuError> {
+        let vertices = self.header.vertices as usize;
+        match base {
+            BakedBase::RotationalRegression(_) => Err(Unsupported::RotationalRegression.into()),
+            BakedBase::Given => Err(Unsupported::Given.into()),
+            BakedBase::Rest => Ok(None),
+            BakedBase::Rigid(bone_of) => {
+                // A blend of one bone.
+                self.base = BaseForm::Lbs;
+                let offsets = (0..=bone_of.len() as u32).collect();
+                let weights = Weights { offsets, bones: bone_of.clone(), weights: vec![1.0; bone_of.len()] };
+                self.header.base = self.weights(&weights, vertices, bones)?;
+                self.header.rows = self.section(3 * bones)?;
+                Ok(None)
+            }
+            BakedBase::Lbs(weights) | BakedBase::Dqs(weights, _) => {
+                self.header.base = self.weights(weights, vertices, bones)?;
+                if let BakedBase::Dqs(_, blend) = base {
+                    counts("bones", bones, blend.pivots().len())?;
+                    self.base = BaseForm::Dqs;
+                    self.header.quaternions = self.section(8 * bones)?;
+                } else {
+                    self.base = BaseForm::Lbs;
+                    self.header.rows = self.section(3 * bones)?;
+                }
+                Ok(Some((weights, self.header.base)))
+            }
+            BakedBase::AnimationSpace { offsets, bones: bone_of, a } => {
+                self.base = BaseForm::AnimationSpace;
+                compressed(offsets, vertices, a.len())?;
+                below("bone", bone_of, a.len(), bones)?;
+                let places = Places::new(offsets)?;
+                let values = append(&mut self.extras, &places.plane(|t| a[t]));
+                self.header.base = self.list(&places, |t| bone_of[t], values);
+                self.header.rows = self.section(3 * bones)?;
+                Ok(None)
+            }
+        }
+    }
+
+    fn add_enveloping(&mut self, correction: &BakedEnveloping, bones: usize) -> Result<(), GpuError> {
+        let BakedEnveloping { shared, anchors, offsets, terms, coefficients, constants, .. } = correction;
+        let vertices = self.header.vertices as usize;
+        compressed(offsets, vertices, terms.len())?;
+        below("pair", terms, terms.len(), shared.pairs.len())?;
+        counts("coefficients", coefficients.len(), terms.len() * shared.rows.coefficients())?;
+        self.add_anchors(anchors, bones)?;
+        self.add_second_plane();
+        if !constants.is_empty() {
+            counts("constants", constants.len(), vertices)?;
+            constants.iter().enumerate().for_each(|(v, c)| self.rest[vertices + v] = c.extend(-1.0));
+        }
+        let places = Places::new(offsets)?;
+        let four = |at: usize| Vec4::from_slice(&coefficients[4 * at..4 * at + 4]);
+        let values = match shared.rows {
+            Rows::Full => {
+                self.correction = CorrectionForm::EnvelopingFull;
+                append(&mut self.coefficients, &places.blocks::<_, 9>(|t| std::array::from_fn(|j| four(9 * t + j))))
+            }
+            Rows::Row => {
+                self.correction = CorrectionForm::EnvelopingRow;
+                append(&mut self.coefficients, &places.blocks::<_, 3>(|t| std::array::from_fn(|j| four(3 * t + j))))
+            }
+        };
+        self.header.correction = self.list(&places, |t| terms[t], values);
+        self.header.turns = self.section(3 * bones)?;
+        self.header.features = self.section(3 * shared.pairs.len())?;
+        Ok(())
+    }
+
+    fn add_joints(
+        &mut self,
+        correction: &BakedJoints,
+        bones: usize,
+        of_base: Option<(&Weights, List)>,
+    ) -> Result<(), GpuError> {
+        let BakedJoints { model, weights, anchors, offsets, terms, starts, coefficients, .. } = correction;
+        let vertices = self.header.vertices as usize;
+        self.correction = CorrectionForm::Joints;
+        compressed(offsets, vertices, terms.len())?;
+        compressed(starts, vertices, coefficients.len())?;
+        below("joint", terms, terms.len(), model.joints.len())?;
+        compressed(&correction.shared_offsets, vertices, correction.shared.len())?;
+        self.add_anchors(anchors, bones)?;
+        self.header.weights = match of_base {
+            Some((same, list)) if same == weights => list,
+            _ => self.weights(weights, vertices, bones)?,
+        };
+        // Four coordinates of a joint make a term of their own.
+        let (mut first, mut width) = (Vec::new(), 0u32);
+        for joint in &model.joints {
+            first.push(width);
+            width += (dermis_deform::baked::padded(joint.inducing.len()) / 4) as u32;
+        }
+        first.push(width);
+        let (mut unit_offsets, mut units) = (vec![0u32], Vec::<(u32, [usize; 3])>::new());
+        for v in 0..vertices {
+            let mut at = starts[v] as usize;
+            for &joint in &terms[offsets[v] as usize..offsets[v + 1] as usize] {
+                let (from, to) = (first[joint as usize], first[joint as usize + 1]);
+                let row = 4 * (to - from) as usize;
+                units.extend((from..to).map(|z| {
+                    let start = at + 4 * (z - from) as usize;
+                    (z, [start, start + row, start + 2 * row])
+                }));
+                at += 3 * row;
+            }
+            counts("coefficients of a vertex", starts[v + 1] as usize, at)?;
+            unit_offsets.push(units.len() as u32);
+        }
+        let places = Places::new(&unit_offsets)?;
+        let of = |t: usize| units[t].1.map(|at| Vec4::from_slice(&coefficients[at..at + 4]));
+        let values = append(&mut self.coefficients, &places.blocks::<_, 3>(of));
+        self.header.correction = self.list(&places, |t| units[t].0, values);
+        // The shared part.
+        let shared = &correction.shared;
+        let bone_of: Vec<u32> = shared.iter().map(|term| term.bone).collect();
+        below("bone", &bone_of, shared.len(), bones)?;
+        let places = Places::new(&correction.shared_offsets)?;
+        let values = append(&mut self.extras, &places.plane(|t| shared[t].offset.extend(shared[t].weight)));
+        self.header.shared_part = self.list(&places, |t| bone_of[t], values);
+        self.add_second_plane();
+        self.header.relevance = append(&mut self.words, &places.plane(|t| shared[t].relevance.to_bits()));
+        if !correction.limits.is_empty() {
+            counts("limits", correction.limits.len(), vertices)?;
+            correction.limits.iter().enumerate().for_each(|(v, &limit)| self.rest[vertices + v].w = limit);
+        }
+        self.header.per_length = 10.0 / model.length as f32;
+        self.header.choice = match model.frame {
+            Frame::Anchor => 0,
+            Frame::Rest => 1,
+            Frame::Blend => 2,
+        };
+        self.header.bones = self.section(3 * bones)?;
+        if model.frame == Frame::Blend {
+            self.header.frames = self.section(bones)?;
+        }
+        if model.weld.frozen().next().is_some() {
+            self.header.flags |= WELDED;
+            self.header.turns = self.section(3 * bones)?;
+        }
+        self.header.features = self.section(width as usize)?;
+        Ok(())
+    }
+
+    fn add_shapes(&mut self, correction: &BakedShapes, bones: usize) -> Result<(), GpuError> {
+        let (model, displacements) = (&correction.model, &correction.displacements);
+        let vertices = self.header.vertices as usize;
+        self.correction = CorrectionForm::Shapes;
+        compressed(&model.offsets, vertices, displacements.len())?;
+        below("shape", &model.terms, displacements.len(), model.count())?;
+        // The number of a shape is stored as a float.
+        if model.count() > 1 << 24 {
+            return Err(GpuError::TooLarge { what: "shapes", size: model.count() as u64, most: 1 << 24 });
+        }
+        let places = Places::new(&model.offsets)?;
+        let values = append(&mut self.coefficients, &places.plane(|t| displacements[t].extend(model.terms[t] as f32)));
+        let (starts, tables) = places.tables(&mut self.words);
+        self.header.correction = List { starts, counts: tables, indices: 0, values };
+        self.header.choice = match &model.carrier {
+            Carrier::Base => 0,
+            Carrier::Bones(bone_of) => {
+                let anchors: Vec<u32> = bone_of.iter().map(|bone| bone.get() as u32).collect();
+                below("bone", &anchors, vertices, bones)?;
+                self.header.anchors = append(&mut self.words, &anchors);
+                self.header.turns = self.section(3 * bones)?;
+                1
+            }
+            Carrier::World => 2,
+        };
+        self.header.features = self.section(model.count().div_ceil(4))?;
+        Ok(())
+    }
+
+    /// Room beside the rest positions for what the correction or the normals need per vertex.
+    fn add_second_plane(&mut self) {
+        self.rest.resize(2 * self.header.vertices as usize, Vec4::new(0.0, 0.0, 0.0, -1.0));
+    }
+
+    fn add_anchors(&mut self, anchors: &[u32], bones: usize) -> Result<(), GpuError> {
+        counts("anchors", anchors.len(), self.header.vertices as usize)?;
+        let known: Vec<u32> = anchors.iter().copied().filter(|&a| a != NO_ANCHOR).collect();
+        below("anchor", &known, known.len(), bones)?;
+        self.header.anchors = append(&mut self.words, anchors);
+        Ok(())
+    }
+
+    fn weights(&mut self, weights: &Weights, vertices: usize, bones: usize) -> Result<List, GpuError> {
+        compressed(&weights.offsets, vertices, weights.weights.len())?;
+        below("bone", &weights.bones, weights.weights.len(), bones)?;
+        let places = Places::new(&weights.offsets)?;
+        let values = append(&mut self.words, &places.plane(|t| weights.weights[t].to_bits()));
+        Ok(self.list(&places, |t| weights.bones[t], values))
+    }
+
+    fn list(&mut self, places: &Places, index: impl Fn(usize) -> u32, values: u32) -> List {
+        let (starts, counts) = places.tables(&mut self.words);
+        List { starts, counts, indices: append(&mut self.words, &places.plane(index)), values }
+    }
+
+    /// Room in every pose, in vec4; where it begins.
+    fn section(&mut self, len: usize) -> Result<u32, GpuError> {
+        let start = self.header.stride;
+        let end = start as u64 + len as u64;
+        let too_large = |_| GpuError::TooLarge { what: "numbers of a pose", size: end, most: u32::MAX.into() };
+        self.header.stride = u32::try_from(end).map_err(too_large)?;
+        Ok(start)
+    }
+}
+
+fn counts(what: &'static str, found: usize, needed: usize) -> Result<(), GpuError> {
+    if found == needed { Ok(()) } else { Err(GpuError::Mismatch { what, found, needed }) }
+}
+
+/// Offsets of compressed rows: one more than vertices, from zero to the number of entries, never back.
+fn compressed(offsets: &[u32], vertices: usize, entries: usize) -> Result<(), GpuError> {
+    counts("offsets", offsets.len(), vertices + 1)?;
+    counts("first offset", offsets[0] as usize, 0)?;
+    counts("last offset", offsets[vertices] as usize, entries)?;
+    match offsets.windows(2).find(|pair| pair[1] < pair[0]) {
+        Some(pair) => Err(GpuError::Mismatch { what: "offset", found: pair[1] as usize, needed: pair[0] as usize }),
+        None => Ok(()),
+    }
+}
+
+/// As many indices as needed, each below a bound.
+fn below(what: &'static str, indices: &[u32], needed: usize, bound: usize) -> Result<(), GpuError> {
+    counts(what, indices.len(), needed)?;
+    match indices.iter().find(|&&i| i as usize >= bound) {
+        Some(&i) => Err(GpuError::Mismatch { what, found: i as usize, needed: bound }),
+        None => Ok(()),
+    }
+}

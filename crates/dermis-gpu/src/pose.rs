@@ -1,0 +1,66 @@
+//! A pose as the shaders read it.
+
+use crate::model::Header;
+use dermis_deform::baked::{CorrectionData, PoseData};
+use dermis_rig::glam::Mat3;
+
+/// Writes a pose into its `stride` vec4, section after section as the header says.
+pub(crate) fn write(pose: &PoseData, header: &Header, out: &mut [[f32; 4]]) {
+    let mut put = |start: u32, values: &mut dyn Iterator<Item = [f32; 4]>| {
+        for (place, value) in out[start as usize..].iter_mut().zip(values) {
+            *place = value;
+        }
+    };
+    put(0, &mut [pose.middle.extend(0.0).to_array()].into_iter());
+    if header.rows != 0 {
+        put(header.rows, &mut pose.rows.iter().flatten().copied());
+    }
+    if header.quaternions != 0 {
+        put(
+            header.quaternions,
+            &mut pose.quaternions.iter().flat_map(|bone| {
+                let [s0, s1, s2] = bone.stretch;
+                let [w0, w1, w2] = bone.whole;
+                [bone.real.to_array(), bone.dual.to_array(), s0, s1, s2, w0, w1, w2]
+            }),
+        );
+    }
+    match pose.correction {
+        CorrectionData::None => {}
+        CorrectionData::Enveloping { turns, features } => {
+            put(header.turns, &mut turns.iter().flat_map(rows));
+            put(header.features, &mut fours(features.as_flattened()));
+        }
+        CorrectionData::Joints { bones, turns, quaternions, z, .. } => {
+            put(
+                header.bones,
+                &mut bones.iter().flat_map(|bone| {
+                    let (m, t) = (Mat3::from(bone.matrix3), bone.translation);
+                    [0, 1, 2].map(|j| m.row(j).extend(t[j]).to_array())
+                }),
+            );
+            if header.frames != 0 {
+                put(header.frames, &mut quaternions.iter().map(|q| q.to_array()));
+            }
+            if header.turns != 0 {
+                put(header.turns, &mut turns.iter().flat_map(rows));
+            }
+            put(header.features, &mut fours(z));
+        }
+        CorrectionData::Values { turns, values } => {
+            if header.turns != 0 {
+                put(header.turns, &mut turns.iter().flat_map(rows));
+            }
+            put(header.features, &mut fours(values));
+        }
+    }
+}
+
+fn rows(m: &Mat3) -> [[f32; 4]; 3] {
+    [0, 1, 2].map(|j| m.row(j).extend(0.0).to_array())
+}
+
+/// The numbers four by four, the last filled up with zeros.
+fn fours(values: &[f32]) -> impl Iterator<Item = [f32; 4]> {
+    values.chunks(4).map(|four| std::array::from_fn(|j| four.get(j).copied().unwrap_or(0.0)))
+}

@@ -1,0 +1,114 @@
+//! What does not run says so, by a typed error.
+
+use super::gpu;
+use dermis_deform::rotational_regression::{RotationalRegression, TurnParts};
+use dermis_deform::{Base, Correction, Deformer};
+use dermis_gpu::{Evaluator, Gpu, GpuError, Normals, Unsupported};
+use dermis_rig::glam::Vec3;
+use dermis_rig::{BoneIndex, BoneTransforms};
+use dermis_testkit::{Random, Tree, models};
+
+fn refused(gpu: &Gpu, deformer: &Deformer, bones: usize, normals: Normals) -> GpuError {
+    Evaluator::new(&gpu.device, &deformer.bake(), bones, normals).expect_err("the model is refused")
+}
+
+#[test]
+fn forms_without_a_shader_are_named() {
+    let gpu = gpu();
+    let tree = Tree::new(5, 20, 990);
+    let mut random = Random::new(991);
+    let rest = tree.rig.mesh.positions.clone();
+    let lbs = Base::Lbs(tree.weights().clone());
+    let given = Deformer { rest: rest.clone(), base: Base::Given, correction: None };
+    assert_eq!(refused(&gpu, &given, 5, Normals::None), Unsupported::Given.into());
+    let anchors = (0..20).map(|v| (v, BoneIndex::new(0))).collect();
+    let parts = TurnParts { offsets: vec![0], anchors, ..TurnParts::default() };
+    let regression = RotationalRegression::new(&rest, &[], tree.weights().clone(), parts).unwrap();
+    let base = Base::RotationalRegression(Box::new(regression));
+    let regression = Deformer { rest: rest.clone(), base, correction: None };
+    assert_eq!(refused(&gpu, &regression, 5, Normals::None), Unsupported::RotationalRegression.into());
+    let pose_space = models::pose_space(&tree, &mut random);
+    let pose_space = Deformer { rest: rest.clone(), base: lbs.clone(), correction: Some(pose_space.into()) };
+    assert_eq!(refused(&gpu, &pose_space, 5, Normals::None), Unsupported::PoseSpace.into());
+    let enveloping = models::enveloping(&tree, dermis_deform::Rows::Row, true, &mut random);
+    let corrected = Deformer { rest, base: lbs, correction: Some(Correction::Enveloping(enveloping)) };
+    let normals = vec![Vec3::Y; 20];
+    assert_eq!(refused(&gpu, &corrected, 5, Normals::Skinned(&normals)), Unsupported::SkinnedNormals.into());
+}
+
+#[test]
+fn parts_that_do_not_go_together_are_refused() {
+    let gpu = gpu();
+    let tree = Tree::new(5, 20, 992);
+    let rest = tree.rig.mesh.positions.clone();
+    let skin = Deformer { rest, base: Base::Lbs(tree.weights().clone()), correction: None };
+    // Weights name bones that a pose of two has not.
+    assert!(matches!(refused(&gpu, &skin, 2, Normals::None), GpuError::Mismatch { what: "bone", needed: 2, .. }));
+    let few = [Vec3::Y; 19];
+    let error = refused(&gpu, &skin, 5, Normals::Skinned(&few));
+    assert_eq!(error, GpuError::Mismatch { what: "normals at rest", found: 19, needed: 20 });
+    assert!(matches!(refused(&gpu, &skin, 5, Normals::Mesh(&[[0, 1, 20]])), GpuError::Mesh(_)));
+    let evaluator = Evaluator::new(&gpu.device, &skin.bake(), 5, Normals::None).unwrap();
+    let mut batch = evaluator.batch(1).unwrap();
+    let error = batch.upload(&gpu.queue, &[BoneTransforms::identity(4)]).unwrap_err();
+    assert_eq!(error, GpuError::Mismatch { what: "bones of a pose", found: 4, needed: 5 });
+    let two = [BoneTransforms::identity(5), BoneTransforms::identity(5)];
+    assert!(matches!(batch.upload(&gpu.queue, &two), Err(GpuError::Mismatch { what: "poses", found: 2, needed: 1 })));
+}
+
+/// Arrays of a hostile file: refused before anything of their size is made.
+#[test]
+fn broken_arrays_are_refused() {
+    let gpu = gpu();
+    let tree = Tree::new(5, 20, 993);
+    let mut random = Random::new(994);
+    for (name, correction) in models::corrections(&tree, &mut random) {
+        let (rest, base) = (tree.rig.mesh.positions.clone(), Base::Lbs(tree.weights().clone()));
+        let good = Deformer { rest, base, correction: Some(correction) }.bake();
+        use dermis_deform::baked::BakedCorrection::{Enveloping, Joints, Shapes};
+        let breaks: [fn(&mut dermis_deform::baked::BakedCorrection); 4] = [
+            |c| match c {
+                Enveloping(c) => c.terms[0] = u32::MAX,
+                Joints(c) => c.terms[0] = 77,
+                Shapes(c) => c.model.terms[0] = 77,
+                _ => {}
+            },
+            |c| match c {
+                Enveloping(c) => c.offsets[1] = u32::MAX,
+                Joints(c) => c.offsets[1] = u32::MAX,
+                Shapes(c) => c.model.offsets[1] = u32::MAX,
+                _ => {}
+            },
+            |c| match c {
+                Enveloping(c) => drop(c.coefficients.pop()),
+                Joints(c) => drop(c.coefficients.pop()),
+                Shapes(c) => drop(c.displacements.pop()),
+                _ => {}
+            },
+            |c| match c {
+                Enveloping(c) => c.radii = vec![1.0],
+                Joints(c) => c.radii = vec![1.0],
+                Shapes(c) => c.radii = vec![1.0],
+                _ => {}
+            },
+        ];
+        for (at, damage) in breaks.into_iter().enumerate() {
+            let mut broken = good.clone();
+            damage(broken.correction.as_mut().unwrap());
+            let result = Evaluator::new(&gpu.device, &broken, 5, Normals::None);
+            assert!(matches!(result, Err(GpuError::Mismatch { .. })), "{name}, damage {at}");
+        }
+    }
+}
+
+#[test]
+fn more_poses_than_the_device_takes_are_refused() {
+    let gpu = gpu();
+    let tree = Tree::new(5, 20, 995);
+    let rest = tree.rig.mesh.positions.clone();
+    let skin = Deformer { rest, base: Base::Lbs(tree.weights().clone()), correction: None };
+    let evaluator = Evaluator::new(&gpu.device, &skin.bake(), 5, Normals::None).unwrap();
+    for poses in [usize::MAX, 1 << 40, (1 << 32) / 60] {
+        assert!(matches!(evaluator.batch(poses), Err(GpuError::TooLarge { .. })), "{poses}");
+    }
+}
