@@ -4,10 +4,11 @@ use crate::character::{Creature, Planted, Size};
 use crate::npy;
 use crate::timing::{best, forget_peak_memory, on_threads, peak_memory, runs, thread_counts};
 use dermis_deform::Enveloping;
+use dermis_fit::mwe::Resolver;
 use dermis_fit::{Mwe, MweSettings, Training, fit_mwe, silent};
 use dermis_rig::glam::DVec3;
 use dermis_rig::skeleton::row;
-use dermis_rig::{BoneTransforms, Influences};
+use dermis_rig::{BoneIndex, BoneTransforms, Influences};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -148,6 +149,57 @@ fn multiply_adds(maps: &Influences, poses: usize) -> f64 {
         3.0 * features.min(dual)
     };
     maps.rows().map(|row| of(row.len() as f64)).sum()
+}
+
+/// What a change costs once a model is fitted: 20,000 points, 60 poses.
+pub fn resolve(quick: bool) -> Value {
+    let size = Size { points: if quick { 1000 } else { 20_000 }, bones: 55, poses: 60, most: 10, reach: 2.5 };
+    let scene = Scene::new(size);
+    let forms = [("published", MweSettings::published(SCALE)), ("default", MweSettings::for_poses(size.poses, false))];
+    let bone = scene.maps.dominant(0).unwrap_or(BoneIndex::new(0));
+    let lighter = |row: &[(BoneIndex, f64)]| -> Vec<(BoneIndex, f64)> {
+        row.iter().map(|&(b, mu)| (b, if b == bone { 0.9 * mu } else { mu })).collect()
+    };
+    let changed = Influences::from_rows(scene.maps.rows().map(lighter)).expect("maps stay finite");
+    let mut rows = Vec::new();
+    for (form, settings) in forms {
+        let training = scene.training();
+        let mut kept = Resolver::new(&training, &scene.maps, &settings, &silent).expect("the creature can be fitted");
+        let s = kept.model().report.s;
+        let mut row = |change: &str, points: usize, seconds: Vec<f64>| {
+            rows.push(json!({
+                "form": form, "change": change, "points": size.points, "solved": points, "poses": size.poses,
+                "bones_per_point": scene.maps.count() as f64 / size.points as f64, "seconds": seconds,
+            }));
+        };
+        let mut factor = 1.0;
+        let (seconds, _) = runs(15, 10.0, || {
+            factor *= 1.1;
+            kept.set_ridge(&training, s * factor).expect("it can be solved again");
+        });
+        row("s", size.points, seconds);
+        let mut solved = 0;
+        let (seconds, _) = runs(16, 10.0, || {
+            // There and back, so that every run changes something.
+            let maps = if solved % 2 == 0 { &changed } else { &scene.maps };
+            solved += 1;
+            kept.set_maps(&training, maps).expect("it can be solved again")
+        });
+        let differing = (0..size.points).filter(|&v| changed.of(v) != scene.maps.of(v)).count();
+        row("one influence map", differing, seconds);
+        let fewer = Training {
+            examples: &training.examples[..size.poses - 1],
+            base: &training.base[..size.poses - 1],
+            ..training
+        };
+        let mut count = 0;
+        let (seconds, _) = runs(16, 10.0, || {
+            count += 1;
+            kept.set_examples(if count % 2 == 0 { &training } else { &fewer }).expect("it can be solved again");
+        });
+        row("a pose added or removed", size.points, seconds);
+    }
+    json!(rows)
 }
 
 /// The same fit as one number after another changes.

@@ -5,6 +5,7 @@
 //! dermis-bench limits [--quick]
 //! dermis-bench fit A|B [--quick] [--arrays FOLDER]
 //! dermis-bench sweep [--quick]
+//! dermis-bench resolve [--quick]
 //! dermis-bench evaluate VERTICES [--large] [--quick] [--arrays FOLDER]
 //! ```
 
@@ -51,10 +52,11 @@ fn run(arguments: &[&str]) -> Result<Value, String> {
             written(fit::measure(name, size, arrays))
         }
         ["sweep", ..] => Ok(fit::sweep(quick)),
+        ["resolve", ..] => Ok(fit::resolve(quick)),
         ["evaluate", vertices, ..] => {
             let vertices = vertices.parse().map_err(|_| format!("{vertices} is no number of vertices"))?;
             written(evaluate::measure(vertices, arguments.contains(&"--large"), quick, arrays))
         }
-        _ => Err("limits, fit, sweep or evaluate".into()),
+        _ => Err("limits, fit, sweep, resolve or evaluate".into()),
     }
 }

@@ -53,12 +53,15 @@ fn bench(options: &Options) -> Result<(), String> {
     let sweep = driver::dermis_bench(&[&["sweep"], quick].concat())?;
     limits.print(options.quick);
     print_workloads(&workloads, &limits);
+    let resolved = driver::dermis_bench(&[&["resolve"], quick].concat())?;
+    print_resolved(&resolved, limits.threads());
     print_sweep(&sweep, limits.threads());
     if let Err(reason) = python {
         println!("\nNOT RUN: NumPy, and with it the check of the coefficients: {reason}");
     }
     let report = json!({
         "machine": limits.machine, "limits": limits.measured, "quick": options.quick, "workloads": workloads, "sweep": sweep,
+        "resolve": resolved,
     });
     driver::write(options.json.as_deref(), &report)?;
     failed.map_or(Ok(()), Err)
@@ -155,6 +158,29 @@ fn median(form: &Value, threads: &Value) -> f64 {
     let mut seconds: Vec<f64> = seconds.filter_map(Value::as_f64).collect();
     seconds.sort_by(f64::total_cmp);
     seconds.get(seconds.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+fn print_resolved(rows: &Value, count: &Value) {
+    println!("A fitted model solved again after a change, {}:\n", threads(count));
+    println!("| form | change | points solved, of | poses | bones per point | ms, median | ms, best |");
+    println!("|---|---|---|---|---|---|---|");
+    for row in rows.as_array().into_iter().flatten() {
+        let mut seconds: Vec<f64> = row["seconds"].as_array().into_iter().flatten().filter_map(Value::as_f64).collect();
+        seconds.sort_by(f64::total_cmp);
+        let at = |place: usize| seconds.get(place).map_or("–".into(), |s| short(1e3 * s));
+        println!(
+            "| {} | {} | {}, {} | {} | {:.2} | {} | {} |",
+            row["form"].as_str().unwrap_or("?"),
+            row["change"].as_str().unwrap_or("?"),
+            row["solved"],
+            row["points"],
+            row["poses"],
+            row["bones_per_point"].as_f64().unwrap_or(f64::NAN),
+            at(seconds.len() / 2),
+            at(0),
+        );
+    }
+    println!();
 }
 
 fn print_sweep(sweep: &Value, count: &Value) {

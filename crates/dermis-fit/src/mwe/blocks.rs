@@ -27,7 +27,7 @@ use super::settings::{Centring, MweSettings, RidgeMode};
 use dermis_deform::enveloping::Rows;
 use dermis_rig::Influences;
 use dermis_solve::batched::{Complex, Real, Systems, solve};
-use dermis_solve::simd::{Buffer, LANES_F64 as LANES, Simd, WithSimd, run_with};
+use dermis_solve::simd::{self, Buffer, Fma, Kernel, LANES_F64 as LANES, Simd, WithSimd};
 
 /// What is added to the diagonal.
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +60,7 @@ struct Part {
     x: Vec<f64>,
     /// XᵀX, packed lower triangle; empty in the dual form.
     gram: Vec<f64>,
-    /// X_b X_bᵀ of each bone, packed lower triangle, bones innermost; empty in the primal form.
+    /// X_b X_bᵀ of each bone, packed lower triangle, one bone after another; empty in the primal form.
     kernels: Vec<f64>,
     /// The diagonal of XᵀX.
     squares: Vec<f64>,
@@ -202,7 +202,7 @@ impl Blocks {
         }
         let mut refused = [false; LANES];
         for part in &self.parts {
-            let lanes = run_with(Run { blocks: self, part, room });
+            let lanes = simd::run_with(Run { blocks: self, part, room });
             (0..LANES).for_each(|lane| refused[lane] |= !lanes[lane]);
         }
         let mut constants = means;
@@ -237,7 +237,8 @@ impl Part {
     ) -> Self {
         let (rows, bones) = (local.rows(), local.bones.len());
         let per_bone = columns.len() / bones.max(1);
-        let mut x: Vec<f64> = columns.iter().flat_map(|&c| (0..rows).map(move |row| local.centred[(row, c)])).collect();
+        let mut x = Vec::with_capacity(rows * columns.len());
+        columns.iter().for_each(|&c| x.extend_from_slice(local.centred.col_as_slice(c)));
         let mut squares: Vec<f64> = vec![0.0; columns.len()];
         for (square, column) in squares.iter_mut().zip(x.chunks_exact(rows.max(1))) {
             *square = column.iter().map(|x| x * x).sum();
@@ -258,14 +259,7 @@ impl Part {
         let (mut gram, mut kernels, mut mean_rows) = (vec![], vec![], vec![]);
         if dual {
             kernels = vec![0.0; rows * (rows + 1) / 2 * bones];
-            for (at, own) in (0..columns.len()).map(|at| (at, column(at))) {
-                let mut into = kernels[at / per_bone..].iter_mut().step_by(bones);
-                for i in 0..rows {
-                    for (other, into) in own[..=i].iter().zip(&mut into) {
-                        *into += own[i] * other;
-                    }
-                }
-            }
+            simd::run(PerBone { x: &x, rows, per_bone, kernels: &mut kernels });
             if paper {
                 mean_rows = vec![0.0; rows * bones];
                 for at in 0..columns.len() {
@@ -289,6 +283,39 @@ impl Part {
 
     fn dual(&self) -> bool {
         self.gram.is_empty()
+    }
+}
+
+/// X_b X_bᵀ of each bone.
+struct PerBone<'a> {
+    x: &'a [f64],
+    rows: usize,
+    per_bone: usize,
+    kernels: &'a mut [f64],
+}
+
+impl Kernel for PerBone<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<F: Fma>(self) {
+        let Self { x, rows, per_bone, kernels } = self;
+        if rows == 0 {
+            return;
+        }
+        let size = rows * (rows + 1) / 2;
+        for (x, kernel) in x.chunks_exact(rows * per_bone).zip(kernels.chunks_exact_mut(size)) {
+            for column in x.chunks_exact(rows) {
+                let mut rest = &mut *kernel;
+                for i in 0..rows {
+                    let (row, after) = rest.split_at_mut(i + 1);
+                    for (entry, other) in row.iter_mut().zip(column) {
+                        *entry = F::f64(column[i], *other, *entry);
+                    }
+                    rest = after;
+                }
+            }
+        }
     }
 }
 
@@ -534,10 +561,10 @@ struct Dual<'a, S: Simd> {
 impl<S: Simd> Dual<'_, S> {
     #[inline(always)]
     fn kernel(&self, i: usize, j: usize) -> S::f64s {
-        let bones = self.maps.len();
-        let at = (i * (i + 1) / 2 + j) * bones;
+        let of_bone = self.size * (self.size + 1) / 2;
+        let own = self.kernels.iter().skip(i * (i + 1) / 2 + j).step_by(of_bone);
         let mut sum = self.simd.splat_f64s(0.0);
-        for (k, map) in self.kernels[at..at + bones].iter().zip(self.maps) {
+        for (k, map) in own.zip(self.maps) {
             sum = self.simd.mul_add_e_f64s(self.simd.splat_f64s(*k), *map, sum);
         }
         sum

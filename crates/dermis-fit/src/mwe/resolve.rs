@@ -59,7 +59,7 @@ impl Resolver {
         Ok(Self { settings: settings.clone(), maps: maps.clone(), model })
     }
 
-    /// The model as it is now. Sweep and leverages of its report are those of the first fit.
+    /// The model as it is now. Sweep, leverages and merged poses of its report are those of the last fit of all vertices.
     pub fn model(&self) -> &Mwe {
         &self.model
     }
@@ -97,7 +97,8 @@ impl Resolver {
         let prepared = Prepared::new(training, maps, &self.settings)?;
         let kept = Kept { correction: &self.model.correction, changed: &changed };
         let MweReport { rows, s, .. } = self.model.report;
-        let made = prepared.solve(rows, s, Some(kept), &Ticker::new(0, &silent))?;
+        let mut made = prepared.solve(rows, s, Some(kept), &Ticker::new(0, &silent))?;
+        made.report.merged = self.model.report.merged;
         self.replace(made);
         self.maps = maps.clone();
         Ok(changed.iter().filter(|changed| **changed).count())
@@ -197,6 +198,12 @@ impl<'a> Prepared<'a> {
         kept: Option<&Kept<'_>>,
         ticker: &Ticker<'_>,
     ) -> Result<(usize, Vec<Beside>), FitError> {
+        if let Some(kept) = kept
+            && group.vertices.iter().all(|&v| !kept.changed[v as usize])
+        {
+            let copied = group.vertices.iter().zip(places).map(|(&v, place)| kept.copy(v, place));
+            return Ok((0, copied.collect()));
+        }
         let table = &self.tables[group.table];
         let local = self.scene.local(group, table, self.settings)?;
         let blocks = match self.settings.solver {
