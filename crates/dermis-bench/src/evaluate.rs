@@ -194,7 +194,7 @@ fn fitted(creature: &Creature, fit: impl Fn(&Training<'_>, &Influences, &Influen
         rest: &creature.rest,
         length: creature.length,
         examples: &examples,
-        base: &base,
+        base: (&base).into(),
     };
     let correction = Some(fit(&training, &weights, &maps));
     Deformer { rest: creature.rest.clone(), base: Base::Lbs(weights), correction }

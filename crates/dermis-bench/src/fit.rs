@@ -69,7 +69,7 @@ impl Scene {
             rest: &self.creature.rest,
             length: self.creature.length,
             examples: &self.planted.examples,
-            base: &self.planted.base,
+            base: (&self.planted.base).into(),
         }
     }
 

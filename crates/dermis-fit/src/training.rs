@@ -1,9 +1,11 @@
 //! What every fit starts from, and how it reports progress.
 
 use dermis_rig::glam::DVec3;
-use dermis_rig::{Example, Skeleton};
+use dermis_rig::{BoneTransforms, Example, Skeleton};
 use dermis_solve::SolveError;
 use rayon::prelude::*;
+use std::borrow::Cow;
+use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -19,8 +21,51 @@ pub struct Training<'a> {
     pub length: f64,
     /// The examples.
     pub examples: &'a [Example],
-    /// The base's positions in each example's pose; empty for a fit that corrects no base.
-    pub base: &'a [Vec<DVec3>],
+    /// The base's positions in each example's pose; none for a fit that corrects no base.
+    pub base: BasePoses<'a>,
+}
+
+/// The base's positions in the poses of examples.
+#[derive(Clone, Copy)]
+pub enum BasePoses<'a> {
+    /// Stored, one list per example.
+    Stored(&'a [Vec<DVec3>]),
+    /// Computed whenever they are read, from a pose and the index of a vertex: memory for none. They must be finite.
+    Computed(&'a (dyn Fn(&BoneTransforms, usize) -> DVec3 + Sync)),
+}
+
+impl fmt::Debug for BasePoses<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stored(all) => f.debug_tuple("Stored").field(all).finish(),
+            Self::Computed(_) => f.write_str("Computed"),
+        }
+    }
+}
+
+impl<'a> From<&'a [Vec<DVec3>]> for BasePoses<'a> {
+    fn from(stored: &'a [Vec<DVec3>]) -> Self {
+        Self::Stored(stored)
+    }
+}
+
+impl<'a> From<&'a Vec<Vec<DVec3>>> for BasePoses<'a> {
+    fn from(stored: &'a Vec<Vec<DVec3>>) -> Self {
+        Self::Stored(stored)
+    }
+}
+
+impl BasePoses<'_> {
+    /// No base.
+    pub const NONE: Self = Self::Stored(&[]);
+
+    /// The stored positions; none if they are computed.
+    fn stored(&self) -> &[Vec<DVec3>] {
+        match self {
+            Self::Stored(all) => all,
+            Self::Computed(_) => &[],
+        }
+    }
 }
 
 /// Called as work proceeds with (done, total); breaking cancels the fit.
@@ -69,6 +114,20 @@ pub enum FitError {
         /// The example.
         example: String,
     },
+    /// A setting that needs every example at hand.
+    #[error("{setting} cannot be fitted from sums over the examples: {rule}")]
+    NotSummed {
+        /// The setting.
+        setting: &'static str,
+        /// What it must be.
+        rule: &'static str,
+    },
+    /// Statistics that cannot be added up.
+    #[error("the statistics differ in {what}")]
+    Differ {
+        /// In what.
+        what: &'static str,
+    },
     /// A setting outside its range.
     #[error("{name} = {value} is not usable: {rule}")]
     Setting {
@@ -102,14 +161,36 @@ pub enum FitError {
 pub(crate) type Included = (Vec<Example>, Vec<Vec<DVec3>>);
 
 impl Training<'_> {
+    /// The base's position of vertex `v` in the pose of example `s`.
+    pub(crate) fn base_at(&self, s: usize, v: usize) -> DVec3 {
+        match self.base {
+            BasePoses::Stored(all) => all[s][v],
+            BasePoses::Computed(at) => at(&self.examples[s].transforms, v),
+        }
+    }
+
+    /// The base's positions in the pose of example `s`.
+    pub(crate) fn base_pose(&self, s: usize) -> Cow<'_, [DVec3]> {
+        match &self.base {
+            BasePoses::Stored(all) => Cow::Borrowed(&all[s]),
+            BasePoses::Computed(_) => Cow::Owned((0..self.rest.len()).map(|v| self.base_at(s, v)).collect()),
+        }
+    }
+
     /// Checks that all parts agree in number and that all numbers are finite.
     pub(crate) fn check(&self) -> Result<(), FitError> {
+        self.check_examples()?;
+        if self.examples.iter().all(|e| e.importance == 0.0) { Err(FitError::NoExamples) } else { Ok(()) }
+    }
+
+    /// As [`Training::check`], but there may be no examples that count.
+    pub(crate) fn check_examples(&self) -> Result<(), FitError> {
         let counts = |what, found, expected| match found == expected {
             true => Ok(()),
             false => Err(FitError::Counts { what, found, expected }),
         };
         let of_example = |(at, example): (usize, &Example)| {
-            let base = self.base.get(at).map_or(&[][..], Vec::as_slice);
+            let base = self.base.stored().get(at).map_or(&[][..], Vec::as_slice);
             counts("vertices of an example", example.positions.len(), self.rest.len())?;
             counts("bones of an example", example.transforms.len(), self.skeleton.len())?;
             let r = example.importance;
@@ -128,8 +209,7 @@ impl Training<'_> {
         };
         // The first error in the order of the examples, whatever thread finds one first.
         let found: Vec<Result<(), FitError>> = self.examples.par_iter().enumerate().map(of_example).collect();
-        found.into_iter().collect::<Result<(), _>>()?;
-        if self.examples.iter().all(|e| e.importance == 0.0) { Err(FitError::NoExamples) } else { Ok(()) }
+        found.into_iter().collect()
     }
 
     /// The examples of positive importance with their base, if some have none: they must count nowhere, neither in
@@ -137,7 +217,7 @@ impl Training<'_> {
     pub(crate) fn included(&self) -> Option<Included> {
         let included: Vec<usize> = (0..self.examples.len()).filter(|&s| self.examples[s].importance > 0.0).collect();
         (included.len() < self.examples.len()).then(|| {
-            let base = included.iter().filter_map(|&s| self.base.get(s).cloned()).collect();
+            let base = included.iter().filter_map(|&s| self.base.stored().get(s).cloned()).collect();
             (included.iter().map(|&s| self.examples[s].clone()).collect(), base)
         })
     }
@@ -145,17 +225,21 @@ impl Training<'_> {
     /// The same training on the examples of [`Training::included`].
     pub(crate) fn with<'a>(&'a self, included: &'a Option<Included>) -> Training<'a> {
         match included {
-            Some((examples, base)) => Training { examples, base, ..*self },
+            Some((examples, base)) => match self.base {
+                BasePoses::Stored(_) => Training { examples, base: base.into(), ..*self },
+                BasePoses::Computed(_) => Training { examples, ..*self },
+            },
             None => *self,
         }
     }
 
     /// Checks that there is a base pose for every example.
     pub(crate) fn check_base(&self) -> Result<(), FitError> {
-        if self.base.len() != self.examples.len() {
-            return Err(FitError::Counts { what: "base poses", found: self.base.len(), expected: self.examples.len() });
+        let BasePoses::Stored(base) = self.base else { return Ok(()) };
+        if base.len() != self.examples.len() {
+            return Err(FitError::Counts { what: "base poses", found: base.len(), expected: self.examples.len() });
         }
-        match self.base.iter().find(|base| base.len() != self.rest.len()) {
+        match base.iter().find(|base| base.len() != self.rest.len()) {
             Some(base) => {
                 Err(FitError::Counts { what: "vertices of a base pose", found: base.len(), expected: self.rest.len() })
             }
@@ -171,8 +255,9 @@ impl Training<'_> {
     /// ρ_v: the largest residual of the base at each vertex over the training examples of positive importance.
     pub fn largest_residuals(&self) -> Vec<f64> {
         let mut largest = vec![0.0f64; self.rest.len()];
-        for (example, base) in self.examples.iter().zip(self.base).filter(|(e, _)| e.importance > 0.0) {
-            for (most, (x, b)) in largest.iter_mut().zip(example.positions.iter().zip(base)) {
+        let there = !matches!(self.base, BasePoses::Stored([]));
+        for (s, example) in self.examples.iter().enumerate().filter(|(_, e)| there && e.importance > 0.0) {
+            for (most, (x, b)) in largest.iter_mut().zip(example.positions.iter().zip(&*self.base_pose(s))) {
                 *most = most.max((*x - *b).length());
             }
         }

@@ -4,7 +4,7 @@ use dermis_deform::lbs;
 use dermis_fit::influence::{
     InfluenceSettings, JointLimits, PlanSettings, Source, discover, from_examples, moved_joints, plan, shares,
 };
-use dermis_fit::{Training, silent};
+use dermis_fit::{BasePoses, Training, silent};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, BoneTransforms, Example, Influences, Rig};
 use dermis_testkit::{Arm, Tree, moved, noisy, some_motion};
@@ -28,7 +28,7 @@ fn planned(rig: &Rig, degrees: f64) -> Vec<Example> {
 
 fn training<'a>(rig: &'a Rig, examples: &'a [Example]) -> Training<'a> {
     let length = rig.mesh.diagonal();
-    Training { skeleton: &rig.skeleton, rest: &rig.mesh.positions, length, examples, base: &[] }
+    Training { skeleton: &rig.skeleton, rest: &rig.mesh.positions, length, examples, base: BasePoses::NONE }
 }
 
 /// Precision and recall of the pairs found, against true weights above `least`.

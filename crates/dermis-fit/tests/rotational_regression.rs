@@ -2,7 +2,7 @@
 
 use dermis_deform::{Base, Deformer};
 use dermis_fit::rotational_regression::{Rotational, RotationalSettings, fit_rotational_regression};
-use dermis_fit::{Training, silent};
+use dermis_fit::{BasePoses, Training, silent};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::{BoneIndex, BoneTransforms, Example, Influences, Mesh, Skeleton};
 use dermis_testkit::{Arm, ArmPose, Random, largest_distance, moved, rms, some_motion};
@@ -51,7 +51,7 @@ impl Tube {
 
     fn fit(&self, examples: &[Example], settings: &RotationalSettings) -> Rotational {
         let (rest, length) = (&self.mesh.positions, self.mesh.diagonal());
-        let training = Training { skeleton: &self.skeleton, rest, length, examples, base: &[] };
+        let training = Training { skeleton: &self.skeleton, rest, length, examples, base: BasePoses::NONE };
         fit_rotational_regression(&training, &self.mesh.triangles, &self.weights, settings, &silent).unwrap()
     }
 
@@ -122,8 +122,13 @@ fn twists_to_both_sides_stay_on_their_sides() {
 
 fn arm_fit(arm: &Arm, examples: &[Example]) -> Rotational {
     let rig = &arm.rig;
-    let training =
-        Training { skeleton: &rig.skeleton, rest: &rig.mesh.positions, length: arm.length(), examples, base: &[] };
+    let training = Training {
+        skeleton: &rig.skeleton,
+        rest: &rig.mesh.positions,
+        length: arm.length(),
+        examples,
+        base: BasePoses::NONE,
+    };
     let settings = RotationalSettings::new(false);
     fit_rotational_regression(&training, &rig.mesh.triangles, arm.weights(), &settings, &silent).unwrap()
 }

@@ -42,7 +42,7 @@ fn a_ridge_averages_swinging_out_and_exact_interpolation_reproduces_it() {
         rest: &arm.rig.mesh.positions,
         length: arm.length(),
         examples: &examples,
-        base: &calm,
+        base: (&calm).into(),
     };
     let maps = arm.weights();
     let away = |correction: Correction| {

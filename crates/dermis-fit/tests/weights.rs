@@ -2,7 +2,7 @@
 
 use dermis_deform::lbs;
 use dermis_fit::weights::{Choice, Locks, WeightBits, WeightKind, WeightReport, WeightSettings};
-use dermis_fit::{FitError, Training, fit_weights, silent};
+use dermis_fit::{BasePoses, FitError, Training, fit_weights, silent};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::{BoneIndex, BoneTransforms, Example, Influences, Mesh, Mirror, Rig, Skeleton};
 use dermis_testkit::{Arm, ArmPose, Tree, moved, scaled, some_motion};
@@ -38,7 +38,7 @@ fn fit_to(rig: &Rig, examples: &[Example], settings: &WeightSettings) -> Result<
         rest: &rig.mesh.positions,
         length: rig.mesh.diagonal(),
         examples,
-        base: &[],
+        base: BasePoses::NONE,
     };
     fit_weights(&training, &rig.mesh.neighbours(), settings, &silent)
 }
@@ -439,7 +439,7 @@ fn settings_that_make_no_sense_are_named() {
         rest: &tree.rig.mesh.positions,
         length: 1.0,
         examples: &examples,
-        base: &[],
+        base: BasePoses::NONE,
     };
     for smoothness in [0.0, 1.0] {
         let stopped = fit_weights(&training, &tree.rig.mesh.neighbours(), &WeightSettings { smoothness, ..ALL }, &stop);

@@ -79,7 +79,7 @@ impl Inputs {
             .collect();
         let base: Vec<Vec<DVec3>> = examples.iter().map(|e| self.base(&e.transforms)).collect();
         let (skeleton, rest) = (&self.skeleton, self.rest.as_slice());
-        let training = Training { skeleton, rest, length: self.length, examples: &examples, base: &base };
+        let training = Training { skeleton, rest, length: self.length, examples: &examples, base: (&base).into() };
         fit_joints(&training, &self.weights, settings, &silent).map_err(CaseError::refused)
     }
 

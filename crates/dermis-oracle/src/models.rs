@@ -63,7 +63,7 @@ fn animation_space(case: &Case) -> Result<Answers, CaseError> {
         .collect();
     let base = vec![rest.clone(); examples.len()];
     let length = case.number("L").unwrap_or(1.0);
-    let training = Training { skeleton: &skeleton, rest: &rest, length, examples: &examples, base: &base };
+    let training = Training { skeleton: &skeleton, rest: &rest, length, examples: &examples, base: (&base).into() };
     let maps = Influences::from_dense(&vec![1.0; bones], bones).map_err(CaseError::refused)?;
     let settings = AnimationSpaceSettings {
         ridge: Some(case.number("ridge")?),

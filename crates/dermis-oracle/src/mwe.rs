@@ -67,7 +67,7 @@ impl Inputs {
             rest: &self.rest,
             length: self.length,
             examples: &self.examples,
-            base: &self.base,
+            base: (&self.base).into(),
         };
         fit_mwe(&training, &self.maps, settings, &silent).map_err(CaseError::refused)
     }

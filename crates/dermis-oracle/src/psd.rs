@@ -122,7 +122,7 @@ fn fit_with(poses: &[BoneTransforms], asked: &[Vec<DVec3>], settings: PsdSetting
         rest: &base[0],
         length: 1.0,
         examples: &examples.collect::<Vec<_>>(),
-        base: &base,
+        base: (&base).into(),
     };
     let settings = PsdSettings { form: Form::Forward, ..settings };
     fit_psd(&training, &Base::Given, &[maps], &settings, &silent).map_err(CaseError::refused)

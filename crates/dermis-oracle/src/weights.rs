@@ -4,7 +4,7 @@
 
 use crate::{Answers, Array, Case, CaseError, Method};
 use dermis_fit::weights::{Choice, WeightKind, WeightReport, WeightSettings};
-use dermis_fit::{Training, fit_weights, silent};
+use dermis_fit::{BasePoses, Training, fit_weights, silent};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::{Example, Influences, Mesh, Skeleton};
 
@@ -57,7 +57,7 @@ pub(crate) fn triangles(case: &Case, vertices: usize) -> Result<Vec<[u32; 3]>, C
 /// A fit with lengths as they are and without a ridge.
 fn fit(inputs: &Inputs, settings: &WeightSettings) -> Result<(Influences, WeightReport), CaseError> {
     let Inputs { skeleton, mesh, examples } = inputs;
-    let training = Training { skeleton, rest: &mesh.positions, length: 1.0, examples, base: &[] };
+    let training = Training { skeleton, rest: &mesh.positions, length: 1.0, examples, base: BasePoses::NONE };
     let settings = WeightSettings { ridge: 0.0, choice: Choice::Smallest, ..settings.clone() };
     fit_weights(&training, &mesh.neighbours(), &settings, &silent).map_err(CaseError::refused)
 }

@@ -8,7 +8,7 @@ use dermis_fit::heat::{HeatReport, HeatSettings, bone_segments, heat_weights};
 use dermis_fit::influence::{self, Found, InfluenceSettings, PlanSettings};
 use dermis_fit::scans::{Scan, ScanReport, ScanSettings, fit_scans};
 use dermis_fit::weights::{WeightReport, WeightSettings};
-use dermis_fit::{HeatError, Progress, ScanError, Training, fit_weights};
+use dermis_fit::{BasePoses, HeatError, Progress, ScanError, Training, fit_weights};
 use dermis_io::gltf::GlbScene;
 use dermis_io::npz::Precision;
 use dermis_io::{Contents, Format, Record, Space};
@@ -77,7 +77,7 @@ pub fn from_single_bones(
         rest: &rig.mesh.positions,
         length: rig.mesh.diagonal(),
         examples: examples.examples(),
-        base: &[],
+        base: BasePoses::NONE,
     };
     let neighbours = rig.mesh.neighbours();
     let found = influence::from_examples(&training, &neighbours, &InfluenceSettings::default(), progress)?;

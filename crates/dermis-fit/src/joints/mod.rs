@@ -536,7 +536,7 @@ impl<'a> Scene<'a> {
 
     /// The residual of a row in the welded character.
     fn residual(&self, v: usize, row: usize) -> DVec3 {
-        let residual = |s: usize, v: usize| self.training.examples[s].positions[v] - self.training.base[s][v];
+        let residual = |s: usize, v: usize| self.training.examples[s].positions[v] - self.training.base_at(s, v);
         let world = match self.mirror.and_then(|mirror| Some((mirror, mirror.vertices[v]?))) {
             Some((mirror, partner)) if row >= self.own => mirror.vector(residual(row - self.own, partner as usize)),
             _ => residual(row, v),

@@ -46,6 +46,11 @@ const LEAST: f64 = 1e-14;
 /// A column whose sum of squares is below the first, or below the second times that of all, does not move but for
 /// rounding; under an absolute ridge it counts as zero, as do such principal axes of the reference.
 const FROZEN_COLUMN: (f64, f64) = (1e-12, 1e-9);
+/// The sum of squares up to which a column counts as zero.
+fn frozen(squares: &[f64]) -> f64 {
+    FROZEN_COLUMN.0.max(FROZEN_COLUMN.1 * squares.iter().sum::<f64>())
+}
+
 /// Cut-offs of principal axes up to this are harmless: directions below vanish by themselves.
 const HARMLESS: f64 = 1e-8;
 
@@ -79,6 +84,8 @@ pub(super) struct Blocks {
     mass: f64,
     scale: Vec<f64>,
     centring: Centring,
+    /// Whether targets come as Xᵀ y, rows summed already; always the primal form.
+    summed: bool,
     /// What turns coefficients into the correction at the bind pose: rest − x0 per column; empty if zero.
     rest: Vec<f64>,
 }
@@ -157,8 +164,73 @@ impl Blocks {
             mass: local.mass,
             scale: local.scale.clone(),
             centring: settings.centring,
+            summed: false,
             rest: if rest.iter().all(|x| *x == 0.0) { vec![] } else { rest },
         })
+    }
+
+    /// The regressions of a group of `bones` bones under an absolute ridge s > 0, measured from the bind pose, of which
+    /// the rows are summed already: `gram` gives the entries of XᵀX among columns 12·bone + entry.
+    pub fn summed(bones: usize, rows: Rows, s: f64, gram: impl Fn(usize, usize) -> f64) -> Self {
+        let axes: &[(usize, usize)] = match rows {
+            Rows::Full => &[(0, 3)],
+            Rows::Row => &[(0, 1), (1, 1), (2, 1)],
+        };
+        let parts = axes.iter().filter(|_| bones > 0).map(|&(first_axis, axes)| {
+            let own = |c: &usize| axes == 3 || (c % 12) / 4 == first_axis;
+            let columns: Vec<usize> = (0..12 * bones).filter(own).collect();
+            let mut squares: Vec<f64> = columns.iter().map(|&c| gram(c, c)).collect();
+            let frozen = frozen(&squares);
+            squares.iter_mut().filter(|square| **square <= frozen).for_each(|square| *square = 0.0);
+            let places = (0..columns.len()).flat_map(|i| (0..=i).map(move |j| (i, j)));
+            let packed = places.map(|(i, j)| match squares[i] > 0.0 && squares[j] > 0.0 {
+                true => gram(columns[i], columns[j]),
+                false => 0.0,
+            });
+            let (gram, shift, none) = (packed.collect(), Shift::Real(s), Vec::new);
+            let (x, kernels, mean, mean_rows) = (none(), none(), none(), none());
+            Part { first_axis, axes, columns, shift, x, gram, kernels, squares, mean, mean_rows }
+        });
+        Self {
+            parts: parts.collect(),
+            bones,
+            rows: 0,
+            form: rows,
+            mass: 0.0,
+            scale: vec![],
+            centring: Centring::Rest,
+            summed: true,
+            rest: vec![],
+        }
+    }
+
+    /// Solves up to [`LANES`] vertices from their maps on the group's bones and their Xᵀ y, which is laid out as
+    /// coefficients are and replaced by them. The result is which vertices could not be solved here.
+    pub fn solve_summed(&self, maps: &[Vec<f64>], slots: &mut [Vec<f64>], room: &mut Room) -> [bool; LANES] {
+        let mu = room.maps.get(self.bones * LANES);
+        mu.fill(0.0);
+        for (lane, maps) in maps.iter().enumerate() {
+            maps.iter().enumerate().for_each(|(k, value)| mu[k * LANES + lane] = *value);
+        }
+        let sums = room.targets.get(36 * self.bones * LANES);
+        sums.fill(0.0);
+        for (lane, slot) in slots.iter().enumerate() {
+            slot.iter().enumerate().for_each(|(at, sum)| sums[at * LANES + lane] = *sum);
+        }
+        let mut refused = [false; LANES];
+        for part in &self.parts {
+            let lanes = run_with(Run { blocks: self, part, room });
+            (0..LANES).for_each(|lane| refused[lane] |= !lanes[lane]);
+        }
+        let u = room.coefficients.get(36 * self.bones * LANES);
+        for (lane, slot) in slots.iter_mut().enumerate() {
+            let of_lane = (0..slot.len()).map(|at| u[at * LANES + lane]);
+            refused[lane] |= of_lane.clone().any(|u| !u.is_finite());
+            if !refused[lane] {
+                slot.iter_mut().zip(of_lane).for_each(|(place, u)| *place = u);
+            }
+        }
+        refused
     }
 
     /// Solves up to [`LANES`] vertices of the group; their coefficients go to `slots`, of 12 or 36 numbers per bone of the
@@ -244,7 +316,7 @@ impl Part {
             *square = column.iter().map(|x| x * x).sum();
         }
         let frozen = match shift {
-            Shift::Real(_) => FROZEN_COLUMN.0.max(FROZEN_COLUMN.1 * squares.iter().sum::<f64>()),
+            Shift::Real(_) => frozen(&squares),
             Shift::Imaginary(_) => 0.0,
         };
         for (square, column) in squares.iter_mut().zip(x.chunks_exact_mut(rows.max(1))) {
@@ -343,7 +415,13 @@ impl WithSimd for Run<'_> {
         let sides = part.axes + usize::from(paper);
         let mut fine = [true; LANES];
         let (mu, _) = S::as_simd_f64s(room.maps.get(bones * LANES));
-        let (y, _) = S::as_simd_f64s(room.targets.get(3 * rows * LANES));
+        let targets = if blocks.summed { 36 * bones } else { 3 * rows };
+        let (y, _) = S::as_simd_f64s(room.targets.get(targets * LANES));
+        // Where a column and axis stand in a vertex's coefficients.
+        let place = |axis: usize, c: usize| match blocks.form {
+            Rows::Full => 36 * (c / 12) + 12 * axis + c % 12,
+            Rows::Row => c,
+        };
         let (out, _) = S::as_mut_simd_f64s(room.coefficients.get(36 * bones * LANES));
         for h in 0..vectors {
             let zero = simd.splat_f64s(0.0);
@@ -385,6 +463,13 @@ impl WithSimd for Run<'_> {
                 if dual {
                     for row in 0..rows {
                         side[row] = y_at(axis, row);
+                    }
+                } else if blocks.summed {
+                    for c in 0..columns {
+                        side[c] = match part.squares[c] > 0.0 {
+                            true => simd.mul_f64s(y[place(axis, part.columns[c]) * vectors + h], scales[c]),
+                            false => zero,
+                        };
                     }
                 } else {
                     let from = (part.first_axis + axis) * rows * vectors;
@@ -479,11 +564,7 @@ impl WithSimd for Run<'_> {
                         true => simd.mul_f64s(maps[at / per_bone], made[at]),
                         false => simd.mul_f64s(scales[at], z[at]),
                     };
-                    let place = match blocks.form {
-                        Rows::Full => 36 * (c / 12) + 12 * axis + c % 12,
-                        Rows::Row => c,
-                    };
-                    out[place * vectors + h] = u;
+                    out[place(axis, c) * vectors + h] = u;
                 }
             }
         }

@@ -26,12 +26,14 @@
 //! eqs. 3–9. Departures: diag(λ_h) where eq. 8 prints λ_h I, as its cost function says; the corner entry of eq. 3 is
 //! unused; coefficients keep the rest position multiplied in, so they exist where it is zero.
 
+mod accumulate;
 mod axes;
 mod blocks;
 mod resolve;
 mod scene;
 mod settings;
 
+pub use accumulate::{Accumulator, SeenPose, Statistics};
 pub use resolve::Resolver;
 pub use settings::{Anchor, Centring, MweSettings, RidgeMode, RowChoice, Solver, Strength, half_decades};
 
@@ -169,6 +171,11 @@ pub fn leverages(
 fn check(training: &Training<'_>, maps: &Influences, settings: &MweSettings) -> Result<(), FitError> {
     training.check()?;
     training.check_base()?;
+    check_form(training, maps, settings)
+}
+
+/// What does not depend on the examples.
+fn check_form(training: &Training<'_>, maps: &Influences, settings: &MweSettings) -> Result<(), FitError> {
     let vertices = training.rest.len();
     if maps.vertices() != vertices {
         return Err(FitError::Counts {
@@ -227,6 +234,18 @@ fn choose_form(
     settings: &MweSettings,
     ticker: &Ticker<'_>,
 ) -> Result<(Rows, f64, Vec<SweepPoint>), FitError> {
+    let vertices: usize = groups.iter().map(|group| group.vertices.len()).sum();
+    choose_among(settings, scene.training.examples.len() * vertices, |grid, rows| {
+        sweep(scene, groups, tables, maps, settings, grid, rows, ticker)
+    })
+}
+
+/// Row or full, and s, by the sums a sweep gives over `pairs` of poses and vertices.
+fn choose_among(
+    settings: &MweSettings,
+    pairs: usize,
+    mut sweep: impl FnMut(&[f64], Rows) -> Result<Vec<(f64, f64)>, FitError>,
+) -> Result<(Rows, f64, Vec<SweepPoint>), FitError> {
     let forms = forms(settings);
     let given = match settings.strength {
         Strength::Given(s) if forms.len() == 1 => return Ok((forms[0], s, Vec::new())),
@@ -234,11 +253,10 @@ fn choose_form(
         _ => None,
     };
     let grid = given.map_or_else(|| settings.grid.clone(), |s| vec![s]);
-    let vertices: usize = groups.iter().map(|group| group.vertices.len()).sum();
-    let pairs = (scene.training.examples.len() * vertices).max(1) as f64;
+    let pairs = pairs.max(1) as f64;
     let mut best: Option<(f64, Rows, f64, Vec<SweepPoint>)> = None;
     for &rows in forms {
-        let sums = sweep(scene, groups, tables, maps, settings, &grid, rows, ticker)?;
+        let sums = sweep(&grid, rows)?;
         let scores: Vec<f64> = sums.iter().map(|s| s.1).collect();
         let chosen = choose(&scores, settings.tolerance).unwrap_or(grid.len() - 1);
         let points = grid.iter().zip(&sums).map(|(&s, &(train, score))| SweepPoint {

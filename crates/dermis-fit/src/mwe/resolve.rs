@@ -125,17 +125,17 @@ impl Resolver {
 }
 
 /// Vertices whose leverages the report is made of, at most: each costs as much as hundreds that are only solved.
-const LEVERAGE_VERTICES: usize = 128;
+pub(super) const LEVERAGE_VERTICES: usize = 128;
 
 /// Everything but the answer.
-struct Prepared<'a> {
-    scene: Scene<'a>,
-    settings: &'a MweSettings,
-    maps: Influences,
-    anchors: Vec<Option<BoneIndex>>,
-    groups: Vec<Group>,
-    pairs: Vec<Pair>,
-    tables: Vec<Table>,
+pub(super) struct Prepared<'a> {
+    pub scene: Scene<'a>,
+    pub settings: &'a MweSettings,
+    pub maps: Influences,
+    pub anchors: Vec<Option<BoneIndex>>,
+    pub groups: Vec<Group>,
+    pub pairs: Vec<Pair>,
+    pub tables: Vec<Table>,
 }
 
 /// What vertices that did not change keep.
@@ -146,13 +146,13 @@ struct Kept<'a> {
 
 /// What is learnt of a vertex beside its coefficients.
 #[derive(Clone, Copy, Default)]
-struct Beside {
-    vertex: u32,
-    constant: [f64; 3],
+pub(super) struct Beside {
+    pub vertex: u32,
+    pub constant: [f64; 3],
     /// Of the ball; zero for a vertex that needs no correction.
-    radius: f64,
-    by_axes: bool,
-    dropped: usize,
+    pub radius: f64,
+    pub by_axes: bool,
+    pub dropped: usize,
 }
 
 impl<'a> Prepared<'a> {
@@ -282,7 +282,7 @@ impl<'a> Prepared<'a> {
     }
 
     /// Puts the answers into one correction. Vertices whose examples agree with the base have no coefficients.
-    fn assemble(
+    pub fn assemble(
         &self,
         rows: Rows,
         s: f64,

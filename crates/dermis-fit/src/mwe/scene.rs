@@ -36,7 +36,7 @@ pub(super) struct Scene<'a> {
     /// Welded bone transforms per pose.
     welded: Vec<Vec<DAffine3>>,
     /// For each bone, the topmost bone it is welded to.
-    representative: Vec<BoneIndex>,
+    pub representative: Vec<BoneIndex>,
     pub unit: f64,
     /// r of each pose.
     importance: Vec<f64>,
@@ -57,6 +57,9 @@ pub(super) struct Table {
     /// The anchor's turn back in every pose; empty for the world.
     pub back: Vec<DMat3>,
 }
+
+/// Every anchor with the bones seen from it; [`Group::table`] is a place in it.
+pub(super) type BonesOf = Vec<(Option<BoneIndex>, Vec<BoneIndex>)>;
 
 /// Vertices that share bones and anchor.
 pub(super) struct Group {
@@ -159,6 +162,18 @@ impl<'a> Scene<'a> {
         anchors: &[Option<BoneIndex>],
         settings: &MweSettings,
     ) -> Result<(Vec<Group>, Vec<Pair>, Vec<Table>), FitError> {
+        let (groups, pairs, bones_of) = self.find_groups(maps, anchors, settings)?;
+        let table = |(anchor, bones)| self.table(anchor, bones, settings);
+        Ok((groups, pairs, bones_of.into_par_iter().map(table).collect()))
+    }
+
+    /// As [`Scene::groups`], but with anchors and their bones instead of tables, which are large.
+    pub fn find_groups(
+        &self,
+        maps: &Influences,
+        anchors: &[Option<BoneIndex>],
+        settings: &MweSettings,
+    ) -> Result<(Vec<Group>, Vec<Pair>, BonesOf), FitError> {
         self.check_anchors(anchors)?;
         let mut pairs: Vec<Pair> = Vec::new();
         // Per anchor (the world first) and bone: not yet met, without influence, or the pair.
@@ -208,7 +223,6 @@ impl<'a> Scene<'a> {
             });
         }
         let anchors: Vec<Option<BoneIndex>> = bones_of.keys().copied().collect();
-        let tables = bones_of.into_par_iter().map(|(anchor, bones)| self.table(anchor, bones, settings)).collect();
         let groups = members.into_iter().map(|(key, vertices)| {
             let anchor = anchor_of(&key);
             let bones: Vec<BoneIndex> = key[1..].iter().map(|&b| BoneIndex::new(b as usize)).collect();
@@ -220,7 +234,7 @@ impl<'a> Scene<'a> {
                 vertices,
             }
         });
-        Ok((groups.collect(), pairs, tables))
+        Ok((groups.collect(), pairs, bones_of.into_iter().collect()))
     }
 
     /// The limit of a pair, or `None` if it can have no influence.
@@ -266,7 +280,7 @@ impl<'a> Scene<'a> {
         Ok(())
     }
 
-    fn table(&self, anchor: Option<BoneIndex>, bones: Vec<BoneIndex>, settings: &MweSettings) -> Table {
+    pub fn table(&self, anchor: Option<BoneIndex>, bones: Vec<BoneIndex>, settings: &MweSettings) -> Table {
         let columns = 12 * bones.len();
         let mut raw = Mat::<f64>::zeros(self.poses(), columns);
         for (k, &bone) in bones.iter().enumerate() {
@@ -346,7 +360,7 @@ impl<'a> Scene<'a> {
     }
 
     fn residual(&self, s: usize, v: usize) -> DVec3 {
-        self.training.examples[s].positions[v] - self.training.base[s][v]
+        self.training.examples[s].positions[v] - self.training.base_at(s, v)
     }
 
     /// The residual of each row of a group's matrices as the anchor sees it: of its pose, or the mean of those merged.

@@ -118,7 +118,7 @@ fn pull(
     s: usize,
     skin: &mut [DVec3],
 ) -> Pulled {
-    let (example, given) = (&training.examples[s], &training.base[s]);
+    let (example, given) = (&training.examples[s], &*training.base_pose(s));
     // Leaves the base prepared for the pose.
     base.evaluate(training.rest, &example.transforms, Some(given), skin);
     let (mut remainders, mut damped, mut largest) = (Vec::new(), 0, 0.0f64);

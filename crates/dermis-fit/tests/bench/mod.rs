@@ -55,7 +55,7 @@ impl Bench {
             rest: &self.rig.mesh.positions,
             length: self.length,
             examples: &self.examples,
-            base: &self.base,
+            base: (&self.base).into(),
         }
     }
 

@@ -1,0 +1,518 @@
+//! Fitting from sums over the examples, which are seen one after another and need not be kept.
+//!
+//! With f the features of a vertex's bones less those of the bind pose, seen from its anchor, y the residual of the base
+//! seen from there and r a pose's importance, the normal equations of an absolute ridge read
+//!
+//! ```text
+//! D (XᵀX) D + s I,     D Xᵀ Y,     XᵀX = Σ r² f fᵀ,     Xᵀ Y = Σ r² f yᵀ,
+//! ```
+//!
+//! so that Σ r² f yᵀ per vertex, Σ r² f fᵀ per anchor (of all bones seen from it) and ρ, the largest residual per vertex,
+//! are all a fit needs, but for the choice of s: for that the residuals of some vertices, evenly spread, are kept in
+//! `f32`. Sums are in `f64` and in the order of the poses, so that the same poses give the same bits in any batches.
+//!
+//! Joints that never moved are known only in the end. Features are summed unwelded; of bones that are welded the topmost
+//! one's columns stand for all, which differ from the welded ones by less than [`FROZEN`](dermis_deform::guard::FROZEN).
+//! Poses are not merged as duplicates: each counts.
+
+mod finish;
+
+use super::scene::anchors;
+use super::settings::{Centring, MweSettings, RidgeMode, RowChoice, Strength};
+use crate::training::{FitError, Training};
+use dermis_deform::enveloping::Rows;
+use dermis_deform::features::relative_features;
+use dermis_rig::glam::{DMat3, DVec3};
+use dermis_rig::skeleton::invert;
+use dermis_rig::{BoneIndex, BoneTransforms, Example, Influences, Skeleton};
+use dermis_solve::simd::{Fma, Kernel, run};
+use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Bytes of residuals that are kept for the choice of s, at most: as poses come in, every other vertex is dropped.
+const SAMPLE_BYTES: usize = 128 << 20;
+/// Poses that are summed at a time.
+const BLOCK: usize = 16;
+/// Vertices a task sums at a time.
+const CHUNK: usize = 256;
+
+/// Sums over examples, of which multi-weight enveloping can be fitted.
+#[derive(Clone, Debug)]
+pub struct Accumulator {
+    skeleton: Skeleton,
+    length: f64,
+    unit: f64,
+    maps: Influences,
+    settings: MweSettings,
+    anchors: Vec<Option<BoneIndex>>,
+    /// Where the terms of each vertex start; one more entry than vertices.
+    offsets: Vec<usize>,
+    /// Place of each term's bone among those of its anchor.
+    terms: Vec<u32>,
+    /// Anchor of each vertex, as a place in `tables`.
+    table_of: Vec<u32>,
+    tables: Vec<Seen>,
+    sums: Statistics,
+}
+
+/// The bones that are seen from one anchor.
+#[derive(Clone, Debug, PartialEq)]
+struct Seen {
+    anchor: Option<BoneIndex>,
+    bones: Vec<BoneIndex>,
+    /// Where its Gram matrices start in [`Statistics::grams`].
+    start: usize,
+}
+
+/// What an [`Accumulator`] has summed, as plain numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Statistics {
+    /// The form that was summed; both can be solved from full sums.
+    pub form: Rows,
+    /// Σ r² f yᵀ per vertex and bone, laid out as the coefficients of the form are.
+    pub moments: Vec<f64>,
+    /// Σ r² |y|² per vertex.
+    pub squares: Vec<f64>,
+    /// The largest |y|² per vertex.
+    pub largest: Vec<f64>,
+    /// Σ r² f fᵀ per anchor: a lower triangle row after row, or one per axis in the row form.
+    pub grams: Vec<f64>,
+    /// One in so many vertices is kept for the choice of s.
+    pub stride: usize,
+    /// The poses of positive importance.
+    pub poses: Vec<SeenPose>,
+}
+
+/// A pose that was summed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SeenPose {
+    /// Its bone transforms.
+    pub transforms: BoneTransforms,
+    /// r.
+    pub importance: f64,
+    /// Example less base, posed world, of the vertices that are kept: three numbers each.
+    pub residuals: Vec<f32>,
+}
+
+impl Statistics {
+    /// Drops every other vertex that is kept for the choice of s until they take no more than they may.
+    fn thin(&mut self, vertices: usize) {
+        while self.stride < vertices && 12 * self.poses.len() * vertices.div_ceil(self.stride) > SAMPLE_BYTES {
+            self.stride *= 2;
+            for pose in &mut self.poses {
+                let kept = pose.residuals.chunks_exact(3).step_by(2);
+                pose.residuals = kept.flatten().copied().collect();
+            }
+        }
+    }
+
+    /// Keeps the residuals of a coarser sample.
+    fn coarsen(&mut self, stride: usize) {
+        let step = stride / self.stride;
+        if step > 1 {
+            for pose in &mut self.poses {
+                pose.residuals = pose.residuals.chunks_exact(3).step_by(step).flatten().copied().collect();
+            }
+            self.stride = stride;
+        }
+    }
+}
+
+impl Accumulator {
+    /// Nothing summed yet. `length` and `maps` as in [`fit_mwe`](super::fit_mwe); `settings.duplicates` is not read.
+    ///
+    /// # Errors
+    /// [`FitError`]: counts that disagree, settings out of range, and those that need every example at hand: other
+    /// centrings than that at the bind pose, other ridges than the absolute one, no guard.
+    pub fn new(
+        skeleton: &Skeleton,
+        rest: &[DVec3],
+        length: f64,
+        maps: &Influences,
+        settings: &MweSettings,
+    ) -> Result<Self, FitError> {
+        let allowed = |good, setting, rule| match good {
+            true => Ok(()),
+            false => Err(FitError::NotSummed { setting, rule }),
+        };
+        allowed(settings.centring == Centring::Rest, "the centring", "it must be the bind pose (rest)")?;
+        allowed(settings.ridge == RidgeMode::Absolute, "the ridge", "it must be absolute")?;
+        allowed(settings.guard, "the guard", "it must be on")?;
+        let none = Training { skeleton, rest, length, examples: &[], base: crate::BasePoses::NONE };
+        super::check_form(&none, maps, settings)?;
+        let anchors = anchors(&none, maps, settings);
+        if let Some(bone) = anchors.iter().flatten().find(|bone| bone.get() >= skeleton.len()) {
+            let (found, expected) = (bone.get() + 1, skeleton.len());
+            return Err(FitError::Counts { what: "bones, by an anchor", found, expected });
+        }
+        // The anchor's own features are constant.
+        let seen = |v: usize| {
+            let anchor = anchors[v];
+            maps.of(v).iter().filter(move |(bone, mu)| *mu > 0.0 && Some(*bone) != anchor).map(|(bone, _)| *bone)
+        };
+        let mut bones_of: BTreeMap<Option<BoneIndex>, BTreeSet<BoneIndex>> = BTreeMap::new();
+        for (v, anchor) in anchors.iter().enumerate() {
+            bones_of.entry(*anchor).or_default().extend(seen(v));
+        }
+        let form = if settings.rows == RowChoice::Row { Rows::Row } else { Rows::Full };
+        let (mut tables, mut start) = (Vec::new(), 0);
+        for (anchor, bones) in bones_of {
+            let table = Seen { anchor, bones: bones.into_iter().collect(), start };
+            start += table.gram_length(form);
+            tables.push(table);
+        }
+        let (mut offsets, mut terms, mut table_of) = (vec![0], Vec::new(), Vec::new());
+        for (v, anchor) in anchors.iter().enumerate() {
+            let table = tables.partition_point(|table| table.anchor < *anchor);
+            table_of.push(table as u32);
+            terms.extend(seen(v).map(|bone| tables[table].bones.partition_point(|b| *b < bone) as u32));
+            offsets.push(terms.len());
+        }
+        let sums = Statistics {
+            form,
+            moments: vec![0.0; form.coefficients() * terms.len()],
+            squares: vec![0.0; rest.len()],
+            largest: vec![0.0; rest.len()],
+            grams: vec![0.0; start],
+            stride: rest.len().div_ceil(settings.sweep_vertices.max(1)).max(1),
+            poses: vec![],
+        };
+        Ok(Self {
+            skeleton: skeleton.clone(),
+            length,
+            unit: none.unit(),
+            maps: maps.clone(),
+            settings: settings.clone(),
+            anchors,
+            offsets,
+            terms,
+            table_of,
+            tables,
+            sums,
+        })
+    }
+
+    /// What was summed so far.
+    pub fn statistics(&self) -> &Statistics {
+        &self.sums
+    }
+
+    /// What was summed, nothing else.
+    pub fn into_statistics(self) -> Statistics {
+        self.sums
+    }
+
+    /// Takes sums of an accumulator of the same rig, maps and settings, in place of its own.
+    ///
+    /// # Errors
+    /// [`FitError::Counts`], [`FitError::Differ`] or [`FitError::NotFinite`] if they cannot be.
+    pub fn restore(mut self, sums: Statistics) -> Result<Self, FitError> {
+        let counts = |what, found, expected| match found == expected {
+            true => Ok(()),
+            false => Err(FitError::Counts { what, found, expected }),
+        };
+        let (own, vertices) = (&self.sums, self.anchors.len());
+        if sums.form != own.form {
+            return Err(FitError::Differ { what: "row or full features" });
+        }
+        counts("sums of features and targets", sums.moments.len(), own.moments.len())?;
+        counts("sums of squares", sums.squares.len(), vertices)?;
+        counts("largest residuals", sums.largest.len(), vertices)?;
+        counts("sums of features", sums.grams.len(), own.grams.len())?;
+        if sums.stride < own.stride
+            || sums.stride > own.stride.max(2 * vertices)
+            || !sums.stride.is_multiple_of(own.stride)
+            || !(sums.stride / own.stride).is_power_of_two()
+        {
+            return Err(FitError::Differ { what: "the vertices kept for the choice of s" });
+        }
+        let broken = |what, index| FitError::NotFinite { example: "statistics".into(), what, index };
+        let lists: [(&'static str, &[f64]); 4] = [
+            ("sum of features and targets", &sums.moments),
+            ("sum of squares", &sums.squares),
+            ("largest residual", &sums.largest),
+            ("sum of features", &sums.grams),
+        ];
+        for (what, list) in lists {
+            if let Some(index) = list.par_iter().position_first(|x| !x.is_finite()) {
+                return Err(broken(what, index));
+            }
+        }
+        for (s, pose) in sums.poses.iter().enumerate() {
+            counts("bones of a pose", pose.transforms.len(), self.skeleton.len())?;
+            counts("residuals of a pose", pose.residuals.len(), 3 * vertices.div_ceil(sums.stride))?;
+            let finite = pose.transforms.iter().all(|m| m.is_finite()) && pose.residuals.iter().all(|x| x.is_finite());
+            if !finite || !(pose.importance > 0.0 && pose.importance.is_finite()) {
+                return Err(broken("pose", s));
+            }
+        }
+        self.sums = sums;
+        Ok(self)
+    }
+
+    /// Examples of positive importance summed so far.
+    pub fn poses(&self) -> usize {
+        self.sums.poses.len()
+    }
+
+    /// Root mean square distance of the base from the examples, scaled by their importance.
+    pub fn base_rms(&self) -> f64 {
+        let pairs = (self.poses() * self.anchors.len()).max(1) as f64;
+        (self.sums.squares.iter().sum::<f64>() / pairs).sqrt()
+    }
+
+    /// Sums more examples; `base` is the base's position of every vertex in each one's pose.
+    ///
+    /// # Errors
+    /// [`FitError`]: counts that disagree, numbers that are not finite, singular anchors. Nothing is summed then.
+    pub fn add(&mut self, examples: &[Example], base: &[Vec<DVec3>]) -> Result<(), FitError> {
+        let rest = vec![DVec3::ZERO; self.anchors.len()];
+        let training =
+            Training { skeleton: &self.skeleton, rest: &rest, length: self.length, examples, base: base.into() };
+        training.check_examples()?;
+        training.check_base()?;
+        for anchor in self.tables.iter().filter_map(|table| table.anchor) {
+            if let Some(example) = examples.iter().find(|e| invert(&e.transforms[anchor]).is_none()) {
+                let bone = self.skeleton.names()[anchor].clone();
+                return Err(FitError::SingularAnchor { bone, example: example.label.clone() });
+            }
+        }
+        let counted: Vec<(&Example, &[DVec3])> =
+            examples.iter().zip(base).filter(|(e, _)| e.importance > 0.0).map(|(e, b)| (e, b.as_slice())).collect();
+        counted.chunks(BLOCK).for_each(|block| self.add_block(block));
+        Ok(())
+    }
+
+    fn add_block(&mut self, block: &[(&Example, &[DVec3])]) {
+        let (form, unit) = (self.sums.form, self.unit);
+        let weights: Vec<f64> = block.iter().map(|(e, _)| e.importance.powi(2)).collect();
+        let views: Vec<View> = self.tables.par_iter().map(|table| View::new(table, block, unit)).collect();
+        let mut rest = self.sums.grams.as_mut_slice();
+        let mut grams = Vec::with_capacity(self.tables.len());
+        for table in &self.tables {
+            let (own, after) = rest.split_at_mut(table.gram_length(form));
+            grams.push(own);
+            rest = after;
+        }
+        grams.into_par_iter().zip(&views).for_each(|(gram, view)| {
+            let mut gram = gram;
+            for columns in view.parts(form) {
+                let size = columns.len() / block.len();
+                let (own, after) = gram.split_at_mut(size * (size + 1) / 2);
+                run(GramSums { columns: &columns, size, weights: &weights, gram: own });
+                gram = after;
+            }
+        });
+        let (size, offsets) = (form.coefficients(), &self.offsets);
+        let mut rest = self.sums.moments.as_mut_slice();
+        let mut tasks = Vec::new();
+        let beside = self.sums.squares.chunks_mut(CHUNK).zip(self.sums.largest.chunks_mut(CHUNK));
+        for (at, (squares, largest)) in beside.enumerate() {
+            let (first, last) = (at * CHUNK, at * CHUNK + squares.len());
+            let (moments, after) = rest.split_at_mut(size * (offsets[last] - offsets[first]));
+            tasks.push((first, moments, squares, largest));
+            rest = after;
+        }
+        let (terms, table_of) = (&self.terms, &self.table_of);
+        tasks.into_par_iter().for_each(|(first, mut moments, squares, largest)| {
+            for (at, (square, most)) in squares.iter_mut().zip(largest).enumerate() {
+                let v = first + at;
+                let view = &views[table_of[v] as usize];
+                let mut targets = [[0.0; 3]; BLOCK];
+                for (s, (example, base)) in block.iter().enumerate() {
+                    let world = example.positions[v] - base[v];
+                    *square += weights[s] * world.length_squared();
+                    *most = most.max(world.length_squared());
+                    let y = view.back.get(s).map_or(world, |turn| *turn * world) * weights[s];
+                    targets[s] = y.to_array();
+                }
+                let own = &terms[offsets[v]..offsets[v + 1]];
+                let (sums, after) = moments.split_at_mut(size * own.len());
+                run(MomentSums { view, terms: own, targets: &targets[..block.len()], form, sums });
+                moments = after;
+            }
+        });
+        for (example, base) in block {
+            let kept = (0..base.len()).step_by(self.sums.stride);
+            let residuals = kept.flat_map(|v| (example.positions[v] - base[v]).as_vec3().to_array()).collect();
+            let (transforms, importance) = (example.transforms.clone(), example.importance);
+            self.sums.poses.push(SeenPose { transforms, importance, residuals });
+            self.sums.thin(base.len());
+        }
+    }
+
+    /// Adds the sums of another accumulator of the same rig, maps and settings, as if its poses followed those here.
+    ///
+    /// # Errors
+    /// [`FitError::Differ`], naming what.
+    pub fn merge(&mut self, mut other: Self) -> Result<(), FitError> {
+        let same = |same, what| if same { Ok(()) } else { Err(FitError::Differ { what }) };
+        same(self.skeleton.names() == other.skeleton.names(), "bones")?;
+        same(self.anchors.len() == other.anchors.len(), "vertices")?;
+        same(self.settings == other.settings, "settings")?;
+        same(self.maps == other.maps, "influence maps")?;
+        same(self.unit == other.unit && self.anchors == other.anchors, "anchors or length")?;
+        let (own, other) = (&mut self.sums, &mut other.sums);
+        let sum = |into: &mut [f64], from: &[f64]| into.iter_mut().zip(from).for_each(|(x, more)| *x += more);
+        sum(&mut own.moments, &other.moments);
+        sum(&mut own.squares, &other.squares);
+        sum(&mut own.grams, &other.grams);
+        own.largest.iter_mut().zip(&other.largest).for_each(|(most, x)| *most = most.max(*x));
+        let stride = own.stride.max(other.stride);
+        own.coarsen(stride);
+        other.coarsen(stride);
+        own.poses.append(&mut other.poses);
+        own.thin(self.anchors.len());
+        Ok(())
+    }
+
+    /// Sets what the sums do not depend on: the form that is solved, and how s is chosen.
+    ///
+    /// # Errors
+    /// [`FitError::NotSummed`] for full features where only rows were summed.
+    pub fn choose(&mut self, rows: RowChoice, strength: Strength) -> Result<(), FitError> {
+        if self.sums.form == Rows::Row && rows != RowChoice::Row {
+            return Err(FitError::NotSummed { setting: "the form", rule: "only row features were summed" });
+        }
+        (self.settings.rows, self.settings.strength) = (rows, strength);
+        Ok(())
+    }
+}
+
+impl Seen {
+    fn gram_length(&self, form: Rows) -> usize {
+        let bones = self.bones.len();
+        match form {
+            Rows::Full => 12 * bones * (12 * bones + 1) / 2,
+            Rows::Row => 3 * (4 * bones * (4 * bones + 1) / 2),
+        }
+    }
+
+    /// The entry of XᵀX at two columns 12·place + entry, in the row form of the same axis.
+    fn gram(&self, sums: &Statistics, a: usize, b: usize) -> f64 {
+        let entry = |a: usize, b: usize| a.max(b) * (a.max(b) + 1) / 2 + a.min(b);
+        let size = 4 * self.bones.len();
+        sums.grams[self.start
+            + match sums.form {
+                Rows::Full => entry(a, b),
+                Rows::Row => {
+                    let own = |c: usize| 4 * (c / 12) + c % 4;
+                    (a % 12) / 4 * (size * (size + 1) / 2) + entry(own(a), own(b))
+                }
+            }]
+    }
+}
+
+/// A block of poses as one anchor sees them.
+struct View {
+    /// Features less those of the bind pose, pose after pose, 12 per bone.
+    features: Vec<f64>,
+    /// Numbers per pose.
+    stride: usize,
+    /// The anchor's turn back; empty for the world.
+    back: Vec<DMat3>,
+}
+
+impl View {
+    fn new(table: &Seen, block: &[(&Example, &[DVec3])], unit: f64) -> Self {
+        let of = |(example, _): &(&Example, _)| {
+            let bones = table.bones.iter();
+            let one = |bone: &BoneIndex| relative_features(example.transforms.as_slice(), table.anchor, *bone, unit);
+            bones.flat_map(one).collect::<Vec<f64>>()
+        };
+        let turn = |anchor: BoneIndex| {
+            let turns = block.iter().map(|(e, _)| invert(&e.transforms[anchor]));
+            turns.map(|m| m.map_or(DMat3::IDENTITY, |m| m.matrix3)).collect()
+        };
+        Self {
+            features: block.iter().flat_map(of).collect(),
+            stride: 12 * table.bones.len(),
+            back: table.anchor.map_or(vec![], turn),
+        }
+    }
+
+    /// The columns of each regression, pose after pose.
+    fn parts(&self, form: Rows) -> Vec<Vec<f64>> {
+        match form {
+            Rows::Full => vec![self.features.clone()],
+            Rows::Row => {
+                let own = |axis| self.features.chunks_exact(4).skip(axis).step_by(3).flatten().copied().collect();
+                (0..3).map(own).collect()
+            }
+        }
+    }
+}
+
+/// Adds Σ r² f fᵀ, pose after pose.
+struct GramSums<'a> {
+    columns: &'a [f64],
+    size: usize,
+    weights: &'a [f64],
+    gram: &'a mut [f64],
+}
+
+impl Kernel for GramSums<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<F: Fma>(self) {
+        let mut start = 0;
+        for i in 0..self.size {
+            let row = &mut self.gram[start..=start + i];
+            start += i + 1;
+            for (f, r) in self.columns.chunks_exact(self.size).zip(self.weights) {
+                let by = f[i] * r;
+                for (sum, f) in row.iter_mut().zip(&f[..=i]) {
+                    *sum = F::f64(by, *f, *sum);
+                }
+            }
+        }
+    }
+}
+
+/// Adds Σ r² f yᵀ of one vertex, pose after pose.
+struct MomentSums<'a> {
+    view: &'a View,
+    terms: &'a [u32],
+    /// r² y of each pose.
+    targets: &'a [[f64; 3]],
+    form: Rows,
+    sums: &'a mut [f64],
+}
+
+impl Kernel for MomentSums<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<F: Fma>(self) {
+        let of = |s: usize, term: u32| {
+            let start = s * self.view.stride + 12 * term as usize;
+            &self.view.features[start..start + 12]
+        };
+        match self.form {
+            Rows::Full => {
+                for (sums, &term) in self.sums.chunks_exact_mut(36).zip(self.terms) {
+                    let mut kept = [[0.0; 12]; 3];
+                    kept.as_flattened_mut().copy_from_slice(sums);
+                    for (s, y) in self.targets.iter().enumerate() {
+                        let f = of(s, term);
+                        for axis in 0..3 {
+                            for c in 0..12 {
+                                kept[axis][c] = F::f64(f[c], y[axis], kept[axis][c]);
+                            }
+                        }
+                    }
+                    sums.copy_from_slice(kept.as_flattened());
+                }
+            }
+            Rows::Row => {
+                for (sums, &term) in self.sums.chunks_exact_mut(12).zip(self.terms) {
+                    for (s, y) in self.targets.iter().enumerate() {
+                        let f = of(s, term);
+                        for c in 0..12 {
+                            sums[c] = F::f64(f[c], y[c / 4], sums[c]);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
