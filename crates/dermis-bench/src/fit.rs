@@ -5,7 +5,7 @@ use crate::npy;
 use crate::timing::{best, forget_peak_memory, on_threads, peak_memory, runs, thread_counts};
 use dermis_deform::Enveloping;
 use dermis_fit::mwe::Resolver;
-use dermis_fit::{Mwe, MweSettings, Training, fit_mwe, silent};
+use dermis_fit::{BasePoses, Mwe, MweSettings, Training, fit_mwe, silent};
 use dermis_rig::glam::DVec3;
 use dermis_rig::skeleton::row;
 use dermis_rig::{BoneIndex, BoneTransforms, Influences};
@@ -189,7 +189,7 @@ pub fn resolve(quick: bool) -> Value {
         row("one influence map", differing, seconds);
         let fewer = Training {
             examples: &training.examples[..size.poses - 1],
-            base: &training.base[..size.poses - 1],
+            base: BasePoses::Stored(&scene.planted.base[..size.poses - 1]),
             ..training
         };
         let mut count = 0;
@@ -247,7 +247,7 @@ fn write(folder: &Path, scene: &Scene, made: &Mwe) -> std::io::Result<()> {
         scene.maps.of(v).iter().for_each(|&(bone, mu)| maps[at * bones + bone.get()] = mu);
     }
     npy::write(folder, "maps", &[points.len(), bones], maps)?;
-    let residuals = training.examples.iter().zip(training.base).flat_map(|(example, base)| {
+    let residuals = training.examples.iter().zip(&scene.planted.base).flat_map(|(example, base)| {
         points.iter().flat_map(|&v| (example.positions[v] - base[v]).to_array()).collect::<Vec<_>>()
     });
     npy::write(folder, "residuals", &[poses, points.len(), 3], residuals)?;

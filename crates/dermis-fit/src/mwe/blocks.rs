@@ -219,7 +219,7 @@ impl Blocks {
         }
         let mut refused = [false; LANES];
         for part in &self.parts {
-            let lanes = run_with(Run { blocks: self, part, room });
+            let lanes = simd::run_with(Run { blocks: self, part, room });
             (0..LANES).for_each(|lane| refused[lane] |= !lanes[lane]);
         }
         let u = room.coefficients.get(36 * self.bones * LANES);
@@ -245,23 +245,18 @@ impl Blocks {
         slots: &mut [&mut [f64]],
         room: &mut Room,
     ) -> Solved {
-        let mut largest = [0.0; LANES];
         let mu = room.maps.get(self.bones * LANES);
         mu.fill(0.0);
-        let y = room.targets.get(3 * self.rows * LANES);
-        y.fill(0.0);
         for (lane, &v) in vertices.iter().enumerate() {
             // Both lists ascend by bone.
             let mut row = maps.of(v as usize).iter();
             for (k, &bone) in local.bones.iter().enumerate() {
                 mu[k * LANES + lane] = row.find(|(b, _)| *b == bone).map_or(0.0, |(_, mu)| *mu);
             }
-            largest[lane] = scene.residuals(local, table, v as usize, |row, r| {
-                for j in 0..3 {
-                    y[(j * self.rows + row) * LANES + lane] = self.scale[row] * r[j];
-                }
-            });
         }
+        let y = room.targets.get(3 * self.rows * LANES);
+        y.fill(0.0);
+        let largest = scene.residual_block(local, table, vertices, y);
         let mut means = [[0.0; 3]; LANES];
         if self.centring == Centring::Mean && self.mass > 0.0 {
             for (lane, means) in means.iter_mut().enumerate().take(vertices.len()) {

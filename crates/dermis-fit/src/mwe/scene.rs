@@ -10,6 +10,7 @@ use dermis_rig::skeleton::invert;
 use dermis_rig::{BoneIndex, Influences};
 use dermis_solve::SolveError;
 use dermis_solve::faer::{Mat, MatRef};
+use dermis_solve::simd::LANES_F64 as LANES;
 use dermis_solve::symmetric::principal_axes;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap};
@@ -384,6 +385,37 @@ impl<'a> Scene<'a> {
             }
         }
         largest.sqrt()
+    }
+
+    /// Scaled residuals of up to [`LANES`] vertices of a group, axis by axis, row by row, vertices innermost; ρ of each.
+    ///
+    /// Poses outside, vertices inside: neighbours lie side by side in every pose, each pose in a place of its own.
+    pub fn residual_block(&self, local: &Local, table: &Table, vertices: &[u32], y: &mut [f64]) -> [f64; LANES] {
+        let rows = local.rows();
+        let mut largest = [0.0; LANES];
+        if !local.clusters.is_empty() {
+            for (lane, &v) in vertices.iter().enumerate() {
+                largest[lane] = self.residuals(local, table, v as usize, |row, r| {
+                    (0..3).for_each(|j| y[(j * rows + row) * LANES + lane] = local.scale[row] * r[j]);
+                });
+            }
+            return largest;
+        }
+        let (x, yz) = y.split_at_mut(rows * LANES);
+        let (y, z) = yz.split_at_mut(rows * LANES);
+        for (s, ((x, y), z)) in
+            x.chunks_exact_mut(LANES).zip(y.chunks_exact_mut(LANES)).zip(z.chunks_exact_mut(LANES)).enumerate()
+        {
+            let scale = local.scale[s];
+            let turn = table.back.get(s);
+            for (lane, &v) in vertices.iter().enumerate() {
+                let world = self.residual(s, v as usize);
+                largest[lane] = world.length_squared().max(largest[lane]);
+                let seen = turn.map_or(world, |turn| *turn * world) * scale;
+                (x[lane], y[lane], z[lane]) = (seen.x, seen.y, seen.z);
+            }
+        }
+        largest.map(f64::sqrt)
     }
 
     /// Scaled targets of some vertices of a group (rows × 3·vertices), and their weighted means if centred by the mean.

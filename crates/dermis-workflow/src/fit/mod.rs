@@ -456,7 +456,7 @@ fn training_of<'a>(rig: &'a Rig, examples: &'a ExampleSet, base: &'a [Vec<DVec3>
         rest: &rig.mesh.positions,
         length: rig.mesh.diagonal(),
         examples: examples.examples(),
-        base,
+        base: base.into(),
     }
 }
 
