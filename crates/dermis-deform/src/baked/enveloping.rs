@@ -1,9 +1,13 @@
 //! Multi-weight enveloping as it runs.
 
+use super::block::Corrected;
+use super::settle::{PIECE, add_quads, settle, turn};
 use super::{NO_ANCHOR, Scratch};
 use crate::enveloping::{Enveloping, Rows};
+use bytemuck::cast_slice;
 use dermis_rig::BoneTransforms;
 use dermis_rig::glam::Vec3;
+use dermis_solve::simd::{self, Fma, Kernel};
 
 /// [`Enveloping`] in `f32`.
 #[derive(Clone, Debug)]
@@ -55,41 +59,79 @@ impl BakedEnveloping {
             + 16 * self.shared.pairs.len()
     }
 
-    /// The correction of vertex `v` in posed world, before the ball.
-    pub(super) fn at(&self, v: usize, scratch: &Scratch) -> Vec3 {
-        let (features, turns) = (&scratch.rounded, &scratch.turns);
-        // Twelve running sums per axis, added up at the end: the order is fixed, and the compiler keeps them in vectors.
-        let mut sums = [[0.0f32; 12]; 3];
-        let (from, to) = (self.offsets[v] as usize, self.offsets[v + 1] as usize);
-        match self.shared.rows {
-            Rows::Full => {
-                let blocks = self.coefficients[from * 36..to * 36].chunks_exact(36);
-                for (&term, u) in self.terms[from..to].iter().zip(blocks) {
-                    let f = &features[term as usize];
-                    for axis in 0..3 {
-                        for c in 0..12 {
-                            sums[axis][c] += u[axis * 12 + c] * f[c];
-                        }
-                    }
+    /// Adds the correction to a block; at how many vertices the ball held it back.
+    pub(super) fn add_block(&self, block: Corrected<'_>, radii: &[f32], out: &mut [Vec3]) -> usize {
+        simd::run(Add { correction: self, from: block.from, scratch: block.scratch, radii, out })
+    }
+}
+
+struct Add<'a> {
+    correction: &'a BakedEnveloping,
+    from: usize,
+    scratch: &'a Scratch,
+    radii: &'a [f32],
+    out: &'a mut [Vec3],
+}
+
+impl Kernel for Add<'_> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run<F: Fma>(self) -> usize {
+        let Self { correction: c, from, scratch, radii, out } = self;
+        let features = &scratch.rounded[..];
+        let (mut sums, mut turned) = ([[0.0f32; 12]; PIECE], [[0.0f32; 4]; PIECE]);
+        let mut held = 0;
+        for (at, out) in out.chunks_mut(PIECE).enumerate() {
+            let (start, count) = (from + at * PIECE, out.len());
+            for (sums, row) in sums[..count].iter_mut().zip(c.offsets[start..].windows(2)) {
+                let (from, to) = (row[0] as usize, row[1] as usize);
+                let terms = &c.terms[from..to];
+                match c.shared.rows {
+                    Rows::Row => row_sums::<F>(terms, &c.coefficients[from * 12..to * 12], features, sums),
+                    Rows::Full => full_sums::<F>(terms, &c.coefficients[from * 36..to * 36], features, sums),
                 }
             }
-            Rows::Row => {
-                let blocks = self.coefficients[from * 12..to * 12].chunks_exact(12);
-                for (&term, u) in self.terms[from..to].iter().zip(blocks) {
-                    let f = &features[term as usize];
-                    for axis in 0..3 {
-                        for c in 0..4 {
-                            sums[axis][c] += u[axis * 4 + c] * f[axis * 4 + c];
-                        }
-                    }
-                }
+            let mut deltas = [[0.0f32; 3]; PIECE];
+            if let Some(constants) = c.constants.get(start..start + count) {
+                deltas[..count].copy_from_slice(cast_slice(constants));
             }
+            add_quads(&sums, &mut deltas);
+            // Without an anchor the table's last matrix turns it, the identity.
+            turn::<F>(&c.anchors[start..start + count], &scratch.bones, &deltas, &mut turned);
+            let radii = radii.get(at * PIECE..at * PIECE + count).unwrap_or_default();
+            held += settle(&mut turned[..count], radii, scratch.behind, out);
         }
-        let mut delta = self.constants.get(v).copied().unwrap_or(Vec3::ZERO);
-        delta += Vec3::from_array(sums.map(|lane| lane.iter().sum()));
-        match self.anchors[v] {
-            NO_ANCHOR => delta,
-            anchor => turns[anchor as usize] * delta,
+        held
+    }
+}
+
+/// Axis j reads row j of the features: four running products per axis.
+#[inline(always)]
+fn row_sums<F: Fma>(terms: &[u32], coefficients: &[f32], features: &[[f32; 12]], out: &mut [f32; 12]) {
+    let mut sums = [0.0f32; 12];
+    for (&term, u) in terms.iter().zip(coefficients.as_chunks::<12>().0) {
+        let f = &features[term as usize];
+        for c in 0..12 {
+            sums[c] = F::f32(u[c], f[c], sums[c]);
         }
     }
+    *out = sums;
+}
+
+/// Every axis reads all features: four running products per axis.
+#[inline(always)]
+fn full_sums<F: Fma>(terms: &[u32], coefficients: &[f32], features: &[[f32; 12]], out: &mut [f32; 12]) {
+    let mut sums = [0.0f32; 12];
+    for (&term, u) in terms.iter().zip(coefficients.as_chunks::<36>().0) {
+        let f = &features[term as usize];
+        for j in 0..3 {
+            for axis in 0..3 {
+                for c in 0..4 {
+                    sums[axis * 4 + c] = F::f32(u[axis * 12 + j * 4 + c], f[j * 4 + c], sums[axis * 4 + c]);
+                }
+            }
+        }
+    }
+    *out = sums;
 }

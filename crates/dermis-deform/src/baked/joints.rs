@@ -1,6 +1,7 @@
 //! The joint model as it runs.
 
-use super::{NO_ANCHOR, Weights, moved};
+use super::block::{Corrected, moved, settle};
+use super::{BakedBase, NO_ANCHOR, Weights};
 use crate::joints::{Frame, Joints};
 use dermis_rig::glam::{Affine3A, DVec3, Mat3, Mat3A, Quat, Vec3, Vec3A, Vec4};
 use dermis_rig::{BoneTransforms, Influences};
@@ -140,9 +141,21 @@ impl BakedJoints {
             + self.weights.bytes()
     }
 
+    /// Adds the correction to a block; at how many vertices the ball held it back.
+    pub(super) fn add_block(&self, block: Corrected<'_>, radii: &[f32], out: &mut [Vec3]) -> usize {
+        let (linear, pose) = (matches!(block.base, BakedBase::Lbs(_)), &block.scratch.joints);
+        let mut held = 0;
+        for (i, p) in out.iter_mut().enumerate() {
+            let v = block.from + i;
+            let delta = self.at(v, block.rest[v], linear.then_some(*p), pose);
+            held += settle(delta, radii.get(i), block.scratch.behind, p);
+        }
+        held
+    }
+
     /// The correction of vertex `v` in posed world, before the ball. `blend` is the vertex's linear blend about the
     /// character's middle where the base has it already.
-    pub(super) fn at(&self, v: usize, rest: Vec3, blend: Option<Vec3>, pose: &RoundedJoints) -> Vec3 {
+    fn at(&self, v: usize, rest: Vec3, blend: Option<Vec3>, pose: &RoundedJoints) -> Vec3 {
         let anchor = self.anchors[v];
         if anchor == NO_ANCHOR {
             return Vec3::ZERO;
