@@ -136,7 +136,8 @@ fn run(vertices: usize, bones: usize, count: usize) {
         rayon::current_num_threads(),
         bandwidth * 1e-9
     );
-    for (name, base, correction, bytes) in cases {
+    let only = std::env::var("ONLY").unwrap_or_default();
+    for (name, base, correction, bytes) in cases.into_iter().filter(|c| c.0.contains(&only)) {
         let baked = Deformer { rest: rest.clone(), base, correction: correction.map(Into::into) }.bake();
         let (mut scratch, mut out) = (Scratch::default(), vec![Vec3::ZERO; vertices]);
         let seconds = fastest(|| {

@@ -2,31 +2,44 @@
 //!
 //! The intrinsics are pulp's, which are safe: they ask for a token that proves the machine has them.
 
-use super::blend::{Columns, Lbs};
+use super::blend::Columns;
 use super::weights::Four;
 use bytemuck::{cast_slice, cast_slice_mut};
 use dermis_rig::glam::Vec3;
+use dermis_solve::simd::{self, Level};
 use pulp::x86::V4;
 use pulp::{NullaryFnOnce, cast};
 use std::arch::x86_64::{__m512, __m512i};
 
-/// Runs it if the machine has AVX-512.
-pub(super) fn lbs(lbs: Lbs<'_>) -> Result<(), Lbs<'_>> {
-    let Some(v4) = V4::try_new() else { return Err(lbs) };
-    v4.vectorize(Blocks(v4, lbs));
-    Ok(())
+/// `out = (Σ w M) rest + behind` over four influences each, for as many groups of four vertices as there are; of how
+/// many vertices: none if AVX-512 is not the level in use.
+pub(super) fn first_four(fours: &[Four], table: &[Columns], rest: &[Vec3], behind: Vec3, out: &mut [Vec3]) -> usize {
+    let whole = out.len() / 4 * 4;
+    match V4::try_new().filter(|_| simd::level() == Level::Avx512) {
+        Some(v4) => {
+            let (fours, rest, out) = (&fours[..whole], &rest[..whole], &mut out[..whole]);
+            v4.vectorize(FirstFour { v4, fours, table, rest, behind, out });
+            whole
+        }
+        None => 0,
+    }
 }
 
-struct Blocks<'a>(V4, Lbs<'a>);
+struct FirstFour<'a> {
+    v4: V4,
+    fours: &'a [Four],
+    table: &'a [Columns],
+    rest: &'a [Vec3],
+    behind: Vec3,
+    out: &'a mut [Vec3],
+}
 
-impl NullaryFnOnce for Blocks<'_> {
+impl NullaryFnOnce for FirstFour<'_> {
     type Output = ();
 
     #[inline(always)]
     fn call(self) {
-        let Self(v4, Lbs { from, weights, table, rest, behind, out }) = self;
-        let range = from..from + out.len();
-        let (fours, rest) = (&weights.fours[range.clone()], &rest[range]);
+        let Self { v4, fours, table, rest, behind, out } = self;
         let outs = cast_slice_mut::<Vec3, f32>(out).as_chunks_mut::<12>().0;
         let rests = cast_slice::<Vec3, f32>(rest).as_chunks::<12>().0;
         let Vec3 { x, y, z } = behind;

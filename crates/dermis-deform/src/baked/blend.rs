@@ -1,9 +1,10 @@
 //! Bases that blend matrices, block by block: rigid binding, linear blend skinning, animation space.
 
 use super::NO_ANCHOR;
+use super::settle::PIECE;
 use super::weights::{Four, Weights};
 use dermis_rig::glam::{DAffine3, Vec3, Vec4};
-use dermis_solve::simd::{Fma, Kernel};
+use dermis_solve::simd::{self, Fma, Kernel};
 
 /// An affine map as four columns of four numbers, of which the last is zero: one register of sixteen lanes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,14 +37,6 @@ fn added(m: &[f32; 16]) -> Vec3 {
         sum[j] = (m[j] + m[4 + j]) + (m[8 + j] + m[12 + j]);
     }
     Vec3::new(sum[0], sum[1], sum[2])
-}
-
-/// Four vertices' products M x from the sixteen products of each: its quarters added up, and what is `behind` them.
-#[inline(always)]
-fn quarters(products: &[[f32; 16]; 4], behind: Vec3, out: &mut [Vec3; 4]) {
-    for (p, m) in out.iter_mut().zip(products) {
-        *p = added(m) + behind;
-    }
 }
 
 /// Σ w M of four influences.
@@ -82,32 +75,64 @@ pub(super) struct Lbs<'a> {
     pub(super) out: &'a mut [Vec3],
 }
 
-impl Kernel for Lbs<'_> {
+impl Lbs<'_> {
+    pub(super) fn run(self) {
+        let Self { from, weights, table, rest, behind, out } = self;
+        let range = from..from + out.len();
+        let (fours, rest) = (&weights.fours[range.clone()], &rest[range.clone()]);
+        #[cfg(target_arch = "x86_64")]
+        let done = super::avx512::first_four(fours, table, rest, behind, out);
+        #[cfg(not(target_arch = "x86_64"))]
+        let done = 0;
+        simd::run(FirstFour { fours: &fours[done..], table, rest: &rest[done..], behind, out: &mut out[done..] });
+        for (v, four) in weights.more_of(range) {
+            let at = *v as usize - from;
+            simd::run(OneMore { four, table, rest: rest[at], out: &mut out[at] });
+        }
+    }
+}
+
+/// A block's first four influences.
+struct FirstFour<'a> {
+    fours: &'a [Four],
+    table: &'a [Columns],
+    rest: &'a [Vec3],
+    behind: Vec3,
+    out: &'a mut [Vec3],
+}
+
+impl Kernel for FirstFour<'_> {
     type Output = ();
 
     #[inline(always)]
     fn run<F: Fma>(self) {
-        let range = self.from..self.from + self.out.len();
-        let (rest, fours) = (&self.rest[range.clone()], &self.weights.fours[range.clone()]);
-        let (outs, last_out) = self.out.as_chunks_mut::<4>();
-        let (rests, last_rest) = rest.as_chunks::<4>();
-        let (groups, last_group) = fours.as_chunks::<4>();
-        for ((out, rest), group) in outs.iter_mut().zip(rests).zip(groups) {
-            let mut products = [[0.0f32; 16]; 4];
-            for v in 0..4 {
-                products[v] = product::<F>(&group[v], self.table, rest[v]);
+        let mut products = [[0.0f32; 16]; PIECE];
+        let pieces = self.out.chunks_mut(PIECE).zip(self.rest.chunks(PIECE)).zip(self.fours.chunks(PIECE));
+        for ((out, rest), fours) in pieces {
+            for ((m, p), four) in products.iter_mut().zip(rest).zip(fours) {
+                *m = product::<F>(four, self.table, *p);
             }
-            quarters(&products, self.behind, out);
+            for (out, m) in out.iter_mut().zip(&products) {
+                *out = added(m) + self.behind;
+            }
         }
-        for ((out, rest), four) in last_out.iter_mut().zip(last_rest).zip(last_group) {
-            let mut all = [Vec3::ZERO; 4];
-            quarters(&[product::<F>(four, self.table, *rest); 4], self.behind, &mut all);
-            *out = all[0];
-        }
-        for (v, four) in self.weights.more_of(range.clone()) {
-            let at = *v as usize - range.start;
-            self.out[at] += Columns(blend_four::<F>(four, self.table)).apply::<F>(rest[at].extend(1.0));
-        }
+    }
+}
+
+/// Four influences beyond the first four of a vertex.
+struct OneMore<'a> {
+    four: &'a Four,
+    table: &'a [Columns],
+    rest: Vec3,
+    out: &'a mut Vec3,
+}
+
+impl Kernel for OneMore<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<F: Fma>(self) {
+        *self.out += added(&product::<F>(self.four, self.table, self.rest));
     }
 }
 

@@ -168,13 +168,13 @@ impl BakedBase {
                 simd::run(Rigid { bones, table, rest, behind, middle, out });
             }
             Self::Lbs(weights) if !weights.fours.is_empty() => {
-                let _ = super::avx512::lbs(Lbs { from, weights, table, rest, behind, out });
+                Lbs { from, weights, table, rest, behind, out }.run();
             }
             Self::Dqs(weights, _) if !weights.fours.is_empty() => {
                 let bones = &scratch.quaternions;
                 match bones.stretched {
                     true => {
-                        simd::run(Lbs { from, weights, table: &bones.stretches, rest, behind: Vec3::ZERO, out });
+                        Lbs { from, weights, table: &bones.stretches, rest, behind: Vec3::ZERO, out }.run();
                     }
                     false => out.copy_from_slice(&rest[range]),
                 }

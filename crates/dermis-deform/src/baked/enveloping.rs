@@ -4,6 +4,7 @@ use super::block::Corrected;
 use super::settle::{PIECE, add_quads, settle, turn};
 use super::{NO_ANCHOR, Scratch};
 use crate::enveloping::{Enveloping, Rows};
+use crate::simd::prefetch;
 use bytemuck::cast_slice;
 use dermis_rig::BoneTransforms;
 use dermis_rig::glam::Vec3;
@@ -65,6 +66,9 @@ impl BakedEnveloping {
     }
 }
 
+/// How many coefficients ahead are asked for: 4 KiB.
+const AHEAD: usize = 1024;
+
 struct Add<'a> {
     correction: &'a BakedEnveloping,
     from: usize,
@@ -88,8 +92,8 @@ impl Kernel for Add<'_> {
                 let (from, to) = (row[0] as usize, row[1] as usize);
                 let terms = &c.terms[from..to];
                 match c.shared.rows {
-                    Rows::Row => row_sums::<F>(terms, &c.coefficients[from * 12..to * 12], features, sums),
-                    Rows::Full => full_sums::<F>(terms, &c.coefficients[from * 36..to * 36], features, sums),
+                    Rows::Row => row_sums::<F>(terms, &c.coefficients[from * 12..], features, sums),
+                    Rows::Full => full_sums::<F>(terms, &c.coefficients[from * 36..], features, sums),
                 }
             }
             let mut deltas = [[0.0f32; 3]; PIECE];
@@ -110,7 +114,8 @@ impl Kernel for Add<'_> {
 #[inline(always)]
 fn row_sums<F: Fma>(terms: &[u32], coefficients: &[f32], features: &[[f32; 12]], out: &mut [f32; 12]) {
     let mut sums = [0.0f32; 12];
-    for (&term, u) in terms.iter().zip(coefficients.as_chunks::<12>().0) {
+    for (at, (&term, u)) in terms.iter().zip(coefficients.as_chunks::<12>().0).enumerate() {
+        prefetch(coefficients, at * 12 + AHEAD);
         let f = &features[term as usize];
         for c in 0..12 {
             sums[c] = F::f32(u[c], f[c], sums[c]);
@@ -123,7 +128,10 @@ fn row_sums<F: Fma>(terms: &[u32], coefficients: &[f32], features: &[[f32; 12]],
 #[inline(always)]
 fn full_sums<F: Fma>(terms: &[u32], coefficients: &[f32], features: &[[f32; 12]], out: &mut [f32; 12]) {
     let mut sums = [0.0f32; 12];
-    for (&term, u) in terms.iter().zip(coefficients.as_chunks::<36>().0) {
+    for (at, (&term, u)) in terms.iter().zip(coefficients.as_chunks::<36>().0).enumerate() {
+        for line in [0, 16, 32] {
+            prefetch(coefficients, at * 36 + line + AHEAD);
+        }
         let f = &features[term as usize];
         for j in 0..3 {
             for axis in 0..3 {
