@@ -6,6 +6,7 @@
 //!
 //! Best of many repetitions, because a shared machine has bad moments.
 
+use dermis_deform::baked::Precision;
 use dermis_deform::enveloping::{Pair, Rows};
 use dermis_deform::{AnimationSpace, Base, Deformer, DualQuaternions, Enveloping, Scratch};
 use dermis_rig::glam::{DAffine3, DQuat, DVec3, Vec3};
@@ -137,15 +138,24 @@ fn run(vertices: usize, bones: usize, count: usize) {
         bandwidth * 1e-9
     );
     let only = std::env::var("ONLY").unwrap_or_default();
-    for (name, base, correction, bytes) in cases.into_iter().filter(|c| c.0.contains(&only)) {
+    let sixteen = |(name, base, correction, bytes): &(&'static str, Base, Option<Enveloping>, usize)| {
+        let size = correction.as_ref()?.rows.coefficients();
+        Some((*name, base.clone(), correction.clone(), bytes - 2 * size * count + 4, Precision::Sixteen))
+    };
+    let sixteen: Vec<_> = cases.iter().filter_map(sixteen).collect();
+    let single =
+        cases.into_iter().map(|(name, base, correction, bytes)| (name, base, correction, bytes, Precision::Single));
+    for (name, base, correction, bytes, precision) in single.chain(sixteen).filter(|c| c.0.contains(&only)) {
         let baked = Deformer { rest: rest.clone(), base, correction: correction.map(Into::into) }.bake();
+        let baked = baked.with_precision(precision);
         let (mut scratch, mut out) = (Scratch::default(), vec![Vec3::ZERO; vertices]);
         let seconds = fastest(|| {
             baked.evaluate(&pose, None, &mut scratch, &mut out);
         });
         let limit = bandwidth / bytes as f64;
         println!(
-            "{name:20} {:7.0} M/s; {bytes:4} bytes: {:7.0} M/s by bandwidth",
+            "{name:17} {:2} {:7.0} M/s; {bytes:4} bytes: {:7.0} M/s by bandwidth",
+            if precision == Precision::Single { "" } else { "16" },
             vertices as f64 / seconds * 1e-6,
             limit * 1e-6
         );

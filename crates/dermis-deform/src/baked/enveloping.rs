@@ -1,6 +1,7 @@
 //! Multi-weight enveloping as it runs.
 
 use super::block::Corrected;
+use super::coefficients::{Coefficients, Precision, Stored};
 use super::settle::{PIECE, add_quads, settle, turn};
 use super::{NO_ANCHOR, Scratch};
 use crate::enveloping::{Enveloping, Rows};
@@ -22,7 +23,7 @@ pub struct BakedEnveloping {
     /// Pair of each term.
     pub terms: Vec<u32>,
     /// Coefficients, as in [`Enveloping::coefficients`].
-    pub coefficients: Vec<f32>,
+    pub coefficients: Coefficients,
     /// Corrections at the bind pose; empty when all are zero.
     pub constants: Vec<Vec3>,
     /// Radii of the guard; empty without it.
@@ -35,7 +36,7 @@ impl BakedEnveloping {
             anchors: correction.anchors.iter().map(|a| a.map_or(NO_ANCHOR, |bone| bone.get() as u32)).collect(),
             offsets: correction.offsets.clone(),
             terms: correction.terms.clone(),
-            coefficients: correction.coefficients.iter().map(|&u| u as f32).collect(),
+            coefficients: Coefficients::Single(correction.coefficients.iter().map(|&u| u as f32).collect()),
             constants: correction.constants.iter().map(|c| c.as_vec3()).collect(),
             radii: correction.radii.iter().map(|&r| r as f32).collect(),
             shared: Enveloping {
@@ -55,34 +56,57 @@ impl BakedEnveloping {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        4 * (self.anchors.len() + self.offsets.len() + self.terms.len() + self.coefficients.len())
+        4 * (self.anchors.len() + self.offsets.len() + self.terms.len())
+            + self.coefficients.bytes()
             + 12 * self.constants.len()
             + 16 * self.shared.pairs.len()
     }
 
     /// Adds the correction to a block; at how many vertices the ball held it back.
     pub(super) fn add_block(&self, block: Corrected<'_>, radii: &[f32], out: &mut [Vec3]) -> usize {
-        simd::run(Add { correction: self, from: block.from, scratch: block.scratch, radii, out })
+        let (from, scratch) = (block.from, block.scratch);
+        match &self.coefficients {
+            Coefficients::Single(values) => {
+                simd::run(Add { correction: self, values, units: &[], from, scratch, radii, out })
+            }
+            Coefficients::Sixteen { values, units } => {
+                simd::run(Add { correction: self, values, units, from, scratch, radii, out })
+            }
+        }
+    }
+
+    /// The same with coefficients of another precision.
+    pub(super) fn with_precision(mut self, precision: Precision) -> Self {
+        self.coefficients = self.coefficients.stored(precision, self.starts());
+        self
+    }
+
+    /// Where the coefficients of each vertex begin, and after the last one where they end.
+    fn starts(&self) -> impl Iterator<Item = usize> + Clone {
+        let size = self.shared.rows.coefficients();
+        self.offsets.iter().map(move |&at| at as usize * size)
     }
 }
 
 /// How many coefficients ahead are asked for: 4 KiB.
 const AHEAD: usize = 1024;
 
-struct Add<'a> {
+struct Add<'a, T> {
     correction: &'a BakedEnveloping,
+    values: &'a [T],
+    units: &'a [f32],
     from: usize,
     scratch: &'a Scratch,
     radii: &'a [f32],
     out: &'a mut [Vec3],
 }
 
-impl Kernel for Add<'_> {
+impl<T: Stored> Kernel for Add<'_, T> {
     type Output = usize;
 
     #[inline(always)]
     fn run<F: Fma>(self) -> usize {
-        let Self { correction: c, from, scratch, radii, out } = self;
+        let Self { correction: c, values, units, from, scratch, radii, out } = self;
         let features = &scratch.rounded[..];
         let (mut sums, mut turned) = ([[0.0f32; 12]; PIECE], [[0.0f32; 4]; PIECE]);
         let mut held = 0;
@@ -92,8 +116,13 @@ impl Kernel for Add<'_> {
                 let (from, to) = (row[0] as usize, row[1] as usize);
                 let terms = &c.terms[from..to];
                 match c.shared.rows {
-                    Rows::Row => row_sums::<F>(terms, &c.coefficients[from * 12..], features, sums),
-                    Rows::Full => full_sums::<F>(terms, &c.coefficients[from * 36..], features, sums),
+                    Rows::Row => row_sums::<F, T>(terms, &values[from * 12..], features, sums),
+                    Rows::Full => full_sums::<F, T>(terms, &values[from * 36..], features, sums),
+                }
+            }
+            if let Some(units) = units.get(start..start + count) {
+                for (sums, unit) in sums.iter_mut().zip(units) {
+                    sums.iter_mut().for_each(|s| *s *= unit);
                 }
             }
             let mut deltas = [[0.0f32; 3]; PIECE];
@@ -112,13 +141,13 @@ impl Kernel for Add<'_> {
 
 /// Axis j reads row j of the features: four running products per axis.
 #[inline(always)]
-fn row_sums<F: Fma>(terms: &[u32], coefficients: &[f32], features: &[[f32; 12]], out: &mut [f32; 12]) {
+fn row_sums<F: Fma, T: Stored>(terms: &[u32], coefficients: &[T], features: &[[f32; 12]], out: &mut [f32; 12]) {
     let mut sums = [0.0f32; 12];
     for (at, (&term, u)) in terms.iter().zip(coefficients.as_chunks::<12>().0).enumerate() {
         prefetch(coefficients, at * 12 + AHEAD);
         let f = &features[term as usize];
         for c in 0..12 {
-            sums[c] = F::f32(u[c], f[c], sums[c]);
+            sums[c] = F::f32(u[c].wide(), f[c], sums[c]);
         }
     }
     *out = sums;
@@ -126,7 +155,7 @@ fn row_sums<F: Fma>(terms: &[u32], coefficients: &[f32], features: &[[f32; 12]],
 
 /// Every axis reads all features: four running products per axis.
 #[inline(always)]
-fn full_sums<F: Fma>(terms: &[u32], coefficients: &[f32], features: &[[f32; 12]], out: &mut [f32; 12]) {
+fn full_sums<F: Fma, T: Stored>(terms: &[u32], coefficients: &[T], features: &[[f32; 12]], out: &mut [f32; 12]) {
     let mut sums = [0.0f32; 12];
     for (at, (&term, u)) in terms.iter().zip(coefficients.as_chunks::<36>().0).enumerate() {
         for line in [0, 16, 32] {
@@ -136,7 +165,7 @@ fn full_sums<F: Fma>(terms: &[u32], coefficients: &[f32], features: &[[f32; 12]]
         for j in 0..3 {
             for axis in 0..3 {
                 for c in 0..4 {
-                    sums[axis * 4 + c] = F::f32(u[axis * 12 + j * 4 + c], f[j * 4 + c], sums[axis * 4 + c]);
+                    sums[axis * 4 + c] = F::f32(u[axis * 12 + j * 4 + c].wide(), f[j * 4 + c], sums[axis * 4 + c]);
                 }
             }
         }

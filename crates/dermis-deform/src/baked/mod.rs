@@ -11,6 +11,7 @@
 mod avx512;
 mod blend;
 mod block;
+mod coefficients;
 mod enveloping;
 mod joints;
 mod pose_space;
@@ -18,6 +19,7 @@ mod quaternions;
 mod settle;
 mod weights;
 
+pub use coefficients::{Coefficients, Precision};
 pub use enveloping::BakedEnveloping;
 pub use joints::{BakedJoints, BakedSharedTerm, padded};
 pub use pose_space::{BakedPoseSpace, BakedRemainders, BakedShapes};
@@ -195,6 +197,45 @@ impl BakedCorrection {
 }
 
 impl Baked {
+    /// The same model with its correction's coefficients stored in another precision; corrections that have one only
+    /// (pose spaces) stay as they are.
+    ///
+    /// What 16 bits cost is measured by [`largest_difference`](Self::largest_difference).
+    #[must_use]
+    pub fn with_precision(mut self, precision: Precision) -> Self {
+        self.correction = self.correction.map(|correction| match correction {
+            BakedCorrection::Enveloping(c) => BakedCorrection::Enveloping(Box::new(c.with_precision(precision))),
+            BakedCorrection::Joints(c) => BakedCorrection::Joints(Box::new(c.with_precision(precision))),
+            other => other,
+        });
+        self
+    }
+
+    /// How the correction's coefficients are stored.
+    pub fn precision(&self) -> Precision {
+        match &self.correction {
+            Some(BakedCorrection::Enveloping(c)) => c.coefficients.precision(),
+            Some(BakedCorrection::Joints(c)) => c.coefficients.precision(),
+            _ => Precision::Single,
+        }
+    }
+
+    /// The largest distance over some poses between a vertex of this model and the same vertex of another, metres; zero
+    /// without poses. A base of given positions is given those at rest.
+    ///
+    /// # Panics
+    /// If the models differ in vertices, or the poses in bones.
+    pub fn largest_difference<'a>(&self, other: &Self, poses: impl IntoIterator<Item = &'a BoneTransforms>) -> f32 {
+        let (mut ours, mut theirs) = (vec![Vec3::ZERO; self.vertices()], vec![Vec3::ZERO; self.vertices()]);
+        let (mut scratch, mut largest) = (Scratch::default(), 0.0f32);
+        for pose in poses {
+            self.evaluate(pose, Some(&self.rest), &mut scratch, &mut ours);
+            other.evaluate(pose, Some(&other.rest), &mut scratch, &mut theirs);
+            largest = ours.iter().zip(&theirs).fold(largest, |most, (a, b)| most.max(a.distance(*b)));
+        }
+        largest
+    }
+
     /// Number of vertices.
     pub fn vertices(&self) -> usize {
         self.rest.len()
