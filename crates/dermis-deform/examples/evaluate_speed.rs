@@ -6,7 +6,7 @@
 //!
 //! Best of many repetitions, because a shared machine has bad moments.
 
-use dermis_deform::baked::Precision;
+use dermis_deform::baked::{Normals, Precision};
 use dermis_deform::enveloping::{Pair, Rows};
 use dermis_deform::{AnimationSpace, Base, Deformer, DualQuaternions, Enveloping, Scratch};
 use dermis_rig::glam::{DAffine3, DQuat, DVec3, Vec3};
@@ -131,6 +131,8 @@ fn run(vertices: usize, bones: usize, count: usize) {
         ("MWE full over LBS", Base::Lbs(weights.clone()), Some(full), 36 + 150 * count),
     ];
     let bandwidth = triad();
+    let normals: Vec<DVec3> = (0..vertices).map(|_| random.point()).collect();
+    let normals = Normals::skinned(&normals);
     println!(
         "{vertices} vertices, {bones} bones, {count} influences, {}, {} threads, triad {:.1} GB/s",
         dermis_solve::simd::level(),
@@ -153,8 +155,22 @@ fn run(vertices: usize, bones: usize, count: usize) {
             baked.evaluate(&pose, None, &mut scratch, &mut out);
         });
         let limit = bandwidth / bytes as f64;
+        let mut turned = vec![Vec3::ZERO; vertices];
+        let with_normals = (baked.correction.is_none()).then(|| {
+            fastest(|| {
+                baked.evaluate_with_normals(&pose, None, &normals, &mut scratch, &mut out, &mut turned);
+            })
+        });
+        let (mut many, mut skins) = (Vec::new(), vec![vec![Vec3::ZERO; vertices]; 8]);
+        let of_eight = fastest(|| {
+            let mut skins: Vec<&mut [Vec3]> = skins.iter_mut().map(|s| &mut s[..]).collect();
+            baked.evaluate_many(&[(&pose, None); 8], &mut many, &mut skins);
+        });
+        let rate = |seconds: f64| vertices as f64 / seconds * 1e-6;
+        let beside = with_normals.map_or(String::new(), |s| format!("; with normals {:.0} M/s", rate(s)));
+        let beside = format!("{beside}; of eight poses at once {:.0} M/s", 8.0 * rate(of_eight));
         println!(
-            "{name:17} {:2} {:7.0} M/s; {bytes:4} bytes: {:7.0} M/s by bandwidth",
+            "{name:17} {:2} {:7.0} M/s; {bytes:4} bytes: {:7.0} M/s by bandwidth{beside}",
             if precision == Precision::Single { "" } else { "16" },
             vertices as f64 / seconds * 1e-6,
             limit * 1e-6

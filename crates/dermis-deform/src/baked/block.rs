@@ -43,7 +43,12 @@ impl Baked {
     }
 
     /// What the pose gives to all vertices, into the scratch.
-    fn prepare(&self, transforms: &BoneTransforms, given: Option<&[Vec3]>, scratch: &mut Scratch) -> Guarded {
+    pub(super) fn prepare(
+        &self,
+        transforms: &BoneTransforms,
+        given: Option<&[Vec3]>,
+        scratch: &mut Scratch,
+    ) -> Guarded {
         let middle = self.middle(transforms);
         scratch.middle = middle.as_vec3();
         // Positions given or at rest have their rounding already and keep their bits; only the correction is computed about the middle.
@@ -82,7 +87,7 @@ impl Baked {
     }
 
     /// The block of vertices from `from` on; at how many of them the ball held the correction back.
-    fn block(&self, from: usize, given: Option<&[Vec3]>, scratch: &Scratch, out: &mut [Vec3]) -> usize {
+    pub(super) fn block(&self, from: usize, given: Option<&[Vec3]>, scratch: &Scratch, out: &mut [Vec3]) -> usize {
         // The last step of a vertex puts it behind the middle again.
         let behind = if self.correction.is_some() { Vec3::ZERO } else { scratch.behind };
         self.base.block(from, &self.rest, given, scratch, behind, out);

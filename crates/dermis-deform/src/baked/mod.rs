@@ -14,6 +14,8 @@ mod block;
 mod coefficients;
 mod enveloping;
 mod joints;
+mod many;
+mod normals;
 mod pose_space;
 mod quaternions;
 mod settle;
@@ -22,6 +24,7 @@ mod weights;
 pub use coefficients::{Coefficients, Precision};
 pub use enveloping::BakedEnveloping;
 pub use joints::{BakedJoints, BakedSharedTerm, padded};
+pub use normals::Normals;
 pub use pose_space::{BakedPoseSpace, BakedRemainders, BakedShapes};
 pub use weights::Weights;
 
@@ -107,6 +110,8 @@ pub struct Scratch {
     exact_values: Vec<f64>,
     kernel_values: Vec<f32>,
     turns_of_triangles: TurnScratch,
+    /// Normals of faces.
+    faces: Vec<DVec3>,
 }
 
 /// What the guard did in one pose.
