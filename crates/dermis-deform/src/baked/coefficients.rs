@@ -103,8 +103,18 @@ impl Coefficients {
     }
 }
 
+/// How many bytes ahead of their use evaluation asks memory for coefficients.
+pub(super) const AHEAD: usize = 4096;
+
+/// A coefficient that AVX-512 can read.
+#[cfg(target_arch = "x86_64")]
+pub(super) use super::avx512::Twelve;
+/// Without AVX-512, any.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) use Copy as Twelve;
+
 /// A stored coefficient.
-pub(super) trait Stored: Copy {
+pub(super) trait Stored: Twelve {
     /// In units of its vertex.
     fn wide(self) -> f32;
 }

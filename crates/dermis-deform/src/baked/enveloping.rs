@@ -1,7 +1,8 @@
 //! Multi-weight enveloping as it runs.
 
+use super::blend::Columns;
 use super::block::Corrected;
-use super::coefficients::{Coefficients, Precision, Stored};
+use super::coefficients::{AHEAD, Coefficients, Precision, Stored};
 use super::settle::{PIECE, add_quads, settle, turn};
 use super::{NO_ANCHOR, Scratch};
 use crate::enveloping::{Enveloping, Rows};
@@ -51,7 +52,13 @@ impl BakedEnveloping {
     pub(super) fn prepare(&self, transforms: &BoneTransforms, scratch: &mut Scratch) -> (usize, usize) {
         self.shared.features(transforms, &mut scratch.features);
         scratch.rounded.clear();
-        scratch.rounded.extend(scratch.features.features.iter().map(|f| f.map(|x| x as f32)));
+        scratch.rounded.extend(
+            scratch
+                .features
+                .features
+                .iter()
+                .map(|f| Columns(std::array::from_fn(|i| f.get(i).map_or(0.0, |x| *x as f32)))),
+        );
         (scratch.features.limited, scratch.rounded.len())
     }
 
@@ -67,10 +74,10 @@ impl BakedEnveloping {
         let (from, scratch) = (block.from, block.scratch);
         match &self.coefficients {
             Coefficients::Single(values) => {
-                simd::run(Add { correction: self, values, units: &[], from, scratch, radii, out })
+                Add { correction: self, values, units: &[], from, scratch, radii, out }.run()
             }
             Coefficients::Sixteen { values, units } => {
-                simd::run(Add { correction: self, values, units, from, scratch, radii, out })
+                Add { correction: self, values, units, from, scratch, radii, out }.run()
             }
         }
     }
@@ -88,9 +95,6 @@ impl BakedEnveloping {
     }
 }
 
-/// How many coefficients ahead are asked for: 4 KiB.
-const AHEAD: usize = 1024;
-
 struct Add<'a, T> {
     correction: &'a BakedEnveloping,
     values: &'a [T],
@@ -99,6 +103,38 @@ struct Add<'a, T> {
     scratch: &'a Scratch,
     radii: &'a [f32],
     out: &'a mut [Vec3],
+}
+
+impl<T: Stored> Add<'_, T> {
+    #[cfg(target_arch = "x86_64")]
+    fn run(self) -> usize {
+        let Self { correction: c, values, units, from, scratch, radii, out } = self;
+        let range = from..from + out.len();
+        let (mut held, mut done) = (0, 0);
+        if c.constants.is_empty() {
+            let job = super::avx512::Envelop {
+                rows: c.shared.rows,
+                offsets: &c.offsets[range.start..=range.end],
+                terms: &c.terms,
+                values,
+                units: units.get(range.clone()).unwrap_or_default(),
+                features: &scratch.rounded,
+                anchors: &c.anchors[range],
+                table: &scratch.bones,
+                radii,
+                behind: scratch.behind,
+                out: &mut *out,
+            };
+            (held, done) = job.run();
+        }
+        let (radii, out) = (radii.get(done..).unwrap_or_default(), &mut out[done..]);
+        held + simd::run(Add { correction: c, values, units, from: from + done, scratch, radii, out })
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn run(self) -> usize {
+        simd::run(self)
+    }
 }
 
 impl<T: Stored> Kernel for Add<'_, T> {
@@ -141,11 +177,11 @@ impl<T: Stored> Kernel for Add<'_, T> {
 
 /// Axis j reads row j of the features: four running products per axis.
 #[inline(always)]
-fn row_sums<F: Fma, T: Stored>(terms: &[u32], coefficients: &[T], features: &[[f32; 12]], out: &mut [f32; 12]) {
+fn row_sums<F: Fma, T: Stored>(terms: &[u32], coefficients: &[T], features: &[Columns], out: &mut [f32; 12]) {
     let mut sums = [0.0f32; 12];
-    for (at, (&term, u)) in terms.iter().zip(coefficients.as_chunks::<12>().0).enumerate() {
-        prefetch(coefficients, at * 12 + AHEAD);
-        let f = &features[term as usize];
+    for (&term, u) in terms.iter().zip(coefficients.as_chunks::<12>().0) {
+        prefetch(u, AHEAD);
+        let f = &features[term as usize].0;
         for c in 0..12 {
             sums[c] = F::f32(u[c].wide(), f[c], sums[c]);
         }
@@ -155,13 +191,13 @@ fn row_sums<F: Fma, T: Stored>(terms: &[u32], coefficients: &[T], features: &[[f
 
 /// Every axis reads all features: four running products per axis.
 #[inline(always)]
-fn full_sums<F: Fma, T: Stored>(terms: &[u32], coefficients: &[T], features: &[[f32; 12]], out: &mut [f32; 12]) {
+fn full_sums<F: Fma, T: Stored>(terms: &[u32], coefficients: &[T], features: &[Columns], out: &mut [f32; 12]) {
     let mut sums = [0.0f32; 12];
-    for (at, (&term, u)) in terms.iter().zip(coefficients.as_chunks::<36>().0).enumerate() {
-        for line in [0, 16, 32] {
-            prefetch(coefficients, at * 36 + line + AHEAD);
+    for (&term, u) in terms.iter().zip(coefficients.as_chunks::<36>().0) {
+        for line in [0, 64, 128] {
+            prefetch(u, AHEAD + line);
         }
-        let f = &features[term as usize];
+        let f = &features[term as usize].0;
         for j in 0..3 {
             for axis in 0..3 {
                 for c in 0..4 {

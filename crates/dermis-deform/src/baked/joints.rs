@@ -1,7 +1,7 @@
 //! The joint model as it runs.
 
 use super::block::{Corrected, moved};
-use super::coefficients::{Coefficients, Precision, Stored};
+use super::coefficients::{AHEAD, Coefficients, Precision, Stored};
 use super::settle::{PIECE, add_quads, settle};
 use super::{BakedBase, NO_ANCHOR, Weights};
 use crate::joints::{Frame, Joints};
@@ -275,18 +275,15 @@ fn free_sums<F: Fma, T: Stored>(terms: &[u32], mut rows: &[T], pose: &RoundedJoi
             let (row, after) = rows.split_at(to - from);
             rows = after;
             for (u, z) in row.as_chunks::<LANES>().0.iter().zip(z) {
+                prefetch(u, AHEAD);
                 for lane in 0..LANES {
                     sum[lane] = F::f32(u[lane].wide(), z[lane], sum[lane]);
                 }
             }
         }
-        prefetch(rows, AHEAD);
     }
     *out = std::array::from_fn(|i| sums[i / LANES][i % LANES]);
 }
-
-/// How many coefficients ahead are asked for.
-const AHEAD: usize = 1024;
 
 impl BakedSharedTerm {
     fn of(term: &crate::joints::SharedTerm) -> Self {

@@ -104,7 +104,8 @@ pub struct Scratch {
     turns: Vec<Mat3>,
     quaternions: BlendedBones,
     features: PoseFeatures,
-    rounded: Vec<[f32; 12]>,
+    /// Features of the pose, the last four lanes zero.
+    rounded: Vec<Columns>,
     joints: joints::RoundedJoints,
     kernel: KernelValues,
     exact_values: Vec<f64>,
