@@ -64,6 +64,12 @@ pub fn run(args: &FitArgs, ui: &Ui) -> Result<ExitCode, Error> {
     let loaded = ui.step("read rig", |_| load_rig(&args.rig))?;
     let mut options = args.method.options(&loaded)?;
     if args.coefficients == "16" {
+        if !matches!(options.method, fit::Method::Mwe | fit::Method::Joint) {
+            let method = options.method;
+            return Err(Error::Option(format!(
+                "--coefficients 16 is for joint and mwe: {method} has no such coefficients"
+            )));
+        }
         options.precision = Precision::Sixteen;
     }
     let mut files: Vec<FileNote> = loaded.notes.clone();

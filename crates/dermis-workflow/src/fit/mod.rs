@@ -404,14 +404,8 @@ pub fn fit(
         let single = baked.clone();
         baked = baked.with_precision(options.precision);
         let off = baked.largest_difference(&single, own());
-        if baked.precision() == Precision::Sixteen {
-            settings.push((
-                "coefficients".into(),
-                format!("16 bits, at most {off:.1e} m from f32 over the training poses"),
-            ));
-        } else {
-            warnings.push("--coefficients 16: this method has none that are stored in 16 bits".into());
-        }
+        settings
+            .push(("coefficients".into(), format!("16 bits, at most {off:.1e} m from f32 over the training poses")));
     }
     let model = ModelFile {
         rig: rig.clone(),
