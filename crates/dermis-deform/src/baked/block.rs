@@ -5,8 +5,8 @@
 
 use super::blend::{AnimationSpace, Columns, Lbs, Rigid};
 use super::quaternions::{Dqs, blend_quaternions};
+use super::settle::settle_one;
 use super::{Baked, BakedBase, BakedCorrection, Guarded, Scratch};
-use crate::guard::project_f32;
 use dermis_rig::BoneTransforms;
 use dermis_rig::glam::{DAffine3, DVec3, Vec3, Vec4};
 use dermis_solve::simd::{self, Apart};
@@ -130,28 +130,11 @@ impl BakedCorrection {
                 let at = |v| correction.at(v, block.base, block.scratch);
                 out.iter_mut()
                     .enumerate()
-                    .map(|(i, p)| settle(at(block.from + i), radii.get(i), block.scratch.behind, p))
+                    .map(|(i, p)| settle_one(at(block.from + i), radii.get(i), block.scratch.behind, p))
                     .sum()
             }
         }
     }
-}
-
-/// Adds what the ball leaves of a correction, and what is behind; one if the ball acted.
-#[inline(always)]
-pub(super) fn settle(delta: Vec3, radius: Option<&f32>, behind: Vec3, p: &mut Vec3) -> usize {
-    let Some(&radius) = radius else {
-        *p = (*p + delta) + behind;
-        return 0;
-    };
-    // Well inside is decided without a root.
-    if delta.length_squared() < 0.999 * radius * radius {
-        *p = (*p + delta) + behind;
-        return 0;
-    }
-    let (delta, acted) = project_f32(delta, radius);
-    *p = (*p + delta) + behind;
-    usize::from(acted)
 }
 
 impl BakedBase {

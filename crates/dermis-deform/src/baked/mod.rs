@@ -5,7 +5,8 @@
 //! character's middle and moved to its place at the end, so a character far from the origin keeps its digits up to the
 //! rounding of the result.
 //!
-//! Every vertex is computed on its own in a fixed order of operations: the same bits for any number of threads.
+//! Vertices are computed in blocks of fixed size, each in a fixed order of operations: the same bits for any number of
+//! threads. The blocks run with the machine's vector instructions ([`dermis_solve::simd`]), which differ in rounding alone.
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;

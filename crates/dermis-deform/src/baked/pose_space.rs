@@ -1,6 +1,7 @@
 //! Pose-space deformation as it runs.
 
-use super::block::{Corrected, settle};
+use super::block::Corrected;
+use super::settle::settle_one;
 use super::{BakedBase, Scratch};
 use crate::pose_space::{Carrier, Kernel, NO_GROUP, PoseSpace, Remainders, Shapes};
 use dermis_rig::glam::Vec3;
@@ -208,7 +209,7 @@ impl simd::Kernel for AddShapes<'_> {
                 }
             }
             let world = model.carrier.carry_f32(v, Vec3::from_array(d), self.block.base, scratch);
-            held += settle(world, self.radii.get(i), scratch.behind, p);
+            held += settle_one(world, self.radii.get(i), scratch.behind, p);
         }
         held
     }

@@ -112,8 +112,8 @@ impl Kernel for Dqs<'_> {
             let (moved, squares) = transformed::<F>(&q, &p);
             for l in 0..out.len() {
                 out[l] = Vec3::new(moved[0][l], moved[1][l], moved[2][l]) + behind;
-                // Not "less": a blend that is no number takes the same way out.
-                if !(squares[l] >= VANISHING) {
+                // A blend that is no number takes the same way out.
+                if squares[l] < VANISHING || squares[l].is_nan() {
                     out[l] = without_blend(start + l) + behind;
                 }
             }

@@ -53,3 +53,20 @@ pub(super) fn settle(deltas: &mut [[f32; 4]], radii: &[f32], behind: Vec3, out: 
     }
     held
 }
+
+/// [`settle`] for one vertex: adds what the ball leaves of its correction, and what is behind; one if the ball acted.
+#[inline(always)]
+pub(super) fn settle_one(delta: Vec3, radius: Option<&f32>, behind: Vec3, p: &mut Vec3) -> usize {
+    let Some(&radius) = radius else {
+        *p = (*p + delta) + behind;
+        return 0;
+    };
+    // Well inside is decided without a root.
+    if delta.length_squared() < 0.999 * radius * radius {
+        *p = (*p + delta) + behind;
+        return 0;
+    }
+    let (delta, acted) = project_f32(delta, radius);
+    *p = (*p + delta) + behind;
+    usize::from(acted)
+}

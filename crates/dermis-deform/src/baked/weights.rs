@@ -40,8 +40,8 @@ impl Weights {
             made.weights.extend(row.iter().map(|e| e.1 as f32));
             made.offsets.push(made.bones.len() as u32);
             let sum: f64 = row.iter().map(|e| e.1).sum();
-            // Not "greater": a sum that is no number must not pass for one.
-            if !((sum - 1.0).abs() <= SUMS_TO_ONE) {
+            // A sum that is no number must not pass for one.
+            if (sum - 1.0).abs() > SUMS_TO_ONE || sum.is_nan() {
                 made.unnormalised.push((v as u32, (sum - 1.0) as f32));
             }
             sorted.clear();
