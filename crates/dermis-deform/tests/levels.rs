@@ -143,35 +143,38 @@ fn threads_and_many_poses_at_once_change_no_bit() {
 fn normals_with_positions_are_those_of_the_reference() {
     at_every_level(|level| {
         let mut random = Random::new(650);
-        let tree = many_influences(Tree::new(13, 149, 651), &mut random);
-        let rest = narrow(&tree.rig.mesh.positions);
-        let rest_normals: Vec<DVec3> = (0..149).map(|_| random.direction()).collect();
-        let normals = Normals::skinned(&rest_normals);
-        let mut mirrored = poses(&tree, &mut random);
-        mirrored.push(mirrored[3].moved(DAffine3::from_scale(DVec3::new(-1.0, 1.0, 1.0))));
-        for (name, base) in bases(&tree, &mut random) {
-            let mut deformer = Deformer { rest: tree.rig.mesh.positions.clone(), base, correction: None };
-            let baked = deformer.bake();
-            for pose in &mirrored {
-                let (mut out, mut got) = (vec![Vec3::NAN; 149], vec![Vec3::NAN; 149]);
-                let mut scratch = Scratch::default();
-                baked.evaluate_with_normals(pose, Some(&rest), &normals, &mut scratch, &mut out, &mut got);
-                let mut plain = vec![Vec3::NAN; 149];
-                baked.evaluate(pose, Some(&rest), &mut scratch, &mut plain);
-                assert!(out.iter().zip(&plain).all(|(a, b)| a.distance(*b) < 2e-6), "{level}: {name}");
-                let wide: Vec<DVec3> = rest.iter().map(|p| p.as_dvec3()).collect();
-                deformer.base.evaluate(&deformer.rest, pose, Some(&wide), &mut vec![DVec3::ZERO; 149]);
-                for v in 0..149 {
-                    let weights = tree.weights();
-                    let linear = deformer.base.linear(v, pose);
-                    if linear.determinant().abs() < 1e-2 {
-                        continue; // The sign of a nearly flat blend is a matter of rounding.
+        let few = Tree::new(13, 149, 651);
+        let many = many_influences(few.clone(), &mut random);
+        for tree in [few, many] {
+            let rest = narrow(&tree.rig.mesh.positions);
+            let rest_normals: Vec<DVec3> = (0..149).map(|_| random.direction()).collect();
+            let normals = Normals::skinned(&rest_normals);
+            let mut mirrored = poses(&tree, &mut random);
+            mirrored.push(mirrored[3].moved(DAffine3::from_scale(DVec3::new(-1.0, 1.0, 1.0))));
+            for (name, base) in bases(&tree, &mut random) {
+                let mut deformer = Deformer { rest: tree.rig.mesh.positions.clone(), base, correction: None };
+                let baked = deformer.bake();
+                for pose in &mirrored {
+                    let (mut out, mut got) = (vec![Vec3::NAN; 149], vec![Vec3::NAN; 149]);
+                    let mut scratch = Scratch::default();
+                    baked.evaluate_with_normals(pose, Some(&rest), &normals, &mut scratch, &mut out, &mut got);
+                    let mut plain = vec![Vec3::NAN; 149];
+                    baked.evaluate(pose, Some(&rest), &mut scratch, &mut plain);
+                    assert!(out.iter().zip(&plain).all(|(a, b)| a.distance(*b) < 2e-6), "{level}: {name}");
+                    let wide: Vec<DVec3> = rest.iter().map(|p| p.as_dvec3()).collect();
+                    deformer.base.evaluate(&deformer.rest, pose, Some(&wide), &mut vec![DVec3::ZERO; 149]);
+                    for v in 0..149 {
+                        let weights = tree.weights();
+                        let linear = deformer.base.linear(v, pose);
+                        if linear.determinant().abs() < 1e-2 {
+                            continue; // The sign of a nearly flat blend is a matter of rounding.
+                        }
+                        let dominant = weights.dominant(v).map_or(DMat3::IDENTITY, |bone| pose[bone].matrix3);
+                        let expected = skinned_normal(rest_normals[v], &linear, &dominant);
+                        // Cofactors of matrices of size about 2 whose determinant is a hundredth at least.
+                        let off = got[v].as_dvec3().distance(expected);
+                        assert!(off < 1e-4, "{level}: {name}, {v}: {off} {}", linear.determinant());
                     }
-                    let dominant = weights.dominant(v).map_or(DMat3::IDENTITY, |bone| pose[bone].matrix3);
-                    let expected = skinned_normal(rest_normals[v], &linear, &dominant);
-                    // Cofactors of matrices of size about 2 whose determinant is a hundredth at least.
-                    let off = got[v].as_dvec3().distance(expected);
-                    assert!(off < 1e-4, "{level}: {name}, {v}: {off} {}", linear.determinant());
                 }
             }
         }

@@ -51,17 +51,28 @@ impl Baked {
         let work = |(b, (out, normals)): (usize, (&mut [Vec3], &mut [Vec3]))| {
             let from = b * BLOCK;
             let rest_normals = &rest_normals[from..from + out.len()];
-            match (&self.base, &self.correction) {
+            let held = match (&self.base, &self.correction) {
                 (BakedBase::Lbs(weights), None) if !weights.fours.is_empty() => {
                     let range = from..from + out.len();
                     let (fours, more) = (&weights.fours[range.clone()], weights.more_of(range.clone()));
                     let (table, rest, behind) = (&scratch.bones[..], &self.rest[range.clone()], scratch.behind);
-                    let positions = &mut *out;
+                    #[cfg(target_arch = "x86_64")]
+                    let done = match more.is_empty() {
+                        true => {
+                            let (lists, outs) = ((rest, rest_normals), (&mut *out, &mut *normals));
+                            super::avx512::first_four_with_normals(fours, table, lists, behind, outs)
+                        }
+                        false => 0,
+                    };
+                    #[cfg(not(target_arch = "x86_64"))]
+                    let done = 0;
+                    let (from, fours, rest) = (from + done, &fours[done..], &rest[done..]);
+                    let (rest_normals, positions) = (&rest_normals[done..], &mut out[done..]);
+                    let normals = &mut normals[done..];
                     simd::run(Blend { from, fours, more, table, rest, behind, rest_normals, positions, normals });
-                    for &(v, excess) in weights.unnormalised_of(range) {
-                        out[v as usize - from] += scratch.middle * excess;
+                    for &(v, excess) in weights.unnormalised_of(range.clone()) {
+                        out[v as usize - range.start] += scratch.middle * excess;
                     }
-                    self.mend(from, transforms, rest_normals, scratch, normals);
                     0
                 }
                 _ => {
@@ -69,10 +80,11 @@ impl Baked {
                     for (i, (normal, rest)) in normals.iter_mut().zip(rest_normals).enumerate() {
                         *normal = turned::<Apart>(&self.base.linear(from + i, scratch), *rest);
                     }
-                    self.mend(from, transforms, rest_normals, scratch, normals);
                     held
                 }
-            }
+            };
+            self.mend(from, transforms, rest_normals, scratch, normals);
+            held
         };
         guarded.held = match rayon::current_num_threads() {
             1 => out_blocks(out, out_normals).map(work).sum(),
@@ -199,6 +211,12 @@ impl Kernel for Blend<'_> {
     }
 }
 
+/// Where `f32` can tell a normal and its sign, with s = |A|²: |cof(A) n|² over s² and (det A)² over s³ above the first two,
+/// s below the third and above the last.
+///
+/// Cofactors are off by some 1e-7 |A|²: a hundredth of |A|² keeps five digits. The sign wants less.
+pub(super) const LIMITS: [f32; 4] = [1e-4, 1e-6, 1e6, 1e-6];
+
 /// The normal, or zero where the matrix is too near to flat, or of a size that `f32` cannot square twice.
 #[inline(always)]
 fn turned<F: Fma>(m: &[f32; 16], n: Vec3) -> Vec3 {
@@ -214,9 +232,9 @@ fn turned<F: Fma>(m: &[f32; 16], n: Vec3) -> Vec3 {
     let size = F::f32(ax, ax, F::f32(ay, ay, az * az))
         + (F::f32(bx, bx, F::f32(by, by, bz * bz)) + F::f32(cx, cx, F::f32(cy, cy, cz * cz)));
     let length = F::f32(x, x, F::f32(y, y, z * z));
-    // Cofactors are off by some 1e-7 |A|²: a hundredth of |A|² keeps five digits. The sign wants less.
-    let regular =
-        (length > 1e-4 * size * size) & (det * det > 1e-6 * size * size * size) & (size > 1e-6) & (size < 1e6);
+    let [long, signed, large, small] = LIMITS;
+    let square = size * size;
+    let regular = (length > long * square) & (det * det > signed * (square * size)) & (size > small) & (size < large);
     let scale = if regular { det.signum() / length.sqrt() } else { 0.0 };
     // Not the product: zero times what is not finite is no zero.
     if regular { Vec3::new(x * scale, y * scale, z * scale) } else { Vec3::ZERO }
