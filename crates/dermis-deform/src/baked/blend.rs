@@ -85,9 +85,9 @@ impl Lbs<'_> {
         #[cfg(not(target_arch = "x86_64"))]
         let done = 0;
         simd::run(FirstFour { fours: &fours[done..], table, rest: &rest[done..], behind, out: &mut out[done..] });
-        for (v, four) in weights.more_of(range) {
-            let at = *v as usize - from;
-            simd::run(OneMore { four, table, rest: rest[at], out: &mut out[at] });
+        let list = weights.more_of(range);
+        if !list.is_empty() {
+            simd::run(More { from, list, table, rest, out });
         }
     }
 }
@@ -119,20 +119,30 @@ impl Kernel for FirstFour<'_> {
     }
 }
 
-/// Four influences beyond the first four of a vertex.
-struct OneMore<'a> {
-    four: &'a Four,
+/// Influences beyond the first four, added to a block's positions.
+struct More<'a> {
+    /// The block's first vertex.
+    from: usize,
+    list: &'a [(u32, Four)],
     table: &'a [Columns],
-    rest: Vec3,
-    out: &'a mut Vec3,
+    rest: &'a [Vec3],
+    out: &'a mut [Vec3],
 }
 
-impl Kernel for OneMore<'_> {
+impl Kernel for More<'_> {
     type Output = ();
 
     #[inline(always)]
     fn run<F: Fma>(self) {
-        *self.out += added(&product::<F>(self.four, self.table, self.rest));
+        let mut products = [[0.0f32; 16]; PIECE];
+        for list in self.list.chunks(PIECE) {
+            for (m, (v, four)) in products.iter_mut().zip(list) {
+                *m = product::<F>(four, self.table, self.rest[*v as usize - self.from]);
+            }
+            for (m, (v, _)) in products.iter().zip(list) {
+                self.out[*v as usize - self.from] += added(m);
+            }
+        }
     }
 }
 
