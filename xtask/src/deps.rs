@@ -74,7 +74,10 @@ const CHARACTER_WORDS: &[&str] = &[
 ];
 
 /// Paths below the workspace, of a file or a folder, where `unsafe` may be written.
-const UNSAFE_ALLOWED: &[&str] = &[];
+const UNSAFE_ALLOWED: &[&str] = &[
+    // The prefetch instruction: models larger than the caches are read a third faster with it.
+    "crates/dermis-deform/src/simd",
+];
 
 /// Checks the whole workspace. `Ok` and `Err` hold text for people.
 pub fn check() -> Result<String, String> {

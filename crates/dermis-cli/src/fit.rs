@@ -3,6 +3,7 @@
 use crate::options::{MethodArgs, ReadArgs, within};
 use crate::show;
 use crate::ui::{Ui, command_line};
+use dermis_workflow::deform::baked::Precision;
 use dermis_workflow::load::{FileNote, Source, load_base_cache, load_examples, load_rig};
 use dermis_workflow::measure::measure;
 use dermis_workflow::output::{reserve_file, reserve_folder};
@@ -39,6 +40,9 @@ pub struct FitArgs {
     /// Exit with 1 if the error that counts (held out, else cross-validated) has an rms above this, in metres
     #[arg(long, value_name = "METRES", allow_negative_numbers = true)]
     fail_above: Option<f64>,
+    /// Bits of the model's coefficients: 16 halves the model (multi-weight enveloping and the joint model)
+    #[arg(long, default_value = "32", value_parser = ["16", "32"], value_name = "BITS")]
+    coefficients: String,
     /// Without --hold-out, validate by this many folds; 0 skips it
     #[arg(long, default_value_t = 5, value_name = "N")]
     folds: usize,
@@ -58,7 +62,16 @@ pub fn run(args: &FitArgs, ui: &Ui) -> Result<ExitCode, Error> {
     let read = args.read.options()?;
     let limit = args.fail_above.map(|limit| within("--fail-above", limit, 0.0, f64::MAX)).transpose()?;
     let loaded = ui.step("read rig", |_| load_rig(&args.rig))?;
-    let options = args.method.options(&loaded)?;
+    let mut options = args.method.options(&loaded)?;
+    if args.coefficients == "16" {
+        if !matches!(options.method, fit::Method::Mwe | fit::Method::Joint) {
+            let method = options.method;
+            return Err(Error::Option(format!(
+                "--coefficients 16 is for joint and mwe: {method} has no such coefficients"
+            )));
+        }
+        options.precision = Precision::Sixteen;
+    }
     let mut files: Vec<FileNote> = loaded.notes.clone();
     let (train, notes) =
         ui.step("read examples", |_| load_examples(&loaded.rig, &loaded.space, &args.examples, &read, "examples"))?;

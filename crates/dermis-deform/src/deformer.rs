@@ -3,7 +3,6 @@
 use crate::correction::Correction;
 use crate::{DualQuaternions, RotationalRegression, lbs};
 use dermis_rig::glam::{DAffine3, DMat3, DVec3, DVec4};
-use dermis_rig::skeleton::row;
 use dermis_rig::{BoneIndex, BoneTransforms, Influences};
 
 /// The underlying deformer of a model.
@@ -117,9 +116,4 @@ impl Deformer {
         self.base.evaluate(&self.rest, transforms, given, out);
         self.correction.as_ref().map_or(0, |c| c.add(&self.rest, transforms, &self.base, out))
     }
-}
-
-/// The three rows of an affine map, translation last, as `f32`.
-pub(crate) fn rows_f32(m: &DAffine3) -> [[f32; 4]; 3] {
-    [0, 1, 2].map(|j| row(m, j).map(|x| x as f32))
 }

@@ -29,9 +29,8 @@
 //! Source: Kavan, Collins, Žára & O'Sullivan 2008, "Geometric skinning with approximate dual quaternion blending".
 //! Departures: the sign reference is the dominant bone rather than the first; scaling is about pivots at rest.
 
-use crate::deformer::rows_f32;
 use crate::lbs::blend_of;
-use dermis_rig::glam::{DAffine3, DMat3, DQuat, DVec3, Vec4};
+use dermis_rig::glam::{DAffine3, DMat3, DQuat, DVec3};
 use dermis_rig::rotation::{nearest_rotation, quat_from_matrix};
 use dermis_rig::skeleton::frobenius;
 use dermis_rig::{BoneIndex, BoneTransforms, BoneVec, Influences, Skeleton};
@@ -58,19 +57,6 @@ struct Bone {
     dual: DQuat,
     stretch: DAffine3,
     whole: DAffine3,
-}
-
-/// One bone in `f32`; quaternions as (x, y, z, w), matrices as rows, translation last.
-#[derive(Clone, Copy, Debug)]
-pub struct RoundedBone {
-    /// Real part of the rigid motion.
-    pub real: Vec4,
-    /// Its dual part.
-    pub dual: Vec4,
-    /// The stretch that precedes it.
-    pub stretch: [[f32; 4]; 3],
-    /// Both together.
-    pub whole: [[f32; 4]; 3],
 }
 
 impl DualQuaternions {
@@ -109,23 +95,23 @@ impl DualQuaternions {
         &self.pivots
     }
 
-    /// The bones of a pose in `f32`, moved by −`middle`, without touching the prepared pose; reuses `out`.
+    /// The bones of a pose moved by −`middle`, without touching the prepared pose: to `bone` go real and dual part,
+    /// stretch, and whether there is a stretch.
     ///
     /// # Panics
     /// If the pose has another number of bones.
-    pub(crate) fn rounded(&self, transforms: &BoneTransforms, middle: DVec3, out: &mut Vec<RoundedBone>) {
+    pub(crate) fn split(
+        &self,
+        transforms: &BoneTransforms,
+        middle: DVec3,
+        mut bone: impl FnMut(DQuat, DQuat, &DAffine3, bool),
+    ) {
         assert_eq!(transforms.len(), self.pivots.len(), "the pose has another number of bones");
-        out.clear();
-        out.extend(transforms.enumerate().map(|(bone, m)| {
+        for (at, m) in transforms.enumerate() {
             let local = DAffine3 { matrix3: m.matrix3, translation: m.translation - middle };
-            let (split, _) = Bone::of(&local, self.pivots[bone]);
-            RoundedBone {
-                real: Vec4::from_array(split.real.as_quat().to_array()),
-                dual: Vec4::from_array(split.dual.as_quat().to_array()),
-                stretch: rows_f32(&split.stretch),
-                whole: rows_f32(&split.whole),
-            }
-        }));
+            let (split, stretched) = Bone::of(&local, self.pivots[at]);
+            bone(split.real, split.dual, &split.stretch, stretched);
+        }
     }
 
     /// Whether some bone of the pose scales or shears.

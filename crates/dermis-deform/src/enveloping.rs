@@ -11,7 +11,7 @@
 //! published world form has no anchor (f_k from M_k itself, R = I), the row form lets axis j read row j only. Welding,
 //! limits and the ball are those of [`crate::guard`].
 
-use crate::features::relative_features;
+use crate::features::SeenFrom;
 use crate::guard::{Weld, project};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::{BoneIndex, BoneTransforms};
@@ -103,8 +103,9 @@ impl Enveloping {
         self.weld.apply(transforms, &mut out.welded);
         out.limited = 0;
         out.features.clear();
+        let mut bones = SeenFrom::new(&out.welded, self.length);
         for pair in &self.pairs {
-            let mut f = relative_features(&out.welded, pair.anchor, pair.bone, self.length);
+            let mut f = bones.feature(pair.anchor, pair.bone);
             let norm = f.iter().map(|x| x * x).sum::<f64>().sqrt();
             if norm > pair.limit {
                 out.limited += 1;

@@ -51,6 +51,7 @@ pub mod poisson;
 pub mod pose_space;
 pub mod rotational_regression;
 pub mod secondary;
+mod simd;
 pub mod stack;
 pub mod training;
 pub mod wires;

@@ -160,7 +160,9 @@ impl Arrays {
         let vertices = self.header.vertices as usize;
         compressed(offsets, vertices, terms.len())?;
         below("pair", terms, terms.len(), shared.pairs.len())?;
-        counts("coefficients", coefficients.len(), terms.len() * shared.rows.coefficients())?;
+        let size = shared.rows.coefficients();
+        counts("coefficients", coefficients.len(), terms.len() * size)?;
+        let coefficients = &coefficients.widened(offsets.iter().map(|&at| at as usize * size));
         self.add_anchors(anchors, bones)?;
         self.add_second_plane();
         if !constants.is_empty() {
@@ -196,6 +198,7 @@ impl Arrays {
         self.correction = CorrectionForm::Joints;
         compressed(offsets, vertices, terms.len())?;
         compressed(starts, vertices, coefficients.len())?;
+        let coefficients = &coefficients.widened(starts.iter().map(|&at| at as usize));
         below("joint", terms, terms.len(), model.joints.len())?;
         compressed(&correction.shared_offsets, vertices, correction.shared.len())?;
         self.add_anchors(anchors, bones)?;

@@ -2,7 +2,7 @@
 
 mod models;
 
-use dermis_deform::baked::{BakedBase, BakedCorrection};
+use dermis_deform::baked::{BakedBase, BakedCorrection, Precision};
 use dermis_deform::joints::{Frame, MOST_INDUCING};
 use dermis_deform::pose_space::Carrier;
 use dermis_io::ModelFile;
@@ -23,6 +23,31 @@ fn base_name(base: &BakedBase) -> &'static str {
         BakedBase::Given => "given",
         BakedBase::AnimationSpace { .. } => "animation-space",
         BakedBase::RotationalRegression(_) => "rotational-regression",
+    }
+}
+
+/// Half the memory of coefficients, and nothing else lost on the way through a file.
+#[test]
+fn models_of_sixteen_bits_come_back_bit_for_bit() {
+    let made = [
+        model("lbs", Some(dermis_deform::Rows::Row), Guard::On),
+        model("dqs", Some(dermis_deform::Rows::Full), Guard::OnWithConstants),
+        joint_model("lbs", Frame::Blend, Guard::On),
+    ];
+    for single in made {
+        let mut written = single.clone();
+        written.baked = written.baked.with_precision(Precision::Sixteen);
+        assert_eq!(written.baked.precision(), Precision::Sixteen);
+        let bytes = write(&written).unwrap();
+        assert!(bytes.len() < write(&single).unwrap().len() && written.baked.bytes() < single.baked.bytes());
+        let back = read(&bytes).unwrap();
+        assert_eq!(back.baked.precision(), Precision::Sixteen);
+        assert_eq!(skin(&back), skin(&written));
+        assert_eq!(write(&back).unwrap(), bytes);
+        // Broken off anywhere it is an error, not a panic.
+        for end in (0..bytes.len()).step_by(97) {
+            assert!(read(&bytes[..end]).is_err(), "{end}");
+        }
     }
 }
 

@@ -542,6 +542,7 @@ fn regress(
     lambda: f64,
 ) -> Result<Linear, SolveError> {
     let vertices = joints.offsets.len() - 1;
+    let coefficients = joints.coefficients.widened(joints.starts.iter().map(|&at| at as usize));
     let rows = (0..vertices)
         .into_par_iter()
         .map(|v| {
@@ -552,7 +553,7 @@ fn regress(
                 let (from, to) = (starts[joint as usize], starts[joint as usize + 1]);
                 let width = padded(to - from);
                 for i in 0..to - from {
-                    let u = |axis: usize| f64::from(joints.coefficients[at + axis * width + i]);
+                    let u = |axis: usize| f64::from(coefficients[at + axis * width + i]);
                     columns.push((from + i) as u32);
                     own.push(DVec3::new(u(0), u(1), u(2)));
                 }
@@ -816,13 +817,14 @@ mod tests {
         changed.model.joints.iter_mut().for_each(|joint| joint.limit = f64::INFINITY);
         let Compiled { linear, made, .. } = compiled(&model, None);
         let changed = joints(&mut model);
+        let coefficients = changed.coefficients.widened(changed.starts.iter().map(|&at| at as usize));
         let mut largest = 0.0f64;
         for v in 0..linear.vertices() {
             let (mut at, mut place) = (changed.starts[v] as usize, linear.starts[v]);
             for &joint in &changed.terms[changed.offsets[v] as usize..changed.offsets[v + 1] as usize] {
                 let count = changed.model.joints[joint as usize].inducing.len();
                 for i in 0..count {
-                    let u = [0, 1, 2].map(|axis| f64::from(changed.coefficients[at + axis * padded(count) + i]));
+                    let u = [0, 1, 2].map(|axis| f64::from(coefficients[at + axis * padded(count) + i]));
                     // Positions are rounded to 1e-7 m; a ridge of 0.01 passes at most 1/(2 √0.01) of that per pose.
                     assert!((linear.deltas[place + i] - DVec3::from_array(u)).length() < 5e-6, "{v}");
                     largest = largest.max(DVec3::from_array(u).length());

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::load::{FileNote, read_contents};
+use dermis_deform::baked::Precision;
 use dermis_io::{Contents, Flaw, Space, UpAxis};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -19,6 +20,10 @@ pub fn inspect(path: &Path) -> Result<Value, Error> {
             "program": model.header.program,
             "settings": model.header.settings.iter().map(|(k, v)| (k.clone(), json!(v))).collect::<serde_json::Map<_, _>>(),
             "model_bytes": model.baked.bytes(),
+            "coefficient_bits": match model.baked.precision() {
+                Precision::Single => 32,
+                Precision::Sixteen => 16,
+            },
         });
     }
     Ok(value)
@@ -166,9 +171,10 @@ pub fn lines(value: &Value) -> Vec<String> {
     }
     if let Value::Object(model) = &value["model"] {
         out.push(format!(
-            "  model       {}, {} bytes to evaluate, by {}",
+            "  model       {}, {} bytes to evaluate, coefficients of {} bits, by {}",
             text(&model["method"]),
             model["model_bytes"],
+            model["coefficient_bits"],
             text(&model["program"])
         ));
     }

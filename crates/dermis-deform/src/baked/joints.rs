@@ -1,9 +1,14 @@
 //! The joint model as it runs.
 
-use super::{NO_ANCHOR, Weights, moved};
+use super::block::{Corrected, moved};
+use super::coefficients::{AHEAD, Coefficients, Precision, Stored};
+use super::settle::{PIECE, add_quads, settle};
+use super::{BakedBase, NO_ANCHOR, Weights};
 use crate::joints::{Frame, Joints};
+use crate::simd::prefetch;
 use dermis_rig::glam::{Affine3A, DVec3, Mat3, Mat3A, Quat, Vec3, Vec3A, Vec4};
 use dermis_rig::{BoneTransforms, Influences};
+use dermis_solve::simd::{self, Fma, Kernel};
 
 /// Inducing rotations come in lanes of four; the last ones of a joint may be zero.
 const LANES: usize = 4;
@@ -24,7 +29,7 @@ pub struct BakedJoints {
     /// Where the coefficients of vertex v start.
     pub starts: Vec<u32>,
     /// Per free term three rows of the joint's inducing rotations, each filled up with zeros to a multiple of four.
-    pub coefficients: Vec<f32>,
+    pub coefficients: Coefficients,
     /// Where the shared terms of vertex v start.
     pub shared_offsets: Vec<u32>,
     /// The shared part.
@@ -72,18 +77,20 @@ impl BakedJoints {
         made.shared = correction.shared.iter().map(BakedSharedTerm::of).collect();
         made.limits = correction.shared_limits.iter().map(|&l| l as f32).collect();
         made.radii = correction.radii.iter().map(|&r| r as f32).collect();
+        let mut coefficients: Vec<f32> = Vec::new();
         for v in 0..correction.vertices() {
             let mut at = correction.starts[v] as usize;
             for &joint in &correction.terms[correction.offsets[v] as usize..correction.offsets[v + 1] as usize] {
                 let count = correction.joints[joint as usize].inducing.len();
                 for row in correction.coefficients[at..at + 3 * count].chunks_exact(count) {
-                    made.coefficients.extend(row.iter().map(|&u| u as f32));
-                    made.coefficients.extend(std::iter::repeat_n(0.0, padded(count) - count));
+                    coefficients.extend(row.iter().map(|&u| u as f32));
+                    coefficients.extend(std::iter::repeat_n(0.0, padded(count) - count));
                 }
                 at += 3 * count;
             }
-            made.starts.push(made.coefficients.len() as u32);
+            made.starts.push(coefficients.len() as u32);
         }
+        made.coefficients = Coefficients::Single(coefficients);
         made
     }
 
@@ -97,7 +104,7 @@ impl BakedJoints {
             offsets: vec![0],
             terms: vec![],
             starts: vec![0],
-            coefficients: vec![],
+            coefficients: Coefficients::Single(vec![]),
             shared_offsets: vec![0],
             shared: vec![],
             limits: vec![],
@@ -121,6 +128,7 @@ impl BakedJoints {
             out.z.extend(z.iter().map(|&z| z as f32));
             out.z.extend(std::iter::repeat_n(0.0, padded(z.len()) - z.len()));
         }
+        out.starts.push(out.z.len());
         out.turns.clear();
         out.turns.extend(out.pose.turns.iter().map(|t| t.as_mat3()));
         out.bones.clear();
@@ -134,15 +142,33 @@ impl BakedJoints {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        4 * (self.anchors.len() + self.offsets.len() + self.terms.len() + self.starts.len() + self.coefficients.len())
+        4 * (self.anchors.len() + self.offsets.len() + self.terms.len() + self.starts.len())
+            + self.coefficients.bytes()
             + 4 * (self.shared_offsets.len() + self.limits.len())
             + size_of::<BakedSharedTerm>() * self.shared.len()
             + self.weights.bytes()
     }
 
-    /// The correction of vertex `v` in posed world, before the ball. `blend` is the vertex's linear blend about the
+    /// The same with coefficients of another precision.
+    pub(super) fn with_precision(mut self, precision: Precision) -> Self {
+        self.coefficients = self.coefficients.stored(precision, self.starts.iter().map(|&at| at as usize));
+        self
+    }
+
+    /// Adds the correction to a block; at how many vertices the ball held it back.
+    pub(super) fn add_block(&self, block: Corrected<'_>, radii: &[f32], out: &mut [Vec3]) -> usize {
+        match &self.coefficients {
+            Coefficients::Single(values) => simd::run(Add { correction: self, values, units: &[], block, radii, out }),
+            Coefficients::Sixteen { values, units } => {
+                simd::run(Add { correction: self, values, units, block, radii, out })
+            }
+        }
+    }
+
+    /// F_v (free + shared) of a vertex in posed world, before the ball. `blend` is the vertex's linear blend about the
     /// character's middle where the base has it already.
-    pub(super) fn at(&self, v: usize, rest: Vec3, blend: Option<Vec3>, pose: &RoundedJoints) -> Vec3 {
+    #[inline(always)]
+    fn turned(&self, v: usize, free: Vec3A, rest: Vec3, blend: Option<Vec3>, pose: &RoundedJoints) -> Vec3 {
         let anchor = self.anchors[v];
         if anchor == NO_ANCHOR {
             return Vec3::ZERO;
@@ -177,32 +203,12 @@ impl BakedJoints {
         {
             shared *= limit / squares.sqrt();
         }
-        let delta = Vec3::from(frame * Vec3A::from(self.free(v, pose)) + shared);
+        let delta = Vec3::from(frame * free + shared);
         if welded { pose.turns[anchor as usize] * delta } else { delta }
     }
 
-    /// Σ_e U_ve z_e.
-    fn free(&self, v: usize, pose: &RoundedJoints) -> Vec3 {
-        // Running sums in lanes, added up at the end: the order is fixed, and the compiler keeps them in vectors.
-        let mut sums = [[0.0f32; LANES]; 3];
-        let mut rest = &self.coefficients[self.starts[v] as usize..self.starts[v + 1] as usize];
-        for &joint in &self.terms[self.offsets[v] as usize..self.offsets[v + 1] as usize] {
-            let (from, to) = (pose.starts[joint as usize], pose.starts.get(joint as usize + 1));
-            let z = &pose.z[from..to.map_or(pose.z.len(), |to| *to)];
-            for sum in &mut sums {
-                let (row, after) = rest.split_at(z.len());
-                rest = after;
-                for (u, z) in row.chunks_exact(LANES).zip(z.chunks_exact(LANES)) {
-                    for lane in 0..LANES {
-                        sum[lane] += u[lane] * z[lane];
-                    }
-                }
-            }
-        }
-        Vec3::from_array(sums.map(|lanes| lanes.iter().sum()))
-    }
-
     /// The normalised blend of quaternions, each on the anchor's side of the sphere.
+    #[inline(always)]
     fn blended(&self, v: usize, anchor: u32, quaternions: &[Vec4]) -> Quat {
         let reference = quaternions[anchor as usize];
         let mut sum = Vec4::ZERO;
@@ -212,6 +218,71 @@ impl BakedJoints {
         }
         Quat::from_vec4(if sum.length() < 1e-6 { reference } else { sum.normalize() })
     }
+}
+
+struct Add<'a, T> {
+    correction: &'a BakedJoints,
+    values: &'a [T],
+    units: &'a [f32],
+    block: Corrected<'a>,
+    radii: &'a [f32],
+    out: &'a mut [Vec3],
+}
+
+impl<T: Stored> Kernel for Add<'_, T> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run<F: Fma>(self) -> usize {
+        let Self { correction: c, values, units, block, radii, out } = self;
+        let (linear, pose) = (matches!(block.base, BakedBase::Lbs(_)), &block.scratch.joints);
+        let (mut sums, mut turned) = ([[0.0f32; 12]; PIECE], [[0.0f32; 4]; PIECE]);
+        let mut held = 0;
+        for (at, out) in out.chunks_mut(PIECE).enumerate() {
+            let (start, count) = (block.from + at * PIECE, out.len());
+            for (i, sums) in sums[..count].iter_mut().enumerate() {
+                let v = start + i;
+                let terms = &c.terms[c.offsets[v] as usize..c.offsets[v + 1] as usize];
+                free_sums::<F, T>(terms, &values[c.starts[v] as usize..], pose, sums);
+            }
+            if let Some(units) = units.get(start..start + count) {
+                for (sums, unit) in sums.iter_mut().zip(units) {
+                    sums.iter_mut().for_each(|s| *s *= unit);
+                }
+            }
+            let mut free = [[0.0f32; 3]; PIECE];
+            add_quads(&sums, &mut free);
+            for i in 0..count {
+                let (v, free) = (start + i, Vec3A::from_array(free[i]));
+                let delta = c.turned(v, free, block.rest[v], linear.then_some(out[i]), pose);
+                turned[i] = [delta.x, delta.y, delta.z, 0.0];
+            }
+            let radii = radii.get(at * PIECE..at * PIECE + count).unwrap_or_default();
+            held += settle(&mut turned[..count], radii, block.scratch.behind, out);
+        }
+        held
+    }
+}
+
+/// Σ_e U_ve z_e: four running sums per axis.
+#[inline(always)]
+fn free_sums<F: Fma, T: Stored>(terms: &[u32], mut rows: &[T], pose: &RoundedJoints, out: &mut [f32; 12]) {
+    let mut sums = [[0.0f32; LANES]; 3];
+    for &joint in terms {
+        let (from, to) = (pose.starts[joint as usize], pose.starts[joint as usize + 1]);
+        let z = pose.z[from..to].as_chunks::<LANES>().0;
+        for sum in &mut sums {
+            let (row, after) = rows.split_at(to - from);
+            rows = after;
+            for (u, z) in row.as_chunks::<LANES>().0.iter().zip(z) {
+                prefetch(u, AHEAD);
+                for lane in 0..LANES {
+                    sum[lane] = F::f32(u[lane].wide(), z[lane], sum[lane]);
+                }
+            }
+        }
+    }
+    *out = std::array::from_fn(|i| sums[i / LANES][i % LANES]);
 }
 
 impl BakedSharedTerm {

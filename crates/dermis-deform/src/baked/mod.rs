@@ -5,31 +5,43 @@
 //! character's middle and moved to its place at the end, so a character far from the origin keeps its digits up to the
 //! rounding of the result.
 //!
-//! Every vertex is computed on its own in a fixed order of operations: the same bits for any number of threads.
+//! Vertices are computed in blocks of fixed size, each in a fixed order of operations: the same bits for any number of
+//! threads. The blocks run with the machine's vector instructions ([`dermis_solve::simd`]), which differ in rounding alone.
 
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod blend;
+mod block;
+mod coefficients;
 mod enveloping;
 mod joints;
+mod many;
+mod normals;
 mod pose;
 mod pose_space;
+mod quaternions;
+mod settle;
+mod weights;
 
+pub use coefficients::{Coefficients, Precision};
 pub use enveloping::BakedEnveloping;
 pub use joints::{BakedJoints, BakedSharedTerm, padded};
-pub use pose::{CorrectionData, PoseData};
+pub use normals::Normals;
+pub use pose::{CorrectionData, PoseData, RoundedBone};
 pub use pose_space::{BakedPoseSpace, BakedRemainders, BakedShapes};
+pub use weights::Weights;
 
 use crate::correction::Correction;
-use crate::deformer::{Base, Deformer, rows_f32};
-use crate::dual_quaternion::{DualQuaternions, RoundedBone};
+use crate::deformer::{Base, Deformer};
+use crate::dual_quaternion::DualQuaternions;
 use crate::enveloping::PoseFeatures;
-use crate::guard::project_f32;
 use crate::pose_space::KernelValues;
 use crate::rotational_regression::{RotationalRegression, TurnScratch};
-use dermis_rig::glam::{DAffine3, DVec3, Mat3, Quat, Vec3, Vec4};
-use dermis_rig::{BoneTransforms, Influences};
-use rayon::prelude::*;
+use blend::Columns;
+use dermis_rig::BoneTransforms;
+use dermis_rig::glam::{DVec3, Mat3, Vec3, Vec4};
+use quaternions::BlendedBones;
 
-/// Vertices a thread takes at least; a smaller task costs more than its work.
-const CHUNK: usize = 1024;
 /// Marks a vertex whose features are those of the world.
 pub const NO_ANCHOR: u32 = u32::MAX;
 
@@ -44,27 +56,16 @@ pub struct Baked {
     pub correction: Option<BakedCorrection>,
 }
 
-/// Sparse weights in `f32`, compressed rows.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Weights {
-    /// Where the entries of vertex v start; one more entry than vertices.
-    pub offsets: Vec<u32>,
-    /// Bones.
-    pub bones: Vec<u32>,
-    /// Weights.
-    pub weights: Vec<f32>,
-}
-
 /// [`Base`] in `f32`.
 #[derive(Clone, Debug)]
 pub enum BakedBase {
-    /// One bone per vertex.
+    /// One bone per vertex, or [`NO_ANCHOR`] for one that stays.
     Rigid(Vec<u32>),
     /// Linear blend skinning.
     Lbs(Weights),
     /// Dual quaternion skinning.
     Dqs(Weights, DualQuaternions),
-    /// Animation space: `weights` is unused, `a` holds four coefficients per entry.
+    /// Animation space: four coefficients per entry.
     AnimationSpace {
         /// Where the entries of vertex v start.
         offsets: Vec<u32>,
@@ -97,16 +98,26 @@ pub enum BakedCorrection {
 /// Memory that evaluation reuses from pose to pose.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
-    rows: Vec<[[f32; 4]; 3]>,
+    /// The bones about the character's middle, and after them the identity.
+    bones: Vec<Columns>,
+    /// The character's middle, which positions are computed about.
+    middle: Vec3,
+    /// What is added to positions at the end: the middle, where the base is computed about it.
+    behind: Vec3,
     turns: Vec<Mat3>,
-    quaternions: Vec<RoundedBone>,
+    quaternions: BlendedBones,
     features: PoseFeatures,
-    rounded: Vec<[f32; 12]>,
+    /// Features of the pose, the last four lanes zero.
+    rounded: Vec<Columns>,
     joints: joints::RoundedJoints,
     kernel: KernelValues,
     exact_values: Vec<f64>,
     kernel_values: Vec<f32>,
     turns_of_triangles: TurnScratch,
+    /// Normals of faces.
+    faces: Vec<DVec3>,
+    /// The pose as it leaves for elsewhere.
+    leaving: pose::Rounded,
 }
 
 /// What the guard did in one pose.
@@ -125,7 +136,7 @@ impl Deformer {
     pub fn bake(&self) -> Baked {
         let base = match &self.base {
             Base::Rigid(weights) => BakedBase::Rigid(
-                (0..weights.vertices()).map(|v| weights.dominant(v).map_or(0, |b| b.get() as u32)).collect(),
+                (0..weights.vertices()).map(|v| weights.dominant(v).map_or(NO_ANCHOR, |b| b.get() as u32)).collect(),
             ),
             Base::Lbs(weights) => BakedBase::Lbs(Weights::of(weights)),
             Base::Dqs(weights, blend) => BakedBase::Dqs(Weights::of(weights), blend.clone()),
@@ -140,29 +151,6 @@ impl Deformer {
         };
         let rest = self.rest.iter().map(|p| p.as_vec3()).collect();
         Baked { rest, base, correction: self.correction.as_ref().map(BakedCorrection::of) }
-    }
-}
-
-impl Weights {
-    fn of(influences: &Influences) -> Self {
-        let mut made = Self { offsets: vec![0], ..Self::default() };
-        for row in influences.rows() {
-            for &(bone, weight) in row {
-                made.bones.push(bone.get() as u32);
-                made.weights.push(weight as f32);
-            }
-            made.offsets.push(made.bones.len() as u32);
-        }
-        made
-    }
-
-    fn bytes(&self) -> usize {
-        4 * (self.offsets.len() + self.bones.len() + self.weights.len())
-    }
-
-    fn of_vertex(&self, v: usize) -> impl Iterator<Item = (usize, f32)> {
-        let range = self.offsets[v] as usize..self.offsets[v + 1] as usize;
-        self.bones[range.clone()].iter().map(|&b| b as usize).zip(self.weights[range].iter().copied())
     }
 }
 
@@ -185,23 +173,6 @@ impl BakedCorrection {
             Self::Joints(correction) => correction.prepare(transforms, middle, &mut scratch.joints),
             Self::PoseSpace(correction) => correction.prepare(transforms, scratch),
             Self::Shapes(correction) => correction.prepare(transforms, scratch),
-        }
-    }
-
-    /// The correction of vertex `v` in posed world, and whether the ball acted. `local` is the base's position about the
-    /// character's middle.
-    fn at(&self, v: usize, rest: Vec3, base: &BakedBase, local: Vec3, scratch: &Scratch) -> (Vec3, bool) {
-        let delta = match self {
-            Self::Enveloping(correction) => correction.at(v, scratch),
-            Self::Joints(correction) => {
-                correction.at(v, rest, matches!(base, BakedBase::Lbs(_)).then_some(local), &scratch.joints)
-            }
-            Self::PoseSpace(correction) => correction.at(v, base, scratch),
-            Self::Shapes(correction) => correction.at(v, base, scratch),
-        };
-        match self.radii().get(v) {
-            Some(&radius) => project_f32(delta, radius),
-            None => (delta, false),
         }
     }
 
@@ -237,6 +208,45 @@ impl BakedCorrection {
 }
 
 impl Baked {
+    /// The same model with its correction's coefficients stored in another precision; corrections that have one only
+    /// (pose spaces) stay as they are.
+    ///
+    /// What 16 bits cost is measured by [`largest_difference`](Self::largest_difference).
+    #[must_use]
+    pub fn with_precision(mut self, precision: Precision) -> Self {
+        self.correction = self.correction.map(|correction| match correction {
+            BakedCorrection::Enveloping(c) => BakedCorrection::Enveloping(Box::new(c.with_precision(precision))),
+            BakedCorrection::Joints(c) => BakedCorrection::Joints(Box::new(c.with_precision(precision))),
+            other => other,
+        });
+        self
+    }
+
+    /// How the correction's coefficients are stored.
+    pub fn precision(&self) -> Precision {
+        match &self.correction {
+            Some(BakedCorrection::Enveloping(c)) => c.coefficients.precision(),
+            Some(BakedCorrection::Joints(c)) => c.coefficients.precision(),
+            _ => Precision::Single,
+        }
+    }
+
+    /// The largest distance over some poses between a vertex of this model and the same vertex of another, metres; zero
+    /// without poses. A base of given positions is given those at rest.
+    ///
+    /// # Panics
+    /// If the models differ in vertices, or the poses in bones.
+    pub fn largest_difference<'a>(&self, other: &Self, poses: impl IntoIterator<Item = &'a BoneTransforms>) -> f32 {
+        let (mut ours, mut theirs) = (vec![Vec3::ZERO; self.vertices()], vec![Vec3::ZERO; self.vertices()]);
+        let (mut scratch, mut largest) = (Scratch::default(), 0.0f32);
+        for pose in poses {
+            self.evaluate(pose, Some(&self.rest), &mut scratch, &mut ours);
+            other.evaluate(pose, Some(&other.rest), &mut scratch, &mut theirs);
+            largest = ours.iter().zip(&theirs).fold(largest, |most, (a, b)| most.max(a.distance(*b)));
+        }
+        largest
+    }
+
     /// Number of vertices.
     pub fn vertices(&self) -> usize {
         self.rest.len()
@@ -258,144 +268,4 @@ impl Baked {
         };
         base + self.correction.as_ref().map_or(0, BakedCorrection::bytes)
     }
-
-    /// Positions in a pose.
-    ///
-    /// `given` serves a base of given positions and is not read otherwise.
-    ///
-    /// # Panics
-    /// If `out`, `given` or the pose have other counts than the model, or `given` is missing where the base needs it.
-    pub fn evaluate(
-        &self,
-        transforms: &BoneTransforms,
-        given: Option<&[Vec3]>,
-        scratch: &mut Scratch,
-        out: &mut [Vec3],
-    ) -> Guarded {
-        assert_eq!(out.len(), self.rest.len(), "the output has another number of vertices");
-        let middle = self.middle(transforms);
-        scratch.rows.clear();
-        scratch.rows.extend(transforms.iter().map(|m| rows_f32(&moved(m, -middle))));
-        if let BakedBase::Dqs(_, blend) = &self.base {
-            blend.rounded(transforms, middle, &mut scratch.quaternions);
-        }
-        if let BakedBase::RotationalRegression(model) = &self.base {
-            let rest = |v: usize| self.rest[v].as_dvec3();
-            model.prepare(rest, transforms, middle, &mut scratch.turns_of_triangles);
-        }
-        let mut guarded = Guarded::default();
-        if let Some(correction) = &self.correction {
-            (guarded.limited, guarded.features) = correction.prepare(transforms, middle, scratch);
-        }
-        if let (BakedBase::Given, Some(given)) = (&self.base, given) {
-            assert_eq!(given.len(), out.len(), "the given positions have another number of vertices");
-        }
-        // Positions given or at rest have their rounding already and keep their bits; only the correction is computed about the middle.
-        let back = if matches!(self.base, BakedBase::Given | BakedBase::Rest) { Vec3::ZERO } else { middle.as_vec3() };
-        let scratch = &*scratch;
-        guarded.held = out
-            .par_iter_mut()
-            .enumerate()
-            .with_min_len(CHUNK)
-            .map(|(v, p)| {
-                let mut local = match &self.base {
-                    BakedBase::Given => given.expect("a base of given positions needs them with every pose")[v],
-                    base => base.at(v, self.rest[v].extend(1.0), scratch),
-                };
-                let mut held = 0;
-                if let Some(correction) = &self.correction {
-                    let (delta, acted) = correction.at(v, self.rest[v], &self.base, local, scratch);
-                    local += delta;
-                    held = usize::from(acted);
-                }
-                *p = local + back;
-                held
-            })
-            .sum();
-        guarded
-    }
-
-    /// A point near the posed character: the mean over bones of where they carry the first rest vertex.
-    fn middle(&self, transforms: &BoneTransforms) -> DVec3 {
-        let point = self.rest.first().map_or(DVec3::ZERO, |p| p.as_dvec3());
-        let sum: DVec3 = transforms.iter().map(|m| m.transform_point3(point)).sum();
-        let middle = sum / transforms.len().max(1) as f64;
-        // Rounded first, so that subtracting and adding it back cancel exactly.
-        let rounded = middle.as_vec3();
-        if rounded.is_finite() { rounded.as_dvec3() } else { DVec3::ZERO }
-    }
-}
-
-/// The map followed by a translation.
-fn moved(m: &DAffine3, by: DVec3) -> DAffine3 {
-    DAffine3 { matrix3: m.matrix3, translation: m.translation + by }
-}
-
-impl BakedBase {
-    /// The map of vertex `v` applied to a homogeneous rest position, or to a displacement, whose last entry is zero.
-    fn at(&self, v: usize, rest: Vec4, scratch: &Scratch) -> Vec3 {
-        match self {
-            Self::Rigid(bones) => transform(&scratch.rows[bones[v] as usize], rest),
-            Self::Lbs(weights) => {
-                let mut blend = [[0.0f32; 4]; 3];
-                for (bone, w) in weights.of_vertex(v) {
-                    let m = &scratch.rows[bone];
-                    for j in 0..3 {
-                        for c in 0..4 {
-                            blend[j][c] += w * m[j][c];
-                        }
-                    }
-                }
-                transform(&blend, rest)
-            }
-            Self::Dqs(weights, _) => blend_quaternions(weights, v, &scratch.quaternions, rest),
-            Self::AnimationSpace { offsets, bones, a } => {
-                let range = offsets[v] as usize..offsets[v + 1] as usize;
-                let terms = bones[range.clone()].iter().zip(&a[range]);
-                // The rest position is inside the coefficients; a displacement follows their weights.
-                let of = |a: &Vec4| if rest.w == 0.0 { rest * a.w } else { *a };
-                terms.map(|(&bone, a)| transform(&scratch.rows[bone as usize], of(a))).sum()
-            }
-            Self::RotationalRegression(_) if rest.w != 0.0 => scratch.turns_of_triangles.positions[v].as_vec3(),
-            // A displacement follows linear blending.
-            Self::RotationalRegression(model) => {
-                let terms = model.weights.of(v).iter();
-                terms.map(|(bone, w)| transform(&scratch.rows[bone.get()], rest) * *w as f32).sum()
-            }
-            Self::Rest | Self::Given => rest.truncate(),
-        }
-    }
-}
-
-/// M x for a homogeneous x.
-fn transform(m: &[[f32; 4]; 3], x: Vec4) -> Vec3 {
-    let dot = |r: &[f32; 4]| r[0] * x.x + r[1] * x.y + r[2] * x.z + r[3] * x.w;
-    Vec3::new(dot(&m[0]), dot(&m[1]), dot(&m[2]))
-}
-
-/// Dual quaternion blend of one vertex, both phases; see [`crate::dual_quaternion`].
-fn blend_quaternions(weights: &Weights, v: usize, bones: &[RoundedBone], rest: Vec4) -> Vec3 {
-    let mut dominant: Option<(usize, f32)> = None;
-    for (bone, w) in weights.of_vertex(v) {
-        if dominant.is_none_or(|(_, most)| w > most) {
-            dominant = Some((bone, w));
-        }
-    }
-    let Some((dominant, _)) = dominant else { return rest.truncate() };
-    let reference = bones[dominant].real;
-    let (mut b, mut e, mut p) = (Vec4::ZERO, Vec4::ZERO, Vec3::ZERO);
-    for (bone, w) in weights.of_vertex(v) {
-        let bone = &bones[bone];
-        let signed = if bone.real.dot(reference) >= 0.0 { w } else { -w };
-        b += bone.real * signed;
-        e += bone.dual * signed;
-        p += transform(&bone.stretch, rest) * w;
-    }
-    let length = b.length();
-    if length < 1e-9 {
-        return transform(&bones[dominant].whole, rest);
-    }
-    let (b, e) = (Quat::from_vec4(b / length), Quat::from_vec4(e / length));
-    let shift = (e * b.conjugate()).xyz() * 2.0;
-    b * p + shift * rest.w
 }

@@ -2,11 +2,31 @@
 
 use super::joints::RoundedJoints;
 use super::{Baked, BakedBase, BakedCorrection, BakedEnveloping, BakedJoints, BakedPoseSpace, BakedShapes};
-use super::{Guarded, Scratch, Weights};
-use crate::deformer::rows_f32;
-use crate::dual_quaternion::RoundedBone;
+use super::{Coefficients, Guarded, Scratch, Weights};
 use dermis_rig::BoneTransforms;
-use dermis_rig::glam::{Affine3A, Mat3, Vec3, Vec4};
+use dermis_rig::glam::{Affine3A, DAffine3, Mat3, Vec3, Vec4};
+use dermis_rig::skeleton::row;
+
+/// One bone's dual quaternion as (x, y, z, w), and what it does beside turning and moving; rows, translation last.
+#[derive(Clone, Copy, Debug)]
+pub struct RoundedBone {
+    /// Real part of the rigid motion.
+    pub real: Vec4,
+    /// Its dual part.
+    pub dual: Vec4,
+    /// The stretch that precedes it.
+    pub stretch: [[f32; 4]; 3],
+    /// Both together.
+    pub whole: [[f32; 4]; 3],
+}
+
+/// What [`Baked::pose`] lends.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rounded {
+    rows: Vec<[[f32; 4]; 3]>,
+    quaternions: Vec<RoundedBone>,
+    features: Vec<[f32; 12]>,
+}
 
 /// A pose as [`Baked::evaluate`] prepares it: computed in `f64`, rounded once. Positions are about the character's middle.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +77,11 @@ pub enum CorrectionData<'a> {
     },
 }
 
+/// The three rows of an affine map, translation last.
+fn rows_f32(m: &DAffine3) -> [[f32; 4]; 3] {
+    [0, 1, 2].map(|j| row(m, j).map(|x| x as f32))
+}
+
 impl Baked {
     /// Prepares a pose without evaluating any vertex. The same numbers [`evaluate`](Self::evaluate) works with, except
     /// for a base of rotational regression, whose positions are solved for in there.
@@ -65,15 +90,29 @@ impl Baked {
     /// If the pose has another number of bones than the model.
     pub fn pose<'a>(&self, transforms: &BoneTransforms, scratch: &'a mut Scratch) -> PoseData<'a> {
         let middle = self.middle(transforms);
-        scratch.rows.clear();
-        scratch.rows.extend(transforms.iter().map(|m| rows_f32(&super::moved(m, -middle))));
-        scratch.quaternions.clear();
+        let Rounded { rows, quaternions, features } = &mut scratch.leaving;
+        let moved = |m: &DAffine3| DAffine3 { matrix3: m.matrix3, translation: m.translation - middle };
+        rows.clear();
+        rows.extend(transforms.iter().map(|m| rows_f32(&moved(m))));
+        quaternions.clear();
+        features.clear();
         if let BakedBase::Dqs(_, blend) = &self.base {
-            blend.rounded(transforms, middle, &mut scratch.quaternions);
+            blend.split(transforms, middle, |real, dual, stretch, _| {
+                quaternions.push(RoundedBone {
+                    real: real.as_quat().into(),
+                    dual: dual.as_quat().into(),
+                    stretch: rows_f32(stretch),
+                    whole: rows[quaternions.len()],
+                });
+            });
         }
         let mut guarded = Guarded::default();
         if let Some(correction) = &self.correction {
             (guarded.limited, guarded.features) = correction.prepare(transforms, middle, scratch);
+        }
+        if matches!(self.correction, Some(BakedCorrection::Enveloping(_))) {
+            let twelve = |f: &[f64; 12]| f.map(|x| x as f32);
+            scratch.leaving.features.extend(scratch.features.features.iter().map(twelve));
         }
         let in_place = matches!(self.base, BakedBase::Given | BakedBase::Rest);
         let scratch = &*scratch;
@@ -81,12 +120,12 @@ impl Baked {
         let RoundedJoints { z, starts, bones, turns: welded_turns, quaternions, .. } = &scratch.joints;
         PoseData {
             middle: if in_place { Vec3::ZERO } else { middle.as_vec3() },
-            rows: &scratch.rows,
-            quaternions: &scratch.quaternions,
+            rows: &scratch.leaving.rows,
+            quaternions: &scratch.leaving.quaternions,
             correction: match &self.correction {
                 None => CorrectionData::None,
                 Some(BakedCorrection::Enveloping(_)) => {
-                    CorrectionData::Enveloping { turns, features: &scratch.rounded }
+                    CorrectionData::Enveloping { turns, features: &scratch.leaving.features }
                 }
                 Some(BakedCorrection::Joints(_)) => {
                     CorrectionData::Joints { bones, turns: welded_turns, quaternions, z, starts }
@@ -122,7 +161,7 @@ impl BakedCorrection {
                 anchors: vec![],
                 offsets: vec![],
                 terms: vec![],
-                coefficients: vec![],
+                coefficients: Coefficients::Single(vec![]),
                 constants: vec![],
                 radii: vec![],
             })),

@@ -1,9 +1,12 @@
 //! Pose-space deformation as it runs.
 
+use super::block::Corrected;
+use super::settle::settle_one;
 use super::{BakedBase, Scratch};
 use crate::pose_space::{Carrier, Kernel, NO_GROUP, PoseSpace, Remainders, Shapes};
 use dermis_rig::glam::Vec3;
 use dermis_rig::{BoneIndex, BoneTransforms};
+use dermis_solve::simd::{self, Fma};
 
 /// [`PoseSpace`] in `f32`; kernel values are computed in `f64` and rounded once.
 #[derive(Clone, Debug)]
@@ -175,11 +178,39 @@ impl BakedShapes {
             + 12 * self.displacements.len()
     }
 
-    /// The correction of vertex `v` in posed world, before the ball.
-    pub(super) fn at(&self, v: usize, base: &BakedBase, scratch: &Scratch) -> Vec3 {
-        let range = self.model.offsets[v] as usize..self.model.offsets[v + 1] as usize;
-        let terms = self.model.terms[range.clone()].iter().zip(&self.displacements[range]);
-        let d = terms.fold(Vec3::ZERO, |sum, (&l, u)| sum + *u * scratch.kernel_values[l as usize]);
-        self.model.carrier.carry_f32(v, d, base, scratch)
+    /// Adds the correction to a block; at how many vertices the ball held it back.
+    pub(super) fn add_block(&self, block: Corrected<'_>, radii: &[f32], out: &mut [Vec3]) -> usize {
+        simd::run(AddShapes { correction: self, block, radii, out })
+    }
+}
+
+struct AddShapes<'a> {
+    correction: &'a BakedShapes,
+    block: Corrected<'a>,
+    radii: &'a [f32],
+    out: &'a mut [Vec3],
+}
+
+impl simd::Kernel for AddShapes<'_> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run<F: Fma>(self) -> usize {
+        let (model, scratch) = (&self.correction.model, self.block.scratch);
+        let mut held = 0;
+        for (i, p) in self.out.iter_mut().enumerate() {
+            let v = self.block.from + i;
+            let range = model.offsets[v] as usize..model.offsets[v + 1] as usize;
+            let mut d = [0.0f32; 3];
+            for (&l, u) in model.terms[range.clone()].iter().zip(&self.correction.displacements[range]) {
+                let c = scratch.kernel_values[l as usize];
+                for axis in 0..3 {
+                    d[axis] = F::f32(c, u[axis], d[axis]);
+                }
+            }
+            let world = model.carrier.carry_f32(v, Vec3::from_array(d), self.block.base, scratch);
+            held += settle_one(world, self.radii.get(i), scratch.behind, p);
+        }
+        held
     }
 }

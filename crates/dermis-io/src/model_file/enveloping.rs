@@ -21,7 +21,7 @@ pub(super) fn write(t: &mut Tensors, c: &BakedEnveloping, rig: &Rig) -> String {
     t.u32("correction.offsets", &[c.offsets.len()], c.offsets.iter().copied());
     t.u32("correction.terms", &[c.terms.len()], c.terms.iter().copied());
     let size = c.shared.rows.coefficients();
-    t.f32("correction.coefficients", &[c.terms.len(), size], c.coefficients.iter().copied());
+    t.coefficients(&[size], &c.coefficients);
     t.f32("correction.constants", &[c.constants.len(), 3], c.constants.iter().flat_map(|x| x.to_array()));
     t.f32("correction.radii", &[c.radii.len()], c.radii.iter().copied());
     match c.shared.rows {
@@ -64,7 +64,7 @@ pub(super) fn read(r: &Reader<'_>, rig: &Rig, stored: &Stored, rows: &str) -> Re
     anchors.iter().try_for_each(|&a| anchor(a).map(|_| ()))?;
     let terms = r.indices("correction.terms", 1, pairs.len())?;
     let offsets = r.offsets("correction.offsets", vertices, terms.len())?;
-    let coefficients = r.f32("correction.coefficients", rows.coefficients())?;
+    let coefficients = r.coefficients(rows.coefficients(), vertices)?;
     r.count("correction.coefficients", coefficients.len() / rows.coefficients(), terms.len())?;
     let constants: Vec<Vec3> = r.f32("correction.constants", 3)?.chunks_exact(3).map(Vec3::from_slice).collect();
     let radii = r.f32("correction.radii", 1)?;

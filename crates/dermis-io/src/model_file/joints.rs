@@ -34,7 +34,7 @@ pub(super) fn write(t: &mut Tensors, c: &BakedJoints) -> StoredJoints {
     t.u32("joints.links", &[links.len(), 3], links.iter().flat_map(link));
     t.u32("correction.offsets", &[c.offsets.len()], c.offsets.iter().copied());
     t.u32("correction.terms", &[c.terms.len()], c.terms.iter().copied());
-    t.f32("correction.coefficients", &[c.coefficients.len()], c.coefficients.iter().copied());
+    t.coefficients(&[], &c.coefficients);
     t.u32("shared.offsets", &[c.shared_offsets.len()], c.shared_offsets.iter().copied());
     t.u32("shared.bones", &[c.shared.len()], c.shared.iter().map(|t| t.bone));
     let numbers = |t: &BakedSharedTerm| [t.relevance, t.offset.x, t.offset.y, t.offset.z, t.weight];
@@ -98,7 +98,7 @@ pub(super) fn read(
     let mut made = BakedJoints::empty(model, weights);
     made.terms = r.indices("correction.terms", 1, count)?;
     made.offsets = r.offsets("correction.offsets", vertices, made.terms.len())?;
-    made.coefficients = r.f32("correction.coefficients", 1)?;
+    made.coefficients = r.coefficients(1, vertices)?;
     let mut start = 0usize;
     for row in made.offsets.windows(2) {
         let terms = &made.terms[row[0] as usize..row[1] as usize];

@@ -10,7 +10,7 @@ mod pose_space;
 mod rotational_regression;
 
 use crate::contents::{Format, ReadError, Space, UpAxis, WriteError};
-use dermis_deform::baked::{Baked, BakedBase, BakedCorrection};
+use dermis_deform::baked::{Baked, BakedBase, BakedCorrection, Coefficients};
 use dermis_deform::{Base, Deformer, DualQuaternions, TrainingPoses};
 use dermis_rig::glam::{DAffine3, DVec2, DVec3, Vec4};
 use dermis_rig::mesh::RenderPart;
@@ -25,8 +25,8 @@ use std::collections::HashMap;
 /// The version this program writes.
 ///
 /// 1: bases and multi-weight enveloping. 2: joint models and pose-space deformation. 3: other kernels, remainders and
-/// channels of pose-space deformation; shapes; rotational regression.
-pub const VERSION: u32 = 3;
+/// channels of pose-space deformation; shapes; rotational regression. 4: coefficients of 16 bits.
+pub const VERSION: u32 = 4;
 
 /// A fitted deformer with everything it needs to run and to say where it comes from.
 #[derive(Clone, Debug)]
@@ -138,6 +138,20 @@ impl Tensors {
     }
     fn u32(&mut self, name: &str, shape: &[usize], data: impl Iterator<Item = u32>) {
         self.push(name, Dtype::U32, shape, data.flat_map(u32::to_le_bytes).collect());
+    }
+    /// A correction's coefficients: `f32`, or `i16` and beside them what each vertex measures them in.
+    fn coefficients(&mut self, columns: &[usize], coefficients: &Coefficients) {
+        let shape: Vec<usize> = std::iter::once(coefficients.len() / columns.iter().product::<usize>().max(1))
+            .chain(columns.iter().copied())
+            .collect();
+        match coefficients {
+            Coefficients::Single(values) => self.f32("correction.coefficients", &shape, values.iter().copied()),
+            Coefficients::Sixteen { values, units } => {
+                let bytes = values.iter().flat_map(|u| u.to_le_bytes()).collect();
+                self.push("correction.coefficients", Dtype::I16, &shape, bytes);
+                self.f32("correction.units", &[units.len()], units.iter().copied());
+            }
+        }
     }
     fn push(&mut self, name: &str, dtype: Dtype, shape: &[usize], bytes: Vec<u8>) {
         self.list.push((name.into(), dtype, shape.to_vec(), bytes));
@@ -296,6 +310,18 @@ impl Reader<'_> {
             Some(at) => Err(damaged(format!("array \"{name}\": number {at} is not finite"))),
             None => Ok(all),
         }
+    }
+    /// A correction's coefficients, `columns` a row, of some vertices.
+    fn coefficients(&self, columns: usize, vertices: usize) -> Result<Coefficients, ReadError> {
+        let name = "correction.coefficients";
+        if !self.has("correction.units") {
+            return Ok(Coefficients::Single(self.f32(name, columns)?));
+        }
+        let units = self.f32("correction.units", 1)?;
+        self.count("correction.units", units.len(), vertices)?;
+        let bytes = self.bytes(name, Dtype::I16, columns)?;
+        let values = bytes.chunks_exact(2).map(|b| i16::from_le_bytes(b.try_into().unwrap_or_default())).collect();
+        Ok(Coefficients::Sixteen { values, units })
     }
     fn u32(&self, name: &str, columns: usize) -> Result<Vec<u32>, ReadError> {
         let bytes = self.bytes(name, Dtype::U32, columns)?;

@@ -13,6 +13,7 @@ pub use weights::{CandidateSource, WeightOptions};
 use crate::error::Error;
 use crate::load::LoadedRig;
 use crate::measure::{Scores, measure};
+use dermis_deform::baked::Precision;
 use dermis_deform::joints::Frame;
 use dermis_deform::training::{TrainingPoses, moves_skin};
 use dermis_deform::{Base, Correction, Deformer, DualQuaternions};
@@ -166,6 +167,8 @@ pub struct FitOptions {
     pub duplicates: Option<f64>,
     /// Welding, limits and the ball.
     pub guard: Option<bool>,
+    /// How the model's coefficients are stored.
+    pub precision: Precision,
     /// Pose-space deformation and its relatives.
     pub pose_space: PoseSpaceOptions,
     /// Fitted weights.
@@ -197,6 +200,7 @@ impl FitOptions {
             svd_tol: None,
             duplicates: None,
             guard: None,
+            precision: Precision::Single,
             pose_space: PoseSpaceOptions::default(),
             weights: WeightOptions::default(),
         }
@@ -396,11 +400,19 @@ pub fn fit(
         .or(rig.weights.as_ref())
         .map_or(vec![true; rig.skeleton.len()], |w| moves_skin(&rig.skeleton, w));
     let training = TrainingPoses::new(&rig.skeleton, &moving, &poses, if length > 0.0 { length } else { 1.0 });
+    let mut baked = deformer.bake();
+    if options.precision == Precision::Sixteen {
+        let single = baked.clone();
+        baked = baked.with_precision(options.precision);
+        let off = baked.largest_difference(&single, own());
+        settings
+            .push(("coefficients".into(), format!("16 bits, at most {off:.1e} m from f32 over the training poses")));
+    }
     let model = ModelFile {
         rig: rig.clone(),
         weights: own_weights,
         space: loaded.space.clone(),
-        baked: deformer.bake(),
+        baked,
         training: Some(training),
         header: ModelHeader { method: options.method.to_string(), program: crate::PROGRAM.into(), settings, report },
     };
