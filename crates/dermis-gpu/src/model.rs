@@ -124,14 +124,13 @@ impl Arrays {
             BakedBase::Rigid(bone_of) => {
                 // A blend of one bone.
                 self.base = BaseForm::Lbs;
-                let offsets = (0..=bone_of.len() as u32).collect();
-                let weights = Weights { offsets, bones: bone_of.clone(), weights: vec![1.0; bone_of.len()] };
-                self.header.base = self.weights(&weights, vertices, bones)?;
+                let offsets: Vec<u32> = (0..=bone_of.len() as u32).collect();
+                self.header.base = self.weights(&offsets, bone_of, &vec![1.0; bone_of.len()], bones)?;
                 self.header.rows = self.section(3 * bones)?;
                 Ok(None)
             }
             BakedBase::Lbs(weights) | BakedBase::Dqs(weights, _) => {
-                self.header.base = self.weights(weights, vertices, bones)?;
+                self.header.base = self.weights(&weights.offsets, &weights.bones, &weights.weights, bones)?;
                 if let BakedBase::Dqs(_, blend) = base {
                     counts("bones", bones, blend.pivots().len())?;
                     self.base = BaseForm::Dqs;
@@ -204,7 +203,7 @@ impl Arrays {
         self.add_anchors(anchors, bones)?;
         self.header.weights = match of_base {
             Some((same, list)) if same == weights => list,
-            _ => self.weights(weights, vertices, bones)?,
+            _ => self.weights(&weights.offsets, &weights.bones, &weights.weights, bones)?,
         };
         // Four coordinates of a joint make a term of their own.
         let (mut first, mut width) = (Vec::new(), 0u32);
@@ -305,12 +304,12 @@ impl Arrays {
         Ok(())
     }
 
-    fn weights(&mut self, weights: &Weights, vertices: usize, bones: usize) -> Result<List, GpuError> {
-        compressed(&weights.offsets, vertices, weights.weights.len())?;
-        below("bone", &weights.bones, weights.weights.len(), bones)?;
-        let places = Places::new(&weights.offsets)?;
-        let values = append(&mut self.words, &places.plane(|t| weights.weights[t].to_bits()));
-        Ok(self.list(&places, |t| weights.bones[t], values))
+    fn weights(&mut self, offsets: &[u32], bone_of: &[u32], weights: &[f32], bones: usize) -> Result<List, GpuError> {
+        compressed(offsets, self.header.vertices as usize, weights.len())?;
+        below("bone", bone_of, weights.len(), bones)?;
+        let places = Places::new(offsets)?;
+        let values = append(&mut self.words, &places.plane(|t| weights[t].to_bits()));
+        Ok(self.list(&places, |t| bone_of[t], values))
     }
 
     fn list(&mut self, places: &Places, index: impl Fn(usize) -> u32, values: u32) -> List {

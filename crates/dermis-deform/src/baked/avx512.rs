@@ -1,4 +1,4 @@
-//! Linear blend skinning and multi-weight enveloping with AVX-512, spelled out: the compiler makes no good vectors of
+//! Linear blend skinning with normals, and multi-weight enveloping, with AVX-512, spelled out: the compiler makes no good vectors of
 //! their horizontal sums.
 //!
 //! The intrinsics are pulp's, which are safe: they ask for a token that proves the machine has them.
@@ -17,65 +17,12 @@ use pulp::x86::V4;
 use pulp::{NullaryFnOnce, cast};
 use std::arch::x86_64::{__m512, __m512i};
 
-/// `out = (Σ w M) rest + behind` over four influences each, for as many groups of four vertices as there are; of how
-/// many vertices: none if AVX-512 is not the level in use.
-pub(super) fn first_four(fours: &[Four], table: &[Columns], rest: &[Vec3], behind: Vec3, out: &mut [Vec3]) -> usize {
-    let whole = out.len() / 4 * 4;
-    match V4::try_new().filter(|_| simd::level() == Level::Avx512) {
-        Some(v4) => {
-            let (fours, rest, out) = (&fours[..whole], &rest[..whole], &mut out[..whole]);
-            v4.vectorize(FirstFour { v4, fours, table, rest, behind, out });
-            whole
-        }
-        None => 0,
-    }
-}
-
-struct FirstFour<'a> {
-    v4: V4,
-    fours: &'a [Four],
-    table: &'a [Columns],
-    rest: &'a [Vec3],
-    behind: Vec3,
-    out: &'a mut [Vec3],
-}
-
-impl NullaryFnOnce for FirstFour<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        let Self { v4, fours, table, rest, behind, out } = self;
-        let outs = cast_slice_mut::<Vec3, f32>(out).as_chunks_mut::<12>().0;
-        let rests = cast_slice::<Vec3, f32>(rest).as_chunks::<12>().0;
-        let Vec3 { x, y, z } = behind;
-        let behind = cast([x, y, z, 0.0, x, y, z, 0.0, x, y, z, 0.0, x, y, z, 0.0]);
-        for ((out, p), group) in outs.iter_mut().zip(rests).zip(fours.as_chunks::<4>().0) {
-            let p = f32::twelve(v4, p);
-            let products = [
-                product(v4, &group[0], table, spread::<0>(v4, p)),
-                product(v4, &group[1], table, spread::<3>(v4, p)),
-                product(v4, &group[2], table, spread::<6>(v4, p)),
-                product(v4, &group[3], table, spread::<9>(v4, p)),
-            ];
-            store(v4, v4.avx512f._mm512_add_ps(quarters(v4, products), behind), out);
-        }
-    }
-}
-
 /// x x x x y y y y z z z z of the position that starts at `AT`.
 #[inline(always)]
 fn spread<const AT: i32>(v4: V4, p: __m512) -> __m512 {
     let (x, y, z) = (AT, AT + 1, AT + 2);
     let order: __m512i = cast([x, x, x, x, y, y, y, y, z, z, z, z, 0, 0, 0, 0]);
     v4.avx512f._mm512_permutexvar_ps(order, p)
-}
-
-/// The columns of Σ w M, each times its coordinate of `x`; the last as it is.
-#[inline(always)]
-fn product(v4: V4, four: &Four, table: &[Columns], x: __m512) -> __m512 {
-    let sum = blend(v4, four, table);
-    v4.avx512f._mm512_mask_mul_ps(sum, 0x0fff, sum, x)
 }
 
 /// Σ w M.
@@ -266,7 +213,9 @@ impl Twelve for i16 {
     }
 }
 
-/// [`first_four`] with normals, zero where `f32` cannot tell them; for vertices without more than four influences.
+/// `out = (Σ w M) rest + behind` over four influences each, with normals, zero where `f32` cannot tell them; for vertices without more
+/// than four influences. Done for as many groups of four vertices as there are; of how many vertices: none if AVX-512 is
+/// not the level in use.
 pub(super) fn first_four_with_normals(
     fours: &[Four],
     table: &[Columns],

@@ -6,6 +6,9 @@ use super::weights::{Four, Weights};
 use dermis_rig::glam::{DAffine3, Vec3, Vec4};
 use dermis_solve::simd::{self, Fma, Kernel};
 
+/// A table of bones has at least so many entries: what indices of eight bits reach.
+pub(super) const FEW_BONES: usize = 256;
+
 /// An affine map as four columns of four numbers, of which the last is zero: one register of sixteen lanes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(64))]
@@ -81,7 +84,7 @@ impl Lbs<'_> {
         let range = from..from + out.len();
         let (fours, rest) = (&weights.fours[range.clone()], &rest[range.clone()]);
         #[cfg(target_arch = "x86_64")]
-        let done = super::avx512::first_four(fours, table, rest, behind, out);
+        let done = super::avx2::first_four(fours, table, rest, behind, out);
         #[cfg(not(target_arch = "x86_64"))]
         let done = 0;
         simd::run(FirstFour { fours: &fours[done..], table, rest: &rest[done..], behind, out: &mut out[done..] });

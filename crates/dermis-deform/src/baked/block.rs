@@ -3,7 +3,7 @@
 //! A block is a few thousand operations, so that choosing vector instructions for it costs nothing, and small enough that
 //! its positions stay in the nearest cache from the base to the correction.
 
-use super::blend::{AnimationSpace, Columns, Lbs, Rigid};
+use super::blend::{AnimationSpace, Columns, FEW_BONES, Lbs, Rigid};
 use super::quaternions::{Dqs, blend_quaternions};
 use super::settle::settle_one;
 use super::{Baked, BakedBase, BakedCorrection, Guarded, Scratch};
@@ -56,7 +56,8 @@ impl Baked {
         scratch.behind = if there { Vec3::ZERO } else { scratch.middle };
         scratch.bones.clear();
         scratch.bones.extend(transforms.iter().map(|m| Columns::of(&moved(m, -middle))));
-        scratch.bones.push(Columns::of(&DAffine3::IDENTITY));
+        let entries = (scratch.bones.len() + 1).max(FEW_BONES);
+        scratch.bones.resize(entries, Columns::of(&DAffine3::IDENTITY));
         match &self.base {
             BakedBase::Dqs(_, blend) => scratch.quaternions.prepare(blend, transforms, middle),
             BakedBase::RotationalRegression(model) => {

@@ -9,6 +9,8 @@
 //! threads. The blocks run with the machine's vector instructions ([`dermis_solve::simd`]), which differ in rounding alone.
 
 #[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
 mod blend;
 mod block;
