@@ -8,8 +8,8 @@ use dermis_workflow::load::{FileNote, Source, load_base_cache, load_examples, lo
 use dermis_workflow::measure::{measure, measure_streamed};
 use dermis_workflow::output::{reserve_file, reserve_folder};
 use dermis_workflow::report::{Outcome, unit_of, vertex_csv};
-use dermis_workflow::stress::stress;
 use dermis_workflow::rig::ExampleSet;
+use dermis_workflow::stress::stress;
 use dermis_workflow::{Error, page};
 use serde_json::{Value, json};
 use std::path::PathBuf;

@@ -142,7 +142,6 @@ pub fn run(args: &FitArgs, ui: &Ui) -> Result<ExitCode, Error> {
             ui.print(&format!("written: {}", written.path().display()));
         }
     }
-    let failed =
-        limit.zip(scores.last()).is_some_and(|(limit, (_, scores))| scores.model.error.rms > limit);
+    let failed = limit.zip(scores.last()).is_some_and(|(limit, (_, scores))| scores.model.error.rms > limit);
     Ok(if failed { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }

@@ -92,8 +92,7 @@ pub fn read(bytes: &[u8]) -> Result<PartFile, ReadError> {
     let json = json.ok_or_else(|| wrong("it holds no statistics; fit --accumulate writes them".into()))?;
     let header: PartHeader = serde_json::from_str(&json).map_err(|e| damaged(format!("header: {e}")))?;
     if header.format_version != VERSION {
-        let feature =
-            format!("statistics of format version {} (this program reads {VERSION})", header.format_version);
+        let feature = format!("statistics of format version {} (this program reads {VERSION})", header.format_version);
         return Err(ReadError::Unsupported { feature });
     }
     let r = Reader { tensors: SafeTensors::deserialize(bytes).map_err(|e| damaged(e.to_string()))? };

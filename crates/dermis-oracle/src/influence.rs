@@ -2,8 +2,8 @@
 
 use crate::weights::triangles;
 use crate::{Answers, Array, Case, CaseError, Method};
-use dermis_fit::{BasePoses, Training};
 use dermis_fit::influence::{Class, InfluenceSettings, classify, half_longest_edges, shares};
+use dermis_fit::{BasePoses, Training};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::{BoneIndex, BoneTransforms, Example, Mesh, Skeleton};
 
@@ -56,8 +56,13 @@ fn single_bone(case: &Case) -> Result<Answers, CaseError> {
         let example =
             Example { label: String::new(), time: None, transforms: pose.clone(), positions: x, importance: 1.0 };
         let examples = [example];
-        let training =
-            Training { skeleton: &skeleton, rest: &mesh.positions, length: 1.0, examples: &examples, base: BasePoses::NONE };
+        let training = Training {
+            skeleton: &skeleton,
+            rest: &mesh.positions,
+            length: 1.0,
+            examples: &examples,
+            base: BasePoses::NONE,
+        };
         let found = shares(&training, &InfluenceSettings::default()).map_err(CaseError::refused)?;
         let row = found.omega[bone].clone().ok_or_else(|| CaseError::refused("a pose does not turn its joint"))?;
         omega.extend(row);

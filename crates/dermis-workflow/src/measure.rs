@@ -7,8 +7,8 @@ use dermis_deform::{Base, Deformer};
 use dermis_io::ModelFile;
 pub use dermis_measure::ErrorStats;
 use dermis_measure::{ErrorAccumulator, ErrorReport, volume_ratio};
-use dermis_rig::{Example, ExampleSet};
 use dermis_rig::glam::{DVec3, Vec3};
+use dermis_rig::{Example, ExampleSet};
 use std::time::{Duration, Instant};
 
 /// A model's errors on a set of examples.

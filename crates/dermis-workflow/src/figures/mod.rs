@@ -144,7 +144,8 @@ impl Learnt {
         let everywhere = rest.iter().map(|_| rig.skeleton.bones().map(|bone| (bone, 1.0)).collect());
         let maps = Influences::from_rows(everywhere).unwrap_or_default();
         let length = rig.mesh.diagonal();
-        let training = Training { skeleton: &rig.skeleton, rest, length, examples: &examples, base: (&positions).into() };
+        let training =
+            Training { skeleton: &rig.skeleton, rest, length, examples: &examples, base: (&positions).into() };
         let base = Base::Lbs(weights);
         let fitted = |form| {
             let settings = PsdSettings {

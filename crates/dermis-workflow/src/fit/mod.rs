@@ -21,7 +21,8 @@ use dermis_fit::joints::{JointReport, joint_leverages};
 use dermis_fit::maps::{self, MapSettings};
 use dermis_fit::mwe::{Centring, MweReport, RidgeMode, RowChoice, fit_mwe, leverages};
 use dermis_fit::{
-    AnimationSpaceSettings, BasePoses, Folds, Progress, Training, fit_animation_space, fit_joints, fit_rotational_regression,
+    AnimationSpaceSettings, BasePoses, Folds, Progress, Training, fit_animation_space, fit_joints,
+    fit_rotational_regression,
 };
 use dermis_io::{ModelFile, ModelHeader};
 use dermis_rig::glam::DVec3;

@@ -1,16 +1,14 @@
 //! Fits from sums over examples that are not held: streamed, or summed in parts.
 
-use super::{
-    BaseChoice, FitOptions, Fitted, MapSource, Method, base_of, has_closed_form, maps_of, model_of, mwe,
-};
+use super::{BaseChoice, FitOptions, Fitted, MapSource, Method, base_of, has_closed_form, maps_of, model_of, mwe};
 use crate::error::Error;
 use crate::load::LoadedRig;
 use dermis_deform::Base;
 use dermis_fit::mwe::{MweSettings, RowChoice, SeenPose, Statistics};
 use dermis_fit::{Accumulator, FitError, Progress};
+use dermis_io::ModelHeader;
 use dermis_io::model_file::fingerprint;
 use dermis_io::part_file::{PartFile, PartHeader, VERSION};
-use dermis_io::ModelHeader;
 use dermis_rig::glam::DVec3;
 use dermis_rig::skeleton::row;
 use dermis_rig::{BoneTransforms, Example, ExampleSet, Influences};

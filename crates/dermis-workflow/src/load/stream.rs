@@ -103,6 +103,9 @@ fn bundle(
     let slice = |contents: &mut Contents| {
         read += contents.records.len();
         contents.records.retain(|record| source.takes(&record.label));
+        if contents.records.is_empty() {
+            return Ok(());
+        }
         let mut of_slice = FileNote { remarks: vec![], ..note.clone() };
         let records = with_both(rig, contents, options, path, &mut of_slice).map_err(Stop::Other)?;
         if note.remarks.is_empty() {
