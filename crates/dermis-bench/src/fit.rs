@@ -194,7 +194,7 @@ fn write(folder: &Path, scene: &Scene, made: &Mwe) -> std::io::Result<()> {
         scene.maps.of(v).iter().for_each(|&(bone, mu)| maps[at * bones + bone.get()] = mu);
     }
     npy::write(folder, "maps", &[points.len(), bones], maps)?;
-    let residuals = training.examples.iter().zip(training.base).flat_map(|(example, base)| {
+    let residuals = training.examples.iter().zip(&scene.planted.base).flat_map(|(example, base)| {
         points.iter().flat_map(|&v| (example.positions[v] - base[v]).to_array()).collect::<Vec<_>>()
     });
     npy::write(folder, "residuals", &[poses, points.len(), 3], residuals)?;

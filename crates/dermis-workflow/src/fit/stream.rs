@@ -147,7 +147,7 @@ impl<'a> Summing<'a> {
         }
         let rig = &self.loaded.rig;
         let (count, bones) = (part.importance.len(), rig.skeleton.len());
-        let per_pose = if count == 0 { 0 } else { part.residuals.len() / count };
+        let per_pose = part.residuals.len().checked_div(count).unwrap_or(0);
         if count == 0 || part.transforms.len() != count * bones || part.residuals.len() != count * per_pose {
             return Err(differs(format!("its arrays do not divide among {count} poses")));
         }
