@@ -5,9 +5,10 @@ use crate::show;
 use crate::ui::{Ui, command_line};
 use dermis_workflow::io::ModelFile;
 use dermis_workflow::load::{FileNote, Source, load_base_cache, load_examples, load_model};
-use dermis_workflow::measure::measure;
+use dermis_workflow::measure::{measure, measure_streamed};
 use dermis_workflow::output::{reserve_file, reserve_folder};
 use dermis_workflow::report::{Outcome, unit_of, vertex_csv};
+use dermis_workflow::rig::ExampleSet;
 use dermis_workflow::stress::stress;
 use dermis_workflow::{Error, page};
 use serde_json::{Value, json};
@@ -48,6 +49,9 @@ pub struct EvalArgs {
     /// Exit with 1 if the rms is above this, in metres
     #[arg(long, requires = "examples", value_name = "METRES", allow_negative_numbers = true)]
     fail_above: Option<f64>,
+    /// Never hold the examples: score each as it is read; without a picture of the skins
+    #[arg(long, requires = "examples", conflicts_with = "base_cache")]
+    stream: bool,
     #[command(flatten)]
     read: ReadArgs,
 }
@@ -91,8 +95,21 @@ fn score(args: &EvalArgs, ui: &Ui, model: &ModelFile, note: FileNote) -> Result<
     let read = args.read.options()?;
     let limit = args.fail_above.map(|limit| within("--fail-above", limit, 0.0, f64::MAX)).transpose()?;
     let mut files = vec![note];
-    let (examples, notes) =
-        ui.step("read examples", |_| load_examples(&model.rig, &model.space, &args.examples, &read, "examples"))?;
+    let start = Instant::now();
+    let streamed = match args.stream {
+        true => Some(ui.step("measure", |_| measure_streamed(model, &args.examples, &read, "examples"))?),
+        false => None,
+    };
+    let (examples, notes, measured) = match streamed {
+        Some((scores, notes)) => (ExampleSet::default(), notes, Some(scores)),
+        None => {
+            let of_files = |_: dermis_workflow::fits::Progress<'_>| {
+                load_examples(&model.rig, &model.space, &args.examples, &read, "examples")
+            };
+            let (examples, notes) = ui.step("read examples", of_files)?;
+            (examples, notes, None)
+        }
+    };
     files.extend(notes);
     let given = match &args.base_cache {
         None => None,
@@ -103,8 +120,11 @@ fn score(args: &EvalArgs, ui: &Ui, model: &ModelFile, note: FileNote) -> Result<
         }
     };
     show::files(ui, &files);
-    let start = Instant::now();
-    let scores = ui.step("measure", |_| measure(model, &examples, given.as_deref()))?;
+    let start = if args.stream { start } else { Instant::now() };
+    let scores = match measured {
+        Some(scores) => scores,
+        None => ui.step("measure", |_| measure(model, &examples, given.as_deref()))?,
+    };
     if let Some(out) = &vertex_errors {
         out.write(vertex_csv(model, &scores).as_bytes())?;
     }

@@ -4,7 +4,7 @@ use crate::options::{MethodArgs, ReadArgs, within};
 use crate::show;
 use crate::ui::{Ui, command_line};
 use dermis_workflow::deform::baked::Precision;
-use dermis_workflow::load::{FileNote, Source, load_base_cache, load_examples, load_rig};
+use dermis_workflow::load::{FileNote, LoadedRig, Source, load_base_cache, load_examples, load_rig};
 use dermis_workflow::measure::measure;
 use dermis_workflow::output::{reserve_file, reserve_folder};
 use dermis_workflow::report::{Outcome, unit_of};
@@ -16,53 +16,55 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 pub struct FitArgs {
     /// Rest mesh and skeleton (.glb, .gltf, .fbx, .npz)
-    rig: PathBuf,
+    pub rig: PathBuf,
     /// Example poses: bundles (.npz), sculpts as morph targets (.glb, .fbx), or a motion followed by its skins (walk.glb
     /// walk.pc2, take.fbx sim.abc; also .mdd and folders of OBJ files). FILE#CLIP names a clip, FILE.npz#PATTERN,... records by label
     /// (* is any text, a leading ! takes the others)
-    #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
-    examples: Vec<Source>,
+    #[arg(long, required_unless_present = "merge", num_args = 1.., value_name = "FILE")]
+    pub examples: Vec<Source>,
     /// Examples the fit may not see; the errors that count are measured on them
     #[arg(long, num_args = 1.., value_name = "FILE")]
-    hold_out: Vec<Source>,
+    pub hold_out: Vec<Source>,
+    /// Never hold the examples: sum over them as they are read, for --method mwe. Training and held-out errors are measured by
+    /// reading them again; there is no cross-validation of the model and no picture of the skins
+    #[arg(long)]
+    pub stream: bool,
+    /// Write sums over the examples to this file instead of a model, for --method mwe; --merge adds them up
+    #[arg(long, value_name = "PART", conflicts_with_all = ["merge", "out", "report", "hold_out", "fail_above"])]
+    pub accumulate: Option<PathBuf>,
+    /// Fit to the sums in these files, in this order, instead of to examples
+    #[arg(long, num_args = 1.., value_name = "PART", conflicts_with = "examples")]
+    pub merge: Vec<PathBuf>,
     /// Where the model goes (.dermis); an existing file is kept unless --force
     #[arg(short, long, value_name = "MODEL")]
-    out: Option<PathBuf>,
+    pub out: Option<PathBuf>,
     /// Write report.html to this folder
     #[arg(long, value_name = "DIR")]
-    report: Option<PathBuf>,
+    pub report: Option<PathBuf>,
     /// Print one JSON object and nothing else
     #[arg(long)]
-    json: bool,
+    pub json: bool,
     /// Replace existing outputs
     #[arg(long)]
-    force: bool,
+    pub force: bool,
     /// Exit with 1 if the error that counts (held out, else cross-validated) has an rms above this, in metres
     #[arg(long, value_name = "METRES", allow_negative_numbers = true)]
-    fail_above: Option<f64>,
+    pub fail_above: Option<f64>,
     /// Bits of the model's coefficients: 16 halves the model (multi-weight enveloping and the joint model)
     #[arg(long, default_value = "32", value_parser = ["16", "32"], value_name = "BITS")]
-    coefficients: String,
+    pub coefficients: String,
     /// Without --hold-out, validate by this many folds; 0 skips it
     #[arg(long, default_value_t = 5, value_name = "N")]
     folds: usize,
     #[command(flatten)]
-    method: MethodArgs,
+    pub method: MethodArgs,
     #[command(flatten)]
-    read: ReadArgs,
+    pub read: ReadArgs,
 }
 
-/// Runs the verb.
-pub fn run(args: &FitArgs, ui: &Ui) -> Result<ExitCode, Error> {
-    let out = args.out.as_deref().map(|path| reserve_file(path, args.force)).transpose()?;
-    let report_dir = args.report.as_deref().map(|path| reserve_folder(path, args.force)).transpose()?;
-    if out.is_none() && report_dir.is_none() && !args.json {
-        ui.note("note: without -o MODEL the model is scored and dropped");
-    }
-    let read = args.read.options()?;
-    let limit = args.fail_above.map(|limit| within("--fail-above", limit, 0.0, f64::MAX)).transpose()?;
-    let loaded = ui.step("read rig", |_| load_rig(&args.rig))?;
-    let mut options = args.method.options(&loaded)?;
+/// How to fit.
+pub fn options_of(args: &FitArgs, loaded: &LoadedRig) -> Result<fit::FitOptions, Error> {
+    let mut options = args.method.options(loaded)?;
     if args.coefficients == "16" {
         if !matches!(options.method, fit::Method::Mwe | fit::Method::Joint) {
             let method = options.method;
@@ -72,6 +74,23 @@ pub fn run(args: &FitArgs, ui: &Ui) -> Result<ExitCode, Error> {
         }
         options.precision = Precision::Sixteen;
     }
+    Ok(options)
+}
+
+/// Runs the verb.
+pub fn run(args: &FitArgs, ui: &Ui) -> Result<ExitCode, Error> {
+    if args.stream || args.accumulate.is_some() || !args.merge.is_empty() {
+        return crate::fit_stream::run(args, ui);
+    }
+    let out = args.out.as_deref().map(|path| reserve_file(path, args.force)).transpose()?;
+    let report_dir = args.report.as_deref().map(|path| reserve_folder(path, args.force)).transpose()?;
+    if out.is_none() && report_dir.is_none() && !args.json {
+        ui.note("note: without -o MODEL the model is scored and dropped");
+    }
+    let read = args.read.options()?;
+    let limit = args.fail_above.map(|limit| within("--fail-above", limit, 0.0, f64::MAX)).transpose()?;
+    let loaded = ui.step("read rig", |_| load_rig(&args.rig))?;
+    let options = options_of(args, &loaded)?;
     let mut files: Vec<FileNote> = loaded.notes.clone();
     let (train, notes) =
         ui.step("read examples", |_| load_examples(&loaded.rig, &loaded.space, &args.examples, &read, "examples"))?;
@@ -155,9 +174,12 @@ pub fn run(args: &FitArgs, ui: &Ui) -> Result<ExitCode, Error> {
     if let Some(dir) = &report_dir {
         dir.folder()?("report.html", page::render(&outcome.page()).as_bytes())?;
     }
+    let memory = crate::fit_stream::Memory::of(&fitted.model, train.len() + held_out.as_ref().map_or(0, |h| h.len()));
     let counts = held_out_scores.as_ref().or(cross_validated.as_ref()).unwrap_or(&train_scores);
     if args.json {
-        ui.print(&outcome.json().to_string());
+        let mut value = outcome.json();
+        value["memory"] = memory.json();
+        ui.print(&value.to_string());
     } else {
         let unit = unit_of(&fitted.model.space);
         let rig = &loaded.rig;
@@ -184,6 +206,7 @@ pub fn run(args: &FitArgs, ui: &Ui) -> Result<ExitCode, Error> {
         }
         show::budgets(ui, &fitted.model.header.report, &unit);
         show::frames(ui, counts, &unit, if ui.verbose { 10 } else { 3 });
+        ui.print(&memory.to_string());
         for warning in outcome.warnings() {
             ui.print(&format!("warning: {warning}"));
         }

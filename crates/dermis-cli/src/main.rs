@@ -7,6 +7,7 @@ mod demo;
 mod eval;
 mod export;
 mod fit;
+mod fit_stream;
 mod inspect;
 mod invert;
 mod options;

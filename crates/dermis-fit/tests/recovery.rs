@@ -286,7 +286,8 @@ fn more_blocks_than_poses_and_meshes_of_nothing_are_no_trouble() {
     let nothing = Influences::default();
     let mut examples = bench.examples.clone();
     examples.iter_mut().for_each(|e| e.positions.clear());
-    let training = Training { rest: &[], examples: &examples, base: (&vec![Vec::new(); 3]).into(), ..bench.training() };
+    let base = vec![Vec::new(); 3];
+    let training = Training { rest: &[], examples: &examples, base: (&base).into(), ..bench.training() };
     let none = Influences::from_rows(Vec::<Vec<_>>::new()).unwrap();
     for maps in [&nothing, &none] {
         let fit = fit_mwe(&training, maps, &settings, &silent);

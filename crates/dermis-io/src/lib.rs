@@ -14,6 +14,7 @@ pub mod model_file;
 mod npy;
 pub mod npz;
 pub mod obj;
+pub mod part_file;
 pub mod point_cache;
 pub mod sniff;
 mod surface;
@@ -23,4 +24,5 @@ pub use contents::{
 };
 pub use matching::{MatchError, Matching, match_vertices};
 pub use model_file::{ModelFile, ModelHeader};
+pub use part_file::PartFile;
 pub use sniff::sniff;

@@ -21,7 +21,7 @@ pub(crate) enum NpyError {
 }
 
 /// What a header says.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Header {
     pub(crate) shape: Vec<usize>,
     kind: Kind,
@@ -92,6 +92,20 @@ impl Header {
         let bytes = extent.and_then(|all| all.checked_mul(kind.size()?)).ok_or_else(too_many)?;
         let data_length = if shape.contains(&0) { 0 } else { bytes };
         Ok(Self { shape, kind, big_endian, fortran_order, length: prefix + text_length, data_length })
+    }
+}
+
+impl Header {
+    /// Whether values are numbers: floats, integers or booleans.
+    pub(crate) fn is_number(&self) -> bool {
+        matches!(self.kind, Kind::Float(_) | Kind::Signed(_) | Kind::Unsigned(_) | Kind::Bool)
+    }
+
+    /// The header of one of the parts that follow one another along the first dimension; `None` where they lie apart.
+    pub(crate) fn row(&self) -> Option<Self> {
+        let (rows, shape) = self.shape.split_first()?;
+        let data_length = self.data_length.checked_div(*rows).unwrap_or(0);
+        (!self.fortran_order).then(|| Self { shape: shape.to_vec(), data_length, ..self.clone() })
     }
 }
 
@@ -225,7 +239,7 @@ impl Array {
     }
     /// Whether values are numbers: floats, integers or booleans.
     pub(crate) fn is_number(&self) -> bool {
-        matches!(self.header.kind, Kind::Float(_) | Kind::Signed(_) | Kind::Unsigned(_) | Kind::Bool)
+        self.header.is_number()
     }
     /// Whether values are integers.
     pub(crate) fn is_integer(&self) -> bool {

@@ -27,7 +27,7 @@ use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::skeleton::{from_rows, row};
 use dermis_rig::{BoneIndex, Channels, Influences, Mesh, Polygons, Skeleton, WorldPose};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::io::{Cursor, Read, Write};
+use std::io::{Cursor, Read, Seek, Write};
 use std::sync::Arc;
 use zip::{CompressionMethod, ZipArchive, ZipWriter, write::SimpleFileOptions};
 
@@ -47,44 +47,78 @@ const DEFLATE_LIMIT: u64 = 1032;
 /// # Errors
 /// [`ReadError`], naming array and numbers.
 pub fn read(bytes: &[u8], name: &str) -> Result<Contents, ReadError> {
-    let mut bundle = Bundle::open(bytes)?;
+    let mut bundle = Bundle::open(Cursor::new(bytes), bytes.len() as u64)?;
     let found = bundle.members.len();
-    let mut warnings = Vec::new();
-    let space = bundle.space(&mut warnings)?;
-    let mesh = bundle.mesh(&space, &mut warnings)?;
-    let vertices = mesh.as_ref().map(|mesh| mesh.positions.len());
-    let (skeleton, order) = bundle.skeleton(&space, &mut warnings)?.unzip();
-    let order = order.as_deref();
-    let weights = bundle.influences("lbs_weights", vertices, order)?.map(|table| normalised(&table, &mut warnings));
-    let influence_maps = bundle.influences("influence_maps", vertices, order)?;
-    let frames_per_second = bundle.frames_per_second()?;
-    let bone_names = match &skeleton {
-        None if bundle.members.contains_key("pose_matrices") => bundle.texts("bone_names", None)?.unwrap_or_default(),
-        _ => Vec::new(),
-    };
-    let bones = skeleton.as_ref().map(Skeleton::len).or((!bone_names.is_empty()).then_some(bone_names.len()));
-    let (records, left_out) = bundle.records(&space, frames_per_second, vertices, bones, order, &mut warnings)?;
+    let (mut contents, order) = bundle.rig(name)?;
+    (contents.records, contents.left_out) = bundle.records(&mut contents, order.as_deref())?;
     if bundle.members.len() == found {
         let names: Vec<_> = bundle.members.keys().take(5).map(String::as_str).collect();
         let reason = format!("it holds none of a bundle's arrays, but {found} others ({})", names.join(", "));
         return Err(ReadError::WrongKind { format: Format::Npz, reason });
     }
-    Ok(Contents {
-        name: name.to_owned(),
-        format: Format::Npz,
-        space,
-        mesh,
-        skeleton,
-        bone_names,
-        weights,
-        influence_maps,
-        records,
-        left_out,
-        frames_per_second,
-        unread: bundle.members.into_keys().collect(),
-        warnings,
-        ..Contents::default()
-    })
+    contents.unread = bundle.members.into_keys().collect();
+    Ok(contents)
+}
+
+/// Reads a bundle of poses and skins (`pose_matrices` and `vertices`) without ever holding all of its skins: `take` gets
+/// the contents again and again, each time with the next few records, at most `most` bytes of positions or one record.
+/// The result are the contents without records; `None` if the bundle holds not both, or its skins in Fortran order, whose
+/// poses lie apart: [`read`] takes those.
+///
+/// Bounds are those of [`read`]. `length` is the file's, in bytes.
+///
+/// # Errors
+/// [`ReadError`], naming array and numbers, and those of `take`.
+pub fn stream<R: Read + Seek, E: From<ReadError>>(
+    reader: R,
+    length: u64,
+    name: &str,
+    most: usize,
+    mut take: impl FnMut(&mut Contents) -> Result<(), E>,
+) -> Result<Option<Contents>, E> {
+    let mut bundle = Bundle::open(reader, length)?;
+    if !["pose_matrices", "vertices"].iter().all(|key| bundle.members.contains_key(*key)) {
+        return Ok(None);
+    }
+    let (mut contents, order) = bundle.rig(name)?;
+    let vertices = contents.mesh.as_ref().map(|mesh| mesh.positions.len());
+    let parts = bundle.parts(&contents, order.as_deref())?;
+    contents.unread = bundle.members.keys().filter(|key| *key != "vertices").cloned().collect();
+    let key = "vertices";
+    let Some((header, mut member)) = bundle.member(key)? else { return Ok(None) };
+    let Some(row) = header.row() else { return Ok(None) };
+    let [count, vertices, _] = extents(key, &header.shape, [None, vertices, Some(3)])?;
+    if !header.is_number() {
+        return Err(damaged(format!("array \"{key}\" holds text where numbers are expected")).into());
+    }
+    if let Some((_, [posed, ..])) = &parts.poses
+        && *posed != count
+    {
+        return Err(damaged(format!("\"pose_matrices\" holds {posed} poses, but \"vertices\" {count}")).into());
+    }
+    let batch = (most / (24 * vertices.max(1))).max(1);
+    let mut left_out = Vec::new();
+    for at in 0..count {
+        let mut data = vec![0; row.data_length];
+        member.read_exact(&mut data).map_err(|e| damaged(format!("array \"{key}\", pose {at}: {e}")))?;
+        let shape = Array::new(row.clone(), data).ok_or_else(|| damaged(format!("array \"{key}\": its rows")))?;
+        let positions = (0..vertices).map(|v| DVec3::from([0, 1, 2].map(|c| shape.number([v, c]))));
+        match parts.record(at, Some(positions.collect()))? {
+            Ok(record) => contents.records.push(record),
+            Err(label) => left_out.push(label),
+        }
+        if contents.records.len() == batch || (at + 1 == count && !contents.records.is_empty()) {
+            take(&mut contents)?;
+            contents.records.clear();
+        }
+    }
+    // The checksum is compared when the end is met.
+    if member.read(&mut [0]).map_err(|e| damaged(format!("array \"{key}\": {e}")))? != 0 {
+        return Err(damaged(format!("array \"{key}\": more bytes than its shape promises")).into());
+    }
+    surface::count(&mut contents.warnings, Flaw::NonFiniteFrame, left_out.clone());
+    contents.left_out = left_out;
+    Ok(Some(contents))
 }
 
 /// A row of numbers by its name, for arrays that are no part of a rig; `None` if there is none of that name.
@@ -92,7 +126,7 @@ pub fn read(bytes: &[u8], name: &str) -> Result<Contents, ReadError> {
 /// # Errors
 /// [`ReadError`]: no bundle, or an array that is not a row of numbers.
 pub fn numbers(bytes: &[u8], key: &str) -> Result<Option<Vec<f64>>, ReadError> {
-    let found = Bundle::open(bytes)?.numbers(key, [None])?;
+    let found = Bundle::open(Cursor::new(bytes), bytes.len() as u64)?.numbers(key, [None])?;
     Ok(found.map(|(array, [count])| (0..count).map(|at| array.number([at])).collect()))
 }
 
@@ -101,8 +135,8 @@ fn damaged(reason: String) -> ReadError {
 }
 
 /// An archive of arrays, each taken out once.
-struct Bundle<'a> {
-    archive: ZipArchive<Cursor<&'a [u8]>>,
+struct Bundle<R> {
+    archive: ZipArchive<R>,
     file_length: u64,
     /// Arrays not taken yet: name without `.npy`, place in the archive.
     members: BTreeMap<String, usize>,
@@ -110,16 +144,19 @@ struct Bundle<'a> {
     allowance: u64,
 }
 
-impl<'a> Bundle<'a> {
-    fn open(bytes: &'a [u8]) -> Result<Self, ReadError> {
+impl<R: Read + Seek> Bundle<R> {
+    fn open(mut reader: R, file_length: u64) -> Result<Self, ReadError> {
         let wrong = |reason: &str| Err(ReadError::WrongKind { format: Format::Npz, reason: reason.into() });
-        if bytes.starts_with(b"\x93NUMPY") {
+        let mut start = Vec::new();
+        let begun = reader.by_ref().take(6).read_to_end(&mut start).and_then(|_| reader.rewind());
+        begun.map_err(|e| damaged(format!("the archive: {e}")))?;
+        if start == b"\x93NUMPY" {
             return wrong("it is a single array (.npy), not an archive of named arrays (numpy.savez)");
         }
-        if !bytes.starts_with(b"PK") {
-            return wrong(if bytes.is_empty() { "it is empty" } else { "it does not start like a zip archive" });
+        if !start.starts_with(b"PK") {
+            return wrong(if start.is_empty() { "it is empty" } else { "it does not start like a zip archive" });
         }
-        let archive = ZipArchive::new(Cursor::new(bytes)).map_err(|e| damaged(format!("the archive: {e}")))?;
+        let archive = ZipArchive::new(reader).map_err(|e| damaged(format!("the archive: {e}")))?;
         if archive.has_duplicate_names() {
             return Err(damaged("the archive holds two arrays of the same name".into()));
         }
@@ -128,15 +165,58 @@ impl<'a> Bundle<'a> {
             let name = String::from_utf8_lossy(name);
             members.insert(name.strip_suffix(".npy").unwrap_or(&name).to_owned(), at);
         }
-        let file_length = bytes.len() as u64;
         Ok(Self { archive, file_length, members, allowance: INFLATION * file_length + ALLOWANCE })
     }
 
+    /// What a bundle holds beside records, and the bones' order: `order[new] = old`.
+    fn rig(&mut self, name: &str) -> Result<(Contents, Option<Vec<usize>>), ReadError> {
+        let mut warnings = Vec::new();
+        let space = self.space(&mut warnings)?;
+        let mesh = self.mesh(&space, &mut warnings)?;
+        let vertices = mesh.as_ref().map(|mesh| mesh.positions.len());
+        let (skeleton, order) = self.skeleton(&space, &mut warnings)?.unzip();
+        let order_of = order.as_deref();
+        let weights = self.influences("lbs_weights", vertices, order_of)?;
+        let weights = weights.map(|table| normalised(&table, &mut warnings));
+        let influence_maps = self.influences("influence_maps", vertices, order_of)?;
+        let frames_per_second = self.frames_per_second()?;
+        let bone_names = match &skeleton {
+            None if self.members.contains_key("pose_matrices") => self.texts("bone_names", None)?.unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        let contents = Contents {
+            name: name.to_owned(),
+            format: Format::Npz,
+            space,
+            mesh,
+            skeleton,
+            bone_names,
+            weights,
+            influence_maps,
+            frames_per_second,
+            warnings,
+            ..Contents::default()
+        };
+        Ok((contents, order))
+    }
+
     /// Takes an array out of the archive; `None` if there is none of that name.
+    fn take(&mut self, key: &str) -> Result<Option<Array>, ReadError> {
+        let Some((header, member)) = self.member(key)? else { return Ok(None) };
+        let promised = header.data_length as u64;
+        let mut data = Vec::with_capacity(header.data_length);
+        member.take(promised + 1).read_to_end(&mut data).map_err(|e| damaged(format!("array \"{key}\": {e}")))?;
+        let length = data.len();
+        let array = Array::new(header, data)
+            .ok_or_else(|| damaged(format!("array \"{key}\": {promised} bytes are promised, but it has {length}")))?;
+        Ok(Some(array))
+    }
+
+    /// The header of an array, and its values to be read; `None` if there is none of that name.
     ///
     /// Nothing is unfolded before the header's promise agrees with the archive's directory, and with what its packed
     /// bytes can stand for.
-    fn take(&mut self, key: &str) -> Result<Option<Array>, ReadError> {
+    fn member(&mut self, key: &str) -> Result<Option<(Header, impl Read + use<'_, R>)>, ReadError> {
         use zip::result::ZipError::{CompressionMethodNotSupported, UnsupportedArchive};
         let Some(index) = self.members.remove(key) else { return Ok(None) };
         let file_length = self.file_length;
@@ -170,12 +250,7 @@ impl<'a> Bundle<'a> {
                  to {INFLATION} times its length"
             ))
         })?;
-        let mut data = Vec::with_capacity(header.data_length);
-        member.take(promised + 1).read_to_end(&mut data).map_err(|e| damaged(format!("array \"{key}\": {e}")))?;
-        let length = data.len();
-        let array = Array::new(header, data)
-            .ok_or_else(|| damaged(format!("array \"{key}\": {promised} bytes are promised, but it has {length}")))?;
-        Ok(Some(array))
+        Ok(Some((header, member)))
     }
 
     /// Takes an array of numbers of the given shape, `None` standing for any extent; returns the extents found.
@@ -185,7 +260,7 @@ impl<'a> Bundle<'a> {
         shape: [Option<usize>; N],
     ) -> Result<Option<(Array, [usize; N])>, ReadError> {
         let Some(array) = self.take(key)? else { return Ok(None) };
-        let extents = extents(key, &array, shape)?;
+        let extents = extents(key, array.shape(), shape)?;
         if !array.is_number() {
             return Err(damaged(format!("array \"{key}\" holds text where numbers are expected")));
         }
@@ -208,7 +283,7 @@ impl<'a> Bundle<'a> {
     /// Takes a row of texts.
     fn texts(&mut self, key: &str, count: Option<usize>) -> Result<Option<Vec<String>>, ReadError> {
         let Some(array) = self.take(key)? else { return Ok(None) };
-        let [count] = extents(key, &array, [count])?;
+        let [count] = extents(key, array.shape(), [count])?;
         (0..count).map(|at| text(key, &array, [at])).collect::<Result<_, _>>().map(Some)
     }
 
@@ -379,88 +454,136 @@ impl<'a> Bundle<'a> {
 
     fn records(
         &mut self,
-        space: &Space,
-        frames_per_second: Option<f64>,
-        vertices: Option<usize>,
-        bones: Option<usize>,
+        contents: &mut Contents,
         order: Option<&[usize]>,
-        warnings: &mut Vec<Warning>,
     ) -> Result<(Vec<Record>, Vec<String>), ReadError> {
-        let poses = self.numbers("pose_matrices", [None, bones, Some(4), Some(4)])?;
+        let vertices = contents.mesh.as_ref().map(|mesh| mesh.positions.len());
+        let mut parts = self.parts(contents, order)?;
         let shapes = self.numbers("vertices", [None, vertices, Some(3)])?;
-        let count = match (&poses, &shapes) {
+        let count = match (&parts.poses, &shapes) {
             (Some((_, [posed, ..])), Some((_, [shaped, ..]))) if posed != shaped => {
                 return Err(damaged(format!("\"pose_matrices\" holds {posed} poses, but \"vertices\" {shaped}")));
             }
-            (Some((_, [count, ..])), _) | (None, Some((_, [count, ..]))) => *count,
+            (Some((_, [count, ..])), _) => *count,
+            (None, Some((_, [count, ..]))) => {
+                parts.beside(self, *count)?;
+                *count
+            }
             (None, None) => return Ok((Vec::new(), Vec::new())),
         };
-        let labels = self.texts("pose_labels", Some(count))?;
-        let importances = self.numbers("pose_weights", [Some(count)])?;
-        let times = self.numbers("frame_times", [Some(count)])?;
-        let (channel_names, channels) = if poses.is_some() { self.channels(count)? } else { Default::default() };
-        let to_ours = space.to_ours();
         let mut records = Vec::with_capacity(count);
         let mut left_out = Vec::new();
         for at in 0..count {
-            let label = labels.as_ref().map_or_else(|| at.to_string(), |labels| labels[at].clone());
-            let mut finite = true;
-            let mut pose = None;
-            if let Some((array, [_, bones, ..])) = &poses {
-                let mut world = Vec::with_capacity(*bones);
-                for new in 0..*bones {
-                    let bone = order.map_or(new, |order| order[new]);
-                    let matrix = matrix(|row, column| array.number([at, bone, row, column]))
-                        .map_err(|e| damaged(format!("array \"pose_matrices\", pose \"{label}\", bone {bone}: {e}")))?;
-                    world.push(space.joint_to_ours(matrix));
-                }
-                finite &= world.iter().all(DAffine3::is_finite);
-                let value = |c: usize| channels.as_ref().map_or(0.0, |array| array.number([at, c]));
-                let channels: Channels =
-                    channel_names.iter().cloned().enumerate().map(|(c, name)| (name, value(c))).collect();
-                finite &= channels.iter().all(|(_, value)| value.is_finite());
-                pose = Some(WorldPose { channels, ..WorldPose::new(world) });
-            }
             let positions = shapes.as_ref().map(|(array, [_, vertices, _])| {
-                let position = |v| to_ours.transform_point3(DVec3::from([0, 1, 2].map(|c| array.number([at, v, c]))));
-                (0..*vertices).map(position).collect::<Vec<_>>()
+                (0..*vertices).map(|v| DVec3::from([0, 1, 2].map(|c| array.number([at, v, c])))).collect()
             });
-            finite &= positions.iter().flatten().all(|p| p.is_finite());
-            let importance = importances.as_ref().map_or(1.0, |(array, _)| array.number([at]));
-            if !importance.is_finite() || importance < 0.0 {
-                return Err(damaged(format!("array \"pose_weights\": pose \"{label}\" has weight {importance}")));
-            }
-            let time = match &times {
-                Some((array, _)) => Some(array.number([at])),
-                None => frames_per_second.map(|rate| at as f64 / rate),
-            };
-            if time.is_some_and(|t| !t.is_finite()) {
-                return Err(damaged(format!("array \"frame_times\": the time of pose \"{label}\" is not finite")));
-            }
-            match finite {
-                true => records.push(Record { label, time, pose, positions, importance }),
-                false => left_out.push(label),
+            match parts.record(at, positions)? {
+                Ok(record) => records.push(record),
+                Err(label) => left_out.push(label),
             }
         }
-        surface::count(warnings, Flaw::NonFiniteFrame, left_out.clone());
+        surface::count(&mut contents.warnings, Flaw::NonFiniteFrame, left_out.clone());
         Ok((records, left_out))
+    }
+
+    /// What records are made of, but their skins.
+    fn parts<'a>(&mut self, contents: &Contents, order: Option<&'a [usize]>) -> Result<Parts<'a>, ReadError> {
+        let bones = contents.skeleton.as_ref().map(Skeleton::len);
+        let bones = bones.or((!contents.bone_names.is_empty()).then_some(contents.bone_names.len()));
+        let mut parts = Parts {
+            space: contents.space.clone(),
+            order,
+            frames_per_second: contents.frames_per_second,
+            poses: self.numbers("pose_matrices", [None, bones, Some(4), Some(4)])?,
+            labels: None,
+            importances: None,
+            times: None,
+            channel_names: vec![],
+            channels: None,
+        };
+        if let Some((_, [count, ..])) = parts.poses {
+            parts.beside(self, count)?;
+            (parts.channel_names, parts.channels) = self.channels(count)?;
+        }
+        Ok(parts)
+    }
+}
+
+/// What records are made of, but their skins.
+struct Parts<'a> {
+    space: Space,
+    order: Option<&'a [usize]>,
+    frames_per_second: Option<f64>,
+    poses: Option<(Array, [usize; 4])>,
+    labels: Option<Vec<String>>,
+    importances: Option<Array>,
+    times: Option<Array>,
+    channel_names: Vec<Arc<str>>,
+    channels: Option<Array>,
+}
+
+impl Parts<'_> {
+    /// Takes what goes with each of `count` records.
+    fn beside<R: Read + Seek>(&mut self, bundle: &mut Bundle<R>, count: usize) -> Result<(), ReadError> {
+        self.labels = bundle.texts("pose_labels", Some(count))?;
+        self.importances = bundle.numbers("pose_weights", [Some(count)])?.map(|(array, _)| array);
+        self.times = bundle.numbers("frame_times", [Some(count)])?.map(|(array, _)| array);
+        Ok(())
+    }
+
+    /// A record from its positions in the file's own axes and unit; of one that is not finite the label.
+    fn record(&self, at: usize, positions: Option<Vec<DVec3>>) -> Result<Result<Record, String>, ReadError> {
+        let label = self.labels.as_ref().map_or_else(|| at.to_string(), |labels| labels[at].clone());
+        let mut finite = true;
+        let mut pose = None;
+        if let Some((array, [_, bones, ..])) = &self.poses {
+            let mut world = Vec::with_capacity(*bones);
+            for new in 0..*bones {
+                let bone = self.order.map_or(new, |order| order[new]);
+                let matrix = matrix(|row, column| array.number([at, bone, row, column]))
+                    .map_err(|e| damaged(format!("array \"pose_matrices\", pose \"{label}\", bone {bone}: {e}")))?;
+                world.push(self.space.joint_to_ours(matrix));
+            }
+            finite &= world.iter().all(DAffine3::is_finite);
+            let value = |c: usize| self.channels.as_ref().map_or(0.0, |array| array.number([at, c]));
+            let channels: Channels =
+                self.channel_names.iter().cloned().enumerate().map(|(c, name)| (name, value(c))).collect();
+            finite &= channels.iter().all(|(_, value)| value.is_finite());
+            pose = Some(WorldPose { channels, ..WorldPose::new(world) });
+        }
+        let to_ours = self.space.to_ours();
+        let positions: Option<Vec<DVec3>> =
+            positions.map(|list| list.into_iter().map(|p| to_ours.transform_point3(p)).collect());
+        finite &= positions.iter().flatten().all(|p| p.is_finite());
+        let importance = self.importances.as_ref().map_or(1.0, |array| array.number([at]));
+        if !importance.is_finite() || importance < 0.0 {
+            return Err(damaged(format!("array \"pose_weights\": pose \"{label}\" has weight {importance}")));
+        }
+        let time = match &self.times {
+            Some(array) => Some(array.number([at])),
+            None => self.frames_per_second.map(|rate| at as f64 / rate),
+        };
+        if time.is_some_and(|t| !t.is_finite()) {
+            return Err(damaged(format!("array \"frame_times\": the time of pose \"{label}\" is not finite")));
+        }
+        Ok(if finite { Ok(Record { label, time, pose, positions, importance }) } else { Err(label) })
     }
 }
 
 /// Checks a shape, `None` standing for any extent, and returns the extents found.
-fn extents<const N: usize>(key: &str, array: &Array, expected: [Option<usize>; N]) -> Result<[usize; N], ReadError> {
-    let found: Option<[usize; N]> = array.shape().try_into().ok();
+fn extents<const N: usize>(key: &str, shape: &[usize], expected: [Option<usize>; N]) -> Result<[usize; N], ReadError> {
+    let found: Option<[usize; N]> = shape.try_into().ok();
     let agrees = |found: &[usize; N]| found.iter().zip(&expected).all(|(f, e)| e.is_none_or(|e| e == *f));
     let found = found.filter(agrees).ok_or_else(|| {
         let expected: Vec<_> = expected.iter().map(|e| e.map_or("any".to_owned(), |e| e.to_string())).collect();
         let comma = if N == 1 { "," } else { "" };
-        let (shape, expected) = (Shape(array.shape()), expected.join(", "));
+        let (shape, expected) = (Shape(shape), expected.join(", "));
         damaged(format!("array \"{key}\" has shape {shape}, but ({expected}{comma}) is expected"))
     })?;
     // An empty array costs no bytes, so that its other extents could be anything: only "none of them" makes sense.
     let hollow = found.contains(&0) && found.first() != Some(&0);
     if hollow || found.iter().any(|&extent| extent >= u32::MAX as usize) {
-        return Err(damaged(format!("array \"{key}\" has the unusable shape {}", Shape(array.shape()))));
+        return Err(damaged(format!("array \"{key}\" has the unusable shape {}", Shape(shape))));
     }
     Ok(found)
 }

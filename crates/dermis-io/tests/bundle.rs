@@ -36,6 +36,40 @@ fn a_rig_with_examples_is_read() {
     assert_eq!(contents.warnings, []);
 }
 
+/// In slices of one record, of several, of all; stored and deflated; records that are not finite left out alike.
+#[test]
+fn a_bundle_read_in_slices_holds_what_it_holds_as_a_whole() {
+    let mut arrays = tiny_rig();
+    let copies = |key: &str| arrays.iter().find(|(k, _)| *k == key).unwrap().1.floats().repeat(3);
+    let (poses, mut shapes) = (copies("pose_matrices"), copies("vertices"));
+    shapes[3 * 12 + 5] = f64::NAN;
+    arrays.retain(|(key, _)| {
+        !matches!(*key, "pose_labels" | "pose_weights" | "frame_times" | "channels" | "channel_names")
+    });
+    replace(&mut arrays, "pose_matrices", floats(&poses, &[6, 2, 4, 4]));
+    replace(&mut arrays, "vertices", floats(&shapes, &[6, 4, 3]));
+    let members = || arrays.iter().map(|(key, array)| (format!("{key}.npy"), array.bytes())).collect::<Vec<_>>();
+    for method in [zip::CompressionMethod::Stored, zip::CompressionMethod::Deflated] {
+        let bytes = archive::archive(members().iter().map(|(name, bytes)| (name.as_str(), bytes.clone())), method);
+        let whole = npz::read(&bytes, "a.npz").unwrap();
+        assert_eq!(whole.left_out, ["3"]);
+        for (most, expected) in [(0, vec![1; 5]), (2 * 4 * 24, vec![2, 2, 1]), (usize::MAX, vec![5])] {
+            let (mut records, mut sizes) = (Vec::new(), Vec::new());
+            let reader = std::io::Cursor::new(&bytes);
+            let contents = npz::stream(reader, bytes.len() as u64, "a.npz", most, |contents| {
+                sizes.push(contents.records.len());
+                records.append(&mut contents.records);
+                Ok::<_, ReadError>(())
+            });
+            let contents = contents.unwrap().unwrap();
+            assert_eq!(sizes, expected);
+            assert_eq!(records, whole.records);
+            assert_eq!((&contents.left_out, &contents.unread), (&whole.left_out, &whole.unread));
+            assert_eq!((&contents.mesh, &contents.warnings), (&whole.mesh, &whole.warnings));
+        }
+    }
+}
+
 /// The same character in centimetres with Z up: skinning with what was read is C times skinning in the file's space.
 #[test]
 fn axes_and_units_are_converted_alike_everywhere() {

@@ -26,6 +26,8 @@ fn formats() -> Vec<(&'static str, Reader, Vec<u8>)> {
     vec![
         ("stored npz", |bytes| npz::read(bytes, "a.npz"), packed(Stored)),
         ("deflated npz", |bytes| npz::read(bytes, "a.npz"), packed(Deflated)),
+        ("streamed npz", archive::streamed, packed(Stored)),
+        ("streamed deflated npz", archive::streamed, packed(Deflated)),
         ("obj", |bytes| obj::read(bytes, "a.obj", &Space::default()), text.as_bytes().to_vec()),
         (
             "pc2",
@@ -128,7 +130,7 @@ fn next(state: &mut u64) -> u64 {
 fn altered_bytes_are_an_error_or_sound() {
     for (name, read, good) in formats() {
         let mut state = 0x9e37_79b9_7f4a_7c15;
-        let rounds = if name == "deflated npz" { 3_000 } else { 10_000 };
+        let rounds = if name.contains("deflated") { 3_000 } else { 10_000 };
         for round in 0..rounds {
             let mut bytes = good.clone();
             for _ in 0..1 + next(&mut state) % 4 {

@@ -24,6 +24,7 @@ pub mod inspect;
 pub mod invert;
 pub mod load;
 pub mod measure;
+pub mod memory;
 pub mod output;
 pub mod page;
 mod random;

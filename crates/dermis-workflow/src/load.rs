@@ -2,9 +2,11 @@
 
 mod pairing;
 mod sets;
+mod stream;
 
 pub(crate) use pairing::check_axes;
 pub use sets::{PoseSet, load_pose_sets};
+pub use stream::{Streamed, stream_examples};
 
 use crate::error::Error;
 use dermis_io::{Contents, Format, Matching, ReadError, Record, Space, UpAxis, Warning, match_vertices};
@@ -37,21 +39,25 @@ impl Source {
 
     /// Keeps the records the part names.
     pub(crate) fn select(&self, contents: &mut Contents) -> Result<(), Error> {
-        let Some(part) = self.part.as_deref().filter(|_| contents.clips.is_empty()) else { return Ok(()) };
-        let (patterns, inverted) = part.strip_prefix('!').map_or((part, false), |rest| (rest, true));
-        let total = contents.records.len();
-        contents.records.retain(|r| patterns.split(',').any(|p| matches(p, &r.label)) != inverted);
-        match contents.records.is_empty() {
-            false => Ok(()),
-            true => {
-                let what = format!("none of the {total} labels matches \"{part}\"");
-                Err(Error::lacks(
-                    &self.path,
-                    what,
-                    "dermis inspect FILE --json lists the labels; * stands for any text",
-                ))
-            }
+        if self.part.is_none() || !contents.clips.is_empty() {
+            return Ok(());
         }
+        let total = contents.records.len();
+        contents.records.retain(|r| self.takes(&r.label));
+        if contents.records.is_empty() { Err(self.matches_none(total)) } else { Ok(()) }
+    }
+
+    /// Whether a record of this label is meant.
+    pub(crate) fn takes(&self, label: &str) -> bool {
+        let Some(part) = &self.part else { return true };
+        let (patterns, inverted) = part.strip_prefix('!').map_or((part.as_str(), false), |rest| (rest, true));
+        patterns.split(',').any(|p| matches(p, label)) != inverted
+    }
+
+    pub(crate) fn matches_none(&self, labels: usize) -> Error {
+        let part = self.part.as_deref().unwrap_or_default();
+        let what = format!("none of the {labels} labels matches \"{part}\"");
+        Error::lacks(&self.path, what, "dermis inspect FILE --json lists the labels; * stands for any text")
     }
 }
 

@@ -1,13 +1,14 @@
 //! Scoring a model on examples: errors, the rig's own weights beside it, and what the guard did.
 
 use crate::error::Error;
+use crate::load::{FileNote, ReadOptions, Source, stream_examples};
 use dermis_deform::baked::{Baked, BakedBase, Scratch};
 use dermis_deform::{Base, Deformer};
 use dermis_io::ModelFile;
 pub use dermis_measure::ErrorStats;
 use dermis_measure::{ErrorAccumulator, ErrorReport, volume_ratio};
-use dermis_rig::ExampleSet;
 use dermis_rig::glam::{DVec3, Vec3};
+use dermis_rig::{Example, ExampleSet};
 use std::time::{Duration, Instant};
 
 /// A model's errors on a set of examples.
@@ -43,41 +44,99 @@ pub struct FrameScore {
 /// # Errors
 /// [`Error::Option`] if such positions are missing; [`Error::Lacks`] if a skin cannot be measured.
 pub fn measure(model: &ModelFile, examples: &ExampleSet, given: Option<&[Vec<DVec3>]>) -> Result<Scores, Error> {
-    let rig = &model.rig;
-    let (vertices, diagonal) = (rig.mesh.positions.len(), rig.mesh.diagonal());
-    let closed = rig.mesh.is_closed();
     let baseline = baseline(model);
-    let mut errors = ErrorAccumulator::new(vertices, diagonal);
-    let mut baseline_errors = baseline.as_ref().map(|_| ErrorAccumulator::new(vertices, diagonal));
-    let mut frames = Vec::with_capacity(examples.len());
-    let mut runner = Runner::new(&model.baked);
-    let mut baseline_runner = baseline.as_ref().map(Runner::new);
+    let mut scoring = Scoring::new(model, baseline.as_ref());
     for (at, example) in examples.examples().iter().enumerate() {
-        let failed = |e: dermis_measure::MeasureError| Error::Option(format!("examples \"{}\": {e}", examples.name));
-        let skin = runner.run(&example.transforms, frame_of(&model.baked, given, at)?);
-        errors.add_frame(&example.label, &example.positions, skin).map_err(failed)?;
-        let volume = closed.then(|| volume_ratio(&rig.mesh, &example.positions).zip(volume_ratio(&rig.mesh, skin)));
-        let guarded = runner.guarded;
-        frames.push(FrameScore {
-            held: guarded.held as f64 / vertices.max(1) as f64,
+        scoring.add(example, frame_of(&model.baked, given, at)?)?;
+    }
+    scoring.finish(&examples.name)
+}
+
+/// Scores a model on examples from files that are not held.
+///
+/// # Errors
+/// Those of [`stream_examples`] and [`measure`].
+pub fn measure_streamed(
+    model: &ModelFile,
+    sources: &[Source],
+    options: &ReadOptions,
+    role: &str,
+) -> Result<(Scores, Vec<FileNote>), Error> {
+    let baseline = baseline(model);
+    let mut scoring = Scoring::new(model, baseline.as_ref());
+    let streamed = stream_examples(&model.rig, &model.space, sources, options, role, |examples| {
+        examples.iter().try_for_each(|example| scoring.add(example, None))
+    })?;
+    Ok((scoring.finish(&streamed.name)?, streamed.notes))
+}
+
+/// Scores a model on examples that come one after another and need not be kept.
+pub struct Scoring<'a> {
+    model: &'a ModelFile,
+    closed: bool,
+    errors: ErrorAccumulator,
+    runner: Runner<'a>,
+    baseline: Option<(ErrorAccumulator, Runner<'a>)>,
+    frames: Vec<FrameScore>,
+}
+
+impl<'a> Scoring<'a> {
+    /// No examples yet. `baseline` is that of the model, see [`baseline()`].
+    pub fn new(model: &'a ModelFile, baseline: Option<&'a Baked>) -> Self {
+        let mesh = &model.rig.mesh;
+        let errors = || ErrorAccumulator::new(mesh.positions.len(), mesh.diagonal());
+        Self {
+            model,
+            closed: mesh.is_closed(),
+            errors: errors(),
+            runner: Runner::new(&model.baked),
+            baseline: baseline.map(|baked| (errors(), Runner::new(baked))),
+            frames: Vec::new(),
+        }
+    }
+
+    /// Scores one more example; `given` is the base's position of every vertex, for models that need them.
+    ///
+    /// # Errors
+    /// [`Error::Option`] if its skin cannot be measured, or such positions are missing.
+    pub fn add(&mut self, example: &Example, given: Option<&[DVec3]>) -> Result<(), Error> {
+        let rig = &self.model.rig;
+        if self.model.baked.needs_given() && given.is_none() {
+            frame_of(&self.model.baked, None, 0)?;
+        }
+        let failed = |e: dermis_measure::MeasureError| Error::Option(format!("example \"{}\": {e}", example.label));
+        let skin = self.runner.run(&example.transforms, given);
+        self.errors.add_frame(&example.label, &example.positions, skin).map_err(failed)?;
+        let ratios = || volume_ratio(&rig.mesh, &example.positions).zip(volume_ratio(&rig.mesh, skin));
+        let volume = self.closed.then(ratios).flatten();
+        let guarded = self.runner.guarded;
+        self.frames.push(FrameScore {
+            held: guarded.held as f64 / rig.mesh.positions.len().max(1) as f64,
             limited: guarded.limited as f64 / guarded.features.max(1) as f64,
-            distance: model.training.as_ref().and_then(|t| {
+            distance: self.model.training.as_ref().and_then(|t| {
                 let far = t.distance(&example.transforms);
                 Some((far.degrees, rig.skeleton.names()[far.bone?].clone()))
             }),
-            volume: volume.flatten(),
+            volume,
         });
-        if let (Some(errors), Some(runner)) = (&mut baseline_errors, &mut baseline_runner) {
-            errors
-                .add_frame(&example.label, &example.positions, runner.run(&example.transforms, None))
-                .map_err(failed)?;
+        if let Some((errors, runner)) = &mut self.baseline {
+            let skin = runner.run(&example.transforms, None);
+            errors.add_frame(&example.label, &example.positions, skin).map_err(failed)?;
         }
+        Ok(())
     }
-    let empty = || Error::Option(format!("the set \"{}\" holds no examples", examples.name));
-    let model = errors.finish().ok_or_else(empty)?;
-    let baseline = baseline_errors.and_then(ErrorAccumulator::finish);
-    let parts = vec![(model.error, baseline.as_ref().map(|b| b.error), examples.len())];
-    Ok(Scores { set: examples.name.clone(), model, baseline, frames, parts })
+
+    /// The scores of all, as a set of this name.
+    ///
+    /// # Errors
+    /// [`Error::Option`] if there was none.
+    pub fn finish(self, name: &str) -> Result<Scores, Error> {
+        let empty = || Error::Option(format!("the set \"{name}\" holds no examples"));
+        let model = self.errors.finish().ok_or_else(empty)?;
+        let baseline = self.baseline.and_then(|(errors, _)| errors.finish());
+        let parts = vec![(model.error, baseline.as_ref().map(|b| b.error), self.frames.len())];
+        Ok(Scores { set: name.into(), model, baseline, frames: self.frames, parts })
+    }
 }
 
 fn frame_of<'a>(baked: &Baked, given: Option<&'a [Vec<DVec3>]>, at: usize) -> Result<Option<&'a [DVec3]>, Error> {

@@ -19,7 +19,7 @@ pub struct Outcome<'a> {
     pub model: &'a ModelFile,
     /// The fit, unless a stored model was scored.
     pub fitted: Option<&'a Fitted>,
-    /// The sets scored, held-out motion last, with their examples.
+    /// The sets scored, held-out motion last, with their examples; with an empty set if they were streamed.
     pub sets: Vec<(&'static str, &'a Scores, &'a ExampleSet)>,
     /// Errors by cross-validation, when nothing was held out.
     pub cross_validated: Option<&'a Scores>,
@@ -134,7 +134,7 @@ impl<'a> Outcome<'a> {
         let subtitle = self
             .sets
             .iter()
-            .map(|(role, scores, examples)| format!("{role}: {} ({} poses)", scores.set, examples.len()))
+            .map(|(role, scores, _)| format!("{role}: {} ({} poses)", scores.set, scores.frames.len()))
             .collect::<Vec<_>>()
             .join("; ");
         let mut page = Page {
@@ -305,6 +305,10 @@ impl<'a> Outcome<'a> {
     /// The worst frames of every set and one typical one, as many as a page can carry.
     fn view(&self) -> Option<View> {
         const MOST_BYTES: usize = 12 << 20;
+        // Examples that were streamed are not there to be shown.
+        if self.sets.iter().any(|(_, scores, examples)| examples.len() < scores.frames.len()) {
+            return None;
+        }
         let rig = &self.model.rig;
         let room = (MOST_BYTES / frame_bytes(rig.mesh.positions.len()).max(1)).clamp(1, 8);
         let mut chosen: Vec<(usize, usize, &str)> = Vec::new();

@@ -11,6 +11,7 @@ mod outputs;
 mod pose_space;
 mod refusals;
 mod secondary;
+mod stream;
 mod suggest;
 mod tube;
 mod verbs;

@@ -125,18 +125,18 @@ pub fn fingerprint(mesh: &Mesh, skeleton: &Skeleton) -> String {
 
 /// Arrays on their way into a file.
 #[derive(Default)]
-struct Tensors {
-    list: Vec<(String, Dtype, Vec<usize>, Vec<u8>)>,
+pub(crate) struct Tensors {
+    pub(crate) list: Vec<(String, Dtype, Vec<usize>, Vec<u8>)>,
 }
 
 impl Tensors {
-    fn f64(&mut self, name: &str, shape: &[usize], data: impl Iterator<Item = f64>) {
+    pub(crate) fn f64(&mut self, name: &str, shape: &[usize], data: impl Iterator<Item = f64>) {
         self.push(name, Dtype::F64, shape, data.flat_map(f64::to_le_bytes).collect());
     }
-    fn f32(&mut self, name: &str, shape: &[usize], data: impl Iterator<Item = f32>) {
+    pub(crate) fn f32(&mut self, name: &str, shape: &[usize], data: impl Iterator<Item = f32>) {
         self.push(name, Dtype::F32, shape, data.flat_map(f32::to_le_bytes).collect());
     }
-    fn u32(&mut self, name: &str, shape: &[usize], data: impl Iterator<Item = u32>) {
+    pub(crate) fn u32(&mut self, name: &str, shape: &[usize], data: impl Iterator<Item = u32>) {
         self.push(name, Dtype::U32, shape, data.flat_map(u32::to_le_bytes).collect());
     }
     /// A correction's coefficients: `f32`, or `i16` and beside them what each vertex measures them in.
@@ -277,8 +277,8 @@ fn damaged(reason: impl Into<String>) -> ReadError {
 }
 
 /// Arrays of a file, checked as they are taken.
-struct Reader<'a> {
-    tensors: SafeTensors<'a>,
+pub(crate) struct Reader<'a> {
+    pub(crate) tensors: SafeTensors<'a>,
 }
 
 impl Reader<'_> {
@@ -298,11 +298,11 @@ impl Reader<'_> {
     fn has(&self, name: &str) -> bool {
         self.tensors.tensor(name).is_ok()
     }
-    fn f64(&self, name: &str, columns: usize) -> Result<Vec<f64>, ReadError> {
+    pub(crate) fn f64(&self, name: &str, columns: usize) -> Result<Vec<f64>, ReadError> {
         let bytes = self.bytes(name, Dtype::F64, columns)?;
         Ok(bytes.chunks_exact(8).map(|b| f64::from_le_bytes(b.try_into().unwrap_or_default())).collect())
     }
-    fn f32(&self, name: &str, columns: usize) -> Result<Vec<f32>, ReadError> {
+    pub(crate) fn f32(&self, name: &str, columns: usize) -> Result<Vec<f32>, ReadError> {
         let bytes = self.bytes(name, Dtype::F32, columns)?;
         let all: Vec<f32> =
             bytes.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap_or_default())).collect();
@@ -323,7 +323,7 @@ impl Reader<'_> {
         let values = bytes.chunks_exact(2).map(|b| i16::from_le_bytes(b.try_into().unwrap_or_default())).collect();
         Ok(Coefficients::Sixteen { values, units })
     }
-    fn u32(&self, name: &str, columns: usize) -> Result<Vec<u32>, ReadError> {
+    pub(crate) fn u32(&self, name: &str, columns: usize) -> Result<Vec<u32>, ReadError> {
         let bytes = self.bytes(name, Dtype::U32, columns)?;
         Ok(bytes.chunks_exact(4).map(|b| u32::from_le_bytes(b.try_into().unwrap_or_default())).collect())
     }
@@ -348,7 +348,7 @@ impl Reader<'_> {
             Err(damaged(format!("array \"{name}\" does not divide {entries} entries into {rows} rows")))
         }
     }
-    fn count(&self, name: &str, found: usize, expected: usize) -> Result<(), ReadError> {
+    pub(crate) fn count(&self, name: &str, found: usize, expected: usize) -> Result<(), ReadError> {
         match found == expected {
             true => Ok(()),
             false => Err(damaged(format!("array \"{name}\" has {found} rows, not {expected}"))),

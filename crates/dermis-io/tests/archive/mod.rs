@@ -1,6 +1,7 @@
 //! Archives of arrays for tests, laid out as `numpy.savez` does but with whatever header a test wants.
 #![allow(dead_code)] // each test program uses some of it
 
+use dermis_io::{Contents, ReadError, npz};
 use std::io::{Cursor, Write};
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
@@ -57,6 +58,20 @@ pub fn archive<'a>(members: impl IntoIterator<Item = (&'a str, Vec<u8>)>, method
         zip.write_all(&bytes).unwrap();
     }
     zip.finish().unwrap().into_inner()
+}
+
+/// A bundle read in slices of one record, put together again; one that cannot be is read as a whole.
+pub fn streamed(bytes: &[u8]) -> Result<Contents, ReadError> {
+    let mut records = Vec::new();
+    let contents = npz::stream(Cursor::new(bytes), bytes.len() as u64, "a.npz", 1, |contents| {
+        assert_eq!(contents.records.len(), 1);
+        records.append(&mut contents.records);
+        Ok::<_, ReadError>(())
+    })?;
+    match contents {
+        Some(contents) => Ok(Contents { records, ..contents }),
+        None => npz::read(bytes, "a.npz"),
+    }
 }
 
 pub fn bundle(arrays: &[(&str, Npy)]) -> Vec<u8> {

@@ -5,9 +5,11 @@ mod mwe;
 mod psd;
 pub mod ridge;
 mod rotational;
+mod stream;
 mod weights;
 
 pub use psd::PoseSpaceOptions;
+pub use stream::Summing;
 pub use weights::{CandidateSource, WeightOptions};
 
 use crate::error::Error;
@@ -19,9 +21,10 @@ use dermis_deform::training::{TrainingPoses, moves_skin};
 use dermis_deform::{Base, Correction, Deformer, DualQuaternions};
 use dermis_fit::joints::{JointReport, joint_leverages};
 use dermis_fit::maps::{self, MapSettings};
-use dermis_fit::mwe::{Centring, MweReport, RidgeMode, RowChoice, Strength, fit_mwe, leverages};
+use dermis_fit::mwe::{Centring, MweReport, RidgeMode, RowChoice, fit_mwe, leverages};
 use dermis_fit::{
-    AnimationSpaceSettings, Folds, Progress, Training, fit_animation_space, fit_joints, fit_rotational_regression,
+    AnimationSpaceSettings, BasePoses, Folds, Progress, Training, fit_animation_space, fit_joints,
+    fit_rotational_regression,
 };
 use dermis_io::{ModelFile, ModelHeader};
 use dermis_rig::glam::DVec3;
@@ -248,8 +251,14 @@ pub fn unseen_leverage(
     }
     let rig = &fitted.model.rig;
     let mut base = base_of(rig, options.base)?;
-    let base_positions = given.map_or_else(|| base_positions(&mut base, rig, examples), <[_]>::to_vec);
-    let training = training_of(rig, examples, &base_positions);
+    let base_positions = match given {
+        Some(given) => given.to_vec(),
+        None if fitted.mwe.is_some() && has_closed_form(&base) => vec![],
+        None => base_positions(&mut base, rig, examples),
+    };
+    let at = |transforms: &BoneTransforms, v: usize| base_at(&base, rig, transforms, v);
+    let poses = if base_positions.is_empty() { BasePoses::Computed(&at) } else { (&base_positions).into() };
+    let training = training_of(rig, examples, poses);
     let probes: Vec<&BoneTransforms> = unseen.examples().iter().map(|e| &e.transforms).collect();
     let all = match (&fitted.mwe, &fitted.joint) {
         (Some(report), _) => {
@@ -288,7 +297,6 @@ pub fn fit(
 ) -> Result<Fitted, Error> {
     let start = Instant::now();
     let rig = &loaded.rig;
-    let length = rig.mesh.diagonal();
     let choice = match options.method {
         Method::OwnWeights => BaseChoice::Lbs,
         Method::Dqs => BaseChoice::Dqs,
@@ -317,7 +325,7 @@ pub fn fit(
             chosen.ridge = options.s;
             chosen.folds = options.folds.unwrap_or(chosen.folds);
             chosen.tolerance = options.tolerance.unwrap_or(chosen.tolerance);
-            let training = training_of(rig, examples, &[]);
+            let training = training_of(rig, examples, BasePoses::NONE);
             let fitted = fit_animation_space(&training, &maps, rig.weights.as_ref(), &chosen, progress)?;
             settings.extend(map_lines(options));
             settings.push(("ridge".into(), format!("{}{}", short(fitted.ridge), chosen_by(options.s.is_some()))));
@@ -331,17 +339,18 @@ pub fn fit(
         }
         Method::Mwe => {
             let maps = maps_of(rig, examples, options, progress)?;
-            let base_positions = base_in_training(&mut base, rig, examples, given)?;
+            let stored = match has_closed_form(&base) {
+                true => vec![],
+                false => base_in_training(&mut base, rig, examples, given)?,
+            };
+            let at = |transforms: &BoneTransforms, v: usize| base_at(&base, rig, transforms, v);
+            let poses = if has_closed_form(&base) { BasePoses::Computed(&at) } else { (&stored).into() };
             let chosen = mwe::settings(options, rig, examples.len(), examples.is_clip())?;
-            let training = training_of(rig, examples, &base_positions);
+            let training = training_of(rig, examples, poses);
             let fitted = fit_mwe(&training, &maps, &chosen, progress)?;
             settings.extend(mwe::lines(&chosen, options, &fitted.report));
             report = mwe::report(&fitted.report, rig);
-            validated_by = match chosen.strength {
-                Strength::CrossValidated(folds) => folds_text(folds),
-                Strength::Gcv => "generalised cross-validation".into(),
-                Strength::Given(_) => String::new(),
-            };
+            validated_by = mwe::validated_by(&chosen);
             warnings.extend(mwe::warnings(&chosen, &fitted.report));
             sweep = fitted.report.sweep.iter().map(|p| (p.s, p.train, p.validated)).collect();
             s = Some(fitted.report.s);
@@ -352,7 +361,7 @@ pub fn fit(
             let weights = weights_of(rig)?;
             let base_positions = base_in_training(&mut base, rig, examples, given)?;
             let chosen = joint::settings(options, rig, weights, examples.is_clip());
-            let training = training_of(rig, examples, &base_positions);
+            let training = training_of(rig, examples, (&base_positions).into());
             let fitted = fit_joints(&training, weights, &chosen, progress)?;
             settings.extend(joint::lines(&chosen, options, &fitted.report));
             report = joint::report(&fitted.report, rig);
@@ -369,7 +378,7 @@ pub fn fit(
         Method::RotationalRegression => {
             let weights = weights_of(rig)?;
             let chosen = rotational::settings(options, examples.is_clip());
-            let training = training_of(rig, examples, &[]);
+            let training = training_of(rig, examples, BasePoses::NONE);
             let fitted = fit_rotational_regression(&training, &rig.mesh.triangles, weights, &chosen, progress)?;
             settings.extend(rotational::lines(&chosen, &fitted.report));
             report = rotational::report(&fitted.report, rig);
@@ -382,7 +391,7 @@ pub fn fit(
         Method::Psd | Method::EigenSkin | Method::PoseBlendshapes => {
             let maps = psd::candidate_maps(rig, examples, options, progress)?;
             let base_positions = base_in_training(&mut base, rig, examples, given)?;
-            let training = training_of(rig, examples, &base_positions);
+            let training = training_of(rig, examples, (&base_positions).into());
             let fitted = psd::fit(&training, &base, &maps, options, rig, examples, progress)?;
             settings.extend(fitted.lines);
             warnings.extend(fitted.warnings);
@@ -391,32 +400,48 @@ pub fn fit(
             correction = Some(fitted.correction);
         }
     }
-    let deformer = Deformer { rest: rig.mesh.positions.clone(), base, correction };
     let own = || examples.examples().iter().map(|e| &e.transforms);
     let images: Vec<BoneTransforms> = mirror.iter().flat_map(|mirror| own().map(|pose| mirror.pose(pose))).collect();
     let poses: Vec<&BoneTransforms> = own().chain(&images).collect();
+    let header = ModelHeader { method: options.method.to_string(), program: crate::PROGRAM.into(), settings, report };
+    let model = model_of(loaded, base, correction, own_weights, &poses, options.precision, header);
+    Ok(Fitted { model, seconds: start.elapsed().as_secs_f64(), sweep, s, validated_by, mwe, joint, warnings })
+}
+
+/// A model with the poses it was trained on.
+fn model_of(
+    loaded: &LoadedRig,
+    base: Base,
+    correction: Option<Correction>,
+    own_weights: Option<Influences>,
+    poses: &[&BoneTransforms],
+    precision: Precision,
+    mut header: ModelHeader,
+) -> ModelFile {
+    let rig = &loaded.rig;
+    let length = rig.mesh.diagonal();
+    let deformer = Deformer { rest: rig.mesh.positions.clone(), base, correction };
     let moving = own_weights
         .as_ref()
         .or(rig.weights.as_ref())
         .map_or(vec![true; rig.skeleton.len()], |w| moves_skin(&rig.skeleton, w));
-    let training = TrainingPoses::new(&rig.skeleton, &moving, &poses, if length > 0.0 { length } else { 1.0 });
+    let training = TrainingPoses::new(&rig.skeleton, &moving, poses, if length > 0.0 { length } else { 1.0 });
     let mut baked = deformer.bake();
-    if options.precision == Precision::Sixteen {
+    if precision == Precision::Sixteen {
         let single = baked.clone();
-        baked = baked.with_precision(options.precision);
-        let off = baked.largest_difference(&single, own());
-        settings
-            .push(("coefficients".into(), format!("16 bits, at most {off:.1e} m from f32 over the training poses")));
+        baked = baked.with_precision(precision);
+        let off = baked.largest_difference(&single, poses.iter().copied());
+        let said = format!("16 bits, at most {off:.1e} m from f32 over the training poses");
+        header.settings.push(("coefficients".into(), said));
     }
-    let model = ModelFile {
+    ModelFile {
         rig: rig.clone(),
         weights: own_weights,
         space: loaded.space.clone(),
         baked,
         training: Some(training),
-        header: ModelHeader { method: options.method.to_string(), program: crate::PROGRAM.into(), settings, report },
-    };
-    Ok(Fitted { model, seconds: start.elapsed().as_secs_f64(), sweep, s, validated_by, mwe, joint, warnings })
+        header,
+    }
 }
 
 /// Vertices on which leverage is looked at.
@@ -462,13 +487,29 @@ fn base_of(rig: &Rig, choice: BaseChoice) -> Result<Base, Error> {
 }
 
 /// What a fit starts from.
-fn training_of<'a>(rig: &'a Rig, examples: &'a ExampleSet, base: &'a [Vec<DVec3>]) -> Training<'a> {
+fn training_of<'a>(rig: &'a Rig, examples: &'a ExampleSet, base: BasePoses<'a>) -> Training<'a> {
     Training {
         skeleton: &rig.skeleton,
         rest: &rig.mesh.positions,
         length: rig.mesh.diagonal(),
         examples: examples.examples(),
         base: base.into(),
+    }
+}
+
+/// Whether a base is a closed form per vertex, which need not be stored.
+fn has_closed_form(base: &Base) -> bool {
+    matches!(base, Base::Rigid(_) | Base::Lbs(_) | Base::AnimationSpace(_) | Base::Rest)
+}
+
+/// The position of one vertex over a base with a closed form; at rest over any other.
+fn base_at(base: &Base, rig: &Rig, transforms: &BoneTransforms, v: usize) -> DVec3 {
+    let rest = rig.mesh.positions[v];
+    match base {
+        Base::Rigid(weights) => weights.dominant(v).map_or(rest, |bone| transforms[bone].transform_point3(rest)),
+        Base::Lbs(weights) => dermis_deform::lbs::blend(weights.of(v), transforms).transform_point3(rest),
+        Base::AnimationSpace(space) => space.at(v, transforms),
+        _ => rest,
     }
 }
 

@@ -48,6 +48,15 @@ pub(super) fn settings(options: &FitOptions, rig: &Rig, poses: usize, is_clip: b
     Ok(settings)
 }
 
+/// How s is validated, for the report.
+pub(super) fn validated_by(settings: &MweSettings) -> String {
+    match settings.strength {
+        Strength::CrossValidated(folds) => folds_text(folds),
+        Strength::Gcv => "generalised cross-validation".into(),
+        Strength::Given(_) => String::new(),
+    }
+}
+
 /// What the report says of the settings.
 pub(super) fn lines(settings: &MweSettings, options: &FitOptions, report: &MweReport) -> Vec<(String, String)> {
     let mut lines = vec![("base".to_owned(), format!("{:?}", options.base).to_lowercase())];

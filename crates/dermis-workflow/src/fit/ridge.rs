@@ -62,7 +62,7 @@ impl RidgeSweep {
         let maps = maps_of(rig, train, &options, progress)?;
         let mut base = base_of(rig, options.base)?;
         let base_positions = base_in_training(&mut base, rig, train, None)?;
-        let training = training_of(rig, train, &base_positions);
+        let training = training_of(rig, train, (&base_positions).into());
         let settings = mwe::settings(&options, rig, train.len(), train.is_clip())?;
         let start = Instant::now();
         let mut resolver = Resolver::new(&training, &maps, &settings, progress)?;

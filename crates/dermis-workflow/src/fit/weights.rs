@@ -1,6 +1,6 @@
 //! Skinning weights as a method of [`fit`](crate::fit): settings from options, and its part of the report.
 
-use super::{FitOptions, maps_of, short, training_of};
+use super::{BasePoses, FitOptions, maps_of, short, training_of};
 use crate::error::Error;
 use dermis_fit::influence::{self, Found, InfluenceSettings, Source};
 use dermis_fit::maps;
@@ -79,7 +79,7 @@ pub(super) fn fit(
     progress: Progress<'_>,
 ) -> Result<FittedWeights, Error> {
     let wanted = &options.weights;
-    let training = training_of(rig, examples, &[]);
+    let training = training_of(rig, examples, BasePoses::NONE);
     let neighbours = rig.mesh.neighbours();
     let known = rig.influence_maps.is_some() || rig.weights.is_some();
     let (candidates, source) = match wanted.candidates {
@@ -144,7 +144,7 @@ pub(super) fn maps_from_examples(
     options: &FitOptions,
     progress: Progress<'_>,
 ) -> Result<Influences, Error> {
-    let training = training_of(rig, examples, &[]);
+    let training = training_of(rig, examples, BasePoses::NONE);
     let settings = InfluenceSettings::default();
     let found = influence::from_examples(&training, &rig.mesh.neighbours(), &settings, progress)?;
     let (weights, _) = found.weights.normalised();

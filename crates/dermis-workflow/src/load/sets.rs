@@ -14,6 +14,14 @@ pub enum PoseSet {
     Motion(Motion),
 }
 
+/// Whether a file has skins, and whether it has poses.
+pub(super) fn holds(source: &Source, rig_space: &Space, options: &ReadOptions) -> Result<(bool, bool), Error> {
+    let contents = read_contents(&source.path, &options.space_of(&source.path, rig_space))?.0;
+    let has_skin = contents.records.iter().any(|r| r.positions.is_some()) || !contents.morphs.is_empty();
+    let has_pose = contents.records.iter().any(|r| r.pose.is_some()) || !contents.clips.is_empty();
+    Ok((has_skin, has_pose))
+}
+
 /// A set for every file, called as the user named it. A file with skins is examples, together with the motion before it if it
 /// has no poses of its own; any other file is a motion.
 ///
@@ -26,14 +34,7 @@ pub fn load_pose_sets(
     options: &ReadOptions,
     role: &str,
 ) -> Result<(Vec<(String, PoseSet)>, Vec<FileNote>), Error> {
-    // Whether a file has skins, and whether it has poses.
-    let holds = |source: &Source| -> Result<(bool, bool), Error> {
-        let contents = read_contents(&source.path, &options.space_of(&source.path, rig_space))?.0;
-        let has_skin = contents.records.iter().any(|r| r.positions.is_some()) || !contents.morphs.is_empty();
-        let has_pose = contents.records.iter().any(|r| r.pose.is_some()) || !contents.clips.is_empty();
-        Ok((has_skin, has_pose))
-    };
-    let held = sources.iter().map(holds).collect::<Result<Vec<_>, Error>>()?;
+    let held = sources.iter().map(|s| holds(s, rig_space, options)).collect::<Result<Vec<_>, Error>>()?;
     let (mut sets, mut notes, mut at) = (Vec::new(), Vec::new(), 0);
     while at < sources.len() {
         let skins_follow = !held[at].0 && held.get(at + 1) == Some(&(true, false));

@@ -242,7 +242,7 @@ impl Accumulator {
             counts("bones of a pose", pose.transforms.len(), self.skeleton.len())?;
             counts("residuals of a pose", pose.residuals.len(), 3 * vertices.div_ceil(sums.stride))?;
             let finite = pose.transforms.iter().all(|m| m.is_finite()) && pose.residuals.iter().all(|x| x.is_finite());
-            if !finite || !(pose.importance > 0.0 && pose.importance.is_finite()) {
+            if !(finite && pose.importance > 0.0 && pose.importance.is_finite()) {
                 return Err(broken("pose", s));
             }
         }

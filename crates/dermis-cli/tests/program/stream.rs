@@ -1,0 +1,108 @@
+//! `fit --stream`, `--accumulate` and `--merge`, `eval --stream`: examples that are not held.
+
+use crate::tube::{Flesh, Tube};
+use crate::{Desk, number};
+use dermis_workflow::io::part_file;
+
+const MWE: &str = "--method mwe --duplicates -1 --folds 0";
+
+fn desk() -> Desk {
+    let desk = Desk::new();
+    desk.put("train.npz", Tube::new(9, 24, 0.0, Flesh::Bulge).bundle());
+    desk.put("test.npz", Tube::new(9, 5, 0.5, Flesh::Bulge).bundle());
+    desk
+}
+
+fn near(a: f64, b: f64) -> bool {
+    // Models are stored in 32 bits.
+    (a - b).abs() <= 1e-5 * a.abs().max(b.abs()) + 1e-9
+}
+
+#[test]
+fn a_streamed_fit_is_the_fit_that_holds_all_examples() {
+    let desk = desk();
+    for extra in ["", "--rows row", "--anchor world", "--base rigid", "--base dqs", "-s 0.01"] {
+        let line = format!("fit train.npz --examples train.npz --hold-out test.npz {MWE} {extra} --json");
+        let held = desk.json(&line);
+        let streamed = desk.json(&format!("{line} --stream -o m.dermis --force"));
+        for key in ["train.rms", "train.max", "held_out.rms", "held_out.max", "report.s", "poses"] {
+            assert!(near(number(&held, key), number(&streamed, key)), "{extra}: {key}");
+        }
+        assert_eq!(held["report"]["welded_joints"], streamed["report"]["welded_joints"]);
+        assert_eq!(number(&streamed, "memory.example_bytes"), (12 * 74 * (24 + 5)) as f64);
+        assert!(number(&streamed, "memory.model_bytes") > 0.0);
+        let (held, streamed) = (
+            desk.json("eval m.dermis --examples test.npz --json"),
+            desk.json("eval m.dermis --examples test.npz --json --stream"),
+        );
+        assert_eq!(held["error"], streamed["error"]);
+        assert_eq!(held["per_pose"], streamed["per_pose"]);
+    }
+}
+
+#[test]
+fn three_parts_merged_are_the_whole() {
+    let desk = desk();
+    for (part, range) in [("a.part", "#*1"), ("b.part", "#*2"), ("c.part", "#!*1,*2")] {
+        let out = desk.json(&format!("fit train.npz --examples train.npz{range} {MWE} --accumulate {part} --json"));
+        assert!(number(&out, "poses") > 0.0);
+    }
+    let whole = desk.json(&format!("fit train.npz --examples train.npz --hold-out test.npz {MWE} --stream --json"));
+    let merged = desk.json(&format!("fit train.npz --merge a.part b.part c.part --hold-out test.npz {MWE} --json"));
+    for key in ["held_out.rms", "held_out.max", "report.s"] {
+        assert!(near(number(&whole, key), number(&merged, key)), "{key}: {whole} {merged}");
+    }
+    desk.good(&format!("fit train.npz --merge a.part b.part c.part {MWE} -o one.dermis"));
+    desk.good(&format!("fit train.npz --merge a.part b.part c.part {MWE} -o two.dermis"));
+    assert_eq!(desk.bytes("one.dermis"), desk.bytes("two.dermis"));
+    // Nothing to measure: what was fitted is told all the same.
+    let bare = desk.json(&format!("fit train.npz --merge a.part b.part c.part {MWE} --json"));
+    assert_eq!(number(&bare, "poses"), 24.0);
+}
+
+#[test]
+fn parts_that_do_not_fit_are_refused_with_what_differs() {
+    let desk = desk();
+    desk.put("other.npz", Tube::new(11, 6, 0.0, Flesh::Bulge).bundle());
+    desk.good(&format!("fit train.npz --examples train.npz {MWE} --accumulate a.part"));
+    desk.good(&format!("fit train.npz --examples train.npz {MWE} --rows row --accumulate row.part"));
+    desk.good(&format!("fit other.npz --examples other.npz {MWE} --accumulate other.part"));
+    desk.bad(&format!("fit train.npz --merge a.part other.part {MWE}"), &["other.part", "another rig"]);
+    desk.bad(&format!("fit train.npz --merge row.part {MWE}"), &["row.part", "rows", "full"]);
+    desk.bad(&format!("fit train.npz --merge a.part {MWE} --base rigid"), &["base", "lbs", "rigid"]);
+    desk.bad(&format!("fit train.npz --merge a.part {MWE} --rings 1"), &["influence maps"]);
+    desk.bad(&format!("fit train.npz --merge train.npz {MWE}"), &["train.npz", "statistics"]);
+    desk.bad(&format!("fit train.npz --merge none.part {MWE}"), &["none.part"]);
+
+    let bytes = desk.bytes("a.part");
+    desk.put("cut.part", &bytes[..bytes.len() - 9]);
+    desk.bad(&format!("fit train.npz --merge cut.part {MWE}"), &["cut.part"]);
+    let altered = |name: &str, change: &dyn Fn(&mut part_file::PartFile)| {
+        let mut part = part_file::read(&bytes).unwrap();
+        change(&mut part);
+        desk.put(name, part_file::write(part).unwrap());
+        desk.bad(&format!("fit train.npz --merge {name} {MWE}"), &[name]);
+    };
+    altered("nan.part", &|p| p.moments[1] = f64::NAN);
+    altered("short.part", &|p| p.moments.truncate(7));
+    altered("grams.part", &|p| p.grams.truncate(7));
+    altered("poses.part", &|p| p.importance.truncate(7));
+    altered("none.part", &|p| p.importance.clear());
+    altered("residuals.part", &|p| p.residuals.truncate(8));
+    altered("stride.part", &|p| p.header.stride = 1 << 40);
+    altered("zero.part", &|p| p.header.stride = 0);
+    altered("version.part", &|p| p.header.format_version = 2);
+    altered("weight.part", &|p| p.importance[0] = -1.0);
+}
+
+#[test]
+fn what_cannot_be_streamed_is_refused() {
+    let desk = desk();
+    let line = "fit train.npz --examples train.npz --stream";
+    desk.bad(line, &["--method joint", "--method mwe"]);
+    desk.bad(&format!("{line} --method mwe --guard off"), &["guard"]);
+    desk.bad(&format!("{line} --method mwe --centring mean"), &["centring"]);
+    desk.bad(&format!("{line} --method mwe --ridge unit"), &["ridge"]);
+    desk.bad(&format!("{line} --method mwe --maps examples"), &["--maps examples"]);
+    desk.bad(&format!("fit train.npz --examples train.npz#nothing --stream {MWE}"), &["nothing"]);
+}

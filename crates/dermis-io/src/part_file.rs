@@ -1,0 +1,111 @@
+//! Statistics of a part of the examples (`.part`): a safetensors file like the model file, with arrays of sums and a JSON
+//! header (metadata entry `dermis-part`).
+
+use crate::contents::{Format, ReadError, WriteError};
+use crate::model_file::{Reader, Tensors};
+use dermis_rig::glam::DAffine3;
+use dermis_rig::skeleton::{from_rows, row};
+use safetensors::tensor::{SafeTensors, TensorView};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+
+/// The version this program writes and reads.
+pub const VERSION: u32 = 1;
+
+/// Sums over some of the examples, as multi-weight enveloping takes them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartFile {
+    /// What it belongs to and how it was made.
+    pub header: PartHeader,
+    /// Σ r² f yᵀ.
+    pub moments: Vec<f64>,
+    /// Σ r² |y|² per vertex.
+    pub squares: Vec<f64>,
+    /// Largest |y|² per vertex.
+    pub largest: Vec<f64>,
+    /// Σ r² f fᵀ.
+    pub grams: Vec<f64>,
+    /// Bone transforms, pose after pose.
+    pub transforms: Vec<DAffine3>,
+    /// r of each pose.
+    pub importance: Vec<f64>,
+    /// Residuals of the vertices kept, pose after pose, three numbers each.
+    pub residuals: Vec<f32>,
+}
+
+/// What a part says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PartHeader {
+    /// [`VERSION`].
+    pub format_version: u32,
+    /// The program that wrote it.
+    pub program: String,
+    /// Of the rig, as model files have it.
+    pub fingerprint: String,
+    /// Everything that must agree between parts, by name.
+    pub settings: Vec<(String, String)>,
+    /// Whether row features alone were summed.
+    pub row: bool,
+    /// Whether the examples were frames of a clip.
+    pub is_clip: bool,
+    /// One in so many vertices is kept.
+    pub stride: u64,
+}
+
+const KEY: &str = "dermis-part";
+
+/// The bytes of a part.
+///
+/// # Errors
+/// [`WriteError::CannotHold`] if the arrays cannot be stored.
+pub fn write(part: PartFile) -> Result<Vec<u8>, WriteError> {
+    let cannot = |what: String| WriteError::CannotHold { format: Format::Model, what };
+    let PartFile { header, moments, squares, largest, grams, transforms, importance, residuals } = part;
+    let json = serde_json::to_string(&header).map_err(|e| cannot(e.to_string()))?;
+    let mut t = Tensors::default();
+    for (name, list) in
+        [("moments", moments), ("squares", squares), ("largest", largest), ("grams", grams), ("importance", importance)]
+    {
+        t.f64(name, &[list.len()], list.into_iter());
+    }
+    let rows = transforms.iter().flat_map(|m| [0, 1, 2].map(|j| row(m, j))).flatten();
+    t.f64("transforms", &[transforms.len(), 12], rows);
+    t.f32("residuals", &[residuals.len()], residuals.into_iter());
+    let views = t.list.iter().map(|(name, dtype, shape, bytes)| {
+        let view = TensorView::new(*dtype, shape.clone(), bytes).map_err(|e| cannot(format!("\"{name}\": {e}")))?;
+        Ok((name.clone(), view))
+    });
+    let views = views.collect::<Result<Vec<_>, WriteError>>()?;
+    safetensors::serialize(views, Some(HashMap::from([(KEY.into(), json)]))).map_err(|e| cannot(e.to_string()))
+}
+
+/// Reads a part. Arrays are as many bytes as their shapes say and the file has; whether their counts fit a rig is for the
+/// caller to check.
+///
+/// # Errors
+/// [`ReadError`]: wrong kind, damaged, or written by a newer program.
+pub fn read(bytes: &[u8]) -> Result<PartFile, ReadError> {
+    let wrong = |reason: String| ReadError::WrongKind { format: Format::Model, reason };
+    let damaged = |reason: String| ReadError::Damaged { format: Format::Model, reason };
+    let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| wrong(format!("no part of statistics: {e}")))?;
+    let json = metadata.metadata().as_ref().and_then(|m| m.get(KEY)).cloned();
+    let json = json.ok_or_else(|| wrong("it holds no statistics; fit --accumulate writes them".into()))?;
+    let header: PartHeader = serde_json::from_str(&json).map_err(|e| damaged(format!("header: {e}")))?;
+    if header.format_version != VERSION {
+        let feature = format!("statistics of format version {} (this program reads {VERSION})", header.format_version);
+        return Err(ReadError::Unsupported { feature });
+    }
+    let r = Reader { tensors: SafeTensors::deserialize(bytes).map_err(|e| damaged(e.to_string()))? };
+    let rows = r.f64("transforms", 12)?;
+    let take = |m: &[f64], at: usize| [m[at], m[at + 1], m[at + 2], m[at + 3]];
+    Ok(PartFile {
+        header,
+        moments: r.f64("moments", 1)?,
+        squares: r.f64("squares", 1)?,
+        largest: r.f64("largest", 1)?,
+        grams: r.f64("grams", 1)?,
+        transforms: rows.chunks_exact(12).map(|m| from_rows([take(m, 0), take(m, 4), take(m, 8)])).collect(),
+        importance: r.f64("importance", 1)?,
+        residuals: r.f32("residuals", 1)?,
+    })
+}

@@ -1,0 +1,149 @@
+//! Examples that are read, used and forgotten, a few at a time.
+
+use super::sets::holds;
+use super::{FileNote, ReadOptions, Source, load_examples, short_hash, with_both};
+use crate::error::Error;
+use dermis_io::{Contents, ReadError, Space, Warning};
+use dermis_rig::{Example, ExampleSet, Rig};
+use sha2::{Digest, Sha256};
+use std::fs::File;
+use std::io::{BufReader, Read, Seek};
+
+/// Examples that are held at a time.
+const AT_ONCE: usize = 16;
+/// Bytes of positions that are held at a time, unless one example takes more.
+const MOST_BYTES: usize = 128 << 20;
+
+/// What came by.
+#[derive(Clone, Debug, Default)]
+pub struct Streamed {
+    /// What the set is called.
+    pub name: String,
+    /// The files.
+    pub notes: Vec<FileNote>,
+    /// Examples.
+    pub poses: usize,
+    /// Whether all files are clips, as [`ExampleSet::is_clip`] says of those held.
+    pub is_clip: bool,
+}
+
+/// Hands over examples from files in their order, a few at a time: a bundle of poses and skins in slices, other files one
+/// after another (a motion together with the skins after it).
+///
+/// # Errors
+/// Those of [`load_examples`], and those of `take`.
+pub fn stream_examples(
+    rig: &Rig,
+    rig_space: &Space,
+    sources: &[Source],
+    options: &ReadOptions,
+    role: &str,
+    mut take: impl FnMut(&[Example]) -> Result<(), Error>,
+) -> Result<Streamed, Error> {
+    let mut all = Streamed { is_clip: true, ..Streamed::default() };
+    let mut at = 0;
+    while at < sources.len() {
+        let source = &sources[at];
+        let (one, files) = match bundle(rig, source, options, &mut take)? {
+            Some(one) => (one, 1),
+            None => {
+                let moves_skins = !holds(source, rig_space, options)?.0 && at + 1 < sources.len();
+                let files = 1 + usize::from(moves_skins);
+                let (set, notes) = load_examples(rig, rig_space, &sources[at..at + files], options, role)?;
+                set.examples().chunks(AT_ONCE).try_for_each(&mut take)?;
+                (Streamed { name: set.name.clone(), notes, poses: set.len(), is_clip: set.is_clip() }, files)
+            }
+        };
+        at += files;
+        all.name = if all.name.is_empty() { one.name } else { format!("{} + {}", all.name, one.name) };
+        all.notes.extend(one.notes.into_iter().map(|note| FileNote { role: role.into(), ..note }));
+        all.poses += one.poses;
+        all.is_clip &= one.is_clip;
+    }
+    Ok(all)
+}
+
+/// Why reading in slices stopped.
+enum Stop {
+    Read(ReadError),
+    Other(Error),
+}
+
+impl From<ReadError> for Stop {
+    fn from(error: ReadError) -> Self {
+        Self::Read(error)
+    }
+}
+
+/// A bundle of poses and skins in slices; `None` for any other file.
+fn bundle(
+    rig: &Rig,
+    source: &Source,
+    options: &ReadOptions,
+    take: &mut impl FnMut(&[Example]) -> Result<(), Error>,
+) -> Result<Option<Streamed>, Error> {
+    let path = &source.path;
+    let failed = |source| Error::File { path: path.clone(), source };
+    if !std::fs::metadata(path).map_err(failed)?.is_file() {
+        return Ok(None);
+    }
+    let mut file = File::open(path).map_err(failed)?;
+    let bytes = file.metadata().map_err(failed)?.len();
+    let mut start = Vec::new();
+    (&mut file).take(2).read_to_end(&mut start).map_err(failed)?;
+    if start != b"PK" {
+        return Ok(None);
+    }
+    file.rewind().map_err(failed)?;
+    let name = path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
+    let mut note =
+        FileNote { role: String::new(), path: path.display().to_string(), bytes, hash: String::new(), remarks: vec![] };
+    let (mut read, mut poses, mut timed) = (0, 0, true);
+    let most = (AT_ONCE * 24 * rig.mesh.positions.len()).min(MOST_BYTES);
+    let slice = |contents: &mut Contents| {
+        read += contents.records.len();
+        contents.records.retain(|record| source.takes(&record.label));
+        if contents.records.is_empty() {
+            return Ok(());
+        }
+        let mut of_slice = FileNote { remarks: vec![], ..note.clone() };
+        let records = with_both(rig, contents, options, path, &mut of_slice).map_err(Stop::Other)?;
+        if note.remarks.is_empty() {
+            note.remarks = of_slice.remarks;
+        }
+        let set = ExampleSet::new(String::new(), records, rig).map_err(|e| {
+            Stop::Other(Error::lacks(path, e.to_string(), "leave the example out, or give it importance 0"))
+        })?;
+        poses += set.len();
+        timed &= set.examples().iter().all(|e| e.time.is_some());
+        take(set.examples()).map_err(Stop::Other)
+    };
+    let contents = dermis_io::npz::stream(BufReader::new(file), bytes, &name, most, slice);
+    let contents = contents.map_err(|stop| match stop {
+        Stop::Read(source) => Error::Read { path: path.clone(), source },
+        Stop::Other(error) => error,
+    })?;
+    let Some(contents) = contents else { return Ok(None) };
+    if poses == 0 {
+        return Err(match source.part {
+            Some(_) => source.matches_none(read),
+            None => Error::lacks(path, "there are no examples", "an example is a pose with the skin in that pose"),
+        });
+    }
+    note.remarks.extend(contents.warnings.iter().map(Warning::to_string));
+    note.remarks.push(format!("{poses} examples, in slices"));
+    note.hash = hash(path).map_err(failed)?;
+    Ok(Some(Streamed { name: contents.name, notes: vec![note], poses, is_clip: timed && poses > 1 }))
+}
+
+/// The hash of a file that is not held.
+fn hash(path: &std::path::Path) -> std::io::Result<String> {
+    let (mut file, mut hash) = (File::open(path)?, Sha256::new());
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(short_hash(hash)),
+            count => hash.update(&buffer[..count]),
+        }
+    }
+}
