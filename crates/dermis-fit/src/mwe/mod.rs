@@ -18,8 +18,8 @@
 //! measures them from the bind pose (exact there), and uses one absolute ridge in units of joint angle, which bounds the
 //! correction; [`dermis_deform::correction`] bounds it in every pose whatever the ridge.
 //!
-//! **The solve.** s is chosen on some vertices, by their principal axes and exact cross-validation ([`axes`]); then every
-//! vertex is solved at it without principal axes, many at once ([`blocks`]). [`Resolver`] keeps what does not change when
+//! **The solve.** s is chosen on some vertices, by their principal axes and exact cross-validation; then every
+//! vertex is solved at it without principal axes, many at once. [`Resolver`] keeps what does not change when
 //! one number does.
 //!
 //! Source: Wang & Phillips 2002, "Multi-weight enveloping: least-squares approximation techniques for skin animation",

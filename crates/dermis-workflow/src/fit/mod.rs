@@ -493,7 +493,7 @@ fn training_of<'a>(rig: &'a Rig, examples: &'a ExampleSet, base: BasePoses<'a>) 
         rest: &rig.mesh.positions,
         length: rig.mesh.diagonal(),
         examples: examples.examples(),
-        base: base.into(),
+        base,
     }
 }
 
