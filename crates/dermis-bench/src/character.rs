@@ -136,21 +136,19 @@ impl Creature {
         (0..count).map(|s| if s == 0 { BoneTransforms::identity(bones) } else { turned() }).collect()
     }
 
-    /// Skins of the poses, and what the base makes of them: linear blend skinning with `weights`.
+    /// Skins of the poses: linear blend skinning with `weights`, a planted correction and noise.
     ///
     /// Seen from the bone a of the largest map, axis j of the planted correction is Σ_k μ_k U_kj · [M_a⁻¹ M_k − I]_j, with one matrix
     /// U_k per bone.
-    pub fn examples(&self, weights: &Influences, maps: &Influences, poses: &[BoneTransforms]) -> Planted {
+    pub fn examples(&self, weights: &Influences, maps: &Influences, poses: &[BoneTransforms]) -> Vec<Example> {
         let mut random = Random::new(3);
         let size = PLANTED * self.length;
         let planted: Vec<[f64; 12]> = self.balls.iter().map(|_| [0; 12].map(|_| size * random.normal())).collect();
-        let mut base = Vec::with_capacity(poses.len());
         let mut examples = Vec::with_capacity(poses.len());
         for (s, pose) in poses.iter().enumerate() {
             let pushes: Vec<Vec<DVec3>> = pose.iter().map(|anchor| self.pushes(anchor, pose, &planted)).collect();
-            let mut skin = vec![DVec3::ZERO; self.rest.len()];
-            dermis_deform::lbs(&self.rest, weights, pose, &mut skin);
-            let mut positions = skin.clone();
+            let mut positions = vec![DVec3::ZERO; self.rest.len()];
+            dermis_deform::lbs(&self.rest, weights, pose, &mut positions);
             positions.par_chunks_mut(BLOCK).enumerate().for_each(|(block, points)| {
                 let mut random = Random::new((s as u64) << 32 | block as u64);
                 for (at, p) in points.iter_mut().enumerate() {
@@ -161,11 +159,10 @@ impl Creature {
                     *p += NOISE * self.length * DVec3::new(random.normal(), random.normal(), random.normal());
                 }
             });
-            base.push(skin);
             let label = format!("pose {s}");
             examples.push(Example { label, time: None, transforms: pose.clone(), positions, importance: 1.0 });
         }
-        Planted { examples, base }
+        examples
     }
 
     /// What every bone adds for a map of one, as an anchor sees it, in the world: R_a [U_kj · [M_a⁻¹ M_k − I]_j]_j.
@@ -182,14 +179,6 @@ impl Creature {
         };
         seen.zip(planted).map(push).collect()
     }
-}
-
-/// Examples with the base's positions.
-pub struct Planted {
-    /// The examples.
-    pub examples: Vec<Example>,
-    /// The base's positions in each.
-    pub base: Vec<Vec<DVec3>>,
 }
 
 /// Points on tubes around the chains, each tube a helix of points.

@@ -1,12 +1,15 @@
 //! How fast models run: vertices per second in `f32`, beside what memory allows.
 
-use crate::character::{Creature, Planted, Size};
+use crate::character::{Creature, Size};
 use crate::npy;
 use crate::timing::{on_threads, runs, thread_counts};
+use dermis_deform::baked::{Normals, Precision};
 use dermis_deform::enveloping::Pair;
-use dermis_deform::{AnimationSpace, Baked, Base, Correction, Deformer, DualQuaternions, Enveloping, Rows, Scratch};
+use dermis_deform::{
+    AnimationSpace, Baked, Base, Correction, Deformer, DualQuaternions, Enveloping, Rows, Scratch, blend,
+};
 use dermis_fit::psd::compile::{Budget, Compiler};
-use dermis_fit::{JointSettings, PsdSettings, Training, fit_joints, fit_psd, silent};
+use dermis_fit::{BasePoses, JointSettings, PsdSettings, Training, fit_joints, fit_psd, silent};
 use dermis_rig::glam::{DVec3, Vec3};
 use dermis_rig::skeleton::row;
 use dermis_rig::{BoneIndex, BoneTransforms, Influences};
@@ -71,13 +74,30 @@ pub fn measure(vertices: usize, large: bool, quick: bool, arrays: Option<&Path>)
         let off = (!large).then(|| difference(&mut deformer, &poses[1], &out) / creature.length);
         assert!(off.is_none_or(|off| off < OFF), "{name}: {off:?} of the diagonal from double precision");
         drop(deformer);
-        let bytes = baked.bytes() as f64 / vertices as f64 + POSITION_BYTES as f64;
+        let sixteen = baked.clone().with_precision(Precision::Sixteen);
+        let budget = if quick { 0.02 } else { 1.0 };
         for threads in thread_counts().into_iter().filter(|threads| *threads <= 2) {
-            let seconds = on_threads(threads, || positions(&baked, &poses, if quick { 0.02 } else { 1.0 }, &mut out));
-            rows.push(json!({
-                "model": name, "vertices": vertices, "threads": threads, "what": "positions",
-                "vertices_per_s": vertices as f64 / seconds, "bytes_per_vertex": bytes, "off_of_diagonal": off,
-            }));
+            let mut row = |what: &str, of: &Baked, more: usize, seconds: f64| {
+                let bytes = of.bytes() as f64 / vertices as f64 + (POSITION_BYTES + more) as f64;
+                rows.push(json!({
+                    "model": name, "vertices": vertices, "threads": threads, "what": what,
+                    "vertices_per_s": vertices as f64 / seconds, "bytes_per_vertex": bytes, "off_of_diagonal": off,
+                }));
+            };
+            row("positions", &baked, 0, on_threads(threads, || positions(&baked, &poses, budget, &mut out)));
+            if sixteen.precision() == Precision::Sixteen {
+                let seconds = on_threads(threads, || positions(&sixteen, &poses, budget, &mut out));
+                row("positions, 16-bit coefficients", &sixteen, 0, seconds);
+            }
+            if baked.correction.is_none() && !large {
+                let normals = Normals::skinned(&creature.rest);
+                let seconds = on_threads(threads, || with_normals(&baked, &poses, &normals, budget, &mut out));
+                row("positions and normals", &baked, POSITION_BYTES, seconds);
+            }
+            if large {
+                let seconds = on_threads(threads, || many(&baked, &poses, budget));
+                row("positions, four poses at once", &baked, 0, seconds);
+            }
         }
     }
     Ok(json!(rows))
@@ -92,6 +112,30 @@ fn positions(baked: &Baked, poses: &[BoneTransforms], budget: f64, out: &mut [Ve
         black_box(&mut *out);
     });
     seconds.into_iter().fold(f64::INFINITY, f64::min)
+}
+
+/// Seconds of one pose with normals.
+fn with_normals(baked: &Baked, poses: &[BoneTransforms], normals: &Normals, budget: f64, out: &mut [Vec3]) -> f64 {
+    let (mut scratch, mut turn, mut made) = (Scratch::default(), 0, vec![Vec3::ZERO; out.len()]);
+    let (seconds, _) = runs(usize::MAX, budget, || {
+        turn = (turn + 1) % poses.len();
+        baked.evaluate_with_normals(&poses[turn], None, normals, &mut scratch, out, &mut made);
+        black_box(&mut made);
+    });
+    seconds.into_iter().fold(f64::INFINITY, f64::min)
+}
+
+/// Seconds of one pose of four that are evaluated together.
+fn many(baked: &Baked, poses: &[BoneTransforms], budget: f64) -> f64 {
+    let mut skins = vec![vec![Vec3::ZERO; baked.vertices()]; 4];
+    let mut scratch = Vec::new();
+    let four: Vec<_> = poses.iter().take(4).map(|pose| (pose, None)).collect();
+    let (seconds, _) = runs(usize::MAX, budget, || {
+        let mut out: Vec<&mut [Vec3]> = skins.iter_mut().take(four.len()).map(Vec::as_mut_slice).collect();
+        baked.evaluate_many(&four, &mut scratch, &mut out);
+        black_box(&mut out);
+    });
+    seconds.into_iter().fold(f64::INFINITY, f64::min) / four.len() as f64
 }
 
 /// The largest distance from the same model in `f64`.
@@ -188,13 +232,14 @@ fn joint_model(creature: &Creature, _: usize) -> Deformer {
 /// A correction learnt over linear blend skinning with four influences.
 fn fitted(creature: &Creature, fit: impl Fn(&Training<'_>, &Influences, &Influences) -> Correction) -> Deformer {
     let (weights, maps, poses) = (creature.nearest(4), creature.maps(4), creature.poses(POSES));
-    let Planted { examples, base } = creature.examples(&weights, &maps, &poses);
+    let examples = creature.examples(&weights, &maps, &poses);
+    let base = |pose: &BoneTransforms, v: usize| blend(weights.of(v), pose).transform_point3(creature.rest[v]);
     let training = Training {
         skeleton: &creature.skeleton,
         rest: &creature.rest,
         length: creature.length,
         examples: &examples,
-        base: (&base).into(),
+        base: BasePoses::Computed(&base),
     };
     let correction = Some(fit(&training, &weights, &maps));
     Deformer { rest: creature.rest.clone(), base: Base::Lbs(weights), correction }

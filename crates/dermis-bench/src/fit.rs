@@ -1,14 +1,14 @@
 //! How long multi-weight enveloping takes to fit, and what it holds in memory.
 
-use crate::character::{Creature, Planted, Size};
+use crate::character::{Creature, Size};
 use crate::npy;
 use crate::timing::{best, forget_peak_memory, on_threads, peak_memory, runs, thread_counts};
-use dermis_deform::Enveloping;
+use dermis_deform::{Enveloping, Rows, blend};
 use dermis_fit::mwe::Resolver;
 use dermis_fit::{BasePoses, Mwe, MweSettings, Training, fit_mwe, silent};
 use dermis_rig::glam::DVec3;
 use dermis_rig::skeleton::row;
-use dermis_rig::{BoneIndex, BoneTransforms, Influences};
+use dermis_rig::{BoneIndex, BoneTransforms, Example, Influences};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -33,44 +33,58 @@ pub fn workload(name: &str, quick: bool) -> Option<Size> {
     Some(if quick { Size { points: 2000, poses: size.poses.min(60), ..size } } else { size })
 }
 
-/// The published form: rows, world, three axes apart.
-fn published(training: &Training<'_>, maps: &Influences) -> Mwe {
-    fit_mwe(training, maps, &MweSettings::published(SCALE), &silent).expect("the creature can be fitted")
+/// The published form: rows, world, three axes apart, over the skin at rest.
+fn published(scene: &Scene) -> Mwe {
+    let (base, settings) = (scene.at_rest(), MweSettings::published(SCALE));
+    fit_mwe(&scene.training(&base), &scene.maps, &settings, &silent).expect("the creature can be fitted")
 }
 
-/// The default form: all rows, seen from the dominant bone, its ridge chosen by leaving poses out.
-fn full(training: &Training<'_>, maps: &Influences) -> Mwe {
-    let settings = MweSettings::for_poses(training.examples.len(), false);
-    fit_mwe(training, maps, &settings, &silent).expect("the creature can be fitted")
+/// The default form: all rows, seen from the dominant bone, over linear blend skinning, its ridge chosen by leaving poses out.
+fn full(scene: &Scene) -> Mwe {
+    let (base, settings) = (scene.blended(), MweSettings::for_poses(scene.examples.len(), false));
+    fit_mwe(&scene.training(&base), &scene.maps, &settings, &silent).expect("the creature can be fitted")
 }
 
 /// One of the forms above.
-type Form = fn(&Training<'_>, &Influences) -> Mwe;
+type Form = fn(&Scene) -> Mwe;
 
 /// A creature with its examples.
 struct Scene {
     creature: Creature,
     maps: Influences,
     poses: Vec<BoneTransforms>,
-    planted: Planted,
+    weights: Influences,
+    examples: Vec<Example>,
 }
 
 impl Scene {
     fn new(size: Size) -> Self {
         let creature = Creature::new(size);
         let (maps, poses) = (creature.maps(size.most), creature.poses(size.poses));
-        let planted = creature.examples(&creature.nearest(4), &maps, &poses);
-        Self { creature, maps, poses, planted }
+        let weights = creature.nearest(4);
+        let examples = creature.examples(&weights, &maps, &poses);
+        Self { creature, maps, poses, weights, examples }
     }
 
-    fn training(&self) -> Training<'_> {
+    /// What is fitted: corrections of a base that is computed where it is read, so that memory holds none.
+    fn training<'a>(&'a self, base: &'a (dyn Fn(&BoneTransforms, usize) -> DVec3 + Sync)) -> Training<'a> {
         Training {
             skeleton: &self.creature.skeleton,
             rest: &self.creature.rest,
             length: self.creature.length,
-            examples: &self.planted.examples,
-            base: (&self.planted.base).into(),
+            examples: &self.examples,
+            base: BasePoses::Computed(base),
         }
+    }
+
+    /// The skin at rest: the published form has nothing below it.
+    fn at_rest(&self) -> impl Fn(&BoneTransforms, usize) -> DVec3 + Sync + '_ {
+        |_, v| self.creature.rest[v]
+    }
+
+    /// Linear blend skinning.
+    fn blended(&self) -> impl Fn(&BoneTransforms, usize) -> DVec3 + Sync + '_ {
+        |pose, v| blend(self.weights.of(v), pose).transform_point3(self.creature.rest[v])
     }
 
     fn points(&self) -> usize {
@@ -83,7 +97,7 @@ pub fn measure(name: &str, size: Size, arrays: Option<&Path>) -> std::io::Result
     let few = Size { points: size.points / FEW, ..size };
     let fitting = |form: Form| {
         let scene = Scene::new(few);
-        let seconds = best(1, || drop(form(&scene.training(), &scene.maps)));
+        let seconds = best(1, || drop(form(&scene)));
         if seconds * FEW as f64 <= PATIENCE { size } else { few }
     };
     let (of_published, of_full) = (fitting(published), fitting(full));
@@ -102,8 +116,7 @@ pub fn measure(name: &str, size: Size, arrays: Option<&Path>) -> std::io::Result
 
 /// Seconds of a form for every number of threads, all of them first, and the memory of that.
 fn time(scene: &Scene, form: Form, arrays: Option<PathBuf>) -> std::io::Result<Value> {
-    let training = scene.training();
-    let run = |threads| on_threads(threads, || runs(RUNS.0, RUNS.1, || form(&training, &scene.maps)));
+    let run = |threads| on_threads(threads, || runs(RUNS.0, RUNS.1, || form(scene)));
     let mut counts = thread_counts();
     let all = counts.pop().unwrap_or(1);
     forget_peak_memory();
@@ -162,8 +175,11 @@ pub fn resolve(quick: bool) -> Value {
     };
     let changed = Influences::from_rows(scene.maps.rows().map(lighter)).expect("maps stay finite");
     let mut rows = Vec::new();
+    // The residuals are stored, as a session at a screen would have them.
+    let base: Vec<Vec<DVec3>> =
+        scene.poses.iter().map(|pose| (0..size.points).map(|v| scene.blended()(pose, v)).collect()).collect();
     for (form, settings) in forms {
-        let training = scene.training();
+        let training = Training { base: (&base).into(), ..scene.training(&|_, _| DVec3::ZERO) };
         let mut kept = Resolver::new(&training, &scene.maps, &settings, &silent).expect("the creature can be fitted");
         let s = kept.model().report.s;
         let mut row = |change: &str, points: usize, seconds: Vec<f64>| {
@@ -189,7 +205,7 @@ pub fn resolve(quick: bool) -> Value {
         row("one influence map", differing, seconds);
         let fewer = Training {
             examples: &training.examples[..size.poses - 1],
-            base: BasePoses::Stored(&scene.planted.base[..size.poses - 1]),
+            base: BasePoses::Stored(&base[..size.poses - 1]),
             ..training
         };
         let mut count = 0;
@@ -217,7 +233,7 @@ pub fn sweep(quick: bool) -> Value {
         for (what, size) in [("points", points), ("poses", poses), ("bones", skeleton), ("bones per point", per_point)]
         {
             let scene = Scene::new(size);
-            let (seconds, _) = runs(3, 5.0, || published(&scene.training(), &scene.maps));
+            let (seconds, _) = runs(3, 5.0, || published(&scene));
             let seconds = seconds.into_iter().fold(f64::INFINITY, f64::min);
             rows.push(json!({
                 "varied": what, "points": size.points, "bones": size.bones, "poses": size.poses,
@@ -233,11 +249,15 @@ pub fn sweep(quick: bool) -> Value {
 /// bone, and anchors (−1 for the world).
 fn write(folder: &Path, scene: &Scene, made: &Mwe) -> std::io::Result<()> {
     std::fs::create_dir_all(folder)?;
-    let (training, model) = (scene.training(), &made.correction);
-    let (poses, bones) = (scene.poses.len(), training.skeleton.len());
+    let model = &made.correction;
+    let base: Box<dyn Fn(&BoneTransforms, usize) -> DVec3> = match made.report.rows {
+        Rows::Row => Box::new(scene.at_rest()),
+        Rows::Full => Box::new(scene.blended()),
+    };
+    let (poses, bones) = (scene.poses.len(), scene.creature.skeleton.len());
     let step = scene.points().div_ceil(CHECKED.0).max(CHECKED.1);
     let points: Vec<usize> = (0..scene.points()).step_by(step).collect();
-    let info = json!({ "length": training.length, "s": made.report.s });
+    let info = json!({ "length": scene.creature.length, "s": made.report.s });
     std::fs::write(folder.join("info.json"), info.to_string())?;
 
     let matrices = scene.poses.iter().flat_map(|pose| pose.iter().flat_map(|m| [0, 1, 2].map(|j| row(m, j)))).flatten();
@@ -247,8 +267,9 @@ fn write(folder: &Path, scene: &Scene, made: &Mwe) -> std::io::Result<()> {
         scene.maps.of(v).iter().for_each(|&(bone, mu)| maps[at * bones + bone.get()] = mu);
     }
     npy::write(folder, "maps", &[points.len(), bones], maps)?;
-    let residuals = training.examples.iter().zip(&scene.planted.base).flat_map(|(example, base)| {
-        points.iter().flat_map(|&v| (example.positions[v] - base[v]).to_array()).collect::<Vec<_>>()
+    let residuals = scene.examples.iter().flat_map(|example| {
+        let of = |&v: &usize| (example.positions[v] - base(&example.transforms, v)).to_array();
+        points.iter().flat_map(of).collect::<Vec<_>>()
     });
     npy::write(folder, "residuals", &[poses, points.len(), 3], residuals)?;
 

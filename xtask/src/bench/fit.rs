@@ -131,7 +131,9 @@ fn print_workloads(workloads: &[Value], limits: &Limits) {
     println!(
         "\n\"of N\": measured on N points and scaled up. NumPy runs on one thread, in double precision. Memory is that of"
     );
-    println!("the whole process, which also holds the base's positions in every example.");
+    println!(
+        "the whole process. The base is computed where it is read: the skin at rest, linear blend skinning below the default form."
+    );
     println!("Distances are in parts of a point's largest coefficient.");
     println!(
         "\nThe limit counts multiply-adds of the cheaper of two ways per point and axis, n bones, c = 4 n features, m poses:"
