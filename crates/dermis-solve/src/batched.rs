@@ -37,6 +37,8 @@ pub trait Number<S: Simd>: Copy {
     fn times(self, simd: S, b: Self) -> Self;
     /// 1 / √self.
     fn reciprocal_root(self, simd: S) -> Self;
+    /// Real and imaginary part.
+    fn parts(self, simd: S) -> (S::f64s, S::f64s);
 }
 
 /// A real number in every lane.
@@ -72,6 +74,10 @@ impl<S: Simd> Number<S> for Real<S::f64s> {
     #[inline(always)]
     fn reciprocal_root(self, simd: S) -> Self {
         Self(simd.div_f64s(simd.splat_f64s(1.0), simd.sqrt_f64s(self.0)))
+    }
+    #[inline(always)]
+    fn parts(self, simd: S) -> (S::f64s, S::f64s) {
+        (self.0, simd.splat_f64s(0.0))
     }
 }
 
@@ -127,6 +133,10 @@ impl<S: Simd> Number<S> for Complex<S::f64s> {
         let d = simd.div_f64s(simd.mul_f64s(half, self.im), c);
         let scale = simd.div_f64s(simd.splat_f64s(1.0), size);
         Self { re: simd.mul_f64s(c, scale), im: simd.neg_f64s(simd.mul_f64s(d, scale)) }
+    }
+    #[inline(always)]
+    fn parts(self, _: S) -> (S::f64s, S::f64s) {
+        (self.re, self.im)
     }
 }
 
@@ -336,27 +346,16 @@ mod tests {
         }
     }
 
-    impl<S: Simd> Systems<S, Real<S::f64s>> for Made<'_, S> {
+    impl<S: Simd, N: Number<S>> Systems<S, N> for Made<'_, S> {
         fn entry(&self, i: usize, j: usize) -> S::f64s {
             self.vector(|l| (self.gram)(l, i, j))
         }
         fn side(&self, r: usize, i: usize) -> S::f64s {
             self.vector(|l| noise(1000 * r + 10 * i + l))
         }
-        fn take(&mut self, r: usize, i: usize, x: Real<S::f64s>) {
-            self.keep(r, i, x.0, self.simd.splat_f64s(0.0));
-        }
-    }
-
-    impl<S: Simd> Systems<S, Complex<S::f64s>> for Made<'_, S> {
-        fn entry(&self, i: usize, j: usize) -> S::f64s {
-            Systems::<S, Real<S::f64s>>::entry(self, i, j)
-        }
-        fn side(&self, r: usize, i: usize) -> S::f64s {
-            Systems::<S, Real<S::f64s>>::side(self, r, i)
-        }
-        fn take(&mut self, r: usize, i: usize, x: Complex<S::f64s>) {
-            self.keep(r, i, x.re, x.im);
+        fn take(&mut self, r: usize, i: usize, x: N) {
+            let (re, im) = x.parts(self.simd);
+            self.keep(r, i, re, im);
         }
     }
 

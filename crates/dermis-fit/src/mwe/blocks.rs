@@ -26,7 +26,7 @@ use super::scene::{Local, Scene, Table};
 use super::settings::{Centring, MweSettings, RidgeMode};
 use dermis_deform::enveloping::Rows;
 use dermis_rig::Influences;
-use dermis_solve::batched::{Complex, Real, Systems, solve};
+use dermis_solve::batched::{Complex, Number, Real, Systems, solve};
 use dermis_solve::simd::{self, Buffer, Fma, Kernel, LANES_F64 as LANES, Simd, WithSimd};
 
 /// What is added to the diagonal.
@@ -647,7 +647,7 @@ impl<S: Simd> Dual<'_, S> {
     }
 }
 
-impl<S: Simd> Systems<S, Real<S::f64s>> for Primal<'_, S> {
+impl<S: Simd, N: Number<S>> Systems<S, N> for Primal<'_, S> {
     #[inline(always)]
     fn entry(&self, i: usize, j: usize) -> S::f64s {
         self.gram(i, j)
@@ -657,27 +657,12 @@ impl<S: Simd> Systems<S, Real<S::f64s>> for Primal<'_, S> {
         self.b[r * self.size + i]
     }
     #[inline(always)]
-    fn take(&mut self, r: usize, i: usize, x: Real<S::f64s>) {
-        self.z[r * self.size + i] = x.0;
+    fn take(&mut self, r: usize, i: usize, x: N) {
+        self.z[r * self.size + i] = x.parts(self.simd).0;
     }
 }
 
-impl<S: Simd> Systems<S, Complex<S::f64s>> for Primal<'_, S> {
-    #[inline(always)]
-    fn entry(&self, i: usize, j: usize) -> S::f64s {
-        self.gram(i, j)
-    }
-    #[inline(always)]
-    fn side(&self, r: usize, i: usize) -> S::f64s {
-        self.b[r * self.size + i]
-    }
-    #[inline(always)]
-    fn take(&mut self, r: usize, i: usize, x: Complex<S::f64s>) {
-        self.z[r * self.size + i] = x.re;
-    }
-}
-
-impl<S: Simd> Systems<S, Real<S::f64s>> for Dual<'_, S> {
+impl<S: Simd, N: Number<S>> Systems<S, N> for Dual<'_, S> {
     #[inline(always)]
     fn entry(&self, i: usize, j: usize) -> S::f64s {
         self.kernel(i, j)
@@ -687,22 +672,8 @@ impl<S: Simd> Systems<S, Real<S::f64s>> for Dual<'_, S> {
         self.b[r * self.size + i]
     }
     #[inline(always)]
-    fn take(&mut self, r: usize, i: usize, x: Real<S::f64s>) {
-        self.z[r * self.size + i] = x.0;
-    }
-}
-
-impl<S: Simd> Systems<S, Complex<S::f64s>> for Dual<'_, S> {
-    #[inline(always)]
-    fn entry(&self, i: usize, j: usize) -> S::f64s {
-        self.kernel(i, j)
-    }
-    #[inline(always)]
-    fn side(&self, r: usize, i: usize) -> S::f64s {
-        self.b[r * self.size + i]
-    }
-    #[inline(always)]
-    fn take(&mut self, r: usize, i: usize, x: Complex<S::f64s>) {
-        self.z[r * self.size + i] = if r == self.imaginary_side { x.im } else { x.re };
+    fn take(&mut self, r: usize, i: usize, x: N) {
+        let (re, im) = x.parts(self.simd);
+        self.z[r * self.size + i] = if r == self.imaginary_side { im } else { re };
     }
 }
