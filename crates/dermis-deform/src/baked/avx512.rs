@@ -1,41 +1,18 @@
-//! Linear blend skinning with normals, and multi-weight enveloping, with AVX-512, spelled out: the compiler makes no good vectors of
-//! their horizontal sums.
+//! Multi-weight enveloping with AVX-512, spelled out: the compiler makes no good vectors of its horizontal sums.
 //!
 //! The intrinsics are pulp's, which are safe: they ask for a token that proves the machine has them.
 
 use super::blend::Columns;
 use super::coefficients::AHEAD;
-use super::normals::LIMITS;
-use super::weights::Four;
 use crate::enveloping::Rows;
 use crate::guard::project_f32;
 use crate::simd::prefetch;
-use bytemuck::{cast_slice, cast_slice_mut};
+use bytemuck::cast_slice_mut;
 use dermis_rig::glam::Vec3;
 use dermis_solve::simd::{self, Level};
 use pulp::x86::V4;
 use pulp::{NullaryFnOnce, cast};
 use std::arch::x86_64::{__m512, __m512i};
-
-/// x x x x y y y y z z z z of the position that starts at `AT`.
-#[inline(always)]
-fn spread<const AT: i32>(v4: V4, p: __m512) -> __m512 {
-    let (x, y, z) = (AT, AT + 1, AT + 2);
-    let order: __m512i = cast([x, x, x, x, y, y, y, y, z, z, z, z, 0, 0, 0, 0]);
-    v4.avx512f._mm512_permutexvar_ps(order, p)
-}
-
-/// Σ w M.
-#[inline(always)]
-fn blend(v4: V4, four: &Four, table: &[Columns]) -> __m512 {
-    let f = v4.avx512f;
-    let m = |k: usize| cast::<[f32; 16], __m512>(table[four.bones[k] as usize].0);
-    let w = |k: usize| f._mm512_set1_ps(four.weights[k]);
-    let sum = f._mm512_mul_ps(w(0), m(0));
-    let sum = f._mm512_fmadd_ps(w(1), m(1), sum);
-    let sum = f._mm512_fmadd_ps(w(2), m(2), sum);
-    f._mm512_fmadd_ps(w(3), m(3), sum)
-}
 
 /// The four quarters of each of four registers added up: one quarter of the result each.
 #[inline(always)]
@@ -211,122 +188,6 @@ impl Twelve for i16 {
         );
         v4.avx512f._mm512_cvtepi32_ps(v4.avx512f._mm512_cvtepi16_epi32(all))
     }
-}
-
-/// `out = (Σ w M) rest + behind` over four influences each, with normals, zero where `f32` cannot tell them; for vertices without more
-/// than four influences. Done for as many groups of four vertices as there are; of how many vertices: none if AVX-512 is
-/// not the level in use.
-pub(super) fn first_four_with_normals(
-    fours: &[Four],
-    table: &[Columns],
-    (rest, rest_normals): (&[Vec3], &[Vec3]),
-    behind: Vec3,
-    (out, normals): (&mut [Vec3], &mut [Vec3]),
-) -> usize {
-    let whole = out.len() / 4 * 4;
-    match V4::try_new().filter(|_| simd::level() == Level::Avx512) {
-        Some(v4) => {
-            let (rest, rest_normals) = (&rest[..whole], &rest_normals[..whole]);
-            let (out, normals) = (&mut out[..whole], &mut normals[..whole]);
-            v4.vectorize(WithNormals { v4, fours, table, rest, rest_normals, behind, out, normals });
-            whole
-        }
-        None => 0,
-    }
-}
-
-struct WithNormals<'a> {
-    v4: V4,
-    fours: &'a [Four],
-    table: &'a [Columns],
-    rest: &'a [Vec3],
-    rest_normals: &'a [Vec3],
-    behind: Vec3,
-    out: &'a mut [Vec3],
-    normals: &'a mut [Vec3],
-}
-
-impl NullaryFnOnce for WithNormals<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        let Self { v4, fours, table, rest, rest_normals, behind, out, normals } = self;
-        let f = v4.avx512f;
-        let Vec3 { x, y, z } = behind;
-        let behind = cast([x, y, z, 0.0, x, y, z, 0.0, x, y, z, 0.0, x, y, z, 0.0]);
-        let outs = cast_slice_mut::<Vec3, f32>(out).as_chunks_mut::<12>().0;
-        let out_normals = cast_slice_mut::<Vec3, f32>(normals).as_chunks_mut::<12>().0;
-        let rests = cast_slice::<Vec3, f32>(rest).as_chunks::<12>().0;
-        let rest_normals = cast_slice::<Vec3, f32>(rest_normals).as_chunks::<12>().0;
-        let groups = outs.iter_mut().zip(out_normals).zip(rests.iter().zip(rest_normals)).zip(fours.as_chunks::<4>().0);
-        for (((out, out_normal), (p, n)), group) in groups {
-            let (p, n) = (f32::twelve(v4, p), f32::twelve(v4, n));
-            let p = [spread::<0>(v4, p), spread::<3>(v4, p), spread::<6>(v4, p), spread::<9>(v4, p)];
-            let n = [spread::<0>(v4, n), spread::<3>(v4, n), spread::<6>(v4, n), spread::<9>(v4, n)];
-            let zero = f._mm512_setzero_ps();
-            let (mut moved, mut turned, mut determinants, mut sizes) = ([zero; 4], [zero; 4], [zero; 4], [zero; 4]);
-            for i in 0..4 {
-                let m = blend(v4, &group[i], table);
-                moved[i] = f._mm512_mask_mul_ps(m, 0x0fff, m, p[i]);
-                let cofactors = cofactors(v4, m);
-                turned[i] = f._mm512_mul_ps(cofactors, n[i]);
-                // One column and its cofactors make the determinant.
-                determinants[i] = f._mm512_maskz_mul_ps(0x000f, m, cofactors);
-                sizes[i] = f._mm512_maskz_mul_ps(0x0fff, m, m);
-            }
-            store(v4, f._mm512_add_ps(quarters(v4, moved), behind), out);
-            let turned = quarters(v4, turned);
-            let determinant = within_quarters(v4, quarters(v4, determinants));
-            let size = within_quarters(v4, quarters(v4, sizes));
-            let squares = within_quarters(v4, f._mm512_mul_ps(turned, turned));
-            let regular = regular(v4, squares, determinant, size);
-            // The determinant's sign on the length.
-            let sign = f._mm512_and_si512(cast(determinant), f._mm512_set1_epi32(i32::MIN));
-            let length = f._mm512_or_si512(cast(f._mm512_sqrt_ps(squares)), sign);
-            store(v4, f._mm512_maskz_div_ps(regular, turned, cast(length)), out_normal);
-        }
-    }
-}
-
-/// Where `f32` can tell a normal and its sign; see [`super::normals`].
-#[inline(always)]
-fn regular(v4: V4, squares: __m512, determinant: __m512, size: __m512) -> u16 {
-    use std::arch::x86_64::_CMP_GT_OQ;
-    let f = v4.avx512f;
-    let [long, signed, large, small] = LIMITS.map(|limit| f._mm512_set1_ps(limit));
-    let square = f._mm512_mul_ps(size, size);
-    f._mm512_cmp_ps_mask::<_CMP_GT_OQ>(squares, f._mm512_mul_ps(long, square))
-        & f._mm512_cmp_ps_mask::<_CMP_GT_OQ>(
-            f._mm512_mul_ps(determinant, determinant),
-            f._mm512_mul_ps(signed, f._mm512_mul_ps(square, size)),
-        )
-        & f._mm512_cmp_ps_mask::<_CMP_GT_OQ>(size, small)
-        & f._mm512_cmp_ps_mask::<_CMP_GT_OQ>(large, size)
-}
-
-/// The columns of the cofactor matrix: b × c, c × a, a × b of the columns a, b, c. The last quarter is what it may be.
-#[inline(always)]
-fn cofactors(v4: V4, m: __m512) -> __m512 {
-    let f = v4.avx512f;
-    let (b_yzx, c_zxy): (__m512i, __m512i) = (
-        cast([5, 6, 4, 7, 9, 10, 8, 11, 1, 2, 0, 3, 3, 3, 3, 3]),
-        cast([10, 8, 9, 11, 2, 0, 1, 3, 6, 4, 5, 7, 3, 3, 3, 3]),
-    );
-    let (b_zxy, c_yzx): (__m512i, __m512i) = (
-        cast([6, 4, 5, 7, 10, 8, 9, 11, 2, 0, 1, 3, 3, 3, 3, 3]),
-        cast([9, 10, 8, 11, 1, 2, 0, 3, 5, 6, 4, 7, 3, 3, 3, 3]),
-    );
-    let minus = f._mm512_mul_ps(f._mm512_permutexvar_ps(b_zxy, m), f._mm512_permutexvar_ps(c_yzx, m));
-    f._mm512_fmsub_ps(f._mm512_permutexvar_ps(b_yzx, m), f._mm512_permutexvar_ps(c_zxy, m), minus)
-}
-
-/// The sum of every quarter's numbers, in all of its lanes.
-#[inline(always)]
-fn within_quarters(v4: V4, x: __m512) -> __m512 {
-    let f = v4.avx512f;
-    let pairs = f._mm512_add_ps(x, f._mm512_permute_ps::<0b10_11_00_01>(x));
-    f._mm512_add_ps(pairs, f._mm512_permute_ps::<0b01_00_11_10>(pairs))
 }
 
 /// The first three numbers of every quarter.

@@ -4,6 +4,8 @@
 //! its positions stay in the nearest cache from the base to the correction.
 
 use super::blend::{AnimationSpace, Columns, FEW_BONES, Lbs, Rigid};
+use super::eight;
+use super::normals::{LbsWithNormals, Turn, Turned};
 use super::quaternions::{Dqs, blend_quaternions};
 use super::settle::settle_one;
 use super::{Baked, BakedBase, BakedCorrection, Guarded, Scratch};
@@ -11,6 +13,7 @@ use dermis_rig::BoneTransforms;
 use dermis_rig::glam::{DAffine3, DVec3, Vec3, Vec4};
 use dermis_solve::simd::{self, Apart};
 use rayon::prelude::*;
+use std::iter::once;
 
 /// Vertices of a block.
 pub(super) const BLOCK: usize = 1024;
@@ -33,10 +36,12 @@ impl Baked {
         let mut guarded = self.prepare(transforms, given, scratch);
         let scratch = &*scratch;
         guarded.held = match rayon::current_num_threads() {
-            1 => out.chunks_mut(BLOCK).enumerate().map(|(b, out)| self.block(b * BLOCK, given, scratch, out)).sum(),
+            1 => {
+                out.chunks_mut(BLOCK).enumerate().map(|(b, out)| self.block(b * BLOCK, given, scratch, out, None)).sum()
+            }
             _ => {
                 let blocks = out.par_chunks_mut(BLOCK).enumerate();
-                blocks.map(|(b, out)| self.block(b * BLOCK, given, scratch, out)).sum()
+                blocks.map(|(b, out)| self.block(b * BLOCK, given, scratch, out, None)).sum()
             }
         };
         guarded
@@ -87,11 +92,19 @@ impl Baked {
         if rounded.is_finite() { rounded.as_dvec3() } else { DVec3::ZERO }
     }
 
-    /// The block of vertices from `from` on; at how many of them the ball held the correction back.
-    pub(super) fn block(&self, from: usize, given: Option<&[Vec3]>, scratch: &Scratch, out: &mut [Vec3]) -> usize {
+    /// The block of vertices from `from` on, with the normals of its base where wanted; at how many of them the ball held the
+    /// correction back.
+    pub(super) fn block(
+        &self,
+        from: usize,
+        given: Option<&[Vec3]>,
+        scratch: &Scratch,
+        out: &mut [Vec3],
+        normals: Option<Turned<'_>>,
+    ) -> usize {
         // The last step of a vertex puts it behind the middle again.
         let behind = if self.correction.is_some() { Vec3::ZERO } else { scratch.behind };
-        self.base.block(from, &self.rest, given, scratch, behind, out);
+        self.base.block(from, (&self.rest, given), scratch, behind, out, normals);
         let held = self.correction.as_ref().map_or(0, |correction| {
             let given = Corrected { from, rest: &self.rest, base: &self.base, scratch };
             correction.add_block(given, out)
@@ -139,15 +152,15 @@ impl BakedCorrection {
 }
 
 impl BakedBase {
-    /// Positions of a block.
+    /// Positions of a block, and its normals where wanted.
     fn block(
         &self,
         from: usize,
-        rest: &[Vec3],
-        given: Option<&[Vec3]>,
+        (rest, given): (&[Vec3], Option<&[Vec3]>),
         scratch: &Scratch,
         behind: Vec3,
         out: &mut [Vec3],
+        normals: Option<Turned<'_>>,
     ) {
         let range = from..from + out.len();
         let (table, middle) = (&scratch.bones[..], scratch.middle);
@@ -157,17 +170,19 @@ impl BakedBase {
                 simd::run(Rigid { bones, table, rest, behind, middle, out });
             }
             Self::Lbs(weights) if !weights.fours.is_empty() => {
-                Lbs { from, weights, table, rest, behind, out }.run();
+                let Some(normals) = normals else {
+                    return Lbs { from, weights, table, rest, behind, out }.run();
+                };
+                let (fours, more) = (&weights.fours[range.clone()], weights.more_of(range.clone()));
+                let rest = &rest[range];
+                return match <&[Columns; FEW_BONES]>::try_from(table) {
+                    Ok(table) => LbsWithNormals { from, fours, more, table, rest, behind, out, normals }.run(),
+                    Err(_) => LbsWithNormals { from, fours, more, table, rest, behind, out, normals }.run(),
+                };
             }
             Self::Dqs(weights, _) if !weights.fours.is_empty() => {
-                let bones = &scratch.quaternions;
-                match bones.stretched {
-                    true => {
-                        Lbs { from, weights, table: &bones.stretches, rest, behind: Vec3::ZERO, out }.run();
-                    }
-                    false => out.copy_from_slice(&rest[range]),
-                }
-                simd::run(Dqs { from, weights, table: &bones.rigid, whole: table, rest, behind, middle, out });
+                let (bones, whole) = (&scratch.quaternions, table);
+                return Dqs { from, weights, bones, whole, rest, behind, middle, out, normals }.run();
             }
             Self::AnimationSpace { offsets, bones, a } => {
                 let offsets = &offsets[range.start..=range.end];
@@ -180,6 +195,37 @@ impl BakedBase {
                     *p = self.at(v, rest[v].extend(1.0), scratch) + behind;
                 }
             }
+        }
+        if let Some(normals) = normals {
+            self.turn(from, table, normals);
+        }
+    }
+
+    /// Normals of a block by themselves.
+    fn turn(&self, from: usize, table: &[Columns], normals: Turned<'_>) {
+        match self {
+            Self::Rigid(bones) => {
+                let entries = |v: usize| once(((bones[v] as usize).min(table.len() - 1), 1.0));
+                eight::run(Turn { from, entries, table, normals });
+            }
+            Self::Lbs(weights) => {
+                let entries = |v| weights.of_vertex(v);
+                eight::run(Turn { from, entries, table, normals });
+            }
+            Self::AnimationSpace { offsets, bones, a } => {
+                let entries = |v: usize| {
+                    let range = offsets[v] as usize..offsets[v + 1] as usize;
+                    bones[range.clone()].iter().zip(&a[range]).map(|(&bone, a)| (bone as usize, a.w))
+                };
+                eight::run(Turn { from, entries, table, normals });
+            }
+            Self::RotationalRegression(model) => {
+                let entries = |v| model.weights.of(v).iter().map(|&(bone, w)| (bone.get(), w as f32));
+                eight::run(Turn { from, entries, table, normals });
+            }
+            Self::Rest | Self::Given => normals.out.copy_from_slice(normals.rest),
+            // More bones than 16 bits can count: one by one.
+            Self::Dqs(..) => normals.out.fill(Vec3::ZERO),
         }
     }
 

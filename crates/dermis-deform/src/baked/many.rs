@@ -54,7 +54,7 @@ impl Baked {
                 for from in (0..length).step_by(BLOCK) {
                     let to = length.min(from + BLOCK);
                     for ((part, scratch), (_, given)) in parts.iter_mut().zip(scratch).zip(poses) {
-                        held += self.block(start + from, *given, scratch, &mut part[from..to]);
+                        held += self.block(start + from, *given, scratch, &mut part[from..to], None);
                     }
                 }
                 held

@@ -15,6 +15,7 @@ mod avx512;
 mod blend;
 mod block;
 mod coefficients;
+mod eight;
 mod enveloping;
 mod joints;
 mod many;

@@ -1,15 +1,15 @@
 //! Positions and normals of a pose together.
 
-use super::blend::{Columns, blend_four};
+use super::blend::Columns;
 use super::block::BLOCK;
-use super::settle::PIECE;
+use super::eight::{self, EIGHT, Eight, EightKernel, Table, numbers, padded, store};
 use super::weights::Four;
 use super::{Baked, BakedBase, Guarded, Scratch};
 use crate::normals::{MeshNormals, skinned_normal};
 use dermis_rig::BoneTransforms;
 use dermis_rig::glam::{DMat3, DVec3, Vec3};
-use dermis_solve::simd::{self, Apart, Fma, Kernel};
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// What normals are made from.
 #[derive(Clone, Debug)]
@@ -51,38 +51,7 @@ impl Baked {
         let work = |(b, (out, normals)): (usize, (&mut [Vec3], &mut [Vec3]))| {
             let from = b * BLOCK;
             let rest_normals = &rest_normals[from..from + out.len()];
-            let held = match (&self.base, &self.correction) {
-                (BakedBase::Lbs(weights), None) if !weights.fours.is_empty() => {
-                    let range = from..from + out.len();
-                    let (fours, more) = (&weights.fours[range.clone()], weights.more_of(range.clone()));
-                    let (table, rest, behind) = (&scratch.bones[..], &self.rest[range.clone()], scratch.behind);
-                    #[cfg(target_arch = "x86_64")]
-                    let done = match more.is_empty() {
-                        true => {
-                            let (lists, outs) = ((rest, rest_normals), (&mut *out, &mut *normals));
-                            super::avx512::first_four_with_normals(fours, table, lists, behind, outs)
-                        }
-                        false => 0,
-                    };
-                    #[cfg(not(target_arch = "x86_64"))]
-                    let done = 0;
-                    let (from, fours, rest) = (from + done, &fours[done..], &rest[done..]);
-                    let (rest_normals, positions) = (&rest_normals[done..], &mut out[done..]);
-                    let normals = &mut normals[done..];
-                    simd::run(Blend { from, fours, more, table, rest, behind, rest_normals, positions, normals });
-                    for &(v, excess) in weights.unnormalised_of(range.clone()) {
-                        out[v as usize - range.start] += scratch.middle * excess;
-                    }
-                    0
-                }
-                _ => {
-                    let held = self.block(from, given, scratch, out);
-                    for (i, (normal, rest)) in normals.iter_mut().zip(rest_normals).enumerate() {
-                        *normal = turned::<Apart>(&self.base.linear(from + i, scratch), *rest);
-                    }
-                    held
-                }
-            };
+            let held = self.block(from, given, scratch, out, Some(Turned { rest: rest_normals, out: &mut *normals }));
             self.mend(from, transforms, rest_normals, scratch, normals);
             held
         };
@@ -161,83 +130,234 @@ fn largest(weights: impl Iterator<Item = (usize, f32)>) -> Option<usize> {
     best.map(|(bone, _)| bone)
 }
 
-/// Linear blend skinning of a block with normals: `normalise(sign(det A) cof(A) n)`, zero where `f32` cannot tell.
-struct Blend<'a> {
-    from: usize,
-    fours: &'a [Four],
-    more: &'a [(u32, Four)],
-    table: &'a [Columns],
-    rest: &'a [Vec3],
-    behind: Vec3,
-    rest_normals: &'a [Vec3],
-    positions: &'a mut [Vec3],
-    normals: &'a mut [Vec3],
+/// Normals of a block: those at rest, and where they go when turned; zero where `f32` cannot tell them.
+pub(super) struct Turned<'a> {
+    pub(super) rest: &'a [Vec3],
+    pub(super) out: &'a mut [Vec3],
 }
 
-impl Kernel for Blend<'_> {
-    type Output = ();
+impl Turned<'_> {
+    /// The first normals, and the others.
+    pub(super) fn split_at(&mut self, at: usize) -> (Turned<'_>, Turned<'_>) {
+        let ((a, b), (x, y)) = (self.rest.split_at(at), self.out.split_at_mut(at));
+        (Turned { rest: a, out: x }, Turned { rest: b, out: y })
+    }
+}
 
-    #[inline(always)]
-    fn run<F: Fma>(self) {
-        let Self { from, fours, mut more, table, rest, behind, rest_normals, positions, normals } = self;
-        let mut blends = [[0.0f32; 16]; PIECE];
-        for start in (0..positions.len()).step_by(PIECE) {
-            let end = positions.len().min(start + PIECE);
-            for (m, four) in blends.iter_mut().zip(&fours[start..end]) {
-                *m = blend_four::<F>(four, table);
-            }
-            while let Some(((v, four), others)) = more.split_first() {
-                let at = *v as usize - from;
-                if at >= end {
-                    break;
-                }
-                let sum = blend_four::<F>(four, table);
-                for l in 0..16 {
-                    blends[at - start][l] += sum[l];
-                }
-                more = others;
-            }
-            let (rest, rest_normals) = (&rest[start..end], &rest_normals[start..end]);
-            let out = positions[start..end].iter_mut().zip(&mut normals[start..end]);
-            for (((m, p), n), (position, normal)) in blends.iter().zip(rest).zip(rest_normals).zip(out) {
-                let mut x = [0.0; 4];
-                for j in 0..4 {
-                    x[j] = F::f32(m[j], p.x, m[4 + j] * p.y) + F::f32(m[8 + j], p.z, m[12 + j]);
-                }
-                *position = Vec3::new(x[0], x[1], x[2]) + behind;
-                *normal = turned::<F>(m, *n);
-            }
+/// Linear blend skinning with normals: `out = (Σ w M) rest + behind`.
+pub(super) struct LbsWithNormals<'a, T: ?Sized> {
+    /// The first vertex.
+    pub(super) from: usize,
+    pub(super) fours: &'a [Four],
+    pub(super) more: &'a [(u32, Four)],
+    pub(super) table: &'a T,
+    pub(super) rest: &'a [Vec3],
+    pub(super) behind: Vec3,
+    pub(super) out: &'a mut [Vec3],
+    pub(super) normals: Turned<'a>,
+}
+
+impl<T: Table<Columns> + ?Sized> LbsWithNormals<'_, T> {
+    pub(super) fn run(self) {
+        let Self { from, fours, more, table, rest, behind, out, mut normals } = self;
+        let whole = out.len() / EIGHT * EIGHT;
+        let (out, rest_out) = out.split_at_mut(whole);
+        let (first, last) = normals.split_at(whole);
+        let (before, after) = more.split_at(more.partition_point(|e| (e.0 as usize) < from + whole));
+        let (some, others) = fours.split_at(whole);
+        let rests = rest.split_at(whole);
+        let kernel =
+            LbsWithNormals { from, fours: some, more: before, table, rest: rests.0, behind, out, normals: first };
+        eight::run(kernel);
+        if !rest_out.is_empty() {
+            let (mut positions, mut turned) = ([Vec3::ZERO; EIGHT], [Vec3::ZERO; EIGHT]);
+            eight::run(LbsWithNormals {
+                from: from + whole,
+                fours: &padded(others),
+                more: after,
+                table,
+                rest: &padded(rests.1),
+                behind,
+                out: &mut positions,
+                normals: Turned { rest: &padded(last.rest), out: &mut turned },
+            });
+            rest_out.copy_from_slice(&positions[..rest_out.len()]);
+            last.out.copy_from_slice(&turned[..rest_out.len()]);
         }
     }
+}
+
+impl<T: Table<Columns> + ?Sized> EightKernel for LbsWithNormals<'_, T> {
+    #[inline(always)]
+    fn run<E: Eight>(self, e: E) {
+        let Self { from, fours, mut more, table, rest, behind, out, normals } = self;
+        let chunks = out.as_chunks_mut().0.iter_mut().zip(normals.out.as_chunks_mut().0);
+        let at_rest = rest.as_chunks().0.iter().zip(normals.rest.as_chunks().0);
+        for (at, (((out, normal), (p, n)), fours)) in chunks.zip(at_rest).zip(fours.as_chunks().0).enumerate() {
+            let own;
+            (own, more) = of_chunk(more, from + at * EIGHT);
+            let m = blended(e, from + at * EIGHT, fours, own, table);
+            store(e, moved(e, &m, e.split(numbers(p)), behind), out);
+            store(e, turned(e, &m, e.split(numbers(n))), normal);
+        }
+    }
+}
+
+/// The entries of a list that belong to the eight vertices from `first` on, which come first in it, and the others.
+#[inline(always)]
+pub(super) fn of_chunk(list: &[(u32, Four)], first: usize) -> (&[(u32, Four)], &[(u32, Four)]) {
+    match list.first() {
+        Some(entry) if (entry.0 as usize) < first + EIGHT => {
+            list.split_at(list.iter().take_while(|e| (e.0 as usize) < first + EIGHT).count())
+        }
+        _ => (&[], list),
+    }
+}
+
+/// Σ w M of eight vertices from `first` on.
+#[inline(always)]
+pub(super) fn blended<E: Eight>(
+    e: E,
+    first: usize,
+    fours: &[Four; EIGHT],
+    more: &[(u32, Four)],
+    table: &(impl Table<Columns> + ?Sized),
+) -> [[E::Lanes; 3]; 4] {
+    let none = e.zero();
+    let [a, b, c, d, p, q, r, s] = fours;
+    if more.is_empty() {
+        // Without loops the sums stay in registers.
+        let (a, b) = (add_four(e, none, a, table), add_four(e, none, b, table));
+        let (c, d) = (add_four(e, none, c, table), add_four(e, none, d, table));
+        let some = e.four_maps([a, b, c, d]);
+        let (p, q) = (add_four(e, none, p, table), add_four(e, none, q, table));
+        let (r, s) = (add_four(e, none, r, table), add_four(e, none, s, table));
+        return e.maps(some, e.four_maps([p, q, r, s]));
+    }
+    let mut sums = [none; EIGHT];
+    for (sum, four) in sums.iter_mut().zip(fours) {
+        *sum = add_four(e, *sum, four, table);
+    }
+    for (v, four) in more {
+        let at = *v as usize - first;
+        sums[at] = add_four(e, sums[at], four, table);
+    }
+    let [a, b, c, d, p, q, r, s] = sums;
+    e.maps(e.four_maps([a, b, c, d]), e.four_maps([p, q, r, s]))
+}
+
+#[inline(always)]
+fn add_four<E: Eight>(e: E, map: E::Map, four: &Four, table: &(impl Table<Columns> + ?Sized)) -> E::Map {
+    let map = e.blend(map, four.weights[0], table.at(four.bones[0]));
+    let map = e.blend(map, four.weights[1], table.at(four.bones[1]));
+    let map = e.blend(map, four.weights[2], table.at(four.bones[2]));
+    e.blend(map, four.weights[3], table.at(four.bones[3]))
+}
+
+/// Normals turned by a blend of matrices, whose bones and weights `entries` tells of every vertex from `from` on.
+pub(super) struct Turn<'a, Entries> {
+    pub(super) from: usize,
+    pub(super) entries: Entries,
+    pub(super) table: &'a [Columns],
+    pub(super) normals: Turned<'a>,
+}
+
+impl<Entry: Iterator<Item = (usize, f32)>, Entries: Fn(usize) -> Entry> EightKernel for Turn<'_, Entries> {
+    #[inline(always)]
+    fn run<E: Eight>(self, e: E) {
+        let Self { from, entries, table, normals } = self;
+        let ((outs, last), (rests, last_rest)) = (normals.out.as_chunks_mut(), normals.rest.as_chunks());
+        for (at, (out, rest)) in outs.iter_mut().zip(rests).enumerate() {
+            turn(e, from + at * EIGHT..from + (at + 1) * EIGHT, &entries, table, rest, out);
+        }
+        if !last.is_empty() {
+            let mut turned = [Vec3::ZERO; EIGHT];
+            let first = from + outs.len() * EIGHT;
+            turn(e, first..first + last.len(), &entries, table, &padded(last_rest), &mut turned);
+            last.copy_from_slice(&turned[..last.len()]);
+        }
+    }
+}
+
+/// The normals of a chunk, or of a part of one.
+#[inline(always)]
+fn turn<E: Eight, Entry: Iterator<Item = (usize, f32)>>(
+    e: E,
+    vertices: Range<usize>,
+    entries: &impl Fn(usize) -> Entry,
+    table: &[Columns],
+    rest: &[Vec3; EIGHT],
+    out: &mut [Vec3; EIGHT],
+) {
+    let mut maps = [e.zero(); EIGHT];
+    for (v, map) in vertices.zip(&mut maps) {
+        for (bone, w) in entries(v) {
+            *map = e.blend(*map, w, &table[bone]);
+        }
+    }
+    let [a, b, c, d, p, q, r, s] = maps;
+    let maps = e.maps(e.four_maps([a, b, c, d]), e.four_maps([p, q, r, s]));
+    store(e, turned(e, &maps, e.split(numbers(rest))), out);
+}
+
+/// M p + behind.
+#[inline(always)]
+pub(super) fn moved<E: Eight>(e: E, m: &[[E::Lanes; 3]; 4], [x, y, z]: [E::Lanes; 3], behind: Vec3) -> [E::Lanes; 3] {
+    let mut out = m[3];
+    for j in 0..3 {
+        let sum = e.add(e.mul_add(m[0][j], x, e.mul(m[1][j], y)), e.mul_add(m[2][j], z, m[3][j]));
+        out[j] = e.add(sum, e.splat(behind[j]));
+    }
+    out
 }
 
 /// Where `f32` can tell a normal and its sign, with s = |A|²: |cof(A) n|² over s² and (det A)² over s³ above the first two,
 /// s below the third and above the last.
 ///
 /// Cofactors are off by some 1e-7 |A|²: a hundredth of |A|² keeps five digits. The sign wants less.
-pub(super) const LIMITS: [f32; 4] = [1e-4, 1e-6, 1e6, 1e-6];
+const LIMITS: [f32; 4] = [1e-4, 1e-6, 1e6, 1e-6];
 
-/// The normal, or zero where the matrix is too near to flat, or of a size that `f32` cannot square twice.
+/// sign(det A) cof(A) n over its length; zero where A is too near to flat, or of a size that `f32` cannot square twice.
 #[inline(always)]
-fn turned<F: Fma>(m: &[f32; 16], n: Vec3) -> Vec3 {
-    let (ax, ay, az, bx, by, bz, cx, cy, cz) = (m[0], m[1], m[2], m[4], m[5], m[6], m[8], m[9], m[10]);
-    // b × c, c × a, a × b: the columns of the cofactor matrix.
-    let (ux, uy, uz) = (F::f32(by, cz, -(bz * cy)), F::f32(bz, cx, -(bx * cz)), F::f32(bx, cy, -(by * cx)));
-    let (vx, vy, vz) = (F::f32(cy, az, -(cz * ay)), F::f32(cz, ax, -(cx * az)), F::f32(cx, ay, -(cy * ax)));
-    let (wx, wy, wz) = (F::f32(ay, bz, -(az * by)), F::f32(az, bx, -(ax * bz)), F::f32(ax, by, -(ay * bx)));
-    let x = F::f32(ux, n.x, F::f32(vx, n.y, wx * n.z));
-    let y = F::f32(uy, n.x, F::f32(vy, n.y, wy * n.z));
-    let z = F::f32(uz, n.x, F::f32(vz, n.y, wz * n.z));
-    let det = F::f32(ax, ux, F::f32(ay, uy, az * uz));
-    let size = F::f32(ax, ax, F::f32(ay, ay, az * az))
-        + (F::f32(bx, bx, F::f32(by, by, bz * bz)) + F::f32(cx, cx, F::f32(cy, cy, cz * cz)));
-    let length = F::f32(x, x, F::f32(y, y, z * z));
+pub(super) fn turned<E: Eight>(e: E, m: &[[E::Lanes; 3]; 4], n: [E::Lanes; 3]) -> [E::Lanes; 3] {
+    let [a, b, c, _] = *m;
+    // The columns of the cofactor matrix.
+    let (u, v, w) = (cross(e, b, c), cross(e, c, a), cross(e, a, b));
+    let mut turned = n;
+    for j in 0..3 {
+        turned[j] = e.mul_add(u[j], n[0], e.mul_add(v[j], n[1], e.mul(w[j], n[2])));
+    }
+    let (det, length) = (dot(e, a, u), dot(e, turned, turned));
+    let size = e.add(dot(e, a, a), e.add(dot(e, b, b), dot(e, c, c)));
+    let square = e.mul(size, size);
     let [long, signed, large, small] = LIMITS;
-    let square = size * size;
-    let regular = (length > long * square) & (det * det > signed * (square * size)) & (size > small) & (size < large);
-    let scale = if regular { det.signum() / length.sqrt() } else { 0.0 };
-    // Not the product: zero times what is not finite is no zero.
-    if regular { Vec3::new(x * scale, y * scale, z * scale) } else { Vec3::ZERO }
+    let (long, signed) = (e.splat(long), e.splat(signed));
+    let (large, small) = (e.splat(large), e.splat(small));
+    let long_enough = e.less(e.mul(long, square), length);
+    let sign_is_sure = e.less(e.mul(signed, e.mul(square, size)), e.mul(det, det));
+    let of_a_size = e.and(e.less(small, size), e.less(size, large));
+    let regular = e.and(e.and(long_enough, sign_is_sure), of_a_size);
+    let scale = e.div(e.copy_sign(e.splat(1.0), det), e.sqrt(length));
+    // Not the product with zero: zero times what is not finite is no zero.
+    for number in &mut turned {
+        *number = e.and(regular, e.mul(*number, scale));
+    }
+    turned
+}
+
+#[inline(always)]
+fn dot<E: Eight>(e: E, a: [E::Lanes; 3], b: [E::Lanes; 3]) -> E::Lanes {
+    e.mul_add(a[0], b[0], e.mul_add(a[1], b[1], e.mul(a[2], b[2])))
+}
+
+/// a × b.
+#[inline(always)]
+pub(super) fn cross<E: Eight>(e: E, a: [E::Lanes; 3], b: [E::Lanes; 3]) -> [E::Lanes; 3] {
+    [
+        e.mul_sub(a[1], b[2], e.mul(a[2], b[1])),
+        e.mul_sub(a[2], b[0], e.mul(a[0], b[2])),
+        e.mul_sub(a[0], b[1], e.mul(a[1], b[0])),
+    ]
 }
 
 impl Normals {

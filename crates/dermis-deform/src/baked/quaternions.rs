@@ -1,12 +1,14 @@
 //! Dual quaternion skinning, block by block; see [`crate::dual_quaternion`].
 
 use super::Scratch;
-use super::blend::Columns;
+use super::blend::{Columns, FEW_BONES};
+use super::eight::{self, EIGHT, Eight, EightKernel, Table, numbers, padded, store};
+use super::normals::{Turned, blended, cross, moved, of_chunk, turned};
 use super::weights::{Four, Weights};
 use crate::dual_quaternion::DualQuaternions;
 use dermis_rig::BoneTransforms;
 use dermis_rig::glam::{DVec3, Quat, Vec3, Vec4};
-use dermis_solve::simd::{Apart, Fma, Kernel, LANES_F32};
+use dermis_solve::simd::Apart;
 
 /// The bones of one pose, about the character's middle.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +31,8 @@ impl BlendedBones {
             self.stretches.push(Columns::of(stretch));
             self.stretched |= stretched;
         });
+        let entries = self.rigid.len().max(FEW_BONES);
+        self.rigid.resize(entries, DualQuaternion([0.0; 8]));
     }
 }
 
@@ -40,39 +44,12 @@ pub(super) struct DualQuaternion(pub(super) [f32; 8]);
 /// Below this square length a blend has no direction, and the dominant bone takes its place.
 const VANISHING: f32 = 1e-18;
 
-/// Σ ± w (q, e) of the vertex's influences, each on the side of the sphere that `reference` is on.
-#[inline(always)]
-fn add_four<F: Fma>(four: &Four, reference: &[f32; 8], table: &[DualQuaternion], sum: &mut [f32; 8]) {
-    for k in 0..4 {
-        let q = &table[four.bones[k] as usize].0;
-        let same = (q[0] * reference[0] + q[2] * reference[2]) + (q[1] * reference[1] + q[3] * reference[3]);
-        let w = if same >= 0.0 { four.weights[k] } else { -four.weights[k] };
-        for l in 0..8 {
-            sum[l] = F::f32(w, q[l], sum[l]);
-        }
-    }
-}
-
-/// The blend of one vertex, not normalised.
-#[inline(always)]
-pub(super) fn blend<F: Fma>(weights: &Weights, v: usize, more: &[(u32, Four)], table: &[DualQuaternion]) -> [f32; 8] {
-    let four = &weights.fours[v];
-    let Some(reference) = table.get(four.bones[0] as usize) else { return [0.0; 8] };
-    let mut sum = [0.0; 8];
-    add_four::<F>(four, &reference.0, table, &mut sum);
-    for (_, four) in more {
-        add_four::<F>(four, &reference.0, table, &mut sum);
-    }
-    sum
-}
-
-/// Turns and moves positions in place: `out = q out q* + 2 vec(e q*) + behind`, q and e the blend over its length.
-///
-/// `out` holds positions at rest, after the blended stretch where bones stretch.
+/// Dual quaternion skinning of the vertices from `from` on: `out = q p q* + 2 vec(e q*) + behind`, q and e the blend over its
+/// length, p the position at rest after the blended stretch; normals by the same rotation, after the stretch.
 pub(super) struct Dqs<'a> {
     pub(super) from: usize,
     pub(super) weights: &'a Weights,
-    pub(super) table: &'a [DualQuaternion],
+    pub(super) bones: &'a BlendedBones,
     /// The bones' own matrices, for blends that vanish.
     pub(super) whole: &'a [Columns],
     pub(super) rest: &'a [Vec3],
@@ -80,82 +57,198 @@ pub(super) struct Dqs<'a> {
     /// What the table is seen from: a vertex without influences stays where it is.
     pub(super) middle: Vec3,
     pub(super) out: &'a mut [Vec3],
+    pub(super) normals: Option<Turned<'a>>,
 }
 
-impl Kernel for Dqs<'_> {
-    type Output = ();
+impl Dqs<'_> {
+    pub(super) fn run(self) {
+        let table = &self.bones.rigid[..];
+        match <&[DualQuaternion; FEW_BONES]>::try_from(table) {
+            Ok(table) => self.run_with(table),
+            Err(_) => self.run_with(table),
+        }
+    }
 
-    #[inline(always)]
-    fn run<F: Fma>(self) {
-        let Self { from, weights, table, whole, rest, behind, middle, out } = self;
+    fn run_with<T: Table<DualQuaternion> + ?Sized>(self, table: &T) {
+        let Self { from, weights, bones, whole, rest, behind, middle, out, mut normals } = self;
+        let range = from..from + out.len();
+        let (fours, rests, more) = (&weights.fours[range.clone()], &rest[range.clone()], weights.more_of(range));
         // A vertex whose blend has no direction follows its dominant bone, or stays at rest without one.
         let without_blend = |v: usize| match weights.offsets[v] == weights.offsets[v + 1] {
-            true => rest[v] - middle,
-            false => whole[weights.fours[v].bones[0] as usize].apply::<F>(rest[v].extend(1.0)),
+            true => rest[v] - middle + behind,
+            false => whole[weights.fours[v].bones[0] as usize].apply::<Apart>(rest[v].extend(1.0)) + behind,
         };
-        let mut more = weights.more_of(from..from + out.len());
-        for (at, out) in out.chunks_mut(LANES_F32).enumerate() {
-            let start = from + at * LANES_F32;
-            // Sixteen vertices, one per lane: q.x, q.y, q.z, q.w, e.x, e.y, e.z, e.w, then the position.
-            let (mut q, mut p) = ([[0.0f32; LANES_F32]; 8], [[0.0f32; LANES_F32]; 3]);
-            for l in 0..out.len() {
-                let (own, others) = more.split_at(count_of(more, start + l));
-                let sum = blend::<F>(weights, start + l, own, table);
-                more = others;
-                for i in 0..8 {
-                    q[i][l] = sum[i];
-                }
-                for j in 0..3 {
-                    p[j][l] = out[l][j];
-                }
-            }
-            let (moved, squares) = transformed::<F>(&q, &p);
-            for l in 0..out.len() {
-                out[l] = Vec3::new(moved[0][l], moved[1][l], moved[2][l]) + behind;
-                // A blend that is no number takes the same way out.
-                if squares[l] < VANISHING || squares[l].is_nan() {
-                    out[l] = without_blend(start + l) + behind;
-                }
+        let split = out.len() / EIGHT * EIGHT;
+        let (some, last) = out.split_at_mut(split);
+        let (before, after) = more.split_at(more.partition_point(|e| (e.0 as usize) < from + split));
+        let (normals, last_normals) = normals.as_mut().map(|n| n.split_at(split)).unzip();
+        eight::run(Chunks {
+            from,
+            fours: &fours[..split],
+            more: before,
+            table,
+            bones,
+            rest: &rests[..split],
+            behind,
+            without_blend,
+            out: some,
+            normals,
+        });
+        if !last.is_empty() {
+            let (mut positions, mut turned) = ([Vec3::ZERO; EIGHT], [Vec3::ZERO; EIGHT]);
+            let rest_normals = last_normals.as_ref().map(|n| padded(n.rest));
+            let end = from + split + last.len();
+            eight::run(Chunks {
+                from: from + split,
+                fours: &padded(&fours[split..]),
+                more: after,
+                table,
+                bones,
+                rest: &padded(&rests[split..]),
+                behind,
+                without_blend: |v| if v < end { without_blend(v) } else { Vec3::ZERO },
+                out: &mut positions,
+                normals: rest_normals.as_ref().map(|rest| Turned { rest, out: &mut turned }),
+            });
+            last.copy_from_slice(&positions[..last.len()]);
+            if let Some(normals) = last_normals {
+                normals.out.copy_from_slice(&turned[..last.len()]);
             }
         }
     }
 }
 
-/// How many entries at the beginning of a list belong to a vertex.
-fn count_of(list: &[(u32, Four)], v: usize) -> usize {
-    list.iter().take_while(|e| e.0 as usize == v).count()
+/// [`Dqs`] of whole chunks of eight vertices.
+struct Chunks<'a, T: ?Sized, W> {
+    from: usize,
+    fours: &'a [Four],
+    more: &'a [(u32, Four)],
+    table: &'a T,
+    bones: &'a BlendedBones,
+    rest: &'a [Vec3],
+    behind: Vec3,
+    /// Where a vertex lies whose blend has no direction.
+    without_blend: W,
+    out: &'a mut [Vec3],
+    normals: Option<Turned<'a>>,
 }
 
-/// q p q* + 2 vec(e q*) over |q|², and |q|², lane by lane.
-#[inline(always)]
-fn transformed<F: Fma>(
-    q: &[[f32; LANES_F32]; 8],
-    p: &[[f32; LANES_F32]; 3],
-) -> ([[f32; LANES_F32]; 3], [f32; LANES_F32]) {
-    let (mut moved, mut squares) = ([[0.0f32; LANES_F32]; 3], [0.0f32; LANES_F32]);
-    for l in 0..LANES_F32 {
-        let (x, y, z, w) = (q[0][l], q[1][l], q[2][l], q[3][l]);
-        let (ex, ey, ez, ew) = (q[4][l], q[5][l], q[6][l], q[7][l]);
-        let (px, py, pz) = (p[0][l], p[1][l], p[2][l]);
-        let n = F::f32(x, x, y * y) + F::f32(z, z, w * w);
-        // b × p + w p, then twice b × of it; and w e − e_w b + b × e.
-        let (tx, ty, tz) = (
-            F::f32(w, px, F::f32(y, pz, -(z * py))),
-            F::f32(w, py, F::f32(z, px, -(x * pz))),
-            F::f32(w, pz, F::f32(x, py, -(y * px))),
-        );
-        let (ux, uy, uz) = (
-            F::f32(w, ex, F::f32(-ew, x, F::f32(y, ez, -(z * ey)))),
-            F::f32(w, ey, F::f32(-ew, y, F::f32(z, ex, -(x * ez)))),
-            F::f32(w, ez, F::f32(-ew, z, F::f32(x, ey, -(y * ex)))),
-        );
-        let twice = 2.0 / n;
-        moved[0][l] = F::f32(twice, F::f32(y, tz, F::f32(-z, ty, ux)), px);
-        moved[1][l] = F::f32(twice, F::f32(z, tx, F::f32(-x, tz, uy)), py);
-        moved[2][l] = F::f32(twice, F::f32(x, ty, F::f32(-y, tx, uz)), pz);
-        squares[l] = n;
+impl<T: Table<DualQuaternion> + ?Sized, W: Fn(usize) -> Vec3> EightKernel for Chunks<'_, T, W> {
+    #[inline(always)]
+    fn run<E: Eight>(self, e: E) {
+        let Self { from, fours, mut more, table, bones, rest, behind, without_blend, out, normals } = self;
+        let mut normals = normals.map(|n| (n.rest.as_chunks().0, n.out.as_chunks_mut().0));
+        let chunks = out.as_chunks_mut().0.iter_mut().zip(rest.as_chunks().0).zip(fours.as_chunks().0);
+        for (at, ((out, rest), fours)) in chunks.enumerate() {
+            let (first, own) = (from + at * EIGHT, of_chunk(more, from + at * EIGHT));
+            more = own.1;
+            let q = summed(e, first, fours, own.0, table);
+            let mut p = e.split(numbers(rest));
+            let mut stretch = None;
+            if bones.stretched {
+                let maps = blended(e, first, fours, own.0, &bones.stretches[..]);
+                p = moved(e, &maps, p, Vec3::ZERO);
+                stretch = Some(maps);
+            }
+            let (moved, square) = transformed(e, &q, p, behind);
+            store(e, moved, out);
+            // A blend that is no number takes the same way out.
+            let directed = e.less(e.splat(VANISHING), square);
+            if !e.all(directed) {
+                for (l, &directed) in e.array(directed).iter().enumerate() {
+                    if directed.to_bits() == 0 {
+                        out[l] = without_blend(first + l);
+                    }
+                }
+            }
+            if let Some((rests, outs)) = &mut normals {
+                let mut n = e.split(numbers(&rests[at]));
+                if let Some(maps) = &stretch {
+                    n = turned(e, maps, n);
+                }
+                store(e, rotated(e, &q, n), &mut outs[at]);
+            }
+        }
     }
-    (moved, squares)
+}
+
+/// The blends of eight vertices from `first` on, not normalised.
+#[inline(always)]
+fn summed<E: Eight>(
+    e: E,
+    first: usize,
+    fours: &[Four; EIGHT],
+    more: &[(u32, Four)],
+    table: &(impl Table<DualQuaternion> + ?Sized),
+) -> [E::Lanes; 8] {
+    let [a, b, c, d, p, q, r, s] = fours;
+    if more.is_empty() {
+        // Without loops the sums stay in registers.
+        let (a, b, c, d) = (sum(e, a, table), sum(e, b, table), sum(e, c, table), sum(e, d, table));
+        let some = e.four_motions([a, b, c, d]);
+        let (p, q, r, s) = (sum(e, p, table), sum(e, q, table), sum(e, r, table), sum(e, s, table));
+        return e.motions(some, e.four_motions([p, q, r, s]));
+    }
+    let mut sums = [e.still(); EIGHT];
+    for (made, four) in sums.iter_mut().zip(fours) {
+        *made = sum(e, four, table);
+    }
+    for (v, four) in more {
+        let at = *v as usize - first;
+        sums[at] = e.add_four(sums[at], four, table.at(fours[at].bones[0]), table);
+    }
+    let [a, b, c, d, p, q, r, s] = sums;
+    e.motions(e.four_motions([a, b, c, d]), e.four_motions([p, q, r, s]))
+}
+
+/// Of the first four influences, on the side of the sphere that the first one is on.
+#[inline(always)]
+fn sum<E: Eight>(e: E, four: &Four, table: &(impl Table<DualQuaternion> + ?Sized)) -> E::Motion {
+    e.add_four(e.still(), four, table.at(four.bones[0]), table)
+}
+
+/// q p q* + 2 vec(e q*) over |q|², with q = (b, w), and |q|².
+#[inline(always)]
+fn transformed<E: Eight>(e: E, q: &[E::Lanes; 8], p: [E::Lanes; 3], behind: Vec3) -> ([E::Lanes; 3], E::Lanes) {
+    let [x, y, z, w, dx, dy, dz, dw] = *q;
+    let (b, d, square) = ([x, y, z], [dx, dy, dz], squared(e, q));
+    let twice = e.div(e.splat(2.0), square);
+    // t = b × p + w p; then p + 2 (b × t + w d − d_w b + b × d) / |q|².
+    let (mut t, bd) = (cross(e, b, p), cross(e, b, d));
+    for j in 0..3 {
+        t[j] = e.mul_add(w, p[j], t[j]);
+    }
+    let (bt, mut moved) = (cross(e, b, t), p);
+    for j in 0..3 {
+        let dual = e.mul_add(w, d[j], e.sub_mul(dw, b[j], bd[j]));
+        moved[j] = e.add(e.mul_add(twice, e.add(bt[j], dual), p[j]), e.splat(behind[j]));
+    }
+    (moved, square)
+}
+
+/// |q|².
+#[inline(always)]
+fn squared<E: Eight>(e: E, q: &[E::Lanes; 8]) -> E::Lanes {
+    e.add(e.mul_add(q[0], q[0], e.mul(q[1], q[1])), e.mul_add(q[2], q[2], e.mul(q[3], q[3])))
+}
+
+/// Below this square length of a blend of unit quaternions, `f32` leaves too few digits of a normal.
+const SHORT: f32 = 1e-4;
+
+/// q n q* over |q|² of unit normals; zero where the blend is short.
+#[inline(always)]
+fn rotated<E: Eight>(e: E, q: &[E::Lanes; 8], n: [E::Lanes; 3]) -> [E::Lanes; 3] {
+    let (b, w, square) = ([q[0], q[1], q[2]], q[3], squared(e, q));
+    let (twice, regular) = (e.div(e.splat(2.0), square), e.less(e.splat(SHORT), square));
+    let mut t = cross(e, b, n);
+    for j in 0..3 {
+        t[j] = e.mul_add(w, n[j], t[j]);
+    }
+    let (bt, mut out) = (cross(e, b, t), n);
+    for j in 0..3 {
+        out[j] = e.and(regular, e.mul_add(twice, bt[j], n[j]));
+    }
+    out
 }
 
 /// The map of one vertex applied to a homogeneous rest position, or to a displacement, whose last entry is zero.
