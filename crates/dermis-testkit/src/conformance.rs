@@ -133,36 +133,54 @@ impl Suite {
     /// the ball holds back another number of vertices (one at its edge apart); if the path refuses a model that it says it
     /// supports, or evaluates another. The message lists the first of them and counts all.
     pub fn check(&self, path: &mut dyn Path, wanted: Wanted) -> Report {
-        let mut report = Report::default();
-        let mut failures = Vec::new();
+        let mut check = Check::default();
         for case in &self.cases {
             let skins = path.evaluate(case, wanted);
             if skins.is_some() != path.supports(&case.deformer, wanted) {
                 let what = if skins.is_some() { "evaluated though not supported" } else { "refused" };
-                failures.push(format!("{}: {what}", case.name));
+                check.fail(|| format!("{}: {what}", case.name));
             }
             let Some(skins) = skins else {
-                report.refused += 1;
+                check.report.refused += 1;
                 continue;
             };
-            report.models += 1;
-            case.compare_positions(&skins, path.tolerance(), &mut report, &mut failures);
+            check.report.models += 1;
+            case.compare_positions(&skins, path.tolerance(), &mut check);
             match wanted {
                 Wanted::Positions => {}
-                Wanted::SkinnedNormals => case.compare_skinned_normals(&skins, &mut report, &mut failures),
-                Wanted::MeshNormals => case.compare_mesh_normals(&skins, &mut report, &mut failures),
+                Wanted::SkinnedNormals => case.compare_skinned_normals(&skins, &mut check),
+                Wanted::MeshNormals => case.compare_mesh_normals(&skins, &mut check),
             }
         }
-        let first: Vec<_> = failures.iter().take(12).map(|failure| format!("  {failure}\n")).collect();
-        assert!(
-            failures.is_empty(),
-            "{} {wanted:?}: {} failures in {} models:\n{}",
-            path.name(),
-            failures.len(),
-            report.models,
-            first.concat()
-        );
+        let Check { report, failures, first } = check;
+        let models = report.models;
+        assert!(failures == 0, "{} {wanted:?}: {failures} failures in {models} models:\n{first}", path.name());
         report
+    }
+}
+
+/// A check under way.
+#[derive(Default)]
+struct Check {
+    report: Report,
+    failures: usize,
+    /// The first of them, line by line.
+    first: String,
+}
+
+impl Check {
+    fn fail(&mut self, text: impl FnOnce() -> String) {
+        self.failures += 1;
+        if self.failures <= 12 {
+            self.first += &format!("  {}\n", text());
+        }
+    }
+
+    /// A distance in units of its bound.
+    fn saw(&mut self, off: f64, at: impl FnOnce() -> String) {
+        if off > self.report.worst.0 {
+            self.report.worst = (off, at());
+        }
     }
 }
 
@@ -236,7 +254,7 @@ impl Case {
         Expected { normals: normals.collect(), positions, held }
     }
 
-    fn compare_positions(&self, skins: &Skins, tolerance: f64, report: &mut Report, failures: &mut Vec<String>) {
+    fn compare_positions(&self, skins: &Skins, tolerance: f64, check: &mut Check) {
         assert_eq!(skins.positions.len(), self.expected.len(), "{}: a skin per pose", self.name);
         for (pose, (got, expected)) in skins.positions.iter().zip(&self.expected).enumerate() {
             assert_eq!(got.len(), expected.positions.len(), "{}: a position per vertex", self.name);
@@ -248,31 +266,29 @@ impl Case {
             if off > 1.0 {
                 let (bound, got, expected) = (bound(v), got[v], expected.positions[v]);
                 let off = off * bound;
-                failures.push(format!("{}: {off:.3e} m off, allowed {bound:.3e}: {got} for {expected}", at()));
+                check.fail(|| format!("{}: {off:.3e} m off, allowed {bound:.3e}: {got} for {expected}", at()));
             }
-            if off > report.worst.0 {
-                report.worst = (off, at());
-            }
+            check.saw(off, at);
             let held = skins.held.as_ref().map_or(expected.held, |held| held[pose]);
             // One may be at its ball's very edge; at rest all that have no room are.
             if held.abs_diff(expected.held) > 1 && self.poses[pose] != BoneTransforms::identity(self.poses[pose].len())
             {
-                failures.push(format!("{}, pose {pose}: {held} vertices held, not {}", self.name, expected.held));
+                check.fail(|| format!("{}, pose {pose}: {held} vertices held, not {}", self.name, expected.held));
             }
         }
     }
 
-    fn compare_skinned_normals(&self, skins: &Skins, report: &mut Report, failures: &mut Vec<String>) {
+    fn compare_skinned_normals(&self, skins: &Skins, check: &mut Check) {
         assert_eq!(skins.normals.len(), self.expected.len(), "{}: normals per pose", self.name);
         for (pose, (got, expected)) in skins.normals.iter().zip(&self.expected).enumerate() {
             assert_eq!(got.len(), expected.normals.len(), "{}: a normal per vertex", self.name);
             for (v, (got, expected)) in got.iter().zip(&expected.normals).enumerate() {
-                self.compare_normal((pose, v), *got, *expected, report, failures);
+                self.compare_normal((pose, v), *got, *expected, check);
             }
         }
     }
 
-    fn compare_mesh_normals(&self, skins: &Skins, report: &mut Report, failures: &mut Vec<String>) {
+    fn compare_mesh_normals(&self, skins: &Skins, check: &mut Check) {
         assert_eq!(skins.normals.len(), self.expected.len(), "{}: normals per pose", self.name);
         let mesh = MeshNormals::new(&self.triangles, self.vertices()).expect("faces of the mesh");
         for (pose, (positions, got)) in skins.positions.iter().zip(&skins.normals).enumerate() {
@@ -293,34 +309,25 @@ impl Case {
                 // there is nothing to round.
                 let bound = 1e-6 + 1e-6 * sums[v] / areas[v].length().max(1e-300);
                 let expected = Some((expected[v], bound)).filter(|_| bound < 1e-2);
-                self.compare_normal((pose, v), got[v], expected, report, failures);
+                self.compare_normal((pose, v), got[v], expected, check);
             }
         }
     }
 
     /// A normal has unit length, and is the one expected where one is.
-    fn compare_normal(
-        &self,
-        (pose, v): (usize, usize),
-        got: Vec3,
-        expected: Option<(DVec3, f64)>,
-        report: &mut Report,
-        failures: &mut Vec<String>,
-    ) {
+    fn compare_normal(&self, (pose, v): (usize, usize), got: Vec3, expected: Option<(DVec3, f64)>, check: &mut Check) {
         let got = got.as_dvec3();
         let at = || format!("{}, pose {pose}, vertex {v}", self.name);
         if (got.length() - 1.0).abs().is_nan() || (got.length() - 1.0).abs() > 1e-6 {
-            failures.push(format!("{}: the normal has length {}", at(), got.length()));
+            check.fail(|| format!("{}: the normal has length {}", at(), got.length()));
         }
         let Some((expected, bound)) = expected else { return };
-        report.normals += 1;
+        check.report.normals += 1;
         let off = got.distance(expected);
         if off > bound {
-            failures.push(format!("{}: the normal is {off:.3e} off, allowed {bound:.3e}: {got} for {expected}", at()));
+            check.fail(|| format!("{}: the normal is {off:.3e} off, allowed {bound:.3e}: {got} for {expected}", at()));
         }
-        if off / bound > report.worst.0 {
-            report.worst = (off / bound, at());
-        }
+        check.saw(off / bound, at);
     }
 }
 
@@ -346,145 +353,4 @@ fn farthest(distances: impl Iterator<Item = f64>) -> (usize, f64) {
 /// Half an ulp of the largest coordinate, rounded up.
 pub fn rounding(points: &[DVec3]) -> f64 {
     points.iter().flat_map(|p| p.to_array()).fold(0.0f64, |most, x| most.max(x.abs())) * 2f64.powi(-24)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use dermis_deform::{Base, Correction};
-
-    /// The reference, rounded once, with a fault.
-    struct Rounded(fn(&Case, &mut Skins));
-
-    impl Path for Rounded {
-        fn name(&self) -> String {
-            "rounded".into()
-        }
-
-        fn tolerance(&self) -> f64 {
-            1e-9
-        }
-
-        fn supports(&self, model: &Deformer, _: Wanted) -> bool {
-            !matches!(model.correction, Some(Correction::Joints(_)))
-        }
-
-        fn evaluate(&mut self, case: &Case, wanted: Wanted) -> Option<Skins> {
-            let mut skins = Skins { held: Some(vec![]), ..Skins::default() };
-            let mut deformer = case.deformer.clone();
-            let mesh = MeshNormals::new(&case.triangles, case.vertices()).unwrap();
-            for (pose, given) in case.poses.iter().zip(&case.given) {
-                let given: Vec<DVec3> = given.iter().map(|p| p.as_dvec3()).collect();
-                let mut out = vec![DVec3::NAN; given.len()];
-                skins.held.as_mut().unwrap().push(deformer.evaluate(pose, Some(&given), &mut out));
-                skins.positions.push(out.iter().map(|p| p.as_vec3()).collect());
-                let mut normals = vec![Vec3::NAN; out.len()];
-                mesh.compute(skins.positions.last().unwrap(), &mut normals);
-                if wanted == Wanted::SkinnedNormals {
-                    let turned = |(v, n): (usize, &DVec3)| {
-                        skinned_normal(*n, &deformer.base.linear(v, pose), &DMat3::IDENTITY).as_vec3()
-                    };
-                    normals = case.rest_normals.iter().enumerate().map(turned).collect();
-                }
-                skins.normals.push(normals);
-            }
-            (self.0)(case, &mut skins);
-            Some(skins).filter(|_| !matches!(case.deformer.correction, Some(Correction::Joints(_))))
-        }
-    }
-
-    fn suite() -> Suite {
-        Suite::in_few_poses(&[Tree::new(6, 40, 1).with_many_influences(2)])
-    }
-
-    #[test]
-    fn the_reference_itself_passes_and_every_kind_of_model_occurs() {
-        let suite = suite();
-        for wanted in [Wanted::Positions, Wanted::SkinnedNormals, Wanted::MeshNormals] {
-            let report = suite.check(&mut Rounded(|_, _| {}), wanted);
-            assert_eq!(report.models + report.refused, suite.cases().len());
-            assert!(report.refused > 0 && report.worst.0 <= 1.0);
-            assert_eq!(report.normals > 20 * report.models, wanted != Wanted::Positions);
-        }
-        let has = |wanted: fn(&Deformer) -> bool| suite.cases().iter().any(|case| wanted(&case.deformer));
-        assert!(has(|model| matches!(model.base, Base::RotationalRegression(_)) && model.correction.is_none()));
-        assert!(has(
-            |model| matches!(model.base, Base::Given) && matches!(model.correction, Some(Correction::PoseSpace(_)))
-        ));
-        assert!(has(
-            |model| matches!(model.base, Base::Rest) && matches!(model.correction, Some(Correction::Shapes(_)))
-        ));
-    }
-
-    /// Every correction moves many vertices in every pose but rest, so that agreement means something.
-    #[test]
-    fn corrections_move_their_models() {
-        let suite = Suite::new(&[Tree::new(13, 67, 3)]);
-        let plain = |case: &Case| Deformer { correction: None, ..case.deformer.clone() };
-        for case in suite.cases().iter().filter(|case| case.deformer.correction.is_some()) {
-            let mut plain = plain(case);
-            let largest = (1..case.poses.len()).map(|pose| {
-                let given: Vec<DVec3> = case.given[pose].iter().map(|p| p.as_dvec3()).collect();
-                let mut out = vec![DVec3::NAN; 67];
-                plain.evaluate(&case.poses[pose], Some(&given), &mut out);
-                let moved = out.iter().zip(&case.expected[pose].positions).filter(|(a, b)| a.distance(**b) > 1e-3);
-                moved.count()
-            });
-            let fewest = largest.min().unwrap();
-            assert!(fewest > 20, "{}: {fewest} vertices move", case.name);
-        }
-    }
-
-    #[test]
-    #[should_panic(expected = "vertex 17: 3.")]
-    fn a_position_three_micrometres_off_is_named() {
-        suite().check(&mut Rounded(|_, skins| skins.positions[0][17].x += 3e-6), Wanted::Positions);
-    }
-
-    #[test]
-    #[should_panic(expected = "vertex 5: inf")]
-    fn a_position_that_is_no_number_is_named() {
-        suite().check(&mut Rounded(|_, skins| skins.positions[1][5].z = f32::NAN), Wanted::Positions);
-    }
-
-    #[test]
-    #[should_panic(expected = "the normal is 2.000e0 off")]
-    fn a_normal_that_points_inwards_is_named() {
-        let flip = |_: &Case, skins: &mut Skins| skins.normals[1].iter_mut().for_each(|n| *n = -*n);
-        suite().check(&mut Rounded(flip), Wanted::SkinnedNormals);
-    }
-
-    #[test]
-    #[should_panic(expected = "the normal is 2.000e0 off")]
-    fn a_normal_of_the_mesh_that_points_inwards_is_named() {
-        let flip = |_: &Case, skins: &mut Skins| skins.normals[1].iter_mut().for_each(|n| *n = -*n);
-        suite().check(&mut Rounded(flip), Wanted::MeshNormals);
-    }
-
-    #[test]
-    #[should_panic(expected = "vertices held, not")]
-    fn a_wrong_count_of_held_vertices_is_named() {
-        suite().check(&mut Rounded(|_, skins| skins.held.as_mut().unwrap()[0] += 2), Wanted::Positions);
-    }
-
-    #[test]
-    #[should_panic(expected = "refused")]
-    fn a_model_refused_though_supported_is_named() {
-        struct Nothing;
-        impl Path for Nothing {
-            fn name(&self) -> String {
-                "nothing".into()
-            }
-            fn tolerance(&self) -> f64 {
-                1.0
-            }
-            fn supports(&self, _: &Deformer, _: Wanted) -> bool {
-                true
-            }
-            fn evaluate(&mut self, _: &Case, _: Wanted) -> Option<Skins> {
-                None
-            }
-        }
-        suite().check(&mut Nothing, Wanted::Positions);
-    }
 }
