@@ -48,9 +48,10 @@ impl Path for OnCard {
     }
 
     fn supports(&self, model: &Deformer, wanted: Wanted) -> bool {
-        !matches!(model.base, Base::RotationalRegression(_) | Base::Given)
-            && !matches!(model.correction, Some(Correction::PoseSpace(_)))
-            && !(wanted == Wanted::SkinnedNormals && model.correction.is_some())
+        let refused = matches!(model.base, Base::RotationalRegression(_) | Base::Given)
+            || matches!(model.correction, Some(Correction::PoseSpace(_)))
+            || (wanted == Wanted::SkinnedNormals && model.correction.is_some());
+        !refused
     }
 
     fn evaluate(&mut self, case: &Case, wanted: Wanted) -> Option<Skins> {
