@@ -143,6 +143,18 @@ fn every_model_agrees_with_the_reference_at_every_level_in_both_precisions() {
     });
 }
 
+/// A table of more bones than eight bits name is read in another way.
+#[test]
+fn every_base_of_many_bones_agrees_with_the_reference_at_every_level() {
+    let many = Tree::new(300, 83, 650);
+    let suite = Suite::of_bases(&[many.clone(), many.with_many_influences(651)]);
+    at_every_level(|level| {
+        for wanted in [Wanted::Positions, Wanted::SkinnedNormals] {
+            suite.check(&mut OnProcessor::new(level, Precision::Single, &[1]), wanted);
+        }
+    });
+}
+
 #[test]
 fn normals_at_every_level_are_those_of_the_reference() {
     let suite = Suite::new(&rigs(&[7, 83, 150]));

@@ -5,7 +5,7 @@
 //! [`skinned_normal`] of [`Base::linear`](dermis_deform::Base::linear); normals of the mesh those of [`MeshNormals`] of the
 //! positions that the path itself computed.
 
-use crate::models::{given, models, poses, reads_world, strip};
+use crate::models::{given, models, over_every_base, poses, reads_world, strip};
 use crate::{Random, Tree, some_motion};
 use dermis_deform::{Deformer, MeshNormals, skinned_normal};
 use dermis_rig::BoneTransforms;
@@ -108,16 +108,25 @@ impl Suite {
     /// All models over every rig, in poses of every kind: at rest, rigid, stretched and mirrored bones, near the origin and
     /// [`FAR`] from it (but for corrections that read the world, whose features would see the distance).
     pub fn new(rigs: &[Tree]) -> Self {
-        Self::of(rigs, |_| true)
+        Self::of(rigs, models, |_| true)
     }
 
     /// [`new`](Self::new) in one stretched, one mirrored and one far pose: for large rigs.
     pub fn in_few_poses(rigs: &[Tree]) -> Self {
-        Self::of(rigs, |at| matches!(at, 4 | 5 | 8))
+        Self::of(rigs, models, |at| matches!(at, 4 | 5 | 8))
     }
 
-    fn of(rigs: &[Tree], keep: impl Fn(usize) -> bool) -> Self {
-        let cases = rigs.iter().enumerate().flat_map(|(at, tree)| cases(tree, at as u64, &keep)).collect();
+    /// Every base without a correction: for rigs of many bones.
+    pub fn of_bases(rigs: &[Tree]) -> Self {
+        Self::of(rigs, |tree, random| over_every_base(tree, vec![], random), |_| true)
+    }
+
+    fn of(
+        rigs: &[Tree],
+        models: impl Fn(&Tree, &mut Random) -> Vec<(String, Deformer)>,
+        keep: impl Fn(usize) -> bool,
+    ) -> Self {
+        let cases = rigs.iter().enumerate().flat_map(|(at, tree)| cases(tree, at as u64, &models, &keep)).collect();
         Self { cases }
     }
 
@@ -185,7 +194,12 @@ impl Check {
 }
 
 /// All models over a rig.
-fn cases(tree: &Tree, seed: u64, keep: &impl Fn(usize) -> bool) -> Vec<Case> {
+fn cases(
+    tree: &Tree,
+    seed: u64,
+    models: &impl Fn(&Tree, &mut Random) -> Vec<(String, Deformer)>,
+    keep: &impl Fn(usize) -> bool,
+) -> Vec<Case> {
     let mut random = Random::new(620 + seed);
     let vertices = tree.rig.mesh.positions.len();
     let near = poses(tree, &mut random);

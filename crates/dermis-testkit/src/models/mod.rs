@@ -22,8 +22,18 @@ use dermis_rig::BoneIndex;
 
 /// Every base with every correction and with none, by name.
 pub fn models(tree: &Tree, random: &mut Random) -> Vec<(String, Deformer)> {
+    let corrected = corrections(tree, random);
+    over_every_base(tree, corrected, random)
+}
+
+/// Every base with each of some corrections and with none, by name.
+pub fn over_every_base(
+    tree: &Tree,
+    corrections: Vec<(String, Correction)>,
+    random: &mut Random,
+) -> Vec<(String, Deformer)> {
     let mut over = vec![("nothing".to_owned(), None)];
-    over.extend(corrections(tree, random).into_iter().map(|(name, correction)| (name, Some(correction))));
+    over.extend(corrections.into_iter().map(|(name, correction)| (name, Some(correction))));
     let model = |(under, base): &(&str, dermis_deform::Base), (name, correction): &(String, Option<Correction>)| {
         let rest = tree.rig.mesh.positions.clone();
         (format!("{name} over {under}"), Deformer { rest, base: base.clone(), correction: correction.clone() })
@@ -37,10 +47,15 @@ pub fn corrections(tree: &Tree, random: &mut Random) -> Vec<(String, Correction)
     for guarded in [true, false] {
         let guard = if guarded { "guarded" } else { "unguarded" };
         for rows in [Rows::Row, Rows::Full] {
-            let in_world = Correction::from(enveloping(tree, rows, guarded, random));
-            let mut anchored = in_world.clone();
+            // Constants in one of the two: without them, evaluation takes other paths.
+            let mut in_world = enveloping(tree, rows, guarded, random);
+            let mut anchored = Correction::from(in_world.clone());
             anchor(&mut anchored);
-            made.push((format!("{guard} {rows:?} enveloping, some in the world"), in_world));
+            match &mut anchored {
+                Correction::Enveloping(anchored) if !guarded => anchored.constants.clear(),
+                _ => in_world.constants.clear(),
+            }
+            made.push((format!("{guard} {rows:?} enveloping, some in the world"), in_world.into()));
             made.push((format!("{guard} {rows:?} enveloping"), anchored));
         }
         for frame in [Frame::Anchor, Frame::Rest, Frame::Blend] {
