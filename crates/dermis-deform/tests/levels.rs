@@ -162,6 +162,7 @@ fn normals_at_every_level_are_those_of_the_reference() {
         for wanted in [Wanted::SkinnedNormals, Wanted::MeshNormals] {
             let mut path = OnProcessor::new(level, Precision::Single, &[1]);
             let report = suite.check(&mut path, wanted);
+            assert!(report.normals > 400_000, "most normals are defined: {}", report.normals);
             println!(
                 "{} {wanted:?}: {} normals, {:.2} of the bound at {}",
                 path.name(),

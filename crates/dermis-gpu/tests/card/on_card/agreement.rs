@@ -79,6 +79,7 @@ fn every_model_agrees_with_the_reference_or_is_refused() {
     for wanted in [Wanted::Positions, Wanted::SkinnedNormals, Wanted::MeshNormals] {
         let report = suite.check(&mut card, wanted);
         let (Report { models, refused, normals, worst }, name) = (report, card.name());
+        assert_eq!(normals > 10_000, wanted != Wanted::Positions, "most normals are defined: {normals}");
         println!(
             "{name} {wanted:?}: {models} models, {refused} refused, {normals} normals, {:.2} of the bound at {}",
             worst.0, worst.1
