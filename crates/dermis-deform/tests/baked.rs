@@ -1,56 +1,14 @@
-//! What runs in `f32` against the `f64` reference.
+//! Properties of what runs in `f32`. That it agrees with the `f64` reference is in `levels.rs`.
 
-mod models;
-
-use dermis_deform::enveloping::Rows;
 use dermis_deform::guard::Weld;
-use dermis_deform::joints::Joints;
-use dermis_deform::{Base, Correction, Deformer, Scratch};
+use dermis_deform::joints::{Frame, Joints};
+use dermis_deform::pose_space::Carrier;
+use dermis_deform::{Base, Correction, Deformer, DualQuaternions, Scratch};
 use dermis_rig::BoneTransforms;
 use dermis_rig::glam::{DAffine3, DVec3, Vec3};
+use dermis_testkit::conformance::rounding;
+use dermis_testkit::models::{anchor, bases, corrections, joints, poses, reads_world};
 use dermis_testkit::{Random, Tree, some_motion, tree};
-use models::{FRAMES, anchored, bases, correction, corrections, joint_model, poses, rounding};
-
-/// The largest difference between the baked and the reference deformer in one pose, beyond the rounding of the result.
-fn difference(deformer: &mut Deformer, pose: &BoneTransforms, given: &[DVec3], scratch: &mut Scratch) -> f64 {
-    let count = deformer.rest.len();
-    // What the caller gives is f32 already.
-    let narrow_given: Vec<Vec3> = given.iter().map(|p| p.as_vec3()).collect();
-    let wide_given: Vec<DVec3> = narrow_given.iter().map(|p| p.as_dvec3()).collect();
-    let (mut expected, mut got) = (vec![DVec3::NAN; count], vec![Vec3::NAN; count]);
-    let held = deformer.evaluate(pose, Some(&wide_given), &mut expected);
-    let guarded = deformer.bake().evaluate(pose, Some(&narrow_given), scratch, &mut got);
-    assert!(guarded.held.abs_diff(held) <= 1, "a vertex at its ball's very edge at most");
-    let apart = got.iter().zip(&expected).map(|(a, b)| (a.as_dvec3() - *b).abs().max_element());
-    apart.fold(0.0, f64::max) - rounding(&expected)
-}
-
-#[test]
-fn every_base_with_and_without_a_correction_agrees_near_and_far_from_the_origin() {
-    let mut random = Random::new(600);
-    let tree = Tree::new(9, 150, 601);
-    let diagonal = tree.rig.mesh.diagonal();
-    let mut all = vec![("nothing".to_owned(), None)];
-    all.extend(corrections(&tree, &mut random).into_iter().map(|(name, c)| (name, Some(c))));
-    let mut scratch = Scratch::default();
-    for (name, base) in bases(&tree, &mut random) {
-        for (over, correction) in &all {
-            let rest = tree.rig.mesh.positions.clone();
-            let mut deformer = Deformer { rest, base: base.clone(), correction: correction.clone() };
-            for (at, pose) in poses(&tree, &mut random).into_iter().enumerate() {
-                for far in [0.0, 1000.0] {
-                    let g = some_motion(0.8, DVec3::new(-0.5, 0.3, 0.81).normalize() * far);
-                    // The size of features of the world is then no rounding matter.
-                    deformer.correction.iter_mut().filter(|_| far > 0.0).for_each(anchored);
-                    let given: Vec<_> = tree.rig.mesh.positions.iter().map(|p| g.transform_point3(*p)).collect();
-                    let error = difference(&mut deformer, &pose.moved(g), &given, &mut scratch);
-                    // A sum of some 60 products of numbers about 1 in f32.
-                    assert!(error < 1e-6 * diagonal, "{over} over {name}, pose {at}, {far} m: {error}");
-                }
-            }
-        }
-    }
-}
 
 /// Every part of a random joint model does something, so that agreement means something.
 #[test]
@@ -66,8 +24,8 @@ fn every_part_of_a_joint_model_acts() {
         let guarded = baked.evaluate(&pose, None, &mut Scratch::default(), &mut out);
         (guarded, out)
     };
-    for frame in FRAMES {
-        let whole = joint_model(&tree, frame, true, &mut random);
+    for frame in [Frame::Anchor, Frame::Rest, Frame::Blend] {
+        let whole = joints(&tree, frame, true, &mut random);
         let (guarded, with) = skin(whole.clone());
         assert!(guarded.held > 0 && guarded.held < 150 && guarded.limited > 0 && guarded.limited < guarded.features);
         let mut open = whole.clone();
@@ -87,14 +45,51 @@ fn every_part_of_a_joint_model_acts() {
     }
 }
 
+/// Whether base and correction turn with the character: the rest pose does not, nor do displacements of the world, nor those
+/// carried by a base that is not known as a map.
+fn equivariant(base: &Base, correction: &Correction) -> bool {
+    let carrier = match correction {
+        Correction::PoseSpace(space) => &space.carrier,
+        Correction::Shapes(shapes) => &shapes.carrier,
+        Correction::Enveloping(_) | Correction::Joints(_) => return !matches!(base, Base::Rest),
+    };
+    match base {
+        Base::Rest => false,
+        Base::Given => matches!(carrier, Carrier::Bones(_)),
+        _ => *carrier != Carrier::World,
+    }
+}
+
+/// Weights of bones that sixteen bits do not name are read one by one.
+#[test]
+fn skins_of_more_bones_than_sixteen_bits_name_agree_with_the_reference() {
+    let mut random = Random::new(604);
+    let tree = Tree::new(70_000, 150, 605);
+    assert!(tree.weights().bones_named() > 1 << 16);
+    let stretched = poses(&tree, &mut random).swap_remove(3);
+    let blend = DualQuaternions::new(&tree.rig.skeleton);
+    for base in [Base::Lbs(tree.weights().clone()), Base::Dqs(tree.weights().clone(), blend)] {
+        let mut deformer = Deformer { rest: tree.rig.mesh.positions.clone(), base, correction: None };
+        let (mut expected, mut got) = (vec![DVec3::NAN; 150], vec![Vec3::NAN; 150]);
+        deformer.evaluate(&stretched, None, &mut expected);
+        deformer.bake().evaluate(&stretched, None, &mut Scratch::default(), &mut got);
+        let off = got.iter().zip(&expected).map(|(a, b)| (a.as_dvec3() - *b).abs().max_element()).fold(0.0, f64::max);
+        // Coordinates of a few metres and stretches of a chain of ten joints.
+        assert!(off < 2e-6 * tree.rig.mesh.diagonal() + rounding(&expected), "{off}");
+    }
+}
+
 #[test]
 fn moving_the_character_moves_the_result() {
     let mut random = Random::new(602);
     let tree = Tree::new(9, 150, 603);
     let mut scratch = Scratch::default();
     for (over, mut correction) in corrections(&tree, &mut random) {
-        anchored(&mut correction);
+        anchor(&mut correction);
         for (name, base) in bases(&tree, &mut random) {
+            if !equivariant(&base, &correction) {
+                continue;
+            }
             let rest = tree.rig.mesh.positions.clone();
             let baked = Deformer { rest, base, correction: Some(correction.clone()) }.bake();
             for pose in poses(&tree, &mut random) {
@@ -116,15 +111,15 @@ fn moving_the_character_moves_the_result() {
     }
 }
 
-/// In the bind pose a joint model adds nothing, wherever the character stands.
+/// In the bind pose a correction without constants adds nothing, wherever the character stands.
 #[test]
-fn a_joint_model_is_exact_in_the_bind_pose() {
+fn corrections_are_exact_in_the_bind_pose() {
     let mut random = Random::new(610);
     let tree = Tree::new(9, 150, 611);
     let rest = &tree.rig.mesh.positions;
     for (over, correction) in corrections(&tree, &mut random) {
-        if matches!(correction, Correction::Enveloping(_)) {
-            continue; // These have constants.
+        if matches!(&correction, Correction::Enveloping(c) if !c.constants.is_empty() || reads_world(&correction)) {
+            continue;
         }
         let base = Base::Lbs(tree.weights().clone());
         let baked = Deformer { rest: rest.clone(), base, correction: Some(correction) }.bake();
@@ -137,30 +132,6 @@ fn a_joint_model_is_exact_in_the_bind_pose() {
                 let off = (p.as_dvec3() - *expected).abs().max_element() - rounding(std::slice::from_ref(expected));
                 assert!(off < 1e-6 * tree.rig.mesh.diagonal(), "{over}, {far} m: {off}");
             }
-        }
-    }
-}
-
-#[test]
-fn threads_change_no_bit() {
-    let mut random = Random::new(604);
-    let tree = Tree::new(8, 5000, 605);
-    let mut corrections = vec![Correction::from(correction(&tree, Rows::Full, true, &mut random))];
-    corrections.extend(FRAMES.map(|frame| joint_model(&tree, frame, true, &mut random).into()));
-    let pose = tree::wild(&tree.rig.skeleton, &mut random, 2.0);
-    let given: Vec<Vec3> = tree.rig.mesh.positions.iter().map(|p| p.as_vec3()).collect();
-    for (name, base) in bases(&tree, &mut random) {
-        for (at, correction) in corrections.iter().enumerate() {
-            let rest = tree.rig.mesh.positions.clone();
-            let baked = Deformer { rest, base: base.clone(), correction: Some(correction.clone()) }.bake();
-            let run = |threads| {
-                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                let mut out = vec![Vec3::NAN; 5000];
-                let guarded = pool.install(|| baked.evaluate(&pose, Some(&given), &mut Scratch::default(), &mut out));
-                (guarded, out.iter().map(|p| p.to_array().map(f32::to_bits)).collect::<Vec<_>>())
-            };
-            let alone = run(1);
-            assert!(run(2) == alone && run(16) == alone, "{name}, correction {at}");
         }
     }
 }

@@ -14,6 +14,8 @@ use dermis_rig::glam::{Vec3, Vec4};
 const NORMALS: u32 = 1;
 /// The pose is welded.
 const WELDED: u32 = 2;
+/// After the rows of the bones come those of the world, which a vertex without a bone follows.
+const WORLD: u32 = 4;
 
 /// `List` of the shaders.
 #[repr(C)]
@@ -49,6 +51,13 @@ pub(crate) struct Header {
     pub(crate) features: u32,
     per_length: f32,
     unused: u32,
+}
+
+impl Header {
+    /// Whether the rows of the bones end with those of the world.
+    pub(crate) fn has_world(&self) -> bool {
+        self.flags & WORLD != 0
+    }
 }
 
 /// The arrays of a model.
@@ -122,11 +131,16 @@ impl Arrays {
             BakedBase::Given => Err(Unsupported::Given.into()),
             BakedBase::Rest => Ok(None),
             BakedBase::Rigid(bone_of) => {
-                // A blend of one bone.
+                // A blend of one bone; the one after the last is the world.
                 self.base = BaseForm::Lbs;
                 let offsets: Vec<u32> = (0..=bone_of.len() as u32).collect();
-                self.header.base = self.weights(&offsets, bone_of, &vec![1.0; bone_of.len()], bones)?;
-                self.header.rows = self.section(3 * bones)?;
+                let moving: Vec<u32> = bone_of.iter().copied().filter(|&bone| bone != NO_ANCHOR).collect();
+                below("bone", &moving, moving.len(), bones)?;
+                let bone_of: Vec<u32> = bone_of.iter().map(|&bone| bone.min(bones as u32)).collect();
+                let rows = if moving.len() < bone_of.len() { bones + 1 } else { bones };
+                self.header.flags |= if rows > bones { WORLD } else { 0 };
+                self.header.base = self.weights(&offsets, &bone_of, &vec![1.0; bone_of.len()], rows)?;
+                self.header.rows = self.section(3 * rows)?;
                 Ok(None)
             }
             BakedBase::Lbs(weights) | BakedBase::Dqs(weights, _) => {

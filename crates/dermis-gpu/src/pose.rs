@@ -13,7 +13,9 @@ pub(crate) fn write(pose: &PoseData, header: &Header, out: &mut [[f32; 4]]) {
     };
     put(0, &mut [pose.middle.extend(0.0).to_array()].into_iter());
     if header.rows != 0 {
-        put(header.rows, &mut pose.rows.iter().flatten().copied());
+        let [x, y, z] = pose.middle.to_array();
+        let world = [[1.0, 0.0, 0.0, -x], [0.0, 1.0, 0.0, -y], [0.0, 0.0, 1.0, -z]];
+        put(header.rows, &mut pose.rows.iter().chain(header.has_world().then_some(&world)).flatten().copied());
     }
     if header.quaternions != 0 {
         put(

@@ -32,6 +32,23 @@ impl Tree {
         Self { rig: Rig { name, mesh, skeleton, weights: Some(weights), influence_maps: None } }
     }
 
+    /// The tree with up to twelve influences a vertex, and with vertices that have none.
+    #[must_use]
+    pub fn with_many_influences(mut self, seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let bones = self.rig.skeleton.len();
+        let rows = (0..self.rig.mesh.positions.len()).map(|v| {
+            let mut order = random.order(bones);
+            order.truncate((v % 14).min(12));
+            order.sort();
+            let picked: Vec<_> = order.into_iter().map(|b| (BoneIndex::new(b), random.between(0.05, 1.0))).collect();
+            let sum: f64 = picked.iter().map(|e| e.1).sum();
+            picked.into_iter().map(|(bone, w)| (bone, w / sum)).collect()
+        });
+        self.rig.weights = Some(Influences::from_rows(rows).expect("weights are finite"));
+        self
+    }
+
     /// The skinning weights.
     pub fn weights(&self) -> &Influences {
         self.rig.weights.as_ref().expect("the tree has weights")

@@ -1,0 +1,52 @@
+//! The joint model.
+
+use super::{length, limit, radii, weld};
+use crate::{Random, Tree, tree};
+use dermis_deform::joints::{Frame, Joint, Joints, SharedTerm, joint_feature};
+use dermis_rig::BoneIndex;
+
+/// A joint model: joints of one to eight inducing rotations, a shared part, and with the guard a welded joint, limits of both
+/// parts and balls.
+pub fn joints(tree: &Tree, frame: Frame, guarded: bool, random: &mut Random) -> Joints {
+    let (skeleton, length, sigma) = (&tree.rig.skeleton, length(tree), 1.4);
+    let mut joints = Vec::new();
+    for bone in skeleton.bones() {
+        let Some(parent) = skeleton.parents()[bone] else { continue };
+        let centre = skeleton.bind()[bone].translation / length + random.direction() * 0.02;
+        let inducing = (0..=joints.len() % 8).map(|_| {
+            let pose = tree::wild(skeleton, random, 2.0);
+            joint_feature(pose.as_slice(), (parent, bone), centre, length)
+        });
+        let inducing = inducing.collect();
+        let limit = limit(guarded, random);
+        joints.push(Joint::new((parent, bone), centre, limit, inducing, sigma).expect("random rotations are apart"));
+    }
+    let mut made = Joints::empty(length, sigma, frame, joints, weld(tree, guarded));
+    made.weights = tree.weights().clone();
+    for row in tree.weights().rows() {
+        // A vertex without influences has no frame, and no fit gives it a correction.
+        let share = usize::from(!row.is_empty());
+        for _ in 0..random.below(4) * share {
+            let joint = random.below(made.joints.len());
+            made.terms.push(joint as u32);
+            let count = 3 * made.joints[joint].inducing.len();
+            made.coefficients.extend((0..count).map(|_| 0.02 * random.normal()));
+        }
+        for _ in 0..random.below(5) * share {
+            made.shared.push(SharedTerm {
+                bone: BoneIndex::new(random.below(skeleton.len())),
+                relevance: random.between(0.1, 1.0),
+                offset: random.direction() * 0.02,
+                weight: 0.02 * random.normal(),
+            });
+        }
+        made.offsets.push(made.terms.len() as u32);
+        made.starts.push(made.coefficients.len() as u32);
+        made.shared_offsets.push(made.shared.len() as u32);
+        if guarded {
+            made.shared_limits.push(random.between(0.2, 8.0));
+        }
+    }
+    made.radii = radii(tree, guarded, random);
+    made
+}

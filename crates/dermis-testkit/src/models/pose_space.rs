@@ -1,0 +1,98 @@
+//! Pose spaces, compiled and not.
+
+use super::{limit, radii, weld};
+use crate::{Random, Tree, tree};
+use dermis_deform::PoseSpace;
+use dermis_deform::pose_space::{
+    Carrier, Channel, Coordinates, Family, Joint, Kernel, NO_GROUP, Remainders, Shapes, unlimited,
+};
+use dermis_rig::BoneIndex;
+use dermis_rig::glam::DVec3;
+
+/// The numeric channel that pose spaces read.
+pub const FLEX: &str = "flex";
+
+/// Two groups over all joints and over half of them with a channel: kernels of two examples and of one, and the coordinates.
+/// Family and coordinates go with the carrier, so that all of them occur.
+fn kernel(tree: &Tree, carrier: &Carrier, guarded: bool, random: &mut Random) -> Kernel {
+    let skeleton = &tree.rig.skeleton;
+    let (family, coordinates) = match carrier {
+        Carrier::Base => (Family::Gaussian, Coordinates::Chord),
+        Carrier::Bones(_) => (Family::Wendland, Coordinates::SwingTwist { swing: 1.0, twist: 0.5 }),
+        Carrier::World => (Family::Polyharmonic, Coordinates::Euler),
+    };
+    let joints: Vec<_> = skeleton
+        .bones()
+        .filter_map(|bone| Some((skeleton.parents()[bone]?, bone)))
+        .map(|(parent, bone)| Joint { parent, bone, limit: limit(guarded, random), axis: random.direction() })
+        .collect();
+    let channels = vec![Channel { name: FLEX.into(), scale: 0.5, limit: limit(guarded, random) }];
+    let mut examples = Vec::new();
+    for _ in 0..3 {
+        let pose = tree::wild(skeleton, random, 2.0);
+        examples.extend(joints.iter().map(|joint| unlimited(coordinates, pose.as_slice(), joint)));
+        examples.push([random.unit(), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+    }
+    let width = joints.len() as u32 + 1;
+    let all: Vec<(u32, f64)> = (0..width).map(|j| (j, 1.0 / (1.0 + f64::from(j)))).collect();
+    let sigma = if family == Family::Wendland { 5.0 } else { 2.0 };
+    let mut kernel = Kernel::new(sigma, weld(tree, guarded), joints, examples);
+    (kernel.coordinates, kernel.family, kernel.linear, kernel.channels) = (coordinates, family, true, channels);
+    kernel.push(&all, &[0, 2]);
+    kernel.push(&all[all.len() / 2..], &[1]);
+    kernel
+}
+
+/// Displacements of `count` numbers.
+fn displacements(count: usize, random: &mut Random) -> impl Iterator<Item = DVec3> {
+    (0..count).map(|_| random.direction() * 0.02)
+}
+
+/// An uncompiled pose space: vertices of two groups and of none, some with what the base cannot produce.
+pub fn pose_space(tree: &Tree, carrier: Carrier, guarded: bool, random: &mut Random) -> PoseSpace {
+    let kernel = kernel(tree, &carrier, guarded, random);
+    let (mut groups, mut offsets, mut weights) = (vec![], vec![0], vec![]);
+    let mut remainders = Remainders { offsets: vec![0], ..Remainders::default() };
+    for v in 0..tree.rig.mesh.positions.len() {
+        let group = [0, 1, NO_GROUP][random.below(3)];
+        groups.push(group);
+        if group != NO_GROUP {
+            let count = kernel.range(group as usize).len();
+            weights.extend(displacements(count, random));
+            if v % 7 == 3 {
+                remainders.vertices.push(v as u32);
+                remainders.bones.push(BoneIndex::new(random.below(tree.rig.skeleton.len())));
+                remainders.weights.extend(displacements(count, random));
+                remainders.offsets.push(remainders.weights.len() as u32);
+            }
+        }
+        offsets.push(weights.len() as u32);
+    }
+    PoseSpace { kernel, carrier, groups, offsets, weights, remainders, radii: radii(tree, guarded, random) }
+}
+
+/// Shapes of two regions.
+pub fn shapes(tree: &Tree, carrier: Carrier, guarded: bool, random: &mut Random) -> Shapes {
+    let kernel = kernel(tree, &carrier, guarded, random);
+    let regions = vec![0, 4, 7];
+    let values = |g: usize| kernel.range(g).len();
+    let count = 4 * values(0) + 3 * values(1);
+    let (mut offsets, mut terms, mut displacements) = (vec![0], vec![], vec![]);
+    for _ in &tree.rig.mesh.positions {
+        for _ in 0..random.below(6) {
+            terms.push(random.below(7) as u32);
+            displacements.push(random.direction() * 0.05);
+        }
+        offsets.push(terms.len() as u32);
+    }
+    Shapes {
+        kernel,
+        regions,
+        coefficients: (0..count).map(|_| 0.3 * random.normal()).collect(),
+        carrier,
+        offsets,
+        terms,
+        displacements,
+        radii: radii(tree, guarded, random),
+    }
+}
