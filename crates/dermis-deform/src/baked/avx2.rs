@@ -105,7 +105,7 @@ fn blend(v3: V3, four: &Four, table: &(impl Table + ?Sized)) -> (__m256, __m256)
     let weights = v3.avx._mm256_castps128_ps256(cast(four.weights));
     let w = |k: i32| v3.avx2._mm256_permutevar8x32_ps(weights, cast([k; 8]));
     let m = |k: usize| -> (__m256, __m256) {
-        let (low, high) = table.at(four.bones[k]).split_at(8);
+        let (low, high) = table.at(four.bone(k)).split_at(8);
         (
             cast::<[f32; 8], __m256>(std::array::from_fn(|i| low[i])),
             cast::<[f32; 8], __m256>(std::array::from_fn(|i| high[i])),

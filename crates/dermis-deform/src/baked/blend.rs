@@ -1,6 +1,7 @@
 //! Bases that blend matrices, block by block: rigid binding, linear blend skinning, animation space.
 
 use super::NO_ANCHOR;
+use super::normals::{LbsByEight, Turned};
 use super::settle::PIECE;
 use super::weights::{Four, Weights};
 use dermis_rig::glam::{DAffine3, Vec3, Vec4};
@@ -47,7 +48,7 @@ fn added(m: &[f32; 16]) -> Vec3 {
 pub(super) fn blend_four<F: Fma>(four: &Four, table: &[Columns]) -> [f32; 16] {
     let mut sum = [0.0f32; 16];
     for k in 0..4 {
-        let m = &table[four.bones[k] as usize].0;
+        let m = &table[four.bone(k) as usize].0;
         for l in 0..16 {
             sum[l] = F::f32(four.weights[k], m[l], sum[l]);
         }
@@ -68,7 +69,7 @@ fn product<F: Fma>(four: &Four, table: &[Columns], p: Vec3) -> [f32; 16] {
     m
 }
 
-/// Linear blend skinning of the vertices from `from` on: `out = (Σ w M) rest + behind`.
+/// Linear blend skinning of the vertices from `from` on, with normals where wanted: `out = (Σ w M) rest + behind`.
 pub(super) struct Lbs<'a> {
     pub(super) from: usize,
     pub(super) weights: &'a Weights,
@@ -76,22 +77,25 @@ pub(super) struct Lbs<'a> {
     pub(super) rest: &'a [Vec3],
     pub(super) behind: Vec3,
     pub(super) out: &'a mut [Vec3],
+    pub(super) normals: Option<Turned<'a>>,
 }
 
 impl Lbs<'_> {
     pub(super) fn run(self) {
-        let Self { from, weights, table, rest, behind, out } = self;
+        let Self { from, weights, table, rest, behind, out, normals } = self;
         let range = from..from + out.len();
-        let (fours, rest) = (&weights.fours[range.clone()], &rest[range.clone()]);
+        let (fours, rest, more) = (&weights.fours[range.clone()], &rest[range.clone()], weights.more_of(range));
+        if normals.is_some() || !more.is_empty() {
+            return match <&[Columns; FEW_BONES]>::try_from(table) {
+                Ok(table) => LbsByEight { from, fours, more, table, rest, behind, out, normals }.run(),
+                Err(_) => LbsByEight { from, fours, more, table, rest, behind, out, normals }.run(),
+            };
+        }
         #[cfg(target_arch = "x86_64")]
         let done = super::avx2::first_four(fours, table, rest, behind, out);
         #[cfg(not(target_arch = "x86_64"))]
         let done = 0;
         simd::run(FirstFour { fours: &fours[done..], table, rest: &rest[done..], behind, out: &mut out[done..] });
-        let list = weights.more_of(range);
-        if !list.is_empty() {
-            simd::run(More { from, list, table, rest, out });
-        }
     }
 }
 
@@ -117,33 +121,6 @@ impl Kernel for FirstFour<'_> {
             }
             for (out, m) in out.iter_mut().zip(&products) {
                 *out = added(m) + self.behind;
-            }
-        }
-    }
-}
-
-/// Influences beyond the first four, added to a block's positions.
-struct More<'a> {
-    /// The block's first vertex.
-    from: usize,
-    list: &'a [(u32, Four)],
-    table: &'a [Columns],
-    rest: &'a [Vec3],
-    out: &'a mut [Vec3],
-}
-
-impl Kernel for More<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<F: Fma>(self) {
-        let mut products = [[0.0f32; 16]; PIECE];
-        for list in self.list.chunks(PIECE) {
-            for (m, (v, four)) in products.iter_mut().zip(list) {
-                *m = product::<F>(four, self.table, self.rest[*v as usize - self.from]);
-            }
-            for (m, (v, _)) in products.iter().zip(list) {
-                self.out[*v as usize - self.from] += added(m);
             }
         }
     }

@@ -5,7 +5,7 @@
 
 use super::blend::{AnimationSpace, Columns, FEW_BONES, Lbs, Rigid};
 use super::eight;
-use super::normals::{LbsWithNormals, Turn, Turned};
+use super::normals::{Turn, Turned};
 use super::quaternions::{Dqs, blend_quaternions};
 use super::settle::settle_one;
 use super::{Baked, BakedBase, BakedCorrection, Guarded, Scratch};
@@ -170,15 +170,7 @@ impl BakedBase {
                 simd::run(Rigid { bones, table, rest, behind, middle, out });
             }
             Self::Lbs(weights) if !weights.fours.is_empty() => {
-                let Some(normals) = normals else {
-                    return Lbs { from, weights, table, rest, behind, out }.run();
-                };
-                let (fours, more) = (&weights.fours[range.clone()], weights.more_of(range.clone()));
-                let rest = &rest[range];
-                return match <&[Columns; FEW_BONES]>::try_from(table) {
-                    Ok(table) => LbsWithNormals { from, fours, more, table, rest, behind, out, normals }.run(),
-                    Err(_) => LbsWithNormals { from, fours, more, table, rest, behind, out, normals }.run(),
-                };
+                return Lbs { from, weights, table, rest, behind, out, normals }.run();
             }
             Self::Dqs(weights, _) if !weights.fours.is_empty() => {
                 let (bones, whole) = (&scratch.quaternions, table);

@@ -111,7 +111,11 @@ pub(super) trait EightKernel {
 pub(super) fn run(kernel: impl EightKernel) {
     #[cfg(target_arch = "x86_64")]
     if let Some(v3) = pulp::x86::V3::try_new().filter(|_| simd::level() >= simd::Level::Avx2) {
-        return v3.vectorize(x86::With(v3, kernel));
+        // More registers, and the same operations on them.
+        return match pulp::x86::V4::try_new().filter(|_| simd::level() == simd::Level::Avx512) {
+            Some(v4) => v4.vectorize(x86::With(v3, kernel)),
+            None => v3.vectorize(x86::With(v3, kernel)),
+        };
     }
     struct Loops<K>(K);
     impl<K: EightKernel> Kernel for Loops<K> {
@@ -202,7 +206,7 @@ impl<F: Fma> Eight for Plain<F> {
     ) -> [f32; 8] {
         let r = &reference.0;
         for k in 0..4 {
-            let q = &table.at(four.bones[k]).0;
+            let q = &table.at(four.bone(k)).0;
             let same = (q[0] * r[0] + q[2] * r[2]) + (q[1] * r[1] + q[3] * r[3]);
             let w = if same >= 0.0 { four.weights[k] } else { -four.weights[k] };
             for l in 0..8 {
@@ -384,10 +388,10 @@ mod x86 {
         ) -> __m256 {
             let (sse, avx) = (self.sse, self.avx);
             let q: [__m256; 4] = [
-                cast(table.at(four.bones[0]).0),
-                cast(table.at(four.bones[1]).0),
-                cast(table.at(four.bones[2]).0),
-                cast(table.at(four.bones[3]).0),
+                cast(table.at(four.bone(0)).0),
+                cast(table.at(four.bone(1)).0),
+                cast(table.at(four.bone(2)).0),
+                cast(table.at(four.bone(3)).0),
             ];
             let reference = avx._mm256_castps256_ps128(cast(reference.0));
             let a = sse._mm_mul_ps(avx._mm256_castps256_ps128(q[0]), reference);

@@ -144,8 +144,8 @@ impl Turned<'_> {
     }
 }
 
-/// Linear blend skinning with normals: `out = (Σ w M) rest + behind`.
-pub(super) struct LbsWithNormals<'a, T: ?Sized> {
+/// Linear blend skinning with any number of influences, with normals where wanted: `out = (Σ w M) rest + behind`.
+pub(super) struct LbsByEight<'a, T: ?Sized> {
     /// The first vertex.
     pub(super) from: usize,
     pub(super) fours: &'a [Four],
@@ -154,104 +154,106 @@ pub(super) struct LbsWithNormals<'a, T: ?Sized> {
     pub(super) rest: &'a [Vec3],
     pub(super) behind: Vec3,
     pub(super) out: &'a mut [Vec3],
-    pub(super) normals: Turned<'a>,
+    pub(super) normals: Option<Turned<'a>>,
 }
 
-impl<T: Table<Columns> + ?Sized> LbsWithNormals<'_, T> {
+impl<T: Table<Columns> + ?Sized> LbsByEight<'_, T> {
     pub(super) fn run(self) {
         let Self { from, fours, more, table, rest, behind, out, mut normals } = self;
         let whole = out.len() / EIGHT * EIGHT;
-        let (out, rest_out) = out.split_at_mut(whole);
-        let (first, last) = normals.split_at(whole);
+        let (some, last) = out.split_at_mut(whole);
+        let (normals, last_normals) = normals.as_mut().map(|n| n.split_at(whole)).unzip();
         let (before, after) = more.split_at(more.partition_point(|e| (e.0 as usize) < from + whole));
-        let (some, others) = fours.split_at(whole);
-        let rests = rest.split_at(whole);
-        let kernel =
-            LbsWithNormals { from, fours: some, more: before, table, rest: rests.0, behind, out, normals: first };
-        eight::run(kernel);
-        if !rest_out.is_empty() {
+        let (some_rest, last_rest) = rest.split_at(whole);
+        let (some_fours, last_fours) = fours.split_at(whole);
+        eight::run(LbsByEight {
+            from,
+            fours: some_fours,
+            more: before,
+            table,
+            rest: some_rest,
+            behind,
+            out: some,
+            normals,
+        });
+        if !last.is_empty() {
             let (mut positions, mut turned) = ([Vec3::ZERO; EIGHT], [Vec3::ZERO; EIGHT]);
-            eight::run(LbsWithNormals {
+            let rest_normals = last_normals.as_ref().map(|n| padded(n.rest));
+            eight::run(LbsByEight {
                 from: from + whole,
-                fours: &padded(others),
+                fours: &padded(last_fours),
                 more: after,
                 table,
-                rest: &padded(rests.1),
+                rest: &padded(last_rest),
                 behind,
                 out: &mut positions,
-                normals: Turned { rest: &padded(last.rest), out: &mut turned },
+                normals: rest_normals.as_ref().map(|rest| Turned { rest, out: &mut turned }),
             });
-            rest_out.copy_from_slice(&positions[..rest_out.len()]);
-            last.out.copy_from_slice(&turned[..rest_out.len()]);
+            last.copy_from_slice(&positions[..last.len()]);
+            if let Some(normals) = last_normals {
+                normals.out.copy_from_slice(&turned[..last.len()]);
+            }
         }
     }
 }
 
-impl<T: Table<Columns> + ?Sized> EightKernel for LbsWithNormals<'_, T> {
+impl<T: Table<Columns> + ?Sized> EightKernel for LbsByEight<'_, T> {
     #[inline(always)]
     fn run<E: Eight>(self, e: E) {
         let Self { from, fours, mut more, table, rest, behind, out, normals } = self;
-        let chunks = out.as_chunks_mut().0.iter_mut().zip(normals.out.as_chunks_mut().0);
-        let at_rest = rest.as_chunks().0.iter().zip(normals.rest.as_chunks().0);
-        for (at, (((out, normal), (p, n)), fours)) in chunks.zip(at_rest).zip(fours.as_chunks().0).enumerate() {
-            let own;
-            (own, more) = of_chunk(more, from + at * EIGHT);
-            let m = blended(e, from + at * EIGHT, fours, own, table);
-            store(e, moved(e, &m, e.split(numbers(p)), behind), out);
-            store(e, turned(e, &m, e.split(numbers(n))), normal);
+        let mut normals = normals.map(|n| (n.rest.as_chunks().0, n.out.as_chunks_mut().0));
+        let chunks = out.as_chunks_mut().0.iter_mut().zip(rest.as_chunks().0).zip(fours.as_chunks().0);
+        for (at, ((out, rest), fours)) in chunks.enumerate() {
+            let m = blended(e, from + at * EIGHT, fours, &mut more, table);
+            store(e, moved(e, &m, e.split(numbers(rest)), behind), out);
+            if let Some((rests, outs)) = &mut normals {
+                store(e, turned(e, &m, e.split(numbers(&rests[at]))), &mut outs[at]);
+            }
         }
     }
 }
 
-/// The entries of a list that belong to the eight vertices from `first` on, which come first in it, and the others.
-#[inline(always)]
-pub(super) fn of_chunk(list: &[(u32, Four)], first: usize) -> (&[(u32, Four)], &[(u32, Four)]) {
-    match list.first() {
-        Some(entry) if (entry.0 as usize) < first + EIGHT => {
-            list.split_at(list.iter().take_while(|e| (e.0 as usize) < first + EIGHT).count())
-        }
-        _ => (&[], list),
-    }
-}
-
-/// Σ w M of eight vertices from `first` on.
+/// Σ w M of eight vertices from `first` on; takes what belongs to them from the beginning of `more`.
 #[inline(always)]
 pub(super) fn blended<E: Eight>(
     e: E,
     first: usize,
-    fours: &[Four; EIGHT],
-    more: &[(u32, Four)],
+    [a, b, c, d, p, q, r, s]: &[Four; EIGHT],
+    more: &mut &[(u32, Four)],
     table: &(impl Table<Columns> + ?Sized),
 ) -> [[E::Lanes; 3]; 4] {
-    let none = e.zero();
-    let [a, b, c, d, p, q, r, s] = fours;
-    if more.is_empty() {
-        // Without loops the sums stay in registers.
-        let (a, b) = (add_four(e, none, a, table), add_four(e, none, b, table));
-        let (c, d) = (add_four(e, none, c, table), add_four(e, none, d, table));
-        let some = e.four_maps([a, b, c, d]);
-        let (p, q) = (add_four(e, none, p, table), add_four(e, none, q, table));
-        let (r, s) = (add_four(e, none, r, table), add_four(e, none, s, table));
-        return e.maps(some, e.four_maps([p, q, r, s]));
+    // Without a loop the sums stay in registers.
+    let (a, b) = (blend(e, first, a, more, table), blend(e, first + 1, b, more, table));
+    let (c, d) = (blend(e, first + 2, c, more, table), blend(e, first + 3, d, more, table));
+    let some = e.four_maps([a, b, c, d]);
+    let (p, q) = (blend(e, first + 4, p, more, table), blend(e, first + 5, q, more, table));
+    let (r, s) = (blend(e, first + 6, r, more, table), blend(e, first + 7, s, more, table));
+    e.maps(some, e.four_maps([p, q, r, s]))
+}
+
+/// Σ w M of one vertex.
+#[inline(always)]
+fn blend<E: Eight>(
+    e: E,
+    v: usize,
+    four: &Four,
+    more: &mut &[(u32, Four)],
+    table: &(impl Table<Columns> + ?Sized),
+) -> E::Map {
+    let mut map = add_four(e, e.zero(), four, table);
+    while let Some(((_, four), others)) = more.split_first().filter(|(entry, _)| entry.0 as usize == v) {
+        map = add_four(e, map, four, table);
+        *more = others;
     }
-    let mut sums = [none; EIGHT];
-    for (sum, four) in sums.iter_mut().zip(fours) {
-        *sum = add_four(e, *sum, four, table);
-    }
-    for (v, four) in more {
-        let at = *v as usize - first;
-        sums[at] = add_four(e, sums[at], four, table);
-    }
-    let [a, b, c, d, p, q, r, s] = sums;
-    e.maps(e.four_maps([a, b, c, d]), e.four_maps([p, q, r, s]))
+    map
 }
 
 #[inline(always)]
 fn add_four<E: Eight>(e: E, map: E::Map, four: &Four, table: &(impl Table<Columns> + ?Sized)) -> E::Map {
-    let map = e.blend(map, four.weights[0], table.at(four.bones[0]));
-    let map = e.blend(map, four.weights[1], table.at(four.bones[1]));
-    let map = e.blend(map, four.weights[2], table.at(four.bones[2]));
-    e.blend(map, four.weights[3], table.at(four.bones[3]))
+    let map = e.blend(map, four.weights[0], table.at(four.bone(0)));
+    let map = e.blend(map, four.weights[1], table.at(four.bone(1)));
+    let map = e.blend(map, four.weights[2], table.at(four.bone(2)));
+    e.blend(map, four.weights[3], table.at(four.bone(3)))
 }
 
 /// Normals turned by a blend of matrices, whose bones and weights `entries` tells of every vertex from `from` on.

@@ -3,7 +3,7 @@
 use super::Scratch;
 use super::blend::{Columns, FEW_BONES};
 use super::eight::{self, EIGHT, Eight, EightKernel, Table, numbers, padded, store};
-use super::normals::{Turned, blended, cross, moved, of_chunk, turned};
+use super::normals::{Turned, blended, cross, moved, turned};
 use super::weights::{Four, Weights};
 use crate::dual_quaternion::DualQuaternions;
 use dermis_rig::BoneTransforms;
@@ -76,7 +76,7 @@ impl Dqs<'_> {
         // A vertex whose blend has no direction follows its dominant bone, or stays at rest without one.
         let without_blend = |v: usize| match weights.offsets[v] == weights.offsets[v + 1] {
             true => rest[v] - middle + behind,
-            false => whole[weights.fours[v].bones[0] as usize].apply::<Apart>(rest[v].extend(1.0)) + behind,
+            false => whole[weights.fours[v].bone(0) as usize].apply::<Apart>(rest[v].extend(1.0)) + behind,
         };
         let split = out.len() / EIGHT * EIGHT;
         let (some, last) = out.split_at_mut(split);
@@ -140,13 +140,12 @@ impl<T: Table<DualQuaternion> + ?Sized, W: Fn(usize) -> Vec3> EightKernel for Ch
         let mut normals = normals.map(|n| (n.rest.as_chunks().0, n.out.as_chunks_mut().0));
         let chunks = out.as_chunks_mut().0.iter_mut().zip(rest.as_chunks().0).zip(fours.as_chunks().0);
         for (at, ((out, rest), fours)) in chunks.enumerate() {
-            let (first, own) = (from + at * EIGHT, of_chunk(more, from + at * EIGHT));
-            more = own.1;
-            let q = summed(e, first, fours, own.0, table);
+            let (first, mut of_stretches) = (from + at * EIGHT, more);
+            let q = summed(e, first, fours, &mut more, table);
             let mut p = e.split(numbers(rest));
             let mut stretch = None;
             if bones.stretched {
-                let maps = blended(e, first, fours, own.0, &bones.stretches[..]);
+                let maps = blended(e, first, fours, &mut of_stretches, &bones.stretches[..]);
                 p = moved(e, &maps, p, Vec3::ZERO);
                 stretch = Some(maps);
             }
@@ -172,39 +171,40 @@ impl<T: Table<DualQuaternion> + ?Sized, W: Fn(usize) -> Vec3> EightKernel for Ch
     }
 }
 
-/// The blends of eight vertices from `first` on, not normalised.
+/// The blends of eight vertices from `first` on, not normalised; takes what belongs to them from the beginning of `more`.
 #[inline(always)]
 fn summed<E: Eight>(
     e: E,
     first: usize,
-    fours: &[Four; EIGHT],
-    more: &[(u32, Four)],
+    [a, b, c, d, p, q, r, s]: &[Four; EIGHT],
+    more: &mut &[(u32, Four)],
     table: &(impl Table<DualQuaternion> + ?Sized),
 ) -> [E::Lanes; 8] {
-    let [a, b, c, d, p, q, r, s] = fours;
-    if more.is_empty() {
-        // Without loops the sums stay in registers.
-        let (a, b, c, d) = (sum(e, a, table), sum(e, b, table), sum(e, c, table), sum(e, d, table));
-        let some = e.four_motions([a, b, c, d]);
-        let (p, q, r, s) = (sum(e, p, table), sum(e, q, table), sum(e, r, table), sum(e, s, table));
-        return e.motions(some, e.four_motions([p, q, r, s]));
-    }
-    let mut sums = [e.still(); EIGHT];
-    for (made, four) in sums.iter_mut().zip(fours) {
-        *made = sum(e, four, table);
-    }
-    for (v, four) in more {
-        let at = *v as usize - first;
-        sums[at] = e.add_four(sums[at], four, table.at(fours[at].bones[0]), table);
-    }
-    let [a, b, c, d, p, q, r, s] = sums;
-    e.motions(e.four_motions([a, b, c, d]), e.four_motions([p, q, r, s]))
+    // Without a loop the sums stay in registers.
+    let (a, b) = (sum(e, first, a, more, table), sum(e, first + 1, b, more, table));
+    let (c, d) = (sum(e, first + 2, c, more, table), sum(e, first + 3, d, more, table));
+    let some = e.four_motions([a, b, c, d]);
+    let (p, q) = (sum(e, first + 4, p, more, table), sum(e, first + 5, q, more, table));
+    let (r, s) = (sum(e, first + 6, r, more, table), sum(e, first + 7, s, more, table));
+    e.motions(some, e.four_motions([p, q, r, s]))
 }
 
-/// Of the first four influences, on the side of the sphere that the first one is on.
+/// The blend of one vertex, on the side of the sphere that its first influence is on.
 #[inline(always)]
-fn sum<E: Eight>(e: E, four: &Four, table: &(impl Table<DualQuaternion> + ?Sized)) -> E::Motion {
-    e.add_four(e.still(), four, table.at(four.bones[0]), table)
+fn sum<E: Eight>(
+    e: E,
+    v: usize,
+    four: &Four,
+    more: &mut &[(u32, Four)],
+    table: &(impl Table<DualQuaternion> + ?Sized),
+) -> E::Motion {
+    let reference = table.at(four.bone(0));
+    let mut sum = e.add_four(e.still(), four, reference, table);
+    while let Some(((_, four), others)) = more.split_first().filter(|(entry, _)| entry.0 as usize == v) {
+        sum = e.add_four(sum, four, reference, table);
+        *more = others;
+    }
+    sum
 }
 
 /// q p q* + 2 vec(e q*) over |q|², with q = (b, w), and |q|².

@@ -24,7 +24,8 @@ pub struct Weights {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Four {
     pub(super) weights: [f32; 4],
-    pub(super) bones: [u16; 4],
+    /// Sixteen bits each.
+    bones: u64,
 }
 
 /// Rounding of weights stored as `f32`: a sum nearer to one than this is one.
@@ -91,10 +92,16 @@ fn rows_of<T>(list: &[(u32, T)], vertices: Range<usize>) -> Range<usize> {
 impl Four {
     /// Of one to four influences.
     fn of(influences: &[(u16, f32)]) -> Self {
-        let mut made = Self { weights: [0.0; 4], bones: [influences[0].0; 4] };
+        let (mut bones, mut weights) = ([influences[0].0; 4], [0.0; 4]);
         for (at, &(bone, weight)) in influences.iter().enumerate() {
-            (made.bones[at], made.weights[at]) = (bone, weight);
+            (bones[at], weights[at]) = (bone, weight);
         }
-        made
+        Self { weights, bones: (0..4).map(|k| u64::from(bones[k]) << (16 * k)).sum() }
+    }
+
+    /// One of the bones. They are one number, because the compiler would load four as a vector, and take it apart.
+    #[inline(always)]
+    pub(super) fn bone(&self, k: usize) -> u16 {
+        (self.bones >> (16 * k)) as u16
     }
 }
