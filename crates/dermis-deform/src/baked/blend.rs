@@ -1,11 +1,8 @@
-//! Bases that blend matrices, block by block: rigid binding, linear blend skinning, animation space.
+//! Affine maps of bones, and bases that need no weights beside them, block by block: rigid binding, animation space.
 
 use super::NO_ANCHOR;
-use super::normals::{LbsByEight, Turned};
-use super::settle::PIECE;
-use super::weights::{Four, Weights};
 use dermis_rig::glam::{DAffine3, Vec3, Vec4};
-use dermis_solve::simd::{self, Fma, Kernel};
+use dermis_solve::simd::{Fma, Kernel};
 
 /// A table of bones has at least so many entries: what indices of eight bits reach.
 pub(super) const FEW_BONES: usize = 256;
@@ -41,89 +38,6 @@ fn added(m: &[f32; 16]) -> Vec3 {
         sum[j] = (m[j] + m[4 + j]) + (m[8 + j] + m[12 + j]);
     }
     Vec3::new(sum[0], sum[1], sum[2])
-}
-
-/// Σ w M of four influences.
-#[inline(always)]
-pub(super) fn blend_four<F: Fma>(four: &Four, table: &[Columns]) -> [f32; 16] {
-    let mut sum = [0.0f32; 16];
-    for k in 0..4 {
-        let m = &table[four.bone(k) as usize].0;
-        for l in 0..16 {
-            sum[l] = F::f32(four.weights[k], m[l], sum[l]);
-        }
-    }
-    sum
-}
-
-/// The columns of Σ w M, each times its coordinate of `p`.
-#[inline(always)]
-fn product<F: Fma>(four: &Four, table: &[Columns], p: Vec3) -> [f32; 16] {
-    let (mut m, mut x) = (blend_four::<F>(four, table), [1.0f32; 16]);
-    for l in 0..4 {
-        (x[l], x[4 + l], x[8 + l]) = (p.x, p.y, p.z);
-    }
-    for l in 0..16 {
-        m[l] *= x[l];
-    }
-    m
-}
-
-/// Linear blend skinning of the vertices from `from` on, with normals where wanted: `out = (Σ w M) rest + behind`.
-pub(super) struct Lbs<'a> {
-    pub(super) from: usize,
-    pub(super) weights: &'a Weights,
-    pub(super) table: &'a [Columns],
-    pub(super) rest: &'a [Vec3],
-    pub(super) behind: Vec3,
-    pub(super) out: &'a mut [Vec3],
-    pub(super) normals: Option<Turned<'a>>,
-}
-
-impl Lbs<'_> {
-    pub(super) fn run(self) {
-        let Self { from, weights, table, rest, behind, out, normals } = self;
-        let range = from..from + out.len();
-        let (fours, rest, more) = (&weights.fours[range.clone()], &rest[range.clone()], weights.more_of(range));
-        if normals.is_some() || !more.is_empty() {
-            return match <&[Columns; FEW_BONES]>::try_from(table) {
-                Ok(table) => LbsByEight { from, fours, more, table, rest, behind, out, normals }.run(),
-                Err(_) => LbsByEight { from, fours, more, table, rest, behind, out, normals }.run(),
-            };
-        }
-        #[cfg(target_arch = "x86_64")]
-        let done = super::avx2::first_four(fours, table, rest, behind, out);
-        #[cfg(not(target_arch = "x86_64"))]
-        let done = 0;
-        simd::run(FirstFour { fours: &fours[done..], table, rest: &rest[done..], behind, out: &mut out[done..] });
-    }
-}
-
-/// A block's first four influences.
-struct FirstFour<'a> {
-    fours: &'a [Four],
-    table: &'a [Columns],
-    rest: &'a [Vec3],
-    behind: Vec3,
-    out: &'a mut [Vec3],
-}
-
-impl Kernel for FirstFour<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<F: Fma>(self) {
-        let mut products = [[0.0f32; 16]; PIECE];
-        let pieces = self.out.chunks_mut(PIECE).zip(self.rest.chunks(PIECE)).zip(self.fours.chunks(PIECE));
-        for ((out, rest), fours) in pieces {
-            for ((m, p), four) in products.iter_mut().zip(rest).zip(fours) {
-                *m = product::<F>(four, self.table, *p);
-            }
-            for (out, m) in out.iter_mut().zip(&products) {
-                *out = added(m) + self.behind;
-            }
-        }
-    }
 }
 
 /// One bone per vertex; a vertex without one stays where it is.

@@ -3,8 +3,9 @@
 //! A block is a few thousand operations, so that choosing vector instructions for it costs nothing, and small enough that
 //! its positions stay in the nearest cache from the base to the correction.
 
-use super::blend::{AnimationSpace, Columns, FEW_BONES, Lbs, Rigid};
+use super::blend::{AnimationSpace, Columns, FEW_BONES, Rigid};
 use super::eight;
+use super::lbs::Lbs;
 use super::normals::{Turn, Turned};
 use super::quaternions::{Dqs, blend_quaternions};
 use super::settle::settle_one;

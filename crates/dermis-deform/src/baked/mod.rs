@@ -9,8 +9,6 @@
 //! threads. The blocks run with the machine's vector instructions ([`dermis_solve::simd`]), which differ in rounding alone.
 
 #[cfg(target_arch = "x86_64")]
-mod avx2;
-#[cfg(target_arch = "x86_64")]
 mod avx512;
 mod blend;
 mod block;
@@ -18,6 +16,7 @@ mod coefficients;
 mod eight;
 mod enveloping;
 mod joints;
+mod lbs;
 mod many;
 mod normals;
 mod pose;

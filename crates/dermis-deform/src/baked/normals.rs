@@ -2,8 +2,7 @@
 
 use super::blend::Columns;
 use super::block::BLOCK;
-use super::eight::{self, EIGHT, Eight, EightKernel, Table, numbers, padded, store};
-use super::weights::Four;
+use super::eight::{EIGHT, Eight, EightKernel, numbers, padded, store};
 use super::{Baked, BakedBase, Guarded, Scratch};
 use crate::normals::{MeshNormals, skinned_normal};
 use dermis_rig::BoneTransforms;
@@ -144,118 +143,6 @@ impl Turned<'_> {
     }
 }
 
-/// Linear blend skinning with any number of influences, with normals where wanted: `out = (Σ w M) rest + behind`.
-pub(super) struct LbsByEight<'a, T: ?Sized> {
-    /// The first vertex.
-    pub(super) from: usize,
-    pub(super) fours: &'a [Four],
-    pub(super) more: &'a [(u32, Four)],
-    pub(super) table: &'a T,
-    pub(super) rest: &'a [Vec3],
-    pub(super) behind: Vec3,
-    pub(super) out: &'a mut [Vec3],
-    pub(super) normals: Option<Turned<'a>>,
-}
-
-impl<T: Table<Columns> + ?Sized> LbsByEight<'_, T> {
-    pub(super) fn run(self) {
-        let Self { from, fours, more, table, rest, behind, out, mut normals } = self;
-        let whole = out.len() / EIGHT * EIGHT;
-        let (some, last) = out.split_at_mut(whole);
-        let (normals, last_normals) = normals.as_mut().map(|n| n.split_at(whole)).unzip();
-        let (before, after) = more.split_at(more.partition_point(|e| (e.0 as usize) < from + whole));
-        let (some_rest, last_rest) = rest.split_at(whole);
-        let (some_fours, last_fours) = fours.split_at(whole);
-        eight::run(LbsByEight {
-            from,
-            fours: some_fours,
-            more: before,
-            table,
-            rest: some_rest,
-            behind,
-            out: some,
-            normals,
-        });
-        if !last.is_empty() {
-            let (mut positions, mut turned) = ([Vec3::ZERO; EIGHT], [Vec3::ZERO; EIGHT]);
-            let rest_normals = last_normals.as_ref().map(|n| padded(n.rest));
-            eight::run(LbsByEight {
-                from: from + whole,
-                fours: &padded(last_fours),
-                more: after,
-                table,
-                rest: &padded(last_rest),
-                behind,
-                out: &mut positions,
-                normals: rest_normals.as_ref().map(|rest| Turned { rest, out: &mut turned }),
-            });
-            last.copy_from_slice(&positions[..last.len()]);
-            if let Some(normals) = last_normals {
-                normals.out.copy_from_slice(&turned[..last.len()]);
-            }
-        }
-    }
-}
-
-impl<T: Table<Columns> + ?Sized> EightKernel for LbsByEight<'_, T> {
-    #[inline(always)]
-    fn run<E: Eight>(self, e: E) {
-        let Self { from, fours, mut more, table, rest, behind, out, normals } = self;
-        let mut normals = normals.map(|n| (n.rest.as_chunks().0, n.out.as_chunks_mut().0));
-        let chunks = out.as_chunks_mut().0.iter_mut().zip(rest.as_chunks().0).zip(fours.as_chunks().0);
-        for (at, ((out, rest), fours)) in chunks.enumerate() {
-            let m = blended(e, from + at * EIGHT, fours, &mut more, table);
-            store(e, moved(e, &m, e.split(numbers(rest)), behind), out);
-            if let Some((rests, outs)) = &mut normals {
-                store(e, turned(e, &m, e.split(numbers(&rests[at]))), &mut outs[at]);
-            }
-        }
-    }
-}
-
-/// Σ w M of eight vertices from `first` on; takes what belongs to them from the beginning of `more`.
-#[inline(always)]
-pub(super) fn blended<E: Eight>(
-    e: E,
-    first: usize,
-    [a, b, c, d, p, q, r, s]: &[Four; EIGHT],
-    more: &mut &[(u32, Four)],
-    table: &(impl Table<Columns> + ?Sized),
-) -> [[E::Lanes; 3]; 4] {
-    // Without a loop the sums stay in registers.
-    let (a, b) = (blend(e, first, a, more, table), blend(e, first + 1, b, more, table));
-    let (c, d) = (blend(e, first + 2, c, more, table), blend(e, first + 3, d, more, table));
-    let some = e.four_maps([a, b, c, d]);
-    let (p, q) = (blend(e, first + 4, p, more, table), blend(e, first + 5, q, more, table));
-    let (r, s) = (blend(e, first + 6, r, more, table), blend(e, first + 7, s, more, table));
-    e.maps(some, e.four_maps([p, q, r, s]))
-}
-
-/// Σ w M of one vertex.
-#[inline(always)]
-fn blend<E: Eight>(
-    e: E,
-    v: usize,
-    four: &Four,
-    more: &mut &[(u32, Four)],
-    table: &(impl Table<Columns> + ?Sized),
-) -> E::Map {
-    let mut map = add_four(e, e.zero(), four, table);
-    while let Some(((_, four), others)) = more.split_first().filter(|(entry, _)| entry.0 as usize == v) {
-        map = add_four(e, map, four, table);
-        *more = others;
-    }
-    map
-}
-
-#[inline(always)]
-fn add_four<E: Eight>(e: E, map: E::Map, four: &Four, table: &(impl Table<Columns> + ?Sized)) -> E::Map {
-    let map = e.blend(map, four.weights[0], table.at(four.bone(0)));
-    let map = e.blend(map, four.weights[1], table.at(four.bone(1)));
-    let map = e.blend(map, four.weights[2], table.at(four.bone(2)));
-    e.blend(map, four.weights[3], table.at(four.bone(3)))
-}
-
 /// Normals turned by a blend of matrices, whose bones and weights `entries` tells of every vertex from `from` on.
 pub(super) struct Turn<'a, Entries> {
     pub(super) from: usize,
@@ -300,17 +187,6 @@ fn turn<E: Eight, Entry: Iterator<Item = (usize, f32)>>(
     let [a, b, c, d, p, q, r, s] = maps;
     let maps = e.maps(e.four_maps([a, b, c, d]), e.four_maps([p, q, r, s]));
     store(e, turned(e, &maps, e.split(numbers(rest))), out);
-}
-
-/// M p + behind.
-#[inline(always)]
-pub(super) fn moved<E: Eight>(e: E, m: &[[E::Lanes; 3]; 4], [x, y, z]: [E::Lanes; 3], behind: Vec3) -> [E::Lanes; 3] {
-    let mut out = m[3];
-    for j in 0..3 {
-        let sum = e.add(e.mul_add(m[0][j], x, e.mul(m[1][j], y)), e.mul_add(m[2][j], z, m[3][j]));
-        out[j] = e.add(sum, e.splat(behind[j]));
-    }
-    out
 }
 
 /// Where `f32` can tell a normal and its sign, with s = |A|²: |cof(A) n|² over s² and (det A)² over s³ above the first two,

@@ -3,7 +3,8 @@
 use super::Scratch;
 use super::blend::{Columns, FEW_BONES};
 use super::eight::{self, EIGHT, Eight, EightKernel, Table, numbers, padded, store};
-use super::normals::{Turned, blended, cross, moved, turned};
+use super::lbs::{blended, moved};
+use super::normals::{Turned, cross, turned};
 use super::weights::{Four, Weights};
 use crate::dual_quaternion::DualQuaternions;
 use dermis_rig::BoneTransforms;
