@@ -118,6 +118,11 @@ impl Statistics {
     }
 }
 
+/// One in so many vertices is kept before any is dropped.
+fn first_stride(vertices: usize, settings: &MweSettings) -> usize {
+    vertices.div_ceil(settings.sweep_vertices.max(1)).max(1)
+}
+
 impl Accumulator {
     /// Nothing summed yet. `length` and `maps` as in [`fit_mwe`](super::fit_mwe); `settings.duplicates` is not read.
     ///
@@ -174,7 +179,7 @@ impl Accumulator {
             squares: vec![0.0; rest.len()],
             largest: vec![0.0; rest.len()],
             grams: vec![0.0; start],
-            stride: rest.len().div_ceil(settings.sweep_vertices.max(1)).max(1),
+            stride: first_stride(rest.len(), settings),
             poses: vec![],
         };
         Ok(Self {
@@ -207,6 +212,23 @@ impl Accumulator {
     /// # Errors
     /// [`FitError::Counts`], [`FitError::Differ`] or [`FitError::NotFinite`] if they cannot be.
     pub fn restore(mut self, sums: Statistics) -> Result<Self, FitError> {
+        self.check(&sums)?;
+        self.sums = sums;
+        Ok(self)
+    }
+
+    /// Adds sums of an accumulator of the same rig, maps and settings, as if its poses followed those here.
+    ///
+    /// # Errors
+    /// As [`Accumulator::restore`]; nothing is added then.
+    pub fn add_sums(&mut self, sums: Statistics) -> Result<(), FitError> {
+        self.check(&sums)?;
+        self.absorb(sums);
+        Ok(())
+    }
+
+    /// Whether sums could be those of this accumulator.
+    fn check(&self, sums: &Statistics) -> Result<(), FitError> {
         let counts = |what, found, expected| match found == expected {
             true => Ok(()),
             false => Err(FitError::Counts { what, found, expected }),
@@ -219,10 +241,11 @@ impl Accumulator {
         counts("sums of squares", sums.squares.len(), vertices)?;
         counts("largest residuals", sums.largest.len(), vertices)?;
         counts("sums of features", sums.grams.len(), own.grams.len())?;
-        if sums.stride < own.stride
-            || sums.stride > own.stride.max(2 * vertices)
-            || !sums.stride.is_multiple_of(own.stride)
-            || !(sums.stride / own.stride).is_power_of_two()
+        let first = first_stride(vertices, &self.settings);
+        if sums.stride < first
+            || sums.stride > first.max(2 * vertices)
+            || !sums.stride.is_multiple_of(first)
+            || !(sums.stride / first).is_power_of_two()
         {
             return Err(FitError::Differ { what: "the vertices kept for the choice of s" });
         }
@@ -246,8 +269,7 @@ impl Accumulator {
                 return Err(broken("pose", s));
             }
         }
-        self.sums = sums;
-        Ok(self)
+        Ok(())
     }
 
     /// Examples of positive importance summed so far.
@@ -345,14 +367,24 @@ impl Accumulator {
     ///
     /// # Errors
     /// [`FitError::Differ`], naming what.
-    pub fn merge(&mut self, mut other: Self) -> Result<(), FitError> {
+    pub fn merge(&mut self, other: Self) -> Result<(), FitError> {
         let same = |same, what| if same { Ok(()) } else { Err(FitError::Differ { what }) };
         same(self.skeleton.names() == other.skeleton.names(), "bones")?;
         same(self.anchors.len() == other.anchors.len(), "vertices")?;
         same(self.settings == other.settings, "settings")?;
         same(self.maps == other.maps, "influence maps")?;
         same(self.unit == other.unit && self.anchors == other.anchors, "anchors or length")?;
-        let (own, other) = (&mut self.sums, &mut other.sums);
+        self.absorb(other.sums);
+        Ok(())
+    }
+
+    fn absorb(&mut self, mut other: Statistics) {
+        let own = &mut self.sums;
+        if own.poses.is_empty() {
+            // Adding zeros would change no number, only take time.
+            *own = other;
+            return;
+        }
         let sum = |into: &mut [f64], from: &[f64]| into.iter_mut().zip(from).for_each(|(x, more)| *x += more);
         sum(&mut own.moments, &other.moments);
         sum(&mut own.squares, &other.squares);
@@ -363,7 +395,6 @@ impl Accumulator {
         other.coarsen(stride);
         own.poses.append(&mut other.poses);
         own.thin(self.anchors.len());
-        Ok(())
     }
 
     /// Sets what the sums do not depend on: the form that is solved, and how s is chosen.
