@@ -80,7 +80,7 @@ fn parts_that_do_not_fit_are_refused_with_what_differs() {
     let altered = |name: &str, change: &dyn Fn(&mut part_file::PartFile)| {
         let mut part = part_file::read(&bytes).unwrap();
         change(&mut part);
-        desk.put(name, part_file::write(part).unwrap());
+        desk.put(name, part_file::write(&part).unwrap());
         desk.bad(&format!("fit train.npz --merge {name} {MWE}"), &[name]);
     };
     altered("nan.part", &|p| p.moments[1] = f64::NAN);
