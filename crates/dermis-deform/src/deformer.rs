@@ -153,3 +153,17 @@ impl Deformer {
         self.correction.as_ref().map_or(0, |c| c.add(&self.rest, transforms, &self.base, out))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_rounded_in_their_places() {
+        for count in [0, 1, 1 << 20, (1 << 21) + 3] {
+            let numbers: Vec<f64> = (0..count).map(|i| (i as f64).sin()).collect();
+            let expected: Vec<f32> = numbers.iter().map(|&x| x as f32).collect();
+            assert!(rounded(numbers) == expected, "{count}");
+        }
+    }
+}

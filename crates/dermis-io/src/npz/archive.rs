@@ -93,7 +93,7 @@ impl<R: Read + Seek> Bundle<R> {
                 "array \"{key}\": its shape {shape} promises {promised} bytes, but it is packed into {packed}"
             )));
         }
-        self.allowance = self.allowance.checked_sub(promised).ok_or_else(|| {
+        self.allowance = self.allowance.checked_sub(header.held_length()).ok_or_else(|| {
             damaged(format!(
                 "array \"{key}\": its shape {shape} promises {promised} bytes; a file of {file_length} bytes may unfold \
                  to {INFLATION} times its length"

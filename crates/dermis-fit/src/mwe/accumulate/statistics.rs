@@ -97,6 +97,11 @@ impl Accumulator {
                 return Err(broken(what, index));
             }
         }
+        for (what, list) in [("sum of squares", &sums.squares), ("largest residual", &sums.largest)] {
+            if let Some(index) = list.iter().position(|x| *x < 0.0) {
+                return Err(FitError::Negative { what, index });
+            }
+        }
         for (s, pose) in sums.poses.iter().enumerate() {
             counts("bones of a pose", pose.transforms.len(), self.skeleton.len())?;
             counts("residuals of a pose", pose.residuals.len(), 3 * vertices.div_ceil(sums.stride))?;
