@@ -3,6 +3,7 @@
 use crate::tube::{Flesh, Tube};
 use crate::{Desk, number};
 use dermis_workflow::io::part_file;
+use dermis_workflow::rig::BoneVec;
 use dermis_workflow::rig::glam::{DAffine3, DMat3};
 
 const MWE: &str = "--method mwe --duplicates -1 --folds 0";
@@ -111,7 +112,7 @@ fn a_set_that_goes_wrong_half_way_is_refused() {
     let flat = long.records.len() - 2;
     if let Some(pose) = &mut long.records[flat].pose {
         let flat = |bone: &DAffine3| DAffine3 { matrix3: DMat3::ZERO, ..*bone };
-        pose.bones = pose.bones.iter().map(flat).collect();
+        pose.bones = BoneVec::new(pose.bones.iter().map(flat).collect());
     }
     let long = dermis_workflow::io::npz::write(&long, dermis_workflow::io::npz::Precision::Double).unwrap();
     desk.put("flat.npz", long);

@@ -8,7 +8,6 @@ use dermis_rig::{Example, ExampleSet, Rig};
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
-use std::sync::mpsc::{SyncSender, sync_channel};
 
 /// Examples that are held at a time.
 const AT_ONCE: usize = 16;
@@ -68,8 +67,6 @@ pub fn stream_examples(
 enum Stop {
     Read(ReadError),
     Other(Error),
-    /// What was read is not wanted any more.
-    Unwanted,
 }
 
 impl From<ReadError> for Stop {
@@ -79,8 +76,6 @@ impl From<ReadError> for Stop {
 }
 
 /// A bundle of poses and skins in slices; `None` for any other file.
-///
-/// A thread reads one slice ahead of what is done with them, which happens here and in the file's order.
 fn bundle(
     rig: &Rig,
     source: &Source,
@@ -100,29 +95,6 @@ fn bundle(
         return Ok(None);
     }
     file.rewind().map_err(failed)?;
-    // Without room in between: one slice is summed, and one is ready.
-    let (ready, slices) = sync_channel::<ExampleSet>(0);
-    let (done, read) = std::thread::scope(|scope| {
-        let reader = scope.spawn(move || read_slices(rig, source, options, file, bytes, &ready));
-        // Leaving the closure hangs up, which stops the reader.
-        let done = (move || slices.iter().try_for_each(|set| take(set.examples())))();
-        (done, reader.join())
-    });
-    let read = read.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    done?;
-    read
-}
-
-/// Reads a bundle and hands over its slices.
-fn read_slices(
-    rig: &Rig,
-    source: &Source,
-    options: &ReadOptions,
-    file: File,
-    bytes: u64,
-    ready: &SyncSender<ExampleSet>,
-) -> Result<Option<Streamed>, Error> {
-    let path = &source.path;
     let name = path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
     let mut note =
         FileNote { role: String::new(), path: path.display().to_string(), bytes, hash: String::new(), remarks: vec![] };
@@ -144,15 +116,14 @@ fn read_slices(
         })?;
         poses += set.len();
         timed &= set.examples().iter().all(|e| e.time.is_some());
-        ready.send(set).map_err(|_| Stop::Unwanted)
+        take(set.examples()).map_err(Stop::Other)
     };
-    let contents = match dermis_io::npz::stream(BufReader::new(file), bytes, &name, most, slice) {
-        Ok(Some(contents)) => contents,
-        // Whoever hung up knows why.
-        Ok(None) | Err(Stop::Unwanted) => return Ok(None),
-        Err(Stop::Read(source)) => return Err(Error::Read { path: path.clone(), source }),
-        Err(Stop::Other(error)) => return Err(error),
-    };
+    let contents = dermis_io::npz::stream(BufReader::new(file), bytes, &name, most, slice);
+    let contents = contents.map_err(|stop| match stop {
+        Stop::Read(source) => Error::Read { path: path.clone(), source },
+        Stop::Other(error) => error,
+    })?;
+    let Some(contents) = contents else { return Ok(None) };
     if poses == 0 {
         return Err(match source.part {
             Some(_) => source.matches_none(read),
@@ -161,7 +132,7 @@ fn read_slices(
     }
     note.remarks.extend(contents.warnings.iter().map(Warning::to_string));
     note.remarks.push(format!("{poses} examples, in slices"));
-    note.hash = hash(path).map_err(|source| Error::File { path: path.clone(), source })?;
+    note.hash = hash(path).map_err(failed)?;
     Ok(Some(Streamed { name: contents.name, notes: vec![note], poses, is_clip: timed && poses > 1 }))
 }
 
