@@ -122,9 +122,7 @@ pub fn run(args: &FitArgs, ui: &Ui) -> Result<ExitCode, Error> {
 
     let mut fitted = ui.step("fit", |p| fit::fit(&loaded, &train, given_train, &options, p))?;
     if let Some(out) = &out {
-        let bytes = io::model_file::write(&fitted.model)
-            .map_err(|e| Error::Write { path: out.path().into(), reason: e.to_string() })?;
-        out.write(&bytes)?;
+        out.write_with(|to| io::model_file::write_to(&fitted.model, to))?;
     }
     if let Some(set) = &held_out
         && let Some(h) = ui.step("leverage", |_| fit::unseen_leverage(&fitted, &train, given_train, set, &options))?

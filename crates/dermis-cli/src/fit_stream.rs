@@ -5,13 +5,13 @@ use crate::options::within;
 use crate::show;
 use crate::ui::{Ui, command_line};
 use dermis_workflow::fit::Summing;
-use dermis_workflow::io::{ModelFile, part_file};
-use dermis_workflow::load::{FileNote, load_rig, read_bytes, stream_examples};
+use dermis_workflow::io::{ModelFile, model_file, part_file};
+use dermis_workflow::load::{FileNote, load_rig, open_file, stream_examples};
 use dermis_workflow::measure::measure_streamed;
 use dermis_workflow::output::{reserve_file, reserve_folder};
 use dermis_workflow::report::{Outcome, unit_of};
 use dermis_workflow::rig::ExampleSet;
-use dermis_workflow::{Error, io, memory, page};
+use dermis_workflow::{Error, memory, page};
 use serde_json::{Value, json};
 use std::fmt;
 use std::process::ExitCode;
@@ -55,9 +55,8 @@ pub fn run(args: &FitArgs, ui: &Ui) -> Result<ExitCode, Error> {
     let mut files: Vec<FileNote> = loaded.notes.clone();
     let mut sums = Summing::new(&loaded, &options)?;
     for path in &args.merge {
-        let bytes = read_bytes(path)?;
-        let part = part_file::read(&bytes).map_err(|source| Error::Read { path: path.clone(), source })?;
-        drop(bytes);
+        let (file, length) = open_file(path)?;
+        let part = part_file::read_from(file, length).map_err(|source| Error::Read { path: path.clone(), source })?;
         sums.merge(part, path)?;
     }
     if !args.examples.is_empty() {
@@ -71,8 +70,7 @@ pub fn run(args: &FitArgs, ui: &Ui) -> Result<ExitCode, Error> {
     let poses = sums.poses();
     if let Some(out) = &part_out {
         let part = sums.part()?;
-        let cannot = |e: io::WriteError| Error::Write { path: out.path().into(), reason: e.to_string() };
-        out.write(&part_file::write(part).map_err(cannot)?)?;
+        out.write_with(|to| part_file::write_to(&part, to))?;
         match args.json {
             true => ui.print(&json!({"poses": poses, "memory": {"peak_bytes": memory::peak()}}).to_string()),
             false => ui.print(&format!("{poses} poses summed\nwritten: {}", out.path().display())),
@@ -81,9 +79,7 @@ pub fn run(args: &FitArgs, ui: &Ui) -> Result<ExitCode, Error> {
     }
     let fitted = ui.step("fit", |p| sums.finish(p))?;
     if let Some(out) = &out {
-        let bytes = io::model_file::write(&fitted.model)
-            .map_err(|e| Error::Write { path: out.path().into(), reason: e.to_string() })?;
-        out.write(&bytes)?;
+        out.write_with(|to| model_file::write_to(&fitted.model, to))?;
     }
     let nothing = ExampleSet::default();
     let mut scores = Vec::new();

@@ -1,9 +1,11 @@
 //! A deformer: a base, and a correction over it. The reference in `f64`.
 
+use crate::baked::{Baked, BakedCorrection, Coefficients};
 use crate::correction::Correction;
 use crate::{DualQuaternions, RotationalRegression, lbs};
 use dermis_rig::glam::{DAffine3, DMat3, DVec3, DVec4};
 use dermis_rig::{BoneIndex, BoneTransforms, Influences};
+use std::mem::take;
 
 /// The underlying deformer of a model.
 #[derive(Clone, Debug)]
@@ -55,6 +57,40 @@ pub struct Deformer {
     pub base: Base,
     /// The learnt correction, if any.
     pub correction: Option<Correction>,
+}
+
+impl Deformer {
+    /// [`Deformer::bake`] of a deformer that is needed no longer: the coefficients of multi-weight enveloping, by far the
+    /// largest of its arrays, are never held in both precisions.
+    pub fn into_baked(mut self) -> Baked {
+        let coefficients = match &mut self.correction {
+            Some(Correction::Enveloping(correction)) => take(&mut correction.coefficients),
+            _ => Vec::new(),
+        };
+        let mut baked = self.bake();
+        drop(self);
+        if let Some(BakedCorrection::Enveloping(correction)) = &mut baked.correction {
+            correction.coefficients = Coefficients::Single(rounded(coefficients));
+        }
+        baked
+    }
+}
+
+/// Numbers in `f32`, from the last to the first: those behind are given back as the others come.
+fn rounded(mut numbers: Vec<f64>) -> Vec<f32> {
+    /// Numbers from one return of memory to the next.
+    const STEP: usize = 1 << 20;
+    // Zeros from the system take no memory before they are written to.
+    let mut rounded = vec![0.0; numbers.len()];
+    while !numbers.is_empty() {
+        let from = (numbers.len() - 1) / STEP * STEP;
+        for (rounded, number) in rounded[from..].iter_mut().zip(&numbers[from..]) {
+            *rounded = *number as f32;
+        }
+        numbers.truncate(from);
+        numbers.shrink_to_fit();
+    }
+    rounded
 }
 
 impl Base {
@@ -115,5 +151,19 @@ impl Deformer {
     pub fn evaluate(&mut self, transforms: &BoneTransforms, given: Option<&[DVec3]>, out: &mut [DVec3]) -> usize {
         self.base.evaluate(&self.rest, transforms, given, out);
         self.correction.as_ref().map_or(0, |c| c.add(&self.rest, transforms, &self.base, out))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_rounded_in_their_places() {
+        for count in [0, 1, 1 << 20, (1 << 21) + 3] {
+            let numbers: Vec<f64> = (0..count).map(|i| (i as f64).sin()).collect();
+            let expected: Vec<f32> = numbers.iter().map(|&x| x as f32).collect();
+            assert!(rounded(numbers) == expected, "{count}");
+        }
     }
 }

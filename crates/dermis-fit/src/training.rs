@@ -122,6 +122,14 @@ pub enum FitError {
         /// What it must be.
         rule: &'static str,
     },
+    /// A sum of squares below zero.
+    #[error("statistics: {what} {index} is negative")]
+    Negative {
+        /// What.
+        what: &'static str,
+        /// Of which vertex.
+        index: usize,
+    },
     /// Statistics that cannot be added up.
     #[error("the statistics differ in {what}")]
     Differ {

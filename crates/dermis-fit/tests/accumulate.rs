@@ -113,6 +113,12 @@ fn batches_do_not_change_a_bit_and_parts_only_the_rounding() {
             sums
         };
         assert_eq!(merged().statistics(), merged().statistics());
+        // The same of stored sums, the first of which meet an accumulator that has none.
+        let mut stored = empty(&bench, &settings).unwrap();
+        for range in [0..11, 11..30, 30..42] {
+            stored.add_sums(summed(&bench, &settings, range, 4).into_statistics()).unwrap();
+        }
+        assert_eq!(stored.statistics(), merged().statistics());
         let (a, b) = (whole.finish(&silent).unwrap(), merged().finish(&silent).unwrap());
         agree(&bench, &a, &b, &format!("{settings:?}"));
     }
@@ -164,11 +170,17 @@ fn what_cannot_be_summed_is_refused() {
     let broken = |change: &dyn Fn(&mut dermis_fit::mwe::Statistics)| {
         let mut stored = sums.statistics().clone();
         change(&mut stored);
-        assert!(empty(&bench, &good).unwrap().restore(stored).is_err());
+        assert!(empty(&bench, &good).unwrap().restore(stored.clone()).is_err());
+        // Sums that are refused leave those at hand as they were.
+        let mut untouched = sums.clone();
+        assert!(untouched.add_sums(stored).is_err());
+        assert_eq!(untouched.statistics(), sums.statistics());
     };
     broken(&|s| s.moments[3] = f64::NAN);
     broken(&|s| s.grams.truncate(3));
     broken(&|s| s.largest.truncate(3));
+    broken(&|s| s.squares[3] = -1.0);
+    broken(&|s| s.largest[3] = -1.0);
     broken(&|s| s.stride = 3);
     broken(&|s| s.poses[2].residuals.truncate(3));
     broken(&|s| s.poses[2].importance = -1.0);

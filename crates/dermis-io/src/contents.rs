@@ -361,6 +361,12 @@ pub enum WriteError {
         /// What it cannot hold, with numbers.
         what: String,
     },
+    /// What is written to takes no more.
+    #[error("{reason}")]
+    Output {
+        /// Why, in the system's words.
+        reason: String,
+    },
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ pub mod part_file;
 pub mod point_cache;
 pub mod sniff;
 mod surface;
+mod tensors;
 
 pub use contents::{
     Clip, ClipFrame, Contents, Flaw, Format, MorphTarget, ReadError, Record, Space, UpAxis, Warning, WriteError,

@@ -101,6 +101,12 @@ impl Header {
         matches!(self.kind, Kind::Float(_) | Kind::Signed(_) | Kind::Unsigned(_) | Kind::Bool)
     }
 
+    /// Bytes of all values, with those of less than 32 bits as 32: numbers are held in 64.
+    pub(crate) fn held_length(&self) -> u64 {
+        let size = self.kind.size().unwrap_or(1).max(1);
+        (self.data_length / size * size.max(4)) as u64
+    }
+
     /// The header of one of the parts that follow one another along the first dimension; `None` where they lie apart.
     pub(crate) fn row(&self) -> Option<Self> {
         let (rows, shape) = self.shape.split_first()?;

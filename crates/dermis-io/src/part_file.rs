@@ -2,12 +2,12 @@
 //! header (metadata entry `dermis-part`).
 
 use crate::contents::{Format, ReadError, WriteError};
-use crate::model_file::{Reader, Tensors};
+use crate::tensors::{Reader, Tensors, damaged};
 use dermis_rig::glam::DAffine3;
 use dermis_rig::skeleton::{from_rows, row};
-use safetensors::tensor::{SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use serde_json::Value;
+use std::io::{Cursor, Read, Seek, Write};
 
 /// The version this program writes and reads.
 pub const VERSION: u32 = 1;
@@ -58,25 +58,33 @@ const KEY: &str = "dermis-part";
 ///
 /// # Errors
 /// [`WriteError::CannotHold`] if the arrays cannot be stored.
-pub fn write(part: PartFile) -> Result<Vec<u8>, WriteError> {
+pub fn write(part: &PartFile) -> Result<Vec<u8>, WriteError> {
+    let mut bytes = Vec::new();
+    write_to(part, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// Writes a part, array after array: the file is never held.
+///
+/// # Errors
+/// [`WriteError::CannotHold`] if the arrays cannot be stored, [`WriteError::Output`] if `out` takes no more.
+pub fn write_to(part: &PartFile, out: &mut dyn Write) -> Result<(), WriteError> {
     let cannot = |what: String| WriteError::CannotHold { format: Format::Model, what };
-    let PartFile { header, moments, squares, largest, grams, transforms, importance, residuals } = part;
-    let json = serde_json::to_string(&header).map_err(|e| cannot(e.to_string()))?;
+    let json = serde_json::to_string(&part.header).map_err(|e| cannot(e.to_string()))?;
     let mut t = Tensors::default();
-    for (name, list) in
-        [("moments", moments), ("squares", squares), ("largest", largest), ("grams", grams), ("importance", importance)]
-    {
-        t.f64(name, &[list.len()], list.into_iter());
+    for (name, list) in [
+        ("moments", &part.moments),
+        ("squares", &part.squares),
+        ("largest", &part.largest),
+        ("grams", &part.grams),
+        ("importance", &part.importance),
+    ] {
+        t.f64(name, &[list.len()], list.iter().copied());
     }
-    let rows = transforms.iter().flat_map(|m| [0, 1, 2].map(|j| row(m, j))).flatten();
-    t.f64("transforms", &[transforms.len(), 12], rows);
-    t.f32("residuals", &[residuals.len()], residuals.into_iter());
-    let views = t.list.iter().map(|(name, dtype, shape, bytes)| {
-        let view = TensorView::new(*dtype, shape.clone(), bytes).map_err(|e| cannot(format!("\"{name}\": {e}")))?;
-        Ok((name.clone(), view))
-    });
-    let views = views.collect::<Result<Vec<_>, WriteError>>()?;
-    safetensors::serialize(views, Some(HashMap::from([(KEY.into(), json)]))).map_err(|e| cannot(e.to_string()))
+    let rows = part.transforms.iter().flat_map(|m| [0, 1, 2].map(|j| row(m, j))).flatten();
+    t.f64("transforms", &[part.transforms.len(), 12], rows);
+    t.f32("residuals", &[part.residuals.len()], part.residuals.iter().copied());
+    t.write(KEY, json, out)
 }
 
 /// Reads a part. Arrays are as many bytes as their shapes say and the file has; whether their counts fit a rig is for the
@@ -85,17 +93,28 @@ pub fn write(part: PartFile) -> Result<Vec<u8>, WriteError> {
 /// # Errors
 /// [`ReadError`]: wrong kind, damaged, or written by a newer program.
 pub fn read(bytes: &[u8]) -> Result<PartFile, ReadError> {
+    read_from(Cursor::new(bytes), bytes.len() as u64)
+}
+
+/// Reads a part of `length` bytes, array after array: the file is never held.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_from(mut source: impl Read + Seek, length: u64) -> Result<PartFile, ReadError> {
     let wrong = |reason: String| ReadError::WrongKind { format: Format::Model, reason };
-    let damaged = |reason: String| ReadError::Damaged { format: Format::Model, reason };
-    let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| wrong(format!("no part of statistics: {e}")))?;
-    let json = metadata.metadata().as_ref().and_then(|m| m.get(KEY)).cloned();
-    let json = json.ok_or_else(|| wrong("it holds no statistics; fit --accumulate writes them".into()))?;
-    let header: PartHeader = serde_json::from_str(&json).map_err(|e| damaged(format!("header: {e}")))?;
-    if header.format_version != VERSION {
-        let feature = format!("statistics of format version {} (this program reads {VERSION})", header.format_version);
-        return Err(ReadError::Unsupported { feature });
+    let r = Reader::open(&mut source, length).map_err(|reason| wrong(format!("no part of statistics: {reason}")))?;
+    let json = r.text(KEY).ok_or_else(|| wrong("it holds no statistics; fit --accumulate writes them".into()))?;
+    // The version first: a newer header need not have the fields of this one.
+    let version = serde_json::from_str::<Value>(json).ok().and_then(|v| v.get("format_version")?.as_u64());
+    match version {
+        Some(version) if version != u64::from(VERSION) => {
+            let feature = format!("statistics of format version {version} (this program reads {VERSION})");
+            return Err(ReadError::Unsupported { feature });
+        }
+        Some(_) => {}
+        None => return Err(damaged("the header has no format version")),
     }
-    let r = Reader { tensors: SafeTensors::deserialize(bytes).map_err(|e| damaged(e.to_string()))? };
+    let header: PartHeader = serde_json::from_str(json).map_err(|e| damaged(format!("header: {e}")))?;
     let rows = r.f64("transforms", 12)?;
     let take = |m: &[f64], at: usize| [m[at], m[at + 1], m[at + 2], m[at + 3]];
     Ok(PartFile {

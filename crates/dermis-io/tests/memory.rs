@@ -51,6 +51,15 @@ fn promises_are_not_allocated() {
     assert!(error.contains("may unfold to 100 times its length"), "{error}");
     assert!(used < SMALL, "the bomb took {used} bytes");
 
+    // The same of single bytes, each of which would become a number of 64 bits.
+    let header = format!("{{'descr': '|b1', 'fortran_order': False, 'shape': (1, {}, 3), }}", 12 << 20);
+    let truths = archive::archive([("vertices.npy", npy(&header, &vec![0; 36 << 20]))], Deflated);
+    for read in [|bytes: &[u8]| npz::read(bytes, "").map(|_| ()), |bytes: &[u8]| archive::streamed(bytes).map(|_| ())] {
+        let (used, error) = peak(|| read(&truths).unwrap_err().to_string());
+        assert!(error.contains("may unfold to 100 times its length"), "{error}");
+        assert!(used < SMALL, "the bytes took {used} bytes");
+    }
+
     // Millions of frames that are one stored frame: as much as a held pose may take, and no more.
     let corner = |at: u16| [f32::from(at % 100), f32::from(at / 100), 0.0];
     let plate: Vec<[f32; 3]> = (0..10_000).map(corner).collect();

@@ -13,6 +13,8 @@ use dermis_io::{Contents, Format, Matching, ReadError, Record, Space, UpAxis, Wa
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::{BoneTransforms, Example, ExampleSet, Frame, Mesh, Motion, Rig, WorldPose};
 use sha2::{Digest, Sha256};
+use std::fs::File;
+use std::mem::take;
 use std::path::{Path, PathBuf};
 
 /// A file as the user named it: a path, and after `#` the part of it that is meant.
@@ -160,6 +162,23 @@ fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
         true => std::fs::read(path),
         false => Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "this is no file")),
     }
+}
+
+/// A file to be read in pieces, and its length in bytes.
+///
+/// # Errors
+/// [`Error::File`].
+pub fn open_file(path: &Path) -> Result<(File, u64), Error> {
+    let open = || {
+        // A device such as /dev/zero is no file, and a pipe would be waited for.
+        if !std::fs::metadata(path)?.is_file() {
+            return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "this is no file"));
+        }
+        let file = File::open(path)?;
+        let length = file.metadata()?.len();
+        Ok((file, length))
+    };
+    open().map_err(|source| Error::File { path: path.into(), source })
 }
 
 /// Formats people will try that are not read yet, by the ending of their names.
@@ -319,7 +338,7 @@ pub fn load_examples(
     let mut ahead = None;
     for (at, source) in sources.iter().enumerate() {
         let path = &source.path;
-        let (contents, mut note) = match ahead.take() {
+        let (mut contents, mut note) = match ahead.take() {
             Some(known) => known,
             None => read(source)?,
         };
@@ -335,7 +354,7 @@ pub fn load_examples(
         let has_skin = contents.records.iter().any(|r| r.positions.is_some());
         let has_pose = contents.records.iter().any(|r| r.pose.is_some());
         let records: Vec<Example> = if has_skin && has_pose && !clip_wanted {
-            with_both(rig, &contents, options, path, &mut note)?
+            with_both(rig, &mut contents, options, path, &mut note)?
         } else if has_skin && !clip_wanted {
             let motion = pending.take().ok_or_else(|| {
                 let what = format!("{} skins without poses", contents.records.len());
@@ -454,9 +473,10 @@ pub(crate) fn matching(
     Ok(matching)
 }
 
+/// Examples of records with a pose and a skin; the records are used up.
 fn with_both(
     rig: &Rig,
-    contents: &Contents,
+    contents: &mut Contents,
     options: &ReadOptions,
     path: &Path,
     note: &mut FileNote,
@@ -476,8 +496,8 @@ fn with_both(
     }
     let mut examples = Vec::new();
     let mut incomplete = 0;
-    for record in &contents.records {
-        let (Some(pose), Some(positions)) = (&record.pose, &record.positions) else {
+    for mut record in take(&mut contents.records) {
+        let (Some(pose), Some(positions)) = (&record.pose, record.positions.take()) else {
             incomplete += 1;
             continue;
         };
@@ -489,7 +509,7 @@ fn with_both(
             }
             None => rig.skeleton.bone_transforms(&to_rig(pose)),
         };
-        examples.push(example(record, transforms, matching.gather(positions)));
+        examples.push(example(&record, transforms, matching.gather(&positions)));
     }
     if incomplete > 0 {
         note.remarks.push(format!("{incomplete} records lack a pose or a skin and were left out"));
@@ -731,11 +751,11 @@ pub fn load_base_cache(
 /// # Errors
 /// [`Error`].
 pub fn load_model(path: &Path) -> Result<(dermis_io::ModelFile, FileNote), Error> {
-    let bytes = read_bytes(path)?;
-    let model =
-        dermis_io::model_file::read(&bytes).map_err(|source: ReadError| Error::Read { path: path.into(), source })?;
-    let mut note = note(path, &bytes, Vec::new());
-    note.role = "model".into();
+    let (file, bytes) = open_file(path)?;
+    let model = dermis_io::model_file::read_from(file, bytes);
+    let model = model.map_err(|source: ReadError| Error::Read { path: path.into(), source })?;
+    let hash = stream::hash(path).map_err(|source| Error::File { path: path.into(), source })?;
+    let note = FileNote { role: "model".into(), path: path.display().to_string(), bytes, hash, remarks: Vec::new() };
     Ok((model, note))
 }
 

@@ -1,6 +1,8 @@
 //! Outputs: kept unless replaced on purpose, and whole or not at all.
 
 use crate::error::Error;
+use dermis_io::WriteError;
+use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -31,7 +33,7 @@ pub fn reserve(path: &Path, force: bool) -> Result<Output, Error> {
     }
     let place = if path.is_dir() { path } else { folder };
     let probe = place.join(format!(".dermis.{}.probe", std::process::id()));
-    let tried = std::fs::File::create(&probe).and_then(|_| std::fs::remove_file(&probe));
+    let tried = File::create(&probe).and_then(|_| std::fs::remove_file(&probe));
     tried.map_err(|source| Error::File { path: place.into(), source })?;
     Ok(Output { path: path.into(), force })
 }
@@ -73,12 +75,20 @@ impl Output {
     /// Writes the file beside its place and renames it there: an interrupted program leaves the old file whole.
     ///
     /// # Errors
-    /// [`Error::File`], or [`Error::Exists`] if somebody wrote it meanwhile.
+    /// [`Error::File`] or [`Error::Write`], or [`Error::Exists`] if somebody wrote it meanwhile.
     pub fn write(&self, bytes: &[u8]) -> Result<(), Error> {
+        self.write_with(|out| out.write_all(bytes).map_err(|e| WriteError::Output { reason: e.to_string() }))
+    }
+
+    /// The same for what need not be held: `task` writes it piece by piece.
+    ///
+    /// # Errors
+    /// Those of [`Output::write`], and [`Error::Write`] with what `task` says.
+    pub fn write_with(&self, task: impl FnOnce(&mut dyn Write) -> Result<(), WriteError>) -> Result<(), Error> {
         if !self.force && self.path.exists() {
             return Err(Error::Exists { path: self.path.clone() });
         }
-        write_whole(&self.path, bytes)
+        write_whole(&self.path, task)
     }
 
     /// Makes the folder and gives a writer of files in it.
@@ -87,21 +97,26 @@ impl Output {
     /// [`Error::File`].
     pub fn folder(&self) -> Result<impl Fn(&str, &[u8]) -> Result<(), Error> + use<'_>, Error> {
         std::fs::create_dir_all(&self.path).map_err(|source| Error::File { path: self.path.clone(), source })?;
-        Ok(|name: &str, bytes: &[u8]| write_whole(&self.path.join(name), bytes))
+        Ok(|name: &str, bytes: &[u8]| {
+            let all =
+                |out: &mut dyn Write| out.write_all(bytes).map_err(|e| WriteError::Output { reason: e.to_string() });
+            write_whole(&self.path.join(name), all)
+        })
     }
 }
 
-fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+fn write_whole(path: &Path, task: impl FnOnce(&mut dyn Write) -> Result<(), WriteError>) -> Result<(), Error> {
     let failed = |source| Error::File { path: path.into(), source };
     let name = path.file_name().map_or_else(|| "out".into(), |n| n.to_string_lossy().into_owned());
     let beside = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
-    let written = std::fs::File::create(&beside).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()
-    });
-    let moved = written.and_then(|()| std::fs::rename(&beside, path));
+    let written = || {
+        let mut file = File::create(&beside).map_err(failed)?;
+        task(&mut file).map_err(|e| Error::Write { path: path.into(), reason: e.to_string() })?;
+        file.sync_all().map_err(failed)
+    };
+    let moved = written().and_then(|()| std::fs::rename(&beside, path).map_err(failed));
     if moved.is_err() {
         let _ = std::fs::remove_file(&beside);
     }
-    moved.map_err(failed)
+    moved
 }

@@ -3,6 +3,8 @@
 use crate::tube::{Flesh, Tube};
 use crate::{Desk, number};
 use dermis_workflow::io::part_file;
+use dermis_workflow::rig::BoneVec;
+use dermis_workflow::rig::glam::{DAffine3, DMat3};
 
 const MWE: &str = "--method mwe --duplicates -1 --folds 0";
 
@@ -80,7 +82,7 @@ fn parts_that_do_not_fit_are_refused_with_what_differs() {
     let altered = |name: &str, change: &dyn Fn(&mut part_file::PartFile)| {
         let mut part = part_file::read(&bytes).unwrap();
         change(&mut part);
-        desk.put(name, part_file::write(part).unwrap());
+        desk.put(name, part_file::write(&part).unwrap());
         desk.bad(&format!("fit train.npz --merge {name} {MWE}"), &[name]);
     };
     altered("nan.part", &|p| p.moments[1] = f64::NAN);
@@ -92,7 +94,31 @@ fn parts_that_do_not_fit_are_refused_with_what_differs() {
     altered("stride.part", &|p| p.header.stride = 1 << 40);
     altered("zero.part", &|p| p.header.stride = 0);
     altered("version.part", &|p| p.header.format_version = 2);
+    altered("squares.part", &|p| p.squares[2] = -1.0);
+    altered("largest.part", &|p| p.largest[2] = -1.0);
     altered("weight.part", &|p| p.importance[0] = -1.0);
+}
+
+/// What is wrong with a set in the middle is told, whether reading or summing finds it, and no model is left behind.
+#[test]
+fn a_set_that_goes_wrong_half_way_is_refused() {
+    let desk = desk();
+    let whole = desk.bytes("train.npz");
+    desk.put("cut.npz", &whole[..whole.len() / 2]);
+    let line = format!("{MWE} --stream -o m.dermis --force");
+    desk.bad(&format!("fit train.npz --examples cut.npz {line}"), &["cut.npz"]);
+    // More poses than one slice; in the last but one a bone has no extent, so that nothing is seen from it.
+    let mut long = dermis_workflow::io::npz::read(&Tube::new(9, 70, 0.0, Flesh::Bulge).bundle(), "").unwrap();
+    let flat = long.records.len() - 2;
+    if let Some(pose) = &mut long.records[flat].pose {
+        let flat = |bone: &DAffine3| DAffine3 { matrix3: DMat3::ZERO, ..*bone };
+        pose.bones = BoneVec::new(pose.bones.iter().map(flat).collect());
+    }
+    let long = dermis_workflow::io::npz::write(&long, dermis_workflow::io::npz::Precision::Double).unwrap();
+    desk.put("flat.npz", long);
+    desk.bad(&format!("fit train.npz --examples flat.npz {line}"), &["68"]);
+    desk.bad(&format!("fit train.npz --examples train.npz flat.npz {line}"), &["68"]);
+    assert!(!desk.path("m.dermis").exists());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Multi-weight enveloping in a model file.
 
-use super::{Reader, Stored, Tensors, damaged, positive};
+use super::{Reader, Stored, Tensors, damaged, positive, read_coefficients, write_coefficients};
 use crate::contents::ReadError;
 use dermis_deform::baked::{BakedEnveloping, NO_ANCHOR};
 use dermis_deform::enveloping::{Enveloping, Pair, Rows};
@@ -9,10 +9,10 @@ use dermis_rig::glam::Vec3;
 use dermis_rig::{BoneIndex, Rig};
 
 /// The arrays of a correction; its rows by name.
-pub(super) fn write(t: &mut Tensors, c: &BakedEnveloping, rig: &Rig) -> String {
+pub(super) fn write<'a>(t: &mut Tensors<'a>, c: &'a BakedEnveloping, rig: &Rig) -> String {
     let pairs = &c.shared.pairs;
     let anchor = |p: &Pair| p.anchor.map_or(NO_ANCHOR, |a| a.get() as u32);
-    t.u32("correction.pairs", &[pairs.len(), 2], pairs.iter().flat_map(|p| [anchor(p), p.bone.get() as u32]));
+    t.u32("correction.pairs", &[pairs.len(), 2], pairs.iter().flat_map(move |p| [anchor(p), p.bone.get() as u32]));
     t.f64("correction.limits", &[pairs.len()], pairs.iter().map(|p| p.limit));
     let mut frozen = vec![0; rig.skeleton.len()];
     c.shared.weld.frozen().for_each(|bone| frozen[bone.get()] = 1);
@@ -21,7 +21,7 @@ pub(super) fn write(t: &mut Tensors, c: &BakedEnveloping, rig: &Rig) -> String {
     t.u32("correction.offsets", &[c.offsets.len()], c.offsets.iter().copied());
     t.u32("correction.terms", &[c.terms.len()], c.terms.iter().copied());
     let size = c.shared.rows.coefficients();
-    t.coefficients(&[size], &c.coefficients);
+    write_coefficients(t, &[size], &c.coefficients);
     t.f32("correction.constants", &[c.constants.len(), 3], c.constants.iter().flat_map(|x| x.to_array()));
     t.f32("correction.radii", &[c.radii.len()], c.radii.iter().copied());
     match c.shared.rows {
@@ -64,7 +64,7 @@ pub(super) fn read(r: &Reader<'_>, rig: &Rig, stored: &Stored, rows: &str) -> Re
     anchors.iter().try_for_each(|&a| anchor(a).map(|_| ()))?;
     let terms = r.indices("correction.terms", 1, pairs.len())?;
     let offsets = r.offsets("correction.offsets", vertices, terms.len())?;
-    let coefficients = r.coefficients(rows.coefficients(), vertices)?;
+    let coefficients = read_coefficients(r, rows.coefficients(), vertices)?;
     r.count("correction.coefficients", coefficients.len() / rows.coefficients(), terms.len())?;
     let constants: Vec<Vec3> = r.f32("correction.constants", 3)?.chunks_exact(3).map(Vec3::from_slice).collect();
     let radii = r.f32("correction.radii", 1)?;

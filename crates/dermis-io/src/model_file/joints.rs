@@ -1,6 +1,6 @@
 //! Joint models in a model file.
 
-use super::{Reader, Stored, Tensors, damaged, positive};
+use super::{Reader, Stored, Tensors, damaged, positive, read_coefficients, write_coefficients};
 use crate::contents::ReadError;
 use dermis_deform::baked::{BakedJoints, BakedSharedTerm, padded};
 use dermis_deform::guard::{Link, Weld};
@@ -20,7 +20,7 @@ pub(super) struct StoredJoints {
 const FRAMES: [(&str, Frame); 3] = [("anchor", Frame::Anchor), ("rest", Frame::Rest), ("blend", Frame::Blend)];
 
 /// The arrays of a correction, and what it holds beside them.
-pub(super) fn write(t: &mut Tensors, c: &BakedJoints) -> StoredJoints {
+pub(super) fn write<'a>(t: &mut Tensors<'a>, c: &'a BakedJoints) -> StoredJoints {
     let joints = &c.model.joints;
     let bones = joints.iter().flat_map(|j| [j.from.get() as u32, j.to.get() as u32]);
     t.u32("joints.bones", &[joints.len(), 2], bones);
@@ -34,7 +34,7 @@ pub(super) fn write(t: &mut Tensors, c: &BakedJoints) -> StoredJoints {
     t.u32("joints.links", &[links.len(), 3], links.iter().flat_map(link));
     t.u32("correction.offsets", &[c.offsets.len()], c.offsets.iter().copied());
     t.u32("correction.terms", &[c.terms.len()], c.terms.iter().copied());
-    t.coefficients(&[], &c.coefficients);
+    write_coefficients(t, &[], &c.coefficients);
     t.u32("shared.offsets", &[c.shared_offsets.len()], c.shared_offsets.iter().copied());
     t.u32("shared.bones", &[c.shared.len()], c.shared.iter().map(|t| t.bone));
     let numbers = |t: &BakedSharedTerm| [t.relevance, t.offset.x, t.offset.y, t.offset.z, t.weight];
@@ -98,7 +98,7 @@ pub(super) fn read(
     let mut made = BakedJoints::empty(model, weights);
     made.terms = r.indices("correction.terms", 1, count)?;
     made.offsets = r.offsets("correction.offsets", vertices, made.terms.len())?;
-    made.coefficients = r.coefficients(1, vertices)?;
+    made.coefficients = read_coefficients(r, 1, vertices)?;
     let mut start = 0usize;
     for row in made.offsets.windows(2) {
         let terms = &made.terms[row[0] as usize..row[1] as usize];

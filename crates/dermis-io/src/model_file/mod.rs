@@ -10,17 +10,17 @@ mod pose_space;
 mod rotational_regression;
 
 use crate::contents::{Format, ReadError, Space, UpAxis, WriteError};
+pub(crate) use crate::tensors::{Reader, Tensors, damaged};
 use dermis_deform::baked::{Baked, BakedBase, BakedCorrection, Coefficients};
 use dermis_deform::{Base, Deformer, DualQuaternions, TrainingPoses};
 use dermis_rig::glam::{DAffine3, DVec2, DVec3, Vec4};
 use dermis_rig::mesh::RenderPart;
 use dermis_rig::skeleton::{from_rows, row};
 use dermis_rig::{BoneIndex, Influences, Mesh, Polygons, RenderMesh, Rig, Skeleton};
-use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use std::collections::HashMap;
+use std::io::{Cursor, Read, Seek, Write};
 
 /// The version this program writes.
 ///
@@ -51,6 +51,9 @@ impl ModelFile {
         self.weights.as_ref().or(self.rig.weights.as_ref())
     }
 }
+
+/// What the header is called among the texts of a safetensors file.
+const KEY: &str = "dermis";
 
 /// What fitted weights and a base of them are called in a file.
 const FITTED: &str = "fitted-weights";
@@ -123,52 +126,56 @@ pub fn fingerprint(mesh: &Mesh, skeleton: &Skeleton) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Arrays on their way into a file.
-#[derive(Default)]
-pub(crate) struct Tensors {
-    pub(crate) list: Vec<(String, Dtype, Vec<usize>, Vec<u8>)>,
-}
-
-impl Tensors {
-    pub(crate) fn f64(&mut self, name: &str, shape: &[usize], data: impl Iterator<Item = f64>) {
-        self.push(name, Dtype::F64, shape, data.flat_map(f64::to_le_bytes).collect());
-    }
-    pub(crate) fn f32(&mut self, name: &str, shape: &[usize], data: impl Iterator<Item = f32>) {
-        self.push(name, Dtype::F32, shape, data.flat_map(f32::to_le_bytes).collect());
-    }
-    pub(crate) fn u32(&mut self, name: &str, shape: &[usize], data: impl Iterator<Item = u32>) {
-        self.push(name, Dtype::U32, shape, data.flat_map(u32::to_le_bytes).collect());
-    }
-    /// A correction's coefficients: `f32`, or `i16` and beside them what each vertex measures them in.
-    fn coefficients(&mut self, columns: &[usize], coefficients: &Coefficients) {
-        let shape: Vec<usize> = std::iter::once(coefficients.len() / columns.iter().product::<usize>().max(1))
-            .chain(columns.iter().copied())
-            .collect();
-        match coefficients {
-            Coefficients::Single(values) => self.f32("correction.coefficients", &shape, values.iter().copied()),
-            Coefficients::Sixteen { values, units } => {
-                let bytes = values.iter().flat_map(|u| u.to_le_bytes()).collect();
-                self.push("correction.coefficients", Dtype::I16, &shape, bytes);
-                self.f32("correction.units", &[units.len()], units.iter().copied());
-            }
+/// A correction's coefficients: `f32`, or `i16` and beside them what each vertex measures them in.
+fn write_coefficients<'a>(t: &mut Tensors<'a>, columns: &[usize], coefficients: &'a Coefficients) {
+    let shape: Vec<usize> = std::iter::once(coefficients.len() / columns.iter().product::<usize>().max(1))
+        .chain(columns.iter().copied())
+        .collect();
+    match coefficients {
+        Coefficients::Single(values) => t.f32("correction.coefficients", &shape, values.iter().copied()),
+        Coefficients::Sixteen { values, units } => {
+            t.i16("correction.coefficients", &shape, values.iter().copied());
+            t.f32("correction.units", &[units.len()], units.iter().copied());
         }
     }
-    fn push(&mut self, name: &str, dtype: Dtype, shape: &[usize], bytes: Vec<u8>) {
-        self.list.push((name.into(), dtype, shape.to_vec(), bytes));
-    }
+}
 
-    fn influences(&mut self, name: &str, influences: &Influences) {
-        let mut offset = 0u32;
-        let offsets = std::iter::once(0).chain(influences.rows().map(|row| {
-            offset += row.len() as u32;
-            offset
-        }));
-        let offsets: Vec<u32> = offsets.collect();
-        self.u32(&format!("{name}.offsets"), &[offsets.len()], offsets.into_iter());
-        let entries = || influences.rows().flatten();
-        self.u32(&format!("{name}.bones"), &[influences.count()], entries().map(|e| e.0.get() as u32));
-        self.f64(&format!("{name}.values"), &[influences.count()], entries().map(|e| e.1));
+/// A correction's coefficients, `columns` a row, of some vertices.
+fn read_coefficients(r: &Reader<'_>, columns: usize, vertices: usize) -> Result<Coefficients, ReadError> {
+    let name = "correction.coefficients";
+    if !r.has("correction.units") {
+        return Ok(Coefficients::Single(r.f32(name, columns)?));
     }
+    let units = r.f32("correction.units", 1)?;
+    r.count("correction.units", units.len(), vertices)?;
+    Ok(Coefficients::Sixteen { values: r.i16(name, columns)?, units })
+}
+
+fn write_influences<'a>(t: &mut Tensors<'a>, name: &str, influences: &'a Influences) {
+    let mut offset = 0u32;
+    let offsets = std::iter::once(0).chain(influences.rows().map(move |row| {
+        offset += row.len() as u32;
+        offset
+    }));
+    t.u32(&format!("{name}.offsets"), &[influences.vertices() + 1], offsets);
+    let entries = || influences.rows().flatten();
+    t.u32(&format!("{name}.bones"), &[influences.count()], entries().map(|e| e.0.get() as u32));
+    t.f64(&format!("{name}.values"), &[influences.count()], entries().map(|e| e.1));
+}
+
+fn read_influences(r: &Reader<'_>, name: &str, vertices: usize, bones: usize) -> Result<Option<Influences>, ReadError> {
+    if !r.has(&format!("{name}.offsets")) {
+        return Ok(None);
+    }
+    let named = r.indices(&format!("{name}.bones"), 1, bones)?;
+    let values = r.f64(&format!("{name}.values"), 1)?;
+    r.count(&format!("{name}.values"), values.len(), named.len())?;
+    let offsets = r.offsets(&format!("{name}.offsets"), vertices, named.len())?;
+    let rows = offsets.windows(2).map(|w| {
+        let range = w[0] as usize..w[1] as usize;
+        named[range.clone()].iter().zip(&values[range]).map(|(&b, &x)| (BoneIndex::new(b as usize), x)).collect()
+    });
+    Ok(Some(Influences::from_rows(rows)?))
 }
 
 /// The bytes of a model file.
@@ -176,6 +183,16 @@ impl Tensors {
 /// # Errors
 /// [`WriteError::CannotHold`] if the arrays cannot be stored.
 pub fn write(model: &ModelFile) -> Result<Vec<u8>, WriteError> {
+    let mut bytes = Vec::new();
+    write_to(model, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// Writes a model file, array after array: the file is never held.
+///
+/// # Errors
+/// [`WriteError::CannotHold`] if the arrays cannot be stored, [`WriteError::Output`] if `out` takes no more.
+pub fn write_to(model: &ModelFile, out: &mut dyn Write) -> Result<(), WriteError> {
     let (rig, baked) = (&model.rig, &model.baked);
     let mut t = Tensors::default();
     let vertices = rig.mesh.positions.len();
@@ -199,7 +216,7 @@ pub fn write(model: &ModelFile) -> Result<Vec<u8>, WriteError> {
         [("weights", &rig.weights), ("influence_maps", &rig.influence_maps), (FITTED, &model.weights)]
     {
         if let Some(influences) = influences {
-            t.influences(name, influences);
+            write_influences(&mut t, name, influences);
         }
     }
     let base = match &baked.base {
@@ -255,15 +272,7 @@ pub fn write(model: &ModelFile) -> Result<Vec<u8>, WriteError> {
     };
     let cannot = |what: String| WriteError::CannotHold { format: Format::Model, what };
     let json = serde_json::to_string(&stored).map_err(|e| cannot(e.to_string()))?;
-    let views = t
-        .list
-        .iter()
-        .map(|(name, dtype, shape, bytes)| {
-            let view = TensorView::new(*dtype, shape.clone(), bytes).map_err(|e| cannot(format!("\"{name}\": {e}")))?;
-            Ok((name.clone(), view))
-        })
-        .collect::<Result<Vec<_>, WriteError>>()?;
-    safetensors::serialize(views, Some(HashMap::from([("dermis".into(), json)]))).map_err(|e| cannot(e.to_string()))
+    t.write(KEY, json, out)
 }
 
 impl StoredPart {
@@ -272,114 +281,23 @@ impl StoredPart {
     }
 }
 
-fn damaged(reason: impl Into<String>) -> ReadError {
-    ReadError::Damaged { format: Format::Model, reason: reason.into() }
-}
-
-/// Arrays of a file, checked as they are taken.
-pub(crate) struct Reader<'a> {
-    pub(crate) tensors: SafeTensors<'a>,
-}
-
-impl Reader<'_> {
-    fn bytes(&self, name: &str, dtype: Dtype, columns: usize) -> Result<&[u8], ReadError> {
-        let tensor = self.tensors.tensor(name).map_err(|_| damaged(format!("array \"{name}\" is missing")))?;
-        // No bytes at all may come with any number of columns, so their product need not fit.
-        let found = tensor.shape().iter().skip(1).try_fold(1usize, |all, &n| all.checked_mul(n));
-        if tensor.dtype() != dtype || found != Some(columns) {
-            let shape = tensor.shape();
-            return Err(damaged(format!(
-                "array \"{name}\" is {:?} {shape:?}, not {dtype:?} with {columns} columns",
-                tensor.dtype()
-            )));
-        }
-        Ok(tensor.data())
-    }
-    fn has(&self, name: &str) -> bool {
-        self.tensors.tensor(name).is_ok()
-    }
-    pub(crate) fn f64(&self, name: &str, columns: usize) -> Result<Vec<f64>, ReadError> {
-        let bytes = self.bytes(name, Dtype::F64, columns)?;
-        Ok(bytes.chunks_exact(8).map(|b| f64::from_le_bytes(b.try_into().unwrap_or_default())).collect())
-    }
-    pub(crate) fn f32(&self, name: &str, columns: usize) -> Result<Vec<f32>, ReadError> {
-        let bytes = self.bytes(name, Dtype::F32, columns)?;
-        let all: Vec<f32> =
-            bytes.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap_or_default())).collect();
-        match all.iter().position(|x| !x.is_finite()) {
-            Some(at) => Err(damaged(format!("array \"{name}\": number {at} is not finite"))),
-            None => Ok(all),
-        }
-    }
-    /// A correction's coefficients, `columns` a row, of some vertices.
-    fn coefficients(&self, columns: usize, vertices: usize) -> Result<Coefficients, ReadError> {
-        let name = "correction.coefficients";
-        if !self.has("correction.units") {
-            return Ok(Coefficients::Single(self.f32(name, columns)?));
-        }
-        let units = self.f32("correction.units", 1)?;
-        self.count("correction.units", units.len(), vertices)?;
-        let bytes = self.bytes(name, Dtype::I16, columns)?;
-        let values = bytes.chunks_exact(2).map(|b| i16::from_le_bytes(b.try_into().unwrap_or_default())).collect();
-        Ok(Coefficients::Sixteen { values, units })
-    }
-    pub(crate) fn u32(&self, name: &str, columns: usize) -> Result<Vec<u32>, ReadError> {
-        let bytes = self.bytes(name, Dtype::U32, columns)?;
-        Ok(bytes.chunks_exact(4).map(|b| u32::from_le_bytes(b.try_into().unwrap_or_default())).collect())
-    }
-    /// Indices below `limit`.
-    fn indices(&self, name: &str, columns: usize, limit: usize) -> Result<Vec<u32>, ReadError> {
-        let all = self.u32(name, columns)?;
-        match all.iter().find(|&&i| i as usize >= limit) {
-            Some(bad) => Err(damaged(format!("array \"{name}\" names {bad}, but there are {limit}"))),
-            None => Ok(all),
-        }
-    }
-    /// Row starts of `rows` rows over `entries` entries.
-    fn offsets(&self, name: &str, rows: usize, entries: usize) -> Result<Vec<u32>, ReadError> {
-        let all = self.u32(name, 1)?;
-        let good = all.len() == rows + 1
-            && all[0] == 0
-            && all[rows] as usize == entries
-            && all.windows(2).all(|w| w[0] <= w[1]);
-        if good {
-            Ok(all)
-        } else {
-            Err(damaged(format!("array \"{name}\" does not divide {entries} entries into {rows} rows")))
-        }
-    }
-    pub(crate) fn count(&self, name: &str, found: usize, expected: usize) -> Result<(), ReadError> {
-        match found == expected {
-            true => Ok(()),
-            false => Err(damaged(format!("array \"{name}\" has {found} rows, not {expected}"))),
-        }
-    }
-    fn influences(&self, name: &str, vertices: usize, bones: usize) -> Result<Option<Influences>, ReadError> {
-        if !self.has(&format!("{name}.offsets")) {
-            return Ok(None);
-        }
-        let named = self.indices(&format!("{name}.bones"), 1, bones)?;
-        let values = self.f64(&format!("{name}.values"), 1)?;
-        self.count(&format!("{name}.values"), values.len(), named.len())?;
-        let offsets = self.offsets(&format!("{name}.offsets"), vertices, named.len())?;
-        let rows = offsets.windows(2).map(|w| {
-            let range = w[0] as usize..w[1] as usize;
-            named[range.clone()].iter().zip(&values[range]).map(|(&b, &x)| (BoneIndex::new(b as usize), x)).collect()
-        });
-        Ok(Some(Influences::from_rows(rows)?))
-    }
-}
-
 /// Reads a model file.
 ///
 /// # Errors
 /// [`ReadError`]: wrong kind, damaged, or written by a newer program.
 pub fn read(bytes: &[u8]) -> Result<ModelFile, ReadError> {
+    read_from(Cursor::new(bytes), bytes.len() as u64)
+}
+
+/// Reads a model file of `length` bytes, array after array: the file is never held.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_from(mut source: impl Read + Seek, length: u64) -> Result<ModelFile, ReadError> {
     let wrong = |reason: String| ReadError::WrongKind { format: Format::Model, reason };
-    let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| wrong(e.to_string()))?;
-    let json = metadata.metadata().as_ref().and_then(|m| m.get("dermis")).cloned();
-    let json = json.ok_or_else(|| wrong("it has no Dermis header".into()))?;
-    let version = serde_json::from_str::<Value>(&json).ok().and_then(|v| v.get("format_version")?.as_u64());
+    let r = Reader::open(&mut source, length).map_err(wrong)?;
+    let json = r.text(KEY).ok_or_else(|| wrong("it has no Dermis header".into()))?;
+    let version = serde_json::from_str::<Value>(json).ok().and_then(|v| v.get("format_version")?.as_u64());
     match version {
         Some(version) if version > u64::from(VERSION) => {
             return Err(ReadError::Unsupported {
@@ -389,14 +307,13 @@ pub fn read(bytes: &[u8]) -> Result<ModelFile, ReadError> {
         Some(_) => {}
         None => return Err(damaged("the header has no format version")),
     }
-    let stored: Stored = serde_json::from_str(&json).map_err(|e| damaged(format!("header: {e}")))?;
-    let r = Reader { tensors: SafeTensors::deserialize(bytes).map_err(|e| damaged(e.to_string()))? };
+    let stored: Stored = serde_json::from_str(json).map_err(|e| damaged(format!("header: {e}")))?;
     let rig = read_rig(&r, &stored)?;
     let found = fingerprint(&rig.mesh, &rig.skeleton);
     if found != stored.fingerprint {
         return Err(damaged("the rig in the file is not the one its fingerprint was taken of"));
     }
-    let weights = r.influences(FITTED, rig.mesh.positions.len(), rig.skeleton.len())?;
+    let weights = read_influences(&r, FITTED, rig.mesh.positions.len(), rig.skeleton.len())?;
     let deformer = Deformer {
         rest: rig.mesh.positions.clone(),
         base: read_base(&rig, weights.as_ref(), &stored)?,
@@ -495,8 +412,8 @@ fn read_rig(r: &Reader<'_>, stored: &Stored) -> Result<Rig, ReadError> {
         return Err(damaged("a bone comes before its parent"));
     }
     let bones = skeleton.len();
-    let weights = r.influences("weights", vertices, bones)?;
-    let influence_maps = r.influences("influence_maps", vertices, bones)?;
+    let weights = read_influences(r, "weights", vertices, bones)?;
+    let influence_maps = read_influences(r, "influence_maps", vertices, bones)?;
     Ok(Rig { name: stored.rig.clone(), mesh, skeleton, weights, influence_maps })
 }
 

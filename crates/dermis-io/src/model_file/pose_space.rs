@@ -46,7 +46,7 @@ fn gaussian() -> String {
 }
 
 /// The arrays of a correction, and what it holds beside them.
-pub(super) fn write(t: &mut Tensors, c: &BakedPoseSpace, rig: &Rig) -> StoredPoseSpace {
+pub(super) fn write<'a>(t: &mut Tensors<'a>, c: &'a BakedPoseSpace, rig: &Rig) -> StoredPoseSpace {
     t.u32("pose_space.groups", &[c.groups.len()], c.groups.iter().copied());
     t.f32("pose_space.weights", &[c.weights.len(), 3], c.weights.iter().flat_map(|w| w.to_array()));
     t.f32("pose_space.radii", &[c.radii.len()], c.radii.iter().copied());
@@ -60,7 +60,7 @@ pub(super) fn write(t: &mut Tensors, c: &BakedPoseSpace, rig: &Rig) -> StoredPos
 }
 
 /// The arrays of shapes, and what they hold beside them.
-pub(super) fn write_shapes(t: &mut Tensors, c: &BakedShapes, rig: &Rig) -> StoredPoseSpace {
+pub(super) fn write_shapes<'a>(t: &mut Tensors<'a>, c: &'a BakedShapes, rig: &Rig) -> StoredPoseSpace {
     let model = &c.model;
     t.u32("shapes.regions", &[model.regions.len()], model.regions.iter().copied());
     t.f64("shapes.coefficients", &[model.coefficients.len()], model.coefficients.iter().copied());
@@ -71,7 +71,7 @@ pub(super) fn write_shapes(t: &mut Tensors, c: &BakedShapes, rig: &Rig) -> Store
     write_kernel(t, &model.kernel, &model.carrier, rig)
 }
 
-fn write_kernel(t: &mut Tensors, k: &Kernel, carrier: &Carrier, rig: &Rig) -> StoredPoseSpace {
+fn write_kernel<'a>(t: &mut Tensors<'a>, k: &'a Kernel, carrier: &'a Carrier, rig: &Rig) -> StoredPoseSpace {
     let joints = k.joints.iter().flat_map(|j| [j.parent.get() as u32, j.bone.get() as u32]);
     t.u32("pose_space.joints", &[k.joints.len(), 2], joints);
     t.f64("pose_space.axes", &[k.joints.len(), 3], k.joints.iter().flat_map(|j| j.axis.to_array()));
@@ -90,8 +90,8 @@ fn write_kernel(t: &mut Tensors, k: &Kernel, carrier: &Carrier, rig: &Rig) -> St
         end
     });
     let offsets: Vec<u32> = std::iter::once(0).chain(ends).collect();
-    t.u32("pose_space.centre_offsets", &[offsets.len()], offsets.iter().copied());
     t.u32("pose_space.centres", &[offsets[k.groups()] as usize], groups().flatten().copied());
+    t.u32("pose_space.centre_offsets", &[offsets.len()], offsets);
     let carrier = match carrier {
         Carrier::Base => "base",
         Carrier::World => "world",

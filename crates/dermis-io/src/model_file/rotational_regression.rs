@@ -7,7 +7,7 @@ use dermis_deform::rotational_regression::{TurnParts, TurnTerm, TurningJoint};
 use dermis_rig::{BoneIndex, Rig};
 
 /// The arrays of a model.
-pub(super) fn write(t: &mut Tensors, model: &RotationalRegression) {
+pub(super) fn write<'a>(t: &mut Tensors<'a>, model: &'a RotationalRegression) {
     let joints = &model.joints;
     let pairs = joints.iter().flat_map(|j| [j.from.get() as u32, j.to.get() as u32]);
     t.u32("regression.joints", &[joints.len(), 2], pairs);

@@ -426,7 +426,7 @@ fn model_of(
         .or(rig.weights.as_ref())
         .map_or(vec![true; rig.skeleton.len()], |w| moves_skin(&rig.skeleton, w));
     let training = TrainingPoses::new(&rig.skeleton, &moving, poses, if length > 0.0 { length } else { 1.0 });
-    let mut baked = deformer.bake();
+    let mut baked = deformer.into_baked();
     if precision == Precision::Sixteen {
         let single = baked.clone();
         baked = baked.with_precision(precision);

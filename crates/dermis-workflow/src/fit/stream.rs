@@ -21,7 +21,6 @@ pub struct Summing<'a> {
     loaded: &'a LoadedRig,
     options: &'a FitOptions,
     base: Base,
-    empty: Accumulator,
     sums: Accumulator,
     settings: MweSettings,
     header: PartHeader,
@@ -53,7 +52,7 @@ impl<'a> Summing<'a> {
         // How many poses there are, and whether of a clip, is known in the end.
         let settings = mwe::settings(options, rig, usize::MAX, false)?;
         let (rest, length) = (&rig.mesh.positions, rig.mesh.diagonal());
-        let empty = Accumulator::new(&rig.skeleton, rest, length, &maps, &settings)?;
+        let sums = Accumulator::new(&rig.skeleton, rest, length, &maps, &settings)?;
         let bind = rig.skeleton.bind().iter().flat_map(|m| [0, 1, 2].map(|j| row(m, j))).flatten();
         let row = settings.rows == RowChoice::Row;
         let header = PartHeader {
@@ -72,8 +71,7 @@ impl<'a> Summing<'a> {
             row,
             ..PartHeader::default()
         };
-        let sums = empty.clone();
-        Ok(Self { loaded, options, base, empty, sums, settings, header, is_clip: true, seconds: 0.0 })
+        Ok(Self { loaded, options, base, sums, settings, header, is_clip: true, seconds: 0.0 })
     }
 
     /// Sums more examples.
@@ -162,13 +160,7 @@ impl<'a> Summing<'a> {
         let is_clip = header.is_clip;
         let PartFile { moments, squares, largest, grams, .. } = part;
         let sums = Statistics { form, moments, squares, largest, grams, stride, poses };
-        let wrong = |e: FitError| differs(e.to_string());
-        let other = self.empty.clone().restore(sums).map_err(wrong)?;
-        match self.sums.poses() {
-            // Adding zeros would change no number, only take time.
-            0 => self.sums = other,
-            _ => self.sums.merge(other).map_err(wrong)?,
-        }
+        self.sums.add_sums(sums).map_err(|e| differs(e.to_string()))?;
         self.is_clip &= is_clip;
         Ok(())
     }
@@ -182,7 +174,6 @@ impl<'a> Summing<'a> {
         let (rig, options) = (&self.loaded.rig, self.options);
         let chosen = mwe::settings(options, rig, self.sums.poses(), self.is_clip)?;
         self.sums.choose(chosen.rows, chosen.strength)?;
-        drop(self.empty);
         let poses: Vec<BoneTransforms> =
             self.sums.statistics().poses.iter().map(|pose| pose.transforms.clone()).collect();
         let fitted = self.sums.finish(progress)?;

@@ -137,7 +137,7 @@ fn bundle(
 }
 
 /// The hash of a file that is not held.
-fn hash(path: &std::path::Path) -> std::io::Result<String> {
+pub(super) fn hash(path: &std::path::Path) -> std::io::Result<String> {
     let (mut file, mut hash) = (File::open(path)?, Sha256::new());
     let mut buffer = vec![0; 1 << 20];
     loop {

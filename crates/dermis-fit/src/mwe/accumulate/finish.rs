@@ -50,7 +50,7 @@ impl Accumulator {
         };
         let settings = &MweSettings { duplicates: -1.0, ..self.settings.clone() };
         let scene = Scene::new(&training, settings);
-        let maps = scene.welded_maps(&self.maps);
+        let maps = scene.welded_maps(&take(&mut self.maps));
         let (groups, pairs, bones_of) = scene.find_groups(&maps, &self.anchors, settings)?;
         let rows_of_kept = kept.iter().map(|&v| maps.of(v).to_vec());
         let kept_maps = Influences::from_rows(rows_of_kept).unwrap_or_default();

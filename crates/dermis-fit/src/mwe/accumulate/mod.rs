@@ -16,21 +16,23 @@
 //! Poses are not merged as duplicates: each counts.
 
 mod finish;
+mod statistics;
+mod sums;
+
+pub use statistics::{SeenPose, Statistics};
 
 use super::scene::anchors;
 use super::settings::{Centring, MweSettings, RidgeMode, RowChoice, Strength};
 use crate::training::{FitError, Training};
 use dermis_deform::enveloping::Rows;
-use dermis_deform::features::relative_features;
-use dermis_rig::glam::{DMat3, DVec3};
+use dermis_rig::glam::DVec3;
 use dermis_rig::skeleton::invert;
-use dermis_rig::{BoneIndex, BoneTransforms, Example, Influences, Skeleton};
-use dermis_solve::simd::{Fma, Kernel, run};
+use dermis_rig::{BoneIndex, Example, Influences, Skeleton};
+use dermis_solve::simd::run;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use sums::{GramSums, MomentSums, View};
 
-/// Bytes of residuals that are kept for the choice of s, at most: as poses come in, every other vertex is dropped.
-const SAMPLE_BYTES: usize = 128 << 20;
 /// Poses that are summed at a time.
 const BLOCK: usize = 16;
 /// Vertices a task sums at a time.
@@ -64,58 +66,9 @@ struct Seen {
     start: usize,
 }
 
-/// What an [`Accumulator`] has summed, as plain numbers.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Statistics {
-    /// The form that was summed; both can be solved from full sums.
-    pub form: Rows,
-    /// Σ r² f yᵀ per vertex and bone, laid out as the coefficients of the form are.
-    pub moments: Vec<f64>,
-    /// Σ r² |y|² per vertex.
-    pub squares: Vec<f64>,
-    /// The largest |y|² per vertex.
-    pub largest: Vec<f64>,
-    /// Σ r² f fᵀ per anchor: a lower triangle row after row, or one per axis in the row form.
-    pub grams: Vec<f64>,
-    /// One in so many vertices is kept for the choice of s.
-    pub stride: usize,
-    /// The poses of positive importance.
-    pub poses: Vec<SeenPose>,
-}
-
-/// A pose that was summed.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SeenPose {
-    /// Its bone transforms.
-    pub transforms: BoneTransforms,
-    /// r.
-    pub importance: f64,
-    /// Example less base, posed world, of the vertices that are kept: three numbers each.
-    pub residuals: Vec<f32>,
-}
-
-impl Statistics {
-    /// Drops every other vertex that is kept for the choice of s until they take no more than they may.
-    fn thin(&mut self, vertices: usize) {
-        while self.stride < vertices && 12 * self.poses.len() * vertices.div_ceil(self.stride) > SAMPLE_BYTES {
-            self.stride *= 2;
-            for pose in &mut self.poses {
-                let kept = pose.residuals.chunks_exact(3).step_by(2);
-                pose.residuals = kept.flatten().copied().collect();
-            }
-        }
-    }
-
-    /// Keeps the residuals of a coarser sample.
-    fn coarsen(&mut self, stride: usize) {
-        let step = stride / self.stride;
-        if step > 1 {
-            for pose in &mut self.poses {
-                pose.residuals = pose.residuals.chunks_exact(3).step_by(step).flatten().copied().collect();
-            }
-            self.stride = stride;
-        }
-    }
+/// One in so many vertices is kept before any is dropped.
+fn first_stride(vertices: usize, settings: &MweSettings) -> usize {
+    vertices.div_ceil(settings.sweep_vertices.max(1)).max(1)
 }
 
 impl Accumulator {
@@ -174,7 +127,7 @@ impl Accumulator {
             squares: vec![0.0; rest.len()],
             largest: vec![0.0; rest.len()],
             grams: vec![0.0; start],
-            stride: rest.len().div_ceil(settings.sweep_vertices.max(1)).max(1),
+            stride: first_stride(rest.len(), settings),
             poses: vec![],
         };
         Ok(Self {
@@ -207,47 +160,19 @@ impl Accumulator {
     /// # Errors
     /// [`FitError::Counts`], [`FitError::Differ`] or [`FitError::NotFinite`] if they cannot be.
     pub fn restore(mut self, sums: Statistics) -> Result<Self, FitError> {
-        let counts = |what, found, expected| match found == expected {
-            true => Ok(()),
-            false => Err(FitError::Counts { what, found, expected }),
-        };
-        let (own, vertices) = (&self.sums, self.anchors.len());
-        if sums.form != own.form {
-            return Err(FitError::Differ { what: "row or full features" });
-        }
-        counts("sums of features and targets", sums.moments.len(), own.moments.len())?;
-        counts("sums of squares", sums.squares.len(), vertices)?;
-        counts("largest residuals", sums.largest.len(), vertices)?;
-        counts("sums of features", sums.grams.len(), own.grams.len())?;
-        if sums.stride < own.stride
-            || sums.stride > own.stride.max(2 * vertices)
-            || !sums.stride.is_multiple_of(own.stride)
-            || !(sums.stride / own.stride).is_power_of_two()
-        {
-            return Err(FitError::Differ { what: "the vertices kept for the choice of s" });
-        }
-        let broken = |what, index| FitError::NotFinite { example: "statistics".into(), what, index };
-        let lists: [(&'static str, &[f64]); 4] = [
-            ("sum of features and targets", &sums.moments),
-            ("sum of squares", &sums.squares),
-            ("largest residual", &sums.largest),
-            ("sum of features", &sums.grams),
-        ];
-        for (what, list) in lists {
-            if let Some(index) = list.par_iter().position_first(|x| !x.is_finite()) {
-                return Err(broken(what, index));
-            }
-        }
-        for (s, pose) in sums.poses.iter().enumerate() {
-            counts("bones of a pose", pose.transforms.len(), self.skeleton.len())?;
-            counts("residuals of a pose", pose.residuals.len(), 3 * vertices.div_ceil(sums.stride))?;
-            let finite = pose.transforms.iter().all(|m| m.is_finite()) && pose.residuals.iter().all(|x| x.is_finite());
-            if !(finite && pose.importance > 0.0 && pose.importance.is_finite()) {
-                return Err(broken("pose", s));
-            }
-        }
+        self.check(&sums)?;
         self.sums = sums;
         Ok(self)
+    }
+
+    /// Adds sums of an accumulator of the same rig, maps and settings, as if its poses followed those here.
+    ///
+    /// # Errors
+    /// As [`Accumulator::restore`]; nothing is added then.
+    pub fn add_sums(&mut self, sums: Statistics) -> Result<(), FitError> {
+        self.check(&sums)?;
+        self.absorb(sums);
+        Ok(())
     }
 
     /// Examples of positive importance summed so far.
@@ -345,24 +270,14 @@ impl Accumulator {
     ///
     /// # Errors
     /// [`FitError::Differ`], naming what.
-    pub fn merge(&mut self, mut other: Self) -> Result<(), FitError> {
+    pub fn merge(&mut self, other: Self) -> Result<(), FitError> {
         let same = |same, what| if same { Ok(()) } else { Err(FitError::Differ { what }) };
         same(self.skeleton.names() == other.skeleton.names(), "bones")?;
         same(self.anchors.len() == other.anchors.len(), "vertices")?;
         same(self.settings == other.settings, "settings")?;
         same(self.maps == other.maps, "influence maps")?;
         same(self.unit == other.unit && self.anchors == other.anchors, "anchors or length")?;
-        let (own, other) = (&mut self.sums, &mut other.sums);
-        let sum = |into: &mut [f64], from: &[f64]| into.iter_mut().zip(from).for_each(|(x, more)| *x += more);
-        sum(&mut own.moments, &other.moments);
-        sum(&mut own.squares, &other.squares);
-        sum(&mut own.grams, &other.grams);
-        own.largest.iter_mut().zip(&other.largest).for_each(|(most, x)| *most = most.max(*x));
-        let stride = own.stride.max(other.stride);
-        own.coarsen(stride);
-        other.coarsen(stride);
-        own.poses.append(&mut other.poses);
-        own.thin(self.anchors.len());
+        self.absorb(other.sums);
         Ok(())
     }
 
@@ -400,119 +315,5 @@ impl Seen {
                     (a % 12) / 4 * (size * (size + 1) / 2) + entry(own(a), own(b))
                 }
             }]
-    }
-}
-
-/// A block of poses as one anchor sees them.
-struct View {
-    /// Features less those of the bind pose, pose after pose, 12 per bone.
-    features: Vec<f64>,
-    /// Numbers per pose.
-    stride: usize,
-    /// The anchor's turn back; empty for the world.
-    back: Vec<DMat3>,
-}
-
-impl View {
-    fn new(table: &Seen, block: &[(&Example, &[DVec3])], unit: f64) -> Self {
-        let of = |(example, _): &(&Example, _)| {
-            let bones = table.bones.iter();
-            let one = |bone: &BoneIndex| relative_features(example.transforms.as_slice(), table.anchor, *bone, unit);
-            bones.flat_map(one).collect::<Vec<f64>>()
-        };
-        let turn = |anchor: BoneIndex| {
-            let turns = block.iter().map(|(e, _)| invert(&e.transforms[anchor]));
-            turns.map(|m| m.map_or(DMat3::IDENTITY, |m| m.matrix3)).collect()
-        };
-        Self {
-            features: block.iter().flat_map(of).collect(),
-            stride: 12 * table.bones.len(),
-            back: table.anchor.map_or(vec![], turn),
-        }
-    }
-
-    /// The columns of each regression, pose after pose.
-    fn parts(&self, form: Rows) -> Vec<Vec<f64>> {
-        match form {
-            Rows::Full => vec![self.features.clone()],
-            Rows::Row => {
-                let own = |axis| self.features.chunks_exact(4).skip(axis).step_by(3).flatten().copied().collect();
-                (0..3).map(own).collect()
-            }
-        }
-    }
-}
-
-/// Adds Σ r² f fᵀ, pose after pose.
-struct GramSums<'a> {
-    columns: &'a [f64],
-    size: usize,
-    weights: &'a [f64],
-    gram: &'a mut [f64],
-}
-
-impl Kernel for GramSums<'_> {
-    type Output = ();
-    #[inline(always)]
-    fn run<F: Fma>(self) {
-        let mut start = 0;
-        for i in 0..self.size {
-            let row = &mut self.gram[start..=start + i];
-            start += i + 1;
-            for (f, r) in self.columns.chunks_exact(self.size).zip(self.weights) {
-                let by = f[i] * r;
-                for (sum, f) in row.iter_mut().zip(&f[..=i]) {
-                    *sum = F::f64(by, *f, *sum);
-                }
-            }
-        }
-    }
-}
-
-/// Adds Σ r² f yᵀ of one vertex, pose after pose.
-struct MomentSums<'a> {
-    view: &'a View,
-    terms: &'a [u32],
-    /// r² y of each pose.
-    targets: &'a [[f64; 3]],
-    form: Rows,
-    sums: &'a mut [f64],
-}
-
-impl Kernel for MomentSums<'_> {
-    type Output = ();
-    #[inline(always)]
-    fn run<F: Fma>(self) {
-        let of = |s: usize, term: u32| {
-            let start = s * self.view.stride + 12 * term as usize;
-            &self.view.features[start..start + 12]
-        };
-        match self.form {
-            Rows::Full => {
-                for (sums, &term) in self.sums.chunks_exact_mut(36).zip(self.terms) {
-                    let mut kept = [[0.0; 12]; 3];
-                    kept.as_flattened_mut().copy_from_slice(sums);
-                    for (s, y) in self.targets.iter().enumerate() {
-                        let f = of(s, term);
-                        for axis in 0..3 {
-                            for c in 0..12 {
-                                kept[axis][c] = F::f64(f[c], y[axis], kept[axis][c]);
-                            }
-                        }
-                    }
-                    sums.copy_from_slice(kept.as_flattened());
-                }
-            }
-            Rows::Row => {
-                for (sums, &term) in self.sums.chunks_exact_mut(12).zip(self.terms) {
-                    for (s, y) in self.targets.iter().enumerate() {
-                        let f = of(s, term);
-                        for c in 0..12 {
-                            sums[c] = F::f64(f[c], y[c / 4], sums[c]);
-                        }
-                    }
-                }
-            }
-        }
     }
 }

@@ -1,0 +1,203 @@
+//! Mesh, skeleton and weights of a bundle.
+
+use super::archive::Bundle;
+use super::{damaged, matrix};
+use crate::npy::Shape;
+use crate::surface;
+use crate::{Contents, Flaw, Format, ReadError, Space, Warning};
+use dermis_rig::glam::DVec3;
+use dermis_rig::{BoneIndex, Influences, Mesh, Polygons, Skeleton};
+use std::collections::{BTreeMap, HashSet};
+use std::io::{Read, Seek};
+
+impl<R: Read + Seek> Bundle<R> {
+    /// What a bundle holds beside records, and the bones' order: `order[new] = old`.
+    pub(super) fn rig(&mut self, name: &str) -> Result<(Contents, Option<Vec<usize>>), ReadError> {
+        let mut warnings = Vec::new();
+        let space = self.space(&mut warnings)?;
+        let mesh = self.mesh(&space, &mut warnings)?;
+        let vertices = mesh.as_ref().map(|mesh| mesh.positions.len());
+        let (skeleton, order) = self.skeleton(&space, &mut warnings)?.unzip();
+        let order_of = order.as_deref();
+        let weights = self.influences("lbs_weights", vertices, order_of)?;
+        let weights = weights.map(|table| normalised(&table, &mut warnings));
+        let influence_maps = self.influences("influence_maps", vertices, order_of)?;
+        let frames_per_second = self.frames_per_second()?;
+        let bone_names = match &skeleton {
+            None if self.members.contains_key("pose_matrices") => self.texts("bone_names", None)?.unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        let contents = Contents {
+            name: name.to_owned(),
+            format: Format::Npz,
+            space,
+            mesh,
+            skeleton,
+            bone_names,
+            weights,
+            influence_maps,
+            frames_per_second,
+            warnings,
+            ..Contents::default()
+        };
+        Ok((contents, order))
+    }
+
+    fn mesh(&mut self, space: &Space, warnings: &mut Vec<Warning>) -> Result<Option<Mesh>, ReadError> {
+        let Some((rest, [vertices, _])) = self.numbers("rest_vertices", [None, Some(3)])? else { return Ok(None) };
+        let to_ours = space.to_ours();
+        let positions =
+            (0..vertices).map(|v| to_ours.transform_point3(DVec3::from([0, 1, 2].map(|c| rest.number([v, c])))));
+        let mut mesh = Mesh { positions: positions.collect(), ..Mesh::default() };
+        drop(rest);
+        let corner = |key: &str, face: usize, vertex: Option<i64>| {
+            let vertex = vertex.unwrap_or(i64::MAX); // beyond 63 bits
+            u32::try_from(vertex).ok().filter(|&v| (v as usize) < vertices).ok_or_else(|| {
+                damaged(format!(
+                    "array \"{key}\": entry {face} names vertex {vertex}, but there are {vertices} vertices"
+                ))
+            })
+        };
+        let (counts, indices) = (self.integers("face_counts", [None])?, self.integers("face_indices", [None])?);
+        mesh.polygons = match (counts, indices) {
+            (Some((counts, [faces])), Some((indices, [corners]))) => {
+                let count = |face| {
+                    let count = counts.integer([face]).unwrap_or(i64::MAX);
+                    u32::try_from(count)
+                        .ok()
+                        .filter(|&c| c >= 3)
+                        .ok_or_else(|| damaged(format!("array \"face_counts\": polygon {face} has {count} corners")))
+                };
+                Some(Polygons {
+                    counts: (0..faces).map(count).collect::<Result<_, _>>()?,
+                    indices: (0..corners)
+                        .map(|at| corner("face_indices", at, indices.integer([at])))
+                        .collect::<Result<_, _>>()?,
+                })
+            }
+            (None, None) => None,
+            (Some(_), None) => return Err(damaged("there is \"face_counts\", but no \"face_indices\"".into())),
+            (None, Some(_)) => return Err(damaged("there is \"face_indices\", but no \"face_counts\"".into())),
+        };
+        if let Some((array, [faces, _])) = self.integers("faces", [None, Some(3)])? {
+            mesh.triangles.reserve_exact(faces);
+            for face in 0..faces {
+                let at = |c| corner("faces", face, array.integer([face, c]));
+                mesh.triangles.push([at(0)?, at(1)?, at(2)?]);
+            }
+        } else if let Some(polygons) = &mesh.polygons {
+            mesh.triangles = surface::fan(polygons);
+        }
+        mesh.check()?;
+        if let Some(polygons) = &mesh.polygons {
+            let expected = polygons.indices.len() - 2 * polygons.counts.len(); // no polygon has less than three
+            let found = mesh.triangles.len();
+            let differs = format!("{found} triangles in \"faces\", {expected} by \"face_counts\"");
+            surface::count(warnings, Flaw::CountMismatch, (found != expected).then_some(differs));
+        }
+        warnings.extend(surface::flaws(&mesh));
+        Ok(Some(mesh))
+    }
+
+    /// The skeleton, parents first, and its order: `order[new] = old`.
+    fn skeleton(
+        &mut self,
+        space: &Space,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<Option<(Skeleton, Vec<usize>)>, ReadError> {
+        let Some((matrices, [bones, ..])) = self.numbers("bind_matrices", [None, Some(4), Some(4)])? else {
+            return Ok(None);
+        };
+        let missing = |key: &str| damaged(format!("there is \"bind_matrices\", but no \"{key}\""));
+        let mut names = self.texts("bone_names", Some(bones))?.ok_or_else(|| missing("bone_names"))?;
+        let (parents, _) = self.integers("bone_parents", [Some(bones)])?.ok_or_else(|| missing("bone_parents"))?;
+        make_unique(&mut names, warnings);
+        let parents: Vec<i64> = (0..bones).map(|b| parents.integer([b]).unwrap_or(i64::MAX)).collect();
+        if let Some(bone) = parents.iter().position(|p| *p < -1) {
+            let (name, parent) = (&names[bone], parents[bone]);
+            return Err(damaged(format!("array \"bone_parents\": bone \"{name}\" has parent {parent}; a root has -1")));
+        }
+        let mut bind = Vec::with_capacity(bones);
+        for bone in 0..bones {
+            let matrix = matrix(|row, column| matrices.number([bone, row, column]))
+                .map_err(|reason| damaged(format!("array \"bind_matrices\", bone \"{}\": {reason}", names[bone])))?;
+            bind.push(space.joint_to_ours(matrix));
+        }
+        let (skeleton, order) = Skeleton::sorted(names, &parents, &bind)?;
+        let moved = skeleton.names().iter().zip(&order).enumerate().filter(|(new, (_, old))| new != *old);
+        surface::count(warnings, Flaw::BonesReordered, moved.map(|(_, (name, _))| name.clone()));
+        Ok(Some((skeleton, order)))
+    }
+
+    /// Takes a (vertices, bones) table, its columns brought into the skeleton's order.
+    fn influences(
+        &mut self,
+        key: &str,
+        vertices: Option<usize>,
+        order: Option<&[usize]>,
+    ) -> Result<Option<Influences>, ReadError> {
+        let Some((table, [vertices, bones])) = self.numbers(key, [vertices, order.map(<[_]>::len)])? else {
+            return Ok(None);
+        };
+        let column = |bone: usize| order.map_or(bone, |order| order[bone]);
+        let rows = (0..vertices).map(|v| {
+            let values = (0..bones).map(|b| (BoneIndex::new(b), table.number([v, column(b)])));
+            values.filter(|(_, value)| *value != 0.0).collect()
+        });
+        Influences::from_rows(rows).map(Some).map_err(|e| damaged(format!("array \"{key}\": {e}")))
+    }
+
+    fn frames_per_second(&mut self) -> Result<Option<f64>, ReadError> {
+        let Some(array) = self.take("fps")? else { return Ok(None) };
+        let rate = match array.shape() {
+            [] => array.number([]),
+            [1] => array.number([0]),
+            shape => return Err(damaged(format!("array \"fps\" has shape {}; one number is expected", Shape(shape)))),
+        };
+        if !rate.is_finite() || rate <= 0.0 {
+            return Err(damaged(format!("\"fps\" is {rate}; it must be positive")));
+        }
+        Ok(Some(rate))
+    }
+}
+
+/// Gives bones that share a name a number: "arm", "arm.2", "arm.3".
+fn make_unique(names: &mut [String], warnings: &mut Vec<Warning>) {
+    let mut taken: HashSet<String> = names.iter().cloned().collect();
+    if taken.len() == names.len() {
+        return;
+    }
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    let mut renamed = Vec::new();
+    for name in names {
+        let times = seen.entry(name.clone()).or_insert(0);
+        *times += 1;
+        if *times > 1 {
+            renamed.push(name.clone());
+            let mut unique = format!("{name}.{times}");
+            while !taken.insert(unique.clone()) {
+                *times += 1;
+                unique = format!("{name}.{times}");
+            }
+            *name = unique;
+        }
+    }
+    surface::count(warnings, Flaw::DuplicateName, renamed);
+}
+
+/// Weights that sum to one, with a warning for each kind of flaw mended.
+fn normalised(table: &Influences, warnings: &mut Vec<Warning>) -> Influences {
+    let (weights, mended) = table.normalised();
+    let sum = |row: &[(BoneIndex, f64)]| row.iter().fold(0.0, |sum, (_, w)| sum + w.max(0.0));
+    let mut warn = |flaw, count: usize, is_flawed: &dyn Fn(&[(BoneIndex, f64)]) -> bool| {
+        if count > 0 {
+            let first = table.rows().enumerate().find(|(_, row)| is_flawed(row));
+            let first = first.map(|(vertex, row)| format!("vertex {vertex}, sum {}", sum(row)));
+            warnings.push(Warning { flaw, count, first });
+        }
+    };
+    warn(Flaw::WeightSum, mended.rescaled, &|row| sum(row) > 0.0 && (sum(row) - 1.0).abs() > 1e-6);
+    warn(Flaw::NegativeWeight, mended.negative, &|row| row.iter().any(|(_, w)| *w < 0.0));
+    warn(Flaw::Unbound, mended.unbound, &|row| sum(row) <= 0.0 || !sum(row).is_finite());
+    weights
+}

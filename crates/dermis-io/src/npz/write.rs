@@ -1,0 +1,233 @@
+//! Bundles as they are written.
+
+use super::space::space_written;
+use crate::npy;
+use crate::{Contents, Format, Record, UpAxis, WriteError};
+use dermis_rig::glam::{DAffine3, DVec3};
+use dermis_rig::skeleton::row;
+use dermis_rig::{Skeleton, WorldPose};
+use std::collections::BTreeSet;
+use std::io::{Cursor, Write};
+use std::sync::Arc;
+use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
+
+/// How numbers are stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Precision {
+    /// 32 bits.
+    #[default]
+    Single,
+    /// 64 bits.
+    Double,
+}
+
+/// Writes a bundle, deflated: mesh, skeleton, weights, influence maps and records, in the axes and unit of
+/// [`Contents::space`] (in metres, if its unit is none that bundles name).
+///
+/// Clips, morph targets, colours and drawn vertices have no place in a bundle. The same contents give the same bytes.
+///
+/// # Errors
+/// [`WriteError`]: nothing to write, counts that disagree, numbers that are not finite in 32 bits, records of which only
+/// some have a pose or a shape.
+pub fn write(contents: &Contents, precision: Precision) -> Result<Vec<u8>, WriteError> {
+    write_with(contents, precision, &[])
+}
+
+/// As [`write()`], with arrays of directed lengths per record and vertex (P, V, 3) besides, by name: displacements, turned
+/// and scaled as positions are. They are no part of a bundle, and are not read back.
+///
+/// # Errors
+/// As [`write()`].
+pub fn write_with(
+    contents: &Contents,
+    precision: Precision,
+    displacements: &[(&str, &[Vec<DVec3>])],
+) -> Result<Vec<u8>, WriteError> {
+    let mut out = Writer { zip: ZipWriter::new(Cursor::new(Vec::new())), precision, arrays: 0 };
+    let (space, unit) = space_written(&contents.space);
+    let from_ours = space.to_ours().inverse();
+    let position = |p: &DVec3| from_ours.transform_point3(*p).to_array();
+    let joint = |m: &DAffine3| {
+        let m = space.joint_from_ours(*m);
+        [row(&m, 0), row(&m, 1), row(&m, 2), [0.0, 0.0, 0.0, 1.0]].into_iter().flatten()
+    };
+    let vertices = contents.mesh.as_ref().map(|mesh| mesh.positions.len());
+    if let Some(mesh) = &contents.mesh {
+        out.numbers("rest_vertices", &[mesh.positions.len(), 3], mesh.positions.iter().flat_map(position))?;
+        out.integers("faces", &[mesh.triangles.len(), 3], mesh.triangles.as_flattened())?;
+        if let Some(polygons) = &mesh.polygons {
+            out.integers("face_counts", &[polygons.counts.len()], &polygons.counts)?;
+            out.integers("face_indices", &[polygons.indices.len()], &polygons.indices)?;
+        }
+    }
+    let bones = contents.skeleton.as_ref().map(Skeleton::len);
+    if let Some(skeleton) = &contents.skeleton {
+        out.texts("bone_names", skeleton.names())?;
+        let parents = skeleton.parents().iter().map(|p| p.map_or(-1, |p| p.get() as i32));
+        out.array("bone_parents", "<i4", &[skeleton.len()], parents.flat_map(i32::to_le_bytes).collect())?;
+        out.numbers("bind_matrices", &[skeleton.len(), 4, 4], skeleton.bind().iter().flat_map(joint))?;
+    } else if !contents.bone_names.is_empty() {
+        out.texts("bone_names", &contents.bone_names)?;
+    }
+    let tables = [("lbs_weights", &contents.weights), ("influence_maps", &contents.influence_maps)];
+    for (key, table) in tables {
+        let Some(table) = table else { continue };
+        let bones = bones.unwrap_or_else(|| table.bones_named()).max(table.bones_named());
+        expect(key, "vertices", table.vertices(), vertices)?;
+        expect(key, "bones", bones, contents.skeleton.as_ref().map(Skeleton::len))?;
+        let mut dense = vec![0.0; table.vertices() * bones];
+        for (row, values) in table.rows().zip(dense.chunks_exact_mut(bones.max(1))) {
+            for (bone, value) in row {
+                values[bone.get()] = *value;
+            }
+        }
+        out.numbers(key, &[table.vertices(), bones], dense)?;
+    }
+    write_records(&mut out, contents, vertices, bones, &position, &joint)?;
+    for (key, rows) in displacements {
+        let vertices = vertices.or(rows.first().map(Vec::len));
+        expect(key, "records", rows.len(), Some(contents.records.len()))?;
+        rows.iter().try_for_each(|row| expect(key, "vertices", row.len(), vertices))?;
+        let values = rows.iter().flatten().flat_map(|d| from_ours.transform_vector3(*d).to_array());
+        out.numbers(key, &[rows.len(), vertices.unwrap_or(0), 3], values)?;
+    }
+    if out.arrays == 0 {
+        return Err(WriteError::Nothing { format: Format::Npz, needs: "a mesh, a skeleton, weights or records" });
+    }
+    out.text("units", &unit)?;
+    out.text("up_axis", if space.up == UpAxis::Z { "Z" } else { "Y" })?;
+    out.zip.finish().map(Cursor::into_inner).map_err(|e| refused(format!("the archive: {e}")))
+}
+
+fn write_records<J: Iterator<Item = f64>>(
+    out: &mut Writer,
+    contents: &Contents,
+    vertices: Option<usize>,
+    bones: Option<usize>,
+    position: &dyn Fn(&DVec3) -> [f64; 3],
+    joint: &dyn Fn(&DAffine3) -> J,
+) -> Result<(), WriteError> {
+    let records = &contents.records;
+    let what = |record: &Record| format!("record \"{}\"", record.label);
+    let all_or_none = |has: &dyn Fn(&Record) -> bool, thing: &str| {
+        let with = records.iter().filter(|r| has(r)).count();
+        match records.iter().find(|r| !has(r)) {
+            Some(without) if with > 0 => {
+                Err(refused(format!("{} without {thing}, as {with} others have", what(without))))
+            }
+            _ => Ok(with > 0),
+        }
+    };
+    let posed = all_or_none(&|r| r.pose.is_some(), "a pose")?;
+    let shaped = all_or_none(&|r| r.positions.is_some(), "a shape")?;
+    if !posed && !shaped {
+        return Ok(());
+    }
+    if posed {
+        let poses = || records.iter().filter_map(|r| r.pose.as_ref());
+        let bones = bones.or(poses().next().map(|pose| pose.bones.len()));
+        for (record, pose) in records.iter().zip(poses()) {
+            expect(&what(record), "bones", pose.bones.len(), bones)?;
+        }
+        let values = poses().flat_map(|pose| pose.bones.iter()).flat_map(joint);
+        out.numbers("pose_matrices", &[records.len(), bones.unwrap_or(0), 4, 4], values)?;
+        let names: BTreeSet<&Arc<str>> = poses().flat_map(|pose| &pose.channels).map(|(name, _)| name).collect();
+        if !names.is_empty() {
+            let value = |pose: &WorldPose, name: &Arc<str>| {
+                pose.channels.iter().find(|(known, _)| known == name).map_or(0.0, |(_, value)| *value)
+            };
+            let values = poses().flat_map(|pose| names.iter().map(move |name| value(pose, name)));
+            out.numbers("channels", &[records.len(), names.len()], values)?;
+            out.texts("channel_names", &names.iter().map(|name| name.to_string()).collect::<Vec<_>>())?;
+        }
+    }
+    if shaped {
+        let shapes = || records.iter().filter_map(|r| r.positions.as_deref());
+        let vertices = vertices.or(shapes().next().map(<[_]>::len));
+        for (record, shape) in records.iter().zip(shapes()) {
+            expect(&what(record), "vertices", shape.len(), vertices)?;
+        }
+        let values = shapes().flatten().flat_map(position);
+        out.numbers("vertices", &[records.len(), vertices.unwrap_or(0), 3], values)?;
+    }
+    let labels: Vec<String> = records.iter().map(|r| r.label.clone()).collect();
+    out.texts("pose_labels", &labels)?;
+    if records.iter().any(|r| r.importance != 1.0) {
+        out.numbers("pose_weights", &[records.len()], records.iter().map(|r| r.importance))?;
+    }
+    if let Some(times) = records.iter().map(|r| r.time).collect::<Option<Vec<f64>>>() {
+        out.numbers("frame_times", &[times.len()], times)?;
+    }
+    if let Some(rate) = contents.frames_per_second {
+        out.numbers("fps", &[], [rate])?;
+    }
+    Ok(())
+}
+
+fn refused(what: String) -> WriteError {
+    WriteError::CannotHold { format: Format::Npz, what }
+}
+
+fn expect(what: &str, things: &'static str, found: usize, expected: Option<usize>) -> Result<(), WriteError> {
+    match expected {
+        Some(expected) if expected != found => Err(WriteError::Count { what: what.into(), things, found, expected }),
+        _ => Ok(()),
+    }
+}
+
+/// An archive in the making.
+struct Writer {
+    zip: ZipWriter<Cursor<Vec<u8>>>,
+    precision: Precision,
+    arrays: usize,
+}
+
+impl Writer {
+    fn numbers(&mut self, key: &str, shape: &[usize], values: impl IntoIterator<Item = f64>) -> Result<(), WriteError> {
+        let not_finite = |at: usize| WriteError::NotFinite { what: format!("value {at} of \"{key}\"") };
+        let mut data = Vec::new();
+        for (at, value) in values.into_iter().enumerate() {
+            let stored = value as f32;
+            match self.precision {
+                Precision::Single if stored.is_finite() => data.extend(stored.to_le_bytes()),
+                Precision::Double if value.is_finite() => data.extend(value.to_le_bytes()),
+                _ => return Err(not_finite(at)),
+            }
+        }
+        self.array(key, if self.precision == Precision::Single { "<f4" } else { "<f8" }, shape, data)
+    }
+
+    fn integers(&mut self, key: &str, shape: &[usize], values: &[u32]) -> Result<(), WriteError> {
+        let mut data = Vec::with_capacity(values.len() * 4);
+        for &value in values {
+            let stored = i32::try_from(value).map_err(|_| refused(format!("{value} in \"{key}\"")))?;
+            data.extend(stored.to_le_bytes());
+        }
+        self.array(key, "<i4", shape, data)
+    }
+
+    fn texts(&mut self, key: &str, texts: &[String]) -> Result<(), WriteError> {
+        let width = texts.iter().map(|t| t.chars().count()).max().unwrap_or(0).max(1);
+        let padded = texts.iter().flat_map(|t| t.chars().chain(std::iter::repeat('\0')).take(width));
+        let data = padded.flat_map(|c| u32::from(c).to_le_bytes()).collect();
+        self.array(key, &format!("<U{width}"), &[texts.len()], data)
+    }
+
+    fn text(&mut self, key: &str, text: &str) -> Result<(), WriteError> {
+        let characters = text.chars().count().max(1);
+        let padded = text.chars().chain(std::iter::repeat('\0')).take(characters);
+        self.array(key, &format!("<U{characters}"), &[], padded.flat_map(|c| u32::from(c).to_le_bytes()).collect())
+    }
+
+    fn array(&mut self, key: &str, descr: &str, shape: &[usize], data: Vec<u8>) -> Result<(), WriteError> {
+        self.arrays += 1;
+        let options = SimpleFileOptions::default()
+            .compression_method(CompressionMethod::Deflated)
+            .large_file(data.len() > 1 << 31); // sizes of 64 bits, as NumPy writes always
+        let start = self.zip.start_file(format!("{key}.npy"), options).map_err(|e| refused(format!("\"{key}\": {e}")));
+        start?;
+        let head = npy::head(descr, shape);
+        let written = self.zip.write_all(&head).and_then(|()| self.zip.write_all(&data));
+        written.map_err(|e| refused(format!("\"{key}\": {e}")))
+    }
+}
