@@ -1,16 +1,17 @@
 //! A fit that is kept, so that a change costs what it touches.
 
 use super::axes::{VertexProblem, VertexSolution};
-use super::blocks::{Blocks, Room};
+use super::blocks::{Blocks, Room, Rooms};
 use super::scene::{Group, Local, Scene, Table, anchors};
-use super::settings::{MweSettings, Solver, Strength};
+use super::settings::{MweSettings, SolvePrecision, Solver, Strength};
 use super::{Mwe, MweReport, check, choose_form, forms, sampled, training_leverages};
 use crate::training::{FitError, Progress, Ticker, Training, silent};
 use dermis_deform::enveloping::{Enveloping, Pair, Rows};
 use dermis_deform::guard::BALL_FACTOR;
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, Influences};
-use dermis_solve::simd::LANES_F64 as LANES;
+use dermis_solve::element::Element;
+use dermis_solve::simd::{LANES_F32, LANES_F64};
 use rayon::prelude::*;
 
 /// A fitted model and what it was fitted with.
@@ -144,6 +145,9 @@ struct Kept<'a> {
     changed: &'a [bool],
 }
 
+/// A vertex, and the place of its coefficients.
+type Unsolved<'a> = (u32, &'a mut [f64]);
+
 /// What is learnt of a vertex beside its coefficients.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Beside {
@@ -152,6 +156,7 @@ pub(super) struct Beside {
     /// Of the ball; zero for a vertex that needs no correction.
     pub radius: f64,
     pub by_axes: bool,
+    pub in_single: bool,
     pub dropped: usize,
 }
 
@@ -210,30 +215,32 @@ impl<'a> Prepared<'a> {
             Solver::Batched => Blocks::new(&local, table, self.settings, rows, s),
             Solver::Axes => None,
         };
-        let of_block = |room: &mut Room, (vertices, places): (&[u32], &mut [&mut [f64]])| {
+        let single = match self.settings.solve_in {
+            SolvePrecision::Single => blocks.as_ref().map(Blocks::single),
+            SolvePrecision::Double => None,
+        };
+        let size = if single.is_some() { LANES_F32 } else { LANES_F64 };
+        let of_block = |rooms: &mut Rooms, (vertices, places): (&[u32], &mut [&mut [f64]])| {
             ticker.tick(0)?;
-            let mut beside = [Beside::default(); LANES];
-            let solved = blocks
-                .as_ref()
-                .map(|blocks| blocks.solve(&self.scene, &local, table, &self.maps, vertices, places, room));
-            for (lane, &v) in vertices.iter().enumerate() {
-                beside[lane] = match &solved {
-                    Some(solved) if !solved.refused[lane] => Beside {
-                        vertex: v,
-                        constant: solved.constants[lane],
-                        radius: BALL_FACTOR * solved.largest[lane],
-                        ..Beside::default()
-                    },
-                    _ => self.by_axes(&local, table, v, rows, s, places[lane])?,
-                };
+            let mut beside = Vec::with_capacity(vertices.len());
+            let mut left: Vec<Unsolved<'_>> = vertices.iter().copied().zip(places.iter_mut().map(|p| &mut **p)).collect();
+            if let Some(single) = &single {
+                left = self.attempt(single, &mut rooms.single, &local, table, left, &mut beside);
+                beside.iter_mut().for_each(|b: &mut Beside| b.in_single = true);
+            }
+            if let Some(blocks) = &blocks {
+                left = self.attempt(blocks, &mut rooms.double, &local, table, left, &mut beside);
+            }
+            for (v, place) in left {
+                beside.push(self.by_axes(&local, table, v, rows, s, place)?);
             }
             ticker.tick(vertices.len() as u64)?;
-            Ok(beside[..vertices.len()].to_vec())
+            Ok(beside)
         };
-        let whole = |(vertices, places)| Room::lent(|room| of_block(room, (vertices, places)));
+        let whole = |(vertices, places)| Rooms::lent(|rooms| of_block(rooms, (vertices, places)));
         let parts: Vec<Vec<Beside>> = match kept {
             None => {
-                let blocks = group.vertices.par_chunks(LANES).zip(places.par_chunks_mut(LANES));
+                let blocks = group.vertices.par_chunks(size).zip(places.par_chunks_mut(size));
                 blocks.map(whole).collect::<Result<_, FitError>>()?
             }
             // Lanes are filled with what changed, whoever the neighbours are: a lane does not see the others.
@@ -248,12 +255,39 @@ impl<'a> Prepared<'a> {
                         false => parts.push(vec![kept.copy(v, place)]),
                     }
                 }
-                let blocks = vertices.par_chunks(LANES).zip(changed.par_chunks_mut(LANES));
+                let blocks = vertices.par_chunks(size).zip(changed.par_chunks_mut(size));
                 parts.extend(blocks.map(whole).collect::<Result<Vec<_>, FitError>>()?);
                 parts
             }
         };
         Ok((self.scene.merged(&local), parts.concat()))
+    }
+
+    /// Solves vertices in blocks; those that could not be solved there are left.
+    fn attempt<'p, T: Element>(
+        &self,
+        blocks: &Blocks<T>,
+        room: &mut Room<T>,
+        local: &Local,
+        table: &Table,
+        left: Vec<Unsolved<'p>>,
+        beside: &mut Vec<Beside>,
+    ) -> Vec<Unsolved<'p>> {
+        let mut refused = Vec::new();
+        let mut left = left.into_iter();
+        while !left.as_slice().is_empty() {
+            let (vertices, mut places): (Vec<u32>, Vec<&mut [f64]>) = left.by_ref().take(T::LANES).unzip();
+            let solved = blocks.solve(&self.scene, local, table, &self.maps, &vertices, &mut places, room);
+            for (lane, (vertex, place)) in vertices.into_iter().zip(places).enumerate() {
+                if solved.refused[lane] {
+                    refused.push((vertex, place));
+                    continue;
+                }
+                let (constant, radius) = (solved.constants[lane], BALL_FACTOR * solved.largest[lane]);
+                beside.push(Beside { vertex, constant, radius, ..Beside::default() });
+            }
+        }
+        refused
     }
 
     /// A vertex by its principal axes.
@@ -278,7 +312,7 @@ impl<'a> Prepared<'a> {
         (0..3).for_each(|j| solution.constant[j] += means[j]);
         let radius = BALL_FACTOR * self.scene.residuals(local, table, v as usize, |_, _| ());
         let VertexSolution { constant, dropped, .. } = solution;
-        Ok(Beside { vertex: v, constant, radius, by_axes: true, dropped })
+        Ok(Beside { vertex: v, constant, radius, by_axes: true, dropped, ..Beside::default() })
     }
 
     /// Puts the answers into one correction. Vertices whose examples agree with the base have no coefficients.
@@ -336,6 +370,7 @@ impl<'a> Prepared<'a> {
             groups: self.groups.len(),
             merged,
             by_axes: beside.iter().filter(|b| b.by_axes).count(),
+            in_single: beside.iter().filter(|b| b.in_single).count(),
             axes_dropped: beside.iter().map(|b| b.dropped).sum(),
             largest_leverage: 0.0,
             leverage_p99: 0.0,

@@ -95,6 +95,8 @@ pub struct MweSettings {
     pub sweep_vertices: usize,
     /// How vertices are solved.
     pub solver: Solver,
+    /// In what precision [`Solver::Batched`] solves them.
+    pub solve_in: SolvePrecision,
 }
 
 /// How vertices are solved, once s is known.
@@ -105,6 +107,15 @@ pub enum Solver {
     Batched,
     /// By principal axes, a vertex at a time: the reference.
     Axes,
+}
+
+/// In what precision vertices are solved, once s is known; everything before that is in double precision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SolvePrecision {
+    /// `f64`.
+    Double,
+    /// `f32`, twice as many vertices at once.
+    Single,
 }
 
 impl MweSettings {
@@ -125,6 +136,7 @@ impl MweSettings {
             guard: true,
             sweep_vertices: 3000,
             solver: Solver::Batched,
+            solve_in: SolvePrecision::Double,
         }
     }
 
@@ -144,6 +156,7 @@ impl MweSettings {
             guard: false,
             sweep_vertices: 3000,
             solver: Solver::Batched,
+            solve_in: SolvePrecision::Double,
         }
     }
 }
