@@ -3,6 +3,7 @@
 use crate::character::{Creature, Size};
 use crate::npy;
 use crate::timing::{alternated, best, forget_peak_memory, on_threads, peak_memory, runs, thread_counts};
+use dermis_deform::enveloping::PoseFeatures;
 use dermis_deform::{Enveloping, Rows, blend};
 use dermis_fit::mwe::{Resolver, SolvePrecision};
 use dermis_fit::{BasePoses, Mwe, MweSettings, Training, fit_mwe, silent};
@@ -161,13 +162,12 @@ fn coefficients_off(a: &Enveloping, b: &Enveloping) -> f64 {
 fn positions_off(scene: &Scene, a: &Enveloping, b: &Enveloping) -> f64 {
     let poses = scene.creature.poses(scene.poses.len() + UNSEEN);
     let of = |pose: &BoneTransforms| {
-        let base: Vec<DVec3> = (0..scene.points()).map(|v| scene.blended()(pose, v)).collect();
-        let posed = |model: &Enveloping| {
-            let mut positions = base.clone();
-            model.apply(&scene.creature.rest, pose, &mut positions);
-            positions
+        let corrections = |model: &Enveloping| -> Vec<DVec3> {
+            let mut features = PoseFeatures::default();
+            model.features(pose, &mut features);
+            (0..scene.points()).map(|v| model.at(v, &features, pose).0).collect()
         };
-        posed(a).iter().zip(posed(b)).fold(0.0f64, |most, (a, b)| most.max(a.distance(b)))
+        corrections(a).iter().zip(corrections(b)).fold(0.0f64, |most, (a, b)| most.max(a.distance(b)))
     };
     poses[scene.poses.len()..].iter().map(of).fold(0.0, f64::max) / scene.creature.length
 }
