@@ -25,7 +25,7 @@
 use super::scene::{Local, Scene, Table};
 use super::settings::{Centring, MweSettings, RidgeMode};
 use dermis_deform::enveloping::Rows;
-use dermis_rig::Influences;
+use dermis_rig::{BoneIndex, Influences};
 use dermis_solve::batched::{Complex, Number, Real, Systems, solve};
 use dermis_solve::element::Element;
 use dermis_solve::simd::{self, Buffer, Fma, Kernel, LANES_F32, Simd, WithSimd};
@@ -52,11 +52,15 @@ impl Shift {
         }
     }
 
-    /// And in single precision.
-    fn single_traces(self, mass: f64) -> RangeInclusive<f64> {
-        match self {
-            Self::Real(s) => 0.0..=s * MOST_SINGLE.0,
-            Self::Imaginary(a) => LEAST * mass..=a * MOST_SINGLE.1,
+    /// Traces that are solved in single precision.
+    fn single_traces(self) -> RangeInclusive<f64> {
+        let (least, shift, most) = match self {
+            Self::Real(s) => (0.0, s, MOST_SINGLE.0),
+            Self::Imaginary(a) => (LEAST_SINGLE * a, a, MOST_SINGLE.1),
+        };
+        match RANGE_SINGLE.contains(&shift) {
+            true => least..=(shift * most).min(*RANGE_SINGLE.end()),
+            false => 1.0..=0.0,
         }
     }
 }
@@ -66,8 +70,13 @@ impl Shift {
 const MOST: (f64, f64) = (1e12, 1e7);
 /// The least trace over mass that is solved here: what hardly moves is left to the principal axes, which drop it.
 const LEAST: f64 = 1e-14;
-/// The same of single precision.
-const MOST_SINGLE: (f64, f64) = (1e12, 1e7);
+/// [`MOST`] in single precision, whose coefficients are off by about 6e-8 times the trace over the shift. Beyond a few
+/// 1e5 the real one moves 
+const MOST_SINGLE: (f64, f64) = (1e6, 1e5);
+/// The least trace over an imaginary shift in single precision: below, real parts are what is left of imaginary ones.
+const LEAST_SINGLE: f64 = 1e-3;
+/// Shifts and traces whose squares single precision can hold.
+const RANGE_SINGLE: RangeInclusive<f64> = 1e-15..=1e15;
 
 /// A column whose sum of squares is below the first, or below the second times that of all, does not move but for
 /// rounding; under an absolute ridge it counts as zero, as do such principal axes of the reference.
@@ -145,6 +154,9 @@ impl Rooms {
         ROOMS.with_borrow_mut(task)
     }
 }
+
+/// A vertex, and the place of its coefficients.
+pub(super) type Unsolved<'a> = (u32, &'a mut [f64]);
 
 /// The vertices of a block, solved.
 pub(super) struct Solved {
@@ -240,7 +252,21 @@ impl Blocks<f64> {
         }
     }
 
-    /// The same in single precision: every number rounded once, and narrower limits.
+    /// Whether a vertex with this influence map can be solved in single precision.
+    pub fn suits_single(&self, local: &Local, map: &[(BoneIndex, f64)]) -> bool {
+        let squared = |k: usize| map.iter().find(|(b, _)| *b == local.bones[k]).map_or(0.0, |(_, mu)| mu * mu);
+        let squared: Vec<f64> = (0..self.bones).map(squared).collect();
+        self.parts.iter().all(|part| {
+            let per_bone = part.columns.len() / self.bones.max(1);
+            let trace: f64 = part.squares.iter().enumerate().map(|(c, square)| squared[c / per_bone] * square).sum();
+            // What the regression reads where it reads features as they are.
+            let mean = part.mean.iter().enumerate().map(|(c, mean)| squared[c / per_bone] * mean * mean);
+            let traces = part.shift.single_traces();
+            traces.contains(&trace) && trace + self.mass * mean.sum::<f64>() <= *traces.end()
+        })
+    }
+
+    /// The same in single precision: every number rounded once.
     pub fn single(&self) -> Blocks<f32> {
         let parts = self.parts.iter().map(|part| {
             let all = |numbers: &[f64]| numbers.iter().map(|x| *x as f32).collect();
@@ -249,7 +275,7 @@ impl Blocks<f64> {
                 axes: part.axes,
                 columns: part.columns.clone(),
                 shift: part.shift,
-                traces: part.shift.single_traces(self.mass),
+                traces: 0.0..=*RANGE_SINGLE.end(),
                 x: all(&part.x),
                 gram: all(&part.gram),
                 kernels: all(&part.kernels),
@@ -294,18 +320,20 @@ impl<T: Element> Blocks<T> {
         refused
     }
 
-    /// Solves up to [`Element::LANES`] vertices of the group; their coefficients go to `slots`, of 12 or 36 numbers per bone of the
-    /// group.
+    /// Solves up to [`Element::LANES`] vertices of the group; their coefficients go to their places, of 12 or 36 numbers per
+    /// bone of the group.
     pub fn solve(
         &self,
         scene: &Scene<'_>,
         local: &Local,
         table: &Table,
         maps: &Influences,
-        vertices: &[u32],
-        slots: &mut [&mut [f64]],
+        block: &mut [Unsolved<'_>],
         room: &mut Room<T>,
     ) -> Solved {
+        let mut vertices = [0; WIDEST];
+        vertices.iter_mut().zip(&*block).for_each(|(v, (of_lane, _))| *v = *of_lane);
+        let vertices = &vertices[..block.len()];
         let mu = room.maps.get(self.bones * T::LANES);
         mu.fill(T::default());
         for (lane, &v) in vertices.iter().enumerate() {
@@ -338,7 +366,7 @@ impl<T: Element> Blocks<T> {
         let mut constants = means;
         let size = self.form.coefficients();
         let u = room.coefficients.get(36 * self.bones * T::LANES);
-        for (lane, slot) in slots.iter_mut().enumerate() {
+        for (lane, (_, slot)) in block.iter_mut().enumerate() {
             for (at, place) in slot.iter_mut().enumerate() {
                 *place = u[at * T::LANES + lane].wide();
             }

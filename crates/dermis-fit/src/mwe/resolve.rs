@@ -1,7 +1,7 @@
 //! A fit that is kept, so that a change costs what it touches.
 
 use super::axes::{VertexProblem, VertexSolution};
-use super::blocks::{Blocks, Room, Rooms};
+use super::blocks::{Blocks, Room, Rooms, Solved, Unsolved};
 use super::scene::{Group, Local, Scene, Table, anchors};
 use super::settings::{MweSettings, SolvePrecision, Solver, Strength};
 use super::{Mwe, MweReport, check, choose_form, forms, sampled, training_leverages};
@@ -10,7 +10,6 @@ use dermis_deform::enveloping::{Enveloping, Pair, Rows};
 use dermis_deform::guard::BALL_FACTOR;
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, Influences};
-use dermis_solve::element::Element;
 use dermis_solve::simd::{LANES_F32, LANES_F64};
 use rayon::prelude::*;
 
@@ -145,9 +144,6 @@ struct Kept<'a> {
     changed: &'a [bool],
 }
 
-/// A vertex, and the place of its coefficients.
-type Unsolved<'a> = (u32, &'a mut [f64]);
-
 /// What is learnt of a vertex beside its coefficients.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Beside {
@@ -197,7 +193,7 @@ impl<'a> Prepared<'a> {
     fn solve_group(
         &self,
         group: &Group,
-        mut places: Vec<&mut [f64]>,
+        places: Vec<&mut [f64]>,
         rows: Rows,
         s: f64,
         kept: Option<&Kept<'_>>,
@@ -219,75 +215,54 @@ impl<'a> Prepared<'a> {
             SolvePrecision::Single => blocks.as_ref().map(Blocks::single),
             SolvePrecision::Double => None,
         };
-        let size = if single.is_some() { LANES_F32 } else { LANES_F64 };
-        let of_block = |rooms: &mut Rooms, (vertices, places): (&[u32], &mut [&mut [f64]])| {
+        let in_double = |room: &mut Room<f64>, block: &mut [Unsolved<'_>], beside: &mut Vec<Beside>| {
+            let solved = blocks.as_ref().map(|b| b.solve(&self.scene, &local, table, &self.maps, block, room));
+            for (lane, (v, place)) in block.iter_mut().enumerate() {
+                beside.push(match &solved {
+                    Some(solved) if !solved.refused[lane] => solved.beside(lane, *v),
+                    _ => self.by_axes(&local, table, *v, rows, s, place)?,
+                });
+            }
+            Ok(())
+        };
+        let in_single = |rooms: &mut Rooms, blocks: &Blocks<f32>, block: &mut [Unsolved<'_>], beside: &mut Vec<Beside>| {
+            let solved = blocks.solve(&self.scene, &local, table, &self.maps, block, &mut rooms.single);
+            for lane in 0..block.len() {
+                match solved.refused[lane] {
+                    true => in_double(&mut rooms.double, &mut block[lane..=lane], beside)?,
+                    false => beside.push(Beside { in_single: true, ..solved.beside(lane, block[lane].0) }),
+                }
+            }
+            Ok(())
+        };
+        let of_block = |block: &mut [Unsolved<'_>], single: Option<&Blocks<f32>>| {
             ticker.tick(0)?;
-            let mut beside = Vec::with_capacity(vertices.len());
-            let mut left: Vec<Unsolved<'_>> = vertices.iter().copied().zip(places.iter_mut().map(|p| &mut **p)).collect();
-            if let Some(single) = &single {
-                left = self.attempt(single, &mut rooms.single, &local, table, left, &mut beside);
-                beside.iter_mut().for_each(|b: &mut Beside| b.in_single = true);
-            }
-            if let Some(blocks) = &blocks {
-                left = self.attempt(blocks, &mut rooms.double, &local, table, left, &mut beside);
-            }
-            for (v, place) in left {
-                beside.push(self.by_axes(&local, table, v, rows, s, place)?);
-            }
-            ticker.tick(vertices.len() as u64)?;
+            let mut beside = Vec::with_capacity(block.len());
+            Rooms::lent(|rooms| match single {
+                Some(single) => in_single(rooms, single, block, &mut beside),
+                None => in_double(&mut rooms.double, block, &mut beside),
+            })?;
+            ticker.tick(block.len() as u64)?;
             Ok(beside)
         };
-        let whole = |(vertices, places)| Rooms::lent(|rooms| of_block(rooms, (vertices, places)));
-        let parts: Vec<Vec<Beside>> = match kept {
-            None => {
-                let blocks = group.vertices.par_chunks(size).zip(places.par_chunks_mut(size));
-                blocks.map(whole).collect::<Result<_, FitError>>()?
-            }
-            // Lanes are filled with what changed, whoever the neighbours are: a lane does not see the others.
-            Some(kept) => {
-                let (mut vertices, mut changed, mut parts) = (vec![], vec![], vec![]);
-                for (&v, place) in group.vertices.iter().zip(places) {
-                    match kept.changed[v as usize] {
-                        true => {
-                            vertices.push(v);
-                            changed.push(place);
-                        }
-                        false => parts.push(vec![kept.copy(v, place)]),
-                    }
-                }
-                let blocks = vertices.par_chunks(size).zip(changed.par_chunks_mut(size));
-                parts.extend(blocks.map(whole).collect::<Result<Vec<_>, FitError>>()?);
-                parts
-            }
-        };
-        Ok((self.scene.merged(&local), parts.concat()))
-    }
-
-    /// Solves vertices in blocks; those that could not be solved there are left.
-    fn attempt<'p, T: Element>(
-        &self,
-        blocks: &Blocks<T>,
-        room: &mut Room<T>,
-        local: &Local,
-        table: &Table,
-        left: Vec<Unsolved<'p>>,
-        beside: &mut Vec<Beside>,
-    ) -> Vec<Unsolved<'p>> {
-        let mut refused = Vec::new();
-        let mut left = left.into_iter();
-        while !left.as_slice().is_empty() {
-            let (vertices, mut places): (Vec<u32>, Vec<&mut [f64]>) = left.by_ref().take(T::LANES).unzip();
-            let solved = blocks.solve(&self.scene, local, table, &self.maps, &vertices, &mut places, room);
-            for (lane, (vertex, place)) in vertices.into_iter().zip(places).enumerate() {
-                if solved.refused[lane] {
-                    refused.push((vertex, place));
-                    continue;
-                }
-                let (constant, radius) = (solved.constants[lane], BALL_FACTOR * solved.largest[lane]);
-                beside.push(Beside { vertex, constant, radius, ..Beside::default() });
-            }
+        // Lanes are filled with what is to be solved, whoever the neighbours are: a lane does not see the others.
+        let mut parts = Vec::new();
+        let mut unsolved: Vec<Unsolved<'_>> = group.vertices.iter().copied().zip(places).collect();
+        if let Some(kept) = kept {
+            let (changed, same): (Vec<_>, Vec<_>) = unsolved.into_iter().partition(|(v, _)| kept.changed[*v as usize]);
+            parts.push(same.into_iter().map(|(v, place)| kept.copy(v, place)).collect());
+            unsolved = changed;
         }
-        refused
+        if let (Some(blocks), Some(single)) = (&blocks, &single) {
+            let suits = |(v, _): &Unsolved<'_>| blocks.suits_single(&local, self.maps.of(*v as usize));
+            let (mut suited, others): (Vec<_>, Vec<_>) = unsolved.into_iter().partition(suits);
+            let solved = suited.par_chunks_mut(LANES_F32).map(|block| of_block(block, Some(single)));
+            parts.extend(solved.collect::<Result<Vec<_>, FitError>>()?);
+            unsolved = others;
+        }
+        let solved = unsolved.par_chunks_mut(LANES_F64).map(|block| of_block(block, None));
+        parts.extend(solved.collect::<Result<Vec<_>, FitError>>()?);
+        Ok((self.scene.merged(&local), parts.concat()))
     }
 
     /// A vertex by its principal axes.
@@ -377,6 +352,13 @@ impl<'a> Prepared<'a> {
             corrected: correction.offsets.windows(2).filter(|pair| pair[1] > pair[0]).count(),
         };
         Mwe { correction, report }
+    }
+}
+
+impl Solved {
+    fn beside(&self, lane: usize, vertex: u32) -> Beside {
+        let (constant, radius) = (self.constants[lane], BALL_FACTOR * self.largest[lane]);
+        Beside { vertex, constant, radius, ..Beside::default() }
     }
 }
 
