@@ -4,7 +4,7 @@ mod bench;
 
 use bench::Bench;
 use dermis_deform::Enveloping;
-use dermis_fit::mwe::{MweSettings, RidgeMode, RowChoice, Resolver, SolvePrecision, Strength};
+use dermis_fit::mwe::{MweSettings, Resolver, RidgeMode, RowChoice, SolvePrecision, Strength};
 use dermis_fit::silent;
 use dermis_rig::{BoneIndex, BoneTransforms, Influences};
 use dermis_solve::simd::{self, Level};
@@ -39,7 +39,6 @@ fn single(settings: &MweSettings) -> MweSettings {
 fn coefficients_off(a: &Enveloping, b: &Enveloping) -> f64 {
     let size = b.rows.coefficients();
     let of = |pair: &[u32]| {
-        let (a, b) = (a, b);
         let own = size * pair[0] as usize..size * pair[1] as usize;
         let largest = b.coefficients[own.clone()].iter().fold(0.0f64, |most, u| most.max(u.abs()));
         let both = a.coefficients[own.clone()].iter().zip(&b.coefficients[own]);
@@ -68,10 +67,6 @@ fn single_precision_keeps_its_stated_accuracy_over_all_ridges() {
                     let (a, b) = (bench.posed(&made.correction, pose), bench.posed(&double.correction, pose));
                     let apart = largest_distance(&a, &b) / bench.length;
                     assert!(apart < POSITIONS, "{poses} poses, {settings:?}: {apart}");
-                }
-                if std::env::var("SHOW").is_ok() {
-                    let apart = bench.examples.iter().map(|e| &e.transforms).chain(&unseen).map(|pose| largest_distance(&bench.posed(&made.correction, pose), &bench.posed(&double.correction, pose)) / bench.length).fold(0.0f64, f64::max);
-                    println!("{poses} {s:e} {:?} {:?} {:?}: {} {off:.1e} {apart:.1e}", settings.centring, settings.rows, settings.ridge, made.report.in_single);
                 }
             }
         }

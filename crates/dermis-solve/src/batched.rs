@@ -311,17 +311,19 @@ mod tests {
     use crate::simd;
     use crate::symmetric::principal_axes;
     use faer::Mat;
+    use std::marker::PhantomData;
 
     /// Numbers without a pattern.
     fn noise(at: usize) -> f64 {
         ((at as f64 * 12.9898).sin() * 43758.5453).fract()
     }
 
-    struct Run<'a> {
+    struct Run<'a, T> {
         size: usize,
         s: f64,
         gram: &'a dyn Fn(usize, usize, usize) -> f64,
         imaginary: bool,
+        of: PhantomData<T>,
     }
 
     /// Lane, side, row, real and imaginary part.
@@ -334,41 +336,45 @@ mod tests {
     }
 
     impl<S: Simd> Made<'_, S> {
-        fn vector(&self, of: impl Fn(usize) -> f64) -> S::f64s {
-            let all: Vec<f64> = (0..S::F64_LANES).map(of).collect();
-            self.simd.partial_load_f64s(&all)
+        fn vector<T: Element>(&self, of: impl Fn(usize) -> f64) -> T::Vector<S> {
+            let all: Vec<T> = (0..T::lanes::<S>()).map(|l| T::rounded(of(l))).collect();
+            T::vectors::<S>(&all)[0]
         }
 
-        fn keep(&mut self, r: usize, i: usize, re: S::f64s, im: S::f64s) {
-            let (mut x, mut y) = (vec![0.0; S::F64_LANES], vec![0.0; S::F64_LANES]);
-            self.simd.partial_store_f64s(&mut x, re);
-            self.simd.partial_store_f64s(&mut y, im);
-            self.found.extend((0..S::F64_LANES).map(|l| (l, r, i, x[l], y[l])));
+        fn keep<T: Element>(&mut self, r: usize, i: usize, re: T::Vector<S>, im: T::Vector<S>) {
+            let (mut x, mut y) = (vec![T::default(); T::lanes::<S>()], vec![T::default(); T::lanes::<S>()]);
+            T::store(self.simd, &mut x, re);
+            T::store(self.simd, &mut y, im);
+            self.found.extend((0..x.len()).map(|l| (l, r, i, x[l].wide(), y[l].wide())));
         }
     }
 
-    impl<S: Simd, N: Number<S, f64>> Systems<S, f64, N> for Made<'_, S> {
-        fn entry(&self, i: usize, j: usize) -> S::f64s {
-            self.vector(|l| (self.gram)(l, i, j))
+    impl<S: Simd, T: Element, N: Number<S, T>> Systems<S, T, N> for Made<'_, S> {
+        fn entry(&self, i: usize, j: usize) -> T::Vector<S> {
+            self.vector::<T>(|l| (self.gram)(l, i, j))
         }
-        fn side(&self, r: usize, i: usize) -> S::f64s {
-            self.vector(|l| noise(1000 * r + 10 * i + l))
+        fn side(&self, r: usize, i: usize) -> T::Vector<S> {
+            self.vector::<T>(|l| noise(1000 * r + 10 * i + l))
         }
         fn take(&mut self, r: usize, i: usize, x: N) {
             let (re, im) = x.parts(self.simd);
-            self.keep(r, i, re, im);
+            self.keep::<T>(r, i, re, im);
         }
     }
 
-    impl simd::WithSimd for Run<'_> {
+    impl<T: Element> simd::WithSimd for Run<'_, T> {
         type Output = Found;
         #[inline(always)]
         fn with_simd<S: Simd>(self, simd: S) -> Found {
             let mut made = Made { simd, gram: self.gram, found: vec![] };
             let mut buffer = Buffer::default();
             match self.imaginary {
-                true => solve::<S, f64, Complex<S::f64s>>(simd, &mut buffer, self.size, self.s, 2, &mut made),
-                false => solve::<S, f64, Real<S::f64s>>(simd, &mut buffer, self.size, self.s, 2, &mut made),
+                true => {
+                    solve::<S, T, Complex<T::Vector<S>>>(simd, &mut buffer, self.size, T::rounded(self.s), 2, &mut made)
+                }
+                false => {
+                    solve::<S, T, Real<T::Vector<S>>>(simd, &mut buffer, self.size, T::rounded(self.s), 2, &mut made)
+                }
             }
             made.found
         }
@@ -381,7 +387,7 @@ mod tests {
             let x = |l: usize, row: usize, c: usize| noise(7 * l + 31 * row + 101 * c);
             let gram = |l, i, j| (0..rank).map(|row| x(l, row, i) * x(l, row, j)).sum::<f64>();
             for (s, imaginary) in [(0.3, false), (1e-4, false), (0.3, true), (1e-3, true)] {
-                let got = simd::run_with(Run { size, s, gram: &gram, imaginary });
+                let got = simd::run_with(Run::<f64> { size, s, gram: &gram, imaginary, of: PhantomData });
                 for (l, r, i, x, y) in got {
                     let axes = principal_axes(Mat::from_fn(size, size, |i, j| gram(l, i, j)).as_ref()).unwrap();
                     let b = Mat::from_fn(size, 1, |i, _| noise(1000 * r + 10 * i + l));
@@ -399,5 +405,37 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Oracle: the same in double precision, in the same lanes. To first order, entries that are rounded and the factor's
+    /// own rounding move x by at most a few ε κ |x|, κ the trace over the shift: the lanes of this level share nothing.
+    #[test]
+    fn single_precision_is_off_by_rounding_times_condition() {
+        let mut worst = 0.0f64;
+        for (size, rank) in [(1, 1), (10, 6), (24, 24), (37, 12), (48, 48)] {
+            let x = |l: usize, row: usize, c: usize| noise(7 * l + 31 * row + 101 * c);
+            let gram = |l, i, j| (0..rank).map(|row| x(l, row, i) * x(l, row, j)).sum::<f64>();
+            for s in [1e2, 1.0, 1e-2, 1e-3] {
+                for imaginary in [false, true] {
+                    let double = simd::run_with(Run::<f64> { size, s, gram: &gram, imaginary, of: PhantomData });
+                    let single = simd::run_with(Run::<f32> { size, s, gram: &gram, imaginary, of: PhantomData });
+                    let lanes = double.iter().map(|found| found.0).max().unwrap() + 1;
+                    for l in 0..lanes {
+                        let condition = 1.0 + (0..size).map(|i| gram(l, i, i)).sum::<f64>() / s;
+                        for r in 0..2 {
+                            let own = |found: &&(usize, usize, usize, f64, f64)| (found.0, found.1) == (l, r);
+                            let (mut off, mut all) = (0.0, 0.0);
+                            for (a, b) in single.iter().filter(own).zip(double.iter().filter(own)) {
+                                assert_eq!((a.0, a.1, a.2), (b.0, b.1, b.2));
+                                off += (a.3 - b.3).powi(2) + (a.4 - b.4).powi(2);
+                                all += b.3 * b.3 + b.4 * b.4;
+                            }
+                            worst = worst.max((off / all).sqrt() / (condition * f64::from(f32::EPSILON)));
+                        }
+                    }
+                }
+            }
+        }
+        assert!(worst < 4.0, "{worst} ε κ");
     }
 }

@@ -107,10 +107,36 @@ macro_rules! element {
 }
 
 element!(
-    f64, f64s, LANES_F64, F64_LANES, as_simd_f64s, as_mut_simd_f64s, splat_f64s, partial_store_f64s, add_f64s, mul_f64s,
-    div_f64s, neg_f64s, sqrt_f64s, mul_add_e_f64s, negate_mul_add_e_f64s
+    f64,
+    f64s,
+    LANES_F64,
+    F64_LANES,
+    as_simd_f64s,
+    as_mut_simd_f64s,
+    splat_f64s,
+    partial_store_f64s,
+    add_f64s,
+    mul_f64s,
+    div_f64s,
+    neg_f64s,
+    sqrt_f64s,
+    mul_add_e_f64s,
+    negate_mul_add_e_f64s
 );
 element!(
-    f32, f32s, LANES_F32, F32_LANES, as_simd_f32s, as_mut_simd_f32s, splat_f32s, partial_store_f32s, add_f32s, mul_f32s,
-    div_f32s, neg_f32s, sqrt_f32s, mul_add_e_f32s, negate_mul_add_e_f32s
+    f32,
+    f32s,
+    LANES_F32,
+    F32_LANES,
+    as_simd_f32s,
+    as_mut_simd_f32s,
+    splat_f32s,
+    partial_store_f32s,
+    add_f32s,
+    mul_f32s,
+    div_f32s,
+    neg_f32s,
+    sqrt_f32s,
+    mul_add_e_f32s,
+    negate_mul_add_e_f32s
 );

@@ -35,7 +35,9 @@ mod settings;
 
 pub use accumulate::{Accumulator, SeenPose, Statistics};
 pub use resolve::Resolver;
-pub use settings::{Anchor, Centring, MweSettings, RidgeMode, RowChoice, SolvePrecision, Solver, Strength, half_decades};
+pub use settings::{
+    Anchor, Centring, MweSettings, RidgeMode, RowChoice, SolvePrecision, Solver, Strength, half_decades,
+};
 
 use crate::training::{FitError, Progress, Ticker, Training};
 use axes::{VertexProblem, VertexSolution};

@@ -225,16 +225,17 @@ impl<'a> Prepared<'a> {
             }
             Ok(())
         };
-        let in_single = |rooms: &mut Rooms, blocks: &Blocks<f32>, block: &mut [Unsolved<'_>], beside: &mut Vec<Beside>| {
-            let solved = blocks.solve(&self.scene, &local, table, &self.maps, block, &mut rooms.single);
-            for lane in 0..block.len() {
-                match solved.refused[lane] {
-                    true => in_double(&mut rooms.double, &mut block[lane..=lane], beside)?,
-                    false => beside.push(Beside { in_single: true, ..solved.beside(lane, block[lane].0) }),
+        let in_single =
+            |rooms: &mut Rooms, blocks: &Blocks<f32>, block: &mut [Unsolved<'_>], beside: &mut Vec<Beside>| {
+                let solved = blocks.solve(&self.scene, &local, table, &self.maps, block, &mut rooms.single);
+                for lane in 0..block.len() {
+                    match solved.refused[lane] {
+                        true => in_double(&mut rooms.double, &mut block[lane..=lane], beside)?,
+                        false => beside.push(Beside { in_single: true, ..solved.beside(lane, block[lane].0) }),
+                    }
                 }
-            }
-            Ok(())
-        };
+                Ok(())
+            };
         let of_block = |block: &mut [Unsolved<'_>], single: Option<&Blocks<f32>>| {
             ticker.tick(0)?;
             let mut beside = Vec::with_capacity(block.len());

@@ -1,5 +1,6 @@
 //! Poses as a vertex's bones see them: welded joints, pairs of anchor and bone, groups of vertices that share both.
 
+use super::blocks::WIDEST;
 use super::settings::{Anchor, Centring, MweSettings, RidgeMode};
 use crate::training::{FitError, Training};
 use dermis_deform::enveloping::{Pair, Rows};
@@ -8,7 +9,6 @@ use dermis_deform::guard::{FROZEN, LIMIT_FACTOR, Weld};
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
 use dermis_rig::skeleton::invert;
 use dermis_rig::{BoneIndex, Influences};
-use super::blocks::WIDEST;
 use dermis_solve::SolveError;
 use dermis_solve::element::Element;
 use dermis_solve::faer::{Mat, MatRef};
