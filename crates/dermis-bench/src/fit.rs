@@ -137,7 +137,7 @@ fn time(scene: &Scene, form: Form, arrays: Option<PathBuf>) -> std::io::Result<V
     drop((double, single));
     let mut by_threads = Vec::new();
     for threads in thread_counts() {
-        let fit = |solve_in| move || drop(form(scene, solve_in));
+        let fit = |solve_in| move || form(scene, solve_in);
         let [seconds, single] = on_threads(threads, || {
             alternated(RUNS.0, RUNS.1, [&fit(SolvePrecision::Double), &fit(SolvePrecision::Single)])
         });
