@@ -262,7 +262,9 @@ impl Blocks<f64> {
             // What the regression reads where it reads features as they are.
             let mean = part.mean.iter().enumerate().map(|(c, mean)| squared[c / per_bone] * mean * mean);
             let traces = part.shift.single_traces();
-            traces.contains(&trace) && trace + self.mass * mean.sum::<f64>() <= *traces.end()
+            part.traces.contains(&trace)
+                && traces.contains(&trace)
+                && trace + self.mass * mean.sum::<f64>() <= *traces.end()
         })
     }
 
