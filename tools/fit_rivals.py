@@ -4,7 +4,8 @@
     python3 tools/fit_rivals.py FOLDER
 
 FOLDER holds `published` and `full`, as dermis-bench writes them: `transforms` (poses, bones, 3, 4), `maps` (points, bones), `residuals`
-(poses, points, 3), `coefficients` (points, bones, 12 or 36), `anchors` (points) and `info.json` (length, s). Prints one JSON object.
+(poses, points, 3), `coefficients` and
+`coefficients_single` (points, bones, 12 or 36), `anchors` (points) and `info.json` (length, s). Prints one JSON object.
 
 - literal: section 4 of Wang & Phillips 2002 as it is written. Per point and axis the eigenvectors of the features' covariance, projection,
   ridge by the singular value decomposition of the augmented matrix.
@@ -25,7 +26,7 @@ SINGULAR_VALUES_FROM = 1e-12
 
 
 def load(folder):
-    names = ("transforms", "maps", "residuals", "coefficients", "anchors")
+    names = ("transforms", "maps", "residuals", "coefficients", "coefficients_single", "anchors")
     return json.loads((folder / "info.json").read_text()) | {name: np.load(folder / f"{name}.npy") for name in names}
 
 
@@ -114,6 +115,7 @@ def main():
     published, default = load(folder / "published"), load(folder / "full")
     reference, literal_seconds = timed(literal, published)
     together, batched_seconds = timed(batched, published)
+    of_default = full(default)
     result = {
         "numpy": np.__version__,
         "points": len(reference),
@@ -121,7 +123,9 @@ def main():
         "batched_seconds": batched_seconds,
         "batched_off": difference(together, reference),
         "published_off": difference(published["coefficients"], reference),
-        "full_off": difference(default["coefficients"], full(default)),
+        "published_single_off": difference(published["coefficients_single"], reference),
+        "full_off": difference(default["coefficients"], of_default),
+        "full_single_off": difference(default["coefficients_single"], of_default),
     }
     print(json.dumps(result))
 

@@ -2,9 +2,10 @@
 
 use crate::character::{Creature, Size};
 use crate::npy;
-use crate::timing::{best, forget_peak_memory, on_threads, peak_memory, runs, thread_counts};
+use crate::timing::{alternated, best, forget_peak_memory, on_threads, peak_memory, runs, thread_counts};
+use dermis_deform::enveloping::PoseFeatures;
 use dermis_deform::{Enveloping, Rows, blend};
-use dermis_fit::mwe::Resolver;
+use dermis_fit::mwe::{Resolver, SolvePrecision};
 use dermis_fit::{BasePoses, Mwe, MweSettings, Training, fit_mwe, silent};
 use dermis_rig::glam::DVec3;
 use dermis_rig::skeleton::row;
@@ -20,6 +21,8 @@ const PATIENCE: f64 = 120.0;
 const FEW: usize = 20;
 /// Runs of one kind, at most, and the seconds after which no other starts.
 const RUNS: (usize, f64) = (3, 60.0);
+/// Poses on which the precisions are compared.
+const UNSEEN: usize = 4;
 /// Points that are given to other programs, at most, and at most one in so many.
 const CHECKED: (usize, usize) = (2000, 10);
 
@@ -34,19 +37,20 @@ pub fn workload(name: &str, quick: bool) -> Option<Size> {
 }
 
 /// The published form: rows, world, three axes apart, over the skin at rest.
-fn published(scene: &Scene) -> Mwe {
-    let (base, settings) = (scene.at_rest(), MweSettings::published(SCALE));
+fn published(scene: &Scene, solve_in: SolvePrecision) -> Mwe {
+    let (base, settings) = (scene.at_rest(), MweSettings { solve_in, ..MweSettings::published(SCALE) });
     fit_mwe(&scene.training(&base), &scene.maps, &settings, &silent).expect("the creature can be fitted")
 }
 
 /// The default form: all rows, seen from the dominant bone, over linear blend skinning, its ridge chosen by leaving poses out.
-fn full(scene: &Scene) -> Mwe {
-    let (base, settings) = (scene.blended(), MweSettings::for_poses(scene.examples.len(), false));
+fn full(scene: &Scene, solve_in: SolvePrecision) -> Mwe {
+    let default = MweSettings::for_poses(scene.examples.len(), false);
+    let (base, settings) = (scene.blended(), MweSettings { solve_in, ..default });
     fit_mwe(&scene.training(&base), &scene.maps, &settings, &silent).expect("the creature can be fitted")
 }
 
 /// One of the forms above.
-type Form = fn(&Scene) -> Mwe;
+type Form = fn(&Scene, SolvePrecision) -> Mwe;
 
 /// A creature with its examples.
 struct Scene {
@@ -97,7 +101,7 @@ pub fn measure(name: &str, size: Size, arrays: Option<&Path>) -> std::io::Result
     let few = Size { points: size.points / FEW, ..size };
     let fitting = |form: Form| {
         let scene = Scene::new(few);
-        let seconds = best(1, || drop(form(&scene)));
+        let seconds = best(1, || drop(form(&scene, SolvePrecision::Double)));
         if seconds * FEW as f64 <= PATIENCE { size } else { few }
     };
     let (of_published, of_full) = (fitting(published), fitting(full));
@@ -114,22 +118,58 @@ pub fn measure(name: &str, size: Size, arrays: Option<&Path>) -> std::io::Result
     Ok(report)
 }
 
-/// Seconds of a form for every number of threads, all of them first, and the memory of that.
+/// Seconds of a form for every number of threads, solved in double and in single precision by turns; the memory of the
+/// former, and what the latter costs in accuracy.
 fn time(scene: &Scene, form: Form, arrays: Option<PathBuf>) -> std::io::Result<Value> {
-    let run = |threads| on_threads(threads, || runs(RUNS.0, RUNS.1, || form(scene)));
-    let mut counts = thread_counts();
-    let all = counts.pop().unwrap_or(1);
     forget_peak_memory();
-    let (seconds, made) = run(all);
-    let memory = memory_of(scene, &made.correction);
+    let double = form(scene, SolvePrecision::Double);
+    let memory = memory_of(scene, &double.correction);
+    let single = form(scene, SolvePrecision::Single);
+    let accuracy = json!({
+        "points_in_single": single.report.in_single,
+        "coefficients_off": coefficients_off(&single.correction, &double.correction),
+        "positions_off": positions_off(scene, &single.correction, &double.correction),
+    });
     if let Some(folder) = arrays {
-        write(&folder, scene, &made)?;
+        write(&folder, scene, &double)?;
+        write_coefficients(&folder, "coefficients_single", scene, &single)?;
     }
-    drop(made);
-    let mut by_threads: Vec<Value> =
-        counts.into_iter().map(|threads| json!({ "threads": threads, "seconds": run(threads).0 })).collect();
-    by_threads.push(json!({ "threads": all, "seconds": seconds }));
-    Ok(json!({ "points": scene.points(), "runs": by_threads, "memory": memory }))
+    drop((double, single));
+    let mut by_threads = Vec::new();
+    for threads in thread_counts() {
+        let fit = |solve_in| move || form(scene, solve_in);
+        let [seconds, single] = on_threads(threads, || {
+            alternated(RUNS.0, RUNS.1, [&fit(SolvePrecision::Double), &fit(SolvePrecision::Single)])
+        });
+        by_threads.push(json!({ "threads": threads, "seconds": seconds, "single_seconds": single }));
+    }
+    Ok(json!({ "points": scene.points(), "runs": by_threads, "memory": memory, "single": accuracy }))
+}
+
+/// Largest difference of coefficients over the largest of the same point, at the worst point.
+fn coefficients_off(a: &Enveloping, b: &Enveloping) -> f64 {
+    let size = b.rows.coefficients();
+    let of = |pair: &[u32]| {
+        let own = size * pair[0] as usize..size * pair[1] as usize;
+        let largest = b.coefficients[own.clone()].iter().fold(0.0f64, |most, u| most.max(u.abs()));
+        let both = a.coefficients[own.clone()].iter().zip(&b.coefficients[own]);
+        both.fold(0.0f64, |most, (a, b)| most.max((a - b).abs())) / largest.max(f64::MIN_POSITIVE)
+    };
+    b.offsets.windows(2).map(of).fold(0.0, f64::max)
+}
+
+/// Largest distance of positions over [`UNSEEN`] poses that were not fitted, in lengths of the creature.
+fn positions_off(scene: &Scene, a: &Enveloping, b: &Enveloping) -> f64 {
+    let poses = scene.creature.poses(scene.poses.len() + UNSEEN);
+    let of = |pose: &BoneTransforms| {
+        let corrections = |model: &Enveloping| -> Vec<DVec3> {
+            let mut features = PoseFeatures::default();
+            model.features(pose, &mut features);
+            (0..scene.points()).map(|v| model.at(v, &features, pose).0).collect()
+        };
+        corrections(a).iter().zip(corrections(b)).fold(0.0f64, |most, (a, b)| most.max(a.distance(b)))
+    };
+    poses[scene.poses.len()..].iter().map(of).fold(0.0, f64::max) / scene.creature.length
 }
 
 /// What the process held at most since it was asked to forget, beside what nobody can do without: the examples' positions and the model.
@@ -233,7 +273,7 @@ pub fn sweep(quick: bool) -> Value {
         for (what, size) in [("points", points), ("poses", poses), ("bones", skeleton), ("bones per point", per_point)]
         {
             let scene = Scene::new(size);
-            let (seconds, _) = runs(3, 5.0, || published(&scene));
+            let (seconds, _) = runs(3, 5.0, || published(&scene, SolvePrecision::Double));
             let seconds = seconds.into_iter().fold(f64::INFINITY, f64::min);
             rows.push(json!({
                 "varied": what, "points": size.points, "bones": size.bones, "poses": size.poses,
@@ -255,8 +295,7 @@ fn write(folder: &Path, scene: &Scene, made: &Mwe) -> std::io::Result<()> {
         Rows::Full => Box::new(scene.blended()),
     };
     let (poses, bones) = (scene.poses.len(), scene.creature.skeleton.len());
-    let step = scene.points().div_ceil(CHECKED.0).max(CHECKED.1);
-    let points: Vec<usize> = (0..scene.points()).step_by(step).collect();
+    let points = checked(scene);
     let info = json!({ "length": scene.creature.length, "s": made.report.s });
     std::fs::write(folder.join("info.json"), info.to_string())?;
 
@@ -272,7 +311,19 @@ fn write(folder: &Path, scene: &Scene, made: &Mwe) -> std::io::Result<()> {
         points.iter().flat_map(of).collect::<Vec<_>>()
     });
     npy::write(folder, "residuals", &[poses, points.len(), 3], residuals)?;
+    write_coefficients(folder, "coefficients", scene, made)?;
+    let anchors = points.iter().map(|&v| model.anchors[v].map_or(-1, |bone| bone.get() as i64));
+    npy::write(folder, "anchors", &[points.len()], anchors)
+}
 
+/// The points that are given to other programs.
+fn checked(scene: &Scene) -> Vec<usize> {
+    (0..scene.points()).step_by(scene.points().div_ceil(CHECKED.0).max(CHECKED.1)).collect()
+}
+
+/// Coefficients of those points by bone.
+fn write_coefficients(folder: &Path, name: &str, scene: &Scene, made: &Mwe) -> std::io::Result<()> {
+    let (model, points, bones) = (&made.correction, checked(scene), scene.creature.skeleton.len());
     let size = model.rows.coefficients();
     let mut coefficients = vec![0.0; points.len() * bones * size];
     for (at, &v) in points.iter().enumerate() {
@@ -282,7 +333,5 @@ fn write(folder: &Path, scene: &Scene, made: &Mwe) -> std::io::Result<()> {
             coefficients[to..to + size].copy_from_slice(&model.coefficients[term * size..(term + 1) * size]);
         }
     }
-    npy::write(folder, "coefficients", &[points.len(), bones, size], coefficients)?;
-    let anchors = points.iter().map(|&v| model.anchors[v].map_or(-1, |bone| bone.get() as i64));
-    npy::write(folder, "anchors", &[points.len()], anchors)
+    npy::write(folder, name, &[points.len(), bones, size], coefficients)
 }

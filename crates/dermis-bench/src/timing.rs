@@ -16,6 +16,17 @@ pub fn runs<T>(most: usize, budget: f64, mut work: impl FnMut() -> T) -> (Vec<f6
     }
 }
 
+/// As [`runs`] of two works by turns, so that whatever else the machine does slows both.
+pub fn alternated<T>(most: usize, budget: f64, works: [&dyn Fn() -> T; 2]) -> [Vec<f64>; 2] {
+    let mut seconds = [vec![], vec![]];
+    runs(most, budget, || {
+        for (seconds, work) in seconds.iter_mut().zip(works) {
+            seconds.extend(runs(1, 0.0, work).0);
+        }
+    });
+    seconds
+}
+
 /// The shortest of `most` runs, in seconds.
 pub fn best(most: usize, work: impl FnMut()) -> f64 {
     runs(most, f64::INFINITY, work).0.into_iter().fold(f64::INFINITY, f64::min)

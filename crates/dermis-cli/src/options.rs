@@ -8,7 +8,7 @@ use dermis_workflow::deform::joints::{Frame, MOST_INDUCING};
 use dermis_workflow::fit::{AnchorChoice, BaseChoice, FitOptions, MapSource, Method, PoseSpaceOptions};
 use dermis_workflow::fits::Folds;
 use dermis_workflow::fits::maps::MapSettings;
-use dermis_workflow::fits::mwe::{Centring, RidgeMode, RowChoice};
+use dermis_workflow::fits::mwe::{Centring, RidgeMode, RowChoice, SolvePrecision};
 use dermis_workflow::io::UpAxis;
 use dermis_workflow::load::{LoadedRig, ReadOptions, read_bytes, read_contents};
 use std::path::PathBuf;
@@ -131,6 +131,10 @@ pub struct MethodArgs {
     /// Drop singular values below this share of the largest, in the published solve [default: 1e-12]
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     svd_tol: Option<f64>,
+    /// Numbers the vertices are solved in, once s is known: single is faster, moves no vertex by more than 5e-5 of the
+    /// character's length, and leaves vertices it does not suit to double [default: double]
+    #[arg(long, value_enum)]
+    solve_precision: Option<SolvePrecisionName>,
     /// Joint limits, welding of frozen joints, and the ball around the base [default: on; off with --published]
     #[arg(long, value_enum)]
     guard: Option<OnOff>,
@@ -180,6 +184,12 @@ enum BaseName {
     Dqs,
     Rest,
     Given,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum SolvePrecisionName {
+    Double,
+    Single,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -317,6 +327,10 @@ impl MethodArgs {
             tolerance: self.tolerance,
             eig_tol: self.eig_tol,
             svd_tol: self.svd_tol,
+            solve_in: self.solve_precision.map(|precision| match precision {
+                SolvePrecisionName::Double => SolvePrecision::Double,
+                SolvePrecisionName::Single => SolvePrecision::Single,
+            }),
             duplicates: self.duplicates,
             guard: self.guard.map(|guard| matches!(guard, OnOff::On)),
             pose_space: PoseSpaceOptions { rings_given: self.rings.is_some(), ..self.pose_space.options()? },
@@ -331,7 +345,7 @@ impl MethodArgs {
         let learnt = &[Joint, Mwe, Psd, EigenSkin, PoseBlendshapes, AnimationSpace, RotationalRegression];
         let corrections = &[Joint, Mwe, Psd, EigenSkin, PoseBlendshapes];
         let mapped = &[Mwe, Psd, EigenSkin, PoseBlendshapes, AnimationSpace, Lbs];
-        let serves: [(&str, bool, &[Method]); 23] = [
+        let serves: [(&str, bool, &[Method]); 24] = [
             ("--base", self.base.is_some(), corrections),
             ("--s", self.s.is_some(), learnt),
             ("--blocks", self.blocks.is_some(), learnt),
@@ -351,6 +365,7 @@ impl MethodArgs {
             ("--duplicates", self.duplicates.is_some(), &[Mwe, Psd, EigenSkin, PoseBlendshapes]),
             ("--eig-tol", self.eig_tol.is_some(), &[Mwe]),
             ("--svd-tol", self.svd_tol.is_some(), &[Mwe]),
+            ("--solve-precision", self.solve_precision.is_some(), &[Mwe]),
             ("--sigma", self.sigma.is_some(), &[Joint, Psd, EigenSkin]),
             ("--frame", self.frame.is_some(), &[Joint]),
             ("--inducing", self.inducing.is_some(), &[Joint]),

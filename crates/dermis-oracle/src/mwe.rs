@@ -2,7 +2,9 @@
 
 use crate::{Answers, Array, Case, CaseError, Method};
 use dermis_deform::enveloping::{Enveloping, PoseFeatures};
-use dermis_fit::mwe::{Anchor, Centring, Mwe, MweSettings, RidgeMode, RowChoice, Solver, Strength, fit_mwe};
+use dermis_fit::mwe::{
+    Anchor, Centring, Mwe, MweSettings, RidgeMode, RowChoice, SolvePrecision, Solver, Strength, fit_mwe,
+};
 use dermis_fit::{Folds, Training, silent};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::{BoneIndex, BoneTransforms, Example, Influences, Skeleton};
@@ -147,6 +149,7 @@ fn settings(case: &Case) -> Result<MweSettings, CaseError> {
         guard: false,
         sweep_vertices: usize::MAX,
         solver: Solver::Batched,
+        solve_in: SolvePrecision::Double,
     })
 }
 

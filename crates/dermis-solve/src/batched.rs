@@ -17,20 +17,21 @@
 //!
 //! Everything here is `#[inline(always)]`: call it within [`run_with`](crate::simd::run_with).
 
+use crate::element::Element;
 use crate::simd::{Buffer, Simd};
 
 /// A number of the factorisation in every lane: real, or complex.
-pub trait Number<S: Simd>: Copy {
+pub trait Number<S: Simd, T: Element>: Copy {
     /// Vectors it takes.
     const PARTS: usize;
     /// A real number.
-    fn real(simd: S, x: S::f64s) -> Self;
+    fn real(simd: S, x: T::Vector<S>) -> Self;
     /// An entry of the diagonal, shifted.
-    fn shifted(simd: S, x: S::f64s, shift: f64) -> Self;
+    fn shifted(simd: S, x: T::Vector<S>, shift: T) -> Self;
     /// Reads the number at a place of a row.
-    fn load(row: &[S::f64s], at: usize) -> Self;
+    fn load(row: &[T::Vector<S>], at: usize) -> Self;
     /// Writes it.
-    fn store(self, row: &mut [S::f64s], at: usize);
+    fn store(self, row: &mut [T::Vector<S>], at: usize);
     /// self − a b.
     fn minus(self, simd: S, a: Self, b: Self) -> Self;
     /// a b.
@@ -38,46 +39,46 @@ pub trait Number<S: Simd>: Copy {
     /// 1 / √self.
     fn reciprocal_root(self, simd: S) -> Self;
     /// Real and imaginary part.
-    fn parts(self, simd: S) -> (S::f64s, S::f64s);
+    fn parts(self, simd: S) -> (T::Vector<S>, T::Vector<S>);
 }
 
 /// A real number in every lane.
 #[derive(Clone, Copy, Debug)]
 pub struct Real<V>(pub V);
 
-impl<S: Simd> Number<S> for Real<S::f64s> {
+impl<S: Simd, T: Element> Number<S, T> for Real<T::Vector<S>> {
     const PARTS: usize = 1;
     #[inline(always)]
-    fn real(_: S, x: S::f64s) -> Self {
+    fn real(_: S, x: T::Vector<S>) -> Self {
         Self(x)
     }
     #[inline(always)]
-    fn shifted(simd: S, x: S::f64s, shift: f64) -> Self {
-        Self(simd.add_f64s(x, simd.splat_f64s(shift)))
+    fn shifted(simd: S, x: T::Vector<S>, shift: T) -> Self {
+        Self(T::add(simd, x, T::splat(simd, shift)))
     }
     #[inline(always)]
-    fn load(row: &[S::f64s], at: usize) -> Self {
+    fn load(row: &[T::Vector<S>], at: usize) -> Self {
         Self(row[at])
     }
     #[inline(always)]
-    fn store(self, row: &mut [S::f64s], at: usize) {
+    fn store(self, row: &mut [T::Vector<S>], at: usize) {
         row[at] = self.0;
     }
     #[inline(always)]
     fn minus(self, simd: S, a: Self, b: Self) -> Self {
-        Self(simd.negate_mul_add_e_f64s(a.0, b.0, self.0))
+        Self(T::less_product(simd, self.0, a.0, b.0))
     }
     #[inline(always)]
     fn times(self, simd: S, b: Self) -> Self {
-        Self(simd.mul_f64s(self.0, b.0))
+        Self(T::mul(simd, self.0, b.0))
     }
     #[inline(always)]
     fn reciprocal_root(self, simd: S) -> Self {
-        Self(simd.div_f64s(simd.splat_f64s(1.0), simd.sqrt_f64s(self.0)))
+        Self(T::div(simd, T::splat(simd, T::rounded(1.0)), T::sqrt(simd, self.0)))
     }
     #[inline(always)]
-    fn parts(self, simd: S) -> (S::f64s, S::f64s) {
-        (self.0, simd.splat_f64s(0.0))
+    fn parts(self, simd: S) -> (T::Vector<S>, T::Vector<S>) {
+        (self.0, T::splat(simd, T::rounded(0.0)))
     }
 }
 
@@ -90,52 +91,52 @@ pub struct Complex<V> {
     pub im: V,
 }
 
-impl<S: Simd> Number<S> for Complex<S::f64s> {
+impl<S: Simd, T: Element> Number<S, T> for Complex<T::Vector<S>> {
     const PARTS: usize = 2;
     #[inline(always)]
-    fn real(simd: S, x: S::f64s) -> Self {
-        Self { re: x, im: simd.splat_f64s(0.0) }
+    fn real(simd: S, x: T::Vector<S>) -> Self {
+        Self { re: x, im: T::splat(simd, T::rounded(0.0)) }
     }
     #[inline(always)]
-    fn shifted(simd: S, x: S::f64s, shift: f64) -> Self {
-        Self { re: x, im: simd.splat_f64s(shift) }
+    fn shifted(simd: S, x: T::Vector<S>, shift: T) -> Self {
+        Self { re: x, im: T::splat(simd, shift) }
     }
     #[inline(always)]
-    fn load(row: &[S::f64s], at: usize) -> Self {
+    fn load(row: &[T::Vector<S>], at: usize) -> Self {
         Self { re: row[2 * at], im: row[2 * at + 1] }
     }
     #[inline(always)]
-    fn store(self, row: &mut [S::f64s], at: usize) {
+    fn store(self, row: &mut [T::Vector<S>], at: usize) {
         row[2 * at] = self.re;
         row[2 * at + 1] = self.im;
     }
     #[inline(always)]
     fn minus(self, simd: S, a: Self, b: Self) -> Self {
         Self {
-            re: simd.mul_add_e_f64s(a.im, b.im, simd.negate_mul_add_e_f64s(a.re, b.re, self.re)),
-            im: simd.negate_mul_add_e_f64s(a.im, b.re, simd.negate_mul_add_e_f64s(a.re, b.im, self.im)),
+            re: T::mul_add(simd, a.im, b.im, T::less_product(simd, self.re, a.re, b.re)),
+            im: T::less_product(simd, T::less_product(simd, self.im, a.re, b.im), a.im, b.re),
         }
     }
     #[inline(always)]
     fn times(self, simd: S, b: Self) -> Self {
         Self {
-            re: simd.negate_mul_add_e_f64s(self.im, b.im, simd.mul_f64s(self.re, b.re)),
-            im: simd.mul_add_e_f64s(self.im, b.re, simd.mul_f64s(self.re, b.im)),
+            re: T::less_product(simd, T::mul(simd, self.re, b.re), self.im, b.im),
+            im: T::mul_add(simd, self.im, b.re, T::mul(simd, self.re, b.im)),
         }
     }
     #[inline(always)]
     fn reciprocal_root(self, simd: S) -> Self {
-        let half = simd.splat_f64s(0.5);
-        let squares = simd.mul_add_e_f64s(self.re, self.re, simd.mul_f64s(self.im, self.im));
-        let size = simd.sqrt_f64s(squares);
+        let half = T::splat(simd, T::rounded(0.5));
+        let squares = T::mul_add(simd, self.re, self.re, T::mul(simd, self.im, self.im));
+        let size = T::sqrt(simd, squares);
         // The principal root c + i d of a number in the first quadrant: c is the larger part, so nothing cancels.
-        let c = simd.sqrt_f64s(simd.mul_f64s(half, simd.add_f64s(size, self.re)));
-        let d = simd.div_f64s(simd.mul_f64s(half, self.im), c);
-        let scale = simd.div_f64s(simd.splat_f64s(1.0), size);
-        Self { re: simd.mul_f64s(c, scale), im: simd.neg_f64s(simd.mul_f64s(d, scale)) }
+        let c = T::sqrt(simd, T::mul(simd, half, T::add(simd, size, self.re)));
+        let d = T::div(simd, T::mul(simd, half, self.im), c);
+        let scale = T::div(simd, T::splat(simd, T::rounded(1.0)), size);
+        Self { re: T::mul(simd, c, scale), im: T::neg(simd, T::mul(simd, d, scale)) }
     }
     #[inline(always)]
-    fn parts(self, _: S) -> (S::f64s, S::f64s) {
+    fn parts(self, _: S) -> (T::Vector<S>, T::Vector<S>) {
         (self.re, self.im)
     }
 }
@@ -147,11 +148,11 @@ const COLUMNS: usize = 2;
 
 /// Systems of one size, one per lane. Implementations are `#[inline(always)]`: a closure or a function that is not is
 /// compiled for no level and costs more than the solve.
-pub trait Systems<S: Simd, N> {
+pub trait Systems<S: Simd, T: Element, N> {
     /// S_ij, j ≤ i.
-    fn entry(&self, i: usize, j: usize) -> S::f64s;
+    fn entry(&self, i: usize, j: usize) -> T::Vector<S>;
     /// B_ir of right-hand side r.
-    fn side(&self, r: usize, i: usize) -> S::f64s;
+    fn side(&self, r: usize, i: usize) -> T::Vector<S>;
     /// Takes X_ir; i descends.
     fn take(&mut self, r: usize, i: usize, x: N);
 }
@@ -161,21 +162,21 @@ pub trait Systems<S: Simd, N> {
 /// A lane whose S is not positive semi-definite, or not finite, gets numbers that are not finite, or wrong; the others
 /// are not touched by it.
 #[inline(always)]
-pub fn solve<S: Simd, N: Number<S>>(
+pub fn solve<S: Simd, T: Element, N: Number<S, T>>(
     simd: S,
-    buffer: &mut Buffer,
+    buffer: &mut Buffer<T>,
     size: usize,
-    shift: f64,
+    shift: T,
     sides: usize,
-    systems: &mut impl Systems<S, N>,
+    systems: &mut impl Systems<S, T, N>,
 ) {
     let n = size.next_multiple_of(ROWS);
     let stride = n * N::PARTS;
     // L, the right-hand sides below it, and the reciprocals of L's diagonal.
     let needed = (n + sides.next_multiple_of(ROWS) + 1) * stride;
-    let (room, _) = S::as_mut_simd_f64s(buffer.get(needed * S::F64_LANES));
+    let room = T::vectors_mut::<S>(buffer.get(needed * T::lanes::<S>()));
     let (rows, pivots) = room.split_at_mut(needed - stride);
-    let (zero, one) = (simd.splat_f64s(0.0), simd.splat_f64s(1.0));
+    let (zero, one) = (T::splat(simd, T::rounded(0.0)), T::splat(simd, T::rounded(1.0)));
     // The matrix, as it is; rows beyond it are those of the identity.
     for i in 0..n {
         let row = &mut rows[i * stride..(i + 1) * stride];
@@ -229,17 +230,17 @@ pub fn solve<S: Simd, N: Number<S>>(
 type Tile<N> = [[N; COLUMNS]; ROWS];
 
 /// L as it grows.
-struct Factor<'a, S: Simd> {
+struct Factor<'a, S: Simd, T: Element> {
     simd: S,
-    rows: &'a mut [S::f64s],
-    pivots: &'a mut [S::f64s],
+    rows: &'a mut [T::Vector<S>],
+    pivots: &'a mut [T::Vector<S>],
     stride: usize,
 }
 
-impl<S: Simd> Factor<'_, S> {
+impl<S: Simd, T: Element> Factor<'_, S, T> {
     /// A tile of the matrix less the products of earlier columns.
     #[inline(always)]
-    fn reduced<N: Number<S>>(&self, first: usize, column: usize) -> Tile<N> {
+    fn reduced<N: Number<S, T>>(&self, first: usize, column: usize) -> Tile<N> {
         let whole = column * N::PARTS;
         let from = |t: usize| (first + t) * self.stride;
         let (r0, r1) = (&self.rows[from(0)..from(1)], &self.rows[from(1)..from(2)]);
@@ -266,7 +267,7 @@ impl<S: Simd> Factor<'_, S> {
 
     /// A tile below the diagonal: L_ij = (A_ij − Σ L_ik L_jk) / L_jj.
     #[inline(always)]
-    fn below<N: Number<S>>(&mut self, first: usize, column: usize) {
+    fn below<N: Number<S, T>>(&mut self, first: usize, column: usize) {
         let tile = self.reduced::<N>(first, column);
         let corner = N::load(&self.rows[(column + 1) * self.stride..], column);
         let (p0, p1) = (N::load(self.pivots, column), N::load(self.pivots, column + 1));
@@ -280,7 +281,7 @@ impl<S: Simd> Factor<'_, S> {
 
     /// A tile that holds two pivots.
     #[inline(always)]
-    fn diagonal<N: Number<S>>(&mut self, first: usize, column: usize) {
+    fn diagonal<N: Number<S, T>>(&mut self, first: usize, column: usize) {
         let mut tile = self.reduced::<N>(first, column);
         let at = column - first;
         let p0 = tile[at][0].reciprocal_root(self.simd);
@@ -310,17 +311,19 @@ mod tests {
     use crate::simd;
     use crate::symmetric::principal_axes;
     use faer::Mat;
+    use std::marker::PhantomData;
 
     /// Numbers without a pattern.
     fn noise(at: usize) -> f64 {
         ((at as f64 * 12.9898).sin() * 43758.5453).fract()
     }
 
-    struct Run<'a> {
+    struct Run<'a, T> {
         size: usize,
         s: f64,
         gram: &'a dyn Fn(usize, usize, usize) -> f64,
         imaginary: bool,
+        of: PhantomData<T>,
     }
 
     /// Lane, side, row, real and imaginary part.
@@ -333,41 +336,45 @@ mod tests {
     }
 
     impl<S: Simd> Made<'_, S> {
-        fn vector(&self, of: impl Fn(usize) -> f64) -> S::f64s {
-            let all: Vec<f64> = (0..S::F64_LANES).map(of).collect();
-            self.simd.partial_load_f64s(&all)
+        fn vector<T: Element>(&self, of: impl Fn(usize) -> f64) -> T::Vector<S> {
+            let all: Vec<T> = (0..T::lanes::<S>()).map(|l| T::rounded(of(l))).collect();
+            T::vectors::<S>(&all)[0]
         }
 
-        fn keep(&mut self, r: usize, i: usize, re: S::f64s, im: S::f64s) {
-            let (mut x, mut y) = (vec![0.0; S::F64_LANES], vec![0.0; S::F64_LANES]);
-            self.simd.partial_store_f64s(&mut x, re);
-            self.simd.partial_store_f64s(&mut y, im);
-            self.found.extend((0..S::F64_LANES).map(|l| (l, r, i, x[l], y[l])));
+        fn keep<T: Element>(&mut self, r: usize, i: usize, re: T::Vector<S>, im: T::Vector<S>) {
+            let (mut x, mut y) = (vec![T::default(); T::lanes::<S>()], vec![T::default(); T::lanes::<S>()]);
+            T::store(self.simd, &mut x, re);
+            T::store(self.simd, &mut y, im);
+            self.found.extend((0..x.len()).map(|l| (l, r, i, x[l].wide(), y[l].wide())));
         }
     }
 
-    impl<S: Simd, N: Number<S>> Systems<S, N> for Made<'_, S> {
-        fn entry(&self, i: usize, j: usize) -> S::f64s {
-            self.vector(|l| (self.gram)(l, i, j))
+    impl<S: Simd, T: Element, N: Number<S, T>> Systems<S, T, N> for Made<'_, S> {
+        fn entry(&self, i: usize, j: usize) -> T::Vector<S> {
+            self.vector::<T>(|l| (self.gram)(l, i, j))
         }
-        fn side(&self, r: usize, i: usize) -> S::f64s {
-            self.vector(|l| noise(1000 * r + 10 * i + l))
+        fn side(&self, r: usize, i: usize) -> T::Vector<S> {
+            self.vector::<T>(|l| noise(1000 * r + 10 * i + l))
         }
         fn take(&mut self, r: usize, i: usize, x: N) {
             let (re, im) = x.parts(self.simd);
-            self.keep(r, i, re, im);
+            self.keep::<T>(r, i, re, im);
         }
     }
 
-    impl simd::WithSimd for Run<'_> {
+    impl<T: Element> simd::WithSimd for Run<'_, T> {
         type Output = Found;
         #[inline(always)]
         fn with_simd<S: Simd>(self, simd: S) -> Found {
             let mut made = Made { simd, gram: self.gram, found: vec![] };
             let mut buffer = Buffer::default();
             match self.imaginary {
-                true => solve::<S, Complex<S::f64s>>(simd, &mut buffer, self.size, self.s, 2, &mut made),
-                false => solve::<S, Real<S::f64s>>(simd, &mut buffer, self.size, self.s, 2, &mut made),
+                true => {
+                    solve::<S, T, Complex<T::Vector<S>>>(simd, &mut buffer, self.size, T::rounded(self.s), 2, &mut made)
+                }
+                false => {
+                    solve::<S, T, Real<T::Vector<S>>>(simd, &mut buffer, self.size, T::rounded(self.s), 2, &mut made)
+                }
             }
             made.found
         }
@@ -380,7 +387,7 @@ mod tests {
             let x = |l: usize, row: usize, c: usize| noise(7 * l + 31 * row + 101 * c);
             let gram = |l, i, j| (0..rank).map(|row| x(l, row, i) * x(l, row, j)).sum::<f64>();
             for (s, imaginary) in [(0.3, false), (1e-4, false), (0.3, true), (1e-3, true)] {
-                let got = simd::run_with(Run { size, s, gram: &gram, imaginary });
+                let got = simd::run_with(Run::<f64> { size, s, gram: &gram, imaginary, of: PhantomData });
                 for (l, r, i, x, y) in got {
                     let axes = principal_axes(Mat::from_fn(size, size, |i, j| gram(l, i, j)).as_ref()).unwrap();
                     let b = Mat::from_fn(size, 1, |i, _| noise(1000 * r + 10 * i + l));
@@ -398,5 +405,37 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Oracle: the same in double precision, in the same lanes. To first order, entries that are rounded and the factor's
+    /// own rounding move x by at most a few ε κ |x|, κ the trace over the shift: the lanes of this level share nothing.
+    #[test]
+    fn single_precision_is_off_by_rounding_times_condition() {
+        let mut worst = 0.0f64;
+        for (size, rank) in [(1, 1), (10, 6), (24, 24), (37, 12), (48, 48)] {
+            let x = |l: usize, row: usize, c: usize| noise(7 * l + 31 * row + 101 * c);
+            let gram = |l, i, j| (0..rank).map(|row| x(l, row, i) * x(l, row, j)).sum::<f64>();
+            for s in [1e2, 1.0, 1e-2, 1e-3] {
+                for imaginary in [false, true] {
+                    let double = simd::run_with(Run::<f64> { size, s, gram: &gram, imaginary, of: PhantomData });
+                    let single = simd::run_with(Run::<f32> { size, s, gram: &gram, imaginary, of: PhantomData });
+                    let lanes = double.iter().map(|found| found.0).max().unwrap() + 1;
+                    for l in 0..lanes {
+                        let condition = 1.0 + (0..size).map(|i| gram(l, i, i)).sum::<f64>() / s;
+                        for r in 0..2 {
+                            let own = |found: &&(usize, usize, usize, f64, f64)| (found.0, found.1) == (l, r);
+                            let (mut off, mut all) = (0.0, 0.0);
+                            for (a, b) in single.iter().filter(own).zip(double.iter().filter(own)) {
+                                assert_eq!((a.0, a.1, a.2), (b.0, b.1, b.2));
+                                off += (a.3 - b.3).powi(2) + (a.4 - b.4).powi(2);
+                                all += b.3 * b.3 + b.4 * b.4;
+                            }
+                            worst = worst.max((off / all).sqrt() / (condition * f64::from(f32::EPSILON)));
+                        }
+                    }
+                }
+            }
+        }
+        assert!(worst < 4.0, "{worst} ε κ");
     }
 }

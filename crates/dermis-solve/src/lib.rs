@@ -6,6 +6,7 @@
 pub mod batched;
 pub mod cross_validation;
 pub mod direction_set;
+pub mod element;
 pub mod gauss_newton;
 pub mod interpolation;
 pub mod lane;

@@ -196,17 +196,17 @@ pub fn run_with<W: WithSimd>(op: W) -> W::Output {
 
 /// A buffer whose part in use starts at a cache line, so that no vector straddles two.
 #[derive(Clone, Debug, Default)]
-pub struct Buffer(Vec<f64>);
+pub struct Buffer<T = f64>(Vec<T>);
 
-impl Buffer {
+impl<T: Copy + Default> Buffer<T> {
     /// `len` numbers; what they hold is what was left there.
     #[inline(always)]
-    pub fn get(&mut self, len: usize) -> &mut [f64] {
-        const LINE: usize = 64 / size_of::<f64>();
-        if self.0.len() < len + LINE {
-            self.0.resize(len + LINE, 0.0);
+    pub fn get(&mut self, len: usize) -> &mut [T] {
+        let line = 64 / size_of::<T>().clamp(1, 64);
+        if self.0.len() < len + line {
+            self.0.resize(len + line, T::default());
         }
-        let skipped = self.0.as_ptr().align_offset(64).min(LINE);
+        let skipped = self.0.as_ptr().align_offset(64).min(line);
         &mut self.0[skipped..skipped + len]
     }
 }

@@ -15,6 +15,8 @@ const WORKLOADS: [(&str, f64); 2] = [("A", 360.0), ("B", 2400.0)];
 /// variance, which NumPy keeps: they have at most a few 1e-5 of a coefficient.
 const PUBLISHED_OFF: f64 = 1e-9;
 const FULL_OFF: f64 = 1e-3;
+/// And of those solved in single precision: what `SolvePrecision::Single` states.
+const SINGLE_OFF: f64 = 0.05;
 
 /// Prints the tables and writes the JSON.
 pub fn run(options: &[&str]) -> ExitCode {
@@ -39,7 +41,12 @@ fn bench(options: &Options) -> Result<(), String> {
         let mut workload = driver::dermis_bench(&[&["fit", name, "--arrays", &folder], quick].concat())?;
         if let Ok(python) = &python {
             let rival = driver::script(python, "fit_rivals.py", &[&folder])?;
-            for (form, tolerance) in [("published", PUBLISHED_OFF), ("full", FULL_OFF)] {
+            for (form, tolerance) in [
+                ("published", PUBLISHED_OFF),
+                ("published_single", SINGLE_OFF),
+                ("full", FULL_OFF),
+                ("full_single", SINGLE_OFF),
+            ] {
                 let off = rival[format!("{form}_off")].as_f64().unwrap_or(f64::NAN);
                 if off.is_nan() || off > tolerance {
                     failed = Some(format!("workload {name}, {form} form: coefficients {off:e} from NumPy's"));
@@ -97,17 +104,19 @@ fn print_workloads(workloads: &[Value], limits: &Limits) {
     let counts: Vec<&Value> =
         workloads[0]["published"]["runs"].as_array().into_iter().flatten().map(|r| &r["threads"]).collect();
     for (title, form) in [("published form", "published"), ("default form", "full")] {
-        for count in &counts {
-            line(&format!("**{title}, {}**", threads(count)), &|w| {
-                scaled(median(&w[form], count), &w[form]["points"], &w["points"])
-            });
+        for (precision, seconds) in [("", "seconds"), (", f32 solve", "single_seconds")] {
+            for count in &counts {
+                line(&format!("**{title}{precision}, {}**", threads(count)), &|w| {
+                    scaled(median(&w[form], count, seconds), &w[form]["points"], &w["points"])
+                });
+            }
         }
     }
     let limit = |w: &Value| number(&w["multiply_adds"]) / limits.rate("fma_f64_per_s", limits.threads());
     line(&format!("arithmetic limit of the published form, f64, {}", threads(limits.threads())), &|w| short(limit(w)));
     line("of that limit", &|w| {
         let form = &w["published"];
-        let seconds = median(form, limits.threads()) * number(&w["points"]) / number(&form["points"]);
+        let seconds = median(form, limits.threads(), "seconds") * number(&w["points"]) / number(&form["points"]);
         format!("{} %", short(100.0 * limit(w) / seconds))
     });
     for (title, form) in [("published", "published"), ("default", "full")] {
@@ -123,8 +132,20 @@ fn print_workloads(workloads: &[Value], limits: &Limits) {
             format!("{} / ({} + {}) GB = {ratio}", gigabytes(peak), gigabytes(examples), gigabytes(model))
         });
     }
-    for (title, key) in [("published", "published_off"), ("default", "full_off")] {
-        line(&format!("largest distance of coefficients from NumPy's, {title} form"), &|w| {
+    for (title, form) in [("published", "published"), ("default", "full")] {
+        line(&format!("{title} form, f32 solve: points in f32; coefficients, unseen positions off f64"), &|w| {
+            let single = &w[form]["single"];
+            let (coefficients, positions) = (number(&single["coefficients_off"]), number(&single["positions_off"]));
+            format!("{}; {coefficients:.0e}, {positions:.0e}", single["points_in_single"])
+        });
+    }
+    for (title, key) in [
+        ("published form", "published_off"),
+        ("published form, f32 solve", "published_single_off"),
+        ("default form", "full_off"),
+        ("default form, f32 solve", "full_single_off"),
+    ] {
+        line(&format!("largest distance of coefficients from NumPy's, {title}"), &|w| {
             w["rival"][key].as_f64().map_or("–".into(), |off| format!("{off:.0e} ({} points)", w["rival"]["points"]))
         });
     }
@@ -134,7 +155,10 @@ fn print_workloads(workloads: &[Value], limits: &Limits) {
     println!(
         "the whole process. The base is computed where it is read: the skin at rest, linear blend skinning below the default form."
     );
-    println!("Distances are in parts of a point's largest coefficient.");
+    println!(
+        "Distances of coefficients are in parts of a point's largest, those of positions in lengths of the creature."
+    );
+    println!("The two precisions of the solve are measured by turns.");
     println!(
         "\nThe limit counts multiply-adds of the cheaper of two ways per point and axis, n bones, c = 4 n features, m poses:"
     );
@@ -153,10 +177,10 @@ fn scaled(seconds: f64, measured: &Value, all: &Value) -> String {
     }
 }
 
-/// The median of the runs of a form with so many threads.
-fn median(form: &Value, threads: &Value) -> f64 {
+/// The median of the runs of a form with so many threads, of which `key` are the seconds.
+fn median(form: &Value, threads: &Value, key: &str) -> f64 {
     let runs = form["runs"].as_array().into_iter().flatten();
-    let seconds = runs.filter(|run| run["threads"] == *threads).flat_map(|run| run["seconds"].as_array()).flatten();
+    let seconds = runs.filter(|run| run["threads"] == *threads).flat_map(|run| run[key].as_array()).flatten();
     let mut seconds: Vec<f64> = seconds.filter_map(Value::as_f64).collect();
     seconds.sort_by(f64::total_cmp);
     seconds.get(seconds.len() / 2).copied().unwrap_or(f64::NAN)

@@ -25,9 +25,14 @@
 use super::scene::{Local, Scene, Table};
 use super::settings::{Centring, MweSettings, RidgeMode};
 use dermis_deform::enveloping::Rows;
-use dermis_rig::Influences;
+use dermis_rig::{BoneIndex, Influences};
 use dermis_solve::batched::{Complex, Number, Real, Systems, solve};
-use dermis_solve::simd::{self, Buffer, Fma, Kernel, LANES_F64 as LANES, Simd, WithSimd};
+use dermis_solve::element::Element;
+use dermis_solve::simd::{self, Buffer, Fma, Kernel, LANES_F32, Simd, WithSimd};
+use std::ops::RangeInclusive;
+
+/// Lanes of the widest block.
+pub(super) const WIDEST: usize = LANES_F32;
 
 /// What is added to the diagonal.
 #[derive(Clone, Copy, Debug)]
@@ -38,11 +43,41 @@ enum Shift {
     Imaginary(f64),
 }
 
+impl Shift {
+    /// Traces that are solved here in double precision, poses weighing `mass` in all.
+    fn traces(self, mass: f64) -> RangeInclusive<f64> {
+        match self {
+            Self::Real(s) => 0.0..=s * MOST.0,
+            Self::Imaginary(a) => LEAST * mass..=a * MOST.1,
+        }
+    }
+
+    /// Traces that are solved in single precision.
+    fn single_traces(self) -> RangeInclusive<f64> {
+        let (least, shift, most) = match self {
+            Self::Real(s) => (0.0, s, MOST_SINGLE.0),
+            Self::Imaginary(a) => (LEAST_SINGLE * a, a, MOST_SINGLE.1),
+        };
+        match RANGE_SINGLE.contains(&shift) {
+            true => least..=(shift * most).min(*RANGE_SINGLE.end()),
+            false => 1.0..=0.0,
+        }
+    }
+}
+
 /// The largest trace over shift that is solved here; beyond, rounding is amplified too far and the principal axes,
 /// which drop directions, take over. A real shift is only divided by, an imaginary one also separates g from a²/g.
 const MOST: (f64, f64) = (1e12, 1e7);
 /// The least trace over mass that is solved here: what hardly moves is left to the principal axes, which drop it.
 const LEAST: f64 = 1e-14;
+/// [`MOST`] in single precision, whose coefficients are off by up to about 6e-8 times the trace over the shift: 2 % at 6e5
+/// under a real shift, where unseen poses of an arm differ by 2e-5 of its length. An imaginary one counts the mean as well.
+const MOST_SINGLE: (f64, f64) = (1e6, 1e5);
+/// The least trace over an imaginary shift in single precision: below, real parts are what is left of imaginary ones.
+const LEAST_SINGLE: f64 = 1e-3;
+/// Shifts and traces whose squares single precision can hold.
+const RANGE_SINGLE: RangeInclusive<f64> = 1e-15..=1e15;
+
 /// A column whose sum of squares is below the first, or below the second times that of all, does not move but for
 /// rounding; under an absolute ridge it counts as zero, as do such principal axes of the reference.
 const FROZEN_COLUMN: (f64, f64) = (1e-12, 1e-9);
@@ -55,29 +90,31 @@ fn frozen(squares: &[f64]) -> f64 {
 const HARMLESS: f64 = 1e-8;
 
 /// One regression of a group: all axes on all columns, or one axis on its own.
-struct Part {
+struct Part<T> {
     first_axis: usize,
     axes: usize,
     /// Columns of the group's matrices.
     columns: Vec<usize>,
     shift: Shift,
+    /// Traces of D XᵀX D that are solved here.
+    traces: RangeInclusive<f64>,
     /// X, column after column.
-    x: Vec<f64>,
+    x: Vec<T>,
     /// XᵀX, packed lower triangle; empty in the dual form.
-    gram: Vec<f64>,
+    gram: Vec<T>,
     /// X_b X_bᵀ of each bone, packed lower triangle, one bone after another; empty in the primal form.
-    kernels: Vec<f64>,
+    kernels: Vec<T>,
     /// The diagonal of XᵀX.
-    squares: Vec<f64>,
+    squares: Vec<T>,
     /// Mean of each column, where the regression reads features as they are; else empty.
-    mean: Vec<f64>,
+    mean: Vec<T>,
     /// X_b mean_b of each bone, bones innermost (dual form).
-    mean_rows: Vec<f64>,
+    mean_rows: Vec<T>,
 }
 
 /// The regressions of one group.
-pub(super) struct Blocks {
-    parts: Vec<Part>,
+pub(super) struct Blocks<T> {
+    parts: Vec<Part<T>>,
     bones: usize,
     rows: usize,
     form: Rows,
@@ -90,38 +127,48 @@ pub(super) struct Blocks {
     rest: Vec<f64>,
 }
 
-/// Memory a thread reuses.
+/// Memory a thread reuses, for each precision.
 #[derive(Default)]
-pub(super) struct Room {
-    factor: Buffer,
-    targets: Buffer,
-    sides: Buffer,
-    answers: Buffer,
-    coefficients: Buffer,
-    maps: Buffer,
+pub(super) struct Rooms {
+    pub double: Room<f64>,
+    pub single: Room<f32>,
 }
 
-impl Room {
-    /// The room of this thread, for one task.
+/// Memory of one of them.
+#[derive(Default)]
+pub(super) struct Room<T> {
+    factor: Buffer<T>,
+    targets: Buffer<T>,
+    sides: Buffer<T>,
+    answers: Buffer<T>,
+    coefficients: Buffer<T>,
+    maps: Buffer<T>,
+}
+
+impl Rooms {
+    /// The rooms of this thread, for one task.
     pub fn lent<T>(task: impl FnOnce(&mut Self) -> T) -> T {
         thread_local! {
-            static ROOM: std::cell::RefCell<Room> = std::cell::RefCell::default();
+            static ROOMS: std::cell::RefCell<Rooms> = std::cell::RefCell::default();
         }
-        ROOM.with_borrow_mut(task)
+        ROOMS.with_borrow_mut(task)
     }
 }
 
-/// Up to [`LANES`] vertices, solved.
+/// A vertex, and the place of its coefficients.
+pub(super) type Unsolved<'a> = (u32, &'a mut [f64]);
+
+/// The vertices of a block, solved.
 pub(super) struct Solved {
     /// Correction at the bind pose.
-    pub constants: [[f64; 3]; LANES],
+    pub constants: [[f64; 3]; WIDEST],
     /// ρ.
-    pub largest: [f64; LANES],
+    pub largest: [f64; WIDEST],
     /// Whether the vertex could not be solved here.
-    pub refused: [bool; LANES],
+    pub refused: [bool; WIDEST],
 }
 
-impl Blocks {
+impl Blocks<f64> {
     /// The regressions of a group, or `None` if its form is not solved here.
     pub fn new(local: &Local, table: &Table, settings: &MweSettings, rows: Rows, s: f64) -> Option<Self> {
         let paper = settings.centring == Centring::Paper;
@@ -189,7 +236,8 @@ impl Blocks {
             });
             let (gram, shift, none) = (packed.collect(), Shift::Real(s), Vec::new);
             let (x, kernels, mean, mean_rows) = (none(), none(), none(), none());
-            Part { first_axis, axes, columns, shift, x, gram, kernels, squares, mean, mean_rows }
+            let traces = shift.traces(0.0);
+            Part { first_axis, axes, columns, shift, traces, x, gram, kernels, squares, mean, mean_rows }
         });
         Self {
             parts: parts.collect(),
@@ -204,27 +252,68 @@ impl Blocks {
         }
     }
 
-    /// Solves up to [`LANES`] vertices from their maps on the group's bones and their Xᵀ y, which is laid out as
+    /// Whether a vertex with this influence map can be solved in single precision.
+    pub fn suits_single(&self, local: &Local, map: &[(BoneIndex, f64)]) -> bool {
+        let squared = |k: usize| map.iter().find(|(b, _)| *b == local.bones[k]).map_or(0.0, |(_, mu)| mu * mu);
+        let squared: Vec<f64> = (0..self.bones).map(squared).collect();
+        self.parts.iter().all(|part| {
+            let per_bone = part.columns.len() / self.bones.max(1);
+            let trace: f64 = part.squares.iter().enumerate().map(|(c, square)| squared[c / per_bone] * square).sum();
+            // What the regression reads where it reads features as they are.
+            let mean = part.mean.iter().enumerate().map(|(c, mean)| squared[c / per_bone] * mean * mean);
+            let traces = part.shift.single_traces();
+            part.traces.contains(&trace)
+                && traces.contains(&trace)
+                && trace + self.mass * mean.sum::<f64>() <= *traces.end()
+        })
+    }
+
+    /// The same in single precision: every number rounded once.
+    pub fn single(&self) -> Blocks<f32> {
+        let parts = self.parts.iter().map(|part| {
+            let all = |numbers: &[f64]| numbers.iter().map(|x| *x as f32).collect();
+            Part {
+                first_axis: part.first_axis,
+                axes: part.axes,
+                columns: part.columns.clone(),
+                shift: part.shift,
+                traces: 0.0..=*RANGE_SINGLE.end(),
+                x: all(&part.x),
+                gram: all(&part.gram),
+                kernels: all(&part.kernels),
+                squares: all(&part.squares),
+                mean: all(&part.mean),
+                mean_rows: all(&part.mean_rows),
+            }
+        });
+        let Self { bones, rows, form, mass, centring, summed, .. } = *self;
+        let (scale, rest) = (self.scale.clone(), self.rest.clone());
+        Blocks { parts: parts.collect(), bones, rows, form, mass, scale, centring, summed, rest }
+    }
+}
+
+impl<T: Element> Blocks<T> {
+    /// Solves up to [`Element::LANES`] vertices from their maps on the group's bones and their Xᵀ y, which is laid out as
     /// coefficients are and replaced by them. The result is which vertices could not be solved here.
-    pub fn solve_summed(&self, maps: &[Vec<f64>], slots: &mut [Vec<f64>], room: &mut Room) -> [bool; LANES] {
-        let mu = room.maps.get(self.bones * LANES);
-        mu.fill(0.0);
+    pub fn solve_summed(&self, maps: &[Vec<f64>], slots: &mut [Vec<f64>], room: &mut Room<T>) -> [bool; WIDEST] {
+        let mu = room.maps.get(self.bones * T::LANES);
+        mu.fill(T::default());
         for (lane, maps) in maps.iter().enumerate() {
-            maps.iter().enumerate().for_each(|(k, value)| mu[k * LANES + lane] = *value);
+            maps.iter().enumerate().for_each(|(k, value)| mu[k * T::LANES + lane] = T::rounded(*value));
         }
-        let sums = room.targets.get(36 * self.bones * LANES);
-        sums.fill(0.0);
+        let sums = room.targets.get(36 * self.bones * T::LANES);
+        sums.fill(T::default());
         for (lane, slot) in slots.iter().enumerate() {
-            slot.iter().enumerate().for_each(|(at, sum)| sums[at * LANES + lane] = *sum);
+            slot.iter().enumerate().for_each(|(at, sum)| sums[at * T::LANES + lane] = T::rounded(*sum));
         }
-        let mut refused = [false; LANES];
+        let mut refused = [false; WIDEST];
         for part in &self.parts {
             let lanes = simd::run_with(Run { blocks: self, part, room });
-            (0..LANES).for_each(|lane| refused[lane] |= !lanes[lane]);
+            (0..T::LANES).for_each(|lane| refused[lane] |= !lanes[lane]);
         }
-        let u = room.coefficients.get(36 * self.bones * LANES);
+        let u = room.coefficients.get(36 * self.bones * T::LANES);
         for (lane, slot) in slots.iter_mut().enumerate() {
-            let of_lane = (0..slot.len()).map(|at| u[at * LANES + lane]);
+            let of_lane = (0..slot.len()).map(|at| u[at * T::LANES + lane].wide());
             refused[lane] |= of_lane.clone().any(|u| !u.is_finite());
             if !refused[lane] {
                 slot.iter_mut().zip(of_lane).for_each(|(place, u)| *place = u);
@@ -233,51 +322,55 @@ impl Blocks {
         refused
     }
 
-    /// Solves up to [`LANES`] vertices of the group; their coefficients go to `slots`, of 12 or 36 numbers per bone of the
-    /// group.
+    /// Solves up to [`Element::LANES`] vertices of the group; their coefficients go to their places, of 12 or 36 numbers per
+    /// bone of the group.
     pub fn solve(
         &self,
         scene: &Scene<'_>,
         local: &Local,
         table: &Table,
         maps: &Influences,
-        vertices: &[u32],
-        slots: &mut [&mut [f64]],
-        room: &mut Room,
+        block: &mut [Unsolved<'_>],
+        room: &mut Room<T>,
     ) -> Solved {
-        let mu = room.maps.get(self.bones * LANES);
-        mu.fill(0.0);
+        let mut vertices = [0; WIDEST];
+        vertices.iter_mut().zip(&*block).for_each(|(v, (of_lane, _))| *v = *of_lane);
+        let vertices = &vertices[..block.len()];
+        let mu = room.maps.get(self.bones * T::LANES);
+        mu.fill(T::default());
         for (lane, &v) in vertices.iter().enumerate() {
             // Both lists ascend by bone.
             let mut row = maps.of(v as usize).iter();
             for (k, &bone) in local.bones.iter().enumerate() {
-                mu[k * LANES + lane] = row.find(|(b, _)| *b == bone).map_or(0.0, |(_, mu)| *mu);
+                mu[k * T::LANES + lane] = T::rounded(row.find(|(b, _)| *b == bone).map_or(0.0, |(_, mu)| *mu));
             }
         }
-        let y = room.targets.get(3 * self.rows * LANES);
-        y.fill(0.0);
+        let y = room.targets.get(3 * self.rows * T::LANES);
+        y.fill(T::default());
         let largest = scene.residual_block(local, table, vertices, y);
-        let mut means = [[0.0; 3]; LANES];
+        let mut means = [[0.0; 3]; WIDEST];
         if self.centring == Centring::Mean && self.mass > 0.0 {
             for (lane, means) in means.iter_mut().enumerate().take(vertices.len()) {
                 for (j, mean) in means.iter_mut().enumerate() {
-                    let of = |row: usize| (j * self.rows + row) * LANES + lane;
-                    *mean = (0..self.rows).map(|row| self.scale[row] * y[of(row)]).sum::<f64>() / self.mass;
-                    (0..self.rows).for_each(|row| y[of(row)] -= self.scale[row] * *mean);
+                    let of = |row: usize| (j * self.rows + row) * T::LANES + lane;
+                    *mean = (0..self.rows).map(|row| self.scale[row] * y[of(row)].wide()).sum::<f64>() / self.mass;
+                    (0..self.rows).for_each(|row| {
+                        y[of(row)] = T::rounded(y[of(row)].wide() - self.scale[row] * *mean);
+                    });
                 }
             }
         }
-        let mut refused = [false; LANES];
+        let mut refused = [false; WIDEST];
         for part in &self.parts {
             let lanes = simd::run_with(Run { blocks: self, part, room });
-            (0..LANES).for_each(|lane| refused[lane] |= !lanes[lane]);
+            (0..T::LANES).for_each(|lane| refused[lane] |= !lanes[lane]);
         }
         let mut constants = means;
         let size = self.form.coefficients();
-        let u = room.coefficients.get(36 * self.bones * LANES);
-        for (lane, slot) in slots.iter_mut().enumerate() {
+        let u = room.coefficients.get(36 * self.bones * T::LANES);
+        for (lane, (_, slot)) in block.iter_mut().enumerate() {
             for (at, place) in slot.iter_mut().enumerate() {
-                *place = u[at * LANES + lane];
+                *place = u[at * T::LANES + lane].wide();
             }
             for (c, rest) in self.rest.iter().enumerate() {
                 for j in (0..3).filter(|&j| self.form == Rows::Full || (c % 12) / 4 == j) {
@@ -291,7 +384,7 @@ impl Blocks {
     }
 }
 
-impl Part {
+impl Part<f64> {
     fn new(
         local: &Local,
         table: &Table,
@@ -345,9 +438,12 @@ impl Part {
                 }
             }
         }
-        Self { first_axis, axes, columns, shift, x, gram, kernels, squares, mean, mean_rows }
+        let traces = shift.traces(local.mass);
+        Self { first_axis, axes, columns, shift, traces, x, gram, kernels, squares, mean, mean_rows }
     }
+}
 
+impl<T> Part<T> {
     fn dual(&self) -> bool {
         self.gram.is_empty()
     }
@@ -387,69 +483,65 @@ impl Kernel for PerBone<'_> {
 }
 
 /// One part of one block.
-struct Run<'a> {
-    blocks: &'a Blocks,
-    part: &'a Part,
-    room: &'a mut Room,
+struct Run<'a, T> {
+    blocks: &'a Blocks<T>,
+    part: &'a Part<T>,
+    room: &'a mut Room<T>,
 }
 
-impl WithSimd for Run<'_> {
+impl<T: Element> WithSimd for Run<'_, T> {
     /// Which lanes are well enough conditioned.
-    type Output = [bool; LANES];
+    type Output = [bool; WIDEST];
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) -> [bool; LANES] {
+    fn with_simd<S: Simd>(self, simd: S) -> [bool; WIDEST] {
         let Self { blocks, part, room } = self;
         let (rows, bones, columns) = (blocks.rows, blocks.bones, part.columns.len());
         let per_bone = columns / bones.max(1);
-        // A block of LANES numbers is this many vectors of the level.
-        let vectors = LANES / S::F64_LANES;
+        // A block of `T::LANES` numbers is this many vectors of the level.
+        let vectors = T::LANES / T::lanes::<S>();
         let dual = part.dual();
         let size = if dual { rows } else { columns };
         let paper = !part.mean.is_empty();
         let sides = part.axes + usize::from(paper);
-        let mut fine = [true; LANES];
-        let (mu, _) = S::as_simd_f64s(room.maps.get(bones * LANES));
+        let mut fine = [true; WIDEST];
+        let mu = T::vectors::<S>(room.maps.get(bones * T::LANES));
         let targets = if blocks.summed { 36 * bones } else { 3 * rows };
-        let (y, _) = S::as_simd_f64s(room.targets.get(targets * LANES));
+        let y = T::vectors::<S>(room.targets.get(targets * T::LANES));
         // Where a column and axis stand in a vertex's coefficients.
         let place = |axis: usize, c: usize| match blocks.form {
             Rows::Full => 36 * (c / 12) + 12 * axis + c % 12,
             Rows::Row => c,
         };
-        let (out, _) = S::as_mut_simd_f64s(room.coefficients.get(36 * bones * LANES));
+        let out = T::vectors_mut::<S>(room.coefficients.get(36 * bones * T::LANES));
         for h in 0..vectors {
-            let zero = simd.splat_f64s(0.0);
+            let zero = T::splat(simd, T::default());
             let mu_at = |bone: usize| mu[bone * vectors + h];
             let y_at = |axis: usize, row: usize| y[((part.first_axis + axis) * rows + row) * vectors + h];
             // Squared maps, then right-hand sides, then answers, one vector each.
-            let (b, _) = S::as_mut_simd_f64s(room.sides.get((bones + columns + (sides + 1) * size) * S::F64_LANES));
+            let b = T::vectors_mut::<S>(room.sides.get((bones + columns + (sides + 1) * size) * T::lanes::<S>()));
             let (maps, b) = b.split_at_mut(bones);
             let (scales, b) = b.split_at_mut(columns);
             let mut trace = zero;
             for k in 0..bones {
-                maps[k] = simd.mul_f64s(mu_at(k), mu_at(k));
+                maps[k] = T::mul(simd, mu_at(k), mu_at(k));
             }
             for c in 0..columns {
                 scales[c] = mu_at(c / per_bone);
-                trace = simd.mul_add_e_f64s(maps[c / per_bone], simd.splat_f64s(part.squares[c]), trace);
+                trace = T::mul_add(simd, maps[c / per_bone], T::splat(simd, part.squares[c]), trace);
             }
-            let (least, most) = match part.shift {
-                Shift::Real(s) => (0.0, s * MOST.0),
-                Shift::Imaginary(a) => (LEAST * blocks.mass, a * MOST.1),
-            };
-            let mut traces = [0.0; LANES];
-            simd.partial_store_f64s(&mut traces[..S::F64_LANES], trace);
-            for lane in 0..S::F64_LANES {
-                fine[h * S::F64_LANES + lane] = (least..=most).contains(&traces[lane]);
+            let mut traces = [T::default(); WIDEST];
+            T::store(simd, &mut traces[..T::lanes::<S>()], trace);
+            for lane in 0..T::lanes::<S>() {
+                fine[h * T::lanes::<S>() + lane] = part.traces.contains(&traces[lane].wide());
             }
             // Σ r y of each axis, by which features as they are differ from centred ones.
             let mut sums = [zero; 3];
             if paper {
                 for axis in 0..part.axes {
                     for row in 0..rows {
-                        let r = simd.splat_f64s(blocks.scale[row]);
-                        sums[axis] = simd.mul_add_e_f64s(y_at(axis, row), r, sums[axis]);
+                        let r = T::splat(simd, T::rounded(blocks.scale[row]));
+                        sums[axis] = T::mul_add(simd, y_at(axis, row), r, sums[axis]);
                     }
                 }
             }
@@ -461,19 +553,19 @@ impl WithSimd for Run<'_> {
                     }
                 } else if blocks.summed {
                     for c in 0..columns {
-                        side[c] = match part.squares[c] > 0.0 {
-                            true => simd.mul_f64s(y[place(axis, part.columns[c]) * vectors + h], scales[c]),
+                        side[c] = match part.squares[c] > T::default() {
+                            true => T::mul(simd, y[place(axis, part.columns[c]) * vectors + h], scales[c]),
                             false => zero,
                         };
                     }
                 } else {
                     let from = (part.first_axis + axis) * rows * vectors;
-                    product::<S>(simd, &part.x, rows, &y[from..from + rows * vectors], h, vectors, side);
+                    product::<S, T>(simd, &part.x, rows, &y[from..from + rows * vectors], h, vectors, side);
                     for c in 0..columns {
                         if paper {
-                            side[c] = simd.mul_add_e_f64s(simd.splat_f64s(part.mean[c]), sums[axis], side[c]);
+                            side[c] = T::mul_add(simd, T::splat(simd, part.mean[c]), sums[axis], side[c]);
                         }
-                        side[c] = simd.mul_f64s(side[c], scales[c]);
+                        side[c] = T::mul(simd, side[c], scales[c]);
                     }
                 }
             }
@@ -484,34 +576,62 @@ impl WithSimd for Run<'_> {
                         true => {
                             let mut sum = zero;
                             for k in 0..bones {
-                                sum = simd.mul_add_e_f64s(maps[k], simd.splat_f64s(part.mean_rows[i * bones + k]), sum);
+                                sum = T::mul_add(simd, maps[k], T::splat(simd, part.mean_rows[i * bones + k]), sum);
                             }
                             sum
                         }
-                        false => simd.mul_f64s(simd.splat_f64s(part.mean[i]), scales[i]),
+                        false => T::mul(simd, T::splat(simd, part.mean[i]), scales[i]),
                     };
                 }
             }
-            let (z, _) = S::as_mut_simd_f64s(room.answers.get((sides + 1) * size * S::F64_LANES));
+            let z = T::vectors_mut::<S>(room.answers.get((sides + 1) * size * T::lanes::<S>()));
             {
                 let (b, z) = (&*b, &mut *z);
                 let imaginary_side = if paper && dual { part.axes } else { usize::MAX };
                 match (part.shift, dual) {
                     (Shift::Real(s), false) => {
                         let mut systems = Primal { simd, gram: &part.gram, scales, b, z, size };
-                        solve::<S, Real<S::f64s>>(simd, &mut room.factor, size, s, sides, &mut systems);
+                        solve::<S, T, Real<T::Vector<S>>>(
+                            simd,
+                            &mut room.factor,
+                            size,
+                            T::rounded(s),
+                            sides,
+                            &mut systems,
+                        );
                     }
                     (Shift::Real(s), true) => {
                         let mut systems = Dual { simd, kernels: &part.kernels, maps, b, z, size, imaginary_side };
-                        solve::<S, Real<S::f64s>>(simd, &mut room.factor, size, s, sides, &mut systems);
+                        solve::<S, T, Real<T::Vector<S>>>(
+                            simd,
+                            &mut room.factor,
+                            size,
+                            T::rounded(s),
+                            sides,
+                            &mut systems,
+                        );
                     }
                     (Shift::Imaginary(a), false) => {
                         let mut systems = Primal { simd, gram: &part.gram, scales, b, z, size };
-                        solve::<S, Complex<S::f64s>>(simd, &mut room.factor, size, a, sides, &mut systems);
+                        solve::<S, T, Complex<T::Vector<S>>>(
+                            simd,
+                            &mut room.factor,
+                            size,
+                            T::rounded(a),
+                            sides,
+                            &mut systems,
+                        );
                     }
                     (Shift::Imaginary(a), true) => {
                         let mut systems = Dual { simd, kernels: &part.kernels, maps, b, z, size, imaginary_side };
-                        solve::<S, Complex<S::f64s>>(simd, &mut room.factor, size, a, sides, &mut systems);
+                        solve::<S, T, Complex<T::Vector<S>>>(
+                            simd,
+                            &mut room.factor,
+                            size,
+                            T::rounded(a),
+                            sides,
+                            &mut systems,
+                        );
                     }
                 }
             }
@@ -520,44 +640,44 @@ impl WithSimd for Run<'_> {
                 let q2 = &mut rest[..size];
                 let mean = &b[part.axes * size..(part.axes + 1) * size];
                 if let (Shift::Imaginary(a), true) = (part.shift, dual) {
-                    let by = simd.splat_f64s(-1.0 / a);
+                    let by = T::splat(simd, T::rounded(-1.0 / a));
                     for i in 0..size {
-                        q2[i] = simd.mul_f64s(q2[i], by);
+                        q2[i] = T::mul(simd, q2[i], by);
                     }
                     for axis in 0..part.axes {
                         for i in 0..size {
-                            q[axis * size + i] = simd.mul_add_e_f64s(sums[axis], q2[i], q[axis * size + i]);
+                            q[axis * size + i] = T::mul_add(simd, sums[axis], q2[i], q[axis * size + i]);
                         }
                     }
                 }
-                let mass = simd.splat_f64s(blocks.mass);
+                let mass = T::splat(simd, T::rounded(blocks.mass));
                 let mut under = zero;
                 for i in 0..size {
-                    under = simd.mul_add_e_f64s(mean[i], q2[i], under);
+                    under = T::mul_add(simd, mean[i], q2[i], under);
                 }
-                let under = simd.mul_add_e_f64s(mass, under, simd.splat_f64s(1.0));
+                let under = T::mul_add(simd, mass, under, T::splat(simd, T::rounded(1.0)));
                 for axis in 0..part.axes {
                     let q1 = &mut q[axis * size..(axis + 1) * size];
                     let mut over = zero;
                     for i in 0..size {
-                        over = simd.mul_add_e_f64s(mean[i], q1[i], over);
+                        over = T::mul_add(simd, mean[i], q1[i], over);
                     }
-                    let by = simd.div_f64s(simd.mul_f64s(mass, over), under);
+                    let by = T::div(simd, T::mul(simd, mass, over), under);
                     for i in 0..size {
-                        q1[i] = simd.negate_mul_add_e_f64s(q2[i], by, q1[i]);
+                        q1[i] = T::less_product(simd, q1[i], q2[i], by);
                     }
                 }
             }
-            let (made, _) = S::as_mut_simd_f64s(room.factor.get(columns * S::F64_LANES));
+            let made = T::vectors_mut::<S>(room.factor.get(columns * T::lanes::<S>()));
             for axis in 0..part.axes {
                 let z = &z[axis * size..(axis + 1) * size];
                 if dual {
-                    product::<S>(simd, &part.x, rows, z, 0, 1, made);
+                    product::<S, T>(simd, &part.x, rows, z, 0, 1, made);
                 }
                 for (at, &c) in part.columns.iter().enumerate() {
                     let u = match dual {
-                        true => simd.mul_f64s(maps[at / per_bone], made[at]),
-                        false => simd.mul_f64s(scales[at], z[at]),
+                        true => T::mul(simd, maps[at / per_bone], made[at]),
+                        false => T::mul(simd, scales[at], z[at]),
                     };
                     out[place(axis, c) * vectors + h] = u;
                 }
@@ -569,15 +689,23 @@ impl WithSimd for Run<'_> {
 
 /// Xᵀ y: `x` column after column, y_row at `step`·row + `first`, into one vector per column.
 #[inline(always)]
-fn product<S: Simd>(simd: S, x: &[f64], rows: usize, y: &[S::f64s], first: usize, step: usize, out: &mut [S::f64s]) {
+fn product<S: Simd, T: Element>(
+    simd: S,
+    x: &[T],
+    rows: usize,
+    y: &[T::Vector<S>],
+    first: usize,
+    step: usize,
+    out: &mut [T::Vector<S>],
+) {
     const COLUMNS: usize = 8;
     if rows == 0 {
         return;
     }
     for (x, out) in x.chunks(COLUMNS * rows).zip(out.chunks_mut(COLUMNS)) {
-        let mut sums = [simd.splat_f64s(0.0); COLUMNS];
+        let mut sums = [T::splat(simd, T::default()); COLUMNS];
         if out.len() == COLUMNS {
-            let columns: [&[f64]; COLUMNS] = [
+            let columns: [&[T]; COLUMNS] = [
                 &x[..rows],
                 &x[rows..2 * rows],
                 &x[2 * rows..3 * rows],
@@ -590,13 +718,13 @@ fn product<S: Simd>(simd: S, x: &[f64], rows: usize, y: &[S::f64s], first: usize
             for row in 0..rows {
                 let y = y[row * step + first];
                 for k in 0..COLUMNS {
-                    sums[k] = simd.mul_add_e_f64s(simd.splat_f64s(columns[k][row]), y, sums[k]);
+                    sums[k] = T::mul_add(simd, T::splat(simd, columns[k][row]), y, sums[k]);
                 }
             }
         } else {
             for (sum, x) in sums.iter_mut().zip(x.chunks_exact(rows)) {
                 for row in 0..rows {
-                    *sum = simd.mul_add_e_f64s(simd.splat_f64s(x[row]), y[row * step + first], *sum);
+                    *sum = T::mul_add(simd, T::splat(simd, x[row]), y[row * step + first], *sum);
                 }
             }
         }
@@ -605,55 +733,55 @@ fn product<S: Simd>(simd: S, x: &[f64], rows: usize, y: &[S::f64s], first: usize
 }
 
 /// D XᵀX D among the columns.
-struct Primal<'a, S: Simd> {
+struct Primal<'a, S: Simd, T: Element> {
     simd: S,
-    gram: &'a [f64],
-    scales: &'a [S::f64s],
-    b: &'a [S::f64s],
-    z: &'a mut [S::f64s],
+    gram: &'a [T],
+    scales: &'a [T::Vector<S>],
+    b: &'a [T::Vector<S>],
+    z: &'a mut [T::Vector<S>],
     size: usize,
 }
 
-impl<S: Simd> Primal<'_, S> {
+impl<S: Simd, T: Element> Primal<'_, S, T> {
     #[inline(always)]
-    fn gram(&self, i: usize, j: usize) -> S::f64s {
-        let g = self.simd.splat_f64s(self.gram[i * (i + 1) / 2 + j]);
-        self.simd.mul_f64s(self.simd.mul_f64s(self.scales[i], self.scales[j]), g)
+    fn gram(&self, i: usize, j: usize) -> T::Vector<S> {
+        let g = T::splat(self.simd, self.gram[i * (i + 1) / 2 + j]);
+        T::mul(self.simd, T::mul(self.simd, self.scales[i], self.scales[j]), g)
     }
 }
 
 /// X D² Xᵀ among the rows.
-struct Dual<'a, S: Simd> {
+struct Dual<'a, S: Simd, T: Element> {
     simd: S,
-    kernels: &'a [f64],
-    maps: &'a [S::f64s],
-    b: &'a [S::f64s],
-    z: &'a mut [S::f64s],
+    kernels: &'a [T],
+    maps: &'a [T::Vector<S>],
+    b: &'a [T::Vector<S>],
+    z: &'a mut [T::Vector<S>],
     size: usize,
     /// The side of which the imaginary part is wanted.
     imaginary_side: usize,
 }
 
-impl<S: Simd> Dual<'_, S> {
+impl<S: Simd, T: Element> Dual<'_, S, T> {
     #[inline(always)]
-    fn kernel(&self, i: usize, j: usize) -> S::f64s {
+    fn kernel(&self, i: usize, j: usize) -> T::Vector<S> {
         let of_bone = self.size * (self.size + 1) / 2;
         let own = self.kernels.iter().skip(i * (i + 1) / 2 + j).step_by(of_bone);
-        let mut sum = self.simd.splat_f64s(0.0);
+        let mut sum = T::splat(self.simd, T::default());
         for (k, map) in own.zip(self.maps) {
-            sum = self.simd.mul_add_e_f64s(self.simd.splat_f64s(*k), *map, sum);
+            sum = T::mul_add(self.simd, T::splat(self.simd, *k), *map, sum);
         }
         sum
     }
 }
 
-impl<S: Simd, N: Number<S>> Systems<S, N> for Primal<'_, S> {
+impl<S: Simd, T: Element, N: Number<S, T>> Systems<S, T, N> for Primal<'_, S, T> {
     #[inline(always)]
-    fn entry(&self, i: usize, j: usize) -> S::f64s {
+    fn entry(&self, i: usize, j: usize) -> T::Vector<S> {
         self.gram(i, j)
     }
     #[inline(always)]
-    fn side(&self, r: usize, i: usize) -> S::f64s {
+    fn side(&self, r: usize, i: usize) -> T::Vector<S> {
         self.b[r * self.size + i]
     }
     #[inline(always)]
@@ -662,13 +790,13 @@ impl<S: Simd, N: Number<S>> Systems<S, N> for Primal<'_, S> {
     }
 }
 
-impl<S: Simd, N: Number<S>> Systems<S, N> for Dual<'_, S> {
+impl<S: Simd, T: Element, N: Number<S, T>> Systems<S, T, N> for Dual<'_, S, T> {
     #[inline(always)]
-    fn entry(&self, i: usize, j: usize) -> S::f64s {
+    fn entry(&self, i: usize, j: usize) -> T::Vector<S> {
         self.kernel(i, j)
     }
     #[inline(always)]
-    fn side(&self, r: usize, i: usize) -> S::f64s {
+    fn side(&self, r: usize, i: usize) -> T::Vector<S> {
         self.b[r * self.size + i]
     }
     #[inline(always)]

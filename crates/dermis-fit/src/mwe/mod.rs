@@ -35,7 +35,9 @@ mod settings;
 
 pub use accumulate::{Accumulator, SeenPose, Statistics};
 pub use resolve::Resolver;
-pub use settings::{Anchor, Centring, MweSettings, RidgeMode, RowChoice, Solver, Strength, half_decades};
+pub use settings::{
+    Anchor, Centring, MweSettings, RidgeMode, RowChoice, SolvePrecision, Solver, Strength, half_decades,
+};
 
 use crate::training::{FitError, Progress, Ticker, Training};
 use axes::{VertexProblem, VertexSolution};
@@ -78,6 +80,8 @@ pub struct MweReport {
     pub merged: usize,
     /// Vertices solved by their principal axes, for want of a ridge that the batched solver could rely on.
     pub by_axes: usize,
+    /// Vertices solved in single precision.
+    pub in_single: usize,
     /// Principal axes that were dropped at those, summed over vertices (and axes in the row form).
     pub axes_dropped: usize,
     /// Largest leverage of a training pose at any vertex looked at (128, evenly spread): 1 means a pose

@@ -1,16 +1,16 @@
 //! A fit that is kept, so that a change costs what it touches.
 
 use super::axes::{VertexProblem, VertexSolution};
-use super::blocks::{Blocks, Room};
+use super::blocks::{Blocks, Room, Rooms, Solved, Unsolved};
 use super::scene::{Group, Local, Scene, Table, anchors};
-use super::settings::{MweSettings, Solver, Strength};
+use super::settings::{MweSettings, SolvePrecision, Solver, Strength};
 use super::{Mwe, MweReport, check, choose_form, forms, sampled, training_leverages};
 use crate::training::{FitError, Progress, Ticker, Training, silent};
 use dermis_deform::enveloping::{Enveloping, Pair, Rows};
 use dermis_deform::guard::BALL_FACTOR;
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, Influences};
-use dermis_solve::simd::LANES_F64 as LANES;
+use dermis_solve::simd::{LANES_F32, LANES_F64};
 use rayon::prelude::*;
 
 /// A fitted model and what it was fitted with.
@@ -152,6 +152,7 @@ pub(super) struct Beside {
     /// Of the ball; zero for a vertex that needs no correction.
     pub radius: f64,
     pub by_axes: bool,
+    pub in_single: bool,
     pub dropped: usize,
 }
 
@@ -192,7 +193,7 @@ impl<'a> Prepared<'a> {
     fn solve_group(
         &self,
         group: &Group,
-        mut places: Vec<&mut [f64]>,
+        places: Vec<&mut [f64]>,
         rows: Rows,
         s: f64,
         kept: Option<&Kept<'_>>,
@@ -210,49 +211,58 @@ impl<'a> Prepared<'a> {
             Solver::Batched => Blocks::new(&local, table, self.settings, rows, s),
             Solver::Axes => None,
         };
-        let of_block = |room: &mut Room, (vertices, places): (&[u32], &mut [&mut [f64]])| {
-            ticker.tick(0)?;
-            let mut beside = [Beside::default(); LANES];
-            let solved = blocks
-                .as_ref()
-                .map(|blocks| blocks.solve(&self.scene, &local, table, &self.maps, vertices, places, room));
-            for (lane, &v) in vertices.iter().enumerate() {
-                beside[lane] = match &solved {
-                    Some(solved) if !solved.refused[lane] => Beside {
-                        vertex: v,
-                        constant: solved.constants[lane],
-                        radius: BALL_FACTOR * solved.largest[lane],
-                        ..Beside::default()
-                    },
-                    _ => self.by_axes(&local, table, v, rows, s, places[lane])?,
-                };
-            }
-            ticker.tick(vertices.len() as u64)?;
-            Ok(beside[..vertices.len()].to_vec())
+        let single = match self.settings.solve_in {
+            SolvePrecision::Single => blocks.as_ref().map(Blocks::single),
+            SolvePrecision::Double => None,
         };
-        let whole = |(vertices, places)| Room::lent(|room| of_block(room, (vertices, places)));
-        let parts: Vec<Vec<Beside>> = match kept {
-            None => {
-                let blocks = group.vertices.par_chunks(LANES).zip(places.par_chunks_mut(LANES));
-                blocks.map(whole).collect::<Result<_, FitError>>()?
+        let in_double = |room: &mut Room<f64>, block: &mut [Unsolved<'_>], beside: &mut Vec<Beside>| {
+            let solved = blocks.as_ref().map(|b| b.solve(&self.scene, &local, table, &self.maps, block, room));
+            for (lane, (v, place)) in block.iter_mut().enumerate() {
+                beside.push(match &solved {
+                    Some(solved) if !solved.refused[lane] => solved.beside(lane, *v),
+                    _ => self.by_axes(&local, table, *v, rows, s, place)?,
+                });
             }
-            // Lanes are filled with what changed, whoever the neighbours are: a lane does not see the others.
-            Some(kept) => {
-                let (mut vertices, mut changed, mut parts) = (vec![], vec![], vec![]);
-                for (&v, place) in group.vertices.iter().zip(places) {
-                    match kept.changed[v as usize] {
-                        true => {
-                            vertices.push(v);
-                            changed.push(place);
-                        }
-                        false => parts.push(vec![kept.copy(v, place)]),
+            Ok(())
+        };
+        let in_single =
+            |rooms: &mut Rooms, blocks: &Blocks<f32>, block: &mut [Unsolved<'_>], beside: &mut Vec<Beside>| {
+                let solved = blocks.solve(&self.scene, &local, table, &self.maps, block, &mut rooms.single);
+                for lane in 0..block.len() {
+                    match solved.refused[lane] {
+                        true => in_double(&mut rooms.double, &mut block[lane..=lane], beside)?,
+                        false => beside.push(Beside { in_single: true, ..solved.beside(lane, block[lane].0) }),
                     }
                 }
-                let blocks = vertices.par_chunks(LANES).zip(changed.par_chunks_mut(LANES));
-                parts.extend(blocks.map(whole).collect::<Result<Vec<_>, FitError>>()?);
-                parts
-            }
+                Ok(())
+            };
+        let of_block = |block: &mut [Unsolved<'_>], single: Option<&Blocks<f32>>| {
+            ticker.tick(0)?;
+            let mut beside = Vec::with_capacity(block.len());
+            Rooms::lent(|rooms| match single {
+                Some(single) => in_single(rooms, single, block, &mut beside),
+                None => in_double(&mut rooms.double, block, &mut beside),
+            })?;
+            ticker.tick(block.len() as u64)?;
+            Ok(beside)
         };
+        // Lanes are filled with what is to be solved, whoever the neighbours are: a lane does not see the others.
+        let mut parts = Vec::new();
+        let mut unsolved: Vec<Unsolved<'_>> = group.vertices.iter().copied().zip(places).collect();
+        if let Some(kept) = kept {
+            let (changed, same): (Vec<_>, Vec<_>) = unsolved.into_iter().partition(|(v, _)| kept.changed[*v as usize]);
+            parts.push(same.into_iter().map(|(v, place)| kept.copy(v, place)).collect());
+            unsolved = changed;
+        }
+        if let (Some(blocks), Some(single)) = (&blocks, &single) {
+            let suits = |(v, _): &Unsolved<'_>| blocks.suits_single(&local, self.maps.of(*v as usize));
+            let (mut suited, others): (Vec<_>, Vec<_>) = unsolved.into_iter().partition(suits);
+            let solved = suited.par_chunks_mut(LANES_F32).map(|block| of_block(block, Some(single)));
+            parts.extend(solved.collect::<Result<Vec<_>, FitError>>()?);
+            unsolved = others;
+        }
+        let solved = unsolved.par_chunks_mut(LANES_F64).map(|block| of_block(block, None));
+        parts.extend(solved.collect::<Result<Vec<_>, FitError>>()?);
         Ok((self.scene.merged(&local), parts.concat()))
     }
 
@@ -278,7 +288,7 @@ impl<'a> Prepared<'a> {
         (0..3).for_each(|j| solution.constant[j] += means[j]);
         let radius = BALL_FACTOR * self.scene.residuals(local, table, v as usize, |_, _| ());
         let VertexSolution { constant, dropped, .. } = solution;
-        Ok(Beside { vertex: v, constant, radius, by_axes: true, dropped })
+        Ok(Beside { vertex: v, constant, radius, by_axes: true, dropped, ..Beside::default() })
     }
 
     /// Puts the answers into one correction. Vertices whose examples agree with the base have no coefficients.
@@ -336,12 +346,20 @@ impl<'a> Prepared<'a> {
             groups: self.groups.len(),
             merged,
             by_axes: beside.iter().filter(|b| b.by_axes).count(),
+            in_single: beside.iter().filter(|b| b.in_single).count(),
             axes_dropped: beside.iter().map(|b| b.dropped).sum(),
             largest_leverage: 0.0,
             leverage_p99: 0.0,
             corrected: correction.offsets.windows(2).filter(|pair| pair[1] > pair[0]).count(),
         };
         Mwe { correction, report }
+    }
+}
+
+impl Solved {
+    fn beside(&self, lane: usize, vertex: u32) -> Beside {
+        let (constant, radius) = (self.constants[lane], BALL_FACTOR * self.largest[lane]);
+        Beside { vertex, constant, radius, ..Beside::default() }
     }
 }
 

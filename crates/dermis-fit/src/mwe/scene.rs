@@ -1,5 +1,6 @@
 //! Poses as a vertex's bones see them: welded joints, pairs of anchor and bone, groups of vertices that share both.
 
+use super::blocks::WIDEST;
 use super::settings::{Anchor, Centring, MweSettings, RidgeMode};
 use crate::training::{FitError, Training};
 use dermis_deform::enveloping::{Pair, Rows};
@@ -9,8 +10,8 @@ use dermis_rig::glam::{DAffine3, DMat3, DVec3};
 use dermis_rig::skeleton::invert;
 use dermis_rig::{BoneIndex, Influences};
 use dermis_solve::SolveError;
+use dermis_solve::element::Element;
 use dermis_solve::faer::{Mat, MatRef};
-use dermis_solve::simd::LANES_F64 as LANES;
 use dermis_solve::symmetric::principal_axes;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap};
@@ -387,24 +388,30 @@ impl<'a> Scene<'a> {
         largest.sqrt()
     }
 
-    /// Scaled residuals of up to [`LANES`] vertices of a group, axis by axis, row by row, vertices innermost; ρ of each.
+    /// Scaled residuals of up to [`Element::LANES`] vertices of a group, axis by axis, row by row, vertices innermost; ρ of each.
     ///
     /// Poses outside, vertices inside: neighbours lie side by side in every pose, each pose in a place of its own.
-    pub fn residual_block(&self, local: &Local, table: &Table, vertices: &[u32], y: &mut [f64]) -> [f64; LANES] {
+    pub fn residual_block<T: Element>(
+        &self,
+        local: &Local,
+        table: &Table,
+        vertices: &[u32],
+        y: &mut [T],
+    ) -> [f64; WIDEST] {
         let rows = local.rows();
-        let mut largest = [0.0; LANES];
+        let mut largest = [0.0; WIDEST];
         if !local.clusters.is_empty() {
             for (lane, &v) in vertices.iter().enumerate() {
                 largest[lane] = self.residuals(local, table, v as usize, |row, r| {
-                    (0..3).for_each(|j| y[(j * rows + row) * LANES + lane] = local.scale[row] * r[j]);
+                    (0..3).for_each(|j| y[(j * rows + row) * T::LANES + lane] = T::rounded(local.scale[row] * r[j]));
                 });
             }
             return largest;
         }
-        let (x, yz) = y.split_at_mut(rows * LANES);
-        let (y, z) = yz.split_at_mut(rows * LANES);
+        let (x, yz) = y.split_at_mut(rows * T::LANES);
+        let (y, z) = yz.split_at_mut(rows * T::LANES);
         for (s, ((x, y), z)) in
-            x.chunks_exact_mut(LANES).zip(y.chunks_exact_mut(LANES)).zip(z.chunks_exact_mut(LANES)).enumerate()
+            x.chunks_exact_mut(T::LANES).zip(y.chunks_exact_mut(T::LANES)).zip(z.chunks_exact_mut(T::LANES)).enumerate()
         {
             let scale = local.scale[s];
             let turn = table.back.get(s);
@@ -412,7 +419,7 @@ impl<'a> Scene<'a> {
                 let world = self.residual(s, v as usize);
                 largest[lane] = world.length_squared().max(largest[lane]);
                 let seen = turn.map_or(world, |turn| *turn * world) * scale;
-                (x[lane], y[lane], z[lane]) = (seen.x, seen.y, seen.z);
+                (x[lane], y[lane], z[lane]) = (T::rounded(seen.x), T::rounded(seen.y), T::rounded(seen.z));
             }
         }
         largest.map(f64::sqrt)

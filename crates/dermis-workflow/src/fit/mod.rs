@@ -21,7 +21,7 @@ use dermis_deform::training::{TrainingPoses, moves_skin};
 use dermis_deform::{Base, Correction, Deformer, DualQuaternions};
 use dermis_fit::joints::{JointReport, joint_leverages};
 use dermis_fit::maps::{self, MapSettings};
-use dermis_fit::mwe::{Centring, MweReport, RidgeMode, RowChoice, fit_mwe, leverages};
+use dermis_fit::mwe::{Centring, MweReport, RidgeMode, RowChoice, SolvePrecision, fit_mwe, leverages};
 use dermis_fit::{
     AnimationSpaceSettings, BasePoses, Folds, Progress, Training, fit_animation_space, fit_joints,
     fit_rotational_regression,
@@ -166,6 +166,8 @@ pub struct FitOptions {
     pub eig_tol: Option<f64>,
     /// Singular values below this fraction are dropped in the published solve.
     pub svd_tol: Option<f64>,
+    /// Precision in which multi-weight enveloping solves the vertices.
+    pub solve_in: Option<SolvePrecision>,
     /// Poses closer than this around a vertex are merged; negative: never.
     pub duplicates: Option<f64>,
     /// Welding, limits and the ball.
@@ -201,6 +203,7 @@ impl FitOptions {
             tolerance: None,
             eig_tol: None,
             svd_tol: None,
+            solve_in: None,
             duplicates: None,
             guard: None,
             precision: Precision::Single,

@@ -3,7 +3,7 @@
 use super::{AnchorChoice, FitOptions, bone, chosen_by, folds_text, map_lines, short};
 use crate::error::Error;
 use dermis_fit::Folds;
-use dermis_fit::mwe::{Anchor, Centring, MweReport, MweSettings, RidgeMode, Strength};
+use dermis_fit::mwe::{Anchor, Centring, MweReport, MweSettings, RidgeMode, SolvePrecision, Strength};
 use dermis_rig::Rig;
 use serde_json::{Value, json};
 
@@ -43,6 +43,7 @@ pub(super) fn settings(options: &FitOptions, rig: &Rig, poses: usize, is_clip: b
     settings.tolerance = options.tolerance.unwrap_or(settings.tolerance);
     settings.eig_tol = options.eig_tol.unwrap_or(settings.eig_tol);
     settings.svd_tol = options.svd_tol.unwrap_or(settings.svd_tol);
+    settings.solve_in = options.solve_in.unwrap_or(settings.solve_in);
     settings.duplicates = options.duplicates.unwrap_or(settings.duplicates);
     settings.guard = options.guard.unwrap_or(settings.guard);
     Ok(settings)
@@ -78,6 +79,9 @@ pub(super) fn lines(settings: &MweSettings, options: &FitOptions, report: &MweRe
         ("eig-tol / svd-tol".into(), format!("{:e} / {:e}", settings.eig_tol, settings.svd_tol)),
         ("guard".into(), if settings.guard { "on".into() } else { "off".into() }),
     ]);
+    if settings.solve_in == SolvePrecision::Single {
+        lines.push(("solved in single precision".into(), format!("{} vertices", report.in_single)));
+    }
     if let Strength::CrossValidated(folds) = settings.strength {
         lines.push(("folds".into(), folds_text(folds)));
     }
@@ -97,6 +101,7 @@ pub(super) fn report(report: &MweReport, rig: &Rig) -> Value {
         "groups": report.groups,
         "merged_poses": report.merged,
         "solved_by_axes": report.by_axes,
+        "solved_in_single": report.in_single,
         "axes_dropped": report.axes_dropped,
         "largest_leverage": report.largest_leverage,
         "leverage_p99": report.leverage_p99,

@@ -4,7 +4,7 @@ use super::{BaseChoice, FitOptions, Fitted, MapSource, Method, base_of, has_clos
 use crate::error::Error;
 use crate::load::LoadedRig;
 use dermis_deform::Base;
-use dermis_fit::mwe::{MweSettings, RowChoice, SeenPose, Statistics};
+use dermis_fit::mwe::{MweSettings, RowChoice, SeenPose, SolvePrecision, Statistics};
 use dermis_fit::{Accumulator, FitError, Progress};
 use dermis_io::ModelHeader;
 use dermis_io::model_file::fingerprint;
@@ -183,6 +183,9 @@ impl<'a> Summing<'a> {
         let mut warnings = mwe::warnings(&settings, &fitted.report);
         if options.duplicates.is_some_and(|tolerance| tolerance >= 0.0) {
             warnings.push("examples that are not held are not merged as duplicates: each counts".into());
+        }
+        if settings.solve_in == SolvePrecision::Single {
+            warnings.push("examples that are not held are solved in double precision".into());
         }
         let header = ModelHeader {
             method: options.method.to_string(),

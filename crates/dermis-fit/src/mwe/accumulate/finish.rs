@@ -1,6 +1,6 @@
 //! From sums to a model: what was welded, the choice of s on the vertices that were kept, and the solve.
 
-use super::super::blocks::{Blocks, Room};
+use super::super::blocks::{Blocks, Room, Rooms, WIDEST};
 use super::super::resolve::{Beside, LEVERAGE_VERTICES, Prepared};
 use super::super::scene::{BonesOf, Group, Scene, Table};
 use super::super::settings::{MweSettings, Strength};
@@ -198,7 +198,7 @@ impl Solver<'_> {
             table.gram(sums, place(a), place(b))
         };
         let blocks = (self.s > 0.0).then(|| Blocks::summed(group.bones.len(), self.rows, self.s, gram));
-        let of_block = |room: &mut Room, vertices: &[u32], places: &mut [&mut [f64]]| {
+        let of_block = |room: &mut Room<f64>, vertices: &[u32], places: &mut [&mut [f64]]| {
             ticker.tick(0)?;
             let mut slots: Vec<Vec<f64>> = Vec::with_capacity(LANES);
             let mut maps: Vec<Vec<f64>> = Vec::with_capacity(LANES);
@@ -212,7 +212,7 @@ impl Solver<'_> {
             }
             let refused = match &blocks {
                 Some(blocks) => blocks.solve_summed(&maps, &mut slots, room),
-                None => [true; LANES],
+                None => [true; WIDEST],
             };
             let mut beside = Vec::with_capacity(vertices.len());
             for (lane, &v) in vertices.iter().enumerate() {
@@ -229,7 +229,7 @@ impl Solver<'_> {
             Ok(beside)
         };
         let tasks = group.vertices.par_chunks(LANES).zip(places.par_chunks_mut(LANES));
-        let parts = tasks.map(|(vertices, places)| Room::lent(|room| of_block(room, vertices, places)));
+        let parts = tasks.map(|(vertices, places)| Rooms::lent(|rooms| of_block(&mut rooms.double, vertices, places)));
         Ok(parts.collect::<Result<Vec<_>, FitError>>()?.concat())
     }
 
