@@ -5,6 +5,7 @@
 //! proves the machine has them. Elsewhere it is plain loops.
 
 use super::blend::{Columns, FEW_BONES};
+use super::coefficients::Stored;
 use super::quaternions::DualQuaternion;
 use super::weights::Four;
 use dermis_rig::glam::Vec3;
@@ -24,13 +25,15 @@ pub(super) trait Eight: Copy {
     type Map: Copy;
     /// Four of them.
     type FourMaps;
-    /// A sum of dual quaternions of one vertex.
+    /// A sum of dual quaternions of one vertex, or any eight numbers of it.
     type Motion: Copy;
     /// Four of them.
     type FourMotions;
 
     /// No map.
     fn zero(self) -> Self::Map;
+    /// M.
+    fn map(self, m: &Columns) -> Self::Map;
     /// w M added to a map.
     fn blend(self, map: Self::Map, w: f32, m: &Columns) -> Self::Map;
     /// Four maps on their way.
@@ -53,11 +56,22 @@ pub(super) trait Eight: Copy {
     /// Numbers x, y, z, w of the real and of the dual parts.
     fn motions(self, first: Self::FourMotions, last: Self::FourMotions) -> [Self::Lanes; 8];
 
+    /// Coefficients times features, in running sums of one vertex that [`row_sums`](Self::row_sums) adds up: axis j reads row j of
+    /// the features. The coefficients are the first twelve.
+    fn add_row<T: Stored>(self, sums: [Self::Motion; 2], u: &[T], features: &Columns) -> [Self::Motion; 2];
+    /// The sums of eight vertices, by axis.
+    fn row_sums<T: Stored>(self, sums: [[Self::Motion; 2]; EIGHT]) -> [Self::Lanes; 3];
+    /// The same where every axis reads all features. The coefficients are the first 36.
+    fn add_full<T: Stored>(self, sums: [Self::Motion; 3], u: &[T], features: &Columns) -> [Self::Motion; 3];
+    /// The sums of eight vertices, by axis.
+    fn full_sums(self, sums: [[Self::Motion; 3]; EIGHT]) -> [Self::Lanes; 3];
+
     /// Coordinates of eight points.
     fn split(self, points: &[f32; 3 * EIGHT]) -> [Self::Lanes; 3];
     /// Points of eight coordinates each.
     fn join(self, coordinates: [Self::Lanes; 3]) -> [f32; 3 * EIGHT];
 
+    fn lanes(self, a: [f32; EIGHT]) -> Self::Lanes;
     fn array(self, a: Self::Lanes) -> [f32; EIGHT];
     fn splat(self, x: f32) -> Self::Lanes;
     fn add(self, a: Self::Lanes, b: Self::Lanes) -> Self::Lanes;
@@ -165,6 +179,11 @@ impl<F: Fma> Eight for Plain<F> {
     }
 
     #[inline(always)]
+    fn map(self, m: &Columns) -> [f32; 16] {
+        m.0
+    }
+
+    #[inline(always)]
     fn blend(self, mut map: [f32; 16], w: f32, m: &Columns) -> [f32; 16] {
         for l in 0..16 {
             map[l] = F::f32(w, m.0[l], map[l]);
@@ -234,6 +253,56 @@ impl<F: Fma> Eight for Plain<F> {
     }
 
     #[inline(always)]
+    fn add_row<T: Stored>(self, mut sums: [[f32; 8]; 2], u: &[T], features: &Columns) -> [[f32; 8]; 2] {
+        let u = T::arranged(u);
+        for (half, sums) in sums.iter_mut().enumerate() {
+            for l in 0..8 {
+                sums[l] = F::f32(u[8 * half + l], features.0[8 * half + l], sums[l]);
+            }
+        }
+        sums
+    }
+
+    #[inline(always)]
+    fn row_sums<T: Stored>(self, sums: [[[f32; 8]; 2]; EIGHT]) -> [[f32; EIGHT]; 3] {
+        let mut over = [[0.0; EIGHT]; 3];
+        for (l, [a, b]) in sums.iter().enumerate() {
+            for j in 0..3 {
+                over[j][l] = match T::INTERLEAVED {
+                    false if j < 2 => (a[4 * j] + a[4 * j + 2]) + (a[4 * j + 1] + a[4 * j + 3]),
+                    false => (b[0] + b[2]) + (b[1] + b[3]),
+                    true => (a[2 * j] + b[2 * j]) + (a[2 * j + 1] + b[2 * j + 1]),
+                };
+            }
+        }
+        over
+    }
+
+    #[inline(always)]
+    fn add_full<T: Stored>(self, mut sums: [[f32; 8]; 3], u: &[T], features: &Columns) -> [[f32; 8]; 3] {
+        for (axis, sums) in sums.iter_mut().enumerate() {
+            let u = T::arranged(&u[12 * axis..]);
+            for half in 0..2 {
+                for l in 0..8 {
+                    sums[l] = F::f32(u[8 * half + l], features.0[8 * half + l], sums[l]);
+                }
+            }
+        }
+        sums
+    }
+
+    #[inline(always)]
+    fn full_sums(self, sums: [[[f32; 8]; 3]; EIGHT]) -> [[f32; EIGHT]; 3] {
+        let mut over = [[0.0; EIGHT]; 3];
+        for (l, sums) in sums.iter().enumerate() {
+            for (over, s) in over.iter_mut().zip(sums) {
+                over[l] = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
+            }
+        }
+        over
+    }
+
+    #[inline(always)]
     fn split(self, points: &[f32; 3 * EIGHT]) -> [[f32; EIGHT]; 3] {
         let mut over = [[0.0; EIGHT]; 3];
         for l in 0..EIGHT {
@@ -253,6 +322,11 @@ impl<F: Fma> Eight for Plain<F> {
             }
         }
         points
+    }
+
+    #[inline(always)]
+    fn lanes(self, a: [f32; EIGHT]) -> [f32; EIGHT] {
+        a
     }
 
     #[inline(always)]
@@ -355,6 +429,11 @@ mod x86 {
         }
 
         #[inline(always)]
+        fn map(self, m: &Columns) -> [__m256; 2] {
+            cast(m.0)
+        }
+
+        #[inline(always)]
         fn blend(self, [low, high]: [__m256; 2], w: f32, m: &Columns) -> [__m256; 2] {
             let w = self.avx._mm256_set1_ps(w);
             let [l, h]: [__m256; 2] = cast(m.0);
@@ -424,6 +503,68 @@ mod x86 {
         }
 
         #[inline(always)]
+        fn add_row<T: Stored>(self, [a, b]: [__m256; 2], u: &[T], features: &Columns) -> [__m256; 2] {
+            let ([u, v], [f, g]) = (T::registers(self, u), cast(features.0));
+            [self.fma._mm256_fmadd_ps(u, f, a), self.fma._mm256_fmadd_ps(v, g, b)]
+        }
+
+        #[inline(always)]
+        fn row_sums<T: Stored>(self, s: [[__m256; 2]; EIGHT]) -> [__m256; 3] {
+            let avx = self.avx;
+            if T::INTERLEAVED {
+                // Two numbers of each axis.
+                let first =
+                    four_by_four(self, [both(self, s[0]), both(self, s[1]), both(self, s[2]), both(self, s[3])]);
+                let last = four_by_four(self, [both(self, s[4]), both(self, s[5]), both(self, s[6]), both(self, s[7])]);
+                let (xz, y) = (avx._mm256_add_ps(first[0], first[1]), avx._mm256_add_ps(first[2], first[3]));
+                let (xz_last, y_last) = (avx._mm256_add_ps(last[0], last[1]), avx._mm256_add_ps(last[2], last[3]));
+                return [
+                    avx._mm256_permute2f128_ps::<0x20>(xz, xz_last),
+                    avx._mm256_permute2f128_ps::<0x20>(y, y_last),
+                    avx._mm256_permute2f128_ps::<0x31>(xz, xz_last),
+                ];
+            }
+            // Four numbers of the first two axes, and of the third.
+            let xy = all_four(self, four_by_four(self, [s[0][0], s[1][0], s[2][0], s[3][0]]));
+            let xy_last = all_four(self, four_by_four(self, [s[4][0], s[5][0], s[6][0], s[7][0]]));
+            let z = [
+                avx._mm256_permute2f128_ps::<0x20>(s[0][1], s[4][1]),
+                avx._mm256_permute2f128_ps::<0x20>(s[1][1], s[5][1]),
+                avx._mm256_permute2f128_ps::<0x20>(s[2][1], s[6][1]),
+                avx._mm256_permute2f128_ps::<0x20>(s[3][1], s[7][1]),
+            ];
+            [
+                avx._mm256_permute2f128_ps::<0x20>(xy, xy_last),
+                avx._mm256_permute2f128_ps::<0x31>(xy, xy_last),
+                all_four(self, four_by_four(self, z)),
+            ]
+        }
+
+        #[inline(always)]
+        fn add_full<T: Stored>(self, [x, y, z]: [__m256; 3], u: &[T], features: &Columns) -> [__m256; 3] {
+            let [f, g] = cast(features.0);
+            let ([a, b], [c, d]) = (T::registers(self, u), T::registers(self, &u[12..]));
+            let [p, q] = T::registers(self, &u[24..]);
+            let fma = self.fma;
+            [
+                fma._mm256_fmadd_ps(b, g, fma._mm256_fmadd_ps(a, f, x)),
+                fma._mm256_fmadd_ps(d, g, fma._mm256_fmadd_ps(c, f, y)),
+                fma._mm256_fmadd_ps(q, g, fma._mm256_fmadd_ps(p, f, z)),
+            ]
+        }
+
+        #[inline(always)]
+        fn full_sums(self, s: [[__m256; 3]; EIGHT]) -> [__m256; 3] {
+            let x = four_by_four(self, [s[0][0], s[1][0], s[2][0], s[3][0]]);
+            let x = all_eight(self, x, four_by_four(self, [s[4][0], s[5][0], s[6][0], s[7][0]]));
+            let y = four_by_four(self, [s[0][1], s[1][1], s[2][1], s[3][1]]);
+            let y = all_eight(self, y, four_by_four(self, [s[4][1], s[5][1], s[6][1], s[7][1]]));
+            let z = four_by_four(self, [s[0][2], s[1][2], s[2][2], s[3][2]]);
+            let z = all_eight(self, z, four_by_four(self, [s[4][2], s[5][2], s[6][2], s[7][2]]));
+            [x, y, z]
+        }
+
+        #[inline(always)]
         fn split(self, points: &[f32; 3 * EIGHT]) -> [__m256; 3] {
             let [a, b, c]: [__m256; 3] = cast(*points);
             let avx = self.avx;
@@ -448,6 +589,11 @@ mod x86 {
                 avx._mm256_blend_ps::<THIRD>(avx._mm256_blend_ps::<SECOND>(y, z), x),
             ];
             cast(points)
+        }
+
+        #[inline(always)]
+        fn lanes(self, a: [f32; EIGHT]) -> __m256 {
+            cast(a)
         }
 
         #[inline(always)]
@@ -526,6 +672,24 @@ mod x86 {
     const Y: [i32; 8] = [1, 4, 7, 2, 5, 0, 3, 6];
     const Y_BACK: [i32; 8] = [5, 0, 3, 6, 1, 4, 7, 2];
     const Z: [i32; 8] = [2, 5, 0, 3, 6, 1, 4, 7];
+
+    #[inline(always)]
+    fn both(v3: V3, [a, b]: [__m256; 2]) -> __m256 {
+        v3.avx._mm256_add_ps(a, b)
+    }
+
+    #[inline(always)]
+    fn all_four(v3: V3, [a, b, c, d]: [__m256; 4]) -> __m256 {
+        v3.avx._mm256_add_ps(v3.avx._mm256_add_ps(a, b), v3.avx._mm256_add_ps(c, d))
+    }
+
+    /// Sums of four numbers of the halves of four rows, and of four more rows: of the whole rows.
+    #[inline(always)]
+    fn all_eight(v3: V3, first: [__m256; 4], last: [__m256; 4]) -> __m256 {
+        let (first, last) = (all_four(v3, first), all_four(v3, last));
+        let low = v3.avx._mm256_permute2f128_ps::<0x20>(first, last);
+        v3.avx._mm256_add_ps(low, v3.avx._mm256_permute2f128_ps::<0x31>(first, last))
+    }
 
     /// In each half, four rows of four turned over.
     #[inline(always)]

@@ -3,14 +3,13 @@
 use super::blend::Columns;
 use super::block::Corrected;
 use super::coefficients::{AHEAD, Coefficients, Precision, Stored};
-use super::settle::{PIECE, add_quads, settle, turn};
+use super::eight::{self, EIGHT, Eight, EightKernel, numbers, padded, store};
 use super::{NO_ANCHOR, Scratch};
 use crate::enveloping::{Enveloping, Rows};
+use crate::guard::project_f32;
 use crate::simd::prefetch;
-use bytemuck::cast_slice;
 use dermis_rig::BoneTransforms;
 use dermis_rig::glam::Vec3;
-use dermis_solve::simd::{self, Fma, Kernel};
 
 /// [`Enveloping`] in `f32`.
 #[derive(Clone, Debug)]
@@ -51,14 +50,12 @@ impl BakedEnveloping {
     /// Features of the pose into the scratch; how many were limited, of how many.
     pub(super) fn prepare(&self, transforms: &BoneTransforms, scratch: &mut Scratch) -> (usize, usize) {
         self.shared.features(transforms, &mut scratch.features);
+        let arrange = match self.coefficients.precision() {
+            Precision::Single => f32::arrange,
+            Precision::Sixteen => i16::arrange,
+        };
         scratch.rounded.clear();
-        scratch.rounded.extend(
-            scratch
-                .features
-                .features
-                .iter()
-                .map(|f| Columns(std::array::from_fn(|i| f.get(i).map_or(0.0, |x| *x as f32)))),
-        );
+        scratch.rounded.extend(scratch.features.features.iter().map(|f| Columns(arrange(f))));
         (scratch.features.limited, scratch.rounded.len())
     }
 
@@ -71,15 +68,65 @@ impl BakedEnveloping {
 
     /// Adds the correction to a block; at how many vertices the ball held it back.
     pub(super) fn add_block(&self, block: Corrected<'_>, radii: &[f32], out: &mut [Vec3]) -> usize {
-        let (from, scratch) = (block.from, block.scratch);
         match &self.coefficients {
-            Coefficients::Single(values) => {
-                Add { correction: self, values, units: &[], from, scratch, radii, out }.run()
-            }
-            Coefficients::Sixteen { values, units } => {
-                Add { correction: self, values, units, from, scratch, radii, out }.run()
-            }
+            Coefficients::Single(values) => self.add(values, &[], block, radii, out),
+            Coefficients::Sixteen { values, units } => self.add(values, units, block, radii, out),
         }
+    }
+
+    fn add<T: Stored>(
+        &self,
+        values: &[T],
+        units: &[f32],
+        block: Corrected<'_>,
+        radii: &[f32],
+        out: &mut [Vec3],
+    ) -> usize {
+        let (range, whole) = (block.from..block.from + out.len(), out.len() / EIGHT * EIGHT);
+        let constants = self.constants.get(range.clone()).unwrap_or_default();
+        let units = units.get(range.clone()).unwrap_or_default();
+        let (offsets, anchors) = (&self.offsets[range.start..=range.end], &self.anchors[range]);
+        let (some, last) = out.split_at_mut(whole);
+        let mut held = 0;
+        let all = Envelop {
+            rows: self.shared.rows,
+            terms: &self.terms,
+            values,
+            features: &block.scratch.rounded,
+            table: &block.scratch.bones,
+            behind: block.scratch.behind,
+            offsets,
+            anchors: &anchors[..whole],
+            units: &units[..whole.min(units.len())],
+            constants: &constants[..whole.min(constants.len())],
+            radii: &radii[..whole.min(radii.len())],
+            out: some,
+            held: &mut held,
+        };
+        eight::run(all);
+        if !last.is_empty() {
+            let mut ends = [offsets[offsets.len() - 1]; EIGHT + 1];
+            ends[..offsets.len() - whole].copy_from_slice(&offsets[whole..]);
+            let mut positions = padded(last);
+            eight::run(Envelop {
+                rows: self.shared.rows,
+                terms: &self.terms,
+                values,
+                features: &block.scratch.rounded,
+                table: &block.scratch.bones,
+                behind: block.scratch.behind,
+                offsets: &ends,
+                anchors: &padded(&anchors[whole..]),
+                units: end_of(units, whole, &mut [0.0; EIGHT]),
+                constants: end_of(constants, whole, &mut [Vec3::ZERO; EIGHT]),
+                // Vertices that are not there have no correction that a ball could hold back.
+                radii: end_of(radii, whole, &mut [f32::MAX; EIGHT]),
+                out: &mut positions,
+                held: &mut held,
+            });
+            last.copy_from_slice(&positions[..last.len()]);
+        }
+        held
     }
 
     /// The same with coefficients of another precision.
@@ -95,116 +142,141 @@ impl BakedEnveloping {
     }
 }
 
-struct Add<'a, T> {
-    correction: &'a BakedEnveloping,
+/// The end of a list, filled up; of an empty list, nothing.
+fn end_of<'a, T: Copy>(list: &[T], from: usize, room: &'a mut [T; EIGHT]) -> &'a [T] {
+    let Some(end) = list.get(from..).filter(|end| !end.is_empty()) else { return &[] };
+    room[..end.len()].copy_from_slice(end);
+    room
+}
+
+/// Multi-weight enveloping of whole chunks of eight vertices: adds the correction, and what is behind.
+struct Envelop<'a, T> {
+    rows: Rows,
+    terms: &'a [u32],
     values: &'a [T],
+    features: &'a [Columns],
+    table: &'a [Columns],
+    behind: Vec3,
+    /// Where the terms of these vertices start, and where those of the last one end.
+    offsets: &'a [u32],
+    anchors: &'a [u32],
+    /// Empty for coefficients in units of one.
     units: &'a [f32],
-    from: usize,
-    scratch: &'a Scratch,
+    /// Empty where they are zero.
+    constants: &'a [Vec3],
+    /// Empty without a ball.
     radii: &'a [f32],
     out: &'a mut [Vec3],
+    /// At how many vertices the ball acted.
+    held: &'a mut usize,
 }
 
-impl<T: Stored> Add<'_, T> {
-    #[cfg(target_arch = "x86_64")]
-    fn run(self) -> usize {
-        let Self { correction: c, values, units, from, scratch, radii, out } = self;
-        let range = from..from + out.len();
-        let (mut held, mut done) = (0, 0);
-        if c.constants.is_empty() {
-            let job = super::avx512::Envelop {
-                rows: c.shared.rows,
-                offsets: &c.offsets[range.start..=range.end],
-                terms: &c.terms,
-                values,
-                units: units.get(range.clone()).unwrap_or_default(),
-                features: &scratch.rounded,
-                anchors: &c.anchors[range],
-                table: &scratch.bones,
-                radii,
-                behind: scratch.behind,
-                out: &mut *out,
-            };
-            (held, done) = job.run();
-        }
-        let (radii, out) = (radii.get(done..).unwrap_or_default(), &mut out[done..]);
-        held + simd::run(Add { correction: c, values, units, from: from + done, scratch, radii, out })
-    }
-
-    #[cfg(not(target_arch = "x86_64"))]
-    fn run(self) -> usize {
-        simd::run(self)
-    }
-}
-
-impl<T: Stored> Kernel for Add<'_, T> {
-    type Output = usize;
-
+impl<T: Stored> EightKernel for Envelop<'_, T> {
     #[inline(always)]
-    fn run<F: Fma>(self) -> usize {
-        let Self { correction: c, values, units, from, scratch, radii, out } = self;
-        let features = &scratch.rounded[..];
-        let (mut sums, mut turned) = ([[0.0f32; 12]; PIECE], [[0.0f32; 4]; PIECE]);
-        let mut held = 0;
-        for (at, out) in out.chunks_mut(PIECE).enumerate() {
-            let (start, count) = (from + at * PIECE, out.len());
-            for (sums, row) in sums[..count].iter_mut().zip(c.offsets[start..].windows(2)) {
-                let (from, to) = (row[0] as usize, row[1] as usize);
-                let terms = &c.terms[from..to];
-                match c.shared.rows {
-                    Rows::Row => row_sums::<F, T>(terms, &values[from * 12..], features, sums),
-                    Rows::Full => full_sums::<F, T>(terms, &values[from * 36..], features, sums),
+    fn run<E: Eight>(self, e: E) {
+        let anchored = self.anchors.iter().any(|a| *a != NO_ANCHOR);
+        let (units, radii) = (self.units.as_chunks().0, self.radii.as_chunks().0);
+        let (constants, anchors) = (self.constants.as_chunks().0, self.anchors.as_chunks().0);
+        for (at, anchors) in anchors.iter().enumerate() {
+            let ends = &self.offsets[at * EIGHT..=(at + 1) * EIGHT];
+            let mut delta = match self.rows {
+                Rows::Row => row_sums(e, &self, ends),
+                Rows::Full => full_sums(e, &self, ends),
+            };
+            if let Some(units) = units.get(at) {
+                for d in &mut delta {
+                    *d = e.mul(*d, e.lanes(*units));
                 }
             }
-            if let Some(units) = units.get(start..start + count) {
-                for (sums, unit) in sums.iter_mut().zip(units) {
-                    sums.iter_mut().for_each(|s| *s *= unit);
+            if let Some(constants) = constants.get(at) {
+                let constants = e.split(numbers(constants));
+                for j in 0..3 {
+                    delta[j] = e.add(delta[j], constants[j]);
                 }
             }
-            let mut deltas = [[0.0f32; 3]; PIECE];
-            if let Some(constants) = c.constants.get(start..start + count) {
-                deltas[..count].copy_from_slice(cast_slice(constants));
+            if anchored {
+                delta = turned(e, anchors, self.table, delta);
             }
-            add_quads(&sums, &mut deltas);
-            // Without an anchor the table's last matrix turns it, the identity.
-            turn::<F>(&c.anchors[start..start + count], &scratch.bones, &deltas, &mut turned);
-            let radii = radii.get(at * PIECE..at * PIECE + count).unwrap_or_default();
-            held += settle(&mut turned[..count], radii, scratch.behind, out);
+            if let Some(radii) = radii.get(at) {
+                let r = e.lanes(*radii);
+                let squares = e.mul_add(delta[0], delta[0], e.mul_add(delta[1], delta[1], e.mul(delta[2], delta[2])));
+                // Well inside is decided without a root; what is no number is not inside.
+                if !e.all(e.less(squares, e.mul(e.splat(0.999), e.mul(r, r)))) {
+                    let [x, y, z] = delta;
+                    let ([x, y, z], held) = held_back([e.array(x), e.array(y), e.array(z)], radii);
+                    delta = [e.lanes(x), e.lanes(y), e.lanes(z)];
+                    *self.held += held;
+                }
+            }
+            let out = &mut self.out.as_chunks_mut().0[at];
+            let mut p = e.split(numbers(out));
+            for j in 0..3 {
+                p[j] = e.add(e.add(p[j], delta[j]), e.splat(self.behind[j]));
+            }
+            store(e, p, out);
         }
-        held
     }
 }
 
-/// Axis j reads row j of the features: four running products per axis.
+/// Displacements turned by the vertices' anchors; without an anchor the table's last matrix turns them, the identity.
 #[inline(always)]
-fn row_sums<F: Fma, T: Stored>(terms: &[u32], coefficients: &[T], features: &[Columns], out: &mut [f32; 12]) {
-    let mut sums = [0.0f32; 12];
-    for (&term, u) in terms.iter().zip(coefficients.as_chunks::<12>().0) {
-        prefetch(u, AHEAD);
-        let f = &features[term as usize].0;
-        for c in 0..12 {
-            sums[c] = F::f32(u[c].wide(), f[c], sums[c]);
-        }
+fn turned<E: Eight>(e: E, anchors: &[u32; EIGHT], table: &[Columns], [x, y, z]: [E::Lanes; 3]) -> [E::Lanes; 3] {
+    let mut maps = [e.zero(); EIGHT];
+    for (map, anchor) in maps.iter_mut().zip(anchors) {
+        *map = e.map(&table[(*anchor as usize).min(table.len() - 1)]);
     }
-    *out = sums;
+    let [a, b, c, d, p, q, r, s] = maps;
+    let m = e.maps(e.four_maps([a, b, c, d]), e.four_maps([p, q, r, s]));
+    let mut out = [x, y, z];
+    for (j, out) in out.iter_mut().enumerate() {
+        *out = e.mul_add(m[0][j], x, e.mul_add(m[1][j], y, e.mul(m[2][j], z)));
+    }
+    out
 }
 
-/// Every axis reads all features: four running products per axis.
-#[inline(always)]
-fn full_sums<F: Fma, T: Stored>(terms: &[u32], coefficients: &[T], features: &[Columns], out: &mut [f32; 12]) {
-    let mut sums = [0.0f32; 12];
-    for (&term, u) in terms.iter().zip(coefficients.as_chunks::<36>().0) {
-        for line in [0, 64, 128] {
-            prefetch(u, AHEAD + line);
-        }
-        let f = &features[term as usize].0;
-        for j in 0..3 {
-            for axis in 0..3 {
-                for c in 0..4 {
-                    sums[axis * 4 + c] = F::f32(u[axis * 12 + j * 4 + c].wide(), f[j * 4 + c], sums[axis * 4 + c]);
-                }
-            }
-        }
+/// Corrections of eight vertices as far as the ball lets them; at how many it acted.
+fn held_back(mut delta: [[f32; EIGHT]; 3], radii: &[f32; EIGHT]) -> ([[f32; EIGHT]; 3], usize) {
+    let mut held = 0;
+    for (l, &radius) in radii.iter().enumerate() {
+        let (d, acted) = project_f32(Vec3::new(delta[0][l], delta[1][l], delta[2][l]), radius);
+        (delta[0][l], delta[1][l], delta[2][l]) = (d.x, d.y, d.z);
+        held += usize::from(acted);
     }
-    *out = sums;
+    (delta, held)
+}
+
+/// Axis j reads row j of the features.
+#[inline(always)]
+fn row_sums<E: Eight, T: Stored>(e: E, job: &Envelop<'_, T>, ends: &[u32]) -> [E::Lanes; 3] {
+    let mut sums = [[e.still(); 2]; EIGHT];
+    for (sums, ends) in sums.iter_mut().zip(ends.windows(2)) {
+        let (from, to) = (ends[0] as usize, ends[1] as usize);
+        let mut sum = [e.still(); 2];
+        for (at, &term) in job.terms[from..to].iter().enumerate() {
+            let u = &job.values[(from + at) * 12..];
+            prefetch(&u[0], AHEAD);
+            sum = e.add_row(sum, u, &job.features[term as usize]);
+        }
+        *sums = sum;
+    }
+    e.row_sums::<T>(sums)
+}
+
+/// Every axis reads all features.
+#[inline(always)]
+fn full_sums<E: Eight, T: Stored>(e: E, job: &Envelop<'_, T>, ends: &[u32]) -> [E::Lanes; 3] {
+    let mut sums = [[e.still(); 3]; EIGHT];
+    for (sums, ends) in sums.iter_mut().zip(ends.windows(2)) {
+        let (from, to) = (ends[0] as usize, ends[1] as usize);
+        let mut sum = [e.still(); 3];
+        for (at, &term) in job.terms[from..to].iter().enumerate() {
+            let u = &job.values[(from + at) * 36..];
+            for line in [0, 12, 24] {
+                prefetch(&u[line], AHEAD);
+            }
+            sum = e.add_full(sum, u, &job.features[term as usize]);
+        }
+        *sums = sum;
+    }
+    e.full_sums(sums)
 }

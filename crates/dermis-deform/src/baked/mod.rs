@@ -8,8 +8,6 @@
 //! Vertices are computed in blocks of fixed size, each in a fixed order of operations: the same bits for any number of
 //! threads. The blocks run with the machine's vector instructions ([`dermis_solve::simd`]), which differ in rounding alone.
 
-#[cfg(target_arch = "x86_64")]
-mod avx512;
 mod blend;
 mod block;
 mod coefficients;

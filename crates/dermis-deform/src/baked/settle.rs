@@ -3,10 +3,8 @@
 //! Every step runs over all vertices of a piece before the next begins, through small arrays: loops that the compiler
 //! makes vectors of.
 
-use super::blend::Columns;
 use crate::guard::project_f32;
 use dermis_rig::glam::Vec3;
-use dermis_solve::simd::Fma;
 
 /// Vertices of a piece.
 pub(super) const PIECE: usize = 64;
@@ -16,20 +14,6 @@ pub(super) const PIECE: usize = 64;
 pub(super) fn add_quads(sums: &[[f32; 12]], out: &mut [[f32; 3]]) {
     for (sum, four) in out.as_flattened_mut().iter_mut().zip(sums.as_flattened().as_chunks::<4>().0) {
         *sum += (four[0] + four[2]) + (four[1] + four[3]);
-    }
-}
-
-/// The linear part of each vertex's bone applied to its delta; bones that do not exist stand for the last one.
-#[inline(always)]
-pub(super) fn turn<F: Fma>(bones: &[u32], table: &[Columns], deltas: &[[f32; 3]], out: &mut [[f32; 4]]) {
-    let last = table.len() - 1;
-    for ((out, d), &bone) in out.iter_mut().zip(deltas).zip(bones) {
-        let m = &table[(bone as usize).min(last)].0;
-        let mut turned = [0.0; 4];
-        for j in 0..4 {
-            turned[j] = F::f32(m[j], d[0], F::f32(m[4 + j], d[1], m[8 + j] * d[2]));
-        }
-        *out = turned;
     }
 }
 
