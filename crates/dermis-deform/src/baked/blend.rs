@@ -18,6 +18,11 @@ impl Columns {
         Self(std::array::from_fn(|i| if i % 4 < 3 { c[i / 4][i % 4] } else { 0.0 }))
     }
 
+    /// The map of displacements.
+    pub(super) fn without_translation(&self) -> Self {
+        Self(std::array::from_fn(|i| if i < 12 { self.0[i] } else { 0.0 }))
+    }
+
     /// M x for a homogeneous x.
     #[inline(always)]
     pub(super) fn apply<F: Fma>(&self, x: Vec4) -> Vec3 {

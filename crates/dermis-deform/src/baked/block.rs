@@ -171,6 +171,7 @@ impl BakedBase {
                 simd::run(Rigid { bones, table, rest, behind, middle, out });
             }
             Self::Lbs(weights) if !weights.fours.is_empty() => {
+                let rest = &rest[range];
                 return Lbs { from, weights, table, rest, behind, out, normals }.run();
             }
             Self::Dqs(weights, _) if !weights.fours.is_empty() => {

@@ -11,6 +11,7 @@ pub(super) struct Lbs<'a> {
     pub(super) from: usize,
     pub(super) weights: &'a Weights,
     pub(super) table: &'a [Columns],
+    /// Of the block's vertices.
     pub(super) rest: &'a [Vec3],
     pub(super) behind: Vec3,
     pub(super) out: &'a mut [Vec3],
@@ -31,8 +32,8 @@ impl Lbs<'_> {
         let (range, whole) = (from..from + out.len(), out.len() / EIGHT * EIGHT);
         let more = weights.more_of(range.clone());
         let (before, after) = more.split_at(more.partition_point(|e| (e.0 as usize) < from + whole));
-        let (some_fours, last_fours) = weights.fours[range.clone()].split_at(whole);
-        let (some_rest, last_rest) = rest[range].split_at(whole);
+        let (some_fours, last_fours) = weights.fours[range].split_at(whole);
+        let (some_rest, last_rest) = rest.split_at(whole);
         let (some, last) = out.split_at_mut(whole);
         let (some_normals, last_normals) = normals.as_mut().map(|n| n.split_at(whole)).unzip();
         eight::run(LbsChunks {

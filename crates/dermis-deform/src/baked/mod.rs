@@ -100,6 +100,8 @@ pub enum BakedCorrection {
 pub struct Scratch {
     /// The bones about the character's middle, and after them the identity.
     bones: Vec<Columns>,
+    /// The same without translations.
+    turning: Vec<Columns>,
     /// The character's middle, which positions are computed about.
     middle: Vec3,
     /// What is added to positions at the end: the middle, where the base is computed about it.

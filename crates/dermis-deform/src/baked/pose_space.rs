@@ -1,6 +1,8 @@
 //! Pose-space deformation as it runs.
 
-use super::block::Corrected;
+use super::blend::Columns;
+use super::block::{BLOCK, Corrected};
+use super::lbs::Lbs;
 use super::settle::settle_one;
 use super::{BakedBase, Scratch};
 use crate::pose_space::{Carrier, Kernel, NO_GROUP, PoseSpace, Remainders, Shapes};
@@ -166,6 +168,8 @@ impl BakedShapes {
         scratch.exact_values.resize(kernel.values(), 0.0);
         kernel.evaluate(transforms, &mut scratch.kernel, &mut scratch.exact_values, |k| k);
         self.model.weights(&scratch.exact_values, |c| c as f32, &mut scratch.kernel_values);
+        scratch.turning.clear();
+        scratch.turning.extend(scratch.bones.iter().map(Columns::without_translation));
         (scratch.kernel.limited, kernel.width())
     }
 
@@ -180,37 +184,57 @@ impl BakedShapes {
 
     /// Adds the correction to a block; at how many vertices the ball held it back.
     pub(super) fn add_block(&self, block: Corrected<'_>, radii: &[f32], out: &mut [Vec3]) -> usize {
-        simd::run(AddShapes { correction: self, block, radii, out })
+        let (mut sums, mut carried) = ([Vec3::ZERO; BLOCK], [Vec3::ZERO; BLOCK]);
+        let (sums, carried) = (&mut sums[..out.len()], &mut carried[..out.len()]);
+        simd::run(Sum { correction: self, from: block.from, weights: &block.scratch.kernel_values, out: sums });
+        let carrier = &self.model.carrier;
+        let carried = match (carrier, block.base) {
+            (Carrier::World, _) => sums,
+            // Displacements are positions that no bone moves.
+            (Carrier::Base, BakedBase::Lbs(weights)) if !weights.fours.is_empty() => {
+                let (from, table, rest) = (block.from, &block.scratch.turning[..], &sums[..]);
+                Lbs { from, weights, table, rest, behind: Vec3::ZERO, out: carried, normals: None }.run();
+                carried
+            }
+            _ => {
+                for (i, (sum, carried)) in sums.iter().zip(&mut *carried).enumerate() {
+                    *carried = carrier.carry_f32(block.from + i, *sum, block.base, block.scratch);
+                }
+                carried
+            }
+        };
+        let each = out.iter_mut().zip(&*carried).enumerate();
+        each.map(|(i, (p, d))| settle_one(*d, radii.get(i), block.scratch.behind, p)).sum()
     }
 }
 
-struct AddShapes<'a> {
+/// The weighted sums of shapes.
+struct Sum<'a> {
     correction: &'a BakedShapes,
-    block: Corrected<'a>,
-    radii: &'a [f32],
+    /// The first vertex.
+    from: usize,
+    /// Of the shapes.
+    weights: &'a [f32],
     out: &'a mut [Vec3],
 }
 
-impl simd::Kernel for AddShapes<'_> {
-    type Output = usize;
+impl simd::Kernel for Sum<'_> {
+    type Output = ();
 
     #[inline(always)]
-    fn run<F: Fma>(self) -> usize {
-        let (model, scratch) = (&self.correction.model, self.block.scratch);
-        let mut held = 0;
-        for (i, p) in self.out.iter_mut().enumerate() {
-            let v = self.block.from + i;
-            let range = model.offsets[v] as usize..model.offsets[v + 1] as usize;
+    fn run<F: Fma>(self) {
+        let model = &self.correction.model;
+        let offsets = &model.offsets[self.from..=self.from + self.out.len()];
+        for (sum, ends) in self.out.iter_mut().zip(offsets.windows(2)) {
+            let range = ends[0] as usize..ends[1] as usize;
             let mut d = [0.0f32; 3];
             for (&l, u) in model.terms[range.clone()].iter().zip(&self.correction.displacements[range]) {
-                let c = scratch.kernel_values[l as usize];
+                let c = self.weights[l as usize];
                 for axis in 0..3 {
                     d[axis] = F::f32(c, u[axis], d[axis]);
                 }
             }
-            let world = model.carrier.carry_f32(v, Vec3::from_array(d), self.block.base, scratch);
-            held += settle_one(world, self.radii.get(i), scratch.behind, p);
+            *sum = Vec3::from_array(d);
         }
-        held
     }
 }
