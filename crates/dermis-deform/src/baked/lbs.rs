@@ -28,6 +28,16 @@ impl Lbs<'_> {
     }
 
     fn run_with<T: Table<Columns> + ?Sized>(self, table: &T) {
+        match self.weights.most(self.from) {
+            1 => self.run_up_to::<1, T>(table),
+            2 => self.run_up_to::<2, T>(table),
+            3 => self.run_up_to::<3, T>(table),
+            _ => self.run_up_to::<4, T>(table),
+        }
+    }
+
+    /// For vertices of which none has more than `MOST` of the first four influences.
+    fn run_up_to<const MOST: usize, T: Table<Columns> + ?Sized>(self, table: &T) {
         let Self { from, weights, rest, behind, out, mut normals, .. } = self;
         let (range, whole) = (from..from + out.len(), out.len() / EIGHT * EIGHT);
         let more = weights.more_of(range.clone());
@@ -36,7 +46,7 @@ impl Lbs<'_> {
         let (some_rest, last_rest) = rest.split_at(whole);
         let (some, last) = out.split_at_mut(whole);
         let (some_normals, last_normals) = normals.as_mut().map(|n| n.split_at(whole)).unzip();
-        eight::run(LbsChunks {
+        eight::run(LbsChunks::<MOST, T> {
             from,
             fours: some_fours,
             more: before,
@@ -49,7 +59,7 @@ impl Lbs<'_> {
         if !last.is_empty() {
             let (mut positions, mut turned) = ([Vec3::ZERO; EIGHT], [Vec3::ZERO; EIGHT]);
             let rest_normals = last_normals.as_ref().map(|n| padded(n.rest));
-            eight::run(LbsChunks {
+            eight::run(LbsChunks::<MOST, T> {
                 from: from + whole,
                 fours: &padded(last_fours),
                 more: after,
@@ -68,7 +78,7 @@ impl Lbs<'_> {
 }
 
 /// [`Lbs`] of whole chunks of eight vertices.
-struct LbsChunks<'a, T: ?Sized> {
+struct LbsChunks<'a, const MOST: usize, T: ?Sized> {
     from: usize,
     fours: &'a [Four],
     more: &'a [(u32, Four)],
@@ -79,14 +89,14 @@ struct LbsChunks<'a, T: ?Sized> {
     normals: Option<Turned<'a>>,
 }
 
-impl<T: Table<Columns> + ?Sized> EightKernel for LbsChunks<'_, T> {
+impl<const MOST: usize, T: Table<Columns> + ?Sized> EightKernel for LbsChunks<'_, MOST, T> {
     #[inline(always)]
     fn run<E: Eight>(self, e: E) {
         let Self { from, fours, mut more, table, rest, behind, out, normals } = self;
         let mut normals = normals.map(|n| (n.rest.as_chunks().0, n.out.as_chunks_mut().0));
         let chunks = out.as_chunks_mut().0.iter_mut().zip(rest.as_chunks().0).zip(fours.as_chunks().0);
         for (at, ((out, rest), fours)) in chunks.enumerate() {
-            let m = blended(e, from + at * EIGHT, fours, &mut more, table);
+            let m = blended::<MOST, E>(e, from + at * EIGHT, fours, &mut more, table);
             store(e, moved(e, &m, e.split(numbers(rest)), behind), out);
             if let Some((rests, outs)) = &mut normals {
                 store(e, turned(e, &m, e.split(numbers(&rests[at]))), &mut outs[at]);
@@ -97,7 +107,7 @@ impl<T: Table<Columns> + ?Sized> EightKernel for LbsChunks<'_, T> {
 
 /// Σ w M of eight vertices from `first` on; takes what belongs to them from the beginning of `more`.
 #[inline(always)]
-pub(super) fn blended<E: Eight>(
+pub(super) fn blended<const MOST: usize, E: Eight>(
     e: E,
     first: usize,
     [a, b, c, d, p, q, r, s]: &[Four; EIGHT],
@@ -105,37 +115,43 @@ pub(super) fn blended<E: Eight>(
     table: &(impl Table<Columns> + ?Sized),
 ) -> [[E::Lanes; 3]; 4] {
     // Without a loop the sums stay in registers.
-    let (a, b) = (blend(e, first, a, more, table), blend(e, first + 1, b, more, table));
-    let (c, d) = (blend(e, first + 2, c, more, table), blend(e, first + 3, d, more, table));
+    let (a, b) = (blend::<MOST, E>(e, first, a, more, table), blend::<MOST, E>(e, first + 1, b, more, table));
+    let (c, d) = (blend::<MOST, E>(e, first + 2, c, more, table), blend::<MOST, E>(e, first + 3, d, more, table));
     let some = e.four_maps([a, b, c, d]);
-    let (p, q) = (blend(e, first + 4, p, more, table), blend(e, first + 5, q, more, table));
-    let (r, s) = (blend(e, first + 6, r, more, table), blend(e, first + 7, s, more, table));
+    let (p, q) = (blend::<MOST, E>(e, first + 4, p, more, table), blend::<MOST, E>(e, first + 5, q, more, table));
+    let (r, s) = (blend::<MOST, E>(e, first + 6, r, more, table), blend::<MOST, E>(e, first + 7, s, more, table));
     e.maps(some, e.four_maps([p, q, r, s]))
 }
 
 /// Σ w M of one vertex.
 #[inline(always)]
-fn blend<E: Eight>(
+fn blend<const MOST: usize, E: Eight>(
     e: E,
     v: usize,
     four: &Four,
     more: &mut &[(u32, Four)],
     table: &(impl Table<Columns> + ?Sized),
 ) -> E::Map {
-    let mut map = add_four(e, e.zero(), four, table);
+    let mut map = add_four::<MOST, E>(e, e.zero(), four, table);
     while let Some(((_, four), others)) = more.split_first().filter(|(entry, _)| entry.0 as usize == v) {
-        map = add_four(e, map, four, table);
+        map = add_four::<4, E>(e, map, four, table);
         *more = others;
     }
     map
 }
 
 #[inline(always)]
-fn add_four<E: Eight>(e: E, map: E::Map, four: &Four, table: &(impl Table<Columns> + ?Sized)) -> E::Map {
-    let map = e.blend(map, four.weights[0], table.at(four.bone(0)));
-    let map = e.blend(map, four.weights[1], table.at(four.bone(1)));
-    let map = e.blend(map, four.weights[2], table.at(four.bone(2)));
-    e.blend(map, four.weights[3], table.at(four.bone(3)))
+fn add_four<const MOST: usize, E: Eight>(
+    e: E,
+    map: E::Map,
+    four: &Four,
+    table: &(impl Table<Columns> + ?Sized),
+) -> E::Map {
+    let mut map = map;
+    for k in 0..MOST {
+        map = e.blend(map, four.weights[k], table.at(four.bone(k)));
+    }
+    map
 }
 
 /// M p + behind.

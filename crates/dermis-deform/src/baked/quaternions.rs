@@ -146,7 +146,7 @@ impl<T: Table<DualQuaternion> + ?Sized, W: Fn(usize) -> Vec3> EightKernel for Ch
             let mut p = e.split(numbers(rest));
             let mut stretch = None;
             if bones.stretched {
-                let maps = blended(e, first, fours, &mut of_stretches, &bones.stretches[..]);
+                let maps = blended::<4, E>(e, first, fours, &mut of_stretches, &bones.stretches[..]);
                 p = moved(e, &maps, p, Vec3::ZERO);
                 stretch = Some(maps);
             }

@@ -1,5 +1,6 @@
 //! Skinning weights as they run.
 
+use super::block::BLOCK;
 use dermis_rig::Influences;
 use std::ops::Range;
 
@@ -14,6 +15,8 @@ pub struct Weights {
     pub weights: Vec<f32>,
     /// The first four influences of each vertex; none where a bone's index has more than 16 bits.
     pub(super) fours: Vec<Four>,
+    /// How many of the first four influences the vertices of each block have at most.
+    most: Vec<usize>,
     /// Influences beyond four, by fours, with their vertex; ascending.
     pub(super) more: Vec<(u32, Four)>,
     /// Vertices whose weights do not sum to one, and Σ w − 1.
@@ -56,6 +59,11 @@ impl Weights {
                 made.fours.push(fours.next().unwrap_or_default());
             }
             made.more.extend(fours.map(|four| (v as u32, four)));
+            if v % BLOCK == 0 {
+                made.most.push(1);
+            }
+            let most = &mut made.most[v / BLOCK];
+            *most = (*most).max(row.len().min(4));
         }
         made
     }
@@ -70,6 +78,11 @@ impl Weights {
     pub(super) fn of_vertex(&self, v: usize) -> impl Iterator<Item = (usize, f32)> {
         let range = self.offsets[v] as usize..self.offsets[v + 1] as usize;
         self.bones[range.clone()].iter().map(|&b| b as usize).zip(self.weights[range].iter().copied())
+    }
+
+    /// How many of the first four influences the vertices of the block that begins at `from` have at most, one at least.
+    pub(super) fn most(&self, from: usize) -> usize {
+        self.most.get(from / BLOCK).copied().unwrap_or(4)
     }
 
     /// The entries of [`more`](Self::more) of some vertices.
