@@ -147,8 +147,11 @@ fn run(vertices: usize, bones: usize, count: usize) {
     let sixteen: Vec<_> = cases.iter().filter_map(sixteen).collect();
     let single =
         cases.into_iter().map(|(name, base, correction, bytes)| (name, base, correction, bytes, Precision::Single));
-    for (name, base, correction, bytes, precision) in single.chain(sixteen).filter(|c| only.is_empty() || c.0 == only.trim_end_matches(" 16"))
-        .filter(|c| !only.ends_with(" 16") || c.4 == Precision::Sixteen) {
+    for (name, base, correction, bytes, precision) in single
+        .chain(sixteen)
+        .filter(|c| only.is_empty() || c.0 == only.trim_end_matches(" 16"))
+        .filter(|c| !only.ends_with(" 16") || c.4 == Precision::Sixteen)
+    {
         let baked = Deformer { rest: rest.clone(), base, correction: correction.map(Into::into) }.bake();
         let baked = baked.with_precision(precision);
         let (mut scratch, mut out) = (Scratch::default(), vec![Vec3::ZERO; vertices]);
