@@ -31,7 +31,7 @@ use super::settings::{Centring, MweSettings, RidgeMode};
 use dermis_deform::enveloping::Rows;
 use dermis_rig::{BoneIndex, Influences};
 use dermis_solve::element::Element;
-use dermis_solve::simd::{self, Buffer, LANES_F32};
+use dermis_solve::simd::{self, Buffer, LANES_F32, LANES_F64};
 use part::{Part, RANGE_SINGLE, Shift, frozen};
 use run::Run;
 
@@ -219,30 +219,28 @@ impl Blocks<f64> {
         let (scale, rest) = (self.scale.clone(), self.rest.clone());
         Blocks { parts: parts.collect(), bones, rows, form, mass, scale, centring, summed, rest }
     }
-}
 
-impl<T: Element> Blocks<T> {
-    /// Solves up to [`Element::LANES`] vertices from their maps on the group's bones and their Xᵀ y, which is laid out as
+    /// Solves up to [`LANES_F64`] vertices from their maps on the group's bones and their Xᵀ y, which is laid out as
     /// coefficients are and replaced by them. The result is which vertices could not be solved here.
-    pub fn solve_summed(&self, maps: &[Vec<f64>], slots: &mut [Vec<f64>], room: &mut Room<T>) -> [bool; WIDEST] {
-        let mu = room.maps.get(self.bones * T::LANES);
-        mu.fill(T::default());
+    pub fn solve_summed(&self, maps: &[Vec<f64>], slots: &mut [Vec<f64>], room: &mut Room<f64>) -> [bool; WIDEST] {
+        let mu = room.maps.get(self.bones * LANES_F64);
+        mu.fill(0.0);
         for (lane, maps) in maps.iter().enumerate() {
-            maps.iter().enumerate().for_each(|(k, value)| mu[k * T::LANES + lane] = T::rounded(*value));
+            maps.iter().enumerate().for_each(|(k, value)| mu[k * LANES_F64 + lane] = *value);
         }
-        let sums = room.targets.get(36 * self.bones * T::LANES);
-        sums.fill(T::default());
+        let sums = room.targets.get(36 * self.bones * LANES_F64);
+        sums.fill(0.0);
         for (lane, slot) in slots.iter().enumerate() {
-            slot.iter().enumerate().for_each(|(at, sum)| sums[at * T::LANES + lane] = T::rounded(*sum));
+            slot.iter().enumerate().for_each(|(at, sum)| sums[at * LANES_F64 + lane] = *sum);
         }
         let mut refused = [false; WIDEST];
         for part in &self.parts {
             let lanes = simd::run_with(Run { blocks: self, part, room });
-            (0..T::LANES).for_each(|lane| refused[lane] |= !lanes[lane]);
+            (0..LANES_F64).for_each(|lane| refused[lane] |= !lanes[lane]);
         }
-        let u = room.coefficients.get(36 * self.bones * T::LANES);
+        let u = room.coefficients.get(36 * self.bones * LANES_F64);
         for (lane, slot) in slots.iter_mut().enumerate() {
-            let of_lane = (0..slot.len()).map(|at| u[at * T::LANES + lane].wide());
+            let of_lane = (0..slot.len()).map(|at| u[at * LANES_F64 + lane]);
             refused[lane] |= of_lane.clone().any(|u| !u.is_finite());
             if !refused[lane] {
                 slot.iter_mut().zip(of_lane).for_each(|(place, u)| *place = u);
@@ -250,7 +248,9 @@ impl<T: Element> Blocks<T> {
         }
         refused
     }
+}
 
+impl<T: Element> Blocks<T> {
     /// Solves up to [`Element::LANES`] vertices of the group; their coefficients go to their places, of 12 or 36 numbers per
     /// bone of the group.
     pub fn solve(
