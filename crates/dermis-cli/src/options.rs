@@ -131,8 +131,8 @@ pub struct MethodArgs {
     /// Drop singular values below this share of the largest, in the published solve [default: 1e-12]
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     svd_tol: Option<f64>,
-    /// Numbers the vertices are solved in, once s is known: single is faster, moves no vertex by more than 5e-5 of the
-    /// character's length, and leaves vertices it does not suit to double [default: double]
+    /// Numbers the vertices are solved in, once s is known: single is faster, moves vertices by at most 5e-5 of the
+    /// character's length in poses like the examples', and leaves those it does not suit to double [default: double]
     #[arg(long, value_enum)]
     solve_precision: Option<SolvePrecisionName>,
     /// Joint limits, welding of frozen joints, and the ball around the base [default: on; off with --published]

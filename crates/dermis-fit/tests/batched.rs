@@ -6,7 +6,6 @@ use bench::Bench;
 use dermis_fit::mwe::{Anchor, Centring, MweSettings, Resolver, RidgeMode, RowChoice, Solver, Strength};
 use dermis_fit::silent;
 use dermis_rig::{BoneIndex, Influences};
-use dermis_solve::simd;
 use dermis_testkit::{ArmPose, largest_distance, noisy};
 
 /// Noisy examples of different importance; two of them twice.
@@ -61,29 +60,6 @@ fn every_form_agrees_with_principal_axes() {
                 assert!(apart < 1e-9, "{poses} poses, {settings:?}: {apart}");
             }
         }
-    }
-}
-
-/// Levels with fused products agree to rounding with those without.
-#[test]
-fn every_level_of_vector_instructions_gives_the_same_model_and_threads_the_same_bits() {
-    let bench = bench(30);
-    for settings in [MweSettings::published(1e-3), MweSettings::for_poses(30, false)] {
-        let before = simd::level();
-        let mut first = None;
-        for level in simd::available() {
-            simd::set_level(level).unwrap();
-            let on = |threads| {
-                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                pool.install(|| bench.fit(&settings)).correction.coefficients
-            };
-            let (one, sixteen) = (on(1), on(16));
-            assert_eq!(one, sixteen, "{level}");
-            let first = first.get_or_insert_with(|| one.clone());
-            let largest = first.iter().fold(0.0f64, |most, u| most.max(u.abs()));
-            assert!(first.iter().zip(&one).all(|(a, b)| (a - b).abs() < 1e-10 * largest), "{level}");
-        }
-        simd::set_level(before).unwrap();
     }
 }
 

@@ -7,7 +7,6 @@ use dermis_deform::Enveloping;
 use dermis_fit::mwe::{MweSettings, Resolver, RidgeMode, RowChoice, SolvePrecision, Strength};
 use dermis_fit::silent;
 use dermis_rig::{BoneIndex, BoneTransforms, Influences};
-use dermis_solve::simd::{self, Level};
 use dermis_testkit::{ArmPose, largest_distance, noisy};
 
 /// As stated: of the largest coefficient of a vertex, and of the length of the character.
@@ -88,29 +87,6 @@ fn a_vertex_too_badly_conditioned_for_single_precision_has_the_bits_of_double_pr
     }
     assert_eq!(same, vertices - made.report.in_single.min(vertices));
     assert!(same > 0);
-}
-
-#[test]
-fn threads_and_registers_give_the_same_bits() {
-    let bench = bench(30);
-    for settings in [MweSettings::published(1e-3), MweSettings::for_poses(30, false)].map(|s| single(&s)) {
-        let on = |threads| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| bench.fit(&settings)).correction.coefficients
-        };
-        let before = simd::level();
-        let mut fused = Vec::new();
-        for level in simd::available() {
-            simd::set_level(level).unwrap();
-            let (one, sixteen) = (on(1), on(16));
-            assert_eq!(one, sixteen, "{level}");
-            if matches!(level, Level::Avx2 | Level::Avx512) {
-                fused.push(one);
-            }
-        }
-        simd::set_level(before).unwrap();
-        assert!(fused.windows(2).all(|pair| pair[0] == pair[1]), "AVX2 and AVX-512 differ");
-    }
 }
 
 #[test]

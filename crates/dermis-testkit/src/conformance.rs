@@ -262,7 +262,7 @@ impl Case {
         let normals = self.rest_normals.iter().enumerate().map(|(v, n)| {
             let linear = self.deformer.base.linear(v, transforms);
             let bound = normal_bound(&linear, *n)?;
-            // The dominant bone matters where the bound is loose.
+            // Where there is a bound, the dominant bone is not asked for.
             Some((skinned_normal(*n, &linear, &DMat3::IDENTITY), bound))
         });
         Expected { normals: normals.collect(), positions, held }

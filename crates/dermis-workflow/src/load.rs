@@ -1,96 +1,30 @@
 //! From paths to rigs, motions and examples: the only place that opens files the user named.
 
+mod files;
+mod motion;
 mod pairing;
 mod sets;
+mod source;
 mod stream;
 
+use files::hash_of;
+pub(crate) use files::note;
+pub use files::{FileNote, open_file, read_bytes, read_contents};
+use motion::clip_motion;
+pub use motion::load_motion;
+pub(crate) use motion::{motion_of, pick_clip, sample_times};
 pub(crate) use pairing::check_axes;
 pub use sets::{PoseSet, load_pose_sets};
+pub use source::Source;
+pub(crate) use source::matches;
 pub use stream::{Streamed, stream_examples};
 
 use crate::error::Error;
-use dermis_io::{Contents, Format, Matching, ReadError, Record, Space, UpAxis, Warning, match_vertices};
-use dermis_rig::glam::{DAffine3, DVec3};
-use dermis_rig::{BoneTransforms, Example, ExampleSet, Frame, Mesh, Motion, Rig, WorldPose};
-use sha2::{Digest, Sha256};
-use std::fs::File;
+use dermis_io::{Contents, Format, Matching, ReadError, Record, Space, UpAxis, match_vertices};
+use dermis_rig::glam::DVec3;
+use dermis_rig::{BoneTransforms, Example, ExampleSet, Mesh, Motion, Rig, WorldPose};
 use std::mem::take;
 use std::path::{Path, PathBuf};
-
-/// A file as the user named it: a path, and after `#` the part of it that is meant.
-///
-/// For a file with clips the part is a clip's name. For a bundle it is a list of label patterns separated by commas, with
-/// `*` for any text; a list that starts with `!` takes the records no pattern matches.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
-    /// The file or folder.
-    pub path: PathBuf,
-    /// A clip by name, or records by label.
-    pub part: Option<String>,
-}
-
-impl Source {
-    /// `walk.glb#Walk` is the clip "Walk" of walk.glb, `poses.npz#arm*` the records of poses.npz whose labels begin with
-    /// "arm", unless a file of that whole name exists.
-    pub fn parse(text: &str) -> Self {
-        match text.split_once('#') {
-            Some((path, part)) if !Path::new(text).exists() => Self { path: path.into(), part: Some(part.into()) },
-            _ => Self { path: text.into(), part: None },
-        }
-    }
-
-    /// Keeps the records the part names.
-    pub(crate) fn select(&self, contents: &mut Contents) -> Result<(), Error> {
-        if self.part.is_none() || !contents.clips.is_empty() {
-            return Ok(());
-        }
-        let total = contents.records.len();
-        contents.records.retain(|r| self.takes(&r.label));
-        if contents.records.is_empty() { Err(self.matches_none(total)) } else { Ok(()) }
-    }
-
-    /// Whether a record of this label is meant.
-    pub(crate) fn takes(&self, label: &str) -> bool {
-        let Some(part) = &self.part else { return true };
-        let (patterns, inverted) = part.strip_prefix('!').map_or((part.as_str(), false), |rest| (rest, true));
-        patterns.split(',').any(|p| matches(p, label)) != inverted
-    }
-
-    pub(crate) fn matches_none(&self, labels: usize) -> Error {
-        let part = self.part.as_deref().unwrap_or_default();
-        let what = format!("none of the {labels} labels matches \"{part}\"");
-        Error::lacks(&self.path, what, "dermis inspect FILE --json lists the labels; * stands for any text")
-    }
-}
-
-/// Whether a label matches a pattern in which `*` stands for any text.
-pub(crate) fn matches(pattern: &str, label: &str) -> bool {
-    let Some((first, rest)) = pattern.split_once('*') else { return pattern == label };
-    let Some(mut label) = label.strip_prefix(first) else { return false };
-    let mut pieces: Vec<&str> = rest.split('*').collect();
-    let last = pieces.pop().unwrap_or_default();
-    for piece in pieces {
-        let Some(at) = label.find(piece) else { return false };
-        label = &label[at + piece.len()..];
-    }
-    label.ends_with(last)
-}
-
-impl std::fmt::Display for Source {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.part {
-            Some(part) => write!(f, "{}#{part}", self.path.display()),
-            None => write!(f, "{}", self.path.display()),
-        }
-    }
-}
-
-impl std::str::FromStr for Source {
-    type Err = std::convert::Infallible;
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(Self::parse(text))
-    }
-}
 
 /// How files are read where they do not say it themselves.
 #[derive(Clone, Debug, PartialEq)]
@@ -122,21 +56,6 @@ impl ReadOptions {
     }
 }
 
-/// What was read, for messages and provenance.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FileNote {
-    /// "rig", "examples", "hold-out", "model".
-    pub role: String,
-    /// As the user named it.
-    pub path: String,
-    /// Size in bytes.
-    pub bytes: u64,
-    /// SHA-256, the first 16 hexadecimal digits.
-    pub hash: String,
-    /// Flaws that were mended, and how vertices were matched.
-    pub remarks: Vec<String>,
-}
-
 /// A rig with where it came from.
 #[derive(Clone, Debug)]
 pub struct LoadedRig {
@@ -146,134 +65,6 @@ pub struct LoadedRig {
     pub space: Space,
     /// What was read.
     pub notes: Vec<FileNote>,
-}
-
-/// The bytes of a file.
-///
-/// # Errors
-/// [`Error::File`].
-pub fn read_bytes(path: &Path) -> Result<Vec<u8>, Error> {
-    read_file(path).map_err(|source| Error::File { path: path.into(), source })
-}
-
-/// A device such as /dev/zero, which a hostile file may name, would never end.
-fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
-    match std::fs::metadata(path)?.is_file() {
-        true => std::fs::read(path),
-        false => Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "this is no file")),
-    }
-}
-
-/// A file to be read in pieces, and its length in bytes.
-///
-/// # Errors
-/// [`Error::File`].
-pub fn open_file(path: &Path) -> Result<(File, u64), Error> {
-    let open = || {
-        // A device such as /dev/zero is no file, and a pipe would be waited for.
-        if !std::fs::metadata(path)?.is_file() {
-            return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "this is no file"));
-        }
-        let file = File::open(path)?;
-        let length = file.metadata()?.len();
-        Ok((file, length))
-    };
-    open().map_err(|source| Error::File { path: path.into(), source })
-}
-
-/// Formats people will try that are not read yet, by the ending of their names.
-fn not_read_yet(name: &str) -> Option<&'static str> {
-    let ending = name.rsplit_once('.')?.1.to_ascii_lowercase();
-    Some(match ending.as_str() {
-        "usd" | "usda" | "usdc" | "usdz" => "USD files are not read yet",
-        "bvh" => "BVH files are not read yet",
-        _ => return None,
-    })
-}
-
-/// Everything a file or a folder of numbered OBJ files holds. `space` serves formats that state no axes or unit.
-///
-/// # Errors
-/// [`Error::File`], [`Error::Read`], or [`Error::Lacks`] if the kind of file is unknown.
-pub fn read_contents(path: &Path, space: &Space) -> Result<(Contents, FileNote), Error> {
-    if path.is_dir() {
-        return read_folder(path, space);
-    }
-    let bytes = read_bytes(path)?;
-    let name = path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned());
-    let format = dermis_io::sniff(&bytes, &name).ok_or_else(|| {
-        let what = not_read_yet(&name).unwrap_or("the kind of this file is not known");
-        Error::lacks(path, what, "use .glb, .gltf, .fbx, .abc, .npz, .obj, .pc2, .mdd or .dermis")
-    })?;
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let resolve = |uri: &str| read_file(&folder.join(uri));
-    let contents = match format {
-        Format::Gltf => dermis_io::gltf::read(&bytes, &name, &resolve),
-        Format::Npz => dermis_io::npz::read(&bytes, &name),
-        Format::Obj => dermis_io::obj::read(&bytes, &name, space),
-        Format::Pc2 => dermis_io::point_cache::read_pc2(&bytes, &name, space),
-        Format::Mdd => dermis_io::point_cache::read_mdd(&bytes, &name, space),
-        Format::Alembic => dermis_io::alembic::read(&bytes, &name, space),
-        Format::Fbx => dermis_io::fbx::read(&bytes, &name),
-        Format::Model => dermis_io::model_file::read(&bytes).map(|model| Contents {
-            name: name.clone(),
-            format,
-            space: model.space,
-            mesh: Some(model.rig.mesh),
-            skeleton: Some(model.rig.skeleton),
-            weights: model.weights.or(model.rig.weights),
-            influence_maps: model.rig.influence_maps,
-            ..Contents::default()
-        }),
-    };
-    let contents = contents.map_err(|source| Error::Read { path: path.into(), source })?;
-    let note = note(path, &bytes, contents.warnings.iter().map(Warning::to_string).collect());
-    Ok((contents, note))
-}
-
-/// A folder of OBJ files, one per frame, in natural numeric order.
-fn read_folder(path: &Path, space: &Space) -> Result<(Contents, FileNote), Error> {
-    let listing = std::fs::read_dir(path).map_err(|source| Error::File { path: path.into(), source })?;
-    let mut names: Vec<String> = listing
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter(|name| name.to_ascii_lowercase().ends_with(".obj"))
-        .collect();
-    if names.is_empty() {
-        return Err(Error::lacks(
-            path,
-            "the folder holds no OBJ files",
-            "name a file, or a folder of numbered OBJ files",
-        ));
-    }
-    names.sort_by(|a, b| dermis_io::obj::natural_order(a, b));
-    let mut sequence = dermis_io::obj::Sequence::new(&path.display().to_string(), space);
-    let (mut total, mut hash) = (0, Sha256::new());
-    for name in &names {
-        let file = path.join(name);
-        let bytes = read_bytes(&file)?;
-        total += bytes.len() as u64;
-        hash.update(&bytes);
-        sequence.push(name, &bytes).map_err(|source| Error::Read { path: file, source })?;
-    }
-    let contents = sequence.finish().map_err(|source| Error::Read { path: path.into(), source })?;
-    let remarks = contents.warnings.iter().map(Warning::to_string).collect();
-    let note = FileNote {
-        role: String::new(),
-        path: path.display().to_string(),
-        bytes: total,
-        hash: short_hash(hash),
-        remarks,
-    };
-    Ok((contents, note))
-}
-
-pub(crate) fn note(path: &Path, bytes: &[u8], remarks: Vec<String>) -> FileNote {
-    let hash = short_hash(Sha256::new_with_prefix(bytes));
-    FileNote { role: String::new(), path: path.display().to_string(), bytes: bytes.len() as u64, hash, remarks }
-}
-
-fn short_hash(hash: Sha256) -> String {
-    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A rig from a file that has a mesh and a skeleton.
@@ -521,134 +312,6 @@ fn example(record: &Record, transforms: BoneTransforms, positions: Vec<DVec3>) -
     Example { label: record.label.clone(), time: record.time, transforms, positions, importance: record.importance }
 }
 
-/// The motion of a clip or of a bundle's poses, in the rig's bone order.
-pub(crate) fn motion_of(
-    rig: &Rig,
-    contents: &Contents,
-    source: &Source,
-    options: &ReadOptions,
-) -> Result<Motion, Error> {
-    let path = &source.path;
-    if !contents.clips.is_empty() {
-        let clip = pick_clip(contents, source)?;
-        let times = sample_times(clip, source, options)?;
-        return clip_motion(rig, contents, clip, &times, options, path);
-    }
-    let (to_rig, turn) = (poses_for_rig(rig, contents, path)?, turned_binds(rig, contents, options));
-    let frame = |r: &Record| Some(Frame { label: r.label.clone(), time: r.time, pose: to_rig(&turn(r.pose.clone()?)) });
-    let frames: Vec<Frame> = contents.records.iter().filter_map(frame).collect();
-    if frames.is_empty() {
-        let what = format!("there are neither poses nor clips in this {} file", contents.format);
-        return Err(Error::lacks(path, what, "a motion is a .glb with an animation, or a bundle with pose_matrices"));
-    }
-    Ok(Motion { name: contents.name.trim_end_matches(".npz").into(), frames })
-}
-
-/// A clip at the times given, in the rig's bone order.
-fn clip_motion(
-    rig: &Rig,
-    contents: &Contents,
-    clip: &dermis_io::Clip,
-    times: &[f64],
-    options: &ReadOptions,
-    path: &Path,
-) -> Result<Motion, Error> {
-    let names = clip_bones(contents, path)?;
-    let to_rig = turned_binds(rig, contents, options);
-    let frames = times.iter().enumerate().map(|(at, &time)| Frame {
-        label: format!("{} {at}", clip.name),
-        time: Some(time),
-        pose: to_rig((clip.sample)(time).pose),
-    });
-    let motion = Motion { name: clip.name.clone(), frames: frames.collect() };
-    motion.for_skeleton(&names, &rig.skeleton).map_err(|missing| {
-        let (gone, all, first) = (missing.len(), rig.skeleton.len(), &missing[0]);
-        let what = format!("{gone} of the rig's {all} bones are missing (first: \"{first}\")");
-        Error::lacks(path, what, "motions are matched by bone name")
-    })
-}
-
-/// Poses of a file whose joints stand where the rig's do at rest, but turned, as exporters turn bones: T B⁻¹ B_rig, with
-/// the file's own B. Where joints stand elsewhere the rest poses differ, and joint-to-world matrices are taken as they are.
-fn turned_binds(rig: &Rig, contents: &Contents, options: &ReadOptions) -> impl Fn(WorldPose) -> WorldPose + use<> {
-    let limit = options.match_tolerance * rig.mesh.diagonal();
-    // A glTF or FBX file without a skin has no bind pose, only the one its nodes happen to be in.
-    let bound = !matches!(contents.format, Format::Gltf | Format::Fbx) || contents.weights.is_some();
-    let turns = contents.skeleton.as_ref().filter(|_| bound).and_then(|theirs| {
-        let (mut turns, mut differ) = (vec![DAffine3::IDENTITY; theirs.len()], false);
-        for (bone, name) in rig.skeleton.names().enumerate() {
-            let (own, at) = (rig.skeleton.bind()[bone], theirs.find(name)?);
-            let bind = theirs.bind()[at];
-            if bind.translation.distance(own.translation) > limit {
-                return None;
-            }
-            differ |= !bind.matrix3.abs_diff_eq(own.matrix3, options.match_tolerance);
-            turns[at.get()] = theirs.inverse_bind()[at] * own;
-        }
-        differ.then_some(turns)
-    });
-    move |pose| match &turns {
-        Some(turns) => {
-            let bones = pose.bones.iter().zip(turns).map(|(t, turn)| *t * *turn).collect();
-            WorldPose { channels: pose.channels, ..WorldPose::new(bones) }
-        }
-        None => pose,
-    }
-}
-
-/// A motion for a rig, from a file.
-///
-/// # Errors
-/// [`Error`].
-pub fn load_motion(rig: &Rig, source: &Source, options: &ReadOptions) -> Result<(Motion, FileNote), Error> {
-    let (mut contents, mut note) = read_contents(&source.path, &Space::default())?;
-    source.select(&mut contents)?;
-    note.role = "motion".into();
-    Ok((motion_of(rig, &contents, source, options)?, note))
-}
-
-fn clip_bones(contents: &Contents, path: &Path) -> Result<Vec<String>, Error> {
-    let names = contents.skeleton.as_ref().map(|s| s.names().to_vec());
-    names.ok_or_else(|| Error::lacks(path, "the clip moves no skeleton", "use the file of a skinned character"))
-}
-
-pub(crate) fn pick_clip<'a>(contents: &'a Contents, source: &Source) -> Result<&'a dermis_io::Clip, Error> {
-    let names = || contents.clips.iter().map(|c| format!("\"{}\"", c.name)).collect::<Vec<_>>().join(", ");
-    match (&source.part, &contents.clips[..]) {
-        (None, [only]) => Ok(only),
-        (Some(name), clips) => clips.iter().find(|c| c.name == *name).ok_or_else(|| {
-            Error::lacks(
-                &source.path,
-                format!("there is no clip \"{name}\"; there are {}", names()),
-                "name a clip after #: walk.glb#Walk",
-            )
-        }),
-        (None, _) => {
-            let what = format!("there are {} clips: {}", contents.clips.len(), names());
-            Err(Error::lacks(&source.path, what, "name one after #: walk.glb#Walk"))
-        }
-    }
-}
-
-/// The clip's own keys, or a fixed rate.
-pub(crate) fn sample_times(clip: &dermis_io::Clip, source: &Source, options: &ReadOptions) -> Result<Vec<f64>, Error> {
-    /// An hour at 24 frames per second.
-    const MOST: usize = 86_400;
-    let count = match options.fps {
-        Some(fps) => (clip.duration * fps + 1e-6).floor() as usize,
-        None => clip.key_times.len(),
-    };
-    if count > MOST {
-        let what = format!("the clip \"{}\" has {count} frames, more than {MOST}", clip.name);
-        return Err(Error::lacks(&source.path, what, "sample it at a lower rate with --fps"));
-    }
-    Ok(match options.fps {
-        Some(fps) => (0..=count).map(|frame| frame as f64 / fps).collect(),
-        None if clip.key_times.is_empty() => vec![0.0],
-        None => clip.key_times.clone(),
-    })
-}
-
 /// Morph targets as sculpts: what the file shows at each key of its clip, or each target alone, in its key's pose.
 fn from_morphs(
     rig: &Rig,
@@ -754,29 +417,7 @@ pub fn load_model(path: &Path) -> Result<(dermis_io::ModelFile, FileNote), Error
     let (file, bytes) = open_file(path)?;
     let model = dermis_io::model_file::read_from(file, bytes);
     let model = model.map_err(|source: ReadError| Error::Read { path: path.into(), source })?;
-    let hash = stream::hash(path).map_err(|source| Error::File { path: path.into(), source })?;
+    let hash = hash_of(path)?;
     let note = FileNote { role: "model".into(), path: path.display().to_string(), bytes, hash, remarks: Vec::new() };
     Ok((model, note))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn patterns_match_whole_labels() {
-        for (pattern, label, expected) in [
-            ("Walk*", "Walk#3", true),
-            ("Walk*", "A Walk", false),
-            ("*lk*", "Walk#3", true),
-            ("rest", "rest", true),
-            ("rest", "resting", false),
-            ("*a*a", "banana", true),
-            ("*a*a", "banan", false),
-            ("ab*ba", "aba", false),
-            ("*", "", true),
-        ] {
-            assert_eq!(matches(pattern, label), expected, "{pattern} {label}");
-        }
-    }
 }

@@ -77,7 +77,7 @@ impl Output {
     /// # Errors
     /// [`Error::File`] or [`Error::Write`], or [`Error::Exists`] if somebody wrote it meanwhile.
     pub fn write(&self, bytes: &[u8]) -> Result<(), Error> {
-        self.write_with(|out| out.write_all(bytes).map_err(|e| WriteError::Output { reason: e.to_string() }))
+        self.write_with(|out| write_all(out, bytes))
     }
 
     /// The same for what need not be held: `task` writes it piece by piece.
@@ -94,15 +94,15 @@ impl Output {
     /// Makes the folder and gives a writer of files in it.
     ///
     /// # Errors
-    /// [`Error::File`].
+    /// [`Error::File`]; of the writer [`Error::File`] or [`Error::Write`].
     pub fn folder(&self) -> Result<impl Fn(&str, &[u8]) -> Result<(), Error> + use<'_>, Error> {
         std::fs::create_dir_all(&self.path).map_err(|source| Error::File { path: self.path.clone(), source })?;
-        Ok(|name: &str, bytes: &[u8]| {
-            let all =
-                |out: &mut dyn Write| out.write_all(bytes).map_err(|e| WriteError::Output { reason: e.to_string() });
-            write_whole(&self.path.join(name), all)
-        })
+        Ok(|name: &str, bytes: &[u8]| write_whole(&self.path.join(name), |out| write_all(out, bytes)))
     }
+}
+
+fn write_all(out: &mut dyn Write, bytes: &[u8]) -> Result<(), WriteError> {
+    out.write_all(bytes).map_err(|e| WriteError::Output { reason: e.to_string() })
 }
 
 fn write_whole(path: &Path, task: impl FnOnce(&mut dyn Write) -> Result<(), WriteError>) -> Result<(), Error> {
@@ -111,7 +111,7 @@ fn write_whole(path: &Path, task: impl FnOnce(&mut dyn Write) -> Result<(), Writ
     let beside = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
     let written = || {
         let mut file = File::create(&beside).map_err(failed)?;
-        task(&mut file).map_err(|e| Error::Write { path: path.into(), reason: e.to_string() })?;
+        task(&mut file).map_err(Error::write(path))?;
         file.sync_all().map_err(failed)
     };
     let moved = written().and_then(|()| std::fs::rename(&beside, path).map_err(failed));

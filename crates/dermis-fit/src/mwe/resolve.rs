@@ -59,7 +59,8 @@ impl Resolver {
         Ok(Self { settings: settings.clone(), maps: maps.clone(), model })
     }
 
-    /// The model as it is now. Sweep, leverages and merged poses of its report are those of the last fit of all vertices.
+    /// The model as it is now. Sweep and leverages of its report are those of [`Resolver::new`], merged poses those of the last
+    /// time all vertices were solved; the vertices solved by axes or in single precision are counted among those solved last.
     pub fn model(&self) -> &Mwe {
         &self.model
     }

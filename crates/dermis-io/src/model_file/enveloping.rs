@@ -16,7 +16,7 @@ pub(super) fn write<'a>(t: &mut Tensors<'a>, c: &'a BakedEnveloping, rig: &Rig) 
     t.f64("correction.limits", &[pairs.len()], pairs.iter().map(|p| p.limit));
     let mut frozen = vec![0; rig.skeleton.len()];
     c.shared.weld.frozen().for_each(|bone| frozen[bone.get()] = 1);
-    t.u32("correction.frozen", &[frozen.len()], frozen.into_iter());
+    t.u32("correction.frozen", &[frozen.len()], frozen);
     t.u32("correction.anchors", &[c.anchors.len()], c.anchors.iter().copied());
     t.u32("correction.offsets", &[c.offsets.len()], c.offsets.iter().copied());
     t.u32("correction.terms", &[c.terms.len()], c.terms.iter().copied());

@@ -78,7 +78,7 @@ fn write_kernel<'a>(t: &mut Tensors<'a>, k: &'a Kernel, carrier: &'a Carrier, ri
     t.f64("pose_space.limits", &[k.joints.len()], k.joints.iter().map(|j| j.limit));
     let mut frozen = vec![0; rig.skeleton.len()];
     k.weld.frozen().for_each(|bone| frozen[bone.get()] = 1);
-    t.u32("pose_space.frozen", &[frozen.len()], frozen.into_iter());
+    t.u32("pose_space.frozen", &[frozen.len()], frozen);
     t.f64("pose_space.examples", &[k.examples.len(), ROOM], k.examples.iter().flatten().copied());
     t.u32("pose_space.joint_offsets", &[k.joint_offsets.len()], k.joint_offsets.iter().copied());
     t.u32("pose_space.group_joints", &[k.relevance.len()], k.relevance.iter().map(|r| r.0));

@@ -1,11 +1,10 @@
 //! Examples that are read, used and forgotten, a few at a time.
 
 use super::sets::holds;
-use super::{FileNote, ReadOptions, Source, load_examples, short_hash, with_both};
+use super::{FileNote, ReadOptions, Source, hash_of, load_examples, with_both};
 use crate::error::Error;
 use dermis_io::{Contents, ReadError, Space, Warning};
 use dermis_rig::{Example, ExampleSet, Rig};
-use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 
@@ -132,18 +131,6 @@ fn bundle(
     }
     note.remarks.extend(contents.warnings.iter().map(Warning::to_string));
     note.remarks.push(format!("{poses} examples, in slices"));
-    note.hash = hash(path).map_err(failed)?;
+    note.hash = hash_of(path)?;
     Ok(Some(Streamed { name: contents.name, notes: vec![note], poses, is_clip: timed && poses > 1 }))
-}
-
-/// The hash of a file that is not held.
-pub(super) fn hash(path: &std::path::Path) -> std::io::Result<String> {
-    let (mut file, mut hash) = (File::open(path)?, Sha256::new());
-    let mut buffer = vec![0; 1 << 20];
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(short_hash(hash)),
-            count => hash.update(&buffer[..count]),
-        }
-    }
 }

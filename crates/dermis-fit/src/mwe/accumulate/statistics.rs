@@ -8,6 +8,7 @@ use rayon::prelude::*;
 
 /// Bytes of residuals that are kept for the choice of s, at most: as poses come in, every other vertex is dropped.
 const SAMPLE_BYTES: usize = 128 << 20;
+
 /// What an [`Accumulator`] has summed, as plain numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statistics {

@@ -1,0 +1,170 @@
+//! Files as they are read.
+
+use crate::error::Error;
+use dermis_io::{Contents, Format, Space, Warning};
+use sha2::{Digest, Sha256};
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::path::Path;
+
+/// What was read, for messages and provenance.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FileNote {
+    /// "rig", "examples", "hold-out", "model".
+    pub role: String,
+    /// As the user named it.
+    pub path: String,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// SHA-256, the first 16 hexadecimal digits.
+    pub hash: String,
+    /// Flaws that were mended, and how vertices were matched.
+    pub remarks: Vec<String>,
+}
+
+/// The bytes of a file.
+///
+/// # Errors
+/// [`Error::File`].
+pub fn read_bytes(path: &Path) -> Result<Vec<u8>, Error> {
+    read_file(path).map_err(failed(path))
+}
+
+/// A file to be read in pieces, and its length in bytes.
+///
+/// # Errors
+/// [`Error::File`].
+pub fn open_file(path: &Path) -> Result<(File, u64), Error> {
+    open(path).map_err(failed(path))
+}
+
+fn failed(path: &Path) -> impl Fn(io::Error) -> Error + use<'_> {
+    move |source| Error::File { path: path.into(), source }
+}
+
+/// A device such as /dev/zero, which a hostile file may name, would never end, and a pipe would be waited for.
+fn expect_file(path: &Path) -> io::Result<()> {
+    match std::fs::metadata(path)?.is_file() {
+        true => Ok(()),
+        false => Err(io::Error::new(ErrorKind::InvalidInput, "this is no file")),
+    }
+}
+
+fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    expect_file(path)?;
+    std::fs::read(path)
+}
+
+fn open(path: &Path) -> io::Result<(File, u64)> {
+    expect_file(path)?;
+    let file = File::open(path)?;
+    let length = file.metadata()?.len();
+    Ok((file, length))
+}
+
+/// Formats people will try that are not read yet, by the ending of their names.
+fn not_read_yet(name: &str) -> Option<&'static str> {
+    let ending = name.rsplit_once('.')?.1.to_ascii_lowercase();
+    Some(match ending.as_str() {
+        "usd" | "usda" | "usdc" | "usdz" => "USD files are not read yet",
+        "bvh" => "BVH files are not read yet",
+        _ => return None,
+    })
+}
+
+/// Everything a file or a folder of numbered OBJ files holds. `space` serves formats that state no axes or unit.
+///
+/// # Errors
+/// [`Error::File`], [`Error::Read`], or [`Error::Lacks`] if the kind of file is unknown.
+pub fn read_contents(path: &Path, space: &Space) -> Result<(Contents, FileNote), Error> {
+    if path.is_dir() {
+        return read_folder(path, space);
+    }
+    let bytes = read_bytes(path)?;
+    let name = path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned());
+    let format = dermis_io::sniff(&bytes, &name).ok_or_else(|| {
+        let what = not_read_yet(&name).unwrap_or("the kind of this file is not known");
+        Error::lacks(path, what, "use .glb, .gltf, .fbx, .abc, .npz, .obj, .pc2, .mdd or .dermis")
+    })?;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let resolve = |uri: &str| read_file(&folder.join(uri));
+    let contents = match format {
+        Format::Gltf => dermis_io::gltf::read(&bytes, &name, &resolve),
+        Format::Npz => dermis_io::npz::read(&bytes, &name),
+        Format::Obj => dermis_io::obj::read(&bytes, &name, space),
+        Format::Pc2 => dermis_io::point_cache::read_pc2(&bytes, &name, space),
+        Format::Mdd => dermis_io::point_cache::read_mdd(&bytes, &name, space),
+        Format::Alembic => dermis_io::alembic::read(&bytes, &name, space),
+        Format::Fbx => dermis_io::fbx::read(&bytes, &name),
+        Format::Model => dermis_io::model_file::read(&bytes).map(|model| Contents {
+            name: name.clone(),
+            format,
+            space: model.space,
+            mesh: Some(model.rig.mesh),
+            skeleton: Some(model.rig.skeleton),
+            weights: model.weights.or(model.rig.weights),
+            influence_maps: model.rig.influence_maps,
+            ..Contents::default()
+        }),
+    };
+    let contents = contents.map_err(|source| Error::Read { path: path.into(), source })?;
+    let note = note(path, &bytes, contents.warnings.iter().map(Warning::to_string).collect());
+    Ok((contents, note))
+}
+
+/// A folder of OBJ files, one per frame, in natural numeric order.
+fn read_folder(path: &Path, space: &Space) -> Result<(Contents, FileNote), Error> {
+    let listing = std::fs::read_dir(path).map_err(failed(path))?;
+    let mut names: Vec<String> = listing
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| name.to_ascii_lowercase().ends_with(".obj"))
+        .collect();
+    if names.is_empty() {
+        return Err(Error::lacks(
+            path,
+            "the folder holds no OBJ files",
+            "name a file, or a folder of numbered OBJ files",
+        ));
+    }
+    names.sort_by(|a, b| dermis_io::obj::natural_order(a, b));
+    let mut sequence = dermis_io::obj::Sequence::new(&path.display().to_string(), space);
+    let (mut total, mut hash) = (0, Sha256::new());
+    for name in &names {
+        let file = path.join(name);
+        let bytes = read_bytes(&file)?;
+        total += bytes.len() as u64;
+        hash.update(&bytes);
+        sequence.push(name, &bytes).map_err(|source| Error::Read { path: file, source })?;
+    }
+    let contents = sequence.finish().map_err(|source| Error::Read { path: path.into(), source })?;
+    let remarks = contents.warnings.iter().map(Warning::to_string).collect();
+    let note = FileNote {
+        role: String::new(),
+        path: path.display().to_string(),
+        bytes: total,
+        hash: short_hash(hash),
+        remarks,
+    };
+    Ok((contents, note))
+}
+
+pub(crate) fn note(path: &Path, bytes: &[u8], remarks: Vec<String>) -> FileNote {
+    let hash = short_hash(Sha256::new_with_prefix(bytes));
+    FileNote { role: String::new(), path: path.display().to_string(), bytes: bytes.len() as u64, hash, remarks }
+}
+
+fn short_hash(hash: Sha256) -> String {
+    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The hash of a file that is not held.
+pub(super) fn hash_of(path: &Path) -> Result<String, Error> {
+    let (mut file, mut hash) = (open_file(path)?.0, Sha256::new());
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut buffer).map_err(failed(path))? {
+            0 => return Ok(short_hash(hash)),
+            count => hash.update(&buffer[..count]),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Motions: the poses of a clip or of a bundle.
+
+use super::{FileNote, ReadOptions, Source, poses_for_rig, read_contents};
+use crate::error::Error;
+use dermis_io::{Contents, Format, Record, Space};
+use dermis_rig::glam::DAffine3;
+use dermis_rig::{Frame, Motion, Rig, WorldPose};
+use std::path::Path;
+
+/// The motion of a clip or of a bundle's poses, in the rig's bone order.
+pub(crate) fn motion_of(
+    rig: &Rig,
+    contents: &Contents,
+    source: &Source,
+    options: &ReadOptions,
+) -> Result<Motion, Error> {
+    let path = &source.path;
+    if !contents.clips.is_empty() {
+        let clip = pick_clip(contents, source)?;
+        let times = sample_times(clip, source, options)?;
+        return clip_motion(rig, contents, clip, &times, options, path);
+    }
+    let (to_rig, turn) = (poses_for_rig(rig, contents, path)?, turned_binds(rig, contents, options));
+    let frame = |r: &Record| Some(Frame { label: r.label.clone(), time: r.time, pose: to_rig(&turn(r.pose.clone()?)) });
+    let frames: Vec<Frame> = contents.records.iter().filter_map(frame).collect();
+    if frames.is_empty() {
+        let what = format!("there are neither poses nor clips in this {} file", contents.format);
+        return Err(Error::lacks(path, what, "a motion is a .glb with an animation, or a bundle with pose_matrices"));
+    }
+    Ok(Motion { name: contents.name.trim_end_matches(".npz").into(), frames })
+}
+
+/// A clip at the times given, in the rig's bone order.
+pub(super) fn clip_motion(
+    rig: &Rig,
+    contents: &Contents,
+    clip: &dermis_io::Clip,
+    times: &[f64],
+    options: &ReadOptions,
+    path: &Path,
+) -> Result<Motion, Error> {
+    let names = clip_bones(contents, path)?;
+    let to_rig = turned_binds(rig, contents, options);
+    let frames = times.iter().enumerate().map(|(at, &time)| Frame {
+        label: format!("{} {at}", clip.name),
+        time: Some(time),
+        pose: to_rig((clip.sample)(time).pose),
+    });
+    let motion = Motion { name: clip.name.clone(), frames: frames.collect() };
+    motion.for_skeleton(&names, &rig.skeleton).map_err(|missing| {
+        let (gone, all, first) = (missing.len(), rig.skeleton.len(), &missing[0]);
+        let what = format!("{gone} of the rig's {all} bones are missing (first: \"{first}\")");
+        Error::lacks(path, what, "motions are matched by bone name")
+    })
+}
+
+/// Poses of a file whose joints stand where the rig's do at rest, but turned, as exporters turn bones: T B⁻¹ B_rig, with
+/// the file's own B. Where joints stand elsewhere the rest poses differ, and joint-to-world matrices are taken as they are.
+fn turned_binds(rig: &Rig, contents: &Contents, options: &ReadOptions) -> impl Fn(WorldPose) -> WorldPose + use<> {
+    let limit = options.match_tolerance * rig.mesh.diagonal();
+    // A glTF or FBX file without a skin has no bind pose, only the one its nodes happen to be in.
+    let bound = !matches!(contents.format, Format::Gltf | Format::Fbx) || contents.weights.is_some();
+    let turns = contents.skeleton.as_ref().filter(|_| bound).and_then(|theirs| {
+        let (mut turns, mut differ) = (vec![DAffine3::IDENTITY; theirs.len()], false);
+        for (bone, name) in rig.skeleton.names().enumerate() {
+            let (own, at) = (rig.skeleton.bind()[bone], theirs.find(name)?);
+            let bind = theirs.bind()[at];
+            if bind.translation.distance(own.translation) > limit {
+                return None;
+            }
+            differ |= !bind.matrix3.abs_diff_eq(own.matrix3, options.match_tolerance);
+            turns[at.get()] = theirs.inverse_bind()[at] * own;
+        }
+        differ.then_some(turns)
+    });
+    move |pose| match &turns {
+        Some(turns) => {
+            let bones = pose.bones.iter().zip(turns).map(|(t, turn)| *t * *turn).collect();
+            WorldPose { channels: pose.channels, ..WorldPose::new(bones) }
+        }
+        None => pose,
+    }
+}
+
+/// A motion for a rig, from a file.
+///
+/// # Errors
+/// [`Error`].
+pub fn load_motion(rig: &Rig, source: &Source, options: &ReadOptions) -> Result<(Motion, FileNote), Error> {
+    let (mut contents, mut note) = read_contents(&source.path, &Space::default())?;
+    source.select(&mut contents)?;
+    note.role = "motion".into();
+    Ok((motion_of(rig, &contents, source, options)?, note))
+}
+
+fn clip_bones(contents: &Contents, path: &Path) -> Result<Vec<String>, Error> {
+    let names = contents.skeleton.as_ref().map(|s| s.names().to_vec());
+    names.ok_or_else(|| Error::lacks(path, "the clip moves no skeleton", "use the file of a skinned character"))
+}
+
+pub(crate) fn pick_clip<'a>(contents: &'a Contents, source: &Source) -> Result<&'a dermis_io::Clip, Error> {
+    let names = || contents.clips.iter().map(|c| format!("\"{}\"", c.name)).collect::<Vec<_>>().join(", ");
+    match (&source.part, &contents.clips[..]) {
+        (None, [only]) => Ok(only),
+        (Some(name), clips) => clips.iter().find(|c| c.name == *name).ok_or_else(|| {
+            Error::lacks(
+                &source.path,
+                format!("there is no clip \"{name}\"; there are {}", names()),
+                "name a clip after #: walk.glb#Walk",
+            )
+        }),
+        (None, _) => {
+            let what = format!("there are {} clips: {}", contents.clips.len(), names());
+            Err(Error::lacks(&source.path, what, "name one after #: walk.glb#Walk"))
+        }
+    }
+}
+
+/// The clip's own keys, or a fixed rate.
+pub(crate) fn sample_times(clip: &dermis_io::Clip, source: &Source, options: &ReadOptions) -> Result<Vec<f64>, Error> {
+    /// An hour at 24 frames per second.
+    const MOST: usize = 86_400;
+    let count = match options.fps {
+        Some(fps) => (clip.duration * fps + 1e-6).floor() as usize,
+        None => clip.key_times.len(),
+    };
+    if count > MOST {
+        let what = format!("the clip \"{}\" has {count} frames, more than {MOST}", clip.name);
+        return Err(Error::lacks(&source.path, what, "sample it at a lower rate with --fps"));
+    }
+    Ok(match options.fps {
+        Some(fps) => (0..=count).map(|frame| frame as f64 / fps).collect(),
+        None if clip.key_times.is_empty() => vec![0.0],
+        None => clip.key_times.clone(),
+    })
+}

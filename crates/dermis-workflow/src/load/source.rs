@@ -1,0 +1,102 @@
+//! Files as the user names them.
+
+use crate::error::Error;
+use dermis_io::Contents;
+use std::path::{Path, PathBuf};
+
+/// A file as the user named it: a path, and after `#` the part of it that is meant.
+///
+/// For a file with clips the part is a clip's name. For a bundle it is a list of label patterns separated by commas, with
+/// `*` for any text; a list that starts with `!` takes the records no pattern matches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// A clip by name, or records by label.
+    pub part: Option<String>,
+}
+
+impl Source {
+    /// `walk.glb#Walk` is the clip "Walk" of walk.glb, `poses.npz#arm*` the records of poses.npz whose labels begin with
+    /// "arm", unless a file of that whole name exists.
+    pub fn parse(text: &str) -> Self {
+        match text.split_once('#') {
+            Some((path, part)) if !Path::new(text).exists() => Self { path: path.into(), part: Some(part.into()) },
+            _ => Self { path: text.into(), part: None },
+        }
+    }
+
+    /// Keeps the records the part names.
+    pub(crate) fn select(&self, contents: &mut Contents) -> Result<(), Error> {
+        if self.part.is_none() || !contents.clips.is_empty() {
+            return Ok(());
+        }
+        let total = contents.records.len();
+        contents.records.retain(|r| self.takes(&r.label));
+        if contents.records.is_empty() { Err(self.matches_none(total)) } else { Ok(()) }
+    }
+
+    /// Whether a record of this label is meant.
+    pub(crate) fn takes(&self, label: &str) -> bool {
+        let Some(part) = &self.part else { return true };
+        let (patterns, inverted) = part.strip_prefix('!').map_or((part.as_str(), false), |rest| (rest, true));
+        patterns.split(',').any(|p| matches(p, label)) != inverted
+    }
+
+    pub(crate) fn matches_none(&self, labels: usize) -> Error {
+        let part = self.part.as_deref().unwrap_or_default();
+        let what = format!("none of the {labels} labels matches \"{part}\"");
+        Error::lacks(&self.path, what, "dermis inspect FILE --json lists the labels; * stands for any text")
+    }
+}
+
+/// Whether a label matches a pattern in which `*` stands for any text.
+pub(crate) fn matches(pattern: &str, label: &str) -> bool {
+    let Some((first, rest)) = pattern.split_once('*') else { return pattern == label };
+    let Some(mut label) = label.strip_prefix(first) else { return false };
+    let mut pieces: Vec<&str> = rest.split('*').collect();
+    let last = pieces.pop().unwrap_or_default();
+    for piece in pieces {
+        let Some(at) = label.find(piece) else { return false };
+        label = &label[at + piece.len()..];
+    }
+    label.ends_with(last)
+}
+
+impl std::fmt::Display for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.part {
+            Some(part) => write!(f, "{}#{part}", self.path.display()),
+            None => write!(f, "{}", self.path.display()),
+        }
+    }
+}
+
+impl std::str::FromStr for Source {
+    type Err = std::convert::Infallible;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(Self::parse(text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_whole_labels() {
+        for (pattern, label, expected) in [
+            ("Walk*", "Walk#3", true),
+            ("Walk*", "A Walk", false),
+            ("*lk*", "Walk#3", true),
+            ("rest", "rest", true),
+            ("rest", "resting", false),
+            ("*a*a", "banana", true),
+            ("*a*a", "banan", false),
+            ("ab*ba", "aba", false),
+            ("*", "", true),
+        ] {
+            assert_eq!(matches(pattern, label), expected, "{pattern} {label}");
+        }
+    }
+}
