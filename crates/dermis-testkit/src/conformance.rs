@@ -44,7 +44,7 @@ pub trait Path {
     fn name(&self) -> String;
 
     /// Largest distance from the reference along an axis that rounding explains, in units of the case's length. Beside it,
-    /// half an ulp of the pose's largest coordinate is allowed for every four influences begun.
+    /// half an ulp of the pose's largest coordinate is allowed.
     fn tolerance(&self) -> f64;
 
     /// Whether it evaluates such a model at all.
@@ -213,9 +213,9 @@ fn cases(
     let mut normals: Vec<DVec3> = (0..vertices).map(|_| random.direction() * random.between(0.1, 9.0)).collect();
     normals.iter_mut().skip(3).take(1).for_each(|n| *n = DVec3::ZERO);
     let (normals, triangles) = (Arc::new(normals), Arc::new(faces(vertices, &mut random)));
-    // Once, and again after every four influences; a vertex without any stays at the origin when the character leaves, but
-    // is computed about the character's middle.
-    let roundings = tree.weights().rows().map(|row| if row.is_empty() { 2.0 } else { row.len().div_ceil(4) as f64 });
+    // Once; a vertex without influences stays at the origin when the character leaves, but is computed about the
+    // character's middle.
+    let roundings = tree.weights().rows().map(|row| if row.is_empty() { 2.0 } else { 1.0 });
     let roundings = Arc::new(roundings.collect::<Vec<_>>());
     let most = tree.weights().rows().map(<[_]>::len).max().unwrap_or(0);
     let of_rig = format!("{vertices} vertices with up to {most} influences");

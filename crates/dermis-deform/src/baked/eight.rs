@@ -61,10 +61,10 @@ pub(super) trait Eight: Copy {
     fn add_row<T: Stored>(self, sums: [Self::Motion; 2], u: &[T], features: &Columns) -> [Self::Motion; 2];
     /// The sums of eight vertices, by axis.
     fn row_sums<T: Stored>(self, sums: [[Self::Motion; 2]; EIGHT]) -> [Self::Lanes; 3];
-    /// The same where every axis reads all features. The coefficients are the first 36.
-    fn add_full<T: Stored>(self, sums: [Self::Motion; 3], u: &[T], features: &Columns) -> [Self::Motion; 3];
+    /// The same where every axis reads all features; two sums per axis.
+    fn add_full<T: Stored>(self, sums: [Self::Motion; 6], u: &[T; 36], features: &Columns) -> [Self::Motion; 6];
     /// The sums of eight vertices, by axis.
-    fn full_sums(self, sums: [[Self::Motion; 3]; EIGHT]) -> [Self::Lanes; 3];
+    fn full_sums(self, sums: [[Self::Motion; 6]; EIGHT]) -> [Self::Lanes; 3];
 
     /// Coordinates of eight points.
     fn split(self, points: &[f32; 3 * EIGHT]) -> [Self::Lanes; 3];
@@ -279,12 +279,13 @@ impl<F: Fma> Eight for Plain<F> {
     }
 
     #[inline(always)]
-    fn add_full<T: Stored>(self, mut sums: [[f32; 8]; 3], u: &[T], features: &Columns) -> [[f32; 8]; 3] {
-        for (axis, sums) in sums.iter_mut().enumerate() {
+    fn add_full<T: Stored>(self, mut sums: [[f32; 8]; 6], u: &[T; 36], features: &Columns) -> [[f32; 8]; 6] {
+        for axis in 0..3 {
             let u = T::arranged(&u[12 * axis..]);
             for half in 0..2 {
                 for l in 0..8 {
-                    sums[l] = F::f32(u[8 * half + l], features.0[8 * half + l], sums[l]);
+                    let at = 8 * half + l;
+                    sums[2 * axis + half][l] = F::f32(u[at], features.0[at], sums[2 * axis + half][l]);
                 }
             }
         }
@@ -292,11 +293,12 @@ impl<F: Fma> Eight for Plain<F> {
     }
 
     #[inline(always)]
-    fn full_sums(self, sums: [[[f32; 8]; 3]; EIGHT]) -> [[f32; EIGHT]; 3] {
+    fn full_sums(self, sums: [[[f32; 8]; 6]; EIGHT]) -> [[f32; EIGHT]; 3] {
         let mut over = [[0.0; EIGHT]; 3];
         for (l, sums) in sums.iter().enumerate() {
-            for (over, s) in over.iter_mut().zip(sums) {
-                over[l] = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
+            for axis in 0..3 {
+                let s: [f32; 8] = std::array::from_fn(|i| sums[2 * axis][i] + sums[2 * axis + 1][i]);
+                over[axis][l] = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
             }
         }
         over
@@ -541,27 +543,23 @@ mod x86 {
         }
 
         #[inline(always)]
-        fn add_full<T: Stored>(self, [x, y, z]: [__m256; 3], u: &[T], features: &Columns) -> [__m256; 3] {
-            let [f, g] = cast(features.0);
-            let ([a, b], [c, d]) = (T::registers(self, u), T::registers(self, &u[12..]));
+        fn add_full<T: Stored>(self, s: [__m256; 6], u: &[T; 36], features: &Columns) -> [__m256; 6] {
+            let ([f, g], fma): ([__m256; 2], _) = (cast(features.0), self.fma);
+            let ([a, b], [c, d]) = (T::registers(self, &u[..28]), T::registers(self, &u[12..]));
             let [p, q] = T::registers(self, &u[24..]);
-            let fma = self.fma;
             [
-                fma._mm256_fmadd_ps(b, g, fma._mm256_fmadd_ps(a, f, x)),
-                fma._mm256_fmadd_ps(d, g, fma._mm256_fmadd_ps(c, f, y)),
-                fma._mm256_fmadd_ps(q, g, fma._mm256_fmadd_ps(p, f, z)),
+                fma._mm256_fmadd_ps(a, f, s[0]),
+                fma._mm256_fmadd_ps(b, g, s[1]),
+                fma._mm256_fmadd_ps(c, f, s[2]),
+                fma._mm256_fmadd_ps(d, g, s[3]),
+                fma._mm256_fmadd_ps(p, f, s[4]),
+                fma._mm256_fmadd_ps(q, g, s[5]),
             ]
         }
 
         #[inline(always)]
-        fn full_sums(self, s: [[__m256; 3]; EIGHT]) -> [__m256; 3] {
-            let x = four_by_four(self, [s[0][0], s[1][0], s[2][0], s[3][0]]);
-            let x = all_eight(self, x, four_by_four(self, [s[4][0], s[5][0], s[6][0], s[7][0]]));
-            let y = four_by_four(self, [s[0][1], s[1][1], s[2][1], s[3][1]]);
-            let y = all_eight(self, y, four_by_four(self, [s[4][1], s[5][1], s[6][1], s[7][1]]));
-            let z = four_by_four(self, [s[0][2], s[1][2], s[2][2], s[3][2]]);
-            let z = all_eight(self, z, four_by_four(self, [s[4][2], s[5][2], s[6][2], s[7][2]]));
-            [x, y, z]
+        fn full_sums(self, s: [[__m256; 6]; EIGHT]) -> [__m256; 3] {
+            [axis_sums::<0>(self, &s), axis_sums::<2>(self, &s), axis_sums::<4>(self, &s)]
         }
 
         #[inline(always)]
@@ -689,6 +687,21 @@ mod x86 {
         let (first, last) = (all_four(v3, first), all_four(v3, last));
         let low = v3.avx._mm256_permute2f128_ps::<0x20>(first, last);
         v3.avx._mm256_add_ps(low, v3.avx._mm256_permute2f128_ps::<0x31>(first, last))
+    }
+
+    /// Of eight vertices, what the sums from number `AT` on come to.
+    #[inline(always)]
+    fn axis_sums<const AT: usize>(v3: V3, s: &[[__m256; 6]; EIGHT]) -> __m256 {
+        let a = both(v3, [s[0][AT], s[0][AT + 1]]);
+        let b = both(v3, [s[1][AT], s[1][AT + 1]]);
+        let c = both(v3, [s[2][AT], s[2][AT + 1]]);
+        let d = both(v3, [s[3][AT], s[3][AT + 1]]);
+        let first = four_by_four(v3, [a, b, c, d]);
+        let a = both(v3, [s[4][AT], s[4][AT + 1]]);
+        let b = both(v3, [s[5][AT], s[5][AT + 1]]);
+        let c = both(v3, [s[6][AT], s[6][AT + 1]]);
+        let d = both(v3, [s[7][AT], s[7][AT + 1]]);
+        all_eight(v3, first, four_by_four(v3, [a, b, c, d]))
     }
 
     /// In each half, four rows of four turned over.

@@ -265,12 +265,12 @@ fn row_sums<E: Eight, T: Stored>(e: E, job: &Envelop<'_, T>, ends: &[u32]) -> [E
 /// Every axis reads all features.
 #[inline(always)]
 fn full_sums<E: Eight, T: Stored>(e: E, job: &Envelop<'_, T>, ends: &[u32]) -> [E::Lanes; 3] {
-    let mut sums = [[e.still(); 3]; EIGHT];
+    let values = job.values.as_chunks::<36>().0;
+    let mut sums = [[e.still(); 6]; EIGHT];
     for (sums, ends) in sums.iter_mut().zip(ends.windows(2)) {
         let (from, to) = (ends[0] as usize, ends[1] as usize);
-        let mut sum = [e.still(); 3];
-        for (at, &term) in job.terms[from..to].iter().enumerate() {
-            let u = &job.values[(from + at) * 36..];
+        let mut sum = [e.still(); 6];
+        for (&term, u) in job.terms[from..to].iter().zip(&values[from..to]) {
             for line in [0, 12, 24] {
                 prefetch(&u[line], AHEAD);
             }
