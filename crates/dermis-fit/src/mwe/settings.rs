@@ -142,7 +142,7 @@ impl MweSettings {
             svd_tol: 1e-12,
             duplicates: 1e-6,
             guard: true,
-            sweep_vertices: 3000,
+            sweep_vertices: 6000,
             solver: Solver::Batched,
             solve_in: SolvePrecision::Double,
         }
@@ -162,7 +162,7 @@ impl MweSettings {
             svd_tol: 1e-12,
             duplicates: 1e-6,
             guard: false,
-            sweep_vertices: 3000,
+            sweep_vertices: 6000,
             solver: Solver::Batched,
             solve_in: SolvePrecision::Double,
         }
