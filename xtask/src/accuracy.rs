@@ -3,7 +3,7 @@
 //! On the bundled body always; on the characters of FOLDER for those files of [`SETS`] it holds. Every row is what
 //! `dermis compare --json` prints.
 
-use crate::{program, root};
+use crate::workspace::{program, root};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};

@@ -1,7 +1,12 @@
-//! `cargo xtask test`: everything a commit must pass. A step that fails does not hide the ones after it; a check whose
-//! tool is missing is told at the end, and does not count as passed.
+//! `cargo xtask test`: everything a commit must pass. A step that fails does not hide the ones after it. A check whose tool
+//! is missing is reported at the end as NOT RUN, and does not count as passed.
+//!
+//! This is the one place that counts what was not run, so no test may pass in silence without its tool. A test that needs a
+//! tool stands in a module named after it ([`tools::OF_TESTS`]), fails without the tool, and runs in a step of its own that
+//! looks for the tool first.
 
-use crate::{bench, cargo, deps, gpu, oracle_command, program, root, tools};
+use crate::workspace::{cargo, oracle_command, program, root};
+use crate::{bench, deps, gpu, tools};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
@@ -39,12 +44,13 @@ pub fn run(install_tools: bool) -> ExitCode {
     });
     steps.run("clippy", || of(cargo("clippy").args(["--workspace", "--all-targets", "--", "-D", "warnings"])));
     let nextest = tools::answers(cargo("nextest").arg("--version"));
-    // Tests on a graphics card have a step of their own. Every step builds the whole workspace, so that nothing is built twice.
-    steps.run("tests", || match nextest {
-        true => of(cargo("nextest").args(["run", "--workspace", "--no-fail-fast", "-E", "not test(/^on_card::/)"])),
-        false => of(cargo("test").args(["--workspace", "--tests", "--no-fail-fast", "--", "--skip", "on_card::"])),
-    });
+    // Tests that need a graphics card or a tool have steps of their own. Every step builds the whole workspace, so that
+    // nothing is built twice.
+    steps.run("tests", || plain_tests(nextest));
     steps.run("gpu", || gpu::tests(nextest));
+    for tool in &tools::OF_TESTS {
+        steps.run(tool.step, || tests_with(tool, nextest));
+    }
     steps.run("exported shaders", gpu::shaders);
     steps.run("documentation tests", || of(cargo("test").args(["--workspace", "--doc", "--no-fail-fast"])));
     // Libraries alone: the program would overwrite the pages of the library of its name.
@@ -131,6 +137,40 @@ pub fn run(install_tools: bool) -> ExitCode {
         None => Outcome::NotRun("DERMIS_BLENDER_PYTHON, a Python that can import bpy".into()),
     });
     steps.summary(&notes)
+}
+
+/// The tests that need nothing but the workspace.
+fn plain_tests(nextest: bool) -> Outcome {
+    let modules = || ["on_card"].into_iter().chain(tools::OF_TESTS.iter().map(|tool| tool.module));
+    if nextest {
+        let filter: Vec<String> = modules().map(|module| format!("not test(/{}/)", in_module(module))).collect();
+        return of(cargo("nextest").args(["run", "--workspace", "--no-fail-fast", "-E", &filter.join(" and ")]));
+    }
+    let mut command = cargo("test");
+    command.args(["--workspace", "--tests", "--no-fail-fast", "--"]);
+    for module in modules() {
+        command.args(["--skip", &format!("{module}::")]);
+    }
+    of(&mut command)
+}
+
+/// The tests of a tool's module, if the tool is here.
+fn tests_with(tool: &tools::OfTests, nextest: bool) -> Outcome {
+    if !(tool.is_here)() {
+        return Outcome::NotRun(tool.name.into());
+    }
+    match nextest {
+        true => {
+            let filter = format!("test(/{}/)", in_module(tool.module));
+            of(cargo("nextest").args(["run", "--workspace", "--no-fail-fast", "-E", &filter]))
+        }
+        false => of(cargo("test").args(["--workspace", "--tests", "--no-fail-fast", &format!("{}::", tool.module)])),
+    }
+}
+
+/// A regular expression for the names of tests in a module, wherever it stands.
+fn in_module(module: &str) -> String {
+    format!("(^|::){module}::")
 }
 
 /// What ran, in order.
@@ -232,7 +272,7 @@ fn driven_shapes(python: &OsStr, program: &Path, demo: &Path) -> Outcome {
     }
 }
 
-/// The demo's report in a browser: its scripts must run to the end. The tests above draw in one, too, but pass without.
+/// The demo's report in a browser: its scripts must run to the end.
 fn browser(report: &Path) -> Outcome {
     let dom = report.with_file_name("report.dom.html");
     let outcome = of(Command::new("sh").arg("tools/screenshot.sh").arg(report).arg(&dom));

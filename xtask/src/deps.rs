@@ -1,7 +1,9 @@
-//! Which crate of the workspace may use which: the table, and the check that it holds.
+//! Which crate of the workspace may use which: the table, and the check that it holds. The check also covers what source
+//! files may contain, how long they may be, and circles of imports.
 //!
 //! [`TABLE`] is the source of truth for the layering; a new crate or a new edge changes it in the same commit.
 
+use crate::circles;
 use crate::source::{self, Ban};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -27,13 +29,30 @@ const TABLE: &[Rule] = &[
     // A model whose positions answer a sparse system (rotational regression) solves it with dermis-solve.
     rule("dermis-deform", &["dermis-rig", "dermis-solve"]),
     rule("dermis-fit", &["dermis-rig", "dermis-deform", "dermis-solve"]),
-    rule("dermis-measure", &["dermis-rig", "dermis-deform"]),
+    // Random poses of a stress test come from the generator of dermis-solve.
+    rule("dermis-measure", &["dermis-rig", "dermis-solve", "dermis-deform"]),
+    // It measures what every step of a compilation costs, and compresses and decomposes with the solvers of dermis-fit.
+    rule("dermis-compile", &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit", "dermis-measure"]),
     rule("dermis-io", &["dermis-rig", "dermis-deform"]),
+    // Shows what others computed: text in, text out, so that a program without files or terminal can use it.
+    rule("dermis-report", &["dermis-rig", "dermis-measure", "dermis-io"]),
+    // Fits the examples of papers and draws them.
+    rule("dermis-figures", &["dermis-rig", "dermis-deform", "dermis-fit", "dermis-report"]),
     // Nothing uses it, so that only who wants a graphics card compiles a graphics library.
     rule("dermis-gpu", &["dermis-rig", "dermis-deform"]),
     rule(
         "dermis-workflow",
-        &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit", "dermis-measure", "dermis-io"],
+        &[
+            "dermis-rig",
+            "dermis-solve",
+            "dermis-deform",
+            "dermis-fit",
+            "dermis-measure",
+            "dermis-compile",
+            "dermis-io",
+            "dermis-report",
+            "dermis-figures",
+        ],
     ),
     // The program reaches the libraries' types through dermis-workflow.
     rule("dermis-cli", &["dermis-workflow"]),
@@ -45,7 +64,9 @@ const TABLE: &[Rule] = &[
             "dermis-deform",
             "dermis-fit",
             "dermis-measure",
+            "dermis-compile",
             "dermis-io",
+            "dermis-report",
             "dermis-workflow",
         ],
     ),
@@ -61,8 +82,18 @@ const TABLE: &[Rule] = &[
 const TEST_ONLY: &str = "dermis-testkit";
 
 /// Crates that open nothing and leave the environment and the thread pool to the caller.
-const BELOW_WORKFLOW: &[&str] =
-    &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit", "dermis-measure", "dermis-io", "dermis-gpu"];
+const BELOW_WORKFLOW: &[&str] = &[
+    "dermis-rig",
+    "dermis-solve",
+    "dermis-deform",
+    "dermis-fit",
+    "dermis-measure",
+    "dermis-compile",
+    "dermis-io",
+    "dermis-report",
+    "dermis-figures",
+    "dermis-gpu",
+];
 
 /// Crates that may print; so may the tests and examples of any.
 const PROGRAMS: &[&str] = &["dermis-cli", "dermis-oracle", "dermis-bench", "xtask"];
@@ -79,6 +110,12 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "crates/dermis-deform/src/simd",
 ];
 
+/// The most lines of a source file. A longer file is where a second idea is looked for.
+const MOST_LINES: usize = 700;
+
+/// Files that may be longer, with the reason.
+const LONG_FILES: &[(&str, &str)] = &[];
+
 /// Checks the whole workspace. `Ok` and `Err` hold text for people.
 pub fn check() -> Result<String, String> {
     let packages = packages()?;
@@ -90,6 +127,7 @@ pub fn check() -> Result<String, String> {
             let mut found = banned(&package.name, &package.folder, &file)?;
             findings.append(&mut found);
         }
+        findings.append(&mut circles::findings(&package.name, &package.folder.join("src"))?);
     }
     match findings.is_empty() {
         true => Ok(format!("{} crates use what they may, {files} source files hold what they may", packages.len())),
@@ -114,7 +152,7 @@ struct Dependency {
 
 /// The members of the workspace, as cargo sees them.
 fn packages() -> Result<Vec<Package>, String> {
-    let output = crate::cargo("metadata")
+    let output = crate::workspace::cargo("metadata")
         .args(["--no-deps", "--format-version", "1"])
         .output()
         .map_err(|error| format!("cargo metadata does not start: {error}"))?;
@@ -168,8 +206,10 @@ fn forbidden_edges(packages: &[Package]) -> Vec<String> {
 
 /// What a source file must not contain, given its crate.
 fn banned(package: &str, folder: &std::path::Path, file: &std::path::Path) -> Result<Vec<String>, String> {
-    let shown = file.strip_prefix(crate::root()).unwrap_or(file);
+    let shown = file.strip_prefix(crate::workspace::root()).unwrap_or(file);
     let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", shown.display()))?;
+    let lines = text.lines().count();
+    let may_be_long = LONG_FILES.iter().any(|(long, _)| shown == std::path::Path::new(long));
     let tokens = source::tokens(&text);
     let mut bans: Vec<(Ban, &str)> = Vec::new();
     if !UNSAFE_ALLOWED.iter().any(|allowed| shown.starts_with(allowed)) {
@@ -190,7 +230,10 @@ fn banned(package: &str, folder: &std::path::Path, file: &std::path::Path) -> Re
             bans.extend(source::words(&product, CHARACTER_WORDS).into_iter().map(|b| (b, reason)));
         }
     }
-    Ok(bans.into_iter().map(|(ban, why)| format!("{}:{}: {} {why}", shown.display(), ban.line, ban.what)).collect())
+    let told = bans.into_iter().map(|(ban, why)| format!("{}:{}: {} {why}", shown.display(), ban.line, ban.what));
+    let long = (lines > MOST_LINES && !may_be_long)
+        .then(|| format!("{}: {lines} lines; {MOST_LINES} are the most", shown.display()));
+    Ok(told.chain(long).collect())
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! The graphics card in `cargo xtask test`: tests that need an adapter, and shaders that other programs must take.
 
 use crate::commit::{Outcome, of};
-use crate::{cargo, root, tools};
+use crate::tools;
+use crate::workspace::{cargo, root};
 use std::path::PathBuf;
 use std::process::Command;
 

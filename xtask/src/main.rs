@@ -3,38 +3,18 @@
 
 mod accuracy;
 mod bench;
+mod circles;
 mod commit;
 mod deps;
 mod gpu;
 mod source;
 mod tools;
+mod usage;
+mod workspace;
 
-use std::path::PathBuf;
-use std::process::{Command, ExitCode};
-
-const USAGE: &str = "\
-usage: cargo xtask VERB
-  test [--install-tools]  everything a commit must pass
-  oracle DIR [--only FILE]
-                          compare the toolkit with a folder of expected numbers
-  accuracy [DIR]          the tables of docs/accuracy.md: the bundled body, and the characters DIR holds
-  bench decompose DIR [--json OUT] [--seeds N]
-                          skinning decomposition beside Dem Bones and published figures (docs/decomposition.md)
-  bench evaluate [--json OUT] [--quick]
-                          vertices per second of every model beside NumPy, SciPy, libigl and memory (docs/performance.md)
-  bench fit [--json OUT] [--quick]
-                          seconds of multi-weight enveloping beside NumPy and arithmetic (docs/performance.md)
-  bench inverse [--json OUT]
-                          calls of a deformer that its inverse takes (docs/inverse.md)
-  bench suggest [DIR] [--json OUT] [--draws N] [--starts N]
-                          poses that dermis suggest names beside poses drawn at random (docs/suggest.md)
-  deps                    which crate may use which, and what the sources of a crate must not contain
-
---install-tools also installs the optional tools it can: Chromium, a graphics adapter in software (lavapipe) and the
-checkers spirv-val and glslangValidator (as root, with apt-get), the npm package gltf-validator and a Python environment with numpy (both below target/tools). Checks in Blender run when
-DERMIS_BLENDER_PYTHON names a Python interpreter that can import bpy.
-
-Exit 0 all is well, 1 a check failed, 2 the command line is wrong.";
+use std::process::ExitCode;
+use usage::{USAGE, usage};
+use workspace::oracle_command;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -67,32 +47,6 @@ fn main() -> ExitCode {
     }
 }
 
-fn usage(mistake: &str) -> ExitCode {
-    eprintln!("error: {mistake}\n\n{USAGE}");
-    ExitCode::from(2)
-}
-
-/// The folder that holds the workspace.
-fn root() -> PathBuf {
-    let mut folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    folder.pop();
-    folder
-}
-
-/// The cargo that started this program, with the workspace's manifest: it works from any folder.
-fn cargo(verb: &str) -> Command {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.arg(verb).arg("--manifest-path").arg(root().join("Cargo.toml"));
-    command
-}
-
-/// The program `dermis`, built with optimisation; `None` if it does not build.
-fn program() -> Option<PathBuf> {
-    let built = cargo("build").args(["--release", "--package", "dermis-cli"]).status().is_ok_and(|s| s.success());
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    built.then(|| target.join("release").join(format!("dermis{}", std::env::consts::EXE_SUFFIX)))
-}
-
 /// The oracle, built with optimisation, in the caller's folder: DIR may be relative to it.
 fn oracle(arguments: &[&str]) -> ExitCode {
     let status = oracle_command().args(arguments).status();
@@ -103,11 +57,4 @@ fn oracle(arguments: &[&str]) -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// `oracle`, still without its arguments.
-fn oracle_command() -> Command {
-    let mut command = cargo("run");
-    command.args(["--quiet", "--release", "--package", "dermis-oracle", "--bin", "oracle", "--"]);
-    command
 }

@@ -1,6 +1,6 @@
 //! Optional tools: finding them, and installing those that a package manager has. Nothing here can fail a commit.
 
-use crate::root;
+use crate::workspace::root;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -17,16 +17,61 @@ pub fn install() -> Vec<String> {
             Err(error) => notes.push(format!("{name} was not installed: {error}")),
         }
     };
-    let browsers = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
-    let has_browser = std::env::var_os("CHROMIUM").is_some()
-        || browsers.iter().any(|browser| answers(Command::new(browser).arg("--version")));
-    attempt("Chromium", has_browser, &|| apt(&["chromium"]));
+    attempt("Chromium", has_browser(), &|| apt(&["chromium"]));
     attempt("a Vulkan driver", has_vulkan(), &|| apt(&["libvulkan1", "mesa-vulkan-drivers"]));
     let has_checkers = SHADER_CHECKERS.iter().all(|tool| answers(Command::new(tool).arg("--version")));
     attempt("spirv-val and glslangValidator", has_checkers, &|| apt(&["spirv-tools", "glslang-tools"]));
-    attempt("gltf-validator", folder().join("node_modules/gltf-validator").is_dir(), &gltf_validator);
+    attempt("gltf-validator", has_gltf_validator(), &gltf_validator);
     attempt("numpy", python_with("numpy").is_some(), &numpy);
     notes
+}
+
+/// A tool that some tests need.
+pub struct OfTests {
+    /// What the step is called.
+    pub step: &'static str,
+    /// The module that holds the tests, in whatever file.
+    pub module: &'static str,
+    /// What is missing without it.
+    pub name: &'static str,
+    /// Whether it is here.
+    pub is_here: fn() -> bool,
+}
+
+/// The tools that tests need. No other test may look for one.
+pub const OF_TESTS: [OfTests; 3] = [
+    OfTests {
+        step: "tests with Python",
+        module: "with_python",
+        name: "python3",
+        is_here: || answers(Command::new("python3").arg("--version")),
+    },
+    OfTests {
+        step: "tests with Chromium",
+        module: "with_chromium",
+        name: "Chromium or Chrome (Debian's package chromium, or CHROMIUM)",
+        is_here: has_browser,
+    },
+    OfTests {
+        step: "tests with the glTF validator",
+        module: "with_gltf_validator",
+        name: "node and the npm package gltf-validator",
+        is_here: has_gltf_validator,
+    },
+];
+
+/// Whether there is a browser that `tools/screenshot.sh` takes.
+fn has_browser() -> bool {
+    let browsers = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+    std::env::var_os("CHROMIUM").is_some()
+        || browsers.iter().any(|browser| answers(Command::new(browser).arg("--version")))
+}
+
+/// Whether `tools/validate_gltf.mjs` finds its validator: without files it ends with 2, without the validator with 3.
+fn has_gltf_validator() -> bool {
+    let mut node = Command::new("node");
+    let run = node.arg("tools/validate_gltf.mjs").current_dir(root()).stdin(Stdio::null()).output();
+    run.is_ok_and(|run| run.status.code() == Some(2))
 }
 
 /// Where optional tools are kept.

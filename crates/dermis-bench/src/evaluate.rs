@@ -3,7 +3,7 @@
 use crate::character::{Creature, Size};
 use crate::npy;
 use crate::timing::{on_threads, runs, thread_counts};
-use dermis_deform::baked::{Normals, Precision};
+use dermis_deform::baked::{CoefficientPrecision, Normals};
 use dermis_deform::enveloping::Pair;
 use dermis_deform::{
     AnimationSpace, Baked, Base, Correction, Deformer, DualQuaternions, Enveloping, Rows, Scratch, blend,
@@ -70,11 +70,11 @@ pub fn measure(vertices: usize, large: bool, quick: bool, arrays: Option<&Path>)
         let mut deformer = make(&creature, count);
         let baked = deformer.bake();
         let mut out = vec![Vec3::ZERO; vertices];
-        baked.evaluate(&poses[1], None, &mut Scratch::default(), &mut out);
+        baked.evaluate(&poses[1], None, &mut Scratch::default(), &mut out).expect("the poses are of one creature");
         let off = (!large).then(|| difference(&mut deformer, &poses[1], &out) / creature.length);
         assert!(off.is_none_or(|off| off < OFF), "{name}: {off:?} of the diagonal from double precision");
         drop(deformer);
-        let sixteen = baked.clone().with_precision(Precision::Sixteen);
+        let sixteen = baked.clone().with_precision(CoefficientPrecision::Sixteen);
         let budget = if quick { 0.02 } else { 1.0 };
         for threads in thread_counts().into_iter().filter(|threads| *threads <= 2) {
             let mut row = |what: &str, of: &Baked, more: usize, seconds: f64| {
@@ -85,11 +85,11 @@ pub fn measure(vertices: usize, large: bool, quick: bool, arrays: Option<&Path>)
                 }));
             };
             row("positions", &baked, 0, on_threads(threads, || positions(&baked, &poses, budget, &mut out)));
-            if sixteen.precision() == Precision::Sixteen {
+            if sixteen.precision() == CoefficientPrecision::Sixteen {
                 let seconds = on_threads(threads, || positions(&sixteen, &poses, budget, &mut out));
                 row("positions, 16-bit coefficients", &sixteen, 0, seconds);
             }
-            if baked.correction.is_none() && !large {
+            if baked.correction().is_none() && !large {
                 let normals = Normals::skinned(&creature.rest);
                 let seconds = on_threads(threads, || with_normals(&baked, &poses, &normals, budget, &mut out));
                 row("positions and normals", &baked, POSITION_BYTES, seconds);
@@ -108,7 +108,7 @@ fn positions(baked: &Baked, poses: &[BoneTransforms], budget: f64, out: &mut [Ve
     let (mut scratch, mut turn) = (Scratch::default(), 0);
     let (seconds, ()) = runs(usize::MAX, budget, || {
         turn = (turn + 1) % poses.len();
-        baked.evaluate(&poses[turn], None, &mut scratch, out);
+        baked.evaluate(&poses[turn], None, &mut scratch, out).expect("the poses are of one creature");
         black_box(&mut *out);
     });
     seconds.into_iter().fold(f64::INFINITY, f64::min)
@@ -119,7 +119,9 @@ fn with_normals(baked: &Baked, poses: &[BoneTransforms], normals: &Normals, budg
     let (mut scratch, mut turn, mut made) = (Scratch::default(), 0, vec![Vec3::ZERO; out.len()]);
     let (seconds, _) = runs(usize::MAX, budget, || {
         turn = (turn + 1) % poses.len();
-        baked.evaluate_with_normals(&poses[turn], None, normals, &mut scratch, out, &mut made);
+        baked
+            .evaluate_with_normals(&poses[turn], None, normals, &mut scratch, out, &mut made)
+            .expect("the poses are of one creature");
         black_box(&mut made);
     });
     seconds.into_iter().fold(f64::INFINITY, f64::min)
@@ -132,7 +134,7 @@ fn many(baked: &Baked, poses: &[BoneTransforms], budget: f64) -> f64 {
     let four: Vec<_> = poses.iter().take(4).map(|pose| (pose, None)).collect();
     let (seconds, _) = runs(usize::MAX, budget, || {
         let mut out: Vec<&mut [Vec3]> = skins.iter_mut().take(four.len()).map(Vec::as_mut_slice).collect();
-        baked.evaluate_many(&four, &mut scratch, &mut out);
+        baked.evaluate_many(&four, &mut scratch, &mut out).expect("the poses are of one creature");
         black_box(&mut out);
     });
     seconds.into_iter().fold(f64::INFINITY, f64::min) / four.len() as f64
@@ -141,18 +143,18 @@ fn many(baked: &Baked, poses: &[BoneTransforms], budget: f64) -> f64 {
 /// The largest distance from the same model in `f64`.
 fn difference(deformer: &mut Deformer, pose: &BoneTransforms, out: &[Vec3]) -> f64 {
     let mut exact = vec![DVec3::ZERO; out.len()];
-    deformer.evaluate(pose, None, &mut exact);
+    deformer.evaluate(pose, None, &mut exact).expect("the poses are of one creature");
     let rounded: Vec<DVec3> = out.iter().map(|p| p.as_dvec3()).collect();
     dermis_testkit::largest_distance(&exact, &rounded)
 }
 
 fn linear(creature: &Creature, count: usize) -> Deformer {
-    Deformer { rest: creature.rest.clone(), base: Base::Lbs(creature.nearest(count)), correction: None }
+    Deformer::new(creature.rest.clone(), Base::Lbs(creature.nearest(count)), None).expect("the parts are of one rig")
 }
 
 fn dual_quaternions(creature: &Creature, count: usize) -> Deformer {
     let base = Base::Dqs(creature.nearest(count), DualQuaternions::new(&creature.skeleton));
-    Deformer { rest: creature.rest.clone(), base, correction: None }
+    Deformer::new(creature.rest.clone(), base, None).expect("the parts are of one rig")
 }
 
 /// Linear blend skinning with every bone seeing the point somewhere else.
@@ -167,7 +169,7 @@ fn animation_space(creature: &Creature, count: usize) -> Deformer {
         offsets.push(terms.len() as u32);
     }
     let base = Base::AnimationSpace(AnimationSpace { offsets, terms });
-    Deformer { rest: creature.rest.clone(), base, correction: None }
+    Deformer::new(creature.rest.clone(), base, None).expect("the parts are of one rig")
 }
 
 /// The published form: the world's rows, no guard.
@@ -206,7 +208,7 @@ fn enveloped(creature: &Creature, count: usize, rows: Rows) -> Deformer {
         Rows::Full => model.radii = vec![0.05; maps.vertices()],
     }
     let base = Base::Lbs(creature.nearest(4));
-    Deformer { rest: creature.rest.clone(), base, correction: Some(Correction::Enveloping(model)) }
+    Deformer::new(creature.rest.clone(), base, Some(Correction::Enveloping(model))).expect("the parts are of one rig")
 }
 
 /// Fitted to planted examples, compiled to so many shapes of twelve kernels each.
@@ -242,7 +244,7 @@ fn fitted(creature: &Creature, fit: impl Fn(&Training<'_>, &Influences, &Influen
         base: BasePoses::Computed(&base),
     };
     let correction = Some(fit(&training, &weights, &maps));
-    Deformer { rest: creature.rest.clone(), base: Base::Lbs(weights), correction }
+    Deformer::new(creature.rest.clone(), Base::Lbs(weights), correction).expect("the parts are of one rig")
 }
 
 /// Rest positions, bones and weights of linear blend skinning with four influences, matrices of the poses, and our skin of pose 1.
@@ -250,9 +252,9 @@ fn write(folder: &Path, creature: &Creature, poses: &[BoneTransforms]) -> std::i
     let (vertices, count) = (creature.rest.len(), 4);
     let baked = linear(creature, count).bake();
     let mut skin = vec![Vec3::ZERO; vertices];
-    baked.evaluate(&poses[1], None, &mut Scratch::default(), &mut skin);
+    baked.evaluate(&poses[1], None, &mut Scratch::default(), &mut skin).expect("the poses are of one creature");
     let flat = |points: &[Vec3]| points.iter().flat_map(|p| p.to_array()).collect::<Vec<_>>();
-    npy::write(folder, "rest", &[vertices, 3], flat(&baked.rest))?;
+    npy::write(folder, "rest", &[vertices, 3], flat(baked.rest()))?;
     npy::write(folder, "skin", &[vertices, 3], flat(&skin))?;
     let weights = creature.nearest(count);
     let entries = || weights.rows().flatten();

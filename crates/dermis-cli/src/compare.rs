@@ -2,13 +2,11 @@
 
 use crate::options::ReadArgs;
 use crate::show;
-use crate::ui::Ui;
-use dermis_workflow::compare::{METHODS, Row, json, options_of, row};
-use dermis_workflow::curve::Draws;
-use dermis_workflow::load::{Source, load_examples, load_rig};
+use crate::ui::{Stop, Ui};
+use dermis_workflow::Error;
+use dermis_workflow::load::Source;
+use dermis_workflow::recipe::{CompareOutcome, CompareRecipe, Found, Input, Subsets};
 use dermis_workflow::report::unit_of;
-use dermis_workflow::rig::ExampleSet;
-use dermis_workflow::{Error, load::LoadedRig};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -43,84 +41,33 @@ pub struct CompareArgs {
 }
 
 /// Runs the verb.
-pub fn run(args: &CompareArgs, ui: &Ui) -> Result<ExitCode, Error> {
-    let names: Vec<String> = match args.methods.is_empty() {
-        true => METHODS.iter().map(|m| m.0.to_owned()).collect(),
-        false => args.methods.clone(),
+pub fn run(args: &CompareArgs, ui: &Ui) -> Result<ExitCode, Stop> {
+    let inputs = |sources: &[Source]| sources.iter().cloned().map(Input::from).collect();
+    let subsets = Subsets { poses: args.poses.clone(), draws: args.draws, seed: args.seed };
+    let recipe = CompareRecipe {
+        rig: args.rig.clone().into(),
+        examples: inputs(&args.examples),
+        hold_out: inputs(&args.hold_out),
+        methods: args.methods.clone(),
+        subsets: Some(subsets).filter(|subsets| !subsets.poses.is_empty()),
+        read: args.read.options()?,
     };
-    names.iter().try_for_each(|name| options_of(name).map(|_| ()))?;
-    let read = args.read.options()?;
-    let loaded = ui.step("read rig", |_| load_rig(&args.rig))?;
-    let set = |sources: &[Source], role: &str| {
-        ui.step(&format!("read {role}"), |_| load_examples(&loaded.rig, &loaded.space, sources, &read, role))
-    };
-    let (train, mut notes) = set(&args.examples, "examples")?;
-    let (held_out, more) = set(&args.hold_out, "hold-out")?;
-    notes.extend(more);
-    show::files(ui, &notes);
-    if !args.poses.is_empty() {
-        return learning_curve(args, ui, &loaded, &train, &held_out, &names);
-    }
-    let (rows, stopped) = bench(ui, &loaded, &train, &held_out, &names)?;
-    if args.json {
-        ui.print(&json(&rows).to_string());
-    } else if let Some(first) = rows.first() {
-        show::rows(ui, &rows, &unit_of(&first.fitted.model.space));
-    }
-    match stopped {
-        true => Err(Error::Cancelled),
-        false => Ok(ExitCode::SUCCESS),
-    }
+    show(&recipe.run(ui)?, ui, args.json)
 }
 
-/// `compare --poses`: the points finished before the user stopped are shown all the same.
-fn learning_curve(
-    args: &CompareArgs,
-    ui: &Ui,
-    loaded: &LoadedRig,
-    train: &ExampleSet,
-    held_out: &ExampleSet,
-    names: &[String],
-) -> Result<ExitCode, Error> {
-    let draws = Draws::new(loaded, train, usize::from(args.draws), args.seed);
-    let mut points = Vec::new();
-    let mut stopped = false;
-    let all = draws.counts(&args.poses)?.into_iter().flat_map(|count| names.iter().map(move |name| (count, name)));
-    for (count, name) in all {
-        match ui.step(&format!("{name}, {count} poses"), |p| draws.point(held_out, name, count, p)) {
-            Ok(point) => points.push(point),
-            Err(Error::Cancelled) => {
-                stopped = true;
-                break;
-            }
-            Err(other) => return Err(other),
-        }
+/// Shows the outcome.
+///
+/// # Errors
+/// [`Error::Cancelled`] if Ctrl-C stopped the comparison; what was finished is shown.
+pub fn show(outcome: &CompareOutcome, ui: &Ui, json: bool) -> Result<ExitCode, Stop> {
+    match (json, &outcome.found) {
+        (true, _) => ui.print(&outcome.json().to_string()),
+        (false, Found::Rows(rows)) if !rows.is_empty() => show::rows(ui, rows, &unit_of(&outcome.space)),
+        (false, Found::Rows(_)) => {}
+        (false, Found::Curve(curve)) => show::curve(ui, curve, &unit_of(&outcome.space)),
     }
-    match args.json {
-        true => ui.print(&draws.json(&points, held_out).to_string()),
-        false => show::curve(ui, &draws, &points, &unit_of(&loaded.space)),
-    }
-    match stopped {
-        true => Err(Error::Cancelled),
+    match outcome.stopped {
+        true => Err(Error::Cancelled.into()),
         false => Ok(ExitCode::SUCCESS),
     }
-}
-
-/// The finished rows, and whether the user stopped before the last.
-pub fn bench(
-    ui: &Ui,
-    loaded: &LoadedRig,
-    train: &ExampleSet,
-    held_out: &ExampleSet,
-    names: &[String],
-) -> Result<(Vec<Row>, bool), Error> {
-    let mut rows = Vec::new();
-    for name in names {
-        match ui.step(name, |p| row(loaded, train, held_out, name, p)) {
-            Ok(row) => rows.push(row),
-            Err(Error::Cancelled) => return Ok((rows, true)),
-            Err(other) => return Err(other),
-        }
-    }
-    Ok((rows, false))
 }

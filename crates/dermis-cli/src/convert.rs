@@ -1,11 +1,9 @@
 //! `dermis convert`
 
-use crate::options::ReadArgs;
-use crate::show;
-use crate::ui::Ui;
+use crate::options::{ReadArgs, existing};
+use crate::ui::{Stop, Ui};
 use dermis_workflow::load::Source;
-use dermis_workflow::output::{reserve_file, reserve_folder};
-use dermis_workflow::{Error, convert};
+use dermis_workflow::recipe::{ConvertOutcome, ConvertRecipe, Input};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -33,27 +31,28 @@ pub struct ConvertArgs {
 }
 
 /// Runs the verb.
-pub fn run(args: &ConvertArgs, ui: &Ui) -> Result<ExitCode, Error> {
-    let out = match convert::is_folder(&args.out)? {
-        true => reserve_folder(&args.out, args.force)?,
-        false => reserve_file(&args.out, args.force)?,
-    };
-    let read = args.read.options()?;
+pub fn run(args: &ConvertArgs, ui: &Ui) -> Result<ExitCode, Stop> {
     let mut inputs = args.inputs.clone();
     if let Some(first) = inputs.first_mut() {
         first.part = args.clip.clone().or(first.part.take());
     }
-    let (contents, notes) = ui.step("read", |_| convert::gather(&inputs, &read))?;
-    show::files(ui, &notes);
-    let done = ui.step("write", |_| convert::write(&contents, &inputs[0], &read, &out))?;
-    if args.json {
-        let mut value = done.json();
-        value["out"] = out.path().display().to_string().into();
-        value["inputs"] = notes.iter().map(|note| note.path.clone()).collect();
-        ui.print(&value.to_string());
-        return Ok(ExitCode::SUCCESS);
+    let recipe = ConvertRecipe {
+        inputs: inputs.into_iter().map(Input::from).collect(),
+        read: args.read.options()?,
+        out: args.out.clone(),
+        existing: existing(args.force),
+    };
+    Ok(show(&recipe.run(ui)?, ui, args.json))
+}
+
+/// Shows the outcome.
+pub fn show(outcome: &ConvertOutcome, ui: &Ui, json: bool) -> ExitCode {
+    let done = &outcome.converted;
+    if json {
+        ui.print(&outcome.json().to_string());
+    } else {
+        ui.print(&format!("written: {} ({}: {})", outcome.written.display(), done.format, done.holds.join(", ")));
+        done.left_out.iter().for_each(|what| ui.print(&format!("left out: {what}")));
     }
-    ui.print(&format!("written: {} ({}: {})", out.path().display(), done.format, done.holds.join(", ")));
-    done.left_out.iter().for_each(|what| ui.print(&format!("left out: {what}")));
-    Ok(ExitCode::SUCCESS)
+    ExitCode::SUCCESS
 }

@@ -1,23 +1,22 @@
 //! `dermis decompose`
 
-use crate::options::ReadArgs;
+use crate::options::{ReadArgs, add_defaults, existing};
 use crate::show;
-use crate::ui::{Ui, command_line};
-use clap::ValueEnum;
+use crate::ui::{Stop, Ui, command_line};
+use clap::{Command, ValueEnum};
 use dermis_workflow::decompose::{
-    Decomposed, Method, Options, SequenceOptions, Sequences, Solved, Tie, Wanted, deliver, is_written, load_sequences,
-    solve,
+    ClusteredBones, ClusteringOptions, DecompositionMethod, GivenBonesOptions, GivenWeightsOptions, RefineOptions,
+    SearchOptions, Tie,
 };
 use dermis_workflow::fits::decompose::{BoneKind, DecomposeSettings, Effort};
 use dermis_workflow::load::Source;
-use dermis_workflow::output::{reserve_file, reserve_folder};
-use dermis_workflow::report::{Outcome, show_length, unit_of};
-use dermis_workflow::{Error, page};
+use dermis_workflow::recipe::{DecomposeOutcome, DecomposeRecipe, Input};
+use dermis_workflow::report::{show_length, unit_of};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Find bones and weights that reproduce a mesh sequence
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone)]
 pub struct DecomposeArgs {
     /// Mesh sequences: bundles with vertices, PC2 or MDD files after their mesh, folders of OBJ files, glTF files with clips. Several
     /// files of one mesh become a clip each
@@ -27,8 +26,8 @@ pub struct DecomposeArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535))]
     bones: Option<u32>,
     /// Influences per vertex, at most
-    #[arg(long, value_name = "K", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..))]
-    influences: u16,
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..))]
+    influences: Option<u16>,
     /// Where it goes: .glb with skin and clips, or a bundle (.npz) with weights and pose matrices
     #[arg(short, long, value_name = "OUT")]
     out: PathBuf,
@@ -38,8 +37,8 @@ pub struct DecomposeArgs {
     #[arg(long)]
     quality: bool,
     /// Seed of the search
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
     /// How bones are looked for: the search, or triangles that turn together (James & Twigg 2005)
     #[arg(long, value_enum, default_value_t = MethodName::Search)]
     method: MethodName,
@@ -85,7 +84,7 @@ pub struct DecomposeArgs {
 }
 
 /// What a bone may do
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone)]
 #[group(multiple = false)]
 struct KindArgs {
     /// Bones turn and move: what every engine plays. The default
@@ -99,77 +98,131 @@ struct KindArgs {
     affine: bool,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum MethodName {
     Search,
     Clustering,
 }
 
-impl DecomposeArgs {
-    fn options(&self) -> Result<Options, Error> {
-        let refuse = |text: &str| Err(Error::Option(text.into()));
-        let kind = match self.kind.near_rigid {
-            Some(stiffness) if !(stiffness > 0.0 && stiffness.is_finite()) => {
-                return refuse(&format!("--near-rigid {stiffness}: it must be positive"));
-            }
-            Some(stiffness) => BoneKind::NearRigid { stiffness },
-            None if self.kind.affine => BoneKind::Affine,
-            None => BoneKind::Rigid,
-        };
-        let method = match self.method {
-            MethodName::Search => Method::Search,
-            MethodName::Clustering => Method::Clustering,
-        };
-        let given = [&self.given_bones, &self.given_weights, &self.start].into_iter().flatten().count() > 0;
-        let wanted = match (self.bones, self.bandwidth) {
-            (_, Some(_)) if method == Method::Search => return refuse("--bandwidth is for --method clustering"),
-            (_, Some(h)) if !(h > 0.0 && h.is_finite()) => {
-                return refuse(&format!("--bandwidth {h}: it must be positive"));
-            }
-            (_, Some(h)) => Wanted::Bandwidth(h),
-            (Some(bones), _) => Wanted::Bones(bones as usize),
-            _ if method == Method::Clustering && given => {
-                return refuse("--method clustering starts from nothing: leave the given file out");
-            }
-            _ => match (&self.given_bones, &self.given_weights, &self.start) {
-                (Some(source), _, _) => Wanted::Weights(source.clone()),
-                (_, Some(source), _) => Wanted::Transforms(source.clone()),
-                (_, _, Some(start)) => {
-                    let frozen = self.freeze_vertices.as_deref().map_or(Ok(vec![]), vertices)?;
-                    Wanted::Refine { start: start.clone(), frozen }
-                }
-                _ => return refuse("how many bones? name their number with --bones"),
-            },
-        };
-        if self.freeze_vertices.is_some() && self.start.is_none() {
-            return refuse("--freeze-vertices needs --start: the weights that stay");
+/// Adds the defaults that settings have to the help of their options.
+pub fn with_defaults(command: Command) -> Command {
+    let DecomposeSettings { influences, seed, .. } = DecomposeSettings::default();
+    add_defaults(command, [("influences", influences.to_string()), ("seed", seed.to_string())])
+}
+
+impl KindArgs {
+    fn take(&mut self) -> BoneKind {
+        match (self.near_rigid.take(), std::mem::take(&mut self.affine), std::mem::take(&mut self.rigid)) {
+            (Some(stiffness), ..) => BoneKind::NearRigid { stiffness },
+            (None, true, _) => BoneKind::Affine,
+            (None, false, _) => BoneKind::Rigid,
         }
-        if method == Method::Clustering && self.quality {
-            return refuse("--quality is for --method search");
-        }
-        let effort = if self.quality { Effort::Quality } else { Effort::Fast };
-        if let Some(stop) = self.stop_at.filter(|stop| !(*stop > 0.0 && stop.is_finite())) {
-            return refuse(&format!("--stop-at {stop}: it must be positive"));
-        }
-        let (influences, seed, enough) = (self.influences.into(), self.seed, self.stop_at);
-        let settings = DecomposeSettings { kind, influences, effort, seed, enough };
-        let tie = match (self.rotation_only, self.skeleton) {
-            (true, _) => Tie::Rotations,
-            (_, true) => Tie::Tree,
-            _ => Tie::None,
-        };
-        if tie != Tie::None && self.given_bones.is_some() {
-            return refuse("--given-bones brings its own skeleton: leave --skeleton and --rotation-only out");
-        }
-        Ok(Options { wanted, method, settings, tie })
     }
 }
 
+impl DecomposeArgs {
+    /// The arguments as a recipe.
+    fn recipe(&self) -> Result<DecomposeRecipe, Stop> {
+        Ok(DecomposeRecipe {
+            sequences: self.sequences.iter().cloned().map(Input::from).collect(),
+            rest: self.rest.clone(),
+            method: self.clone().take_method()?,
+            tie: match (self.rotation_only, self.skeleton) {
+                (true, _) => Tie::Rotations,
+                (_, true) => Tie::Tree,
+                _ => Tie::None,
+            },
+            read: self.read.options()?,
+            out: self.out.clone(),
+            report: self.report.clone(),
+            existing: existing(self.force),
+            command: Some(command_line()),
+        })
+    }
+
+    /// How bones are found; an option that the method has no setting for is refused.
+    fn take_method(mut self) -> Result<DecompositionMethod, Stop> {
+        let given = [&self.given_bones, &self.given_weights, &self.start].into_iter().any(Option::is_some);
+        let clustering = self.method == MethodName::Clustering;
+        if clustering && given {
+            return Err(Stop::Usage("--method clustering starts from nothing: leave the given file out".into()));
+        }
+        let (method, name) = if let Some(file) = self.given_bones.take() {
+            let (bones, influences, seed) = (Input::from(file), self.take_influences(), self.take_seed());
+            let options = GivenBonesOptions { bones, influences, seed };
+            (DecompositionMethod::GivenBones(options), "--given-bones")
+        } else if let Some(file) = self.given_weights.take() {
+            let (weights, kind, seed) = (Input::from(file), self.kind.take(), self.take_seed());
+            let options = GivenWeightsOptions { weights, kind, seed };
+            (DecompositionMethod::GivenWeights(options), "--given-weights")
+        } else if let Some(start) = self.start.take() {
+            let frozen = self.freeze_vertices.take().as_deref().map_or(Ok(vec![]), vertices)?;
+            let (kind, influences, seed) = (self.kind.take(), self.take_influences(), self.take_seed());
+            let options = RefineOptions { start: start.into(), frozen, kind, influences, seed };
+            (DecompositionMethod::Refine(options), "--start")
+        } else if clustering {
+            let bones = match (self.bandwidth.take(), self.bones.take()) {
+                (Some(h), _) => ClusteredBones::Bandwidth(h),
+                (None, Some(bones)) => ClusteredBones::Number(bones as usize),
+                (None, None) => return Err(how_many()),
+            };
+            let options = ClusteringOptions { bones, kind: self.kind.take(), influences: self.take_influences() };
+            (DecompositionMethod::Clustering(options), "--method clustering")
+        } else {
+            if self.bandwidth.is_none() && self.bones.is_none() {
+                return Err(how_many());
+            }
+            let options = SearchOptions {
+                bones: self.bones.take().unwrap_or_default() as usize,
+                kind: self.kind.take(),
+                influences: self.take_influences(),
+                effort: if std::mem::take(&mut self.quality) { Effort::Quality } else { Effort::Fast },
+                seed: self.take_seed(),
+                stop_at: self.stop_at.take(),
+            };
+            (DecompositionMethod::Search(options), "--method search")
+        };
+        match self.left() {
+            Some((option, serves)) => Err(Stop::Usage(format!("{option} serves {serves}, not {name}"))),
+            None => Ok(method),
+        }
+    }
+
+    /// An option that no setting took, and what it serves.
+    fn left(&self) -> Option<(&'static str, &'static str)> {
+        let kinds = "--bones, --given-weights and --start";
+        let given = [
+            ("--bandwidth", self.bandwidth.is_some(), "--method clustering"),
+            ("--freeze-vertices", self.freeze_vertices.is_some(), "--start"),
+            ("--quality", self.quality, "--method search"),
+            ("--stop-at", self.stop_at.is_some(), "--method search"),
+            ("--seed", self.seed.is_some(), "--method search and given files"),
+            ("--influences", self.influences.is_some(), "--bones, --given-bones and --start"),
+            ("--rigid", self.kind.rigid, kinds),
+            ("--near-rigid", self.kind.near_rigid.is_some(), kinds),
+            ("--affine", self.kind.affine, kinds),
+        ];
+        given.into_iter().find(|(_, given, _)| *given).map(|(option, _, serves)| (option, serves))
+    }
+
+    fn take_influences(&mut self) -> usize {
+        self.influences.take().map_or(DecomposeSettings::default().influences, usize::from)
+    }
+
+    fn take_seed(&mut self) -> u64 {
+        self.seed.take().unwrap_or(DecomposeSettings::default().seed)
+    }
+}
+
+fn how_many() -> Stop {
+    Stop::Usage("how many bones? name their number with --bones".into())
+}
+
 /// Numbers and ranges: "0-99,250".
-fn vertices(text: &str) -> Result<Vec<usize>, Error> {
+fn vertices(text: &str) -> Result<Vec<usize>, Stop> {
     /// More than any mesh that fits in memory.
     const MOST: usize = 1 << 28;
-    let refuse = || Error::Option(format!("--freeze-vertices {text}: numbers and ranges are needed, such as 0-99,250"));
+    let refuse = || Stop::Usage(format!("--freeze-vertices {text}: numbers and ranges are needed, such as 0-99,250"));
     let mut list = Vec::new();
     for part in text.split(',') {
         let (from, to) = part.split_once('-').unwrap_or((part, part));
@@ -186,50 +239,33 @@ fn vertices(text: &str) -> Result<Vec<usize>, Error> {
 }
 
 /// Runs the verb.
-pub fn run(args: &DecomposeArgs, ui: &Ui) -> Result<ExitCode, Error> {
-    is_written(&args.out)?;
-    let options = args.options()?;
-    let out = reserve_file(&args.out, args.force)?;
-    let report_dir = args.report.as_deref().map(|path| reserve_folder(path, args.force)).transpose()?;
-    let read = args.read.options()?;
-    let sequence = SequenceOptions { rest: args.rest.clone(), read: read.clone() };
-    let sequences = ui.step("read", |_| load_sequences(&args.sequences, &sequence))?;
-    let solved = ui.step("decompose", |p| solve(&sequences, &options, &read, p))?;
-    let mut files = sequences.notes.clone();
-    files.extend(solved.notes.clone());
-    show::files(ui, &files);
-    let made = ui.step("write", |_| deliver(&sequences, &solved, &out))?;
-    let outcome = Outcome {
-        model: &made.model,
-        fitted: None,
-        sets: vec![("scored", &made.scores, &made.examples)],
-        cross_validated: None,
-        comparison: &[],
-        files: &files,
-        command: Some(command_line()),
-    };
-    if let Some(dir) = &report_dir {
-        dir.folder()?("report.html", page::render(&outcome.page()).as_bytes())?;
+pub fn run(args: &DecomposeArgs, ui: &Ui) -> Result<ExitCode, Stop> {
+    Ok(show(&args.recipe()?.run(ui)?, ui, args.json))
+}
+
+/// Shows the outcome.
+pub fn show(outcome: &DecomposeOutcome, ui: &Ui, json: bool) -> ExitCode {
+    if json {
+        ui.print(&outcome.json().to_string());
+        return ExitCode::SUCCESS;
     }
-    if args.json {
-        ui.print(&made.json(&sequences, &solved).to_string());
-        return Ok(ExitCode::SUCCESS);
-    }
-    ui.print(&format!("written: {} ({} bytes)", out.path().display(), made.bytes));
-    lines(&sequences, &solved, &made, &options).iter().for_each(|line| ui.print(line));
+    let made = &outcome.made;
+    ui.print(&format!("written: {} ({} bytes)", outcome.written.display(), made.bytes));
+    lines(outcome).iter().for_each(|line| ui.print(line));
     let unit = unit_of(&made.model.space);
     show::errors(ui, &[("as written", &made.scores)], &unit);
     show::frames(ui, &made.scores, &unit, if ui.verbose { usize::MAX } else { 3 });
-    Ok(ExitCode::SUCCESS)
+    ExitCode::SUCCESS
 }
 
 /// What was found, in sentences.
-fn lines(sequences: &Sequences, solved: &Solved, made: &Decomposed, options: &Options) -> Vec<String> {
-    let kind = match options.settings.kind {
-        _ if matches!(options.wanted, Wanted::Weights(_)) => "given",
-        BoneKind::Rigid => "rigid",
-        BoneKind::NearRigid { .. } => "near-rigid",
-        BoneKind::Affine => "affine",
+fn lines(outcome: &DecomposeOutcome) -> Vec<String> {
+    let (sequences, solved, made) = (&outcome.sequences, &outcome.solved, &outcome.made);
+    let kind = match outcome.kind {
+        None => "given",
+        Some(BoneKind::Rigid) => "rigid",
+        Some(BoneKind::NearRigid { .. }) => "near-rigid",
+        Some(BoneKind::Affine) => "affine",
     };
     let plural = |n: usize, one: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") };
     let mut lines = vec![format!(

@@ -2,19 +2,12 @@
 
 use crate::options::{ReadArgs, within};
 use crate::show;
-use crate::ui::{Ui, command_line};
-use dermis_workflow::io::ModelFile;
-use dermis_workflow::load::{FileNote, Source, load_base_cache, load_examples, load_model};
-use dermis_workflow::measure::{measure, measure_streamed};
-use dermis_workflow::output::{reserve_file, reserve_folder};
-use dermis_workflow::report::{Outcome, unit_of, vertex_csv};
-use dermis_workflow::rig::ExampleSet;
-use dermis_workflow::stress::stress;
-use dermis_workflow::{Error, page};
-use serde_json::{Value, json};
+use crate::ui::{Stop, Ui, command_line};
+use dermis_workflow::load::Source;
+use dermis_workflow::recipe::{EvalOutcome, EvalRecipe, Existing, Held, Input, ScoreRecipe, StressTest};
+use dermis_workflow::report::unit_of;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Instant;
 
 /// Score a model on examples, or try it in poses far beyond any
 #[derive(clap::Args)]
@@ -56,102 +49,49 @@ pub struct EvalArgs {
     read: ReadArgs,
 }
 
-/// Runs the verb.
-pub fn run(args: &EvalArgs, ui: &Ui) -> Result<ExitCode, Error> {
-    let (model, note) = ui.step("read model", |_| load_model(&args.model))?;
-    let (mut value, mut failed) = match args.examples.is_empty() {
-        false => score(args, ui, &model, note)?,
-        true => {
-            show::files(ui, &[note]);
-            let rig = &model.rig;
-            let value = json!({
-                "method": model.header.method,
-                "vertices": rig.mesh.positions.len(),
-                "bones": rig.skeleton.len(),
-                "unit": model.space.unit,
-                "diagonal": rig.mesh.diagonal(),
-            });
-            (value, false)
-        }
-    };
-    if let Some(poses) = args.stress {
-        let stress = ui.step("stress", |p| stress(&model, poses as usize, args.seed, p))?;
-        failed |= !stress.passed();
-        value["stress"] = stress.json();
-        if !args.json {
-            show::stress(ui, &stress, &unit_of(&model.space));
-        }
+impl EvalArgs {
+    /// The arguments as a recipe.
+    fn recipe(&self) -> Result<EvalRecipe, Stop> {
+        let score = ScoreRecipe {
+            examples: self.examples.iter().cloned().map(Input::from).collect(),
+            base_cache: self.base_cache.clone().map(Input::from),
+            held: if self.stream { Held::Streamed } else { Held::Held },
+            read: self.read.options()?,
+            report: self.report.clone(),
+            vertex_errors: self.vertex_errors.clone(),
+            existing: if self.force { Existing::Replace } else { Existing::Keep },
+            fail_above: self.fail_above.map(|limit| within("--fail-above", limit, 0.0, f64::MAX)).transpose()?,
+            command: Some(command_line()),
+        };
+        Ok(EvalRecipe {
+            model: self.model.clone().into(),
+            score: Some(score).filter(|score| !score.examples.is_empty()),
+            stress: self.stress.map(|poses| StressTest { poses, seed: self.seed }),
+        })
     }
-    if args.json {
-        ui.print(&value.to_string());
-    }
-    Ok(if failed { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
-/// Scores the model on the examples: what `--json` prints, and whether the rms is above its limit.
-fn score(args: &EvalArgs, ui: &Ui, model: &ModelFile, note: FileNote) -> Result<(Value, bool), Error> {
-    let report_dir = args.report.as_deref().map(|path| reserve_folder(path, args.force)).transpose()?;
-    let vertex_errors = args.vertex_errors.as_deref().map(|path| reserve_file(path, args.force)).transpose()?;
-    let read = args.read.options()?;
-    let limit = args.fail_above.map(|limit| within("--fail-above", limit, 0.0, f64::MAX)).transpose()?;
-    let mut files = vec![note];
-    let start = Instant::now();
-    let streamed = match args.stream {
-        true => Some(ui.step("measure", |_| measure_streamed(model, &args.examples, &read, "examples"))?),
-        false => None,
-    };
-    let (examples, notes, measured) = match streamed {
-        Some((scores, notes)) => (ExampleSet::default(), notes, Some(scores)),
-        None => {
-            let of_files = |_: dermis_workflow::fits::Progress<'_>| {
-                load_examples(&model.rig, &model.space, &args.examples, &read, "examples")
-            };
-            let (examples, notes) = ui.step("read examples", of_files)?;
-            (examples, notes, None)
-        }
-    };
-    files.extend(notes);
-    let given = match &args.base_cache {
-        None => None,
-        Some(path) => {
-            let (frames, note) = load_base_cache(&model.rig, &model.space, path, examples.len(), &read)?;
-            files.push(note);
-            Some(frames)
-        }
-    };
-    show::files(ui, &files);
-    let start = if args.stream { start } else { Instant::now() };
-    let scores = match measured {
-        Some(scores) => scores,
-        None => ui.step("measure", |_| measure(model, &examples, given.as_deref()))?,
-    };
-    if let Some(out) = &vertex_errors {
-        out.write(vertex_csv(model, &scores).as_bytes())?;
-    }
-    let seconds = start.elapsed().as_secs_f64();
-    let outcome = Outcome {
-        model,
-        fitted: None,
-        sets: vec![("scored", &scores, &examples)],
-        cross_validated: None,
-        comparison: &[],
-        files: &files,
-        command: Some(command_line()),
-    };
-    if let Some(dir) = &report_dir {
-        dir.folder()?("report.html", page::render(&outcome.page()).as_bytes())?;
-    }
-    let mut value = json!({});
-    if args.json {
-        value = outcome.json();
-        value["seconds"] = seconds.into();
+/// Runs the verb.
+pub fn run(args: &EvalArgs, ui: &Ui) -> Result<ExitCode, Stop> {
+    Ok(show(&args.recipe()?.run(ui)?, ui, args.json))
+}
+
+/// Shows the outcome.
+pub fn show(outcome: &EvalOutcome, ui: &Ui, json: bool) -> ExitCode {
+    let unit = unit_of(&outcome.model.space);
+    if json {
+        ui.print(&outcome.json().to_string());
     } else {
-        let unit = unit_of(&model.space);
-        show::errors(ui, &[("scored", &scores)], &unit);
-        show::frames(ui, &scores, &unit, if ui.verbose { 10 } else { 3 });
-        for warning in outcome.warnings() {
-            ui.print(&format!("warning: {warning}"));
+        if let Some(scored) = &outcome.scored {
+            show::errors(ui, &[("scored", &scored.scores)], &unit);
+            show::frames(ui, &scored.scores, &unit, if ui.verbose { 10 } else { 3 });
+            for warning in outcome.warnings() {
+                ui.print(&format!("warning: {warning}"));
+            }
+        }
+        if let Some(stress) = &outcome.stress {
+            show::stress(ui, stress, &unit);
         }
     }
-    Ok((value, limit.is_some_and(|limit| scores.model.error.rms > limit)))
+    if outcome.failed() { ExitCode::from(1) } else { ExitCode::SUCCESS }
 }

@@ -1,7 +1,8 @@
 //! `dermis inspect`
 
-use crate::ui::Ui;
-use dermis_workflow::{Error, inspect};
+use crate::hints::{hint, message};
+use crate::ui::{Stop, Ui};
+use dermis_workflow::recipe::{Input, InspectOutcome, InspectRecipe};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -16,22 +17,25 @@ pub struct InspectArgs {
     json: bool,
 }
 
-/// Runs the verb: every file is looked at, also after one that cannot be read.
-pub fn run(args: &InspectArgs, ui: &Ui) -> Result<ExitCode, Error> {
-    let (mut found, mut failed) = (Vec::new(), false);
-    for path in &args.files {
-        match ui.step("inspect", |_| inspect::inspect(path)) {
-            Ok(value) if args.json => found.push(value),
-            Ok(value) => inspect::lines(&value).iter().for_each(|line| ui.print(line)),
-            Err(Error::Cancelled) => return Err(Error::Cancelled),
+/// Runs the verb.
+pub fn run(args: &InspectArgs, ui: &Ui) -> Result<ExitCode, Stop> {
+    let recipe = InspectRecipe { files: args.files.iter().cloned().map(Input::from).collect() };
+    Ok(show(&recipe.run(ui)?, ui, args.json))
+}
+
+/// Shows the outcome, with an error for every file that cannot be read.
+pub fn show(outcome: &InspectOutcome, ui: &Ui, json: bool) -> ExitCode {
+    for file in &outcome.files {
+        match file {
+            Ok(_) if json => {}
+            Ok(held) => held.lines().iter().for_each(|line| ui.print(line)),
             Err(error) => {
-                failed = true;
-                ui.fail(&error.to_string(), error.hint());
+                ui.fail(&message(error), hint(error));
             }
         }
     }
-    if args.json {
-        ui.print(&serde_json::Value::Array(found).to_string());
+    if json {
+        ui.print(&outcome.json().to_string());
     }
-    Ok(if failed { ExitCode::from(2) } else { ExitCode::SUCCESS })
+    if outcome.failed() { ExitCode::from(2) } else { ExitCode::SUCCESS }
 }

@@ -1,23 +1,15 @@
 //! `dermis invert`
 
-use crate::options::ReadArgs;
-use crate::show;
-use crate::ui::Ui;
+use crate::options::{ReadArgs, existing};
+use crate::ui::{Stop, Ui};
 use clap::ValueEnum;
-use dermis_workflow::Error;
-use dermis_workflow::fits::inverse::{Coupled, Method};
-use dermis_workflow::invert::{
-    Inverted, Settings, Shown, Skinning, Through, deliver, is_folder, load_sculpts, load_stack, solve,
-};
-use dermis_workflow::io::Space;
-use dermis_workflow::load::{Source, load_rig};
-use dermis_workflow::output::{reserve_file, reserve_folder};
-use dermis_workflow::page::Unit;
+use dermis_workflow::fits::inverse::{Coupled, InverseMethod};
+use dermis_workflow::invert::{BundleVertices, Skinning};
+use dermis_workflow::load::Source;
+use dermis_workflow::recipe::{DeformerProgram, Input, InvertOutcome, InvertRecipe, InvertedDeformer};
 use dermis_workflow::report::{show_length, unit_of};
-use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
 /// Bring sculpts of a posed character back to rest, as corrections that any deformer then carries to the pose
 #[derive(clap::Args)]
@@ -91,95 +83,68 @@ enum CoupledName {
 }
 
 impl InvertArgs {
-    fn settings(&self) -> Settings {
-        Settings {
+    /// The arguments as a recipe.
+    fn recipe(&self) -> Result<InvertRecipe, Stop> {
+        let deformer = match (&self.stack, &self.program, self.base) {
+            (Some(path), _, _) => InvertedDeformer::Stack(path.clone().into()),
+            (None, Some(command), _) => InvertedDeformer::Program(DeformerProgram {
+                command: command.clone(),
+                time_limit: self.time_limit.unwrap_or(DeformerProgram::TIME_LIMIT),
+            }),
+            (None, None, BaseName::Lbs) => InvertedDeformer::Skinning(Skinning::Lbs),
+            (None, None, BaseName::Dqs) => InvertedDeformer::Skinning(Skinning::Dqs),
+            (None, None, BaseName::Rigid) => InvertedDeformer::Skinning(Skinning::Rigid),
+        };
+        let poses = self.poses.clone();
+        Ok(InvertRecipe {
+            rig: self.rig.clone().into(),
+            sculpts: self.sculpts.iter().cloned().map(Input::from).collect(),
+            poses: poses.map(|file| Source { part: self.clip.clone().or(file.part), path: file.path }.into()),
+            deformer,
             method: match self.method {
-                MethodName::Auto => Method::Auto,
-                MethodName::GaussNewton => Method::GaussNewton,
-                MethodName::DirectionSet => Method::DirectionSet,
+                MethodName::Auto => InverseMethod::Auto,
+                MethodName::GaussNewton => InverseMethod::GaussNewton,
+                MethodName::DirectionSet => InverseMethod::DirectionSet,
             },
             coupled: match self.coupled {
                 CoupledName::Refuse => Coupled::Refuse,
                 CoupledName::Iterate => Coupled::Iterate,
             },
-        }
-    }
-
-    fn time_limit(&self) -> Result<Duration, Error> {
-        /// A week: more than an evaluation of a mesh takes, and less than overflows a clock.
-        const MOST: f64 = 604_800.0;
-        let seconds = self.time_limit.unwrap_or(60.0);
-        match seconds > 0.0 && seconds <= MOST {
-            true => Ok(Duration::from_secs_f64(seconds)),
-            false => Err(Error::Option(format!("--time-limit {seconds}: it must be positive, and {MOST} at most"))),
-        }
+            vertices: if self.rest_space { BundleVertices::Rest } else { BundleVertices::Sculpts },
+            read: self.read.options()?,
+            out: self.out.clone(),
+            existing: existing(self.force),
+        })
     }
 }
 
 /// Runs the verb.
-pub fn run(args: &InvertArgs, ui: &Ui) -> Result<ExitCode, Error> {
-    let out = match is_folder(&args.out)? {
-        true => reserve_folder(&args.out, args.force)?,
-        false => reserve_file(&args.out, args.force)?,
-    };
-    if args.rest_space && !args.out.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz")) {
-        return Err(Error::Option(
-            "--rest-space is for .npz: a GLB and OBJ files hold corrections at rest always".into(),
-        ));
+pub fn run(args: &InvertArgs, ui: &Ui) -> Result<ExitCode, Stop> {
+    Ok(show(&args.recipe()?.run(ui)?, ui, args.json))
+}
+
+/// Shows the outcome.
+pub fn show(outcome: &InvertOutcome, ui: &Ui, json: bool) -> ExitCode {
+    if json {
+        ui.print(&outcome.json().to_string());
+        return ExitCode::SUCCESS;
     }
-    let (read, limit, start) = (args.read.options()?, args.time_limit()?, Instant::now());
-    let rig = ui.step("read rig", |_| load_rig(&args.rig))?;
-    let mut notes = rig.notes.clone();
-    let through = match (&args.stack, &args.program, args.base) {
-        (Some(path), _, _) => {
-            let (stack, name, note) = load_stack(path, &rig)?;
-            notes.push(note);
-            Through::Stack(stack, name)
-        }
-        (None, Some(command), _) => Through::Program(command.clone(), limit),
-        (None, None, BaseName::Lbs) => Through::Skinning(Skinning::Lbs),
-        (None, None, BaseName::Dqs) => Through::Skinning(Skinning::Dqs),
-        (None, None, BaseName::Rigid) => Through::Skinning(Skinning::Rigid),
+    table(ui, outcome);
+    outcome.warnings.iter().for_each(|warning| ui.print(&format!("warning: {warning}")));
+    let files = match outcome.shown.files {
+        1 => String::new(),
+        files => format!(" ({files} files)"),
     };
-    let poses = args.poses.clone().map(|source| Source { part: args.clip.clone().or(source.part), path: source.path });
-    let sculpts =
-        ui.step("read sculpts", |_| load_sculpts(&rig.rig, &rig.space, &args.sculpts, poses.as_ref(), &read))?;
-    notes.extend(sculpts.notes.iter().cloned());
-    show::files(ui, &notes);
-    let inverted = ui.step("invert", |p| solve(&rig, &sculpts.examples, &through, args.settings(), p))?;
-    let shown = ui.step("write", |_| deliver(&rig, &sculpts, &inverted, args.rest_space, &out))?;
-    let diagonal = rig.rig.mesh.diagonal();
-    let warnings = warnings(&sculpts.warnings, &inverted, &shown, diagonal, &unit_of(&rig.space));
-    if args.json {
-        let value = json!({
-            "out": out.path().display().to_string(),
-            "deformer": through.name(),
-            "vertices": rig.rig.mesh.positions.len(),
-            "diagonal": diagonal,
-            "unit": rig.space.unit,
-            "calls": inverted.iter().map(|one| one.report.calls).sum::<usize>(),
-            "sculpts": inverted.iter().map(|one| one.report.json(diagonal)).collect::<Vec<Value>>(),
-            "shown": shown.json(),
-            "warnings": warnings,
-            "seconds": start.elapsed().as_secs_f64(),
-        });
-        ui.print(&value.to_string());
-        return Ok(ExitCode::SUCCESS);
-    }
-    table(ui, &through, &inverted, &rig.space, diagonal);
-    warnings.iter().for_each(|warning| ui.print(&format!("warning: {warning}")));
-    let files = if shown.files == 1 { String::new() } else { format!(" ({} files)", shown.files) };
-    ui.print(&format!("written: {}{files}", out.path().display()));
-    Ok(ExitCode::SUCCESS)
+    ui.print(&format!("written: {}{files}", outcome.written.display()));
+    ExitCode::SUCCESS
 }
 
 /// A line per sculpt; of many, those with the largest residuals unless more is asked for.
-fn table(ui: &Ui, through: &Through, inverted: &[Inverted], space: &Space, diagonal: f64) {
+fn table(ui: &Ui, outcome: &InvertOutcome) {
     /// Lines that fit a screen.
     const LINES: usize = 24;
-    let unit = unit_of(space);
-    let calls: usize = inverted.iter().map(|one| one.report.calls).sum();
-    ui.print(&format!("{} sculpts through {}, {calls} calls", inverted.len(), through.name()));
+    let (inverted, unit) = (&outcome.inverted, unit_of(&outcome.space));
+    ui.print(&format!("{} sculpts through {}, {} calls", inverted.len(), outcome.deformer, outcome.calls()));
     ui.print(&format!(
         "{:<24}{:>6}{:>12}{:>12}{:>10}{:>9}{:>11}{:>12}{:>10}",
         "sculpt", "calls", "left, rms", "left, max", "of diag.", "left at", "corrected", "at most", "singular"
@@ -197,7 +162,7 @@ fn table(ui: &Ui, through: &Through, inverted: &[Inverted], space: &Space, diago
             one.calls,
             show_length(one.residual.0, &unit),
             show_length(one.residual.1, &unit),
-            one.residual.1 / diagonal,
+            one.residual.1 / outcome.diagonal,
             one.left,
             one.corrected,
             show_length(one.largest_correction, &unit),
@@ -207,36 +172,4 @@ fn table(ui: &Ui, through: &Through, inverted: &[Inverted], space: &Space, diago
     if order.len() < inverted.len() {
         ui.print(&format!("... and {} with smaller residuals; -v shows all", inverted.len() - order.len()));
     }
-}
-
-/// What was found while reading, solving and writing that a user should know.
-fn warnings(read: &[String], inverted: &[Inverted], shown: &Shown, diagonal: f64, unit: &Unit) -> Vec<String> {
-    let mut warnings = read.to_vec();
-    let with = |of: &dyn Fn(&Inverted) -> usize| {
-        let sculpts = inverted.iter().filter(|one| of(one) > 0).count();
-        let vertices: usize = inverted.iter().map(of).sum();
-        (vertices > 0).then(|| format!("{vertices} vertices in {sculpts} of {} sculpts", inverted.len()))
-    };
-    if let Some(where_) = with(&|one| one.report.left) {
-        let largest = inverted.iter().map(|one| one.report.residual.1).fold(0.0, f64::max);
-        warnings.push(format!(
-            "{where_} cannot be brought to the sculpt: up to {} is left; a bundle holds it as remainders",
-            show_length(largest, unit)
-        ));
-    }
-    if let Some(where_) = with(&|one| one.report.nearly_singular) {
-        warnings.push(format!("the deformer is nearly singular at {where_}: corrections there are damped"));
-    }
-    if let Some(where_) = with(&|one| one.report.coupled) {
-        warnings.push(format!("the deformer moves {where_} because others moved: the corrections are approximate"));
-    }
-    if let Some((rms, max)) = shown.glb.filter(|(_, max)| *max > 1e-6 * diagonal) {
-        warnings.push(format!(
-            "a GLB is blended linearly: its targets show the sculpts {} (rms), at most {} away; play them on the deformer they \
-             were made for, or use --base lbs",
-            show_length(rms, unit),
-            show_length(max, unit)
-        ));
-    }
-    warnings
 }

@@ -6,22 +6,26 @@ mod decompose;
 mod demo;
 mod eval;
 mod export;
+mod figures;
 mod fit;
-mod fit_stream;
+mod hints;
 mod inspect;
 mod invert;
+mod method_options;
 mod options;
 mod pose;
 mod pose_space_options;
+mod recipe;
+mod run;
 mod show;
 mod suggest;
 mod ui;
 mod weight_options;
 mod weights;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
-use ui::Ui;
+use ui::{Stop, Ui};
 
 /// Learns how a character's skin moves from examples
 #[derive(Parser)]
@@ -45,6 +49,8 @@ enum Verb {
     Demo(demo::DemoArgs),
     Inspect(inspect::InspectArgs),
     Fit(Box<fit::FitArgs>),
+    Recipe(recipe::RecipeArgs),
+    Run(run::RunArgs),
     Eval(eval::EvalArgs),
     Compare(compare::CompareArgs),
     Pose(pose::PoseArgs),
@@ -54,6 +60,7 @@ enum Verb {
     Weights(Box<weights::WeightsArgs>),
     Decompose(Box<decompose::DecomposeArgs>),
     Invert(Box<invert::InvertArgs>),
+    Figures(figures::FiguresArgs),
     /// Print shell completions
     Completions {
         /// The shell
@@ -62,7 +69,7 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit());
     let ui = Ui::new(cli.quiet, cli.verbose);
     /// More than any machine has; each takes memory before it does anything.
     const MOST_THREADS: usize = 1024;
@@ -81,6 +88,8 @@ fn main() -> ExitCode {
         Verb::Demo(args) => demo::run(args, &ui),
         Verb::Inspect(args) => inspect::run(args, &ui),
         Verb::Fit(args) => fit::run(args, &ui),
+        Verb::Recipe(args) => recipe::run(args, &ui),
+        Verb::Run(args) => run::run(args, &ui),
         Verb::Eval(args) => eval::run(args, &ui),
         Verb::Compare(args) => compare::run(args, &ui),
         Verb::Pose(args) => pose::run(args, &ui),
@@ -90,14 +99,26 @@ fn main() -> ExitCode {
         Verb::Weights(args) => weights::run(args, &ui),
         Verb::Decompose(args) => decompose::run(args, &ui),
         Verb::Invert(args) => invert::run(args, &ui),
+        Verb::Figures(args) => figures::run(args, &ui),
         Verb::Completions { shell } => {
             let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut Cli::command(), "dermis", &mut script);
+            clap_complete::generate(*shell, &mut command(), "dermis", &mut script);
             ui.print(String::from_utf8_lossy(&script).trim_end());
             Ok(ExitCode::SUCCESS)
         }
     };
-    done.unwrap_or_else(|error| ui.fail(&error.to_string(), error.hint()))
+    done.unwrap_or_else(|stop| match stop {
+        Stop::Usage(text) => ui.fail(&text, ""),
+        Stop::Recipe(error) => ui.fail(&hints::message(&error), hints::hint(&error)),
+    })
+}
+
+/// The command line, with the defaults of settings in the help of their options.
+fn command() -> clap::Command {
+    Cli::command()
+        .mut_subcommand("fit", |fit| fit::with_recipe_alone(method_options::with_defaults(fit)))
+        .mut_subcommand("weights", weights::with_defaults)
+        .mut_subcommand("decompose", decompose::with_defaults)
 }
 
 /// Vector instructions other than the best of this machine, for tests and measurements.

@@ -1,14 +1,10 @@
 //! `dermis pose`
 
 use crate::options::{ReadArgs, within};
-use crate::show;
-use crate::ui::Ui;
-use dermis_workflow::deform::secondary::{SecondarySettings, Spring};
-use dermis_workflow::load::{Source, load_base_cache, load_model, load_motion};
-use dermis_workflow::output::{reserve_file, reserve_folder};
+use crate::ui::{Stop, Ui};
+use dermis_workflow::load::Source;
+use dermis_workflow::recipe::{Existing, Input, PoseOutcome, PoseRecipe, Swing};
 use dermis_workflow::report::{show_length, unit_of};
-use dermis_workflow::rig::glam::DVec3;
-use dermis_workflow::{Error, deliver, secondary};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -68,8 +64,8 @@ struct SwingArgs {
 }
 
 impl SwingArgs {
-    /// The spring and what it swings under, if it was asked for.
-    fn settings(&self) -> Result<Option<SecondarySettings>, Error> {
+    /// What swings, if it was asked for.
+    fn swing(&self) -> Result<Option<Swing>, Stop> {
         let Some(text) = &self.secondary else { return Ok(None) };
         let number = |text: &str| text.trim().parse::<f64>().ok();
         let (frequency, damping) = match text.split_once(',') {
@@ -77,61 +73,57 @@ impl SwingArgs {
             None => (number(text), Some(0.2)),
         };
         let (Some(frequency), Some(damping)) = (frequency, damping) else {
-            return Err(Error::Option(format!(
+            return Err(Stop::Usage(format!(
                 "--secondary {text}: use FREQUENCY or FREQUENCY,DAMPING, such as 2.5,0.2"
             )));
         };
-        let spring = Spring::new(frequency, damping).map_err(|e| Error::Option(format!("--secondary {text}: {e}")))?;
-        let gravity = within("--gravity", self.gravity, -1e6, 1e6)?;
-        let limit = self.secondary_limit.map(|l| within("--secondary-limit", l, 0.0, f64::MAX)).transpose()?;
-        Ok(Some(SecondarySettings { spring, gravity: DVec3::NEG_Y * gravity, limit }))
+        let swing = Swing {
+            frequency,
+            damping,
+            gain: self.secondary_gain.clone(),
+            gravity: within("--gravity", self.gravity, -1e6, 1e6)?,
+            limit: self.secondary_limit.map(|l| within("--secondary-limit", l, 0.0, f64::MAX)).transpose()?,
+            cuts: self.cuts.clone(),
+        };
+        swing.settings().map_err(|e| Stop::Usage(format!("--secondary {text}: {e}")))?;
+        Ok(Some(swing))
     }
 }
 
 /// Runs the verb.
-pub fn run(args: &PoseArgs, ui: &Ui) -> Result<ExitCode, Error> {
-    let out = match deliver::is_folder(&args.out)? {
-        true => reserve_folder(&args.out, args.force)?,
-        false => reserve_file(&args.out, args.force)?,
+pub fn run(args: &PoseArgs, ui: &Ui) -> Result<ExitCode, Stop> {
+    let mut motion = args.motion.clone();
+    motion.part = args.clip.clone().or(motion.part);
+    let recipe = PoseRecipe {
+        model: args.model.clone().into(),
+        motion: Input::new(motion),
+        base_cache: args.base_cache.clone().map(Input::from),
+        swing: args.swing.swing()?,
+        read: args.read.options()?,
+        out: args.out.clone(),
+        existing: if args.force { Existing::Replace } else { Existing::Keep },
     };
-    let read = args.read.options()?;
-    let swing = args.swing.settings()?;
-    let (model, note) = ui.step("read model", |_| load_model(&args.model))?;
-    let mut source = args.motion.clone();
-    source.part = args.clip.clone().or(source.part);
-    let (motion, motion_note) = ui.step("read motion", |_| load_motion(&model.rig, &source, &read))?;
-    show::files(ui, &[note, motion_note]);
-    let given = match &args.base_cache {
-        None => None,
-        Some(path) => Some(load_base_cache(&model.rig, &model.space, path, motion.frames.len(), &read)?.0),
-    };
-    let (mut skins, posed) = ui.step("pose", |p| deliver::run(&model, &motion, given.as_deref(), p))?;
-    let swung = match swing {
-        None => None,
-        Some(settings) => {
-            let gain = secondary::gains(&args.swing.secondary_gain, &model.rig)?;
-            let rate = read.fps.unwrap_or(24.0);
-            Some(secondary::swing(&motion, &model.rig, gain, settings, &args.swing.cuts, rate, &mut skins)?)
-        }
-    };
-    let vertices = ui.step("write", |_| deliver::write_skins(&model, &motion, &skins, &out))?;
-    ui.print(&format!("written: {} ({} frames of {vertices} vertices)", out.path().display(), posed.frames));
-    if let Some(swung) = &swung {
-        let asked = args.swing.secondary.as_deref().unwrap_or_default();
-        let (offset, frame) =
-            (show_length(swung.largest.0, &unit_of(&model.space)), &motion.frames[swung.largest.1].label);
+    let asked = args.swing.secondary.as_deref().unwrap_or_default();
+    Ok(show(&recipe, &recipe.run(ui)?, asked, ui))
+}
+
+/// Shows the outcome; `asked` is the frequency and damping as they were asked for.
+pub fn show(recipe: &PoseRecipe, outcome: &PoseOutcome, asked: &str, ui: &Ui) -> ExitCode {
+    let (posed, motion, unit) = (&outcome.posed, &outcome.motion, unit_of(&outcome.space));
+    let (path, vertices) = (outcome.written.display(), outcome.vertices);
+    ui.print(&format!("written: {path} ({} frames of {vertices} vertices)", posed.frames));
+    if let (Some(swung), Some(swing)) = (&outcome.swung, &recipe.swing) {
+        let (offset, frame) = (show_length(swung.largest.0, &unit), &motion.frames[swung.largest.1].label);
         ui.print(&format!(
             "secondary motion {asked} (frequency, damping), gain {}, gravity {}: {} vertices swing, by at most {offset}, in \"{frame}\"",
-            args.swing.secondary_gain, args.swing.gravity, swung.soft
+            swing.gain, swing.gravity, swung.soft
         ));
         if swung.assumed_times {
-            ui.print(&format!(
-                "the motion has no times: {} frames per second are assumed (--fps)",
-                read.fps.unwrap_or(24.0)
-            ));
+            let rate = recipe.read.fps.unwrap_or(Swing::RATE);
+            ui.print(&format!("the motion has no times: {rate} frames per second are assumed (--fps)"));
         }
         for (frame, step) in &swung.jumps {
-            let (label, step) = (&motion.frames[*frame].label, show_length(*step, &unit_of(&model.space)));
+            let (label, step) = (&motion.frames[*frame].label, show_length(*step, &unit));
             ui.print(&format!(
                 "warning: the skin jumps by {step} at frame {frame} (\"{label}\"); if that is a cut, add it to --cuts"
             ));
@@ -147,5 +139,5 @@ pub fn run(args: &PoseArgs, ui: &Ui) -> Result<ExitCode, Error> {
     if let Some((label, degrees, joint)) = &posed.farthest {
         ui.print(&format!("farthest from training: \"{label}\", the joint of \"{joint}\" by {degrees:.0}°"));
     }
-    Ok(ExitCode::SUCCESS)
+    ExitCode::SUCCESS
 }

@@ -1,21 +1,21 @@
 //! Options of pose-space deformation and its relatives.
 
-use crate::options::within;
-use clap::{Args, ValueEnum};
-use dermis_workflow::Error;
+use crate::method_options::of;
+use crate::ui::Stop;
+use clap::Args;
 use dermis_workflow::deform::pose_space::{Coordinates, Family};
-use dermis_workflow::fit::{Method, PoseSpaceOptions};
+use dermis_workflow::fits::method::PoseSpaceSettings;
 use dermis_workflow::fits::psd::compile::Budget;
 use dermis_workflow::fits::psd::eigenskin::Kept;
-use dermis_workflow::fits::psd::{Form, Reach, Singular};
+use dermis_workflow::fits::psd::{ChannelSetting, Form, Reach, Singular};
 
 /// How poses are compared, and what is interpolated over them
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Pose space (psd, eigenskin, pose-blendshapes)")]
 pub struct PoseSpaceArgs {
     /// Where displacements live: in the rest pose, or in the world [default: inverse]
-    #[arg(long, value_enum)]
-    form: Option<FormName>,
+    #[arg(long, value_parser = of::<Form, 2>(["inverse", "forward"]))]
+    form: Option<Form>,
     /// What rotations become before poses are compared: chord (smooth everywhere), rotation-vector, euler, or
     /// swing-twist:SWING,TWIST with a scale for each [default: chord]
     #[arg(long, value_name = "COORDINATES")]
@@ -25,12 +25,12 @@ pub struct PoseSpaceArgs {
     #[arg(long, value_name = "NAME[=SCALE]")]
     channel: Vec<String>,
     /// Which joints count for a vertex: those near it by its influence maps, or all alike [default: local]
-    #[arg(long, value_enum)]
-    pose_space: Option<ReachName>,
+    #[arg(long, value_parser = of::<Reach, 2>(["local", "global"]))]
+    pose_space: Option<Reach>,
     /// The kernel: gaussian, wendland (compact support), or polyharmonic (no width, grows linearly beyond the examples)
     /// [default: gaussian or wendland, by leave-one-out]
-    #[arg(long, value_enum)]
-    kernel: Option<KernelName>,
+    #[arg(long, value_parser = of::<Family, 3>(["gaussian", "wendland", "polyharmonic"]))]
+    kernel: Option<Family>,
     /// Regress the coordinates linearly before kernels interpolate what is left
     #[arg(long)]
     linear: bool,
@@ -41,7 +41,7 @@ pub struct PoseSpaceArgs {
     /// (published:LAMBDA,EPSILON, which does not meet the examples) [default: remainder]
     #[arg(long, value_name = "remainder|published:L,E")]
     singular: Option<String>,
-    /// EigenSkin: shapes per joint that hold this fraction of the squared displacements [default: 0.999]
+    /// EigenSkin: shapes per joint that hold this fraction of the squared displacements
     #[arg(long, value_name = "FRACTION", conflicts_with = "joint_shapes", allow_negative_numbers = true)]
     energy: Option<f64>,
     /// EigenSkin: this many shapes per joint
@@ -53,79 +53,80 @@ pub struct PoseSpaceArgs {
     budget: Option<String>,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum FormName {
-    Inverse,
-    Forward,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum ReachName {
-    Local,
-    Global,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum KernelName {
-    Gaussian,
-    Wendland,
-    Polyharmonic,
-}
-
 impl PoseSpaceArgs {
-    /// As the library takes them.
+    /// The settings that the three pose spaces share.
     ///
     /// # Errors
-    /// [`Error::Option`] for values that make no sense.
-    pub fn options(&self) -> Result<PoseSpaceOptions, Error> {
-        let kept = match (self.energy, self.joint_shapes) {
-            (Some(energy), _) => Some(Kept::Energy(within("--energy", energy, 0.0, 1.0)?)),
-            (None, Some(0)) => return Err(Error::Option("--joint-shapes 0: it must be one or more".into())),
-            (None, count) => count.map(Kept::Count),
-        };
-        Ok(PoseSpaceOptions {
-            form: self.form.map(|form| match form {
-                FormName::Inverse => Form::Inverse,
-                FormName::Forward => Form::Forward,
-            }),
-            coordinates: self.coordinates.as_deref().map(coordinates).transpose()?,
-            channels: self.channel.iter().map(|text| channel(text)).collect::<Result<_, _>>()?,
-            reach: self.pose_space.map(|reach| match reach {
-                ReachName::Local => Reach::Local,
-                ReachName::Global => Reach::Global,
-            }),
-            family: self.kernel.map(|kernel| match kernel {
-                KernelName::Gaussian => Family::Gaussian,
-                KernelName::Wendland => Family::Wendland,
-                KernelName::Polyharmonic => Family::Polyharmonic,
-            }),
-            linear: self.linear,
-            sparse: self.sparse,
-            singular: self.singular.as_deref().map(singular).transpose()?,
-            kept,
-            budget: self.budget.as_deref().map(budget).transpose()?,
-            rings_given: false,
+    /// [`Stop::Usage`] for values that make no sense.
+    pub fn take_shared(&mut self) -> Result<PoseSpaceSettings, Stop> {
+        let default = PoseSpaceSettings::default();
+        let coordinates = self.coordinates.take().as_deref().map(coordinates).transpose()?;
+        let channels = std::mem::take(&mut self.channel);
+        Ok(PoseSpaceSettings {
+            form: self.form.take().unwrap_or(default.form),
+            coordinates: coordinates.unwrap_or(default.coordinates),
+            channels: channels.iter().map(|text| channel(text)).collect::<Result<_, _>>()?,
+            reach: self.pose_space.take().unwrap_or(default.reach),
+            sparse: std::mem::take(&mut self.sparse),
+            ..default
         })
     }
 
-    /// Options that were given, and the methods they serve.
-    pub fn serves(&self) -> [(&'static str, bool, &'static [Method]); 11] {
-        use Method::{EigenSkin, PoseBlendshapes, Psd};
-        const ALL: &[Method] = &[Psd, EigenSkin, PoseBlendshapes];
-        [
-            ("--form", self.form.is_some(), ALL),
-            ("--coordinates", self.coordinates.is_some(), ALL),
-            ("--channel", !self.channel.is_empty(), ALL),
-            ("--pose-space", self.pose_space.is_some(), ALL),
-            ("--kernel", self.kernel.is_some(), &[Psd]),
-            ("--linear", self.linear, &[Psd]),
-            ("--sparse", self.sparse, ALL),
-            ("--singular", self.singular.is_some(), &[Psd]),
-            ("--energy", self.energy.is_some(), &[EigenSkin]),
-            ("--joint-shapes", self.joint_shapes.is_some(), &[EigenSkin]),
-            ("--budget", self.budget.is_some(), &[Psd, PoseBlendshapes]),
-        ]
+    /// The kernel.
+    pub fn take_kernel(&mut self) -> Option<Family> {
+        self.kernel.take()
     }
+
+    /// Whether there is a linear term.
+    pub fn take_linear(&mut self) -> bool {
+        std::mem::take(&mut self.linear)
+    }
+
+    /// What happens in singular poses.
+    ///
+    /// # Errors
+    /// [`Stop::Usage`] for anything else.
+    pub fn take_singular(&mut self) -> Result<Option<Singular>, Stop> {
+        self.singular.take().as_deref().map(singular).transpose()
+    }
+
+    /// Shapes per joint of EigenSkin.
+    pub fn take_kept(&mut self) -> Option<Kept> {
+        let count = self.joint_shapes.take().map(Kept::Count);
+        self.energy.take().map(Kept::Energy).or(count)
+    }
+
+    /// What a compiled pose space may cost.
+    ///
+    /// # Errors
+    /// [`Stop::Usage`] for anything else.
+    pub fn take_budget(&mut self) -> Result<Option<Budget>, Stop> {
+        self.budget.take().as_deref().map(budget).transpose()
+    }
+
+    /// The options that no setting took.
+    pub fn left(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let own = [
+            ("--form", self.form.is_some()),
+            ("--coordinates", self.coordinates.is_some()),
+            ("--channel", !self.channel.is_empty()),
+            ("--pose-space", self.pose_space.is_some()),
+            ("--kernel", self.kernel.is_some()),
+            ("--linear", self.linear),
+            ("--sparse", self.sparse),
+            ("--singular", self.singular.is_some()),
+            ("--energy", self.energy.is_some()),
+            ("--joint-shapes", self.joint_shapes.is_some()),
+            ("--budget", self.budget.is_some()),
+        ];
+        own.into_iter().filter(|(_, set)| *set).map(|(name, _)| name)
+    }
+}
+
+/// What the settings are by default, by option.
+pub fn defaults() -> Vec<(&'static str, String)> {
+    let Kept::Energy(energy) = Kept::default() else { return vec![] };
+    vec![("energy", energy.to_string())]
 }
 
 /// Numbers separated by commas.
@@ -134,7 +135,7 @@ fn numbers<const N: usize>(text: &str) -> Option<[f64; N]> {
     list.collect::<Option<Vec<f64>>>()?.try_into().ok()
 }
 
-fn coordinates(text: &str) -> Result<Coordinates, Error> {
+fn coordinates(text: &str) -> Result<Coordinates, Stop> {
     Ok(match (text, text.split_once(':')) {
         ("chord", _) => Coordinates::Chord,
         ("rotation-vector", _) => Coordinates::RotationVector,
@@ -144,43 +145,41 @@ fn coordinates(text: &str) -> Result<Coordinates, Error> {
             Coordinates::SwingTwist { swing, twist }
         }
         _ => {
-            return Err(Error::Option(format!(
+            return Err(Stop::Usage(format!(
                 "--coordinates {text}: use chord, rotation-vector, euler, or swing-twist:SWING,TWIST with two positive scales"
             )));
         }
     })
 }
 
-fn channel(text: &str) -> Result<(String, Option<f64>), Error> {
+fn channel(text: &str) -> Result<ChannelSetting, Stop> {
     match text.split_once('=') {
-        None => Ok((text.to_owned(), None)),
+        None => Ok(ChannelSetting { name: text.to_owned(), scale: None }),
         Some((name, scale)) => match numbers(scale) {
-            Some([scale]) => Ok((name.to_owned(), Some(scale))),
-            None => Err(Error::Option(format!("--channel {text}: the scale must be positive"))),
+            Some([scale]) => Ok(ChannelSetting { name: name.to_owned(), scale: Some(scale) }),
+            None => Err(Stop::Usage(format!("--channel {text}: the scale must be positive"))),
         },
     }
 }
 
-fn singular(text: &str) -> Result<Singular, Error> {
+fn singular(text: &str) -> Result<Singular, Stop> {
     match text.split_once(':') {
         None if text == "remainder" => Ok(Singular::Remainder),
         Some(("published", numbers_)) if let Some([lambda, epsilon]) = numbers(numbers_) => {
             Ok(Singular::Published { lambda, epsilon })
         }
-        _ => Err(Error::Option(format!(
+        _ => Err(Stop::Usage(format!(
             "--singular {text}: use remainder, or published:LAMBDA,EPSILON with two positive numbers"
         ))),
     }
 }
 
-fn budget(text: &str) -> Result<Budget, Error> {
+fn budget(text: &str) -> Result<Budget, Stop> {
     let parts: Option<Vec<usize>> = text.split(',').map(|x| x.trim().parse().ok().filter(|n| *n > 0)).collect();
     match parts.as_deref() {
         Some(&[shapes]) => Ok(Budget { shapes, centres: 16, per_vertex: None }),
         Some(&[shapes, centres]) => Ok(Budget { shapes, centres, per_vertex: None }),
         Some(&[shapes, centres, most]) => Ok(Budget { shapes, centres, per_vertex: Some(most) }),
-        _ => {
-            Err(Error::Option(format!("--budget {text}: use SHAPES, SHAPES,KERNELS or SHAPES,KERNELS,N, all positive")))
-        }
+        _ => Err(Stop::Usage(format!("--budget {text}: use SHAPES, SHAPES,KERNELS or SHAPES,KERNELS,N, all positive"))),
     }
 }

@@ -2,17 +2,16 @@
 
 use crate::ui::Ui;
 use dermis_workflow::compare::{Row, recommend};
-use dermis_workflow::curve::{Draws, Point};
 use dermis_workflow::load::FileNote;
 use dermis_workflow::measure::Scores;
-use dermis_workflow::page::Unit;
-use dermis_workflow::report::{show_length, show_number};
+use dermis_workflow::recipe::{Curve, Memory};
+use dermis_workflow::report::{LengthUnit, show_length, show_number};
 use dermis_workflow::stress::{Bound, Stress};
 use serde_json::Value;
 use std::collections::HashSet;
 
 /// Errors of every set, model beside baseline.
-pub fn errors(ui: &Ui, sets: &[(&str, &Scores)], unit: &Unit) {
+pub fn errors(ui: &Ui, sets: &[(&str, &Scores)], unit: &LengthUnit) {
     let cell = |length: f64| format!("{:>10}", show_number(length, unit));
     let title = format!("errors in {}", unit.name);
     ui.print(&format!("{title:<28}{:>10}{:>10}{:>10}{:>9}{:>9}", "rms", "95 %", "max", "E_RMS", "dist. %"));
@@ -40,7 +39,7 @@ pub fn errors(ui: &Ui, sets: &[(&str, &Scores)], unit: &Unit) {
 }
 
 /// What a compiled pose space would cost within other budgets, as the fit's report has it.
-pub fn budgets(ui: &Ui, report: &Value, unit: &Unit) {
+pub fn budgets(ui: &Ui, report: &Value, unit: &LengthUnit) {
     let Some(points) = report["budgets"].as_array() else { return };
     let title = format!("distance to the whole model, {}", unit.name);
     ui.print(&format!("{title:<36}{:>10}{:>10}", "training", "unseen"));
@@ -52,7 +51,7 @@ pub fn budgets(ui: &Ui, report: &Value, unit: &Unit) {
 }
 
 /// The worst frames of a set with what is known about them.
-pub fn frames(ui: &Ui, scores: &Scores, unit: &Unit, most: usize) {
+pub fn frames(ui: &Ui, scores: &Scores, unit: &LengthUnit, most: usize) {
     let mut order: Vec<usize> = (0..scores.model.per_pose.len()).collect();
     order.sort_by(|&a, &b| scores.model.per_pose[b].rms.total_cmp(&scores.model.per_pose[a].rms));
     ui.print("worst frames:");
@@ -102,7 +101,7 @@ pub fn files(ui: &Ui, notes: &[FileNote]) {
 }
 
 /// The bench.
-pub fn rows(ui: &Ui, rows: &[Row], unit: &Unit) {
+pub fn rows(ui: &Ui, rows: &[Row], unit: &LengthUnit) {
     let title = format!("rms in {}", unit.name);
     ui.print(&format!(
         "{:<18}{:>11}{:>11}{:>11}{:>7}{:>11}{:>9}{:>14}",
@@ -128,7 +127,7 @@ pub fn rows(ui: &Ui, rows: &[Row], unit: &Unit) {
 }
 
 /// What a stress test found.
-pub fn stress(ui: &Ui, stress: &Stress, unit: &Unit) {
+pub fn stress(ui: &Ui, stress: &Stress, unit: &LengthUnit) {
     let poses = stress.levels.first().map_or(0, |level| level.poses);
     ui.print(&format!(
         "stress: {poses} random poses at each angle, all {} joints turned about their own places (seed {})",
@@ -166,7 +165,8 @@ pub fn stress(ui: &Ui, stress: &Stress, unit: &Unit) {
 }
 
 /// A learning curve: a row per number of poses, a column per method, in blocks that fit a terminal.
-pub fn curve(ui: &Ui, draws: &Draws<'_>, points: &[Point], unit: &Unit) {
+pub fn curve(ui: &Ui, curve: &Curve, unit: &LengthUnit) {
+    let points = &curve.points;
     /// Columns beside each other at most: 13 + 5 · 17 characters.
     const COLUMNS: usize = 5;
     let mut methods: Vec<&str> = Vec::new();
@@ -193,5 +193,12 @@ pub fn curve(ui: &Ui, draws: &Draws<'_>, points: &[Point], unit: &Unit) {
             ui.print(&format!("{count:<10}{}", block.iter().map(cell).collect::<String>()));
         }
     }
-    ui.print(&draws.choice());
+    ui.print(&curve.choice);
+}
+
+/// What a fit took.
+pub fn memory(memory: &Memory) -> String {
+    let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
+    let peak = memory.peak.map_or_else(|| "unknown".into(), mib);
+    format!("memory: peak {peak}; examples {} in 32 bits, model {}", mib(memory.examples), mib(memory.model))
 }

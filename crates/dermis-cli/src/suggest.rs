@@ -1,14 +1,11 @@
 //! `dermis suggest`
 
-use crate::options::ReadArgs;
-use crate::show;
-use crate::ui::Ui;
-use dermis_workflow::Error;
-use dermis_workflow::io::npz::{Precision, write};
-use dermis_workflow::load::{Source, load_model, load_motion};
-use dermis_workflow::output::reserve_file;
-use dermis_workflow::suggest::{Suggestions, suggest};
-use std::path::{Path, PathBuf};
+use crate::options::{ReadArgs, existing};
+use crate::ui::{Stop, Ui};
+use dermis_workflow::load::Source;
+use dermis_workflow::recipe::{Input, SuggestOutcome, SuggestRecipe, SuggestedBundle};
+use dermis_workflow::suggest::Suggestions;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Say which frames of a motion to sculpt next
@@ -26,7 +23,7 @@ pub struct SuggestArgs {
     #[arg(long, value_name = "FILE")]
     among: Option<Source>,
     /// How many poses
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = SuggestRecipe::COUNT, value_parser = clap::value_parser!(u16).range(1..))]
     count: u16,
     /// Write them as a bundle with the rig (.npz), for the sculptor to fill
     #[arg(short, long, value_name = "POSES")]
@@ -42,48 +39,39 @@ pub struct SuggestArgs {
 }
 
 /// Runs the verb.
-pub fn run(args: &SuggestArgs, ui: &Ui) -> Result<ExitCode, Error> {
-    if let Some(path) = args.out.as_deref().filter(|path| !is_bundle(path)) {
-        return Err(Error::Option(format!("-o {}: poses are written as a bundle: name it .npz", path.display())));
-    }
-    let out = args.out.as_deref().map(|path| reserve_file(path, args.force)).transpose()?;
-    let read = args.read.options()?;
-    let (model, note) = ui.step("read model", |_| load_model(&args.model))?;
-    let mut source = args.motion.clone();
-    source.part = args.clip.clone().or(source.part);
-    let (motion, motion_note) = ui.step("read motion", |_| load_motion(&model.rig, &source, &read))?;
-    let mut notes = vec![note, motion_note];
-    let mut among = None;
-    if let Some(source) = &args.among {
-        let (poses, note) = ui.step("read poses", |_| load_motion(&model.rig, source, &read))?;
-        notes.push(note);
-        among = Some(poses);
-    }
-    show::files(ui, &notes);
-    let found = ui.step("suggest", |p| suggest(&model, &motion, among.as_ref(), usize::from(args.count), p))?;
-    if let Some(out) = out.as_ref().filter(|_| !found.list.is_empty()) {
-        let contents = found.bundle(&model, among.as_ref().unwrap_or(&motion));
-        let failed =
-            |e: dermis_workflow::io::WriteError| Error::Write { path: out.path().into(), reason: e.to_string() };
-        out.write(&write(&contents, Precision::Single).map_err(failed)?)?;
-    }
-    if args.json {
-        ui.print(&found.json().to_string());
-        return Ok(ExitCode::SUCCESS);
-    }
-    table(ui, &found, &motion.name);
-    match (&out, found.list.is_empty()) {
-        (Some(out), false) => ui.print(&format!("written: {} (rig and poses, no skins yet)", out.path().display())),
-        (Some(_), true) => ui.print("nothing written: there is nothing to sculpt"),
-        _ => {}
-    }
-    Ok(ExitCode::SUCCESS)
+pub fn run(args: &SuggestArgs, ui: &Ui) -> Result<ExitCode, Stop> {
+    let mut motion = args.motion.clone();
+    motion.part = args.clip.clone().or(motion.part);
+    let recipe = SuggestRecipe {
+        model: args.model.clone().into(),
+        motion: motion.into(),
+        among: args.among.clone().map(Input::from),
+        count: args.count,
+        read: args.read.options()?,
+        out: args.out.clone(),
+        existing: existing(args.force),
+    };
+    Ok(show(&recipe.run(ui)?, ui, args.json))
 }
 
-fn is_bundle(path: &Path) -> bool {
-    path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz"))
+/// Shows the outcome.
+pub fn show(outcome: &SuggestOutcome, ui: &Ui, json: bool) -> ExitCode {
+    if json {
+        ui.print(&outcome.json().to_string());
+        return ExitCode::SUCCESS;
+    }
+    table(ui, &outcome.found, &outcome.motion);
+    match &outcome.bundle {
+        SuggestedBundle::Written(path) => {
+            ui.print(&format!("written: {} (rig and poses, no skins yet)", path.display()));
+        }
+        SuggestedBundle::Empty => ui.print("nothing written: there is nothing to sculpt"),
+        SuggestedBundle::Unwanted => {}
+    }
+    ExitCode::SUCCESS
 }
 
+/// What was looked at, and a line per suggestion.
 fn table(ui: &Ui, found: &Suggestions, name: &str) {
     let looked_at = match found.looked_at == found.frames {
         true => String::new(),

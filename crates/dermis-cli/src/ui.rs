@@ -1,13 +1,16 @@
 //! What the user sees while work goes on: progress on standard error, results on standard output, Ctrl-C.
 
+use crate::show;
 use dermis_workflow::Error;
 use dermis_workflow::fits::{Cancelled, Progress};
+use dermis_workflow::load::FileNote;
+use dermis_workflow::recipe::{Watch, step};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The terminal.
@@ -16,6 +19,45 @@ pub struct Ui {
     /// Whether to say more.
     pub verbose: bool,
     stopped: Arc<AtomicBool>,
+    /// The step under way and its bar.
+    shown: Mutex<Option<(String, ProgressBar)>>,
+}
+
+/// Why a verb stopped.
+pub enum Stop {
+    /// The arguments cannot be understood, or do not go together.
+    Usage(String),
+    /// The recipe that the arguments make failed.
+    Recipe(Error),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Recipe(error)
+    }
+}
+
+impl Watch for Ui {
+    fn at(&self, step: &str, done: u64, total: u64) -> ControlFlow<Cancelled> {
+        let mut shown = self.shown();
+        if shown.as_ref().is_none_or(|(name, _)| name != step)
+            && let Some((_, bar)) = shown.replace((step.to_owned(), self.bar(step)))
+        {
+            bar.finish_and_clear();
+        }
+        if let Some((_, bar)) = &*shown {
+            bar.set_length(total);
+            bar.set_position(done);
+        }
+        match self.stopped() {
+            true => ControlFlow::Break(Cancelled),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    fn files(&self, notes: &[FileNote]) {
+        show::files(self, notes);
+    }
 }
 
 impl Ui {
@@ -29,7 +71,7 @@ impl Ui {
                 std::process::exit(130);
             }
         });
-        Self { bars: !quiet && std::io::stderr().is_terminal(), verbose, stopped }
+        Self { bars: !quiet && std::io::stderr().is_terminal(), verbose, stopped, shown: Mutex::new(None) }
     }
 
     /// Runs a step of the work under a progress bar.
@@ -37,9 +79,23 @@ impl Ui {
     /// # Errors
     /// The step's own, or [`Error::Cancelled`] if Ctrl-C came before it.
     pub fn step<T>(&self, name: &str, work: impl FnOnce(Progress<'_>) -> Result<T, Error>) -> Result<T, Error> {
-        if self.stopped() {
-            return Err(Error::Cancelled);
+        let result = step(self, name, work);
+        self.clear();
+        result
+    }
+
+    /// Takes the progress bar away.
+    pub fn clear(&self) {
+        if let Some((_, bar)) = self.shown().take() {
+            bar.finish_and_clear();
         }
+    }
+
+    fn shown(&self) -> MutexGuard<'_, Option<(String, ProgressBar)>> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn bar(&self, name: &str) -> ProgressBar {
         let bar = match self.bars {
             true => ProgressBar::new(0),
             false => ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()),
@@ -50,17 +106,7 @@ impl Ui {
         );
         bar.set_message(name.to_owned());
         bar.enable_steady_tick(Duration::from_millis(100));
-        let watch = |done: u64, total: u64| {
-            bar.set_length(total);
-            bar.set_position(done);
-            match self.stopped() {
-                true => ControlFlow::Break(Cancelled),
-                false => ControlFlow::Continue(()),
-            }
-        };
-        let result = work(&watch);
-        bar.finish_and_clear();
-        result
+        bar
     }
 
     /// Whether Ctrl-C was pressed.
@@ -70,6 +116,7 @@ impl Ui {
 
     /// A result, on standard output. A closed pipe ends the program quietly.
     pub fn print(&self, text: &str) {
+        self.clear();
         if writeln!(std::io::stdout(), "{}", harmless(text)).is_err() {
             std::process::exit(0);
         }
@@ -77,6 +124,7 @@ impl Ui {
 
     /// A note beside the results, on standard error.
     pub fn note(&self, text: &str) {
+        self.clear();
         let _ = writeln!(std::io::stderr(), "{}", harmless(text));
     }
 

@@ -1,9 +1,9 @@
 //! Options of fitted skinning weights.
 
-use crate::options::within;
-use clap::{Args, ValueEnum};
-use dermis_workflow::Error;
-use dermis_workflow::fit::{CandidateSource, WeightOptions};
+use crate::method_options::of;
+use crate::ui::Stop;
+use clap::Args;
+use dermis_workflow::fits::method::LbsMethod;
 use dermis_workflow::fits::weights::{WeightBits, WeightKind};
 use dermis_workflow::load::read_bytes;
 use std::path::Path;
@@ -12,19 +12,19 @@ use std::path::Path;
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Weights (--method lbs)")]
 pub struct WeightArgs {
-    /// Bones that may have weight at a vertex: a number, or "all" [default: 4]
+    /// Bones that may have weight at a vertex: a number, or "all"
     #[arg(long, value_name = "N|all")]
     influences: Option<String>,
     /// Which numbers are weights: convex (not negative, sum one), affine (sum one), or plain (any) [default: convex]
-    #[arg(long, value_enum)]
-    weights_kind: Option<KindName>,
-    /// How much weights of neighbours must agree, relative to the squared rest diagonal: 1e-6 calms noise, 1e-3 smooths [default: 0]
+    #[arg(long, value_parser = of::<WeightKind, 3>(["convex", "affine", "plain"]))]
+    weights_kind: Option<WeightKind>,
+    /// How much weights of neighbours must agree, relative to the squared rest diagonal: 1e-6 calms noise, 1e-3 smooths
     #[arg(long, value_name = "A", allow_negative_numbers = true)]
     smooth_weights: Option<f64>,
     /// Bones that may have weight: those of the influence maps, all, or those that the examples show to move a vertex
     /// [default: maps if the rig has weights or maps, else all]
-    #[arg(long, value_enum)]
-    candidates: Option<CandidateName>,
+    #[arg(long, value_parser = ["maps", "all", "examples"])]
+    candidates: Option<String>,
     /// Bones whose weights stay the rig's, NAME,NAME
     #[arg(long, value_delimiter = ',', value_name = "BONES")]
     lock_bones: Vec<String>,
@@ -42,24 +42,10 @@ pub struct WeightArgs {
     weight_bits: Option<String>,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum KindName {
-    Convex,
-    Affine,
-    Plain,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum CandidateName {
-    Maps,
-    All,
-    Examples,
-}
-
 impl WeightArgs {
-    /// The names of the options that were given.
-    pub fn given(&self) -> Vec<&'static str> {
-        let set = [
+    /// The options that no setting took.
+    pub fn left(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let own = [
             ("--influences", self.influences.is_some()),
             ("--weights-kind", self.weights_kind.is_some()),
             ("--smooth-weights", self.smooth_weights.is_some()),
@@ -70,63 +56,55 @@ impl WeightArgs {
             ("--symmetric", self.symmetric),
             ("--weight-bits", self.weight_bits.is_some()),
         ];
-        set.into_iter().filter(|(_, set)| *set).map(|(name, _)| name).collect()
+        own.into_iter().filter(|(_, set)| *set).map(|(name, _)| name)
     }
 
-    /// As the library takes them.
+    /// The settings, but for the source of candidates, which may need influence maps.
     ///
     /// # Errors
-    /// [`Error::Option`] for values out of range, [`Error::File`] for a list that cannot be read.
-    pub fn options(&self) -> Result<WeightOptions, Error> {
-        let defaults = WeightOptions::default();
-        let kind = self.weights_kind.map_or(defaults.kind, |kind| match kind {
-            KindName::Convex => WeightKind::Convex,
-            KindName::Affine => WeightKind::Affine,
-            KindName::Plain => WeightKind::Plain,
-        });
-        let bits = match self.weight_bits.as_deref() {
+    /// [`Stop::Usage`] for values out of range, [`Stop::Recipe`] for a list that cannot be read.
+    pub fn take(&mut self) -> Result<(LbsMethod, Option<String>), Stop> {
+        let defaults = LbsMethod::default();
+        let bits = match self.weight_bits.take().as_deref() {
             None => None,
             Some("8") => Some(WeightBits::Eight),
             Some("16") => Some(WeightBits::Sixteen),
-            Some(other) => return Err(Error::Option(format!("--weight-bits {other}: it must be 8 or 16"))),
+            Some(other) => return Err(Stop::Usage(format!("--weight-bits {other}: it must be 8 or 16"))),
         };
-        if kind != WeightKind::Convex {
-            for (name, set) in [("--smooth-weights", self.smooth_weights.is_some()), ("--weight-bits", bits.is_some())]
-            {
-                if set {
-                    return Err(Error::Option(format!("{name} serves --weights-kind convex")));
-                }
-            }
-        }
-        let smoothness = self.smooth_weights.map(|a| within("--smooth-weights", a, 0.0, 1e6)).transpose()?;
-        Ok(WeightOptions {
-            kind,
-            influences: self.influences.as_deref().map_or(Ok(defaults.influences), influences)?,
-            smoothness: smoothness.unwrap_or(defaults.smoothness),
-            candidates: self.candidates.map_or(defaults.candidates, |candidates| match candidates {
-                CandidateName::Maps => CandidateSource::Maps,
-                CandidateName::All => CandidateSource::All,
-                CandidateName::Examples => CandidateSource::Examples,
-            }),
-            lock_bones: self.lock_bones.clone(),
-            lock_vertices: self.lock_vertices.as_deref().map_or(Ok(vec![]), vertices)?,
-            lock_pairs: self.lock_weights.as_deref().map_or(Ok(vec![]), pairs)?,
-            symmetric: self.symmetric,
+        let own = LbsMethod {
+            kind: self.weights_kind.take().unwrap_or(defaults.kind),
+            influences: self.influences.take().as_deref().map_or(Ok(defaults.influences), influences)?,
+            smoothness: self.smooth_weights.take().unwrap_or(defaults.smoothness),
+            lock_bones: std::mem::take(&mut self.lock_bones),
+            lock_vertices: self.lock_vertices.take().as_deref().map_or(Ok(vec![]), vertices)?,
+            lock_weights: self.lock_weights.take().as_deref().map_or(Ok(vec![]), pairs)?,
+            symmetric: std::mem::take(&mut self.symmetric),
             bits,
-        })
+            ..defaults
+        };
+        Ok((own, self.candidates.take()))
     }
 }
 
-fn influences(text: &str) -> Result<Option<usize>, Error> {
+/// What the settings are by default, by option.
+pub fn defaults() -> Vec<(&'static str, String)> {
+    let own = LbsMethod::default();
+    vec![
+        ("influences", own.influences.map_or("all".into(), |most| most.to_string())),
+        ("smooth_weights", own.smoothness.to_string()),
+    ]
+}
+
+fn influences(text: &str) -> Result<Option<usize>, Stop> {
     match (text, text.parse::<usize>()) {
         ("all", _) => Ok(None),
         (_, Ok(most)) if most > 0 => Ok(Some(most)),
-        _ => Err(Error::Option(format!("--influences {text}: it must be a positive number, or \"all\""))),
+        _ => Err(Stop::Usage(format!("--influences {text}: it must be a positive number, or \"all\""))),
     }
 }
 
 /// The items of a list, or of a file that holds one: separated by commas or white space.
-fn items(text: &str) -> Result<Vec<String>, Error> {
+fn items(text: &str) -> Result<Vec<String>, Stop> {
     let held = match Path::new(text).is_file() {
         true => String::from_utf8_lossy(&read_bytes(text.as_ref())?).into_owned(),
         false => text.to_owned(),
@@ -136,9 +114,9 @@ fn items(text: &str) -> Result<Vec<String>, Error> {
 }
 
 /// Numbers and ranges of vertices.
-fn vertices(text: &str) -> Result<Vec<u32>, Error> {
+fn vertices(text: &str) -> Result<Vec<u32>, Stop> {
     let wrong = |item: &str| {
-        Error::Option(format!(
+        Stop::Usage(format!(
             "--lock-vertices: \"{item}\" is no vertex and no range; use 3,7,10-19 or a file with such numbers"
         ))
     };
@@ -157,13 +135,13 @@ fn vertices(text: &str) -> Result<Vec<u32>, Error> {
 }
 
 /// Vertices with a bone each.
-fn pairs(text: &str) -> Result<Vec<(u32, String)>, Error> {
+fn pairs(text: &str) -> Result<Vec<(u32, String)>, Stop> {
     let pair = |item: &String| {
         let (vertex, bone) = item.split_once(':')?;
         Some((vertex.parse().ok()?, bone.to_owned()))
     };
     let wrong = |item: &String| {
-        Error::Option(format!(
+        Stop::Usage(format!(
             "--lock-weights: \"{item}\" is not VERTEX:BONE; use 12:arm,13:arm or a file with such pairs"
         ))
     };

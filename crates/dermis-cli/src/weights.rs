@@ -1,24 +1,24 @@
 //! `dermis weights`
 
-use crate::options::{ReadArgs, within};
-use crate::show;
-use crate::ui::Ui;
-use clap::ValueEnum;
-use dermis_workflow::fits::heat::{HeatReport, HeatSettings};
-use dermis_workflow::fits::influence::Source as Found;
+use crate::options::{ReadArgs, add_defaults, existing};
+use crate::ui::{Stop, Ui};
+use clap::{Command, ValueEnum};
+use dermis_workflow::fits::heat::HeatReport;
+use dermis_workflow::fits::influence::{Found, Source as InfluenceSource};
 use dermis_workflow::fits::scans::{ScanReport, ScanSettings};
-use dermis_workflow::load::{FileNote, LoadedRig, ReadOptions, Source, load_examples};
-use dermis_workflow::output::reserve_file;
-use dermis_workflow::page::Unit;
-use dermis_workflow::report::{show_length, unit_of};
-use dermis_workflow::rig::{Influences, Motion};
-use dermis_workflow::{Error, scans, weights};
-use serde_json::{Value, json};
+use dermis_workflow::fits::weights::WeightReport;
+use dermis_workflow::load::Source;
+use dermis_workflow::recipe::{
+    HeatOptions, Input, PlanOptions, ScanOptions, ScanStart, SingleBoneOptions, WeightSource, WeightsFound,
+    WeightsOutcome, WeightsRecipe,
+};
+use dermis_workflow::report::{LengthUnit, show_length, unit_of};
+use dermis_workflow::weights::Checked;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Make skinning weights: without examples, from poses of single bones, or from scans
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone)]
 #[command(group = clap::ArgGroup::new("source").args(["heat", "scans", "single_bone", "plan"]))]
 pub struct WeightsArgs {
     /// Rest mesh and skeleton (.glb, .gltf, .npz); it needs no weights. With --skeleton a mesh alone (.obj as well)
@@ -39,8 +39,8 @@ pub struct WeightsArgs {
     #[arg(long, value_name = "OUT")]
     plan: Option<PathBuf>,
     /// How far the joints of --plan turn, in degrees
-    #[arg(long, value_name = "DEGREES", default_value_t = 45.0, requires = "plan")]
-    degrees: f64,
+    #[arg(long, value_name = "DEGREES", requires = "plan", allow_negative_numbers = true)]
+    degrees: Option<f64>,
     /// Scans in known poses: a folder or files (.obj, .glb, .npz). Any number of vertices, holes and noise are welcome
     #[arg(long, value_name = "PATH", num_args = 1..)]
     scans: Vec<PathBuf>,
@@ -51,23 +51,23 @@ pub struct WeightsArgs {
     #[arg(long, value_enum, requires = "scans")]
     start: Option<Start>,
     /// Influences per vertex, at most
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = WeightsRecipe::INFLUENCES as u16, value_parser = clap::value_parser!(u16).range(1..))]
     influences: u16,
     /// Bones that no skin follows, by name; * stands for any text (bone heat)
     #[arg(long, value_name = "NAME", num_args = 1.., value_delimiter = ',')]
     skip: Vec<String>,
     /// How strongly skin takes the warmth of its bone: 0.22 makes wider blends than 1 (bone heat)
-    #[arg(long, value_name = "C", default_value_t = 1.0, allow_negative_numbers = true)]
-    transfer: f64,
+    #[arg(long, value_name = "C", allow_negative_numbers = true)]
+    transfer: Option<f64>,
     /// How far a scan may be from the posed skin, in rest diagonals
-    #[arg(long, value_name = "DIAGONALS", default_value_t = ScanSettings::default().reach, allow_negative_numbers = true)]
-    reach: f64,
+    #[arg(long, value_name = "DIAGONALS", allow_negative_numbers = true)]
+    reach: Option<f64>,
     /// How strongly neighbouring vertices agree in a fit to scans; more for noisier scans
-    #[arg(long, value_name = "A", default_value_t = ScanSettings::default().smoothness, allow_negative_numbers = true)]
-    smoothness: f64,
+    #[arg(long, value_name = "A", allow_negative_numbers = true)]
+    smoothness: Option<f64>,
     /// Rounds of a fit to scans, at most
-    #[arg(long, value_name = "N", default_value_t = ScanSettings::default().rounds)]
-    rounds: usize,
+    #[arg(long, value_name = "N")]
+    rounds: Option<usize>,
     /// Measure the weights on examples whose skin is known
     #[arg(long, value_name = "FILE", num_args = 1..)]
     check: Vec<Source>,
@@ -87,158 +87,162 @@ enum Start {
     Rig,
 }
 
-/// Runs the verb.
-pub fn run(args: &WeightsArgs, ui: &Ui) -> Result<ExitCode, Error> {
-    let Some(path) = args.plan.as_ref().or(args.out.as_ref()) else {
-        return Err(Error::Option("name the output with --out".into()));
-    };
-    weights::check_ending(path)?;
-    let out = reserve_file(path, args.force)?;
-    let read = args.read.options()?;
-    within("--transfer", args.transfer, 1e-6, 1e6)?;
-    within("--reach", args.reach, 1e-6, 10.0)?;
-    within("--smoothness", args.smoothness, 0.0, 1e12)?;
-    within("--rounds", args.rounds as f64, 1.0, 10_000.0)?;
-    within("--degrees", args.degrees, 0.5, 180.0)?;
-    let loaded = ui.step("read rig", |_| weights::load_unskinned(&args.rig, args.skeleton.as_deref()))?;
-    let mut told = Told { notes: loaded.notes.clone(), lines: Vec::new(), data: json!({}) };
+/// Adds the defaults that settings have to the help of their options.
+pub fn with_defaults(command: Command) -> Command {
+    let (heat, plan, scans) = (HeatOptions::default(), PlanOptions::default(), ScanOptions::new(vec![]));
+    let defaults = [
+        ("degrees", plan.degrees.to_string()),
+        ("transfer", heat.transfer.to_string()),
+        ("reach", scans.reach.to_string()),
+        ("smoothness", scans.smoothness.to_string()),
+        ("rounds", scans.rounds.to_string()),
+    ];
+    add_defaults(command, defaults)
+}
 
-    let own = loaded.rig.weights.as_ref();
-    let from_own = args.plan.is_some() || (!args.scans.is_empty() && args.start != Some(Start::Heat));
-    if args.start == Some(Start::Rig) && own.is_none() {
-        return Err(Error::Option(format!("--start rig: \"{}\" has no weights", args.rig.display())));
-    }
-    let mut motion = None;
-    let made = if !args.single_bone.is_empty() {
-        single_bones(args, &loaded, &read, ui, &mut told)?
-    } else {
-        let first = match own.filter(|_| from_own) {
-            Some(own) => own.clone(),
-            None => heat(args, &loaded, ui, &mut told)?,
+impl WeightsArgs {
+    /// The arguments as a recipe.
+    fn recipe(&self) -> Result<WeightsRecipe, Stop> {
+        let Some(out) = self.plan.as_ref().or(self.out.as_ref()) else {
+            return Err(Stop::Usage("name the output with --out".into()));
         };
-        match args.scans.is_empty() {
-            true => first,
-            false => from_scans(args, &loaded, &first, &read, ui, (&mut told, &mut motion))?,
+        Ok(WeightsRecipe {
+            rig: self.rig.clone().into(),
+            skeleton: self.skeleton.clone().map(Input::from),
+            source: self.clone().take_source()?,
+            influences: usize::from(self.influences),
+            check: inputs(&self.check),
+            read: self.read.options()?,
+            out: out.clone(),
+            existing: existing(self.force),
+        })
+    }
+
+    /// Where the weights come from; an option that serves another source is refused.
+    fn take_source(mut self) -> Result<WeightSource, Stop> {
+        let (source, name) = if !self.single_bone.is_empty() {
+            let examples = inputs(&self.single_bone);
+            (WeightSource::SingleBone(SingleBoneOptions { examples }), "--single-bone")
+        } else if !self.scans.is_empty() {
+            (WeightSource::Scans(self.take_scans()), "--scans")
+        } else if self.plan.is_some() {
+            let degrees = self.degrees.take().unwrap_or(PlanOptions::default().degrees);
+            (WeightSource::Plan(PlanOptions { degrees, heat: self.take_heat() }), "--plan")
+        } else {
+            (WeightSource::Heat(self.take_heat()), "--heat")
+        };
+        let heat = "--heat, --plan and --scans without --start rig";
+        let left = [
+            ("--motion", self.motion.is_some(), "--scans"),
+            ("--start", self.start.is_some(), "--scans"),
+            ("--reach", self.reach.is_some(), "--scans"),
+            ("--smoothness", self.smoothness.is_some(), "--scans"),
+            ("--rounds", self.rounds.is_some(), "--scans"),
+            ("--degrees", self.degrees.is_some(), "--plan"),
+            ("--skip", !self.skip.is_empty(), heat),
+            ("--transfer", self.transfer.is_some(), heat),
+        ];
+        match left.into_iter().find(|(_, given, _)| *given) {
+            Some((option, _, serves)) if serves == heat && name == "--scans" => {
+                Err(Stop::Usage(format!("{option} serves {serves}")))
+            }
+            Some((option, _, serves)) => Err(Stop::Usage(format!("{option} serves {serves}, not {name}"))),
+            None => Ok(source),
         }
-    };
-    if args.plan.is_some() {
-        let planned = weights::plan(&loaded.rig, args.degrees);
-        told.lines.push(format!("{} poses: the rest pose, then every joint alone", planned.frames.len()));
-        told.data["poses"] = json!(planned.frames.iter().map(|f| &f.label).collect::<Vec<_>>());
-        motion = Some(planned);
     }
-    let bytes = ui.step("write", |_| weights::write_rig(&loaded, &made, motion.as_ref(), &out))?;
-    let checked = match args.check.is_empty() {
-        true => None,
-        false => Some(ui.step("check", |_| weights::check_files(&loaded, &made, &args.check, &read))?),
-    };
-    let checked = checked.map(|(checked, notes)| {
-        told.notes.extend(notes);
-        checked
-    });
-    if args.json {
-        told.data["bytes"] = json!(bytes);
-        told.data["influences"] = influences_json(&made);
-        told.data["check"] = checked.as_ref().map_or(Value::Null, weights::check_json);
-        ui.print(&told.data.to_string());
-        return Ok(ExitCode::SUCCESS);
+
+    fn take_heat(&mut self) -> HeatOptions {
+        let transfer = self.transfer.take().unwrap_or(HeatOptions::default().transfer);
+        HeatOptions { skip: std::mem::take(&mut self.skip), transfer }
     }
-    show::files(ui, &told.notes);
-    told.lines.iter().for_each(|line| ui.print(line));
-    if let Some(checked) = &checked {
-        check_lines(checked, &unit_of(&loaded.space)).iter().for_each(|line| ui.print(line));
+
+    fn take_scans(&mut self) -> ScanOptions {
+        let defaults = ScanOptions::new(self.scans.iter().cloned().map(Input::from).collect());
+        ScanOptions {
+            motion: self.motion.take().map(Input::from),
+            start: match self.start.take() {
+                None => ScanStart::OwnOrHeat(self.take_heat()),
+                Some(Start::Heat) => ScanStart::Heat(self.take_heat()),
+                Some(Start::Rig) => ScanStart::Rig,
+            },
+            reach: self.reach.take().unwrap_or(defaults.reach),
+            smoothness: self.smoothness.take().unwrap_or(defaults.smoothness),
+            rounds: self.rounds.take().unwrap_or(defaults.rounds),
+            ..defaults
+        }
+    }
+}
+
+fn inputs(sources: &[Source]) -> Vec<Input> {
+    sources.iter().cloned().map(Input::from).collect()
+}
+
+/// Runs the verb.
+pub fn run(args: &WeightsArgs, ui: &Ui) -> Result<ExitCode, Stop> {
+    Ok(show(&args.recipe()?.run(ui)?, ui, args.json))
+}
+
+/// Shows the outcome.
+pub fn show(outcome: &WeightsOutcome, ui: &Ui, json: bool) -> ExitCode {
+    if json {
+        ui.print(&outcome.json().to_string());
+        return ExitCode::SUCCESS;
+    }
+    let (made, unit) = (&outcome.weights, unit_of(&outcome.rig.space));
+    if let Some(report) = outcome.found.heat() {
+        heat_lines(outcome, report).iter().for_each(|line| ui.print(line));
+    }
+    match &outcome.found {
+        WeightsFound::Heat(_) => {}
+        WeightsFound::SingleBone { poses, found, report } => {
+            single_bone_lines(outcome, *poses, found, report, &unit).iter().for_each(|line| ui.print(line));
+        }
+        WeightsFound::Scans { pairing, report, settings, .. } => {
+            ui.print(pairing);
+            scan_lines(outcome, report, settings, &unit).iter().for_each(|line| ui.print(line));
+        }
+        WeightsFound::Plan { poses, .. } => {
+            ui.print(&format!("{} poses: the rest pose, then every joint alone", poses.frames.len()));
+        }
+    }
+    if let Some(checked) = &outcome.checked {
+        check_lines(checked, &unit).iter().for_each(|line| ui.print(line));
     }
     ui.print(&format!(
-        "written: {} ({bytes} bytes, {} vertices with {:.1} influences each)",
-        out.path().display(),
+        "written: {} ({} bytes, {} vertices with {:.1} influences each)",
+        outcome.written.display(),
+        outcome.bytes,
         made.vertices(),
         made.count() as f64 / made.vertices().max(1) as f64
     ));
-    Ok(ExitCode::SUCCESS)
+    ExitCode::SUCCESS
 }
 
-/// What there is to say once the work is done.
-struct Told {
-    notes: Vec<FileNote>,
-    lines: Vec<String>,
-    data: Value,
-}
-
-fn heat(args: &WeightsArgs, loaded: &LoadedRig, ui: &Ui, told: &mut Told) -> Result<Influences, Error> {
-    let settings = HeatSettings { transfer: args.transfer, influences: Some(usize::from(args.influences)) };
-    let (made, report) = ui.step("bone heat", |p| weights::heat(&loaded.rig, &args.skip, &settings, p))?;
-    told.lines.extend(heat_lines(loaded, &report));
-    told.data["heat"] = weights::heat_json(&loaded.rig, &report);
-    Ok(made)
-}
-
-fn single_bones(
-    args: &WeightsArgs,
-    loaded: &LoadedRig,
-    read: &ReadOptions,
-    ui: &Ui,
-    told: &mut Told,
-) -> Result<Influences, Error> {
-    let (rig, most) = (&loaded.rig, usize::from(args.influences));
-    let (examples, notes) =
-        ui.step("read examples", |_| load_examples(rig, &loaded.space, &args.single_bone, read, "examples"))?;
-    told.notes.extend(notes);
-    let (made, found, report) = ui.step("fit", |p| weights::from_single_bones(rig, &examples, most, p))?;
-    told.data["single_bone"] = weights::single_bones_json(rig, &found, &report);
-    if found.source == Found::Motion {
-        told.lines.push("some examples turn several joints: bones were found in their motion as a whole".into());
+fn single_bone_lines(
+    outcome: &WeightsOutcome,
+    poses: usize,
+    found: &Found,
+    report: &WeightReport,
+    unit: &LengthUnit,
+) -> Vec<String> {
+    let mut lines = Vec::new();
+    if found.source == InfluenceSource::Motion {
+        lines.push("some examples turn several joints: bones were found in their motion as a whole".into());
     }
     if !found.unmoved.is_empty() {
-        let names = weights::names(rig, &found.unmoved).join(", ");
-        told.lines.push(format!("no example turns the joints of {names}: nothing is learnt there"));
+        let names = outcome.names(&found.unmoved).join(", ");
+        lines.push(format!("no example turns the joints of {names}: nothing is learnt there"));
     }
-    let unit = unit_of(&loaded.space);
-    told.lines.push(format!(
-        "{} poses, {:.1} candidate bones a vertex: rms {}, max {}",
-        examples.len(),
+    lines.push(format!(
+        "{poses} poses, {:.1} candidate bones a vertex: rms {}, max {}",
         report.candidates.0,
-        show_length(report.result.rms, &unit),
-        show_length(report.result.max, &unit)
+        show_length(report.result.rms, unit),
+        show_length(report.result.max, unit)
     ));
-    Ok(made)
+    lines
 }
 
-fn from_scans(
-    args: &WeightsArgs,
-    loaded: &LoadedRig,
-    start: &Influences,
-    read: &ReadOptions,
-    ui: &Ui,
-    (told, motion): (&mut Told, &mut Option<Motion>),
-) -> Result<Influences, Error> {
-    if let Some(source) = &args.motion {
-        let (poses, note) = ui.step("read poses", |_| scans::load_poses(loaded, source, read))?;
-        told.notes.push(note);
-        *motion = Some(poses);
-    }
-    let found = ui.step("read scans", |_| scans::load_scans(loaded, &args.scans, motion.as_ref(), read))?;
-    told.notes.extend(found.notes);
-    told.lines.push(found.pairing.clone());
-    let settings = ScanSettings {
-        reach: args.reach,
-        smoothness: args.smoothness,
-        influences: usize::from(args.influences),
-        rounds: args.rounds,
-        ..ScanSettings::default()
-    };
-    let (made, report) =
-        ui.step("fit to scans", |p| weights::from_scans(&loaded.rig, start, &found.scans, &settings, p))?;
-    told.lines.extend(scan_lines(loaded, &report, &settings, &unit_of(&loaded.space)));
-    told.data["scans"] = weights::scans_json(&loaded.rig, &report);
-    told.data["scans"]["pairing"] = json!(found.pairing);
-    Ok(made)
-}
-
-fn influences_json(made: &Influences) -> Value {
-    json!({ "count": made.count(), "most": made.largest_count(), "vertices": made.vertices() })
-}
-
-fn heat_lines(loaded: &LoadedRig, report: &HeatReport) -> Vec<String> {
+fn heat_lines(outcome: &WeightsOutcome, report: &HeatReport) -> Vec<String> {
     let mut lines = Vec::new();
     let (shells, vertices) = report.blind_shells;
     if shells > 0 {
@@ -257,14 +261,19 @@ fn heat_lines(loaded: &LoadedRig, report: &HeatReport) -> Vec<String> {
         ));
     }
     if !report.idle.is_empty() {
-        let names = weights::names(&loaded.rig, &report.idle);
+        let names = outcome.names(&report.idle);
         lines.push(format!("no skin is nearest to {}", names.join(", ")));
     }
     lines
 }
 
-fn scan_lines(loaded: &LoadedRig, report: &ScanReport, settings: &ScanSettings, unit: &Unit) -> Vec<String> {
-    let vertices = loaded.rig.mesh.positions.len() as f64;
+fn scan_lines(
+    outcome: &WeightsOutcome,
+    report: &ScanReport,
+    settings: &ScanSettings,
+    unit: &LengthUnit,
+) -> Vec<String> {
+    let vertices = outcome.rig.rig.mesh().positions.len() as f64;
     let percent = |count: usize| format!("{:.1} %", 100.0 * count as f64 / vertices);
     let scans = report.scans.len();
     let mut lines = vec![format!(
@@ -298,13 +307,13 @@ fn scan_lines(loaded: &LoadedRig, report: &ScanReport, settings: &ScanSettings, 
         ));
     }
     if !report.still.is_empty() {
-        let names = weights::names(&loaded.rig, &report.still);
+        let names = outcome.names(&report.still);
         lines.push(format!("no scan bends the joints of {}: nothing is learnt there", names.join(", ")));
     }
     lines
 }
 
-fn check_lines(checked: &weights::Checked, unit: &Unit) -> Vec<String> {
+fn check_lines(checked: &Checked, unit: &LengthUnit) -> Vec<String> {
     let show = |e: &dermis_workflow::measure::ErrorStats| {
         let [rms, p95, max] = [e.rms, e.p95, e.max].map(|length| show_length(length, unit));
         format!("rms {rms}, 95 % {p95}, max {max}")

@@ -6,7 +6,7 @@
 //!
 //! Best of many repetitions, because a shared machine has bad moments.
 
-use dermis_deform::baked::{Normals, Precision};
+use dermis_deform::baked::{CoefficientPrecision, Normals};
 use dermis_deform::enveloping::{Pair, Rows};
 use dermis_deform::{AnimationSpace, Base, Deformer, DualQuaternions, Enveloping, Scratch};
 use dermis_rig::glam::{DAffine3, DQuat, DVec3, Vec3};
@@ -142,40 +142,41 @@ fn run(vertices: usize, bones: usize, count: usize) {
     let only = std::env::var("ONLY").unwrap_or_default();
     let sixteen = |(name, base, correction, bytes): &(&'static str, Base, Option<Enveloping>, usize)| {
         let size = correction.as_ref()?.rows.coefficients();
-        Some((*name, base.clone(), correction.clone(), bytes - 2 * size * count + 4, Precision::Sixteen))
+        Some((*name, base.clone(), correction.clone(), bytes - 2 * size * count + 4, CoefficientPrecision::Sixteen))
     };
     let sixteen: Vec<_> = cases.iter().filter_map(sixteen).collect();
-    let single =
-        cases.into_iter().map(|(name, base, correction, bytes)| (name, base, correction, bytes, Precision::Single));
+    let single = cases
+        .into_iter()
+        .map(|(name, base, correction, bytes)| (name, base, correction, bytes, CoefficientPrecision::Single));
     for (name, base, correction, bytes, precision) in single
         .chain(sixteen)
         .filter(|c| only.is_empty() || c.0 == only.trim_end_matches(" 16"))
-        .filter(|c| !only.ends_with(" 16") || c.4 == Precision::Sixteen)
+        .filter(|c| !only.ends_with(" 16") || c.4 == CoefficientPrecision::Sixteen)
     {
-        let baked = Deformer { rest: rest.clone(), base, correction: correction.map(Into::into) }.bake();
+        let baked = Deformer::new(rest.clone(), base, correction.map(Into::into)).unwrap().bake();
         let baked = baked.with_precision(precision);
         let (mut scratch, mut out) = (Scratch::default(), vec![Vec3::ZERO; vertices]);
         let seconds = fastest(|| {
-            baked.evaluate(&pose, None, &mut scratch, &mut out);
+            baked.evaluate(&pose, None, &mut scratch, &mut out).unwrap();
         });
         let limit = bandwidth / bytes as f64;
         let mut turned = vec![Vec3::ZERO; vertices];
-        let with_normals = (baked.correction.is_none()).then(|| {
+        let with_normals = (baked.correction().is_none()).then(|| {
             fastest(|| {
-                baked.evaluate_with_normals(&pose, None, &normals, &mut scratch, &mut out, &mut turned);
+                baked.evaluate_with_normals(&pose, None, &normals, &mut scratch, &mut out, &mut turned).unwrap();
             })
         });
         let (mut many, mut skins) = (Vec::new(), vec![vec![Vec3::ZERO; vertices]; 8]);
         let of_eight = fastest(|| {
             let mut skins: Vec<&mut [Vec3]> = skins.iter_mut().map(|s| &mut s[..]).collect();
-            baked.evaluate_many(&[(&pose, None); 8], &mut many, &mut skins);
+            baked.evaluate_many(&[(&pose, None); 8], &mut many, &mut skins).unwrap();
         });
         let rate = |seconds: f64| vertices as f64 / seconds * 1e-6;
         let beside = with_normals.map_or(String::new(), |s| format!("; with normals {:.0} M/s", rate(s)));
         let beside = format!("{beside}; of eight poses at once {:.0} M/s", 8.0 * rate(of_eight));
         println!(
             "{name:17} {:2} {:7.0} M/s; {bytes:4} bytes: {:7.0} M/s by bandwidth{beside}",
-            if precision == Precision::Single { "" } else { "16" },
+            if precision == CoefficientPrecision::Single { "" } else { "16" },
             vertices as f64 / seconds * 1e-6,
             limit * 1e-6
         );

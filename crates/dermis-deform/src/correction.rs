@@ -3,10 +3,10 @@
 //! Every form depends on the relative transforms of bones alone, vanishes where its features do, and is bounded by the
 //! [guard](crate::guard).
 
-use crate::deformer::Base;
+use crate::base::Base;
 use crate::enveloping::{Enveloping, PoseFeatures};
 use crate::joints::{JointPose, Joints};
-use crate::pose_space::{PoseSpace, Shapes};
+use crate::pose_space::{CompiledShapes, PoseSpace};
 use dermis_rig::BoneTransforms;
 use dermis_rig::glam::DVec3;
 
@@ -20,7 +20,7 @@ pub enum Correction {
     /// Pose-space deformation.
     PoseSpace(PoseSpace),
     /// A pose space of shapes: pose blend shapes, EigenSkin, a compiled pose-space deformation.
-    Shapes(Shapes),
+    Shapes(CompiledShapes),
 }
 
 impl From<Enveloping> for Correction {
@@ -41,8 +41,8 @@ impl From<PoseSpace> for Correction {
     }
 }
 
-impl From<Shapes> for Correction {
-    fn from(correction: Shapes) -> Self {
+impl From<CompiledShapes> for Correction {
+    fn from(correction: CompiledShapes) -> Self {
         Self::Shapes(correction)
     }
 }

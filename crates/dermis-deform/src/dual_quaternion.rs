@@ -16,7 +16,7 @@
 //! p~ = Σ w_k stretch_k(p),   p' = (dual quaternion blend of rigid_k)(p~)
 //! ```
 //!
-//! The pivot is the bone's joint at rest. It matters only for bones that stretch: about a distant pivot the blended
+//! The pivot is the bone's joint at rest, not the world's origin. It matters only for bones that stretch: about a distant pivot the blended
 //! stretch and the blended motion would not agree where the bones meet.
 //!
 //! **Mirrored matrices** (det A_k < 0) are split with `R_k` the rotation nearest to −A_k and `S_k` negative definite.

@@ -39,8 +39,9 @@ use dermis_rig::skeleton::{invert, row};
 use dermis_rig::{BoneIndex, BoneTransforms, Influences};
 
 /// What a vertex's correction is seen from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Frame {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CorrectionFrame {
     /// The anchor, the vertex's dominant bone. Where that changes from one vertex to the next, so may the correction.
     Anchor,
     /// The linear blend of the vertex's bones: the correction precedes skinning, as morph targets do.
@@ -197,7 +198,7 @@ pub struct Joints {
     /// σ of the kernel.
     pub sigma: f64,
     /// F.
-    pub frame: Frame,
+    pub frame: CorrectionFrame,
     /// The joints that have influence.
     pub joints: Vec<Joint>,
     /// The forest of joints, and which of them never moved.
@@ -258,7 +259,7 @@ impl JointPose {
         }
         self.starts.push(self.z.len());
         self.quaternions.clear();
-        if model.frame == Frame::Blend {
+        if model.frame == CorrectionFrame::Blend {
             let turn = |n: &DAffine3| quat_from_matrix(&nearest_rotation(&n.matrix3));
             self.quaternions.extend(self.welded.iter().map(turn));
         }
@@ -275,7 +276,7 @@ impl JointPose {
     }
 
     /// F of a vertex, and B, the linear blend of its rest position.
-    pub fn frame(&self, frame: Frame, weights: &[(BoneIndex, f64)], rest: DVec3) -> (DMat3, DVec3) {
+    pub fn frame(&self, frame: CorrectionFrame, weights: &[(BoneIndex, f64)], rest: DVec3) -> (DMat3, DVec3) {
         let mut blend = DAffine3 { matrix3: DMat3::ZERO, translation: DVec3::ZERO };
         for &(bone, w) in weights {
             let m = &self.welded[bone.get()];
@@ -283,9 +284,11 @@ impl JointPose {
             blend.translation += m.translation * w;
         }
         let turn = match frame {
-            Frame::Anchor => dominant(weights).map_or(DMat3::IDENTITY, |bone| self.welded[bone.get()].matrix3),
-            Frame::Rest => blend.matrix3,
-            Frame::Blend => DMat3::from_quat(self.blended(weights)),
+            CorrectionFrame::Anchor => {
+                dominant(weights).map_or(DMat3::IDENTITY, |bone| self.welded[bone.get()].matrix3)
+            }
+            CorrectionFrame::Rest => blend.matrix3,
+            CorrectionFrame::Blend => DMat3::from_quat(self.blended(weights)),
         };
         (turn, blend.transform_point3(rest))
     }
@@ -313,7 +316,7 @@ pub fn shared_feature(bone: &DAffine3, (frame, blend): (&DMat3, DVec3), rest: DV
 
 impl Joints {
     /// A model of no vertices: what all of them share, without weights and coefficients.
-    pub fn empty(length: f64, sigma: f64, frame: Frame, joints: Vec<Joint>, weld: Weld) -> Self {
+    pub fn empty(length: f64, sigma: f64, frame: CorrectionFrame, joints: Vec<Joint>, weld: Weld) -> Self {
         Self {
             length,
             sigma,

@@ -10,10 +10,12 @@
 //! - [`normals`]: normals of a blended matrix, and normals of a deformed mesh;
 //! - [`correction`]: a learnt correction over a base: [`joints`], [`enveloping`], [`pose_space`];
 //! - [`guard`]: what bounds every correction in every pose; [`features`]: bones seen from other bones;
-//! - [`deformer`]: base and correction together; [`baked`]: the same in `f32`, as it runs;
+//! - [`deformer`]: base and correction together; [`baked`]: the same in `f32`, as it runs; [`Runner`]: it runs pose after pose;
+//! - [`rigged`]: a baked deformer with the rig it moves;
 //! - [`deform`](mod@deform): any deformer in one pose, as a map of the whole mesh;
 //! - [`lattice`], [`wires`]: free-form deformation and curves; [`stack`]: deformers one after another;
 //! - [`secondary`]: springs over any of these, frame after frame;
+//! - [`tables`]: tables from which an engine computes driven shapes and helper bones;
 //! - [`training`]: how far a pose is from those a model has seen.
 //!
 //! Invariants: evaluating a [`Baked`] deformer allocates nothing after the first pose, cannot fail once the inputs agree in
@@ -36,6 +38,7 @@
 //! ```
 
 pub mod baked;
+pub mod base;
 pub mod correction;
 pub mod deform;
 pub mod deformer;
@@ -47,27 +50,37 @@ pub mod joints;
 pub mod lattice;
 pub mod lbs;
 pub mod normals;
+mod parts;
 pub mod poisson;
+mod pose_size;
 pub mod pose_space;
+pub mod rigged;
 pub mod rotational_regression;
+mod runner;
 pub mod secondary;
 mod simd;
 pub mod stack;
+pub mod tables;
 pub mod training;
 pub mod wires;
 
 pub use baked::{Baked, Guarded, Scratch};
+pub use base::{AnimationSpace, Base};
 pub use correction::Correction;
 pub use deform::Deform;
-pub use deformer::{AnimationSpace, Base, Deformer};
+pub use deformer::Deformer;
 pub use dual_quaternion::DualQuaternions;
 pub use enveloping::{Enveloping, Rows};
 pub use joints::Joints;
 pub use lattice::{Lattice, LatticeError, Outside};
 pub use lbs::{blend, lbs, prune_cost, rigid};
 pub use normals::{MeshNormals, mesh_normals, skinned_normal, skinned_normals};
-pub use pose_space::{PoseSpace, Shapes};
+pub use parts::DeformerError;
+pub use pose_size::{BoneCount, PoseError};
+pub use pose_space::{CompiledShapes, PoseSpace};
+pub use rigged::{RiggedDeformer, RiggedError};
 pub use rotational_regression::RotationalRegression;
+pub use runner::Runner;
 pub use stack::{Layer, Posed, Stack, StackError};
 pub use training::{PoseDistance, TrainingPoses};
 pub use wires::{Wire, WireError, Wires};

@@ -12,6 +12,9 @@
 //! Gradients of one surface give it back exactly, if its anchors lie on it. Vertices that no usable triangle carries
 //! stand alone at their target.
 //!
+//! This is the one module of the crate that solves a system of equations in every pose, and the reason why the crate uses
+//! `dermis-solve`.
+//!
 //! Source: Sumner and Popović 2004 (deformation gradients); Wang, Pulli and Popović 2007, section 4.
 
 use dermis_rig::glam::{DMat3, DVec3};
@@ -168,7 +171,7 @@ mod tests {
     #[test]
     fn gradients_of_one_surface_give_it_back() {
         let arm = Arm::new(30, 12);
-        let (rest, triangles) = (&arm.rig.mesh.positions, &arm.rig.mesh.triangles);
+        let (rest, triangles) = (&arm.rig.mesh().positions, &arm.rig.mesh().triangles);
         let mut random = Random::new(9);
         let (mut scratch, poisson) = (PoissonScratch::default(), Poisson::new(rest, triangles, &[5]).unwrap());
         for _ in 0..4 {
@@ -203,7 +206,8 @@ mod tests {
     #[test]
     fn a_part_without_an_anchor_is_refused() {
         for (rings, sides) in [(2, 3), (5, 4), (30, 12)] {
-            let arm = Arm::new(rings, sides).rig.mesh;
+            let arm = Arm::new(rings, sides);
+            let arm = arm.rig.mesh();
             let count = arm.positions.len() as u32;
             let twice: Vec<DVec3> =
                 arm.positions.iter().copied().chain(arm.positions.iter().map(|p| *p + 9.0)).collect();

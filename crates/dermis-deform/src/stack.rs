@@ -179,8 +179,8 @@ mod tests {
     fn layers_act_one_after_another_on_any_points() {
         let arm = Arm::new(9, 6);
         let pose = arm.transforms(&ArmPose::random(&mut Random::new(1)));
-        let n = arm.rig.mesh.positions.len();
-        let blend = DualQuaternions::new(&arm.rig.skeleton);
+        let n = arm.rig.mesh().positions.len();
+        let blend = DualQuaternions::new(arm.rig.skeleton());
         let wire = Wire::new(vec![DVec3::ZERO, DVec3::X], vec![DVec3::Y * 0.1, DVec3::X], 0.1, 1.2).unwrap();
         let wires = Wires::new(vec![wire], 1.0).unwrap();
         let layers = vec![
@@ -190,7 +190,7 @@ mod tests {
             Layer::Lattice(lattice(Some(BoneIndex::new(2)))),
         ];
         let stack = Stack::new(layers, n, 4).unwrap();
-        let points: Vec<DVec3> = arm.rig.mesh.positions.iter().map(|p| *p + DVec3::splat(0.01)).collect();
+        let points: Vec<DVec3> = arm.rig.mesh().positions.iter().map(|p| *p + DVec3::splat(0.01)).collect();
         let mut got = vec![DVec3::ZERO; n];
         let Ok(()) = stack.posed(&pose).deform(&points, &mut got);
         let mut blend = blend;
@@ -212,7 +212,7 @@ mod tests {
         let arm = Arm::new(9, 6);
         let g = dermis_testkit::some_motion(1.3, DVec3::new(2.0, -1.0, 0.5));
         let pose = arm.transforms(&ArmPose::random(&mut Random::new(2)));
-        let n = arm.rig.mesh.positions.len();
+        let n = arm.rig.mesh().positions.len();
         for skin in [Layer::Lbs(arm.weights().clone()), Layer::Rigid(arm.weights().clone())] {
             let mut after = lattice(Some(BoneIndex::new(1)));
             after.outside = Outside::Clamped;
@@ -220,7 +220,7 @@ mod tests {
             let stack = Stack::new(layers, n, 4).unwrap();
             let of = |pose: &BoneTransforms| {
                 let mut out = vec![DVec3::ZERO; n];
-                let Ok(()) = stack.posed(pose).deform(&arm.rig.mesh.positions, &mut out);
+                let Ok(()) = stack.posed(pose).deform(&arm.rig.mesh().positions, &mut out);
                 out
             };
             let expected: Vec<DVec3> = of(&pose).iter().map(|p| g.transform_point3(*p)).collect();

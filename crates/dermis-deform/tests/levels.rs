@@ -2,7 +2,7 @@
 //! vector instructions this machine has, in both precisions, alone and many at once, with any number of threads. A test
 //! program of its own: the level is one for the process.
 
-use dermis_deform::baked::{Normals, Precision};
+use dermis_deform::baked::{CoefficientPrecision, Normals};
 use dermis_deform::{Base, Correction, Deformer, MeshNormals, Scratch};
 use dermis_rig::BoneTransforms;
 use dermis_rig::glam::{DAffine3, DVec3, Vec3};
@@ -12,7 +12,8 @@ use dermis_testkit::{Random, Tree, models, tree};
 use rayon::ThreadPool;
 use std::sync::Mutex;
 
-/// One test at a time: they change the level.
+/// One test at a time. The level is one for the process, so two tests would change it under each other; every test of this
+/// program therefore runs inside [`at_every_level`], which holds the lock.
 static LEVEL: Mutex<()> = Mutex::new(());
 
 /// Runs a check at every level of the machine.
@@ -29,14 +30,14 @@ fn at_every_level(mut check: impl FnMut(simd::Level)) {
 /// Baked models, with several numbers of threads, which must not change a bit.
 struct OnProcessor {
     level: simd::Level,
-    precision: Precision,
+    precision: CoefficientPrecision,
     pools: Vec<ThreadPool>,
     scratch: Scratch,
     many: Vec<Scratch>,
 }
 
 impl OnProcessor {
-    fn new(level: simd::Level, precision: Precision, threads: &[usize]) -> Self {
+    fn new(level: simd::Level, precision: CoefficientPrecision, threads: &[usize]) -> Self {
         let pool = |&threads: &usize| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let pools = threads.iter().map(pool).collect();
         Self { level, precision, pools, scratch: Scratch::default(), many: vec![] }
@@ -51,10 +52,10 @@ impl Path for OnProcessor {
     fn tolerance(&self) -> f64 {
         match self.precision {
             // Sums of some 60 products of numbers about 1, of weights that sum to one up to 2⁻²⁴.
-            Precision::Single => 1e-6,
+            CoefficientPrecision::Single => 1e-6,
             // Coefficients up to 0.08 in units of their 32767th, each half a unit off; three terms of twelve features up to
             // two, of world features up to the distance of three metres.
-            Precision::Sixteen => 2e-4,
+            CoefficientPrecision::Sixteen => 2e-4,
         }
     }
 
@@ -78,9 +79,12 @@ impl Path for OnProcessor {
                 for (pose, given) in case.poses.iter().zip(&case.given) {
                     let (mut skin, mut turned) = (empty(), empty());
                     held.push(match &normals {
-                        None => baked.evaluate(pose, Some(given), scratch, &mut skin).held,
+                        None => baked.evaluate(pose, Some(given), scratch, &mut skin).unwrap().held,
                         Some(n) => {
-                            baked.evaluate_with_normals(pose, Some(given), n, scratch, &mut skin, &mut turned).held
+                            baked
+                                .evaluate_with_normals(pose, Some(given), n, scratch, &mut skin, &mut turned)
+                                .unwrap()
+                                .held
                         }
                     });
                     made.positions.push(skin);
@@ -90,12 +94,12 @@ impl Path for OnProcessor {
                     let mut skins: Vec<_> = case.poses.iter().map(|_| empty()).collect();
                     let mut lent: Vec<&mut [Vec3]> = skins.iter_mut().map(|skin| &mut skin[..]).collect();
                     let all: Vec<_> = case.poses.iter().zip(&case.given).map(|(p, g)| (p, Some(&g[..]))).collect();
-                    let guarded = baked.evaluate_many(&all, many, &mut lent);
+                    let guarded = baked.evaluate_many(&all, many, &mut lent).unwrap();
                     assert!(same(&skins, &made.positions), "{}: many at once have other bits", case.name);
                     assert_eq!(guarded.held, held.iter().sum::<usize>(), "{}: many at once", case.name);
                 }
                 // Sixteen bits move what is near its ball.
-                made.held = Some(held).filter(|_| baked.precision() == Precision::Single);
+                made.held = Some(held).filter(|_| baked.precision() == CoefficientPrecision::Single);
                 made
             });
             let first = first.get_or_insert_with(|| skins.clone());
@@ -128,7 +132,7 @@ fn rigs(vertices: &[usize]) -> Vec<Tree> {
 fn every_model_agrees_with_the_reference_at_every_level_in_both_precisions() {
     let suite = Suite::new(&rigs(&[1, 2, 7, 16, 67, 149]));
     at_every_level(|level| {
-        for precision in [Precision::Single, Precision::Sixteen] {
+        for precision in [CoefficientPrecision::Single, CoefficientPrecision::Sixteen] {
             let mut path = OnProcessor::new(level, precision, &[1]);
             let report = suite.check(&mut path, Wanted::Positions);
             assert_eq!((report.models, report.refused), (suite.cases().len(), 0));
@@ -150,7 +154,7 @@ fn every_base_of_many_bones_agrees_with_the_reference_at_every_level() {
     let suite = Suite::of_bases(&[many.clone(), many.with_many_influences(651)]);
     at_every_level(|level| {
         for wanted in [Wanted::Positions, Wanted::SkinnedNormals] {
-            suite.check(&mut OnProcessor::new(level, Precision::Single, &[1]), wanted);
+            suite.check(&mut OnProcessor::new(level, CoefficientPrecision::Single, &[1]), wanted);
         }
     });
 }
@@ -160,7 +164,7 @@ fn normals_at_every_level_are_those_of_the_reference() {
     let suite = Suite::new(&rigs(&[7, 83, 150]));
     at_every_level(|level| {
         for wanted in [Wanted::SkinnedNormals, Wanted::MeshNormals] {
-            let mut path = OnProcessor::new(level, Precision::Single, &[1]);
+            let mut path = OnProcessor::new(level, CoefficientPrecision::Single, &[1]);
             let report = suite.check(&mut path, wanted);
             assert!(report.normals > 400_000, "most normals are defined: {}", report.normals);
             println!(
@@ -179,13 +183,13 @@ fn normals_at_every_level_are_those_of_the_reference() {
 fn threads_and_many_poses_at_once_change_no_bit() {
     let suite = Suite::in_few_poses(&[Tree::new(13, 2100, 641).with_many_influences(642)]);
     at_every_level(|level| {
-        for precision in [Precision::Single, Precision::Sixteen] {
+        for precision in [CoefficientPrecision::Single, CoefficientPrecision::Sixteen] {
             suite.check(&mut OnProcessor::new(level, precision, &[1, 2, 16]), Wanted::Positions);
         }
         // The blocks of normals are the same at every level.
         if level == *simd::available().last().unwrap() {
             for wanted in [Wanted::SkinnedNormals, Wanted::MeshNormals] {
-                suite.check(&mut OnProcessor::new(level, Precision::Single, &[1, 2, 16]), wanted);
+                suite.check(&mut OnProcessor::new(level, CoefficientPrecision::Single, &[1, 2, 16]), wanted);
             }
         }
     });
@@ -196,29 +200,31 @@ fn poses_that_are_not_finite_make_no_panic_and_normals_of_unit_length() {
     at_every_level(|level| {
         let mut random = Random::new(660);
         let tree = Tree::new(13, 67, 661).with_many_influences(662);
-        let given: Vec<Vec3> = tree.rig.mesh.positions.iter().map(|p| p.as_vec3()).collect();
-        let normals = Normals::skinned(&tree.rig.mesh.positions);
+        let given: Vec<Vec3> = tree.rig.mesh().positions.iter().map(|p| p.as_vec3()).collect();
+        let normals = Normals::skinned(&tree.rig.mesh().positions);
         for (name, deformer) in models::models(&tree, &mut random) {
             // A correction without a guard may overflow, but not panic.
             let baked = deformer.bake();
             for bad in [f64::NAN, f64::INFINITY, 1e300, 1e30, 0.0] {
-                let mut maps = tree::wild(&tree.rig.skeleton, &mut random, 1.0).as_slice().to_vec();
+                let mut maps = tree::wild(tree.rig.skeleton(), &mut random, 1.0).as_slice().to_vec();
                 maps[3] = DAffine3::from_scale(DVec3::splat(bad));
                 maps[5].translation = DVec3::splat(bad);
                 let pose = BoneTransforms::new(maps);
                 let (mut out, mut turned) = (vec![Vec3::NAN; 67], vec![Vec3::NAN; 67]);
                 let mut scratch = Scratch::default();
-                baked.evaluate(&pose, Some(&given), &mut scratch, &mut out);
-                baked.evaluate_with_normals(&pose, Some(&given), &normals, &mut scratch, &mut out, &mut turned);
+                baked.evaluate(&pose, Some(&given), &mut scratch, &mut out).unwrap();
+                baked
+                    .evaluate_with_normals(&pose, Some(&given), &normals, &mut scratch, &mut out, &mut turned)
+                    .unwrap();
                 let unit = turned.iter().all(|n| (n.length() - 1.0).abs() < 1e-5);
                 assert!(unit, "{level}: {name}, {bad}");
-                let guarded = deformer.correction.as_ref().is_some_and(|c| match c {
+                let guarded = deformer.correction().is_some_and(|c| match c {
                     Correction::Enveloping(c) => !c.radii.is_empty(),
                     Correction::Joints(c) => !c.radii.is_empty(),
                     Correction::PoseSpace(c) => !c.radii.is_empty(),
                     Correction::Shapes(c) => !c.radii.is_empty(),
                 });
-                if guarded && matches!(deformer.base, Base::Given | Base::Rest) {
+                if guarded && matches!(deformer.base(), Base::Given | Base::Rest) {
                     assert!(out.iter().all(|p| p.is_finite()), "{level}: {name}, {bad}: the ball keeps what it guards");
                 }
             }

@@ -3,8 +3,8 @@
 use dermis_deform::baked::Normals;
 use dermis_deform::enveloping::{Enveloping, Pair, Rows};
 use dermis_deform::guard::Weld;
-use dermis_deform::joints::{self, Frame, Joints, SharedTerm, joint_feature};
-use dermis_deform::pose_space::{Carrier, Family, Joint, Kernel, PoseSpace, Remainders, Shapes};
+use dermis_deform::joints::{self, CorrectionFrame, Joints, SharedTerm, joint_feature};
+use dermis_deform::pose_space::{Carrier, CompiledShapes, Family, Joint, Kernel, PoseSpace, Remainders};
 use dermis_deform::rotational_regression::{TurnParts, TurnTerm, TurningJoint};
 use dermis_deform::{Base, Correction, Deformer, DualQuaternions, MeshNormals, RotationalRegression, Scratch};
 use dermis_rig::glam::{DVec3, Vec3};
@@ -24,11 +24,11 @@ fn allocated(work: impl FnOnce()) -> usize {
 }
 
 /// A joint model with a free and a shared part on every vertex.
-fn joint_model(arm: &Arm, frame: Frame, welded: bool, poses: &[BoneTransforms]) -> Joints {
-    let (vertices, length, sigma) = (arm.rig.mesh.positions.len(), arm.length(), 1.4);
+fn joint_model(arm: &Arm, frame: CorrectionFrame, welded: bool, poses: &[BoneTransforms]) -> Joints {
+    let (vertices, length, sigma) = (arm.rig.mesh().positions.len(), arm.length(), 1.4);
     let joint = |b: usize| {
         let ends = (BoneIndex::new(b - 1), BoneIndex::new(b));
-        let centre = arm.rig.skeleton.bind()[ends.1].translation / length;
+        let centre = arm.rig.skeleton().bind()[ends.1].translation / length;
         let inducing = poses[1..2 + b].iter().map(|pose| joint_feature(pose.as_slice(), ends, centre, length));
         joints::Joint::new(ends, centre, 1.0, inducing.collect(), sigma).unwrap()
     };
@@ -45,7 +45,7 @@ fn joint_model(arm: &Arm, frame: Frame, welded: bool, poses: &[BoneTransforms]) 
         sigma,
         frame,
         joints,
-        weld: Weld::along(&arm.rig.skeleton, &[false, false, welded, false]),
+        weld: Weld::along(arm.rig.skeleton(), &[false, false, welded, false]),
         weights: arm.weights().clone(),
         offsets: (0..=vertices as u32).map(|v| 3 * v).collect(),
         terms: (0..vertices).flat_map(|_| [0, 1, 2]).collect(),
@@ -60,7 +60,7 @@ fn joint_model(arm: &Arm, frame: Frame, welded: bool, poses: &[BoneTransforms]) 
 
 /// Rotational regression in which every triangle follows every joint; the ends of the surface are held.
 fn turning(arm: &Arm) -> RotationalRegression {
-    let (triangles, vertices) = (arm.rig.mesh.triangles.len(), arm.rig.mesh.positions.len() as u32);
+    let (triangles, vertices) = (arm.rig.mesh().triangles.len(), arm.rig.mesh().positions.len() as u32);
     let joint = |b: usize| TurningJoint {
         from: BoneIndex::new(b - 1),
         to: BoneIndex::new(b),
@@ -75,18 +75,19 @@ fn turning(arm: &Arm) -> RotationalRegression {
         terms: (0..3 * triangles).map(term).collect(),
         anchors: vec![(0, BoneIndex::new(0)), (vertices - 1, BoneIndex::new(3))],
     };
-    RotationalRegression::new(&arm.rig.mesh.positions, &arm.rig.mesh.triangles, arm.weights().clone(), parts).unwrap()
+    RotationalRegression::new(&arm.rig.mesh().positions, &arm.rig.mesh().triangles, arm.weights().clone(), parts)
+        .unwrap()
 }
 
 #[test]
 fn evaluating_allocates_nothing_after_the_first_pose() {
     // More vertices than a task takes at a time, so that the work is split.
     let arm = Arm::new(80, 40);
-    let (rest, weights) = (arm.rig.mesh.positions.clone(), arm.weights().clone());
+    let (rest, weights) = (arm.rig.mesh().positions.clone(), arm.weights().clone());
     let vertices = rest.len();
     let pairs: Vec<Pair> =
         (1..4).map(|b| Pair { anchor: Some(BoneIndex::new(0)), bone: BoneIndex::new(b), limit: 1.0 }).collect();
-    let weld = Weld::along(&arm.rig.skeleton, &[false, false, true, false]);
+    let weld = Weld::along(arm.rig.skeleton(), &[false, false, true, false]);
     let correction = Enveloping {
         rows: Rows::Full,
         length: arm.length(),
@@ -99,7 +100,7 @@ fn evaluating_allocates_nothing_after_the_first_pose() {
         constants: Vec::new(),
         radii: vec![0.01; vertices],
     };
-    let normals = MeshNormals::new(&arm.rig.mesh.triangles, vertices).unwrap();
+    let normals = MeshNormals::new(&arm.rig.mesh().triangles, vertices).unwrap();
     let (skinned, of_mesh) = (Normals::skinned(&rest), Normals::Mesh(normals.clone()));
     let given: Vec<Vec3> = rest.iter().map(|p| p.as_vec3()).collect();
     let mut random = Random::new(700);
@@ -132,7 +133,7 @@ fn evaluating_allocates_nothing_after_the_first_pose() {
     };
     let mut few = pose_space.kernel.clone();
     few.family = Family::Wendland;
-    let shapes = Shapes {
+    let shapes = CompiledShapes {
         regions: (0..=400).collect(),
         coefficients: vec![0.1; 400 * 8],
         kernel: few,
@@ -143,14 +144,14 @@ fn evaluating_allocates_nothing_after_the_first_pose() {
         radii: vec![0.01; vertices],
     };
     let mut corrections: Vec<Correction> = vec![correction.into(), pose_space.into(), shapes.into()];
-    for frame in [Frame::Anchor, Frame::Rest, Frame::Blend] {
+    for frame in [CorrectionFrame::Anchor, CorrectionFrame::Rest, CorrectionFrame::Blend] {
         // With a welded joint and without: that takes other paths.
         corrections.extend([true, false].map(|welded| joint_model(&arm, frame, welded, &poses[..8]).into()));
     }
     let bases = [
         Base::Rigid(weights.clone()),
         Base::Lbs(weights.clone()),
-        Base::Dqs(weights, DualQuaternions::new(&arm.rig.skeleton)),
+        Base::Dqs(weights, DualQuaternions::new(arm.rig.skeleton())),
         Base::Rest,
         Base::Given,
         Base::RotationalRegression(Box::new(turning(&arm))),
@@ -160,20 +161,26 @@ fn evaluating_allocates_nothing_after_the_first_pose() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     pool.install(|| {
         for (base, correction) in bases.iter().flat_map(|base| corrections.iter().map(move |c| (base, c))) {
-            let baked = Deformer { rest: rest.clone(), base: base.clone(), correction: correction.clone() }.bake();
+            let baked = Deformer::new(rest.clone(), base.clone(), correction.clone()).unwrap().bake();
             let (mut scratch, mut out, mut n) =
                 (Scratch::default(), vec![Vec3::ZERO; vertices], vec![Vec3::ZERO; vertices]);
             let mut run = |poses: &[BoneTransforms]| {
                 for pose in poses {
-                    baked.evaluate(pose, Some(&given), &mut scratch, &mut out);
+                    baked.evaluate(pose, Some(&given), &mut scratch, &mut out).unwrap();
                     normals.compute(&out, &mut n);
                     for normals in [&skinned, &of_mesh] {
-                        baked.evaluate_with_normals(pose, Some(&given), normals, &mut scratch, &mut out, &mut n);
+                        baked
+                            .evaluate_with_normals(pose, Some(&given), normals, &mut scratch, &mut out, &mut n)
+                            .unwrap();
                     }
                 }
             };
             assert!(allocated(|| run(&poses[..1])) > 0, "the counter counts: the scratch is filled");
             assert_eq!(allocated(|| run(&poses[1..])), 0);
+            let mut runner = baked.runner().with_normals(&arm.rig.mesh().triangles).unwrap();
+            runner.skin_over(&poses[0], &given).unwrap();
+            let later = || poses[1..].iter().for_each(|pose| assert!(runner.skin_over(pose, &given).is_ok()));
+            assert_eq!(allocated(later), 0, "a runner allocates in its first pose alone");
         }
     });
 }

@@ -13,7 +13,7 @@ fn distances_are_angles_of_the_farthest_joint_wherever_the_character_stands() {
     let arm = Arm::new(9, 6);
     let known: Vec<_> = ArmPose::some(30, 800).iter().map(|pose| arm.transforms(pose)).collect();
     let known: Vec<&BoneTransforms> = known.iter().collect();
-    let training = TrainingPoses::new(&arm.rig.skeleton, &[true; 4], &known, arm.length());
+    let training = TrainingPoses::new(arm.rig.skeleton(), &[true; 4], &known, arm.length());
     for pose in &known {
         assert!(training.distance(pose).degrees < 1e-3, "a training pose is no distance away");
     }
@@ -54,11 +54,11 @@ fn joints_that_move_no_skin_do_not_count_and_nothing_is_known_of_nothing() {
     let arm = Arm::new(9, 6);
     let (rest, wave) = (BoneTransforms::identity(4), arm.transforms(&ArmPose { wrist: DVec3::X, ..ArmPose::REST }));
     let weights = Influences::from_rows([vec![(FOREARM, 0.995), (HAND, 0.005)], vec![(UPPER, 1.0)]]).unwrap();
-    let moves = moves_skin(&arm.rig.skeleton, &weights);
+    let moves = moves_skin(arm.rig.skeleton(), &weights);
     assert_eq!(moves, [true, true, true, false]);
-    let training = TrainingPoses::new(&arm.rig.skeleton, &moves, &[&rest], arm.length());
+    let training = TrainingPoses::new(arm.rig.skeleton(), &moves, &[&rest], arm.length());
     assert!(training.distance(&wave).degrees < 1e-3);
-    let none = TrainingPoses::new(&arm.rig.skeleton, &moves, &[], arm.length());
+    let none = TrainingPoses::new(arm.rig.skeleton(), &moves, &[], arm.length());
     assert_eq!((none.distance(&wave).degrees, none.distance(&wave).bone), (0.0, None));
 }
 
@@ -66,17 +66,17 @@ fn joints_that_move_no_skin_do_not_count_and_nothing_is_known_of_nothing() {
 fn more_poses_than_are_kept_only_enlarge_distances() {
     let arm = Arm::new(9, 6);
     let many: Vec<_> = ArmPose::some(1300, 802).iter().map(|pose| arm.transforms(pose)).collect();
-    let thinned = TrainingPoses::new(&arm.rig.skeleton, &[true; 4], &many.iter().collect::<Vec<_>>(), arm.length());
+    let thinned = TrainingPoses::new(arm.rig.skeleton(), &[true; 4], &many.iter().collect::<Vec<_>>(), arm.length());
     assert!(thinned.features.len() <= 3 * TrainingPoses::MOST);
     let few: Vec<_> = many.iter().step_by(3).collect();
-    assert_eq!(thinned, TrainingPoses::new(&arm.rig.skeleton, &[true; 4], &few, arm.length()));
+    assert_eq!(thinned, TrainingPoses::new(arm.rig.skeleton(), &[true; 4], &few, arm.length()));
 }
 
 /// Oracle: forward kinematics with the frozen joints left at rest. Welding takes the pose apart and gives just that.
 #[test]
 fn a_welded_pose_is_the_pose_without_its_frozen_joints() {
     let tree = Tree::new(12, 1, 803);
-    let skeleton = &tree.rig.skeleton;
+    let skeleton = tree.rig.skeleton();
     let mut random = Random::new(804);
     for round in 0..20 {
         let frozen: Vec<bool> = (0..12).map(|b| b > 0 && random.unit() < 0.4).collect();
@@ -98,7 +98,7 @@ fn a_welded_pose_is_the_pose_without_its_frozen_joints() {
 #[test]
 fn training_finds_the_joints_that_never_moved() {
     let tree = Tree::new(10, 1, 805);
-    let skeleton = &tree.rig.skeleton;
+    let skeleton = tree.rig.skeleton();
     let length = 1.7;
     let mut random = Random::new(806);
     let frozen = |bone: BoneIndex| matches!(bone.get(), 2 | 5 | 9);
@@ -124,7 +124,7 @@ fn training_finds_the_joints_that_never_moved() {
 fn normals_of_a_deformed_mesh_have_the_same_bits_for_any_number_of_threads() {
     let arm = Arm::new(70, 40);
     let skin: Vec<Vec3> = arm.skin(&ArmPose::random(&mut Random::new(807))).iter().map(|p| p.as_vec3()).collect();
-    let normals = MeshNormals::new(&arm.rig.mesh.triangles, skin.len()).unwrap();
+    let normals = MeshNormals::new(&arm.rig.mesh().triangles, skin.len()).unwrap();
     let run = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let mut out = vec![Vec3::NAN; skin.len()];

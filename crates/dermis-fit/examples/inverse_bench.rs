@@ -3,7 +3,7 @@
 //! Targets are what the deformer makes of rest points moved by up to 3 % of the diagonal, so an inverse exists everywhere.
 
 use dermis_deform::{Deform, DualQuaternions, Lattice, Layer, Outside, Stack, Wire, Wires};
-use dermis_fit::inverse::{InverseSettings, Method, invert};
+use dermis_fit::inverse::{InverseMethod, InverseSettings, invert};
 use dermis_rig::glam::DVec3;
 use dermis_testkit::{Arm, ArmPose, Random};
 use std::time::Instant;
@@ -15,7 +15,7 @@ fn main() {
     for (rings, sides) in [(32, 31), (400, 250)] {
         let arm = Arm::new(rings, sides);
         let skin = || Layer::Lbs(arm.weights().clone());
-        let dqs = Layer::Dqs(arm.weights().clone(), DualQuaternions::new(&arm.rig.skeleton));
+        let dqs = Layer::Dqs(arm.weights().clone(), DualQuaternions::new(arm.rig.skeleton()));
         let box_around = || Layer::Lattice(lattice(&arm));
         run("LBS", &arm, vec![skin()]);
         run("DQS", &arm, vec![dqs]);
@@ -27,7 +27,7 @@ fn main() {
 
 /// A box around the arm whose control points moved by up to 6 % of the diagonal.
 fn lattice(arm: &Arm) -> Lattice {
-    let positions = &arm.rig.mesh.positions;
+    let positions = &arm.rig.mesh().positions;
     let low = positions.iter().fold(DVec3::INFINITY, |low, p| low.min(*p)) - DVec3::splat(0.15);
     let high = positions.iter().fold(DVec3::NEG_INFINITY, |high, p| high.max(*p)) + DVec3::splat(0.15);
     let mut random = Random::new(11);
@@ -49,8 +49,8 @@ fn wires(arm: &Arm) -> Wires {
 }
 
 fn run(name: &str, arm: &Arm, layers: Vec<Layer>) {
-    let rest = &arm.rig.mesh.positions;
-    let stack = Stack::new(layers, rest.len(), arm.rig.skeleton.len()).expect("layers of this arm");
+    let rest = &arm.rig.mesh().positions;
+    let stack = Stack::new(layers, rest.len(), arm.rig.skeleton().len()).expect("layers of this arm");
     let mut random = Random::new(5);
     let pose = ArmPose { elbow: 1.2, twist: 0.6, ..ArmPose::random(&mut random) };
     let transforms = arm.transforms(&pose);
@@ -59,7 +59,9 @@ fn run(name: &str, arm: &Arm, layers: Vec<Layer>) {
         rest.iter().map(|p| *p + random.direction() * random.between(0.0, PLANTED * arm.length())).collect();
     let mut target = vec![DVec3::ZERO; rest.len()];
     let Ok(()) = deformer.deform(&planted, &mut target);
-    for (label, method) in [("Gauss-Newton", Method::GaussNewton), ("direction sets", Method::DirectionSet)] {
+    for (label, method) in
+        [("Gauss-Newton", InverseMethod::GaussNewton), ("direction sets", InverseMethod::DirectionSet)]
+    {
         let settings = InverseSettings { method, ..InverseSettings::new(arm.length()) };
         let clock = Instant::now();
         match invert(&mut deformer, rest, &target, &settings) {

@@ -10,8 +10,8 @@
 //! The constraint is eliminated with an orthonormal basis of its null space. The matrix does not depend on the rest
 //! position: vertices with the same bones share one factorisation, and one λ serves the model.
 //!
-//! It has no bound: two bones that always moved together share their coefficients as the prior does, and turning one of
-//! them alone then moves the skin by whatever they hold. With weights as the prior that is what the weights would do.
+//! The model has no bound. Two bones that always moved together share their coefficients as the prior does, and a pose that turns
+//! one of them alone moves the skin by that share. With weights as the prior, linear blend skinning does the same there.
 //!
 //! Source: Merry, Marais & Gain 2006, "Animation space: a truly linear framework for character animation". Departures:
 //! the ridge is towards the rig's weights where there are any, instead of towards equal shares.
@@ -20,9 +20,9 @@ use crate::training::{FitError, Progress, Training};
 use dermis_deform::AnimationSpace;
 use dermis_rig::glam::{DVec3, DVec4};
 use dermis_rig::skeleton::row;
-use dermis_rig::{BoneIndex, Influences};
+use dermis_rig::{BoneIndex, Influences, VertexIndex};
 use dermis_solve::Folds;
-use dermis_solve::cross_validation::{Fold, choose, press};
+use dermis_solve::cross_validation::{Fold, TOLERANCE, choose, press};
 use dermis_solve::faer::Mat;
 use dermis_solve::symmetric::principal_axes;
 use rayon::prelude::*;
@@ -32,24 +32,24 @@ use std::ops::ControlFlow;
 /// What a caller sets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnimationSpaceSettings {
-    /// λ, or `None` to choose it by cross-validation over `grid`.
+    /// Fixed λ; `None` chooses it by cross-validation over `grid`.
     pub ridge: Option<f64>,
-    /// What is left out at a time.
+    /// The poses that cross-validation leaves out together.
     pub folds: Folds,
-    /// Values of λ that are tried, ascending.
+    /// The values of λ that cross-validation tries, ascending.
     pub grid: Vec<f64>,
-    /// The largest λ whose rms is within this factor of the best is taken.
+    /// Cross-validation takes the largest λ whose rms error is within this factor of the best.
     pub tolerance: f64,
 }
 
 impl AnimationSpaceSettings {
-    /// λ by leave-one-pose-out, by five blocks of frames for a clip.
+    /// Returns the defaults: λ by leave-one-pose-out, or by five blocks of frames for a clip.
     pub fn for_poses(is_clip: bool) -> Self {
         Self {
             ridge: None,
             folds: if is_clip { Folds::Blocks(5) } else { Folds::Single },
             grid: crate::mwe::half_decades(1e-4, 10.0),
-            tolerance: 1.03,
+            tolerance: TOLERANCE,
         }
     }
 }
@@ -187,7 +187,7 @@ impl Group {
         let z = zero_sum_basis(n);
         let reduced = &features * &z;
         let found = principal_axes((reduced.transpose() * &reduced).as_ref())
-            .map_err(|source| FitError::Solve { vertex: vertices[0] as usize, source })?;
+            .map_err(|source| FitError::Solve { vertex: VertexIndex::new(vertices[0] as usize), source })?;
         let largest = found.values.first().copied().unwrap_or(0.0);
         let kept = found.values.iter().filter(|g| **g > 1e-12 * largest && **g > 0.0).count();
         let e = found.vectors.get(.., ..kept);
@@ -283,7 +283,7 @@ fn sweep(
                 press(group.q.as_ref(), &filter, y.as_ref(), qty.as_ref(), &folds)
             };
             let scores = settings.grid.iter().map(|&ridge| score(ridge)).collect::<Result<Vec<_>, _>>();
-            scores.map_err(|source| FitError::Solve { vertex: vertices[0] as usize, source })
+            scores.map_err(|source| FitError::Solve { vertex: VertexIndex::new(vertices[0] as usize), source })
         })
         .collect::<Result<Vec<_>, FitError>>()?;
     let mut sums = vec![0.0; settings.grid.len()];

@@ -1,23 +1,23 @@
 //! Bone heat: skinning weights from the shapes of mesh and skeleton alone.
 //!
-//! Every vertex takes the temperature of its nearest visible bone, and heat spreads over the surface until it is in
-//! balance. The temperature of bone k, one at its own skin and zero at that of the others, is its weight:
+//! Every vertex takes the temperature of its nearest visible bone, and heat spreads over the surface to its equilibrium.
+//! Bone k has temperature one at its own skin and zero at the skin of the others. Its temperature at a vertex is its weight:
 //!
 //! `(K + A H) w_k = A H e_k`, with the cotangent stiffness K, vertex areas A (a third of each triangle around),
 //! `H = n c / d²` for n nearest visible bones at distance d, and `e_k = 1/n` for each of them.
 //!
-//! A bone is the segments from its joint to those of its children. It is visible from a vertex if the way to its nearest
-//! point stays inside the vertex's own shell, a part of the mesh that hangs together: the way must not start outwards,
-//! and not pass through another triangle of the shell. Shells do not hide bones from each other, so clothes see the
-//! bones of the body below them. A sheet that encloses nothing has no outside, and an open shell has one by the sign of
-//! the volume below its faces; its holes hide nothing.
+//! A bone consists of the segments from its joint to the joints of its children. It is visible from a vertex if the straight
+//! line to its nearest point stays inside the vertex's shell, a connected component of the mesh: the line must not start
+//! outwards, and must not pass through another triangle of the shell. Shells do not hide bones from each other, so clothes
+//! see the bones of the body below them. A sheet that encloses nothing has no outside. An open shell has one, by the sign
+//! of the volume below its faces, and its holes hide nothing.
 //!
-//! Good: smooth weights at once, for any resolution and without an example. Bad: it knows only distance, so what an
-//! artist or an example knows of muscles and folds is not in it.
+//! Good: smooth weights at once, for any resolution, without an example. Bad: the method knows only distance, and nothing of
+//! muscles and folds.
 //!
 //! Source: Baran & Popović 2007, Automatic rigging and animation of 3D characters, section 4. Departures: K by cotangents
 //! clamped to 1e-10 from below instead of as they are, which keeps the matrix an M-matrix, so that weights lie in 0..=1
-//! and sum to one also over obtuse, degenerate and non-manifold triangles; the ways are tested against triangles instead
+//! and sum to one also over obtuse, degenerate and non-manifold triangles; lines are tested against triangles instead
 //! of a distance field; a shell that sees no bone takes the nearest ones, hidden or not; lengths are divided by the rest
 //! diagonal, and d is at least 1e-9 of it.
 
@@ -35,7 +35,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct HeatSettings {
     /// c: how strongly the skin takes its bone's temperature. 1 by default; 0.22 makes wider blends.
     pub transfer: f64,
-    /// Influences per vertex at most; all of them if `None`.
+    /// The most influences of a vertex. `None` keeps all.
     pub influences: Option<usize>,
 }
 
@@ -48,9 +48,9 @@ impl Default for HeatSettings {
 /// What a caller learns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HeatReport {
-    /// Parts of the mesh that hang together.
+    /// Connected components of the mesh.
     pub shells: usize,
-    /// Shells from no vertex of which any bone is visible, and the vertices in them: they follow their nearest bones.
+    /// Components without a vertex that sees a bone, and their vertices. They follow their nearest bones.
     pub blind_shells: (usize, usize),
     /// Vertices of other shells that see no bone: they take their weights from their surroundings alone.
     pub blind_vertices: usize,
@@ -60,7 +60,7 @@ pub struct HeatReport {
     pub clamped_edges: usize,
     /// Bones that are nearest to no vertex, so that no skin follows them.
     pub idle: Vec<BoneIndex>,
-    /// What keeping few influences dropped.
+    /// What the limit on influences dropped.
     pub pruned: Pruned,
 }
 
@@ -95,9 +95,10 @@ impl From<Cancelled> for HeatError {
     }
 }
 
-/// The segments of every bone, rest world: from its joint to each child's. A bone without children goes on in the
-/// direction of its parent, as far as the parent reaches; a lonely root is a point. Bones that `skip` names have none, and
-/// no parent reaches for them.
+/// Returns the segments of every bone, rest world: from its joint to the joint of each child.
+///
+/// A bone without children goes on in the direction of its parent, as far as the parent reaches. A lone root is a point. Bones
+/// that `skip` names have no segments, and no parent reaches for them.
 pub fn bone_segments(skeleton: &Skeleton, skip: impl Fn(BoneIndex) -> bool) -> BoneVec<Vec<[DVec3; 2]>> {
     let head = |bone: BoneIndex| skeleton.bind()[bone].translation;
     let mut segments = BoneVec::new(vec![Vec::new(); skeleton.len()]);
@@ -115,7 +116,7 @@ pub fn bone_segments(skeleton: &Skeleton, skip: impl Fn(BoneIndex) -> bool) -> B
     segments
 }
 
-/// Skinning weights by bone heat: non-negative, every row sums to one.
+/// Returns skinning weights by bone heat: non-negative, every row sums to one.
 ///
 /// - `segments`: per bone, rest world ([`bone_segments`]); a bone without any gets no weight
 ///
@@ -309,7 +310,7 @@ impl Body {
         self.areas.iter_mut().for_each(|area| *area = area.max(LEAST * LEAST));
     }
 
-    /// Parts that hang together, numbered by their first node.
+    /// Connected components, numbered by their first node.
     fn find_shells(&mut self) {
         let mut parent: Vec<u32> = (0..self.nodes.len() as u32).collect();
         fn root(parent: &mut [u32], mut node: u32) -> u32 {
@@ -355,8 +356,8 @@ impl Body {
         }
     }
 
-    /// Whether a way from a node begins inside its shell: a little further on, the closest of the triangles around has the
-    /// point behind it. True for a shell without an outside.
+    /// Whether a line from a node begins inside its shell: a little further on, the point lies behind the closest of the
+    /// triangles around. True for a shell without an outside.
     ///
     /// Source of the sign: Bærentzen & Aanæs 2005; the normals of equally close triangles are summed.
     fn begins_inside(&self, node: usize, way: DVec3) -> bool {
@@ -381,7 +382,7 @@ impl Body {
         offset.dot(normal.normalize_or_zero()) * outside <= 1e-3 * step
     }
 
-    /// Whether the straight way from a node to `to` stays inside the node's shell.
+    /// Whether the straight line from a node to `to` stays inside the node's shell.
     fn sees(&self, node: usize, to: DVec3) -> bool {
         let from = self.nodes[node];
         let way = to - from;

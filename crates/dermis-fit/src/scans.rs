@@ -1,6 +1,6 @@
 //! Skinning weights from scans: meshes of their own, with holes and noise, each in a known pose.
 //!
-//! Nobody knows which point of a scan a vertex is, so two steps alternate. Pose the mesh with the weights so far and take,
+//! No correspondence between vertices and scans is known, so two steps alternate. Pose the mesh with the weights so far and take,
 //! for every vertex and scan, the closest point c of the scan and its normal n there; then refit the weights of every
 //! vertex to its pairs, minimising
 //!
@@ -8,12 +8,12 @@
 //!
 //! where column k of A_s is `M_sk p`, lengths are in rest diagonals, S counts the pairs, h is the mean diagonal of the
 //! quadratic form, so that a means the same at a finger and at a thigh, and w̄ are the mean weights of the vertex's neighbours. The
-//! offset o is what the scans have too much or too little everywhere at this vertex: cloth, or an edge that a scanner rounds off.
-//! Without it weights bend to explain it: on a tube scanned coarsely the error was 4.8 mm instead of 1.7. A distance along the
+//! offset o is the constant distance of the scans from the skin at this vertex: cloth, or an edge that a scanner rounds off.
+//! Without it the weights would explain this distance: on a coarsely scanned tube the error was 4.8 mm instead of 1.7. A distance along the
 //! surface counts little (τ = 0.1), so that the mesh can slide: with τ = 1 every round stays close to the pairs it began with.
 //!
-//! One pair says nothing of two directions, and a vertex has few pairs. So the pairs of its neighbours u count as well, as much
-//! as its own together, each with its point moved from where the neighbour is to where the vertex's matrix A_v puts the neighbour:
+//! One pair leaves two directions open, and a vertex has few pairs. So the pairs of its neighbours u count as well, together as
+//! much as its own. Each has its point moved from where the neighbour is to where the vertex's matrix A_v puts the neighbour:
 //! `c_u + κ (A_v p_u − A_u p_u)`, with κ = 1 − `agreement`. With κ = 1 what fits stays as it is, and what does not changes
 //! together; on a body that was scanned 24 times the error fell from 1.45 mm to 1.1, and with κ = 0.9 to 1.0.
 //!
@@ -22,8 +22,8 @@
 //! `(1 + d²/σ²)⁻²` (Geman & McClure 1987), σ six standard deviations of the scan's distances, wider in early rounds. A vertex without
 //! pairs, its neighbours' included, keeps its weights.
 //!
-//! What scans cannot show: how a limb that looks the same from all sides turns about its own axis. Weights that only
-//! matter there stay as they were at the start, so start from good ones, bone heat or a painted rig.
+//! Scans cannot show how a limb that looks the same from all sides turns about its own axis. Weights that only matter there
+//! stay as they were at the start, so start from good ones: bone heat or a painted rig.
 //!
 //! Source: closest points after Besl & McKay 1992, normal weighting after Chen & Medioni 1992; the convex refit is linear
 //! blend skinning's own ([`dermis_solve::simplex`]).
@@ -33,7 +33,7 @@ mod vertex;
 
 use crate::training::{Cancelled, Progress};
 use dermis_rig::glam::DVec3;
-use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mesh, MeshError, Skeleton};
+use dermis_rig::{BoneIndex, BoneTransforms, InfluenceError, Influences, Mesh, MeshError, Skeleton, VertexIndex};
 use dermis_solve::SolveError;
 use pairs::Target;
 use rayon::prelude::*;
@@ -198,11 +198,14 @@ pub enum ScanError {
         /// What it must obey.
         rule: &'static str,
     },
-    /// Numbers failed.
+    /// The solved weights of a vertex are not finite.
+    #[error(transparent)]
+    Weights(#[from] InfluenceError),
+    /// The system of a vertex cannot be solved.
     #[error("vertex {vertex}: {source}")]
     Solve {
         /// The vertex.
-        vertex: usize,
+        vertex: VertexIndex,
         /// Why.
         source: SolveError,
     },
@@ -272,11 +275,10 @@ pub fn fit_scans(
                 .map(|(v, problem)| {
                     problem
                         .solve(v, &weights, &neighbours, settings)
-                        .map_err(|source| ScanError::Solve { vertex: v, source })
+                        .map_err(|source| ScanError::Solve { vertex: VertexIndex::new(v), source })
                 })
                 .collect::<Result<_, _>>()?;
-            weights = Influences::from_rows(rows)
-                .map_err(|_| ScanError::Solve { vertex: 0, source: SolveError::NotFinite })?;
+            weights = Influences::from_rows(rows)?;
         }
         let seen = problems.iter().filter(|p| p.pairs > 0).count();
         let gained = |v: usize| weights.of(v).iter().map(|&(b, w)| (w - before.value(v, b)).max(0.0)).sum::<f64>();

@@ -2,8 +2,8 @@
 //!
 //! A tree of bounding boxes over the triangles, halved at the median along the longest side, so its depth is the
 //! logarithm of their number whatever their shape. Triangles may be degenerate: without area they are their longest
-//! edge, without length a point. Answers never depend on the order in which boxes are visited: of equally close points
-//! that of the lower triangle index is taken.
+//! edge, without length a point. Answers never depend on the order in which boxes are visited: of equally close points, the
+//! one with the lower triangle index wins.
 
 use dermis_rig::glam::DVec3;
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
-//! What every fit starts from, and how it reports progress.
+//! The input of every fit, its errors, and its progress.
 
 use dermis_rig::glam::DVec3;
-use dermis_rig::{BoneTransforms, Example, Skeleton};
+use dermis_rig::{BoneTransforms, Example, Skeleton, VertexIndex};
 use dermis_solve::SolveError;
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -9,7 +9,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Examples and what the base deformer makes of their poses.
+/// Examples, and the base deformer's positions in their poses.
 #[derive(Clone, Copy, Debug)]
 pub struct Training<'a> {
     /// The skeleton.
@@ -21,7 +21,7 @@ pub struct Training<'a> {
     pub length: f64,
     /// The examples.
     pub examples: &'a [Example],
-    /// The base's positions in each example's pose; none for a fit that corrects no base.
+    /// The base's positions in each example's pose. [`BasePoses::NONE`] for a fit that corrects no base.
     pub base: BasePoses<'a>,
 }
 
@@ -30,7 +30,7 @@ pub struct Training<'a> {
 pub enum BasePoses<'a> {
     /// Stored, one list per example.
     Stored(&'a [Vec<DVec3>]),
-    /// Computed whenever they are read, from a pose and the index of a vertex: memory for none. They must be finite.
+    /// Computed from a pose and the index of a vertex whenever they are read, without storage. They must be finite.
     Computed(&'a (dyn Fn(&BoneTransforms, usize) -> DVec3 + Sync)),
 }
 
@@ -68,17 +68,7 @@ impl BasePoses<'_> {
     }
 }
 
-/// Called as work proceeds with (done, total); breaking cancels the fit.
-pub type Progress<'a> = &'a (dyn Fn(u64, u64) -> ControlFlow<Cancelled> + Sync);
-
-/// The caller asked to stop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cancelled;
-
-/// Progress that nobody watches.
-pub fn silent(_done: u64, _total: u64) -> ControlFlow<Cancelled> {
-    ControlFlow::Continue(())
-}
+pub use dermis_rig::progress::{Cancelled, Progress, silent};
 
 /// Why a fit failed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -86,7 +76,7 @@ pub enum FitError {
     /// No examples, or none of positive importance.
     #[error("there are no examples to fit")]
     NoExamples,
-    /// A number that is NaN or infinite.
+    /// An example holds NaN or infinity.
     #[error("example \"{example}\": {what} {index} is not finite")]
     NotFinite {
         /// The example.
@@ -146,11 +136,27 @@ pub enum FitError {
         /// What it must obey.
         rule: &'static str,
     },
-    /// Numbers failed.
+    /// The system of a vertex, or of a group of vertices that share their features, cannot be solved.
     #[error("vertex {vertex}: {source}")]
     Solve {
-        /// A vertex of the group.
-        vertex: usize,
+        /// The vertex, or the first of its group.
+        vertex: VertexIndex,
+        /// Why.
+        source: SolveError,
+    },
+    /// The kernel of a joint's inducing rotations cannot be factored.
+    #[error("the joint of bone \"{bone}\": {source}")]
+    Joint {
+        /// The bone that the joint moves.
+        bone: String,
+        /// Why.
+        source: SolveError,
+    },
+    /// The shapes of a region of a compiled pose space cannot be solved.
+    #[error("pose space, region {region}: {source}")]
+    Region {
+        /// The region, numbered as the joints of the pose space.
+        region: usize,
         /// Why.
         source: SolveError,
     },
@@ -191,7 +197,7 @@ impl Training<'_> {
         if self.examples.iter().all(|e| e.importance == 0.0) { Err(FitError::NoExamples) } else { Ok(()) }
     }
 
-    /// As [`Training::check`], but there may be no examples that count.
+    /// As [`Training::check`], but allows that no example counts.
     pub(crate) fn check_examples(&self) -> Result<(), FitError> {
         let counts = |what, found, expected| match found == expected {
             true => Ok(()),
@@ -220,8 +226,8 @@ impl Training<'_> {
         found.into_iter().collect()
     }
 
-    /// The examples of positive importance with their base, if some have none: they must count nowhere, neither in
-    /// folds nor in what the guard takes for seen. Serves [`Training::with`].
+    /// Returns the examples of positive importance with their base; `None` if all are positive. An example without importance
+    /// must count nowhere, neither in folds nor for the guard. Serves [`Training::with`].
     pub(crate) fn included(&self) -> Option<Included> {
         let included: Vec<usize> = (0..self.examples.len()).filter(|&s| self.examples[s].importance > 0.0).collect();
         (included.len() < self.examples.len()).then(|| {
@@ -260,7 +266,7 @@ impl Training<'_> {
         if self.length > 0.0 && self.length.is_finite() { self.length } else { 1.0 }
     }
 
-    /// ρ_v: the largest residual of the base at each vertex over the training examples of positive importance.
+    /// Returns ρ_v, the largest residual of the base at each vertex over the examples of positive importance.
     pub fn largest_residuals(&self) -> Vec<f64> {
         let mut largest = vec![0.0f64; self.rest.len()];
         let there = !matches!(self.base, BasePoses::Stored([]));

@@ -21,7 +21,7 @@ fn bench(poses: usize) -> Bench {
 }
 
 fn empty(bench: &Bench, settings: &MweSettings) -> Result<Accumulator, FitError> {
-    Accumulator::new(&bench.rig.skeleton, &bench.rig.mesh.positions, bench.length, &bench.maps, settings)
+    Accumulator::new(bench.rig.skeleton(), &bench.rig.mesh().positions, bench.length, &bench.maps, settings)
 }
 
 /// The examples of some range, this many at a time.
@@ -82,7 +82,7 @@ fn sums_give_the_fit_of_all_examples() {
 fn joints_that_never_moved_are_welded_in_the_end() {
     let mut bench = bench(30);
     let rig = &bench.rig;
-    let bones: Vec<_> = rig.skeleton.bones().collect();
+    let bones: Vec<_> = rig.skeleton().bones().collect();
     for (example, base) in bench.examples.iter_mut().zip(&mut bench.base) {
         let mut all = example.transforms.to_vec();
         all[bones[2].get()] = all[bones[1].get()];

@@ -10,7 +10,7 @@ use dermis_rig::glam::{DVec3, DVec4};
 use dermis_rig::{BoneIndex, BoneTransforms, Example, Influences};
 use dermis_solve::faer::Mat;
 use dermis_solve::faer::prelude::Solve;
-use dermis_testkit::{Arm, ArmPose, Random, largest_distance, moved, noisy, rms, scaled, some_motion};
+use dermis_testkit::{Arm, ArmPose, Random, change_rig, largest_distance, moved, noisy, rms, scaled, some_motion};
 
 fn given(ridge: f64) -> AnimationSpaceSettings {
     AnimationSpaceSettings { ridge: Some(ridge), ..AnimationSpaceSettings::for_poses(false) }
@@ -49,7 +49,7 @@ fn planted(bench: &Bench, seed: u64) -> AnimationSpace {
         let shares: Vec<f64> = bones.iter().map(|_| random.between(0.1, 1.0)).collect();
         let sum: f64 = shares.iter().sum();
         for (&(bone, _), share) in bones.iter().zip(shares) {
-            let a = bench.rig.mesh.positions[v] * (share / sum) + random.direction() * 0.02;
+            let a = bench.rig.mesh().positions[v] * (share / sum) + random.direction() * 0.02;
             terms.push((bone, a.extend(share / sum)));
         }
         offsets.push(terms.len() as u32);
@@ -95,7 +95,7 @@ fn a_moved_character_keeps_its_shape_and_so_does_another_unit() {
         // Centimetres teach the same, too.
         let mut large = bench.clone();
         large.length *= 100.0;
-        large.rig.mesh.positions.iter_mut().for_each(|p| *p *= 100.0);
+        change_rig(&mut large.rig, |mesh, _, _| mesh.positions.iter_mut().for_each(|p| *p *= 100.0));
         large.examples = bench.examples.iter().map(|e| scaled(e, 100.0)).collect();
         for (other, unit) in [(scattered, 1.0), (large, 100.0)] {
             let other = fit(&other, prior, &AnimationSpaceSettings::for_poses(false)).space;
@@ -115,7 +115,7 @@ fn brute_force(bench: &Bench, prior: Option<&Influences>, ridge: f64, folds: &[(
         let bones: Vec<BoneIndex> = bench.maps.of(v).iter().map(|e| e.0).collect();
         let n = 4 * bones.len();
         let unit = |i: usize| if i % 4 == 3 { bench.length } else { 1.0 };
-        let rest = bench.rig.mesh.positions[v].extend(1.0).to_array();
+        let rest = bench.rig.mesh().positions[v].extend(1.0).to_array();
         let start = |i: usize| rest[i % 4] * prior.map_or(1.0 / bones.len() as f64, |w| w.value(v, bones[i / 4]));
         let entry = |example: &Example, j: usize, i: usize| {
             let m = example.transforms[bones[i / 4]];
@@ -198,7 +198,7 @@ fn the_answer_is_that_of_the_dense_system() {
 #[test]
 fn a_huge_ridge_returns_the_prior() {
     let (arm, bench) = Bench::arm(12, 408);
-    let rest = &bench.rig.mesh.positions;
+    let rest = &bench.rig.mesh().positions;
     let weighted = fit(&bench, Some(arm.weights()), &given(1e12)).space;
     let even = fit(&bench, None, &given(1e12)).space;
     for pose in unseen(&arm, 5) {

@@ -52,7 +52,7 @@ fn every_form_agrees_with_principal_axes() {
         for settings in forms(0.02) {
             let batched = bench.fit(&settings);
             let axes = bench.fit(&MweSettings { solver: Solver::Axes, ..settings.clone() });
-            assert_eq!(axes.report.by_axes, bench.rig.mesh.positions.len());
+            assert_eq!(axes.report.by_axes, bench.rig.mesh().positions.len());
             assert!(batched.report.by_axes * 10 < axes.report.by_axes, "{settings:?}: {}", batched.report.by_axes);
             for pose in bench.examples.iter().map(|e| &e.transforms).chain(&unseen) {
                 let (a, b) = (bench.posed(&batched.correction, pose), bench.posed(&axes.correction, pose));

@@ -31,7 +31,7 @@ fn largest_difference(a: &Influences, b: &Influences) -> f64 {
 
 fn arm() -> (Mesh, Segments) {
     let arm = Arm::new(24, 12);
-    (arm.rig.mesh, bone_segments(&arm.rig.skeleton, |_| false))
+    (arm.rig.mesh().clone(), bone_segments(arm.rig.skeleton(), |_| false))
 }
 
 /// A closed tube along x from −length to length, with two bones that meet in the middle.
@@ -245,10 +245,10 @@ fn random_skeletons_inside_and_outside_the_mesh_give_sound_weights() {
     for seed in 0..20 {
         let tree = Tree::new(12, 40, seed);
         let mut random = Random::new(seed);
-        let count = tree.rig.mesh.positions.len();
-        let mut mesh = tree.rig.mesh.clone();
+        let count = tree.rig.mesh().positions.len();
+        let mut mesh = tree.rig.mesh().clone();
         mesh.triangles = (0..80).map(|_| [0; 3].map(|_| random.below(count) as u32)).collect();
-        heat(&mesh, &bone_segments(&tree.rig.skeleton, |bone| bone.get() % 5 == 3));
+        heat(&mesh, &bone_segments(tree.rig.skeleton(), |bone| bone.get() % 5 == 3));
     }
 }
 

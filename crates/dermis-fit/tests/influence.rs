@@ -10,10 +10,10 @@ use dermis_rig::{BoneIndex, BoneTransforms, Example, Influences, Rig};
 use dermis_testkit::{Arm, Tree, moved, noisy, some_motion};
 
 fn examples(rig: &Rig, poses: &[BoneTransforms]) -> Vec<Example> {
-    let weights = rig.weights.as_ref().unwrap();
+    let weights = rig.weights().unwrap();
     let example = |pose: &BoneTransforms| {
-        let mut positions = vec![DVec3::ZERO; rig.mesh.positions.len()];
-        lbs(&rig.mesh.positions, weights, pose, &mut positions);
+        let mut positions = vec![DVec3::ZERO; rig.mesh().positions.len()];
+        lbs(&rig.mesh().positions, weights, pose, &mut positions);
         Example { label: String::new(), time: None, transforms: pose.clone(), positions, importance: 1.0 }
     };
     poses.iter().map(example).collect()
@@ -21,14 +21,14 @@ fn examples(rig: &Rig, poses: &[BoneTransforms]) -> Vec<Example> {
 
 /// The examples that the plan of a rig asks for.
 fn planned(rig: &Rig, degrees: f64) -> Vec<Example> {
-    let motion = plan(&rig.skeleton, &PlanSettings { degrees, ..PlanSettings::default() });
-    let poses: Vec<BoneTransforms> = motion.frames.iter().map(|f| rig.skeleton.bone_transforms(&f.pose)).collect();
+    let motion = plan(rig.skeleton(), &PlanSettings { degrees, ..PlanSettings::default() });
+    let poses: Vec<BoneTransforms> = motion.frames.iter().map(|f| rig.skeleton().bone_transforms(&f.pose)).collect();
     examples(rig, &poses)
 }
 
 fn training<'a>(rig: &'a Rig, examples: &'a [Example]) -> Training<'a> {
-    let length = rig.mesh.diagonal();
-    Training { skeleton: &rig.skeleton, rest: &rig.mesh.positions, length, examples, base: BasePoses::NONE }
+    let length = rig.mesh().diagonal();
+    Training { skeleton: rig.skeleton(), rest: &rig.mesh().positions, length, examples, base: BasePoses::NONE }
 }
 
 /// Precision and recall of the pairs found, against true weights above `least`.
@@ -66,7 +66,7 @@ fn exact_poses_of_single_joints_give_the_weights_themselves() {
     let found = shares(&training(&tree.rig, &exact), &settings).unwrap();
     assert_eq!(found.unused, 0);
     for v in 0..40 {
-        for bone in tree.rig.skeleton.bones() {
+        for bone in tree.rig.skeleton().bones() {
             assert!((found.weights.value(v, bone) - tree.weights().value(v, bone)).abs() < 1e-9);
         }
     }
@@ -77,10 +77,10 @@ fn exact_poses_of_single_joints_give_the_weights_themselves() {
 fn a_joint_without_a_pose_stays_where_the_one_above_it_does() {
     let tree = Tree::new(7, 50, 9);
     let silent_bone = BoneIndex::new(3);
-    let parent = tree.rig.skeleton.parents()[silent_bone].unwrap();
+    let parent = tree.rig.skeleton().parents()[silent_bone].unwrap();
     let exact: Vec<Example> = planned(&tree.rig, 30.0)
         .into_iter()
-        .filter(|e| !moved_joints(&tree.rig.skeleton, &e.transforms, 1.0, 0.01).joints.contains(&silent_bone))
+        .filter(|e| !moved_joints(tree.rig.skeleton(), &e.transforms, 1.0, 0.01).joints.contains(&silent_bone))
         .collect();
     let found = shares(&training(&tree.rig, &exact), &InfluenceSettings::default()).unwrap();
     assert!(found.omega[silent_bone].is_none());
@@ -93,7 +93,7 @@ fn a_joint_without_a_pose_stays_where_the_one_above_it_does() {
     }
     let found = from_examples(
         &training(&tree.rig, &exact),
-        &tree.rig.mesh.neighbours(),
+        &tree.rig.mesh().neighbours(),
         &InfluenceSettings::default(),
         &silent,
     );
@@ -106,7 +106,7 @@ fn ordinary_motion_tells_influences_too() {
     let tree = Tree::new(9, 80, 4);
     let clean = examples(&tree.rig, &tree.poses(16, 0.8, 6));
     let scans = noisy(&clean, 0.001, 3);
-    let neighbours = tree.rig.mesh.neighbours();
+    let neighbours = tree.rig.mesh().neighbours();
     let settings = InfluenceSettings::default();
     let found = discover(&training(&tree.rig, &scans), &neighbours, &settings, &silent).unwrap();
     let (precision, recall) = scores(&found, tree.weights(), 0.02);
@@ -119,7 +119,7 @@ fn ordinary_motion_tells_influences_too() {
 #[test]
 fn a_plan_turns_one_joint_at_a_time_within_its_limits() {
     let arm = Arm::new(6, 4);
-    let skeleton = &arm.rig.skeleton;
+    let skeleton = arm.rig.skeleton();
     let hinge = JointLimits { bone: BoneIndex::new(2), degrees: [(0.0, 0.0), (0.0, 0.0), (0.0, 120.0)] };
     let motion = plan(skeleton, &PlanSettings { limits: vec![hinge], ..PlanSettings::default() });
     // Rest; two ball joints with three axes either way; the hinge one way.
@@ -127,7 +127,7 @@ fn a_plan_turns_one_joint_at_a_time_within_its_limits() {
     for (at, frame) in motion.frames.iter().enumerate() {
         assert_eq!(frame.time, Some(at as f64));
         let pose = skeleton.bone_transforms(&frame.pose);
-        let found = moved_joints(skeleton, &pose, arm.rig.mesh.diagonal(), 0.01).joints;
+        let found = moved_joints(skeleton, &pose, arm.rig.mesh().diagonal(), 0.01).joints;
         if at == 0 {
             assert!(found.is_empty() && frame.label == "rest");
             continue;
@@ -153,7 +153,7 @@ fn a_plan_turns_one_joint_at_a_time_within_its_limits() {
 fn poses_that_move_several_joints_are_named() {
     let tree = Tree::new(6, 4, 1);
     let wild = &tree.poses(3, 1.0, 2);
-    let of = |pose: &BoneTransforms| moved_joints(&tree.rig.skeleton, pose, 1.0, 0.01).joints;
+    let of = |pose: &BoneTransforms| moved_joints(tree.rig.skeleton(), pose, 1.0, 0.01).joints;
     assert_eq!(of(&wild[0]), []);
     assert!(of(&wild[1]).len() > 1);
     let whole = BoneTransforms::identity(6).moved(some_motion(1.0, DVec3::X));

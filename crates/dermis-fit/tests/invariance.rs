@@ -9,7 +9,7 @@ use dermis_fit::mwe::{Anchor, Centring, RidgeMode, RowChoice, Strength};
 use dermis_fit::{Folds, MweSettings};
 use dermis_rig::glam::{DAffine3, DMat3, DQuat, DVec3, Vec3};
 use dermis_rig::{BoneTransforms, Example, Influences, Skeleton};
-use dermis_testkit::{Arm, ArmPose, Random, Tree, largest_distance, noisy, scaled, scaled_pose};
+use dermis_testkit::{Arm, ArmPose, Random, Tree, change_rig, largest_distance, noisy, scaled, scaled_pose};
 
 /// Poses no fit has seen.
 fn unseen(count: usize) -> Vec<BoneTransforms> {
@@ -67,7 +67,7 @@ fn the_order_of_the_bones_does_not_matter() {
     let bench = Bench::new(&tree.rig, examples);
     // The same bones listed backwards, then parents first again.
     let bones = 7;
-    let skeleton = &tree.rig.skeleton;
+    let skeleton = tree.rig.skeleton();
     let backwards = |b: usize| bones - 1 - b;
     let names = (0..bones).map(|b| skeleton.names().as_slice()[backwards(b)].clone()).collect();
     let parents: Vec<i64> = (0..bones)
@@ -81,10 +81,11 @@ fn the_order_of_the_bones_does_not_matter() {
     old.iter().enumerate().for_each(|(new, &old)| place[old] = new);
     let pose_of = |pose: &BoneTransforms| BoneTransforms::new(old.iter().map(|&b| pose.as_slice()[b]).collect());
     let mut other = bench.clone();
-    other.rig.skeleton = permuted;
-    other.rig.weights = bench.rig.weights.as_ref().map(|w| w.with_bones(&place));
+    change_rig(&mut other.rig, |_, skeleton, weights| {
+        (*skeleton, *weights) = (permuted, weights.as_ref().map(|w| w.with_bones(&place)));
+    });
     other.maps =
-        from_weights(&other.rig.skeleton, &other.rig.mesh, other.rig.weights.as_ref().unwrap(), MapSettings::default());
+        from_weights(other.rig.skeleton(), other.rig.mesh(), other.rig.weights().unwrap(), MapSettings::default());
     assert_eq!(other.maps, bench.maps.with_bones(&place), "maps are derived alike");
     other.examples.iter_mut().for_each(|e| e.transforms = pose_of(&e.transforms));
     for settings in forms(30) {
@@ -110,8 +111,8 @@ fn threads_change_no_bit_of_a_fit_nor_of_its_evaluation() {
             let mut settings = MweSettings::for_poses(9, false);
             settings.grid = vec![1e-3, 1e-1];
             let fit = bench.fit(&settings);
-            let mut out = vec![Vec3::NAN; bench.rig.mesh.positions.len()];
-            bench.deformer(&fit.correction).bake().evaluate(&pose, None, &mut Scratch::default(), &mut out);
+            let mut out = vec![Vec3::NAN; bench.rig.mesh().positions.len()];
+            bench.deformer(&fit.correction).bake().evaluate(&pose, None, &mut Scratch::default(), &mut out).unwrap();
             let bits: Vec<u64> = fit.correction.coefficients.iter().map(|u| u.to_bits()).collect();
             (bits, fit.report, out)
         })
@@ -130,7 +131,8 @@ fn a_scene_a_hundred_times_larger_gives_the_same_shapes() {
     let metres = Bench::arm(18, 69).1;
     let mut large = metres.clone();
     large.length *= 100.0;
-    large.rig.mesh.positions.iter_mut().chain(large.base.iter_mut().flatten()).for_each(|p| *p *= 100.0);
+    change_rig(&mut large.rig, |mesh, _, _| mesh.positions.iter_mut().for_each(|p| *p *= 100.0));
+    large.base.iter_mut().flatten().for_each(|p| *p *= 100.0);
     large.examples = metres.examples.iter().map(|e| scaled(e, 100.0)).collect();
     for settings in forms(18) {
         let (a, b) = (metres.fit(&settings).correction, large.fit(&settings).correction);
@@ -154,7 +156,7 @@ fn the_full_form_does_not_depend_on_the_scenes_axes_and_the_row_form_does() {
     let turned_pose = |pose: &BoneTransforms| BoneTransforms::new(pose.iter().map(|m| c * *m * c.inverse()).collect());
     let turn = |p: &DVec3| c.transform_point3(*p);
     let mut turned = bench.clone();
-    turned.rig.mesh.positions = bench.rig.mesh.positions.iter().map(turn).collect();
+    change_rig(&mut turned.rig, |mesh, _, _| mesh.positions = mesh.positions.iter().map(turn).collect());
     turned.base.iter_mut().flatten().for_each(|p| *p = turn(p));
     for example in &mut turned.examples {
         example.transforms = turned_pose(&example.transforms);

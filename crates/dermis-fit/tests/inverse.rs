@@ -1,7 +1,7 @@
 //! Deformers inverted as black boxes.
 
 use dermis_deform::{Base, Deform, DualQuaternions, Lattice, Layer, Outside, Stack, lbs};
-use dermis_fit::inverse::{Coupled, Dependence, InverseError, InverseSettings, Method, damped_inverse, invert};
+use dermis_fit::inverse::{Coupled, Dependence, InverseError, InverseMethod, InverseSettings, damped_inverse, invert};
 use dermis_fit::psd::pull_back;
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
 use dermis_rig::{BoneTransforms, Influences};
@@ -13,7 +13,7 @@ fn pose(arm: &Arm) -> BoneTransforms {
     arm.transforms(&ArmPose { elbow: 1.2, twist: 0.6, ..ArmPose::random(&mut Random::new(5)) })
 }
 
-fn settings(arm: &Arm, method: Method) -> InverseSettings {
+fn settings(arm: &Arm, method: InverseMethod) -> InverseSettings {
     InverseSettings { method, ..InverseSettings::new(arm.length()) }
 }
 
@@ -46,8 +46,8 @@ fn smoothing(s: f64) -> impl FnMut(&[DVec3], &mut [DVec3]) -> Result<(), Infalli
 #[test]
 fn closed_form_gauss_newton_and_direction_sets_agree_on_what_is_affine() {
     let arm = Arm::new(20, 12);
-    let (rest, transforms) = (&arm.rig.mesh.positions, pose(&arm));
-    let blend = DualQuaternions::new(&arm.rig.skeleton);
+    let (rest, transforms) = (&arm.rig.mesh().positions, pose(&arm));
+    let blend = DualQuaternions::new(arm.rig.skeleton());
     let both = [
         (Layer::Lbs(arm.weights().clone()), Base::Lbs(arm.weights().clone())),
         (Layer::Dqs(arm.weights().clone(), blend.clone()), Base::Dqs(arm.weights().clone(), blend)),
@@ -59,7 +59,7 @@ fn closed_form_gauss_newton_and_direction_sets_agree_on_what_is_affine() {
         let target = moved(&skin, 0.03 * arm.length(), 3);
         let closed: Vec<DVec3> =
             (0..rest.len()).map(|v| pull_back(base.linear(v, &transforms), target[v] - skin[v]).0).collect();
-        for method in [Method::GaussNewton, Method::DirectionSet, Method::Auto] {
+        for method in [InverseMethod::GaussNewton, InverseMethod::DirectionSet, InverseMethod::Auto] {
             let found = invert(&mut stack.posed(&transforms), rest, &target, &settings(&arm, method)).unwrap();
             // Residuals of 1e-11 L over singular values of a tenth at least.
             let off = largest_distance(&found.displacements, &closed) / arm.length();
@@ -75,7 +75,7 @@ fn closed_form_gauss_newton_and_direction_sets_agree_on_what_is_affine() {
 fn planted_displacements_are_found_in_few_calls_whatever_the_number_of_vertices() {
     let mut counts = Vec::new();
     for arm in [Arm::new(16, 12), Arm::new(64, 24)] {
-        let (rest, transforms) = (&arm.rig.mesh.positions, pose(&arm));
+        let (rest, transforms) = (&arm.rig.mesh().positions, pose(&arm));
         for layers in [
             vec![Layer::Lattice(lattice(&arm))],
             vec![Layer::Lattice(lattice(&arm)), Layer::Lbs(arm.weights().clone())],
@@ -85,7 +85,7 @@ fn planted_displacements_are_found_in_few_calls_whatever_the_number_of_vertices(
             let planted = moved(rest, 0.03 * arm.length(), 7);
             let mut target = vec![DVec3::ZERO; rest.len()];
             let Ok(()) = deformer.deform(&planted, &mut target);
-            for (method, most) in [(Method::GaussNewton, 13), (Method::DirectionSet, 590)] {
+            for (method, most) in [(InverseMethod::GaussNewton, 13), (InverseMethod::DirectionSet, 590)] {
                 let found = invert(&mut deformer, rest, &target, &settings(&arm, method)).unwrap();
                 let made: Vec<DVec3> = rest.iter().zip(&found.displacements).map(|(p, d)| *p + *d).collect();
                 assert!(largest_distance(&made, &planted) < 1e-10 * arm.length(), "{method:?}");
@@ -97,7 +97,7 @@ fn planted_displacements_are_found_in_few_calls_whatever_the_number_of_vertices(
     }
     // Not in proportion to the vertices: the slowest of eight times as many needs a step more, or half as many searches again.
     for ((method, few), (_, many)) in counts[..4].iter().zip(&counts[4..]) {
-        let most = if *method == Method::GaussNewton { few + 1 } else { few + few / 2 };
+        let most = if *method == InverseMethod::GaussNewton { few + 1 } else { few + few / 2 };
         assert!(*many <= most, "{method:?}: {few}, then {many}");
     }
 }
@@ -106,7 +106,7 @@ fn planted_displacements_are_found_in_few_calls_whatever_the_number_of_vertices(
 #[test]
 fn lengths_in_other_units_change_nothing_but_lengths() {
     let arm = Arm::new(12, 9);
-    let (rest, transforms) = (&arm.rig.mesh.positions, pose(&arm));
+    let (rest, transforms) = (&arm.rig.mesh().positions, pose(&arm));
     let scaled = |points: &[DVec3]| points.iter().map(|p| *p * 128.0).collect::<Vec<_>>();
     let stack = Stack::new(vec![Layer::Lattice(lattice(&arm))], rest.len(), 4).unwrap();
     let mut large = |points: &[DVec3], out: &mut [DVec3]| {
@@ -116,7 +116,7 @@ fn lengths_in_other_units_change_nothing_but_lengths() {
         Ok::<(), Infallible>(())
     };
     let target = moved(rest, 0.02, 4);
-    let at = |length| InverseSettings { method: Method::DirectionSet, ..InverseSettings::new(length) };
+    let at = |length| InverseSettings { method: InverseMethod::DirectionSet, ..InverseSettings::new(length) };
     let small = invert(&mut stack.posed(&transforms), rest, &target, &at(arm.length())).unwrap();
     let found = invert(&mut large, &scaled(rest), &scaled(&target), &at(128.0 * arm.length())).unwrap();
     assert_eq!(small.calls, found.calls);
@@ -128,7 +128,7 @@ fn lengths_in_other_units_change_nothing_but_lengths() {
 #[test]
 fn what_a_flat_pose_cannot_make_stays_in_the_remainder() {
     let arm = Arm::new(12, 9);
-    let rest = &arm.rig.mesh.positions;
+    let rest = &arm.rig.mesh().positions;
     for thin in [0.0, 0.01] {
         let flat = dermis_rig::BoneIndex::new(2);
         let mut bones: Vec<DAffine3> = pose(&arm).iter().copied().collect();
@@ -138,7 +138,7 @@ fn what_a_flat_pose_cannot_make_stays_in_the_remainder() {
         let mut skin = vec![DVec3::ZERO; rest.len()];
         let Ok(()) = stack.posed(&transforms).deform(rest, &mut skin);
         let target = moved(&skin, 0.03 * arm.length(), 3);
-        for method in [Method::Auto, Method::GaussNewton, Method::DirectionSet] {
+        for method in [InverseMethod::Auto, InverseMethod::GaussNewton, InverseMethod::DirectionSet] {
             let found = invert(&mut stack.posed(&transforms), rest, &target, &settings(&arm, method)).unwrap();
             let made: Vec<DVec3> = rest.iter().zip(&found.displacements).map(|(p, d)| *p + *d).collect();
             let mut posed = vec![DVec3::ZERO; rest.len()];
@@ -271,7 +271,7 @@ fn unreachable_targets_are_reported_not_hidden() {
     let rest = moved(&vec![DVec3::ONE; 50], 0.5, 1);
     let mut target: Vec<DVec3> = rest.iter().map(|p| DVec3::new(p.x - 0.45, p.y, p.z + 0.1)).collect();
     target[17].x = -0.6;
-    for (method, most) in [(Method::Auto, 500), (Method::GaussNewton, 100), (Method::Auto, 8)] {
+    for (method, most) in [(InverseMethod::Auto, 500), (InverseMethod::GaussNewton, 100), (InverseMethod::Auto, 8)] {
         let settings = InverseSettings { method, max_calls: most, ..InverseSettings::new(2.0) };
         let found = invert(&mut fold, &rest, &target, &settings).unwrap();
         assert!(found.calls.all() <= most);
@@ -286,7 +286,7 @@ fn unreachable_targets_are_reported_not_hidden() {
 #[test]
 fn a_single_precision_deformer_is_solved_to_its_rounding() {
     let arm = Arm::new(20, 12);
-    let (rest, transforms) = (&arm.rig.mesh.positions, pose(&arm));
+    let (rest, transforms) = (&arm.rig.mesh().positions, pose(&arm));
     let weights: &Influences = arm.weights();
     let mut single = |points: &[DVec3], out: &mut [DVec3]| {
         let rounded: Vec<DVec3> = points.iter().map(|p| p.as_vec3().as_dvec3()).collect();
@@ -296,7 +296,7 @@ fn a_single_precision_deformer_is_solved_to_its_rounding() {
     };
     let mut target = vec![DVec3::ZERO; rest.len()];
     lbs(&moved(rest, 0.03 * arm.length(), 7), weights, &transforms, &mut target);
-    let found = invert(&mut single, rest, &target, &settings(&arm, Method::Auto)).unwrap();
+    let found = invert(&mut single, rest, &target, &settings(&arm, InverseMethod::Auto)).unwrap();
     assert!(found.single_precision && found.tolerance < 1e-6);
     assert_eq!(found.unresolved, 0, "{:e} of {:e}", found.largest_residual(), found.tolerance);
     assert!(found.calls.all() <= 20, "{:?}", found.calls);

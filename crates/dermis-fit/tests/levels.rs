@@ -9,7 +9,8 @@ use dermis_solve::simd::{self, Level};
 use dermis_testkit::noisy;
 use std::sync::Mutex;
 
-/// One test at a time: they change the level.
+/// One test at a time. The level is one for the process, so two tests would change it under each other; every test of this
+/// program therefore runs inside [`at_every_level`], which holds the lock.
 static LEVEL: Mutex<()> = Mutex::new(());
 
 /// Noisy examples of different importance; two of them twice.

@@ -10,10 +10,10 @@ fn maps_lie_between_zero_and_one_and_reach_as_far_as_their_rings() {
     let arm = Arm::new(13, 8);
     for rings in 0..4 {
         let settings = MapSettings { rings, smoothing: 0, ..MapSettings::default() };
-        let maps = from_weights(&arm.rig.skeleton, &arm.rig.mesh, arm.weights(), settings);
+        let maps = from_weights(arm.rig.skeleton(), arm.rig.mesh(), arm.weights(), settings);
         for v in 0..maps.vertices() {
             let weighted = arm.weights().of(v);
-            for bone in arm.rig.skeleton.bones() {
+            for bone in arm.rig.skeleton().bones() {
                 let mu = maps.value(v, bone);
                 assert!((0.0..=1.0).contains(&mu));
                 // Closed form on a chain: the largest weight, times 0.3 per joint on the way.
@@ -34,12 +34,12 @@ fn maps_lie_between_zero_and_one_and_reach_as_far_as_their_rings() {
 fn maps_are_continuous_over_the_surface() {
     let largest_step = |rings: usize| {
         let arm = Arm::new(rings, 6);
-        let maps = from_weights(&arm.rig.skeleton, &arm.rig.mesh, arm.weights(), MapSettings::default());
-        let neighbours = arm.rig.mesh.neighbours();
+        let maps = from_weights(arm.rig.skeleton(), arm.rig.mesh(), arm.weights(), MapSettings::default());
+        let neighbours = arm.rig.mesh().neighbours();
         let mut most = 0.0f64;
         for v in 0..maps.vertices() {
             for &n in neighbours.of(v) {
-                for bone in arm.rig.skeleton.bones() {
+                for bone in arm.rig.skeleton().bones() {
                     let (a, b) = (maps.value(v, bone), maps.value(n as usize, bone));
                     most = most.max((a * a - b * b).abs());
                 }
@@ -61,10 +61,10 @@ fn a_little_more_weight_changes_a_map_by_a_little() {
             row.iter().enumerate().map(|(k, &(bone, w))| (bone, if k == 0 { w + 1e-6 } else { w })).collect()
         }))
         .unwrap();
-    let maps = |w: &Influences| from_weights(&tree.rig.skeleton, &tree.rig.mesh, w, MapSettings::default());
+    let maps = |w: &Influences| from_weights(tree.rig.skeleton(), tree.rig.mesh(), w, MapSettings::default());
     let (a, b) = (maps(tree.weights()), maps(&shifted));
     for v in 0..60 {
-        for bone in tree.rig.skeleton.bones() {
+        for bone in tree.rig.skeleton().bones() {
             let (a, b) = (a.value(v, bone), b.value(v, bone));
             assert!((a * a - b * b).abs() <= 1e-6 + 1e-12 || a.min(b) == 0.0 && a.max(b) < 0.0633);
         }

@@ -19,7 +19,7 @@ fn one(maps: &dermis_rig::Influences) -> &[dermis_rig::Influences] {
 }
 
 fn lbs_of(bench: &Bench) -> Base {
-    Base::Lbs(bench.rig.weights.clone().unwrap())
+    Base::Lbs(bench.rig.weights().cloned().unwrap())
 }
 
 fn fit(bench: &Bench, settings: &PsdSettings) -> Psd {
@@ -31,9 +31,9 @@ fn exact() -> PsdSettings {
 }
 
 fn skin(bench: &Bench, base: Base, correction: &PoseSpace, pose: &BoneTransforms, given: &[DVec3]) -> Vec<DVec3> {
-    let rest = bench.rig.mesh.positions.clone();
+    let rest = bench.rig.mesh().positions.clone();
     let mut out = vec![DVec3::NAN; rest.len()];
-    Deformer { rest, base, correction: Some(correction.clone().into()) }.evaluate(pose, Some(given), &mut out);
+    Deformer::new(rest, base, Some(correction.clone().into())).unwrap().evaluate(pose, Some(given), &mut out).unwrap();
     out
 }
 
@@ -58,7 +58,7 @@ fn examples_are_met_without_smoothing_and_the_bind_pose_to_the_last_bit() {
                 // ρ |W|, and |W| is at most some 1e2 displacements of 0.05 L here.
                 assert!(off < 1e-7 * bench.length, "{form:?} {sigma:?}: {off}");
             }
-            let bind = BoneTransforms::identity(bench.rig.skeleton.len());
+            let bind = BoneTransforms::identity(bench.rig.skeleton().len());
             let base = bench::skinned(&bench.rig, &bind);
             assert_eq!(posed(&bench, &fitted.correction, &bind), base);
         }
@@ -130,37 +130,37 @@ fn the_score_equals_leaving_examples_out_and_fitting_again() {
 #[test]
 fn every_pose_stays_in_the_ball_and_runs_in_f32_as_in_f64() {
     let (arm, bench) = Bench::arm(20, 7);
-    let weights = bench.rig.weights.clone().unwrap();
+    let weights = bench.rig.weights().cloned().unwrap();
     let bases = [
         ("rigid", Base::Rigid(weights.clone())),
         ("lbs", Base::Lbs(weights.clone())),
-        ("dqs", Base::Dqs(weights, DualQuaternions::new(&bench.rig.skeleton))),
+        ("dqs", Base::Dqs(weights, DualQuaternions::new(bench.rig.skeleton()))),
         ("given", Base::Given),
     ];
     for (name, base) in bases {
         let mut bench = bench.clone();
         for (example, positions) in bench.examples.iter().zip(&mut bench.base) {
             let given = positions.clone();
-            base.clone().evaluate(&bench.rig.mesh.positions, &example.transforms, Some(&given), positions);
+            base.clone().evaluate(&bench.rig.mesh().positions, &example.transforms, Some(&given), positions);
         }
         let fitted = fit_psd(&bench.training(), &base, one(&bench.maps), &PsdSettings::new(false), &silent).unwrap();
         assert_eq!(matches!(fitted.correction.carrier, Carrier::Bones(_)), name == "given");
         let rho = bench.training().largest_residuals();
-        let rest = bench.rig.mesh.positions.clone();
-        let baked = Deformer { rest, base: base.clone(), correction: Some(fitted.correction.clone().into()) }.bake();
+        let rest = bench.rig.mesh().positions.clone();
+        let baked = Deformer::new(rest, base.clone(), Some(fitted.correction.clone().into())).unwrap().bake();
         let (mut random, mut scratch) = (Random::new(8), Scratch::default());
         for _ in 0..100 {
             let pose = arm.wild(&mut random, std::f64::consts::PI);
-            let given: Vec<Vec3> = bench.rig.mesh.positions.iter().map(|p| p.as_vec3()).collect();
+            let given: Vec<Vec3> = bench.rig.mesh().positions.iter().map(|p| p.as_vec3()).collect();
             let wide: Vec<DVec3> = given.iter().map(|p| p.as_dvec3()).collect();
             let mut under = vec![DVec3::NAN; wide.len()];
-            base.clone().evaluate(&bench.rig.mesh.positions, &pose, Some(&wide), &mut under);
+            base.clone().evaluate(&bench.rig.mesh().positions, &pose, Some(&wide), &mut under);
             let expected = skin(&bench, base.clone(), &fitted.correction, &pose, &wide);
             for v in 0..wide.len() {
                 assert!((expected[v] - under[v]).length() <= 1.5 * rho[v] * (1.0 + 1e-6) + 1e-15, "{name} {v}");
             }
             let mut got = vec![Vec3::NAN; wide.len()];
-            baked.evaluate(&pose, Some(&given), &mut scratch, &mut got);
+            baked.evaluate(&pose, Some(&given), &mut scratch, &mut got).unwrap();
             let got: Vec<DVec3> = got.iter().map(|p| p.as_dvec3()).collect();
             let off = largest_distance(&got, &expected);
             // Kernel values and weights rounded to 6e-8, weights some 1e2 displacements of 0.05 L.
@@ -189,13 +189,13 @@ fn a_joint_that_never_moved_does_not_count() {
     let (arm, _) = Bench::arm(2, 10);
     let poses: Vec<_> = ArmPose::some(20, 11).into_iter().map(|p| ArmPose { wrist: DVec3::ZERO, ..p }).collect();
     let examples = arm.examples(&poses).into_iter();
-    let stored = |e: Example| Example { transforms: stored_in_f32(&arm.rig.skeleton, &e.transforms), ..e };
+    let stored = |e: Example| Example { transforms: stored_in_f32(arm.rig.skeleton(), &e.transforms), ..e };
     let bench = Bench::new(&arm.rig, examples.map(stored).collect());
     let fitted = fit(&bench, &PsdSettings::new(false));
     assert_eq!(fitted.report.welded, [HAND]);
     let pose = arm.transforms(&poses[5]);
     let mut turned = pose.as_slice().to_vec();
-    let wrist = pose[HAND].transform_point3(arm.rig.skeleton.bind()[HAND].translation);
+    let wrist = pose[HAND].transform_point3(arm.rig.skeleton().bind()[HAND].translation);
     let about = |r: DAffine3| DAffine3::from_translation(wrist) * r * DAffine3::from_translation(-wrist);
     turned[HAND.get()] = about(DAffine3::from_rotation_y(2.0)) * pose[HAND];
     let [still, moved] = [&pose, &BoneTransforms::new(turned)].map(|p| displacements(&fitted.correction, p));
@@ -233,13 +233,14 @@ fn the_number_of_threads_does_not_change_a_bit() {
         pool.install(|| {
             let fitted = fit(&bench, &PsdSettings::new(false));
             let pose = &bench.examples[7].transforms;
-            let deformer = Deformer {
-                rest: bench.rig.mesh.positions.clone(),
-                base: lbs_of(&bench),
-                correction: Some(Correction::PoseSpace(fitted.correction.clone())),
-            };
-            let mut out = vec![Vec3::NAN; deformer.rest.len()];
-            deformer.bake().evaluate(pose, None, &mut Scratch::default(), &mut out);
+            let deformer = Deformer::new(
+                bench.rig.mesh().positions.clone(),
+                lbs_of(&bench),
+                Some(Correction::PoseSpace(fitted.correction.clone())),
+            )
+            .unwrap();
+            let mut out = vec![Vec3::NAN; deformer.rest().len()];
+            deformer.bake().evaluate(pose, None, &mut Scratch::default(), &mut out).unwrap();
             (fitted.report, fitted.correction.weights, out)
         })
     };

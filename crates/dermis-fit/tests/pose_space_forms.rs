@@ -5,7 +5,7 @@ mod bench;
 
 use bench::Bench;
 use dermis_deform::pose_space::{Coordinates, Family, KernelValues, NO_GROUP, coordinate, difference, square};
-use dermis_deform::{Base, Deformer, PoseSpace, Shapes};
+use dermis_deform::{Base, CompiledShapes, Deformer, PoseSpace};
 use dermis_fit::psd::compile::{Budget, Compiler};
 use dermis_fit::psd::eigenskin::{Kept, fit_eigenskin, truncated};
 use dermis_fit::psd::{
@@ -25,7 +25,7 @@ fn one(maps: &dermis_rig::Influences) -> &[dermis_rig::Influences] {
 }
 
 fn lbs_of(bench: &Bench) -> Base {
-    Base::Lbs(bench.rig.weights.clone().unwrap())
+    Base::Lbs(bench.rig.weights().cloned().unwrap())
 }
 
 fn fit(bench: &Bench, settings: &PsdSettings) -> Psd {
@@ -37,9 +37,12 @@ fn exact() -> PsdSettings {
 }
 
 fn posed(bench: &Bench, correction: &PoseSpace, pose: &BoneTransforms) -> Vec<DVec3> {
-    let rest = bench.rig.mesh.positions.clone();
+    let rest = bench.rig.mesh().positions.clone();
     let mut out = vec![DVec3::NAN; rest.len()];
-    Deformer { rest, base: lbs_of(bench), correction: Some(correction.clone().into()) }.evaluate(pose, None, &mut out);
+    Deformer::new(rest, lbs_of(bench), Some(correction.clone().into()))
+        .unwrap()
+        .evaluate(pose, None, &mut out)
+        .unwrap();
     out
 }
 
@@ -49,7 +52,7 @@ fn displacements(correction: &PoseSpace, pose: &BoneTransforms) -> Vec<DVec3> {
     (0..correction.groups.len()).map(|v| correction.displacement(v, &values)).collect()
 }
 
-fn shaped(shapes: &Shapes, pose: &BoneTransforms) -> Vec<DVec3> {
+fn shaped(shapes: &CompiledShapes, pose: &BoneTransforms) -> Vec<DVec3> {
     let weights = shapes.weights_in(pose);
     (0..shapes.offsets.len() - 1).map(|v| shapes.displacement(v, &weights)).collect()
 }
@@ -118,7 +121,7 @@ fn every_form_meets_its_examples_and_the_bind_pose() {
             let off = largest_distance(&posed(&bench, &fitted.correction, &example.transforms), &example.positions);
             assert!(off < 1e-7 * bench.length, "{settings:?}: {off}");
         }
-        let bind = BoneTransforms::identity(bench.rig.skeleton.len());
+        let bind = BoneTransforms::identity(bench.rig.skeleton().len());
         assert_eq!(posed(&bench, &fitted.correction, &bind), bench::skinned(&bench.rig, &bind));
     }
 }
@@ -132,10 +135,10 @@ fn a_linear_term_continues_a_linear_correction_beyond_the_examples() {
         let x = coordinate(&pose[BoneIndex::new(1)], &pose[bone]);
         DVec3::new(x[0], x[1] - x[3], 0.5 * x[4]) * 0.03
     };
-    let weights = bench.rig.weights.clone().unwrap();
+    let weights = bench.rig.weights().cloned().unwrap();
     let plant = |bench: &Bench, pose: &BoneTransforms| -> Vec<DVec3> {
         let moved = |v: usize| if weights.of(v).iter().any(|w| w.0 == bone) { planted(pose) } else { DVec3::ZERO };
-        let at = bench.rig.mesh.positions.iter().enumerate().map(|(v, p)| *p + moved(v)).collect::<Vec<_>>();
+        let at = bench.rig.mesh().positions.iter().enumerate().map(|(v, p)| *p + moved(v)).collect::<Vec<_>>();
         let mut out = vec![DVec3::ZERO; at.len()];
         dermis_deform::lbs(&at, &weights, pose, &mut out);
         out
@@ -210,13 +213,13 @@ fn pair_of_tubes() -> Rig {
     let triangles = (0..10u32).flat_map(|r| (0..4).map(move |c| [6 * r, 6 * r + c + 1, 6 * r + c + 2]));
     let triangles = triangles.filter(|t| t[2] < 60).collect();
     let mesh = Mesh { positions, triangles, ..Mesh::default() };
-    Rig { name: "pair".into(), mesh, skeleton, weights: Some(weights), influence_maps: None }
+    Rig::new(mesh, skeleton, Some(weights)).unwrap().named("pair")
 }
 
 #[test]
 fn a_mirrored_example_teaches_the_other_side() {
     let rig = pair_of_tubes();
-    let mirror = Mirror::find(&rig.mesh.positions, &rig.skeleton, rig.weights.as_ref().unwrap()).unwrap();
+    let mirror = Mirror::find(&rig.mesh().positions, rig.skeleton(), rig.weights().unwrap()).unwrap();
     let joint = |x: f64, turn: DAffine3| {
         DAffine3::from_translation(DVec3::X * x) * turn * DAffine3::from_translation(-DVec3::X * x)
     };
@@ -260,7 +263,7 @@ fn twist_rig() -> Rig {
     let skeleton =
         Skeleton::new(vec!["stays".into(), "twists".into()], vec![None, Some(a)], vec![DAffine3::IDENTITY; 2]).unwrap();
     let mesh = Mesh { positions, triangles: vec![[0, 1, 2]], ..Mesh::default() };
-    Rig { name: "twist".into(), mesh, skeleton, weights: Some(weights), influence_maps: None }
+    Rig::new(mesh, skeleton, Some(weights)).unwrap().named("twist")
 }
 
 fn twisted(angle: f64) -> BoneTransforms {
@@ -275,7 +278,7 @@ fn a_twist_through_half_a_turn_is_met_exactly_and_stays_continuous() {
         let angle = degrees.to_radians();
         // The skin turns by half the angle and keeps its distance from the axis.
         let half = DMat3::from_rotation_x(angle / 2.0);
-        let positions = rig.mesh.positions.iter().map(|p| half * *p).collect();
+        let positions = rig.mesh().positions.iter().map(|p| half * *p).collect();
         Example { label: degrees.to_string(), time: None, transforms: twisted(angle), positions, importance: 1.0 }
     });
     let bench = Bench::new(&rig, examples.to_vec());
@@ -371,7 +374,7 @@ fn eigenskin_of_all_its_shapes_is_the_inverse_form_and_fewer_lose_what_they_say(
     assert!(report.joints.iter().all(|j| j.2 <= 4 && j.3 > 1.0 - 1e-9), "{:?}", report.joints);
     let (one, report) = fit_kept(Kept::Count(1));
     assert!(report.joints.iter().all(|j| j.2 == 1 && j.3 > 0.5 && j.3 < 1.0), "{:?}", report.joints);
-    let error = |shapes: &Shapes| -> f64 {
+    let error = |shapes: &CompiledShapes| -> f64 {
         let poses = bench.examples.iter().zip(&asked);
         poses
             .map(|(e, asked)| {
@@ -494,7 +497,7 @@ fn a_compiled_model_nears_the_whole_one_as_its_budget_grows() {
     let (made, p) = point(30, 12, Some(3));
     assert!(made.offsets.windows(2).all(|w| w[1] - w[0] <= 3));
     assert!(p.unseen < p.size);
-    let bind = BoneTransforms::identity(bench.rig.skeleton.len());
+    let bind = BoneTransforms::identity(bench.rig.skeleton().len());
     assert!(shaped(&made, &bind).iter().all(|d| *d == DVec3::ZERO));
     for (shapes, centres, per_vertex) in [(0, 1, None), (1, 0, None), (1, 1, Some(0))] {
         assert!(compiler.compile(Budget { shapes, centres, per_vertex }).is_err());
@@ -521,7 +524,7 @@ fn of_several_maps_those_are_taken_whose_pose_spaces_predict_the_examples_best()
     let (_, bench) = Bench::arm(40, 13);
     let rows = |bones: &'static [usize]| {
         let row: Vec<_> = bones.iter().map(|&b| (BoneIndex::new(b), 1.0)).collect();
-        Influences::from_rows(vec![row; bench.rig.mesh.positions.len()]).unwrap()
+        Influences::from_rows(vec![row; bench.rig.mesh().positions.len()]).unwrap()
     };
     let (blind, alike) = (rows(&[0]), rows(&[0, 1, 2, 3]));
     let fit = |maps: &[Influences]| {

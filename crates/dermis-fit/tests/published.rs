@@ -8,7 +8,7 @@ use dermis_fit::mwe::{Anchor, Centring, RidgeMode, RowChoice};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::{BoneTransforms, Example};
 use dermis_testkit::arm::UPPER;
-use dermis_testkit::{Arm, ArmPose, Random, largest_distance, rms, scaled, scaled_pose, some_motion};
+use dermis_testkit::{Arm, ArmPose, Random, change_rig, largest_distance, rms, scaled, scaled_pose, some_motion};
 
 /// How far the model's shape changes when the character is moved as a whole, in L.
 fn change_when_moved(bench: &Bench, settings: &MweSettings, g: DAffine3) -> f64 {
@@ -97,7 +97,7 @@ fn the_published_centring_loses_a_constant_and_others_keep_it() {
 #[test]
 fn without_its_constant_the_published_form_misses_the_bind_pose_and_the_default_is_exact_there() {
     let bench = Bench::arm(24, 3).1;
-    let rest = &bench.rig.mesh.positions;
+    let rest = &bench.rig.mesh().positions;
     let at_rest = |bench: &Bench, settings: &MweSettings, base: &[DVec3]| {
         let correction = bench.fit(settings).correction;
         largest_distance(&corrected(&correction, base, &BoneTransforms::identity(4)), rest)
@@ -126,14 +126,14 @@ fn the_published_form_depends_on_the_unit_and_dividing_by_the_diagonal_cures_it(
         centimetres.length = length_of(centimetres.length * 100.0);
         centimetres.examples = metres.examples.iter().map(|e| scaled(e, 100.0)).collect();
         centimetres.base.iter_mut().flatten().for_each(|p| *p *= 100.0);
-        centimetres.rig.mesh.positions.iter_mut().for_each(|p| *p *= 100.0);
+        change_rig(&mut centimetres.rig, |mesh, _, _| mesh.positions.iter_mut().for_each(|p| *p *= 100.0));
         let (small, large) = (metres.fit(settings), centimetres.fit(settings));
         let pose = Arm::new(9, 6).transforms(&ArmPose::random(&mut Random::new(5)));
         let small = metres.posed(&small.correction, &pose);
         let base: Vec<_> = skinned(&metres.rig, &pose).iter().map(|p| *p * 100.0).collect();
         let large = corrected(&large.correction, &base, &scaled_pose(&pose, 100.0));
         let back: Vec<_> = large.iter().map(|p| *p / 100.0).collect();
-        largest_distance(&small, &back) / metres.rig.mesh.diagonal()
+        largest_distance(&small, &back) / metres.rig.mesh().diagonal()
     };
     let published = change(&|_| 1.0, &MweSettings::published(1e-3));
     assert!(published > 1e-3, "{published}");

@@ -44,7 +44,7 @@ fn the_bind_pose_is_exact_to_the_bit() {
     for rows in [RowChoice::Row, RowChoice::Full] {
         for anchor in [Anchor::Dominant, Anchor::Root, Anchor::World] {
             let model = bench.fit(&MweSettings { rows, anchor, ..MweSettings::for_poses(20, false) }).correction;
-            let rest = &bench.rig.mesh.positions;
+            let rest = &bench.rig.mesh().positions;
             assert_eq!(&corrected(&model, rest, &BoneTransforms::identity(4)), rest);
         }
     }
@@ -69,7 +69,7 @@ fn linear_blend_skinning_is_reproduced_without_a_base_and_needs_no_correction_ov
     let model = bare.fit(&settings).correction;
     for pose in unseen(5) {
         let pose = arm.transforms(&pose);
-        let found = corrected(&model, &vec![DVec3::ZERO; bare.rig.mesh.positions.len()], &pose);
+        let found = corrected(&model, &vec![DVec3::ZERO; bare.rig.mesh().positions.len()], &pose);
         // Axes below 1e-9 of the largest are dropped: 3e-5 of the features.
         assert!(largest_distance(&found, &skinned(&arm.rig, &pose)) < 1e-4 * arm.length());
     }
@@ -107,7 +107,7 @@ fn interpolated(bench: &Bench, arm: &Arm, test: &[Example], clean: &[Vec<DVec3>]
     let anchor = |v: usize| bench.maps.dominant(v).unwrap();
     let known: Vec<_> = bench.examples.iter().map(|e| features(&e.transforms)).collect();
     let asked: Vec<_> = test.iter().map(|e| features(&e.transforms)).collect();
-    let vertices = bench.rig.mesh.positions.len();
+    let vertices = bench.rig.mesh().positions.len();
     let targets = Mat::from_fn(known.len(), 3 * vertices, |s, at| {
         let turn = bench.examples[s].transforms[anchor(at / 3)].matrix3.transpose();
         (turn * (bench.examples[s].positions[at / 3] - bench.base[s][at / 3]))[at % 3]
@@ -310,7 +310,7 @@ fn a_fit_can_be_cancelled_at_any_time() {
     };
     fit_mwe(&bench.training(), &bench.maps, &settings, &watch).unwrap();
     // Two forms swept and one solved.
-    assert_eq!(last.into_inner(), 3 * bench.rig.mesh.positions.len() as u64);
+    assert_eq!(last.into_inner(), 3 * bench.rig.mesh().positions.len() as u64);
     for stop in [0, calls.into_inner() / 2] {
         let calls = AtomicU64::new(0);
         let stopping = |_, _| match calls.fetch_add(1, Ordering::Relaxed) < stop {

@@ -123,21 +123,21 @@ fn twists_to_both_sides_stay_on_their_sides() {
 fn arm_fit(arm: &Arm, examples: &[Example]) -> Rotational {
     let rig = &arm.rig;
     let training = Training {
-        skeleton: &rig.skeleton,
-        rest: &rig.mesh.positions,
+        skeleton: rig.skeleton(),
+        rest: &rig.mesh().positions,
         length: arm.length(),
         examples,
         base: BasePoses::NONE,
     };
     let settings = RotationalSettings::new(false);
-    fit_rotational_regression(&training, &rig.mesh.triangles, arm.weights(), &settings, &silent).unwrap()
+    fit_rotational_regression(&training, &rig.mesh().triangles, arm.weights(), &settings, &silent).unwrap()
 }
 
 #[test]
 fn rest_is_exact_motion_carries_along_and_unseen_poses_beat_linear_blending() {
     let arm = Arm::new(40, 16);
     let fitted = arm_fit(&arm, &arm.examples(&ArmPose::some(60, 3)));
-    let rest = &arm.rig.mesh.positions;
+    let rest = &arm.rig.mesh().positions;
     let run = |pose: &BoneTransforms| {
         let mut out = vec![DVec3::ZERO; rest.len()];
         fitted.model.evaluate(rest, pose, &mut out);
@@ -161,9 +161,9 @@ fn rest_is_exact_motion_carries_along_and_unseen_poses_beat_linear_blending() {
     assert!(largest_distance(&run(&pose.moved(g)), &carried) < 1e-9);
     // The baked form: positions rounded to f32 about the character's middle.
     let base = Base::RotationalRegression(Box::new(fitted.model.clone()));
-    let baked = Deformer { rest: rest.clone(), base, correction: None }.bake();
+    let baked = Deformer::new(rest.clone(), base, None).unwrap().bake();
     let mut out = vec![Default::default(); rest.len()];
-    baked.evaluate(&pose, None, &mut Default::default(), &mut out);
+    baked.evaluate(&pose, None, &mut Default::default(), &mut out).unwrap();
     let wide: Vec<_> = out.iter().map(|p| p.as_dvec3()).collect();
     assert!(largest_distance(&wide, &run(&pose)) < 1e-6);
 }
@@ -178,8 +178,8 @@ fn the_fit_does_not_depend_on_where_the_character_stood_nor_on_threads() {
     let second = arm_fit(&arm, &elsewhere);
     let pose = arm.transforms(&ArmPose::random(&mut random));
     let run = |fitted: &Rotational| {
-        let mut out = vec![DVec3::ZERO; arm.rig.mesh.positions.len()];
-        fitted.model.evaluate(&arm.rig.mesh.positions, &pose, &mut out);
+        let mut out = vec![DVec3::ZERO; arm.rig.mesh().positions.len()];
+        fitted.model.evaluate(&arm.rig.mesh().positions, &pose, &mut out);
         out
     };
     // Coefficients are f32.

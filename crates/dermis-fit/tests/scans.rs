@@ -6,21 +6,21 @@ use dermis_fit::{Cancelled, HeatSettings, bone_segments, heat_weights, silent};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mesh};
 use dermis_testkit::arm::{HAND, TORSO, UPPER};
-use dermis_testkit::{Arm, ArmPose, Random, rms, scaled_pose};
+use dermis_testkit::{Arm, ArmPose, Random, change_rig, rms, scaled_pose};
 use std::ops::ControlFlow;
 
 /// Mean radius of the arm, metres.
 const RADIUS: f64 = 0.045;
 
 fn skin(arm: &Arm, weights: &Influences, transforms: &BoneTransforms) -> Vec<DVec3> {
-    let mut out = vec![DVec3::ZERO; arm.rig.mesh.positions.len()];
-    lbs(&arm.rig.mesh.positions, weights, transforms, &mut out);
+    let mut out = vec![DVec3::ZERO; arm.rig.mesh().positions.len()];
+    lbs(&arm.rig.mesh().positions, weights, transforms, &mut out);
     out
 }
 
 fn heat(arm: &Arm) -> Influences {
-    let segments = bone_segments(&arm.rig.skeleton, |_| false);
-    heat_weights(&arm.rig.mesh, &segments, &HeatSettings::default(), &silent).unwrap().0
+    let segments = bone_segments(arm.rig.skeleton(), |_| false);
+    heat_weights(arm.rig.mesh(), &segments, &HeatSettings::default(), &silent).unwrap().0
 }
 
 /// A scan of the arm in a pose: another arm's vertices, noise, and round holes.
@@ -29,7 +29,7 @@ fn scan(pose: &ArmPose, sides: usize, noise: f64, missing: f64, random: &mut Ran
     let transforms = other.transforms(pose);
     let mut positions = skin(&other, other.weights(), &transforms);
     positions.iter_mut().for_each(|p| *p += DVec3::new(random.normal(), random.normal(), random.normal()) * noise);
-    let mut triangles = other.rig.mesh.triangles.clone();
+    let mut triangles = other.rig.mesh().triangles.clone();
     let whole = triangles.len() as f64;
     while (triangles.len() as f64) > (1.0 - missing) * whole {
         let centre = positions[triangles[random.below(triangles.len())][0] as usize];
@@ -45,7 +45,7 @@ fn scans(count: usize, noise: f64, missing: f64, seed: u64) -> Vec<Scan> {
 }
 
 fn run(arm: &Arm, start: &Influences, scans: &[Scan], settings: &ScanSettings) -> (Influences, ScanReport) {
-    let (weights, report) = fit_scans(&arm.rig.mesh, &arm.rig.skeleton, start, scans, settings, &silent).unwrap();
+    let (weights, report) = fit_scans(arm.rig.mesh(), arm.rig.skeleton(), start, scans, settings, &silent).unwrap();
     for row in weights.rows() {
         assert!((row.iter().map(|e| e.1).sum::<f64>() - 1.0).abs() < 1e-12);
         assert!(row.len() <= settings.influences && row.iter().all(|(_, w)| *w > 0.0));
@@ -71,7 +71,7 @@ fn noisy_partial_scans_give_the_weights_back() {
     let after = unseen_error(&arm, &weights);
     assert!(after < 0.025 * RADIUS, "{before} became {after}; {report:?}");
     assert!(report.distance.1 < 0.5 * report.distance.0);
-    assert_eq!(report.coverage.iter().sum::<usize>(), arm.rig.mesh.positions.len());
+    assert_eq!(report.coverage.iter().sum::<usize>(), arm.rig.mesh().positions.len());
     assert!(report.change <= ScanSettings::default().change && report.still.is_empty());
 }
 
@@ -83,7 +83,7 @@ fn exact_scans_are_a_fixed_point() {
     let exact = poses.iter().map(|pose| {
         let transforms = arm.transforms(pose);
         let positions = skin(&arm, arm.weights(), &transforms);
-        Scan { label: String::new(), transforms, positions, triangles: arm.rig.mesh.triangles.clone() }
+        Scan { label: String::new(), transforms, positions, triangles: arm.rig.mesh().triangles.clone() }
     });
     let settings = ScanSettings { smoothness: 0.0, agreement: 0.0, ..ScanSettings::default() };
     let (weights, report) = run(&arm, arm.weights(), &exact.collect::<Vec<_>>(), &settings);
@@ -129,14 +129,20 @@ fn what_no_scan_shows_keeps_its_weights_and_is_reported() {
         let pose = ArmPose { wrist: DVec3::ZERO, ..pose };
         scan.transforms = other.transforms(&pose);
         scan.positions = skin(&other, other.weights(), &scan.transforms);
-        let rest = &other.rig.mesh.positions;
-        scan.triangles =
-            other.rig.mesh.triangles.iter().filter(|t| t.iter().all(|&c| rest[c as usize].x < 0.42)).copied().collect();
+        let rest = &other.rig.mesh().positions;
+        scan.triangles = other
+            .rig
+            .mesh()
+            .triangles
+            .iter()
+            .filter(|t| t.iter().all(|&c| rest[c as usize].x < 0.42))
+            .copied()
+            .collect();
     }
     let (weights, report) = run(&arm, &start, &seen, &ScanSettings::default());
     assert_eq!(report.still, [HAND]);
     assert!(report.coverage[0] > 0 && report.scans.iter().all(|s| s.on_border > 0));
-    for (v, p) in arm.rig.mesh.positions.iter().enumerate().filter(|(_, p)| p.x > 0.6) {
+    for (v, p) in arm.rig.mesh().positions.iter().enumerate().filter(|(_, p)| p.x > 0.6) {
         assert_eq!(weights.of(v), start.of(v), "{p}");
     }
     assert!((0..weights.vertices()).any(|v| weights.of(v) != start.of(v)));
@@ -156,7 +162,7 @@ fn units_and_threads_change_nothing() {
     assert_eq!(on(4), (expected.clone(), report));
     for (factor, tolerance) in [(1.0 / 8192.0, 0.0), (8192.0, 0.0), (1e-4, 1e-4), (1e4, 1e-4)] {
         let mut sized = arm.clone();
-        sized.rig.mesh.positions.iter_mut().for_each(|p| *p *= factor);
+        change_rig(&mut sized.rig, |mesh, _, _| mesh.positions.iter_mut().for_each(|p| *p *= factor));
         let resized: Vec<Scan> = some
             .iter()
             .map(|s| Scan {
@@ -168,7 +174,7 @@ fn units_and_threads_change_nothing() {
         let (weights, _) = run(&sized, &start, &resized, &settings);
         // Powers of two round alike. Others may tip what is cut off: a bone of hardly any weight among a vertex's candidates.
         for v in 0..weights.vertices() {
-            for bone in arm.rig.skeleton.bones() {
+            for bone in arm.rig.skeleton().bones() {
                 assert!((weights.value(v, bone) - expected.value(v, bone)).abs() <= tolerance, "{factor} {v}");
             }
         }
@@ -183,7 +189,7 @@ fn unusable_scans_are_refused_by_name() {
     let refused = |change: &dyn Fn(&mut Scan)| {
         let mut bad = good.clone();
         change(&mut bad[1]);
-        fit_scans(&arm.rig.mesh, &arm.rig.skeleton, &start, &bad, &ScanSettings::default(), &silent).unwrap_err()
+        fit_scans(arm.rig.mesh(), arm.rig.skeleton(), &start, &bad, &ScanSettings::default(), &silent).unwrap_err()
     };
     assert!(matches!(refused(&|s| s.positions[3].x = f64::NAN), ScanError::Scan { .. }));
     assert!(matches!(refused(&|s| s.triangles[3][0] = 1 << 30), ScanError::Scan { .. }));
@@ -195,9 +201,9 @@ fn unusable_scans_are_refused_by_name() {
     let inside_out = refused(&|s| s.triangles.iter_mut().for_each(|t| t.reverse()));
     assert!(matches!(inside_out, ScanError::Apart { turned_away, too_far: 0, .. } if turned_away > 0), "{inside_out}");
     let run = |mesh: &Mesh, start: &Influences, scans: &[Scan], settings: &ScanSettings| {
-        fit_scans(mesh, &arm.rig.skeleton, start, scans, settings, &silent).unwrap_err()
+        fit_scans(mesh, arm.rig.skeleton(), start, scans, settings, &silent).unwrap_err()
     };
-    let (mesh, settings) = (&arm.rig.mesh, ScanSettings::default());
+    let (mesh, settings) = (arm.rig.mesh(), ScanSettings::default());
     assert_eq!(run(mesh, &start, &[], &settings), ScanError::NoScans);
     let points = Mesh { triangles: vec![], ..mesh.clone() };
     assert_eq!(run(&points, &start, &good, &settings), ScanError::NoFaces);
@@ -217,7 +223,7 @@ fn unusable_scans_are_refused_by_name() {
         assert!(matches!(run(mesh, &start, &good, &bad), ScanError::Setting { .. }), "{bad:?}");
     }
     let stop = |_: u64, _: u64| ControlFlow::Break(Cancelled);
-    let stopped = fit_scans(mesh, &arm.rig.skeleton, &start, &good, &settings, &stop);
+    let stopped = fit_scans(mesh, arm.rig.skeleton(), &start, &good, &settings, &stop);
     assert_eq!(stopped.unwrap_err(), ScanError::Cancelled);
     assert_eq!(start.dominant(0), Some(TORSO).filter(|bone| *bone != UPPER));
 }

@@ -38,21 +38,21 @@ fn a_ridge_averages_swinging_out_and_exact_interpolation_reproduces_it() {
     let (examples, calm) = visits(&arm, swing);
     let base = Base::Lbs(arm.weights().clone());
     let training = Training {
-        skeleton: &arm.rig.skeleton,
-        rest: &arm.rig.mesh.positions,
+        skeleton: arm.rig.skeleton(),
+        rest: &arm.rig.mesh().positions,
         length: arm.length(),
         examples: &examples,
         base: (&calm).into(),
     };
     let maps = arm.weights();
     let away = |correction: Correction| {
-        let rest = arm.rig.mesh.positions.clone();
-        let mut deformer = Deformer { rest, base: base.clone(), correction: Some(correction) };
+        let rest = arm.rig.mesh().positions.clone();
+        let mut deformer = Deformer::new(rest, base.clone(), Some(correction)).unwrap();
         let skins: Vec<_> = examples
             .iter()
             .map(|e| {
                 let mut out = vec![DVec3::ZERO; e.positions.len()];
-                deformer.evaluate(&e.transforms, None, &mut out);
+                deformer.evaluate(&e.transforms, None, &mut out).unwrap();
                 out
             })
             .collect();

@@ -59,7 +59,7 @@ fn single_precision_keeps_its_stated_accuracy_over_all_ridges() {
                 let (double, made) = (bench.fit(&settings), bench.fit(&single(&settings)));
                 assert_eq!(double.report.in_single, 0);
                 in_single += made.report.in_single;
-                fallen_back += bench.rig.mesh.positions.len() - made.report.in_single;
+                fallen_back += bench.rig.mesh().positions.len() - made.report.in_single;
                 let off = coefficients_off(&made.correction, &double.correction);
                 assert!(off < COEFFICIENTS, "{poses} poses, {settings:?}: {off}");
                 for pose in bench.examples.iter().map(|e| &e.transforms).chain(&unseen) {

@@ -9,7 +9,7 @@ use dermis_rig::glam::DVec3;
 use dermis_solve::cross_validation::choose;
 use dermis_solve::faer::prelude::Solve;
 use dermis_solve::faer::{Mat, Side};
-use dermis_testkit::{noisy, rms};
+use dermis_testkit::{change_rig, noisy, rms};
 
 /// What is left out at a time, by start and end.
 fn folds(folds: Folds, poses: usize) -> Vec<(usize, usize)> {
@@ -30,17 +30,19 @@ fn noisy_bench() -> Bench {
         example.importance = [1.0, 0.5, 2.0][s % 3];
     }
     // A few vertices are enough for an oracle that refits everything.
-    let kept: Vec<usize> = (0..bench.rig.mesh.positions.len()).step_by(5).collect();
+    let kept: Vec<usize> = (0..bench.rig.mesh().positions.len()).step_by(5).collect();
     let pick = |all: &[DVec3]| -> Vec<DVec3> { kept.iter().map(|&v| all[v]).collect() };
-    bench.rig.mesh.positions = pick(&bench.rig.mesh.positions);
-    bench.rig.mesh.triangles.clear();
     bench.examples.iter_mut().for_each(|e| e.positions = pick(&e.positions));
     bench.base.iter_mut().for_each(|b| *b = pick(b));
-    let weights = bench.rig.weights.take().expect("the rig has weights");
+    let weights = bench.rig.weights().cloned().expect("the rig has weights");
     let [maps, weights] = [&bench.maps, &weights].map(|from| {
         dermis_rig::Influences::from_rows(kept.iter().map(|&v| from.of(v).to_vec())).expect("they were finite before")
     });
-    (bench.maps, bench.rig.weights) = (maps, Some(weights));
+    bench.maps = maps;
+    change_rig(&mut bench.rig, |mesh, _, own| {
+        (mesh.positions, *own) = (pick(&mesh.positions), Some(weights));
+        mesh.triangles.clear();
+    });
     bench
 }
 
@@ -68,7 +70,7 @@ fn the_sweep_equals_fitting_again_without_each_fold() {
                 }
             }
             assert!((point.score - sum).abs() < 1e-8 * sum, "{rows:?} {kind:?} {s}: {} {sum}", point.score);
-            let pairs = (24 * bench.rig.mesh.positions.len()) as f64;
+            let pairs = (24 * bench.rig.mesh().positions.len()) as f64;
             assert!((point.validated - (sum / pairs).sqrt()).abs() < 1e-8 * point.validated);
         }
     }

@@ -5,14 +5,14 @@ use dermis_fit::weights::{Choice, Locks, WeightBits, WeightKind, WeightReport, W
 use dermis_fit::{BasePoses, FitError, Training, fit_weights, silent};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::{BoneIndex, BoneTransforms, Example, Influences, Mesh, Mirror, Rig, Skeleton};
-use dermis_testkit::{Arm, ArmPose, Tree, moved, scaled, some_motion};
+use dermis_testkit::{Arm, ArmPose, Tree, change_rig, moved, scaled, some_motion};
 
 /// The rig's own linear blend in these poses.
 fn examples(rig: &Rig, poses: &[BoneTransforms]) -> Vec<Example> {
-    let weights = rig.weights.as_ref().unwrap();
+    let weights = rig.weights().unwrap();
     let skin = |pose: &BoneTransforms| {
-        let mut positions = vec![DVec3::ZERO; rig.mesh.positions.len()];
-        lbs(&rig.mesh.positions, weights, pose, &mut positions);
+        let mut positions = vec![DVec3::ZERO; rig.mesh().positions.len()];
+        lbs(&rig.mesh().positions, weights, pose, &mut positions);
         positions
     };
     let example = |(s, pose): (usize, &BoneTransforms)| Example {
@@ -34,13 +34,13 @@ fn arm_poses(count: usize) -> (Rig, Vec<Example>) {
 
 fn fit_to(rig: &Rig, examples: &[Example], settings: &WeightSettings) -> Result<(Influences, WeightReport), FitError> {
     let training = Training {
-        skeleton: &rig.skeleton,
-        rest: &rig.mesh.positions,
-        length: rig.mesh.diagonal(),
+        skeleton: rig.skeleton(),
+        rest: &rig.mesh().positions,
+        length: rig.mesh().diagonal(),
         examples,
         base: BasePoses::NONE,
     };
-    fit_weights(&training, &rig.mesh.neighbours(), settings, &silent)
+    fit_weights(&training, &rig.mesh().neighbours(), settings, &silent)
 }
 
 fn largest_difference(a: &Influences, b: &Influences) -> f64 {
@@ -87,7 +87,7 @@ fn planted_weights_come_back_from_shapes_alone() {
     }
     let (rig, examples) = arm_poses(12);
     let (weights, _) = fit_to(&rig, &examples, &WeightSettings::default()).unwrap();
-    assert!(largest_difference(&weights, rig.weights.as_ref().unwrap()) < 1e-6);
+    assert!(largest_difference(&weights, rig.weights().unwrap()) < 1e-6);
 }
 
 /// Neither where the character stands nor its unit has a say in convex and affine weights.
@@ -99,7 +99,7 @@ fn weights_move_with_the_character_and_ignore_its_unit() {
         bulging.iter().enumerate().map(|(s, e)| moved(e, some_motion(s as f64, DVec3::new(30.0, -5.0, 8.0)))).collect();
     let centimetres: Vec<Example> = bulging.iter().map(|e| scaled(e, 100.0)).collect();
     let mut large = arm.rig.clone();
-    large.mesh.positions.iter_mut().for_each(|p| *p *= 100.0);
+    change_rig(&mut large, |mesh, _, _| mesh.positions.iter_mut().for_each(|p| *p *= 100.0));
     for kind in [WeightKind::Convex, WeightKind::Affine] {
         for influences in [None, Some(2)] {
             let settings = WeightSettings { kind, influences, ..ALL };
@@ -151,13 +151,14 @@ fn influences_are_not_spent_on_bones_that_move_alike() {
     let tree = Tree::new(6, 40, 3);
     let poses = tree.poses(12, 1.0, 7);
     let twice = |m: &BoneTransforms| BoneTransforms::new(m.iter().flat_map(|m| [*m, *m]).collect());
-    let skeleton = &tree.rig.skeleton;
+    let skeleton = tree.rig.skeleton();
     let names = (0..12).map(|b| b.to_string()).collect();
     let bind = skeleton.bind().iter().flat_map(|b| [*b, *b]).collect();
     let mut rig = tree.rig.clone();
     let mut doubled: Vec<Example> = examples(&rig, &poses);
     doubled.iter_mut().for_each(|e| e.transforms = twice(&e.transforms));
-    rig.skeleton = Skeleton::new(names, vec![None; 12], bind).unwrap();
+    let skeleton = Skeleton::new(names, vec![None; 12], bind).unwrap();
+    change_rig(&mut rig, |_, own, _| *own = skeleton);
     let (weights, report) = fit_to(&rig, &doubled, &WeightSettings { influences: Some(3), ..ALL }).unwrap();
     assert!(report.result.max < 1e-6, "{report:?}");
     assert_eq!(report.alike.len(), 6);
@@ -193,7 +194,7 @@ fn candidates_bound_which_bones_may_have_weight() {
 fn locked_weights_stay_to_the_bit() {
     let (rig, _) = arm_poses(2);
     let bulging = Arm::new(12, 6).examples(&ArmPose::some(12, 5));
-    let own = rig.weights.clone().unwrap();
+    let own = rig.weights().cloned().unwrap();
     let bone = |b| BoneIndex::new(b);
     let locks = Locks {
         weights: own.clone(),
@@ -232,7 +233,7 @@ fn locked_weights_stay_to_the_bit() {
     let settings = WeightSettings { locks: Some(none), candidates: Some(only_locked), ..ALL };
     assert!(sums_are_one(&fit_to(&rig, &bulging, &settings).unwrap().0));
     // Everything is locked: nothing is learnt.
-    let all = Locks { weights: own.clone(), bones: rig.skeleton.bones().collect(), ..Locks::default() };
+    let all = Locks { weights: own.clone(), bones: rig.skeleton().bones().collect(), ..Locks::default() };
     assert_eq!(fit_to(&rig, &bulging, &WeightSettings { locks: Some(all), ..ALL }).unwrap().0, own);
 }
 
@@ -259,10 +260,10 @@ fn body() -> (Rig, Vec<Example>) {
     let parents = vec![None, Some(BoneIndex::new(0)), Some(BoneIndex::new(0))];
     let skeleton = Skeleton::new(["spine", "left", "right"].map(String::from).to_vec(), parents, bind).unwrap();
     let weights = Influences::from_rows(rows).unwrap();
-    let rig = Rig { name: "body".into(), mesh, skeleton, weights: Some(weights), influence_maps: None };
+    let rig = Rig::new(mesh, skeleton, Some(weights)).unwrap();
     let mut random = dermis_testkit::Random::new(4);
     let poses: Vec<BoneTransforms> =
-        (0..9).map(|_| dermis_testkit::tree::wild(&rig.skeleton, &mut random, 1.0)).collect();
+        (0..9).map(|_| dermis_testkit::tree::wild(rig.skeleton(), &mut random, 1.0)).collect();
     let examples = dermis_testkit::noisy(&examples(&rig, &poses), 0.01, 8);
     (rig, examples)
 }
@@ -270,12 +271,12 @@ fn body() -> (Rig, Vec<Example>) {
 #[test]
 fn symmetric_weights_are_mirror_images_and_learn_from_both_sides() {
     let (rig, mut examples) = body();
-    let mirror = Mirror::find(&rig.mesh.positions, &rig.skeleton, rig.weights.as_ref().unwrap()).unwrap();
+    let mirror = Mirror::find(&rig.mesh().positions, rig.skeleton(), rig.weights().unwrap()).unwrap();
     assert_eq!(mirror.axis, 0);
     for smoothness in [0.0, 1e-5] {
         let settings = WeightSettings { mirror: Some(mirror.clone()), smoothness, ..WeightSettings::default() };
         let (weights, report) = fit_to(&rig, &examples, &settings).unwrap();
-        assert_eq!(report.mirrored, rig.mesh.positions.len());
+        assert_eq!(report.mirrored, rig.mesh().positions.len());
         for (v, partner) in mirror.vertices.iter().enumerate() {
             for &(bone, w) in weights.of(v) {
                 assert_eq!(weights.value(partner.unwrap() as usize, mirror.bones[bone.get()]), w, "vertex {v}");
@@ -293,7 +294,7 @@ fn symmetric_weights_are_mirror_images_and_learn_from_both_sides() {
     let exact = self::examples(&rig, &poses);
     let settings = WeightSettings { mirror: Some(mirror), ..WeightSettings::default() };
     let (weights, _) = fit_to(&rig, &exact, &settings).unwrap();
-    assert!(largest_difference(&weights, rig.weights.as_ref().unwrap()) < 1e-6);
+    assert!(largest_difference(&weights, rig.weights().unwrap()) < 1e-6);
 }
 
 /// Ends that are known: no smoothing is the separate problem, endless smoothing one row for every connected part.
@@ -310,7 +311,7 @@ fn smoothing_descends_and_ends_in_one_row_for_each_part() {
         let (weights, report) = fit_to(&rig, &bulging, &WeightSettings { smoothness, ..ALL }).unwrap();
         assert!(report.descent.windows(2).all(|w| w[1] <= w[0] + 1e-12 * w[0].abs()), "{:?}", report.descent);
         let differences = (0..weights.vertices()).flat_map(|v| {
-            let pairs = rig.mesh.neighbours().of(v).iter().map(|u| (v, *u as usize)).collect::<Vec<_>>();
+            let pairs = rig.mesh().neighbours().of(v).iter().map(|u| (v, *u as usize)).collect::<Vec<_>>();
             pairs
                 .into_iter()
                 .map(|(v, u)| (weights.value(v, BoneIndex::new(2)) - weights.value(u, BoneIndex::new(2))).powi(2))
@@ -321,14 +322,16 @@ fn smoothing_descends_and_ends_in_one_row_for_each_part() {
         assert!(sums_are_one(&weights));
     }
     // Two shells that touch nowhere by an edge.
-    let half = rig.mesh.positions.len() as u32 / 2;
-    rig.mesh.triangles.retain(|t| t.iter().all(|c| *c < half) || t.iter().all(|c| *c >= half));
+    let half = rig.mesh().positions.len() as u32 / 2;
+    change_rig(&mut rig, |mesh, _, _| {
+        mesh.triangles.retain(|t| t.iter().all(|c| *c < half) || t.iter().all(|c| *c >= half));
+    });
     let (flat, report) = fit_to(&rig, &bulging, &WeightSettings { smoothness: 1e4, ..ALL }).unwrap();
     let part = |v: usize| flat.of(v).to_vec();
     let near = |a: &[(BoneIndex, f64)], b: &[(BoneIndex, f64)]| {
         a.iter().all(|(bone, w)| b.iter().any(|(c, x)| bone == c && (w - x).abs() < 1e-3) || *w < 1e-3)
     };
-    let neighbours = rig.mesh.neighbours();
+    let neighbours = rig.mesh().neighbours();
     for v in (0..flat.vertices()).filter(|v| !neighbours.of(*v).is_empty()) {
         let of = if (v as u32) < half { 1 } else { flat.vertices() - 3 };
         assert!(near(&part(v), &part(of)), "vertex {v} {:?} {:?} {:?}", part(v), part(of), report.sweeps);
@@ -351,14 +354,14 @@ fn whole_numbers_sum_to_one_and_their_cost_is_told() {
         assert!((told.largest_change - largest_difference(&weights, &exact)).abs() < 1e-15);
         assert!(told.largest_change < 1.0 / one);
         assert_eq!(told.before, plain.result);
-        assert!((report.result.rms - told.before.rms).abs() < 2.0 / one * arm.rig.mesh.diagonal());
+        assert!((report.result.rms - told.before.rms).abs() < 2.0 / one * arm.rig.mesh().diagonal());
     }
 }
 
 #[test]
 fn threads_and_their_number_change_no_bit() {
     let (rig, examples) = body();
-    let mirror = Mirror::find(&rig.mesh.positions, &rig.skeleton, rig.weights.as_ref().unwrap());
+    let mirror = Mirror::find(&rig.mesh().positions, rig.skeleton(), rig.weights().unwrap());
     for settings in [
         WeightSettings::default(),
         WeightSettings { smoothness: 1e-5, ..WeightSettings::default() },
@@ -406,7 +409,7 @@ fn what_examples_do_not_tell_is_shared_and_counted() {
     far.iter_mut().for_each(|e| {
         let m = e.transforms.as_slice();
         let (a, b) =
-            (m[1].transform_point3(tree.rig.mesh.positions[0]), m[2].transform_point3(tree.rig.mesh.positions[0]));
+            (m[1].transform_point3(tree.rig.mesh().positions[0]), m[2].transform_point3(tree.rig.mesh().positions[0]));
         e.positions[0] = 1.5 * a - 0.5 * b;
     });
     let affine = fit_to(&tree.rig, &far, &WeightSettings { kind: WeightKind::Affine, ..ALL }).unwrap().0;
@@ -435,14 +438,15 @@ fn settings_that_make_no_sense_are_named() {
     }
     let stop = |_, _| std::ops::ControlFlow::Break(dermis_fit::Cancelled);
     let training = Training {
-        skeleton: &tree.rig.skeleton,
-        rest: &tree.rig.mesh.positions,
+        skeleton: tree.rig.skeleton(),
+        rest: &tree.rig.mesh().positions,
         length: 1.0,
         examples: &examples,
         base: BasePoses::NONE,
     };
     for smoothness in [0.0, 1.0] {
-        let stopped = fit_weights(&training, &tree.rig.mesh.neighbours(), &WeightSettings { smoothness, ..ALL }, &stop);
+        let stopped =
+            fit_weights(&training, &tree.rig.mesh().neighbours(), &WeightSettings { smoothness, ..ALL }, &stop);
         assert_eq!(stopped.unwrap_err(), FitError::Cancelled);
     }
 }

@@ -226,7 +226,7 @@ impl Batch {
             .par_chunks_mut(stride)
             .zip(poses)
             .map_init(Scratch::default, |scratch, (out, transforms)| {
-                let pose = shared.model.pose(transforms, scratch);
+                let pose = shared.model.pose(transforms, scratch).expect("the bones were counted above");
                 pose::write(&pose, &shared.header, out);
                 pose.guarded
             })

@@ -5,7 +5,7 @@ use crate::shaders::{BaseForm, CorrectionForm};
 use crate::{GpuError, Unsupported};
 use bytemuck::{Pod, Zeroable};
 use dermis_deform::baked::{BakedBase, BakedCorrection, BakedEnveloping, BakedJoints, BakedShapes, NO_ANCHOR, Weights};
-use dermis_deform::joints::Frame;
+use dermis_deform::joints::CorrectionFrame;
 use dermis_deform::pose_space::Carrier;
 use dermis_deform::{Baked, Rows};
 use dermis_rig::glam::{Vec3, Vec4};
@@ -85,15 +85,15 @@ impl Arrays {
             extras: vec![],
             rest: vec![],
         };
-        let radii = model.correction.as_ref().map_or(&[][..], BakedCorrection::radii);
+        let radii = model.correction().map_or(&[][..], BakedCorrection::radii);
         if !radii.is_empty() {
             counts("radii", radii.len(), vertices)?;
         }
         let radius = |v: usize| radii.get(v).copied().unwrap_or(-1.0);
-        made.rest = model.rest.iter().enumerate().map(|(v, p)| p.extend(radius(v))).collect();
+        made.rest = model.rest().iter().enumerate().map(|(v, p)| p.extend(radius(v))).collect();
         made.header.stride = 1;
-        let weights = made.add_base(&model.base, bones)?;
-        match &model.correction {
+        let weights = made.add_base(model.base(), bones)?;
+        match model.correction() {
             None => {
                 if let Some(normals) = normals {
                     counts("normals at rest", normals.len(), vertices)?;
@@ -260,12 +260,12 @@ impl Arrays {
         }
         self.header.per_length = 10.0 / model.length as f32;
         self.header.choice = match model.frame {
-            Frame::Anchor => 0,
-            Frame::Rest => 1,
-            Frame::Blend => 2,
+            CorrectionFrame::Anchor => 0,
+            CorrectionFrame::Rest => 1,
+            CorrectionFrame::Blend => 2,
         };
         self.header.bones = self.section(3 * bones)?;
-        if model.frame == Frame::Blend {
+        if model.frame == CorrectionFrame::Blend {
             self.header.frames = self.section(bones)?;
         }
         if model.weld.frozen().next().is_some() {

@@ -3,7 +3,7 @@
 //! A tube of rings along a chain of bones that bend and twist at random; where a joint bends, skin swells.
 
 use dermis_deform::lbs;
-use dermis_io::npz::{Precision, write};
+use dermis_io::npz::{StoredFloat, write};
 use dermis_io::{Contents, Space};
 use dermis_rig::glam::{DAffine3, DQuat, DVec3};
 use dermis_rig::skeleton::row;
@@ -66,7 +66,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         space: Space::default(),
         ..Contents::default()
     };
-    std::fs::write(rig_path, write(&rig, Precision::Single)?)?;
+    write(&rig, StoredFloat::Single, &mut std::fs::File::create(rig_path)?)?;
 
     let mut random = Random::new(1);
     let angles: Vec<Vec<(f64, f64)>> = (0..poses)

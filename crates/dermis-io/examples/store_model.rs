@@ -1,6 +1,7 @@
-//! Writes a small model of the current version and prints its skin in the test's pose, for a new file beside
-//! `tests/data/version_1.dermis`: `cargo run -p dermis-io --example store_model -- FILE KIND`, with the kinds of
-//! `models::tiny`. Never replace a file that is there: the point of it is that it is old.
+//! Stores a model of today's format for `tests/stored_models.rs`, and prints its skin in the test's pose.
+//!
+//! `cargo run -p dermis-io --example store_model -- FILE.dermis KIND > FILE.txt`, with a kind of `models::tiny`, for files in
+//! `tests/data`. Never replace a file that is there: the test needs what an older program wrote.
 
 #[allow(dead_code)]
 #[path = "../tests/models/mod.rs"]
@@ -11,7 +12,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let [path, kind] = words.as_slice() else { return Err("usage: store_model FILE KIND".into()) };
     let model = models::tiny(kind);
     let mut file = std::fs::File::create_new(path)?;
-    std::io::Write::write_all(&mut file, &dermis_io::model_file::write(&model)?)?;
+    dermis_io::model_file::write(&model, &mut file)?;
     for p in models::skin(&model) {
         println!("{:?},", p.map(f32::from_bits));
     }

@@ -1,5 +1,6 @@
 //! What a file holds, whatever its format.
 
+pub use dermis_rig::MorphTarget;
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
 use dermis_rig::{Influences, Mesh, Skeleton, WorldPose};
 use std::fmt;
@@ -77,7 +78,8 @@ impl fmt::Display for Format {
 }
 
 /// The axis that points up in a file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum UpAxis {
     /// glTF, Maya.
     #[default]
@@ -153,15 +155,6 @@ pub struct Record {
     pub positions: Option<Vec<DVec3>>,
     /// Importance r; one by default.
     pub importance: f64,
-}
-
-/// A morph target: a shape of the rest mesh.
-#[derive(Clone, Debug, PartialEq)]
-pub struct MorphTarget {
-    /// Its name.
-    pub name: String,
-    /// Displacement of each rest vertex.
-    pub deltas: Vec<DVec3>,
 }
 
 /// An animation that can be sampled at any time.
@@ -311,6 +304,9 @@ pub enum ReadError {
     /// Parts that make no mesh.
     #[error(transparent)]
     Mesh(#[from] dermis_rig::MeshError),
+    /// Parts that make no rig.
+    #[error(transparent)]
+    Rig(#[from] dermis_rig::RigError),
     /// Weights that are no weights.
     #[error(transparent)]
     Influences(#[from] dermis_rig::InfluenceError),
@@ -320,51 +316,6 @@ pub enum ReadError {
         /// The reference.
         uri: String,
         /// Why it cannot be read.
-        reason: String,
-    },
-}
-
-/// Why something cannot be written. The caller adds the path.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum WriteError {
-    /// There is nothing the format could hold.
-    #[error("there is nothing to write to a {format} file: it needs {needs}")]
-    Nothing {
-        /// The format.
-        format: Format,
-        /// What it needs.
-        needs: &'static str,
-    },
-    /// Parts that belong together differ in number.
-    #[error("{what} has {found} {things}, but {expected} are expected")]
-    Count {
-        /// What differs.
-        what: String,
-        /// Vertices, bones, ...
-        things: &'static str,
-        /// Its number of them.
-        found: usize,
-        /// The number of the others.
-        expected: usize,
-    },
-    /// A number that is NaN or infinite, or is so once it is stored in 32 bits.
-    #[error("{what} is not finite in 32 bits")]
-    NotFinite {
-        /// The first such element.
-        what: String,
-    },
-    /// The format cannot hold it.
-    #[error("a {format} file cannot hold {what}")]
-    CannotHold {
-        /// The format.
-        format: Format,
-        /// What it cannot hold, with numbers.
-        what: String,
-    },
-    /// What is written to takes no more.
-    #[error("{reason}")]
-    Output {
-        /// Why, in the system's words.
         reason: String,
     },
 }

@@ -1,11 +1,21 @@
-//! Files in and out. The only place that knows formats, units and axes; it opens nothing itself: callers hand over bytes.
+//! Files in and out. This crate alone knows formats, units and axes. It opens no path: callers hand over bytes to read,
+//! and a place that takes the bytes written.
 //!
-//! Every reader returns [`Contents`]: whatever a file holds, in the toolkit's own space (right-handed, Y up, metres),
-//! with the flaws it mended as counted [`Warning`]s. Every writer takes the same types and returns bytes.
+//! Every reader returns [`Contents`]: what the file holds, in the toolkit's own space (right-handed, Y up, metres), and the
+//! flaws it mended as counted [`Warning`]s. Every writer has one form, `write(what, options, out)`, and one error,
+//! [`WriteError`]; [`to_bytes`] collects what a writer writes.
+//!
+//! NumPy archives, glTF, OBJ and Alembic are read by code of this crate, on `zip`, `serde_json` and plain text. The crates
+//! for these formats allocate what a file's header promises, or index by what it names, or reorder vertices. A hostile header
+//! must not cost memory, and examples are matched by the order of their vertices. Every reader checks a promise against the
+//! bytes that the file has before it allocates. FBX is read by the C library `ufbx`, whose memory is limited by the file's
+//! size.
 
 mod agree;
 pub mod alembic;
 pub mod contents;
+pub mod deformer_protocol;
+pub mod driver_table;
 pub mod fbx;
 mod flaws;
 pub mod gltf;
@@ -19,11 +29,11 @@ pub mod point_cache;
 pub mod sniff;
 mod surface;
 mod tensors;
+mod writing;
 
-pub use contents::{
-    Clip, ClipFrame, Contents, Flaw, Format, MorphTarget, ReadError, Record, Space, UpAxis, Warning, WriteError,
-};
+pub use contents::{Clip, ClipFrame, Contents, Flaw, Format, MorphTarget, ReadError, Record, Space, UpAxis, Warning};
 pub use matching::{MatchError, Matching, match_vertices};
 pub use model_file::{ModelFile, ModelHeader};
 pub use part_file::PartFile;
 pub use sniff::sniff;
+pub use writing::{WriteError, to_bytes};

@@ -1,8 +1,9 @@
 //! Statistics of a part of the examples (`.part`): a safetensors file like the model file, with arrays of sums and a JSON
 //! header (metadata entry `dermis-part`).
 
-use crate::contents::{Format, ReadError, WriteError};
+use crate::contents::{Format, ReadError};
 use crate::tensors::{Reader, Tensors, damaged};
+use crate::writing::WriteError;
 use dermis_rig::glam::DAffine3;
 use dermis_rig::skeleton::{from_rows, row};
 use serde::{Deserialize, Serialize};
@@ -54,21 +55,11 @@ pub struct PartHeader {
 
 const KEY: &str = "dermis-part";
 
-/// The bytes of a part.
-///
-/// # Errors
-/// [`WriteError::CannotHold`] if the arrays cannot be stored.
-pub fn write(part: &PartFile) -> Result<Vec<u8>, WriteError> {
-    let mut bytes = Vec::new();
-    write_to(part, &mut bytes)?;
-    Ok(bytes)
-}
-
 /// Writes a part, array after array: the file is never held.
 ///
 /// # Errors
 /// [`WriteError::CannotHold`] if the arrays cannot be stored, [`WriteError::Output`] if `out` takes no more.
-pub fn write_to(part: &PartFile, out: &mut dyn Write) -> Result<(), WriteError> {
+pub fn write(part: &PartFile, out: &mut dyn Write) -> Result<(), WriteError> {
     let cannot = |what: String| WriteError::CannotHold { format: Format::Model, what };
     let json = serde_json::to_string(&part.header).map_err(|e| cannot(e.to_string()))?;
     let mut t = Tensors::default();

@@ -8,6 +8,7 @@
 use crate::surface;
 use crate::{Contents, Flaw, Format, ReadError, Record, Space, WriteError};
 use dermis_rig::glam::DVec3;
+use std::io::Write;
 
 /// Length of a PC2 header.
 const PC2_HEADER: usize = 32;
@@ -134,7 +135,7 @@ fn read_frames(
 ///
 /// # Errors
 /// [`WriteError`]: no frame, frames of different size, more than 31 bits count, numbers not finite in 32 bits.
-pub fn write_pc2(frames: &[&[DVec3]], start: f64, space: &Space) -> Result<Vec<u8>, WriteError> {
+pub fn write_pc2(frames: &[&[DVec3]], start: f64, space: &Space, out: &mut dyn Write) -> Result<(), WriteError> {
     let (samples, points) = checked(Format::Pc2, frames, space)?;
     let start = start as f32;
     if !start.is_finite() {
@@ -147,14 +148,14 @@ pub fn write_pc2(frames: &[&[DVec3]], start: f64, space: &Space) -> Result<Vec<u
     bytes.extend(1f32.to_le_bytes());
     bytes.extend(samples.to_le_bytes());
     write_frames(&mut bytes, frames, space, f32::to_le_bytes)?;
-    Ok(bytes)
+    Ok(out.write_all(&bytes)?)
 }
 
 /// Writes an MDD file: one frame per time, in seconds.
 ///
 /// # Errors
 /// As [`write_pc2`]; and if there is not one time per frame.
-pub fn write_mdd(frames: &[&[DVec3]], times: &[f64], space: &Space) -> Result<Vec<u8>, WriteError> {
+pub fn write_mdd(frames: &[&[DVec3]], times: &[f64], space: &Space, out: &mut dyn Write) -> Result<(), WriteError> {
     let (count, points) = checked(Format::Mdd, frames, space)?;
     if times.len() != frames.len() {
         let (found, expected) = (times.len(), frames.len());
@@ -170,7 +171,7 @@ pub fn write_mdd(frames: &[&[DVec3]], times: &[f64], space: &Space) -> Result<Ve
         bytes.extend(stored.to_be_bytes());
     }
     write_frames(&mut bytes, frames, space, f32::to_be_bytes)?;
-    Ok(bytes)
+    Ok(out.write_all(&bytes)?)
 }
 
 /// Frames and points as the headers count them.
@@ -211,6 +212,7 @@ fn write_frames(
 mod tests {
     use super::*;
     use crate::UpAxis;
+    use crate::to_bytes;
 
     /// A file by hand, after the formats' descriptions: two frames of one point.
     #[test]
@@ -233,7 +235,7 @@ mod tests {
         assert_eq!(found, [(Some(0.0), DVec3::new(1.0, 2.0, 3.0)), (Some(0.25), DVec3::new(4.0, 5.0, 6.0))]);
 
         let frames: Vec<_> = read.records.iter().map(|r| r.positions.as_deref().unwrap()).collect();
-        assert_eq!(write_mdd(&frames, &[0.0, 0.25], &Space::default()).unwrap(), mdd);
+        assert_eq!(to_bytes(|out| write_mdd(&frames, &[0.0, 0.25], &Space::default(), out)).unwrap(), mdd);
     }
 
     #[test]
@@ -242,8 +244,9 @@ mod tests {
         let shapes: Vec<Vec<DVec3>> =
             (0..3).map(|f| (0..5).map(|v| DVec3::new(v.into(), f.into(), 0.3)).collect()).collect();
         let frames: Vec<&[DVec3]> = shapes.iter().map(Vec::as_slice).collect();
-        let pc2 = read_pc2(&write_pc2(&frames, 1.0, &space).unwrap(), "a", &space).unwrap();
-        let mdd = read_mdd(&write_mdd(&frames, &[0.0, 0.5, 0.75], &space).unwrap(), "a", &space).unwrap();
+        let pc2 = read_pc2(&to_bytes(|out| write_pc2(&frames, 1.0, &space, out)).unwrap(), "a", &space).unwrap();
+        let mdd = read_mdd(&to_bytes(|out| write_mdd(&frames, &[0.0, 0.5, 0.75], &space, out)).unwrap(), "a", &space)
+            .unwrap();
         assert_eq!(mdd.records.iter().map(|r| r.time.unwrap()).collect::<Vec<_>>(), [0.0, 0.5, 0.75]);
         assert_eq!(pc2.records.iter().map(|r| r.label.as_str()).collect::<Vec<_>>(), ["1", "2", "3"]);
         for read in [pc2, mdd] {
@@ -260,11 +263,11 @@ mod tests {
     fn what_cannot_be_written_is_named() {
         let space = Space::default();
         let (two, one) = (vec![DVec3::ZERO; 2], vec![DVec3::ZERO]);
-        let why = |frames: &[&[DVec3]]| write_pc2(frames, 0.0, &space).unwrap_err().to_string();
+        let why = |frames: &[&[DVec3]]| to_bytes(|out| write_pc2(frames, 0.0, &space, out)).unwrap_err().to_string();
         assert_eq!(why(&[&two, &one]), "frame 1 has 1 vertices, but 2 are expected");
         assert_eq!(why(&[&[DVec3::splat(1e300)]]), "vertex 0 of frame 0 is not finite in 32 bits");
         assert!(why(&[]).contains("nothing to write"));
-        let why = write_mdd(&[&two], &[], &space).unwrap_err().to_string();
+        let why = to_bytes(|out| write_mdd(&[&two], &[], &space, out)).unwrap_err().to_string();
         assert_eq!(why, "the point cache has 0 times, but 1 are expected");
     }
 }

@@ -4,7 +4,8 @@
 //! name), padded with spaces to a multiple of eight bytes, and the arrays, little-endian, the widest numbers first. Source:
 //! the format's own description; header and checks are those of the crate `safetensors`.
 
-use crate::contents::{Format, ReadError, WriteError};
+use crate::contents::{Format, ReadError};
+use crate::writing::WriteError;
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -74,7 +75,6 @@ impl<'a> Tensors<'a> {
     /// [`WriteError`]: an array of another length than its shape, or what `out` says.
     pub(crate) fn write(mut self, key: &str, json: String, out: &mut dyn Write) -> Result<(), WriteError> {
         let cannot = |what: String| WriteError::CannotHold { format: Format::Model, what };
-        let failed = |e: io::Error| WriteError::Output { reason: e.to_string() };
         self.list.sort_by(|a, b| b.dtype.cmp(&a.dtype).then_with(|| a.name.cmp(&b.name)));
         let mut end = 0usize;
         let mut infos = Vec::with_capacity(self.list.len());
@@ -93,9 +93,10 @@ impl<'a> Tensors<'a> {
         if header.len() as u64 > LONGEST_HEADER {
             return Err(cannot(format!("a header of {} bytes", header.len())));
         }
-        out.write_all(&(header.len() as u64).to_le_bytes()).and_then(|()| out.write_all(&header)).map_err(failed)?;
+        out.write_all(&(header.len() as u64).to_le_bytes())?;
+        out.write_all(&header)?;
         for (tensor, expected) in self.list.into_iter().zip(lengths) {
-            let found = (tensor.write)(out).map_err(failed)?;
+            let found = (tensor.write)(out)?;
             if found != expected {
                 let (name, shape) = (tensor.name, tensor.shape);
                 return Err(cannot(format!("{found} bytes of \"{name}\" in the shape {shape:?}")));

@@ -3,7 +3,8 @@
 mod archive;
 
 use archive::{Npy, bundle, floats, integers, replace, texts, tiny_rig};
-use dermis_io::npz::{self, Precision};
+use dermis_io::npz::{self, StoredFloat};
+use dermis_io::to_bytes;
 use dermis_io::{Contents, ReadError, Record, Space, UpAxis, WriteError};
 use dermis_rig::glam::{DAffine3, DQuat, DVec3};
 use dermis_rig::{BoneIndex, Influences, Mesh, Polygons, Skeleton, WorldPose};
@@ -203,14 +204,14 @@ fn channels_are_written_and_read_back() {
         let channels = own.iter().map(|(name, value)| ((*name).into(), *value)).collect();
         record.pose.as_mut().unwrap().channels = channels;
     }
-    let after = npz::read(&npz::write(&before, Precision::Double).unwrap(), "").unwrap();
+    let after = npz::read(&to_bytes(|out| npz::write(&before, StoredFloat::Double, out)).unwrap(), "").unwrap();
     assert_eq!((after.warnings, after.records.len()), (vec![], 3));
     let expected = [[0.1, 0.0, -2.5], [0.0, 0.0, 0.0], [0.0, 3.0, 1e-9]];
     for (record, [flex, size, load]) in after.records.iter().zip(expected) {
         assert_eq!(channels(record), [("Größe", size), ("flex", flex), ("load", load)]);
     }
     before.records[2].pose.as_mut().unwrap().channels[0].1 = f64::NAN;
-    let refused = npz::write(&before, Precision::Double).unwrap_err().to_string();
+    let refused = to_bytes(|out| npz::write(&before, StoredFloat::Double, out)).unwrap_err().to_string();
     assert!(refused.contains("\"channels\" is not finite"), "{refused}");
 }
 
@@ -313,14 +314,18 @@ fn what_is_written_is_read() {
     let (single, double) = (6.0 * 6e-8, 1e-14);
     let inches = Space { up: UpAxis::Z, metres_per_unit: 0.0254, unit: "m".into() };
     for (space, precision, tolerance) in [
-        (Space::default(), Precision::Double, 0.0),
-        (Space { unit: "cubits".into(), ..Space::default() }, Precision::Single, single),
-        (inches, Precision::Double, double),
-        (Space { up: UpAxis::Z, metres_per_unit: 0.01, unit: "m".into() }, Precision::Single, single),
+        (Space::default(), StoredFloat::Double, 0.0),
+        (Space { unit: "cubits".into(), ..Space::default() }, StoredFloat::Single, single),
+        (inches, StoredFloat::Double, double),
+        (Space { up: UpAxis::Z, metres_per_unit: 0.01, unit: "m".into() }, StoredFloat::Single, single),
     ] {
         let before = full(space);
-        let bytes = npz::write(&before, precision).unwrap();
-        assert_eq!(bytes, npz::write(&before, precision).unwrap(), "the same contents give the same bytes");
+        let bytes = to_bytes(|out| npz::write(&before, precision, out)).unwrap();
+        assert_eq!(
+            bytes,
+            to_bytes(|out| npz::write(&before, precision, out)).unwrap(),
+            "the same contents give the same bytes"
+        );
         let after = npz::read(&bytes, "").unwrap();
         assert_eq!(after.warnings, []);
         assert_eq!(after.space, before.space);
@@ -349,7 +354,7 @@ fn what_is_written_is_read() {
 #[test]
 fn a_unit_that_bundles_cannot_name_is_written_in_metres() {
     let before = full(Space { up: UpAxis::Z, metres_per_unit: 0.9144, unit: "m".into() });
-    let after = npz::read(&npz::write(&before, Precision::Double).unwrap(), "").unwrap();
+    let after = npz::read(&to_bytes(|out| npz::write(&before, StoredFloat::Double, out)).unwrap(), "").unwrap();
     assert_eq!(after.space, Space { up: UpAxis::Z, ..Space::default() });
     assert!(after.mesh.unwrap().positions[5].abs_diff_eq(before.mesh.unwrap().positions[5], 1e-15));
 }
@@ -359,7 +364,7 @@ fn what_cannot_be_written_is_named() {
     let why = |change: &dyn Fn(&mut Contents)| {
         let mut contents = full(Space::default());
         change(&mut contents);
-        npz::write(&contents, Precision::Single).unwrap_err().to_string()
+        to_bytes(|out| npz::write(&contents, StoredFloat::Single, out)).unwrap_err().to_string()
     };
     let text = why(&|c| c.records[1].pose = None);
     assert_eq!(text, "a NPZ bundle file cannot hold record \"pose 0.25\" without a pose, as 2 others have");
@@ -369,7 +374,7 @@ fn what_cannot_be_written_is_named() {
     assert_eq!(text, "value 4 of \"rest_vertices\" is not finite in 32 bits");
     let text = why(&|c| c.weights = Some(Influences::from_dense(&[1.0, 0.0], 2).unwrap()));
     assert_eq!(text, "lbs_weights has 1 vertices, but 6 are expected");
-    let empty = npz::write(&Contents::default(), Precision::Single);
+    let empty = to_bytes(|out| npz::write(&Contents::default(), StoredFloat::Single, out));
     assert!(matches!(empty, Err(WriteError::Nothing { .. })));
 }
 
@@ -397,14 +402,14 @@ fn displacements_are_written_in_the_axes_and_unit_of_the_file() {
     let mesh = Mesh { positions: vec![DVec3::ZERO, DVec3::X], ..Mesh::default() };
     let contents = Contents { mesh: Some(mesh), space, records: vec![record("a"), record("b")], ..Contents::default() };
     let moved = [vec![DVec3::new(1.0, 2.0, 3.0), DVec3::Y], vec![DVec3::ZERO, DVec3::new(-0.5, 0.0, 1e-9)]];
-    let bytes = npz::write_with(&contents, Precision::Double, &[("vertices", &moved)]).unwrap();
+    let bytes = to_bytes(|out| npz::write_with(&contents, StoredFloat::Double, &[("vertices", &moved)], out)).unwrap();
     let read = npz::read(&bytes, "d.npz").unwrap();
     for (record, moved) in read.records.iter().zip(&moved) {
         let found = record.positions.as_ref().unwrap();
         assert!(found.iter().zip(moved).all(|(a, b)| a.distance(*b) < 1e-15), "{found:?} {moved:?}");
     }
     for (rows, says) in [(&moved[..1], "1 records"), (&[vec![], vec![]], "0 vertices")] {
-        let refused = npz::write_with(&contents, Precision::Double, &[("d", rows)]).unwrap_err();
+        let refused = to_bytes(|out| npz::write_with(&contents, StoredFloat::Double, &[("d", rows)], out)).unwrap_err();
         assert!(refused.to_string().contains(says), "{refused}");
     }
 }

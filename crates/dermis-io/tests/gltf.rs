@@ -3,7 +3,9 @@
 mod character;
 
 use character::character;
-use dermis_io::gltf::{GlbScene, WriteError, read, write_glb};
+use dermis_io::WriteError;
+use dermis_io::gltf::{GlbScene, read, write_glb};
+use dermis_io::to_bytes;
 use dermis_io::{Contents, Flaw, ReadError};
 use dermis_rig::glam::{DAffine3, DMat4, DQuat, DVec3};
 use dermis_rig::{BoneIndex, WorldPose};
@@ -80,7 +82,7 @@ fn a_bone_turns_at_constant_speed_between_frames() {
 fn what_gltf_cannot_say_is_refused() {
     let mut made = character(2);
     made.clips[0].poses[3].bones[BoneIndex::new(1)].matrix3.y_axis += DVec3::X * 0.2;
-    let shear = write_glb(&made.scene());
+    let shear = to_bytes(|out| write_glb(&made.scene(), out));
     assert!(
         matches!(&shear, Err(WriteError::Shear { bone, deviation, .. }) if bone == "bone1" && *deviation > 0.01),
         "{shear:?}"
@@ -88,13 +90,16 @@ fn what_gltf_cannot_say_is_refused() {
 
     let mut made = character(2);
     made.clips[0].times[2] = 0.0;
-    assert_eq!(write_glb(&made.scene()), Err(WriteError::Times { clip: "bend".into(), at: 2 }));
+    assert_eq!(to_bytes(|out| write_glb(&made.scene(), out)), Err(WriteError::Times { clip: "bend".into(), at: 2 }));
     made.clips[0].times.pop();
-    assert!(matches!(write_glb(&made.scene()), Err(WriteError::Times { .. } | WriteError::Count { .. })));
+    assert!(matches!(
+        to_bytes(|out| write_glb(&made.scene(), out)),
+        Err(WriteError::Times { .. } | WriteError::Count { .. })
+    ));
 
     let mut made = character(2);
     made.mesh.positions[3].y = f64::NAN;
-    assert!(matches!(write_glb(&made.scene()), Err(WriteError::Mesh(_))));
+    assert!(matches!(to_bytes(|out| write_glb(&made.scene(), out)), Err(WriteError::Mesh(_))));
 }
 
 #[test]
@@ -115,7 +120,7 @@ fn a_still_clip_keeps_its_length_and_a_flat_skeleton_its_poses() {
 fn a_bare_mesh_is_written_and_read() {
     let made = character(2);
     let scene = GlbScene { skeleton: None, weights: None, morphs: &[], clips: &[], ..made.scene() };
-    let found = alone(&write_glb(&scene).unwrap()).unwrap();
+    let found = alone(&to_bytes(|out| write_glb(&scene, out)).unwrap()).unwrap();
     assert_eq!(found.mesh.unwrap().positions.len(), made.mesh.positions.len());
     assert!(found.skeleton.is_none() && found.weights.is_none() && found.clips.is_empty());
 }
@@ -125,7 +130,7 @@ fn morph_weights_at_rest_are_the_meshs_own_and_a_clip_that_keeps_them_says_nothi
     let mut made = character(2);
     let own = [0.25, 0.75];
     made.clips[0].morph_weights = vec![own.to_vec(); 5];
-    let bytes = write_glb(&GlbScene { morph_weights: &own, ..made.scene() }).unwrap();
+    let bytes = to_bytes(|out| write_glb(&GlbScene { morph_weights: &own, ..made.scene() }, out)).unwrap();
     let length = u32::from_le_bytes(bytes[12..16].try_into().unwrap()) as usize;
     let header: Value = serde_json::from_slice(&bytes[20..20 + length]).unwrap();
     assert_eq!(header["meshes"][0]["weights"], json!(own));
@@ -134,7 +139,10 @@ fn morph_weights_at_rest_are_the_meshs_own_and_a_clip_that_keeps_them_says_nothi
     assert_eq!((alone(&bytes).unwrap().clips[0].sample)(0.5).morph_weights, own);
     for bad in [&[0.25][..], &[0.25, f64::NAN]] {
         let scene = GlbScene { morph_weights: bad, ..made.scene() };
-        assert!(matches!(write_glb(&scene), Err(WriteError::Count { .. } | WriteError::NotFinite { .. })));
+        assert!(matches!(
+            to_bytes(|out| write_glb(&scene, out)),
+            Err(WriteError::Count { .. } | WriteError::NotFinite { .. })
+        ));
     }
 }
 
@@ -471,22 +479,25 @@ fn compression_is_refused_by_name() {
     assert!(alone(&made.gltf(root)).unwrap_err().to_string().contains("KHR_draco_mesh_compression"));
 }
 
-#[test]
-fn the_khronos_validator_finds_nothing() {
-    let folder = std::env::temp_dir().join(format!("dermis-gltf-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let mut files = Vec::new();
-    for bones in [2, 7, 300] {
-        let file = folder.join(format!("column{bones}.glb"));
-        std::fs::write(&file, character(bones).glb()).unwrap();
-        files.push(file);
-    }
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/validate_gltf.mjs");
-    let run = std::process::Command::new("node").arg(script).args(&files).output();
-    std::fs::remove_dir_all(&folder).unwrap();
-    match run {
-        Err(error) => eprintln!("NOT VALIDATED: node does not start: {error}"),
-        Ok(run) if run.status.code() == Some(3) => eprintln!("{}", String::from_utf8_lossy(&run.stderr)),
-        Ok(run) => assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stdout)),
+/// What the Khronos validator says. `cargo xtask test` runs these where it is installed.
+mod with_gltf_validator {
+    use super::*;
+
+    #[test]
+    fn the_khronos_validator_finds_nothing() {
+        let folder = std::env::temp_dir().join(format!("dermis-gltf-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut files = Vec::new();
+        for bones in [2, 7, 300] {
+            let file = folder.join(format!("column{bones}.glb"));
+            std::fs::write(&file, character(bones).glb()).unwrap();
+            files.push(file);
+        }
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/validate_gltf.mjs");
+        let run = std::process::Command::new("node").arg(script).args(&files).output();
+        std::fs::remove_dir_all(&folder).unwrap();
+        let run = run.unwrap();
+        let said = [run.stdout, run.stderr].concat();
+        assert!(run.status.success(), "{}", String::from_utf8_lossy(&said));
     }
 }

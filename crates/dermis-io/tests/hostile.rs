@@ -3,6 +3,7 @@
 mod archive;
 
 use archive::{Npy, bundle, floats, integers, npy, replace, texts, tiny_rig};
+use dermis_io::to_bytes;
 use dermis_io::{Contents, ReadError, Space, alembic, fbx, npz, obj, point_cache};
 use dermis_rig::glam::DVec3;
 use dermis_testkit::ogawa;
@@ -32,12 +33,12 @@ fn formats() -> Vec<(&'static str, Reader, Vec<u8>)> {
         (
             "pc2",
             |bytes| point_cache::read_pc2(bytes, "a.pc2", &Space::default()),
-            point_cache::write_pc2(&frames, 0.0, &default()).unwrap(),
+            to_bytes(|out| point_cache::write_pc2(&frames, 0.0, &default(), out)).unwrap(),
         ),
         (
             "mdd",
             |bytes| point_cache::read_mdd(bytes, "a.mdd", &Space::default()),
-            point_cache::write_mdd(&frames, &[0.0, 1.0], &default()).unwrap(),
+            to_bytes(|out| point_cache::write_mdd(&frames, &[0.0, 1.0], &default(), out)).unwrap(),
         ),
         ("alembic", |bytes| alembic::read(bytes, "a.abc", &Space::default()), archive_of_two_frames()),
         ("fbx", |bytes| fbx::read(bytes, "a.fbx"), dermis_testkit::fbx::Fbx::default().text().into_bytes()),

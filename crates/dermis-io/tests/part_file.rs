@@ -1,7 +1,8 @@
 //! Part files: what comes back, and what is refused.
 
 use dermis_io::WriteError;
-use dermis_io::part_file::{PartFile, PartHeader, VERSION, read, read_from, write, write_to};
+use dermis_io::part_file::{PartFile, PartHeader, VERSION, read, read_from, write};
+use dermis_io::to_bytes;
 use dermis_rig::glam::{DAffine3, DQuat, DVec3};
 use safetensors::tensor::{Dtype, TensorView};
 use std::collections::HashMap;
@@ -32,7 +33,7 @@ fn part() -> PartFile {
 #[test]
 fn a_part_comes_back_bit_for_bit() {
     let part = part();
-    let bytes = write(&part).unwrap();
+    let bytes = to_bytes(|out| write(&part, out)).unwrap();
     assert_eq!(read(&bytes).unwrap(), part);
     assert_eq!(read_from(Cursor::new(&bytes), bytes.len() as u64).unwrap(), part);
 }
@@ -62,12 +63,12 @@ fn a_part_is_the_safetensors_file_of_its_arrays() {
         .map(|(name, dtype, shape, bytes)| (name.to_string(), TensorView::new(*dtype, shape.clone(), bytes).unwrap()));
     let json = serde_json::to_string(&part.header).unwrap();
     let expected = safetensors::serialize(views, Some(HashMap::from([("dermis-part".into(), json)]))).unwrap();
-    assert!(write(&part).unwrap() == expected);
+    assert!(to_bytes(|out| write(&part, out)).unwrap() == expected);
 }
 
 #[test]
 fn every_truncation_is_refused() {
-    let bytes = write(&PartFile { moments: vec![1.0], ..part() }).unwrap();
+    let bytes = to_bytes(|out| write(&PartFile { moments: vec![1.0], ..part() }, out)).unwrap();
     for length in 0..bytes.len() {
         assert!(!read(&bytes[..length]).expect_err("refused").to_string().is_empty(), "{length}");
         // The file became shorter while it was read.
@@ -78,7 +79,7 @@ fn every_truncation_is_refused() {
 
 #[test]
 fn flipped_bits_give_an_error_or_a_part() {
-    let good = write(&PartFile { moments: vec![1.0], ..part() }).unwrap();
+    let good = to_bytes(|out| write(&PartFile { moments: vec![1.0], ..part() }, out)).unwrap();
     let (mut fine, mut refused) = (0, 0);
     for at in 0..8 * good.len() {
         let mut bytes = good.clone();
@@ -94,7 +95,7 @@ fn flipped_bits_give_an_error_or_a_part() {
 /// Shapes and headers beyond all bounds: neither believed nor allocated, which would end the program.
 #[test]
 fn promises_are_not_believed() {
-    let good = write(&PartFile { moments: vec![1.0], ..part() }).unwrap();
+    let good = to_bytes(|out| write(&PartFile { moments: vec![1.0], ..part() }, out)).unwrap();
     let length = u64::from_le_bytes(good[..8].try_into().unwrap()) as usize;
     let header = std::str::from_utf8(&good[8..8 + length]).unwrap();
     let huge = u64::MAX;
@@ -124,7 +125,7 @@ fn promises_are_not_believed() {
 fn a_part_of_another_version_is_refused_by_its_number() {
     let mut newer = part();
     newer.header.format_version = 2;
-    let bytes = write(&newer).unwrap();
+    let bytes = to_bytes(|out| write(&newer, out)).unwrap();
     assert!(read(&bytes).unwrap_err().to_string().contains("format version 2"));
     // A newer header need not have the fields of this one.
     let text = String::from_utf8_lossy(&bytes[8..]).find("is_clip").unwrap() + 8;
@@ -153,10 +154,10 @@ impl Write for Full {
 #[test]
 fn a_disk_that_fills_up_is_an_error() {
     let part = part();
-    let length = write(&part).unwrap().len();
+    let length = to_bytes(|out| write(&part, out)).unwrap().len();
     for room in [0, 5, 100, 5_000, length - 1] {
-        let error = write_to(&part, &mut Full(room)).expect_err("full");
+        let error = write(&part, &mut Full(room)).expect_err("full");
         assert!(matches!(&error, WriteError::Output { reason } if reason.contains("no space left")), "{room}: {error}");
     }
-    write_to(&part, &mut Full(length)).unwrap();
+    write(&part, &mut Full(length)).unwrap();
 }

@@ -41,7 +41,7 @@ pub struct ErrorStats {
 
 /// Errors of one frame.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct PoseError {
+pub struct PerPoseError {
     /// The frame's label.
     pub label: String,
     /// Root mean square distance.
@@ -71,7 +71,7 @@ pub struct ErrorReport {
     /// Over everything.
     pub error: ErrorStats,
     /// Per frame, in the order they were added.
-    pub per_pose: Vec<PoseError>,
+    pub per_pose: Vec<PerPoseError>,
     /// The vertices with the largest distances, worst first, at most ten; none that is never off.
     pub worst_vertices: Vec<WorstVertex>,
     /// Root mean square distance of each vertex over the frames; not part of the JSON.
@@ -82,7 +82,7 @@ pub struct ErrorReport {
     pub per_vertex_max: Vec<f64>,
 }
 
-/// Why a frame cannot be measured.
+/// Why something cannot be measured.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum MeasureError {
     /// Targets or predictions for another number of vertices.
@@ -107,6 +107,52 @@ pub enum MeasureError {
         /// The vertex.
         vertex: usize,
     },
+    /// An example's skin cannot be measured.
+    #[error("example \"{label}\": {source}")]
+    Example {
+        /// The example.
+        label: String,
+        /// Why.
+        source: Box<MeasureError>,
+    },
+    /// A model over given positions without those of every pose.
+    #[error("this model corrects given positions, and there are {found} frames of them for {poses} poses")]
+    NoGiven {
+        /// Frames that are given.
+        found: usize,
+        /// Poses that need one each.
+        poses: usize,
+    },
+    /// A deformer that cannot be run in a pose.
+    #[error(transparent)]
+    Pose(#[from] dermis_deform::PoseError),
+    /// A set without examples.
+    #[error("the set \"{set}\" holds no examples")]
+    Empty {
+        /// The set.
+        set: String,
+    },
+    /// Skins that do not fit in memory at once.
+    #[error("{frames} frames of {vertices} vertices need {} GB of memory, more than {}", needed >> 30, most >> 30)]
+    Memory {
+        /// Frames.
+        frames: u64,
+        /// Vertices per frame.
+        vertices: u64,
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes allowed.
+        most: u64,
+    },
+    /// The caller asked to stop.
+    #[error("cancelled")]
+    Cancelled,
+}
+
+impl From<dermis_rig::Cancelled> for MeasureError {
+    fn from(_: dermis_rig::Cancelled) -> Self {
+        Self::Cancelled
+    }
 }
 
 /// Collects errors frame by frame; memory grows with the vertices and the number of frames, not with their product
@@ -117,7 +163,7 @@ pub struct ErrorAccumulator {
     squares: f64,
     spread: f64,
     distances: Quantiles,
-    per_pose: Vec<PoseError>,
+    per_pose: Vec<PerPoseError>,
     vertex_squares: Vec<f64>,
     /// Largest distance of each vertex and the frame it occurs in.
     vertex_max: Vec<(f64, usize)>,
@@ -189,7 +235,7 @@ impl ErrorAccumulator {
         self.distances.extend(&self.scratch);
         let p95 = quantile(&mut self.scratch, 0.95).unwrap_or(0.0);
         let rms = (squares / vertices.max(1) as f64).sqrt();
-        self.per_pose.push(PoseError { label: label.into(), rms, max, p95, worst_vertex });
+        self.per_pose.push(PerPoseError { label: label.into(), rms, max, p95, worst_vertex });
         Ok(())
     }
 

@@ -3,6 +3,8 @@
 //! - [`errors`]: an [`ErrorAccumulator`] takes (target, prediction) frames one by one and gives an [`ErrorReport`];
 //! - [`quantiles`]: percentiles over more numbers than one wants to keep;
 //! - [`mod@volume`]: the volume a closed mesh encloses, and the radius of a ring;
+//! - [`mod@score`]: the scores of a model on examples; [`runner`]: a model over whole motions;
+//! - [`mod@stress`]: whether a model keeps the promise of its guard in any pose;
 //! - [`tube`]: the two classical artefacts, measured on a tube that bends and twists.
 //!
 //! Lengths are metres, or whatever unit the positions have; each relative number names what it is relative to.
@@ -19,15 +21,23 @@
 //! # Ok::<(), dermis_measure::MeasureError>(())
 //! ```
 
+pub mod distances;
 pub mod errors;
 pub mod quantiles;
+pub mod runner;
+pub mod score;
+pub mod stress;
 pub mod tube;
 pub mod volume;
 
+pub use distances::{Distance, Distances};
 pub use errors::{
-    ErrorAccumulator, ErrorReport, ErrorStats, MeasureError, PoseError, WorstVertex, distortion_percent,
+    ErrorAccumulator, ErrorReport, ErrorStats, MeasureError, PerPoseError, WorstVertex, distortion_percent,
     e_rms_of_diagonal, e_rms_of_radius,
 };
 pub use quantiles::Quantiles;
+pub use runner::{Posed, WideRunner, run_motion, within_memory};
+pub use score::{FrameScore, Scores, Scoring, measure};
+pub use stress::{Stress, stress};
 pub use tube::{Artefact, Movement, Tube, TubeError};
 pub use volume::{ring_radius_ratio, volume, volume_ratio};

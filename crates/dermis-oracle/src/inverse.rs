@@ -3,7 +3,7 @@
 use crate::deformers::lattice;
 use crate::{Answers, Array, Case, CaseError, Method as Row};
 use dermis_deform::{Layer, Stack};
-use dermis_fit::inverse::{InverseSettings, Method, damped_inverse, invert};
+use dermis_fit::inverse::{InverseMethod, InverseSettings, damped_inverse, invert};
 use dermis_rig::BoneTransforms;
 use dermis_rig::glam::DVec3;
 
@@ -36,7 +36,7 @@ fn black_box(case: &Case) -> Result<Answers, CaseError> {
         let settings = InverseSettings { method, ..InverseSettings::new(low.distance(high)) };
         invert(&mut stack.posed(&pose), &rest, &target, &settings).map_err(CaseError::refused)
     };
-    let (steps, searches) = (with(Method::GaussNewton)?, with(Method::DirectionSet)?);
+    let (steps, searches) = (with(InverseMethod::GaussNewton)?, with(InverseMethod::DirectionSet)?);
     let apart = steps.displacements.iter().zip(&searches.displacements).map(|(a, b)| a.distance(*b));
     let apart = DVec3::X * apart.fold(0.0, f64::max);
     let displacements: Vec<DVec3> = searches.displacements.iter().map(|d| *d + apart).collect();

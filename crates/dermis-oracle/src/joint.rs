@@ -3,7 +3,7 @@
 use crate::{Answers, Array, Case, CaseError, Method};
 use dermis_deform::guard::project;
 use dermis_deform::joints::{
-    Frame, Joint, JointFeature, JointPose, Joints, joint_feature, kernel as joint_kernel, shared_feature,
+    CorrectionFrame, Joint, JointFeature, JointPose, Joints, joint_feature, kernel as joint_kernel, shared_feature,
 };
 use dermis_deform::lbs;
 use dermis_fit::joints::{JointTree, joint_centre, pivots};
@@ -140,8 +140,8 @@ fn settings(case: &Case) -> Result<JointSettings, CaseError> {
     let mut settings = JointSettings::new(false);
     (settings.rounding, settings.sigma) = (0, 2.0);
     settings.frame = match case.param("frame").and_then(Value::as_str).unwrap_or("anchor") {
-        "anchor" => Frame::Anchor,
-        "rest" => Frame::Rest,
+        "anchor" => CorrectionFrame::Anchor,
+        "rest" => CorrectionFrame::Rest,
         other => return Err(CaseError::Malformed { key: "frame".into(), reason: format!("\"{other}\"") }),
     };
     for (key, value) in [("kappa", &mut settings.limit), ("beta", &mut settings.beta), ("sigma", &mut settings.sigma)] {

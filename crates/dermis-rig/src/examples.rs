@@ -30,6 +30,14 @@ pub struct ExampleSet {
 /// Why an example does not fit a rig.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ExampleError {
+    /// Poses and skins that differ in number.
+    #[error("there are {poses} poses, but {skins} skins")]
+    Counts {
+        /// Poses.
+        poses: usize,
+        /// Skins.
+        skins: usize,
+    },
     /// Another number of vertices.
     #[error("example \"{label}\" has {found} vertices, but the rig has {vertices}")]
     Vertices {
@@ -109,7 +117,7 @@ impl ExampleSet {
     /// The first [`ExampleError`] met.
     pub fn new(name: String, examples: Vec<Example>, rig: &Rig) -> Result<Self, ExampleError> {
         for example in &examples {
-            example.check(rig.mesh.positions.len(), rig.skeleton.len())?;
+            example.check(rig.mesh().positions.len(), rig.skeleton().len())?;
         }
         let is_clip = examples.len() > 1 && examples.iter().all(|e| e.time.is_some());
         Ok(Self { name, examples, is_clip })

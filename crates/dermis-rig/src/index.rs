@@ -43,6 +43,11 @@ macro_rules! define_index {
                 self.get()
             }
         }
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, "{}", self.get())
+            }
+        }
         impl std::fmt::Debug for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 write!(f, "{}", self.get())
@@ -52,6 +57,7 @@ macro_rules! define_index {
 }
 
 define_index!(BoneIndex, "A bone, in skeleton order: a parent always comes before its children.");
+define_index!(VertexIndex, "A vertex of the rest mesh as authored, before seams are split for export.");
 
 const _: () = assert!(size_of::<Option<BoneIndex>>() == 4); // "no parent" costs nothing
 

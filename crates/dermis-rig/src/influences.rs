@@ -20,6 +20,14 @@ pub enum InfluenceError {
         /// The bone.
         bone: usize,
     },
+    /// A table that does not consist of rows of `bones` numbers.
+    #[error("a table of {numbers} numbers has no rows of {bones} bones")]
+    Table {
+        /// Numbers of the table.
+        numbers: usize,
+        /// Numbers that a row should have.
+        bones: usize,
+    },
     /// More entries than 32 bits can count.
     #[error("more than 4 billion influences")]
     TooMany,
@@ -81,15 +89,14 @@ impl Influences {
         Ok(made)
     }
 
-    /// Influences from a dense (vertices × bones) table, row after row.
+    /// Makes influences from a dense (vertices × bones) table, row after row.
     ///
     /// # Errors
-    /// [`InfluenceError`] for NaN or infinity.
-    ///
-    /// # Panics
-    /// If `bones` is zero or does not divide the table.
+    /// [`InfluenceError::Table`] if `bones` is zero or does not divide the table; [`InfluenceError::NotFinite`].
     pub fn from_dense(table: &[f64], bones: usize) -> Result<Self, InfluenceError> {
-        assert!(bones > 0 && table.len().is_multiple_of(bones), "the table is not vertices × bones");
+        if bones == 0 || !table.len().is_multiple_of(bones) {
+            return Err(InfluenceError::Table { numbers: table.len(), bones });
+        }
         Self::from_rows(table.chunks_exact(bones).map(|row| {
             row.iter().enumerate().filter(|(_, w)| **w != 0.0).map(|(b, &w)| (BoneIndex::new(b), w)).collect()
         }))
@@ -238,5 +245,8 @@ mod tests {
     fn nan_is_named() {
         let table = [1.0, 0.0, f64::NAN, 1.0];
         assert_eq!(Influences::from_dense(&table, 2), Err(InfluenceError::NotFinite { vertex: 1, bone: 0 }));
+        for bones in [0, 3] {
+            assert_eq!(Influences::from_dense(&[0.5; 4], bones), Err(InfluenceError::Table { numbers: 4, bones }));
+        }
     }
 }

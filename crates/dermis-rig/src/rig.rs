@@ -2,19 +2,14 @@
 
 use crate::{Influences, Mesh, MeshError, Skeleton};
 
-/// A character before it is posed.
+/// A character before it is posed. Its parts belong together: whoever has one need not check it again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rig {
-    /// What the rig is called in messages and reports.
-    pub name: String,
-    /// The rest mesh.
-    pub mesh: Mesh,
-    /// The skeleton at rest.
-    pub skeleton: Skeleton,
-    /// The artist's skinning weights, if the rig has any; every row sums to one.
-    pub weights: Option<Influences>,
-    /// Influence maps μ in 0..1 as the file gives them: where a bone matters, not by how much it moves the skin.
-    pub influence_maps: Option<Influences>,
+    name: String,
+    mesh: Mesh,
+    skeleton: Skeleton,
+    weights: Option<Influences>,
+    influence_maps: Option<Influences>,
 }
 
 /// Why parts do not make a rig.
@@ -46,23 +41,75 @@ pub enum RigError {
 }
 
 impl Rig {
-    /// Checks that mesh, skeleton, weights and maps belong together.
+    /// A rig called "rig" from parts that belong together. Rows of `weights` sum to one.
     ///
     /// # Errors
     /// [`RigError`], naming what disagrees.
-    pub fn check(&self) -> Result<(), RigError> {
-        self.mesh.check()?;
-        for (what, influences) in [("weights", &self.weights), ("influence maps", &self.influence_maps)] {
-            let Some(influences) = influences else { continue };
-            let (found, vertices) = (influences.vertices(), self.mesh.positions.len());
-            if found != vertices {
-                return Err(RigError::Vertices { what, found, vertices });
-            }
-            let (bone, bones) = (influences.bones_named(), self.skeleton.len());
-            if bone > bones {
-                return Err(RigError::Bones { what, bone: bone - 1, bones });
-            }
+    pub fn new(mesh: Mesh, skeleton: Skeleton, weights: Option<Influences>) -> Result<Self, RigError> {
+        mesh.check()?;
+        let rig = Self { name: "rig".into(), mesh, skeleton, weights, influence_maps: None };
+        rig.check("weights", rig.weights())?;
+        Ok(rig)
+    }
+
+    /// The same rig under another name.
+    pub fn named(self, name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..self }
+    }
+
+    /// The same rig with other skinning weights, or none.
+    ///
+    /// # Errors
+    /// [`RigError`] if they are for another number of vertices or bones.
+    pub fn with_weights(self, weights: Option<Influences>) -> Result<Self, RigError> {
+        self.check("weights", weights.as_ref())?;
+        Ok(Self { weights, ..self })
+    }
+
+    /// The same rig with other influence maps, or none.
+    ///
+    /// # Errors
+    /// [`RigError`] if they are for another number of vertices or bones.
+    pub fn with_influence_maps(self, influence_maps: Option<Influences>) -> Result<Self, RigError> {
+        self.check("influence maps", influence_maps.as_ref())?;
+        Ok(Self { influence_maps, ..self })
+    }
+
+    /// What the rig is called in messages and reports.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The rest mesh.
+    pub fn mesh(&self) -> &Mesh {
+        &self.mesh
+    }
+
+    /// The skeleton at rest.
+    pub fn skeleton(&self) -> &Skeleton {
+        &self.skeleton
+    }
+
+    /// The artist's skinning weights, if the rig has any; every row sums to one.
+    pub fn weights(&self) -> Option<&Influences> {
+        self.weights.as_ref()
+    }
+
+    /// Influence maps μ in 0..1 as the file gives them: where a bone matters, not by how much it moves the skin.
+    pub fn influence_maps(&self) -> Option<&Influences> {
+        self.influence_maps.as_ref()
+    }
+
+    fn check(&self, what: &'static str, influences: Option<&Influences>) -> Result<(), RigError> {
+        let Some(influences) = influences else { return Ok(()) };
+        let (found, vertices) = (influences.vertices(), self.mesh.positions.len());
+        if found != vertices {
+            return Err(RigError::Vertices { what, found, vertices });
         }
-        Ok(())
+        let (bone, bones) = (influences.bones_named(), self.skeleton.len());
+        match bone > bones {
+            true => Err(RigError::Bones { what, bone: bone - 1, bones }),
+            false => Ok(()),
+        }
     }
 }

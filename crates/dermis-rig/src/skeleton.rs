@@ -53,6 +53,16 @@ pub enum SkeletonError {
         /// Determinant of its 3x3 block.
         determinant: f64,
     },
+    /// A bone that the skeleton does not have.
+    #[error("there is no bone \"{bone}\"; the skeleton has {bones} bones, the first is \"{first}\"")]
+    NoBone {
+        /// The name.
+        bone: String,
+        /// How many bones there are.
+        bones: usize,
+        /// The first of them.
+        first: String,
+    },
     /// A matrix with NaN or infinity.
     #[error("the {what} matrix of bone \"{bone}\" is not finite")]
     NotFinite {
@@ -312,9 +322,22 @@ impl BoneTransforms {
     pub fn moved(&self, g: DAffine3) -> Self {
         Self::new(self.matrices.iter().map(|m| g * *m).collect()).with_channels(self.channels.clone())
     }
+    /// Sets the transform of a bone.
+    ///
+    /// # Panics
+    /// If there is no such bone.
+    pub fn set(&mut self, bone: BoneIndex, transform: DAffine3) {
+        self.matrices[bone] = transform;
+    }
     /// Whether every entry is finite.
     pub fn is_finite(&self) -> bool {
         self.matrices.iter().all(DAffine3::is_finite) && self.channels.iter().all(|(_, value)| value.is_finite())
+    }
+}
+
+impl AsRef<BoneTransforms> for BoneTransforms {
+    fn as_ref(&self) -> &BoneTransforms {
+        self
     }
 }
 

@@ -1,13 +1,13 @@
 //! Many small symmetric systems at once, one in each lane of the vector registers.
 //!
-//! Two systems, for symmetric positive semi-definite S, of which only the lower triangle is asked for:
+//! There are two systems, for symmetric positive semi-definite S, whose lower triangle is read:
 //!
 //! ```text
 //! Shift::Real(s):       (S + s I)⁻¹ B                                   s > 0
 //! Shift::Imaginary(a):  (S + i a I)⁻¹ B, real and imaginary part        a > 0
 //! ```
 //!
-//! The second is what a ridge tied to the variance of each principal axis needs, without the axes: with
+//! The second serves a ridge tied to the variance of each principal axis, without the axes: with
 //! S = E diag(g) Eᵀ, E diag(g / (g² + a²)) Eᵀ = Re (S + i a I)⁻¹. Directions of g = 0 vanish by themselves, and no
 //! condition is squared. Both are factored as L Lᵀ without pivoting: S + i a I has its numerical range in the open first
 //! quadrant, Schur complements stay there, and so does every pivot; its principal root is taken without cancellation.
@@ -159,8 +159,8 @@ pub trait Systems<S: Simd, T: Element, N> {
 
 /// Solves (S + shift) X = B for S of `size` rows and `sides` right-hand sides.
 ///
-/// A lane whose S is not positive semi-definite, or not finite, gets numbers that are not finite, or wrong; the others
-/// are not touched by it.
+/// A lane whose S is not positive semi-definite, or not finite, gets numbers that are wrong or not finite. It does not affect
+/// the other lanes.
 #[inline(always)]
 pub fn solve<S: Simd, T: Element, N: Number<S, T>>(
     simd: S,
@@ -177,7 +177,7 @@ pub fn solve<S: Simd, T: Element, N: Number<S, T>>(
     let room = T::vectors_mut::<S>(buffer.get(needed * T::lanes::<S>()));
     let (rows, pivots) = room.split_at_mut(needed - stride);
     let (zero, one) = (T::splat(simd, T::rounded(0.0)), T::splat(simd, T::rounded(1.0)));
-    // The matrix, as it is; rows beyond it are those of the identity.
+    // The matrix itself; the rows beyond it belong to the identity.
     for i in 0..n {
         let row = &mut rows[i * stride..(i + 1) * stride];
         for j in 0..i {

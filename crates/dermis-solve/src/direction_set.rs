@@ -1,19 +1,19 @@
 //! Powell's direction sets for one lane of three unknowns: minimises without derivatives, by line searches alone.
 //!
-//! Directions start as the axes. A sweep searches along each in turn, from d₀ with f₀ to d with f. Then, with D the largest
+//! Directions start as the axes. A sweep searches along one after another, from d₀ with f₀ to d with f. Then, with D the largest
 //! decrease of a single search and f_e = f(2d − d₀),
 //!
 //! ```text
 //! f_e < f₀  and  2 (f₀ − 2f + f_e)(f₀ − f − D)² < D (f₀ − f_e)²
 //! ```
 //!
-//! tells that the sweep's direction d − d₀ is worth keeping: f is searched along it, and it replaces the direction of the
+//! says that the sweep's direction d − d₀ is worth keeping. Then a search follows it, and it replaces the direction of the
 //! largest decrease. On a quadratic this makes the directions conjugate. No search ever accepts an increase.
 //!
 //! All steps scale with the problem: a first search starts with half of √f₀, later ones with half the last move along the same
 //! direction. A lane stops at its goal, when a sweep moves or gains nothing beyond rounding, or after 30 sweeps.
 //!
-//! Source: Powell 1964; the test is that of Press et al., "Numerical Recipes", section 10.7.
+//! Source: Powell 1964; the test follows Press et al., "Numerical Recipes", section 10.7.
 
 use crate::lane::{Lane, Problem, Three, along, dot};
 use crate::line_search::LineSearch;

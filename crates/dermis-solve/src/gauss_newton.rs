@@ -9,9 +9,8 @@
 //! by their pseudo-inverse, so directions in which r does not move stay as they are. Only decreases of f are accepted.
 //! λ starts at zero: a residual that is affine in d is solved by the first step.
 //!
-//! J is measured by forward differences, three evaluations. After a good step it is not measured again but corrected by
-//! what the step itself has shown (Broyden's update), which costs nothing; it is measured anew when a step with an old J fails
-//! or gains less than [`SLOW`].
+//! J is measured by forward differences, three evaluations. After a good step, Broyden's update corrects J
+//! from the step itself, without a call. J is measured again when a step with an old J fails or gains less than [`SLOW`].
 //!
 //! Source: Levenberg 1944, Marquardt 1963; Broyden 1965, "A class of methods for solving nonlinear simultaneous equations".
 

@@ -1,4 +1,4 @@
-//! Interpolation by a positive definite kernel, and what it predicts of values it has not seen.
+//! Interpolation by a positive definite kernel, and its exact leave-one-out residuals.
 
 use crate::cross_validation::Fold;
 use crate::{SolveError, symmetric};
@@ -22,7 +22,7 @@ pub struct Interpolation {
 impl Interpolation {
     /// For kernel values (n × n, lower triangle read) and a smoothing per example.
     ///
-    /// Where the matrix has no Cholesky factor or a reciprocal condition below 1e-14, ρ is raised tenfold until it has.
+    /// While the matrix has no Cholesky factor or a reciprocal condition below 1e-14, ρ is raised tenfold.
     ///
     /// # Errors
     /// [`SolveError::Shape`] if the counts disagree, [`SolveError::NotFinite`], and [`SolveError::NotPositive`] if raising ρ

@@ -1,4 +1,4 @@
-//! Many small minimisations in lock step: every lane says where it wants to be evaluated, one call evaluates them all.
+//! Many small minimisations in lock step: every lane says where it wants the residual, and one call evaluates all lanes.
 //!
 //! A lane has three unknowns d and sees a residual r(d) of three numbers; it minimises
 //!
@@ -6,8 +6,7 @@
 //! f(d) = |r(d)|² + e |d|²
 //! ```
 //!
-//! It knows nothing of the other lanes, and never waits for them: while one measures a derivative another may already
-//! step. The number of calls is that of the slowest lane. A lane that has finished asks for its best point again.
+//! Lanes are independent and never wait for each other: while one measures a derivative another may already step. The slowest lane sets the number of calls. A lane that has finished asks for its best point again.
 
 /// Three unknowns, or three residuals.
 pub type Three = [f64; 3];
@@ -27,7 +26,7 @@ pub trait Lane {
     fn best(&self) -> (Three, Three);
 }
 
-/// What a lane is to reach.
+/// The goal of a lane, and its scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Problem {
     /// L: the size of a large move; all steps scale with it.

@@ -1,7 +1,7 @@
-//! Numbers: principal axes, ridge regression, kernel interpolation and their exact cross-validation, least squares over the simplex. Knows neither bones nor vertices.
+//! Numbers: principal axes, ridge regression, kernel interpolation with exact cross-validation, least squares over the simplex,
+//! small minimisations in lock step, repeatable randomness. The crate knows neither bones nor vertices.
 //!
-//! Matrices are faer's; every call is sequential and its result depends on its inputs alone. Callers run many calls at
-//! once.
+//! Matrices are faer's. Every call is sequential, and its result depends on its inputs alone. Callers run many calls at once.
 
 pub mod batched;
 pub mod cross_validation;
@@ -13,6 +13,7 @@ pub mod lane;
 mod line_search;
 pub mod mean_shift;
 pub mod min_norm;
+pub mod random;
 pub mod ridge;
 pub mod simd;
 pub mod simplex;
@@ -26,6 +27,7 @@ pub use gauss_newton::GaussNewton;
 pub use interpolation::Interpolation;
 pub use lane::{Lane, Problem};
 pub use min_norm::{min_norm, min_norm_of_sum, pseudo_inverse};
+pub use random::Random;
 pub use sparse::{SolveMemory, SparseFactor};
 pub use symmetric::PrincipalAxes;
 
@@ -46,7 +48,7 @@ pub enum SolveError {
     /// A matrix that must be positive definite is not.
     #[error("a matrix that must be positive definite is not")]
     NotPositive,
-    /// A sparse matrix whose factor is not.
+    /// A sparse matrix whose factor has too many entries.
     #[error("the factor of a sparse matrix of {size} rows has more than {most} entries")]
     TooLarge {
         /// Rows of the matrix.

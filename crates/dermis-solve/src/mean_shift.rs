@@ -1,6 +1,6 @@
 //! Mean shift with a flat kernel: clusters of points whose number is not known beforehand.
 //!
-//! A mode starts at every point and moves to the mean of the points within distance h until it stands. Modes closer than
+//! A mode starts at every point and moves to the mean of the points within distance h until it stops. Modes closer than
 //! `merge` are one cluster, the earlier first. Source: Comaniciu & Meer 2002.
 
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ pub struct Clusters {
 
 /// Clusters points (row after row, `width` numbers each) with bandwidth h and joining distance `merge`.
 ///
-/// The time is that of (points)² × `width` per move; points that came to the same place move as one.
+/// A move costs (points)² × `width` operations. Points that came to the same place move as one.
 ///
 /// # Panics
 /// If `width` is zero or does not divide the number of numbers.

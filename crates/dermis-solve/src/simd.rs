@@ -1,8 +1,8 @@
-//! Which vector instructions the hot loops run with: one source, compiled for each of them, chosen at run time.
+//! Vector instructions of the hot loops: one source, compiled for each set of instructions, chosen at run time.
 //!
 //! A hot loop is either a [`Kernel`], plain loops over arrays of [`LANES_F64`] or [`LANES_F32`] numbers, which the compiler
-//! turns into the vectors of the level it is compiled for; or, where it does not see through them, [`WithSimd`] of the
-//! crate `pulp`, on vectors by name, as many lanes as the level has. No `unsafe` is needed for either. Levels differ in
+//! turns into the vectors of the level it is compiled for. Or, where the compiler does not vectorise them, it is a [`WithSimd`] of
+//! the crate `pulp`, which names its vectors and has as many lanes as the level. No `unsafe` is needed for either. Levels differ in
 //! whether a product and a sum are rounded once or twice ([`Fma`], `mul_add_e`).
 //!
 //! The level is one for the process: the best the machine has, unless [`set_level`] says otherwise.
@@ -150,7 +150,7 @@ impl Fma for Apart {
 pub trait Kernel {
     /// What it gives.
     type Output;
-    /// Runs it. Must be `#[inline(always)]`, as must be all it calls that shall be compiled for the level.
+    /// Runs the loop. It must be `#[inline(always)]`, and so must every function it calls that is to be compiled for the level.
     fn run<F: Fma>(self) -> Self::Output;
 }
 
@@ -208,40 +208,5 @@ impl<T: Copy + Default> Buffer<T> {
         }
         let skipped = self.0.as_ptr().align_offset(64).min(line);
         &mut self.0[skipped..skipped + len]
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    struct Dot<'a>(&'a [f64], &'a [f64]);
-    impl Kernel for Dot<'_> {
-        type Output = f64;
-        #[inline(always)]
-        fn run<F: Fma>(self) -> f64 {
-            let mut sums = [0.0; LANES_F64];
-            for (a, b) in self.0.chunks_exact(LANES_F64).zip(self.1.chunks_exact(LANES_F64)) {
-                for l in 0..LANES_F64 {
-                    sums[l] = F::f64(a[l], b[l], sums[l]);
-                }
-            }
-            sums.iter().sum()
-        }
-    }
-
-    #[test]
-    fn every_level_of_the_machine_computes_the_same_sum() {
-        let a: Vec<f64> = (0..800).map(|i| f64::from(i % 7)).collect();
-        let exact: f64 = a.iter().map(|x| x * x).sum();
-        let before = level();
-        for each in available() {
-            set_level(each).unwrap();
-            assert_eq!(level(), each);
-            assert_eq!(run(Dot(&a, &a)), exact, "{each}");
-            assert_eq!(each.to_string().parse(), Ok(each));
-        }
-        set_level(before).unwrap();
-        assert_eq!("sse9".parse::<Level>(), Err(LevelError::Unknown("sse9".into())));
     }
 }

@@ -1,7 +1,7 @@
 //! Least squares over the simplex: few non-negative numbers that sum to one, by a primal active set.
 //!
 //! Minimises q(w) = wᵀH w − 2 gᵀw over w ≥ 0, Σ w = 1, with H = AᵀA and g = Aᵀb of a least-squares problem |A w − b|². Entries
-//! may be held at given values; the others then share what is left of one. At most K entries may be asked for.
+//! may be held at given values; the others then share what is left of one. The number of entries can be limited to K.
 //!
 //! ```
 //! use dermis_solve::simplex::{Entry, Quadratic};
@@ -20,7 +20,7 @@ use crate::SolveError;
 /// Entries at or below this are no entries when they are counted.
 pub const NEGLIGIBLE: f64 = 1e-9;
 
-/// What may become of an entry.
+/// Which values an entry may take.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Entry {
     /// Any non-negative number.
@@ -137,7 +137,7 @@ impl Quadratic {
     /// The minimum over w ≥ 0, Σ w = 1, with some entries held.
     ///
     /// Stops when every multiplier H w − g + ν of an entry at zero is at least −1e-11 tr(H)/n. If held entries leave nothing of one,
-    /// or no entry is free, free entries are zero and the sum is that of the held ones. `start` is where to begin; its free entries
+    /// or no entry is free, free entries are zero and only the held ones count. `start` is where to begin; its free entries
     /// are scaled to what is left. Without it, the best single entry.
     ///
     /// # Panics

@@ -57,6 +57,27 @@ impl ArmPose {
         Self { root: DAffine3::IDENTITY, shoulder, elbow, twist, wrist }
     }
 
+    /// The pose with one joint as at rest: 1 the shoulder, 2 elbow and twist, 3 the wrist.
+    pub fn held(mut self, joint: usize) -> Self {
+        match joint {
+            1 => self.shoulder = DVec3::ZERO,
+            2 => (self.elbow, self.twist) = (0.0, 0.0),
+            _ => self.wrist = DVec3::ZERO,
+        }
+        self
+    }
+
+    /// The pose with one joint, counted as in [`ArmPose::held`], turned by 120°: the elbow about its hinge.
+    pub fn turned(mut self, joint: usize) -> Self {
+        let angle = 120f64.to_radians();
+        match joint {
+            1 => self.shoulder = DVec3::Y * angle,
+            2 => self.elbow = angle,
+            _ => self.wrist = DVec3::Z * angle,
+        }
+        self
+    }
+
     /// `count` poses: the rest pose, then random ones.
     pub fn some(count: usize, seed: u64) -> Vec<Self> {
         let mut random = Random::new(seed);
@@ -151,18 +172,17 @@ impl Arm {
         let bind = JOINTS.map(|x| DAffine3::from_translation(DVec3::X * x)).to_vec();
         let skeleton = Skeleton::new(names, parents, bind).expect("a chain of four bones");
         let mesh = Mesh { positions, triangles, ..Mesh::default() };
-        let name = String::from("arm");
-        Self { rig: Rig { name, mesh, skeleton, weights: Some(weights), influence_maps: None } }
+        Self { rig: Rig::new(mesh, skeleton, Some(weights)).expect("its parts belong together").named("arm") }
     }
 
     /// The skinning weights.
     pub fn weights(&self) -> &Influences {
-        self.rig.weights.as_ref().expect("the arm has weights")
+        self.rig.weights().expect("the arm has weights")
     }
 
     /// L.
     pub fn length(&self) -> f64 {
-        self.rig.mesh.diagonal()
+        self.rig.mesh().diagonal()
     }
 
     /// The bone transforms of a pose.
@@ -177,8 +197,8 @@ impl Arm {
                 if k == 0 { pose.root * joint } else { joint }
             })
             .collect();
-        let world = self.rig.skeleton.forward_kinematics(&Pose { local: BoneVec::new(local) });
-        self.rig.skeleton.bone_transforms(&world)
+        let world = self.rig.skeleton().forward_kinematics(&Pose { local: BoneVec::new(local) });
+        self.rig.skeleton().bone_transforms(&world)
     }
 
     /// The true skin.
@@ -188,7 +208,7 @@ impl Arm {
         let heel = 0.01 * pose.wrist.z.sin() * (0.5 * pose.twist).cos();
         let swollen: Vec<DVec3> = self
             .rig
-            .mesh
+            .mesh()
             .positions
             .iter()
             .map(|p| {
@@ -201,7 +221,7 @@ impl Arm {
                 *p + out * radial + (DVec3::Z * 0.3 - DVec3::X) * (0.4 * biceps * bump(p.x, 0.17, 0.09))
             })
             .collect();
-        let mut blend = DualQuaternions::new(&self.rig.skeleton);
+        let mut blend = DualQuaternions::new(self.rig.skeleton());
         blend.prepare(&self.transforms(pose));
         let mut skin = vec![DVec3::ZERO; swollen.len()];
         blend.deform(&swollen, self.weights(), &mut skin);
@@ -230,7 +250,7 @@ impl Arm {
 
     /// Every joint turned about any axis by up to `most` radians, far beyond its limits.
     pub fn wild(&self, random: &mut Random, most: f64) -> BoneTransforms {
-        crate::tree::wild(&self.rig.skeleton, random, most)
+        crate::tree::wild(self.rig.skeleton(), random, most)
     }
 }
 
@@ -241,10 +261,9 @@ mod tests {
     #[test]
     fn the_arm_is_a_sound_rig_whose_skin_is_exact_at_rest_and_equivariant() {
         let arm = Arm::new(9, 6);
-        arm.rig.check().unwrap();
-        assert!(arm.rig.mesh.is_closed());
+        assert!(arm.rig.mesh().is_closed());
         assert!(arm.weights().rows().all(|row| (row.iter().map(|e| e.1).sum::<f64>() - 1.0).abs() < 1e-15));
-        assert!(crate::largest_distance(&arm.skin(&ArmPose::REST), &arm.rig.mesh.positions) < 1e-15);
+        assert!(crate::largest_distance(&arm.skin(&ArmPose::REST), &arm.rig.mesh().positions) < 1e-15);
         let g = crate::some_motion(2.0, DVec3::new(3.0, 1.0, -2.0));
         let pose = ArmPose::random(&mut Random::new(3));
         let expected = crate::moved(&arm.example(String::new(), &pose), g);

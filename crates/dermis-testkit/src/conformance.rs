@@ -201,11 +201,11 @@ fn cases(
     keep: &impl Fn(usize) -> bool,
 ) -> Vec<Case> {
     let mut random = Random::new(620 + seed);
-    let vertices = tree.rig.mesh.positions.len();
+    let vertices = tree.rig.mesh().positions.len();
     let near = poses(tree, &mut random);
     let moved = |far: f64| some_motion(0.7, DVec3::new(2.0, -1.0, 3.0) + DVec3::new(-0.5, 0.3, 0.81).normalize() * far);
     // At rest, then five poses near, then five far.
-    let mut all = vec![BoneTransforms::identity(tree.rig.skeleton.len())];
+    let mut all = vec![BoneTransforms::identity(tree.rig.skeleton().len())];
     all.extend(near.iter().map(|pose| pose.moved(moved(0.0))));
     all.extend(near.iter().map(|pose| pose.moved(moved(FAR))));
     let first_far = 1 + near.len();
@@ -220,7 +220,7 @@ fn cases(
     let most = tree.weights().rows().map(<[_]>::len).max().unwrap_or(0);
     let of_rig = format!("{vertices} vertices with up to {most} influences");
     let case = |(name, deformer): (String, Deformer)| {
-        let near_only = deformer.correction.as_ref().is_some_and(reads_world);
+        let near_only = deformer.correction().is_some_and(reads_world);
         let kept = || (0..all.len()).filter(|&at| keep(at) && !(near_only && at >= first_far));
         let mut case = Case {
             name: format!("{name}, {of_rig}"),
@@ -229,7 +229,7 @@ fn cases(
             rest_normals: normals.clone(),
             poses: kept().map(|at| all[at].clone()).collect(),
             given: kept().map(|at| given[at].clone()).collect(),
-            length: tree.rig.mesh.diagonal().max(1.0),
+            length: tree.rig.mesh().diagonal().max(1.0),
             roundings: roundings.clone(),
             expected: vec![],
         };
@@ -251,16 +251,16 @@ fn faces(vertices: usize, random: &mut Random) -> Vec<[u32; 3]> {
 impl Case {
     /// Number of vertices.
     pub fn vertices(&self) -> usize {
-        self.deformer.rest.len()
+        self.deformer.rest().len()
     }
 
     fn expect(&mut self, pose: usize) -> Expected {
         let given: Vec<DVec3> = self.given[pose].iter().map(|p| p.as_dvec3()).collect();
         let mut positions = vec![DVec3::NAN; given.len()];
         let transforms = &self.poses[pose];
-        let held = self.deformer.evaluate(transforms, Some(&given), &mut positions);
+        let held = self.deformer.evaluate(transforms, Some(&given), &mut positions).expect("the case is of one rig");
         let normals = self.rest_normals.iter().enumerate().map(|(v, n)| {
-            let linear = self.deformer.base.linear(v, transforms);
+            let linear = self.deformer.base().linear(v, transforms);
             let bound = normal_bound(&linear, *n)?;
             // Where there is a bound, the dominant bone is not asked for.
             Some((skinned_normal(*n, &linear, &DMat3::IDENTITY), bound))

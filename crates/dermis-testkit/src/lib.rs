@@ -25,7 +25,7 @@ pub use random::Random;
 pub use tree::Tree;
 
 use dermis_rig::glam::{DAffine3, DVec3};
-use dermis_rig::{BoneTransforms, Example, Skeleton, WorldPose};
+use dermis_rig::{BoneTransforms, Example, Influences, Mesh, Rig, Skeleton, WorldPose};
 
 /// The largest distance between corresponding points; infinite if one is not finite.
 ///
@@ -120,4 +120,13 @@ pub fn rounded_pose(pose: &BoneTransforms, size: f64, length: f64, random: &mut 
 pub fn stored_in_f32(skeleton: &Skeleton, pose: &BoneTransforms) -> BoneTransforms {
     let stored = skeleton.bones().map(|bone| (pose[bone] * skeleton.bind()[bone]).as_affine3().as_daffine3());
     skeleton.bone_transforms(&WorldPose::new(stored.collect()))
+}
+
+/// Changes a rig's mesh, skeleton and weights at once; its influence maps stay.
+pub fn change_rig(rig: &mut Rig, change: impl FnOnce(&mut Mesh, &mut Skeleton, &mut Option<Influences>)) {
+    let (mut mesh, mut skeleton, mut weights) = (rig.mesh().clone(), rig.skeleton().clone(), rig.weights().cloned());
+    change(&mut mesh, &mut skeleton, &mut weights);
+    let changed =
+        Rig::new(mesh, skeleton, weights).and_then(|new| new.with_influence_maps(rig.influence_maps().cloned()));
+    *rig = changed.expect("the changed parts belong together").named(rig.name());
 }

@@ -50,13 +50,13 @@ impl Planted {
 
     /// Skins of poses: linear blend skinning with the rig's weights plus the planted correction.
     pub fn examples(&self, rig: &Rig, poses: &[BoneTransforms]) -> Vec<Example> {
-        let weights = rig.weights.as_ref().expect("the rig has weights");
+        let weights = rig.weights().expect("the rig has weights");
         poses
             .iter()
             .enumerate()
             .map(|(s, pose)| {
-                let mut positions = vec![DVec3::ZERO; rig.mesh.positions.len()];
-                lbs(&rig.mesh.positions, weights, pose, &mut positions);
+                let mut positions = vec![DVec3::ZERO; rig.mesh().positions.len()];
+                lbs(&rig.mesh().positions, weights, pose, &mut positions);
                 positions.iter_mut().enumerate().for_each(|(v, p)| *p += self.delta(v, pose));
                 let label = format!("planted {s}");
                 Example { label, time: None, transforms: pose.clone(), positions, importance: 1.0 }

@@ -28,16 +28,15 @@ impl Tree {
         let weights = Influences::from_rows(rows).expect("weights are finite");
         let skeleton = Skeleton::new(names, parents, bind).expect("parents come first");
         let mesh = Mesh { positions, ..Mesh::default() };
-        let name = String::from("tree");
-        Self { rig: Rig { name, mesh, skeleton, weights: Some(weights), influence_maps: None } }
+        Self { rig: Rig::new(mesh, skeleton, Some(weights)).expect("its parts belong together").named("tree") }
     }
 
     /// The tree with up to twelve influences a vertex, and with vertices that have none.
     #[must_use]
-    pub fn with_many_influences(mut self, seed: u64) -> Self {
+    pub fn with_many_influences(self, seed: u64) -> Self {
         let mut random = Random::new(seed);
-        let bones = self.rig.skeleton.len();
-        let rows = (0..self.rig.mesh.positions.len()).map(|v| {
+        let bones = self.rig.skeleton().len();
+        let rows = (0..self.rig.mesh().positions.len()).map(|v| {
             let mut order = random.order(bones);
             order.truncate((v % 14).min(12));
             order.sort();
@@ -45,21 +44,23 @@ impl Tree {
             let sum: f64 = picked.iter().map(|e| e.1).sum();
             picked.into_iter().map(|(bone, w)| (bone, w / sum)).collect()
         });
-        self.rig.weights = Some(Influences::from_rows(rows).expect("weights are finite"));
-        self
+        let weights = Influences::from_rows(rows).expect("weights are finite");
+        Self { rig: self.rig.with_weights(Some(weights)).expect("as many vertices and bones as before") }
     }
 
     /// The skinning weights.
     pub fn weights(&self) -> &Influences {
-        self.rig.weights.as_ref().expect("the tree has weights")
+        self.rig.weights().expect("the tree has weights")
     }
 
     /// `count` poses: the rest pose, then every joint turned about any axis by up to `most` radians.
     pub fn poses(&self, count: usize, most: f64, seed: u64) -> Vec<BoneTransforms> {
         let mut random = Random::new(seed);
-        let bones = self.rig.skeleton.len();
+        let bones = self.rig.skeleton().len();
         (0..count)
-            .map(|s| if s == 0 { BoneTransforms::identity(bones) } else { wild(&self.rig.skeleton, &mut random, most) })
+            .map(
+                |s| if s == 0 { BoneTransforms::identity(bones) } else { wild(self.rig.skeleton(), &mut random, most) },
+            )
             .collect()
     }
 }

@@ -18,7 +18,7 @@ impl Path for Rounded {
     }
 
     fn supports(&self, model: &Deformer, _: Wanted) -> bool {
-        !matches!(model.correction, Some(Correction::Joints(_)))
+        !matches!(model.correction(), Some(Correction::Joints(_)))
     }
 
     fn evaluate(&mut self, case: &Case, wanted: Wanted) -> Option<Skins> {
@@ -28,20 +28,20 @@ impl Path for Rounded {
         for (pose, given) in case.poses.iter().zip(&case.given) {
             let given: Vec<DVec3> = given.iter().map(|p| p.as_dvec3()).collect();
             let mut out = vec![DVec3::NAN; given.len()];
-            skins.held.as_mut().unwrap().push(deformer.evaluate(pose, Some(&given), &mut out));
+            skins.held.as_mut().unwrap().push(deformer.evaluate(pose, Some(&given), &mut out).unwrap());
             skins.positions.push(out.iter().map(|p| p.as_vec3()).collect());
             let mut normals = vec![Vec3::NAN; out.len()];
             mesh.compute(skins.positions.last().unwrap(), &mut normals);
             if wanted == Wanted::SkinnedNormals {
                 let turned = |(v, n): (usize, &DVec3)| {
-                    skinned_normal(*n, &deformer.base.linear(v, pose), &DMat3::IDENTITY).as_vec3()
+                    skinned_normal(*n, &deformer.base().linear(v, pose), &DMat3::IDENTITY).as_vec3()
                 };
                 normals = case.rest_normals.iter().enumerate().map(turned).collect();
             }
             skins.normals.push(normals);
         }
         (self.0)(case, &mut skins);
-        Some(skins).filter(|_| !matches!(case.deformer.correction, Some(Correction::Joints(_))))
+        Some(skins).filter(|_| !matches!(case.deformer.correction(), Some(Correction::Joints(_))))
     }
 }
 
@@ -59,25 +59,26 @@ fn the_reference_itself_passes_and_every_kind_of_model_occurs() {
         assert_eq!(report.normals > 20 * report.models, wanted != Wanted::Positions);
     }
     let has = |wanted: fn(&Deformer) -> bool| suite.cases().iter().any(|case| wanted(&case.deformer));
-    assert!(has(|model| matches!(model.base, Base::RotationalRegression(_)) && model.correction.is_none()));
+    assert!(has(|model| matches!(model.base(), Base::RotationalRegression(_)) && model.correction().is_none()));
     assert!(has(
-        |model| matches!(model.base, Base::Given) && matches!(model.correction, Some(Correction::PoseSpace(_)))
+        |model| matches!(model.base(), Base::Given) && matches!(model.correction(), Some(Correction::PoseSpace(_)))
     ));
-    assert!(has(|model| matches!(model.base, Base::Rest) && matches!(model.correction, Some(Correction::Shapes(_)))));
+    assert!(has(
+        |model| matches!(model.base(), Base::Rest) && matches!(model.correction(), Some(Correction::Shapes(_)))
+    ));
 }
 
 /// Every correction moves many vertices in every pose but rest, so that agreement means something.
 #[test]
 fn corrections_move_their_models() {
     let suite = Suite::new(&[Tree::new(13, 67, 3)]);
-    for case in suite.cases().iter().filter(|case| case.deformer.correction.is_some()) {
-        let (mut whole, mut plain) = (case.deformer.clone(), case.deformer.clone());
-        plain.correction = None;
+    for case in suite.cases().iter().filter(|case| case.deformer.correction().is_some()) {
+        let (mut whole, mut plain) = (case.deformer.clone(), case.deformer.clone().without_correction());
         for (pose, given) in case.poses.iter().zip(&case.given).skip(1) {
             let given: Vec<DVec3> = given.iter().map(|p| p.as_dvec3()).collect();
             let (mut with, mut without) = (vec![DVec3::NAN; 67], vec![DVec3::NAN; 67]);
-            whole.evaluate(pose, Some(&given), &mut with);
-            plain.evaluate(pose, Some(&given), &mut without);
+            whole.evaluate(pose, Some(&given), &mut with).unwrap();
+            plain.evaluate(pose, Some(&given), &mut without).unwrap();
             let moved = with.iter().zip(&without).filter(|(a, b)| a.distance(**b) > 1e-3).count();
             assert!(moved > 20, "{}: {moved} vertices move", case.name);
         }

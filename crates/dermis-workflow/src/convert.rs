@@ -1,13 +1,14 @@
 //! From any format that is read to any that is written, with nothing dropped in silence.
 
-use crate::deliver::{ending, write_scene, write_shapes};
 use crate::error::Error;
+use crate::export::write_scene;
 use crate::load::{
     FileNote, ReadOptions, Source, load_examples, load_motion, pick_clip, read_contents, rig_of, sample_times,
 };
 use crate::output::Output;
+use crate::skins::{ending, write_shapes};
 use dermis_io::gltf::{GlbClip, GlbScene};
-use dermis_io::npz::Precision;
+use dermis_io::npz::StoredFloat;
 use dermis_io::{Clip, ClipFrame, Contents, Format, MorphTarget, Record, Space, UpAxis, match_vertices};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{Skeleton, WorldPose};
@@ -98,7 +99,7 @@ pub fn is_folder(path: &Path) -> Result<bool, Error> {
 /// [`Error`].
 pub fn gather(inputs: &[Source], options: &ReadOptions) -> Result<(Contents, Vec<FileNote>), Error> {
     let Some((first, others)) = inputs.split_first() else {
-        return Err(Error::Option("there is nothing to convert".into()));
+        return Err(Error::NothingToConvert);
     };
     let stated = options.space_of(&first.path, &Space::default());
     let (mut contents, mut note) = read_contents(&first.path, &stated)?;
@@ -126,7 +127,7 @@ pub fn gather(inputs: &[Source], options: &ReadOptions) -> Result<(Contents, Vec
             let sources: Vec<Source> = own.into_iter().chain(others).cloned().collect();
             let (set, more) = load_examples(&rig, &contents.space, &sources, options, "examples")?;
             let posed = |e: &dermis_rig::Example| {
-                let bones = e.transforms.iter().zip(rig.skeleton.bind().iter()).map(|(m, b)| *m * *b);
+                let bones = e.transforms.iter().zip(rig.skeleton().bind().iter()).map(|(m, b)| *m * *b);
                 WorldPose::new(bones.collect())
             };
             contents.records = (set.examples().iter())
@@ -178,7 +179,12 @@ pub fn gather(inputs: &[Source], options: &ReadOptions) -> Result<(Contents, Vec
 ///
 /// # Errors
 /// [`Error`]; nothing that can be written is an error, something that cannot is in [`Converted::left_out`].
-pub fn write(contents: &Contents, source: &Source, options: &ReadOptions, output: &Output) -> Result<Converted, Error> {
+pub fn write_converted(
+    contents: &Contents,
+    source: &Source,
+    options: &ReadOptions,
+    output: &Output,
+) -> Result<Converted, Error> {
     let mut done = Converted::default();
     match ending(output.path()).as_str() {
         "glb" => write_glb(contents, source, options, output, &mut done)?,
@@ -335,7 +341,7 @@ fn write_npz(
         records,
         ..Contents::default()
     };
-    output.write(&dermis_io::npz::write(&written, Precision::Single).map_err(Error::write(output.path()))?)?;
+    output.write_with(|out| dermis_io::npz::write(&written, StoredFloat::Single, out))?;
     let shapes = written.records.iter().filter(|r| r.positions.is_some()).count();
     let vertices = written.records.iter().find_map(|r| r.positions.as_ref().map(Vec::len));
     done.counts = Counts {

@@ -4,14 +4,14 @@
 //! therefore nested: more poses never lose one. Which poses are drawn matters, most of all when they are few, so errors
 //! are means over several draws. All poses are one set, whatever the draw.
 
-use crate::compare::options_of;
+use crate::compare::method_of;
 use crate::error::Error;
-use crate::fit::fit;
+use crate::fit::{FitInput, fit};
 use crate::load::LoadedRig;
 use crate::measure::measure;
-use crate::random::Random;
 use dermis_fit::Progress;
 use dermis_rig::{Example, ExampleSet};
+use dermis_solve::Random;
 use serde_json::{Value, json};
 
 /// Examples in several random orders.
@@ -31,7 +31,7 @@ pub struct Draws<'a> {
 pub struct Point {
     /// How many.
     pub poses: usize,
-    /// The method's name in [`METHODS`](crate::compare::METHODS).
+    /// The method's name in [`PRESETS`](dermis_fit::method::PRESETS).
     pub method: String,
     /// The rms on the held-out examples of each draw, metres.
     pub draws: Vec<f64>,
@@ -69,20 +69,16 @@ impl<'a> Draws<'a> {
     /// Numbers of poses in ascending order, each once.
     ///
     /// # Errors
-    /// [`Error::Option`] for zero, and for more poses than there are.
+    /// [`Error::SubsetSize`] for zero, and for more poses than there are.
     pub fn counts(&self, wanted: &[usize]) -> Result<Vec<usize>, Error> {
         let available = self.available();
         let mut counts = wanted.to_vec();
         counts.sort_unstable();
         counts.dedup();
-        if counts.first() == Some(&0) {
-            return Err(Error::Option("--poses 0: nothing can be learnt from no pose".into()));
-        }
-        match counts.last() {
-            Some(&most) if most > available => Err(Error::Option(format!(
-                "--poses {most}: there are {available} examples to draw from; name {available} for all of them"
-            ))),
-            _ => Ok(counts),
+        let wrong = counts.first().filter(|poses| **poses == 0).or(counts.last().filter(|poses| **poses > available));
+        match wrong {
+            Some(&poses) => Err(Error::SubsetSize { poses, examples: available }),
+            None => Ok(counts),
         }
     }
 
@@ -104,10 +100,10 @@ impl<'a> Draws<'a> {
         }
         let timeless = set.iter().map(|&s| Example { time: None, ..self.examples.examples()[s].clone() });
         ExampleSet::new(self.examples.name.clone(), timeless.collect(), &self.loaded.rig)
-            .map_err(|e| Error::Option(e.to_string()))
+            .map_err(|e| Error::Internal(e.to_string()))
     }
 
-    /// Fits one of [`METHODS`](crate::compare::METHODS) to `count` poses of every draw and scores it.
+    /// Fits one of [`PRESETS`](dermis_fit::method::PRESETS) to `count` poses of every draw and scores it.
     ///
     /// # Errors
     /// [`Error`]: an unknown method, a failed fit, cancellation.
@@ -118,10 +114,11 @@ impl<'a> Draws<'a> {
         count: usize,
         progress: Progress<'_>,
     ) -> Result<Point, Error> {
-        let options = options_of(method)?;
+        let own = method_of(method)?;
         let mut point = Point { poses: count, method: method.to_owned(), draws: Vec::new(), baseline: None };
         for set in self.sets(count) {
-            let fitted = fit(self.loaded, &self.examples_of(&set)?, None, &options, progress)?;
+            let examples = self.examples_of(&set)?;
+            let fitted = fit(self.loaded, &FitInput::new(&self.loaded.rig, &examples), &own, progress)?;
             let scores = measure(&fitted.model, held_out, None)?;
             point.draws.push(scores.model.error.rms);
             point.baseline = scores.baseline.map(|b| b.error.rms);
@@ -201,7 +198,7 @@ mod tests {
         for count in [1, 5, 20] {
             assert_eq!(point("own-weights", count).ratio(), Some(1.0));
         }
-        let whole = fit(&loaded, &train, None, &options_of("mwe").unwrap(), &silent).unwrap();
+        let whole = fit(&loaded, &FitInput::new(&loaded.rig, &train), &method_of("mwe").unwrap(), &silent).unwrap();
         let whole = measure(&whole.model, &held_out, None).unwrap();
         let all = point("mwe", 20);
         assert_eq!((all.draws.len(), all.rms(), all.ratio()), (1, whole.model.error.rms, whole.ratio()));
@@ -216,9 +213,9 @@ mod tests {
     fn every_method_takes_a_single_pose() {
         let (loaded, train, held_out) = arm(6);
         let draws = Draws::new(&loaded, &train, 1, 1);
-        for (method, _) in crate::compare::METHODS {
-            let point = draws.point(&held_out, method, 1, &silent).unwrap();
-            assert!(point.rms().is_finite(), "{method}");
+        for preset in dermis_fit::method::PRESETS {
+            let point = draws.point(&held_out, preset.name, 1, &silent).unwrap();
+            assert!(point.rms().is_finite(), "{}", preset.name);
         }
     }
 
@@ -240,7 +237,7 @@ mod tests {
         let draws = Draws::new(&loaded, &train, 1, 1);
         assert_eq!(draws.counts(&[4, 2, 6, 2]).unwrap(), [2, 4, 6]);
         let says = |counts: &[usize]| draws.counts(counts).unwrap_err().to_string();
-        assert!(says(&[0, 2]).contains("no pose"));
+        assert!(says(&[0, 2]).contains("subsets of 0 poses"));
         assert!(says(&[3, 7]).contains("7") && says(&[7]).contains("6 examples"));
     }
 

@@ -22,19 +22,15 @@ pub fn body() -> Result<(LoadedRig, ExampleSet, ExampleSet, Vec<FileNote>), Erro
     let exercise = read(path, EXERCISE)?;
     let walk = read(Path::new("body_walk.npz"), WALK)?;
     let missing = || Error::lacks(path, "the bundled body is incomplete", "");
-    let rig = Rig {
-        name: "body".into(),
-        mesh: exercise.mesh.clone().ok_or_else(missing)?,
-        skeleton: exercise.skeleton.clone().ok_or_else(missing)?,
-        weights: exercise.weights.clone(),
-        influence_maps: None,
-    };
+    let (mesh, skeleton) = exercise.mesh.clone().zip(exercise.skeleton.clone()).ok_or_else(missing)?;
+    let rig = Rig::new(mesh, skeleton, exercise.weights.clone()).map_err(|e| Error::lacks(path, e.to_string(), ""))?;
+    let rig = rig.named("body");
     let examples = |contents: &Contents| {
         let made = contents.records.iter().filter_map(|record| {
             Some(Example {
                 label: record.label.clone(),
                 time: record.time,
-                transforms: rig.skeleton.bone_transforms(record.pose.as_ref()?),
+                transforms: rig.skeleton().bone_transforms(record.pose.as_ref()?),
                 positions: record.positions.clone()?,
                 importance: record.importance,
             })

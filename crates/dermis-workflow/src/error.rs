@@ -1,7 +1,11 @@
 //! Why a recipe stopped, with the remedy where there is one.
 
-use dermis_fit::{FitError, HeatError, ScanError};
+use dermis_compile::CompileError;
+use dermis_compile::pose_space::Refusal;
+use dermis_fit::decompose::{ClusteringError, DecomposeError};
+use dermis_fit::{FitError, HeatError, MethodError, ScanError};
 use dermis_io::{MatchError, ReadError, WriteError};
+use dermis_measure::MeasureError;
 use std::path::{Path, PathBuf};
 
 /// Why a recipe stopped.
@@ -33,6 +37,16 @@ pub enum Error {
         /// What to do about it.
         hint: &'static str,
     },
+    /// Nothing is written in the format that an output's name asks for.
+    #[error("\"{}\": {what}", path.display())]
+    Ending {
+        /// The output.
+        path: PathBuf,
+        /// What is written, and how.
+        what: &'static str,
+        /// The names that serve.
+        endings: &'static str,
+    },
     /// Vertices of two files cannot be matched.
     #[error("\"{}\": {source}", path.display())]
     Match {
@@ -58,12 +72,32 @@ pub enum Error {
     /// A fit failed.
     #[error(transparent)]
     Fit(FitError),
+    /// A method cannot be fitted as it is set.
+    #[error(transparent)]
+    Method(MethodError),
     /// Bone heat failed.
     #[error(transparent)]
     Heat(HeatError),
     /// A fit to scans failed.
     #[error(transparent)]
     Scans(ScanError),
+    /// A model could not be run or scored.
+    #[error(transparent)]
+    Measure(MeasureError),
+    /// A model could not be compiled.
+    #[error(transparent)]
+    Compile(CompileError),
+    /// An export cannot be made as it is set.
+    #[error(transparent)]
+    Export(#[from] ExportError),
+    /// Two outputs are one file.
+    #[error("\"{}\": {what} needs a file of its own", path.display())]
+    SameOutput {
+        /// The file.
+        path: PathBuf,
+        /// What would be written over the other.
+        what: &'static str,
+    },
     /// A sculpt could not be brought back to rest.
     #[error("sculpt \"{sculpt}\": {reason}")]
     Sculpt {
@@ -74,12 +108,142 @@ pub enum Error {
         /// What to do about it.
         hint: &'static str,
     },
+    /// There is nothing to bring back to rest.
+    #[error("there are no sculpts")]
+    NoSculpts,
+    /// A rig whose own skinning is to be inverted, and has no weights.
+    #[error("the rig \"{rig}\" has no skinning weights")]
+    NoSkinning {
+        /// The rig.
+        rig: String,
+    },
+    /// Corrected rest shapes as the vertices of a file that has no choice.
+    #[error("\"{}\": a GLB and OBJ files hold corrections at rest always", path.display())]
+    RestVertices {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A time that no answer can be waited for.
+    #[error("time-limit {seconds}: it must be positive, and {most} at most")]
+    TimeLimit {
+        /// Seconds.
+        seconds: f64,
+        /// The most.
+        most: f64,
+    },
     /// A deformer that is a program of its own failed before its first call.
     #[error(transparent)]
     Program(#[from] crate::invert::program::ProgramError),
-    /// An option's value makes no sense here.
-    #[error("{0}")]
-    Option(String),
+    /// A setting has a value that makes no sense.
+    #[error("{setting} {value}: {}", rule(*low, *high))]
+    Setting {
+        /// The setting, as a recipe calls it.
+        setting: &'static str,
+        /// Its value.
+        value: f64,
+        /// The least that makes sense.
+        low: f64,
+        /// The most that makes sense.
+        high: f64,
+    },
+    /// No bone of the rig has a name that a pattern matches.
+    #[error("{pattern}: none of the {bones} bones is called that")]
+    NoSuchBone {
+        /// The pattern, in which `*` stands for any text.
+        pattern: String,
+        /// Bones of the rig.
+        bones: usize,
+    },
+    /// A set of examples is empty.
+    #[error("the set \"{set}\" holds no examples")]
+    NoExamples {
+        /// What the set is called.
+        set: String,
+    },
+    /// A mesh sequence cannot be decomposed.
+    #[error(transparent)]
+    Decompose(DecomposeError),
+    /// A mesh sequence cannot be clustered.
+    #[error(transparent)]
+    Clustering(ClusteringError),
+    /// A skeleton for found bones that is none.
+    #[error(transparent)]
+    Skeleton(#[from] dermis_rig::SkeletonError),
+    /// A tree of bones that bring a skeleton of their own.
+    #[error("given bones bring their own skeleton: they are not tied together")]
+    TiedGivenBones,
+    /// A tree of bones that shear.
+    #[error("a skeleton needs rigid bones")]
+    TiedShear,
+    /// No frame of a sequence has that label or number.
+    #[error("{frame}: there is no frame of that label or number among {frames}")]
+    NoSuchFrame {
+        /// The label or number.
+        frame: String,
+        /// Frames of the sequence.
+        frames: usize,
+    },
+    /// Secondary motion cannot be run as it is set.
+    #[error("secondary motion: {0}")]
+    Secondary(#[from] dermis_deform::secondary::SecondaryError),
+    /// Secondary motion cannot go on.
+    #[error("secondary motion, frame {frame}: {source}")]
+    Swing {
+        /// The frame, from 0.
+        frame: usize,
+        /// Why.
+        source: dermis_deform::secondary::SecondaryError,
+    },
+    /// A cut beyond the motion.
+    #[error("cut {cut}: the motion's {frames} frames are numbered from 0")]
+    Cut {
+        /// The frame that begins after the cut.
+        cut: usize,
+        /// Frames of the motion.
+        frames: usize,
+    },
+    /// An evaluation that neither scores nor tries the model.
+    #[error("an evaluation needs examples to score the model on, or a stress test")]
+    NothingToEvaluate,
+    /// A random subset that cannot be drawn.
+    #[error("subsets of {poses} poses cannot be drawn from {examples} examples")]
+    SubsetSize {
+        /// Poses of the subset.
+        poses: usize,
+        /// Examples there are.
+        examples: usize,
+    },
+    /// A model that does not say what it learnt from.
+    #[error(
+        "the model does not hold the poses it was trained on (its method is \"{method}\"): nothing is known to be new"
+    )]
+    NoTrainingPoses {
+        /// The model's method.
+        method: String,
+    },
+    /// No poses can be suggested.
+    #[error(transparent)]
+    Design(dermis_fit::design::DesignError),
+    /// There are no inputs.
+    #[error("there is nothing to convert")]
+    NothingToConvert,
+    /// A deformer that does not belong to its rig.
+    #[error(transparent)]
+    Rigged(#[from] dermis_deform::RiggedError),
+    /// Published figures cannot be drawn.
+    #[error(transparent)]
+    Figures(#[from] dermis_figures::FigureError),
+    /// A method that no preset has.
+    #[error("there is no method \"{name}\"; there are {}", known.join(", "))]
+    UnknownMethod {
+        /// The name.
+        name: String,
+        /// Those there are.
+        known: Vec<&'static str>,
+    },
+    /// Data of our own that cannot be stored or read back: a mistake in the program.
+    #[error("internal: {0}")]
+    Internal(String),
     /// The caller asked to stop.
     #[error("cancelled")]
     Cancelled,
@@ -92,30 +256,14 @@ impl Error {
     pub(crate) fn write(path: &Path) -> impl Fn(WriteError) -> Self + use<'_> {
         move |error| Self::Write { path: path.into(), reason: error.to_string() }
     }
+}
 
-    /// What to do about it, in a user's words; empty if there is nothing to say.
-    pub fn hint(&self) -> &'static str {
-        match self {
-            Self::Lacks { hint, .. } | Self::Sculpt { hint, .. } => hint,
-            Self::Exists { .. } => "choose another output, or add --force to replace it",
-            Self::Match { source: MatchError::Counts { .. }, .. } => {
-                "export without splitting at UV seams, or use a file that holds its rest mesh, so that vertices can be \
-                 matched by position"
-            }
-            Self::Match { source: MatchError::Position { .. }, .. } => {
-                "check that both files show the same mesh in the same rest pose and unit, or raise --match-tolerance"
-            }
-            Self::Scans(ScanError::Apart { turned_away, too_far, .. }) => match turned_away > too_far {
-                true => "is the scan inside out? Its triangles must be counter-clockwise seen from outside",
-                false => {
-                    "check unit and axes of the scan (--up) and that the pose is its own, or raise --reach; the rig's rest pose \
-                     moved by the pose must lie on the scan"
-                }
-            },
-            Self::Fit(FitError::SingularAnchor { .. }) => "a bone scaled to zero cannot anchor skin: use --anchor root",
-            Self::Program(_) => "docs/invert-protocol.md says what is spoken, with an example in Python",
-            _ => "",
-        }
+/// What a range of values says of one outside it.
+fn rule(low: f64, high: f64) -> String {
+    match (low == f64::MIN_POSITIVE, high == f64::MAX) {
+        (true, true) => "it must be positive".into(),
+        (false, true) => format!("it must be {low} or more, and finite"),
+        _ => format!("it must lie in {low}..{high}"),
     }
 }
 
@@ -129,8 +277,87 @@ impl From<FitError> for Error {
     }
 }
 
+impl From<MethodError> for Error {
+    /// A fit that was stopped is no failed fit.
+    fn from(error: MethodError) -> Self {
+        match error {
+            MethodError::Cancelled => Self::Cancelled,
+            MethodError::Fit(error) => Self::Fit(error),
+            other => Self::Method(other),
+        }
+    }
+}
+
+impl From<DecomposeError> for Error {
+    /// Work that was stopped has not failed.
+    fn from(error: DecomposeError) -> Self {
+        match error {
+            DecomposeError::Cancelled => Self::Cancelled,
+            other => Self::Decompose(other),
+        }
+    }
+}
+
+impl From<ClusteringError> for Error {
+    /// Work that was stopped has not failed.
+    fn from(error: ClusteringError) -> Self {
+        match error {
+            ClusteringError::Sequence(error) => error.into(),
+            other => Self::Clustering(other),
+        }
+    }
+}
+
+impl From<MeasureError> for Error {
+    /// Work that was stopped has not failed.
+    fn from(error: MeasureError) -> Self {
+        match error {
+            MeasureError::Cancelled => Self::Cancelled,
+            other => Self::Measure(other),
+        }
+    }
+}
+
+impl From<CompileError> for Error {
+    /// Work that was stopped has not failed.
+    fn from(error: CompileError) -> Self {
+        match error {
+            CompileError::Cancelled => Self::Cancelled,
+            CompileError::Measure(error) => error.into(),
+            CompileError::Fit(error) => error.into(),
+            other => Self::Compile(other),
+        }
+    }
+}
+
 impl From<dermis_fit::Cancelled> for Error {
     fn from(_: dermis_fit::Cancelled) -> Self {
         Self::Cancelled
     }
+}
+
+/// Why an export cannot be made as it is set.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExportError {
+    /// Positions of a given base, and a table of drivers.
+    #[error("a model over given positions cannot be driven")]
+    GivenDriven,
+    /// A method that has nothing to drive.
+    #[error("drivers are made of a joint model or a pose space, and this is \"{method}\"")]
+    NotDriven {
+        /// The model's method.
+        method: String,
+    },
+    /// A pose space that shapes before skinning cannot hold.
+    #[error("no shapes can be driven for this model: {0}")]
+    Refused(Refusal),
+    /// Kernels for a model that is no pose space.
+    #[error("kernels serve pose spaces (psd, eigenskin, pose-blendshapes), and this is \"{method}\"")]
+    Kernels {
+        /// The model's method.
+        method: String,
+    },
+    /// All shapes of a correction that is baked.
+    #[error("a correction that is baked for a motion is compressed: it needs a number of shapes")]
+    AllBaked,
 }

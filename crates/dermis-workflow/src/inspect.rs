@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::load::{FileNote, read_contents};
-use dermis_deform::baked::Precision;
+use dermis_deform::baked::CoefficientPrecision;
 use dermis_io::{Contents, Flaw, Space, UpAxis};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -11,7 +11,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// [`Error`] if it cannot be read at all.
-pub fn inspect(path: &Path) -> Result<Value, Error> {
+pub fn inspect(path: &Path) -> Result<(Value, FileNote), Error> {
     let (contents, note) = read_contents(path, &Space::default())?;
     let mut value = describe(&contents, &note);
     if let Ok((model, _)) = crate::load::load_model(path) {
@@ -19,14 +19,14 @@ pub fn inspect(path: &Path) -> Result<Value, Error> {
             "method": model.header.method,
             "program": model.header.program,
             "settings": model.header.settings.iter().map(|(k, v)| (k.clone(), json!(v))).collect::<serde_json::Map<_, _>>(),
-            "model_bytes": model.baked.bytes(),
-            "coefficient_bits": match model.baked.precision() {
-                Precision::Single => 32,
-                Precision::Sixteen => 16,
+            "model_bytes": model.baked().bytes(),
+            "coefficient_bits": match model.baked().precision() {
+                CoefficientPrecision::Single => 32,
+                CoefficientPrecision::Sixteen => 16,
             },
         });
     }
-    Ok(value)
+    Ok((value, note))
 }
 
 fn describe(contents: &Contents, note: &FileNote) -> Value {

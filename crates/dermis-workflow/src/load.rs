@@ -1,5 +1,6 @@
 //! From paths to rigs, motions and examples: the only place that opens files the user named.
 
+mod beside;
 mod files;
 mod motion;
 mod pairing;
@@ -7,7 +8,8 @@ mod sets;
 mod source;
 mod stream;
 
-use files::hash_of;
+pub use beside::{load_anchors, load_base_cache, load_map_table};
+pub(crate) use files::hash_of;
 pub(crate) use files::note;
 pub use files::{FileNote, open_file, read_bytes, read_contents};
 use motion::clip_motion;
@@ -27,7 +29,8 @@ use std::mem::take;
 use std::path::{Path, PathBuf};
 
 /// How files are read where they do not say it themselves.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct ReadOptions {
     /// Axis that points up in files that do not state it (OBJ, PC2, MDD, Alembic); the rig's own by default, Y for Alembic.
     pub up: Option<UpAxis>,
@@ -90,10 +93,9 @@ pub(crate) fn rig_of(contents: &Contents, path: &Path) -> Result<Rig, Error> {
     let mesh = contents.mesh.clone().ok_or_else(|| missing("mesh"))?;
     let skeleton = contents.skeleton.clone().ok_or_else(|| missing("skeleton"))?;
     let name = path.file_stem().map_or_else(|| "rig".into(), |n| n.to_string_lossy().into_owned());
-    let (weights, influence_maps) = (contents.weights.clone(), contents.influence_maps.clone());
-    let rig = Rig { name, mesh, skeleton, weights, influence_maps };
-    rig.check().map_err(|e| Error::lacks(path, e.to_string(), ""))?;
-    Ok(rig)
+    let rig = Rig::new(mesh, skeleton, contents.weights.clone());
+    let rig = rig.and_then(|rig| rig.with_influence_maps(contents.influence_maps.clone()));
+    Ok(rig.map_err(|e| Error::lacks(path, e.to_string(), ""))?.named(name))
 }
 
 /// Bones in the order of the rig, found by name, and the motion's own names in the file's order.
@@ -199,17 +201,17 @@ pub(crate) fn poses_for_rig(
         .map(|s| s.names().to_vec())
         .or_else(|| (!contents.bone_names.is_empty()).then(|| contents.bone_names.clone()));
     let order: Vec<usize> = match names {
-        None => (0..rig.skeleton.len()).collect(),
+        None => (0..rig.skeleton().len()).collect(),
         Some(names) => {
             let places: Vec<Option<usize>> =
-                rig.skeleton.names().iter().map(|n| names.iter().position(|m| m == n)).collect();
+                rig.skeleton().names().iter().map(|n| names.iter().position(|m| m == n)).collect();
             let missing: Vec<&String> =
-                rig.skeleton.names().iter().zip(&places).filter(|(_, p)| p.is_none()).map(|(n, _)| n).collect();
+                rig.skeleton().names().iter().zip(&places).filter(|(_, p)| p.is_none()).map(|(n, _)| n).collect();
             if !missing.is_empty() {
                 let what = format!(
                     "{} of the rig's {} bones are missing (first: \"{}\"); the file has {}",
                     missing.len(),
-                    rig.skeleton.len(),
+                    rig.skeleton().len(),
                     missing[0],
                     names.len()
                 );
@@ -274,11 +276,11 @@ fn with_both(
 ) -> Result<Vec<Example>, Error> {
     let to_rig = poses_for_rig(rig, contents, path)?;
     let count = contents.records.iter().find_map(|r| r.positions.as_ref().map(Vec::len)).unwrap_or(0);
-    let matching = matching(&rig.mesh, contents, count, options, path, note)?;
+    let matching = matching(rig.mesh(), contents, count, options, path, note)?;
     let binds_differ = contents.skeleton.as_ref().is_some_and(|skeleton| {
         let theirs = to_rig(&WorldPose::new(skeleton.bind().to_vec()));
-        let limit = options.match_tolerance * rig.mesh.diagonal().max(1.0);
-        theirs.bones.iter().zip(rig.skeleton.bind().iter()).any(|(a, b)| !a.abs_diff_eq(*b, limit))
+        let limit = options.match_tolerance * rig.mesh().diagonal().max(1.0);
+        theirs.bones.iter().zip(rig.skeleton().bind().iter()).any(|(a, b)| !a.abs_diff_eq(*b, limit))
     });
     // With another bind pose for the same mesh (bones reoriented by an exporter), M = T B⁻¹ takes the file's own B.
     let own = contents.skeleton.as_ref().filter(|_| binds_differ);
@@ -298,7 +300,7 @@ fn with_both(
                 BoneTransforms::new(to_rig(&WorldPose::new(theirs.to_vec())).bones.into_vec())
                     .with_channels(pose.channels.clone())
             }
-            None => rig.skeleton.bone_transforms(&to_rig(pose)),
+            None => rig.skeleton().bone_transforms(&to_rig(pose)),
         };
         examples.push(example(&record, transforms, matching.gather(&positions)));
     }
@@ -326,7 +328,7 @@ fn from_morphs(
     let mesh = contents.mesh.as_ref().ok_or_else(|| need("mesh"))?;
     let weights = contents.weights.as_ref().ok_or_else(|| need("skinning weights"))?;
     let skeleton = contents.skeleton.as_ref().ok_or_else(|| need("skeleton"))?;
-    let matching = matching(&rig.mesh, contents, mesh.positions.len(), options, path, note)?;
+    let matching = matching(rig.mesh(), contents, mesh.positions.len(), options, path, note)?;
     let motion = (!contents.clips.is_empty()).then(|| pick_clip(contents, source)).transpose()?;
     // (label, time, pose in the file's bones, weight of each target)
     let mut shots: Vec<(String, Option<f64>, WorldPose, Vec<f64>)> = Vec::new();
@@ -380,33 +382,6 @@ fn from_morphs(
             Example { label, time, transforms, positions: matching.gather(&skin), importance: 1.0 }
         })
         .collect())
-}
-
-/// A cache of base positions for examples: one frame per example, in the rig's vertex order.
-///
-/// # Errors
-/// [`Error`].
-pub fn load_base_cache(
-    rig: &Rig,
-    rig_space: &Space,
-    path: &Path,
-    frames: usize,
-    options: &ReadOptions,
-) -> Result<(Vec<Vec<DVec3>>, FileNote), Error> {
-    let (contents, mut note) = read_contents(path, &options.space_of(path, rig_space))?;
-    note.role = "base".into();
-    let skins: Vec<&Vec<DVec3>> = contents.records.iter().filter_map(|r| r.positions.as_ref()).collect();
-    if skins.len() != frames {
-        let what = format!("{} frames, but there are {frames} poses", skins.len());
-        return Err(Error::lacks(path, what, "a base cache has one frame per pose, in the same order"));
-    }
-    let count = skins.first().map_or(0, |s| s.len());
-    let matching = matching(&rig.mesh, &contents, count, options, path, &mut note)?;
-    let gathered: Vec<Vec<DVec3>> = skins.into_iter().map(|s| matching.gather(s)).collect();
-    if let Some(at) = gathered.iter().position(|frame| frame.iter().any(|p| !p.is_finite())) {
-        return Err(Error::lacks(path, format!("frame {at} is not finite"), ""));
-    }
-    Ok((gathered, note))
 }
 
 /// A model file.

@@ -102,7 +102,7 @@ impl Output {
 }
 
 fn write_all(out: &mut dyn Write, bytes: &[u8]) -> Result<(), WriteError> {
-    out.write_all(bytes).map_err(|e| WriteError::Output { reason: e.to_string() })
+    Ok(out.write_all(bytes)?)
 }
 
 fn write_whole(path: &Path, task: impl FnOnce(&mut dyn Write) -> Result<(), WriteError>) -> Result<(), Error> {

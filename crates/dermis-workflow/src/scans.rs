@@ -129,7 +129,7 @@ fn with_poses(rig: &Rig, contents: &Contents, path: &Path) -> Result<Vec<Scan>, 
                 let theirs = skeleton.bone_transforms(pose);
                 BoneTransforms::new(to_rig(&WorldPose::new(theirs.to_vec())).bones.into_vec())
             }
-            None => rig.skeleton.bone_transforms(&to_rig(pose)),
+            None => rig.skeleton().bone_transforms(&to_rig(pose)),
         };
         let label = if several { format!("{stem}#{}", record.label) } else { stem.clone() };
         let positions = record.positions.clone().unwrap_or_else(|| mesh.positions.clone());
@@ -175,7 +175,7 @@ fn pair(rig: &Rig, surfaces: Vec<Surface>, motion: Option<&Motion>, path: &Path)
     };
     let scans = surfaces.into_iter().zip(chosen).map(|(surface, frame)| Scan {
         label: surface.label,
-        transforms: rig.skeleton.bone_transforms(&frame.pose),
+        transforms: rig.skeleton().bone_transforms(&frame.pose),
         positions: surface.mesh.positions,
         triangles: surface.mesh.triangles,
     });

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::load::{Source, read_bytes, read_contents};
-use dermis_deform::secondary::{Secondary, SecondarySettings};
+use dermis_deform::secondary::{Secondary, SecondaryError, SecondarySettings};
 use dermis_io::Space;
 use dermis_rig::glam::DVec3;
 use dermis_rig::{Motion, Rig};
@@ -27,7 +27,7 @@ pub struct Swung {
 /// # Errors
 /// [`Error`]: a file that lacks them, another number of vertices, a value outside 0..1.
 pub fn gains(text: &str, rig: &Rig) -> Result<Vec<f64>, Error> {
-    let vertices = rig.mesh.positions.len();
+    let vertices = rig.mesh().positions.len();
     let gain = match text.parse::<f64>() {
         Ok(one) => vec![one; vertices],
         Err(_) => {
@@ -49,7 +49,7 @@ pub fn gains(text: &str, rig: &Rig) -> Result<Vec<f64>, Error> {
     }
     match gain.iter().position(|g| !(0.0..=1.0).contains(g)) {
         None => Ok(gain),
-        Some(v) => Err(Error::Option(format!("the gain of vertex {v} is {}: it must lie in 0..1", gain[v]))),
+        Some(vertex) => Err(SecondaryError::Gain { vertex, gain: gain[vertex] }.into()),
     }
 }
 
@@ -62,9 +62,9 @@ fn painted(path: &Path, channel: &str, rig: &Rig) -> Result<Vec<f64>, Error> {
     let (contents, _) = read_contents(path, &Space::default())?;
     let mesh = contents.mesh.ok_or_else(|| Error::lacks(path, "there is no mesh in it", HINT))?;
     let colors = mesh.colors.ok_or_else(|| Error::lacks(path, "its mesh has no vertex colours", HINT))?;
-    let far = 1e-3 * rig.mesh.diagonal();
-    let same = mesh.positions.len() == rig.mesh.positions.len()
-        && mesh.positions.iter().zip(&rig.mesh.positions).all(|(a, b)| a.distance(*b) <= far);
+    let far = 1e-3 * rig.mesh().diagonal();
+    let same = mesh.positions.len() == rig.mesh().positions.len()
+        && mesh.positions.iter().zip(&rig.mesh().positions).all(|(a, b)| a.distance(*b) <= far);
     if !same {
         return Err(Error::lacks(path, "its mesh is not the rig's at rest", "paint the rig the model was fitted on"));
     }
@@ -75,7 +75,7 @@ fn painted(path: &Path, channel: &str, rig: &Rig) -> Result<Vec<f64>, Error> {
 /// frames that have no times.
 ///
 /// # Errors
-/// [`Error::Option`]: a cut beyond the motion, times that do not go forward, gains of another mesh.
+/// [`Error::Cut`]; [`Error::Swing`]: times that do not go forward, gains of another mesh.
 pub fn swing(
     motion: &Motion,
     rig: &Rig,
@@ -86,13 +86,9 @@ pub fn swing(
     skins: &mut [Vec<DVec3>],
 ) -> Result<Swung, Error> {
     if let Some(cut) = cuts.iter().find(|cut| **cut >= skins.len()) {
-        return Err(Error::Option(format!("--cuts {cut}: the motion's {} frames are numbered from 0", skins.len())));
+        return Err(Error::Cut { cut: *cut, frames: skins.len() });
     }
-    let failed = |frame: usize| {
-        move |e: dermis_deform::secondary::SecondaryError| {
-            Error::Option(format!("secondary motion, frame {frame}: {e}"))
-        }
-    };
+    let failed = |frame: usize| move |source| Error::Swing { frame, source };
     let soft = gain.iter().filter(|g| **g > 0.0).count();
     let mut state = Secondary::new(settings, gain).map_err(failed(0))?;
     let assumed_times = motion.frames.iter().any(|f| f.time.is_none());
@@ -100,7 +96,7 @@ pub fn swing(
         (false, Some(time)) => time,
         _ => n as f64 / rate,
     };
-    let jumps = jumps(skins, cuts, rig.mesh.diagonal());
+    let jumps = jumps(skins, cuts, rig.mesh().diagonal());
     let mut largest = (0.0, 0);
     for (n, skin) in skins.iter_mut().enumerate() {
         if cuts.contains(&n) {

@@ -10,7 +10,8 @@ use dermis_fit::scans::{Scan, ScanReport, ScanSettings, fit_scans};
 use dermis_fit::weights::{WeightReport, WeightSettings};
 use dermis_fit::{BasePoses, HeatError, Progress, ScanError, Training, fit_weights};
 use dermis_io::gltf::GlbScene;
-use dermis_io::npz::Precision;
+use dermis_io::npz::StoredFloat;
+use dermis_io::to_bytes;
 use dermis_io::{Contents, Format, Record, Space};
 use dermis_measure::{ErrorAccumulator, ErrorReport};
 use dermis_rig::glam::DVec3;
@@ -21,22 +22,22 @@ use std::path::Path;
 /// Weights by bone heat. No skin follows the bones whose names match one of `skip` (`*` stands for any text).
 ///
 /// # Errors
-/// [`Error::Option`] for a pattern that no bone matches, [`Error::Heat`].
+/// [`Error::NoSuchBone`] for a pattern that no bone matches, [`Error::Heat`].
 pub fn heat(
     rig: &Rig,
     skip: &[String],
     settings: &HeatSettings,
     progress: Progress<'_>,
 ) -> Result<(Influences, HeatReport), Error> {
-    let names = rig.skeleton.names();
+    let names = rig.skeleton().names();
     for pattern in skip {
         if !names.iter().any(|name| crate::load::matches(pattern, name)) {
-            return Err(Error::Option(format!("--skip {pattern}: none of the {} bones is called that", names.len())));
+            return Err(Error::NoSuchBone { pattern: pattern.clone(), bones: names.len() });
         }
     }
     let skipped = |bone: BoneIndex| skip.iter().any(|pattern| crate::load::matches(pattern, &names[bone]));
-    let segments = bone_segments(&rig.skeleton, skipped);
-    match heat_weights(&rig.mesh, &segments, settings, progress) {
+    let segments = bone_segments(rig.skeleton(), skipped);
+    match heat_weights(rig.mesh(), &segments, settings, progress) {
         Ok(made) => Ok(made),
         Err(HeatError::Cancelled) => Err(Error::Cancelled),
         Err(error) => Err(Error::Heat(error)),
@@ -54,7 +55,7 @@ pub fn from_scans(
     settings: &ScanSettings,
     progress: Progress<'_>,
 ) -> Result<(Influences, ScanReport), Error> {
-    match fit_scans(&rig.mesh, &rig.skeleton, start, scans, settings, progress) {
+    match fit_scans(rig.mesh(), rig.skeleton(), start, scans, settings, progress) {
         Ok(made) => Ok(made),
         Err(ScanError::Cancelled) => Err(Error::Cancelled),
         Err(error) => Err(Error::Scans(error)),
@@ -73,13 +74,13 @@ pub fn from_single_bones(
     progress: Progress<'_>,
 ) -> Result<(Influences, Found, WeightReport), Error> {
     let training = Training {
-        skeleton: &rig.skeleton,
-        rest: &rig.mesh.positions,
-        length: rig.mesh.diagonal(),
+        skeleton: rig.skeleton(),
+        rest: &rig.mesh().positions,
+        length: rig.mesh().diagonal(),
         examples: examples.examples(),
         base: BasePoses::NONE,
     };
-    let neighbours = rig.mesh.neighbours();
+    let neighbours = rig.mesh().neighbours();
     let found = influence::from_examples(&training, &neighbours, &InfluenceSettings::default(), progress)?;
     let candidates = Some(found.candidates.clone());
     let settings = WeightSettings { influences: Some(influences), candidates, ..WeightSettings::default() };
@@ -89,7 +90,7 @@ pub fn from_single_bones(
 
 /// The poses to make examples of: each turns one joint by so many degrees.
 pub fn plan(rig: &Rig, degrees: f64) -> Motion {
-    influence::plan(&rig.skeleton, &PlanSettings { degrees, ..PlanSettings::default() })
+    influence::plan(rig.skeleton(), &PlanSettings { degrees, ..PlanSettings::default() })
 }
 
 /// The rig a skin is to be made for: a mesh with a skeleton, or a mesh file and a skeleton file.
@@ -112,9 +113,8 @@ pub fn load_unskinned(mesh: &Path, skeleton: Option<&Path>) -> Result<LoadedRig,
     let body =
         contents.mesh.ok_or_else(|| Error::lacks(mesh, "there is no mesh in this file", "use .obj, .glb or .npz"))?;
     let name = mesh.file_stem().map_or_else(|| "rig".into(), |n| n.to_string_lossy().into_owned());
-    let rig = Rig { name, mesh: body, skeleton, weights: None, influence_maps: None };
-    rig.check().map_err(|e| Error::lacks(mesh, e.to_string(), ""))?;
-    Ok(LoadedRig { rig, space: contents.space, notes: vec![note, bones_note] })
+    let rig = Rig::new(body, skeleton, None).map_err(|e| Error::lacks(mesh, e.to_string(), ""))?;
+    Ok(LoadedRig { rig: rig.named(name), space: contents.space, notes: vec![note, bones_note] })
 }
 
 /// Whether a rig can be written there.
@@ -145,30 +145,31 @@ pub fn write_rig(
     let rig = &loaded.rig;
     if ending(output.path()) == "npz" {
         let contents = Contents {
-            name: rig.name.clone(),
+            name: rig.name().to_owned(),
             format: Format::Npz,
             space: loaded.space.clone(),
-            mesh: Some(rig.mesh.clone()),
-            skeleton: Some(rig.skeleton.clone()),
+            mesh: Some(rig.mesh().clone()),
+            skeleton: Some(rig.skeleton().clone()),
             weights: Some(weights.clone()),
-            influence_maps: rig.influence_maps.clone(),
+            influence_maps: rig.influence_maps().cloned(),
             records: motion.iter().flat_map(|m| &m.frames).map(record).collect(),
             ..Contents::default()
         };
-        let bytes = dermis_io::npz::write(&contents, Precision::Double).map_err(Error::write(output.path()))?;
+        let bytes = to_bytes(|out| dermis_io::npz::write(&contents, StoredFloat::Double, out));
+        let bytes = bytes.map_err(Error::write(output.path()))?;
         output.write(&bytes)?;
         return Ok(bytes.len());
     }
-    let clips: Vec<_> = motion.iter().map(|motion| crate::deliver::clip(motion, vec![])).collect();
+    let clips: Vec<_> = motion.iter().map(|motion| crate::export::clip(motion, vec![])).collect();
     let scene = GlbScene {
-        name: &rig.name,
-        mesh: Some(&rig.mesh),
-        skeleton: Some(&rig.skeleton),
+        name: rig.name(),
+        mesh: Some(rig.mesh()),
+        skeleton: Some(rig.skeleton()),
         weights: Some(weights),
         clips: &clips,
         ..GlbScene::default()
     };
-    crate::deliver::write_scene(&scene, output)
+    crate::export::write_scene(&scene, output)
 }
 
 fn record(frame: &Frame) -> Record {
@@ -194,22 +195,20 @@ pub struct Checked {
 /// # Errors
 /// [`Error`].
 pub fn check(rig: &Rig, weights: &Influences, examples: &ExampleSet) -> Result<Checked, Error> {
-    let new = || ErrorAccumulator::new(rig.mesh.positions.len(), rig.mesh.diagonal());
+    let new = || ErrorAccumulator::new(rig.mesh().positions.len(), rig.mesh().diagonal());
     let (mut made, mut own, mut apart) = (new(), new(), new());
-    let mut skin = vec![DVec3::ZERO; rig.mesh.positions.len()];
+    let mut skin = vec![DVec3::ZERO; rig.mesh().positions.len()];
     let mut theirs = skin.clone();
-    let failed = |e: dermis_measure::MeasureError| Error::Option(format!("examples \"{}\": {e}", examples.name));
     for example in examples.examples() {
-        lbs(&rig.mesh.positions, weights, &example.transforms, &mut skin);
-        made.add_frame(&example.label, &example.positions, &skin).map_err(failed)?;
-        if let Some(weights) = &rig.weights {
-            lbs(&rig.mesh.positions, weights, &example.transforms, &mut theirs);
-            own.add_frame(&example.label, &example.positions, &theirs).map_err(failed)?;
-            apart.add_frame(&example.label, &theirs, &skin).map_err(failed)?;
+        lbs(&rig.mesh().positions, weights, &example.transforms, &mut skin);
+        made.add_frame(&example.label, &example.positions, &skin)?;
+        if let Some(weights) = rig.weights() {
+            lbs(&rig.mesh().positions, weights, &example.transforms, &mut theirs);
+            own.add_frame(&example.label, &example.positions, &theirs)?;
+            apart.add_frame(&example.label, &theirs, &skin)?;
         }
     }
-    let empty = || Error::Option(format!("the set \"{}\" holds no examples", examples.name));
-    let made = made.finish().ok_or_else(empty)?;
+    let made = made.finish().ok_or_else(|| Error::NoExamples { set: examples.name.clone() })?;
     Ok(Checked { set: examples.name.clone(), made, own: own.finish(), apart: apart.finish() })
 }
 
@@ -286,5 +285,5 @@ pub fn check_json(checked: &Checked) -> Value {
 
 /// Names of bones.
 pub fn names(rig: &Rig, bones: &[BoneIndex]) -> Vec<String> {
-    bones.iter().map(|&bone| rig.skeleton.names()[bone].clone()).collect()
+    bones.iter().map(|&bone| rig.skeleton().names()[bone].clone()).collect()
 }

@@ -1,18 +1,19 @@
 //! Models compiled to linear blend skinning: what is written, and how an engine drives the helper bones. The reader of the
 //! table follows docs/compile.md and uses nothing of the program's own evaluation.
 
+use dermis_fit::method::{JointMethod, MweMethod, MweRidge, PoseSpaceSettings, PsdMethod, RidgeChoice};
 use dermis_fit::silent;
 use dermis_fit::weights::WeightBits;
 use dermis_io::{Contents, ModelFile, Space, gltf};
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
 use dermis_rig::{BoneTransforms, Example, ExampleSet, Frame, Influences, Motion, Skeleton, WorldPose};
 use dermis_testkit::arm::{FOREARM, UPPER};
-use dermis_testkit::{Arm, ArmPose, Random};
+use dermis_testkit::{Arm, ArmPose, Random, change_rig};
 use dermis_workflow::Error;
-use dermis_workflow::compile::{CompileSettings, Compiled, HelperTable, Poses, compile};
-use dermis_workflow::fit::{FitOptions, Method, fit};
+use dermis_workflow::compile::{Compiled, LinearSettings, Poses, compile};
+use dermis_workflow::fit::{FitInput, Method, fit};
 use dermis_workflow::load::LoadedRig;
-use dermis_workflow::measure::Runner;
+use dermis_workflow::measure::WideRunner;
 use dermis_workflow::output::reserve_file;
 use serde_json::Value;
 
@@ -84,7 +85,7 @@ impl Planted {
     fn new() -> Self {
         let arm = Arm::new(24, 8);
         let share = |p: &DVec3| 0.6 * (1.0 - ((p.x - 0.17) / 0.1).powi(2)).max(0.0);
-        let helper: Vec<f64> = arm.rig.mesh.positions.iter().map(share).collect();
+        let helper: Vec<f64> = arm.rig.mesh().positions.iter().map(share).collect();
         Self { weights: arm.weights().clone(), helper, arm }
     }
 
@@ -97,7 +98,7 @@ impl Planted {
             let moved = m[UPPER].transform_point3(*p + slide);
             (1.0 - self.helper[v]) * blend + self.helper[v] * moved
         };
-        let positions = self.arm.rig.mesh.positions.iter().enumerate().map(posed).collect();
+        let positions = self.arm.rig.mesh().positions.iter().enumerate().map(posed).collect();
         Example { label: s.to_string(), time: None, transforms: m, positions, importance: 1.0 }
     }
 
@@ -110,8 +111,16 @@ impl Planted {
 
 fn fitted(arm: &Arm, examples: &ExampleSet, method: Method, s: f64) -> ModelFile {
     let loaded = LoadedRig { rig: arm.rig.clone(), space: Space::default(), notes: vec![] };
-    let s = matches!(method, Method::Mwe | Method::Joint | Method::Psd).then_some(s);
-    fit(&loaded, examples, None, &FitOptions { s, ..FitOptions::new(method) }, &silent).unwrap().model
+    let method = match method {
+        Method::Mwe(own) => Method::Mwe(MweMethod { ridge: MweRidge::Fixed(s), ..own }),
+        Method::Joint(own) => Method::Joint(JointMethod { ridge: RidgeChoice::Fixed(s), ..own }),
+        Method::Psd(own) => {
+            let pose_space = PoseSpaceSettings { smoothing: Some(s), ..own.pose_space };
+            Method::Psd(PsdMethod { pose_space, ..own })
+        }
+        other => other,
+    };
+    fit(&loaded, &FitInput::new(&loaded.rig, examples), &method, &silent).unwrap().model
 }
 
 /// A compilation as files.
@@ -131,7 +140,7 @@ fn compiled(
     model: &ModelFile,
     sets: &[Poses],
     held_out: &[Poses],
-    settings: CompileSettings,
+    settings: LinearSettings,
     driven: bool,
 ) -> Result<Out, Error> {
     let folder = tempfile::tempdir().unwrap();
@@ -143,7 +152,7 @@ fn compiled(
 }
 
 fn swing(arm: &Arm, name: &str, frames: usize) -> Motion {
-    let skeleton = &arm.rig.skeleton;
+    let skeleton = arm.rig.skeleton();
     let frame = |e: Example| Frame {
         label: e.label,
         time: e.time,
@@ -162,11 +171,11 @@ fn shown(contents: &Contents, m: &BoneTransforms) -> Vec<DVec3> {
 #[test]
 fn a_bone_that_the_skin_needs_is_found_and_follows_its_joint_in_poses_never_seen() {
     let planted = Planted::new();
-    let model = fitted(&planted.arm, &planted.examples(60, 5), Method::Mwe, 1e-9);
-    let skeleton = &planted.arm.rig.skeleton;
+    let model = fitted(&planted.arm, &planted.examples(60, 5), Method::mwe(), 1e-9);
+    let skeleton = planted.arm.rig.skeleton();
     let sets = [Poses::of_examples(&planted.examples(40, 7), skeleton)];
     let unseen = [Poses::of_examples(&planted.examples(30, 11), skeleton)];
-    let settings = CompileSettings { helpers: 1, ..CompileSettings::default() };
+    let settings = LinearSettings { helpers: 1, ..LinearSettings::default() };
     let out = compiled(&model, &sets, &unseen, settings, true).unwrap();
     let rms = |steps: &[dermis_workflow::compile::Step], name: &str| {
         steps.iter().find(|step| step.name == name).unwrap_or_else(|| panic!("{steps:#?}")).to_truth.unwrap().0
@@ -186,13 +195,13 @@ fn a_bone_that_the_skin_needs_is_found_and_follows_its_joint_in_poses_never_seen
 #[test]
 fn a_reader_of_the_documented_table_moves_helpers_as_the_clip_does() {
     let planted = Planted::new();
-    let model = fitted(&planted.arm, &planted.examples(60, 5), Method::Mwe, 1e-6);
-    let skeleton = &planted.arm.rig.skeleton;
+    let model = fitted(&planted.arm, &planted.examples(60, 5), Method::mwe(), 1e-6);
+    let skeleton = planted.arm.rig.skeleton();
     let sets = [Poses::of_motion(swing(&planted.arm, "swing", 20))];
-    let settings = CompileSettings { helpers: 3, ..CompileSettings::default() };
+    let settings = LinearSettings { helpers: 3, ..LinearSettings::default() };
     let out = compiled(&model, &sets, &[], settings, true).unwrap();
     let text = out.table.as_ref().unwrap();
-    let (reader, table) = (Reader::new(text), serde_json::from_str::<HelperTable>(text).unwrap());
+    let (reader, table) = (Reader::new(text), dermis_io::driver_table::read_helpers(text.as_bytes()).unwrap());
     let contents = out.contents();
     let found = contents.skeleton.as_ref().unwrap();
     let clip = &contents.clips[0];
@@ -234,18 +243,19 @@ fn the_file_holds_bones_clips_and_whole_weights_and_shows_what_is_reported() {
     let mut arm = Arm::new(24, 8);
     // A bone that is called as a helper would be.
     let names = ["torso", "upper arm", "helper_1", "hand"].map(String::from).to_vec();
-    let known = arm.rig.skeleton.clone();
-    arm.rig.skeleton = Skeleton::new(names, known.parents().to_vec(), known.bind().to_vec()).unwrap();
+    change_rig(&mut arm.rig, |_, bones, _| {
+        *bones = Skeleton::new(names, bones.parents().to_vec(), bones.bind().to_vec()).unwrap();
+    });
     let examples = ExampleSet::new("arm".into(), arm.examples(&ArmPose::some(40, 5)), &arm.rig).unwrap();
-    let model = fitted(&arm, &examples, Method::Joint, 0.003);
+    let model = fitted(&arm, &examples, Method::joint(), 0.003);
     let sets = [
         Poses::of_motion(swing(&arm, "one", 12)),
         Poses::of_motion(swing(&arm, "one", 7)),
-        Poses::of_examples(&examples, &known),
+        Poses::of_examples(&examples, arm.rig.skeleton()),
     ];
     for (bits, one) in [(WeightBits::Eight, 255.0), (WeightBits::Sixteen, 65535.0)] {
         for driven in [true, false] {
-            let settings = CompileSettings { influences: 3, helpers: 2, bits: Some(bits), seed: 1 };
+            let settings = LinearSettings { influences: 3, helpers: 2, bits: Some(bits), seed: 1 };
             let out = compiled(&model, &sets, &[], settings, driven).unwrap();
             let contents = out.contents();
             let (skeleton, weights) = (contents.skeleton.as_ref().unwrap(), contents.weights.as_ref().unwrap());
@@ -255,7 +265,7 @@ fn the_file_holds_bones_clips_and_whole_weights_and_shows_what_is_reported() {
             for helper in &out.compiled.helpers {
                 let found = skeleton.find(&helper.name).unwrap();
                 let parent = skeleton.parents()[found].unwrap();
-                assert_eq!(skeleton.names()[parent], arm.rig.skeleton.names()[helper.parent]);
+                assert_eq!(skeleton.names()[parent], arm.rig.skeleton().names()[helper.parent]);
                 assert!(skeleton.bind()[found].translation.distance(helper.centre) < 1e-6);
                 assert_eq!(weights.rows().flatten().filter(|(k, _)| *k == found).count(), helper.vertices);
             }
@@ -276,13 +286,13 @@ fn the_file_holds_bones_clips_and_whole_weights_and_shows_what_is_reported() {
 
             let clips: Vec<_> = contents.clips.iter().map(|c| (c.name.as_str(), c.key_times.len())).collect();
             assert_eq!(clips, [("one", 12), ("one 2", 7), ("arm", 40)]);
-            let mut runner = Runner::new(&model.baked);
+            let mut runner = WideRunner::new(model.baked());
             let (mut squares, mut count, mut largest) = (0.0, 0, 0.0f64);
             for clip in &contents.clips {
                 for time in &clip.key_times {
                     let m = skeleton.bone_transforms(&(clip.sample)(*time).pose);
-                    let own = arm.rig.skeleton.names().iter().map(|name| m[skeleton.find(name).unwrap()]).collect();
-                    let skin = runner.run(&BoneTransforms::new(own), None);
+                    let own = arm.rig.skeleton().names().iter().map(|name| m[skeleton.find(name).unwrap()]).collect();
+                    let skin = runner.run(&BoneTransforms::new(own), None).unwrap();
                     for (a, b) in shown(&contents, &m).iter().zip(skin) {
                         (squares, count) = (squares + a.distance_squared(*b), count + 1);
                         largest = largest.max(a.distance(*b));
@@ -301,10 +311,11 @@ fn the_file_holds_bones_clips_and_whole_weights_and_shows_what_is_reported() {
 fn every_kind_of_model_is_compiled_and_helpers_bring_it_nearer() {
     let arm = Arm::new(16, 6);
     let examples = ExampleSet::new("arm".into(), arm.examples(&ArmPose::some(30, 5)), &arm.rig).unwrap();
-    let sets = [Poses::of_examples(&examples, &arm.rig.skeleton)];
-    for method in [Method::Lbs, Method::Dqs, Method::AnimationSpace, Method::Mwe, Method::Psd, Method::Joint] {
-        let model = fitted(&arm, &examples, method, 1e-3);
-        let settings = CompileSettings { helpers: 4, ..CompileSettings::default() };
+    let sets = [Poses::of_examples(&examples, arm.rig.skeleton())];
+    for method in [Method::lbs(), Method::Dqs, Method::animation_space(), Method::mwe(), Method::psd(), Method::joint()]
+    {
+        let model = fitted(&arm, &examples, method.clone(), 1e-3);
+        let settings = LinearSettings { helpers: 4, ..LinearSettings::default() };
         let out = compiled(&model, &sets, &[], settings, false).unwrap();
         let [own, plain, helped] = &out.compiled.steps[1..] else { panic!("{method}: {:?}", out.compiled.steps) };
         // Weights are solved for other poses, too, and do not beat the rig's own in these by much if the model is these.
@@ -319,8 +330,8 @@ fn every_kind_of_model_is_compiled_and_helpers_bring_it_nearer() {
 fn joints_that_stand_still_in_the_poses_do_not_share_weight_across_the_body() {
     // Only the elbow bends: the wrist and the shoulder stand still, and torso and upper arm cannot be told apart.
     let planted = Planted::new();
-    let model = fitted(&planted.arm, &planted.examples(60, 5), Method::Mwe, 1e-6);
-    let skeleton = &planted.arm.rig.skeleton;
+    let model = fitted(&planted.arm, &planted.examples(60, 5), Method::mwe(), 1e-6);
+    let skeleton = planted.arm.rig.skeleton();
     let bends: Vec<Example> =
         (0..8).map(|s| planted.example(s, &ArmPose { elbow: 0.25 * s as f64, ..ArmPose::REST })).collect();
     let set = |examples| ExampleSet::new("bends".into(), examples, &planted.arm.rig).unwrap();
@@ -329,7 +340,7 @@ fn joints_that_stand_still_in_the_poses_do_not_share_weight_across_the_body() {
     let others: Vec<Example> = (0..6).map(|s| planted.example(s, &turned(s))).collect();
     let sets = [Poses::of_examples(&set(bends), skeleton)];
     let unseen = [Poses::of_examples(&set(others), skeleton)];
-    let out = compiled(&model, &sets, &unseen, CompileSettings::default(), false).unwrap();
+    let out = compiled(&model, &sets, &unseen, LinearSettings::default(), false).unwrap();
     let steps = &out.compiled.held_out[0].steps;
     // As near as the rig's own weights, which are the truth where no elbow bends, but for what turns of 30° at most tell.
     assert!(steps[2].to_truth.unwrap().0 < 1e-3, "{steps:#?}");
@@ -339,25 +350,26 @@ fn joints_that_stand_still_in_the_poses_do_not_share_weight_across_the_body() {
 fn what_cannot_be_compiled_is_refused_and_what_is_left_out_is_said() {
     let arm = Arm::new(16, 6);
     let examples = ExampleSet::new("arm".into(), arm.examples(&ArmPose::some(12, 5)), &arm.rig).unwrap();
-    let model = fitted(&arm, &examples, Method::Mwe, 1e-3);
+    let model = fitted(&arm, &examples, Method::mwe(), 1e-3);
     let refused = |sets: &[Poses], model: &ModelFile, says: &str| {
-        let error = compiled(model, sets, &[], CompileSettings::default(), false).err().unwrap().to_string();
+        let error = compiled(model, sets, &[], LinearSettings::default(), false).err().unwrap().to_string();
         assert!(error.contains(says), "{error}");
     };
-    refused(&[], &model, "--motion or --examples");
+    refused(&[], &model, "there are no poses to compile for");
     refused(&[Poses::of_motion(Motion { name: "empty".into(), frames: vec![] })], &model, "no poses");
-    let sets = [Poses::of_examples(&examples, &arm.rig.skeleton)];
+    let sets = [Poses::of_examples(&examples, arm.rig.skeleton())];
     let mut given = model.clone();
-    given.baked.base = dermis_deform::baked::BakedBase::Given;
-    refused(&sets, &given, "base of its own");
+    let over_given = given.baked().clone().with_base(dermis_deform::baked::BakedBase::Given).unwrap();
+    given.model = given.model.clone().with_baked(over_given).unwrap();
+    refused(&sets, &given, "corrects given positions, which a linear blend does not have");
     // A table without helpers is not written; held-out poses without a table have no helpers.
     let folder = tempfile::tempdir().unwrap();
     let (glb, json) = (folder.path().join("a.glb"), folder.path().join("a.json"));
     let (glb, table) = (reserve_file(&glb, false).unwrap(), reserve_file(&json, false).unwrap());
-    let made = compile(&model, &sets, &sets, CompileSettings::default(), (&glb, Some(&table)), &silent).unwrap();
+    let made = compile(&model, &sets, &sets, LinearSettings::default(), (&glb, Some(&table)), &silent).unwrap();
     assert!(made.warnings[0].contains("--helpers") && !json.exists(), "{:?}", made.warnings);
     assert_eq!(made.held_out[0].steps.len(), 3);
-    let settings = CompileSettings { helpers: 2, ..CompileSettings::default() };
+    let settings = LinearSettings { helpers: 2, ..LinearSettings::default() };
     let out = compiled(&model, &sets, &sets, settings, false).unwrap();
     assert!(out.compiled.warnings[0].contains("--drivers"), "{:?}", out.compiled.warnings);
     assert_eq!(out.compiled.held_out[0].steps.len(), 3);

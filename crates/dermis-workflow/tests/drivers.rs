@@ -1,14 +1,15 @@
 //! A driver table as an engine reads it: this file follows docs/drivers.md and uses nothing of the models.
 
+use dermis_fit::method::{JointMethod, RidgeChoice};
 use dermis_fit::silent;
-use dermis_io::{Space, gltf};
+use dermis_io::{ModelFile, Space, gltf};
 use dermis_rig::glam::{DMat4, DVec3};
-use dermis_rig::{BoneTransforms, ExampleSet, Frame, Motion, WorldPose};
+use dermis_rig::{BoneTransforms, ExampleSet, Frame, IndexVec, Motion, WorldPose};
 use dermis_testkit::{Arm, ArmPose};
-use dermis_workflow::drivers::{DriverSettings, DriverTable, export_driven};
-use dermis_workflow::fit::{FitOptions, Method, fit};
+use dermis_workflow::drivers::{DriverSettings, export_driven};
+use dermis_workflow::fit::{FitInput, Method, fit};
 use dermis_workflow::load::LoadedRig;
-use dermis_workflow::measure::Runner;
+use dermis_workflow::measure::WideRunner;
 use dermis_workflow::output::reserve_file;
 use serde_json::Value;
 
@@ -89,9 +90,9 @@ fn a_reader_of_the_documented_table_shows_what_the_export_reports() {
     let arm = Arm::new(24, 8);
     let examples = ExampleSet::new("arm".into(), arm.examples(&ArmPose::some(40, 5)), &arm.rig).unwrap();
     let loaded = LoadedRig { rig: arm.rig.clone(), space: Space::default(), notes: vec![] };
-    let options = FitOptions { s: Some(0.003), ..FitOptions::new(Method::Joint) };
-    let model = fit(&loaded, &examples, None, &options, &silent).unwrap().model;
-    let skeleton = &arm.rig.skeleton;
+    let method = Method::Joint(JointMethod { ridge: RidgeChoice::Fixed(0.003), ..JointMethod::default() });
+    let model = fit(&loaded, &FitInput::new(&loaded.rig, &examples), &method, &silent).unwrap().model;
+    let skeleton = arm.rig.skeleton();
     // The character walks and turns, so joint-to-world matrices are not those of the samples.
     let poses: Vec<BoneTransforms> = arm.clip(12).into_iter().map(|e| e.transforms).collect();
     let world = |pose: &BoneTransforms| skeleton.bones().map(|b| pose[b] * skeleton.bind()[b]).collect::<Vec<_>>();
@@ -111,12 +112,12 @@ fn a_reader_of_the_documented_table_shows_what_the_export_reports() {
         let text = std::fs::read_to_string(json.path()).unwrap();
         let reader = Reader::new(&text);
         // Far beyond training, where limits and clamps act, against the program's own evaluation.
-        let table: DriverTable = serde_json::from_str(&text).unwrap();
+        let table = dermis_io::driver_table::read_joints(text.as_bytes()).unwrap();
         let mut random = dermis_testkit::Random::new(11);
         for _ in 0..20 {
             let wild = world(&arm.wild(&mut random, 3.0));
-            let bone = |name: &str| wild[arm.rig.skeleton.find(name).unwrap().get()];
-            let bones: Vec<_> = table.bones.iter().map(|b| bone(&b.name)).collect();
+            let bone = |name: &str| wild[arm.rig.skeleton().find(name).unwrap().get()];
+            let bones = IndexVec::new(table.bones.iter().map(|b| bone(&b.name)).collect());
             let own = table.weights(&table.coordinates(&table.bone_transforms(&bones)));
             let found = reader.weights(&|name| DMat4::from(bone(name)));
             assert!(found.iter().zip(&own).all(|(a, b)| (a - b).abs() < 1e-9));
@@ -132,7 +133,7 @@ fn a_reader_of_the_documented_table_shows_what_the_export_reports() {
         let at_rest = reader.weights(&bind);
         assert!(at_rest.iter().zip(numbers(&reader.table["offset"])).all(|(a, b)| (a - b).abs() < 1e-6));
         let clip = &contents.clips[0];
-        let (mut runner, mut squares, mut largest) = (Runner::new(&model.baked), 0.0, 0.0f64);
+        let (mut runner, mut squares, mut largest) = (WideRunner::new(model.baked()), 0.0, 0.0f64);
         for (time, pose) in clip.key_times.iter().zip(&poses) {
             let frame = (clip.sample)(*time);
             let bone = |bone: &str| DMat4::from(frame.pose.bones[skeleton.find(bone).unwrap()]);
@@ -142,7 +143,7 @@ fn a_reader_of_the_documented_table_shows_what_the_export_reports() {
                 assert!((found - baked).abs() < 2e-5, "{found} {baked}");
             }
             let m = skeleton.bone_transforms(&frame.pose);
-            let skin = runner.run(pose, None);
+            let skin = runner.run(pose, None).unwrap();
             for (v, target) in skin.iter().enumerate() {
                 let moved: DVec3 = contents.morphs.iter().zip(&found).map(|(t, w)| t.deltas[v] * *w).sum();
                 let p = mesh.positions[v] + moved;
@@ -165,4 +166,28 @@ fn a_reader_of_the_documented_table_shows_what_the_export_reports() {
 
     assert!(left[1].0 < left[0].0 && left[2].0 < 0.25 * left[2].2, "{left:?}");
     assert!((left[2].0 - left[2].1).abs() < 1e-6, "all shapes are all shapes: {left:?}");
+}
+
+#[test]
+fn what_cannot_be_driven_is_refused_by_name() {
+    let arm = Arm::new(24, 8);
+    let examples = ExampleSet::new("arm".into(), arm.examples(&ArmPose::some(24, 5)), &arm.rig).unwrap();
+    let loaded = LoadedRig { rig: arm.rig.clone(), space: Space::default(), notes: vec![] };
+    let method = Method::Joint(JointMethod { ridge: RidgeChoice::Fixed(0.01), ..JointMethod::default() });
+    let mut model = fit(&loaded, &FitInput::new(&loaded.rig, &examples), &method, &silent).unwrap().model;
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| reserve_file(&folder.path().join(name), false).unwrap();
+    let refused = |model: &ModelFile, shapes| {
+        let settings = DriverSettings { shapes, ..DriverSettings::default() };
+        let made = export_driven(model, None, settings, (&place("a.glb"), &place("a.json")), &silent);
+        made.expect_err("it was taken").to_string()
+    };
+    assert!(refused(&model, Some(1)).contains("two at least"));
+    model.model = model.model.with_training(None).unwrap();
+    assert!(refused(&model, None).contains("training poses"));
+    model.header.report = serde_json::json!({});
+    assert!(refused(&model, None).contains("ridge"));
+    let baked = model.baked().clone().without_correction();
+    model.model = model.model.with_baked(baked).unwrap();
+    assert!(refused(&model, None).contains("made of a joint model or a pose space"));
 }

@@ -1,13 +1,15 @@
 //! The joint model on a body with a left and a right: what one side shows, the other learns, where that is true. And the
 //! same bytes for any number of threads.
 
+use dermis_fit::method::{JointMethod, JointModelReport, MethodReport};
 use dermis_fit::silent;
+use dermis_io::to_bytes;
 use dermis_io::{Space, model_file};
 use dermis_rig::glam::{DAffine3, DQuat, DVec3};
 use dermis_rig::rotation::from_rotation_vector;
 use dermis_rig::{BoneIndex, BoneTransforms, BoneVec, Example, ExampleSet, Influences, Mesh, Pose, Rig, Skeleton};
 use dermis_testkit::Random;
-use dermis_workflow::fit::{FitOptions, Fitted, Method, fit};
+use dermis_workflow::fit::{FitInput, Fitted, Method, fit};
 use dermis_workflow::load::LoadedRig;
 use dermis_workflow::measure::measure;
 
@@ -45,7 +47,7 @@ fn body(rings: usize) -> LoadedRig {
     let bind = PLACES.map(|x| DAffine3::from_translation(DVec3::X * x)).to_vec();
     let skeleton = Skeleton::new(names, PARENTS.map(|p| p.map(bone)).to_vec(), bind).unwrap();
     let mesh = Mesh { positions, triangles, ..Mesh::default() };
-    let rig = Rig { name: "body".into(), mesh, skeleton, weights: Some(weights), influence_maps: None };
+    let rig = Rig::new(mesh, skeleton, Some(weights)).unwrap().named("body");
     LoadedRig { rig, space: Space::default(), notes: vec![] }
 }
 
@@ -89,9 +91,10 @@ fn example(rig: &Rig, label: String, left: Arm, right: Arm, likeness: f64) -> Ex
         DAffine3::from_rotation_translation(turns[b], DVec3::X * (PLACES[b] - from))
     });
     let local = BoneVec::new(local.collect());
-    let transforms: BoneTransforms = rig.skeleton.bone_transforms(&rig.skeleton.forward_kinematics(&Pose { local }));
+    let transforms: BoneTransforms =
+        rig.skeleton().bone_transforms(&rig.skeleton().forward_kinematics(&Pose { local }));
     let swollen: Vec<DVec3> = rig
-        .mesh
+        .mesh()
         .positions
         .iter()
         .map(|p| {
@@ -100,7 +103,7 @@ fn example(rig: &Rig, label: String, left: Arm, right: Arm, likeness: f64) -> Ex
         })
         .collect();
     let mut positions = vec![DVec3::ZERO; swollen.len()];
-    dermis_deform::lbs(&swollen, rig.weights.as_ref().unwrap(), &transforms, &mut positions);
+    dermis_deform::lbs(&swollen, rig.weights().unwrap(), &transforms, &mut positions);
     Example { label, time: None, transforms, positions, importance: 1.0 }
 }
 
@@ -128,9 +131,17 @@ fn examples(rig: &Rig, count: usize, moving: Moving, likeness: f64, seed: u64) -
     ExampleSet::new("poses".into(), made.collect(), rig).unwrap()
 }
 
-fn learnt(loaded: &LoadedRig, set: &ExampleSet, mirror: Option<bool>) -> Fitted {
-    let options = FitOptions { mirror, ..FitOptions::new(Method::Joint) };
-    fit(loaded, set, None, &options, &silent).unwrap()
+fn learnt(loaded: &LoadedRig, set: &ExampleSet, mirror: bool) -> Fitted {
+    let method = Method::Joint(JointMethod { mirror, ..JointMethod::default() });
+    fit(loaded, &FitInput::new(&loaded.rig, set), &method, &silent).unwrap()
+}
+
+/// What the solver says of the fit.
+fn details(fitted: &Fitted) -> &JointModelReport {
+    match &fitted.report.details {
+        MethodReport::Joint(report) => report,
+        other => panic!("{other:?}"),
+    }
 }
 
 /// The rms error of a model on examples, as a share of that of the weights.
@@ -143,8 +154,8 @@ fn examples_of_one_side_correct_the_other() {
     let loaded = body(33);
     let train = examples(&loaded.rig, 30, Moving::Left, 1.0, 900);
     let [left, right] = [Moving::Left, Moving::Right].map(|moving| examples(&loaded.rig, 12, moving, 1.0, 901));
-    let both = learnt(&loaded, &train, None);
-    assert!(both.joint.as_ref().unwrap().mirrored);
+    let both = learnt(&loaded, &train, true);
+    assert!(details(&both).mirrored());
     let (seen, other) = (left_over(&both, &left), left_over(&both, &right));
     assert!(seen < 0.4, "the side that was shown is learnt: {seen}");
     // The other side gets what both have in common, 0.97 of it.
@@ -153,8 +164,8 @@ fn examples_of_one_side_correct_the_other() {
         "{other} of the error remains on the other side, {seen} on the one that was shown"
     );
 
-    let alone = learnt(&loaded, &train, Some(false));
-    assert!(!alone.joint.as_ref().unwrap().mirrored && alone.joint.as_ref().unwrap().other_sweep.is_empty());
+    let alone = learnt(&loaded, &train, false);
+    assert!(!details(&alone).mirrored() && details(&alone).other_sweep().next().is_none());
     assert!(left_over(&alone, &left) < 0.4);
     // Joints that never moved are welded, and vertices that agreed with the weights have no ball: f32 is all that is left.
     let untouched = left_over(&alone, &right);
@@ -169,12 +180,13 @@ fn an_asymmetric_target_is_fitted_without_mirrored_examples() {
     for (likeness, mirrored) in [(1.0, true), (-1.0, false)] {
         let train = examples(&loaded.rig, 24, Moving::Both, likeness, 902);
         let unseen = examples(&loaded.rig, 12, Moving::Both, likeness, 903);
-        let chosen = learnt(&loaded, &train, None);
-        let report = chosen.joint.as_ref().unwrap();
-        assert_eq!(report.mirrored, mirrored, "likeness {likeness}");
-        let least = |sweep: &[(f64, f64)]| sweep.iter().map(|p| p.1).fold(f64::INFINITY, f64::min);
-        assert!(least(&report.sweep) < 0.9 * least(&report.other_sweep), "likeness {likeness}");
-        let (with, without) = (left_over(&chosen, &unseen), left_over(&learnt(&loaded, &train, Some(false)), &unseen));
+        let chosen = learnt(&loaded, &train, true);
+        let report = details(&chosen);
+        assert_eq!(report.mirrored(), mirrored, "likeness {likeness}");
+        let least = |sweep: &mut dyn Iterator<Item = (f64, f64)>| sweep.map(|p| p.1).fold(f64::INFINITY, f64::min);
+        let (taken, other) = (least(&mut report.sweep()), least(&mut report.other_sweep()));
+        assert!(taken < 0.9 * other, "likeness {likeness}");
+        let (with, without) = (left_over(&chosen, &unseen), left_over(&learnt(&loaded, &train, false), &unseen));
         if mirrored {
             assert!(with < 0.9 * without, "twice the examples: {with}, {without} from its own alone");
         } else {
@@ -190,7 +202,7 @@ fn threads_change_no_byte_of_a_joint_model() {
     let train = examples(&loaded.rig, 16, Moving::Both, 1.0, 904);
     let bytes = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        model_file::write(&pool.install(|| learnt(&loaded, &train, None)).model).unwrap()
+        to_bytes(|out| model_file::write(&pool.install(|| learnt(&loaded, &train, true)).model, out)).unwrap()
     };
     let alone = bytes(1);
     for threads in [2, 5] {

@@ -9,7 +9,8 @@
 //! Dem Bones runs through tools/dem_bones.py in an environment below target/tools, which is made with pip.
 
 use super::{fail, machine, machine_line};
-use crate::{program, root, tools};
+use crate::tools;
+use crate::workspace::{program, root};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -78,9 +79,9 @@ pub fn run(folder: &str, options: &[&str]) -> ExitCode {
             ["--json", path] => out = Some(PathBuf::from(path)),
             ["--seeds", count] => match count.parse() {
                 Ok(count) if count > 0 => seeds = count,
-                _ => return crate::usage("--seeds needs a number"),
+                _ => return crate::usage::usage("--seeds needs a number"),
             },
-            _ => return crate::usage(&format!("\"{}\" is not understood here", pair.join(" "))),
+            _ => return crate::usage::usage(&format!("\"{}\" is not understood here", pair.join(" "))),
         }
     }
     let Some(program) = program() else { return fail("the program does not build") };

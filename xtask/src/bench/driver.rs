@@ -1,7 +1,8 @@
 //! What `bench fit` and `bench evaluate` share: dermis-bench, the rivals' Python, and what the machine allows.
 
 use super::machine;
-use crate::{cargo, root, tools};
+use crate::tools;
+use crate::workspace::{cargo, root};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -16,7 +16,7 @@ const OFF: f64 = 1e-5;
 pub fn run(options: &[&str]) -> ExitCode {
     let options = match Options::parse(options) {
         Ok(options) => options,
-        Err(mistake) => return crate::usage(&mistake),
+        Err(mistake) => return crate::usage::usage(&mistake),
     };
     match bench(&options) {
         Ok(()) => ExitCode::SUCCESS,

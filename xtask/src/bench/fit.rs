@@ -22,7 +22,7 @@ const SINGLE_OFF: f64 = 0.05;
 pub fn run(options: &[&str]) -> ExitCode {
     let options = match Options::parse(options) {
         Ok(options) => options,
-        Err(mistake) => return crate::usage(&mistake),
+        Err(mistake) => return crate::usage::usage(&mistake),
     };
     match bench(&options) {
         Ok(()) => ExitCode::SUCCESS,

@@ -3,7 +3,7 @@
 //! Runs the example `inverse_bench` of dermis-fit, which makes its own arm in two sizes and needs no data.
 
 use super::{fail, machine, machine_line};
-use crate::cargo;
+use crate::workspace::cargo;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,7 +17,7 @@ pub fn run(options: &[&str]) -> ExitCode {
     let out = match *options {
         [] => None,
         ["--json", path] => Some(PathBuf::from(path)),
-        _ => return crate::usage(&format!("\"{}\" is not understood here", options.join(" "))),
+        _ => return crate::usage::usage(&format!("\"{}\" is not understood here", options.join(" "))),
     };
     let mut command = cargo("run");
     command.args(["--quiet", "--release", "--package", "dermis-fit", "--example", "inverse_bench"]);

@@ -7,7 +7,7 @@ mod fit;
 mod inverse;
 mod suggest;
 
-use crate::root;
+use crate::workspace::root;
 use serde_json::{Value, json};
 use std::process::{Command, ExitCode};
 
@@ -19,7 +19,7 @@ pub fn run(arguments: &[&str]) -> ExitCode {
         ["fit", options @ ..] => fit::run(options),
         ["inverse", options @ ..] => inverse::run(options),
         ["suggest", options @ ..] => suggest::run(options),
-        _ => crate::usage(
+        _ => crate::usage::usage(
             "bench needs: decompose DIR [--json OUT] [--seeds N], evaluate [--json OUT] [--quick], fit [--json OUT] [--quick], inverse [--json OUT], or suggest [DIR] [--json OUT] [--draws N] [--starts N]",
         ),
     }

@@ -11,7 +11,7 @@
 //! On the bundled body without DIR, on the characters that DIR holds with it (`human_male/*.npz`, `fox/*.npz`).
 
 use super::{fail, machine, machine_line};
-use crate::{program, root};
+use crate::workspace::{program, root};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -69,14 +69,14 @@ pub fn run(arguments: &[&str]) -> ExitCode {
             "--draws" | "--starts" => match number() {
                 Some(n) if argument == "--draws" => draws = n,
                 Some(n) => starts = n,
-                None => return crate::usage(USAGE),
+                None => return crate::usage::usage(USAGE),
             },
             "--json" => match rest.next() {
                 Some(path) => out = Some(PathBuf::from(path)),
-                None => return crate::usage(USAGE),
+                None => return crate::usage::usage(USAGE),
             },
             dir if folder.is_none() && !dir.starts_with('-') => folder = Some(PathBuf::from(dir)),
-            _ => return crate::usage(USAGE),
+            _ => return crate::usage::usage(USAGE),
         }
     }
     let Some(program) = program() else { return fail("the program does not build") };

@@ -89,7 +89,7 @@ fn several_motions_become_several_clips_and_mistakes_are_refused() {
     assert!(contents.weights.unwrap().rows().all(|row| row.len() <= 2));
     // Helpers without a table have no motion in poses held out.
     let run = desk.good("export j.dermis --lbs --motion motion.npz --helpers 1 --hold-out test.npz -o h.glb");
-    assert!(run.out.contains("warning: without --drivers"), "{}", run.out);
+    assert!(run.out.contains("warning: helpers that nothing drives"), "{}", run.out);
     for (line, says) in [
         ("--lbs -o x.glb", &["no poses to compile for"][..]),
         ("--lbs --motion motion.npz --weight-bits 4 -o x.glb", &["--weight-bits 4", "8 or 16"]),

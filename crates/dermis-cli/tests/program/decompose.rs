@@ -2,6 +2,7 @@
 
 use crate::tube::{Flesh, Tube};
 use crate::{Desk, exists, keys, number};
+use dermis_workflow::io::to_bytes;
 use dermis_workflow::io::{Contents, Record, Space, gltf, npz, obj};
 use dermis_workflow::rig::glam::{DAffine3, DMat3, DVec3};
 use dermis_workflow::rig::{BoneIndex, BoneTransforms, Mesh};
@@ -45,7 +46,7 @@ fn bundle(mesh: &Mesh, frames: &[Vec<DVec3>]) -> Vec<u8> {
         records: frames.iter().enumerate().map(record).collect(),
         ..Contents::default()
     };
-    npz::write(&contents, npz::Precision::Double).unwrap()
+    to_bytes(|out| npz::write(&contents, npz::StoredFloat::Double, out)).unwrap()
 }
 
 #[test]
@@ -97,7 +98,7 @@ fn a_sequence_may_come_in_any_format() {
     desk.put("s.mdd", tube.mdd());
     desk.put("s.glb", tube.glb());
     desk.put("sculpts.glb", tube.sculpts(true));
-    desk.put("mesh.obj", obj::write(&tube.mesh, &tube.mesh.positions, &Space::default()).unwrap());
+    desk.put("mesh.obj", to_bytes(|out| obj::write(&tube.mesh, &tube.mesh.positions, &Space::default(), out)).unwrap());
     tube.objs(&desk, "folder");
     let expected = number(&desk.json("decompose s.npz --bones 2 -o a.glb --json"), "error.rms");
     for files in ["mesh.obj s.pc2", "mesh.obj s.mdd", "s.glb#bends", "sculpts.glb#bends", "folder"] {
@@ -168,7 +169,7 @@ fn given_bones_given_weights_and_a_start_are_kept() {
     let rows =
         (0..tube.mesh.positions.len()).map(|v| vec![(BoneIndex::new(v % 3), 0.5), (BoneIndex::new((v + 1) % 3), 0.5)]);
     wrong.weights = Some(dermis_workflow::rig::Influences::from_rows(rows).unwrap());
-    desk.put("wrong.npz", npz::write(&wrong, npz::Precision::Double).unwrap());
+    desk.put("wrong.npz", to_bytes(|out| npz::write(&wrong, npz::StoredFloat::Double, out)).unwrap());
     desk.good("decompose s.npz --start wrong.npz --freeze-vertices 0-9,20 -o f.npz");
     let kept = npz::read(&desk.bytes("f.npz"), "f").unwrap().weights.unwrap();
     let wrong = wrong.weights.unwrap();
@@ -271,7 +272,7 @@ fn meshes_with_flaws_are_decomposed() {
 #[test]
 fn frames_that_are_few_alike_or_not_finite_are_handled() {
     let (desk, tube) = (Desk::new(), Tube::new(5, 6, 0.0, Flesh::Weights));
-    desk.put("mesh.obj", obj::write(&tube.mesh, &tube.mesh.positions, &Space::default()).unwrap());
+    desk.put("mesh.obj", to_bytes(|out| obj::write(&tube.mesh, &tube.mesh.positions, &Space::default(), out)).unwrap());
     let mut cache = tube.pc2();
     let vertices = tube.mesh.positions.len();
     for frame in [1, 4] {
@@ -308,7 +309,7 @@ fn what_cannot_be_is_refused_before_or_after_reading() {
     let (desk, tube) = (Desk::new(), Tube::new(5, 3, 0.0, Flesh::Weights));
     desk.put("s.npz", tube.sequence());
     desk.put("s.pc2", tube.pc2());
-    desk.put("mesh.obj", obj::write(&tube.mesh, &tube.mesh.positions, &Space::default()).unwrap());
+    desk.put("mesh.obj", to_bytes(|out| obj::write(&tube.mesh, &tube.mesh.positions, &Space::default(), out)).unwrap());
     desk.put("other.npz", Tube::new(7, 3, 0.0, Flesh::Weights).sequence());
     desk.put("folder/a1.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n");
     desk.put("folder/a2.obj", "v 0 0 0\nv 1 0 0\nf 1 2 1\n");

@@ -7,12 +7,11 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 
 /// Starts a line, sends the signal once standard error says that the files are read, returns exit code and the rest.
-pub fn interrupted(desk: &Desk, line: &str) -> (Option<i32>, String) {
+fn interrupted(desk: &Desk, line: &str) -> (Option<i32>, String) {
     let mut child = desk.command(line).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut reader = BufReader::new(child.stderr.take().unwrap());
     let mut said = String::new();
     while reader.read_line(&mut said).unwrap() > 0 && !said.contains("vertices matched") {}
-    std::thread::sleep(std::time::Duration::from_millis(100));
     assert!(child.try_wait().unwrap().is_none(), "{line} was over too soon:\n{said}");
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     reader.read_to_string(&mut said).unwrap();

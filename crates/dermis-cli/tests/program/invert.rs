@@ -3,7 +3,8 @@
 use crate::tube::{BONES, Flesh, Tube};
 use crate::{Desk, exists, number};
 use dermis_workflow::io::gltf::{GlbScene, write_glb};
-use dermis_workflow::io::npz::{Precision, read, write};
+use dermis_workflow::io::npz::{StoredFloat, read, write};
+use dermis_workflow::io::to_bytes;
 use dermis_workflow::io::{Contents, MorphTarget, Record, Space, gltf, obj};
 use dermis_workflow::rig::glam::DVec3;
 use dermis_workflow::rig::{Mesh, WorldPose};
@@ -117,7 +118,7 @@ fn other_skinnings_meet_the_sculpts() {
                 importance: 1.0,
             };
             let rig = Contents { mesh: Some(mesh), records: vec![record], ..tube.contents() };
-            desk.put("moved.npz", write(&rig, Precision::Double).unwrap());
+            desk.put("moved.npz", to_bytes(|out| write(&rig, StoredFloat::Double, out)).unwrap());
             if base == "dqs" {
                 desk.good("fit moved.npz --examples moved.npz --method dqs --folds 0 -o m.dermis --force");
                 let scored = desk.json("eval m.dermis --examples moved.npz --json");
@@ -167,7 +168,7 @@ fn a_glb_shows_every_sculpt_by_its_target() {
 fn shapes_find_their_poses() {
     let (desk, tube) = desk();
     for (s, skin) in tube.skins.iter().enumerate() {
-        let bytes = obj::write(&tube.mesh, skin, &Space::default()).unwrap();
+        let bytes = to_bytes(|out| obj::write(&tube.mesh, skin, &Space::default(), out)).unwrap();
         let label = if s == 0 { "rest".into() } else { format!("bend {s}") };
         desk.put(&format!("named/{label}.obj"), &bytes);
         desk.put(&format!("s{s}.obj"), &bytes);
@@ -196,15 +197,19 @@ fn shapes_find_their_poses() {
         deltas: tube.skins[s].iter().zip(&tube.mesh.positions).map(|(x, p)| *x - *p).collect(),
     };
     let morphs = [target(4), target(2)];
-    let shapes =
-        write_glb(&GlbScene { name: "shapes", mesh: Some(&tube.mesh), morphs: &morphs, ..GlbScene::default() });
+    let shapes = to_bytes(|out| {
+        write_glb(&GlbScene { name: "shapes", mesh: Some(&tube.mesh), morphs: &morphs, ..GlbScene::default() }, out)
+    });
     desk.put("shapes.glb", shapes.unwrap());
     let found = desk.json("invert a.npz --sculpts shapes.glb --poses poses.npz --rest-space -o x.npz --force --json");
     assert_eq!(warnings(&found), ["4 poses without a sculpt: \"rest\", \"bend 1\", \"bend 3\", \"bend 5\""]);
     assert!(off(&desk, "x.npz", &tube, &[4, 2]) < 1e-6);
     // A GLB with the shape as its mesh, called as the file.
     let mesh = Mesh { positions: tube.skins[3].clone(), ..tube.mesh.clone() };
-    desk.put("bend3.glb", write_glb(&GlbScene { name: "b", mesh: Some(&mesh), ..GlbScene::default() }).unwrap());
+    desk.put(
+        "bend3.glb",
+        to_bytes(|out| write_glb(&GlbScene { name: "b", mesh: Some(&mesh), ..GlbScene::default() }, out)).unwrap(),
+    );
     desk.good("invert a.npz --sculpts bend3.glb --poses poses.npz#bend*3 --rest-space -o x.npz --force");
     assert!(off(&desk, "x.npz", &tube, &[3]) < 1e-6);
     // Corrections as OBJ files, called as the sculpts.
@@ -260,7 +265,11 @@ fn a_collapsed_joint_is_reported() {
     };
     let ring =
         tube.weights.rows().filter(|row| row.iter().any(|(b, w)| b.get() == 0 && (w - 0.5).abs() < 0.02)).count();
-    desk.put("twist.npz", write(&Contents { records: vec![record], ..tube.contents() }, Precision::Double).unwrap());
+    desk.put(
+        "twist.npz",
+        to_bytes(|out| write(&Contents { records: vec![record], ..tube.contents() }, StoredFloat::Double, out))
+            .unwrap(),
+    );
     let found = desk.json("invert a.npz --sculpts twist.npz -o x.npz --json");
     let one = &found["sculpts"][0];
     assert_eq!((ring, number(one, "vertices_nearly_singular")), (8, 8.0), "{one}");
@@ -277,7 +286,7 @@ fn a_collapsed_joint_is_reported() {
 #[test]
 fn bad_sculpts_are_named() {
     let (desk, tube) = desk();
-    let bytes = |mesh: &Mesh, skin: &[DVec3]| obj::write(mesh, skin, &Space::default()).unwrap();
+    let bytes = |mesh: &Mesh, skin: &[DVec3]| to_bytes(|out| obj::write(mesh, skin, &Space::default(), out)).unwrap();
     desk.put("bend.obj", bytes(&tube.mesh, &tube.skins[3]));
     let other = Tube::new(10, 6, 0.0, Flesh::Bulge);
     desk.put("longer.obj", bytes(&other.mesh, &other.skins[3]));
@@ -303,8 +312,11 @@ fn bad_sculpts_are_named() {
     none.positions.as_mut().unwrap()[5].x = f64::NAN;
     let lone = |records| Contents { skeleton: None, weights: None, records, ..tube.contents() };
     let names: Vec<Record> = ["knee", "hip", "toe"].iter().map(|name| record(name, 1)).collect();
-    desk.put("unknown.npz", write(&lone(names), Precision::Double).unwrap());
-    desk.put("half.npz", write(&lone(vec![record("bend 1", 1), record("toe", 1)]), Precision::Double).unwrap());
+    desk.put("unknown.npz", to_bytes(|out| write(&lone(names), StoredFloat::Double, out)).unwrap());
+    desk.put(
+        "half.npz",
+        to_bytes(|out| write(&lone(vec![record("bend 1", 1), record("toe", 1)]), StoredFloat::Double, out)).unwrap(),
+    );
     for (line, says) in [
         ("--sculpts longer.obj --poses poses.npz", &["\"longer.obj\"", "82", "74", "seams"][..]),
         ("--sculpts nan.obj --poses poses.npz", &["\"nan.obj\""]),
@@ -343,7 +355,7 @@ fn doubtful_sculpts_are_warned_about() {
     contents.records[2].pose = contents.records[1].pose.clone();
     contents.records[2].positions = contents.records[1].positions.clone();
     contents.records[2].positions.as_mut().unwrap()[40].y += 0.02;
-    desk.put("twice.npz", write(&contents, Precision::Double).unwrap());
+    desk.put("twice.npz", to_bytes(|out| write(&contents, StoredFloat::Double, out)).unwrap());
     let found = desk.json("invert a.npz --sculpts twice.npz --rest-space -o x.npz --json");
     let said = warnings(&found);
     assert_eq!(said.len(), 1, "{said:?}");
@@ -352,7 +364,9 @@ fn doubtful_sculpts_are_warned_about() {
     }
     assert_eq!(rest_shapes(&desk, "x.npz").len(), 6);
     // NaN cannot be written by us: it is put into the bytes of a point in a file of the sequence.
-    let text = String::from_utf8(obj::write(&tube.mesh, &tube.skins[1], &Space::default()).unwrap()).unwrap();
+    let text =
+        String::from_utf8(to_bytes(|out| obj::write(&tube.mesh, &tube.skins[1], &Space::default(), out)).unwrap())
+            .unwrap();
     desk.put("seq/bend 1.obj", &text);
     let first = text.lines().find(|l| l.starts_with("v ")).unwrap();
     desk.put("seq/bend 2.obj", text.replacen(first, "v nan 0 0", 1));
@@ -360,7 +374,7 @@ fn doubtful_sculpts_are_warned_about() {
     assert!(warnings(&found).iter().any(|w| w.contains("1 sculpt not finite") && w.contains("bend 2")), "{found}");
     assert_eq!(found["sculpts"].as_array().unwrap().len(), 1);
     // A sculpt in the place of another: far from what the rig makes of the pose.
-    let bytes = obj::write(&tube.mesh, &tube.skins[1], &Space::default()).unwrap();
+    let bytes = to_bytes(|out| obj::write(&tube.mesh, &tube.skins[1], &Space::default(), out)).unwrap();
     desk.put("bend.obj", bytes);
     let found = desk.json("invert a.npz --sculpts bend.obj --poses poses.npz#bend*4 -o z.npz --json");
     assert!(warnings(&found).iter().any(|w| w.contains("is it the sculpt of this pose?")), "{found}");

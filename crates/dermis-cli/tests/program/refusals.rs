@@ -2,7 +2,8 @@
 
 use crate::tube::{BONES, Flesh, Tube};
 use crate::{Desk, exists};
-use dermis_workflow::io::npz::{Precision, write};
+use dermis_workflow::io::npz::{StoredFloat, write};
+use dermis_workflow::io::to_bytes;
 use dermis_workflow::io::{Contents, Record};
 use dermis_workflow::rig::glam::DVec3;
 
@@ -75,7 +76,7 @@ fn bones_that_are_missing_are_counted() {
     let skeleton = renamed.skeleton.take().unwrap();
     let parents = skeleton.parents().to_vec();
     renamed.skeleton = Some(dermis_workflow::rig::Skeleton::new(names, parents, skeleton.bind().to_vec()).unwrap());
-    desk.put("renamed.npz", write(&renamed, Precision::Double).unwrap());
+    desk.put("renamed.npz", to_bytes(|out| write(&renamed, StoredFloat::Double, out)).unwrap());
     for line in ["fit a.npz --examples renamed.npz", "pose m.dermis --motion renamed.npz -o x.pc2"] {
         desk.bad(line, &["2 of the rig's 3 bones are missing", "\"elbow\"", "bone name"]);
     }
@@ -98,7 +99,7 @@ fn the_file_s_own_bind_matrices_count() {
         let pose = record.pose.take().unwrap();
         record.pose = Some(dermis_workflow::rig::WorldPose::new(pose.bones.iter().map(|t| *t * turn).collect()));
     }
-    desk.put("turned.npz", write(&turned, Precision::Double).unwrap());
+    desk.put("turned.npz", to_bytes(|out| write(&turned, StoredFloat::Double, out)).unwrap());
     let error = |line: &str| crate::number(&desk.json(line), "error.rms");
     let here = error("eval m.dermis --examples a.npz --json");
     let there = error("eval m.dermis --examples turned.npz --json");
@@ -117,7 +118,7 @@ fn the_file_s_own_bind_matrices_count() {
         records: turned.records.iter().map(|r| Record { positions: None, ..r.clone() }).collect(),
         ..turned
     };
-    desk.put("turned_motion.npz", write(&only, Precision::Double).unwrap());
+    desk.put("turned_motion.npz", to_bytes(|out| write(&only, StoredFloat::Double, out)).unwrap());
     let cached = error("eval m.dermis --examples turned_motion.npz a.pc2 --json");
     assert!((here - cached).abs() < 1e-6, "{here} {cached}");
 }

@@ -4,7 +4,8 @@ use crate::tube::{Flesh, Tube};
 use crate::{Desk, exists};
 use dermis_workflow::deform::secondary::{Secondary, SecondarySettings, Spring};
 use dermis_workflow::io::gltf::{GlbScene, write_glb};
-use dermis_workflow::io::npz::{Precision, read, write};
+use dermis_workflow::io::npz::{StoredFloat, read, write};
+use dermis_workflow::io::to_bytes;
 use dermis_workflow::io::{Contents, Record};
 use dermis_workflow::rig::glam::{DVec3, Vec4};
 use dermis_workflow::rig::{Mesh, WorldPose};
@@ -33,7 +34,7 @@ fn motion(tube: &Tube, poses: &[WorldPose], times: Option<&[f64]>) -> Vec<u8> {
         importance: 1.0,
     };
     let records = poses.iter().enumerate().map(record).collect();
-    write(&Contents { records, ..tube.contents() }, Precision::Double).unwrap()
+    to_bytes(|out| write(&Contents { records, ..tube.contents() }, StoredFloat::Double, out)).unwrap()
 }
 
 /// A bundle with one array of 64-bit numbers, as NumPy writes it.
@@ -53,7 +54,7 @@ fn array(name: &str, shape: &str, values: &[f64]) -> Vec<u8> {
 fn painted(mesh: &Mesh, color: impl Fn(usize) -> Vec4) -> Vec<u8> {
     let colors = (0..mesh.positions.len()).map(color).collect();
     let mesh = Mesh { colors: Some(colors), ..mesh.clone() };
-    write_glb(&GlbScene { name: "painted", mesh: Some(&mesh), ..GlbScene::default() }).unwrap()
+    to_bytes(|out| write_glb(&GlbScene { name: "painted", mesh: Some(&mesh), ..GlbScene::default() }, out)).unwrap()
 }
 
 fn frames(desk: &Desk, name: &str) -> Vec<Vec<DVec3>> {

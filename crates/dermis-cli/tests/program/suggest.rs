@@ -1,4 +1,4 @@
-//! `dermis suggest`, and the figures of `dermis demo --pose-space`.
+//! `dermis suggest`, and the figures of `dermis figures pose-space`.
 
 use crate::tube::{Flesh, Tube};
 use crate::{Desk, exists, keys, number};
@@ -54,7 +54,7 @@ fn what_suggest_cannot_use_is_named_and_nothing_is_written() {
 #[test]
 fn the_figures_of_pose_space_are_a_page_with_its_numbers() {
     let desk = Desk::new();
-    let text = desk.good("demo --pose-space --out figures").out;
+    let text = desk.good("figures pose-space --out figures").out;
     for word in ["thumb bent by 45°", "arm twist 90°, shoulder 80°", "1.000000", "pose-space.html"] {
         assert!(text.contains(word), "{word} is not in\n{text}");
     }
@@ -62,4 +62,7 @@ fn the_figures_of_pose_space_are_a_page_with_its_numbers() {
     let page = String::from_utf8(desk.bytes("figures/pose-space.html")).unwrap();
     assert!(page.matches("<svg").count() == page.matches("</svg>").count() && page.matches("<svg").count() == 26);
     assert!(!page.contains("NaN") && !page.contains("inf,") && !page.contains("<script"));
+    desk.bad("figures pose-space --out figures", &["\"figures\" exists already", "--force"]);
+    desk.good("figures pose-space --out figures --force");
+    desk.bad("figures pose-space --out no/where", &["no/where"]);
 }

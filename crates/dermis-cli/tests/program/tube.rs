@@ -2,7 +2,8 @@
 
 use crate::Desk;
 use dermis_workflow::io::gltf::{GlbClip, GlbScene, write_glb};
-use dermis_workflow::io::npz::{Precision, write};
+use dermis_workflow::io::npz::{StoredFloat, write};
+use dermis_workflow::io::to_bytes;
 use dermis_workflow::io::{Contents, MorphTarget, Record, Space, obj, point_cache};
 use dermis_workflow::rig::glam::{DAffine3, DQuat, DVec3};
 use dermis_workflow::rig::{BoneIndex, Influences, Mesh, Skeleton, WorldPose};
@@ -118,31 +119,34 @@ impl Tube {
     }
     /// Rig and examples.
     pub fn bundle(&self) -> Vec<u8> {
-        write(&self.contents(), Precision::Double).unwrap()
+        to_bytes(|out| write(&self.contents(), StoredFloat::Double, out)).unwrap()
     }
     /// Rig and examples, but no skinning weights.
     pub fn bundle_without_weights(&self) -> Vec<u8> {
-        write(&Contents { weights: None, ..self.contents() }, Precision::Double).unwrap()
+        to_bytes(|out| write(&Contents { weights: None, ..self.contents() }, StoredFloat::Double, out)).unwrap()
     }
     /// Poses without skins.
     pub fn motion(&self) -> Vec<u8> {
-        write(&Contents { records: self.records(true, false), ..self.contents() }, Precision::Double).unwrap()
+        to_bytes(|out| {
+            write(&Contents { records: self.records(true, false), ..self.contents() }, StoredFloat::Double, out)
+        })
+        .unwrap()
     }
     /// Skins without bones.
     pub fn sequence(&self) -> Vec<u8> {
         let contents =
             Contents { mesh: Some(self.mesh.clone()), records: self.records(false, true), ..Contents::default() };
-        write(&contents, Precision::Double).unwrap()
+        to_bytes(|out| write(&contents, StoredFloat::Double, out)).unwrap()
     }
     pub fn pc2(&self) -> Vec<u8> {
-        point_cache::write_pc2(&self.frames(), 0.0, &Space::default()).unwrap()
+        to_bytes(|out| point_cache::write_pc2(&self.frames(), 0.0, &Space::default(), out)).unwrap()
     }
     pub fn mdd(&self) -> Vec<u8> {
-        point_cache::write_mdd(&self.frames(), &self.times(), &Space::default()).unwrap()
+        to_bytes(|out| point_cache::write_mdd(&self.frames(), &self.times(), &Space::default(), out)).unwrap()
     }
     pub fn objs(&self, desk: &Desk, folder: &str) {
         for (at, skin) in self.skins.iter().enumerate() {
-            let bytes = obj::write(&self.mesh, skin, &Space::default()).unwrap();
+            let bytes = to_bytes(|out| obj::write(&self.mesh, skin, &Space::default(), out)).unwrap();
             desk.put(&format!("{folder}/bend{at}.obj"), bytes);
         }
     }
@@ -193,7 +197,7 @@ impl Tube {
             clips,
             ..GlbScene::default()
         };
-        write_glb(&scene).unwrap()
+        to_bytes(|out| write_glb(&scene, out)).unwrap()
     }
     fn frames(&self) -> Vec<&[DVec3]> {
         self.skins.iter().map(Vec::as_slice).collect()

@@ -2,6 +2,7 @@
 
 use crate::tube::{Flesh, Tube};
 use crate::{Desk, keys, number};
+use dermis_testkit::change_rig;
 use dermis_workflow::rig::glam::DVec3;
 use std::process::Stdio;
 
@@ -123,8 +124,13 @@ fn stress_checks_the_guard_in_random_poses() {
 
     // A rest mesh so large that turning it overflows: the check fails, and so does the program.
     let mut model = dermis_workflow::load::load_model(&desk.path("open.dermis")).unwrap().0;
-    model.rig.mesh.positions.fill(DVec3::splat(3.4e38));
-    desk.put("broken.dermis", dermis_workflow::io::model_file::write(&model).unwrap());
+    let mut rig = model.rig().clone();
+    change_rig(&mut rig, |mesh, _, _| mesh.positions.fill(DVec3::splat(3.4e38)));
+    model.model = model.model.with_rig(rig).unwrap();
+    desk.put(
+        "broken.dermis",
+        dermis_workflow::io::to_bytes(|out| dermis_workflow::io::model_file::write(&model, out)).unwrap(),
+    );
     let broken = desk.run("eval broken.dermis --stress 5");
     assert_eq!(broken.code, 1, "{}{}", broken.out, broken.err);
     assert!(broken.out.contains("NOT FINITE"), "{}", broken.out);
@@ -181,7 +187,7 @@ fn completions_and_help_are_there() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         assert!(desk.good(&format!("completions {shell}")).out.contains("hold-out"), "{shell}");
     }
-    for verb in ["demo", "inspect", "fit", "eval", "compare", "pose", "suggest", "export"] {
+    for verb in ["demo", "inspect", "fit", "eval", "compare", "pose", "suggest", "export", "figures"] {
         assert!(desk.good(&format!("{verb} --help")).out.contains("Usage: dermis"), "{verb}");
     }
     assert!(desk.good("--version").out.starts_with("dermis "));
@@ -206,11 +212,11 @@ fn a_closed_pipe_is_no_panic() {
 /// Names come from files; nothing in them reaches the terminal as a command.
 #[test]
 fn labels_do_not_steer_the_terminal() {
-    use dermis_workflow::io::npz::{Precision, write};
+    use dermis_workflow::io::npz::{StoredFloat, write};
     let desk = Desk::new();
     let mut contents = Tube::new(9, 6, 0.0, Flesh::Bulge).contents();
     contents.records.iter_mut().for_each(|r| r.label = format!("\u{1b}[2J<script>{}", r.label.repeat(1000)));
-    desk.put("a.npz", write(&contents, Precision::Double).unwrap());
+    desk.put("a.npz", dermis_workflow::io::to_bytes(|out| write(&contents, StoredFloat::Double, out)).unwrap());
     let run = desk.good("fit a.npz --examples a.npz --report rep");
     assert!(!run.out.contains('\u{1b}') && !run.err.contains('\u{1b}'), "{}", run.out);
     assert!(run.out.contains("[2J<script>") && run.out.lines().all(|l| l.chars().count() < 300), "{}", run.out);

@@ -3,17 +3,21 @@
 use crate::tube::{Flesh, Tube};
 use crate::{Desk, number};
 use dermis_workflow::io::gltf::{GlbScene, write_glb};
-use dermis_workflow::io::npz::{Precision, write};
+use dermis_workflow::io::npz::{StoredFloat, write};
+use dermis_workflow::io::to_bytes;
 use dermis_workflow::io::{Contents, Record, Space, obj};
 
 /// The tube as files before it is skinned: mesh and skeleton in a GLB, in a bundle, and apart.
 fn unskinned(desk: &Desk, tube: &Tube) {
     let (mesh, skeleton) = (Some(&tube.mesh), Some(&tube.skeleton));
-    desk.put("bare.glb", write_glb(&GlbScene { name: "bare", mesh, skeleton, ..GlbScene::default() }).unwrap());
+    desk.put(
+        "bare.glb",
+        to_bytes(|out| write_glb(&GlbScene { name: "bare", mesh, skeleton, ..GlbScene::default() }, out)).unwrap(),
+    );
     let bare = Contents { weights: None, records: vec![], ..tube.contents() };
-    desk.put("bare.npz", write(&bare, Precision::Double).unwrap());
-    desk.put("bones.npz", write(&Contents { mesh: None, ..bare }, Precision::Double).unwrap());
-    desk.put("mesh.obj", obj::write(&tube.mesh, &tube.mesh.positions, &Space::default()).unwrap());
+    desk.put("bare.npz", to_bytes(|out| write(&bare, StoredFloat::Double, out)).unwrap());
+    desk.put("bones.npz", to_bytes(|out| write(&Contents { mesh: None, ..bare }, StoredFloat::Double, out)).unwrap());
+    desk.put("mesh.obj", to_bytes(|out| obj::write(&tube.mesh, &tube.mesh.positions, &Space::default(), out)).unwrap());
 }
 
 #[test]
@@ -51,7 +55,7 @@ fn scans_and_poses_become_weights_matched_by_name_or_in_order() {
     desk.put("poses.npz", tube.motion());
     desk.put("truth.npz", tube.bundle());
     for (at, skin) in finer.skins.iter().enumerate() {
-        let bytes = obj::write(&finer.mesh, skin, &Space::default()).unwrap();
+        let bytes = to_bytes(|out| obj::write(&finer.mesh, skin, &Space::default(), out)).unwrap();
         desk.put(&format!("named/{}.obj", if at == 0 { "rest".into() } else { format!("bend_{at}") }), &bytes);
         desk.put(&format!("numbered/scan{at}.obj"), &bytes);
     }
@@ -63,7 +67,7 @@ fn scans_and_poses_become_weights_matched_by_name_or_in_order() {
         importance: 1.0,
     };
     let with_poses = Contents { weights: None, records: (0..12).map(own).collect(), ..finer.contents() };
-    desk.put("scans.npz", write(&with_poses, Precision::Double).unwrap());
+    desk.put("scans.npz", to_bytes(|out| write(&with_poses, StoredFloat::Double, out)).unwrap());
     let before = number(&desk.json("weights bare.npz -o heat.npz --check truth.npz --json"), "check.error.rms");
     let mut errors = Vec::new();
     for (scans, how) in [

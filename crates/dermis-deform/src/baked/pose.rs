@@ -1,32 +1,15 @@
 //! What a pose alone gives to every vertex, for evaluation elsewhere, such as on a graphics card.
 
-use super::joints::RoundedJoints;
-use super::{Baked, BakedBase, BakedCorrection, BakedEnveloping, BakedJoints, BakedPoseSpace, BakedShapes};
-use super::{Coefficients, Guarded, Scratch, Weights};
+use super::bases::{BakedBase, Weights};
+use super::corrections::{BakedCorrection, JointsScratch};
+use super::guarded::Guarded;
+use super::leaving::{Leaving, RoundedBone};
+use super::model::Baked;
+use super::scratch::Scratch;
+use crate::pose_size::PoseError;
 use dermis_rig::BoneTransforms;
 use dermis_rig::glam::{Affine3A, DAffine3, Mat3, Vec3, Vec4};
 use dermis_rig::skeleton::row;
-
-/// One bone's dual quaternion as (x, y, z, w), and what it does beside turning and moving; rows, translation last.
-#[derive(Clone, Copy, Debug)]
-pub struct RoundedBone {
-    /// Real part of the rigid motion.
-    pub real: Vec4,
-    /// Its dual part.
-    pub dual: Vec4,
-    /// The stretch that precedes it.
-    pub stretch: [[f32; 4]; 3],
-    /// Both together.
-    pub whole: [[f32; 4]; 3],
-}
-
-/// What [`Baked::pose`] lends.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Rounded {
-    rows: Vec<[[f32; 4]; 3]>,
-    quaternions: Vec<RoundedBone>,
-    features: Vec<[f32; 12]>,
-}
 
 /// A pose as [`Baked::evaluate`] prepares it: computed in `f64`, rounded once. Positions are about the character's middle.
 #[derive(Clone, Copy, Debug)]
@@ -86,11 +69,12 @@ impl Baked {
     /// Prepares a pose without evaluating any vertex. The same numbers [`evaluate`](Self::evaluate) works with, except
     /// for a base of rotational regression, whose positions are solved for in there.
     ///
-    /// # Panics
-    /// If the pose has another number of bones than the model.
-    pub fn pose<'a>(&self, transforms: &BoneTransforms, scratch: &'a mut Scratch) -> PoseData<'a> {
+    /// # Errors
+    /// [`PoseError::Bones`] for a pose with another number of bones than the model reads.
+    pub fn pose<'a>(&self, transforms: &BoneTransforms, scratch: &'a mut Scratch) -> Result<PoseData<'a>, PoseError> {
+        self.bones.admit(transforms.len())?;
         let middle = self.middle(transforms);
-        let Rounded { rows, quaternions, features } = &mut scratch.leaving;
+        let Leaving { rows, quaternions, features } = &mut scratch.leaving;
         let moved = |m: &DAffine3| DAffine3 { matrix3: m.matrix3, translation: m.translation - middle };
         rows.clear();
         rows.extend(transforms.iter().map(|m| rows_f32(&moved(m))));
@@ -108,80 +92,52 @@ impl Baked {
         }
         let mut guarded = Guarded::default();
         if let Some(correction) = &self.correction {
-            (guarded.limited, guarded.features) = correction.prepare(transforms, middle, scratch);
+            (guarded.limited, guarded.features) =
+                correction.prepare(transforms, middle, &scratch.base, &mut scratch.correction);
         }
         if matches!(self.correction, Some(BakedCorrection::Enveloping(_))) {
             let twelve = |f: &[f64; 12]| f.map(|x| x as f32);
-            scratch.leaving.features.extend(scratch.features.features.iter().map(twelve));
+            scratch.leaving.features.extend(scratch.correction.enveloping.features.features.iter().map(twelve));
         }
-        let in_place = matches!(self.base, BakedBase::Given | BakedBase::Rest);
         let scratch = &*scratch;
-        let turns = scratch.turns.as_slice();
-        let RoundedJoints { z, starts, bones, turns: welded_turns, quaternions, .. } = &scratch.joints;
-        PoseData {
-            middle: if in_place { Vec3::ZERO } else { middle.as_vec3() },
+        let correction = &scratch.correction;
+        Ok(PoseData {
+            middle: if self.base.stays_in_place() { Vec3::ZERO } else { middle.as_vec3() },
             rows: &scratch.leaving.rows,
             quaternions: &scratch.leaving.quaternions,
             correction: match &self.correction {
                 None => CorrectionData::None,
-                Some(BakedCorrection::Enveloping(_)) => {
-                    CorrectionData::Enveloping { turns, features: &scratch.leaving.features }
-                }
+                Some(BakedCorrection::Enveloping(_)) => CorrectionData::Enveloping {
+                    turns: &correction.enveloping.turns,
+                    features: &scratch.leaving.features,
+                },
                 Some(BakedCorrection::Joints(_)) => {
-                    CorrectionData::Joints { bones, turns: welded_turns, quaternions, z, starts }
+                    let JointsScratch { z, starts, bones, turns, quaternions, .. } = &correction.joints;
+                    CorrectionData::Joints { bones, turns, quaternions, z, starts }
                 }
-                Some(BakedCorrection::PoseSpace(_) | BakedCorrection::Shapes(_)) => {
-                    CorrectionData::Values { turns, values: &scratch.kernel_values }
+                Some(BakedCorrection::PoseSpace(_)) => {
+                    let scratch = &correction.pose_space;
+                    CorrectionData::Values { turns: &scratch.turns, values: &scratch.values }
+                }
+                Some(BakedCorrection::Shapes(_)) => {
+                    let scratch = &correction.shapes;
+                    CorrectionData::Values { turns: &scratch.turns, values: &scratch.weights }
                 }
             },
             guarded,
-        }
+        })
     }
 
-    /// The model without its vertices: [`pose`](Self::pose) gives the same, [`evaluate`](Self::evaluate) does not work.
+    /// The model of no vertices whose [`pose`](Self::pose) gives the same.
+    #[must_use]
     pub fn without_vertices(&self) -> Self {
         let base = match &self.base {
-            BakedBase::Dqs(_, blend) => BakedBase::Dqs(Weights::default(), blend.clone()),
-            BakedBase::RotationalRegression(model) => BakedBase::RotationalRegression(model.clone()),
+            BakedBase::Dqs(_, blend) => BakedBase::Dqs(Weights::none(), blend.clone()),
             BakedBase::Given => BakedBase::Given,
             BakedBase::Rest => BakedBase::Rest,
-            BakedBase::Rigid(_) | BakedBase::Lbs(_) | BakedBase::AnimationSpace { .. } => BakedBase::Rigid(vec![]),
+            _ => BakedBase::Rigid(vec![]),
         };
         let correction = self.correction.as_ref().map(BakedCorrection::without_vertices);
-        // The first vertex says where the middle is.
-        Self { rest: self.rest.iter().take(1).copied().collect(), base, correction }
-    }
-}
-
-impl BakedCorrection {
-    fn without_vertices(&self) -> Self {
-        match self {
-            Self::Enveloping(c) => Self::Enveloping(Box::new(BakedEnveloping {
-                shared: c.shared.clone(),
-                anchors: vec![],
-                offsets: vec![],
-                terms: vec![],
-                coefficients: Coefficients::Single(vec![]),
-                constants: vec![],
-                radii: vec![],
-            })),
-            Self::Joints(c) => {
-                Self::Joints(Box::new(BakedJoints::empty(c.model.clone(), &dermis_rig::Influences::default())))
-            }
-            Self::PoseSpace(c) => Self::PoseSpace(Box::new(BakedPoseSpace {
-                kernel: c.kernel.clone(),
-                carrier: crate::pose_space::Carrier::World,
-                groups: vec![],
-                offsets: vec![],
-                weights: vec![],
-                remainders: Default::default(),
-                radii: vec![],
-            })),
-            Self::Shapes(c) => {
-                let mut model = c.model.clone();
-                (model.offsets, model.terms, model.carrier) = (vec![], vec![], crate::pose_space::Carrier::World);
-                Self::Shapes(Box::new(BakedShapes { model, displacements: vec![], radii: vec![] }))
-            }
-        }
+        Self { rest: vec![], base, correction, bones: self.bones, point: self.point }
     }
 }

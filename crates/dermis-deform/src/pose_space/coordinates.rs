@@ -12,7 +12,8 @@ use std::f64::consts::FRAC_1_SQRT_2;
 pub const ROOM: usize = 9;
 
 /// How a rotation becomes a point.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Coordinates {
     /// (R − I)/√2, nine numbers: distance 2 sin(angle/2). Smooth everywhere.
     #[default]

@@ -37,7 +37,8 @@ pub struct Channel {
 }
 
 /// φ and the kernel conditioned on a zero correction at the bind pose. r_j = √a_j |x_j − y_j| / σ.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Family {
     /// exp(−Σ r_j²): infinitely smooth.
     #[default]

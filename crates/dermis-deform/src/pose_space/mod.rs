@@ -23,7 +23,7 @@
 //!
 //! Far from all examples d tends to zero, the base. Cost: a kernel value per group and example, and three
 //! multiply-adds per vertex and example; unlike multi-weight enveloping both grow with the number of examples.
-//! [`Shapes`] is the same at a constant price.
+//! [`CompiledShapes`] is the same at a constant price.
 //!
 //! Source: Lewis, Cordner & Fong 2000, "Pose space deformation"; Sloan, Rose & Cohen 2001, "Shape by example" (inverse
 //! form, linear term); Kurihara & Miyata 2004 (pose spaces per vertex); Xiao et al. 2006 (inverse as an optimisation,
@@ -35,9 +35,9 @@ mod shapes;
 
 pub use coordinates::{Coordinates, ROOM, coordinate, difference, square};
 pub use kernel::{Channel, Family, Joint, Kernel, KernelValues, unlimited};
-pub use shapes::Shapes;
+pub use shapes::CompiledShapes;
 
-use crate::Base;
+use crate::base::Base;
 use crate::guard::project;
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, BoneTransforms};

@@ -13,14 +13,14 @@
 //! joints near it among its coordinates, and few centres.
 
 use super::{Carrier, Kernel, KernelValues};
-use crate::Base;
+use crate::base::Base;
 use crate::guard::project;
 use dermis_rig::BoneTransforms;
 use dermis_rig::glam::DVec3;
 
 /// The correction in `f64`, the reference.
 #[derive(Clone, Debug)]
-pub struct Shapes {
+pub struct CompiledShapes {
     /// What a pose is compared with: a group per region.
     pub kernel: Kernel,
     /// Where the shapes of region g start; one more entry than groups of the kernel.
@@ -39,7 +39,7 @@ pub struct Shapes {
     pub radii: Vec<f64>,
 }
 
-impl Shapes {
+impl CompiledShapes {
     /// Number of shapes.
     pub fn count(&self) -> usize {
         self.regions.last().map_or(0, |&n| n as usize)

@@ -1,6 +1,6 @@
-//! The map of one bone from the points it carries: rigid, affine, or rigid beside other bones.
+//! The map of one bone from the points it carries: rigid, affine, or rigid while other bones stay.
 //!
-//! The direct forms, vertex after vertex. They start a clustering, and check the solvers that never look at a vertex.
+//! These are the direct forms, summed over vertices. They start a clustering, and tests check the Gram solvers against them.
 
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
 use dermis_rig::rotation::nearest_rotation;
@@ -45,7 +45,7 @@ pub fn fit_affine(pairs: impl Iterator<Item = (DVec3, DVec3)> + Clone) -> DAffin
     DAffine3 { matrix3: a, translation: to - a * from }
 }
 
-/// The rigid maps of one bone, frame by frame, all other bones and the weights held: methods 2.7 (b), after Le & Deng 2012.
+/// Returns the best rigid maps of one bone, frame by frame, with all other bones and the weights held (Le & Deng 2012).
 ///
 /// Minimises Σ_v |x_sv − Σ_k w_vk T_sk p_v|² over T_sk of `bone`. With q = x − Σ_{l≠k} w_l T_l p, p* = Σ w² p / Σ w² and
 /// q* = Σ w q / Σ w²: R is the rotation nearest to Σ w (q − w q*) (p − p*)ᵀ, t = q* − R p*. A bone without weight stays.

@@ -1,9 +1,9 @@
 //! Bones from triangles that turn together, then weights: the clustering form of skinning decomposition.
 //!
-//! Every triangle gives a rotation per frame, 9 P numbers in all. Mean shift finds groups of triangles of like rotations, each
-//! group becomes a bone, and every vertex is blended from the K bones that reproduce it best alone. Nothing is iterated
-//! between bones and weights, so the error is several times that of a search; but it needs no number of bones, and its bones are
-//! near-rigid parts. Parts that turn alike become one bone wherever they are: two arms raised together, for example.
+//! Every triangle gives a rotation per frame, 9 P numbers in all. Mean shift finds groups of triangles with similar rotations. Each
+//! group becomes a bone, and every vertex is blended from the K bones that reproduce it best alone. Bones and weights are not
+//! iterated, so the error is several times that of a search. In return the method needs no number of bones, and its bones are
+//! near-rigid parts. Parts that turn alike become one bone wherever they are, such as two arms raised together.
 //!
 //! Source: James & Twigg 2005. Departures: weights are least squares over the simplex (theirs: truncated SVD or non-negative least
 //! squares); of meshes above [`SAMPLE`] triangles evenly many are shifted, in the principal axes of their rotations (what
@@ -33,7 +33,7 @@ const MOST_AXES: usize = 32;
 /// Halvings of the bandwidth's interval when a number of bones is asked for.
 const HALVINGS: usize = 12;
 
-/// How many groups there are to be.
+/// How many groups are formed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bandwidth {
     /// As many as this bandwidth finds: the root mean square over frames of |R − R'| between two triangles (√8 at a half turn).
@@ -48,9 +48,9 @@ pub enum Bandwidth {
 /// Settings of a clustering.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClusteringSettings {
-    /// How many groups there are to be.
+    /// How many groups are formed.
     pub bandwidth: Bandwidth,
-    /// What a bone may do.
+    /// Which transforms a bone may have.
     pub kind: BoneKind,
     /// K: the most influences of a vertex.
     pub influences: usize,

@@ -1,20 +1,51 @@
 //! Skinning decomposition: bones and weights from a bare mesh sequence.
 //!
 //! Given rest positions p_v (V) and frames x_sv (P), find weights w_vk ≥ 0 (rows sum to one, at most K entries) and transforms
-//! T_sk with small E = Σ |x_sv − Σ_k w_vk T_sk p_v|².
+//! T_sk with small
+//!
+//! ```text
+//! E = Σ_sv |x_sv − Σ_k w_vk T_sk p_v|².
+//! ```
 //!
 //! The rest shape is given and never optimised: a frame equal to it has identity transforms.
+//!
+//! **No frame is read twice.** The trajectories are compressed once. Everything after that uses Gram matrices: weights
+//! through H = p̃ G p̃ᵀ, transforms through S = Φᵀ Φ and Q = Φᵀ X. An iteration costs the same for ten frames and for ten
+//! thousand, except that rigid transforms are solved frame by frame. The hot loops are plain loops over eight lanes
+//! ([`dermis_solve::simd`]).
+//!
+//! | module | idea |
+//! |---|---|
+//! | `problem` | the sequence in the solver's units, compressed |
+//! | `gram` | inner products of the compressed transforms |
+//! | `weights` | weights on a fixed support; support exchange; candidates for new bones; what a bone is worth |
+//! | `transforms` | transforms on fixed weights: affine, near-rigid and rigid |
+//! | `search`, `run` | grow, settle, eliminate, finish; one function per [`Task`] |
+//! | [`hierarchy`](mod@hierarchy), [`clustering`], [`bone_maps`] | a skeleton for the bones; bones without weights; one bone alone |
+//!
+//! Source: Le & Deng 2012, "Smooth skinning decomposition with rigid bones": block descent on E, weights given transforms and
+//! transforms given weights, with their closed form for one rigid bone while the others stay (equations 7 to 10).
+//!
+//! Departures:
+//! - Every sum over frames goes through compressed trajectories, which are exact up to 160 columns and a randomised basis
+//!   beyond (Halko, Martinsson & Tropp 2011).
+//! - The best affine map of each frame is taken out first.
+//! - Weights are minimised on the simplex, and bones enter, leave and are exchanged by what each change gains. The
+//!   paper solves for all bones and keeps the largest K.
+//! - The search starts from one bone, grows twice as many bones as asked for where the error is, and eliminates the least
+//!   useful. The paper starts from clusters of the motion ([`clustering`] is another method).
+//! - Iterations on the whole mesh extrapolate with momentum. A step that raises E is replaced by the plain one.
+//! - Bones may be affine or near-rigid ([`BoneKind`]), and weights, transforms or some of the bones may be given ([`Task`]).
 
 pub mod bone_maps;
 pub mod clustering;
+mod gram;
 pub mod hierarchy;
-mod lanes;
 mod matrix;
 mod problem;
 mod run;
 mod sample;
 mod search;
-mod support;
 mod transforms;
 mod weights;
 
@@ -25,22 +56,23 @@ pub use run::decompose;
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneTransforms, Influences};
 
-/// A mesh that moves: what there is to decompose. The frames of several clips of one mesh follow each other.
+/// A mesh that moves. Frames of several clips of one mesh follow each other.
 #[derive(Clone, Copy, Debug)]
 pub struct Sequence<'a> {
     /// Rest positions, metres.
     pub rest: &'a [DVec3],
-    /// Every frame's positions, as many as at rest.
+    /// The positions of every frame, metres; as many as at rest.
     pub frames: &'a [&'a [DVec3]],
 }
 
-/// What a bone may do to the skin.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// Which transforms a bone may have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum BoneKind {
-    /// Turn and move. What every engine plays.
+    /// Rotation and translation, which every engine plays.
     #[default]
     Rigid,
-    /// Any affine map, held near a rotation by λ Σ_v w_vk² |A_sk − R_sk|²; A_sk then rarely mirrors or shears much.
+    /// Any affine map, held near a rotation by λ Σ_v w_vk² |A_sk − R_sk|², so that A_sk rarely mirrors or shears much.
     NearRigid {
         /// λ, in squared half diagonals.
         stiffness: f64,
@@ -49,7 +81,7 @@ pub enum BoneKind {
     Affine,
 }
 
-/// What is wanted, and what is given.
+/// What is given, and what the decomposition finds.
 #[derive(Clone, Copy, Debug)]
 pub enum Task<'a> {
     /// Bones and weights from nothing.
@@ -62,12 +94,12 @@ pub enum Task<'a> {
         /// The transforms.
         transforms: &'a [BoneTransforms],
     },
-    /// Weights for bones whose transforms are known and for a few more bones that are found: rigid, whatever the kind
-    /// asked for. The known bones come first in what is delivered.
+    /// Weights for bones whose transforms are known, and a few more bones with theirs. The new bones are rigid whatever
+    /// [`DecomposeSettings::kind`] says. In the result the known bones come first.
     Helpers {
         /// The transforms of the known bones.
         transforms: &'a [BoneTransforms],
-        /// How many bones are found besides.
+        /// How many bones are added.
         helpers: usize,
     },
     /// Transforms for weights that are known.
@@ -84,24 +116,25 @@ pub enum Task<'a> {
     },
 }
 
-/// How hard to look.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// How long to search.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Effort {
     /// The error of a good solution within seconds.
     #[default]
     Fast,
-    /// A few percent less, for several times the time.
+    /// An error lower by a few percent, for several times the time.
     Quality,
 }
 
 /// Settings of a decomposition.
 #[derive(Clone, Copy, Debug)]
 pub struct DecomposeSettings {
-    /// What a bone may do.
+    /// Which transforms a bone may have.
     pub kind: BoneKind,
     /// K: the most influences of a vertex.
     pub influences: usize,
-    /// How hard to look.
+    /// How long to search.
     pub effort: Effort,
     /// Seed of the sample and of the candidates for new bones.
     pub seed: u64,
@@ -122,7 +155,7 @@ pub struct Decomposition {
     pub weights: Influences,
     /// T_sk: one set of transforms per frame, rest to posed.
     pub transforms: Vec<BoneTransforms>,
-    /// What happened.
+    /// What the decomposition went through.
     pub report: DecomposeReport,
 }
 
@@ -131,9 +164,9 @@ pub struct Decomposition {
 pub enum Stopped {
     /// The error no longer fell.
     Converged,
-    /// The error was as small as asked for.
+    /// The error reached [`DecomposeSettings::enough`].
     Enough,
-    /// The most iterations were used.
+    /// The cap on iterations was reached.
     IterationLimit,
     /// The sequence is reproduced to rounding.
     Exact,
@@ -144,7 +177,7 @@ pub enum Stopped {
 pub struct DecomposeReport {
     /// Bones asked for.
     pub bones_requested: usize,
-    /// Bones found; fewer than asked for only with `fewer_because`.
+    /// Bones found. If there are fewer than asked for, `fewer_because` says why.
     pub bones: usize,
     /// Why there are fewer bones than asked for.
     pub fewer_because: Option<String>,
@@ -159,7 +192,7 @@ pub struct DecomposeReport {
 /// Why a sequence cannot be decomposed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum DecomposeError {
-    /// Nothing to work on.
+    /// No vertices, frames, bones or influences.
     #[error(
         "a decomposition needs at least one vertex, one frame, one bone and one influence; there are {vertices} vertices, {frames} frames, {bones} bones, {influences} influences"
     )]
@@ -173,7 +206,7 @@ pub enum DecomposeError {
         /// Influences allowed.
         influences: usize,
     },
-    /// More bones than a search ends with in bounded time.
+    /// More bones than a search can find in bounded time.
     #[error("{bones} bones: a search finds {most} at most")]
     TooMany {
         /// Bones asked for.
@@ -181,7 +214,7 @@ pub enum DecomposeError {
         /// The most that may be.
         most: usize,
     },
-    /// A frame with another number of vertices, or given parts that do not fit.
+    /// A frame with another number of vertices, or given parts of another size.
     #[error("{what}: {found}, but there are {expected}")]
     Counts {
         /// Which part.

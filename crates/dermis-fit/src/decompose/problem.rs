@@ -10,8 +10,8 @@
 
 use super::Sequence;
 use super::matrix::{Matrix, orthonormal_rows};
-use crate::random::Random;
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
+use dermis_solve::Random;
 use rayon::prelude::*;
 
 /// Frames whose columns lie side by side: as many as fill the widest vector registers.
@@ -198,7 +198,7 @@ impl<'a> Problem<'a> {
         let mut x = Matrix::zeros(chosen.len(), self.frames.columns.count());
         let cols = x.cols;
         x.values.par_chunks_mut(cols).zip(&chosen).for_each(|(row, &v)| self.trajectory(v, row));
-        let mut random = Random::new(seed);
+        let mut random = Random::seeded(seed);
         let mut mix = Matrix::zeros(wanted.min(chosen.len()), chosen.len());
         mix.values.iter_mut().for_each(|value| *value = random.unit() - 0.5);
         let mut rows = orthonormal_rows(&mix.times(&x));

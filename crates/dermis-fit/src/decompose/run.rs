@@ -1,36 +1,35 @@
 //! The stages of a decomposition.
 
+use super::gram::Bones;
 use super::problem::{Problem, Units};
 use super::sample::stratified;
 use super::search::{Search, Until};
-use super::support::{MOST, Support};
 use super::transforms::{self, Motion, frame_transforms, members};
-use super::weights::Bones;
+use super::weights::{MOST, Support};
 use super::{
     BoneKind, DecomposeError, DecomposeReport, DecomposeSettings, Decomposition, Effort, Sequence, Stopped, Task,
 };
-use crate::random::Random;
 use crate::training::{Progress, Ticker};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, BoneTransforms, Influences};
+use dermis_solve::Random;
 use rayon::prelude::*;
 
-/// Vertices a search looks at. 500 cost 1 to 7 % of the error, 2000 change it by less than 2 % either way.
+/// Vertices that a search looks at. 500 raise the error by 1 to 7 %; 2000 change it by less than 2 % either way.
 const SAMPLE: usize = 1000;
 const LARGE_SAMPLE: usize = 2000;
-/// Frames that rigid bones are searched in: their solve is the one part whose price grows with the frames.
+/// Frames in which rigid bones are searched. Their solve is the one part whose cost grows with the frames.
 const MOST_FRAMES: usize = 96;
-/// Bones of a search: its time grows with their cube.
+/// The most bones of a search, whose time grows with their cube.
 const MOST_BONES: usize = 512;
-/// Bones that are added and eliminated again when the effort is [`Effort::Quality`], and how often at most.
+/// With [`Effort::Quality`]: the bones that are added and eliminated again, and how often at most.
 const BREATH: (usize, usize) = (4, 12);
 
-/// Bones and weights that reproduce a sequence.
+/// Finds bones and weights that reproduce a sequence. The module documents method, source and departures.
 ///
-/// Block descent as in Le and Deng 2012 (weights given transforms, transforms given weights), with everything between
-/// done on Gram matrices, and another search for where to start: grow twice the bones where the error is, settle, eliminate
-/// the least useful, each on a sample of the vertices; then all vertices, with momentum. E never rises from one accepted
-/// step to the next, and every loop is capped. Same input, same bits, for any number of threads.
+/// A search runs on a sample of the vertices: it grows twice the bones where the error is, lets them settle, and eliminates the
+/// least useful. Then all vertices are iterated, with momentum. E never rises from one accepted step to the next, and every
+/// loop is capped. Same input, same bits, for any number of threads.
 ///
 /// # Errors
 /// [`DecomposeError`]: nothing to decompose, counts that disagree, numbers that are not finite, cancelled.
@@ -187,7 +186,7 @@ impl<'a> Run<'a> {
         frames: &'p super::problem::Frames,
     ) -> Result<Search<'p>, DecomposeError> {
         let (kind, bones) = (self.kind, self.bones);
-        let mut random = Random::new(self.settings.seed);
+        let mut random = Random::seeded(self.settings.seed);
         let mut search = Search::one_bone(points, frames, kind, self.most, self.ticker);
         let until = |iterations| Until { iterations, decrease: 1e-4, swap: true, enough: None };
         // Beyond a bone for four points more bones only take time.
@@ -230,7 +229,7 @@ impl<'a> Run<'a> {
                 break;
             }
             search.drop_bones(&idle);
-            let mut random = Random::new(self.settings.seed.wrapping_add(round + 1));
+            let mut random = Random::seeded(self.settings.seed.wrapping_add(round + 1));
             search.grow(self.bones, self.bones, &mut random)?;
             let again = search.iterate(until)?;
             (done, stopped) = (done + again.0, again.1);
@@ -255,7 +254,7 @@ impl<'a> Run<'a> {
         let known = motion.bones.count;
         let sample = stratified(self.sequence.rest, LARGE_SAMPLE, self.settings.seed);
         let points = problem.points.subset(&sample);
-        let mut random = Random::new(self.settings.seed);
+        let mut random = Random::seeded(self.settings.seed);
         let mut search = Search::cold(&points, &problem.frames, self.kind, self.most, motion, self.ticker);
         let until = |iterations| Until { iterations, decrease: 1e-4, swap: true, enough: None };
         search.grow(known + 2 * helpers, self.bones, &mut random)?;
@@ -266,7 +265,7 @@ impl<'a> Run<'a> {
         self.finish(&problem, all, self.until(&problem.units))
     }
 
-    /// The given transforms as the solver holds them, none of which may move.
+    /// Returns the given transforms in the solver's units. None of them may move.
     fn given(&self, problem: &Problem, given: &[BoneTransforms]) -> Motion {
         let poses: Vec<Vec<_>> =
             given.iter().map(|pose| pose.iter().map(|m| problem.units.inward(m)).collect()).collect();

@@ -1,7 +1,7 @@
 //! Which vertices a search looks at: one from each stretch of a curve that fills space.
 
-use crate::random::Random;
 use dermis_rig::glam::DVec3;
+use dermis_solve::Random;
 
 /// `count` vertices, ascending: the mesh in Morton order, one random vertex per stratum.
 pub(super) fn stratified(rest: &[DVec3], count: usize, seed: u64) -> Vec<usize> {
@@ -20,7 +20,7 @@ pub(super) fn stratified(rest: &[DVec3], count: usize, seed: u64) -> Vec<usize> 
         })
         .collect();
     order.sort_unstable();
-    let mut random = Random::new(seed);
+    let mut random = Random::seeded(seed);
     let bound = |stratum: usize| stratum * rest.len() / count;
     let mut chosen: Vec<usize> =
         (0..count).map(|s| order[bound(s) + random.below(bound(s + 1) - bound(s))].1).collect();

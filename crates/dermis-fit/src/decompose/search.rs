@@ -1,15 +1,16 @@
-//! The search: grow more bones than wanted, let them settle, eliminate the least useful, finish with momentum.
+//! The search: grows more bones than wanted, lets them settle, eliminates the least useful, and finishes with momentum.
 
+use super::gram::{Bones, Gram};
 use super::matrix::Matrix;
 use super::problem::{Frames, MONOMIALS, Points};
-use super::support::Support;
 use super::transforms::{self, Motion};
-use super::weights::{Bones, Fit, Gram, Pass, candidate_gains, candidate_steps, improve, nearest, removal_costs};
+use super::weights::{Fit, Pass, Support, candidate_gains, candidate_steps, improve, nearest, removal_costs};
 use super::{BoneKind, DecomposeError, Stopped};
-use crate::random::Random;
 use crate::training::Ticker;
+use dermis_solve::Random;
 
-/// A change of support must lower a vertex's energy by this part of |x|²: 1e-5 costs up to 6 % of the error, 1e-4 up to 18 %.
+/// A change of support must lower a vertex's energy by this part of |x|². 1e-5 raises the error by up to 6 %, 1e-4 by up to
+/// 18 %.
 const THRESHOLD: f64 = 1e-7;
 /// Seeds drawn for every new bone.
 const SEEDS: usize = 12;
@@ -126,7 +127,7 @@ impl<'a> Search<'a> {
         Pass { most: self.most, entries, swap, threshold: self.threshold }
     }
 
-    /// One pass over the weights for the present transforms; E never rises.
+    /// Runs one pass over the weights for the present transforms. E never rises.
     pub fn improve(&mut self, pass: Pass) {
         let kept: Vec<(usize, Support)> =
             self.frozen.iter().enumerate().filter(|(_, f)| **f).map(|(v, _)| (v, self.supports[v])).collect();
@@ -174,8 +175,9 @@ impl<'a> Search<'a> {
         transforms::solve(self.points, self.frames, &self.supports, &self.motion, self.kind)
     }
 
-    /// Transforms, then weights, with momentum: T* = T + b (T − T_before), b = min(n / (n + 3), 0.97). An extrapolation
-    /// that raises E is discarded for the plain step.
+    /// Alternates transforms and weights, with momentum: T* = T + b (T − T_before), b = min(n / (n + 3), 0.97).
+    ///
+    /// An extrapolation that raises E is discarded for the plain step.
     pub fn iterate(&mut self, until: Until) -> Result<(usize, Stopped), DecomposeError> {
         let mut before: Option<Motion> = None;
         let (mut run, mut slow) = (0usize, 0);
@@ -317,7 +319,7 @@ impl<'a> Search<'a> {
         transforms::fit_patch(&s, &q, self.frames, self.kind)
     }
 
-    /// The bone refitted to what the vertices that step towards it still lack: S = Σ l² p̃p̃ᵀ, Q = Σ l p̃ (l y + x − y).
+    /// Refits a bone to the residual of the vertices that step towards it: S = Σ l² p̃p̃ᵀ, Q = Σ l p̃ (l y + x − y).
     fn polished(&self, bone: &Motion) -> Motion {
         let against = Gram::candidates(self.motion.wide(), bone.wide());
         let steps = candidate_steps(self.points, &self.supports, &self.fits, &bone.bones, &against);
@@ -344,8 +346,10 @@ impl<'a> Search<'a> {
         transforms::fit_patch(&s, &q, self.frames, self.kind)
     }
 
-    /// Takes bones out until `bones` are left: of the three whose removal costs least the one whose loss is least after
-    /// weights, transforms and weights again; then one iteration.
+    /// Removes bones until `bones` are left.
+    ///
+    /// Of the three bones whose removal costs least, the one goes whose loss is least once weights, transforms and weights are
+    /// solved again. One iteration follows every removal.
     pub fn eliminate(&mut self, bones: usize) -> Result<(), DecomposeError> {
         while self.bones() > bones {
             self.ticker.tick(1).map_err(|_| DecomposeError::Cancelled)?;
@@ -453,7 +457,7 @@ mod tests {
         let problem = Problem::new(Sequence { rest: &rest, frames: &shapes }, 8, 1);
         let ticker = Ticker::new(100, &silent);
         let mut search = Search::one_bone(&problem.points, &problem.frames, kind, 4, &ticker);
-        search.grow(6, 6, &mut Random::new(1)).unwrap();
+        search.grow(6, 6, &mut Random::seeded(1)).unwrap();
         check(&mut search);
     }
 

@@ -7,16 +7,14 @@ use dermis_rig::{BoneIndex, BoneTransforms, Skeleton};
 /// The joints that a pose moves.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MovedJoints {
-    /// The bones whose joints are not as at rest, parents first. The motion of a lone root is that of the whole character and no
-    /// joint's.
+    /// The bones whose joints differ from rest, parents first. A lone root moves the whole character and counts as no joint.
     pub joints: Vec<BoneIndex>,
 }
 
-/// The joints that are not as at rest: M_parent⁻¹ M_b turns an axis by more than the chord `turned` (radians, for small
-/// angles), or moves the joint's place by more than
-/// `turned`·`length`/10.
+/// Returns the joints that differ from rest: M_parent⁻¹ M_b turns an axis by more than the chord `turned` (radians, for small
+/// angles), or moves the joint's place by more than `turned`·`length`/10.
 ///
-/// With one root its motion is taken off first: the character may stand anywhere.
+/// With one root, its motion is removed first: the character may stand anywhere.
 pub fn moved_joints(skeleton: &Skeleton, pose: &BoneTransforms, length: f64, turned: f64) -> MovedJoints {
     let roots = skeleton.parents().iter().filter(|p| p.is_none()).count();
     let moved = |bone: BoneIndex| {

@@ -1,13 +1,14 @@
 //! Which bones move a vertex: candidates for weights, and where influence maps come from.
 //!
-//! Two sources. Poses that turn one joint each tell it directly ([`shares`]): in such a pose every bone below joint b moves as one and all
-//! others stand still, so under linear blending x − p = ω_b (q − p), with q = M_b p and ω_b the sum of the weights below b. Ordinary motion tells
-//! it by a fit ([`discover`]): convex weights on all bones, the small ones dropped. [`from_examples`] takes the first where every
-//! example moves one joint, the second otherwise. [`plan()`] makes a list of poses of the first sort for any skeleton, and [`moved_joints`] checks
-//! which joints an example really moves.
+//! There are two sources. Poses that turn one joint each show it directly ([`shares`]). In such a pose every bone below joint b
+//! moves as one and all others stand still, so under linear blending x − p = ω_b (q − p), with q = M_b p and ω_b the sum of
+//! the weights below b. Ordinary motion needs a fit ([`discover`]): convex weights on all bones, the small ones dropped.
+//! [`from_examples`] takes shares if every example moves one joint, and the fit otherwise. [`plan()`] makes a list of
+//! single-joint poses for any skeleton. [`moved_joints`] tells which joints an example really moves.
 //!
-//! Source: Wang & Phillips 2002, Multi-Weight Enveloping, section 4.1 (the published rule, [`classify`]). Departure: read to the letter it lets
-//! the upper arm claim the hand, because turning a joint carries all that hangs on it; shares of subtrees take the hand off again.
+//! Source: Wang & Phillips 2002, Multi-Weight Enveloping, section 4.1 (the published rule, [`classify`]). Departure: read to the
+//! letter, the rule lets the upper arm claim the hand, because a joint carries everything below it. Shares of subtrees
+//! subtract the hand again.
 
 mod classes;
 mod joints;
@@ -23,13 +24,13 @@ use crate::training::{FitError, Progress, Training};
 use crate::weights::{WeightSettings, fit_weights};
 use dermis_rig::{BoneIndex, Influences, Neighbours};
 
-/// What counts as an influence.
+/// When a bone counts as an influence, and a joint as moved.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InfluenceSettings {
     /// A bone influences a vertex if its weight there exceeds this; 0.02 by default.
     pub least: f64,
-    /// A joint is moved if it turns by more than this, radians; 0.01 by default (half a degree). A shift counts if it is as large at a
-    /// tenth of the rest diagonal.
+    /// A joint counts as moved if it turns by more than this, radians; 0.01 by default (half a degree). A shift counts if it
+    /// exceeds this share of a tenth of the rest diagonal.
     pub turned: f64,
 }
 
@@ -51,11 +52,12 @@ pub enum Source {
 /// Influences found in examples.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// Weights above the threshold, every row of sum one: what influence maps are made of.
+    /// Weights above the threshold, every row of sum one. Influence maps are made of them.
     pub weights: Influences,
-    /// Bones a fit may use: those of `weights`, those of neighbouring vertices, and those of which examples say nothing. Values are ones.
+    /// Bones that a fit may use, with value one: the bones of `weights`, those of neighbouring vertices, and those that no
+    /// example determines.
     pub candidates: Influences,
-    /// How.
+    /// The source that was used.
     pub source: Source,
     /// Joints that no example moves.
     pub unmoved: Vec<BoneIndex>,
@@ -95,7 +97,7 @@ pub fn from_examples(
     Ok(Found { candidates: spread(&candidates, neighbours), weights, source, unmoved })
 }
 
-/// Weights above the threshold of a convex fit on all bones, at most eight a vertex; every row has sum one.
+/// Fits convex weights on all bones and returns those above the threshold, at most eight per vertex; every row has sum one.
 ///
 /// # Errors
 /// As [`fit_weights`].

@@ -20,7 +20,7 @@ pub struct PlanSettings {
     pub degrees: f64,
     /// Joints with limits of their own.
     pub limits: Vec<JointLimits>,
-    /// The bones whose joints turn; `None`: all but a lone root, which moves the character and tells nothing.
+    /// The bones whose joints turn. `None` takes all but a lone root, which would move the character as a whole.
     pub bones: Option<Vec<BoneIndex>>,
 }
 
@@ -33,11 +33,11 @@ impl Default for PlanSettings {
 /// Angles below this, in degrees, make no pose.
 const LEAST: f64 = 0.5;
 
-/// The rest pose, then for each joint and axis the smallest and the largest angle, all other joints at rest. One pose a second; frames are called
-/// "BONE +x 45".
+/// Returns the rest pose, then for each joint and axis the smallest and the largest angle, with all other joints at rest. There
+/// is one pose per second; frames are called "BONE +x 45".
 ///
-/// Axes are the bone's own at rest, made orthonormal. What hangs on the joint turns with it about the joint's place. An angle within half a
-/// degree of zero makes no pose.
+/// Axes are the bone's own at rest, made orthonormal. Everything below the joint turns with it about the joint's place. An
+/// angle within half a degree of zero makes no pose.
 pub fn plan(skeleton: &Skeleton, settings: &PlanSettings) -> Motion {
     let roots = skeleton.parents().iter().filter(|p| p.is_none()).count();
     let wanted = |bone: BoneIndex| match &settings.bones {
@@ -69,7 +69,7 @@ pub fn plan(skeleton: &Skeleton, settings: &PlanSettings) -> Motion {
     Motion { name: "single joints".into(), frames }
 }
 
-/// The bind pose with a joint and all that hangs on it turned about the joint's place.
+/// Returns the bind pose with a joint and everything below it turned about the joint's place.
 fn turned(skeleton: &Skeleton, bone: BoneIndex, axis: DVec3, angle: f64) -> WorldPose {
     let place = skeleton.bind()[bone].translation;
     let turn = DQuat::from_axis_angle(axis.normalize_or(DVec3::X), angle);

@@ -12,9 +12,9 @@ use rayon::prelude::*;
 pub struct Shares {
     /// ω_b per bone and vertex; `None` for a joint that no pose moves alone. NaN at vertices that its motion does not touch.
     pub omega: BoneVec<Option<Vec<f64>>>,
-    /// Weights above the threshold, scaled to sum one; a vertex of which nothing is known has none.
+    /// Weights above the threshold, scaled to sum one. A vertex without any determined weight has none.
     pub weights: Influences,
-    /// Bones above the threshold, and those of which nothing is known.
+    /// Bones above the threshold, and those that no example determines.
     pub candidates: Influences,
     /// Examples that move more than one joint, which were not used.
     pub unused: usize,
@@ -25,8 +25,8 @@ const UNTOUCHED: f64 = 1e-8;
 
 /// ω_b = Σ r² ⟨x − p, q − p⟩ / Σ r² |q − p|² over the poses of joint b alone, then w_b = ω_b − Σ ω_c over the children c.
 ///
-/// Exact under linear blending. A joint without a pose cannot be told from the joint above it: both are candidates where their common
-/// share is one. The first root's share is one. Examples that move several joints are not used.
+/// The result is exact under linear blending. A joint without a pose cannot be told from the joint above it; both are
+/// candidates where their common share is one. The first root's share is one. Examples that move several joints are not used.
 ///
 /// # Errors
 /// [`FitError`] for examples that do not go with the skeleton.

@@ -1,20 +1,18 @@
 //! Inverting a deformer that moves vertices because others moved, such as one that smooths.
 //!
-//! No vertex can be searched on its own then. Instead the whole mesh is iterated,
+//! No vertex can then be searched on its own. The search iterates on the whole mesh instead,
 //!
 //! ```text
 //! d ← d + g(d),      g_v = A_v⁻¹ (t − S(p + d))_v
 //! ```
 //!
-//! with A_v how vertex v moves when all vertices are shifted together. A deformer that smooths a little passes shifts on as they
-//! are, and the iteration converges, slowly where it smooths strongly: what it flattens altogether no displacement brings back.
+//! where A_v says how vertex v moves when all vertices are shifted together. A deformer that smooths a little passes shifts on
+//! unchanged, and the iteration converges. It converges slowly where the deformer smooths strongly, and no displacement brings
+//! back what the deformer flattens altogether.
 //! Anderson acceleration combines the last iterates so that the linear part of g vanishes. The best iterate is kept.
 //!
 //! Source: Anderson 1965; as formulated by Walker & Ni 2011, "Anderson acceleration for fixed-point iterations".
 
-use super::InverseError;
-use super::driver::Driver;
-use dermis_deform::Deform;
 use dermis_rig::glam::{DMat3, DVec3};
 
 /// Iterates that are combined.
@@ -36,26 +34,29 @@ struct History {
     changes: Vec<(Vec<DVec3>, Vec<DVec3>)>,
 }
 
-/// Iterates from rest until every vertex is within the tolerance, nothing is gained, or one call is left.
+/// Iterates from rest until every vertex is within the tolerance, nothing is gained, or no call is left.
 ///
-/// - `start`: S(p); `inverses`: A_v⁻¹
+/// - `residual`: t − S(p); `inverses`: A_v⁻¹
+/// - `evaluate`: returns t − S(p + d), or `None` if no call is left for it
 /// - result: the best displacements
-pub(super) fn iterate<D: Deform>(
-    driver: &mut Driver<'_, D>,
-    start: &[DVec3],
+///
+/// # Errors
+/// The error of `evaluate`.
+pub(super) fn iterate<E>(
+    mut residual: Vec<DVec3>,
     inverses: &[DMat3],
     tolerance: f64,
-) -> Result<Vec<DVec3>, InverseError<D::Error>> {
-    let target = driver.target();
-    let mut residual: Vec<DVec3> = target.iter().zip(start).map(|(t, s)| *t - *s).collect();
+    mut evaluate: impl FnMut(&[DVec3]) -> Result<Option<Vec<DVec3>>, E>,
+) -> Result<Vec<DVec3>, E> {
     let mut d = vec![DVec3::ZERO; residual.len()];
     let mut best = (squares(&residual), d.clone(), residual.clone());
     let (mut marked, mut since, mut damping) = (best.0, 0, 1.0);
     let mut history = History::default();
-    while driver.may_call() && residual.iter().any(|r| r.length() > tolerance) {
+    while residual.iter().any(|r| r.length() > tolerance) {
         let g: Vec<DVec3> = inverses.iter().zip(&residual).map(|(a, r)| *a * *r * damping).collect();
         d = history.next(d, g);
-        residual = driver.residual(&d)?;
+        let Some(next) = evaluate(&d)? else { break };
+        residual = next;
         let size = squares(&residual);
         if size < best.0 {
             best = (size, d.clone(), residual.clone());

@@ -1,11 +1,11 @@
 //! Calls the deformer for all lanes at once.
 
 use super::coupled;
-use super::{Calls, Coupled, Dependence, Inverse, InverseError, InverseSettings, Method};
-use crate::random::Random;
+use super::{Calls, Coupled, Dependence, Inverse, InverseError, InverseMethod, InverseSettings};
 use dermis_deform::Deform;
 use dermis_rig::glam::{DMat3, DVec3};
 use dermis_rig::skeleton::frobenius;
+use dermis_solve::Random;
 use dermis_solve::lane::Jacobian;
 use dermis_solve::{DirectionSet, GaussNewton, Lane, Problem};
 use rayon::prelude::*;
@@ -76,7 +76,7 @@ impl<'a, D: Deform> Driver<'a, D> {
         let tolerance = if single { exact.max(rounding) } else { exact };
         let step = length * if single { STEP_SINGLE } else { STEP };
         let jacobians = match self.settings.method {
-            Method::DirectionSet if self.settings.epsilon == 0.0 && probe == Dependence::Independent => {
+            InverseMethod::DirectionSet if self.settings.epsilon == 0.0 && probe == Dependence::Independent => {
                 vec![[[0.0; 3]; 3]; self.rest.len()]
             }
             _ => self.jacobians(&start, step)?,
@@ -92,7 +92,11 @@ impl<'a, D: Deform> Driver<'a, D> {
             }
             Dependence::Coupled { .. } => {
                 let inverses: Vec<DMat3> = jacobians.iter().zip(&epsilons).map(|(j, e)| inverse(j, *e)).collect();
-                let displacements = coupled::iterate(&mut self, &start, &inverses, tolerance)?;
+                let residual = self.target.iter().zip(&start).map(|(t, s)| *t - *s).collect();
+                let displacements = coupled::iterate(residual, &inverses, tolerance, |d| match self.may_call() {
+                    true => self.residual(d).map(Some),
+                    false => Ok(None),
+                })?;
                 let calls = Calls { coupled: self.calls + 1 - measuring, ..Calls::default() };
                 Solved { displacements, calls, by_gauss_newton: 0, by_direction_set: 0 }
             }
@@ -127,7 +131,7 @@ impl<'a, D: Deform> Driver<'a, D> {
         let residual = |(s, t): (&DVec3, &DVec3)| ([0.0; 3], (*s - *t).to_array());
         let mut found: Vec<([f64; 3], [f64; 3])> = start.iter().zip(self.target).map(residual).collect();
         let mut searching = problems.to_vec();
-        if self.settings.method != Method::DirectionSet {
+        if self.settings.method != InverseMethod::DirectionSet {
             let lanes = found.iter().zip(problems).zip(jacobians);
             let mut lanes: Vec<_> = lanes.map(|(((d, r), p), j)| GaussNewton::new(*p, *d, *r, *j)).collect();
             calls.gauss_newton = self.lock_step(&mut lanes)?;
@@ -141,10 +145,10 @@ impl<'a, D: Deform> Driver<'a, D> {
         }
         let reached = |r: &[f64; 3]| DVec3::from_array(*r).length() <= tolerance;
         let by_gauss_newton = match self.settings.method {
-            Method::DirectionSet => 0,
+            InverseMethod::DirectionSet => 0,
             _ => found.iter().filter(|(_, r)| reached(r)).count(),
         };
-        if self.settings.method != Method::GaussNewton {
+        if self.settings.method != InverseMethod::GaussNewton {
             let lanes = found.iter().zip(&searching);
             let mut lanes: Vec<_> = lanes.map(|((d, r), p)| DirectionSet::new(*p, *d, *r)).collect();
             calls.direction_set = self.lock_step(&mut lanes)?;
@@ -158,18 +162,13 @@ impl<'a, D: Deform> Driver<'a, D> {
         })
     }
 
-    /// t, one per vertex.
-    pub(super) fn target(&self) -> &'a [DVec3] {
-        self.target
-    }
-
-    /// Whether a call is left besides the last one.
-    pub(super) fn may_call(&self) -> bool {
+    /// Whether a call is left besides the last one, which checks the result.
+    fn may_call(&self) -> bool {
         self.calls + 1 < self.settings.max_calls
     }
 
     /// t − S(p + d).
-    pub(super) fn residual(&mut self, displacements: &[DVec3]) -> Result<Vec<DVec3>, InverseError<D::Error>> {
+    fn residual(&mut self, displacements: &[DVec3]) -> Result<Vec<DVec3>, InverseError<D::Error>> {
         self.move_by(displacements);
         self.call()?;
         Ok(self.target.iter().zip(&self.out).map(|(t, s)| *t - *s).collect())
@@ -183,7 +182,7 @@ impl<'a, D: Deform> Driver<'a, D> {
 
     /// Moves a random half of the vertices; the others must stay. Also whether the results are single-precision numbers.
     fn probe(&mut self, start: &[DVec3]) -> Result<(Dependence, bool), InverseError<D::Error>> {
-        let mut random = Random::new(self.settings.seed);
+        let mut random = Random::seeded(self.settings.seed);
         let mut vector = || DVec3::new(random.unit(), random.unit(), random.unit()) - DVec3::splat(0.5);
         let common = vector();
         let by: Vec<DVec3> = (0..self.rest.len())

@@ -9,8 +9,9 @@
 //!
 //! and keeps the remainder `w = t − S(p + d)`, so that the target is met exactly by S(p + d) + w.
 //!
-//! S is called for the whole mesh at a time, and every call evaluates every vertex once: the number of calls does not grow
-//! with the mesh. That needs a vertex's result to depend on this vertex alone, which is probed first.
+//! **No vertex waits for another.** Each vertex is a state machine that says where it wants the deformer next. One call of the
+//! deformer, for the whole mesh, answers all of them. The slowest vertex sets the number of calls, which does not grow with
+//! the mesh. This needs a vertex's result to depend on this vertex alone, which is probed first.
 //!
 //! ```
 //! use dermis_fit::inverse::{InverseSettings, invert};
@@ -46,14 +47,14 @@ use driver::Driver;
 pub struct InverseSettings {
     /// L, the rest diagonal, in the units of the points: every step scales with it.
     pub length: f64,
-    /// How a vertex looks for its displacement.
-    pub method: Method,
+    /// How a vertex is searched.
+    pub method: InverseMethod,
     /// e in parts of the mean squared singular value of the vertex's Jacobian. It acts only where the smallest singular
     /// value is below about a tenth of the mean one, as in [`pull_back`](crate::psd::pull_back): elsewhere the target is met exactly.
     pub epsilon: f64,
     /// A vertex is done once |t − S(p + d)|² ≤ ftol L², and unresolved if it ends above.
     pub ftol: f64,
-    /// Calls of the deformer at most.
+    /// The most calls of the deformer.
     pub max_calls: usize,
     /// What to do with a deformer that moves vertices because others moved.
     pub coupled: Coupled,
@@ -66,7 +67,7 @@ impl InverseSettings {
     pub fn new(length: f64) -> Self {
         Self {
             length,
-            method: Method::Auto,
+            method: InverseMethod::Auto,
             epsilon: 1e-4,
             ftol: 1e-22,
             max_calls: 2000,
@@ -76,10 +77,12 @@ impl InverseSettings {
     }
 }
 
-/// How a vertex looks for its displacement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
-    /// Gauss-Newton, then direction sets for the vertices it did not bring to the tolerance.
+/// How the displacement of a vertex is searched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InverseMethod {
+    /// Gauss-Newton, then direction sets for the vertices that it leaves above the tolerance.
+    #[default]
     Auto,
     /// Gauss-Newton alone.
     GaussNewton,
@@ -88,11 +91,13 @@ pub enum Method {
 }
 
 /// What to do with a deformer that moves vertices because others moved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Coupled {
     /// [`InverseError::Coupled`].
+    #[default]
     Refuse,
-    /// Iterate on the whole mesh; it may end short of the target, which the residuals then say.
+    /// Iterate on the whole mesh. The iteration may miss the target; the residuals then say by how much.
     Iterate,
 }
 
@@ -101,7 +106,7 @@ pub enum Coupled {
 pub enum Dependence {
     /// No vertex moved because others did.
     Independent,
-    /// This many vertices that the probe held still moved, the farthest by so many lengths L.
+    /// Vertices moved that the probe held still.
     Coupled {
         /// How many.
         moved: usize,
@@ -149,7 +154,7 @@ pub struct Inverse {
     pub by_gauss_newton: usize,
     /// Vertices that direction sets brought to the tolerance.
     pub by_direction_set: usize,
-    /// The tolerance on |w| that was used, in the units of the points: √ftol L, or what the deformer's rounding allows.
+    /// The tolerance on |w|, in the units of the points: √ftol L, or more where the deformer's rounding is coarser.
     pub tolerance: f64,
     /// Whether the deformer's results are single-precision numbers.
     pub single_precision: bool,
@@ -238,7 +243,7 @@ fn others(count: usize) -> String {
 /// - `target`: t, posed world, one per rest point
 ///
 /// # Errors
-/// [`InverseError`]. Vertices whose target cannot be made are no error: their residual is reported.
+/// [`InverseError`]. A vertex whose target cannot be reached is no error; its residual is reported.
 pub fn invert<D: Deform>(
     deformer: &mut D,
     rest: &[DVec3],
@@ -268,8 +273,9 @@ fn check<E>(rest: &[DVec3], target: &[DVec3], settings: &InverseSettings) -> Res
     setting("max_calls", settings.max_calls as f64, "8 or more", settings.max_calls >= 8)
 }
 
-/// The closed form for a map that is affine at the vertex: the d that minimises |r − A d|² + e |d|², r = t − S(p) and A the
-/// linear part, and the remainder w = r − A d. By the pseudo-inverse where e is zero.
+/// Returns the displacement d and the remainder w = r − A d for a map that is affine at the vertex, in closed form.
+///
+/// d minimises |r − A d|² + e |d|², with r = t − S(p) and A the linear part. With e = 0 it is the pseudo-inverse.
 ///
 /// With e > 0, |d| stays below |r| / (2√e) however singular A is, and the example is still met exactly by A d + w.
 pub fn damped_inverse(a: DMat3, r: DVec3, epsilon: f64) -> (DVec3, DVec3) {

@@ -194,7 +194,7 @@ impl<'a> Vertices<'a> {
         Ok(sum)
     }
 
-    /// Coefficients at one λ, the first `free` per axis; leverage and residuals are those of the first `scored` rows.
+    /// Coefficients at one λ, the first `free` per axis; leverage and residuals refer to the first `scored` rows.
     pub(super) fn solve(&self, lambda: f64, free: usize, scored: usize) -> Result<Vec<Coefficients>, SolveError> {
         let filter = self.free.filter(lambda);
         let diagonal: Vec<f64> = (0..scored).map(|s| self.free.inverse(s, s, &filter, lambda)).collect();
@@ -258,7 +258,7 @@ impl DirectProblem {
         Ok(sum)
     }
 
-    /// `free`: M; leverage and residuals are those of the first `scored` rows.
+    /// `free`: M; leverage and residuals refer to the first `scored` rows.
     pub(super) fn solve(&self, lambda: f64, free: usize, scored: usize) -> Result<Coefficients, SolveError> {
         let factor = self.factor(lambda)?;
         let solution = factor.solve(self.x.transpose() * &self.y);

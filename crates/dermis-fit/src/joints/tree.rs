@@ -71,10 +71,10 @@ impl JointTree {
         Self { edges, ancestors }
     }
 
-    /// a: how far each joint reaches, per vertex as (joint, a) in order of joints.
+    /// Returns a, how far each joint reaches: per vertex as (joint, a), in order of joints.
     ///
-    /// A joint has the larger weight of its two bones, or 0.3 of that of a joint it shares a bone with, whichever is
-    /// more; below 0.004 nothing. Continuous in the weights, so it makes no seams.
+    /// A joint has the larger weight of its two bones, or 0.3 times the value of a joint that shares a bone with it, if that
+    /// is more. Values below 0.004 become zero. a is continuous in the weights, so it makes no seams.
     pub fn joint_relevance(&self, weights: &Influences) -> Vec<Vec<(u32, f64)>> {
         let of_bone = self.by_bone();
         let mut own = vec![0.0f64; self.edges.len()];
@@ -119,8 +119,10 @@ impl JointTree {
             .collect()
     }
 
-    /// b: how far each bone reaches in the shared part, per vertex as (bone, b) in order of bones: the root of its
-    /// weight, or of 0.3 times that of a neighbour in the forest; nothing where that is 0.01 or less.
+    /// Returns b, how far each bone reaches in the shared part: per vertex as (bone, b), in order of bones.
+    ///
+    /// b is the root of the bone's weight, or of 0.3 times the weight of a neighbour in the forest, if that is more. Bones
+    /// of which both are 0.01 or less are left out.
     pub fn bone_relevance(&self, weights: &Influences) -> Vec<Vec<(BoneIndex, f64)>> {
         let of_bone = self.by_bone();
         weights

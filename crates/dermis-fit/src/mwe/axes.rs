@@ -1,5 +1,5 @@
-//! Vertices solved by their principal axes, one at a time: the reference, what chooses s, and what forms with a cut-off
-//! need.
+//! Vertices solved by their principal axes, one at a time: the reference. The choice of s and the forms with a cut-off use
+//! it, too.
 
 use super::scene::Local;
 use super::settings::{Centring, MweSettings, RidgeMode, Strength};

@@ -1,26 +1,32 @@
 //! Multi-weight enveloping, fitting: ridge regression of the skin on the entries of the bone transforms.
 //!
-//! Per vertex, with anchor bone a and bones k where its influence map μ_k > 0, the correction seen from the anchor,
-//! δ̃ = R_a⁻¹ (X − base), is regressed on the features
+//! Every vertex has an anchor bone a and bones k where its influence map μ_k is positive. The fit regresses the correction
+//! seen from the anchor, δ̃ = R_a⁻¹ (X − base), on the features
 //!
 //! ```text
 //! x_j = [ μ_k (M̃_k[j,0], M̃_k[j,1], M̃_k[j,2], M̃_k[j,3] / L) ]  over bones k,     M̃_k = M_a⁻¹ M_k.
 //! ```
 //!
-//! In the `row` form axis j of δ̃ reads x_j; in the `full` form every axis reads x_0, x_1 and x_2.
+//! In the `row` form axis j of δ̃ reads x_j. In the `full` form every axis reads x_0, x_1 and x_2.
 //!
-//! **The published form** ([`MweSettings::published`]) regresses in the world on row features, takes principal axes of
-//! the *centred* features but fits with the *uncentred* ones, and ties the ridge to each axis' own variance. It is kept
-//! to the letter, with its shortcomings: it turns when the character turns, it cannot move skin along a hinge's axis, it
-//! loses its constant, and nothing bounds it but s_f: coefficients grow as s_f^(−1/4), and with s_f = 0, or a ridge in
-//! units of the data's own variance ([`RidgeMode::Relative`]), the rounding of a joint that never moved is fitted at full
-//! strength, so that an unseen motion throws vertices metres away. **The default form** anchors features in the vertex's dominant bone (equivariant), reads full features,
-//! measures them from the bind pose (exact there), and uses one absolute ridge in units of joint angle, which bounds the
-//! correction; [`dermis_deform::correction`] bounds it in every pose whatever the ridge.
+//! **The published form** ([`MweSettings::published`]) regresses row features in the world. It takes principal axes of the
+//! *centred* features, fits with the *uncentred* ones, and ties the ridge to the variance of each axis. It is kept to the
+//! letter, with its shortcomings:
+//! - It changes when the character turns as a whole, and it cannot move skin along a hinge's axis.
+//! - It loses its constant.
+//! - Only s_f bounds it: coefficients grow as s_f^(−1/4). With s_f = 0, or a ridge in units of the data's own variance
+//!   ([`RidgeMode::Relative`]), it fits the rounding of a joint that never moved at full strength, and an unseen motion then
+//!   throws vertices metres away.
 //!
-//! **The solve.** s is chosen on some vertices, by their principal axes and exact cross-validation; then every
-//! vertex is solved at it without principal axes, many at once. [`Resolver`] keeps what does not change when
-//! one number does.
+//! **The default form** sees full features from the vertex's dominant bone, so it is equivariant. It measures them from the
+//! bind pose, where it is exact. One absolute ridge, in units of joint angle, bounds the correction, and
+//! [`dermis_deform::guard`] bounds it in every pose whatever the ridge.
+//!
+//! **Frozen joints are welded** in the features. Two bones that always moved together share coefficients arbitrarily, so a
+//! turn of their joint would move skin for no reason.
+//!
+//! **The solve.** The fit chooses s on some vertices, by their principal axes and exact cross-validation. It then solves every
+//! vertex at that s without principal axes, many at once. [`Resolver`] keeps what does not change when one number does.
 //!
 //! Source: Wang & Phillips 2002, "Multi-weight enveloping: least-squares approximation techniques for skin animation",
 //! eqs. 3–9. Departures: diag(λ_h) where eq. 8 prints λ_h I, as its cost function says; the corner entry of eq. 3 is
@@ -43,7 +49,7 @@ use crate::training::{FitError, Progress, Ticker, Training};
 use axes::{VertexProblem, VertexSolution};
 use dermis_deform::enveloping::{Enveloping, Rows};
 use dermis_rig::glam::DAffine3;
-use dermis_rig::{BoneIndex, BoneTransforms, Influences};
+use dermis_rig::{BoneIndex, BoneTransforms, Influences, VertexIndex};
 use dermis_solve::Folds;
 use dermis_solve::cross_validation::choose;
 use rayon::prelude::*;
@@ -59,7 +65,7 @@ pub struct SweepPoint {
     pub train: f64,
     /// Cross-validated error.
     pub validated: f64,
-    /// Sum of squared held-out residuals (or of GCV values), the number that is minimised.
+    /// Sum of squared held-out residuals (or of GCV values), which the choice minimises.
     pub score: f64,
 }
 
@@ -78,7 +84,7 @@ pub struct MweReport {
     pub groups: usize,
     /// Poses merged as duplicates, summed over groups.
     pub merged: usize,
-    /// Vertices solved by their principal axes, for want of a ridge that the batched solver could rely on.
+    /// Vertices solved by their principal axes, because their ridge is too small for the batched solver.
     pub by_axes: usize,
     /// Vertices solved in single precision.
     pub in_single: usize,
@@ -98,7 +104,7 @@ pub struct MweReport {
 pub struct Mwe {
     /// The correction.
     pub correction: Enveloping,
-    /// What was learnt about it.
+    /// What the fit found out.
     pub report: MweReport,
 }
 
@@ -116,11 +122,11 @@ pub fn fit_mwe(
     Resolver::new(training, maps, settings, progress).map(Resolver::into_model)
 }
 
-/// Leverage of unseen poses: h = φᵀ (ΦᵀΦ + Λ)⁻¹ φ, by which a fit multiplies the noise of its training.
+/// Returns the leverage of unseen poses, h = φᵀ (ΦᵀΦ + Λ)⁻¹ φ: the factor by which a fit multiplies the noise of its training.
 ///
-/// |δ(x)| ≤ √h |Y|: a leverage far above one is a pose the training says nothing about, and without the guard the
-/// correction there is arbitrary. Looked at on at most `most` vertices, evenly spread; joint limits are not applied.
-/// Result: the largest leverage per probe.
+/// |δ(x)| ≤ √h |Y|. A leverage far above one marks a pose that the training does not determine, and without the guard the
+/// correction there is arbitrary. The result holds, per probe, the largest leverage over at most `most` vertices, evenly
+/// spread. Joint limits are not applied.
 ///
 /// # Errors
 /// As [`fit_mwe`].
@@ -157,7 +163,7 @@ pub fn leverages(
                 for problem in VertexProblem::all(&local, maps, v as usize, fitted.rows) {
                     let of_probes = problem
                         .leverage(&local, settings, fitted.s, &welded, scene.unit)
-                        .map_err(|source| FitError::Solve { vertex: v as usize, source })?;
+                        .map_err(|source| FitError::Solve { vertex: VertexIndex::new(v as usize), source })?;
                     largest.iter_mut().zip(of_probes).for_each(|(most, h)| *most = most.max(h));
                 }
             }
@@ -315,7 +321,7 @@ fn sweep(
                     let targets = y.get(.., 3 * at + problem.first_axis..3 * at + problem.last_axis);
                     problem
                         .sweep(&local, settings, grid, &folds, targets, &mut sums)
-                        .map_err(|source| FitError::Solve { vertex: v as usize, source })?;
+                        .map_err(|source| FitError::Solve { vertex: VertexIndex::new(v as usize), source })?;
                 }
             }
             ticker.tick(vertices.len() as u64)?;
@@ -355,7 +361,7 @@ fn training_leverages(
                 let none = dermis_solve::faer::Mat::zeros(local.rows(), problem.last_axis - problem.first_axis);
                 problem
                     .solve(&local, settings, s, none.as_ref(), &mut solution)
-                    .map_err(|source| FitError::Solve { vertex: v as usize, source })?;
+                    .map_err(|source| FitError::Solve { vertex: VertexIndex::new(v as usize), source })?;
             }
             Ok(solution.leverage)
         };

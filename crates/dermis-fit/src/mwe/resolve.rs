@@ -9,7 +9,7 @@ use crate::training::{FitError, Progress, Ticker, Training, silent};
 use dermis_deform::enveloping::{Enveloping, Pair, Rows};
 use dermis_deform::guard::BALL_FACTOR;
 use dermis_rig::glam::DVec3;
-use dermis_rig::{BoneIndex, Influences};
+use dermis_rig::{BoneIndex, Influences, VertexIndex};
 use dermis_solve::simd::{LANES_F32, LANES_F64};
 use rayon::prelude::*;
 
@@ -78,7 +78,7 @@ impl Resolver {
         self.again(training, s)
     }
 
-    /// Solves every vertex again, for examples whose importance changed, or of which there are more or fewer.
+    /// Solves every vertex again after examples were added, removed or weighted anew.
     ///
     /// # Errors
     /// As [`fit_mwe`](super::fit_mwe).
@@ -145,7 +145,7 @@ struct Kept<'a> {
     changed: &'a [bool],
 }
 
-/// What is learnt of a vertex beside its coefficients.
+/// What a solve tells of a vertex besides its coefficients.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Beside {
     pub vertex: u32,
@@ -283,7 +283,7 @@ impl<'a> Prepared<'a> {
             let targets = y.get(.., problem.first_axis..problem.last_axis);
             problem
                 .solve(local, self.settings, s, targets, &mut solution)
-                .map_err(|source| FitError::Solve { vertex: v as usize, source })?;
+                .map_err(|source| FitError::Solve { vertex: VertexIndex::new(v as usize), source })?;
         }
         place.copy_from_slice(&solution.coefficients);
         (0..3).for_each(|j| solution.constant[j] += means[j]);

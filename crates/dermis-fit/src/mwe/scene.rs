@@ -9,7 +9,7 @@ use dermis_deform::features::relative_features;
 use dermis_deform::guard::{FROZEN, LIMIT_FACTOR, Weld};
 use dermis_rig::glam::{DAffine3, DMat3};
 use dermis_rig::skeleton::invert;
-use dermis_rig::{BoneIndex, Influences};
+use dermis_rig::{BoneIndex, Influences, VertexIndex};
 use dermis_solve::SolveError;
 use dermis_solve::faer::{Mat, MatRef};
 use dermis_solve::symmetric::principal_axes;
@@ -356,7 +356,7 @@ impl<'a> Scene<'a> {
         };
         if settings.ridge == RidgeMode::Relative {
             local.reference = reference_variances(local.gram(), group.bones.len(), mass)
-                .map_err(|source| FitError::Solve { vertex: group.vertices[0] as usize, source })?;
+                .map_err(|source| FitError::Solve { vertex: VertexIndex::new(group.vertices[0] as usize), source })?;
         }
         Ok(local)
     }

@@ -1,7 +1,8 @@
-//! What a caller sets.
+//! The settings of multi-weight enveloping.
 
 use dermis_rig::BoneIndex;
 use dermis_solve::Folds;
+use dermis_solve::cross_validation::TOLERANCE;
 
 /// The frame a vertex's features and correction are seen from.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,18 +20,20 @@ pub enum Anchor {
 }
 
 /// Which rows of the transforms an axis reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum RowChoice {
     /// Axis j reads row j.
     Row,
     /// Every axis reads all rows.
     Full,
-    /// Both are fitted, the smaller cross-validated error wins.
+    /// Both are fitted, and the one with the smaller cross-validated error is kept.
     Auto,
 }
 
 /// What is subtracted from the features.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Centring {
     /// The bind pose's features: the correction vanishes there by construction.
     Rest,
@@ -43,7 +46,8 @@ pub enum Centring {
 }
 
 /// How the ridge λ_h of principal axis h depends on s. v_h is the variance along the axis, m the sum of pose weights.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum RidgeMode {
     /// λ = s on unnormalised sums of squares: a ridge in joint angle, one number for every direction.
     Absolute,
@@ -55,7 +59,7 @@ pub enum RidgeMode {
     Relative,
 }
 
-/// How the strength of the ridge is found.
+/// How the strength s of the ridge is chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Strength {
     /// Given.
@@ -77,9 +81,9 @@ pub struct MweSettings {
     pub centring: Centring,
     /// How λ depends on s.
     pub ridge: RidgeMode,
-    /// How s is found.
+    /// How s is chosen.
     pub strength: Strength,
-    /// Values of s that are tried, ascending.
+    /// The values of s that cross-validation tries, ascending.
     pub grid: Vec<f64>,
     /// Cross-validation takes the largest s whose rms is within this factor of the best; 1 takes the best.
     pub tolerance: f64,
@@ -87,11 +91,11 @@ pub struct MweSettings {
     pub eig_tol: f64,
     /// Singular values at or below this times the largest are dropped (`Paper` centring only).
     pub svd_tol: f64,
-    /// Poses whose features around a vertex agree within this are merged; negative switches merging off.
+    /// Poses whose features around a vertex agree within this are merged. A negative value switches merging off.
     pub duplicates: f64,
-    /// Welding, limits and the ball. Off only in the published form.
+    /// Whether the guard acts: welding, limits and the ball. Off only in the published form.
     pub guard: bool,
-    /// Vertices the choice of s looks at, evenly spread, at most.
+    /// The most vertices that the choice of s looks at, evenly spread.
     pub sweep_vertices: usize,
     /// How vertices are solved.
     pub solver: Solver,
@@ -102,7 +106,7 @@ pub struct MweSettings {
 /// How vertices are solved, once s is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Solver {
-    /// Without principal axes, a vertex in every lane of the vector registers ([`dermis_solve::batched`]); vertices whose
+    /// Without principal axes, one vertex in every lane of the vector registers ([`dermis_solve::batched`]). Vertices whose
     /// ridge is too small for it, and forms with a cut-off that matters, take the principal axes.
     Batched,
     /// By principal axes, a vertex at a time: the reference.
@@ -111,24 +115,27 @@ pub enum Solver {
 
 /// In what precision vertices are solved, once s is known. The choice of s and the Gram matrices are always in `f64`, and
 /// so is the solve of an [`Accumulator`](super::Accumulator).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum SolvePrecision {
     /// `f64`.
     Double,
     /// `f32`, twice as many vertices at once: Gram matrices, maps and residuals are rounded once, right-hand sides and
     /// systems are in `f32`.
     ///
-    /// **Accuracy**, against `Double`: positions within 5e-5 of the character's length in any pose like those of training,
-    /// coefficients within 5 % of the largest of their vertex. Usual are 1e-6 and 1e-4: errors of coefficients grow with the
-    /// trace over the ridge, but along directions that the examples hardly show. A vertex of which trace over ridge exceeds
-    /// 10⁶ (absolute), or 10⁵ or falls below 10⁻³ (ridges over variance), is solved in `f64`;
+    /// **Accuracy**, against `Double`: positions agree within 5e-5 of the character's length in any pose like those of training,
+    /// coefficients within 5 % of the largest of their vertex. Usual are 1e-6 and 1e-4. Errors of coefficients grow with the
+    /// trace over the ridge, but along directions that the examples hardly show. A vertex is solved in `f64` if its trace over
+    /// its ridge exceeds 10⁶ (absolute), or lies outside 10⁻³ to 10⁵ (ridges over variance);
     /// [`MweReport::in_single`](super::MweReport::in_single) counts the others.
     Single,
 }
 
 impl MweSettings {
-    /// The form to use: full features (row or full by cross-validation below 16 poses), seen from the dominant bone,
-    /// measured from the bind pose, one absolute ridge by leave-one-out (by five blocks of frames for a clip), guarded.
+    /// Returns the form to use: guarded, with one absolute ridge by leave-one-out (by five blocks of frames for a clip).
+    ///
+    /// Features are full, seen from the dominant bone and measured from the bind pose. Below 16 poses cross-validation chooses
+    /// between row and full features.
     pub fn for_poses(poses: usize, is_clip: bool) -> Self {
         Self {
             anchor: Anchor::Dominant,
@@ -137,7 +144,7 @@ impl MweSettings {
             ridge: RidgeMode::Absolute,
             strength: Strength::CrossValidated(if is_clip { Folds::Blocks(5) } else { Folds::Single }),
             grid: half_decades(1e-4, 10.0),
-            tolerance: 1.03,
+            tolerance: TOLERANCE,
             eig_tol: 1e-10,
             svd_tol: 1e-12,
             duplicates: 1e-6,
@@ -148,7 +155,7 @@ impl MweSettings {
         }
     }
 
-    /// The published form to the letter, with its ridge scale s_f.
+    /// Returns the published form to the letter, with its ridge scale s_f.
     pub fn published(s_f: f64) -> Self {
         Self {
             anchor: Anchor::World,
@@ -169,7 +176,7 @@ impl MweSettings {
     }
 }
 
-/// `low`, `low`·√10, … up to `high`.
+/// Returns `low`, `low`·√10, … up to `high`.
 pub fn half_decades(low: f64, high: f64) -> Vec<f64> {
     let steps = ((high / low).log10() * 2.0).round() as i32;
     let start = (low.log10() * 2.0).round() as i32;

@@ -1,27 +1,29 @@
-//! A pose space at a price that is chosen: k shapes, m kernels each, whatever the number of examples was.
+//! A pose space at a chosen cost: k shapes with m kernels each, however many examples there were. Every pose space can be
+//! compiled.
 //!
 //! The model's displacements d_v(x) are sampled at its training poses, at fractions of them, and at recombinations in which
-//! every joint takes its rotation from a random training pose. A joint's region are the vertices it matters to; the regions
-//! are a partition of unity, π_vj = a_vj / Σ_j a_vj, so that nothing tears at a border. Per region
+//! every joint takes its rotation from a random training pose. The region of a joint holds the vertices it matters to. The
+//! regions are a partition of unity, π_vj = a_vj / Σ_j a_vj, so that nothing tears at a border. Global shapes would need
+//! global pose spaces, which predict several times worse. Per region
 //!
 //! ```text
 //! π_j D ≈ C U     (N × 3V_j, its first singular vectors)      c_l(x) = Σ_s A_ls k_j(x, x_s),
 //! ```
 //!
-//! over the pose space of the region: the mean of its vertices' a, weighted by how much they move. The k shapes are those of
-//! the largest singular values of all regions. The m centres of a region are training poses, each next one where the
-//! kernel is determined least by those before it (pivoted Cholesky). Last, the displacements u of every vertex are
-//! solved again by ridge regression on the weights as they are computed, which also repairs what the truncation of one
-//! region spoils in another; a vertex may be held to a few shapes, chosen by matching pursuit.
+//! over the pose space of the region: the mean of its vertices' a, weighted by how much they move. The k shapes have the
+//! largest singular values of all regions. The m centres of a region are training poses, each one where the earlier centres
+//! determine the kernel least (pivoted Cholesky). Last, ridge regression on the computed weights solves the displacements u of
+//! every vertex again, which also repairs what the truncation of one region spoils in another. A vertex may be limited to
+//! a few shapes, chosen by matching pursuit.
 //!
-//! Own work; the low-rank factor is that of EigenSkin (Kry, James & Pai 2002).
+//! Own work. The low-rank factor follows EigenSkin (Kry, James & Pai 2002).
 
-use crate::random::Random;
 use crate::training::FitError;
 use dermis_deform::guard::Weld;
-use dermis_deform::pose_space::{Kernel, KernelValues, NO_GROUP, PoseSpace, ROOM, Shapes};
+use dermis_deform::pose_space::{CompiledShapes, Kernel, KernelValues, NO_GROUP, PoseSpace, ROOM};
+use dermis_rig::VertexIndex;
 use dermis_rig::glam::DVec3;
-use dermis_solve::SolveError;
+use dermis_solve::Random;
 use dermis_solve::faer::Mat;
 use dermis_solve::symmetric::{principal_axes, solve_shifted};
 use rayon::prelude::*;
@@ -41,7 +43,8 @@ const RIDGE: f64 = 1e-6;
 const MOST_NUMBERS: usize = 1 << 26;
 
 /// What a compiled pose space may cost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Budget {
     /// Shapes altogether.
     pub shapes: usize,
@@ -91,7 +94,7 @@ impl<'a> Compiler<'a> {
     /// Samples a model.
     ///
     /// # Errors
-    /// [`FitError::Solve`] if numbers are not finite.
+    /// [`FitError::Region`] or [`FitError::Solve`] if numbers are not finite.
     pub fn new(model: &'a PoseSpace) -> Result<Self, FitError> {
         let vertices: Vec<u32> =
             (0..model.groups.len() as u32).filter(|&v| model.groups[v as usize] != NO_GROUP).collect();
@@ -119,12 +122,13 @@ impl<'a> Compiler<'a> {
             relevance.iter().for_each(|&(j, a)| regions[j as usize].push((at, a / total)));
         }
         let mut made = Self { model, vertices, poses, trained, fitted, samples, regions, axes: Vec::new() };
-        let axes = made.regions.par_iter().map(|region| {
+        let axes = made.regions.par_iter().enumerate().map(|(at, region)| {
             let part = made.part(region);
-            let axes = principal_axes((&part * part.transpose()).as_ref())?;
+            let axes = principal_axes((&part * part.transpose()).as_ref())
+                .map_err(|source| FitError::Region { region: at, source })?;
             Ok((axes.values, axes.vectors))
         });
-        made.axes = axes.collect::<Result<_, SolveError>>().map_err(failed)?;
+        made.axes = axes.collect::<Result<_, FitError>>()?;
         Ok(made)
     }
 
@@ -145,7 +149,7 @@ impl<'a> Compiler<'a> {
     ///
     /// # Errors
     /// [`FitError`]: a budget of nothing, numbers that are not finite.
-    pub fn compile(&self, budget: Budget) -> Result<(Shapes, BudgetPoint), FitError> {
+    pub fn compile(&self, budget: Budget) -> Result<(CompiledShapes, BudgetPoint), FitError> {
         let rule = "it must be at least one";
         for (name, value) in [("shapes", budget.shapes), ("kernels", budget.centres)] {
             if value == 0 {
@@ -185,7 +189,7 @@ impl<'a> Compiler<'a> {
             let wanted = self.axes[j].1.subcols(0, kept[j]);
             let a =
                 solve_shifted(gram.as_ref(), RIDGE * mean + f64::MIN_POSITIVE, (seen.transpose() * wanted).as_ref())
-                    .map_err(failed)?;
+                    .map_err(|source| FitError::Region { region: j, source })?;
             let first = regions[regions.len() - 1] as usize;
             weights.subcols_mut(first, kept[j]).copy_from(&values * &a);
             regions.push((first + kept[j]) as u32);
@@ -284,7 +288,7 @@ impl<'a> Compiler<'a> {
         shape_region: &[usize],
         weights: &Mat<f64>,
         budget: Budget,
-    ) -> Result<Shapes, FitError> {
+    ) -> Result<CompiledShapes, FitError> {
         let seen = weights.subrows(0, self.fitted);
         let gram = seen.transpose() * seen;
         let right = seen.transpose() * self.samples.subrows(0, self.fitted);
@@ -298,12 +302,15 @@ impl<'a> Compiler<'a> {
             let shapes = (0..shape_region.len() as u32).filter(|&l| reached[shape_region[l as usize]]).collect();
             alike.entry(shapes).or_default().push(at);
         }
-        let solve = |shapes: &[u32], members: &[usize]| -> Result<Mat<f64>, SolveError> {
+        let solve = |shapes: &[u32], members: &[usize]| -> Result<Mat<f64>, FitError> {
             let pick = |l: usize| shapes[l] as usize;
             let a = Mat::from_fn(shapes.len(), shapes.len(), |i, k| gram[(pick(i), pick(k))]);
             let mean = (0..shapes.len()).map(|i| a[(i, i)]).sum::<f64>() / shapes.len().max(1) as f64;
             let b = Mat::from_fn(shapes.len(), 3 * members.len(), |i, c| right[(pick(i), 3 * members[c / 3] + c % 3)]);
-            solve_shifted(a.as_ref(), RIDGE * mean + f64::MIN_POSITIVE, b.as_ref())
+            solve_shifted(a.as_ref(), RIDGE * mean + f64::MIN_POSITIVE, b.as_ref()).map_err(|source| FitError::Solve {
+                vertex: VertexIndex::new(self.vertices[members[0]] as usize),
+                source,
+            })
         };
         type Terms = Vec<(u32, DVec3)>;
         let terms_of = |shapes: &[u32], u: &Mat<f64>, at: usize| -> Terms {
@@ -339,10 +346,9 @@ impl<'a> Compiler<'a> {
                     terms.sort_unstable_by_key(|t| t.0);
                     Ok((at, terms))
                 };
-                members.iter().map(few).collect::<Result<Vec<_>, SolveError>>()
+                members.iter().map(few).collect::<Result<Vec<_>, FitError>>()
             })
-            .collect::<Result<Vec<Vec<(usize, Terms)>>, SolveError>>()
-            .map_err(failed)?;
+            .collect::<Result<Vec<Vec<(usize, Terms)>>, FitError>>()?;
         let count = self.model.groups.len();
         let mut of_vertex: Vec<Terms> = vec![Vec::new(); count];
         solved.into_iter().flatten().for_each(|(at, terms)| of_vertex[self.vertices[at] as usize] = terms);
@@ -353,10 +359,10 @@ impl<'a> Compiler<'a> {
             offsets.push(terms.len() as u32);
         }
         let (carrier, radii) = (self.model.carrier.clone(), self.model.radii.clone());
-        Ok(Shapes { kernel, regions, coefficients, carrier, offsets, terms, displacements, radii })
+        Ok(CompiledShapes { kernel, regions, coefficients, carrier, offsets, terms, displacements, radii })
     }
 
-    fn judge(&self, shapes: &Shapes, weights: &Mat<f64>, budget: Budget) -> BudgetPoint {
+    fn judge(&self, shapes: &CompiledShapes, weights: &Mat<f64>, budget: Budget) -> BudgetPoint {
         let sums: Vec<(f64, f64)> = (0..self.poses.len())
             .into_par_iter()
             .map(|s| {
@@ -384,10 +390,6 @@ impl<'a> Compiler<'a> {
     }
 }
 
-fn failed(source: SolveError) -> FitError {
-    FitError::Solve { vertex: 0, source }
-}
-
 /// Singular values that are more than rounding.
 fn positive(squares: &[f64]) -> usize {
     let first = squares.first().copied().unwrap_or(0.0);
@@ -407,7 +409,7 @@ fn poses(kernel: &Kernel, vertices: usize) -> (Vec<Vec<[f64; ROOM]>>, usize, usi
     // Three kinds for the fit, and the unseen ones.
     let most = (MOST_NUMBERS / (3 * vertices.max(1))).saturating_sub(UNSEEN) / 3;
     let chosen: Vec<usize> = thinned(training.len(), MOST_SAMPLES.min(most.max(8))).collect();
-    let mut random = Random::new(SEED);
+    let mut random = Random::seeded(SEED);
     let mut made: Vec<Vec<[f64; ROOM]>> = chosen.iter().map(|&s| training[s].clone()).collect();
     let trained = made.len();
     if training.is_empty() {

@@ -9,7 +9,8 @@ use dermis_rig::{BoneIndex, Influences, Mirror};
 use rayon::prelude::*;
 
 /// What happens where the base is nearly singular, so that no displacement before it can produce what an example asks.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Singular {
     /// The displacement is damped, and what it leaves is interpolated beside it in the frame of the dominant bone:
     /// p' = S(p + d) + R w, w = R⁻¹(t − S(p + d)). Examples are met exactly.

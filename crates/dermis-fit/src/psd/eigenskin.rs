@@ -1,13 +1,13 @@
 //! EigenSkin: per joint a few shapes, whose weights are interpolated over that joint's rotation alone.
 //!
-//! The correction is a sum over joints. Examples of one joint each determine its part directly, as published; other
-//! examples are shared out by an additive kernel,
+//! The correction is a sum over joints. Examples that move one joint determine its part directly, as published. An additive
+//! kernel divides the other examples among their joints,
 //!
 //! ```text
 //! f_v(x) = Σ_j f_jv(x_j),    f_jv(x_j) = a_vj Σ_s W_sv k(x_j, x_sj),    W = (Σ_j a_vj K_j + ρ)⁻¹ D,
 //! ```
 //!
-//! which is the same where only one joint moves at a time, as k(x_j, 0) = 0. Per joint the values F_j of f_jv in the
+//! which agrees with the published rule where only one joint moves at a time, as k(x_j, 0) = 0. Per joint the values F_j of f_jv in the
 //! examples (N × 3V_j) are truncated to their first singular vectors, F_j ≈ C U, and the columns of C interpolated over
 //! x_j: c_l(x_j) = Σ_s A_ls k(x_j, x_sj).
 //!
@@ -19,19 +19,21 @@ use super::space::{Group, STEPS, Space};
 use super::{Prepared, PsdReport, PsdSettings, Regressed, check, regressed};
 use crate::training::{FitError, Progress, Training};
 use dermis_deform::Base;
-use dermis_deform::pose_space::{Family, Shapes};
+use dermis_deform::pose_space::{CompiledShapes, Family};
 use dermis_rig::Influences;
+use dermis_rig::VertexIndex;
 use dermis_rig::glam::DVec3;
 use dermis_solve::Interpolation;
 use dermis_solve::faer::{Mat, MatRef, Scale};
 use dermis_solve::symmetric::principal_axes;
 use rayon::prelude::*;
 
-/// Examples a joint is sampled at, at most: those that lie farthest from each other.
+/// The most examples at which a joint is sampled. They are chosen farthest from each other.
 const MOST_SAMPLES: usize = 96;
 
 /// How many shapes a joint gets.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Kept {
     /// As many as hold this fraction of the squared displacements.
     Energy(f64),
@@ -45,7 +47,7 @@ impl Default for Kept {
     }
 }
 
-/// What a caller learns beside what [`PsdReport`] says of the kernel.
+/// What a caller learns: the kernel, and the shapes of every joint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EigenSkinReport {
     /// The kernel, σ, ρ.
@@ -89,7 +91,7 @@ pub fn fit_eigenskin(
     settings: &PsdSettings,
     kept: Kept,
     progress: Progress<'_>,
-) -> Result<(Shapes, EigenSkinReport), FitError> {
+) -> Result<(CompiledShapes, EigenSkinReport), FitError> {
     check(training, maps, settings)?;
     let included = training.included();
     let training = &training.with(&included);
@@ -131,7 +133,7 @@ pub fn fit_eigenskin(
         displacements.extend(list.iter().map(|t| t.1));
         offsets.push(terms.len() as u32);
     }
-    Ok((Shapes { kernel, regions, coefficients, carrier, offsets, terms, displacements, radii }, report))
+    Ok((CompiledShapes { kernel, regions, coefficients, carrier, offsets, terms, displacements, radii }, report))
 }
 
 /// What one joint adds.
@@ -184,7 +186,7 @@ fn part(
         at += block.ncols();
     }
     let vertex = groups[with[0].0].vertices[0] as usize;
-    let failed = |source| FitError::Solve { vertex, source };
+    let failed = |source| FitError::Solve { vertex: VertexIndex::new(vertex), source };
     let (c, u, held) = truncated(f.as_ref(), kept).map_err(failed)?;
     if c.ncols() == 0 {
         return Ok(None);

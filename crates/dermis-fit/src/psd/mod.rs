@@ -1,32 +1,35 @@
 //! Pose-space deformation, fitting: displacements of the examples, interpolated over the pose by a Gaussian kernel.
 //!
-//! The model is that of [`dermis_deform::pose_space`]. Example s asks vertex v for the displacement
+//! [`dermis_deform::pose_space`] defines the model. Example s asks vertex v for the displacement
 //!
 //! ```text
-//! d_s = A_sv⁻¹ (X_sv − base_sv)       (inverse form, A_sv the linear part of the base at v in pose s),
+//! d_s = A_sv⁻¹ (X_sv − base_sv)       (inverse form, A_sv the linear part of the base at v in pose s).
 //! ```
 //!
-//! and per group of vertices with the same pose space W = (K + ρ)⁻¹ D, K_st = k(x_s, x_t). As ρ → 0 every example is met
-//! exactly; a larger ρ smooths over noise. σ and ρ are two numbers for the whole model, chosen together by exact
-//! leave-one-out (contiguous blocks of frames for a clip) unless they are given.
+//! Vertices with the same pose space form a group, with W = (K + ρ)⁻¹ D and K_st = k(x_s, x_t). As ρ → 0 the model meets
+//! every example exactly; a larger ρ smooths over noise. σ and ρ are two numbers for the whole model. Unless they are given,
+//! the fit chooses them together by exact leave-one-out (contiguous blocks of frames for a clip).
 //!
-//! **Pose spaces per vertex.** Joints are those between bones that share vertices. A joint counts by the squared influence maps of its two bones, a_j = max μ², rounded to
-//! 1/64 so that vertices form groups; joints that never moved do not count. Examples that agree in all joints that count
-//! are merged, and an example that agrees with the bind pose is dropped: the correction is zero there.
+//! **Three models, one code.** Pose-space deformation, EigenSkin ([`eigenskin`]) and pose blend shapes
+//! ([`fit_blend_shapes`]) share displacements, pose spaces and leave-one-out. They differ in what the displacements are
+//! regressed on: kernels over all joints, a sum of kernels per joint, or the coordinates themselves. The ridge regression of
+//! the last goes through its dual, W = (X Xᵀ + ρ)⁻¹ D and B = Xᵀ W, so that Rippa's rule serves all three.
 //!
-//! **Linear term.** Optionally the coordinates √a x themselves are regressed first, by least squares of minimum norm, and
-//! kernels interpolate what is left (Sloan, Rose & Cohen 2001). Without a constant, so that the bind pose stays. σ and ρ are
-//! then judged with K + τ X Xᵀ, τ large, in place of K.
+//! **Pose spaces per vertex.** Two bones that share vertices have a joint. A joint counts by the squared influence maps of its
+//! two bones, a_j = max μ², rounded to 1/64 so that vertices form groups. Joints that never moved do not count. Examples that
+//! agree in all joints that count are merged. An example that agrees with the bind pose is dropped: the correction is zero
+//! there.
 //!
-//! **Pose blend shapes** ([`fit_blend_shapes`]) regress the coordinates alone, by ridge. Through its dual, W = (X Xᵀ + ρ)⁻¹ D and
-//! B = Xᵀ W, they share everything above. **EigenSkin** is in [`eigenskin`].
+//! **Linear term.** Optionally the coordinates √a x are regressed first, by least squares of minimum norm, and kernels
+//! interpolate what is left (Sloan, Rose & Cohen 2001). There is no constant, so that the bind pose stays. σ and ρ are then
+//! judged with K + τ X Xᵀ, τ large, in place of K.
 //!
-//! It is the most accurate model where examples are many and clean, and it meets sculpted poses exactly. It costs memory
-//! and time in proportion to the examples, and far from all of them it returns to the base.
+//! This is the most accurate model where examples are many and clean, and it meets sculpted poses exactly. Memory and time
+//! grow with the examples, and far from all of them the model returns to the base.
 //!
 //! Source: Lewis, Cordner & Fong 2000; inverse form Sloan, Rose & Cohen 2001; leave-one-out Rippa 1999. Departures: see
-//! [`dermis_deform::pose_space`]; where A is nearly singular its inverse is damped, and what then remains of the example is
-//! interpolated beside it, with the sign that meets the example ([`Singular`]).
+//! [`dermis_deform::pose_space`]. Where A is nearly singular its inverse is damped. The fit interpolates what then remains of the
+//! example separately, with the sign that meets the example ([`Singular`]).
 
 pub mod compile;
 mod displacements;
@@ -53,81 +56,85 @@ use space::{Group, Space};
 pub const EXACT: f64 = 1e-9;
 /// Displacements below this, in rest diagonals, are rounding: a vertex without larger ones is left out of the model.
 const UNMOVED: f64 = 1e-9;
-/// Weights beyond this many of the largest displacement of their group cancel too far for `f32`, whose rounding is 6e-8
-/// of them: smoothing is raised there. It takes examples that nearly agree in pose and not in shape, and no smoothing.
+/// The most that weights may exceed the largest displacement of their group. Beyond, they cancel too far for `f32`, whose
+/// rounding is 6e-8 of them, and smoothing is raised. It takes examples that nearly agree in pose but not in shape, and no
+/// smoothing.
 const CANCELLATION: f64 = 1e5;
-/// How many cubed examples leave-one-out looks at per point of its grid: groups beyond are skipped, evenly.
+/// The cost that leave-one-out may spend per point of its grid, in cubed examples. Groups beyond are skipped, evenly.
 const SCORED: f64 = 1e8;
-/// A sparse example says nothing of a vertex that it leaves this near to the base, in rest diagonals.
+/// A sparse example does not count at a vertex that it leaves this near to the base, in rest diagonals.
 const UNTOUCHED: f64 = 1e-6;
 
-/// Where displacements live.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The space of the displacements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Form {
     /// In the rest pose, before the base: the correction turns with the skin.
     Inverse,
-    /// In the world, after the base, as first published: it does not turn with the character.
+    /// In the world, after the base, as first published: the correction does not turn with the character.
     Forward,
 }
 
-/// Which joints the pose space of a vertex has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Which joints make up the pose space of a vertex.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Reach {
-    /// Those near it, by its influence maps.
+    /// The joints near the vertex, by its influence maps.
     #[default]
     Local,
-    /// All, alike, as first published.
+    /// All joints, with equal relevance, as first published.
     Global,
 }
 
 /// A channel of the poses that counts as a coordinate, for every vertex.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ChannelSetting {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// Factor before it is compared with angles in radians; `None`: one over its largest value in training.
+    /// Factor that makes it comparable with angles in radians. `None` takes one over its largest value in training.
     pub scale: Option<f64>,
 }
 
 /// What a caller sets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PsdSettings {
-    /// Where displacements live.
+    /// The space of the displacements.
     pub form: Form,
-    /// What rotations become before poses are compared.
+    /// The coordinates of a rotation when poses are compared.
     pub coordinates: Coordinates,
-    /// Numbers of the poses that are coordinates, too.
+    /// Channels of the poses that are coordinates, too.
     pub channels: Vec<ChannelSetting>,
     /// Which joints count for a vertex.
     pub reach: Reach,
-    /// The kernel; `None`: the Gaussian or the one of compact support, by leave-one-out.
+    /// The kernel. `None` chooses between the Gaussian and the one of compact support, by leave-one-out.
     pub family: Option<Family>,
     /// Whether the coordinates are regressed before kernels interpolate.
     pub linear: bool,
-    /// Whether an example says nothing of vertices it leaves where the base has them. For sculpts of a part of the skin.
+    /// Whether examples do not count at vertices that they leave where the base has them. For sculpts of a part of the skin.
     pub sparse: bool,
-    /// The symmetry by which every example also teaches the other side.
+    /// The symmetry by which every example also teaches the other side, if any.
     pub mirror: Option<Mirror>,
     /// What happens where the base is nearly singular.
     pub singular: Singular,
-    /// σ in chords; `None`: chosen.
+    /// Fixed σ, in chords; `None` chooses it by cross-validation.
     pub sigma: Option<f64>,
-    /// ρ; `None`: chosen. [`EXACT`] interpolates. An example of importance r has ρ / r².
+    /// Fixed ρ; `None` chooses it by cross-validation. [`EXACT`] interpolates. An example of importance r has ρ / r².
     pub smoothing: Option<f64>,
-    /// What is left out at a time while they are chosen.
+    /// The examples that cross-validation leaves out together.
     pub folds: Folds,
-    /// Values of σ that are tried, in mean distances between nearest examples.
+    /// The values of σ that cross-validation tries, in mean distances between nearest examples.
     pub widths: Vec<f64>,
-    /// Values of ρ that are tried, ascending.
+    /// The values of ρ that cross-validation tries, ascending.
     pub grid: Vec<f64>,
-    /// Examples closer than this in a vertex's pose space are merged; negative: never.
+    /// Examples closer than this in a vertex's pose space are merged. A negative value merges none.
     pub duplicates: f64,
-    /// Welding, limits and the ball.
+    /// Whether the guard acts: welding, limits and the ball.
     pub guard: bool,
 }
 
 impl PsdSettings {
-    /// The form to use: inverse, σ and ρ by leave-one-out (by five blocks of frames for a clip), guarded.
+    /// Returns the defaults: the inverse form, guarded, with σ and ρ by leave-one-out (by five blocks of frames for a clip).
     pub fn new(is_clip: bool) -> Self {
         Self {
             form: Form::Inverse,
@@ -159,7 +166,7 @@ pub struct PsdPoint {
     pub smoothing: f64,
     /// Cross-validated error: rms distance in metres over the groups looked at.
     pub validated: f64,
-    /// Sum of squared held-out residuals, the number that is minimised.
+    /// Sum of squared held-out residuals, which the choice minimises.
     pub score: f64,
 }
 
@@ -172,15 +179,15 @@ pub struct PsdReport {
     pub sigma: f64,
     /// ρ used.
     pub smoothing: f64,
-    /// The sweep, σ after σ, if something was chosen.
+    /// The sweep, σ after σ. Empty if nothing was chosen.
     pub sweep: Vec<PsdPoint>,
-    /// Vertices leave-one-out looked at.
+    /// Vertices that leave-one-out looked at.
     pub scored: usize,
     /// Mean distance between nearest examples in the pose spaces of the vertices.
     pub spacing: f64,
     /// Joints that never moved in training and were welded.
     pub welded: Vec<BoneIndex>,
-    /// Which of the influence maps given was taken.
+    /// The index of the influence maps that the fit chose.
     pub maps: usize,
     /// Distinct pose spaces.
     pub groups: usize,
@@ -194,9 +201,9 @@ pub struct PsdReport {
     pub reciprocal_condition: f64,
     /// (vertex, example) pairs where the base's linear part is nearly singular, so that its inverse was damped.
     pub damped: usize,
-    /// The largest part of an example that damping leaves, metres: kept beside the displacement.
+    /// The largest remainder of an example that damping leaves, metres. The model stores it next to the displacement.
     pub largest_remainder: f64,
-    /// Vertices that keep such a part.
+    /// Vertices with such a remainder.
     pub remainders: usize,
     /// The largest |W| over the largest displacement: how far kernel values cancel, and with them digits of `f32`.
     pub cancellation: f64,
@@ -207,12 +214,14 @@ pub struct PsdReport {
 pub struct Psd {
     /// The correction.
     pub correction: PoseSpace,
-    /// What was learnt about it.
+    /// What the fit found out.
     pub report: PsdReport,
 }
 
-/// Fits the correction X − base. `base` is the deformer that made the training's base positions; `maps` are the influence
-/// maps μ, one row per vertex: of several those whose pose spaces predict the examples best from each other.
+/// Fits the correction X − base.
+///
+/// - `base`: the deformer that made the training's base positions
+/// - `maps`: influence maps μ, one row per vertex; of several, the fit takes the maps with the lowest cross-validation error
 ///
 /// # Errors
 /// [`FitError`]: counts that disagree, numbers that are not finite, settings out of range, cancellation.
@@ -232,8 +241,8 @@ pub fn fit_psd(
 /// Fits pose blend shapes: displacements at rest that are linear in the coordinates of the joints, by default the entries
 /// of their rotations minus the identity, B = (XᵀX + ρ)⁻¹ Xᵀ D.
 ///
-/// ρ is chosen by leave-one-out unless given; `settings.reach` says whether every joint drives every vertex, as published,
-/// or those near it alone.
+/// Unless ρ is given, leave-one-out chooses it. `settings.reach` says whether every joint drives every vertex, as published,
+/// or only the joints near it do.
 ///
 /// Source: Loper et al. 2015, "SMPL", equation 9. Departures: ridge chosen, local joints by default, the guard.
 ///
@@ -259,8 +268,8 @@ struct Prepared<'a> {
     maps: usize,
 }
 
-/// What [`fit_psd`] and its relatives have in common before they solve. Of several influence maps those are taken in whose
-/// pose spaces the examples predict each other best.
+/// What [`fit_psd`] and its relatives have in common before they solve. Of several influence maps, the fit keeps those with
+/// the lowest cross-validation error.
 fn prepare<'a>(
     training: &'a Training<'a>,
     base: &Base,
@@ -330,7 +339,7 @@ struct Regressed<'a> {
     report: PsdReport,
 }
 
-/// Chooses and solves. Of several regressors that is taken whose examples predict each other best.
+/// Chooses and solves. Of several regressors, the fit keeps the one with the lowest cross-validation error.
 fn regressed<'a>(
     training: &'a Training<'a>,
     base: &Base,

@@ -5,6 +5,7 @@ use super::space::{Group, Space, Squares};
 use super::{CANCELLATION, PsdPoint, PsdSettings, SCORED};
 use crate::training::{FitError, Ticker};
 use dermis_deform::pose_space::{Carrier, Family, Kernel, NO_GROUP, PoseSpace, Remainders};
+use dermis_rig::VertexIndex;
 use dermis_rig::glam::DVec3;
 use dermis_solve::faer::{Mat, Scale};
 use dermis_solve::{Folds, Interpolation, SolveError, pseudo_inverse};
@@ -261,7 +262,9 @@ fn scores(
             sums.push(match scored {
                 Ok(residual) => residual.squared_norm_l2(),
                 Err(SolveError::NotPositive) => f64::INFINITY,
-                Err(source) => return Err(FitError::Solve { vertex: group.vertices[0] as usize, source }),
+                Err(source) => {
+                    return Err(FitError::Solve { vertex: VertexIndex::new(group.vertices[0] as usize), source });
+                }
             });
         }
     }
@@ -276,7 +279,7 @@ pub(super) fn solve(
     sigma: f64,
     rho: f64,
 ) -> Result<Solved, FitError> {
-    let failed = |source| FitError::Solve { vertex: group.vertices[0] as usize, source };
+    let failed = |source| FitError::Solve { vertex: VertexIndex::new(group.vertices[0] as usize), source };
     let x = if regressor.linear() { space.linear(group) } else { Mat::new() };
     let kernel = gram(regressor, &space.squares(&group.relevance, &group.centres), &x, sigma);
     let targets = space.targets(group, &asked.all);

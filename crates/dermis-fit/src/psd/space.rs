@@ -156,8 +156,8 @@ impl<'a> Space<'a> {
         groups.filter(|group| !group.centres.is_empty()).collect()
     }
 
-    /// Examples that agree, in order: each joins the first earlier one within `tolerance`, or the bind pose, where the
-    /// correction is zero and nothing is to be learnt. `unknown` ones, ascending, are left out.
+    /// Merges examples that agree: each joins the first earlier one within `tolerance`, or the bind pose, where the
+    /// correction is zero and nothing is to be learnt. The examples `unknown`, ascending, are left out.
     pub fn merge(&self, relevance: &[(u32, f64)], unknown: &[u32], tolerance: f64) -> (Vec<u32>, Vec<Vec<u32>>) {
         let close = |square: f64| square.sqrt() <= tolerance.max(0.0);
         let (mut leaders, mut merged): (Vec<u32>, Vec<Vec<u32>>) = Default::default();
@@ -269,9 +269,9 @@ fn channel(setting: &ChannelSetting, poses: &[&BoneTransforms]) -> Channel {
 
 /// Joints between bones that matter: a maximum spanning forest of the overlaps Σ_v min(w_va, w_vb).
 ///
-/// A bone and the nearest one above it come first, then any bones that share vertices, then bones above without overlap;
-/// larger overlaps first, ties by index. So a foot that hangs on a control bone beside the leg still meets the shin that
-/// its skin hangs on, and where the hierarchy is that of the skin the joints are those of the hierarchy.
+/// A bone and the nearest one above it come first, then any bones that share vertices, then bones above without overlap. Larger
+/// overlaps come first, ties by index. So a foot whose parent is a control bone next to the leg still meets the shin that
+/// shares its skin. Where the hierarchy follows the skin, the joints follow the hierarchy.
 fn joints(skeleton: &Skeleton, top: &[BoneIndex], mapped: &[bool], weights: &Influences) -> Vec<Joint> {
     let above = |bone: BoneIndex| skeleton.parents()[bone].map(|parent| top[parent.get()]);
     let ancestors = |bone: BoneIndex| std::iter::successors(above(bone), |b| above(*b));

@@ -1,12 +1,15 @@
 //! Rotational regression, fitting: how far every triangle turns and stretches with the joints near its bone.
 //!
-//! The model is that of [`dermis_deform::rotational_regression`]. For each triangle, seen from its bone, the examples
-//! give a deformation gradient D = R S. Rotations are regressed on rotation vectors, θ_t ≈ c W θ_j with c ≥ 0 and W a
-//! rotation ([`proportional_rotation`]), one joint after the other in the order of the skeleton, each on what the
-//! others leave; then the order is gone through again until it has been gone through three times. A joint that explains less than 2 % of a
-//! triangle's turning, or less than four numbers explain of noise, is left out. S − I is regressed on the
-//! limited vectors of the same joints by a ridge without constant, so the bind pose stays exact; one ridge for the
-//! model, by exact leave-one-out over triangles spread over the mesh.
+//! [`dermis_deform::rotational_regression`] defines the model. For each triangle, seen from its bone, the examples give a
+//! deformation gradient D = R S.
+//!
+//! **Rotations** are regressed on rotation vectors, θ_t ≈ c W θ_j with c ≥ 0 and W a rotation
+//! ([`proportional_rotation`]). The joints follow each other in the order of the skeleton, each fitted to what the others leave.
+//! Three passes are made. A joint is left out if it explains less than 2 % of a triangle's rotation, or less than four numbers
+//! explain of noise.
+//!
+//! **Stretch.** S − I is regressed on the limited vectors of the same joints, by a ridge without constant, so that the bind pose
+//! stays exact. Exact leave-one-out over triangles spread over the mesh chooses one ridge for the model.
 //!
 //! What it does well: twist, spread over a limb by any amount; few examples, since a triangle's turn takes four numbers
 //! a joint. What it does badly: bulges that are not linear in a joint's angle, and skin far from anything rigid, where
@@ -33,13 +36,13 @@ use whole_turns::JointTurns;
 /// What a caller sets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RotationalSettings {
-    /// The ridge of S, in squared radians summed over the examples, instead of choosing it.
+    /// Fixed ridge of S, in squared radians summed over the examples; `None` chooses it by cross-validation.
     pub ridge: Option<f64>,
-    /// Ridges to choose from, ascending.
+    /// The ridges that cross-validation tries, ascending.
     pub grid: Vec<f64>,
-    /// What is left out at a time.
+    /// The poses that cross-validation leaves out together.
     pub folds: Folds,
-    /// The largest ridge whose validated error is within this factor of the best is taken.
+    /// Cross-validation takes the largest ridge whose error is within this factor of the best.
     pub tolerance: f64,
     /// Joints so many steps along the skeleton from a triangle's bone count as near; 1: the bone's own and its children's.
     /// With 2 a sculpted body fits its examples better and unseen motion worse.
@@ -57,7 +60,7 @@ impl RotationalSettings {
             ridge: None,
             grid: crate::mwe::half_decades(1e-4, 100.0),
             folds: if is_clip { Folds::Blocks(5) } else { Folds::Single },
-            tolerance: 1.03,
+            tolerance: dermis_solve::cross_validation::TOLERANCE,
             rings: 1,
             rigid: 1e-3,
         }
@@ -81,9 +84,9 @@ pub struct RotationalReport {
     pub terms: usize,
     /// Vertices held to a bone.
     pub anchors: usize,
-    /// Connected parts of the surface.
+    /// Connected components of the surface.
     pub components: usize,
-    /// Of them those with nothing rigid, held by their most rigid vertex alone, and that vertex's rms distance, metres.
+    /// Components without rigid skin, each held by its most rigid vertex, and the rms distance of that vertex, metres.
     pub barely_held: Vec<(u32, f64)>,
     /// Vertices outside every usable triangle, which follow linear blending.
     pub lonely: usize,
@@ -335,7 +338,7 @@ fn near_joints(skeleton: &Skeleton, bone: BoneIndex, turns: &[JointTurns], rings
     turns.iter().enumerate().filter_map(joint).collect()
 }
 
-/// Skin that moves with its bone, and the most rigid vertex of every connected part that has none.
+/// Skin that moves with its bone, and the most rigid vertex of every connected component that has none.
 fn anchors(
     training: &Training<'_>,
     triangles: &[[u32; 3]],

@@ -1,6 +1,6 @@
 //! Which point of a scan a vertex is: the closest one that could be.
 
-use super::vertex::Problem;
+use super::vertex::{Pair, Problem};
 use super::{Scan, ScanError, ScanSettings, ScanUse};
 use crate::surface::{Place, Surface, closest_on_triangle, welded};
 use dermis_deform::{blend, lbs};
@@ -32,17 +32,6 @@ pub(super) struct Target<'a> {
 struct Last {
     at: DVec3,
     triangle: Option<u32>,
-}
-
-/// A vertex's place on a scan.
-#[derive(Clone, Copy)]
-pub(super) struct Pair {
-    /// c.
-    pub point: DVec3,
-    /// n.
-    pub normal: DVec3,
-    /// From the posed vertex.
-    pub distance: f64,
 }
 
 /// A vertex that moved less, in rest diagonals, keeps its triangle.

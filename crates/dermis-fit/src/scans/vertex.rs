@@ -1,13 +1,23 @@
 //! The weights of one vertex, from its pairs.
 
 use super::ScanSettings;
-use super::pairs::Pair;
 use dermis_rig::glam::DVec3;
 use dermis_rig::mesh::Neighbours;
 use dermis_rig::{BoneIndex, BoneTransforms, Influences, Skeleton};
 use dermis_solve::SolveError;
 use dermis_solve::simplex::{Entry, Quadratic};
 use rayon::prelude::*;
+
+/// A vertex's place on a scan.
+#[derive(Clone, Copy)]
+pub(super) struct Pair {
+    /// c.
+    pub point: DVec3,
+    /// n.
+    pub normal: DVec3,
+    /// From the posed vertex.
+    pub distance: f64,
+}
 
 /// The weights of one vertex, as a least-squares problem on its candidate bones.
 pub(super) struct Problem {

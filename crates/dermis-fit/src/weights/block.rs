@@ -3,7 +3,7 @@
 use super::{ALIKE, Choice, Fidelity, Locks, WeightKind, WeightSettings};
 use crate::training::{FitError, Training};
 use dermis_rig::glam::DVec3;
-use dermis_rig::{BoneIndex, Example, Influences, Skeleton};
+use dermis_rig::{BoneIndex, Example, Influences, Skeleton, VertexIndex};
 use dermis_solve::simplex::{Entry, Minimum, NEGLIGIBLE, Quadratic};
 use dermis_solve::{SolveError, faer::Mat, min_norm, min_norm_of_sum};
 use rayon::prelude::*;
@@ -510,7 +510,7 @@ impl<'a> Locked<'a> {
 }
 
 fn refused(block: &Block, source: SolveError) -> FitError {
-    FitError::Solve { vertex: block.v, source }
+    FitError::Solve { vertex: VertexIndex::new(block.v), source }
 }
 
 /// Four sums at a time, which the compiler turns into vectors; the order is fixed.

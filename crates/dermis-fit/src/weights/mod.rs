@@ -1,16 +1,20 @@
 //! Skinning weights from examples: the linear blend that reproduces them best.
 //!
-//! Per vertex, min_w Σ_s r_s² |Σ_k w_k M_sk p − x_s|², over w ≥ 0, Σ w = 1 (convex, what engines take); over Σ w = 1 alone (affine); or
-//! over all w (plain, the published linear system, whose result turns and moves differently from the character). Each vertex is a
-//! problem of its own, unless weights shall be smooth: then
+//! Every vertex minimises Σ_s r_s² |Σ_k w_k M_sk p − x_s|² over one of three sets:
+//! - w ≥ 0, Σ w = 1: convex weights, which engines take
+//! - Σ w = 1: affine weights
+//! - all w: the published linear system, whose result turns and moves differently from the character
+//!
+//! Vertices are independent unless weights must be smooth. Smooth weights minimise
 //!
 //! min Σ_v Σ_s r_s² |A_v w_v − b_v|² + α Σ_edges |w_u − w_v|², α = a L² Σ r²,
 //!
-//! solved by block Gauss-Seidel, each block exactly. Lengths are divided by the rest diagonal L, so a and the ridge mean the same on a mouse
-//! and on a whale. Since Σ w = 1, the example is subtracted from every column of A_v, which keeps digits far from the origin.
+//! by block Gauss-Seidel, each block exactly. Lengths are divided by the rest diagonal L, so a and the ridge mean the same on a
+//! mouse and on a whale. Since Σ w = 1, the example is subtracted from every column of A_v, which keeps digits far from the
+//! origin.
 //!
-//! Bones that never moved against each other near a vertex share its weight there by convention: evenly, or, where influences are few, the
-//! nearest bone takes it. What examples do not tell at all is counted in [`WeightReport::undetermined`].
+//! Bones that never moved against each other near a vertex share its weight there by convention: evenly, or, where influences are
+//! few, all of it goes to the nearest bone. [`WeightReport::undetermined`] counts the vertices that examples do not determine.
 //!
 //! Source: Mohr & Gleicher 2003, Building Efficient, Accurate Character Skins from Examples, section 3 (the linear system); James & Twigg 2005,
 //! Skinning Mesh Animations, section 4.2 (non-negative weights). Departures: the sum is a constraint, not a row of large weight;
@@ -29,22 +33,23 @@ use dermis_solve::simplex::NEGLIGIBLE;
 use rayon::prelude::*;
 
 /// Which numbers may be weights.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum WeightKind {
-    /// w ≥ 0, Σ w = 1: what engines take.
+    /// w ≥ 0, Σ w = 1, which engines take.
     #[default]
     Convex,
     /// Σ w = 1, minimum norm: negative weights lie closer to the examples, but engines clamp them.
     Affine,
-    /// Any numbers, minimum norm: does not move with the character. For comparison only.
+    /// Any numbers, minimum norm. The skin does not move with the character; for comparison only.
     Plain,
 }
 
-/// How few influences are chosen, which is a combinatorial problem.
+/// How a few influences are chosen, which is a combinatorial problem.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Choice {
-    /// Of bones that move a vertex alike the nearest stays; the smallest weight is left out until few remain; then bones are exchanged as
-    /// long as that helps.
+    /// Of bones that move a vertex alike, the nearest stays. The smallest weight is left out until few remain. Then bones are
+    /// exchanged as long as that lowers the error.
     #[default]
     Exchange,
     /// The smallest weight is left out until few remain.
@@ -58,7 +63,7 @@ pub struct Locks {
     pub weights: Influences,
     /// Bones whose weights stay at every vertex, also where they are zero.
     pub bones: Vec<BoneIndex>,
-    /// Vertices all whose weights stay.
+    /// Vertices whose weights all stay.
     pub vertices: Vec<u32>,
     /// Single weights that stay.
     pub pairs: Vec<(u32, BoneIndex)>,
@@ -69,22 +74,23 @@ pub struct Locks {
 pub struct WeightSettings {
     /// Which numbers may be weights; convex by default.
     pub kind: WeightKind,
-    /// Most influences of a vertex; 4 by default, what engines take. `None`: as many as help.
+    /// The most influences of a vertex; 4 by default, which engines take. `None` keeps as many as help.
     pub influences: Option<usize>,
     /// How they are chosen.
     pub choice: Choice,
-    /// Bones that may have weight at a vertex (values play no part); `None`: all of them. A vertex without candidates may have any bone.
+    /// Bones that may have weight at a vertex; values do not matter. `None` allows all bones, and so does a vertex without
+    /// candidates.
     pub candidates: Option<Influences>,
-    /// a: how much weights of neighbours must agree, 0 by default. Needs convex weights.
+    /// a: how strongly weights of neighbours must agree; 0 by default. Needs convex weights.
     pub smoothness: f64,
     /// d: pulls the weights towards equal shares of the candidates, in L² per unit of r²; 1e-12 by default, so it is felt only where
     /// bones differ by less than a millionth of the rest diagonal, which is the rounding of files.
     pub ridge: f64,
-    /// What must stay.
+    /// Weights that must stay, if any.
     pub locks: Option<Locks>,
-    /// Partners get mirrored weights, learnt from the examples of both.
+    /// The symmetry by which partners get mirrored weights, learnt from the examples of both.
     pub mirror: Option<Mirror>,
-    /// Weights become whole multiples of 1/255 or 1/65535 and their sum stays one.
+    /// Rounds weights to whole multiples of 1/255 or 1/65535, with sum one.
     pub bits: Option<WeightBits>,
 }
 
@@ -133,13 +139,13 @@ pub struct WeightReport {
     pub candidates: (f64, usize),
     /// The result against the examples.
     pub result: Fidelity,
-    /// The same with as many influences as help: the difference is what the limit costs. `None` without a limit.
+    /// The same with as many influences as help; the difference is the cost of the limit. `None` without a limit.
     pub unlimited: Option<Fidelity>,
     /// Σ_v Σ_s r² |A w − b|² + α Σ |w_u − w_v|², before quantisation, square units of the rest mesh.
     pub objective: f64,
-    /// Vertices with several candidates that move alike in every example: their weights are equal shares by convention.
+    /// Vertices with several candidates that move alike in every example. Their weights are equal shares by convention.
     pub undetermined: usize,
-    /// Groups of two bones or more that move as one in every example: what they share of a weight is convention.
+    /// Groups of two bones or more that move as one in every example. How they share a weight is convention.
     pub alike: Vec<Vec<BoneIndex>>,
     /// Vertices whose weights are shared with their mirror image, themselves included.
     pub mirrored: usize,
@@ -151,10 +157,11 @@ pub struct WeightReport {
     pub descent: Vec<f64>,
 }
 
-/// Bones that move alike to this, in rest diagonals, are not told apart: rounding of files in `f32` is about 1e-6.
+/// Bones whose motions differ by no more than this, in rest diagonals, count as alike. Rounding of files in `f32` is about
+/// 1e-6.
 const ALIKE: f64 = 1e-6;
 
-/// Fits weights to examples. `neighbours` are those along the edges of the mesh, for smooth weights.
+/// Fits weights to examples. `neighbours` lists the vertices along the edges of the mesh, for smooth weights.
 ///
 /// Results do not depend on the number of threads.
 ///

@@ -3,7 +3,8 @@
 use dermis_rig::Influences;
 
 /// How many bits a stored weight has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum WeightBits {
     /// Multiples of 1/255.
     Eight,

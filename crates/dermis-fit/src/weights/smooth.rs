@@ -1,8 +1,8 @@
 //! Smooth weights: neighbours along the edges agree, by block Gauss-Seidel.
 //!
 //! Each block is the vertex's own problem with α |w_v − w_u|² of its edges; its neighbours stand still. Blocks are coloured so that
-//! neighbours differ, and one colour is solved at a time in parallel: the result is that of one fixed order. A block is minimised
-//! exactly and then moved a little further (over-relaxation), so the objective never rises.
+//! neighbours differ. The blocks of one colour are solved in parallel, so the result equals that of one fixed order. A block is
+//! minimised exactly and then moved a little further (over-relaxation); the objective never rises.
 
 use super::WeightSettings;
 use super::block::{Block, Blocks, Data, limited};
@@ -18,7 +18,7 @@ const SETTLED: f64 = 1e-9;
 const STANDS: f64 = 1e-12;
 /// A block is left alone while no block around it has changed by more.
 const STILL: f64 = 1e-11;
-/// Sweeps at most. Very strong smoothing creeps: information moves by a few edges a sweep.
+/// The most sweeps. Very strong smoothing converges slowly: information moves by a few edges per sweep.
 const MOST_SWEEPS: usize = 300;
 /// How far a block moves towards its minimum and past it. On the body with 13 000 vertices 1 needs thousands of sweeps, 1.8 about a hundred.
 const RELAXATION: f64 = 1.8;
@@ -95,8 +95,8 @@ pub(super) fn solve(
 
 /// From `old` past `solved` by [`RELAXATION`], as far as no free weight becomes negative.
 ///
-/// Along a line that goes on beyond the minimum of a block, the minimum is that of the whole line, so any factor below two lowers the
-/// objective.
+/// The block's minimum is also the minimum along the line from the old weights through it, so any factor below two lowers
+/// the objective.
 fn beyond(old: &[f64], solved: &[f64], entries: &[Entry]) -> Vec<f64> {
     let step = |(a, b): (&f64, &f64)| b - a;
     let limit = |(i, d): (usize, f64)| match entries[i] {

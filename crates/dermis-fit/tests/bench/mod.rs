@@ -24,9 +24,9 @@ impl Bench {
     /// Over linear blend skinning, with maps from the weights.
     pub fn new(rig: &Rig, examples: Vec<Example>) -> Self {
         let base = examples.iter().map(|e| skinned(rig, &e.transforms)).collect();
-        let weights = rig.weights.as_ref().expect("the rig has weights");
-        let maps = from_weights(&rig.skeleton, &rig.mesh, weights, MapSettings::default());
-        Self { rig: rig.clone(), examples, base, maps, length: rig.mesh.diagonal() }
+        let weights = rig.weights().expect("the rig has weights");
+        let maps = from_weights(rig.skeleton(), rig.mesh(), weights, MapSettings::default());
+        Self { rig: rig.clone(), examples, base, maps, length: rig.mesh().diagonal() }
     }
 
     /// The arm in random poses, the rest pose first.
@@ -51,8 +51,8 @@ impl Bench {
 
     pub fn training(&self) -> Training<'_> {
         Training {
-            skeleton: &self.rig.skeleton,
-            rest: &self.rig.mesh.positions,
+            skeleton: self.rig.skeleton(),
+            rest: &self.rig.mesh().positions,
             length: self.length,
             examples: &self.examples,
             base: (&self.base).into(),
@@ -75,8 +75,8 @@ impl Bench {
 
     /// Linear blend skinning with the correction.
     pub fn deformer(&self, correction: &Enveloping) -> Deformer {
-        let base = Base::Lbs(self.rig.weights.clone().expect("the rig has weights"));
-        Deformer { rest: self.rig.mesh.positions.clone(), base, correction: Some(correction.clone().into()) }
+        let base = Base::Lbs(self.rig.weights().cloned().expect("the rig has weights"));
+        Deformer::new(self.rig.mesh().positions.clone(), base, Some(correction.clone().into())).unwrap()
     }
 
     /// Linear blend skinning with the correction, in any pose.
@@ -87,8 +87,8 @@ impl Bench {
 
 /// Linear blend skinning with the rig's weights.
 pub fn skinned(rig: &Rig, pose: &BoneTransforms) -> Vec<DVec3> {
-    let mut out = vec![DVec3::ZERO; rig.mesh.positions.len()];
-    lbs(&rig.mesh.positions, rig.weights.as_ref().expect("the rig has weights"), pose, &mut out);
+    let mut out = vec![DVec3::ZERO; rig.mesh().positions.len()];
+    lbs(&rig.mesh().positions, rig.weights().expect("the rig has weights"), pose, &mut out);
     out
 }
 

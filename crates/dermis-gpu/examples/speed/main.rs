@@ -8,8 +8,8 @@
 mod timer;
 
 use dermis_deform::enveloping::{Enveloping, Pair, Rows};
-use dermis_deform::joints::{Frame, Joint, Joints, SharedTerm, joint_feature};
-use dermis_deform::pose_space::{self, Carrier, Coordinates, Kernel, Shapes};
+use dermis_deform::joints::{CorrectionFrame, Joint, Joints, SharedTerm, joint_feature};
+use dermis_deform::pose_space::{self, Carrier, CompiledShapes, Coordinates, Kernel};
 use dermis_deform::{AnimationSpace, Base, Correction, Deformer, DualQuaternions};
 use dermis_gpu::{Evaluator, Gpu, Normals, Prefer};
 use dermis_rig::glam::{DAffine3, DVec3, Vec3};
@@ -153,7 +153,7 @@ impl Character {
 
     fn cases(&self) -> Vec<(&'static str, Deformer, Wanted)> {
         let lbs = || Base::Lbs(self.weights.clone());
-        let made = |base, correction| Deformer { rest: self.rest.clone(), base, correction };
+        let made = |base, correction| Deformer::new(self.rest.clone(), base, correction).unwrap();
         let dqs = Base::Dqs(self.weights.clone(), DualQuaternions::new(&self.skeleton));
         vec![
             ("linear blend skinning", made(lbs(), None), Wanted::None),
@@ -205,7 +205,7 @@ impl Character {
             let inducing = seen.map(|pose| joint_feature(pose.as_slice(), (from, to), centre, 1.0)).collect();
             joints.push(Joint::new((from, to), centre, 2.0, inducing, 1.4).expect("random rotations are apart"));
         }
-        let mut made = Joints::empty(1.0, 1.4, Frame::Blend, joints, Default::default());
+        let mut made = Joints::empty(1.0, 1.4, CorrectionFrame::Blend, joints, Default::default());
         made.weights = self.weights.clone();
         made.offsets = self.offsets(4);
         made.starts = self.offsets(4 * 3 * 8);
@@ -248,7 +248,7 @@ impl Character {
                 first..first + 16
             })
             .collect();
-        Correction::Shapes(Shapes {
+        Correction::Shapes(CompiledShapes {
             regions: (0..BONES as u32).map(|g| 4 * g).collect(),
             coefficients: (0..kernel.values() * 4).map(|_| random.normal()).collect(),
             kernel,

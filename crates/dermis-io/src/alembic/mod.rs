@@ -4,8 +4,9 @@
 //! order. A frame is a moment at which any of them was sampled. Alembic has Y up by convention and states no unit, so
 //! the caller gives the space.
 //!
-//! The container is read by hand: the crates for it index by what a file promises. Source: the Alembic project's own library
-//! (github.com/alembic/alembic), whose sources are the only description of the format.
+//! The reader of the container is written by hand. The Rust crate for Ogawa archives panics on animated arrays and indexes by
+//! what a file promises. Source: the Alembic project's own library (github.com/alembic/alembic), whose sources are the only
+//! description of the format.
 //! Not read: Alembic kept in HDF5, connectivity that changes over time, normals, texture coordinates, curves, points, cameras,
 //! instances.
 

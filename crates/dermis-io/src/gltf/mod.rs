@@ -5,13 +5,14 @@
 //! the rest mesh lives in bind space, moved to the world where the file's default pose says where the world is, so that
 //! lengths are metres whatever unit the armature was modelled in. [`write_glb`] writes what [`read`] reads.
 //!
-//! The JSON is read into a few structures of our own: the crate `gltf` trusts indices that a file may break, and its
-//! buffers are read before their sizes are checked.
+//! The reader is written by hand: it reads the JSON into a few structures of its own. The crate `gltf` trusts indices that a
+//! file may break, and reads buffers before it checks their sizes.
 //!
 //! Source: Khronos Group, "glTF 2.0 Specification", 2.0.1; skinning section 3.7.3, animation sections 3.11 and C.
 //! Not read: Draco and meshopt compression, instancing, textures, cameras, lights.
 
 mod accessor;
+pub mod affine_nodes;
 mod clip;
 mod document;
 mod mesh;
@@ -22,4 +23,4 @@ mod weld;
 mod write;
 
 pub use read::read;
-pub use write::{GlbClip, GlbScene, WriteError, write_glb};
+pub use write::{GlbClip, GlbScene, write_glb};

@@ -14,7 +14,7 @@ pub(super) fn write<'a>(t: &mut Tensors<'a>, c: &'a BakedEnveloping, rig: &Rig) 
     let anchor = |p: &Pair| p.anchor.map_or(NO_ANCHOR, |a| a.get() as u32);
     t.u32("correction.pairs", &[pairs.len(), 2], pairs.iter().flat_map(move |p| [anchor(p), p.bone.get() as u32]));
     t.f64("correction.limits", &[pairs.len()], pairs.iter().map(|p| p.limit));
-    let mut frozen = vec![0; rig.skeleton.len()];
+    let mut frozen = vec![0; rig.skeleton().len()];
     c.shared.weld.frozen().for_each(|bone| frozen[bone.get()] = 1);
     t.u32("correction.frozen", &[frozen.len()], frozen);
     t.u32("correction.anchors", &[c.anchors.len()], c.anchors.iter().copied());
@@ -32,7 +32,7 @@ pub(super) fn write<'a>(t: &mut Tensors<'a>, c: &'a BakedEnveloping, rig: &Rig) 
 
 /// A correction from its arrays.
 pub(super) fn read(r: &Reader<'_>, rig: &Rig, stored: &Stored, rows: &str) -> Result<BakedEnveloping, ReadError> {
-    let (vertices, bones) = (rig.mesh.positions.len(), rig.skeleton.len());
+    let (vertices, bones) = (rig.mesh().positions.len(), rig.skeleton().len());
     let rows = match rows {
         "row" => Rows::Row,
         "full" => Rows::Full,
@@ -76,6 +76,6 @@ pub(super) fn read(r: &Reader<'_>, rig: &Rig, stored: &Stored, rows: &str) -> Re
     if radii.iter().any(|r| *r < 0.0) {
         return Err(damaged("a radius of the guard is negative"));
     }
-    let shared = Enveloping { weld: Weld::along(&rig.skeleton, &frozen), pairs, ..Enveloping::empty(rows, length) };
+    let shared = Enveloping { weld: Weld::along(rig.skeleton(), &frozen), pairs, ..Enveloping::empty(rows, length) };
     Ok(BakedEnveloping { shared, anchors, offsets, terms, coefficients, constants, radii })
 }

@@ -4,7 +4,7 @@ use super::{Reader, Stored, Tensors, damaged, positive, read_coefficients, write
 use crate::contents::ReadError;
 use dermis_deform::baked::{BakedJoints, BakedSharedTerm, padded};
 use dermis_deform::guard::{Link, Weld};
-use dermis_deform::joints::{Frame, Joint, Joints};
+use dermis_deform::joints::{CorrectionFrame, Joint, Joints};
 use dermis_rig::glam::{DVec3, Vec3};
 use dermis_rig::{BoneIndex, Rig};
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,8 @@ pub(super) struct StoredJoints {
 }
 
 /// Frames of the joint model by name.
-const FRAMES: [(&str, Frame); 3] = [("anchor", Frame::Anchor), ("rest", Frame::Rest), ("blend", Frame::Blend)];
+const FRAMES: [(&str, CorrectionFrame); 3] =
+    [("anchor", CorrectionFrame::Anchor), ("rest", CorrectionFrame::Rest), ("blend", CorrectionFrame::Blend)];
 
 /// The arrays of a correction, and what it holds beside them.
 pub(super) fn write<'a>(t: &mut Tensors<'a>, c: &'a BakedJoints) -> StoredJoints {
@@ -52,8 +53,8 @@ pub(super) fn read(
     stored: &Stored,
     joints: &StoredJoints,
 ) -> Result<BakedJoints, ReadError> {
-    let (vertices, bones) = (rig.mesh.positions.len(), rig.skeleton.len());
-    let weights = rig.weights.as_ref().ok_or_else(|| damaged("a joint model needs skinning weights"))?;
+    let (vertices, bones) = (rig.mesh().positions.len(), rig.skeleton().len());
+    let weights = rig.weights().ok_or_else(|| damaged("a joint model needs skinning weights"))?;
     let length = stored.length.filter(|l| positive(*l)).ok_or_else(|| damaged("the correction has no length"))?;
     if !positive(joints.sigma) {
         return Err(damaged("the width of the kernel is not positive"));

@@ -1,18 +1,25 @@
 //! The model file (`.dermis`): a safetensors file with the baked arrays, the rig they belong to, and a JSON header.
 //!
-//! The header is the metadata entry `dermis`: format version, method, settings, report, the rig's names and its
-//! fingerprint (SHA-256 over topology, bone names and order). Arrays are little-endian; positions of the rig are `f64`,
-//! what evaluation reads is `f32`. A reader accepts every version up to its own.
+//! The header is the metadata entry `dermis`: format version, method, settings, report, recipe, the rig's names and its
+//! fingerprint (SHA-256 over topology, bone names and order). Arrays are little-endian. Positions of the rig are `f64`,
+//! what evaluation reads is `f32` or, on request, coefficients of 16 bits.
+//!
+//! The file holds the rig, so posing and exporting a model need no other file. The fingerprint ties the arrays to the rig.
+//!
+//! A reader accepts every version up to its own, refuses newer ones by number, and ignores header fields that it does not
+//! know. From version 4 on the format changes only together with a migration test: `tests/stored_models.rs` reads files of
+//! every version and compares the skins that they evaluate to with those that their own program printed.
 
 mod enveloping;
 mod joints;
 mod pose_space;
 mod rotational_regression;
 
-use crate::contents::{Format, ReadError, Space, UpAxis, WriteError};
+use crate::contents::{Format, ReadError, Space, UpAxis};
 pub(crate) use crate::tensors::{Reader, Tensors, damaged};
-use dermis_deform::baked::{Baked, BakedBase, BakedCorrection, Coefficients};
-use dermis_deform::{Base, Deformer, DualQuaternions, TrainingPoses};
+use crate::writing::WriteError;
+use dermis_deform::baked::{BakedBase, BakedCorrection, Coefficients};
+use dermis_deform::{Base, Deformer, DualQuaternions, RiggedDeformer, TrainingPoses};
 use dermis_rig::glam::{DAffine3, DVec2, DVec3, Vec4};
 use dermis_rig::mesh::RenderPart;
 use dermis_rig::skeleton::{from_rows, row};
@@ -28,27 +35,23 @@ use std::io::{Cursor, Read, Seek, Write};
 /// channels of pose-space deformation; shapes; rotational regression. 4: coefficients of 16 bits.
 pub const VERSION: u32 = 4;
 
-/// A fitted deformer with everything it needs to run and to say where it comes from.
+/// What a model file holds: a deformer with its rig, and where both come from.
+///
+/// The deformer's accessors are those of the file: `file.rig()`, `file.baked()`.
 #[derive(Clone, Debug)]
 pub struct ModelFile {
-    /// The rig it was fitted on.
-    pub rig: Rig,
-    /// Skinning weights that were fitted, if the method fits them; `None` for the rig's own.
-    pub weights: Option<Influences>,
+    /// The deformer and the rig it moves.
+    pub model: RiggedDeformer,
     /// The rig file's own axes and unit.
     pub space: Space,
-    /// The deformer.
-    pub baked: Baked,
-    /// The poses it was trained on, for distances to them; none for models that were not trained.
-    pub training: Option<TrainingPoses>,
     /// Method, settings, report.
     pub header: ModelHeader,
 }
 
-impl ModelFile {
-    /// The skinning weights to show it with: fitted ones, else the rig's.
-    pub fn weights(&self) -> Option<&Influences> {
-        self.weights.as_ref().or(self.rig.weights.as_ref())
+impl std::ops::Deref for ModelFile {
+    type Target = RiggedDeformer;
+    fn deref(&self) -> &RiggedDeformer {
+        &self.model
     }
 }
 
@@ -64,14 +67,17 @@ const ROTATIONAL: &str = "rotational-regression";
 /// What the model says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelHeader {
-    /// The method's name on the command line.
+    /// The method, by its name on the command line.
     pub method: String,
     /// The program that wrote it.
     pub program: String,
-    /// Every setting, defaults included.
+    /// Every setting by name, defaults included.
     pub settings: Vec<(String, String)>,
-    /// The fit's report.
+    /// The report of the fit.
     pub report: Value,
+    /// The recipe that made the model, as data; absent in files of earlier programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recipe: Option<Value>,
 }
 
 /// The header as stored.
@@ -178,31 +184,21 @@ fn read_influences(r: &Reader<'_>, name: &str, vertices: usize, bones: usize) ->
     Ok(Some(Influences::from_rows(rows)?))
 }
 
-/// The bytes of a model file.
-///
-/// # Errors
-/// [`WriteError::CannotHold`] if the arrays cannot be stored.
-pub fn write(model: &ModelFile) -> Result<Vec<u8>, WriteError> {
-    let mut bytes = Vec::new();
-    write_to(model, &mut bytes)?;
-    Ok(bytes)
-}
-
 /// Writes a model file, array after array: the file is never held.
 ///
 /// # Errors
 /// [`WriteError::CannotHold`] if the arrays cannot be stored, [`WriteError::Output`] if `out` takes no more.
-pub fn write_to(model: &ModelFile, out: &mut dyn Write) -> Result<(), WriteError> {
-    let (rig, baked) = (&model.rig, &model.baked);
+pub fn write(model: &ModelFile, out: &mut dyn Write) -> Result<(), WriteError> {
+    let (rig, baked) = (model.rig(), model.baked());
     let mut t = Tensors::default();
-    let vertices = rig.mesh.positions.len();
-    t.f64("rest_vertices", &[vertices, 3], rig.mesh.positions.iter().flat_map(|p| p.to_array()));
-    t.u32("triangles", &[rig.mesh.triangles.len(), 3], rig.mesh.triangles.iter().flatten().copied());
-    if let Some(polygons) = &rig.mesh.polygons {
+    let vertices = rig.mesh().positions.len();
+    t.f64("rest_vertices", &[vertices, 3], rig.mesh().positions.iter().flat_map(|p| p.to_array()));
+    t.u32("triangles", &[rig.mesh().triangles.len(), 3], rig.mesh().triangles.iter().flatten().copied());
+    if let Some(polygons) = &rig.mesh().polygons {
         t.u32("polygons.counts", &[polygons.counts.len()], polygons.counts.iter().copied());
         t.u32("polygons.indices", &[polygons.indices.len()], polygons.indices.iter().copied());
     }
-    if let Some(render) = &rig.mesh.render {
+    if let Some(render) = &rig.mesh().render {
         t.u32("render.source", &[render.source.len()], render.source.iter().copied());
         t.u32("render.triangles", &[render.triangles.len(), 3], render.triangles.iter().flatten().copied());
         let uvs = render.uvs.iter().flat_map(|uv| uv.to_array().map(|x| x as f32));
@@ -210,19 +206,19 @@ pub fn write_to(model: &ModelFile, out: &mut dyn Write) -> Result<(), WriteError
         let normals = render.normals.iter().flat_map(|n| n.to_array().map(|x| x as f32));
         t.f32("render.normals", &[render.normals.len(), 3], normals);
     }
-    let bind = rig.skeleton.bind().iter().flat_map(|m| [0, 1, 2].map(|j| row(m, j))).flatten();
-    t.f64("bind_matrices", &[rig.skeleton.len(), 3, 4], bind);
+    let bind = rig.skeleton().bind().iter().flat_map(|m| [0, 1, 2].map(|j| row(m, j))).flatten();
+    t.f64("bind_matrices", &[rig.skeleton().len(), 3, 4], bind);
     for (name, influences) in
-        [("weights", &rig.weights), ("influence_maps", &rig.influence_maps), (FITTED, &model.weights)]
+        [("weights", rig.weights()), ("influence_maps", rig.influence_maps()), (FITTED, model.fitted_weights())]
     {
         if let Some(influences) = influences {
             write_influences(&mut t, name, influences);
         }
     }
-    let base = match &baked.base {
+    let base = match baked.base() {
         BakedBase::Rigid(_) => "rigid",
         // A name of its own: a program that does not know fitted weights must not run the rig's instead.
-        BakedBase::Lbs(_) if model.weights.is_some() => FITTED,
+        BakedBase::Lbs(_) if model.fitted_weights().is_some() => FITTED,
         BakedBase::Lbs(_) => "lbs",
         BakedBase::Dqs(..) => "dqs",
         BakedBase::Rest => "rest",
@@ -239,14 +235,14 @@ pub fn write_to(model: &ModelFile, out: &mut dyn Write) -> Result<(), WriteError
         }
     };
     let (mut rows, mut joints, mut pose_space, mut shapes) = (None, None, None, None);
-    match &baked.correction {
+    match baked.correction() {
         Some(BakedCorrection::Enveloping(c)) => rows = Some(enveloping::write(&mut t, c, rig)),
         Some(BakedCorrection::Joints(c)) => joints = Some(joints::write(&mut t, c)),
         Some(BakedCorrection::PoseSpace(c)) => pose_space = Some(pose_space::write(&mut t, c, rig)),
         Some(BakedCorrection::Shapes(c)) => shapes = Some(pose_space::write_shapes(&mut t, c, rig)),
         None => {}
     }
-    if let Some(training) = &model.training {
+    if let Some(training) = model.training() {
         let joints = training.joints.iter().flat_map(|(p, b)| [p.get() as u32, b.get() as u32]);
         t.u32("training.joints", &[training.joints.len(), 2], joints);
         t.f32("training.features", &[training.features.len(), 12], training.features.iter().flatten().copied());
@@ -254,10 +250,10 @@ pub fn write_to(model: &ModelFile, out: &mut dyn Write) -> Result<(), WriteError
     let stored = Stored {
         format_version: VERSION,
         header: model.header.clone(),
-        rig: rig.name.clone(),
-        fingerprint: fingerprint(&rig.mesh, &rig.skeleton),
-        bone_names: rig.skeleton.names().to_vec(),
-        bone_parents: rig.skeleton.parents().iter().map(|p| p.map_or(-1, |b| b.get() as i64)).collect(),
+        rig: rig.name().to_owned(),
+        fingerprint: fingerprint(rig.mesh(), rig.skeleton()),
+        bone_names: rig.skeleton().names().to_vec(),
+        bone_parents: rig.skeleton().parents().iter().map(|p| p.map_or(-1, |b| b.get() as i64)).collect(),
         up_axis: if model.space.up == UpAxis::Y { "Y".into() } else { "Z".into() },
         metres_per_unit: model.space.metres_per_unit,
         unit: model.space.unit.clone(),
@@ -266,9 +262,9 @@ pub fn write_to(model: &ModelFile, out: &mut dyn Write) -> Result<(), WriteError
         joints,
         pose_space,
         shapes,
-        length: baked.correction.as_ref().map(BakedCorrection::length),
-        training_length: model.training.as_ref().map(|t| t.length),
-        parts: rig.mesh.render.iter().flat_map(|r| &r.parts).map(StoredPart::of).collect(),
+        length: baked.correction().map(BakedCorrection::length),
+        training_length: model.training().map(|t| t.length),
+        parts: rig.mesh().render.iter().flat_map(|r| &r.parts).map(StoredPart::of).collect(),
     };
     let cannot = |what: String| WriteError::CannotHold { format: Format::Model, what };
     let json = serde_json::to_string(&stored).map_err(|e| cannot(e.to_string()))?;
@@ -309,37 +305,39 @@ pub fn read_from(mut source: impl Read + Seek, length: u64) -> Result<ModelFile,
     }
     let stored: Stored = serde_json::from_str(json).map_err(|e| damaged(format!("header: {e}")))?;
     let rig = read_rig(&r, &stored)?;
-    let found = fingerprint(&rig.mesh, &rig.skeleton);
+    let found = fingerprint(rig.mesh(), rig.skeleton());
     if found != stored.fingerprint {
         return Err(damaged("the rig in the file is not the one its fingerprint was taken of"));
     }
-    let weights = read_influences(&r, FITTED, rig.mesh.positions.len(), rig.skeleton.len())?;
-    let deformer = Deformer {
-        rest: rig.mesh.positions.clone(),
-        base: read_base(&rig, weights.as_ref(), &stored)?,
-        correction: None,
-    };
+    let weights = read_influences(&r, FITTED, rig.mesh().positions.len(), rig.skeleton().len())?;
+    let deformer = Deformer::new(rig.mesh().positions.clone(), read_base(&rig, weights.as_ref(), &stored)?, None)
+        .map_err(|e| damaged(e.to_string()))?;
     let mut baked = deformer.bake();
     if stored.base == "animation-space" {
-        let bones = r.indices("animation_space.bones", 1, rig.skeleton.len())?;
+        let bones = r.indices("animation_space.bones", 1, rig.skeleton().len())?;
         let a = r.f32("animation_space.a", 4)?;
         r.count("animation_space.a", a.len() / 4, bones.len())?;
-        let offsets = r.offsets("animation_space.offsets", rig.mesh.positions.len(), bones.len())?;
-        baked.base = BakedBase::AnimationSpace { offsets, bones, a: a.chunks_exact(4).map(Vec4::from_slice).collect() };
+        let offsets = r.offsets("animation_space.offsets", rig.mesh().positions.len(), bones.len())?;
+        let a = a.chunks_exact(4).map(Vec4::from_slice).collect();
+        let base = BakedBase::AnimationSpace { offsets, bones, a };
+        baked = baked.with_base(base).map_err(|e| damaged(e.to_string()))?;
     }
     if stored.base == ROTATIONAL {
-        baked.base = BakedBase::RotationalRegression(Box::new(rotational_regression::read(&r, &rig)?));
+        let base = BakedBase::RotationalRegression(Box::new(rotational_regression::read(&r, &rig)?));
+        baked = baked.with_base(base).map_err(|e| damaged(e.to_string()))?;
     }
     let enveloping = |rows| enveloping::read(&r, &rig, &stored, rows).map(|c| BakedCorrection::Enveloping(Box::new(c)));
-    baked.correction = match (&stored.joints, &stored.pose_space, &stored.shapes) {
+    let correction = match (&stored.joints, &stored.pose_space, &stored.shapes) {
         (Some(joints), _, _) => Some(BakedCorrection::Joints(Box::new(joints::read(&r, &rig, &stored, joints)?))),
         (None, Some(form), _) => Some(BakedCorrection::PoseSpace(Box::new(pose_space::read(&r, &rig, form)?))),
         (None, None, Some(form)) => Some(BakedCorrection::Shapes(Box::new(pose_space::read_shapes(&r, &rig, form)?))),
         (None, None, None) => stored.rows.as_deref().map(enveloping).transpose()?,
     };
+    let baked = baked.with_correction(correction).and_then(|baked| baked.for_bones(rig.skeleton().len()));
+    let baked = baked.map_err(|e| damaged(e.to_string()))?;
     let training = match stored.training_length {
         Some(length) if r.has("training.joints") => {
-            let joints = r.indices("training.joints", 2, rig.skeleton.len())?;
+            let joints = r.indices("training.joints", 2, rig.skeleton().len())?;
             let features = r.f32("training.features", 12)?;
             let bone = |b: u32| BoneIndex::new(b as usize);
             let joints: Vec<_> = joints.chunks_exact(2).map(|j| (bone(j[0]), bone(j[1]))).collect();
@@ -362,7 +360,8 @@ pub fn read_from(mut source: impl Read + Seek, length: u64) -> Result<ModelFile,
     if !space.is_usable() {
         return Err(damaged("the unit is not a positive length"));
     }
-    Ok(ModelFile { rig, weights, space, baked, training, header: stored.header })
+    let model = RiggedDeformer::new(rig, weights, baked, training).map_err(|e| damaged(e.to_string()))?;
+    Ok(ModelFile { model, space, header: stored.header })
 }
 
 fn positive(length: f64) -> bool {
@@ -403,7 +402,6 @@ fn read_rig(r: &Reader<'_>, stored: &Stored) -> Result<Rig, ReadError> {
         }
         mesh.render = Some(RenderMesh { source, triangles, uvs, normals, parts });
     }
-    mesh.check()?;
     let rows = r.f64("bind_matrices", 12)?;
     let take = |m: &[f64], at: usize| [m[at], m[at + 1], m[at + 2], m[at + 3]];
     let bind: Vec<DAffine3> = rows.chunks_exact(12).map(|m| from_rows([take(m, 0), take(m, 4), take(m, 8)])).collect();
@@ -414,16 +412,17 @@ fn read_rig(r: &Reader<'_>, stored: &Stored) -> Result<Rig, ReadError> {
     let bones = skeleton.len();
     let weights = read_influences(r, "weights", vertices, bones)?;
     let influence_maps = read_influences(r, "influence_maps", vertices, bones)?;
-    Ok(Rig { name: stored.rig.clone(), mesh, skeleton, weights, influence_maps })
+    let rig = Rig::new(mesh, skeleton, weights)?.with_influence_maps(influence_maps)?;
+    Ok(rig.named(&*stored.rig))
 }
 
 fn read_base(rig: &Rig, fitted: Option<&Influences>, stored: &Stored) -> Result<Base, ReadError> {
-    let weights = || rig.weights.clone().ok_or_else(|| damaged(format!("base \"{}\" needs weights", stored.base)));
+    let weights = || rig.weights().cloned().ok_or_else(|| damaged(format!("base \"{}\" needs weights", stored.base)));
     Ok(match stored.base.as_str() {
         "rigid" => Base::Rigid(weights()?),
         "lbs" => Base::Lbs(weights()?),
         FITTED => Base::Lbs(fitted.cloned().ok_or_else(|| damaged("fitted weights are missing"))?),
-        "dqs" => Base::Dqs(weights()?, DualQuaternions::new(&rig.skeleton)),
+        "dqs" => Base::Dqs(weights()?, DualQuaternions::new(rig.skeleton())),
         "rest" => Base::Rest,
         "given" | "animation-space" | ROTATIONAL => Base::Given,
         other => return Err(ReadError::Unsupported { feature: format!("base \"{other}\"") }),

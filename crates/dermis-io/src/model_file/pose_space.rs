@@ -4,7 +4,7 @@ use super::{Reader, Tensors, damaged, positive};
 use crate::contents::ReadError;
 use dermis_deform::baked::{BakedPoseSpace, BakedRemainders, BakedShapes};
 use dermis_deform::guard::Weld;
-use dermis_deform::pose_space::{Carrier, Channel, Coordinates, Family, Joint, Kernel, NO_GROUP, ROOM, Shapes};
+use dermis_deform::pose_space::{Carrier, Channel, CompiledShapes, Coordinates, Family, Joint, Kernel, NO_GROUP, ROOM};
 use dermis_rig::glam::{DVec3, Vec3};
 use dermis_rig::{BoneIndex, Rig};
 use serde::{Deserialize, Serialize};
@@ -76,7 +76,7 @@ fn write_kernel<'a>(t: &mut Tensors<'a>, k: &'a Kernel, carrier: &'a Carrier, ri
     t.u32("pose_space.joints", &[k.joints.len(), 2], joints);
     t.f64("pose_space.axes", &[k.joints.len(), 3], k.joints.iter().flat_map(|j| j.axis.to_array()));
     t.f64("pose_space.limits", &[k.joints.len()], k.joints.iter().map(|j| j.limit));
-    let mut frozen = vec![0; rig.skeleton.len()];
+    let mut frozen = vec![0; rig.skeleton().len()];
     k.weld.frozen().for_each(|bone| frozen[bone.get()] = 1);
     t.u32("pose_space.frozen", &[frozen.len()], frozen);
     t.f64("pose_space.examples", &[k.examples.len(), ROOM], k.examples.iter().flatten().copied());
@@ -127,7 +127,7 @@ fn write_kernel<'a>(t: &mut Tensors<'a>, k: &'a Kernel, carrier: &'a Carrier, ri
 
 /// A correction from its arrays.
 pub(super) fn read(r: &Reader<'_>, rig: &Rig, stored: &StoredPoseSpace) -> Result<BakedPoseSpace, ReadError> {
-    let vertices = rig.mesh.positions.len();
+    let vertices = rig.mesh().positions.len();
     let (kernel, carrier) = read_kernel(r, rig, stored)?;
     let groups = r.u32("pose_space.groups", 1)?;
     r.count("pose_space.groups", groups.len(), vertices)?;
@@ -141,7 +141,7 @@ pub(super) fn read(r: &Reader<'_>, rig: &Rig, stored: &StoredPoseSpace) -> Resul
         if remainders.vertices.windows(2).any(|w| w[0] >= w[1]) {
             return Err(damaged("the vertices with a remainder are not in order"));
         }
-        let bones = r.indices("pose_space.remainder_bones", 1, rig.skeleton.len())?;
+        let bones = r.indices("pose_space.remainder_bones", 1, rig.skeleton().len())?;
         r.count("pose_space.remainder_bones", bones.len(), remainders.vertices.len())?;
         remainders.bones = bones.into_iter().map(|b| BoneIndex::new(b as usize)).collect();
         let of = remainders.vertices.iter().map(|&v| groups[v as usize]);
@@ -152,7 +152,7 @@ pub(super) fn read(r: &Reader<'_>, rig: &Rig, stored: &StoredPoseSpace) -> Resul
 
 /// Shapes from their arrays.
 pub(super) fn read_shapes(r: &Reader<'_>, rig: &Rig, stored: &StoredPoseSpace) -> Result<BakedShapes, ReadError> {
-    let vertices = rig.mesh.positions.len();
+    let vertices = rig.mesh().positions.len();
     let (kernel, carrier) = read_kernel(r, rig, stored)?;
     let displacements: Vec<Vec3> = r.f32("shapes.displacements", 3)?.chunks_exact(3).map(Vec3::from_slice).collect();
     let offsets = r.offsets("shapes.offsets", vertices, displacements.len())?;
@@ -171,7 +171,8 @@ pub(super) fn read_shapes(r: &Reader<'_>, rig: &Rig, stored: &StoredPoseSpace) -
     let terms = r.indices("shapes.terms", 1, count)?;
     r.count("shapes.terms", terms.len(), displacements.len())?;
     let (none, radii) = (vec![], radii(r, vertices)?);
-    let model = Shapes { kernel, regions, coefficients, carrier, offsets, terms, displacements: vec![], radii: none };
+    let model =
+        CompiledShapes { kernel, regions, coefficients, carrier, offsets, terms, displacements: vec![], radii: none };
     Ok(BakedShapes { model, displacements, radii })
 }
 
@@ -208,7 +209,7 @@ fn radii(r: &Reader<'_>, vertices: usize) -> Result<Vec<f32>, ReadError> {
 }
 
 fn read_kernel(r: &Reader<'_>, rig: &Rig, stored: &StoredPoseSpace) -> Result<(Kernel, Carrier), ReadError> {
-    let (vertices, bones) = (rig.mesh.positions.len(), rig.skeleton.len());
+    let (vertices, bones) = (rig.mesh().positions.len(), rig.skeleton().len());
     let bone = |b: u32| BoneIndex::new(b as usize);
     if !(stored.sigma > 0.0 && positive(stored.sigma * stored.sigma)) {
         return Err(damaged("the width of the kernel is not positive"));
@@ -290,7 +291,7 @@ fn read_kernel(r: &Reader<'_>, rig: &Rig, stored: &StoredPoseSpace) -> Result<(K
     let groups = r.u32("pose_space.centre_offsets", 1)?.len().saturating_sub(1);
     let offsets = r.offsets("pose_space.centre_offsets", groups, centres.len())?;
     let joint_offsets = r.offsets("pose_space.joint_offsets", groups, relevance.len())?;
-    let mut kernel = Kernel::new(stored.sigma, Weld::along(&rig.skeleton, &frozen), joints, examples);
+    let mut kernel = Kernel::new(stored.sigma, Weld::along(rig.skeleton(), &frozen), joints, examples);
     (kernel.coordinates, kernel.family, kernel.linear, kernel.channels) =
         (coordinates, family, stored.linear, channels);
     let slice = |offsets: &[u32], g: usize| offsets[g] as usize..offsets[g + 1] as usize;

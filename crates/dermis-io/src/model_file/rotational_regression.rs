@@ -27,8 +27,8 @@ pub(super) fn write<'a>(t: &mut Tensors<'a>, model: &'a RotationalRegression) {
 
 /// A model from its arrays.
 pub(super) fn read(r: &Reader<'_>, rig: &Rig) -> Result<RotationalRegression, ReadError> {
-    let (vertices, bones, triangles) = (rig.mesh.positions.len(), rig.skeleton.len(), &rig.mesh.triangles);
-    let weights = rig.weights.clone().ok_or_else(|| damaged("rotational regression needs skinning weights"))?;
+    let (vertices, bones, triangles) = (rig.mesh().positions.len(), rig.skeleton().len(), &rig.mesh().triangles);
+    let weights = rig.weights().cloned().ok_or_else(|| damaged("rotational regression needs skinning weights"))?;
     let bone = |b: u32| BoneIndex::new(b as usize);
     let pairs = r.indices("regression.joints", 2, bones)?;
     let (limits, counts) = (r.f32("regression.limits", 1)?, r.u32("regression.seen_counts", 1)?);
@@ -69,6 +69,6 @@ pub(super) fn read(r: &Reader<'_>, rig: &Rig) -> Result<RotationalRegression, Re
     }
     let anchors = held.chunks_exact(2).map(|a| (a[0], bone(a[1]))).collect();
     let parts = TurnParts { joints, bones: of_triangles.into_iter().map(bone).collect(), offsets, terms, anchors };
-    RotationalRegression::new(&rig.mesh.positions, triangles, weights, parts)
+    RotationalRegression::new(&rig.mesh().positions, triangles, weights, parts)
         .map_err(|e| damaged(format!("the surface cannot be solved for: {e}")))
 }

@@ -18,6 +18,10 @@
 //! are `[row, col]` for column vectors. Numbers are of any integer or of 32 or 64 bit floating type, in either byte
 //! order, C or Fortran order, stored or deflated. Python objects (pickles) are never unpacked.
 //!
+//! The reader is written by hand on `zip`. Crates that read NumPy files allocate what a header promises, and a hostile header
+//! must not cost memory: here a promise is held against the archive's directory and the packed bytes before anything is
+//! allocated.
+//!
 //! Without `up_axis` Y is up; a file that does not say so is given a warning ([`Flaw::UnknownSpace`]).
 
 mod archive;
@@ -26,7 +30,7 @@ mod rig;
 mod space;
 mod write;
 
-pub use write::{Precision, write, write_with};
+pub use write::{StoredFloat, write, write_with};
 
 use crate::npy::Array;
 use crate::{Contents, Flaw, Format, ReadError, surface};

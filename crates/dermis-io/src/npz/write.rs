@@ -1,4 +1,4 @@
-//! Bundles as they are written.
+//! Writing a bundle.
 
 use super::space::space_written;
 use crate::npy;
@@ -11,9 +11,9 @@ use std::io::{Cursor, Write};
 use std::sync::Arc;
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
-/// How numbers are stored.
+/// The type in which a bundle stores its numbers that are no integers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Precision {
+pub enum StoredFloat {
     /// 32 bits.
     #[default]
     Single,
@@ -22,28 +22,31 @@ pub enum Precision {
 }
 
 /// Writes a bundle, deflated: mesh, skeleton, weights, influence maps and records, in the axes and unit of
-/// [`Contents::space`] (in metres, if its unit is none that bundles name).
+/// [`Contents::space`], or in metres if bundles have no name for that unit.
 ///
-/// Clips, morph targets, colours and drawn vertices have no place in a bundle. The same contents give the same bytes.
+/// A bundle has no place for clips, morph targets, colours and drawn vertices.
 ///
 /// # Errors
 /// [`WriteError`]: nothing to write, counts that disagree, numbers that are not finite in 32 bits, records of which only
 /// some have a pose or a shape.
-pub fn write(contents: &Contents, precision: Precision) -> Result<Vec<u8>, WriteError> {
-    write_with(contents, precision, &[])
+pub fn write(contents: &Contents, float: StoredFloat, out: &mut dyn Write) -> Result<(), WriteError> {
+    write_with(contents, float, &[], out)
 }
 
-/// As [`write()`], with arrays of directed lengths per record and vertex (P, V, 3) besides, by name: displacements, turned
-/// and scaled as positions are. They are no part of a bundle, and are not read back.
+/// Writes a bundle and beside it arrays of displacements (P, V, 3) by name, one per record and vertex.
+///
+/// Displacements are turned and scaled as positions are. They are no part of a bundle, and [`read`](super::read) does not
+/// read them.
 ///
 /// # Errors
 /// As [`write()`].
 pub fn write_with(
     contents: &Contents,
-    precision: Precision,
+    float: StoredFloat,
     displacements: &[(&str, &[Vec<DVec3>])],
-) -> Result<Vec<u8>, WriteError> {
-    let mut out = Writer { zip: ZipWriter::new(Cursor::new(Vec::new())), precision, arrays: 0 };
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
+    let mut bundle = Writer { zip: ZipWriter::new(Cursor::new(Vec::new())), float, arrays: 0 };
     let (space, unit) = space_written(&contents.space);
     let from_ours = space.to_ours().inverse();
     let position = |p: &DVec3| from_ours.transform_point3(*p).to_array();
@@ -53,21 +56,21 @@ pub fn write_with(
     };
     let vertices = contents.mesh.as_ref().map(|mesh| mesh.positions.len());
     if let Some(mesh) = &contents.mesh {
-        out.numbers("rest_vertices", &[mesh.positions.len(), 3], mesh.positions.iter().flat_map(position))?;
-        out.integers("faces", &[mesh.triangles.len(), 3], mesh.triangles.as_flattened())?;
+        bundle.numbers("rest_vertices", &[mesh.positions.len(), 3], mesh.positions.iter().flat_map(position))?;
+        bundle.integers("faces", &[mesh.triangles.len(), 3], mesh.triangles.as_flattened())?;
         if let Some(polygons) = &mesh.polygons {
-            out.integers("face_counts", &[polygons.counts.len()], &polygons.counts)?;
-            out.integers("face_indices", &[polygons.indices.len()], &polygons.indices)?;
+            bundle.integers("face_counts", &[polygons.counts.len()], &polygons.counts)?;
+            bundle.integers("face_indices", &[polygons.indices.len()], &polygons.indices)?;
         }
     }
     let bones = contents.skeleton.as_ref().map(Skeleton::len);
     if let Some(skeleton) = &contents.skeleton {
-        out.texts("bone_names", skeleton.names())?;
+        bundle.texts("bone_names", skeleton.names())?;
         let parents = skeleton.parents().iter().map(|p| p.map_or(-1, |p| p.get() as i32));
-        out.array("bone_parents", "<i4", &[skeleton.len()], parents.flat_map(i32::to_le_bytes).collect())?;
-        out.numbers("bind_matrices", &[skeleton.len(), 4, 4], skeleton.bind().iter().flat_map(joint))?;
+        bundle.array("bone_parents", "<i4", &[skeleton.len()], parents.flat_map(i32::to_le_bytes).collect())?;
+        bundle.numbers("bind_matrices", &[skeleton.len(), 4, 4], skeleton.bind().iter().flat_map(joint))?;
     } else if !contents.bone_names.is_empty() {
-        out.texts("bone_names", &contents.bone_names)?;
+        bundle.texts("bone_names", &contents.bone_names)?;
     }
     let tables = [("lbs_weights", &contents.weights), ("influence_maps", &contents.influence_maps)];
     for (key, table) in tables {
@@ -81,22 +84,24 @@ pub fn write_with(
                 values[bone.get()] = *value;
             }
         }
-        out.numbers(key, &[table.vertices(), bones], dense)?;
+        bundle.numbers(key, &[table.vertices(), bones], dense)?;
     }
-    write_records(&mut out, contents, vertices, bones, &position, &joint)?;
+    write_records(&mut bundle, contents, vertices, bones, &position, &joint)?;
     for (key, rows) in displacements {
         let vertices = vertices.or(rows.first().map(Vec::len));
         expect(key, "records", rows.len(), Some(contents.records.len()))?;
         rows.iter().try_for_each(|row| expect(key, "vertices", row.len(), vertices))?;
         let values = rows.iter().flatten().flat_map(|d| from_ours.transform_vector3(*d).to_array());
-        out.numbers(key, &[rows.len(), vertices.unwrap_or(0), 3], values)?;
+        bundle.numbers(key, &[rows.len(), vertices.unwrap_or(0), 3], values)?;
     }
-    if out.arrays == 0 {
+    if bundle.arrays == 0 {
         return Err(WriteError::Nothing { format: Format::Npz, needs: "a mesh, a skeleton, weights or records" });
     }
-    out.text("units", &unit)?;
-    out.text("up_axis", if space.up == UpAxis::Z { "Z" } else { "Y" })?;
-    out.zip.finish().map(Cursor::into_inner).map_err(|e| refused(format!("the archive: {e}")))
+    bundle.text("units", &unit)?;
+    bundle.text("up_axis", if space.up == UpAxis::Z { "Z" } else { "Y" })?;
+    // An archive is written with its lengths filled in afterwards, which `out` does not allow: it is made in memory.
+    let bytes = bundle.zip.finish().map_err(|e| refused(format!("the archive: {e}")))?.into_inner();
+    Ok(out.write_all(&bytes)?)
 }
 
 fn write_records<J: Iterator<Item = f64>>(
@@ -178,7 +183,7 @@ fn expect(what: &str, things: &'static str, found: usize, expected: Option<usize
 /// An archive in the making.
 struct Writer {
     zip: ZipWriter<Cursor<Vec<u8>>>,
-    precision: Precision,
+    float: StoredFloat,
     arrays: usize,
 }
 
@@ -188,13 +193,13 @@ impl Writer {
         let mut data = Vec::new();
         for (at, value) in values.into_iter().enumerate() {
             let stored = value as f32;
-            match self.precision {
-                Precision::Single if stored.is_finite() => data.extend(stored.to_le_bytes()),
-                Precision::Double if value.is_finite() => data.extend(value.to_le_bytes()),
+            match self.float {
+                StoredFloat::Single if stored.is_finite() => data.extend(stored.to_le_bytes()),
+                StoredFloat::Double if value.is_finite() => data.extend(value.to_le_bytes()),
                 _ => return Err(not_finite(at)),
             }
         }
-        self.array(key, if self.precision == Precision::Single { "<f4" } else { "<f8" }, shape, data)
+        self.array(key, if self.float == StoredFloat::Single { "<f4" } else { "<f8" }, shape, data)
     }
 
     fn integers(&mut self, key: &str, shape: &[usize], values: &[u32]) -> Result<(), WriteError> {

@@ -3,6 +3,7 @@
 
 use dermis_io::MorphTarget;
 use dermis_io::gltf::{GlbClip, GlbScene, write_glb};
+use dermis_io::to_bytes;
 use dermis_rig::glam::{DAffine3, DQuat, DVec2, DVec3, Vec4};
 use dermis_rig::mesh::RenderPart;
 use dermis_rig::{BoneIndex, Influences, Mesh, Pose, RenderMesh, Skeleton, WorldPose};
@@ -96,6 +97,6 @@ impl Character {
         }
     }
     pub fn glb(&self) -> Vec<u8> {
-        write_glb(&self.scene()).unwrap()
+        to_bytes(|out| write_glb(&self.scene(), out)).unwrap()
     }
 }

@@ -1,21 +1,23 @@
 //! Small models of every kind, made up: three bones along x, a box around them.
 
-use dermis_deform::deformer::AnimationSpace;
+use dermis_deform::baked::CoefficientPrecision;
+use dermis_deform::base::AnimationSpace;
 use dermis_deform::enveloping::{Enveloping, Pair};
 use dermis_deform::guard::Weld;
-use dermis_deform::joints::{self, Frame, Joints, SharedTerm, joint_feature};
+use dermis_deform::joints::{self, CorrectionFrame, Joints, SharedTerm, joint_feature};
 use dermis_deform::pose_space::{
-    Carrier, Channel, Coordinates, Family, Joint, Kernel, NO_GROUP, PoseSpace, Remainders, Shapes, coordinate,
+    Carrier, Channel, CompiledShapes, Coordinates, Family, Joint, Kernel, NO_GROUP, PoseSpace, Remainders, coordinate,
 };
 use dermis_deform::rotational_regression::{TurnParts, TurnTerm, TurningJoint};
-use dermis_deform::{Base, Deformer, DualQuaternions, RotationalRegression, Rows, Scratch, TrainingPoses};
+use dermis_deform::{
+    Base, Deformer, DualQuaternions, RiggedDeformer, RotationalRegression, Rows, Scratch, TrainingPoses,
+};
 use dermis_io::{ModelFile, ModelHeader, Space, UpAxis};
 use dermis_rig::glam::{DAffine3, DQuat, DVec2, DVec3, DVec4, Vec3, Vec4};
 use dermis_rig::mesh::RenderPart;
 use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mesh, Polygons, RenderMesh, Rig, Skeleton};
+use dermis_testkit::change_rig;
 use serde_json::json;
-
-pub const BASES: [&str; 7] = ["rigid", "lbs", "dqs", "given", "animation-space", "rotational-regression", "rest"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guard {
@@ -70,13 +72,7 @@ fn rig() -> Rig {
         1 => vec![(bone(0), 0.25), (bone(1), 0.75)],
         _ => vec![(bone(1), 1.0 / 3.0), (bone(2), 2.0 / 3.0)],
     });
-    Rig {
-        name: "tiny".into(),
-        mesh,
-        skeleton,
-        weights: Some(Influences::from_rows(weights).unwrap()),
-        influence_maps: None,
-    }
+    Rig::new(mesh, skeleton, Some(Influences::from_rows(weights).unwrap())).unwrap().named("tiny")
 }
 
 fn correction(skeleton: &Skeleton, rows: Rows, guard: Guard) -> Enveloping {
@@ -110,7 +106,7 @@ fn turning(rig: &Rig) -> RotationalRegression {
         limit: 1.25,
         seen: (0..b).map(|at| [0, 1, 2].map(|c| odd(at + c) as f32)).collect(),
     };
-    let triangles = rig.mesh.triangles.len();
+    let triangles = rig.mesh().triangles.len();
     let offsets: Vec<u32> = (0..=triangles as u32).map(|t| t.div_ceil(3)).collect();
     let term = |t: u32| TurnTerm {
         joint: t % 2,
@@ -124,12 +120,12 @@ fn turning(rig: &Rig) -> RotationalRegression {
         offsets,
         anchors: vec![(8, bone(2)), (11, bone(2))],
     };
-    let weights = rig.weights.clone().unwrap();
-    RotationalRegression::new(&rig.mesh.positions, &rig.mesh.triangles, weights, parts).unwrap()
+    let weights = rig.weights().cloned().unwrap();
+    RotationalRegression::new(&rig.mesh().positions, &rig.mesh().triangles, weights, parts).unwrap()
 }
 
 fn base_of(name: &str, weights: Influences, rig: &Rig) -> Base {
-    let skeleton = &rig.skeleton;
+    let skeleton = rig.skeleton();
     match name {
         "rotational-regression" => Base::RotationalRegression(Box::new(turning(rig))),
         "rigid" => Base::Rigid(weights),
@@ -147,41 +143,39 @@ fn base_of(name: &str, weights: Influences, rig: &Rig) -> Base {
 /// A model over `base`.
 pub fn model(base: &str, rows: Option<Rows>, guard: Guard) -> ModelFile {
     let mut rig = rig();
-    let weights = rig.weights.clone().unwrap();
+    let weights = rig.weights().cloned().unwrap();
     let made = base_of(base, weights.clone(), &rig);
     let maps = guard == Guard::OnWithConstants;
-    rig.influence_maps = maps.then(|| weights.clone());
-    if base == "given" {
-        rig.weights = None;
-        rig.mesh.polygons = None;
-    }
-    if base == "animation-space" {
-        rig.mesh.render = None;
-    }
+    rig = rig.with_influence_maps(maps.then(|| weights.clone())).unwrap();
+    change_rig(&mut rig, |mesh, _, weights| match base {
+        "given" => (*weights, mesh.polygons) = (None, None),
+        "animation-space" => mesh.render = None,
+        _ => {}
+    });
     let turn = BoneTransforms::new((0..3).map(|b| DAffine3::from_rotation_z(0.1 * f64::from(b))).collect());
     let rest = BoneTransforms::identity(3);
-    let training = TrainingPoses::new(&rig.skeleton, &[true; 3], &[&rest, &turn], 0.8);
-    let deformer = Deformer {
-        rest: rig.mesh.positions.clone(),
-        base: made,
-        correction: rows.map(|rows| correction(&rig.skeleton, rows, guard).into()),
-    };
+    let training = TrainingPoses::new(rig.skeleton(), &[true; 3], &[&rest, &turn], 0.8);
+    let deformer = Deformer::new(
+        rig.mesh().positions.clone(),
+        made,
+        rows.map(|rows| correction(rig.skeleton(), rows, guard).into()),
+    )
+    .unwrap();
+    let training = (guard != Guard::Off).then_some(training);
     ModelFile {
-        weights: None,
+        model: RiggedDeformer::new(rig, None, deformer.bake(), training).unwrap(),
         space: Space {
             up: if maps { UpAxis::Z } else { UpAxis::Y },
             metres_per_unit: if maps { 0.01 } else { 1.0 },
             unit: if maps { "m".into() } else { "furlongs, about".into() },
         },
-        baked: deformer.bake(),
-        training: (guard != Guard::Off).then_some(training),
         header: ModelHeader {
             method: if rows.is_some() { "mwe".into() } else { base.into() },
             program: "a test".into(),
             settings: vec![("s".into(), "1e-3".into()), ("base".into(), base.into())],
             report: json!({"s": 1e-3, "welded_joints": ["middle"], "none": null}),
+            recipe: None,
         },
-        rig,
     }
 }
 
@@ -193,7 +187,7 @@ pub fn pose_space(carrier: Carrier, guard: Guard) -> ModelFile {
     let joints = (1..3).map(|b| Joint { parent: bone(b - 1), bone: bone(b), limit, axis: DVec3::Y }).collect();
     let turn = |at: usize| DAffine3::from_rotation_z(odd(at) * 2.0);
     let examples = (0..6).map(|at| coordinate(&DAffine3::IDENTITY, &turn(at))).collect();
-    let weld = Weld::along(&made.rig.skeleton, &[false, false, guarded]);
+    let weld = Weld::along(made.rig().skeleton(), &[false, false, guarded]);
     let mut kernel = Kernel::new(1.25, weld, joints, examples);
     kernel.push(&[(0, 0.5), (1, 1.0)], &[0, 1, 2]);
     kernel.push(&[(1, 0.75)], &[2]);
@@ -207,9 +201,10 @@ pub fn pose_space(carrier: Carrier, guard: Guard) -> ModelFile {
     let radii = if guarded { (0..12).map(|v| 0.02 * f64::from(v)).collect() } else { vec![] };
     let remainders = Remainders { offsets: vec![0], ..Remainders::default() };
     let correction = PoseSpace { kernel, carrier, groups, offsets, weights, remainders, radii };
-    let base = Base::Lbs(made.rig.weights.clone().unwrap());
-    let rest = made.rig.mesh.positions.clone();
-    made.baked = Deformer { rest, base, correction: Some(correction.into()) }.bake();
+    let base = Base::Lbs(made.rig().weights().cloned().unwrap());
+    let rest = made.rig().mesh().positions.clone();
+    let baked = Deformer::new(rest, base, Some(correction.into())).unwrap().bake();
+    made.model = made.model.with_baked(baked).unwrap();
     made.header.method = "psd".into();
     made
 }
@@ -221,7 +216,7 @@ pub fn rich_pose_space() -> ModelFile {
     let joints: Vec<Joint> =
         (1..3).map(|b| Joint { parent: bone(b - 1), bone: bone(b), limit: 1.5, axis: DVec3::Y }).collect();
     let examples = (0..9).map(|at| [0.1 * odd(at), 0.2, odd(at + 3), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]).collect();
-    let mut kernel = Kernel::new(2.5, Weld::along(&made.rig.skeleton, &[false; 3]), joints, examples);
+    let mut kernel = Kernel::new(2.5, Weld::along(made.rig().skeleton(), &[false; 3]), joints, examples);
     kernel.channels = vec![Channel { name: "flex".into(), scale: 0.5, limit: f64::INFINITY }];
     (kernel.family, kernel.linear) = (Family::Wendland, true);
     kernel.coordinates = Coordinates::SwingTwist { swing: 1.0, twist: 0.5 };
@@ -242,8 +237,9 @@ pub fn rich_pose_space() -> ModelFile {
         },
         radii: vec![],
     };
-    let base = Base::Lbs(made.rig.weights.clone().unwrap());
-    made.baked = Deformer { rest: made.rig.mesh.positions.clone(), base, correction: Some(correction.into()) }.bake();
+    let base = Base::Lbs(made.rig().weights().cloned().unwrap());
+    let baked = Deformer::new(made.rig().mesh().positions.clone(), base, Some(correction.into())).unwrap().bake();
+    made.model = made.model.with_baked(baked).unwrap();
     made
 }
 
@@ -254,10 +250,10 @@ pub fn shapes() -> ModelFile {
         (1..3).map(|b| Joint { parent: bone(b - 1), bone: bone(b), limit: 1.5, axis: DVec3::X }).collect();
     let turn = |at: usize| DAffine3::from_rotation_z(odd(at) * 2.0);
     let examples = (0..6).map(|at| coordinate(&DAffine3::IDENTITY, &turn(at))).collect();
-    let mut kernel = Kernel::new(1.25, Weld::along(&made.rig.skeleton, &[false; 3]), joints, examples);
+    let mut kernel = Kernel::new(1.25, Weld::along(made.rig().skeleton(), &[false; 3]), joints, examples);
     kernel.push(&[(0, 1.0)], &[0, 1]);
     kernel.push(&[(0, 0.25), (1, 1.0)], &[0, 1, 2]);
-    let correction = Shapes {
+    let correction = CompiledShapes {
         kernel,
         regions: vec![0, 1, 3],
         coefficients: (0..2 + 6).map(odd).collect(),
@@ -267,17 +263,19 @@ pub fn shapes() -> ModelFile {
         displacements: (0..24).map(|i| DVec3::new(odd(i), odd(i + 1), odd(i + 2)) * 0.05).collect(),
         radii: (0..12).map(|v| 0.02 * f64::from(v)).collect(),
     };
-    let base = Base::Lbs(made.rig.weights.clone().unwrap());
-    made.baked = Deformer { rest: made.rig.mesh.positions.clone(), base, correction: Some(correction.into()) }.bake();
+    let base = Base::Lbs(made.rig().weights().cloned().unwrap());
+    let baked = Deformer::new(made.rig().mesh().positions.clone(), base, Some(correction.into())).unwrap().bake();
+    made.model = made.model.with_baked(baked).unwrap();
     made
 }
 
 /// A joint model over a base: two joints of three and five inducing rotations, one vertex without a free part and one
 /// without a shared part. With the guard its second joint is welded.
-pub fn joint_model(base: &str, frame: Frame, guard: Guard) -> ModelFile {
+pub fn joint_model(base: &str, frame: CorrectionFrame, guard: Guard) -> ModelFile {
     let mut made = model(base, None, guard);
-    let weights = rig().weights.unwrap();
-    made.rig.weights = Some(weights.clone());
+    let weights = rig().weights().unwrap().clone();
+    let weighted = made.rig().clone().with_weights(Some(weights.clone())).unwrap();
+    made.model = made.model.with_rig(weighted).unwrap();
     let guarded = guard != Guard::Off;
     let (length, sigma) = (0.8, 1.4);
     let joint = |b: usize| {
@@ -313,7 +311,7 @@ pub fn joint_model(base: &str, frame: Frame, guard: Guard) -> ModelFile {
         sigma,
         frame,
         joints,
-        weld: Weld::along(&made.rig.skeleton, &[false, false, guarded]),
+        weld: Weld::along(made.rig().skeleton(), &[false, false, guarded]),
         weights: weights.clone(),
         offsets,
         terms,
@@ -324,19 +322,27 @@ pub fn joint_model(base: &str, frame: Frame, guard: Guard) -> ModelFile {
         shared_limits: if guarded { (0..12).map(|v| 0.5 + 0.25 * f64::from(v)).collect() } else { vec![] },
         radii: if guarded { (0..12).map(|v| 0.02 * f64::from(v)).collect() } else { vec![] },
     };
-    let base = base_of(base, weights, &made.rig);
-    made.baked = Deformer { rest: made.rig.mesh.positions.clone(), base, correction: Some(correction.into()) }.bake();
+    let base = base_of(base, weights, made.rig());
+    let baked = Deformer::new(made.rig().mesh().positions.clone(), base, Some(correction.into())).unwrap().bake();
+    made.model = made.model.with_baked(baked).unwrap();
     made.header.method = "joint".into();
     made
 }
 
 /// The smallest model with everything in it, over a base, or "pose-space", "rich-pose-space", "shapes" or "joints".
+/// "-16" at the end stores the coefficients in 16 bits.
 pub fn tiny(base: &str) -> ModelFile {
+    if let Some(base) = base.strip_suffix("-16") {
+        let mut made = tiny(base);
+        let sixteen = made.baked().clone().with_precision(CoefficientPrecision::Sixteen);
+        made.model = made.model.with_baked(sixteen).unwrap();
+        return made;
+    }
     match base {
         "pose-space" => pose_space(Carrier::Bones((0..12).map(|v| bone(v % 3)).collect()), Guard::On),
         "rich-pose-space" => rich_pose_space(),
         "shapes" => shapes(),
-        "joints" => joint_model("lbs", Frame::Anchor, Guard::On),
+        "joints" => joint_model("lbs", CorrectionFrame::Anchor, Guard::On),
         base => model(base, Some(Rows::Full), Guard::On),
     }
 }
@@ -352,9 +358,9 @@ pub fn pose(bones: usize) -> BoneTransforms {
 
 /// The skin of a model in [`pose`], as bits.
 pub fn skin(model: &ModelFile) -> Vec<[u32; 3]> {
-    let mut out = vec![Vec3::ZERO; model.baked.vertices()];
-    let given: Vec<Vec3> = model.baked.rest.iter().map(|p| *p * 1.5).collect();
-    let given = model.baked.needs_given().then_some(given.as_slice());
-    model.baked.evaluate(&pose(model.rig.skeleton.len()), given, &mut Scratch::default(), &mut out);
+    let mut out = vec![Vec3::ZERO; model.baked().vertices()];
+    let given: Vec<Vec3> = model.baked().rest().iter().map(|p| *p * 1.5).collect();
+    let given = model.baked().needs_given().then_some(given.as_slice());
+    model.baked().evaluate(&pose(model.rig().skeleton().len()), given, &mut Scratch::default(), &mut out).unwrap();
     out.iter().map(|p| p.to_array().map(f32::to_bits)).collect()
 }

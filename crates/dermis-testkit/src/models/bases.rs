@@ -12,7 +12,7 @@ pub fn bases(tree: &Tree, random: &mut Random) -> Vec<(&'static str, Base)> {
     vec![
         ("rigid", Base::Rigid(weights.clone())),
         ("lbs", Base::Lbs(weights.clone())),
-        ("dqs", Base::Dqs(weights.clone(), DualQuaternions::new(&tree.rig.skeleton))),
+        ("dqs", Base::Dqs(weights.clone(), DualQuaternions::new(tree.rig.skeleton()))),
         ("animation space", Base::AnimationSpace(animation_space(tree, random))),
         ("rotational regression", Base::RotationalRegression(Box::new(rotational_regression(tree, random)))),
         ("rest", Base::Rest),
@@ -23,7 +23,7 @@ pub fn bases(tree: &Tree, random: &mut Random) -> Vec<(&'static str, Base)> {
 /// Coefficients near those of linear blending, their weights summing to one.
 fn animation_space(tree: &Tree, random: &mut Random) -> AnimationSpace {
     let (mut offsets, mut terms) = (vec![0], Vec::new());
-    for (p, row) in tree.rig.mesh.positions.iter().zip(tree.weights().rows()) {
+    for (p, row) in tree.rig.mesh().positions.iter().zip(tree.weights().rows()) {
         terms.extend(row.iter().map(|&(bone, w)| (bone, (*p * w + random.direction() * 0.05).extend(w))));
         offsets.push(terms.len() as u32);
     }
@@ -37,7 +37,7 @@ pub fn strip(vertices: usize) -> Vec<[u32; 3]> {
 
 /// Triangles of the [`strip`] that follow up to three joints; every fifth vertex is held to a bone.
 fn rotational_regression(tree: &Tree, random: &mut Random) -> RotationalRegression {
-    let (skeleton, positions) = (&tree.rig.skeleton, &tree.rig.mesh.positions);
+    let (skeleton, positions) = (tree.rig.skeleton(), &tree.rig.mesh().positions);
     let triangles = strip(positions.len());
     let bone = |v: u32| tree.weights().dominant(v as usize).unwrap_or(BoneIndex::new(0));
     let mut parts = TurnParts { offsets: vec![0], ..TurnParts::default() };

@@ -8,15 +8,15 @@ use dermis_rig::BoneIndex;
 
 /// Multi-weight enveloping with anchors and without, limits, welded joints, constants, balls.
 pub fn enveloping(tree: &Tree, rows: Rows, guarded: bool, random: &mut Random) -> Enveloping {
-    let bones = tree.rig.skeleton.len();
+    let bones = tree.rig.skeleton().len();
     let mut made = Enveloping { weld: weld(tree, guarded), ..Enveloping::empty(rows, length(tree)) };
     made.offsets = vec![0];
     for anchor in (0..bones).map(|b| Some(BoneIndex::new(b))).chain([None]) {
-        for bone in tree.rig.skeleton.bones() {
+        for bone in tree.rig.skeleton().bones() {
             made.pairs.push(Pair { anchor, bone, limit: limit(guarded, random) });
         }
     }
-    for _ in &tree.rig.mesh.positions {
+    for _ in &tree.rig.mesh().positions {
         let anchor = random.below(bones + 1);
         made.anchors.push((anchor < bones).then(|| BoneIndex::new(anchor)));
         for _ in 0..random.below(4) {

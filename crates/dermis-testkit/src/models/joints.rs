@@ -2,13 +2,13 @@
 
 use super::{length, limit, radii, weld};
 use crate::{Random, Tree, tree};
-use dermis_deform::joints::{Frame, Joint, Joints, SharedTerm, joint_feature};
+use dermis_deform::joints::{CorrectionFrame, Joint, Joints, SharedTerm, joint_feature};
 use dermis_rig::BoneIndex;
 
 /// A joint model: joints of one to eight inducing rotations, a shared part, and with the guard a welded joint, limits of both
 /// parts and balls.
-pub fn joints(tree: &Tree, frame: Frame, guarded: bool, random: &mut Random) -> Joints {
-    let (skeleton, length, sigma) = (&tree.rig.skeleton, length(tree), 1.4);
+pub fn joints(tree: &Tree, frame: CorrectionFrame, guarded: bool, random: &mut Random) -> Joints {
+    let (skeleton, length, sigma) = (tree.rig.skeleton(), length(tree), 1.4);
     let mut joints = Vec::new();
     for bone in skeleton.bones() {
         let Some(parent) = skeleton.parents()[bone] else { continue };

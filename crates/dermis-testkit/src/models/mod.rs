@@ -15,7 +15,7 @@ pub use poses::{given, poses};
 use crate::{Random, Tree};
 use dermis_deform::enveloping::Rows;
 use dermis_deform::guard::Weld;
-use dermis_deform::joints::Frame;
+use dermis_deform::joints::CorrectionFrame;
 use dermis_deform::pose_space::Carrier;
 use dermis_deform::{Correction, Deformer};
 use dermis_rig::BoneIndex;
@@ -35,8 +35,11 @@ pub fn over_every_base(
     let mut over = vec![("nothing".to_owned(), None)];
     over.extend(corrections.into_iter().map(|(name, correction)| (name, Some(correction))));
     let model = |(under, base): &(&str, dermis_deform::Base), (name, correction): &(String, Option<Correction>)| {
-        let rest = tree.rig.mesh.positions.clone();
-        (format!("{name} over {under}"), Deformer { rest, base: base.clone(), correction: correction.clone() })
+        let rest = tree.rig.mesh().positions.clone();
+        (
+            format!("{name} over {under}"),
+            Deformer::new(rest, base.clone(), correction.clone()).expect("the parts are of one rig"),
+        )
     };
     bases(tree, random).iter().flat_map(|base| over.iter().map(|over| model(base, over)).collect::<Vec<_>>()).collect()
 }
@@ -58,11 +61,11 @@ pub fn corrections(tree: &Tree, random: &mut Random) -> Vec<(String, Correction)
             made.push((format!("{guard} {rows:?} enveloping, some in the world"), in_world.into()));
             made.push((format!("{guard} {rows:?} enveloping"), anchored));
         }
-        for frame in [Frame::Anchor, Frame::Rest, Frame::Blend] {
+        for frame in [CorrectionFrame::Anchor, CorrectionFrame::Rest, CorrectionFrame::Blend] {
             made.push((format!("{guard} joints in {frame:?}"), joints(tree, frame, guarded, random).into()));
         }
-        let bone = |random: &mut Random| BoneIndex::new(random.below(tree.rig.skeleton.len()));
-        let bones = tree.rig.mesh.positions.iter().map(|_| bone(random)).collect();
+        let bone = |random: &mut Random| BoneIndex::new(random.below(tree.rig.skeleton().len()));
+        let bones = tree.rig.mesh().positions.iter().map(|_| bone(random)).collect();
         for (name, carrier) in [("base", Carrier::Base), ("bones", Carrier::Bones(bones)), ("world", Carrier::World)] {
             let pose_space = pose_space(tree, carrier.clone(), guarded, random);
             made.push((format!("{guard} pose space by {name}"), pose_space.into()));
@@ -74,16 +77,16 @@ pub fn corrections(tree: &Tree, random: &mut Random) -> Vec<(String, Correction)
 
 /// The weld of a skeleton whose middle joint is frozen, where the guard is on.
 fn weld(tree: &Tree, guarded: bool) -> Weld {
-    let bones = tree.rig.skeleton.len();
+    let bones = tree.rig.skeleton().len();
     match guarded {
-        true => Weld::along(&tree.rig.skeleton, &(0..bones).map(|b| b == bones / 2).collect::<Vec<_>>()),
+        true => Weld::along(tree.rig.skeleton(), &(0..bones).map(|b| b == bones / 2).collect::<Vec<_>>()),
         false => Weld::default(),
     }
 }
 
 /// L: the rest diagonal, where there is one.
 fn length(tree: &Tree) -> f64 {
-    Some(tree.rig.mesh.diagonal()).filter(|&d| d > 0.0).unwrap_or(1.0)
+    Some(tree.rig.mesh().diagonal()).filter(|&d| d > 0.0).unwrap_or(1.0)
 }
 
 fn limit(guarded: bool, random: &mut Random) -> f64 {
@@ -92,6 +95,6 @@ fn limit(guarded: bool, random: &mut Random) -> f64 {
 
 /// Radii of the guard, some of them zero.
 fn radii(tree: &Tree, guarded: bool, random: &mut Random) -> Vec<f64> {
-    let count = if guarded { tree.rig.mesh.positions.len() } else { 0 };
+    let count = if guarded { tree.rig.mesh().positions.len() } else { 0 };
     (0..count).map(|v| if v % 10 == 9 { 0.0 } else { random.between(0.0, 0.1) }).collect()
 }

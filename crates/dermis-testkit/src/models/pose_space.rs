@@ -4,7 +4,7 @@ use super::{limit, radii, weld};
 use crate::{Random, Tree, tree};
 use dermis_deform::PoseSpace;
 use dermis_deform::pose_space::{
-    Carrier, Channel, Coordinates, Family, Joint, Kernel, NO_GROUP, Remainders, Shapes, unlimited,
+    Carrier, Channel, CompiledShapes, Coordinates, Family, Joint, Kernel, NO_GROUP, Remainders, unlimited,
 };
 use dermis_rig::BoneIndex;
 use dermis_rig::glam::DVec3;
@@ -15,7 +15,7 @@ pub const FLEX: &str = "flex";
 /// Two groups over all joints and over half of them with a channel: kernels of two examples and of one, and the coordinates.
 /// Family and coordinates go with the carrier, so that all of them occur.
 fn kernel(tree: &Tree, carrier: &Carrier, guarded: bool, random: &mut Random) -> Kernel {
-    let skeleton = &tree.rig.skeleton;
+    let skeleton = tree.rig.skeleton();
     let (family, coordinates) = match carrier {
         Carrier::Base => (Family::Gaussian, Coordinates::Chord),
         Carrier::Bones(_) => (Family::Wendland, Coordinates::SwingTwist { swing: 1.0, twist: 0.5 }),
@@ -53,7 +53,7 @@ pub fn pose_space(tree: &Tree, carrier: Carrier, guarded: bool, random: &mut Ran
     let kernel = kernel(tree, &carrier, guarded, random);
     let (mut groups, mut offsets, mut weights) = (vec![], vec![0], vec![]);
     let mut remainders = Remainders { offsets: vec![0], ..Remainders::default() };
-    for v in 0..tree.rig.mesh.positions.len() {
+    for v in 0..tree.rig.mesh().positions.len() {
         let group = [0, 1, NO_GROUP][random.below(3)];
         groups.push(group);
         if group != NO_GROUP {
@@ -61,7 +61,7 @@ pub fn pose_space(tree: &Tree, carrier: Carrier, guarded: bool, random: &mut Ran
             weights.extend(displacements(count, random));
             if v % 7 == 3 {
                 remainders.vertices.push(v as u32);
-                remainders.bones.push(BoneIndex::new(random.below(tree.rig.skeleton.len())));
+                remainders.bones.push(BoneIndex::new(random.below(tree.rig.skeleton().len())));
                 remainders.weights.extend(displacements(count, random));
                 remainders.offsets.push(remainders.weights.len() as u32);
             }
@@ -72,20 +72,20 @@ pub fn pose_space(tree: &Tree, carrier: Carrier, guarded: bool, random: &mut Ran
 }
 
 /// Shapes of two regions.
-pub fn shapes(tree: &Tree, carrier: Carrier, guarded: bool, random: &mut Random) -> Shapes {
+pub fn shapes(tree: &Tree, carrier: Carrier, guarded: bool, random: &mut Random) -> CompiledShapes {
     let kernel = kernel(tree, &carrier, guarded, random);
     let regions = vec![0, 4, 7];
     let values = |g: usize| kernel.range(g).len();
     let count = 4 * values(0) + 3 * values(1);
     let (mut offsets, mut terms, mut displacements) = (vec![0], vec![], vec![]);
-    for _ in &tree.rig.mesh.positions {
+    for _ in &tree.rig.mesh().positions {
         for _ in 0..random.below(6) {
             terms.push(random.below(7) as u32);
             displacements.push(random.direction() * 0.05);
         }
         offsets.push(terms.len() as u32);
     }
-    Shapes {
+    CompiledShapes {
         kernel,
         regions,
         coefficients: (0..count).map(|_| 0.3 * random.normal()).collect(),

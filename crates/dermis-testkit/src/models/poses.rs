@@ -8,7 +8,7 @@ use dermis_rig::glam::{DAffine3, DMat3, DVec3, Vec3};
 
 /// Three rigid poses, then one whose bones stretch along axes of their own, then one in which some of them mirror, too.
 pub fn poses(tree: &Tree, random: &mut Random) -> Vec<BoneTransforms> {
-    let skeleton = &tree.rig.skeleton;
+    let skeleton = tree.rig.skeleton();
     let stretch = |random: &mut Random, mirrored: bool| {
         let r = random.rotation(3.0);
         let mut scale = DVec3::from_array([0; 3].map(|_| random.between(0.6, 1.6)));
@@ -27,6 +27,6 @@ pub fn poses(tree: &Tree, random: &mut Random) -> Vec<BoneTransforms> {
 
 /// What another deformer may have made of a pose: near linear blending, rounded to `f32`.
 pub fn given(tree: &Tree, pose: &BoneTransforms, random: &mut Random) -> Vec<Vec3> {
-    let points = tree.rig.mesh.positions.iter().zip(tree.weights().rows());
+    let points = tree.rig.mesh().positions.iter().zip(tree.weights().rows());
     points.map(|(p, row)| (blend(row, pose).transform_point3(*p) + random.direction() * 0.02).as_vec3()).collect()
 }

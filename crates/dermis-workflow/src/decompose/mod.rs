@@ -1,59 +1,193 @@
 //! Skinning decomposition of files: a mesh sequence in, bones, weights and the clip that plays it out.
 //!
-//! [`load_sequences`] reads, [`solve`] finds bones and weights, [`deliver`] writes them and measures what it wrote: the
+//! [`load_sequences`] reads, [`solve`] finds bones and weights, [`write_decomposition`] writes them and measures what it wrote: the
 //! errors are those of the file, read back and skinned, and owe nothing to the solver.
 
-mod affine_nodes;
 mod given;
 mod sequence;
 mod write;
 
 pub use sequence::{SequenceOptions, Sequences, Take, load_sequences};
-pub use write::{Decomposed, deliver, is_written};
+pub use write::{Decomposed, check_ending, write_decomposition};
 
 use crate::error::Error;
-use crate::load::{FileNote, ReadOptions, Source};
+use crate::load::{FileNote, ReadOptions};
+use crate::recipe::{Input, within};
 use dermis_fit::Progress;
 use dermis_fit::decompose::{
-    Bandwidth, BoneKind, ClusteringError, ClusteringSettings, DecomposeError, DecomposeReport, DecomposeSettings,
-    Decomposition, Hierarchy, Sequence, Task, cluster, decompose, hierarchy, rotation_only,
+    Bandwidth, BoneKind, ClusteringSettings, DecomposeReport, DecomposeSettings, Decomposition, Effort, Hierarchy,
+    Sequence, Task, cluster, decompose, hierarchy, rotation_only,
 };
 use dermis_rig::glam::{DAffine3, DMat3};
 use dermis_rig::{BoneTransforms, Influences, Skeleton};
+use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
-/// What is wanted of a decomposition.
-#[derive(Clone, Debug)]
-pub enum Wanted {
-    /// So many bones, and their weights.
-    Bones(usize),
-    /// As many bones as triangles turn apart, by this bandwidth (clustering).
-    Bandwidth(f64),
+/// How bones and weights are found, with the settings that serve it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DecompositionMethod {
+    /// Growing, eliminating and alternating: least error.
+    Search(SearchOptions),
+    /// Triangles that turn together (James & Twigg 2005).
+    Clustering(ClusteringOptions),
     /// Weights for the bones of a file that has a pose for every frame.
-    Weights(Source),
+    GivenBones(GivenBonesOptions),
     /// Bones for the weights of a file.
-    Transforms(Source),
-    /// Both, from the weights of a file; those of some vertices stay.
-    Refine {
-        /// The file.
-        start: Source,
-        /// Vertices whose weights stay.
-        frozen: Vec<usize>,
-    },
+    GivenWeights(GivenWeightsOptions),
+    /// Both, from the weights of a file.
+    Refine(RefineOptions),
 }
 
-/// How bones are looked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Method {
-    /// Growing, eliminating and alternating: least error.
-    #[default]
-    Search,
-    /// Triangles that turn together.
-    Clustering,
+/// Settings of a search.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct SearchOptions {
+    /// How many bones.
+    pub bones: usize,
+    /// Which transforms a bone may have.
+    #[serde(default)]
+    pub kind: BoneKind,
+    /// Influences per vertex at most.
+    #[serde(default = "default_influences")]
+    pub influences: usize,
+    /// How long to search.
+    #[serde(default)]
+    pub effort: Effort,
+    /// Seed of the search.
+    #[serde(default = "default_seed")]
+    pub seed: u64,
+    /// The rms distance at which the search may stop, metres.
+    #[serde(default)]
+    pub stop_at: Option<f64>,
+}
+
+/// Settings of a clustering.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ClusteringOptions {
+    /// How many bones.
+    pub bones: ClusteredBones,
+    /// Which transforms a bone may have.
+    #[serde(default)]
+    pub kind: BoneKind,
+    /// Influences per vertex at most.
+    #[serde(default = "default_influences")]
+    pub influences: usize,
+}
+
+/// How many bones a clustering makes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClusteredBones {
+    /// So many.
+    Number(usize),
+    /// As many as triangles turn apart by so much: the root mean square over frames of |R − R'|, √8 at a half turn.
+    Bandwidth(f64),
+}
+
+/// Settings of weights for given bones.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct GivenBonesOptions {
+    /// The file with the bones and their motion.
+    pub bones: Input,
+    /// Influences per vertex at most.
+    #[serde(default = "default_influences")]
+    pub influences: usize,
+    /// Seed of the compression of long sequences.
+    #[serde(default = "default_seed")]
+    pub seed: u64,
+}
+
+/// Settings of bones for given weights.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct GivenWeightsOptions {
+    /// The file with the weights.
+    pub weights: Input,
+    /// Which transforms a bone may have.
+    #[serde(default)]
+    pub kind: BoneKind,
+    /// Seed of the compression of long sequences.
+    #[serde(default = "default_seed")]
+    pub seed: u64,
+}
+
+/// Settings of a refinement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RefineOptions {
+    /// The file with the weights it begins with.
+    pub start: Input,
+    /// Vertices whose weights stay.
+    #[serde(default)]
+    pub frozen: Vec<usize>,
+    /// Which transforms a bone may have.
+    #[serde(default)]
+    pub kind: BoneKind,
+    /// Influences per vertex at most.
+    #[serde(default = "default_influences")]
+    pub influences: usize,
+    /// Seed of the compression of long sequences.
+    #[serde(default = "default_seed")]
+    pub seed: u64,
+}
+
+fn default_influences() -> usize {
+    DecomposeSettings::default().influences
+}
+
+fn default_seed() -> u64 {
+    DecomposeSettings::default().seed
+}
+
+impl DecompositionMethod {
+    /// The file it is given, if there is one.
+    pub fn given(&self) -> Option<&Input> {
+        match self {
+            Self::Search(_) | Self::Clustering(_) => None,
+            Self::GivenBones(options) => Some(&options.bones),
+            Self::GivenWeights(options) => Some(&options.weights),
+            Self::Refine(options) => Some(&options.start),
+        }
+    }
+
+    /// Which transforms a bone may have; `None` if they are given.
+    pub fn kind(&self) -> Option<BoneKind> {
+        match self {
+            Self::Search(options) => Some(options.kind),
+            Self::Clustering(options) => Some(options.kind),
+            Self::GivenBones(_) => None,
+            Self::GivenWeights(options) => Some(options.kind),
+            Self::Refine(options) => Some(options.kind),
+        }
+    }
+
+    /// Refuses settings out of range, and a tie that the bones cannot have.
+    pub(crate) fn check(&self, tie: Tie) -> Result<(), Error> {
+        let positive = |setting, value| within(setting, value, f64::MIN_POSITIVE, f64::MAX);
+        if let Some(BoneKind::NearRigid { stiffness }) = self.kind() {
+            positive("near-rigid", stiffness)?;
+        }
+        match self {
+            Self::Search(SearchOptions { stop_at: Some(rms), .. }) => positive("stop-at", *rms)?,
+            Self::Clustering(ClusteringOptions { bones: ClusteredBones::Bandwidth(h), .. }) => {
+                positive("bandwidth", *h)?;
+            }
+            _ => {}
+        }
+        match (tie, self.kind()) {
+            (Tie::None, _) | (_, Some(BoneKind::Rigid)) => Ok(()),
+            (_, None) => Err(Error::TiedGivenBones),
+            (_, Some(_)) => Err(Error::TiedShear),
+        }
+    }
 }
 
 /// What ties bones together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Tie {
     /// Nothing: every bone is a root.
     #[default]
@@ -62,19 +196,6 @@ pub enum Tie {
     Tree,
     /// A tree whose bones turn about their joints and do nothing else; the root moves.
     Rotations,
-}
-
-/// Options of [`solve`].
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// What is wanted.
-    pub wanted: Wanted,
-    /// How bones are looked for.
-    pub method: Method,
-    /// Kind of bones, influences, effort, seed.
-    pub settings: DecomposeSettings,
-    /// What ties bones together.
-    pub tie: Tie,
 }
 
 /// Bones and weights as found, before they are written.
@@ -99,62 +220,70 @@ pub struct Solved {
 /// Finds bones and weights of a sequence.
 ///
 /// # Errors
-/// [`Error`]: given files that do not fit, options that do not go together, [`Error::Cancelled`].
+/// [`Error`]: given files that do not fit, settings that do not go together, [`Error::Cancelled`].
 pub fn solve(
     sequences: &Sequences,
-    options: &Options,
+    method: &DecompositionMethod,
+    tie: Tie,
     read: &ReadOptions,
     progress: Progress<'_>,
 ) -> Result<Solved, Error> {
-    if options.tie != Tie::None && options.settings.kind != BoneKind::Rigid {
-        return Err(Error::Option("a skeleton needs rigid bones: leave --affine or --near-rigid out".into()));
-    }
+    method.check(tie)?;
     let frames = sequences.frames();
     let sequence = Sequence { rest: &sequences.mesh.positions, frames: &frames };
-    let mut notes = Vec::new();
-    let (mut given, mut given_transforms, mut given_weights) = (None, None, None);
-    match &options.wanted {
-        Wanted::Weights(source) => {
-            let (skeleton, transforms, note) = given::bones(source, sequences, read)?;
-            (given, given_transforms) = (Some(skeleton), Some(transforms));
+    let defaults = DecomposeSettings::default();
+    let searched = |task, settings| Ok::<_, Error>(decompose(&sequence, &task, &settings, progress)?);
+    let (mut given, mut notes) = (None, Vec::new());
+    let start;
+    let found: Decomposition = match method {
+        DecompositionMethod::Search(options) => {
+            let SearchOptions { bones, kind, influences, effort, seed, stop_at: enough } = *options;
+            start = Instant::now();
+            searched(Task::Search { bones }, DecomposeSettings { kind, influences, effort, seed, enough })?
+        }
+        DecompositionMethod::Clustering(options) => {
+            let bandwidth = match options.bones {
+                ClusteredBones::Number(bones) => Bandwidth::For { bones },
+                ClusteredBones::Bandwidth(h) => Bandwidth::Given(h),
+            };
+            let settings = ClusteringSettings { bandwidth, kind: options.kind, influences: options.influences };
+            start = Instant::now();
+            cluster(&sequence, &sequences.mesh.triangles, &settings, progress)?
+        }
+        DecompositionMethod::GivenBones(options) => {
+            let (skeleton, transforms, note) = given::bones(&options.bones.file, sequences, read)?;
+            given = Some(skeleton);
             notes.push(note);
+            let (influences, seed) = (options.influences, options.seed);
+            start = Instant::now();
+            searched(Task::Weights { transforms: &transforms }, DecomposeSettings { influences, seed, ..defaults })?
         }
-        Wanted::Transforms(source) | Wanted::Refine { start: source, .. } => {
-            let (skeleton, weights, note) = given::weights(source, sequences, read)?;
-            (given, given_weights) = (Some(skeleton), Some(weights));
+        DecompositionMethod::GivenWeights(options) => {
+            let (skeleton, weights, note) = given::weights(&options.weights.file, sequences, read)?;
+            given = Some(skeleton);
             notes.push(note);
+            let (kind, seed) = (options.kind, options.seed);
+            start = Instant::now();
+            searched(Task::Transforms { weights: &weights }, DecomposeSettings { kind, seed, ..defaults })?
         }
-        Wanted::Bones(_) | Wanted::Bandwidth(_) => {}
-    }
-    let start = Instant::now();
-    let clustered = |bandwidth| {
-        let DecomposeSettings { kind, influences, .. } = options.settings;
-        let settings = ClusteringSettings { bandwidth, kind, influences };
-        cluster(&sequence, &sequences.mesh.triangles, &settings, progress).map_err(|e| match e {
-            ClusteringError::Sequence(error) => failed(error),
-            other => Error::Option(other.to_string()),
-        })
-    };
-    let searched = |task| decompose(&sequence, &task, &options.settings, progress).map_err(failed);
-    let found: Decomposition = match (&options.wanted, &given_transforms, &given_weights) {
-        (Wanted::Bones(bones), ..) if options.method == Method::Clustering => {
-            clustered(Bandwidth::For { bones: *bones })?
+        DecompositionMethod::Refine(options) => {
+            let (skeleton, weights, note) = given::weights(&options.start.file, sequences, read)?;
+            given = Some(skeleton);
+            notes.push(note);
+            let (kind, influences, seed) = (options.kind, options.influences, options.seed);
+            let task = Task::Refine { weights: &weights, frozen: &options.frozen };
+            start = Instant::now();
+            searched(task, DecomposeSettings { kind, influences, seed, ..defaults })?
         }
-        (Wanted::Bandwidth(h), ..) => clustered(Bandwidth::Given(*h))?,
-        (Wanted::Bones(bones), ..) => searched(Task::Search { bones: *bones })?,
-        (Wanted::Refine { frozen, .. }, _, Some(weights)) => searched(Task::Refine { weights, frozen })?,
-        (_, Some(transforms), _) => searched(Task::Weights { transforms })?,
-        (_, _, Some(weights)) => searched(Task::Transforms { weights })?,
-        _ => return Err(Error::Option("nothing is wanted".into())),
     };
     let Decomposition { weights, mut transforms, report } = found;
     if let Some(skeleton) = &given {
         carry_unused(skeleton, &mut transforms);
     }
     let (mut tree, mut free_rms) = (None, None);
-    if options.tie != Tie::None {
-        let made = hierarchy(sequence.rest, &weights, &transforms).map_err(|e| Error::Option(e.to_string()))?;
-        if options.tie == Tie::Rotations {
+    if tie != Tie::None {
+        let made = hierarchy(sequence.rest, &weights, &transforms)?;
+        if tie == Tie::Rotations {
             free_rms = Some(report.mean_square.sqrt());
             transforms = rotation_only(&sequence, &weights, &transforms, &made, progress)?;
         }
@@ -174,13 +303,6 @@ fn carry_unused(skeleton: &Skeleton, transforms: &mut [BoneTransforms]) {
             all.push(skeleton.parents()[bone].map_or(DAffine3::IDENTITY, |parent| all[parent.get()]));
         }
         *pose = BoneTransforms::new(all);
-    }
-}
-
-fn failed(error: DecomposeError) -> Error {
-    match error {
-        DecomposeError::Cancelled => Error::Cancelled,
-        other => Error::Option(other.to_string()),
     }
 }
 

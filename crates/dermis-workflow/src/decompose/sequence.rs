@@ -147,9 +147,9 @@ pub fn load_sequences(sources: &[Source], options: &SequenceOptions) -> Result<S
         let all = || made.clips.iter().flat_map(|c| c.labels.iter().zip(&c.frames));
         let by_label = all().find(|(label, _)| *label == rest).map(|(_, frame)| frame);
         let by_number = || rest.parse().ok().and_then(|at: usize| all().nth(at)).map(|(_, frame)| frame);
-        let found = by_label.or_else(by_number).ok_or_else(|| {
-            Error::Option(format!("--rest {rest}: there is no frame of that label or number among {}", all().count()))
-        })?;
+        let found = by_label
+            .or_else(by_number)
+            .ok_or_else(|| Error::NoSuchFrame { frame: rest.clone(), frames: all().count() })?;
         made.mesh.positions.clone_from(found);
         // Normals are those of the other shape.
         made.mesh.render.iter_mut().for_each(|render| render.normals.clear());

@@ -1,17 +1,18 @@
 //! Found bones as a file: a GLB that plays the sequence, or a bundle; and what the written file shows.
 
-use super::affine_nodes::split;
 use super::sequence::Sequences;
 use super::{Solved, are_rigid};
 use crate::error::Error;
 use crate::load::{FileNote, ReadOptions, matching, note};
 use crate::measure::{Scores, measure};
 use crate::output::Output;
-use dermis_deform::{Base, Deformer};
+use dermis_deform::{Base, Deformer, RiggedDeformer};
 use dermis_fit::decompose::DecomposeReport;
 use dermis_fit::decompose::hierarchy::middles;
+use dermis_io::gltf::affine_nodes::split;
 use dermis_io::gltf::{GlbClip, GlbScene};
-use dermis_io::npz::Precision;
+use dermis_io::npz::StoredFloat;
+use dermis_io::to_bytes;
 use dermis_io::{Contents, Format, ModelFile, ModelHeader, Record};
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
 use dermis_rig::{BoneIndex, BoneTransforms, Example, ExampleSet, Influences, Rig, Skeleton, WorldPose};
@@ -19,6 +20,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 /// A decomposition as it was written and read back.
+#[derive(Debug)]
 pub struct Decomposed {
     /// What the file holds as a model: linear blend skinning.
     pub model: ModelFile,
@@ -38,11 +40,11 @@ pub struct Decomposed {
     pub report: DecomposeReport,
 }
 
-/// Whether a decomposition can be written to a file of that name.
+/// Refuses a name that no decomposition is written to.
 ///
 /// # Errors
 /// [`Error::Lacks`] with the endings that can.
-pub fn is_written(path: &Path) -> Result<(), Error> {
+pub fn check_ending(path: &Path) -> Result<(), Error> {
     match ending(path).as_str() {
         "glb" | "npz" => Ok(()),
         other => {
@@ -63,7 +65,7 @@ fn ending(path: &Path) -> String {
 ///
 /// # Errors
 /// [`Error`].
-pub fn deliver(sequences: &Sequences, solved: &Solved, output: &Output) -> Result<Decomposed, Error> {
+pub fn write_decomposition(sequences: &Sequences, solved: &Solved, output: &Output) -> Result<Decomposed, Error> {
     let bones = bones(sequences, solved)?;
     let paired = ending(output.path()) == "glb" && !are_rigid(&bones.transforms);
     let bytes = match ending(output.path()).as_str() {
@@ -73,7 +75,8 @@ pub fn deliver(sequences: &Sequences, solved: &Solved, output: &Output) -> Resul
     output.write(&bytes)?;
     let (rig, weights, poses) = read_back(sequences, &bytes, output.path())?;
     let influences_max = weights.largest_count();
-    let deformer = Deformer { rest: rig.mesh.positions.clone(), base: Base::Lbs(weights.clone()), correction: None };
+    let deformer = Deformer::new(rig.mesh().positions.clone(), Base::Lbs(weights.clone()), None)
+        .expect("the parts are of one rig");
     let header = ModelHeader { method: "decompose".into(), program: crate::PROGRAM.into(), ..ModelHeader::default() };
     let frames = sequences.clips.iter().flat_map(|clip| {
         let name =
@@ -89,14 +92,9 @@ pub fn deliver(sequences: &Sequences, solved: &Solved, output: &Output) -> Resul
     });
     let examples = ExampleSet::new(sequences.name.clone(), examples.collect(), &rig)
         .map_err(|e| Error::lacks(output.path(), e.to_string(), ""))?;
-    let model = ModelFile {
-        rig,
-        weights: Some(weights),
-        space: sequences.space.clone(),
-        baked: deformer.bake(),
-        training: None,
-        header,
-    };
+    let model = RiggedDeformer::new(rig, Some(weights), deformer.bake(), None)
+        .map_err(|e| Error::lacks(output.path(), e.to_string(), ""))?;
+    let model = ModelFile { model, space: sequences.space.clone(), header };
     let scores = measure(&model, &examples, None)?;
     Ok(Decomposed {
         bones: bones.skeleton.len(),
@@ -113,17 +111,17 @@ pub fn deliver(sequences: &Sequences, solved: &Solved, output: &Output) -> Resul
 impl Decomposed {
     /// The JSON of `decompose`; lengths in metres.
     pub fn json(&self, sequences: &Sequences, solved: &Solved) -> Value {
-        let rig = &self.model.rig;
+        let rig = self.model.rig();
         let clips = sequences.clips.iter().map(|clip| {
             let seconds = clip.times.last().copied().unwrap_or(0.0) - clip.times.first().copied().unwrap_or(0.0);
             json!({ "name": clip.name, "frames": clip.frames.len(), "seconds": seconds })
         });
-        let pose = |p: &dermis_measure::PoseError| json!({ "label": p.label, "rms": p.rms, "max": p.max, "p95": p.p95, "worst_vertex": p.worst_vertex });
+        let pose = |p: &dermis_measure::PerPoseError| json!({ "label": p.label, "rms": p.rms, "max": p.max, "p95": p.p95, "worst_vertex": p.worst_vertex });
         json!({
-            "vertices": rig.mesh.positions.len(),
+            "vertices": rig.mesh().positions.len(),
             "frames": self.examples.len(),
             "unit": self.model.space.unit,
-            "diagonal": rig.mesh.diagonal(),
+            "diagonal": rig.mesh().diagonal(),
             "bones_requested": self.report.bones_requested,
             "bones": self.bones,
             "fewer_because": self.report.fewer_because,
@@ -174,11 +172,10 @@ fn bones(sequences: &Sequences, solved: &Solved) -> Result<Bones, Error> {
     }
     let digits = count.saturating_sub(1).to_string().len().max(2);
     let name = |at: usize| format!("bone_{at:0digits$}");
-    let refused = |e: dermis_rig::SkeletonError| Error::Option(e.to_string());
     let Some(tree) = &solved.tree else {
         let (_, heads) = middles(&sequences.mesh.positions, &weights, count);
         let bind = heads.into_iter().map(DAffine3::from_translation).collect();
-        let skeleton = Skeleton::new((0..count).map(name).collect(), vec![None; count], bind).map_err(refused)?;
+        let skeleton = Skeleton::new((0..count).map(name).collect(), vec![None; count], bind)?;
         return Ok(Bones { skeleton, weights, transforms });
     };
     let mut place = vec![0; count];
@@ -190,7 +187,7 @@ fn bones(sequences: &Sequences, solved: &Solved) -> Result<Bones, Error> {
     );
     let reorder = |pose: &BoneTransforms| BoneTransforms::new(tree.order.iter().map(|&b| pose[b]).collect());
     Ok(Bones {
-        skeleton: skeleton.map_err(refused)?,
+        skeleton: skeleton?,
         weights: weights.with_bones(&place),
         transforms: transforms.iter().map(reorder).collect(),
     })
@@ -229,7 +226,7 @@ fn glb(sequences: &Sequences, bones: &Bones, paired: bool, path: &Path) -> Resul
         clips: &clips,
         ..GlbScene::default()
     };
-    dermis_io::gltf::write_glb(&scene).map_err(|e| Error::Write { path: path.into(), reason: e.to_string() })
+    to_bytes(|out| dermis_io::gltf::write_glb(&scene, out)).map_err(Error::write(path))
 }
 
 /// For every bone a node that stretches and a joint below it, both at the bone's head at rest.
@@ -242,7 +239,7 @@ fn pairs(bones: &Bones) -> Result<(Skeleton, Influences), Error> {
         parents.extend([None, Some(BoneIndex::new(2 * bone.get()))]);
         bind.extend([head, head]);
     }
-    let skeleton = Skeleton::new(names, parents, bind).map_err(|e| Error::Option(e.to_string()))?;
+    let skeleton = Skeleton::new(names, parents, bind)?;
     let place: Vec<usize> = (0..bones.skeleton.len()).map(|bone| 2 * bone + 1).collect();
     Ok((skeleton, bones.weights.with_bones(&place)))
 }
@@ -287,8 +284,7 @@ fn bundle(sequences: &Sequences, bones: &Bones, path: &Path) -> Result<Vec<u8>, 
         records,
         ..Contents::default()
     };
-    dermis_io::npz::write(&contents, Precision::Single)
-        .map_err(|e| Error::Write { path: path.into(), reason: e.to_string() })
+    to_bytes(|out| dermis_io::npz::write(&contents, StoredFloat::Single, out)).map_err(Error::write(path))
 }
 
 /// The rig and the transforms of every frame as the written bytes hold them, in the order of the sequence's vertices.
@@ -311,14 +307,10 @@ fn read_back(
     let options = ReadOptions::default();
     let matching = matching(&sequences.mesh, &contents, mesh.positions.len(), &options, path, &mut made)?;
     let rows = matching.source().iter().map(|&v| weights.of(v as usize).to_vec());
-    let rig = Rig {
-        name: sequences.name.clone(),
-        mesh: dermis_rig::Mesh { positions: matching.gather(&mesh.positions), ..sequences.mesh.clone() },
-        skeleton: skeleton.clone(),
-        weights: None,
-        influence_maps: None,
-    };
-    let weights = Influences::from_rows(rows).map_err(|e| Error::Option(e.to_string()))?;
+    let own = dermis_rig::Mesh { positions: matching.gather(&mesh.positions), ..sequences.mesh.clone() };
+    let rig = Rig::new(own, skeleton.clone(), None).map_err(|e| Error::lacks(path, e.to_string(), ""))?;
+    let rig = rig.named(&*sequences.name);
+    let weights = Influences::from_rows(rows).map_err(|e| Error::lacks(path, e.to_string(), ""))?;
     let mut poses = Vec::new();
     if !is_glb {
         poses.extend(contents.records.iter().filter_map(|r| Some(skeleton.bone_transforms(r.pose.as_ref()?))));

@@ -4,21 +4,20 @@
 //! deformers, or one that is a program of its own, it is searched for by calling the deformer ([`dermis_fit::inverse`]).
 //! What cannot be made, because the deformer is flat there or has a kink, is left as a remainder and reported.
 
-mod deliver;
 pub mod program;
-pub mod protocol;
 mod sculpts;
 mod stack;
+mod write;
 
-pub use deliver::{Shown, deliver, is_folder};
 pub use sculpts::{Sculpts, load_sculpts};
 pub use stack::load_stack;
+pub use write::{BundleVertices, Shown, is_folder, write_corrections};
 
 use crate::error::Error;
 use crate::load::LoadedRig;
 use dermis_deform::{Base, Deform, DualQuaternions, Stack};
 use dermis_fit::Progress;
-use dermis_fit::inverse::{Coupled, Dependence, Inverse, InverseError, InverseSettings, Method, invert};
+use dermis_fit::inverse::{Coupled, Dependence, Inverse, InverseError, InverseMethod, InverseSettings, invert};
 use dermis_fit::psd::pull_back;
 use dermis_rig::glam::DVec3;
 use dermis_rig::{Example, Rig};
@@ -33,7 +32,8 @@ use std::time::Duration;
 pub const SEEN: f64 = 1e-6;
 
 /// The rig's own skinning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Skinning {
     /// Linear blend skinning.
     Lbs,
@@ -57,8 +57,8 @@ pub enum Through {
 /// How.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// [`Method::Auto`] takes the closed form where there is one.
-    pub method: Method,
+    /// [`InverseMethod::Auto`] takes the closed form where there is one.
+    pub method: InverseMethod,
     /// What to do with a deformer that moves vertices because others moved.
     pub coupled: Coupled,
 }
@@ -138,8 +138,8 @@ pub fn solve(
     progress: Progress<'_>,
 ) -> Result<Vec<Inverted>, Error> {
     let total = sculpts.len() as u64;
-    let rest = &rig.rig.mesh.positions;
-    let length = rig.rig.mesh.diagonal();
+    let rest = &rig.rig.mesh().positions;
+    let length = rig.rig.mesh().diagonal();
     let search = InverseSettings { method: settings.method, coupled: settings.coupled, ..InverseSettings::new(length) };
     let each = |solve: &mut dyn FnMut(usize, &Example) -> Result<Inverted, Error>| {
         let mut done = Vec::with_capacity(sculpts.len());
@@ -156,7 +156,7 @@ pub fn solve(
         Through::Skinning(skinning) => {
             let mut base = base(&rig.rig, *skinning)?;
             each(&mut |at, sculpt| match settings.method {
-                Method::Auto => Ok(closed_form(&mut base, rest, sculpt, length)),
+                InverseMethod::Auto => Ok(closed_form(&mut base, rest, sculpt, length)),
                 _ => {
                     let mut deform = |points: &[DVec3], out: &mut [DVec3]| {
                         base.evaluate(points, &sculpt.transforms, None, out);
@@ -204,15 +204,10 @@ fn go_on(progress: Progress<'_>, at: usize, total: u64) -> Result<(), ProgramErr
 
 /// The rig's own skinning as a base.
 fn base(rig: &Rig, skinning: Skinning) -> Result<Base, Error> {
-    let weights = rig.weights.clone().ok_or_else(|| {
-        Error::Option(format!(
-            "the rig \"{}\" has no skinning weights: name its deformer with --stack or --program, or make weights with dermis weights",
-            rig.name
-        ))
-    })?;
+    let weights = rig.weights().cloned().ok_or_else(|| Error::NoSkinning { rig: rig.name().to_owned() })?;
     Ok(match skinning {
         Skinning::Lbs => Base::Lbs(weights),
-        Skinning::Dqs => Base::Dqs(weights, DualQuaternions::new(&rig.skeleton)),
+        Skinning::Dqs => Base::Dqs(weights, DualQuaternions::new(rig.skeleton())),
         Skinning::Rigid => Base::Rigid(weights),
     })
 }

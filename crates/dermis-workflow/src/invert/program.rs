@@ -4,11 +4,11 @@
 //! is waited for until the time limit and never longer, and a frame is read only if its length is one that is expected. A
 //! program that breaks the protocol is ended, together with what it has started.
 
-use super::protocol::{
+use dermis_io::Space;
+use dermis_io::deformer_protocol::{
     LONGEST_TEXT, MAGIC, VERSION, call_frame, frame, greeting, pose_frame, rig_frame, skin_call, skin_length,
     skin_points,
 };
-use dermis_io::Space;
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneTransforms, Rig};
 use std::io::{Read, Write};
@@ -119,7 +119,7 @@ impl<'a> Program<'a> {
         stopped: &'a (dyn Fn() -> bool + Sync),
     ) -> Result<Self, ProgramError> {
         let words = words(command)?;
-        let vertices = rig.mesh.positions.len();
+        let vertices = rig.mesh().positions.len();
         let too_large = || ProgramError::TooLarge { vertices };
         // Of all frames the rig's is the longest but for a pose of very many bones.
         let first = rig_frame(rig, space, poses).ok_or_else(too_large)?;

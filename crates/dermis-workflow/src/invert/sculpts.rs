@@ -115,7 +115,7 @@ pub fn load_sculpts(
         let examples = shapes[first..first + count].iter().zip(&found[first..]).map(|(shape, &at)| Example {
             label: shape.name.clone(),
             time: motion.frames[at].time,
-            transforms: rig.skeleton.bone_transforms(&motion.frames[at].pose),
+            transforms: rig.skeleton().bone_transforms(&motion.frames[at].pose),
             positions: shape.positions.clone(),
             importance: 1.0,
         });
@@ -140,27 +140,27 @@ fn bare(
     note: &mut FileNote,
 ) -> Result<Vec<Shape>, Error> {
     let failed = |source: MatchError| Error::Match { path: path.into(), source };
-    let tolerance = options.match_tolerance * rig.mesh.diagonal();
+    let tolerance = options.match_tolerance * rig.mesh().diagonal();
     let mesh = contents.mesh.as_ref();
     let records: Vec<(String, &Vec<DVec3>)> =
         contents.records.iter().filter_map(|r| Some((r.label.clone(), r.positions.as_ref()?))).collect();
     let (found, named): (Matching, Vec<(String, Vec<DVec3>)>) = if let Some((_, first)) = records.first() {
-        let found = matching(&rig.mesh, contents, first.len(), options, path, note)?;
+        let found = matching(rig.mesh(), contents, first.len(), options, path, note)?;
         (found, records.into_iter().map(|(name, p)| (name, p.clone())).collect())
     } else if let (Some(mesh), false) = (mesh, contents.morphs.is_empty()) {
         let count = mesh.positions.len();
         // The base may be the rest mesh, or a pose of it, which has no order to prove.
-        let found = match matching(&rig.mesh, contents, count, options, path, note) {
+        let found = match matching(rig.mesh(), contents, count, options, path, note) {
             Err(Error::Match { source: MatchError::Position { .. }, .. }) => {
                 note.remarks.push("the base of the morph targets is not the rest mesh: matched by order".into());
-                match_vertices(&rig.mesh, None, count, tolerance).map_err(failed)?
+                match_vertices(rig.mesh(), None, count, tolerance).map_err(failed)?
             }
             other => other?,
         };
         let shape = |deltas: &[DVec3]| mesh.positions.iter().zip(deltas).map(|(p, d)| *p + *d).collect();
         (found, contents.morphs.iter().map(|m| (m.name.clone(), shape(&m.deltas))).collect())
     } else if let Some(mesh) = mesh {
-        let found = match_vertices(&rig.mesh, None, mesh.positions.len(), tolerance).map_err(failed)?;
+        let found = match_vertices(rig.mesh(), None, mesh.positions.len(), tolerance).map_err(failed)?;
         let name = path.file_stem().map_or_else(|| "sculpt".into(), |n| n.to_string_lossy().into_owned());
         (found, vec![(name, mesh.positions.clone())])
     } else {
@@ -188,7 +188,7 @@ fn check_faces(rig: &Rig, contents: &Contents, found: &Matching, path: &Path) ->
     for (vertex, &at) in (0u32..).zip(found.source()) {
         place[at as usize] = Some(vertex);
     }
-    let own: HashSet<(u32, u32)> = edges(&rig.mesh.triangles).collect();
+    let own: HashSet<(u32, u32)> = edges(&rig.mesh().triangles).collect();
     let theirs: HashSet<(u32, u32)> = edges(&mesh.triangles)
         .filter_map(|(a, b)| Some((place[a as usize]?, place[b as usize]?)))
         .map(|(a, b)| (a.min(b), a.max(b)))
@@ -207,11 +207,11 @@ fn check_faces(rig: &Rig, contents: &Contents, found: &Matching, path: &Path) ->
 
 /// Vertices of a shape in another order lie far from their neighbours, which shows even without faces.
 fn check_neighbours(rig: &Rig, sculpt: &Example, path: &Path) -> Result<(), Error> {
-    let Some(weights) = &rig.weights else { return Ok(()) };
-    let mut skin = vec![DVec3::ZERO; rig.mesh.positions.len()];
-    dermis_deform::lbs(&rig.mesh.positions, weights, &sculpt.transforms, &mut skin);
+    let Some(weights) = rig.weights() else { return Ok(()) };
+    let mut skin = vec![DVec3::ZERO; rig.mesh().positions.len()];
+    dermis_deform::lbs(&rig.mesh().positions, weights, &sculpt.transforms, &mut skin);
     let length = |of: &[DVec3], (a, b): (u32, u32)| of[a as usize].distance(of[b as usize]);
-    let mut ratios: Vec<f64> = edges(&rig.mesh.triangles)
+    let mut ratios: Vec<f64> = edges(&rig.mesh().triangles)
         .map(|edge| length(&sculpt.positions, edge) / length(&skin, edge))
         .filter(|ratio| ratio.is_finite())
         .collect();
@@ -269,7 +269,7 @@ fn pair(shapes: &[Shape], frames: &[Frame], poses: &Source, note: &mut FileNote)
 /// Names that occur once, and what the sculpts say about each other and about the rig.
 fn finish(rig: &Rig, mut read: Sculpts) -> Result<Sculpts, Error> {
     if read.examples.is_empty() {
-        return Err(Error::Option("there are no sculpts".into()));
+        return Err(Error::NoSculpts);
     }
     let mut taken: HashSet<String> = HashSet::new();
     for example in &mut read.examples {
@@ -282,7 +282,7 @@ fn finish(rig: &Rig, mut read: Sculpts) -> Result<Sculpts, Error> {
             read.warnings.push(format!("two sculpts are called \"{name}\"; one is now \"{}\"", example.label));
         }
     }
-    read.warnings.extend(disagreements(&read.examples, rig.mesh.diagonal()));
+    read.warnings.extend(disagreements(&read.examples, rig.mesh().diagonal()));
     read.warnings.extend(read.examples.iter().filter_map(|e| far_away(rig, e)));
     Ok(read)
 }
@@ -322,13 +322,13 @@ fn same_pose(a: &BoneTransforms, b: &BoneTransforms, diagonal: f64) -> bool {
 
 /// A sculpt far from what the rig's weights make of its pose is perhaps the sculpt of another pose.
 fn far_away(rig: &Rig, sculpt: &Example) -> Option<String> {
-    let weights = rig.weights.as_ref()?;
-    let mut skin = vec![DVec3::ZERO; rig.mesh.positions.len()];
-    dermis_deform::lbs(&rig.mesh.positions, weights, &sculpt.transforms, &mut skin);
+    let weights = rig.weights()?;
+    let mut skin = vec![DVec3::ZERO; rig.mesh().positions.len()];
+    dermis_deform::lbs(&rig.mesh().positions, weights, &sculpt.transforms, &mut skin);
     let squares: f64 = skin.iter().zip(&sculpt.positions).map(|(a, b)| a.distance_squared(*b)).sum();
     let rms = (squares / skin.len() as f64).sqrt();
     // Between the flesh simulation of a fox (0.01) and a pose of a body taken for another (0.1 and more).
-    (rms > 0.05 * rig.mesh.diagonal()).then(|| {
+    (rms > 0.05 * rig.mesh().diagonal()).then(|| {
         format!(
             "\"{}\" is {rms:.3e} m (rms) from what the rig's weights make of its pose: is it the sculpt of this pose?",
             sculpt.label

@@ -96,7 +96,7 @@ pub fn load_stack(path: &Path, rig: &LoadedRig) -> Result<(Stack, String, FileNo
         names.push(name);
         layers.push(layer);
     }
-    let (vertices, bones) = (rig.rig.mesh.positions.len(), rig.rig.skeleton.len());
+    let (vertices, bones) = (rig.rig.mesh().positions.len(), rig.rig.skeleton().len());
     let stack = Stack::new(layers, vertices, bones).map_err(|e| Error::lacks(path, e.to_string(), hint))?;
     Ok((
         stack,
@@ -107,13 +107,13 @@ pub fn load_stack(path: &Path, rig: &LoadedRig) -> Result<(Stack, String, FileNo
 
 fn layer(one: One, rig: &Rig, space: &Space) -> Result<(&'static str, Layer), (&'static str, String)> {
     let weights = |name| -> Result<Influences, _> {
-        rig.weights.clone().ok_or_else(|| (name, format!("the rig \"{}\" has no skinning weights", rig.name)))
+        rig.weights().cloned().ok_or_else(|| (name, format!("the rig \"{}\" has no skinning weights", rig.name())))
     };
     let to_ours = space.to_ours();
     let point = |p: &[f64; 3]| to_ours.transform_point3(DVec3::from(*p));
     Ok(match one {
         One::Lbs {} => ("lbs", Layer::Lbs(weights("lbs")?)),
-        One::Dqs {} => ("dqs", Layer::Dqs(weights("dqs")?, DualQuaternions::new(&rig.skeleton))),
+        One::Dqs {} => ("dqs", Layer::Dqs(weights("dqs")?, DualQuaternions::new(rig.skeleton()))),
         One::Rigid {} => ("rigid", Layer::Rigid(weights("rigid")?)),
         One::Lattice { origin, axes, counts, displacements, parent, outside } => {
             let axes = axes.map(|e| to_ours.transform_vector3(DVec3::from(e)));
@@ -125,7 +125,7 @@ fn layer(one: One, rig: &Rig, space: &Space) -> Result<(&'static str, Layer), (&
                 OutsideName::Clamped => Outside::Clamped,
             };
             if let Some(name) = parent {
-                let bone = rig.skeleton.find(&name);
+                let bone = rig.skeleton().find(&name);
                 lattice.parent = Some(bone.ok_or_else(|| ("lattice", format!("the rig has no bone \"{name}\"")))?);
             }
             ("lattice", Layer::Lattice(lattice))

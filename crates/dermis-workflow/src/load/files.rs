@@ -99,11 +99,11 @@ pub fn read_contents(path: &Path, space: &Space) -> Result<(Contents, FileNote),
         Format::Model => dermis_io::model_file::read(&bytes).map(|model| Contents {
             name: name.clone(),
             format,
-            space: model.space,
-            mesh: Some(model.rig.mesh),
-            skeleton: Some(model.rig.skeleton),
-            weights: model.weights.or(model.rig.weights),
-            influence_maps: model.rig.influence_maps,
+            space: model.space.clone(),
+            mesh: Some(model.rig().mesh().clone()),
+            skeleton: Some(model.rig().skeleton().clone()),
+            weights: model.weights().cloned(),
+            influence_maps: model.rig().influence_maps().cloned(),
             ..Contents::default()
         }),
     };
@@ -158,7 +158,7 @@ fn short_hash(hash: Sha256) -> String {
 }
 
 /// The hash of a file that is not held.
-pub(super) fn hash_of(path: &Path) -> Result<String, Error> {
+pub(crate) fn hash_of(path: &Path) -> Result<String, Error> {
     let (mut file, mut hash) = (open_file(path)?.0, Sha256::new());
     let mut buffer = vec![0; 1 << 20];
     loop {

@@ -47,8 +47,8 @@ pub(super) fn clip_motion(
         pose: to_rig((clip.sample)(time).pose),
     });
     let motion = Motion { name: clip.name.clone(), frames: frames.collect() };
-    motion.for_skeleton(&names, &rig.skeleton).map_err(|missing| {
-        let (gone, all, first) = (missing.len(), rig.skeleton.len(), &missing[0]);
+    motion.for_skeleton(&names, rig.skeleton()).map_err(|missing| {
+        let (gone, all, first) = (missing.len(), rig.skeleton().len(), &missing[0]);
         let what = format!("{gone} of the rig's {all} bones are missing (first: \"{first}\")");
         Error::lacks(path, what, "motions are matched by bone name")
     })
@@ -57,13 +57,13 @@ pub(super) fn clip_motion(
 /// Poses of a file whose joints stand where the rig's do at rest, but turned, as exporters turn bones: T B⁻¹ B_rig, with
 /// the file's own B. Where joints stand elsewhere the rest poses differ, and joint-to-world matrices are taken as they are.
 fn turned_binds(rig: &Rig, contents: &Contents, options: &ReadOptions) -> impl Fn(WorldPose) -> WorldPose + use<> {
-    let limit = options.match_tolerance * rig.mesh.diagonal();
+    let limit = options.match_tolerance * rig.mesh().diagonal();
     // A glTF or FBX file without a skin has no bind pose, only the one its nodes happen to be in.
     let bound = !matches!(contents.format, Format::Gltf | Format::Fbx) || contents.weights.is_some();
     let turns = contents.skeleton.as_ref().filter(|_| bound).and_then(|theirs| {
         let (mut turns, mut differ) = (vec![DAffine3::IDENTITY; theirs.len()], false);
-        for (bone, name) in rig.skeleton.names().enumerate() {
-            let (own, at) = (rig.skeleton.bind()[bone], theirs.find(name)?);
+        for (bone, name) in rig.skeleton().names().enumerate() {
+            let (own, at) = (rig.skeleton().bind()[bone], theirs.find(name)?);
             let bind = theirs.bind()[at];
             if bind.translation.distance(own.translation) > limit {
                 return None;

@@ -26,7 +26,7 @@ pub(super) fn with_motion(
     let file = motion.source.path.display();
     let pair = |frames: &[Frame], matching: &Matching| -> Result<Vec<Example>, Error> {
         let examples = skins.iter().zip(frames).filter_map(|(record, frame)| {
-            let transforms = rig.skeleton.bone_transforms(&frame.pose);
+            let transforms = rig.skeleton().bone_transforms(&frame.pose);
             let mut made = example(record, transforms, matching.gather(record.positions.as_ref()?));
             made.label = frame.label.clone();
             made.time = frame.time.or(record.time);
@@ -37,7 +37,7 @@ pub(super) fn with_motion(
         Ok(examples)
     };
     if skins.len() == motion.motion.frames.len() {
-        let matching = matching(&rig.mesh, contents, count, options, path, note)?;
+        let matching = matching(rig.mesh(), contents, count, options, path, note)?;
         note.remarks.push(format!("{} skins paired with the poses of \"{file}\" by their order", skins.len()));
         return pair(&motion.motion.frames, &matching);
     }
@@ -68,7 +68,7 @@ pub(super) fn with_motion(
             clip.start + clip.duration
         )));
     }
-    let matching = matching(&rig.mesh, contents, count, options, path, note)?;
+    let matching = matching(rig.mesh(), contents, count, options, path, note)?;
     let mut tried = Vec::new();
     for start in starts {
         let own: Vec<f64> = times.iter().map(|time| time - start).collect();
@@ -101,11 +101,11 @@ pub(super) fn with_motion(
 /// Root mean square distance between skins and what the rig's own weights make of their poses, over some of them; the same
 /// for any examples of a rig without weights.
 fn misfit(rig: &Rig, examples: &[Example]) -> f64 {
-    let Some(weights) = &rig.weights else { return 1.0 };
-    let mut skin = vec![DVec3::ZERO; rig.mesh.positions.len()];
+    let Some(weights) = rig.weights() else { return 1.0 };
+    let mut skin = vec![DVec3::ZERO; rig.mesh().positions.len()];
     let (mut sum, mut count) = (0.0, 0);
     for e in examples.iter().step_by(examples.len().div_ceil(16).max(1)) {
-        dermis_deform::lbs(&rig.mesh.positions, weights, &e.transforms, &mut skin);
+        dermis_deform::lbs(&rig.mesh().positions, weights, &e.transforms, &mut skin);
         sum += e.positions.iter().zip(&skin).map(|(x, y)| x.distance_squared(*y)).sum::<f64>();
         count += skin.len();
     }
@@ -114,14 +114,14 @@ fn misfit(rig: &Rig, examples: &[Example]) -> f64 {
 
 /// A cache in other axes than assumed would be learnt without complaint: compare it with the rig's own weights.
 pub(crate) fn check_axes(rig: &Rig, examples: &[Example], path: &Path) -> Result<(), Error> {
-    let Some(weights) = &rig.weights else { return Ok(()) };
+    let Some(weights) = rig.weights() else { return Ok(()) };
     let turned = |p: DVec3| [DVec3::new(p.x, p.z, -p.y), DVec3::new(p.x, -p.z, p.y)];
     let (mut plain, mut best_turned) = (0.0, [0.0, 0.0]);
     let (mut size, mut expected) = (0.0, 0.0);
     let middle = |skin: &[DVec3]| skin.iter().sum::<DVec3>() / skin.len().max(1) as f64;
-    let mut skin = vec![DVec3::ZERO; rig.mesh.positions.len()];
+    let mut skin = vec![DVec3::ZERO; rig.mesh().positions.len()];
     for e in examples.iter().take(4) {
-        dermis_deform::lbs(&rig.mesh.positions, weights, &e.transforms, &mut skin);
+        dermis_deform::lbs(&rig.mesh().positions, weights, &e.transforms, &mut skin);
         let (here, there) = (middle(&e.positions), middle(&skin));
         for (x, y) in e.positions.iter().zip(&skin) {
             size += x.distance_squared(here);

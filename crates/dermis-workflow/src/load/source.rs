@@ -72,6 +72,36 @@ impl std::fmt::Display for Source {
     }
 }
 
+impl serde::Serialize for Source {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Source {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Ok(Self::parse(&String::deserialize(from)?))
+    }
+}
+
+impl From<&str> for Source {
+    fn from(text: &str) -> Self {
+        Self::parse(text)
+    }
+}
+
+impl From<&Path> for Source {
+    fn from(path: &Path) -> Self {
+        Self { path: path.into(), part: None }
+    }
+}
+
+impl From<PathBuf> for Source {
+    fn from(path: PathBuf) -> Self {
+        Self { path, part: None }
+    }
+}
+
 impl std::str::FromStr for Source {
     type Err = std::convert::Infallible;
     fn from_str(text: &str) -> Result<Self, Self::Err> {

@@ -98,7 +98,7 @@ fn bundle(
     let mut note =
         FileNote { role: String::new(), path: path.display().to_string(), bytes, hash: String::new(), remarks: vec![] };
     let (mut read, mut poses, mut timed) = (0, 0, true);
-    let most = (AT_ONCE * 24 * rig.mesh.positions.len()).min(MOST_BYTES);
+    let most = (AT_ONCE * 24 * rig.mesh().positions.len()).min(MOST_BYTES);
     let slice = |contents: &mut Contents| {
         read += contents.records.len();
         contents.records.retain(|record| source.takes(&record.label));

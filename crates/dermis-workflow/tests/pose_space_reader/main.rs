@@ -4,33 +4,40 @@ mod reader;
 
 use dermis_deform::baked::BakedCorrection;
 use dermis_deform::pose_space::{Coordinates, Family};
+use dermis_fit::method::{BaseChoice, EigenSkinMethod, PoseBlendshapesMethod, PoseSpaceSettings, PsdMethod};
 use dermis_fit::psd::compile::Budget;
-use dermis_fit::psd::{Form, Reach};
+use dermis_fit::psd::{ChannelSetting, Form, Reach};
 use dermis_fit::silent;
 use dermis_io::{Contents, ModelFile, Space, gltf};
 use dermis_rig::glam::{DMat3, DVec3, Vec3};
 use dermis_rig::{BoneIndex, BoneTransforms, Example, ExampleSet, Frame, Motion, Skeleton, WorldPose};
 use dermis_testkit::{Arm, ArmPose, Random};
-use dermis_workflow::drivers::{PoseSpaceExport, PoseSpaceSettings, export_pose_space};
-use dermis_workflow::fit::{BaseChoice, FitOptions, Method, PoseSpaceOptions, fit};
+use dermis_workflow::drivers::{PoseSpaceExport, PoseSpaceSettings as ExportSettings, export_pose_space};
+use dermis_workflow::fit::{FitInput, Method, fit};
 use dermis_workflow::load::LoadedRig;
-use dermis_workflow::measure::Runner;
+use dermis_workflow::measure::WideRunner;
 use dermis_workflow::output::reserve_file;
 use serde_json::Value;
 
-fn learn(arm: &Arm, examples: Vec<Example>, options: &FitOptions) -> ModelFile {
+fn learn(arm: &Arm, examples: Vec<Example>, method: &Method) -> ModelFile {
     let examples = ExampleSet::new("arm".into(), examples, &arm.rig).unwrap();
     let loaded = LoadedRig { rig: arm.rig.clone(), space: Space::default(), notes: vec![] };
-    fit(&loaded, &examples, None, options, &silent).unwrap().model
+    fit(&loaded, &FitInput::new(&loaded.rig, &examples), method, &silent).unwrap().model
 }
 
-fn options(method: Method, pose_space: PoseSpaceOptions) -> FitOptions {
-    FitOptions {
-        s: Some(1e-4),
-        sigma: (method != Method::PoseBlendshapes).then_some(1.5),
-        pose_space,
-        ..FitOptions::new(method)
-    }
+/// Settings of a fixed smoothing.
+fn smoothed() -> PoseSpaceSettings {
+    PoseSpaceSettings { smoothing: Some(1e-4), ..PoseSpaceSettings::default() }
+}
+
+/// Pose-space deformation of fixed width and smoothing.
+fn psd() -> PsdMethod {
+    PsdMethod { sigma: Some(1.5), pose_space: smoothed(), ..PsdMethod::default() }
+}
+
+/// EigenSkin of fixed width and smoothing.
+fn eigenskin() -> Method {
+    Method::EigenSkin(EigenSkinMethod { sigma: Some(1.5), pose_space: smoothed(), ..EigenSkinMethod::default() })
 }
 
 fn motion(skeleton: &Skeleton, poses: &[BoneTransforms]) -> Motion {
@@ -49,11 +56,11 @@ struct File {
     contents: Contents,
 }
 
-fn export(model: &ModelFile, poses: &[BoneTransforms], settings: PoseSpaceSettings) -> File {
+fn export(model: &ModelFile, poses: &[BoneTransforms], settings: ExportSettings) -> File {
     let folder = tempfile::tempdir().unwrap();
     let place = |name: &str| reserve_file(&folder.path().join(name), false).unwrap();
     let (glb, table) = (place("m.glb"), place("m.json"));
-    let motion = motion(&model.rig.skeleton, poses);
+    let motion = motion(model.rig().skeleton(), poses);
     let made = export_pose_space(model, Some(&motion), settings, (&glb, Some(&table)), &silent).unwrap();
     let glb = std::fs::read(glb.path()).unwrap();
     let table = serde_json::from_slice(&std::fs::read(table.path()).unwrap()).unwrap();
@@ -80,11 +87,11 @@ fn shown(file: &File, model: &ModelFile, poses: &[BoneTransforms]) -> (f64, f64)
     let (contents, clip) = (&file.contents, &file.contents.clips[0]);
     let (mesh, weights) = (contents.mesh.as_ref().unwrap(), contents.weights.as_ref().unwrap());
     let skeleton = contents.skeleton.as_ref().unwrap();
-    let (mut runner, mut squares, mut largest) = (Runner::new(&model.baked), 0.0, 0.0f64);
+    let (mut runner, mut squares, mut largest) = (WideRunner::new(model.baked()), 0.0, 0.0f64);
     for (time, pose) in clip.key_times.iter().zip(poses) {
         let frame = (clip.sample)(*time);
         let m = skeleton.bone_transforms(&frame.pose);
-        for (v, target) in runner.run(pose, None).iter().enumerate() {
+        for (v, target) in runner.run(pose, None).unwrap().iter().enumerate() {
             let moved: DVec3 = contents.morphs.iter().zip(&frame.morph_weights).map(|(t, w)| t.deltas[v] * *w).sum();
             let p = mesh.positions[v] + moved;
             let point: DVec3 = weights.of(v).iter().map(|&(b, w)| m[b].transform_point3(p) * w).sum();
@@ -107,47 +114,34 @@ fn a_reader_of_the_page_has_the_programs_weights_in_trained_and_untrained_poses(
     let trained = ArmPose::some(20, 5);
     let mut frozen = trained.clone();
     frozen.iter_mut().for_each(|pose| pose.wrist = DVec3::ZERO);
-    let of = |coordinates, family, linear| PoseSpaceOptions {
-        coordinates: Some(coordinates),
-        family: Some(family),
-        linear,
-        ..PoseSpaceOptions::default()
+    let of = |coordinates, family, linear| {
+        let pose_space = PoseSpaceSettings { coordinates, ..smoothed() };
+        // The polyharmonic kernel has no width.
+        let sigma = psd().sigma.filter(|_| family != Family::Polyharmonic);
+        Method::Psd(PsdMethod { kernel: Some(family), sigma, linear, pose_space, ..psd() })
     };
+    let global = PoseSpaceSettings { reach: Reach::Global, ..smoothed() };
+    let blend_shapes = PoseBlendshapesMethod { pose_space: smoothed(), ..PoseBlendshapesMethod::default() };
     let apart = Coordinates::SwingTwist { swing: 0.7, twist: 1.3 };
     let few = Some(Budget { shapes: 12, centres: 6, per_vertex: None });
     let cases = [
-        ("chord", options(Method::Psd, of(Coordinates::Chord, Family::Gaussian, false)), &trained, "compiled"),
-        (
-            "vector",
-            options(Method::Psd, of(Coordinates::RotationVector, Family::Wendland, false)),
-            &trained,
-            "compiled",
-        ),
-        ("euler", options(Method::Psd, of(Coordinates::Euler, Family::Polyharmonic, false)), &trained, "compiled"),
-        ("swing", options(Method::Psd, of(apart, Family::Gaussian, true)), &trained, "compiled"),
-        (
-            "weld",
-            options(Method::Psd, PoseSpaceOptions { reach: Some(Reach::Global), ..Default::default() }),
-            &frozen,
-            "own",
-        ),
-        ("eigenskin", options(Method::EigenSkin, Default::default()), &trained, "as they are"),
-        ("blend", options(Method::PoseBlendshapes, Default::default()), &trained, "own"),
-        (
-            "budget",
-            options(Method::Psd, PoseSpaceOptions { budget: few, ..Default::default() }),
-            &trained,
-            "as they are",
-        ),
+        ("chord", of(Coordinates::Chord, Family::Gaussian, false), &trained, "compiled"),
+        ("vector", of(Coordinates::RotationVector, Family::Wendland, false), &trained, "compiled"),
+        ("euler", of(Coordinates::Euler, Family::Polyharmonic, false), &trained, "compiled"),
+        ("swing", of(apart, Family::Gaussian, true), &trained, "compiled"),
+        ("weld", Method::Psd(PsdMethod { pose_space: global, ..psd() }), &frozen, "own"),
+        ("eigenskin", eigenskin(), &trained, "as they are"),
+        ("blend", Method::PoseBlendshapes(blend_shapes), &trained, "own"),
+        ("budget", Method::Psd(PsdMethod { budget: few, ..psd() }), &trained, "as they are"),
     ];
     let mut random = Random::new(11);
-    for (name, options, taught, origin) in cases {
-        let model = learn(&arm, arm.examples(taught), &options);
+    for (name, method, taught, origin) in cases {
+        let model = learn(&arm, arm.examples(taught), &method);
         let mut poses: Vec<BoneTransforms> = taught.iter().map(|pose| arm.transforms(pose)).collect();
         poses.extend((0..10).map(|_| arm.wild(&mut random, 2.5)));
         let kernels = (name == "weld").then_some(20);
-        let file = export(&model, &poses, PoseSpaceSettings { kernels, ..Default::default() });
-        assert!(file.made.origin.contains(origin), "{name}: {}", file.made.origin);
+        let file = export(&model, &poses, ExportSettings { kernels, ..Default::default() });
+        assert!(file.made.origin.to_string().contains(origin), "{name}: {}", file.made.origin);
         check_weights(&file, &poses);
         let (rms, largest) = shown(&file, &model, &poses);
         let reported = file.made.motion.unwrap();
@@ -164,7 +158,7 @@ fn a_reader_of_the_page_has_the_programs_weights_in_trained_and_untrained_poses(
         let (mut extension, bones) = (extension(&file.glb), file.table["bones"].as_array().unwrap());
         for joint in extension["joints"].as_array_mut().unwrap() {
             for bone in joint["path"].as_array_mut().unwrap().iter_mut().flat_map(|p| p.as_array_mut().unwrap()) {
-                let name = &arm.rig.skeleton.names()[BoneIndex::new(bone.as_u64().unwrap() as usize)];
+                let name = &arm.rig.skeleton().names()[BoneIndex::new(bone.as_u64().unwrap() as usize)];
                 *bone = bones.iter().position(|b| b["name"] == name.as_str()).unwrap().into();
             }
         }
@@ -194,7 +188,7 @@ fn channels_are_read_by_name() {
         let mut example = arm.example(format!("{flex}"), pose);
         let (rest, swollen) = (arm.transforms(pose), example.positions.clone());
         let out = |p: &DVec3| DVec3::Z * (0.02 * flex * (-((p.x - 0.2) / 0.1).powi(2)).exp());
-        example.positions = swollen.iter().zip(&arm.rig.mesh.positions).map(|(s, p)| *s + out(p)).collect();
+        example.positions = swollen.iter().zip(&arm.rig.mesh().positions).map(|(s, p)| *s + out(p)).collect();
         example.transforms = rest.with_channels(vec![("other".into(), 0.0), ("flex".into(), flex)]);
         example
     };
@@ -202,11 +196,11 @@ fn channels_are_read_by_name() {
     for (at, pose) in ArmPose::some(12, 3).iter().enumerate() {
         examples.push(flexed(pose, at as f64 / 4.0));
     }
-    let channels = vec![("flex".to_owned(), None)];
-    let fitted = options(Method::Psd, PoseSpaceOptions { channels, ..Default::default() });
+    let channels = vec![ChannelSetting { name: "flex".to_owned(), scale: None }];
+    let fitted = Method::Psd(PsdMethod { pose_space: PoseSpaceSettings { channels, ..smoothed() }, ..psd() });
     let model = learn(&arm, examples.clone(), &fitted);
     let poses: Vec<BoneTransforms> = examples.iter().map(|e| e.transforms.clone()).collect();
-    let file = export(&model, &poses, PoseSpaceSettings::default());
+    let file = export(&model, &poses, ExportSettings::default());
     assert_eq!(file.table["channels"][0]["name"], "flex");
     check_weights(&file, &poses);
     let motion = file.made.motion.unwrap();
@@ -220,12 +214,12 @@ fn three_sculpts_at_an_elbow_are_delivered_as_they_are() {
     let bent = |elbow: f64| ArmPose { elbow, ..ArmPose::REST };
     let sculpts: Vec<ArmPose> = [0.7, 1.4, 2.1].map(bent).to_vec();
     for reach in [Reach::Local, Reach::Global] {
-        let own = PoseSpaceOptions { reach: Some(reach), ..Default::default() };
-        let interpolate = FitOptions { s: Some(0.0), ..options(Method::Psd, own) };
+        let pose_space = PoseSpaceSettings { reach, smoothing: Some(0.0), ..smoothed() };
+        let interpolate = Method::Psd(PsdMethod { pose_space, ..psd() });
         let model = learn(&arm, arm.examples(&sculpts), &interpolate);
         let poses: Vec<BoneTransforms> = (0..29).map(|at| arm.transforms(&bent(0.075 * f64::from(at)))).collect();
-        let file = export(&model, &poses, PoseSpaceSettings::default());
-        assert_eq!(file.made.origin, "its own values");
+        let file = export(&model, &poses, ExportSettings::default());
+        assert_eq!(file.made.origin.to_string(), "its own values");
         let (training, between) = (file.made.training.unwrap(), file.made.motion.unwrap());
         // Positions of an arm of 0.7 m are rounded to 6e-8 m, several times on the way.
         assert!(training.shapes.1 < 1e-6, "{reach:?} {training:?}");
@@ -233,14 +227,14 @@ fn three_sculpts_at_an_elbow_are_delivered_as_they_are() {
         assert!(training.weights_alone.1 > 0.01 && between.clamped == 0.0);
         // The truth, too.
         let truth: Vec<BoneTransforms> = sculpts.iter().map(|pose| arm.transforms(pose)).collect();
-        let file = export(&model, &truth, PoseSpaceSettings::default());
+        let file = export(&model, &truth, ExportSettings::default());
         let clip = &file.contents.clips[0];
         for (pose, time) in sculpts.iter().zip(&clip.key_times) {
             let weights = (clip.sample)(*time).morph_weights;
             let m = arm.transforms(pose);
             for (v, target) in arm.skin(pose).iter().enumerate() {
                 let moved: DVec3 = file.contents.morphs.iter().zip(&weights).map(|(t, w)| t.deltas[v] * *w).sum();
-                let p = arm.rig.mesh.positions[v] + moved;
+                let p = arm.rig.mesh().positions[v] + moved;
                 let point: DVec3 = arm.weights().of(v).iter().map(|&(b, w)| m[b].transform_point3(p) * w).sum();
                 assert!(point.distance(*target) < 1e-5 * arm.length(), "{reach:?} {v}: {}", point.distance(*target));
             }
@@ -251,11 +245,11 @@ fn three_sculpts_at_an_elbow_are_delivered_as_they_are() {
 #[test]
 fn at_the_bind_pose_the_shapes_cancel_and_more_of_them_lose_less() {
     let arm = Arm::new(16, 8);
-    let model = learn(&arm, arm.examples(&ArmPose::some(30, 4)), &options(Method::Psd, Default::default()));
+    let model = learn(&arm, arm.examples(&ArmPose::some(30, 4)), &Method::Psd(psd()));
     let rest = [BoneTransforms::identity(4)];
     let loss = |shapes: usize, kernels: usize| {
         let file =
-            export(&model, &rest, PoseSpaceSettings { shapes: Some(shapes), kernels: Some(kernels), influences: None });
+            export(&model, &rest, ExportSettings { shapes: Some(shapes), kernels: Some(kernels), influences: None });
         assert_eq!(file.made.shapes, shapes);
         assert_eq!(reader::weights(&file.glb, &|_| DMat3::IDENTITY, &|_| 0.0)[0], 1.0);
         let at_rest = file.made.motion.unwrap();
@@ -279,23 +273,26 @@ fn what_no_shape_before_skinning_can_hold_is_refused_with_the_reason() {
         said
     };
     let fitted = |base, form| {
-        let own = PoseSpaceOptions { form, ..Default::default() };
-        learn(&arm, examples(), &FitOptions { base, ..options(Method::Psd, own) })
+        let pose_space = PoseSpaceSettings { base, form, ..smoothed() };
+        learn(&arm, examples(), &Method::Psd(PsdMethod { pose_space, ..psd() }))
     };
-    let any = PoseSpaceSettings::default();
-    assert!(refused(&fitted(BaseChoice::Lbs, Some(Form::Forward)), any).contains("--form inverse"));
-    assert!(refused(&fitted(BaseChoice::Dqs, None), any).contains("--base lbs"));
-    let model = fitted(BaseChoice::Lbs, None);
-    assert!(refused(&model, PoseSpaceSettings { shapes: Some(1), ..any }).contains("two at least"));
-    assert!(refused(&model, PoseSpaceSettings { kernels: Some(0), ..any }).contains("--kernels 0"));
-    let shapes = learn(&arm, examples(), &options(Method::EigenSkin, Default::default()));
-    let Some(BakedCorrection::Shapes(own)) = &shapes.baked.correction else { panic!("another correction") };
+    let any = ExportSettings::default();
+    assert!(
+        refused(&fitted(BaseChoice::Lbs, Form::Forward), any)
+            .contains("displacements are those of the world, after skinning")
+    );
+    assert!(refused(&fitted(BaseChoice::Dqs, Form::Inverse), any).contains("base is not linear blend skinning"));
+    let model = fitted(BaseChoice::Lbs, Form::Inverse);
+    assert!(refused(&model, ExportSettings { shapes: Some(1), ..any }).contains("two at least"));
+    assert!(refused(&model, ExportSettings { kernels: Some(0), ..any }).contains("at least one kernel"));
+    let shapes = learn(&arm, examples(), &eigenskin());
+    let Some(BakedCorrection::Shapes(own)) = shapes.baked().correction() else { panic!("another correction") };
     let count = own.model.count();
-    let said = refused(&shapes, PoseSpaceSettings { shapes: Some(count), ..any });
-    assert!(said.contains(&format!("--shapes {count}")) && said.contains(&format!("needs {}", count + 1)), "{said}");
-    assert!(refused(&shapes, PoseSpaceSettings { kernels: Some(1), ..any }).contains("--kernels 1"));
+    let said = refused(&shapes, ExportSettings { shapes: Some(count), ..any });
+    assert!(said.contains(&format!("needs {} shapes, but {count} were asked for", count + 1)), "{said}");
+    assert!(refused(&shapes, ExportSettings { kernels: Some(1), ..any }).contains("but 1 were asked for"));
     let mut joints = shapes.clone();
-    joints.baked.correction = None;
+    joints.model = joints.model.with_baked(shapes.baked().clone().without_correction()).unwrap();
     assert!(refused(&joints, any).contains("no pose space"));
 }
 
@@ -304,19 +301,22 @@ fn what_no_shape_before_skinning_can_hold_is_refused_with_the_reason() {
 fn what_no_shape_holds_is_counted_and_measured() {
     let arm = Arm::new(9, 6);
     let taught = ArmPose::some(8, 2);
-    let mut model = learn(&arm, arm.examples(&taught), &options(Method::Psd, Default::default()));
+    let mut model = learn(&arm, arm.examples(&taught), &Method::Psd(psd()));
     let poses: Vec<BoneTransforms> = taught.iter().map(|pose| arm.transforms(pose)).collect();
-    let before = export(&model, &poses, PoseSpaceSettings::default());
+    let before = export(&model, &poses, ExportSettings::default());
     assert!(before.made.warnings.is_empty(), "{:?}", before.made.warnings);
-    let Some(BakedCorrection::PoseSpace(space)) = &mut model.baked.correction else { panic!("another correction") };
+    let Some(correction) = model.baked().correction().cloned() else { panic!("no correction") };
+    let BakedCorrection::PoseSpace(mut space) = correction else { panic!("another correction") };
     let moves = |v: &usize| space.groups[*v] != u32::MAX && space.radii[*v] > 0.02;
     let v = (0..space.groups.len()).find(moves).unwrap();
     let values = space.kernel.range(space.groups[v] as usize).len();
     let r = &mut space.remainders;
     (r.vertices, r.bones, r.offsets) = (vec![v as u32], vec![BoneIndex::new(1)], vec![0, values as u32]);
     r.weights = vec![Vec3::Y * 0.005; values];
-    let after = export(&model, &poses, PoseSpaceSettings::default());
-    assert!(after.made.warnings[0].starts_with("1 vertices keep a part"), "{:?}", after.made.warnings);
+    let baked = model.baked().clone().with_correction(Some(BakedCorrection::PoseSpace(space))).unwrap();
+    model.model = model.model.with_baked(baked).unwrap();
+    let after = export(&model, &poses, ExportSettings::default());
+    assert!(after.made.warnings[0].to_string().starts_with("1 vertices keep a part"), "{:?}", after.made.warnings);
     assert_eq!(before.glb.len(), after.glb.len());
     let [before, after] = [before, after].map(|file| file.made.motion.unwrap().shapes.1);
     assert!(after > before.max(1e-3), "{before} {after}");

@@ -10,7 +10,7 @@ use crate::training::{BasePoses, FitError, Progress, Ticker, Training};
 use dermis_deform::enveloping::Rows;
 use dermis_deform::guard::BALL_FACTOR;
 use dermis_rig::glam::{DVec3, Vec3};
-use dermis_rig::{BoneIndex, Example, Influences};
+use dermis_rig::{BoneIndex, Example, Influences, VertexIndex};
 use dermis_solve::SolveError;
 use dermis_solve::faer::Mat;
 use dermis_solve::simd::LANES_F64 as LANES;
@@ -219,7 +219,7 @@ impl Solver<'_> {
                 let mut dropped = 0;
                 if refused[lane] && !group.bones.is_empty() {
                     dropped = by_axes(&gram, &maps[lane], self.rows, self.s, &mut slots[lane])
-                        .map_err(|source| FitError::Solve { vertex: v as usize, source })?;
+                        .map_err(|source| FitError::Solve { vertex: VertexIndex::new(v as usize), source })?;
                 }
                 places[lane][..slots[lane].len()].copy_from_slice(&slots[lane]);
                 let radius = BALL_FACTOR * sums.largest[v as usize].sqrt();

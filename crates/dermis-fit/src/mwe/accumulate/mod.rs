@@ -1,19 +1,20 @@
 //! Fitting from sums over the examples, which are seen one after another and need not be kept.
 //!
-//! With f the features of a vertex's bones less those of the bind pose, seen from its anchor, y the residual of the base
-//! seen from there and r a pose's importance, the normal equations of an absolute ridge read
+//! Let f be the features of a vertex's bones less those of the bind pose, seen from its anchor, y the residual of the base
+//! seen from there, and r a pose's importance. The normal equations of an absolute ridge read
 //!
 //! ```text
-//! D (XᵀX) D + s I,     D Xᵀ Y,     XᵀX = Σ r² f fᵀ,     Xᵀ Y = Σ r² f yᵀ,
+//! D (XᵀX) D + s I,     D Xᵀ Y,     XᵀX = Σ r² f fᵀ,     Xᵀ Y = Σ r² f yᵀ.
 //! ```
 //!
-//! so that Σ r² f yᵀ per vertex, Σ r² f fᵀ per anchor (of all bones seen from it) and ρ, the largest residual per vertex,
-//! are all a fit needs, but for the choice of s: for that the residuals of some vertices, evenly spread, are kept in
-//! `f32`. Sums are in `f64` and in the order of the poses, so that the same poses give the same bits in any batches.
+//! A fit at a given s therefore needs three sums only: Σ r² f yᵀ per vertex, Σ r² f fᵀ per anchor (over all bones seen from
+//! it) and ρ, the largest residual per vertex. To choose s, the residuals of some vertices, evenly spread, are kept in `f32`.
+//! Sums are in `f64` and in the order of the poses, so the same poses give the same bits in any batches.
 //!
-//! Joints that never moved are known only in the end. Features are summed unwelded; of bones that are welded the topmost
-//! one's columns stand for all, which differ from the welded ones by less than [`FROZEN`](dermis_deform::guard::FROZEN).
-//! Poses are not merged as duplicates: each counts.
+//! **Features are summed unwelded.** Which joints never moved is known only in the end, and one part of a set cannot know it of
+//! another. So parts can be summed independently, and joints are welded when the sums are solved: the columns of the topmost
+//! of the welded bones stand for all. They differ from welded features by less than
+//! [`FROZEN`](dermis_deform::guard::FROZEN). Poses are not merged as duplicates; each counts.
 
 mod finish;
 mod statistics;
@@ -38,7 +39,7 @@ const BLOCK: usize = 16;
 /// Vertices a task sums at a time.
 const CHUNK: usize = 256;
 
-/// Sums over examples, of which multi-weight enveloping can be fitted.
+/// Sums over examples, from which multi-weight enveloping can be fitted.
 #[derive(Clone, Debug)]
 pub struct Accumulator {
     skeleton: Skeleton,

@@ -1,5 +1,10 @@
 //! Vertices solved in the lanes of the vector registers, without principal axes.
 //!
+//! A ridge tied to the variance of each axis is a function of the Gram matrix, Re (G + i a I)⁻¹. One complex factorisation
+//! without pivoting therefore replaces the eigenproblem. When there are fewer poses than features, the solver works in the
+//! dual. Vertices for which this is not reliable (a ridge too small for the precision, a cut-off that matters, an absolute
+//! ridge without the guard) take their principal axes in [`axes`](super::axes), the reference.
+//!
 //! With X the centred features of a group (rows × columns, scaled by r), D the vertex's influence map μ on the diagonal, y
 //! its scaled targets, G = D XᵀX D and m = Σ r²,
 //!
@@ -16,7 +21,7 @@
 //! z = q₁ − q₂ m (x̄ᵀq₁) / (1 + m x̄ᵀq₂),     q₁ = K⁻¹ (D Xᵀ y + x̄ Σ r y),     q₂ = K⁻¹ x̄.
 //! ```
 //!
-//! With fewer rows than columns the same is solved among the rows (the dual form): with P = X D² Xᵀ, t = X D x̄,
+//! With fewer rows than columns the dual form solves the same over the rows: with P = X D² Xᵀ, t = X D x̄,
 //!
 //! ```text
 //! D Xᵀ y ↦ D Xᵀ Re (P + i a I)⁻¹ y,     x̄ ↦ −D Xᵀ Im (P + i a I)⁻¹ t / a.

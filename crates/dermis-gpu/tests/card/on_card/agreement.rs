@@ -48,9 +48,9 @@ impl Path for OnCard {
     }
 
     fn supports(&self, model: &Deformer, wanted: Wanted) -> bool {
-        let refused = matches!(model.base, Base::RotationalRegression(_) | Base::Given)
-            || matches!(model.correction, Some(Correction::PoseSpace(_)))
-            || (wanted == Wanted::SkinnedNormals && model.correction.is_some());
+        let refused = matches!(model.base(), Base::RotationalRegression(_) | Base::Given)
+            || matches!(model.correction(), Some(Correction::PoseSpace(_)))
+            || (wanted == Wanted::SkinnedNormals && model.correction().is_some());
         !refused
     }
 
@@ -103,13 +103,13 @@ fn any_number_of_vertices_fills_its_workgroups() {
         let triangles: Vec<[u32; 3]> = (2..vertices as u32).map(|v| [v - 2, v - 1, v]).collect();
         let corrections = corrections(&tree, &mut random).map(|(_, c)| Some(c));
         for correction in corrections.step_by(3).chain([None]) {
-            let rest = tree.rig.mesh.positions.clone();
-            let mut deformer = Deformer { rest, base: Base::Lbs(tree.weights().clone()), correction };
+            let rest = tree.rig.mesh().positions.clone();
+            let mut deformer = Deformer::new(rest, Base::Lbs(tree.weights().clone()), correction).unwrap();
             let (got, normals) = run(&gpu, &deformer.bake(), Normals::Mesh(&triangles), &poses).unwrap();
             assert_eq!(normals.len(), vertices * poses.len());
             for (pose, got) in poses.iter().zip(got.chunks(vertices)) {
                 let mut expected = vec![DVec3::NAN; vertices];
-                deformer.evaluate(pose, None, &mut expected);
+                deformer.evaluate(pose, None, &mut expected).unwrap();
                 // The box of a few points is no measure of the bones' distances, which are about 1 m.
                 assert!(apart(got, &expected) < 2e-6, "{vertices} vertices");
             }
@@ -120,14 +120,13 @@ fn any_number_of_vertices_fills_its_workgroups() {
 #[test]
 fn an_empty_mesh_and_no_poses_give_nothing() {
     let gpu = gpu();
-    let deformer = Deformer { rest: vec![], base: Base::Lbs(Influences::default()), correction: None };
+    let deformer = Deformer::new(vec![], Base::Lbs(Influences::default()), None).unwrap();
     let poses = [BoneTransforms::identity(2)];
     for normals in [Normals::None, Normals::Skinned(&[]), Normals::Mesh(&[])] {
         assert_eq!(run(&gpu, &deformer.bake(), normals, &poses).unwrap(), (vec![], vec![]));
     }
     let tree = Tree::new(3, 10, 930);
-    let deformer =
-        Deformer { rest: tree.rig.mesh.positions.clone(), base: Base::Lbs(tree.weights().clone()), correction: None };
+    let deformer = Deformer::new(tree.rig.mesh().positions.clone(), Base::Lbs(tree.weights().clone()), None).unwrap();
     let evaluator = Evaluator::new(&gpu.device, &deformer.bake(), 3, Normals::Mesh(&[])).unwrap();
     let mut batch = evaluator.batch(0).unwrap();
     batch.upload(&gpu.queue, &[]).unwrap();
@@ -142,13 +141,12 @@ fn an_empty_mesh_and_no_poses_give_nothing() {
 fn more_workgroups_than_a_row_holds_all_run() {
     let gpu = gpu();
     let tree = Tree::new(2, 65, 940);
-    let deformer =
-        Deformer { rest: tree.rig.mesh.positions.clone(), base: Base::Lbs(tree.weights().clone()), correction: None };
+    let deformer = Deformer::new(tree.rig.mesh().positions.clone(), Base::Lbs(tree.weights().clone()), None).unwrap();
     let baked = deformer.bake();
     let triangles: Vec<[u32; 3]> = (2..65).map(|v| [v - 2, v - 1, v]).collect();
     // Two workgroups a pose; one of faces.
     let mut random = Random::new(941);
-    let few: Vec<_> = (0..7).map(|_| tree::wild(&tree.rig.skeleton, &mut random, 2.0)).collect();
+    let few: Vec<_> = (0..7).map(|_| tree::wild(tree.rig.skeleton(), &mut random, 2.0)).collect();
     let count = 70_001;
     assert!(count as u32 > gpu.device.limits().max_compute_workgroups_per_dimension, "choose more poses");
     let many: Vec<BoneTransforms> = (0..count).map(|s| few[s % 7].clone()).collect();
@@ -168,8 +166,8 @@ fn a_pose_has_the_same_bits_alone_and_among_others_and_nothing_stays_behind() {
     let tree = Tree::new(6, 100, 951);
     let poses = models::poses(&tree, &mut random);
     for (name, correction) in corrections(&tree, &mut random) {
-        let (rest, base) = (tree.rig.mesh.positions.clone(), Base::Lbs(tree.weights().clone()));
-        let baked = Deformer { rest, base, correction: Some(correction) }.bake();
+        let (rest, base) = (tree.rig.mesh().positions.clone(), Base::Lbs(tree.weights().clone()));
+        let baked = Deformer::new(rest, base, Some(correction)).unwrap().bake();
         let evaluator = Evaluator::new(&gpu.device, &baked, 6, Normals::None).unwrap();
         let mut batch = evaluator.batch(poses.len()).unwrap();
         let mut run = |poses: &[BoneTransforms]| {
@@ -197,7 +195,7 @@ fn a_blend_of_rank_one_falls_back_to_the_heaviest_bone() {
     // The first of two equal ones, and the last.
     for (weights, heaviest) in [([0.5, 0.0, 0.5], turn), ([0.2, 0.3, 0.5], twist)] {
         let base = Base::Lbs(Influences::from_dense(&weights, 3).unwrap());
-        let deformer = Deformer { rest: vec![DVec3::Y], base, correction: None };
+        let deformer = Deformer::new(vec![DVec3::Y], base, None).unwrap();
         let (_, got) = run(&gpu, &deformer.bake(), Normals::Skinned(&[normal]), &poses).unwrap();
         let expected = heaviest.matrix3 * normal.as_dvec3();
         assert!(got[0].as_dvec3().distance(expected) < 1e-6, "{} for {expected}", got[0]);
@@ -210,14 +208,13 @@ fn normals_of_a_limb_are_those_of_the_reference() {
     let gpu = gpu();
     let arm = Arm::new(40, 24);
     let poses: Vec<_> = ArmPose::some(5, 980).iter().map(|pose| arm.transforms(pose)).collect();
-    let (mesh, count) = (&arm.rig.mesh, arm.rig.mesh.positions.len());
+    let (mesh, count) = (arm.rig.mesh(), arm.rig.mesh().positions.len());
     let normals = MeshNormals::new(&mesh.triangles, count).unwrap();
-    let mut deformer =
-        Deformer { rest: mesh.positions.clone(), base: Base::Lbs(arm.weights().clone()), correction: None };
+    let mut deformer = Deformer::new(mesh.positions.clone(), Base::Lbs(arm.weights().clone()), None).unwrap();
     let (positions, got) = run(&gpu, &deformer.bake(), Normals::Mesh(&mesh.triangles), &poses).unwrap();
     for ((pose, positions), got) in poses.iter().zip(positions.chunks(count)).zip(got.chunks(count)) {
         let (mut expected, mut expected_normals) = (vec![DVec3::NAN; count], vec![DVec3::NAN; count]);
-        deformer.evaluate(pose, None, &mut expected);
+        deformer.evaluate(pose, None, &mut expected).unwrap();
         normals.compute_f64(&expected, &mut expected_normals);
         assert!(apart(positions, &expected) < 1e-6 * mesh.diagonal());
         // Edges of about 1 cm whose ends are rounded by 1e-7 m turn by 1e-5.

@@ -1,0 +1,119 @@
+//! What went wrong in the words of the command line: libraries speak of things, the program of options.
+
+use dermis_workflow::compile::{CompileError, Limited};
+use dermis_workflow::drivers::Refusal;
+use dermis_workflow::fits::method::{Lack, MethodError};
+use dermis_workflow::fits::{FitError, ScanError};
+use dermis_workflow::io::MatchError;
+use dermis_workflow::measure::MeasureError;
+use dermis_workflow::{Error, ExportError};
+
+/// The message of an error, with settings by the names of their options.
+pub fn message(error: &Error) -> String {
+    match error {
+        Error::Method(MethodError::Setting { .. } | MethodError::Unused { .. }) => format!("--{error}"),
+        Error::Setting { .. } | Error::TimeLimit { .. } => format!("--{error}"),
+        Error::Cut { cut, frames } => format!("--cuts {cut}: the motion's {frames} frames are numbered from 0"),
+        Error::SubsetSize { poses: 0, .. } => "--poses 0: nothing can be learnt from no pose".into(),
+        Error::SubsetSize { poses, examples } => {
+            format!("--poses {poses}: there are {examples} examples to draw from; name {examples} for all of them")
+        }
+        Error::NoSuchFrame { .. } => format!("--rest {error}"),
+        Error::NoSuchBone { .. } => format!("--skip {error}"),
+        Error::Method(MethodError::Base { base, method }) => {
+            format!("--base {base} serves --method psd, eigenskin and pose-blendshapes, not {method}")
+        }
+        Error::Compile(CompileError::FewShapes(shapes)) => {
+            format!("--shapes {shapes}: driven shapes are two at least, as one of them holds the bind pose")
+        }
+        Error::Compile(CompileError::NoKernels) => "--kernels 0: it must be at least one".into(),
+        Error::Compile(CompileError::Budget { what, found, most }) => {
+            let option = if *what == Limited::Shapes { "--shapes" } else { "--kernels" };
+            format!("{option} {most}: the model is shapes already and needs {found} {what}")
+        }
+        Error::Compile(CompileError::Ridge(_)) => "the model's report lacks its ridge \"s\"".into(),
+        Error::Export(ExportError::Kernels { .. }) => format!("--{error}"),
+        Error::Export(ExportError::AllBaked) => "--shapes all needs --drivers, or a pose space".into(),
+        Error::Export(ExportError::Refused(reason)) if refusal_remedy(*reason).is_some() => {
+            format!("{error}: {}", refusal_remedy(*reason).unwrap_or_default())
+        }
+        _ => error.to_string(),
+    }
+}
+
+/// What to do about it; empty if there is nothing to say.
+pub fn hint(error: &Error) -> &'static str {
+    match error {
+        Error::Ending { endings, .. } => endings,
+        Error::Lacks { hint, .. } | Error::Sculpt { hint, .. } => hint,
+        Error::Exists { .. } => "choose another output, or add --force to replace it",
+        Error::Match { source: MatchError::Counts { .. }, .. } => {
+            "export without splitting at UV seams, or use a file that holds its rest mesh, so that vertices can be matched by \
+             position"
+        }
+        Error::Match { source: MatchError::Position { .. }, .. } => {
+            "check that both files show the same mesh in the same rest pose and unit, or raise --match-tolerance"
+        }
+        Error::Scans(ScanError::Apart { turned_away, too_far, .. }) => match turned_away > too_far {
+            true => "is the scan inside out? Its triangles must be counter-clockwise seen from outside",
+            false => {
+                "check unit and axes of the scan (--up) and that the pose is its own, or raise --reach; the rig's rest pose moved \
+                 by the pose must lie on the scan"
+            }
+        },
+        Error::Fit(FitError::SingularAnchor { .. }) => "a bone scaled to zero cannot anchor skin: use --anchor root",
+        Error::Method(MethodError::RigLacks { what, .. }) => match what {
+            Lack::Weights => {
+                "make weights with dermis weights --heat, or use --method mwe with --base given and --base-cache"
+            }
+            Lack::MapsAndWeights | Lack::WeightsToLock => "make weights with dermis weights --heat",
+            Lack::Maps => "use --maps weights, or a bundle with influence_maps",
+            Lack::Colors => "paint the mesh, or use --maps weights",
+            Lack::Symmetry => "leave out --symmetric and --mirror",
+            Lack::Faces => "give the rig faces, or use another method",
+        },
+        Error::Method(MethodError::NotFromSums { .. }) => {
+            "--method mwe can be fitted from sums, without --guard, --centring, --ridge and --maps examples"
+        }
+        Error::Method(MethodError::InputLacks { .. }) => {
+            "name the file that holds them: --base-cache, --maps table:FILE, --anchor file:PATH"
+        }
+        Error::Measure(MeasureError::NoGiven { .. }) => "name the base's positions in every pose with --base-cache",
+        Error::Measure(MeasureError::Memory { .. }) => "lower --fps, or choose a part of the motion",
+        Error::Compile(error) => compile_hint(error),
+        Error::Export(ExportError::GivenDriven) => "leave --drivers or --base-cache out",
+        Error::Export(ExportError::NotDriven { .. }) => "export it with --motion, without --drivers",
+        Error::Export(ExportError::Refused(_)) => "or export it with --motion alone, for that motion",
+        Error::NoSkinning { .. } => "name its deformer with --stack or --program, or make weights with dermis weights",
+        Error::RestVertices { .. } => "--rest-space is for .npz",
+        Error::TiedGivenBones => "leave --skeleton and --rotation-only out",
+        Error::TiedShear => "leave --affine or --near-rigid out",
+        Error::Program(_) => "docs/invert-protocol.md says what is spoken, with an example in Python",
+        _ => "",
+    }
+}
+
+fn compile_hint(error: &CompileError) -> &'static str {
+    match error {
+        CompileError::NoPoses => "name a --motion or --examples",
+        CompileError::GivenPositions("a linear blend") => "fit one over a base of its own",
+        CompileError::GivenPositions(_) => "export it with --motion, without --drivers",
+        CompileError::UnusualWeights { .. } => "fit with --weights-kind convex",
+        CompileError::Budget { .. } => {
+            "export it with as many, or fit it with a smaller --budget, --energy or --joint-shapes"
+        }
+        CompileError::TooLarge { .. } => "ask for fewer with --shapes",
+        CompileError::NotDrivable(refusal) => refusal_remedy(*refusal).unwrap_or_default(),
+        CompileError::NoTraining | CompileError::Ridge(_) => "fit it again",
+        _ => "",
+    }
+}
+
+/// The options that make a pose space one that shapes before skinning can hold.
+pub fn refusal_remedy(refusal: Refusal) -> Option<&'static str> {
+    match refusal {
+        Refusal::AfterSkinning => Some("fit it with --form inverse"),
+        Refusal::OtherBase => Some("fit it with --base lbs"),
+        Refusal::NoPoseSpace | Refusal::GivenPositions => None,
+    }
+}

@@ -1,0 +1,22 @@
+//! `dermis recipe`
+
+use crate::ui::{Stop, Ui};
+use dermis_workflow::load::load_model;
+use dermis_workflow::recipe::{FitRecipe, Recipe};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Print the recipe that made a model: dermis fit --recipe FILE makes the same model again, to the bit
+#[derive(clap::Args)]
+pub struct RecipeArgs {
+    /// The model (.dermis)
+    model: PathBuf,
+}
+
+/// Runs the verb.
+pub fn run(args: &RecipeArgs, ui: &Ui) -> Result<ExitCode, Stop> {
+    let (model, _) = ui.step("read model", |_| load_model(&args.model))?;
+    let recipe = FitRecipe::of_model(&model, &args.model)?;
+    ui.print(&Recipe::Fit(Box::new(recipe)).to_json()?);
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,111 @@
+//! What other programs and readers rely on, stored: the help of every verb and the keys of every verb's JSON.
+//!
+//! A changed byte shows in the review as a changed file in `tests/snapshots`. `DERMIS_UPDATE_SNAPSHOTS=1` writes them again.
+
+use crate::Desk;
+use crate::tube::{Flesh, Tube};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+const VERBS: [&str; 15] = [
+    "demo",
+    "inspect",
+    "fit",
+    "recipe",
+    "run",
+    "eval",
+    "compare",
+    "pose",
+    "suggest",
+    "export",
+    "convert",
+    "weights",
+    "decompose",
+    "invert",
+    "figures",
+];
+
+/// Compares with a stored file, or stores the text.
+fn check(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(name);
+    if std::env::var("DERMIS_UPDATE_SNAPSHOTS").is_ok_and(|value| value == "1") {
+        std::fs::write(&path, text).unwrap();
+    }
+    let stored = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    if let Some((line, (stored, new))) = stored.lines().zip(text.lines()).enumerate().find(|(_, (a, b))| a != b) {
+        panic!("{name}, line {}: stored\n{stored}\nnow\n{new}\nDERMIS_UPDATE_SNAPSHOTS=1 stores it", line + 1);
+    }
+    assert!(stored == text, "{name} has {} bytes, stored are {}", text.len(), stored.len());
+}
+
+#[test]
+fn the_help_of_every_verb_is_stored() {
+    let desk = Desk::new();
+    let all = desk.good("--help").out;
+    check("help.txt", &all);
+    for verb in VERBS {
+        assert!(all.contains(&format!("  {verb} ")), "{verb} is a verb");
+        check(&format!("help_{verb}.txt"), &desk.good(&format!("help {verb}")).out);
+    }
+    let listed = all.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let listed: BTreeSet<&str> = listed
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    let known: BTreeSet<&str> = VERBS.into_iter().chain(["completions", "help"]).collect();
+    assert_eq!(listed, known, "a verb without a stored help");
+}
+
+/// Every path of keys in a value with the kind of what it leads to; elements of a list are one path.
+fn paths(value: &Value, at: &str, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(fields) => fields.iter().for_each(|(key, inner)| paths(inner, &format!("{at}.{key}"), found)),
+        Value::Array(list) => list.iter().for_each(|inner| paths(inner, &format!("{at}[]"), found)),
+        Value::Null => drop(found.insert(format!("{at}: null"))),
+        Value::Bool(_) => drop(found.insert(format!("{at}: bool"))),
+        Value::Number(_) => drop(found.insert(format!("{at}: number"))),
+        Value::String(_) => drop(found.insert(format!("{at}: text"))),
+    }
+}
+
+#[test]
+fn the_keys_of_every_verb_s_json_are_stored() {
+    let desk = Desk::new();
+    desk.put("train.npz", Tube::new(9, 16, 0.0, Flesh::Bulge).bundle());
+    desk.put("test.npz", Tube::new(9, 5, 0.5, Flesh::Bulge).bundle());
+    let mut text = String::new();
+    for line in [
+        "fit train.npz --examples train.npz --hold-out test.npz -o joint.dermis --json",
+        "fit train.npz --examples train.npz --method mwe -o mwe.dermis --json",
+        "fit train.npz --examples train.npz --method psd --budget 6,4 --folds 0 -o psd.dermis --json",
+        "fit train.npz --examples train.npz --method eigenskin --folds 0 --json",
+        "fit train.npz --examples train.npz --method lbs --folds 0 --json",
+        "fit train.npz --examples train.npz --method animation-space --folds 0 --json",
+        "fit train.npz --examples train.npz --method rotational-regression --folds 0 --json",
+        "fit train.npz --examples train.npz --method mwe --accumulate part --json",
+        "recipe joint.dermis",
+        "recipe mwe.dermis",
+        "recipe psd.dermis",
+        "eval joint.dermis --examples test.npz --stress 2 --json",
+        "compare train.npz --examples train.npz --hold-out test.npz --methods own-weights,mwe --json",
+        "compare train.npz --examples train.npz --hold-out test.npz --methods mwe --poses 4,8 --draws 2 --json",
+        "suggest joint.dermis --motion test.npz --json",
+        "inspect train.npz joint.dermis --json",
+        "export joint.dermis --motion test.npz -o walk.glb --json",
+        "export joint.dermis --motion test.npz --drivers joint.json -o driven.glb --json",
+        "export psd.dermis --drivers psd.json -o psd.glb --json",
+        "export joint.dermis --motion test.npz --lbs --helpers 2 -o lbs.glb --json",
+        "convert train.npz -o train.glb --json",
+        "weights train.npz --heat -o heat.npz --json",
+        "decompose train.npz --bones 2 -o bones.glb --json",
+        "invert train.npz --sculpts train.npz --rest-space -o rest.npz --json",
+    ] {
+        let value = desk.json(line);
+        let mut found = BTreeSet::new();
+        paths(&value, "", &mut found);
+        text += &format!("dermis {line}\n");
+        found.iter().for_each(|path| text += &format!("  {path}\n"));
+    }
+    check("json_keys.txt", &text);
+}

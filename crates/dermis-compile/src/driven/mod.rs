@@ -1,0 +1,299 @@
+//! Driven shapes: a joint model as morph targets whose weights an engine computes from its joints, in any pose.
+//!
+//! A morph target moves the rest mesh before skinning. So the model p' is carried back through each vertex's linear
+//! blend A_v and regressed there on the model's own joint coordinates z_e (see [`dermis_deform::joints`]):
+//!
+//! ```text
+//! d_v = A_v⁻¹ (p' − A_v p)  ≈  Σ_e B_ve z_e,      min Σ_s ω_vs |d_vs − B_v z_s|² + λ |B_v − U_v|²
+//! ```
+//!
+//! over the joints of the vertex's free part, with the model's own λ. The samples s are the training poses and recombinations
+//! of them, in which every joint takes its rotation from a random training pose. ω = min(1, 3/|A⁻¹|²) counts a vertex less
+//! where its blend collapses, because d grows without meaning there.
+//!
+//! **Why a regression and not a copy.** The joint model has a frame per vertex and a shared part, and no morph target has
+//! either. So the whole correction is regressed, towards the model's own coefficients U. Shrinking towards zero costs
+//! accuracy, and so does leaving out the recombined poses. Where the model precedes skinning already (frame `rest`, no shared
+//! part, no guard acting), B = U.
+//!
+//! **All shapes**: one per coordinate of z. **K shapes**: with Σ the mean of z zᵀ over the samples, Σ = P Pᵀ, and W the
+//! principal axes of Pᵀ BᵀB P, the shapes are B P w_h and their coordinates c_h = w_hᵀ P⁺ z: the best of rank K in the mean
+//! square over the samples.
+//!
+//! **Weights.** Applications clamp weights to 0..1, so coordinate h becomes (c_h − low_h)/(high_h − low_h), low and high κ = 1.25
+//! times its least and largest value over the samples and the bind pose: the limits of the joints leave as much room beyond
+//! training. At the bind pose z = 0 and the weights are −low/(high − low), the offsets. One more
+//! shape, always at weight one, is minus the sum of the others at these weights: the correction of the bind pose is zero, to
+//! the single precision in which shapes are stored. The offsets are rounded to single precision first, so that an
+//! application reads the same numbers.
+//!
+//! The coordinates of a joint are read from the two bones alone: welding changes neither ([`Weld::apply`] keeps what a kept
+//! joint does), so a driver table needs no welds.
+//!
+//! [`Weld::apply`]: dermis_deform::guard::Weld::apply
+
+mod regression;
+mod samples;
+mod shapes;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use samples::{roots, sample_poses};
+pub(crate) use shapes::named_bones;
+
+use crate::{CompileError, PruneCost, Warning, skin_weights};
+use dermis_deform::baked::BakedCorrection;
+use dermis_deform::joints::JointPose;
+use dermis_deform::tables::JointTable;
+use dermis_deform::{RiggedDeformer, blend};
+use dermis_measure::{Distance, Distances, WideRunner, run_motion, within_memory};
+use dermis_rig::glam::{DVec3, Vec3};
+use dermis_rig::progress::proceed;
+use dermis_rig::{BoneTransforms, Influences, MorphTarget, Motion, Progress, Rig};
+use dermis_solve::faer::Mat;
+use rayon::prelude::*;
+use regression::{Linear, joint_starts, regress, rest_correction};
+use samples::{Samples, apart, join_roots};
+use shapes::{Shapes, shapes};
+use std::borrow::Cow;
+
+/// What an engine can take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DriverSettings {
+    /// Morph targets at most, two or more; one per coordinate if `None`.
+    pub shapes: Option<usize>,
+    /// Influences per vertex at most; all of them if `None`.
+    pub influences: Option<usize>,
+}
+
+impl Default for DriverSettings {
+    fn default() -> Self {
+        // Between 16 and 64 shapes the error on unseen motion of a whole body falls by a fifth per doubling.
+        Self { shapes: Some(32), influences: None }
+    }
+}
+
+/// rms and largest distance to the model over some poses, metres.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cost {
+    /// Number of poses.
+    pub poses: usize,
+    /// Of the skin weights alone.
+    pub weights_alone: Distance,
+    /// With the exported shapes.
+    pub shapes: Distance,
+    /// With one shape per coordinate.
+    pub all_shapes: Distance,
+}
+
+/// A joint model as skin weights and driven shapes.
+#[derive(Clone, Debug)]
+pub struct DrivenShapes<'a> {
+    /// The skin weights.
+    pub weights: Cow<'a, Influences>,
+    /// The morph targets, the constant one first.
+    pub morphs: Vec<MorphTarget>,
+    /// How their weights follow from the joints.
+    pub table: JointTable,
+    /// Weights of the morph targets in every frame of the motion, if there is one.
+    pub frames: Option<Vec<Vec<f64>>>,
+    /// What they cost.
+    pub report: DrivenReport,
+}
+
+/// What driven shapes cost.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DrivenReport {
+    /// Morph targets, the constant one included.
+    pub shapes: usize,
+    /// Coordinates of all joints: with as many shapes nothing is compressed.
+    pub coordinates: usize,
+    /// Joints the weights are computed from.
+    pub joints: usize,
+    /// Poses the shapes were made from.
+    pub samples: usize,
+    /// What pruning the influences cost.
+    pub pruned: Option<PruneCost>,
+    /// Over the training poses kept in the model file.
+    pub training: Cost,
+    /// Over the motion.
+    pub motion: Option<Cost>,
+    /// Share of weights and frames of the motion that the clamp holds back.
+    pub clamped: f64,
+    /// What the user should know.
+    pub warnings: Vec<Warning>,
+}
+
+/// Compiles a joint model into driven shapes. With a motion, the weights of its frames are those that the table gives.
+///
+/// `lambda` is the ridge the model was fitted with.
+///
+/// # Errors
+/// [`CompileError`]: a model that is no joint model, or corrects given positions; too few shapes, or more than a file holds;
+/// no training poses; a ridge that is not positive.
+pub fn drive_joints<'a>(
+    model: &'a RiggedDeformer,
+    lambda: f64,
+    motion: Option<&Motion>,
+    settings: DriverSettings,
+    progress: Progress<'_>,
+) -> Result<DrivenShapes<'a>, CompileError> {
+    let rig = model.rig();
+    let (weights, pruned) = skin_weights(model, motion, settings.influences)?;
+    let Compiled { linear, made, samples, warnings } = compile(model, &weights, lambda, settings.shapes, progress)?;
+    let skin = DrivenSkin { rig, weights: &weights, linear: &linear, made: &made };
+    let mut runner = WideRunner::new(model.baked());
+    let mut training = Costs::default();
+    for (at, pose) in samples.poses[..samples.training].iter().enumerate() {
+        proceed(progress, at, samples.training)?;
+        let z = made.table.coordinates(&made.bones_of(pose));
+        skin.cost(pose, &z, runner.run(pose, None)?, &mut training);
+    }
+    let (mut frames, mut motion_cost, mut clamped) = (None, None, 0.0);
+    if let Some(motion) = motion {
+        within_memory(motion, rig, 24)?;
+        let (skins, _) = run_motion(model, motion, None, progress)?;
+        let (mut costs, mut rows) = (Costs::default(), Vec::new());
+        let mut outside = 0usize;
+        for (frame, shown) in motion.frames.iter().zip(&skins) {
+            let pose = rig.skeleton().bone_transforms(&frame.pose);
+            let z = made.table.coordinates(&made.bones_of(&pose));
+            skin.cost(&pose, &z, shown, &mut costs);
+            outside += made.table.unclamped(&z).filter(|(_, outside)| *outside).count();
+            rows.push(made.table.weights(&z));
+        }
+        clamped = outside as f64 / (made.morphs.len() * rows.len()).max(1) as f64;
+        frames = Some(rows);
+        motion_cost = Some(costs.finish());
+    }
+    Ok(DrivenShapes {
+        report: DrivenReport {
+            shapes: made.morphs.len(),
+            coordinates: linear.coordinates(),
+            joints: made.table.joints.len(),
+            samples: samples.poses.len(),
+            pruned,
+            training: training.finish(),
+            motion: motion_cost,
+            clamped,
+            warnings,
+        },
+        weights,
+        morphs: made.morphs,
+        table: made.table,
+        frames,
+    })
+}
+
+/// What the shapes are, before a motion.
+struct Compiled {
+    linear: Linear,
+    made: Shapes,
+    samples: Samples,
+    warnings: Vec<Warning>,
+}
+
+fn compile(
+    model: &RiggedDeformer,
+    weights: &Influences,
+    lambda: f64,
+    most: Option<usize>,
+    progress: Progress<'_>,
+) -> Result<Compiled, CompileError> {
+    let rig = model.rig();
+    let Some(BakedCorrection::Joints(joints)) = model.baked().correction() else {
+        return Err(CompileError::NoJointModel);
+    };
+    if model.baked().needs_given() {
+        return Err(CompileError::GivenPositions("a driven skin"));
+    }
+    if let Some(most) = most.filter(|most| *most < 2) {
+        return Err(CompileError::FewShapes(most));
+    }
+    if !(lambda > 0.0 && lambda.is_finite()) {
+        return Err(CompileError::Ridge(lambda));
+    }
+    let training = model.training().filter(|t| !t.features.is_empty()).ok_or(CompileError::NoTraining)?;
+    let mut samples = sample_poses(rig.skeleton(), training);
+    join_roots(rig.skeleton(), &joints.model, &mut samples.poses);
+    let vertices = rig.mesh().positions.len();
+    let starts = joint_starts(&joints.model.joints);
+    let count = starts[starts.len() - 1];
+    let wanted = most.unwrap_or(usize::MAX).min(count + 1);
+    if (vertices as u64).saturating_mul(wanted as u64).saturating_mul(12) > u64::from(u32::MAX) {
+        return Err(CompileError::TooLarge { shapes: wanted, vertices });
+    }
+
+    // z and the rest-space corrections of the samples, each with the root of its ω.
+    let mut runner = WideRunner::new(model.baked());
+    let mut pose = JointPose::default();
+    let mut coordinates = Mat::<f64>::zeros(samples.poses.len(), count);
+    let mut corrections: Vec<Vec<(Vec3, f32)>> = Vec::with_capacity(samples.poses.len());
+    for (s, transforms) in samples.poses.iter().enumerate() {
+        proceed(progress, s, samples.poses.len())?;
+        pose.prepare(&joints.model, transforms);
+        pose.z.iter().enumerate().for_each(|(i, z)| coordinates[(s, i)] = *z);
+        let skin = runner.run(transforms, None)?;
+        let of_vertex = |v: usize| rest_correction(weights.of(v), rig.mesh().positions[v], skin[v], transforms);
+        corrections.push((0..vertices).into_par_iter().map(of_vertex).collect());
+    }
+    let failed = |source| CompileError::Solve { what: "the corrections of the training poses".into(), source };
+    let linear = regress(joints, &starts, &coordinates, &corrections, lambda).map_err(failed)?;
+    drop(corrections);
+    let unseen = 1e-6 * rig.mesh().diagonal();
+    let driven = match most {
+        None => linear.all(joints, rig.skeleton()),
+        Some(most) => linear.principal(&coordinates, most - 1).map_err(failed)?,
+    };
+    let made = shapes(rig, joints, &coordinates, driven, unseen);
+    let warnings = apart(rig.skeleton(), &joints.model.joints).into_iter().collect();
+    Ok(Compiled { linear, made, samples, warnings })
+}
+
+/// The skin as an engine shows it.
+struct DrivenSkin<'a> {
+    rig: &'a Rig,
+    weights: &'a Influences,
+    linear: &'a Linear,
+    made: &'a Shapes,
+}
+
+#[derive(Default)]
+struct Costs {
+    poses: usize,
+    alone: Distances,
+    shapes: Distances,
+    all: Distances,
+}
+
+impl Costs {
+    fn finish(&self) -> Cost {
+        Cost {
+            poses: self.poses,
+            weights_alone: self.alone.finish(),
+            shapes: self.shapes.finish(),
+            all_shapes: self.all.finish(),
+        }
+    }
+}
+
+impl DrivenSkin<'_> {
+    /// Adds the distances to the model's skin of one pose with its coordinates z.
+    fn cost(&self, pose: &BoneTransforms, z: &[f64], skin: &[DVec3], costs: &mut Costs) {
+        let weights = self.made.table.weights(z);
+        let held: Vec<f64> = z.iter().zip(&self.made.ranges).map(|(z, (low, high))| z.clamp(*low, *high)).collect();
+        let of_vertex = |v: usize| {
+            let (a, rest) = (blend(self.weights.of(v), pose), self.rig.mesh().positions[v]);
+            let shown: DVec3 = self.made.morphs.iter().zip(&weights).map(|(m, w)| m.deltas[v] * *w).sum();
+            let left = |d: DVec3| (a.transform_point3(rest + d) - skin[v]).length();
+            [left(DVec3::ZERO), left(shown), left(self.linear.at(v, &held))]
+        };
+        let distances: Vec<[f64; 3]> = (0..skin.len()).into_par_iter().map(of_vertex).collect();
+        costs.poses += 1;
+        for [alone, shapes, all] in distances {
+            costs.alone.add(alone);
+            costs.shapes.add(shapes);
+            costs.all.add(all);
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The poses that shapes are made from: training poses rebuilt from a model, and recombinations of their joints.
+
+use crate::Warning;
+use dermis_deform::TrainingPoses;
+use dermis_deform::joints::{Joint, Joints};
+use dermis_rig::glam::DAffine3;
+use dermis_rig::skeleton::{from_rows, invert};
+use dermis_rig::{BoneTransforms, Skeleton};
+use dermis_solve::Random;
+
+/// Poses the shapes are made from, at most.
+const MOST_SAMPLES: usize = 256;
+/// Training poses among them, at most; more are thinned evenly.
+const MOST_TRAINING: usize = 192;
+/// Seed of the recombinations.
+const SEED: u64 = 1;
+
+/// Warns of joints whose bones hang on different roots: a model does not keep how these stood to each other in training.
+pub(super) fn apart(skeleton: &Skeleton, joints: &[Joint]) -> Option<Warning> {
+    let roots = roots(skeleton);
+    let names = joints.iter().filter(|j| roots[j.from.get()] != roots[j.to.get()]);
+    let names: Vec<String> =
+        names.map(|j| format!("{} to {}", skeleton.names()[j.from], skeleton.names()[j.to])).collect();
+    (!names.is_empty()).then_some(Warning::JointsApart { joints: names })
+}
+
+/// The root above each bone.
+pub(crate) fn roots(skeleton: &Skeleton) -> Vec<usize> {
+    let mut roots: Vec<usize> = Vec::with_capacity(skeleton.len());
+    for bone in skeleton.bones() {
+        roots.push(skeleton.parents()[bone].map_or(bone.get(), |parent| roots[parent.get()]));
+    }
+    roots
+}
+
+/// Joins bones under different roots, as rigs with free feet have them: moves everything below one root so that the joint
+/// between them stands at one of its inducing rotations or at rest.
+pub(super) fn join_roots(skeleton: &Skeleton, model: &Joints, poses: &mut [BoneTransforms]) {
+    let mut random = Random::new(SEED, 1);
+    let roots = roots(skeleton);
+    for pose in poses {
+        let mut group = roots.clone();
+        let mut moved = pose.as_slice().to_vec();
+        for joint in &model.joints {
+            let (a, b) = (joint.from.get(), joint.to.get());
+            if group[a] == group[b] {
+                continue;
+            }
+            let choice = (random.unit() * (joint.inducing.len() + 1) as f64) as usize;
+            let wanted = joint.inducing.get(choice).map_or(DAffine3::IDENTITY, |f| at_feature(f, joint, model.length));
+            let Some(inverse) = invert(&moved[b]) else { continue };
+            let (step, old, new) = (moved[a] * wanted * inverse, group[b], group[a]);
+            for (m, group) in moved.iter_mut().zip(&mut group).filter(|(_, group)| **group == old) {
+                (*m, *group) = (step * *m, new);
+            }
+        }
+        *pose = BoneTransforms::new(moved);
+    }
+}
+
+/// M_a⁻¹ M_b of a joint whose feature is φ.
+fn at_feature(feature: &[f64; 12], joint: &Joint, length: f64) -> DAffine3 {
+    let entry = |j: usize, i: usize| feature[4 * j + i] * std::f64::consts::SQRT_2;
+    let slide = |j: usize| feature[4 * j + 3] - (0..3).map(|i| entry(j, i) * joint.centre[i]).sum::<f64>();
+    from_rows([0, 1, 2].map(|j| {
+        let turn = |i: usize| entry(j, i) + f64::from(u8::from(i == j));
+        [turn(0), turn(1), turn(2), slide(j) * length]
+    }))
+}
+
+/// Poses the shapes are made from.
+pub(crate) struct Samples {
+    pub poses: Vec<BoneTransforms>,
+    /// The first so many are training poses.
+    pub training: usize,
+}
+
+/// Returns the training poses with every root at rest, then as many recombinations of their joints.
+///
+/// A model does not keep bones that move no skin; here they stand still to their parent.
+pub(crate) fn sample_poses(skeleton: &Skeleton, training: &TrainingPoses) -> Samples {
+    let kept = training.features.len() / training.joints.len().max(1);
+    let step = kept.div_ceil(MOST_TRAINING).max(1);
+    let known: Vec<usize> = (0..kept).step_by(step).collect();
+    let mut joint_of = vec![None; skeleton.len()];
+    for (j, &(parent, bone)) in training.joints.iter().enumerate() {
+        if skeleton.parents()[bone] == Some(parent) {
+            joint_of[bone.get()] = Some(j);
+        }
+    }
+    let assemble = |mut of: Box<dyn FnMut() -> usize + '_>| {
+        let mut made: Vec<DAffine3> = Vec::with_capacity(skeleton.len());
+        for bone in skeleton.bones() {
+            let above = skeleton.parents()[bone].map_or(DAffine3::IDENTITY, |parent| made[parent.get()]);
+            let joint = joint_of[bone.get()].map(|j| training.features[of() * training.joints.len() + j]);
+            made.push(joint.map_or(above, |f| above * seen(&f, training.length)));
+        }
+        BoneTransforms::new(made)
+    };
+    let mut poses: Vec<BoneTransforms> = known.iter().map(|&s| assemble(Box::new(move || s))).collect();
+    let mut random = Random::new(SEED, 0);
+    for _ in 0..known.len().min(MOST_SAMPLES - known.len()) {
+        poses.push(assemble(Box::new(|| known[(random.unit() * known.len() as f64) as usize])));
+    }
+    Samples { poses, training: known.len() }
+}
+
+/// M_parent⁻¹ M_bone from the feature of [`TrainingPoses`].
+fn seen(feature: &[f32; 12], length: f64) -> DAffine3 {
+    let entry = |j: usize, c: usize| {
+        let x = f64::from(feature[4 * j + c]);
+        if c == 3 { x * length } else { x * std::f64::consts::SQRT_2 + f64::from(u8::from(c == j)) }
+    };
+    from_rows([0, 1, 2].map(|j| [0, 1, 2, 3].map(|c| entry(j, c))))
+}

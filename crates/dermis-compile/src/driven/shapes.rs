@@ -1,0 +1,74 @@
+//! Shapes scaled to weights in 0..1, and the table that drives them.
+
+use super::regression::Unscaled;
+use crate::scale::{Scaled, range, scaled};
+use dermis_deform::baked::BakedJoints;
+use dermis_deform::joints::Joint;
+use dermis_deform::tables::{JointTable, NamedBone, TableBone, TableJoint};
+use dermis_rig::glam::DAffine3;
+use dermis_rig::{BoneIndex, BoneTransforms, IndexVec, MorphTarget, Rig, Skeleton};
+use dermis_solve::faer::Mat;
+
+/// Morph targets with their table.
+pub(super) struct Shapes {
+    pub table: JointTable,
+    /// The rig's bone for each bone of the table.
+    pub bones: IndexVec<TableBone, BoneIndex>,
+    pub morphs: Vec<MorphTarget>,
+    /// Range of every coordinate of z, for what all shapes would show.
+    pub ranges: Vec<(f64, f64)>,
+}
+
+/// Scales shapes to weights in 0..1 and adds the constant one. Shapes that never displace more than `unseen` are left out.
+pub(super) fn shapes(rig: &Rig, joints: &BakedJoints, z: &Mat<f64>, driven: Unscaled, unseen: f64) -> Shapes {
+    let count = z.ncols();
+    let over_samples = |value: &dyn Fn(usize) -> f64| range((0..z.nrows()).map(value));
+    let of_row = |row: &Vec<f64>| over_samples(&|s| (0..count).map(|i| z[(s, i)] * row[i]).sum());
+    let ranges: Vec<(f64, f64)> = driven.rows.iter().map(of_row).collect();
+    let named = driven.names.into_iter().zip(driven.shapes);
+    let Scaled { morphs, kept, offset } = scaled(rig.mesh().positions.len(), named, &ranges, unseen);
+    let mut matrix = vec![vec![0.0; count]];
+    matrix.extend(kept.iter().map(|&(shape, factor)| driven.rows[shape].iter().map(|x| x * factor).collect()));
+    let skeleton = rig.skeleton();
+    let mut bones: Vec<BoneIndex> = joints.model.joints.iter().flat_map(|j| [j.from, j.to]).collect();
+    bones.sort_unstable();
+    bones.dedup();
+    let number = |bone: BoneIndex| TableBone::new(bones.partition_point(|b| *b < bone));
+    let driver = |joint: &Joint| TableJoint {
+        from: number(joint.from),
+        to: number(joint.to),
+        centre: joint.centre.to_array(),
+        limit: Some(joint.limit).filter(|limit| limit.is_finite()),
+        inducing: joint.inducing.clone(),
+        inverse_factor: joint.inverse_factor(),
+    };
+    let table = JointTable {
+        mesh: rig.name().to_owned(),
+        length: joints.model.length,
+        sigma: joints.model.sigma,
+        bones: named_bones(skeleton, &bones),
+        joints: joints.model.joints.iter().map(driver).collect(),
+        shapes: morphs.iter().map(|m| m.name.clone()).collect(),
+        matrix,
+        offset,
+        clamp: [0.0, 1.0],
+    };
+    let ranges = (0..count).map(|i| over_samples(&|s| z[(s, i)])).collect();
+    Shapes { table, bones: IndexVec::new(bones), morphs, ranges }
+}
+
+impl Shapes {
+    /// M_k of the table's bones.
+    pub fn bones_of(&self, pose: &BoneTransforms) -> IndexVec<TableBone, DAffine3> {
+        IndexVec::new(self.bones.iter().map(|bone| pose[*bone]).collect())
+    }
+}
+
+/// Names and bind poses of the bones that a table lists.
+pub(crate) fn named_bones(skeleton: &Skeleton, bones: &[BoneIndex]) -> IndexVec<TableBone, NamedBone> {
+    let bone = |&bone: &BoneIndex| NamedBone {
+        name: skeleton.names()[bone].clone(),
+        inverse_bind: skeleton.inverse_bind()[bone],
+    };
+    IndexVec::new(bones.iter().map(bone).collect())
+}

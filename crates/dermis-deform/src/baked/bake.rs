@@ -1,0 +1,228 @@
+//! Baking: the one place where `f64` becomes `f32`, and the way back for fits that start from a model.
+
+use super::bases::{BakedBase, NO_ANCHOR, Weights};
+use super::corrections::{
+    BakedCorrection, BakedEnveloping, BakedJoints, BakedPoseSpace, BakedRemainders, BakedShapes, BakedSharedTerm,
+    Coefficients, padded,
+};
+use super::model::Baked;
+use crate::base::Base;
+use crate::correction::Correction;
+use crate::deformer::Deformer;
+use crate::enveloping::Enveloping;
+use crate::joints::{Joints, SharedTerm};
+use crate::pose_space::{CompiledShapes, PoseSpace, Remainders};
+use dermis_rig::glam::Vec3;
+use std::mem::take;
+
+impl Deformer {
+    /// The deformer in `f32`.
+    pub fn bake(&self) -> Baked {
+        let rest = self.rest().iter().map(|p| p.as_vec3()).collect();
+        Baked::unchecked(rest, BakedBase::of(self.base()), self.correction().map(BakedCorrection::of), self.bones())
+    }
+
+    /// [`Deformer::bake`] of a deformer that is needed no longer: the coefficients of multi-weight enveloping, by far the
+    /// largest of its arrays, are never held in both precisions.
+    pub fn into_baked(self) -> Baked {
+        let bones = self.bones();
+        let (rest, base, mut correction) = self.into_parts();
+        let coefficients = match &mut correction {
+            Some(Correction::Enveloping(correction)) => take(&mut correction.coefficients),
+            _ => Vec::new(),
+        };
+        let narrow = rest.iter().map(|p| p.as_vec3()).collect();
+        let mut baked =
+            Baked::unchecked(narrow, BakedBase::of(&base), correction.as_ref().map(BakedCorrection::of), bones);
+        drop((rest, base, correction));
+        if let Some(BakedCorrection::Enveloping(correction)) = &mut baked.correction {
+            correction.coefficients = Coefficients::Single(rounded(coefficients));
+        }
+        baked
+    }
+}
+
+/// Numbers in `f32`, from the last to the first: those behind are given back as the others come.
+fn rounded(mut numbers: Vec<f64>) -> Vec<f32> {
+    /// Numbers from one return of memory to the next.
+    const STEP: usize = 1 << 20;
+    // Zeros from the system take no memory before they are written to.
+    let mut rounded = vec![0.0; numbers.len()];
+    while !numbers.is_empty() {
+        let from = (numbers.len() - 1) / STEP * STEP;
+        for (rounded, number) in rounded[from..].iter_mut().zip(&numbers[from..]) {
+            *rounded = *number as f32;
+        }
+        numbers.truncate(from);
+        numbers.shrink_to_fit();
+    }
+    rounded
+}
+
+impl BakedBase {
+    fn of(base: &Base) -> Self {
+        match base {
+            Base::Rigid(weights) => BakedBase::Rigid(
+                (0..weights.vertices()).map(|v| weights.dominant(v).map_or(NO_ANCHOR, |b| b.get() as u32)).collect(),
+            ),
+            Base::Lbs(weights) => BakedBase::Lbs(Weights::of(weights)),
+            Base::Dqs(weights, blend) => BakedBase::Dqs(Weights::of(weights), blend.clone()),
+            Base::AnimationSpace(space) => BakedBase::AnimationSpace {
+                offsets: space.offsets.clone(),
+                bones: space.terms.iter().map(|(bone, _)| bone.get() as u32).collect(),
+                a: space.terms.iter().map(|(_, a)| a.as_vec4()).collect(),
+            },
+            Base::RotationalRegression(model) => BakedBase::RotationalRegression(model.clone()),
+            Base::Rest => BakedBase::Rest,
+            Base::Given => BakedBase::Given,
+        }
+    }
+}
+
+impl BakedCorrection {
+    fn of(correction: &Correction) -> Self {
+        match correction {
+            Correction::Enveloping(correction) => Self::Enveloping(Box::new(BakedEnveloping::of(correction))),
+            Correction::Joints(correction) => Self::Joints(Box::new(BakedJoints::of(correction))),
+            Correction::PoseSpace(correction) => Self::PoseSpace(Box::new(BakedPoseSpace::of(correction))),
+            Correction::Shapes(correction) => Self::Shapes(Box::new(BakedShapes::of(correction))),
+        }
+    }
+}
+
+impl BakedEnveloping {
+    fn of(correction: &Enveloping) -> Self {
+        Self {
+            anchors: correction.anchors.iter().map(|a| a.map_or(NO_ANCHOR, |bone| bone.get() as u32)).collect(),
+            offsets: correction.offsets.clone(),
+            terms: correction.terms.clone(),
+            coefficients: Coefficients::Single(correction.coefficients.iter().map(|&u| u as f32).collect()),
+            constants: correction.constants.iter().map(|c| c.as_vec3()).collect(),
+            radii: correction.radii.iter().map(|&r| r as f32).collect(),
+            shared: Enveloping {
+                weld: correction.weld.clone(),
+                pairs: correction.pairs.clone(),
+                ..Enveloping::empty(correction.rows, correction.length)
+            },
+        }
+    }
+}
+
+impl BakedJoints {
+    fn of(correction: &Joints) -> Self {
+        let Joints { length, sigma, frame, joints, weld, .. } = correction;
+        let model = Joints::empty(*length, *sigma, *frame, joints.clone(), weld.clone());
+        let mut made = Self::empty(model, &correction.weights);
+        (made.offsets, made.terms) = (correction.offsets.clone(), correction.terms.clone());
+        made.shared_offsets = correction.shared_offsets.clone();
+        made.shared = correction.shared.iter().map(BakedSharedTerm::of).collect();
+        made.limits = correction.shared_limits.iter().map(|&l| l as f32).collect();
+        made.radii = correction.radii.iter().map(|&r| r as f32).collect();
+        let mut coefficients: Vec<f32> = Vec::new();
+        for v in 0..correction.vertices() {
+            let mut at = correction.starts[v] as usize;
+            for &joint in &correction.terms[correction.offsets[v] as usize..correction.offsets[v + 1] as usize] {
+                let count = correction.joints[joint as usize].inducing.len();
+                for row in correction.coefficients[at..at + 3 * count].chunks_exact(count) {
+                    coefficients.extend(row.iter().map(|&u| u as f32));
+                    coefficients.extend(std::iter::repeat_n(0.0, padded(count) - count));
+                }
+                at += 3 * count;
+            }
+            made.starts.push(coefficients.len() as u32);
+        }
+        made.coefficients = Coefficients::Single(coefficients);
+        made
+    }
+}
+
+impl BakedSharedTerm {
+    fn of(term: &SharedTerm) -> Self {
+        Self {
+            bone: term.bone.get() as u32,
+            relevance: term.relevance as f32,
+            offset: term.offset.as_vec3(),
+            weight: term.weight as f32,
+        }
+    }
+}
+
+impl BakedRemainders {
+    fn of(r: &Remainders) -> Self {
+        Self {
+            vertices: r.vertices.clone(),
+            bones: r.bones.clone(),
+            offsets: r.offsets.clone(),
+            weights: r.weights.iter().map(|w| w.as_vec3()).collect(),
+        }
+    }
+}
+
+impl BakedPoseSpace {
+    fn of(correction: &PoseSpace) -> Self {
+        Self {
+            kernel: correction.kernel.clone(),
+            carrier: correction.carrier.clone(),
+            groups: correction.groups.clone(),
+            offsets: correction.offsets.clone(),
+            weights: correction.weights.iter().map(|w| w.as_vec3()).collect(),
+            remainders: BakedRemainders::of(&correction.remainders),
+            radii: correction.radii.iter().map(|&r| r as f32).collect(),
+        }
+    }
+
+    /// The same in `f64`, for fits that start from a model.
+    pub fn widened(&self) -> PoseSpace {
+        let wide = |list: &[Vec3]| list.iter().map(|w| w.as_dvec3()).collect();
+        let r = &self.remainders;
+        PoseSpace {
+            kernel: self.kernel.clone(),
+            carrier: self.carrier.clone(),
+            groups: self.groups.clone(),
+            offsets: self.offsets.clone(),
+            weights: wide(&self.weights),
+            remainders: Remainders {
+                vertices: r.vertices.clone(),
+                bones: r.bones.clone(),
+                offsets: r.offsets.clone(),
+                weights: wide(&r.weights),
+            },
+            radii: self.radii.iter().map(|&r| f64::from(r)).collect(),
+        }
+    }
+}
+
+impl BakedShapes {
+    fn of(correction: &CompiledShapes) -> Self {
+        let displacements = correction.displacements.iter().map(|u| u.as_vec3()).collect();
+        let radii = correction.radii.iter().map(|&r| r as f32).collect();
+        Self {
+            model: CompiledShapes { displacements: vec![], radii: vec![], ..correction.clone() },
+            displacements,
+            radii,
+        }
+    }
+
+    /// The same in `f64`, for fits that start from a model.
+    pub fn widened(&self) -> CompiledShapes {
+        CompiledShapes {
+            displacements: self.displacements.iter().map(|u| u.as_dvec3()).collect(),
+            radii: self.radii.iter().map(|&r| f64::from(r)).collect(),
+            ..self.model.clone()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_rounded_in_their_places() {
+        for count in [0, 1, 1 << 20, (1 << 21) + 3] {
+            let numbers: Vec<f64> = (0..count).map(|i| (i as f64).sin()).collect();
+            let expected: Vec<f32> = numbers.iter().map(|&x| x as f32).collect();
+            assert!(rounded(numbers) == expected, "{count}");
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Bases as they run: what carries a vertex before any correction.
+//!
+//! Positions are computed about a point near the posed character, its middle, and moved back at the end. Far from the
+//! origin `f32` keeps their digits that way. Positions that are given or at rest are rounded already; they stay in place.
+
+mod animation_space;
+mod block;
+mod dqs;
+mod lbs;
+mod rigid;
+mod turn;
+mod weights;
+
+pub(super) use block::BLOCK;
+pub use block::NO_ANCHOR;
+pub(super) use lbs::Lbs;
+pub(super) use turn::Turned;
+pub use weights::Weights;
+
+use super::lanes::{self, Columns, FEW};
+use crate::dual_quaternion::DualQuaternions;
+use crate::rotational_regression::{RotationalRegression, TurnScratch};
+use animation_space::AnimationSpace;
+use dermis_rig::BoneTransforms;
+use dermis_rig::glam::{DAffine3, DVec3, Vec3, Vec4};
+use dermis_solve::simd::{self, Apart};
+use dqs::{BlendedBones, Dqs, blend_quaternions};
+use rigid::Rigid;
+use std::iter::once;
+use turn::Turn;
+
+/// [`Base`](crate::base::Base) in `f32`.
+#[derive(Clone, Debug)]
+pub enum BakedBase {
+    /// One bone per vertex, or [`NO_ANCHOR`] for one that stays.
+    Rigid(Vec<u32>),
+    /// Linear blend skinning.
+    Lbs(Weights),
+    /// Dual quaternion skinning.
+    Dqs(Weights, DualQuaternions),
+    /// Animation space: four coefficients per entry.
+    AnimationSpace {
+        /// Where the entries of vertex v start.
+        offsets: Vec<u32>,
+        /// Bones.
+        bones: Vec<u32>,
+        /// Coefficients.
+        a: Vec<Vec4>,
+    },
+    /// Rotational regression; computes in `f64`, as its system of equations needs.
+    RotationalRegression(Box<RotationalRegression>),
+    /// The rest pose itself.
+    Rest,
+    /// Positions come with every pose.
+    Given,
+}
+
+/// Memory of the bases, reused from pose to pose.
+#[derive(Clone, Debug, Default)]
+pub(super) struct BaseScratch {
+    /// The bones about the character's middle, and after them the identity.
+    pub(super) table: Vec<Columns>,
+    /// The character's middle, which positions are computed about.
+    pub(super) middle: Vec3,
+    /// What is added to positions at the end: the middle, where the base is computed about it.
+    pub(super) behind: Vec3,
+    dqs: BlendedBones,
+    rotational_regression: TurnScratch,
+}
+
+/// The map followed by a translation.
+pub(super) fn moved(m: &DAffine3, by: DVec3) -> DAffine3 {
+    DAffine3 { matrix3: m.matrix3, translation: m.translation + by }
+}
+
+impl BakedBase {
+    /// What the pose gives to all vertices, into the scratch; `middle` is what it is seen from.
+    pub(super) fn prepare(&self, rest: &[Vec3], transforms: &BoneTransforms, middle: DVec3, scratch: &mut BaseScratch) {
+        scratch.middle = middle.as_vec3();
+        scratch.behind = if self.stays_in_place() { Vec3::ZERO } else { scratch.middle };
+        scratch.table.clear();
+        scratch.table.extend(transforms.iter().map(|m| Columns::of(&moved(m, -middle))));
+        let entries = (scratch.table.len() + 1).max(FEW);
+        scratch.table.resize(entries, Columns::of(&DAffine3::IDENTITY));
+        match self {
+            Self::Dqs(_, blend) => scratch.dqs.prepare(blend, transforms, middle),
+            Self::RotationalRegression(model) => {
+                let rest = |v: usize| rest[v].as_dvec3();
+                model.prepare(rest, transforms, middle, &mut scratch.rotational_regression);
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether positions are rounded already and keep their bits: only the correction is computed about the middle.
+    pub(super) fn stays_in_place(&self) -> bool {
+        matches!(self, Self::Given | Self::Rest)
+    }
+
+    /// Bytes of the arrays that evaluation reads.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Rigid(bones) => 4 * bones.len(),
+            Self::Lbs(weights) | Self::Dqs(weights, _) => weights.bytes(),
+            Self::AnimationSpace { offsets, bones, a } => 4 * (offsets.len() + bones.len()) + 16 * a.len(),
+            Self::RotationalRegression(model) => model.bytes(),
+            Self::Rest | Self::Given => 0,
+        }
+    }
+
+    /// Positions of a block, and its normals where wanted.
+    pub(super) fn block(
+        &self,
+        from: usize,
+        (rest, given): (&[Vec3], Option<&[Vec3]>),
+        scratch: &BaseScratch,
+        behind: Vec3,
+        out: &mut [Vec3],
+        normals: Option<Turned<'_>>,
+    ) {
+        let range = from..from + out.len();
+        let (table, middle) = (&scratch.table[..], scratch.middle);
+        match self {
+            Self::Rigid(bones) => {
+                let (bones, rest) = (&bones[range.clone()], &rest[range]);
+                simd::run(Rigid { bones, table, rest, behind, middle, out });
+            }
+            Self::Lbs(weights) if !weights.fours.is_empty() => {
+                let rest = &rest[range];
+                return Lbs { from, weights, table, rest, behind, out, normals }.run();
+            }
+            Self::Dqs(weights, _) if !weights.fours.is_empty() => {
+                let (bones, whole) = (&scratch.dqs, table);
+                return Dqs { from, weights, bones, whole, rest, behind, middle, out, normals }.run();
+            }
+            Self::AnimationSpace { offsets, bones, a } => {
+                let offsets = &offsets[range.start..=range.end];
+                simd::run(AnimationSpace { offsets, bones, a, table, behind, middle, out });
+            }
+            Self::Given => out.copy_from_slice(&given.unwrap_or_default()[range]),
+            Self::Rest => out.copy_from_slice(&rest[range]),
+            Self::Lbs(_) | Self::Dqs(..) | Self::RotationalRegression(_) => {
+                for (v, p) in range.zip(out) {
+                    *p = self.at(v, rest[v].extend(1.0), scratch) + behind;
+                }
+            }
+        }
+        if let Some(normals) = normals {
+            self.turn(from, table, normals);
+        }
+    }
+
+    /// Normals of a block by themselves.
+    fn turn(&self, from: usize, table: &[Columns], normals: Turned<'_>) {
+        match self {
+            Self::Rigid(bones) => {
+                let entries = |v: usize| once(((bones[v] as usize).min(table.len() - 1), 1.0));
+                lanes::run(Turn { from, entries, table, normals });
+            }
+            Self::Lbs(weights) => {
+                let entries = |v| weights.of_vertex(v);
+                lanes::run(Turn { from, entries, table, normals });
+            }
+            Self::AnimationSpace { offsets, bones, a } => {
+                let entries = |v: usize| {
+                    let range = offsets[v] as usize..offsets[v + 1] as usize;
+                    bones[range.clone()].iter().zip(&a[range]).map(|(&bone, a)| (bone as usize, a.w))
+                };
+                lanes::run(Turn { from, entries, table, normals });
+            }
+            Self::RotationalRegression(model) => {
+                let entries = |v| model.weights.of(v).iter().map(|&(bone, w)| (bone.get(), w as f32));
+                lanes::run(Turn { from, entries, table, normals });
+            }
+            Self::Rest | Self::Given => normals.out.copy_from_slice(normals.rest),
+            // More bones than 16 bits can count: one by one.
+            Self::Dqs(..) => normals.out.fill(Vec3::ZERO),
+        }
+    }
+
+    /// The map of vertex `v` applied to a homogeneous rest position, or to a displacement, whose last entry is zero.
+    pub(super) fn at(&self, v: usize, rest: Vec4, scratch: &BaseScratch) -> Vec3 {
+        let transform = |bone: usize, x: Vec4| scratch.table[bone].apply::<Apart>(x);
+        match self {
+            Self::Rigid(bones) => transform((bones[v] as usize).min(scratch.table.len() - 1), rest),
+            Self::Lbs(weights) => weights.of_vertex(v).map(|(bone, w)| transform(bone, rest) * w).sum(),
+            Self::Dqs(weights, _) => {
+                blend_quaternions(weights, v, &scratch.dqs, (&scratch.table, scratch.middle), rest)
+            }
+            Self::AnimationSpace { offsets, bones, a } => {
+                let range = offsets[v] as usize..offsets[v + 1] as usize;
+                let terms = bones[range.clone()].iter().zip(&a[range]);
+                // The rest position is inside the coefficients; a displacement follows their weights.
+                let of = |a: &Vec4| if rest.w == 0.0 { rest * a.w } else { *a };
+                terms.map(|(&bone, a)| transform(bone as usize, of(a))).sum()
+            }
+            Self::RotationalRegression(_) if rest.w != 0.0 => scratch.rotational_regression.positions[v].as_vec3(),
+            // A displacement follows linear blending.
+            Self::RotationalRegression(model) => {
+                let terms = model.weights.of(v).iter();
+                terms.map(|(bone, w)| transform(bone.get(), rest) * *w as f32).sum()
+            }
+            Self::Rest | Self::Given => rest.truncate(),
+        }
+    }
+
+    /// The linear part of the base's map at a vertex, column by column, four numbers each.
+    pub(super) fn linear(&self, v: usize, scratch: &BaseScratch) -> [f32; 16] {
+        let [x, y, z] = [Vec3::X, Vec3::Y, Vec3::Z].map(|axis| self.at(v, axis.extend(0.0), scratch));
+        [x.x, x.y, x.z, 0.0, y.x, y.y, y.z, 0.0, z.x, z.y, z.z, 0.0, 0.0, 0.0, 0.0, 0.0]
+    }
+
+    /// The bone of largest weight.
+    pub(super) fn dominant(&self, v: usize) -> Option<usize> {
+        match self {
+            Self::Rigid(bones) => Some(bones[v] as usize).filter(|b| *b != NO_ANCHOR as usize),
+            Self::Lbs(weights) | Self::Dqs(weights, _) => largest(weights.of_vertex(v)),
+            Self::AnimationSpace { offsets, bones, a } => {
+                let range = offsets[v] as usize..offsets[v + 1] as usize;
+                largest(bones[range.clone()].iter().map(|b| *b as usize).zip(a[range].iter().map(|a| a.w)))
+            }
+            Self::RotationalRegression(model) => model.weights.dominant(v).map(|bone| bone.get()),
+            Self::Rest | Self::Given => None,
+        }
+    }
+}
+
+/// The first of the largest.
+fn largest(weights: impl Iterator<Item = (usize, f32)>) -> Option<usize> {
+    let mut best: Option<(usize, f32)> = None;
+    for (bone, w) in weights {
+        if best.is_none_or(|(_, most)| w > most) {
+            best = Some((bone, w));
+        }
+    }
+    best.map(|(bone, _)| bone)
+}

@@ -1,0 +1,123 @@
+//! Whether the parts of a baked model belong together, and the bones that they read.
+
+use super::bases::{BakedBase, NO_ANCHOR, Weights};
+use super::corrections::{
+    BakedCorrection, BakedEnveloping, BakedJoints, BakedPoseSpace, BakedShapes, Coefficients, padded,
+};
+use crate::parts::{DeformerError, beside, covers, covers_or_lacks, names, rows, together};
+use crate::pose_size::BoneCount;
+use crate::pose_space::NO_GROUP;
+
+impl BakedBase {
+    /// Checks the base of a mesh; the bones it reads.
+    pub(super) fn check(&self, vertices: usize) -> Result<BoneCount, DeformerError> {
+        match self {
+            Self::Rigid(bones) => {
+                covers("bones of a rigid base", vertices, bones.len())?;
+                Ok(named(bones))
+            }
+            Self::Lbs(weights) => weights.check(vertices),
+            Self::Dqs(weights, blend) => together(BoneCount::Exactly(blend.pivots().len()), weights.check(vertices)?),
+            Self::AnimationSpace { offsets, bones, a } => {
+                rows("animation space terms", offsets, vertices, bones.len())?;
+                beside("animation space terms", bones.len(), a.len())?;
+                Ok(named(bones))
+            }
+            Self::RotationalRegression(model) => model.check(vertices),
+            Self::Rest | Self::Given => Ok(BoneCount::AtLeast(0)),
+        }
+    }
+}
+
+impl BakedCorrection {
+    /// Checks the correction of a mesh; the bones it reads.
+    pub(super) fn check(&self, vertices: usize) -> Result<BoneCount, DeformerError> {
+        covers_or_lacks("radii", vertices, self.radii().len())?;
+        match self {
+            Self::Enveloping(correction) => correction.check(vertices),
+            Self::Joints(correction) => correction.check(vertices),
+            Self::PoseSpace(correction) => correction.check(vertices),
+            Self::Shapes(correction) => correction.check(vertices),
+        }
+    }
+}
+
+impl BakedEnveloping {
+    fn check(&self, vertices: usize) -> Result<BoneCount, DeformerError> {
+        covers("anchors", vertices, self.anchors.len())?;
+        rows("enveloping terms", &self.offsets, vertices, self.terms.len())?;
+        names("enveloping terms", self.terms.iter().map(|&pair| pair as usize), self.shared.pairs.len())?;
+        let numbers = self.terms.len() * self.shared.rows.coefficients();
+        beside("enveloping coefficients", self.coefficients.len(), numbers)?;
+        self.coefficients.check(vertices)?;
+        covers_or_lacks("constants", vertices, self.constants.len())?;
+        together(BoneCount::naming(self.shared.bones()), named(&self.anchors))
+    }
+}
+
+impl BakedJoints {
+    fn check(&self, vertices: usize) -> Result<BoneCount, DeformerError> {
+        covers("anchors", vertices, self.anchors.len())?;
+        rows("free terms", &self.offsets, vertices, self.terms.len())?;
+        names("free terms", self.terms.iter().map(|&joint| joint as usize), self.model.joints.len())?;
+        rows("free coefficients", &self.starts, vertices, self.coefficients.len())?;
+        for v in 0..vertices {
+            let terms = &self.terms[self.offsets[v] as usize..self.offsets[v + 1] as usize];
+            let inducing = |joint: u32| self.model.joints[joint as usize].inducing.len();
+            let numbers: usize = terms.iter().map(|&joint| 3 * padded(inducing(joint))).sum();
+            beside("free coefficients", (self.starts[v + 1] - self.starts[v]) as usize, numbers)?;
+        }
+        self.coefficients.check(vertices)?;
+        rows("shared terms", &self.shared_offsets, vertices, self.shared.len())?;
+        covers_or_lacks("limits of the shared part", vertices, self.limits.len())?;
+        let shared = self.shared.iter().map(|term| term.bone as usize);
+        let read = together(BoneCount::naming(self.model.bones().chain(shared)), named(&self.anchors))?;
+        together(read, self.weights.check(vertices)?)
+    }
+}
+
+impl BakedPoseSpace {
+    fn check(&self, vertices: usize) -> Result<BoneCount, DeformerError> {
+        let groups = self.groups.iter().filter(|group| **group != NO_GROUP);
+        covers("groups of the pose space", vertices, self.groups.len())?;
+        names("groups of the pose space", groups.map(|&group| group as usize), self.kernel.groups())?;
+        rows("displacements", &self.offsets, vertices, self.weights.len())?;
+        let r = &self.remainders;
+        if !r.vertices.is_empty() {
+            rows("remainders", &r.offsets, r.vertices.len(), r.weights.len())?;
+        }
+        names("remainders", r.vertices.iter().map(|&v| v as usize), vertices)?;
+        beside("remainders", r.bones.len(), r.vertices.len())?;
+        self.carrier.check(vertices)?;
+        let remainders = r.bones.iter().map(|bone| bone.get());
+        Ok(BoneCount::naming(self.kernel.bones().chain(self.carrier.bones()).chain(remainders)))
+    }
+}
+
+impl BakedShapes {
+    fn check(&self, vertices: usize) -> Result<BoneCount, DeformerError> {
+        self.model.check_with(vertices, self.displacements.len(), self.radii.len())
+    }
+}
+
+impl Coefficients {
+    fn check(&self, vertices: usize) -> Result<(), DeformerError> {
+        match self {
+            Self::Single(_) => Ok(()),
+            Self::Sixteen { units, .. } => covers("units of coefficients", vertices, units.len()),
+        }
+    }
+}
+
+impl Weights {
+    fn check(&self, vertices: usize) -> Result<BoneCount, DeformerError> {
+        rows("skinning weights", &self.offsets, vertices, self.bones.len())?;
+        beside("skinning weights", self.bones.len(), self.weights.len())?;
+        covers_or_lacks("skinning weights", vertices, self.fours.len())?;
+        Ok(named(&self.bones))
+    }
+}
+
+fn named(bones: &[u32]) -> BoneCount {
+    BoneCount::naming(bones.iter().filter(|bone| **bone != NO_ANCHOR).map(|bone| *bone as usize))
+}

@@ -1,0 +1,97 @@
+//! Stored numbers on their way into registers: `f32` as they are, 16-bit integers widened.
+
+#[cfg(target_arch = "x86_64")]
+use pulp::{cast, x86::V3};
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::{__m256, __m256i};
+
+/// A stored coefficient.
+pub(in crate::baked) trait Stored: Copy {
+    /// In units of its vertex.
+    fn wide(self) -> f32;
+
+    /// Whether twelve coefficients are arranged in two halves of sixteen as those of even and those of odd index, each half
+    /// filled up; otherwise they stand in their order, and the end is filled up.
+    const INTERLEAVED: bool;
+    /// What multiplies the features that arranged coefficients are multiplied with.
+    const SCALE: f32;
+    /// The first twelve coefficients of a list, arranged, in units of `SCALE` over that of their vertex.
+    fn arranged(list: &[Self]) -> [f32; 16];
+    /// [`arranged`](Self::arranged), where features are zero in the places filled up.
+    #[cfg(target_arch = "x86_64")]
+    fn registers(v3: V3, list: &[Self]) -> [__m256; 2];
+
+    /// Twelve features arranged as coefficients are.
+    fn arrange(features: &[f64; 12]) -> [f32; 16] {
+        let mut made = [0.0; 16];
+        for (i, f) in features.iter().enumerate() {
+            let at = if Self::INTERLEAVED { 8 * (i % 2) + i / 2 } else { i };
+            made[at] = *f as f32 * Self::SCALE;
+        }
+        made
+    }
+}
+
+impl Stored for f32 {
+    #[inline(always)]
+    fn wide(self) -> f32 {
+        self
+    }
+
+    const INTERLEAVED: bool = false;
+    const SCALE: f32 = 1.0;
+
+    #[inline(always)]
+    fn arranged(list: &[f32]) -> [f32; 16] {
+        let mut made = [0.0; 16];
+        made[..12].copy_from_slice(&list[..12]);
+        made
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn registers(v3: V3, list: &[f32]) -> [__m256; 2] {
+        let (low, high) = list[..12].split_at(8);
+        let low: [f32; 8] = std::array::from_fn(|i| low[i]);
+        let high: [f32; 4] = std::array::from_fn(|i| high[i]);
+        [cast(low), v3.avx._mm256_zextps128_ps256(cast(high))]
+    }
+}
+
+impl Stored for i16 {
+    #[inline(always)]
+    fn wide(self) -> f32 {
+        f32::from(self)
+    }
+
+    /// Two coefficients lie in 32 bits: one is what is left of them after a shift, the other after its bits are taken away, each
+    /// 2¹⁶ times too large. That spares widening them.
+    const INTERLEAVED: bool = true;
+    const SCALE: f32 = 1.0 / 65536.0;
+
+    #[inline(always)]
+    fn arranged(list: &[i16]) -> [f32; 16] {
+        let mut made = [0.0; 16];
+        for (i, u) in list[..12].iter().enumerate() {
+            made[8 * (i % 2) + i / 2] = f32::from(*u) * 65536.0;
+        }
+        made
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn registers(v3: V3, list: &[i16]) -> [__m256; 2] {
+        // Twelve are 24 bytes; four more, whatever they are, make a register.
+        let all: __m256i = match list.first_chunk::<16>() {
+            Some(all) => cast(*all),
+            None => {
+                let mut all = [0; 16];
+                all[..12].copy_from_slice(&list[..12]);
+                cast(all)
+            }
+        };
+        let odd = v3.avx2._mm256_and_si256(all, cast([0xffff_0000u32; 8]));
+        let even = v3.avx2._mm256_slli_epi32::<16>(all);
+        [v3.avx._mm256_cvtepi32_ps(even), v3.avx._mm256_cvtepi32_ps(odd)]
+    }
+}

@@ -1,0 +1,96 @@
+//! Bases in `f64`: what carries a vertex before any correction.
+
+use crate::dual_quaternion::DualQuaternions;
+use crate::lbs;
+use crate::rotational_regression::RotationalRegression;
+use dermis_rig::glam::{DAffine3, DMat3, DVec3, DVec4};
+use dermis_rig::{BoneIndex, BoneTransforms, Influences};
+
+/// The underlying deformer of a model.
+#[derive(Clone, Debug)]
+pub enum Base {
+    /// Every vertex follows its dominant bone.
+    Rigid(Influences),
+    /// Linear blend skinning.
+    Lbs(Influences),
+    /// Dual quaternion skinning; pivots are the bones' rest positions.
+    Dqs(Influences, DualQuaternions),
+    /// p' = Σ_k M_k a_vk.
+    AnimationSpace(AnimationSpace),
+    /// Rotational regression.
+    RotationalRegression(Box<RotationalRegression>),
+    /// The rest pose itself: what is learnt is a rest shape per pose, for another program to deform.
+    Rest,
+    /// Positions the caller supplies with every pose, such as the output of another deformer.
+    Given,
+}
+
+/// Animation space: four coefficients per vertex and bone, shared by the three output axes; Σ_k a_vk.w = 1.
+#[derive(Clone, Debug)]
+pub struct AnimationSpace {
+    /// Where the terms of vertex v start; one more entry than vertices.
+    pub offsets: Vec<u32>,
+    /// Bone and coefficients of each term, metres and weight.
+    pub terms: Vec<(BoneIndex, DVec4)>,
+}
+
+impl AnimationSpace {
+    /// p' of vertex `v`.
+    pub fn at(&self, v: usize, transforms: &BoneTransforms) -> DVec3 {
+        let terms = &self.terms[self.offsets[v] as usize..self.offsets[v + 1] as usize];
+        terms.iter().map(|(bone, a)| apply(&transforms[*bone], *a)).sum()
+    }
+}
+
+/// M a for homogeneous a.
+fn apply(m: &DAffine3, a: DVec4) -> DVec3 {
+    m.matrix3 * a.truncate() + m.translation * a.w
+}
+
+impl Base {
+    /// The base's positions in a pose. `given` serves [`Base::Given`] and is not read otherwise.
+    ///
+    /// # Panics
+    /// If the counts disagree, or `given` is missing for [`Base::Given`]: callers check once, at construction.
+    pub fn evaluate(
+        &mut self,
+        rest: &[DVec3],
+        transforms: &BoneTransforms,
+        given: Option<&[DVec3]>,
+        out: &mut [DVec3],
+    ) {
+        match self {
+            Self::Rigid(weights) => lbs::rigid(rest, weights, transforms, out),
+            Self::Lbs(weights) => lbs::lbs(rest, weights, transforms, out),
+            Self::Dqs(weights, blend) => {
+                blend.prepare(transforms);
+                blend.deform(rest, weights, out);
+            }
+            Self::AnimationSpace(space) => {
+                for (v, p) in out.iter_mut().enumerate() {
+                    *p = space.at(v, transforms);
+                }
+            }
+            Self::RotationalRegression(model) => model.evaluate(rest, transforms, out),
+            Self::Rest => out.copy_from_slice(rest),
+            Self::Given => out.copy_from_slice(given.expect("a base of given positions needs them with every pose")),
+        }
+    }
+
+    /// How a small displacement of vertex `v` at rest moves it in the pose last evaluated: the linear part of the map
+    /// p ↦ p', which is affine in a fixed pose. The identity for [`Base::Given`], whose map is not known; that of linear
+    /// blending for [`Base::RotationalRegression`], whose vertices hang together.
+    pub fn linear(&self, v: usize, transforms: &BoneTransforms) -> DMat3 {
+        match self {
+            Self::Rigid(weights) => weights.dominant(v).map_or(DMat3::IDENTITY, |bone| transforms[bone].matrix3),
+            Self::Lbs(weights) => lbs::blend(weights.of(v), transforms).matrix3,
+            Self::RotationalRegression(model) => lbs::blend(model.weights.of(v), transforms).matrix3,
+            Self::Dqs(weights, blend) => blend.map(weights.of(v)).matrix3,
+            Self::AnimationSpace(space) => {
+                let terms = &space.terms[space.offsets[v] as usize..space.offsets[v + 1] as usize];
+                terms.iter().fold(DMat3::ZERO, |sum, (bone, a)| sum + transforms[*bone].matrix3 * a.w)
+            }
+            Self::Rest | Self::Given => DMat3::IDENTITY,
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The driver table of a joint model: morph weights w = clamp(D z + d0) from its joint coordinates z.
+
+use super::{NamedBone, TableBone};
+use crate::joints::{joint_feature, kernel};
+use dermis_rig::glam::{DAffine3, DVec3};
+use dermis_rig::{BoneIndex, IndexVec};
+
+/// How weights of morph targets follow from joints.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JointTable {
+    /// The mesh whose morph targets are driven.
+    pub mesh: String,
+    /// L, metres.
+    pub length: f64,
+    /// σ of the kernel.
+    pub sigma: f64,
+    /// The bones that are read.
+    pub bones: IndexVec<TableBone, NamedBone>,
+    /// The joints, in the order of their coordinates.
+    pub joints: Vec<TableJoint>,
+    /// The morph targets, in the order of the mesh.
+    pub shapes: Vec<String>,
+    /// D: a row per shape, a column per coordinate.
+    pub matrix: Vec<Vec<f64>>,
+    /// d0: the weights at the bind pose.
+    pub offset: Vec<f64>,
+    /// Where weights are clamped.
+    pub clamp: [f64; 2],
+}
+
+/// A joint of a [`JointTable`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableJoint {
+    /// The bone it is seen from.
+    pub from: TableBone,
+    /// The bone that is seen.
+    pub to: TableBone,
+    /// c, in units of L.
+    pub centre: [f64; 3],
+    /// Largest norm of φ, if there is a limit.
+    pub limit: Option<f64>,
+    /// φ of the inducing rotations.
+    pub inducing: Vec<[f64; 12]>,
+    /// C⁻¹, lower triangular: row i has i + 1 numbers.
+    pub inverse_factor: Vec<Vec<f64>>,
+}
+
+impl JointTable {
+    /// z of all joints from the bone transforms M_k of [`Self::bones`].
+    ///
+    /// # Panics
+    /// If `transforms` are fewer than the table's bones.
+    pub fn coordinates(&self, transforms: &IndexVec<TableBone, DAffine3>) -> Vec<f64> {
+        let mut z = Vec::new();
+        for joint in &self.joints {
+            let pair = [transforms[joint.from], transforms[joint.to]];
+            let both = (BoneIndex::new(0), BoneIndex::new(1));
+            let mut feature = joint_feature(&pair, both, DVec3::from_array(joint.centre), self.length);
+            let norm = feature.iter().map(|x| x * x).sum::<f64>().sqrt();
+            if let Some(limit) = joint.limit.filter(|limit| norm > *limit) {
+                feature.iter_mut().for_each(|x| *x *= limit / norm);
+            }
+            let k: Vec<f64> = joint.inducing.iter().map(|at| kernel(&feature, at, self.sigma)).collect();
+            z.extend(joint.inverse_factor.iter().map(|row| row.iter().zip(&k).map(|(c, k)| c * k).sum::<f64>()));
+        }
+        z
+    }
+
+    /// D z + d0 of every shape, and whether the clamp would change it.
+    pub fn unclamped<'a>(&'a self, z: &'a [f64]) -> impl Iterator<Item = (f64, bool)> + 'a {
+        self.matrix.iter().zip(&self.offset).map(move |(row, offset)| {
+            let w = offset + row.iter().zip(z).map(|(d, z)| d * z).sum::<f64>();
+            (w, !(self.clamp[0]..=self.clamp[1]).contains(&w))
+        })
+    }
+
+    /// The weights of the shapes at coordinates z.
+    pub fn weights(&self, z: &[f64]) -> Vec<f64> {
+        self.unclamped(z).map(|(w, _)| w.clamp(self.clamp[0], self.clamp[1])).collect()
+    }
+
+    /// M_k = T_k B_k⁻¹ of [`Self::bones`] from their joint-to-world matrices T_k.
+    pub fn bone_transforms(&self, joint_to_world: &IndexVec<TableBone, DAffine3>) -> IndexVec<TableBone, DAffine3> {
+        IndexVec::new(joint_to_world.iter().zip(self.bones.iter()).map(|(t, bone)| *t * bone.inverse_bind).collect())
+    }
+}

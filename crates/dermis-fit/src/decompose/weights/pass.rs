@@ -1,0 +1,102 @@
+//! One pass over the weights of all vertices, in parallel, block by block.
+
+use super::exchange::{Pass, look_around};
+use super::fixed::FixedSupport;
+use super::room::{BLOCK, Room};
+use super::support::{Fit, Support};
+use crate::decompose::gram::{Bones, Gram, products, pulls, squares};
+use crate::decompose::problem::Points;
+use dermis_solve::simd::{self, Fma, Kernel};
+use rayon::prelude::*;
+
+/// Improves the weights of every vertex and returns the sum of the energies Σ_v |x_v − y_v|².
+///
+/// No energy rises: a vertex keeps its weights where a solve does not lower it.
+pub fn improve(
+    points: &Points,
+    bones: &Bones,
+    gram: &Gram,
+    supports: &mut [Support],
+    fits: &mut [Fit],
+    pass: Pass,
+) -> f64 {
+    let blocks = supports.par_chunks_mut(BLOCK).zip(fits.par_chunks_mut(BLOCK));
+    blocks.enumerate().for_each(|(block, (supports, fits))| {
+        Room::lent(bones.stride, |room| {
+            let first = block * BLOCK;
+            if pass.entries > 0 {
+                products(points, first, supports.len(), bones, &mut room.product);
+            }
+            simd::run(Improve { points, bones, gram, supports, fits, pass, first, room });
+        });
+    });
+    fits.iter().map(|fit| fit.energy).sum()
+}
+
+/// Returns for every vertex the single bone that comes closest to it.
+pub fn nearest(points: &Points, bones: &Bones, gram: &Gram) -> Vec<Support> {
+    let mut supports = vec![Support::single(0); points.len()];
+    supports.par_chunks_mut(BLOCK).enumerate().for_each(|(block, supports)| {
+        Room::lent(bones.stride, |room| {
+            let first = block * BLOCK;
+            products(points, first, supports.len(), bones, &mut room.product);
+            for (at, support) in supports.iter_mut().enumerate() {
+                let v = first + at;
+                pulls(points, v, &room.product[at * 4 * bones.stride..], &mut room.g);
+                squares(gram, &points.monomials[v], &mut room.diagonal);
+                let energy = |k: usize| room.diagonal[k] - 2.0 * room.g[k];
+                *support = Support::single((1..bones.count).fold(0, |b, k| if energy(k) < energy(b) { k } else { b }));
+            }
+        });
+    });
+    supports
+}
+
+/// The pass over one block.
+struct Improve<'a> {
+    points: &'a Points,
+    bones: &'a Bones,
+    gram: &'a Gram,
+    supports: &'a mut [Support],
+    fits: &'a mut [Fit],
+    pass: Pass,
+    first: usize,
+    room: &'a mut Room,
+}
+
+impl Kernel for Improve<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<F: Fma>(self) {
+        let wide = 4 * self.bones.stride;
+        let look = self.pass.entries > 0;
+        FixedSupport {
+            points: self.points,
+            bones: self.bones,
+            gram: self.gram,
+            supports: &mut *self.supports,
+            first: self.first,
+            products: look,
+            room: &mut *self.room,
+        }
+        .solve();
+        for at in 0..self.supports.len() {
+            let of_members = &self.room.pulls[at];
+            let mut pull = (0..self.supports[at].n).map(|a| self.supports[at].weights[a] * of_members[a]).sum();
+            let support = &mut self.supports[at];
+            if support.weights[..support.n].iter().any(|&w| w < 1e-9) {
+                support.normalise();
+            }
+            let mut energy = self.room.energies[at];
+            if look {
+                let v = self.first + at;
+                let (monomials, square) = (&self.points.monomials[v], self.points.squares[v]);
+                let room = &mut *self.room;
+                pulls(self.points, v, &room.product[at * wide..(at + 1) * wide], &mut room.g);
+                energy = look_around(self.gram, monomials, square, support, energy, self.pass, room);
+                pull = support.members().map(|(k, w)| w * room.g[k]).sum();
+            }
+            self.fits[at] = Fit { energy: energy.max(0.0), pull };
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The inducing rotations of a joint, and the point it turns about.
+
+use dermis_deform::joints::{JointFeature, joint_feature, kernel};
+use dermis_rig::glam::{DMat3, DVec3};
+use dermis_rig::{BoneIndex, BoneTransforms};
+
+/// Pivots end where less than this remains of k(φ, φ): joints that turn by at most 6 degrees have none.
+pub const STOP: f64 = 0.01;
+/// Remaining diagonals that differ by no more count as equal. Rounding to f32 leaves some 1e-7 of k.
+const TIE: f64 = 1e-5;
+
+/// Returns the poses that represent a joint: the pivots of a Cholesky factorisation of its kernel matrix with diagonal
+/// pivoting.
+///
+/// The pose with the largest remaining diagonal comes next, up to `most` poses or until less than `stop` remains. Of
+/// diagonals that agree within 1e-5, the first pose wins: a pose and its mirror image are equally far from rest, and the
+/// rounding of a file must not choose between them.
+pub fn pivots(features: &[JointFeature], sigma: f64, most: usize, stop: f64) -> Vec<usize> {
+    let mut left: Vec<f64> = features.iter().map(|f| kernel(f, f, sigma)).collect();
+    let mut columns: Vec<Vec<f64>> = Vec::new();
+    let mut chosen = Vec::new();
+    while chosen.len() < most {
+        let next = (0..left.len()).fold(None, |best: Option<usize>, s| match best {
+            Some(b) if left[s] <= left[b] + TIE => best,
+            _ => Some(s),
+        });
+        let Some(pivot) = next.filter(|&s| left[s] >= stop) else { break };
+        let root = left[pivot].sqrt();
+        let column: Vec<f64> = (0..features.len())
+            .map(|s| {
+                let known: f64 = columns.iter().map(|c| c[s] * c[pivot]).sum();
+                (kernel(&features[s], &features[pivot], sigma) - known) / root
+            })
+            .collect();
+        left.iter_mut().zip(&column).for_each(|(left, c)| *left -= c * c);
+        left[pivot] = f64::NEG_INFINITY;
+        columns.push(column);
+        chosen.push(pivot);
+    }
+    chosen
+}
+
+/// Returns c, the point a joint turns about, in units of L: the least-squares solution of t/L = (I − R) c over the training
+/// poses, with a ridge of 1e-6 |c|².
+pub fn joint_centre(transforms: &[&BoneTransforms], (from, to): (BoneIndex, BoneIndex), length: f64) -> DVec3 {
+    let (mut gram, mut right) = (DMat3::from_diagonal(DVec3::splat(1e-6)), DVec3::ZERO);
+    for pose in transforms {
+        // About the zero centre the slide is t/L; the rotation part is (R − I)/√2.
+        let f = joint_feature(pose.as_slice(), (from, to), DVec3::ZERO, length);
+        let back = |j: usize, c: usize| -f[4 * j + c] * std::f64::consts::SQRT_2;
+        let a = DMat3::from_cols_array_2d(&[0, 1, 2].map(|c| [0, 1, 2].map(|j| back(j, c))));
+        gram += a.transpose() * a;
+        right += a.transpose() * DVec3::new(f[3], f[7], f[11]);
+    }
+    gram.inverse() * right
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dermis_rig::glam::DAffine3;
+
+    /// A pose and its mirror image are equally far from rest; last digits, of either sign, must not choose between them.
+    #[test]
+    fn rounding_does_not_choose_between_a_pose_and_its_mirror_image() {
+        let bones = (BoneIndex::new(0), BoneIndex::new(1));
+        let feature = |bend: f64, twist: f64| {
+            let turn = DAffine3::from_rotation_z(bend) * DAffine3::from_rotation_x(twist);
+            joint_feature(&[DAffine3::IDENTITY, turn], bones, DVec3::ZERO, 1.0)
+        };
+        let angles = [(0.0, 0.0), (1.2, 0.3), (0.4, -0.8), (-0.7, 0.1), (0.2, 0.9)];
+        let own = angles.map(|(bend, twist)| feature(bend, twist));
+        let images = angles.map(|(bend, twist)| feature(-bend, -twist));
+        let exact = pivots(&[own, images].concat(), 1.4, 6, STOP);
+        assert_eq!(exact[0], 1, "the largest angle of the examples, not of the images");
+        for sign in [1.0, -1.0] {
+            // As f32 rounds, the examples outwards and the images inwards, then the other way.
+            let scaled = |list: [JointFeature; 5], by: f64| list.map(|f| f.map(|x| x * (1.0 + by)));
+            let rounded = [scaled(own, sign * 6e-8), scaled(images, -sign * 6e-8)].concat();
+            assert_eq!(pivots(&rounded, 1.4, 6, STOP), exact, "{sign}");
+        }
+    }
+}

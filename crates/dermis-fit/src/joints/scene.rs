@@ -1,0 +1,153 @@
+//! The training as the joint model sees it: joints, features of every pose, vertices that share them.
+
+use super::inducing::{STOP, joint_centre, pivots};
+use super::settings::{JointSettings, JointSummary};
+use super::tree::JointTree;
+use crate::training::{FitError, Training};
+use dermis_deform::guard::{FROZEN, Weld};
+use dermis_deform::joints::{Joint, JointFeature, JointPose, Joints, forest_links, joint_feature};
+use dermis_rig::glam::DVec3;
+use dermis_rig::skeleton::invert;
+use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mirror};
+use dermis_solve::SolveError;
+use std::collections::BTreeMap;
+
+/// A joint slides if it leaves its centre by more than this, in L.
+const SLIDING: f64 = 0.02;
+
+/// Vertices that share their joints and relevances.
+pub struct Group {
+    /// Joint and √a.
+    pub joints: Vec<(u32, f64)>,
+    /// Whether their mirror images are known.
+    pub mirrored: bool,
+    pub vertices: Vec<usize>,
+}
+
+/// The training, seen as the model sees it.
+pub struct Scene<'a> {
+    pub training: &'a Training<'a>,
+    pub settings: &'a JointSettings,
+    pub mirror: Option<&'a Mirror>,
+    /// The model without coefficients.
+    pub model: Joints,
+    pub tree: JointTree,
+    pub summaries: Vec<JointSummary>,
+    /// Joint of the model of each edge of the tree.
+    pub joint_of: Vec<Option<u32>>,
+    pub bone_relevance: Vec<Vec<(BoneIndex, f64)>>,
+    /// The examples, then their mirror images.
+    pub poses: Vec<JointPose>,
+    /// Number of examples.
+    pub own: usize,
+}
+
+impl<'a> Scene<'a> {
+    /// Finds the joints that the poses of `training` can tell apart, and their features.
+    pub fn new(
+        training: &'a Training<'a>,
+        weights: &Influences,
+        settings: &'a JointSettings,
+        mirror: Option<&'a Mirror>,
+    ) -> Result<Self, FitError> {
+        let (skeleton, length) = (training.skeleton, training.unit());
+        let tree = JointTree::new(skeleton, weights);
+        let own = || training.examples.iter().map(|e| &e.transforms);
+        let images: Vec<BoneTransforms> =
+            mirror.iter().flat_map(|mirror| own().map(|pose| mirror.pose(pose))).collect();
+        let transforms: Vec<&BoneTransforms> = own().chain(&images).collect();
+        let (mut joints, mut summaries, mut joint_of) = (Vec::new(), Vec::new(), Vec::new());
+        for &edge in &tree.edges {
+            let centre = joint_centre(&transforms, edge, length);
+            let features: Vec<JointFeature> =
+                transforms.iter().map(|pose| joint_feature(pose.as_slice(), edge, centre, length)).collect();
+            let norm = |f: &JointFeature| f.iter().map(|x| x * x).sum::<f64>().sqrt();
+            let largest = features.iter().map(norm).fold(0.0, f64::max);
+            // Rounding of matrices grows with the distance from the origin.
+            let joint = skeleton.bind()[edge.1].translation;
+            let reach = transforms.iter().map(|pose| pose[edge.1].transform_point3(joint).length()).fold(0.0, f64::max);
+            let frozen = largest < FROZEN * (reach / length).max(1.0);
+            let slides = features.iter().any(|f| DVec3::new(f[3], f[7], f[11]).length() > SLIDING);
+            let most = if slides { settings.inducing_sliding } else { settings.inducing };
+            let chosen = if frozen { vec![] } else { pivots(&features, settings.sigma, most, STOP) };
+            summaries.push(JointSummary { from: edge.0, to: edge.1, largest, frozen, inducing: chosen.len() });
+            joint_of.push((!chosen.is_empty()).then_some(joints.len() as u32));
+            if !chosen.is_empty() {
+                let inducing = chosen.iter().map(|&s| features[s]).collect();
+                let joint =
+                    Joint::new(edge, centre, settings.limit * largest, inducing, settings.sigma).ok_or_else(|| {
+                        FitError::Joint { bone: skeleton.names()[edge.1].clone(), source: SolveError::NotPositive }
+                    })?;
+                joints.push(joint);
+            }
+        }
+        let frozen: Vec<bool> = summaries.iter().map(|joint| joint.frozen).collect();
+        let weld = Weld { links: forest_links(&tree.edges, &frozen, &tree.ancestors) };
+        let model =
+            Joints { weights: weights.clone(), ..Joints::empty(length, settings.sigma, settings.frame, joints, weld) };
+        let bone_relevance = match settings.shared {
+            true => tree.bone_relevance(weights),
+            false => vec![vec![]; weights.vertices()],
+        };
+        let mut scene = Self {
+            training,
+            settings,
+            mirror,
+            model,
+            tree,
+            summaries,
+            joint_of,
+            bone_relevance,
+            poses: vec![],
+            own: training.examples.len(),
+        };
+        scene.poses = transforms.iter().map(|pose| scene.pose(pose)).collect();
+        scene.check_anchors(weights)?;
+        Ok(scene)
+    }
+
+    /// Evaluates the features of a pose.
+    pub fn pose(&self, transforms: &BoneTransforms) -> JointPose {
+        let mut pose = JointPose::default();
+        pose.prepare(&self.model, transforms);
+        pose
+    }
+
+    /// Refuses an anchor without inverse: residuals are carried back into its frame.
+    fn check_anchors(&self, weights: &Influences) -> Result<(), FitError> {
+        let mut anchors: Vec<BoneIndex> = (0..weights.vertices()).filter_map(|v| weights.dominant(v)).collect();
+        anchors.sort_unstable();
+        anchors.dedup();
+        for bone in anchors {
+            if let Some(example) = self.training.examples.iter().find(|e| invert(&e.transforms[bone]).is_none()) {
+                return Err(FitError::SingularAnchor {
+                    bone: self.training.skeleton.names()[bone].clone(),
+                    example: example.label.clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the vertices by their joints and relevances.
+    pub fn groups(&self) -> Vec<Group> {
+        let mut groups: BTreeMap<(Vec<(u32, u64)>, bool), Vec<usize>> = BTreeMap::new();
+        for (v, relevance) in self.tree.joint_relevance(&self.model.weights).into_iter().enumerate() {
+            let joints = relevance.iter().filter_map(|&(edge, a)| {
+                let root = match self.settings.rounding {
+                    0 => a.sqrt(),
+                    steps => (a.sqrt() * f64::from(steps)).round() / f64::from(steps),
+                };
+                Some((self.joint_of[edge as usize]?, root.to_bits()))
+            });
+            let mirrored = self.mirror.is_some_and(|mirror| mirror.vertices[v].is_some());
+            groups.entry((joints.collect(), mirrored)).or_default().push(v);
+        }
+        let group = |((joints, mirrored), vertices): ((Vec<(u32, u64)>, bool), _)| Group {
+            joints: joints.into_iter().map(|(joint, bits)| (joint, f64::from_bits(bits))).collect(),
+            mirrored,
+            vertices,
+        };
+        groups.into_iter().map(group).collect()
+    }
+}

@@ -1,0 +1,160 @@
+//! What a caller sets for the joint model, and what the fit reports.
+
+use crate::mwe::half_decades;
+use crate::training::FitError;
+use dermis_deform::guard::LIMIT_FACTOR;
+use dermis_deform::joints::{CorrectionFrame, Joints, MOST_INDUCING};
+use dermis_rig::{BoneIndex, Mirror};
+use dermis_solve::Folds;
+use dermis_solve::cross_validation::TOLERANCE;
+
+/// σ of the kernel of a joint, as a chord. 2 raises the unseen error on most sets by up to 3 % (the sculpted body: 0.196 for
+/// 0.190 of the rig's own error) and lowers it on the wolf (0.223 for 0.234); docs/joint-model.md has the table.
+pub const SIGMA: f64 = 1.4;
+/// c, the correlation of left and right. With 1 the sides are one task, which loses on simulations and smoothed skin. With 0
+/// mirrored examples teach nothing, which loses up to a sixth where left and right were shown in different poses.
+pub const MIRROR_CORRELATION: f64 = 0.97;
+/// Vertices that the choice of λ looks at. The sweep is the most expensive part of a fit and chooses one number for the whole
+/// model, so a sample of the vertices, each evaluated exactly, is enough.
+pub const SWEEP_VERTICES: usize = 3000;
+
+/// How the joint model is fitted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JointSettings {
+    /// The frame in which corrections are expressed.
+    pub frame: CorrectionFrame,
+    /// σ of the kernel, in units of the feature: 1.4 is the chord of a turn by 89 degrees.
+    pub sigma: f64,
+    /// The most inducing rotations of a joint. With zero only the shared part is fitted.
+    pub inducing: usize,
+    /// The most inducing rotations of a joint that slides by more than 0.02 L.
+    pub inducing_sliding: usize,
+    /// κ: a feature may exceed its largest norm in training by this factor. Infinite switches limits off. See
+    /// [`LIMIT_FACTOR`].
+    pub limit: f64,
+    /// Whether the shared part is fitted.
+    pub shared: bool,
+    /// Whether the features of the shared part are limited.
+    pub shared_limit: bool,
+    /// β: the ridge of the shared part's coefficients is 1/β times that of the free ones.
+    pub beta: f64,
+    /// Fixed λ; `None` chooses it by cross-validation.
+    pub lambda: Option<f64>,
+    /// The values of λ that cross-validation tries, ascending.
+    pub grid: Vec<f64>,
+    /// The poses that cross-validation leaves out together.
+    pub folds: Folds,
+    /// Cross-validation takes the largest λ whose rms error is within this factor of the best. See
+    /// [`TOLERANCE`](dermis_solve::cross_validation::TOLERANCE).
+    pub tolerance: f64,
+    /// The rig's left and right. With it, every example may teach both sides.
+    pub mirror: Option<Mirror>,
+    /// c, the correlation of left and right. See [`MIRROR_CORRELATION`].
+    pub mirror_correlation: f64,
+    /// The most vertices that the choice of λ looks at, evenly spread. See [`SWEEP_VERTICES`].
+    pub sweep_vertices: usize,
+    /// √a is rounded to one part in this many, so that vertices share their factors. Zero switches rounding off.
+    pub rounding: u32,
+    /// Whether the ball bounds every correction ([`BALL_FACTOR`](dermis_deform::guard::BALL_FACTOR)).
+    pub ball: bool,
+}
+
+impl JointSettings {
+    /// Returns the defaults. With `is_clip` the examples are frames of an animation, whose neighbours are nearly the same.
+    pub fn new(is_clip: bool) -> Self {
+        Self {
+            frame: CorrectionFrame::default(),
+            sigma: SIGMA,
+            inducing: 8,
+            inducing_sliding: 16,
+            limit: LIMIT_FACTOR,
+            shared: true,
+            shared_limit: true,
+            beta: 10.0,
+            lambda: None,
+            grid: half_decades(1e-4, 10.0),
+            folds: if is_clip { Folds::Blocks(5) } else { Folds::Single },
+            tolerance: TOLERANCE,
+            mirror: None,
+            mirror_correlation: MIRROR_CORRELATION,
+            sweep_vertices: SWEEP_VERTICES,
+            rounding: 64,
+            ball: true,
+        }
+    }
+
+    /// Checks that every number lies in its range.
+    pub(super) fn check(&self) -> Result<(), FitError> {
+        let rule = |name, value, good: bool, rule| match good {
+            true => Ok(()),
+            false => Err(FitError::Setting { name, value, rule }),
+        };
+        rule("sigma", self.sigma, self.sigma > 0.0 && self.sigma.is_finite(), "it must be positive")?;
+        rule("limit", self.limit, self.limit >= 1.0, "it must be one or more")?;
+        rule("beta", self.beta, self.beta > 0.0 && self.beta.is_finite(), "it must be positive")?;
+        let ascending = !self.grid.is_empty() && self.grid.windows(2).all(|w| w[0] < w[1]);
+        rule("grid", self.grid.len() as f64, ascending, "it needs at least one value, and to ascend")?;
+        for &lambda in self.grid.iter().chain(&self.lambda) {
+            rule("lambda", lambda, lambda > 0.0 && lambda.is_finite(), "it must be positive")?;
+        }
+        for count in [self.inducing, self.inducing_sliding] {
+            rule("inducing rotations", count as f64, count <= MOST_INDUCING, "they must be at most 256")?;
+        }
+        let c = self.mirror_correlation;
+        rule("mirror correlation", c, (0.0..=1.0).contains(&c), "it must lie in 0..1")?;
+        rule("tolerance", self.tolerance, self.tolerance >= 1.0, "it must be one or more")
+    }
+}
+
+/// What a fit of the joint model found out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JointReport {
+    /// λ.
+    pub lambda: f64,
+    /// (λ, rms error on the poses left out, metres) over the grid; empty when λ was given.
+    pub sweep: Vec<(f64, f64)>,
+    /// The same for the form that was not chosen, with mirrored examples or without. Empty if only one form was fitted.
+    pub other_sweep: Vec<(f64, f64)>,
+    /// Whether mirrored examples take part.
+    pub mirrored: bool,
+    /// Vertices the sweep looked at.
+    pub sweep_vertices: usize,
+    /// Every joint of the forest.
+    pub joints: Vec<JointSummary>,
+    /// Distinct sets of joints and relevances.
+    pub groups: usize,
+    /// Training error, rms over vertices and poses, metres.
+    pub train: f64,
+    /// The largest ρ of any vertex, metres. No pose moves a vertex farther from the base than 1.5 times that.
+    pub largest_residual: f64,
+    /// Largest leverage of a training pose at any vertex.
+    pub largest_leverage: f64,
+    /// 99th percentile over vertices of the largest leverage.
+    pub leverage_p99: f64,
+    /// Vertices with at least one coefficient.
+    pub corrected: usize,
+}
+
+/// A joint in the report.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct JointSummary {
+    /// The bone seen from.
+    pub from: BoneIndex,
+    /// The bone seen.
+    pub to: BoneIndex,
+    /// m, the largest norm of φ in training.
+    pub largest: f64,
+    /// Whether the joint never moved in training.
+    pub frozen: bool,
+    /// The number of inducing rotations; zero for a joint that moved too little.
+    pub inducing: usize,
+}
+
+/// A fitted joint model.
+#[derive(Clone, Debug)]
+pub struct JointFit {
+    /// The correction.
+    pub correction: Joints,
+    /// What the fit found out.
+    pub report: JointReport,
+}

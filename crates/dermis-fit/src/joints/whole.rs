@@ -1,0 +1,209 @@
+//! All vertices: λ is chosen, every vertex is solved, the model is put together.
+
+use super::scene::{Group, Scene};
+use super::settings::{JointFit, JointReport};
+use super::solve::{Coefficients, Vertices};
+use crate::training::{FitError, Ticker};
+use dermis_deform::guard::BALL_FACTOR;
+use dermis_deform::joints::{CorrectionFrame, SharedTerm};
+use dermis_rig::VertexIndex;
+use dermis_rig::glam::DVec3;
+use dermis_solve::{SolveError, cross_validation};
+use rayon::prelude::*;
+
+/// Vertices of a group that a task takes at a time: their matrices fit a core's cache.
+const CHUNK: usize = 8;
+
+/// λ and how it was chosen.
+pub struct Choice {
+    pub lambda: f64,
+    /// Of the poses left out.
+    pub error: f64,
+    pub sweep: Vec<(f64, f64)>,
+    pub vertices: usize,
+}
+
+impl Scene<'_> {
+    /// Returns groups with some of their vertices at a time, taking every `stride`-th vertex of the mesh.
+    pub fn chunks<'g>(&self, groups: &'g [Group], stride: usize) -> Vec<(&'g Group, Vec<usize>)> {
+        let mut chunks = Vec::new();
+        for group in groups {
+            let taken: Vec<usize> = group.vertices.iter().copied().filter(|v| v.is_multiple_of(stride)).collect();
+            chunks.extend(taken.chunks(CHUNK).map(|part| (group, part.to_vec())));
+        }
+        chunks
+    }
+
+    /// Runs `together` on some vertices of a group at a time, in parallel, and returns the results in order. In the rest frame,
+    /// whose axes do not separate, `direct` takes them.
+    fn for_chunks<T: Send>(
+        &self,
+        groups: &[Group],
+        stride: usize,
+        ticker: &Ticker<'_>,
+        together: impl Fn(&Group, &[usize], Vertices<'_>, Vec<f64>) -> Result<T, SolveError> + Sync,
+        direct: impl Fn(&Group, &[usize]) -> Result<T, SolveError> + Sync,
+    ) -> Result<Vec<T>, FitError> {
+        self.chunks(groups, stride)
+            .into_par_iter()
+            .map(|(group, vertices)| {
+                ticker.tick(0)?;
+                let result = if self.settings.frame == CorrectionFrame::Rest {
+                    direct(group, &vertices)
+                } else {
+                    self.free_part(group).and_then(|free| {
+                        let (mut columns, mut counts, mut largest) = (Vec::new(), Vec::new(), Vec::new());
+                        for &v in &vertices {
+                            let (count, norm) = self.columns(group, v, &mut columns);
+                            counts.push(count);
+                            largest.push(norm);
+                        }
+                        together(group, &vertices, Vertices::new(&free, columns, counts), largest)
+                    })
+                };
+                ticker.tick(vertices.len() as u64)?;
+                result.map_err(|source| FitError::Solve { vertex: VertexIndex::new(vertices[0]), source })
+            })
+            .collect()
+    }
+
+    /// Chooses λ by the error on the poses left out.
+    pub fn choose(&self, groups: &[Group], stride: usize, ticker: &Ticker<'_>) -> Result<Choice, FitError> {
+        let grid = &self.settings.grid;
+        let parts = self.for_chunks(
+            groups,
+            stride,
+            ticker,
+            |group, _, vertices, _| {
+                let folds = self.folds(group);
+                grid.iter().map(|&lambda| vertices.left_out(lambda, &folds)).collect::<Result<Vec<_>, _>>()
+            },
+            |group, vertices| {
+                let (folds, mut sums) = (self.folds(group), vec![0.0; grid.len()]);
+                for &v in vertices {
+                    let (problem, _) = self.direct(group, v);
+                    for (sum, &lambda) in sums.iter_mut().zip(grid) {
+                        *sum += problem.left_out(lambda, &folds)?;
+                    }
+                }
+                Ok(sums)
+            },
+        )?;
+        let sums: Vec<f64> = (0..grid.len()).map(|i| parts.iter().map(|part| part[i]).sum()).collect();
+        let vertices = self.training.rest.len().div_ceil(stride);
+        let rms = |sum: f64| (sum / (vertices * self.own).max(1) as f64).sqrt();
+        let chosen = cross_validation::choose(&sums, self.settings.tolerance).unwrap_or(0);
+        Ok(Choice {
+            lambda: grid[chosen],
+            error: sums.iter().copied().map(rms).fold(f64::INFINITY, f64::min),
+            sweep: grid.iter().zip(&sums).map(|(&lambda, &sum)| (lambda, rms(sum))).collect(),
+            vertices,
+        })
+    }
+
+    /// Returns the coefficients of every vertex in the order of groups, with the largest norm of its shared features.
+    pub fn solve(
+        &self,
+        groups: &[Group],
+        lambda: f64,
+        ticker: &Ticker<'_>,
+    ) -> Result<Vec<(usize, Coefficients, f64)>, FitError> {
+        let parts = self.for_chunks(
+            groups,
+            1,
+            ticker,
+            |group, vertices, problems, largest| {
+                let solved = problems.solve(lambda, self.free_count(group), self.own)?.into_iter().zip(largest);
+                Ok(vertices.iter().zip(solved).map(|(&v, (coefficients, norm))| (v, coefficients, norm)).collect())
+            },
+            |group, vertices| {
+                let sides = if group.mirrored { 2 } else { 1 };
+                let solved = vertices.iter().map(|&v| {
+                    let (problem, largest) = self.direct(group, v);
+                    Ok((v, problem.solve(lambda, sides * self.free_count(group), self.own)?, largest))
+                });
+                solved.collect::<Result<Vec<_>, SolveError>>()
+            },
+        )?;
+        Ok(parts.into_iter().flatten().collect())
+    }
+
+    /// Returns ρ, the largest residual of each vertex, mirror images included.
+    fn largest_residuals(&self) -> Vec<f64> {
+        let own = self.training.largest_residuals();
+        let image = |v: usize| self.mirror.and_then(|mirror| mirror.vertices[v]).map_or(0.0, |m| own[m as usize]);
+        (0..own.len()).map(|v| own[v].max(image(v))).collect()
+    }
+
+    /// Makes the model and its report from the coefficients of all vertices.
+    pub fn assemble(
+        mut self,
+        groups: &[Group],
+        solved: Vec<(usize, Coefficients, f64)>,
+        choice: Choice,
+        other_sweep: Vec<(f64, f64)>,
+    ) -> JointFit {
+        let vertices = self.training.rest.len();
+        let mut group_of = vec![0; vertices];
+        for (g, group) in groups.iter().enumerate() {
+            group.vertices.iter().for_each(|&v| group_of[v] = g);
+        }
+        let mut place: Vec<Option<(Coefficients, f64)>> = (0..vertices).map(|_| None).collect();
+        for (v, coefficients, largest) in solved {
+            place[v] = Some((coefficients, largest));
+        }
+        let residuals = self.largest_residuals();
+        let radii = match self.settings.ball {
+            true => residuals.iter().map(|rho| BALL_FACTOR * rho).collect(),
+            false => vec![],
+        };
+        let (mut leverages, mut squares, mut corrected) = (Vec::with_capacity(vertices), 0.0, 0);
+        let root = self.settings.beta.sqrt();
+        let model = &mut self.model;
+        for (v, solution) in place.into_iter().flatten().enumerate() {
+            let (Coefficients { u, q, leverage, squares: left }, largest) = solution;
+            let still = u.norm_max() == 0.0 && q.iter().all(|q| *q == 0.0);
+            if !still {
+                let mut at = 0;
+                for &(joint, relevance) in &groups[group_of[v]].joints {
+                    let count = model.joints[joint as usize].inducing.len();
+                    model.terms.push(joint);
+                    for axis in 0..3 {
+                        model.coefficients.extend((at..at + count).map(|i| relevance * u[(i, axis)]));
+                    }
+                    at += count;
+                }
+                for (q, &(bone, relevance)) in q.chunks_exact(4).zip(&self.bone_relevance[v]) {
+                    let offset = DVec3::from_slice(q) * root;
+                    model.shared.push(SharedTerm { bone, relevance, offset, weight: q[3] * root });
+                }
+            }
+            corrected += usize::from(!still);
+            model.offsets.push(model.terms.len() as u32);
+            model.starts.push(model.coefficients.len() as u32);
+            model.shared_offsets.push(model.shared.len() as u32);
+            if self.settings.shared_limit && self.settings.limit.is_finite() {
+                model.shared_limits.push(self.settings.limit * largest);
+            }
+            leverages.push(leverage);
+            squares += left;
+        }
+        model.radii = radii;
+        leverages.sort_by(f64::total_cmp);
+        let report = JointReport {
+            lambda: choice.lambda,
+            sweep: choice.sweep,
+            other_sweep,
+            mirrored: self.mirror.is_some(),
+            sweep_vertices: choice.vertices,
+            joints: self.summaries,
+            groups: groups.len(),
+            train: (squares / (vertices * self.own).max(1) as f64).sqrt(),
+            largest_residual: residuals.into_iter().fold(0.0, f64::max),
+            largest_leverage: leverages.last().copied().unwrap_or(0.0),
+            leverage_p99: leverages.get(leverages.len() * 99 / 100).copied().unwrap_or(0.0),
+            corrected,
+        };
+        JointFit { correction: self.model, report }
+    }
+}

@@ -1,0 +1,248 @@
+//! The joint model as a [`Method`](super::Method).
+
+use super::base::{BaseChoice, base_in_training};
+use super::error::within;
+use super::learnt::{Solved, SolvedBy};
+use super::ridge::FoldsText;
+use super::{
+    FitInput, FitReport, FitWarning, LEVERAGE_VERTICES, Learnt, MethodError, MethodReport, RidgeChoice, RidgePoint,
+    chosen_by, short,
+};
+use crate::joints::{JointReport, JointSettings, fit_joints, joint_leverages};
+use crate::training::Progress;
+use dermis_deform::baked::CoefficientPrecision;
+use dermis_deform::joints::{CorrectionFrame, MOST_INDUCING};
+use dermis_rig::{BoneTransforms, ExampleSet, Influences, Mirror, Rig};
+use serde::{Deserialize, Serialize};
+
+/// The joint model over a base.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct JointMethod {
+    /// The deformer it corrects.
+    pub base: BaseChoice,
+    /// What corrections are seen from.
+    pub frame: CorrectionFrame,
+    /// σ of the kernel, a chord 2 sin(angle/2).
+    pub sigma: f64,
+    /// Inducing rotations per joint, at most.
+    pub inducing: usize,
+    /// Whether examples may teach both sides of a symmetric rig; with a fixed λ they always do.
+    pub mirror: bool,
+    /// λ.
+    pub ridge: RidgeChoice,
+    /// Joint limits, welding of frozen joints, and the ball around the base.
+    pub guard: bool,
+    /// How the coefficients are stored.
+    pub coefficients: CoefficientPrecision,
+}
+
+impl Default for JointMethod {
+    fn default() -> Self {
+        let settings = JointSettings::new(false);
+        Self {
+            base: BaseChoice::default(),
+            frame: settings.frame,
+            sigma: settings.sigma,
+            inducing: settings.inducing,
+            mirror: true,
+            ridge: RidgeChoice::default(),
+            guard: settings.ball,
+            coefficients: CoefficientPrecision::default(),
+        }
+    }
+}
+
+/// What the joint model's fit found, with bones by name.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct JointModelReport {
+    s: f64,
+    sweep: Vec<Validated>,
+    mirrored: bool,
+    other_sweep: Vec<Validated>,
+    sweep_vertices: usize,
+    joints: Vec<TrainedJoint>,
+    welded_joints: Vec<String>,
+    groups: usize,
+    train_rms: f64,
+    largest_residual: f64,
+    largest_leverage: f64,
+    leverage_p99: f64,
+    corrected_vertices: usize,
+}
+
+/// The error that a λ leaves on poses left out.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+struct Validated {
+    s: f64,
+    validated_rms: f64,
+}
+
+/// What training showed of a joint.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct TrainedJoint {
+    from: String,
+    to: String,
+    largest_degrees: f64,
+    frozen: bool,
+    inducing: usize,
+}
+
+impl JointMethod {
+    pub(super) fn check(&self) -> Result<(), MethodError> {
+        self.base.check_for("joint")?;
+        within("sigma", self.sigma, 1e-3, 1e6)?;
+        if !(1..=MOST_INDUCING).contains(&self.inducing) {
+            let rule = format!("it must lie in 1..{MOST_INDUCING}");
+            return Err(MethodError::Setting { setting: "inducing", value: self.inducing as f64, rule });
+        }
+        self.ridge.check()
+    }
+
+    pub(super) fn fit(&self, input: &FitInput<'_>, progress: Progress<'_>) -> Result<Learnt, MethodError> {
+        let weights = input.weights()?;
+        let mut base = self.base.of(input)?;
+        let positions = base_in_training(&mut base, input)?;
+        let settings = self.settings(input.rig, weights, input.examples.is_clip());
+        let training = input.training((&positions).into());
+        let fitted = fit_joints(&training, weights, &settings, progress)?;
+        let report = self.report(&settings, &fitted.report, input.rig);
+        let mirrored = fitted.report.mirrored;
+        let solved = SolvedBy::Joint(fitted.report);
+        let learnt = Learnt::new(base, Some(fitted.correction.into()), input, report, solved)?;
+        Ok(Learnt { mirror: settings.mirror.filter(|_| mirrored), coefficients: self.coefficients, ..learnt })
+    }
+
+    pub(super) fn unseen_leverage(
+        &self,
+        input: &FitInput<'_>,
+        solved: &Solved,
+        unseen: &ExampleSet,
+    ) -> Result<f64, MethodError> {
+        let SolvedBy::Joint(report) = &solved.0 else { return Ok(0.0) };
+        let weights = input.weights()?;
+        let mut base = self.base.of(input)?;
+        let positions = base_in_training(&mut base, input)?;
+        let settings = self.settings(input.rig, weights, input.examples.is_clip());
+        let probes: Vec<&BoneTransforms> = unseen.examples().iter().map(|e| &e.transforms).collect();
+        let training = input.training((&positions).into());
+        let all = joint_leverages(&training, weights, &settings, report, &probes, LEVERAGE_VERTICES)?;
+        Ok(all.into_iter().fold(0.0, f64::max))
+    }
+
+    /// The settings of the fit for a rig.
+    fn settings(&self, rig: &Rig, weights: &Influences, is_clip: bool) -> JointSettings {
+        let mut settings = JointSettings::new(is_clip);
+        if self.mirror {
+            settings.mirror = Mirror::find(&rig.mesh().positions, rig.skeleton(), weights);
+        }
+        settings.lambda = self.ridge.fixed();
+        settings.frame = self.frame;
+        settings.sigma = self.sigma;
+        settings.inducing = self.inducing;
+        settings.inducing_sliding = settings.inducing_sliding.max(self.inducing);
+        settings.folds = self.ridge.folds(is_clip);
+        settings.tolerance = self.ridge.tolerance().unwrap_or(settings.tolerance);
+        if !self.guard {
+            (settings.limit, settings.shared_limit, settings.ball) = (f64::INFINITY, false, false);
+        }
+        settings
+    }
+
+    fn report(&self, settings: &JointSettings, found: &JointReport, rig: &Rig) -> FitReport {
+        let fixed = self.ridge.fixed().is_some();
+        let mut report =
+            FitReport::new("joint", MethodReport::Joint(JointModelReport::new(found, rig))).with_base(self.base);
+        report.settings.extend([
+            ("frame".into(), format!("{:?}", settings.frame).to_lowercase()),
+            ("sigma".into(), settings.sigma.to_string()),
+            ("inducing rotations".into(), format!("{} / {} sliding", settings.inducing, settings.inducing_sliding)),
+            ("lambda".into(), format!("{}{}", short(found.lambda), chosen_by(fixed))),
+            ("tolerance of the choice".into(), settings.tolerance.to_string()),
+            ("left and right".into(), sides(settings, found)),
+            ("guard".into(), if settings.ball { "on".into() } else { "off".into() }),
+        ]);
+        if !fixed {
+            report.settings.push(("folds".into(), FoldsText(settings.folds).to_string()));
+            report.validated_by = Some(FoldsText(settings.folds).to_string());
+        }
+        report.warnings = warnings(settings, found);
+        report.sweep =
+            found.sweep.iter().map(|&(ridge, validated)| RidgePoint { ridge, train: None, validated }).collect();
+        report.ridge = Some(found.lambda);
+        report
+    }
+}
+
+/// What became of the rig's symmetry.
+fn sides(settings: &JointSettings, report: &JointReport) -> String {
+    match (&settings.mirror, report.mirrored) {
+        (None, _) => "no symmetry used".into(),
+        (Some(_), true) => "every example teaches both".into(),
+        (Some(_), false) => "symmetric, but mirrored examples do not help".into(),
+    }
+}
+
+fn warnings(settings: &JointSettings, report: &JointReport) -> Vec<FitWarning> {
+    let mut warnings = Vec::new();
+    if !settings.ball {
+        warnings.push(FitWarning::JointsUnguarded);
+    }
+    if let Some((low, high)) = report.sweep.first().zip(report.sweep.last())
+        && report.sweep.len() > 1
+        && (report.lambda == high.0 || report.lambda == low.0)
+    {
+        warnings.push(FitWarning::RidgeAtEdge { symbol: "lambda", ridge: report.lambda });
+    }
+    if report.joints.iter().all(|joint| joint.inducing == 0) {
+        warnings.push(FitWarning::NoJointTurned);
+    }
+    warnings
+}
+
+impl JointModelReport {
+    /// Whether examples taught both sides of a symmetric rig.
+    pub fn mirrored(&self) -> bool {
+        self.mirrored
+    }
+
+    /// λ and the cross-validated error it leaves, rms in metres, ascending; empty if λ was fixed.
+    pub fn sweep(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
+        self.sweep.iter().map(|p| (p.s, p.validated_rms))
+    }
+
+    /// The sweep of the alternative: without mirrored examples if they taught, with them if they did not; empty if nothing
+    /// was compared.
+    pub fn other_sweep(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
+        self.other_sweep.iter().map(|p| (p.s, p.validated_rms))
+    }
+
+    fn new(report: &JointReport, rig: &Rig) -> Self {
+        let name = |bone| rig.skeleton().names()[bone].clone();
+        let sweep = |points: &[(f64, f64)]| {
+            points.iter().map(|&(s, validated_rms)| Validated { s, validated_rms }).collect::<Vec<_>>()
+        };
+        let joints = report.joints.iter().map(|joint| TrainedJoint {
+            from: name(joint.from),
+            to: name(joint.to),
+            largest_degrees: 2.0 * (joint.largest / 2.0).min(1.0).asin().to_degrees(),
+            frozen: joint.frozen,
+            inducing: joint.inducing,
+        });
+        Self {
+            s: report.lambda,
+            sweep: sweep(&report.sweep),
+            mirrored: report.mirrored,
+            other_sweep: sweep(&report.other_sweep),
+            sweep_vertices: report.sweep_vertices,
+            joints: joints.collect(),
+            welded_joints: report.joints.iter().filter(|j| j.frozen).map(|j| name(j.to)).collect(),
+            groups: report.groups,
+            train_rms: report.train,
+            largest_residual: report.largest_residual,
+            largest_leverage: report.largest_leverage,
+            leverage_p99: report.leverage_p99,
+            corrected_vertices: report.corrected,
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Every way to fit a model as one type: [`Method`] holds the settings of its variant, fits, and says what it promises.
+//!
+//! Settings are data: they are stored with the model and read back by name, and a name that the method does not know is
+//! an error. Whatever depends on the examples (the number of folds, row or full features) is decided when the method is
+//! fitted, so that one value serves any character.
+//!
+//! ```
+//! use dermis_fit::method::{JointMethod, Method, RidgeChoice};
+//! let default = Method::default();
+//! let stiff = Method::Joint(JointMethod { ridge: RidgeChoice::Fixed(0.1), ..JointMethod::default() });
+//! assert_eq!((default.name(), stiff.promises().bounded), ("joint", true));
+//! ```
+//!
+//! Adding a method: a module with its settings, its fit and its report, and a variant here; the compiler names every
+//! other place.
+
+mod animation_space;
+mod base;
+mod error;
+mod joint;
+mod learnt;
+mod maps;
+mod mwe;
+mod pose_space;
+mod presets;
+mod ridge;
+mod rotational;
+mod slider;
+pub mod sums;
+pub mod weights;
+
+pub use animation_space::AnimationSpaceMethod;
+pub use base::BaseChoice;
+pub use error::{Lack, MethodError};
+pub use joint::{JointMethod, JointModelReport};
+pub use learnt::{FitInput, FitReport, FitWarning, Learnt, MethodReport, RidgePoint, Solved};
+pub use maps::MapSource;
+pub use mwe::{AnchorChoice, MweMethod, MweRidge};
+pub use pose_space::{EigenSkinMethod, PoseBlendshapesMethod, PoseSpaceSettings, PsdMethod};
+pub use presets::{PRESETS, Preset, preset};
+pub use ridge::{FoldChoice, RidgeChoice};
+pub use rotational::RotationalMethod;
+pub use slider::RidgeSlider;
+pub use weights::LbsMethod;
+
+use crate::training::Progress;
+use dermis_deform::{Base, DualQuaternions};
+use dermis_rig::ExampleSet;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A method with its settings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// The rig's own weights, linearly blended: nothing is learnt.
+    OwnWeights,
+    /// Weights that are fitted, linearly blended.
+    Lbs(LbsMethod),
+    /// The rig's own weights, dual quaternions: nothing is learnt.
+    Dqs,
+    /// Animation space.
+    AnimationSpace(AnimationSpaceMethod),
+    /// Multi-weight enveloping over a base.
+    Mwe(MweMethod),
+    /// The joint model over a base.
+    Joint(JointMethod),
+    /// Pose-space deformation over a base.
+    Psd(PsdMethod),
+    /// EigenSkin over a base.
+    #[serde(rename = "eigenskin")]
+    EigenSkin(EigenSkinMethod),
+    /// Pose blend shapes over a base.
+    PoseBlendshapes(PoseBlendshapesMethod),
+    /// Triangles that turn with joints.
+    RotationalRegression(RotationalMethod),
+}
+
+/// What holds for a method whatever it is fitted to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Promises {
+    /// In every pose a vertex stays within a known distance of the base, or the model corrects nothing.
+    pub bounded: bool,
+    /// It needs the rig's skinning weights.
+    pub needs_weights: bool,
+    /// It needs triangles.
+    pub needs_faces: bool,
+    /// It can be fitted to sums over examples that nobody holds ([`sums`]).
+    pub streams: bool,
+    /// An engine can drive its correction as morph targets from a table.
+    pub drives_shapes: bool,
+    /// It corrects a base, which may consist of given positions.
+    pub corrects_base: bool,
+}
+
+impl Default for Method {
+    /// The joint model.
+    fn default() -> Self {
+        Self::joint()
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Method {
+    /// The joint model with its defaults.
+    pub fn joint() -> Self {
+        Self::Joint(JointMethod::default())
+    }
+
+    /// Multi-weight enveloping with its defaults.
+    pub fn mwe() -> Self {
+        Self::Mwe(MweMethod::default())
+    }
+
+    /// Fitted skinning weights with their defaults.
+    pub fn lbs() -> Self {
+        Self::Lbs(LbsMethod::default())
+    }
+
+    /// Animation space with its defaults.
+    pub fn animation_space() -> Self {
+        Self::AnimationSpace(AnimationSpaceMethod::default())
+    }
+
+    /// Pose-space deformation with its defaults.
+    pub fn psd() -> Self {
+        Self::Psd(PsdMethod::default())
+    }
+
+    /// EigenSkin with its defaults.
+    pub fn eigenskin() -> Self {
+        Self::EigenSkin(EigenSkinMethod::default())
+    }
+
+    /// Pose blend shapes with their defaults.
+    pub fn pose_blendshapes() -> Self {
+        Self::PoseBlendshapes(PoseBlendshapesMethod::default())
+    }
+
+    /// Rotational regression with its defaults.
+    pub fn rotational_regression() -> Self {
+        Self::RotationalRegression(RotationalMethod::default())
+    }
+
+    /// Every method with its defaults.
+    pub fn all() -> [Self; 10] {
+        [
+            Self::joint(),
+            Self::OwnWeights,
+            Self::lbs(),
+            Self::Dqs,
+            Self::animation_space(),
+            Self::mwe(),
+            Self::psd(),
+            Self::eigenskin(),
+            Self::pose_blendshapes(),
+            Self::rotational_regression(),
+        ]
+    }
+
+    /// The method's name on the command line and in files.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::OwnWeights => "own-weights",
+            Self::Lbs(_) => "lbs",
+            Self::Dqs => "dqs",
+            Self::AnimationSpace(_) => "animation-space",
+            Self::Mwe(_) => "mwe",
+            Self::Joint(_) => "joint",
+            Self::Psd(_) => "psd",
+            Self::EigenSkin(_) => "eigenskin",
+            Self::PoseBlendshapes(_) => "pose-blendshapes",
+            Self::RotationalRegression(_) => "rotational-regression",
+        }
+    }
+
+    /// What holds for the method with these settings.
+    pub fn promises(&self) -> Promises {
+        let bare = Promises {
+            bounded: true,
+            needs_weights: true,
+            needs_faces: false,
+            streams: false,
+            drives_shapes: false,
+            corrects_base: false,
+        };
+        let correction = |guard: bool, base: BaseChoice| Promises {
+            bounded: guard,
+            needs_weights: base.needs_weights(),
+            corrects_base: true,
+            ..bare
+        };
+        match self {
+            Self::OwnWeights | Self::Dqs => bare,
+            Self::Lbs(_) => Promises { needs_weights: false, ..bare },
+            Self::AnimationSpace(_) => Promises { bounded: false, needs_weights: false, ..bare },
+            Self::Mwe(own) => Promises { streams: own.streams(), ..correction(own.guard, own.base) },
+            // Joints and their relevance come from the weights, whatever the base is.
+            Self::Joint(own) => {
+                Promises { drives_shapes: true, needs_weights: true, ..correction(own.guard, own.base) }
+            }
+            Self::Psd(PsdMethod { pose_space, .. })
+            | Self::EigenSkin(EigenSkinMethod { pose_space, .. })
+            | Self::PoseBlendshapes(PoseBlendshapesMethod { pose_space, .. }) => {
+                Promises { drives_shapes: true, ..correction(pose_space.guard, pose_space.base) }
+            }
+            Self::RotationalRegression(_) => Promises { bounded: false, needs_faces: true, ..bare },
+        }
+    }
+
+    /// Where the positions come from that the method corrects; `None` if it corrects nothing.
+    pub fn base(&self) -> Option<BaseChoice> {
+        match self {
+            Self::Mwe(own) => Some(own.base),
+            Self::Joint(own) => Some(own.base),
+            Self::Psd(PsdMethod { pose_space, .. })
+            | Self::EigenSkin(EigenSkinMethod { pose_space, .. })
+            | Self::PoseBlendshapes(PoseBlendshapesMethod { pose_space, .. }) => Some(pose_space.base),
+            _ => None,
+        }
+    }
+
+    /// Checks the settings, which need no rig for that.
+    ///
+    /// # Errors
+    /// [`MethodError::Setting`] for a number out of range, [`MethodError::Unused`] for a setting that another one makes
+    /// void.
+    pub fn check(&self) -> Result<(), MethodError> {
+        match self {
+            Self::OwnWeights | Self::Dqs => Ok(()),
+            Self::Lbs(own) => own.check(),
+            Self::AnimationSpace(own) => own.check(),
+            Self::Mwe(own) => own.check(),
+            Self::Joint(own) => own.check(),
+            Self::Psd(own) => own.check(),
+            Self::EigenSkin(own) => own.check(),
+            Self::PoseBlendshapes(own) => own.check(),
+            Self::RotationalRegression(own) => own.ridge.check(),
+        }
+    }
+
+    /// Fits a model.
+    ///
+    /// # Errors
+    /// [`MethodError`]: settings that do not suit the rig or the examples, a fit that fails, cancellation.
+    pub fn fit(&self, input: &FitInput<'_>, progress: Progress<'_>) -> Result<Learnt, MethodError> {
+        self.check()?;
+        let weights = || input.weights().cloned();
+        match self {
+            Self::OwnWeights => Ok(Learnt::of_base(self, Base::Lbs(weights()?), input)?),
+            Self::Dqs => {
+                let base = Base::Dqs(weights()?, DualQuaternions::new(input.rig.skeleton()));
+                Ok(Learnt::of_base(self, base, input)?)
+            }
+            Self::Lbs(own) => own.fit(input, progress),
+            Self::AnimationSpace(own) => own.fit(input, progress),
+            Self::Mwe(own) => own.fit(input, progress),
+            Self::Joint(own) => own.fit(input, progress),
+            Self::Psd(own) => own.fit(input, progress),
+            Self::EigenSkin(own) => own.fit(input, progress),
+            Self::PoseBlendshapes(own) => own.fit(input, progress),
+            Self::RotationalRegression(own) => own.fit(input, progress),
+        }
+    }
+
+    /// The largest leverage that the fitted correction has on poses it never saw, over 400 vertices; `None` for methods
+    /// whose leverage is not known.
+    ///
+    /// A pose of leverage one weighs as much as a training pose that determines its own fit.
+    ///
+    /// # Errors
+    /// As [`Method::fit`].
+    pub fn unseen_leverage(
+        &self,
+        input: &FitInput<'_>,
+        solved: &Solved,
+        unseen: &ExampleSet,
+    ) -> Result<Option<f64>, MethodError> {
+        match self {
+            Self::Mwe(own) => own.unseen_leverage(input, solved, unseen).map(Some),
+            Self::Joint(own) => own.unseen_leverage(input, solved, unseen).map(Some),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Vertices on which leverage is looked at.
+const LEVERAGE_VERTICES: usize = 400;
+
+/// A number in at most four digits; reports hold it in full.
+fn short(x: f64) -> String {
+    let (exact, rounded) = (format!("{x:e}"), format!("{x:.3e}"));
+    if exact.len() < rounded.len() { exact } else { rounded }
+}
+
+/// What stands behind a number that the fit chose.
+fn chosen_by(given: bool) -> &'static str {
+    if given { "" } else { " (by cross-validation)" }
+}

@@ -1,0 +1,360 @@
+//! Tables of driven shapes and helper bones as JSON; docs/drivers.md and docs/compile.md define every field.
+//!
+//! The structs below are the files: the order of their fields is the order in the text.
+
+use crate::Format;
+use crate::contents::ReadError;
+use crate::model_file::damaged;
+use crate::writing::WriteError;
+use dermis_deform::pose_space::{Coordinates, Family};
+use dermis_deform::tables::{
+    DrivenHelper, DrivingJoint, HelperTable, JointTable, NamedBone, PoseDriver, TableBone, TableJoint,
+};
+use dermis_rig::index::TypedIndex;
+use dermis_rig::skeleton::{from_rows, row};
+use dermis_rig::{BoneIndex, IndexVec};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What files of driven shapes call themselves.
+pub const DRIVERS: &str = "dermis-drivers";
+/// What files of helper bones call themselves.
+pub const HELPERS: &str = "dermis-helpers";
+/// The name of the glTF extension that holds the driver of a pose space.
+pub const EXTENSION: &str = "DERMIS_pose_space";
+
+/// A table that can be written.
+#[derive(Clone, Copy, Debug)]
+pub enum Table<'a> {
+    /// Shapes of a joint model: `dermis-drivers`, version 1.
+    Joints(&'a JointTable),
+    /// Shapes of a pose space: `dermis-drivers`, version 2.
+    PoseSpace(&'a PoseSpaceTable),
+    /// Helper bones: `dermis-helpers`, version 1.
+    Helpers(&'a HelperTable),
+}
+
+/// The driver of a pose space with the names that a file of its own needs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PoseSpaceTable {
+    /// The mesh whose morph targets are driven.
+    pub mesh: String,
+    /// The bones that are read.
+    pub bones: IndexVec<TableBone, NamedBone>,
+    /// The morph targets, in the order of the mesh.
+    pub shapes: Vec<String>,
+    /// What is computed.
+    pub driver: PoseDriver<TableBone>,
+}
+
+/// The bytes of a table's file; `generator` is the program that writes it.
+///
+/// # Errors
+/// [`WriteError::CannotHold`] if JSON cannot hold the table.
+pub fn write(table: Table<'_>, generator: &str) -> Result<Vec<u8>, WriteError> {
+    let bytes = match table {
+        Table::Joints(table) => serde_json::to_vec(&JointFile::of(table, generator)),
+        Table::PoseSpace(table) => serde_json::to_vec(&PoseSpaceFile::of(table, generator)),
+        Table::Helpers(table) => serde_json::to_vec(&HelperFile::of(table, generator)),
+    };
+    bytes.map_err(cannot_hold)
+}
+
+/// The content of the glTF extension [`EXTENSION`]. The node of a bone has the bone's number.
+///
+/// # Errors
+/// [`WriteError::CannotHold`] if JSON cannot hold the driver.
+pub fn extension(driver: &PoseDriver<BoneIndex>) -> Result<Value, WriteError> {
+    serde_json::to_value(DriverFile::of(driver)).map_err(cannot_hold)
+}
+
+fn cannot_hold(error: serde_json::Error) -> WriteError {
+    WriteError::CannotHold { format: Format::Gltf, what: format!("a driver table: {error}") }
+}
+
+/// Reads the table of a joint model.
+///
+/// # Errors
+/// [`ReadError::Damaged`] if the text is no such table, or a joint names a bone that the table lacks.
+pub fn read_joints(bytes: &[u8]) -> Result<JointTable, ReadError> {
+    let file: JointFile = serde_json::from_slice(bytes).map_err(|e| damaged(format!("driver table: {e}")))?;
+    let bones = file.bones.len();
+    if let Some(joint) = file.joints.iter().find(|joint| joint.from.max(joint.to) >= bones) {
+        return Err(damaged(format!("driver table: a joint of bones {} and {} of {bones}", joint.from, joint.to)));
+    }
+    let joint = |joint: JointEntry| TableJoint {
+        from: TableBone::new(joint.from),
+        to: TableBone::new(joint.to),
+        centre: joint.centre,
+        limit: joint.limit,
+        inducing: joint.inducing,
+        inverse_factor: joint.inverse_factor,
+    };
+    let bone = |bone: BoneEntry| NamedBone { name: bone.name, inverse_bind: from_rows(bone.inverse_bind) };
+    Ok(JointTable {
+        mesh: file.mesh,
+        length: file.length,
+        sigma: file.sigma,
+        bones: IndexVec::new(file.bones.into_iter().map(bone).collect()),
+        joints: file.joints.into_iter().map(joint).collect(),
+        shapes: file.shapes,
+        matrix: file.matrix,
+        offset: file.offset,
+        clamp: file.clamp,
+    })
+}
+
+/// Reads the table of helper bones.
+///
+/// # Errors
+/// [`ReadError::Damaged`] if the text is no such table.
+pub fn read_helpers(bytes: &[u8]) -> Result<HelperTable, ReadError> {
+    let file: HelperFile = serde_json::from_slice(bytes).map_err(|e| damaged(format!("helper table: {e}")))?;
+    let joint = |j: HelperJointEntry| DrivingJoint { from: j.from, to: j.to, limit: j.limit };
+    let helper = |helper: HelperEntry| DrivenHelper {
+        name: helper.name,
+        parent: helper.parent,
+        centre: helper.centre,
+        joints: helper.joints.into_iter().map(joint).collect(),
+        matrix: helper.matrix,
+    };
+    Ok(HelperTable { length: file.length, helpers: file.helpers.into_iter().map(helper).collect() })
+}
+
+#[derive(Serialize, Deserialize)]
+struct BoneEntry {
+    name: String,
+    inverse_bind: [[f64; 4]; 3],
+}
+
+impl BoneEntry {
+    fn of(bone: &NamedBone) -> Self {
+        Self { name: bone.name.clone(), inverse_bind: [0, 1, 2].map(|j| row(&bone.inverse_bind, j)) }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct JointFile {
+    format: String,
+    version: u32,
+    generator: String,
+    mesh: String,
+    length: f64,
+    sigma: f64,
+    bones: Vec<BoneEntry>,
+    joints: Vec<JointEntry>,
+    shapes: Vec<String>,
+    matrix: Vec<Vec<f64>>,
+    offset: Vec<f64>,
+    clamp: [f64; 2],
+}
+
+#[derive(Serialize, Deserialize)]
+struct JointEntry {
+    from: usize,
+    to: usize,
+    centre: [f64; 3],
+    limit: Option<f64>,
+    inducing: Vec<[f64; 12]>,
+    inverse_factor: Vec<Vec<f64>>,
+}
+
+impl JointFile {
+    fn of(table: &JointTable, generator: &str) -> Self {
+        let joint = |joint: &TableJoint| JointEntry {
+            from: joint.from.get(),
+            to: joint.to.get(),
+            centre: joint.centre,
+            limit: joint.limit,
+            inducing: joint.inducing.clone(),
+            inverse_factor: joint.inverse_factor.clone(),
+        };
+        Self {
+            format: DRIVERS.into(),
+            version: 1,
+            generator: generator.into(),
+            mesh: table.mesh.clone(),
+            length: table.length,
+            sigma: table.sigma,
+            bones: table.bones.iter().map(BoneEntry::of).collect(),
+            joints: table.joints.iter().map(joint).collect(),
+            shapes: table.shapes.clone(),
+            matrix: table.matrix.clone(),
+            offset: table.offset.clone(),
+            clamp: table.clamp,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct PoseSpaceFile {
+    format: String,
+    version: u32,
+    kind: String,
+    generator: String,
+    mesh: String,
+    bones: Vec<BoneEntry>,
+    shapes: Vec<String>,
+    #[serde(flatten)]
+    driver: DriverFile,
+}
+
+impl PoseSpaceFile {
+    fn of(table: &PoseSpaceTable, generator: &str) -> Self {
+        Self {
+            format: DRIVERS.into(),
+            version: 2,
+            kind: "pose-space".into(),
+            generator: generator.into(),
+            mesh: table.mesh.clone(),
+            bones: table.bones.iter().map(BoneEntry::of).collect(),
+            shapes: table.shapes.clone(),
+            driver: DriverFile::of(&table.driver),
+        }
+    }
+}
+
+/// What the table of a pose space and the glTF extension have in common.
+#[derive(Serialize)]
+struct DriverFile {
+    coordinates: CoordinatesEntry,
+    kernel: KernelEntry,
+    linear: bool,
+    joints: Vec<PoseJointEntry>,
+    channels: Vec<ChannelEntry>,
+    regions: Vec<RegionEntry>,
+    offset: Vec<f64>,
+    clamp: [f64; 2],
+}
+
+#[derive(Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+enum CoordinatesEntry {
+    Chord,
+    RotationVector,
+    Euler,
+    SwingTwist { swing: f64, twist: f64 },
+}
+
+#[derive(Serialize)]
+struct KernelEntry {
+    kind: KernelKind,
+    sigma: f64,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum KernelKind {
+    Gaussian,
+    Wendland,
+    Polyharmonic,
+}
+
+#[derive(Serialize)]
+struct PoseJointEntry {
+    path: Vec<[usize; 2]>,
+    axis: [f64; 3],
+    limit: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct ChannelEntry {
+    name: String,
+    scale: f64,
+    limit: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct RegionEntry {
+    relevance: Vec<(usize, f64)>,
+    centres: Vec<Vec<f64>>,
+    shapes: Vec<usize>,
+    matrix: Vec<Vec<f64>>,
+}
+
+impl DriverFile {
+    fn of<B: TypedIndex>(driver: &PoseDriver<B>) -> Self {
+        let coordinates = match driver.coordinates {
+            Coordinates::Chord => CoordinatesEntry::Chord,
+            Coordinates::RotationVector => CoordinatesEntry::RotationVector,
+            Coordinates::Euler => CoordinatesEntry::Euler,
+            Coordinates::SwingTwist { swing, twist } => CoordinatesEntry::SwingTwist { swing, twist },
+        };
+        let kind = match driver.family {
+            Family::Gaussian => KernelKind::Gaussian,
+            Family::Wendland => KernelKind::Wendland,
+            Family::Polyharmonic => KernelKind::Polyharmonic,
+        };
+        let joints = driver.joints.iter().map(|joint| PoseJointEntry {
+            path: joint.path.iter().map(|pair| pair.map(TypedIndex::get)).collect(),
+            axis: joint.axis,
+            limit: joint.limit,
+        });
+        let channels = driver.channels.iter().map(|channel| ChannelEntry {
+            name: channel.name.clone(),
+            scale: channel.scale,
+            limit: channel.limit,
+        });
+        let regions = driver.regions.iter().map(|region| RegionEntry {
+            relevance: region.relevance.iter().map(|&(j, a)| (j.get(), a)).collect(),
+            centres: region.centres.clone(),
+            shapes: region.shapes.clone(),
+            matrix: region.matrix.clone(),
+        });
+        Self {
+            coordinates,
+            kernel: KernelEntry { kind, sigma: driver.sigma },
+            linear: driver.linear,
+            joints: joints.collect(),
+            channels: channels.collect(),
+            regions: regions.collect(),
+            offset: driver.offset.clone(),
+            clamp: driver.clamp,
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct HelperFile {
+    format: String,
+    version: u32,
+    generator: String,
+    length: f64,
+    helpers: Vec<HelperEntry>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct HelperEntry {
+    name: String,
+    parent: String,
+    centre: [f64; 3],
+    joints: Vec<HelperJointEntry>,
+    matrix: Vec<Vec<f64>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct HelperJointEntry {
+    from: String,
+    to: String,
+    limit: f64,
+}
+
+impl HelperFile {
+    fn of(table: &HelperTable, generator: &str) -> Self {
+        let joint = |j: &DrivingJoint| HelperJointEntry { from: j.from.clone(), to: j.to.clone(), limit: j.limit };
+        let helper = |helper: &DrivenHelper| HelperEntry {
+            name: helper.name.clone(),
+            parent: helper.parent.clone(),
+            centre: helper.centre,
+            joints: helper.joints.iter().map(joint).collect(),
+            matrix: helper.matrix.clone(),
+        };
+        Self {
+            format: HELPERS.into(),
+            version: 1,
+            generator: generator.into(),
+            length: table.length,
+            helpers: table.helpers.iter().map(helper).collect(),
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The drawn mesh: primitives, attributes, morph targets, materials.
+
+use super::scene::GlbScene;
+use super::tables::{Tables, U16, U32, Use, expect, push_list, to_floats};
+use super::vertices::Vertices;
+use crate::WriteError;
+use dermis_rig::glam::DVec3;
+use dermis_rig::mesh::RenderPart;
+use dermis_rig::{Mesh, MeshError, RenderMesh};
+use serde_json::{Map, json};
+
+impl Tables {
+    pub(super) fn mesh(&mut self, scene: &GlbScene, mesh: &Mesh) -> Result<(), WriteError> {
+        mesh.check()?;
+        let as_is = RenderMesh {
+            source: (0..mesh.positions.len() as u32).collect(),
+            triangles: mesh.triangles.clone(),
+            ..RenderMesh::default()
+        };
+        let render = mesh.render.as_ref().unwrap_or(&as_is);
+        check_render(render, mesh)?;
+        let drawn = Vertices::new(render, mesh)?;
+        let scatter = |values: &[DVec3], what: &str| -> Result<Vec<f32>, WriteError> {
+            to_floats(drawn.source.iter().flat_map(|&v| values[v as usize].to_array()), 3, what)
+        };
+        let mut attributes = Map::new();
+        let positions = scatter(&mesh.positions, "the position")?;
+        attributes.insert("POSITION".into(), json!(self.floats(&positions, 3, Use::Vertices, true)));
+        attributes.insert("NORMAL".into(), json!(self.floats(drawn.normals.as_flattened(), 3, Use::Vertices, false)));
+        if !render.uvs.is_empty() {
+            attributes
+                .insert("TEXCOORD_0".into(), json!(self.floats(drawn.uvs.as_flattened(), 2, Use::Vertices, false)));
+        }
+        if let Some(colors) = &mesh.colors {
+            expect("the mesh", "colours", colors.len(), mesh.positions.len())?;
+            let values = drawn.source.iter().flat_map(|&v| colors[v as usize].to_array());
+            let colors = to_floats(values.map(|c| f64::from(c).clamp(0.0, 1.0)), 4, "the colour")?;
+            attributes.insert("COLOR_0".into(), json!(self.floats(&colors, 4, Use::Vertices, false)));
+        }
+        if let (Some(weights), Some(skeleton)) = (scene.weights, scene.skeleton) {
+            self.weights(weights, skeleton, mesh, &drawn.source, &mut attributes)?;
+        }
+        let mut targets = Vec::new();
+        for morph in scene.morphs {
+            let what = format!("the morph target \"{}\"", morph.name);
+            expect(&what, "vertices", morph.deltas.len(), mesh.positions.len())?;
+            let deltas = scatter(&morph.deltas, &what)?;
+            targets.push(json!({ "POSITION": self.floats(&deltas, 3, Use::Vertices, true) }));
+        }
+        let mut primitives = Vec::new();
+        for (part, from, to) in runs(render) {
+            let corners = render.triangles[from..to].iter().flatten().map(|&corner| drawn.place[corner as usize]);
+            let count = 3 * (to - from);
+            // The largest number of each type is kept for strips that restart.
+            let indices = if drawn.source.len() <= usize::from(u16::MAX) {
+                self.accessor(corners.flat_map(|c| (c as u16).to_le_bytes()), Use::Indices, U16, "SCALAR", count)
+            } else {
+                self.accessor(corners.flat_map(|c| c.to_le_bytes()), Use::Indices, U32, "SCALAR", count)
+            };
+            let mut primitive = json!({ "attributes": attributes, "indices": indices });
+            if let Some(part) = part {
+                primitive["material"] = json!(self.material(&part.name, part.color.to_array()));
+            }
+            push_list(&mut primitive, "targets", targets.clone());
+            primitives.push(primitive);
+        }
+        let mut made = json!({ "name": scene.name, "primitives": primitives });
+        if !scene.morphs.is_empty() {
+            made["weights"] = json!(scene.rest_weights()?);
+            let names: Vec<&str> = scene.morphs.iter().map(|morph| morph.name.as_str()).collect();
+            made["extras"] = json!({ "targetNames": names });
+        }
+        self.meshes.push(made);
+        Ok(())
+    }
+
+    fn material(&mut self, name: &str, color: [f32; 4]) -> usize {
+        let color = color.map(|c| if c.is_finite() { f64::from(c.clamp(0.0, 1.0)) } else { 1.0 });
+        let made = json!({
+            "name": name,
+            "pbrMetallicRoughness": { "baseColorFactor": color, "metallicFactor": 0.0, "roughnessFactor": 0.8 },
+        });
+        self.materials.iter().position(|known| *known == made).unwrap_or_else(|| {
+            self.materials.push(made);
+            self.materials.len() - 1
+        })
+    }
+}
+
+fn check_render(render: &RenderMesh, mesh: &Mesh) -> Result<(), WriteError> {
+    let out_of_range = |face: usize, vertex: u32, vertices: usize| {
+        WriteError::Mesh(MeshError::IndexOutOfRange { face, vertex: vertex as usize, vertices })
+    };
+    if render.source.is_empty() || render.triangles.is_empty() {
+        return Err(WriteError::Count { what: "the mesh".into(), things: "drawn triangles", found: 0, expected: 1 });
+    }
+    if let Some(&vertex) = render.source.iter().find(|&&v| v as usize >= mesh.positions.len()) {
+        return Err(out_of_range(0, vertex, mesh.positions.len()));
+    }
+    for (face, corners) in render.triangles.iter().enumerate() {
+        if let Some(&vertex) = corners.iter().find(|&&c| c as usize >= render.source.len()) {
+            return Err(out_of_range(face, vertex, render.source.len()));
+        }
+    }
+    if !render.uvs.is_empty() {
+        expect("the mesh", "texture coordinates", render.uvs.len(), render.source.len())?;
+    }
+    if !render.normals.is_empty() {
+        expect("the mesh", "normals", render.normals.len(), render.source.len())?;
+    }
+    for part in &render.parts {
+        let end = part.start as usize + part.count as usize;
+        if end > render.triangles.len() {
+            let (what, things) = (format!("part \"{}\"", part.name), "triangles");
+            return Err(WriteError::Count { what, things, found: end, expected: render.triangles.len() });
+        }
+    }
+    Ok(())
+}
+
+/// Runs of triangles with their part; triangles no part covers are runs without.
+fn runs(render: &RenderMesh) -> Vec<(Option<&RenderPart>, usize, usize)> {
+    let mut parts: Vec<_> = render.parts.iter().filter(|part| part.count > 0).collect();
+    parts.sort_by_key(|part| part.start);
+    let (mut runs, mut at) = (Vec::new(), 0);
+    for part in parts {
+        let (start, end) = (part.start as usize, part.start as usize + part.count as usize);
+        if start > at {
+            runs.push((None, at, start));
+        }
+        if end > at {
+            runs.push((Some(part), start.max(at), end));
+            at = end;
+        }
+    }
+    if at < render.triangles.len() {
+        runs.push((None, at, render.triangles.len()));
+    }
+    runs
+}

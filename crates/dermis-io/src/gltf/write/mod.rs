@@ -1,0 +1,139 @@
+//! A skinned character as a .glb: nodes, skin, drawn mesh, morph targets, sampled clips.
+
+mod animation;
+mod mesh;
+mod scene;
+mod skin;
+mod tables;
+mod trs;
+mod vertices;
+
+pub use scene::{GlbClip, GlbScene};
+
+use crate::{Format, WriteError};
+use dermis_rig::{BoneIndex, Skeleton, WorldPose};
+use serde_json::{Value, json};
+use std::io::Write;
+use tables::{Tables, push_list};
+
+/// Writes a binary glTF.
+///
+/// Bones become nodes with the local transform `B_parent⁻¹ B_k` and B_k⁻¹ as inverse bind matrix; a bone that is sheared at
+/// rest keeps its matrix, but cannot be animated. Normals are those of [`RenderMesh`](dermis_rig::RenderMesh); without them they are area-weighted
+/// over [`Mesh`](dermis_rig::Mesh), so that a seam does not show. Drawn vertices that nothing tells apart are written once.
+/// Weights become as many sets of four as the fullest vertex needs, the largest first; where all are multiples of 1/255 or 1/65535
+/// they are stored as whole numbers, so that sums stay exact. A clip's channel that never
+/// leaves rest is left out, one that is constant has one key; quaternions keep their sign from frame to frame.
+///
+/// # Errors
+/// [`WriteError`], naming what disagrees. Nothing is rounded away in silence but doubles to floats.
+pub fn write_glb(scene: &GlbScene, out: &mut dyn Write) -> Result<(), WriteError> {
+    let mut file = Tables::default();
+    let bones = scene.skeleton.map_or(0, Skeleton::len);
+    let (mut nodes, mut roots) = (Vec::new(), Vec::new());
+    if let Some(skeleton) = scene.skeleton {
+        let rest = trs::locals(skeleton, &WorldPose::new(skeleton.bind().to_vec()), || "the bind pose".into())?;
+        let mut children = vec![Vec::new(); bones];
+        for (bone, parent) in skeleton.parents().enumerate() {
+            if let Some(parent) = parent {
+                children[parent.get()].push(bone.get());
+            }
+        }
+        for ((bone, rest), children) in skeleton.bones().zip(&rest).zip(children) {
+            let mut node = rest.node();
+            node["name"] = json!(skeleton.names()[bone]);
+            push_list(&mut node, "children", children);
+            nodes.push(node);
+        }
+        roots = skeleton.bones().filter(|bone| skeleton.parents()[*bone].is_none()).map(BoneIndex::get).collect();
+        if roots.len() > 1 {
+            // A skin's joints need a common root.
+            nodes.push(json!({ "name": "Armature", "children": roots }));
+            roots = vec![nodes.len() - 1];
+        }
+    }
+    let mut mesh_node = None;
+    if let Some(mesh) = scene.mesh {
+        file.mesh(scene, mesh)?;
+        let mut node = json!({ "name": scene.name, "mesh": 0 });
+        if scene.skeleton.is_some() && scene.weights.is_some() {
+            node["skin"] = json!(0);
+        }
+        if let Some((name, content)) = scene.extension {
+            node["extensions"] = json!({ name: content });
+        }
+        mesh_node = Some(nodes.len());
+        roots.push(nodes.len());
+        nodes.push(node);
+    } else if !scene.morphs.is_empty() || scene.weights.is_some() || scene.extension.is_some() {
+        return Err(WriteError::Count {
+            what: "the scene".into(),
+            things: "meshes for morph targets, weights or an extension",
+            found: 0,
+            expected: 1,
+        });
+    }
+    let mut root = serde_json::Map::new();
+    root.insert(
+        "asset".into(),
+        json!({ "version": "2.0", "generator": concat!("Dermis ", env!("CARGO_PKG_VERSION")) }),
+    );
+    if let Some((name, _)) = scene.extension {
+        root.insert("extensionsUsed".into(), json!([name]));
+    }
+    if let Some(skeleton) = scene.skeleton {
+        let skin = file.skin(skeleton)?;
+        root.insert("skins".into(), json!([skin]));
+    }
+    let mut animations = Vec::new();
+    for clip in scene.clips {
+        animations.push(file.animation(scene, clip, mesh_node)?);
+    }
+    root.insert("scene".into(), json!(0));
+    root.insert("scenes".into(), json!([{ "name": scene.name, "nodes": roots }]));
+    if roots.is_empty() {
+        root.insert("scenes".into(), json!([{ "name": scene.name }]));
+    }
+    for (name, list) in [
+        ("nodes", nodes),
+        ("meshes", file.meshes),
+        ("materials", file.materials),
+        ("animations", animations),
+        ("accessors", file.accessors),
+        ("bufferViews", file.views),
+    ] {
+        if !list.is_empty() {
+            root.insert(name.into(), Value::Array(list));
+        }
+    }
+    if !file.bytes.is_empty() {
+        root.insert("buffers".into(), json!([{ "byteLength": file.bytes.len() }]));
+    }
+    container(&Value::Object(root).to_string(), file.bytes, out)
+}
+
+/// Header, JSON chunk padded with blanks, binary chunk padded with zeros.
+fn container(json: &str, mut binary: Vec<u8>, out: &mut dyn Write) -> Result<(), WriteError> {
+    let mut json = json.as_bytes().to_vec();
+    json.resize(json.len().next_multiple_of(4), b' ');
+    binary.resize(binary.len().next_multiple_of(4), 0);
+    let size = |bytes: usize| {
+        u32::try_from(bytes).map_err(|_| {
+            let what = "more than four gigabytes".into();
+            WriteError::CannotHold { format: Format::Gltf, what }
+        })
+    };
+    let length = 20 + json.len() + if binary.is_empty() { 0 } else { 8 + binary.len() };
+    out.write_all(b"glTF")?;
+    out.write_all(&2u32.to_le_bytes())?;
+    out.write_all(&size(length)?.to_le_bytes())?;
+    out.write_all(&size(json.len())?.to_le_bytes())?;
+    out.write_all(b"JSON")?;
+    out.write_all(&json)?;
+    if !binary.is_empty() {
+        out.write_all(&size(binary.len())?.to_le_bytes())?;
+        out.write_all(b"BIN\0")?;
+        out.write_all(&binary)?;
+    }
+    Ok(())
+}

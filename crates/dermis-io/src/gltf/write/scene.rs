@@ -1,0 +1,54 @@
+//! What a binary glTF is written from.
+
+use super::tables::expect;
+use crate::{MorphTarget, WriteError};
+use dermis_rig::{Influences, Mesh, Skeleton, WorldPose};
+use serde_json::Value;
+
+/// What goes into a file. Right-handed, Y up, metres, as everywhere.
+#[derive(Clone, Copy, Default)]
+pub struct GlbScene<'a> {
+    /// Name of the mesh and of the scene.
+    pub name: &'a str,
+    /// The rest mesh; drawn through [`Mesh::render`] if it has one.
+    pub mesh: Option<&'a Mesh>,
+    /// The skeleton at rest.
+    pub skeleton: Option<&'a Skeleton>,
+    /// Skinning weights of the mesh: any number per vertex, each row sums to one.
+    pub weights: Option<&'a Influences>,
+    /// Morph targets of the mesh, applied before skinning.
+    pub morphs: &'a [MorphTarget],
+    /// Weights of the morph targets where no clip says otherwise; zero if there are none.
+    pub morph_weights: &'a [f64],
+    /// Animations.
+    pub clips: &'a [GlbClip],
+    /// Name and content of an extension of the mesh's node, which readers may ignore. The node of a bone has the bone's index.
+    pub extension: Option<(&'a str, &'a Value)>,
+}
+
+/// An animation as sampled frames, linear between them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GlbClip {
+    /// Its name.
+    pub name: String,
+    /// Seconds, ascending, not negative.
+    pub times: Vec<f64>,
+    /// One pose per time; empty if no bone moves.
+    pub poses: Vec<WorldPose>,
+    /// One weight per morph target for each time; empty if none moves.
+    pub morph_weights: Vec<Vec<f64>>,
+}
+
+impl GlbScene<'_> {
+    /// Weights of the morph targets where no clip says otherwise.
+    pub(super) fn rest_weights(&self) -> Result<Vec<f64>, WriteError> {
+        if self.morph_weights.is_empty() {
+            return Ok(vec![0.0; self.morphs.len()]);
+        }
+        expect("the scene", "weights of morph targets", self.morph_weights.len(), self.morphs.len())?;
+        match self.morph_weights.iter().position(|w| !w.is_finite()) {
+            Some(at) => Err(WriteError::NotFinite { what: format!("the weight of morph target {at}") }),
+            None => Ok(self.morph_weights.to_vec()),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The growing tables of a file: bytes, buffer views, accessors.
+
+use crate::WriteError;
+use serde_json::{Value, json};
+
+/// The growing tables of a file.
+#[derive(Default)]
+pub(super) struct Tables {
+    pub(super) bytes: Vec<u8>,
+    pub(super) views: Vec<Value>,
+    pub(super) accessors: Vec<Value>,
+    pub(super) meshes: Vec<Value>,
+    pub(super) materials: Vec<Value>,
+}
+
+/// What a buffer view is for, as the specification numbers it.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Use {
+    Vertices,
+    Indices,
+    Other,
+}
+
+pub(super) const U8: u32 = 5121;
+pub(super) const U16: u32 = 5123;
+pub(super) const U32: u32 = 5125;
+const F32: u32 = 5126;
+
+impl Tables {
+    /// A buffer view of its own and an accessor over all of it; the accessor's number.
+    pub(super) fn accessor(
+        &mut self,
+        bytes: impl IntoIterator<Item = u8>,
+        purpose: Use,
+        component: u32,
+        shape: &str,
+        count: usize,
+    ) -> usize {
+        self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
+        let start = self.bytes.len();
+        self.bytes.extend(bytes);
+        let mut view = json!({ "buffer": 0, "byteOffset": start, "byteLength": self.bytes.len() - start });
+        match purpose {
+            Use::Vertices => view["target"] = json!(34962),
+            Use::Indices => view["target"] = json!(34963),
+            Use::Other => {}
+        }
+        self.views.push(view);
+        let view = self.views.len() - 1;
+        self.accessors.push(json!({ "bufferView": view, "componentType": component, "type": shape, "count": count }));
+        self.accessors.len() - 1
+    }
+
+    /// Floats, `width` per row; `bounded` adds the least and largest of each column.
+    pub(super) fn floats(&mut self, values: &[f32], width: usize, purpose: Use, bounded: bool) -> usize {
+        let shape = match width {
+            1 => "SCALAR",
+            2 => "VEC2",
+            3 => "VEC3",
+            4 => "VEC4",
+            _ => "MAT4",
+        };
+        let at = self.accessor(values.iter().flat_map(|x| x.to_le_bytes()), purpose, F32, shape, values.len() / width);
+        if bounded {
+            let column = |at: usize| values.iter().skip(at).step_by(width).copied();
+            let least: Vec<f64> = (0..width).map(|at| f64::from(column(at).fold(f32::INFINITY, f32::min))).collect();
+            let most: Vec<f64> = (0..width).map(|at| f64::from(column(at).fold(f32::NEG_INFINITY, f32::max))).collect();
+            self.accessors[at]["min"] = json!(least);
+            self.accessors[at]["max"] = json!(most);
+        }
+        at
+    }
+}
+
+/// Doubles as floats, all finite. `width` numbers make one element; the message is `what` with the element's number.
+pub(super) fn to_floats(
+    values: impl IntoIterator<Item = f64>,
+    width: usize,
+    what: &str,
+) -> Result<Vec<f32>, WriteError> {
+    let floats: Vec<f32> = values.into_iter().map(|x| x as f32).collect();
+    match floats.iter().position(|x| !x.is_finite()) {
+        Some(at) => Err(WriteError::NotFinite { what: format!("{what}, number {},", at / width.max(1)) }),
+        None => Ok(floats),
+    }
+}
+
+/// Refuses `what` unless it has as many `things` as are expected.
+pub(super) fn expect(what: &str, things: &'static str, found: usize, expected: usize) -> Result<(), WriteError> {
+    if found == expected { Ok(()) } else { Err(WriteError::Count { what: what.into(), things, found, expected }) }
+}
+
+/// Adds a list to an object unless it is empty: an empty list is an error in glTF.
+pub(super) fn push_list(object: &mut Value, name: &str, list: Vec<impl serde::Serialize>) {
+    if !list.is_empty() {
+        object[name] = json!(list);
+    }
+}

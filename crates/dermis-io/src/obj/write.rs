@@ -1,0 +1,80 @@
+//! Writing one OBJ file.
+
+use crate::{Format, Space, WriteError};
+use dermis_rig::glam::DVec3;
+use dermis_rig::{Mesh, Polygons};
+use std::fmt::Write as _;
+use std::io::Write;
+
+/// Writes the mesh with its vertices at `positions`: polygons, if it has them, and the texture coordinates of its drawn
+/// vertices, if they hang on the same triangles. Positions are written with all their digits.
+///
+/// # Errors
+/// [`WriteError`]: another number of positions than vertices, faces that name none, positions not finite.
+pub fn write(mesh: &Mesh, positions: &[DVec3], space: &Space, out: &mut dyn Write) -> Result<(), WriteError> {
+    let (found, expected) = (positions.len(), mesh.positions.len());
+    if found != expected {
+        return Err(WriteError::Count { what: "the shape".into(), things: "vertices", found, expected });
+    }
+    if positions.is_empty() || !space.is_usable() {
+        return Err(WriteError::Nothing { format: Format::Obj, needs: "vertices, and a unit" });
+    }
+    mesh.check().map_err(|e| WriteError::CannotHold { format: Format::Obj, what: e.to_string() })?;
+    let from_ours = space.to_ours().inverse();
+    let mut text = String::new();
+    for (vertex, position) in positions.iter().enumerate() {
+        let p = from_ours.transform_point3(*position);
+        if !p.is_finite() {
+            return Err(WriteError::NotFinite { what: format!("vertex {vertex}") });
+        }
+        // Writing to a String cannot fail.
+        let _ = write!(text, "v {} {} {}", p.x, p.y, p.z);
+        if let Some(color) = mesh.colors.as_ref().and_then(|colors| colors.get(vertex)) {
+            let _ = write!(text, " {} {} {}", color.x, color.y, color.z);
+        }
+        text.push('\n');
+    }
+    let triangles = Polygons {
+        counts: vec![3; if mesh.polygons.is_some() { 0 } else { mesh.triangles.len() }],
+        indices: if mesh.polygons.is_some() { Vec::new() } else { mesh.triangles.as_flattened().to_vec() },
+    };
+    let polygons = mesh.polygons.as_ref().unwrap_or(&triangles);
+    let drawn = drawn_corners(mesh, polygons);
+    for uv in mesh.render.iter().filter(|_| drawn.is_some()).flat_map(|render| &render.uvs) {
+        let _ = writeln!(text, "vt {} {}", uv.x, 1.0 - uv.y);
+    }
+    let mut at = 0;
+    for &count in &polygons.counts {
+        text.push('f');
+        for corner in at..at + count as usize {
+            let _ = write!(text, " {}", polygons.indices[corner] + 1);
+            if let Some(drawn) = &drawn {
+                let _ = write!(text, "/{}", drawn[corner] + 1);
+            }
+        }
+        text.push('\n');
+        at += count as usize;
+    }
+    Ok(out.write_all(text.as_bytes())?)
+}
+
+/// The drawn vertex of every polygon corner, if drawn triangles are those of the polygons' fans, one for one.
+fn drawn_corners(mesh: &Mesh, polygons: &Polygons) -> Option<Vec<u32>> {
+    let render = mesh.render.as_ref().filter(|render| !render.uvs.is_empty())?;
+    let mut triangles = render.triangles.iter();
+    let mut drawn = Vec::with_capacity(polygons.indices.len());
+    for &count in &polygons.counts {
+        for nth in 0..count.checked_sub(2)? {
+            let [a, b, c] = *triangles.next()?;
+            if nth == 0 {
+                drawn.extend([a, b]);
+            }
+            drawn.push(c);
+        }
+    }
+    let hangs = |(drawn, vertex): (&u32, &u32)| {
+        render.source.get(*drawn as usize) == Some(vertex) && (*drawn as usize) < render.uvs.len()
+    };
+    let fits = drawn.len() == polygons.indices.len() && triangles.next().is_none();
+    (fits && drawn.iter().zip(&polygons.indices).all(hangs)).then_some(drawn)
+}

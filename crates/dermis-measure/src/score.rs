@@ -1,0 +1,181 @@
+//! Scores of a model on examples: its errors, those of the rig's own weights, and what the guard did.
+
+use crate::runner::WideRunner;
+use crate::{ErrorAccumulator, ErrorReport, ErrorStats, MeasureError, volume_ratio};
+use dermis_deform::{Baked, RiggedDeformer};
+use dermis_rig::glam::DVec3;
+use dermis_rig::{Example, ExampleSet};
+
+/// A model's errors on a set of examples.
+#[derive(Clone, Debug)]
+pub struct Scores {
+    /// What the set is called.
+    pub set: String,
+    /// The model's errors.
+    pub model: ErrorReport,
+    /// Those of the rig's own weights, if it has any.
+    pub baseline: Option<ErrorReport>,
+    /// Per pose: what the guard did, how far the pose is from training.
+    pub frames: Vec<FrameScore>,
+    /// Errors of parts measured on their own, when the set was scored in folds.
+    parts: Vec<(ErrorStats, Option<ErrorStats>, usize)>,
+}
+
+/// What else is known about one scored pose.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FrameScore {
+    /// Share of the vertices the ball held back.
+    pub held: f64,
+    /// Share of the pose's features (pairs of bones, or joints) whose limit acted.
+    pub limited: f64,
+    /// Degrees from the nearest training pose of the joint that is farthest from its own, and that joint.
+    pub distance: Option<(f64, String)>,
+    /// Volume over rest volume, of the target and of the model; for closed meshes.
+    pub volume: Option<(f64, f64)>,
+}
+
+/// Scores a model and its baseline on examples. `given` are the base's positions per example, for models that need them.
+///
+/// # Errors
+/// [`MeasureError::NoGiven`] if such positions are missing, [`MeasureError::Example`] if a skin cannot be measured,
+/// [`MeasureError::Empty`] without examples.
+pub fn measure(
+    model: &RiggedDeformer,
+    examples: &ExampleSet,
+    given: Option<&[Vec<DVec3>]>,
+) -> Result<Scores, MeasureError> {
+    let baseline = model.baseline();
+    let mut scoring = Scoring::new(model, baseline.as_ref());
+    for (at, example) in examples.examples().iter().enumerate() {
+        scoring.add(example, frame_of(model.baked(), given, at, examples.len())?)?;
+    }
+    scoring.finish(&examples.name)
+}
+
+/// Scores a model on examples that come one after another and need not be kept.
+pub struct Scoring<'a> {
+    model: &'a RiggedDeformer,
+    closed: bool,
+    errors: ErrorAccumulator,
+    runner: WideRunner<'a>,
+    baseline: Option<(ErrorAccumulator, WideRunner<'a>)>,
+    frames: Vec<FrameScore>,
+}
+
+impl<'a> Scoring<'a> {
+    /// No examples yet. `baseline` is that of the model, see [`RiggedDeformer::baseline`].
+    pub fn new(model: &'a RiggedDeformer, baseline: Option<&'a Baked>) -> Self {
+        let mesh = model.rig().mesh();
+        let errors = || ErrorAccumulator::new(mesh.positions.len(), mesh.diagonal());
+        Self {
+            model,
+            closed: mesh.is_closed(),
+            errors: errors(),
+            runner: WideRunner::new(model.baked()),
+            baseline: baseline.map(|baked| (errors(), WideRunner::new(baked))),
+            frames: Vec::new(),
+        }
+    }
+
+    /// Scores one more example; `given` is the base's position of every vertex, for models that need them.
+    ///
+    /// # Errors
+    /// [`MeasureError::Example`] if its skin cannot be measured, [`MeasureError::NoGiven`] if such positions are missing.
+    pub fn add(&mut self, example: &Example, given: Option<&[DVec3]>) -> Result<(), MeasureError> {
+        let rig = self.model.rig();
+        if self.model.baked().needs_given() && given.is_none() {
+            return Err(MeasureError::NoGiven { found: 0, poses: 1 });
+        }
+        let failed = |source| MeasureError::Example { label: example.label.clone(), source: Box::new(source) };
+        let skin = self.runner.run(&example.transforms, given).map_err(failed)?;
+        self.errors.add_frame(&example.label, &example.positions, skin).map_err(failed)?;
+        let ratios = || volume_ratio(rig.mesh(), &example.positions).zip(volume_ratio(rig.mesh(), skin));
+        let volume = self.closed.then(ratios).flatten();
+        let guarded = self.runner.guarded();
+        self.frames.push(FrameScore {
+            held: guarded.held as f64 / rig.mesh().positions.len().max(1) as f64,
+            limited: guarded.limited as f64 / guarded.features.max(1) as f64,
+            distance: self.model.training().and_then(|t| {
+                let far = t.distance(&example.transforms);
+                Some((far.degrees, rig.skeleton().names()[far.bone?].clone()))
+            }),
+            volume,
+        });
+        if let Some((errors, runner)) = &mut self.baseline {
+            let skin = runner.run(&example.transforms, None).map_err(failed)?;
+            errors.add_frame(&example.label, &example.positions, skin).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// The scores of all, as a set of this name.
+    ///
+    /// # Errors
+    /// [`MeasureError::Empty`] if there was none.
+    pub fn finish(self, name: &str) -> Result<Scores, MeasureError> {
+        let empty = || MeasureError::Empty { set: name.into() };
+        let model = self.errors.finish().ok_or_else(empty)?;
+        let baseline = self.baseline.and_then(|(errors, _)| errors.finish());
+        let parts = vec![(model.error, baseline.as_ref().map(|b| b.error), self.frames.len())];
+        Ok(Scores { set: name.into(), model, baseline, frames: self.frames, parts })
+    }
+}
+
+/// The given positions of one example, if the model needs them.
+fn frame_of<'a>(
+    baked: &Baked,
+    given: Option<&'a [Vec<DVec3>]>,
+    at: usize,
+    poses: usize,
+) -> Result<Option<&'a [DVec3]>, MeasureError> {
+    match (baked.needs_given(), given) {
+        (false, _) => Ok(None),
+        (true, Some(given)) if at < given.len() => Ok(Some(&given[at])),
+        (true, _) => Err(MeasureError::NoGiven { found: given.map_or(0, <[_]>::len), poses }),
+    }
+}
+
+impl Scores {
+    /// Joins the scores of two sets, such as two folds: errors over all poses of both.
+    ///
+    /// A percentile is the larger of the two, which is an upper bound.
+    pub fn joined(mut self, other: Self) -> Self {
+        self.parts.extend(other.parts);
+        self.frames.extend(other.frames);
+        let models = self.parts.iter().map(|p| (p.0, p.2));
+        self.model.error = joined_stats(models);
+        self.model.per_pose.extend(other.model.per_pose);
+        self.model.worst_vertices.extend(other.model.worst_vertices);
+        self.model.worst_vertices.sort_by(|a, b| b.error.total_cmp(&a.error));
+        self.model.worst_vertices.truncate(10);
+        if let (Some(own), Some(other)) = (&mut self.baseline, other.baseline) {
+            own.error = joined_stats(self.parts.iter().filter_map(|p| Some((p.1?, p.2))));
+            own.per_pose.extend(other.per_pose);
+        }
+        self
+    }
+
+    /// rms over the baseline's rms.
+    pub fn ratio(&self) -> Option<f64> {
+        let baseline = self.baseline.as_ref()?.error.rms;
+        (baseline > 0.0).then(|| self.model.error.rms / baseline)
+    }
+}
+
+/// Errors of several sets of the same mesh: means weighted by poses, maxima of maxima and of percentiles.
+fn joined_stats(parts: impl Iterator<Item = (ErrorStats, usize)> + Clone) -> ErrorStats {
+    let poses: f64 = parts.clone().map(|p| p.1 as f64).sum();
+    let root_mean = |of: &dyn Fn(&ErrorStats) -> f64| {
+        (parts.clone().map(|(e, n)| of(&e).powi(2) * n as f64).sum::<f64>() / poses).sqrt()
+    };
+    let largest = |of: &dyn Fn(&ErrorStats) -> f64| parts.clone().map(|(e, _)| of(&e)).fold(0.0, f64::max);
+    let all = |of: &dyn Fn(&ErrorStats) -> Option<f64>| parts.clone().all(|(e, _)| of(&e).is_some());
+    ErrorStats {
+        rms: root_mean(&|e| e.rms),
+        max: largest(&|e| e.max),
+        p95: largest(&|e| e.p95),
+        p999: largest(&|e| e.p999),
+        e_rms: all(&|e| e.e_rms).then(|| root_mean(&|e| e.e_rms.unwrap_or(0.0))),
+        distortion_percent: all(&|e| e.distortion_percent).then(|| root_mean(&|e| e.distortion_percent.unwrap_or(0.0))),
+    }
+}

@@ -1,0 +1,16 @@
+//! The results of Dermis, shown: pages for people, JSON for programs, drawings, and lengths as text.
+//!
+//! - [`model_outcome`]: what a fit or an evaluation found out, as warnings, JSON and a page
+//! - [`page`]: one self-contained HTML page with numbers, charts and the skins in 3D
+//! - [`svg`]: drawings of skins and curves for pages without scripts
+//! - [`length`](mod@length): lengths in the unit of the reader
+//!
+//! Nothing here opens a file, prints, or reads the environment: every function takes values and returns text or bytes.
+
+pub mod length;
+pub mod model_outcome;
+pub mod page;
+pub mod svg;
+
+pub use length::{LengthUnit, show_length, show_number, unit_of};
+pub use model_outcome::{FitSummary, ModelOutcome, ScoredExamples, SetRole, vertex_csv};

@@ -1,0 +1,228 @@
+//! The outcome as a page.
+
+use super::{ModelOutcome, SPIKE, ScoredExamples, SetRole};
+use crate::page::{
+    KeyFigure, Page, PageTable, PageVerdict, PoseRef, Provenance, Quantity, ScoredPose, ScoredSet, Tone, WorstVertexRow,
+};
+use crate::{show_length, unit_of};
+use dermis_measure::Scores;
+use dermis_rig::BoneIndex;
+
+impl ModelOutcome<'_> {
+    /// Returns the page.
+    pub fn page(&self) -> Page {
+        let rig = self.model.rig();
+        let method = self.model.header.method.clone();
+        let main = self.main();
+        let subtitle = self
+            .sets
+            .iter()
+            .map(|s| format!("{}: {} ({} poses)", s.role.name(), s.scores.set, s.scores.frames.len()))
+            .collect::<Vec<_>>()
+            .join("; ");
+        let mut page = Page {
+            title: format!("{}: {method}", rig.name()),
+            subtitle,
+            warnings: self.warnings(),
+            unit: unit_of(&self.model.space),
+            model_name: method,
+            baseline_name: "lbs".into(),
+            settings: self.model.header.settings.clone(),
+            provenance: Provenance {
+                program: self.model.header.program.clone(),
+                date: None,
+                command: self.command.clone(),
+                files: self.files.clone(),
+            },
+            ..Page::default()
+        };
+        if let Some(ScoredExamples { scores, .. }) = main {
+            page.verdict = Some(verdict(scores));
+            page.figures = self.figures(scores);
+            page.worst = self.worst(self.sets.len() - 1);
+        }
+        page.sets = self.sets.iter().map(|set| scored_set(set.role, set.scores)).collect();
+        page.sweep = self.fit.as_ref().and_then(|fit| fit.sweep.clone());
+        page.comparison = self.comparison.clone();
+        page.tables = self.tables();
+        page.view = self.view();
+        page
+    }
+
+    /// Returns the key figures, those of the held-out set first.
+    fn figures(&self, main: &Scores) -> Vec<KeyFigure> {
+        let figure = |label: &str, value: Quantity, note: String| KeyFigure { label: label.into(), value, note };
+        let mut figures = Vec::new();
+        let count = |s: &Scores| format!("rms over {} poses", s.model.per_pose.len());
+        if let Some(held_out) = self.scores_of(SetRole::HeldOut) {
+            figures.push(figure("Held-out error", Quantity::Length(held_out.model.error.rms as f32), count(held_out)));
+        } else if let Some(scores) = self.cross_validated {
+            let note = format!("rms, {} poses predicted by fits without them", scores.model.per_pose.len());
+            figures.push(figure("Cross-validated error", Quantity::Length(scores.model.error.rms as f32), note));
+        }
+        if let Some(train) = self.scores_of(SetRole::Training) {
+            figures.push(figure("Training error", Quantity::Length(train.model.error.rms as f32), count(train)));
+        }
+        if let Some(scores) = self.scores_of(SetRole::Scored) {
+            figures.push(figure("Error", Quantity::Length(scores.model.error.rms as f32), count(scores)));
+        }
+        if let Some(baseline) = &main.baseline {
+            figures.push(figure(
+                "Rig's own weights",
+                Quantity::Length(baseline.error.rms as f32),
+                "rms on the same poses".into(),
+            ));
+        }
+        if let Some(ratio) = main.ratio() {
+            figures.push(figure("Remaining error", Quantity::Share(ratio as f32), "of the rig's own weights".into()));
+        }
+        let max_note = main.baseline.as_ref().map_or(String::new(), |b| {
+            format!("the rig's own weights: {}", show_length(b.error.max, &unit_of(&self.model.space)))
+        });
+        figures.push(figure("Largest error", Quantity::Length(main.model.error.max as f32), max_note));
+        let vertices = self.model.rig().mesh().positions.len().max(1);
+        let bytes = self.model.baked().bytes();
+        figures.push(figure("Model", Quantity::Bytes(bytes as u64), format!("{} bytes per vertex", bytes / vertices)));
+        if let Some(fit) = &self.fit {
+            figures.push(figure("Fit", Quantity::Seconds(fit.seconds as f32), "files not counted".into()));
+        }
+        figures
+    }
+
+    /// Returns the vertices with the largest errors of a set, worst first.
+    fn worst(&self, set: usize) -> Vec<WorstVertexRow> {
+        let Some(ScoredExamples { scores, .. }) = self.sets.get(set) else { return vec![] };
+        let rig = self.model.rig();
+        let found = scores.model.worst_vertices.iter().filter_map(|w| {
+            let pose = scores.model.per_pose.iter().position(|p| p.label == w.label)?;
+            let bone = rig.weights().and_then(|i| i.dominant(w.vertex));
+            Some(WorstVertexRow {
+                vertex: w.vertex as u32,
+                bone: bone.map_or(String::new(), |b| rig.skeleton().names()[b].clone()),
+                pose: PoseRef { set, pose },
+                error: w.error as f32,
+            })
+        });
+        found.collect()
+    }
+
+    /// Returns volumes and errors by bone, as far as there are any.
+    fn tables(&self) -> Vec<PageTable> {
+        let mut tables = Vec::new();
+        let volumes: Vec<Vec<Quantity>> = self
+            .sets
+            .iter()
+            .filter_map(|ScoredExamples { role, scores, .. }| {
+                let ratios: Vec<(f64, f64)> = scores.frames.iter().filter_map(|f| f.volume).collect();
+                let worst = ratios.iter().copied().max_by(|a, b| (a.0 - a.1).abs().total_cmp(&(b.0 - b.1).abs()))?;
+                let mean = |of: fn(&(f64, f64)) -> f64| ratios.iter().map(of).sum::<f64>() / ratios.len() as f64;
+                let cell = |x: f64| Quantity::Share(x as f32);
+                Some(vec![
+                    Quantity::Text(role.name().into()),
+                    cell(mean(|r| r.0)),
+                    cell(mean(|r| r.1)),
+                    cell(worst.0),
+                    cell(worst.1),
+                ])
+            })
+            .collect();
+        if !volumes.is_empty() {
+            tables.push(PageTable {
+                title: "Volume".into(),
+                note: "Volume over rest volume: mean over the poses, and the pose where model and target differ most"
+                    .into(),
+                columns: ["set", "target, mean", "model, mean", "target, worst pose", "model, worst pose"]
+                    .map(String::from)
+                    .to_vec(),
+                rows: volumes,
+            });
+        }
+        tables.push(self.bones_table());
+        tables.retain(|t| !t.rows.is_empty());
+        tables
+    }
+
+    /// Returns the rms by the bone that dominates a vertex, on the set that counts.
+    fn bones_table(&self) -> PageTable {
+        let mut table = PageTable {
+            title: "Error by bone".into(),
+            note: "rms over the vertices a bone dominates; the bones with the largest share of the squared error"
+                .into(),
+            columns: ["bone", "vertices", "model", "rig's own weights"].map(String::from).to_vec(),
+            rows: vec![],
+        };
+        let (Some(ScoredExamples { scores, .. }), Some(weights)) = (self.main(), self.model.rig().weights()) else {
+            return table;
+        };
+        let bones = self.model.rig().skeleton().len();
+        let (mut squares, mut counts) = (vec![(0.0, 0.0); bones], vec![0usize; bones]);
+        for (v, rms) in scores.model.per_vertex_rms.iter().enumerate() {
+            let Some(bone) = weights.dominant(v) else { continue };
+            let base = scores.baseline.as_ref().and_then(|b| b.per_vertex_rms.get(v)).copied().unwrap_or(0.0);
+            squares[bone.get()].0 += rms * rms;
+            squares[bone.get()].1 += base * base;
+            counts[bone.get()] += 1;
+        }
+        let mut order: Vec<usize> = (0..bones).filter(|&b| counts[b] > 0).collect();
+        order.sort_by(|&a, &b| squares[b].0.total_cmp(&squares[a].0));
+        for bone in order.into_iter().take(12) {
+            let rms = |sum: f64| Quantity::Length((sum / counts[bone] as f64).sqrt() as f32);
+            table.rows.push(vec![
+                Quantity::Text(self.model.rig().skeleton().names()[BoneIndex::new(bone)].clone()),
+                Quantity::Count(counts[bone] as u64),
+                rms(squares[bone].0),
+                rms(squares[bone].1),
+            ]);
+        }
+        table
+    }
+}
+
+/// Returns the sentence to take away from the scores.
+fn verdict(scores: &Scores) -> PageVerdict {
+    let say = |text: String, tone| PageVerdict { text, tone };
+    let Some((ratio, baseline)) = scores.ratio().zip(scores.baseline.as_ref()) else {
+        return say("The rig has no weights of its own to compare with.".into(), Tone::Caution);
+    };
+    let spikes = scores.model.error.max > SPIKE * baseline.error.max;
+    match (ratio, spikes) {
+        (r, _) if r > 1.0 => {
+            say(format!("Worse than the rig's own weights: {:.0} % of their error.", 100.0 * r), Tone::Bad)
+        }
+        (r, true) => say(
+            format!(
+                "{:.0} % of the error of the rig's own weights remains, but the largest error exceeds theirs.",
+                100.0 * r
+            ),
+            Tone::Caution,
+        ),
+        (r, false) if r > 0.8 => {
+            say(format!("{:.0} % of the error of the rig's own weights: little gained.", 100.0 * r), Tone::Caution)
+        }
+        (r, false) => {
+            let largest =
+                if scores.model.error.max <= baseline.error.max { "; the largest error is smaller, too" } else { "" };
+            say(format!("{:.0} % of the error of the rig's own weights remains{largest}.", 100.0 * r), Tone::Good)
+        }
+    }
+}
+
+/// Returns the scores per pose as the page shows them.
+fn scored_set(role: SetRole, scores: &Scores) -> ScoredSet {
+    let poses = scores.model.per_pose.iter().zip(&scores.frames).enumerate().map(|(at, (pose, frame))| {
+        let base = scores.baseline.as_ref().and_then(|b| b.per_pose.get(at));
+        ScoredPose {
+            label: pose.label.clone(),
+            rms: pose.rms as f32,
+            max: pose.max as f32,
+            p95: pose.p95 as f32,
+            baseline_rms: base.map(|b| b.rms as f32),
+            baseline_max: base.map(|b| b.max as f32),
+            distance_degrees: frame.distance.as_ref().map(|d| d.0 as f32),
+            distance_joint: frame.distance.as_ref().map(|d| d.1.clone()),
+            guarded_share: Some(frame.held as f32),
+            limited_share: Some(frame.limited as f32),
+        }
+    });
+    ScoredSet { name: role.name().into(), poses: poses.collect() }
+}

@@ -1,0 +1,195 @@
+//! The page as HTML: the template and what fills it.
+//!
+//! Text and tables are written here. The page's script draws the charts and the 3D view from a block of JSON, see
+//! [`charts`](super::charts).
+
+mod poses;
+mod sections;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use super::charts::ScriptData;
+use super::content::{Page, PoseRef, Tone};
+use super::quantity::significant;
+use super::skins::{self, SkinView};
+use poses::pose_sets;
+use sections::{VertexLinks, comparison, free_table, provenance, sweep_table, worst_vertices};
+use serde::Serialize;
+use std::fmt::Write as _;
+use table::{Cell, Sort, table};
+
+const TEMPLATE: &str = include_str!("page.html");
+const STYLE: &str = include_str!("page.css");
+const VIEW_SCRIPT: &str = include_str!("view.js");
+const PAGE_SCRIPT: &str = include_str!("page.js");
+
+pub(super) fn whole_page(page: &Page) -> String {
+    let has_pose = |p: PoseRef| page.sets.get(p.set).is_some_and(|set| p.pose < set.poses.len());
+    let empty = SkinView::default();
+    let (view, left_out) = skins::pack(page.view.as_ref().unwrap_or(&empty), has_pose);
+    let warnings: Vec<&String> = page.warnings.iter().chain(&left_out).collect();
+
+    let mut sections = Sections::default();
+    if view.is_some() {
+        sections.add("view", "Skin in 3D", VIEW_HTML.into());
+    }
+    if page.sets.iter().any(|set| !set.poses.is_empty()) {
+        sections.add("poses", "Errors per pose", pose_sets(page));
+    }
+    if !page.worst.is_empty() {
+        let links = if view.is_some() { VertexLinks::IntoView } else { VertexLinks::None };
+        sections.add("worst", "Worst vertices", worst_vertices(page, links));
+    }
+    if !page.comparison.is_empty() {
+        sections.add("comparison", "Methods compared", comparison(&page.comparison, &page.unit));
+    }
+    if let Some(sweep) = &page.sweep {
+        let note = format!(
+            "<p class=\"note\">Error on the fitted poses and on the poses left out ({}), against the strength s of the \
+             regularisation. Chosen: s&nbsp;=&nbsp;{}.</p><div class=\"chart\" id=\"sweep-chart\"></div>",
+            escape(&sweep.what),
+            significant(f64::from(sweep.chosen_s))
+        );
+        sections.add("sweep", "Choice of regularisation", note + &sweep_table(page));
+    }
+    for (i, table) in page.tables.iter().enumerate() {
+        sections.add(&format!("table-{i}"), &table.title, free_table(table, &page.unit));
+    }
+    if !page.settings.is_empty() {
+        let rows = page.settings.iter().map(|(k, v)| vec![Cell::text(k), Cell::text(v)]).collect();
+        sections.add("settings", "Settings", table("", &["Setting", "Value"], rows, Sort::No));
+    }
+    let provenance = provenance(page);
+    if !provenance.is_empty() {
+        sections.add("provenance", "Provenance", provenance);
+    }
+
+    let title = if page.title.is_empty() { "Report" } else { &page.title };
+    fill(TEMPLATE, |name| match name {
+        "title" => escape(title),
+        "subtitle" if page.subtitle.is_empty() => String::new(),
+        "subtitle" => format!("<p class=\"subtitle\">{}</p>", escape(&page.subtitle)),
+        "verdict" => verdict(page),
+        "warnings" => warning_list(&warnings),
+        "figures" => figures(page),
+        "contents" => std::mem::take(&mut sections.contents),
+        "sections" => std::mem::take(&mut sections.body),
+        "style" => STYLE.into(),
+        "data" => json(&ScriptData::of(page, view.as_ref())),
+        "view_script" => VIEW_SCRIPT.into(),
+        "page_script" => PAGE_SCRIPT.into(),
+        _ => String::new(),
+    })
+}
+
+/// The sections of the page and the links to them.
+#[derive(Default)]
+struct Sections {
+    contents: String,
+    body: String,
+}
+
+impl Sections {
+    fn add(&mut self, id: &str, title: &str, html: String) {
+        let title = escape(title);
+        let _ = write!(self.contents, "<a href=\"#{id}\">{title}</a>");
+        let _ = writeln!(
+            self.body,
+            "<section id=\"{id}\" aria-labelledby=\"{id}-title\"><h2 id=\"{id}-title\">{title}</h2>{html}</section>"
+        );
+    }
+}
+
+/// The script makes the 3D view; without scripts one sentence stands in its place.
+const VIEW_HTML: &str =
+    "<div id=\"view-host\"></div><noscript><p class=\"note\">The 3D view needs JavaScript.</p></noscript>";
+
+fn verdict(page: &Page) -> String {
+    let Some(verdict) = &page.verdict else { return String::new() };
+    let (class, mark, word) = match verdict.tone {
+        Tone::Good => ("good", "✓", "Good"),
+        Tone::Caution => ("caution", "!", "Caution"),
+        Tone::Bad => ("bad", "✕", "Failed"),
+    };
+    format!(
+        "<p class=\"verdict {class}\"><span class=\"mark\" role=\"img\" aria-label=\"{word}\">{mark}</span><span>{}</span></p>",
+        escape(&verdict.text)
+    )
+}
+
+fn warning_list(warnings: &[&String]) -> String {
+    if warnings.is_empty() {
+        return String::new();
+    }
+    let items: String = warnings.iter().map(|w| format!("<li>{}</li>", escape(w))).collect();
+    let title = if warnings.len() == 1 { "1 warning".into() } else { format!("{} warnings", warnings.len()) };
+    format!("<aside class=\"warnings\" aria-label=\"Warnings\"><strong>{title}</strong><ul>{items}</ul></aside>")
+}
+
+fn figures(page: &Page) -> String {
+    if page.figures.is_empty() {
+        return String::new();
+    }
+    let items: String = page
+        .figures
+        .iter()
+        .map(|figure| {
+            let (number, unit) = figure.value.written(&page.unit);
+            let class = if figure.value.is_number() { "" } else { " class=\"words\"" };
+            format!(
+                "<div><dt>{}</dt><dd{class}><b>{}</b> {}</dd><dd class=\"small\">{}</dd></div>",
+                escape(&figure.label),
+                escape(&number),
+                escape(&unit),
+                escape(&figure.note)
+            )
+        })
+        .collect();
+    format!("<dl class=\"figures\">{items}</dl>")
+}
+
+/// Escapes text for a place between tags or in a quoted attribute. HTML does not allow control characters; they become
+/// replacement marks.
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            '\n' | '\t' | '\r' => out.push(' '),
+            c if c.is_control() => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Writes JSON for a `<script>` element. It holds no `<`, so neither `</script>` nor `<!--` can occur in it.
+fn json(data: &impl Serialize) -> String {
+    // Serialising numbers, texts and lists to memory cannot fail. A number that is not finite becomes null.
+    serde_json::to_string(data).unwrap_or_else(|_| "{}".into()).replace('<', "\\u003c")
+}
+
+/// Replaces every `{{name}}` of the template. It does not scan the replacements, so data cannot name a slot.
+fn fill(template: &str, mut content: impl FnMut(&str) -> String) -> String {
+    let mut out = String::new();
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once("{{") {
+        out.push_str(before);
+        match after.split_once("}}") {
+            Some((name, tail)) => {
+                out.push_str(&content(name));
+                rest = tail;
+            }
+            None => {
+                out.push_str("{{");
+                rest = after;
+            }
+        }
+    }
+    out + rest
+}

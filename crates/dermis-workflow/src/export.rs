@@ -1,0 +1,137 @@
+//! A model compiled for an engine: a GLB whose morph targets are baked for one motion.
+
+pub use dermis_compile::PruneCost;
+
+use crate::error::Error;
+use crate::output::Output;
+use dermis_compile::principal::principal_shapes;
+use dermis_compile::skin_weights;
+use dermis_fit::Progress;
+use dermis_io::gltf::{GlbClip, GlbScene};
+use dermis_io::{ModelFile, to_bytes};
+use dermis_rig::Motion;
+use dermis_rig::glam::DVec3;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// What an exported GLB holds, and what each step cost.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Exported {
+    /// Bytes of the file.
+    pub bytes: usize,
+    /// Frames of the clip.
+    pub frames: usize,
+    /// Morph targets that carry the correction.
+    pub shapes: usize,
+    /// What pruning the influences dropped, and the largest change of a position over the clip, metres.
+    pub pruned: Option<PruneCost>,
+    /// rms and largest distance over the clip between the model and what the file shows, metres.
+    pub against_model: Option<(f64, f64)>,
+    /// The same for the skin weights alone, without morph targets.
+    pub weights_alone: Option<(f64, f64)>,
+}
+
+impl Exported {
+    /// The same as JSON; distances in metres.
+    pub fn json(&self) -> Value {
+        let pair = |(rms, max): (f64, f64)| json!({ "rms": rms, "max": max });
+        json!({
+            "bytes": self.bytes,
+            "frames": self.frames,
+            "shapes": self.shapes,
+            "pruned": self.pruned.as_ref().map(prune_json),
+            "weights_alone": self.weights_alone.map(pair),
+            "against_model": self.against_model.map(pair),
+        })
+    }
+}
+
+/// What pruning cost, as JSON.
+pub(crate) fn prune_json((pruned, largest): &PruneCost) -> Value {
+    json!({ "influences": pruned.dropped, "vertices": pruned.vertices, "largest": largest })
+}
+
+/// What an engine can take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExportSettings {
+    /// Morph targets at most.
+    pub shapes: usize,
+    /// Influences per vertex at most; all of them if `None`.
+    pub influences: Option<usize>,
+}
+
+impl Default for ExportSettings {
+    fn default() -> Self {
+        Self { shapes: 8, influences: None }
+    }
+}
+
+/// The model as a skinned GLB that any viewer plays: skin weights, the motion as a clip, and the correction as at most
+/// `shapes` morph targets with animated weights.
+///
+/// The morph targets are the [principal shapes](dermis_compile::principal) of the correction over this motion.
+///
+/// # Errors
+/// [`Error`].
+pub fn export_glb(
+    model: &ModelFile,
+    motion: Option<&Motion>,
+    given: Option<&[Vec<DVec3>]>,
+    settings: ExportSettings,
+    output: &Output,
+    progress: Progress<'_>,
+) -> Result<Exported, Error> {
+    let rig = model.rig();
+    let (weights, pruned) = skin_weights(model, motion, settings.influences)?;
+    let mut exported = Exported { bytes: 0, frames: 0, shapes: 0, pruned, against_model: None, weights_alone: None };
+    let (mut morphs, mut clips) = (Vec::new(), Vec::new());
+    if let Some(motion) = motion {
+        let made = principal_shapes(model, &weights, motion, given, settings.shapes, progress)?;
+        exported.frames = motion.frames.len();
+        exported.shapes = made.morphs.len();
+        exported.against_model = Some(made.against_model);
+        exported.weights_alone = Some(made.weights_alone);
+        clips.push(clip(motion, if made.morphs.is_empty() { vec![] } else { made.weights }));
+        morphs = made.morphs;
+    }
+    let scene = GlbScene {
+        name: rig.name(),
+        mesh: Some(rig.mesh()),
+        skeleton: Some(rig.skeleton()),
+        weights: Some(&weights),
+        morphs: &morphs,
+        clips: &clips,
+        ..GlbScene::default()
+    };
+    exported.bytes = write_scene(&scene, output)?;
+    Ok(exported)
+}
+
+/// The motion as a clip, with weights of the morph targets in every frame.
+pub(crate) fn clip(motion: &Motion, morph_weights: Vec<Vec<f64>>) -> GlbClip {
+    GlbClip {
+        name: motion.name.clone(),
+        times: motion.frames.iter().enumerate().map(|(at, f)| f.time.unwrap_or(at as f64 / 24.0)).collect(),
+        poses: motion.frames.iter().map(|f| f.pose.clone()).collect(),
+        morph_weights,
+    }
+}
+
+/// Writes a GLB; result: its bytes.
+pub(crate) fn write_scene(scene: &GlbScene<'_>, output: &Output) -> Result<usize, Error> {
+    let bytes = to_bytes(|out| dermis_io::gltf::write_glb(scene, out)).map_err(Error::write(output.path()))?;
+    output.write(&bytes)?;
+    Ok(bytes.len())
+}
+
+/// Whether a model is more than skinning weights, so that a plain skin loses something.
+pub fn corrects(model: &ModelFile) -> bool {
+    let plain = model.weights().is_some();
+    let is_lbs = matches!(model.baked().base(), dermis_deform::baked::BakedBase::Lbs(_));
+    model.baked().correction().is_some() || !is_lbs || !plain
+}
+
+/// Whether a path asks for a GLB.
+pub fn is_glb(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e.eq_ignore_ascii_case("glb"))
+}

@@ -1,0 +1,45 @@
+//! Cross-validation of a whole method: what it predicts of examples it did not see.
+
+use super::{FitInput, Method, fit};
+use crate::error::Error;
+use crate::load::LoadedRig;
+use crate::measure::{Scores, measure};
+use dermis_fit::Progress;
+use dermis_rig::glam::DVec3;
+
+/// Errors on examples that were left out and predicted by a model fitted to the others: `count` folds, contiguous blocks
+/// for a clip, every `count`-th pose otherwise. `None` where there is nothing to leave out.
+///
+/// # Errors
+/// As [`fit`].
+pub fn cross_validate(
+    loaded: &LoadedRig,
+    input: &FitInput<'_>,
+    method: &Method,
+    count: usize,
+    progress: Progress<'_>,
+) -> Result<Option<Scores>, Error> {
+    let examples = input.examples;
+    let poses = examples.len();
+    if count < 2 || poses < 2 {
+        return Ok(None);
+    }
+    let count = count.min(poses);
+    let fold_of = |s: usize| if examples.is_clip() { s * count / poses } else { s % count };
+    let mut merged: Option<Scores> = None;
+    for fold in 0..count {
+        let (out, kept): (Vec<usize>, Vec<usize>) = (0..poses).partition(|&s| fold_of(s) == fold);
+        let pick = |list: &[usize]| -> Option<Vec<Vec<DVec3>>> {
+            input.base.map(|base| list.iter().map(|&s| base[s].clone()).collect())
+        };
+        let (train, train_base, out_base) = (examples.subset(&kept), pick(&kept), pick(&out));
+        let of_fold = FitInput { examples: &train, base: train_base.as_deref(), ..*input };
+        let fitted = fit(loaded, &of_fold, method, progress)?;
+        let scores = measure(&fitted.model, &examples.subset(&out), out_base.as_deref())?;
+        merged = Some(match merged {
+            Some(sofar) => sofar.joined(scores),
+            None => scores,
+        });
+    }
+    Ok(merged)
+}

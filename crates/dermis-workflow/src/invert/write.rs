@@ -1,0 +1,202 @@
+//! Corrections as files: a bundle, a GLB with a morph target per sculpt, or OBJ files.
+
+use super::{Inverted, Sculpts};
+use crate::error::Error;
+use crate::export::write_scene;
+use crate::load::LoadedRig;
+use crate::output::Output;
+use crate::skins::ending;
+use dermis_io::gltf::{GlbClip, GlbScene};
+use dermis_io::npz::{StoredFloat, write_with};
+use dermis_io::to_bytes;
+use dermis_io::{Contents, Format, MorphTarget, Record};
+use dermis_measure::Distances;
+use dermis_rig::glam::DVec3;
+use dermis_rig::{Example, Rig, WorldPose};
+use serde_json::{Value, json};
+use std::collections::HashSet;
+use std::path::Path;
+
+/// Morph targets that a GLB may have: the weights of its clip are as many numbers squared.
+const MOST_TARGETS: usize = 4096;
+
+const ENDINGS: &str = "use .npz, .glb, or a folder (a name without ending) for OBJ files";
+
+/// What a bundle holds as `vertices`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BundleVertices {
+    /// The sculpts.
+    #[default]
+    Sculpts,
+    /// The corrected rest shapes p + d.
+    Rest,
+}
+
+/// What was written, and how close it comes to the sculpts where it is played.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Shown {
+    /// Files written.
+    pub files: usize,
+    /// For a GLB: rms and largest distance, metres, of what its skin weights make of the targets to the sculpts.
+    pub glb: Option<(f64, f64)>,
+}
+
+impl Shown {
+    /// The same as JSON.
+    pub fn json(&self) -> Value {
+        json!({ "files": self.files, "glb": self.glb.map(|(rms, max)| json!({ "rms": rms, "max": max })) })
+    }
+}
+
+/// Whether corrections written to `path` become a folder of OBJ files, by the ending of its name.
+///
+/// # Errors
+/// [`Error::Lacks`] for an ending they are not written as.
+pub fn is_folder(path: &Path) -> Result<bool, Error> {
+    match ending(path).as_str() {
+        "" => Ok(true),
+        "npz" | "glb" => Ok(false),
+        other => Err(Error::lacks(path, format!("corrections are not written as \".{other}\""), ENDINGS)),
+    }
+}
+
+/// Writes the corrections by the ending of the output's name.
+///
+/// - `.npz`: the rig, the poses, `vertices` the sculpts or p + d, and beside them `rest_corrections` d
+///   and `remainders` w, (P, V, 3) each
+/// - `.glb`: the rig with a morph target d per sculpt, and a clip "sculpts" that shows each in its pose, one a second
+/// - a folder: p + d as OBJ files
+///
+/// # Errors
+/// [`Error`].
+pub fn write_corrections(
+    rig: &LoadedRig,
+    sculpts: &Sculpts,
+    inverted: &[Inverted],
+    vertices: BundleVertices,
+    output: &Output,
+) -> Result<Shown, Error> {
+    let moved = |one: &Inverted| -> Vec<DVec3> {
+        rig.rig.mesh().positions.iter().zip(&one.corrections).map(|(p, d)| *p + *d).collect()
+    };
+    match ending(output.path()).as_str() {
+        "npz" => {
+            let record = |(sculpt, one): (&Example, &Inverted)| Record {
+                label: sculpt.label.clone(),
+                time: sculpt.time,
+                pose: Some(pose_of(&rig.rig, sculpt)),
+                positions: Some(match vertices {
+                    BundleVertices::Rest => moved(one),
+                    BundleVertices::Sculpts => sculpt.positions.clone(),
+                }),
+                importance: sculpt.importance,
+            };
+            let contents = Contents {
+                format: Format::Npz,
+                space: rig.space.clone(),
+                mesh: Some(rig.rig.mesh().clone()),
+                skeleton: Some(rig.rig.skeleton().clone()),
+                weights: rig.rig.weights().cloned(),
+                influence_maps: rig.rig.influence_maps().cloned(),
+                records: sculpts.examples.iter().zip(inverted).map(record).collect(),
+                ..Contents::default()
+            };
+            let corrections: Vec<Vec<DVec3>> = inverted.iter().map(|one| one.corrections.clone()).collect();
+            let remainders: Vec<Vec<DVec3>> = inverted.iter().map(|one| one.remainders.clone()).collect();
+            let beside = [("rest_corrections", &corrections[..]), ("remainders", &remainders[..])];
+            output.write_with(|out| write_with(&contents, StoredFloat::Single, &beside, out))?;
+            Ok(Shown { files: 1, glb: None })
+        }
+        "glb" => glb(&rig.rig, &sculpts.examples, inverted, output),
+        _ => {
+            let write = output.folder()?;
+            let mut taken = HashSet::new();
+            for (sculpt, one) in sculpts.examples.iter().zip(inverted) {
+                let bytes = to_bytes(|out| dermis_io::obj::write(rig.rig.mesh(), &moved(one), &rig.space, out))
+                    .map_err(Error::write(output.path()))?;
+                write(&format!("{}.obj", file_name(&sculpt.label, &mut taken)), &bytes)?;
+            }
+            Ok(Shown { files: inverted.len(), glb: None })
+        }
+    }
+}
+
+fn pose_of(rig: &Rig, sculpt: &Example) -> WorldPose {
+    WorldPose::new(sculpt.transforms.iter().zip(rig.skeleton().bind().iter()).map(|(m, b)| *m * *b).collect())
+}
+
+fn glb(rig: &Rig, sculpts: &[Example], inverted: &[Inverted], output: &Output) -> Result<Shown, Error> {
+    let path = output.path();
+    let weights = rig.weights().ok_or_else(|| {
+        Error::lacks(
+            path,
+            format!("the rig \"{}\" has no skinning weights, which a GLB needs", rig.name()),
+            "write a .npz",
+        )
+    })?;
+    if sculpts.len() > MOST_TARGETS {
+        let what = format!("{} sculpts are more than {MOST_TARGETS} morph targets", sculpts.len());
+        return Err(Error::lacks(path, what, "write a .npz"));
+    }
+    let target = |(sculpt, one): (&Example, &Inverted)| MorphTarget {
+        name: sculpt.label.clone(),
+        deltas: one.corrections.clone(),
+    };
+    let morphs: Vec<MorphTarget> = sculpts.iter().zip(inverted).map(target).collect();
+    let clip = GlbClip {
+        name: "sculpts".into(),
+        times: (0..sculpts.len()).map(|at| at as f64).collect(),
+        poses: sculpts.iter().map(|sculpt| pose_of(rig, sculpt)).collect(),
+        morph_weights: (0..sculpts.len())
+            .map(|at| (0..sculpts.len()).map(|other| f64::from(u8::from(at == other))).collect())
+            .collect(),
+    };
+    let scene = GlbScene {
+        name: rig.name(),
+        mesh: Some(rig.mesh()),
+        skeleton: Some(rig.skeleton()),
+        weights: Some(weights),
+        morphs: &morphs,
+        clips: &[clip],
+        ..GlbScene::default()
+    };
+    write_scene(&scene, output)?;
+    let mut distances = Distances::default();
+    let mut skin = vec![DVec3::ZERO; rig.mesh().positions.len()];
+    for (sculpt, one) in sculpts.iter().zip(inverted) {
+        let moved: Vec<DVec3> = rig.mesh().positions.iter().zip(&one.corrections).map(|(p, d)| *p + *d).collect();
+        dermis_deform::lbs(&moved, weights, &sculpt.transforms, &mut skin);
+        skin.iter().zip(&sculpt.positions).for_each(|(s, x)| distances.add(s.distance(*x)));
+    }
+    Ok(Shown { files: 1, glb: Some(distances.finish()) })
+}
+
+/// A label as the name of a file: letters, digits, `-`, `_` and `.` stay; none twice, whatever a file system makes of case.
+fn file_name(label: &str, taken: &mut HashSet<String>) -> String {
+    let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+    let mut base: String = label.chars().take(100).map(plain).collect();
+    if base.chars().all(|c| c == '.') {
+        base = "sculpt".into();
+    }
+    let (mut name, mut number) = (base.clone(), 2);
+    while !taken.insert(name.to_lowercase()) {
+        name = format!("{base}.{number}");
+        number += 1;
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_become_names_of_files_that_stay_in_the_folder() {
+        let mut taken = HashSet::new();
+        let labels = ["elbow 90", "../../etc/passwd", "..", "", "Elbow_90", "a/b", "a:b"];
+        let names: Vec<String> = labels.iter().map(|l| file_name(l, &mut taken)).collect();
+        let expected = ["elbow_90", ".._.._etc_passwd", "sculpt", "sculpt.2", "Elbow_90.2", "a_b", "a_b.2"];
+        assert_eq!(names, expected);
+    }
+}

@@ -1,0 +1,168 @@
+//! `compare`: methods on the same bench, or the error over the number of examples.
+
+use super::{Input, Watch, sources, step};
+use crate::compare::{Row, json, method_of, row};
+use crate::curve::{Draws, Point};
+use crate::error::Error;
+use crate::load::{LoadedRig, ReadOptions, load_examples, load_rig};
+use dermis_fit::method::PRESETS;
+use dermis_io::Space;
+use dermis_rig::ExampleSet;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A comparison.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct CompareRecipe {
+    /// Mesh and skeleton at rest.
+    pub rig: Input,
+    /// What is learnt from.
+    pub examples: Vec<Input>,
+    /// What is scored on.
+    pub hold_out: Vec<Input>,
+    /// Methods by name; all of them if there is none.
+    #[serde(default)]
+    pub methods: Vec<String>,
+    /// Learn from random subsets instead of all examples.
+    #[serde(default)]
+    pub subsets: Option<Subsets>,
+    /// How files are read where they do not say it themselves.
+    #[serde(default)]
+    pub read: ReadOptions,
+}
+
+/// Random subsets of the examples.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Subsets {
+    /// Their sizes.
+    pub poses: Vec<usize>,
+    /// How many of each size.
+    pub draws: u16,
+    /// Where the random choice starts.
+    pub seed: u64,
+}
+
+/// What came of a comparison.
+#[derive(Debug)]
+pub struct CompareOutcome {
+    /// The rig file's axes and unit.
+    pub space: Space,
+    /// What was found.
+    pub found: Found,
+    /// Whether the caller stopped before the end; what was finished is there.
+    pub stopped: bool,
+}
+
+/// What a comparison found.
+#[derive(Debug)]
+pub enum Found {
+    /// A row per method.
+    Rows(Vec<Row>),
+    /// The error over the number of examples.
+    Curve(Curve),
+}
+
+/// A learning curve.
+#[derive(Debug)]
+pub struct Curve {
+    /// The points that were finished.
+    pub points: Vec<Point>,
+    /// How the examples were drawn, a sentence.
+    pub choice: String,
+    json: Value,
+}
+
+impl CompareRecipe {
+    /// Fits and scores every method.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn run(&self, watch: &dyn Watch) -> Result<CompareOutcome, Error> {
+        let names: Vec<String> = match self.methods.is_empty() {
+            true => PRESETS.iter().map(|preset| preset.name.to_owned()).collect(),
+            false => self.methods.clone(),
+        };
+        names.iter().try_for_each(|name| method_of(name).map(|_| ()))?;
+        let loaded = step(watch, "read rig", |_| load_rig(&self.rig.file.path))?;
+        let set = |inputs: &[Input], role: &str| {
+            step(watch, &format!("read {role}"), |_| {
+                load_examples(&loaded.rig, &loaded.space, &sources(inputs), &self.read, role)
+            })
+        };
+        let (train, mut files) = set(&self.examples, "examples")?;
+        let (held_out, more) = set(&self.hold_out, "hold-out")?;
+        files.extend(more);
+        watch.files(&files);
+        files.extend(loaded.notes.iter().cloned());
+        for input in self.examples.iter().chain(&self.hold_out).chain([&self.rig]) {
+            input.clone().stamp(&files)?;
+        }
+        let (found, stopped) = match &self.subsets {
+            None => {
+                let (rows, stopped) = bench(&loaded, &train, &held_out, &names, watch)?;
+                (Found::Rows(rows), stopped)
+            }
+            Some(subsets) => curve(&loaded, &train, &held_out, &names, subsets, watch)?,
+        };
+        Ok(CompareOutcome { space: loaded.space, found, stopped })
+    }
+}
+
+/// The rows that were finished, and whether the caller stopped before the last.
+///
+/// # Errors
+/// [`Error`].
+pub fn bench(
+    loaded: &LoadedRig,
+    train: &ExampleSet,
+    held_out: &ExampleSet,
+    names: &[String],
+    watch: &dyn Watch,
+) -> Result<(Vec<Row>, bool), Error> {
+    let mut rows = Vec::new();
+    for name in names {
+        match step(watch, name, |p| row(loaded, train, held_out, name, p)) {
+            Ok(row) => rows.push(row),
+            Err(Error::Cancelled) => return Ok((rows, true)),
+            Err(other) => return Err(other),
+        }
+    }
+    Ok((rows, false))
+}
+
+fn curve(
+    loaded: &LoadedRig,
+    train: &ExampleSet,
+    held_out: &ExampleSet,
+    names: &[String],
+    subsets: &Subsets,
+    watch: &dyn Watch,
+) -> Result<(Found, bool), Error> {
+    let draws = Draws::new(loaded, train, usize::from(subsets.draws), subsets.seed);
+    let (mut points, mut stopped) = (Vec::new(), false);
+    let counts = draws.counts(&subsets.poses)?;
+    for (count, name) in counts.into_iter().flat_map(|count| names.iter().map(move |name| (count, name))) {
+        match step(watch, &format!("{name}, {count} poses"), |p| draws.point(held_out, name, count, p)) {
+            Ok(point) => points.push(point),
+            Err(Error::Cancelled) => {
+                stopped = true;
+                break;
+            }
+            Err(other) => return Err(other),
+        }
+    }
+    let json = draws.json(&points, held_out);
+    Ok((Found::Curve(Curve { points, choice: draws.choice(), json }), stopped))
+}
+
+impl CompareOutcome {
+    /// `compare --json`.
+    pub fn json(&self) -> Value {
+        match &self.found {
+            Found::Rows(rows) => json(rows),
+            Found::Curve(curve) => curve.json.clone(),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! `convert`: what files hold, in another format.
+
+use super::{Existing, Input, Watch, sources, step};
+use crate::convert::{Converted, gather, is_folder, write_converted};
+use crate::error::Error;
+use crate::load::ReadOptions;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// A conversion.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ConvertRecipe {
+    /// A file; or a rig, then a motion or examples; or a mesh, then its shapes.
+    pub inputs: Vec<Input>,
+    /// How files are read where they do not say it themselves.
+    #[serde(default)]
+    pub read: ReadOptions,
+    /// Where it goes; the ending of the name is the format.
+    pub out: PathBuf,
+    /// What happens to an output that is there already.
+    #[serde(default)]
+    pub existing: Existing,
+}
+
+/// What came of a conversion.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConvertOutcome {
+    /// What was written, and what was not.
+    pub converted: Converted,
+    /// The files read.
+    pub inputs: Vec<String>,
+    /// Where it went.
+    pub written: PathBuf,
+}
+
+impl ConvertRecipe {
+    /// Reads the inputs and writes the output.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn run(&self, watch: &dyn Watch) -> Result<ConvertOutcome, Error> {
+        let out = self.existing.reserve(&self.out, is_folder(&self.out)?)?;
+        let inputs = sources(&self.inputs);
+        let (contents, notes) = step(watch, "read", |_| gather(&inputs, &self.read))?;
+        watch.files(&notes);
+        self.inputs.iter().try_for_each(|input| input.clone().stamp(&notes))?;
+        let converted = step(watch, "write", |_| write_converted(&contents, &inputs[0], &self.read, &out))?;
+        let inputs = notes.into_iter().map(|note| note.path).collect();
+        Ok(ConvertOutcome { converted, inputs, written: out.path().to_path_buf() })
+    }
+}
+
+impl ConvertOutcome {
+    /// `convert --json`.
+    pub fn json(&self) -> Value {
+        let mut value = self.converted.json();
+        value["out"] = self.written.display().to_string().into();
+        value["inputs"] = self.inputs.clone().into();
+        value
+    }
+}

@@ -1,0 +1,295 @@
+//! `export`: a model compiled for an engine, as a GLB and a table of drivers.
+
+use super::{Existing, Input, Watch, sources, step};
+use crate::compile::{Compiled, LinearSettings, Poses, compile};
+use crate::drivers::{
+    Driven, DriverSettings, PoseSpaceExport, PoseSpaceSettings, Refusal, export_driven, export_pose_space,
+    is_pose_space, refusal,
+};
+use crate::error::{Error, ExportError};
+use crate::export::{ExportSettings, Exported, corrects, export_glb, is_glb};
+use crate::load::{
+    FileNote, PoseSet, ReadOptions, load_base_cache, load_examples, load_model, load_motion, load_pose_sets,
+};
+use crate::output::{Output, reserve_file};
+use dermis_fit::weights::WeightBits;
+use dermis_io::ModelFile;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// An export.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ExportRecipe {
+    /// The model.
+    pub model: Input,
+    /// What carries the correction.
+    pub form: ExportForm,
+    /// How files are read where they do not say it themselves.
+    #[serde(default)]
+    pub read: ReadOptions,
+    /// The GLB.
+    pub out: PathBuf,
+    /// A table of how an engine computes the weights of the shapes, or the motion of the helper bones, in any pose.
+    #[serde(default)]
+    pub table: Option<PathBuf>,
+    /// What happens to outputs that are there already.
+    #[serde(default)]
+    pub existing: Existing,
+}
+
+/// What carries the correction of a model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ExportForm {
+    /// Morph targets: driven for a pose space or with a table, else baked for the motion.
+    Shapes(ShapesExport),
+    /// Weights and helper bones, without morph targets.
+    Linear(LinearExport),
+}
+
+/// An export with morph targets.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct ShapesExport {
+    /// The motion that becomes the clip.
+    pub motion: Option<Input>,
+    /// Positions of a given base in every frame. A model over a given base is baked, never driven.
+    pub base_cache: Option<Input>,
+    /// Morph targets; the default depends on what carries the correction.
+    pub shapes: Option<ShapeCount>,
+    /// Kernels per region of a pose space at most.
+    pub kernels: Option<usize>,
+    /// Influences per vertex at most; all of them if `None`.
+    pub influences: Option<usize>,
+}
+
+/// How many morph targets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ShapeCount {
+    /// So many at most.
+    Most(usize),
+    /// As many as the model has; nothing is compressed.
+    All,
+}
+
+/// An export as linear blend skinning.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct LinearExport {
+    /// Motions to compile for, each a clip.
+    pub motions: Vec<Input>,
+    /// Poses to compile for whose true skin is known.
+    pub examples: Vec<Input>,
+    /// Poses that are only measured, each file on its own.
+    pub hold_out: Vec<Input>,
+    /// Influences per vertex at most.
+    pub influences: usize,
+    /// Bones that may be added.
+    pub helpers: usize,
+    /// How weights are stored.
+    pub weight_bits: Option<WeightBits>,
+    /// Seed of the search for helpers.
+    pub seed: u64,
+}
+
+impl Default for LinearExport {
+    fn default() -> Self {
+        let LinearSettings { influences, helpers, bits, seed } = LinearSettings::default();
+        let (motions, examples, hold_out) = (vec![], vec![], vec![]);
+        Self { motions, examples, hold_out, influences, helpers, weight_bits: bits, seed }
+    }
+}
+
+/// What came of an export.
+#[derive(Debug)]
+pub struct ExportOutcome {
+    /// The model.
+    pub model: ModelFile,
+    /// What the GLB holds, and what it costs.
+    pub made: ExportMade,
+    /// Where the GLB went.
+    pub written: PathBuf,
+    /// Where the table went, if there is one.
+    pub table: Option<PathBuf>,
+}
+
+/// What a GLB holds, and what it costs.
+#[derive(Debug)]
+pub enum ExportMade {
+    /// A correction that was baked for a motion.
+    Baked {
+        /// What each step cost.
+        exported: Exported,
+        /// Whether the model is more than its skin weights.
+        corrects: bool,
+        /// Why the pose space of the model is not driven.
+        refusal: Option<Refusal>,
+    },
+    /// Shapes that joints drive.
+    Driven(Driven),
+    /// Shapes that a pose space drives.
+    PoseSpace(PoseSpaceExport),
+    /// Weights and helper bones.
+    Linear(Compiled),
+}
+
+impl ExportRecipe {
+    /// Compiles the model and writes it.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn run(&self, watch: &dyn Watch) -> Result<ExportOutcome, Error> {
+        if !is_glb(&self.out) {
+            return Err(Error::Ending { path: self.out.clone(), what: "only .glb is written so far", endings: "" });
+        }
+        let force = self.existing.force();
+        let out = reserve_file(&self.out, force)?;
+        let table = self.table.as_deref().map(|path| reserve_file(path, force)).transpose()?;
+        if self.table.as_ref() == Some(&self.out) {
+            return Err(Error::SameOutput { path: self.out.clone(), what: "the table" });
+        }
+        let (model, note) = step(watch, "read model", |_| load_model(&self.model.file.path))?;
+        self.model.clone().stamp(&[note])?;
+        let made = match &self.form {
+            ExportForm::Shapes(shapes) => shapes.export(&model, &self.read, (&out, table.as_ref()), watch)?,
+            ExportForm::Linear(linear) => linear.export(&model, &self.read, (&out, table.as_ref()), watch)?,
+        };
+        let has_table = !matches!(&made, ExportMade::Linear(compiled) if compiled.helpers.is_empty());
+        let table = table.filter(|_| has_table).map(|table| table.path().to_path_buf());
+        Ok(ExportOutcome { model, made, written: out.path().to_path_buf(), table })
+    }
+}
+
+impl ShapesExport {
+    fn export(
+        &self,
+        model: &ModelFile,
+        read: &ReadOptions,
+        (out, table): (&Output, Option<&Output>),
+        watch: &dyn Watch,
+    ) -> Result<ExportMade, Error> {
+        if table.is_some() && self.base_cache.is_some() {
+            return Err(ExportError::GivenDriven.into());
+        }
+        let motion = match &self.motion {
+            None => None,
+            Some(input) => {
+                let (motion, note) = step(watch, "read motion", |_| load_motion(model.rig(), &input.file, read))?;
+                input.clone().stamp(&[note])?;
+                Some(motion)
+            }
+        };
+        let given = match &self.base_cache {
+            None => None,
+            Some(input) => {
+                let frames = motion.as_ref().map_or(0, |m| m.frames.len());
+                let (given, note) = load_base_cache(model.rig(), &model.space, &input.file.path, frames, read)?;
+                input.clone().stamp(&[note])?;
+                Some(given)
+            }
+        };
+        let (motion, influences) = (motion.as_ref(), self.influences);
+        let bare = self.shapes == Some(ShapeCount::Most(0)) && table.is_none() && self.kernels.is_none();
+        let mut refused = None;
+        if is_pose_space(model) && !bare {
+            refused = refusal(model);
+            match refused {
+                None => {
+                    let shapes = self.shapes.map(|shapes| match shapes {
+                        ShapeCount::Most(most) => most,
+                        ShapeCount::All => usize::MAX,
+                    });
+                    let settings = PoseSpaceSettings { shapes, kernels: self.kernels, influences };
+                    let export =
+                        |p: dermis_rig::Progress<'_>| export_pose_space(model, motion, settings, (out, table), p);
+                    return Ok(ExportMade::PoseSpace(step(watch, "export", export)?));
+                }
+                Some(reason) if table.is_some() || self.kernels.is_some() => {
+                    return Err(ExportError::Refused(reason).into());
+                }
+                Some(_) => {}
+            }
+        } else if self.kernels.is_some() {
+            return Err(ExportError::Kernels { method: model.header.method.clone() }.into());
+        }
+        if let Some(table) = table {
+            let shapes = match self.shapes {
+                None => DriverSettings::default().shapes,
+                Some(ShapeCount::Most(most)) => Some(most),
+                Some(ShapeCount::All) => None,
+            };
+            let settings = DriverSettings { shapes, influences };
+            let driven = step(watch, "export", |p| export_driven(model, motion, settings, (out, table), p))?;
+            return Ok(ExportMade::Driven(driven));
+        }
+        let shapes = match self.shapes {
+            None => ExportSettings::default().shapes,
+            Some(ShapeCount::Most(most)) => most,
+            Some(ShapeCount::All) => return Err(ExportError::AllBaked.into()),
+        };
+        let settings = ExportSettings { shapes, influences };
+        let exported = step(watch, "export", |p| export_glb(model, motion, given.as_deref(), settings, out, p))?;
+        Ok(ExportMade::Baked { exported, corrects: corrects(model), refusal: refused })
+    }
+}
+
+impl LinearExport {
+    fn export(
+        &self,
+        model: &ModelFile,
+        read: &ReadOptions,
+        outputs: (&Output, Option<&Output>),
+        watch: &dyn Watch,
+    ) -> Result<ExportMade, Error> {
+        let (rig, space) = (model.rig(), &model.space);
+        let stamp = |inputs: &[Input], notes: &[FileNote]| {
+            watch.files(notes);
+            inputs.iter().try_for_each(|input| input.clone().stamp(notes))
+        };
+        let mut sets = Vec::new();
+        for input in &self.motions {
+            let (motion, note) = step(watch, "read motion", |_| load_motion(rig, &input.file, read))?;
+            input.clone().stamp(&[note])?;
+            sets.push(Poses::of_motion(motion));
+        }
+        if !self.examples.is_empty() {
+            let load = || load_examples(rig, space, &sources(&self.examples), read, "examples");
+            let (examples, notes) = step(watch, "read examples", |_| load())?;
+            stamp(&self.examples, &notes)?;
+            sets.push(Poses::of_examples(&examples, rig.skeleton()));
+        }
+        let mut held_out = Vec::new();
+        if !self.hold_out.is_empty() {
+            let load = || load_pose_sets(rig, space, &sources(&self.hold_out), read, "hold-out");
+            let (loaded, notes) = step(watch, "read hold-out", |_| load())?;
+            stamp(&self.hold_out, &notes)?;
+            held_out.extend(loaded.into_iter().map(|(name, set)| {
+                let mut poses = match set {
+                    PoseSet::Examples(examples) => Poses::of_examples(&examples, rig.skeleton()),
+                    PoseSet::Motion(motion) => Poses::of_motion(motion),
+                };
+                poses.name = name;
+                poses
+            }));
+        }
+        let (influences, helpers, seed) = (self.influences, self.helpers, self.seed);
+        let settings = LinearSettings { influences, helpers, bits: self.weight_bits, seed };
+        let compiled = step(watch, "compile", |p| compile(model, &sets, &held_out, settings, outputs, p))?;
+        Ok(ExportMade::Linear(compiled))
+    }
+}
+
+impl ExportOutcome {
+    /// `export --json`.
+    pub fn json(&self) -> Value {
+        match &self.made {
+            ExportMade::Baked { exported, .. } => exported.json(),
+            ExportMade::Driven(driven) => driven.json(),
+            ExportMade::PoseSpace(made) => made.json(),
+            ExportMade::Linear(compiled) => compiled.json(self.model.rig().skeleton()),
+        }
+    }
+}

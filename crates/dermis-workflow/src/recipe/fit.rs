@@ -1,0 +1,485 @@
+//! `fit`: from a rig and examples to a model with its report.
+
+use super::{Existing, Input, Recipe, Watch, paths, sources, step};
+use crate::error::Error;
+use crate::fit::{FitInput, FitReport, Fitted, Method, Summing, cross_validate, fit, unseen_leverage};
+use crate::load::{
+    FileNote, LoadedRig, ReadOptions, hash_of, load_anchors, load_base_cache, load_examples, load_map_table, load_rig,
+    open_file, stream_examples,
+};
+use crate::measure::{Scores, measure, measure_streamed};
+use crate::memory;
+use crate::output::{Output, reserve_file, reserve_folder};
+use crate::report::{ModelOutcome, ScoredExamples, SetRole, file_stamps, fit_summary};
+use dermis_io::{ModelFile, model_file, part_file};
+use dermis_rig::glam::DVec3;
+use dermis_rig::{ExampleSet, Influences};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// A fit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct FitRecipe {
+    /// Mesh and skeleton at rest.
+    pub rig: Input,
+    /// What is learnt from.
+    pub examples: FitExamples,
+    /// Examples that the fit may not see.
+    #[serde(default)]
+    pub hold_out: Vec<Input>,
+    /// Positions of a given base in the poses of the examples, then of the held-out ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_cache: Option<Input>,
+    /// A table of influence maps, for maps of a table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub map_table: Option<Input>,
+    /// A bone name per line and vertex, for anchors per vertex.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anchors: Option<Input>,
+    /// The method with its settings.
+    #[serde(default)]
+    pub method: Method,
+    /// How files are read where they do not say it themselves.
+    #[serde(default)]
+    pub read: ReadOptions,
+    /// Folds of the validation without held-out examples; below 2 there is none.
+    pub folds: usize,
+    /// What is written.
+    #[serde(default, skip_serializing_if = "FitOutputs::is_none")]
+    pub outputs: FitOutputs,
+}
+
+/// What a fit learns from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FitExamples {
+    /// Examples that are read and held.
+    Held(Vec<Input>),
+    /// Examples that are summed as they are read, and never held.
+    Streamed(Vec<Input>),
+    /// Sums over examples, in this order.
+    Sums(Vec<Input>),
+}
+
+/// What a fit writes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct FitOutputs {
+    /// The model.
+    pub model: Option<PathBuf>,
+    /// Sums over the examples, instead of a model.
+    pub sums: Option<PathBuf>,
+    /// A folder for the report page.
+    pub report: Option<PathBuf>,
+    /// What happens to outputs that are there already.
+    pub existing: Existing,
+    /// The fit counts as failed if the rms error that counts is above this, metres.
+    pub fail_above: Option<f64>,
+    /// What the page calls the command that made it.
+    #[serde(skip)]
+    pub command: Option<String>,
+}
+
+/// What came of a fit.
+#[derive(Debug)]
+pub enum FitDone {
+    /// A model.
+    Model(Box<FitOutcome>),
+    /// Sums over examples.
+    Sums {
+        /// Examples summed.
+        poses: usize,
+        /// Largest resident memory, bytes.
+        peak: Option<u64>,
+        /// Where they were written.
+        written: Vec<PathBuf>,
+    },
+}
+
+/// A fitted model with everything that was found out about it.
+#[derive(Debug)]
+pub struct FitOutcome {
+    /// The model, with its recipe.
+    pub model: ModelFile,
+    /// What the fit found.
+    pub report: FitReport,
+    /// Seconds the fit took, files not counted.
+    pub seconds: f64,
+    /// Training poses.
+    pub poses: usize,
+    /// The sets that were scored, held-out examples last, with their examples; with none if they were streamed.
+    pub sets: Vec<(SetRole, Scores, ExampleSet)>,
+    /// Errors by cross-validation, without held-out examples.
+    pub cross_validated: Option<Scores>,
+    /// Whether the caller stopped the cross-validation.
+    pub validation_stopped: bool,
+    /// The files read.
+    pub files: Vec<FileNote>,
+    /// What it took.
+    pub memory: Memory,
+    /// Where something was written.
+    pub written: Vec<PathBuf>,
+    /// Whether the error that counts is above its limit.
+    pub failed: bool,
+    command: Option<String>,
+}
+
+/// Bytes that a fit took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// Largest resident memory, where the system says.
+    pub peak: Option<u64>,
+    /// The examples in 32 bits.
+    pub examples: u64,
+    /// What evaluation of the model reads.
+    pub model: u64,
+}
+
+impl Memory {
+    /// Of the process so far, for a model and this many poses of its mesh.
+    pub fn of(model: &ModelFile, poses: usize) -> Self {
+        let examples = 12 * (poses * model.rig().mesh().positions.len()) as u64;
+        Self { peak: memory::peak(), examples, model: model.baked().bytes() as u64 }
+    }
+
+    /// The same as JSON.
+    pub fn json(&self) -> Value {
+        json!({"peak_bytes": self.peak, "example_bytes": self.examples, "model_bytes": self.model})
+    }
+}
+
+/// Outputs that are free, or may be replaced.
+struct Reserved {
+    model: Option<Output>,
+    sums: Option<Output>,
+    report: Option<Output>,
+}
+
+/// What a fit needs beside its rig and examples.
+#[derive(Default)]
+struct Beside {
+    base: Option<Vec<Vec<DVec3>>>,
+    maps: Option<Influences>,
+    anchors: Option<Vec<String>>,
+}
+
+impl FitOutputs {
+    /// Whether nothing is written and nothing is judged.
+    fn is_none(&self) -> bool {
+        *self == Self { command: self.command.clone(), ..Self::default() }
+    }
+
+    fn reserve(&self) -> Result<Reserved, Error> {
+        let force = self.existing.force();
+        Ok(Reserved {
+            model: self.model.as_deref().map(|path| reserve_file(path, force)).transpose()?,
+            sums: self.sums.as_deref().map(|path| reserve_file(path, force)).transpose()?,
+            report: self.report.as_deref().map(|path| reserve_folder(path, force)).transpose()?,
+        })
+    }
+}
+
+impl FitExamples {
+    fn inputs(&mut self) -> &mut Vec<Input> {
+        match self {
+            Self::Held(inputs) | Self::Streamed(inputs) | Self::Sums(inputs) => inputs,
+        }
+    }
+}
+
+impl FitRecipe {
+    /// A fit with default settings: nothing held out, validated by five folds, nothing written.
+    pub fn new(rig: Input, examples: FitExamples, method: Method) -> Self {
+        Self {
+            rig,
+            examples,
+            hold_out: Vec::new(),
+            base_cache: None,
+            map_table: None,
+            anchors: None,
+            method,
+            read: ReadOptions::default(),
+            folds: 5,
+            outputs: FitOutputs::default(),
+        }
+    }
+
+    /// The recipe that a model holds.
+    ///
+    /// # Errors
+    /// [`Error::Lacks`] if it holds none, or one that this program does not understand.
+    pub fn of_model(model: &ModelFile, path: &std::path::Path) -> Result<Self, Error> {
+        let hint = "models of earlier programs hold no recipe: fit it again";
+        let Some(value) = &model.header.recipe else {
+            return Err(Error::lacks(path, "this model holds no recipe", hint));
+        };
+        match serde_json::from_value(value.clone()) {
+            Ok(Recipe::Fit(recipe)) => Ok(*recipe),
+            Ok(_) => Err(Error::lacks(path, "the recipe of this model is not one of a fit", hint)),
+            Err(e) => Err(Error::lacks(path, format!("the recipe of this model is not understood: {e}"), hint)),
+        }
+    }
+
+    /// Fits, validates and writes.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn run(&self, watch: &dyn Watch) -> Result<FitDone, Error> {
+        self.method.check()?;
+        let reserved = self.outputs.reserve()?;
+        let loaded = step(watch, "read rig", |_| load_rig(&self.rig.file.path))?;
+        match &self.examples {
+            FitExamples::Held(_) => Ok(FitDone::Model(Box::new(self.run_held(&loaded, &reserved, watch)?))),
+            FitExamples::Streamed(_) | FitExamples::Sums(_) => self.run_summed(&loaded, &reserved, watch),
+        }
+    }
+
+    /// The recipe without outputs, with the hashes of what was read: what a model holds.
+    fn stamped(&self, files: &[FileNote]) -> Result<Value, Error> {
+        let mut recipe = Self { outputs: FitOutputs::default(), ..self.clone() };
+        let beside = [&mut recipe.base_cache, &mut recipe.map_table, &mut recipe.anchors];
+        for input in beside.into_iter().flatten().chain(&mut recipe.hold_out).chain([&mut recipe.rig]) {
+            input.stamp(files)?;
+        }
+        recipe.examples.inputs().iter_mut().try_for_each(|input| input.stamp(files))?;
+        serde_json::to_value(Recipe::Fit(Box::new(recipe))).map_err(|e| Error::Internal(e.to_string()))
+    }
+
+    fn beside(&self, loaded: &LoadedRig, poses: usize, files: &mut Vec<FileNote>) -> Result<Beside, Error> {
+        let mut beside = Beside::default();
+        if let Some(input) = &self.base_cache {
+            let (frames, note) = load_base_cache(&loaded.rig, &loaded.space, &input.file.path, poses, &self.read)?;
+            files.push(note);
+            beside.base = Some(frames);
+        }
+        if let Some(input) = &self.map_table {
+            let (maps, note) = load_map_table(loaded, &input.file.path)?;
+            files.push(note);
+            beside.maps = Some(maps);
+        }
+        if let Some(input) = &self.anchors {
+            let (names, note) = load_anchors(&input.file.path)?;
+            files.push(note);
+            beside.anchors = Some(names);
+        }
+        Ok(beside)
+    }
+
+    fn run_held(&self, loaded: &LoadedRig, reserved: &Reserved, watch: &dyn Watch) -> Result<FitOutcome, Error> {
+        let FitExamples::Held(inputs) = &self.examples else { return Err(Error::Internal("not held".into())) };
+        let rig = &loaded.rig;
+        let mut files = loaded.notes.clone();
+        let read = |inputs: &[Input], role: &str| {
+            let of_files =
+                |_: dermis_fit::Progress<'_>| load_examples(rig, &loaded.space, &sources(inputs), &self.read, role);
+            step(watch, &format!("read {role}"), of_files)
+        };
+        let (train, notes) = read(inputs, "examples")?;
+        files.extend(notes);
+        let held_out = match self.hold_out.is_empty() {
+            true => None,
+            false => {
+                let (set, notes) = read(&self.hold_out, "hold-out")?;
+                files.extend(notes);
+                Some(set)
+            }
+        };
+        // One cache covers the training poses, then the held-out ones.
+        let poses = train.len() + held_out.as_ref().map_or(0, ExampleSet::len);
+        let beside = self.beside(loaded, poses, &mut files)?;
+        let recipe = self.stamped(&files)?;
+        watch.files(&files);
+        let base_train = beside.base.as_ref().map(|base| &base[..train.len()]);
+        let base_held_out = beside.base.as_ref().map(|base| &base[train.len()..]);
+        let input = FitInput {
+            base: base_train,
+            maps: beside.maps.as_ref(),
+            anchors: beside.anchors.as_deref(),
+            ..FitInput::new(rig, &train)
+        };
+        let mut fitted = step(watch, "fit", |p| fit(loaded, &input, &self.method, p))?;
+        let mut leverage = None;
+        if let Some(set) = &held_out {
+            leverage = step(watch, "leverage", |_| unseen_leverage(&fitted, &input, &self.method, set))?;
+            if let Some(largest) = leverage {
+                fitted.model.header.report["held_out_leverage"] = json!(largest);
+            }
+        }
+        fitted.model.header.recipe = Some(recipe);
+        if let Some(out) = &reserved.model {
+            out.write_with(|to| model_file::write(&fitted.model, to))?;
+        }
+        let scores = step(watch, "measure training", |_| measure(&fitted.model, &train, base_train))?;
+        let mut sets = vec![(SetRole::Training, scores, train.clone())];
+        if let Some(set) = held_out {
+            let scores = step(watch, "measure hold-out", |_| measure(&fitted.model, &set, base_held_out))?;
+            sets.push((SetRole::HeldOut, scores, set));
+        }
+        let (mut cross_validated, mut validation_stopped) = (None, false);
+        if sets.len() == 1 && self.folds >= 2 {
+            match step(watch, "cross-validate", |p| cross_validate(loaded, &input, &self.method, self.folds, p)) {
+                // The model is fitted and written; only its validation was given up.
+                Err(Error::Cancelled) => validation_stopped = true,
+                other => cross_validated = other?,
+            }
+        }
+        let memory = Memory::of(&fitted.model, poses);
+        let mut outcome = self.outcome(fitted, train.len(), sets, files, memory, reserved);
+        (outcome.cross_validated, outcome.validation_stopped) = (cross_validated, validation_stopped);
+        outcome.leverage(leverage);
+        self.finish(outcome, reserved)
+    }
+
+    fn run_summed(&self, loaded: &LoadedRig, reserved: &Reserved, watch: &dyn Watch) -> Result<FitDone, Error> {
+        let rig = &loaded.rig;
+        let mut files = loaded.notes.clone();
+        let nothing = ExampleSet::default();
+        let beside = self.beside(loaded, 0, &mut files)?;
+        let input =
+            FitInput { maps: beside.maps.as_ref(), anchors: beside.anchors.as_deref(), ..FitInput::new(rig, &nothing) };
+        let mut sums = Summing::new(loaded, &input, &self.method)?;
+        let streamed: &[Input] = match &self.examples {
+            FitExamples::Sums(parts) => {
+                for part in parts {
+                    let path = &part.file.path;
+                    let (file, length) = open_file(path)?;
+                    let read = part_file::read_from(file, length);
+                    sums.merge(read.map_err(|source| Error::Read { path: path.clone(), source })?, path)?;
+                    let (path, hash) = (path.display().to_string(), hash_of(path)?);
+                    files.push(FileNote { role: "part".into(), path, bytes: length, hash, remarks: vec![] });
+                }
+                &[]
+            }
+            FitExamples::Held(inputs) | FitExamples::Streamed(inputs) => inputs,
+        };
+        if !streamed.is_empty() {
+            let read = step(watch, "sum over examples", |_| {
+                stream_examples(rig, &loaded.space, &sources(streamed), &self.read, "examples", |some| sums.add(some))
+            })?;
+            files.extend(read.notes);
+            sums.of_clip(read.is_clip);
+        }
+        let mut recipe = self.stamped(&files)?;
+        watch.files(&files);
+        let poses = sums.poses();
+        if let Some(out) = &reserved.sums {
+            let part = sums.part()?;
+            out.write_with(|to| part_file::write(&part, to))?;
+            return Ok(FitDone::Sums { poses, peak: memory::peak(), written: paths(&[&reserved.sums]) });
+        }
+        let mut fitted = step(watch, "fit", |p| sums.finish(p))?;
+        let mut sets = Vec::new();
+        for (set, inputs, role) in
+            [(SetRole::Training, streamed, "examples"), (SetRole::HeldOut, &self.hold_out, "hold-out")]
+        {
+            if !inputs.is_empty() {
+                let (scores, notes) = step(watch, &format!("measure {}", set.name()), |_| {
+                    measure_streamed(&fitted.model, &sources(inputs), &self.read, role)
+                })?;
+                files.extend(notes.into_iter().filter(|_| role == "hold-out"));
+                sets.push((set, scores, ExampleSet::default()));
+            }
+        }
+        if !self.hold_out.is_empty() {
+            recipe = self.stamped(&files)?;
+        }
+        fitted.model.header.recipe = Some(recipe);
+        if let Some(out) = &reserved.model {
+            out.write_with(|to| model_file::write(&fitted.model, to))?;
+        }
+        let held_out = sets.iter().find(|s| s.0 == SetRole::HeldOut).map_or(0, |s| s.1.frames.len());
+        let memory = Memory::of(&fitted.model, poses + held_out);
+        let outcome = self.outcome(fitted, poses, sets, files, memory, reserved);
+        Ok(FitDone::Model(Box::new(self.finish(outcome, reserved)?)))
+    }
+
+    fn outcome(
+        &self,
+        fitted: Fitted,
+        poses: usize,
+        sets: Vec<(SetRole, Scores, ExampleSet)>,
+        files: Vec<FileNote>,
+        memory: Memory,
+        reserved: &Reserved,
+    ) -> FitOutcome {
+        FitOutcome {
+            model: fitted.model,
+            report: fitted.report,
+            seconds: fitted.seconds,
+            poses,
+            sets,
+            cross_validated: None,
+            validation_stopped: false,
+            files,
+            memory,
+            written: paths(&[&reserved.model, &reserved.report]),
+            failed: false,
+            command: self.outputs.command.clone(),
+        }
+    }
+
+    /// Writes the page and judges the error that counts.
+    fn finish(&self, mut outcome: FitOutcome, reserved: &Reserved) -> Result<FitOutcome, Error> {
+        if let Some(dir) = &reserved.report {
+            dir.folder()?("report.html", outcome.shown().page().to_html().as_bytes())?;
+        }
+        let rms = outcome.counts().map(|scores| scores.model.error.rms);
+        outcome.failed = self.outputs.fail_above.zip(rms).is_some_and(|(limit, rms)| rms > limit);
+        Ok(outcome)
+    }
+}
+
+impl FitOutcome {
+    /// The error that counts: held out, else cross-validated, else of training.
+    pub fn counts(&self) -> Option<&Scores> {
+        let of = |role| self.sets.iter().find(|s| s.0 == role).map(|s| &s.1);
+        of(SetRole::HeldOut).or(self.cross_validated.as_ref()).or(of(SetRole::Training))
+    }
+
+    /// What page and JSON show.
+    pub fn shown(&self) -> ModelOutcome<'_> {
+        let sets = self.sets.iter().map(|(role, scores, examples)| ScoredExamples {
+            role: *role,
+            scores,
+            examples: Some(examples).filter(|examples| !examples.is_empty()),
+        });
+        ModelOutcome {
+            model: &self.model,
+            fit: Some(fit_summary(&self.report, self.seconds)),
+            sets: sets.collect(),
+            cross_validated: self.cross_validated.as_ref(),
+            comparison: Vec::new(),
+            files: file_stamps(&self.files),
+            command: self.command.clone(),
+        }
+    }
+
+    /// `fit --json`.
+    pub fn json(&self) -> Value {
+        let mut value = match self.sets.is_empty() {
+            false => self.shown().json(),
+            true => json!({
+                "method": self.model.header.method, "poses": self.poses, "seconds": self.seconds,
+                "report": self.model.header.report,
+            }),
+        };
+        value["memory"] = self.memory.json();
+        value
+    }
+
+    /// Everything the user should know.
+    pub fn warnings(&self) -> Vec<String> {
+        self.shown().warnings()
+    }
+
+    fn leverage(&mut self, largest: Option<f64>) {
+        // A pose of leverage one weighs as much as a training pose that determines its own fit. On real bodies unseen
+        // motion reaches 30 under the absolute ridge, 1e9 under one that vanishes.
+        const SAYS_NOTHING: f64 = 1e3;
+        if let Some(leverage) = largest.filter(|h| *h > SAYS_NOTHING) {
+            self.report.warnings.push(dermis_fit::method::FitWarning::UnseenLeverage { leverage });
+        }
+    }
+}

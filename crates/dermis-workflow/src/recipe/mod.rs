@@ -1,0 +1,248 @@
+//! Recipes: what a verb does, as data.
+//!
+//! A [`Recipe`] names the inputs (with their hashes once they were read), the method with its settings, and the outputs
+//! that are wanted. [`Recipe::run`] does the work and says what came of it; the program translates its arguments into a
+//! recipe, runs it and shows the [`Outcome`]. Every model holds the recipe that made it, so that the same model can be
+//! made again, to the bit.
+
+mod compare;
+mod convert;
+mod decompose;
+mod demo;
+mod eval;
+mod export;
+mod figures;
+mod fit;
+mod inspect;
+mod invert;
+mod pose;
+mod suggest;
+mod watch;
+mod weights;
+
+pub use compare::{CompareOutcome, CompareRecipe, Curve, Found, Subsets, bench};
+pub use convert::{ConvertOutcome, ConvertRecipe};
+pub use decompose::{DecomposeOutcome, DecomposeRecipe};
+pub use demo::{DemoOutcome, DemoRecipe};
+pub use eval::{EvalOutcome, EvalRecipe, Held, ScoreRecipe, Scored, StressTest};
+pub use export::{ExportForm, ExportMade, ExportOutcome, ExportRecipe, LinearExport, ShapeCount, ShapesExport};
+pub use figures::{Figure, FiguresOutcome, FiguresRecipe};
+pub use fit::{FitDone, FitExamples, FitOutcome, FitOutputs, FitRecipe, Memory};
+pub use inspect::{InspectOutcome, InspectRecipe, Inspected};
+pub use invert::{DeformerProgram, InvertOutcome, InvertRecipe, InvertedDeformer};
+pub use pose::{PoseOutcome, PoseRecipe, Swing};
+pub use suggest::{SuggestOutcome, SuggestRecipe, SuggestedBundle};
+pub use watch::{Silent, Watch, step};
+pub use weights::{
+    HeatOptions, PlanOptions, ScanOptions, ScanStart, SingleBoneOptions, WeightSource, WeightsFound, WeightsOutcome,
+    WeightsRecipe,
+};
+
+use crate::error::Error;
+use crate::load::{FileNote, Source};
+use crate::output::{Output, reserve_file, reserve_folder};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// A verb with everything it needs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Recipe {
+    /// Learn a model.
+    Fit(Box<FitRecipe>),
+    /// Score a model.
+    Eval(EvalRecipe),
+    /// Put methods on the same bench.
+    Compare(CompareRecipe),
+    /// Run a model on a motion.
+    Pose(PoseRecipe),
+    /// Say which frames to sculpt next.
+    Suggest(SuggestRecipe),
+    /// Compile a model for an engine.
+    Export(Box<ExportRecipe>),
+    /// Write files in another format.
+    Convert(ConvertRecipe),
+    /// Make skinning weights.
+    Weights(Box<WeightsRecipe>),
+    /// Find bones and weights of a mesh sequence.
+    Decompose(Box<DecomposeRecipe>),
+    /// Bring sculpts back to rest.
+    Invert(Box<InvertRecipe>),
+    /// Say what files hold.
+    Inspect(InspectRecipe),
+    /// Run the whole loop on the bundled body.
+    Demo(DemoRecipe),
+    /// Draw published figures.
+    Figures(FiguresRecipe),
+}
+
+/// What came of a recipe.
+#[derive(Debug)]
+pub enum Outcome {
+    /// Of a fit.
+    Fit(Box<FitDone>),
+    /// Of an evaluation.
+    Eval(Box<EvalOutcome>),
+    /// Of a comparison.
+    Compare(Box<CompareOutcome>),
+    /// Of a run on a motion.
+    Pose(Box<PoseOutcome>),
+    /// Of a search for poses to sculpt.
+    Suggest(Box<SuggestOutcome>),
+    /// Of an export.
+    Export(Box<ExportOutcome>),
+    /// Of a conversion.
+    Convert(ConvertOutcome),
+    /// Of making weights.
+    Weights(Box<WeightsOutcome>),
+    /// Of a decomposition.
+    Decompose(Box<DecomposeOutcome>),
+    /// Of an inversion.
+    Invert(Box<InvertOutcome>),
+    /// Of a look into files.
+    Inspect(InspectOutcome),
+    /// Of the whole loop.
+    Demo(Box<DemoOutcome>),
+    /// Of drawing.
+    Figures(FiguresOutcome),
+}
+
+/// A file that a recipe reads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Input {
+    /// The file or folder, and the part of it that is meant.
+    pub file: Source,
+    /// SHA-256 of its bytes, the first 16 hexadecimal digits, once it was read. A recipe that has one refuses another file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+}
+
+/// What happens to an output that is there already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Existing {
+    /// It stays, and the recipe stops before the work.
+    #[default]
+    Keep,
+    /// It is replaced.
+    Replace,
+}
+
+impl Recipe {
+    /// Does the work.
+    ///
+    /// # Errors
+    /// [`Error`], naming file, thing and numbers.
+    pub fn run(&self, watch: &dyn Watch) -> Result<Outcome, Error> {
+        Ok(match self {
+            Self::Fit(recipe) => Outcome::Fit(Box::new(recipe.run(watch)?)),
+            Self::Eval(recipe) => Outcome::Eval(Box::new(recipe.run(watch)?)),
+            Self::Compare(recipe) => Outcome::Compare(Box::new(recipe.run(watch)?)),
+            Self::Pose(recipe) => Outcome::Pose(Box::new(recipe.run(watch)?)),
+            Self::Suggest(recipe) => Outcome::Suggest(Box::new(recipe.run(watch)?)),
+            Self::Export(recipe) => Outcome::Export(Box::new(recipe.run(watch)?)),
+            Self::Convert(recipe) => Outcome::Convert(recipe.run(watch)?),
+            Self::Weights(recipe) => Outcome::Weights(Box::new(recipe.run(watch)?)),
+            Self::Decompose(recipe) => Outcome::Decompose(Box::new(recipe.run(watch)?)),
+            Self::Invert(recipe) => Outcome::Invert(Box::new(recipe.run(watch)?)),
+            Self::Inspect(recipe) => Outcome::Inspect(recipe.run(watch)?),
+            Self::Demo(recipe) => Outcome::Demo(Box::new(recipe.run(watch)?)),
+            Self::Figures(recipe) => Outcome::Figures(recipe.run(watch)?),
+        })
+    }
+
+    /// The recipe as text: JSON with one setting a line.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] if it cannot be said in JSON.
+    pub fn to_json(&self) -> Result<String, Error> {
+        serde_json::to_string_pretty(self).map_err(|e| Error::Internal(e.to_string()))
+    }
+
+    /// A recipe from the text of a file.
+    ///
+    /// # Errors
+    /// [`Error::Lacks`], naming the line and what is not understood there.
+    pub fn from_json(text: &str, path: &Path) -> Result<Self, Error> {
+        serde_json::from_str(text).map_err(|e| {
+            Error::lacks(path, format!("this is no recipe: {e}"), "dermis recipe MODEL prints the recipe of a model")
+        })
+    }
+}
+
+impl Input {
+    /// A file as the user names it.
+    pub fn new(file: Source) -> Self {
+        Self { file, sha256: None }
+    }
+
+    /// A path without a part.
+    pub fn of_path(path: &Path) -> Self {
+        Self::new(Source { path: path.into(), part: None })
+    }
+
+    /// Checks the file's hash against the one stated, or takes it over.
+    pub(crate) fn stamp(&mut self, notes: &[FileNote]) -> Result<(), Error> {
+        let path = self.file.path.display().to_string();
+        let Some(note) = notes.iter().find(|note| note.path == path) else { return Ok(()) };
+        match &self.sha256 {
+            Some(stated) if *stated != note.hash => Err(Error::lacks(
+                &self.file.path,
+                format!(
+                    "this is another file than the recipe's: its SHA-256 begins with {}, the recipe's with {stated}",
+                    note.hash
+                ),
+                "take \"sha256\" out of the recipe to run it on another file",
+            )),
+            _ => {
+                self.sha256 = Some(note.hash.clone());
+                Ok(())
+            }
+        }
+    }
+}
+
+impl From<Source> for Input {
+    fn from(file: Source) -> Self {
+        Self::new(file)
+    }
+}
+
+impl From<PathBuf> for Input {
+    fn from(path: PathBuf) -> Self {
+        Self::of_path(&path)
+    }
+}
+
+/// The sources of inputs.
+fn sources(inputs: &[Input]) -> Vec<Source> {
+    inputs.iter().map(|input| input.file.clone()).collect()
+}
+
+/// Where something was written.
+fn paths(outputs: &[&Option<Output>]) -> Vec<PathBuf> {
+    outputs.iter().filter_map(|output| output.as_ref().map(|output| output.path().to_path_buf())).collect()
+}
+
+/// Refuses a setting that does not lie between `low` and `high`.
+pub(crate) fn within(setting: &'static str, value: f64, low: f64, high: f64) -> Result<(), Error> {
+    match (low..=high).contains(&value) {
+        true => Ok(()),
+        false => Err(Error::Setting { setting, value, low, high }),
+    }
+}
+
+impl Existing {
+    fn force(self) -> bool {
+        self == Self::Replace
+    }
+
+    /// Reserves a folder or a file.
+    fn reserve(self, path: &Path, is_folder: bool) -> Result<Output, Error> {
+        match is_folder {
+            true => reserve_folder(path, self.force()),
+            false => reserve_file(path, self.force()),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! `suggest`: which frames of a motion to sculpt next.
+
+use super::{Existing, Input, Watch, step};
+use crate::error::Error;
+use crate::load::{ReadOptions, load_model, load_motion};
+use crate::output::reserve_file;
+use crate::suggest::{Suggestions, bundle, json, suggest};
+use dermis_io::npz::{StoredFloat, write};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// A search for the poses to sculpt next.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct SuggestRecipe {
+    /// The model.
+    pub model: Input,
+    /// The motion that the model shall become better at.
+    pub motion: Input,
+    /// Poses to choose among; the motion's own frames if there is none.
+    #[serde(default)]
+    pub among: Option<Input>,
+    /// How many poses.
+    #[serde(default = "SuggestRecipe::default_count")]
+    pub count: u16,
+    /// How files are read where they do not say it themselves.
+    #[serde(default)]
+    pub read: ReadOptions,
+    /// A bundle with the rig and the poses, for the sculptor to fill.
+    #[serde(default)]
+    pub out: Option<PathBuf>,
+    /// What happens to an output that is there already.
+    #[serde(default)]
+    pub existing: Existing,
+}
+
+/// What came of a search.
+#[derive(Debug)]
+pub struct SuggestOutcome {
+    /// The suggestions, best first.
+    pub found: Suggestions,
+    /// What the motion is called.
+    pub motion: String,
+    /// What became of the bundle.
+    pub bundle: SuggestedBundle,
+}
+
+/// What became of the bundle of suggested poses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SuggestedBundle {
+    /// None was wanted.
+    Unwanted,
+    /// There is nothing to sculpt.
+    Empty,
+    /// It went there.
+    Written(PathBuf),
+}
+
+impl SuggestRecipe {
+    /// How many poses are suggested by default.
+    pub const COUNT: u16 = 4;
+
+    fn default_count() -> u16 {
+        Self::COUNT
+    }
+
+    /// Looks for the poses, and writes them if that is wanted.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn run(&self, watch: &dyn Watch) -> Result<SuggestOutcome, Error> {
+        if let Some(path) = self.out.as_ref().filter(|p| !p.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz")))
+        {
+            return Err(Error::Ending {
+                path: path.clone(),
+                what: "poses are written as a bundle",
+                endings: "name it .npz",
+            });
+        }
+        let out = self.out.as_deref().map(|path| reserve_file(path, self.existing.force())).transpose()?;
+        let (model, note) = step(watch, "read model", |_| load_model(&self.model.file.path))?;
+        let read = |role: &str, input: &Input| step(watch, role, |_| load_motion(model.rig(), &input.file, &self.read));
+        let (motion, motion_note) = read("read motion", &self.motion)?;
+        let mut notes = vec![note, motion_note];
+        let mut among = None;
+        if let Some(input) = &self.among {
+            let (poses, note) = read("read poses", input)?;
+            notes.push(note);
+            among = Some(poses);
+        }
+        watch.files(&notes);
+        [&self.model, &self.motion].into_iter().chain(&self.among).try_for_each(|i| i.clone().stamp(&notes))?;
+        let count = usize::from(self.count);
+        let found = step(watch, "suggest", |p| suggest(&model, &motion, among.as_ref(), count, p))?;
+        let bundle = match (&out, found.list.is_empty()) {
+            (None, _) => SuggestedBundle::Unwanted,
+            (Some(_), true) => SuggestedBundle::Empty,
+            (Some(out), false) => {
+                let contents = bundle(&found, &model, among.as_ref().unwrap_or(&motion));
+                out.write_with(|to| write(&contents, StoredFloat::Single, to))?;
+                SuggestedBundle::Written(out.path().to_path_buf())
+            }
+        };
+        Ok(SuggestOutcome { found, motion: motion.name, bundle })
+    }
+}
+
+impl SuggestOutcome {
+    /// `suggest --json`.
+    pub fn json(&self) -> Value {
+        json(&self.found)
+    }
+}

@@ -1,0 +1,35 @@
+//! What a caller sees of a recipe while it runs, and how it stops it.
+
+use crate::error::Error;
+use crate::load::FileNote;
+use dermis_fit::{Cancelled, Progress};
+use std::ops::ControlFlow;
+
+/// Watches a recipe.
+pub trait Watch: Sync {
+    /// A step of that name is so far; breaking stops the recipe.
+    fn at(&self, step: &str, done: u64, total: u64) -> ControlFlow<Cancelled>;
+
+    /// Files were read.
+    fn files(&self, _notes: &[FileNote]) {}
+}
+
+/// Nobody watches.
+pub struct Silent;
+
+impl Watch for Silent {
+    fn at(&self, _step: &str, _done: u64, _total: u64) -> ControlFlow<Cancelled> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// Runs a step under a name.
+///
+/// # Errors
+/// The step's own, or [`Error::Cancelled`] if the caller stopped before it.
+pub fn step<T>(watch: &dyn Watch, name: &str, work: impl FnOnce(Progress<'_>) -> Result<T, Error>) -> Result<T, Error> {
+    match watch.at(name, 0, 0) {
+        ControlFlow::Break(stop) => Err(stop.into()),
+        ControlFlow::Continue(()) => work(&|done, total| watch.at(name, done, total)),
+    }
+}

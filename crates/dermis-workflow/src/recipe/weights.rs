@@ -1,0 +1,411 @@
+//! `weights`: new skinning weights for a rig.
+
+use super::{Existing, Input, Watch, sources, step, within};
+use crate::error::Error;
+use crate::load::{FileNote, LoadedRig, ReadOptions, load_examples};
+use crate::output::reserve_file;
+use crate::scans::{load_poses, load_scans};
+use crate::weights::{
+    Checked, check_ending, check_files, check_json, from_scans, from_single_bones, heat, heat_json, load_unskinned,
+    names, plan, scans_json, single_bones_json, write_rig,
+};
+use dermis_fit::heat::{HeatReport, HeatSettings};
+use dermis_fit::influence::{Found, PlanSettings};
+use dermis_fit::scans::{ScanReport, ScanSettings};
+use dermis_fit::weights::WeightReport;
+use dermis_rig::{Influences, Motion};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// A rig that gets weights.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct WeightsRecipe {
+    /// Mesh and skeleton at rest, or a mesh alone.
+    pub rig: Input,
+    /// The skeleton of a mesh alone.
+    #[serde(default)]
+    pub skeleton: Option<Input>,
+    /// Where the weights come from.
+    pub source: WeightSource,
+    /// Influences per vertex at most.
+    #[serde(default = "WeightsRecipe::default_influences")]
+    pub influences: usize,
+    /// Examples that the weights are measured on.
+    #[serde(default)]
+    pub check: Vec<Input>,
+    /// How files are read where they do not say it themselves.
+    #[serde(default)]
+    pub read: ReadOptions,
+    /// Where the rig with its weights goes: a GLB or a bundle.
+    pub out: PathBuf,
+    /// What happens to an output that is there already.
+    #[serde(default)]
+    pub existing: Existing,
+}
+
+/// Where weights come from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WeightSource {
+    /// The shapes of mesh and skeleton alone: bone heat.
+    Heat(HeatOptions),
+    /// Examples in each of which one joint is turned.
+    SingleBone(SingleBoneOptions),
+    /// Scans in known poses.
+    Scans(ScanOptions),
+    /// None beyond the rig's own, or bone heat: the poses to make such examples of are written with the rig.
+    Plan(PlanOptions),
+}
+
+/// Settings of bone heat.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct HeatOptions {
+    /// Bones that no skin follows, by name; `*` stands for any text.
+    pub skip: Vec<String>,
+    /// How strongly skin takes the warmth of its bone.
+    pub transfer: f64,
+}
+
+/// Examples of single joints.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct SingleBoneOptions {
+    /// The examples.
+    pub examples: Vec<Input>,
+}
+
+/// A fit to scans.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ScanOptions {
+    /// The scans: folders or files.
+    pub scans: Vec<Input>,
+    /// The poses of the scans, where their files do not hold them.
+    #[serde(default)]
+    pub motion: Option<Input>,
+    /// Weights the fit begins with.
+    #[serde(default)]
+    pub start: ScanStart,
+    /// How far a scan may be from the posed skin, rest diagonals.
+    #[serde(default = "ScanOptions::default_reach")]
+    pub reach: f64,
+    /// How strongly neighbouring vertices agree.
+    #[serde(default = "ScanOptions::default_smoothness")]
+    pub smoothness: f64,
+    /// Rounds at most.
+    #[serde(default = "ScanOptions::default_rounds")]
+    pub rounds: usize,
+}
+
+/// Weights that a fit to scans begins with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ScanStart {
+    /// The rig's own, or bone heat if it has none.
+    OwnOrHeat(HeatOptions),
+    /// Bone heat.
+    Heat(HeatOptions),
+    /// The rig's own.
+    Rig,
+}
+
+/// Poses to make examples of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct PlanOptions {
+    /// How far each joint turns, degrees.
+    pub degrees: f64,
+    /// Bone heat, for a rig without weights.
+    pub heat: HeatOptions,
+}
+
+/// What came of making weights.
+#[derive(Debug)]
+pub struct WeightsOutcome {
+    /// The rig, with its own weights if it has any.
+    pub rig: LoadedRig,
+    /// The new weights.
+    pub weights: Influences,
+    /// What was found out while they were made.
+    pub found: WeightsFound,
+    /// Errors on examples.
+    pub checked: Option<Checked>,
+    /// Bytes written.
+    pub bytes: usize,
+    /// Where they went.
+    pub written: PathBuf,
+}
+
+/// What was found out while weights were made.
+#[derive(Debug)]
+pub enum WeightsFound {
+    /// By bone heat.
+    Heat(HeatReport),
+    /// By a fit to poses of single joints.
+    SingleBone {
+        /// Poses fitted to.
+        poses: usize,
+        /// The bones that the poses show to move each vertex.
+        found: Found,
+        /// The fit.
+        report: WeightReport,
+    },
+    /// By a fit to scans.
+    Scans {
+        /// Bone heat, if the fit began with it.
+        heat: Option<HeatReport>,
+        /// How scans and poses were paired, a sentence.
+        pairing: String,
+        /// The settings.
+        settings: ScanSettings,
+        /// The fit.
+        report: ScanReport,
+    },
+    /// While a plan was made.
+    Plan {
+        /// Bone heat, if the rig has no weights.
+        heat: Option<HeatReport>,
+        /// The poses.
+        poses: Motion,
+    },
+}
+
+impl Default for HeatOptions {
+    fn default() -> Self {
+        Self { skip: vec![], transfer: HeatSettings::default().transfer }
+    }
+}
+
+impl Default for ScanStart {
+    fn default() -> Self {
+        Self::OwnOrHeat(HeatOptions::default())
+    }
+}
+
+impl Default for PlanOptions {
+    fn default() -> Self {
+        Self { degrees: PlanSettings::default().degrees, heat: HeatOptions::default() }
+    }
+}
+
+impl ScanOptions {
+    /// A fit to these scans with the settings of [`ScanSettings`].
+    pub fn new(scans: Vec<Input>) -> Self {
+        let ScanSettings { reach, smoothness, rounds, .. } = ScanSettings::default();
+        Self { scans, motion: None, start: ScanStart::default(), reach, smoothness, rounds }
+    }
+
+    fn default_reach() -> f64 {
+        ScanSettings::default().reach
+    }
+
+    fn default_smoothness() -> f64 {
+        ScanSettings::default().smoothness
+    }
+
+    fn default_rounds() -> usize {
+        ScanSettings::default().rounds
+    }
+}
+
+/// A recipe under way: what it reads, and whom it tells.
+struct Run<'a> {
+    recipe: &'a WeightsRecipe,
+    rig: &'a LoadedRig,
+    notes: Vec<FileNote>,
+    watch: &'a dyn Watch,
+}
+
+impl WeightsRecipe {
+    /// Influences per vertex by default: what every engine plays.
+    pub const INFLUENCES: usize = 4;
+
+    fn default_influences() -> usize {
+        Self::INFLUENCES
+    }
+
+    /// Makes the weights, writes the rig and measures them.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn run(&self, watch: &dyn Watch) -> Result<WeightsOutcome, Error> {
+        check_ending(&self.out)?;
+        let out = reserve_file(&self.out, self.existing.force())?;
+        self.source.check()?;
+        let skeleton = self.skeleton.as_ref().map(|input| input.file.path.as_path());
+        let rig = step(watch, "read rig", |_| load_unskinned(&self.rig.file.path, skeleton))?;
+        let mut run = Run { recipe: self, rig: &rig, notes: rig.notes.clone(), watch };
+        let (weights, found, motion) = run.make()?;
+        let bytes = step(watch, "write", |_| write_rig(&rig, &weights, motion.as_ref(), &out))?;
+        let checked = match self.check.is_empty() {
+            true => None,
+            false => {
+                let inputs = sources(&self.check);
+                let (checked, notes) = step(watch, "check", |_| check_files(&rig, &weights, &inputs, &self.read))?;
+                run.notes.extend(notes);
+                Some(checked)
+            }
+        };
+        let notes = run.notes;
+        watch.files(&notes);
+        let inputs = [&self.rig].into_iter().chain(&self.skeleton).chain(&self.check).chain(self.source.inputs());
+        for input in inputs {
+            input.clone().stamp(&notes)?;
+        }
+        Ok(WeightsOutcome { weights, found, checked, bytes, written: out.path().to_path_buf(), rig })
+    }
+}
+
+impl Run<'_> {
+    /// The weights, what was found out, and the motion that is written with the rig.
+    fn make(&mut self) -> Result<(Influences, WeightsFound, Option<Motion>), Error> {
+        let recipe = self.recipe;
+        match &recipe.source {
+            WeightSource::Heat(options) => {
+                let (made, report) = self.heat(options)?;
+                Ok((made, WeightsFound::Heat(report), None))
+            }
+            WeightSource::SingleBone(options) => {
+                let (rig, inputs) = (self.rig, sources(&options.examples));
+                let load = || load_examples(&rig.rig, &rig.space, &inputs, &recipe.read, "examples");
+                let (examples, notes) = step(self.watch, "read examples", |_| load())?;
+                self.notes.extend(notes);
+                let fit = |p: dermis_rig::Progress<'_>| from_single_bones(&rig.rig, &examples, recipe.influences, p);
+                let (made, found, report) = step(self.watch, "fit", fit)?;
+                Ok((made, WeightsFound::SingleBone { poses: examples.len(), found, report }, None))
+            }
+            WeightSource::Scans(options) => self.scans(options),
+            WeightSource::Plan(options) => {
+                let (made, heat) = self.own_or_heat(&options.heat)?;
+                let poses = plan(&self.rig.rig, options.degrees);
+                Ok((made, WeightsFound::Plan { heat, poses: poses.clone() }, Some(poses)))
+            }
+        }
+    }
+
+    fn heat(&self, options: &HeatOptions) -> Result<(Influences, HeatReport), Error> {
+        let settings = HeatSettings { transfer: options.transfer, influences: Some(self.recipe.influences) };
+        step(self.watch, "bone heat", |p| heat(&self.rig.rig, &options.skip, &settings, p))
+    }
+
+    fn own_or_heat(&self, options: &HeatOptions) -> Result<(Influences, Option<HeatReport>), Error> {
+        match self.rig.rig.weights() {
+            Some(own) => Ok((own.clone(), None)),
+            None => self.heat(options).map(|(made, report)| (made, Some(report))),
+        }
+    }
+
+    fn scans(&mut self, options: &ScanOptions) -> Result<(Influences, WeightsFound, Option<Motion>), Error> {
+        let (rig, read) = (self.rig, &self.recipe.read);
+        let (start, heat) = match &options.start {
+            ScanStart::OwnOrHeat(heat) => self.own_or_heat(heat)?,
+            ScanStart::Heat(heat) => self.heat(heat).map(|(made, report)| (made, Some(report)))?,
+            ScanStart::Rig => match rig.rig.weights() {
+                Some(own) => (own.clone(), None),
+                None => {
+                    let what = "the rig has no weights for the fit to begin with";
+                    return Err(Error::lacks(&self.recipe.rig.file.path, what, "begin with bone heat"));
+                }
+            },
+        };
+        let mut motion = None;
+        if let Some(input) = &options.motion {
+            let (poses, note) = step(self.watch, "read poses", |_| load_poses(rig, &input.file, read))?;
+            self.notes.push(note);
+            motion = Some(poses);
+        }
+        let paths: Vec<PathBuf> = options.scans.iter().map(|input| input.file.path.clone()).collect();
+        let found = step(self.watch, "read scans", |_| load_scans(rig, &paths, motion.as_ref(), read))?;
+        self.notes.extend(found.notes);
+        let settings = ScanSettings {
+            reach: options.reach,
+            smoothness: options.smoothness,
+            influences: self.recipe.influences,
+            rounds: options.rounds,
+            ..ScanSettings::default()
+        };
+        let fit = |p: dermis_rig::Progress<'_>| from_scans(&rig.rig, &start, &found.scans, &settings, p);
+        let (made, report) = step(self.watch, "fit to scans", fit)?;
+        Ok((made, WeightsFound::Scans { heat, pairing: found.pairing, settings, report }, motion))
+    }
+}
+
+impl WeightSource {
+    /// Refuses settings out of range, before anything is read.
+    fn check(&self) -> Result<(), Error> {
+        let heat = |options: &HeatOptions| within("transfer", options.transfer, 1e-6, 1e6);
+        match self {
+            Self::Heat(options) => heat(options),
+            Self::SingleBone(_) => Ok(()),
+            Self::Scans(options) => {
+                within("reach", options.reach, 1e-6, 10.0)?;
+                within("smoothness", options.smoothness, 0.0, 1e12)?;
+                within("rounds", options.rounds as f64, 1.0, 10_000.0)?;
+                match &options.start {
+                    ScanStart::OwnOrHeat(options) | ScanStart::Heat(options) => heat(options),
+                    ScanStart::Rig => Ok(()),
+                }
+            }
+            Self::Plan(options) => {
+                within("degrees", options.degrees, 0.5, 180.0)?;
+                heat(&options.heat)
+            }
+        }
+    }
+
+    fn inputs(&self) -> Vec<&Input> {
+        match self {
+            Self::Heat(_) | Self::Plan(_) => vec![],
+            Self::SingleBone(options) => options.examples.iter().collect(),
+            Self::Scans(options) => options.scans.iter().chain(&options.motion).collect(),
+        }
+    }
+}
+
+impl WeightsFound {
+    /// What bone heat found, if it ran.
+    pub fn heat(&self) -> Option<&HeatReport> {
+        match self {
+            Self::Heat(report) => Some(report),
+            Self::SingleBone { .. } => None,
+            Self::Scans { heat, .. } | Self::Plan { heat, .. } => heat.as_ref(),
+        }
+    }
+}
+
+impl WeightsOutcome {
+    /// Names of bones of the rig.
+    pub fn names(&self, bones: &[dermis_rig::BoneIndex]) -> Vec<String> {
+        names(&self.rig.rig, bones)
+    }
+
+    /// `weights --json`.
+    pub fn json(&self) -> Value {
+        let (rig, made) = (&self.rig.rig, &self.weights);
+        let mut value = json!({});
+        if let Some(report) = self.found.heat() {
+            value["heat"] = heat_json(rig, report);
+        }
+        match &self.found {
+            WeightsFound::Heat(_) => {}
+            WeightsFound::SingleBone { found, report, .. } => {
+                value["single_bone"] = single_bones_json(rig, found, report);
+            }
+            WeightsFound::Scans { pairing, report, .. } => {
+                value["scans"] = scans_json(rig, report);
+                value["scans"]["pairing"] = json!(pairing);
+            }
+            WeightsFound::Plan { poses, .. } => {
+                value["poses"] = poses.frames.iter().map(|frame| frame.label.clone()).collect();
+            }
+        }
+        value["bytes"] = json!(self.bytes);
+        value["influences"] =
+            json!({ "count": made.count(), "most": made.largest_count(), "vertices": made.vertices() });
+        value["check"] = self.checked.as_ref().map_or(Value::Null, check_json);
+        value
+    }
+}

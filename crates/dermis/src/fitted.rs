@@ -1,0 +1,53 @@
+//! Fitting.
+
+use crate::{Error, Examples, Method, Model, Rig};
+use dermis_fit::method::{FitInput, FitReport};
+use dermis_fit::{Progress, silent};
+
+/// A fitted model with its report.
+#[derive(Clone, Debug)]
+pub struct Fitted {
+    model: Model,
+    report: FitReport,
+    seconds: f64,
+}
+
+/// Fits a model. Nobody watches; [`fit_with`] takes progress and can be cancelled.
+///
+/// # Errors
+/// [`Error`]: settings that do not suit the rig, a fit that fails.
+pub fn fit(rig: &Rig, examples: &Examples, method: &Method) -> Result<Fitted, Error> {
+    fit_with(rig, examples, method, &silent)
+}
+
+/// Fits a model, and calls `progress` with (done, total) as work proceeds; breaking cancels the fit.
+///
+/// # Errors
+/// As [`fit`], and [`Error::Cancelled`].
+pub fn fit_with(rig: &Rig, examples: &Examples, method: &Method, progress: Progress<'_>) -> Result<Fitted, Error> {
+    let fitted = dermis_workflow::fit::fit(&rig.loaded, &FitInput::new(rig, examples), method, progress)?;
+    Ok(Fitted { model: fitted.model.into(), report: fitted.report, seconds: fitted.seconds })
+}
+
+impl Fitted {
+    /// The model.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The model alone.
+    pub fn into_model(self) -> Model {
+        self.model
+    }
+
+    /// What the fit found: λ, its sweep, warnings, what the method itself reports. Its `Display` is a few lines, its serde
+    /// form the report of the program's JSON.
+    pub fn report(&self) -> &FitReport {
+        &self.report
+    }
+
+    /// Seconds the fit took.
+    pub fn seconds(&self) -> f64 {
+        self.seconds
+    }
+}

@@ -1,0 +1,35 @@
+//! What the verbs are, and the answer to a line that names none of them.
+
+use std::process::ExitCode;
+
+/// The verbs with their options.
+pub const USAGE: &str = "\
+usage: cargo xtask VERB
+  test [--install-tools]  everything a commit must pass
+  oracle DIR [--only FILE]
+                          compare the toolkit with a folder of expected numbers
+  accuracy [DIR]          the tables of docs/accuracy.md: the bundled body, and the characters DIR holds
+  bench decompose DIR [--json OUT] [--seeds N]
+                          skinning decomposition beside Dem Bones and published figures (docs/decomposition.md)
+  bench evaluate [--json OUT] [--quick]
+                          vertices per second of every model beside NumPy, SciPy, libigl and memory (docs/performance.md)
+  bench fit [--json OUT] [--quick]
+                          seconds of multi-weight enveloping beside NumPy and arithmetic (docs/performance.md)
+  bench inverse [--json OUT]
+                          calls of a deformer that its inverse takes (docs/inverse.md)
+  bench suggest [DIR] [--json OUT] [--draws N] [--starts N]
+                          poses that dermis suggest names beside poses drawn at random (docs/suggest.md)
+  deps                    which crate may use which, what sources must not contain, how long they may be, and
+                          circles of imports across folders
+
+--install-tools also installs the optional tools it can: Chromium, a graphics adapter in software (lavapipe) and the
+checkers spirv-val and glslangValidator (as root, with apt-get), the npm package gltf-validator and a Python environment with numpy (both below target/tools). Checks in Blender run when
+DERMIS_BLENDER_PYTHON names a Python interpreter that can import bpy.
+
+Exit 0 all is well, 1 a check failed, 2 the command line is wrong.";
+
+/// Says what is wrong with the command line, and how it should read.
+pub fn usage(mistake: &str) -> ExitCode {
+    eprintln!("error: {mistake}\n\n{USAGE}");
+    ExitCode::from(2)
+}
