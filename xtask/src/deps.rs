@@ -34,6 +34,8 @@ const TABLE: &[Rule] = &[
     // It measures what every step of a compilation costs, and compresses and decomposes with the solvers of dermis-fit.
     rule("dermis-compile", &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit", "dermis-measure"]),
     rule("dermis-io", &["dermis-rig", "dermis-deform"]),
+    // The only crate below the recipes that opens files; it shows a clip's skin by linear blend skinning.
+    rule("dermis-files", &["dermis-rig", "dermis-deform", "dermis-io"]),
     // Shows what others computed: text in, text out, so that a program without files or terminal can use it.
     rule("dermis-report", &["dermis-rig", "dermis-measure", "dermis-io"]),
     // Fits the examples of papers and draws them.
@@ -50,6 +52,7 @@ const TABLE: &[Rule] = &[
             "dermis-measure",
             "dermis-compile",
             "dermis-io",
+            "dermis-files",
             "dermis-report",
             "dermis-figures",
         ],
@@ -66,6 +69,7 @@ const TABLE: &[Rule] = &[
             "dermis-measure",
             "dermis-compile",
             "dermis-io",
+            "dermis-files",
             "dermis-report",
             "dermis-workflow",
         ],
@@ -81,8 +85,8 @@ const TABLE: &[Rule] = &[
 /// May be a dev-dependency of every crate.
 const TEST_ONLY: &str = "dermis-testkit";
 
-/// Crates that open nothing and leave the environment and the thread pool to the caller.
-const BELOW_WORKFLOW: &[&str] = &[
+/// Crates that open no file and leave the environment and the thread pool to the caller.
+const OPEN_NOTHING: &[&str] = &[
     "dermis-rig",
     "dermis-solve",
     "dermis-deform",
@@ -218,8 +222,8 @@ fn banned(package: &str, folder: &std::path::Path, file: &std::path::Path) -> Re
     let is_product = file.starts_with(folder.join("src")) && !source::is_test_module(file);
     if is_product {
         let product = source::without_tests(&tokens);
-        if BELOW_WORKFLOW.contains(&package) {
-            let reason = "belongs to dermis-workflow or a program";
+        if OPEN_NOTHING.contains(&package) {
+            let reason = "belongs to dermis-files, dermis-workflow or a program";
             bans.extend(source::openings(&product).into_iter().map(|b| (b, reason)));
         }
         if !PROGRAMS.contains(&package) {
@@ -282,6 +286,6 @@ mod tests {
                 assert!(TABLE[..at].iter().any(|earlier| earlier.name == *used), "{} uses {used}", rule.name);
             }
         }
-        assert!(BELOW_WORKFLOW.iter().all(|name| TABLE.iter().any(|rule| rule.name == *name)));
+        assert!(OPEN_NOTHING.iter().all(|name| TABLE.iter().any(|rule| rule.name == *name)));
     }
 }

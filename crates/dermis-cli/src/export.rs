@@ -4,7 +4,7 @@ use crate::hints::refusal_remedy;
 use crate::options::{ReadArgs, existing};
 use crate::ui::{Stop, Ui};
 use dermis_workflow::compile::{Compiled, HeldOut, Step};
-use dermis_workflow::drivers::{Driven, Loss, PoseSpaceExport};
+use dermis_workflow::drivers::{Driven, DrivenReport, Loss, PoseSpaceReport};
 use dermis_workflow::export::{Exported, PruneCost};
 use dermis_workflow::fits::weights::WeightBits;
 use dermis_workflow::load::Source;
@@ -170,7 +170,7 @@ pub fn show(outcome: &ExportOutcome, ui: &Ui, json: bool) -> ExitCode {
 }
 
 /// What shapes of a pose space cost, against the model.
-fn pose_space_lines(made: &PoseSpaceExport, unit: &LengthUnit) -> Vec<String> {
+fn pose_space_lines(made: &Driven<PoseSpaceReport>, unit: &LengthUnit) -> Vec<String> {
     let show = |(rms, max): (f64, f64)| format!("rms {}, max {}", show_length(rms, unit), show_length(max, unit));
     let mut lines: Vec<String> = pruning(made.pruned.as_ref(), unit).into_iter().collect();
     lines.push(format!(
@@ -237,7 +237,7 @@ fn pruning(pruned: Option<&PruneCost>, unit: &LengthUnit) -> Option<String> {
 }
 
 /// What the driven shapes cost, against the model.
-fn driven_lines(driven: &Driven, unit: &LengthUnit) -> Vec<String> {
+fn driven_lines(driven: &Driven<DrivenReport>, unit: &LengthUnit) -> Vec<String> {
     let mut lines: Vec<String> = pruning(driven.pruned.as_ref(), unit).into_iter().collect();
     let (coordinates, joints) = (driven.coordinates, driven.joints);
     lines.push(format!(

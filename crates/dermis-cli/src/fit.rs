@@ -5,7 +5,7 @@ use crate::options::{ReadArgs, within};
 use crate::run::stored_recipe;
 use crate::show;
 use crate::ui::{Stop, Ui, command_line};
-use dermis_workflow::Error;
+use dermis_workflow::FileError;
 use dermis_workflow::load::Source;
 use dermis_workflow::recipe::{Existing, FitDone, FitExamples, FitOutcome, FitOutputs, FitRecipe, Input, Recipe};
 use dermis_workflow::report::unit_of;
@@ -115,7 +115,7 @@ pub fn with_recipe_alone(command: clap::Command) -> clap::Command {
 fn stored(path: &Path) -> Result<FitRecipe, Stop> {
     match stored_recipe(path)? {
         Recipe::Fit(recipe) => Ok(*recipe),
-        _ => Err(Error::Lacks { path: path.into(), what: "this recipe is not one of a fit".into(), hint: "" }.into()),
+        _ => Err(FileError::lacks(path, "this recipe is not one of a fit", "").into()),
     }
 }
 

@@ -6,7 +6,7 @@ use dermis_workflow::fits::method::{Lack, MethodError};
 use dermis_workflow::fits::{FitError, ScanError};
 use dermis_workflow::io::MatchError;
 use dermis_workflow::measure::MeasureError;
-use dermis_workflow::{Error, ExportError};
+use dermis_workflow::{Error, ExportError, FileError};
 
 /// The message of an error, with settings by the names of their options.
 pub fn message(error: &Error) -> String {
@@ -18,7 +18,7 @@ pub fn message(error: &Error) -> String {
         Error::SubsetSize { poses, examples } => {
             format!("--poses {poses}: there are {examples} examples to draw from; name {examples} for all of them")
         }
-        Error::NoSuchFrame { .. } => format!("--rest {error}"),
+        Error::File(FileError::NoSuchFrame { .. }) => format!("--rest {error}"),
         Error::NoSuchBone { .. } => format!("--skip {error}"),
         Error::Method(MethodError::Base { base, method }) => {
             format!("--base {base} serves --method psd, eigenskin and pose-blendshapes, not {method}")
@@ -44,14 +44,14 @@ pub fn message(error: &Error) -> String {
 /// What to do about it; empty if there is nothing to say.
 pub fn hint(error: &Error) -> &'static str {
     match error {
-        Error::Ending { endings, .. } => endings,
-        Error::Lacks { hint, .. } | Error::Sculpt { hint, .. } => hint,
-        Error::Exists { .. } => "choose another output, or add --force to replace it",
-        Error::Match { source: MatchError::Counts { .. }, .. } => {
+        Error::File(FileError::Ending { endings, .. }) => endings,
+        Error::File(FileError::Lacks { hint, .. }) | Error::Sculpt { hint, .. } => hint,
+        Error::File(FileError::Exists { .. }) => "choose another output, or add --force to replace it",
+        Error::File(FileError::Match { source: MatchError::Counts { .. }, .. }) => {
             "export without splitting at UV seams, or use a file that holds its rest mesh, so that vertices can be matched by \
              position"
         }
-        Error::Match { source: MatchError::Position { .. }, .. } => {
+        Error::File(FileError::Match { source: MatchError::Position { .. }, .. }) => {
             "check that both files show the same mesh in the same rest pose and unit, or raise --match-tolerance"
         }
         Error::Scans(ScanError::Apart { turned_away, too_far, .. }) => match turned_away > too_far {

@@ -1,10 +1,10 @@
 //! What the user sees while work goes on: progress on standard error, results on standard output, Ctrl-C.
 
 use crate::show;
-use dermis_workflow::Error;
 use dermis_workflow::fits::{Cancelled, Progress};
 use dermis_workflow::load::FileNote;
 use dermis_workflow::recipe::{Watch, step};
+use dermis_workflow::{Error, FileError};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
@@ -34,6 +34,12 @@ pub enum Stop {
 impl From<Error> for Stop {
     fn from(error: Error) -> Self {
         Self::Recipe(error)
+    }
+}
+
+impl From<FileError> for Stop {
+    fn from(error: FileError) -> Self {
+        Self::Recipe(error.into())
     }
 }
 
@@ -78,7 +84,10 @@ impl Ui {
     ///
     /// # Errors
     /// The step's own, or [`Error::Cancelled`] if Ctrl-C came before it.
-    pub fn step<T>(&self, name: &str, work: impl FnOnce(Progress<'_>) -> Result<T, Error>) -> Result<T, Error> {
+    pub fn step<T, E>(&self, name: &str, work: impl FnOnce(Progress<'_>) -> Result<T, E>) -> Result<T, Error>
+    where
+        Error: From<E>,
+    {
         let result = step(self, name, work);
         self.clear();
         result

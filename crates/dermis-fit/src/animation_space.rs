@@ -33,7 +33,7 @@ use std::ops::ControlFlow;
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnimationSpaceSettings {
     /// Fixed λ; `None` chooses it by cross-validation over `grid`.
-    pub ridge: Option<f64>,
+    pub lambda: Option<f64>,
     /// The poses that cross-validation leaves out together.
     pub folds: Folds,
     /// The values of λ that cross-validation tries, ascending.
@@ -46,7 +46,7 @@ impl AnimationSpaceSettings {
     /// Returns the defaults: λ by leave-one-pose-out, or by five blocks of frames for a clip.
     pub fn for_poses(is_clip: bool) -> Self {
         Self {
-            ridge: None,
+            lambda: None,
             folds: if is_clip { Folds::Blocks(5) } else { Folds::Single },
             grid: crate::mwe::half_decades(1e-4, 10.0),
             tolerance: TOLERANCE,
@@ -60,7 +60,7 @@ pub struct AnimationSpaceFit {
     /// The deformer.
     pub space: AnimationSpace,
     /// λ.
-    pub ridge: f64,
+    pub lambda: f64,
     /// (λ, cross-validated rms in metres) over the grid; empty if λ was given.
     pub sweep: Vec<(f64, f64)>,
 }
@@ -91,10 +91,10 @@ pub fn fit_animation_space(
             return Err(FitError::Counts { what, found, expected });
         }
     }
-    if settings.ridge.is_none() && settings.grid.is_empty() {
+    if settings.lambda.is_none() && settings.grid.is_empty() {
         return Err(FitError::Setting { name: "grid", value: 0.0, rule: "it needs at least one value" });
     }
-    let bad = settings.ridge.iter().chain(&settings.grid).find(|l| !(**l > 0.0 && l.is_finite()));
+    let bad = settings.lambda.iter().chain(&settings.grid).find(|l| !(**l > 0.0 && l.is_finite()));
     if let Some(&value) = bad {
         return Err(FitError::Setting { name: "ridge", value, rule: "it must be positive and finite" });
     }
@@ -103,8 +103,8 @@ pub fn fit_animation_space(
     let groups = groups(training, maps, prior).into_par_iter().map(|(b, v)| Group::new(training, b, v));
     let groups = groups.collect::<Result<Vec<_>, FitError>>()?;
     let pairs = (training.rest.len() * training.examples.len()).max(1) as f64;
-    let (ridge, sweep) = match settings.ridge {
-        Some(ridge) => (ridge, Vec::new()),
+    let (lambda, sweep) = match settings.lambda {
+        Some(lambda) => (lambda, Vec::new()),
         None => {
             let scores = sweep(training, &groups, prior, settings, progress)?;
             let chosen = choose(&scores, settings.tolerance).unwrap_or(settings.grid.len() - 1);
@@ -113,7 +113,7 @@ pub fn fit_animation_space(
         }
     };
     let mut rows: Vec<Vec<(BoneIndex, DVec4)>> = vec![Vec::new(); training.rest.len()];
-    let solved: Vec<_> = groups.par_iter().map(|group| group.solve(training, prior, ridge)).collect();
+    let solved: Vec<_> = groups.par_iter().map(|group| group.solve(training, prior, lambda)).collect();
     for (group, coefficients) in groups.iter().zip(solved) {
         for (&v, a) in group.vertices.iter().zip(coefficients) {
             rows[v as usize] = group.bones.iter().copied().zip(a).collect();
@@ -124,7 +124,7 @@ pub fn fit_animation_space(
         space.terms.extend(row);
         space.offsets.push(space.terms.len() as u32);
     }
-    Ok(AnimationSpaceFit { space, ridge, sweep })
+    Ok(AnimationSpaceFit { space, lambda, sweep })
 }
 
 /// Vertices by the bones they may use: those of their map and of their prior; bone 0 where there are none.
@@ -228,7 +228,7 @@ impl Group {
         Mat::from_fn(4 * self.bones.len(), vertices.len(), |i, at| columns[at][i])
     }
 
-    fn solve(&self, training: &Training<'_>, prior: Option<&Influences>, ridge: f64) -> Vec<Vec<DVec4>> {
+    fn solve(&self, training: &Training<'_>, prior: Option<&Influences>, lambda: f64) -> Vec<Vec<DVec4>> {
         let mut solved = Vec::with_capacity(self.vertices.len());
         for vertices in self.vertices.chunks(CHUNK) {
             let start = self.start(training, prior, vertices);
@@ -236,7 +236,7 @@ impl Group {
             for h in 0..w.nrows() {
                 let g = self.values[h];
                 for at in 0..w.ncols() {
-                    w[(h, at)] *= g.sqrt() / (g + ridge);
+                    w[(h, at)] *= g.sqrt() / (g + lambda);
                 }
             }
             let a = start + &self.axes * w;

@@ -13,7 +13,7 @@ use dermis_solve::faer::prelude::Solve;
 use dermis_testkit::{Arm, ArmPose, Random, change_rig, largest_distance, moved, noisy, rms, scaled, some_motion};
 
 fn given(ridge: f64) -> AnimationSpaceSettings {
-    AnimationSpaceSettings { ridge: Some(ridge), ..AnimationSpaceSettings::for_poses(false) }
+    AnimationSpaceSettings { lambda: Some(ridge), ..AnimationSpaceSettings::for_poses(false) }
 }
 
 fn fit(bench: &Bench, prior: Option<&Influences>, settings: &AnimationSpaceSettings) -> AnimationSpaceFit {
@@ -165,7 +165,7 @@ fn leaving_out_poses_and_blocks_equals_refitting_without_them() {
     for (folds, ranges) in [(Folds::Single, single), (Folds::Blocks(5), blocks)] {
         for prior in [None, Some(arm.weights())] {
             let grid = vec![1e-2, 1.0];
-            let settings = AnimationSpaceSettings { ridge: None, folds, grid, tolerance: 1.0 };
+            let settings = AnimationSpaceSettings { lambda: None, folds, grid, tolerance: 1.0 };
             for (ridge, validated) in fit(&bench, prior, &settings).sweep {
                 let pairs = (17 * bench.maps.vertices()) as f64;
                 let expected = (brute_force(&bench, prior, ridge, &ranges) / pairs).sqrt();

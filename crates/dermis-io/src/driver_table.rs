@@ -15,6 +15,7 @@ use dermis_rig::skeleton::{from_rows, row};
 use dermis_rig::{BoneIndex, IndexVec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::io::Write;
 
 /// What files of driven shapes call themselves.
 pub const DRIVERS: &str = "dermis-drivers";
@@ -47,17 +48,17 @@ pub struct PoseSpaceTable {
     pub driver: PoseDriver<TableBone>,
 }
 
-/// The bytes of a table's file; `generator` is the program that writes it.
+/// Writes a table; `generator` is the program that does.
 ///
 /// # Errors
-/// [`WriteError::CannotHold`] if JSON cannot hold the table.
-pub fn write(table: Table<'_>, generator: &str) -> Result<Vec<u8>, WriteError> {
-    let bytes = match table {
-        Table::Joints(table) => serde_json::to_vec(&JointFile::of(table, generator)),
-        Table::PoseSpace(table) => serde_json::to_vec(&PoseSpaceFile::of(table, generator)),
-        Table::Helpers(table) => serde_json::to_vec(&HelperFile::of(table, generator)),
+/// [`WriteError::CannotHold`] if JSON cannot hold the table, [`WriteError::Output`].
+pub fn write(table: Table<'_>, generator: &str, out: &mut dyn Write) -> Result<(), WriteError> {
+    let written = match table {
+        Table::Joints(table) => serde_json::to_writer(out, &JointFile::of(table, generator)),
+        Table::PoseSpace(table) => serde_json::to_writer(out, &PoseSpaceFile::of(table, generator)),
+        Table::Helpers(table) => serde_json::to_writer(out, &HelperFile::of(table, generator)),
     };
-    bytes.map_err(cannot_hold)
+    written.map_err(|error| if error.is_io() { std::io::Error::from(error).into() } else { cannot_hold(error) })
 }
 
 /// The content of the glTF extension [`EXTENSION`]. The node of a bone has the bone's number.

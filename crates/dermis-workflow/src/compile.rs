@@ -4,8 +4,8 @@ pub use dermis_compile::error::{CompileError, Limited};
 pub use dermis_compile::linear::{HeldOut, Helper, LinearSettings, Poses, Step};
 
 use crate::error::Error;
-use crate::export::{clip, write_scene};
 use crate::output::Output;
+use crate::skins::{clip, write_scene};
 use dermis_compile::linear::{HelperMotion, compile_linear};
 use dermis_io::ModelFile;
 use dermis_io::driver_table::{self, Table};
@@ -74,8 +74,7 @@ pub fn compile(
     let motion = if table.is_some() { HelperMotion::Driven } else { HelperMotion::Baked };
     let made = compile_linear(model, &model.header.method, sets, held_out, settings, motion, progress)?;
     if let (Some(output), Some(table)) = (table, &made.table) {
-        let bytes = driver_table::write(Table::Helpers(table), crate::PROGRAM);
-        output.write(&bytes.map_err(Error::write(output.path()))?)?;
+        output.write_with(|out| driver_table::write(Table::Helpers(table), crate::PROGRAM, out))?;
     }
     let clips: Vec<GlbClip> = made.motions.iter().map(|motion| clip(motion, vec![])).collect();
     let scene = GlbScene {

@@ -1,5 +1,6 @@
 //! The whole loop on the bundled body: the files are part of the program.
 
+use crate::FileError;
 use crate::error::Error;
 use crate::load::{FileNote, LoadedRig};
 use dermis_io::Contents;
@@ -47,7 +48,7 @@ pub fn body() -> Result<(LoadedRig, ExampleSet, ExampleSet, Vec<FileNote>), Erro
     Ok((LoadedRig { rig, space: exercise.space, notes: notes.to_vec() }, train, held_out, notes.to_vec()))
 }
 
-fn read(path: &Path, bytes: &[u8]) -> Result<Contents, Error> {
+fn read(path: &Path, bytes: &[u8]) -> Result<Contents, FileError> {
     let name = path.display().to_string();
-    dermis_io::npz::read(bytes, &name).map_err(|source| Error::Read { path: path.into(), source })
+    dermis_io::npz::read(bytes, &name).map_err(|source| FileError::Read { path: path.into(), source })
 }

@@ -1,13 +1,14 @@
 //! Compiling a model into driven shapes ([`dermis_compile::driven`], [`dermis_compile::pose_space`]) and writing them.
 
-pub use dermis_compile::driven::{Cost, DriverSettings};
-pub use dermis_compile::pose_space::{Loss, PoseSpaceSettings, Refusal, is_pose_space, refusal};
+pub use dermis_compile::driven::{Cost, DrivenReport, DriverSettings};
+pub use dermis_compile::pose_space::{Loss, PoseSpaceReport, PoseSpaceSettings, Refusal, is_pose_space, refusal};
 
 use crate::error::{Error, ExportError};
-use crate::export::{clip, prune_json, write_scene};
+use crate::export::prune_json;
 use crate::output::Output;
-use dermis_compile::driven::{DrivenReport, drive_joints};
-use dermis_compile::pose_space::{PoseSpaceReport, drive_pose_space, table_driver};
+use crate::skins::{clip, write_scene};
+use dermis_compile::driven::drive_joints;
+use dermis_compile::pose_space::{drive_pose_space, table_driver};
 use dermis_compile::{CompileError, Warning};
 use dermis_io::ModelFile;
 use dermis_io::driver_table::{self, EXTENSION, PoseSpaceTable, Table};
@@ -16,23 +17,23 @@ use dermis_rig::{Motion, Progress};
 use serde_json::{Value, json};
 use std::ops::Deref;
 
-/// What an export with drivers holds, and what it cost.
+/// A GLB with driven shapes, and what they cost.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Driven {
+pub struct Driven<Report> {
     /// Bytes of the GLB.
     pub bytes: usize,
     /// The shapes and what they cost.
-    pub report: DrivenReport,
+    pub report: Report,
 }
 
-impl Deref for Driven {
-    type Target = DrivenReport;
-    fn deref(&self) -> &DrivenReport {
+impl<Report> Deref for Driven<Report> {
+    type Target = Report;
+    fn deref(&self) -> &Report {
         &self.report
     }
 }
 
-impl Driven {
+impl Driven<DrivenReport> {
     /// The same as JSON; distances in metres.
     pub fn json(&self) -> Value {
         let pair = |(rms, max): (f64, f64)| json!({ "rms": rms, "max": max });
@@ -70,7 +71,7 @@ pub fn export_driven(
     settings: DriverSettings,
     (glb, table_file): (&Output, &Output),
     progress: Progress<'_>,
-) -> Result<Driven, Error> {
+) -> Result<Driven<DrivenReport>, Error> {
     let rig = model.rig();
     // A model of another method has no such ridge, and is refused for what it is.
     let lambda = model.header.report["s"].as_f64().unwrap_or(f64::NAN);
@@ -89,30 +90,12 @@ pub fn export_driven(
         clips: &clips,
         extension: None,
     };
-    let table = driver_table::write(Table::Joints(&made.table), crate::PROGRAM);
-    let table = table.map_err(Error::write(table_file.path()))?;
     let bytes = write_scene(&scene, glb)?;
-    table_file.write(&table)?;
+    table_file.write_with(|out| driver_table::write(Table::Joints(&made.table), crate::PROGRAM, out))?;
     Ok(Driven { bytes, report: made.report })
 }
 
-/// What an export of a pose space holds, and what it cost.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PoseSpaceExport {
-    /// Bytes of the GLB.
-    pub bytes: usize,
-    /// The shapes and what they cost.
-    pub report: PoseSpaceReport,
-}
-
-impl Deref for PoseSpaceExport {
-    type Target = PoseSpaceReport;
-    fn deref(&self) -> &PoseSpaceReport {
-        &self.report
-    }
-}
-
-impl PoseSpaceExport {
+impl Driven<PoseSpaceReport> {
     /// The same as JSON; distances in metres.
     pub fn json(&self) -> Value {
         let pair = |(rms, max): (f64, f64)| json!({ "rms": rms, "max": max });
@@ -155,7 +138,7 @@ pub fn export_pose_space(
     settings: PoseSpaceSettings,
     (glb, table_file): (&Output, Option<&Output>),
     progress: Progress<'_>,
-) -> Result<PoseSpaceExport, Error> {
+) -> Result<Driven<PoseSpaceReport>, Error> {
     let rig = model.rig();
     let made = drive_pose_space(model, motion, settings, progress)?;
     let clips: Vec<_> = motion.zip(made.frames).map(|(motion, frames)| clip(motion, frames)).into_iter().collect();
@@ -175,8 +158,7 @@ pub fn export_pose_space(
         let (bones, driver) = table_driver(&made.driver, rig.skeleton());
         let shapes = made.morphs.iter().map(|m| m.name.clone()).collect();
         let table = PoseSpaceTable { mesh: rig.name().to_owned(), bones, shapes, driver };
-        let written = driver_table::write(Table::PoseSpace(&table), crate::PROGRAM);
-        file.write(&written.map_err(Error::write(file.path()))?)?;
+        file.write_with(|out| driver_table::write(Table::PoseSpace(&table), crate::PROGRAM, out))?;
     }
-    Ok(PoseSpaceExport { bytes, report: made.report })
+    Ok(Driven { bytes, report: made.report })
 }

@@ -2,73 +2,19 @@
 
 use dermis_compile::CompileError;
 use dermis_compile::pose_space::Refusal;
+use dermis_files::FileError;
 use dermis_fit::decompose::{ClusteringError, DecomposeError};
 use dermis_fit::{FitError, HeatError, MethodError, ScanError};
-use dermis_io::{MatchError, ReadError, WriteError};
+use dermis_io::WriteError;
 use dermis_measure::MeasureError;
 use std::path::{Path, PathBuf};
 
 /// Why a recipe stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The system refused a file.
-    #[error("\"{}\": {source}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// A file is not what it should be.
-    #[error("\"{}\": {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: ReadError,
-    },
-    /// A file lacks what this use of it needs.
-    #[error("\"{}\": {what}", path.display())]
-    Lacks {
-        /// The file.
-        path: PathBuf,
-        /// What it lacks, with numbers.
-        what: String,
-        /// What to do about it.
-        hint: &'static str,
-    },
-    /// Nothing is written in the format that an output's name asks for.
-    #[error("\"{}\": {what}", path.display())]
-    Ending {
-        /// The output.
-        path: PathBuf,
-        /// What is written, and how.
-        what: &'static str,
-        /// The names that serve.
-        endings: &'static str,
-    },
-    /// Vertices of two files cannot be matched.
-    #[error("\"{}\": {source}", path.display())]
-    Match {
-        /// The file with the examples.
-        path: PathBuf,
-        /// Why.
-        source: MatchError,
-    },
-    /// Something cannot be written.
-    #[error("\"{}\": {reason}", path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        reason: String,
-    },
-    /// The output is there already.
-    #[error("\"{}\" exists already", path.display())]
-    Exists {
-        /// The file or folder.
-        path: PathBuf,
-    },
+    /// A file cannot be used or written.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// A fit failed.
     #[error(transparent)]
     Fit(FitError),
@@ -108,9 +54,6 @@ pub enum Error {
         /// What to do about it.
         hint: &'static str,
     },
-    /// There is nothing to bring back to rest.
-    #[error("there are no sculpts")]
-    NoSculpts,
     /// A rig whose own skinning is to be inverted, and has no weights.
     #[error("the rig \"{rig}\" has no skinning weights")]
     NoSkinning {
@@ -175,14 +118,6 @@ pub enum Error {
     /// A tree of bones that shear.
     #[error("a skeleton needs rigid bones")]
     TiedShear,
-    /// No frame of a sequence has that label or number.
-    #[error("{frame}: there is no frame of that label or number among {frames}")]
-    NoSuchFrame {
-        /// The label or number.
-        frame: String,
-        /// Frames of the sequence.
-        frames: usize,
-    },
     /// Secondary motion cannot be run as it is set.
     #[error("secondary motion: {0}")]
     Secondary(#[from] dermis_deform::secondary::SecondaryError),
@@ -224,9 +159,6 @@ pub enum Error {
     /// No poses can be suggested.
     #[error(transparent)]
     Design(dermis_fit::design::DesignError),
-    /// There are no inputs.
-    #[error("there is nothing to convert")]
-    NothingToConvert,
     /// A deformer that does not belong to its rig.
     #[error(transparent)]
     Rigged(#[from] dermis_deform::RiggedError),
@@ -251,10 +183,11 @@ pub enum Error {
 
 impl Error {
     pub(crate) fn lacks(path: &Path, what: impl Into<String>, hint: &'static str) -> Self {
-        Self::Lacks { path: path.into(), what: what.into(), hint }
+        FileError::lacks(path, what, hint).into()
     }
     pub(crate) fn write(path: &Path) -> impl Fn(WriteError) -> Self + use<'_> {
-        move |error| Self::Write { path: path.into(), reason: error.to_string() }
+        let named = FileError::write(path);
+        move |error| named(error).into()
     }
 }
 

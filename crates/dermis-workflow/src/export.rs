@@ -4,11 +4,12 @@ pub use dermis_compile::PruneCost;
 
 use crate::error::Error;
 use crate::output::Output;
+use crate::skins::{clip, write_scene};
 use dermis_compile::principal::principal_shapes;
 use dermis_compile::skin_weights;
 use dermis_fit::Progress;
-use dermis_io::gltf::{GlbClip, GlbScene};
-use dermis_io::{ModelFile, to_bytes};
+use dermis_io::ModelFile;
+use dermis_io::gltf::GlbScene;
 use dermis_rig::Motion;
 use dermis_rig::glam::DVec3;
 use serde_json::{Value, json};
@@ -105,23 +106,6 @@ pub fn export_glb(
     };
     exported.bytes = write_scene(&scene, output)?;
     Ok(exported)
-}
-
-/// The motion as a clip, with weights of the morph targets in every frame.
-pub(crate) fn clip(motion: &Motion, morph_weights: Vec<Vec<f64>>) -> GlbClip {
-    GlbClip {
-        name: motion.name.clone(),
-        times: motion.frames.iter().enumerate().map(|(at, f)| f.time.unwrap_or(at as f64 / 24.0)).collect(),
-        poses: motion.frames.iter().map(|f| f.pose.clone()).collect(),
-        morph_weights,
-    }
-}
-
-/// Writes a GLB; result: its bytes.
-pub(crate) fn write_scene(scene: &GlbScene<'_>, output: &Output) -> Result<usize, Error> {
-    let bytes = to_bytes(|out| dermis_io::gltf::write_glb(scene, out)).map_err(Error::write(output.path()))?;
-    output.write(&bytes)?;
-    Ok(bytes.len())
 }
 
 /// Whether a model is more than skinning weights, so that a plain skin loses something.

@@ -1,7 +1,7 @@
 //! Scans from files, each with the pose it was taken in.
 
 use crate::error::Error;
-use crate::load::{FileNote, LoadedRig, ReadOptions, Source, motion_of, poses_for_rig, read_contents};
+use crate::load::{FileNote, LoadedRig, ReadOptions, Source, motion_of, names_in, poses_for_rig, read_contents};
 use dermis_fit::Scan;
 use dermis_io::{Contents, Space};
 use dermis_rig::{BoneTransforms, Frame, Mesh, Motion, Rig, WorldPose};
@@ -72,13 +72,7 @@ fn files(sources: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
             found.push(path.clone());
             continue;
         }
-        let listing = std::fs::read_dir(path).map_err(|source| Error::File { path: path.into(), source })?;
-        let is_scan = |name: &String| {
-            [".obj", ".glb", ".gltf", ".npz"].iter().any(|ending| name.to_ascii_lowercase().ends_with(ending))
-        };
-        let mut names: Vec<String> =
-            listing.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).filter(is_scan).collect();
-        names.sort_by(|a, b| dermis_io::obj::natural_order(a, b));
+        let names = names_in(path, &[".obj", ".glb", ".gltf", ".npz"])?;
         if names.is_empty() {
             return Err(Error::lacks(path, "the folder holds no scans", "scans are .obj, .glb, .gltf or .npz files"));
         }

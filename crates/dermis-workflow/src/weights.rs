@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::load::{FileNote, LoadedRig, ReadOptions, Source, load_examples, read_contents};
-use crate::output::Output;
+use crate::output::{Output, ending};
 use dermis_deform::lbs;
 use dermis_fit::heat::{HeatReport, HeatSettings, bone_segments, heat_weights};
 use dermis_fit::influence::{self, Found, InfluenceSettings, PlanSettings};
@@ -98,7 +98,7 @@ pub fn plan(rig: &Rig, degrees: f64) -> Motion {
 /// # Errors
 /// [`Error`], naming what a file lacks.
 pub fn load_unskinned(mesh: &Path, skeleton: Option<&Path>) -> Result<LoadedRig, Error> {
-    let Some(bones) = skeleton else { return crate::load::load_rig(mesh) };
+    let Some(bones) = skeleton else { return Ok(crate::load::load_rig(mesh)?) };
     let (theirs, mut bones_note) = read_contents(bones, &Space::default())?;
     let skeleton = theirs.skeleton.ok_or_else(|| {
         let what = format!("there is no skeleton in this {} file", theirs.format);
@@ -120,16 +120,12 @@ pub fn load_unskinned(mesh: &Path, skeleton: Option<&Path>) -> Result<LoadedRig,
 /// Whether a rig can be written there.
 ///
 /// # Errors
-/// [`Error::Lacks`] for another ending than .glb and .npz.
+/// [`FileError::Lacks`] for another ending than .glb and .npz.
 pub fn check_ending(path: &Path) -> Result<(), Error> {
     match ending(path).as_str() {
         "glb" | "npz" => Ok(()),
         other => Err(Error::lacks(path, format!("a rig cannot be written as \".{other}\""), "use .glb or .npz")),
     }
-}
-
-fn ending(path: &Path) -> String {
-    path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default()
 }
 
 /// Writes the rig with these weights, as a skinned GLB or a bundle, and a motion with it: as a clip, or as poses.
@@ -160,7 +156,7 @@ pub fn write_rig(
         output.write(&bytes)?;
         return Ok(bytes.len());
     }
-    let clips: Vec<_> = motion.iter().map(|motion| crate::export::clip(motion, vec![])).collect();
+    let clips: Vec<_> = motion.iter().map(|motion| crate::skins::clip(motion, vec![])).collect();
     let scene = GlbScene {
         name: rig.name(),
         mesh: Some(rig.mesh()),
@@ -169,7 +165,7 @@ pub fn write_rig(
         clips: &clips,
         ..GlbScene::default()
     };
-    crate::export::write_scene(&scene, output)
+    Ok(crate::skins::write_scene(&scene, output)?)
 }
 
 fn record(frame: &Frame) -> Record {

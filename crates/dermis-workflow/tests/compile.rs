@@ -367,10 +367,10 @@ fn what_cannot_be_compiled_is_refused_and_what_is_left_out_is_said() {
     let (glb, json) = (folder.path().join("a.glb"), folder.path().join("a.json"));
     let (glb, table) = (reserve_file(&glb, false).unwrap(), reserve_file(&json, false).unwrap());
     let made = compile(&model, &sets, &sets, LinearSettings::default(), (&glb, Some(&table)), &silent).unwrap();
-    assert!(made.warnings[0].contains("--helpers") && !json.exists(), "{:?}", made.warnings);
+    assert!(made.warnings[0].contains("no helpers to drive") && !json.exists(), "{:?}", made.warnings);
     assert_eq!(made.held_out[0].steps.len(), 3);
     let settings = LinearSettings { helpers: 2, ..LinearSettings::default() };
     let out = compiled(&model, &sets, &sets, settings, false).unwrap();
-    assert!(out.compiled.warnings[0].contains("--drivers"), "{:?}", out.compiled.warnings);
+    assert!(out.compiled.warnings[0].contains("helpers that nothing drives"), "{:?}", out.compiled.warnings);
     assert_eq!(out.compiled.held_out[0].steps.len(), 3);
 }

@@ -5,10 +5,10 @@
 //!
 //! `cargo run --release -p dermis --example three_sculpts_to_glb`
 
+use dermis::files::output::reserve_file;
 use dermis::fitting::method::{PoseSpaceSettings, PsdMethod};
 use dermis::fitting::silent;
 use dermis::workflow::drivers::{self, export_pose_space};
-use dermis::workflow::output::reserve_file;
 use dermis::{Examples, Method, Rig};
 
 /// Prints how close the sculpts are met, and what the GLB costs.

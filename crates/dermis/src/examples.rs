@@ -1,10 +1,10 @@
 //! Examples of the skin, as a caller has them.
 
 use crate::{Error, Rig};
+use dermis_files::load::{FileNote, ReadOptions, Source, load_examples};
 use dermis_rig::examples::ExampleError;
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneTransforms, Example, ExampleSet};
-use dermis_workflow::load::{FileNote, ReadOptions, Source, load_examples};
 use std::ops::Deref;
 
 /// Poses with the skin in each, proven to fit one rig.

@@ -51,6 +51,7 @@ mod opened;
 pub use dermis_compile as compile;
 pub use dermis_deform as deform;
 pub use dermis_deform::Runner;
+pub use dermis_files as files;
 pub use dermis_fit as fitting;
 pub use dermis_fit::Method;
 pub use dermis_io as io;

@@ -2,11 +2,11 @@
 
 use crate::{Error, Examples, Rig};
 use dermis_deform::Runner;
+use dermis_files::load::{LoadedRig, load_model};
+use dermis_files::output::reserve_file;
 use dermis_io::{ModelFile, ReadError, WriteError, model_file};
 use dermis_measure::{ErrorStats, Scores};
 use dermis_rig::Skeleton;
-use dermis_workflow::load::{LoadedRig, load_model};
-use dermis_workflow::output::reserve_file;
 use dermis_workflow::recipe::FitRecipe;
 use std::io::Write;
 use std::path::Path;
@@ -58,7 +58,7 @@ impl Model {
     /// # Errors
     /// [`Error`].
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        reserve_file(path.as_ref(), true)?.write_with(|to| self.write(to))
+        Ok(reserve_file(path.as_ref(), true)?.write_with(|to| self.write(to))?)
     }
 
     /// The rig it was fitted on.

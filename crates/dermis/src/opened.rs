@@ -1,9 +1,9 @@
 //! The rig, as a caller has it.
 
 use crate::Error;
+use dermis_files::load::{FileNote, LoadedRig, load_rig};
 use dermis_io::Space;
 use dermis_rig::{Influences, Mesh, RigError, Skeleton};
-use dermis_workflow::load::{FileNote, LoadedRig, load_rig};
 use std::ops::Deref;
 use std::path::Path;
 

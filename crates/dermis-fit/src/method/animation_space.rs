@@ -37,21 +37,21 @@ impl AnimationSpaceMethod {
         let maps = self.maps.of(input, progress)?;
         let is_clip = input.examples.is_clip();
         let mut settings = AnimationSpaceSettings::for_poses(is_clip);
-        settings.ridge = self.ridge.fixed();
+        settings.lambda = self.ridge.fixed();
         settings.folds = self.ridge.folds(is_clip);
         settings.tolerance = self.ridge.tolerance().unwrap_or(settings.tolerance);
         let training = input.training(BasePoses::NONE);
         let fitted = fit_animation_space(&training, &maps, input.rig.weights(), &settings, progress)?;
-        let details = MethodReport::AnimationSpace(AnimationSpaceReport { ridge: fitted.ridge });
+        let details = MethodReport::AnimationSpace(AnimationSpaceReport { ridge: fitted.lambda });
         let mut report = FitReport::new("animation-space", details);
-        let fixed = settings.ridge.is_some();
+        let fixed = settings.lambda.is_some();
         report.settings.extend(self.maps.lines());
-        report.settings.push(("ridge".into(), format!("{}{}", short(fitted.ridge), chosen_by(fixed))));
+        report.settings.push(("ridge".into(), format!("{}{}", short(fitted.lambda), chosen_by(fixed))));
         report.settings.push(("folds".into(), FoldsText(settings.folds).to_string()));
         report.validated_by = Some(FoldsText(settings.folds).to_string());
         report.sweep =
             fitted.sweep.iter().map(|&(ridge, validated)| RidgePoint { ridge, train: None, validated }).collect();
-        report.ridge = Some(fitted.ridge);
+        report.ridge = Some(fitted.lambda);
         report.warnings.push(FitWarning::AnimationSpaceUnbounded);
         Learnt::new(Base::AnimationSpace(fitted.space), None, input, report, SolvedBy::Other)
     }

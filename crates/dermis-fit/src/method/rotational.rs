@@ -72,7 +72,7 @@ impl RotationalMethod {
             return Err(input.lacks(Lack::Faces));
         }
         let mut settings = RotationalSettings::new(is_clip);
-        settings.ridge = self.ridge.fixed();
+        settings.lambda = self.ridge.fixed();
         settings.folds = self.ridge.folds(is_clip);
         settings.tolerance = self.ridge.tolerance().unwrap_or(settings.tolerance);
         let training = input.training(BasePoses::NONE);
@@ -80,9 +80,9 @@ impl RotationalMethod {
         let found = &fitted.report;
         let details = MethodReport::RotationalRegression(RotationalModelReport::new(found, rig));
         let mut report = FitReport::new("rotational-regression", details);
-        let chosen = chosen_by(settings.ridge.is_some());
+        let chosen = chosen_by(settings.lambda.is_some());
         report.settings.extend([
-            ("ridge of stretches".to_owned(), format!("{}{chosen}", short(found.ridge))),
+            ("ridge of stretches".to_owned(), format!("{}{chosen}", short(found.lambda))),
             ("folds".into(), FoldsText(settings.folds).to_string()),
             ("tolerance of the choice".into(), settings.tolerance.to_string()),
             ("joints around a bone".into(), settings.rings.to_string()),
@@ -91,7 +91,7 @@ impl RotationalMethod {
         report.validated_by = Some(FoldsText(settings.folds).to_string());
         report.warnings = warnings(found, rig);
         // What is left out is an entry of S, which has no length: the sweep is in the details alone.
-        report.ridge = Some(found.ridge);
+        report.ridge = Some(found.lambda);
         Learnt::new(Base::RotationalRegression(Box::new(fitted.model)), None, input, report, SolvedBy::Other)
     }
 }
@@ -122,7 +122,7 @@ impl RotationalModelReport {
             degrees: angle.to_degrees(),
         });
         Self {
-            ridge: report.ridge,
+            ridge: report.lambda,
             sweep: sweep.collect(),
             triangles: Triangles {
                 degenerate: report.degenerate,

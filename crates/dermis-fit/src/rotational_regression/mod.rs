@@ -9,7 +9,7 @@
 //! explain of noise.
 //!
 //! **Stretch.** S − I is regressed on the limited vectors of the same joints, by a ridge without constant, so that the bind pose
-//! stays exact. Exact leave-one-out over triangles spread over the mesh chooses one ridge for the model.
+//! stays exact. Exact leave-one-out over triangles spread over the mesh chooses one λ for the model.
 //!
 //! What it does well: twist, spread over a limb by any amount; few examples, since a triangle's turn takes four numbers
 //! a joint. What it does badly: bulges that are not linear in a joint's angle, and skin far from anything rigid, where
@@ -36,13 +36,13 @@ use whole_turns::JointTurns;
 /// What a caller sets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RotationalSettings {
-    /// Fixed ridge of S, in squared radians summed over the examples; `None` chooses it by cross-validation.
-    pub ridge: Option<f64>,
-    /// The ridges that cross-validation tries, ascending.
+    /// Fixed λ of the regression of S, in squared radians summed over the examples; `None` chooses it by cross-validation.
+    pub lambda: Option<f64>,
+    /// The values of λ that cross-validation tries, ascending.
     pub grid: Vec<f64>,
     /// The poses that cross-validation leaves out together.
     pub folds: Folds,
-    /// Cross-validation takes the largest ridge whose error is within this factor of the best.
+    /// Cross-validation takes the largest λ whose error is within this factor of the best.
     pub tolerance: f64,
     /// Joints so many steps along the skeleton from a triangle's bone count as near; 1: the bone's own and its children's.
     /// With 2 a sculpted body fits its examples better and unseen motion worse.
@@ -54,10 +54,10 @@ pub struct RotationalSettings {
 }
 
 impl RotationalSettings {
-    /// The defaults: ridges 1e-4 to 100 in half decades, single poses left out, blocks of a clip.
+    /// The defaults: λ 1e-4 to 100 in half decades, single poses left out, blocks of a clip.
     pub fn new(is_clip: bool) -> Self {
         Self {
-            ridge: None,
+            lambda: None,
             grid: crate::mwe::half_decades(1e-4, 100.0),
             folds: if is_clip { Folds::Blocks(5) } else { Folds::Single },
             tolerance: dermis_solve::cross_validation::TOLERANCE,
@@ -70,9 +70,9 @@ impl RotationalSettings {
 /// What the fit found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RotationalReport {
-    /// The ridge used.
-    pub ridge: f64,
-    /// (ridge, rms of an entry of S left out).
+    /// The λ used.
+    pub lambda: f64,
+    /// (λ, rms of an entry of S left out).
     pub sweep: Vec<(f64, f64)>,
     /// Triangles without area, which carry nothing.
     pub degenerate: usize,
@@ -105,7 +105,7 @@ pub struct Rotational {
     pub report: RotationalReport,
 }
 
-/// Triangles on which the ridge is chosen.
+/// Triangles on which λ is chosen.
 const SCORED: usize = 1500;
 
 /// Fits rotational regression. `training.base` is not read.
@@ -129,7 +129,7 @@ pub fn fit_rotational_regression(
         return Err(FitError::Counts { what: "vertices of the weights", found, expected });
     }
     let bad = |name, value, rule| Err(FitError::Setting { name, value, rule });
-    if let Some(value) = settings.ridge.iter().chain(&settings.grid).find(|r| !(**r >= 0.0 && r.is_finite())) {
+    if let Some(value) = settings.lambda.iter().chain(&settings.grid).find(|r| !(**r >= 0.0 && r.is_finite())) {
         return bad("ridge", *value, "it must be 0 or more, and finite");
     }
     if !(settings.rigid >= 0.0 && settings.rigid.is_finite()) {
@@ -139,8 +139,8 @@ pub fn fit_rotational_regression(
     let scored: Vec<usize> = fit.usable.iter().copied().step_by(fit.usable.len().div_ceil(SCORED).max(1)).collect();
     let ticker = Ticker::new((fit.usable.len() + scored.len()) as u64, progress);
     let mut report = RotationalReport::default();
-    (report.ridge, report.sweep) = fit.choose_ridge(settings, &scored, &ticker)?;
-    let solved = fit.ridges(report.ridge)?;
+    (report.lambda, report.sweep) = fit.choose_ridge(settings, &scored, &ticker)?;
+    let solved = fit.ridges(report.lambda)?;
     let fitted: Vec<_> = (0..triangles.len())
         .into_par_iter()
         .map(|t| {
@@ -265,8 +265,8 @@ impl<'a> Fit<'a> {
     }
 
     /// The ridge systems of all bones.
-    fn ridges(&self, ridge: f64) -> Result<Vec<StretchRidge>, FitError> {
-        let of = |near: &Vec<(u32, f64)>| StretchRidge::new(near, &self.turns, &self.roots, ridge);
+    fn ridges(&self, lambda: f64) -> Result<Vec<StretchRidge>, FitError> {
+        let of = |near: &Vec<(u32, f64)>| StretchRidge::new(near, &self.turns, &self.roots, lambda);
         self.near.iter().map(of).collect()
     }
 
@@ -276,11 +276,11 @@ impl<'a> Fit<'a> {
         scored: &[usize],
         ticker: &Ticker<'_>,
     ) -> Result<(f64, Vec<(f64, f64)>), FitError> {
-        if let Some(ridge) = settings.ridge {
-            return Ok((ridge, vec![]));
+        if let Some(lambda) = settings.lambda {
+            return Ok((lambda, vec![]));
         }
         let folds = settings.folds.ranges(self.training.examples.len());
-        let systems: Vec<_> = settings.grid.iter().map(|&ridge| self.ridges(ridge)).collect::<Result<_, _>>()?;
+        let systems: Vec<_> = settings.grid.iter().map(|&lambda| self.ridges(lambda)).collect::<Result<_, _>>()?;
         let errors: Vec<Vec<f64>> = scored
             .par_iter()
             .map(|&t| {
@@ -292,7 +292,7 @@ impl<'a> Fit<'a> {
             .collect::<Result<_, FitError>>()?;
         let count = (scored.len() * self.training.examples.len() * 6).max(1) as f64;
         let rms = |g: usize| (errors.iter().map(|e| e[g]).sum::<f64>() / count).sqrt();
-        let sweep: Vec<_> = settings.grid.iter().enumerate().map(|(g, &ridge)| (ridge, rms(g))).collect();
+        let sweep: Vec<_> = settings.grid.iter().enumerate().map(|(g, &lambda)| (lambda, rms(g))).collect();
         let least = sweep.iter().map(|p| p.1).fold(f64::INFINITY, f64::min);
         let best = sweep.iter().rev().find(|p| p.1 <= settings.tolerance.max(1.0) * least);
         Ok((best.map_or(0.0, |p| p.0), sweep))

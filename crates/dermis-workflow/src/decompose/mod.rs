@@ -3,16 +3,15 @@
 //! [`load_sequences`] reads, [`solve`] finds bones and weights, [`write_decomposition`] writes them and measures what it wrote: the
 //! errors are those of the file, read back and skinned, and owe nothing to the solver.
 
-mod given;
-mod sequence;
 mod write;
 
-pub use sequence::{SequenceOptions, Sequences, Take, load_sequences};
+pub use dermis_files::sequence::{SequenceOptions, Sequences, Take, load_sequences};
 pub use write::{Decomposed, check_ending, write_decomposition};
 
 use crate::error::Error;
 use crate::load::{FileNote, ReadOptions};
 use crate::recipe::{Input, within};
+use dermis_files::sequence::{load_given_bones, load_given_weights};
 use dermis_fit::Progress;
 use dermis_fit::decompose::{
     Bandwidth, BoneKind, ClusteringSettings, DecomposeReport, DecomposeSettings, Decomposition, Effort, Hierarchy,
@@ -251,7 +250,7 @@ pub fn solve(
             cluster(&sequence, &sequences.mesh.triangles, &settings, progress)?
         }
         DecompositionMethod::GivenBones(options) => {
-            let (skeleton, transforms, note) = given::bones(&options.bones.file, sequences, read)?;
+            let (skeleton, transforms, note) = load_given_bones(&options.bones.file, sequences, read)?;
             given = Some(skeleton);
             notes.push(note);
             let (influences, seed) = (options.influences, options.seed);
@@ -259,7 +258,7 @@ pub fn solve(
             searched(Task::Weights { transforms: &transforms }, DecomposeSettings { influences, seed, ..defaults })?
         }
         DecompositionMethod::GivenWeights(options) => {
-            let (skeleton, weights, note) = given::weights(&options.weights.file, sequences, read)?;
+            let (skeleton, weights, note) = load_given_weights(&options.weights.file, sequences, read)?;
             given = Some(skeleton);
             notes.push(note);
             let (kind, seed) = (options.kind, options.seed);
@@ -267,7 +266,7 @@ pub fn solve(
             searched(Task::Transforms { weights: &weights }, DecomposeSettings { kind, seed, ..defaults })?
         }
         DecompositionMethod::Refine(options) => {
-            let (skeleton, weights, note) = given::weights(&options.start.file, sequences, read)?;
+            let (skeleton, weights, note) = load_given_weights(&options.start.file, sequences, read)?;
             given = Some(skeleton);
             notes.push(note);
             let (kind, influences, seed) = (options.kind, options.influences, options.seed);

@@ -1,11 +1,11 @@
 //! Found bones as a file: a GLB that plays the sequence, or a bundle; and what the written file shows.
 
-use super::sequence::Sequences;
-use super::{Solved, are_rigid};
+use super::{Sequences, Solved, are_rigid};
+use crate::FileError;
 use crate::error::Error;
 use crate::load::{FileNote, ReadOptions, matching, note};
 use crate::measure::{Scores, measure};
-use crate::output::Output;
+use crate::output::{Output, ending};
 use dermis_deform::{Base, Deformer, RiggedDeformer};
 use dermis_fit::decompose::DecomposeReport;
 use dermis_fit::decompose::hierarchy::middles;
@@ -43,7 +43,7 @@ pub struct Decomposed {
 /// Refuses a name that no decomposition is written to.
 ///
 /// # Errors
-/// [`Error::Lacks`] with the endings that can.
+/// [`FileError::Lacks`] with the endings that can.
 pub fn check_ending(path: &Path) -> Result<(), Error> {
     match ending(path).as_str() {
         "glb" | "npz" => Ok(()),
@@ -52,10 +52,6 @@ pub fn check_ending(path: &Path) -> Result<(), Error> {
             Err(Error::lacks(path, what, "use .glb for applications and engines, or .npz for a bundle"))
         }
     }
-}
-
-fn ending(path: &Path) -> String {
-    path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default()
 }
 
 /// Writes bones, weights and the clips that play the sequence, reads the file back and measures it.
@@ -299,7 +295,7 @@ fn read_back(
         true => dermis_io::gltf::read(bytes, "written", &|_| Err(std::io::ErrorKind::NotFound.into())),
         false => dermis_io::npz::read(bytes, "written"),
     };
-    let contents = contents.map_err(|source| Error::Read { path: path.into(), source })?;
+    let contents = contents.map_err(|source| FileError::Read { path: path.into(), source })?;
     let (Some(mesh), Some(skeleton), Some(weights)) = (&contents.mesh, &contents.skeleton, &contents.weights) else {
         return Err(lost("mesh, skeleton and weights"));
     };

@@ -5,11 +5,10 @@
 //! What cannot be made, because the deformer is flat there or has a kink, is left as a remainder and reported.
 
 pub mod program;
-mod sculpts;
 mod stack;
 mod write;
 
-pub use sculpts::{Sculpts, load_sculpts};
+pub use dermis_files::sculpts::{Sculpts, load_sculpts};
 pub use stack::load_stack;
 pub use write::{BundleVertices, Shown, is_folder, write_corrections};
 

@@ -2,10 +2,9 @@
 
 use super::{Inverted, Sculpts};
 use crate::error::Error;
-use crate::export::write_scene;
 use crate::load::LoadedRig;
-use crate::output::Output;
-use crate::skins::ending;
+use crate::output::{Output, ending};
+use crate::skins::write_scene;
 use dermis_io::gltf::{GlbClip, GlbScene};
 use dermis_io::npz::{StoredFloat, write_with};
 use dermis_io::to_bytes;
@@ -52,7 +51,7 @@ impl Shown {
 /// Whether corrections written to `path` become a folder of OBJ files, by the ending of its name.
 ///
 /// # Errors
-/// [`Error::Lacks`] for an ending they are not written as.
+/// [`FileError::Lacks`] for an ending they are not written as.
 pub fn is_folder(path: &Path) -> Result<bool, Error> {
     match ending(path).as_str() {
         "" => Ok(true),

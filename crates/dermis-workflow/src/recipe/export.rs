@@ -1,10 +1,11 @@
 //! `export`: a model compiled for an engine, as a GLB and a table of drivers.
 
 use super::{Existing, Input, Watch, sources, step};
+use crate::FileError;
 use crate::compile::{Compiled, LinearSettings, Poses, compile};
 use crate::drivers::{
-    Driven, DriverSettings, PoseSpaceExport, PoseSpaceSettings, Refusal, export_driven, export_pose_space,
-    is_pose_space, refusal,
+    Driven, DrivenReport, DriverSettings, PoseSpaceReport, PoseSpaceSettings, Refusal, export_driven,
+    export_pose_space, is_pose_space, refusal,
 };
 use crate::error::{Error, ExportError};
 use crate::export::{ExportSettings, Exported, corrects, export_glb, is_glb};
@@ -129,9 +130,9 @@ pub enum ExportMade {
         refusal: Option<Refusal>,
     },
     /// Shapes that joints drive.
-    Driven(Driven),
+    Driven(Driven<DrivenReport>),
     /// Shapes that a pose space drives.
-    PoseSpace(PoseSpaceExport),
+    PoseSpace(Driven<PoseSpaceReport>),
     /// Weights and helper bones.
     Linear(Compiled),
 }
@@ -143,7 +144,8 @@ impl ExportRecipe {
     /// [`Error`].
     pub fn run(&self, watch: &dyn Watch) -> Result<ExportOutcome, Error> {
         if !is_glb(&self.out) {
-            return Err(Error::Ending { path: self.out.clone(), what: "only .glb is written so far", endings: "" });
+            let what = "only .glb is written so far";
+            return Err(FileError::Ending { path: self.out.clone(), what, endings: "" }.into());
         }
         let force = self.existing.force();
         let out = reserve_file(&self.out, force)?;

@@ -44,9 +44,7 @@ impl FiguresRecipe {
     pub fn run(&self, watch: &dyn Watch) -> Result<FiguresOutcome, Error> {
         let folder = reserve_folder(&self.out, self.existing.force())?;
         let (drawn, name) = match self.figure {
-            Figure::PoseSpace => {
-                (step(watch, "figures", |_| Ok(dermis_figures::pose_space::draw()?))?, "pose-space.html")
-            }
+            Figure::PoseSpace => (step(watch, "figures", |_| dermis_figures::pose_space::draw())?, "pose-space.html"),
         };
         folder.folder()?(name, drawn.page.as_bytes())?;
         Ok(FiguresOutcome { table: drawn.table, written: self.out.join(name) })

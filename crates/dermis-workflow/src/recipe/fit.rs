@@ -1,6 +1,7 @@
 //! `fit`: from a rig and examples to a model with its report.
 
 use super::{Existing, Input, Recipe, Watch, paths, sources, step};
+use crate::FileError;
 use crate::error::Error;
 use crate::fit::{FitInput, FitReport, Fitted, Method, Summing, cross_validate, fit, unseen_leverage};
 use crate::load::{
@@ -209,7 +210,7 @@ impl FitRecipe {
     /// The recipe that a model holds.
     ///
     /// # Errors
-    /// [`Error::Lacks`] if it holds none, or one that this program does not understand.
+    /// [`FileError::Lacks`] if it holds none, or one that this program does not understand.
     pub fn of_model(model: &ModelFile, path: &std::path::Path) -> Result<Self, Error> {
         let hint = "models of earlier programs hold no recipe: fit it again";
         let Some(value) = &model.header.recipe else {
@@ -346,7 +347,7 @@ impl FitRecipe {
                     let path = &part.file.path;
                     let (file, length) = open_file(path)?;
                     let read = part_file::read_from(file, length);
-                    sums.merge(read.map_err(|source| Error::Read { path: path.clone(), source })?, path)?;
+                    sums.merge(read.map_err(|source| FileError::Read { path: path.clone(), source })?, path)?;
                     let (path, hash) = (path.display().to_string(), hash_of(path)?);
                     files.push(FileNote { role: "part".into(), path, bytes: length, hash, remarks: vec![] });
                 }

@@ -38,6 +38,7 @@ pub use weights::{
     WeightsRecipe,
 };
 
+use crate::FileError;
 use crate::error::Error;
 use crate::load::{FileNote, Source};
 use crate::output::{Output, reserve_file, reserve_folder};
@@ -163,7 +164,7 @@ impl Recipe {
     /// A recipe from the text of a file.
     ///
     /// # Errors
-    /// [`Error::Lacks`], naming the line and what is not understood there.
+    /// [`FileError::Lacks`], naming the line and what is not understood there.
     pub fn from_json(text: &str, path: &Path) -> Result<Self, Error> {
         serde_json::from_str(text).map_err(|e| {
             Error::lacks(path, format!("this is no recipe: {e}"), "dermis recipe MODEL prints the recipe of a model")
@@ -239,7 +240,7 @@ impl Existing {
     }
 
     /// Reserves a folder or a file.
-    fn reserve(self, path: &Path, is_folder: bool) -> Result<Output, Error> {
+    fn reserve(self, path: &Path, is_folder: bool) -> Result<Output, FileError> {
         match is_folder {
             true => reserve_folder(path, self.force()),
             false => reserve_file(path, self.force()),

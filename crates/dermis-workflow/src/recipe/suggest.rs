@@ -1,6 +1,7 @@
 //! `suggest`: which frames of a motion to sculpt next.
 
 use super::{Existing, Input, Watch, step};
+use crate::FileError;
 use crate::error::Error;
 use crate::load::{ReadOptions, load_model, load_motion};
 use crate::output::reserve_file;
@@ -72,11 +73,8 @@ impl SuggestRecipe {
     pub fn run(&self, watch: &dyn Watch) -> Result<SuggestOutcome, Error> {
         if let Some(path) = self.out.as_ref().filter(|p| !p.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz")))
         {
-            return Err(Error::Ending {
-                path: path.clone(),
-                what: "poses are written as a bundle",
-                endings: "name it .npz",
-            });
+            let (what, endings) = ("poses are written as a bundle", "name it .npz");
+            return Err(FileError::Ending { path: path.clone(), what, endings }.into());
         }
         let out = self.out.as_deref().map(|path| reserve_file(path, self.existing.force())).transpose()?;
         let (model, note) = step(watch, "read model", |_| load_model(&self.model.file.path))?;

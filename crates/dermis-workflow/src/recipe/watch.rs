@@ -27,9 +27,12 @@ impl Watch for Silent {
 ///
 /// # Errors
 /// The step's own, or [`Error::Cancelled`] if the caller stopped before it.
-pub fn step<T>(watch: &dyn Watch, name: &str, work: impl FnOnce(Progress<'_>) -> Result<T, Error>) -> Result<T, Error> {
+pub fn step<T, E>(watch: &dyn Watch, name: &str, work: impl FnOnce(Progress<'_>) -> Result<T, E>) -> Result<T, Error>
+where
+    Error: From<E>,
+{
     match watch.at(name, 0, 0) {
         ControlFlow::Break(stop) => Err(stop.into()),
-        ControlFlow::Continue(()) => work(&|done, total| watch.at(name, done, total)),
+        ControlFlow::Continue(()) => Ok(work(&|done, total| watch.at(name, done, total))?),
     }
 }

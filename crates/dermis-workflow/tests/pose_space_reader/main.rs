@@ -12,7 +12,7 @@ use dermis_io::{Contents, ModelFile, Space, gltf};
 use dermis_rig::glam::{DMat3, DVec3, Vec3};
 use dermis_rig::{BoneIndex, BoneTransforms, Example, ExampleSet, Frame, Motion, Skeleton, WorldPose};
 use dermis_testkit::{Arm, ArmPose, Random};
-use dermis_workflow::drivers::{PoseSpaceExport, PoseSpaceSettings as ExportSettings, export_pose_space};
+use dermis_workflow::drivers::{Driven, PoseSpaceReport, PoseSpaceSettings as ExportSettings, export_pose_space};
 use dermis_workflow::fit::{FitInput, Method, fit};
 use dermis_workflow::load::LoadedRig;
 use dermis_workflow::measure::WideRunner;
@@ -50,7 +50,7 @@ fn motion(skeleton: &Skeleton, poses: &[BoneTransforms]) -> Motion {
 }
 
 struct File {
-    made: PoseSpaceExport,
+    made: Driven<PoseSpaceReport>,
     glb: Vec<u8>,
     table: Value,
     contents: Contents,

@@ -1,18 +1,21 @@
 //! What a decomposition is given from another file: bones in motion, or weights.
 
-use super::sequence::Sequences;
-use crate::error::Error;
+use super::Sequences;
+use crate::error::FileError;
 use crate::load::{FileNote, ReadOptions, Source, matching, pick_clip, read_contents, sample_times};
 use dermis_io::Contents;
 use dermis_rig::{BoneTransforms, Influences, Skeleton};
 use std::path::Path;
 
 /// Bones of another file and their transforms, one set per frame of the sequence.
-pub(super) fn bones(
+///
+/// # Errors
+/// [`FileError`]: no skeleton, another number of frames, another unit.
+pub fn load_given_bones(
     source: &Source,
     sequences: &Sequences,
     options: &ReadOptions,
-) -> Result<(Skeleton, Vec<BoneTransforms>, FileNote), Error> {
+) -> Result<(Skeleton, Vec<BoneTransforms>, FileNote), FileError> {
     let path = &source.path;
     let (mut contents, mut note) = read_contents(path, &sequences.space)?;
     source.select(&mut contents)?;
@@ -39,22 +42,22 @@ pub(super) fn bones(
             n => format!(" ({n} were left out)"),
         };
         let what = format!("{} poses, but the sequence has {frames} frames{left_out}", poses.len());
-        return Err(Error::lacks(path, what, "given bones have one pose per frame; sample a clip with --fps"));
+        return Err(FileError::lacks(path, what, "given bones have one pose per frame; sample a clip with --fps"));
     }
     if let Some(at) = poses.iter().position(|p| !p.is_finite()) {
-        return Err(Error::lacks(path, format!("pose {at} is not finite"), ""));
+        return Err(FileError::lacks(path, format!("pose {at} is not finite"), ""));
     }
     Ok((skeleton, poses, note))
 }
 
 /// Bones in another unit than the sequence would be taken without complaint: their file's mesh, if it has one, tells.
-fn check_size(contents: &Contents, sequences: &Sequences, path: &Path) -> Result<(), Error> {
+fn check_size(contents: &Contents, sequences: &Sequences, path: &Path) -> Result<(), FileError> {
     let Some(mesh) = &contents.mesh else { return Ok(()) };
     let ratio = sequences.mesh.diagonal() / mesh.diagonal();
     // A mesh of the same character; between centimetres and inches there is 2.54.
     match mesh.positions.len() == sequences.mesh.positions.len() && !(0.45..=2.2).contains(&ratio) && ratio.is_finite()
     {
-        true => Err(Error::lacks(
+        true => Err(FileError::lacks(
             path,
             format!("the sequence is {ratio:.3} times as large at rest as this file's mesh"),
             "state the unit of the sequence: --unit 1 for metres, --unit 0.01 for centimetres",
@@ -64,23 +67,26 @@ fn check_size(contents: &Contents, sequences: &Sequences, path: &Path) -> Result
 }
 
 /// Weights of another file in the order of the sequence's vertices, with the bones they name.
-pub(super) fn weights(
+///
+/// # Errors
+/// [`FileError`]: no weights, no skeleton, vertices that do not match.
+pub fn load_given_weights(
     source: &Source,
     sequences: &Sequences,
     options: &ReadOptions,
-) -> Result<(Skeleton, Influences, FileNote), Error> {
+) -> Result<(Skeleton, Influences, FileNote), FileError> {
     let path = &source.path;
     let (contents, mut note) = read_contents(path, &sequences.space)?;
     note.role = "weights".into();
     let lacks = |what: &str| {
         let what = format!("there are no {what} in this {} file", contents.format);
-        Error::lacks(path, what, "weights come from a skinned .glb or a bundle with lbs_weights and bind_matrices")
+        FileError::lacks(path, what, "weights come from a skinned .glb or a bundle with lbs_weights and bind_matrices")
     };
     let given = contents.weights.as_ref().ok_or_else(|| lacks("skinning weights"))?;
     let skeleton = skeleton(&contents, source)?;
     let matching = matching(&sequences.mesh, &contents, given.vertices(), options, path, &mut note)?;
     let rows = matching.source().iter().map(|&v| given.of(v as usize).to_vec());
-    let rows = Influences::from_rows(rows).map_err(|e| Error::lacks(path, e.to_string(), ""))?;
+    let rows = Influences::from_rows(rows).map_err(|e| FileError::lacks(path, e.to_string(), ""))?;
     let (rows, mended) = rows.normalised();
     if mended.unbound > 0 {
         note.remarks.push(format!("{} vertices without weights are bound to the first bone", mended.unbound));
@@ -88,9 +94,13 @@ pub(super) fn weights(
     Ok((skeleton, rows, note))
 }
 
-fn skeleton(contents: &Contents, source: &Source) -> Result<Skeleton, Error> {
+fn skeleton(contents: &Contents, source: &Source) -> Result<Skeleton, FileError> {
     contents.skeleton.clone().ok_or_else(|| {
         let what = format!("there is no skeleton in this {} file", contents.format);
-        Error::lacks(&source.path, what, "bones come from a skinned .glb or a bundle with bone_names and bind_matrices")
+        FileError::lacks(
+            &source.path,
+            what,
+            "bones come from a skinned .glb or a bundle with bone_names and bind_matrices",
+        )
     })
 }

@@ -1,7 +1,7 @@
 //! Which skin belongs to which pose, where they come from two files.
 
 use super::{FileNote, Motions, ReadOptions, clip_motion, example, matching, pick_clip};
-use crate::error::Error;
+use crate::error::FileError;
 use dermis_io::{Contents, Matching, Record};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{Example, Frame, Rig};
@@ -20,11 +20,11 @@ pub(super) fn with_motion(
     options: &ReadOptions,
     path: &Path,
     note: &mut FileNote,
-) -> Result<Vec<Example>, Error> {
+) -> Result<Vec<Example>, FileError> {
     let skins: Vec<&Record> = contents.records.iter().filter(|r| r.positions.is_some()).collect();
     let count = skins.first().and_then(|r| r.positions.as_ref()).map_or(0, Vec::len);
     let file = motion.source.path.display();
-    let pair = |frames: &[Frame], matching: &Matching| -> Result<Vec<Example>, Error> {
+    let pair = |frames: &[Frame], matching: &Matching| -> Result<Vec<Example>, FileError> {
         let examples = skins.iter().zip(frames).filter_map(|(record, frame)| {
             let transforms = rig.skeleton().bone_transforms(&frame.pose);
             let mut made = example(record, transforms, matching.gather(record.positions.as_ref()?));
@@ -44,7 +44,7 @@ pub(super) fn with_motion(
     let poses = motion.motion.frames.len();
     let counts = format!("{} skins, but \"{file}\" has {poses} poses", skins.len());
     let refused = |what: String| {
-        Error::lacks(path, what, "give the clip as many frames as there are skins, for example with --fps")
+        FileError::lacks(path, what, "give the clip as many frames as there are skins, for example with --fps")
     };
     let times: Option<Vec<f64>> = skins.iter().map(|record| record.time).collect();
     let (Some(times), false, None) = (times, motion.contents.clips.is_empty(), options.fps) else {
@@ -113,7 +113,7 @@ fn misfit(rig: &Rig, examples: &[Example]) -> f64 {
 }
 
 /// A cache in other axes than assumed would be learnt without complaint: compare it with the rig's own weights.
-pub(crate) fn check_axes(rig: &Rig, examples: &[Example], path: &Path) -> Result<(), Error> {
+pub(crate) fn check_axes(rig: &Rig, examples: &[Example], path: &Path) -> Result<(), FileError> {
     let Some(weights) = rig.weights() else { return Ok(()) };
     let turned = |p: DVec3| [DVec3::new(p.x, p.z, -p.y), DVec3::new(p.x, -p.z, p.y)];
     let (mut plain, mut best_turned) = (0.0, [0.0, 0.0]);
@@ -137,11 +137,11 @@ pub(crate) fn check_axes(rig: &Rig, examples: &[Example], path: &Path) -> Result
     if !(0.45..=2.2).contains(&ratio) && expected > 0.0 {
         let what = format!("the skins are {ratio:.3} times as large as the rig makes them");
         let hint = "state the unit of this file: --unit 1 for metres, --unit 0.01 for centimetres";
-        return Err(Error::lacks(path, what, hint));
+        return Err(FileError::lacks(path, what, hint));
     }
     // A quarter turn misplaces a body by about its size; a tenth of the error means that the axes are the explanation.
     if best_turned.iter().any(|t| *t < 0.01 * plain) {
-        return Err(Error::lacks(
+        return Err(FileError::lacks(
             path,
             "the skins fit the poses only after a quarter turn about x",
             "name the axis that points up in this file: --up z or --up y",

@@ -1,7 +1,8 @@
-//! Skins as files: point caches, bundles, OBJ files.
+//! Skins as files: point caches, bundles, OBJ files, and scenes as GLB.
 
-use crate::error::Error;
-use crate::output::Output;
+use crate::error::FileError;
+use crate::output::{Output, ending};
+use dermis_io::gltf::{GlbClip, GlbScene};
 use dermis_io::npz::StoredFloat;
 use dermis_io::{Contents, Format, ModelFile, Record, Space, point_cache, to_bytes};
 use dermis_rig::glam::DVec3;
@@ -11,20 +12,16 @@ use std::path::Path;
 /// Whether skins written to `path` become a folder of OBJ files, by the ending of its name.
 ///
 /// # Errors
-/// [`Error::Lacks`] for an ending nothing is written as.
-pub fn is_folder(path: &Path) -> Result<bool, Error> {
+/// [`FileError::Lacks`] for an ending nothing is written as.
+pub fn is_folder(path: &Path) -> Result<bool, FileError> {
     match ending(path).as_str() {
         "" => Ok(true),
         "pc2" | "mdd" | "npz" | "obj" => Ok(false),
-        other => Err(Error::lacks(path, format!("skins cannot be written as \".{other}\""), SKIN_ENDINGS)),
+        other => Err(FileError::lacks(path, format!("skins cannot be written as \".{other}\""), SKIN_ENDINGS)),
     }
 }
 
 const SKIN_ENDINGS: &str = "use .pc2, .mdd, .npz, or a folder (a name without ending) for OBJ files";
-
-pub(crate) fn ending(path: &Path) -> String {
-    path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default()
-}
 
 /// Writes skins in the format the output's name asks for: .pc2, .mdd, .npz, .obj for one frame, a folder of OBJ files
 /// otherwise.
@@ -33,8 +30,13 @@ pub(crate) fn ending(path: &Path) -> String {
 /// imports from it; other formats carry the mesh themselves.
 ///
 /// # Errors
-/// [`Error`].
-pub fn write_skins(model: &ModelFile, motion: &Motion, skins: &[Vec<DVec3>], output: &Output) -> Result<usize, Error> {
+/// [`FileError`].
+pub fn write_skins(
+    model: &ModelFile,
+    motion: &Motion,
+    skins: &[Vec<DVec3>],
+    output: &Output,
+) -> Result<usize, FileError> {
     let (rig, path) = (model.rig(), output.path());
     let times: Vec<f64> = motion.frames.iter().enumerate().map(|(at, f)| f.time.unwrap_or(at as f64 / 24.0)).collect();
     match ending(path).as_str() {
@@ -73,11 +75,12 @@ pub(crate) fn write_shapes(
     times: &[f64],
     skins: &[Vec<DVec3>],
     output: &Output,
-) -> Result<usize, Error> {
+) -> Result<usize, FileError> {
     let path = output.path();
     let ending = ending(path);
-    let needed =
-        || mesh.ok_or_else(|| Error::lacks(path, "OBJ files need a mesh, and there is none", "name its file first"));
+    let needed = || {
+        mesh.ok_or_else(|| FileError::lacks(path, "OBJ files need a mesh, and there is none", "name its file first"))
+    };
     match ending.as_str() {
         "pc2" | "mdd" => {
             let drawn: Vec<Vec<DVec3>> = skins.iter().map(|skin| scatter(mesh, skin)).collect();
@@ -99,7 +102,7 @@ pub(crate) fn write_shapes(
             let mut written = std::collections::HashSet::new();
             for (at, skin) in skins.iter().enumerate() {
                 let bytes =
-                    to_bytes(|out| dermis_io::obj::write(mesh, skin, space, out)).map_err(Error::write(path))?;
+                    to_bytes(|out| dermis_io::obj::write(mesh, skin, space, out)).map_err(FileError::write(path))?;
                 let name = format!("frame_{at:0digits$}.obj");
                 write(&name, &bytes)?;
                 written.insert(name);
@@ -107,13 +110,17 @@ pub(crate) fn write_shapes(
             remove_older_frames(path, &written)?;
             Ok(mesh.positions.len())
         }
-        _ => Err(Error::lacks(path, format!("{} skins cannot be written as \".{ending}\"", skins.len()), SKIN_ENDINGS)),
+        _ => Err(FileError::lacks(
+            path,
+            format!("{} skins cannot be written as \".{ending}\"", skins.len()),
+            SKIN_ENDINGS,
+        )),
     }
 }
 
 /// Frames of an earlier, longer motion in the same folder would be taken for the end of this one.
-fn remove_older_frames(folder: &Path, written: &std::collections::HashSet<String>) -> Result<(), Error> {
-    let failed = |source| Error::File { path: folder.into(), source };
+fn remove_older_frames(folder: &Path, written: &std::collections::HashSet<String>) -> Result<(), FileError> {
+    let failed = |source| FileError::System { path: folder.into(), source };
     for entry in std::fs::read_dir(folder).map_err(failed)?.filter_map(Result::ok) {
         let name = entry.file_name().to_string_lossy().into_owned();
         let number = name.strip_prefix("frame_").and_then(|n| n.strip_suffix(".obj"));
@@ -130,4 +137,24 @@ fn scatter(mesh: Option<&Mesh>, skin: &[DVec3]) -> Vec<DVec3> {
         Some(render) => render.source.iter().map(|&v| skin[v as usize]).collect(),
         None => skin.to_vec(),
     }
+}
+
+/// The motion as a clip, with weights of the morph targets in every frame.
+pub fn clip(motion: &Motion, morph_weights: Vec<Vec<f64>>) -> GlbClip {
+    GlbClip {
+        name: motion.name.clone(),
+        times: motion.frames.iter().enumerate().map(|(at, f)| f.time.unwrap_or(at as f64 / 24.0)).collect(),
+        poses: motion.frames.iter().map(|f| f.pose.clone()).collect(),
+        morph_weights,
+    }
+}
+
+/// Writes a GLB; result: its bytes.
+///
+/// # Errors
+/// [`FileError`].
+pub fn write_scene(scene: &GlbScene<'_>, output: &Output) -> Result<usize, FileError> {
+    let bytes = to_bytes(|out| dermis_io::gltf::write_glb(scene, out)).map_err(FileError::write(output.path()))?;
+    output.write(&bytes)?;
+    Ok(bytes.len())
 }

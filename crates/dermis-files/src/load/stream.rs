@@ -2,7 +2,7 @@
 
 use super::sets::holds;
 use super::{FileNote, ReadOptions, Source, hash_of, load_examples, with_both};
-use crate::error::Error;
+use crate::error::FileError;
 use dermis_io::{Contents, ReadError, Space, Warning};
 use dermis_rig::{Example, ExampleSet, Rig};
 use std::fs::File;
@@ -31,14 +31,14 @@ pub struct Streamed {
 ///
 /// # Errors
 /// Those of [`load_examples`], and those of `take`.
-pub fn stream_examples(
+pub fn stream_examples<E: From<FileError>>(
     rig: &Rig,
     rig_space: &Space,
     sources: &[Source],
     options: &ReadOptions,
     role: &str,
-    mut take: impl FnMut(&[Example]) -> Result<(), Error>,
-) -> Result<Streamed, Error> {
+    mut take: impl FnMut(&[Example]) -> Result<(), E>,
+) -> Result<Streamed, E> {
     let mut all = Streamed { is_clip: true, ..Streamed::default() };
     let mut at = 0;
     while at < sources.len() {
@@ -63,26 +63,30 @@ pub fn stream_examples(
 }
 
 /// Why reading in slices stopped.
-enum Stop {
+enum Stop<E> {
     Read(ReadError),
-    Other(Error),
+    Other(E),
 }
 
-impl From<ReadError> for Stop {
+impl<E> From<ReadError> for Stop<E> {
     fn from(error: ReadError) -> Self {
         Self::Read(error)
     }
 }
 
+fn stopped<E: From<FileError>>(error: FileError) -> Stop<E> {
+    Stop::Other(error.into())
+}
+
 /// A bundle of poses and skins in slices; `None` for any other file.
-fn bundle(
+fn bundle<E: From<FileError>>(
     rig: &Rig,
     source: &Source,
     options: &ReadOptions,
-    take: &mut impl FnMut(&[Example]) -> Result<(), Error>,
-) -> Result<Option<Streamed>, Error> {
+    take: &mut impl FnMut(&[Example]) -> Result<(), E>,
+) -> Result<Option<Streamed>, E> {
     let path = &source.path;
-    let failed = |source| Error::File { path: path.clone(), source };
+    let failed = |source| FileError::System { path: path.clone(), source };
     if !std::fs::metadata(path).map_err(failed)?.is_file() {
         return Ok(None);
     }
@@ -106,12 +110,12 @@ fn bundle(
             return Ok(());
         }
         let mut of_slice = FileNote { remarks: vec![], ..note.clone() };
-        let records = with_both(rig, contents, options, path, &mut of_slice).map_err(Stop::Other)?;
+        let records = with_both(rig, contents, options, path, &mut of_slice).map_err(stopped)?;
         if note.remarks.is_empty() {
             note.remarks = of_slice.remarks;
         }
         let set = ExampleSet::new(String::new(), records, rig).map_err(|e| {
-            Stop::Other(Error::lacks(path, e.to_string(), "leave the example out, or give it importance 0"))
+            stopped(FileError::lacks(path, e.to_string(), "leave the example out, or give it importance 0"))
         })?;
         poses += set.len();
         timed &= set.examples().iter().all(|e| e.time.is_some());
@@ -119,15 +123,16 @@ fn bundle(
     };
     let contents = dermis_io::npz::stream(BufReader::new(file), bytes, &name, most, slice);
     let contents = contents.map_err(|stop| match stop {
-        Stop::Read(source) => Error::Read { path: path.clone(), source },
+        Stop::Read(source) => FileError::Read { path: path.clone(), source }.into(),
         Stop::Other(error) => error,
     })?;
     let Some(contents) = contents else { return Ok(None) };
     if poses == 0 {
-        return Err(match source.part {
+        let error = match source.part {
             Some(_) => source.matches_none(read),
-            None => Error::lacks(path, "there are no examples", "an example is a pose with the skin in that pose"),
-        });
+            None => FileError::lacks(path, "there are no examples", "an example is a pose with the skin in that pose"),
+        };
+        return Err(error.into());
     }
     note.remarks.extend(contents.warnings.iter().map(Warning::to_string));
     note.remarks.push(format!("{poses} examples, in slices"));

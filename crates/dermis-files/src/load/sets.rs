@@ -1,7 +1,7 @@
 //! Files as sets of poses, each on its own.
 
 use super::{FileNote, ReadOptions, Source, load_examples, load_motion, read_contents};
-use crate::error::Error;
+use crate::error::FileError;
 use dermis_io::Space;
 use dermis_rig::{ExampleSet, Motion, Rig};
 
@@ -15,7 +15,7 @@ pub enum PoseSet {
 }
 
 /// Whether a file has skins, and whether it has poses.
-pub(super) fn holds(source: &Source, rig_space: &Space, options: &ReadOptions) -> Result<(bool, bool), Error> {
+pub(super) fn holds(source: &Source, rig_space: &Space, options: &ReadOptions) -> Result<(bool, bool), FileError> {
     let contents = read_contents(&source.path, &options.space_of(&source.path, rig_space))?.0;
     let has_skin = contents.records.iter().any(|r| r.positions.is_some()) || !contents.morphs.is_empty();
     let has_pose = contents.records.iter().any(|r| r.pose.is_some()) || !contents.clips.is_empty();
@@ -33,8 +33,8 @@ pub fn load_pose_sets(
     sources: &[Source],
     options: &ReadOptions,
     role: &str,
-) -> Result<(Vec<(String, PoseSet)>, Vec<FileNote>), Error> {
-    let held = sources.iter().map(|s| holds(s, rig_space, options)).collect::<Result<Vec<_>, Error>>()?;
+) -> Result<(Vec<(String, PoseSet)>, Vec<FileNote>), FileError> {
+    let held = sources.iter().map(|s| holds(s, rig_space, options)).collect::<Result<Vec<_>, FileError>>()?;
     let (mut sets, mut notes, mut at) = (Vec::new(), Vec::new(), 0);
     while at < sources.len() {
         let skins_follow = !held[at].0 && held.get(at + 1) == Some(&(true, false));

@@ -9,19 +9,16 @@ mod source;
 mod stream;
 
 pub use beside::{load_anchors, load_base_cache, load_map_table};
-pub(crate) use files::hash_of;
-pub(crate) use files::note;
-pub use files::{FileNote, open_file, read_bytes, read_contents};
+pub use files::{FileNote, hash_of, names_in, note, open_file, read_bytes, read_contents};
 use motion::clip_motion;
-pub use motion::load_motion;
-pub(crate) use motion::{motion_of, pick_clip, sample_times};
+pub use motion::{load_motion, motion_of};
+pub(crate) use motion::{pick_clip, sample_times};
 pub(crate) use pairing::check_axes;
 pub use sets::{PoseSet, load_pose_sets};
-pub use source::Source;
-pub(crate) use source::matches;
+pub use source::{Source, matches};
 pub use stream::{Streamed, stream_examples};
 
-use crate::error::Error;
+use crate::error::FileError;
 use dermis_io::{Contents, Format, Matching, ReadError, Record, Space, UpAxis, match_vertices};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneTransforms, Example, ExampleSet, Mesh, Motion, Rig, WorldPose};
@@ -73,18 +70,18 @@ pub struct LoadedRig {
 /// A rig from a file that has a mesh and a skeleton.
 ///
 /// # Errors
-/// [`Error`], naming what the file lacks.
-pub fn load_rig(path: &Path) -> Result<LoadedRig, Error> {
+/// [`FileError`], naming what the file lacks.
+pub fn load_rig(path: &Path) -> Result<LoadedRig, FileError> {
     let (contents, mut note) = read_contents(path, &Space::default())?;
     note.role = "rig".into();
     Ok(LoadedRig { rig: rig_of(&contents, path)?, space: contents.space, notes: vec![note] })
 }
 
 /// The rig in a file's contents.
-pub(crate) fn rig_of(contents: &Contents, path: &Path) -> Result<Rig, Error> {
+pub(crate) fn rig_of(contents: &Contents, path: &Path) -> Result<Rig, FileError> {
     let missing = |what: &str| {
         let what = format!("there is no {what} in this {} file", contents.format);
-        Error::lacks(
+        FileError::lacks(
             path,
             what,
             "a rig is a mesh with a skeleton: a skinned .glb or .fbx, or a bundle with bone_names and bind_matrices",
@@ -95,7 +92,7 @@ pub(crate) fn rig_of(contents: &Contents, path: &Path) -> Result<Rig, Error> {
     let name = path.file_stem().map_or_else(|| "rig".into(), |n| n.to_string_lossy().into_owned());
     let rig = Rig::new(mesh, skeleton, contents.weights.clone());
     let rig = rig.and_then(|rig| rig.with_influence_maps(contents.influence_maps.clone()));
-    Ok(rig.map_err(|e| Error::lacks(path, e.to_string(), ""))?.named(name))
+    Ok(rig.map_err(|e| FileError::lacks(path, e.to_string(), ""))?.named(name))
 }
 
 /// Bones in the order of the rig, found by name, and the motion's own names in the file's order.
@@ -112,21 +109,21 @@ struct Motions {
 /// file named before it: one for one if there are as many, else at the skins' own times.
 ///
 /// # Errors
-/// [`Error`]: unreadable files, vertices or bones that do not match, poses without skins and the reverse.
+/// [`FileError`]: unreadable files, vertices or bones that do not match, poses without skins and the reverse.
 pub fn load_examples(
     rig: &Rig,
     rig_space: &Space,
     sources: &[Source],
     options: &ReadOptions,
     role: &str,
-) -> Result<(ExampleSet, Vec<FileNote>), Error> {
+) -> Result<(ExampleSet, Vec<FileNote>), FileError> {
     let mut all: Option<ExampleSet> = None;
     let mut notes = Vec::new();
     let mut pending: Option<Motions> = None;
     let read = |source: &Source| {
         let (mut contents, note) = read_contents(&source.path, &options.space_of(&source.path, rig_space))?;
         source.select(&mut contents)?;
-        Ok::<_, Error>((contents, note))
+        Ok::<_, FileError>((contents, note))
     };
     let mut ahead = None;
     for (at, source) in sources.iter().enumerate() {
@@ -151,7 +148,11 @@ pub fn load_examples(
         } else if has_skin && !clip_wanted {
             let motion = pending.take().ok_or_else(|| {
                 let what = format!("{} skins without poses", contents.records.len());
-                Error::lacks(path, what, "name the file with their poses just before it: --examples walk.glb walk.pc2")
+                FileError::lacks(
+                    path,
+                    what,
+                    "name the file with their poses just before it: --examples walk.glb walk.pc2",
+                )
             })?;
             pairing::with_motion(rig, &contents, &motion, options, path, &mut note)?
         } else if !contents.morphs.is_empty() && !moves_skins {
@@ -165,7 +166,7 @@ pub fn load_examples(
             continue;
         };
         let set = ExampleSet::new(contents.name.clone(), records, rig)
-            .map_err(|e| Error::lacks(path, e.to_string(), "leave the example out, or give it importance 0"))?;
+            .map_err(|e| FileError::lacks(path, e.to_string(), "leave the example out, or give it importance 0"))?;
         note.remarks.push(format!("{} examples", set.len()));
         notes.push(note);
         all = Some(match all {
@@ -179,22 +180,29 @@ pub fn load_examples(
     let set = all.unwrap_or_default();
     if set.is_empty() {
         let path = sources.first().map_or_else(PathBuf::new, |s| s.path.clone());
-        return Err(Error::lacks(&path, "there are no examples", "an example is a pose with the skin in that pose"));
+        return Err(FileError::lacks(
+            &path,
+            "there are no examples",
+            "an example is a pose with the skin in that pose",
+        ));
     }
     Ok((set, notes))
 }
 
-fn no_skin(motion: &Motions) -> Error {
+fn no_skin(motion: &Motions) -> FileError {
     let what = format!("{} poses without skins", motion.motion.frames.len());
-    Error::lacks(&motion.source.path, what, "name the skins right after it: --examples walk.glb walk.pc2")
+    FileError::lacks(&motion.source.path, what, "name the skins right after it: --examples walk.glb walk.pc2")
 }
 
 /// Poses of a bundle by bone name, in the rig's order. A bundle without names must agree in number.
-pub(crate) fn poses_for_rig(
+///
+/// # Errors
+/// [`FileError::Lacks`], naming a bone of the rig that the file lacks.
+pub fn poses_for_rig(
     rig: &Rig,
     contents: &Contents,
     path: &Path,
-) -> Result<impl Fn(&WorldPose) -> WorldPose + use<>, Error> {
+) -> Result<impl Fn(&WorldPose) -> WorldPose + use<>, FileError> {
     let names: Option<Vec<String>> = contents
         .skeleton
         .as_ref()
@@ -215,7 +223,7 @@ pub(crate) fn poses_for_rig(
                     missing[0],
                     names.len()
                 );
-                return Err(Error::lacks(
+                return Err(FileError::lacks(
                     path,
                     what,
                     "poses are matched by bone name: rename the bones, or use the rig they belong to",
@@ -231,14 +239,17 @@ pub(crate) fn poses_for_rig(
 }
 
 /// Brings the file's vertices into the rig's order.
-pub(crate) fn matching(
+///
+/// # Errors
+/// [`FileError::Match`].
+pub fn matching(
     mesh: &Mesh,
     contents: &Contents,
     count: usize,
     options: &ReadOptions,
     path: &Path,
     note: &mut FileNote,
-) -> Result<Matching, Error> {
+) -> Result<Matching, FileError> {
     let first = contents.mesh.as_ref().map(|m| m.positions.as_slice()).filter(|rest| rest.len() == count);
     // The first frame of an OBJ sequence or an Alembic file is a pose, not the rest mesh.
     let rest = first.filter(|_| !matches!(contents.format, Format::Obj | Format::Alembic));
@@ -250,7 +261,7 @@ pub(crate) fn matching(
         }
         other => other,
     };
-    let matching = matching.map_err(|source| Error::Match { path: path.into(), source })?;
+    let matching = matching.map_err(|source| FileError::Match { path: path.into(), source })?;
     let report = &matching.report;
     let how = match report.how {
         dermis_io::matching::MatchedBy::Order => "by order",
@@ -273,7 +284,7 @@ fn with_both(
     options: &ReadOptions,
     path: &Path,
     note: &mut FileNote,
-) -> Result<Vec<Example>, Error> {
+) -> Result<Vec<Example>, FileError> {
     let to_rig = poses_for_rig(rig, contents, path)?;
     let count = contents.records.iter().find_map(|r| r.positions.as_ref().map(Vec::len)).unwrap_or(0);
     let matching = matching(rig.mesh(), contents, count, options, path, note)?;
@@ -321,10 +332,11 @@ fn from_morphs(
     source: &Source,
     options: &ReadOptions,
     note: &mut FileNote,
-) -> Result<Vec<Example>, Error> {
+) -> Result<Vec<Example>, FileError> {
     let path = &source.path;
-    let need =
-        |what: &str| Error::lacks(path, format!("morph targets, but no {what}"), "sculpts are shown on a skinned mesh");
+    let need = |what: &str| {
+        FileError::lacks(path, format!("morph targets, but no {what}"), "sculpts are shown on a skinned mesh")
+    };
     let mesh = contents.mesh.as_ref().ok_or_else(|| need("mesh"))?;
     let weights = contents.weights.as_ref().ok_or_else(|| need("skinning weights"))?;
     let skeleton = contents.skeleton.as_ref().ok_or_else(|| need("skeleton"))?;
@@ -344,7 +356,7 @@ fn from_morphs(
                     clip.name,
                     times.len()
                 );
-                return Err(Error::lacks(
+                return Err(FileError::lacks(
                     path,
                     what,
                     "animate the targets' weights, or give the clip one key per target",
@@ -387,11 +399,11 @@ fn from_morphs(
 /// A model file.
 ///
 /// # Errors
-/// [`Error`].
-pub fn load_model(path: &Path) -> Result<(dermis_io::ModelFile, FileNote), Error> {
+/// [`FileError`].
+pub fn load_model(path: &Path) -> Result<(dermis_io::ModelFile, FileNote), FileError> {
     let (file, bytes) = open_file(path)?;
     let model = dermis_io::model_file::read_from(file, bytes);
-    let model = model.map_err(|source: ReadError| Error::Read { path: path.into(), source })?;
+    let model = model.map_err(|source: ReadError| FileError::Read { path: path.into(), source })?;
     let hash = hash_of(path)?;
     let note = FileNote { role: "model".into(), path: path.display().to_string(), bytes, hash, remarks: Vec::new() };
     Ok((model, note))

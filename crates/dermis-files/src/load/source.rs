@@ -1,6 +1,6 @@
 //! Files as the user names them.
 
-use crate::error::Error;
+use crate::error::FileError;
 use dermis_io::Contents;
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,10 @@ impl Source {
     }
 
     /// Keeps the records the part names.
-    pub(crate) fn select(&self, contents: &mut Contents) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// [`FileError::Lacks`] if it names none.
+    pub fn select(&self, contents: &mut Contents) -> Result<(), FileError> {
         if self.part.is_none() || !contents.clips.is_empty() {
             return Ok(());
         }
@@ -43,15 +46,15 @@ impl Source {
         patterns.split(',').any(|p| matches(p, label)) != inverted
     }
 
-    pub(crate) fn matches_none(&self, labels: usize) -> Error {
+    pub(crate) fn matches_none(&self, labels: usize) -> FileError {
         let part = self.part.as_deref().unwrap_or_default();
         let what = format!("none of the {labels} labels matches \"{part}\"");
-        Error::lacks(&self.path, what, "dermis inspect FILE --json lists the labels; * stands for any text")
+        FileError::lacks(&self.path, what, "dermis inspect FILE --json lists the labels; * stands for any text")
     }
 }
 
 /// Whether a label matches a pattern in which `*` stands for any text.
-pub(crate) fn matches(pattern: &str, label: &str) -> bool {
+pub fn matches(pattern: &str, label: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else { return pattern == label };
     let Some(mut label) = label.strip_prefix(first) else { return false };
     let mut pieces: Vec<&str> = rest.split('*').collect();

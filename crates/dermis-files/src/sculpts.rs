@@ -5,7 +5,7 @@
 //! of a sequence is one. Their poses come from a file of their own, matched by name; or by order, if there are as many
 //! and no name matches. Nothing is guessed beyond that.
 
-use crate::error::Error;
+use crate::error::FileError;
 use crate::load::{FileNote, ReadOptions, Source, check_axes, load_examples, load_motion, matching, read_contents};
 use dermis_io::{Contents, Format, MatchError, Matching, Space, match_vertices};
 use dermis_rig::glam::DVec3;
@@ -38,14 +38,14 @@ struct Shape {
 /// Reads sculpts for a rig. `poses` is where shapes without poses take them from.
 ///
 /// # Errors
-/// [`Error`]: unreadable files, vertices or bones that do not match, sculpts without a pose, positions that are no numbers.
+/// [`FileError`]: unreadable files, vertices or bones that do not match, sculpts without a pose, positions that are no numbers.
 pub fn load_sculpts(
     rig: &Rig,
     space: &Space,
     sources: &[Source],
     poses: Option<&Source>,
     options: &ReadOptions,
-) -> Result<Sculpts, Error> {
+) -> Result<Sculpts, FileError> {
     let mut read = Sculpts { examples: vec![], warnings: vec![], notes: vec![] };
     let mut shapes: Vec<Shape> = Vec::new();
     // Whether a file has poses, and none of them a shape: the motion of the file after it.
@@ -59,7 +59,7 @@ pub fn load_sculpts(
             let left_out =
                 format!("{} not finite, left out: {}", counted(&contents.left_out, "sculpt"), list(&contents.left_out));
             if contents.records.is_empty() {
-                return Err(Error::lacks(&source.path, left_out, "export them again: positions must be numbers"));
+                return Err(FileError::lacks(&source.path, left_out, "export them again: positions must be numbers"));
             }
             read.warnings.push(format!("{}: {left_out}", source.path.display()));
         }
@@ -85,7 +85,7 @@ pub fn load_sculpts(
             let what = format!("{} without a pose: {}", counted(&lone, "sculpt"), list(&lone));
             let hint = "name the file with their poses: --poses FILE (a bundle, or a .glb or .fbx with a clip)";
             let file = shapes.iter().find(|s| s.name == lone[0]).map_or(0, |s| s.file);
-            return Err(Error::lacks(&sources[file].path, what, hint));
+            return Err(FileError::lacks(&sources[file].path, what, hint));
         }
         let (set, notes) = load_examples(rig, space, sources, options, "sculpts")?;
         read.examples = set.examples().to_vec();
@@ -121,7 +121,7 @@ pub fn load_sculpts(
         });
         let path = &sources[file].path;
         let set = ExampleSet::new(String::new(), examples.collect(), rig)
-            .map_err(|e| Error::lacks(path, e.to_string(), "export it again: positions must be numbers"))?;
+            .map_err(|e| FileError::lacks(path, e.to_string(), "export it again: positions must be numbers"))?;
         check_axes(rig, set.examples(), path)?;
         set.examples().iter().try_for_each(|e| check_neighbours(rig, e, path))?;
         read.examples.extend(set.examples().iter().cloned());
@@ -138,8 +138,8 @@ fn bare(
     file: usize,
     options: &ReadOptions,
     note: &mut FileNote,
-) -> Result<Vec<Shape>, Error> {
-    let failed = |source: MatchError| Error::Match { path: path.into(), source };
+) -> Result<Vec<Shape>, FileError> {
+    let failed = |source: MatchError| FileError::Match { path: path.into(), source };
     let tolerance = options.match_tolerance * rig.mesh().diagonal();
     let mesh = contents.mesh.as_ref();
     let records: Vec<(String, &Vec<DVec3>)> =
@@ -151,7 +151,7 @@ fn bare(
         let count = mesh.positions.len();
         // The base may be the rest mesh, or a pose of it, which has no order to prove.
         let found = match matching(rig.mesh(), contents, count, options, path, note) {
-            Err(Error::Match { source: MatchError::Position { .. }, .. }) => {
+            Err(FileError::Match { source: MatchError::Position { .. }, .. }) => {
                 note.remarks.push("the base of the morph targets is not the rest mesh: matched by order".into());
                 match_vertices(rig.mesh(), None, count, tolerance).map_err(failed)?
             }
@@ -165,7 +165,7 @@ fn bare(
         (found, vec![(name, mesh.positions.clone())])
     } else {
         let what = format!("there are no shapes in this {} file", contents.format);
-        return Err(Error::lacks(path, what, "a sculpt is a mesh, a morph target, or a frame of a sequence"));
+        return Err(FileError::lacks(path, what, "a sculpt is a mesh, a morph target, or a frame of a sequence"));
     };
     if contents.format == Format::Obj || contents.morphs.is_empty() {
         check_faces(rig, contents, &found, path)?;
@@ -180,7 +180,7 @@ fn edges<'a>(triangles: &'a [[u32; 3]]) -> impl Iterator<Item = (u32, u32)> + 'a
 
 /// Where no rest positions tell the order of a file's vertices, its faces do: they must join the vertices that the rig's
 /// faces join.
-fn check_faces(rig: &Rig, contents: &Contents, found: &Matching, path: &Path) -> Result<(), Error> {
+fn check_faces(rig: &Rig, contents: &Contents, found: &Matching, path: &Path) -> Result<(), FileError> {
     let Some(mesh) = contents.mesh.as_ref().filter(|m| m.positions.len() == found.report.other_vertices) else {
         return Ok(());
     };
@@ -202,11 +202,11 @@ fn check_faces(rig: &Rig, contents: &Contents, found: &Matching, path: &Path) ->
         "its vertices are in another order than the rig's: only {shared} of {} edges of its faces join vertices that the rig's faces join",
         theirs.len()
     );
-    Err(Error::lacks(path, what, "export with the vertex order kept, from the mesh that the rig has"))
+    Err(FileError::lacks(path, what, "export with the vertex order kept, from the mesh that the rig has"))
 }
 
 /// Vertices of a shape in another order lie far from their neighbours, which shows even without faces.
-fn check_neighbours(rig: &Rig, sculpt: &Example, path: &Path) -> Result<(), Error> {
+fn check_neighbours(rig: &Rig, sculpt: &Example, path: &Path) -> Result<(), FileError> {
     let Some(weights) = rig.weights() else { return Ok(()) };
     let mut skin = vec![DVec3::ZERO; rig.mesh().positions.len()];
     dermis_deform::lbs(&rig.mesh().positions, weights, &sculpt.transforms, &mut skin);
@@ -218,7 +218,7 @@ fn check_neighbours(rig: &Rig, sculpt: &Example, path: &Path) -> Result<(), Erro
     ratios.sort_by(f64::total_cmp);
     // Between a sculpt of a bulge (1.3) and a coarse tube of eight sides in random order (7); in meshes it is more.
     match ratios.get(ratios.len() / 2) {
-        Some(&median) if median > 4.0 => Err(Error::lacks(
+        Some(&median) if median > 4.0 => Err(FileError::lacks(
             path,
             format!(
                 "the vertices of \"{}\" seem to be in another order than the rig's: neighbours are {median:.0} times as far apart as in its pose",
@@ -231,7 +231,7 @@ fn check_neighbours(rig: &Rig, sculpt: &Example, path: &Path) -> Result<(), Erro
 }
 
 /// The pose of every shape: by name, or by order if no name matches and there are as many.
-fn pair(shapes: &[Shape], frames: &[Frame], poses: &Source, note: &mut FileNote) -> Result<Vec<usize>, Error> {
+fn pair(shapes: &[Shape], frames: &[Frame], poses: &Source, note: &mut FileNote) -> Result<Vec<usize>, FileError> {
     let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
     for (at, frame) in frames.iter().enumerate() {
         by_name.entry(&frame.label).or_default().push(at);
@@ -239,7 +239,7 @@ fn pair(shapes: &[Shape], frames: &[Frame], poses: &Source, note: &mut FileNote)
     let known = |shape: &Shape| by_name.get(shape.name.as_str());
     let hint = "give sculpts the names of their poses (dermis inspect FILE --json lists the labels), or as many poses as \
                 sculpts, in the same order";
-    let failed = |what: String| Err(Error::lacks(&poses.path, what, hint));
+    let failed = |what: String| Err(FileError::lacks(&poses.path, what, hint));
     let lost: Vec<String> = shapes.iter().filter(|s| known(s).is_none()).map(|s| s.name.clone()).collect();
     if !shapes.is_empty() && lost.len() == shapes.len() {
         if shapes.len() == frames.len() {
@@ -267,9 +267,9 @@ fn pair(shapes: &[Shape], frames: &[Frame], poses: &Source, note: &mut FileNote)
 }
 
 /// Names that occur once, and what the sculpts say about each other and about the rig.
-fn finish(rig: &Rig, mut read: Sculpts) -> Result<Sculpts, Error> {
+fn finish(rig: &Rig, mut read: Sculpts) -> Result<Sculpts, FileError> {
     if read.examples.is_empty() {
-        return Err(Error::NoSculpts);
+        return Err(FileError::NoSculpts);
     }
     let mut taken: HashSet<String> = HashSet::new();
     for example in &mut read.examples {

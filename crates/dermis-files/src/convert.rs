@@ -1,12 +1,11 @@
 //! From any format that is read to any that is written, with nothing dropped in silence.
 
-use crate::error::Error;
-use crate::export::write_scene;
+use crate::error::FileError;
 use crate::load::{
     FileNote, ReadOptions, Source, load_examples, load_motion, pick_clip, read_contents, rig_of, sample_times,
 };
-use crate::output::Output;
-use crate::skins::{ending, write_shapes};
+use crate::output::{Output, ending};
+use crate::skins::{write_scene, write_shapes};
 use dermis_io::gltf::{GlbClip, GlbScene};
 use dermis_io::npz::StoredFloat;
 use dermis_io::{Clip, ClipFrame, Contents, Format, MorphTarget, Record, Space, UpAxis, match_vertices};
@@ -79,16 +78,16 @@ const ENDINGS: &str = "use .glb, .npz, .pc2, .mdd, .obj, or a folder (a name wit
 /// Whether `path` becomes a folder of OBJ files, by the ending of its name.
 ///
 /// # Errors
-/// [`Error::Lacks`] for an ending nothing is converted to.
-pub fn is_folder(path: &Path) -> Result<bool, Error> {
+/// [`FileError::Lacks`] for an ending nothing is converted to.
+pub fn is_folder(path: &Path) -> Result<bool, FileError> {
     match ending(path).as_str() {
         "" => Ok(true),
         "glb" | "npz" | "pc2" | "mdd" | "obj" => Ok(false),
         "dermis" => {
             let hint = "a model is learnt: dermis fit RIG --examples FILE -o MODEL.dermis";
-            Err(Error::lacks(path, "nothing is converted to a model", hint))
+            Err(FileError::lacks(path, "nothing is converted to a model", hint))
         }
-        other => Err(Error::lacks(path, format!("nothing is converted to \".{other}\""), ENDINGS)),
+        other => Err(FileError::lacks(path, format!("nothing is converted to \".{other}\""), ENDINGS)),
     }
 }
 
@@ -96,17 +95,17 @@ pub fn is_folder(path: &Path) -> Result<bool, Error> {
 /// after it its shapes.
 ///
 /// # Errors
-/// [`Error`].
-pub fn gather(inputs: &[Source], options: &ReadOptions) -> Result<(Contents, Vec<FileNote>), Error> {
+/// [`FileError`].
+pub fn gather(inputs: &[Source], options: &ReadOptions) -> Result<(Contents, Vec<FileNote>), FileError> {
     let Some((first, others)) = inputs.split_first() else {
-        return Err(Error::NothingToConvert);
+        return Err(FileError::NothingToConvert);
     };
     let stated = options.space_of(&first.path, &Space::default());
     let (mut contents, mut note) = read_contents(&first.path, &stated)?;
     note.role = "input".into();
     if contents.format == Format::Model {
         let hint = "run it on a motion with dermis pose, or compile it with dermis export";
-        return Err(Error::lacks(&first.path, "a model is not converted", hint));
+        return Err(FileError::lacks(&first.path, "a model is not converted", hint));
     }
     first.select(&mut contents)?;
     if first.part.is_some() && !contents.clips.is_empty() {
@@ -152,12 +151,12 @@ pub fn gather(inputs: &[Source], options: &ReadOptions) -> Result<(Contents, Vec
     }
     let (Some(mesh), true, 1) = (&contents.mesh, shapes, others.len()) else {
         let hint = "name one file; or a rig, then a motion or examples; or a mesh, then its shapes";
-        return Err(Error::lacks(&second.path, "these files cannot be joined", hint));
+        return Err(FileError::lacks(&second.path, "these files cannot be joined", hint));
     };
     let count = beside.records.iter().find_map(|r| r.positions.as_ref().map(Vec::len)).unwrap_or(0);
     let tolerance = options.match_tolerance * mesh.diagonal();
     let matching = match_vertices(mesh, None, count, tolerance)
-        .map_err(|source| Error::Match { path: second.path.clone(), source })?;
+        .map_err(|source| FileError::Match { path: second.path.clone(), source })?;
     contents.records = beside.records;
     for positions in contents.records.iter_mut().filter_map(|r| r.positions.as_mut()) {
         *positions = matching.gather(positions);
@@ -178,13 +177,13 @@ pub fn gather(inputs: &[Source], options: &ReadOptions) -> Result<(Contents, Vec
 /// - `.obj`: the one shape, else the mesh at rest.
 ///
 /// # Errors
-/// [`Error`]; nothing that can be written is an error, something that cannot is in [`Converted::left_out`].
+/// [`FileError`]; nothing that can be written is an error, something that cannot is in [`Converted::left_out`].
 pub fn write_converted(
     contents: &Contents,
     source: &Source,
     options: &ReadOptions,
     output: &Output,
-) -> Result<Converted, Error> {
+) -> Result<Converted, FileError> {
     let mut done = Converted::default();
     match ending(output.path()).as_str() {
         "glb" => write_glb(contents, source, options, output, &mut done)?,
@@ -201,14 +200,14 @@ fn write_glb(
     options: &ReadOptions,
     output: &Output,
     done: &mut Converted,
-) -> Result<(), Error> {
+) -> Result<(), FileError> {
     done.format = "GLB";
     let path = output.path();
     let weighed = contents.weights.is_some() && contents.skeleton.is_some();
     let posed: Vec<&Record> = contents.records.iter().filter(|r| r.pose.is_some()).collect();
     let shaped: Vec<&Record> = contents.records.iter().filter(|r| r.positions.is_some()).collect();
     if contents.mesh.is_none() && contents.skeleton.is_none() {
-        return Err(Error::lacks(
+        return Err(FileError::lacks(
             &source.path,
             "there is neither a mesh nor a skeleton",
             "name the file with the mesh first",
@@ -236,7 +235,7 @@ fn write_glb(
         let (targets, weights) = shape_targets(&mesh.positions, &shaped);
         if targets.len() > MOST_TARGETS {
             let what = format!("{} shapes are more than {MOST_TARGETS} morph targets", targets.len());
-            return Err(Error::lacks(path, what, "write them as .pc2 or .mdd, or choose some: FILE#LABEL*"));
+            return Err(FileError::lacks(path, what, "write them as .pc2 or .mdd, or choose some: FILE#LABEL*"));
         }
         if shaped.len() > 1 {
             let times = times(&shaped, contents);
@@ -316,7 +315,7 @@ fn write_npz(
     options: &ReadOptions,
     output: &Output,
     done: &mut Converted,
-) -> Result<(), Error> {
+) -> Result<(), FileError> {
     done.format = "NPZ bundle";
     let records = match (contents.records.is_empty(), contents.clips.is_empty()) {
         (true, false) => {
@@ -369,7 +368,7 @@ fn write_sequence(
     options: &ReadOptions,
     output: &Output,
     done: &mut Converted,
-) -> Result<(), Error> {
+) -> Result<(), FileError> {
     let path = output.path();
     let kind = ending(path);
     (done.format, done.counts.frames) = match kind.as_str() {
@@ -394,7 +393,7 @@ fn write_sequence(
     }
     if skins.is_empty() {
         let hint = "a sequence comes from shapes, or from a clip that moves a skinned mesh";
-        return Err(Error::lacks(&source.path, "there are no shapes to write", hint));
+        return Err(FileError::lacks(&source.path, "there are no shapes to write", hint));
     }
     let times = times(&records.iter().collect::<Vec<_>>(), contents);
     done.counts.vertices = write_shapes(contents.mesh.as_ref(), &contents.space, &times, &skins, output)?;
@@ -445,13 +444,13 @@ fn clip_records(
     source: &Source,
     options: &ReadOptions,
     shapes: bool,
-) -> Result<Vec<Record>, Error> {
+) -> Result<Vec<Record>, FileError> {
     let times = sample_times(clip, source, options)?;
     let vertices = contents.mesh.as_ref().map_or(0, |m| m.positions.len());
     let bytes = times.len().saturating_mul(vertices).saturating_mul(24);
     if shapes && bytes > 8 << 30 {
         let what = format!("{} frames of {vertices} vertices need {} GB of memory", times.len(), bytes >> 30);
-        return Err(Error::lacks(&source.path, what, "lower --fps"));
+        return Err(FileError::lacks(&source.path, what, "lower --fps"));
     }
     Ok((times.into_iter().enumerate())
         .map(|(at, time)| {
@@ -464,7 +463,7 @@ fn clip_records(
 }
 
 /// Records that have poses alone, with the shapes that the skin weights make of them.
-fn posed_records(contents: &Contents) -> Result<Vec<Record>, Error> {
+fn posed_records(contents: &Contents) -> Result<Vec<Record>, FileError> {
     let mut records = contents.records.clone();
     for record in &mut records {
         let Some(pose) = record.pose.clone() else { continue };

@@ -1,19 +1,17 @@
 //! Motions: the poses of a clip or of a bundle.
 
 use super::{FileNote, ReadOptions, Source, poses_for_rig, read_contents};
-use crate::error::Error;
+use crate::error::FileError;
 use dermis_io::{Contents, Format, Record, Space};
 use dermis_rig::glam::DAffine3;
 use dermis_rig::{Frame, Motion, Rig, WorldPose};
 use std::path::Path;
 
 /// The motion of a clip or of a bundle's poses, in the rig's bone order.
-pub(crate) fn motion_of(
-    rig: &Rig,
-    contents: &Contents,
-    source: &Source,
-    options: &ReadOptions,
-) -> Result<Motion, Error> {
+///
+/// # Errors
+/// [`FileError::Lacks`] if the file has neither, or not the rig's bones.
+pub fn motion_of(rig: &Rig, contents: &Contents, source: &Source, options: &ReadOptions) -> Result<Motion, FileError> {
     let path = &source.path;
     if !contents.clips.is_empty() {
         let clip = pick_clip(contents, source)?;
@@ -25,7 +23,11 @@ pub(crate) fn motion_of(
     let frames: Vec<Frame> = contents.records.iter().filter_map(frame).collect();
     if frames.is_empty() {
         let what = format!("there are neither poses nor clips in this {} file", contents.format);
-        return Err(Error::lacks(path, what, "a motion is a .glb with an animation, or a bundle with pose_matrices"));
+        return Err(FileError::lacks(
+            path,
+            what,
+            "a motion is a .glb with an animation, or a bundle with pose_matrices",
+        ));
     }
     Ok(Motion { name: contents.name.trim_end_matches(".npz").into(), frames })
 }
@@ -38,7 +40,7 @@ pub(super) fn clip_motion(
     times: &[f64],
     options: &ReadOptions,
     path: &Path,
-) -> Result<Motion, Error> {
+) -> Result<Motion, FileError> {
     let names = clip_bones(contents, path)?;
     let to_rig = turned_binds(rig, contents, options);
     let frames = times.iter().enumerate().map(|(at, &time)| Frame {
@@ -50,7 +52,7 @@ pub(super) fn clip_motion(
     motion.for_skeleton(&names, rig.skeleton()).map_err(|missing| {
         let (gone, all, first) = (missing.len(), rig.skeleton().len(), &missing[0]);
         let what = format!("{gone} of the rig's {all} bones are missing (first: \"{first}\")");
-        Error::lacks(path, what, "motions are matched by bone name")
+        FileError::lacks(path, what, "motions are matched by bone name")
     })
 }
 
@@ -85,25 +87,25 @@ fn turned_binds(rig: &Rig, contents: &Contents, options: &ReadOptions) -> impl F
 /// A motion for a rig, from a file.
 ///
 /// # Errors
-/// [`Error`].
-pub fn load_motion(rig: &Rig, source: &Source, options: &ReadOptions) -> Result<(Motion, FileNote), Error> {
+/// [`FileError`].
+pub fn load_motion(rig: &Rig, source: &Source, options: &ReadOptions) -> Result<(Motion, FileNote), FileError> {
     let (mut contents, mut note) = read_contents(&source.path, &Space::default())?;
     source.select(&mut contents)?;
     note.role = "motion".into();
     Ok((motion_of(rig, &contents, source, options)?, note))
 }
 
-fn clip_bones(contents: &Contents, path: &Path) -> Result<Vec<String>, Error> {
+fn clip_bones(contents: &Contents, path: &Path) -> Result<Vec<String>, FileError> {
     let names = contents.skeleton.as_ref().map(|s| s.names().to_vec());
-    names.ok_or_else(|| Error::lacks(path, "the clip moves no skeleton", "use the file of a skinned character"))
+    names.ok_or_else(|| FileError::lacks(path, "the clip moves no skeleton", "use the file of a skinned character"))
 }
 
-pub(crate) fn pick_clip<'a>(contents: &'a Contents, source: &Source) -> Result<&'a dermis_io::Clip, Error> {
+pub(crate) fn pick_clip<'a>(contents: &'a Contents, source: &Source) -> Result<&'a dermis_io::Clip, FileError> {
     let names = || contents.clips.iter().map(|c| format!("\"{}\"", c.name)).collect::<Vec<_>>().join(", ");
     match (&source.part, &contents.clips[..]) {
         (None, [only]) => Ok(only),
         (Some(name), clips) => clips.iter().find(|c| c.name == *name).ok_or_else(|| {
-            Error::lacks(
+            FileError::lacks(
                 &source.path,
                 format!("there is no clip \"{name}\"; there are {}", names()),
                 "name a clip after #: walk.glb#Walk",
@@ -111,13 +113,17 @@ pub(crate) fn pick_clip<'a>(contents: &'a Contents, source: &Source) -> Result<&
         }),
         (None, _) => {
             let what = format!("there are {} clips: {}", contents.clips.len(), names());
-            Err(Error::lacks(&source.path, what, "name one after #: walk.glb#Walk"))
+            Err(FileError::lacks(&source.path, what, "name one after #: walk.glb#Walk"))
         }
     }
 }
 
 /// The clip's own keys, or a fixed rate.
-pub(crate) fn sample_times(clip: &dermis_io::Clip, source: &Source, options: &ReadOptions) -> Result<Vec<f64>, Error> {
+pub(crate) fn sample_times(
+    clip: &dermis_io::Clip,
+    source: &Source,
+    options: &ReadOptions,
+) -> Result<Vec<f64>, FileError> {
     /// An hour at 24 frames per second.
     const MOST: usize = 86_400;
     let count = match options.fps {
@@ -126,7 +132,7 @@ pub(crate) fn sample_times(clip: &dermis_io::Clip, source: &Source, options: &Re
     };
     if count > MOST {
         let what = format!("the clip \"{}\" has {count} frames, more than {MOST}", clip.name);
-        return Err(Error::lacks(&source.path, what, "sample it at a lower rate with --fps"));
+        return Err(FileError::lacks(&source.path, what, "sample it at a lower rate with --fps"));
     }
     Ok(match options.fps {
         Some(fps) => (0..=count).map(|frame| frame as f64 / fps).collect(),

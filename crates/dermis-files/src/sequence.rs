@@ -1,6 +1,10 @@
 //! Mesh sequences from files: anything that shows one mesh in several shapes.
 
-use crate::error::Error;
+mod given;
+
+pub use given::{load_given_bones, load_given_weights};
+
+use crate::error::FileError;
 use crate::load::{FileNote, ReadOptions, Source, matching, pick_clip, read_contents, sample_times};
 use dermis_io::{Contents, Space};
 use dermis_rig::Mesh;
@@ -68,8 +72,8 @@ impl Sequences {
 /// that kind are frames. A glTF clip shows what a viewer shows: morph targets, then skin.
 ///
 /// # Errors
-/// [`Error`], naming file and frame.
-pub fn load_sequences(sources: &[Source], options: &SequenceOptions) -> Result<Sequences, Error> {
+/// [`FileError`], naming file and frame.
+pub fn load_sequences(sources: &[Source], options: &SequenceOptions) -> Result<Sequences, FileError> {
     let mut made: Option<Sequences> = None;
     let mut single: Vec<Shot> = Vec::new();
     let mut bytes = 0;
@@ -85,9 +89,9 @@ pub fn load_sequences(sources: &[Source], options: &SequenceOptions) -> Result<S
         if first {
             let mesh = contents.mesh.clone().ok_or_else(|| {
                 let what = format!("there is no mesh in this {} file", contents.format);
-                Error::lacks(path, what, "name a file with the mesh before it: dermis decompose body.obj walk.pc2")
+                FileError::lacks(path, what, "name a file with the mesh before it: dermis decompose body.obj walk.pc2")
             })?;
-            mesh.check().map_err(|e| Error::lacks(path, e.to_string(), ""))?;
+            mesh.check().map_err(|e| FileError::lacks(path, e.to_string(), ""))?;
             let (space, (clips, left_out, notes)) = (contents.space.clone(), Default::default());
             made = Some(Sequences { name: stem.clone(), mesh, space, clips, left_out, notes });
         }
@@ -102,7 +106,7 @@ pub fn load_sequences(sources: &[Source], options: &SequenceOptions) -> Result<S
             ));
         } else if lone {
             let what = format!("there is no shape in this {} file", contents.format);
-            return Err(Error::lacks(path, what, NEEDS));
+            return Err(FileError::lacks(path, what, NEEDS));
         }
         for (name, shots) in takes {
             let mut kept = Vec::with_capacity(shots.len());
@@ -110,7 +114,7 @@ pub fn load_sequences(sources: &[Source], options: &SequenceOptions) -> Result<S
                 bytes += 24 * positions.len() as u64;
                 if bytes > MOST_BYTES {
                     let what = format!("the frames take more than {} GB of memory", MOST_BYTES >> 30);
-                    return Err(Error::lacks(
+                    return Err(FileError::lacks(
                         path,
                         what,
                         "decompose a part of the frames: FILE.npz#LABELS, or a lower --fps",
@@ -132,7 +136,7 @@ pub fn load_sequences(sources: &[Source], options: &SequenceOptions) -> Result<S
         made.notes.push(note);
     }
     let path = sources.first().map(|s| s.path.clone()).unwrap_or_default();
-    let mut made = made.ok_or_else(|| Error::lacks(&path, "there is no sequence", NEEDS))?;
+    let mut made = made.ok_or_else(|| FileError::lacks(&path, "there is no sequence", NEEDS))?;
     if !single.is_empty() {
         made.clips.push(take(unique("frames", &made.clips), single, options.read.fps));
     }
@@ -141,7 +145,7 @@ pub fn load_sequences(sources: &[Source], options: &SequenceOptions) -> Result<S
             0 => "there are no frames".to_owned(),
             all => format!("no frame is finite: all {all} were left out"),
         };
-        return Err(Error::lacks(&path, what, NEEDS));
+        return Err(FileError::lacks(&path, what, NEEDS));
     }
     if let Some(rest) = &options.rest {
         let all = || made.clips.iter().flat_map(|c| c.labels.iter().zip(&c.frames));
@@ -149,7 +153,7 @@ pub fn load_sequences(sources: &[Source], options: &SequenceOptions) -> Result<S
         let by_number = || rest.parse().ok().and_then(|at: usize| all().nth(at)).map(|(_, frame)| frame);
         let found = by_label
             .or_else(by_number)
-            .ok_or_else(|| Error::NoSuchFrame { frame: rest.clone(), frames: all().count() })?;
+            .ok_or_else(|| FileError::NoSuchFrame { frame: rest.clone(), frames: all().count() })?;
         made.mesh.positions.clone_from(found);
         // Normals are those of the other shape.
         made.mesh.render.iter_mut().for_each(|render| render.normals.clear());
@@ -165,7 +169,7 @@ fn takes(
     source: &Source,
     stem: &str,
     options: &ReadOptions,
-) -> Result<Vec<(String, Vec<Shot>)>, Error> {
+) -> Result<Vec<(String, Vec<Shot>)>, FileError> {
     let shots: Vec<Shot> =
         contents.records.iter().filter_map(|r| Some((r.label.clone(), r.time, r.positions.clone()?))).collect();
     if !shots.is_empty() {
@@ -195,7 +199,7 @@ fn takes(
         let times = sample_times(clip, source, options)?;
         if 24 * (times.len() * mesh.positions.len()) as u64 > MOST_BYTES {
             let what = format!("{} frames of the clip \"{}\" do not fit in memory", times.len(), clip.name);
-            return Err(Error::lacks(&source.path, what, "sample it at a lower rate with --fps"));
+            return Err(FileError::lacks(&source.path, what, "sample it at a lower rate with --fps"));
         }
         let shot = |(at, &time): (usize, &f64)| {
             let frame = (clip.sample)(time);
@@ -218,7 +222,7 @@ fn gather(
     options: &SequenceOptions,
     source: &Source,
     note: &mut FileNote,
-) -> Result<Vec<DVec3>, Error> {
+) -> Result<Vec<DVec3>, FileError> {
     let shot = (String::new(), None, positions);
     let mut one = gather_all(mesh, contents, vec![shot], options, source, note)?;
     Ok(one.pop().map(|(_, _, positions)| positions).unwrap_or_default())
@@ -232,11 +236,11 @@ fn gather_all(
     options: &SequenceOptions,
     source: &Source,
     note: &mut FileNote,
-) -> Result<Vec<Shot>, Error> {
+) -> Result<Vec<Shot>, FileError> {
     let count = shots.first().map_or(0, |s| s.2.len());
     if let Some((label, _, other)) = shots.iter().find(|s| s.2.len() != count) {
         let what = format!("frame \"{label}\" has {} vertices, but the frames before it have {count}", other.len());
-        return Err(Error::lacks(&source.path, what, "every frame of a sequence shows the same mesh"));
+        return Err(FileError::lacks(&source.path, what, "every frame of a sequence shows the same mesh"));
     }
     let matching = matching(mesh, contents, count, &options.read, &source.path, note)?;
     Ok(shots.into_iter().map(|(label, time, positions)| (label, time, matching.gather(&positions))).collect())

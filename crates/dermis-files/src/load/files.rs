@@ -1,6 +1,6 @@
 //! Files as they are read.
 
-use crate::error::Error;
+use crate::error::FileError;
 use dermis_io::{Contents, Format, Space, Warning};
 use sha2::{Digest, Sha256};
 use std::fs::File;
@@ -25,21 +25,21 @@ pub struct FileNote {
 /// The bytes of a file.
 ///
 /// # Errors
-/// [`Error::File`].
-pub fn read_bytes(path: &Path) -> Result<Vec<u8>, Error> {
+/// [`FileError::System`].
+pub fn read_bytes(path: &Path) -> Result<Vec<u8>, FileError> {
     read_file(path).map_err(failed(path))
 }
 
 /// A file to be read in pieces, and its length in bytes.
 ///
 /// # Errors
-/// [`Error::File`].
-pub fn open_file(path: &Path) -> Result<(File, u64), Error> {
+/// [`FileError::System`].
+pub fn open_file(path: &Path) -> Result<(File, u64), FileError> {
     open(path).map_err(failed(path))
 }
 
-fn failed(path: &Path) -> impl Fn(io::Error) -> Error + use<'_> {
-    move |source| Error::File { path: path.into(), source }
+fn failed(path: &Path) -> impl Fn(io::Error) -> FileError + use<'_> {
+    move |source| FileError::System { path: path.into(), source }
 }
 
 /// A device such as /dev/zero, which a hostile file may name, would never end, and a pipe would be waited for.
@@ -75,8 +75,8 @@ fn not_read_yet(name: &str) -> Option<&'static str> {
 /// Everything a file or a folder of numbered OBJ files holds. `space` serves formats that state no axes or unit.
 ///
 /// # Errors
-/// [`Error::File`], [`Error::Read`], or [`Error::Lacks`] if the kind of file is unknown.
-pub fn read_contents(path: &Path, space: &Space) -> Result<(Contents, FileNote), Error> {
+/// [`FileError::System`], [`FileError::Read`], or [`FileError::Lacks`] if the kind of file is unknown.
+pub fn read_contents(path: &Path, space: &Space) -> Result<(Contents, FileNote), FileError> {
     if path.is_dir() {
         return read_folder(path, space);
     }
@@ -84,7 +84,7 @@ pub fn read_contents(path: &Path, space: &Space) -> Result<(Contents, FileNote),
     let name = path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned());
     let format = dermis_io::sniff(&bytes, &name).ok_or_else(|| {
         let what = not_read_yet(&name).unwrap_or("the kind of this file is not known");
-        Error::lacks(path, what, "use .glb, .gltf, .fbx, .abc, .npz, .obj, .pc2, .mdd or .dermis")
+        FileError::lacks(path, what, "use .glb, .gltf, .fbx, .abc, .npz, .obj, .pc2, .mdd or .dermis")
     })?;
     let folder = path.parent().unwrap_or(Path::new("."));
     let resolve = |uri: &str| read_file(&folder.join(uri));
@@ -107,26 +107,35 @@ pub fn read_contents(path: &Path, space: &Space) -> Result<(Contents, FileNote),
             ..Contents::default()
         }),
     };
-    let contents = contents.map_err(|source| Error::Read { path: path.into(), source })?;
+    let contents = contents.map_err(|source| FileError::Read { path: path.into(), source })?;
     let note = note(path, &bytes, contents.warnings.iter().map(Warning::to_string).collect());
     Ok((contents, note))
 }
 
-/// A folder of OBJ files, one per frame, in natural numeric order.
-fn read_folder(path: &Path, space: &Space) -> Result<(Contents, FileNote), Error> {
-    let listing = std::fs::read_dir(path).map_err(failed(path))?;
+/// Names of the files in a folder that end with one of `endings`, in natural numeric order.
+///
+/// # Errors
+/// [`FileError::System`].
+pub fn names_in(folder: &Path, endings: &[&str]) -> Result<Vec<String>, FileError> {
+    let listing = std::fs::read_dir(folder).map_err(failed(folder))?;
     let mut names: Vec<String> = listing
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter(|name| name.to_ascii_lowercase().ends_with(".obj"))
+        .filter(|name| endings.iter().any(|ending| name.to_ascii_lowercase().ends_with(ending)))
         .collect();
+    names.sort_by(|a, b| dermis_io::obj::natural_order(a, b));
+    Ok(names)
+}
+
+/// A folder of OBJ files, one per frame, in natural numeric order.
+fn read_folder(path: &Path, space: &Space) -> Result<(Contents, FileNote), FileError> {
+    let names = names_in(path, &[".obj"])?;
     if names.is_empty() {
-        return Err(Error::lacks(
+        return Err(FileError::lacks(
             path,
             "the folder holds no OBJ files",
             "name a file, or a folder of numbered OBJ files",
         ));
     }
-    names.sort_by(|a, b| dermis_io::obj::natural_order(a, b));
     let mut sequence = dermis_io::obj::Sequence::new(&path.display().to_string(), space);
     let (mut total, mut hash) = (0, Sha256::new());
     for name in &names {
@@ -134,9 +143,9 @@ fn read_folder(path: &Path, space: &Space) -> Result<(Contents, FileNote), Error
         let bytes = read_bytes(&file)?;
         total += bytes.len() as u64;
         hash.update(&bytes);
-        sequence.push(name, &bytes).map_err(|source| Error::Read { path: file, source })?;
+        sequence.push(name, &bytes).map_err(|source| FileError::Read { path: file, source })?;
     }
-    let contents = sequence.finish().map_err(|source| Error::Read { path: path.into(), source })?;
+    let contents = sequence.finish().map_err(|source| FileError::Read { path: path.into(), source })?;
     let remarks = contents.warnings.iter().map(Warning::to_string).collect();
     let note = FileNote {
         role: String::new(),
@@ -148,7 +157,8 @@ fn read_folder(path: &Path, space: &Space) -> Result<(Contents, FileNote), Error
     Ok((contents, note))
 }
 
-pub(crate) fn note(path: &Path, bytes: &[u8], remarks: Vec<String>) -> FileNote {
+/// What is said of a file that was read.
+pub fn note(path: &Path, bytes: &[u8], remarks: Vec<String>) -> FileNote {
     let hash = short_hash(Sha256::new_with_prefix(bytes));
     FileNote { role: String::new(), path: path.display().to_string(), bytes: bytes.len() as u64, hash, remarks }
 }
@@ -158,7 +168,10 @@ fn short_hash(hash: Sha256) -> String {
 }
 
 /// The hash of a file that is not held.
-pub(crate) fn hash_of(path: &Path) -> Result<String, Error> {
+///
+/// # Errors
+/// [`FileError::System`].
+pub fn hash_of(path: &Path) -> Result<String, FileError> {
     let (mut file, mut hash) = (open_file(path)?.0, Sha256::new());
     let mut buffer = vec![0; 1 << 20];
     loop {

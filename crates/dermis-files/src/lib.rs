@@ -1,0 +1,15 @@
+//! Files that people name: opened as rigs, examples, motions, [`sculpts`] and [`mod@sequence`]s ([`load`]), written whole
+//! or not at all ([`output`], [`skins`]), or turned into another format ([`convert`]).
+//!
+//! Formats are read and written by `dermis-io`, which opens nothing. Here stands what a path adds: which of the things in
+//! a file are meant, which file completes which, and whether vertices and bones of two files are the same.
+
+pub mod convert;
+mod error;
+pub mod load;
+pub mod output;
+pub mod sculpts;
+pub mod sequence;
+pub mod skins;
+
+pub use error::FileError;
