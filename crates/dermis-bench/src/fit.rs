@@ -118,7 +118,7 @@ pub fn measure(name: &str, size: Size, arrays: Option<&Path>) -> std::io::Result
     Ok(report)
 }
 
-/// Seconds of a form for every number of threads, solved in double and in single precision by turns; the memory of the
+/// Seconds of a form for every number of threads, solved alternately in double and in single precision; the memory of the
 /// former, and what the latter costs in accuracy.
 fn time(scene: &Scene, form: Form, arrays: Option<PathBuf>) -> std::io::Result<Value> {
     forget_peak_memory();

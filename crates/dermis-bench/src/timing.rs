@@ -16,7 +16,7 @@ pub fn runs<T>(most: usize, budget: f64, mut work: impl FnMut() -> T) -> (Vec<f6
     }
 }
 
-/// As [`runs`] of two works by turns, so that whatever else the machine does slows both.
+/// As [`runs`] of two works alternately, so that whatever else the machine does slows both.
 pub fn alternated<T>(most: usize, budget: f64, works: [&dyn Fn() -> T; 2]) -> [Vec<f64>; 2] {
     let mut seconds = [vec![], vec![]];
     runs(most, budget, || {

@@ -1,11 +1,12 @@
 //! `dermis export`
 
 use crate::hints::refusal_remedy;
-use crate::options::{ReadArgs, existing};
+use crate::options::{ReadArgs, add_defaults, existing};
 use crate::ui::{Stop, Ui};
+use clap::Command;
 use dermis_workflow::compile::{Compiled, HeldOut, Step};
-use dermis_workflow::drivers::{Driven, DrivenReport, Loss, PoseSpaceReport};
-use dermis_workflow::export::{Exported, PruneCost};
+use dermis_workflow::drivers::{Driven, DrivenReport, DriverSettings, Loss, PoseSpaceReport, PoseSpaceSettings};
+use dermis_workflow::export::{ExportSettings, Exported, PruneCost};
 use dermis_workflow::fits::weights::WeightBits;
 use dermis_workflow::load::Source;
 use dermis_workflow::recipe::{
@@ -28,7 +29,7 @@ pub struct ExportArgs {
     #[arg(long, value_name = "FILE", num_args = 1..)]
     motion: Vec<Source>,
     /// Make the whole model, whatever its method, linear blend skinning without morph targets: weights are solved for --motion
-    /// and --examples, with at most --influences [default: 4] a vertex, and --helpers (docs/compile.md)
+    /// and --examples, with at most --influences a vertex, and --helpers (docs/compile.md)
     #[arg(long)]
     lbs: bool,
     /// With --lbs: poses to compile for whose true skin is known, so that errors are measured against it, too; they become a clip
@@ -46,18 +47,18 @@ pub struct ExportArgs {
     /// With --lbs: where the search for helpers starts
     #[arg(long, value_name = "N", requires = "lbs", default_value_t = LinearExport::default().seed)]
     seed: u64,
-    /// Write a table how an engine computes from its joints, in any pose, the weights of the morph targets (for a joint model or a
-    /// pose space; docs/drivers.md), or with --lbs the motion of the helper bones (docs/compile.md)
+    /// Write a table from which an engine computes, in any pose, the weights of the morph targets (for a joint model or a pose
+    /// space; docs/drivers.md), or with --lbs the motion of the helper bones (docs/compile.md)
     #[arg(long, value_name = "FILE")]
     drivers: Option<PathBuf>,
     /// Morph targets that carry the correction, at most; 0 exports the skin weights alone, "all" compresses nothing (with
-    /// --drivers, or of a pose space) [default: 8, or 32 with --drivers, or 64 of a pose space]
+    /// --drivers, or of a pose space)
     #[arg(long, value_name = "N|all", value_parser = shapes)]
     shapes: Option<ShapeCount>,
-    /// Of a pose space: kernels per region, at most, that the weights of the shapes are computed from [default: 16]
+    /// Of a pose space: kernels per region, at most, that the weights of the shapes are computed from
     #[arg(long, value_name = "M", conflicts_with = "lbs")]
     kernels: Option<usize>,
-    /// Influences per vertex, at most; what pruning costs is printed [default: all of the rig's]
+    /// Influences per vertex, at most; what pruning costs is printed
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     influences: Option<u16>,
     /// Positions of the base in every frame, for a model over a given base
@@ -71,6 +72,19 @@ pub struct ExportArgs {
     force: bool,
     #[command(flatten)]
     read: ReadArgs,
+}
+
+/// Adds the defaults that settings have to the help of their options.
+pub fn with_defaults(command: Command) -> Command {
+    let (baked, driven) = (ExportSettings::default().shapes, DriverSettings::default().shapes);
+    let driven = driven.map_or_else(|| "all".to_owned(), |shapes| shapes.to_string());
+    let of_space = PoseSpaceSettings::SHAPES;
+    let defaults = [
+        ("shapes", format!("{baked}, or {driven} with --drivers, or {of_space} of a pose space")),
+        ("kernels", PoseSpaceSettings::KERNELS.to_string()),
+        ("influences", format!("all of the rig's; {} with --lbs", LinearExport::default().influences)),
+    ];
+    add_defaults(command, defaults)
 }
 
 /// Reads `--shapes`.

@@ -42,7 +42,20 @@ pub fn message(error: &Error) -> String {
 }
 
 /// What to do about it; empty if there is nothing to say.
-pub fn hint(error: &Error) -> &'static str {
+pub fn hint(error: &Error) -> String {
+    options(remedy(error))
+}
+
+/// Settings in backquotes by the names of their options.
+fn options(text: &str) -> String {
+    let word = |(at, part): (usize, &str)| match at % 2 {
+        0 => part.to_owned(),
+        _ => format!("--{}", part.replace('_', "-")),
+    };
+    text.split('`').enumerate().map(word).collect()
+}
+
+fn remedy(error: &Error) -> &'static str {
     match error {
         Error::File(FileError::Ending { endings, .. }) => endings,
         Error::File(FileError::Lacks { hint, .. }) | Error::Sculpt { hint, .. } => hint,

@@ -30,7 +30,7 @@ pub fn show(outcome: &InspectOutcome, ui: &Ui, json: bool) -> ExitCode {
             Ok(_) if json => {}
             Ok(held) => held.lines().iter().for_each(|line| ui.print(line)),
             Err(error) => {
-                ui.fail(&message(error), hint(error));
+                ui.fail(&message(error), &hint(error));
             }
         }
     }

@@ -1,8 +1,8 @@
 //! `dermis invert`
 
-use crate::options::{ReadArgs, existing};
+use crate::options::{ReadArgs, add_defaults, existing};
 use crate::ui::{Stop, Ui};
-use clap::ValueEnum;
+use clap::{Command, ValueEnum};
 use dermis_workflow::fits::inverse::{Coupled, InverseMethod};
 use dermis_workflow::invert::{BundleVertices, Skinning};
 use dermis_workflow::load::Source;
@@ -35,7 +35,7 @@ pub struct InvertArgs {
     /// A deformer that is a program of its own, spoken to over its standard input and output (docs/invert-protocol.md)
     #[arg(long, value_name = "COMMAND", group = "through")]
     program: Option<String>,
-    /// How long an answer of --program may take [default: 60]
+    /// How long an answer of --program may take
     #[arg(long, value_name = "SECONDS", requires = "program", allow_negative_numbers = true)]
     time_limit: Option<f64>,
     /// How a deformer is inverted: "auto" takes the closed form where there is one, else Gauss-Newton and then direction sets
@@ -60,6 +60,11 @@ pub struct InvertArgs {
     force: bool,
     #[command(flatten)]
     read: ReadArgs,
+}
+
+/// Adds the default that the settings have to the help of its option.
+pub fn with_defaults(command: Command) -> Command {
+    add_defaults(command, [("time_limit", DeformerProgram::TIME_LIMIT.to_string())])
 }
 
 #[derive(Clone, Copy, ValueEnum)]

@@ -109,7 +109,7 @@ fn main() -> ExitCode {
     };
     done.unwrap_or_else(|stop| match stop {
         Stop::Usage(text) => ui.fail(&text, ""),
-        Stop::Recipe(error) => ui.fail(&hints::message(&error), hints::hint(&error)),
+        Stop::Recipe(error) => ui.fail(&hints::message(&error), &hints::hint(&error)),
     })
 }
 
@@ -119,6 +119,8 @@ fn command() -> clap::Command {
         .mut_subcommand("fit", |fit| fit::with_recipe_alone(method_options::with_defaults(fit)))
         .mut_subcommand("weights", weights::with_defaults)
         .mut_subcommand("decompose", decompose::with_defaults)
+        .mut_subcommand("export", export::with_defaults)
+        .mut_subcommand("invert", invert::with_defaults)
 }
 
 /// Vector instructions other than the best of this machine, for tests and measurements.

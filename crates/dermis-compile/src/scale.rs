@@ -17,7 +17,7 @@ pub(crate) struct Scaled {
     pub offset: Vec<f64>,
 }
 
-/// Low and high of a coordinate: κ times its least and largest value over some poses and the bind pose, where it is zero.
+/// Low and high of a coordinate: its range over some poses and the bind pose, where it is zero, scaled by κ.
 pub(crate) fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let (low, high) = values.fold((0.0f64, 0.0f64), |(l, h), x| (l.min(x), h.max(x)));
     (low * LIMIT_FACTOR, high * LIMIT_FACTOR)

@@ -84,7 +84,7 @@ pub fn is_folder(path: &Path) -> Result<bool, FileError> {
         "" => Ok(true),
         "glb" | "npz" | "pc2" | "mdd" | "obj" => Ok(false),
         "dermis" => {
-            let hint = "a model is learnt: dermis fit RIG --examples FILE -o MODEL.dermis";
+            let hint = "a model is learnt from a rig and examples: dermis fit";
             Err(FileError::lacks(path, "nothing is converted to a model", hint))
         }
         other => Err(FileError::lacks(path, format!("nothing is converted to \".{other}\""), ENDINGS)),
@@ -450,7 +450,7 @@ fn clip_records(
     let bytes = times.len().saturating_mul(vertices).saturating_mul(24);
     if shapes && bytes > 8 << 30 {
         let what = format!("{} frames of {vertices} vertices need {} GB of memory", times.len(), bytes >> 30);
-        return Err(FileError::lacks(&source.path, what, "lower --fps"));
+        return Err(FileError::lacks(&source.path, what, "lower `fps`"));
     }
     Ok((times.into_iter().enumerate())
         .map(|(at, time)| {

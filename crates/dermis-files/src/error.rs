@@ -29,7 +29,7 @@ pub enum FileError {
         path: PathBuf,
         /// What it lacks, with numbers.
         what: String,
-        /// What to do about it.
+        /// What to do about it; a setting stands in backquotes, by its name in recipes.
         hint: &'static str,
     },
     /// Nothing is written in the format that an output's name asks for.

@@ -151,7 +151,7 @@ pub fn load_examples(
                 FileError::lacks(
                     path,
                     what,
-                    "name the file with their poses just before it: --examples walk.glb walk.pc2",
+                    "name the file with their poses just before it: `examples` walk.glb walk.pc2",
                 )
             })?;
             pairing::with_motion(rig, &contents, &motion, options, path, &mut note)?
@@ -191,7 +191,7 @@ pub fn load_examples(
 
 fn no_skin(motion: &Motions) -> FileError {
     let what = format!("{} poses without skins", motion.motion.frames.len());
-    FileError::lacks(&motion.source.path, what, "name the skins right after it: --examples walk.glb walk.pc2")
+    FileError::lacks(&motion.source.path, what, "name the skins right after it: `examples` walk.glb walk.pc2")
 }
 
 /// Poses of a bundle by bone name, in the rig's order. A bundle without names must agree in number.

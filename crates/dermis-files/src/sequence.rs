@@ -89,7 +89,7 @@ pub fn load_sequences(sources: &[Source], options: &SequenceOptions) -> Result<S
         if first {
             let mesh = contents.mesh.clone().ok_or_else(|| {
                 let what = format!("there is no mesh in this {} file", contents.format);
-                FileError::lacks(path, what, "name a file with the mesh before it: dermis decompose body.obj walk.pc2")
+                FileError::lacks(path, what, "name a file with the mesh before it: body.obj walk.pc2")
             })?;
             mesh.check().map_err(|e| FileError::lacks(path, e.to_string(), ""))?;
             let (space, (clips, left_out, notes)) = (contents.space.clone(), Default::default());
@@ -117,7 +117,7 @@ pub fn load_sequences(sources: &[Source], options: &SequenceOptions) -> Result<S
                     return Err(FileError::lacks(
                         path,
                         what,
-                        "decompose a part of the frames: FILE.npz#LABELS, or a lower --fps",
+                        "decompose a part of the frames: FILE.npz#LABELS, or a lower `fps`",
                     ));
                 }
                 match positions.iter().all(|p| p.is_finite()) {
@@ -199,7 +199,7 @@ fn takes(
         let times = sample_times(clip, source, options)?;
         if 24 * (times.len() * mesh.positions.len()) as u64 > MOST_BYTES {
             let what = format!("{} frames of the clip \"{}\" do not fit in memory", times.len(), clip.name);
-            return Err(FileError::lacks(&source.path, what, "sample it at a lower rate with --fps"));
+            return Err(FileError::lacks(&source.path, what, "sample it at a lower rate with `fps`"));
         }
         let shot = |(at, &time): (usize, &f64)| {
             let frame = (clip.sample)(time);

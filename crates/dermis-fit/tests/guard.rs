@@ -2,7 +2,7 @@
 
 mod bench;
 
-use bench::{Bench, deltas, plain, skinned};
+use bench::{Bench, agree_with_base, deltas, plain, skinned};
 use dermis_deform::enveloping::{Pair, PoseFeatures};
 use dermis_deform::{Base, Deformer, Enveloping, Scratch};
 use dermis_fit::mwe::{Anchor, Centring, RidgeMode, RowChoice, Strength};
@@ -146,10 +146,7 @@ fn no_pose_moves_a_vertex_farther_than_one_and_a_half_times_what_training_asked(
     let rest = &arm.rig.mesh().positions;
     // Around the middle of the hand the examples agree with the base.
     let agrees = |v: usize| rest[v].x > 0.6;
-    for example in &mut examples {
-        let base = skinned(&arm.rig, &example.transforms);
-        (0..rest.len()).filter(|v| agrees(*v)).for_each(|v| example.positions[v] = base[v]);
-    }
+    agree_with_base(&arm.rig, &mut examples, agrees);
     let bench = Bench::new(&arm.rig, examples);
     let rho = bench.training().largest_residuals();
     assert!((0..rho.len()).all(|v| agrees(v) == (rho[v] == 0.0)));

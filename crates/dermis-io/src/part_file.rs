@@ -94,7 +94,7 @@ pub fn read(bytes: &[u8]) -> Result<PartFile, ReadError> {
 pub fn read_from(mut source: impl Read + Seek, length: u64) -> Result<PartFile, ReadError> {
     let wrong = |reason: String| ReadError::WrongKind { format: Format::Model, reason };
     let r = Reader::open(&mut source, length).map_err(|reason| wrong(format!("no part of statistics: {reason}")))?;
-    let json = r.text(KEY).ok_or_else(|| wrong("it holds no statistics; fit --accumulate writes them".into()))?;
+    let json = r.text(KEY).ok_or_else(|| wrong("it holds no statistics of a fit".into()))?;
     // The version first: a newer header need not have the fields of this one.
     let version = serde_json::from_str::<Value>(json).ok().and_then(|v| v.get("format_version")?.as_u64());
     match version {

@@ -271,7 +271,7 @@ pub struct Pose {
     pub local: BoneVec<DAffine3>,
 }
 
-/// Numbers that a pose has beside its joints, by name, such as the contraction of a muscle; zero at rest.
+/// Per-pose values other than joints, by name, such as the contraction of a muscle; zero at rest.
 pub type Channels = Vec<(Arc<str>, f64)>;
 
 /// A pose as joint-to-world matrices T_k.

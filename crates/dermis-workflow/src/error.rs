@@ -51,7 +51,7 @@ pub enum Error {
         sculpt: String,
         /// Why.
         reason: String,
-        /// What to do about it.
+        /// What to do about it; a setting stands in backquotes, by its name in recipes.
         hint: &'static str,
     },
     /// A rig whose own skinning is to be inverted, and has no weights.

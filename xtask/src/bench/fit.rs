@@ -158,7 +158,7 @@ fn print_workloads(workloads: &[Value], limits: &Limits) {
     println!(
         "Distances of coefficients are in parts of a point's largest, those of positions in lengths of the creature."
     );
-    println!("The two precisions of the solve are measured by turns.");
+    println!("The two precisions of the solve are measured alternately.");
     println!(
         "\nThe limit counts multiply-adds of the cheaper of two ways per point and axis, n bones, c = 4 n features, m poses:"
     );

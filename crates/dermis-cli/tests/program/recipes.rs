@@ -115,6 +115,27 @@ fn a_streamed_file_that_changed_is_refused_by_name() {
     assert!(!desk.path("b.dermis").exists());
 }
 
+/// No verb leaves an output made of another file than its recipe states.
+#[test]
+fn every_verb_checks_hashes_before_it_writes() {
+    let desk = desk();
+    desk.good("fit train.npz --examples train.npz --folds 0 -o a.dermis");
+    let other = |file: &str| json!({"file": file, "sha256": "0123456789abcdef"});
+    for recipe in [
+        json!({"weights": {"rig": other("train.npz"), "source": {"plan": {}}, "out": "out.npz"}}),
+        json!({"pose": {"model": other("a.dermis"), "motion": {"file": "test.npz"}, "out": "out.npz"}}),
+        json!({"pose": {"model": {"file": "a.dermis"}, "motion": other("test.npz"), "out": "out.npz"}}),
+        json!({"convert": {"inputs": [other("test.npz")], "out": "out.npz"}}),
+        json!({"export": {"model": other("a.dermis"), "form": {"shapes": {}}, "out": "out.npz.glb"}}),
+        json!({"decompose": {"sequences": [other("test.npz")], "method": {"search": {"bones": 2}}, "out": "out.npz"}}),
+        json!({"suggest": {"model": {"file": "a.dermis"}, "motion": other("test.npz"), "out": "out.npz"}}),
+    ] {
+        desk.put("r.json", recipe.to_string());
+        desk.bad("run r.json", &["another file", "0123456789abcdef"]);
+        assert!(!desk.path("out.npz").exists() && !desk.path("out.npz.glb").exists(), "{recipe}");
+    }
+}
+
 #[test]
 fn what_a_recipe_does_not_know_is_refused() {
     let desk = desk();

@@ -20,9 +20,9 @@
 //! principal axes of Pᵀ BᵀB P, the shapes are B P w_h and their coordinates c_h = w_hᵀ P⁺ z: the best of rank K in the mean
 //! square over the samples.
 //!
-//! **Weights.** Applications clamp weights to 0..1, so coordinate h becomes (c_h − low_h)/(high_h − low_h), low and high κ = 1.25
-//! times its least and largest value over the samples and the bind pose: the limits of the joints leave as much room beyond
-//! training. At the bind pose z = 0 and the weights are −low/(high − low), the offsets. One more
+//! **Weights.** Applications clamp weights to 0..1, so coordinate h becomes (c_h − low_h)/(high_h − low_h). From low to
+//! high is the range of c_h over the samples and the bind pose, scaled by κ = 1.25: the limits of the joints leave as much
+//! room beyond training. At the bind pose z = 0 and the weights are −low/(high − low), the offsets. One more
 //! shape, always at weight one, is minus the sum of the others at these weights: the correction of the bind pose is zero, to
 //! the single precision in which shapes are stored. The offsets are rounded to single precision first, so that an
 //! application reads the same numbers.

@@ -23,10 +23,6 @@ const MOST_VALUES: usize = 1024;
 const SAMPLES: (usize, usize) = (128, 48);
 /// Numbers of sampled displacements, at most: half a gigabyte.
 const MOST_NUMBERS: usize = 1 << 26;
-/// Morph targets of a pose space that is compiled, unless they are given: a body's held-out error with 64 is near that with all.
-const SHAPES: usize = 64;
-/// Kernels of a region, unless they are given.
-const KERNELS: usize = 16;
 /// Seed of the random poses.
 const SEED: u64 = 2;
 
@@ -52,7 +48,7 @@ pub(super) fn deliver(
     if settings.kernels == Some(0) {
         return Err(CompileError::NoKernels);
     }
-    let kernels = settings.kernels.unwrap_or(KERNELS);
+    let kernels = settings.kernels.unwrap_or(PoseSpaceSettings::KERNELS);
     proceed(progress, 0, 1)?;
     let space = match model.baked().correction() {
         Some(BakedCorrection::PoseSpace(space)) => space.widened(),
@@ -73,7 +69,7 @@ pub(super) fn deliver(
     }
     let kernel = &space.kernel;
     let small = kernel.values() <= MOST_VALUES && (0..kernel.groups()).all(|g| kernel.centres(g).len() <= kernels);
-    let most = settings.shapes.unwrap_or(SHAPES) - 1;
+    let most = settings.shapes.unwrap_or(PoseSpaceSettings::SHAPES) - 1;
     if small {
         let failed = CompileError::solve("the displacements of the pose space");
         return Ok((principal(space, most).map_err(failed)?, warnings));

@@ -46,12 +46,20 @@ use std::borrow::Cow;
 /// What an engine can take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoseSpaceSettings {
-    /// Morph targets at most, the constant one included, two or more; `None`: 64, or all of a model that is shapes already.
+    /// Morph targets at most, the constant one included, two or more; `None`: [`Self::SHAPES`], or all of a model that is shapes
+    /// already.
     pub shapes: Option<usize>,
-    /// Kernels per region at most; `None`: 16, or all of a model that is shapes already.
+    /// Kernels per region at most; `None`: [`Self::KERNELS`], or all of a model that is shapes already.
     pub kernels: Option<usize>,
     /// Influences per vertex at most; all of them if `None`.
     pub influences: Option<usize>,
+}
+
+impl PoseSpaceSettings {
+    /// Morph targets, unless they are given: a body's held-out error with 64 is near that with all.
+    pub const SHAPES: usize = 64;
+    /// Kernels of a region, unless they are given.
+    pub const KERNELS: usize = 16;
 }
 
 /// rms and largest distance to the model over some poses, metres.

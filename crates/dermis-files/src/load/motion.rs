@@ -132,7 +132,7 @@ pub(crate) fn sample_times(
     };
     if count > MOST {
         let what = format!("the clip \"{}\" has {count} frames, more than {MOST}", clip.name);
-        return Err(FileError::lacks(&source.path, what, "sample it at a lower rate with --fps"));
+        return Err(FileError::lacks(&source.path, what, "sample it at a lower rate with `fps`"));
     }
     Ok(match options.fps {
         Some(fps) => (0..=count).map(|frame| frame as f64 / fps).collect(),

@@ -44,7 +44,7 @@ pub(super) fn with_motion(
     let poses = motion.motion.frames.len();
     let counts = format!("{} skins, but \"{file}\" has {poses} poses", skins.len());
     let refused = |what: String| {
-        FileError::lacks(path, what, "give the clip as many frames as there are skins, for example with --fps")
+        FileError::lacks(path, what, "give the clip as many frames as there are skins, for example with `fps`")
     };
     let times: Option<Vec<f64>> = skins.iter().map(|record| record.time).collect();
     let (Some(times), false, None) = (times, motion.contents.clips.is_empty(), options.fps) else {
@@ -136,7 +136,7 @@ pub(crate) fn check_axes(rig: &Rig, examples: &[Example], path: &Path) -> Result
     let ratio = (size / expected).sqrt();
     if !(0.45..=2.2).contains(&ratio) && expected > 0.0 {
         let what = format!("the skins are {ratio:.3} times as large as the rig makes them");
-        let hint = "state the unit of this file: --unit 1 for metres, --unit 0.01 for centimetres";
+        let hint = "state the unit of this file: `unit` 1 for metres, `unit` 0.01 for centimetres";
         return Err(FileError::lacks(path, what, hint));
     }
     // A quarter turn misplaces a body by about its size; a tenth of the error means that the axes are the explanation.
@@ -144,7 +144,7 @@ pub(crate) fn check_axes(rig: &Rig, examples: &[Example], path: &Path) -> Result
         return Err(FileError::lacks(
             path,
             "the skins fit the poses only after a quarter turn about x",
-            "name the axis that points up in this file: --up z or --up y",
+            "name the axis that points up in this file: `up` z or `up` y",
         ));
     }
     Ok(())

@@ -42,7 +42,7 @@ pub fn load_given_bones(
             n => format!(" ({n} were left out)"),
         };
         let what = format!("{} poses, but the sequence has {frames} frames{left_out}", poses.len());
-        return Err(FileError::lacks(path, what, "given bones have one pose per frame; sample a clip with --fps"));
+        return Err(FileError::lacks(path, what, "given bones have one pose per frame; sample a clip with `fps`"));
     }
     if let Some(at) = poses.iter().position(|p| !p.is_finite()) {
         return Err(FileError::lacks(path, format!("pose {at} is not finite"), ""));
@@ -60,7 +60,7 @@ fn check_size(contents: &Contents, sequences: &Sequences, path: &Path) -> Result
         true => Err(FileError::lacks(
             path,
             format!("the sequence is {ratio:.3} times as large at rest as this file's mesh"),
-            "state the unit of the sequence: --unit 1 for metres, --unit 0.01 for centimetres",
+            "state the unit of the sequence: `unit` 1 for metres, `unit` 0.01 for centimetres",
         )),
         false => Ok(()),
     }

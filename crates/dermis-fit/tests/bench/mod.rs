@@ -92,6 +92,14 @@ pub fn skinned(rig: &Rig, pose: &BoneTransforms) -> Vec<DVec3> {
     out
 }
 
+/// Puts vertices of all examples where the base has them.
+pub fn agree_with_base(rig: &Rig, examples: &mut [Example], which: impl Fn(usize) -> bool) {
+    for example in examples {
+        let base = skinned(rig, &example.transforms);
+        (0..base.len()).filter(|v| which(*v)).for_each(|v| example.positions[v] = base[v]);
+    }
+}
+
 /// What the correction adds in a pose, posed world.
 pub fn deltas(correction: &Enveloping, pose: &BoneTransforms) -> Vec<DVec3> {
     let mut features = PoseFeatures::default();

@@ -200,10 +200,7 @@ fn no_pose_moves_a_vertex_farther_than_one_and_a_half_times_what_training_asked(
     let rest = &arm.rig.mesh().positions;
     // Around the middle of the hand the examples agree with the base.
     let agrees = |v: usize| rest[v].x > 0.6;
-    for example in &mut examples {
-        let base = skinned(&arm.rig, &example.transforms);
-        (0..rest.len()).filter(|v| agrees(*v)).for_each(|v| example.positions[v] = base[v]);
-    }
+    agree_with_base(&arm.rig, &mut examples, agrees);
     let bench = Bench::new(&arm.rig, examples);
     let rho = bench.training().largest_residuals();
     for frame in FRAMES {

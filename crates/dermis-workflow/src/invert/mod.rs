@@ -275,7 +275,7 @@ fn failed(sculpt: &Example, error: InverseError<ProgramError>) -> Error {
             "nothing was written; docs/invert-protocol.md says what is spoken, with an example in Python"
         }
         InverseError::Coupled { .. } => {
-            "a deformer that smooths or relaxes is inverted approximately with --coupled iterate; what is left is reported"
+            "a deformer that smooths or relaxes is inverted approximately with `coupled` iterate; what is left is reported"
         }
         _ => "",
     };

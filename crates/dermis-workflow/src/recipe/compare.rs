@@ -1,6 +1,6 @@
 //! `compare`: methods on the same bench, or the error over the number of examples.
 
-use super::{Input, Watch, sources, step};
+use super::{Input, Watch, seen, sources, step};
 use crate::compare::{Row, json, method_of, row};
 use crate::curve::{Draws, Point};
 use crate::error::Error;
@@ -94,11 +94,9 @@ impl CompareRecipe {
         let (train, mut files) = set(&self.examples, "examples")?;
         let (held_out, more) = set(&self.hold_out, "hold-out")?;
         files.extend(more);
-        watch.files(&files);
+        seen(watch, self.examples.iter().chain(&self.hold_out), &files)?;
+        self.rig.check(&loaded.notes)?;
         files.extend(loaded.notes.iter().cloned());
-        for input in self.examples.iter().chain(&self.hold_out).chain([&self.rig]) {
-            input.clone().stamp(&files)?;
-        }
         let (found, stopped) = match &self.subsets {
             None => {
                 let (rows, stopped) = bench(&loaded, &train, &held_out, &names, watch)?;

@@ -1,6 +1,6 @@
 //! `convert`: what files hold, in another format.
 
-use super::{Existing, Input, Watch, sources, step};
+use super::{Existing, Input, Watch, seen, sources, step};
 use crate::convert::{Converted, gather, is_folder, write_converted};
 use crate::error::Error;
 use crate::load::ReadOptions;
@@ -44,8 +44,7 @@ impl ConvertRecipe {
         let out = self.existing.reserve(&self.out, is_folder(&self.out)?)?;
         let inputs = sources(&self.inputs);
         let (contents, notes) = step(watch, "read", |_| gather(&inputs, &self.read))?;
-        watch.files(&notes);
-        self.inputs.iter().try_for_each(|input| input.clone().stamp(&notes))?;
+        seen(watch, &self.inputs, &notes)?;
         let converted = step(watch, "write", |_| write_converted(&contents, &inputs[0], &self.read, &out))?;
         let inputs = notes.into_iter().map(|note| note.path).collect();
         Ok(ConvertOutcome { converted, inputs, written: out.path().to_path_buf() })

@@ -1,6 +1,6 @@
 //! `decompose`: bones and weights of a mesh sequence.
 
-use super::{Existing, Input, Watch, sources, step};
+use super::{Existing, Input, Watch, seen, sources, step};
 use crate::decompose::{
     Decomposed, DecompositionMethod, SequenceOptions, Sequences, Solved, Tie, check_ending, load_sequences, solve,
     write_decomposition,
@@ -77,8 +77,7 @@ impl DecomposeRecipe {
         let solved = step(watch, "decompose", |p| solve(&sequences, &self.method, self.tie, &self.read, p))?;
         let mut files = sequences.notes.clone();
         files.extend(solved.notes.clone());
-        watch.files(&files);
-        self.sequences.iter().chain(self.method.given()).try_for_each(|input| input.clone().stamp(&files))?;
+        seen(watch, self.sequences.iter().chain(self.method.given()), &files)?;
         let made = step(watch, "write", |_| write_decomposition(&sequences, &solved, &out))?;
         let (written, command) = (out.path().to_path_buf(), self.command.clone());
         let outcome = DecomposeOutcome { sequences, solved, made, kind: self.method.kind(), written, files, command };

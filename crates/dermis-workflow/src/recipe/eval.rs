@@ -118,7 +118,7 @@ impl EvalRecipe {
             return Err(Error::NothingToEvaluate);
         }
         let (model, note) = step(watch, "read model", |_| load_model(&self.model.file.path))?;
-        self.model.clone().stamp(std::slice::from_ref(&note))?;
+        self.model.check(std::slice::from_ref(&note))?;
         let scored = match &self.score {
             Some(score) => Some(score.run(&model, note, watch)?),
             None => {
@@ -170,7 +170,7 @@ impl ScoreRecipe {
             }
         };
         for input in self.examples.iter().chain(&self.base_cache) {
-            input.clone().stamp(&files)?;
+            input.check(&files)?;
         }
         if let Some(out) = &vertex_errors {
             out.write(vertex_csv(model.rig(), &scores).as_bytes())?;

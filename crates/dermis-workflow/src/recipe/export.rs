@@ -1,6 +1,6 @@
 //! `export`: a model compiled for an engine, as a GLB and a table of drivers.
 
-use super::{Existing, Input, Watch, sources, step};
+use super::{Existing, Input, Watch, seen, sources, step};
 use crate::FileError;
 use crate::compile::{Compiled, LinearSettings, Poses, compile};
 use crate::drivers::{
@@ -9,9 +9,7 @@ use crate::drivers::{
 };
 use crate::error::{Error, ExportError};
 use crate::export::{ExportSettings, Exported, corrects, export_glb, is_glb};
-use crate::load::{
-    FileNote, PoseSet, ReadOptions, load_base_cache, load_examples, load_model, load_motion, load_pose_sets,
-};
+use crate::load::{PoseSet, ReadOptions, load_base_cache, load_examples, load_model, load_motion, load_pose_sets};
 use crate::output::{Output, reserve_file};
 use dermis_fit::weights::WeightBits;
 use dermis_io::ModelFile;
@@ -154,7 +152,7 @@ impl ExportRecipe {
             return Err(Error::SameOutput { path: self.out.clone(), what: "the table" });
         }
         let (model, note) = step(watch, "read model", |_| load_model(&self.model.file.path))?;
-        self.model.clone().stamp(&[note])?;
+        seen(watch, [&self.model], &[note])?;
         let made = match &self.form {
             ExportForm::Shapes(shapes) => shapes.export(&model, &self.read, (&out, table.as_ref()), watch)?,
             ExportForm::Linear(linear) => linear.export(&model, &self.read, (&out, table.as_ref()), watch)?,
@@ -180,7 +178,7 @@ impl ShapesExport {
             None => None,
             Some(input) => {
                 let (motion, note) = step(watch, "read motion", |_| load_motion(model.rig(), &input.file, read))?;
-                input.clone().stamp(&[note])?;
+                seen(watch, [input], &[note])?;
                 Some(motion)
             }
         };
@@ -189,7 +187,7 @@ impl ShapesExport {
             Some(input) => {
                 let frames = motion.as_ref().map_or(0, |m| m.frames.len());
                 let (given, note) = load_base_cache(model.rig(), &model.space, &input.file.path, frames, read)?;
-                input.clone().stamp(&[note])?;
+                seen(watch, [input], &[note])?;
                 Some(given)
             }
         };
@@ -247,27 +245,23 @@ impl LinearExport {
         watch: &dyn Watch,
     ) -> Result<ExportMade, Error> {
         let (rig, space) = (model.rig(), &model.space);
-        let stamp = |inputs: &[Input], notes: &[FileNote]| {
-            watch.files(notes);
-            inputs.iter().try_for_each(|input| input.clone().stamp(notes))
-        };
         let mut sets = Vec::new();
         for input in &self.motions {
             let (motion, note) = step(watch, "read motion", |_| load_motion(rig, &input.file, read))?;
-            input.clone().stamp(&[note])?;
+            seen(watch, [input], &[note])?;
             sets.push(Poses::of_motion(motion));
         }
         if !self.examples.is_empty() {
             let load = || load_examples(rig, space, &sources(&self.examples), read, "examples");
             let (examples, notes) = step(watch, "read examples", |_| load())?;
-            stamp(&self.examples, &notes)?;
+            seen(watch, &self.examples, &notes)?;
             sets.push(Poses::of_examples(&examples, rig.skeleton()));
         }
         let mut held_out = Vec::new();
         if !self.hold_out.is_empty() {
             let load = || load_pose_sets(rig, space, &sources(&self.hold_out), read, "hold-out");
             let (loaded, notes) = step(watch, "read hold-out", |_| load())?;
-            stamp(&self.hold_out, &notes)?;
+            seen(watch, &self.hold_out, &notes)?;
             held_out.extend(loaded.into_iter().map(|(name, set)| {
                 let mut poses = match set {
                     PoseSet::Examples(examples) => Poses::of_examples(&examples, rig.skeleton()),

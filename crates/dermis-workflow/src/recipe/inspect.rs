@@ -33,7 +33,7 @@ impl InspectRecipe {
     pub fn run(&self, watch: &dyn Watch) -> Result<InspectOutcome, Error> {
         let look = |input: &Input| {
             let (held, note) = step(watch, "inspect", |_| inspect(&input.file.path))?;
-            input.clone().stamp(&[note])?;
+            input.check(&[note])?;
             Ok(Inspected(held))
         };
         let mut files = Vec::with_capacity(self.files.len());

@@ -1,6 +1,6 @@
 //! `invert`: sculpts of a posed character, brought back to rest.
 
-use super::{Existing, Input, Watch, sources, step};
+use super::{Existing, Input, Watch, seen, sources, step};
 use crate::error::Error;
 use crate::invert::{
     BundleVertices, Inverted, Settings, Shown, Skinning, Through, is_folder, load_sculpts, load_stack, solve,
@@ -149,15 +149,11 @@ impl InvertRecipe {
         let load = || load_sculpts(&rig.rig, &rig.space, &files, poses, &self.read);
         let sculpts = step(watch, "read sculpts", |_| load())?;
         notes.extend(sculpts.notes.iter().cloned());
-        watch.files(&notes);
         let stack = match &self.deformer {
             InvertedDeformer::Stack(input) => Some(input),
             _ => None,
         };
-        let inputs = [&self.rig].into_iter().chain(&self.sculpts).chain(&self.poses).chain(stack);
-        for input in inputs {
-            input.clone().stamp(&notes)?;
-        }
+        seen(watch, [&self.rig].into_iter().chain(&self.sculpts).chain(&self.poses).chain(stack), &notes)?;
         let settings = Settings { method: self.method, coupled: self.coupled };
         let inverted = step(watch, "invert", |p| solve(&rig, &sculpts.examples, &through, settings, p))?;
         let shown = step(watch, "write", |_| write_corrections(&rig, &sculpts, &inverted, self.vertices, &out))?;

@@ -183,12 +183,16 @@ impl Input {
         Self::new(Source { path: path.into(), part: None })
     }
 
-    /// Checks the file's hash against the one stated, or takes it over.
-    pub(crate) fn stamp(&mut self, notes: &[FileNote]) -> Result<(), Error> {
+    /// What was noted of this file when it was read.
+    fn note<'a>(&self, notes: &'a [FileNote]) -> Option<&'a FileNote> {
         let path = self.file.path.display().to_string();
-        let Some(note) = notes.iter().find(|note| note.path == path) else { return Ok(()) };
-        match &self.sha256 {
-            Some(stated) if *stated != note.hash => Err(Error::lacks(
+        notes.iter().find(|note| note.path == path)
+    }
+
+    /// Checks the file's hash against the one stated.
+    fn check(&self, notes: &[FileNote]) -> Result<(), Error> {
+        match (&self.sha256, self.note(notes)) {
+            (Some(stated), Some(note)) if *stated != note.hash => Err(Error::lacks(
                 &self.file.path,
                 format!(
                     "this is another file than the recipe's: its SHA-256 begins with {}, the recipe's with {stated}",
@@ -196,11 +200,17 @@ impl Input {
                 ),
                 "take \"sha256\" out of the recipe to run it on another file",
             )),
-            _ => {
-                self.sha256 = Some(note.hash.clone());
-                Ok(())
-            }
+            _ => Ok(()),
         }
+    }
+
+    /// Checks the file's hash against the one stated, and states it from now on.
+    fn stamp(&mut self, notes: &[FileNote]) -> Result<(), Error> {
+        self.check(notes)?;
+        if let Some(note) = self.note(notes) {
+            self.sha256 = Some(note.hash.clone());
+        }
+        Ok(())
     }
 }
 
@@ -214,6 +224,12 @@ impl From<PathBuf> for Input {
     fn from(path: PathBuf) -> Self {
         Self::of_path(&path)
     }
+}
+
+/// Shows files that were read, and checks them against the hashes of the inputs.
+fn seen<'a>(watch: &dyn Watch, inputs: impl IntoIterator<Item = &'a Input>, notes: &[FileNote]) -> Result<(), Error> {
+    watch.files(notes);
+    inputs.into_iter().try_for_each(|input| input.check(notes))
 }
 
 /// The sources of inputs.

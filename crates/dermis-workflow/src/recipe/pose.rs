@@ -1,6 +1,6 @@
 //! `pose`: a model run on a motion.
 
-use super::{Existing, Input, Watch, step};
+use super::{Existing, Input, Watch, seen, step};
 use crate::error::Error;
 use crate::load::{ReadOptions, load_base_cache, load_model, load_motion};
 use crate::measure::run_motion;
@@ -106,8 +106,7 @@ impl PoseRecipe {
         let (motion, motion_note) =
             step(watch, "read motion", |_| load_motion(model.rig(), &self.motion.file, &self.read))?;
         let files = [note, motion_note];
-        watch.files(&files);
-        [&self.model, &self.motion].into_iter().try_for_each(|input| input.clone().stamp(&files))?;
+        seen(watch, [&self.model, &self.motion], &files)?;
         let given = match &self.base_cache {
             None => None,
             Some(input) => {

@@ -1,6 +1,6 @@
 //! `suggest`: which frames of a motion to sculpt next.
 
-use super::{Existing, Input, Watch, step};
+use super::{Existing, Input, Watch, seen, step};
 use crate::FileError;
 use crate::error::Error;
 use crate::load::{ReadOptions, load_model, load_motion};
@@ -87,8 +87,7 @@ impl SuggestRecipe {
             notes.push(note);
             among = Some(poses);
         }
-        watch.files(&notes);
-        [&self.model, &self.motion].into_iter().chain(&self.among).try_for_each(|i| i.clone().stamp(&notes))?;
+        seen(watch, [&self.model, &self.motion].into_iter().chain(&self.among), &notes)?;
         let count = usize::from(self.count);
         let found = step(watch, "suggest", |p| suggest(&model, &motion, among.as_ref(), count, p))?;
         let bundle = match (&out, found.list.is_empty()) {

@@ -1,6 +1,6 @@
 //! `weights`: new skinning weights for a rig.
 
-use super::{Existing, Input, Watch, sources, step, within};
+use super::{Existing, Input, Watch, seen, sources, step, within};
 use crate::error::Error;
 use crate::load::{FileNote, LoadedRig, ReadOptions, load_examples};
 use crate::output::reserve_file;
@@ -227,7 +227,7 @@ impl WeightsRecipe {
         Self::INFLUENCES
     }
 
-    /// Makes the weights, writes the rig and measures them.
+    /// Makes the weights, measures them and writes the rig.
     ///
     /// # Errors
     /// [`Error`].
@@ -239,7 +239,6 @@ impl WeightsRecipe {
         let rig = step(watch, "read rig", |_| load_unskinned(&self.rig.file.path, skeleton))?;
         let mut run = Run { recipe: self, rig: &rig, notes: rig.notes.clone(), watch };
         let (weights, found, motion) = run.make()?;
-        let bytes = step(watch, "write", |_| write_rig(&rig, &weights, motion.as_ref(), &out))?;
         let checked = match self.check.is_empty() {
             true => None,
             false => {
@@ -249,12 +248,9 @@ impl WeightsRecipe {
                 Some(checked)
             }
         };
-        let notes = run.notes;
-        watch.files(&notes);
         let inputs = [&self.rig].into_iter().chain(&self.skeleton).chain(&self.check).chain(self.source.inputs());
-        for input in inputs {
-            input.clone().stamp(&notes)?;
-        }
+        seen(watch, inputs, &run.notes)?;
+        let bytes = step(watch, "write", |_| write_rig(&rig, &weights, motion.as_ref(), &out))?;
         Ok(WeightsOutcome { weights, found, checked, bytes, written: out.path().to_path_buf(), rig })
     }
 }

@@ -23,19 +23,8 @@ pub fn candidate_gains(
         .par_chunks(BLOCK)
         .enumerate()
         .map(|(block, supports)| {
-            let mut product = vec![0.0; BLOCK * 4 * candidates.stride];
             let mut total = vec![0.0; candidates.stride];
-            products(points, block * BLOCK, supports.len(), candidates, &mut product);
-            simd::run(Gains {
-                points,
-                against,
-                supports,
-                fits,
-                product: &product,
-                first: block * BLOCK,
-                total: &mut total,
-                steps: None,
-            });
+            gains_of_block((points, supports, fits), block * BLOCK, candidates, against, (&mut total, None));
             total
         })
         .collect();
@@ -56,21 +45,23 @@ pub fn candidate_steps(
 ) -> Vec<f64> {
     let mut steps = vec![0.0; supports.len()];
     steps.par_chunks_mut(BLOCK).zip(supports.par_chunks(BLOCK)).enumerate().for_each(|(block, (steps, supports))| {
-        let mut product = vec![0.0; BLOCK * 4 * candidate.stride];
         let mut total = vec![0.0; candidate.stride];
-        products(points, block * BLOCK, supports.len(), candidate, &mut product);
-        simd::run(Gains {
-            points,
-            against,
-            supports,
-            fits,
-            product: &product,
-            first: block * BLOCK,
-            total: &mut total,
-            steps: Some(steps),
-        });
+        gains_of_block((points, supports, fits), block * BLOCK, candidate, against, (&mut total, Some(steps)));
     });
     steps
+}
+
+/// Adds the gains of the vertices from `first` on to `total`, and stores their steps if they are wanted.
+fn gains_of_block(
+    (points, supports, fits): (&Points, &[Support], &[Fit]),
+    first: usize,
+    candidates: &Bones,
+    against: &Gram,
+    (total, steps): (&mut [f64], Option<&mut [f64]>),
+) {
+    let mut product = vec![0.0; BLOCK * 4 * candidates.stride];
+    products(points, first, supports.len(), candidates, &mut product);
+    simd::run(Gains { points, against, supports, fits, product: &product, first, total, steps });
 }
 
 /// The gains of one block of vertices.

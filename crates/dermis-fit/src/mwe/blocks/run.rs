@@ -112,52 +112,24 @@ impl<T: Element> WithSimd for Run<'_, T> {
             }
             let z = T::vectors_mut::<S>(room.answers.get((sides + 1) * size * T::lanes::<S>()));
             {
-                let (b, z) = (&*b, &mut *z);
+                let (b, z, factor) = (&*b, &mut *z, &mut room.factor);
                 let imaginary_side = if paper && dual { part.axes } else { usize::MAX };
                 match (part.shift, dual) {
                     (Shift::Real(s), false) => {
                         let mut systems = Primal { simd, gram: &part.gram, scales, b, z, size };
-                        solve::<S, T, Real<T::Vector<S>>>(
-                            simd,
-                            &mut room.factor,
-                            size,
-                            T::rounded(s),
-                            sides,
-                            &mut systems,
-                        );
+                        solve::<S, T, Real<T::Vector<S>>>(simd, factor, size, T::rounded(s), sides, &mut systems);
                     }
                     (Shift::Real(s), true) => {
                         let mut systems = Dual { simd, kernels: &part.kernels, maps, b, z, size, imaginary_side };
-                        solve::<S, T, Real<T::Vector<S>>>(
-                            simd,
-                            &mut room.factor,
-                            size,
-                            T::rounded(s),
-                            sides,
-                            &mut systems,
-                        );
+                        solve::<S, T, Real<T::Vector<S>>>(simd, factor, size, T::rounded(s), sides, &mut systems);
                     }
                     (Shift::Imaginary(a), false) => {
                         let mut systems = Primal { simd, gram: &part.gram, scales, b, z, size };
-                        solve::<S, T, Complex<T::Vector<S>>>(
-                            simd,
-                            &mut room.factor,
-                            size,
-                            T::rounded(a),
-                            sides,
-                            &mut systems,
-                        );
+                        solve::<S, T, Complex<T::Vector<S>>>(simd, factor, size, T::rounded(a), sides, &mut systems);
                     }
                     (Shift::Imaginary(a), true) => {
                         let mut systems = Dual { simd, kernels: &part.kernels, maps, b, z, size, imaginary_side };
-                        solve::<S, T, Complex<T::Vector<S>>>(
-                            simd,
-                            &mut room.factor,
-                            size,
-                            T::rounded(a),
-                            sides,
-                            &mut systems,
-                        );
+                        solve::<S, T, Complex<T::Vector<S>>>(simd, factor, size, T::rounded(a), sides, &mut systems);
                     }
                 }
             }
