@@ -3,7 +3,7 @@
 //! On the bundled body always; on the characters of FOLDER for those files of [`SETS`] it holds. Every row is what
 //! `dermis compare --json` prints.
 
-use crate::workspace::{program, root};
+use crate::workspace::{Build, dermis, root};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -77,7 +77,7 @@ const SETS: [(&str, &str, &str); 9] = [
 
 /// Prints the tables.
 pub fn run(folder: Option<&str>) -> ExitCode {
-    let Some(program) = program() else { return fail("the program does not build") };
+    let Some(program) = dermis(Build::Release) else { return fail("the program does not build") };
     let body = root().join("assets/body");
     let mut sets = vec![("body, muscles: exercise → walk", body.join("body_exercise.npz"), body.join("body_walk.npz"))];
     if let Some(folder) = folder {

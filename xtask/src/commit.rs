@@ -5,7 +5,7 @@
 //! tool stands in a module named after it ([`tools::OF_TESTS`]), fails without the tool, and runs in a step of its own that
 //! looks for the tool first.
 
-use crate::workspace::{cargo, oracle_command, program, root};
+use crate::workspace::{Build, cargo, dermis, oracle, root};
 use crate::{bench, deps, gpu, tools};
 use std::ffi::OsStr;
 use std::path::Path;
@@ -56,11 +56,15 @@ pub fn run(install_tools: bool) -> ExitCode {
     // Libraries alone: the program would overwrite the pages of the library of its name.
     let documentation = ["--workspace", "--lib", "--no-deps", "--keep-going"];
     steps.run("documentation", || of(cargo("doc").args(documentation).env("RUSTDOCFLAGS", "-D warnings")));
-    steps.run("oracle", || of(oracle_command().arg(root().join("crates/dermis-oracle/cases"))));
+    // From here on everything runs as the tests are built: whether it works, not how fast.
+    steps.run("oracle", || match oracle(Build::Tests) {
+        Some(mut oracle) => of(oracle.arg(root().join("crates/dermis-oracle/cases"))),
+        None => Outcome::Failed,
+    });
     steps.run("bench fit, small", || small_bench("fit"));
     steps.run("bench evaluate, small", || small_bench("evaluate"));
     let demo = root().join("target/xtask/demo");
-    let program = program();
+    let program = dermis(Build::Tests);
     let dermis = || program.as_ref().map(Command::new);
     steps.run("demo", || match (dermis(), std::fs::create_dir_all(&demo)) {
         (Some(mut dermis), Ok(())) => of(dermis.arg("demo").arg("--out").arg(&demo)),
@@ -241,6 +245,7 @@ pub fn of(command: &mut Command) -> Outcome {
 
 /// Whether a bench works; what it measures does not matter here. Without NumPy nothing checks its numbers.
 fn small_bench(what: &str) -> Outcome {
+    println!("Not optimised: what follows shows that the benchmark works, not how fast anything is.");
     match (bench::run(&[what, "--quick"]) == ExitCode::SUCCESS, tools::python_with("numpy")) {
         (false, _) => Outcome::Failed,
         (true, None) => Outcome::NotRun("a Python that can import numpy".into()),

@@ -14,7 +14,7 @@ mod workspace;
 
 use std::process::ExitCode;
 use usage::{USAGE, usage};
-use workspace::oracle_command;
+use workspace::Build;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -49,11 +49,11 @@ fn main() -> ExitCode {
 
 /// The oracle, built with optimisation, in the caller's folder: DIR may be relative to it.
 fn oracle(arguments: &[&str]) -> ExitCode {
-    let status = oracle_command().args(arguments).status();
-    match status {
+    let Some(mut oracle) = workspace::oracle(Build::Release) else { return ExitCode::FAILURE };
+    match oracle.args(arguments).status() {
         Ok(status) => status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from),
         Err(error) => {
-            eprintln!("error: cargo does not start: {error}");
+            eprintln!("error: the oracle does not start: {error}");
             ExitCode::FAILURE
         }
     }

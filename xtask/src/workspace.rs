@@ -17,16 +17,32 @@ pub fn cargo(verb: &str) -> Command {
     command
 }
 
-/// The program `dermis`, built with optimisation; `None` if it does not build.
-pub fn program() -> Option<PathBuf> {
-    let built = cargo("build").args(["--release", "--package", "dermis-cli"]).status().is_ok_and(|s| s.success());
+/// How a program is built.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Build {
+    /// As the tests are, together with them, so that nothing is compiled twice: to see whether it works.
+    Tests,
+    /// Optimised: to see how fast it is, and to use it.
+    Release,
+}
+
+/// A program of the workspace; `None` if it does not build.
+pub fn program(package: &str, name: &str, build: Build) -> Option<PathBuf> {
+    let (arguments, folder): (&[&str], _) = match build {
+        Build::Tests => (&["--workspace", "--all-targets"], "debug"),
+        Build::Release => (&["--release", "--package", package], "release"),
+    };
+    let built = cargo("build").arg("--quiet").args(arguments).status().is_ok_and(|s| s.success());
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    built.then(|| target.join("release").join(format!("dermis{}", std::env::consts::EXE_SUFFIX)))
+    built.then(|| target.join(folder).join(format!("{name}{}", std::env::consts::EXE_SUFFIX)))
+}
+
+/// The program `dermis`.
+pub fn dermis(build: Build) -> Option<PathBuf> {
+    program("dermis-cli", "dermis", build)
 }
 
 /// `oracle`, still without its arguments.
-pub fn oracle_command() -> Command {
-    let mut command = cargo("run");
-    command.args(["--quiet", "--release", "--package", "dermis-oracle", "--bin", "oracle", "--"]);
-    command
+pub fn oracle(build: Build) -> Option<Command> {
+    program("dermis-oracle", "oracle", build).map(Command::new)
 }

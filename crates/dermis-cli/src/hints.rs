@@ -59,6 +59,7 @@ fn remedy(error: &Error) -> &'static str {
     match error {
         Error::File(FileError::Ending { endings, .. }) => endings,
         Error::File(FileError::Lacks { hint, .. }) | Error::Sculpt { hint, .. } => hint,
+        Error::File(FileError::OwnInput { .. }) => "choose another output: --force replaces no input",
         Error::File(FileError::Exists { .. }) => "choose another output, or add --force to replace it",
         Error::File(FileError::Match { source: MatchError::Counts { .. }, .. }) => {
             "export without splitting at UV seams, or use a file that holds its rest mesh, so that vertices can be matched by \

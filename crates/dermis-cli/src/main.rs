@@ -69,7 +69,14 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit());
+    refuse_large_files_by_error();
+    let cli = match command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => cli,
+        Err(error) => {
+            let code = error.print().map_or_else(|error| ui::unprinted(&error), |()| error.exit_code());
+            return ExitCode::from(code as u8);
+        }
+    };
     let ui = Ui::new(cli.quiet, cli.verbose);
     /// More than any machine has; each takes memory before it does anything.
     const MOST_THREADS: usize = 1024;
@@ -121,6 +128,13 @@ fn command() -> clap::Command {
         .mut_subcommand("decompose", decompose::with_defaults)
         .mut_subcommand("export", export::with_defaults)
         .mut_subcommand("invert", invert::with_defaults)
+}
+
+/// A file beyond the size that the system allows is an error of the write, not the end of the program: what is under way
+/// is then removed. To be called before any thread is started.
+fn refuse_large_files_by_error() {
+    #[cfg(unix)]
+    let _ = nix::sys::signal::SigSet::from(nix::sys::signal::Signal::SIGXFSZ).thread_block();
 }
 
 /// Vector instructions other than the best of this machine, for tests and measurements.

@@ -6,7 +6,7 @@ use dermis_workflow::load::FileNote;
 use dermis_workflow::recipe::{Watch, step};
 use dermis_workflow::{Error, FileError};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -123,11 +123,11 @@ impl Ui {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// A result, on standard output. A closed pipe ends the program quietly.
+    /// A result, on standard output. A closed pipe ends the program quietly, anything else that takes no more with an error.
     pub fn print(&self, text: &str) {
         self.clear();
-        if writeln!(std::io::stdout(), "{}", harmless(text)).is_err() {
-            std::process::exit(0);
+        if let Err(error) = writeln!(std::io::stdout(), "{}", harmless(text)) {
+            std::process::exit(unprinted(&error));
         }
     }
 
@@ -145,6 +145,15 @@ impl Ui {
         }
         ExitCode::from(2)
     }
+}
+
+/// The exit code of a program whose standard output takes no more.
+pub fn unprinted(error: &std::io::Error) -> i32 {
+    if error.kind() == ErrorKind::BrokenPipe {
+        return 0;
+    }
+    let _ = writeln!(std::io::stderr(), "error: standard output: {error}");
+    2
 }
 
 /// Labels and names come from files: what would steer the terminal is shown as a mark.

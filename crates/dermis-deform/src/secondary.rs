@@ -83,7 +83,8 @@ impl Spring {
     /// [`SecondaryError::Setting`].
     pub fn new(frequency: f64, damping: f64) -> Result<Self, SecondaryError> {
         Self::of_omega(std::f64::consts::TAU * frequency, damping).map_err(|error| match error {
-            SecondaryError::Setting { what: "frequency", rule, .. } => {
+            SecondaryError::Setting { what: "frequency", .. } => {
+                let rule = "it must lie between 1.6e-7 and 1.59e8 hertz";
                 SecondaryError::Setting { what: "frequency", value: frequency, rule }
             }
             other => other,
@@ -98,10 +99,10 @@ impl Spring {
         let setting = |what, value, rule| Err(SecondaryError::Setting { what, value, rule });
         // Beyond these a spring is rigid or free, and its square leaves the range of numbers.
         if !(1e-6..=1e9).contains(&omega) {
-            return setting("frequency", omega, "it must be positive and finite");
+            return setting("frequency", omega, "it must lie between 1e-6 and 1e9 radians per second");
         }
         if !(0.0..=1e6).contains(&damping) {
-            return setting("damping", damping, "it must be 0 or more, and finite");
+            return setting("damping", damping, "it must lie between 0 and 1e6");
         }
         Ok(Self { omega, damping })
     }

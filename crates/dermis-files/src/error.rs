@@ -64,6 +64,12 @@ pub enum FileError {
         /// The file or folder.
         path: PathBuf,
     },
+    /// The output is one of the inputs.
+    #[error("\"{}\" is read and would be replaced", path.display())]
+    OwnInput {
+        /// The file or folder.
+        path: PathBuf,
+    },
     /// There is nothing to bring back to rest.
     #[error("there are no sculpts")]
     NoSculpts,

@@ -1,10 +1,26 @@
 //! Outputs: kept unless replaced on purpose, and whole or not at all.
+//!
+//! A file is written under a random name in its own folder, which no planted link can lead elsewhere, and renamed to its
+//! place when it is whole. Without leave to replace, the renaming itself refuses a name that is taken, so of two programs
+//! that write the same file one succeeds. A folder of frames holds a mark until its last frame is written, and a reader
+//! refuses a folder with the mark. What a killed program left behind is removed by the next one that writes there.
 
 use crate::error::FileError;
 use dermis_io::WriteError;
-use std::fs::File;
-use std::io::Write;
+use std::fs::{File, TryLockError};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tempfile::{Builder, NamedTempFile};
+
+/// How names of files under way begin and end.
+const PART: (&str, &str) = (".dermis-", ".tmp");
+
+/// The mark of a folder that is not written to its end.
+const UNFINISHED: &str = ".dermis-unfinished";
+
+/// From this age on, a file under way that nobody holds is a killed program's. A younger one may not be locked yet.
+const ABANDONED: Duration = Duration::from_secs(60);
 
 /// A place the caller may write to, checked before the long work.
 #[derive(Clone, Debug)]
@@ -17,24 +33,28 @@ pub struct Output {
 /// missing or cannot be written to.
 ///
 /// # Errors
-/// [`FileError::Exists`], [`FileError::Write`].
+/// [`FileError::Exists`], [`FileError::Write`], [`FileError::System`] for a name that the system does not take.
 pub fn reserve(path: &Path, force: bool) -> Result<Output, FileError> {
-    let occupied = match path.is_dir() {
-        true => std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some()),
-        false => path.exists(),
+    let failed = |source| FileError::System { path: path.into(), source };
+    // Of a link itself: one that leads nowhere is somebody's, too.
+    let occupied = match std::fs::symlink_metadata(path) {
+        Ok(_) if path.is_dir() => std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some()),
+        Ok(_) => true,
+        Err(error) if error.kind() == ErrorKind::NotFound => false,
+        Err(error) => return Err(failed(error)),
     };
     if occupied && !force {
         return Err(FileError::Exists { path: path.into() });
     }
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder_of(path);
     if !folder.is_dir() {
         let reason = format!("the folder \"{}\" does not exist", folder.display());
         return Err(FileError::Write { path: path.into(), reason });
     }
     let place = if path.is_dir() { path } else { folder };
-    let probe = place.join(format!(".dermis.{}.probe", std::process::id()));
-    let tried = File::create(&probe).and_then(|_| std::fs::remove_file(&probe));
-    tried.map_err(|source| FileError::System { path: place.into(), source })?;
+    let probe = part_in(place).map_err(|source| FileError::System { path: place.into(), source })?;
+    drop(probe);
+    remove_abandoned(place);
     Ok(Output { path: path.into(), force })
 }
 
@@ -72,6 +92,18 @@ impl Output {
         &self.path
     }
 
+    /// Refuses an output that is one of the inputs, also by another name of the same file.
+    ///
+    /// # Errors
+    /// [`FileError::OwnInput`].
+    pub fn keep<'a>(&self, inputs: impl IntoIterator<Item = &'a Path>) -> Result<(), FileError> {
+        let Ok(place) = self.path.canonicalize() else { return Ok(()) };
+        match inputs.into_iter().any(|input| input.canonicalize().is_ok_and(|input| input == place)) {
+            true => Err(FileError::OwnInput { path: self.path.clone() }),
+            false => Ok(()),
+        }
+    }
+
     /// Writes the file beside its place and renames it there: an interrupted program leaves the old file whole.
     ///
     /// # Errors
@@ -85,10 +117,7 @@ impl Output {
     /// # Errors
     /// Those of [`Output::write`], and [`FileError::Write`] with what `task` says.
     pub fn write_with(&self, task: impl FnOnce(&mut dyn Write) -> Result<(), WriteError>) -> Result<(), FileError> {
-        if !self.force && self.path.exists() {
-            return Err(FileError::Exists { path: self.path.clone() });
-        }
-        write_whole(&self.path, task)
+        write_whole(&self.path, self.force, task)
     }
 
     /// Makes the folder and gives a writer of files in it.
@@ -97,28 +126,100 @@ impl Output {
     /// [`FileError::System`]; of the writer [`FileError::System`] or [`FileError::Write`].
     pub fn folder(&self) -> Result<impl Fn(&str, &[u8]) -> Result<(), FileError> + use<'_>, FileError> {
         std::fs::create_dir_all(&self.path).map_err(|source| FileError::System { path: self.path.clone(), source })?;
-        Ok(|name: &str, bytes: &[u8]| write_whole(&self.path.join(name), |out| write_all(out, bytes)))
+        Ok(|name: &str, bytes: &[u8]| write_whole(&self.path.join(name), true, |out| write_all(out, bytes)))
     }
+
+    /// The same for files that are read together, as frames of one sequence: readers refuse the folder until `task`, which
+    /// is handed the writer, is done.
+    ///
+    /// # Errors
+    /// Those of [`Output::folder`] and of `task`.
+    pub fn sequence<E: From<FileError>>(
+        &self,
+        task: impl FnOnce(&dyn Fn(&str, &[u8]) -> Result<(), FileError>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let failed = |source| FileError::System { path: self.path.clone(), source };
+        let (write, mark) = (self.folder()?, self.path.join(UNFINISHED));
+        match File::create_new(&mark) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(failed(error).into()),
+            _ => task(&write)?,
+        }
+        Ok(std::fs::remove_file(&mark).map_err(failed)?)
+    }
+}
+
+/// Whether a folder was not written to its end.
+pub(crate) fn is_unfinished(folder: &Path) -> bool {
+    folder.join(UNFINISHED).exists()
 }
 
 fn write_all(out: &mut dyn Write, bytes: &[u8]) -> Result<(), WriteError> {
     Ok(out.write_all(bytes)?)
 }
 
-fn write_whole(path: &Path, task: impl FnOnce(&mut dyn Write) -> Result<(), WriteError>) -> Result<(), FileError> {
+fn write_whole(
+    path: &Path,
+    replace: bool,
+    task: impl FnOnce(&mut dyn Write) -> Result<(), WriteError>,
+) -> Result<(), FileError> {
     let failed = |source| FileError::System { path: path.into(), source };
-    let name = path.file_name().map_or_else(|| "out".into(), |n| n.to_string_lossy().into_owned());
-    let beside = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
-    let written = || {
-        let mut file = File::create(&beside).map_err(failed)?;
-        task(&mut file).map_err(FileError::write(path))?;
-        file.sync_all().map_err(failed)
+    let folder = folder_of(path);
+    let mut part = part_in(folder).map_err(failed)?;
+    task(part.as_file_mut()).map_err(FileError::write(path))?;
+    part.as_file().sync_all().map_err(failed)?;
+    let moved = match replace {
+        true => part.persist(path),
+        false => part.persist_noclobber(path),
     };
-    let moved = written().and_then(|()| std::fs::rename(&beside, path).map_err(failed));
-    if moved.is_err() {
-        let _ = std::fs::remove_file(&beside);
+    match moved {
+        Ok(_) => {}
+        Err(taken) if !replace && taken.error.kind() == ErrorKind::AlreadyExists => {
+            return Err(FileError::Exists { path: path.into() });
+        }
+        Err(other) => return Err(failed(other.error)),
     }
-    moved
+    // The name lives in the folder, which has a place on the disk of its own.
+    #[cfg(unix)]
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
+    Ok(())
+}
+
+/// The folder of a file.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// A new file of a random name, locked while it is under way, and removed unless it is persisted.
+fn part_in(folder: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = Builder::new();
+    builder.prefix(PART.0).suffix(PART.1);
+    // As any program's files: what the user's mask leaves of it.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let part = builder.tempfile_in(folder)?;
+    // Where files cannot be locked, none is ever taken for abandoned.
+    let _ = part.as_file().lock();
+    Ok(part)
+}
+
+/// Removes what killed programs left: files under way that are old and locked by nobody.
+fn remove_abandoned(folder: &Path) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for entry in entries.filter_map(Result::ok) {
+        let name = entry.file_name();
+        let is_part = name.to_str().is_some_and(|name| name.starts_with(PART.0) && name.ends_with(PART.1));
+        // Of the entry itself: a link is never followed.
+        let old = entry
+            .metadata()
+            .is_ok_and(|m| m.is_file() && m.modified().is_ok_and(|at| at.elapsed().is_ok_and(|age| age > ABANDONED)));
+        if !(is_part && old) {
+            continue;
+        }
+        let free = File::open(entry.path()).is_ok_and(|file| !matches!(file.try_lock(), Err(TryLockError::WouldBlock)));
+        if free {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// The ending of a file's name, in lower case; empty if there is none.

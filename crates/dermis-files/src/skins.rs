@@ -97,17 +97,18 @@ pub(crate) fn write_shapes(
             Ok(skins[0].len())
         }
         "" => {
-            let (mesh, write) = (needed()?, output.folder()?);
+            let mesh = needed()?;
             let digits = skins.len().to_string().len().max(4);
-            let mut written = std::collections::HashSet::new();
-            for (at, skin) in skins.iter().enumerate() {
-                let bytes =
-                    to_bytes(|out| dermis_io::obj::write(mesh, skin, space, out)).map_err(FileError::write(path))?;
-                let name = format!("frame_{at:0digits$}.obj");
-                write(&name, &bytes)?;
-                written.insert(name);
-            }
-            remove_older_frames(path, &written)?;
+            output.sequence(|write| {
+                let mut written = std::collections::HashSet::new();
+                for (at, skin) in skins.iter().enumerate() {
+                    let bytes = to_bytes(|out| dermis_io::obj::write(mesh, skin, space, out));
+                    let name = format!("frame_{at:0digits$}.obj");
+                    write(&name, &bytes.map_err(FileError::write(path))?)?;
+                    written.insert(name);
+                }
+                remove_older_frames(path, &written)
+            })?;
             Ok(mesh.positions.len())
         }
         _ => Err(FileError::lacks(

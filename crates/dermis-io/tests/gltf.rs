@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 const FLOAT: f64 = 1e-6;
 
 fn alone(bytes: &[u8]) -> Result<Contents, ReadError> {
-    read(bytes, "test", &|_| Err(std::io::ErrorKind::NotFound.into()))
+    read(bytes, "test", &|_, _| Err(std::io::ErrorKind::NotFound.into()))
 }
 
 fn count(contents: &Contents, flaw: Flaw) -> usize {
@@ -449,7 +449,7 @@ fn buffers_beside_the_file_are_asked_for_by_name() {
     let root = json!({ "nodes": [{ "mesh": 0 }], "meshes": [{ "primitives": [{ "attributes": { "POSITION": positions } }] }] });
     let mut json: Value = serde_json::from_slice(&made.gltf(root)).unwrap();
     json["buffers"][0]["uri"] = json!("my%20buffer.bin");
-    let resolve = |name: &str| match name {
+    let resolve = |name: &str, _: u64| match name {
         "my buffer.bin" => Ok(made.bytes.clone()),
         _ => Err(std::io::ErrorKind::NotFound.into()),
     };
@@ -459,6 +459,33 @@ fn buffers_beside_the_file_are_asked_for_by_name() {
         let refused = read(json.to_string().as_bytes(), "x", &resolve);
         assert!(matches!(&refused, Err(ReadError::Reference { uri, .. }) if uri == bad), "{refused:?}");
     }
+}
+
+/// A file that says ten bytes gets ten, however large its neighbour is.
+#[test]
+fn no_more_of_a_file_beside_is_read_than_its_buffers_hold() {
+    let asked = std::cell::RefCell::new(Vec::new());
+    let resolve = |name: &str, most: u64| {
+        asked.borrow_mut().push((name.to_owned(), most));
+        Ok(vec![0; most as usize])
+    };
+    let buffers = json!([{"uri": "a.bin", "byteLength": 10}, {"uri": "b.bin", "byteLength": 3}, {"uri": "a.bin", "byteLength": 7}]);
+    let root = json!({"asset": {"version": "2.0"}, "buffers": buffers});
+    let _ = read(root.to_string().as_bytes(), "x", &resolve);
+    assert_eq!(*asked.borrow(), [("a.bin".to_owned(), 10), ("b.bin".to_owned(), 3)]);
+}
+
+#[test]
+fn a_colour_beyond_32_bits_is_refused() {
+    let mut made = Made::default();
+    let positions = made.floats("VEC3", 3, &[0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0]);
+    let root = json!({
+        "nodes": [{ "mesh": 0 }],
+        "meshes": [{ "primitives": [{ "attributes": { "POSITION": positions }, "material": 0 }] }],
+        "materials": [{ "pbrMetallicRoughness": { "baseColorFactor": [1e39, 0.0, 0.0, 1.0] } }],
+    });
+    let refused = alone(&made.gltf(root)).unwrap_err().to_string();
+    assert!(refused.contains("number out of range"), "{refused}");
 }
 
 #[test]

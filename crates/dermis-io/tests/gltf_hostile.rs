@@ -13,7 +13,7 @@ static MEMORY: peak_alloc::PeakAlloc = peak_alloc::PeakAlloc;
 
 /// Reads, and uses whatever was read as the rest of the program would.
 fn survive(bytes: &[u8]) -> Result<Contents, ReadError> {
-    let contents = read(bytes, "hostile", &|_| Err(std::io::ErrorKind::NotFound.into()))?;
+    let contents = read(bytes, "hostile", &|_, _| Err(std::io::ErrorKind::NotFound.into()))?;
     let vertices = contents.mesh.as_ref().map_or(0, |mesh| {
         mesh.check().unwrap();
         let render = mesh.render.as_ref().unwrap();
@@ -148,6 +148,26 @@ fn any_value_may_be_replaced_by_any_other() {
 fn assert_little_memory() {
     let most = MEMORY.peak_usage();
     assert!(most < 600 << 20, "{most} bytes");
+}
+
+/// Primitives without indices share their vertices, so corners are all that they ask for; a strip asks for three of each.
+#[test]
+fn corners_that_no_index_pays_for_are_refused_by_their_number() {
+    for (mode, primitives, nodes, vertices) in [(5, 600, 10, 2001), (6, 600, 10, 2001), (4, 4000, 40, 9999)] {
+        let json = json!({
+            "asset": { "version": "2.0" },
+            "scenes": [{ "nodes": (0..nodes).collect::<Vec<_>>() }],
+            "nodes": vec![json!({ "mesh": 0 }); nodes],
+            "meshes": [{ "primitives": vec![json!({ "attributes": { "POSITION": 0 }, "mode": mode }); primitives] }],
+            "accessors": [{ "count": vertices, "type": "VEC3", "componentType": 5126, "bufferView": 0 }],
+            "bufferViews": [{ "buffer": 0, "byteLength": 12 * vertices }],
+            "buffers": [{ "byteLength": 12 * vertices }],
+        });
+        let positions: Vec<u8> = (0..3 * vertices).flat_map(|i| (i as f32).sin().to_le_bytes()).collect();
+        let refused = survive(&container(&json, &positions)).unwrap_err().to_string();
+        assert!(refused.contains("asks for") && refused.contains("numbers from a file of"), "{refused}");
+    }
+    assert_little_memory();
 }
 
 #[test]

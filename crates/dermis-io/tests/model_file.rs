@@ -625,6 +625,13 @@ fn fitted_weights_are_kept_beside_the_rig_s_own() {
     assert!(refused(&promised).contains("fitted weights are missing"));
 }
 
+/// What would be read as infinity could not be written again.
+#[test]
+fn a_colour_beyond_32_bits_is_refused() {
+    let loud = with_header("lbs", |h| h["parts"][0]["color"][1] = json!(1e39));
+    assert!(refused(&loud).contains("number out of range"), "{}", refused(&loud));
+}
+
 /// The recipe is kept as it is. Without one the header does not name it, as in files of earlier programs.
 #[test]
 fn a_recipe_comes_back_and_may_be_absent() {

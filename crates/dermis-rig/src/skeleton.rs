@@ -39,6 +39,14 @@ pub enum SkeletonError {
         /// How many bones there are.
         bones: usize,
     },
+    /// A bone that comes before its parent.
+    #[error("bone \"{bone}\" comes before its parent \"{parent}\": parents are listed first")]
+    ParentAfterChild {
+        /// The bone.
+        bone: String,
+        /// Its parent.
+        parent: String,
+    },
     /// A bone is its own ancestor.
     #[error("bone \"{bone}\" is its own ancestor")]
     Cycle {
@@ -79,7 +87,7 @@ impl Skeleton {
     /// `bind[k]` is B_k, the joint-to-world matrix of bone k at rest.
     ///
     /// # Errors
-    /// [`SkeletonError`]; a parent that follows its child counts as missing (see [`Skeleton::sorted`]).
+    /// [`SkeletonError`]; [`Skeleton::sorted`] takes bones in any order.
     pub fn new(
         names: Vec<String>,
         parents: Vec<Option<BoneIndex>>,
@@ -92,12 +100,13 @@ impl Skeleton {
         if names.is_empty() {
             return Err(SkeletonError::NoBones);
         }
-        for (bone, parent) in parents.iter().enumerate() {
-            if let Some(parent) = parent.filter(|p| p.get() >= bone) {
-                return Err(SkeletonError::MissingParent {
-                    bone: names[bone].clone(),
-                    parent: parent.get() as i64,
-                    bones: names.len(),
+        for (at, parent) in parents.iter().enumerate() {
+            if let Some(parent) = parent.filter(|p| p.get() >= at) {
+                let (bones, bone) = (names.len(), names[at].clone());
+                return Err(match names.get(parent.get()) {
+                    Some(_) if parent.get() == at => SkeletonError::Cycle { bone },
+                    Some(found) => SkeletonError::ParentAfterChild { bone, parent: found.clone() },
+                    None => SkeletonError::MissingParent { bone, parent: parent.get() as i64, bones },
                 });
             }
         }
@@ -388,6 +397,13 @@ mod tests {
             Skeleton::sorted(names(3), &[-1, 7, 0], &bind),
             Err(SkeletonError::MissingParent { parent: 7, .. })
         ));
+        let new = |parents: [Option<usize>; 3]| {
+            let parents = parents.map(|parent| parent.map(BoneIndex::new)).to_vec();
+            Skeleton::new(names(3), parents, bind.clone()).unwrap_err()
+        };
+        assert!(matches!(new([None, Some(2), Some(0)]), SkeletonError::ParentAfterChild { .. }));
+        assert!(matches!(new([None, Some(3), Some(0)]), SkeletonError::MissingParent { parent: 3, bones: 3, .. }));
+        assert!(matches!(new([None, Some(1), Some(0)]), SkeletonError::Cycle { .. }));
         let flat = vec![DAffine3::from_scale(DVec3::new(1.0, 1.0, 0.0)); 1];
         assert!(matches!(Skeleton::sorted(names(1), &[-1], &flat), Err(SkeletonError::SingularBind { .. })));
         assert!(matches!(Skeleton::sorted(vec![], &[], &[]), Err(SkeletonError::NoBones)));

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-/// Moves of a mode, at most. Flat kernels stand after some ten.
+/// Moves of a mode, at most. With a flat kernel a mode converges after about ten.
 const MOST_MOVES: usize = 300;
 
 /// The clusters of some points.
@@ -15,13 +15,13 @@ pub struct Clusters {
     pub labels: Vec<usize>,
     /// How many points each cluster has.
     pub sizes: Vec<usize>,
-    /// The mode of each cluster: where its first point came to stand.
+    /// The mode of each cluster: where the mode of its first point converged.
     pub modes: Vec<Vec<f64>>,
 }
 
 /// Clusters points (row after row, `width` numbers each) with bandwidth h and joining distance `merge`.
 ///
-/// A move costs (points)² × `width` operations. Points that came to the same place move as one.
+/// A move costs (points)² × `width` operations. Modes that meet move as one.
 ///
 /// # Panics
 /// If `width` is zero or does not divide the number of numbers.
@@ -82,7 +82,7 @@ fn squared_distance(a: &[f64], b: &[f64], limit: f64) -> f64 {
     sum
 }
 
-/// Clusters from modes and from which mode each point has come to.
+/// Clusters from modes and the mode of each point.
 fn joined(modes: &[(Vec<f64>, bool)], place: &[usize], merge: f64) -> Clusters {
     let mut centres: Vec<&[f64]> = Vec::new();
     // Modes are in the order of their first points.

@@ -120,7 +120,7 @@ pub fn load_unskinned(mesh: &Path, skeleton: Option<&Path>) -> Result<LoadedRig,
 /// Whether a rig can be written there.
 ///
 /// # Errors
-/// [`FileError::Lacks`] for another ending than .glb and .npz.
+/// [`FileError::Lacks`](crate::FileError::Lacks) for another ending than .glb and .npz.
 pub fn check_ending(path: &Path) -> Result<(), Error> {
     match ending(path).as_str() {
         "glb" | "npz" => Ok(()),

@@ -132,7 +132,7 @@ struct Out {
 
 impl Out {
     fn contents(&self) -> Contents {
-        gltf::read(&self.glb, "made", &|_| unreachable!()).unwrap()
+        gltf::read(&self.glb, "made", &|_, _| unreachable!()).unwrap()
     }
 }
 

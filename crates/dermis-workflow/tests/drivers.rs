@@ -123,7 +123,7 @@ fn a_reader_of_the_documented_table_shows_what_the_export_reports() {
             assert!(found.iter().zip(&own).all(|(a, b)| (a - b).abs() < 1e-9));
             held += own[1..].iter().filter(|w| **w == 0.0 || **w == 1.0).count();
         }
-        let contents = gltf::read(&std::fs::read(glb.path()).unwrap(), name, &|_| unreachable!()).unwrap();
+        let contents = gltf::read(&std::fs::read(glb.path()).unwrap(), name, &|_, _| unreachable!()).unwrap();
         let (mesh, weights) = (contents.mesh.as_ref().unwrap(), contents.weights.as_ref().unwrap());
         let skeleton = contents.skeleton.as_ref().unwrap();
         let names: Vec<&str> = contents.morphs.iter().map(|m| m.name.as_str()).collect();

@@ -10,7 +10,7 @@
 
 use super::{fail, machine, machine_line};
 use crate::tools;
-use crate::workspace::{program, root};
+use crate::workspace::{Build, dermis, root};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -84,7 +84,7 @@ pub fn run(folder: &str, options: &[&str]) -> ExitCode {
             _ => return crate::usage::usage(&format!("\"{}\" is not understood here", pair.join(" "))),
         }
     }
-    let Some(program) = program() else { return fail("the program does not build") };
+    let Some(program) = dermis(Build::Release) else { return fail("the program does not build") };
     let python = match tools::dem_bones() {
         Ok(python) => Some(python),
         Err(reason) => {

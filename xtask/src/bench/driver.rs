@@ -2,7 +2,7 @@
 
 use super::machine;
 use crate::tools;
-use crate::workspace::{cargo, root};
+use crate::workspace::{Build, program, root};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -29,9 +29,9 @@ impl Options {
 
 /// What a run of dermis-bench says.
 pub fn dermis_bench(arguments: &[&str]) -> Result<Value, String> {
-    let mut command = cargo("run");
-    command.args(["--quiet", "--release", "--package", "dermis-bench", "--"]).args(arguments);
-    json_of(&mut command)
+    let build = if arguments.contains(&"--quick") { Build::Tests } else { Build::Release };
+    let program = program("dermis-bench", "dermis-bench", build).ok_or("dermis-bench does not build")?;
+    json_of(Command::new(program).args(arguments))
 }
 
 /// The Python of the rivals. A quick run installs nothing and takes any that has NumPy.

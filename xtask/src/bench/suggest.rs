@@ -11,7 +11,7 @@
 //! On the bundled body without DIR, on the characters that DIR holds with it (`human_male/*.npz`, `fox/*.npz`).
 
 use super::{fail, machine, machine_line};
-use crate::workspace::{program, root};
+use crate::workspace::{Build, dermis, root};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -79,7 +79,7 @@ pub fn run(arguments: &[&str]) -> ExitCode {
             _ => return crate::usage::usage(USAGE),
         }
     }
-    let Some(program) = program() else { return fail("the program does not build") };
+    let Some(program) = dermis(Build::Release) else { return fail("the program does not build") };
     let mut cases = Vec::new();
     if folder.is_none() {
         cases.push((BODY, root().join("assets/body")));

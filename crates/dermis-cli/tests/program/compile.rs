@@ -84,7 +84,7 @@ fn several_motions_become_several_clips_and_mistakes_are_refused() {
         "{}",
         run.out
     );
-    let contents = gltf::read(&desk.bytes("two.glb"), "two", &|_| unreachable!()).unwrap();
+    let contents = gltf::read(&desk.bytes("two.glb"), "two", &|_, _| unreachable!()).unwrap();
     assert_eq!(contents.clips.iter().map(|c| c.key_times.len()).collect::<Vec<_>>(), [7, 14]);
     assert!(contents.weights.unwrap().rows().all(|row| row.len() <= 2));
     // Helpers without a table have no motion in poses held out.

@@ -12,7 +12,7 @@ fn bundle(desk: &Desk, name: &str) -> Contents {
 }
 
 fn glb(desk: &Desk, name: &str) -> Contents {
-    gltf::read(&desk.bytes(name), name, &|_| Err(std::io::ErrorKind::NotFound.into())).unwrap()
+    gltf::read(&desk.bytes(name), name, &|_, _| Err(std::io::ErrorKind::NotFound.into())).unwrap()
 }
 
 fn same_points(a: &[DVec3], b: &[DVec3], what: &str) {

@@ -8,7 +8,7 @@ use dermis_workflow::rig::glam::{DAffine3, DMat3, DVec3};
 use dermis_workflow::rig::{BoneIndex, BoneTransforms, Mesh};
 
 fn read_glb(desk: &Desk, name: &str) -> Contents {
-    gltf::read(&desk.bytes(name), name, &|_| unreachable!()).unwrap()
+    gltf::read(&desk.bytes(name), name, &|_, _| unreachable!()).unwrap()
 }
 
 /// What a GLB shows at the keys of its first clip, by the definition of linear blend skinning.

@@ -143,7 +143,7 @@ fn a_glb_shows_every_sculpt_by_its_target() {
     let found = desk.json("invert a.npz --sculpts a.npz#bend* -o out.glb --json");
     assert!(number(&found, "shown.glb.max") < 1e-14);
     let contents =
-        gltf::read(&desk.bytes("out.glb"), "out.glb", &|_| Err(std::io::ErrorKind::NotFound.into())).unwrap();
+        gltf::read(&desk.bytes("out.glb"), "out.glb", &|_, _| Err(std::io::ErrorKind::NotFound.into())).unwrap();
     let names: Vec<&str> = contents.morphs.iter().map(|m| m.name.as_str()).collect();
     assert_eq!(names, ["bend 1", "bend 2", "bend 3", "bend 4", "bend 5"]);
     let (mesh, weights) = (contents.mesh.unwrap(), contents.weights.unwrap());

@@ -3,6 +3,7 @@
 mod compile;
 mod convert;
 mod decompose;
+mod files;
 mod fit;
 mod interrupt;
 mod invert;

@@ -1,6 +1,7 @@
 //! Files as they are read.
 
 use crate::error::FileError;
+use crate::output::is_unfinished;
 use dermis_io::{Contents, Format, Space, Warning};
 use sha2::{Digest, Sha256};
 use std::fs::File;
@@ -87,7 +88,11 @@ pub fn read_contents(path: &Path, space: &Space) -> Result<(Contents, FileNote),
         FileError::lacks(path, what, "use .glb, .gltf, .fbx, .abc, .npz, .obj, .pc2, .mdd or .dermis")
     })?;
     let folder = path.parent().unwrap_or(Path::new("."));
-    let resolve = |uri: &str| read_file(&folder.join(uri));
+    let resolve = |uri: &str, most: u64| {
+        let mut bytes = Vec::new();
+        open(&folder.join(uri))?.0.take(most).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
     let contents = match format {
         Format::Gltf => dermis_io::gltf::read(&bytes, &name, &resolve),
         Format::Npz => dermis_io::npz::read(&bytes, &name),
@@ -115,9 +120,13 @@ pub fn read_contents(path: &Path, space: &Space) -> Result<(Contents, FileNote),
 /// Names of the files in a folder that end with one of `endings`, in natural numeric order.
 ///
 /// # Errors
-/// [`FileError::System`].
+/// [`FileError::System`]; [`FileError::Lacks`] for a folder that was not written to its end.
 pub fn names_in(folder: &Path, endings: &[&str]) -> Result<Vec<String>, FileError> {
     let listing = std::fs::read_dir(folder).map_err(failed(folder))?;
+    if is_unfinished(folder) {
+        let hint = "write it again; or, to read what is there, remove the file .dermis-unfinished from it";
+        return Err(FileError::lacks(folder, "this folder was not written to its end", hint));
+    }
     let mut names: Vec<String> = listing
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .filter(|name| endings.iter().any(|ending| name.to_ascii_lowercase().ends_with(ending)))

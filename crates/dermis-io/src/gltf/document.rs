@@ -11,6 +11,9 @@ use std::rc::Rc;
 /// instances of one mesh for twenty-five; a hostile file that reads one buffer a million times asks for more.
 const NUMBERS_PER_BYTE: u64 = 32;
 
+/// The bytes of a file beside a .gltf, by its relative path: the first so many, or all if it has fewer.
+pub type Resolve<'a> = dyn Fn(&str, u64) -> std::io::Result<Vec<u8>> + 'a;
+
 /// JSON and buffers of one file.
 pub(super) struct Document {
     pub root: Root,
@@ -40,7 +43,7 @@ pub(super) fn unsupported(feature: impl Into<String>) -> ReadError {
 
 impl Document {
     /// Parses the container and the JSON, and loads every buffer.
-    pub fn open(bytes: &[u8], resolve: &dyn Fn(&str) -> std::io::Result<Vec<u8>>) -> Result<Self, ReadError> {
+    pub fn open(bytes: &[u8], resolve: &Resolve<'_>) -> Result<Self, ReadError> {
         let mut warnings = Vec::new();
         let (json, binary) = split(bytes, &mut warnings)?;
         let root: Root = serde_json::from_slice(json).map_err(|e| damaged(format!("its JSON: {e}")))?;
@@ -137,11 +140,13 @@ fn split<'a>(bytes: &'a [u8], warnings: &mut Vec<Warning>) -> Result<(&'a [u8], 
     Ok((json, binary))
 }
 
-fn load_buffers(
-    root: &Root,
-    binary: Option<&[u8]>,
-    resolve: &dyn Fn(&str) -> std::io::Result<Vec<u8>>,
-) -> Result<Vec<Buffer>, ReadError> {
+fn load_buffers(root: &Root, binary: Option<&[u8]>, resolve: &Resolve<'_>) -> Result<Vec<Buffer>, ReadError> {
+    // Of a file beside this one no more is read than its buffers hold.
+    let mut most: HashMap<&str, u64> = HashMap::new();
+    for buffer in &root.buffers {
+        let most = most.entry(buffer.uri.as_deref().unwrap_or_default()).or_default();
+        *most = (*most).max(buffer.byte_length);
+    }
     let mut files: HashMap<&str, Rc<Vec<u8>>> = HashMap::new();
     let mut loaded = Vec::new();
     for (at, buffer) in root.buffers.iter().enumerate() {
@@ -149,7 +154,7 @@ fn load_buffers(
             Some(uri) => match files.get(uri.as_str()) {
                 Some(known) => known.clone(),
                 None => {
-                    let bytes = Rc::new(load_uri(uri, resolve)?);
+                    let bytes = Rc::new(load_uri(uri, most[uri.as_str()], resolve)?);
                     files.insert(uri, bytes.clone());
                     bytes
                 }
@@ -172,7 +177,7 @@ fn load_buffers(
     Ok(loaded)
 }
 
-fn load_uri(uri: &str, resolve: &dyn Fn(&str) -> std::io::Result<Vec<u8>>) -> Result<Vec<u8>, ReadError> {
+fn load_uri(uri: &str, most: u64, resolve: &Resolve<'_>) -> Result<Vec<u8>, ReadError> {
     let refuse = |reason: &str| ReadError::Reference { uri: uri.chars().take(200).collect(), reason: reason.into() };
     if let Some(data) = uri.strip_prefix("data:") {
         let (head, payload) = data.split_once(',').ok_or_else(|| refuse("a data URI without a comma"))?;
@@ -202,7 +207,7 @@ fn load_uri(uri: &str, resolve: &dyn Fn(&str) -> std::io::Result<Vec<u8>>) -> Re
             return Err(refuse("it climbs out of the file's folder"));
         }
     }
-    resolve(&path).map_err(|e| refuse(&e.to_string()))
+    resolve(&path, most).map_err(|e| refuse(&e.to_string()))
 }
 
 /// `%41` becomes `A`; `None` for a percent sign without two hexadecimal digits.
@@ -431,7 +436,7 @@ mod tests {
 
     #[test]
     fn references_stay_inside_the_folder() {
-        let ask = |uri: &str| load_uri(uri, &|path| Ok(path.as_bytes().to_vec()));
+        let ask = |uri: &str| load_uri(uri, 9, &|path, _| Ok(path.as_bytes().to_vec()));
         assert_eq!(ask("data/a%20b.bin").unwrap(), b"data/a b.bin");
         assert_eq!(ask("data/../b.bin").unwrap(), b"data/../b.bin");
         for bad in

@@ -125,8 +125,15 @@ impl Drawn {
         let (start, count) = (self.blocks[block].start, self.blocks[block].positions.len());
         let corners = match primitive.indices {
             Some(indices) => document.integers(indices, &format!("indices of mesh \"{name}\""), 1)?,
-            None => (0..count as u32).collect(),
+            None => {
+                document.charge(count as u64, 1, &format!("corners of mesh \"{name}\""))?;
+                (0..count as u32).collect()
+            }
         };
+        // A strip or fan draws three corners for each that it names.
+        if mode != 4 {
+            document.charge(corners.len() as u64, 2, &format!("triangles of mesh \"{name}\""))?;
+        }
         if let Some(at) = corners.iter().position(|&c| c as usize >= count) {
             let (face, vertex) = (at / 3, corners[at] as usize);
             return Err(MeshError::IndexOutOfRange { face, vertex, vertices: count }.into());

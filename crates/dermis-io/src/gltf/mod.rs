@@ -22,5 +22,6 @@ mod skins;
 mod weld;
 mod write;
 
+pub use document::Resolve;
 pub use read::read;
 pub use write::{GlbClip, GlbScene, write_glb};

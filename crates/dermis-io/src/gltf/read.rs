@@ -1,7 +1,7 @@
 //! A glTF file as [`Contents`].
 
 use super::clip;
-use super::document::{Document, damaged};
+use super::document::{Document, Resolve, damaged};
 use super::mesh::{Block, Drawn};
 use super::nodes::Nodes;
 use super::skins::{self, Bones};
@@ -19,8 +19,8 @@ use std::collections::HashSet;
 /// Reads a .glb or .gltf file.
 ///
 /// - `name`: what the file is called in [`Contents::name`]
-/// - `resolve`: the bytes of a file beside this one, by its relative path; called for external buffers only, never with
-///   an address, an absolute path or a path that leaves the folder
+/// - `resolve`: the first bytes of a file beside this one, by its relative path, as many as are asked for if it has them;
+///   called for external buffers only, never with an address, an absolute path or a path that leaves the folder
 ///
 /// Vertices p of a skin come to rest in the space of the bind matrices, where p' = Σ w_k T_k B_k⁻¹ p holds for every
 /// pose. If the default pose of the file is rigidly its bind pose, that space is the world, in metres; otherwise
@@ -33,11 +33,7 @@ use std::collections::HashSet;
 /// [`ReadError`]: the wrong kind of file, damage (with the thing and its numbers), a required extension that is not
 /// supported, bones that make no skeleton, buffers that cannot be resolved. Whatever the bytes, memory stays below a
 /// few hundred times their number.
-pub fn read(
-    bytes: &[u8],
-    name: &str,
-    resolve: &dyn Fn(&str) -> std::io::Result<Vec<u8>>,
-) -> Result<Contents, ReadError> {
+pub fn read(bytes: &[u8], name: &str, resolve: &Resolve<'_>) -> Result<Contents, ReadError> {
     let mut document = Document::open(bytes, resolve)?;
     let mut flaws = Flaws::default();
     let nodes = Nodes::read(&document)?;

@@ -292,7 +292,7 @@ fn read_back(
     let lost = |what: &str| Error::lacks(path, format!("the written file does not give back {what}"), "");
     let is_glb = ending(path) == "glb";
     let contents = match is_glb {
-        true => dermis_io::gltf::read(bytes, "written", &|_| Err(std::io::ErrorKind::NotFound.into())),
+        true => dermis_io::gltf::read(bytes, "written", &|_, _| Err(std::io::ErrorKind::NotFound.into())),
         false => dermis_io::npz::read(bytes, "written"),
     };
     let contents = contents.map_err(|source| FileError::Read { path: path.into(), source })?;

@@ -100,7 +100,7 @@ impl<'a> Summing<'a> {
     /// Adds the sums of a file, as if its examples followed.
     ///
     /// # Errors
-    /// [`FileError::Lacks`], naming what differs or does not fit.
+    /// [`FileError::Lacks`](crate::FileError::Lacks), naming what differs or does not fit.
     pub fn merge(&mut self, part: PartFile, path: &Path) -> Result<(), Error> {
         let differs = |what: String| {
             Error::lacks(path, what, "parts are merged with the rig and the options they were accumulated with")

@@ -1,6 +1,7 @@
 //! Corrections as files: a bundle, a GLB with a morph target per sculpt, or OBJ files.
 
 use super::{Inverted, Sculpts};
+use crate::FileError;
 use crate::error::Error;
 use crate::load::LoadedRig;
 use crate::output::{Output, ending};
@@ -109,13 +110,14 @@ pub fn write_corrections(
         }
         "glb" => glb(&rig.rig, &sculpts.examples, inverted, output),
         _ => {
-            let write = output.folder()?;
             let mut taken = HashSet::new();
-            for (sculpt, one) in sculpts.examples.iter().zip(inverted) {
-                let bytes = to_bytes(|out| dermis_io::obj::write(rig.rig.mesh(), &moved(one), &rig.space, out))
-                    .map_err(Error::write(output.path()))?;
-                write(&format!("{}.obj", file_name(&sculpt.label, &mut taken)), &bytes)?;
-            }
+            output.sequence(|write| {
+                sculpts.examples.iter().zip(inverted).try_for_each(|(sculpt, one)| {
+                    let bytes = to_bytes(|out| dermis_io::obj::write(rig.rig.mesh(), &moved(one), &rig.space, out));
+                    let name = format!("{}.obj", file_name(&sculpt.label, &mut taken));
+                    write(&name, &bytes.map_err(FileError::write(output.path()))?)
+                })
+            })?;
             Ok(Shown { files: inverted.len(), glb: None })
         }
     }

@@ -1,6 +1,6 @@
 //! `convert`: what files hold, in another format.
 
-use super::{Existing, Input, Watch, seen, sources, step};
+use super::{Existing, Input, Watch, keep, seen, sources, step};
 use crate::convert::{Converted, gather, is_folder, write_converted};
 use crate::error::Error;
 use crate::load::ReadOptions;
@@ -42,6 +42,7 @@ impl ConvertRecipe {
     /// [`Error`].
     pub fn run(&self, watch: &dyn Watch) -> Result<ConvertOutcome, Error> {
         let out = self.existing.reserve(&self.out, is_folder(&self.out)?)?;
+        keep(&self.inputs.iter().collect::<Vec<_>>(), [&out])?;
         let inputs = sources(&self.inputs);
         let (contents, notes) = step(watch, "read", |_| gather(&inputs, &self.read))?;
         seen(watch, &self.inputs, &notes)?;

@@ -1,6 +1,6 @@
 //! `decompose`: bones and weights of a mesh sequence.
 
-use super::{Existing, Input, Watch, seen, sources, step};
+use super::{Existing, Input, Watch, keep, seen, sources, step};
 use crate::decompose::{
     Decomposed, DecompositionMethod, SequenceOptions, Sequences, Solved, Tie, check_ending, load_sequences, solve,
     write_decomposition,
@@ -72,12 +72,14 @@ impl DecomposeRecipe {
         let force = self.existing.force();
         let out = reserve_file(&self.out, force)?;
         let report = self.report.as_deref().map(|path| reserve_folder(path, force)).transpose()?;
+        let inputs: Vec<&Input> = self.sequences.iter().chain(self.method.given()).collect();
+        keep(&inputs, [&out])?;
         let options = SequenceOptions { rest: self.rest.clone(), read: self.read.clone() };
         let sequences = step(watch, "read", |_| load_sequences(&sources(&self.sequences), &options))?;
         let solved = step(watch, "decompose", |p| solve(&sequences, &self.method, self.tie, &self.read, p))?;
         let mut files = sequences.notes.clone();
         files.extend(solved.notes.clone());
-        seen(watch, self.sequences.iter().chain(self.method.given()), &files)?;
+        seen(watch, inputs, &files)?;
         let made = step(watch, "write", |_| write_decomposition(&sequences, &solved, &out))?;
         let (written, command) = (out.path().to_path_buf(), self.command.clone());
         let outcome = DecomposeOutcome { sequences, solved, made, kind: self.method.kind(), written, files, command };

@@ -1,6 +1,6 @@
 //! `eval`: a model scored on examples, or tried in poses far beyond any.
 
-use super::{Existing, Input, Watch, paths, sources, step};
+use super::{Existing, Input, Watch, keep, paths, sources, step};
 use crate::error::Error;
 use crate::load::{FileNote, ReadOptions, load_base_cache, load_examples, load_model};
 use crate::measure::{Scores, measure, measure_streamed};
@@ -120,7 +120,7 @@ impl EvalRecipe {
         let (model, note) = step(watch, "read model", |_| load_model(&self.model.file.path))?;
         self.model.check(std::slice::from_ref(&note))?;
         let scored = match &self.score {
-            Some(score) => Some(score.run(&model, note, watch)?),
+            Some(score) => Some(score.run((&self.model, &model), note, watch)?),
             None => {
                 watch.files(&[note]);
                 None
@@ -135,10 +135,13 @@ impl EvalRecipe {
 }
 
 impl ScoreRecipe {
-    fn run(&self, model: &ModelFile, note: FileNote, watch: &dyn Watch) -> Result<Scored, Error> {
+    fn run(&self, model: (&Input, &ModelFile), note: FileNote, watch: &dyn Watch) -> Result<Scored, Error> {
         let force = self.existing.force();
         let report = self.report.as_deref().map(|path| reserve_folder(path, force)).transpose()?;
         let vertex_errors = self.vertex_errors.as_deref().map(|path| reserve_file(path, force)).transpose()?;
+        let (input, model) = model;
+        let inputs: Vec<&Input> = [input].into_iter().chain(&self.examples).chain(&self.base_cache).collect();
+        keep(&inputs, &vertex_errors)?;
         let mut files = vec![note];
         let mut start = Instant::now();
         let of_inputs = sources(&self.examples);
@@ -169,9 +172,7 @@ impl ScoreRecipe {
                 (step(watch, "measure", |_| measure(model, &examples, given.as_deref()))?, examples)
             }
         };
-        for input in self.examples.iter().chain(&self.base_cache) {
-            input.check(&files)?;
-        }
+        inputs.iter().try_for_each(|input| input.check(&files))?;
         if let Some(out) = &vertex_errors {
             out.write(vertex_csv(model.rig(), &scores).as_bytes())?;
         }

@@ -1,6 +1,6 @@
 //! `export`: a model compiled for an engine, as a GLB and a table of drivers.
 
-use super::{Existing, Input, Watch, seen, sources, step};
+use super::{Existing, Input, Watch, keep, seen, sources, step};
 use crate::FileError;
 use crate::compile::{Compiled, LinearSettings, Poses, compile};
 use crate::drivers::{
@@ -148,6 +148,14 @@ impl ExportRecipe {
         let force = self.existing.force();
         let out = reserve_file(&self.out, force)?;
         let table = self.table.as_deref().map(|path| reserve_file(path, force)).transpose()?;
+        let beside = match &self.form {
+            ExportForm::Shapes(shapes) => shapes.motion.iter().chain(&shapes.base_cache).collect::<Vec<_>>(),
+            ExportForm::Linear(linear) => {
+                linear.motions.iter().chain(&linear.examples).chain(&linear.hold_out).collect()
+            }
+        };
+        let inputs: Vec<&Input> = [&self.model].into_iter().chain(beside).collect();
+        keep(&inputs, [&out].into_iter().chain(&table))?;
         if self.table.as_ref() == Some(&self.out) {
             return Err(Error::SameOutput { path: self.out.clone(), what: "the table" });
         }

@@ -1,6 +1,6 @@
 //! `fit`: from a rig and examples to a model with its report.
 
-use super::{Existing, Input, Recipe, Watch, paths, sources, step};
+use super::{Existing, Input, Recipe, Watch, keep, paths, sources, step};
 use crate::FileError;
 use crate::error::Error;
 use crate::fit::{FitInput, FitReport, Fitted, Method, Summing, cross_validate, fit, unseen_leverage};
@@ -183,7 +183,13 @@ impl FitOutputs {
 }
 
 impl FitExamples {
-    fn inputs(&mut self) -> &mut Vec<Input> {
+    fn inputs(&self) -> &[Input] {
+        match self {
+            Self::Held(inputs) | Self::Streamed(inputs) | Self::Sums(inputs) => inputs,
+        }
+    }
+
+    fn inputs_mut(&mut self) -> &mut [Input] {
         match self {
             Self::Held(inputs) | Self::Streamed(inputs) | Self::Sums(inputs) => inputs,
         }
@@ -230,6 +236,10 @@ impl FitRecipe {
     pub fn run(&self, watch: &dyn Watch) -> Result<FitDone, Error> {
         self.method.check()?;
         let reserved = self.outputs.reserve()?;
+        let beside = [&self.base_cache, &self.map_table, &self.anchors].into_iter().flatten();
+        let inputs: Vec<&Input> =
+            [&self.rig].into_iter().chain(self.examples.inputs()).chain(&self.hold_out).chain(beside).collect();
+        keep(&inputs, reserved.model.iter().chain(&reserved.sums))?;
         let loaded = step(watch, "read rig", |_| load_rig(&self.rig.file.path))?;
         match &self.examples {
             FitExamples::Held(_) => Ok(FitDone::Model(Box::new(self.run_held(&loaded, &reserved, watch)?))),
@@ -244,7 +254,7 @@ impl FitRecipe {
         for input in beside.into_iter().flatten().chain(&mut recipe.hold_out).chain([&mut recipe.rig]) {
             input.stamp(files)?;
         }
-        recipe.examples.inputs().iter_mut().try_for_each(|input| input.stamp(files))?;
+        recipe.examples.inputs_mut().iter_mut().try_for_each(|input| input.stamp(files))?;
         serde_json::to_value(Recipe::Fit(Box::new(recipe))).map_err(|e| Error::Internal(e.to_string()))
     }
 

@@ -1,6 +1,6 @@
 //! `invert`: sculpts of a posed character, brought back to rest.
 
-use super::{Existing, Input, Watch, seen, sources, step};
+use super::{Existing, Input, Watch, keep, seen, sources, step};
 use crate::error::Error;
 use crate::invert::{
     BundleVertices, Inverted, Settings, Shown, Skinning, Through, is_folder, load_sculpts, load_stack, solve,
@@ -129,6 +129,13 @@ impl InvertRecipe {
         if self.vertices == BundleVertices::Rest && !is_bundle {
             return Err(Error::RestVertices { path: self.out.clone() });
         }
+        let stack = match &self.deformer {
+            InvertedDeformer::Stack(input) => Some(input),
+            _ => None,
+        };
+        let inputs: Vec<&Input> =
+            [&self.rig].into_iter().chain(&self.sculpts).chain(&self.poses).chain(stack).collect();
+        keep(&inputs, [&out])?;
         let limit = match &self.deformer {
             InvertedDeformer::Program(program) => program.limit()?,
             _ => Duration::ZERO,
@@ -149,11 +156,7 @@ impl InvertRecipe {
         let load = || load_sculpts(&rig.rig, &rig.space, &files, poses, &self.read);
         let sculpts = step(watch, "read sculpts", |_| load())?;
         notes.extend(sculpts.notes.iter().cloned());
-        let stack = match &self.deformer {
-            InvertedDeformer::Stack(input) => Some(input),
-            _ => None,
-        };
-        seen(watch, [&self.rig].into_iter().chain(&self.sculpts).chain(&self.poses).chain(stack), &notes)?;
+        seen(watch, inputs, &notes)?;
         let settings = Settings { method: self.method, coupled: self.coupled };
         let inverted = step(watch, "invert", |p| solve(&rig, &sculpts.examples, &through, settings, p))?;
         let shown = step(watch, "write", |_| write_corrections(&rig, &sculpts, &inverted, self.vertices, &out))?;

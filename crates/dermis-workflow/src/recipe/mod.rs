@@ -232,6 +232,11 @@ fn seen<'a>(watch: &dyn Watch, inputs: impl IntoIterator<Item = &'a Input>, note
     inputs.into_iter().try_for_each(|input| input.check(notes))
 }
 
+/// Refuses outputs that are inputs.
+fn keep<'a>(inputs: &[&Input], outputs: impl IntoIterator<Item = &'a Output>) -> Result<(), FileError> {
+    outputs.into_iter().try_for_each(|output| output.keep(inputs.iter().map(|input| input.file.path.as_path())))
+}
+
 /// The sources of inputs.
 fn sources(inputs: &[Input]) -> Vec<Source> {
     inputs.iter().map(|input| input.file.clone()).collect()

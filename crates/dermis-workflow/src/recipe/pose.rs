@@ -1,6 +1,6 @@
 //! `pose`: a model run on a motion.
 
-use super::{Existing, Input, Watch, seen, step};
+use super::{Existing, Input, Watch, keep, seen, step};
 use crate::error::Error;
 use crate::load::{ReadOptions, load_base_cache, load_model, load_motion};
 use crate::measure::run_motion;
@@ -101,19 +101,23 @@ impl PoseRecipe {
             true => reserve_folder(&self.out, force)?,
             false => reserve_file(&self.out, force)?,
         };
+        let inputs: Vec<&Input> = [&self.model, &self.motion].into_iter().chain(&self.base_cache).collect();
+        keep(&inputs, [&out])?;
         let swing = self.swing.as_ref().map(|swing| Ok::<_, Error>((swing, swing.settings()?))).transpose()?;
         let (model, note) = step(watch, "read model", |_| load_model(&self.model.file.path))?;
         let (motion, motion_note) =
             step(watch, "read motion", |_| load_motion(model.rig(), &self.motion.file, &self.read))?;
-        let files = [note, motion_note];
-        seen(watch, [&self.model, &self.motion], &files)?;
+        let mut files = vec![note, motion_note];
         let given = match &self.base_cache {
             None => None,
             Some(input) => {
                 let (path, frames) = (&input.file.path, motion.frames.len());
-                Some(load_base_cache(model.rig(), &model.space, path, frames, &self.read)?.0)
+                let (given, note) = load_base_cache(model.rig(), &model.space, path, frames, &self.read)?;
+                files.push(note);
+                Some(given)
             }
         };
+        seen(watch, inputs, &files)?;
         let (mut skins, posed) =
             step(watch, "pose", |p| run_motion(&model, &motion, given.as_deref(), p).map_err(Error::from))?;
         let swung = match swing {

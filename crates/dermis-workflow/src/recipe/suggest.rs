@@ -1,6 +1,6 @@
 //! `suggest`: which frames of a motion to sculpt next.
 
-use super::{Existing, Input, Watch, seen, step};
+use super::{Existing, Input, Watch, keep, seen, step};
 use crate::FileError;
 use crate::error::Error;
 use crate::load::{ReadOptions, load_model, load_motion};
@@ -77,6 +77,8 @@ impl SuggestRecipe {
             return Err(FileError::Ending { path: path.clone(), what, endings }.into());
         }
         let out = self.out.as_deref().map(|path| reserve_file(path, self.existing.force())).transpose()?;
+        let inputs: Vec<&Input> = [&self.model, &self.motion].into_iter().chain(&self.among).collect();
+        keep(&inputs, &out)?;
         let (model, note) = step(watch, "read model", |_| load_model(&self.model.file.path))?;
         let read = |role: &str, input: &Input| step(watch, role, |_| load_motion(model.rig(), &input.file, &self.read));
         let (motion, motion_note) = read("read motion", &self.motion)?;
@@ -87,7 +89,7 @@ impl SuggestRecipe {
             notes.push(note);
             among = Some(poses);
         }
-        seen(watch, [&self.model, &self.motion].into_iter().chain(&self.among), &notes)?;
+        seen(watch, inputs, &notes)?;
         let count = usize::from(self.count);
         let found = step(watch, "suggest", |p| suggest(&model, &motion, among.as_ref(), count, p))?;
         let bundle = match (&out, found.list.is_empty()) {

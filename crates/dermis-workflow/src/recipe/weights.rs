@@ -1,6 +1,6 @@
 //! `weights`: new skinning weights for a rig.
 
-use super::{Existing, Input, Watch, seen, sources, step, within};
+use super::{Existing, Input, Watch, keep, seen, sources, step, within};
 use crate::error::Error;
 use crate::load::{FileNote, LoadedRig, ReadOptions, load_examples};
 use crate::output::reserve_file;
@@ -235,6 +235,9 @@ impl WeightsRecipe {
         check_ending(&self.out)?;
         let out = reserve_file(&self.out, self.existing.force())?;
         self.source.check()?;
+        let beside = self.skeleton.iter().chain(&self.check).chain(self.source.inputs());
+        let inputs: Vec<&Input> = [&self.rig].into_iter().chain(beside).collect();
+        keep(&inputs, [&out])?;
         let skeleton = self.skeleton.as_ref().map(|input| input.file.path.as_path());
         let rig = step(watch, "read rig", |_| load_unskinned(&self.rig.file.path, skeleton))?;
         let mut run = Run { recipe: self, rig: &rig, notes: rig.notes.clone(), watch };
@@ -248,7 +251,6 @@ impl WeightsRecipe {
                 Some(checked)
             }
         };
-        let inputs = [&self.rig].into_iter().chain(&self.skeleton).chain(&self.check).chain(self.source.inputs());
         seen(watch, inputs, &run.notes)?;
         let bytes = step(watch, "write", |_| write_rig(&rig, &weights, motion.as_ref(), &out))?;
         Ok(WeightsOutcome { weights, found, checked, bytes, written: out.path().to_path_buf(), rig })

@@ -64,7 +64,7 @@ fn export(model: &ModelFile, poses: &[BoneTransforms], settings: ExportSettings)
     let made = export_pose_space(model, Some(&motion), settings, (&glb, Some(&table)), &silent).unwrap();
     let glb = std::fs::read(glb.path()).unwrap();
     let table = serde_json::from_slice(&std::fs::read(table.path()).unwrap()).unwrap();
-    let contents = gltf::read(&glb, "m.glb", &|_| unreachable!()).unwrap();
+    let contents = gltf::read(&glb, "m.glb", &|_, _| unreachable!()).unwrap();
     File { made, glb, table, contents }
 }
 
