@@ -107,7 +107,7 @@ impl RidgeSweep {
             validated_rms: step.held_out as f32,
         };
         Page {
-            title: format!("{}: the ridge, turned", rig.name()),
+            title: format!("{}: a sweep of λ", rig.name()),
             subtitle: format!(
                 "enveloping of {} vertices solved again {} times; one pose of the walk at every ridge",
                 self.vertices,
