@@ -7,8 +7,7 @@
 /// evenly darker, by way of orange and red, to violet.
 const MAGMA = ["fcfdbf", "fece91", "fe9f6d", "f7705c", "de4968", "b73779", "8c2981", "641a80", "3b0f70"].map((hex) =>
   [0, 2, 4].map((i) => parseInt(hex.slice(i, i + 2), 16) / 255));
-const CLAY = [0.85, 0.825, 0.8];
-const NOT_FINITE = [0.2, 0.85, 0.3];
+const CLAY = [0.85, 0.825, 0.8], NOT_FINITE = [0.2, 0.85, 0.3];
 const FIELD_OF_VIEW = (28 * Math.PI) / 180;
 
 /// The map's colour at t in 0..1.
