@@ -66,6 +66,9 @@ pub fn show(outcome: &CompareOutcome, ui: &Ui, json: bool) -> Result<ExitCode, S
         (false, Found::Rows(_)) => {}
         (false, Found::Curve(curve)) => show::curve(ui, curve, &unit_of(&outcome.space)),
     }
+    if !json {
+        outcome.warnings.iter().for_each(|warning| ui.print(&format!("warning: {warning}")));
+    }
     match outcome.stopped {
         true => Err(Error::Cancelled.into()),
         false => Ok(ExitCode::SUCCESS),

@@ -1,10 +1,10 @@
 //! `dermis eval`
 
-use crate::options::{ReadArgs, within};
+use crate::options::{ReadArgs, existing, within};
 use crate::show;
 use crate::ui::{Stop, Ui, command_line};
 use dermis_workflow::load::Source;
-use dermis_workflow::recipe::{EvalOutcome, EvalRecipe, Existing, Held, Input, ScoreRecipe, StressTest};
+use dermis_workflow::recipe::{EvalOutcome, EvalRecipe, Held, Input, ScoreRecipe, StressTest};
 use dermis_workflow::report::unit_of;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -59,7 +59,7 @@ impl EvalArgs {
             read: self.read.options()?,
             report: self.report.clone(),
             vertex_errors: self.vertex_errors.clone(),
-            existing: if self.force { Existing::Replace } else { Existing::Keep },
+            existing: existing(self.force),
             fail_above: self.fail_above.map(|limit| within("--fail-above", limit, 0.0, f64::MAX)).transpose()?,
             command: Some(command_line()),
         };

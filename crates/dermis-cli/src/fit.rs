@@ -1,13 +1,13 @@
 //! `dermis fit`
 
 use crate::method_options::MethodArgs;
-use crate::options::{ReadArgs, within};
+use crate::options::{ReadArgs, existing, within};
 use crate::run::stored_recipe;
 use crate::show;
 use crate::ui::{Stop, Ui, command_line};
 use dermis_workflow::FileError;
 use dermis_workflow::load::Source;
-use dermis_workflow::recipe::{Existing, FitDone, FitExamples, FitOutcome, FitOutputs, FitRecipe, Input, Recipe};
+use dermis_workflow::recipe::{FitDone, FitExamples, FitOutcome, FitOutputs, FitRecipe, Input, Recipe};
 use dermis_workflow::report::unit_of;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -74,7 +74,7 @@ impl FitArgs {
             model: self.out.clone(),
             sums: self.accumulate.clone(),
             report: self.report.clone(),
-            existing: if self.force { Existing::Replace } else { Existing::Keep },
+            existing: existing(self.force),
             fail_above: self.fail_above.map(|limit| within("--fail-above", limit, 0.0, f64::MAX)).transpose()?,
             command: Some(command_line()),
         };

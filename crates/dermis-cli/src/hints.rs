@@ -19,6 +19,7 @@ pub fn message(error: &Error) -> String {
             format!("--poses {poses}: there are {examples} examples to draw from; name {examples} for all of them")
         }
         Error::File(FileError::NoSuchFrame { .. }) => format!("--rest {error}"),
+        Error::File(FileError::Unused { .. }) => format!("--{error}"),
         Error::NoSuchBone { .. } => format!("--skip {error}"),
         Error::Method(MethodError::Base { base, method }) => {
             format!("--base {base} serves --method psd, eigenskin and pose-blendshapes, not {method}")
@@ -59,6 +60,9 @@ fn remedy(error: &Error) -> &'static str {
     match error {
         Error::File(FileError::Ending { endings, .. }) => endings,
         Error::File(FileError::Lacks { hint, .. }) | Error::Sculpt { hint, .. } => hint,
+        Error::NothingHeldOut { .. } => {
+            "name examples in --hold-out that the fit does not see; dermis fit cross-validates without any"
+        }
         Error::File(FileError::OwnInput { .. }) => "choose another output: --force replaces no input",
         Error::File(FileError::Exists { .. }) => "choose another output, or add --force to replace it",
         Error::File(FileError::Match { source: MatchError::Counts { .. }, .. }) => {

@@ -1,9 +1,9 @@
 //! `dermis pose`
 
-use crate::options::{ReadArgs, within};
+use crate::options::{ReadArgs, existing, within};
 use crate::ui::{Stop, Ui};
 use dermis_workflow::load::Source;
-use dermis_workflow::recipe::{Existing, Input, PoseOutcome, PoseRecipe, Swing};
+use dermis_workflow::recipe::{Input, PoseOutcome, PoseRecipe, Swing};
 use dermis_workflow::report::{show_length, unit_of};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -101,7 +101,7 @@ pub fn run(args: &PoseArgs, ui: &Ui) -> Result<ExitCode, Stop> {
         swing: args.swing.swing()?,
         read: args.read.options()?,
         out: args.out.clone(),
-        existing: if args.force { Existing::Replace } else { Existing::Keep },
+        existing: existing(args.force),
     };
     let asked = args.swing.secondary.as_deref().unwrap_or_default();
     Ok(show(&recipe, &recipe.run(ui)?, asked, ui))
@@ -119,8 +119,7 @@ pub fn show(recipe: &PoseRecipe, outcome: &PoseOutcome, asked: &str, ui: &Ui) ->
             swing.gain, swing.gravity, swung.soft
         ));
         if swung.assumed_times {
-            let rate = recipe.read.fps.unwrap_or(Swing::RATE);
-            ui.print(&format!("the motion has no times: {rate} frames per second are assumed (--fps)"));
+            ui.print(&format!("the motion has no times: {} frames per second are assumed (--fps)", Swing::RATE));
         }
         for (frame, step) in &swung.jumps {
             let (label, step) = (&motion.frames[*frame].label, show_length(*step, &unit));

@@ -9,7 +9,7 @@ use dermis_workflow::fits::scans::{ScanReport, ScanSettings};
 use dermis_workflow::fits::weights::WeightReport;
 use dermis_workflow::load::Source;
 use dermis_workflow::recipe::{
-    HeatOptions, Input, PlanOptions, ScanOptions, ScanStart, SingleBoneOptions, WeightSource, WeightsFound,
+    BoneRule, HeatOptions, Input, PlanOptions, ScanOptions, ScanStart, SingleBoneOptions, WeightSource, WeightsFound,
     WeightsOutcome, WeightsRecipe,
 };
 use dermis_workflow::report::{LengthUnit, show_length, unit_of};
@@ -35,6 +35,9 @@ pub struct WeightsArgs {
     /// Examples in each of which one joint is turned: they tell which bones move a vertex, and how much
     #[arg(long, value_name = "FILE", num_args = 1..)]
     single_bone: Vec<Source>,
+    /// How the bones that may move a vertex are chosen from the examples
+    #[arg(long, value_enum)]
+    rule: Option<RuleName>,
     /// Write the poses to make such examples of, each turning one joint: a clip (.glb) or a bundle (.npz)
     #[arg(long, value_name = "OUT")]
     plan: Option<PathBuf>,
@@ -87,6 +90,16 @@ enum Start {
     Rig,
 }
 
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum RuleName {
+    /// By how far it goes along with everything below a joint: the default
+    Shares,
+    /// As published (Hopkins & Owen): the bones whose joints move it by more than half its longest edge
+    Published,
+    /// The nearest bones, as many as --influences
+    Nearest,
+}
+
 /// Adds the defaults that settings have to the help of their options.
 pub fn with_defaults(command: Command) -> Command {
     let (heat, plan, scans) = (HeatOptions::default(), PlanOptions::default(), ScanOptions::new(vec![]));
@@ -122,7 +135,12 @@ impl WeightsArgs {
     fn take_source(mut self) -> Result<WeightSource, Stop> {
         let (source, name) = if !self.single_bone.is_empty() {
             let examples = inputs(&self.single_bone);
-            (WeightSource::SingleBone(SingleBoneOptions { examples }), "--single-bone")
+            let rule = match self.rule.take() {
+                None | Some(RuleName::Shares) => BoneRule::Shares,
+                Some(RuleName::Published) => BoneRule::Published,
+                Some(RuleName::Nearest) => BoneRule::Nearest,
+            };
+            (WeightSource::SingleBone(SingleBoneOptions { examples, rule }), "--single-bone")
         } else if !self.scans.is_empty() {
             (WeightSource::Scans(self.take_scans()), "--scans")
         } else if self.plan.is_some() {
@@ -133,6 +151,7 @@ impl WeightsArgs {
         };
         let heat = "--heat, --plan and --scans without --start rig";
         let left = [
+            ("--rule", self.rule.is_some(), "--single-bone"),
             ("--motion", self.motion.is_some(), "--scans"),
             ("--start", self.start.is_some(), "--scans"),
             ("--reach", self.reach.is_some(), "--scans"),

@@ -9,8 +9,8 @@ use crate::skins::{write_scene, write_shapes};
 use dermis_io::gltf::{GlbClip, GlbScene};
 use dermis_io::npz::StoredFloat;
 use dermis_io::{Clip, ClipFrame, Contents, Format, MorphTarget, Record, Space, UpAxis, match_vertices};
+use dermis_rig::Skeleton;
 use dermis_rig::glam::DVec3;
-use dermis_rig::{Skeleton, WorldPose};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -97,6 +97,14 @@ pub fn is_folder(path: &Path) -> Result<bool, FileError> {
 /// # Errors
 /// [`FileError`].
 pub fn gather(inputs: &[Source], options: &ReadOptions) -> Result<(Contents, Vec<FileNote>), FileError> {
+    let (mut contents, mut notes) = joined(inputs, options)?;
+    contents.frames_per_second = options.fps.or(contents.frames_per_second);
+    let untimed = contents.records.iter().any(|record| record.time.is_none());
+    notes.iter_mut().for_each(|note| note.needs.rate |= untimed);
+    Ok((contents, notes))
+}
+
+fn joined(inputs: &[Source], options: &ReadOptions) -> Result<(Contents, Vec<FileNote>), FileError> {
     let Some((first, others)) = inputs.split_first() else {
         return Err(FileError::NothingToConvert);
     };
@@ -125,15 +133,11 @@ pub fn gather(inputs: &[Source], options: &ReadOptions) -> Result<(Contents, Vec
             let own = (shapes && !posed && !contents.clips.is_empty()).then_some(first);
             let sources: Vec<Source> = own.into_iter().chain(others).cloned().collect();
             let (set, more) = load_examples(&rig, &contents.space, &sources, options, "examples")?;
-            let posed = |e: &dermis_rig::Example| {
-                let bones = e.transforms.iter().zip(rig.skeleton().bind().iter()).map(|(m, b)| *m * *b);
-                WorldPose::new(bones.collect())
-            };
             contents.records = (set.examples().iter())
                 .map(|e| Record {
                     label: e.label.clone(),
                     time: e.time,
-                    pose: Some(posed(e)),
+                    pose: Some(rig.skeleton().world_pose(&e.transforms)),
                     positions: Some(e.positions.clone()),
                     importance: e.importance,
                 })
@@ -336,7 +340,7 @@ fn write_npz(
         bone_names: contents.bone_names.clone(),
         weights: contents.weights.clone().filter(|_| contents.skeleton.is_some()),
         influence_maps: contents.influence_maps.clone(),
-        frames_per_second: options.fps.or(contents.frames_per_second),
+        frames_per_second: contents.frames_per_second,
         records,
         ..Contents::default()
     };

@@ -81,6 +81,14 @@ pub enum FileError {
         /// Frames of the sequence.
         frames: usize,
     },
+    /// A setting that acts on none of the files.
+    #[error("{setting} serves {serves}; no input has any")]
+    Unused {
+        /// The setting.
+        setting: &'static str,
+        /// What it serves.
+        serves: &'static str,
+    },
     /// There are no inputs.
     #[error("there is nothing to convert")]
     NothingToConvert,

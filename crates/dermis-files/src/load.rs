@@ -9,7 +9,7 @@ mod source;
 mod stream;
 
 pub use beside::{load_anchors, load_base_cache, load_map_table};
-pub use files::{FileNote, hash_of, names_in, note, open_file, read_bytes, read_contents};
+pub use files::{FileNote, Needs, hash_of, names_in, note, open_file, read_bytes, read_contents};
 use motion::clip_motion;
 pub use motion::{load_motion, motion_of};
 pub(crate) use motion::{pick_clip, sample_times};
@@ -53,6 +53,25 @@ impl ReadOptions {
         let alembic = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("abc"));
         let up = self.up.unwrap_or(if alembic { UpAxis::Y } else { rig.up });
         Space { up, metres_per_unit: self.unit.unwrap_or(rig.metres_per_unit), unit: rig.unit.clone() }
+    }
+
+    /// Refuses an option that acts on none of the files that were read.
+    ///
+    /// # Errors
+    /// [`FileError::Unused`].
+    pub fn must_act_on(&self, files: &[FileNote]) -> Result<(), FileError> {
+        let any = |needs: fn(&Needs) -> bool| files.iter().any(|file| needs(&file.needs));
+        let (rate, space) = (any(|needs| needs.rate), any(|needs| needs.space));
+        let stateless = "files that state no axes and unit (OBJ, PC2, MDD, Alembic)";
+        let options = [
+            ("fps", self.fps.is_some() && !rate, "clips, and poses without times"),
+            ("up", self.up.is_some() && !space, stateless),
+            ("unit", self.unit.is_some() && !space, stateless),
+        ];
+        match options.into_iter().find(|(_, unused, _)| *unused) {
+            Some((setting, _, serves)) => Err(FileError::Unused { setting, serves }),
+            None => Ok(()),
+        }
     }
 }
 
@@ -159,6 +178,7 @@ pub fn load_examples(
             from_morphs(rig, &contents, source, options, &mut note)?
         } else {
             let motion = motion_of(rig, &contents, source, options)?;
+            note.needs.rate |= motion::lacks_times(&contents);
             if let Some(unused) = pending.replace(Motions { motion, contents, source: source.clone() }) {
                 return Err(no_skin(&unused));
             }
@@ -209,7 +229,15 @@ pub fn poses_for_rig(
         .map(|s| s.names().to_vec())
         .or_else(|| (!contents.bone_names.is_empty()).then(|| contents.bone_names.clone()));
     let order: Vec<usize> = match names {
-        None => (0..rig.skeleton().len()).collect(),
+        None => {
+            let bones = rig.skeleton().len();
+            let counts = contents.records.iter().filter_map(|r| r.pose.as_ref()).map(|pose| pose.bones.len());
+            if let Some(other) = counts.into_iter().find(|count| *count != bones) {
+                let what = format!("poses of {other} bones without names, but the rig has {bones}");
+                return Err(FileError::lacks(path, what, "add bone_names: poses are matched by them"));
+            }
+            (0..bones).collect()
+        }
         Some(names) => {
             let places: Vec<Option<usize>> =
                 rig.skeleton().names().iter().map(|n| names.iter().position(|m| m == n)).collect();
@@ -405,6 +433,7 @@ pub fn load_model(path: &Path) -> Result<(dermis_io::ModelFile, FileNote), FileE
     let model = dermis_io::model_file::read_from(file, bytes);
     let model = model.map_err(|source: ReadError| FileError::Read { path: path.into(), source })?;
     let hash = hash_of(path)?;
-    let note = FileNote { role: "model".into(), path: path.display().to_string(), bytes, hash, remarks: Vec::new() };
+    let path = path.display().to_string();
+    let note = FileNote { role: "model".into(), path, bytes, hash, ..FileNote::default() };
     Ok((model, note))
 }

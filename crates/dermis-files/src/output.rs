@@ -7,6 +7,7 @@
 
 use crate::error::FileError;
 use dermis_io::WriteError;
+use serde::{Deserialize, Serialize};
 use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -22,19 +23,30 @@ const UNFINISHED: &str = ".dermis-unfinished";
 /// From this age on, a file under way that nobody holds is a killed program's. A younger one may not be locked yet.
 const ABANDONED: Duration = Duration::from_secs(60);
 
+/// What happens to an output that is there already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Existing {
+    /// It stays, and the output is refused.
+    #[default]
+    Keep,
+    /// It is replaced.
+    Replace,
+}
+
 /// A place the caller may write to, checked before the long work.
 #[derive(Clone, Debug)]
 pub struct Output {
     path: PathBuf,
-    force: bool,
+    existing: Existing,
 }
 
-/// Reserves an output: refuses now, not after the work, if it exists and `force` is off, or if its folder is
+/// Reserves an output: refuses now, not after the work, if it exists and is to be kept, or if its folder is
 /// missing or cannot be written to.
 ///
 /// # Errors
 /// [`FileError::Exists`], [`FileError::Write`], [`FileError::System`] for a name that the system does not take.
-pub fn reserve(path: &Path, force: bool) -> Result<Output, FileError> {
+pub fn reserve(path: &Path, existing: Existing) -> Result<Output, FileError> {
     let failed = |source| FileError::System { path: path.into(), source };
     // Of a link itself: one that leads nowhere is somebody's, too.
     let occupied = match std::fs::symlink_metadata(path) {
@@ -43,7 +55,7 @@ pub fn reserve(path: &Path, force: bool) -> Result<Output, FileError> {
         Err(error) if error.kind() == ErrorKind::NotFound => false,
         Err(error) => return Err(failed(error)),
     };
-    if occupied && !force {
+    if occupied && existing == Existing::Keep {
         return Err(FileError::Exists { path: path.into() });
     }
     let folder = folder_of(path);
@@ -55,21 +67,21 @@ pub fn reserve(path: &Path, force: bool) -> Result<Output, FileError> {
     let probe = part_in(place).map_err(|source| FileError::System { path: place.into(), source })?;
     drop(probe);
     remove_abandoned(place);
-    Ok(Output { path: path.into(), force })
+    Ok(Output { path: path.into(), existing })
 }
 
 /// Reserves a file: what is a folder already is refused as well.
 ///
 /// # Errors
 /// As [`reserve`].
-pub fn reserve_file(path: &Path, force: bool) -> Result<Output, FileError> {
+pub fn reserve_file(path: &Path, existing: Existing) -> Result<Output, FileError> {
     match path.is_dir() {
         true => {
             // A full folder is somebody's; so is an empty one, but there the remedy is another name.
-            reserve(path, force)?;
+            reserve(path, existing)?;
             Err(FileError::Write { path: path.into(), reason: "this is a folder, and a file is to be written".into() })
         }
-        false => reserve(path, force),
+        false => reserve(path, existing),
     }
 }
 
@@ -77,8 +89,8 @@ pub fn reserve_file(path: &Path, force: bool) -> Result<Output, FileError> {
 ///
 /// # Errors
 /// As [`reserve`].
-pub fn reserve_folder(path: &Path, force: bool) -> Result<Output, FileError> {
-    match reserve(path, force) {
+pub fn reserve_folder(path: &Path, existing: Existing) -> Result<Output, FileError> {
+    match reserve(path, existing) {
         Ok(_) if path.exists() && !path.is_dir() => {
             Err(FileError::Write { path: path.into(), reason: "this is a file, and a folder is to be written".into() })
         }
@@ -117,7 +129,7 @@ impl Output {
     /// # Errors
     /// Those of [`Output::write`], and [`FileError::Write`] with what `task` says.
     pub fn write_with(&self, task: impl FnOnce(&mut dyn Write) -> Result<(), WriteError>) -> Result<(), FileError> {
-        write_whole(&self.path, self.force, task)
+        write_whole(&self.path, self.existing, task)
     }
 
     /// Makes the folder and gives a writer of files in it.
@@ -126,7 +138,9 @@ impl Output {
     /// [`FileError::System`]; of the writer [`FileError::System`] or [`FileError::Write`].
     pub fn folder(&self) -> Result<impl Fn(&str, &[u8]) -> Result<(), FileError> + use<'_>, FileError> {
         std::fs::create_dir_all(&self.path).map_err(|source| FileError::System { path: self.path.clone(), source })?;
-        Ok(|name: &str, bytes: &[u8]| write_whole(&self.path.join(name), true, |out| write_all(out, bytes)))
+        Ok(|name: &str, bytes: &[u8]| {
+            write_whole(&self.path.join(name), Existing::Replace, |out| write_all(out, bytes))
+        })
     }
 
     /// The same for files that are read together, as frames of one sequence: readers refuse the folder until `task`, which
@@ -159,7 +173,7 @@ fn write_all(out: &mut dyn Write, bytes: &[u8]) -> Result<(), WriteError> {
 
 fn write_whole(
     path: &Path,
-    replace: bool,
+    existing: Existing,
     task: impl FnOnce(&mut dyn Write) -> Result<(), WriteError>,
 ) -> Result<(), FileError> {
     let failed = |source| FileError::System { path: path.into(), source };
@@ -167,13 +181,13 @@ fn write_whole(
     let mut part = part_in(folder).map_err(failed)?;
     task(part.as_file_mut()).map_err(FileError::write(path))?;
     part.as_file().sync_all().map_err(failed)?;
-    let moved = match replace {
-        true => part.persist(path),
-        false => part.persist_noclobber(path),
+    let moved = match existing {
+        Existing::Replace => part.persist(path),
+        Existing::Keep => part.persist_noclobber(path),
     };
     match moved {
         Ok(_) => {}
-        Err(taken) if !replace && taken.error.kind() == ErrorKind::AlreadyExists => {
+        Err(taken) if existing == Existing::Keep && taken.error.kind() == ErrorKind::AlreadyExists => {
             return Err(FileError::Exists { path: path.into() });
         }
         Err(other) => return Err(failed(other.error)),

@@ -130,7 +130,9 @@ pub fn load_sequences(sources: &[Source], options: &SequenceOptions) -> Result<S
                 let mut own = note.clone();
                 let news = if first { &mut own } else { &mut note };
                 let matched = gather_all(&made.mesh, &contents, kept, options, source, news)?;
-                made.clips.push(take(unique(&name, &made.clips), matched, options.read.fps));
+                let (taken, own_times) = take(unique(&name, &made.clips), matched, options.read.fps);
+                note.needs.rate |= !own_times;
+                made.clips.push(taken);
             }
         }
         made.notes.push(note);
@@ -138,7 +140,8 @@ pub fn load_sequences(sources: &[Source], options: &SequenceOptions) -> Result<S
     let path = sources.first().map(|s| s.path.clone()).unwrap_or_default();
     let mut made = made.ok_or_else(|| FileError::lacks(&path, "there is no sequence", NEEDS))?;
     if !single.is_empty() {
-        made.clips.push(take(unique("frames", &made.clips), single, options.read.fps));
+        made.notes.iter_mut().for_each(|note| note.needs.rate = true);
+        made.clips.push(take(unique("frames", &made.clips), single, options.read.fps).0);
     }
     if made.clips.is_empty() {
         let what = match made.left_out.len() {
@@ -246,10 +249,11 @@ fn gather_all(
     Ok(shots.into_iter().map(|(label, time, positions)| (label, time, matching.gather(&positions))).collect())
 }
 
-/// A clip from frames: their own times where all have one and they ascend, else a rate.
-fn take(name: String, shots: Vec<Shot>, rate: Option<f64>) -> Take {
+/// A clip from frames: their own times where all have one and they ascend, else a rate; whether they are their own.
+fn take(name: String, shots: Vec<Shot>, rate: Option<f64>) -> (Take, bool) {
     let own: Option<Vec<f64>> = shots.iter().map(|s| s.1).collect();
     let own = own.filter(|times| times.windows(2).all(|w| (w[0] as f32) < w[1] as f32));
+    let own_times = own.is_some();
     let (mut times, timed) = match own {
         Some(own) => (own, true),
         None => ((0..shots.len()).map(|at| at as f64 / rate.unwrap_or(RATE)).collect(), rate.is_some()),
@@ -257,7 +261,7 @@ fn take(name: String, shots: Vec<Shot>, rate: Option<f64>) -> Take {
     let start = times.first().copied().unwrap_or(0.0).min(0.0);
     times.iter_mut().for_each(|t| *t -= start);
     let (labels, frames) = shots.into_iter().map(|(label, _, frame)| (label, frame)).unzip();
-    Take { name, labels, times, timed, frames }
+    (Take { name, labels, times, timed, frames }, own_times)
 }
 
 fn unique(name: &str, taken: &[Take]) -> String {

@@ -1,7 +1,7 @@
 //! Outputs: whole or not at all, claimed by one, and never through a link that somebody planted.
 
 use dermis_files::FileError;
-use dermis_files::output::{Output, reserve, reserve_file, reserve_folder};
+use dermis_files::output::{Existing, Output, reserve, reserve_file, reserve_folder};
 use dermis_io::WriteError;
 use std::fs::{self, File};
 use std::path::Path;
@@ -21,7 +21,7 @@ fn of_writers_of_one_name_exactly_one_succeeds() {
     let folder = tempfile::tempdir().unwrap();
     for round in 0..20 {
         let path = folder.path().join(format!("{round}.bin"));
-        let (outputs, start) = ([(); 4].map(|()| reserve_file(&path, false).unwrap()), Barrier::new(4));
+        let (outputs, start) = ([(); 4].map(|()| reserve_file(&path, Existing::Keep).unwrap()), Barrier::new(4));
         let write = |who: usize, output: &Output| {
             start.wait();
             output.write(&[who as u8; 100])
@@ -44,7 +44,7 @@ fn a_write_that_fails_leaves_the_old_file_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.bin");
     fs::write(&path, "old").unwrap();
-    let output = reserve_file(&path, true).unwrap();
+    let output = reserve_file(&path, Existing::Replace).unwrap();
     let failed = output.write_with(|out| {
         out.write_all(b"half")?;
         Err(WriteError::Output { reason: "the device is full".into() })
@@ -61,7 +61,7 @@ fn a_name_that_the_system_does_not_take_is_refused_at_once() {
     let folder = tempfile::tempdir().unwrap();
     for (length, taken) in [(100, true), (243, true), (255, true), (256, false), (400, false)] {
         let path = folder.path().join("n".repeat(length));
-        match reserve_file(&path, false) {
+        match reserve_file(&path, Existing::Keep) {
             Ok(output) => {
                 assert!(taken, "{length}");
                 output.write(b"x").unwrap();
@@ -83,17 +83,17 @@ fn links_lead_no_write_elsewhere() {
     symlink("victim", at(".dermis-0.tmp")).unwrap();
     fs::create_dir(at("frames")).unwrap();
     symlink("../victim", at("frames/.dermis-unfinished")).unwrap();
-    reserve_file(&at("a.bin"), false).unwrap().write(b"a").unwrap();
-    let frames = reserve_folder(&at("frames"), true).unwrap();
+    reserve_file(&at("a.bin"), Existing::Keep).unwrap().write(b"a").unwrap();
+    let frames = reserve_folder(&at("frames"), Existing::Replace).unwrap();
     frames.sequence::<FileError>(|write| write("1.obj", b"v 0 0 0")).unwrap();
     assert_eq!(fs::read(at("victim")).unwrap(), b"precious");
     assert!(at(".dermis-0.tmp").is_symlink(), "a link is not what a killed program leaves");
 
     // A link is somebody's, also one that leads nowhere. With leave to replace, the link itself is replaced.
     symlink("nowhere", at("dangling")).unwrap();
-    assert!(matches!(reserve(&at("dangling"), false), Err(FileError::Exists { .. })));
+    assert!(matches!(reserve(&at("dangling"), Existing::Keep), Err(FileError::Exists { .. })));
     symlink("victim", at("link")).unwrap();
-    reserve_file(&at("link"), true).unwrap().write(b"new").unwrap();
+    reserve_file(&at("link"), Existing::Replace).unwrap().write(b"new").unwrap();
     assert_eq!((fs::read(at("victim")).unwrap(), at("link").is_symlink()), (b"precious".to_vec(), false));
 
     // Others may read what any program of this user lets them read.
@@ -116,7 +116,7 @@ fn what_a_killed_program_left_is_removed_and_what_is_under_way_stays() {
     held.lock().unwrap();
     drop((made(".dermis-left.tmp", Some(long_ago)), made(".dermis-young.tmp", None)));
     drop((made("dermis-mine.tmp", Some(long_ago)), made(".dermis-mine.bin", Some(long_ago))));
-    reserve_file(&at("a.bin"), false).unwrap();
+    reserve_file(&at("a.bin"), Existing::Keep).unwrap();
     let stay = [".dermis-held.tmp", ".dermis-mine.bin", ".dermis-young.tmp", "dermis-mine.tmp"];
     assert_eq!(names(folder.path()), stay);
 }

@@ -104,6 +104,14 @@ pub enum FitError {
         /// The example.
         example: String,
     },
+    /// Examples that the published rule for influences cannot read.
+    #[error("{examples} of {of} examples move several joints; the published rule reads examples of one joint each")]
+    SeveralJoints {
+        /// How many.
+        examples: usize,
+        /// Of how many.
+        of: usize,
+    },
     /// A setting that needs every example at hand.
     #[error("{setting} cannot be fitted from sums over the examples: {rule}")]
     NotSummed {

@@ -288,3 +288,18 @@ fn what_one_bone_explains_is_told_as_exact() {
     assert_eq!((found.report.bones, found.report.stopped), (1, Stopped::Exact));
     assert!(found.report.fewer_because.unwrap().contains("1 bones"));
 }
+
+/// A longer search from a larger sample may settle elsewhere; it never ends above the fast one.
+#[test]
+fn more_effort_never_ends_above_less() {
+    for seed in 0..4 {
+        // Smooth bends that few bones cannot follow, so that searches differ.
+        let chain = chain(6, 12, 1.0);
+        let with = |effort| {
+            let settings = DecomposeSettings { effort, seed, ..DecomposeSettings::default() };
+            run(&chain.rest, &chain.frames, &Task::Search { bones: 3 }, &settings).report.mean_square
+        };
+        let (fast, quality) = (with(Effort::Fast), with(Effort::Quality));
+        assert!(quality <= fast, "seed {seed}: {quality} above {fast}");
+    }
+}

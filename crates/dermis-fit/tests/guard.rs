@@ -2,7 +2,7 @@
 
 mod bench;
 
-use bench::{Bench, agree_with_base, deltas, plain, skinned};
+use bench::{Bench, deltas, exercise_with_an_agreeing_hand, plain, skinned};
 use dermis_deform::enveloping::{Pair, PoseFeatures};
 use dermis_deform::{Base, Deformer, Enveloping, Scratch};
 use dermis_fit::mwe::{Anchor, Centring, RidgeMode, RowChoice, Strength};
@@ -141,13 +141,8 @@ fn the_published_ridges_fly_apart_as_their_scale_vanishes() {
 
 #[test]
 fn no_pose_moves_a_vertex_farther_than_one_and_a_half_times_what_training_asked() {
-    let arm = Arm::new(9, 6);
-    let mut examples = arm.examples(&ArmPose::exercise(6));
+    let (arm, bench, agrees) = exercise_with_an_agreeing_hand();
     let rest = &arm.rig.mesh().positions;
-    // Around the middle of the hand the examples agree with the base.
-    let agrees = |v: usize| rest[v].x > 0.6;
-    agree_with_base(&arm.rig, &mut examples, agrees);
-    let bench = Bench::new(&arm.rig, examples);
     let rho = bench.training().largest_residuals();
     assert!((0..rho.len()).all(|v| agrees(v) == (rho[v] == 0.0)));
     for rows in [RowChoice::Row, RowChoice::Full] {

@@ -2,7 +2,7 @@
 
 use dermis_deform::lbs;
 use dermis_fit::influence::{
-    InfluenceSettings, JointLimits, PlanSettings, Source, discover, from_examples, moved_joints, plan, shares,
+    InfluenceSettings, JointLimits, PlanSettings, Rule, Source, discover, from_examples, moved_joints, plan, shares,
 };
 use dermis_fit::{BasePoses, Training, silent};
 use dermis_rig::glam::DVec3;
@@ -108,7 +108,7 @@ fn ordinary_motion_tells_influences_too() {
     let scans = noisy(&clean, 0.001, 3);
     let neighbours = tree.rig.mesh().neighbours();
     let settings = InfluenceSettings::default();
-    let found = discover(&training(&tree.rig, &scans), &neighbours, &settings, &silent).unwrap();
+    let found = discover(&training(&tree.rig, &scans), &neighbours, None, &settings, &silent).unwrap();
     let (precision, recall) = scores(&found, tree.weights(), 0.02);
     assert!(precision > 0.95 && recall > 0.95, "{precision} {recall}");
     let found = from_examples(&training(&tree.rig, &scans), &neighbours, &settings, &silent).unwrap();
@@ -158,4 +158,45 @@ fn poses_that_move_several_joints_are_named() {
     assert!(of(&wild[1]).len() > 1);
     let whole = BoneTransforms::identity(6).moved(some_motion(1.0, DVec3::X));
     assert_eq!(of(&whole), [], "the character stands elsewhere, but no joint has moved");
+}
+
+/// The published rule claims what a joint carries as well, and the fit of the weights takes it away again.
+#[test]
+fn every_rule_finds_bones_and_names_its_source() {
+    let arm = Arm::new(24, 10);
+    let exact = planned(&arm.rig, 45.0);
+    let (training, neighbours) = (training(&arm.rig, &exact), arm.rig.mesh().neighbours());
+    let found = |rule| {
+        let settings = InfluenceSettings { rule, ..InfluenceSettings::default() };
+        from_examples(&training, &neighbours, &settings, &silent).unwrap()
+    };
+    // Half the longest edge is 27 mm here: the rule of movement misses bones that move a vertex by less.
+    for (rule, source, least) in [
+        (Rule::Shares, Source::SingleJoints, 0.95),
+        (Rule::Published, Source::Published, 0.75),
+        (Rule::Nearest(2), Source::Nearest, 0.95),
+    ] {
+        let found = found(rule);
+        assert_eq!(found.source, source);
+        let (precision, recall) = scores(&found.weights, arm.weights(), 0.02);
+        assert!(precision > 0.9 && recall > least, "{rule:?}: {precision} {recall}");
+    }
+    // By the letter: in a pose of the shoulder the hand moves, so the upper arm is a candidate there.
+    let (hand, upper) = (arm.rig.mesh().positions.len() - 1, dermis_testkit::arm::UPPER);
+    assert_eq!(found(Rule::Published).candidates.value(hand, upper), 1.0);
+    assert_eq!(found(Rule::Shares).weights.value(hand, upper), 0.0);
+    assert!(found(Rule::Nearest(2)).candidates.rows().all(|row| row.len() == 2));
+}
+
+#[test]
+fn the_published_rule_refuses_poses_of_several_joints() {
+    let arm = Arm::new(9, 6);
+    let examples = arm.examples(&dermis_testkit::ArmPose::some(6, 3));
+    let settings = InfluenceSettings { rule: Rule::Published, ..InfluenceSettings::default() };
+    let neighbours = arm.rig.mesh().neighbours();
+    let refused = from_examples(&training(&arm.rig, &examples), &neighbours, &settings, &silent).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "5 of 6 examples move several joints; the published rule reads examples of one joint each"
+    );
 }

@@ -4,7 +4,7 @@ mod bench;
 
 use bench::{Bench, corrected, plain, skinned};
 use dermis_fit::MweSettings;
-use dermis_fit::mwe::{Anchor, Centring, RidgeMode, RowChoice};
+use dermis_fit::mwe::{Anchor, Centring, RidgeMode, RowChoice, Solver};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::{BoneTransforms, Example};
 use dermis_testkit::arm::UPPER;
@@ -114,6 +114,25 @@ fn without_its_constant_the_published_form_misses_the_bind_pose_and_the_default_
     };
     let (paper, raw, mean) = (with(Centring::Paper), with(Centring::Raw), with(Centring::Mean));
     assert!(paper > 1.2 * raw && paper > 1.2 * mean, "{paper} {raw} {mean}");
+}
+
+/// The cut-off of singular values acts on the model and on its leverage alike, whichever way vertices are solved.
+/// Oracle: principal axes, which always look at it.
+#[test]
+fn the_cut_of_singular_values_acts_however_vertices_are_solved() {
+    let (arm, bench) = Bench::arm(12, 5);
+    let pose = arm.transforms(&ArmPose::some(2, 77)[1]);
+    let fitted = |svd_tol: f64, solver: Solver| {
+        let fitted = bench.fit(&MweSettings { svd_tol, solver, ..MweSettings::published(1e-3) });
+        (bench.posed(&fitted.correction, &pose), fitted.report)
+    };
+    let (whole, report) = fitted(1e-12, Solver::Batched);
+    let (cut, cut_report) = fitted(0.3, Solver::Batched);
+    let (axes, axes_report) = fitted(0.3, Solver::Axes);
+    assert!(largest_distance(&whole, &cut) > 1e-3 * bench.length, "the cut changes nothing: the test proves nothing");
+    assert!(largest_distance(&cut, &axes) < 1e-12 * bench.length);
+    assert_eq!(cut_report.largest_leverage, axes_report.largest_leverage);
+    assert!(cut_report.largest_leverage < report.largest_leverage);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What becomes of skin that swung while its examples were taken (Wang and Phillips 2002, section 7).
+//! What becomes of skin that swung while its examples were taken (Wang & Phillips 2002, on secondary animation).
 
 mod bench;
 

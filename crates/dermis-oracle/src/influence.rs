@@ -33,7 +33,7 @@ fn single_bone(case: &Case) -> Result<Answers, CaseError> {
         return Err(CaseError::Malformed { key: "parents".into(), reason: "has a bone before its parent".into() });
     }
     let mesh = Mesh { triangles: triangles(case, positions.len())?, positions, ..Mesh::default() };
-    let least = half_longest_edges(&mesh, &mesh.neighbours());
+    let least = half_longest_edges(&mesh.positions, &mesh.neighbours());
     let factor = case.number("vmin_factor")?;
     let skin = |pose: &BoneTransforms| -> Vec<DVec3> {
         let blend = |(p, row): (&DVec3, &[(BoneIndex, f64)])| {

@@ -3,7 +3,7 @@
 use crate::{Answers, Array, Case, CaseError, Method};
 use dermis_deform::{blend, lbs, skinned_normal};
 use dermis_rig::glam::{DAffine3, DVec3};
-use dermis_rig::{BoneTransforms, BoneVec, Influences, Pose, Skeleton, WorldPose};
+use dermis_rig::{BoneTransforms, BoneVec, Influences, Skeleton, WorldPose};
 
 pub(crate) const METHODS: &[Method] = &[
     Method { name: "fk", inputs: &["parents", "local"], answers: &["T"], run: kinematics },
@@ -29,7 +29,7 @@ fn kinematics(case: &Case) -> Result<Answers, CaseError> {
     for pose in &poses {
         CaseError::unless_equal(("bones", skeleton.len()), ("local matrices", pose.len()))?;
         let local = BoneVec::new(order.iter().map(|&old| pose.as_slice()[old]).collect());
-        let world = skeleton.forward_kinematics(&Pose { local });
+        let world = skeleton.posed(local).map_err(CaseError::refused)?.world();
         let mut unsorted = vec![DAffine3::IDENTITY; order.len()];
         for (&old, matrix) in order.iter().zip(world.bones.iter()) {
             unsorted[old] = *matrix;

@@ -7,19 +7,12 @@ use dermis_report::page::{
     FileStamp, KeyFigure, LengthUnit, MethodRow, Page, PageTable, PageVerdict, PoseRef, Provenance, Quantity,
     ScoredPose, ScoredSet, ShownPose, SkinView, StrengthSweep, SweptStrength, Tone, WorstVertexRow,
 };
+use dermis_testkit::snapshot::compare_with_stored;
 use std::path::Path;
 
-/// Compares with a stored file, or stores the text if `DERMIS_UPDATE_SNAPSHOTS` is 1.
+/// Compares with a stored file of these tests.
 fn check(name: &str, text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(name);
-    if std::env::var("DERMIS_UPDATE_SNAPSHOTS").is_ok_and(|value| value == "1") {
-        std::fs::write(&path, text).unwrap();
-    }
-    let stored = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    if let Some((line, (stored, new))) = stored.lines().zip(text.lines()).enumerate().find(|(_, (a, b))| a != b) {
-        panic!("{name}, line {}: stored\n{stored}\nnow\n{new}\nDERMIS_UPDATE_SNAPSHOTS=1 stores it", line + 1);
-    }
-    assert!(stored == text, "{name} has {} bytes, stored are {}", text.len(), stored.len());
+    compare_with_stored(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(name), text);
 }
 
 /// A tetrahedron in two poses: every part of a page occurs, with warnings, missing numbers and text that needs escaping.

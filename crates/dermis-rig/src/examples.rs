@@ -1,7 +1,7 @@
 //! Examples: a pose together with the skin in that pose.
 
 use crate::{BoneTransforms, Rig};
-use glam::DVec3;
+use glam::{DAffine3, DVec3};
 
 /// One example of the skin.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,6 +84,9 @@ pub enum ExampleError {
     },
 }
 
+/// Numbers that went through single precision once or twice agree within this share.
+const ROUNDING: f64 = 1e-6;
+
 impl Example {
     /// Checks the example against a rig's counts.
     ///
@@ -107,6 +110,31 @@ impl Example {
             return Err(ExampleError::Importance { label: label(), importance: self.importance });
         }
         Ok(())
+    }
+
+    /// Whether the pose is the bind pose, up to the rounding of single precision.
+    pub fn is_at_bind(&self) -> bool {
+        self.poses_as(&BoneTransforms::identity(self.transforms.len()), self.rounding())
+    }
+
+    /// Whether another example has the same pose and the same skin, with positions within `near`.
+    fn repeats(&self, other: &Self, near: f64) -> bool {
+        self.poses_as(&other.transforms, near)
+            && self.transforms.channels() == other.transforms.channels()
+            && self.positions.len() == other.positions.len()
+            && self.positions.iter().zip(&other.positions).all(|(a, b)| a.distance(*b) <= near)
+    }
+
+    fn poses_as(&self, other: &BoneTransforms, near: f64) -> bool {
+        let same = |(a, b): (&DAffine3, &DAffine3)| {
+            a.matrix3.abs_diff_eq(b.matrix3, ROUNDING) && a.translation.distance(b.translation) <= near
+        };
+        self.transforms.len() == other.len() && self.transforms.iter().zip(other.iter()).all(same)
+    }
+
+    /// The rounding of its positions in single precision.
+    fn rounding(&self) -> f64 {
+        ROUNDING * self.positions.iter().map(|p| p.abs().max_element()).fold(0.0, f64::max)
     }
 }
 
@@ -142,6 +170,13 @@ impl ExampleSet {
     pub fn subset(&self, indices: &[usize]) -> Self {
         let examples = indices.iter().map(|&at| self.examples[at].clone()).collect();
         Self { name: self.name.clone(), examples, is_clip: self.is_clip }
+    }
+    /// The examples that stand in `other` too: the same pose with the same skin, up to the rounding of single precision.
+    pub fn repeated_in<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = &'a Example> {
+        self.examples.iter().filter(|one| {
+            let near = one.rounding();
+            other.examples.iter().any(|two| one.repeats(two, near))
+        })
     }
     /// The examples of both sets; a clip only if both are.
     pub fn joined(mut self, other: Self) -> Self {

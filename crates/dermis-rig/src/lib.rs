@@ -40,4 +40,4 @@ pub use motion::{Frame, Motion};
 pub use posing::PosedSkeleton;
 pub use progress::{Cancelled, Progress, silent};
 pub use rig::{Rig, RigError};
-pub use skeleton::{BoneTransforms, Channels, Pose, Skeleton, SkeletonError, WorldPose};
+pub use skeleton::{BoneTransforms, Channels, Skeleton, SkeletonError, WorldPose};

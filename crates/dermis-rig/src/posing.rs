@@ -1,4 +1,4 @@
-//! A skeleton in a pose that is made joint by joint.
+//! A skeleton in a pose that is made joint by joint, or from local transforms by forward kinematics.
 //!
 //! ```
 //! use dermis_rig::{BoneIndex, Skeleton, glam::{DAffine3, DQuat, DVec3}};
@@ -39,6 +39,19 @@ impl Skeleton {
             world: self.bind().clone(),
             transforms: BoneTransforms::identity(self.len()),
         }
+    }
+
+    /// Forward kinematics: T_root = local_root, T_k = T_parent local_k. Such local transforms are what keyframes hold.
+    ///
+    /// # Errors
+    /// [`SkeletonError::PoseSize`] for another number of bones.
+    pub fn posed(&self, local: BoneVec<DAffine3>) -> Result<PosedSkeleton<'_>, SkeletonError> {
+        if local.len() != self.len() {
+            return Err(SkeletonError::PoseSize { found: local.len(), bones: self.len() });
+        }
+        let mut posed = PosedSkeleton { local, ..self.pose() };
+        posed.follow(BoneIndex::new(0));
+        Ok(posed)
     }
 }
 
@@ -123,20 +136,24 @@ mod tests {
         Skeleton::new(["hip", "upper", "lower", "prop"].map(String::from).to_vec(), parents, bind).unwrap()
     }
 
-    /// Oracle: local transforms and forward kinematics of the skeleton.
+    /// Oracle: the same local transforms, and products along the chain.
     #[test]
     fn a_pose_made_joint_by_joint_is_forward_kinematics() {
         let skeleton = chain();
         let (turn, swing) = (DQuat::from_rotation_z(0.7), DQuat::from_rotation_x(-1.1));
         let posed = skeleton.pose().turned("upper", turn).unwrap().turned("lower", swing).unwrap();
         let posed = posed.moved("hip", DVec3::Y).unwrap();
-        let mut local = skeleton.local_pose(&WorldPose::new(skeleton.bind().to_vec())).unwrap();
-        local.local[BoneIndex::new(1)] *= DAffine3::from_quat(turn);
-        local.local[BoneIndex::new(2)] *= DAffine3::from_quat(swing);
-        local.local[BoneIndex::new(0)].translation += DVec3::Y;
-        let expected = skeleton.bone_transforms(&skeleton.forward_kinematics(&local));
+        let mut local = skeleton.local_transforms(&WorldPose::new(skeleton.bind().to_vec())).unwrap();
+        local[BoneIndex::new(1)] *= DAffine3::from_quat(turn);
+        local[BoneIndex::new(2)] *= DAffine3::from_quat(swing);
+        local[BoneIndex::new(0)].translation += DVec3::Y;
+        let [hip, upper, lower, prop] = [0, 1, 2, 3].map(|bone| local[BoneIndex::new(bone)]);
+        let world = WorldPose::new(vec![hip, hip * upper, hip * upper * lower, prop]);
+        let expected = skeleton.bone_transforms(&world);
+        let given = skeleton.posed(local).unwrap();
         for bone in skeleton.bones() {
             assert!(posed.transforms()[bone].abs_diff_eq(expected[bone], 1e-14));
+            assert!(given.transforms()[bone].abs_diff_eq(expected[bone], 1e-14));
             let world = expected[bone] * invert(&skeleton.inverse_bind()[bone]).unwrap();
             assert!(posed.world().bones[bone].abs_diff_eq(world, 1e-14));
         }

@@ -71,6 +71,14 @@ pub enum SkeletonError {
         /// The first of them.
         first: String,
     },
+    /// A pose of another number of bones.
+    #[error("the pose has {found} bones, but the skeleton has {bones}")]
+    PoseSize {
+        /// How many the pose has.
+        found: usize,
+        /// How many the skeleton has.
+        bones: usize,
+    },
     /// A matrix with NaN or infinity.
     #[error("the {what} matrix of bone \"{bone}\" is not finite")]
     NotFinite {
@@ -184,37 +192,43 @@ impl Skeleton {
         self.names.iter().position(|n| n == name).map(BoneIndex::new)
     }
 
-    /// Forward kinematics: T_root = local_root, T_k = T_parent local_k.
+    /// Local transforms, the inverse of forward kinematics ([`Skeleton::posed`]): local_k = T_parent⁻¹ T_k.
+    ///
+    /// `None` if a parent's matrix is singular.
     ///
     /// # Panics
     /// If the pose has another number of bones.
-    pub fn forward_kinematics(&self, pose: &Pose) -> WorldPose {
-        assert_eq!(pose.local.len(), self.len(), "the pose has another number of bones");
-        let mut world: Vec<DAffine3> = Vec::with_capacity(self.len());
-        for (bone, local) in pose.local.enumerate() {
-            world.push(match self.parents[bone] {
-                Some(parent) => world[parent.get()] * *local,
-                None => *local,
-            });
-        }
-        WorldPose::new(world)
-    }
-
-    /// The local transforms that [`Skeleton::forward_kinematics`] turns into `world`: local_k = T_parent⁻¹ T_k.
-    ///
-    /// `None` if a parent's matrix is singular.
-    pub fn local_pose(&self, world: &WorldPose) -> Option<Pose> {
+    pub fn local_transforms(&self, world: &WorldPose) -> Option<BoneVec<DAffine3>> {
+        self.must_have_the_bones_of(&world.bones);
         let local = self.bones().map(|bone| match self.parents[bone] {
             Some(parent) => Some(invert(&world.bones[parent])? * world.bones[bone]),
             None => Some(world.bones[bone]),
         });
-        Some(Pose { local: BoneVec::new(local.collect::<Option<Vec<_>>>()?) })
+        Some(BoneVec::new(local.collect::<Option<Vec<_>>>()?))
     }
 
     /// Bone transforms M_k = T_k B_k⁻¹, rest world to posed world; the identity at the bind pose.
+    ///
+    /// # Panics
+    /// If the pose has another number of bones.
     pub fn bone_transforms(&self, pose: &WorldPose) -> BoneTransforms {
+        self.must_have_the_bones_of(&pose.bones);
         let matrices = pose.bones.iter().zip(self.inverse_bind.iter()).map(|(t, b)| *t * *b).collect();
         BoneTransforms::new(matrices).with_channels(pose.channels.clone())
+    }
+
+    /// The joint-to-world matrices of a pose, T_k = M_k B_k.
+    ///
+    /// # Panics
+    /// If the pose has another number of bones.
+    pub fn world_pose(&self, transforms: &BoneTransforms) -> WorldPose {
+        self.must_have_the_bones_of(transforms);
+        let bones = transforms.iter().zip(self.bind.iter()).map(|(m, b)| *m * *b).collect();
+        WorldPose { channels: transforms.channels().clone(), ..WorldPose::new(bones) }
+    }
+
+    fn must_have_the_bones_of(&self, pose: &BoneVec<DAffine3>) {
+        assert_eq!(pose.len(), self.len(), "the pose has another number of bones than the skeleton");
     }
 
     /// Number of joints above each bone: zero for a root.
@@ -271,13 +285,6 @@ pub fn invert(matrix: &DAffine3) -> Option<DAffine3> {
 /// The Frobenius norm of a 3x3 matrix.
 pub fn frobenius(a: &DMat3) -> f64 {
     (a.x_axis.length_squared() + a.y_axis.length_squared() + a.z_axis.length_squared()).sqrt()
-}
-
-/// A pose as joint transforms relative to the parent.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Pose {
-    /// local_k, bone to parent; bone to world for a root.
-    pub local: BoneVec<DAffine3>,
 }
 
 /// Per-pose values other than joints, by name, such as the contraction of a muscle; zero at rest.
@@ -415,20 +422,55 @@ mod tests {
         assert!(Skeleton::sorted(names(1), &[-1], &tiny).is_ok());
     }
 
+    fn chain() -> Skeleton {
+        let bind: Vec<_> = (0..3).map(|b| DAffine3::from_translation(DVec3::X * f64::from(b))).collect();
+        Skeleton::new(names(3), vec![None, Some(BoneIndex::new(0)), Some(BoneIndex::new(1))], bind).unwrap()
+    }
+
     #[test]
     fn moving_the_root_multiplies_every_bone_from_the_left() {
-        let bind: Vec<_> = (0..3).map(|b| DAffine3::from_translation(DVec3::X * f64::from(b))).collect();
-        let parents = vec![None, Some(BoneIndex::new(0)), Some(BoneIndex::new(1))];
-        let skeleton = Skeleton::new(names(3), parents, bind).unwrap();
-        let mut pose = skeleton.local_pose(&WorldPose::new(skeleton.bind().to_vec())).unwrap();
-        pose.local[BoneIndex::new(1)] *= DAffine3::from_rotation_z(0.7);
-        let before = skeleton.forward_kinematics(&pose);
+        let skeleton = chain();
+        let mut local = skeleton.local_transforms(&WorldPose::new(skeleton.bind().to_vec())).unwrap();
+        local[BoneIndex::new(1)] *= DAffine3::from_rotation_z(0.7);
+        let before = skeleton.posed(local.clone()).unwrap().world();
         let g = DAffine3::from_rotation_translation(DQuat::from_rotation_y(1.1), DVec3::new(3.0, 2.0, 1.0));
-        pose.local[BoneIndex::new(0)] = g * pose.local[BoneIndex::new(0)];
-        let after = skeleton.forward_kinematics(&pose);
-        for (a, b) in after.bones.iter().zip(before.bones.iter()) {
-            assert!(a.abs_diff_eq(g * *b, 1e-14));
+        local[BoneIndex::new(0)] = g * local[BoneIndex::new(0)];
+        let after = skeleton.posed(local.clone()).unwrap().world();
+        assert_eq!(after.bones.len(), 3);
+        for (bone, a) in after.bones.enumerate() {
+            assert!(a.abs_diff_eq(g * before.bones[bone], 1e-14));
         }
-        assert_eq!(skeleton.local_pose(&after).map(|p| skeleton.forward_kinematics(&p).bones.len()), Some(3));
+        let again = skeleton.local_transforms(&after).unwrap();
+        for bone in skeleton.bones() {
+            assert!(again[bone].abs_diff_eq(local[bone], 1e-14));
+        }
+    }
+
+    #[test]
+    fn bone_transforms_and_world_pose_are_inverse_and_keep_channels() {
+        let skeleton = chain();
+        let bones = skeleton.bind().iter().map(|b| DAffine3::from_rotation_y(0.3) * *b).collect();
+        let pose = WorldPose { channels: vec![("biceps".into(), 0.25)], ..WorldPose::new(bones) };
+        let transforms = skeleton.bone_transforms(&pose);
+        assert_eq!(transforms.channel("biceps"), 0.25);
+        let again = skeleton.world_pose(&transforms);
+        assert_eq!(again.channels, pose.channels);
+        for bone in skeleton.bones() {
+            assert!(again.bones[bone].abs_diff_eq(pose.bones[bone], 1e-15));
+        }
+    }
+
+    /// A pose of another rig is never cut to fit, nor filled up.
+    #[test]
+    fn poses_with_another_number_of_bones_are_refused() {
+        let skeleton = chain();
+        for bones in [2, 4] {
+            let pose = WorldPose::new(vec![DAffine3::IDENTITY; bones]);
+            assert!(std::panic::catch_unwind(|| skeleton.bone_transforms(&pose)).is_err());
+            assert!(std::panic::catch_unwind(|| skeleton.local_transforms(&pose)).is_err());
+            assert!(std::panic::catch_unwind(|| skeleton.world_pose(&BoneTransforms::identity(bones))).is_err());
+            let local = BoneVec::new(vec![DAffine3::IDENTITY; bones]);
+            assert_eq!(skeleton.posed(local).unwrap_err(), SkeletonError::PoseSize { found: bones, bones: 3 });
+        }
     }
 }

@@ -7,7 +7,7 @@
 use crate::Random;
 use dermis_deform::DualQuaternions;
 use dermis_rig::glam::{DAffine3, DQuat, DVec3};
-use dermis_rig::{BoneIndex, BoneTransforms, BoneVec, Example, Influences, Mesh, Pose, Rig, Skeleton};
+use dermis_rig::{BoneIndex, BoneTransforms, BoneVec, Example, Frame, Influences, Mesh, Motion, Rig, Skeleton};
 use std::f64::consts::TAU;
 
 /// Where the joints are along x, metres: torso, shoulder, elbow, wrist.
@@ -197,8 +197,8 @@ impl Arm {
                 if k == 0 { pose.root * joint } else { joint }
             })
             .collect();
-        let world = self.rig.skeleton().forward_kinematics(&Pose { local: BoneVec::new(local) });
-        self.rig.skeleton().bone_transforms(&world)
+        let posed = self.rig.skeleton().posed(BoneVec::new(local)).expect("the arm has four bones");
+        posed.transforms().clone()
     }
 
     /// The true skin.
@@ -237,6 +237,16 @@ impl Arm {
     /// Examples of poses, labelled by their number.
     pub fn examples(&self, poses: &[ArmPose]) -> Vec<Example> {
         poses.iter().enumerate().map(|(s, pose)| self.example(format!("pose {s}"), pose)).collect()
+    }
+
+    /// A motion through poses, a frame a second, labelled by their number.
+    pub fn motion(&self, name: &str, poses: &[ArmPose]) -> Motion {
+        let frame = |(at, pose): (usize, &ArmPose)| Frame {
+            label: at.to_string(),
+            time: Some(at as f64),
+            pose: self.rig.skeleton().world_pose(&self.transforms(pose)),
+        };
+        Motion { name: name.into(), frames: poses.iter().enumerate().map(frame).collect() }
     }
 
     /// A clip of the arm swinging, with times.

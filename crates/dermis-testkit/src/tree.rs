@@ -2,7 +2,7 @@
 
 use crate::Random;
 use dermis_rig::glam::{DAffine3, DVec3};
-use dermis_rig::{BoneIndex, BoneTransforms, BoneVec, Influences, Mesh, Pose, Rig, Skeleton};
+use dermis_rig::{BoneIndex, BoneTransforms, BoneVec, Influences, Mesh, Rig, Skeleton};
 
 /// A random rig.
 #[derive(Clone, Debug)]
@@ -79,5 +79,5 @@ pub fn jointed(skeleton: &Skeleton, mut turn: impl FnMut(BoneIndex) -> DAffine3)
             above * skeleton.bind()[bone] * turn(bone)
         })
         .collect();
-    skeleton.bone_transforms(&skeleton.forward_kinematics(&Pose { local: BoneVec::new(local) }))
+    skeleton.posed(BoneVec::new(local)).expect("a transform per bone").transforms().clone()
 }

@@ -36,7 +36,6 @@ impl<Report> Deref for Driven<Report> {
 impl Driven<DrivenReport> {
     /// The same as JSON; distances in metres.
     pub fn json(&self) -> Value {
-        let pair = |(rms, max): (f64, f64)| json!({ "rms": rms, "max": max });
         let cost = |cost: &Cost| {
             json!({
                 "poses": cost.poses,
@@ -98,7 +97,6 @@ pub fn export_driven(
 impl Driven<PoseSpaceReport> {
     /// The same as JSON; distances in metres.
     pub fn json(&self) -> Value {
-        let pair = |(rms, max): (f64, f64)| json!({ "rms": rms, "max": max });
         let loss = |loss: &Loss| {
             json!({
                 "poses": loss.poses,
@@ -120,6 +118,11 @@ impl Driven<PoseSpaceReport> {
             "warnings": warnings(&self.warnings),
         })
     }
+}
+
+/// An rms and a largest distance as JSON.
+fn pair((rms, max): (f64, f64)) -> Value {
+    json!({ "rms": rms, "max": max })
 }
 
 /// Warnings as JSON.

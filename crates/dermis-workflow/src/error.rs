@@ -36,6 +36,12 @@ pub enum Error {
     /// An export cannot be made as it is set.
     #[error(transparent)]
     Export(#[from] ExportError),
+    /// Every held-out example is a training example.
+    #[error("all {poses} held-out examples are training examples too: nothing is held out")]
+    NothingHeldOut {
+        /// How many there are.
+        poses: usize,
+    },
     /// Two outputs are one file.
     #[error("\"{}\": {what} needs a file of its own", path.display())]
     SameOutput {

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::load::{FileNote, LoadedRig, ReadOptions, Source, motion_of, names_in, poses_for_rig, read_contents};
 use dermis_fit::Scan;
-use dermis_io::{Contents, Space};
+use dermis_io::Contents;
 use dermis_rig::{BoneTransforms, Frame, Mesh, Motion, Rig, WorldPose};
 use std::path::{Path, PathBuf};
 
@@ -40,10 +40,9 @@ pub fn load_scans(
     options: &ReadOptions,
 ) -> Result<LoadedScans, Error> {
     let rig = &loaded.rig;
-    let space = Space { up: options.up.unwrap_or(loaded.space.up), ..loaded.space.clone() };
     let (mut posed, mut surfaces, mut notes) = (Vec::new(), Vec::new(), Vec::new());
     for path in files(sources)? {
-        let (mut contents, mut note) = read_contents(&path, &space)?;
+        let (mut contents, mut note) = read_contents(&path, &options.space_of(&path, &loaded.space))?;
         note.role = "scan".into();
         let own_poses = contents.records.iter().any(|r| r.pose.is_some());
         let own = if own_poses && motion.is_none() { with_poses(rig, &contents, &path)? } else { Vec::new() };

@@ -5,7 +5,7 @@ use crate::load::{FileNote, LoadedRig, ReadOptions, Source, load_examples, read_
 use crate::output::{Output, ending};
 use dermis_deform::lbs;
 use dermis_fit::heat::{HeatReport, HeatSettings, bone_segments, heat_weights};
-use dermis_fit::influence::{self, Found, InfluenceSettings, PlanSettings};
+use dermis_fit::influence::{self, Found, InfluenceSettings, PlanSettings, Rule};
 use dermis_fit::scans::{Scan, ScanReport, ScanSettings, fit_scans};
 use dermis_fit::weights::{WeightReport, WeightSettings};
 use dermis_fit::{BasePoses, HeatError, Progress, ScanError, Training, fit_weights};
@@ -62,8 +62,8 @@ pub fn from_scans(
     }
 }
 
-/// Weights from poses of one joint each: bones are found first, then their weights. Other poses serve as well, but tell less
-/// clearly which bones matter.
+/// Weights from poses of one joint each: bones are found first, by a rule, then their weights. Other poses serve as well, but
+/// tell less clearly which bones matter.
 ///
 /// # Errors
 /// [`Error::Fit`].
@@ -71,6 +71,7 @@ pub fn from_single_bones(
     rig: &Rig,
     examples: &ExampleSet,
     influences: usize,
+    rule: Rule,
     progress: Progress<'_>,
 ) -> Result<(Influences, Found, WeightReport), Error> {
     let training = Training {
@@ -81,7 +82,12 @@ pub fn from_single_bones(
         base: BasePoses::NONE,
     };
     let neighbours = rig.mesh().neighbours();
-    let found = influence::from_examples(&training, &neighbours, &InfluenceSettings::default(), progress)?;
+    let found = influence::from_examples(
+        &training,
+        &neighbours,
+        &InfluenceSettings { rule, ..InfluenceSettings::default() },
+        progress,
+    )?;
     let candidates = Some(found.candidates.clone());
     let settings = WeightSettings { influences: Some(influences), candidates, ..WeightSettings::default() };
     let (made, report) = fit_weights(&training, &neighbours, &settings, progress)?;
@@ -97,7 +103,7 @@ pub fn plan(rig: &Rig, degrees: f64) -> Motion {
 ///
 /// # Errors
 /// [`Error`], naming what a file lacks.
-pub fn load_unskinned(mesh: &Path, skeleton: Option<&Path>) -> Result<LoadedRig, Error> {
+pub fn load_unskinned(mesh: &Path, skeleton: Option<&Path>, options: &ReadOptions) -> Result<LoadedRig, Error> {
     let Some(bones) = skeleton else { return Ok(crate::load::load_rig(mesh)?) };
     let (theirs, mut bones_note) = read_contents(bones, &Space::default())?;
     let skeleton = theirs.skeleton.ok_or_else(|| {
@@ -108,7 +114,7 @@ pub fn load_unskinned(mesh: &Path, skeleton: Option<&Path>) -> Result<LoadedRig,
             "a skeleton is a skinned or animated .glb, or a bundle with bone_names and bind_matrices",
         )
     })?;
-    let (contents, mut note) = read_contents(mesh, &theirs.space)?;
+    let (contents, mut note) = read_contents(mesh, &options.space_of(mesh, &theirs.space))?;
     (note.role, bones_note.role) = ("mesh".into(), "skeleton".into());
     let body =
         contents.mesh.ok_or_else(|| Error::lacks(mesh, "there is no mesh in this file", "use .obj, .glb or .npz"))?;
@@ -239,7 +245,12 @@ pub fn heat_json(rig: &Rig, report: &HeatReport) -> Value {
 /// What a fit to poses of single joints reports, as JSON; lengths in metres.
 pub fn single_bones_json(rig: &Rig, found: &Found, report: &WeightReport) -> Value {
     json!({
-        "every_pose_moves_one_joint": found.source == influence::Source::SingleJoints,
+        "bones_by": match found.source {
+            influence::Source::SingleJoints => "shares",
+            influence::Source::Motion => "motion",
+            influence::Source::Published => "published",
+            influence::Source::Nearest => "nearest",
+        },
         "joints_not_moved": names(rig, &found.unmoved),
         "candidates": { "mean": report.candidates.0, "most": report.candidates.1 },
         "rms": report.result.rms,

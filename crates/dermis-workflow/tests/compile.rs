@@ -6,7 +6,7 @@ use dermis_fit::silent;
 use dermis_fit::weights::WeightBits;
 use dermis_io::{Contents, ModelFile, Space, gltf};
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
-use dermis_rig::{BoneTransforms, Example, ExampleSet, Frame, Influences, Motion, Skeleton, WorldPose};
+use dermis_rig::{BoneTransforms, Example, ExampleSet, Frame, Influences, Motion, Skeleton};
 use dermis_testkit::arm::{FOREARM, UPPER};
 use dermis_testkit::{Arm, ArmPose, Random, change_rig};
 use dermis_workflow::Error;
@@ -14,7 +14,7 @@ use dermis_workflow::compile::{Compiled, LinearSettings, Poses, compile};
 use dermis_workflow::fit::{FitInput, Method, fit};
 use dermis_workflow::load::LoadedRig;
 use dermis_workflow::measure::WideRunner;
-use dermis_workflow::output::reserve_file;
+use dermis_workflow::output::{Existing, reserve_file};
 use serde_json::Value;
 
 /// The reader: bone transforms by name in, helper transforms by name out.
@@ -144,7 +144,7 @@ fn compiled(
     driven: bool,
 ) -> Result<Out, Error> {
     let folder = tempfile::tempdir().unwrap();
-    let place = |name: &str| reserve_file(&folder.path().join(name), false).unwrap();
+    let place = |name: &str| reserve_file(&folder.path().join(name), Existing::Keep).unwrap();
     let (glb, json) = (place("a.glb"), place("a.json"));
     let compiled = compile(model, sets, held_out, settings, (&glb, driven.then_some(&json)), &silent)?;
     let table = driven.then(|| std::fs::read_to_string(json.path()).unwrap());
@@ -153,11 +153,7 @@ fn compiled(
 
 fn swing(arm: &Arm, name: &str, frames: usize) -> Motion {
     let skeleton = arm.rig.skeleton();
-    let frame = |e: Example| Frame {
-        label: e.label,
-        time: e.time,
-        pose: WorldPose::new(skeleton.bones().map(|k| e.transforms[k] * skeleton.bind()[k]).collect()),
-    };
+    let frame = |e: Example| Frame { label: e.label, time: e.time, pose: skeleton.world_pose(&e.transforms) };
     Motion { name: name.into(), frames: arm.clip(frames).into_iter().map(frame).collect() }
 }
 
@@ -365,7 +361,7 @@ fn what_cannot_be_compiled_is_refused_and_what_is_left_out_is_said() {
     // A table without helpers is not written; held-out poses without a table have no helpers.
     let folder = tempfile::tempdir().unwrap();
     let (glb, json) = (folder.path().join("a.glb"), folder.path().join("a.json"));
-    let (glb, table) = (reserve_file(&glb, false).unwrap(), reserve_file(&json, false).unwrap());
+    let (glb, table) = (reserve_file(&glb, Existing::Keep).unwrap(), reserve_file(&json, Existing::Keep).unwrap());
     let made = compile(&model, &sets, &sets, LinearSettings::default(), (&glb, Some(&table)), &silent).unwrap();
     assert!(made.warnings[0].contains("no helpers to drive") && !json.exists(), "{:?}", made.warnings);
     assert_eq!(made.held_out[0].steps.len(), 3);

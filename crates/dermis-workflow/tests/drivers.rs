@@ -10,7 +10,7 @@ use dermis_workflow::drivers::{DriverSettings, export_driven};
 use dermis_workflow::fit::{FitInput, Method, fit};
 use dermis_workflow::load::LoadedRig;
 use dermis_workflow::measure::WideRunner;
-use dermis_workflow::output::reserve_file;
+use dermis_workflow::output::{Existing, reserve_file};
 use serde_json::Value;
 
 /// The reader: joint-to-world matrices by bone name in, weights out.
@@ -103,7 +103,7 @@ fn a_reader_of_the_documented_table_shows_what_the_export_reports() {
     });
     let motion = Motion { name: "swing".into(), frames: frames.collect() };
     let folder = tempfile::tempdir().unwrap();
-    let place = |name: &str| reserve_file(&folder.path().join(name), false).unwrap();
+    let place = |name: &str| reserve_file(&folder.path().join(name), Existing::Keep).unwrap();
     let (mut left, mut held) = (vec![], 0);
     for (name, shapes) in [("four", Some(4)), ("twelve", Some(12)), ("all", None)] {
         let (glb, json) = (place(&format!("{name}.glb")), place(&format!("{name}.json")));
@@ -176,7 +176,7 @@ fn what_cannot_be_driven_is_refused_by_name() {
     let method = Method::Joint(JointMethod { ridge: RidgeChoice::Fixed(0.01), ..JointMethod::default() });
     let mut model = fit(&loaded, &FitInput::new(&loaded.rig, &examples), &method, &silent).unwrap().model;
     let folder = tempfile::tempdir().unwrap();
-    let place = |name: &str| reserve_file(&folder.path().join(name), false).unwrap();
+    let place = |name: &str| reserve_file(&folder.path().join(name), Existing::Keep).unwrap();
     let refused = |model: &ModelFile, shapes| {
         let settings = DriverSettings { shapes, ..DriverSettings::default() };
         let made = export_driven(model, None, settings, (&place("a.glb"), &place("a.json")), &silent);

@@ -7,7 +7,7 @@ use dermis_io::to_bytes;
 use dermis_io::{Space, model_file};
 use dermis_rig::glam::{DAffine3, DQuat, DVec3};
 use dermis_rig::rotation::from_rotation_vector;
-use dermis_rig::{BoneIndex, BoneTransforms, BoneVec, Example, ExampleSet, Influences, Mesh, Pose, Rig, Skeleton};
+use dermis_rig::{BoneIndex, BoneVec, Example, ExampleSet, Influences, Mesh, Rig, Skeleton};
 use dermis_testkit::Random;
 use dermis_workflow::fit::{FitInput, Fitted, Method, fit};
 use dermis_workflow::load::LoadedRig;
@@ -91,8 +91,7 @@ fn example(rig: &Rig, label: String, left: Arm, right: Arm, likeness: f64) -> Ex
         DAffine3::from_rotation_translation(turns[b], DVec3::X * (PLACES[b] - from))
     });
     let local = BoneVec::new(local.collect());
-    let transforms: BoneTransforms =
-        rig.skeleton().bone_transforms(&rig.skeleton().forward_kinematics(&Pose { local }));
+    let transforms = rig.skeleton().posed(local).unwrap().transforms().clone();
     let swollen: Vec<DVec3> = rig
         .mesh()
         .positions

@@ -5,7 +5,7 @@
 //!
 //! `cargo run --release -p dermis --example three_sculpts_to_glb`
 
-use dermis::files::output::reserve_file;
+use dermis::files::output::{Existing, reserve_file};
 use dermis::fitting::method::{PoseSpaceSettings, PsdMethod};
 use dermis::fitting::silent;
 use dermis::workflow::drivers::{self, export_pose_space};
@@ -28,7 +28,7 @@ pub fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = std::env::temp_dir().join(format!("dermis-sculpts-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     let (glb, table) = (folder.join("body.glb"), folder.join("body.json"));
-    let outputs = (&reserve_file(&glb, true)?, Some(&reserve_file(&table, true)?));
+    let outputs = (&reserve_file(&glb, Existing::Replace)?, Some(&reserve_file(&table, Existing::Replace)?));
     let settings = drivers::PoseSpaceSettings { shapes: Some(16), kernels: None, influences: Some(4) };
     let made = export_pose_space(fitted.model().as_file(), None, settings, outputs, &silent)?;
     println!("{} bytes of GLB; the table is {} bytes", made.bytes, std::fs::metadata(&table)?.len());

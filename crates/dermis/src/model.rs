@@ -3,7 +3,7 @@
 use crate::{Error, Examples, Rig};
 use dermis_deform::Runner;
 use dermis_files::load::{LoadedRig, load_model};
-use dermis_files::output::reserve_file;
+use dermis_files::output::{Existing, reserve_file};
 use dermis_io::{ModelFile, ReadError, WriteError, model_file};
 use dermis_measure::{ErrorStats, Scores};
 use dermis_rig::Skeleton;
@@ -58,7 +58,7 @@ impl Model {
     /// # Errors
     /// [`Error`].
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        Ok(reserve_file(path.as_ref(), true)?.write_with(|to| self.write(to))?)
+        Ok(reserve_file(path.as_ref(), Existing::Replace)?.write_with(|to| self.write(to))?)
     }
 
     /// The rig it was fitted on.

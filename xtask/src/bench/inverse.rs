@@ -8,10 +8,6 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Calls of an earlier implementation of the same methods, to 1e-9 of the diagonal: Gauss-Newton, direction sets.
-const EARLIER: [(&str, u64, u64); 4] =
-    [("LBS", 9, 640), ("DQS", 9, 44), ("lattice", 13, 594), ("LBS after lattice", 13, 597)];
-
 /// Prints the table and writes the JSON.
 pub fn run(options: &[&str]) -> ExitCode {
     let out = match *options {
@@ -44,22 +40,17 @@ pub fn run(options: &[&str]) -> ExitCode {
 
 fn print_table(rows: &[Value], machine: &Value) {
     println!("{}.\n", machine_line(machine));
-    println!("| deformer | method | vertices | calls | earlier | largest residual | unresolved | seconds |");
-    println!("|---|---|---|---|---|---|---|---|");
+    println!("| deformer | method | vertices | calls | largest residual | unresolved | seconds |");
+    println!("|---|---|---|---|---|---|---|");
     for row in rows {
         let text = |key: &str| row[key].as_str().unwrap_or("–").to_owned();
         let number = |key: &str| row[key].as_f64().unwrap_or(f64::NAN);
-        let earlier = EARLIER
-            .iter()
-            .find(|(name, ..)| row["deformer"] == *name)
-            .map(|(_, steps, searches)| if row["method"] == "Gauss-Newton" { steps } else { searches });
         println!(
-            "| {} | {} | {} | {} | {} | {:.0e} | {} | {:.2} |",
+            "| {} | {} | {} | {} | {:.0e} | {} | {:.2} |",
             text("deformer"),
             text("method"),
             row["vertices"],
             row["calls"],
-            earlier.map_or("–".into(), u64::to_string),
             number("largest_residual"),
             match number("unresolved") {
                 0.0 => "0".to_owned(),
@@ -69,7 +60,6 @@ fn print_table(rows: &[Value], machine: &Value) {
         );
     }
     println!(
-        "\nCalls are whole-mesh calls, those for measuring and checking included. Residuals are in parts of the rest diagonal. Earlier: calls of"
+        "\nCalls are whole-mesh calls, those for measuring and checking included. Residuals are in parts of the rest diagonal."
     );
-    println!("an earlier implementation to a residual of 1e-9.");
 }

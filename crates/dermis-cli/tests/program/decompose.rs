@@ -269,6 +269,44 @@ fn meshes_with_flaws_are_decomposed() {
     }
 }
 
+/// Two sheets that touch: their vertices stand in one place at rest and part later. A file whose weights agree there cannot
+/// tell them apart, but it keeps their order.
+#[test]
+fn vertices_in_one_place_are_read_back_in_their_order() {
+    use dermis_workflow::io::MorphTarget;
+    use dermis_workflow::rig::RenderMesh;
+    use dermis_workflow::rig::glam::DVec2;
+    let desk = Desk::new();
+    let sheet = |x: f64| (0..9).map(move |v| DVec3::new(x + f64::from(v % 3), f64::from(v / 3), 0.0));
+    let positions: Vec<DVec3> = sheet(0.0).chain(sheet(2.0)).collect();
+    let faces = |first: u32| {
+        [0, 1, 3, 4].map(|c| [[first + c, first + c + 1, first + c + 4], [first + c, first + c + 4, first + c + 3]])
+    };
+    let triangles: Vec<[u32; 3]> = [faces(0), faces(9)].into_iter().flatten().flatten().collect();
+    let uvs = (0..18).map(|v| DVec2::new(f64::from(v) / 18.0, 0.5)).collect();
+    let render = RenderMesh { source: (0..18).collect(), triangles: triangles.clone(), uvs, ..RenderMesh::default() };
+    let mesh = Mesh { positions: positions.clone(), triangles, render: Some(render), ..Mesh::default() };
+    let lift = |v: usize| DVec3::Z * (if v < 9 { positions[v].x } else { 0.5 * positions[v].y });
+    let morphs = [MorphTarget { name: "part".into(), deltas: (0..18).map(lift).collect() }];
+    let clip = gltf::GlbClip {
+        name: "parting".into(),
+        times: vec![0.0, 0.5, 1.0],
+        morph_weights: vec![vec![0.0], vec![0.5], vec![1.0]],
+        ..gltf::GlbClip::default()
+    };
+    let scene =
+        gltf::GlbScene { name: "sheets", mesh: Some(&mesh), morphs: &morphs, clips: &[clip], ..Default::default() };
+    desk.put("sheets.glb", to_bytes(|out| gltf::write_glb(&scene, out)).unwrap());
+    assert_eq!(read_glb(&desk, "sheets.glb").mesh.unwrap().positions.len(), 18, "they part, so they are not welded");
+    for bones in [1, 2, 4] {
+        let value = desk.json(&format!("decompose sheets.glb --bones {bones} --affine -o o.glb --force --json"));
+        assert_eq!(number(&value, "vertices"), 18.0);
+        assert!(number(&value, "error.rms").is_finite(), "{value}");
+    }
+    desk.json("decompose sheets.glb --bones 1 --rigid -o o.glb --force --json");
+    assert!(read_glb(&desk, "o.glb").mesh.unwrap().positions.len() < 18, "the weights agree: the file welds them");
+}
+
 #[test]
 fn frames_that_are_few_alike_or_not_finite_are_handled() {
     let (desk, tube) = (Desk::new(), Tube::new(5, 6, 0.0, Flesh::Weights));

@@ -23,6 +23,7 @@ fn an_interrupted_fit_leaves_everything_as_it_was() {
     let desk = Desk::new();
     // Seconds of work: many vertices, many poses, both forms.
     desk.put("a.npz", Tube::new(1500, 48, 0.0, Flesh::Bulge).bundle());
+    desk.put("b.npz", Tube::new(1500, 4, 0.5, Flesh::Bulge).bundle());
     desk.put("old.dermis", "an older model");
     for line in [
         "fit a.npz --examples a.npz -o new.dermis --report rep",
@@ -30,12 +31,12 @@ fn an_interrupted_fit_leaves_everything_as_it_was() {
         "fit a.npz --examples a.npz --method mwe --rows auto -o new.dermis --report rep",
         "fit a.npz --examples a.npz --method mwe --rows auto -o old.dermis --force",
         "fit a.npz --examples a.npz --method animation-space -o new.dermis",
-        "compare a.npz --examples a.npz --hold-out a.npz --methods joint,mwe-auto,mwe",
+        "compare a.npz --examples a.npz --hold-out b.npz --methods joint,mwe-auto,mwe",
     ] {
         let (code, said) = interrupted(&desk, line);
         assert_eq!(code, Some(2), "{line}: {said}");
         assert!(said.contains("error: cancelled") && !said.contains("panicked"), "{line}: {said}");
-        assert_eq!(desk.names("."), ["a.npz", "old.dermis"], "{line}");
+        assert_eq!(desk.names("."), ["a.npz", "b.npz", "old.dermis"], "{line}");
         assert_eq!(desk.bytes("old.dermis"), b"an older model");
     }
 }

@@ -80,7 +80,7 @@ fn bones_that_are_missing_are_counted() {
     for line in ["fit a.npz --examples renamed.npz", "pose m.dermis --motion renamed.npz -o x.pc2"] {
         desk.bad(line, &["2 of the rig's 3 bones are missing", "\"elbow\"", "bone name"]);
     }
-    assert_eq!(BONES[1], "elbow");
+    assert_eq!(BONES, ["root", "elbow", "wrist"], "the first that is missing is named");
 }
 
 /// Bones in another order, turned in their bind pose by an exporter, are the same bones.
@@ -211,4 +211,52 @@ fn devices_are_not_read() {
     desk.bad("inspect endless.gltf", &["/dev/zero"]);
     desk.bad("inspect /dev/zero", &["/dev/zero"]);
     desk.bad("fit /dev/zero --examples a.npz", &["/dev/zero"]);
+}
+
+/// An option for reading that acts on no input is refused, and one that acts on a single input is not.
+#[test]
+fn options_for_reading_that_act_on_nothing_are_refused() {
+    let (desk, tube) = desk();
+    desk.put("shapes.glb", tube.sculpts(true));
+    for (line, option) in [
+        ("fit a.npz --examples a.npz --fps 30", "--fps serves clips"),
+        ("fit a.npz --examples a.npz --hold-out shapes.glb --up z", "--up serves files that state no axes"),
+        ("fit a.npz --examples a.npz --method mwe --stream --unit 0.01", "--unit serves"),
+        ("eval m.dermis --examples a.npz --fps 30", "--fps"),
+        ("compare a.npz --examples a.npz --hold-out shapes.glb --methods lbs --up z", "--up"),
+        ("pose m.dermis --motion a.npz --up z -o x.pc2", "--up"),
+        ("suggest m.dermis --motion a.npz --unit 0.01", "--unit"),
+        ("export m.dermis --motion a.npz --up z -o x.glb", "--up"),
+        ("export m.dermis --fps 30 -o x.glb", "--fps"),
+        ("weights a.npz --single-bone a.npz --fps 30 -o x.npz", "--fps"),
+        ("invert a.npz --sculpts a.npz --fps 30 -o x.npz", "--fps"),
+        ("decompose a.npz --bones 2 --up z -o x.glb", "--up"),
+        ("convert a.npz --unit 0.01 -o x.glb", "--unit"),
+    ] {
+        desk.bad(line, &[option, "no input has any"]);
+    }
+    assert!(!exists(&desk.path("x.glb")) && !exists(&desk.path("x.npz")));
+    desk.good("pose m.dermis --motion a.glb#bends --fps 3 -o y.pc2");
+    desk.good("decompose a.npz --bones 2 --fps 12 -o x.glb");
+}
+
+/// An error on examples that the fit has seen is no held-out error.
+#[test]
+fn held_out_examples_that_are_training_examples_are_noticed() {
+    let (desk, _) = desk();
+    let two = Tube::new(9, 3, 0.5, Flesh::Bulge);
+    desk.put("b.npz", two.bundle());
+    for line in
+        ["compare a.npz --examples a.npz --hold-out a.npz --methods lbs", "fit a.npz --examples a.npz --hold-out a.npz"]
+    {
+        desk.bad(line, &["held-out examples are training examples too", "--hold-out"]);
+    }
+    let said = desk.json("compare a.npz --examples a.npz --hold-out a.npz b.npz --methods lbs --json");
+    assert!(said["warnings"][0].as_str().unwrap().contains("held-out examples are training examples too"), "{said}");
+    let said = desk.json("fit a.npz --examples a.npz --hold-out a.npz b.npz --json");
+    assert!(
+        said["warnings"].to_string().contains("held-out examples are training examples too"),
+        "{}",
+        said["warnings"]
+    );
 }

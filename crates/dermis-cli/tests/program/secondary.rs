@@ -158,10 +158,12 @@ fn frames_without_times_are_evenly_spaced_and_it_is_said() {
     desk.put("untimed.npz", motion(&tube, &tube.poses, None));
     desk.good("pose m.dermis --motion untimed.npz -o base.npz");
     let base = frames(&desk, "base.npz");
+    desk.put("timed.npz", motion(&tube, &tube.poses, Some(&[0.0, 0.1, 0.2, 0.3, 0.4, 0.5])));
+    desk.bad("pose m.dermis --motion timed.npz --fps 60 -o x.npz", &["--fps serves clips, and poses without times"]);
     for (option, rate) in [("", 24.0), ("--fps 60", 60.0)] {
         let said =
             desk.good(&format!("pose m.dermis --motion untimed.npz --secondary 3 {option} -o x.npz --force")).out;
-        assert!(said.contains(&format!("{rate} frames per second are assumed (--fps)")), "{said}");
+        assert_eq!(said.contains("24 frames per second are assumed (--fps)"), option.is_empty(), "{said}");
         let times: Vec<f64> = (0..6).map(|n| f64::from(n) / rate).collect();
         let expected = swung(spring(3.0, 0.2), &vec![1.0; tube.mesh.positions.len()], &[], &times, &base);
         assert!(apart(&frames(&desk, "x.npz"), &expected) < SINGLE, "{option}");

@@ -4,6 +4,7 @@
 
 use crate::Desk;
 use crate::tube::{Flesh, Tube};
+use dermis_testkit::snapshot::compare_with_stored;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -26,17 +27,9 @@ const VERBS: [&str; 15] = [
     "figures",
 ];
 
-/// Compares with a stored file, or stores the text.
+/// Compares with a stored file of these tests.
 fn check(name: &str, text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(name);
-    if std::env::var("DERMIS_UPDATE_SNAPSHOTS").is_ok_and(|value| value == "1") {
-        std::fs::write(&path, text).unwrap();
-    }
-    let stored = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    if let Some((line, (stored, new))) = stored.lines().zip(text.lines()).enumerate().find(|(_, (a, b))| a != b) {
-        panic!("{name}, line {}: stored\n{stored}\nnow\n{new}\nDERMIS_UPDATE_SNAPSHOTS=1 stores it", line + 1);
-    }
-    assert!(stored == text, "{name} has {} bytes, stored are {}", text.len(), stored.len());
+    compare_with_stored(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(name), text);
 }
 
 #[test]

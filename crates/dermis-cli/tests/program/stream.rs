@@ -43,6 +43,20 @@ fn a_streamed_fit_is_the_fit_that_holds_all_examples() {
     }
 }
 
+/// What a part belongs to is stored in names that outlive the program's own.
+#[test]
+fn a_part_names_its_anchor_as_the_rig_does() {
+    let desk = desk();
+    for (anchor, stored) in
+        [("world", "world"), ("root", "root"), ("dominant", "dominant"), ("bone:elbow", "bone elbow")]
+    {
+        desk.good(&format!("fit train.npz --examples train.npz {MWE} --anchor {anchor} --accumulate a.part --force"));
+        let header = part_file::read(&desk.bytes("a.part")).unwrap().header;
+        let found = header.settings.iter().find(|(key, _)| key == "anchor");
+        assert_eq!(found.map(|(_, value)| value.as_str()), Some(stored), "{anchor}");
+    }
+}
+
 #[test]
 fn three_parts_merged_are_the_whole() {
     let desk = desk();

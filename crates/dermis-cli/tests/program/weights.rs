@@ -112,9 +112,18 @@ fn poses_are_planned_and_examples_of_them_give_the_weights() {
         .collect();
     desk.put("sculpts.npz", tube.bundle());
     let said = desk.json("weights bare.npz --single-bone sculpts.npz -o made.glb --check a.npz --json");
-    assert_eq!(said["single_bone"]["every_pose_moves_one_joint"], true);
+    assert_eq!(said["single_bone"]["bones_by"], "shares");
     assert_eq!(said["single_bone"]["joints_not_moved"][0], "root");
     assert!(number(&said, "check.error.rms") < 1e-6, "{said}");
+    for rule in ["published", "nearest"] {
+        let line =
+            format!("weights bare.npz --single-bone sculpts.npz --rule {rule} -o {rule}.glb --check a.npz --json");
+        let said = desk.json(&line);
+        assert_eq!(said["single_bone"]["bones_by"], rule);
+        assert!(number(&said, "check.error.rms") < 1e-3, "{said}");
+    }
+    desk.bad("weights bare.npz --heat --rule published -o x.glb", &["--rule serves --single-bone, not --heat"]);
+    desk.bad("weights bare.npz --single-bone a.npz --rule published -o x.glb", &["move several joints"]);
 }
 
 #[test]

@@ -76,7 +76,7 @@ impl Poses {
         let frames = examples.examples().iter().map(|example| Frame {
             label: example.label.clone(),
             time: example.time.filter(|_| is_clip),
-            pose: WorldPose::new(skeleton.bones().map(|k| example.transforms[k] * skeleton.bind()[k]).collect()),
+            pose: skeleton.world_pose(&example.transforms),
         });
         Self {
             name: examples.name.clone(),

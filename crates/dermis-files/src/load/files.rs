@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
 /// What was read, for messages and provenance.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct FileNote {
     /// "rig", "examples", "hold-out", "model".
     pub role: String,
@@ -21,6 +21,17 @@ pub struct FileNote {
     pub hash: String,
     /// Flaws that were mended, and how vertices were matched.
     pub remarks: Vec<String>,
+    /// Which of the options for reading it needs.
+    pub needs: Needs,
+}
+
+/// Which options for reading act on a file ([`ReadOptions`](super::ReadOptions)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// `fps`: it has clips to sample, or poses without times.
+    pub rate: bool,
+    /// `up` and `unit`: its format states neither.
+    pub space: bool,
 }
 
 /// The bytes of a file.
@@ -113,7 +124,9 @@ pub fn read_contents(path: &Path, space: &Space) -> Result<(Contents, FileNote),
         }),
     };
     let contents = contents.map_err(|source| FileError::Read { path: path.into(), source })?;
-    let note = note(path, &bytes, contents.warnings.iter().map(Warning::to_string).collect());
+    let mut note = note(path, &bytes, contents.warnings.iter().map(Warning::to_string).collect());
+    note.needs.rate = !contents.clips.is_empty();
+    note.needs.space = matches!(format, Format::Obj | Format::Pc2 | Format::Mdd | Format::Alembic);
     Ok((contents, note))
 }
 
@@ -157,11 +170,12 @@ fn read_folder(path: &Path, space: &Space) -> Result<(Contents, FileNote), FileE
     let contents = sequence.finish().map_err(|source| FileError::Read { path: path.into(), source })?;
     let remarks = contents.warnings.iter().map(Warning::to_string).collect();
     let note = FileNote {
-        role: String::new(),
         path: path.display().to_string(),
         bytes: total,
         hash: short_hash(hash),
         remarks,
+        needs: Needs { space: true, ..Needs::default() },
+        ..FileNote::default()
     };
     Ok((contents, note))
 }
@@ -169,7 +183,8 @@ fn read_folder(path: &Path, space: &Space) -> Result<(Contents, FileNote), FileE
 /// What is said of a file that was read.
 pub fn note(path: &Path, bytes: &[u8], remarks: Vec<String>) -> FileNote {
     let hash = short_hash(Sha256::new_with_prefix(bytes));
-    FileNote { role: String::new(), path: path.display().to_string(), bytes: bytes.len() as u64, hash, remarks }
+    let path = path.display().to_string();
+    FileNote { path, bytes: bytes.len() as u64, hash, remarks, ..FileNote::default() }
 }
 
 fn short_hash(hash: Sha256) -> String {

@@ -7,7 +7,8 @@ use dermis_rig::glam::DAffine3;
 use dermis_rig::{Frame, Motion, Rig, WorldPose};
 use std::path::Path;
 
-/// The motion of a clip or of a bundle's poses, in the rig's bone order.
+/// The motion of a clip or of a bundle's poses, in the rig's bone order. Poses without times get those of
+/// [`ReadOptions::fps`].
 ///
 /// # Errors
 /// [`FileError::Lacks`] if the file has neither, or not the rig's bones.
@@ -20,7 +21,10 @@ pub fn motion_of(rig: &Rig, contents: &Contents, source: &Source, options: &Read
     }
     let (to_rig, turn) = (poses_for_rig(rig, contents, path)?, turned_binds(rig, contents, options));
     let frame = |r: &Record| Some(Frame { label: r.label.clone(), time: r.time, pose: to_rig(&turn(r.pose.clone()?)) });
-    let frames: Vec<Frame> = contents.records.iter().filter_map(frame).collect();
+    let mut frames: Vec<Frame> = contents.records.iter().filter_map(frame).collect();
+    if let Some(fps) = options.fps.filter(|_| lacks_times(contents)) {
+        frames.iter_mut().enumerate().for_each(|(at, frame)| frame.time = Some(at as f64 / fps));
+    }
     if frames.is_empty() {
         let what = format!("there are neither poses nor clips in this {} file", contents.format);
         return Err(FileError::lacks(
@@ -30,6 +34,11 @@ pub fn motion_of(rig: &Rig, contents: &Contents, source: &Source, options: &Read
         ));
     }
     Ok(Motion { name: contents.name.trim_end_matches(".npz").into(), frames })
+}
+
+/// Whether a rate can pace the poses of the records.
+pub(super) fn lacks_times(contents: &Contents) -> bool {
+    contents.records.iter().any(|r| r.pose.is_some() && r.time.is_none())
 }
 
 /// A clip at the times given, in the rig's bone order.
@@ -92,6 +101,7 @@ pub fn load_motion(rig: &Rig, source: &Source, options: &ReadOptions) -> Result<
     let (mut contents, mut note) = read_contents(&source.path, &Space::default())?;
     source.select(&mut contents)?;
     note.role = "motion".into();
+    note.needs.rate |= lacks_times(&contents);
     Ok((motion_of(rig, &contents, source, options)?, note))
 }
 

@@ -99,8 +99,7 @@ fn bundle<E: From<FileError>>(
     }
     file.rewind().map_err(failed)?;
     let name = path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
-    let mut note =
-        FileNote { role: String::new(), path: path.display().to_string(), bytes, hash: String::new(), remarks: vec![] };
+    let mut note = FileNote { path: path.display().to_string(), bytes, ..FileNote::default() };
     let (mut read, mut poses, mut timed) = (0, 0, true);
     let most = (AT_ONCE * 24 * rig.mesh().positions.len()).min(MOST_BYTES);
     let slice = |contents: &mut Contents| {

@@ -12,6 +12,7 @@
 use super::matrix::{Matrix, multiply};
 use super::problem::{MONOMIALS, PAIRS, Points};
 use dermis_solve::faer::MatRef;
+use std::ops::Range;
 
 /// Bones are padded to a multiple of the widest registers.
 const PAD: usize = 8;
@@ -35,6 +36,16 @@ impl Bones {
     }
     pub fn row_mut(&mut self, i: usize, k: usize) -> &mut [f64] {
         self.t.row_mut(i * self.stride + k)
+    }
+    /// Replaces the first `rows` coordinates of some bones in the frames from column `start` on, by those that `part` holds:
+    /// coordinate i of bone k in row `rows` k + i.
+    pub fn replace(&mut self, bones: Range<usize>, rows: usize, start: usize, part: &Matrix) {
+        for k in bones {
+            for i in 0..rows {
+                let new = part.row(rows * k + i);
+                self.row_mut(i, k)[start..start + new.len()].copy_from_slice(new);
+            }
+        }
     }
     /// The bones `from`, in that order.
     pub fn selected(&self, from: &[usize]) -> Self {

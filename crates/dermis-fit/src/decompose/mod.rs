@@ -123,7 +123,7 @@ pub enum Effort {
     /// The error of a good solution within seconds.
     #[default]
     Fast,
-    /// An error lower by a few percent, for several times the time.
+    /// An error lower by a few percent, for several times the time; never above that of [`Effort::Fast`].
     Quality,
 }
 

@@ -40,7 +40,8 @@ pub fn decompose(
     progress: Progress,
 ) -> Result<Decomposition, DecomposeError> {
     let bones = check(sequence, task, settings)?;
-    let ticker = Ticker::new(3 * bones as u64 + 40, progress);
+    let searches = if settings.effort == Effort::Quality && matches!(task, Task::Search { .. }) { 2 } else { 1 };
+    let ticker = Ticker::new(searches * (3 * bones as u64 + 40), progress);
     let kind = if matches!(task, Task::Helpers { .. }) { BoneKind::Rigid } else { settings.kind };
     let run = Run { sequence, settings, kind, most: settings.influences.min(MOST - 1), ticker: &ticker, bones };
     match task {
@@ -122,7 +123,21 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
+    /// With effort the fast search comes first, and its result stays where the longer one ends above it.
     fn search(&self) -> Result<Decomposition, DecomposeError> {
+        if self.settings.effort == Effort::Fast {
+            return self.one_search();
+        }
+        let fast = DecomposeSettings { effort: Effort::Fast, ..*self.settings };
+        let fast = Run { settings: &fast, ..*self }.one_search()?;
+        if matches!(fast.report.stopped, Stopped::Exact | Stopped::Enough) {
+            return Ok(fast);
+        }
+        let long = self.one_search()?;
+        Ok(if long.report.mean_square <= fast.report.mean_square { long } else { fast })
+    }
+
+    fn one_search(&self) -> Result<Decomposition, DecomposeError> {
         let frames = self.sequence.frames.len();
         if self.kind == BoneKind::Affine || frames <= MOST_FRAMES {
             let problem = Problem::new(*self.sequence, 2 * self.bones, self.settings.seed);

@@ -5,18 +5,11 @@ use crate::{JointSettings, Training, fit_joints, silent};
 use dermis_deform::lbs;
 use dermis_deform::training::moves_skin;
 use dermis_rig::glam::DVec3;
-use dermis_rig::{BoneTransforms, Example, Frame, WorldPose};
+use dermis_rig::{BoneTransforms, Example};
 use dermis_testkit::{Arm, ArmPose};
 
 fn bent(elbow: f64) -> ArmPose {
     ArmPose { elbow, ..ArmPose::REST }
-}
-
-fn motion(arm: &Arm, poses: &[ArmPose]) -> Motion {
-    let skeleton = arm.rig.skeleton();
-    let pose = |e: &Example| WorldPose::new(skeleton.bones().map(|b| e.transforms[b] * skeleton.bind()[b]).collect());
-    let frame = |(at, e): (usize, &Example)| Frame { label: format!("{at}"), time: Some(at as f64), pose: pose(e) };
-    Motion { name: "swing".into(), frames: arm.examples(poses).iter().enumerate().map(frame).collect() }
 }
 
 /// What a joint model of some poses knows.
@@ -60,7 +53,7 @@ fn gains_equal_those_of_a_solve_with_the_frame_among_the_training() {
     let arm = Arm::new(12, 6);
     let model = Model::new(&arm, &ArmPose::some(4, 1));
     let known = model.known(&arm);
-    let motion = motion(&arm, &ArmPose::some(9, 2));
+    let motion = arm.motion("swing", &ArmPose::some(9, 2));
     let mut features = known_features(known.training);
     add_features(&known, &motion, &(0..9).collect::<Vec<_>>(), &mut features).unwrap();
     let (skin, kernels) = (Skin::new(&known), Kernels::new(&features));
@@ -84,7 +77,7 @@ fn twins_are_not_suggested_one_after_the_other() {
     let arm = Arm::new(16, 8);
     let model = Model::new(&arm, &[ArmPose::REST, bent(0.3)]);
     let wrist = ArmPose { wrist: DVec3::Y * 0.9, ..ArmPose::REST };
-    let motion = motion(&arm, &[bent(2.0), bent(2.0), bent(1.99), wrist]);
+    let motion = arm.motion("swing", &[bent(2.0), bent(2.0), bent(1.99), wrist]);
     let s = suggest(&model.known(&arm), &motion, None, 9, &silent).unwrap();
     assert!(frames(&s)[0] < 3 && frames(&s)[1] == 3, "{s:?}");
     assert!(s.list[2..].iter().all(|s| s.gain < 0.01 && s.new.is_empty()), "{s:?}");
@@ -98,8 +91,8 @@ fn poses_of_another_file_are_judged_by_the_motion() {
     let arm = Arm::new(16, 8);
     let model = Model::new(&arm, &[ArmPose::REST, bent(0.2)]);
     let wrist = ArmPose { wrist: DVec3::Y * 1.2, ..ArmPose::REST };
-    let walk = motion(&arm, &[bent(1.0), bent(1.2), bent(1.4)]);
-    let pool = motion(&arm, &[wrist, bent(1.25), wrist]);
+    let walk = arm.motion("swing", &[bent(1.0), bent(1.2), bent(1.4)]);
+    let pool = arm.motion("swing", &[wrist, bent(1.25), wrist]);
     let s = suggest(&model.known(&arm), &walk, Some(&pool), 3, &silent).unwrap();
     assert_eq!((frames(&s), s.frames, s.offered), (vec![1], 3, 3));
     assert!(s.list[0].left < 0.3, "{s:?}");
@@ -108,7 +101,7 @@ fn poses_of_another_file_are_judged_by_the_motion() {
 #[test]
 fn a_model_without_training_poses_is_refused() {
     let arm = Arm::new(12, 6);
-    let motion = motion(&arm, &[bent(1.0)]);
+    let motion = arm.motion("swing", &[bent(1.0)]);
     let why = |training: TrainingPoses| {
         let known = Known { rig: &arm.rig, weights: None, training: &training, radii: &[] };
         suggest(&known, &motion, None, 3, &silent).unwrap_err()

@@ -1,8 +1,9 @@
 //! Which joints a pose moves.
 
+use crate::training::Training;
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::skeleton::invert;
-use dermis_rig::{BoneIndex, BoneTransforms, Skeleton};
+use dermis_rig::{BoneIndex, BoneTransforms, BoneVec, Skeleton};
 
 /// The joints that a pose moves.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,4 +34,46 @@ pub fn moved_joints(skeleton: &Skeleton, pose: &BoneTransforms, length: f64, tur
         bent > turned || shift > 0.1 * turned * length
     };
     MovedJoints { joints: skeleton.bones().filter(|&bone| moved(bone)).collect() }
+}
+
+/// The examples that move one joint, by joint. The character may stand anywhere: the motion of a lone root is taken off.
+pub(super) struct SingleJointPoses {
+    /// Examples per bone whose joint they move.
+    pub poses: BoneVec<Vec<usize>>,
+    /// Examples that move several joints.
+    pub unused: usize,
+    /// The root, if there is only one.
+    pub lone_root: Option<BoneIndex>,
+    /// What takes each example back to where the root is at rest.
+    homes: Vec<DAffine3>,
+}
+
+impl SingleJointPoses {
+    pub fn of(training: &Training<'_>, turned: f64) -> Self {
+        let (skeleton, unit) = (training.skeleton, training.unit());
+        let mut poses: BoneVec<Vec<usize>> = BoneVec::new(vec![Vec::new(); skeleton.len()]);
+        let mut unused = 0;
+        for (s, example) in training.examples.iter().enumerate().filter(|(_, e)| e.importance > 0.0) {
+            match moved_joints(skeleton, &example.transforms, unit, turned).joints[..] {
+                [] => {}
+                [bone] => poses[bone].push(s),
+                _ => unused += 1,
+            }
+        }
+        let mut roots = skeleton.bones().filter(|&b| skeleton.parents()[b].is_none());
+        let lone_root = roots.next().filter(|_| roots.next().is_none());
+        let home = |transforms: &BoneTransforms| match lone_root {
+            Some(root) => invert(&transforms[root]).unwrap_or(DAffine3::IDENTITY),
+            None => DAffine3::IDENTITY,
+        };
+        let homes = training.examples.iter().map(|e| home(&e.transforms)).collect();
+        Self { poses, unused, lone_root, homes }
+    }
+
+    /// Where a vertex would be in an example if the bone alone carried it, and where its skin is.
+    pub fn places(&self, training: &Training<'_>, example: usize, bone: BoneIndex, vertex: usize) -> (DVec3, DVec3) {
+        let (example, home) = (&training.examples[example], self.homes[example]);
+        let alone = example.transforms[bone].transform_point3(training.rest[vertex]);
+        (home.transform_point3(alone), home.transform_point3(example.positions[vertex]))
+    }
 }

@@ -1,9 +1,8 @@
 //! Shares of subtrees: weights from poses that move one joint each.
 
-use super::{InfluenceSettings, moved_joints};
+use super::InfluenceSettings;
+use super::joints::SingleJointPoses;
 use crate::training::{FitError, Training};
-use dermis_rig::glam::{DAffine3, DVec3};
-use dermis_rig::skeleton::invert;
 use dermis_rig::{BoneIndex, BoneVec, Influences};
 use rayon::prelude::*;
 
@@ -33,41 +32,23 @@ const UNTOUCHED: f64 = 1e-8;
 pub fn shares(training: &Training<'_>, settings: &InfluenceSettings) -> Result<Shares, FitError> {
     training.check()?;
     let (skeleton, unit) = (training.skeleton, training.unit());
-    let mut poses: BoneVec<Vec<usize>> = BoneVec::new(vec![Vec::new(); skeleton.len()]);
-    let mut unused = 0;
-    for (s, example) in training.examples.iter().enumerate().filter(|(_, e)| e.importance > 0.0) {
-        match moved_joints(skeleton, &example.transforms, unit, settings.turned).joints[..] {
-            [] => {}
-            [bone] => poses[bone].push(s),
-            _ => unused += 1,
-        }
-    }
-    let roots = skeleton.parents().iter().filter(|p| p.is_none()).count();
-    let root = skeleton.bones().find(|&b| skeleton.parents()[b].is_none());
-    // The character may stand anywhere: a lone root's motion is taken off.
-    let home = |s: usize| match root.filter(|_| roots == 1) {
-        Some(root) => invert(&training.examples[s].transforms[root]).unwrap_or(DAffine3::IDENTITY),
-        None => DAffine3::IDENTITY,
-    };
-    let homes: Vec<DAffine3> = (0..training.examples.len()).map(home).collect();
+    let single = SingleJointPoses::of(training, settings.turned);
     let omega_at = |bone: BoneIndex, v: usize| {
-        let p = training.rest[v] / unit;
+        let p = training.rest[v];
         let (mut along, mut size) = (0.0, 0.0);
-        for &s in &poses[bone] {
-            let (example, home) = (&training.examples[s], homes[s]);
-            let carried = |x: DVec3| home.transform_point3(x) / unit - p;
-            let q = carried(example.transforms[bone].transform_point3(training.rest[v]));
-            let weight = example.importance * example.importance;
-            along += weight * carried(example.positions[v]).dot(q);
+        for &s in &single.poses[bone] {
+            let (alone, skin) = single.places(training, s, bone, v);
+            let (q, weight) = ((alone - p) / unit, training.examples[s].importance.powi(2));
+            along += weight * ((skin - p) / unit).dot(q);
             size += weight * q.length_squared();
         }
         if size > UNTOUCHED { along / size } else { f64::NAN }
     };
     let vertices = training.rest.len();
     let share = |bone: BoneIndex| -> Option<Vec<f64>> {
-        match poses[bone].is_empty() {
+        match single.poses[bone].is_empty() {
             false => Some((0..vertices).into_par_iter().map(|v| omega_at(bone, v)).collect()),
-            true if roots == 1 && Some(bone) == root => Some(vec![1.0; vertices]),
+            true if single.lone_root == Some(bone) => Some(vec![1.0; vertices]),
             true => None,
         }
     };
@@ -111,6 +92,6 @@ pub fn shares(training: &Training<'_>, settings: &InfluenceSettings) -> Result<S
         omega,
         weights: Influences::from_rows(sure).unwrap_or_default(),
         candidates: Influences::from_rows(maybe).unwrap_or_default(),
-        unused,
+        unused: single.unused,
     })
 }

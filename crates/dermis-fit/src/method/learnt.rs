@@ -206,6 +206,13 @@ impl FitReport {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FitWarning {
+    /// Held-out examples that are training examples too.
+    Repeated {
+        /// How many.
+        repeated: usize,
+        /// Of how many.
+        held_out: usize,
+    },
     /// Enveloping without welding, limits and the ball.
     EnvelopingUnguarded,
     /// A joint model without limits and the ball.
@@ -432,6 +439,10 @@ impl fmt::Display for FitWarning {
             Self::Unsettled { sweeps, change } => {
                 write!(f, "after {sweeps} sweeps smooth weights still change by {}", short(*change))
             }
+            Self::Repeated { repeated, held_out } => write!(
+                f,
+                "{repeated} of {held_out} held-out examples are training examples too: there the held-out error is a training error"
+            ),
             Self::UnseenLeverage { leverage } => {
                 write!(f, "the largest leverage of a held-out pose is {leverage:.1e}: training says nothing about it")
             }

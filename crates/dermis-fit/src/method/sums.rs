@@ -2,8 +2,8 @@
 
 use super::base::{BaseChoice, has_closed_form};
 use super::learnt::SolvedBy;
-use super::{AnchorChoice, FitInput, FitWarning, Learnt, MapSource, Method, MethodError, MweMethod};
-use crate::mwe::{Accumulator, MweSettings, RowChoice, SolvePrecision, Statistics};
+use super::{FitInput, FitWarning, Learnt, MapSource, Method, MethodError, MweMethod};
+use crate::mwe::{Accumulator, Anchor, MweSettings, RowChoice, SolvePrecision, Statistics};
 use crate::training::{Progress, silent};
 use dermis_deform::Base;
 use dermis_rig::glam::DVec3;
@@ -26,8 +26,8 @@ pub struct SumsIdentity<'a> {
     pub base: &'static str,
     /// The influence maps.
     pub maps: &'a Influences,
-    /// The anchor of the features, in words.
-    pub anchor: String,
+    /// The anchor of the features.
+    pub anchor: &'a Anchor,
     /// Row or full features.
     pub rows: RowChoice,
     /// Vertices that the choice of λ looks at.
@@ -64,10 +64,7 @@ impl<'a> Sums<'a> {
         SumsIdentity {
             base: self.method.base.name(),
             maps: &self.maps,
-            anchor: match &self.method.anchor {
-                AnchorChoice::PerVertex => format!("per vertex {:?}", self.settings.anchor).to_lowercase(),
-                _ => format!("{:?}", self.settings.anchor).to_lowercase(),
-            },
+            anchor: &self.settings.anchor,
             rows: self.settings.rows,
             sweep_vertices: self.settings.sweep_vertices,
         }

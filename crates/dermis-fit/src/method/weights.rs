@@ -274,6 +274,8 @@ fn said(found: &Found) -> String {
     match found.source {
         Source::SingleJoints => "bones found in poses of one joint each".into(),
         Source::Motion => "bones found in the examples' motion".into(),
+        Source::Published => "bones by the published rule".into(),
+        Source::Nearest => "the nearest bones".into(),
     }
 }
 

@@ -228,6 +228,17 @@ impl VertexProblem {
             f[entry] + f64::from(u8::from(entry % 4 == entry / 4)) - local.centre[column]
         });
         let seen = axes.transpose() * features;
+        if settings.centring == Centring::Paper {
+            // The regression drops small singular values, and so does its leverage.
+            let found = principal_axes(normal.as_ref())?;
+            let least = settings.svd_tol * settings.svd_tol * found.values.first().copied().unwrap_or(0.0);
+            let along = found.vectors.transpose() * seen;
+            let of = |pose: usize| {
+                let terms = found.values.iter().enumerate().filter(|(_, value)| **value > least);
+                terms.map(|(h, value)| along[(h, pose)] * along[(h, pose)] / value).sum()
+            };
+            return Ok((0..poses.len()).map(of).collect());
+        }
         let solved = solve_shifted(normal.as_ref(), 0.0, seen.as_ref())?;
         let dot = |pose: usize| (0..kept).map(|h| seen[(h, pose)] * solved[(h, pose)]).sum();
         Ok((0..poses.len()).map(dot).collect())

@@ -100,6 +100,17 @@ pub fn agree_with_base(rig: &Rig, examples: &mut [Example], which: impl Fn(usize
     }
 }
 
+/// The exercise of an arm of 9 rings of 6 vertices, with the vertices around the middle of the hand where the base has them.
+pub fn exercise_with_an_agreeing_hand() -> (Arm, Bench, impl Fn(usize) -> bool) {
+    let arm = Arm::new(9, 6);
+    let mut examples = arm.examples(&ArmPose::exercise(6));
+    let rest = arm.rig.mesh().positions.clone();
+    let agrees = move |v: usize| rest[v].x > 0.6;
+    agree_with_base(&arm.rig, &mut examples, &agrees);
+    let bench = Bench::new(&arm.rig, examples);
+    (arm, bench, agrees)
+}
+
 /// What the correction adds in a pose, posed world.
 pub fn deltas(correction: &Enveloping, pose: &BoneTransforms) -> Vec<DVec3> {
     let mut features = PoseFeatures::default();

@@ -4,7 +4,7 @@
 mod bench;
 mod promises;
 
-use bench::{Bench, agree_with_base, skinned};
+use bench::{Bench, exercise_with_an_agreeing_hand, skinned};
 use dermis_deform::joints::{CorrectionFrame, JointPose, Joints, kernel};
 use dermis_deform::lbs;
 use dermis_fit::joints::{JointTree, joint_leverages};

@@ -195,13 +195,8 @@ fn a_joint_frozen_in_training_has_no_influence() {
 
 #[test]
 fn no_pose_moves_a_vertex_farther_than_one_and_a_half_times_what_training_asked() {
-    let arm = Arm::new(9, 6);
-    let mut examples = arm.examples(&ArmPose::exercise(6));
+    let (arm, bench, _) = exercise_with_an_agreeing_hand();
     let rest = &arm.rig.mesh().positions;
-    // Around the middle of the hand the examples agree with the base.
-    let agrees = |v: usize| rest[v].x > 0.6;
-    agree_with_base(&arm.rig, &mut examples, agrees);
-    let bench = Bench::new(&arm.rig, examples);
     let rho = bench.training().largest_residuals();
     for frame in FRAMES {
         let model = fit(&bench, &given(frame, 1e-4)).correction;

@@ -6,7 +6,7 @@ use dermis_io::gltf::{GlbClip, GlbScene, write_glb};
 use dermis_io::to_bytes;
 use dermis_rig::glam::{DAffine3, DQuat, DVec2, DVec3, Vec4};
 use dermis_rig::mesh::RenderPart;
-use dermis_rig::{BoneIndex, Influences, Mesh, Pose, RenderMesh, Skeleton, WorldPose};
+use dermis_rig::{BoneIndex, Influences, Mesh, RenderMesh, Skeleton, WorldPose};
 
 pub struct Character {
     pub mesh: Mesh,
@@ -63,21 +63,21 @@ pub fn character(bones: usize) -> Character {
         MorphTarget { name: "wide".into(), deltas: bulge(DVec3::X) },
         MorphTarget { name: "deep".into(), deltas: bulge(DVec3::Z) },
     ];
-    let rest = skeleton.local_pose(&WorldPose::new(skeleton.bind().to_vec())).unwrap();
+    let rest = skeleton.local_transforms(&WorldPose::new(skeleton.bind().to_vec())).unwrap();
     let mut clip = GlbClip { name: "bend".into(), ..GlbClip::default() };
     for frame in 0..5 {
         let turn = 0.5 * f64::from(frame);
-        let local = rest.local.enumerate().map(|(bone, local)| match bone.get() {
+        let local = rest.enumerate().map(|(bone, local)| match bone.get() {
             0 => DAffine3::from_translation(DVec3::X * turn * 0.1) * *local,
             1 => {
                 *local * DAffine3::from_rotation_x(turn) * DAffine3::from_scale(DVec3::new(1.0, 1.0 + 0.1 * turn, 1.0))
             }
             _ => *local,
         });
-        let pose = Pose { local: dermis_rig::BoneVec::new(local.collect()) };
+        let local = dermis_rig::BoneVec::new(local.collect());
         clip.times.push(0.25 * f64::from(frame));
-        clip.poses.push(skeleton.forward_kinematics(&pose));
-        clip.morph_weights.push(vec![turn / 2.0, 0.0]);
+        clip.poses.push(skeleton.posed(local).unwrap().world());
+        clip.morph_weights.push(vec![turn / 2.0, 0.9 - turn / 3.0]);
     }
     mesh.render = Some(render);
     let weights = Influences::from_rows(rows).unwrap();

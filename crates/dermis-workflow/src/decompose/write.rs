@@ -3,7 +3,6 @@
 use super::{Sequences, Solved, are_rigid};
 use crate::FileError;
 use crate::error::Error;
-use crate::load::{FileNote, ReadOptions, matching, note};
 use crate::measure::{Scores, measure};
 use crate::output::{Output, ending};
 use dermis_deform::{Base, Deformer, RiggedDeformer};
@@ -283,6 +282,21 @@ fn bundle(sequences: &Sequences, bones: &Bones, path: &Path) -> Result<Vec<u8>, 
     to_bytes(|out| dermis_io::npz::write(&contents, StoredFloat::Single, out)).map_err(Error::write(path))
 }
 
+/// For each vertex of a mesh, its vertex in what was read back: files keep the order in which vertices are drawn, also where
+/// several of them stand in one place.
+fn order_of_written(mesh: &dermis_rig::Mesh, read: &dermis_rig::Mesh) -> Option<Vec<u32>> {
+    let drawn = |mesh: &dermis_rig::Mesh| match &mesh.render {
+        Some(render) => render.source.clone(),
+        None => (0..mesh.positions.len() as u32).collect(),
+    };
+    let (own, theirs) = (drawn(mesh), drawn(read));
+    let mut order = vec![u32::MAX; mesh.positions.len()];
+    for (&vertex, &found) in own.iter().zip(&theirs) {
+        order[vertex as usize] = order[vertex as usize].min(found);
+    }
+    (own.len() == theirs.len() && !order.contains(&u32::MAX)).then_some(order)
+}
+
 /// The rig and the transforms of every frame as the written bytes hold them, in the order of the sequence's vertices.
 fn read_back(
     sequences: &Sequences,
@@ -299,11 +313,11 @@ fn read_back(
     let (Some(mesh), Some(skeleton), Some(weights)) = (&contents.mesh, &contents.skeleton, &contents.weights) else {
         return Err(lost("mesh, skeleton and weights"));
     };
-    let mut made: FileNote = note(path, &[], vec![]);
-    let options = ReadOptions::default();
-    let matching = matching(&sequences.mesh, &contents, mesh.positions.len(), &options, path, &mut made)?;
-    let rows = matching.source().iter().map(|&v| weights.of(v as usize).to_vec());
-    let own = dermis_rig::Mesh { positions: matching.gather(&mesh.positions), ..sequences.mesh.clone() };
+    let order =
+        order_of_written(&sequences.mesh, mesh).ok_or_else(|| lost("the vertices in the order they were drawn in"))?;
+    let rows = order.iter().map(|&v| weights.of(v as usize).to_vec());
+    let positions = order.iter().map(|&v| mesh.positions[v as usize]).collect();
+    let own = dermis_rig::Mesh { positions, ..sequences.mesh.clone() };
     let rig = Rig::new(own, skeleton.clone(), None).map_err(|e| Error::lacks(path, e.to_string(), ""))?;
     let rig = rig.named(&*sequences.name);
     let weights = Influences::from_rows(rows).map_err(|e| Error::lacks(path, e.to_string(), ""))?;

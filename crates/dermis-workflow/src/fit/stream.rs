@@ -4,12 +4,12 @@ use super::{FitInput, Fitted, Method, baked};
 use crate::error::Error;
 use crate::load::LoadedRig;
 use dermis_fit::method::sums::Sums;
-use dermis_fit::mwe::{RowChoice, SeenPose, Statistics};
+use dermis_fit::mwe::{Anchor, RowChoice, SeenPose, Statistics};
 use dermis_fit::{FitError, Progress};
 use dermis_io::model_file::fingerprint;
 use dermis_io::part_file::{PartFile, PartHeader, VERSION};
 use dermis_rig::skeleton::row;
-use dermis_rig::{BoneTransforms, Example, Influences};
+use dermis_rig::{BoneTransforms, Example, Influences, Rig};
 use sha2::{Digest, Sha256};
 use std::path::Path;
 use std::time::Instant;
@@ -44,7 +44,7 @@ impl<'a> Summing<'a> {
                 ("base".into(), identity.base.into()),
                 ("weights".into(), rig.weights().map_or_else(String::new, hash_of)),
                 ("influence maps".into(), hash_of(identity.maps)),
-                ("anchor".into(), identity.anchor),
+                ("anchor".into(), anchor_text(identity.anchor, rig)),
                 ("rows".into(), if row { "row".into() } else { "full".into() }),
                 ("sweep vertices".into(), identity.sweep_vertices.to_string()),
             ],
@@ -154,6 +154,17 @@ fn hash(numbers: impl Iterator<Item = f64>) -> String {
     let mut hash = Sha256::new();
     numbers.for_each(|x| hash.update(x.to_le_bytes()));
     hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// An anchor by names that last, whatever the types are called.
+fn anchor_text(anchor: &Anchor, rig: &Rig) -> String {
+    match anchor {
+        Anchor::World => "world".into(),
+        Anchor::Root => "root".into(),
+        Anchor::Dominant => "dominant".into(),
+        Anchor::Bone(bone) => format!("bone {}", rig.skeleton().names()[*bone]),
+        Anchor::PerVertex(bones) => format!("per vertex {}", hash(bones.iter().map(|bone| bone.get() as f64))),
+    }
 }
 
 fn hash_of(maps: &Influences) -> String {

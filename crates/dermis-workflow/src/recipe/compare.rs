@@ -1,7 +1,7 @@
 //! `compare`: methods on the same bench, or the error over the number of examples.
 
-use super::{Input, Watch, seen, sources, step};
-use crate::compare::{Row, json, method_of, row};
+use super::{Input, Watch, repeated, seen, sources, step};
+use crate::compare::{self, Row, method_of, row};
 use crate::curve::{Draws, Point};
 use crate::error::Error;
 use crate::load::{LoadedRig, ReadOptions, load_examples, load_rig};
@@ -9,7 +9,7 @@ use dermis_fit::method::PRESETS;
 use dermis_io::Space;
 use dermis_rig::ExampleSet;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -53,6 +53,8 @@ pub struct CompareOutcome {
     pub found: Found,
     /// Whether the caller stopped before the end; what was finished is there.
     pub stopped: bool,
+    /// Everything the user should know.
+    pub warnings: Vec<String>,
 }
 
 /// What a comparison found.
@@ -94,9 +96,11 @@ impl CompareRecipe {
         let (train, mut files) = set(&self.examples, "examples")?;
         let (held_out, more) = set(&self.hold_out, "hold-out")?;
         files.extend(more);
+        self.read.must_act_on(&files)?;
         seen(watch, self.examples.iter().chain(&self.hold_out), &files)?;
         self.rig.check(&loaded.notes)?;
         files.extend(loaded.notes.iter().cloned());
+        let warnings: Vec<String> = repeated(&train, &held_out)?.iter().map(ToString::to_string).collect();
         let (found, stopped) = match &self.subsets {
             None => {
                 let (rows, stopped) = bench(&loaded, &train, &held_out, &names, watch)?;
@@ -104,7 +108,7 @@ impl CompareRecipe {
             }
             Some(subsets) => curve(&loaded, &train, &held_out, &names, subsets, watch)?,
         };
-        Ok(CompareOutcome { space: loaded.space, found, stopped })
+        Ok(CompareOutcome { space: loaded.space, found, stopped, warnings })
     }
 }
 
@@ -158,9 +162,11 @@ fn curve(
 impl CompareOutcome {
     /// `compare --json`.
     pub fn json(&self) -> Value {
-        match &self.found {
-            Found::Rows(rows) => json(rows),
+        let mut value = match &self.found {
+            Found::Rows(rows) => compare::json(rows),
             Found::Curve(curve) => curve.json.clone(),
-        }
+        };
+        value["warnings"] = json!(self.warnings);
+        value
     }
 }

@@ -1,6 +1,6 @@
 //! `convert`: what files hold, in another format.
 
-use super::{Existing, Input, Watch, keep, seen, sources, step};
+use super::{Existing, Input, Watch, keep, reserve, seen, sources, step};
 use crate::convert::{Converted, gather, is_folder, write_converted};
 use crate::error::Error;
 use crate::load::ReadOptions;
@@ -41,10 +41,11 @@ impl ConvertRecipe {
     /// # Errors
     /// [`Error`].
     pub fn run(&self, watch: &dyn Watch) -> Result<ConvertOutcome, Error> {
-        let out = self.existing.reserve(&self.out, is_folder(&self.out)?)?;
+        let out = reserve(&self.out, self.existing, is_folder(&self.out)?)?;
         keep(&self.inputs.iter().collect::<Vec<_>>(), [&out])?;
         let inputs = sources(&self.inputs);
         let (contents, notes) = step(watch, "read", |_| gather(&inputs, &self.read))?;
+        self.read.must_act_on(&notes)?;
         seen(watch, &self.inputs, &notes)?;
         let converted = step(watch, "write", |_| write_converted(&contents, &inputs[0], &self.read, &out))?;
         let inputs = notes.into_iter().map(|note| note.path).collect();

@@ -69,9 +69,8 @@ impl DecomposeRecipe {
     pub fn run(&self, watch: &dyn Watch) -> Result<DecomposeOutcome, Error> {
         check_ending(&self.out)?;
         self.method.check(self.tie)?;
-        let force = self.existing.force();
-        let out = reserve_file(&self.out, force)?;
-        let report = self.report.as_deref().map(|path| reserve_folder(path, force)).transpose()?;
+        let out = reserve_file(&self.out, self.existing)?;
+        let report = self.report.as_deref().map(|path| reserve_folder(path, self.existing)).transpose()?;
         let inputs: Vec<&Input> = self.sequences.iter().chain(self.method.given()).collect();
         keep(&inputs, [&out])?;
         let options = SequenceOptions { rest: self.rest.clone(), read: self.read.clone() };
@@ -79,6 +78,7 @@ impl DecomposeRecipe {
         let solved = step(watch, "decompose", |p| solve(&sequences, &self.method, self.tie, &self.read, p))?;
         let mut files = sequences.notes.clone();
         files.extend(solved.notes.clone());
+        self.read.must_act_on(&files)?;
         seen(watch, inputs, &files)?;
         let made = step(watch, "write", |_| write_decomposition(&sequences, &solved, &out))?;
         let (written, command) = (out.path().to_path_buf(), self.command.clone());

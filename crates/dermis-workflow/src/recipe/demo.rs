@@ -9,7 +9,7 @@ use crate::fit::ridge::RidgeSweep;
 use crate::fit::{FitInput, Fitted, Method, fit};
 use crate::load::{FileNote, ReadOptions, Source, load_motion};
 use crate::measure::{Scores, measure};
-use crate::output::{reserve_file, reserve_folder};
+use crate::output::{Existing, reserve_file, reserve_folder};
 use crate::report::{ModelOutcome, ScoredExamples, SetRole, file_stamps, fit_summary, method_row};
 use dermis_io::{model_file, to_bytes};
 use dermis_rig::ExampleSet;
@@ -60,7 +60,7 @@ impl DemoRecipe {
     /// [`Error`].
     pub fn run(&self, watch: &dyn Watch) -> Result<DemoOutcome, Error> {
         // The demo's own files may be replaced; the user's may not: only the names below are ever written.
-        let folder = reserve_folder(&self.out, true)?;
+        let folder = reserve_folder(&self.out, Existing::Replace)?;
         let write = folder.folder()?;
         let (loaded, train, walk, files) = step(watch, "read body", |_| demo::body())?;
         let input = FitInput::new(&loaded.rig, &train);
@@ -96,7 +96,7 @@ impl DemoRecipe {
         bundled.into_iter().try_for_each(|(name, bytes)| write(name, bytes))?;
         let source = Source { path: self.out.join("body_walk.npz"), part: None };
         let (motion, _) = load_motion(&loaded.rig, &source, &ReadOptions::default())?;
-        let glb = reserve_file(&self.out.join("body_walk_learnt.glb"), true)?;
+        let glb = reserve_file(&self.out.join("body_walk_learnt.glb"), Existing::Replace)?;
         let settings = ExportSettings::default();
         outcome.exported = Some(step(watch, "export", |p| export_glb(model, Some(&motion), None, settings, &glb, p))?);
         Ok(outcome)

@@ -136,9 +136,8 @@ impl EvalRecipe {
 
 impl ScoreRecipe {
     fn run(&self, model: (&Input, &ModelFile), note: FileNote, watch: &dyn Watch) -> Result<Scored, Error> {
-        let force = self.existing.force();
-        let report = self.report.as_deref().map(|path| reserve_folder(path, force)).transpose()?;
-        let vertex_errors = self.vertex_errors.as_deref().map(|path| reserve_file(path, force)).transpose()?;
+        let report = self.report.as_deref().map(|path| reserve_folder(path, self.existing)).transpose()?;
+        let vertex_errors = self.vertex_errors.as_deref().map(|path| reserve_file(path, self.existing)).transpose()?;
         let (input, model) = model;
         let inputs: Vec<&Input> = [input].into_iter().chain(&self.examples).chain(&self.base_cache).collect();
         keep(&inputs, &vertex_errors)?;
@@ -172,6 +171,7 @@ impl ScoreRecipe {
                 (step(watch, "measure", |_| measure(model, &examples, given.as_deref()))?, examples)
             }
         };
+        self.read.must_act_on(&files)?;
         inputs.iter().try_for_each(|input| input.check(&files))?;
         if let Some(out) = &vertex_errors {
             out.write(vertex_csv(model.rig(), &scores).as_bytes())?;

@@ -145,9 +145,8 @@ impl ExportRecipe {
             let what = "only .glb is written so far";
             return Err(FileError::Ending { path: self.out.clone(), what, endings: "" }.into());
         }
-        let force = self.existing.force();
-        let out = reserve_file(&self.out, force)?;
-        let table = self.table.as_deref().map(|path| reserve_file(path, force)).transpose()?;
+        let out = reserve_file(&self.out, self.existing)?;
+        let table = self.table.as_deref().map(|path| reserve_file(path, self.existing)).transpose()?;
         let beside = match &self.form {
             ExportForm::Shapes(shapes) => shapes.motion.iter().chain(&shapes.base_cache).collect::<Vec<_>>(),
             ExportForm::Linear(linear) => {
@@ -182,11 +181,13 @@ impl ShapesExport {
         if table.is_some() && self.base_cache.is_some() {
             return Err(ExportError::GivenDriven.into());
         }
+        let mut files = Vec::new();
         let motion = match &self.motion {
             None => None,
             Some(input) => {
                 let (motion, note) = step(watch, "read motion", |_| load_motion(model.rig(), &input.file, read))?;
-                seen(watch, [input], &[note])?;
+                seen(watch, [input], std::slice::from_ref(&note))?;
+                files.push(note);
                 Some(motion)
             }
         };
@@ -195,10 +196,12 @@ impl ShapesExport {
             Some(input) => {
                 let frames = motion.as_ref().map_or(0, |m| m.frames.len());
                 let (given, note) = load_base_cache(model.rig(), &model.space, &input.file.path, frames, read)?;
-                seen(watch, [input], &[note])?;
+                seen(watch, [input], std::slice::from_ref(&note))?;
+                files.push(note);
                 Some(given)
             }
         };
+        read.must_act_on(&files)?;
         let (motion, influences) = (motion.as_ref(), self.influences);
         let bare = self.shapes == Some(ShapeCount::Most(0)) && table.is_none() && self.kernels.is_none();
         let mut refused = None;
@@ -253,16 +256,18 @@ impl LinearExport {
         watch: &dyn Watch,
     ) -> Result<ExportMade, Error> {
         let (rig, space) = (model.rig(), &model.space);
-        let mut sets = Vec::new();
+        let (mut sets, mut files) = (Vec::new(), Vec::new());
         for input in &self.motions {
             let (motion, note) = step(watch, "read motion", |_| load_motion(rig, &input.file, read))?;
-            seen(watch, [input], &[note])?;
+            seen(watch, [input], std::slice::from_ref(&note))?;
+            files.push(note);
             sets.push(Poses::of_motion(motion));
         }
         if !self.examples.is_empty() {
             let load = || load_examples(rig, space, &sources(&self.examples), read, "examples");
             let (examples, notes) = step(watch, "read examples", |_| load())?;
             seen(watch, &self.examples, &notes)?;
+            files.extend(notes);
             sets.push(Poses::of_examples(&examples, rig.skeleton()));
         }
         let mut held_out = Vec::new();
@@ -270,6 +275,7 @@ impl LinearExport {
             let load = || load_pose_sets(rig, space, &sources(&self.hold_out), read, "hold-out");
             let (loaded, notes) = step(watch, "read hold-out", |_| load())?;
             seen(watch, &self.hold_out, &notes)?;
+            files.extend(notes);
             held_out.extend(loaded.into_iter().map(|(name, set)| {
                 let mut poses = match set {
                     PoseSet::Examples(examples) => Poses::of_examples(&examples, rig.skeleton()),
@@ -279,6 +285,7 @@ impl LinearExport {
                 poses
             }));
         }
+        read.must_act_on(&files)?;
         let (influences, helpers, seed) = (self.influences, self.helpers, self.seed);
         let settings = LinearSettings { influences, helpers, bits: self.weight_bits, seed };
         let compiled = step(watch, "compile", |p| compile(model, &sets, &held_out, settings, outputs, p))?;

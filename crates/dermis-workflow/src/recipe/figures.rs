@@ -42,7 +42,7 @@ impl FiguresRecipe {
     /// # Errors
     /// [`Error`].
     pub fn run(&self, watch: &dyn Watch) -> Result<FiguresOutcome, Error> {
-        let folder = reserve_folder(&self.out, self.existing.force())?;
+        let folder = reserve_folder(&self.out, self.existing)?;
         let (drawn, name) = match self.figure {
             Figure::PoseSpace => (step(watch, "figures", |_| dermis_figures::pose_space::draw())?, "pose-space.html"),
         };

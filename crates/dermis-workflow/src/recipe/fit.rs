@@ -1,6 +1,6 @@
 //! `fit`: from a rig and examples to a model with its report.
 
-use super::{Existing, Input, Recipe, Watch, keep, paths, sources, step};
+use super::{Existing, Input, Recipe, Watch, keep, paths, repeated, sources, step};
 use crate::FileError;
 use crate::error::Error;
 use crate::fit::{FitInput, FitReport, Fitted, Method, Summing, cross_validate, fit, unseen_leverage};
@@ -173,11 +173,10 @@ impl FitOutputs {
     }
 
     fn reserve(&self) -> Result<Reserved, Error> {
-        let force = self.existing.force();
         Ok(Reserved {
-            model: self.model.as_deref().map(|path| reserve_file(path, force)).transpose()?,
-            sums: self.sums.as_deref().map(|path| reserve_file(path, force)).transpose()?,
-            report: self.report.as_deref().map(|path| reserve_folder(path, force)).transpose()?,
+            model: self.model.as_deref().map(|path| reserve_file(path, self.existing)).transpose()?,
+            sums: self.sums.as_deref().map(|path| reserve_file(path, self.existing)).transpose()?,
+            report: self.report.as_deref().map(|path| reserve_folder(path, self.existing)).transpose()?,
         })
     }
 }
@@ -297,6 +296,8 @@ impl FitRecipe {
                 Some(set)
             }
         };
+        self.read.must_act_on(&files)?;
+        let repeats = held_out.as_ref().map_or(Ok(None), |held_out| repeated(&train, held_out))?;
         // One cache covers the training poses, then the held-out ones.
         let poses = train.len() + held_out.as_ref().map_or(0, ExampleSet::len);
         let beside = self.beside(loaded, poses, &mut files)?;
@@ -339,6 +340,7 @@ impl FitRecipe {
         let memory = Memory::of(&fitted.model, poses);
         let mut outcome = self.outcome(fitted, train.len(), sets, files, memory, reserved);
         (outcome.cross_validated, outcome.validation_stopped) = (cross_validated, validation_stopped);
+        outcome.report.warnings.extend(repeats);
         outcome.leverage(leverage);
         self.finish(outcome, reserved)
     }
@@ -359,7 +361,7 @@ impl FitRecipe {
                     let read = part_file::read_from(file, length);
                     sums.merge(read.map_err(|source| FileError::Read { path: path.clone(), source })?, path)?;
                     let (path, hash) = (path.display().to_string(), hash_of(path)?);
-                    files.push(FileNote { role: "part".into(), path, bytes: length, hash, remarks: vec![] });
+                    files.push(FileNote { role: "part".into(), path, bytes: length, hash, ..FileNote::default() });
                 }
                 &[]
             }
@@ -371,6 +373,9 @@ impl FitRecipe {
             })?;
             files.extend(read.notes);
             sums.of_clip(read.is_clip);
+        }
+        if self.hold_out.is_empty() {
+            self.read.must_act_on(&files)?;
         }
         let mut recipe = self.stamped(&files)?;
         watch.files(&files);
@@ -394,6 +399,7 @@ impl FitRecipe {
             }
         }
         if !self.hold_out.is_empty() {
+            self.read.must_act_on(&files)?;
             recipe = self.stamped(&files)?;
         }
         fitted.model.header.recipe = Some(recipe);

@@ -1,6 +1,6 @@
 //! `invert`: sculpts of a posed character, brought back to rest.
 
-use super::{Existing, Input, Watch, keep, seen, sources, step};
+use super::{Existing, Input, Watch, keep, reserve, seen, sources, step};
 use crate::error::Error;
 use crate::invert::{
     BundleVertices, Inverted, Settings, Shown, Skinning, Through, is_folder, load_sculpts, load_stack, solve,
@@ -124,7 +124,7 @@ impl InvertRecipe {
     /// # Errors
     /// [`Error`], naming the sculpt.
     pub fn run(&self, watch: &dyn Watch) -> Result<InvertOutcome, Error> {
-        let out = self.existing.reserve(&self.out, is_folder(&self.out)?)?;
+        let out = reserve(&self.out, self.existing, is_folder(&self.out)?)?;
         let is_bundle = self.out.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz"));
         if self.vertices == BundleVertices::Rest && !is_bundle {
             return Err(Error::RestVertices { path: self.out.clone() });
@@ -156,6 +156,7 @@ impl InvertRecipe {
         let load = || load_sculpts(&rig.rig, &rig.space, &files, poses, &self.read);
         let sculpts = step(watch, "read sculpts", |_| load())?;
         notes.extend(sculpts.notes.iter().cloned());
+        self.read.must_act_on(&notes)?;
         seen(watch, inputs, &notes)?;
         let settings = Settings { method: self.method, coupled: self.coupled };
         let inverted = step(watch, "invert", |p| solve(&rig, &sculpts.examples, &through, settings, p))?;

@@ -20,6 +20,7 @@ mod suggest;
 mod watch;
 mod weights;
 
+pub use crate::output::Existing;
 pub use compare::{CompareOutcome, CompareRecipe, Curve, Found, Subsets, bench};
 pub use convert::{ConvertOutcome, ConvertRecipe};
 pub use decompose::{DecomposeOutcome, DecomposeRecipe};
@@ -34,14 +35,16 @@ pub use pose::{PoseOutcome, PoseRecipe, Swing};
 pub use suggest::{SuggestOutcome, SuggestRecipe, SuggestedBundle};
 pub use watch::{Silent, Watch, step};
 pub use weights::{
-    HeatOptions, PlanOptions, ScanOptions, ScanStart, SingleBoneOptions, WeightSource, WeightsFound, WeightsOutcome,
-    WeightsRecipe,
+    BoneRule, HeatOptions, PlanOptions, ScanOptions, ScanStart, SingleBoneOptions, WeightSource, WeightsFound,
+    WeightsOutcome, WeightsRecipe,
 };
 
 use crate::FileError;
 use crate::error::Error;
 use crate::load::{FileNote, Source};
 use crate::output::{Output, reserve_file, reserve_folder};
+use dermis_fit::method::FitWarning;
+use dermis_rig::ExampleSet;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -117,17 +120,6 @@ pub struct Input {
     /// SHA-256 of its bytes, the first 16 hexadecimal digits, once it was read. A recipe that has one refuses another file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
-}
-
-/// What happens to an output that is there already.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Existing {
-    /// It stays, and the recipe stops before the work.
-    #[default]
-    Keep,
-    /// It is replaced.
-    Replace,
 }
 
 impl Recipe {
@@ -232,6 +224,20 @@ fn seen<'a>(watch: &dyn Watch, inputs: impl IntoIterator<Item = &'a Input>, note
     inputs.into_iter().try_for_each(|input| input.check(notes))
 }
 
+/// What is to be said of held-out examples that are training examples too. Of those at the bind pose nothing: every set may
+/// have one, and no correction shows there.
+///
+/// # Errors
+/// [`Error::NothingHeldOut`] if all of them are.
+fn repeated(train: &ExampleSet, held_out: &ExampleSet) -> Result<Option<FitWarning>, Error> {
+    let posed = held_out.repeated_in(train).filter(|example| !example.is_at_bind()).count();
+    match (posed, held_out.repeated_in(train).count(), held_out.len()) {
+        (_, repeated, poses) if repeated == poses => Err(Error::NothingHeldOut { poses }),
+        (0, ..) => Ok(None),
+        (_, repeated, held_out) => Ok(Some(FitWarning::Repeated { repeated, held_out })),
+    }
+}
+
 /// Refuses outputs that are inputs.
 fn keep<'a>(inputs: &[&Input], outputs: impl IntoIterator<Item = &'a Output>) -> Result<(), FileError> {
     outputs.into_iter().try_for_each(|output| output.keep(inputs.iter().map(|input| input.file.path.as_path())))
@@ -255,16 +261,10 @@ pub(crate) fn within(setting: &'static str, value: f64, low: f64, high: f64) -> 
     }
 }
 
-impl Existing {
-    fn force(self) -> bool {
-        self == Self::Replace
-    }
-
-    /// Reserves a folder or a file.
-    fn reserve(self, path: &Path, is_folder: bool) -> Result<Output, FileError> {
-        match is_folder {
-            true => reserve_folder(path, self.force()),
-            false => reserve_file(path, self.force()),
-        }
+/// Reserves a folder or a file.
+fn reserve(path: &Path, existing: Existing, is_folder: bool) -> Result<Output, FileError> {
+    match is_folder {
+        true => reserve_folder(path, existing),
+        false => reserve_file(path, existing),
     }
 }

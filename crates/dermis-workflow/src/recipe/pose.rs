@@ -1,10 +1,9 @@
 //! `pose`: a model run on a motion.
 
-use super::{Existing, Input, Watch, keep, seen, step};
+use super::{Existing, Input, Watch, keep, reserve, seen, step};
 use crate::error::Error;
 use crate::load::{ReadOptions, load_base_cache, load_model, load_motion};
 use crate::measure::run_motion;
-use crate::output::{reserve_file, reserve_folder};
 use crate::secondary::{self, Swung};
 use crate::skins::{is_folder, write_skins};
 use dermis_deform::secondary::{SecondaryError, SecondarySettings, Spring};
@@ -96,11 +95,7 @@ impl PoseRecipe {
     /// # Errors
     /// [`Error`].
     pub fn run(&self, watch: &dyn Watch) -> Result<PoseOutcome, Error> {
-        let force = self.existing.force();
-        let out = match is_folder(&self.out)? {
-            true => reserve_folder(&self.out, force)?,
-            false => reserve_file(&self.out, force)?,
-        };
+        let out = reserve(&self.out, self.existing, is_folder(&self.out)?)?;
         let inputs: Vec<&Input> = [&self.model, &self.motion].into_iter().chain(&self.base_cache).collect();
         keep(&inputs, [&out])?;
         let swing = self.swing.as_ref().map(|swing| Ok::<_, Error>((swing, swing.settings()?))).transpose()?;
@@ -117,6 +112,7 @@ impl PoseRecipe {
                 Some(given)
             }
         };
+        self.read.must_act_on(&files)?;
         seen(watch, inputs, &files)?;
         let (mut skins, posed) =
             step(watch, "pose", |p| run_motion(&model, &motion, given.as_deref(), p).map_err(Error::from))?;
@@ -124,8 +120,7 @@ impl PoseRecipe {
             None => None,
             Some((swing, settings)) => {
                 let gain = secondary::gains(&swing.gain, model.rig())?;
-                let rate = self.read.fps.unwrap_or(Swing::RATE);
-                Some(secondary::swing(&motion, model.rig(), gain, settings, &swing.cuts, rate, &mut skins)?)
+                Some(secondary::swing(&motion, model.rig(), gain, settings, &swing.cuts, Swing::RATE, &mut skins)?)
             }
         };
         let vertices = step(watch, "write", |_| write_skins(&model, &motion, &skins, &out))?;

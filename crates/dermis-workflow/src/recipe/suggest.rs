@@ -76,7 +76,7 @@ impl SuggestRecipe {
             let (what, endings) = ("poses are written as a bundle", "name it .npz");
             return Err(FileError::Ending { path: path.clone(), what, endings }.into());
         }
-        let out = self.out.as_deref().map(|path| reserve_file(path, self.existing.force())).transpose()?;
+        let out = self.out.as_deref().map(|path| reserve_file(path, self.existing)).transpose()?;
         let inputs: Vec<&Input> = [&self.model, &self.motion].into_iter().chain(&self.among).collect();
         keep(&inputs, &out)?;
         let (model, note) = step(watch, "read model", |_| load_model(&self.model.file.path))?;
@@ -89,6 +89,7 @@ impl SuggestRecipe {
             notes.push(note);
             among = Some(poses);
         }
+        self.read.must_act_on(&notes)?;
         seen(watch, inputs, &notes)?;
         let count = usize::from(self.count);
         let found = step(watch, "suggest", |p| suggest(&model, &motion, among.as_ref(), count, p))?;

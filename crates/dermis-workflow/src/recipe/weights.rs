@@ -10,7 +10,7 @@ use crate::weights::{
     names, plan, scans_json, single_bones_json, write_rig,
 };
 use dermis_fit::heat::{HeatReport, HeatSettings};
-use dermis_fit::influence::{Found, PlanSettings};
+use dermis_fit::influence::{Found, PlanSettings, Rule};
 use dermis_fit::scans::{ScanReport, ScanSettings};
 use dermis_fit::weights::WeightReport;
 use dermis_rig::{Influences, Motion};
@@ -75,6 +75,22 @@ pub struct HeatOptions {
 pub struct SingleBoneOptions {
     /// The examples.
     pub examples: Vec<Input>,
+    /// How the bones that may move a vertex are chosen.
+    #[serde(default)]
+    pub rule: BoneRule,
+}
+
+/// How the bones that may move a vertex are chosen ([`Rule`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BoneRule {
+    /// By the shares of subtrees.
+    #[default]
+    Shares,
+    /// As published (Hopkins & Owen).
+    Published,
+    /// The nearest bones, as many as a vertex may have influences.
+    Nearest,
 }
 
 /// A fit to scans.
@@ -233,13 +249,13 @@ impl WeightsRecipe {
     /// [`Error`].
     pub fn run(&self, watch: &dyn Watch) -> Result<WeightsOutcome, Error> {
         check_ending(&self.out)?;
-        let out = reserve_file(&self.out, self.existing.force())?;
+        let out = reserve_file(&self.out, self.existing)?;
         self.source.check()?;
         let beside = self.skeleton.iter().chain(&self.check).chain(self.source.inputs());
         let inputs: Vec<&Input> = [&self.rig].into_iter().chain(beside).collect();
         keep(&inputs, [&out])?;
         let skeleton = self.skeleton.as_ref().map(|input| input.file.path.as_path());
-        let rig = step(watch, "read rig", |_| load_unskinned(&self.rig.file.path, skeleton))?;
+        let rig = step(watch, "read rig", |_| load_unskinned(&self.rig.file.path, skeleton, &self.read))?;
         let mut run = Run { recipe: self, rig: &rig, notes: rig.notes.clone(), watch };
         let (weights, found, motion) = run.make()?;
         let checked = match self.check.is_empty() {
@@ -251,6 +267,7 @@ impl WeightsRecipe {
                 Some(checked)
             }
         };
+        self.read.must_act_on(&run.notes)?;
         seen(watch, inputs, &run.notes)?;
         let bytes = step(watch, "write", |_| write_rig(&rig, &weights, motion.as_ref(), &out))?;
         Ok(WeightsOutcome { weights, found, checked, bytes, written: out.path().to_path_buf(), rig })
@@ -271,7 +288,13 @@ impl Run<'_> {
                 let load = || load_examples(&rig.rig, &rig.space, &inputs, &recipe.read, "examples");
                 let (examples, notes) = step(self.watch, "read examples", |_| load())?;
                 self.notes.extend(notes);
-                let fit = |p: dermis_rig::Progress<'_>| from_single_bones(&rig.rig, &examples, recipe.influences, p);
+                let rule = match options.rule {
+                    BoneRule::Shares => Rule::Shares,
+                    BoneRule::Published => Rule::Published,
+                    BoneRule::Nearest => Rule::Nearest(recipe.influences),
+                };
+                let fit =
+                    |p: dermis_rig::Progress<'_>| from_single_bones(&rig.rig, &examples, recipe.influences, rule, p);
                 let (made, found, report) = step(self.watch, "fit", fit)?;
                 Ok((made, WeightsFound::SingleBone { poses: examples.len(), found, report }, None))
             }

@@ -8,19 +8,12 @@ use dermis_fit::{Cancelled, silent};
 use dermis_io::npz::{StoredFloat, read, write};
 use dermis_io::{Space, to_bytes};
 use dermis_rig::glam::DVec3;
-use dermis_rig::{Example, ExampleSet, Frame, WorldPose};
+use dermis_rig::{ExampleSet, WorldPose};
 use dermis_testkit::{Arm, ArmPose};
 use std::ops::ControlFlow;
 
 fn bent(elbow: f64) -> ArmPose {
     ArmPose { elbow, ..ArmPose::REST }
-}
-
-fn motion(arm: &Arm, poses: &[ArmPose]) -> Motion {
-    let skeleton = arm.rig.skeleton();
-    let pose = |e: &Example| WorldPose::new(skeleton.bones().map(|b| e.transforms[b] * skeleton.bind()[b]).collect());
-    let frame = |(at, e): (usize, &Example)| Frame { label: format!("{at}"), time: Some(at as f64), pose: pose(e) };
-    Motion { name: "swing".into(), frames: arm.examples(poses).iter().enumerate().map(frame).collect() }
 }
 
 fn examples(arm: &Arm, poses: &[ArmPose]) -> ExampleSet {
@@ -42,7 +35,7 @@ fn what_is_new_is_suggested_and_what_is_known_is_not() {
     let arm = Arm::new(16, 8);
     let known = [ArmPose::REST, bent(0.5), bent(1.0)];
     let raised = ArmPose { shoulder: DVec3::Z * 1.2, ..ArmPose::REST };
-    let motion = motion(&arm, &[bent(0.5), bent(0.6), raised, bent(1.0), ArmPose::REST]);
+    let motion = arm.motion("swing", &[bent(0.5), bent(0.6), raised, bent(1.0), ArmPose::REST]);
     for method in [Method::joint(), Method::psd(), Method::mwe(), Method::OwnWeights, Method::animation_space()] {
         let s = suggest(&model(&arm, &known, method.clone()), &motion, None, 5, &silent).unwrap();
         let first = &s.list[0];
@@ -66,7 +59,7 @@ fn learning_the_suggested_frames_leaves_less_than_learning_others() {
         let poses: Vec<ArmPose> = start.iter().copied().chain(extra.iter().map(|&f| pool[f])).collect();
         measure(&model(&arm, &poses, Method::joint()), &judged, None).unwrap().model.error.rms
     };
-    let s = suggest(&model(&arm, &start, Method::joint()), &motion(&arm, &pool), None, 4, &silent).unwrap();
+    let s = suggest(&model(&arm, &start, Method::joint()), &arm.motion("swing", &pool), None, 4, &silent).unwrap();
     let others: f64 = (0..6).map(|draw| error(&[0, 7, 13, 21].map(|f| (f + 5 * draw) % 29))).sum::<f64>() / 6.0;
     let suggested = error(&frames(&s));
     assert!(suggested < 0.95 * others, "{suggested} {others}");
@@ -75,7 +68,7 @@ fn learning_the_suggested_frames_leaves_less_than_learning_others() {
 #[test]
 fn what_cannot_be_judged_is_refused() {
     let arm = Arm::new(12, 6);
-    let (mut model, good) = (model(&arm, &ArmPose::some(4, 1), Method::mwe()), motion(&arm, &[bent(1.0)]));
+    let (mut model, good) = (model(&arm, &ArmPose::some(4, 1), Method::mwe()), arm.motion("swing", &[bent(1.0)]));
     let says = |model: &ModelFile, motion: &Motion| suggest(model, motion, None, 3, &silent).unwrap_err().to_string();
     assert!(says(&model, &Motion { name: "still".into(), frames: vec![] }).contains("\"still\" has no frames"));
     let mut short = good.clone();
@@ -94,7 +87,7 @@ fn what_cannot_be_judged_is_refused() {
 fn the_result_does_not_depend_on_threads_and_the_bundle_is_read_back() {
     let arm = Arm::new(16, 8);
     let model = model(&arm, &ArmPose::some(5, 1), Method::joint());
-    let motion = motion(&arm, &ArmPose::some(20, 3));
+    let motion = arm.motion("swing", &ArmPose::some(20, 3));
     let run = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| suggest(&model, &motion, None, 6, &silent).unwrap())

@@ -16,7 +16,7 @@ use dermis_workflow::drivers::{Driven, PoseSpaceReport, PoseSpaceSettings as Exp
 use dermis_workflow::fit::{FitInput, Method, fit};
 use dermis_workflow::load::LoadedRig;
 use dermis_workflow::measure::WideRunner;
-use dermis_workflow::output::reserve_file;
+use dermis_workflow::output::{Existing, reserve_file};
 use serde_json::Value;
 
 fn learn(arm: &Arm, examples: Vec<Example>, method: &Method) -> ModelFile {
@@ -58,7 +58,7 @@ struct File {
 
 fn export(model: &ModelFile, poses: &[BoneTransforms], settings: ExportSettings) -> File {
     let folder = tempfile::tempdir().unwrap();
-    let place = |name: &str| reserve_file(&folder.path().join(name), false).unwrap();
+    let place = |name: &str| reserve_file(&folder.path().join(name), Existing::Keep).unwrap();
     let (glb, table) = (place("m.glb"), place("m.json"));
     let motion = motion(model.rig().skeleton(), poses);
     let made = export_pose_space(model, Some(&motion), settings, (&glb, Some(&table)), &silent).unwrap();
@@ -88,8 +88,10 @@ fn shown(file: &File, model: &ModelFile, poses: &[BoneTransforms]) -> (f64, f64)
     let (mesh, weights) = (contents.mesh.as_ref().unwrap(), contents.weights.as_ref().unwrap());
     let skeleton = contents.skeleton.as_ref().unwrap();
     let (mut runner, mut squares, mut largest) = (WideRunner::new(model.baked()), 0.0, 0.0f64);
+    assert_eq!(clip.key_times.len(), poses.len());
     for (time, pose) in clip.key_times.iter().zip(poses) {
         let frame = (clip.sample)(*time);
+        assert_eq!(frame.morph_weights.len(), contents.morphs.len());
         let m = skeleton.bone_transforms(&frame.pose);
         for (v, target) in runner.run(pose, None).unwrap().iter().enumerate() {
             let moved: DVec3 = contents.morphs.iter().zip(&frame.morph_weights).map(|(t, w)| t.deltas[v] * *w).sum();
@@ -267,7 +269,7 @@ fn what_no_shape_before_skinning_can_hold_is_refused_with_the_reason() {
     let examples = || arm.examples(&ArmPose::some(8, 2));
     let refused = |model: &ModelFile, settings| {
         let folder = tempfile::tempdir().unwrap();
-        let glb = reserve_file(&folder.path().join("m.glb"), false).unwrap();
+        let glb = reserve_file(&folder.path().join("m.glb"), Existing::Keep).unwrap();
         let said = export_pose_space(model, None, settings, (&glb, None), &silent).unwrap_err().to_string();
         assert!(!folder.path().join("m.glb").exists());
         said

@@ -12,8 +12,7 @@ use rayon::prelude::*;
 ///
 /// The rotation is nearest to that of T, not of the T − T₀ that `full` holds.
 pub fn project(full: &mut Bones, fixed: usize, frames: &Frames) {
-    let (count, stride, columns) = (full.count, full.stride, frames.columns);
-    let cols = columns.count();
+    let (count, columns) = (full.count, frames.columns);
     let parts: Vec<Matrix> = (0..columns.groups())
         .into_par_iter()
         .map(|group| {
@@ -44,13 +43,7 @@ pub fn project(full: &mut Bones, fixed: usize, frames: &Frames) {
         })
         .collect();
     for (group, part) in parts.iter().enumerate() {
-        let (start, lanes) = columns.group(group);
-        for k in fixed..count {
-            for i in 0..3 {
-                let row = (i * stride + k) * cols + start;
-                full.t.values[row..row + 3 * lanes].copy_from_slice(part.row(3 * k + i));
-            }
-        }
+        full.replace(fixed..count, 3, columns.group(group).0, part);
     }
 }
 

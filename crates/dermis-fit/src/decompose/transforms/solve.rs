@@ -116,8 +116,7 @@ pub fn penalty(motion: &Motion, supports: &[Support], frames: &Frames, kind: Bon
 ///
 /// Source: Le and Deng 2012, equations 7 to 10, with the sums over vertices taken once, in S and Q.
 fn rigid_sweep(overlaps: &[Overlaps], q: &Bones, full: &mut Bones, fixed: usize, frames: &Frames) {
-    let (count, stride, columns) = (full.count, full.stride, frames.columns);
-    let cols = columns.count();
+    let (count, columns) = (full.count, frames.columns);
     let parts: Vec<Matrix> = (0..columns.groups())
         .into_par_iter()
         .map(|group| {
@@ -133,13 +132,7 @@ fn rigid_sweep(overlaps: &[Overlaps], q: &Bones, full: &mut Bones, fixed: usize,
         })
         .collect();
     for (group, part) in parts.iter().enumerate() {
-        let (start, lanes) = columns.group(group);
-        for k in 0..count {
-            for i in 0..4 {
-                let row = (i * stride + k) * cols + start;
-                full.t.values[row..row + 3 * lanes].copy_from_slice(part.row(4 * k + i));
-            }
-        }
+        full.replace(0..count, 4, columns.group(group).0, part);
     }
 }
 

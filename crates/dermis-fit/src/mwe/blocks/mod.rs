@@ -46,6 +46,9 @@ pub(super) const WIDEST: usize = LANES_F32;
 /// Cut-offs of principal axes up to this are harmless: directions below vanish by themselves.
 const HARMLESS: f64 = 1e-8;
 
+/// The same for singular values of the published regression, which the ridge keeps above this.
+const HARMLESS_SINGULAR: f64 = 1e-12;
+
 /// The regressions of one group.
 pub(super) struct Blocks<T> {
     parts: Vec<Part<T>>,
@@ -111,6 +114,7 @@ impl Blocks<f64> {
             RidgeMode::Absolute if paper || !settings.guard => None,
             RidgeMode::Absolute => (s > 0.0).then_some(Shift::Real(s)),
             _ if settings.eig_tol > HARMLESS || local.mass <= 0.0 => None,
+            _ if paper && settings.svd_tol > HARMLESS_SINGULAR => None,
             ridge => {
                 let a = match ridge {
                     RidgeMode::Paper => (s * local.mass).sqrt(),

@@ -66,10 +66,10 @@ pub(super) fn locals(
     if let Some(at) = pose.bones.iter().position(|m| !m.is_finite()) {
         return Err(WriteError::NotFinite { what: format!("the pose of bone {at} in {}", place()) });
     }
-    let Some(local) = skeleton.local_pose(pose) else {
+    let Some(local) = skeleton.local_transforms(pose) else {
         let singular = |bone: &BoneIndex| invert(&pose.bones[*bone]).is_none();
         let bone = skeleton.bones().find(singular).map_or_else(String::new, |bone| skeleton.names()[bone].clone());
         return Err(WriteError::Singular { bone, place: place() });
     };
-    Ok(local.local.iter().map(|matrix| Trs::new(*matrix)).collect())
+    Ok(local.iter().map(|matrix| Trs::new(*matrix)).collect())
 }
