@@ -5,10 +5,15 @@ use dermis_rig::BoneIndex;
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
 use dermis_testkit::fbx::{BEND, Fbx, ROWS, SLIDE};
 
+/// A folder without other files.
+fn alone(_: &str, _: u64) -> std::io::Result<Vec<u8>> {
+    Err(std::io::ErrorKind::NotFound.into())
+}
+
 fn read(file: Fbx) -> Contents {
     let text = file.text();
     assert_eq!(sniff(text.as_bytes(), "strip.fbx"), Some(Format::Fbx));
-    fbx::read(text.as_bytes(), "strip.fbx").unwrap_or_else(|e| panic!("{e}"))
+    fbx::read(text.as_bytes(), "strip.fbx", &alone).unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn assert_near(found: DVec3, expected: DVec3, what: &str) {
@@ -137,7 +142,7 @@ fn weights_that_miss_one_are_scaled_and_counted() {
 
 #[test]
 fn what_is_no_fbx_or_asks_for_too_much_is_refused() {
-    let why = |bytes: &[u8]| fbx::read(bytes, "").map(|_| ()).unwrap_err();
+    let why = |bytes: &[u8]| fbx::read(bytes, "", &alone).map(|_| ()).unwrap_err();
     assert!(matches!(why(b""), ReadError::WrongKind { .. }));
     let text = Fbx::default().text();
     let far = text.replace("Indexes: *2 { a: 8,9 }", "Indexes: *2 { a: 8,99999999 }");
@@ -147,7 +152,7 @@ fn what_is_no_fbx_or_asks_for_too_much_is_refused() {
     assert_ne!(hole, text);
     assert!(matches!(why(hole.as_bytes()), ReadError::Damaged { .. }), "a corner out of range");
     let long = text.replace("\"Time\", \"\",", "\"Time\", \"\",9999999");
-    let contents = fbx::read(long.as_bytes(), "").unwrap();
+    let contents = fbx::read(long.as_bytes(), "", &alone).unwrap();
     assert_eq!(contents.clips.len(), 0, "takes of years have no frame per frame");
     assert_eq!(contents.warnings.iter().find(|w| w.flaw == Flaw::Unsupported).map(|w| w.count), Some(2));
 }
@@ -159,7 +164,7 @@ fn numbers_that_are_not_finite_are_refused() {
     for (old, new) in [("a: -0.5,0,0,", "a: nan,0,0,"), ("Transform: *16 { a: 1,", "Transform: *16 { a: 1e999,")] {
         let bad = text.replacen(old, new, 1);
         assert_ne!(bad, text, "{old}");
-        if let Ok(contents) = fbx::read(bad.as_bytes(), "") {
+        if let Ok(contents) = fbx::read(bad.as_bytes(), "", &alone) {
             assert!(contents.mesh.unwrap().positions.iter().all(|p| p.is_finite()), "{old}");
         }
     }

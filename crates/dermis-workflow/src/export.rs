@@ -1,6 +1,7 @@
 //! A model compiled for an engine: a GLB whose morph targets are baked for one motion.
 
 pub use dermis_compile::PruneCost;
+pub use dermis_io::gltf::MorphNormals;
 
 use crate::error::Error;
 use crate::output::Output;
@@ -59,11 +60,13 @@ pub struct ExportSettings {
     pub shapes: usize,
     /// Influences per vertex at most; all of them if `None`.
     pub influences: Option<usize>,
+    /// Whether morph targets say how normals change.
+    pub normals: MorphNormals,
 }
 
 impl Default for ExportSettings {
     fn default() -> Self {
-        Self { shapes: 8, influences: None }
+        Self { shapes: 8, influences: None, normals: MorphNormals::Written }
     }
 }
 
@@ -101,6 +104,7 @@ pub fn export_glb(
         skeleton: Some(rig.skeleton()),
         weights: Some(&weights),
         morphs: &morphs,
+        morph_normals: settings.normals,
         clips: &clips,
         ..GlbScene::default()
     };

@@ -18,12 +18,24 @@ pub struct GlbScene<'a> {
     pub weights: Option<&'a Influences>,
     /// Morph targets of the mesh, applied before skinning.
     pub morphs: &'a [MorphTarget],
+    /// Whether morph targets say how normals change.
+    pub morph_normals: MorphNormals,
     /// Weights of the morph targets where no clip says otherwise; zero if there are none.
     pub morph_weights: &'a [f64],
     /// Animations.
     pub clips: &'a [GlbClip],
     /// Name and content of an extension of the mesh's node, which readers may ignore. The node of a bone has the bone's index.
     pub extension: Option<(&'a str, &'a Value)>,
+}
+
+/// Whether morph targets say how normals change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MorphNormals {
+    /// Each target holds the normals of its shape minus those at rest. A shape that moves surfaces is shaded as it looks.
+    #[default]
+    Written,
+    /// Targets move vertices alone, at half the bytes. Every shape is shaded as the rest mesh.
+    LeftOut,
 }
 
 /// An animation as sampled frames, linear between them.
