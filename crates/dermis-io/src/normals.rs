@@ -6,7 +6,7 @@
 //! angle, its normal; g' is the same sum over moved positions. Where the file has no normals, n = g / |g|, so n' = g' / |g'|.
 
 use dermis_rig::glam::DVec3;
-use dermis_rig::{Mesh, RenderMesh};
+use dermis_rig::{Mesh, MorphTarget, RenderMesh};
 
 /// Normals of one vertex this close belong to one smooth surface: their cosine at least. Exporters round normals to 8 bits
 /// (0.3 degrees off), and artists split edges from 20 degrees on; this is 2.6 degrees.
@@ -91,6 +91,72 @@ impl<'a> Shading<'a> {
             }
         }
         sums
+    }
+}
+
+/// Changes of normals that morph targets hold.
+///
+/// A program adds weighted changes to the normals at rest, n + Σ w_i δ_i, although normals are not linear in the weights. So δ
+/// is chosen around weights w⁰ that the targets have together: with P the mesh at w⁰,
+///
+/// ```text
+/// δ_i = n(P + (1 − w⁰_i) d_i) − n(P − w⁰_i d_i) + w⁰_i r / Σ w⁰²
+/// ```
+///
+/// where r makes n + Σ w⁰_i δ_i = n(P) exact. With w⁰ = 0 each target has the normals of its shape minus those at rest.
+pub(crate) struct MorphShading<'a> {
+    shading: &'a Shading<'a>,
+    morphs: &'a [MorphTarget],
+    /// w⁰, one per morph target.
+    at: &'a [f64],
+    /// P.
+    base: Vec<DVec3>,
+    /// r / Σ w⁰², per drawn vertex; empty if w⁰ is zero.
+    rest: Vec<DVec3>,
+}
+
+impl<'a> MorphShading<'a> {
+    /// - `positions`: the vertices at rest
+    /// - `morphs`: with one displacement per vertex
+    /// - `at`: w⁰, one per morph target
+    pub(crate) fn new(shading: &'a Shading<'a>, positions: &[DVec3], morphs: &'a [MorphTarget], at: &'a [f64]) -> Self {
+        let mut made = Self { shading, morphs, at, base: positions.to_vec(), rest: Vec::new() };
+        let on = || morphs.iter().zip(at).enumerate().filter(|(_, (_, weight))| **weight != 0.0);
+        for (_, (morph, weight)) in on() {
+            made.base.iter_mut().zip(&morph.deltas).for_each(|(p, d)| *p += *d * *weight);
+        }
+        let square: f64 = at.iter().map(|weight| weight * weight).sum();
+        if square > 1e-9 {
+            let mut rest: Vec<DVec3> =
+                shading.moved(&made.base).iter().zip(shading.rest()).map(|(moved, rest)| *moved - *rest).collect();
+            for (target, (_, weight)) in on() {
+                rest.iter_mut().zip(made.difference(target)).for_each(|(r, change)| *r -= change * *weight);
+            }
+            rest.iter_mut().for_each(|r| *r /= square);
+            made.rest = rest;
+        }
+        made
+    }
+
+    /// δ of target `target`, per drawn vertex.
+    pub(crate) fn of(&self, target: usize) -> Vec<DVec3> {
+        let mut made = self.difference(target);
+        let weight = self.at[target];
+        made.iter_mut().zip(&self.rest).for_each(|(change, r)| *change += *r * weight);
+        made
+    }
+
+    /// n(P + (1 − w⁰) d) − n(P − w⁰ d).
+    fn difference(&self, target: usize) -> Vec<DVec3> {
+        let deltas = &self.morphs[target].deltas;
+        let shape =
+            |weight: f64| -> Vec<DVec3> { self.base.iter().zip(deltas).map(|(p, d)| *p + *d * weight).collect() };
+        let off = match self.at[target] {
+            0.0 if self.rest.is_empty() && self.at.iter().all(|weight| *weight == 0.0) => self.shading.rest().to_vec(),
+            weight => self.shading.moved(&shape(-weight)),
+        };
+        let on = self.shading.moved(&shape(1.0 - self.at[target]));
+        on.iter().zip(off).map(|(on, off)| *on - off).collect()
     }
 }
 
@@ -181,6 +247,34 @@ mod tests {
         for (found, expected) in found.iter().zip(smooth_normals(&moved.positions, &mesh.triangles)) {
             assert!(found.abs_diff_eq(expected, 1e-14));
         }
+    }
+
+    /// Three bends of the flap that sum to nothing at the weights they have together.
+    #[test]
+    fn changes_of_normals_are_exact_alone_and_at_the_weights_that_targets_have_together() {
+        let (mesh, render) = flap(0.0);
+        let shading = Shading::new(&mesh, &render);
+        let bend = |angle: f64| -> Vec<DVec3> {
+            flap(angle).0.positions.iter().zip(&mesh.positions).map(|(p, q)| *p - *q).collect()
+        };
+        let target = |deltas: Vec<DVec3>| MorphTarget { name: String::new(), deltas };
+        let (one, other) = (bend(0.5), bend(-0.8));
+        let common = one.iter().zip(&other).map(|(a, b)| -(*a * 0.4 + *b * 0.7)).collect();
+        let morphs = [target(common), target(one), target(other)];
+        let zero = MorphShading::new(&shading, &mesh.positions, &morphs, &[0.0; 3]);
+        for (target, angle) in [(1, 0.5), (2, -0.8)] {
+            for (change, (moved, rest)) in zero.of(target).iter().zip(flap(angle).1.normals.iter().zip(&render.normals))
+            {
+                assert!(change.abs_diff_eq(*moved - *rest, 1e-14));
+            }
+        }
+        let weights = [1.0, 0.4, 0.7];
+        let together = MorphShading::new(&shading, &mesh.positions, &morphs, &weights);
+        let sum = |made: &MorphShading, at: usize| (0..3).map(|i| made.of(i)[at] * weights[i]).sum::<DVec3>();
+        for at in 0..8 {
+            assert!(sum(&together, at).length() < 1e-14, "{at}: the mesh is at rest");
+        }
+        assert!(sum(&zero, 5).length() > 0.05, "which changes taken one by one would miss");
     }
 
     #[test]

@@ -46,6 +46,11 @@ fn formats() -> Vec<(&'static str, Reader, Vec<u8>)> {
             |bytes| fbx::read(bytes, "a.fbx", &|_, _| Err(std::io::ErrorKind::NotFound.into())),
             dermis_testkit::fbx::Fbx::default().text().into_bytes(),
         ),
+        (
+            "textured fbx",
+            |bytes| fbx::read(bytes, "a.fbx", &|_, _| Err(std::io::ErrorKind::NotFound.into())),
+            dermis_testkit::fbx::Fbx::default().textured(&dermis_testkit::textured::png([1, 2, 3])).into_bytes(),
+        ),
     ]
 }
 
@@ -115,7 +120,7 @@ fn every_truncation_is_an_error_or_sound() {
                 Ok(contents) => {
                     check(&contents, &format!("{name} cut at {length}"));
                     assert!(
-                        ["obj", "fbx"].contains(&name),
+                        ["obj", "fbx", "textured fbx"].contains(&name),
                         "only text can end anywhere; {name} was read although cut at {length}"
                     );
                 }
@@ -439,7 +444,7 @@ fn a_line_of_a_million_corners_is_read() {
 
 #[test]
 fn point_caches_that_lie_about_their_length_say_so() {
-    let [.., (_, pc2, pc2_bytes), (_, mdd, mdd_bytes), _, _] = &formats()[..] else { panic!("seven formats") };
+    let [.., (_, pc2, pc2_bytes), (_, mdd, mdd_bytes), _, _, _] = &formats()[..] else { panic!("ten formats") };
     let altered = |bytes: &[u8], changes: &[(usize, u8)]| {
         let mut bytes = bytes.to_vec();
         changes.iter().for_each(|(at, value)| bytes[*at] = *value);

@@ -91,7 +91,7 @@ pub fn export_driven(
         morph_normals: normals,
         morph_weights: &made.table.offset,
         clips: &clips,
-        extension: None,
+        ..GlbScene::default()
     };
     let bytes = write_scene(&scene, glb)?;
     table_file.write_with(|out| driver_table::write(Table::Joints(&made.table), crate::PROGRAM, out))?;
@@ -158,6 +158,7 @@ pub fn export_pose_space(
         morph_weights: &made.driver.offset,
         clips: &clips,
         extension: Some((EXTENSION, &extension)),
+        ..GlbScene::default()
     };
     let bytes = write_scene(&scene, glb)?;
     if let Some(file) = table_file {

@@ -1,6 +1,6 @@
 //! What a file shows beside shape and motion, as an [`Appearance`].
 
-use super::document::{Document, load_uri};
+use super::document::{Document, Look, load_uri};
 use super::nodes::{Local, Nodes};
 use super::skins::Bones;
 use crate::appearance::{Description, Hung, MOST_BESIDE, Object, media_type};
@@ -11,27 +11,35 @@ use dermis_rig::{Appearance, Image};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
-/// Everything that is neither bone, mesh nor motion, or `None` if there is nothing.
+/// Everything that is neither bone, mesh nor motion, with the names of the extensions in it; `None` if there is nothing.
 ///
+/// - `look`: what the file has of it
 /// - `bones`: the bones under their final names
 /// - `drawn`: the nodes whose meshes were read, ascending
 pub(super) fn read(
     document: &Document,
+    look: Look,
     nodes: &Nodes,
     bones: &Bones,
     drawn: &[u32],
     resolve: &Resolve<'_>,
     flaws: &mut Flaws,
-) -> Option<Appearance> {
-    let look = &document.look;
-    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
-    let (place, names, images) = images(document, resolve, flaws);
+) -> Option<(Appearance, Vec<String>)> {
+    let list = |value: Value| match value {
+        Value::Array(list) => list,
+        _ => Vec::new(),
+    };
+    let (place, names, images) = images(document, &look.images, resolve, flaws);
+    let shown = look.scene.as_u64().unwrap_or(0);
+    let scene = look.scenes.as_array().and_then(|scenes| scenes.get(usize::try_from(shown).ok()?));
+    let scene = scene.map(|scene| picked(scene, &["extras", "extensions"])).unwrap_or_default();
     let mut made = Description {
-        materials: list(&look.materials),
-        textures: list(&look.textures),
-        samplers: list(&look.samplers),
+        materials: list(look.materials),
+        textures: list(look.textures),
+        samplers: list(look.samplers),
         images: names,
-        cameras: list(&look.cameras),
+        cameras: list(look.cameras),
+        scene,
         asset: picked(&look.asset, &["copyright", "extras", "extensions"]),
         required: document.root.extensions_required.iter().map(|name| short(name)).collect(),
         ..Description::default()
@@ -39,14 +47,10 @@ pub(super) fn read(
     for texture in &mut made.textures {
         renumber(texture, &place, flaws);
     }
-    for (key, value) in [("extras", &look.extras), ("extensions", &look.extensions)] {
+    for (key, value) in [("extras", look.extras), ("extensions", look.extensions)] {
         if !value.is_null() {
-            made.root.insert(key.into(), value.clone());
+            made.root.insert(key.into(), value);
         }
-    }
-    let shown = look.scene.as_u64().unwrap_or(0);
-    if let Some(scene) = look.scenes.as_array().and_then(|scenes| scenes.get(usize::try_from(shown).ok()?)) {
-        made.scene = picked(scene, &["extras", "extensions"]);
     }
     around(document, nodes, bones, drawn, &mut made, flaws);
     made.check(flaws);
@@ -56,7 +60,7 @@ pub(super) fn read(
     if !readable {
         flaws.add(Flaw::Unsupported, || "extras nested beyond 120 levels, and with them all materials".into());
     }
-    (readable && !made.is_empty()).then_some(appearance)
+    (readable && !made.is_empty()).then(|| (appearance, made.extensions()))
 }
 
 /// Some keys of an object.
@@ -70,6 +74,7 @@ fn picked(value: &Value, keys: &[&str]) -> Object {
 /// The images that can be carried: for each of the file its number among them, what is said of them, and their bytes.
 fn images(
     document: &Document,
+    said_of: &Value,
     resolve: &Resolve<'_>,
     flaws: &mut Flaws,
 ) -> (Vec<Option<usize>>, Vec<Value>, Vec<Image>) {
@@ -77,7 +82,7 @@ fn images(
     let mut known: HashMap<&str, usize> = HashMap::new();
     // Images within the file may repeat its bytes once; a hostile file repeats them a million times.
     let (mut within, mut beside) = (document.length().saturating_mul(2), MOST_BESIDE);
-    for (at, image) in document.look.images.as_array().into_iter().flatten().enumerate() {
+    for (at, image) in said_of.as_array().into_iter().flatten().enumerate() {
         let uri = image.get("uri").and_then(Value::as_str);
         let view = image.get("bufferView").and_then(Value::as_u64);
         let bytes = match (uri, view) {

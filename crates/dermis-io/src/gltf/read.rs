@@ -9,7 +9,6 @@ use super::nodes::Nodes;
 use super::skins::{self, Bones};
 use super::weld::{Weld, weld};
 use crate::agree::{AGREE, apart, corners};
-use crate::appearance::Description;
 use crate::contents::{Contents, Flaw, Format, MorphTarget, ReadError, Resolve, Space};
 use crate::flaws::{Flaws, make_unique, short};
 use dermis_rig::glam::{DAffine3, DVec2, DVec3, Vec4};
@@ -43,6 +42,7 @@ use std::sync::Arc;
 /// few hundred times their number.
 pub fn read(bytes: &[u8], name: &str, resolve: &Resolve<'_>) -> Result<Contents, ReadError> {
     let mut document = Document::open(bytes, resolve)?;
+    let mut look = std::mem::take(&mut document.look);
     let mut flaws = Flaws::default();
     let nodes = Nodes::read(&document)?;
     let drawn = Drawn::read(&document, &nodes, &mut flaws)?;
@@ -73,7 +73,7 @@ pub fn read(bytes: &[u8], name: &str, resolve: &Resolve<'_>) -> Result<Contents,
     }
 
     let hung = Hung::new(&document, &nodes, &drawn, &bones, &mut flaws);
-    let mut sources = Vec::new();
+    let (mut sources, mut carried) = (Vec::new(), None);
     if hung.vertices > 0 {
         let influences = match contents.skeleton {
             Some(_) if !hung.unbound => Some(hung.influences(&document, &drawn, &bones, &place)?),
@@ -86,8 +86,12 @@ pub fn read(bytes: &[u8], name: &str, resolve: &Resolve<'_>) -> Result<Contents,
         sources = hung.morphs(&document, &made, &mut contents.morphs, &mut flaws)?;
         let mut mesh = hung.mesh(&drawn, &made)?;
         if let Some(render) = &mut mesh.render {
-            let look = appearance::read(&document, &nodes, &bones, &hung.nodes(), resolve, &mut flaws);
-            render.appearance = look.map(Arc::new);
+            let look = std::mem::take(&mut look);
+            let look = appearance::read(&document, look, &nodes, &bones, &hung.nodes(), resolve, &mut flaws);
+            if let Some((appearance, extensions)) = look {
+                render.appearance = Some(Arc::new(appearance));
+                carried = Some(extensions);
+            }
         }
         contents.mesh = Some(mesh);
         if let Some(influences) = influences {
@@ -101,17 +105,15 @@ pub fn read(bytes: &[u8], name: &str, resolve: &Resolve<'_>) -> Result<Contents,
         count_not_at_bind(skeleton, &nodes, &bone_nodes, contents.mesh.as_ref(), &mut flaws);
     }
     contents.clips = clip::read(&document, &nodes, &bone_nodes, &sources, &mut flaws)?;
-    let look = contents.mesh.as_ref().and_then(|mesh| mesh.render.as_ref()?.appearance.as_deref());
-    if look.is_none() {
-        for (things, what) in [(&document.look.images, "images"), (&document.look.cameras, "cameras")] {
+    if carried.is_none() {
+        for (things, what) in [(&look.images, "images"), (&look.cameras, "cameras")] {
             let count = things.as_array().map_or(0, Vec::len);
             if count > 0 {
                 contents.unread.push(format!("{count} {what}"));
             }
         }
     }
-    let carried = look.and_then(|look| Description::of(look, &mut Flaws::default()).ok());
-    let carried = carried.map_or_else(Vec::new, |carried| carried.extensions());
+    let carried = carried.unwrap_or_default();
     let used = document.root.extensions_used.iter().filter(|e| *e != "KHR_mesh_quantization" && !carried.contains(e));
     contents.unread.extend(used.map(|e| short(e)));
     contents.unread.append(&mut flaws.unread);

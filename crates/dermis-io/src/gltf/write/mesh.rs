@@ -6,7 +6,7 @@ use super::tables::{Tables, U16, U32, Use, expect, push_list, to_floats};
 use super::vertices::Vertices;
 use crate::WriteError;
 use crate::appearance::Description;
-use crate::normals::Shading;
+use crate::normals::{MorphShading, Shading};
 use dermis_rig::glam::{DVec3, Vec4};
 use dermis_rig::mesh::RenderPart;
 use dermis_rig::{Mesh, MeshError, RenderMesh};
@@ -49,15 +49,26 @@ impl Tables {
             self.weights(weights, skeleton, mesh, &drawn.source, &mut attributes)?;
         }
         let mut targets = Vec::new();
+        let at = scene.shading_weights()?;
         for morph in scene.morphs {
+            expect(
+                &format!("the morph target \"{}\"", morph.name),
+                "vertices",
+                morph.deltas.len(),
+                mesh.positions.len(),
+            )?;
+        }
+        let turns = match scene.morph_normals {
+            MorphNormals::Written => Some(MorphShading::new(&shading, &mesh.positions, scene.morphs, &at)),
+            MorphNormals::LeftOut => None,
+        };
+        for (number, morph) in scene.morphs.iter().enumerate() {
             let what = format!("the morph target \"{}\"", morph.name);
-            expect(&what, "vertices", morph.deltas.len(), mesh.positions.len())?;
             let deltas = scatter(&morph.deltas, &what)?;
             let mut target = json!({ "POSITION": self.floats(&deltas, 3, Use::Vertices, true) });
-            if scene.morph_normals == MorphNormals::Written {
-                let shape: Vec<DVec3> = mesh.positions.iter().zip(&morph.deltas).map(|(p, d)| *p + *d).collect();
-                let (moved, rest) = (shading.moved(&shape), shading.rest());
-                let turned = drawn.drawn.iter().flat_map(|&at| (moved[at as usize] - rest[at as usize]).to_array());
+            if let Some(turns) = &turns {
+                let changes = turns.of(number);
+                let turned = drawn.drawn.iter().flat_map(|&at| changes[at as usize].to_array());
                 let turned = to_floats(turned, 3, &format!("the normal of {what}"))?;
                 target["NORMAL"] = json!(self.floats(&turned, 3, Use::Vertices, false));
             }
