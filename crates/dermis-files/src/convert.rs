@@ -543,6 +543,8 @@ fn hold_appearance(contents: &Contents, done: &mut Converted) {
     appearance(contents).into_iter().for_each(|(count, what)| done.hold(count, what));
 }
 
+/// Materials are named with the texture coordinates that go with them.
 fn leave_appearance(contents: &Contents, done: &mut Converted) {
-    appearance(contents).into_iter().for_each(|(count, what)| done.leave(count, what));
+    let rest = appearance(contents).into_iter().filter(|(_, what)| *what != "materials");
+    rest.for_each(|(count, what)| done.leave(count, what));
 }
