@@ -67,12 +67,12 @@ impl Description {
                     let Some(object) = extension.as_object_mut() else { return false };
                     let had = object.contains_key("source");
                     number(object, "source", images, || format!("texture {at}"), flaws);
-                    let rest = object.iter().filter(|(key, _)| *key != "source");
-                    let stays = (!had || object.contains_key("source")) && !rest.clone().any(|(k, v)| refers_by(k, v));
-                    if had && !stays && object.contains_key("source") || !had && !stays {
+                    let lost = had && !object.contains_key("source"); // counted as it went
+                    let refers = object.iter().any(|(key, value)| key != "source" && refers_by(key, value));
+                    if refers && !lost {
                         flaws.add(Flaw::Extension, || short(name));
                     }
-                    stays
+                    !lost && !refers
                 });
             }
             drop_empty_extensions(texture);
