@@ -55,7 +55,8 @@ impl ConvertRecipe {
         let inputs = sources(&self.inputs);
         let (contents, notes) = step(watch, "read", |_| gather(&inputs, &self.read))?;
         seen(watch, &self.inputs, &notes)?;
-        if !self.normals && !(is_glb(&self.out) && makes_targets(&contents)) {
+        let targets = is_glb(&self.out) && makes_targets(&contents);
+        if !self.normals && !targets {
             return Err(Error::NoMorphNormals { path: self.out.clone() });
         }
         let normals = if self.normals { MorphNormals::Written } else { MorphNormals::LeftOut };
