@@ -442,8 +442,12 @@ fn write_sequence(
     if !matches!(kind.as_str(), "" | "obj") {
         leave_colors(contents, done);
         leave_drawn(contents, done);
-    } else if contents.mesh.as_ref().and_then(|m| m.render.as_ref()).is_some_and(|r| !r.normals.is_empty()) {
-        done.left_out.push("normals".into());
+    } else {
+        if contents.mesh.as_ref().and_then(|m| m.render.as_ref()).is_some_and(|r| !r.normals.is_empty()) {
+            done.left_out.push("normals".into());
+        }
+        let materials = appearance(contents).into_iter().filter(|(_, what)| *what == "materials");
+        materials.for_each(|(count, what)| done.leave(count, what));
     }
     leave_appearance(contents, done);
     Ok(())
@@ -543,7 +547,7 @@ fn hold_appearance(contents: &Contents, done: &mut Converted) {
     appearance(contents).into_iter().for_each(|(count, what)| done.hold(count, what));
 }
 
-/// Materials are named with the texture coordinates that go with them.
+/// All but the materials, which are named with the texture coordinates that go with them.
 fn leave_appearance(contents: &Contents, done: &mut Converted) {
     let rest = appearance(contents).into_iter().filter(|(_, what)| *what != "materials");
     rest.for_each(|(count, what)| done.leave(count, what));
