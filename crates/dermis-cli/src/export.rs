@@ -61,6 +61,9 @@ pub struct ExportArgs {
     /// Influences per vertex, at most; what pruning costs is printed
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     influences: Option<u16>,
+    /// Leave the changes of normals out of the morph targets: half their bytes, but corrections are shaded as the rest mesh
+    #[arg(long, conflicts_with = "lbs")]
+    no_normals: bool,
     /// Positions of the base in every frame, for a model over a given base
     #[arg(long, value_name = "FILE")]
     base_cache: Option<PathBuf>,
@@ -122,6 +125,7 @@ impl ExportArgs {
             shapes: self.shapes,
             kernels: self.kernels,
             influences: self.influences.map(usize::from),
+            normals: !self.no_normals,
         })
     }
 

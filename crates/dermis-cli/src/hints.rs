@@ -104,6 +104,8 @@ fn remedy(error: &Error) -> &'static str {
         Error::Export(ExportError::Refused(_)) => "or export it with --motion alone, for that motion",
         Error::NoSkinning { .. } => "name its deformer with --stack or --program, or make weights with dermis weights",
         Error::RestVertices { .. } => "--rest-space is for .npz",
+        Error::NormalsLeftOut { .. } => "--normals is for .obj and for folders of OBJ files",
+        Error::NoMorphNormals { .. } | Error::Export(ExportError::NoTargets) => "leave --no-normals out",
         Error::TiedGivenBones => "leave --skeleton and --rotation-only out",
         Error::TiedShear => "leave --affine or --near-rigid out",
         Error::Program(_) => "docs/invert-protocol.md says what is spoken, with an example in Python",

@@ -25,6 +25,9 @@ pub struct PoseArgs {
     /// Positions of the base in every frame, for a model over a given base
     #[arg(long, value_name = "FILE")]
     base_cache: Option<PathBuf>,
+    /// Write the normals of every skin to OBJ files: those of the rig's file, turned with the surface, hard edges included
+    #[arg(long)]
+    normals: bool,
     /// Replace existing outputs
     #[arg(long)]
     force: bool,
@@ -99,6 +102,7 @@ pub fn run(args: &PoseArgs, ui: &Ui) -> Result<ExitCode, Stop> {
         motion: Input::new(motion),
         base_cache: args.base_cache.clone().map(Input::from),
         swing: args.swing.swing()?,
+        normals: args.normals,
         read: args.read.options()?,
         out: args.out.clone(),
         existing: existing(args.force),

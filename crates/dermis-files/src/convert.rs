@@ -6,9 +6,13 @@ use crate::load::{
 };
 use crate::output::{Output, ending};
 use crate::skins::{write_scene, write_shapes};
-use dermis_io::gltf::{GlbClip, GlbScene};
+use dermis_io::gltf::{GlbClip, GlbScene, MorphNormals};
 use dermis_io::npz::StoredFloat;
-use dermis_io::{Clip, ClipFrame, Contents, Format, MorphTarget, Record, Space, UpAxis, match_vertices};
+use dermis_io::obj::Normals;
+use dermis_io::{
+    AppearanceCounts, Clip, ClipFrame, Contents, Format, MorphTarget, Record, Space, UpAxis, appearance_counts,
+    match_vertices,
+};
 use dermis_rig::Skeleton;
 use dermis_rig::glam::DVec3;
 use serde_json::{Value, json};
@@ -172,7 +176,8 @@ fn joined(inputs: &[Source], options: &ReadOptions) -> Result<(Contents, Vec<Fil
 
 /// Writes what the contents hold as far as the output's format can, by the ending of its name.
 ///
-/// - `.glb`: mesh, skeleton, weights, morph targets, every clip; poses of records become a clip. Shapes without a skeleton
+/// - `.glb`: mesh, materials, textures, skeleton, weights, morph targets, cameras, lights, further nodes, every clip; poses of
+///   records become a clip. `morph_normals` says whether morph targets hold normals. Shapes without a skeleton
 ///   become a morph target per frame and a clip that shows them in turn, exact at every frame and linear between: the
 ///   only way glTF has, and as large as the frames are.
 /// - `.npz`: mesh, skeleton, weights, influence maps, records; else the frames of one clip, as poses, and as shapes if
@@ -186,11 +191,12 @@ pub fn write_converted(
     contents: &Contents,
     source: &Source,
     options: &ReadOptions,
+    morph_normals: MorphNormals,
     output: &Output,
 ) -> Result<Converted, FileError> {
     let mut done = Converted::default();
     match ending(output.path()).as_str() {
-        "glb" => write_glb(contents, source, options, output, &mut done)?,
+        "glb" => write_glb(contents, source, options, morph_normals, output, &mut done)?,
         "npz" => write_npz(contents, source, options, output, &mut done)?,
         _ => write_sequence(contents, source, options, output, &mut done)?,
     }
@@ -198,10 +204,18 @@ pub fn write_converted(
     Ok(done)
 }
 
+/// Whether a GLB of the contents has morph targets: their own, or a shape per frame.
+pub fn makes_targets(contents: &Contents) -> bool {
+    let skinned = contents.weights.is_some() && contents.skeleton.is_some();
+    let shaped = contents.records.iter().any(|record| record.positions.is_some());
+    contents.mesh.is_some() && (!contents.morphs.is_empty() || (shaped && !skinned))
+}
+
 fn write_glb(
     contents: &Contents,
     source: &Source,
     options: &ReadOptions,
+    morph_normals: MorphNormals,
     output: &Output,
     done: &mut Converted,
 ) -> Result<(), FileError> {
@@ -268,6 +282,7 @@ fn write_glb(
         skeleton: contents.skeleton.as_ref(),
         weights,
         morphs: &morphs,
+        morph_normals,
         clips: &clips,
         ..GlbScene::default()
     };
@@ -284,12 +299,12 @@ fn write_glb(
     done.hold(counts.bones, "bones");
     done.hold(weights.map_or(0, |w| w.count()), "skinning weights");
     done.hold(counts.morph_targets, "morph targets");
+    hold_appearance(contents, done);
     clips.iter().for_each(|clip| done.holds.push(format!("clip \"{}\" of {} frames", clip.name, clip.times.len())));
     if contents.weights.is_some() && !weighed {
         done.left_out.push("skinning weights, because there is no skeleton".into());
     }
     leave_maps(contents, done);
-    leave_colors(contents, done);
     if contents.mesh.as_ref().is_some_and(|m| m.polygons.is_some()) {
         done.left_out.push("polygons: a GLB has triangles".into());
     }
@@ -363,6 +378,7 @@ fn write_npz(
     done.leave(contents.morphs.len(), "morph targets: a bundle holds the shapes they make in a clip");
     leave_colors(contents, done);
     leave_drawn(contents, done);
+    leave_appearance(contents, done);
     Ok(())
 }
 
@@ -400,7 +416,8 @@ fn write_sequence(
         return Err(FileError::lacks(&source.path, "there are no shapes to write", hint));
     }
     let times = times(&records.iter().collect::<Vec<_>>(), contents);
-    done.counts.vertices = write_shapes(contents.mesh.as_ref(), &contents.space, &times, &skins, output)?;
+    done.counts.vertices =
+        write_shapes(contents.mesh.as_ref(), &contents.space, &times, &skins, Normals::LeftOut, output)?;
     done.counts.frames = skins.len();
     let counts = done.counts;
     let shapes = if counts.frames == 1 { "shape" } else { "shapes" };
@@ -429,7 +446,14 @@ fn write_sequence(
     if !matches!(kind.as_str(), "" | "obj") {
         leave_colors(contents, done);
         leave_drawn(contents, done);
+    } else {
+        if contents.mesh.as_ref().and_then(|m| m.render.as_ref()).is_some_and(|r| !r.normals.is_empty()) {
+            done.left_out.push("normals".into());
+        }
+        let materials = appearance(contents).into_iter().filter(|(_, what)| *what == "materials");
+        materials.for_each(|(count, what)| done.leave(count, what));
     }
+    leave_appearance(contents, done);
     Ok(())
 }
 
@@ -506,4 +530,29 @@ fn leave_drawn(contents: &Contents, done: &mut Converted) {
     if contents.mesh.as_ref().is_some_and(|m| m.render.is_some()) {
         done.left_out.push("texture coordinates, normals and materials".into());
     }
+}
+
+/// What stands in a file beside shape and motion, in words.
+fn appearance(contents: &Contents) -> Vec<(usize, &'static str)> {
+    let look = contents.mesh.as_ref().and_then(|mesh| mesh.render.as_ref()?.appearance.as_deref());
+    let counts = look.map(appearance_counts).unwrap_or_default();
+    let AppearanceCounts { materials, textures, images, cameras, lights, nodes } = counts;
+    vec![
+        (materials, "materials"),
+        (textures, "textures"),
+        (images, "images"),
+        (cameras, "cameras"),
+        (lights, "lights"),
+        (nodes, "further nodes"),
+    ]
+}
+
+fn hold_appearance(contents: &Contents, done: &mut Converted) {
+    appearance(contents).into_iter().for_each(|(count, what)| done.hold(count, what));
+}
+
+/// All but the materials, which are named with the texture coordinates that go with them.
+fn leave_appearance(contents: &Contents, done: &mut Converted) {
+    let rest = appearance(contents).into_iter().filter(|(_, what)| *what != "materials");
+    rest.for_each(|(count, what)| done.leave(count, what));
 }

@@ -4,6 +4,7 @@ use crate::error::FileError;
 use crate::output::{Output, ending};
 use dermis_io::gltf::{GlbClip, GlbScene};
 use dermis_io::npz::StoredFloat;
+use dermis_io::obj::Normals;
 use dermis_io::{Contents, Format, ModelFile, Record, Space, point_cache, to_bytes};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{Mesh, Motion};
@@ -23,8 +24,13 @@ pub fn is_folder(path: &Path) -> Result<bool, FileError> {
 
 const SKIN_ENDINGS: &str = "use .pc2, .mdd, .npz, or a folder (a name without ending) for OBJ files";
 
+/// Whether skins written to `path` can have normals: OBJ files alone can.
+pub fn holds_normals(path: &Path) -> bool {
+    matches!(ending(path).as_str(), "" | "obj")
+}
+
 /// Writes skins in the format the output's name asks for: .pc2, .mdd, .npz, .obj for one frame, a folder of OBJ files
-/// otherwise.
+/// otherwise. Normals are written to OBJ files alone ([`holds_normals`]).
 ///
 /// Point caches are written in the order the rig's file draws its vertices, so that they fit the mesh an application
 /// imports from it; other formats carry the mesh themselves.
@@ -35,6 +41,7 @@ pub fn write_skins(
     model: &ModelFile,
     motion: &Motion,
     skins: &[Vec<DVec3>],
+    normals: Normals,
     output: &Output,
 ) -> Result<usize, FileError> {
     let (rig, path) = (model.rig(), output.path());
@@ -61,7 +68,7 @@ pub fn write_skins(
             output.write_with(|out| dermis_io::npz::write(&contents, StoredFloat::Single, out))?;
             Ok(rig.mesh().positions.len())
         }
-        _ => write_shapes(Some(rig.mesh()), &model.space, &times, skins, output),
+        _ => write_shapes(Some(rig.mesh()), &model.space, &times, skins, normals, output),
     }
 }
 
@@ -74,6 +81,7 @@ pub(crate) fn write_shapes(
     space: &Space,
     times: &[f64],
     skins: &[Vec<DVec3>],
+    normals: Normals,
     output: &Output,
 ) -> Result<usize, FileError> {
     let path = output.path();
@@ -93,7 +101,7 @@ pub(crate) fn write_shapes(
         }
         "obj" if skins.len() == 1 => {
             let mesh = needed()?;
-            output.write_with(|out| dermis_io::obj::write(mesh, &skins[0], space, out))?;
+            output.write_with(|out| dermis_io::obj::write_shape(mesh, &skins[0], normals, space, out))?;
             Ok(skins[0].len())
         }
         "" => {
@@ -102,7 +110,7 @@ pub(crate) fn write_shapes(
             output.sequence(|write| {
                 let mut written = std::collections::HashSet::new();
                 for (at, skin) in skins.iter().enumerate() {
-                    let bytes = to_bytes(|out| dermis_io::obj::write(mesh, skin, space, out));
+                    let bytes = to_bytes(|out| dermis_io::obj::write_shape(mesh, skin, normals, space, out));
                     let name = format!("frame_{at:0digits$}.obj");
                     write(&name, &bytes.map_err(FileError::write(path))?)?;
                     written.insert(name);
@@ -134,7 +142,7 @@ fn remove_older_frames(folder: &Path, written: &std::collections::HashSet<String
 
 /// Positions of the vertices the mesh's file draws.
 fn scatter(mesh: Option<&Mesh>, skin: &[DVec3]) -> Vec<DVec3> {
-    match mesh.and_then(|mesh| mesh.render.as_ref()) {
+    match mesh.and_then(|mesh| mesh.render.as_ref()).filter(|render| !render.by_corner) {
         Some(render) => render.source.iter().map(|&v| skin[v as usize]).collect(),
         None => skin.to_vec(),
     }

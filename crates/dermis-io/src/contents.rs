@@ -40,6 +40,10 @@ pub struct Contents {
     pub warnings: Vec<Warning>,
 }
 
+/// The bytes of a file beside the one that is read, by its path relative to that file's folder: the first so many, or all if it
+/// has fewer.
+pub type Resolve<'a> = dyn Fn(&str, u64) -> std::io::Result<Vec<u8>> + 'a;
+
 /// A file format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
@@ -236,6 +240,16 @@ pub enum Flaw {
     Joined,
     /// Things that contradict the format and were set right while it was parsed.
     Repaired,
+    /// Tangents were left out, which programs make again.
+    Tangents,
+    /// Images that cannot be read or carried were left out.
+    Image,
+    /// References to materials, textures, images or nodes that are not there were left out.
+    Reference,
+    /// Extensions that refer to parts of the file that are written anew were left out.
+    Extension,
+    /// Properties of materials that glTF has no word for were left out.
+    Material,
 }
 
 impl fmt::Display for Flaw {
@@ -258,6 +272,11 @@ impl fmt::Display for Flaw {
             Self::CountMismatch => "counts disagree with the data",
             Self::Joined => "meshes were joined into one, in file order",
             Self::Repaired => "things contradicted the format and were set right",
+            Self::Tangents => "tangents were left out; programs make them again from normals and texture coordinates",
+            Self::Image => "images were left out; their materials stay without them",
+            Self::Reference => "references to things that are not there were left out",
+            Self::Extension => "extensions that refer to bones, meshes or bytes of the file were left out",
+            Self::Material => "properties of materials that glTF has no word for were left out",
             Self::UnknownSpace => "unit or axes are not stated; metres and Y up are assumed",
         })
     }

@@ -13,6 +13,7 @@
 
 mod agree;
 pub mod alembic;
+mod appearance;
 pub mod contents;
 pub mod deformer_protocol;
 pub mod driver_table;
@@ -21,6 +22,7 @@ mod flaws;
 pub mod gltf;
 pub mod matching;
 pub mod model_file;
+mod normals;
 mod npy;
 pub mod npz;
 pub mod obj;
@@ -31,7 +33,10 @@ mod surface;
 mod tensors;
 mod writing;
 
-pub use contents::{Clip, ClipFrame, Contents, Flaw, Format, MorphTarget, ReadError, Record, Space, UpAxis, Warning};
+pub use appearance::{AppearanceCounts, appearance_counts};
+pub use contents::{
+    Clip, ClipFrame, Contents, Flaw, Format, MorphTarget, ReadError, Record, Resolve, Space, UpAxis, Warning,
+};
 pub use matching::{MatchError, Matching, match_vertices};
 pub use model_file::{ModelFile, ModelHeader};
 pub use part_file::PartFile;

@@ -37,7 +37,7 @@ pub fn match_vertices(
         }
     }
     let in_order = (other_count == rig.positions.len()).then(|| Matching::in_order(rig));
-    let drawn = rig.render.as_ref().map(|render| render.source.len());
+    let drawn = rig.render.as_ref().filter(|render| !render.by_corner).map(|render| render.source.len());
     let as_drawn = (drawn == Some(other_count)).then(|| Matching::as_drawn(rig)).flatten();
     let Some(rest) = other_rest else {
         return match (in_order, as_drawn) {
@@ -220,7 +220,7 @@ impl Matching {
 
     /// By the order of drawn vertices; `None` if they leave out one of the rig's, or name one that does not exist.
     fn as_drawn(rig: &Mesh) -> Option<Self> {
-        let drawn = &rig.render.as_ref()?.source;
+        let drawn = &rig.render.as_ref().filter(|render| !render.by_corner)?.source;
         let mut source = vec![u32::MAX; rig.positions.len()];
         let mut duplicates = Vec::new();
         for (at, &vertex) in (0..).zip(drawn) {

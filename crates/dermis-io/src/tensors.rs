@@ -43,6 +43,9 @@ impl<'a> Tensors<'a> {
     pub(crate) fn i16(&mut self, name: &str, shape: &[usize], data: impl IntoIterator<Item = i16> + 'a) {
         self.push(name, Dtype::I16, shape, data, i16::to_le_bytes);
     }
+    pub(crate) fn u8(&mut self, name: &str, shape: &[usize], data: impl IntoIterator<Item = u8> + 'a) {
+        self.push(name, Dtype::U8, shape, data, u8::to_le_bytes);
+    }
 
     /// An array whose numbers are asked for when it is written.
     fn push<T: 'a, const N: usize>(
@@ -199,6 +202,9 @@ impl<'a> Reader<'a> {
     }
     pub(crate) fn u32(&self, name: &str, columns: usize) -> Result<Vec<u32>, ReadError> {
         self.array(name, Dtype::U32, columns, u32::from_le_bytes)
+    }
+    pub(crate) fn u8(&self, name: &str) -> Result<Vec<u8>, ReadError> {
+        self.array(name, Dtype::U8, 1, u8::from_le_bytes)
     }
     pub(crate) fn i16(&self, name: &str, columns: usize) -> Result<Vec<i16>, ReadError> {
         self.array(name, Dtype::I16, columns, i16::from_le_bytes)

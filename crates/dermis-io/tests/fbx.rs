@@ -1,14 +1,21 @@
 //! FBX against what the text of the file says, by hand.
 
-use dermis_io::{Contents, Flaw, Format, ReadError, UpAxis, fbx, sniff};
+use dermis_io::gltf::{GlbScene, write_glb};
+use dermis_io::{Contents, Flaw, Format, ReadError, UpAxis, fbx, gltf, sniff, to_bytes};
 use dermis_rig::BoneIndex;
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
-use dermis_testkit::fbx::{BEND, Fbx, ROWS, SLIDE};
+use dermis_testkit::fbx::{BEND, Fbx, ROWS, SLIDE, normal, texture_coordinates};
+use dermis_testkit::textured::png;
+
+/// A folder without other files.
+fn alone(_: &str, _: u64) -> std::io::Result<Vec<u8>> {
+    Err(std::io::ErrorKind::NotFound.into())
+}
 
 fn read(file: Fbx) -> Contents {
     let text = file.text();
     assert_eq!(sniff(text.as_bytes(), "strip.fbx"), Some(Format::Fbx));
-    fbx::read(text.as_bytes(), "strip.fbx").unwrap_or_else(|e| panic!("{e}"))
+    fbx::read(text.as_bytes(), "strip.fbx", &alone).unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn assert_near(found: DVec3, expected: DVec3, what: &str) {
@@ -137,7 +144,7 @@ fn weights_that_miss_one_are_scaled_and_counted() {
 
 #[test]
 fn what_is_no_fbx_or_asks_for_too_much_is_refused() {
-    let why = |bytes: &[u8]| fbx::read(bytes, "").map(|_| ()).unwrap_err();
+    let why = |bytes: &[u8]| fbx::read(bytes, "", &alone).map(|_| ()).unwrap_err();
     assert!(matches!(why(b""), ReadError::WrongKind { .. }));
     let text = Fbx::default().text();
     let far = text.replace("Indexes: *2 { a: 8,9 }", "Indexes: *2 { a: 8,99999999 }");
@@ -147,7 +154,7 @@ fn what_is_no_fbx_or_asks_for_too_much_is_refused() {
     assert_ne!(hole, text);
     assert!(matches!(why(hole.as_bytes()), ReadError::Damaged { .. }), "a corner out of range");
     let long = text.replace("\"Time\", \"\",", "\"Time\", \"\",9999999");
-    let contents = fbx::read(long.as_bytes(), "").unwrap();
+    let contents = fbx::read(long.as_bytes(), "", &alone).unwrap();
     assert_eq!(contents.clips.len(), 0, "takes of years have no frame per frame");
     assert_eq!(contents.warnings.iter().find(|w| w.flaw == Flaw::Unsupported).map(|w| w.count), Some(2));
 }
@@ -159,8 +166,90 @@ fn numbers_that_are_not_finite_are_refused() {
     for (old, new) in [("a: -0.5,0,0,", "a: nan,0,0,"), ("Transform: *16 { a: 1,", "Transform: *16 { a: 1e999,")] {
         let bad = text.replacen(old, new, 1);
         assert_ne!(bad, text, "{old}");
-        if let Ok(contents) = fbx::read(bad.as_bytes(), "") {
+        if let Ok(contents) = fbx::read(bad.as_bytes(), "", &alone) {
             assert!(contents.mesh.unwrap().positions.iter().all(|p| p.is_finite()), "{old}");
         }
+    }
+}
+
+/// Texture coordinates, normals, materials and textures are those of the text, and a GLB written from them holds them.
+#[test]
+fn materials_and_textures_are_read_and_go_on() {
+    let (embedded, skin) = (png([127, 127, 255]), png([200, 100, 50]));
+    let text = Fbx::default().textured(&embedded);
+    let asked = std::cell::RefCell::new(Vec::new());
+    let contents = fbx::read(text.as_bytes(), "strip.fbx", &|name, _| {
+        asked.borrow_mut().push(name.to_owned());
+        if name == "textures/skin.png" { Ok(skin.clone()) } else { Err(std::io::ErrorKind::NotFound.into()) }
+    })
+    .unwrap();
+    assert_eq!(*asked.borrow(), ["skin.png", "textures/skin.png"], "the file's path leaves the folder");
+    let material = contents.warnings.iter().find(|w| w.flaw == Flaw::Material).unwrap();
+    assert_eq!((material.count, contents.warnings.len()), (1, 1), "the shininess: {:?}", contents.warnings);
+    let mesh = contents.mesh.as_ref().unwrap();
+    for (found, expected) in mesh.positions.iter().zip(rest()) {
+        assert_near(*found, expected, "rest");
+    }
+    let render = mesh.render.as_ref().unwrap();
+    // Rows 1 and 2 are drawn twice: at the hard edge and at the seam.
+    assert_eq!(render.source, [0, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 7, 8, 9]);
+    let parts: Vec<_> = render.parts.iter().map(|p| (p.name.as_str(), p.start, p.count, p.material)).collect();
+    assert_eq!(parts, [("skin", 0, 4, Some(0)), ("cloth", 4, 4, Some(1))]);
+    let polygons = &mesh.polygons.as_ref().unwrap().indices;
+    assert_eq!(polygons[..8], [2, 3, 5, 4, 6, 7, 9, 8], "polygons 1 and 3 come first");
+    for (triangle, corners) in render.triangles.iter().enumerate() {
+        let polygon = [1, 3, 0, 2][triangle / 2];
+        for &corner in corners {
+            let vertex = render.source[corner as usize] as usize;
+            let [u, v] = texture_coordinates(polygon, (vertex / 2, vertex % 2));
+            assert_eq!(render.uvs[corner as usize].to_array(), [u, 1.0 - v]);
+            assert_near(render.normals[corner as usize], DVec3::from_array(normal(polygon)), "normal");
+        }
+    }
+    let look = render.appearance.as_deref().unwrap();
+    assert_eq!(look.images.iter().map(|image| &image.bytes).collect::<Vec<_>>(), [&skin, &embedded]);
+
+    let scene = GlbScene {
+        name: "strip",
+        mesh: Some(mesh),
+        skeleton: contents.skeleton.as_ref(),
+        weights: contents.weights.as_ref(),
+        ..GlbScene::default()
+    };
+    let glb = to_bytes(|out| write_glb(&scene, out)).unwrap();
+    let length = u32::from_le_bytes(glb[12..16].try_into().unwrap()) as usize;
+    let json: serde_json::Value = serde_json::from_slice(&glb[20..20 + length]).unwrap();
+    let texture = |value: &serde_json::Value| value["index"].as_u64().unwrap() as usize;
+    let [skin, cloth] = [0, 1].map(|at| &json["materials"][at]);
+    assert_eq!(json["textures"][texture(&skin["pbrMetallicRoughness"]["baseColorTexture"])]["source"], 0);
+    assert_eq!(json["textures"][texture(&cloth["normalTexture"])]["source"], 1);
+    assert_eq!(skin["pbrMetallicRoughness"]["baseColorFactor"], serde_json::json!([1.0, 1.0, 1.0, 1.0]));
+    assert_eq!(cloth["pbrMetallicRoughness"]["baseColorFactor"], serde_json::json!([0.5, 0.25, 0.125, 1.0]));
+    let again = gltf::read(&glb, "strip.glb", &alone).unwrap();
+    let found = again.mesh.as_ref().unwrap();
+    assert_eq!(found.positions.len(), 10, "seams are welded again");
+    for (a, b) in found.positions.iter().zip(&mesh.positions) {
+        assert_near(*a, *b, "in the order of the FBX file");
+    }
+    // Without the file beside it the material stays, and nothing else is lost.
+    let contents = fbx::read(text.as_bytes(), "strip.fbx", &alone).unwrap();
+    assert_eq!(contents.warnings.iter().find(|w| w.flaw == Flaw::Image).map(|w| w.count), Some(1));
+    assert_eq!(contents.mesh.unwrap().render.unwrap().appearance.as_ref().unwrap().images.len(), 1);
+}
+
+/// Mirrored axes turn polygons, and their corners with them.
+#[test]
+fn drawn_corners_follow_their_polygons_in_left_handed_files() {
+    let text = Fbx { axes: [(1, 1), (2, 1), (0, -1)], ..Fbx::default() }.textured(&png([0, 0, 0]));
+    let mesh = fbx::read(text.as_bytes(), "strip.fbx", &alone).unwrap().mesh.unwrap();
+    let render = mesh.render.as_ref().unwrap();
+    for (drawn, corners) in render.triangles.iter().zip(&mesh.triangles) {
+        assert_eq!(drawn.map(|corner| render.source[corner as usize]), *corners);
+        let [a, b, c] = corners.map(|corner| mesh.positions[corner as usize]);
+        let facing = (b - a).cross(c - a);
+        assert!(drawn.iter().all(|&corner| facing.dot(render.normals[corner as usize]) > 0.0), "counter-clockwise");
+    }
+    for (&source, uv) in render.source.iter().zip(&render.uvs) {
+        assert_eq!(1.0 - uv.y, ROWS[source as usize / 2].0 / 4.0);
     }
 }

@@ -8,6 +8,7 @@ use dermis_io::gltf::{GlbScene, read, write_glb};
 use dermis_io::to_bytes;
 use dermis_io::{Contents, Flaw, ReadError};
 use dermis_rig::glam::{DAffine3, DMat4, DQuat, DVec3};
+use dermis_rig::mesh::RenderPart;
 use dermis_rig::{BoneIndex, WorldPose};
 use serde_json::{Value, json};
 
@@ -30,7 +31,10 @@ fn a_written_character_is_read_back() {
         let (mesh, skeleton, weights) = (found.mesh.unwrap(), found.skeleton.unwrap(), found.weights.unwrap());
         assert_eq!(mesh.triangles, made.mesh.triangles);
         let (render, drawn) = (mesh.render.unwrap(), made.mesh.render.as_ref().unwrap());
-        assert_eq!((&render.source, &render.triangles, &render.parts), (&drawn.source, &drawn.triangles, &drawn.parts));
+        assert_eq!((&render.source, &render.triangles), (&drawn.source, &drawn.triangles));
+        // A part without a material of its own is given one of its name and colour.
+        let numbered = drawn.parts.iter().zip(0..).map(|(part, at)| RenderPart { material: Some(at), ..part.clone() });
+        assert_eq!(render.parts, numbered.collect::<Vec<_>>());
         assert_eq!((render.uvs.len(), mesh.positions.len()), (drawn.uvs.len(), made.mesh.positions.len()));
         assert!(render.uvs.iter().zip(&drawn.uvs).all(|(a, b)| a.abs_diff_eq(*b, FLOAT)));
         assert!(mesh.positions.iter().zip(&made.mesh.positions).all(|(a, b)| a.abs_diff_eq(*b, FLOAT)));

@@ -170,6 +170,41 @@ fn corners_that_no_index_pays_for_are_refused_by_their_number() {
     assert_little_memory();
 }
 
+/// Lists that cost a file two or three bytes an entry, and a long chain of nodes above many.
+#[test]
+fn long_lists_of_nothing_take_little_memory_and_time() {
+    let (json, binary) = split(&character(2).glb());
+    for (key, entry) in [
+        ("materials", json!({})),
+        ("textures", json!(1)),
+        ("samplers", json!([])),
+        ("images", json!({})),
+        ("cameras", json!(0)),
+        ("extras", json!([])),
+    ] {
+        let mut changed = json.clone();
+        changed[key] = json!(vec![entry; 30_000]);
+        let _ = survive(&container(&changed, &binary));
+    }
+    let mut changed = json.clone();
+    let root = changed["skins"][0]["joints"][0].clone();
+    let nodes = changed["nodes"].as_array_mut().unwrap();
+    let (first, chain) = (nodes.len(), 20_000);
+    // The root joint at the end of the chain makes every node above it one that is passed through; leaves hang beside it.
+    nodes.extend((1..chain).map(|at| json!({ "children": [first + at], "translation": [0, 0, 1e-3] })));
+    let mut below = vec![root.clone()];
+    below.extend((first + chain..first + 2 * chain).map(|at| json!(at)));
+    nodes.push(json!({ "children": below }));
+    nodes.extend((0..chain).map(|at| json!({ "extras": at })));
+    let roots = changed["scenes"][0]["nodes"].as_array_mut().unwrap();
+    roots.retain(|node| *node != root);
+    roots.push(json!(first));
+    let contents = survive(&container(&changed, &binary)).unwrap();
+    let render = contents.mesh.unwrap().render.unwrap();
+    assert!(render.appearance.unwrap().description.len() > chain);
+    assert_little_memory();
+}
+
 #[test]
 fn a_gigabyte_promised_by_a_few_bytes_is_refused() {
     let (json, binary) = split(&character(2).glb());

@@ -41,7 +41,16 @@ fn formats() -> Vec<(&'static str, Reader, Vec<u8>)> {
             to_bytes(|out| point_cache::write_mdd(&frames, &[0.0, 1.0], &default(), out)).unwrap(),
         ),
         ("alembic", |bytes| alembic::read(bytes, "a.abc", &Space::default()), archive_of_two_frames()),
-        ("fbx", |bytes| fbx::read(bytes, "a.fbx"), dermis_testkit::fbx::Fbx::default().text().into_bytes()),
+        (
+            "fbx",
+            |bytes| fbx::read(bytes, "a.fbx", &|_, _| Err(std::io::ErrorKind::NotFound.into())),
+            dermis_testkit::fbx::Fbx::default().text().into_bytes(),
+        ),
+        (
+            "textured fbx",
+            |bytes| fbx::read(bytes, "a.fbx", &|_, _| Err(std::io::ErrorKind::NotFound.into())),
+            dermis_testkit::fbx::Fbx::default().textured(&dermis_testkit::textured::png([1, 2, 3])).into_bytes(),
+        ),
     ]
 }
 
@@ -63,7 +72,9 @@ fn check(contents: &Contents, context: &str) {
             assert!(render.source.iter().all(|&v| (v as usize) < mesh.positions.len()), "{context}");
             let corners = render.triangles.as_flattened();
             assert!(corners.iter().all(|&v| (v as usize) < render.source.len()), "{context}");
-            assert_eq!(render.uvs.len(), render.source.len(), "{context}");
+            for count in [render.uvs.len(), render.normals.len(), render.colors.len()] {
+                assert!(count == 0 || count == render.source.len(), "{context}");
+            }
         }
         mesh.positions.len()
     });
@@ -109,7 +120,7 @@ fn every_truncation_is_an_error_or_sound() {
                 Ok(contents) => {
                     check(&contents, &format!("{name} cut at {length}"));
                     assert!(
-                        ["obj", "fbx"].contains(&name),
+                        ["obj", "fbx", "textured fbx"].contains(&name),
                         "only text can end anywhere; {name} was read although cut at {length}"
                     );
                 }
@@ -433,7 +444,7 @@ fn a_line_of_a_million_corners_is_read() {
 
 #[test]
 fn point_caches_that_lie_about_their_length_say_so() {
-    let [.., (_, pc2, pc2_bytes), (_, mdd, mdd_bytes), _, _] = &formats()[..] else { panic!("seven formats") };
+    let [.., (_, pc2, pc2_bytes), (_, mdd, mdd_bytes), _, _, _] = &formats()[..] else { panic!("ten formats") };
     let altered = |bytes: &[u8], changes: &[(usize, u8)]| {
         let mut bytes = bytes.to_vec();
         changes.iter().for_each(|(at, value)| bytes[*at] = *value);

@@ -16,6 +16,7 @@
 //! # Ok::<(), dermis_rig::SkeletonError>(())
 //! ```
 
+pub mod appearance;
 pub mod examples;
 pub mod index;
 pub mod influences;
@@ -29,6 +30,7 @@ pub mod rig;
 pub mod rotation;
 pub mod skeleton;
 
+pub use appearance::{Appearance, Image};
 pub use examples::{Example, ExampleSet};
 pub use glam;
 pub use index::{BoneIndex, BoneVec, IndexVec, VertexIndex};

@@ -1,6 +1,8 @@
 //! The rest mesh a model is learnt on, and the mesh an engine draws.
 
+use crate::Appearance;
 use glam::{DVec2, DVec3, Vec4};
+use std::sync::Arc;
 
 /// A mesh at rest. Its vertices are the places where skin is learnt: a seam that a file split is one vertex here.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,12 +35,21 @@ pub struct RenderMesh {
     pub source: Vec<u32>,
     /// Triangles over drawn vertices.
     pub triangles: Vec<[u32; 3]>,
-    /// Texture coordinates per drawn vertex, or empty.
+    /// Texture coordinates per drawn vertex, or empty. (0, 0) is the upper left corner of an image.
     pub uvs: Vec<DVec2>,
+    /// Further sets of texture coordinates, each per drawn vertex.
+    pub more_uvs: Vec<Vec<DVec2>>,
+    /// Linear colours per drawn vertex, or empty where those of the [`Mesh`] say it all.
+    pub colors: Vec<Vec4>,
     /// Unit normals at rest per drawn vertex as the file had them, or empty: hard edges live here. Zero where it had none.
     pub normals: Vec<DVec3>,
     /// Runs of triangles that share a material.
     pub parts: Vec<RenderPart>,
+    /// Whether the file gives texture coordinates and normals to corners of polygons (FBX). It lists no drawn vertices
+    /// then: files of positions that go with it follow the vertices of the [`Mesh`].
+    pub by_corner: bool,
+    /// Materials, textures and what else stands in the file, if it has any.
+    pub appearance: Option<Arc<Appearance>>,
 }
 
 /// A run of triangles with one material.
@@ -52,6 +63,8 @@ pub struct RenderPart {
     pub count: u32,
     /// Base colour, linear RGBA.
     pub color: Vec4,
+    /// Number of its material in the [`Appearance`].
+    pub material: Option<u32>,
 }
 
 /// Why a mesh cannot be used.

@@ -132,3 +132,76 @@ impl Fbx {
         text + "}\n"
     }
 }
+
+/// Corners of the strip's polygons as rows and sides, those of one polygon after another.
+pub const CORNERS: [(usize, usize); 16] = {
+    let mut corners = [(0, 0); 16];
+    let mut at = 0;
+    while at < 16 {
+        let row = at / 4;
+        corners[at] = [(row, 0), (row, 1), (row + 1, 1), (row + 1, 0)][at % 4];
+        at += 1;
+    }
+    corners
+};
+
+/// Texture coordinates of a corner of polygon `polygon`, from the lower left: the upper two polygons lie beside the lower two.
+pub fn texture_coordinates(polygon: usize, (row, side): (usize, usize)) -> [f64; 2] {
+    let shift = if polygon < 2 { 0.0 } else { 0.5 };
+    [shift + 0.25 * side as f64, ROWS[row].0 / 4.0]
+}
+
+/// The normal of polygon `polygon`: the edge above the first is hard.
+pub fn normal(polygon: usize) -> [f64; 3] {
+    if polygon == 0 { [0.0, 0.6, 0.8] } else { [0.0, 0.0, 1.0] }
+}
+
+impl Fbx {
+    /// The file with texture coordinates, normals and two materials: polygons 1 and 3 are of "skin", with a texture in the file
+    /// `..\maps\skin.png` and one of a kind that no engine knows; 0 and 2 of "cloth", with `embedded` as its normal map.
+    pub fn textured(&self, embedded: &[u8]) -> String {
+        let list = |numbers: Vec<f64>| {
+            let texts: Vec<String> = numbers.iter().map(f64::to_string).collect();
+            format!("*{} {{ a: {} }}", numbers.len(), texts.join(","))
+        };
+        let uvs = CORNERS.iter().enumerate().flat_map(|(at, corner)| texture_coordinates(at / 4, *corner)).collect();
+        let normals = (0..16).flat_map(|at| normal(at / 4)).collect();
+        let layers = format!(
+            "LayerElementUV: 0 {{ Version: 101\n Name: \"map1\"\n MappingInformationType: \"ByPolygonVertex\"\n ReferenceInformationType: \"IndexToDirect\"\n UV: {}\n UVIndex: {} }}\n\
+             LayerElementNormal: 0 {{ Version: 101\n Name: \"\"\n MappingInformationType: \"ByPolygonVertex\"\n ReferenceInformationType: \"Direct\"\n Normals: {} }}\n\
+             LayerElementMaterial: 0 {{ Version: 101\n Name: \"\"\n MappingInformationType: \"ByPolygon\"\n ReferenceInformationType: \"IndexToDirect\"\n Materials: *4 {{ a: 1,0,1,0 }} }}\n\
+             Layer: 0 {{ Version: 100\n LayerElement: {{ Type: \"LayerElementNormal\"\n TypedIndex: 0 }}\n LayerElement: {{ Type: \"LayerElementMaterial\"\n TypedIndex: 0 }}\n LayerElement: {{ Type: \"LayerElementUV\"\n TypedIndex: 0 }} }}\n",
+            list(uvs),
+            list((0..16).map(f64::from).collect()),
+            list(normals),
+        );
+        let material = |id: usize, name: &str, color: &str| {
+            format!(
+                "Material: {id}, \"Material::{name}\", \"\" {{ Version: 102\n ShadingModel: \"lambert\"\n Properties70: {{\n P: \"DiffuseColor\", \"Color\", \"\", \"A\",{color}\n P: \"DiffuseFactor\", \"Number\", \"\", \"A\",1\n }} }}\n"
+            )
+        };
+        let texture = |id: usize, name: &str, file: &str, relative: &str| {
+            format!(
+                "Texture: {id}, \"Texture::{name}\", \"\" {{ Type: \"TextureVideoClip\"\n Version: 202\n TextureName: \"Texture::{name}\"\n FileName: \"{file}\"\n RelativeFilename: \"{relative}\" }}\n"
+            )
+        };
+        let objects = [
+            material(70, "skin", "0.5,0.25,0.125"),
+            material(71, "cloth", "0.5,0.25,0.125"),
+            texture(72, "colour", "C:\\art\\maps\\skin.png", "..\\maps\\skin.png"),
+            texture(73, "bumps", "bumps.png", "bumps.png"),
+            texture(75, "sheen", "sheen.png", "sheen.png"),
+            format!(
+                "Video: 74, \"Video::bumps\", \"Clip\" {{ Type: \"Clip\"\n FileName: \"bumps.png\"\n RelativeFilename: \"bumps.png\"\n Content: ,\n\"{}\" }}\n",
+                crate::textured::base64(embedded)
+            ),
+        ]
+        .concat();
+        let links = "C: \"OO\",70,20\nC: \"OO\",71,20\nC: \"OP\",72,70, \"DiffuseColor\"\nC: \"OP\",75,70, \"SpecularColor\"\nC: \"OP\",73,71, \"NormalMap\"\nC: \"OO\",74,73\n";
+        let mesh = "Geometry: 10, \"Geometry::strip\", \"Mesh\" {\n";
+        self.text()
+            .replacen(mesh, &format!("{mesh}{layers}"), 1)
+            .replacen("Deformer: 40,", &format!("{objects}Deformer: 40,"), 1)
+            .replacen("Connections: {\n", &format!("Connections: {{\n{links}"), 1)
+    }
+}

@@ -6,6 +6,7 @@
 //! - [`models`]: random models of every kind over a random rig
 //! - [`conformance`]: the suite that every way of evaluating models passes
 //! - [`ogawa`], [`fbx`]: small files of formats that are read and not written
+//! - [`textured`]: a small glTF character with materials, images, cameras, lights and extras
 //! - [`random`]: the generator; every function takes its seed, so that a failure can be repeated
 //! - [`snapshot`]: texts stored beside the tests
 //!
@@ -19,6 +20,7 @@ pub mod ogawa;
 pub mod planted;
 pub mod random;
 pub mod snapshot;
+pub mod textured;
 pub mod tree;
 
 pub use arm::{Arm, ArmPose};

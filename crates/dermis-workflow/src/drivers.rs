@@ -2,6 +2,7 @@
 
 pub use dermis_compile::driven::{Cost, DrivenReport, DriverSettings};
 pub use dermis_compile::pose_space::{Loss, PoseSpaceReport, PoseSpaceSettings, Refusal, is_pose_space, refusal};
+pub use dermis_io::gltf::MorphNormals;
 
 use crate::error::{Error, ExportError};
 use crate::export::prune_json;
@@ -60,7 +61,7 @@ impl Driven<DrivenReport> {
 }
 
 /// Writes a joint model as a skinned GLB with driven shapes, and the table that drives them. With a motion, its clip is
-/// baked by evaluating that table.
+/// baked by evaluating that table. `normals` says whether shapes hold changes of normals.
 ///
 /// # Errors
 /// [`Error`]: what [`drive_joints`] refuses, a model whose report lacks its ridge, and what cannot be written.
@@ -68,6 +69,7 @@ pub fn export_driven(
     model: &ModelFile,
     motion: Option<&Motion>,
     settings: DriverSettings,
+    normals: MorphNormals,
     (glb, table_file): (&Output, &Output),
     progress: Progress<'_>,
 ) -> Result<Driven<DrivenReport>, Error> {
@@ -85,9 +87,10 @@ pub fn export_driven(
         skeleton: Some(rig.skeleton()),
         weights: Some(&made.weights),
         morphs: &made.morphs,
+        morph_normals: normals,
         morph_weights: &made.table.offset,
         clips: &clips,
-        extension: None,
+        ..GlbScene::default()
     };
     let bytes = write_scene(&scene, glb)?;
     table_file.write_with(|out| driver_table::write(Table::Joints(&made.table), crate::PROGRAM, out))?;
@@ -131,7 +134,8 @@ fn warnings(warnings: &[Warning]) -> Value {
 }
 
 /// Writes a pose space over linear blend skinning as a skinned GLB with driven shapes and the extension that says how they
-/// are driven. With a second output, the same is written as a table; with a motion, its clip is baked.
+/// are driven. With a second output, the same is written as a table; with a motion, its clip is baked. `normals` says whether
+/// shapes hold changes of normals.
 ///
 /// # Errors
 /// [`Error`]: what [`drive_pose_space`] refuses, and what cannot be written.
@@ -139,6 +143,7 @@ pub fn export_pose_space(
     model: &ModelFile,
     motion: Option<&Motion>,
     settings: PoseSpaceSettings,
+    normals: MorphNormals,
     (glb, table_file): (&Output, Option<&Output>),
     progress: Progress<'_>,
 ) -> Result<Driven<PoseSpaceReport>, Error> {
@@ -152,9 +157,11 @@ pub fn export_pose_space(
         skeleton: Some(rig.skeleton()),
         weights: Some(&made.weights),
         morphs: &made.morphs,
+        morph_normals: normals,
         morph_weights: &made.driver.offset,
         clips: &clips,
         extension: Some((EXTENSION, &extension)),
+        ..GlbScene::default()
     };
     let bytes = write_scene(&scene, glb)?;
     if let Some(file) = table_file {

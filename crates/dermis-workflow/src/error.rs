@@ -72,6 +72,18 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// Normals for a format that holds none.
+    #[error("\"{}\": normals are written to OBJ files alone", path.display())]
+    NormalsLeftOut {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Normals to leave out of a file that would hold none.
+    #[error("\"{}\": normals are left out of the morph targets of a GLB, and this file has none", path.display())]
+    NoMorphNormals {
+        /// The file.
+        path: PathBuf,
+    },
     /// A time that no answer can be waited for.
     #[error("time-limit {seconds}: it must be positive, and {most} at most")]
     TimeLimit {
@@ -296,6 +308,9 @@ pub enum ExportError {
         /// The model's method.
         method: String,
     },
+    /// Normals to leave out of morph targets that there are none of.
+    #[error("normals are left out of morph targets, and this export has none")]
+    NoTargets,
     /// All shapes of a correction that is baked.
     #[error("a correction that is baked for a motion is compressed: it needs a number of shapes")]
     AllBaked,

@@ -1,6 +1,7 @@
 //! A model compiled for an engine: a GLB whose morph targets are baked for one motion.
 
 pub use dermis_compile::PruneCost;
+pub use dermis_io::gltf::MorphNormals;
 
 use crate::error::Error;
 use crate::output::Output;
@@ -59,11 +60,13 @@ pub struct ExportSettings {
     pub shapes: usize,
     /// Influences per vertex at most; all of them if `None`.
     pub influences: Option<usize>,
+    /// Whether morph targets say how normals change.
+    pub normals: MorphNormals,
 }
 
 impl Default for ExportSettings {
     fn default() -> Self {
-        Self { shapes: 8, influences: None }
+        Self { shapes: 8, influences: None, normals: MorphNormals::Written }
     }
 }
 
@@ -85,13 +88,15 @@ pub fn export_glb(
     let rig = model.rig();
     let (weights, pruned) = skin_weights(model, motion, settings.influences)?;
     let mut exported = Exported { bytes: 0, frames: 0, shapes: 0, pruned, against_model: None, weights_alone: None };
-    let (mut morphs, mut clips) = (Vec::new(), Vec::new());
+    let (mut morphs, mut clips, mut mean) = (Vec::new(), Vec::new(), Vec::new());
     if let Some(motion) = motion {
         let made = principal_shapes(model, &weights, motion, given, settings.shapes, progress)?;
         exported.frames = motion.frames.len();
         exported.shapes = made.morphs.len();
         exported.against_model = Some(made.against_model);
         exported.weights_alone = Some(made.weights_alone);
+        let frames = made.weights.len().max(1) as f64;
+        mean = (0..made.morphs.len()).map(|at| made.weights.iter().map(|row| row[at]).sum::<f64>() / frames).collect();
         clips.push(clip(motion, if made.morphs.is_empty() { vec![] } else { made.weights }));
         morphs = made.morphs;
     }
@@ -101,6 +106,9 @@ pub fn export_glb(
         skeleton: Some(rig.skeleton()),
         weights: Some(&weights),
         morphs: &morphs,
+        morph_normals: settings.normals,
+        // What all frames share cancels against the shapes: their normals only make sense together.
+        shaded_at: &mean,
         clips: &clips,
         ..GlbScene::default()
     };

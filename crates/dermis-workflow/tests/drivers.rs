@@ -6,7 +6,7 @@ use dermis_io::{ModelFile, Space, gltf};
 use dermis_rig::glam::{DMat4, DVec3};
 use dermis_rig::{BoneTransforms, ExampleSet, Frame, IndexVec, Motion, WorldPose};
 use dermis_testkit::{Arm, ArmPose};
-use dermis_workflow::drivers::{DriverSettings, export_driven};
+use dermis_workflow::drivers::{DriverSettings, MorphNormals, export_driven};
 use dermis_workflow::fit::{FitInput, Method, fit};
 use dermis_workflow::load::LoadedRig;
 use dermis_workflow::measure::WideRunner;
@@ -108,7 +108,8 @@ fn a_reader_of_the_documented_table_shows_what_the_export_reports() {
     for (name, shapes) in [("four", Some(4)), ("twelve", Some(12)), ("all", None)] {
         let (glb, json) = (place(&format!("{name}.glb")), place(&format!("{name}.json")));
         let settings = DriverSettings { shapes, influences: None };
-        let driven = export_driven(&model, Some(&motion), settings, (&glb, &json), &silent).unwrap();
+        let driven =
+            export_driven(&model, Some(&motion), settings, MorphNormals::Written, (&glb, &json), &silent).unwrap();
         let text = std::fs::read_to_string(json.path()).unwrap();
         let reader = Reader::new(&text);
         // Far beyond training, where limits and clamps act, against the program's own evaluation.
@@ -179,7 +180,8 @@ fn what_cannot_be_driven_is_refused_by_name() {
     let place = |name: &str| reserve_file(&folder.path().join(name), Existing::Keep).unwrap();
     let refused = |model: &ModelFile, shapes| {
         let settings = DriverSettings { shapes, ..DriverSettings::default() };
-        let made = export_driven(model, None, settings, (&place("a.glb"), &place("a.json")), &silent);
+        let made =
+            export_driven(model, None, settings, MorphNormals::Written, (&place("a.glb"), &place("a.json")), &silent);
         made.expect_err("it was taken").to_string()
     };
     assert!(refused(&model, Some(1)).contains("two at least"));

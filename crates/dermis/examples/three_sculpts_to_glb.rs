@@ -8,7 +8,7 @@
 use dermis::files::output::{Existing, reserve_file};
 use dermis::fitting::method::{PoseSpaceSettings, PsdMethod};
 use dermis::fitting::silent;
-use dermis::workflow::drivers::{self, export_pose_space};
+use dermis::workflow::drivers::{self, MorphNormals, export_pose_space};
 use dermis::{Examples, Method, Rig};
 
 /// Prints how close the sculpts are met, and what the GLB costs.
@@ -30,7 +30,7 @@ pub fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (glb, table) = (folder.join("body.glb"), folder.join("body.json"));
     let outputs = (&reserve_file(&glb, Existing::Replace)?, Some(&reserve_file(&table, Existing::Replace)?));
     let settings = drivers::PoseSpaceSettings { shapes: Some(16), kernels: None, influences: Some(4) };
-    let made = export_pose_space(fitted.model().as_file(), None, settings, outputs, &silent)?;
+    let made = export_pose_space(fitted.model().as_file(), None, settings, MorphNormals::Written, outputs, &silent)?;
     println!("{} bytes of GLB; the table is {} bytes", made.bytes, std::fs::metadata(&table)?.len());
     std::fs::remove_dir_all(&folder)?;
     assert!(sculpts.len() == 3 && score.baseline.is_some_and(|own| score.error.rms < 0.1 * own.rms));

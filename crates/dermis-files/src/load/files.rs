@@ -111,7 +111,7 @@ pub fn read_contents(path: &Path, space: &Space) -> Result<(Contents, FileNote),
         Format::Pc2 => dermis_io::point_cache::read_pc2(&bytes, &name, space),
         Format::Mdd => dermis_io::point_cache::read_mdd(&bytes, &name, space),
         Format::Alembic => dermis_io::alembic::read(&bytes, &name, space),
-        Format::Fbx => dermis_io::fbx::read(&bytes, &name),
+        Format::Fbx => dermis_io::fbx::read(&bytes, &name, &resolve),
         Format::Model => dermis_io::model_file::read(&bytes).map(|model| Contents {
             name: name.clone(),
             format,

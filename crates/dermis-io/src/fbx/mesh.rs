@@ -1,11 +1,13 @@
 //! Meshes of a scene as one mesh, with weights and blend shapes.
 
 use super::bones::Bones;
+use super::drawn::{Corners, MOST_UVS};
 use super::{affine, damaged};
 use crate::contents::{Contents, Flaw, MorphTarget, ReadError};
 use crate::flaws::{Flaws, short};
 use crate::surface;
 use dermis_rig::glam::{DAffine3, DVec3, Vec4};
+use dermis_rig::mesh::RenderPart;
 use dermis_rig::skeleton::invert;
 use dermis_rig::{BoneIndex, Influences, Mesh, Polygons};
 use std::collections::HashMap;
@@ -31,7 +33,8 @@ pub(super) fn blocks(scene: &SceneRoot, allowance: usize) -> Result<Vec<Block>, 
     for (node, shown) in scene.nodes.iter().enumerate() {
         let Some(mesh) = shown.mesh.as_ref().filter(|mesh| mesh.num_vertices > 0) else { continue };
         // One mesh may be shown by many nodes: honest files show some hundred.
-        bytes = bytes.saturating_add(100 * mesh.num_vertices + 20 * mesh.num_indices + 100 * mesh.skin_deformers.len());
+        bytes =
+            bytes.saturating_add(100 * mesh.num_vertices + 160 * mesh.num_indices + 100 * mesh.skin_deformers.len());
         if bytes > allowance {
             return Err(damaged("its nodes show far more vertices than its bytes can hold"));
         }
@@ -52,7 +55,8 @@ struct Part {
 /// All blocks that are kept.
 pub(super) struct Joined {
     parts: Vec<Part>,
-    mesh: Option<Mesh>,
+    /// The mesh.
+    pub mesh: Option<Mesh>,
     weights: Option<Influences>,
 }
 
@@ -70,6 +74,8 @@ impl Joined {
         let mut colors: Vec<Vec4> = Vec::new();
         let mut rows: Vec<Vec<(BoneIndex, f64)>> = Vec::new();
         let mut has_colors = false;
+        let sets = blocks.iter().map(|block| block.mesh(scene).uv_sets.len().min(MOST_UVS)).max().unwrap_or(0);
+        let (mut corners, mut runs) = (Corners::new(sets), Vec::<RenderPart>::new());
         for (at, block) in blocks.iter().enumerate() {
             let (source, node) = (block.mesh(scene), &scene.nodes[block.node]);
             let name = short(&node.element.name);
@@ -95,7 +101,19 @@ impl Joined {
             mesh.positions
                 .extend(source.vertices.iter().map(|p| rest.transform_point3(DVec3::new(p.x, p.y, p.z)) + DVec3::ZERO));
             let vertices = mesh.positions.len() - start;
-            faces(source, start as u32, rest.matrix3.determinant() < 0.0, &mut polygons, flaws);
+            let begin = polygons.indices.len();
+            let mirrored = rest.matrix3.determinant() < 0.0;
+            let faces = faces(source, start as u32, mirrored, &mut polygons, flaws);
+            for (corner, &vertex) in faces.corners.iter().zip(&polygons.indices[begin..]) {
+                corners.push(source, *corner, vertex, &rest);
+            }
+            for (material, triangles) in faces.runs {
+                let material = material.and_then(|at| node.materials.get(at).or_else(|| source.materials.get(at)));
+                let number = material.map(|material| material.element.typed_id);
+                let from = runs.last().map_or(0, |run| run.start + run.count);
+                let name = material.map_or_else(|| name.clone(), |material| short(&material.element.name));
+                runs.push(RenderPart { name, start: from, count: triangles, color: Vec4::ONE, material: number });
+            }
             colors.resize(start, Vec4::ONE);
             if source.vertex_color.exists {
                 has_colors = true;
@@ -126,13 +144,6 @@ impl Joined {
                 let row = bone.map(|bone| (BoneIndex::new(place[bone]), 1.0));
                 rows.extend((0..vertices).map(|_| row.into_iter().collect::<Vec<_>>()));
             }
-            for (exists, what) in
-                [(source.vertex_uv.exists, "texture coordinates"), (source.vertex_normal.exists, "normals")]
-            {
-                if exists {
-                    flaws.unread(what);
-                }
-            }
             made.parts.push(Part { mesh: block.mesh, name, start, vertices, rest });
         }
         if let [first, _, ..] = &made.parts[..] {
@@ -142,9 +153,13 @@ impl Joined {
             return Ok(made);
         }
         mesh.triangles = surface::fan(&polygons);
-        mesh.polygons = Some(polygons);
         mesh.colors = has_colors.then_some(colors);
+        mesh.polygons = Some(polygons);
         mesh.check()?;
+        let draws = corners.say_more() || has_colors || runs.iter().any(|run| run.material.is_some());
+        if let Some(polygons) = mesh.polygons.as_ref().filter(|_| draws && !mesh.triangles.is_empty()) {
+            mesh.render = Some(corners.render(mesh.positions.len(), polygons, runs));
+        }
         if !bones.skins.is_empty() {
             let (weights, mended) = Influences::from_rows(rows)?.normalised();
             flaws.warn(Flaw::WeightSum, mended.rescaled, Some(format!("the worst is off by {:.3e}", mended.worst)));
@@ -211,20 +226,41 @@ impl Joined {
     }
 }
 
-/// The polygons of a mesh, turned if the way to the rest space mirrors.
-fn faces(source: &ufbx::Mesh, start: u32, mirrored: bool, polygons: &mut Polygons, flaws: &mut Flaws) {
-    for face in source.faces.iter() {
+/// What polygons were made of.
+struct Faces {
+    /// Corners of the source, one after another.
+    corners: Vec<u32>,
+    /// The material of each run of triangles, by its number in the mesh, and their count.
+    runs: Vec<(Option<usize>, u32)>,
+}
+
+/// The polygons of a mesh, those of one material after another, turned if the way to the rest space mirrors.
+fn faces(source: &ufbx::Mesh, start: u32, mirrored: bool, polygons: &mut Polygons, flaws: &mut Flaws) -> Faces {
+    let material = |face: usize| source.face_material.get(face).map(|&material| material as usize);
+    let mut order: Vec<usize> = (0..source.faces.len()).collect();
+    order.sort_by_key(|&face| material(face)); // stable: within a material the order is the file's
+    let mut made = Faces { corners: Vec::new(), runs: Vec::new() };
+    for at in order {
+        let face = &source.faces[at];
         let from = face.index_begin as usize;
         let corners = source.vertex_indices.get(from..from + face.num_indices as usize);
         let Some(corners) = corners.filter(|corners| corners.len() >= 3) else {
             flaws.unread("points and lines");
             continue;
         };
-        let begin = polygons.indices.len();
+        let (begin, own) = (polygons.indices.len(), made.corners.len());
         polygons.counts.push(corners.len() as u32);
         polygons.indices.extend(corners.iter().map(|corner| corner + start));
+        made.corners.extend(from as u32..(from + corners.len()) as u32);
         if mirrored {
             polygons.indices[begin + 1..].reverse();
+            made.corners[own + 1..].reverse();
+        }
+        let triangles = corners.len() as u32 - 2;
+        match made.runs.last_mut().filter(|run| run.0 == material(at)) {
+            Some(run) => run.1 += triangles,
+            None => made.runs.push((material(at), triangles)),
         }
     }
+    made
 }

@@ -7,13 +7,16 @@
 //! A skinned vertex is p' = Σ w_k T_k I_k p, with I_k the map from the mesh's own space to that of bone k when they were
 //! bound. The file also states where bones stood then (its `TransformLink`), so the rest mesh stands in the world as it
 //! was bound: rest = G p with G = `TransformLink` I_k of the skin's first bone, B_k = G I_k⁻¹.
-//! Not read: textures, texture coordinates, normals, geometry caches (all named), shapes in between, constraints.
+//! Materials and their file textures become those of glTF, with the textures that it has a place for.
+//! Not read: computed textures, geometry caches, shapes in between, constraints, cameras, lights (all named).
 
+mod appearance;
 mod bones;
 mod clips;
+mod drawn;
 mod mesh;
 
-use crate::contents::{Contents, Flaw, Format, ReadError, Space, UpAxis};
+use crate::contents::{Contents, Flaw, Format, ReadError, Resolve, Space, UpAxis};
 use crate::flaws::{Flaws, make_unique};
 use bones::Bones;
 use dermis_rig::Skeleton;
@@ -32,16 +35,20 @@ fn allowance(file: usize) -> usize {
 
 /// Reads an .fbx file.
 ///
+/// - `name`: what the file is called in [`Contents::name`]; its textures may stand in `STEM.fbm/`
+/// - `resolve`: a file beside this one, by its relative path; called for the images of textures only, a gigabyte at most
+///
 /// Meshes are joined in the order of the scene. A mesh without a skin hangs rigidly on the bone above it, if other
 /// meshes have one, else it is left out; without any skin all meshes are at rest where the scene shows them. Bones are
 /// the nodes a skin names and those the file calls limbs; in a file without any, but with animation and without a mesh, all
 /// nodes. Every take is a clip with a key per frame of the file's rate, from 0 at the take's beginning; between frames it
-/// is evaluated as well. Bones are scaled to unit size at rest, which moves no vertex.
+/// is evaluated as well. Bones are scaled to unit size at rest, which moves no vertex. Polygons of one material come one
+/// after another. An image that is neither in the file nor beside it is left out and counted.
 ///
 /// # Errors
 /// [`ReadError`]: the wrong kind of file, damage, a file that needs more memory than 256 times its bytes and 64 MiB, indices out of
 /// range, bones that make no skeleton.
-pub fn read(bytes: &[u8], name: &str) -> Result<Contents, ReadError> {
+pub fn read(bytes: &[u8], name: &str, resolve: &Resolve<'_>) -> Result<Contents, ReadError> {
     let scene = Arc::new(load(bytes)?);
     let mut flaws = Flaws::default();
     let (space, world) = space(&scene, &mut flaws);
@@ -62,7 +69,13 @@ pub fn read(bytes: &[u8], name: &str) -> Result<Contents, ReadError> {
         }
         contents.skeleton = Some(skeleton);
     }
-    let joined = mesh::Joined::read(&scene, &world, &blocks, &bones, &place, &mut flaws)?;
+    let mut joined = mesh::Joined::read(&scene, &world, &blocks, &bones, &place, &mut flaws)?;
+    if let Some(mesh) = &mut joined.mesh {
+        let look = appearance::read(&scene, name, resolve, &mut flaws).map(Arc::new);
+        if let Some(render) = &mut mesh.render {
+            render.appearance = look;
+        }
+    }
     let channels = joined.fill(&scene, &mut contents, allowance(bytes.len()), &mut flaws)?;
     if let Some(skeleton) = &contents.skeleton {
         bones::count_not_at_bind(skeleton, &scene, &world, &sorted, contents.mesh.as_ref(), &mut flaws);
@@ -71,7 +84,6 @@ pub fn read(bytes: &[u8], name: &str) -> Result<Contents, ReadError> {
     contents.clips = clips::read(&scene, &world, sorted, channels, allowance(bytes.len()), &mut flaws);
     for (count, what) in [
         (scene.cache_files.len(), "geometry caches"),
-        (scene.textures.len(), "textures"),
         (scene.cameras.len(), "cameras"),
         (scene.lights.len(), "lights"),
         (scene.nurbs_curves.len() + scene.line_curves.len(), "curves"),
@@ -96,7 +108,6 @@ fn load(bytes: &[u8]) -> Result<SceneRoot, ReadError> {
         temp_allocator: limit(),
         result_allocator: limit(),
         file_format: FileFormat::Fbx,
-        ignore_embedded: true,
         index_error_handling: IndexErrorHandling::AbortLoading,
         node_depth_limit: 1000,
         ..LoadOpts::default()

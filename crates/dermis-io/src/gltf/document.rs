@@ -1,8 +1,9 @@
 //! A glTF document: its JSON, and the buffers it refers to. Nothing in it has been checked against anything else yet.
 
-use crate::contents::{Flaw, Format, ReadError, Warning};
+use crate::contents::{Flaw, Format, ReadError, Resolve, Warning};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::Value;
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -11,12 +12,10 @@ use std::rc::Rc;
 /// instances of one mesh for twenty-five; a hostile file that reads one buffer a million times asks for more.
 const NUMBERS_PER_BYTE: u64 = 32;
 
-/// The bytes of a file beside a .gltf, by its relative path: the first so many, or all if it has fewer.
-pub type Resolve<'a> = dyn Fn(&str, u64) -> std::io::Result<Vec<u8>> + 'a;
-
 /// JSON and buffers of one file.
 pub(super) struct Document {
     pub root: Root,
+    pub look: Look,
     pub buffers: Vec<Buffer>,
     pub warnings: Vec<Warning>,
     numbers_left: Cell<u64>,
@@ -47,6 +46,7 @@ impl Document {
         let mut warnings = Vec::new();
         let (json, binary) = split(bytes, &mut warnings)?;
         let root: Root = serde_json::from_slice(json).map_err(|e| damaged(format!("its JSON: {e}")))?;
+        let look: Look = serde_json::from_slice(json).map_err(|e| damaged(format!("its JSON: {e}")))?;
         let Some(asset) = &root.asset else {
             return Err(wrong_kind("the JSON has no \"asset\""));
         };
@@ -61,7 +61,7 @@ impl Document {
         let buffer_bytes: u64 = buffers.iter().map(Buffer::len).fold(0, u64::saturating_add);
         let bytes = buffer_bytes.saturating_add(json.len() as u64);
         let numbers_left = Cell::new(bytes.saturating_mul(NUMBERS_PER_BYTE).saturating_add(1 << 16));
-        Ok(Self { root, buffers, warnings, numbers_left, bytes })
+        Ok(Self { root, look, buffers, warnings, numbers_left, bytes })
     }
 
     /// Counts numbers about to be decoded against what a file of this size may ask for.
@@ -73,6 +73,19 @@ impl Document {
         }
         self.numbers_left.set(left - asked);
         Ok(())
+    }
+
+    /// Bytes of the JSON and the buffers.
+    pub fn length(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The bytes of a buffer view.
+    pub fn view(&self, at: u64) -> Option<&[u8]> {
+        let info = self.root.buffer_views.get(usize::try_from(at).ok()?)?;
+        let Buffer::Bytes(bytes) = self.buffers.get(info.buffer as usize)? else { return None };
+        let end = info.byte_offset.checked_add(info.byte_length)?;
+        bytes.get(usize::try_from(info.byte_offset).ok()?..usize::try_from(end).ok()?)
     }
 }
 
@@ -177,7 +190,8 @@ fn load_buffers(root: &Root, binary: Option<&[u8]>, resolve: &Resolve<'_>) -> Re
     Ok(loaded)
 }
 
-fn load_uri(uri: &str, most: u64, resolve: &Resolve<'_>) -> Result<Vec<u8>, ReadError> {
+/// The bytes that a reference leads to, within it or in a file beside this one, `most` of them at most.
+pub(super) fn load_uri(uri: &str, most: u64, resolve: &Resolve<'_>) -> Result<Vec<u8>, ReadError> {
     let refuse = |reason: &str| ReadError::Reference { uri: uri.chars().take(200).collect(), reason: reason.into() };
     if let Some(data) = uri.strip_prefix("data:") {
         let (head, payload) = data.split_once(',').ok_or_else(|| refuse("a data URI without a comma"))?;
@@ -266,8 +280,22 @@ pub(super) struct Root {
     pub buffers: Vec<BufferInfo>,
     pub animations: Vec<Animation>,
     pub materials: Vec<Material>,
-    pub images: Vec<IgnoredAny>,
-    pub cameras: Vec<IgnoredAny>,
+}
+
+/// What is carried through as it stands; of whatever type it is, so that a reader of shapes need not refuse it.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub(super) struct Look {
+    pub asset: Value,
+    pub scene: Value,
+    pub scenes: Value,
+    pub materials: Value,
+    pub textures: Value,
+    pub samplers: Value,
+    pub images: Value,
+    pub cameras: Value,
+    pub extras: Value,
+    pub extensions: Value,
 }
 
 #[derive(Deserialize, Default)]
@@ -295,6 +323,9 @@ pub(super) struct Node {
     pub translation: Option<Box<[f64; 3]>>,
     pub rotation: Option<Box<[f64; 4]>>,
     pub scale: Option<Box<[f64; 3]>>,
+    pub camera: Option<Box<Value>>,
+    pub extras: Option<Box<Value>>,
+    pub extensions: Option<Box<Value>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -303,7 +334,7 @@ pub(super) struct Mesh {
     pub name: Option<String>,
     pub primitives: Vec<Primitive>,
     pub weights: Vec<f64>,
-    pub extras: serde_json::Value,
+    pub extras: Value,
 }
 
 #[derive(Deserialize, Default)]

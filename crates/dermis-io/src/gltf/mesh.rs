@@ -32,6 +32,8 @@ pub(super) struct Block {
     pub sets: Vec<(Vec<u32>, Table)>,
     pub normals: Option<Table>,
     pub uvs: Option<Table>,
+    /// Sets of texture coordinates after the first.
+    pub more_uvs: Vec<Table>,
     pub colors: Option<Table>,
     /// Displacements per morph target; `None` where the target leaves the vertices alone.
     pub targets: Vec<Option<Table>>,
@@ -46,13 +48,18 @@ pub(super) struct Part {
     pub triangles: Vec<[u32; 3]>,
     pub name: String,
     pub color: Vec4,
+    pub material: Option<u32>,
 }
 
 impl Part {
     pub fn render(&self, start: u32) -> RenderPart {
-        RenderPart { name: self.name.clone(), start, count: self.triangles.len() as u32, color: self.color }
+        let (name, count) = (self.name.clone(), self.triangles.len() as u32);
+        RenderPart { name, start, count, color: self.color, material: self.material }
     }
 }
+
+/// Sets of texture coordinates that are read.
+const MOST_UVS: usize = 8;
 
 /// What makes two primitives share their vertices.
 type Attributes<'a> = (&'a BTreeMap<String, u32>, &'a Vec<BTreeMap<String, u32>>);
@@ -160,7 +167,7 @@ impl Drawn {
             let base = material.pbr_metallic_roughness.as_ref().and_then(|pbr| pbr.base_color_factor);
             color = base.map_or(color, Vec4::from_array);
         }
-        self.parts.push(Part { block, triangles, name: part_name, color });
+        self.parts.push(Part { block, triangles, name: part_name, color, material: primitive.material });
         Ok(())
     }
 }
@@ -218,6 +225,16 @@ impl Block {
         for (semantic, table) in [("TEXCOORD_0", &uvs), ("COLOR_0", &colors)] {
             table.as_ref().map_or(Ok(()), |table| finite(semantic, table))?;
         }
+        let mut more_uvs = Vec::new();
+        while more_uvs.len() < MOST_UVS - 1 {
+            let semantic = format!("TEXCOORD_{}", 1 + more_uvs.len());
+            let Some(table) = table(&semantic, &[2])? else { break };
+            finite(&semantic, &table)?;
+            more_uvs.push(table);
+        }
+        if attribute("TANGENT").is_some() {
+            flaws.add(Flaw::Tangents, || format!("of mesh \"{name}\""));
+        }
         let mut sets = Vec::new();
         while let Some(at) = attribute(&format!("JOINTS_{}", sets.len())).filter(|_| skin.is_some()) {
             let (joints, weights) = (format!("JOINTS_{}", sets.len()), format!("WEIGHTS_{}", sets.len()));
@@ -240,17 +257,18 @@ impl Block {
         for semantic in primitive.attributes.keys() {
             let number = |start: &str| semantic.strip_prefix(start).and_then(|n| n.parse::<usize>().ok());
             let skinning = number("JOINTS_").or(number("WEIGHTS_")).is_some_and(|n| n < sets.len());
-            if !skinning && !["POSITION", "NORMAL", "TANGENT", "TEXCOORD_0", "COLOR_0"].contains(&semantic.as_str()) {
+            let uvs = number("TEXCOORD_").is_some_and(|n| n <= more_uvs.len());
+            if !skinning && !uvs && !["POSITION", "NORMAL", "TANGENT", "COLOR_0"].contains(&semantic.as_str()) {
                 flaws.unread(semantic);
             }
         }
         let skin = skin.filter(|_| !sets.is_empty());
-        Ok(Self { node, skin, start, positions, sets, normals, uvs, colors, targets, shares: false })
+        Ok(Self { node, skin, start, positions, sets, normals, uvs, more_uvs, colors, targets, shares: false })
     }
 
     /// Everything drawn at vertex `row` but its position.
     pub fn shading(&self, row: usize) -> impl Iterator<Item = u64> {
-        let tables = [&self.normals, &self.uvs, &self.colors];
-        tables.into_iter().flatten().flat_map(move |table| table.row(row)).map(|x| x.to_bits())
+        let tables = [&self.normals, &self.uvs, &self.colors].into_iter().flatten().chain(&self.more_uvs);
+        tables.flat_map(move |table| table.row(row)).map(|x| x.to_bits())
     }
 }

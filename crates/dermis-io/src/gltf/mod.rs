@@ -4,15 +4,18 @@
 //! influences, and all three interpolations. A joint's bind matrix is the inverse of its `inverseBindMatrices` entry;
 //! the rest mesh lives in bind space, moved to the world where the file's default pose says where the world is, so that
 //! lengths are metres whatever unit the armature was modelled in. [`write_glb`] writes what [`read`] reads.
+//! Materials, textures, images, cameras, lights, further nodes and extras are carried through as they stand: they come in
+//! the [`Appearance`](dermis_rig::Appearance) of the mesh, and go out with numbers that fit what is written around them.
 //!
 //! The reader is written by hand: it reads the JSON into a few structures of its own. The crate `gltf` trusts indices that a
 //! file may break, and reads buffers before it checks their sizes.
 //!
 //! Source: Khronos Group, "glTF 2.0 Specification", 2.0.1; skinning section 3.7.3, animation sections 3.11 and C.
-//! Not read: Draco and meshopt compression, instancing, textures, cameras, lights.
+//! Not read: Draco and meshopt compression, instancing, tangents, normals of morph targets.
 
 mod accessor;
 pub mod affine_nodes;
+mod appearance;
 mod clip;
 mod document;
 mod mesh;
@@ -22,6 +25,6 @@ mod skins;
 mod weld;
 mod write;
 
-pub use document::Resolve;
+pub use crate::contents::Resolve;
 pub use read::read;
-pub use write::{GlbClip, GlbScene, write_glb};
+pub use write::{GlbClip, GlbScene, MorphNormals, write_glb};

@@ -1,13 +1,15 @@
 //! A glTF file as [`Contents`].
 
+use super::accessor::Table;
+use super::appearance;
 use super::clip;
-use super::document::{Document, Resolve, damaged};
+use super::document::{Document, damaged};
 use super::mesh::{Block, Drawn};
 use super::nodes::Nodes;
 use super::skins::{self, Bones};
 use super::weld::{Weld, weld};
 use crate::agree::{AGREE, apart, corners};
-use crate::contents::{Contents, Flaw, Format, MorphTarget, ReadError, Space};
+use crate::contents::{Contents, Flaw, Format, MorphTarget, ReadError, Resolve, Space};
 use crate::flaws::{Flaws, make_unique, short};
 use dermis_rig::glam::{DAffine3, DVec2, DVec3, Vec4};
 use dermis_rig::rotation::cofactor;
@@ -15,12 +17,13 @@ use dermis_rig::skeleton::invert;
 use dermis_rig::{BoneIndex, Influences, Mesh, RenderMesh, Skeleton};
 use std::cmp::Ordering;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 /// Reads a .glb or .gltf file.
 ///
 /// - `name`: what the file is called in [`Contents::name`]
 /// - `resolve`: the first bytes of a file beside this one, by its relative path, as many as are asked for if it has them;
-///   called for external buffers only, never with an address, an absolute path or a path that leaves the folder
+///   called for external buffers and images only, never with an address, an absolute path or a path that leaves the folder
 ///
 /// Vertices p of a skin come to rest in the space of the bind matrices, where p' = Σ w_k T_k B_k⁻¹ p holds for every
 /// pose. If the default pose of the file is rigidly its bind pose, that space is the world, in metres; otherwise
@@ -29,12 +32,17 @@ use std::collections::HashSet;
 /// mesh without a skin hangs rigidly on the joint above it; without one it is left out, unless the file has no skin at
 /// all: then it is a bare mesh at rest in the world. A file without skin and mesh is a motion: its nodes are the bones.
 ///
+/// Materials, textures, images, cameras, lights, further nodes and extras are carried in the mesh's
+/// [`Appearance`](dermis_rig::Appearance). An image that cannot be read is left out and counted, and so is a reference that
+/// leads nowhere. Of files beside this one, a gigabyte of images is read at most.
+///
 /// # Errors
 /// [`ReadError`]: the wrong kind of file, damage (with the thing and its numbers), a required extension that is not
 /// supported, bones that make no skeleton, buffers that cannot be resolved. Whatever the bytes, memory stays below a
 /// few hundred times their number.
 pub fn read(bytes: &[u8], name: &str, resolve: &Resolve<'_>) -> Result<Contents, ReadError> {
     let mut document = Document::open(bytes, resolve)?;
+    let mut look = std::mem::take(&mut document.look);
     let mut flaws = Flaws::default();
     let nodes = Nodes::read(&document)?;
     let drawn = Drawn::read(&document, &nodes, &mut flaws)?;
@@ -65,7 +73,7 @@ pub fn read(bytes: &[u8], name: &str, resolve: &Resolve<'_>) -> Result<Contents,
     }
 
     let hung = Hung::new(&document, &nodes, &drawn, &bones, &mut flaws);
-    let mut sources = Vec::new();
+    let (mut sources, mut carried) = (Vec::new(), None);
     if hung.vertices > 0 {
         let influences = match contents.skeleton {
             Some(_) if !hung.unbound => Some(hung.influences(&document, &drawn, &bones, &place)?),
@@ -76,7 +84,16 @@ pub fn read(bytes: &[u8], name: &str, resolve: &Resolve<'_>) -> Result<Contents,
             flaws.warn(Flaw::Welded, hung.vertices - made.first.len(), None);
         }
         sources = hung.morphs(&document, &made, &mut contents.morphs, &mut flaws)?;
-        contents.mesh = Some(hung.mesh(&drawn, &made)?);
+        let mut mesh = hung.mesh(&drawn, &made)?;
+        if let Some(render) = &mut mesh.render {
+            let look = std::mem::take(&mut look);
+            let look = appearance::read(&document, look, &nodes, &bones, &hung.nodes(), resolve, &mut flaws);
+            if let Some((appearance, extensions)) = look {
+                render.appearance = Some(Arc::new(appearance));
+                carried = Some(extensions);
+            }
+        }
+        contents.mesh = Some(mesh);
         if let Some(influences) = influences {
             contents.weights = Some(normalised(&influences, &made, &mut flaws)?);
         }
@@ -88,14 +105,17 @@ pub fn read(bytes: &[u8], name: &str, resolve: &Resolve<'_>) -> Result<Contents,
         count_not_at_bind(skeleton, &nodes, &bone_nodes, contents.mesh.as_ref(), &mut flaws);
     }
     contents.clips = clip::read(&document, &nodes, &bone_nodes, &sources, &mut flaws)?;
-    for (count, what) in [(document.root.images.len(), "images"), (document.root.cameras.len(), "cameras")] {
-        if count > 0 {
-            contents.unread.push(format!("{count} {what}"));
+    if carried.is_none() {
+        for (things, what) in [(&look.images, "images"), (&look.cameras, "cameras")] {
+            let count = things.as_array().map_or(0, Vec::len);
+            if count > 0 {
+                contents.unread.push(format!("{count} {what}"));
+            }
         }
     }
-    contents
-        .unread
-        .extend(document.root.extensions_used.iter().filter(|e| *e != "KHR_mesh_quantization").map(|e| short(e)));
+    let carried = carried.unwrap_or_default();
+    let used = document.root.extensions_used.iter().filter(|e| *e != "KHR_mesh_quantization" && !carried.contains(e));
+    contents.unread.extend(used.map(|e| short(e)));
     contents.unread.append(&mut flaws.unread);
     contents.warnings = std::mem::take(&mut document.warnings);
     contents.warnings.append(&mut flaws.warnings);
@@ -172,6 +192,14 @@ impl<'a> Hung<'a> {
             }
         }
         hung
+    }
+
+    /// The nodes whose meshes are kept, ascending.
+    fn nodes(&self) -> Vec<u32> {
+        let mut nodes: Vec<u32> = self.blocks.iter().map(|hung| hung.block.node).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes
     }
 
     fn of(&self, vertex: u32) -> (&HungBlock<'a>, usize) {
@@ -278,27 +306,33 @@ impl<'a> Hung<'a> {
 
     fn mesh(&self, drawn: &Drawn, made: &Weld) -> Result<Mesh, ReadError> {
         let (triangles, parts) = self.triangles(drawn);
-        let (mut uvs, mut colors) = (Vec::new(), None);
-        if self.blocks.iter().any(|hung| hung.block.uvs.is_some()) {
-            let uv = |table: &super::accessor::Table, row: usize| match table.row(row) {
-                [u, v] => DVec2::new(*u, *v),
-                _ => DVec2::ZERO,
-            };
-            uvs = self
-                .rows()
-                .map(|(hung, row)| hung.block.uvs.as_ref().map_or(DVec2::ZERO, |table| uv(table, row)))
-                .collect();
+        let uv = |table: Option<&Table>, row: usize| match table.map(|table| table.row(row)) {
+            Some([u, v]) => DVec2::new(*u, *v),
+            _ => DVec2::ZERO,
+        };
+        let set = |of: &dyn Fn(&'a Block) -> Option<&'a Table>| -> Vec<DVec2> {
+            self.rows().map(|(hung, row)| uv(of(hung.block), row)).collect()
+        };
+        let sets = self.blocks.iter().map(|hung| hung.block.more_uvs.len()).max().unwrap_or(0);
+        let mut uvs = Vec::new();
+        if sets > 0 || self.blocks.iter().any(|hung| hung.block.uvs.is_some()) {
+            uvs = set(&|block| block.uvs.as_ref());
         }
+        let more_uvs = (0..sets).map(|at| set(&|block| block.more_uvs.get(at))).collect();
+        let (mut colors, mut drawn_colors) = (None, Vec::new());
         if self.blocks.iter().any(|hung| hung.block.colors.is_some()) {
-            let color = |&vertex: &u32| {
-                let (hung, row) = self.of(vertex);
-                match hung.block.colors.as_ref().map(|table| table.row(row)) {
+            let color =
+                |(hung, row): (&HungBlock<'a>, usize)| match hung.block.colors.as_ref().map(|table| table.row(row)) {
                     Some([r, g, b]) => Vec4::new(*r as f32, *g as f32, *b as f32, 1.0),
                     Some([r, g, b, a]) => Vec4::new(*r as f32, *g as f32, *b as f32, *a as f32),
                     _ => Vec4::ONE,
-                }
-            };
-            colors = Some(made.first.iter().map(color).collect());
+                };
+            let own: Vec<Vec4> = made.first.iter().map(|&vertex| color(self.of(vertex))).collect();
+            drawn_colors = self.rows().map(color).collect();
+            if drawn_colors.iter().zip(&made.source).all(|(color, &vertex)| *color == own[vertex as usize]) {
+                drawn_colors = Vec::new();
+            }
+            colors = Some(own);
         }
         let mut normals = Vec::new();
         if self.blocks.iter().any(|hung| hung.block.normals.is_some()) {
@@ -310,7 +344,17 @@ impl<'a> Hung<'a> {
             triangles: welded,
             polygons: None,
             colors,
-            render: Some(RenderMesh { source: made.source.clone(), triangles, uvs, normals, parts }),
+            render: Some(RenderMesh {
+                source: made.source.clone(),
+                triangles,
+                uvs,
+                more_uvs,
+                colors: drawn_colors,
+                normals,
+                parts,
+                by_corner: false,
+                appearance: None,
+            }),
         };
         mesh.check()?;
         Ok(mesh)

@@ -10,6 +10,7 @@
 //! know. From version 4 on the format changes only together with a migration test: `tests/stored_models.rs` reads files of
 //! every version and compares the skins that they evaluate to with those that their own program printed.
 
+mod drawn;
 mod enveloping;
 mod joints;
 mod pose_space;
@@ -20,10 +21,9 @@ pub(crate) use crate::tensors::{Reader, Tensors, damaged};
 use crate::writing::WriteError;
 use dermis_deform::baked::{BakedBase, BakedCorrection, Coefficients};
 use dermis_deform::{Base, Deformer, DualQuaternions, RiggedDeformer, TrainingPoses};
-use dermis_rig::glam::{DAffine3, DVec2, DVec3, Vec4};
-use dermis_rig::mesh::RenderPart;
+use dermis_rig::glam::{DAffine3, DVec3, Vec4};
 use dermis_rig::skeleton::{from_rows, row};
-use dermis_rig::{BoneIndex, Influences, Mesh, Polygons, RenderMesh, Rig, Skeleton};
+use dermis_rig::{BoneIndex, Influences, Mesh, Polygons, Rig, Skeleton};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -32,7 +32,8 @@ use std::io::{Cursor, Read, Seek, Write};
 /// The version this program writes.
 ///
 /// 1: bases and multi-weight enveloping. 2: joint models and pose-space deformation. 3: other kernels, remainders and
-/// channels of pose-space deformation; shapes; rotational regression. 4: coefficients of 16 bits.
+/// channels of pose-space deformation; shapes; rotational regression. 4: coefficients of 16 bits. Programs of version 4 that
+/// know nothing of materials pass over the arrays and header fields that carry them.
 pub const VERSION: u32 = 4;
 
 /// What a model file holds: a deformer with its rig, and where both come from.
@@ -107,15 +108,10 @@ struct Stored {
     #[serde(default)]
     training_length: Option<f64>,
     #[serde(default)]
-    parts: Vec<StoredPart>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct StoredPart {
-    name: String,
-    start: u32,
-    count: u32,
-    color: [f32; 4],
+    parts: Vec<drawn::StoredPart>,
+    /// Whether drawn vertices come from corners of polygons.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    by_corner: bool,
 }
 
 /// SHA-256 over what a model depends on: vertex count, triangles, bone names and their order, in hexadecimal.
@@ -198,14 +194,7 @@ pub fn write(model: &ModelFile, out: &mut dyn Write) -> Result<(), WriteError> {
         t.u32("polygons.counts", &[polygons.counts.len()], polygons.counts.iter().copied());
         t.u32("polygons.indices", &[polygons.indices.len()], polygons.indices.iter().copied());
     }
-    if let Some(render) = &rig.mesh().render {
-        t.u32("render.source", &[render.source.len()], render.source.iter().copied());
-        t.u32("render.triangles", &[render.triangles.len(), 3], render.triangles.iter().flatten().copied());
-        let uvs = render.uvs.iter().flat_map(|uv| uv.to_array().map(|x| x as f32));
-        t.f32("render.uvs", &[render.uvs.len(), 2], uvs);
-        let normals = render.normals.iter().flat_map(|n| n.to_array().map(|x| x as f32));
-        t.f32("render.normals", &[render.normals.len(), 3], normals);
-    }
+    drawn::write(&mut t, rig.mesh());
     let bind = rig.skeleton().bind().iter().flat_map(|m| [0, 1, 2].map(|j| row(m, j))).flatten();
     t.f64("bind_matrices", &[rig.skeleton().len(), 3, 4], bind);
     for (name, influences) in
@@ -264,17 +253,12 @@ pub fn write(model: &ModelFile, out: &mut dyn Write) -> Result<(), WriteError> {
         shapes,
         length: baked.correction().map(BakedCorrection::length),
         training_length: model.training().map(|t| t.length),
-        parts: rig.mesh().render.iter().flat_map(|r| &r.parts).map(StoredPart::of).collect(),
+        parts: drawn::parts(rig.mesh()),
+        by_corner: rig.mesh().render.as_ref().is_some_and(|render| render.by_corner),
     };
     let cannot = |what: String| WriteError::CannotHold { format: Format::Model, what };
     let json = serde_json::to_string(&stored).map_err(|e| cannot(e.to_string()))?;
     t.write(KEY, json, out)
-}
-
-impl StoredPart {
-    fn of(part: &RenderPart) -> Self {
-        Self { name: part.name.clone(), start: part.start, count: part.count, color: part.color.to_array() }
-    }
 }
 
 /// Reads a model file.
@@ -371,37 +355,13 @@ fn positive(length: f64) -> bool {
 fn read_rig(r: &Reader<'_>, stored: &Stored) -> Result<Rig, ReadError> {
     let positions: Vec<DVec3> = r.f64("rest_vertices", 3)?.chunks_exact(3).map(DVec3::from_slice).collect();
     let vertices = positions.len();
-    let three = |list: Vec<u32>| -> Vec<[u32; 3]> { list.chunks_exact(3).map(|t| [t[0], t[1], t[2]]).collect() };
-    let mut mesh = Mesh { positions, triangles: three(r.indices("triangles", 3, vertices)?), ..Mesh::default() };
+    let triangles = drawn::threes(&r.indices("triangles", 3, vertices)?);
+    let mut mesh = Mesh { positions, triangles, ..Mesh::default() };
     if r.has("polygons.counts") {
         let indices = r.indices("polygons.indices", 1, vertices)?;
         mesh.polygons = Some(Polygons { counts: r.u32("polygons.counts", 1)?, indices });
     }
-    if r.has("render.source") {
-        let source = r.indices("render.source", 1, vertices)?;
-        let triangles = three(r.indices("render.triangles", 3, source.len())?);
-        let pick = |list: Vec<f32>, n: usize| -> Vec<Vec<f64>> {
-            list.chunks_exact(n).map(|x| x.iter().map(|&x| f64::from(x)).collect()).collect()
-        };
-        let uvs: Vec<DVec2> = pick(r.f32("render.uvs", 2)?, 2).iter().map(|x| DVec2::from_slice(x)).collect();
-        let normals: Vec<DVec3> = pick(r.f32("render.normals", 3)?, 3).iter().map(|x| DVec3::from_slice(x)).collect();
-        for (name, count) in [("render.uvs", uvs.len()), ("render.normals", normals.len())] {
-            if count != 0 {
-                r.count(name, count, source.len())?;
-            }
-        }
-        let parts = stored.parts.iter().map(|p| RenderPart {
-            name: p.name.clone(),
-            start: p.start,
-            count: p.count,
-            color: Vec4::from_array(p.color),
-        });
-        let parts: Vec<RenderPart> = parts.collect();
-        if parts.iter().any(|p| u64::from(p.start) + u64::from(p.count) > triangles.len() as u64) {
-            return Err(damaged("a material covers triangles that do not exist"));
-        }
-        mesh.render = Some(RenderMesh { source, triangles, uvs, normals, parts });
-    }
+    drawn::read(r, stored, &mut mesh)?;
     let rows = r.f64("bind_matrices", 12)?;
     let take = |m: &[f64], at: usize| [m[at], m[at + 1], m[at + 2], m[at + 3]];
     let bind: Vec<DAffine3> = rows.chunks_exact(12).map(|m| from_rows([take(m, 0), take(m, 4), take(m, 8)])).collect();

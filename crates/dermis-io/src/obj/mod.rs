@@ -13,7 +13,7 @@ mod write;
 
 pub use read::read;
 pub use sequence::{Sequence, natural_order};
-pub use write::write;
+pub use write::{Normals, write, write_shape};
 
 #[cfg(test)]
 mod tests {

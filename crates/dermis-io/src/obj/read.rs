@@ -200,14 +200,14 @@ impl ObjFile {
         let ends = starts.iter().skip(1).map(|(_, at)| *at).chain([self.counts.len()]);
         let parts = starts.iter().zip(ends).filter(|((_, start), end)| start < end).map(|((name, start), end)| {
             let (start, end) = (before[*start], before[end]);
-            RenderPart { name: (*name).to_owned(), start, count: end - start, color: Vec4::ONE }
+            RenderPart { name: (*name).to_owned(), start, count: end - start, color: Vec4::ONE, material: None }
         });
         Some(RenderMesh {
-            normals: Vec::new(),
             triangles: surface::fan(&Polygons { counts: self.counts.clone(), indices }),
             uvs: drawn.iter().map(|(_, at)| uv(*at)).collect(),
             source: drawn.iter().map(|(vertex, _)| *vertex).collect(),
             parts: parts.collect(),
+            ..RenderMesh::default()
         })
     }
 }

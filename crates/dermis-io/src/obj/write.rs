@@ -1,5 +1,6 @@
 //! Writing one OBJ file.
 
+use crate::normals::{Shading, smooth_normals};
 use crate::{Format, Space, WriteError};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{Mesh, Polygons};
@@ -12,6 +13,31 @@ use std::io::Write;
 /// # Errors
 /// [`WriteError`]: another number of positions than vertices, faces that name none, positions not finite.
 pub fn write(mesh: &Mesh, positions: &[DVec3], space: &Space, out: &mut dyn Write) -> Result<(), WriteError> {
+    write_shape(mesh, positions, Normals::LeftOut, space, out)
+}
+
+/// Whether an OBJ file holds normals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Normals {
+    /// No `vn` lines: programs shade the shape as they see fit.
+    #[default]
+    LeftOut,
+    /// A `vn` line for every drawn vertex. The normals that the mesh's file had turn with the surface around them, so hard
+    /// edges stay hard. Without such normals, triangles are averaged by area at every vertex.
+    Written,
+}
+
+/// [`write`] with normals, if they are wanted.
+///
+/// # Errors
+/// As [`write`].
+pub fn write_shape(
+    mesh: &Mesh,
+    positions: &[DVec3],
+    normals: Normals,
+    space: &Space,
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
     let (found, expected) = (positions.len(), mesh.positions.len());
     if found != expected {
         return Err(WriteError::Count { what: "the shape".into(), things: "vertices", found, expected });
@@ -40,17 +66,33 @@ pub fn write(mesh: &Mesh, positions: &[DVec3], space: &Space, out: &mut dyn Writ
     };
     let polygons = mesh.polygons.as_ref().unwrap_or(&triangles);
     let drawn = drawn_corners(mesh, polygons);
-    for uv in mesh.render.iter().filter(|_| drawn.is_some()).flat_map(|render| &render.uvs) {
+    let textured = mesh.render.as_ref().filter(|render| drawn.is_some() && !render.uvs.is_empty());
+    for uv in textured.into_iter().flat_map(|render| &render.uvs) {
         let _ = writeln!(text, "vt {} {}", uv.x, 1.0 - uv.y);
+    }
+    let shaded = normals == Normals::Written;
+    // Of drawn vertices if corners name them, else of vertices.
+    let normals = match (shaded, &mesh.render, &drawn) {
+        (false, _, _) => Vec::new(),
+        (true, Some(render), Some(_)) => Shading::new(mesh, render).moved(positions),
+        (true, _, _) => smooth_normals(positions, &mesh.triangles),
+    };
+    for normal in normals {
+        let n = from_ours.transform_vector3(normal).normalize_or_zero();
+        let _ = writeln!(text, "vn {} {} {}", n.x, n.y, n.z);
     }
     let mut at = 0;
     for &count in &polygons.counts {
         text.push('f');
         for corner in at..at + count as usize {
-            let _ = write!(text, " {}", polygons.indices[corner] + 1);
-            if let Some(drawn) = &drawn {
-                let _ = write!(text, "/{}", drawn[corner] + 1);
-            }
+            let vertex = polygons.indices[corner] + 1;
+            let number = drawn.as_ref().map_or(vertex, |drawn| drawn[corner] + 1);
+            let _ = match (textured.is_some(), shaded) {
+                (false, false) => write!(text, " {vertex}"),
+                (true, false) => write!(text, " {vertex}/{number}"),
+                (false, true) => write!(text, " {vertex}//{number}"),
+                (true, true) => write!(text, " {vertex}/{number}/{number}"),
+            };
         }
         text.push('\n');
         at += count as usize;
@@ -60,7 +102,7 @@ pub fn write(mesh: &Mesh, positions: &[DVec3], space: &Space, out: &mut dyn Writ
 
 /// The drawn vertex of every polygon corner, if drawn triangles are those of the polygons' fans, one for one.
 fn drawn_corners(mesh: &Mesh, polygons: &Polygons) -> Option<Vec<u32>> {
-    let render = mesh.render.as_ref().filter(|render| !render.uvs.is_empty())?;
+    let render = mesh.render.as_ref()?;
     let mut triangles = render.triangles.iter();
     let mut drawn = Vec::with_capacity(polygons.indices.len());
     for &count in &polygons.counts {
@@ -72,9 +114,11 @@ fn drawn_corners(mesh: &Mesh, polygons: &Polygons) -> Option<Vec<u32>> {
             drawn.push(c);
         }
     }
-    let hangs = |(drawn, vertex): (&u32, &u32)| {
-        render.source.get(*drawn as usize) == Some(vertex) && (*drawn as usize) < render.uvs.len()
-    };
-    let fits = drawn.len() == polygons.indices.len() && triangles.next().is_none();
+    let hangs = |(drawn, vertex): (&u32, &u32)| render.source.get(*drawn as usize) == Some(vertex);
+    let count = render.source.len();
+    let whole = [render.uvs.len(), render.normals.len()].iter().all(|&of| of == 0 || of == count)
+        && render.source.iter().all(|&vertex| (vertex as usize) < mesh.positions.len())
+        && render.triangles.as_flattened().iter().all(|&corner| (corner as usize) < count);
+    let fits = whole && drawn.len() == polygons.indices.len() && triangles.next().is_none();
     (fits && drawn.iter().zip(&polygons.indices).all(hangs)).then_some(drawn)
 }

@@ -48,6 +48,7 @@ pub fn character(bones: usize) -> Character {
         start,
         count,
         color: Vec4::new(red, 0.5, 0.25, 1.0),
+        material: None,
     };
     render.parts = vec![part("low", 0, half, 1.0), part("high", half, render.triangles.len() as u32 - half, 0.0)];
     mesh.triangles = render.triangles.iter().map(|t| t.map(|corner| render.source[corner as usize])).collect();

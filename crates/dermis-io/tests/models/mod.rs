@@ -54,8 +54,15 @@ fn rig() -> Rig {
         triangles: triangles.clone(),
         uvs: source.iter().map(|&v| DVec2::new(f64::from(v) / 16.0, 0.5)).collect(),
         normals: source.iter().map(|&v| if v % 2 == 0 { DVec3::Y } else { DVec3::Z }).collect(),
-        parts: vec![RenderPart { name: "skin".into(), start: 0, count: 16, color: Vec4::new(0.5, 0.25, 1.0, 1.0) }],
+        parts: vec![RenderPart {
+            name: "skin".into(),
+            start: 0,
+            count: 16,
+            color: Vec4::new(0.5, 0.25, 1.0, 1.0),
+            material: None,
+        }],
         source,
+        ..RenderMesh::default()
     };
     let mesh = Mesh {
         positions,

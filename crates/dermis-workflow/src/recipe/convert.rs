@@ -1,9 +1,11 @@
 //! `convert`: what files hold, in another format.
 
 use super::{Existing, Input, Watch, keep, reserve, seen, sources, step};
-use crate::convert::{Converted, gather, is_folder, write_converted};
+use crate::convert::{Converted, gather, is_folder, makes_targets, write_converted};
 use crate::error::Error;
+use crate::export::is_glb;
 use crate::load::ReadOptions;
+use dermis_io::gltf::MorphNormals;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -17,11 +19,18 @@ pub struct ConvertRecipe {
     /// How files are read where they do not say it themselves.
     #[serde(default)]
     pub read: ReadOptions,
+    /// Whether morph targets of a GLB hold changes of normals.
+    #[serde(default = "written")]
+    pub normals: bool,
     /// Where it goes; the ending of the name is the format.
     pub out: PathBuf,
     /// What happens to an output that is there already.
     #[serde(default)]
     pub existing: Existing,
+}
+
+fn written() -> bool {
+    true
 }
 
 /// What came of a conversion.
@@ -47,7 +56,12 @@ impl ConvertRecipe {
         let (contents, notes) = step(watch, "read", |_| gather(&inputs, &self.read))?;
         self.read.must_act_on(&notes)?;
         seen(watch, &self.inputs, &notes)?;
-        let converted = step(watch, "write", |_| write_converted(&contents, &inputs[0], &self.read, &out))?;
+        let targets = is_glb(&self.out) && makes_targets(&contents);
+        if !self.normals && !targets {
+            return Err(Error::NoMorphNormals { path: self.out.clone() });
+        }
+        let normals = if self.normals { MorphNormals::Written } else { MorphNormals::LeftOut };
+        let converted = step(watch, "write", |_| write_converted(&contents, &inputs[0], &self.read, normals, &out))?;
         let inputs = notes.into_iter().map(|note| note.path).collect();
         Ok(ConvertOutcome { converted, inputs, written: out.path().to_path_buf() })
     }

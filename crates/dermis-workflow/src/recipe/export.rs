@@ -13,6 +13,7 @@ use crate::load::{PoseSet, ReadOptions, load_base_cache, load_examples, load_mod
 use crate::output::{Output, reserve_file};
 use dermis_fit::weights::WeightBits;
 use dermis_io::ModelFile;
+use dermis_io::gltf::MorphNormals;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -49,7 +50,7 @@ pub enum ExportForm {
 }
 
 /// An export with morph targets.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct ShapesExport {
     /// The motion that becomes the clip.
@@ -62,6 +63,14 @@ pub struct ShapesExport {
     pub kernels: Option<usize>,
     /// Influences per vertex at most; all of them if `None`.
     pub influences: Option<usize>,
+    /// Whether morph targets hold changes of normals, so that corrections are shaded as they look.
+    pub normals: bool,
+}
+
+impl Default for ShapesExport {
+    fn default() -> Self {
+        Self { motion: None, base_cache: None, shapes: None, kernels: None, influences: None, normals: true }
+    }
 }
 
 /// How many morph targets.
@@ -203,6 +212,7 @@ impl ShapesExport {
         };
         read.must_act_on(&files)?;
         let (motion, influences) = (motion.as_ref(), self.influences);
+        let normals = if self.normals { MorphNormals::Written } else { MorphNormals::LeftOut };
         let bare = self.shapes == Some(ShapeCount::Most(0)) && table.is_none() && self.kernels.is_none();
         let mut refused = None;
         if is_pose_space(model) && !bare {
@@ -214,8 +224,9 @@ impl ShapesExport {
                         ShapeCount::All => usize::MAX,
                     });
                     let settings = PoseSpaceSettings { shapes, kernels: self.kernels, influences };
-                    let export =
-                        |p: dermis_rig::Progress<'_>| export_pose_space(model, motion, settings, (out, table), p);
+                    let export = |p: dermis_rig::Progress<'_>| {
+                        export_pose_space(model, motion, settings, normals, (out, table), p)
+                    };
                     return Ok(ExportMade::PoseSpace(step(watch, "export", export)?));
                 }
                 Some(reason) if table.is_some() || self.kernels.is_some() => {
@@ -233,7 +244,7 @@ impl ShapesExport {
                 Some(ShapeCount::All) => None,
             };
             let settings = DriverSettings { shapes, influences };
-            let driven = step(watch, "export", |p| export_driven(model, motion, settings, (out, table), p))?;
+            let driven = step(watch, "export", |p| export_driven(model, motion, settings, normals, (out, table), p))?;
             return Ok(ExportMade::Driven(driven));
         }
         let shapes = match self.shapes {
@@ -241,7 +252,10 @@ impl ShapesExport {
             Some(ShapeCount::Most(most)) => most,
             Some(ShapeCount::All) => return Err(ExportError::AllBaked.into()),
         };
-        let settings = ExportSettings { shapes, influences };
+        if !self.normals && (shapes == 0 || motion.is_none()) {
+            return Err(ExportError::NoTargets.into());
+        }
+        let settings = ExportSettings { shapes, influences, normals };
         let exported = step(watch, "export", |p| export_glb(model, motion, given.as_deref(), settings, out, p))?;
         Ok(ExportMade::Baked { exported, corrects: corrects(model), refusal: refused })
     }

@@ -5,9 +5,10 @@ use crate::error::Error;
 use crate::load::{ReadOptions, load_base_cache, load_model, load_motion};
 use crate::measure::run_motion;
 use crate::secondary::{self, Swung};
-use crate::skins::{is_folder, write_skins};
+use crate::skins::{holds_normals, is_folder, write_skins};
 use dermis_deform::secondary::{SecondaryError, SecondarySettings, Spring};
 use dermis_io::Space;
+use dermis_io::obj::Normals;
 use dermis_measure::Posed;
 use dermis_rig::Motion;
 use dermis_rig::glam::DVec3;
@@ -28,6 +29,9 @@ pub struct PoseRecipe {
     /// Soft parts that swing.
     #[serde(default)]
     pub swing: Option<Swing>,
+    /// Whether OBJ files hold the normals of every skin.
+    #[serde(default)]
+    pub normals: bool,
     /// How files are read where they do not say it themselves.
     #[serde(default)]
     pub read: ReadOptions,
@@ -95,7 +99,11 @@ impl PoseRecipe {
     /// # Errors
     /// [`Error`].
     pub fn run(&self, watch: &dyn Watch) -> Result<PoseOutcome, Error> {
-        let out = reserve(&self.out, self.existing, is_folder(&self.out)?)?;
+        let folder = is_folder(&self.out)?;
+        if self.normals && !holds_normals(&self.out) {
+            return Err(Error::NormalsLeftOut { path: self.out.clone() });
+        }
+        let out = reserve(&self.out, self.existing, folder)?;
         let inputs: Vec<&Input> = [&self.model, &self.motion].into_iter().chain(&self.base_cache).collect();
         keep(&inputs, [&out])?;
         let swing = self.swing.as_ref().map(|swing| Ok::<_, Error>((swing, swing.settings()?))).transpose()?;
@@ -123,7 +131,8 @@ impl PoseRecipe {
                 Some(secondary::swing(&motion, model.rig(), gain, settings, &swing.cuts, Swing::RATE, &mut skins)?)
             }
         };
-        let vertices = step(watch, "write", |_| write_skins(&model, &motion, &skins, &out))?;
+        let normals = if self.normals { Normals::Written } else { Normals::LeftOut };
+        let vertices = step(watch, "write", |_| write_skins(&model, &motion, &skins, normals, &out))?;
         Ok(PoseOutcome { motion, space: model.space, posed, swung, vertices, written: out.path().to_path_buf() })
     }
 }

@@ -1,16 +1,21 @@
 //! The drawn mesh: primitives, attributes, morph targets, materials.
 
-use super::scene::GlbScene;
+use super::appearance::join;
+use super::scene::{GlbScene, MorphNormals};
 use super::tables::{Tables, U16, U32, Use, expect, push_list, to_floats};
 use super::vertices::Vertices;
 use crate::WriteError;
-use dermis_rig::glam::DVec3;
+use crate::appearance::Description;
+use crate::normals::{MorphShading, Shading};
+use dermis_rig::glam::{DVec3, Vec4};
 use dermis_rig::mesh::RenderPart;
 use dermis_rig::{Mesh, MeshError, RenderMesh};
 use serde_json::{Map, json};
 
 impl Tables {
-    pub(super) fn mesh(&mut self, scene: &GlbScene, mesh: &Mesh) -> Result<(), WriteError> {
+    /// The mesh of `scene`, with the materials of `look`.
+    pub(super) fn mesh(&mut self, scene: &GlbScene, mesh: &Mesh, look: &Description) -> Result<(), WriteError> {
+        self.materials = look.materials.clone();
         mesh.check()?;
         let as_is = RenderMesh {
             source: (0..mesh.positions.len() as u32).collect(),
@@ -19,7 +24,11 @@ impl Tables {
         };
         let render = mesh.render.as_ref().unwrap_or(&as_is);
         check_render(render, mesh)?;
-        let drawn = Vertices::new(render, mesh)?;
+        if let Some(colors) = &mesh.colors {
+            expect("the mesh", "colours", colors.len(), mesh.positions.len())?;
+        }
+        let shading = Shading::new(mesh, render);
+        let drawn = Vertices::new(render, &shading, mesh.colors.as_deref())?;
         let scatter = |values: &[DVec3], what: &str| -> Result<Vec<f32>, WriteError> {
             to_floats(drawn.source.iter().flat_map(|&v| values[v as usize].to_array()), 3, what)
         };
@@ -27,25 +36,43 @@ impl Tables {
         let positions = scatter(&mesh.positions, "the position")?;
         attributes.insert("POSITION".into(), json!(self.floats(&positions, 3, Use::Vertices, true)));
         attributes.insert("NORMAL".into(), json!(self.floats(drawn.normals.as_flattened(), 3, Use::Vertices, false)));
-        if !render.uvs.is_empty() {
-            attributes
-                .insert("TEXCOORD_0".into(), json!(self.floats(drawn.uvs.as_flattened(), 2, Use::Vertices, false)));
+        // Sets are numbered without gaps, so what stands without a first set moves down.
+        for (set, uvs) in drawn.uvs.iter().enumerate() {
+            let name = format!("TEXCOORD_{set}");
+            attributes.insert(name, json!(self.floats(uvs.as_flattened(), 2, Use::Vertices, false)));
         }
-        if let Some(colors) = &mesh.colors {
-            expect("the mesh", "colours", colors.len(), mesh.positions.len())?;
-            let values = drawn.source.iter().flat_map(|&v| colors[v as usize].to_array());
-            let colors = to_floats(values.map(|c| f64::from(c).clamp(0.0, 1.0)), 4, "the colour")?;
-            attributes.insert("COLOR_0".into(), json!(self.floats(&colors, 4, Use::Vertices, false)));
+        if !drawn.colors.is_empty() {
+            let colors = self.floats(drawn.colors.as_flattened(), 4, Use::Vertices, false);
+            attributes.insert("COLOR_0".into(), json!(colors));
         }
         if let (Some(weights), Some(skeleton)) = (scene.weights, scene.skeleton) {
             self.weights(weights, skeleton, mesh, &drawn.source, &mut attributes)?;
         }
         let mut targets = Vec::new();
+        let at = scene.shading_weights()?;
         for morph in scene.morphs {
+            expect(
+                &format!("the morph target \"{}\"", morph.name),
+                "vertices",
+                morph.deltas.len(),
+                mesh.positions.len(),
+            )?;
+        }
+        let turns = match scene.morph_normals {
+            MorphNormals::Written => Some(MorphShading::new(&shading, &mesh.positions, scene.morphs, &at)),
+            MorphNormals::LeftOut => None,
+        };
+        for (number, morph) in scene.morphs.iter().enumerate() {
             let what = format!("the morph target \"{}\"", morph.name);
-            expect(&what, "vertices", morph.deltas.len(), mesh.positions.len())?;
             let deltas = scatter(&morph.deltas, &what)?;
-            targets.push(json!({ "POSITION": self.floats(&deltas, 3, Use::Vertices, true) }));
+            let mut target = json!({ "POSITION": self.floats(&deltas, 3, Use::Vertices, true) });
+            if let Some(turns) = &turns {
+                let changes = turns.of(number);
+                let turned = drawn.drawn.iter().flat_map(|&at| changes[at as usize].to_array());
+                let turned = to_floats(turned, 3, &format!("the normal of {what}"))?;
+                target["NORMAL"] = json!(self.floats(&turned, 3, Use::Vertices, false));
+            }
+            targets.push(target);
         }
         let mut primitives = Vec::new();
         for (part, from, to) in runs(render) {
@@ -58,8 +85,8 @@ impl Tables {
                 self.accessor(corners.flat_map(|c| c.to_le_bytes()), Use::Indices, U32, "SCALAR", count)
             };
             let mut primitive = json!({ "attributes": attributes, "indices": indices });
-            if let Some(part) = part {
-                primitive["material"] = json!(self.material(&part.name, part.color.to_array()));
+            if let Some(material) = part.and_then(|part| self.material(part, look)) {
+                primitive["material"] = json!(material);
             }
             push_list(&mut primitive, "targets", targets.clone());
             primitives.push(primitive);
@@ -70,20 +97,31 @@ impl Tables {
             let names: Vec<&str> = scene.morphs.iter().map(|morph| morph.name.as_str()).collect();
             made["extras"] = json!({ "targetNames": names });
         }
+        join(&mut made, &look.mesh);
         self.meshes.push(made);
         Ok(())
     }
 
-    fn material(&mut self, name: &str, color: [f32; 4]) -> usize {
-        let color = color.map(|c| if c.is_finite() { f64::from(c.clamp(0.0, 1.0)) } else { 1.0 });
+    /// The material of a part: its own, or else one of its name and colour. In a file that came with materials, a part
+    /// without one stays so.
+    fn material(&mut self, part: &RenderPart, look: &Description) -> Option<usize> {
+        let own = part.material.map(|material| material as usize).filter(|&material| material < look.materials.len());
+        if own.is_some() || (!look.materials.is_empty() && part.color == Vec4::ONE) {
+            return own;
+        }
+        let color = part.color.to_array().map(|c| if c.is_finite() { f64::from(c.clamp(0.0, 1.0)) } else { 1.0 });
         let made = json!({
-            "name": name,
+            "name": part.name,
             "pbrMetallicRoughness": { "baseColorFactor": color, "metallicFactor": 0.0, "roughnessFactor": 0.8 },
         });
-        self.materials.iter().position(|known| *known == made).unwrap_or_else(|| {
-            self.materials.push(made);
-            self.materials.len() - 1
-        })
+        let known = self.materials.iter().skip(look.materials.len()).position(|known| *known == made);
+        Some(known.map_or_else(
+            || {
+                self.materials.push(made);
+                self.materials.len() - 1
+            },
+            |at| look.materials.len() + at,
+        ))
     }
 }
 
@@ -104,6 +142,12 @@ fn check_render(render: &RenderMesh, mesh: &Mesh) -> Result<(), WriteError> {
     }
     if !render.uvs.is_empty() {
         expect("the mesh", "texture coordinates", render.uvs.len(), render.source.len())?;
+    }
+    for set in &render.more_uvs {
+        expect("the mesh", "texture coordinates", set.len(), render.source.len())?;
+    }
+    if !render.colors.is_empty() {
+        expect("the mesh", "colours of drawn vertices", render.colors.len(), render.source.len())?;
     }
     if !render.normals.is_empty() {
         expect("the mesh", "normals", render.normals.len(), render.source.len())?;

@@ -1,6 +1,7 @@
 //! A skinned character as a .glb: nodes, skin, drawn mesh, morph targets, sampled clips.
 
 mod animation;
+mod appearance;
 mod mesh;
 mod scene;
 mod skin;
@@ -8,7 +9,7 @@ mod tables;
 mod trs;
 mod vertices;
 
-pub use scene::{GlbClip, GlbScene};
+pub use scene::{GlbClip, GlbScene, MorphNormals};
 
 use crate::{Format, WriteError};
 use dermis_rig::{BoneIndex, Skeleton, WorldPose};
@@ -25,10 +26,15 @@ use tables::{Tables, push_list};
 /// they are stored as whole numbers, so that sums stay exact. A clip's channel that never
 /// leaves rest is left out, one that is constant has one key; quaternions keep their sign from frame to frame.
 ///
+/// The [`Appearance`](dermis_rig::Appearance) of the mesh is written with it: materials, textures and cameras under their own
+/// numbers, further nodes below the bones of their names, images within the file.
+///
 /// # Errors
 /// [`WriteError`], naming what disagrees. Nothing is rounded away in silence but doubles to floats.
 pub fn write_glb(scene: &GlbScene, out: &mut dyn Write) -> Result<(), WriteError> {
     let mut file = Tables::default();
+    let carried = scene.mesh.and_then(|mesh| mesh.render.as_ref()?.appearance.as_deref());
+    let look = appearance::description(carried)?;
     let bones = scene.skeleton.map_or(0, Skeleton::len);
     let (mut nodes, mut roots) = (Vec::new(), Vec::new());
     if let Some(skeleton) = scene.skeleton {
@@ -54,7 +60,7 @@ pub fn write_glb(scene: &GlbScene, out: &mut dyn Write) -> Result<(), WriteError
     }
     let mut mesh_node = None;
     if let Some(mesh) = scene.mesh {
-        file.mesh(scene, mesh)?;
+        file.mesh(scene, mesh, &look)?;
         let mut node = json!({ "name": scene.name, "mesh": 0 });
         if scene.skeleton.is_some() && scene.weights.is_some() {
             node["skin"] = json!(0);
@@ -62,6 +68,7 @@ pub fn write_glb(scene: &GlbScene, out: &mut dyn Write) -> Result<(), WriteError
         if let Some((name, content)) = scene.extension {
             node["extensions"] = json!({ name: content });
         }
+        appearance::join(&mut node, &look.mesh_node);
         mesh_node = Some(nodes.len());
         roots.push(nodes.len());
         nodes.push(node);
@@ -73,14 +80,13 @@ pub fn write_glb(scene: &GlbScene, out: &mut dyn Write) -> Result<(), WriteError
             expected: 1,
         });
     }
+    appearance::add_nodes(&look, scene.skeleton, &mut nodes, &mut roots);
     let mut root = serde_json::Map::new();
-    root.insert(
-        "asset".into(),
-        json!({ "version": "2.0", "generator": concat!("Dermis ", env!("CARGO_PKG_VERSION")) }),
-    );
-    if let Some((name, _)) = scene.extension {
-        root.insert("extensionsUsed".into(), json!([name]));
-    }
+    let mut asset = json!({ "version": "2.0", "generator": concat!("Dermis ", env!("CARGO_PKG_VERSION")) });
+    appearance::join(&mut asset, &look.asset);
+    root.insert("asset".into(), asset);
+    root.extend(look.root.clone());
+    file.textures(&look, carried.map_or(&[], |carried| &carried.images), &mut root);
     if let Some(skeleton) = scene.skeleton {
         let skin = file.skin(skeleton)?;
         root.insert("skins".into(), json!([skin]));
@@ -90,10 +96,10 @@ pub fn write_glb(scene: &GlbScene, out: &mut dyn Write) -> Result<(), WriteError
         animations.push(file.animation(scene, clip, mesh_node)?);
     }
     root.insert("scene".into(), json!(0));
-    root.insert("scenes".into(), json!([{ "name": scene.name, "nodes": roots }]));
-    if roots.is_empty() {
-        root.insert("scenes".into(), json!([{ "name": scene.name }]));
-    }
+    let mut shown = json!({ "name": scene.name });
+    push_list(&mut shown, "nodes", roots);
+    appearance::join(&mut shown, &look.scene);
+    root.insert("scenes".into(), json!([shown]));
     for (name, list) in [
         ("nodes", nodes),
         ("meshes", file.meshes),
@@ -109,6 +115,7 @@ pub fn write_glb(scene: &GlbScene, out: &mut dyn Write) -> Result<(), WriteError
     if !file.bytes.is_empty() {
         root.insert("buffers".into(), json!([{ "byteLength": file.bytes.len() }]));
     }
+    appearance::name_extensions(&mut root, &look.required);
     container(&Value::Object(root).to_string(), file.bytes, out)
 }
 

@@ -18,12 +18,28 @@ pub struct GlbScene<'a> {
     pub weights: Option<&'a Influences>,
     /// Morph targets of the mesh, applied before skinning.
     pub morphs: &'a [MorphTarget],
+    /// Whether morph targets say how normals change.
+    pub morph_normals: MorphNormals,
     /// Weights of the morph targets where no clip says otherwise; zero if there are none.
     pub morph_weights: &'a [f64],
+    /// Weights that the morph targets have together in a typical pose: normals are exact there. Those of
+    /// [`GlbScene::morph_weights`] if there are none.
+    pub shaded_at: &'a [f64],
     /// Animations.
     pub clips: &'a [GlbClip],
     /// Name and content of an extension of the mesh's node, which readers may ignore. The node of a bone has the bone's index.
     pub extension: Option<(&'a str, &'a Value)>,
+}
+
+/// Whether morph targets say how normals change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MorphNormals {
+    /// Each target holds how its shape turns normals, around the weights of [`GlbScene::shaded_at`]: at weights of zero, the
+    /// normals of the shape minus those at rest. A shape that moves surfaces is shaded as it looks.
+    #[default]
+    Written,
+    /// Targets move vertices alone, at half the bytes. Every shape is shaded as the rest mesh.
+    LeftOut,
 }
 
 /// An animation as sampled frames, linear between them.
@@ -42,13 +58,22 @@ pub struct GlbClip {
 impl GlbScene<'_> {
     /// Weights of the morph targets where no clip says otherwise.
     pub(super) fn rest_weights(&self) -> Result<Vec<f64>, WriteError> {
-        if self.morph_weights.is_empty() {
+        self.weights(self.morph_weights)
+    }
+
+    /// Weights of the morph targets around which normals are written.
+    pub(super) fn shading_weights(&self) -> Result<Vec<f64>, WriteError> {
+        if self.shaded_at.is_empty() { self.rest_weights() } else { self.weights(self.shaded_at) }
+    }
+
+    fn weights(&self, weights: &[f64]) -> Result<Vec<f64>, WriteError> {
+        if weights.is_empty() {
             return Ok(vec![0.0; self.morphs.len()]);
         }
-        expect("the scene", "weights of morph targets", self.morph_weights.len(), self.morphs.len())?;
-        match self.morph_weights.iter().position(|w| !w.is_finite()) {
+        expect("the scene", "weights of morph targets", weights.len(), self.morphs.len())?;
+        match weights.iter().position(|w| !w.is_finite()) {
             Some(at) => Err(WriteError::NotFinite { what: format!("the weight of morph target {at}") }),
-            None => Ok(self.morph_weights.to_vec()),
+            None => Ok(weights.to_vec()),
         }
     }
 }

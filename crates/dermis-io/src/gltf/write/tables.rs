@@ -27,6 +27,25 @@ pub(super) const U32: u32 = 5125;
 const F32: u32 = 5126;
 
 impl Tables {
+    /// A buffer view of bytes that no accessor reads.
+    pub(super) fn view(&mut self, bytes: &[u8]) -> usize {
+        let start = self.begin();
+        self.bytes.extend_from_slice(bytes);
+        self.end(start)
+    }
+
+    /// Where the next buffer view starts.
+    fn begin(&mut self) -> usize {
+        self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
+        self.bytes.len()
+    }
+
+    /// A buffer view of all bytes from `start`; its number.
+    fn end(&mut self, start: usize) -> usize {
+        self.views.push(json!({ "buffer": 0, "byteOffset": start, "byteLength": self.bytes.len() - start }));
+        self.views.len() - 1
+    }
+
     /// A buffer view of its own and an accessor over all of it; the accessor's number.
     pub(super) fn accessor(
         &mut self,
@@ -36,17 +55,14 @@ impl Tables {
         shape: &str,
         count: usize,
     ) -> usize {
-        self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
-        let start = self.bytes.len();
+        let start = self.begin();
         self.bytes.extend(bytes);
-        let mut view = json!({ "buffer": 0, "byteOffset": start, "byteLength": self.bytes.len() - start });
+        let view = self.end(start);
         match purpose {
-            Use::Vertices => view["target"] = json!(34962),
-            Use::Indices => view["target"] = json!(34963),
+            Use::Vertices => self.views[view]["target"] = json!(34962),
+            Use::Indices => self.views[view]["target"] = json!(34963),
             Use::Other => {}
         }
-        self.views.push(view);
-        let view = self.views.len() - 1;
         self.accessors.push(json!({ "bufferView": view, "componentType": component, "type": shape, "count": count }));
         self.accessors.len() - 1
     }

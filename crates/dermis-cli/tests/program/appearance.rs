@@ -1,0 +1,135 @@
+//! Materials, textures, cameras and normals on their way through the program.
+
+use crate::Desk;
+use dermis_testkit::fbx::Fbx;
+use dermis_testkit::textured::{BESIDE, glb, images, png};
+use dermis_workflow::io::gltf;
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+/// A character with textures, in a folder with the image that stands beside it.
+fn desk() -> Desk {
+    let desk = Desk::new();
+    desk.put("hero.glb", glb());
+    desk.put(BESIDE, &images()[2]);
+    desk
+}
+
+/// The JSON of a GLB.
+fn header(desk: &Desk, name: &str) -> Value {
+    let bytes = desk.bytes(name);
+    let size = u32::from_le_bytes(bytes[12..16].try_into().unwrap()) as usize;
+    serde_json::from_slice(&bytes[20..20 + size]).unwrap()
+}
+
+/// The bytes of the images that a GLB holds.
+fn pictures(desk: &Desk, name: &str) -> Vec<Vec<u8>> {
+    let contents = gltf::read(&desk.bytes(name), name, &|_, _| unreachable!()).unwrap();
+    let look = contents.mesh.unwrap().render.unwrap().appearance.unwrap();
+    look.images.iter().map(|image| image.bytes.clone()).collect()
+}
+
+fn texts(value: &Value) -> Vec<&str> {
+    value.as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect()
+}
+
+/// Everything that came with the file is in what is converted, fitted and exported.
+fn carried(validate: fn(&Desk, &[&str])) {
+    let desk = desk();
+    let told = desk.json("convert hero.glb -o a.glb --json");
+    for held in ["2 materials", "3 textures", "3 images", "1 cameras", "1 lights", "5 further nodes"] {
+        assert!(texts(&told["holds"]).contains(&held), "{held}: {told}");
+    }
+    assert_eq!(texts(&told["left_out"]), ["ACME_physics, which is not read"]);
+    desk.good("convert hero.glb -o poses.npz");
+    desk.good("fit hero.glb --examples poses.npz --method own-weights --folds 0 -o m.dermis");
+    desk.good("export m.dermis --motion poses.npz -o b.glb");
+    desk.good("export m.dermis --lbs --motion poses.npz -o c.glb");
+    let came = header(&desk, "hero.glb");
+    for name in ["a.glb", "b.glb", "c.glb"] {
+        let went = header(&desk, name);
+        for key in ["materials", "textures", "samplers", "cameras", "extras"] {
+            assert_eq!(went[key], came[key], "{key} of {name}");
+        }
+        assert_eq!(pictures(&desk, name), images(), "{name}");
+        let attributes = &went["meshes"][0]["primitives"][0]["attributes"];
+        assert!(attributes.get("TEXCOORD_1").is_some() && attributes.get("COLOR_0").is_some(), "{name}");
+    }
+    validate(&desk, &["a.glb", "b.glb", "c.glb"]);
+    // What other formats cannot hold is said.
+    let told = desk.json("convert hero.glb -o b.pc2 --json");
+    assert!(texts(&told["left_out"]).contains(&"3 images"), "{told}");
+    // Without the image beside it the file is read, and says so.
+    std::fs::remove_file(desk.path(BESIDE)).unwrap();
+    let told = desk.json("inspect hero.glb --json").to_string();
+    assert!(told.contains("images were left out"), "{told}");
+}
+
+#[test]
+fn a_character_keeps_what_it_came_with() {
+    carried(|_, _| {});
+}
+
+/// Textures of an FBX file arrive in the GLB, those within it and those beside it.
+#[test]
+fn textures_of_an_fbx_arrive_in_the_glb() {
+    let desk = Desk::new();
+    let (skin, bumps) = (png([9, 8, 7]), png([127, 127, 255]));
+    desk.put("hero.fbx", Fbx::default().textured(&bumps));
+    desk.put("hero.fbm/skin.png", &skin);
+    let told = desk.json("convert hero.fbx -o hero.glb --json");
+    assert!(texts(&told["holds"]).contains(&"2 images"), "{told}");
+    assert_eq!(pictures(&desk, "hero.glb"), [skin, bumps]);
+    // A point cache follows the vertices of the file, not those drawn.
+    desk.good("convert hero.fbx#bend -o bend.pc2");
+    assert_eq!(desk.bytes("bend.pc2").len(), 32 + 5 * 10 * 12);
+}
+
+#[test]
+fn normals_are_written_where_they_are_asked_for_and_can_be() {
+    let desk = desk();
+    let targets = |name: &str| header(&desk, name)["meshes"][0]["primitives"][0]["targets"][0].clone();
+    desk.good("convert hero.glb -o a.glb");
+    desk.good("convert hero.glb --no-normals -o b.glb");
+    assert!(targets("a.glb").get("NORMAL").is_some());
+    assert!(targets("b.glb").get("NORMAL").is_none());
+    desk.good("convert hero.glb -o poses.npz");
+    desk.good("fit hero.glb --examples poses.npz --method own-weights --folds 0 -o m.dermis");
+    desk.good("pose m.dermis --motion poses.npz --normals -o frames");
+    let frame = String::from_utf8(desk.bytes("frames/frame_0000.obj")).unwrap();
+    let normals: Vec<&str> = frame.lines().filter(|line| line.starts_with("vn ")).collect();
+    assert_eq!(normals, ["vn 0 0 1"; 10], "the first frame is flat");
+    let moved = String::from_utf8(desk.bytes("frames/frame_0001.obj")).unwrap();
+    assert!(moved.lines().any(|line| line.starts_with("vn ") && !line.ends_with(" 0 1")), "{moved}");
+    for (line, says) in [
+        ("pose m.dermis --motion poses.npz --normals -o x.pc2", &["--normals", "x.pc2"][..]),
+        ("pose m.dermis --motion poses.npz --normals -o x.npz", &["--normals", "x.npz"]),
+        ("convert hero.glb --no-normals -o x.npz", &["--no-normals", "x.npz"]),
+        ("convert poses.npz --no-normals -o x.glb", &["--no-normals", "x.glb"]),
+        ("export m.dermis --no-normals -o x.glb", &["--no-normals", "morph targets"]),
+        ("export m.dermis --motion poses.npz --shapes 0 --no-normals -o x.glb", &["--no-normals", "morph targets"]),
+        ("export m.dermis --lbs --motion poses.npz --no-normals -o x.glb", &["--no-normals", "--lbs"]),
+    ] {
+        desk.bad(line, says);
+        assert!(!desk.names(".").iter().any(|name| name.starts_with("x.")), "{line}");
+    }
+}
+
+/// The files above in the Khronos validator. `cargo xtask test` runs these where it is installed.
+mod with_gltf_validator {
+    use super::*;
+
+    #[test]
+    fn what_is_carried_is_valid() {
+        carried(|desk, names| {
+            let tool = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/validate_gltf.mjs");
+            // A normal map asks for tangents, which programs make as the specification says.
+            let tangents = ["--ignore", "MESH_PRIMITIVE_GENERATED_TANGENT_SPACE"];
+            let files = names.iter().map(|name| desk.path(name));
+            let run = Command::new("node").arg(tool).args(tangents).args(files).output().unwrap();
+            let said = [run.stdout, run.stderr].concat();
+            assert!(run.status.success(), "{}", String::from_utf8_lossy(&said));
+        });
+    }
+}

@@ -1,0 +1,162 @@
+//! What stands in a file beside shape and motion: materials, textures, images, cameras, lights and further nodes.
+//!
+//! A [`Description`] is the JSON of an [`Appearance`], in the words of glTF 2.0. Materials, textures and cameras keep the
+//! numbers that they had in the file, so references within an extension that nobody here knows stay right. Bones, the skinned
+//! mesh and clips are written anew from the rig. What refers to one of them by number, or to bytes of the file, cannot
+//! stay and is left out ([`Description::check`]).
+//!
+//! Source: Khronos Group, "glTF 2.0 Specification", 2.0.1, sections 3.8 to 3.12.
+
+mod check;
+mod image;
+
+pub(crate) use image::{MOST_BESIDE, media_type, texture_extension};
+
+use crate::flaws::Flaws;
+use dermis_rig::Appearance;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// An object of the file as it stands.
+pub(crate) type Object = Map<String, Value>;
+
+/// The description of an [`Appearance`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Description {
+    /// Materials by number.
+    pub materials: Vec<Value>,
+    /// Textures by number; `source` is the number of an image.
+    pub textures: Vec<Value>,
+    /// Samplers by number.
+    pub samplers: Vec<Value>,
+    /// Name and extras of every image of the appearance.
+    pub images: Vec<Value>,
+    /// Cameras by number.
+    pub cameras: Vec<Value>,
+    /// Nodes other than bones and meshes; `children` are numbers of this list.
+    pub nodes: Vec<Value>,
+    /// Where the nodes hang that are nobody's child.
+    pub hung: Vec<Hung>,
+    /// Extras, extensions and cameras of bones, by the bone's name.
+    pub bones: BTreeMap<String, Object>,
+    /// Extras and extensions of the mesh's node.
+    pub mesh_node: Object,
+    /// Extras of the mesh.
+    pub mesh: Object,
+    /// Extras and extensions of the scene.
+    pub scene: Object,
+    /// Copyright, extras and extensions of the asset.
+    pub asset: Object,
+    /// Extras and extensions of the whole file.
+    pub root: Object,
+    /// Extensions without which the file must not be read.
+    pub required: Vec<String>,
+}
+
+/// Where a node hangs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Hung {
+    /// The bone it is a child of; the scene itself if it is none.
+    pub bone: Option<String>,
+    /// The node.
+    pub node: u32,
+}
+
+/// How much of a kind of thing an appearance holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AppearanceCounts {
+    /// Materials.
+    pub materials: usize,
+    /// Textures.
+    pub textures: usize,
+    /// Images.
+    pub images: usize,
+    /// Cameras.
+    pub cameras: usize,
+    /// Lights.
+    pub lights: usize,
+    /// Nodes other than bones and meshes.
+    pub nodes: usize,
+}
+
+/// Returns how many things of each kind `appearance` holds; zeros if its description is none.
+pub fn appearance_counts(appearance: &Appearance) -> AppearanceCounts {
+    let Ok(d) = serde_json::from_str::<Description>(&appearance.description) else {
+        return AppearanceCounts::default();
+    };
+    AppearanceCounts {
+        materials: d.materials.len(),
+        textures: d.textures.len(),
+        images: appearance.images.len(),
+        cameras: d.cameras.len(),
+        lights: d.lights(),
+        nodes: d.nodes.len(),
+    }
+}
+
+impl Description {
+    /// The description of `appearance`, checked: whatever its text says, the result can be written.
+    ///
+    /// # Errors
+    /// Why the text is no description.
+    pub(crate) fn of(appearance: &Appearance, flaws: &mut Flaws) -> Result<Self, String> {
+        let mut made: Self = serde_json::from_str(&appearance.description).map_err(|e| e.to_string())?;
+        made.images.resize(appearance.images.len(), Value::Null);
+        made.check(flaws);
+        Ok(made)
+    }
+
+    /// Whether there is nothing to carry.
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self { images: Vec::new(), ..Self::default() } && self.images.is_empty()
+    }
+
+    /// The description as text.
+    pub(crate) fn text(&self) -> String {
+        // JSON values and lists of them always have a text.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Number of lights that nodes may name.
+    pub(crate) fn lights(&self) -> usize {
+        let lights = self.root.get("extensions").and_then(|all| all.get(LIGHTS)).and_then(|own| own.get("lights"));
+        lights.and_then(Value::as_array).map_or(0, Vec::len)
+    }
+
+    /// Names of the extensions in use.
+    pub(crate) fn extensions(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        let lists = [&self.materials, &self.textures, &self.samplers, &self.images, &self.cameras, &self.nodes];
+        lists.into_iter().flatten().for_each(|value| extensions_in(value, &mut names));
+        let objects = [&self.mesh_node, &self.mesh, &self.scene, &self.asset, &self.root];
+        for object in objects.into_iter().chain(self.bones.values()) {
+            extensions_of(object, &mut names);
+        }
+        names.sort();
+        names.dedup();
+        names
+    }
+}
+
+/// The extension of lights that shine on everything: its nodes name lights of the whole file by number.
+pub(crate) const LIGHTS: &str = "KHR_lights_punctual";
+
+/// Adds the names of the extensions in `value`. Extras are the user's own and hold none.
+pub(crate) fn extensions_in(value: &Value, names: &mut Vec<String>) {
+    match value {
+        Value::Object(object) => extensions_of(object, names),
+        Value::Array(list) => list.iter().for_each(|value| extensions_in(value, names)),
+        _ => {}
+    }
+}
+
+fn extensions_of(object: &Object, names: &mut Vec<String>) {
+    for (key, value) in object.iter().filter(|(key, _)| *key != "extras") {
+        if let (true, Value::Object(own)) = (key == "extensions", value) {
+            names.extend(own.keys().cloned());
+        }
+        extensions_in(value, names);
+    }
+}

@@ -1,0 +1,233 @@
+//! Materials and file textures of a scene, in the words of glTF.
+
+use super::drawn::MOST_UVS;
+use crate::appearance::{Description, MOST_BESIDE, media_type, texture_extension};
+use crate::contents::{Flaw, Resolve};
+use crate::flaws::{Flaws, short};
+use dermis_rig::{Appearance, Image};
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use ufbx::{Material, MaterialMap, SceneRoot, ShaderType, Texture, WrapMode};
+
+/// Every material of the scene by its number, with the textures that glTF has a place for: base colour, normals, emission,
+/// occlusion, and opacity where it is the alpha of the base colour. Others are counted ([`Flaw::Material`]).
+///
+/// A texture's file is taken from the scene if it is embedded, else looked for beside it: under its relative path, under its
+/// name alone, in `textures/` and in `STEM.fbm/`, never outside the folder.
+pub(super) fn read(scene: &SceneRoot, name: &str, resolve: &Resolve<'_>, flaws: &mut Flaws) -> Option<Appearance> {
+    if scene.materials.is_empty() {
+        return None;
+    }
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    let mut files = Files {
+        stem,
+        resolve,
+        left: MOST_BESIDE,
+        images: Vec::new(),
+        by_hash: HashMap::new(),
+        sets: HashMap::new(),
+        known: HashMap::new(),
+        made: Description::default(),
+    };
+    for (at, set) in scene.meshes.iter().flat_map(|mesh| mesh.uv_sets.iter().take(MOST_UVS).enumerate()) {
+        files.sets.entry(set.name.to_string()).or_insert(at);
+    }
+    for material in &scene.materials {
+        let material = files.material(material, flaws);
+        files.made.materials.push(material);
+    }
+    files.made.images = vec![json!({}); files.images.len()];
+    Some(Appearance { description: files.made.text(), images: files.images })
+}
+
+/// Textures as they are met.
+struct Files<'a> {
+    stem: &'a str,
+    resolve: &'a Resolve<'a>,
+    /// Bytes that may still be read beside the file.
+    left: u64,
+    images: Vec<Image>,
+    /// Number of each image by the SHA-256 of its bytes.
+    by_hash: HashMap<[u8; 32], usize>,
+    /// Number of each set of texture coordinates in the first mesh that has one of its name.
+    sets: HashMap<String, usize>,
+    /// Number of each texture met, by its number in the scene; `None` for one without a picture.
+    known: HashMap<u32, Option<usize>>,
+    made: Description,
+}
+
+impl Files<'_> {
+    fn material(&mut self, material: &Material, flaws: &mut Flaws) -> Value {
+        let name = short(&material.element.name);
+        let (pbr, fbx) = (&material.pbr, &material.fbx);
+        let legacy =
+            matches!(material.shader_type, ShaderType::Unknown | ShaderType::FbxLambert | ShaderType::FbxPhong);
+        let mut taken: Vec<u32> = Vec::new();
+        let mut map = |files: &mut Self, map: &MaterialMap, flaws: &mut Flaws| -> Option<Map<String, Value>> {
+            let texture = map.texture.as_ref().filter(|_| map.texture_enabled)?;
+            taken.push(texture.element.typed_id);
+            files.reference(texture, flaws)
+        };
+        let base = map(self, &pbr.base_color, flaws);
+        let normal = map(self, &pbr.normal_map, flaws);
+        let emission = map(self, &pbr.emission_color, flaws);
+        let occlusion = map(self, &pbr.ambient_occlusion, flaws);
+        // A texture takes the place of the colour.
+        let factor = unit(&pbr.base_factor).unwrap_or(1.0);
+        let [r, g, b] = if base.is_some() { [1.0; 3] } else { color(&pbr.base_color).map(|c| c * factor) };
+        let opacity = [&pbr.opacity, &fbx.transparency_color, &fbx.transparency_factor];
+        let alpha_of_base = opacity.iter().filter_map(|map| map.texture.as_ref()).any(|texture| {
+            let same = pbr.base_color.texture.as_ref().is_some_and(|base| same_file(base, texture));
+            if same {
+                taken.push(texture.element.typed_id);
+            }
+            same
+        });
+        // None at all is what exporters write that mean the opposite.
+        let alpha = unit(&pbr.opacity).filter(|alpha| *alpha > 0.0).unwrap_or(1.0);
+        let metallic = if legacy { 0.0 } else { unit(&pbr.metalness).unwrap_or(0.0) };
+        let roughness = unit(&pbr.roughness).unwrap_or(0.8);
+        let mut surface = json!({
+            "baseColorFactor": [r, g, b, alpha], "metallicFactor": metallic, "roughnessFactor": roughness,
+        });
+        if let Some(base) = &base {
+            surface["baseColorTexture"] = json!(base);
+        }
+        let mut made = json!({ "name": name, "pbrMetallicRoughness": surface });
+        let strength = unit(&pbr.emission_factor).unwrap_or(1.0);
+        let glow = if emission.is_some() { [strength; 3] } else { color(&pbr.emission_color).map(|c| c * strength) };
+        if pbr.emission_color.has_value && glow != [0.0; 3] || emission.is_some() {
+            made["emissiveFactor"] = json!(glow);
+        }
+        for (key, texture) in
+            [("normalTexture", normal), ("emissiveTexture", emission), ("occlusionTexture", occlusion)]
+        {
+            if let Some(texture) = texture {
+                made[key] = json!(texture);
+            }
+        }
+        if alpha < 1.0 || (alpha_of_base && base.is_some()) {
+            made["alphaMode"] = json!("BLEND");
+        }
+        if material.features.double_sided.enabled {
+            made["doubleSided"] = json!(true);
+        }
+        for other in material.textures.iter().filter(|other| !taken.contains(&other.texture.element.typed_id)) {
+            flaws.add(Flaw::Material, || format!("the {:.50} texture of \"{name}\"", &*other.material_prop));
+        }
+        made
+    }
+
+    /// A reference to a texture; `None` if it has no picture.
+    fn reference(&mut self, texture: &Texture, flaws: &mut Flaws) -> Option<Map<String, Value>> {
+        let id = texture.element.typed_id;
+        let number = match self.known.get(&id) {
+            Some(&known) => known,
+            None => {
+                let made = self.texture(texture, flaws);
+                self.known.insert(id, made);
+                made
+            }
+        }?;
+        let mut made = Map::from_iter([("index".to_owned(), json!(number))]);
+        if let Some(set @ 1..) = self.sets.get(&*texture.uv_set) {
+            made.insert("texCoord".into(), json!(set));
+        }
+        Some(made)
+    }
+
+    fn texture(&mut self, texture: &Texture, flaws: &mut Flaws) -> Option<usize> {
+        // A layered or computed texture is shown as the first file in it.
+        let file = if texture.has_file { texture } else { texture.file_textures.iter().next()? };
+        if texture.has_uv_transform {
+            flaws.add(Flaw::Material, || format!("the move of texture \"{}\"", short(&texture.element.name)));
+        }
+        let image = match self.image(file) {
+            Ok(image) => image,
+            Err(reason) => {
+                flaws.add(Flaw::Image, || reason);
+                return None;
+            }
+        };
+        let wrap = |mode: WrapMode| match mode {
+            WrapMode::Repeat => 10497,
+            WrapMode::Clamp => 33071,
+        };
+        let sampler = json!({ "wrapS": wrap(texture.wrap_u), "wrapT": wrap(texture.wrap_v) });
+        let samplers = &mut self.made.samplers;
+        let sampler = samplers.iter().position(|known| *known == sampler).unwrap_or_else(|| {
+            samplers.push(sampler);
+            samplers.len() - 1
+        });
+        let mut made = json!({ "sampler": sampler });
+        match texture_extension(&self.images[image].media_type) {
+            None => made["source"] = json!(image),
+            Some(extension) => made["extensions"] = json!({ extension: { "source": image } }),
+        }
+        self.made.textures.push(made);
+        Some(self.made.textures.len() - 1)
+    }
+
+    /// The image of a file texture; the same bytes are one image.
+    fn image(&mut self, texture: &Texture) -> Result<usize, String> {
+        let embedded = [Some(&texture.content), texture.video.as_ref().map(|video| &video.content)];
+        let content = embedded.into_iter().flatten().find(|content| !content.is_empty());
+        let bytes = match content {
+            Some(content) => content.to_vec(),
+            None => self.beside(texture)?,
+        };
+        let hash: [u8; 32] = Sha256::digest(&bytes).into();
+        if let Some(&known) = self.by_hash.get(&hash) {
+            return Ok(known);
+        }
+        let shown = short(&texture.filename);
+        let media_type = media_type(&bytes).ok_or_else(|| format!("\"{shown}\" is no PNG, JPEG, WebP, KTX2 or DDS"))?;
+        self.images.push(Image { media_type: media_type.into(), bytes });
+        self.by_hash.insert(hash, self.images.len() - 1);
+        Ok(self.images.len() - 1)
+    }
+
+    /// The bytes of a file beside the scene's.
+    fn beside(&mut self, texture: &Texture) -> Result<Vec<u8>, String> {
+        let mut tried = Vec::new();
+        for path in [&texture.relative_filename, &texture.filename, &texture.absolute_filename] {
+            let parts: Vec<&str> = path.split(['/', '\\']).filter(|part| !part.is_empty() && *part != ".").collect();
+            let Some(&last) = parts.last() else { continue };
+            let safe = |parts: &[&str]| parts.iter().all(|part| *part != ".." && !part.contains([':', '\0']));
+            let absolute = path.starts_with(['/', '\\']);
+            let whole = Some(parts.join("/")).filter(|_| safe(&parts) && !absolute);
+            let named = [last.to_owned(), format!("textures/{last}"), format!("{}.fbm/{last}", self.stem)];
+            let named =
+                named.into_iter().filter(|_| safe(&[last]) && safe(&[self.stem]) && !self.stem.contains(['/', '\\']));
+            for path in whole.into_iter().chain(named) {
+                if tried.contains(&path) {
+                    continue;
+                }
+                if let Ok(bytes) = (self.resolve)(&path, self.left + 1) {
+                    let left = self.left.checked_sub(bytes.len() as u64);
+                    self.left = left.ok_or("the images are larger than a gigabyte")?;
+                    return Ok(bytes);
+                }
+                tried.push(path);
+            }
+        }
+        Err(format!("\"{}\" is neither in the file nor beside it", short(&texture.filename)))
+    }
+}
+
+/// Whether two textures show one file.
+fn same_file(a: &Texture, b: &Texture) -> bool {
+    a.element.typed_id == b.element.typed_id || (a.has_file && b.has_file && a.file_index == b.file_index)
+}
+
+/// A number in 0..1, if there is one.
+fn unit(map: &MaterialMap) -> Option<f64> {
+    Some(map.value_vec4.x).filter(|x| map.has_value && x.is_finite()).map(|x| x.clamp(0.0, 1.0))
+}
+
+/// A colour with components in 0..1; white if there is none.
+fn color(map: &MaterialMap) -> [f64; 3] {
+    let v = &map.value_vec4;
+    [v.x, v.y, v.z].map(|x| if map.has_value && x.is_finite() { x.clamp(0.0, 1.0) } else { 1.0 })
+}
