@@ -5,7 +5,7 @@
 //! - [`planted`]: corrections that are linear in the anchored features, which a fit must find again
 //! - [`models`]: random models of every kind over a random rig
 //! - [`conformance`]: the suite that every way of evaluating models passes
-//! - [`ogawa`], [`fbx`]: small files of formats that are read and not written
+//! - [`ogawa`], [`fbx`], [`fbx_binary`]: small files of formats that are read and not written
 //! - [`random`]: the generator; every function takes its seed, so that a failure can be repeated
 //!
 //! Nothing here shares code with what it tests: planted corrections and features are written out a second time.
@@ -13,6 +13,7 @@
 pub mod arm;
 pub mod conformance;
 pub mod fbx;
+pub mod fbx_binary;
 pub mod models;
 pub mod ogawa;
 pub mod planted;
