@@ -400,6 +400,10 @@ fn read_rig(r: &Reader<'_>, stored: &Stored) -> Result<Rig, ReadError> {
         if parts.iter().any(|p| u64::from(p.start) + u64::from(p.count) > triangles.len() as u64) {
             return Err(damaged("a material covers triangles that do not exist"));
         }
+        // The header is text, and holds numbers that 32 bits do not.
+        if let Some(part) = parts.iter().find(|p| !p.color.is_finite()) {
+            return Err(damaged(format!("the colour of part \"{:.100}\" is not finite in 32 bits", part.name)));
+        }
         mesh.render = Some(RenderMesh { source, triangles, uvs, normals, parts });
     }
     let rows = r.f64("bind_matrices", 12)?;
