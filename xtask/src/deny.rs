@@ -25,7 +25,10 @@ pub fn advisories() -> Outcome {
         Ok(output) if output.status.success() => {
             of(deny.args(["check", "--disable-fetch", "--hide-inclusion-graph", "advisories"]))
         }
-        Ok(_) => Outcome::NotRun("the RustSec advisory database (github.com cannot be reached)".into()),
+        Ok(output) => {
+            println!("{}", String::from_utf8_lossy(&output.stderr).trim_end());
+            Outcome::NotRun("the RustSec advisory database, which cannot be fetched from github.com".into())
+        }
         Err(error) => {
             println!("cargo-deny does not start: {error}");
             Outcome::Failed

@@ -34,5 +34,7 @@ fn write_words(folder: &Path, name: &str, words: &[&str]) -> std::io::Result<()>
         }
         format!("\"{text}\"\n")
     };
-    std::fs::write(folder.join(format!("{name}.dict")), words.iter().map(quoted).collect::<String>())
+    // An empty dictionary is an error to libFuzzer, a comment is none.
+    let text = format!("# Words of {name}.\n{}", words.iter().map(quoted).collect::<String>());
+    std::fs::write(folder.join(format!("{name}.dict")), text)
 }
