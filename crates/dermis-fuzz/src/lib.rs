@@ -20,19 +20,4 @@ pub mod seeds;
 pub mod targets;
 pub mod used;
 
-/// A function that takes any bytes.
-pub struct Target {
-    /// Its name, which is that of its folder below `fuzz/regressions` and of its program in `fuzz/fuzz_targets`.
-    pub name: &'static str,
-    /// Panics if the bytes break a promise.
-    pub run: fn(&[u8]),
-    /// Bytes to start from.
-    pub seeds: fn() -> Vec<Vec<u8>>,
-    /// Words that the format is made of.
-    pub words: &'static [&'static str],
-}
-
-/// A target by its name.
-pub fn target(name: &str) -> Option<&'static Target> {
-    targets::ALL.iter().find(|target| target.name == name)
-}
+pub use targets::{Target, target};

@@ -4,6 +4,7 @@ use crate::memory::{PACKED, bounded};
 use crate::script::Script;
 use crate::{seeds, used};
 use dermis_io::fbx;
+use std::sync::OnceLock;
 
 pub const WORDS: &[&str] = &[
     "Kaydara FBX Binary  \\x00\\x1a\\x00",
@@ -37,10 +38,13 @@ pub fn bytes(bytes: &[u8]) {
 
 /// Changes one of the seeds.
 pub fn edits(script: &[u8]) {
-    let good: Vec<_> = seeds::fbx_files().into_iter().filter(|file| file.starts_with(b";")).collect();
+    static GOOD: OnceLock<Vec<Vec<String>>> = OnceLock::new();
+    let good = GOOD.get_or_init(|| {
+        let texts = seeds::fbx_files().into_iter().filter(|file| file.starts_with(b";"));
+        texts.map(|text| String::from_utf8_lossy(&text).lines().map(str::to_owned).collect()).collect()
+    });
     let mut script = Script::new(script);
-    let text = String::from_utf8_lossy(&good[script.below(good.len())]).into_owned();
-    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let mut lines = good[script.below(good.len())].clone();
     for _ in 0..16 {
         if script.is_over() || lines.is_empty() {
             break;
