@@ -333,7 +333,15 @@ pub fn known() -> Vec<(&'static str, &'static str, Vec<u8>)> {
         ("gltf", "strips without indices in ten nodes", unindexed(2001, 600, 10, 5)),
         ("gltf", "triangles without indices in forty nodes", unindexed(9999, 3000, 40, 4)),
         ("model", "a part's colour beyond 32 bits", colour_beyond_32_bits()),
+        ("alembic", "faces of fewer than three corners", small_faces()),
     ]
+}
+
+/// An archive with faces that are no surface, which a bundle has no place for.
+fn small_faces() -> Vec<u8> {
+    let corners = vec![[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]];
+    let mesh = ogawa::mesh("small", &[3, 0, 2, 1], &[0, 1, 2, 0, 1, 2], 0, &[corners]);
+    Archive { objects: vec![mesh], samplings: vec![] }.bytes()
 }
 
 /// A model whose part has a colour that a text holds and 32 bits do not.
