@@ -231,10 +231,10 @@ fn absurd_counts_are_refused_or_harmless() {
 #[test]
 fn faces_of_fewer_than_three_corners_are_left_out() {
     let corners = vec![[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]];
-    let mesh = ogawa::mesh("small", &[0, 3, 2, 1], &[0, 1, 2, 0, 1, 2], 0, &[corners]);
+    let small = mesh("small", &[0, 3, 2, 1], &[0, 1, 2, 0, 1, 2], 0, &[corners]);
     for (scale, expected) in [(1.0, [0, 2, 1]), (-1.0, [0, 1, 2])] {
-        let scaled = ogawa::transform("s", true, &[0], 0, &[vec![scale, 1.0, 1.0]], mesh.clone());
-        let archive = ogawa::Archive { objects: vec![scaled], samplings: vec![] };
+        let scaled = transform("s", true, &[0], 0, &[vec![scale, 1.0, 1.0]], small.clone());
+        let archive = Archive { objects: vec![scaled], samplings: vec![] };
         let contents = alembic::read(&archive.bytes(), "a.abc", &Space::default()).unwrap();
         let polygons = contents.mesh.unwrap().polygons.unwrap();
         assert_eq!((polygons.counts.as_slice(), polygons.indices.as_slice()), (&[3][..], &expected[..]));
