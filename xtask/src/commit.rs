@@ -6,7 +6,7 @@
 //! looks for the tool first.
 
 use crate::workspace::{Build, cargo, dermis, oracle, root};
-use crate::{bench, deps, gpu, tools};
+use crate::{bench, deny, deps, gpu, tools};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
@@ -42,6 +42,8 @@ pub fn run(install_tools: bool) -> ExitCode {
             Outcome::Failed
         }
     });
+    steps.run("licences", deny::licences);
+    steps.run("advisories", deny::advisories);
     steps.run("clippy", || of(cargo("clippy").args(["--workspace", "--all-targets", "--", "-D", "warnings"])));
     let nextest = tools::answers(cargo("nextest").arg("--version"));
     // Tests that need a graphics card or a tool have steps of their own. Every step builds the whole workspace, so that

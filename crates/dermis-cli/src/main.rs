@@ -83,10 +83,10 @@ fn main() -> ExitCode {
     if let Some(threads) = cli.threads.filter(|&threads| threads > MOST_THREADS) {
         return ui.fail(&format!("--threads {threads}: it must be {MOST_THREADS} or less"), "");
     }
-    if let Some(threads) = cli.threads
-        && let Err(error) = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()
-    {
-        return ui.fail(&format!("--threads {threads}: {error}"), "");
+    // Now, as an error; at its first use, a pool that cannot start would end the program. 0 is the default.
+    if let Err(error) = rayon::ThreadPoolBuilder::new().num_threads(cli.threads.unwrap_or(0)).build_global() {
+        let what = cli.threads.map_or_else(|| "the threads".into(), |threads| format!("--threads {threads}"));
+        return ui.fail(&format!("{what}: {error}"), "");
     }
     if let Err(error) = choose_simd() {
         return ui.fail(&format!("DERMIS_SIMD: {error}"), "Without it the best this machine has is used.");

@@ -114,7 +114,10 @@ impl Ui {
                 .unwrap_or_else(|_| ProgressStyle::default_bar()),
         );
         bar.set_message(name.to_owned());
-        bar.enable_steady_tick(Duration::from_millis(100));
+        // A bar that nobody sees needs no thread.
+        if self.bars {
+            bar.enable_steady_tick(Duration::from_millis(100));
+        }
         bar
     }
 

@@ -4,6 +4,8 @@
 //! place when it is whole. Without leave to replace, the renaming itself refuses a name that is taken, so of two programs
 //! that write the same file one succeeds. A folder of frames holds a mark until its last frame is written, and a reader
 //! refuses a folder with the mark. What a killed program left behind is removed by the next one that writes there.
+//!
+//! Every call of the system that a write makes is a [`Step`]. The tests let the n-th step fail, for every n.
 
 use crate::error::FileError;
 use dermis_io::WriteError;
@@ -39,6 +41,53 @@ pub enum Existing {
 pub struct Output {
     path: PathBuf,
     existing: Existing,
+    before: Before,
+}
+
+/// A call of the system that can fail while an output is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// The folder is made.
+    MakeFolder,
+    /// The folder gets its mark.
+    Mark,
+    /// The file under way is made.
+    Create,
+    /// Bytes go into it.
+    Write,
+    /// They go to the disk.
+    Sync,
+    /// It gets its name.
+    Rename,
+    /// The name goes to the disk.
+    SyncFolder,
+    /// The folder loses its mark.
+    Unmark,
+}
+
+/// Called before every step; an error is the step's own.
+type Before = fn(Step) -> io::Result<()>;
+
+/// Every step is taken.
+fn go_on(_: Step) -> io::Result<()> {
+    Ok(())
+}
+
+/// The file under way, as its writer sees it.
+struct UnderWay<'a> {
+    file: &'a mut File,
+    before: Before,
+}
+
+impl Write for UnderWay<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        (self.before)(Step::Write)?;
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }
 
 /// Reserves an output: refuses now, not after the work, if it exists and is to be kept, or if its folder is
@@ -67,7 +116,7 @@ pub fn reserve(path: &Path, existing: Existing) -> Result<Output, FileError> {
     let probe = part_in(place).map_err(|source| FileError::System { path: place.into(), source })?;
     drop(probe);
     remove_abandoned(place);
-    Ok(Output { path: path.into(), existing })
+    Ok(Output { path: path.into(), existing, before: go_on })
 }
 
 /// Reserves a file: what is a folder already is refused as well.
@@ -129,7 +178,7 @@ impl Output {
     /// # Errors
     /// Those of [`Output::write`], and [`FileError::Write`] with what `task` says.
     pub fn write_with(&self, task: impl FnOnce(&mut dyn Write) -> Result<(), WriteError>) -> Result<(), FileError> {
-        write_whole(&self.path, self.existing, task)
+        write_whole(&self.path, self.existing, self.before, task)
     }
 
     /// Makes the folder and gives a writer of files in it.
@@ -137,9 +186,10 @@ impl Output {
     /// # Errors
     /// [`FileError::System`]; of the writer [`FileError::System`] or [`FileError::Write`].
     pub fn folder(&self) -> Result<impl Fn(&str, &[u8]) -> Result<(), FileError> + use<'_>, FileError> {
-        std::fs::create_dir_all(&self.path).map_err(|source| FileError::System { path: self.path.clone(), source })?;
+        let made = (self.before)(Step::MakeFolder).and_then(|()| std::fs::create_dir_all(&self.path));
+        made.map_err(|source| FileError::System { path: self.path.clone(), source })?;
         Ok(|name: &str, bytes: &[u8]| {
-            write_whole(&self.path.join(name), Existing::Replace, |out| write_all(out, bytes))
+            write_whole(&self.path.join(name), Existing::Replace, self.before, |out| write_all(out, bytes))
         })
     }
 
@@ -154,11 +204,11 @@ impl Output {
     ) -> Result<(), E> {
         let failed = |source| FileError::System { path: self.path.clone(), source };
         let (write, mark) = (self.folder()?, self.path.join(UNFINISHED));
-        match File::create_new(&mark) {
+        match (self.before)(Step::Mark).and_then(|()| File::create_new(&mark)) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(failed(error).into()),
             _ => task(&write)?,
         }
-        Ok(std::fs::remove_file(&mark).map_err(failed)?)
+        Ok((self.before)(Step::Unmark).and_then(|()| std::fs::remove_file(&mark)).map_err(failed)?)
     }
 }
 
@@ -174,13 +224,15 @@ fn write_all(out: &mut dyn Write, bytes: &[u8]) -> Result<(), WriteError> {
 fn write_whole(
     path: &Path,
     existing: Existing,
+    before: Before,
     task: impl FnOnce(&mut dyn Write) -> Result<(), WriteError>,
 ) -> Result<(), FileError> {
     let failed = |source| FileError::System { path: path.into(), source };
     let folder = folder_of(path);
-    let mut part = part_in(folder).map_err(failed)?;
-    task(part.as_file_mut()).map_err(FileError::write(path))?;
-    part.as_file().sync_all().map_err(failed)?;
+    let mut part = before(Step::Create).and_then(|()| part_in(folder)).map_err(failed)?;
+    task(&mut UnderWay { file: part.as_file_mut(), before }).map_err(FileError::write(path))?;
+    before(Step::Sync).and_then(|()| part.as_file().sync_all()).map_err(failed)?;
+    before(Step::Rename).map_err(failed)?;
     let moved = match existing {
         Existing::Replace => part.persist(path),
         Existing::Keep => part.persist_noclobber(path),
@@ -194,7 +246,7 @@ fn write_whole(
     }
     // The name lives in the folder, which has a place on the disk of its own.
     #[cfg(unix)]
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
+    before(Step::SyncFolder).and_then(|()| File::open(folder)?.sync_all()).map_err(failed)?;
     Ok(())
 }
 
@@ -240,3 +292,6 @@ fn remove_abandoned(folder: &Path) {
 pub fn ending(path: &Path) -> String {
     path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests;

@@ -24,6 +24,7 @@ use crate::Space;
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::skeleton::row;
 use dermis_rig::{BoneTransforms, Rig};
+use std::io::{ErrorKind, Read};
 
 /// The first bytes of either side. The line ends in it are those that a stream opened as text would change.
 pub const MAGIC: [u8; 8] = *b"DERM\r\n\x1a\n";
@@ -94,6 +95,83 @@ pub fn skin_points(payload: &[u8], out: &mut [DVec3]) {
     }
 }
 
+/// What is heard from a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// The first twelve bytes.
+    Greeting([u8; 12]),
+    /// A whole frame: its letters, and what follows its length.
+    Frame([u8; 4], Vec<u8>),
+    /// The head of a frame that no answer has. Nothing is heard after it.
+    Stray([u8; 8]),
+    /// The end, with what came before it of something that was to be longer.
+    Closed(Vec<u8>),
+}
+
+/// Hears what a program says: a greeting, then frames. It takes no frame that is longer than the longest answer, so what
+/// a program promises is not allocated.
+#[derive(Clone, Debug)]
+pub struct Listener {
+    longest: usize,
+    greeted: bool,
+}
+
+impl Listener {
+    /// A listener for a program that deforms so many vertices.
+    pub fn new(vertices: usize) -> Self {
+        Self { longest: skin_length(vertices), greeted: false }
+    }
+
+    /// Waits for the next thing. `more` is told, as they come, how many bytes of it have come.
+    pub fn hear(&mut self, from: &mut impl Read, more: &mut dyn FnMut(usize)) -> Heard {
+        if !self.greeted {
+            self.greeted = true;
+            let mut greeting = [0; 12];
+            return match fill(from, &mut greeting, more) {
+                Ok(()) => Heard::Greeting(greeting),
+                Err(part) => Heard::Closed(part),
+            };
+        }
+        let mut head = [0; 8];
+        if let Err(part) = fill(from, &mut head, more) {
+            return Heard::Closed(part);
+        }
+        let [a, b, c, d, length @ ..] = head;
+        let (kind, length) = ([a, b, c, d], u32::from_le_bytes(length) as usize);
+        let longest = match &kind {
+            b"SKIN" => self.longest,
+            b"FAIL" => LONGEST_TEXT,
+            b"REDY" => 0,
+            _ => return Heard::Stray(head),
+        };
+        if length > longest {
+            return Heard::Stray(head);
+        }
+        let mut payload = vec![0; length];
+        match fill(from, &mut payload, more) {
+            Ok(()) => Heard::Frame(kind, payload),
+            Err(part) => Heard::Closed([&head[..], &part].concat()),
+        }
+    }
+}
+
+/// Fills the buffer; what was read of it if the bytes end before.
+fn fill(from: &mut impl Read, buffer: &mut [u8], more: &mut dyn FnMut(usize)) -> Result<(), Vec<u8>> {
+    let mut length = 0;
+    while length < buffer.len() {
+        match from.read(&mut buffer[length..]) {
+            Ok(0) => return Err(buffer[..length].to_vec()),
+            Ok(count) => {
+                length += count;
+                more(count);
+            }
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(_) => return Err(buffer[..length].to_vec()),
+        }
+    }
+    Ok(())
+}
+
 fn points(list: impl Iterator<Item = DVec3>, bytes: &mut Vec<u8>) {
     list.flat_map(|p| p.to_array()).for_each(|x| bytes.extend(x.to_le_bytes()));
 }
@@ -134,6 +212,29 @@ mod tests {
         let skin = [&frame[8..12], &frame[16..]].concat();
         skin_points(&skin, &mut back);
         assert_eq!((skin_call(&skin), skin.len(), back), (Some(3), skin_length(2), some));
+    }
+
+    /// Bytes by hand: a greeting, two answers, and what ends the talk.
+    #[test]
+    fn a_listener_hears_frames_and_stops_at_what_is_none() {
+        let skin = [&1u32.to_le_bytes()[..], &[0; 24]].concat();
+        let said = [greeting(), frame(*b"REDY", &[]).unwrap(), frame(*b"SKIN", &skin).unwrap()].concat();
+        for (last, expected) in [
+            (&b"SKIN\x1d\0\0\0"[..], Heard::Stray(*b"SKIN\x1d\0\0\0")),
+            (b"REDY\x01\0\0\0", Heard::Stray(*b"REDY\x01\0\0\0")),
+            (b"hello world", Heard::Stray(*b"hello wo")),
+            (b"FAIL\x05\0\0\0no", Heard::Closed(b"FAIL\x05\0\0\0no".to_vec())),
+            (b"SKI", Heard::Closed(b"SKI".to_vec())),
+        ] {
+            let said = [&said[..], last].concat();
+            let (mut listener, mut bytes, mut count) = (Listener::new(1), said.as_slice(), 0);
+            let mut next = || listener.hear(&mut bytes, &mut |more| count += more);
+            assert_eq!(next(), Heard::Greeting(*b"DERM\r\n\x1a\n\x01\0\0\0"));
+            assert_eq!(next(), Heard::Frame(*b"REDY", vec![]));
+            assert_eq!(next(), Heard::Frame(*b"SKIN", skin.clone()));
+            assert_eq!(next(), expected);
+            assert_eq!(count + bytes.len(), said.len());
+        }
     }
 
     /// A transform seen from the file's space moves the file's points as ours moves ours.

@@ -76,9 +76,12 @@ fn cannot_hold(error: serde_json::Error) -> WriteError {
 /// Reads the table of a joint model.
 ///
 /// # Errors
-/// [`ReadError::Damaged`] if the text is no such table, or a joint names a bone that the table lacks.
+/// [`ReadError::Damaged`] if the text is no such table, if a joint names a bone that the table lacks, or if its counts or
+/// limits contradict each other; [`ReadError::Unsupported`] for another format or version.
 pub fn read_joints(bytes: &[u8]) -> Result<JointTable, ReadError> {
     let file: JointFile = serde_json::from_slice(bytes).map_err(|e| damaged(format!("driver table: {e}")))?;
+    expect((&file.format, file.version), DRIVERS)?;
+    file.check().map_err(|what| damaged(format!("driver table: {what}")))?;
     let bones = file.bones.len();
     if let Some(joint) = file.joints.iter().find(|joint| joint.from.max(joint.to) >= bones) {
         return Err(damaged(format!("driver table: a joint of bones {} and {} of {bones}", joint.from, joint.to)));
@@ -108,9 +111,10 @@ pub fn read_joints(bytes: &[u8]) -> Result<JointTable, ReadError> {
 /// Reads the table of helper bones.
 ///
 /// # Errors
-/// [`ReadError::Damaged`] if the text is no such table.
+/// [`ReadError::Damaged`] if the text is no such table; [`ReadError::Unsupported`] for another format or version.
 pub fn read_helpers(bytes: &[u8]) -> Result<HelperTable, ReadError> {
     let file: HelperFile = serde_json::from_slice(bytes).map_err(|e| damaged(format!("helper table: {e}")))?;
+    expect((&file.format, file.version), HELPERS)?;
     let joint = |j: HelperJointEntry| DrivingJoint { from: j.from, to: j.to, limit: j.limit };
     let helper = |helper: HelperEntry| DrivenHelper {
         name: helper.name,
@@ -120,6 +124,18 @@ pub fn read_helpers(bytes: &[u8]) -> Result<HelperTable, ReadError> {
         matrix: helper.matrix,
     };
     Ok(HelperTable { length: file.length, helpers: file.helpers.into_iter().map(helper).collect() })
+}
+
+/// Refuses a table of another kind or version than 1, which is the one that is read.
+fn expect((format, version): (&str, u32), expected: &str) -> Result<(), ReadError> {
+    match format == expected && version == 1 {
+        true => Ok(()),
+        false => {
+            let feature =
+                format!("a table \"{format:.40}\" of version {version} (\"{expected}\" of version 1 is read)");
+            Err(ReadError::Unsupported { feature })
+        }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -161,6 +177,30 @@ struct JointEntry {
 }
 
 impl JointFile {
+    /// What contradicts itself.
+    fn check(&self) -> Result<(), String> {
+        let (shapes, rows, offsets) = (self.shapes.len(), self.matrix.len(), self.offset.len());
+        if (rows, offsets) != (shapes, shapes) {
+            return Err(format!("{shapes} shapes, but {rows} rows of the matrix and {offsets} offsets"));
+        }
+        for (at, joint) in self.joints.iter().enumerate() {
+            let (factor, inducing) = (joint.inverse_factor.len(), joint.inducing.len());
+            if factor != inducing || joint.inverse_factor.iter().any(|row| row.len() > inducing) {
+                return Err(format!("joint {at} has {inducing} inducing rotations, but a factor of another size"));
+            }
+        }
+        let coordinates: usize = self.joints.iter().map(|joint| joint.inducing.len()).sum();
+        if let Some(row) = self.matrix.iter().position(|row| row.len() != coordinates) {
+            let found = self.matrix[row].len();
+            return Err(format!("row {row} of the matrix has {found} numbers for {coordinates} coordinates"));
+        }
+        let [low, high] = self.clamp;
+        if low > high {
+            return Err(format!("weights are to lie between {low} and {high}"));
+        }
+        Ok(())
+    }
+
     fn of(table: &JointTable, generator: &str) -> Self {
         let joint = |joint: &TableJoint| JointEntry {
             from: joint.from.get(),

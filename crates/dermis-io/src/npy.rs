@@ -6,7 +6,7 @@
 //! Read by hand because the bound on what a header may promise is ours to set, and because bundles hold text (`<U12`).
 
 use std::fmt::Write as _;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 
 /// The longest header read. NumPy itself writes 128 bytes for simple arrays and refuses more than 10 000.
 const LONGEST_HEADER: usize = 1 << 16;
@@ -57,21 +57,25 @@ impl Kind {
 impl Header {
     /// Reads magic, version and header; `reader` then stands at the first value.
     pub(crate) fn read(reader: &mut impl Read) -> Result<Self, NpyError> {
-        let cut = || NpyError::Damaged("the header is cut short".into());
+        // Bytes that end, or a system that fails: the two have different remedies.
+        let cut = |error: std::io::Error| match error.kind() {
+            ErrorKind::UnexpectedEof => NpyError::Damaged("the header is cut short".into()),
+            _ => NpyError::Damaged(format!("the header: {error}")),
+        };
         let mut start = [0; 8];
-        reader.read_exact(&mut start).map_err(|_| cut())?;
+        reader.read_exact(&mut start).map_err(cut)?;
         if start[..6] != *b"\x93NUMPY" {
             return Err(NpyError::Damaged("it does not start like a NumPy array".into()));
         }
         let (text_length, prefix) = match start[6] {
             1 => {
                 let mut length = [0; 2];
-                reader.read_exact(&mut length).map_err(|_| cut())?;
+                reader.read_exact(&mut length).map_err(cut)?;
                 (usize::from(u16::from_le_bytes(length)), 10)
             }
             2 | 3 => {
                 let mut length = [0; 4];
-                reader.read_exact(&mut length).map_err(|_| cut())?;
+                reader.read_exact(&mut length).map_err(cut)?;
                 (u32::from_le_bytes(length) as usize, 12)
             }
             version => return Err(NpyError::Unsupported(format!("version {version} of the array format"))),
@@ -82,7 +86,7 @@ impl Header {
             )));
         }
         let mut text = vec![0; text_length];
-        reader.read_exact(&mut text).map_err(|_| cut())?;
+        reader.read_exact(&mut text).map_err(cut)?;
         let text = String::from_utf8_lossy(&text);
         let Dictionary { descr, fortran_order, shape } = dictionary(&text)?;
         let (kind, big_endian) = kind(&descr)?;

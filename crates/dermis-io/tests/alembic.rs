@@ -226,3 +226,20 @@ fn absurd_counts_are_refused_or_harmless() {
         }
     }
 }
+
+/// A face of fewer than three corners is left out and counted, on either side of a mirror.
+#[test]
+fn faces_of_fewer_than_three_corners_are_left_out() {
+    let corners = vec![[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]];
+    let small = mesh("small", &[0, 3, 2, 1], &[0, 1, 2, 0, 1, 2], 0, &[corners]);
+    for (scale, expected) in [(1.0, [0, 2, 1]), (-1.0, [0, 1, 2])] {
+        let scaled = transform("s", true, &[0], 0, &[vec![scale, 1.0, 1.0]], small.clone());
+        let archive = Archive { objects: vec![scaled], samplings: vec![] };
+        let contents = alembic::read(&archive.bytes(), "a.abc", &Space::default()).unwrap();
+        let polygons = contents.mesh.unwrap().polygons.unwrap();
+        assert_eq!((polygons.counts.as_slice(), polygons.indices.as_slice()), (&[3][..], &expected[..]));
+        let said: Vec<String> = contents.warnings.iter().map(ToString::to_string).collect();
+        let left_out = "3: triangles have no area (first: mesh \"small\", a face of 0 corners was left out)";
+        assert!(said.contains(&left_out.to_owned()), "{said:?}");
+    }
+}

@@ -53,6 +53,28 @@ fn mesh_skeleton_and_weights_are_those_of_the_text() {
     assert_eq!(contents.warnings, []);
 }
 
+/// The same file in binary: what a text says by the hand of the testkit, and the format's letters and offsets say again.
+#[test]
+fn a_binary_file_holds_what_its_text_says() {
+    for unit in [1.0, 100.0] {
+        let text = Fbx { unit, ..Fbx::default() }.text();
+        let bytes = dermis_testkit::fbx_binary::binary(&text);
+        assert_eq!(sniff(&bytes, "strip"), Some(Format::Fbx));
+        let (from_text, from_bytes) =
+            (fbx::read(text.as_bytes(), "a", &alone).unwrap(), fbx::read(&bytes, "a", &alone).unwrap());
+        assert_eq!(from_text.mesh, from_bytes.mesh);
+        assert_eq!(from_text.skeleton, from_bytes.skeleton);
+        assert_eq!(from_text.weights, from_bytes.weights);
+        assert_eq!(from_text.morphs, from_bytes.morphs);
+        assert_eq!((from_text.space, from_text.warnings), (from_bytes.space, from_bytes.warnings));
+        assert_eq!(from_text.clips.len(), from_bytes.clips.len());
+        for (one, other) in from_text.clips.iter().zip(&from_bytes.clips) {
+            assert_eq!((&one.name, &one.key_times), (&other.name, &other.key_times));
+            assert_eq!((one.sample)(0.1), (other.sample)(0.1));
+        }
+    }
+}
+
 #[test]
 fn every_take_is_a_clip_with_a_key_per_frame() {
     let contents = read(Fbx::default());

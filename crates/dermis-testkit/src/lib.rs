@@ -5,8 +5,8 @@
 //! - [`planted`]: corrections that are linear in the anchored features, which a fit must find again
 //! - [`models`]: random models of every kind over a random rig
 //! - [`conformance`]: the suite that every way of evaluating models passes
-//! - [`ogawa`], [`fbx`]: small files of formats that are read and not written
 //! - [`textured`]: a small glTF character with materials, images, cameras, lights and extras
+//! - [`ogawa`], [`fbx`], [`fbx_binary`]: small files of formats that are read and not written
 //! - [`random`]: the generator; every function takes its seed, so that a failure can be repeated
 //! - [`snapshot`]: texts stored beside the tests
 //!
@@ -15,6 +15,7 @@
 pub mod arm;
 pub mod conformance;
 pub mod fbx;
+pub mod fbx_binary;
 pub mod models;
 pub mod ogawa;
 pub mod planted;

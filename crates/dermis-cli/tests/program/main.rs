@@ -9,6 +9,7 @@ mod fit;
 mod interrupt;
 mod invert;
 mod invert_program;
+mod little_memory;
 mod outputs;
 mod pose_space;
 mod recipes;

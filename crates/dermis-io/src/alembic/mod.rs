@@ -65,7 +65,7 @@ pub fn read(bytes: &[u8], name: &str, space: &Space) -> Result<Contents, ReadErr
     }
     surface::count(&mut contents.warnings, Flaw::NonFiniteFrame, left_out);
 
-    let mut polygons = Polygons::default();
+    let (mut polygons, mut small) = (Polygons::default(), Vec::new());
     let mut start = 0u32;
     for ((mesh, count), mirrored) in scene.meshes.iter().zip(&counts).zip(mirrored) {
         let mut corners = mesh.polygons.indices.iter();
@@ -83,7 +83,13 @@ pub fn read(bytes: &[u8], name: &str, space: &Space) -> Result<Contents, ReadErr
                 }
                 polygons.indices.push(corner + start);
             }
-            if mirrored && number > 1 {
+            // A face of two corners or none is no surface, and other formats have no place for it.
+            if number < 3 {
+                polygons.indices.truncate(from);
+                small.push(format!("mesh \"{:.100}\", a face of {number} corners was left out", mesh.name));
+                continue;
+            }
+            if mirrored {
                 polygons.indices[from + 1..].reverse();
             }
             polygons.counts.push(number);
@@ -94,6 +100,7 @@ pub fn read(bytes: &[u8], name: &str, space: &Space) -> Result<Contents, ReadErr
         let triangles = surface::fan(&polygons);
         let mesh = Mesh { positions: first, triangles, polygons: Some(polygons), ..Mesh::default() };
         mesh.check()?;
+        surface::count(&mut contents.warnings, Flaw::DegenerateTriangle, small);
         contents.warnings.extend(surface::flaws(&mesh));
         contents.mesh = Some(mesh);
     }

@@ -124,6 +124,9 @@ impl Joined {
                 }));
             }
             colors.resize(start + vertices, Vec4::ONE);
+            if let Some(vertex) = colors[start..].iter().position(|color| !color.is_finite()) {
+                return Err(damaged(format!("the colour of vertex {vertex} of \"{name}\" is not finite in 32 bits")));
+            }
             if let (Some(map), Some(skin)) = (skin, source.skin_deformers.first()) {
                 if source.skin_deformers.len() > 1 {
                     flaws.unread(&format!("further skins of \"{name}\""));

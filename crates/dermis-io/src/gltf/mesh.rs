@@ -166,6 +166,10 @@ impl Drawn {
             part_name = material.name.as_deref().map_or(part_name, short);
             let base = material.pbr_metallic_roughness.as_ref().and_then(|pbr| pbr.base_color_factor);
             color = base.map_or(color, Vec4::from_array);
+            // JSON holds numbers that 32 bits do not.
+            if !color.is_finite() {
+                return Err(damaged(format!("the base colour of material {at} is not finite in 32 bits")));
+            }
         }
         self.parts.push(Part { block, triangles, name: part_name, color, material: primitive.material });
         Ok(())

@@ -105,6 +105,10 @@ pub(super) fn read(r: &Reader<'_>, stored: &Stored, mesh: &mut Mesh) -> Result<(
     if parts.iter().any(|p| u64::from(p.start) + u64::from(p.count) > triangles.len() as u64) {
         return Err(damaged("a material covers triangles that do not exist"));
     }
+    // The header is text, and holds numbers that 32 bits do not.
+    if let Some(part) = parts.iter().find(|p| !p.color.is_finite()) {
+        return Err(damaged(format!("the colour of part \"{:.100}\" is not finite in 32 bits", part.name)));
+    }
     let colors = if r.has("render.colors") { colors(r, "render.colors", source.len())? } else { Vec::new() };
     let (uvs, appearance) = (uvs("render.uvs")?, appearance(r)?.map(Arc::new));
     let by_corner = stored.by_corner;

@@ -113,7 +113,8 @@ pub fn stream<R: Read + Seek, E: From<ReadError>>(
         }
     }
     // The checksum is compared when the end is met.
-    if member.read(&mut [0]).map_err(|e| damaged(format!("array \"{key}\": {e}")))? != 0 {
+    let more = member.take(1).read_to_end(&mut Vec::new());
+    if more.map_err(|e| damaged(format!("array \"{key}\": {e}")))? != 0 {
         return Err(damaged(format!("array \"{key}\": more bytes than its shape promises")).into());
     }
     surface::count(&mut contents.warnings, Flaw::NonFiniteFrame, left_out.clone());

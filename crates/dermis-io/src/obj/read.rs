@@ -82,18 +82,20 @@ impl ObjFile {
         let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
         match words.next().unwrap_or_default() {
             b"v" => self.vertex(&numbers(words, number)?, number),
-            b"vt" => match numbers(words, number)?[..] {
-                // From the lower left in OBJ, from the upper left inside, as in glTF.
-                [u, v, ..] => {
-                    self.uvs.push(DVec2::new(u, 1.0 - v));
-                    Ok(())
+            b"vt" => {
+                let uv = match numbers(words, number)?[..] {
+                    // From the lower left in OBJ, from the upper left inside, as in glTF.
+                    [u, v, ..] => DVec2::new(u, 1.0 - v),
+                    [u] => DVec2::new(u, 1.0),
+                    [] => return Err(damaged(number, "a texture coordinate without numbers")),
+                };
+                // Models and glTF files hold 32 bits.
+                if !uv.as_vec2().is_finite() {
+                    return Err(damaged(number, "a texture coordinate that is not finite in 32 bits"));
                 }
-                [u] => {
-                    self.uvs.push(DVec2::new(u, 1.0));
-                    Ok(())
-                }
-                [] => Err(damaged(number, "a texture coordinate without numbers")),
-            },
+                self.uvs.push(uv);
+                Ok(())
+            }
             b"f" => self.face(words, number),
             b"usemtl" => {
                 let name = String::from_utf8_lossy(words.next().unwrap_or(b"")).into_owned();
@@ -119,7 +121,11 @@ impl ObjFile {
         self.positions.push(DVec3::new(values[0], values[1], values[2]));
         if let Some(color) = color {
             self.colors.resize(self.positions.len() - 1, Vec4::ONE); // vertices before the first colour are white
-            self.colors.push(Vec4::from_array(color.map(|c| *c as f32)));
+            let color = Vec4::from_array(color.map(|c| *c as f32));
+            if !color.is_finite() {
+                return Err(damaged(number, "a colour that is not finite in 32 bits"));
+            }
+            self.colors.push(color);
         }
         Ok(())
     }

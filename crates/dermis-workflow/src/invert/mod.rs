@@ -9,7 +9,7 @@ mod stack;
 mod write;
 
 pub use dermis_files::sculpts::{Sculpts, load_sculpts};
-pub use stack::load_stack;
+pub use stack::{load_stack, read_stack};
 pub use write::{BundleVertices, Shown, is_folder, write_corrections};
 
 use crate::error::Error;

@@ -6,7 +6,7 @@
 
 use dermis_io::Space;
 use dermis_io::deformer_protocol::{
-    LONGEST_TEXT, MAGIC, VERSION, call_frame, frame, greeting, pose_frame, rig_frame, skin_call, skin_length,
+    Heard, Listener, MAGIC, VERSION, call_frame, frame, greeting, pose_frame, rig_frame, skin_call, skin_length,
     skin_points,
 };
 use dermis_rig::glam::DVec3;
@@ -72,18 +72,6 @@ fn said(last_words: &str) -> String {
     }
 }
 
-/// What the thread that listens has heard.
-enum Heard {
-    /// The first twelve bytes.
-    Greeting([u8; 12]),
-    /// A whole frame.
-    Frame([u8; 4], Vec<u8>),
-    /// The head of a frame that no answer has.
-    Stray([u8; 8]),
-    /// The end, with what came before it of something that was to be longer.
-    Closed(Vec<u8>),
-}
-
 /// A running program. It is ended when this is dropped.
 pub struct Program<'a> {
     name: String,
@@ -137,7 +125,7 @@ impl<'a> Program<'a> {
         }
         if let Some(pipe) = child.stdout.take() {
             let received = Arc::clone(&received);
-            std::thread::spawn(move || listen(pipe, skin_length(vertices), &received, &inbox));
+            std::thread::spawn(move || listen(pipe, vertices, &received, &inbox));
         }
         if let Some(pipe) = child.stderr.take() {
             let last_words = Arc::clone(&last_words);
@@ -343,64 +331,17 @@ fn speak(mut pipe: ChildStdin, outbox: &Receiver<Vec<u8>>) {
     }
 }
 
-/// Reads the greeting and then frames, none longer than `longest`, until the pipe is closed or something strange comes.
-fn listen(mut pipe: ChildStdout, longest: usize, received: &AtomicUsize, inbox: &Sender<Heard>) {
-    let mut greeting = [0; 12];
-    if let Err(part) = fill(&mut pipe, &mut greeting, received) {
-        let _ = inbox.send(Heard::Closed(part));
-        return;
-    }
-    if inbox.send(Heard::Greeting(greeting)).is_err() {
-        return;
-    }
+/// Reads the greeting and then frames, until the pipe is closed or something strange comes.
+fn listen(mut pipe: ChildStdout, vertices: usize, received: &AtomicUsize, inbox: &Sender<Heard>) {
+    let mut listener = Listener::new(vertices);
     loop {
         received.store(0, Ordering::Relaxed);
-        let mut head = [0; 8];
-        if let Err(part) = fill(&mut pipe, &mut head, received) {
-            let _ = inbox.send(Heard::Closed(part));
-            return;
-        }
-        let [a, b, c, d, length @ ..] = head;
-        let (kind, length) = ([a, b, c, d], u32::from_le_bytes(length) as usize);
-        let allowed = match &kind {
-            b"SKIN" => longest,
-            b"FAIL" => LONGEST_TEXT,
-            b"REDY" => 0,
-            _ => {
-                let _ = inbox.send(Heard::Stray(head));
-                return;
-            }
-        };
-        if length > allowed {
-            let _ = inbox.send(Heard::Stray(head));
-            return;
-        }
-        let mut payload = vec![0; length];
-        if let Err(part) = fill(&mut pipe, &mut payload, received) {
-            let _ = inbox.send(Heard::Closed([&head[..], &part].concat()));
-            return;
-        }
-        if inbox.send(Heard::Frame(kind, payload)).is_err() {
+        let heard = listener.hear(&mut pipe, &mut |more| _ = received.fetch_add(more, Ordering::Relaxed));
+        let last = matches!(heard, Heard::Closed(_) | Heard::Stray(_));
+        if inbox.send(heard).is_err() || last {
             return;
         }
     }
-}
-
-/// Fills the buffer; what was read of it if the pipe ends before.
-fn fill(pipe: &mut ChildStdout, buffer: &mut [u8], received: &AtomicUsize) -> Result<(), Vec<u8>> {
-    let mut length = 0;
-    while length < buffer.len() {
-        match pipe.read(&mut buffer[length..]) {
-            Ok(0) => return Err(buffer[..length].to_vec()),
-            Ok(more) => {
-                length += more;
-                received.fetch_add(more, Ordering::Relaxed);
-            }
-            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(_) => return Err(buffer[..length].to_vec()),
-        }
-    }
-    Ok(())
 }
 
 /// Keeps the end of what the program writes to its standard error.

@@ -82,27 +82,31 @@ fn one() -> f64 {
 /// [`Error`], naming the deformer by its place in the list.
 pub fn load_stack(path: &Path, rig: &LoadedRig) -> Result<(Stack, String, FileNote), Error> {
     let bytes = read_bytes(path)?;
-    let hint = "docs/invert.md says what a stack holds";
-    let file: File = serde_json::from_slice(&bytes).map_err(|e| Error::lacks(path, e.to_string(), hint))?;
+    let read = read_stack(&bytes, &rig.rig, &rig.space);
+    let (stack, name) = read.map_err(|what| Error::lacks(path, what, "docs/invert.md says what a stack holds"))?;
+    Ok((stack, name, FileNote { role: "stack".into(), ..note(path, &bytes, vec![]) }))
+}
+
+/// The same from bytes; `space` is that of the rig's file.
+///
+/// # Errors
+/// What is wrong, naming the deformer by its place in the list.
+pub fn read_stack(bytes: &[u8], rig: &Rig, space: &Space) -> Result<(Stack, String), String> {
+    let file: File = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
     if file.stack.is_empty() {
-        return Err(Error::lacks(path, "the stack is empty", hint));
+        return Err("the stack is empty".into());
     }
     let mut names = Vec::new();
     let mut layers = Vec::new();
     for (at, one) in file.stack.into_iter().enumerate() {
-        let (name, layer) = layer(one, &rig.rig, &rig.space).map_err(|(name, what)| {
-            Error::lacks(path, format!("deformer {} of the stack ({name}): {what}", at + 1), hint)
-        })?;
+        let made = layer(one, rig, space);
+        let (name, layer) =
+            made.map_err(|(name, what)| format!("deformer {} of the stack ({name}): {what}", at + 1))?;
         names.push(name);
         layers.push(layer);
     }
-    let (vertices, bones) = (rig.rig.mesh().positions.len(), rig.rig.skeleton().len());
-    let stack = Stack::new(layers, vertices, bones).map_err(|e| Error::lacks(path, e.to_string(), hint))?;
-    Ok((
-        stack,
-        format!("the stack {}", names.join(" → ")),
-        FileNote { role: "stack".into(), ..note(path, &bytes, vec![]) },
-    ))
+    let stack = Stack::new(layers, rig.mesh().positions.len(), rig.skeleton().len()).map_err(|e| e.to_string())?;
+    Ok((stack, format!("the stack {}", names.join(" → "))))
 }
 
 fn layer(one: One, rig: &Rig, space: &Space) -> Result<(&'static str, Layer), (&'static str, String)> {

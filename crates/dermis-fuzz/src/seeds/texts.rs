@@ -1,0 +1,107 @@
+//! Formats that are text, and what a deformer program says.
+
+use dermis_deform::tables::{DrivenHelper, DrivingJoint, HelperTable, JointTable, NamedBone, TableBone, TableJoint};
+use dermis_io::deformer_protocol::{frame, greeting, skin_length};
+use dermis_io::driver_table::{self, Table};
+use dermis_io::to_bytes;
+use dermis_rig::IndexVec;
+use dermis_rig::glam::{DAffine3, DVec3};
+use dermis_workflow::fits::method::Method;
+use serde_json::{Value, json};
+
+/// OBJ files, and a sequence of three with zeros between them.
+pub fn obj_files() -> Vec<Vec<u8>> {
+    let square = "# a square\r\nv 0 0 0 1 .5 0\nv 1 0 0\nv 1 1e0 0\nv 0 1 -0.5\nvt 0 0\nvt 1 1\nusemtl skin\nf 1/1 2/2 \\\n 3/1 4/2\n\
+                  f -1 -2 -3\nl 1 2\n";
+    let frame = |z: f64| format!("v 0 0 {z}\nv 1 0 {z}\nv 0 1 {z}\nf 1//1 2//1 3//1\n");
+    let sequence = [0.0, 0.5, 1.0].map(frame).join("\0");
+    [square, &frame(0.25), &sequence].map(|text| text.as_bytes().to_vec()).to_vec()
+}
+
+/// Tables of a joint model and of helper bones.
+pub fn tables() -> Vec<Vec<u8>> {
+    let bone = |name: &str| NamedBone { name: name.into(), inverse_bind: DAffine3::from_translation(DVec3::X) };
+    let joint = TableJoint {
+        from: TableBone::new(0),
+        to: TableBone::new(1),
+        centre: [0.0, 0.5, 0.0],
+        limit: Some(1.5),
+        inducing: vec![[0.0; 12], [0.25; 12]],
+        inverse_factor: vec![vec![1.0], vec![-0.5, 1.25]],
+    };
+    let joints = JointTable {
+        mesh: "arm".into(),
+        length: 0.8,
+        sigma: 1.4,
+        bones: IndexVec::new(vec![bone("upper arm"), bone("forearm")]),
+        joints: vec![joint.clone(), TableJoint { limit: None, ..joint }],
+        shapes: vec!["bulge".into(), "fold".into()],
+        matrix: vec![vec![0.5, 0.25, -0.5, 1.0]; 2],
+        offset: vec![0.1, -0.1],
+        clamp: [-1.0, 1.5],
+    };
+    let driving = |from: &str, to: &str| DrivingJoint { from: from.into(), to: to.into(), limit: 2.0 };
+    let helper = DrivenHelper {
+        name: "helper".into(),
+        parent: "forearm".into(),
+        centre: [0.1, 0.2, 0.3],
+        joints: vec![driving("upper arm", "forearm"), driving("forearm", "hand")],
+        matrix: vec![vec![0.01; 18]; 12],
+    };
+    let helpers = HelperTable { length: 0.8, helpers: vec![helper] };
+    [Table::Joints(&joints), Table::Helpers(&helpers)]
+        .map(|table| to_bytes(|out| driver_table::write(table, "seed", out)).expect("a seed can be written"))
+        .to_vec()
+}
+
+/// Stacks over the arm, with every kind of deformer.
+pub fn stacks() -> Vec<Vec<u8>> {
+    let lattice = |parent: Value, outside: &str| {
+        json!({ "type": "lattice", "origin": [-1, -1, -1], "axes": [[2, 0, 0], [0, 2, 0], [0, 0, 2]], "counts": [2, 2, 3],
+            "displacements": vec![[0.01, 0.02, -0.03]; 12], "parent": parent, "outside": outside })
+    };
+    let wires = json!({ "type": "wires", "m": 1.5, "wires": [
+        { "reference": [[0, 0.1, 0], [0.5, 0.1, 0]], "current": [[0, 0.1, 0], [0.5, 0.2, 0]], "radius": 0.3, "scale": 1.2 },
+        { "reference": [[0, 0, 0], [0.1, 0, 0], [0.2, 0, 0.1]], "current": [[0, 0, 0], [0.1, 0.1, 0], [0.2, 0, 0]], "radius": 0.1 }] });
+    let stacks = [
+        json!({ "stack": [{ "type": "lbs" }] }),
+        json!({ "stack": [lattice(Value::Null, "unchanged"), { "type": "dqs" }, lattice(json!("hand"), "clamped")] }),
+        json!({ "stack": [wires, { "type": "rigid" }] }),
+    ];
+    stacks.iter().map(crate::json::text).collect()
+}
+
+/// Recipes of every verb, and a fit by every method.
+pub fn recipes() -> Vec<Vec<u8>> {
+    let input = |file: &str| json!({ "file": file });
+    let hashed = json!({ "file": "a.npz#arm*", "sha256": "0011223344556677" });
+    let fit = |method: Value| {
+        json!({ "fit": { "rig": input("a.glb"), "examples": { "held": [hashed] }, "hold-out": [], "method": method, "folds": 5,
+            "outputs": { "model": "m.dermis", "existing": "replace", "fail-above": 0.5 } } })
+    };
+    let mut recipes = vec![
+        json!({ "convert": { "inputs": [input("a.glb"), input("b.pc2")], "read": { "up": "z", "unit": 0.01, "fps": 24.0 }, "out": "c.npz" } }),
+        json!({ "inspect": { "files": [input("a.glb")] } }),
+        json!({ "pose": { "model": input("m.dermis"), "motion": input("w.npz"), "out": "o.pc2", "existing": "keep" } }),
+        json!({ "suggest": { "model": input("m.dermis"), "motion": input("w.npz"), "count": 3 } }),
+        json!({ "eval": { "model": input("m.dermis"), "score": { "examples": [input("e.npz")] } } }),
+        json!({ "demo": { "out": "demo" } }),
+        json!({ "invert": { "rig": input("a.glb"), "sculpts": [input("s.obj")], "out": "c.npz" } }),
+    ];
+    for method in Method::all() {
+        recipes.push(fit(serde_json::to_value(method).expect("a method can be said in JSON")));
+    }
+    recipes.iter().map(crate::json::text).collect()
+}
+
+/// What a program of two vertices says: a whole talk, a failure, a stray word.
+pub fn talks() -> Vec<Vec<u8>> {
+    let frame = |kind: &[u8; 4], payload: &[u8]| frame(*kind, payload).expect("a short frame");
+    let skin = |call: u32| [&call.to_le_bytes()[..], &vec![0; skin_length(2) - 4]].concat();
+    let begin = [&[2][..], &greeting(), &frame(b"REDY", &[])].concat();
+    vec![
+        [&begin[..], &frame(b"SKIN", &skin(1)), &frame(b"SKIN", &skin(2))].concat(),
+        [&begin[..], &frame(b"FAIL", b"no such bone")].concat(),
+        [&begin[..], b"hello, world"].concat(),
+    ]
+}

@@ -1,0 +1,49 @@
+//! Formats of one layer, in which bytes get far: OBJ and point caches.
+
+use crate::memory::{PLAIN, bounded};
+use crate::{seeds, used};
+use dermis_io::{Space, UpAxis, obj as format, point_cache as caches};
+
+pub const OBJ_WORDS: &[&str] =
+    &["v ", "vt ", "vn ", "f ", "usemtl ", "\\\\\\x0a", "-1", "1//1", "nan", "inf", "1e309", "2147483648"];
+
+pub fn obj_seeds() -> Vec<Vec<u8>> {
+    seeds::obj_files()
+}
+
+/// Takes the bytes as OBJ files, of which zeros stand between; several are a sequence.
+pub fn obj(bytes: &[u8]) {
+    let space = Space::default();
+    let files: Vec<&[u8]> = bytes.split(|byte| *byte == 0).take(8).collect();
+    let read = bounded(bytes.len(), PLAIN, || match files[..] {
+        [one] => format::read(one, "a.obj", &space),
+        _ => {
+            let mut sequence = format::Sequence::new("a", &space);
+            for (at, file) in files.iter().enumerate() {
+                sequence.push(&format!("a.{at}.obj"), file)?;
+            }
+            sequence.finish()
+        }
+    });
+    if let Ok(contents) = read {
+        used::contents(&contents);
+    }
+}
+
+pub fn point_cache_seeds() -> Vec<Vec<u8>> {
+    seeds::point_caches()
+}
+
+/// Takes the bytes as a PC2 file if they begin like one, else as an MDD file; in two spaces.
+pub fn point_cache(bytes: &[u8]) {
+    let feet = Space { up: UpAxis::Z, metres_per_unit: 0.3048, unit: "m".into() };
+    for space in [Space::default(), feet] {
+        let read = bounded(bytes.len(), PLAIN, || match bytes.starts_with(b"POINTCACHE2") {
+            true => caches::read_pc2(bytes, "a.pc2", &space),
+            false => caches::read_mdd(bytes, "a.mdd", &space),
+        });
+        if let Ok(contents) = read {
+            used::contents(&contents);
+        }
+    }
+}
