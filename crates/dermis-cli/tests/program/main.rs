@@ -14,6 +14,7 @@ mod recipes;
 mod refusals;
 mod secondary;
 mod snapshots;
+mod stacks;
 mod stream;
 mod suggest;
 mod tube;
