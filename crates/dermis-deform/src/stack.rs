@@ -351,7 +351,8 @@ mod tests {
             let mut after = lattice(Some(BoneIndex::new(1)));
             after.outside = Outside::Clamped;
             let wire = Wire::new(vec![DVec3::ZERO, DVec3::X], vec![DVec3::Y * 0.1, DVec3::X], 0.4, 1.2).unwrap();
-            let carried = Wires { parent: Some(BoneIndex::new(3)), ..Wires::new(vec![wire], 1.0).unwrap() };
+            let mut carried = Wires::new(vec![wire], 1.0).unwrap();
+            carried.parent = Some(BoneIndex::new(3));
             let layers = vec![Layer::Lattice(lattice(None)), skin, Layer::Lattice(after), Layer::Wires(carried)];
             let stack = Stack::new(layers, n, 4).unwrap();
             let of = |pose: &BoneTransforms| {
@@ -397,14 +398,17 @@ mod tests {
         let vertices = StackError::Vertices { layer: 0, found: 2, expected: 3 };
         assert_eq!(made(Layer::Lbs(weights()), 3, 2), Err(vertices));
         let hangs = |layers| Stack::new(layers, 2, 2).map(|_| ());
-        let wires = || Wires { parent: Some(BoneIndex::new(1)), ..Wires::new(vec![], 1.0).unwrap() };
+        let on = |bone| {
+            let mut wires = Wires::new(vec![], 1.0).unwrap();
+            wires.parent = Some(BoneIndex::new(bone));
+            Layer::Wires(wires)
+        };
         let at_rest = Err(StackError::ParentAtRest { layer: 1 });
-        assert_eq!(hangs(vec![Layer::Rigid(weights()), Layer::Wires(wires()), Layer::Lbs(weights())]), at_rest);
-        assert_eq!(hangs(vec![Layer::Lbs(weights()), Layer::Wires(wires())]), Ok(()));
-        assert_eq!(hangs(vec![Layer::Wires(wires())]), Ok(()), "nothing poses the points: they may be posed already");
+        assert_eq!(hangs(vec![Layer::Rigid(weights()), on(1), Layer::Lbs(weights())]), at_rest);
+        assert_eq!(hangs(vec![Layer::Lbs(weights()), on(1)]), Ok(()));
+        assert_eq!(hangs(vec![on(1)]), Ok(()), "nothing poses the points: they may be posed already");
         let bones = |bone, bones| Err(StackError::Bones { layer: 0, bone, bones });
-        let far = Wires { parent: Some(BoneIndex::new(5)), ..wires() };
-        assert_eq!(made(Layer::Wires(far), 2, 2), bones(5, 2));
+        assert_eq!(made(on(5), 2, 2), bones(5, 2));
         assert_eq!(made(Layer::Rigid(weights()), 2, 1), bones(1, 1));
         assert_eq!(made(Layer::Lattice(lattice(Some(BoneIndex::new(7)))), 2, 2), bones(7, 2));
         let pivots = StackError::Pivots { layer: 0, found: 2, bones: 3 };

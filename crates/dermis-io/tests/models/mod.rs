@@ -253,13 +253,17 @@ pub fn stack(rig: &Rig) -> Stack {
     let lattice = Lattice::new(DVec3::splat(-0.4), edges, [2, 3, 2], moves).unwrap();
     let ends = vec![DVec3::ZERO, DVec3::new(0.1, 0.2, 0.3), DVec3::X];
     let wire = Wire::new(ends.clone(), ends.iter().map(|p| *p * 1.3).collect(), 0.7, 1.25).unwrap();
+    let (mut clamped, mut carried) = (lattice.clone(), lattice);
+    (clamped.outside, carried.parent) = (Outside::Clamped, Some(bone(1)));
+    let mut wires = Wires::new(vec![wire], 0.5).unwrap();
+    wires.parent = Some(bone(2));
     let layers = vec![
-        Layer::Lattice(Lattice { outside: Outside::Clamped, ..lattice.clone() }),
+        Layer::Lattice(clamped),
         Layer::Rigid(weights.clone()),
         Layer::Dqs(weights.clone(), DualQuaternions::new(rig.skeleton())),
         Layer::Lbs(weights),
-        Layer::Wires(Wires { parent: Some(bone(2)), ..Wires::new(vec![wire], 0.5).unwrap() }),
-        Layer::Lattice(Lattice { parent: Some(bone(1)), ..lattice }),
+        Layer::Wires(wires),
+        Layer::Lattice(carried),
     ];
     Stack::new(layers, rig.mesh().positions.len(), rig.skeleton().len()).unwrap()
 }

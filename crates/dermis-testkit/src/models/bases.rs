@@ -30,14 +30,17 @@ pub fn stack(tree: &Tree, random: &mut Random) -> Stack {
     let mut lattice = |parent| {
         let moves = (0..27).map(|_| random.direction() * 0.05).collect();
         let edges = DVec3::AXES.map(|axis| axis * 2.0);
-        let lattice = Lattice::new(DVec3::splat(-1.0), edges, [3; 3], moves).expect("the box has an inside");
-        Lattice { outside: Outside::Clamped, parent, ..lattice }
+        let mut lattice = Lattice::new(DVec3::splat(-1.0), edges, [3; 3], moves).expect("the box has an inside");
+        (lattice.outside, lattice.parent) = (Outside::Clamped, parent);
+        lattice
     };
     let wires = |parent| {
         let ends = vec![DVec3::new(-1.0, 0.1, 0.0), DVec3::new(1.0, -0.1, 0.2)];
         let moved = ends.iter().map(|p| *p + DVec3::new(0.0, 0.05, -0.03) * (1.0 + p.x)).collect();
         let wire = Wire::new(ends, moved, 0.8, 1.1).expect("the wire has a direction");
-        Wires { parent, ..Wires::new(vec![wire], 1.0).expect("the exponent is one") }
+        let mut wires = Wires::new(vec![wire], 1.0).expect("the exponent is one");
+        wires.parent = parent;
+        wires
     };
     let (first, last) = (Some(BoneIndex::new(0)), Some(BoneIndex::new(bones - 1)));
     let layers = vec![
