@@ -196,9 +196,7 @@ impl Layer {
     fn at(&self, posed: &PosedLayer, bones: &[DAffine3], v: usize, p: DVec3) -> DVec3 {
         match (self, posed) {
             (Self::Rigid(weights), _) => weights.dominant(v).map_or(p, |bone| bones[bone.get()].transform_point3(p)),
-            (Self::Lbs(weights), _) => {
-                lbs::blend_of(weights.of(v), |bone| &bones[bone.get()]).transform_point3(p)
-            }
+            (Self::Lbs(weights), _) => lbs::blend_of(weights.of(v), |bone| &bones[bone.get()]).transform_point3(p),
             (Self::Dqs(weights, _), PosedLayer::Blend(blend)) | (Self::Dqs(weights, blend), _) => {
                 blend.map(weights.of(v)).transform_point3(p)
             }
@@ -369,10 +367,12 @@ mod tests {
     /// derivative is 1 + A in every pose of what follows.
     #[test]
     fn a_lattice_that_shears_is_affine() {
-        let shear = DMat3::from_cols(DVec3::new(0.1, 0.02, 0.0), DVec3::new(0.3, -0.1, 0.05), DVec3::new(0.0, 0.2, 0.1));
+        let shear =
+            DMat3::from_cols(DVec3::new(0.1, 0.02, 0.0), DVec3::new(0.3, -0.1, 0.05), DVec3::new(0.0, 0.2, 0.1));
         let moved = DVec3::new(0.4, -0.3, 0.2);
         let at = |i: i32| f64::from(i) * 2.0 - 2.0;
-        let places = (0..3).flat_map(|i| (0..3).flat_map(move |j| (0..3).map(move |k| DVec3::new(at(i), at(j), at(k)))));
+        let places =
+            (0..3).flat_map(|i| (0..3).flat_map(move |j| (0..3).map(move |k| DVec3::new(at(i), at(j), at(k)))));
         let moves = places.map(|p| shear * p + moved).collect();
         let lattice = Lattice::new(DVec3::splat(-2.0), DVec3::AXES.map(|e| e * 4.0), [3; 3], moves).unwrap();
         let arm = Arm::new(9, 6);

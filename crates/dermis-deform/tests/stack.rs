@@ -14,9 +14,8 @@ fn the_linear_part_is_the_derivative_of_the_map() {
         pose.prepare(&stack, &transforms);
         for (v, &p) in tree.rig.mesh().positions.iter().enumerate() {
             let step = 1e-5;
-            let columns = DVec3::AXES.map(|axis| {
-                (stack.at(&pose, v, p + axis * step) - stack.at(&pose, v, p - axis * step)) / (2.0 * step)
-            });
+            let columns = DVec3::AXES
+                .map(|axis| (stack.at(&pose, v, p + axis * step) - stack.at(&pose, v, p - axis * step)) / (2.0 * step));
             let [x, y, z] = columns;
             // Curvature spoils a difference by 1e-10 times the third derivative, rounding by 1e-16 / 1e-5.
             let expected = DMat3::from_cols(x, y, z);

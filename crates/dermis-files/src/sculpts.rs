@@ -6,7 +6,9 @@
 //! and no name matches. Nothing is guessed beyond that.
 
 use crate::error::FileError;
-use crate::load::{FileNote, ReadOptions, Source, check_axes, expect_skins, load_examples, load_motion, matching, read_contents};
+use crate::load::{
+    FileNote, ReadOptions, Source, check_axes, expect_skins, load_examples, load_motion, matching, read_contents,
+};
 use dermis_io::{Contents, Format, MatchError, Matching, Space, match_vertices};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneTransforms, Example, ExampleSet, Frame, Rig};

@@ -5,7 +5,7 @@ use dermis_fit::method::{BaseChoice, FitInput, Learnt, Method, MethodError, Pose
 use dermis_fit::psd::{Form, Reach, Singular};
 use dermis_fit::silent;
 use dermis_rig::glam::{DAffine3, DQuat, DVec3};
-use dermis_rig::{BoneIndex, BoneTransforms, Example, ExampleSet};
+use dermis_rig::{BoneIndex, BoneTransforms, Example, ExampleSet, Influences};
 use dermis_testkit::{Arm, ArmPose, Random, some_motion};
 
 /// Lattices whose control points move by `size`, before the skinning and after it, and wires that hang on the hand.
@@ -145,7 +145,11 @@ fn a_lattice_that_translates_takes_its_translation_off_the_displacements() {
 /// same, by the remainders.
 #[test]
 fn a_singular_pose_meets_its_sculpt() {
-    let arm = Arm::new(13, 8);
+    let mut arm = Arm::new(9, 6);
+    // Half of either bone everywhere.
+    let half = [(BoneIndex::new(1), 0.5), (BoneIndex::new(2), 0.5)];
+    let rows = arm.rig.mesh().positions.iter().map(|_| half.to_vec());
+    arm.rig = arm.rig.clone().with_weights(Some(Influences::from_rows(rows).unwrap())).unwrap();
     let stack = stack(&arm, lbs(&arm), 0.01);
     let twisted = arm.transforms(&ArmPose { twist: std::f64::consts::PI, ..ArmPose::REST });
     let mut set = sculpts(&arm, &stack, &[twisted]).examples().to_vec();
@@ -156,7 +160,8 @@ fn a_singular_pose_meets_its_sculpt() {
     let learnt = fit(&arm, &stack, &set, exact()).unwrap();
     let Some(Correction::PoseSpace(model)) = learnt.deformer.correction() else { panic!("no pose space") };
     assert!(!model.remainders.vertices.is_empty(), "the pose is singular");
-    assert!(off(&learnt, &set) < 1e-9, "{:e}", off(&learnt, &set));
+    // The interpolation keeps 1e-9 of remainders of a metre, over a kernel value of a tenth.
+    assert!(off(&learnt, &set) < 1e-7, "{:e}", off(&learnt, &set));
     let largest = model.weights.iter().map(|d| d.length()).fold(0.0, f64::max);
     assert!(largest < 10.0, "displacements stay bounded: {largest}");
     // The model that runs, in single precision.

@@ -240,7 +240,9 @@ impl One {
         };
         let bone = |name: &Option<String>| {
             let find = |name: &String| {
-                rig.skeleton().find(name).ok_or_else(|| format!("the rig has no bone \"{name:.200}\" for its \"parent\""))
+                rig.skeleton()
+                    .find(name)
+                    .ok_or_else(|| format!("the rig has no bone \"{name:.200}\" for its \"parent\""))
             };
             name.as_ref().map(find).transpose()
         };

@@ -109,7 +109,6 @@ fn what_does_not_agree_is_named() {
         refused(&arrays)
     };
     for (deformer, says) in [
-        ("", "\"deformer\" is \"\""),
         ("smooth", "\"smooth\""),
         ("{", "\"deformer\""),
         (r#"{"stack": []}"#, "the stack is empty"),

@@ -15,8 +15,7 @@ use serde_json::{Value, json};
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-const BASES: [&str; 8] =
-    ["rigid", "lbs", "dqs", "given", "animation-space", "rotational-regression", "rest", "stack"];
+const BASES: [&str; 8] = ["rigid", "lbs", "dqs", "given", "animation-space", "rotational-regression", "rest", "stack"];
 
 fn base_name(base: &BakedBase) -> &'static str {
     match base {
@@ -160,8 +159,16 @@ fn a_joint_model_of_another_kind_is_refused() {
 /// A file cut anywhere is refused in words.
 #[test]
 fn every_truncation_is_refused() {
-    for base in ["lbs", "stack", "animation-space", "rotational-regression", "pose-space", "stacked-pose-space", "shapes", "joints"]
-    {
+    for base in [
+        "lbs",
+        "stack",
+        "animation-space",
+        "rotational-regression",
+        "pose-space",
+        "stacked-pose-space",
+        "shapes",
+        "joints",
+    ] {
         let bytes = to_bytes(|out| write(&tiny(base), out)).unwrap();
         for length in 0..bytes.len() {
             let error = read(&bytes[..length]).map(|_| ()).expect_err("a part of a model is no model").to_string();

@@ -87,11 +87,7 @@ pub fn read_contents(path: &Path, space: &Space) -> Result<(Contents, FileNote),
 ///
 /// # Errors
 /// As [`read_contents`].
-pub fn read_contents_with(
-    path: &Path,
-    space: &Space,
-    wanted: BundleShapes,
-) -> Result<(Contents, FileNote), FileError> {
+pub fn read_contents_with(path: &Path, space: &Space, wanted: BundleShapes) -> Result<(Contents, FileNote), FileError> {
     if path.is_dir() {
         return read_folder(path, space);
     }

@@ -3,8 +3,8 @@
 use super::UNMOVED;
 use crate::inverse::{InverseSettings, damped_inverse, invert};
 use crate::training::{FitError, Progress, Ticker, Training};
-use dermis_deform::{Base, Stack};
 use dermis_deform::pose_space::Carrier;
+use dermis_deform::{Base, Stack};
 use dermis_rig::glam::{DMat3, DVec3};
 use dermis_rig::{BoneIndex, Influences, Mirror};
 use rayon::prelude::*;
@@ -179,12 +179,7 @@ fn pull(
 ///
 /// d minimises |t − S(p + d)|² + e |d|², with e acting where the stack is nearly singular, and w = t − S(p + d) is what is left. A
 /// remainder below [`UNMOVED`] is rounding.
-fn through_stack(
-    training: &Training<'_>,
-    stack: &Stack,
-    sparse: Option<f64>,
-    s: usize,
-) -> Result<Pulled, FitError> {
+fn through_stack(training: &Training<'_>, stack: &Stack, sparse: Option<f64>, s: usize) -> Result<Pulled, FitError> {
     let (example, given) = (&training.examples[s], &*training.base_pose(s));
     let (mut posed, unit) = (stack.posed(&example.transforms), training.unit());
     let found = invert(&mut posed, training.rest, &example.positions, &InverseSettings::new(unit));

@@ -139,9 +139,13 @@ impl Inverted {
     pub fn sentence(&self) -> String {
         let deformer = self.deformer.words();
         match (self.vertices, self.skins) {
-            (VerticesSpace::Posed, _) => format!("corrections inverted through {deformer}; its \"vertices\" are the sculpts"),
+            (VerticesSpace::Posed, _) => {
+                format!("corrections inverted through {deformer}; its \"vertices\" are the sculpts")
+            }
             (VerticesSpace::Rest, true) => {
-                format!("corrected rest shapes, inverted through {deformer}; the skins are computed through it, with the remainders")
+                format!(
+                    "corrected rest shapes, inverted through {deformer}; the skins are computed through it, with the remainders"
+                )
             }
             (VerticesSpace::Rest, false) => {
                 format!("corrected rest shapes, inverted through {deformer}; its \"vertices\" are no skins")
@@ -222,7 +226,9 @@ impl<R: Read + Seek> Bundle<R> {
             return Ok(None);
         }
         let missing = |key: &str| {
-            damaged(format!("\"vertices\" are rest shapes (\"{SPACE}\" is \"rest\"), but there is no \"{key}\" to pose them"))
+            damaged(format!(
+                "\"vertices\" are rest shapes (\"{SPACE}\" is \"rest\"), but there is no \"{key}\" to pose them"
+            ))
         };
         let mesh = contents.mesh.clone().ok_or_else(|| missing("rest_vertices"))?;
         let skeleton = contents.skeleton.clone().ok_or_else(|| missing("bind_matrices"))?;

@@ -2,9 +2,7 @@
 
 use crate::{Random, Tree};
 use dermis_deform::rotational_regression::{RotationalRegression, TurnParts, TurnTerm, TurningJoint};
-use dermis_deform::{
-    AnimationSpace, Base, DualQuaternions, Lattice, Layer, Outside, Stack, StackPose, Wire, Wires,
-};
+use dermis_deform::{AnimationSpace, Base, DualQuaternions, Lattice, Layer, Outside, Stack, StackPose, Wire, Wires};
 use dermis_rig::BoneIndex;
 use dermis_rig::glam::{DMat3, DVec3};
 

@@ -70,7 +70,14 @@ impl BakedPoseSpace {
     }
 
     /// The correction of vertex `v` with rest position `p` in posed world, before the ball.
-    pub(super) fn at(&self, v: usize, p: Vec3, base: &BakedBase, pose: &BaseScratch, scratch: &PoseSpaceScratch) -> Vec3 {
+    pub(super) fn at(
+        &self,
+        v: usize,
+        p: Vec3,
+        base: &BakedBase,
+        pose: &BaseScratch,
+        scratch: &PoseSpaceScratch,
+    ) -> Vec3 {
         if self.groups[v] == NO_GROUP {
             return Vec3::ZERO;
         }
