@@ -94,6 +94,7 @@ impl FitArgs {
             base_cache: chosen.base_cache,
             map_table: chosen.map_table,
             anchors: chosen.anchors,
+            stack: chosen.stack,
             read: self.read.options()?,
             folds: self.folds,
             outputs,

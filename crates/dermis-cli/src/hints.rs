@@ -21,6 +21,9 @@ pub fn message(error: &Error) -> String {
         Error::File(FileError::NoSuchFrame { .. }) => format!("--rest {error}"),
         Error::File(FileError::Unused { .. }) => format!("--{error}"),
         Error::NoSuchBone { .. } => format!("--skip {error}"),
+        Error::Method(MethodError::Base { base: "stack", method }) => {
+            format!("--stack serves --method psd in the inverse form, not {method}")
+        }
         Error::Method(MethodError::Base { base, method }) => {
             format!("--base {base} serves --method psd, eigenskin and pose-blendshapes, not {method}")
         }
@@ -94,7 +97,7 @@ fn remedy(error: &Error) -> &'static str {
             "--method mwe can be fitted from sums, without --guard, --centring, --ridge and --maps examples"
         }
         Error::Method(MethodError::InputLacks { .. }) => {
-            "name the file that holds them: --base-cache, --maps table:FILE, --anchor file:PATH"
+            "name the file that holds them: --base-cache, --stack, --maps table:FILE, --anchor file:PATH"
         }
         Error::Measure(MeasureError::NoGiven { .. }) => "name the base's positions in every pose with --base-cache",
         Error::Measure(MeasureError::Memory { .. }) => "lower --fps, or choose a part of the motion",

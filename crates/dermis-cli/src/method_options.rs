@@ -37,6 +37,10 @@ pub struct MethodArgs {
     /// Positions of the base in every example's pose (.pc2, .mdd, .npz, OBJ folder), for --base given
     #[arg(long, value_name = "FILE")]
     base_cache: Option<PathBuf>,
+    /// Deformers one after another as the base, from a JSON file (docs/invert.md): psd inverts the examples through them, and the
+    /// model runs them
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["base", "base_cache"])]
+    stack: Option<PathBuf>,
     /// The published form of multi-weight enveloping, to the letter: world rows, its centring, its ridge s / variance
     /// with s = 1e-3, SVD, no guard. Other options still apply
     #[arg(long)]
@@ -137,6 +141,8 @@ pub struct Chosen {
     pub map_table: Option<Input>,
     /// Anchors per vertex.
     pub anchors: Option<Input>,
+    /// Deformers one after another.
+    pub stack: Option<Input>,
 }
 
 /// The methods by name.
@@ -251,7 +257,8 @@ impl MethodArgs {
             "rotational-regression" => Method::RotationalRegression(RotationalMethod { ridge: self.take_ridge()? }),
             _ => Method::Joint(self.take_joint(&mut files)?),
         };
-        Ok(Chosen { method, base_cache: files.base_cache, map_table: files.map_table, anchors: files.anchors })
+        let Files { base_cache, map_table, anchors, stack } = files;
+        Ok(Chosen { method, base_cache, map_table, anchors, stack })
     }
 
     fn take_joint(&mut self, files: &mut Files) -> Result<JointMethod, Stop> {
@@ -323,6 +330,10 @@ impl MethodArgs {
         own.linear = self.pose_space.take_linear();
         set(&mut own.singular, self.pose_space.take_singular()?);
         own.budget = self.pose_space.take_budget()?;
+        files.stack = self.stack.take().map(Input::from);
+        if files.stack.is_some() {
+            own.pose_space.base = BaseChoice::Stack;
+        }
         Ok(own)
     }
 
@@ -403,6 +414,7 @@ impl MethodArgs {
         let own = [
             ("--base", self.base.is_some()),
             ("--base-cache", self.base_cache.is_some()),
+            ("--stack", self.stack.is_some()),
             ("--published", self.published),
             ("--frame", self.frame.is_some()),
             ("--sigma", self.sigma.is_some()),
@@ -439,6 +451,7 @@ struct Files {
     base_cache: Option<Input>,
     map_table: Option<Input>,
     anchors: Option<Input>,
+    stack: Option<Input>,
 }
 
 /// Sets what was asked for.

@@ -49,7 +49,13 @@ impl ReadArgs {
             Up::Y => UpAxis::Y,
             Up::Z => UpAxis::Z,
         });
-        Ok(ReadOptions { up, unit: self.unit, fps: self.fps, match_tolerance: self.match_tolerance })
+        Ok(ReadOptions {
+            up,
+            unit: self.unit,
+            fps: self.fps,
+            match_tolerance: self.match_tolerance,
+            ..ReadOptions::default()
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::dual_quaternion::DualQuaternions;
 use crate::lbs;
 use crate::rotational_regression::RotationalRegression;
+use crate::stack::{Stack, StackPose};
 use dermis_rig::glam::{DAffine3, DMat3, DVec3, DVec4};
 use dermis_rig::{BoneIndex, BoneTransforms, Influences};
 
@@ -19,6 +20,8 @@ pub enum Base {
     AnimationSpace(AnimationSpace),
     /// Rotational regression.
     RotationalRegression(Box<RotationalRegression>),
+    /// Deformers one after another, and what the pose last evaluated gives to them.
+    Stack(Box<Stack>, StackPose),
     /// The rest pose itself: what is learnt is a rest shape per pose, for another program to deform.
     Rest,
     /// Positions the caller supplies with every pose, such as the output of another deformer.
@@ -72,25 +75,42 @@ impl Base {
                 }
             }
             Self::RotationalRegression(model) => model.evaluate(rest, transforms, out),
+            Self::Stack(stack, pose) => {
+                pose.prepare(stack, transforms);
+                crate::for_each_vertex(rest, out, |v, p| stack.at(pose, v, p));
+            }
             Self::Rest => out.copy_from_slice(rest),
             Self::Given => out.copy_from_slice(given.expect("a base of given positions needs them with every pose")),
         }
     }
 
     /// How a small displacement of vertex `v` at rest moves it in the pose last evaluated: the linear part of the map
-    /// p ↦ p', which is affine in a fixed pose. The identity for [`Base::Given`], whose map is not known; that of linear
-    /// blending for [`Base::RotationalRegression`], whose vertices hang together.
-    pub fn linear(&self, v: usize, transforms: &BoneTransforms) -> DMat3 {
+    /// p ↦ p' at its rest position `p`. The map is affine in a fixed pose, but for a stack with lattices or wires, which is
+    /// differentiated at `p`. The identity for [`Base::Given`], whose map is not known; that of linear blending for
+    /// [`Base::RotationalRegression`], whose vertices hang together.
+    pub fn linear(&self, v: usize, p: DVec3, transforms: &BoneTransforms) -> DMat3 {
         match self {
             Self::Rigid(weights) => weights.dominant(v).map_or(DMat3::IDENTITY, |bone| transforms[bone].matrix3),
             Self::Lbs(weights) => lbs::blend(weights.of(v), transforms).matrix3,
             Self::RotationalRegression(model) => lbs::blend(model.weights.of(v), transforms).matrix3,
             Self::Dqs(weights, blend) => blend.map(weights.of(v)).matrix3,
+            Self::Stack(stack, pose) => stack.linear(pose, v, p),
             Self::AnimationSpace(space) => {
                 let terms = &space.terms[space.offsets[v] as usize..space.offsets[v + 1] as usize];
                 terms.iter().fold(DMat3::ZERO, |sum, (bone, a)| sum + transforms[*bone].matrix3 * a.w)
             }
             Self::Rest | Self::Given => DMat3::IDENTITY,
+        }
+    }
+
+    /// Where a displacement `d` before the base moves vertex `v` in the pose last evaluated, S(p + d) − S(p), posed world. For
+    /// an affine map that is its linear part times d; through a stack it holds for displacements of any size.
+    pub fn carry(&self, v: usize, p: DVec3, d: DVec3, transforms: &BoneTransforms) -> DVec3 {
+        match self {
+            // Without the difference of two equal points there is no rounding either.
+            Self::Stack(..) if d == DVec3::ZERO => DVec3::ZERO,
+            Self::Stack(stack, pose) => stack.at(pose, v, p + d) - stack.at(pose, v, p),
+            _ => self.linear(v, p, transforms) * d,
         }
     }
 }

@@ -63,8 +63,8 @@ impl Correction {
                 pose.prepare(correction, transforms);
                 add(skin, |v| correction.at(v, rest[v], &pose))
             }
-            Self::PoseSpace(correction) => correction.add(transforms, base, skin),
-            Self::Shapes(correction) => correction.add(transforms, base, skin),
+            Self::PoseSpace(correction) => correction.add(rest, transforms, base, skin),
+            Self::Shapes(correction) => correction.add(rest, transforms, base, skin),
         }
     }
 }

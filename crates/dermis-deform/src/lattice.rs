@@ -18,6 +18,7 @@
 //!
 //! Source: Sederberg & Parry 1986, "Free-form deformation of solid geometric models".
 
+use crate::attached::Attached;
 use dermis_rig::BoneIndex;
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
 
@@ -40,6 +41,7 @@ pub enum Outside {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lattice {
     origin: DVec3,
+    edges: [DVec3; 3],
     box_from_rest: DMat3,
     points: [usize; 3],
     moved_by: Vec<DVec3>,
@@ -118,7 +120,8 @@ impl Lattice {
         if moved_by.len() != expected {
             return Err(LatticeError::Counts { found: moved_by.len(), expected });
         }
-        Ok(Self { origin, box_from_rest: inverse, points, moved_by, outside: Outside::Unchanged, parent: None })
+        let outside = Outside::Unchanged;
+        Ok(Self { origin, edges, box_from_rest: inverse, points, moved_by, outside, parent: None })
     }
 
     /// The displacement of a point.
@@ -141,20 +144,60 @@ impl Lattice {
         sum
     }
 
+    /// The derivative of the displacement after the point, ∂d/∂p, in closed form. On a face of the box it is that of one side.
+    pub fn gradient(&self, p: DVec3) -> DMat3 {
+        let at = self.box_from_rest * (p - self.origin);
+        let clamped = at.clamp(DVec3::ZERO, DVec3::ONE);
+        if self.outside == Outside::Unchanged && clamped != at {
+            return DMat3::ZERO;
+        }
+        let of = |axis: usize| bernstein(self.points[axis] - 1, clamped[axis]);
+        // A clamped coordinate does not follow the point.
+        let slope = |axis: usize| match clamped[axis] == at[axis] {
+            true => bernstein_slope(self.points[axis] - 1, clamped[axis]),
+            false => [0.0; MOST_POINTS],
+        };
+        let (b, db) = ([0, 1, 2].map(of), [0, 1, 2].map(slope));
+        let [_, m, n] = self.points;
+        let mut after_box = DMat3::ZERO;
+        for i in 0..self.points[0] {
+            for j in 0..m {
+                for (k, d) in self.moved_by[(i * m + j) * n..][..n].iter().enumerate() {
+                    after_box.x_axis += *d * (db[0][i] * b[1][j] * b[2][k]);
+                    after_box.y_axis += *d * (b[0][i] * db[1][j] * b[2][k]);
+                    after_box.z_axis += *d * (b[0][i] * b[1][j] * db[2][k]);
+                }
+            }
+        }
+        after_box * self.box_from_rest
+    }
+
     /// Deforms every point; `parent` is the enveloping matrix of the parent bone, the identity without one.
     ///
     /// # Panics
     /// If `points` and `out` differ in number.
     pub fn deform(&self, parent: &DAffine3, points: &[DVec3], out: &mut [DVec3]) {
-        let (place, back) = (*parent, parent.inverse());
-        let usable = place.is_finite() && back.is_finite();
-        let still = place == DAffine3::IDENTITY;
-        crate::for_each_vertex(points, out, |_, p| match (still, usable) {
-            (true, _) => p + self.displacement(p),
-            (false, true) => p + place.matrix3 * self.displacement(back.transform_point3(p)),
-            (false, false) => p,
-        });
+        let attached = Attached::to(parent);
+        crate::for_each_vertex(points, out, |_, p| p + attached.displacement(p, |p| self.displacement(p)));
     }
+
+    /// The corner of the box, its edges, the numbers of control points along them, and ΔP; metres. [`Lattice::new`] takes
+    /// them back.
+    pub fn parts(&self) -> (DVec3, [DVec3; 3], [usize; 3], &[DVec3]) {
+        (self.origin, self.edges, self.points, &self.moved_by)
+    }
+}
+
+/// The derivative of [`bernstein`] for i = 0..=n: B'_i^n = n (B_{i−1}^{n−1} − B_i^{n−1}).
+fn bernstein_slope(n: usize, x: f64) -> [f64; MOST_POINTS] {
+    let lower = bernstein(n - 1, x);
+    let mut slope = [0.0; MOST_POINTS];
+    for i in 0..=n {
+        let before = if i == 0 { 0.0 } else { lower[i - 1] };
+        let own = if i == n { 0.0 } else { lower[i] };
+        slope[i] = n as f64 * (before - own);
+    }
+    slope
 }
 
 /// B_i^n(x) for i = 0..=n.

@@ -13,7 +13,7 @@
 //! - [`deformer`]: base and correction together; [`baked`]: the same in `f32`, as it runs; [`Runner`]: it runs pose after pose;
 //! - [`rigged`]: a baked deformer with the rig it moves;
 //! - [`deform`](mod@deform): any deformer in one pose, as a map of the whole mesh;
-//! - [`lattice`], [`wires`]: free-form deformation and curves; [`stack`]: deformers one after another;
+//! - [`lattice`], [`wires`]: free-form deformation and curves; [`stack`]: deformers one after another, on their own or as the base of a model;
 //! - [`secondary`]: springs over any of these, frame after frame;
 //! - [`tables`]: tables from which an engine computes driven shapes and helper bones;
 //! - [`training`]: how far a pose is from those a model has seen.
@@ -37,6 +37,7 @@
 //! # Ok::<(), dermis_rig::InfluenceError>(())
 //! ```
 
+mod attached;
 pub mod baked;
 pub mod base;
 pub mod correction;
@@ -81,7 +82,7 @@ pub use pose_space::{CompiledShapes, PoseSpace};
 pub use rigged::{RiggedDeformer, RiggedError};
 pub use rotational_regression::RotationalRegression;
 pub use runner::Runner;
-pub use stack::{Layer, Posed, Stack, StackError};
+pub use stack::{Layer, Posed, Stack, StackError, StackPose};
 pub use training::{PoseDistance, TrainingPoses};
 pub use wires::{Wire, WireError, Wires};
 

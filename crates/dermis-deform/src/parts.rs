@@ -8,6 +8,7 @@ use crate::joints::Joints;
 use crate::pose_size::BoneCount;
 use crate::pose_space::{Carrier, CompiledShapes, Kernel, NO_GROUP, PoseSpace};
 use crate::rotational_regression::RotationalRegression;
+use crate::stack::Stack;
 use dermis_rig::BoneIndex;
 
 /// Why parts do not make a deformer.
@@ -93,8 +94,17 @@ impl Base {
                 Ok(BoneCount::naming(space.terms.iter().map(|(bone, _)| bone.get())))
             }
             Self::RotationalRegression(model) => model.check(vertices),
+            Self::Stack(stack, _) => stack.check(vertices),
             Self::Rest | Self::Given => Ok(BoneCount::AtLeast(0)),
         }
+    }
+}
+
+impl Stack {
+    /// Checks the stack against a mesh; the bones it reads.
+    pub(crate) fn check(&self, vertices: usize) -> Result<BoneCount, DeformerError> {
+        covers("layers of the stack", vertices, self.vertices())?;
+        Ok(BoneCount::Exactly(self.bones()))
     }
 }
 

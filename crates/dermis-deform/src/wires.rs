@@ -15,9 +15,18 @@
 //! Curves are polylines: sample a spline finely. The first of equally near segments wins. Where the nearest point jumps from one
 //! segment to another, at a bend's inside, the map has a kink or a jump, and no inverse is exact there.
 //!
+//! Wires with a **parent** bone travel with it: M_a ∘ wires ∘ M_a⁻¹ acts on posed points. Both curves are then given where the
+//! bone is at rest. In a pose that flattens the bone the wires do nothing.
+//!
 //! Source: Singh & Fiume 1998, "Wires: a geometric deformation technique". Departure: the falloff is (1 − x²)².
 
-use dermis_rig::glam::{DQuat, DVec3};
+use crate::attached::Attached;
+use dermis_rig::BoneIndex;
+use dermis_rig::glam::{DAffine3, DMat3, DQuat, DVec3};
+
+/// Step of the finite differences of [`Wires::gradient`], in parts of the smallest radius: ε^⅓, where rounding and curvature
+/// spoil a central difference alike.
+const STEP: f64 = 6e-6;
 
 /// One wire.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +42,8 @@ pub struct Wire {
 pub struct Wires {
     wires: Vec<Wire>,
     exponent: f64,
+    /// The bone that the wires hang on; without one they stand still, in the space of the points they get.
+    pub parent: Option<BoneIndex>,
 }
 
 /// Why numbers are no wire.
@@ -113,6 +124,26 @@ impl Wire {
         Ok(Self { reference, current, radius, scale })
     }
 
+    /// R, point by point, metres.
+    pub fn reference(&self) -> &[DVec3] {
+        &self.reference
+    }
+
+    /// W, point by point, metres.
+    pub fn current(&self) -> &[DVec3] {
+        &self.current
+    }
+
+    /// ρ, metres.
+    pub fn radius(&self) -> f64 {
+        self.radius
+    }
+
+    /// σ.
+    pub fn scale(&self) -> f64 {
+        self.scale
+    }
+
     /// d = q − p; `None` at ρ or beyond.
     pub fn displacement(&self, p: DVec3) -> Option<DVec3> {
         let (segment, fraction, near) = self.nearest(p);
@@ -166,7 +197,17 @@ impl Wires {
         if !(exponent >= 0.0 && exponent.is_finite()) {
             return Err(WireError::Range { what: "the exponent", value: exponent, range: "0 or more" });
         }
-        Ok(Self { wires, exponent })
+        Ok(Self { wires, exponent, parent: None })
+    }
+
+    /// The wires.
+    pub fn wires(&self) -> &[Wire] {
+        &self.wires
+    }
+
+    /// m.
+    pub fn exponent(&self) -> f64 {
+        self.exponent
     }
 
     /// The displacement of a point.
@@ -185,12 +226,28 @@ impl Wires {
         sum / total
     }
 
-    /// Deforms every point.
+    /// The derivative of the displacement after the point, ∂d/∂p, by central differences. At a kink it is that of neither side.
+    pub fn gradient(&self, p: DVec3) -> DMat3 {
+        let step = STEP * self.wires.iter().map(|wire| wire.radius).fold(f64::INFINITY, f64::min);
+        if !step.is_finite() {
+            return DMat3::ZERO; // no wires
+        }
+        let [x, y, z] = DVec3::AXES.map(|axis| {
+            let (ahead, behind) = (p + axis * step, p - axis * step);
+            // The step as it was taken, after rounding. Far from the origin it may vanish.
+            let taken = (ahead - behind).dot(axis);
+            if taken == 0.0 { DVec3::ZERO } else { (self.displacement(ahead) - self.displacement(behind)) / taken }
+        });
+        DMat3::from_cols(x, y, z)
+    }
+
+    /// Deforms every point; `parent` is the enveloping matrix of the parent bone, the identity without one.
     ///
     /// # Panics
     /// If `points` and `out` differ in number.
-    pub fn deform(&self, points: &[DVec3], out: &mut [DVec3]) {
-        crate::for_each_vertex(points, out, |_, p| p + self.displacement(p));
+    pub fn deform(&self, parent: &DAffine3, points: &[DVec3], out: &mut [DVec3]) {
+        let attached = Attached::to(parent);
+        crate::for_each_vertex(points, out, |_, p| p + attached.displacement(p, |p| self.displacement(p)));
     }
 }
 

@@ -2,7 +2,8 @@
 
 use crate::error::FileError;
 use crate::load::{
-    FileNote, ReadOptions, Source, load_examples, load_motion, pick_clip, read_contents, rig_of, sample_times,
+    FileNote, ReadOptions, Source, expect_skins, load_examples, load_motion, pick_clip, read_contents, rig_of,
+    sample_times,
 };
 use crate::output::{Output, ending};
 use crate::skins::{write_scene, write_shapes};
@@ -336,6 +337,8 @@ fn write_npz(
     done: &mut Converted,
 ) -> Result<(), FileError> {
     done.format = "NPZ bundle";
+    // A plain bundle would pass rest shapes off as skins.
+    expect_skins(contents, &source.path)?;
     let records = match (contents.records.is_empty(), contents.clips.is_empty()) {
         (true, false) => {
             let clip = pick_clip(contents, source)?;

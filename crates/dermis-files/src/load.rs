@@ -9,7 +9,8 @@ mod source;
 mod stream;
 
 pub use beside::{load_anchors, load_base_cache, load_map_table};
-pub use files::{FileNote, Needs, hash_of, names_in, note, open_file, read_bytes, read_contents};
+pub(crate) use files::expect_skins;
+pub use files::{FileNote, Needs, hash_of, names_in, note, open_file, read_bytes, read_contents, read_contents_with};
 use motion::clip_motion;
 pub use motion::{load_motion, motion_of};
 pub(crate) use motion::{pick_clip, sample_times};
@@ -19,6 +20,7 @@ pub use source::{Source, matches};
 pub use stream::{Streamed, stream_examples};
 
 use crate::error::FileError;
+use dermis_io::npz::BundleShapes;
 use dermis_io::{Contents, Format, Matching, ReadError, Record, Space, UpAxis, match_vertices};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneTransforms, Example, ExampleSet, Mesh, Motion, Rig, WorldPose};
@@ -37,16 +39,25 @@ pub struct ReadOptions {
     pub fps: Option<f64>,
     /// How far apart, in rest diagonals, two positions may be and still be the same vertex at rest.
     pub match_tolerance: f64,
+    /// The shapes wanted of a bundle of corrections. Whoever reads examples sets it: a model of rest shapes wants them as stored.
+    #[serde(skip)]
+    pub shapes: BundleShapes,
 }
 
 impl Default for ReadOptions {
     fn default() -> Self {
         // 1e-4 of the diagonal: between float16 exports (5e-4 off at worst, refused) and printed six-digit OBJ (1e-6).
-        Self { up: None, unit: None, fps: None, match_tolerance: 1e-4 }
+        Self { up: None, unit: None, fps: None, match_tolerance: 1e-4, shapes: BundleShapes::Skins }
     }
 }
 
 impl ReadOptions {
+    /// The same for examples that are rest shapes, if `rest` holds, else for skins.
+    #[must_use]
+    pub fn of_rest_shapes(&self, rest: bool) -> Self {
+        Self { shapes: if rest { BundleShapes::Stored } else { BundleShapes::Skins }, ..self.clone() }
+    }
+
     /// Axes and unit of the file at `path`, if it does not state them: those of the rig, but Alembic has Y up whatever
     /// program wrote it.
     pub fn space_of(&self, path: &Path, rig: &Space) -> Space {
@@ -140,7 +151,8 @@ pub fn load_examples(
     let mut notes = Vec::new();
     let mut pending: Option<Motions> = None;
     let read = |source: &Source| {
-        let (mut contents, note) = read_contents(&source.path, &options.space_of(&source.path, rig_space))?;
+        let space = options.space_of(&source.path, rig_space);
+        let (mut contents, note) = read_contents_with(&source.path, &space, options.shapes)?;
         source.select(&mut contents)?;
         Ok::<_, FileError>((contents, note))
     };
@@ -162,6 +174,9 @@ pub fn load_examples(
         let clip_wanted = source.part.is_some() && !contents.clips.is_empty();
         let has_skin = contents.records.iter().any(|r| r.positions.is_some());
         let has_pose = contents.records.iter().any(|r| r.pose.is_some());
+        if options.shapes == BundleShapes::Skins && has_skin && !clip_wanted {
+            expect_skins(&contents, path)?;
+        }
         let records: Vec<Example> = if has_skin && has_pose && !clip_wanted {
             with_both(rig, &mut contents, options, path, &mut note)?
         } else if has_skin && !clip_wanted {

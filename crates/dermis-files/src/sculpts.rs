@@ -6,7 +6,9 @@
 //! and no name matches. Nothing is guessed beyond that.
 
 use crate::error::FileError;
-use crate::load::{FileNote, ReadOptions, Source, check_axes, load_examples, load_motion, matching, read_contents};
+use crate::load::{
+    FileNote, ReadOptions, Source, check_axes, expect_skins, load_examples, load_motion, matching, read_contents,
+};
 use dermis_io::{Contents, Format, MatchError, Matching, Space, match_vertices};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneTransforms, Example, ExampleSet, Frame, Rig};
@@ -66,6 +68,9 @@ pub fn load_sculpts(
         let posed = contents.records.iter().any(|r| r.pose.is_some());
         let shaped = contents.records.iter().any(|r| r.positions.is_some());
         let by_morphs = poses.is_none() && !contents.morphs.is_empty() && !shaped;
+        if shaped {
+            expect_skins(&contents, &source.path)?;
+        }
         if (posed && shaped) || by_morphs {
             whole.push(file);
         } else if !shaped && contents.morphs.is_empty() && (posed || !contents.clips.is_empty()) && poses.is_none() {

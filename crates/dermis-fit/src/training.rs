@@ -1,10 +1,12 @@
 //! The input of every fit, its errors, and its progress.
 
+use crate::inverse::InverseError;
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneTransforms, Example, Skeleton, VertexIndex};
 use dermis_solve::SolveError;
 use rayon::prelude::*;
 use std::borrow::Cow;
+use std::convert::Infallible;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -167,6 +169,14 @@ pub enum FitError {
         region: usize,
         /// Why.
         source: SolveError,
+    },
+    /// An example cannot be brought back through a stack of deformers.
+    #[error("example \"{example}\": {source}")]
+    Inverse {
+        /// The example.
+        example: String,
+        /// Why.
+        source: InverseError<Infallible>,
     },
     /// A system of the whole mesh failed.
     #[error("the surface: {source}")]

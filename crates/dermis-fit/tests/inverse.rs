@@ -58,7 +58,7 @@ fn closed_form_gauss_newton_and_direction_sets_agree_on_what_is_affine() {
         base.evaluate(rest, &transforms, None, &mut skin);
         let target = moved(&skin, 0.03 * arm.length(), 3);
         let closed: Vec<DVec3> =
-            (0..rest.len()).map(|v| pull_back(base.linear(v, &transforms), target[v] - skin[v]).0).collect();
+            (0..rest.len()).map(|v| pull_back(base.linear(v, rest[v], &transforms), target[v] - skin[v]).0).collect();
         for method in [InverseMethod::GaussNewton, InverseMethod::DirectionSet, InverseMethod::Auto] {
             let found = invert(&mut stack.posed(&transforms), rest, &target, &settings(&arm, method)).unwrap();
             // Residuals of 1e-11 L over singular values of a tenth at least.

@@ -118,7 +118,7 @@ fn the_score_equals_leaving_examples_out_and_fitting_again() {
                 displacements(&fit(&bench.subset(&kept), &settings).correction, &bench.examples[out].transforms);
             let base = lbs_of(&bench);
             let asked = (0..predicted.len()).map(|v| {
-                let linear = base.linear(v, &bench.examples[out].transforms);
+                let linear = base.linear(v, bench.rig.mesh().positions[v], &bench.examples[out].transforms);
                 pull_back(linear, bench.examples[out].positions[v] - bench.base[out][v]).0
             });
             sum += asked.zip(&predicted).map(|(d, p)| (d - *p).length_squared()).sum::<f64>();

@@ -363,7 +363,8 @@ fn eigenskin_of_all_its_shapes_is_the_inverse_form_and_fewer_lose_what_they_say(
         .zip(&bench.base)
         .map(|(e, base)| {
             let base_of = lbs_of(&bench);
-            (0..base.len()).map(|v| pull_back(base_of.linear(v, &e.transforms), e.positions[v] - base[v]).0).collect()
+            let linear = |v: usize| base_of.linear(v, bench.rig.mesh().positions[v], &e.transforms);
+            (0..base.len()).map(|v| pull_back(linear(v), e.positions[v] - base[v]).0).collect()
         })
         .collect();
     for (example, asked) in bench.examples.iter().zip(&asked) {
@@ -434,7 +435,7 @@ fn pose_blend_shapes_are_ridge_regression_on_the_entries_of_rotations() {
             let gram = Mat::from_fn(n, n, |i, j| x.iter().map(|x| x[i] * x[j]).sum::<f64>());
             let d: Vec<DVec3> = (1..30)
                 .map(|s| {
-                    let linear = base.linear(v, &bench.examples[s].transforms);
+                    let linear = base.linear(v, bench.rig.mesh().positions[v], &bench.examples[s].transforms);
                     pull_back(linear, bench.examples[s].positions[v] - bench.base[s][v]).0
                 })
                 .collect();

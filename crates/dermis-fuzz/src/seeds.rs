@@ -37,7 +37,7 @@ mod tests {
         let single = super::obj_files().into_iter().filter(|file| !file.contains(&0)).collect();
         check("obj", single, &|bytes| said(obj::read(bytes, "a.obj", &space)));
         let arm = dermis_testkit::Arm::new(4, 5);
-        check("stack", super::stacks(), &|bytes| said(dermis_workflow::invert::read_stack(bytes, &arm.rig, &space)));
+        check("stack", super::stacks(), &|bytes| said(dermis_io::stack_file::read(bytes, &arm.rig, &space)));
         let place = std::path::Path::new("recipe.json");
         check("recipe", super::recipes(), &|bytes| {
             said(dermis_workflow::recipe::Recipe::from_json(&String::from_utf8_lossy(bytes), place))

@@ -8,6 +8,9 @@ pub enum Unsupported {
     /// Its positions answer a system of equations in every pose.
     #[error("rotational regression does not run on a graphics card")]
     RotationalRegression,
+    /// Its deformers run in 64 bits, one after another.
+    #[error("a stack of deformers does not run on a graphics card")]
+    Stack,
     /// The positions of the base would have to be sent with every pose.
     #[error("a model over given positions does not run on a graphics card")]
     Given,

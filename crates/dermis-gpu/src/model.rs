@@ -128,6 +128,7 @@ impl Arrays {
         let vertices = self.header.vertices as usize;
         match base {
             BakedBase::RotationalRegression(_) => Err(Unsupported::RotationalRegression.into()),
+            BakedBase::Stack(_) => Err(Unsupported::Stack.into()),
             BakedBase::Given => Err(Unsupported::Given.into()),
             BakedBase::Rest => Ok(None),
             BakedBase::Rigid(bone_of) => {

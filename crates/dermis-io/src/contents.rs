@@ -1,5 +1,6 @@
 //! What a file holds, whatever its format.
 
+use crate::npz::inverted::Inverted;
 pub use dermis_rig::MorphTarget;
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
 use dermis_rig::{Influences, Mesh, Skeleton, WorldPose};
@@ -32,6 +33,8 @@ pub struct Contents {
     pub morphs: Vec<MorphTarget>,
     /// Frames per second, if the file states a rate.
     pub frames_per_second: Option<f64>,
+    /// What a bundle of corrections says of itself: what its records' shapes are, and the deformer they go with.
+    pub inverted: Option<Inverted>,
     /// Things the file holds that nothing here reads, by name.
     pub unread: Vec<String>,
     /// Labels of records that were left out because they hold NaN or infinity.

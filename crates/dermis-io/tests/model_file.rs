@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-const BASES: [&str; 7] = ["rigid", "lbs", "dqs", "given", "animation-space", "rotational-regression", "rest"];
+const BASES: [&str; 8] = ["rigid", "lbs", "dqs", "given", "animation-space", "rotational-regression", "rest", "stack"];
 
 fn base_name(base: &BakedBase) -> &'static str {
     match base {
@@ -26,6 +26,7 @@ fn base_name(base: &BakedBase) -> &'static str {
         BakedBase::Given => "given",
         BakedBase::AnimationSpace { .. } => "animation-space",
         BakedBase::RotationalRegression(_) => "rotational-regression",
+        BakedBase::Stack(_) => "stack",
     }
 }
 
@@ -158,8 +159,16 @@ fn a_joint_model_of_another_kind_is_refused() {
 /// A file cut anywhere is refused in words.
 #[test]
 fn every_truncation_is_refused() {
-    for base in ["lbs", "animation-space", "rotational-regression", "pose-space", "rich-pose-space", "shapes", "joints"]
-    {
+    for base in [
+        "lbs",
+        "stack",
+        "animation-space",
+        "rotational-regression",
+        "pose-space",
+        "stacked-pose-space",
+        "shapes",
+        "joints",
+    ] {
         let bytes = to_bytes(|out| write(&tiny(base), out)).unwrap();
         for length in 0..bytes.len() {
             let error = read(&bytes[..length]).map(|_| ()).expect_err("a part of a model is no model").to_string();
@@ -181,7 +190,7 @@ fn flipped_bits_give_an_error_or_a_model_that_runs() {
         (state % below as u64) as usize
     };
     let (mut read_well, mut refused) = (0, 0);
-    for base in BASES.into_iter().chain(["pose-space", "rich-pose-space", "shapes", "joints"]) {
+    for base in BASES.into_iter().chain(["pose-space", "rich-pose-space", "stacked-pose-space", "shapes", "joints"]) {
         let bytes = to_bytes(|out| write(&tiny(base), out)).unwrap();
         let header = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
         for round in 0..1500 {

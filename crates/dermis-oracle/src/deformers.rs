@@ -49,7 +49,11 @@ fn wires(case: &Case) -> Result<Answers, CaseError> {
     let mut answers = Answers::default();
     for (key, exponent) in [("posed", 1.0), ("posed_m1", 1.0), ("posed_m0", 0.0)] {
         let mut posed = vec![DVec3::ZERO; points.len()];
-        Wires::new(made.clone(), exponent).map_err(CaseError::refused)?.deform(&points, &mut posed);
+        Wires::new(made.clone(), exponent).map_err(CaseError::refused)?.deform(
+            &DAffine3::IDENTITY,
+            &points,
+            &mut posed,
+        );
         answers.add(key, Array::from_points(&[points.len()], &posed));
     }
     Ok(answers)

@@ -229,7 +229,7 @@ fn forward_inverse(case: &Case) -> Result<Answers, CaseError> {
     let (mut forward, mut inverse) = (Vec::new(), Vec::new());
     for (pose, target) in poses.iter().zip(&targets) {
         let r: Vec<DVec3> = target.iter().zip(skin(&rest, pose)).map(|(x, p)| *x - p).collect();
-        inverse.push((0..r.len()).map(|v| pull_back(base.linear(v, pose), r[v]).0).collect());
+        inverse.push((0..r.len()).map(|v| pull_back(base.linear(v, rest[v], pose), r[v]).0).collect());
         forward.push(r);
     }
     let mut answers = Answers::default();

@@ -260,7 +260,7 @@ impl Case {
         let transforms = &self.poses[pose];
         let held = self.deformer.evaluate(transforms, Some(&given), &mut positions).expect("the case is of one rig");
         let normals = self.rest_normals.iter().enumerate().map(|(v, n)| {
-            let linear = self.deformer.base().linear(v, transforms);
+            let linear = self.deformer.base().linear(v, self.deformer.rest()[v], transforms);
             let bound = normal_bound(&linear, *n)?;
             // Where there is a bound, the dominant bone is not asked for.
             Some((skinned_normal(*n, &linear, &DMat3::IDENTITY), bound))

@@ -34,7 +34,8 @@ impl Path for Rounded {
             mesh.compute(skins.positions.last().unwrap(), &mut normals);
             if wanted == Wanted::SkinnedNormals {
                 let turned = |(v, n): (usize, &DVec3)| {
-                    skinned_normal(*n, &deformer.base().linear(v, pose), &DMat3::IDENTITY).as_vec3()
+                    let linear = deformer.base().linear(v, deformer.rest()[v], pose);
+                    skinned_normal(*n, &linear, &DMat3::IDENTITY).as_vec3()
                 };
                 normals = case.rest_normals.iter().enumerate().map(turned).collect();
             }

@@ -67,7 +67,10 @@ fn describe(contents: &Contents, note: &FileNote) -> Value {
         })
     });
     let poses = contents.records.iter().filter(|r| r.pose.is_some()).count();
-    let skins = contents.records.iter().filter(|r| r.positions.is_some()).count();
+    let inverted = contents.inverted.as_ref();
+    // Rest shapes that nothing brings into their poses are no skins.
+    let are_skins = inverted.is_none_or(|inverted| inverted.skins);
+    let skins = contents.records.iter().filter(|r| are_skins && r.positions.is_some()).count();
     let clips: Vec<Value> = contents
         .clips
         .iter()
@@ -87,6 +90,12 @@ fn describe(contents: &Contents, note: &FileNote) -> Value {
         "poses": poses,
         "skins": skins,
         "skin_vertices": contents.records.iter().find_map(|r| r.positions.as_ref().map(Vec::len)),
+        "corrections": inverted.map(|inverted| json!({
+            "vertices_space": inverted.vertices.name(),
+            "deformer": inverted.deformer.words(),
+            "skins": inverted.skins,
+            "text": inverted.sentence(),
+        })),
         "labels": contents.records.iter().map(|r| r.label.clone()).collect::<Vec<_>>(),
         "clips": clips,
         "morph_targets": contents.morphs.iter().map(|m| m.name.clone()).collect::<Vec<_>>(),
@@ -155,6 +164,9 @@ pub fn lines(value: &Value) -> Vec<String> {
             first.unwrap_or_default(),
             last.unwrap_or_default()
         ));
+    }
+    if let Value::Object(corrections) = &value["corrections"] {
+        out.push(format!("  corrections {}", text(&corrections["text"])));
     }
     for clip in value["clips"].as_array().into_iter().flatten() {
         out.push(format!(

@@ -3,7 +3,7 @@
 use crate::tube::{BONES, Flesh, Tube};
 use crate::{Desk, exists, number};
 use dermis_workflow::io::gltf::{GlbScene, write_glb};
-use dermis_workflow::io::npz::{StoredFloat, read, write};
+use dermis_workflow::io::npz::{BundleShapes, StoredFloat, read, read_shapes, write};
 use dermis_workflow::io::to_bytes;
 use dermis_workflow::io::{Contents, MorphTarget, Record, Space, gltf, obj};
 use dermis_workflow::rig::glam::DVec3;
@@ -23,7 +23,7 @@ pub fn planted(tube: &Tube, s: usize) -> Vec<DVec3> {
 
 /// p + d of every sculpt, from a bundle written with --rest-space.
 pub fn rest_shapes(desk: &Desk, name: &str) -> Vec<(String, Vec<DVec3>)> {
-    let contents = read(&desk.bytes(name), name).unwrap();
+    let contents = read_shapes(&desk.bytes(name), name, BundleShapes::Stored).unwrap();
     contents.records.into_iter().map(|r| (r.label, r.positions.unwrap())).collect()
 }
 

@@ -142,6 +142,10 @@ mod with_python {
             sculpts.iter().all(|s| number(s, "residual_max.diagonals") < 1e-10 && number(s, "calls") < 20.0),
             "{found}"
         );
+        // The bundle names its deformer and holds what is left of every sculpt.
+        let contents = dermis_workflow::io::npz::read(&desk.bytes("x.npz"), "x.npz").unwrap();
+        assert_eq!(contents.unread, ["remainders", "rest_corrections"]);
+        assert!(contents.inverted.unwrap().sentence().contains("through a program"));
         // It says itself what is wrong with its weights.
         desk.put("weights.txt", "0 1\n0 1\n");
         let run = invert(&desk, "", "python3 deform.py weights.txt");
@@ -236,7 +240,7 @@ mod with_python {
             };
             let skin = smoothed(&shape.iter().enumerate().map(blend).collect::<Vec<_>>());
             let off = skin.iter().zip(&tube.skins[s]).map(|(a, b)| a.distance(*b)).fold(0.0, f64::max);
-            // Rest shapes are written in single precision.
+            // As near as the iteration comes.
             assert!(off < 3e-7, "sculpt {s}: {off}");
         }
         // What couples nothing is inverted as ever, whatever is said of coupling.

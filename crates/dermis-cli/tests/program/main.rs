@@ -16,6 +16,7 @@ mod recipes;
 mod refusals;
 mod secondary;
 mod snapshots;
+mod stacks;
 mod stream;
 mod suggest;
 mod tube;

@@ -73,6 +73,7 @@ impl BakedBase {
                 a: space.terms.iter().map(|(_, a)| a.as_vec4()).collect(),
             },
             Base::RotationalRegression(model) => BakedBase::RotationalRegression(model.clone()),
+            Base::Stack(stack, _) => BakedBase::Stack(stack.clone()),
             Base::Rest => BakedBase::Rest,
             Base::Given => BakedBase::Given,
         }

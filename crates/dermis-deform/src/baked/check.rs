@@ -24,6 +24,7 @@ impl BakedBase {
                 Ok(named(bones))
             }
             Self::RotationalRegression(model) => model.check(vertices),
+            Self::Stack(stack) => stack.check(vertices),
             Self::Rest | Self::Given => Ok(BoneCount::AtLeast(0)),
         }
     }

@@ -16,7 +16,8 @@
 //! optional.
 //!
 //! C_v carries the displacement into the posed world. In the inverse form d lives in the rest pose and C_v is the linear
-//! part of the base S at v, so that p' = S(p + d) for bases that are affine per vertex; in the forward form d lives in the
+//! part of the base S at v, so that p' = S(p + d) for bases that are affine per vertex. Through a [stack](crate::stack), which
+//! is not affine, the correction is S(p + d) − S(p) + R_b w itself. In the forward form d lives in the
 //! world, as first published, and C_v = 1. w is what S cannot produce where it is nearly singular: it lives in the frame of
 //! the vertex's dominant bone b, and few vertices have it. Welding of frozen joints, limits of coordinates and the ball Π_v
 //! are those of [`crate::guard`].
@@ -48,7 +49,7 @@ pub const NO_GROUP: u32 = u32::MAX;
 /// What carries a displacement into the posed world: C_v.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Carrier {
-    /// The linear part of the base at the vertex: the inverse form.
+    /// The base, S(p + d) − S(p): its linear part where it is affine at the vertex. The inverse form.
     Base,
     /// The linear part of a bone per vertex: the inverse form over a base that is not known as a map.
     Bones(Vec<BoneIndex>),
@@ -58,9 +59,9 @@ pub enum Carrier {
 
 impl Carrier {
     /// C_v d.
-    fn carry(&self, v: usize, d: DVec3, base: &Base, transforms: &BoneTransforms) -> DVec3 {
+    fn carry(&self, v: usize, p: DVec3, d: DVec3, base: &Base, transforms: &BoneTransforms) -> DVec3 {
         match self {
-            Self::Base => base.linear(v, transforms) * d,
+            Self::Base => base.carry(v, p, d, transforms),
             Self::Bones(bones) => transforms[bones[v]].matrix3 * d,
             Self::World => d,
         }
@@ -100,13 +101,14 @@ pub struct PoseSpace {
 }
 
 impl PoseSpace {
-    /// Adds the correction of a pose to the positions of `base` in it; how many vertices the ball held back.
-    pub fn add(&self, transforms: &BoneTransforms, base: &Base, skin: &mut [DVec3]) -> usize {
+    /// Adds the correction of a pose to the positions of `base` in it; how many vertices the ball held back. `rest` is the rest
+    /// mesh, metres.
+    pub fn add(&self, rest: &[DVec3], transforms: &BoneTransforms, base: &Base, skin: &mut [DVec3]) -> usize {
         let mut values = vec![0.0; self.kernel.values()];
         self.kernel.evaluate(transforms, &mut KernelValues::default(), &mut values, |k| k);
         let mut held = 0;
         for (v, p) in skin.iter_mut().enumerate() {
-            let world = self.carrier.carry(v, self.displacement(v, &values), base, transforms);
+            let world = self.carrier.carry(v, rest[v], self.displacement(v, &values), base, transforms);
             let world = world + self.remainder(v, &values, transforms);
             let (world, acted) = match self.radii.get(v) {
                 Some(&radius) => project(world, radius),

@@ -74,12 +74,13 @@ impl CompiledShapes {
         self.terms[range.clone()].iter().zip(&self.displacements[range]).map(|(&l, u)| *u * weights[l as usize]).sum()
     }
 
-    /// Adds the correction of a pose to the positions of `base` in it; how many vertices the ball held back.
-    pub fn add(&self, transforms: &BoneTransforms, base: &Base, skin: &mut [DVec3]) -> usize {
+    /// Adds the correction of a pose to the positions of `base` in it; how many vertices the ball held back. `rest` is the rest
+    /// mesh, metres.
+    pub fn add(&self, rest: &[DVec3], transforms: &BoneTransforms, base: &Base, skin: &mut [DVec3]) -> usize {
         let weights = self.weights_in(transforms);
         let mut held = 0;
         for (v, p) in skin.iter_mut().enumerate() {
-            let world = self.carrier.carry(v, self.displacement(v, &weights), base, transforms);
+            let world = self.carrier.carry(v, rest[v], self.displacement(v, &weights), base, transforms);
             let (world, acted) = match self.radii.get(v) {
                 Some(&radius) => project(world, radius),
                 None => (world, false),

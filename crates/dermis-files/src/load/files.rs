@@ -2,6 +2,7 @@
 
 use crate::error::FileError;
 use crate::output::is_unfinished;
+use dermis_io::npz::{BundleShapes, inverted::Inverted};
 use dermis_io::{Contents, Format, Space, Warning};
 use sha2::{Digest, Sha256};
 use std::fs::File;
@@ -84,11 +85,20 @@ fn not_read_yet(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Everything a file or a folder of numbered OBJ files holds. `space` serves formats that state no axes or unit.
+/// Everything a file or a folder of numbered OBJ files holds. `space` serves formats that state no axes or unit. Of a bundle
+/// of corrections, shapes are skins where it says how they are computed.
 ///
 /// # Errors
 /// [`FileError::System`], [`FileError::Read`], or [`FileError::Lacks`] if the kind of file is unknown.
 pub fn read_contents(path: &Path, space: &Space) -> Result<(Contents, FileNote), FileError> {
+    read_contents_with(path, space, BundleShapes::Skins)
+}
+
+/// [`read_contents`], with the shapes that are wanted of a bundle of corrections.
+///
+/// # Errors
+/// As [`read_contents`].
+pub fn read_contents_with(path: &Path, space: &Space, wanted: BundleShapes) -> Result<(Contents, FileNote), FileError> {
     if path.is_dir() {
         return read_folder(path, space);
     }
@@ -106,7 +116,7 @@ pub fn read_contents(path: &Path, space: &Space) -> Result<(Contents, FileNote),
     };
     let contents = match format {
         Format::Gltf => dermis_io::gltf::read(&bytes, &name, &resolve),
-        Format::Npz => dermis_io::npz::read(&bytes, &name),
+        Format::Npz => dermis_io::npz::read_shapes(&bytes, &name, wanted),
         Format::Obj => dermis_io::obj::read(&bytes, &name, space),
         Format::Pc2 => dermis_io::point_cache::read_pc2(&bytes, &name, space),
         Format::Mdd => dermis_io::point_cache::read_mdd(&bytes, &name, space),
@@ -124,10 +134,30 @@ pub fn read_contents(path: &Path, space: &Space) -> Result<(Contents, FileNote),
         }),
     };
     let contents = contents.map_err(|source| FileError::Read { path: path.into(), source })?;
-    let mut note = note(path, &bytes, contents.warnings.iter().map(Warning::to_string).collect());
+    let inverted = contents.inverted.as_ref().map(Inverted::sentence);
+    let mut note = note(path, &bytes, contents.warnings.iter().map(Warning::to_string).chain(inverted).collect());
     note.needs.rate = !contents.clips.is_empty();
     note.needs.space = matches!(format, Format::Obj | Format::Pc2 | Format::Mdd | Format::Alembic);
     Ok((contents, note))
+}
+
+/// Refuses rest shapes where skins are wanted.
+///
+/// # Errors
+/// [`FileError::Lacks`] for a bundle of rest shapes whose deformer is a program.
+pub(crate) fn expect_skins(contents: &Contents, path: &Path) -> Result<(), FileError> {
+    match &contents.inverted {
+        Some(inverted) if !inverted.skins => {
+            let what = format!(
+                "its \"vertices\" are rest shapes (\"vertices_space\" is \"rest\") for {}, which is not run to pose them",
+                inverted.deformer.words()
+            );
+            let hint = "invert the sculpts again without `rest-space`: the \"vertices\" are then the sculpts; a fit with `base` rest \
+                        takes rest shapes as they are";
+            Err(FileError::lacks(path, what, hint))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Names of the files in a folder that end with one of `endings`, in natural numeric order.

@@ -32,7 +32,7 @@
 //! # Ok::<(), dermis_fit::inverse::InverseError<Infallible>>(())
 //! ```
 //!
-//! Source: Lewis, Cordner & Fong 2000, section 4.2 (direction sets on the deformer as a black box).
+//! Source: Xiao et al. 2006 (the inverse through any deformer as a black box, by Powell's direction sets).
 //! Departures: all vertices share the calls; Gauss-Newton steps first; the remainder is exact.
 
 mod coupled;

@@ -1,7 +1,7 @@
 //! The deformer a correction is learnt over.
 
 use super::{FitInput, MethodError};
-use dermis_deform::{Base, DualQuaternions};
+use dermis_deform::{Base, DualQuaternions, StackPose};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneTransforms, Rig};
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,8 @@ pub enum BaseChoice {
     Rest,
     /// Positions supplied with every pose.
     Given,
+    /// Deformers one after another, which are handed in beside the rig.
+    Stack,
 }
 
 impl BaseChoice {
@@ -32,6 +34,7 @@ impl BaseChoice {
             Self::Dqs => "dqs",
             Self::Rest => "rest",
             Self::Given => "given",
+            Self::Stack => "stack",
         }
     }
 
@@ -49,13 +52,17 @@ impl BaseChoice {
             Self::Dqs => Base::Dqs(weights()?, DualQuaternions::new(input.rig.skeleton())),
             Self::Rest => Base::Rest,
             Self::Given => Base::Given,
+            Self::Stack => {
+                let stack = input.stack.ok_or(MethodError::InputLacks { what: "the deformers of the stack" })?;
+                Base::Stack(Box::new(stack.clone()), StackPose::default())
+            }
         })
     }
 
     /// Checks that a correction with frames of its own can be learnt over it.
     pub(super) fn check_for(self, method: &'static str) -> Result<(), MethodError> {
         match self {
-            Self::Rest => Err(MethodError::Base { base: self.name(), method }),
+            Self::Rest | Self::Stack => Err(MethodError::Base { base: self.name(), method }),
             _ => Ok(()),
         }
     }

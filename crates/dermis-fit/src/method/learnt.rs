@@ -7,7 +7,7 @@ use crate::joints::JointReport;
 use crate::mwe::MweReport;
 use crate::training::{BasePoses, Training};
 use dermis_deform::baked::CoefficientPrecision;
-use dermis_deform::{Base, Correction, Deformer};
+use dermis_deform::{Base, Correction, Deformer, Stack};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, BoneTransforms, ExampleSet, Influences, Mirror, Rig};
 use serde::Serialize;
@@ -26,12 +26,14 @@ pub struct FitInput<'a> {
     pub maps: Option<&'a Influences>,
     /// A bone name per vertex, for [`AnchorChoice::PerVertex`](super::AnchorChoice::PerVertex).
     pub anchors: Option<&'a [String]>,
+    /// Deformers one after another, made for the rig, for [`BaseChoice::Stack`].
+    pub stack: Option<&'a Stack>,
 }
 
 impl<'a> FitInput<'a> {
     /// A rig and examples, with nothing from elsewhere.
     pub fn new(rig: &'a Rig, examples: &'a ExampleSet) -> Self {
-        Self { rig, examples, base: None, maps: None, anchors: None }
+        Self { rig, examples, base: None, maps: None, anchors: None, stack: None }
     }
 
     /// The rig's skinning weights.

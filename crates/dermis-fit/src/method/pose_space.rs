@@ -184,10 +184,25 @@ enum Kind {
 impl PsdMethod {
     pub(super) fn check(&self) -> Result<(), MethodError> {
         self.pose_space.check()?;
+        self.check_stack()?;
         self.sigma.map_or(Ok(()), |sigma| within("sigma", sigma, 1e-3, 1e6))?;
         match self.kernel {
             Some(Family::Polyharmonic) if self.sigma.is_some() => {
                 Err(MethodError::Unused { setting: "sigma", with: "on the polyharmonic kernel, which has no width" })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What of the settings a stack cannot serve, by name.
+    fn check_stack(&self) -> Result<(), MethodError> {
+        let own = &self.pose_space;
+        let refused = |method| Err(MethodError::Base { base: own.base.name(), method });
+        match (own.base, own.form, own.mirror, self.singular) {
+            (BaseChoice::Stack, Form::Forward, ..) => refused("the forward form, whose displacements come after it"),
+            (BaseChoice::Stack, _, true, _) => refused("mirrored examples: it need not have the symmetry of the rig"),
+            (BaseChoice::Stack, _, _, Singular::Published { .. }) => {
+                refused("the published rule for singular poses, which needs a linear map")
             }
             _ => Ok(()),
         }
@@ -204,6 +219,7 @@ impl PsdMethod {
 impl EigenSkinMethod {
     pub(super) fn check(&self) -> Result<(), MethodError> {
         self.pose_space.check()?;
+        self.pose_space.without_stack("eigenskin")?;
         self.sigma.map_or(Ok(()), |sigma| within("sigma", sigma, 1e-3, 1e6))?;
         match self.kept {
             Kept::Energy(share) => within("energy", share, 0.0, 1.0),
@@ -223,6 +239,7 @@ impl EigenSkinMethod {
 
 impl PoseBlendshapesMethod {
     pub(super) fn check(&self) -> Result<(), MethodError> {
+        self.pose_space.without_stack("pose-blendshapes")?;
         self.pose_space.check()
     }
 
@@ -238,6 +255,14 @@ impl PoseSpaceSettings {
         self.folds.check()?;
         within("duplicates", self.duplicates, f64::MIN, f64::MAX)?;
         self.smoothing.map_or(Ok(()), |smoothing| within("s", smoothing, 0.0, f64::MAX))
+    }
+
+    /// Refuses a stack for a method that keeps no remainders.
+    fn without_stack(&self, method: &'static str) -> Result<(), MethodError> {
+        match self.base {
+            BaseChoice::Stack => Err(MethodError::Base { base: self.base.name(), method }),
+            _ => Ok(()),
+        }
     }
 
     /// The settings that the three share.

@@ -1,9 +1,10 @@
 //! What the examples ask of a pose-space deformation: displacements through the base, and what is left of them.
 
-use crate::inverse::damped_inverse;
-use crate::training::Training;
-use dermis_deform::Base;
+use super::UNMOVED;
+use crate::inverse::{InverseSettings, damped_inverse, invert};
+use crate::training::{FitError, Progress, Ticker, Training};
 use dermis_deform::pose_space::Carrier;
+use dermis_deform::{Base, Stack};
 use dermis_rig::glam::{DMat3, DVec3};
 use dermis_rig::{BoneIndex, Influences, Mirror};
 use rayon::prelude::*;
@@ -33,7 +34,7 @@ pub(super) struct Displacements {
     pub all: Vec<Vec<DVec3>>,
     /// Vertices with a remainder: the bone whose frame it lives in, and w per example.
     pub remainders: Vec<(u32, BoneIndex, Vec<DVec3>)>,
-    /// (vertex, example) pairs whose displacement was damped.
+    /// (vertex, example) pairs whose displacement was damped; through a stack, those that keep a remainder.
     pub damped: usize,
     /// The largest remainder in the world, metres.
     pub largest_remainder: f64,
@@ -44,6 +45,10 @@ type Pulled = (Vec<DVec3>, Vec<(u32, DVec3)>, usize, f64);
 
 impl Displacements {
     /// `sparse`: an example says nothing of a vertex that it leaves within this distance of the base.
+    ///
+    /// # Errors
+    /// [`FitError::Inverse`] for an example that cannot be brought back through a stack; [`FitError::Cancelled`].
+    #[allow(clippy::too_many_arguments)] // each is one choice of the fit
     pub fn new(
         training: &Training<'_>,
         base: &Base,
@@ -52,14 +57,26 @@ impl Displacements {
         singular: Singular,
         sparse: Option<f64>,
         mirror: Option<&Mirror>,
-    ) -> Self {
-        let poses: Vec<Pulled> = (0..training.examples.len())
-            .into_par_iter()
-            .map_init(
-                || (base.clone(), vec![DVec3::ZERO; training.rest.len()]),
-                |(base, skin), s| pull(training, base, carrier, singular, sparse, s, skin),
-            )
-            .collect();
+        progress: Progress<'_>,
+    ) -> Result<Self, FitError> {
+        let poses: Vec<Pulled> = match (base, carrier) {
+            (Base::Stack(stack, _), Carrier::Base) => {
+                // One after another: the search of an example uses all threads, and may be stopped between two.
+                let ticker = Ticker::new(training.examples.len() as u64, progress);
+                let one = |s| {
+                    ticker.tick(1)?;
+                    through_stack(training, stack, sparse, s)
+                };
+                (0..training.examples.len()).map(one).collect::<Result<_, FitError>>()?
+            }
+            _ => (0..training.examples.len())
+                .into_par_iter()
+                .map_init(
+                    || (base.clone(), vec![DVec3::ZERO; training.rest.len()]),
+                    |(base, skin), s| pull(training, base, carrier, singular, sparse, s, skin),
+                )
+                .collect(),
+        };
         let mut made = Self {
             all: Vec::with_capacity(poses.len()),
             remainders: Vec::new(),
@@ -88,7 +105,13 @@ impl Displacements {
         if let Some(mirror) = mirror {
             made.mirror(mirror, own);
         }
-        made
+        Ok(made)
+    }
+
+    /// Whether some example leaves a remainder of at least `least` metres at vertex `v`.
+    pub fn leaves(&self, v: usize, least: f64) -> bool {
+        let at = self.remainders.binary_search_by_key(&(v as u32), |r| r.0);
+        at.is_ok_and(|at| self.remainders[at].2.iter().any(|w| w.length() >= least))
     }
 
     /// Adds mirror images: vertex v has in the image of a pose what its partner has in the pose, mirrored. A vertex without
@@ -129,7 +152,7 @@ fn pull(
         }
         let linear = match carrier {
             Carrier::World => return asked,
-            Carrier::Base => base.linear(v, &example.transforms),
+            Carrier::Base => base.linear(v, training.rest[v], &example.transforms),
             Carrier::Bones(bones) => example.transforms[bones[v]].matrix3,
         };
         let (d, w) = match singular {
@@ -150,6 +173,24 @@ fn pull(
     let asked = example.positions.iter().zip(given).map(|(x, b)| *x - *b);
     let displacements = asked.enumerate().map(|(v, asked)| of(v, asked)).collect();
     (displacements, remainders, damped, largest)
+}
+
+/// Carries example `s` back through a stack: the d and w of [`invert`], as `dermis invert --stack` finds them.
+///
+/// d minimises |t − S(p + d)|² + e |d|², with e acting where the stack is nearly singular, and w = t − S(p + d) is what is left. A
+/// remainder below [`UNMOVED`] is rounding.
+fn through_stack(training: &Training<'_>, stack: &Stack, sparse: Option<f64>, s: usize) -> Result<Pulled, FitError> {
+    let (example, given) = (&training.examples[s], &*training.base_pose(s));
+    let (mut posed, unit) = (stack.posed(&example.transforms), training.unit());
+    let found = invert(&mut posed, training.rest, &example.positions, &InverseSettings::new(unit));
+    let found = found.map_err(|source| FitError::Inverse { example: example.label.clone(), source })?;
+    let known = |v: usize| sparse.is_none_or(|least| example.positions[v].distance(given[v]) >= least);
+    let displacement = |(v, d): (usize, DVec3)| if known(v) { d } else { DVec3::NAN };
+    let left = |(v, w): &(u32, DVec3)| w.length() >= UNMOVED * unit && known(*v as usize);
+    let remainders: Vec<(u32, DVec3)> = (0..).zip(found.remainders).filter(left).collect();
+    let largest = remainders.iter().map(|(_, w)| w.length()).fold(0.0, f64::max);
+    let damped = remainders.len();
+    Ok((found.displacements.into_iter().enumerate().map(displacement).collect(), remainders, damped, largest))
 }
 
 /// The published joint problem for a residual r = t − S(p) and linear part A, as printed: minimise

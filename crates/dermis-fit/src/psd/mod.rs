@@ -10,6 +10,9 @@
 //! every example exactly; a larger ρ smooths over noise. σ and ρ are two numbers for the whole model. Unless they are given,
 //! the fit chooses them together by exact leave-one-out (contiguous blocks of frames for a clip).
 //!
+//! Through a [stack](dermis_deform::stack) of deformers, whose map is not affine, d_s and what it leaves, w_s = X_sv − S(p_v + d_s),
+//! come from [`crate::inverse`], and the model is p' = S(p + d) + R w.
+//!
 //! **Three models, one code.** Pose-space deformation, EigenSkin ([`eigenskin`]) and pose blend shapes
 //! ([`fit_blend_shapes`]) share displacements, pose spaces and leave-one-out. They differ in what the displacements are
 //! regressed on: kernels over all joints, a sum of kernels per joint, or the coordinates themselves. The ridge regression of
@@ -27,7 +30,7 @@
 //! This is the most accurate model where examples are many and clean, and it meets sculpted poses exactly. Memory and time
 //! grow with the examples, and far from all of them the model returns to the base.
 //!
-//! Source: Lewis, Cordner & Fong 2000; inverse form Sloan, Rose & Cohen 2001; leave-one-out Rippa 1999. Departures: see
+//! Source: Lewis, Cordner & Fong 2000; inverse form Sloan, Rose & Cohen 2001; inverse through any deformer Xiao et al. 2006; leave-one-out Rippa 1999. Departures: see
 //! [`dermis_deform::pose_space`]. Where A is nearly singular its inverse is damped. The fit interpolates what then remains of the
 //! example separately, with the sign that meets the example ([`Singular`]).
 
@@ -199,7 +202,8 @@ pub struct PsdReport {
     pub raised: usize,
     /// The worst reciprocal condition of a system solved.
     pub reciprocal_condition: f64,
-    /// (vertex, example) pairs where the base's linear part is nearly singular, so that its inverse was damped.
+    /// (vertex, example) pairs where the base's linear part is nearly singular, so that its inverse was damped; through a stack,
+    /// those where a remainder is left.
     pub damped: usize,
     /// The largest remainder of an example that damping leaves, metres. The model stores it next to the displacement.
     pub largest_remainder: f64,
@@ -289,11 +293,12 @@ fn prepare<'a>(
     };
     let weights = match base {
         Base::Rigid(weights) | Base::Lbs(weights) | Base::Dqs(weights, _) => weights,
+        Base::Stack(stack, _) => stack.weights().unwrap_or(maps),
         Base::AnimationSpace(_) | Base::RotationalRegression(_) | Base::Rest | Base::Given => maps,
     };
     let mirror = settings.mirror.as_ref();
     let sparse = settings.sparse.then_some(UNTOUCHED * training.unit());
-    let asked = Displacements::new(training, base, &carrier, weights, settings.singular, sparse, mirror);
+    let asked = Displacements::new(training, base, &carrier, weights, settings.singular, sparse, mirror, progress)?;
     let own = || training.examples.iter().map(|e| &e.transforms);
     let images: Vec<BoneTransforms> = mirror.iter().flat_map(|mirror| own().map(|pose| mirror.pose(pose))).collect();
     let poses: Vec<&BoneTransforms> = own().chain(&images).collect();

@@ -137,12 +137,12 @@ impl<'a> Space<'a> {
         relevance.iter().map(|&(j, a)| a * self.square_of(j as usize, s, t)).sum()
     }
 
-    /// Groups of the vertices that some example displaces.
+    /// Groups of the vertices that some example displaces, or leaves a remainder at.
     pub fn groups(&self, asked: &Displacements, settings: &PsdSettings) -> Vec<Group> {
         let least = UNMOVED * self.training.unit();
         let mut members: BTreeMap<(&[(u32, u32)], Vec<u32>), Vec<u32>> = BTreeMap::new();
         for (v, relevance) in self.relevance.iter().enumerate().filter(|(_, relevance)| !relevance.is_empty()) {
-            if asked.all.iter().any(|d| d[v].length() >= least) {
+            if asked.all.iter().any(|d| d[v].length() >= least) || asked.leaves(v, least) {
                 let unknown = (0..asked.all.len() as u32).filter(|&s| asked.all[s as usize][v].is_nan()).collect();
                 members.entry((relevance, unknown)).or_default().push(v as u32);
             }

@@ -3,10 +3,9 @@
 use crate::memory::{PLAIN, bounded};
 use crate::{json, seeds};
 use dermis_deform::Deform;
-use dermis_io::{Space, UpAxis};
+use dermis_io::{Space, UpAxis, stack_file};
 use dermis_rig::glam::DVec3;
 use dermis_testkit::{Arm, ArmPose};
-use dermis_workflow::invert::read_stack;
 use std::sync::OnceLock;
 
 pub const WORDS: &[&str] = &[
@@ -33,7 +32,7 @@ pub fn bytes(bytes: &[u8]) {
     for space in [Space::default(), Space { up: UpAxis::Z, metres_per_unit: 0.01, unit: "m".into() }] {
         // A layer of skinning is a word, and holds the weights of the whole rig.
         let length = bytes.len() * (1 + arm.weights().count());
-        let Ok((stack, _)) = bounded(length, PLAIN, || read_stack(bytes, &arm.rig, &space)) else { return };
+        let Ok((_, stack)) = bounded(length, PLAIN, || stack_file::read(bytes, &arm.rig, &space)) else { return };
         if stack.layers().len() > 64 {
             return;
         }

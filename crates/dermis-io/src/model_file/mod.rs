@@ -17,10 +17,11 @@ mod pose_space;
 mod rotational_regression;
 
 use crate::contents::{Format, ReadError, Space, UpAxis};
+use crate::stack_file::StackFile;
 pub(crate) use crate::tensors::{Reader, Tensors, damaged};
 use crate::writing::WriteError;
 use dermis_deform::baked::{BakedBase, BakedCorrection, Coefficients};
-use dermis_deform::{Base, Deformer, DualQuaternions, RiggedDeformer, TrainingPoses};
+use dermis_deform::{Base, Deformer, DualQuaternions, RiggedDeformer, StackPose, TrainingPoses};
 use dermis_rig::glam::{DAffine3, DVec3, Vec4};
 use dermis_rig::skeleton::{from_rows, row};
 use dermis_rig::{BoneIndex, Influences, Mesh, Polygons, Rig, Skeleton};
@@ -32,9 +33,9 @@ use std::io::{Cursor, Read, Seek, Write};
 /// The version this program writes.
 ///
 /// 1: bases and multi-weight enveloping. 2: joint models and pose-space deformation. 3: other kernels, remainders and
-/// channels of pose-space deformation; shapes; rotational regression. 4: coefficients of 16 bits. Programs of version 4 that
-/// know nothing of materials pass over the arrays and header fields that carry them.
-pub const VERSION: u32 = 4;
+/// channels of pose-space deformation; shapes; rotational regression. 4: coefficients of 16 bits. 5: a base of stacked deformers.
+/// Programs that know nothing of materials pass over the arrays and header fields that carry them.
+pub const VERSION: u32 = 5;
 
 /// What a model file holds: a deformer with its rig, and where both come from.
 ///
@@ -64,6 +65,9 @@ const FITTED: &str = "fitted-weights";
 
 /// What a base of rotational regression is called in a file.
 const ROTATIONAL: &str = "rotational-regression";
+
+/// What a base of deformers one after another is called in a file.
+const STACK: &str = "stack";
 
 /// What the model says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -95,6 +99,9 @@ struct Stored {
     metres_per_unit: f64,
     unit: String,
     base: String,
+    /// The deformers of a base that is a stack, in metres, Y up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stack: Option<StackFile>,
     #[serde(default)]
     rows: Option<String>,
     #[serde(default)]
@@ -204,7 +211,14 @@ pub fn write(model: &ModelFile, out: &mut dyn Write) -> Result<(), WriteError> {
             write_influences(&mut t, name, influences);
         }
     }
+    let cannot = |what: String| WriteError::CannotHold { format: Format::Model, what };
+    let mut stack = None;
     let base = match baked.base() {
+        BakedBase::Stack(layers) => {
+            let described = StackFile::of(layers, rig, &Space::default());
+            stack = Some(described.map_err(|e| cannot(e.to_string()))?);
+            STACK
+        }
         BakedBase::Rigid(_) => "rigid",
         // A name of its own: a program that does not know fitted weights must not run the rig's instead.
         BakedBase::Lbs(_) if model.fitted_weights().is_some() => FITTED,
@@ -247,6 +261,7 @@ pub fn write(model: &ModelFile, out: &mut dyn Write) -> Result<(), WriteError> {
         metres_per_unit: model.space.metres_per_unit,
         unit: model.space.unit.clone(),
         base: base.into(),
+        stack,
         rows,
         joints,
         pose_space,
@@ -256,7 +271,6 @@ pub fn write(model: &ModelFile, out: &mut dyn Write) -> Result<(), WriteError> {
         parts: drawn::parts(rig.mesh()),
         by_corner: rig.mesh().render.as_ref().is_some_and(|render| render.by_corner),
     };
-    let cannot = |what: String| WriteError::CannotHold { format: Format::Model, what };
     let json = serde_json::to_string(&stored).map_err(|e| cannot(e.to_string()))?;
     t.write(KEY, json, out)
 }
@@ -385,6 +399,11 @@ fn read_base(rig: &Rig, fitted: Option<&Influences>, stored: &Stored) -> Result<
         "dqs" => Base::Dqs(weights()?, DualQuaternions::new(rig.skeleton())),
         "rest" => Base::Rest,
         "given" | "animation-space" | ROTATIONAL => Base::Given,
+        STACK => {
+            let file = stored.stack.as_ref().ok_or_else(|| damaged("the deformers of the stack are missing"))?;
+            let stack = file.stack(rig, &Space::default()).map_err(|e| damaged(e.to_string()))?;
+            Base::Stack(Box::new(stack), StackPose::default())
+        }
         other => return Err(ReadError::Unsupported { feature: format!("base \"{other}\"") }),
     })
 }

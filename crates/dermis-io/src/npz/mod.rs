@@ -14,6 +14,8 @@
 //! | `channels`, `channel_names` | (P, C) numbers, (C) text | what a pose is beside its joints, zero at rest |
 //! | `fps`, `units`, `up_axis` | one value | frames per second; "metres", …; "Y" or "Z" |
 //!
+//! A bundle of corrections has further arrays: [`inverted`].
+//!
 //! Any of them may be absent: a bundle is a rig, examples, a bare mesh sequence, a motion, or several of these. Matrices
 //! are `[row, col]` for column vectors. Numbers are of any integer or of 32 or 64 bit floating type, in either byte
 //! order, C or Fortran order, stored or deflated. Python objects (pickles) are never unpacked.
@@ -25,11 +27,13 @@
 //! Without `up_axis` Y is up; a file that does not say so is given a warning ([`Flaw::UnknownSpace`]).
 
 mod archive;
+pub mod inverted;
 mod records;
 mod rig;
 mod space;
 mod write;
 
+pub use inverted::{BundleShapes, Corrections, DeformerWritten, write_inverted};
 pub use write::{StoredFloat, write, write_with};
 
 use crate::npy::Array;
@@ -39,7 +43,8 @@ use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::skeleton::from_rows;
 use std::io::{Cursor, Read, Seek};
 
-/// Reads a bundle. `name` is the file's name, for messages.
+/// Reads a bundle. `name` is the file's name, for messages. The shapes of its records are skins where it says how they are
+/// computed: [`inverted`].
 ///
 /// The arrays read take at most 100 bytes per byte of the file, plus 32 MiB; as 64-bit numbers at most twice that. What
 /// was read must be finite, except that frames with NaN or infinity are left out and counted.
@@ -47,10 +52,19 @@ use std::io::{Cursor, Read, Seek};
 /// # Errors
 /// [`ReadError`], naming array and numbers.
 pub fn read(bytes: &[u8], name: &str) -> Result<Contents, ReadError> {
+    read_shapes(bytes, name, BundleShapes::Skins)
+}
+
+/// Reads a bundle as [`read`] does, with the shapes that are wanted of a bundle of corrections.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_shapes(bytes: &[u8], name: &str, wanted: BundleShapes) -> Result<Contents, ReadError> {
     let mut bundle = Bundle::open(Cursor::new(bytes), bytes.len() as u64)?;
     let found = bundle.members.len();
     let (mut contents, order) = bundle.rig(name)?;
-    (contents.records, contents.left_out) = bundle.records(&mut contents, order.as_deref())?;
+    contents.inverted = bundle.inverted()?;
+    (contents.records, contents.left_out) = bundle.records(&mut contents, order.as_deref(), wanted)?;
     if bundle.members.len() == found {
         let names: Vec<_> = bundle.members.keys().take(5).map(String::as_str).collect();
         let reason = format!("it holds none of a bundle's arrays, but {found} others ({})", names.join(", "));
@@ -62,8 +76,8 @@ pub fn read(bytes: &[u8], name: &str) -> Result<Contents, ReadError> {
 
 /// Reads a bundle of poses and skins (`pose_matrices` and `vertices`) without ever holding all of its skins: `take` gets
 /// the contents again and again, each time with the next few records, at most `most` bytes of positions or one record.
-/// The result are the contents without records; `None` if the bundle holds not both, or its skins in Fortran order, whose
-/// poses lie apart: [`read`] takes those.
+/// The result are the contents without records; `None` if the bundle holds not both, or rest shapes for skins, or its skins in
+/// Fortran order, whose poses lie apart: [`read`] takes those.
 ///
 /// Bounds are those of [`read`]. `length` is the file's, in bytes.
 ///
@@ -80,7 +94,12 @@ pub fn stream<R: Read + Seek, E: From<ReadError>>(
     if !["pose_matrices", "vertices"].iter().all(|key| bundle.members.contains_key(*key)) {
         return Ok(None);
     }
+    let inverted = bundle.inverted()?;
+    if inverted.as_ref().is_some_and(|inverted| inverted.vertices == inverted::VerticesSpace::Rest) {
+        return Ok(None);
+    }
     let (mut contents, order) = bundle.rig(name)?;
+    contents.inverted = inverted;
     let vertices = contents.mesh.as_ref().map(|mesh| mesh.positions.len());
     let parts = bundle.parts(&contents, order.as_deref())?;
     contents.unread = bundle.members.keys().filter(|key| *key != "vertices").cloned().collect();

@@ -1,6 +1,7 @@
 //! Poses and skins of a bundle.
 
 use super::archive::Bundle;
+use super::inverted::BundleShapes;
 use super::{damaged, matrix};
 use crate::npy::Array;
 use crate::surface;
@@ -36,7 +37,12 @@ impl<R: Read + Seek> Bundle<R> {
         &mut self,
         contents: &mut Contents,
         order: Option<&[usize]>,
+        wanted: BundleShapes,
     ) -> Result<(Vec<Record>, Vec<String>), ReadError> {
+        let mut posing = match &contents.inverted {
+            Some(inverted) if wanted == BundleShapes::Skins => self.posing(contents, inverted)?,
+            _ => None,
+        };
         let vertices = contents.mesh.as_ref().map(|mesh| mesh.positions.len());
         let mut parts = self.parts(contents, order)?;
         let shapes = self.numbers("vertices", [None, vertices, Some(3)])?;
@@ -51,16 +57,29 @@ impl<R: Read + Seek> Bundle<R> {
             }
             (None, None) => return Ok((Vec::new(), Vec::new())),
         };
+        if let Some(posing) = &posing {
+            posing.check(count)?;
+        }
         let mut records = Vec::with_capacity(count);
         let mut left_out = Vec::new();
         for at in 0..count {
             let positions = shapes.as_ref().map(|(array, [_, vertices, _])| {
                 (0..*vertices).map(|v| DVec3::from([0, 1, 2].map(|c| array.number([at, v, c])))).collect()
             });
-            match parts.record(at, positions)? {
+            let record = parts.record(at, positions)?.and_then(|record| match (&mut posing, &record) {
+                (Some(posing), Record { pose: Some(pose), positions: Some(shape), .. }) => {
+                    let skin = posing.skin(at, pose, shape).ok_or_else(|| record.label.clone())?;
+                    Ok(Record { positions: Some(skin), ..record })
+                }
+                _ => Ok(record),
+            });
+            match record {
                 Ok(record) => records.push(record),
                 Err(label) => left_out.push(label),
             }
+        }
+        if let (Some(_), Some(inverted)) = (&posing, &mut contents.inverted) {
+            inverted.skins = true;
         }
         surface::count(&mut contents.warnings, Flaw::NonFiniteFrame, left_out.clone());
         Ok((records, left_out))

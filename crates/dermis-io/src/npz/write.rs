@@ -2,7 +2,7 @@
 
 use super::space::space_written;
 use crate::npy;
-use crate::{Contents, Format, Record, UpAxis, WriteError};
+use crate::{Contents, Format, Record, Space, UpAxis, WriteError};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::skeleton::row;
 use dermis_rig::{Skeleton, WorldPose};
@@ -44,6 +44,17 @@ pub fn write_with(
     contents: &Contents,
     float: StoredFloat,
     displacements: &[(&str, &[Vec<DVec3>])],
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
+    write_beside(contents, float, displacements, |_, _| Ok(()), out)
+}
+
+/// [`write_with`], and what `texts` writes, which gets the bundle's space.
+pub(super) fn write_beside(
+    contents: &Contents,
+    float: StoredFloat,
+    displacements: &[(&str, &[Vec<DVec3>])],
+    texts: impl FnOnce(&mut Writer, &Space) -> Result<(), WriteError>,
     out: &mut dyn Write,
 ) -> Result<(), WriteError> {
     let mut bundle = Writer { zip: ZipWriter::new(Cursor::new(Vec::new())), float, arrays: 0 };
@@ -97,6 +108,7 @@ pub fn write_with(
     if bundle.arrays == 0 {
         return Err(WriteError::Nothing { format: Format::Npz, needs: "a mesh, a skeleton, weights or records" });
     }
+    texts(&mut bundle, &space)?;
     bundle.text("units", &unit)?;
     bundle.text("up_axis", if space.up == UpAxis::Z { "Z" } else { "Y" })?;
     // An archive is written with its lengths filled in afterwards, which `out` does not allow: it is made in memory.
@@ -169,7 +181,7 @@ fn write_records<J: Iterator<Item = f64>>(
     Ok(())
 }
 
-fn refused(what: String) -> WriteError {
+pub(super) fn refused(what: String) -> WriteError {
     WriteError::CannotHold { format: Format::Npz, what }
 }
 
@@ -181,7 +193,7 @@ fn expect(what: &str, things: &'static str, found: usize, expected: Option<usize
 }
 
 /// An archive in the making.
-struct Writer {
+pub(super) struct Writer {
     zip: ZipWriter<Cursor<Vec<u8>>>,
     float: StoredFloat,
     arrays: usize,
@@ -218,7 +230,7 @@ impl Writer {
         self.array(key, &format!("<U{width}"), &[texts.len()], data)
     }
 
-    fn text(&mut self, key: &str, text: &str) -> Result<(), WriteError> {
+    pub(super) fn text(&mut self, key: &str, text: &str) -> Result<(), WriteError> {
         let characters = text.chars().count().max(1);
         let padded = text.chars().chain(std::iter::repeat('\0')).take(characters);
         self.array(key, &format!("<U{characters}"), &[], padded.flat_map(|c| u32::from(c).to_le_bytes()).collect())

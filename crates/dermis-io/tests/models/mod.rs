@@ -10,7 +10,8 @@ use dermis_deform::pose_space::{
 };
 use dermis_deform::rotational_regression::{TurnParts, TurnTerm, TurningJoint};
 use dermis_deform::{
-    Base, Deformer, DualQuaternions, RiggedDeformer, RotationalRegression, Rows, Scratch, TrainingPoses,
+    Base, Deformer, DualQuaternions, Lattice, Layer, Outside, RiggedDeformer, RotationalRegression, Rows, Scratch,
+    Stack, StackPose, TrainingPoses, Wire, Wires,
 };
 use dermis_io::{ModelFile, ModelHeader, Space, UpAxis};
 use dermis_rig::glam::{DAffine3, DQuat, DVec2, DVec3, DVec4, Vec3, Vec4};
@@ -135,6 +136,7 @@ fn base_of(name: &str, weights: Influences, rig: &Rig) -> Base {
     let skeleton = rig.skeleton();
     match name {
         "rotational-regression" => Base::RotationalRegression(Box::new(turning(rig))),
+        "stack" => Base::Stack(Box::new(stack(rig)), StackPose::default()),
         "rigid" => Base::Rigid(weights),
         "lbs" => Base::Lbs(weights),
         "dqs" => Base::Dqs(weights, DualQuaternions::new(skeleton)),
@@ -250,6 +252,39 @@ pub fn rich_pose_space() -> ModelFile {
     made
 }
 
+/// A deformer of every kind, one after another, with the weights of a rig.
+pub fn stack(rig: &Rig) -> Stack {
+    let weights = rig.weights().cloned().unwrap();
+    let moves = (0..12).map(|i| DVec3::new(odd(i), odd(i + 1), odd(i + 2)) * 0.1).collect();
+    let edges = [DVec3::new(1.1, 0.1, 0.0), DVec3::new(0.0, 0.9, 0.2), DVec3::new(0.3, 0.0, 1.7)];
+    let lattice = Lattice::new(DVec3::splat(-0.4), edges, [2, 3, 2], moves).unwrap();
+    let ends = vec![DVec3::ZERO, DVec3::new(0.1, 0.2, 0.3), DVec3::X];
+    let wire = Wire::new(ends.clone(), ends.iter().map(|p| *p * 1.3).collect(), 0.7, 1.25).unwrap();
+    let (mut clamped, mut carried) = (lattice.clone(), lattice);
+    (clamped.outside, carried.parent) = (Outside::Clamped, Some(bone(1)));
+    let mut wires = Wires::new(vec![wire], 0.5).unwrap();
+    wires.parent = Some(bone(2));
+    let layers = vec![
+        Layer::Lattice(clamped),
+        Layer::Rigid(weights.clone()),
+        Layer::Dqs(weights.clone(), DualQuaternions::new(rig.skeleton())),
+        Layer::Lbs(weights),
+        Layer::Wires(wires),
+        Layer::Lattice(carried),
+    ];
+    Stack::new(layers, rig.mesh().positions.len(), rig.skeleton().len()).unwrap()
+}
+
+/// A pose space through a stack of deformers.
+pub fn stacked_pose_space() -> ModelFile {
+    let mut made = rich_pose_space();
+    let base = Base::Stack(Box::new(stack(made.rig())), StackPose::default());
+    let over = Deformer::new(made.rig().mesh().positions.clone(), base, None).unwrap().bake();
+    let baked = over.with_correction(made.baked().correction().cloned()).unwrap();
+    made.model = made.model.with_baked(baked.for_bones(3).unwrap()).unwrap();
+    made
+}
+
 /// Shapes of two regions.
 pub fn shapes() -> ModelFile {
     let mut made = pose_space(Carrier::Base, Guard::On);
@@ -348,6 +383,7 @@ pub fn tiny(base: &str) -> ModelFile {
     match base {
         "pose-space" => pose_space(Carrier::Bones((0..12).map(|v| bone(v % 3)).collect()), Guard::On),
         "rich-pose-space" => rich_pose_space(),
+        "stacked-pose-space" => stacked_pose_space(),
         "shapes" => shapes(),
         "joints" => joint_model("lbs", CorrectionFrame::Anchor, Guard::On),
         base => model(base, Some(Rows::Full), Guard::On),

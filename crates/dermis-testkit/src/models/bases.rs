@@ -2,9 +2,9 @@
 
 use crate::{Random, Tree};
 use dermis_deform::rotational_regression::{RotationalRegression, TurnParts, TurnTerm, TurningJoint};
-use dermis_deform::{AnimationSpace, Base, DualQuaternions};
+use dermis_deform::{AnimationSpace, Base, DualQuaternions, Lattice, Layer, Outside, Stack, StackPose, Wire, Wires};
 use dermis_rig::BoneIndex;
-use dermis_rig::glam::DMat3;
+use dermis_rig::glam::{DMat3, DVec3};
 
 /// Bases of every kind, by name.
 pub fn bases(tree: &Tree, random: &mut Random) -> Vec<(&'static str, Base)> {
@@ -15,9 +15,40 @@ pub fn bases(tree: &Tree, random: &mut Random) -> Vec<(&'static str, Base)> {
         ("dqs", Base::Dqs(weights.clone(), DualQuaternions::new(tree.rig.skeleton()))),
         ("animation space", Base::AnimationSpace(animation_space(tree, random))),
         ("rotational regression", Base::RotationalRegression(Box::new(rotational_regression(tree, random)))),
+        ("a stack", Base::Stack(Box::new(stack(tree, random)), StackPose::default())),
         ("rest", Base::Rest),
         ("given", Base::Given),
     ]
+}
+
+/// A wire and a lattice at rest, dual quaternions, and a lattice and a wire that hang on bones. Wires are straight and lattices act
+/// on all of space, so that rounding of a point moves the result no farther than the point.
+pub fn stack(tree: &Tree, random: &mut Random) -> Stack {
+    let (vertices, bones) = (tree.rig.mesh().positions.len(), tree.rig.skeleton().len());
+    let mut lattice = |parent| {
+        let moves = (0..27).map(|_| random.direction() * 0.05).collect();
+        let edges = DVec3::AXES.map(|axis| axis * 2.0);
+        let mut lattice = Lattice::new(DVec3::splat(-1.0), edges, [3; 3], moves).expect("the box has an inside");
+        (lattice.outside, lattice.parent) = (Outside::Clamped, parent);
+        lattice
+    };
+    let wires = |parent| {
+        let ends = vec![DVec3::new(-1.0, 0.1, 0.0), DVec3::new(1.0, -0.1, 0.2)];
+        let moved = ends.iter().map(|p| *p + DVec3::new(0.0, 0.05, -0.03) * (1.0 + p.x)).collect();
+        let wire = Wire::new(ends, moved, 0.8, 1.1).expect("the wire has a direction");
+        let mut wires = Wires::new(vec![wire], 1.0).expect("the exponent is one");
+        wires.parent = parent;
+        wires
+    };
+    let (first, last) = (Some(BoneIndex::new(0)), Some(BoneIndex::new(bones - 1)));
+    let layers = vec![
+        Layer::Wires(wires(None)),
+        Layer::Lattice(lattice(None)),
+        Layer::Dqs(tree.weights().clone(), DualQuaternions::new(tree.rig.skeleton())),
+        Layer::Lattice(lattice(last)),
+        Layer::Wires(wires(first)),
+    ];
+    Stack::new(layers, vertices, bones).expect("the layers are of one rig")
 }
 
 /// Coefficients near those of linear blending, their weights summing to one.

@@ -6,7 +6,7 @@ mod joints;
 mod pose_space;
 mod poses;
 
-pub use bases::{bases, strip};
+pub use bases::{bases, stack, strip};
 pub use enveloping::{anchor, enveloping, reads_world};
 pub use joints::joints;
 pub use pose_space::{FLEX, pose_space, shapes};

@@ -9,7 +9,7 @@ mod stack;
 mod write;
 
 pub use dermis_files::sculpts::{Sculpts, load_sculpts};
-pub use stack::{load_stack, read_stack};
+pub use stack::load_stack;
 pub use write::{BundleVertices, Shown, is_folder, write_corrections};
 
 use crate::error::Error;
@@ -215,7 +215,8 @@ fn base(rig: &Rig, skinning: Skinning) -> Result<Base, Error> {
 fn closed_form(base: &mut Base, rest: &[DVec3], sculpt: &Example, length: f64) -> Inverted {
     let mut skin = vec![DVec3::ZERO; rest.len()];
     base.evaluate(rest, &sculpt.transforms, None, &mut skin);
-    let one = |(v, (x, s)): (usize, (&DVec3, &DVec3))| pull_back(base.linear(v, &sculpt.transforms), *x - *s);
+    let linear = |v: usize| base.linear(v, rest[v], &sculpt.transforms);
+    let one = |(v, (x, s)): (usize, (&DVec3, &DVec3))| pull_back(linear(v), *x - *s);
     let (corrections, regular): (Vec<DVec3>, Vec<bool>) =
         sculpt.positions.par_iter().zip(&skin).enumerate().map(one).unzip();
     let moved: Vec<DVec3> = rest.iter().zip(&corrections).map(|(p, d)| *p + *d).collect();

@@ -1,13 +1,14 @@
 //! Corrections as files: a bundle, a GLB with a morph target per sculpt, or OBJ files.
 
-use super::{Inverted, Sculpts};
+use super::{Inverted, Sculpts, Skinning, Through};
 use crate::FileError;
 use crate::error::Error;
 use crate::load::LoadedRig;
 use crate::output::{Output, ending};
 use crate::skins::write_scene;
 use dermis_io::gltf::{GlbClip, GlbScene};
-use dermis_io::npz::{StoredFloat, write_with};
+use dermis_io::npz::inverted::VerticesSpace;
+use dermis_io::npz::{Corrections, DeformerWritten, StoredFloat, write_inverted};
 use dermis_io::to_bytes;
 use dermis_io::{Contents, Format, MorphTarget, Record};
 use dermis_measure::Distances;
@@ -63,8 +64,8 @@ pub fn is_folder(path: &Path) -> Result<bool, Error> {
 
 /// Writes the corrections by the ending of the output's name.
 ///
-/// - `.npz`: the rig, the poses, `vertices` the sculpts or p + d, and beside them `rest_corrections` d
-///   and `remainders` w, (P, V, 3) each
+/// - `.npz`: the rig, the poses, `vertices` the sculpts or p + d (`vertices_space` says which), and beside them `rest_corrections`
+///   d, `remainders` w, (P, V, 3) each, and the `deformer`: readers compute the sculpts again, S(p + d) + w
 /// - `.glb`: the rig with a morph target d per sculpt, and a clip "sculpts" that shows each in its pose, one a second
 /// - a folder: p + d as OBJ files
 ///
@@ -74,6 +75,7 @@ pub fn write_corrections(
     rig: &LoadedRig,
     sculpts: &Sculpts,
     inverted: &[Inverted],
+    through: &Through,
     vertices: BundleVertices,
     output: &Output,
 ) -> Result<Shown, Error> {
@@ -104,8 +106,24 @@ pub fn write_corrections(
             };
             let corrections: Vec<Vec<DVec3>> = inverted.iter().map(|one| one.corrections.clone()).collect();
             let remainders: Vec<Vec<DVec3>> = inverted.iter().map(|one| one.remainders.clone()).collect();
-            let beside = [("rest_corrections", &corrections[..]), ("remainders", &remainders[..])];
-            output.write_with(|out| write_with(&contents, StoredFloat::Single, &beside, out))?;
+            let beside = Corrections {
+                vertices: match vertices {
+                    BundleVertices::Rest => VerticesSpace::Rest,
+                    BundleVertices::Sculpts => VerticesSpace::Posed,
+                },
+                deformer: match through {
+                    Through::Skinning(Skinning::Lbs) => DeformerWritten::Lbs,
+                    Through::Skinning(Skinning::Dqs) => DeformerWritten::Dqs,
+                    Through::Skinning(Skinning::Rigid) => DeformerWritten::Rigid,
+                    Through::Stack(stack, _) => DeformerWritten::Stack(stack, &rig.rig),
+                    Through::Program(..) => DeformerWritten::Program,
+                },
+                rest_corrections: &corrections,
+                remainders: &remainders,
+            };
+            // Skins that are computed from rest shapes shall be the sculpts: a deformer may stretch what 32 bits round away.
+            let float = if vertices == BundleVertices::Rest { StoredFloat::Double } else { StoredFloat::Single };
+            output.write_with(|out| write_inverted(&contents, float, beside, out))?;
             Ok(Shown { files: 1, glb: None })
         }
         "glb" => glb(&rig.rig, &sculpts.examples, inverted, output),

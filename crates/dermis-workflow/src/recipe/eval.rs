@@ -7,6 +7,7 @@ use crate::measure::{Scores, measure, measure_streamed};
 use crate::output::{reserve_file, reserve_folder};
 use crate::report::{ModelOutcome, ScoredExamples, SetRole, file_stamps, vertex_csv};
 use crate::stress::{Stress, stress};
+use dermis_deform::baked::BakedBase;
 use dermis_io::ModelFile;
 use dermis_rig::ExampleSet;
 use serde::{Deserialize, Serialize};
@@ -144,17 +145,18 @@ impl ScoreRecipe {
         let mut files = vec![note];
         let mut start = Instant::now();
         let of_inputs = sources(&self.examples);
+        let options = self.read.of_rest_shapes(matches!(model.baked().base(), BakedBase::Rest));
         let (scores, examples) = match self.held {
             Held::Streamed => {
                 let (scores, notes) =
-                    step(watch, "measure", |_| measure_streamed(model, &of_inputs, &self.read, "examples"))?;
+                    step(watch, "measure", |_| measure_streamed(model, &of_inputs, &options, "examples"))?;
                 files.extend(notes);
                 watch.files(&files);
                 (scores, ExampleSet::default())
             }
             Held::Held => {
                 let (examples, notes) = step(watch, "read examples", |_| {
-                    load_examples(model.rig(), &model.space, &of_inputs, &self.read, "examples")
+                    load_examples(model.rig(), &model.space, &of_inputs, &options, "examples")
                 })?;
                 files.extend(notes);
                 let given = match &self.base_cache {

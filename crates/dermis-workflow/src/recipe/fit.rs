@@ -4,6 +4,7 @@ use super::{Existing, Input, Recipe, Watch, keep, paths, repeated, sources, step
 use crate::FileError;
 use crate::error::Error;
 use crate::fit::{FitInput, FitReport, Fitted, Method, Summing, cross_validate, fit, unseen_leverage};
+use crate::invert::load_stack;
 use crate::load::{
     FileNote, LoadedRig, ReadOptions, hash_of, load_anchors, load_base_cache, load_examples, load_map_table, load_rig,
     open_file, stream_examples,
@@ -12,6 +13,8 @@ use crate::measure::{Scores, measure, measure_streamed};
 use crate::memory;
 use crate::output::{Output, reserve_file, reserve_folder};
 use crate::report::{ModelOutcome, ScoredExamples, SetRole, file_stamps, fit_summary};
+use dermis_deform::Stack;
+use dermis_fit::method::{BaseChoice, MethodError};
 use dermis_io::{ModelFile, model_file, part_file};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{ExampleSet, Influences};
@@ -39,6 +42,9 @@ pub struct FitRecipe {
     /// A bone name per line and vertex, for anchors per vertex.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anchors: Option<Input>,
+    /// Deformers one after another, from a JSON file, for a base of `stack`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack: Option<Input>,
     /// The method with its settings.
     #[serde(default)]
     pub method: Method,
@@ -164,6 +170,7 @@ struct Beside {
     base: Option<Vec<Vec<DVec3>>>,
     maps: Option<Influences>,
     anchors: Option<Vec<String>>,
+    stack: Option<Stack>,
 }
 
 impl FitOutputs {
@@ -205,6 +212,7 @@ impl FitRecipe {
             base_cache: None,
             map_table: None,
             anchors: None,
+            stack: None,
             method,
             read: ReadOptions::default(),
             folds: 5,
@@ -234,8 +242,11 @@ impl FitRecipe {
     /// [`Error`].
     pub fn run(&self, watch: &dyn Watch) -> Result<FitDone, Error> {
         self.method.check()?;
+        if self.stack.is_some() && self.method.base() != Some(BaseChoice::Stack) {
+            return Err(MethodError::Unused { setting: "stack", with: "over another base" }.into());
+        }
         let reserved = self.outputs.reserve()?;
-        let beside = [&self.base_cache, &self.map_table, &self.anchors].into_iter().flatten();
+        let beside = [&self.base_cache, &self.map_table, &self.anchors, &self.stack].into_iter().flatten();
         let inputs: Vec<&Input> =
             [&self.rig].into_iter().chain(self.examples.inputs()).chain(&self.hold_out).chain(beside).collect();
         keep(&inputs, reserved.model.iter().chain(&reserved.sums))?;
@@ -249,7 +260,7 @@ impl FitRecipe {
     /// The recipe without outputs, with the hashes of what was read: what a model holds.
     fn stamped(&self, files: &[FileNote]) -> Result<Value, Error> {
         let mut recipe = Self { outputs: FitOutputs::default(), ..self.clone() };
-        let beside = [&mut recipe.base_cache, &mut recipe.map_table, &mut recipe.anchors];
+        let beside = [&mut recipe.base_cache, &mut recipe.map_table, &mut recipe.anchors, &mut recipe.stack];
         for input in beside.into_iter().flatten().chain(&mut recipe.hold_out).chain([&mut recipe.rig]) {
             input.stamp(files)?;
         }
@@ -274,6 +285,11 @@ impl FitRecipe {
             files.push(note);
             beside.anchors = Some(names);
         }
+        if let Some(input) = &self.stack {
+            let (stack, _, note) = load_stack(&input.file.path, loaded)?;
+            files.push(note);
+            beside.stack = Some(stack);
+        }
         Ok(beside)
     }
 
@@ -281,9 +297,10 @@ impl FitRecipe {
         let FitExamples::Held(inputs) = &self.examples else { return Err(Error::Internal("not held".into())) };
         let rig = &loaded.rig;
         let mut files = loaded.notes.clone();
+        let options = self.read.of_rest_shapes(self.method.base() == Some(BaseChoice::Rest));
         let read = |inputs: &[Input], role: &str| {
             let of_files =
-                |_: dermis_fit::Progress<'_>| load_examples(rig, &loaded.space, &sources(inputs), &self.read, role);
+                |_: dermis_fit::Progress<'_>| load_examples(rig, &loaded.space, &sources(inputs), &options, role);
             step(watch, &format!("read {role}"), of_files)
         };
         let (train, notes) = read(inputs, "examples")?;
@@ -309,6 +326,7 @@ impl FitRecipe {
             base: base_train,
             maps: beside.maps.as_ref(),
             anchors: beside.anchors.as_deref(),
+            stack: beside.stack.as_ref(),
             ..FitInput::new(rig, &train)
         };
         let mut fitted = step(watch, "fit", |p| fit(loaded, &input, &self.method, p))?;

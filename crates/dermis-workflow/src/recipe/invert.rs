@@ -160,7 +160,8 @@ impl InvertRecipe {
         seen(watch, inputs, &notes)?;
         let settings = Settings { method: self.method, coupled: self.coupled };
         let inverted = step(watch, "invert", |p| solve(&rig, &sculpts.examples, &through, settings, p))?;
-        let shown = step(watch, "write", |_| write_corrections(&rig, &sculpts, &inverted, self.vertices, &out))?;
+        let shown =
+            step(watch, "write", |_| write_corrections(&rig, &sculpts, &inverted, &through, self.vertices, &out))?;
         let (vertices, diagonal) = (rig.rig.mesh().positions.len(), rig.rig.mesh().diagonal());
         let warnings = warnings(&sculpts.warnings, &inverted, &shown, diagonal, &unit_of(&rig.space));
         Ok(InvertOutcome {

@@ -20,9 +20,10 @@ pub use weights::Weights;
 use super::lanes::{self, Columns, FEW};
 use crate::dual_quaternion::DualQuaternions;
 use crate::rotational_regression::{RotationalRegression, TurnScratch};
+use crate::stack::{Stack, StackPose};
 use animation_space::AnimationSpace;
 use dermis_rig::BoneTransforms;
-use dermis_rig::glam::{DAffine3, DVec3, Vec3, Vec4};
+use dermis_rig::glam::{DAffine3, DMat3, DVec3, Vec3, Vec4};
 use dermis_solve::simd::{self, Apart};
 use dqs::{BlendedBones, Dqs, blend_quaternions};
 use rigid::Rigid;
@@ -49,6 +50,8 @@ pub enum BakedBase {
     },
     /// Rotational regression; computes in `f64`, as its system of equations needs.
     RotationalRegression(Box<RotationalRegression>),
+    /// Deformers one after another; computes in `f64` and rounds once, vertex by vertex.
+    Stack(Box<Stack>),
     /// The rest pose itself.
     Rest,
     /// Positions come with every pose.
@@ -66,6 +69,7 @@ pub(super) struct BaseScratch {
     pub(super) behind: Vec3,
     dqs: BlendedBones,
     rotational_regression: TurnScratch,
+    stack: StackPose,
 }
 
 /// The map followed by a translation.
@@ -88,6 +92,7 @@ impl BakedBase {
                 let rest = |v: usize| rest[v].as_dvec3();
                 model.prepare(rest, transforms, middle, &mut scratch.rotational_regression);
             }
+            Self::Stack(stack) => scratch.stack.prepare(stack, transforms),
             _ => {}
         }
     }
@@ -104,6 +109,7 @@ impl BakedBase {
             Self::Lbs(weights) | Self::Dqs(weights, _) => weights.bytes(),
             Self::AnimationSpace { offsets, bones, a } => 4 * (offsets.len() + bones.len()) + 16 * a.len(),
             Self::RotationalRegression(model) => model.bytes(),
+            Self::Stack(stack) => stack.bytes(),
             Self::Rest | Self::Given => 0,
         }
     }
@@ -139,7 +145,7 @@ impl BakedBase {
             }
             Self::Given => out.copy_from_slice(&given.unwrap_or_default()[range]),
             Self::Rest => out.copy_from_slice(&rest[range]),
-            Self::Lbs(_) | Self::Dqs(..) | Self::RotationalRegression(_) => {
+            Self::Lbs(_) | Self::Dqs(..) | Self::RotationalRegression(_) | Self::Stack(_) => {
                 for (v, p) in range.zip(out) {
                     *p = self.at(v, rest[v].extend(1.0), scratch) + behind;
                 }
@@ -173,13 +179,27 @@ impl BakedBase {
                 lanes::run(Turn { from, entries, table, normals });
             }
             Self::Rest | Self::Given => normals.out.copy_from_slice(normals.rest),
-            // More bones than 16 bits can count: one by one.
-            Self::Dqs(..) => normals.out.fill(Vec3::ZERO),
+            // More bones than 16 bits can count, and stacks: one by one.
+            Self::Dqs(..) | Self::Stack(_) => normals.out.fill(Vec3::ZERO),
         }
     }
 
-    /// The map of vertex `v` applied to a homogeneous rest position, or to a displacement, whose last entry is zero.
-    pub(super) fn at(&self, v: usize, rest: Vec4, scratch: &BaseScratch) -> Vec3 {
+    /// Where a displacement `d` before the base moves vertex `v` with rest position `p`: S(p + d) − S(p).
+    pub(super) fn carry(&self, v: usize, p: Vec3, d: Vec3, scratch: &BaseScratch) -> Vec3 {
+        match self {
+            Self::Stack(_) if d == Vec3::ZERO => Vec3::ZERO,
+            Self::Stack(stack) => {
+                let p = p.as_dvec3();
+                let at = |p| stack.at(&scratch.stack, v, p);
+                (at(p + d.as_dvec3()) - at(p)).as_vec3()
+            }
+            _ => self.at(v, d.extend(0.0), scratch),
+        }
+    }
+
+    /// The map of vertex `v` applied to a homogeneous rest position, or to a displacement, whose last entry is zero: through a
+    /// stack, [`carry`](Self::carry) takes displacements.
+    fn at(&self, v: usize, rest: Vec4, scratch: &BaseScratch) -> Vec3 {
         let transform = |bone: usize, x: Vec4| scratch.table[bone].apply::<Apart>(x);
         match self {
             Self::Rigid(bones) => transform((bones[v] as usize).min(scratch.table.len() - 1), rest),
@@ -200,14 +220,21 @@ impl BakedBase {
                 let terms = model.weights.of(v).iter();
                 terms.map(|(bone, w)| transform(bone.get(), rest) * *w as f32).sum()
             }
+            Self::Stack(stack) => {
+                let p = rest.truncate().as_dvec3();
+                (stack.at(&scratch.stack, v, p) - scratch.middle.as_dvec3()).as_vec3()
+            }
             Self::Rest | Self::Given => rest.truncate(),
         }
     }
 
-    /// The linear part of the base's map at a vertex, column by column, four numbers each.
-    pub(super) fn linear(&self, v: usize, scratch: &BaseScratch) -> [f32; 16] {
-        let [x, y, z] = [Vec3::X, Vec3::Y, Vec3::Z].map(|axis| self.at(v, axis.extend(0.0), scratch));
-        [x.x, x.y, x.z, 0.0, y.x, y.y, y.z, 0.0, z.x, z.y, z.z, 0.0, 0.0, 0.0, 0.0, 0.0]
+    /// The linear part of the base's map at vertex `v` with rest position `p`.
+    pub(super) fn linear(&self, v: usize, p: Vec3, scratch: &BaseScratch) -> DMat3 {
+        if let Self::Stack(stack) = self {
+            return stack.linear(&scratch.stack, v, p.as_dvec3());
+        }
+        let [x, y, z] = Vec3::AXES.map(|axis| self.at(v, axis.extend(0.0), scratch).as_dvec3());
+        DMat3::from_cols(x, y, z)
     }
 
     /// The bone of largest weight.
@@ -220,6 +247,7 @@ impl BakedBase {
                 largest(bones[range.clone()].iter().map(|b| *b as usize).zip(a[range].iter().map(|a| a.w)))
             }
             Self::RotationalRegression(model) => model.weights.dominant(v).map(|bone| bone.get()),
+            Self::Stack(stack) => stack.weights()?.dominant(v).map(|bone| bone.get()),
             Self::Rest | Self::Given => None,
         }
     }

@@ -75,7 +75,7 @@ impl BakedCorrection {
             Self::Shapes(correction) => correction.add_block(block, &scratch.shapes, radii, out),
             Self::Joints(correction) => correction.add_block(block, &scratch.joints, radii, out),
             Self::PoseSpace(correction) => {
-                let at = |v| correction.at(v, block.base, block.pose, &scratch.pose_space);
+                let at = |v| correction.at(v, block.rest[v], block.base, block.pose, &scratch.pose_space);
                 out.iter_mut()
                     .enumerate()
                     .map(|(i, p)| settle_one(at(block.from + i), radii.get(i), block.pose.behind, p))

@@ -69,14 +69,21 @@ impl BakedPoseSpace {
             + 12 * (self.weights.len() + r.weights.len())
     }
 
-    /// The correction of vertex `v` in posed world, before the ball.
-    pub(super) fn at(&self, v: usize, base: &BakedBase, pose: &BaseScratch, scratch: &PoseSpaceScratch) -> Vec3 {
+    /// The correction of vertex `v` with rest position `p` in posed world, before the ball.
+    pub(super) fn at(
+        &self,
+        v: usize,
+        p: Vec3,
+        base: &BakedBase,
+        pose: &BaseScratch,
+        scratch: &PoseSpaceScratch,
+    ) -> Vec3 {
         if self.groups[v] == NO_GROUP {
             return Vec3::ZERO;
         }
         let values = &scratch.values[self.kernel.range(self.groups[v] as usize)];
         let d = dot(&self.weights[self.offsets[v] as usize..self.offsets[v + 1] as usize], values);
-        let mut world = self.carrier.carry_f32(v, d, (base, pose), &scratch.turns);
+        let mut world = self.carrier.carry_f32((v, p), d, (base, pose), &scratch.turns);
         let r = &self.remainders;
         if let Ok(at) = r.vertices.binary_search(&(v as u32)) {
             let w = dot(&r.weights[r.offsets[at] as usize..r.offsets[at + 1] as usize], values);
@@ -91,17 +98,17 @@ fn dot(weights: &[Vec3], values: &[f32]) -> Vec3 {
 }
 
 impl Carrier {
-    /// C_v d. `turns` are the linear parts of the bones' transforms.
+    /// C_v d of vertex `v` with rest position `p`. `turns` are the linear parts of the bones' transforms.
     #[inline]
     pub(super) fn carry_f32(
         &self,
-        v: usize,
+        (v, p): (usize, Vec3),
         d: Vec3,
         (base, pose): (&BakedBase, &BaseScratch),
         turns: &[Mat3],
     ) -> Vec3 {
         match self {
-            Self::Base => base.at(v, d.extend(0.0), pose),
+            Self::Base => base.carry(v, p, d, pose),
             Self::Bones(bones) => turns[bones[v].get()] * d,
             Self::World => d,
         }

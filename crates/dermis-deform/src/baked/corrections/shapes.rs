@@ -83,7 +83,9 @@ impl BakedShapes {
             }
             _ => {
                 for (i, (sum, carried)) in sums.iter().zip(&mut *carried).enumerate() {
-                    *carried = carrier.carry_f32(block.from + i, *sum, (block.base, block.pose), &scratch.turns);
+                    let v = block.from + i;
+                    let at = (v, block.rest[v]);
+                    *carried = carrier.carry_f32(at, *sum, (block.base, block.pose), &scratch.turns);
                 }
                 carried
             }

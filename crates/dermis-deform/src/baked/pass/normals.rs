@@ -80,11 +80,7 @@ impl Baked {
                 BakedBase::Lbs(weights) => weights
                     .of_vertex(v)
                     .fold(DMat3::ZERO, |sum, (bone, w)| sum + transforms.as_slice()[bone].matrix3 * f64::from(w)),
-                base => {
-                    let m = base.linear(v, &scratch.base).map(f64::from);
-                    let column = |at: usize| DVec3::new(m[at], m[at + 1], m[at + 2]);
-                    DMat3::from_cols(column(0), column(4), column(8))
-                }
+                base => base.linear(v, self.rest[v], &scratch.base),
             };
             let dominant = self.base.dominant(v).map_or(linear, |bone| transforms.as_slice()[bone].matrix3);
             *normal = skinned_normal(rest_normals[i].as_dvec3(), &linear, &dominant).as_vec3();

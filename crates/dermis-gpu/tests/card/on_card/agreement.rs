@@ -48,7 +48,7 @@ impl Path for OnCard {
     }
 
     fn supports(&self, model: &Deformer, wanted: Wanted) -> bool {
-        let refused = matches!(model.base(), Base::RotationalRegression(_) | Base::Given)
+        let refused = matches!(model.base(), Base::RotationalRegression(_) | Base::Stack(..) | Base::Given)
             || matches!(model.correction(), Some(Correction::PoseSpace(_)))
             || (wanted == Wanted::SkinnedNormals && model.correction().is_some());
         !refused

@@ -4,7 +4,7 @@ use super::gpu;
 use dermis_deform::baked::Coefficients;
 use dermis_deform::pose_space::Carrier;
 use dermis_deform::rotational_regression::{RotationalRegression, TurnParts};
-use dermis_deform::{Base, Correction, Deformer};
+use dermis_deform::{Base, Correction, Deformer, StackPose};
 use dermis_gpu::{Evaluator, Gpu, GpuError, Normals, Unsupported};
 use dermis_rig::glam::Vec3;
 use dermis_rig::{BoneIndex, BoneTransforms};
@@ -29,6 +29,9 @@ fn forms_without_a_shader_are_named() {
     let base = Base::RotationalRegression(Box::new(regression));
     let regression = Deformer::new(rest.clone(), base, None).unwrap();
     assert_eq!(refused(&gpu, &regression, 5, Normals::None), Unsupported::RotationalRegression.into());
+    let stack = Base::Stack(Box::new(models::stack(&tree, &mut random)), StackPose::default());
+    let stack = Deformer::new(rest.clone(), stack, None).unwrap();
+    assert_eq!(refused(&gpu, &stack, 5, Normals::None), Unsupported::Stack.into());
     let pose_space = models::pose_space(&tree, Carrier::Base, true, &mut random);
     let pose_space = Deformer::new(rest.clone(), lbs.clone(), Some(pose_space.into())).unwrap();
     assert_eq!(refused(&gpu, &pose_space, 5, Normals::None), Unsupported::PoseSpace.into());
