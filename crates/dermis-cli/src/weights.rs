@@ -35,7 +35,8 @@ pub struct WeightsArgs {
     /// Examples in each of which one joint is turned: they tell which bones move a vertex, and how much
     #[arg(long, value_name = "FILE", num_args = 1..)]
     single_bone: Vec<Source>,
-    /// How the bones that may move a vertex are chosen from the examples
+    /// How the bones that may move a vertex are chosen: by how far it goes along with what is below a joint, by whether it moves
+    /// further than half its longest edge (Hopkins & Owen), or the nearest, as many as --influences [default: shares]
     #[arg(long, value_enum)]
     rule: Option<RuleName>,
     /// Write the poses to make such examples of, each turning one joint: a clip (.glb) or a bundle (.npz)
@@ -92,11 +93,8 @@ enum Start {
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum RuleName {
-    /// By how far it goes along with everything below a joint: the default
     Shares,
-    /// As published (Hopkins & Owen): the bones whose joints move it by more than half its longest edge
     Published,
-    /// The nearest bones, as many as --influences
     Nearest,
 }
 

@@ -1,6 +1,6 @@
 //! What a file holds, whatever its format.
 
-use crate::npz::inverted::Inverted;
+use crate::inverted::Inverted;
 pub use dermis_rig::MorphTarget;
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
 use dermis_rig::{Influences, Mesh, Skeleton, WorldPose};

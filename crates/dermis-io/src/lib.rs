@@ -20,6 +20,7 @@ pub mod driver_table;
 pub mod fbx;
 mod flaws;
 pub mod gltf;
+mod inverted;
 pub mod matching;
 pub mod model_file;
 mod normals;

@@ -125,7 +125,9 @@ fn a_bundle_of_rest_shapes_is_examples() {
     assert!(number(&scored, "error.max") < 1e-6, "{scored}");
     let streamed = desk.json("eval a.dermis --examples rest.npz#bend* --stream --json");
     assert!((number(&streamed, "error.max") - number(&scored, "error.max")).abs() < 1e-12, "{streamed}");
-    desk.good("compare a.npz --examples rest.npz --hold-out sculpts.npz --methods own-weights");
+    // Read so, the two bundles hold the same examples.
+    let line = "compare a.npz --examples rest.npz --hold-out sculpts.npz --methods own-weights";
+    desk.bad(line, &["all 6 held-out examples are training examples too"]);
     // A base of the rest pose learns the rest shapes themselves.
     desk.good("fit a.npz --examples rest.npz#bend* --base rest --method psd -s 0 --pose-space global --folds 0 -o rest.dermis");
     let scored = desk.json("eval rest.dermis --examples rest.npz#bend* --json");

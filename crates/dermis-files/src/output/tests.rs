@@ -1,7 +1,7 @@
 //! The n-th step of a write fails, for every n until none does: the old file is whole, nothing else is left, and the error
 //! names the file.
 
-use super::{Output, Step, is_unfinished};
+use super::{Existing, Output, Step, is_unfinished};
 use crate::FileError;
 use std::cell::{Cell, RefCell};
 use std::fs;
@@ -60,14 +60,14 @@ fn for_every_step(
 
 #[test]
 fn a_file_is_old_or_new_whichever_step_fails() {
-    for replaces in [false, true] {
+    for (existing, replaces) in [(Existing::Keep, false), (Existing::Replace, true)] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.bin");
         let old: &[&str] = if replaces { &["a.bin"] } else { &[] };
         if replaces {
             fs::write(&path, "old").unwrap();
         }
-        let output = Output { path: path.clone(), force: replaces, before: failing };
+        let output = Output { path: path.clone(), existing, before: failing };
         let attempt = || {
             output.write_with(|out| {
                 out.write_all(b"ne")?;
@@ -102,7 +102,7 @@ fn a_file_is_old_or_new_whichever_step_fails() {
 fn a_folder_of_frames_is_refused_whichever_step_fails() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("frames");
-    let output = Output { path: path.clone(), force: true, before: failing };
+    let output = Output { path: path.clone(), existing: Existing::Replace, before: failing };
     let frames = [("1.obj", b"v 1 0 0"), ("2.obj", b"v 2 0 0")];
     let attempt =
         || output.sequence::<FileError>(|write| frames.iter().try_for_each(|(name, bytes)| write(name, *bytes)));

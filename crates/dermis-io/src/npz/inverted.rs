@@ -10,6 +10,8 @@
 //! A reader wants skins. Where `vertices` are rest shapes it computes them, S(p + d) + w. It cannot run a program: the shapes then
 //! stay at rest, and [`Inverted::skins`] says so.
 
+pub use crate::inverted::{CorrectedDeformer, Inverted, VerticesSpace};
+
 use super::archive::{Bundle, extents};
 use super::damaged;
 use super::write::{StoredFloat, Writer};
@@ -20,41 +22,6 @@ use dermis_deform::{Stack, StackPose};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::{BoneTransforms, Rig, Skeleton, WorldPose};
 use std::io::{Read, Seek};
-
-/// What a bundle of corrections holds as `vertices`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum VerticesSpace {
-    /// The sculpts, in their poses.
-    Posed,
-    /// The corrected rest shapes p + d.
-    Rest,
-}
-
-/// The deformer that corrections go before.
-#[derive(Clone, Debug, PartialEq)]
-pub enum CorrectedDeformer {
-    /// Linear blend skinning with the rig's weights.
-    Lbs,
-    /// Dual quaternion skinning with the rig's weights.
-    Dqs,
-    /// Every vertex follows its dominant bone.
-    Rigid,
-    /// Deformers one after another, in the bundle's axes and unit.
-    Stack(StackFile),
-    /// A program of its own.
-    Program,
-}
-
-/// What a bundle of corrections says of itself.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Inverted {
-    /// What its `vertices` are.
-    pub vertices: VerticesSpace,
-    /// What they were inverted through.
-    pub deformer: CorrectedDeformer,
-    /// Whether the shapes of the records are skins in their poses: sculpts, or computed from rest shapes.
-    pub skins: bool,
-}
 
 /// The shapes that a reader of a bundle of corrections wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,60 +64,16 @@ pub enum DeformerWritten<'a> {
 const SPACE: &str = "vertices_space";
 const DEFORMER: &str = "deformer";
 
-impl VerticesSpace {
-    /// The text of `vertices_space`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Posed => "posed",
-            Self::Rest => "rest",
-        }
-    }
-}
-
-impl CorrectedDeformer {
-    /// What it is, in words.
-    pub fn words(&self) -> String {
-        match self {
-            Self::Lbs => "linear blend skinning".into(),
-            Self::Dqs => "dual quaternion skinning".into(),
-            Self::Rigid => "rigid binding".into(),
-            Self::Stack(file) => file.name(),
-            Self::Program => "a program".into(),
-        }
-    }
-
-    /// The stack of it; `None` for a program.
-    fn stack(&self, rig: &Rig, space: &Space) -> Result<Option<Stack>, ReadError> {
-        let of = |file: &StackFile| {
-            file.stack(rig, space).map(Some).map_err(|e| damaged(format!("array \"{DEFORMER}\": {e}")))
-        };
-        match self {
-            Self::Lbs => of(&StackFile::lbs()),
-            Self::Dqs => of(&StackFile::dqs()),
-            Self::Rigid => of(&StackFile::rigid()),
-            Self::Stack(file) => of(file),
-            Self::Program => Ok(None),
-        }
-    }
-}
-
-impl Inverted {
-    /// What it is, in a sentence for people.
-    pub fn sentence(&self) -> String {
-        let deformer = self.deformer.words();
-        match (self.vertices, self.skins) {
-            (VerticesSpace::Posed, _) => {
-                format!("corrections inverted through {deformer}; its \"vertices\" are the sculpts")
-            }
-            (VerticesSpace::Rest, true) => {
-                format!(
-                    "corrected rest shapes, inverted through {deformer}; the skins are computed through it, with the remainders"
-                )
-            }
-            (VerticesSpace::Rest, false) => {
-                format!("corrected rest shapes, inverted through {deformer}; its \"vertices\" are no skins")
-            }
-        }
+/// The stack of a deformer; `None` for a program.
+fn stack_of(deformer: &CorrectedDeformer, rig: &Rig, space: &Space) -> Result<Option<Stack>, ReadError> {
+    let of =
+        |file: &StackFile| file.stack(rig, space).map(Some).map_err(|e| damaged(format!("array \"{DEFORMER}\": {e}")));
+    match deformer {
+        CorrectedDeformer::Lbs => of(&StackFile::lbs()),
+        CorrectedDeformer::Dqs => of(&StackFile::dqs()),
+        CorrectedDeformer::Rigid => of(&StackFile::rigid()),
+        CorrectedDeformer::Stack(file) => of(file),
+        CorrectedDeformer::Program => Ok(None),
     }
 }
 
@@ -236,7 +159,7 @@ impl<R: Read + Seek> Bundle<R> {
             return Err(missing("pose_matrices"));
         }
         let rig = Rig::new(mesh, skeleton, contents.weights.clone())?;
-        let Some(stack) = inverted.deformer.stack(&rig, &contents.space)? else { return Ok(None) };
+        let Some(stack) = stack_of(&inverted.deformer, &rig, &contents.space)? else { return Ok(None) };
         let vertices = rig.mesh().positions.len();
         let Some((remainders, _)) = self.numbers("remainders", [None, Some(vertices), Some(3)])? else {
             return Err(missing("remainders"));
