@@ -5,7 +5,7 @@
 //! that write the same file one succeeds. A folder of frames holds a mark until its last frame is written, and a reader
 //! refuses a folder with the mark. What a killed program left behind is removed by the next one that writes there.
 //!
-//! Every call of the system that a write makes is a [`Step`]. The tests let the n-th step fail, for every n.
+//! Every call of the system that a write makes is a `Step`. The tests let the n-th step fail, for every n.
 
 use crate::error::FileError;
 use dermis_io::WriteError;

@@ -27,10 +27,10 @@ pub enum Normals {
     Written,
 }
 
-/// [`write`] with normals, if they are wanted.
+/// [`write()`] with normals, if they are wanted.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn write_shape(
     mesh: &Mesh,
     positions: &[DVec3],
