@@ -28,6 +28,7 @@ import time
 
 CRATES = ["dermis-solve", "dermis-fit", "dermis-deform", "dermis-compile"]
 TESTED = CRATES + ["dermis-workflow"]
+PACKAGES = [word for crate in TESTED for word in ("-p", crate)]
 VARIABLE = "DERMIS_MUTANT"
 
 SWITCH = '''//! Which mutant is on.
@@ -125,15 +126,11 @@ def cargo(root, *arguments, **options):
     return subprocess.run(["cargo", *arguments], cwd=root, env=environment, capture_output=True, text=True, **options)
 
 
-def packages(crates=TESTED):
-    return [word for crate in crates for word in ("-p", crate)]
-
-
 def compiling(root, drawn):
     """Drops the mutants that do not compile."""
     while True:
         write(root, drawn)
-        checked = cargo(root, "check", "--message-format", "json", *packages())
+        checked = cargo(root, "check", "--message-format", "json", *PACKAGES)
         broken = set()
         for line in checked.stdout.splitlines():
             message = json.loads(line).get("message") or {}
@@ -154,8 +151,10 @@ def run(root, mutant, crates, seconds):
     """None if the tests of the crates pass, else the first that fails."""
     # `timeout` ends the tests' own processes as well.
     command = ["timeout", "--kill-after=5", str(seconds), "cargo", "nextest", "run", "--no-tests", "pass", "--max-fail", "1"]
+    # Every run names the same packages: another set may have other features, and would be built again.
+    chosen = " + ".join(f"package({crate})" for crate in crates)
     environment = {**os.environ, "CARGO_INCREMENTAL": "0", "RUSTFLAGS": "-Awarnings", VARIABLE: str(mutant)}
-    ended = subprocess.run(command + packages(crates), cwd=root, env=environment, capture_output=True, text=True)
+    ended = subprocess.run([*command, *PACKAGES, "-E", chosen], cwd=root, env=environment, capture_output=True, text=True)
     if ended.returncode == 0:
         return None
     failed = re.search(r"^\s*(?:FAIL|SIGABRT|SIGSEGV|SIGTERM|TIMEOUT)\b.*?\)\s+(?:\(\S+\)\s+)?(.*)$", ended.stderr, re.M)

@@ -1,16 +1,32 @@
 //! A triangle surface that answers two questions: which of its points is closest, and does a segment pass through it.
 //!
 //! A tree of bounding boxes over the triangles, halved at the median along the longest side, so its depth is the
-//! logarithm of their number whatever their shape. Triangles may be degenerate: without area they are their longest
-//! edge, without length a point. Answers never depend on the order in which boxes are visited: of equally close points, the
-//! one with the lower triangle index wins.
+//! logarithm of their number whatever their shape. The boxes of triangles that share a corner all hold it, so a segment
+//! finds those around a vertex with many of them by direction instead ([`fan`]). Triangles may be degenerate: without area
+//! they are their longest edge, without length a point. Answers never depend on the order in which boxes are visited: of
+//! equally close points, the one with the lower triangle index wins.
+
+mod fan;
 
 use dermis_rig::glam::DVec3;
-use std::collections::HashMap;
+use fan::Fan;
+use std::collections::{BTreeMap, HashMap};
 
-/// Triangles in a tree of boxes.
+/// Triangles in trees of boxes.
 #[derive(Clone, Debug)]
 pub struct Surface {
+    /// Those of no fan.
+    plain: Tree,
+    /// Those of all fans.
+    fanned: Tree,
+    fans: Vec<Fan>,
+    /// The boxes of the fans, named by their indices.
+    around_fans: Tree,
+}
+
+/// Triangles in a tree of boxes.
+#[derive(Clone, Debug, Default)]
+struct Tree {
     corners: Vec<[DVec3; 3]>,
     /// The index that the caller knows each of `corners` by.
     names: Vec<u32>,
@@ -59,10 +75,58 @@ impl Surface {
     /// # Panics
     /// If a triangle names a vertex that does not exist ([`Mesh::check`](dermis_rig::Mesh::check) finds those).
     pub fn new(positions: &[DVec3], triangles: &[[u32; 3]]) -> Self {
-        let corners = |triangle: &[u32; 3]| triangle.map(|corner| positions[corner as usize]);
-        let mut named: Vec<(u32, [DVec3; 3])> =
-            triangles.iter().enumerate().map(|(t, c)| (t as u32, corners(c))).collect();
-        named.retain(|(_, corners)| corners.iter().all(|c| c.is_finite()));
+        let mut valence = vec![0_u32; positions.len()];
+        triangles.iter().flatten().for_each(|corner| valence[*corner as usize] += 1);
+        let (mut plain, mut fanned, mut hubs) = (Vec::new(), Vec::new(), BTreeMap::<u32, Vec<_>>::new());
+        for (name, triangle) in (0_u32..).zip(triangles) {
+            let corners = triangle.map(|corner| positions[corner as usize]);
+            if !corners.iter().all(|c| c.is_finite()) {
+                continue;
+            }
+            // Of corners with equally many triangles the first one is the hub.
+            let hub = (0..3).rev().max_by_key(|k| valence[triangle[*k] as usize]).unwrap_or(0);
+            if valence[triangle[hub] as usize] < fan::LEAST {
+                plain.push((name, corners));
+            } else {
+                fanned.push((name, corners));
+                hubs.entry(triangle[hub]).or_default().push((name, corners, hub));
+            }
+        }
+        let fans: Vec<Fan> = hubs.values().map(|triangles| Fan::new(triangles)).collect();
+        let around_fans = (0..).zip(&fans).map(|(name, fan)| (name, fan.bounds())).collect();
+        Self { plain: Tree::new(plain), fanned: Tree::new(fanned), fans, around_fans: Tree::new(around_fans) }
+    }
+
+    /// Whether there is no triangle.
+    pub fn is_empty(&self) -> bool {
+        self.plain.boxes.is_empty() && self.fanned.boxes.is_empty()
+    }
+
+    /// The closest point within `limit`; `None` if there is none, or if `p` is not finite.
+    pub fn closest(&self, p: DVec3, limit: f64) -> Option<Closest> {
+        let mut best: Option<Closest> = None;
+        let mut within = limit * limit;
+        for tree in [&self.plain, &self.fanned] {
+            tree.closest(p, &mut within, &mut best);
+        }
+        best
+    }
+
+    /// Whether the segment from `from` to `to` meets a triangle that `counts`, its ends left out (1e-9 of its length).
+    pub fn crosses(&self, from: DVec3, to: DVec3, counts: impl Fn(usize) -> bool) -> bool {
+        let along = to - from;
+        if !along.is_finite() {
+            return false;
+        }
+        let pierced = |corners: &[DVec3; 3], name: u32| pierces(from, along, corners) && counts(name as usize);
+        let meets = |node: &Node| node.meets(from, along);
+        self.plain.any(|_, node| meets(node), pierced)
+            || self.around_fans.any(|_, node| meets(node), |_, fan| self.fans[fan as usize].any(from, along, pierced))
+    }
+}
+
+impl Tree {
+    fn new(mut named: Vec<(u32, [DVec3; 3])>) -> Self {
         let mut boxes = Vec::with_capacity(named.len());
         if !named.is_empty() {
             halve(&mut named, 0, &mut boxes);
@@ -71,22 +135,48 @@ impl Surface {
         Self { corners, names, boxes }
     }
 
-    /// Whether there is no triangle.
-    pub fn is_empty(&self) -> bool {
-        self.corners.is_empty()
+    /// The triangles of a box and of all boxes in it.
+    fn below(&self, at: usize) -> std::ops::Range<usize> {
+        let (mut first, mut last) = (at, at);
+        while self.boxes[first].count == 0 {
+            first += 1;
+        }
+        while self.boxes[last].count == 0 {
+            last = self.boxes[last].start as usize;
+        }
+        self.boxes[first].start as usize..self.boxes[last].triangles().end
     }
 
-    /// The closest point within `limit`; `None` if there is none, or if `p` is not finite.
-    pub fn closest(&self, p: DVec3, limit: f64) -> Option<Closest> {
-        let mut best: Option<Closest> = None;
-        let mut within = limit * limit;
+    /// Whether `found` holds for a triangle that no box hides: boxes that fail `enters`, called with their index, are
+    /// passed over.
+    fn any(&self, enters: impl Fn(usize, &Node) -> bool, found: impl Fn(&[DVec3; 3], u32) -> bool) -> bool {
+        let mut open: Vec<u32> = Vec::with_capacity(64);
+        if !self.boxes.is_empty() {
+            open.push(0);
+        }
+        while let Some(at) = open.pop() {
+            let node = &self.boxes[at as usize];
+            if !enters(at as usize, node) {
+                continue;
+            }
+            if node.count == 0 {
+                open.extend([at + 1, node.start]);
+            } else if node.triangles().any(|t| found(&self.corners[t], self.names[t])) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Replaces `best` if a triangle is closer than `within`, or as close with a lower index.
+    fn closest(&self, p: DVec3, within: &mut f64, best: &mut Option<Closest>) {
         let mut open: Vec<(u32, f64)> = Vec::with_capacity(64);
         if let Some(root) = self.boxes.first().filter(|_| p.is_finite()) {
             open.push((0, root.distance_squared(p)));
         }
         while let Some((at, distance)) = open.pop() {
             // Equal distances are followed up: the lowest triangle among them is the answer.
-            if distance > within {
+            if distance > *within {
                 continue;
             }
             let node = self.boxes[at as usize];
@@ -101,44 +191,22 @@ impl Surface {
                 let (distance_squared, triangle) = (point.distance_squared(p), self.names[t] as usize);
                 let lower =
                     best.as_ref().is_none_or(|b| distance_squared < b.distance_squared || triangle < b.triangle);
-                if distance_squared <= within && lower {
-                    within = distance_squared;
-                    best = Some(Closest { point, distance_squared, triangle, place });
+                if distance_squared <= *within && lower {
+                    *within = distance_squared;
+                    *best = Some(Closest { point, distance_squared, triangle, place });
                 }
             }
         }
-        best
-    }
-
-    /// Whether the segment from `from` to `to` meets a triangle that `counts`, its ends left out (1e-9 of its length).
-    pub fn crosses(&self, from: DVec3, to: DVec3, counts: impl Fn(usize) -> bool) -> bool {
-        let along = to - from;
-        let mut open: Vec<u32> = Vec::with_capacity(64);
-        if !self.boxes.is_empty() && along.is_finite() {
-            open.push(0);
-        }
-        while let Some(at) = open.pop() {
-            let node = self.boxes[at as usize];
-            if !node.meets(from, along) {
-                continue;
-            }
-            if node.count == 0 {
-                open.extend([at + 1, node.start]);
-                continue;
-            }
-            for t in node.triangles() {
-                if pierces(from, along, &self.corners[t]) && counts(self.names[t] as usize) {
-                    return true;
-                }
-            }
-        }
-        false
     }
 }
 
 impl Node {
     fn triangles(&self) -> std::ops::Range<usize> {
         self.start as usize..(self.start + self.count) as usize
+    }
+    /// The largest dot product of a point of the box with a vector.
+    fn reach(&self, way: DVec3) -> f64 {
+        (self.low * way).max(self.high * way).element_sum()
     }
     fn distance_squared(&self, p: DVec3) -> f64 {
         p.clamp(self.low, self.high).distance_squared(p)
@@ -234,13 +302,16 @@ pub fn closest_on_segment(p: DVec3, from: DVec3, to: DVec3) -> (DVec3, f64) {
     }
 }
 
+/// A triangle whose normal ab × ac is this close to perpendicular to a segment, relative to all three lengths, is parallel to it.
+const PARALLEL: f64 = 1e-14;
+
 /// Whether a segment passes through a triangle, edges included, the segment's ends not. Möller & Trumbore 1997.
 fn pierces(from: DVec3, along: DVec3, &[a, b, c]: &[DVec3; 3]) -> bool {
     const EDGE: f64 = 1e-9;
     let (ab, ac) = (b - a, c - a);
     let h = along.cross(ac);
     let determinant = ab.dot(h);
-    if determinant.abs() <= 1e-14 * ab.length() * ac.length() * along.length() {
+    if determinant.abs() <= PARALLEL * ab.length() * ac.length() * along.length() {
         return false; // parallel, or no triangle
     }
     let s = from - a;

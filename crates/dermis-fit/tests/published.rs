@@ -4,7 +4,7 @@ mod bench;
 
 use bench::{Bench, corrected, plain, skinned};
 use dermis_fit::MweSettings;
-use dermis_fit::mwe::{Anchor, Centring, RidgeMode, RowChoice, Solver};
+use dermis_fit::mwe::{Anchor, Centring, RidgeMode, RowChoice, Solver, leverages};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::{BoneTransforms, Example};
 use dermis_testkit::arm::UPPER;
@@ -133,6 +133,21 @@ fn the_cut_of_singular_values_acts_however_vertices_are_solved() {
     assert!(largest_distance(&cut, &axes) < 1e-12 * bench.length);
     assert_eq!(cut_report.largest_leverage, axes_report.largest_leverage);
     assert!(cut_report.largest_leverage < report.largest_leverage);
+}
+
+/// A training pose asked about as if it were unseen has the leverage that the fit reports of its training.
+#[test]
+fn leverages_of_training_poses_are_those_of_the_report() {
+    let bench = Bench::arm(12, 5).1;
+    let probes: Vec<&BoneTransforms> = bench.examples.iter().map(|e| &e.transforms).collect();
+    let paper = MweSettings::published(1e-3);
+    let raw = MweSettings { centring: Centring::Raw, ..paper.clone() };
+    for settings in [paper, raw, MweSettings { guard: false, ..MweSettings::for_poses(12, false) }] {
+        let report = bench.fit(&settings).report;
+        let asked = leverages(&bench.training(), &bench.maps, &settings, &report, &probes, 128).unwrap();
+        let largest = asked.iter().copied().fold(0.0, f64::max);
+        assert!(largest > 0.1 && (largest - report.largest_leverage).abs() < 1e-9, "{largest} {report:?}");
+    }
 }
 
 #[test]

@@ -244,6 +244,14 @@ mod tests {
     }
 
     #[test]
+    fn a_lane_that_starts_at_its_goal_asks_for_nothing() {
+        let (start, residual) = ([0.5, 0.0, 0.0], [1e-3, 0.0, 0.0]);
+        let problem = Problem { goal: problem(0.1).value(start, residual), ..problem(0.1) };
+        let lane = GaussNewton::new(problem, start, residual, [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]);
+        assert!(lane.finished() && lane.converged() && lane.best() == (start, residual));
+    }
+
+    #[test]
     fn a_smooth_residual_takes_few_calls_because_jacobians_are_updated() {
         let of = |d: Three| {
             [d[0] + 0.2 * d[1] * d[1] - 0.1, d[1] + 0.1 * (3.0 * d[2]).sin() + 0.1, d[2] + 0.2 * d[0] * d[1] - 0.05]

@@ -222,3 +222,90 @@ impl LineSearch {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Searches to the end; says where values were wanted, and where the lowest was.
+    fn searched(f: impl Fn(f64) -> f64, step: f64) -> (Vec<f64>, f64) {
+        let mut search = LineSearch::new(f(0.0), step, 1.0);
+        let mut asked = Vec::new();
+        loop {
+            asked.push(search.at());
+            if search.take(f(search.at())) {
+                return (asked, search.best.t);
+            }
+        }
+    }
+
+    fn assert_near(asked: &[f64], wanted: &[f64]) {
+        assert_eq!(asked.len(), wanted.len(), "{asked:?} for {wanted:?}");
+        assert!(asked.iter().zip(wanted).all(|(a, b)| (a - b).abs() < 1e-9 * b.abs()), "{asked:?} for {wanted:?}");
+    }
+
+    /// After two steps the parabola through three values has its minimum where a quadratic has.
+    #[test]
+    fn a_quadratic_needs_the_values_that_its_bracket_needs() {
+        let (one, two) = (1.0, 1.0 + GOLD);
+        for (minimum, wanted) in [
+            (2.0, vec![one, two, 2.0]),
+            (0.3, vec![one, -GOLD, 0.3]),
+            // Beyond the points that were tried: one value more, on its other side.
+            (50.0, vec![one, two, 50.0, 50.0 + GOLD * (50.0 - two)]),
+            // Farther than a parabola may reach.
+            (1e3, vec![one, two, one + MOST_GROWTH * GOLD, 1e3]),
+        ] {
+            for sign in [1.0, -1.0] {
+                let (asked, found) = searched(|t| 3.0 + (t - minimum * sign) * (t - minimum * sign), sign);
+                assert!((found - minimum * sign).abs() < 1e-6 * minimum, "{found} for {minimum}");
+                let wanted: Vec<f64> = wanted.iter().map(|t| t * sign).collect();
+                assert_near(&asked[..wanted.len()], &wanted);
+            }
+        }
+    }
+
+    /// A parabola that opens downwards has no minimum: the bracket grows by the golden ratio.
+    #[test]
+    fn where_the_slope_steepens_steps_grow_by_the_golden_ratio() {
+        let f = |t: f64| if t < 10.0 { -t * t } else { 10.0 * t - 200.0 };
+        let (asked, found) = searched(f, 1.0);
+        let growing = [0, 1, 2, 3, 4].map(|n| GOLD.powi(n));
+        let wanted: Vec<f64> = (1..=5).map(|n| growing[..n].iter().sum()).collect();
+        assert_near(&asked[..5], &wanted);
+        assert!((found - 10.0).abs() < 1e-4, "{found}");
+    }
+
+    /// Kinks, steep sides, flat bottoms, large offsets: within two tolerances, or within what rounding hides where the bottom
+    /// is flat, and in about as many values as golden sections need.
+    #[test]
+    fn minima_of_every_shape_are_found() {
+        let (mut searches, mut values) = (0, 0);
+        for minimum in [0.013, 0.4, 1.0, 1.7, 2.6, 7.0, 300.0] {
+            for (power, offset) in [(1.0, 0.0), (1.5, 0.0), (2.0, 0.1), (3.0, 1.0), (1.2, 10.0)] {
+                for tilt in [1.0, 3.0, 20.0] {
+                    let f = |t: f64| {
+                        let away = (t - minimum) / minimum;
+                        offset + if away < 0.0 { -away } else { tilt * away }.powf(power)
+                    };
+                    let (asked, found) = searched(f, 1.0);
+                    let hidden = f64::EPSILON.powf(1.0 / power) * minimum;
+                    let off = (found - minimum).abs();
+                    assert!(off <= 2.0 * TOLERANCE + 4.0 * hidden, "{minimum} {power} {offset} {tilt}: {off:e}");
+                    assert!(asked.len() < 50, "{minimum} {power} {offset} {tilt}: {asked:?}");
+                    (searches, values) = (searches + 1, values + asked.len());
+                }
+            }
+        }
+        let mean = values as f64 / f64::from(searches);
+        println!("{mean:.2} values");
+        assert!(mean < 25.0, "{mean}");
+    }
+
+    #[test]
+    fn on_a_constant_nothing_moves() {
+        let mut search = LineSearch::new(1.0, 0.5, 1.0);
+        while !search.take(1.0) {}
+        assert_eq!((search.moved(), search.gained()), (0.0, 0.0));
+    }
+}

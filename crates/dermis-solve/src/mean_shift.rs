@@ -122,6 +122,15 @@ mod tests {
         assert!((found.modes[0][0] - 0.5).abs() < 1e-15 && (found.modes[1][0] - 4.1).abs() < 1e-15);
     }
 
+    /// Eight numbers at a time are summed; a sum that has just reached the limit goes on.
+    #[test]
+    fn distances_count_every_number() {
+        let mut points = vec![0.0; 18];
+        (points[0], points[8]) = (1.0, 1.0);
+        assert_eq!(mean_shift(&points, 9, 1.0, 0.5).sizes, [1, 1]);
+        assert_eq!(mean_shift(&points, 9, 1.5, 0.5).sizes, [2]);
+    }
+
     #[test]
     fn one_cluster_for_a_wide_kernel_and_one_for_each_place_for_none() {
         let points: Vec<f64> = (0..20).map(|i| f64::from(i % 5)).collect();

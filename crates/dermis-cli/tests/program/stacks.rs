@@ -4,8 +4,7 @@ use crate::tube::{Flesh, Tube};
 use crate::{Desk, exists, number};
 use dermis_workflow::io::npz::inverted::VerticesSpace;
 use dermis_workflow::io::npz::{Corrections, DeformerWritten, StoredFloat, read, write, write_inverted};
-use dermis_workflow::io::{Contents, Record, Space, UpAxis, to_bytes};
-use dermis_workflow::rig::WorldPose;
+use dermis_workflow::io::{Contents, Space, UpAxis, to_bytes};
 use dermis_workflow::rig::glam::{DAffine3, DVec3};
 
 /// A lattice at rest, the skinning, and after it a lattice and a wire that hang on bones.
@@ -35,24 +34,6 @@ fn farthest(some: &[Vec<DVec3>], others: &[Vec<DVec3>]) -> f64 {
     assert_eq!(some.len(), others.len());
     let pairs = some.iter().flatten().zip(others.iter().flatten());
     pairs.map(|(a, b)| a.distance(*b)).fold(0.0, f64::max)
-}
-
-/// A tube of which a ring has half the weight of either bone, twisted by half a turn: the ring shrinks to a point. The sculpt keeps
-/// its radius.
-fn twisted() -> (Tube, Contents) {
-    let tube = Tube::new(13, 6, 0.0, Flesh::Bulge);
-    let bind = tube.skeleton.bind();
-    let turn = DAffine3::from_translation(DVec3::X * 0.4) * DAffine3::from_rotation_x(std::f64::consts::PI);
-    let bones = vec![bind.as_slice()[0], turn, turn * DAffine3::from_translation(DVec3::X * 0.4)];
-    let record = Record {
-        label: "twist".into(),
-        time: None,
-        pose: Some(WorldPose::new(bones)),
-        positions: Some(tube.mesh.positions.clone()),
-        importance: 1.0,
-    };
-    let contents = Contents { records: vec![record], ..tube.contents() };
-    (tube, contents)
 }
 
 #[test]
@@ -93,8 +74,7 @@ fn a_pose_space_through_a_stack_meets_its_sculpts() {
 #[test]
 fn a_collapsed_joint_meets_its_sculpt_through_a_stack() {
     let desk = Desk::new();
-    let (_, contents) = twisted();
-    desk.put("twist.npz", to_bytes(|out| write(&contents, StoredFloat::Double, out)).unwrap());
+    desk.put("twist.npz", Tube::new(13, 6, 0.0, Flesh::Bulge).twist());
     desk.put("stack.json", STACK);
     let line = "fit twist.npz --examples twist.npz --method psd --stack stack.json -s 0 --pose-space global --folds 0 -o m.dermis --json";
     let fitted = desk.json(line);

@@ -150,6 +150,22 @@ impl Tube {
             desk.put(&format!("{folder}/bend{at}.obj"), bytes);
         }
     }
+    /// A bundle of one sculpt: the elbow twisted by half a turn. A ring of vertices at the elbow itself (13 rings have one), where
+    /// both bones have half the weight, shrinks to a point, and the sculpt keeps its radius.
+    pub fn twist(&self) -> Vec<u8> {
+        let turn = DAffine3::from_translation(DVec3::X * JOINTS[1]) * DAffine3::from_rotation_x(std::f64::consts::PI);
+        let bones =
+            vec![self.skeleton.bind()[BoneIndex::new(0)], turn, turn * DAffine3::from_translation(DVec3::X * 0.4)];
+        let record = Record {
+            label: "twist".into(),
+            time: None,
+            pose: Some(WorldPose::new(bones)),
+            positions: Some(self.mesh.positions.clone()),
+            importance: 1.0,
+        };
+        let contents = Contents { records: vec![record], ..self.contents() };
+        to_bytes(|out| write(&contents, StoredFloat::Double, out)).unwrap()
+    }
     /// The rig with its poses as a clip "bends" and a still clip "rest".
     pub fn glb(&self) -> Vec<u8> {
         let rest = GlbClip {
