@@ -2,8 +2,9 @@
 """Do the tests notice a wrong sign? Mutants of the numerical crates, and which of them the tests kill.
 
     python3 tools/mutants.py [--count 100] [--seed 1] [--work DIR] [--json OUT]
+    python3 tools/mutants.py --again OUT [--work DIR] [--json OUT2]      # what survived that run, once more
 
-Copies the workspace's tracked files to DIR, draws places in the sources of dermis-solve, dermis-fit, dermis-deform and
+Checks the last commit out to DIR, draws places in the sources of dermis-solve, dermis-fit, dermis-deform and
 dermis-compile by seed, an equal number from each crate, and writes every mutant beside the original:
 
     if crate::mutant::on(17) { b - a } else { a - b }
@@ -103,6 +104,22 @@ def draw(root, count, generator):
     return drawn
 
 
+def again(root, rows):
+    """The survivors of an earlier run, where they are now: the same mutant of the same file, on the nearest line."""
+    drawn = []
+    for row in rows:
+        if row["killed_by"] is not None:
+            continue
+        file, line = row["place"].rsplit(":", 1)
+        same = (row["rule"], row["original"], row["mutant"])
+        found = [place for place in places(root, row["crate"]) if place[0] == root / file and place[4:] == same]
+        if found:
+            drawn.append((row["crate"], *min(found, key=lambda place: abs(place[1] + 1 - int(line)))))
+        else:
+            print(f"gone from the sources: {row['place']}: {row['original']} -> {row['mutant']}")
+    return drawn
+
+
 def write(root, drawn):
     """Sources with every mutant beside its original; the rest of the file stays."""
     subprocess.run(["git", "checkout", "-q", "--", "crates"], cwd=root, check=True)
@@ -168,20 +185,23 @@ def main():
     parser.add_argument("--seconds", type=int, default=600)
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("target/mutants"))
     parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--again", type=pathlib.Path)
     options = parser.parse_args()
     home = pathlib.Path(__file__).resolve().parent.parent
     root = (home / options.work).resolve()
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=home, check=True, capture_output=True, text=True).stdout.strip()
     if not root.exists():
         subprocess.run(["git", "worktree", "add", "--detach", str(root)], cwd=home, check=True)
-    generator = random.Random(options.seed)
-    subprocess.run(["git", "checkout", "-q", "--", "."], cwd=root, check=True)
-    # A few more than asked for: some do not compile.
-    more = dict(enumerate(draw(root, options.count * 5 // 4, generator), 1))
-    drawn = compiling(root, more)
-    kept = {}
-    for crate in CRATES:
-        own = [number for number, place in drawn.items() if place[0] == crate]
-        kept.update({number: drawn[number] for number in own[: options.count // len(CRATES)]})
+    subprocess.run(["git", "checkout", "-q", "--force", "--detach", head], cwd=root, check=True)
+    if options.again:
+        kept = compiling(root, dict(enumerate(again(root, json.loads(options.again.read_text())["mutants"]), 1)))
+    else:
+        # A few more than asked for: some do not compile.
+        drawn = draw(root, options.count * 5 // 4, random.Random(options.seed))
+        drawn, kept = compiling(root, dict(enumerate(drawn, 1))), {}
+        for crate in CRATES:
+            own = [number for number, place in drawn.items() if place[0] == crate]
+            kept.update({number: drawn[number] for number in own[: options.count // len(CRATES)]})
     write(root, kept)
     failed = run(root, 0, TESTED, 3600)
     if failed:
@@ -203,7 +223,7 @@ def main():
         rows.append(row)
         print(f"{'SURVIVED' if killer is None else 'killed  '} {row['place']}: {original} -> {mutant}  {killer or ''}", flush=True)
         if options.json:
-            options.json.write_text(json.dumps({"seed": options.seed, "mutants": rows}, indent=1) + "\n")
+            options.json.write_text(json.dumps({"commit": head, "seed": options.seed, "mutants": rows}, indent=1) + "\n")
     for crate in CRATES:
         own = [row for row in rows if row["crate"] == crate]
         print(f"{crate}: {sum(row['killed_by'] is not None for row in own)} of {len(own)} killed")

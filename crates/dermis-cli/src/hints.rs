@@ -104,6 +104,7 @@ fn remedy(error: &Error) -> &'static str {
         Error::Compile(error) => compile_hint(error),
         Error::Export(ExportError::GivenDriven) => "leave --drivers or --base-cache out",
         Error::Export(ExportError::NotDriven { .. }) => "export it with --motion, without --drivers",
+        Error::Export(ExportError::NothingToBake) => "add --motion or --drivers, or leave --shapes out",
         Error::Export(ExportError::Refused(_)) => "or export it with --motion alone, for that motion",
         Error::NoSkinning { .. } => "name its deformer with --stack or --program, or make weights with dermis weights",
         Error::RestVertices { .. } => "--rest-space is for .npz",

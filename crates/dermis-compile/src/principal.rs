@@ -144,3 +144,71 @@ fn add_principal(
     made.weights = weights;
     Ok(rebuilt)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Corrections of four vertices in eight frames: a constant, and two orthogonal motions of different size.
+    fn planted() -> Mat<f64> {
+        Mat::from_fn(12, 8, |i, s| {
+            let turn = s as f64 * std::f64::consts::TAU / 8.0;
+            let along = [i % 2 == 0, i % 2 == 1].map(|on| f64::from(u8::from(on)) * (1.0 + 0.1 * i as f64));
+            0.3 * i as f64 + 2.0 * turn.cos() * along[0] + 0.5 * turn.sin() * along[1]
+        })
+    }
+
+    fn compiled(unseen: f64, most: usize) -> (PrincipalShapes, f64) {
+        let corrections = planted();
+        let mut made = PrincipalShapes {
+            morphs: vec![],
+            weights: vec![vec![]; 8],
+            against_model: (0.0, 0.0),
+            weights_alone: (0.0, 0.0),
+            collapsed: 0,
+        };
+        let rebuilt = add_principal(&corrections, unseen, most, &mut made).unwrap();
+        // What the targets and weights say is what is reported as rebuilt.
+        for (s, weights) in made.weights.iter().enumerate() {
+            for v in 0..4 {
+                let sum: DVec3 = made.morphs.iter().zip(weights).map(|(morph, w)| morph.deltas[v] * *w).sum();
+                let told = DVec3::new(rebuilt[(3 * v, s)], rebuilt[(3 * v + 1, s)], rebuilt[(3 * v + 2, s)]);
+                assert!(sum.distance(told) < 1e-12, "frame {s}, vertex {v}: {sum} {told}");
+            }
+        }
+        (made, (rebuilt - corrections).norm_l2())
+    }
+
+    /// Eckart and Young: the best shapes leave the singular values that have no shape, here √8 · 0.5 / √2 times the length
+    /// of the smaller motion.
+    #[test]
+    fn as_many_shapes_as_motions_rebuild_them_and_fewer_leave_the_smaller() {
+        let (made, left) = compiled(1e-9, 5);
+        assert!(made.morphs.len() == 3 && left < 1e-12, "{left}");
+        let length = |odd: usize| (0..6).map(|i| (1.0 + 0.1 * (2 * i + odd) as f64).powi(2)).sum::<f64>().sqrt();
+        let [larger, smaller] = [2.0 * 2.0 * length(0), 2.0 * 0.5 * length(1)];
+        for (most, morphs, expected) in [(2, 2, smaller), (1, 1, larger.hypot(smaller))] {
+            let (made, left) = compiled(1e-9, most);
+            assert!(made.morphs.len() == morphs && (left - expected).abs() < 1e-12, "{most}: {left}, not {expected}");
+        }
+        assert_eq!(compiled(1e-9, 0).0.morphs.len(), 0);
+    }
+
+    #[test]
+    fn weights_run_from_zero_to_one() {
+        let (made, _) = compiled(1e-9, 3);
+        assert!(made.weights.iter().all(|weights| weights[0] == 1.0));
+        for shape in 1..3 {
+            let of_frames: Vec<f64> = made.weights.iter().map(|weights| weights[shape]).collect();
+            let (low, high) = of_frames.iter().fold((1.0f64, 0.0f64), |(l, h), w| (l.min(*w), h.max(*w)));
+            assert_eq!((low, high), (0.0, 1.0), "{of_frames:?}");
+        }
+    }
+
+    /// The smaller motion moves nothing by more than its range, 2 · 0.5 · 2.1.
+    #[test]
+    fn shapes_that_cannot_be_seen_are_left_out() {
+        assert_eq!([2.0, 2.2].map(|unseen| compiled(unseen, 5).0.morphs.len()), [3, 2]);
+        assert_eq!(compiled(100.0, 5).0.morphs.len(), 0);
+    }
+}

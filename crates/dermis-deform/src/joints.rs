@@ -406,3 +406,19 @@ pub fn forest_links(joints: &[(BoneIndex, BoneIndex)], frozen: &[bool], ancestor
     }
     links
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The kernel of an inducing rotation at rest is zero, and its matrix has no factor.
+    #[test]
+    fn inducing_rotations_must_be_apart_from_each_other_and_from_rest() {
+        let joint = |inducing: &[JointFeature]| {
+            Joint::new((BoneIndex::new(0), BoneIndex::new(1)), DVec3::ZERO, 1.0, inducing.to_vec(), 1.4)
+        };
+        let (rest, one, other) = ([0.0; 12], [0.1; 12], [-0.2; 12]);
+        assert!(joint(&[]).is_some() && joint(&[one]).is_some() && joint(&[one, other]).is_some());
+        assert!(joint(&[rest]).is_none() && joint(&[one, rest]).is_none() && joint(&[one, other, one]).is_none());
+    }
+}

@@ -224,3 +224,28 @@ impl RotationalRegression {
             + 8 * self.surface.entries()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dermis_rig::glam::DQuat;
+
+    /// Vectors a turn apart along one axis are one rotation.
+    #[test]
+    fn branches_are_the_same_rotation_a_turn_less_and_a_turn_more() {
+        let vector = DVec3::new(0.5, -1.0, 0.7);
+        let found = branches(vector);
+        for (branch, turns) in found.iter().zip([0.0, -1.0, 1.0]) {
+            assert!((branch.dot(vector.normalize()) - vector.length() - turns * TAU).abs() < 1e-12);
+            let [a, b] = [*branch, vector].map(|v| DMat3::from_quat(DQuat::from_scaled_axis(v)));
+            assert!(a.abs_diff_eq(b, 1e-12), "{branch}");
+        }
+        // Training went to 200 degrees about x: 190 degrees stay 190. Where it stayed at rest they are −170.
+        let about = |degrees: f64| DMat3::from_rotation_x(degrees.to_radians());
+        for (seen, expected) in [(200.0f32, 190.0f64), (0.0, -170.0), (-200.0, -170.0)] {
+            let found = joint_vector(&DMat3::IDENTITY, &about(190.0), &[[seen.to_radians(), 0.0, 0.0]]);
+            let expected = DVec3::X * expected.to_radians();
+            assert!(found.abs_diff_eq(expected, 1e-12), "{seen}: {found}, not {expected}");
+        }
+    }
+}

@@ -77,6 +77,27 @@ fn painted_maps(arm: &Arm) -> Influences {
     Influences::from_rows(rows).expect("ones are finite")
 }
 
+/// An example of no importance asks for nothing, so it widens no bound.
+#[test]
+fn what_examples_asked_for_leaves_out_those_of_no_importance() {
+    let mut bench = Bench::arm(6, 5).1;
+    let asked = bench.training().largest_residuals();
+    bench.examples.push(Example { importance: 0.0, ..bench.examples[0].clone() });
+    bench.base.push(bench.base[0].iter().map(|p| *p + DVec3::X).collect());
+    assert_eq!(bench.training().largest_residuals(), asked);
+    bench.examples[6].importance = 1.0;
+    assert!(bench.training().largest_residuals().iter().zip(&asked).all(|(now, before)| now > before));
+}
+
+/// Lengths of a mesh without extent are not divided by zero.
+#[test]
+fn a_rig_without_length_is_fitted_in_its_own_unit() {
+    let bench = Bench::arm(12, 5).1;
+    let settings = MweSettings::for_poses(12, false);
+    let [one, none] = [1.0, 0.0].map(|length| Bench { length, ..bench.clone() }.fit(&settings).correction);
+    assert_eq!(deltas(&one, &bench.examples[3].transforms), deltas(&none, &bench.examples[3].transforms));
+}
+
 /// The elbow bends and never twists, so its third row is noise, and so is the largest variance the ridge refers to.
 #[test]
 fn a_ridge_relative_to_the_data_fits_the_noise_of_a_hinges_axis_and_flies_apart() {

@@ -259,6 +259,26 @@ fn materials_and_textures_are_read_and_go_on() {
     assert_eq!(contents.mesh.unwrap().render.unwrap().appearance.as_ref().unwrap().images.len(), 1);
 }
 
+/// Colours of corners are those of the text; one that 32 bits do not hold is refused, with its vertex.
+#[test]
+fn colours_are_read() {
+    let text = Fbx::default().colored(|at| 0.25 * (at / 4) as f64);
+    let contents = fbx::read(text.as_bytes(), "strip.fbx", &alone).unwrap();
+    let mesh = contents.mesh.unwrap();
+    let render = mesh.render.as_ref().unwrap();
+    assert_eq!(render.colors.len(), render.source.len());
+    for (triangle, corners) in render.triangles.iter().enumerate() {
+        let red = 0.25 * [1.0, 3.0, 0.0, 2.0][triangle / 2];
+        for &corner in corners {
+            assert_eq!(render.colors[corner as usize].to_array(), [red, 0.25, 0.5, 0.5], "triangle {triangle}");
+        }
+    }
+    // Corner 5 is not the first of its vertex.
+    let text = Fbx::default().colored(|at| if at == 5 { 1e39 } else { 0.5 });
+    let error = fbx::read(text.as_bytes(), "strip.fbx", &alone).unwrap_err().to_string();
+    assert!(error.contains("the colour of vertex 3 of \"strip\""), "{error}");
+}
+
 /// Mirrored axes turn polygons, and their corners with them.
 #[test]
 fn drawn_corners_follow_their_polygons_in_left_handed_files() {

@@ -204,4 +204,17 @@ impl Fbx {
             .replacen("Deformer: 40,", &format!("{objects}Deformer: 40,"), 1)
             .replacen("Connections: {\n", &format!("Connections: {{\n{links}"), 1)
     }
+
+    /// The textured file with a colour at every corner: that of corner `at` has `red(at)` and an opacity of one half.
+    pub fn colored(&self, red: impl Fn(usize) -> f64) -> String {
+        let numbers: Vec<String> = (0..16).map(|at| format!("{},0.25,0.5,0.5", red(at))).collect();
+        let colors = format!(
+            "LayerElementColor: 0 {{ Version: 101\n Name: \"painted\"\n MappingInformationType: \"ByPolygonVertex\"\n ReferenceInformationType: \"Direct\"\n Colors: *64 {{ a: {} }} }}\n",
+            numbers.join(",")
+        );
+        let text = self.textured(&[]);
+        let layer = "Layer: 0 { Version: 100\n";
+        let named = format!("{colors}{layer} LayerElement: {{ Type: \"LayerElementColor\"\n TypedIndex: 0 }}\n");
+        text.replacen(layer, &named, 1)
+    }
 }

@@ -311,6 +311,9 @@ pub enum ExportError {
     /// Normals to leave out of morph targets that there are none of.
     #[error("normals are left out of morph targets, and this export has none")]
     NoTargets,
+    /// A number of shapes without anything that they are made for.
+    #[error("shapes are made for a motion or a table of drivers, and this export has neither")]
+    NothingToBake,
     /// All shapes of a correction that is baked.
     #[error("a correction that is baked for a motion is compressed: it needs a number of shapes")]
     AllBaked,

@@ -226,6 +226,12 @@ fn a_reader_of_the_documented_table_moves_helpers_as_the_clip_does() {
     // At the bind pose a helper rests.
     let rest = table.evaluate(skeleton, &BoneTransforms::identity(skeleton.len()));
     assert!(rest.iter().all(|m| m.abs_diff_eq(DAffine3::IDENTITY, 1e-15)));
+    // The ridge of every helper was chosen: nothing is assumed.
+    let warnings = out.compiled.warnings.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert!(!warnings.iter().any(|warning| warning.contains("could be left out")), "{warnings:?}");
+    // Without helpers there is no step for them.
+    let none = compiled(&model, &sets, &[], LinearSettings { helpers: 0, ..settings }, false).unwrap();
+    assert!(none.compiled.steps.iter().all(|step| !step.name.contains("helper")), "{:?}", none.compiled.steps);
     // A bone that is missing leaves a helper on its parent.
     let pose = planted.arm.wild(&mut random, 1.0);
     let mut broken = table.clone();

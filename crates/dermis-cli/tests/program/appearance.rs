@@ -109,6 +109,7 @@ fn normals_are_written_where_they_are_asked_for_and_can_be() {
         ("convert poses.npz --no-normals -o x.glb", &["--no-normals", "x.glb"]),
         ("export m.dermis --no-normals -o x.glb", &["--no-normals", "morph targets"]),
         ("export m.dermis --motion poses.npz --shapes 0 --no-normals -o x.glb", &["--no-normals", "morph targets"]),
+        ("export m.dermis --shapes 20 -o x.glb", &["--shapes", "--motion"]),
         ("export m.dermis --lbs --motion poses.npz --no-normals -o x.glb", &["--no-normals", "--lbs"]),
     ] {
         desk.bad(line, says);

@@ -173,3 +173,27 @@ impl Linear {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dermis_rig::glam::{DAffine3, DMat3};
+
+    /// By hand: ω = min(1, 3 / |A⁻¹|²) is one for a rotation, a quarter where the blend shrinks to a half, and never more
+    /// than one.
+    #[test]
+    fn corrections_count_less_where_the_blend_shrinks() {
+        let (rest, d) = (DVec3::new(0.3, -0.2, 0.5), DVec3::new(0.01, 0.02, -0.03));
+        let turn = DMat3::from_rotation_z(0.7);
+        for (scale, root) in [(1.0, 1.0), (0.5, 0.5), (2.0, 1.0), (0.0, 0.0)] {
+            let a = DAffine3::from_mat3_translation(turn * scale, DVec3::X);
+            let skin = a.transform_point3(rest + d);
+            let found = rest_correction(&[(BoneIndex::new(0), 1.0)], rest, skin, &BoneTransforms::new(vec![a]));
+            let expected = if root == 0.0 { DVec3::ZERO } else { d };
+            assert!(
+                (found.0.as_dvec3() - expected).length() < 1e-8 && (found.1 - root).abs() < 1e-6,
+                "{scale}: {found:?}"
+            );
+        }
+    }
+}

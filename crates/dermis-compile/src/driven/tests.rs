@@ -9,6 +9,7 @@ use dermis_deform::{Base, Deformer};
 use dermis_fit::joints::{JointSettings, fit_joints};
 use dermis_fit::{Training, silent};
 use dermis_rig::{BoneIndex, ExampleSet, Mirror, Skeleton};
+use dermis_solve::symmetric::principal_axes;
 use dermis_testkit::{Arm, ArmPose};
 
 /// The ridge of the models below.
@@ -181,6 +182,40 @@ fn as_many_shapes_as_the_corrections_have_directions_are_enough() {
         let c = |h: usize| found.rows[h].iter().zip(&other).map(|(d, z)| d * z).sum::<f64>();
         let shown = found.shapes[0][v] * c(0) + found.shapes[1][v] * c(1);
         assert!((shown - linear.at(v, &other)).length() < 1e-12);
+    }
+}
+
+/// Oracle: the singular values of all displacements over all samples, of which the best shapes leave the smallest (Eckart
+/// and Young). The coordinates are used in very different amounts, and depend on each other.
+#[test]
+fn principal_shapes_are_the_best_over_the_samples() {
+    let mut random = dermis_testkit::Random::new(8);
+    let (count, vertices, samples) = (6, 40, 50);
+    let mut linear = Linear { count, starts: vec![0], columns: vec![], deltas: vec![] };
+    for _ in 0..vertices {
+        linear.columns.extend(0..count as u32);
+        linear.deltas.extend((0..count).map(|_| DVec3::new(random.normal(), random.normal(), random.normal())));
+        linear.starts.push(linear.deltas.len());
+    }
+    let mix =
+        Mat::from_fn(count, count, |i, j| if i == j { 0.1 * 3.0f64.powi(i as i32) } else { 0.2 * random.normal() });
+    let z = Mat::from_fn(samples, count, |_, _| random.normal()) * mix;
+    let row = |s: usize| (0..count).map(|i| z[(s, i)]).collect::<Vec<_>>();
+    let all = Mat::from_fn(samples, 3 * vertices, |s, c| linear.at(c / 3, &row(s))[c % 3]);
+    let values = principal_axes((&all * all.transpose()).as_ref()).unwrap().values;
+    for most in 0..=count {
+        let found = linear.principal(&z, most).unwrap();
+        let mut squares = 0.0;
+        for s in 0..samples {
+            let coordinates: Vec<f64> =
+                found.rows.iter().map(|row_of_z| row_of_z.iter().zip(row(s)).map(|(d, z)| d * z).sum()).collect();
+            for v in 0..vertices {
+                let shown: DVec3 = found.shapes.iter().zip(&coordinates).map(|(shape, c)| shape[v] * *c).sum();
+                squares += shown.distance_squared(linear.at(v, &row(s)));
+            }
+        }
+        let best: f64 = values[most..].iter().sum();
+        assert!((squares - best).abs() < 1e-9 * values[0], "{most}: {squares}, at best {best}");
     }
 }
 

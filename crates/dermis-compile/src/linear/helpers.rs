@@ -64,3 +64,17 @@ fn joints_around(skeleton: &Skeleton, bone: BoneIndex) -> Vec<(BoneIndex, BoneIn
     let joint = |k: BoneIndex| Some((parent(k)?, k)).filter(|&(from, to)| near(from) || near(to));
     skeleton.bones().filter_map(joint).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dermis_testkit::Arm;
+
+    /// A helper that no vertex follows, as weights that are solved again may leave one, has a place all the same.
+    #[test]
+    fn a_helper_without_vertices_stands_at_the_origin() {
+        let arm = Arm::new(8, 6);
+        let found = place(&arm.rig, arm.weights(), 1);
+        assert_eq!((found[0].centre, found[0].radius, found[0].vertices), (DVec3::ZERO, 0.0, 0));
+    }
+}

@@ -325,3 +325,36 @@ fn with_helpers(rig: &Rig, sets: &[Poses], made: &Made) -> Result<(Skeleton, Vec
     let motions = motions.collect();
     Ok((skeleton, motions))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of three helpers behind two bones only the second has vertices; bones stay, whether or not they have any.
+    #[test]
+    fn helpers_without_vertices_are_removed_and_the_others_move_up() {
+        let helper = |name: &str| Helper {
+            name: name.into(),
+            parent: BoneIndex::new(0),
+            centre: DVec3::ZERO,
+            radius: 0.0,
+            joints: vec![],
+            vertices: 0,
+            explained: None,
+        };
+        let bone = |k: usize| DAffine3::from_translation(DVec3::X * k as f64);
+        let row = |k: usize| vec![(BoneIndex::new(k), 1.0)];
+        let mut made = Made {
+            weights: Influences::from_rows([row(0), row(3), row(3)]).unwrap(),
+            transforms: vec![BoneTransforms::new((0..5).map(bone).collect())],
+            helpers: ["first", "second", "third"].map(helper).to_vec(),
+            table: None,
+        };
+        let idle = made.without_idle(2);
+        let names = |helpers: &[Helper]| helpers.iter().map(|h| h.name.clone()).collect::<Vec<_>>();
+        assert_eq!((names(&idle), names(&made.helpers)), (vec!["first".into(), "third".into()], vec!["second".into()]));
+        assert_eq!(made.helpers[0].vertices, 2);
+        assert_eq!(made.weights, Influences::from_rows([row(0), row(2), row(2)]).unwrap());
+        assert_eq!(made.transforms[0], BoneTransforms::new([0, 1, 3].map(bone).to_vec()));
+    }
+}

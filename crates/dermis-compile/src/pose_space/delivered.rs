@@ -179,3 +179,22 @@ impl Delivered {
         c
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dermis_deform::guard::Weld;
+    use dermis_deform::pose_space::Joint;
+    use dermis_rig::BoneIndex;
+
+    /// 300 training poses: every k-th of them, then twice as many as a third of what is asked for, in bounds.
+    #[test]
+    fn samples_are_about_as_many_as_asked_for() {
+        let joint = Joint { parent: BoneIndex::new(0), bone: BoneIndex::new(1), limit: 1.0, axis: DVec3::X };
+        let examples = (0..300).map(|s| [s as f64; ROOM]).collect();
+        let kernel = Kernel::new(1.0, Weld::default(), vec![joint], examples);
+        for (most, training, others) in [(usize::MAX, 100, 256), (60, 20, 40), (0, 8, 16)] {
+            assert_eq!(sample_coordinates(&kernel, most).len(), training + others, "{most}");
+        }
+    }
+}

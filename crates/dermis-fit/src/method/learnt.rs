@@ -295,6 +295,11 @@ pub enum FitWarning {
     },
     /// Singular poses as published.
     SingularAsPublished,
+    /// A stack that moves the rest mesh at the bind pose.
+    StackMovesRest {
+        /// How far, at most, metres.
+        farthest: f64,
+    },
     /// Remainders that a compiled model cannot hold.
     RemaindersDropped {
         /// Vertices.
@@ -415,6 +420,12 @@ impl fmt::Display for FitWarning {
                 )
             }
             Self::SingularAsPublished => f.write_str("singular poses as published: the examples are not met"),
+            Self::StackMovesRest { farthest } => write!(
+                f,
+                "at the bind pose the stack moves the rest mesh by up to {:.1} mm, and no correction acts there: an example at \
+                 the bind pose is met only where it has the stack's shape",
+                1e3 * farthest
+            ),
             Self::RemaindersDropped { vertices } => write!(
                 f,
                 "{vertices} vertices keep a part of their examples beside the displacement, which no shape holds: it is dropped"

@@ -13,9 +13,9 @@ use crate::psd::compile::{Budget, BudgetPoint, Compiler};
 use crate::psd::eigenskin::{EigenSkinReport, Kept, fit_eigenskin};
 use crate::psd::{self, ChannelSetting, Form, PsdReport, PsdSettings, Reach, Singular, fit_blend_shapes, fit_psd};
 use crate::training::{FitError, Progress};
-use dermis_deform::Correction;
 use dermis_deform::pose_space::{Coordinates, Family};
-use dermis_rig::{Influences, Mirror, Rig};
+use dermis_deform::{Base, Correction};
+use dermis_rig::{BoneTransforms, Influences, Mirror, Rig};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -343,6 +343,7 @@ fn fit(
     let mut lines = lines(own, kind, settings, &found);
     let mut details = PoseSpaceReport::new(&found, input.rig);
     let mut warnings = warnings(settings, &found, kind);
+    warnings.extend(moves_at_rest(&mut base, input));
     if let Some(eigenskin) = &eigenskin {
         let shapes: usize = eigenskin.joints.iter().map(|j| j.2).sum();
         lines.push(("shapes".into(), format!("{shapes} of {} joints", eigenskin.joints.len())));
@@ -379,6 +380,18 @@ fn fit(
     report.ridge = Some(found.smoothing);
     report.validated_by = Some(FoldsText(settings.folds).to_string());
     Learnt::new(base, Some(correction), input, report, SolvedBy::Other)
+}
+
+/// A stack that moves the rest mesh at the bind pose, where corrections are zero.
+fn moves_at_rest(base: &mut Base, input: &FitInput<'_>) -> Option<FitWarning> {
+    let rest = &input.rig.mesh().positions;
+    let mut skin = match base {
+        Base::Stack(..) => rest.clone(),
+        _ => return None,
+    };
+    base.evaluate(rest, &BoneTransforms::identity(input.rig.skeleton().len()), None, &mut skin);
+    let farthest = rest.iter().zip(&skin).map(|(a, b)| a.distance(*b)).fold(0.0, f64::max);
+    (farthest > 1e-6 * input.rig.mesh().diagonal()).then_some(FitWarning::StackMovesRest { farthest })
 }
 
 /// What other budgets would cost: half, a quarter, …, twice and four times the shapes.

@@ -338,6 +338,7 @@ pub fn known() -> Vec<(&'static str, &'static str, Vec<u8>)> {
         ("gltf", "strips without indices in ten nodes", unindexed(2001, 600, 10, 5)),
         ("gltf", "triangles without indices in forty nodes", unindexed(9999, 3000, 40, 4)),
         ("model", "a part's colour beyond 32 bits", colour_beyond_32_bits()),
+        ("fbx", "a vertex's colour beyond 32 bits", Fbx::default().colored(|_| 1e39).into_bytes()),
         ("alembic", "faces of fewer than three corners", small_faces()),
     ]
 }

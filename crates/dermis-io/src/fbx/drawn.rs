@@ -46,11 +46,9 @@ impl Corners {
         self.has_normals |= normal != DVec3::ZERO;
         self.normals.push(normal);
         self.rows.extend((normal * 4096.0).round().to_array().map(|x| x as i32 as u32));
-        let colors = &source.vertex_color;
-        let own = colors.indices.get(at).and_then(|&at| colors.values.get(at as usize)).filter(|_| colors.exists);
-        let color = own.map_or(Vec4::ONE, |c| Vec4::new(c.x as f32, c.y as f32, c.z as f32, c.w as f32));
-        self.has_colors |= own.is_some();
-        self.rows.extend(color.to_array().map(|c| if c.is_finite() { c + 0.0 } else { 1.0 }.to_bits()));
+        let color = color(source, at);
+        self.has_colors |= color.is_some();
+        self.rows.extend(color.unwrap_or(Vec4::ONE).to_array().map(|c| (c + 0.0).to_bits()));
     }
 
     /// Whether corners say more than their vertices do.
@@ -104,6 +102,13 @@ impl Corners {
         made.triangles = crate::surface::fan(&Polygons { counts: polygons.counts.clone(), indices: place });
         made
     }
+}
+
+/// The colour of a corner.
+pub fn color(source: &ufbx::Mesh, corner: usize) -> Option<Vec4> {
+    let colors = Some(&source.vertex_color).filter(|colors| colors.exists)?;
+    let color = colors.values.get(*colors.indices.get(corner)? as usize)?;
+    Some(Vec4::new(color.x as f32, color.y as f32, color.z as f32, color.w as f32))
 }
 
 /// Texture coordinates of a corner: from the lower left in FBX, from the upper left inside, as in glTF.

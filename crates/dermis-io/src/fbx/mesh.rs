@@ -1,7 +1,7 @@
 //! Meshes of a scene as one mesh, with weights and blend shapes.
 
 use super::bones::Bones;
-use super::drawn::{Corners, MOST_UVS};
+use super::drawn::{self, Corners, MOST_UVS};
 use super::{affine, damaged};
 use crate::contents::{Contents, Flaw, MorphTarget, ReadError};
 use crate::flaws::{Flaws, short};
@@ -117,16 +117,16 @@ impl Joined {
             colors.resize(start, Vec4::ONE);
             if source.vertex_color.exists {
                 has_colors = true;
-                colors.extend(source.vertex_first_index.iter().map(|&corner| {
-                    let color = source.vertex_color.indices.get(corner as usize);
-                    let color = color.and_then(|&at| source.vertex_color.values.get(at as usize));
-                    color.map_or(Vec4::ONE, |c| Vec4::new(c.x as f32, c.y as f32, c.z as f32, c.w as f32))
-                }));
+                let color = |corner: usize| drawn::color(source, corner).unwrap_or(Vec4::ONE);
+                if let Some(corner) = (0..source.num_indices).find(|corner| !color(*corner).is_finite()) {
+                    let vertex = source.vertex_indices.get(corner).copied().unwrap_or_default();
+                    return Err(damaged(format!(
+                        "the colour of vertex {vertex} of \"{name}\" is not finite in 32 bits"
+                    )));
+                }
+                colors.extend(source.vertex_first_index.iter().map(|&corner| color(corner as usize)));
             }
             colors.resize(start + vertices, Vec4::ONE);
-            if let Some(vertex) = colors[start..].iter().position(|color| !color.is_finite()) {
-                return Err(damaged(format!("the colour of vertex {vertex} of \"{name}\" is not finite in 32 bits")));
-            }
             if let (Some(map), Some(skin)) = (skin, source.skin_deformers.first()) {
                 if source.skin_deformers.len() > 1 {
                     flaws.unread(&format!("further skins of \"{name}\""));

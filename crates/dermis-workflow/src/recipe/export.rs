@@ -252,6 +252,9 @@ impl ShapesExport {
             Some(ShapeCount::Most(most)) => most,
             Some(ShapeCount::All) => return Err(ExportError::AllBaked.into()),
         };
+        if motion.is_none() && self.shapes.is_some_and(|shapes| shapes != ShapeCount::Most(0)) {
+            return Err(ExportError::NothingToBake.into());
+        }
         if !self.normals && (shapes == 0 || motion.is_none()) {
             return Err(ExportError::NoTargets.into());
         }

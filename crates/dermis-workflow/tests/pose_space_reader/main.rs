@@ -185,28 +185,31 @@ fn extension(glb: &[u8]) -> Value {
     node["extensions"]["DERMIS_pose_space"].clone()
 }
 
-/// A muscle that no joint tells of, as a channel of the pose.
+/// Two muscles that no joint tells of, as channels of the pose.
 #[test]
 fn channels_are_read_by_name() {
     let arm = Arm::new(12, 8);
-    let flexed = |pose: &ArmPose, flex: f64| {
+    let flexed = |pose: &ArmPose, flex: f64, swell: f64| {
         let mut example = arm.example(format!("{flex}"), pose);
         let (rest, swollen) = (arm.transforms(pose), example.positions.clone());
-        let out = |p: &DVec3| DVec3::Z * (0.02 * flex * (-((p.x - 0.2) / 0.1).powi(2)).exp());
+        let near = |p: &DVec3, x: f64| 0.02 * (-((p.x - x) / 0.1).powi(2)).exp();
+        let out = |p: &DVec3| DVec3::Z * flex * near(p, 0.2) + DVec3::Y * swell * near(p, 0.4);
         example.positions = swollen.iter().zip(&arm.rig.mesh().positions).map(|(s, p)| *s + out(p)).collect();
-        example.transforms = rest.with_channels(vec![("other".into(), 0.0), ("flex".into(), flex)]);
+        let channels = [("other", 0.0), ("flex", flex), ("swell", swell)];
+        example.transforms = rest.with_channels(channels.map(|(name, value)| (name.into(), value)).into());
         example
     };
     let mut examples: Vec<Example> = vec![];
     for (at, pose) in ArmPose::some(12, 3).iter().enumerate() {
-        examples.push(flexed(pose, at as f64 / 4.0));
+        examples.push(flexed(pose, at as f64 / 4.0, (at % 3) as f64));
     }
-    let channels = vec![ChannelSetting { name: "flex".to_owned(), scale: None }];
+    let channels = ["flex", "swell"].map(|name| ChannelSetting { name: name.to_owned(), scale: None }).to_vec();
     let fitted = Method::Psd(PsdMethod { pose_space: PoseSpaceSettings { channels, ..smoothed() }, ..psd() });
     let model = learn(&arm, examples.clone(), &fitted);
     let poses: Vec<BoneTransforms> = examples.iter().map(|e| e.transforms.clone()).collect();
     let file = export(&model, &poses, ExportSettings::default());
-    assert_eq!(file.table["channels"][0]["name"], "flex");
+    let names = [0, 1].map(|at| file.table["channels"][at]["name"].as_str().unwrap());
+    assert_eq!(names, ["flex", "swell"]);
     check_weights(&file, &poses);
     let motion = file.made.motion.unwrap();
     assert!(motion.shapes.0 < 0.1 * motion.weights_alone.0, "{motion:?}");
