@@ -84,6 +84,7 @@ pub fn show(outcome: &EvalOutcome, ui: &Ui, json: bool) -> ExitCode {
     } else {
         if let Some(scored) = &outcome.scored {
             show::errors(ui, &[("scored", &scored.scores)], &unit);
+            outcome.verdict().iter().for_each(|verdict| ui.print(verdict));
             show::frames(ui, &scored.scores, &unit, if ui.verbose { 10 } else { 3 });
             for warning in outcome.warnings() {
                 ui.print(&format!("warning: {warning}"));

@@ -172,11 +172,10 @@ fn shown(outcome: &FitOutcome, ui: &Ui) {
     ));
     let settings: Vec<String> = model.header.settings.iter().map(|(key, value)| format!("{key} {value}")).collect();
     show::wrapped(ui, "settings", &settings);
-    let mut scores: Vec<_> = outcome.sets.iter().map(|(name, scores, _)| (name.name(), scores)).collect();
-    scores.extend(outcome.cross_validated.as_ref().map(|scores| ("cross-validated", scores)));
+    let scores: Vec<_> = outcome.sets.iter().map(|(name, scores, _)| (name.name(), scores)).collect();
     show::errors(ui, &scores, &unit);
-    if let Some(ratio) = outcome.counts().and_then(|scores| scores.ratio()) {
-        ui.print(&format!("{:.0} % of the error of the rig's own weights remains", 100.0 * ratio));
+    if let Some(verdict) = outcome.shown().verdict() {
+        ui.print(&verdict.text);
     }
     show::budgets(ui, &model.header.report, &unit);
     if let Some(scores) = outcome.counts() {

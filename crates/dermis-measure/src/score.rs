@@ -140,6 +140,8 @@ impl Scores {
     ///
     /// A percentile is the larger of the two, which is an upper bound.
     pub fn joined(mut self, other: Self) -> Self {
+        let counts = [&self.parts, &other.parts].map(|parts| parts.iter().map(|p| p.2).sum::<usize>() as f64);
+        join_vertices(&mut self.model.per_vertex_rms, &other.model.per_vertex_rms, counts);
         self.parts.extend(other.parts);
         self.frames.extend(other.frames);
         let models = self.parts.iter().map(|p| (p.0, p.2));
@@ -151,6 +153,7 @@ impl Scores {
         if let (Some(own), Some(other)) = (&mut self.baseline, other.baseline) {
             own.error = joined_stats(self.parts.iter().filter_map(|p| Some((p.1?, p.2))));
             own.per_pose.extend(other.per_pose);
+            join_vertices(&mut own.per_vertex_rms, &other.per_vertex_rms, counts);
         }
         self
     }
@@ -159,6 +162,13 @@ impl Scores {
     pub fn ratio(&self) -> Option<f64> {
         let baseline = self.baseline.as_ref()?.error.rms;
         (baseline > 0.0).then(|| self.model.error.rms / baseline)
+    }
+}
+
+/// The rms of every vertex over the poses of two sets, of which there are so many.
+fn join_vertices(own: &mut [f64], other: &[f64], [mine, theirs]: [f64; 2]) {
+    for (own, other) in own.iter_mut().zip(other) {
+        *own = ((own.powi(2) * mine + other.powi(2) * theirs) / (mine + theirs)).sqrt();
     }
 }
 

@@ -6,6 +6,7 @@ mod convert;
 mod decompose;
 mod files;
 mod fit;
+mod headline;
 mod interrupt;
 mod invert;
 mod invert_program;

@@ -6,9 +6,11 @@ use serde_json::{Map, Value, json};
 
 impl ModelOutcome<'_> {
     /// Returns the JSON of `fit` and `eval`: lengths in mesh units, shares in 0..=1. Empty if no set was scored.
+    ///
+    /// `error`, `baseline`, `ratio`, `per_pose` and `worst_vertices` are those of the set that counts, which `validation` names.
     pub fn json(&self) -> Value {
         let rig = self.model.rig();
-        let Some(ScoredExamples { scores: main, .. }) = self.main() else { return json!({}) };
+        let Some(ScoredExamples { role, scores: main, .. }) = self.counts() else { return json!({}) };
         let error = |role: SetRole| self.scores_of(role).map(|s| json!(s.model.error));
         let mut value = json!({
             "method": self.model.header.method,
@@ -21,6 +23,8 @@ impl ModelOutcome<'_> {
             "error": main.model.error,
             "baseline": main.baseline.as_ref().map(|b| json!({"method": "lbs", "error": b.error})),
             "ratio": main.ratio(),
+            "validation": role.validation(),
+            "verdict": self.verdict().map(|verdict| verdict.text),
             "per_pose": per_pose(main),
             "worst_vertices": main.model.worst_vertices,
             "model_bytes": self.model.baked().bytes(),
@@ -31,8 +35,8 @@ impl ModelOutcome<'_> {
         if self.fit.is_some() {
             value["train"] = json!(error(SetRole::Training));
             value["held_out"] = json!(error(SetRole::HeldOut));
-            if let Some(scores) = self.cross_validated {
-                value["cross_validated"] = json!(scores.model.error);
+            if let Some(error) = error(SetRole::CrossValidated) {
+                value["cross_validated"] = error;
             }
             if let Some(scores) = self.scores_of(SetRole::Training) {
                 value["per_pose_train"] = json!(per_pose(scores));

@@ -20,10 +20,8 @@ pub struct ModelOutcome<'a> {
     pub model: &'a ModelFile,
     /// The fit, unless a stored model was scored.
     pub fit: Option<FitSummary>,
-    /// The sets scored. The last one counts: held-out motion if there is any.
+    /// The sets scored. The last one counts: held-out motion, else poses left out of the fit, else the training poses.
     pub sets: Vec<ScoredExamples<'a>>,
-    /// Errors by cross-validation, when nothing was held out.
-    pub cross_validated: Option<&'a Scores>,
     /// Other methods on the same bench.
     pub comparison: Vec<MethodRow>,
     /// Files read and written.
@@ -59,6 +57,8 @@ pub struct ScoredExamples<'a> {
 pub enum SetRole {
     /// The model was fitted to it.
     Training,
+    /// Fits without them predicted its poses.
+    CrossValidated,
     /// It was kept from the fit.
     HeldOut,
     /// A stored model was scored on it.
@@ -70,8 +70,17 @@ impl SetRole {
     pub fn name(self) -> &'static str {
         match self {
             Self::Training => "training",
+            Self::CrossValidated => "cross-validated",
             Self::HeldOut => "held out",
             Self::Scored => "scored",
+        }
+    }
+
+    /// Returns how an error on the set is evidence for other poses.
+    pub fn validation(self) -> &'static str {
+        match self {
+            Self::Training => "not validated",
+            other => other.name(),
         }
     }
 }
@@ -97,6 +106,10 @@ impl ModelOutcome<'_> {
                     all.push(format!("{name}: the largest error exceeds {SPIKE} times that of the rig's own weights"));
                 }
             }
+            // A pose left out of a fit is far from the others because it was left out.
+            if *role == SetRole::CrossValidated {
+                continue;
+            }
             let count = scores.frames.len().max(1) as f64;
             let limited = scores.frames.iter().map(|f| f.limited).sum::<f64>() / count;
             if limited > UNLIKE_TRAINING {
@@ -116,7 +129,7 @@ impl ModelOutcome<'_> {
     }
 
     /// Returns the set whose errors count.
-    fn main(&self) -> Option<&ScoredExamples<'_>> {
+    pub fn counts(&self) -> Option<&ScoredExamples<'_>> {
         self.sets.last()
     }
 

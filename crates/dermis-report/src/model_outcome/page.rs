@@ -13,7 +13,7 @@ impl ModelOutcome<'_> {
     pub fn page(&self) -> Page {
         let rig = self.model.rig();
         let method = self.model.header.method.clone();
-        let main = self.main();
+        let main = self.counts();
         let subtitle = self
             .sets
             .iter()
@@ -36,9 +36,9 @@ impl ModelOutcome<'_> {
             },
             ..Page::default()
         };
-        if let Some(ScoredExamples { scores, .. }) = main {
-            page.verdict = Some(verdict(scores));
-            page.figures = self.figures(scores);
+        if let Some(counts) = main {
+            page.verdict = self.verdict();
+            page.figures = self.figures(counts);
             page.worst = self.worst(self.sets.len() - 1);
         }
         page.sets = self.sets.iter().map(|set| scored_set(set.role, set.scores)).collect();
@@ -49,16 +49,61 @@ impl ModelOutcome<'_> {
         page
     }
 
-    /// Returns the key figures, those of the held-out set first.
-    fn figures(&self, main: &Scores) -> Vec<KeyFigure> {
+    /// Returns the sentence to take away, of the set that counts: what terminal, page and JSON agree on.
+    pub fn verdict(&self) -> Option<PageVerdict> {
+        /// Share of the rig's diagonal from which a skin is wrong to look at, whatever it is compared with.
+        const WRONG: f64 = 0.05;
+        let ScoredExamples { role, scores, .. } = self.counts()?;
+        let say = |text: String, tone| {
+            let (text, tone) = match role {
+                SetRole::Training => (format!("Not validated; on the training poses, {text}"), Tone::Caution.max(tone)),
+                SetRole::CrossValidated => (format!("Cross-validated: {text}"), tone),
+                SetRole::HeldOut => (format!("Held out: {text}"), tone),
+                SetRole::Scored => (capitalised(&text), tone),
+            };
+            Some(PageVerdict { text, tone })
+        };
+        let error = scores.model.error;
+        if error.rms > WRONG * self.model.rig().mesh().diagonal() {
+            let error = show_length(error.rms, &unit_of(&self.model.space));
+            return say(
+                format!("the skin misses its target by {error} rms, more than 5 % of the rig's diagonal."),
+                Tone::Bad,
+            );
+        }
+        let Some((ratio, baseline)) = scores.ratio().zip(scores.baseline.as_ref()) else {
+            return say("the rig has no weights of its own to compare with.".into(), Tone::Caution);
+        };
+        let remains = format!("{:.0} % of the error of the rig's own weights", 100.0 * ratio);
+        if ratio > 1.0 {
+            say(format!("worse than the rig's own weights: {:.0} % of their error.", 100.0 * ratio), Tone::Bad)
+        } else if error.max > SPIKE * baseline.error.max {
+            say(format!("{remains} remains, but the largest error exceeds theirs."), Tone::Caution)
+        } else if ratio > 0.8 {
+            say(format!("{remains} remains: little gained."), Tone::Caution)
+        } else if error.max <= baseline.error.max {
+            say(format!("{remains} remains; the largest error is smaller, too."), Tone::Good)
+        } else {
+            say(format!("{remains} remains."), Tone::Good)
+        }
+    }
+
+    /// Returns the key figures, those of the set that counts first.
+    fn figures(&self, counts: &ScoredExamples<'_>) -> Vec<KeyFigure> {
+        let main = counts.scores;
         let figure = |label: &str, value: Quantity, note: String| KeyFigure { label: label.into(), value, note };
         let mut figures = Vec::new();
         let count = |s: &Scores| format!("rms over {} poses", s.model.per_pose.len());
         if let Some(held_out) = self.scores_of(SetRole::HeldOut) {
             figures.push(figure("Held-out error", Quantity::Length(held_out.model.error.rms as f32), count(held_out)));
-        } else if let Some(scores) = self.cross_validated {
+        }
+        if let Some(scores) = self.scores_of(SetRole::CrossValidated) {
             let note = format!("rms, {} poses predicted by fits without them", scores.model.per_pose.len());
             figures.push(figure("Cross-validated error", Quantity::Length(scores.model.error.rms as f32), note));
+        }
+        if counts.role == SetRole::Training {
+            let note = "no pose was kept from the fit".into();
+            figures.push(figure("Error on other poses", Quantity::Text(counts.role.validation().into()), note));
         }
         if let Some(train) = self.scores_of(SetRole::Training) {
             figures.push(figure("Training error", Quantity::Length(train.model.error.rms as f32), count(train)));
@@ -74,7 +119,11 @@ impl ModelOutcome<'_> {
             ));
         }
         if let Some(ratio) = main.ratio() {
-            figures.push(figure("Remaining error", Quantity::Share(ratio as f32), "of the rig's own weights".into()));
+            figures.push(figure(
+                "Remaining error",
+                Quantity::Share(ratio as f32),
+                format!("of the rig's own weights, {}", counts.role.name()),
+            ));
         }
         let max_note = main.baseline.as_ref().map_or(String::new(), |b| {
             format!("the rig's own weights: {}", show_length(b.error.max, &unit_of(&self.model.space)))
@@ -151,7 +200,7 @@ impl ModelOutcome<'_> {
             columns: ["bone", "vertices", "model", "rig's own weights"].map(String::from).to_vec(),
             rows: vec![],
         };
-        let (Some(ScoredExamples { scores, .. }), Some(weights)) = (self.main(), self.model.rig().weights()) else {
+        let (Some(ScoredExamples { scores, .. }), Some(weights)) = (self.counts(), self.model.rig().weights()) else {
             return table;
         };
         let bones = self.model.rig().skeleton().len();
@@ -178,33 +227,9 @@ impl ModelOutcome<'_> {
     }
 }
 
-/// Returns the sentence to take away from the scores.
-fn verdict(scores: &Scores) -> PageVerdict {
-    let say = |text: String, tone| PageVerdict { text, tone };
-    let Some((ratio, baseline)) = scores.ratio().zip(scores.baseline.as_ref()) else {
-        return say("The rig has no weights of its own to compare with.".into(), Tone::Caution);
-    };
-    let spikes = scores.model.error.max > SPIKE * baseline.error.max;
-    match (ratio, spikes) {
-        (r, _) if r > 1.0 => {
-            say(format!("Worse than the rig's own weights: {:.0} % of their error.", 100.0 * r), Tone::Bad)
-        }
-        (r, true) => say(
-            format!(
-                "{:.0} % of the error of the rig's own weights remains, but the largest error exceeds theirs.",
-                100.0 * r
-            ),
-            Tone::Caution,
-        ),
-        (r, false) if r > 0.8 => {
-            say(format!("{:.0} % of the error of the rig's own weights: little gained.", 100.0 * r), Tone::Caution)
-        }
-        (r, false) => {
-            let largest =
-                if scores.model.error.max <= baseline.error.max { "; the largest error is smaller, too" } else { "" };
-            say(format!("{:.0} % of the error of the rig's own weights remains{largest}.", 100.0 * r), Tone::Good)
-        }
-    }
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// Returns the scores per pose as the page shows them.

@@ -1,6 +1,6 @@
 //! The poses of the 3D view.
 
-use super::{ModelOutcome, ScoredExamples, farthest};
+use super::{ModelOutcome, ScoredExamples, SetRole, farthest};
 use crate::page::{PoseRef, ShownPose, SkinView, shown_positions};
 use dermis_measure::WideRunner;
 use dermis_rig::glam::DVec3;
@@ -14,19 +14,22 @@ impl ModelOutcome<'_> {
         if self.model.baked().needs_given() {
             return None;
         }
+        // The poses left out of fits are training poses, and their skins were those of other models.
+        let shown = |set: &ScoredExamples<'_>| set.role != SetRole::CrossValidated;
         let held = |set: &ScoredExamples<'_>| set.examples.is_some_and(|all| all.len() >= set.scores.frames.len());
-        if !self.sets.iter().all(held) {
+        if !self.sets.iter().filter(|set| shown(set)).all(held) {
             return None;
         }
         let rig = self.model.rig();
         let room = (MOST_BYTES / ShownPose::bytes_on_page(rig.mesh().positions.len()).max(1)).clamp(1, 8);
         let mut chosen: Vec<(usize, usize, &str)> = Vec::new();
-        for (set, ScoredExamples { scores, .. }) in self.sets.iter().enumerate().rev() {
+        let most = self.sets.iter().rposition(shown);
+        for (set, ScoredExamples { scores, .. }) in self.sets.iter().enumerate().rev().filter(|(_, set)| shown(set)) {
             let poses = &scores.model.per_pose;
             let mut by_rms: Vec<usize> = (0..poses.len()).collect();
             by_rms.sort_by(|&a, &b| poses[b].rms.total_cmp(&poses[a].rms));
             let by_max = (0..poses.len()).max_by(|&a, &b| poses[a].max.total_cmp(&poses[b].max));
-            let last = set + 1 == self.sets.len();
+            let last = Some(set) == most;
             let picks = [
                 (by_rms.first().copied(), "largest rms"),
                 (by_max, "largest error of a vertex"),

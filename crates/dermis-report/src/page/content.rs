@@ -51,7 +51,7 @@ pub struct PageVerdict {
 }
 
 /// How to feel about a [`PageVerdict`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tone {
     /// A check passed.
     Good,

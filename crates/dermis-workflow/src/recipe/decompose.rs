@@ -97,7 +97,6 @@ impl DecomposeOutcome {
             model: &made.model,
             fit: None,
             sets: vec![ScoredExamples { role: SetRole::Scored, scores: &made.scores, examples: Some(&made.examples) }],
-            cross_validated: None,
             comparison: vec![],
             files: file_stamps(&self.files),
             command: self.command.clone(),

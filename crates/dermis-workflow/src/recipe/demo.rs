@@ -117,7 +117,6 @@ impl DemoOutcome {
                 ScoredExamples { role: SetRole::Training, scores: &self.train_scores, examples: Some(&self.train) },
                 ScoredExamples { role: SetRole::HeldOut, scores: &self.walk_scores, examples: Some(&self.walk) },
             ],
-            cross_validated: None,
             comparison: self.rows.iter().map(method_row).collect(),
             files: file_stamps(&self.files),
             command: self.command.clone(),

@@ -196,7 +196,6 @@ impl Scored {
             model,
             fit: None,
             sets: vec![ScoredExamples { role: SetRole::Scored, scores: &self.scores, examples }],
-            cross_validated: None,
             comparison: Vec::new(),
             files: file_stamps(&self.files),
             command: self.command.clone(),
@@ -208,6 +207,11 @@ impl EvalOutcome {
     /// Whether a check failed.
     pub fn failed(&self) -> bool {
         self.scored.as_ref().is_some_and(|scored| scored.failed) || self.stress.as_ref().is_some_and(|s| !s.passed())
+    }
+
+    /// The sentence to take away from the scores.
+    pub fn verdict(&self) -> Option<String> {
+        self.scored.as_ref()?.shown(&self.model).verdict().map(|verdict| verdict.text)
     }
 
     /// What the user should know.

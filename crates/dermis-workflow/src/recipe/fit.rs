@@ -116,10 +116,9 @@ pub struct FitOutcome {
     pub seconds: f64,
     /// Training poses.
     pub poses: usize,
-    /// The sets that were scored, held-out examples last, with their examples; with none if they were streamed.
+    /// The sets that were scored, the one that counts last, with their examples; with none if they were streamed, or left
+    /// out of fits one after another.
     pub sets: Vec<(SetRole, Scores, ExampleSet)>,
-    /// Errors by cross-validation, without held-out examples.
-    pub cross_validated: Option<Scores>,
     /// Whether the caller stopped the cross-validation.
     pub validation_stopped: bool,
     /// The files read.
@@ -347,17 +346,17 @@ impl FitRecipe {
             let scores = step(watch, "measure hold-out", |_| measure(&fitted.model, &set, base_held_out))?;
             sets.push((SetRole::HeldOut, scores, set));
         }
-        let (mut cross_validated, mut validation_stopped) = (None, false);
+        let mut validation_stopped = false;
         if sets.len() == 1 && self.folds >= 2 {
             match step(watch, "cross-validate", |p| cross_validate(loaded, &input, &self.method, self.folds, p)) {
                 // The model is fitted and written; only its validation was given up.
                 Err(Error::Cancelled) => validation_stopped = true,
-                other => cross_validated = other?,
+                other => sets.extend(other?.map(|scores| (SetRole::CrossValidated, scores, ExampleSet::default()))),
             }
         }
         let memory = Memory::of(&fitted.model, poses);
         let mut outcome = self.outcome(fitted, train.len(), sets, files, memory, reserved);
-        (outcome.cross_validated, outcome.validation_stopped) = (cross_validated, validation_stopped);
+        outcome.validation_stopped = validation_stopped;
         outcome.report.warnings.extend(repeats);
         outcome.leverage(leverage);
         self.finish(outcome, reserved)
@@ -445,7 +444,6 @@ impl FitRecipe {
             seconds: fitted.seconds,
             poses,
             sets,
-            cross_validated: None,
             validation_stopped: false,
             files,
             memory,
@@ -467,10 +465,9 @@ impl FitRecipe {
 }
 
 impl FitOutcome {
-    /// The error that counts: held out, else cross-validated, else of training.
+    /// The scores that count: held out, else cross-validated, else of training.
     pub fn counts(&self) -> Option<&Scores> {
-        let of = |role| self.sets.iter().find(|s| s.0 == role).map(|s| &s.1);
-        of(SetRole::HeldOut).or(self.cross_validated.as_ref()).or(of(SetRole::Training))
+        self.sets.last().map(|set| &set.1)
     }
 
     /// What page and JSON show.
@@ -484,7 +481,6 @@ impl FitOutcome {
             model: &self.model,
             fit: Some(fit_summary(&self.report, self.seconds)),
             sets: sets.collect(),
-            cross_validated: self.cross_validated.as_ref(),
             comparison: Vec::new(),
             files: file_stamps(&self.files),
             command: self.command.clone(),
