@@ -7,7 +7,7 @@
 use super::{Node, PARALLEL, Tree};
 use dermis_rig::glam::DVec3;
 
-/// Triangles at a vertex from which on they are a fan. Smaller ones are found as fast by boxes of space.
+/// So many triangles around a vertex are a fan. Fewer are found as fast by boxes of space.
 pub const LEAST: u32 = 64;
 
 /// Sine of an angle below which two directions count as one. Far above rounding and above the tolerance at edges, except
@@ -70,8 +70,8 @@ impl Fan {
         })
     }
 
-    /// Normals of planes through the hub. A triangle that has all of it below one of them does not meet the segment.
-    /// Zero is a plane that has nothing below it.
+    /// Normals of planes through the hub. A triangle that lies below one of them does not meet the segment. Nothing lies
+    /// below a plane whose normal is zero.
     fn sides(&self, from: DVec3, along: DVec3) -> [DVec3; 5] {
         let [mut p, mut q] = [from, from + along].map(|end| (end - self.hub).normalize_or_zero());
         // Seen from an end of the segment, the other one is the only direction.
