@@ -2,7 +2,7 @@
 //! time per input. The programs are those of `fuzz/`, which need a nightly compiler and cargo-fuzz.
 
 use crate::tools::answers;
-use crate::workspace::{cargo, root};
+use crate::workspace::{cargo, machine, root};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -163,13 +163,16 @@ fn one(target: &str, seconds: u64) -> Result<Found, String> {
     }
     let before = files(&artifacts);
     let said = File::create(&log).map_err(|error| told(&log, error))?;
-    let mut command = fuzz("run");
-    command.arg(target).arg(corpus.join(target)).arg("--").args(LIMITS);
+    let machine = machine().ok_or("rustc does not say what it compiles for")?;
+    // The program itself: `cargo fuzz run` would build it again if a source has changed meanwhile.
+    let mut command = Command::new(root().join("fuzz/target").join(machine).join("release").join(target));
+    command.arg(corpus.join(target)).args(LIMITS).arg(format!("-artifact_prefix={}/", artifacts.display()));
+    command.current_dir(root().join("fuzz")).env("ASAN_OPTIONS", "detect_odr_violation=0");
     command.arg(format!("-max_total_time={seconds}")).arg(format!("-dict={}", corpus.join(target).display()) + ".dict");
     command.args(["-print_final_stats=1", "-verbosity=1"]);
     // One thread, so that the same bytes reach the same edges.
     command.env("RAYON_NUM_THREADS", "1").stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
-    let status = command.status().map_err(|error| format!("cargo fuzz does not start: {error}"))?;
+    let status = command.status().map_err(|error| format!("the program of {target} does not start: {error}"))?;
     let text = std::fs::read(&log).map_err(|error| told(&log, error))?;
     let mut found = counted(&String::from_utf8_lossy(&text));
     found.artifacts = files(&artifacts).into_iter().filter(|file| !before.contains(file)).collect();

@@ -1,8 +1,8 @@
 //! `cargo xtask sanitize`: the FBX tests with ufbx, the one part written in C, under the compiler's sanitizers for
 //! addresses and undefined behaviour. Everything is built in a folder of its own, so nothing else is compiled again.
 
-use crate::workspace::{cargo, root};
-use std::process::{Command, ExitCode, Stdio};
+use crate::workspace::{cargo, machine, root};
+use std::process::{ExitCode, Stdio};
 
 /// What the C compiler checks, where a finding ends the test.
 const CHECKS: &str = "-fsanitize=address,undefined,bounds -fno-sanitize-recover=all -fno-omit-frame-pointer -g1";
@@ -43,12 +43,4 @@ pub fn run() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// The machine that rustc compiles for, as it names it.
-fn machine() -> Option<String> {
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let output = Command::new(rustc).arg("-vV").output().ok().filter(|output| output.status.success())?;
-    let text = String::from_utf8(output.stdout).ok()?;
-    text.lines().find_map(|line| line.strip_prefix("host: ")).map(str::to_owned)
 }

@@ -46,3 +46,11 @@ pub fn dermis(build: Build) -> Option<PathBuf> {
 pub fn oracle(build: Build) -> Option<Command> {
     program("dermis-oracle", "oracle", build).map(Command::new)
 }
+
+/// The machine that rustc compiles for, as it names it.
+pub fn machine() -> Option<String> {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(rustc).arg("-vV").output().ok().filter(|output| output.status.success())?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    text.lines().find_map(|line| line.strip_prefix("host: ")).map(str::to_owned)
+}

@@ -1,6 +1,7 @@
 //! From paths to rigs, motions and examples: the only place that opens files the user named.
 
 mod beside;
+mod check;
 mod files;
 mod motion;
 mod pairing;
@@ -9,12 +10,14 @@ mod source;
 mod stream;
 
 pub use beside::{load_anchors, load_base_cache, load_map_table};
+use check::check_skins;
+pub(crate) use check::{check_axes, check_neighbours, edges};
 pub(crate) use files::expect_skins;
 pub use files::{FileNote, Needs, hash_of, names_in, note, open_file, read_bytes, read_contents, read_contents_with};
 use motion::clip_motion;
 pub use motion::{load_motion, motion_of};
 pub(crate) use motion::{pick_clip, sample_times};
-pub(crate) use pairing::check_axes;
+
 pub use sets::{PoseSet, load_pose_sets};
 pub use source::{Source, matches};
 pub use stream::{Streamed, stream_examples};
@@ -361,6 +364,7 @@ fn with_both(
     if incomplete > 0 {
         note.remarks.push(format!("{incomplete} records lack a pose or a skin and were left out"));
     }
+    check_skins(rig, &examples, path)?;
     Ok(examples)
 }
 

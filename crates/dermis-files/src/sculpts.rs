@@ -7,7 +7,8 @@
 
 use crate::error::FileError;
 use crate::load::{
-    FileNote, ReadOptions, Source, check_axes, expect_skins, load_examples, load_motion, matching, read_contents,
+    FileNote, ReadOptions, Source, check_axes, check_neighbours, edges, expect_skins, load_examples, load_motion,
+    matching, read_contents,
 };
 use dermis_io::{Contents, Format, MatchError, Matching, Space, match_vertices};
 use dermis_rig::glam::DVec3;
@@ -178,11 +179,6 @@ fn bare(
     Ok(named.into_iter().map(|(name, p)| Shape { name, positions: found.gather(&p), file }).collect())
 }
 
-/// Edges of triangles, each once.
-fn edges<'a>(triangles: &'a [[u32; 3]]) -> impl Iterator<Item = (u32, u32)> + 'a {
-    triangles.iter().flat_map(|t| [(t[0], t[1]), (t[1], t[2]), (t[2], t[0])]).map(|(a, b)| (a.min(b), a.max(b)))
-}
-
 /// Where no rest positions tell the order of a file's vertices, its faces do: they must join the vertices that the rig's
 /// faces join.
 fn check_faces(rig: &Rig, contents: &Contents, found: &Matching, path: &Path) -> Result<(), FileError> {
@@ -208,31 +204,6 @@ fn check_faces(rig: &Rig, contents: &Contents, found: &Matching, path: &Path) ->
         theirs.len()
     );
     Err(FileError::lacks(path, what, "export with the vertex order kept, from the mesh that the rig has"))
-}
-
-/// Vertices of a shape in another order lie far from their neighbours, which shows even without faces.
-fn check_neighbours(rig: &Rig, sculpt: &Example, path: &Path) -> Result<(), FileError> {
-    let Some(weights) = rig.weights() else { return Ok(()) };
-    let mut skin = vec![DVec3::ZERO; rig.mesh().positions.len()];
-    dermis_deform::lbs(&rig.mesh().positions, weights, &sculpt.transforms, &mut skin);
-    let length = |of: &[DVec3], (a, b): (u32, u32)| of[a as usize].distance(of[b as usize]);
-    let mut ratios: Vec<f64> = edges(&rig.mesh().triangles)
-        .map(|edge| length(&sculpt.positions, edge) / length(&skin, edge))
-        .filter(|ratio| ratio.is_finite())
-        .collect();
-    ratios.sort_by(f64::total_cmp);
-    // Between a sculpt of a bulge (1.3) and a coarse tube of eight sides in random order (7); in meshes it is more.
-    match ratios.get(ratios.len() / 2) {
-        Some(&median) if median > 4.0 => Err(FileError::lacks(
-            path,
-            format!(
-                "the vertices of \"{}\" seem to be in another order than the rig's: neighbours are {median:.0} times as far apart as in its pose",
-                sculpt.label
-            ),
-            "export with the vertex order kept, from the mesh that the rig has",
-        )),
-        _ => Ok(()),
-    }
 }
 
 /// The pose of every shape: by name, or by order if no name matches and there are as many.

@@ -158,6 +158,21 @@ impl Scores {
         self
     }
 
+    /// Puts the poses in order: pose `at` becomes number `places[at]`.
+    pub fn in_order(mut self, places: &[usize]) -> Self {
+        fn sorted<T>(items: Vec<T>, places: &[usize]) -> Vec<T> {
+            let mut placed: Vec<(usize, T)> = places.iter().copied().zip(items).collect();
+            placed.sort_by_key(|(place, _)| *place);
+            placed.into_iter().map(|(_, item)| item).collect()
+        }
+        self.frames = sorted(self.frames, places);
+        self.model.per_pose = sorted(self.model.per_pose, places);
+        if let Some(baseline) = &mut self.baseline {
+            baseline.per_pose = sorted(std::mem::take(&mut baseline.per_pose), places);
+        }
+        self
+    }
+
     /// rms over the baseline's rms.
     pub fn ratio(&self) -> Option<f64> {
         let baseline = self.baseline.as_ref()?.error.rms;

@@ -5,6 +5,7 @@ use crate::tube::{Flesh, Tube};
 use crate::{Desk, number};
 use dermis_workflow::io::npz::{StoredFloat, read, write};
 use dermis_workflow::io::to_bytes;
+use serde_json::Value;
 
 fn desk() -> Desk {
     let desk = Desk::new();
@@ -44,8 +45,12 @@ fn terminal_json_and_page_say_the_same() {
         let card = [("held_out", "Held-out error"), ("cross_validated", "Cross-validated error")];
         let label = card.iter().find(|card| card.0 == key).map_or("Error on other poses", |card| card.1);
         assert!(first.starts_with(label), "{options}: {}", &first[..60]);
-        // Errors per pose are those of the set that counts.
+        // Errors per pose are those of the set that counts, in the order of the examples.
         let poses = value["per_pose"].as_array().unwrap();
+        let labels = |poses: &[Value]| poses.iter().map(|pose| pose["label"].clone()).collect::<Vec<_>>();
+        if key != "held_out" {
+            assert_eq!(labels(poses), labels(value["per_pose_train"].as_array().unwrap()), "{options}");
+        }
         let mean = poses.iter().map(|pose| number(pose, "rms").powi(2)).sum::<f64>() / poses.len() as f64;
         assert!((mean.sqrt() - number(&value, "error.rms")).abs() < 1e-9, "{options}");
     }

@@ -2,6 +2,7 @@
 
 use crate::tube::{BONES, Flesh, Tube};
 use crate::{Desk, exists};
+use dermis_testkit::Random;
 use dermis_workflow::io::npz::{StoredFloat, write};
 use dermis_workflow::io::to_bytes;
 use dermis_workflow::io::{Contents, Record};
@@ -259,4 +260,37 @@ fn held_out_examples_that_are_training_examples_are_noticed() {
         "{}",
         said["warnings"]
     );
+}
+
+/// What is learnt from such skins is nonsense, and was told nowhere: they are refused from bundles and caches, held, streamed
+/// and held out alike.
+#[test]
+fn skins_in_another_unit_axes_or_order_are_refused() {
+    let desk = Desk::new();
+    let tube = Tube::new(9, 6, 0.0, Flesh::Bulge);
+    desk.put("a.npz", tube.bundle());
+    desk.put("poses.npz", tube.motion());
+    desk.good("fit a.npz --examples a.npz --folds 0 -o m.dermis");
+    let order = Random::new(3).order(tube.skins[0].len());
+    let changes: [(&dyn Fn(&[DVec3]) -> Vec<DVec3>, &[&str]); 3] = [
+        (&|skin| skin.iter().map(|p| *p * 100.0).collect(), &["100.", "times as large", "unit"]),
+        (&|skin| skin.iter().map(|p| DVec3::new(p.x, -p.z, p.y)).collect(), &["quarter turn", "up"]),
+        (&|skin| order.iter().map(|&v| skin[v]).collect(), &["another order", "vertex order kept"]),
+    ];
+    for (change, says) in changes {
+        let mut wrong = Tube::new(9, 6, 0.0, Flesh::Bulge);
+        wrong.skins.iter_mut().for_each(|skin| *skin = change(skin));
+        desk.put("wrong.npz", wrong.bundle());
+        desk.put("wrong.pc2", wrong.pc2());
+        for line in [
+            "fit a.npz --examples wrong.npz -o x.dermis",
+            "fit a.npz --examples wrong.npz --method mwe --stream -o x.dermis",
+            "fit a.npz --examples a.npz --hold-out wrong.npz -o x.dermis",
+            "fit a.npz --examples poses.npz wrong.pc2 -o x.dermis",
+            "eval m.dermis --examples wrong.npz",
+            "compare a.npz --examples wrong.npz --hold-out a.npz",
+        ] {
+            desk.bad(line, says);
+        }
+    }
 }

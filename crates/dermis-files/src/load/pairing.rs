@@ -1,6 +1,6 @@
 //! Which skin belongs to which pose, where they come from two files.
 
-use super::{FileNote, Motions, ReadOptions, clip_motion, example, matching, pick_clip};
+use super::{FileNote, Motions, ReadOptions, check_skins, clip_motion, example, matching, pick_clip};
 use crate::error::FileError;
 use dermis_io::{Contents, Matching, Record};
 use dermis_rig::glam::DVec3;
@@ -33,7 +33,7 @@ pub(super) fn with_motion(
             Some(made)
         });
         let examples: Vec<Example> = examples.collect();
-        check_axes(rig, &examples, path)?;
+        check_skins(rig, &examples, path)?;
         Ok(examples)
     };
     if skins.len() == motion.motion.frames.len() {
@@ -110,42 +110,4 @@ fn misfit(rig: &Rig, examples: &[Example]) -> f64 {
         count += skin.len();
     }
     (sum / f64::from(u32::try_from(count).unwrap_or(u32::MAX)).max(1.0)).sqrt()
-}
-
-/// A cache in other axes than assumed would be learnt without complaint: compare it with the rig's own weights.
-pub(crate) fn check_axes(rig: &Rig, examples: &[Example], path: &Path) -> Result<(), FileError> {
-    let Some(weights) = rig.weights() else { return Ok(()) };
-    let turned = |p: DVec3| [DVec3::new(p.x, p.z, -p.y), DVec3::new(p.x, -p.z, p.y)];
-    let (mut plain, mut best_turned) = (0.0, [0.0, 0.0]);
-    let (mut size, mut expected) = (0.0, 0.0);
-    let middle = |skin: &[DVec3]| skin.iter().sum::<DVec3>() / skin.len().max(1) as f64;
-    let mut skin = vec![DVec3::ZERO; rig.mesh().positions.len()];
-    for e in examples.iter().take(4) {
-        dermis_deform::lbs(&rig.mesh().positions, weights, &e.transforms, &mut skin);
-        let (here, there) = (middle(&e.positions), middle(&skin));
-        for (x, y) in e.positions.iter().zip(&skin) {
-            size += x.distance_squared(here);
-            expected += y.distance_squared(there);
-            plain += x.distance_squared(*y);
-            for (sum, t) in best_turned.iter_mut().zip(turned(*x)) {
-                *sum += t.distance_squared(*y);
-            }
-        }
-    }
-    // Between a character that swells in its motion and one in inches that was taken for one in centimetres (2.54).
-    let ratio = (size / expected).sqrt();
-    if !(0.45..=2.2).contains(&ratio) && expected > 0.0 {
-        let what = format!("the skins are {ratio:.3} times as large as the rig makes them");
-        let hint = "state the unit of this file: `unit` 1 for metres, `unit` 0.01 for centimetres";
-        return Err(FileError::lacks(path, what, hint));
-    }
-    // A quarter turn misplaces a body by about its size; a tenth of the error means that the axes are the explanation.
-    if best_turned.iter().any(|t| *t < 0.01 * plain) {
-        return Err(FileError::lacks(
-            path,
-            "the skins fit the poses only after a quarter turn about x",
-            "name the axis that points up in this file: `up` z or `up` y",
-        ));
-    }
-    Ok(())
 }

@@ -8,7 +8,8 @@ use dermis_fit::Progress;
 use dermis_rig::glam::DVec3;
 
 /// Errors on examples that were left out and predicted by a model fitted to the others: `count` folds, contiguous blocks
-/// for a clip, every `count`-th pose otherwise. `None` where there is nothing to leave out.
+/// for a clip, every `count`-th pose otherwise; poses in the order of the examples. `None` where there is nothing to leave
+/// out.
 ///
 /// # Errors
 /// As [`fit`].
@@ -26,7 +27,7 @@ pub fn cross_validate(
     }
     let count = count.min(poses);
     let fold_of = |s: usize| if examples.is_clip() { s * count / poses } else { s % count };
-    let mut merged: Option<Scores> = None;
+    let (mut merged, mut places): (Option<Scores>, Vec<usize>) = (None, Vec::new());
     for fold in 0..count {
         let (out, kept): (Vec<usize>, Vec<usize>) = (0..poses).partition(|&s| fold_of(s) == fold);
         let pick = |list: &[usize]| -> Option<Vec<Vec<DVec3>>> {
@@ -40,6 +41,7 @@ pub fn cross_validate(
             Some(sofar) => sofar.joined(scores),
             None => scores,
         });
+        places.extend(out);
     }
-    Ok(merged)
+    Ok(merged.map(|scores| scores.in_order(&places)))
 }
