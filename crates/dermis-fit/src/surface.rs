@@ -2,7 +2,7 @@
 //!
 //! A tree of bounding boxes over the triangles, halved at the median along the longest side, so its depth is the
 //! logarithm of their number whatever their shape. The boxes of triangles that share a corner all hold it, so a segment
-//! finds those around a vertex with many of them by direction instead ([`fan`]). Triangles may be degenerate: without area
+//! finds those around a vertex with many of them by direction instead (`surface/fan.rs`). Triangles may be degenerate: without area
 //! they are their longest edge, without length a point. Answers never depend on the order in which boxes are visited: of
 //! equally close points, the one with the lower triangle index wins.
 
