@@ -6,8 +6,8 @@ use std::process::{ExitCode, Stdio};
 
 /// What the C compiler checks, where a finding ends the test.
 const CHECKS: &str = "-fsanitize=address,undefined,bounds -fno-sanitize-recover=all -fno-omit-frame-pointer -g1";
-/// What the linker must add for it.
-const RUNTIME: &str = "-Clink-arg=-fsanitize=address,undefined";
+/// What the linker must add for it. Its default libraries are what brings the sanitizers' runtime.
+const RUNTIME: &str = "-Clink-arg=-fsanitize=address,undefined -Cdefault-linker-libraries=yes";
 
 /// Runs the tests that read FBX files.
 pub fn run() -> ExitCode {
