@@ -42,6 +42,9 @@ fn json_has_the_keys_that_are_promised() {
             assert_eq!(number(&fit, &format!("held_out.{key}")), number(&eval, &format!("error.{key}")));
             assert!(number(&fit, &format!("train.{key}")) >= 0.0);
         }
+        // What is told of the fit is what its file holds, the held-out leverage included.
+        assert_eq!(fit["report"], eval["report"]);
+        assert!(number(&fit, "report.held_out_leverage") > 0.0);
         assert!(fit["per_pose"][1]["label"] == "bend 1");
         let without = desk.json(&format!("{line} --folds 0"));
         assert!(without["held_out"].is_null() && without.as_object().unwrap().contains_key("held_out"));
