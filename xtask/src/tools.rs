@@ -40,7 +40,7 @@ pub struct OfTests {
 }
 
 /// The tools that tests need. No other test may look for one.
-pub const OF_TESTS: [OfTests; 3] = [
+pub const OF_TESTS: [OfTests; 5] = [
     OfTests {
         step: "tests with Python",
         module: "with_python",
@@ -58,6 +58,18 @@ pub const OF_TESTS: [OfTests; 3] = [
         module: "with_gltf_validator",
         name: "node and the npm package gltf-validator",
         is_here: has_gltf_validator,
+    },
+    OfTests {
+        step: "tests with Node",
+        module: "with_node",
+        name: "node",
+        is_here: || answers(Command::new("node").arg("--version")),
+    },
+    OfTests {
+        step: "tests with a C++ compiler",
+        module: "with_cpp",
+        name: "c++",
+        is_here: || answers(Command::new("c++").arg("--version")),
     },
 ];
 

@@ -4,13 +4,19 @@ use crate::options::ReadArgs;
 use crate::show;
 use crate::ui::{Stop, Ui};
 use dermis_workflow::Error;
-use dermis_workflow::load::Source;
-use dermis_workflow::recipe::{CompareOutcome, CompareRecipe, Found, Input, Subsets};
+use dermis_workflow::compare::Row;
+use dermis_workflow::fits::Cancelled;
+use dermis_workflow::fits::method::PRESETS;
+use dermis_workflow::io::Space;
+use dermis_workflow::load::{FileNote, Source};
+use dermis_workflow::recipe::{CompareOutcome, CompareRecipe, Found, Input, Subsets, Watch};
 use dermis_workflow::report::unit_of;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Put every method on the same bench, or ask how many examples each needs
+/// Put methods on the same bench, or ask how many examples each needs
 #[derive(clap::Args)]
 pub struct CompareArgs {
     /// Rest mesh and skeleton (.glb, .gltf, .fbx, .npz)
@@ -21,9 +27,12 @@ pub struct CompareArgs {
     /// Held-out examples
     #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
     hold_out: Vec<Source>,
-    /// Methods by name, separated by commas; all by default
+    /// Methods by name, separated by commas [default: joint,own-weights,lbs,mwe,psd,pose-blendshapes]
     #[arg(long, value_delimiter = ',', value_name = "M,M,...")]
     methods: Vec<String>,
+    /// Every method that has a name
+    #[arg(long, conflicts_with = "methods")]
+    all: bool,
     /// Learn from random subsets of this many examples and show the held-out error over their number
     #[arg(long, value_delimiter = ',', value_name = "N,N,...")]
     poses: Vec<usize>,
@@ -48,11 +57,48 @@ pub fn run(args: &CompareArgs, ui: &Ui) -> Result<ExitCode, Stop> {
         rig: args.rig.clone().into(),
         examples: inputs(&args.examples),
         hold_out: inputs(&args.hold_out),
-        methods: args.methods.clone(),
+        methods: match args.all {
+            true => PRESETS.iter().map(|preset| preset.name.to_owned()).collect(),
+            false => args.methods.clone(),
+        },
         subsets: Some(subsets).filter(|subsets| !subsets.poses.is_empty()),
         read: args.read.options()?,
     };
-    show(&recipe.run(ui)?, ui, args.json)
+    if args.json {
+        return show(&recipe.run(ui)?, ui, true);
+    }
+    let streamed = Streamed { ui, begun: AtomicBool::new(false) };
+    let outcome = recipe.run(&streamed)?;
+    shown(&outcome, ui, streamed.begun.into_inner())
+}
+
+/// Prints the rows of the bench as they come.
+struct Streamed<'a> {
+    ui: &'a Ui,
+    /// Whether the heading was printed.
+    begun: AtomicBool,
+}
+
+impl Watch for Streamed<'_> {
+    fn plan(&self, steps: &[(&str, f64)]) {
+        self.ui.plan(steps);
+    }
+
+    fn at(&self, step: &str, done: u64, total: u64) -> ControlFlow<Cancelled> {
+        self.ui.at(step, done, total)
+    }
+
+    fn row(&self, row: &Row, space: &Space) {
+        let unit = unit_of(space);
+        if !self.begun.swap(true, Ordering::Relaxed) {
+            show::bench_heading(self.ui, &unit);
+        }
+        show::bench_row(self.ui, row, &unit);
+    }
+
+    fn files(&self, notes: &[FileNote]) {
+        self.ui.files(notes);
+    }
 }
 
 /// Shows the outcome.
@@ -60,15 +106,32 @@ pub fn run(args: &CompareArgs, ui: &Ui) -> Result<ExitCode, Stop> {
 /// # Errors
 /// [`Error::Cancelled`] if Ctrl-C stopped the comparison; what was finished is shown.
 pub fn show(outcome: &CompareOutcome, ui: &Ui, json: bool) -> Result<ExitCode, Stop> {
-    match (json, &outcome.found) {
-        (true, _) => ui.print(&outcome.json().to_string()),
-        (false, Found::Rows(rows)) if !rows.is_empty() => show::rows(ui, rows, &unit_of(&outcome.space)),
-        (false, Found::Rows(_)) => {}
-        (false, Found::Curve(curve)) => show::curve(ui, curve, &unit_of(&outcome.space)),
-    }
     if !json {
-        outcome.warnings.iter().for_each(|warning| ui.print(&format!("warning: {warning}")));
+        return shown(outcome, ui, false);
     }
+    ui.print(&outcome.json().to_string());
+    ended(outcome)
+}
+
+/// The outcome as text, without the rows that were printed already.
+fn shown(outcome: &CompareOutcome, ui: &Ui, rows_printed: bool) -> Result<ExitCode, Stop> {
+    let unit = unit_of(&outcome.space);
+    match &outcome.found {
+        Found::Rows(rows) if !rows.is_empty() => {
+            if rows_printed {
+                show::recommended(ui, rows);
+            } else {
+                show::rows(ui, rows, &unit);
+            }
+        }
+        Found::Rows(_) => {}
+        Found::Curve(curve) => show::curve(ui, curve, &unit),
+    }
+    outcome.warnings.iter().for_each(|warning| ui.print(&format!("warning: {warning}")));
+    ended(outcome)
+}
+
+fn ended(outcome: &CompareOutcome) -> Result<ExitCode, Stop> {
     match outcome.stopped {
         true => Err(Error::Cancelled.into()),
         false => Ok(ExitCode::SUCCESS),

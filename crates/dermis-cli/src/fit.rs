@@ -4,10 +4,11 @@ use crate::method_options::MethodArgs;
 use crate::options::{ReadArgs, existing, within};
 use crate::run::stored_recipe;
 use crate::show;
-use crate::ui::{Stop, Ui, command_line};
+use crate::ui::{INTERRUPTED, Stop, Ui, command_line};
 use dermis_workflow::FileError;
+use dermis_workflow::invert::SculptSource;
 use dermis_workflow::load::Source;
-use dermis_workflow::recipe::{FitDone, FitExamples, FitOutcome, FitOutputs, FitRecipe, Input, Recipe};
+use dermis_workflow::recipe::{FitDone, FitExamples, FitOutcome, FitOutputs, FitRecipe, Input, Recipe, SculptInput};
 use dermis_workflow::report::unit_of;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -22,8 +23,16 @@ pub struct FitArgs {
     /// Example poses: bundles (.npz), sculpts as morph targets (.glb, .fbx), or a motion followed by its skins (walk.glb
     /// walk.pc2, take.fbx sim.abc; also .mdd and folders of OBJ files). FILE#CLIP names a clip, FILE.npz#PATTERN,... records by label
     /// (* is any text, a leading ! takes the others)
-    #[arg(long, required_unless_present_any = ["merge", "recipe"], num_args = 1.., value_name = "FILE")]
+    #[arg(long, required_unless_present_any = ["merge", "recipe", "sculpts"], num_args = 1.., value_name = "FILE")]
     examples: Vec<Source>,
+    /// Sculpts instead of examples: OBJ files and meshes, called as their files, morph targets, called as the targets, frames of a
+    /// sequence. FILE@12 is a sculpt of frame 12 of --poses, FILE@LABEL one of the pose of that label. The method is correctives,
+    /// a named shape per sculpt, unless --method says another
+    #[arg(long, num_args = 1.., value_name = "FILE[@POSE]", conflicts_with_all = ["examples", "merge", "stream", "accumulate"])]
+    sculpts: Vec<SculptSource>,
+    /// Poses of the sculpts: a clip or a bundle. Sculpts without @ are matched by name, or by order if no name matches
+    #[arg(long, value_name = "FILE", requires = "sculpts")]
+    poses: Option<Source>,
     /// Examples the fit may not see; the errors that count are measured on them
     #[arg(long, num_args = 1.., value_name = "FILE")]
     hold_out: Vec<Source>,
@@ -83,12 +92,17 @@ impl FitArgs {
             return Ok(FitRecipe { outputs, ..stored(path)? });
         };
         let inputs = |sources: &[Source]| sources.iter().cloned().map(Input::from).collect::<Vec<_>>();
+        let sculpts = !self.sculpts.is_empty();
         let examples = match (self.merge.is_empty(), self.stream || self.accumulate.is_some()) {
+            _ if sculpts => FitExamples::Sculpts {
+                sculpts: self.sculpts.iter().cloned().map(SculptInput::from).collect(),
+                poses: self.poses.clone().map(Input::from),
+            },
             (false, _) => FitExamples::Sums(self.merge.iter().cloned().map(Input::from).collect()),
             (true, true) => FitExamples::Streamed(inputs(&self.examples)),
             (true, false) => FitExamples::Held(inputs(&self.examples)),
         };
-        let chosen = self.method.chosen()?;
+        let chosen = self.method.chosen(sculpts)?;
         Ok(FitRecipe {
             hold_out: inputs(&self.hold_out),
             base_cache: chosen.base_cache,
@@ -152,7 +166,11 @@ pub fn show(done: &FitDone, ui: &Ui, json: bool) -> ExitCode {
         true => ui.print(&outcome.json().to_string()),
         false => shown(outcome, ui),
     }
-    if outcome.failed { ExitCode::from(1) } else { ExitCode::SUCCESS }
+    match (outcome.validation_stopped, outcome.failed) {
+        (true, _) => ExitCode::from(INTERRUPTED),
+        (false, true) => ExitCode::from(1),
+        (false, false) => ExitCode::SUCCESS,
+    }
 }
 
 /// The outcome as text.
@@ -178,6 +196,7 @@ fn shown(outcome: &FitOutcome, ui: &Ui) {
         ui.print(&verdict.text);
     }
     show::budgets(ui, &model.header.report, &unit);
+    show::correctives(ui, &outcome.report, &unit);
     if let Some(scores) = outcome.counts() {
         show::frames(ui, scores, &unit, if ui.verbose { 10 } else { 3 });
     }

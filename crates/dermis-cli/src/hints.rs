@@ -4,7 +4,7 @@ use dermis_workflow::compile::{CompileError, Limited};
 use dermis_workflow::drivers::Refusal;
 use dermis_workflow::fits::method::{Lack, MethodError};
 use dermis_workflow::fits::{FitError, ScanError};
-use dermis_workflow::io::MatchError;
+use dermis_workflow::io::{MatchError, ReadError};
 use dermis_workflow::measure::MeasureError;
 use dermis_workflow::{Error, ExportError, FileError};
 
@@ -59,15 +59,21 @@ fn options(text: &str) -> String {
     text.split('`').enumerate().map(word).collect()
 }
 
-fn remedy(error: &Error) -> &'static str {
+fn remedy(error: &Error) -> &str {
     match error {
         Error::File(FileError::Ending { endings, .. }) => endings,
-        Error::File(FileError::Lacks { hint, .. }) | Error::Sculpt { hint, .. } => hint,
+        Error::File(FileError::Lacks { hint, .. }) => hint,
+        Error::Sculpt { hint, .. } => hint,
         Error::NothingHeldOut { .. } => {
             "name examples in --hold-out that the fit does not see; dermis fit cross-validates without any"
         }
         Error::File(FileError::OwnInput { .. }) => "choose another output: --force replaces no input",
         Error::File(FileError::Exists { .. }) => "choose another output, or add --force to replace it",
+        Error::File(FileError::Read { source: ReadError::Unsupported { feature }, .. })
+            if feature.contains("draco") || feature.contains("meshopt") =>
+        {
+            "export it without compression: in Blender's glTF export leave Compression off; gltf-transform copies a file without it"
+        }
         Error::File(FileError::Match { source: MatchError::Counts { .. }, .. }) => {
             "export without splitting at UV seams, or use a file that holds its rest mesh, so that vertices can be matched by \
              position"
@@ -119,6 +125,7 @@ fn remedy(error: &Error) -> &'static str {
 
 fn compile_hint(error: &CompileError) -> &'static str {
     match error {
+        CompileError::NoWeights { .. } => "make weights with dermis weights --heat, and fit to that rig",
         CompileError::NoPoses => "name a --motion or --examples",
         CompileError::GivenPositions("a linear blend") => "fit one over a base of its own",
         CompileError::GivenPositions(_) => "export it with --motion, without --drivers",

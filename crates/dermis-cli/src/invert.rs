@@ -4,9 +4,9 @@ use crate::options::{ReadArgs, add_defaults, existing};
 use crate::ui::{Stop, Ui};
 use clap::{Command, ValueEnum};
 use dermis_workflow::fits::inverse::{Coupled, InverseMethod};
-use dermis_workflow::invert::{BundleVertices, Skinning};
+use dermis_workflow::invert::{BundleVertices, SculptSource, Skinning};
 use dermis_workflow::load::Source;
-use dermis_workflow::recipe::{DeformerProgram, Input, InvertOutcome, InvertRecipe, InvertedDeformer};
+use dermis_workflow::recipe::{DeformerProgram, InvertOutcome, InvertRecipe, InvertedDeformer, SculptInput};
 use dermis_workflow::report::{show_length, unit_of};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,9 +17,10 @@ pub struct InvertArgs {
     /// Rest mesh and skeleton (.glb, .gltf, .fbx, .npz)
     rig: PathBuf,
     /// Sculpts: files with poses and skins together, as for fit; or shapes whose poses --poses names: OBJ files and meshes, called
-    /// as their files, morph targets, called as the targets, frames of a sequence
-    #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
-    sculpts: Vec<Source>,
+    /// as their files, morph targets, called as the targets, frames of a sequence. FILE@12 is a sculpt of frame 12 of the poses,
+    /// FILE@LABEL one of the pose of that label
+    #[arg(long, required = true, num_args = 1.., value_name = "FILE[@POSE]")]
+    sculpts: Vec<SculptSource>,
     /// Poses of sculpts that have none of their own, by name, or by order if no name matches (a bundle, or a clip)
     #[arg(long, value_name = "FILE")]
     poses: Option<Source>,
@@ -103,7 +104,7 @@ impl InvertArgs {
         let poses = self.poses.clone();
         Ok(InvertRecipe {
             rig: self.rig.clone().into(),
-            sculpts: self.sculpts.iter().cloned().map(Input::from).collect(),
+            sculpts: self.sculpts.iter().cloned().map(SculptInput::from).collect(),
             poses: poses.map(|file| Source { part: self.clip.clone().or(file.part), path: file.path }.into()),
             deformer,
             method: match self.method {
@@ -151,7 +152,7 @@ fn table(ui: &Ui, outcome: &InvertOutcome) {
     let (inverted, unit) = (&outcome.inverted, unit_of(&outcome.space));
     ui.print(&format!("{} sculpts through {}, {} calls", inverted.len(), outcome.deformer, outcome.calls()));
     ui.print(&format!(
-        "{:<24}{:>6}{:>12}{:>12}{:>10}{:>9}{:>11}{:>12}{:>10}",
+        "{:<24} {:>5} {:>11} {:>11} {:>9} {:>8} {:>10} {:>11} {:>9}",
         "sculpt", "calls", "left, rms", "left, max", "of diag.", "left at", "corrected", "at most", "singular"
     ));
     let mut order: Vec<usize> = (0..inverted.len()).collect();
@@ -162,7 +163,7 @@ fn table(ui: &Ui, outcome: &InvertOutcome) {
     for &at in &order {
         let one = &inverted[at].report;
         ui.print(&format!(
-            "{:<24.23}{:>6}{:>12}{:>12}{:>10.1e}{:>9}{:>11}{:>12}{:>10}",
+            "{:<24.23} {:>5} {:>11} {:>11} {:>9.1e} {:>8} {:>10} {:>11} {:>9}",
             one.label,
             one.calls,
             show_length(one.residual.0, &unit),

@@ -24,12 +24,17 @@ mod weight_options;
 mod weights;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use dermis_workflow::Error;
 use std::process::ExitCode;
 use ui::{Stop, Ui};
 
+/// What the exit codes mean, below the help of the program and of every verb.
+const EXIT_CODES: &str = "Exit codes: 0 done; 1 done, but a check that was asked for failed; 2 not done, with the reason and the remedy; \
+                          130 stopped by Ctrl-C";
+
 /// Learns how a character's skin moves from examples
 #[derive(Parser)]
-#[command(name = "dermis", version, max_term_width = 110, arg_required_else_help = true)]
+#[command(name = "dermis", version, max_term_width = 110, arg_required_else_help = true, after_help = EXIT_CODES)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,
@@ -116,6 +121,10 @@ fn main() -> ExitCode {
     };
     done.unwrap_or_else(|stop| match stop {
         Stop::Usage(text) => ui.fail(&text, ""),
+        Stop::Recipe(Error::Cancelled) => {
+            ui.fail(&Error::Cancelled.to_string(), "");
+            ExitCode::from(ui::INTERRUPTED)
+        }
         Stop::Recipe(error) => ui.fail(&hints::message(&error), &hints::hint(&error)),
     })
 }
@@ -123,6 +132,7 @@ fn main() -> ExitCode {
 /// The command line, with the defaults of settings in the help of their options.
 fn command() -> clap::Command {
     Cli::command()
+        .mut_subcommands(|verb| verb.after_help(EXIT_CODES))
         .mut_subcommand("fit", |fit| fit::with_recipe_alone(method_options::with_defaults(fit)))
         .mut_subcommand("weights", weights::with_defaults)
         .mut_subcommand("decompose", decompose::with_defaults)

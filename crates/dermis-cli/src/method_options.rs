@@ -15,8 +15,9 @@ use dermis_workflow::deform::joints::CorrectionFrame;
 use dermis_workflow::fits::maps::MapSettings;
 use dermis_workflow::fits::method::weights::CandidateSource;
 use dermis_workflow::fits::method::{
-    AnchorChoice, AnimationSpaceMethod, BaseChoice, EigenSkinMethod, FoldChoice, JointMethod, LbsMethod, MapSource,
-    Method, MweMethod, MweRidge, PoseBlendshapesMethod, PoseSpaceSettings, PsdMethod, RidgeChoice, RotationalMethod,
+    AnchorChoice, AnimationSpaceMethod, BaseChoice, CorrectivesMethod, EigenSkinMethod, FoldChoice, JointMethod,
+    LbsMethod, MapSource, Method, MweMethod, MweRidge, PoseBlendshapesMethod, PoseSpaceSettings, PsdMethod,
+    RidgeChoice, RotationalMethod,
 };
 use dermis_workflow::fits::mwe::{Centring, MweSettings, RidgeMode, RowChoice, SolvePrecision};
 use dermis_workflow::recipe::Input;
@@ -27,7 +28,7 @@ use std::path::PathBuf;
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Method")]
 pub struct MethodArgs {
-    /// What is learnt [default: joint; mwe with --published]
+    /// What is learnt [default: joint; correctives for --sculpts; mwe with --published]
     #[arg(long, value_parser = METHODS)]
     method: Option<String>,
     /// The deformer a correction is learnt over; "given" takes positions from --base-cache, "rest" is the rest pose itself,
@@ -43,11 +44,11 @@ pub struct MethodArgs {
     stack: Option<PathBuf>,
     /// The published form of multi-weight enveloping, to the letter: world rows, its centring, its ridge s / variance
     /// with s = 1e-3, SVD, no guard. Other options still apply
-    #[arg(long)]
+    #[arg(help_heading = "Multi-weight enveloping (--method mwe)", long)]
     published: bool,
     /// Frame that the joint model's corrections are seen from: the dominant bone, the rest pose (precedes skinning, as morph
     /// targets do), or the blend of the bones' rotations
-    #[arg(long, value_parser = of::<CorrectionFrame, 3>(["anchor", "rest", "blend"]))]
+    #[arg(help_heading = "The joint model (--method joint)", long, value_parser = of::<CorrectionFrame, 3>(["anchor", "rest", "blend"]))]
     frame: Option<CorrectionFrame>,
     /// Width of the kernel of the joint model or of a pose space, as a chord 2 sin(angle/2); pose spaces choose it by
     /// cross-validation
@@ -58,20 +59,20 @@ pub struct MethodArgs {
     #[arg(long, value_parser = ["on", "off"])]
     mirror: Option<String>,
     /// Inducing rotations per joint, at most
-    #[arg(long, value_name = "N")]
+    #[arg(help_heading = "The joint model (--method joint)", long, value_name = "N")]
     inducing: Option<usize>,
     /// Frame that features of multi-weight enveloping are seen from: world, root, dominant, bone:NAME, or file:PATH with a
     /// bone name per line and vertex [default: dominant]
-    #[arg(long, value_name = "ANCHOR")]
+    #[arg(help_heading = "Multi-weight enveloping (--method mwe)", long, value_name = "ANCHOR")]
     anchor: Option<String>,
     /// Features each axis reads [default: full; auto below 16 poses]
-    #[arg(long, value_parser = of::<RowChoice, 3>(["row", "full", "auto"]))]
+    #[arg(help_heading = "Multi-weight enveloping (--method mwe)", long, value_parser = of::<RowChoice, 3>(["row", "full", "auto"]))]
     rows: Option<RowChoice>,
     /// What is subtracted from the features
-    #[arg(long, value_parser = of::<Centring, 4>(["rest", "mean", "raw", "paper"]))]
+    #[arg(help_heading = "Multi-weight enveloping (--method mwe)", long, value_parser = of::<Centring, 4>(["rest", "mean", "raw", "paper"]))]
     centring: Option<Centring>,
     /// How the ridge depends on the data
-    #[arg(long, value_parser = of::<RidgeMode, 4>(["absolute", "paper", "unit", "relative"]))]
+    #[arg(help_heading = "Multi-weight enveloping (--method mwe)", long, value_parser = of::<RidgeMode, 4>(["absolute", "paper", "unit", "relative"]))]
     ridge: Option<RidgeMode>,
     /// λ, the strength of the ridge: 0 follows the examples closely, larger is calmer between them [default: chosen by
     /// cross-validation over 1e-4 .. 10 (1e-10 .. 10 for other ridges; the smoothing of a pose-space deformation over
@@ -79,7 +80,7 @@ pub struct MethodArgs {
     #[arg(short, long, allow_negative_numbers = true)]
     s: Option<f64>,
     /// Choose s by generalised cross-validation instead of leaving poses out
-    #[arg(long)]
+    #[arg(help_heading = "Multi-weight enveloping (--method mwe)", long)]
     gcv: bool,
     /// What is left out while s is chosen: "single" poses, or a number of contiguous blocks [default: 5 blocks for
     /// clips, single poses otherwise]
@@ -93,34 +94,44 @@ pub struct MethodArgs {
     #[arg(long, value_name = "DIFFERENCE", allow_negative_numbers = true)]
     duplicates: Option<f64>,
     /// Drop principal axes with less than this share of the largest variance; the absolute ridge drops none
-    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
+    #[arg(
+        help_heading = "Multi-weight enveloping (--method mwe)",
+        long,
+        value_name = "SHARE",
+        allow_negative_numbers = true
+    )]
     eig_tol: Option<f64>,
     /// Drop singular values below this share of the largest, with the published centring
-    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
+    #[arg(
+        help_heading = "Multi-weight enveloping (--method mwe)",
+        long,
+        value_name = "SHARE",
+        allow_negative_numbers = true
+    )]
     svd_tol: Option<f64>,
     /// Numbers the vertices are solved in, once s is known: single is faster, moves vertices by at most 5e-5 of the
     /// character's length in poses like the examples', and leaves those it does not suit to double
-    #[arg(long, value_parser = of::<SolvePrecision, 2>(["double", "single"]))]
+    #[arg(help_heading = "Multi-weight enveloping (--method mwe)", long, value_parser = of::<SolvePrecision, 2>(["double", "single"]))]
     solve_precision: Option<SolvePrecision>,
     /// Joint limits, welding of frozen joints, and the ball around the base [default: on; off with --published]
     #[arg(long, value_parser = ["on", "off"])]
     guard: Option<String>,
     /// Influence maps of methods other than the joint model: auto, weights, file, examples (bones that the examples show to
     /// move a vertex), table:BUNDLE.npz, or colors:RED,GREEN,BLUE,ALPHA with bone names (empty: unused) [default: auto]
-    #[arg(long, value_name = "SOURCE")]
+    #[arg(help_heading = "Influence maps (all methods but joint)", long, value_name = "SOURCE")]
     maps: Option<String>,
     /// Joints away from a weighted bone that still matter in influence maps; pose spaces choose this or fewer by
     /// leave-one-out
-    #[arg(long)]
+    #[arg(help_heading = "Influence maps (all methods but joint)", long)]
     rings: Option<usize>,
     /// What each joint on the way costs
-    #[arg(long, allow_negative_numbers = true)]
+    #[arg(help_heading = "Influence maps (all methods but joint)", long, allow_negative_numbers = true)]
     decay: Option<f64>,
     /// Smoothing passes of the maps over the surface
-    #[arg(long)]
+    #[arg(help_heading = "Influence maps (all methods but joint)", long)]
     smoothing: Option<usize>,
     /// Maps at or below this are zero
-    #[arg(long, allow_negative_numbers = true)]
+    #[arg(help_heading = "Influence maps (all methods but joint)", long, allow_negative_numbers = true)]
     threshold: Option<f64>,
     /// Bits of the model's coefficients: 16 halves the model (multi-weight enveloping and the joint model) [default: 32]
     #[arg(long, value_parser = ["16", "32"], value_name = "BITS")]
@@ -146,7 +157,7 @@ pub struct Chosen {
 }
 
 /// The methods by name.
-const METHODS: [&str; 10] = [
+const METHODS: [&str; 11] = [
     "joint",
     "own-weights",
     "lbs",
@@ -156,6 +167,7 @@ const METHODS: [&str; 10] = [
     "psd",
     "eigenskin",
     "pose-blendshapes",
+    "correctives",
     "rotational-regression",
 ];
 
@@ -193,12 +205,13 @@ pub fn with_defaults(command: Command) -> Command {
 }
 
 impl MethodArgs {
-    /// The method with the settings asked for.
+    /// The method with the settings asked for. Without a name it is the default one for `sculpts`, or for other examples.
     ///
     /// # Errors
     /// [`Stop`] for values that make no sense, and for options that the method has no setting for.
-    pub fn chosen(&self) -> Result<Chosen, Stop> {
-        let name = self.method.as_deref().unwrap_or(if self.published { "mwe" } else { "joint" });
+    pub fn chosen(&self, sculpts: bool) -> Result<Chosen, Stop> {
+        let default = if sculpts { "correctives" } else { "joint" };
+        let name = self.method.as_deref().unwrap_or(if self.published { "mwe" } else { default });
         let mut rest = self.clone();
         let chosen = rest.take(name);
         if let Some(&option) = rest.left().first().filter(|_| chosen.is_ok()) {
@@ -254,6 +267,7 @@ impl MethodArgs {
                 let pose_space = self.take_pose_space(&mut files)?;
                 Method::PoseBlendshapes(PoseBlendshapesMethod { pose_space, budget: self.pose_space.take_budget()? })
             }
+            "correctives" => Method::Correctives(self.take_correctives(&mut files)?),
             "rotational-regression" => Method::RotationalRegression(RotationalMethod { ridge: self.take_ridge()? }),
             _ => Method::Joint(self.take_joint(&mut files)?),
         };
@@ -334,6 +348,18 @@ impl MethodArgs {
         if files.stack.is_some() {
             own.pose_space.base = BaseChoice::Stack;
         }
+        Ok(own)
+    }
+
+    fn take_correctives(&mut self, files: &mut Files) -> Result<CorrectivesMethod, Stop> {
+        let (coordinates, channels) = self.pose_space.take_coordinates()?;
+        let mut own = CorrectivesMethod { channels, sigma: self.sigma.take(), ..CorrectivesMethod::default() };
+        set(&mut own.coordinates, coordinates);
+        set(&mut own.kernel, self.pose_space.take_kernel());
+        self.take_base(&mut own.base, files);
+        own.maps = self.take_maps(files)?;
+        set(&mut own.mirror, on(self.mirror.take()));
+        set(&mut own.guard, on(self.guard.take()));
         Ok(own)
     }
 

@@ -11,7 +11,7 @@ use dermis_workflow::fits::psd::{ChannelSetting, Form, Reach, Singular};
 
 /// How poses are compared, and what is interpolated over them
 #[derive(Args, Clone)]
-#[command(next_help_heading = "Pose space (psd, eigenskin, pose-blendshapes)")]
+#[command(next_help_heading = "Pose space (psd, eigenskin, pose-blendshapes, correctives)")]
 pub struct PoseSpaceArgs {
     /// Where displacements live: in the rest pose, or in the world [default: inverse]
     #[arg(long, value_parser = of::<Form, 2>(["inverse", "forward"]))]
@@ -60,16 +60,25 @@ impl PoseSpaceArgs {
     /// [`Stop::Usage`] for values that make no sense.
     pub fn take_shared(&mut self) -> Result<PoseSpaceSettings, Stop> {
         let default = PoseSpaceSettings::default();
-        let coordinates = self.coordinates.take().as_deref().map(coordinates).transpose()?;
-        let channels = std::mem::take(&mut self.channel);
+        let (coordinates, channels) = self.take_coordinates()?;
         Ok(PoseSpaceSettings {
             form: self.form.take().unwrap_or(default.form),
             coordinates: coordinates.unwrap_or(default.coordinates),
-            channels: channels.iter().map(|text| channel(text)).collect::<Result<_, _>>()?,
+            channels,
             reach: self.pose_space.take().unwrap_or(default.reach),
             sparse: std::mem::take(&mut self.sparse),
             ..default
         })
+    }
+
+    /// What rotations become before poses are compared, and the channels that count beside them.
+    ///
+    /// # Errors
+    /// [`Stop::Usage`] for values that make no sense.
+    pub fn take_coordinates(&mut self) -> Result<(Option<Coordinates>, Vec<ChannelSetting>), Stop> {
+        let coordinates = self.coordinates.take().as_deref().map(coordinates).transpose()?;
+        let channels = std::mem::take(&mut self.channel);
+        Ok((coordinates, channels.iter().map(|text| channel(text)).collect::<Result<_, _>>()?))
     }
 
     /// The kernel.

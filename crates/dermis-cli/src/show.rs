@@ -2,6 +2,8 @@
 
 use crate::ui::Ui;
 use dermis_workflow::compare::{Row, recommend};
+use dermis_workflow::fit::FitReport;
+use dermis_workflow::fits::method::MethodReport;
 use dermis_workflow::load::FileNote;
 use dermis_workflow::measure::Scores;
 use dermis_workflow::recipe::{Curve, Memory};
@@ -14,7 +16,7 @@ use std::collections::HashSet;
 pub fn errors(ui: &Ui, sets: &[(&str, &Scores)], unit: &LengthUnit) {
     let cell = |length: f64| format!("{:>10}", show_number(length, unit));
     let title = format!("errors in {}", unit.name);
-    ui.print(&format!("{title:<28}{:>10}{:>10}{:>10}{:>9}{:>9}", "rms", "95 %", "max", "E_RMS", "dist. %"));
+    ui.print(&format!("{title:<28} {:>9} {:>9} {:>9} {:>8} {:>8}", "rms", "95 %", "max", "E_RMS", "dist. %"));
     let line = |name: &str, e: &dermis_workflow::measure::ErrorStats| {
         let number = |x: Option<f64>| {
             x.map_or_else(
@@ -42,11 +44,30 @@ pub fn errors(ui: &Ui, sets: &[(&str, &Scores)], unit: &LengthUnit) {
 pub fn budgets(ui: &Ui, report: &Value, unit: &LengthUnit) {
     let Some(points) = report["budgets"].as_array() else { return };
     let title = format!("distance to the whole model, {}", unit.name);
-    ui.print(&format!("{title:<36}{:>10}{:>10}", "training", "unseen"));
+    ui.print(&format!("{title:<36} {:>9} {:>9}", "training", "unseen"));
     let length = |value: &Value| show_number(value.as_f64().unwrap_or(f64::NAN), unit);
     for point in points {
         let name = format!("  {} shapes, {} kernel values", point["shapes"], point["kernel_values"]);
-        ui.print(&format!("{name:<36}{:>10}{:>10}", length(&point["rms_training"]), length(&point["rms_unseen"])));
+        ui.print(&format!("{name:<36} {:>9} {:>9}", length(&point["rms_training"]), length(&point["rms_unseen"])));
+    }
+}
+
+/// What drives each corrective, and what it leaves of its sculpt.
+pub fn correctives(ui: &Ui, report: &FitReport, unit: &LengthUnit) {
+    let MethodReport::Correctives(found) = &report.details else { return };
+    for shape in &found.correctives {
+        // A joint that drives other sculpts of the group alone is at rest here.
+        let turned = shape.joints.iter().filter(|joint| joint.degrees >= 1.0);
+        let joints = turned.map(|joint| format!("{} ({:.0}°)", joint.to, joint.degrees));
+        let drivers: Vec<String> = joints.chain(shape.channels.iter().cloned()).collect();
+        let left = shape.left.map_or(String::new(), |left| format!(", {} left in its pose", show_length(left, unit)));
+        ui.print(&format!(
+            "  {:<24} driven by {}; moves {} vertices by up to {}{left}",
+            shape.name,
+            drivers.join(", "),
+            shape.vertices,
+            show_length(shape.largest, unit),
+        ));
     }
 }
 
@@ -102,25 +123,38 @@ pub fn files(ui: &Ui, notes: &[FileNote]) {
 
 /// The bench.
 pub fn rows(ui: &Ui, rows: &[Row], unit: &LengthUnit) {
+    bench_heading(ui, unit);
+    rows.iter().for_each(|row| bench_row(ui, row, unit));
+    recommended(ui, rows);
+}
+
+/// What the columns of the bench are.
+pub fn bench_heading(ui: &Ui, unit: &LengthUnit) {
     let title = format!("rms in {}", unit.name);
     ui.print(&format!(
-        "{:<18}{:>11}{:>11}{:>11}{:>7}{:>11}{:>9}{:>14}",
+        "{:<18} {:>10} {:>10} {:>10} {:>6} {:>10} {:>8} {:>13}",
         title, "train", "held out", "max", "ratio", "model", "fit", "Mvertices/s"
     ));
-    for row in rows {
-        let ratio = row.held_out.ratio().map_or_else(|| "–".into(), |r| format!("{r:.2}"));
-        ui.print(&format!(
-            "{:<18}{:>11}{:>11}{:>11}{:>7}{:>8.2} MB{:>7.2} s{:>14.1}",
-            row.method,
-            show_number(row.train.model.error.rms, unit),
-            show_number(row.held_out.model.error.rms, unit),
-            show_number(row.held_out.model.error.max, unit),
-            ratio,
-            row.bytes as f64 / 1e6,
-            row.seconds,
-            row.vertices_per_second / 1e6,
-        ));
-    }
+}
+
+/// A method of the bench.
+pub fn bench_row(ui: &Ui, row: &Row, unit: &LengthUnit) {
+    let ratio = row.held_out.ratio().map_or_else(|| "–".into(), |r| format!("{r:.2}"));
+    ui.print(&format!(
+        "{:<18} {:>10} {:>10} {:>10} {:>6} {:>7.2} MB {:>6.2} s {:>13.1}",
+        row.method,
+        show_number(row.train.model.error.rms, unit),
+        show_number(row.held_out.model.error.rms, unit),
+        show_number(row.held_out.model.error.max, unit),
+        ratio,
+        row.bytes as f64 / 1e6,
+        row.seconds,
+        row.vertices_per_second / 1e6,
+    ));
+}
+
+/// The method to take.
+pub fn recommended(ui: &Ui, rows: &[Row]) {
     if let Some((row, reason)) = recommend(rows) {
         ui.print(&format!("recommended: {} ({reason})", row.method));
     }
@@ -134,7 +168,7 @@ pub fn stress(ui: &Ui, stress: &Stress, unit: &LengthUnit) {
         stress.joints, stress.seed
     ));
     ui.print(&format!(
-        "{:<16}{:>12}{:>12}{:>20}{:>20}{:>14}",
+        "{:<16} {:>11} {:>11} {:>19} {:>19} {:>13}",
         format!("lengths in {}", unit.name),
         "largest",
         "99 %",
@@ -144,7 +178,7 @@ pub fn stress(ui: &Ui, stress: &Stress, unit: &LengthUnit) {
     ));
     for level in &stress.levels {
         ui.print(&format!(
-            "{:<16}{:>12}{:>12}{:>18.2} %{:>18.1} %{:>14}",
+            "{:<16} {:>11} {:>11} {:>17.2} % {:>17.1} % {:>13}",
             format!("turns to {:.0}°", level.degrees),
             show_number(level.largest, unit),
             show_number(level.p99, unit),

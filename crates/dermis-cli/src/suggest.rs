@@ -90,7 +90,7 @@ fn table(ui: &Ui, found: &Suggestions, name: &str) {
         return;
     }
     ui.print(&format!(
-        "\n{:>5}  {:<22}{:>8}{:>7}{:>7}{:>7}  {}",
+        "\n{:>5}  {:<22} {:>7} {:>6} {:>6} {:>6}  {}",
         "frame", "label", "time", "skin", "gain", "left", "new joints, degrees from training"
     ));
     for s in &found.list {
@@ -102,7 +102,7 @@ fn table(ui: &Ui, found: &Suggestions, name: &str) {
             more => format!("{}, {} more", s.new[..3].iter().map(joint).collect::<Vec<_>>().join(", "), more - 3),
         };
         ui.print(&format!(
-            "{:>5}  {:<22.21}{time:>8}{:>5.0} %{:>5.0} %{:>5.0} %  {joints}",
+            "{:>5}  {:<22.21} {time:>7} {:>4.0} % {:>4.0} % {:>4.0} %  {joints}",
             s.frame,
             s.label,
             100.0 * s.skin,

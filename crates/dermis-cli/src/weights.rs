@@ -225,6 +225,7 @@ pub fn show(outcome: &WeightsOutcome, ui: &Ui, json: bool) -> ExitCode {
     if let Some(checked) = &outcome.checked {
         check_lines(checked, &unit).iter().for_each(|line| ui.print(line));
     }
+    outcome.left_out.iter().for_each(|what| ui.print(&format!("left out: {what}")));
     ui.print(&format!(
         "written: {} ({} bytes, {} vertices with {:.1} influences each)",
         outcome.written.display(),

@@ -38,6 +38,9 @@ pub enum DeformerError {
         /// The list.
         part: &'static str,
     },
+    /// Weights of shapes whose bounds leave out zero, the bind pose.
+    #[error("the weights of shapes cannot be zero at the bind pose within their bounds")]
+    Clamp,
 }
 
 /// Checks that a part has an entry per vertex.
@@ -216,6 +219,13 @@ impl CompiledShapes {
         beside("displacements", displacements, self.terms.len())?;
         self.carrier.check(vertices)?;
         covers_or_lacks("radii", vertices, radii)?;
+        if !self.names.is_empty() {
+            beside("names of shapes", self.names.len(), self.count())?;
+        }
+        // Zero must lie between, so that the bind pose stays.
+        if self.clamp.is_some_and(|[low, high]| !(low <= 0.0 && high >= 0.0)) {
+            return Err(DeformerError::Clamp);
+        }
         Ok(BoneCount::naming(self.kernel.bones().chain(self.carrier.bones())))
     }
 

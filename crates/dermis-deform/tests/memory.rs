@@ -142,6 +142,8 @@ fn evaluating_allocates_nothing_after_the_first_pose() {
         terms: (0..2 * vertices as u32).map(|t| t % 400).collect(),
         displacements: vec![DVec3::splat(0.001); 2 * vertices],
         radii: vec![0.01; vertices],
+        names: vec![],
+        clamp: None,
     };
     let mut corrections: Vec<Correction> = vec![correction.into(), pose_space.into(), shapes.into()];
     for frame in [CorrectionFrame::Anchor, CorrectionFrame::Rest, CorrectionFrame::Blend] {

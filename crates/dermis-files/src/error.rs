@@ -1,6 +1,7 @@
 //! Why a file cannot be used or written, with the remedy where there is one.
 
 use dermis_io::{MatchError, ReadError, WriteError};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// Why a file cannot be used or written.
@@ -30,7 +31,7 @@ pub enum FileError {
         /// What it lacks, with numbers.
         what: String,
         /// What to do about it; a setting stands in backquotes, by its name in recipes.
-        hint: &'static str,
+        hint: Cow<'static, str>,
     },
     /// Nothing is written in the format that an output's name asks for.
     #[error("\"{}\": {what}", path.display())]
@@ -96,8 +97,8 @@ pub enum FileError {
 
 impl FileError {
     /// A file that lacks what this use of it needs; `hint` says what to do about it, or is empty.
-    pub fn lacks(path: &Path, what: impl Into<String>, hint: &'static str) -> Self {
-        Self::Lacks { path: path.into(), what: what.into(), hint }
+    pub fn lacks(path: &Path, what: impl Into<String>, hint: impl Into<Cow<'static, str>>) -> Self {
+        Self::Lacks { path: path.into(), what: what.into(), hint: hint.into() }
     }
 
     /// For `map_err`: names the file that could not be written.

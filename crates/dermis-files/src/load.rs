@@ -10,8 +10,7 @@ mod source;
 mod stream;
 
 pub use beside::{load_anchors, load_base_cache, load_map_table};
-use check::check_skins;
-pub(crate) use check::{check_axes, check_neighbours, edges};
+pub(crate) use check::{LOOKED_AT, check_skins, edges};
 pub(crate) use files::expect_skins;
 pub use files::{FileNote, Needs, hash_of, names_in, note, open_file, read_bytes, read_contents, read_contents_with};
 use motion::clip_motion;
@@ -24,7 +23,7 @@ pub use stream::{Streamed, stream_examples};
 
 use crate::error::FileError;
 use dermis_io::npz::BundleShapes;
-use dermis_io::{Contents, Format, Matching, ReadError, Record, Space, UpAxis, match_vertices};
+use dermis_io::{Clip, Contents, Format, Matching, ReadError, Record, Space, UpAxis, match_vertices};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneTransforms, Example, ExampleSet, Mesh, Motion, Rig, WorldPose};
 use std::mem::take;
@@ -105,9 +104,18 @@ pub struct LoadedRig {
 /// # Errors
 /// [`FileError`], naming what the file lacks.
 pub fn load_rig(path: &Path) -> Result<LoadedRig, FileError> {
+    Ok(load_rig_with_clips(path)?.0)
+}
+
+/// The same, with the clips of the file, in the rig's bone order.
+///
+/// # Errors
+/// As [`load_rig`].
+pub fn load_rig_with_clips(path: &Path) -> Result<(LoadedRig, Vec<Clip>), FileError> {
     let (contents, mut note) = read_contents(path, &Space::default())?;
     note.role = "rig".into();
-    Ok(LoadedRig { rig: rig_of(&contents, path)?, space: contents.space, notes: vec![note] })
+    let rig = rig_of(&contents, path)?;
+    Ok((LoadedRig { rig, space: contents.space, notes: vec![note] }, contents.clips))
 }
 
 /// The rig in a file's contents.
@@ -443,6 +451,16 @@ fn from_morphs(
         .collect())
 }
 
+/// The kind of a file by its first bytes and its name, if it can be told.
+pub fn kind_of(path: &Path) -> Option<Format> {
+    let name = path.file_name()?.to_string_lossy().into_owned();
+    let (mut file, length) = open_file(path).ok()?;
+    // All that is looked at, but of a text, whose words may come late.
+    let mut bytes = vec![0; length.min(1 << 16) as usize];
+    std::io::Read::read_exact(&mut file, &mut bytes).ok()?;
+    dermis_io::sniff(&bytes, &name)
+}
+
 /// A model file.
 ///
 /// # Errors
@@ -450,7 +468,14 @@ fn from_morphs(
 pub fn load_model(path: &Path) -> Result<(dermis_io::ModelFile, FileNote), FileError> {
     let (file, bytes) = open_file(path)?;
     let model = dermis_io::model_file::read_from(file, bytes);
-    let model = model.map_err(|source: ReadError| FileError::Read { path: path.into(), source })?;
+    let model = model.map_err(|source: ReadError| match kind_of(path) {
+        Some(other) if other != Format::Model => FileError::lacks(
+            path,
+            format!("this is no model, but {other}"),
+            "name a model (.dermis): dermis fit makes one of a rig and examples",
+        ),
+        _ => FileError::Read { path: path.into(), source },
+    })?;
     let hash = hash_of(path)?;
     let path = path.display().to_string();
     let note = FileNote { role: "model".into(), path, bytes, hash, ..FileNote::default() };

@@ -134,6 +134,42 @@ pub fn reserve_file(path: &Path, existing: Existing) -> Result<Output, FileError
     }
 }
 
+/// Reserves a file that will hold one kind of thing: a name that ends as another kind's is refused.
+///
+/// # Errors
+/// [`FileError::Ending`], and as [`reserve_file`].
+pub fn reserve_file_of(kind: Kind, path: &Path, existing: Existing) -> Result<Output, FileError> {
+    let (own, what, endings) = match kind {
+        Kind::Model => {
+            ("dermis", "this name is not one of a model, which would be written to it", "name it MODEL.dermis")
+        }
+        Kind::Sums => ("part", "this name is not one of sums, which would be written to it", "name it SUMS.part"),
+        Kind::Table => ("json", "this name is not one of a table, which would be written to it", "name it TABLE.json"),
+    };
+    let ending = ending(path);
+    if ending != own && ENDINGS.contains(&ending.as_str()) {
+        return Err(FileError::Ending { path: path.into(), what, endings });
+    }
+    reserve_file(path, existing)
+}
+
+/// What a file will hold whose name is free but for endings that mean something else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A model.
+    Model,
+    /// Sums over examples.
+    Sums,
+    /// A table of drivers or helper bones.
+    Table,
+}
+
+/// Endings that mean something, whether we read and write it or not.
+const ENDINGS: [&str; 24] = [
+    "dermis", "part", "json", "glb", "gltf", "fbx", "abc", "npz", "npy", "obj", "pc2", "mdd", "usd", "usda", "usdc",
+    "usdz", "bvh", "blend", "ma", "mb", "html", "svg", "png", "csv",
+];
+
 /// Reserves a folder: what is a file already is refused as well.
 ///
 /// # Errors

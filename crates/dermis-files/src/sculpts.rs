@@ -2,13 +2,13 @@
 //!
 //! Files that bring poses and skins together are read as examples are. Other files are shapes: an OBJ file or a mesh is one
 //! sculpt, called as the file; every morph target is one, base and displacement added, called as the target; every frame
-//! of a sequence is one. Their poses come from a file of their own, matched by name; or by order, if there are as many
-//! and no name matches. Nothing is guessed beyond that.
+//! of a sequence is one. Their poses come from a file of their own: the frame or label that the sculpt names, else matched by
+//! name; or by order, if there are as many and no name matches. Nothing is guessed beyond that.
 
 use crate::error::FileError;
 use crate::load::{
-    FileNote, ReadOptions, Source, check_axes, check_neighbours, edges, expect_skins, load_examples, load_motion,
-    matching, read_contents,
+    FileNote, LOOKED_AT, ReadOptions, Source, check_skins, edges, expect_skins, load_examples, load_motion, matching,
+    read_contents,
 };
 use dermis_io::{Contents, Format, MatchError, Matching, Space, match_vertices};
 use dermis_rig::glam::DVec3;
@@ -18,6 +18,40 @@ use std::path::Path;
 
 /// Names that a message lists at most.
 const LISTED: usize = 8;
+
+/// A file of sculpts as the user names it: after `@`, the pose of its sculpt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SculptSource {
+    /// The file, and the part of it that is meant.
+    pub file: Source,
+    /// A frame of the poses, counted from zero, or the label of a pose.
+    pub at: Option<String>,
+}
+
+impl SculptSource {
+    /// `elbow_90.obj@12` is the sculpt elbow_90.obj in frame 12 of the poses, unless a file of that whole name exists.
+    pub fn parse(text: &str) -> Self {
+        match text.rsplit_once('@') {
+            Some((file, at)) if !file.is_empty() && !at.is_empty() && !Path::new(text).exists() => {
+                Self { file: Source::parse(file), at: Some(at.into()) }
+            }
+            _ => Source::parse(text).into(),
+        }
+    }
+}
+
+impl From<Source> for SculptSource {
+    fn from(file: Source) -> Self {
+        Self { file, at: None }
+    }
+}
+
+impl std::str::FromStr for SculptSource {
+    type Err = std::convert::Infallible;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(Self::parse(text))
+    }
+}
 
 /// Sculpts with their poses.
 #[derive(Clone, Debug)]
@@ -36,6 +70,8 @@ struct Shape {
     positions: Vec<DVec3>,
     /// Its file, as a place in the list of sources.
     file: usize,
+    /// The pose that its source names.
+    at: Option<String>,
 }
 
 /// Reads sculpts for a rig. `poses` is where shapes without poses take them from.
@@ -45,10 +81,17 @@ struct Shape {
 pub fn load_sculpts(
     rig: &Rig,
     space: &Space,
-    sources: &[Source],
+    sculpts: &[SculptSource],
     poses: Option<&Source>,
     options: &ReadOptions,
 ) -> Result<Sculpts, FileError> {
+    let sources: Vec<Source> = sculpts.iter().map(|sculpt| sculpt.file.clone()).collect();
+    let named = |file: usize| sculpts[file].at.as_deref();
+    if let (None, Some(sculpt)) = (poses, sculpts.iter().find(|sculpt| sculpt.at.is_some())) {
+        let what =
+            format!("\"@{}\" names a pose, but there is no file of poses", sculpt.at.as_deref().unwrap_or_default());
+        return Err(FileError::lacks(&sculpt.file.path, what, "name the file with the poses: `poses` walk.glb#Walk"));
+    }
     let mut read = Sculpts { examples: vec![], warnings: vec![], notes: vec![] };
     let mut shapes: Vec<Shape> = Vec::new();
     // Whether a file has poses, and none of them a shape: the motion of the file after it.
@@ -73,11 +116,20 @@ pub fn load_sculpts(
             expect_skins(&contents, &source.path)?;
         }
         if (posed && shaped) || by_morphs {
+            if let Some(at) = named(file) {
+                let what = format!("its sculpts have poses of their own, so that \"@{at}\" has no effect");
+                return Err(FileError::lacks(&source.path, what, "leave out the @"));
+            }
             whole.push(file);
         } else if !shaped && contents.morphs.is_empty() && (posed || !contents.clips.is_empty()) && poses.is_none() {
             motions = true;
         } else {
-            shapes.extend(bare(rig, &contents, &source.path, file, options, &mut note)?);
+            let own = bare(rig, &contents, &source.path, file, options, &mut note)?;
+            if let (Some(at), 2..) = (named(file), own.len()) {
+                let what = format!("it holds {} sculpts, and \"@{at}\" names one pose", own.len());
+                return Err(FileError::lacks(&source.path, what, "choose one with FILE#NAME@POSE"));
+            }
+            shapes.extend(own.into_iter().map(|shape| Shape { at: named(file).map(str::to_owned), ..shape }));
             if poses.is_some() {
                 read.notes.push(note);
             }
@@ -93,7 +145,7 @@ pub fn load_sculpts(
             let file = shapes.iter().find(|s| s.name == lone[0]).map_or(0, |s| s.file);
             return Err(FileError::lacks(&sources[file].path, what, hint));
         }
-        let (set, notes) = load_examples(rig, space, sources, options, "sculpts")?;
+        let (set, notes) = load_examples(rig, space, &sources, options, "sculpts")?;
         read.examples = set.examples().to_vec();
         read.notes.extend(notes);
         return finish(rig, read);
@@ -106,11 +158,13 @@ pub fn load_sculpts(
     let (motion, mut note) = load_motion(rig, poses, options)?;
     note.role = "poses".into();
     let found = pair(&shapes, &motion.frames, poses, &mut note)?;
+    read.warnings.extend(shapes.iter().zip(&found).filter_map(|(shape, &at)| nearer(rig, shape, &motion.frames, at)));
     let unused: Vec<String> = (motion.frames.iter().enumerate())
         .filter(|(at, _)| !found.contains(at))
         .map(|(_, frame)| frame.label.clone())
         .collect();
-    if !unused.is_empty() {
+    // Whoever names frames of a shot leaves the others out on purpose.
+    if !unused.is_empty() && shapes.iter().all(|shape| shape.at.is_none()) {
         read.warnings.push(format!("{} without a sculpt: {}", counted(&unused, "pose"), list(&unused)));
     }
     read.notes.push(note);
@@ -128,8 +182,7 @@ pub fn load_sculpts(
         let path = &sources[file].path;
         let set = ExampleSet::new(String::new(), examples.collect(), rig)
             .map_err(|e| FileError::lacks(path, e.to_string(), "export it again: positions must be numbers"))?;
-        check_axes(rig, set.examples(), path)?;
-        set.examples().iter().try_for_each(|e| check_neighbours(rig, e, path))?;
+        set.examples().chunks(LOOKED_AT).try_for_each(|some| check_skins(rig, some, path))?;
         read.examples.extend(set.examples().iter().cloned());
         first += count;
     }
@@ -176,7 +229,7 @@ fn bare(
     if contents.format == Format::Obj || contents.morphs.is_empty() {
         check_faces(rig, contents, &found, path)?;
     }
-    Ok(named.into_iter().map(|(name, p)| Shape { name, positions: found.gather(&p), file }).collect())
+    Ok(named.into_iter().map(|(name, p)| Shape { name, positions: found.gather(&p), file, at: None }).collect())
 }
 
 /// Where no rest positions tell the order of a file's vertices, its faces do: they must join the vertices that the rig's
@@ -206,18 +259,34 @@ fn check_faces(rig: &Rig, contents: &Contents, found: &Matching, path: &Path) ->
     Err(FileError::lacks(path, what, "export with the vertex order kept, from the mesh that the rig has"))
 }
 
-/// The pose of every shape: by name, or by order if no name matches and there are as many.
+/// The pose of every shape: the one that its source names, else by name, or by order if no name matches and there are as
+/// many.
 fn pair(shapes: &[Shape], frames: &[Frame], poses: &Source, note: &mut FileNote) -> Result<Vec<usize>, FileError> {
     let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
     for (at, frame) in frames.iter().enumerate() {
         by_name.entry(&frame.label).or_default().push(at);
     }
+    let mut of_shape: Vec<Option<usize>> = Vec::new();
+    for shape in shapes {
+        let at = shape.at.as_deref().map(|at| frame_at(at, frames, &by_name, poses)).transpose()?;
+        if let Some(at) = at {
+            let time = frames[at].time.map_or_else(String::new, |time| format!(", at {time:.3} s"));
+            note.remarks.push(format!("\"{}\" is a sculpt of \"{}\"{time}", shape.name, frames[at].label));
+        }
+        of_shape.push(at);
+    }
+    let all = shapes;
+    let shapes: Vec<&Shape> =
+        all.iter().zip(&of_shape).filter(|(_, at)| at.is_none()).map(|(shape, _)| shape).collect();
+    if shapes.is_empty() {
+        return Ok(of_shape.into_iter().flatten().collect());
+    }
     let known = |shape: &Shape| by_name.get(shape.name.as_str());
     let hint = "give sculpts the names of their poses (dermis inspect FILE --json lists the labels), or as many poses as \
                 sculpts, in the same order";
     let failed = |what: String| Err(FileError::lacks(&poses.path, what, hint));
-    let lost: Vec<String> = shapes.iter().filter(|s| known(s).is_none()).map(|s| s.name.clone()).collect();
-    if !shapes.is_empty() && lost.len() == shapes.len() {
+    let lost: Vec<String> = shapes.iter().filter(|&s| known(s).is_none()).map(|s| s.name.clone()).collect();
+    if lost.len() == shapes.len() {
         if shapes.len() == frames.len() {
             note.remarks.push(format!("no name of a sculpt is that of a pose: {} matched by order", shapes.len()));
             return Ok((0..frames.len()).collect());
@@ -238,8 +307,61 @@ fn pair(shapes: &[Shape], frames: &[Frame], poses: &Source, note: &mut FileNote)
         let count = known(shape).map_or(0, Vec::len);
         return failed(format!("{count} poses are called \"{}\", as a sculpt is", shape.name));
     }
-    note.remarks.push(format!("{} matched with poses by name", counted(shapes, "sculpt")));
-    Ok(shapes.iter().filter_map(|s| known(s)?.first().copied()).collect())
+    note.remarks.push(format!("{} matched with poses by name", counted(&shapes, "sculpt")));
+    let of = |(shape, at): (&Shape, &Option<usize>)| at.or_else(|| known(shape)?.first().copied());
+    Ok(all.iter().zip(&of_shape).filter_map(of).collect())
+}
+
+/// The frame that a sculpt names: by label, else by number.
+fn frame_at(
+    at: &str,
+    frames: &[Frame],
+    by_name: &HashMap<&str, Vec<usize>>,
+    poses: &Source,
+) -> Result<usize, FileError> {
+    let failed = |what: String| {
+        let hint = "frames are counted from 0, at the clip's own keys or at the rate of `fps`; dermis inspect FILE --json lists labels";
+        Err(FileError::lacks(&poses.path, what, hint))
+    };
+    match (by_name.get(at).map(Vec::as_slice), at.parse::<usize>()) {
+        (Some([one]), _) => Ok(*one),
+        (Some(several), _) => failed(format!("{} poses are called \"{at}\"", several.len())),
+        (None, Ok(number)) if number < frames.len() => Ok(number),
+        (None, Ok(number)) => {
+            failed(format!("there is no frame {number}: {} are there, 0 to {}", frames.len(), frames.len() - 1))
+        }
+        (None, Err(_)) => failed(format!("no pose here is called \"{at:.60}\"")),
+    }
+}
+
+/// A frame whose skin by the rig's own weights is much nearer to a sculpt than that of the frame it is taken for: files count
+/// frames from 0 or 1, and at rates of their own.
+fn nearer(rig: &Rig, shape: &Shape, frames: &[Frame], at: usize) -> Option<String> {
+    /// Frames that are compared, at most.
+    const MOST: usize = 2000;
+    let weights = rig.weights().filter(|_| shape.at.is_some() && frames.len() <= MOST)?;
+    let mut skin = vec![DVec3::ZERO; rig.mesh().positions.len()];
+    // Most of a sculpt is skin that nobody touched, which lies where the weights take it.
+    let mut median = |frame: &Frame| {
+        let pose = rig.skeleton().bone_transforms(&frame.pose);
+        dermis_deform::lbs(&rig.mesh().positions, weights, &pose, &mut skin);
+        let mut apart: Vec<f64> = skin.iter().zip(&shape.positions).map(|(a, b)| a.distance(*b)).collect();
+        let middle = apart.len() / 2;
+        *apart.select_nth_unstable_by(middle, f64::total_cmp).1
+    };
+    let here = median(&frames[at]);
+    if here <= 1e-3 * rig.mesh().diagonal() {
+        return None;
+    }
+    let all = frames.iter().map(&mut median).enumerate();
+    let (best, there) = all.reduce(|best, other| if other.1 < best.1 { other } else { best })?;
+    (there < 0.5 * here).then(|| {
+        format!(
+            "\"{}\" is taken for a sculpt of \"{}\" (median distance to the rig's skin {here:.3e} m), but \"{}\" is nearer \
+             ({there:.3e} m): check the number of the frame",
+            shape.name, frames[at].label, frames[best].label
+        )
+    })
 }
 
 /// Names that occur once, and what the sculpts say about each other and about the rig.

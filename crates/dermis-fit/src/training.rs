@@ -106,6 +106,12 @@ pub enum FitError {
         /// The example.
         example: String,
     },
+    /// A sculpt in a pose in which nothing that could drive it has moved.
+    #[error("example \"{example}\": no joint has turned in its pose, so that none can drive it")]
+    NoDriver {
+        /// The example.
+        example: String,
+    },
     /// Examples that the published rule for influences cannot read.
     #[error("{examples} of {of} examples move several joints; the published rule reads examples of one joint each")]
     SeveralJoints {

@@ -83,6 +83,7 @@ fn describe(contents: &Contents, note: &FileNote) -> Value {
         "unit": contents.space.unit,
         "metres_per_unit": contents.space.metres_per_unit,
         "up_axis": if contents.space.up == UpAxis::Y { "Y" } else { "Z" },
+        "space_stated": !note.needs.space && !contents.warnings.iter().any(|w| w.flaw == Flaw::UnknownSpace),
         "mesh": mesh,
         "skeleton": skeleton,
         "influences": influences,
@@ -116,7 +117,11 @@ pub fn lines(value: &Value) -> Vec<String> {
         metres if metres == "m" => metres,
         other => format!("\"{other}\""),
     };
-    out.push(format!("  space       unit {unit}, {} up", text(&value["up_axis"])));
+    let stated = match value["space_stated"] == true {
+        true => "",
+        false => " (not stated by the file: --unit and --up say otherwise where it is read with a rig)",
+    };
+    out.push(format!("  space       unit {unit}, {} up{stated}", text(&value["up_axis"])));
     if let Value::Object(mesh) = &value["mesh"] {
         let mut line = format!("  mesh        {} vertices, {} triangles", mesh["vertices"], mesh["triangles"]);
         if !mesh["polygons"].is_null() {

@@ -9,10 +9,10 @@ use dermis_fit::influence::{self, Found, InfluenceSettings, PlanSettings, Rule};
 use dermis_fit::scans::{Scan, ScanReport, ScanSettings, fit_scans};
 use dermis_fit::weights::{WeightReport, WeightSettings};
 use dermis_fit::{BasePoses, HeatError, Progress, ScanError, Training, fit_weights};
-use dermis_io::gltf::GlbScene;
+use dermis_io::gltf::{GlbClip, GlbScene};
 use dermis_io::npz::StoredFloat;
 use dermis_io::to_bytes;
-use dermis_io::{Contents, Format, Record, Space};
+use dermis_io::{Clip, Contents, Format, Record, Space};
 use dermis_measure::{ErrorAccumulator, ErrorReport};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, ExampleSet, Frame, Influences, Motion, Rig};
@@ -99,12 +99,20 @@ pub fn plan(rig: &Rig, degrees: f64) -> Motion {
     influence::plan(rig.skeleton(), &PlanSettings { degrees, ..PlanSettings::default() })
 }
 
-/// The rig a skin is to be made for: a mesh with a skeleton, or a mesh file and a skeleton file.
+/// The rig a skin is to be made for: a mesh with a skeleton, or a mesh file and a skeleton file. With it, the clips that move the
+/// skeleton.
 ///
 /// # Errors
 /// [`Error`], naming what a file lacks.
-pub fn load_unskinned(mesh: &Path, skeleton: Option<&Path>, options: &ReadOptions) -> Result<LoadedRig, Error> {
-    let Some(bones) = skeleton else { return Ok(crate::load::load_rig(mesh)?) };
+pub fn load_unskinned(
+    mesh: &Path,
+    skeleton: Option<&Path>,
+    options: &ReadOptions,
+) -> Result<(LoadedRig, Vec<GlbClip>), Error> {
+    let Some(bones) = skeleton else {
+        let (rig, clips) = crate::load::load_rig_with_clips(mesh)?;
+        return Ok((rig, clips.iter().map(at_its_keys).collect()));
+    };
     let (theirs, mut bones_note) = read_contents(bones, &Space::default())?;
     let skeleton = theirs.skeleton.ok_or_else(|| {
         let what = format!("there is no skeleton in this {} file", theirs.format);
@@ -120,7 +128,15 @@ pub fn load_unskinned(mesh: &Path, skeleton: Option<&Path>, options: &ReadOption
         contents.mesh.ok_or_else(|| Error::lacks(mesh, "there is no mesh in this file", "use .obj, .glb or .npz"))?;
     let name = mesh.file_stem().map_or_else(|| "rig".into(), |n| n.to_string_lossy().into_owned());
     let rig = Rig::new(body, skeleton, None).map_err(|e| Error::lacks(mesh, e.to_string(), ""))?;
-    Ok(LoadedRig { rig: rig.named(name), space: contents.space, notes: vec![note, bones_note] })
+    let clips = theirs.clips.iter().map(at_its_keys).collect();
+    Ok((LoadedRig { rig: rig.named(name), space: contents.space, notes: vec![note, bones_note] }, clips))
+}
+
+/// A clip at its own keys.
+fn at_its_keys(clip: &Clip) -> GlbClip {
+    let times = if clip.key_times.is_empty() { vec![0.0] } else { clip.key_times.clone() };
+    let poses = times.iter().map(|&time| (clip.sample)(time).pose).collect();
+    GlbClip { name: clip.name.clone(), times, poses, morph_weights: vec![] }
 }
 
 /// Whether a rig can be written there.
@@ -134,7 +150,8 @@ pub fn check_ending(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Writes the rig with these weights, as a skinned GLB or a bundle, and a motion with it: as a clip, or as poses.
+/// Writes the rig with these weights, as a skinned GLB or a bundle, and a motion with it: as a clip, or as poses. A GLB holds the
+/// rig's own clips, too.
 ///
 /// # Errors
 /// [`Error`].
@@ -142,6 +159,7 @@ pub fn write_rig(
     loaded: &LoadedRig,
     weights: &Influences,
     motion: Option<&Motion>,
+    own_clips: Vec<GlbClip>,
     output: &Output,
 ) -> Result<usize, Error> {
     let rig = &loaded.rig;
@@ -162,7 +180,7 @@ pub fn write_rig(
         output.write(&bytes)?;
         return Ok(bytes.len());
     }
-    let clips: Vec<_> = motion.iter().map(|motion| crate::skins::clip(motion, vec![])).collect();
+    let clips: Vec<_> = motion.iter().map(|motion| crate::skins::clip(motion, vec![])).chain(own_clips).collect();
     let scene = GlbScene {
         name: rig.name(),
         mesh: Some(rig.mesh()),

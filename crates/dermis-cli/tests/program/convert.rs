@@ -6,6 +6,7 @@ use dermis_testkit::fbx::Fbx;
 use dermis_testkit::ogawa::{Archive, mesh};
 use dermis_workflow::io::{Contents, Space, alembic, fbx, gltf, npz, point_cache};
 use dermis_workflow::rig::glam::{DAffine3, DVec3};
+use dermis_workflow::rig::{BoneIndex, Mesh};
 
 fn bundle(desk: &Desk, name: &str) -> Contents {
     npz::read(&desk.bytes(name), name).unwrap()
@@ -108,6 +109,42 @@ fn a_mesh_sequence_survives_every_format() {
     }
     let times: Vec<f64> = bundle(&desk, "b.npz").records.iter().filter_map(|r| r.time).collect();
     assert!(times.iter().enumerate().all(|(at, t)| (t - 0.04 * (at as f64 + 1.0)).abs() < 1e-6), "{times:?}");
+}
+
+/// A file that was converted is converted to itself: drawn vertices, vertices and their order stay.
+#[test]
+fn converting_twice_is_converting_once() {
+    let desk = Desk::new();
+    desk.put("came.glb", dermis_testkit::textured::glb());
+    desk.put(dermis_testkit::textured::BESIDE, &dermis_testkit::textured::images()[2]);
+    desk.put("take.fbx", Fbx::default().text());
+    desk.put("tube.npz", Tube::new(9, 4, 0.0, Flesh::Bulge).bundle());
+    for came in ["came.glb", "take.fbx", "tube.npz"] {
+        desk.good(&format!("convert {came} -o once.glb --force"));
+        desk.good("convert once.glb -o twice.glb --force");
+        let (once, twice) = (glb(&desk, "once.glb"), glb(&desk, "twice.glb"));
+        let (one, other) = (once.mesh.as_ref().unwrap(), twice.mesh.as_ref().unwrap());
+        same_points(&one.positions, &other.positions, came);
+        let drawn = |mesh: &Mesh| {
+            let render = mesh.render.as_ref().unwrap();
+            (render.source.clone(), render.triangles.clone(), render.uvs.clone())
+        };
+        assert_eq!((&one.triangles, drawn(one)), (&other.triangles, drawn(other)), "{came}");
+        for (one, other) in once.weights.iter().zip(&twice.weights) {
+            for (one, other) in one.rows().zip(other.rows()) {
+                let near = |(a, b): (&(BoneIndex, f64), &(BoneIndex, f64))| a.0 == b.0 && (a.1 - b.1).abs() < 1e-6;
+                assert!(one.len() == other.len() && one.iter().zip(other).all(near), "{came}");
+            }
+        }
+        let mesh = |name: &str| {
+            let held = desk.json(&format!("inspect {name} --json"))[0]["mesh"].clone();
+            [&held["vertices"], &held["triangles"], &held["closed"]].map(Clone::clone)
+        };
+        assert_eq!(mesh("once.glb"), mesh(came), "{came}");
+    }
+    // The vertices of a bundle keep their order, which seams of the drawn mesh would change.
+    let (came, went) = (bundle(&desk, "tube.npz"), glb(&desk, "once.glb"));
+    same_points(&went.mesh.unwrap().positions, &came.mesh.unwrap().positions, "the order");
 }
 
 #[test]

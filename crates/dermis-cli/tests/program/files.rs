@@ -18,15 +18,11 @@ fn no_output_replaces_an_input() {
     let files = ["a.npz", "m.dermis", "t.npz", "walk.glb"];
     let before = files.map(|name| desk.bytes(name));
     for line in [
-        "fit a.npz --examples a.npz --folds 0 -o a.npz --force",
-        "fit a.npz --examples a.npz --hold-out t.npz -o t.npz --force",
-        "fit a.npz --examples a.npz --method mwe --accumulate a.npz --force",
         "eval m.dermis --examples t.npz --vertex-errors t.npz --force",
         "pose m.dermis --motion t.npz -o t.npz --force",
         "pose m.dermis --motion t.npz -o ./t.npz --force",
         "suggest m.dermis --motion t.npz -o t.npz --force",
         "export m.dermis --motion walk.glb -o walk.glb --force",
-        "export m.dermis --motion t.npz --drivers m.dermis -o new.glb --force",
         "convert a.npz -o a.npz --force",
         "weights a.npz --heat -o a.npz --force",
         "decompose t.npz --bones 2 -o t.npz --force",
@@ -35,8 +31,20 @@ fn no_output_replaces_an_input() {
         desk.bad(line, &["is read and would be replaced", "choose another output"]);
         assert!(files.map(|name| desk.bytes(name)) == before, "{line}");
     }
+    // Nor does a name that says something else.
+    for line in [
+        "fit a.npz --examples a.npz --folds 0 -o a.npz --force",
+        "fit a.npz --examples a.npz --hold-out t.npz -o t.npz --force",
+        "fit a.npz --examples a.npz --method mwe --accumulate a.npz --force",
+        "export m.dermis --motion t.npz --drivers m.dermis -o new.glb --force",
+    ] {
+        desk.bad(line, &["this name is not one of", "name it"]);
+        assert!(files.map(|name| desk.bytes(name)) == before, "{line}");
+    }
     #[cfg(unix)]
     {
+        std::fs::copy(desk.path("a.npz"), desk.path("a")).unwrap();
+        desk.bad("fit a --examples a --folds 0 -o a --force", &["is read and would be replaced"]);
         std::os::unix::fs::symlink("t.npz", desk.path("other.npz")).unwrap();
         desk.bad("convert t.npz -o other.npz --force", &["\"other.npz\"", "is read and would be replaced"]);
     }

@@ -346,14 +346,17 @@ fn options_of_another_method_are_refused() {
         ("--rows full", "--rows serves --method mwe, not joint"),
         (
             "--maps file",
-            "--maps serves --method lbs, animation-space, mwe, psd, eigenskin, pose-blendshapes, not joint",
+            "--maps serves --method lbs, animation-space, mwe, psd, eigenskin, pose-blendshapes, correctives, not joint",
         ),
         ("--rings 1", "--rings serves"),
         ("--decay 0.1", "--decay serves"),
         ("--smoothing 1", "--smoothing serves"),
         ("--threshold 0.1", "--threshold serves"),
         ("--published --method joint", "--published serves --method mwe, not joint"),
-        ("--published --mirror on", "--mirror serves --method joint, psd, eigenskin, pose-blendshapes, not mwe"),
+        (
+            "--published --mirror on",
+            "--mirror serves --method joint, psd, eigenskin, pose-blendshapes, correctives, not mwe",
+        ),
         ("--method mwe --frame rest", "--frame serves --method joint, not mwe"),
         (
             "--method psd --tolerance 2",

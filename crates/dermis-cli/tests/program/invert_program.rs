@@ -109,7 +109,7 @@ fn waiting_for_a_program_can_be_interrupted() {
     let (desk, _) = desk(9);
     desk.put("p.sh", format!("{HELLO}; {READY}; kill -INT $PPID; sleep 1000"));
     let run = invert(&desk, "", "sh p.sh");
-    assert!(run.code == 2 && run.err.contains("error: cancelled"), "{}", run.err);
+    assert!(run.code == 130 && run.err.contains("error: cancelled"), "{}", run.err);
     assert_eq!(desk.names("."), ["a.npz", "p.sh"]);
 }
 

@@ -15,6 +15,7 @@ mod outputs;
 mod pose_space;
 mod recipes;
 mod refusals;
+mod sculpts;
 mod secondary;
 mod snapshots;
 mod stacks;

@@ -335,13 +335,15 @@ fn pose_space_options_are_refused_where_they_do_not_serve() {
         ALL[0],
         ALL[1],
         ALL[2],
+        "correctives",
     ];
+    const COMPARING: &[&str] = &["psd", "eigenskin", "pose-blendshapes", "correctives"];
     for (option, serves) in [
         ("--form forward", ALL),
-        ("--coordinates euler", ALL),
-        ("--channel flex", ALL),
+        ("--coordinates euler", COMPARING),
+        ("--channel flex", COMPARING),
         ("--pose-space global", ALL),
-        ("--kernel wendland", &["psd"]),
+        ("--kernel wendland", &["psd", "correctives"]),
         ("--linear", &["psd"]),
         ("--sparse", ALL),
         ("--singular remainder", &["psd"]),

@@ -262,8 +262,8 @@ fn held_out_examples_that_are_training_examples_are_noticed() {
     );
 }
 
-/// What is learnt from such skins is nonsense, and was told nowhere: they are refused from bundles and caches, held, streamed
-/// and held out alike.
+/// What is learnt from such skins is nonsense. They are refused from bundles and from caches, whether a fit holds them, streams
+/// them, or scores on them.
 #[test]
 fn skins_in_another_unit_axes_or_order_are_refused() {
     let desk = Desk::new();
@@ -272,7 +272,17 @@ fn skins_in_another_unit_axes_or_order_are_refused() {
     desk.put("poses.npz", tube.motion());
     desk.good("fit a.npz --examples a.npz --folds 0 -o m.dermis");
     let order = Random::new(3).order(tube.skins[0].len());
-    let changes: [(&dyn Fn(&[DVec3]) -> Vec<DVec3>, &[&str]); 3] = [
+    let swapped = |skin: &[DVec3], pairs: &[(usize, usize)]| {
+        let mut skin = skin.to_vec();
+        pairs.iter().for_each(|&(a, b)| skin.swap(a, b));
+        skin
+    };
+    let last = tube.skins[0].len() - 1;
+    let changes: [(&dyn Fn(&[DVec3]) -> Vec<DVec3>, &[&str]); 7] = [
+        (&|skin| skin.iter().map(|p| DVec3::new(-p.y, p.x, p.z)).collect(), &["after a turn", "axes of the rig"]),
+        (&|skin| skin.iter().map(|p| DVec3::new(p.x, p.y, -p.z)).collect(), &["mirror image", "handedness"]),
+        (&|skin| swapped(skin, &[(0, 1)]), &["2 vertices are where others are expected", "vertices 0, 1"]),
+        (&|skin| swapped(skin, &[(0, last)]), &["2 vertices are where others are expected", "vertex order kept"]),
         (&|skin| skin.iter().map(|p| *p * 100.0).collect(), &["100.", "times as large", "unit"]),
         (&|skin| skin.iter().map(|p| DVec3::new(p.x, -p.z, p.y)).collect(), &["quarter turn", "up"]),
         (&|skin| order.iter().map(|&v| skin[v]).collect(), &["another order", "vertex order kept"]),
@@ -293,4 +303,39 @@ fn skins_in_another_unit_axes_or_order_are_refused() {
             desk.bad(line, says);
         }
     }
+}
+
+/// A name says what a file holds: nothing is written under one that says something else.
+#[test]
+fn outputs_are_called_as_what_they_hold() {
+    let desk = Desk::new();
+    desk.put("a.npz", Tube::new(9, 6, 0.0, Flesh::Bulge).bundle());
+    desk.good("fit a.npz --examples a.npz --folds 0 -o m.dermis");
+    desk.bad("fit a.npz --examples a.npz -o x.glb", &["x.glb", "name it MODEL.dermis"]);
+    desk.bad("fit a.npz --examples a.npz --method mwe --accumulate x.npz", &["x.npz", "name it SUMS.part"]);
+    desk.bad("export m.dermis -o x.glb --drivers y.glb", &["y.glb", "name it TABLE.json"]);
+    desk.good("fit a.npz --examples a.npz --folds 0 -o no_ending");
+    assert_eq!(desk.names("."), ["a.npz", "m.dermis", "no_ending"]);
+}
+
+/// What a file is instead of the one that is wanted, and how to get that.
+#[test]
+fn files_of_another_kind_are_called_what_they_are() {
+    let desk = Desk::new();
+    desk.put("a.npz", Tube::new(9, 6, 0.0, Flesh::Bulge).bundle());
+    desk.bad("eval a.npz --examples a.npz", &["this is no model, but NPZ bundle", "dermis fit"]);
+    desk.bad("pose a.npz --motion a.npz -o x.pc2", &["this is no model, but NPZ bundle"]);
+    for (name, says) in [
+        ("hero.blend", "blender_bundle.py"),
+        ("hero.ma", "from-maya.md"),
+        ("hero.hip", "from-houdini.md"),
+        ("hero.usda", "glTF"),
+    ] {
+        desk.put(name, "no program but its own reads this");
+        desk.bad(&format!("fit {name} --examples a.npz"), &[name, says]);
+    }
+    let draco = r#"{"asset":{"version":"2.0"},"extensionsRequired":["KHR_draco_mesh_compression"],
+        "extensionsUsed":["KHR_draco_mesh_compression"]}"#;
+    desk.put("hero.gltf", draco);
+    desk.bad("fit hero.gltf --examples a.npz", &["KHR_draco_mesh_compression", "without compression"]);
 }

@@ -30,6 +30,17 @@ fn suggested_poses_are_told_and_written_for_the_sculptor() {
     }
 }
 
+/// Before the first sculpt there is a rig alone: the poses farthest from its bind pose are suggested.
+#[test]
+fn a_rig_without_a_model_gets_suggestions() {
+    let (desk, tube) = (Desk::new(), Tube::new(9, 8, 0.0, Flesh::Bulge));
+    desk.put("a.npz", tube.bundle());
+    desk.put("poses.npz", tube.motion());
+    let told = desk.json("suggest a.npz --motion poses.npz --count 2 -o next.npz --json");
+    assert!(!told["suggestions"].as_array().unwrap().is_empty(), "{told}");
+    assert!(desk.json("inspect next.npz --json")[0]["poses"].as_u64().unwrap() >= 1);
+}
+
 #[test]
 fn what_suggest_cannot_use_is_named_and_nothing_is_written() {
     let desk = Desk::new();
@@ -39,7 +50,7 @@ fn what_suggest_cannot_use_is_named_and_nothing_is_written() {
     desk.put("skins.npz", tube.sequence());
     desk.good("fit a.npz --examples a.npz --folds 0 -o m.dermis");
     for (line, says) in [
-        ("suggest a.npz --motion a.npz -o p.npz", &["\"a.npz\""][..]),
+        ("suggest skins.npz --motion a.npz -o p.npz", &["\"skins.npz\""][..]),
         ("suggest m.dermis --motion skins.npz -o p.npz", &["\"skins.npz\""]),
         ("suggest m.dermis --motion a.glb --clip run -o p.npz", &["no clip \"run\"", "bends"]),
         ("suggest m.dermis --motion a.npz#none -o p.npz", &["\"none\""]),

@@ -126,6 +126,19 @@ fn poses_are_planned_and_examples_of_them_give_the_weights() {
     desk.bad("weights bare.npz --single-bone a.npz --rule published -o x.glb", &["move several joints"]);
 }
 
+/// The clips of a character stay in its file; a bundle has no place for them, which is said.
+#[test]
+fn clips_survive_new_weights() {
+    let desk = Desk::new();
+    let body = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/body/body.glb");
+    desk.put("body.glb", std::fs::read(body).unwrap());
+    desk.good("weights body.glb --heat -o new.glb");
+    let held = |name: &str| desk.json(&format!("inspect {name} --json"))[0]["clips"].clone();
+    assert_eq!(held("new.glb"), held("body.glb"));
+    let told = desk.json("weights body.glb --heat -o new.npz --json");
+    assert_eq!(told["left_out"], serde_json::json!(["2 clips: a bundle holds none, a .glb does"]));
+}
+
 #[test]
 fn what_makes_no_weights_is_refused_with_a_remedy() {
     let desk = Desk::new();

@@ -34,6 +34,8 @@ pub(super) struct Delivered {
     /// u.
     pub shapes: Vec<Vec<DVec3>>,
     pub origin: Origin,
+    /// Names and bounds of the weights, of correctives: these are morph targets as they are.
+    pub correctives: Option<(Vec<String>, [f64; 2])>,
 }
 
 /// The shapes of a model within the budget of `settings`.
@@ -42,9 +44,6 @@ pub(super) fn deliver(
     settings: PoseSpaceSettings,
     progress: Progress<'_>,
 ) -> Result<(Delivered, Vec<Warning>), CompileError> {
-    if let Some(most) = settings.shapes.filter(|most| *most < 2) {
-        return Err(CompileError::FewShapes(most));
-    }
     if settings.kernels == Some(0) {
         return Err(CompileError::NoKernels);
     }
@@ -54,14 +53,18 @@ pub(super) fn deliver(
         Some(BakedCorrection::PoseSpace(space)) => space.widened(),
         Some(BakedCorrection::Shapes(shapes)) => {
             let shapes = shapes.widened();
-            within(Limited::Shapes, shapes.count() + 1, settings.shapes)?;
+            let correctives = shapes.clamp.is_some();
+            enough(settings, correctives)?;
+            within(Limited::Shapes, shapes.count() + usize::from(!correctives), settings.shapes)?;
             let kernel = &shapes.kernel;
             let centres = (0..kernel.groups()).map(|g| kernel.centres(g).len()).max();
             within(Limited::Kernels, centres.unwrap_or(0), settings.kernels)?;
-            return Ok((whole(shapes, Origin::AsTheyAre), vec![]));
+            let origin = if correctives { Origin::Correctives } else { Origin::AsTheyAre };
+            return Ok((whole(shapes, origin), vec![]));
         }
         _ => return Err(CompileError::NotDrivable(Refusal::NoPoseSpace)),
     };
+    enough(settings, false)?;
     let mut warnings = vec![];
     let left = space.remainders.vertices.len();
     if left > 0 {
@@ -77,6 +80,14 @@ pub(super) fn deliver(
     let compiler = Compiler::new(&space)?;
     let budget = Budget { shapes: most.min(compiler.most()).max(1), centres: kernels, per_vertex: None };
     Ok((whole(compiler.compile(budget)?.0, Origin::Compiled), warnings))
+}
+
+/// Refuses fewer shapes than two, of which one holds the bind pose; correctives need none for it.
+fn enough(settings: PoseSpaceSettings, correctives: bool) -> Result<(), CompileError> {
+    match settings.shapes.filter(|most| *most < 2 && !correctives) {
+        None => Ok(()),
+        Some(most) => Err(CompileError::FewShapes(most)),
+    }
 }
 
 /// Refuses shapes or kernels beyond what was asked for.
@@ -107,6 +118,7 @@ fn whole(shapes: CompiledShapes, origin: Origin) -> Delivered {
     Delivered {
         regions: (0..shapes.kernel.groups()).map(region).collect(),
         shapes: made,
+        correctives: shapes.clamp.map(|clamp| (shapes.names, clamp)),
         kernel: shapes.kernel,
         origin,
     }
@@ -144,7 +156,7 @@ fn principal(space: PoseSpace, most: usize) -> Result<Delivered, SolveError> {
             row.iter_mut().zip(weights).for_each(|(a, w)| *a += shape[v].dot(*w));
         }
     }
-    Ok(Delivered { kernel: space.kernel, regions, shapes, origin: Origin::OwnValues })
+    Ok(Delivered { kernel: space.kernel, regions, shapes, origin: Origin::OwnValues, correctives: None })
 }
 
 /// Coordinates of training poses, of recombinations, and of fractions of these; about `most` altogether, and at least eight of
@@ -175,6 +187,9 @@ impl Delivered {
         for (g, region) in self.regions.iter().enumerate() {
             let values = &values[self.kernel.range(g)];
             region.iter().for_each(|(l, row)| c[*l] += row.iter().zip(values).map(|(a, k)| a * k).sum::<f64>());
+        }
+        if let Some((_, [low, high])) = self.correctives {
+            c.iter_mut().for_each(|c| *c = c.clamp(low, high));
         }
         c
     }

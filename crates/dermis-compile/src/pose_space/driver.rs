@@ -8,9 +8,10 @@ use dermis_deform::tables::{DriverChannel, NamedBone, PoseDriver, PoseJoint, Pos
 use dermis_rig::{BoneIndex, IndexVec, Skeleton};
 
 /// The driver with the rig's bones. `kept` are the shapes with the factors of their coordinates, in the order of the morph
-/// targets after the first.
+/// targets, after the constant one where there is one.
 pub(super) fn driver(delivered: &Delivered, kept: &[(usize, f64)], offset: Vec<f64>) -> PoseDriver<BoneIndex> {
     let kernel = &delivered.kernel;
+    let first_target = offset.len() - kept.len();
     let target_of = |shape: usize| kept.iter().position(|k| k.0 == shape);
     // Regions with coordinates as the kernel numbers them, until it is known which of them are read.
     let mut regions: Vec<(Vec<(usize, f64)>, PoseRegion)> = Vec::new();
@@ -27,7 +28,7 @@ pub(super) fn driver(delivered: &Delivered, kept: &[(usize, f64)], offset: Vec<f
         let region = PoseRegion {
             relevance: vec![],
             centres: kernel.centres(g).iter().map(centre).collect(),
-            shapes: targets().map(|(at, _)| at + 1).collect(),
+            shapes: targets().map(|(at, _)| first_target + at).collect(),
             matrix: targets().map(|(at, row)| row.iter().map(|x| x * kept[at].1).collect()).collect(),
         };
         regions.push((relevance, region));
@@ -62,7 +63,7 @@ pub(super) fn driver(delivered: &Delivered, kept: &[(usize, f64)], offset: Vec<f
         channels: read.iter().filter(|j| **j >= first).map(channel).collect(),
         regions,
         offset,
-        clamp: [0.0, 1.0],
+        clamp: delivered.correctives.as_ref().map_or([0.0, 1.0], |(_, clamp)| *clamp),
     }
 }
 

@@ -10,6 +10,7 @@
 //! with the model's own coordinates x and kernel values κ_g, g the regions. Where u and A come from:
 //!
 //! - **Shapes** (EigenSkin, compiled models) have them. They are delivered whole; more than asked for are an error.
+//! - **Correctives** are morph targets as they are, with their names and weights within 0..1: no constant shape is needed.
 //! - A **small pose space**, of no more kernels per group than asked for and at most 1024 values, keeps the values of
 //!   all its groups. u are the principal directions of d over sampled poses, orthonormal, and c_l = u_lᵀ d(x), which is linear in κ:
 //!   d loses only what lies outside the span of u. A few sculpts are delivered as they are.
@@ -80,7 +81,7 @@ pub struct Loss {
 pub struct DrivenPoseSpace<'a> {
     /// The skin weights.
     pub weights: Cow<'a, Influences>,
-    /// The morph targets, the constant one first.
+    /// The morph targets, the constant one first where there is one.
     pub morphs: Vec<MorphTarget>,
     /// How their weights follow from the pose, with the rig's bones.
     pub driver: PoseDriver<BoneIndex>,
@@ -95,6 +96,8 @@ pub struct DrivenPoseSpace<'a> {
 pub enum Origin {
     /// The model is shapes already.
     AsTheyAre,
+    /// A shape per sculpt, with its name.
+    Correctives,
     /// Principal directions, driven by all values of the pose space.
     OwnValues,
     /// Compressed into fewer shapes and kernels.
@@ -105,6 +108,7 @@ impl std::fmt::Display for Origin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::AsTheyAre => "as they are",
+            Self::Correctives => "one per sculpt",
             Self::OwnValues => "its own values",
             Self::Compiled => "compiled",
         })
@@ -114,7 +118,7 @@ impl std::fmt::Display for Origin {
 /// What the shapes of a pose space cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PoseSpaceReport {
-    /// Morph targets, the constant one included.
+    /// Morph targets, a constant one included.
     pub shapes: usize,
     /// Pose spaces that drive them.
     pub regions: usize,
@@ -235,6 +239,16 @@ struct Prepared {
 }
 
 fn prepare(mut delivered: Delivered, vertices: usize, unseen: f64) -> Prepared {
+    if let Some((names, _)) = &delivered.correctives {
+        let names = names.clone();
+        let stored = |shape: Vec<DVec3>| shape.into_iter().map(|d| d.as_vec3().as_dvec3()).collect();
+        let shapes = std::mem::take(&mut delivered.shapes).into_iter().map(stored);
+        let morphs: Vec<MorphTarget> =
+            names.into_iter().zip(shapes).map(|(name, deltas)| MorphTarget { name, deltas }).collect();
+        let kept: Vec<(usize, f64)> = (0..morphs.len()).map(|l| (l, 1.0)).collect();
+        let driver = driver(&delivered, &kept, vec![0.0; morphs.len()]);
+        return Prepared { delivered, morphs, kept, driver };
+    }
     let samples = sample_coordinates(&delivered.kernel, usize::MAX);
     let mut scratch = KernelValues::default();
     let mut values = vec![0.0; delivered.kernel.values()];
@@ -290,8 +304,10 @@ impl Skin<'_> {
         let mut values = vec![0.0; kernel.values()];
         kernel.evaluate(pose, &mut KernelValues::default(), &mut values, |k| k);
         let c = self.delivered.weights(&values);
-        let mut weights = vec![1.0];
-        for (&(shape, factor), offset) in self.kept.iter().zip(&driver.offset[1..]) {
+        // The constant shape, where there is one, comes first.
+        let first = driver.offset.len() - self.kept.len();
+        let mut weights = driver.offset[..first].to_vec();
+        for (&(shape, factor), offset) in self.kept.iter().zip(&driver.offset[first..]) {
             let free = offset + c[shape] * factor;
             let held = free.clamp(driver.clamp[0], driver.clamp[1]);
             losses.outside += usize::from(held != free);

@@ -11,6 +11,9 @@
 //! EigenSkin (Kry, James & Pai 2002) is this with a region per joint; pose blend shapes (Loper et al. 2015) are this with
 //! κ the entries of the joints' rotations and A the identity; a compiled pose-space deformation has a region per joint, the
 //! joints near it among its coordinates, and few centres.
+//!
+//! Correctives have a shape per sculpt, with the sculpt's name, and weights held within 0..1: c_l is one in the sculpt's pose,
+//! and a pose on the other side of the bind pose does not show the sculpt backwards.
 
 use super::{Carrier, Kernel, KernelValues};
 use crate::base::Base;
@@ -37,6 +40,10 @@ pub struct CompiledShapes {
     pub displacements: Vec<DVec3>,
     /// Radius of the ball per vertex, metres; empty without the guard.
     pub radii: Vec<f64>,
+    /// Names of the shapes, one each; empty if they have none.
+    pub names: Vec<String>,
+    /// The least and the largest weight of a shape, around zero; weights are free without it.
+    pub clamp: Option<[f64; 2]>,
 }
 
 impl CompiledShapes {
@@ -54,7 +61,8 @@ impl CompiledShapes {
             for _ in self.regions[g]..self.regions[g + 1] {
                 let a = &self.coefficients[row..row + values.len()];
                 row += values.len();
-                out.push(round(a.iter().zip(values).map(|(a, k)| a * k).sum()));
+                let free: f64 = a.iter().zip(values).map(|(a, k)| a * k).sum();
+                out.push(round(self.clamp.map_or(free, |[low, high]| free.clamp(low, high))));
             }
         }
     }

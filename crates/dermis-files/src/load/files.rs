@@ -81,8 +81,27 @@ fn not_read_yet(name: &str) -> Option<&'static str> {
     Some(match ending.as_str() {
         "usd" | "usda" | "usdc" | "usdz" => "USD files are not read yet",
         "bvh" => "BVH files are not read yet",
+        "blend" => "Blender files are read by Blender alone",
+        "ma" | "mb" => "Maya scenes are read by Maya alone",
+        "max" => "3ds Max scenes are read by 3ds Max alone",
+        "hip" | "hiplc" | "hipnc" => "Houdini scenes are read by Houdini alone",
         _ => return None,
     })
+}
+
+/// How to get a file that is read.
+fn way_out(name: &str) -> &'static str {
+    match name.rsplit_once('.').map_or("", |(_, ending)| ending).to_ascii_lowercase().as_str() {
+        "blend" => {
+            "export glTF (.glb) with skinning and animation, or write a bundle with tools/blender_bundle.py (docs/from-blender.md)"
+        }
+        "ma" | "mb" => "export the rig as FBX with baked animation, and the skin as Alembic (docs/from-maya.md)",
+        "hip" | "hiplc" | "hipnc" => "export the rig as FBX or glTF, and the skin as Alembic (docs/from-houdini.md)",
+        "max" => "export the rig as FBX with baked animation, and the skin as Alembic",
+        "usd" | "usda" | "usdc" | "usdz" => "export glTF, FBX or Alembic instead",
+        "bvh" => "bring the motion onto the rig in another program, and export it as glTF or FBX",
+        _ => "use .glb, .gltf, .fbx, .abc, .npz, .obj, .pc2, .mdd or .dermis",
+    }
 }
 
 /// Everything a file or a folder of numbered OBJ files holds. `space` serves formats that state no axes or unit. Of a bundle
@@ -106,7 +125,7 @@ pub fn read_contents_with(path: &Path, space: &Space, wanted: BundleShapes) -> R
     let name = path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned());
     let format = dermis_io::sniff(&bytes, &name).ok_or_else(|| {
         let what = not_read_yet(&name).unwrap_or("the kind of this file is not known");
-        FileError::lacks(path, what, "use .glb, .gltf, .fbx, .abc, .npz, .obj, .pc2, .mdd or .dermis")
+        FileError::lacks(path, what, way_out(&name))
     })?;
     let folder = path.parent().unwrap_or(Path::new("."));
     let resolve = |uri: &str, most: u64| {

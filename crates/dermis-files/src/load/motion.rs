@@ -112,20 +112,27 @@ fn clip_bones(contents: &Contents, path: &Path) -> Result<Vec<String>, FileError
 
 pub(crate) fn pick_clip<'a>(contents: &'a Contents, source: &Source) -> Result<&'a dermis_io::Clip, FileError> {
     let names = || contents.clips.iter().map(|c| format!("\"{}\"", c.name)).collect::<Vec<_>>().join(", ");
+    // A shell takes a bar in a name for a pipe.
+    let example = contents.clips.first().map_or("Walk", |clip| clip.name.as_str());
+    let hint = format!("name one after #, in quotes: \"{}#{example}\"", source.path.display());
     match (&source.part, &contents.clips[..]) {
         (None, [only]) => Ok(only),
-        (Some(name), clips) => clips.iter().find(|c| c.name == *name).ok_or_else(|| {
-            FileError::lacks(
-                &source.path,
-                format!("there is no clip \"{name}\"; there are {}", names()),
-                "name a clip after #: walk.glb#Walk",
-            )
+        (Some(name), clips) => clip_named(clips, name).ok_or_else(|| {
+            FileError::lacks(&source.path, format!("there is no clip \"{name}\"; there are {}", names()), hint)
         }),
         (None, _) => {
             let what = format!("there are {} clips: {}", contents.clips.len(), names());
-            Err(FileError::lacks(&source.path, what, "name one after #: walk.glb#Walk"))
+            Err(FileError::lacks(&source.path, what, hint))
         }
     }
+}
+
+/// The clip of that name; else the only one whose name ends with it after a bar, as Blender writes "Armature|Walk".
+fn clip_named<'a>(clips: &'a [dermis_io::Clip], name: &str) -> Option<&'a dermis_io::Clip> {
+    let short = |clip: &&dermis_io::Clip| clip.name.rsplit_once('|').is_some_and(|(_, short)| short == name);
+    let mut short = clips.iter().filter(short);
+    let only = short.next().filter(|_| short.next().is_none());
+    clips.iter().find(|clip| clip.name == name).or(only)
 }
 
 /// The clip's own keys, or a fixed rate.

@@ -6,7 +6,7 @@ use super::learnt::{Solved, SolvedBy};
 use super::ridge::FoldsText;
 use super::{
     FitInput, FitReport, FitWarning, LEVERAGE_VERTICES, Learnt, MethodError, MethodReport, RidgeChoice, RidgePoint,
-    chosen_by, short,
+    chosen_by, few, short,
 };
 use crate::joints::{JointReport, JointSettings, fit_joints, joint_leverages};
 use crate::training::Progress;
@@ -106,7 +106,8 @@ impl JointMethod {
         let settings = self.settings(input.rig, weights, input.examples.is_clip());
         let training = input.training((&positions).into());
         let fitted = fit_joints(&training, weights, &settings, progress)?;
-        let report = self.report(&settings, &fitted.report, input.rig);
+        let mut report = self.report(&settings, &fitted.report, input.rig);
+        report.warnings.extend(few(input));
         let mirrored = fitted.report.mirrored;
         let solved = SolvedBy::Joint(fitted.report);
         let learnt = Learnt::new(base, Some(fitted.correction.into()), input, report, solved)?;

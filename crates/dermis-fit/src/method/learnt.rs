@@ -2,7 +2,7 @@
 
 use super::base::BaseChoice;
 use super::error::Lack;
-use super::{Method, MethodError, animation_space, joint, mwe, pose_space, rotational, short, weights};
+use super::{Method, MethodError, animation_space, correctives, joint, mwe, pose_space, rotational, short, weights};
 use crate::joints::JointReport;
 use crate::mwe::MweReport;
 use crate::training::{BasePoses, Training};
@@ -137,6 +137,8 @@ pub enum MethodReport {
     Joint(joint::JointModelReport),
     /// Of pose-space deformation and its relatives.
     PoseSpace(Box<pose_space::PoseSpaceReport>),
+    /// Of correctives.
+    Correctives(Box<correctives::CorrectivesModelReport>),
     /// Of rotational regression.
     RotationalRegression(rotational::RotationalModelReport),
 }
@@ -305,6 +307,23 @@ pub enum FitWarning {
         /// Vertices.
         vertices: usize,
     },
+    /// Sculpts that are what the base shows.
+    NothingSculpted {
+        /// Their names.
+        examples: Vec<String>,
+    },
+    /// Examples that the model was to meet and does not.
+    NotMet {
+        /// Vertices.
+        vertices: usize,
+        /// How far it stays from an example, at most, metres.
+        largest: f64,
+    },
+    /// Too few examples for a method that regresses.
+    FewExamples {
+        /// How many.
+        examples: usize,
+    },
     /// Negative weights.
     NegativeWeights {
         /// Vertices with one.
@@ -429,6 +448,20 @@ impl fmt::Display for FitWarning {
             Self::RemaindersDropped { vertices } => write!(
                 f,
                 "{vertices} vertices keep a part of their examples beside the displacement, which no shape holds: it is dropped"
+            ),
+            Self::NothingSculpted { examples } => {
+                write!(f, "no shape is needed for {}: the base shows it already in its pose", examples.join(", "))
+            }
+            Self::NotMet { vertices, largest } => write!(
+                f,
+                "at {vertices} vertices an example is not met, by up to {} m: the joints that count there hardly moved in it, or \
+                 another example of their pose says something else; correctives meet every sculpt",
+                short(*largest)
+            ),
+            Self::FewExamples { examples } => write!(
+                f,
+                "{examples} examples are few for this method, which leaves most of the error below about eight; for sculpts take \
+                 correctives, or a pose space that meets its examples"
             ),
             Self::NegativeWeights { vertices, all } => write!(
                 f,

@@ -6,7 +6,7 @@ use super::learnt::{Solved, SolvedBy};
 use super::ridge::FoldsText;
 use super::{
     FitInput, FitReport, FitWarning, FoldChoice, LEVERAGE_VERTICES, Learnt, MapSource, MethodError, MethodReport,
-    RidgePoint, chosen_by, short,
+    RidgePoint, chosen_by, few, short,
 };
 use crate::mwe::{
     Anchor, Centring, MweReport, MweSettings, RidgeMode, RowChoice, SolvePrecision, Strength, fit_mwe, half_decades,
@@ -206,7 +206,8 @@ impl MweMethod {
             let stored = base_in_training(&mut base, input)?;
             fit_mwe(&input.training((&stored).into()), &maps, &settings, progress)?
         };
-        let report = self.report(&settings, &fitted.report, input.rig);
+        let mut report = self.report(&settings, &fitted.report, input.rig);
+        report.warnings.extend(few(input));
         let solved = SolvedBy::Mwe(fitted.report);
         let learnt = Learnt::new(base, Some(fitted.correction.into()), input, report, solved)?;
         Ok(Learnt { coefficients: self.coefficients, ..learnt })

@@ -272,31 +272,13 @@ impl PoseSpaceSettings {
         settings.coordinates = self.coordinates;
         settings.reach = self.reach;
         settings.sparse = self.sparse;
-        settings.channels = self.channels(input)?;
-        if self.mirror {
-            let (rig, weights) = (input.rig, input.weights()?);
-            let mirror = Mirror::find(&rig.mesh().positions, rig.skeleton(), weights);
-            settings.mirror = Some(mirror.ok_or_else(|| input.lacks(Lack::Symmetry))?);
-        }
+        settings.channels = known_channels(&self.channels, input)?;
+        settings.mirror = self.mirror.then(|| mirror_of(input)).transpose()?;
         settings.smoothing = self.smoothing.map(|smoothing| smoothing.max(psd::EXACT));
         settings.folds = self.folds.of(input.examples.is_clip());
         settings.duplicates = self.duplicates;
         settings.guard = self.guard;
         Ok(settings)
-    }
-
-    /// Channels by name, where the examples have them.
-    fn channels(&self, input: &FitInput<'_>) -> Result<Vec<ChannelSetting>, MethodError> {
-        let examples = input.examples.examples();
-        let known: BTreeSet<&str> =
-            examples.iter().flat_map(|e| e.transforms.channels()).map(|(name, _)| &**name).collect();
-        match self.channels.iter().find(|channel| !known.contains(channel.name.as_str())) {
-            None => Ok(self.channels.clone()),
-            Some(channel) => Err(MethodError::NoChannel {
-                name: channel.name.clone(),
-                known: known.into_iter().map(str::to_owned).collect(),
-            }),
-        }
     }
 
     /// The influence maps to choose from: those of the settings, and where they are derived those of fewer rings.
@@ -311,6 +293,39 @@ impl PoseSpaceSettings {
         };
         let with = |rings: usize| MapSource::Weights(MapSettings { rings, ..*settings }).of(input, progress);
         (0..=settings.rings).rev().map(with).collect()
+    }
+}
+
+/// Channels by name, where the examples have them.
+pub(super) fn known_channels(
+    asked: &[ChannelSetting],
+    input: &FitInput<'_>,
+) -> Result<Vec<ChannelSetting>, MethodError> {
+    let examples = input.examples.examples();
+    let known: BTreeSet<&str> =
+        examples.iter().flat_map(|e| e.transforms.channels()).map(|(name, _)| &**name).collect();
+    match asked.iter().find(|channel| !known.contains(channel.name.as_str())) {
+        None => Ok(asked.to_vec()),
+        Some(channel) => Err(MethodError::NoChannel {
+            name: channel.name.clone(),
+            known: known.into_iter().map(str::to_owned).collect(),
+        }),
+    }
+}
+
+/// The symmetry of the rig.
+pub(super) fn mirror_of(input: &FitInput<'_>) -> Result<Mirror, MethodError> {
+    let (rig, weights) = (input.rig, input.weights()?);
+    Mirror::find(&rig.mesh().positions, rig.skeleton(), weights).ok_or_else(|| input.lacks(Lack::Symmetry))
+}
+
+/// How coordinates are called in reports.
+pub(super) fn coordinates_line(coordinates: Coordinates) -> String {
+    match coordinates {
+        Coordinates::Chord => "chord".into(),
+        Coordinates::RotationVector => "rotation vector".into(),
+        Coordinates::Euler => "euler".into(),
+        Coordinates::SwingTwist { swing, twist } => format!("swing {swing}, twist {twist}"),
     }
 }
 
@@ -426,14 +441,8 @@ fn lines(own: &PoseSpaceSettings, kind: Kind, settings: &PsdSettings, report: &P
         settings.rings -= report.maps;
     }
     let mut lines = maps.lines();
-    let coordinates = match settings.coordinates {
-        Coordinates::Chord => "chord".into(),
-        Coordinates::RotationVector => "rotation vector".into(),
-        Coordinates::Euler => "euler".into(),
-        Coordinates::SwingTwist { swing, twist } => format!("swing {swing}, twist {twist}"),
-    };
     lines.push(("form".into(), format!("{:?}", settings.form).to_lowercase()));
-    lines.push(("coordinates".into(), coordinates));
+    lines.push(("coordinates".into(), coordinates_line(settings.coordinates)));
     lines.push(("pose space".into(), format!("{:?}", settings.reach).to_lowercase()));
     if kind == Kind::Psd {
         let linear = if settings.linear { ", after a linear term" } else { "" };
@@ -481,6 +490,10 @@ fn warnings(settings: &PsdSettings, report: &PsdReport, kind: Kind) -> Vec<FitWa
     if report.damped > 0 && report.largest_remainder > 0.0 {
         let (vertices, remainder) = (report.damped, report.largest_remainder);
         warnings.push(FitWarning::Damped { vertices, remainder, kept: kind == Kind::Psd });
+    }
+    let (vertices, largest) = report.unmet;
+    if settings.smoothing == Some(psd::EXACT) && vertices > 0 {
+        warnings.push(FitWarning::NotMet { vertices, largest });
     }
     if let Singular::Published { .. } = settings.singular {
         warnings.push(FitWarning::SingularAsPublished);

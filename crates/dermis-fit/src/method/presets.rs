@@ -33,7 +33,7 @@ pub fn preset(name: &str) -> Option<&'static Preset> {
 }
 
 /// Every preset, the default first.
-pub const PRESETS: [Preset; 26] = [
+pub const PRESETS: [Preset; 27] = [
     preset_of("joint", "the joint model, default form", Method::joint),
     preset_of("own-weights", "the rig's own weights", || Method::OwnWeights),
     preset_of("lbs", "weights fitted to the examples", Method::lbs),
@@ -68,6 +68,7 @@ pub const PRESETS: [Preset; 26] = [
         let pose_space = PoseSpaceSettings { reach: Reach::Global, ..PoseSpaceSettings::default() };
         Method::PoseBlendshapes(PoseBlendshapesMethod { pose_space, ..PoseBlendshapesMethod::default() })
     }),
+    preset_of("correctives", "a shape per example, for sculpts", Method::correctives),
     preset_of("rotational-regression", "triangles that turn with joints, no ball", Method::rotational_regression),
 ];
 

@@ -20,6 +20,7 @@
 
 use crate::training::FitError;
 use dermis_deform::guard::Weld;
+use dermis_deform::guard::project;
 use dermis_deform::pose_space::{CompiledShapes, Kernel, KernelValues, NO_GROUP, PoseSpace, ROOM};
 use dermis_rig::VertexIndex;
 use dermis_rig::glam::DVec3;
@@ -106,7 +107,10 @@ impl<'a> Compiler<'a> {
                 || (KernelValues::default(), vec![0.0; model.kernel.values()]),
                 |(scratch, values), x| {
                     model.kernel.values_at(x, scratch, values, |k| k);
-                    vertices.iter().map(|&v| model.displacement(v as usize, values)).collect()
+                    vertices
+                        .iter()
+                        .map(|&v| within_ball(model, v as usize, model.displacement(v as usize, values)))
+                        .collect()
                 },
             )
             .collect();
@@ -359,7 +363,19 @@ impl<'a> Compiler<'a> {
             offsets.push(terms.len() as u32);
         }
         let (carrier, radii) = (self.model.carrier.clone(), self.model.radii.clone());
-        Ok(CompiledShapes { kernel, regions, coefficients, carrier, offsets, terms, displacements, radii })
+        let (names, clamp) = (vec![], None);
+        Ok(CompiledShapes {
+            kernel,
+            regions,
+            coefficients,
+            carrier,
+            offsets,
+            terms,
+            displacements,
+            radii,
+            names,
+            clamp,
+        })
     }
 
     fn judge(&self, shapes: &CompiledShapes, weights: &Mat<f64>, budget: Budget) -> BudgetPoint {
@@ -431,4 +447,10 @@ fn poses(kernel: &Kernel, vertices: usize) -> (Vec<Vec<[f64; ROOM]>>, usize, usi
     let fitted = made.len();
     made.extend((0..UNSEEN).map(|i| mixed(i % 2 == 0)));
     (made, trained, fitted)
+}
+/// A displacement as the ball of the guard lets the model show it, up to how the base turns it: a linear term without the ball goes
+/// to any length in poses that recombine those of training.
+fn within_ball(model: &PoseSpace, v: usize, d: DVec3) -> DVec3 {
+    let radius = model.radii.get(v).filter(|_| model.kernel.linear);
+    radius.map_or(d, |&radius| project(d, radius).0)
 }

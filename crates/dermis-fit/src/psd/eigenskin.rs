@@ -127,13 +127,32 @@ pub fn fit_eigenskin(
         }
     }
     (report.psd.kernel_values, report.psd.groups) = (kernel.values(), kernel.groups());
-    let (mut offsets, mut terms, mut displacements) = (vec![0], Vec::new(), Vec::new());
-    for list in of_vertex {
-        terms.extend(list.iter().map(|t| t.0));
-        displacements.extend(list.iter().map(|t| t.1));
-        offsets.push(terms.len() as u32);
+    let Terms { offsets, terms, displacements } = Terms::of(of_vertex);
+    let (names, clamp) = (vec![], None);
+    Ok((
+        CompiledShapes { kernel, regions, coefficients, carrier, offsets, terms, displacements, radii, names, clamp },
+        report,
+    ))
+}
+
+/// The shapes of every vertex in one list.
+pub(super) struct Terms {
+    pub offsets: Vec<u32>,
+    pub terms: Vec<u32>,
+    pub displacements: Vec<DVec3>,
+}
+
+impl Terms {
+    /// Of each vertex's shapes, with its displacement in them.
+    pub fn of(vertices: Vec<Vec<(u32, DVec3)>>) -> Self {
+        let mut all = Self { offsets: vec![0], terms: vec![], displacements: vec![] };
+        for list in vertices {
+            all.terms.extend(list.iter().map(|t| t.0));
+            all.displacements.extend(list.iter().map(|t| t.1));
+            all.offsets.push(all.terms.len() as u32);
+        }
+        all
     }
-    Ok((CompiledShapes { kernel, regions, coefficients, carrier, offsets, terms, displacements, radii }, report))
 }
 
 /// What one joint adds.

@@ -35,6 +35,7 @@
 //! example separately, with the sign that meets the example ([`Singular`]).
 
 pub mod compile;
+pub mod correctives;
 mod displacements;
 pub mod eigenskin;
 
@@ -46,7 +47,7 @@ pub use displacements::{Singular, published, pull_back};
 use crate::training::{FitError, Progress, Ticker, Training};
 use dermis_deform::Base;
 use dermis_deform::guard::BALL_FACTOR;
-use dermis_deform::pose_space::{Carrier, Coordinates, Family, PoseSpace};
+use dermis_deform::pose_space::{Carrier, Coordinates, Family, KernelValues, PoseSpace, ROOM};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mirror};
 use dermis_solve::Folds;
@@ -65,6 +66,8 @@ const UNMOVED: f64 = 1e-9;
 const CANCELLATION: f64 = 1e5;
 /// The cost that leave-one-out may spend per point of its grid, in cubed examples. Groups beyond are skipped, evenly.
 const SCORED: f64 = 1e8;
+/// A displacement that a model may leave and still meet its examples, in rest diagonals.
+const MET: f64 = 1e-4;
 /// A sparse example does not count at a vertex that it leaves this near to the base, in rest diagonals.
 const UNTOUCHED: f64 = 1e-6;
 
@@ -209,6 +212,9 @@ pub struct PsdReport {
     pub largest_remainder: f64,
     /// Vertices with such a remainder.
     pub remainders: usize,
+    /// Of a fit that interpolates: vertices at which the model stays more than 1e-4 rest diagonals from an example, and by how
+    /// much at most, metres. Up to 400 examples and 1e9 kernel values are looked at.
+    pub unmet: (usize, f64),
     /// The largest |W| over the largest displacement: how far kernel values cancel, and with them digits of `f32`.
     pub cancellation: f64,
 }
@@ -312,11 +318,15 @@ fn prepare<'a>(
         let stride = regress::stride(&groups, training.rest.len());
         let ticker = Ticker::new(candidates.len() as u64, progress);
         let mut least = regress::validated(&space, regressor, &groups, &asked, settings, stride)?;
+        // A model that is to meet its examples does not give any of them up for a lower error on others.
+        let interpolates = settings.smoothing == Some(EXACT);
+        let given_up = |groups: &[Group]| if interpolates { unmet(groups, &asked, training.unit()).1 } else { 0.0 };
+        let most = given_up(&groups).max(MET * training.unit());
         for (at, maps) in candidates.iter().enumerate().skip(1) {
             ticker.tick(1)?;
             let (other, its_groups) = in_maps(maps);
             let score = regress::validated(&other, regressor, &its_groups, &asked, settings, stride)?;
-            if score < least {
+            if score < least && given_up(&its_groups) <= most {
                 (chosen, space, groups, least) = (at, other, its_groups, score);
             }
         }
@@ -326,6 +336,51 @@ fn prepare<'a>(
         false => Vec::new(),
     };
     Ok(Prepared { space, carrier, asked, groups, radii, maps: chosen })
+}
+
+/// Vertices that some example displaces although it is among the rows of no group of theirs, and by how much at most, metres.
+fn unmet(groups: &[Group], asked: &Displacements, unit: f64) -> (usize, f64) {
+    let vertices = asked.all.first().map_or(0, Vec::len);
+    let mut group_of = vec![usize::MAX; vertices];
+    let mut told = Vec::new();
+    for (g, group) in groups.iter().enumerate() {
+        group.vertices.iter().for_each(|&v| group_of[v as usize] = g);
+        let mut known = vec![false; asked.all.len()];
+        group.merged.iter().flatten().for_each(|&s| known[s as usize] = true);
+        told.push(known);
+    }
+    let left = |v: usize| {
+        let known = told.get(group_of[v]);
+        let lengths = asked.all.iter().enumerate().filter(|(s, _)| known.is_none_or(|known| !known[*s]));
+        lengths.map(|(_, d)| d[v].length()).fold(0.0, f64::max)
+    };
+    let left = (0..vertices).map(left).filter(|left| *left >= UNTOUCHED * unit);
+    left.fold((0, 0.0), |(count, largest), left| (count + 1, largest.max(left)))
+}
+
+/// Vertices at which a model stays farther than `least` from what some example asks, and by how much at most.
+fn stays_from(correction: &PoseSpace, asked: &Displacements, least: f64) -> (usize, f64) {
+    /// Examples, and products of kernel values and displacements, that are looked at.
+    const LOOKED_AT: (usize, usize) = (400, 1 << 30);
+    let width = correction.kernel.width().max(1);
+    let rows: Vec<&[[f64; ROOM]]> = correction.kernel.examples.chunks_exact(width).collect();
+    let step = rows.len().div_ceil(LOOKED_AT.0).max(1);
+    let examples: Vec<usize> = (0..rows.len().min(asked.all.len())).step_by(step).collect();
+    let stride = (examples.len() * correction.weights.len()).div_ceil(LOOKED_AT.1).max(1);
+    let values: Vec<Vec<f64>> = (examples.iter())
+        .map(|&s| {
+            let mut values = vec![0.0; correction.kernel.values()];
+            correction.kernel.values_at(rows[s], &mut KernelValues::default(), &mut values, |k| k);
+            values
+        })
+        .collect();
+    let left = |v: usize| {
+        let of = |(&s, values): (&usize, &Vec<f64>)| (asked.all[s][v] - correction.displacement(v, values)).length();
+        examples.iter().zip(&values).map(of).filter(|left| !left.is_nan()).fold(0.0, f64::max)
+    };
+    let vertices: Vec<usize> = (0..correction.groups.len()).step_by(stride).collect();
+    let left: Vec<f64> = vertices.par_iter().map(|&v| left(v)).filter(|left| *left > least).collect();
+    (left.len() * stride, left.iter().copied().fold(0.0, f64::max))
 }
 
 /// Radii of the ball; with mirrored examples a vertex may move as far as its partner.
@@ -392,6 +447,7 @@ fn regressed<'a>(
         damped: asked.damped,
         largest_remainder: asked.largest_remainder,
         remainders: asked.remainders.len(),
+        unmet: (0, 0.0),
         cancellation: 0.0,
     };
     Ok(Regressed { prepared, regressor, solved, report })
@@ -416,6 +472,9 @@ fn fit_with(
     let displacement = largest(&mut asked.all.iter().flatten());
     let correction = assemble(space, regressor, carrier, &groups, &solved, &asked, report.sigma, radii);
     report.kernel_values = correction.kernel.values();
+    if settings.smoothing == Some(EXACT) {
+        report.unmet = stays_from(&correction, &asked, MET * training.unit());
+    }
     if displacement > 0.0 {
         report.cancellation = largest(&mut correction.weights.iter()) / displacement;
     }

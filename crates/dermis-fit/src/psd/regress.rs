@@ -19,6 +19,9 @@ const WIDE: f64 = 1e3;
 /// bounded by one, as kernels are.
 const BEYOND: [f64; 2] = [10.0, 100.0];
 
+/// Share of the score by which points of the sweep must differ before it says anything.
+const SAYS_NOTHING: f64 = 1e-9;
+
 /// Vertices at which pose spaces are compared, at most.
 const MOST_VALIDATED: usize = 1500;
 
@@ -228,9 +231,16 @@ pub(super) fn choose(
             sweep.push(PsdPoint { sigma, smoothing, validated: (score / held_out.max(1) as f64).sqrt(), score });
         }
     }
-    // Of equals the smoother, wider kernel.
-    let finite = sweep.iter().filter(|p| p.score.is_finite());
-    let best = finite.reduce(|best, p| if p.score <= best.score { p } else { best });
+    let finite = || sweep.iter().filter(|p| p.score.is_finite());
+    let (least, most) = finite().fold((f64::INFINITY, 0.0), |(l, m), p| (p.score.min(l), p.score.max(m)));
+    let best = if most - least <= SAYS_NOTHING * most {
+        // No example tells of what another one does: they are met, and felt about as far as they lie apart.
+        let far = |p: &&PsdPoint| (p.sigma / (2.0 * spacing)).ln().abs();
+        finite().min_by(|a, b| far(a).total_cmp(&far(b)).then(a.smoothing.total_cmp(&b.smoothing)))
+    } else {
+        // Of equals the smoother, wider kernel.
+        finite().reduce(|best, p| if p.score <= best.score { p } else { best })
+    };
     let best = *best.unwrap_or(&sweep[sweep.len() - 1]);
     Ok(Choice { sigma: best.sigma, smoothing: best.smoothing, sweep, scored })
 }

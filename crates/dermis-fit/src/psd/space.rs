@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 pub(super) const STEPS: f64 = 64.0;
 
 /// The joints and the examples' coordinates.
+#[derive(Clone)]
 pub(super) struct Space<'a> {
     pub training: &'a Training<'a>,
     pub weld: Weld,
@@ -23,6 +24,8 @@ pub(super) struct Space<'a> {
     pub channels: Vec<Channel>,
     /// Per example and mirror image: joints, then channels, in order.
     pub examples: Vec<Vec<[f64; ROOM]>>,
+    /// Of each bone the topmost one that it moves as one with: the bones that joints name.
+    pub top: Vec<BoneIndex>,
     coordinates: Coordinates,
     /// Per vertex: joints that count, in steps of relevance.
     relevance: Vec<Vec<(u32, u32)>>,
@@ -109,11 +112,16 @@ impl<'a> Space<'a> {
         };
         let relevance = maps.rows().map(of_vertex).collect();
         let (weld, coordinates) = (kernel.weld, kernel.coordinates);
-        Self { training, weld, joints, channels, examples: all, coordinates, relevance }
+        Self { training, weld, joints, channels, examples: all, top, coordinates, relevance }
     }
 
     pub fn coordinates(&self) -> Coordinates {
         self.coordinates
+    }
+
+    /// The joints and channels that count for vertex `v`, each with its a.
+    pub fn relevance_of(&self, v: usize) -> impl Iterator<Item = (u32, f64)> + '_ {
+        self.relevance[v].iter().map(|&(j, steps)| (j, f64::from(steps) / STEPS))
     }
 
     /// Importance of an example or of a mirror image.

@@ -257,6 +257,8 @@ impl Character {
             displacements: terms.iter().map(|_| random.direction() * 1e-3).collect(),
             terms,
             radii: vec![0.01; self.rest.len()],
+            names: vec![],
+            clamp: None,
         })
     }
 }

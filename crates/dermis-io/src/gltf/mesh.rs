@@ -1,5 +1,6 @@
 //! Meshes as a file draws them: blocks of vertices in the file's own coordinates, and runs of triangles over them.
 
+use super::VERTEX;
 use super::accessor::Table;
 use super::document::{Document, Primitive, damaged, unsupported};
 use super::nodes::Nodes;
@@ -37,6 +38,8 @@ pub(super) struct Block {
     pub colors: Option<Table>,
     /// Displacements per morph target; `None` where the target leaves the vertices alone.
     pub targets: Vec<Option<Table>>,
+    /// The vertex that each drawn one hangs on, where the file says it.
+    pub vertices: Option<Table>,
     /// Whether triangles share vertices. Where none does, the file knows only corners.
     pub shares: bool,
 }
@@ -229,6 +232,7 @@ impl Block {
         for (semantic, table) in [("TEXCOORD_0", &uvs), ("COLOR_0", &colors)] {
             table.as_ref().map_or(Ok(()), |table| finite(semantic, table))?;
         }
+        let vertices = table(VERTEX, &[1])?;
         let mut more_uvs = Vec::new();
         while more_uvs.len() < MOST_UVS - 1 {
             let semantic = format!("TEXCOORD_{}", 1 + more_uvs.len());
@@ -262,12 +266,25 @@ impl Block {
             let number = |start: &str| semantic.strip_prefix(start).and_then(|n| n.parse::<usize>().ok());
             let skinning = number("JOINTS_").or(number("WEIGHTS_")).is_some_and(|n| n < sets.len());
             let uvs = number("TEXCOORD_").is_some_and(|n| n <= more_uvs.len());
-            if !skinning && !uvs && !["POSITION", "NORMAL", "TANGENT", "COLOR_0"].contains(&semantic.as_str()) {
+            if !skinning && !uvs && !["POSITION", "NORMAL", "TANGENT", "COLOR_0", VERTEX].contains(&semantic.as_str()) {
                 flaws.unread(semantic);
             }
         }
         let skin = skin.filter(|_| !sets.is_empty());
-        Ok(Self { node, skin, start, positions, sets, normals, uvs, more_uvs, colors, targets, shares: false })
+        Ok(Self {
+            node,
+            skin,
+            start,
+            positions,
+            sets,
+            normals,
+            uvs,
+            more_uvs,
+            colors,
+            targets,
+            vertices,
+            shares: false,
+        })
     }
 
     /// Everything drawn at vertex `row` but its position.

@@ -7,11 +7,17 @@
 //! Materials, textures, images, cameras, lights, further nodes and extras are carried through as they stand: they come in
 //! the [`Appearance`](dermis_rig::Appearance) of the mesh, and go out with numbers that fit what is written around them.
 //!
+//! A drawn mesh has more vertices than the mesh where it is split at seams. The attribute `_VERTEX` of our files says which vertex
+//! each drawn one hangs on, so that counts and order survive a round trip. Other files are welded along their seams.
+//!
 //! The reader is written by hand: it reads the JSON into a few structures of its own. The crate `gltf` trusts indices that a
 //! file may break, and reads buffers before it checks their sizes.
 //!
 //! Source: Khronos Group, "glTF 2.0 Specification", 2.0.1; skinning section 3.7.3, animation sections 3.11 and C.
 //! Not read: Draco and meshopt compression, instancing, tangents, normals of morph targets.
+
+/// The attribute of our own files that says which vertex of the mesh each drawn one hangs on.
+const VERTEX: &str = "_VERTEX";
 
 mod accessor;
 pub mod affine_nodes;

@@ -297,11 +297,37 @@ impl<'a> Hung<'a> {
                     .then_with(|| lexical(deltas(one, row), deltas(other, other_row)))
             })
         };
+        if let Some(stated) = self.stated(&order) {
+            return stated;
+        }
         let split = |a: u32, b: u32| {
             let ((one, row), (other, other_row)) = (self.of(a), self.of(b));
             one.start != other.start || !one.block.shares || !one.block.shading(row).eq(other.block.shading(other_row))
         };
         weld(self.vertices, &self.triangles(drawn).0, order, split)
+    }
+
+    /// The vertices that the file states, if every drawn one says which it hangs on, and those of one vertex are in one place.
+    fn stated(&self, order: &impl Fn(u32, u32) -> Ordering) -> Option<Weld> {
+        let number = |(hung, row): (&HungBlock<'a>, usize)| {
+            let number = *hung.block.vertices.as_ref()?.row(row).first()?;
+            (number >= 0.0 && number < f64::from(u32::MAX) && number.fract() == 0.0).then_some(number as u32)
+        };
+        let numbers: Vec<u32> = self.rows().map(number).collect::<Option<_>>()?;
+        let mut known = numbers.clone();
+        known.sort_unstable();
+        known.dedup();
+        let source: Vec<u32> = numbers.iter().map(|number| known.partition_point(|k| k < number) as u32).collect();
+        let mut first = vec![u32::MAX; known.len()];
+        for (drawn, &vertex) in (0u32..).zip(&source) {
+            let first = &mut first[vertex as usize];
+            if *first == u32::MAX {
+                *first = drawn;
+            } else if order(*first, drawn).is_ne() {
+                return None;
+            }
+        }
+        Some(Weld { source, first })
     }
 
     fn mesh(&self, drawn: &Drawn, made: &Weld) -> Result<Mesh, ReadError> {

@@ -11,7 +11,8 @@ use std::cmp::Ordering;
 pub(super) struct Weld {
     /// The welded vertex of each drawn vertex.
     pub source: Vec<u32>,
-    /// The first drawn vertex of each welded vertex, ascending: without seams the order stays the file's.
+    /// The first drawn vertex of each welded vertex; ascending where the file does not state its vertices, so that without seams the
+    /// order stays the file's.
     pub first: Vec<u32>,
 }
 

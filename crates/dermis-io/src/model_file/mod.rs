@@ -34,8 +34,9 @@ use std::io::{Cursor, Read, Seek, Write};
 ///
 /// 1: bases and multi-weight enveloping. 2: joint models and pose-space deformation. 3: other kernels, remainders and
 /// channels of pose-space deformation; shapes; rotational regression. 4: coefficients of 16 bits. 5: a base of stacked deformers.
+/// 6: shapes with names and bounded weights.
 /// Programs that know nothing of materials pass over the arrays and header fields that carry them.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// What a model file holds: a deformer with its rig, and where both come from.
 ///

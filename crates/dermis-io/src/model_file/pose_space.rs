@@ -28,6 +28,11 @@ pub(super) struct StoredPoseSpace {
     linear: bool,
     #[serde(default)]
     channels: Vec<StoredChannel>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    shape_names: Vec<String>,
+    /// The least and the largest weight of a shape.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    clamp: Option<[f64; 2]>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -68,7 +73,8 @@ pub(super) fn write_shapes<'a>(t: &mut Tensors<'a>, c: &'a BakedShapes, rig: &Ri
     t.u32("shapes.terms", &[model.terms.len()], model.terms.iter().copied());
     t.f32("shapes.displacements", &[c.displacements.len(), 3], c.displacements.iter().flat_map(|u| u.to_array()));
     t.f32("pose_space.radii", &[c.radii.len()], c.radii.iter().copied());
-    write_kernel(t, &model.kernel, &model.carrier, rig)
+    let kernel = write_kernel(t, &model.kernel, &model.carrier, rig);
+    StoredPoseSpace { shape_names: model.names.clone(), clamp: model.clamp, ..kernel }
 }
 
 fn write_kernel<'a>(t: &mut Tensors<'a>, k: &'a Kernel, carrier: &'a Carrier, rig: &Rig) -> StoredPoseSpace {
@@ -122,6 +128,8 @@ fn write_kernel<'a>(t: &mut Tensors<'a>, k: &'a Kernel, carrier: &'a Carrier, ri
         kernel: kernel.into(),
         linear: k.linear,
         channels: k.channels.iter().map(channel).collect(),
+        shape_names: vec![],
+        clamp: None,
     }
 }
 
@@ -170,9 +178,26 @@ pub(super) fn read_shapes(r: &Reader<'_>, rig: &Rig, stored: &StoredPoseSpace) -
     let count = regions.last().map_or(0, |&n| n as usize);
     let terms = r.indices("shapes.terms", 1, count)?;
     r.count("shapes.terms", terms.len(), displacements.len())?;
+    let (names, clamp) = (stored.shape_names.clone(), stored.clamp);
+    if !names.is_empty() && names.len() != count {
+        return Err(damaged(format!("{} names of {count} shapes", names.len())));
+    }
+    if let Some([low, high]) = clamp.filter(|[low, high]| !(*low <= 0.0 && *high >= 0.0)) {
+        return Err(damaged(format!("weights of shapes between {low} and {high}, which leave out the bind pose")));
+    }
     let (none, radii) = (vec![], radii(r, vertices)?);
-    let model =
-        CompiledShapes { kernel, regions, coefficients, carrier, offsets, terms, displacements: vec![], radii: none };
+    let model = CompiledShapes {
+        kernel,
+        regions,
+        coefficients,
+        carrier,
+        offsets,
+        terms,
+        displacements: vec![],
+        radii: none,
+        names,
+        clamp,
+    };
     Ok(BakedShapes { model, displacements, radii })
 }
 

@@ -304,6 +304,8 @@ pub fn shapes() -> ModelFile {
         terms: (0..24).map(|t| t % 3).collect(),
         displacements: (0..24).map(|i| DVec3::new(odd(i), odd(i + 1), odd(i + 2)) * 0.05).collect(),
         radii: (0..12).map(|v| 0.02 * f64::from(v)).collect(),
+        names: vec![],
+        clamp: None,
     };
     let base = Base::Lbs(made.rig().weights().cloned().unwrap());
     let baked = Deformer::new(made.rig().mesh().positions.clone(), base, Some(correction.into())).unwrap().bake();

@@ -94,5 +94,8 @@ pub fn shapes(tree: &Tree, carrier: Carrier, guarded: bool, random: &mut Random)
         terms,
         displacements,
         radii: radii(tree, guarded, random),
+        names: vec![],
+        // Half of the models hold their weights, the other half leave them free.
+        clamp: guarded.then_some([0.0, 0.4]),
     }
 }

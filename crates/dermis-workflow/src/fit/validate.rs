@@ -9,7 +9,7 @@ use dermis_rig::glam::DVec3;
 
 /// Errors on examples that were left out and predicted by a model fitted to the others: `count` folds, contiguous blocks
 /// for a clip, every `count`-th pose otherwise; poses in the order of the examples. `None` where there is nothing to leave
-/// out.
+/// out, and for a method that learns nothing of one example from the others.
 ///
 /// # Errors
 /// As [`fit`].
@@ -22,7 +22,7 @@ pub fn cross_validate(
 ) -> Result<Option<Scores>, Error> {
     let examples = input.examples;
     let poses = examples.len();
-    if count < 2 || poses < 2 {
+    if count < 2 || poses < 2 || !method.promises().predicts {
         return Ok(None);
     }
     let count = count.min(poses);

@@ -8,7 +8,7 @@ pub mod program;
 mod stack;
 mod write;
 
-pub use dermis_files::sculpts::{Sculpts, load_sculpts};
+pub use dermis_files::sculpts::{SculptSource, Sculpts, load_sculpts};
 pub use stack::load_stack;
 pub use write::{BundleVertices, Shown, is_folder, write_corrections};
 

@@ -5,7 +5,6 @@ use crate::compare::{self, Row, method_of, row};
 use crate::curve::{Draws, Point};
 use crate::error::Error;
 use crate::load::{LoadedRig, ReadOptions, load_examples, load_rig};
-use dermis_fit::method::PRESETS;
 use dermis_io::Space;
 use dermis_rig::ExampleSet;
 use serde::{Deserialize, Serialize};
@@ -21,7 +20,7 @@ pub struct CompareRecipe {
     pub examples: Vec<Input>,
     /// What is scored on.
     pub hold_out: Vec<Input>,
-    /// Methods by name; all of them if there is none.
+    /// Methods by name; the usual six if there is none.
     #[serde(default)]
     pub methods: Vec<String>,
     /// Learn from random subsets instead of all examples.
@@ -31,6 +30,9 @@ pub struct CompareRecipe {
     #[serde(default)]
     pub read: ReadOptions,
 }
+
+/// The methods that are compared unless others are named: nothing learnt, weights alone, and one of each kind.
+pub const USUAL: [&str; 6] = ["joint", "own-weights", "lbs", "mwe", "psd", "pose-blendshapes"];
 
 /// Random subsets of the examples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -83,10 +85,17 @@ impl CompareRecipe {
     /// [`Error`].
     pub fn run(&self, watch: &dyn Watch) -> Result<CompareOutcome, Error> {
         let names: Vec<String> = match self.methods.is_empty() {
-            true => PRESETS.iter().map(|preset| preset.name.to_owned()).collect(),
+            true => USUAL.map(str::to_owned).to_vec(),
             false => self.methods.clone(),
         };
         names.iter().try_for_each(|name| method_of(name).map(|_| ()))?;
+        let subsets = self.subsets.as_ref().map_or(vec![], |subsets| subsets.poses.clone());
+        let fits: Vec<String> = match subsets.is_empty() {
+            true => names.clone(),
+            false => subsets.iter().flat_map(|n| names.iter().map(move |name| format!("{name}, {n} poses"))).collect(),
+        };
+        let read = [("read rig", 0.05), ("read examples", 0.1), ("read hold-out", 0.1)];
+        watch.plan(&read.into_iter().chain(fits.iter().map(|name| (name.as_str(), 1.0))).collect::<Vec<_>>());
         let loaded = step(watch, "read rig", |_| load_rig(&self.rig.file.path))?;
         let set = |inputs: &[Input], role: &str| {
             step(watch, &format!("read {role}"), |_| {
@@ -126,7 +135,10 @@ pub fn bench(
     let mut rows = Vec::new();
     for name in names {
         match step(watch, name, |p| row(loaded, train, held_out, name, p)) {
-            Ok(row) => rows.push(row),
+            Ok(row) => {
+                watch.row(&row, &loaded.space);
+                rows.push(row);
+            }
             Err(Error::Cancelled) => return Ok((rows, true)),
             Err(other) => return Err(other),
         }

@@ -10,7 +10,7 @@ use crate::drivers::{
 use crate::error::{Error, ExportError};
 use crate::export::{ExportSettings, Exported, corrects, export_glb, is_glb};
 use crate::load::{PoseSet, ReadOptions, load_base_cache, load_examples, load_model, load_motion, load_pose_sets};
-use crate::output::{Output, reserve_file};
+use crate::output::{Kind, Output, reserve_file, reserve_file_of};
 use dermis_fit::weights::WeightBits;
 use dermis_io::ModelFile;
 use dermis_io::gltf::MorphNormals;
@@ -155,7 +155,11 @@ impl ExportRecipe {
             return Err(FileError::Ending { path: self.out.clone(), what, endings: "" }.into());
         }
         let out = reserve_file(&self.out, self.existing)?;
-        let table = self.table.as_deref().map(|path| reserve_file(path, self.existing)).transpose()?;
+        let table = self.table.as_deref();
+        if table == Some(&self.out) {
+            return Err(Error::SameOutput { path: self.out.clone(), what: "the table" });
+        }
+        let table = table.map(|path| reserve_file_of(Kind::Table, path, self.existing)).transpose()?;
         let beside = match &self.form {
             ExportForm::Shapes(shapes) => shapes.motion.iter().chain(&shapes.base_cache).collect::<Vec<_>>(),
             ExportForm::Linear(linear) => {
@@ -164,9 +168,6 @@ impl ExportRecipe {
         };
         let inputs: Vec<&Input> = [&self.model].into_iter().chain(beside).collect();
         keep(&inputs, [&out].into_iter().chain(&table))?;
-        if self.table.as_ref() == Some(&self.out) {
-            return Err(Error::SameOutput { path: self.out.clone(), what: "the table" });
-        }
         let (model, note) = step(watch, "read model", |_| load_model(&self.model.file.path))?;
         seen(watch, [&self.model], &[note])?;
         let made = match &self.form {

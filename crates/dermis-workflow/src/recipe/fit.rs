@@ -1,17 +1,17 @@
 //! `fit`: from a rig and examples to a model with its report.
 
-use super::{Existing, Input, Recipe, Watch, keep, paths, repeated, sources, step};
+use super::{Existing, Input, Recipe, SculptInput, Watch, keep, paths, repeated, sources, step};
 use crate::FileError;
 use crate::error::Error;
 use crate::fit::{FitInput, FitReport, Fitted, Method, Summing, cross_validate, fit, unseen_leverage};
-use crate::invert::load_stack;
+use crate::invert::{load_sculpts, load_stack};
 use crate::load::{
     FileNote, LoadedRig, ReadOptions, hash_of, load_anchors, load_base_cache, load_examples, load_map_table, load_rig,
     open_file, stream_examples,
 };
 use crate::measure::{Scores, measure, measure_streamed};
 use crate::memory;
-use crate::output::{Output, reserve_file, reserve_folder};
+use crate::output::{Kind, Output, reserve_file_of, reserve_folder};
 use crate::report::{ModelOutcome, ScoredExamples, SetRole, file_stamps, fit_summary};
 use dermis_deform::Stack;
 use dermis_fit::method::{BaseChoice, MethodError};
@@ -64,6 +64,14 @@ pub struct FitRecipe {
 pub enum FitExamples {
     /// Examples that are read and held.
     Held(Vec<Input>),
+    /// Sculpts that are read and held.
+    Sculpts {
+        /// The sculpts.
+        sculpts: Vec<SculptInput>,
+        /// Poses of sculpts that have none of their own.
+        #[serde(default)]
+        poses: Option<Input>,
+    },
     /// Examples that are summed as they are read, and never held.
     Streamed(Vec<Input>),
     /// Sums over examples, in this order.
@@ -125,6 +133,8 @@ pub struct FitOutcome {
     pub files: Vec<FileNote>,
     /// What it took.
     pub memory: Memory,
+    /// What was found while reading the examples that a user should know.
+    pub read_warnings: Vec<String>,
     /// Where something was written.
     pub written: Vec<PathBuf>,
     /// Whether the error that counts is above its limit.
@@ -180,23 +190,31 @@ impl FitOutputs {
 
     fn reserve(&self) -> Result<Reserved, Error> {
         Ok(Reserved {
-            model: self.model.as_deref().map(|path| reserve_file(path, self.existing)).transpose()?,
-            sums: self.sums.as_deref().map(|path| reserve_file(path, self.existing)).transpose()?,
+            model: self.model.as_deref().map(|path| reserve_file_of(Kind::Model, path, self.existing)).transpose()?,
+            sums: self.sums.as_deref().map(|path| reserve_file_of(Kind::Sums, path, self.existing)).transpose()?,
             report: self.report.as_deref().map(|path| reserve_folder(path, self.existing)).transpose()?,
         })
     }
 }
 
 impl FitExamples {
-    fn inputs(&self) -> &[Input] {
+    fn inputs(&self) -> Vec<Input> {
         match self {
-            Self::Held(inputs) | Self::Streamed(inputs) | Self::Sums(inputs) => inputs,
+            Self::Held(inputs) | Self::Streamed(inputs) | Self::Sums(inputs) => inputs.clone(),
+            Self::Sculpts { sculpts, poses } => sculpts.iter().map(SculptInput::input).chain(poses.clone()).collect(),
         }
     }
 
-    fn inputs_mut(&mut self) -> &mut [Input] {
+    /// Checks the hashes of the inputs, and states them from now on.
+    fn stamp(&mut self, files: &[FileNote]) -> Result<(), Error> {
         match self {
-            Self::Held(inputs) | Self::Streamed(inputs) | Self::Sums(inputs) => inputs,
+            Self::Held(inputs) | Self::Streamed(inputs) | Self::Sums(inputs) => {
+                inputs.iter_mut().try_for_each(|input| input.stamp(files))
+            }
+            Self::Sculpts { sculpts, poses } => {
+                sculpts.iter_mut().try_for_each(|sculpt| sculpt.stamp(files))?;
+                poses.iter_mut().try_for_each(|input| input.stamp(files))
+            }
         }
     }
 }
@@ -245,15 +263,42 @@ impl FitRecipe {
             return Err(MethodError::Unused { setting: "stack", with: "over another base" }.into());
         }
         let reserved = self.outputs.reserve()?;
+        let examples = self.examples.inputs();
         let beside = [&self.base_cache, &self.map_table, &self.anchors, &self.stack].into_iter().flatten();
         let inputs: Vec<&Input> =
-            [&self.rig].into_iter().chain(self.examples.inputs()).chain(&self.hold_out).chain(beside).collect();
+            [&self.rig].into_iter().chain(&examples).chain(&self.hold_out).chain(beside).collect();
         keep(&inputs, reserved.model.iter().chain(&reserved.sums))?;
+        watch.plan(&self.steps());
         let loaded = step(watch, "read rig", |_| load_rig(&self.rig.file.path))?;
         match &self.examples {
-            FitExamples::Held(_) => Ok(FitDone::Model(Box::new(self.run_held(&loaded, &reserved, watch)?))),
+            FitExamples::Held(_) | FitExamples::Sculpts { .. } => {
+                Ok(FitDone::Model(Box::new(self.run_held(&loaded, &reserved, watch)?)))
+            }
             FitExamples::Streamed(_) | FitExamples::Sums(_) => self.run_summed(&loaded, &reserved, watch),
         }
+    }
+
+    /// The steps with their shares of the work, of fits; those of a summed fit take what reading takes.
+    fn steps(&self) -> Vec<(&'static str, f64)> {
+        let held_out = !self.hold_out.is_empty();
+        let validated = !held_out && self.folds >= 2 && self.method.promises().predicts;
+        let (read, summed) = match &self.examples {
+            FitExamples::Held(_) => (Some("read examples"), false),
+            FitExamples::Sculpts { .. } => (Some("read sculpts"), false),
+            FitExamples::Streamed(_) | FitExamples::Sums(_) => (None, true),
+        };
+        let steps = [
+            Some(("read rig", 0.02)),
+            read.map(|name| (name, 0.1)),
+            (held_out && !summed).then_some(("read hold-out", 0.1)),
+            summed.then_some(("sum over examples", 1.0)),
+            Some(("fit", 1.0)),
+            (held_out && !summed).then_some(("leverage", 0.1)),
+            Some(("measure training", 0.1)),
+            held_out.then_some(("measure hold-out", 0.1)),
+            (validated && !summed).then_some(("cross-validate", self.folds as f64)),
+        ];
+        steps.into_iter().flatten().collect()
     }
 
     /// The recipe without outputs, with the hashes of what was read: what a model holds.
@@ -263,7 +308,7 @@ impl FitRecipe {
         for input in beside.into_iter().flatten().chain(&mut recipe.hold_out).chain([&mut recipe.rig]) {
             input.stamp(files)?;
         }
-        recipe.examples.inputs_mut().iter_mut().try_for_each(|input| input.stamp(files))?;
+        recipe.examples.stamp(files)?;
         serde_json::to_value(Recipe::Fit(Box::new(recipe))).map_err(|e| Error::Internal(e.to_string()))
     }
 
@@ -293,7 +338,6 @@ impl FitRecipe {
     }
 
     fn run_held(&self, loaded: &LoadedRig, reserved: &Reserved, watch: &dyn Watch) -> Result<FitOutcome, Error> {
-        let FitExamples::Held(inputs) = &self.examples else { return Err(Error::Internal("not held".into())) };
         let rig = &loaded.rig;
         let mut files = loaded.notes.clone();
         let options = self.read.of_rest_shapes(self.method.base() == Some(BaseChoice::Rest));
@@ -302,7 +346,20 @@ impl FitRecipe {
                 |_: dermis_fit::Progress<'_>| load_examples(rig, &loaded.space, &sources(inputs), &options, role);
             step(watch, &format!("read {role}"), of_files)
         };
-        let (train, notes) = read(inputs, "examples")?;
+        let (train, notes, said) = match &self.examples {
+            FitExamples::Sculpts { sculpts, poses } => {
+                let (sculpts, poses): (Vec<_>, _) =
+                    (sculpts.iter().map(SculptInput::source).collect(), poses.as_ref().map(|input| &input.file));
+                let load = || load_sculpts(rig, &loaded.space, &sculpts, poses, &options);
+                let read = step(watch, "read sculpts", |_| load())?;
+                let set = ExampleSet::new(String::new(), read.examples, rig);
+                (set.map_err(|e| Error::Internal(e.to_string()))?, read.notes, read.warnings)
+            }
+            held => {
+                let (set, notes) = read(&held.inputs(), "examples")?;
+                (set, notes, vec![])
+            }
+        };
         files.extend(notes);
         let held_out = match self.hold_out.is_empty() {
             true => None,
@@ -357,6 +414,7 @@ impl FitRecipe {
         let memory = Memory::of(&fitted.model, poses);
         let mut outcome = self.outcome(fitted, train.len(), sets, files, memory, reserved);
         outcome.validation_stopped = validation_stopped;
+        outcome.read_warnings = said;
         outcome.report.warnings.extend(repeats);
         outcome.leverage(leverage);
         self.finish(outcome, reserved)
@@ -383,6 +441,7 @@ impl FitRecipe {
                 &[]
             }
             FitExamples::Held(inputs) | FitExamples::Streamed(inputs) => inputs,
+            FitExamples::Sculpts { .. } => return Err(Error::Internal("sculpts are never summed".into())),
         };
         if !streamed.is_empty() {
             let read = step(watch, "sum over examples", |_| {
@@ -447,6 +506,7 @@ impl FitRecipe {
             validation_stopped: false,
             files,
             memory,
+            read_warnings: Vec::new(),
             written: paths(&[&reserved.model, &reserved.report]),
             failed: false,
             command: self.outputs.command.clone(),
@@ -477,9 +537,11 @@ impl FitOutcome {
             scores,
             examples: Some(examples).filter(|examples| !examples.is_empty()),
         });
+        let mut fit = fit_summary(&self.report, self.seconds);
+        fit.warnings.extend(self.read_warnings.iter().cloned());
         ModelOutcome {
             model: &self.model,
-            fit: Some(fit_summary(&self.report, self.seconds)),
+            fit: Some(fit),
             sets: sets.collect(),
             comparison: Vec::new(),
             files: file_stamps(&self.files),

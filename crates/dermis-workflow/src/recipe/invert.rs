@@ -1,6 +1,6 @@
 //! `invert`: sculpts of a posed character, brought back to rest.
 
-use super::{Existing, Input, Watch, keep, reserve, seen, sources, step};
+use super::{Existing, Input, SculptInput, Watch, keep, reserve, seen, step};
 use crate::error::Error;
 use crate::invert::{
     BundleVertices, Inverted, Settings, Shown, Skinning, Through, is_folder, load_sculpts, load_stack, solve,
@@ -22,7 +22,7 @@ pub struct InvertRecipe {
     /// Mesh and skeleton at rest.
     pub rig: Input,
     /// The sculpts.
-    pub sculpts: Vec<Input>,
+    pub sculpts: Vec<SculptInput>,
     /// Poses of sculpts that have none of their own.
     #[serde(default)]
     pub poses: Option<Input>,
@@ -133,8 +133,8 @@ impl InvertRecipe {
             InvertedDeformer::Stack(input) => Some(input),
             _ => None,
         };
-        let inputs: Vec<&Input> =
-            [&self.rig].into_iter().chain(&self.sculpts).chain(&self.poses).chain(stack).collect();
+        let sculpted: Vec<Input> = self.sculpts.iter().map(SculptInput::input).collect();
+        let inputs: Vec<&Input> = [&self.rig].into_iter().chain(&sculpted).chain(&self.poses).chain(stack).collect();
         keep(&inputs, [&out])?;
         let limit = match &self.deformer {
             InvertedDeformer::Program(program) => program.limit()?,
@@ -152,7 +152,8 @@ impl InvertRecipe {
             }
             InvertedDeformer::Program(program) => Through::Program(program.command.clone(), limit),
         };
-        let (files, poses) = (sources(&self.sculpts), self.poses.as_ref().map(|input| &input.file));
+        let files: Vec<_> = self.sculpts.iter().map(SculptInput::source).collect();
+        let poses = self.poses.as_ref().map(|input| &input.file);
         let load = || load_sculpts(&rig.rig, &rig.space, &files, poses, &self.read);
         let sculpts = step(watch, "read sculpts", |_| load())?;
         notes.extend(sculpts.notes.iter().cloned());

@@ -21,7 +21,7 @@ mod watch;
 mod weights;
 
 pub use crate::output::Existing;
-pub use compare::{CompareOutcome, CompareRecipe, Curve, Found, Subsets, bench};
+pub use compare::{CompareOutcome, CompareRecipe, Curve, Found, Subsets, USUAL, bench};
 pub use convert::{ConvertOutcome, ConvertRecipe};
 pub use decompose::{DecomposeOutcome, DecomposeRecipe};
 pub use demo::{DemoOutcome, DemoRecipe};
@@ -43,6 +43,7 @@ use crate::FileError;
 use crate::error::Error;
 use crate::load::{FileNote, Source};
 use crate::output::{Output, reserve_file, reserve_folder};
+use dermis_files::sculpts::SculptSource;
 use dermis_fit::method::FitWarning;
 use dermis_rig::ExampleSet;
 use serde::{Deserialize, Serialize};
@@ -120,6 +121,43 @@ pub struct Input {
     /// SHA-256 of its bytes, the first 16 hexadecimal digits, once it was read. A recipe that has one refuses another file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
+}
+
+/// A file of sculpts that a recipe reads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SculptInput {
+    /// The file or folder, and the part of it that is meant.
+    pub file: Source,
+    /// The pose of its sculpt: a frame of the file of poses, counted from zero, or a label. Without it, poses go by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+    /// As that of an [`Input`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+}
+
+impl SculptInput {
+    fn input(&self) -> Input {
+        Input { file: self.file.clone(), sha256: self.sha256.clone() }
+    }
+
+    fn source(&self) -> SculptSource {
+        SculptSource { file: self.file.clone(), at: self.at.clone() }
+    }
+
+    fn stamp(&mut self, notes: &[FileNote]) -> Result<(), Error> {
+        let mut input = self.input();
+        input.stamp(notes)?;
+        self.sha256 = input.sha256;
+        Ok(())
+    }
+}
+
+impl From<SculptSource> for SculptInput {
+    fn from(SculptSource { file, at }: SculptSource) -> Self {
+        Self { file, at, sha256: None }
+    }
 }
 
 impl Recipe {

@@ -3,19 +3,22 @@
 use super::{Existing, Input, Watch, keep, seen, step};
 use crate::FileError;
 use crate::error::Error;
-use crate::load::{ReadOptions, load_model, load_motion};
+use crate::fit::{FitInput, Method, fit};
+use crate::load::{FileNote, ReadOptions, kind_of, load_model, load_motion, load_rig};
 use crate::output::reserve_file;
 use crate::suggest::{Suggestions, bundle, json, suggest};
 use dermis_io::npz::{StoredFloat, write};
+use dermis_io::{Format, ModelFile};
+use dermis_rig::{BoneTransforms, Example, ExampleSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A search for the poses to sculpt next.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SuggestRecipe {
-    /// The model.
+    /// The model, or a rig that nothing was learnt for yet.
     pub model: Input,
     /// The motion that the model shall become better at.
     pub motion: Input,
@@ -79,7 +82,7 @@ impl SuggestRecipe {
         let out = self.out.as_deref().map(|path| reserve_file(path, self.existing)).transpose()?;
         let inputs: Vec<&Input> = [&self.model, &self.motion].into_iter().chain(&self.among).collect();
         keep(&inputs, &out)?;
-        let (model, note) = step(watch, "read model", |_| load_model(&self.model.file.path))?;
+        let (model, note) = step(watch, "read model", |_| model_or_rig(&self.model.file.path))?;
         let read = |role: &str, input: &Input| step(watch, role, |_| load_motion(model.rig(), &input.file, &self.read));
         let (motion, motion_note) = read("read motion", &self.motion)?;
         let mut notes = vec![note, motion_note];
@@ -104,6 +107,27 @@ impl SuggestRecipe {
         };
         Ok(SuggestOutcome { found, motion: motion.name, bundle })
     }
+}
+
+/// A model; or of a rig that nothing was learnt for yet the model of its own weights, which knows the bind pose alone.
+fn model_or_rig(path: &Path) -> Result<(ModelFile, FileNote), Error> {
+    if kind_of(path).is_none_or(|kind| kind == Format::Model) {
+        return Ok(load_model(path)?);
+    }
+    let loaded = load_rig(path)?;
+    let rest = Example {
+        label: "rest".into(),
+        time: None,
+        transforms: BoneTransforms::identity(loaded.rig.skeleton().len()),
+        positions: loaded.rig.mesh().positions.clone(),
+        importance: 1.0,
+    };
+    let examples =
+        ExampleSet::new("rest".into(), vec![rest], &loaded.rig).map_err(|e| Error::Internal(e.to_string()))?;
+    let input = FitInput::new(&loaded.rig, &examples);
+    let fitted = fit(&loaded, &input, &Method::OwnWeights, &dermis_fit::silent)?;
+    let note = loaded.notes.into_iter().next().unwrap_or_default();
+    Ok((fitted.model, note))
 }
 
 impl SuggestOutcome {

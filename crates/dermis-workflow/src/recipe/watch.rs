@@ -1,14 +1,23 @@
 //! What a caller sees of a recipe while it runs, and how it stops it.
 
+use crate::compare::Row;
 use crate::error::Error;
 use crate::load::FileNote;
 use dermis_fit::{Cancelled, Progress};
+use dermis_io::Space;
 use std::ops::ControlFlow;
 
 /// Watches a recipe.
 pub trait Watch: Sync {
+    /// The recipe will take these steps, each with its share of the work, as far as it can be told before. Other steps may come
+    /// between.
+    fn plan(&self, _steps: &[(&str, f64)]) {}
+
     /// A step of that name is so far; breaking stops the recipe.
     fn at(&self, step: &str, done: u64, total: u64) -> ControlFlow<Cancelled>;
+
+    /// A method of a comparison was fitted and scored.
+    fn row(&self, _row: &Row, _space: &Space) {}
 
     /// Files were read.
     fn files(&self, _notes: &[FileNote]) {}

@@ -3,7 +3,7 @@
 use super::{Existing, Input, Watch, keep, seen, sources, step, within};
 use crate::error::Error;
 use crate::load::{FileNote, LoadedRig, ReadOptions, load_examples};
-use crate::output::reserve_file;
+use crate::output::{ending, reserve_file};
 use crate::scans::{load_poses, load_scans};
 use crate::weights::{
     Checked, check_ending, check_files, check_json, from_scans, from_single_bones, heat, heat_json, load_unskinned,
@@ -151,6 +151,8 @@ pub struct WeightsOutcome {
     pub checked: Option<Checked>,
     /// Bytes written.
     pub bytes: usize,
+    /// What the file of the rig holds and the output does not.
+    pub left_out: Vec<String>,
     /// Where they went.
     pub written: PathBuf,
 }
@@ -255,7 +257,7 @@ impl WeightsRecipe {
         let inputs: Vec<&Input> = [&self.rig].into_iter().chain(beside).collect();
         keep(&inputs, [&out])?;
         let skeleton = self.skeleton.as_ref().map(|input| input.file.path.as_path());
-        let rig = step(watch, "read rig", |_| load_unskinned(&self.rig.file.path, skeleton, &self.read))?;
+        let (rig, clips) = step(watch, "read rig", |_| load_unskinned(&self.rig.file.path, skeleton, &self.read))?;
         let mut run = Run { recipe: self, rig: &rig, notes: rig.notes.clone(), watch };
         let (weights, found, motion) = run.make()?;
         let checked = match self.check.is_empty() {
@@ -269,8 +271,13 @@ impl WeightsRecipe {
         };
         self.read.must_act_on(&run.notes)?;
         seen(watch, inputs, &run.notes)?;
-        let bytes = step(watch, "write", |_| write_rig(&rig, &weights, motion.as_ref(), &out))?;
-        Ok(WeightsOutcome { weights, found, checked, bytes, written: out.path().to_path_buf(), rig })
+        let is_bundle = ending(out.path()) == "npz";
+        let left_out = match clips.len() {
+            clips if is_bundle && clips > 0 => vec![format!("{clips} clips: a bundle holds none, a .glb does")],
+            _ => vec![],
+        };
+        let bytes = step(watch, "write", |_| write_rig(&rig, &weights, motion.as_ref(), clips, &out))?;
+        Ok(WeightsOutcome { weights, found, checked, bytes, left_out, written: out.path().to_path_buf(), rig })
     }
 }
 
@@ -424,6 +431,7 @@ impl WeightsOutcome {
             }
         }
         value["bytes"] = json!(self.bytes);
+        value["left_out"] = json!(self.left_out);
         value["influences"] =
             json!({ "count": made.count(), "most": made.largest_count(), "vertices": made.vertices() });
         value["check"] = self.checked.as_ref().map_or(Value::Null, check_json);

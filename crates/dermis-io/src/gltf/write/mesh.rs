@@ -1,5 +1,6 @@
 //! The drawn mesh: primitives, attributes, morph targets, materials.
 
+use super::super::VERTEX;
 use super::appearance::join;
 use super::scene::{GlbScene, MorphNormals};
 use super::tables::{Tables, U16, U32, Use, expect, push_list, to_floats};
@@ -47,6 +48,14 @@ impl Tables {
         }
         if let (Some(weights), Some(skeleton)) = (scene.weights, scene.skeleton) {
             self.weights(weights, skeleton, mesh, &drawn.source, &mut attributes)?;
+        }
+        if drawn.source.len() != mesh.positions.len() || !drawn.source.iter().copied().eq(0..drawn.source.len() as u32)
+        {
+            // Numbers up to 2²⁴ are exact; integers of 32 bits are not allowed here.
+            if mesh.positions.len() <= 1 << 24 {
+                let numbers: Vec<f32> = drawn.source.iter().map(|&vertex| vertex as f32).collect();
+                attributes.insert(VERTEX.into(), json!(self.floats(&numbers, 1, Use::Vertices, false)));
+            }
         }
         let mut targets = Vec::new();
         let at = scene.shading_weights()?;

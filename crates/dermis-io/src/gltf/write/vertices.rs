@@ -6,8 +6,8 @@ use dermis_rig::RenderMesh;
 use dermis_rig::glam::Vec4;
 use std::collections::HashMap;
 
-/// Drawn vertices as they are written: those that hang on one vertex and are drawn alike are one, so that whoever reads
-/// the file finds a reason for every split.
+/// Drawn vertices as they are written: all of a file that had them, in its order. Of a file that knows only corners, those that
+/// hang on one vertex and are drawn alike are one.
 pub(super) struct Vertices {
     /// The vertex that each written one hangs on.
     pub(super) source: Vec<u32>,
@@ -48,7 +48,8 @@ impl Vertices {
                 return Err(WriteError::NotFinite { what: format!("the colour {vertex}") });
             }
             let numbers = normal.iter().chain(uvs.as_flattened()).chain(color.iter().flatten());
-            let key: Box<[u32]> = [source].into_iter().chain(numbers.map(|x| x.to_bits())).collect();
+            let own = if render.by_corner { 0 } else { vertex as u32 };
+            let key: Box<[u32]> = [source, own].into_iter().chain(numbers.map(|x| x.to_bits())).collect();
             let place = *known.entry(key).or_insert_with(|| {
                 made.source.push(source);
                 made.drawn.push(vertex as u32);

@@ -1,0 +1,149 @@
+## Computes the weights of morph targets from the table of `dermis export --drivers`: of a joint model or a pose space.
+##
+## Equations and names are those of docs/drivers.md. Godot 4. Needs dermis_rotation.gd and dermis_table.gd beside it;
+## dermis_morphs.gd is the node for a scene.
+## [codeblock]
+## var drivers := Drivers.new(JSON.parse_string(FileAccess.get_file_as_string("res://hero.json")))
+## var weights := drivers.weights(func(bone: String) -> Array: return world_matrix(bone))
+## [/codeblock]
+extends RefCounted
+
+const Rotation := preload("dermis_rotation.gd")
+const Table := preload("dermis_table.gd")
+
+## Why the table was refused; empty if it was not.
+var refusal := ""
+## Names of the bones that the table reads, and of the morph targets in the order of the weights.
+var bones := PackedStringArray()
+var shapes := PackedStringArray()
+
+var _table: Dictionary
+
+
+## Takes the parsed JSON. A table of an unknown kind, or whose counts contradict each other, is refused.
+func _init(table: Variant) -> void:
+	refusal = Table.refusal(table)
+	if refusal != "":
+		push_error("driver table: " + refusal)
+		return
+	_table = Table.packed(table)
+	shapes = PackedStringArray(_table.shapes)
+	for bone: Dictionary in _table.bones:
+		bones.append(bone.name)
+	# Kernels between the bind pose and the centres do not depend on the pose.
+	for joint: Dictionary in _table.joints if _table.version == 1 else []:
+		joint.at_bind = PackedFloat64Array()
+		for psi: PackedFloat64Array in joint.inducing:
+			joint.at_bind.append(_g_minus_one(Rotation.zeros(12), psi))
+	for region: Dictionary in _table.get("regions", []):
+		region.at_bind = PackedFloat64Array()
+		for centre: PackedFloat64Array in region.centres:
+			region.at_bind.append(_phi(region, Rotation.zeros(centre.size()), centre))
+
+
+## Returns a weight for every name in [member shapes]. [param world_of] takes the name of a bone and returns its
+## joint-to-world matrix, 16 numbers column by column, in the axes of the GLB. [param channels] has values by name; one
+## that it lacks is zero.
+func weights(world_of: Callable, channels := {}) -> PackedFloat64Array:
+	var linear: Array[PackedFloat64Array] = []
+	var translation: Array[PackedFloat64Array] = []
+	for bone: Dictionary in _table.bones:
+		var world: Array = world_of.call(bone.name)
+		linear.append(PackedFloat64Array())
+		translation.append(PackedFloat64Array())
+		for r in 3:
+			for c in 4:
+				var entry: float = world[12 + r] if c == 3 else 0.0
+				for k in 3:
+					entry += world[4 * k + r] * bone.inverse_bind[k][c]
+				(translation if c == 3 else linear)[-1].append(entry)
+	var result: PackedFloat64Array = _table.offset.duplicate()
+	if _table.version == 1:
+		_add_joint_model(result, linear, translation)
+	else:
+		_add_pose_space(result, linear, channels)
+	for i in result.size():
+		# A bone scaled to zero has no inverse. NaN would hide the whole mesh; the bind pose's weight replaces it.
+		var weight: float = result[i] if is_finite(result[i]) else _table.offset[i]
+		result[i] = clampf(weight, _table.clamp[0], _table.clamp[1])
+	return result
+
+
+## Version 1: adds `matrix` z.
+func _add_joint_model(to: PackedFloat64Array, linear: Array, translation: Array) -> void:
+	var z := PackedFloat64Array()
+	for joint: Dictionary in _table.joints:
+		var inverse := Rotation.inverse(linear[joint.from])
+		var turn := Rotation.product(inverse, linear[joint.to])
+		var phi := PackedFloat64Array()
+		for r in 3:
+			turn[4 * r] -= 1.0
+			var slide := 0.0
+			for c in 3:
+				phi.append(turn[3 * r + c] / sqrt(2.0))
+				slide += inverse[3 * r + c] * (translation[joint.to][c] - translation[joint.from][c]) / _table.length
+				slide += turn[3 * r + c] * joint.centre[c]
+			phi.append(slide)
+		phi = Rotation.limited(phi, joint.limit)
+		var to_origin := _g_minus_one(phi, Rotation.zeros(12))
+		var k := PackedFloat64Array()
+		for i: int in joint.inducing.size():
+			var bracket: float = _g_minus_one(phi, joint.inducing[i]) - to_origin - joint.at_bind[i]
+			k.append(_table.sigma * _table.sigma / 2.0 * bracket)
+		for row: PackedFloat64Array in joint.inverse_factor:
+			z.append(Rotation.dot(row, k))
+	for i in to.size():
+		to[i] += Rotation.dot(_table.matrix[i], z)
+
+
+## The ones of g(φ, ψ) − g(φ, 0) − g(0, ψ) + 1 cancel. Double precision needs no expm1.
+func _g_minus_one(x: PackedFloat64Array, y: PackedFloat64Array) -> float:
+	return exp(-Rotation.squared_distance(x, y, 0, 12) / (_table.sigma * _table.sigma)) - 1.0
+
+
+## Version 2: adds the values of all regions.
+func _add_pose_space(to: PackedFloat64Array, linear: Array, channels: Dictionary) -> void:
+	var x: Array[PackedFloat64Array] = []
+	for joint: Dictionary in _table.joints:
+		var q := PackedFloat64Array([1, 0, 0, 0, 1, 0, 0, 0, 1])
+		for pair: Array in joint.path:
+			q = Rotation.product(q, Rotation.product(Rotation.inverse(linear[pair[0]]), linear[pair[1]]))
+		x.append(Rotation.limited(Rotation.coordinate(q, joint.axis, _table.coordinates), joint.limit))
+	for channel: Dictionary in _table.channels:
+		x.append(Rotation.limited(PackedFloat64Array([channel.scale * channels.get(channel.name, 0.0)]), channel.limit))
+	for region: Dictionary in _table.regions:
+		var here := PackedFloat64Array()
+		var tail := PackedFloat64Array() # the coordinates as values
+		for pair: Array in region.relevance:
+			here.append_array(x[pair[0]])
+			for number in x[pair[0]] if _table.linear else PackedFloat64Array():
+				tail.append(sqrt(pair[1]) * number)
+		var to_origin := _phi(region, here, Rotation.zeros(here.size()))
+		var values := PackedFloat64Array()
+		for i: int in region.centres.size():
+			var to_centre := _phi(region, here, region.centres[i])
+			if _table.kernel.kind == "polyharmonic":
+				values.append((to_centre - to_origin - region.at_bind[i]) / 2.0)
+			else:
+				values.append(to_centre - to_origin * region.at_bind[i])
+		values.append_array(tail)
+		for i: int in region.shapes.size():
+			to[region.shapes[i]] += Rotation.dot(region.matrix[i], values)
+
+
+## The kernel of two points, each with the numbers of all coordinates of the region.
+func _phi(region: Dictionary, x: PackedFloat64Array, y: PackedFloat64Array) -> float:
+	var sum := 0.0
+	var product := 1.0
+	var at := 0
+	for pair: Array in region.relevance:
+		var size := Table.size_of(_table, pair[0])
+		var square: float = pair[1] * Rotation.squared_distance(x, y, at, size) / _table.kernel.sigma ** 2
+		var r := sqrt(square)
+		sum += square
+		product *= pow(1.0 - r, 7.0) * (7.0 * r + 1.0) if r < 1.0 else 0.0
+		at += size
+	match _table.kernel.kind:
+		"gaussian": return exp(-sum)
+		"wendland": return product
+		_: return -sqrt(sum)

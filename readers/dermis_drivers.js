@@ -1,0 +1,148 @@
+// Computes the weights of morph targets from the table of `dermis export --drivers`: of a joint model or a pose space.
+// Equations and names are those of docs/drivers.md. ES modules, this and dermis_rotation.js. In three.js:
+//
+//   const drivers = new Drivers(await (await fetch("hero.json")).json());
+//   const gltf = await new GLTFLoader().loadAsync("hero.glb");
+//   // In every frame, after the animation has moved the bones and before the picture is drawn:
+//   gltf.scene.updateMatrixWorld(true);
+//   gltf.scene.traverse((mesh) => mesh.isSkinnedMesh && drive(drivers, mesh));
+
+import { COORDINATE_SIZES, IDENTITY, XYZ, coordinate, dot, inverse3, product3 } from "./dermis_rotation.js";
+
+export class Drivers {
+  /** Takes the parsed JSON. Throws an Error if the table is of an unknown kind or its counts contradict each other. */
+  constructor(table) {
+    const { format, version, kind, bones, shapes, offset, clamp } = table;
+    demand(format === "dermis-drivers", `format is ${format}, not dermis-drivers`);
+    const isPoseSpace = version === 2 && kind === "pose-space";
+    demand(version === 1 || isPoseSpace, `this reader does not know version ${version}, kind ${kind}`);
+    bones.forEach((bone) => checkRows(bone.inverse_bind, 3, 4, `inverse_bind of ${bone.name}`));
+    checkRows([offset], 1, shapes.length, "offset");
+    checkRows([clamp], 1, 2, "clamp");
+    Object.assign(this, { bones, shapes, offset, clamp, addTo: isPoseSpace ? poseSpace(table) : jointModel(table) });
+  }
+
+  /**
+   * Returns a weight for every name in `shapes`. `worldOf(bone)` is the joint-to-world matrix of the bone of that name:
+   * 16 numbers, column by column, in the axes of the GLB. `channels` has values by name; one that it lacks is zero.
+   */
+  weights(worldOf, channels = {}) {
+    const transforms = this.bones.map(({ name, inverse_bind }) => {
+      const world = worldOf(name);
+      demand(world, `the rig has no bone ${name}`);
+      return XYZ.map((r) => [0, 1, 2, 3].map((c) =>
+        sum(XYZ.map((k) => world[4 * k + r] * inverse_bind[k][c])) + (c === 3 ? world[12 + r] : 0)));
+    });
+    const weights = Float64Array.from(this.offset);
+    this.addTo(weights, transforms, channels);
+    // A bone scaled to zero has no inverse. NaN would hide the whole mesh, so the weight of the bind pose replaces it.
+    const [least, largest] = this.clamp;
+    return weights.map((w, i) => Math.min(Math.max(Number.isFinite(w) ? w : this.offset[i], least), largest));
+  }
+}
+
+/** Writes the weights into a SkinnedMesh of three.js, whose bones have the world matrices of this frame. */
+export function drive(drivers, mesh, channels) {
+  const count = mesh.morphTargetInfluences?.length ?? 0;
+  demand(count === drivers.shapes.length, `the mesh has ${count} morph targets, the table ${drivers.shapes.length}`);
+  // GLTFLoader replaces some characters of names; userData keeps the name that the file has.
+  const bones = new Map(mesh.skeleton.bones.map((bone) => [bone.userData.name ?? bone.name, bone]));
+  const weights = drivers.weights((name) => bones.get(name)?.matrixWorld.elements, channels);
+  weights.forEach((weight, i) => { mesh.morphTargetInfluences[i] = weight; });
+}
+
+/** Checks a table of version 1. Returns what adds `matrix` z to the weights. */
+function jointModel({ length, sigma, bones, joints, matrix, shapes }) {
+  const origin = new Array(12).fill(0);
+  // g − 1: the ones of g(φ, ψ) − g(φ, 0) − g(0, ψ) + 1 cancel, and expm1 keeps the digits that go with them.
+  const g1 = (x, y) => Math.expm1(-squaredDistance(x, y) / sigma ** 2);
+  const coordinates = joints.map(({ from, to, centre, limit, inducing, inverse_factor }, j) => {
+    demand(bones[from] && bones[to], `joint ${j} names a bone that is not in the table`);
+    checkRows([centre], 1, 3, `centre of joint ${j}`);
+    checkRows(inducing, inverse_factor.length, 12, `inducing of joint ${j}`);
+    inverse_factor.forEach((row, i) => checkRows([row], 1, i + 1, `inverse_factor of joint ${j}`));
+    const atBind = inducing.map((psi) => g1(origin, psi));
+    return (transforms) => {
+      const [a, b] = [transforms[from], transforms[to]];
+      const inverse = inverse3(a);
+      const apart = XYZ.map((r) => b[r][3] - a[r][3]);
+      const phi = limited(product3(inverse, b).flatMap((row, r) => {
+        const turn = row.map((x, c) => x - (r === c));
+        return [...turn.map((x) => x / Math.SQRT2), dot(inverse[r], apart) / length + dot(turn, centre)];
+      }), limit);
+      const toOrigin = g1(phi, origin);
+      const k = inducing.map((psi, i) => (sigma ** 2 / 2) * (g1(phi, psi) - toOrigin - atBind[i]));
+      return inverse_factor.map((row) => dot(row, k));
+    };
+  });
+  checkRows(matrix, shapes.length, sum(joints.map((joint) => joint.inducing.length)), "matrix");
+  return (weights, transforms) => {
+    const z = coordinates.flatMap((of) => of(transforms));
+    matrix.forEach((row, i) => { weights[i] += dot(row, z); });
+  };
+}
+
+/** Checks a table of version 2. Returns what adds the values of all regions to the weights. */
+function poseSpace({ coordinates, kernel, linear, bones, joints, channels, regions, shapes }) {
+  const [size, kernelOf] = [COORDINATE_SIZES[coordinates.kind], KERNELS[kernel.kind]];
+  demand(size && kernelOf, `this reader does not know coordinates ${coordinates.kind} or kernel ${kernel.kind}`);
+  const ofJoints = joints.map(({ path, axis, limit }, j) => {
+    demand(path.flat().every((bone) => bones[bone]), `joint ${j} names a bone that is not in the table`);
+    checkRows([axis], 1, 3, `axis of joint ${j}`);
+    const q = (transforms) =>
+      path.map(([a, b]) => product3(inverse3(transforms[a]), transforms[b])).reduce(product3, IDENTITY);
+    return { size, of: (transforms) => limited(coordinate(q(transforms), axis, coordinates), limit) };
+  });
+  const ofChannels = channels.map(({ name, scale, limit }) =>
+    ({ size: 1, of: (_, values) => limited([scale * (values[name] ?? 0)], limit) }));
+  const all = [...ofJoints, ...ofChannels];
+  const adders = regions.map(({ relevance, centres, shapes: targets, matrix }, r) => {
+    demand(relevance.every(([j]) => all[j]), `region ${r} names a coordinate that is not there`);
+    demand(targets.every((i) => i in shapes), `region ${r} names a shape that is not there`);
+    const sizes = relevance.map(([j]) => all[j].size);
+    checkRows(centres, centres.length, sum(sizes), `centres of region ${r}`);
+    checkRows(matrix, targets.length, centres.length + (linear ? sum(sizes) : 0), `matrix of region ${r}`);
+    const phi = (x, y) => kernelOf(relevance.map(([, a], n) => a * squaredDistance(x[n], y[n]) / kernel.sigma ** 2));
+    const origin = sizes.map((size) => new Array(size).fill(0));
+    const points = centres.map((centre) => {
+      const y = sizes.map((size, n) => centre.slice(sum(sizes.slice(0, n)), sum(sizes.slice(0, n + 1))));
+      return { y, atBind: phi(origin, y) };
+    });
+    return (weights, x) => {
+      const here = relevance.map(([j]) => x[j]);
+      const toOrigin = phi(here, origin);
+      const values = points.map(({ y, atBind }) => (kernel.kind === "polyharmonic"
+        ? (phi(here, y) - toOrigin - atBind) / 2
+        : phi(here, y) - toOrigin * atBind));
+      if (linear) values.push(...relevance.flatMap(([, a], n) => here[n].map((number) => Math.sqrt(a) * number)));
+      targets.forEach((shape, i) => { weights[shape] += dot(matrix[i], values); });
+    };
+  });
+  return (weights, transforms, values) => {
+    const x = all.map(({ of }) => of(transforms, values));
+    adders.forEach((add) => add(weights, x));
+  };
+}
+
+const KERNELS = { // φ from r², one for every coordinate of a region
+  gaussian: (squares) => Math.exp(-sum(squares)),
+  wendland: (squares) => squares.map(Math.sqrt).reduce((p, r) => (r < 1 ? p * (1 - r) ** 7 * (7 * r + 1) : 0), 1),
+  polyharmonic: (squares) => -Math.sqrt(sum(squares)),
+};
+
+function limited(x, limit) {
+  const norm = Math.hypot(...x);
+  return limit === null || norm <= limit ? x : x.map((number) => number * (limit / norm));
+}
+
+function checkRows(rows, count, size, what) {
+  const isRight = rows.length === count && rows.every((row) => row.length === size && row.every(Number.isFinite));
+  demand(isRight, `${what}: ${count} × ${size} finite numbers are expected`);
+}
+
+function demand(isTrue, reason) {
+  if (!isTrue) throw new Error(`driver table: ${reason}`);
+}
+
+const sum = (numbers) => numbers.reduce((total, x) => total + x, 0);
+const squaredDistance = (a, b) => a.reduce((total, x, i) => total + (x - b[i]) ** 2, 0);

@@ -1,0 +1,50 @@
+// Compares `drive` with the weights of a clip, in three.js: node readers/test/check_three.mjs THREE HERO.glb HERO.json
+//
+// THREE is the folder of the npm package three (npm install --prefix target/tools three). HERO.glb is of
+// `dermis export --drivers HERO.json --motion CLIP`. The scene is moved, turned and scaled, which must cancel.
+// Exit 0: all weights within 1e-6; 1: not.
+import { readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { Drivers, drive } from "../dermis_drivers.js";
+
+const [three, glb, json] = process.argv.slice(2);
+const load = (path) => import(pathToFileURL(resolve(join(three, path))));
+globalThis.self = globalThis; // GLTFLoader expects a browser
+globalThis.ProgressEvent ??= class {};
+const { AnimationMixer } = await load("build/three.module.js");
+const { GLTFLoader } = await load("examples/jsm/loaders/GLTFLoader.js");
+
+const bytes = Uint8Array.from(readFileSync(glb)).buffer;
+const gltf = await new GLTFLoader().parseAsync(bytes, "");
+const drivers = new Drivers(JSON.parse(readFileSync(json, "utf8")));
+gltf.scene.position.set(3, 2, 1);
+gltf.scene.rotation.set(0.3, 1, 2);
+gltf.scene.scale.setScalar(1.7);
+const meshes = [];
+gltf.scene.traverse((object) => { if (object.isSkinnedMesh) meshes.push(object); });
+const [clip] = gltf.animations;
+const times = clip.tracks.find((track) => track.name.endsWith(".morphTargetInfluences")).times;
+const mixer = new AnimationMixer(gltf.scene);
+mixer.clipAction(clip).play();
+
+let [worst, moved, first, seconds] = [0, 0, null, 0];
+for (const time of times) {
+  mixer.setTime(time);
+  gltf.scene.updateMatrixWorld(true);
+  for (const mesh of meshes) {
+    const baked = [...mesh.morphTargetInfluences];
+    first ??= baked;
+    const start = performance.now();
+    for (let run = 0; run < 20; run++) drive(drivers, mesh);
+    seconds += (performance.now() - start) / 20e3;
+    baked.forEach((weight, i) => {
+      worst = Math.max(worst, Math.abs(weight - mesh.morphTargetInfluences[i]));
+      moved = Math.max(moved, Math.abs(weight - first[i]));
+    });
+  }
+}
+const milliseconds = (1e3 * seconds) / (times.length * meshes.length);
+console.log(`${times.length} frames: at most ${worst.toExponential(1)} from the clip,`
+  + ` whose weights move by ${moved.toFixed(2)}; ${milliseconds.toFixed(2)} ms per frame`);
+process.exit(worst < 1e-6 && moved > 0 ? 0 : 1);

@@ -1,0 +1,2 @@
+// Nothing: the stand-ins are in Components/SkeletalMeshComponent.h.
+#pragma once
