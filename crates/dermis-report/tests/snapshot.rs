@@ -4,8 +4,9 @@
 //! Style and scripts stand there by the names of their files.
 
 use dermis_report::page::{
-    FileStamp, KeyFigure, LengthUnit, MethodRow, Page, PageTable, PageVerdict, PoseRef, Provenance, Quantity,
-    ScoredPose, ScoredSet, ShownPose, SkinView, StrengthSweep, SweptStrength, Tone, WorstVertexRow,
+    FileStamp, KeyFigure, LengthUnit, MethodRow, Page, PageTable, PageVerdict, PageWarning, PoseRef, Precision,
+    Provenance, Quantity, ScoredPose, ScoredSet, ShownPose, SkinView, StrengthSweep, SweptStrength, Tone,
+    WorstVertexRow,
 };
 use dermis_testkit::snapshot::compare_with_stored;
 use std::path::Path;
@@ -27,6 +28,9 @@ fn small_page() -> Page {
         target: moved(1.0 + pose as f32),
         model: moved(1.01 + pose as f32),
         baseline,
+        precision: if pose == 0 { Precision::Full } else { Precision::Played },
+        joints: vec![[0.1, 0.0, 0.0], [0.1, 0.3, 0.0]],
+        ..ShownPose::default()
     };
     let scored = |label: &str, rms: f32, baseline: Option<f32>| ScoredPose {
         label: label.into(),
@@ -58,7 +62,13 @@ fn small_page() -> Page {
         title: "arm: joint".into(),
         subtitle: "training: flex (1 poses); held out: reach (2 poses)".into(),
         verdict: Some(PageVerdict { text: "25 % of the error remains.".into(), tone: Tone::Good }),
-        warnings: vec!["held out: \"reach 2\" < 90° & beyond training".into()],
+        warnings: vec![
+            PageWarning {
+                text: "held out: \"reach 2\" < 90° & beyond training".into(),
+                pose: Some(PoseRef { set: 1, pose: 1 }),
+            },
+            "a warning of no pose".into(),
+        ],
         unit: LengthUnit::default(),
         model_name: "joint".into(),
         baseline_name: "lbs".into(),
@@ -72,7 +82,10 @@ fn small_page() -> Page {
         view: Some(SkinView {
             triangles: vec![[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]],
             rest: rest.clone(),
-            poses: vec![shown(0, "reach 1", "largest rms", Some(moved(0.9))), shown(1, "reach 2", "typical", None)],
+            poses: vec![shown(0, "reach 1", "largest rms", Some(moved(0.9))), shown(1, "reach 2", "", None)],
+            parents: vec![None, Some(0)],
+            left_out: vec!["held out: 2 of 900 poses are shown.".into()],
+            ..SkinView::default()
         }),
         sets: vec![
             ScoredSet { name: "training".into(), poses: vec![scored("flex 1", 0.0005, None)] },
@@ -125,12 +138,20 @@ fn small_page() -> Page {
 fn the_page_is_the_stored_one() {
     let files = [
         ("page.css", include_str!("../src/page/html/page.css")),
-        ("view.js", include_str!("../src/page/html/view.js")),
+        ("view/shapes.js", include_str!("../src/page/html/view/shapes.js")),
+        ("view/camera.js", include_str!("../src/page/html/view/camera.js")),
+        ("view/webgl.js", include_str!("../src/page/html/view/webgl.js")),
+        ("view/software.js", include_str!("../src/page/html/view/software.js")),
+        ("view/controls.js", include_str!("../src/page/html/view/controls.js")),
+        ("view/playback.js", include_str!("../src/page/html/view/playback.js")),
+        ("view/overlay.js", include_str!("../src/page/html/view/overlay.js")),
+        ("view/pointer.js", include_str!("../src/page/html/view/pointer.js")),
+        ("view/view.js", include_str!("../src/page/html/view/view.js")),
         ("page.js", include_str!("../src/page/html/page.js")),
     ];
     let page = files.into_iter().fold(small_page().to_html(), |page, (name, text)| {
         assert_eq!(page.matches(text).count(), 1, "{name} is on the page once, as it is");
-        page.replace(text, &format!("({name})"))
+        page.replace(text, &format!("({name})\n"))
     });
     check("page.html", &page);
 }

@@ -7,7 +7,7 @@ mod view;
 
 pub use vertices::vertex_csv;
 
-use crate::page::{FileStamp, MethodRow, StrengthSweep};
+use crate::page::{FileStamp, MethodRow, PageWarning, PoseRef, StrengthSweep};
 use dermis_io::ModelFile;
 use dermis_measure::Scores;
 use dermis_rig::ExampleSet;
@@ -92,18 +92,34 @@ const SPIKE: f64 = 1.1;
 impl ModelOutcome<'_> {
     /// Returns the warnings of the fit and of what was measured.
     pub fn warnings(&self) -> Vec<String> {
+        self.page_warnings().into_iter().map(|warning| warning.text).collect()
+    }
+
+    /// Returns the warnings with the poses that they name.
+    fn page_warnings(&self) -> Vec<PageWarning> {
         /// Share of the joints beyond their limits, on average over a set, from which a motion is unlike the training.
         const UNLIKE_TRAINING: f64 = 0.1;
         /// Degrees from the nearest training pose from which a joint is worth a warning.
         const FAR_FROM_TRAINING: f64 = 20.0;
-        let mut all: Vec<String> = self.fit.as_ref().map(|f| f.warnings.clone()).unwrap_or_default();
-        for ScoredExamples { role, scores, .. } in &self.sets {
+        let of_fit = self.fit.iter().flat_map(|fit| &fit.warnings);
+        let mut all: Vec<PageWarning> = of_fit.cloned().map(PageWarning::from).collect();
+        for (set, ScoredExamples { role, scores, .. }) in self.sets.iter().enumerate() {
             let name = role.name();
+            let about = |pose: usize, text: String| PageWarning { text, pose: Some(PoseRef { set, pose }) };
+            let label = |pose: usize| &scores.model.per_pose[pose].label;
             if let Some(baseline) = &scores.baseline {
                 if scores.model.error.rms > baseline.error.rms {
-                    all.push(format!("{name}: the model is worse than the rig's own weights"));
+                    all.push(format!("{name}: the model is worse than the rig's own weights").into());
                 } else if scores.model.error.max > SPIKE * baseline.error.max {
-                    all.push(format!("{name}: the largest error exceeds {SPIKE} times that of the rig's own weights"));
+                    let poses = &scores.model.per_pose;
+                    let worst = (0..poses.len()).max_by(|&a, &b| poses[a].max.total_cmp(&poses[b].max)).unwrap_or(0);
+                    all.push(about(
+                        worst,
+                        format!(
+                            "{name}: the largest error exceeds {SPIKE} times that of the rig's own weights, in \"{}\"",
+                            label(worst)
+                        ),
+                    ));
                 }
             }
             // A pose left out of a fit is far from the others because it was left out.
@@ -113,15 +129,21 @@ impl ModelOutcome<'_> {
             let count = scores.frames.len().max(1) as f64;
             let limited = scores.frames.iter().map(|f| f.limited).sum::<f64>() / count;
             if limited > UNLIKE_TRAINING {
-                all.push(format!(
-                    "{name}: the motion is unlike the training: limits act on {:.0} % of the joints",
-                    100.0 * limited
-                ));
+                all.push(
+                    format!(
+                        "{name}: the motion is unlike the training: limits act on {:.0} % of the joints",
+                        100.0 * limited
+                    )
+                    .into(),
+                );
             }
             if let Some((frame, (degrees, joint))) = farthest(scores).filter(|(_, d)| d.0 > FAR_FROM_TRAINING) {
-                all.push(format!(
-                    "{name}: in \"{}\" the joint of \"{joint}\" is {degrees:.0} degrees from anything it was trained on",
-                    scores.model.per_pose[frame].label
+                all.push(about(
+                    frame,
+                    format!(
+                        "{name}: in \"{}\" the joint of \"{joint}\" is {degrees:.0} degrees from anything it was trained on",
+                        label(frame)
+                    ),
                 ));
             }
         }

@@ -23,7 +23,7 @@ impl ModelOutcome<'_> {
         let mut page = Page {
             title: format!("{}: {method}", rig.name()),
             subtitle,
-            warnings: self.warnings(),
+            warnings: self.page_warnings(),
             unit: unit_of(&self.model.space),
             model_name: method,
             baseline_name: "lbs".into(),

@@ -14,7 +14,7 @@ pub struct Page {
     /// The one sentence to take away.
     pub verdict: Option<PageVerdict>,
     /// Shown prominently, one item each.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<PageWarning>,
     /// How lengths are shown.
     pub unit: LengthUnit,
     /// Short name of the model in charts and in the 3D view, e.g. "mwe"; "model" when empty.
@@ -48,6 +48,27 @@ pub struct PageVerdict {
     pub text: String,
     /// Its colour and mark.
     pub tone: Tone,
+}
+
+/// Something the reader should know.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PageWarning {
+    /// The sentence. The label of its pose stands in it in double quotes.
+    pub text: String,
+    /// The pose that it is about: its label becomes a link to the 3D view.
+    pub pose: Option<PoseRef>,
+}
+
+impl From<String> for PageWarning {
+    fn from(text: String) -> Self {
+        Self { text, pose: None }
+    }
+}
+
+impl From<&str> for PageWarning {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
 }
 
 /// How to feel about a [`PageVerdict`].

@@ -28,11 +28,11 @@ mod skins;
 
 pub use crate::length::LengthUnit;
 pub use content::{
-    FileStamp, KeyFigure, MethodRow, Page, PageTable, PageVerdict, PoseRef, Provenance, ScoredPose, ScoredSet,
-    StrengthSweep, SweptStrength, Tone, WorstVertexRow,
+    FileStamp, KeyFigure, MethodRow, Page, PageTable, PageVerdict, PageWarning, PoseRef, Provenance, ScoredPose,
+    ScoredSet, StrengthSweep, SweptStrength, Tone, WorstVertexRow,
 };
 pub use quantity::Quantity;
-pub use skins::{ShownPose, SkinView, shown_positions};
+pub use skins::{Precision, ShownPose, SkinView, shown_positions};
 
 impl Page {
     /// Returns the page as HTML text, to be written to one file.

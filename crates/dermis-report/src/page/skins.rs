@@ -4,21 +4,31 @@
 //! the error, not the size of the body. A step must be at most 10⁻⁶ of the rest diagonal for a difference
 //! (2 µm on a person), and 2·10⁻⁵ of it for a target, whose bounding box may then be 1.3 diagonals long. A shape that
 //! exceeds this, e.g. because it flew apart, is stored as 32-bit floats.
+//!
+//! A pose that is there to be played ([`Precision::Played`]) takes half a key pose's bytes on a difference: eight bits per
+//! number, whose square is the share of the largest difference. Small errors thereby keep small steps: of differences up to
+//! 5 mm, one of 0.1 mm is stored in steps of 0.01 mm.
 
 use super::content::PoseRef;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use dermis_rig::glam::DVec3;
 use serde::Serialize;
 
-/// The contents of the 3D view: one mesh in a few chosen poses.
+/// The contents of the 3D view: one mesh in many poses.
 #[derive(Clone, Debug, Default)]
 pub struct SkinView {
     /// Vertex indices, three per triangle.
     pub triangles: Vec<[u32; 3]>,
     /// Rest positions, mesh units, Y up; their number is the vertex count of the view. Shown after the poses.
     pub rest: Vec<[f32; 3]>,
-    /// Poses; the view opens with the first.
+    /// For each bone the number of its parent; empty if the view shows no skeleton.
+    pub parents: Vec<Option<u32>>,
+    /// Poses in the order in which they play. Poses of one set stand together.
     pub poses: Vec<ShownPose>,
+    /// The pose with which the view opens, an index into `poses`.
+    pub first: usize,
+    /// What the view leaves out, a sentence each.
+    pub left_out: Vec<String>,
 }
 
 /// The skin in one pose: the target and what was computed. Mesh units, vertices in the order of the rest mesh.
@@ -28,10 +38,16 @@ pub struct ShownPose {
     pub label: String,
     /// Name of the set it is from.
     pub set: String,
-    /// Why it is here, e.g. "worst held-out frame"; may be empty.
+    /// Why it is here, e.g. "worst held-out frame"; empty for a pose that is only played.
     pub note: String,
     /// The scored pose that it shows, so that charts and tables can lead here.
     pub pose: Option<PoseRef>,
+    /// Seconds, if the pose is a frame of a clip.
+    pub time: Option<f64>,
+    /// How finely the errors are stored.
+    pub precision: Precision,
+    /// Where the bones' joints are, in the order of [`SkinView::parents`]; empty if the view shows no skeleton.
+    pub joints: Vec<[f32; 3]>,
     /// The true skin.
     pub target: Vec<[f32; 3]>,
     /// The model's skin.
@@ -40,13 +56,27 @@ pub struct ShownPose {
     pub baseline: Option<Vec<[f32; 3]>>,
 }
 
+/// How finely a page stores the errors of a pose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Precision {
+    /// Sixteen bits per number, for poses that the page names.
+    #[default]
+    Full,
+    /// Eight bits per number, for poses that are there to be played.
+    Played,
+}
+
 impl ShownPose {
     /// Returns the bytes that one pose of `vertices` vertices takes on the page, with a baseline.
     ///
-    /// A caller decides by this how many poses to show. Shapes that flew apart take up to twice as much.
-    pub fn bytes_on_page(vertices: usize) -> usize {
-        // Three shapes of three 16-bit numbers, in base64.
-        vertices.saturating_mul(3 * 3 * 2).saturating_mul(4).div_ceil(3)
+    /// A caller decides by this how many poses to show. Shapes that flew apart take up to three times as much.
+    pub fn bytes_on_page(vertices: usize, precision: Precision) -> usize {
+        // Three numbers per vertex and shape: the target in 16 bits, the two others in as many or half of it. Then base64.
+        let raw = match precision {
+            Precision::Full => 3 * (2 + 2 + 2),
+            Precision::Played => 3 * (2 + 1 + 1),
+        };
+        vertices.saturating_mul(raw).saturating_mul(4).div_ceil(3)
     }
 }
 
@@ -62,6 +92,9 @@ pub(super) struct PackedView<'a> {
     /// Little-endian `u32`, base64.
     triangles: String,
     rest: Packed,
+    /// Number of every bone's parent, −1 for a root.
+    parents: Vec<i64>,
+    first: usize,
     frames: Vec<PackedFrame<'a>>,
 }
 
@@ -71,6 +104,9 @@ struct PackedFrame<'a> {
     set: &'a str,
     note: &'a str,
     pose: Option<[usize; 2]>,
+    time: Option<f64>,
+    /// Three numbers per bone, little-endian `f32`, base64.
+    joints: String,
     target: Packed,
     /// Model minus target.
     model: Packed,
@@ -78,7 +114,8 @@ struct PackedFrame<'a> {
     baseline: Option<Packed>,
 }
 
-/// Three numbers per vertex, little-endian, base64. `u16`: value = min + step · q, q = 65535 for "not finite".
+/// Three numbers per vertex, little-endian, base64. `u16`: value = min + step · q, q = 65535 for "not finite". `u8`: value =
+/// step · t·|t| with t = (q − 127) / 127, q = 255 for "not finite".
 #[derive(Serialize)]
 struct Packed {
     kind: &'static str,
@@ -88,6 +125,9 @@ struct Packed {
 }
 
 const NOT_FINITE: u16 = u16::MAX;
+
+/// Stands for "not finite" among eight bits; zero is 127.
+const NOT_FINITE_8: u8 = u8::MAX;
 
 /// Packs the view and names in words what it had to leave out. Returns no view when there is nothing to show.
 ///
@@ -109,8 +149,10 @@ pub(super) fn pack(view: &SkinView, is_scored: impl Fn(PoseRef) -> bool) -> (Opt
         ));
     }
     let diagonal = diagonal(&view.rest);
-    let mut frames = Vec::new();
-    for frame in &view.poses {
+    // One centre for all, so that a clip plays as it was recorded.
+    let centre = view.poses.get(view.first).map_or([0.0; 3], |pose| centre_of(&pose.target));
+    let (mut frames, mut first) = (Vec::new(), 0);
+    for (at, frame) in view.poses.iter().enumerate() {
         let counts = [Some(&frame.target), Some(&frame.model), frame.baseline.as_ref()];
         if let Some(wrong) = counts.into_iter().flatten().find(|shape| shape.len() != vertices) {
             left_out.push(format!(
@@ -120,15 +162,24 @@ pub(super) fn pack(view: &SkinView, is_scored: impl Fn(PoseRef) -> bool) -> (Opt
             ));
             continue;
         }
-        let centre = centre(&frame.target);
         let difference = |shape: &[[f32; 3]]| {
-            pack_points(shape.iter().zip(&frame.target).map(|(a, b)| sub(*a, b.map(f64::from))), diagonal * 1e-6)
+            let points = shape.iter().zip(&frame.target).map(|(a, b)| sub(*a, b.map(f64::from)));
+            match frame.precision {
+                Precision::Full => pack_points(points, diagonal * 1e-6),
+                Precision::Played => pack_coarsely(points, diagonal),
+            }
         };
+        if at == view.first {
+            first = frames.len();
+        }
+        let joints = if frame.joints.len() == view.parents.len() { frame.joints.as_slice() } else { &[] };
         frames.push(PackedFrame {
             label: &frame.label,
             set: &frame.set,
             note: &frame.note,
             pose: frame.pose.filter(|&pose| is_scored(pose)).map(|p| [p.set, p.pose]),
+            time: frame.time.filter(|time| time.is_finite()),
+            joints: pack_floats(joints.iter().map(|p| sub(*p, centre))),
             target: pack_points(frame.target.iter().map(|p| sub(*p, centre)), diagonal * 2e-5),
             model: difference(&frame.model),
             baseline: frame.baseline.as_deref().map(difference),
@@ -137,9 +188,10 @@ pub(super) fn pack(view: &SkinView, is_scored: impl Fn(PoseRef) -> bool) -> (Opt
     if triangles.is_empty() {
         return (None, left_out);
     }
-    let middle = centre(&view.rest);
+    let middle = centre_of(&view.rest);
     let rest = pack_points(view.rest.iter().map(|p| sub(*p, middle)), diagonal * 2e-5);
-    (Some(PackedView { vertices, triangles: STANDARD.encode(triangles), rest, frames }), left_out)
+    let parents = view.parents.iter().map(|parent| parent.map_or(-1, i64::from)).collect();
+    (Some(PackedView { vertices, triangles: STANDARD.encode(triangles), rest, parents, first, frames }), left_out)
 }
 
 fn sub(a: [f32; 3], b: [f64; 3]) -> [f64; 3] {
@@ -157,7 +209,7 @@ fn bounds(points: impl Iterator<Item = [f64; 3]>) -> [[f64; 2]; 3] {
     bounds.map(|b| if b[0] <= b[1] { b } else { [0.0, 0.0] })
 }
 
-fn centre(points: &[[f32; 3]]) -> [f64; 3] {
+fn centre_of(points: &[[f32; 3]]) -> [f64; 3] {
     bounds(points.iter().map(|p| p.map(f64::from))).map(|[low, high]| 0.5 * (low + high))
 }
 
@@ -171,8 +223,7 @@ fn pack_points(points: impl Iterator<Item = [f64; 3]> + Clone, tolerance: f64) -
     let min = box_.map(|[low, _]| low);
     let step = box_.map(|[low, high]| (high - low) / f64::from(NOT_FINITE - 1));
     if step.iter().any(|&s| s > tolerance) {
-        let bytes: Vec<u8> = points.flatten().flat_map(|x| (x as f32).to_le_bytes()).collect();
-        return Packed { kind: "f32", min: [0.0; 3], step: [1.0; 3], data: STANDARD.encode(bytes) };
+        return Packed { kind: "f32", min: [0.0; 3], step: [1.0; 3], data: pack_floats(points) };
     }
     let quantised = points.flat_map(|p| {
         let finite = p.iter().all(|x| x.is_finite());
@@ -184,6 +235,29 @@ fn pack_points(points: impl Iterator<Item = [f64; 3]> + Clone, tolerance: f64) -
     });
     let bytes: Vec<u8> = quantised.flat_map(u16::to_le_bytes).collect();
     Packed { kind: "u16", min, step, data: STANDARD.encode(bytes) }
+}
+
+fn pack_floats(points: impl Iterator<Item = [f64; 3]>) -> String {
+    STANDARD.encode(points.flatten().flat_map(|x| (x as f32).to_le_bytes()).collect::<Vec<u8>>())
+}
+
+/// Packs differences as 8-bit numbers unless one of them exceeds a tenth of the diagonal.
+///
+/// The code of a number is the root of its share of the largest on its axis, so the steps near zero are the finest.
+fn pack_coarsely(points: impl Iterator<Item = [f64; 3]> + Clone, diagonal: f64) -> Packed {
+    let step = bounds(points.clone()).map(|[low, high]| high.abs().max(low.abs()));
+    if step.iter().any(|&largest| largest > 0.1 * diagonal) {
+        return pack_points(points, diagonal * 1e-4);
+    }
+    let codes = points.flat_map(|p| {
+        let finite = p.iter().all(|x| x.is_finite());
+        [0, 1, 2].map(|i| match (finite, step[i] > 0.0) {
+            (false, _) => NOT_FINITE_8,
+            (true, false) => 127,
+            (true, true) => (127.0 + 127.0 * (p[i].abs() / step[i]).sqrt().copysign(p[i])).round() as u8,
+        })
+    });
+    Packed { kind: "u8", min: [0.0; 3], step, data: STANDARD.encode(codes.collect::<Vec<u8>>()) }
 }
 
 #[cfg(test)]
@@ -200,6 +274,13 @@ mod tests {
                     if q == NOT_FINITE { f64::NAN } else { packed.min[i % 3] + packed.step[i % 3] * f64::from(q) }
                 };
                 codes.enumerate().map(value).collect()
+            }
+            "u8" => {
+                let value = |(i, q): (usize, &u8)| {
+                    let t = (f64::from(*q) - 127.0) / 127.0;
+                    if *q == NOT_FINITE_8 { f64::NAN } else { packed.step[i % 3] * t * t.abs() }
+                };
+                bytes.iter().enumerate().map(value).collect()
             }
             _ => bytes.chunks_exact(4).map(|b| f64::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]]))).collect(),
         };
@@ -224,10 +305,32 @@ mod tests {
     }
 
     #[test]
+    fn played_differences_have_fine_steps_near_zero() {
+        let points: Vec<[f64; 3]> = (-500..=500).map(|i| [f64::from(i) * 1e-5, 0.0, f64::from(i * i) * 1e-8]).collect();
+        let packed = pack_coarsely(points.iter().copied(), 1.0);
+        assert_eq!(packed.kind, "u8");
+        for (a, b) in unpack(&packed).iter().zip(&points) {
+            for i in 0..3 {
+                // Codes are a root's half step apart: with x = m t², |Δx| ≤ 2 m t Δt + m Δt² at Δt = 1/254.
+                let (m, x) = (packed.step[i], b[i].abs());
+                let bound = 2.0 * (m * x).sqrt() / 254.0 + m / 254.0f64.powi(2) + 1e-15;
+                assert!((a[i] - b[i]).abs() <= bound, "axis {i}: {a:?} {b:?}");
+            }
+        }
+        for (largest, kind) in [(0.09, "u8"), (0.11, "u16"), (1e3, "f32")] {
+            assert_eq!(pack_coarsely([[0.0; 3], [largest, 0.0, 0.0]].into_iter(), 1.0).kind, kind, "{largest}");
+        }
+    }
+
+    #[test]
     fn what_is_not_finite_stays_so() {
         let points = [[0.0, 0.0, 0.0], [f64::NAN, 1.0, 1.0], [1.0, f64::INFINITY, 1.0], [1.0, 1.0, 1.0]];
-        for tolerance in [1.0, 0.0] {
-            let back = unpack(&pack_points(points.into_iter(), tolerance));
+        for packed in [1.0, 0.0]
+            .map(|t| pack_points(points.into_iter(), t))
+            .into_iter()
+            .chain([pack_coarsely(points.into_iter(), 20.0)])
+        {
+            let back = unpack(&packed);
             let finite: Vec<bool> = back.iter().map(|p| p.iter().all(|x| x.is_finite())).collect();
             assert_eq!(finite, [true, false, false, true]);
             assert!((back[3][0] - 1.0).abs() < 1e-9);
@@ -244,11 +347,16 @@ mod tests {
             model: square[..n].to_vec(),
             ..ShownPose::default()
         };
-        let view =
-            SkinView { triangles: vec![[0, 1, 2], [0, 1, 3]], rest: square.clone(), poses: vec![frame(3), frame(2)] };
+        let view = SkinView {
+            triangles: vec![[0, 1, 2], [0, 1, 3]],
+            rest: square.clone(),
+            poses: vec![frame(2), frame(3)],
+            first: 1,
+            ..SkinView::default()
+        };
         let (packed, left_out) = pack(&view, |_| true);
         let packed = packed.unwrap();
-        assert_eq!((packed.frames.len(), left_out.len()), (1, 2));
+        assert_eq!((packed.frames.len(), packed.first, left_out.len()), (1, 0, 2));
         assert!(left_out[0].contains("1 of 2 triangles") && left_out[1].contains("\"of 2\""), "{left_out:?}");
         assert!(pack(&SkinView::default(), |_| true).0.is_none());
     }

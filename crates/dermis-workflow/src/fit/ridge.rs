@@ -97,7 +97,7 @@ impl RidgeSweep {
             pose: Some(PoseRef { set: 0, pose: at }),
             target: target.clone(),
             model: shown_positions(&step.shown),
-            baseline: None,
+            ..ShownPose::default()
         };
         let score =
             |step: &RidgeStep| ScoredPose { label: label(step), rms: step.held_out as f32, ..ScoredPose::default() };
@@ -127,6 +127,7 @@ impl RidgeSweep {
                 triangles: rig.mesh().triangles.clone(),
                 rest: shown_positions(&rig.mesh().positions),
                 poses: self.steps.iter().enumerate().map(frame).collect(),
+                ..SkinView::default()
             }),
             sets: vec![ScoredSet { name: "held out, by ridge".into(), poses: self.steps.iter().map(score).collect() }],
             sweep: Some(StrengthSweep {

@@ -10,7 +10,7 @@ mod table;
 mod tests;
 
 use super::charts::ScriptData;
-use super::content::{Page, PoseRef, Tone};
+use super::content::{Page, PageWarning, PoseRef, Tone};
 use super::quantity::significant;
 use super::skins::{self, SkinView};
 use poses::pose_sets;
@@ -21,18 +21,32 @@ use table::{Cell, Sort, table};
 
 const TEMPLATE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
-const VIEW_SCRIPT: &str = include_str!("view.js");
+/// The parts of the 3D view, in the order in which they use each other.
+const VIEW_SCRIPT: &str = concat!(
+    include_str!("view/shapes.js"),
+    include_str!("view/camera.js"),
+    include_str!("view/webgl.js"),
+    include_str!("view/software.js"),
+    include_str!("view/controls.js"),
+    include_str!("view/playback.js"),
+    include_str!("view/overlay.js"),
+    include_str!("view/pointer.js"),
+    include_str!("view/view.js"),
+);
 const PAGE_SCRIPT: &str = include_str!("page.js");
 
 pub(super) fn whole_page(page: &Page) -> String {
     let has_pose = |p: PoseRef| page.sets.get(p.set).is_some_and(|set| p.pose < set.poses.len());
     let empty = SkinView::default();
     let (view, left_out) = skins::pack(page.view.as_ref().unwrap_or(&empty), has_pose);
-    let warnings: Vec<&String> = page.warnings.iter().chain(&left_out).collect();
+    let left_out: Vec<PageWarning> = left_out.into_iter().map(PageWarning::from).collect();
+    let warnings: Vec<&PageWarning> = page.warnings.iter().chain(&left_out).collect();
 
     let mut sections = Sections::default();
     if view.is_some() {
-        sections.add("view", "Skin in 3D", VIEW_HTML.into());
+        let left_out = page.view.iter().flat_map(|view| &view.left_out);
+        let notes: String = left_out.map(|text| format!("<p class=\"note left-out\">{}</p>", escape(text))).collect();
+        sections.add("view", "Skin in 3D", VIEW_HTML.to_owned() + &notes);
     }
     if page.sets.iter().any(|set| !set.poses.is_empty()) {
         sections.add("poses", "Errors per pose", pose_sets(page));
@@ -71,7 +85,7 @@ pub(super) fn whole_page(page: &Page) -> String {
         "subtitle" if page.subtitle.is_empty() => String::new(),
         "subtitle" => format!("<p class=\"subtitle\">{}</p>", escape(&page.subtitle)),
         "verdict" => verdict(page),
-        "warnings" => warning_list(&warnings),
+        "warnings" => warning_list(page, &warnings),
         "figures" => figures(page),
         "contents" => std::mem::take(&mut sections.contents),
         "sections" => std::mem::take(&mut sections.body),
@@ -118,13 +132,25 @@ fn verdict(page: &Page) -> String {
     )
 }
 
-fn warning_list(warnings: &[&String]) -> String {
+fn warning_list(page: &Page, warnings: &[&PageWarning]) -> String {
     if warnings.is_empty() {
         return String::new();
     }
-    let items: String = warnings.iter().map(|w| format!("<li>{}</li>", escape(w))).collect();
+    let items: String = warnings.iter().map(|w| format!("<li>{}</li>", warning(page, w))).collect();
     let title = if warnings.len() == 1 { "1 warning".into() } else { format!("{} warnings", warnings.len()) };
     format!("<aside class=\"warnings\" aria-label=\"Warnings\"><strong>{title}</strong><ul>{items}</ul></aside>")
+}
+
+/// Writes a warning. The script makes a button of the pose's label if the view shows the pose.
+fn warning(page: &Page, warning: &PageWarning) -> String {
+    let named = || {
+        let at = warning.pose?;
+        let label = &page.sets.get(at.set)?.poses.get(at.pose)?.label;
+        let (before, after) = warning.text.split_once(&format!("\"{label}\""))?;
+        let pose = format!("data-pose=\"{} {}\"", at.set, at.pose);
+        Some(format!("{}“<span {pose}>{}</span>”{}", escape(before), escape(label), escape(after)))
+    };
+    named().unwrap_or_else(|| escape(&warning.text))
 }
 
 fn figures(page: &Page) -> String {

@@ -88,7 +88,7 @@
     const against = set.poses.some((p) => p.baseline_rms !== null || p.baseline_max !== null);
     entry("bar", data.model);
     if (against) entry("line", data.baseline);
-    if (set.poses.some((_, i) => link.frameOf(setIndex, i) >= 0)) entry("dot", "click: show in 3D");
+    if (link.any) entry("dot", "shown in 3D");
     const choice = element("span", "segments right");
     choice.setAttribute("role", "group");
     choice.setAttribute("aria-label", "Measure");
@@ -103,7 +103,11 @@
     host.append(legend, holder);
     let hits = [];
     let current = -1;
-    const mark = () => hits.forEach((hit, i) => hit.classList.toggle("current", i === current));
+    const mark = (pose) => {
+      hits[current]?.classList.remove("current");
+      current = pose;
+      hits[current]?.classList.add("current");
+    };
 
     const draw = (width) => {
       for (const button of choice.children) button.setAttribute("aria-pressed", button.textContent === state.key);
@@ -129,17 +133,17 @@
           chart.append(svg("text", { class: "bad-value", x: x + slot / 2, y: frame.bottom - 4, "text-anchor": "middle" }, "!"));
         }
         if (shown(base(pose))) path += `M${x} ${y(base(pose))}H${x + slot}`;
-        const stored = link.frameOf(setIndex, i) >= 0;
-        if (stored) chart.append(svg("circle", { class: "stored-mark", cx: x + slot / 2, cy: frame.bottom + 9, r: 3.2 }));
-        const hit = svg("rect", { class: stored ? "hit stored" : "hit", x, y: frame.top - 8, width: slot, height: frame.bottom - frame.top + 24 });
+        const there = link.nearest(setIndex, i);
+        if (there.exact) chart.append(svg("circle", { class: "stored-mark", cx: x + slot / 2, cy: frame.bottom + 9, r: Math.max(0.5, Math.min(3.2, slot * 0.4)) }));
+        const hit = svg("rect", { class: there.frame >= 0 ? "hit stored" : "hit", x, y: frame.top - 8, width: slot, height: frame.bottom - frame.top + 24 });
         hit.addEventListener("pointermove", (event) => {
-          const lines = [pose.label, `${data.model}: ${digits(v)} ${data.unit}`];
-          if (shown(base(pose))) lines.push(`${data.baseline}: ${digits(base(pose))} ${data.unit}`);
-          lines.push(stored ? "click: show in 3D" : link.any ? "not stored for the 3D view" : "");
-          showTip(event, lines.join("\n").trim());
+          const line = (name, rms, max) => (shown(rms) || shown(max) ? `${name}: rms ${digits(rms)}, max ${digits(max)} ${data.unit}` : "");
+          const lines = [pose.label, line(data.model, pose.rms, pose.max) || `${data.model}: not finite`, line(data.baseline, pose.baseline_rms, pose.baseline_max)];
+          lines.push(there.exact ? "click: show in 3D" : there.remark && `click: ${there.offer}`);
+          showTip(event, lines.filter(Boolean).join("\n"));
         });
         hit.addEventListener("pointerleave", hideTip);
-        if (stored) hit.addEventListener("click", () => link.show(link.frameOf(setIndex, i)));
+        if (there.frame >= 0) hit.addEventListener("click", () => link.show(there.frame, null, false, there.remark));
         return hit;
       });
       if (path) chart.append(svg("path", { class: "baseline", d: path }));
@@ -148,10 +152,10 @@
       chart.append(svg("text", { x: frame.left, y: 212 }, "1"));
       if (last > 0) chart.append(svg("text", { x: frame.right, y: 212, "text-anchor": "end" }, `pose ${last + 1}`));
       holder.replaceChildren(chart);
-      mark();
+      mark(current);
     };
     whenSized(host, draw);
-    link.onShow((set, pose) => { current = set === setIndex ? pose : -1; mark(); });
+    link.onShow((set, pose) => mark(set === setIndex ? pose : -1));
   };
 
   /// Both errors against the strength, logarithmic; the chosen strength marked.
@@ -246,7 +250,8 @@
     });
   };
 
-  /// The label of a stored pose, or the number of a vertex in one, becomes a button that shows it in the 3D view.
+  /// The label of a stored pose, in a table or a warning, or the number of a vertex in one, becomes a button that shows it in
+  /// the 3D view.
   const makeLinks = (link) => {
     for (const table of document.querySelectorAll("table[data-poses]")) {
       const set = +table.dataset.poses;
@@ -260,16 +265,22 @@
         button.onclick = () => link.show(frame, null, true);
         row.cells[0].replaceChildren(button);
       });
-      link.onShow((s, pose) => rows.forEach((row, i) => row.classList.toggle("current", s === set && i === pose)));
+      let current = null;
+      link.onShow((s, pose) => {
+        current?.classList.remove("current");
+        current = s === set ? rows[pose] : null;
+        current?.classList.add("current");
+      });
     }
-    for (const span of document.querySelectorAll("[data-vertex]")) {
+    for (const span of document.querySelectorAll("span[data-pose]")) {
       const [set, pose] = span.dataset.pose.split(" ").map(Number);
-      const frame = link.frameOf(set, pose);
+      const { frame, remark } = link.nearest(set, pose);
       if (frame < 0) continue;
       const button = element("button", "link", span.textContent);
       button.type = "button";
       button.title = "Show in 3D";
-      button.onclick = () => link.show(frame, +span.dataset.vertex, true);
+      const vertex = span.dataset.vertex === undefined ? null : +span.dataset.vertex;
+      button.onclick = () => link.show(frame, vertex, true, remark);
       span.replaceChildren(button);
     }
   };
@@ -278,16 +289,38 @@
     const data = JSON.parse(document.getElementById("page-data").textContent);
     const listeners = [];
     const frames = data.view ? data.view.frames : [];
-    const places = new Map();
-    frames.forEach((frame, i) => { if (frame.pose && !places.has(frame.pose.join())) places.set(frame.pose.join(), i); });
+    const places = new Map(), ofLabel = new Map(), ofSet = new Map();
+    frames.forEach((frame, i) => {
+      if (!frame.pose) return;
+      const [set, pose] = frame.pose;
+      if (!places.has(frame.pose.join())) places.set(frame.pose.join(), i);
+      if (!ofLabel.has(frame.label)) ofLabel.set(frame.label, i);
+      ofSet.set(set, [...(ofSet.get(set) ?? []), [pose, i]]);
+    });
     let view = null;
     const link = {
       any: places.size > 0,
       frameOf: (set, pose) => places.get(`${set},${pose}`) ?? -1,
+      /// The frame that shows a pose, or the one that comes nearest, with what there is to say of it.
+      nearest: (set, pose) => {
+        const exact = link.frameOf(set, pose);
+        if (exact >= 0) return { frame: exact, exact: true };
+        const label = data.sets[set]?.poses[pose]?.label;
+        const stored = ofSet.get(set);
+        if (stored) {
+          const [, frame] = stored.reduce((a, b) => (Math.abs(b[0] - pose) < Math.abs(a[0] - pose) ? b : a));
+          const near = frames[frame].label;
+          return { frame, offer: `show ${near}, the nearest on this page`, remark: `${label} is not on this page; the nearest pose is: ${near}.` };
+        }
+        // A pose that fits were validated on is a training pose; the page shows the model that saw all of them.
+        const frame = ofLabel.get(label) ?? -1;
+        return frame < 0 ? { frame } : { frame, offer: "show in 3D, by the fit to all poses", remark: `${label}: the skin of the model that was fitted to all poses.` };
+      },
       onShow: (listener) => listeners.push(listener),
-      show: (frame, vertex, scroll) => {
+      show: (frame, vertex, scroll, remark) => {
         if (!view) return;
-        view.show(frame, vertex);
+        view.stop?.();
+        view.show(frame, vertex, remark);
         if (scroll) document.getElementById("view").scrollIntoView({ block: "nearest" });
       },
     };

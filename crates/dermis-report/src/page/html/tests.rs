@@ -13,7 +13,10 @@ fn page_of(text: &str, number: f32) -> Page {
         title: t(),
         subtitle: t(),
         verdict: Some(PageVerdict { text: t(), tone: Tone::Caution }),
-        warnings: vec![t()],
+        warnings: vec![
+            PageWarning { text: format!("in \"{}\" it is far", t()), pose: Some(pose) },
+            PageWarning { text: t(), pose: Some(pose) },
+        ],
         unit: LengthUnit { name: t(), scale: number },
         model_name: t(),
         baseline_name: t(),
@@ -24,11 +27,17 @@ fn page_of(text: &str, number: f32) -> Page {
         view: Some(SkinView {
             triangles: vec![[0, 1, 2]],
             rest: triangle(1.0),
+            parents: vec![None],
+            first: 0,
+            left_out: vec![t()],
             poses: vec![ShownPose {
                 label: t(),
                 set: t(),
                 note: t(),
                 pose: Some(pose),
+                time: Some(f64::from(number)),
+                precision: Precision::Full,
+                joints: vec![[number; 3]],
                 target: triangle(1.0),
                 model: triangle(number),
                 baseline: Some(triangle(number)),
@@ -172,5 +181,5 @@ fn what_does_not_fit_is_said_and_not_shown() {
     let data: serde_json::Value = serde_json::from_str(&scripts[0]).unwrap();
     assert_eq!(data["view"]["frames"].as_array().unwrap().len(), 1);
     assert!(data["view"]["frames"][0]["pose"].is_null());
-    assert!(page.to_html().contains("2 warnings") && page.to_html().contains("Frame &quot;short&quot;"));
+    assert!(page.to_html().contains("3 warnings") && page.to_html().contains("Frame &quot;short&quot;"));
 }

@@ -1,0 +1,129 @@
+// The 3D view: panes of skins drawn with WebGL 2.
+
+/// Light from above left of the camera, some from all around; n in camera space. The GLSL below is the same line.
+function brightness(x, y, z) {
+  return 0.42 + 0.5 * Math.max(0, -0.37 * x + 0.56 * y + 0.74 * z) + 0.1 * y + 0.06 * z;
+}
+
+/// Draws panes with WebGL 2; null where there is none.
+function webglRenderer(canvas) {
+  const gl = canvas.getContext("webgl2", { antialias: true, preserveDrawingBuffer: true });
+  if (!gl) return null;
+  const compile = (kind, source) => {
+    const shader = gl.createShader(kind);
+    gl.shaderSource(shader, source);
+    gl.compileShader(shader);
+    if (!gl.getShaderParameter(shader, gl.COMPILE_STATUS) && !gl.isContextLost()) throw new Error("shader: " + gl.getShaderInfoLog(shader));
+    return shader;
+  };
+  const names = ["position", "normal", "error"];
+  let program, uniform, colours;
+  const setUp = () => {
+    program = gl.createProgram();
+    gl.attachShader(program, compile(gl.VERTEX_SHADER, `#version 300 es
+      in vec3 position, normal; in float error;
+      uniform mat4 clip; uniform mat3 rotation; uniform float top;
+      out vec3 n; out float t;
+      void main() { n = rotation * normal; t = error < 0.0 ? -1.0 : error / top; gl_Position = clip * vec4(position, 1.0); }`));
+    gl.attachShader(program, compile(gl.FRAGMENT_SHADER, `#version 300 es
+      precision highp float;
+      in vec3 n; in float t; uniform sampler2D map; uniform bool coloured, wire; uniform vec3 clay, unknown; out vec4 colour;
+      void main() {
+        if (wire) { colour = vec4(vec3(0.07, 0.08, 0.1) * 0.5, 0.5); return; }
+        vec3 m = normalize(gl_FrontFacing ? n : -n);
+        float light = 0.42 + 0.5 * max(0.0, dot(m, vec3(-0.37, 0.56, 0.74))) + 0.1 * m.y + 0.06 * m.z;
+        vec3 base = !coloured ? clay : t < -0.001 ? unknown : texture(map, vec2(clamp(t, 0.0, 1.0) * 255.0 / 256.0 + 0.5 / 256.0, 0.5)).rgb;
+        if (coloured) light = 0.25 + 0.75 * light;
+        colour = vec4(base * light * (gl_FrontFacing ? 1.0 : 0.6), 1.0);
+      }`));
+    names.forEach((name, i) => gl.bindAttribLocation(program, i, name));
+    gl.linkProgram(program);
+    if (!gl.getProgramParameter(program, gl.LINK_STATUS) && !gl.isContextLost()) throw new Error("shader: " + gl.getProgramInfoLog(program));
+    uniform = (name) => gl.getUniformLocation(program, name);
+    colours = gl.createTexture();
+    const row = new Uint8Array(256 * 4);
+    for (let i = 0; i < 256; i++) row.set([...magma(i / 255).map((c) => Math.round(255 * c)), 255], 4 * i);
+    gl.bindTexture(gl.TEXTURE_2D, colours);
+    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, 256, 1, 0, gl.RGBA, gl.UNSIGNED_BYTE, row);
+    for (const key of [gl.TEXTURE_WRAP_S, gl.TEXTURE_WRAP_T]) gl.texParameteri(gl.TEXTURE_2D, key, gl.CLAMP_TO_EDGE);
+    for (const key of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER]) gl.texParameteri(gl.TEXTURE_2D, key, gl.LINEAR);
+  };
+  setUp();
+  let uploaded = new Map();
+  let indices = new Map();
+  /// The numbers of vertices that a list names, on the card once for all shapes.
+  const indexBuffer = (list) => {
+    if (!indices.has(list)) {
+      indices.set(list, gl.createBuffer());
+      gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, indices.get(list));
+      gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, list, gl.STATIC_DRAW);
+    }
+    gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, indices.get(list));
+    return list.length;
+  };
+  const upload = (shape) => {
+    if (uploaded.has(shape)) return uploaded.get(shape);
+    const array = gl.createVertexArray();
+    gl.bindVertexArray(array);
+    const buffers = [];
+    const errors = shape.errors ? shape.errors.map((e) => (Number.isFinite(e) ? e : -1)) : new Float32Array(shape.positions.length / 3);
+    // A vertex that is not finite belongs to no triangle, but some drivers look at it all the same.
+    const positions = shape.missing ? shape.positions.map((x) => (Number.isFinite(x) ? x : 0)) : shape.positions;
+    [positions, shape.normals, errors].forEach((values, i) => {
+      buffers.push(gl.createBuffer());
+      gl.bindBuffer(gl.ARRAY_BUFFER, buffers[i]);
+      gl.bufferData(gl.ARRAY_BUFFER, values, gl.STATIC_DRAW);
+      gl.enableVertexAttribArray(i);
+      gl.vertexAttribPointer(i, i < 2 ? 3 : 1, gl.FLOAT, false, 0, 0);
+    });
+    const entry = { array, buffers };
+    uploaded.set(shape, entry);
+    return entry;
+  };
+  return {
+    name: "webgl2",
+    ratio: () => Math.min(devicePixelRatio || 1, 2),
+    restored: () => { uploaded = new Map(); indices = new Map(); setUp(); },
+    /// Forgets the shapes of a frame that is no longer shown.
+    forget: () => {
+      for (const { array, buffers } of uploaded.values()) { gl.deleteVertexArray(array); buffers.forEach((b) => gl.deleteBuffer(b)); }
+      uploaded = new Map();
+    },
+    draw: (panes, top) => {
+      gl.disable(gl.SCISSOR_TEST);
+      gl.viewport(0, 0, canvas.width, canvas.height);
+      gl.clearColor(0, 0, 0, 0);
+      gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
+      gl.enable(gl.DEPTH_TEST);
+      gl.enable(gl.SCISSOR_TEST);
+      gl.polygonOffset(1, 1);
+      gl.useProgram(program);
+      gl.bindTexture(gl.TEXTURE_2D, colours);
+      gl.uniform3fv(uniform("clay"), CLAY);
+      gl.uniform3fv(uniform("unknown"), NOT_FINITE);
+      gl.uniform1f(uniform("top"), top);
+      for (const pane of panes) {
+        const shape = upload(pane.shape);
+        if (pane.to <= pane.from) continue;
+        gl.viewport(pane.x, 0, pane.width, canvas.height);
+        gl.scissor(pane.from, 0, pane.to - pane.from, canvas.height);
+        gl.uniformMatrix4fv(uniform("clip"), false, pane.clip);
+        gl.uniformMatrix3fv(uniform("rotation"), true, pane.rotation);
+        gl.uniform1i(uniform("coloured"), pane.coloured ? 1 : 0);
+        gl.bindVertexArray(shape.array);
+        gl.uniform1i(uniform("wire"), 0);
+        gl.enable(gl.POLYGON_OFFSET_FILL);
+        gl.drawElements(gl.TRIANGLES, indexBuffer(pane.shape.triangles), gl.UNSIGNED_INT, 0);
+        gl.disable(gl.POLYGON_OFFSET_FILL);
+        if (!pane.wire) continue;
+        gl.uniform1i(uniform("wire"), 1);
+        gl.enable(gl.BLEND);
+        gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
+        gl.drawElements(gl.LINES, indexBuffer(edgesOf(pane.shape.triangles)), gl.UNSIGNED_INT, 0);
+        gl.disable(gl.BLEND);
+      }
+      const error = gl.getError();
+      if (error && !gl.isContextLost()) throw new Error("WebGL error " + error);
+    },
+  };
+}
