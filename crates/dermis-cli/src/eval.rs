@@ -4,6 +4,7 @@ use crate::options::{ReadArgs, existing, within};
 use crate::show;
 use crate::ui::{Stop, Ui, command_line};
 use dermis_workflow::load::Source;
+use dermis_workflow::measure::PassRule;
 use dermis_workflow::recipe::{EvalOutcome, EvalRecipe, Held, Input, ScoreRecipe, StressTest};
 use dermis_workflow::report::unit_of;
 use std::path::PathBuf;
@@ -42,6 +43,10 @@ pub struct EvalArgs {
     /// Exit with 1 if the rms is above this, in metres
     #[arg(long, requires = "examples", value_name = "METRES", allow_negative_numbers = true)]
     fail_above: Option<f64>,
+    /// Exit with 1 unless this share of the distances lies within this length, such as "1 mm in 98 %"; the length in mm, cm, m,
+    /// or % of the rig's diagonal
+    #[arg(long, requires = "examples", value_name = "DEMAND", allow_hyphen_values = true)]
+    pass: Option<PassRule>,
     /// Never hold the examples: score each as it is read; without a picture of the skins
     #[arg(long, requires = "examples", conflicts_with = "base_cache")]
     stream: bool,
@@ -61,6 +66,7 @@ impl EvalArgs {
             vertex_errors: self.vertex_errors.clone(),
             existing: existing(self.force),
             fail_above: self.fail_above.map(|limit| within("--fail-above", limit, 0.0, f64::MAX)).transpose()?,
+            pass: self.pass,
             command: Some(command_line()),
         };
         Ok(EvalRecipe {
@@ -85,6 +91,7 @@ pub fn show(outcome: &EvalOutcome, ui: &Ui, json: bool) -> ExitCode {
         if let Some(scored) = &outcome.scored {
             show::errors(ui, &[("scored", &scored.scores)], &unit);
             outcome.verdict().iter().for_each(|verdict| ui.print(verdict));
+            outcome.pass().iter().for_each(|pass| ui.print(&pass.text()));
             show::frames(ui, &scored.scores, &unit, if ui.verbose { 10 } else { 3 });
             for warning in outcome.warnings() {
                 ui.print(&format!("warning: {warning}"));

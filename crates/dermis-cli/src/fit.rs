@@ -9,6 +9,7 @@ use dermis_workflow::FileError;
 use dermis_workflow::invert::SculptSource;
 use dermis_workflow::load::Source;
 use dermis_workflow::recipe::{FitDone, FitExamples, FitOutcome, FitOutputs, FitRecipe, Input, Recipe, SculptInput};
+use dermis_workflow::measure::PassRule;
 use dermis_workflow::report::unit_of;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -41,7 +42,7 @@ pub struct FitArgs {
     #[arg(long)]
     stream: bool,
     /// Write sums over the examples to this file instead of a model, for --method mwe; --merge adds them up
-    #[arg(long, value_name = "PART", conflicts_with_all = ["merge", "out", "report", "hold_out", "fail_above"])]
+    #[arg(long, value_name = "PART", conflicts_with_all = ["merge", "out", "report", "hold_out", "fail_above", "pass"])]
     accumulate: Option<PathBuf>,
     /// Fit to the sums in these files, in this order, instead of to examples
     #[arg(long, num_args = 1.., value_name = "PART", conflicts_with = "examples")]
@@ -61,6 +62,10 @@ pub struct FitArgs {
     /// Exit with 1 if the error that counts (held out, else cross-validated) has an rms above this, in metres
     #[arg(long, value_name = "METRES", allow_negative_numbers = true)]
     fail_above: Option<f64>,
+    /// Exit with 1 unless this share of the distances that count (held out, else cross-validated) lies within this length, such
+    /// as "1 mm in 98 %"; the length in mm, cm, m, or % of the rig's diagonal
+    #[arg(long, value_name = "DEMAND", allow_hyphen_values = true)]
+    pass: Option<PassRule>,
     /// Run this recipe again (see dermis recipe): inputs, method and settings are its own
     #[arg(long, value_name = "FILE")]
     recipe: Option<PathBuf>,
@@ -85,6 +90,7 @@ impl FitArgs {
             report: self.report.clone(),
             existing: existing(self.force),
             fail_above: self.fail_above.map(|limit| within("--fail-above", limit, 0.0, f64::MAX)).transpose()?,
+            pass: self.pass,
             command: Some(command_line()),
         };
         let Some(rig) = &self.rig else {
@@ -119,7 +125,7 @@ impl FitArgs {
 
 /// Refuses every option beside `--recipe` that a recipe states itself.
 pub fn with_recipe_alone(command: clap::Command) -> clap::Command {
-    const BESIDE: [&str; 6] = ["recipe", "out", "report", "json", "force", "fail_above"];
+    const BESIDE: [&str; 7] = ["recipe", "out", "report", "json", "force", "fail_above", "pass"];
     command.mut_args(|arg| match BESIDE.contains(&arg.get_id().as_str()) {
         true => arg,
         false => arg.conflicts_with("recipe"),
@@ -195,6 +201,7 @@ fn shown(outcome: &FitOutcome, ui: &Ui) {
     if let Some(verdict) = outcome.shown().verdict() {
         ui.print(&verdict.text);
     }
+    outcome.shown().pass().iter().for_each(|pass| ui.print(&pass.text()));
     show::budgets(ui, &model.header.report, &unit);
     show::correctives(ui, &outcome.report, &unit);
     if let Some(scores) = outcome.counts() {

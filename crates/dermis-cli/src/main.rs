@@ -16,6 +16,7 @@ mod options;
 mod pose;
 mod pose_space_options;
 mod recipe;
+mod report;
 mod run;
 mod show;
 mod suggest;
@@ -58,6 +59,7 @@ enum Verb {
     Run(run::RunArgs),
     Eval(eval::EvalArgs),
     Compare(compare::CompareArgs),
+    Report(report::ReportArgs),
     Pose(pose::PoseArgs),
     Suggest(suggest::SuggestArgs),
     Export(export::ExportArgs),
@@ -104,6 +106,7 @@ fn main() -> ExitCode {
         Verb::Run(args) => run::run(args, &ui),
         Verb::Eval(args) => eval::run(args, &ui),
         Verb::Compare(args) => compare::run(args, &ui),
+        Verb::Report(args) => report::run(args, &ui),
         Verb::Pose(args) => pose::run(args, &ui),
         Verb::Suggest(args) => suggest::run(args, &ui),
         Verb::Export(args) => export::run(args, &ui),

@@ -1,7 +1,9 @@
 //! `dermis run`
 
 use crate::ui::{Stop, Ui};
-use crate::{compare, convert, decompose, demo, eval, export, figures, fit, inspect, invert, pose, suggest, weights};
+use crate::{
+    compare, convert, decompose, demo, eval, export, figures, fit, inspect, invert, pose, report, suggest, weights,
+};
 use dermis_workflow::Error;
 use dermis_workflow::load::read_bytes;
 use dermis_workflow::recipe::Recipe;
@@ -46,5 +48,6 @@ pub fn run(args: &RunArgs, ui: &Ui) -> Result<ExitCode, Stop> {
         Recipe::Inspect(recipe) => inspect::show(&recipe.run(ui)?, ui, json),
         Recipe::Demo(recipe) => demo::show(&recipe.run(ui)?, &recipe.out, ui)?,
         Recipe::Figures(recipe) => figures::show(&recipe.run(ui)?, ui),
+        Recipe::Report(recipe) => report::show(&recipe.run(ui)?, ui, json),
     })
 }

@@ -15,6 +15,7 @@
 //!
 //! Sources: Karni & Gotsman 2004 (distortion); Kavan, Sloan & O'Sullivan 2010 (E_RMS with factor 1000).
 
+use crate::pass::Within;
 use crate::quantiles::{Quantiles, quantile};
 use dermis_rig::glam::DVec3;
 use serde::Serialize;
@@ -80,6 +81,9 @@ pub struct ErrorReport {
     /// Largest distance of each vertex; not part of the JSON.
     #[serde(skip)]
     pub per_vertex_max: Vec<f64>,
+    /// How many distances lie within the bound of [`ErrorAccumulator::counting`], if it has one; not part of the JSON.
+    #[serde(skip)]
+    pub within: Option<Within>,
 }
 
 /// Why something cannot be measured.
@@ -168,6 +172,8 @@ pub struct ErrorAccumulator {
     /// Largest distance of each vertex and the frame it occurs in.
     vertex_max: Vec<(f64, usize)>,
     scratch: Vec<f64>,
+    /// A bound, and the distances within it.
+    within: Option<(f64, Within)>,
 }
 
 impl ErrorAccumulator {
@@ -182,7 +188,13 @@ impl ErrorAccumulator {
             vertex_squares: vec![0.0; vertices],
             vertex_max: vec![(0.0, 0); vertices],
             scratch: Vec::with_capacity(vertices),
+            within: None,
         }
+    }
+
+    /// Counts the distances of at most `bound`, exactly, in every frame that is added from now on.
+    pub fn counting(self, bound: f64) -> Self {
+        Self { within: Some((bound, Within::default())), ..self }
     }
 
     /// Number of vertices.
@@ -233,6 +245,10 @@ impl ErrorAccumulator {
         self.squares += squares;
         self.spread += spread(target);
         self.distances.extend(&self.scratch);
+        if let Some((bound, within)) = &mut self.within {
+            let count = self.scratch.iter().filter(|distance| **distance <= *bound).count() as u64;
+            *within = within.joined(Within { count, of: vertices as u64 });
+        }
         let p95 = quantile(&mut self.scratch, 0.95).unwrap_or(0.0);
         let rms = (squares / vertices.max(1) as f64).sqrt();
         self.per_pose.push(PerPoseError { label: label.into(), rms, max, p95, worst_vertex });
@@ -266,6 +282,7 @@ impl ErrorAccumulator {
             worst_vertices: worst_vertices.collect(),
             per_vertex_rms: self.vertex_squares.iter().map(|s| (s / frames as f64).sqrt()).collect(),
             per_vertex_max: self.vertex_max.iter().map(|(max, _)| *max).collect(),
+            within: self.within.map(|(_, within)| within),
             per_pose: self.per_pose,
         })
     }
@@ -330,6 +347,18 @@ mod tests {
         near(error.e_rms.unwrap(), 5000.0 / (24f64.sqrt() * 2f64.sqrt()));
         near(error.distortion_percent.unwrap(), 125.0);
         near(e_rms_of_diagonal(5.0, 2, 4, 8f64.sqrt()).unwrap() * 20.0, error.e_rms.unwrap());
+    }
+
+    #[test]
+    fn distances_within_a_bound_are_counted() {
+        let line = [DVec3::ZERO, DVec3::X, DVec3::Y];
+        for (bound, count) in [(0.0, 4), (0.5, 5), (0.499, 4), (2.0, 6)] {
+            let mut errors = ErrorAccumulator::new(3, 1.0).counting(bound);
+            errors.add_frame("a", &line, &line).unwrap();
+            errors.add_frame("b", &line, &[DVec3::Z * 2.0, DVec3::X * 1.5, DVec3::Y]).unwrap();
+            assert_eq!(errors.finish().unwrap().within, Some(Within { count, of: 6 }), "{bound}");
+        }
+        assert_eq!(report().within, None);
     }
 
     #[test]

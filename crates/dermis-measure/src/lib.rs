@@ -1,6 +1,7 @@
 //! Measures, as data: how far a prediction is from its examples, and what a deformer does to volumes and radii.
 //!
 //! - [`errors`]: an [`ErrorAccumulator`] takes (target, prediction) frames one by one and gives an [`ErrorReport`];
+//! - [`pass`]: a demand such as "1 mm in 98 %", and whether it is met;
 //! - [`quantiles`]: percentiles over more numbers than one wants to keep;
 //! - [`mod@volume`]: the volume a closed mesh encloses, and the radius of a ring;
 //! - [`mod@score`]: the scores of a model on examples; [`runner`]: a model over whole motions;
@@ -23,6 +24,7 @@
 
 pub mod distances;
 pub mod errors;
+pub mod pass;
 pub mod quantiles;
 pub mod runner;
 pub mod score;
@@ -35,9 +37,10 @@ pub use errors::{
     ErrorAccumulator, ErrorReport, ErrorStats, MeasureError, PerPoseError, WorstVertex, distortion_percent,
     e_rms_of_diagonal, e_rms_of_radius,
 };
+pub use pass::{PassError, PassRule, Within};
 pub use quantiles::Quantiles;
 pub use runner::{Posed, WideRunner, run_motion, within_memory};
-pub use score::{FrameScore, Scores, Scoring, measure};
+pub use score::{FrameScore, Scores, Scoring, measure, measure_within};
 pub use stress::{Stress, stress};
 pub use tube::{Artefact, Movement, Tube, TubeError};
 pub use volume::{ring_radius_ratio, volume, volume_ratio};

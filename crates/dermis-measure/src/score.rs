@@ -44,8 +44,21 @@ pub fn measure(
     examples: &ExampleSet,
     given: Option<&[Vec<DVec3>]>,
 ) -> Result<Scores, MeasureError> {
+    measure_within(model, examples, given, None)
+}
+
+/// Scores as [`measure`] does, and counts the model's distances of at most `bound`, if there is one.
+///
+/// # Errors
+/// Those of [`measure`].
+pub fn measure_within(
+    model: &RiggedDeformer,
+    examples: &ExampleSet,
+    given: Option<&[Vec<DVec3>]>,
+    bound: Option<f64>,
+) -> Result<Scores, MeasureError> {
     let baseline = model.baseline();
-    let mut scoring = Scoring::new(model, baseline.as_ref());
+    let mut scoring = Scoring::new(model, baseline.as_ref()).counting(bound);
     for (at, example) in examples.examples().iter().enumerate() {
         scoring.add(example, frame_of(model.baked(), given, at, examples.len())?)?;
     }
@@ -75,6 +88,14 @@ impl<'a> Scoring<'a> {
             baseline: baseline.map(|baked| (errors(), WideRunner::new(baked))),
             frames: Vec::new(),
         }
+    }
+
+    /// Counts the model's distances of at most `bound`, if there is one.
+    pub fn counting(mut self, bound: Option<f64>) -> Self {
+        if let Some(bound) = bound {
+            self.errors = self.errors.counting(bound);
+        }
+        self
     }
 
     /// Scores one more example; `given` is the base's position of every vertex, for models that need them.
@@ -147,6 +168,7 @@ impl Scores {
         let models = self.parts.iter().map(|p| (p.0, p.2));
         self.model.error = joined_stats(models);
         self.model.per_pose.extend(other.model.per_pose);
+        self.model.within = self.model.within.zip(other.model.within).map(|(own, other)| own.joined(other));
         self.model.worst_vertices.extend(other.model.worst_vertices);
         self.model.worst_vertices.sort_by(|a, b| b.error.total_cmp(&a.error));
         self.model.worst_vertices.truncate(10);

@@ -20,7 +20,12 @@ impl Default for LengthUnit {
 
 /// Returns the unit for lengths of a file: millimetres if its metres are known, thousandths of its own unit otherwise.
 pub fn unit_of(space: &Space) -> LengthUnit {
-    match space.unit.as_str() {
+    unit_named(&space.unit)
+}
+
+/// Returns the unit for lengths in a unit of this name, as the JSON of an outcome states it.
+pub(crate) fn unit_named(unit: &str) -> LengthUnit {
+    match unit {
         "m" => LengthUnit::default(),
         _ => LengthUnit { name: "1/1000 unit".into(), scale: 1000.0 },
     }

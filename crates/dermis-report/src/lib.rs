@@ -1,6 +1,7 @@
 //! The results of Dermis, shown: pages for people, JSON for programs, drawings, and lengths as text.
 //!
 //! - [`model_outcome`]: what a fit or an evaluation found out, as warnings, JSON and a page
+//! - [`outcome_pair`]: two such outcomes side by side, read back from their JSON
 //! - [`page`]: one self-contained HTML page with numbers, charts and the skins in 3D
 //! - [`svg`]: drawings of skins and curves for pages without scripts
 //! - [`length`](mod@length): lengths in the unit of the reader
@@ -9,8 +10,12 @@
 
 pub mod length;
 pub mod model_outcome;
+pub mod outcome_pair;
 pub mod page;
 pub mod svg;
 
 pub use length::{LengthUnit, show_length, show_number, unit_of};
-pub use model_outcome::{FitSummary, ModelOutcome, ScoredExamples, SetRole, vertex_csv};
+pub use model_outcome::{FitSummary, ModelOutcome, PassVerdict, ScoredExamples, SetRole, vertex_csv};
+pub use outcome_pair::{
+    DifferentSetting, OutcomeError, OutcomePair, PairedFigure, PairedPose, StoredOutcome, show_change,
+};

@@ -36,6 +36,9 @@ pub enum Error {
     /// An export cannot be made as it is set.
     #[error(transparent)]
     Export(#[from] ExportError),
+    /// A demand on a model cannot be judged.
+    #[error(transparent)]
+    Pass(#[from] dermis_measure::PassError),
     /// Every held-out example is a training example.
     #[error("all {poses} held-out examples are training examples too: nothing is held out")]
     NothingHeldOut {

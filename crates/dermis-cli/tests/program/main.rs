@@ -12,9 +12,11 @@ mod invert;
 mod invert_program;
 mod little_memory;
 mod outputs;
+mod pass;
 mod pose_space;
 mod recipes;
 mod refusals;
+mod report;
 mod sculpts;
 mod secondary;
 mod snapshots;
@@ -70,7 +72,11 @@ impl Desk {
     }
     /// Runs a command line whose words hold no spaces.
     fn run(&self, line: &str) -> Run {
-        let Output { status, stdout, stderr } = self.command(line).output().unwrap();
+        self.run_with(line, &[])
+    }
+    /// Runs a command line followed by words that may hold spaces.
+    fn run_with(&self, line: &str, words: &[&str]) -> Run {
+        let Output { status, stdout, stderr } = self.command(line).args(words).output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         let run = Run { code: status.code().unwrap_or(-1), out: text(stdout), err: text(stderr) };
         assert!(!run.err.contains("panicked"), "dermis {line}\n{}", run.err);

@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-const VERBS: [&str; 15] = [
+const VERBS: [&str; 16] = [
     "demo",
     "inspect",
     "fit",
@@ -17,6 +17,7 @@ const VERBS: [&str; 15] = [
     "run",
     "eval",
     "compare",
+    "report",
     "pose",
     "suggest",
     "export",
@@ -68,6 +69,10 @@ fn the_keys_of_every_verb_s_json_are_stored() {
     desk.put("train.npz", Tube::new(9, 16, 0.0, Flesh::Bulge).bundle());
     desk.put("test.npz", Tube::new(9, 5, 0.5, Flesh::Bulge).bundle());
     let mut text = String::new();
+    for (name, method) in [("a.json", "mwe"), ("b.json", "lbs")] {
+        let line = format!("fit train.npz --examples train.npz --hold-out test.npz --method {method} --json");
+        desk.put(name, desk.good(&line).out);
+    }
     for line in [
         "fit train.npz --examples train.npz --hold-out test.npz -o joint.dermis --json",
         "fit train.npz --examples train.npz --method mwe -o mwe.dermis --json",
@@ -83,6 +88,7 @@ fn the_keys_of_every_verb_s_json_are_stored() {
         "eval joint.dermis --examples test.npz --stress 2 --json",
         "compare train.npz --examples train.npz --hold-out test.npz --methods own-weights,mwe --json",
         "compare train.npz --examples train.npz --hold-out test.npz --methods mwe --poses 4,8 --draws 2 --json",
+        "report a.json b.json --json",
         "suggest joint.dermis --motion test.npz --json",
         "inspect train.npz joint.dermis --json",
         "export joint.dermis --motion test.npz -o walk.glb --json",

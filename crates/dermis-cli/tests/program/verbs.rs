@@ -154,7 +154,10 @@ fn the_learning_curve_ends_in_the_bench() {
     desk.put("b.npz", Tube::new(9, 5, 0.4, Flesh::Bulge).bundle());
     let line = "compare a.npz --examples a.npz --hold-out b.npz --methods own-weights,mwe";
     let curve = desk.json(&format!("{line} --poses 20,4,8 --draws 2 --json"));
-    assert_eq!(keys(&curve), ["points", "baseline_rms", "examples", "held_out_poses", "draws", "seed", "warnings"]);
+    assert_eq!(
+        keys(&curve),
+        ["points", "baseline_rms", "examples", "held_out_poses", "draws", "seed", "unit", "warnings"]
+    );
     assert_eq!(["examples", "held_out_poses", "draws", "seed"].map(|key| number(&curve, key)), [20.0, 5.0, 2.0, 1.0]);
     let points = curve["points"].as_array().unwrap();
     let order: Vec<_> = points.iter().map(|p| (number(p, "poses") as usize, p["method"].as_str().unwrap())).collect();

@@ -2,14 +2,16 @@
 
 mod json;
 mod page;
+mod pass;
 mod vertices;
 mod view;
 
+pub use pass::PassVerdict;
 pub use vertices::vertex_csv;
 
 use crate::page::{FileStamp, MethodRow, PageWarning, PoseRef, StrengthSweep};
 use dermis_io::ModelFile;
-use dermis_measure::Scores;
+use dermis_measure::{PassRule, Scores};
 use dermis_rig::ExampleSet;
 
 /// Everything a fit or an evaluation found out about a model.
@@ -28,6 +30,8 @@ pub struct ModelOutcome<'a> {
     pub files: Vec<FileStamp>,
     /// The command line.
     pub command: Option<String>,
+    /// A demand on the set that counts.
+    pub pass: Option<PassRule>,
 }
 
 /// What a report says of a fit.

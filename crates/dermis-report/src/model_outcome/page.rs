@@ -38,6 +38,7 @@ impl ModelOutcome<'_> {
         };
         if let Some(counts) = main {
             page.verdict = self.verdict();
+            page.pass = self.pass().map(|pass| pass.on_page());
             page.figures = self.figures(counts);
             page.worst = self.worst(self.sets.len() - 1);
         }

@@ -13,6 +13,8 @@ pub struct Page {
     pub subtitle: String,
     /// The one sentence to take away.
     pub verdict: Option<PageVerdict>,
+    /// Whether a demand is met; stands before the verdict.
+    pub pass: Option<PageVerdict>,
     /// Shown prominently, one item each.
     pub warnings: Vec<PageWarning>,
     /// How lengths are shown.

@@ -54,7 +54,7 @@ impl Quantity {
     }
 
     /// Returns number and unit in one text.
-    pub(super) fn with_unit(&self, unit: &LengthUnit) -> String {
+    pub fn with_unit(&self, unit: &LengthUnit) -> String {
         let (number, unit) = self.written(unit);
         if unit.is_empty() || number == DASH {
             number

@@ -174,6 +174,10 @@ pub fn page() -> Page {
             text: "On poses it never saw, the model is eight times closer to the target than linear blending.".into(),
             tone: Tone::Good,
         }),
+        pass: Some(PageVerdict {
+            text: "Passed: 98.42 % of the held out distances are at most 2 mm; 98 % were asked.".into(),
+            tone: Tone::Good,
+        }),
         warnings: vec![
             "The weights of 3 vertices summed to 0.997 and were rescaled.".into(),
             PageWarning {

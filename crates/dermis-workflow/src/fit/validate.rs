@@ -3,13 +3,14 @@
 use super::{FitInput, Method, fit};
 use crate::error::Error;
 use crate::load::LoadedRig;
-use crate::measure::{Scores, measure};
+use crate::measure::{Scores, measure_within};
 use dermis_fit::Progress;
 use dermis_rig::glam::DVec3;
 
 /// Errors on examples that were left out and predicted by a model fitted to the others: `count` folds, contiguous blocks
-/// for a clip, every `count`-th pose otherwise; poses in the order of the examples. `None` where there is nothing to leave
-/// out, and for a method that learns nothing of one example from the others.
+/// for a clip, every `count`-th pose otherwise; poses in the order of the examples. Distances of at most `bound` are
+/// counted, if there is one. `None` where there is nothing to leave out, and for a method that learns nothing of one example from
+/// the others.
 ///
 /// # Errors
 /// As [`fit`].
@@ -18,6 +19,7 @@ pub fn cross_validate(
     input: &FitInput<'_>,
     method: &Method,
     count: usize,
+    bound: Option<f64>,
     progress: Progress<'_>,
 ) -> Result<Option<Scores>, Error> {
     let examples = input.examples;
@@ -36,7 +38,7 @@ pub fn cross_validate(
         let (train, train_base, out_base) = (examples.subset(&kept), pick(&kept), pick(&out));
         let of_fold = FitInput { examples: &train, base: train_base.as_deref(), ..*input };
         let fitted = fit(loaded, &of_fold, method, progress)?;
-        let scores = measure(&fitted.model, &examples.subset(&out), out_base.as_deref())?;
+        let scores = measure_within(&fitted.model, &examples.subset(&out), out_base.as_deref(), bound)?;
         merged = Some(match merged {
             Some(sofar) => sofar.joined(scores),
             None => scores,

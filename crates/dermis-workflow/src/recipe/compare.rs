@@ -178,6 +178,7 @@ impl CompareOutcome {
             Found::Rows(rows) => compare::json(rows),
             Found::Curve(curve) => curve.json.clone(),
         };
+        value["unit"] = json!(self.space.unit);
         value["warnings"] = json!(self.warnings);
         value
     }

@@ -100,6 +100,7 @@ impl DecomposeOutcome {
             comparison: vec![],
             files: file_stamps(&self.files),
             command: self.command.clone(),
+            pass: None,
         };
         outcome.page().to_html()
     }

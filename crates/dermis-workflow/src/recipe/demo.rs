@@ -120,6 +120,7 @@ impl DemoOutcome {
             comparison: self.rows.iter().map(method_row).collect(),
             files: file_stamps(&self.files),
             command: self.command.clone(),
+            pass: None,
         }
     }
 }

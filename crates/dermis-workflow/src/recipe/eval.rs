@@ -3,9 +3,9 @@
 use super::{Existing, Input, Watch, keep, paths, sources, step};
 use crate::error::Error;
 use crate::load::{FileNote, ReadOptions, load_base_cache, load_examples, load_model};
-use crate::measure::{Scores, measure, measure_streamed};
+use crate::measure::{PassRule, Scores, bound_of, measure_streamed, measure_within};
 use crate::output::{reserve_file, reserve_folder};
-use crate::report::{ModelOutcome, ScoredExamples, SetRole, file_stamps, vertex_csv};
+use crate::report::{ModelOutcome, PassVerdict, ScoredExamples, SetRole, file_stamps, vertex_csv};
 use crate::stress::{Stress, stress};
 use dermis_deform::baked::BakedBase;
 use dermis_io::ModelFile;
@@ -56,6 +56,9 @@ pub struct ScoreRecipe {
     /// The model fails if the rms error is above this, metres.
     #[serde(default)]
     pub fail_above: Option<f64>,
+    /// The model fails unless this share of the distances lies within this bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pass: Option<PassRule>,
     /// What the page calls the command that made it.
     #[serde(skip)]
     pub command: Option<String>,
@@ -102,8 +105,9 @@ pub struct Scored {
     pub seconds: f64,
     /// Where something was written.
     pub written: Vec<PathBuf>,
-    /// Whether the rms error is above its limit.
+    /// Whether the rms error is above its limit, or the demand on the distances not met.
     pub failed: bool,
+    pass: Option<PassRule>,
     examples: ExampleSet,
     files: Vec<FileNote>,
     command: Option<String>,
@@ -142,6 +146,7 @@ impl ScoreRecipe {
         let (input, model) = model;
         let inputs: Vec<&Input> = [input].into_iter().chain(&self.examples).chain(&self.base_cache).collect();
         keep(&inputs, &vertex_errors)?;
+        let bound = bound_of(self.pass.as_ref(), model.rig(), &model.space)?;
         let mut files = vec![note];
         let mut start = Instant::now();
         let of_inputs = sources(&self.examples);
@@ -149,7 +154,7 @@ impl ScoreRecipe {
         let (scores, examples) = match self.held {
             Held::Streamed => {
                 let (scores, notes) =
-                    step(watch, "measure", |_| measure_streamed(model, &of_inputs, &options, "examples"))?;
+                    step(watch, "measure", |_| measure_streamed(model, &of_inputs, &options, "examples", bound))?;
                 files.extend(notes);
                 watch.files(&files);
                 (scores, ExampleSet::default())
@@ -170,7 +175,7 @@ impl ScoreRecipe {
                 };
                 watch.files(&files);
                 start = Instant::now();
-                (step(watch, "measure", |_| measure(model, &examples, given.as_deref()))?, examples)
+                (step(watch, "measure", |_| measure_within(model, &examples, given.as_deref(), bound))?, examples)
             }
         };
         self.read.must_act_on(&files)?;
@@ -181,7 +186,9 @@ impl ScoreRecipe {
         let seconds = start.elapsed().as_secs_f64();
         let failed = self.fail_above.is_some_and(|limit| scores.model.error.rms > limit);
         let written = paths(&[&report, &vertex_errors]);
-        let scored = Scored { scores, seconds, written, failed, examples, files, command: self.command.clone() };
+        let (pass, command) = (self.pass, self.command.clone());
+        let mut scored = Scored { scores, seconds, written, failed, pass, examples, files, command };
+        scored.failed |= scored.shown(model).pass().is_some_and(|pass| !pass.passed());
         if let Some(dir) = &report {
             dir.folder()?("report.html", scored.shown(model).page().to_html().as_bytes())?;
         }
@@ -199,6 +206,7 @@ impl Scored {
             comparison: Vec::new(),
             files: file_stamps(&self.files),
             command: self.command.clone(),
+            pass: self.pass,
         }
     }
 }
@@ -214,6 +222,11 @@ impl EvalOutcome {
         self.scored.as_ref()?.shown(&self.model).verdict().map(|verdict| verdict.text)
     }
 
+    /// Whether the demand is met, if there is one.
+    pub fn pass(&self) -> Option<PassVerdict> {
+        self.scored.as_ref()?.shown(&self.model).pass()
+    }
+
     /// What the user should know.
     pub fn warnings(&self) -> Vec<String> {
         self.scored.as_ref().map_or(vec![], |scored| scored.shown(&self.model).warnings())
@@ -226,6 +239,9 @@ impl EvalOutcome {
             Some(scored) => {
                 let mut value = scored.shown(&self.model).json();
                 value["seconds"] = scored.seconds.into();
+                if let Some(pass) = self.pass() {
+                    value["pass"] = pass.json();
+                }
                 value
             }
             None => json!({

@@ -9,7 +9,7 @@ use crate::load::{
     FileNote, LoadedRig, ReadOptions, hash_of, load_anchors, load_base_cache, load_examples, load_map_table, load_rig,
     open_file, stream_examples,
 };
-use crate::measure::{Scores, measure, measure_streamed};
+use crate::measure::{PassRule, Scores, bound_of, measure, measure_streamed, measure_within};
 use crate::memory;
 use crate::output::{Kind, Output, reserve_file_of, reserve_folder};
 use crate::report::{ModelOutcome, ScoredExamples, SetRole, file_stamps, fit_summary};
@@ -92,6 +92,9 @@ pub struct FitOutputs {
     pub existing: Existing,
     /// The fit counts as failed if the rms error that counts is above this, metres.
     pub fail_above: Option<f64>,
+    /// The fit counts as failed unless this share of the distances that count lies within this bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pass: Option<PassRule>,
     /// What the page calls the command that made it.
     #[serde(skip)]
     pub command: Option<String>,
@@ -137,8 +140,9 @@ pub struct FitOutcome {
     pub read_warnings: Vec<String>,
     /// Where something was written.
     pub written: Vec<PathBuf>,
-    /// Whether the error that counts is above its limit.
+    /// Whether the error that counts is above its limit, or the demand on it not met.
     pub failed: bool,
+    pass: Option<PassRule>,
     command: Option<String>,
 }
 
@@ -375,6 +379,7 @@ impl FitRecipe {
         let poses = train.len() + held_out.as_ref().map_or(0, ExampleSet::len);
         let beside = self.beside(loaded, poses, &mut files)?;
         let recipe = self.stamped(&files)?;
+        let bound = bound_of(self.outputs.pass.as_ref(), rig, &loaded.space)?;
         watch.files(&files);
         let base_train = beside.base.as_ref().map(|base| &base[..train.len()]);
         let base_held_out = beside.base.as_ref().map(|base| &base[train.len()..]);
@@ -400,12 +405,14 @@ impl FitRecipe {
         let scores = step(watch, "measure training", |_| measure(&fitted.model, &train, base_train))?;
         let mut sets = vec![(SetRole::Training, scores, train.clone())];
         if let Some(set) = held_out {
-            let scores = step(watch, "measure hold-out", |_| measure(&fitted.model, &set, base_held_out))?;
+            let scores =
+                step(watch, "measure hold-out", |_| measure_within(&fitted.model, &set, base_held_out, bound))?;
             sets.push((SetRole::HeldOut, scores, set));
         }
         let mut validation_stopped = false;
         if sets.len() == 1 && self.folds >= 2 {
-            match step(watch, "cross-validate", |p| cross_validate(loaded, &input, &self.method, self.folds, p)) {
+            match step(watch, "cross-validate", |p| cross_validate(loaded, &input, &self.method, self.folds, bound, p))
+            {
                 // The model is fitted and written; only its validation was given up.
                 Err(Error::Cancelled) => validation_stopped = true,
                 other => sets.extend(other?.map(|scores| (SetRole::CrossValidated, scores, ExampleSet::default()))),
@@ -423,6 +430,7 @@ impl FitRecipe {
     fn run_summed(&self, loaded: &LoadedRig, reserved: &Reserved, watch: &dyn Watch) -> Result<FitDone, Error> {
         let rig = &loaded.rig;
         let mut files = loaded.notes.clone();
+        let bound = bound_of(self.outputs.pass.as_ref(), rig, &loaded.space)?;
         let nothing = ExampleSet::default();
         let beside = self.beside(loaded, 0, &mut files)?;
         let input =
@@ -468,7 +476,7 @@ impl FitRecipe {
         {
             if !inputs.is_empty() {
                 let (scores, notes) = step(watch, &format!("measure {}", set.name()), |_| {
-                    measure_streamed(&fitted.model, &sources(inputs), &self.read, role)
+                    measure_streamed(&fitted.model, &sources(inputs), &self.read, role, bound)
                 })?;
                 files.extend(notes.into_iter().filter(|_| role == "hold-out"));
                 sets.push((set, scores, ExampleSet::default()));
@@ -509,6 +517,7 @@ impl FitRecipe {
             read_warnings: Vec::new(),
             written: paths(&[&reserved.model, &reserved.report]),
             failed: false,
+            pass: self.outputs.pass,
             command: self.outputs.command.clone(),
         }
     }
@@ -519,7 +528,8 @@ impl FitRecipe {
             dir.folder()?("report.html", outcome.shown().page().to_html().as_bytes())?;
         }
         let rms = outcome.counts().map(|scores| scores.model.error.rms);
-        outcome.failed = self.outputs.fail_above.zip(rms).is_some_and(|(limit, rms)| rms > limit);
+        let above = self.outputs.fail_above.zip(rms).is_some_and(|(limit, rms)| rms > limit);
+        outcome.failed = above || outcome.shown().pass().is_some_and(|pass| !pass.passed());
         Ok(outcome)
     }
 }
@@ -546,6 +556,7 @@ impl FitOutcome {
             comparison: Vec::new(),
             files: file_stamps(&self.files),
             command: self.command.clone(),
+            pass: self.pass,
         }
     }
 
@@ -558,6 +569,9 @@ impl FitOutcome {
                 "report": self.model.header.report,
             }),
         };
+        if let Some(pass) = self.shown().pass() {
+            value["pass"] = pass.json();
+        }
         value["memory"] = self.memory.json();
         value
     }

@@ -16,6 +16,7 @@ mod fit;
 mod inspect;
 mod invert;
 mod pose;
+mod report;
 mod suggest;
 mod watch;
 mod weights;
@@ -32,6 +33,7 @@ pub use fit::{FitDone, FitExamples, FitOutcome, FitOutputs, FitRecipe, Memory};
 pub use inspect::{InspectOutcome, InspectRecipe, Inspected};
 pub use invert::{DeformerProgram, InvertOutcome, InvertRecipe, InvertedDeformer};
 pub use pose::{PoseOutcome, PoseRecipe, Swing};
+pub use report::{ReportOutcome, ReportRecipe};
 pub use suggest::{SuggestOutcome, SuggestRecipe, SuggestedBundle};
 pub use watch::{Silent, Watch, step};
 pub use weights::{
@@ -79,6 +81,8 @@ pub enum Recipe {
     Demo(DemoRecipe),
     /// Draw published figures.
     Figures(FiguresRecipe),
+    /// Compare two outcomes.
+    Report(ReportRecipe),
 }
 
 /// What came of a recipe.
@@ -110,6 +114,8 @@ pub enum Outcome {
     Demo(Box<DemoOutcome>),
     /// Of drawing.
     Figures(FiguresOutcome),
+    /// Of two outcomes.
+    Report(Box<ReportOutcome>),
 }
 
 /// A file that a recipe reads.
@@ -180,6 +186,7 @@ impl Recipe {
             Self::Inspect(recipe) => Outcome::Inspect(recipe.run(watch)?),
             Self::Demo(recipe) => Outcome::Demo(Box::new(recipe.run(watch)?)),
             Self::Figures(recipe) => Outcome::Figures(recipe.run(watch)?),
+            Self::Report(recipe) => Outcome::Report(Box::new(recipe.run(watch)?)),
         })
     }
 

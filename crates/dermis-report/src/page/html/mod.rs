@@ -10,7 +10,7 @@ mod table;
 mod tests;
 
 use super::charts::ScriptData;
-use super::content::{Page, PageWarning, PoseRef, Tone};
+use super::content::{Page, PageVerdict, PageWarning, PoseRef, Tone};
 use super::quantity::significant;
 use super::skins::{self, SkinView};
 use poses::pose_sets;
@@ -84,7 +84,7 @@ pub(super) fn whole_page(page: &Page) -> String {
         "title" => escape(title),
         "subtitle" if page.subtitle.is_empty() => String::new(),
         "subtitle" => format!("<p class=\"subtitle\">{}</p>", escape(&page.subtitle)),
-        "verdict" => verdict(page),
+        "verdict" => page.pass.iter().chain(&page.verdict).map(verdict).collect(),
         "warnings" => warning_list(page, &warnings),
         "figures" => figures(page),
         "contents" => std::mem::take(&mut sections.contents),
@@ -119,8 +119,7 @@ impl Sections {
 const VIEW_HTML: &str =
     "<div id=\"view-host\"></div><noscript><p class=\"note\">The 3D view needs JavaScript.</p></noscript>";
 
-fn verdict(page: &Page) -> String {
-    let Some(verdict) = &page.verdict else { return String::new() };
+fn verdict(verdict: &PageVerdict) -> String {
     let (class, mark, word) = match verdict.tone {
         Tone::Good => ("good", "✓", "Good"),
         Tone::Caution => ("caution", "!", "Caution"),

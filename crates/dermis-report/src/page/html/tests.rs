@@ -13,6 +13,7 @@ fn page_of(text: &str, number: f32) -> Page {
         title: t(),
         subtitle: t(),
         verdict: Some(PageVerdict { text: t(), tone: Tone::Caution }),
+        pass: Some(PageVerdict { text: t(), tone: Tone::Bad }),
         warnings: vec![
             PageWarning { text: format!("in \"{}\" it is far", t()), pose: Some(pose) },
             PageWarning { text: t(), pose: Some(pose) },
