@@ -35,7 +35,7 @@ mod surface;
 mod tensors;
 mod writing;
 
-pub use appearance::{AppearanceCounts, appearance_counts};
+pub use appearance::{AppearanceCounts, appearance_counts, base_colour_image};
 pub use contents::{
     Clip, ClipFrame, Contents, Flaw, Format, MorphTarget, ReadError, Record, Resolve, Space, UpAxis, Warning,
 };

@@ -2,7 +2,7 @@
 
 use crate::Desk;
 use dermis_testkit::fbx::Fbx;
-use dermis_testkit::textured::{BESIDE, glb, images, png};
+use dermis_testkit::textured::{BESIDE, base64, glb, images, png};
 use dermis_workflow::io::gltf;
 use serde_json::Value;
 use std::path::Path;
@@ -69,6 +69,25 @@ fn carried(validate: fn(&Desk, &[&str])) {
 #[test]
 fn a_character_keeps_what_it_came_with() {
     carried(|_, _| {});
+}
+
+/// The report shows the pictures that materials have as base colours, and no others.
+#[test]
+fn the_report_shows_base_colours() {
+    let desk = desk();
+    desk.good("convert hero.glb -o poses.npz");
+    desk.good("fit hero.glb --examples poses.npz --method own-weights --folds 0 --report r");
+    let page = String::from_utf8(desk.bytes("r/report.html")).unwrap();
+    let data = page.split_once("id=\"page-data\">").unwrap().1.split_once("</script>").unwrap().0;
+    let view = &serde_json::from_str::<Value>(data).unwrap()["view"];
+    let shown = view["surface"]["images"].as_array().unwrap_or_else(|| panic!("{view}"));
+    // The skin's texture is moved by an extension, so only the cloth is shown.
+    assert_eq!(shown.len(), 1);
+    assert_eq!(shown[0]["data"], base64(&images()[2]));
+    let pictures: Vec<i64> =
+        view["surface"]["parts"].as_array().unwrap().iter().map(|p| p[2].as_i64().unwrap()).collect();
+    assert_eq!(pictures, [-1, 0]);
+    assert!(shown.iter().all(|image| image["kind"] == "image/png"));
 }
 
 /// Textures of an FBX file arrive in the GLB, those within it and those beside it.

@@ -13,7 +13,7 @@ mod image;
 pub(crate) use image::{MOST_BESIDE, media_type, texture_extension};
 
 use crate::flaws::Flaws;
-use dermis_rig::Appearance;
+use dermis_rig::{Appearance, Image};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -94,6 +94,21 @@ pub fn appearance_counts(appearance: &Appearance) -> AppearanceCounts {
         lights: d.lights(),
         nodes: d.nodes.len(),
     }
+}
+
+/// Returns the picture that a material shows as its base colour, by the first set of texture coordinates.
+///
+/// Returns none if the material has no such picture, moves it by an extension, or if the appearance is no description.
+pub fn base_colour_image(appearance: &Appearance, material: u32) -> Option<&Image> {
+    let described: Description = serde_json::from_str(&appearance.description).ok()?;
+    let number = |value: &Value| usize::try_from(value.as_u64()?).ok();
+    let material = described.materials.get(material as usize)?;
+    let texture = material.get("pbrMetallicRoughness")?.get("baseColorTexture")?;
+    if texture.get("texCoord").is_some_and(|set| set != 0) || texture.get("extensions").is_some() {
+        return None;
+    }
+    let source = described.textures.get(number(texture.get("index")?)?)?.get("source")?;
+    appearance.images.get(number(source)?)
 }
 
 impl Description {

@@ -1,10 +1,11 @@
 //! The poses of the 3D view: every pose of every set, as far as a page can carry them.
 
 use super::{ModelOutcome, ScoredExamples, SetRole, farthest};
-use crate::page::{PoseRef, Precision, ShownPose, SkinView, shown_positions};
+use crate::page::{DrawnSurface, PoseRef, Precision, ShownPose, SkinView, shown_positions};
+use dermis_io::base_colour_image;
 use dermis_measure::WideRunner;
-use dermis_rig::Example;
 use dermis_rig::glam::DVec3;
+use dermis_rig::{Example, Image};
 
 /// The most bytes that the skins of a page take. A browser opens such a page in a second or two, and mail still carries it.
 ///
@@ -13,6 +14,12 @@ pub const MOST_BYTES: usize = 24_000_000;
 
 /// The most bytes of it that the poses with a name for being here take: their errors are stored in full.
 const MOST_KEY_BYTES: usize = MOST_BYTES / 2;
+
+/// The most bytes of the pictures of a page, before base64.
+const MOST_PICTURE_BYTES: usize = 8_000_000;
+
+/// The kinds of pictures that every browser shows.
+const SHOWN_PICTURES: [&str; 3] = ["image/png", "image/jpeg", "image/webp"];
 
 /// A pose of a page: set, pose, and why it is there, for those that have a reason.
 type Chosen = (PoseRef, &'static str);
@@ -64,6 +71,7 @@ impl ModelOutcome<'_> {
                 baseline: base_runner.as_mut().and_then(|r| r.run(&example.transforms, None).ok().map(about)),
             })
         };
+        let (surface, no_pictures) = self.surface();
         let poses: Vec<ShownPose> = chosen.into_iter().filter_map(shown).collect();
         let worst = keys.first().map(|key| key.0);
         let middle = middle_of(&rig.mesh().positions);
@@ -74,8 +82,49 @@ impl ModelOutcome<'_> {
             parents: rig.skeleton().parents().iter().map(|parent| parent.map(|bone| bone.get() as u32)).collect(),
             first: poses.iter().position(|pose| pose.pose == worst).unwrap_or(0),
             poses,
-            left_out,
+            surface,
+            left_out: left_out.into_iter().chain(no_pictures).collect(),
         })
+    }
+
+    /// Returns the drawn mesh with the pictures of its materials, and what is left out in words.
+    fn surface(&self) -> (Option<DrawnSurface>, Option<String>) {
+        let Some(drawn) = &self.model.rig().mesh().render else { return (None, None) };
+        let Some(appearance) = drawn.appearance.as_ref().filter(|_| drawn.uvs.len() == drawn.source.len()) else {
+            return (None, None);
+        };
+        let mut pictures: Vec<&Image> = Vec::new();
+        let mut parts = Vec::new();
+        for part in &drawn.parts {
+            let image = part.material.and_then(|material| base_colour_image(appearance, material));
+            let picture = image.filter(|image| SHOWN_PICTURES.contains(&image.media_type.as_str())).map(|image| {
+                pictures.iter().position(|known| std::ptr::eq(*known, image)).unwrap_or_else(|| {
+                    pictures.push(image);
+                    pictures.len() - 1
+                })
+            });
+            parts.push((part.start, part.count, picture));
+        }
+        let bytes: usize = pictures.iter().map(|image| image.bytes.len()).sum();
+        if pictures.is_empty() {
+            return (None, None);
+        }
+        if bytes > MOST_PICTURE_BYTES {
+            let most = MOST_PICTURE_BYTES / 1_000_000;
+            let bytes = bytes.div_ceil(1_000_000);
+            return (
+                None,
+                Some(format!("The pictures of the materials take {bytes} MB; above {most} MB the page has none.")),
+            );
+        }
+        let surface = DrawnSurface {
+            source: drawn.source.clone(),
+            uvs: drawn.uvs.iter().map(|uv| uv.to_array().map(|x| x as f32)).collect(),
+            triangles: drawn.triangles.clone(),
+            parts,
+            pictures: pictures.into_iter().map(|image| (image.media_type.clone(), image.bytes.clone())).collect(),
+        };
+        (Some(surface), None)
     }
 
     /// Returns the worst poses of the sets and typical ones, `most` at most, worst of the first set first.

@@ -32,7 +32,7 @@ pub use content::{
     ScoredSet, StrengthSweep, SweptStrength, Tone, WorstVertexRow,
 };
 pub use quantity::Quantity;
-pub use skins::{Precision, ShownPose, SkinView, shown_positions};
+pub use skins::{DrawnSurface, Precision, ShownPose, SkinView, shown_positions};
 
 impl Page {
     /// Returns the page as HTML text, to be written to one file.

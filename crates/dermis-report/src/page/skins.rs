@@ -27,8 +27,38 @@ pub struct SkinView {
     pub poses: Vec<ShownPose>,
     /// The pose with which the view opens, an index into `poses`.
     pub first: usize,
+    /// The mesh as its file draws it, with pictures; `None` without any.
+    pub surface: Option<DrawnSurface>,
     /// What the view leaves out, a sentence each.
     pub left_out: Vec<String>,
+}
+
+/// A mesh as its file draws it: vertices split at seams, and a picture on each part of it.
+#[derive(Clone, Debug, Default)]
+pub struct DrawnSurface {
+    /// For each drawn vertex the vertex of the view.
+    pub source: Vec<u32>,
+    /// Texture coordinates per drawn vertex; (0, 0) is the upper left corner of a picture.
+    pub uvs: Vec<[f32; 2]>,
+    /// Triangles over drawn vertices.
+    pub triangles: Vec<[u32; 3]>,
+    /// Runs of triangles: the first, their number, and the number of their picture.
+    pub parts: Vec<(u32, u32, Option<usize>)>,
+    /// Picture files: media type and bytes, in a format that browsers show.
+    pub pictures: Vec<(String, Vec<u8>)>,
+}
+
+impl DrawnSurface {
+    /// Returns whether every number names something that is there, for a view of so many vertices.
+    fn is_whole(&self, vertices: usize) -> bool {
+        let count = self.triangles.len() as u64;
+        self.uvs.len() == self.source.len()
+            && self.source.iter().all(|&v| (v as usize) < vertices)
+            && self.triangles.iter().flatten().all(|&v| (v as usize) < self.source.len())
+            && self.parts.iter().all(|&(start, n, picture)| {
+                u64::from(start) + u64::from(n) <= count && picture.is_none_or(|at| at < self.pictures.len())
+            })
+    }
 }
 
 /// The skin in one pose: the target and what was computed. Mesh units, vertices in the order of the rest mesh.
@@ -95,7 +125,26 @@ pub(super) struct PackedView<'a> {
     /// Number of every bone's parent, −1 for a root.
     parents: Vec<i64>,
     first: usize,
+    surface: Option<PackedSurface<'a>>,
     frames: Vec<PackedFrame<'a>>,
+}
+
+#[derive(Serialize)]
+struct PackedSurface<'a> {
+    /// Little-endian `u32`, base64, as `triangles`.
+    source: String,
+    /// Little-endian `f32`, base64.
+    uvs: String,
+    triangles: String,
+    /// First triangle, number, picture; −1 for none.
+    parts: Vec<[i64; 3]>,
+    images: Vec<PackedImage<'a>>,
+}
+
+#[derive(Serialize)]
+struct PackedImage<'a> {
+    kind: &'a str,
+    data: String,
 }
 
 #[derive(Serialize)]
@@ -190,8 +239,37 @@ pub(super) fn pack(view: &SkinView, is_scored: impl Fn(PoseRef) -> bool) -> (Opt
     }
     let middle = centre_of(&view.rest);
     let rest = pack_points(view.rest.iter().map(|p| sub(*p, middle)), diagonal * 2e-5);
+    let whole = view.surface.as_ref().filter(|surface| surface.is_whole(vertices));
+    if view.surface.is_some() && whole.is_none() {
+        left_out.push("The drawn mesh does not fit the mesh; the 3D view shows no texture.".into());
+    }
+    let surface = whole.map(pack_surface);
     let parents = view.parents.iter().map(|parent| parent.map_or(-1, i64::from)).collect();
-    (Some(PackedView { vertices, triangles: STANDARD.encode(triangles), rest, parents, first, frames }), left_out)
+    (
+        Some(PackedView { vertices, triangles: STANDARD.encode(triangles), rest, parents, first, surface, frames }),
+        left_out,
+    )
+}
+
+fn pack_surface(surface: &DrawnSurface) -> PackedSurface<'_> {
+    let numbers =
+        |list: &mut dyn Iterator<Item = u32>| STANDARD.encode(list.flat_map(u32::to_le_bytes).collect::<Vec<u8>>());
+    let place = |x: &f32| if x.is_finite() { *x } else { 0.0 };
+    PackedSurface {
+        source: numbers(&mut surface.source.iter().copied()),
+        uvs: STANDARD.encode(surface.uvs.iter().flatten().flat_map(|x| place(x).to_le_bytes()).collect::<Vec<u8>>()),
+        triangles: numbers(&mut surface.triangles.iter().flatten().copied()),
+        parts: surface
+            .parts
+            .iter()
+            .map(|&(start, count, picture)| [start.into(), count.into(), picture.map_or(-1, |at| at as i64)])
+            .collect(),
+        images: surface
+            .pictures
+            .iter()
+            .map(|(kind, bytes)| PackedImage { kind, data: STANDARD.encode(bytes) })
+            .collect(),
+    }
 }
 
 fn sub(a: [f32; 3], b: [f64; 3]) -> [f64; 3] {

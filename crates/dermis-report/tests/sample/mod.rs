@@ -75,6 +75,23 @@ pub fn shapes(rest: &[[f32; 3]], angle: f32) -> [Vec<[f32; 3]>; 3] {
     [target, model, baseline]
 }
 
+/// A picture of green and white squares around the limb.
+fn chequered(rest: &[[f32; 3]], triangles: &[[u32; 3]]) -> DrawnSurface {
+    let mut picture = Vec::new();
+    let mut encoder = png::Encoder::new(&mut picture, 32, 32);
+    encoder.set_color(png::ColorType::Rgb);
+    let pixel = |i: usize| if (i / 32 / 4 + i % 32 / 4).is_multiple_of(2) { [20, 150, 60] } else { [240, 240, 235] };
+    let pixels: Vec<u8> = (0..32 * 32).flat_map(pixel).collect();
+    encoder.write_header().and_then(|mut writer| writer.write_image_data(&pixels)).unwrap();
+    DrawnSurface {
+        source: (0..rest.len() as u32).collect(),
+        uvs: rest.iter().map(|p| [p[0] * 12.0, p[1] * 6.0]).collect(),
+        triangles: triangles.to_vec(),
+        parts: vec![(0, triangles.len() as u32, Some(0))],
+        pictures: vec![("image/png".into(), picture)],
+    }
+}
+
 fn distances(a: &[[f32; 3]], b: &[[f32; 3]]) -> Vec<f32> {
     a.iter().zip(b).map(|(a, b)| (0..3).map(|i| (a[i] - b[i]).powi(2)).sum::<f32>().sqrt()).collect()
 }
@@ -86,6 +103,7 @@ fn rms(distances: &[f32]) -> f32 {
 /// Everything a page can show.
 pub fn page() -> Page {
     let (rest, triangles) = rest();
+    let surface = chequered(&rest, &triangles);
     let mut sets = Vec::new();
     let mut worst = Vec::new();
     let mut shown = Vec::new();
@@ -201,6 +219,7 @@ pub fn page() -> Page {
             triangles,
             rest,
             parents: vec![None, Some(0), Some(1)],
+            surface: Some(surface),
             first: shown.iter().position(|frame| frame.note == "worst held-out frame").unwrap_or(0),
             poses: shown,
             left_out: vec!["training: 12 of 48 poses are shown, one in 4.".into()],

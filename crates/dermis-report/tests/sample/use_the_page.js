@@ -60,6 +60,22 @@
     },
     () => {
       step("and marks it in all three", () => all(".spot").length === 3);
+      named(".segments button", "texture")?.click();
+    },
+    () => {
+      // Green squares, which neither clay nor the colours of errors hold; the renderer without WebGL draws no pictures.
+      step("the picture of the material is drawn", () => {
+        const gl = document.documentElement.dataset.renderer === "webgl2";
+        if (!gl) return !named(".segments button", "texture");
+        const flat = document.createElement("canvas");
+        [flat.width, flat.height] = [canvas.width, canvas.height];
+        flat.getContext("2d").drawImage(canvas, 0, 0);
+        const pixels = flat.getContext("2d").getImageData(0, 0, flat.width, flat.height).data;
+        let green = 0;
+        for (let i = 0; i < pixels.length; i += 4) green += pixels[i + 1] > pixels[i] + 40 && pixels[i + 1] > pixels[i + 2] + 20;
+        return green > 0.02 * flat.width * flat.height && $(".ramp").hidden;
+      });
+      named(".segments button", "error").click();
       named(".toggle", "skeleton").click(); named(".toggle", "wireframe").click(); named(".segments button", "wipe").click();
     },
     () => {

@@ -30,6 +30,13 @@ fn page_of(text: &str, number: f32) -> Page {
             rest: triangle(1.0),
             parents: vec![None],
             first: 0,
+            surface: Some(DrawnSurface {
+                source: vec![0, 1, 2, 0],
+                uvs: vec![[number; 2]; 4],
+                triangles: vec![[3, 1, 2]],
+                parts: vec![(0, 1, Some(0))],
+                pictures: vec![(t(), vec![1, 2, 3])],
+            }),
             left_out: vec![t()],
             poses: vec![ShownPose {
                 label: t(),

@@ -45,8 +45,8 @@ function makeFrameList(element, frames, choose) {
   return select;
 }
 
-/// The controls. `act` names what can be chosen: show, mode, right, coloured, wire, bones, top, reset.
-function makeControls({ element, data, names, act }) {
+/// The controls. `act` names what can be chosen: show, mode, right, colour, wire, bones, top, reset.
+function makeControls({ element, data, names, textures, act }) {
   const { frames, parents } = data.view;
   const controls = element("div", "controls");
   const group = (label, content, id) => {
@@ -64,7 +64,8 @@ function makeControls({ element, data, names, act }) {
   group("Show", [modes]).classList.add("modes");
   const rights = makeSegments(element, "Right of the divider", kinds, act.right);
   const rightGroup = group(`${names.target} against`, [rights]);
-  const colours = makeSegments(element, "Colour", [["error", "error"], ["plain", "plain"]], (key) => act.coloured(key === "error"));
+  const pictures = data.view.surface && textures ? [["texture", "texture"]] : [];
+  const colours = makeSegments(element, "Colour", [["error", "error"], ["plain", "plain"], ...pictures], act.colour);
   group("Colour", [colours]);
   const wire = makeToggle(element, "wireframe", act.wire);
   const bones = makeToggle(element, "skeleton", act.bones);
@@ -97,10 +98,10 @@ function makeControls({ element, data, names, act }) {
       for (const button of modes.children) button.disabled = lacks(button.dataset.key);
       rights.mark(state.right);
       rightGroup.hidden = state.mode !== "wipe" || kinds.length < 2;
-      colours.mark(state.coloured ? "error" : "plain");
+      colours.mark(state.colour);
       wire.mark(state.wire);
       bones.mark(state.bones);
-      topGroup.hidden = !state.coloured;
+      topGroup.hidden = state.colour !== "error";
       number.value = +state.top.toPrecision(3);
       slider.value = 50 + 25 * Math.log10(state.top / scaleMiddle);
     },

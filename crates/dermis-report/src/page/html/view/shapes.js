@@ -106,6 +106,23 @@ const edgesOf = (() => {
   };
 })();
 
+/// The mesh as its file draws it, with the pictures of its materials; null without any. `ready` hears of each picture.
+function readSurface(packed, ready) {
+  if (!packed) return null;
+  const images = packed.images.map(({ kind, data }) => {
+    const image = new Image();
+    image.onload = ready;
+    image.src = `data:${kind};base64,${data}`;
+    return image;
+  });
+  return {
+    source: new Uint32Array(decodeBytes(packed.source).buffer),
+    uvs: new Float32Array(decodeBytes(packed.uvs).buffer),
+    triangles: new Uint32Array(decodeBytes(packed.triangles).buffer),
+    parts: packed.parts.map(([start, count, image]) => ({ start, count, image: images[image] ?? null })),
+  };
+}
+
 /// The shapes of every frame of a view, decoded when they are first asked for; the latest ones are kept.
 function shapeStore(view, scale) {
   const MOST_BYTES = 2e8;

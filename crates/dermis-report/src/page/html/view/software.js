@@ -71,6 +71,7 @@ function softwareRenderer(canvas) {
   };
   return {
     name: "software",
+    textures: false,
     ratio: () => 1,
     restored: () => {},
     forget: () => {},

@@ -10,30 +10,13 @@ function startView(host, data, { element, digits, nice, fail }, onFrame) {
   const names = { target: "target", model: data.model, baseline: data.baseline };
   const small = matchMedia("(max-width: 480px)");
   const state = {
-    frame: -1, mode: "all", right: "model", split: 0.5, coloured: true, wire: false, bones: false, top: 1, vertex: -1,
+    frame: -1, mode: "all", right: "model", split: 0.5, colour: "error", wire: false, bones: false, top: 1, vertex: -1,
     remark: "", shapes: {}, panes: [],
   };
   const camera = { yaw: 0.5, pitch: 0.12, distance: 1, radius: 1, target: [0, 0, 0] };
   const store = shapeStore(view, data.scale);
 
   const set = (change) => { Object.assign(state, change); refresh(); };
-  const controls = makeControls({
-    element, data, names,
-    act: {
-      show: (index) => { playback.stop(); api.show(index); },
-      mode: (mode) => {
-        const count = shown().length;
-        set({ mode });
-        if (shown().length !== count) frameCamera(false);
-      },
-      right: (right) => set({ right }),
-      coloured: (coloured) => set({ coloured }),
-      wire: (wire) => set({ wire }),
-      bones: (bones) => set({ bones }),
-      top: (top) => { if (Number.isFinite(top) && top > 0) set({ top }); },
-      reset: () => { frameCamera(true); set({ vertex: -1, split: 0.5, remark: "" }); },
-    },
-  });
   const playback = makePlayback({ element, frames, show: (index) => api.show(index) });
 
   // Stage
@@ -56,7 +39,7 @@ function startView(host, data, { element, digits, nice, fail }, onFrame) {
   const status = element("p", "status");
   status.setAttribute("aria-live", "polite");
   const help = element("p", "note help", "Drag to turn, Shift or right drag to move, wheel or pinch to zoom, click a vertex for its error. Keys: space plays, ← → step, + − zoom, R resets.");
-  host.append(controls.element, stage, playback.element, ramp, status, help);
+  host.append(stage, playback.element, ramp, status, help);
 
   // Renderer: WebGL unless there is none, or the address asks for the other.
   let renderer = null;
@@ -78,6 +61,24 @@ function startView(host, data, { element, digits, nice, fail }, onFrame) {
     return { show: () => {} };
   }
   document.documentElement.dataset.renderer = renderer.name;
+  const controls = makeControls({
+    element, data, names, textures: renderer.textures,
+    act: {
+      show: (index) => { playback.stop(); api.show(index); },
+      mode: (mode) => {
+        const count = shown().length;
+        set({ mode });
+        if (shown().length !== count) frameCamera(false);
+      },
+      right: (right) => set({ right }),
+      colour: (colour) => set({ colour }),
+      wire: (wire) => set({ wire }),
+      bones: (bones) => set({ bones }),
+      top: (top) => { if (Number.isFinite(top) && top > 0) set({ top }); },
+      reset: () => { frameCamera(true); set({ vertex: -1, split: 0.5, remark: "" }); },
+    },
+  });
+  host.prepend(controls.element);
   canvas.tabIndex = 0;
   canvas.setAttribute("role", "img");
 
@@ -97,6 +98,7 @@ function startView(host, data, { element, digits, nice, fail }, onFrame) {
     }
     return 1;
   };
+  const surface = renderer.textures ? readSurface(view.surface, () => draw()) : null;
   const wiped = () => state.mode === "wipe" && !!state.shapes.model;
   const shown = () => {
     if (wiped()) return ["target", state.shapes[state.right] ? state.right : "model"];
@@ -130,8 +132,8 @@ function startView(host, data, { element, digits, nice, fail }, onFrame) {
       const shape = state.shapes[kind];
       const left = wipe ? 0 : Math.round((i * width) / kinds.length), right = wipe ? width : Math.round(((i + 1) * width) / kinds.length);
       const [from, to] = wipe ? [[0, cut], [cut, width]][i] : [left, right];
-      const coloured = state.coloured && !!shape.errors;
-      return { kind, shape, x: left, width: right - left, from, to, coloured, wire: state.wire, ...cameraMatrices(camera, (right - left) / height) };
+      const coloured = state.colour === "error" && !!shape.errors;
+      return { kind, shape, x: left, width: right - left, from, to, coloured, wire: state.wire, surface: state.colour === "texture" ? surface : null, ...cameraMatrices(camera, (right - left) / height) };
     });
     renderer.draw(state.panes, state.top);
     const joints = state.bones && state.frame < rest ? store.joints(state.frame) : [];
@@ -162,7 +164,7 @@ function startView(host, data, { element, digits, nice, fail }, onFrame) {
   const refresh = () => {
     const kinds = shown();
     controls.mark(state);
-    ramp.hidden = !state.coloured;
+    ramp.hidden = state.colour !== "error";
     high.textContent = `≥ ${withUnit(state.top)}`;
     overlay.namePanes(kinds, wiped(), plate);
     const frame = frames[state.frame];

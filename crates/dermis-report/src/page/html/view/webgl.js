@@ -16,23 +16,23 @@ function webglRenderer(canvas) {
     if (!gl.getShaderParameter(shader, gl.COMPILE_STATUS) && !gl.isContextLost()) throw new Error("shader: " + gl.getShaderInfoLog(shader));
     return shader;
   };
-  const names = ["position", "normal", "error"];
+  const names = ["position", "normal", "error", "place"];
   let program, uniform, colours;
   const setUp = () => {
     program = gl.createProgram();
     gl.attachShader(program, compile(gl.VERTEX_SHADER, `#version 300 es
-      in vec3 position, normal; in float error;
+      in vec3 position, normal; in float error; in vec2 place;
       uniform mat4 clip; uniform mat3 rotation; uniform float top;
-      out vec3 n; out float t;
-      void main() { n = rotation * normal; t = error < 0.0 ? -1.0 : error / top; gl_Position = clip * vec4(position, 1.0); }`));
+      out vec3 n; out float t; out vec2 uv;
+      void main() { uv = place; n = rotation * normal; t = error < 0.0 ? -1.0 : error / top; gl_Position = clip * vec4(position, 1.0); }`));
     gl.attachShader(program, compile(gl.FRAGMENT_SHADER, `#version 300 es
       precision highp float;
-      in vec3 n; in float t; uniform sampler2D map; uniform bool coloured, wire; uniform vec3 clay, unknown; out vec4 colour;
+      in vec3 n; in float t; in vec2 uv; uniform sampler2D map, picture; uniform bool textured; uniform bool coloured, wire; uniform vec3 clay, unknown; out vec4 colour;
       void main() {
         if (wire) { colour = vec4(vec3(0.07, 0.08, 0.1) * 0.5, 0.5); return; }
         vec3 m = normalize(gl_FrontFacing ? n : -n);
         float light = 0.42 + 0.5 * max(0.0, dot(m, vec3(-0.37, 0.56, 0.74))) + 0.1 * m.y + 0.06 * m.z;
-        vec3 base = !coloured ? clay : t < -0.001 ? unknown : texture(map, vec2(clamp(t, 0.0, 1.0) * 255.0 / 256.0 + 0.5 / 256.0, 0.5)).rgb;
+        vec3 base = textured ? texture(picture, uv).rgb : !coloured ? clay : t < -0.001 ? unknown : texture(map, vec2(clamp(t, 0.0, 1.0) * 255.0 / 256.0 + 0.5 / 256.0, 0.5)).rgb;
         if (coloured) light = 0.25 + 0.75 * light;
         colour = vec4(base * light * (gl_FrontFacing ? 1.0 : 0.6), 1.0);
       }`));
@@ -51,6 +51,8 @@ function webglRenderer(canvas) {
   setUp();
   let uploaded = new Map();
   let indices = new Map();
+  let drawn = new Map();
+  const pictures = new Map();
   /// The numbers of vertices that a list names, on the card once for all shapes.
   const indexBuffer = (list) => {
     if (!indices.has(list)) {
@@ -80,14 +82,63 @@ function webglRenderer(canvas) {
     uploaded.set(shape, entry);
     return entry;
   };
+  /// The shape as the file draws it, its vertices split at seams, with texture coordinates.
+  const uploadDrawn = (shape, surface) => {
+    if (drawn.has(shape)) return drawn.get(shape);
+    const array = gl.createVertexArray();
+    gl.bindVertexArray(array);
+    const spread = (values) => {
+      const out = new Float32Array(3 * surface.source.length);
+      surface.source.forEach((v, i) => out.set(values.subarray(3 * v, 3 * v + 3), 3 * i));
+      return out;
+    };
+    const buffers = [[0, 3, spread(shape.positions)], [1, 3, spread(shape.normals)], [3, 2, surface.uvs]].map(([at, size, values]) => {
+      const buffer = gl.createBuffer();
+      gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
+      gl.bufferData(gl.ARRAY_BUFFER, values, gl.STATIC_DRAW);
+      gl.enableVertexAttribArray(at);
+      gl.vertexAttribPointer(at, size, gl.FLOAT, false, 0, 0);
+      return buffer;
+    });
+    drawn.set(shape, { array, buffers });
+    return drawn.get(shape);
+  };
+  /// A picture on the card, once its bytes are decoded.
+  const pictureOf = (image) => {
+    if (!image.complete || !image.naturalWidth) return null;
+    if (!pictures.has(image)) {
+      pictures.set(image, gl.createTexture());
+      gl.bindTexture(gl.TEXTURE_2D, pictures.get(image));
+      gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, gl.RGBA, gl.UNSIGNED_BYTE, image);
+      gl.generateMipmap(gl.TEXTURE_2D);
+      gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.LINEAR_MIPMAP_LINEAR);
+    }
+    return pictures.get(image);
+  };
+  const drawTextured = (shape, surface) => {
+    gl.bindVertexArray(uploadDrawn(shape, surface).array);
+    gl.activeTexture(gl.TEXTURE1);
+    indexBuffer(surface.triangles);
+    for (const part of surface.parts) {
+      const picture = part.image ? pictureOf(part.image) : null;
+      gl.bindTexture(gl.TEXTURE_2D, picture);
+      gl.uniform1i(uniform("textured"), picture ? 1 : 0);
+      indexBuffer(surface.triangles);
+      gl.drawElements(gl.TRIANGLES, 3 * part.count, gl.UNSIGNED_INT, 12 * part.start);
+    }
+    gl.uniform1i(uniform("textured"), 0);
+    gl.activeTexture(gl.TEXTURE0);
+  };
   return {
     name: "webgl2",
+    textures: true,
     ratio: () => Math.min(devicePixelRatio || 1, 2),
-    restored: () => { uploaded = new Map(); indices = new Map(); setUp(); },
+    restored: () => { uploaded = new Map(); indices = new Map(); drawn = new Map(); pictures.clear(); setUp(); },
     /// Forgets the shapes of a frame that is no longer shown.
     forget: () => {
-      for (const { array, buffers } of uploaded.values()) { gl.deleteVertexArray(array); buffers.forEach((b) => gl.deleteBuffer(b)); }
+      for (const { array, buffers } of [...uploaded.values(), ...drawn.values()]) { gl.deleteVertexArray(array); buffers.forEach((b) => gl.deleteBuffer(b)); }
       uploaded = new Map();
+      drawn = new Map();
     },
     draw: (panes, top) => {
       gl.disable(gl.SCISSOR_TEST);
@@ -102,6 +153,9 @@ function webglRenderer(canvas) {
       gl.uniform3fv(uniform("clay"), CLAY);
       gl.uniform3fv(uniform("unknown"), NOT_FINITE);
       gl.uniform1f(uniform("top"), top);
+      gl.uniform1i(uniform("map"), 0);
+      gl.uniform1i(uniform("picture"), 1);
+      gl.uniform1i(uniform("textured"), 0);
       for (const pane of panes) {
         const shape = upload(pane.shape);
         if (pane.to <= pane.from) continue;
@@ -113,7 +167,12 @@ function webglRenderer(canvas) {
         gl.bindVertexArray(shape.array);
         gl.uniform1i(uniform("wire"), 0);
         gl.enable(gl.POLYGON_OFFSET_FILL);
-        gl.drawElements(gl.TRIANGLES, indexBuffer(pane.shape.triangles), gl.UNSIGNED_INT, 0);
+        if (pane.surface && !pane.shape.missing) {
+          drawTextured(pane.shape, pane.surface);
+          gl.bindVertexArray(shape.array);
+        } else {
+          gl.drawElements(gl.TRIANGLES, indexBuffer(pane.shape.triangles), gl.UNSIGNED_INT, 0);
+        }
         gl.disable(gl.POLYGON_OFFSET_FILL);
         if (!pane.wire) continue;
         gl.uniform1i(uniform("wire"), 1);
