@@ -44,9 +44,9 @@ fn the_share_is_counted_over_all_distances() {
 fn a_demand_is_judged_on_the_set_that_counts() {
     let desk = desk();
     for (line, of) in [
-        ("fit a.npz --examples a.npz --hold-out b.npz", "of the held out distances"),
+        ("fit a.npz --examples a.npz --hold-out b.npz", "of the held-out distances"),
         ("fit a.npz --examples a.npz --folds 4", "of the cross-validated distances"),
-        ("fit a.npz --examples a.npz --method mwe --stream --hold-out b.npz", "of the held out distances"),
+        ("fit a.npz --examples a.npz --method mwe --stream --hold-out b.npz", "of the held-out distances"),
         ("eval m.dermis --examples b.npz", "of the distances"),
         ("eval m.dermis --examples b.npz --stream", "of the distances"),
     ] {

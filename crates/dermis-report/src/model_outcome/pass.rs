@@ -37,7 +37,11 @@ impl PassVerdict {
         let (distance, percent) = (self.rule.distance(), self.rule.percent());
         match self.counted {
             Some((role, within)) => {
-                let of = if role == SetRole::Scored { String::new() } else { format!("{} ", role.name()) };
+                let of = match role {
+                    SetRole::HeldOut => "held-out ",
+                    SetRole::CrossValidated => "cross-validated ",
+                    SetRole::Training | SetRole::Scored => "",
+                };
                 let shown = within.shown();
                 format!("{word}: {shown} % of the {of}distances are at most {distance}; {percent} % were asked.")
             }

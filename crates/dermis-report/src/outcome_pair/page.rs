@@ -55,8 +55,12 @@ impl OutcomePair {
 
     fn headline(&self) -> PageTable {
         let row = |figure: super::PairedFigure| {
-            let change = figure.change.map_or(Quantity::Missing, |change| Quantity::Text(show_change(change)));
-            vec![Quantity::Text(figure.label), figure.first, figure.second, change]
+            vec![
+                Quantity::Text(figure.label),
+                figure.first,
+                figure.second,
+                figure.change.map_or(Quantity::Missing, |change| Quantity::Change(change as f32)),
+            ]
         };
         PageTable {
             title: "Headline figures".into(),

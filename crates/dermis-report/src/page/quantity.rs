@@ -1,6 +1,7 @@
 //! Numbers as people read them: three significant digits, a unit, and a dash for a number that is not finite.
 
 use super::LengthUnit;
+use crate::outcome_pair::show_change;
 
 /// A value in a key figure or a table. Its kind decides how the page writes and sorts it.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +18,8 @@ pub enum Quantity {
     Length(f32),
     /// A share in 0..=1, shown in percent.
     Share(f32),
+    /// A change of a number: the new over the old, minus one.
+    Change(f32),
     /// An angle in degrees.
     Degrees(f32),
     /// A size in bytes, shown with decimal prefixes.
@@ -43,6 +46,7 @@ impl Quantity {
             Self::Number(v) => bare(significant(f64::from(*v))),
             Self::Length(v) => (significant(f64::from(*v) * f64::from(unit.scale)), unit.name.clone()),
             Self::Share(v) => (percent(f64::from(*v)), "%".into()),
+            Self::Change(v) => bare(show_change(f64::from(*v))),
             Self::Degrees(v) => (degrees(f64::from(*v)), "°".into()),
             Self::Bytes(n) => bytes(*n),
             Self::Seconds(v) => seconds(f64::from(*v)),
@@ -73,6 +77,7 @@ impl Quantity {
             Self::Number(v)
             | Self::Length(v)
             | Self::Share(v)
+            | Self::Change(v)
             | Self::Degrees(v)
             | Self::Seconds(v)
             | Self::PerSecond(v) => f64::from(*v),
@@ -222,6 +227,11 @@ mod tests {
             (Quantity::Share(0.0031), "0.3\u{a0}%"),
             (Quantity::Share(0.0), "0\u{a0}%"),
             (Quantity::Share(f32::INFINITY), DASH),
+            (Quantity::Change(-0.2014), "−20.1 %"),
+            (Quantity::Change(0.5), "+50.0 %"),
+            (Quantity::Change(2.0), "×3.0"),
+            (Quantity::Change(-1e-7), "0.0 %"),
+            (Quantity::Change(f32::NAN), DASH),
             (Quantity::Degrees(12.34), "12.3°"),
             (Quantity::Bytes(999), "999\u{a0}B"),
             (Quantity::Bytes(2_600_000), "2.60\u{a0}MB"),

@@ -193,7 +193,7 @@ pub fn page() -> Page {
             tone: Tone::Good,
         }),
         pass: Some(PageVerdict {
-            text: "Passed: 98.42 % of the held out distances are at most 2 mm; 98 % were asked.".into(),
+            text: "Passed: 98.42 % of the held-out distances are at most 2 mm; 98 % were asked.".into(),
             tone: Tone::Good,
         }),
         warnings: vec![

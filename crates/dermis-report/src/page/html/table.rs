@@ -58,12 +58,13 @@ pub(super) enum Sort {
 /// Writes a table; `extra` goes into its tag. The page's script makes buttons of the heads of sortable tables.
 pub(super) fn table<H: AsRef<str>>(extra: &str, heads: &[H], rows: Vec<Vec<Cell>>, sort: Sort) -> String {
     let sortable = if sort == Sort::Yes { " data-sortable" } else { "" };
-    let numeric = |column: usize| rows.iter().any(|row| row.get(column).is_some_and(|cell| cell.flush == Flush::Right));
+    let is_number = |row: &Vec<Cell>, column: usize| row.get(column).is_some_and(|cell| cell.flush == Flush::Right);
+    let numeric: Vec<bool> = (0..heads.len()).map(|column| rows.iter().any(|row| is_number(row, column))).collect();
     let mut out = format!(
         "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Table\"><table{sortable}{extra}><thead><tr>"
     );
     for (column, head) in heads.iter().enumerate() {
-        let class = if numeric(column) { " class=\"n\"" } else { "" };
+        let class = if numeric[column] { " class=\"n\"" } else { "" };
         let _ = write!(out, "<th scope=\"col\"{class}>{}</th>", escape(head.as_ref()));
     }
     out.push_str("</tr></thead><tbody>");
@@ -74,7 +75,9 @@ pub(super) fn table<H: AsRef<str>>(extra: &str, heads: &[H], rows: Vec<Vec<Cell>
                 out.push_str("<td></td>");
                 continue;
             };
-            let class = if cell.flush == Flush::Right { " class=\"n\"" } else { "" };
+            // Words among numbers stand where the numbers do.
+            let right = cell.flush == Flush::Right || (column > 0 && numeric[column]);
+            let class = if right { " class=\"n\"" } else { "" };
             let key = cell.key.map(|key| format!(" data-key=\"{key}\"")).unwrap_or_default();
             let _ = write!(out, "<td{class}{key}>{}</td>", cell.html);
         }
