@@ -16,6 +16,5 @@ pub mod svg;
 
 pub use length::{LengthUnit, show_length, show_number, unit_of};
 pub use model_outcome::{FitSummary, ModelOutcome, PassVerdict, ScoredExamples, SetRole, vertex_csv};
-pub use outcome_pair::{
-    DifferentSetting, OutcomeError, OutcomePair, PairedFigure, PairedPose, StoredOutcome, show_change,
-};
+pub use outcome_pair::{DifferentSetting, OutcomeError, OutcomePair, PairedFigure, PairedPose, StoredOutcome};
+pub use page::show_change;

@@ -280,13 +280,3 @@ impl OutcomePair {
 fn text(value: Option<&String>) -> Quantity {
     value.map_or(Quantity::Missing, |value| Quantity::Text(value.clone()))
 }
-
-/// Writes a change as people read it: "−20.1 %", and from the threefold on "×3.0".
-pub fn show_change(change: f64) -> String {
-    match change {
-        c if !c.is_finite() => "–".into(),
-        c if c.abs() < 5e-4 => "0.0 %".into(),
-        c if c >= 2.0 => format!("×{:.1}", 1.0 + c),
-        c => format!("{:+.1} %", 100.0 * c).replace('-', "−"),
-    }
-}

@@ -1,8 +1,8 @@
 //! Two outcomes as a page.
 
-use super::{OutcomePair, show_change};
+use super::OutcomePair;
 use crate::page::{
-    FileStamp, KeyFigure, Page, PageTable, PageVerdict, Provenance, Quantity, ScoredPose, ScoredSet, Tone,
+    FileStamp, KeyFigure, Page, PageTable, PageVerdict, Provenance, Quantity, ScoredPose, ScoredSet, Tone, show_change,
 };
 
 impl OutcomePair {

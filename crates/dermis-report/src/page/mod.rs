@@ -31,7 +31,7 @@ pub use content::{
     FileStamp, KeyFigure, MethodRow, Page, PageTable, PageVerdict, PageWarning, PoseRef, Provenance, ScoredPose,
     ScoredSet, StrengthSweep, SweptStrength, Tone, WorstVertexRow,
 };
-pub use quantity::Quantity;
+pub use quantity::{Quantity, show_change};
 pub use skins::{DrawnSurface, Precision, ShownPose, SkinView, shown_positions};
 
 impl Page {

@@ -1,7 +1,6 @@
 //! Numbers as people read them: three significant digits, a unit, and a dash for a number that is not finite.
 
 use super::LengthUnit;
-use crate::outcome_pair::show_change;
 
 /// A value in a key figure or a table. Its kind decides how the page writes and sorts it.
 #[derive(Clone, Debug, PartialEq)]
@@ -114,6 +113,16 @@ pub(super) fn significant(v: f64) -> String {
     // 9.996 has one digit before the point but is written 10.0, so the power is that of the rounded number.
     let power = format!("{size:.2e}").split_once('e').and_then(|(_, p)| p.parse::<i32>().ok()).unwrap_or(0);
     grouped(&format!("{v:.*}", (2 - power).clamp(0, 5) as usize)).replace('-', "−")
+}
+
+/// Writes a change as people read it: "−20.1 %", and from the threefold on "×3.0".
+pub fn show_change(change: f64) -> String {
+    match change {
+        c if !c.is_finite() => "–".into(),
+        c if c.abs() < 5e-4 => "0.0 %".into(),
+        c if c >= 2.0 => format!("×{:.1}", 1.0 + c),
+        c => format!("{:+.1} %", 100.0 * c).replace('-', "−"),
+    }
 }
 
 fn superscript(power: &str) -> String {
