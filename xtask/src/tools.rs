@@ -4,7 +4,7 @@ use crate::workspace::root;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Installs Chromium, lavapipe, checkers of shaders, gltf-validator, numpy and cargo-deny where they are missing. Returns what could not be installed, for people.
+/// Installs Chromium, lavapipe, checkers of shaders, Mono, gltf-validator, numpy and cargo-deny where they are missing. Returns what could not be installed, for people.
 pub fn install() -> Vec<String> {
     let mut notes = Vec::new();
     let mut attempt = |name: &str, is_here: bool, install: &dyn Fn() -> Result<(), String>| {
@@ -21,6 +21,7 @@ pub fn install() -> Vec<String> {
     attempt("a Vulkan driver", has_vulkan(), &|| apt(&["libvulkan1", "mesa-vulkan-drivers"]));
     let has_checkers = SHADER_CHECKERS.iter().all(|tool| answers(Command::new(tool).arg("--version")));
     attempt("spirv-val and glslangValidator", has_checkers, &|| apt(&["spirv-tools", "glslang-tools"]));
+    attempt("Mono", has_mono(), &|| apt(&["mono-mcs", "mono-runtime", "libmono-system-core4.0-cil"]));
     attempt("gltf-validator", has_gltf_validator(), &gltf_validator);
     attempt("numpy", python_with("numpy").is_some(), &numpy);
     attempt("cargo-deny", cargo_deny().is_some(), &install_cargo_deny);
@@ -40,7 +41,7 @@ pub struct OfTests {
 }
 
 /// The tools that tests need. No other test may look for one.
-pub const OF_TESTS: [OfTests; 5] = [
+pub const OF_TESTS: [OfTests; 7] = [
     OfTests {
         step: "tests with Python",
         module: "with_python",
@@ -66,6 +67,13 @@ pub const OF_TESTS: [OfTests; 5] = [
         is_here: || answers(Command::new("node").arg("--version")),
     },
     OfTests {
+        step: "tests with Mono",
+        module: "with_mono",
+        name: "mcs and mono (Debian's packages mono-mcs, mono-runtime, libmono-system-core4.0-cil)",
+        is_here: has_mono,
+    },
+    OfTests { step: "tests with Godot", module: "with_godot", name: "godot, version 4", is_here: has_godot },
+    OfTests {
         step: "tests with a C++ compiler",
         module: "with_cpp",
         name: "c++",
@@ -85,6 +93,14 @@ fn has_gltf_validator() -> bool {
     let mut node = Command::new("node");
     let run = node.arg("tools/validate_gltf.mjs").current_dir(root()).stdin(Stdio::null()).output();
     run.is_ok_and(|run| run.status.code() == Some(2))
+}
+
+fn has_mono() -> bool {
+    ["mcs", "mono"].iter().all(|tool| answers(Command::new(tool).arg("--version")))
+}
+
+fn has_godot() -> bool {
+    output_of(Command::new("godot").arg("--version")).is_some_and(|version| version.starts_with("4."))
 }
 
 /// Where optional tools are kept.

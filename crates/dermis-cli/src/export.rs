@@ -5,7 +5,9 @@ use crate::options::{ReadArgs, add_defaults, existing};
 use crate::ui::{Stop, Ui};
 use clap::Command;
 use dermis_workflow::compile::{Compiled, HeldOut, Step};
-use dermis_workflow::drivers::{Driven, DrivenReport, DriverSettings, Loss, PoseSpaceReport, PoseSpaceSettings};
+use dermis_workflow::drivers::{
+    Driven, DrivenReport, DriverSettings, Loss, Origin, PoseSpaceReport, PoseSpaceSettings,
+};
 use dermis_workflow::export::{ExportSettings, Exported, PruneCost};
 use dermis_workflow::fits::weights::WeightBits;
 use dermis_workflow::load::Source;
@@ -195,6 +197,13 @@ fn pose_space_lines(made: &Driven<PoseSpaceReport>, unit: &LengthUnit) -> Vec<St
         "{} shapes ({}) driven by {} values of {} regions, from {} coordinates",
         made.shapes, made.origin, made.values, made.regions, made.coordinates
     ));
+    if matches!(made.origin, Origin::OwnValues | Origin::Compiled) {
+        lines.push(
+            "shapes have no names of sculpts, because this model blends its examples vertex by vertex; fit --sculpts makes a named \
+             shape of each"
+                .into(),
+        );
+    }
     let sets = [("training poses", &made.training), ("frames", &made.motion)];
     for (name, loss) in sets.iter().filter_map(|(name, loss)| Some((name, loss.as_ref()?))) {
         let Loss { poses, weights_alone, shapes, clamped } = loss;

@@ -1,7 +1,7 @@
 //! Examples: a pose together with the skin in that pose.
 
 use crate::{BoneTransforms, Rig};
-use glam::{DAffine3, DVec3};
+use glam::{DAffine3, DQuat, DVec3};
 
 /// One example of the skin.
 #[derive(Clone, Debug, PartialEq)]
@@ -112,6 +112,13 @@ impl Example {
         Ok(())
     }
 
+    /// How every bone is turned from the bind pose, seen from the first.
+    fn turns(&self) -> Vec<DQuat> {
+        let turn = |m: &DAffine3| m.to_scale_rotation_translation().1;
+        let first = self.transforms.iter().next().map_or(DQuat::IDENTITY, turn).inverse();
+        self.transforms.iter().map(|m| first * turn(m)).collect()
+    }
+
     /// Whether the pose is the bind pose, up to the rounding of single precision.
     pub fn is_at_bind(&self) -> bool {
         self.poses_as(&BoneTransforms::identity(self.transforms.len()), self.rounding())
@@ -176,6 +183,20 @@ impl ExampleSet {
         self.examples.iter().filter(|one| {
             let near = one.rounding();
             other.examples.iter().any(|two| one.repeats(two, near))
+        })
+    }
+    /// The examples of which another set has a neighbour: a pose in which every bone is turned within `angle` (radians) of its own turn,
+    /// seen from the first bone. At most `most` pairs of bones are compared; the answer is none if there are more.
+    pub fn near<'a>(&'a self, other: &'a Self, angle: f64, most: usize) -> impl Iterator<Item = &'a Example> {
+        let turns = |set: &Self| set.examples.iter().map(Example::turns).collect::<Vec<_>>();
+        let bones = self.examples.first().map_or(0, |e| e.transforms.len());
+        let compared = self.examples.len().saturating_mul(other.examples.len()).saturating_mul(bones) <= most;
+        let (own, theirs) = if compared { (turns(self), turns(other)) } else { (vec![], vec![]) };
+        // |q·p| of unit quaternions is the cosine of half the angle between two turns.
+        let least = (0.5 * angle).cos();
+        self.examples.iter().zip(own).filter_map(move |(example, own)| {
+            let alike = |other: &Vec<DQuat>| own.iter().zip(other).all(|(q, p)| q.dot(*p).abs() >= least);
+            theirs.iter().any(alike).then_some(example)
         })
     }
     /// The examples of both sets; a clip only if both are.

@@ -1,7 +1,9 @@
 //! Compiling a model into driven shapes ([`dermis_compile::driven`], [`dermis_compile::pose_space`]) and writing them.
 
 pub use dermis_compile::driven::{Cost, DrivenReport, DriverSettings};
-pub use dermis_compile::pose_space::{Loss, PoseSpaceReport, PoseSpaceSettings, Refusal, is_pose_space, refusal};
+pub use dermis_compile::pose_space::{
+    Loss, Origin, PoseSpaceReport, PoseSpaceSettings, Refusal, is_pose_space, refusal,
+};
 pub use dermis_io::gltf::MorphNormals;
 
 use crate::error::{Error, ExportError};

@@ -362,7 +362,10 @@ fn options_of_another_method_are_refused() {
             "--method psd --tolerance 2",
             "--tolerance serves --method joint, animation-space, mwe, rotational-regression, not psd",
         ),
-        ("--method lbs --base dqs", "--base serves --method joint, mwe, psd, eigenskin, pose-blendshapes, not lbs"),
+        (
+            "--method lbs --base dqs",
+            "--base serves --method joint, mwe, psd, eigenskin, pose-blendshapes, correctives, not lbs",
+        ),
         ("--method lbs --s 1", "--s serves"),
         ("--method dqs --blocks 3", "--blocks serves"),
         ("--method animation-space --guard on", "--guard serves"),

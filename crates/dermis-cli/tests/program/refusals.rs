@@ -262,6 +262,22 @@ fn held_out_examples_that_are_training_examples_are_noticed() {
     );
 }
 
+/// Odd frames of a clip held out of even ones say little of other motion.
+#[test]
+fn neighbours_on_both_sides_of_a_cut_are_noticed() {
+    let desk = Desk::new();
+    desk.put("even.npz", Tube::new(9, 12, 0.0, Flesh::Bulge).bundle());
+    // The same motion a little later.
+    desk.put("odd.npz", Tube::new(9, 12, 0.02, Flesh::Bulge).bundle());
+    desk.put("other.npz", Tube::new(9, 5, 0.5, Flesh::Bulge).bundle());
+    let said = |hold_out: &str| {
+        let line = format!("fit even.npz --examples even.npz --hold-out {hold_out} --method lbs --json");
+        desk.json(&line)["warnings"].to_string()
+    };
+    assert!(said("odd.npz").contains("hold out a motion of its own"), "{}", said("odd.npz"));
+    assert!(!said("other.npz").contains("hold out a motion of its own"), "{}", said("other.npz"));
+}
+
 /// What is learnt from such skins is nonsense. They are refused from bundles and from caches, whether a fit holds them, streams
 /// them, or scores on them.
 #[test]

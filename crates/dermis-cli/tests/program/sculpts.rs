@@ -237,6 +237,46 @@ mod with_node {
     }
 }
 
+mod with_mono {
+    use super::{play, printed, readers};
+    use std::process::Command;
+
+    #[test]
+    fn the_reader_in_csharp_plays_the_model() {
+        play(|table, poses| {
+            let program = poses.with_file_name("check.exe");
+            let mut compiler = Command::new("mcs");
+            compiler.arg("-warnaserror").arg(format!("-out:{}", program.display()));
+            for source in
+                ["test/Check.cs", "DermisDrivers.cs", "DermisPoseSpace.cs", "DermisRotation.cs", "DermisJson.cs"]
+            {
+                compiler.arg(readers().join(source));
+            }
+            let compiled = compiler.output().unwrap();
+            assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+            printed(Command::new("mono").arg(program).arg(table).arg(poses))
+        });
+    }
+}
+
+mod with_godot {
+    use super::{play, readers};
+    use std::process::Command;
+
+    #[test]
+    fn the_reader_in_gdscript_plays_the_model() {
+        play(|table, poses| {
+            let mut godot = Command::new("godot");
+            godot.arg("--headless").arg("--script").arg(readers().join("test/check.gd"));
+            let run = godot.arg("--").arg(table).arg(poses).output().unwrap();
+            // Godot prints its own name first.
+            let said = String::from_utf8(run.stdout).unwrap();
+            let rows = said.lines().find(|line| line.starts_with('[')).unwrap_or_else(|| panic!("{said}"));
+            serde_json::from_str(rows).unwrap()
+        });
+    }
+}
+
 mod with_cpp {
     use super::{play, printed, readers};
     use std::process::Command;

@@ -217,6 +217,13 @@ pub enum FitWarning {
         /// Of how many.
         held_out: usize,
     },
+    /// Held-out examples beside training examples, as neighbouring frames of one clip are.
+    Neighbours {
+        /// How many.
+        near: usize,
+        /// Of how many.
+        held_out: usize,
+    },
     /// Enveloping without welding, limits and the ball.
     EnvelopingUnguarded,
     /// A joint model without limits and the ball.
@@ -488,6 +495,11 @@ impl fmt::Display for FitWarning {
             Self::Repeated { repeated, held_out } => write!(
                 f,
                 "{repeated} of {held_out} held-out examples are training examples too: there the held-out error is a training error"
+            ),
+            Self::Neighbours { near, held_out } => write!(
+                f,
+                "{near} of {held_out} held-out examples are within 6 degrees of a training example in every joint, as neighbouring \
+                 frames of one clip are: hold out a motion of its own"
             ),
             Self::UnseenLeverage { leverage } => {
                 write!(f, "the largest leverage of a held-out pose is {leverage:.1e}: training says nothing about it")

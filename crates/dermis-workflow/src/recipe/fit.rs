@@ -374,7 +374,7 @@ impl FitRecipe {
             }
         };
         self.read.must_act_on(&files)?;
-        let repeats = held_out.as_ref().map_or(Ok(None), |held_out| repeated(&train, held_out))?;
+        let repeats = held_out.as_ref().map_or(Ok(vec![]), |held_out| repeated(&train, held_out))?;
         // One cache covers the training poses, then the held-out ones.
         let poses = train.len() + held_out.as_ref().map_or(0, ExampleSet::len);
         let beside = self.beside(loaded, poses, &mut files)?;

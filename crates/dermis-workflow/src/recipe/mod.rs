@@ -274,13 +274,24 @@ fn seen<'a>(watch: &dyn Watch, inputs: impl IntoIterator<Item = &'a Input>, note
 ///
 /// # Errors
 /// [`Error::NothingHeldOut`] if all of them are.
-fn repeated(train: &ExampleSet, held_out: &ExampleSet) -> Result<Option<FitWarning>, Error> {
+fn repeated(train: &ExampleSet, held_out: &ExampleSet) -> Result<Vec<FitWarning>, Error> {
     let posed = held_out.repeated_in(train).filter(|example| !example.is_at_bind()).count();
     match (posed, held_out.repeated_in(train).count(), held_out.len()) {
         (_, repeated, poses) if repeated == poses => Err(Error::NothingHeldOut { poses }),
-        (0, ..) => Ok(None),
-        (_, repeated, held_out) => Ok(Some(FitWarning::Repeated { repeated, held_out })),
+        (0, ..) => Ok(neighbours(train, held_out).into_iter().collect()),
+        (_, repeated, held_out) => Ok(vec![FitWarning::Repeated { repeated, held_out }]),
     }
+}
+
+/// What is to be said of held-out examples most of which are neighbours of training examples, as where a clip is cut into odd and
+/// even frames.
+fn neighbours(train: &ExampleSet, held_out: &ExampleSet) -> Option<FitWarning> {
+    /// Degrees that limbs turn between two frames of a walk.
+    const ANGLE: f64 = 6.0;
+    /// Pairs of bones that are compared in well under a second.
+    const MOST: usize = 1 << 28;
+    let near = held_out.near(train, ANGLE.to_radians(), MOST).filter(|example| !example.is_at_bind()).count();
+    (near > 1 && 2 * near > held_out.len()).then_some(FitWarning::Neighbours { near, held_out: held_out.len() })
 }
 
 /// Refuses outputs that are inputs.

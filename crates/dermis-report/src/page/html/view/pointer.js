@@ -19,10 +19,15 @@ function pickVertex(panes, [mx, my], ratio, height, radius) {
   return best;
 }
 
-/// Turns, moves and zooms the camera; names the vertex under the pointer; a click marks it.
-function listenToPointer({ canvas, stage, camera, pick, describe, mark, draw }) {
+/// Milliseconds and pixels of a finger that swipes: shorter and farther than one that turns the skin.
+const SWIPE = { within: 300, across: 60 };
+
+/// Turns, moves and zooms the camera; names the vertex under the pointer; a click marks it. `swipe` is told the direction of a quick
+/// stroke of one finger across, and answers whether it meant something.
+function listenToPointer({ canvas, stage, camera, pick, describe, mark, draw, swipe }) {
   const pointers = new Map();
   let travelled = 0;
+  let start = null;
   const pan = (dx, dy) => {
     const { rotation: r } = cameraMatrices(camera, 1);
     const step = (2 * camera.distance * Math.tan(FIELD_OF_VIEW / 2)) / stage.clientHeight;
@@ -35,6 +40,8 @@ function listenToPointer({ canvas, stage, camera, pick, describe, mark, draw }) 
     canvas.setPointerCapture(event.pointerId);
     pointers.set(event.pointerId, event);
     travelled = pointers.size > 1 ? 1e9 : 0;
+    const { clientX: x, clientY: y, timeStamp: at } = event;
+    start = pointers.size > 1 ? null : { x, y, at, yaw: camera.yaw, pitch: camera.pitch };
     tip.hidden = true;
   });
   canvas.addEventListener("pointermove", (event) => {
@@ -67,7 +74,16 @@ function listenToPointer({ canvas, stage, camera, pick, describe, mark, draw }) 
     draw();
   });
   const release = (event) => {
-    if (!pointers.delete(event.pointerId) || event.type !== "pointerup" || travelled > 4 || event.button !== 0) return;
+    if (!pointers.delete(event.pointerId) || event.type !== "pointerup") return;
+    if (start && event.pointerType === "touch" && event.timeStamp - start.at < SWIPE.within) {
+      const [dx, dy] = [event.clientX - start.x, event.clientY - start.y];
+      if (Math.abs(dx) > SWIPE.across && Math.abs(dx) > 3 * Math.abs(dy) && swipe(Math.sign(dx))) {
+        Object.assign(camera, { yaw: start.yaw, pitch: start.pitch });
+        draw();
+        return;
+      }
+    }
+    if (travelled > 4 || event.button !== 0) return;
     mark(pick(event));
   };
   canvas.addEventListener("pointerup", release);

@@ -187,6 +187,14 @@ function startView(host, data, { element, digits, nice, fail }, onFrame) {
       return pickVertex(state.panes, [event.clientX - box.left, event.clientY - box.top], canvas.width / box.width, box.height, camera.radius);
     },
     mark: (vertex) => set({ vertex }),
+    // To the next skin where one is shown at a time.
+    swipe: (direction) => {
+      const kinds = ["target", "model", "baseline"].filter((kind) => state.shapes[kind]);
+      const at = kinds.indexOf(state.mode);
+      if (!small.matches || at < 0) return false;
+      set({ mode: kinds[(at - direction + kinds.length) % kinds.length] });
+      return true;
+    },
   });
   listenToKeys(host, {
     " ": playback.toggle,
