@@ -71,7 +71,7 @@ impl Watch for Ui {
         let (work, bar) = &mut *self.work();
         work.go_to(step, done, total);
         if self.bars {
-            let bar = bar.get_or_insert_with(new_bar);
+            let bar = bar.get_or_insert_with(|| new_bar().with_elapsed(work.start.elapsed()));
             bar.set_message(work.name());
             bar.set_position((PARTS * work.fraction()) as u64);
             bar.set_prefix(work.remaining().map_or_else(String::new, |left| format!("{left} left")));
@@ -182,13 +182,16 @@ fn new_bar() -> ProgressBar {
 impl Work {
     fn go_to(&mut self, step: &str, done: u64, total: u64) {
         if self.step != step {
+            self.done = 0.0;
             step.clone_into(&mut self.step);
             // Of steps with one name the next one.
             let from = self.at.map_or(0, |at| at + 1);
             let next = self.plan.iter().skip(from).position(|(name, _)| name == step).map(|at| at + from);
             self.at = next.or_else(|| self.plan.iter().position(|(name, _)| name == step));
         }
-        self.done = if total > 0 { (done as f64 / total as f64).min(1.0) } else { 0.0 };
+        // A step of several passes counts each from its beginning; what was shown is not taken back.
+        let done = if total > 0 { (done as f64 / total as f64).min(1.0) } else { 0.0 };
+        self.done = self.done.max(done);
     }
 
     /// "2/5 cross-validate", or the step's name alone where no plan has it.

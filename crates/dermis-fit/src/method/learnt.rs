@@ -467,8 +467,8 @@ impl fmt::Display for FitWarning {
             ),
             Self::FewExamples { examples } => write!(
                 f,
-                "{examples} examples are few for this method, which leaves most of the error below about eight; for sculpts take \
-                 correctives, or a pose space that meets its examples"
+                "{examples} examples are few for this method, which learns what examples have in common and meets none of them; for \
+                 sculpts take correctives, or a pose space that meets its examples"
             ),
             Self::NegativeWeights { vertices, all } => write!(
                 f,

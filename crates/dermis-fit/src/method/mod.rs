@@ -309,8 +309,9 @@ impl Method {
     }
 }
 
-/// Examples below which a method that regresses on features of the pose leaves most of the error: on the bundled body three
-/// whole-body poses leave about all of it, eight a half.
+/// Examples below which a method that regresses on features of the pose leaves a third of the error and more: three random poses
+/// of the bundled body leave 0.54 of the error of its weights on the walk, eight 0.30 (`dermis compare` with `--poses 3,8`).
+/// Sculpts of single joints, which have little in common, leave nearly all.
 const FEW: usize = 8;
 
 /// What is to be said of few examples.

@@ -356,7 +356,7 @@ impl FitRecipe {
                     (sculpts.iter().map(SculptInput::source).collect(), poses.as_ref().map(|input| &input.file));
                 let load = || load_sculpts(rig, &loaded.space, &sculpts, poses, &options);
                 let read = step(watch, "read sculpts", |_| load())?;
-                let set = ExampleSet::new(String::new(), read.examples, rig);
+                let set = ExampleSet::new("sculpts".into(), read.examples, rig);
                 (set.map_err(|e| Error::Internal(e.to_string()))?, read.notes, read.warnings)
             }
             held => {

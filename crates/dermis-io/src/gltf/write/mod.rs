@@ -21,7 +21,8 @@ use tables::{Tables, push_list};
 ///
 /// Bones become nodes with the local transform `B_parent⁻¹ B_k` and B_k⁻¹ as inverse bind matrix; a bone that is sheared at
 /// rest keeps its matrix, but cannot be animated. Normals are those of [`RenderMesh`](dermis_rig::RenderMesh); without them they are area-weighted
-/// over [`Mesh`](dermis_rig::Mesh), so that a seam does not show. Drawn vertices that nothing tells apart are written once.
+/// over [`Mesh`](dermis_rig::Mesh), so that a seam does not show. Drawn vertices keep their order; those of a file that knows only corners
+/// are written once where nothing tells them apart. `_VERTEX` says which vertex each hangs on, where they differ.
 /// Weights become as many sets of four as the fullest vertex needs, the largest first; where all are multiples of 1/255 or 1/65535
 /// they are stored as whole numbers, so that sums stay exact. A clip's channel that never
 /// leaves rest is left out, one that is constant has one key; quaternions keep their sign from frame to frame.
