@@ -360,6 +360,16 @@ fn pose_space_options_are_refused_where_they_do_not_serve() {
     assert!(!exists(&desk.path("x.dermis")));
 }
 
+/// A linear term goes to any length in recombined poses; its shapes are made within the ball that bounds the model.
+#[test]
+fn shapes_of_a_linear_term_are_near_the_model() {
+    let (desk, _) = desk(24);
+    desk.good("fit a.npz --examples a.npz --method psd --linear --folds 0 -o m.dermis");
+    let made = desk.json("export m.dermis -o m.glb --drivers m.json --kernels 4 --json");
+    let rms = |what: &str| number(&made, &format!("training.{what}.rms"));
+    assert!(rms("shapes") < 0.5 * rms("weights_alone"), "{made}");
+}
+
 #[test]
 fn values_that_make_no_sense_are_named() {
     let (desk, _) = desk(6);

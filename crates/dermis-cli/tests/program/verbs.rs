@@ -78,6 +78,25 @@ fn fail_above_is_exit_code_one() {
     }
 }
 
+/// A unit and axes stand in a file, or are said to be taken for granted.
+#[test]
+fn inspect_says_whether_a_unit_is_stated() {
+    let desk = Desk::new();
+    let tube = Tube::new(9, 4, 0.0, Flesh::Bulge);
+    desk.put("a.npz", tube.bundle());
+    desk.put("a.pc2", tube.pc2());
+    assert!(!desk.good("inspect a.npz").out.contains("not stated"));
+    assert!(desk.good("inspect a.pc2").out.contains("not stated by the file"));
+}
+
+#[test]
+fn help_says_what_exit_codes_mean() {
+    let desk = Desk::new();
+    for line in ["--help", "fit --help", "convert --help"] {
+        assert!(desk.good(line).out.contains("130 stopped by Ctrl-C"), "{line}");
+    }
+}
+
 #[test]
 fn compare_knows_its_methods() {
     let desk = Desk::new();

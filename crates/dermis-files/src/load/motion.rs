@@ -157,3 +157,24 @@ pub(crate) fn sample_times(
         None => clip.key_times.clone(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dermis_io::{Clip, ClipFrame};
+
+    fn clip(name: &str) -> Clip {
+        let frame = || ClipFrame { pose: WorldPose::new(vec![]), morph_weights: vec![] };
+        let sample = Box::new(move |_| frame());
+        Clip { name: name.into(), duration: 1.0, start: 0.0, key_times: vec![0.0], sample }
+    }
+
+    #[test]
+    fn clips_go_by_their_whole_name_or_by_what_follows_the_bar() {
+        let clips = ["Armature|Walk", "Armature|Run", "Other|Run", "Walk|Fast"].map(clip);
+        let found = |name: &str| clip_named(&clips, name).map(|clip| clip.name.as_str());
+        assert_eq!(found("Armature|Walk"), Some("Armature|Walk"));
+        assert_eq!((found("Walk"), found("Fast")), (Some("Armature|Walk"), Some("Walk|Fast")));
+        assert_eq!((found("Run"), found("Armature")), (None, None), "two are called Run");
+    }
+}
