@@ -11,7 +11,7 @@ use dermis_io::gltf::{GlbClip, GlbScene, MorphNormals};
 use dermis_io::npz::StoredFloat;
 use dermis_io::obj::Normals;
 use dermis_io::{
-    AppearanceCounts, Clip, ClipFrame, Contents, Flaw, Format, MorphTarget, Record, Space, UpAxis, appearance_counts,
+    AppearanceCounts, Clip, ClipFrame, Contents, Format, MorphTarget, Record, Space, UpAxis, appearance_counts,
     match_vertices,
 };
 use dermis_rig::Skeleton;
@@ -201,11 +201,8 @@ pub fn write_converted(
         "npz" => write_npz(contents, source, options, output, &mut done)?,
         _ => write_sequence(contents, source, options, output, &mut done)?,
     }
-    if let Some(off) = contents.warnings.iter().find(|warning| warning.flaw == Flaw::NotAtBind) {
-        done.leave(
-            off.count,
-            "bones that are not at their bind pose by default: without a clip the file shows the bind pose",
-        );
+    if !contents.joined.is_empty() {
+        done.leave(contents.joined.len(), "names of meshes, which become one");
     }
     done.left_out.extend(contents.unread.iter().map(|what| format!("{what}, which is not read")));
     Ok(done)
@@ -287,6 +284,7 @@ fn write_glb(
         name,
         mesh: contents.mesh.as_ref(),
         skeleton: contents.skeleton.as_ref(),
+        default_pose: contents.default_pose.as_ref(),
         weights,
         morphs: &morphs,
         morph_normals,

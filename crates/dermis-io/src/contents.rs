@@ -21,6 +21,10 @@ pub struct Contents {
     pub skeleton: Option<Skeleton>,
     /// Names of the bones in the records' poses, if the file names them without describing a skeleton; empty otherwise.
     pub bone_names: Vec<String>,
+    /// The pose that the file shows without a clip, where it is not the bind pose.
+    pub default_pose: Option<WorldPose>,
+    /// Names of the meshes that became one, if there were several.
+    pub joined: Vec<String>,
     /// Skinning weights, normalised.
     pub weights: Option<Influences>,
     /// Influence maps, if the file has a table of them.

@@ -147,6 +147,37 @@ fn converting_twice_is_converting_once() {
     same_points(&went.mesh.unwrap().positions, &came.mesh.unwrap().positions, "the order");
 }
 
+/// A character that stands otherwise than its bind pose until a clip plays still does.
+#[test]
+fn the_default_pose_survives() {
+    let desk = Desk::new();
+    desk.put("tube.npz", Tube::new(9, 4, 0.0, Flesh::Bulge).bundle());
+    desk.good("convert tube.npz -o bound.glb");
+    // The same file with the elbow's node turned.
+    let bytes = desk.bytes("bound.glb");
+    let size = u32::from_le_bytes(bytes[12..16].try_into().unwrap()) as usize;
+    let mut file: serde_json::Value = serde_json::from_slice(&bytes[20..20 + size]).unwrap();
+    file["nodes"][1]["rotation"] = serde_json::json!([0.0, 0.0, 0.6, 0.8]);
+    let mut text = file.to_string().into_bytes();
+    text.resize(text.len().next_multiple_of(4), b' ');
+    let mut turned = bytes[..8].to_vec();
+    turned.extend((bytes.len() - size + text.len()).to_le_bytes()[..4].iter());
+    turned.extend((text.len() as u32).to_le_bytes());
+    turned.extend(&bytes[16..20]);
+    turned.extend(&text);
+    turned.extend(&bytes[20 + size..]);
+    desk.put("turned.glb", turned);
+    desk.good("convert turned.glb -o again.glb");
+    let (came, went) = (glb(&desk, "turned.glb"), glb(&desk, "again.glb"));
+    let (came_pose, went_pose) = (came.default_pose.as_ref().unwrap(), went.default_pose.as_ref().unwrap());
+    let moved = |contents: &Contents, pose| contents.skeleton.as_ref().unwrap().bone_transforms(pose);
+    for (a, b) in moved(&came, came_pose).iter().zip(moved(&went, went_pose).iter()) {
+        assert!(a.abs_diff_eq(*b, 1e-6), "{a} {b}");
+    }
+    same_poses(&transforms(&came, Some(0)), &transforms(&went, Some(0)), "the clip");
+    assert!(glb(&desk, "bound.glb").default_pose.is_none());
+}
+
 #[test]
 fn takes_of_an_fbx_become_clips() {
     let desk = Desk::new();

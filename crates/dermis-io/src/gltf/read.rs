@@ -14,7 +14,7 @@ use crate::flaws::{Flaws, make_unique, short};
 use dermis_rig::glam::{DAffine3, DVec2, DVec3, Vec4};
 use dermis_rig::rotation::cofactor;
 use dermis_rig::skeleton::invert;
-use dermis_rig::{BoneIndex, Influences, Mesh, RenderMesh, Skeleton};
+use dermis_rig::{BoneIndex, Influences, Mesh, RenderMesh, Skeleton, WorldPose};
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -83,6 +83,7 @@ pub fn read(bytes: &[u8], name: &str, resolve: &Resolve<'_>) -> Result<Contents,
         if made.first.len() < hung.vertices {
             flaws.warn(Flaw::Welded, hung.vertices - made.first.len(), None);
         }
+        contents.joined = hung.mesh_names(&document);
         sources = hung.morphs(&document, &made, &mut contents.morphs, &mut flaws)?;
         let mut mesh = hung.mesh(&drawn, &made)?;
         if let Some(render) = &mut mesh.render {
@@ -102,7 +103,10 @@ pub fn read(bytes: &[u8], name: &str, resolve: &Resolve<'_>) -> Result<Contents,
         count_mesh_flaws(mesh, &mut flaws);
     }
     if let Some(skeleton) = &contents.skeleton {
-        count_not_at_bind(skeleton, &nodes, &bone_nodes, contents.mesh.as_ref(), &mut flaws);
+        if count_not_at_bind(skeleton, &nodes, &bone_nodes, contents.mesh.as_ref(), &mut flaws) {
+            let bones = bone_nodes.iter().map(|&node| nodes.world[node as usize]);
+            contents.default_pose = Some(WorldPose::new(bones.collect()));
+        }
     }
     contents.clips = clip::read(&document, &nodes, &bone_nodes, &sources, &mut flaws)?;
     if carried.is_none() {
@@ -271,6 +275,16 @@ impl<'a> Hung<'a> {
                 (None, None) => Vec::new(),
             });
         Ok(Influences::from_rows(rows)?)
+    }
+
+    /// Names of the meshes, if there are several.
+    fn mesh_names(&self, document: &Document) -> Vec<String> {
+        let mut nodes: Vec<u32> = self.blocks.iter().map(|hung| hung.block.node).collect();
+        nodes.dedup();
+        match nodes.len() {
+            0 | 1 => vec![],
+            _ => nodes.into_iter().map(|node| skins::name(document, node)).collect(),
+        }
     }
 
     fn weld(&self, drawn: &Drawn, influences: Option<&Influences>) -> Weld {
@@ -481,18 +495,27 @@ fn count_mesh_flaws(mesh: &Mesh, flaws: &mut Flaws) {
     }
 }
 
-/// Counts bones whose default pose moves the mesh's box away from rest.
-fn count_not_at_bind(skeleton: &Skeleton, nodes: &Nodes, bone_nodes: &[u32], mesh: Option<&Mesh>, flaws: &mut Flaws) {
+/// Counts bones whose default pose moves the mesh's box away from rest; whether there are any.
+fn count_not_at_bind(
+    skeleton: &Skeleton,
+    nodes: &Nodes,
+    bone_nodes: &[u32],
+    mesh: Option<&Mesh>,
+    flaws: &mut Flaws,
+) -> bool {
     let bounds = mesh.map(Mesh::bounds).unwrap_or_else(|| {
         let start = (DVec3::INFINITY, DVec3::NEG_INFINITY);
         skeleton.bind().iter().fold(start, |(low, high), b| (low.min(b.translation), high.max(b.translation)))
     });
     let corners = corners(bounds);
     let diagonal = (corners[7] - corners[0]).length();
+    let mut any = false;
     for bone in skeleton.bones() {
         let moved = nodes.world[bone_nodes[bone.get()] as usize] * skeleton.inverse_bind()[bone];
         if apart(&moved, &DAffine3::IDENTITY, &corners) > AGREE * diagonal {
             flaws.add(Flaw::NotAtBind, || skeleton.names()[bone].clone());
+            any = true;
         }
     }
+    any
 }

@@ -6,7 +6,7 @@ use super::trs::{SHEAR, Trs, locals};
 use crate::WriteError;
 use dermis_rig::glam::DQuat;
 use dermis_rig::skeleton::frobenius;
-use dermis_rig::{BoneIndex, Skeleton, WorldPose};
+use dermis_rig::{BoneIndex, Skeleton};
 use serde_json::{Value, json};
 
 impl Tables {
@@ -32,7 +32,7 @@ impl Tables {
             let Some(skeleton) = scene.skeleton else {
                 return Err(WriteError::Count { what, things: "bones", found: 0, expected: 1 });
             };
-            let rest = locals(skeleton, &WorldPose::new(skeleton.bind().to_vec()), || "the bind pose".into())?;
+            let rest = scene.shown_locals(skeleton)?;
             let mut frames = Vec::with_capacity(clip.poses.len());
             for (at, pose) in clip.poses.iter().enumerate() {
                 frames.push(locals(skeleton, pose, || format!("clip \"{name}\", frame {at}"))?);

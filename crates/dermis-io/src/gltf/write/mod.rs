@@ -12,14 +12,14 @@ mod vertices;
 pub use scene::{GlbClip, GlbScene, MorphNormals};
 
 use crate::{Format, WriteError};
-use dermis_rig::{BoneIndex, Skeleton, WorldPose};
+use dermis_rig::{BoneIndex, Skeleton};
 use serde_json::{Value, json};
 use std::io::Write;
 use tables::{Tables, push_list};
 
 /// Writes a binary glTF.
 ///
-/// Bones become nodes with the local transform `B_parent⁻¹ B_k` and B_k⁻¹ as inverse bind matrix; a bone that is sheared at
+/// Bones become nodes with the local transform `B_parent⁻¹ B_k`, or that of the default pose, and B_k⁻¹ as inverse bind matrix; a bone that is sheared at
 /// rest keeps its matrix, but cannot be animated. Normals are those of [`RenderMesh`](dermis_rig::RenderMesh); without them they are area-weighted
 /// over [`Mesh`](dermis_rig::Mesh), so that a seam does not show. Drawn vertices keep their order; those of a file that knows only corners
 /// are written once where nothing tells them apart. `_VERTEX` says which vertex each hangs on, where they differ.
@@ -39,7 +39,7 @@ pub fn write_glb(scene: &GlbScene, out: &mut dyn Write) -> Result<(), WriteError
     let bones = scene.skeleton.map_or(0, Skeleton::len);
     let (mut nodes, mut roots) = (Vec::new(), Vec::new());
     if let Some(skeleton) = scene.skeleton {
-        let rest = trs::locals(skeleton, &WorldPose::new(skeleton.bind().to_vec()), || "the bind pose".into())?;
+        let rest = scene.shown_locals(skeleton)?;
         let mut children = vec![Vec::new(); bones];
         for (bone, parent) in skeleton.parents().enumerate() {
             if let Some(parent) = parent {

@@ -1,6 +1,7 @@
 //! What a binary glTF is written from.
 
 use super::tables::expect;
+use super::trs::{SHEAR, Trs, locals};
 use crate::{MorphTarget, WriteError};
 use dermis_rig::{Influences, Mesh, Skeleton, WorldPose};
 use serde_json::Value;
@@ -14,6 +15,9 @@ pub struct GlbScene<'a> {
     pub mesh: Option<&'a Mesh>,
     /// The skeleton at rest.
     pub skeleton: Option<&'a Skeleton>,
+    /// The pose that the file shows without a clip: the bind pose without one, and where nodes cannot hold it (a bone that it
+    /// shears, or that stands below one without an inverse).
+    pub default_pose: Option<&'a WorldPose>,
     /// Skinning weights of the mesh: any number per vertex, each row sums to one.
     pub weights: Option<&'a Influences>,
     /// Morph targets of the mesh, applied before skinning.
@@ -56,6 +60,15 @@ pub struct GlbClip {
 }
 
 impl GlbScene<'_> {
+    /// Local transforms of the bones where no clip says otherwise.
+    pub(super) fn shown_locals(&self, skeleton: &Skeleton) -> Result<Vec<Trs>, WriteError> {
+        let shown = self.default_pose.and_then(|pose| locals(skeleton, pose, || "the default pose".into()).ok());
+        match shown.filter(|shown| shown.iter().all(|bone| bone.deviation <= SHEAR)) {
+            Some(shown) => Ok(shown),
+            None => locals(skeleton, &WorldPose::new(skeleton.bind().to_vec()), || "the bind pose".into()),
+        }
+    }
+
     /// Weights of the morph targets where no clip says otherwise.
     pub(super) fn rest_weights(&self) -> Result<Vec<f64>, WriteError> {
         self.weights(self.morph_weights)
