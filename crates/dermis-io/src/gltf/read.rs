@@ -102,11 +102,11 @@ pub fn read(bytes: &[u8], name: &str, resolve: &Resolve<'_>) -> Result<Contents,
     if let Some(mesh) = &contents.mesh {
         count_mesh_flaws(mesh, &mut flaws);
     }
-    if let Some(skeleton) = &contents.skeleton {
-        if count_not_at_bind(skeleton, &nodes, &bone_nodes, contents.mesh.as_ref(), &mut flaws) {
-            let bones = bone_nodes.iter().map(|&node| nodes.world[node as usize]);
-            contents.default_pose = Some(WorldPose::new(bones.collect()));
-        }
+    if let Some(skeleton) = &contents.skeleton
+        && count_not_at_bind(skeleton, &nodes, &bone_nodes, contents.mesh.as_ref(), &mut flaws)
+    {
+        let bones = bone_nodes.iter().map(|&node| nodes.world[node as usize]);
+        contents.default_pose = Some(WorldPose::new(bones.collect()));
     }
     contents.clips = clip::read(&document, &nodes, &bone_nodes, &sources, &mut flaws)?;
     if carried.is_none() {
