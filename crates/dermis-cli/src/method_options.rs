@@ -31,9 +31,11 @@ pub struct MethodArgs {
     /// What is learnt [default: joint; correctives for --sculpts; mwe with --published]
     #[arg(long, value_parser = METHODS)]
     method: Option<String>,
-    /// The deformer a correction is learnt over; "given" takes positions from --base-cache, "rest" is the rest pose itself,
-    /// for shapes that invert wrote with --rest-space
-    #[arg(long, value_parser = of::<BaseChoice, 5>(["rigid", "lbs", "dqs", "rest", "given"]))]
+    /// The deformer a correction is learnt over: rigid, lbs, dqs, ddm (direct delta mush, which smooths the posed surface; ddm:N
+    /// with N steps, else those of least training error), auto (lbs or ddm by cross-validation, for the joint model), given
+    /// (positions from --base-cache), rest (the rest pose itself, for shapes that invert wrote with --rest-space)
+    /// [default: auto for joint; lbs]
+    #[arg(long, value_parser = |text: &str| BaseChoice::try_from(text.to_owned()))]
     base: Option<BaseChoice>,
     /// Positions of the base in every example's pose (.pc2, .mdd, .npz, OBJ folder), for --base given
     #[arg(long, value_name = "FILE")]
@@ -185,7 +187,6 @@ pub fn with_defaults(command: Command) -> Command {
     let word = |value: serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let named = |value: Result<serde_json::Value, serde_json::Error>| value.map_or_else(|_| String::new(), word);
     let defaults = [
-        ("base", named(serde_json::to_value(mwe.base))),
         ("frame", named(serde_json::to_value(joint.frame))),
         ("sigma", format!("{} for the joint model", joint.sigma)),
         ("inducing", joint.inducing.to_string()),

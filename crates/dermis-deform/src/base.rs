@@ -1,5 +1,6 @@
 //! Bases in `f64`: what carries a vertex before any correction.
 
+use crate::delta_mush::DirectDeltaMush;
 use crate::dual_quaternion::DualQuaternions;
 use crate::lbs;
 use crate::rotational_regression::RotationalRegression;
@@ -16,6 +17,8 @@ pub enum Base {
     Lbs(Influences),
     /// Dual quaternion skinning; pivots are the bones' rest positions.
     Dqs(Influences, DualQuaternions),
+    /// Direct delta mush.
+    DirectDeltaMush(DirectDeltaMush),
     /// p' = Σ_k M_k a_vk.
     AnimationSpace(AnimationSpace),
     /// Rotational regression.
@@ -69,6 +72,7 @@ impl Base {
                 blend.prepare(transforms);
                 blend.deform(rest, weights, out);
             }
+            Self::DirectDeltaMush(mush) => crate::for_each_vertex(rest, out, |v, p| mush.at(v, p, transforms)),
             Self::AnimationSpace(space) => {
                 for (v, p) in out.iter_mut().enumerate() {
                     *p = space.at(v, transforms);
@@ -94,6 +98,7 @@ impl Base {
             Self::Lbs(weights) => lbs::blend(weights.of(v), transforms).matrix3,
             Self::RotationalRegression(model) => lbs::blend(model.weights.of(v), transforms).matrix3,
             Self::Dqs(weights, blend) => blend.map(weights.of(v)).matrix3,
+            Self::DirectDeltaMush(mush) => mush.rotation(v, transforms),
             Self::Stack(stack, pose) => stack.linear(pose, v, p),
             Self::AnimationSpace(space) => {
                 let terms = &space.terms[space.offsets[v] as usize..space.offsets[v + 1] as usize];

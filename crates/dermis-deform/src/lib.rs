@@ -6,6 +6,7 @@
 //!
 //! - [`mod@lbs`]: linear blend skinning, rigid binding, and what pruned weights cost;
 //! - [`dual_quaternion`]: dual quaternion skinning, also for bones that scale;
+//! - [`delta_mush`]: direct delta mush, skinning that smooths the posed surface;
 //! - [`rotational_regression`]: triangles that turn with joints, and [`poisson`], the surface that follows them;
 //! - [`normals`]: normals of a blended matrix, and normals of a deformed mesh;
 //! - [`correction`]: a learnt correction over a base: [`joints`], [`enveloping`], [`pose_space`];
@@ -43,6 +44,7 @@ pub mod base;
 pub mod correction;
 pub mod deform;
 pub mod deformer;
+pub mod delta_mush;
 pub mod dual_quaternion;
 pub mod enveloping;
 pub mod features;
@@ -70,6 +72,7 @@ pub use base::{AnimationSpace, Base};
 pub use correction::Correction;
 pub use deform::Deform;
 pub use deformer::Deformer;
+pub use delta_mush::DirectDeltaMush;
 pub use dual_quaternion::DualQuaternions;
 pub use enveloping::{Enveloping, Rows};
 pub use joints::Joints;

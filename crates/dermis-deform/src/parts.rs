@@ -92,6 +92,11 @@ impl Base {
                 covers("skinning weights", vertices, weights.vertices())?;
                 together(BoneCount::Exactly(blend.pivots().len()), BoneCount::AtLeast(weights.bones_named()))
             }
+            Self::DirectDeltaMush(mush) => {
+                covers("centres of neighbourhoods", vertices, mush.centres.len())?;
+                rows("moments of neighbourhoods", &mush.offsets, vertices, mush.terms.len())?;
+                Ok(BoneCount::naming(mush.terms.iter().map(|(bone, _)| bone.get())))
+            }
             Self::AnimationSpace(space) => {
                 rows("animation space terms", &space.offsets, vertices, space.terms.len())?;
                 Ok(BoneCount::naming(space.terms.iter().map(|(bone, _)| bone.get())))

@@ -21,9 +21,10 @@
 //! of a distance field; a shell that sees no bone takes the nearest ones, hidden or not; lengths are divided by the rest
 //! diagonal, and d is at least 1e-9 of it.
 
-use crate::surface::{Surface, closest_on_segment, closest_on_triangle, welded};
+use crate::surface::{Surface, closest_on_segment, closest_on_triangle};
 use crate::training::{Cancelled, Progress};
 use dermis_rig::glam::DVec3;
+use dermis_rig::mesh::welded;
 use dermis_rig::{BoneIndex, BoneVec, Influences, Mesh, MeshError, Pruned, Skeleton};
 use dermis_solve::faer::Mat;
 use dermis_solve::{SolveError, SparseFactor};

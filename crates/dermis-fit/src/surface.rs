@@ -10,7 +10,7 @@ mod fan;
 
 use dermis_rig::glam::DVec3;
 use fan::Fan;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// Triangles in trees of boxes.
 #[derive(Clone, Debug)]
@@ -322,14 +322,6 @@ fn pierces(from: DVec3, along: DVec3, &[a, b, c]: &[DVec3; 3]) -> bool {
     u >= -EDGE && v >= -EDGE && u + v <= 1.0 + EDGE && t > EDGE && t < 1.0 - EDGE
 }
 
-/// For every vertex the first at exactly the same position: vertices that a file split at seams become one.
-pub fn welded(positions: &[DVec3]) -> Vec<u32> {
-    let mut first: HashMap<[u64; 3], u32> = HashMap::with_capacity(positions.len());
-    // Adding zero makes −0 the same as 0.
-    let key = |p: &DVec3| [p.x, p.y, p.z].map(|x| (x + 0.0).to_bits());
-    positions.iter().enumerate().map(|(v, p)| *first.entry(key(p)).or_insert(v as u32)).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -448,11 +440,5 @@ mod tests {
         assert!(!surface.crosses(middle + DVec3::Z, middle, |_| true));
         assert!(!surface.crosses(middle, middle + DVec3::Z, |_| true));
         assert!(!surface.crosses(DVec3::ZERO, middle, |_| true));
-    }
-
-    #[test]
-    fn seams_are_welded_and_zero_has_one_sign() {
-        let positions = [DVec3::X, DVec3::ZERO, DVec3::X, DVec3::new(0.0, -0.0, 0.0), DVec3::Y];
-        assert_eq!(welded(&positions), [0, 1, 0, 1, 4]);
     }
 }

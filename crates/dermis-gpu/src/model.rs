@@ -50,7 +50,7 @@ pub(crate) struct Header {
     pub(crate) frames: u32,
     pub(crate) features: u32,
     per_length: f32,
-    unused: u32,
+    neighbourhoods: u32,
 }
 
 impl Header {
@@ -155,6 +155,27 @@ impl Arrays {
                     self.header.rows = self.section(3 * bones)?;
                 }
                 Ok(Some((weights, self.header.base)))
+            }
+            BakedBase::DirectDeltaMush(mush) => {
+                self.base = BaseForm::DirectDeltaMush;
+                let offsets: Vec<u32> = mush.offsets().collect();
+                let (bone_of, moments): (Vec<u32>, Vec<[f32; 10]>) = mush.terms().unzip();
+                compressed(&offsets, vertices, moments.len())?;
+                below("bone", &bone_of, moments.len(), bones)?;
+                let places = Places::new(&offsets)?;
+                let three = |t: usize| {
+                    let [w, x, y, z, second @ ..] = moments[t];
+                    let [xx, xy, xz, yy, yz, zz] = second;
+                    [Vec4::new(w, x, y, z), Vec4::new(xx, xy, xz, yy), Vec4::new(yz, zz, 0.0, 0.0)]
+                };
+                let values = append(&mut self.coefficients, &places.blocks::<_, 3>(three));
+                self.header.base = self.list(&places, |t| bone_of[t], values);
+                self.header.rows = self.section(3 * bones)?;
+                let centres = mush.of_vertices().map(|[x, y, z, _, _, _, square]| Vec4::new(x, y, z, square));
+                let offsets = mush.of_vertices().map(|[_, _, _, x, y, z, _]| Vec4::new(x, y, z, 0.0));
+                let planes: Vec<Vec4> = centres.chain(offsets).collect();
+                self.header.neighbourhoods = append(&mut self.extras, &planes);
+                Ok(None)
             }
             BakedBase::AnimationSpace { offsets, bones: bone_of, a } => {
                 self.base = BaseForm::AnimationSpace;

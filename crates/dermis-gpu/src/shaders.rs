@@ -7,6 +7,7 @@ use std::fmt;
 pub(crate) enum BaseForm {
     Lbs,
     Dqs,
+    DirectDeltaMush,
     AnimationSpace,
     Rest,
 }
@@ -32,7 +33,8 @@ enum Kind {
     Normals,
 }
 
-const BASES: [BaseForm; 4] = [BaseForm::Lbs, BaseForm::Dqs, BaseForm::AnimationSpace, BaseForm::Rest];
+const BASES: [BaseForm; 5] =
+    [BaseForm::Lbs, BaseForm::Dqs, BaseForm::DirectDeltaMush, BaseForm::AnimationSpace, BaseForm::Rest];
 const CORRECTIONS: [CorrectionForm; 5] = [
     CorrectionForm::None,
     CorrectionForm::EnvelopingRow,
@@ -74,6 +76,7 @@ impl Shader {
         let base = match base {
             BaseForm::Lbs => include_str!("shaders/base_lbs.wgsl"),
             BaseForm::Dqs => include_str!("shaders/base_dqs.wgsl"),
+            BaseForm::DirectDeltaMush => include_str!("shaders/base_direct_delta_mush.wgsl"),
             BaseForm::AnimationSpace => include_str!("shaders/base_animation_space.wgsl"),
             BaseForm::Rest => include_str!("shaders/base_rest.wgsl"),
         };
@@ -100,6 +103,7 @@ impl fmt::Display for Shader {
         f.write_str(match base {
             BaseForm::Lbs => "lbs",
             BaseForm::Dqs => "dqs",
+            BaseForm::DirectDeltaMush => "direct_delta_mush",
             BaseForm::AnimationSpace => "animation_space",
             BaseForm::Rest => "rest",
         })?;

@@ -15,13 +15,24 @@ use serde_json::{Value, json};
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-const BASES: [&str; 8] = ["rigid", "lbs", "dqs", "given", "animation-space", "rotational-regression", "rest", "stack"];
+const BASES: [&str; 9] = [
+    "rigid",
+    "lbs",
+    "dqs",
+    "direct-delta-mush",
+    "given",
+    "animation-space",
+    "rotational-regression",
+    "rest",
+    "stack",
+];
 
 fn base_name(base: &BakedBase) -> &'static str {
     match base {
         BakedBase::Rigid(_) => "rigid",
         BakedBase::Lbs(_) => "lbs",
         BakedBase::Dqs(..) => "dqs",
+        BakedBase::DirectDeltaMush(_) => "direct-delta-mush",
         BakedBase::Rest => "rest",
         BakedBase::Given => "given",
         BakedBase::AnimationSpace { .. } => "animation-space",

@@ -6,6 +6,7 @@
 
 pub mod array;
 pub mod case;
+mod ddm;
 mod decomposition;
 mod deformers;
 mod dqs;
@@ -38,6 +39,7 @@ pub const FILES: &[(&str, &[Method])] = &[
     ("skinning", skinning::METHODS),
     ("dqs", dqs::METHODS),
     ("measures", measures::METHODS),
+    ("ddm", ddm::METHODS),
     ("decomposition", decomposition::METHODS),
     ("mwe", mwe::METHODS),
     ("joint", joint::METHODS),

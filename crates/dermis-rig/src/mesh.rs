@@ -2,6 +2,7 @@
 
 use crate::Appearance;
 use glam::{DVec2, DVec3, Vec4};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A mesh at rest. Its vertices are the places where skin is learnt: a seam that a file split is one vertex here.
@@ -144,27 +145,31 @@ impl Mesh {
         self.positions.iter().fold(start, |(low, high), &p| (low.min(p), high.max(p)))
     }
 
-    /// Neighbours of every vertex along edges, sorted, without repetition, as offsets and a flat list.
+    /// Neighbours of every vertex along edges of triangles, sorted, without repetition.
     pub fn neighbours(&self) -> Neighbours {
-        let mut pairs: Vec<(u32, u32)> = Vec::with_capacity(self.triangles.len() * 6);
-        for &[a, b, c] in &self.triangles {
-            for (from, to) in [(a, b), (b, c), (c, a)] {
-                if from != to {
-                    pairs.push((from, to));
-                    pairs.push((to, from));
-                }
-            }
-        }
-        pairs.sort_unstable();
-        pairs.dedup();
-        let mut offsets = vec![0u32; self.positions.len() + 1];
-        for &(from, _) in &pairs {
-            offsets[from as usize + 1] += 1;
-        }
-        for v in 0..self.positions.len() {
-            offsets[v + 1] += offsets[v];
-        }
-        Neighbours { offsets, list: pairs.into_iter().map(|(_, to)| to).collect() }
+        let edges = self.triangles.iter().flat_map(|&[a, b, c]| [(a, b), (b, c), (c, a)]);
+        Neighbours::along(self.positions.len(), edges)
+    }
+
+    /// Neighbours along the edges of the polygons as authored, or of the triangles where the file had no others. A diagonal
+    /// of a polygon is no edge.
+    ///
+    /// `place[v]` is the vertex that stands for v, such as the first of those that a seam split; an edge joins the vertices
+    /// that stand for its ends.
+    pub fn neighbours_along_polygons(&self, place: &[u32]) -> Neighbours {
+        let edge = |(a, b): (u32, u32)| (place[a as usize], place[b as usize]);
+        let Some(Polygons { counts, indices }) = &self.polygons else {
+            let edges = self.triangles.iter().flat_map(|&[a, b, c]| [(a, b), (b, c), (c, a)]);
+            return Neighbours::along(self.positions.len(), edges.map(edge));
+        };
+        let mut rest = &indices[..];
+        let polygons = counts.iter().map(|&count| {
+            let (polygon, others) = rest.split_at((count as usize).min(rest.len()));
+            rest = others;
+            polygon
+        });
+        let edges = polygons.flat_map(|polygon| polygon.iter().zip(polygon.iter().cycle().skip(1)));
+        Neighbours::along(self.positions.len(), edges.map(|(&a, &b)| edge((a, b))))
     }
 
     /// Whether every edge belongs to exactly two triangles that run along it in opposite directions: only then does the
@@ -183,6 +188,14 @@ impl Mesh {
     }
 }
 
+/// For every vertex the first at exactly the same position: vertices that a file split at seams become one.
+pub fn welded(positions: &[DVec3]) -> Vec<u32> {
+    let mut first: HashMap<[u64; 3], u32> = HashMap::with_capacity(positions.len());
+    // Adding zero makes −0 the same as 0.
+    let key = |p: &DVec3| [p.x, p.y, p.z].map(|x| (x + 0.0).to_bits());
+    positions.iter().enumerate().map(|(v, p)| *first.entry(key(p)).or_insert(v as u32)).collect()
+}
+
 /// Vertex neighbours in compressed rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbours {
@@ -191,6 +204,22 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
+    /// Of the ends of edges, each in both directions; an edge from a vertex to itself is none.
+    fn along(vertices: usize, edges: impl Iterator<Item = (u32, u32)>) -> Self {
+        let both = edges.filter(|(from, to)| from != to).flat_map(|(from, to)| [(from, to), (to, from)]);
+        let mut pairs: Vec<(u32, u32)> = both.collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        let mut offsets = vec![0u32; vertices + 1];
+        for &(from, _) in &pairs {
+            offsets[from as usize + 1] += 1;
+        }
+        for v in 0..vertices {
+            offsets[v + 1] += offsets[v];
+        }
+        Self { offsets, list: pairs.into_iter().map(|(_, to)| to).collect() }
+    }
+
     /// Neighbours of vertex `v`.
     pub fn of(&self, v: usize) -> &[u32] {
         &self.list[self.offsets[v] as usize..self.offsets[v + 1] as usize]
@@ -231,5 +260,28 @@ mod tests {
         let mut mesh = tetrahedron();
         mesh.triangles[2][1] = 9;
         assert_eq!(mesh.check(), Err(MeshError::IndexOutOfRange { face: 2, vertex: 9, vertices: 4 }));
+    }
+
+    #[test]
+    fn seams_are_welded_and_zero_has_one_sign() {
+        let positions = [DVec3::X, DVec3::ZERO, DVec3::X, DVec3::new(0.0, -0.0, 0.0), DVec3::Y];
+        assert_eq!(welded(&positions), [0, 1, 0, 1, 4]);
+    }
+
+    #[test]
+    fn diagonals_of_polygons_are_no_edges_and_seams_are_joined() {
+        // Two squares side by side; the second has its own copies, 4 and 5, of the corners 1 and 2.
+        let square = |x: f64| [DVec3::new(x, 0.0, 0.0), DVec3::new(x + 1.0, 0.0, 0.0), DVec3::new(x + 1.0, 1.0, 0.0)];
+        let [a, b, c] = square(0.0);
+        let [_, e, f] = square(1.0);
+        let positions = vec![a, b, c, DVec3::Y, b, c, e, f];
+        let indices = vec![0, 1, 2, 3, 4, 6, 7, 5];
+        let triangles = vec![[0, 1, 2], [0, 2, 3], [4, 6, 7], [4, 7, 5]];
+        let mut mesh = Mesh { positions, triangles, ..Mesh::default() };
+        let place = welded(&mesh.positions);
+        assert_eq!(mesh.neighbours_along_polygons(&place).of(1), [0, 2, 6, 7]);
+        mesh.polygons = Some(Polygons { counts: vec![4, 4], indices });
+        let along = mesh.neighbours_along_polygons(&place);
+        assert_eq!((along.of(1), along.of(2), along.of(4)), (&[0, 2, 6][..], &[1, 3, 7][..], &[][..]));
     }
 }

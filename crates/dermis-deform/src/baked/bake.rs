@@ -1,6 +1,6 @@
 //! Baking: the one place where `f64` becomes `f32`, and the way back for fits that start from a model.
 
-use super::bases::{BakedBase, NO_ANCHOR, Weights};
+use super::bases::{BakedBase, BakedDeltaMush, NO_ANCHOR, Weights};
 use super::corrections::{
     BakedCorrection, BakedEnveloping, BakedJoints, BakedPoseSpace, BakedRemainders, BakedShapes, BakedSharedTerm,
     Coefficients, padded,
@@ -12,14 +12,14 @@ use crate::deformer::Deformer;
 use crate::enveloping::Enveloping;
 use crate::joints::{Joints, SharedTerm};
 use crate::pose_space::{CompiledShapes, PoseSpace, Remainders};
-use dermis_rig::glam::Vec3;
+use dermis_rig::glam::{DVec3, Vec3};
 use std::mem::take;
 
 impl Deformer {
     /// The deformer in `f32`.
     pub fn bake(&self) -> Baked {
         let rest = self.rest().iter().map(|p| p.as_vec3()).collect();
-        Baked::unchecked(rest, BakedBase::of(self.base()), self.correction().map(BakedCorrection::of), self.bones())
+        Baked::unchecked(rest, BakedBase::of(self.base(), self.rest()), self.correction().map(BakedCorrection::of), self.bones())
     }
 
     /// [`Deformer::bake`] of a deformer that is needed no longer: the coefficients of multi-weight enveloping, by far the
@@ -33,7 +33,7 @@ impl Deformer {
         };
         let narrow = rest.iter().map(|p| p.as_vec3()).collect();
         let mut baked =
-            Baked::unchecked(narrow, BakedBase::of(&base), correction.as_ref().map(BakedCorrection::of), bones);
+            Baked::unchecked(narrow, BakedBase::of(&base, &rest), correction.as_ref().map(BakedCorrection::of), bones);
         drop((rest, base, correction));
         if let Some(BakedCorrection::Enveloping(correction)) = &mut baked.correction {
             correction.coefficients = Coefficients::Single(rounded(coefficients));
@@ -60,13 +60,14 @@ fn rounded(mut numbers: Vec<f64>) -> Vec<f32> {
 }
 
 impl BakedBase {
-    fn of(base: &Base) -> Self {
+    fn of(base: &Base, rest: &[DVec3]) -> Self {
         match base {
             Base::Rigid(weights) => BakedBase::Rigid(
                 (0..weights.vertices()).map(|v| weights.dominant(v).map_or(NO_ANCHOR, |b| b.get() as u32)).collect(),
             ),
             Base::Lbs(weights) => BakedBase::Lbs(Weights::of(weights)),
             Base::Dqs(weights, blend) => BakedBase::Dqs(Weights::of(weights), blend.clone()),
+            Base::DirectDeltaMush(mush) => BakedBase::DirectDeltaMush(BakedDeltaMush::of(mush, rest)),
             Base::AnimationSpace(space) => BakedBase::AnimationSpace {
                 offsets: space.offsets.clone(),
                 bones: space.terms.iter().map(|(bone, _)| bone.get() as u32).collect(),

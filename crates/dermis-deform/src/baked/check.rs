@@ -18,6 +18,10 @@ impl BakedBase {
             }
             Self::Lbs(weights) => weights.check(vertices),
             Self::Dqs(weights, blend) => together(BoneCount::Exactly(blend.pivots().len()), weights.check(vertices)?),
+            Self::DirectDeltaMush(mush) => {
+                covers("centres of neighbourhoods", vertices, mush.vertices())?;
+                Ok(BoneCount::naming(mush.bones()))
+            }
             Self::AnimationSpace { offsets, bones, a } => {
                 rows("animation space terms", offsets, vertices, bones.len())?;
                 beside("animation space terms", bones.len(), a.len())?;

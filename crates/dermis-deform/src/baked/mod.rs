@@ -20,7 +20,7 @@ mod pass;
 mod pose;
 mod scratch;
 
-pub use bases::{BakedBase, NO_ANCHOR, Weights};
+pub use bases::{BakedBase, BakedDeltaMush, NO_ANCHOR, Weights};
 pub use corrections::{
     BakedCorrection, BakedEnveloping, BakedJoints, BakedPoseSpace, BakedRemainders, BakedShapes, BakedSharedTerm,
     CoefficientPrecision, Coefficients, padded,

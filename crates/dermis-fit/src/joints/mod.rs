@@ -55,16 +55,9 @@ pub fn fit_joints(
     let included = training.included();
     let training = &training.with(&included);
     let vertices = training.rest.len();
-    // Every `stride`-th vertex takes part in the choice of λ.
-    let most = if settings.frame == CorrectionFrame::Rest { MOST_DIRECT } else { settings.sweep_vertices.max(1) };
-    let stride = vertices.div_ceil(most).max(1);
+    let stride = stride(training, settings);
     let sampled = vertices.div_ceil(stride);
-    // With mirrored examples, if there are, and without.
-    let forms: Vec<Option<&Mirror>> = match (&settings.mirror, settings.lambda) {
-        (Some(mirror), Some(_)) => vec![Some(mirror)],
-        (Some(mirror), None) => vec![Some(mirror), None],
-        (None, _) => vec![None],
-    };
+    let forms = forms(settings);
     let sweeps = if settings.lambda.is_some() { 0 } else { forms.len() };
     let ticker = Ticker::new((vertices + sweeps * sampled) as u64, progress);
     let mut chosen: Option<(Scene<'_>, Choice)> = None;
@@ -85,6 +78,48 @@ pub fn fit_joints(
     let groups = scene.groups();
     let solved = scene.solve(&groups, choice.lambda, &ticker)?;
     Ok(scene.assemble(&groups, solved, choice, other_sweep))
+}
+
+/// Returns the error that the best λ leaves on the poses left out, rms in metres, without solving for a model: what bases are
+/// compared by.
+///
+/// The base is read at every so-manieth vertex, as many as `settings.sweep_vertices` allows, and at their partners.
+///
+/// # Errors
+/// As [`fit_joints`].
+pub fn joint_validation(
+    training: &Training<'_>,
+    weights: &Influences,
+    settings: &JointSettings,
+    progress: Progress<'_>,
+) -> Result<f64, FitError> {
+    check(training, weights, settings)?;
+    let included = training.included();
+    let training = &training.with(&included);
+    let stride = stride(training, settings);
+    let mut least = f64::INFINITY;
+    for form in forms(settings) {
+        let scene = Scene::new(training, weights, settings, form)?;
+        let ticker = Ticker::new(training.rest.len() as u64, progress);
+        least = least.min(scene.choose(&scene.groups(), stride, &ticker)?.error);
+    }
+    Ok(least)
+}
+
+/// Every `stride`-th vertex takes part in the choice of λ.
+fn stride(training: &Training<'_>, settings: &JointSettings) -> usize {
+    let most = settings.sweep_vertices.max(1);
+    let most = if settings.frame == CorrectionFrame::Rest { most.min(MOST_DIRECT) } else { most };
+    training.rest.len().div_ceil(most).max(1)
+}
+
+/// With mirrored examples, if there are, and without; only with them where λ is fixed.
+fn forms(settings: &JointSettings) -> Vec<Option<&Mirror>> {
+    match (&settings.mirror, settings.lambda) {
+        (Some(mirror), Some(_)) => vec![Some(mirror)],
+        (Some(mirror), None) => vec![Some(mirror), None],
+        (None, _) => vec![None],
+    }
 }
 
 /// Returns the leverage of unseen poses, one number per probe: the factor by which the fit multiplies the noise of its

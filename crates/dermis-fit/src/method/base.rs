@@ -1,14 +1,19 @@
 //! The deformer a correction is learnt over.
 
+use super::mush::best_steps;
 use super::{FitInput, MethodError};
-use dermis_deform::{Base, DualQuaternions, StackPose};
+use dermis_deform::delta_mush::MOST_STEPS;
+use dermis_deform::{Base, DirectDeltaMush, DualQuaternions, StackPose};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneTransforms, Rig};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// The deformer a correction is learnt over.
+///
+/// In text: rigid, lbs, dqs, ddm, ddm:N, auto, rest, given, stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(into = "String", try_from = "String")]
 pub enum BaseChoice {
     /// Every vertex follows its dominant bone.
     Rigid,
@@ -17,6 +22,10 @@ pub enum BaseChoice {
     Lbs,
     /// Dual quaternion skinning with the rig's weights.
     Dqs,
+    /// Direct delta mush of the rig's weights, with so many smoothing steps; `None` takes those of least training error.
+    DirectDeltaMush(Option<u32>),
+    /// Linear blend skinning or direct delta mush, whichever leaves the joint model less cross-validated error.
+    Auto,
     /// The rest pose itself: rest shapes are learnt, for another program to deform.
     Rest,
     /// Positions supplied with every pose.
@@ -26,12 +35,14 @@ pub enum BaseChoice {
 }
 
 impl BaseChoice {
-    /// Its name on the command line and in files.
+    /// What it is called, without its number of steps.
     pub fn name(self) -> &'static str {
         match self {
             Self::Rigid => "rigid",
             Self::Lbs => "lbs",
             Self::Dqs => "dqs",
+            Self::DirectDeltaMush(_) => "ddm",
+            Self::Auto => "auto",
             Self::Rest => "rest",
             Self::Given => "given",
             Self::Stack => "stack",
@@ -40,7 +51,7 @@ impl BaseChoice {
 
     /// Whether it is made of the rig's weights.
     pub fn needs_weights(self) -> bool {
-        matches!(self, Self::Rigid | Self::Lbs | Self::Dqs)
+        matches!(self, Self::Rigid | Self::Lbs | Self::Dqs | Self::DirectDeltaMush(_) | Self::Auto)
     }
 
     /// The base for the rig of a fit.
@@ -50,6 +61,14 @@ impl BaseChoice {
             Self::Rigid => Base::Rigid(weights()?),
             Self::Lbs => Base::Lbs(weights()?),
             Self::Dqs => Base::Dqs(weights()?, DualQuaternions::new(input.rig.skeleton())),
+            Self::DirectDeltaMush(steps) => {
+                let steps = match steps {
+                    Some(steps) => steps,
+                    None => best_steps(input)?,
+                };
+                Base::DirectDeltaMush(DirectDeltaMush::new(input.rig.mesh(), input.weights()?, steps))
+            }
+            Self::Auto => return Err(MethodError::Base { base: self.name(), method: "this" }),
             Self::Rest => Base::Rest,
             Self::Given => Base::Given,
             Self::Stack => {
@@ -59,12 +78,59 @@ impl BaseChoice {
         })
     }
 
+    /// Checks a number of smoothing steps; only the joint model can choose between bases.
+    pub(super) fn check(self, method: &'static str) -> Result<(), MethodError> {
+        match self {
+            Self::DirectDeltaMush(Some(steps)) if !(1..=MOST_STEPS).contains(&steps) => {
+                let rule = format!("it must lie in 1..{MOST_STEPS}");
+                Err(MethodError::Setting { setting: "smoothing steps of the base", value: f64::from(steps), rule })
+            }
+            Self::Auto if method != "joint" => Err(MethodError::Base { base: self.name(), method }),
+            _ => Ok(()),
+        }
+    }
+
     /// Checks that a correction with frames of its own can be learnt over it.
     pub(super) fn check_for(self, method: &'static str) -> Result<(), MethodError> {
+        self.check(method)?;
         match self {
             Self::Rest | Self::Stack => Err(MethodError::Base { base: self.name(), method }),
             _ => Ok(()),
         }
+    }
+}
+
+impl fmt::Display for BaseChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DirectDeltaMush(Some(steps)) => write!(f, "ddm:{steps}"),
+            _ => f.write_str(self.name()),
+        }
+    }
+}
+
+impl From<BaseChoice> for String {
+    fn from(base: BaseChoice) -> Self {
+        base.to_string()
+    }
+}
+
+impl TryFrom<String> for BaseChoice {
+    type Error = String;
+    fn try_from(text: String) -> Result<Self, String> {
+        let named = [
+            Self::Rigid,
+            Self::Lbs,
+            Self::Dqs,
+            Self::DirectDeltaMush(None),
+            Self::Auto,
+            Self::Rest,
+            Self::Given,
+            Self::Stack,
+        ];
+        let steps = || Some(Self::DirectDeltaMush(Some(text.strip_prefix("ddm:")?.parse().ok()?)));
+        let found = named.into_iter().find(|base| base.name() == text).or_else(steps);
+        found.ok_or_else(|| format!("\"{text}\" is no base: rigid, lbs, dqs, ddm, ddm:N, auto, rest, given"))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::base::{BaseChoice, base_in_training};
 use super::error::within;
+use super::mush;
 use super::learnt::{Solved, SolvedBy};
 use super::ridge::FoldsText;
 use super::{
@@ -9,7 +10,7 @@ use super::{
     chosen_by, few, short,
 };
 use crate::joints::{JointReport, JointSettings, fit_joints, joint_leverages};
-use crate::training::Progress;
+use crate::training::{BasePoses, Progress};
 use dermis_deform::baked::CoefficientPrecision;
 use dermis_deform::joints::{CorrectionFrame, MOST_INDUCING};
 use dermis_rig::{BoneTransforms, ExampleSet, Influences, Mirror, Rig};
@@ -41,7 +42,7 @@ impl Default for JointMethod {
     fn default() -> Self {
         let settings = JointSettings::new(false);
         Self {
-            base: BaseChoice::default(),
+            base: BaseChoice::Auto,
             frame: settings.frame,
             sigma: settings.sigma,
             inducing: settings.inducing,
@@ -56,6 +57,7 @@ impl Default for JointMethod {
 /// What the joint model's fit found, with bones by name.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JointModelReport {
+    bases: Vec<ValidatedBase>,
     s: f64,
     sweep: Vec<Validated>,
     mirrored: bool,
@@ -75,6 +77,13 @@ pub struct JointModelReport {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 struct Validated {
     s: f64,
+    validated_rms: f64,
+}
+
+/// The error that a model over a base leaves on poses left out.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct ValidatedBase {
+    base: String,
     validated_rms: f64,
 }
 
@@ -101,12 +110,17 @@ impl JointMethod {
 
     pub(super) fn fit(&self, input: &FitInput<'_>, progress: Progress<'_>) -> Result<Learnt, MethodError> {
         let weights = input.weights()?;
-        let mut base = self.base.of(input)?;
-        let positions = base_in_training(&mut base, input)?;
         let settings = self.settings(input.rig, weights, input.examples.is_clip());
+        let bases = match self.base {
+            BaseChoice::Auto => mush::choose(input, weights, &settings, progress)?,
+            _ => vec![],
+        };
+        let chosen = bases.first().map_or(self.base, |&(base, _)| base);
+        let mut base = chosen.of(input)?;
+        let positions = base_in_training(&mut base, input)?;
         let training = input.training((&positions).into());
         let fitted = fit_joints(&training, weights, &settings, progress)?;
-        let mut report = self.report(&settings, &fitted.report, input.rig);
+        let mut report = self.report(&settings, &fitted.report, (chosen, bases), input.rig);
         report.warnings.extend(few(input));
         let mirrored = fitted.report.mirrored;
         let solved = SolvedBy::Joint(fitted.report);
@@ -122,11 +136,12 @@ impl JointMethod {
     ) -> Result<f64, MethodError> {
         let SolvedBy::Joint(report) = &solved.0 else { return Ok(0.0) };
         let weights = input.weights()?;
-        let mut base = self.base.of(input)?;
-        let positions = base_in_training(&mut base, input)?;
         let settings = self.settings(input.rig, weights, input.examples.is_clip());
         let probes: Vec<&BoneTransforms> = unseen.examples().iter().map(|e| &e.transforms).collect();
-        let training = input.training((&positions).into());
+        // Leverage is that of the features, whatever the residuals are.
+        let rest = &input.rig.mesh().positions;
+        let still = |_: &BoneTransforms, v: usize| rest[v];
+        let training = input.training(BasePoses::Computed(&still));
         let all = joint_leverages(&training, weights, &settings, report, &probes, LEVERAGE_VERTICES)?;
         Ok(all.into_iter().fold(0.0, f64::max))
     }
@@ -150,10 +165,16 @@ impl JointMethod {
         settings
     }
 
-    fn report(&self, settings: &JointSettings, found: &JointReport, rig: &Rig) -> FitReport {
+    fn report(
+        &self,
+        settings: &JointSettings,
+        found: &JointReport,
+        (base, bases): (BaseChoice, mush::Choice),
+        rig: &Rig,
+    ) -> FitReport {
         let fixed = self.ridge.fixed().is_some();
-        let mut report =
-            FitReport::new("joint", MethodReport::Joint(JointModelReport::new(found, rig))).with_base(self.base);
+        let details = MethodReport::Joint(JointModelReport::new(found, bases, rig));
+        let mut report = FitReport::new("joint", details).with_base(base);
         report.settings.extend([
             ("frame".into(), format!("{:?}", settings.frame).to_lowercase()),
             ("sigma".into(), settings.sigma.to_string()),
@@ -218,7 +239,13 @@ impl JointModelReport {
         self.other_sweep.iter().map(|p| (p.s, p.validated_rms))
     }
 
-    fn new(report: &JointReport, rig: &Rig) -> Self {
+    /// The bases that were compared, the one taken first, with the cross-validated error of some vertices, rms in metres; empty
+    /// if the base was stated.
+    pub fn bases(&self) -> impl Iterator<Item = (&str, f64)> + '_ {
+        self.bases.iter().map(|b| (&*b.base, b.validated_rms))
+    }
+
+    fn new(report: &JointReport, bases: mush::Choice, rig: &Rig) -> Self {
         let name = |bone| rig.skeleton().names()[bone].clone();
         let sweep = |points: &[(f64, f64)]| {
             points.iter().map(|&(s, validated_rms)| Validated { s, validated_rms }).collect::<Vec<_>>()
@@ -230,7 +257,9 @@ impl JointModelReport {
             frozen: joint.frozen,
             inducing: joint.inducing,
         });
+        let compared = bases.into_iter().map(|(base, validated_rms)| ValidatedBase { base: base.to_string(), validated_rms });
         Self {
+            bases: compared.collect(),
             s: report.lambda,
             sweep: sweep(&report.sweep),
             mirrored: report.mirrored,

@@ -201,7 +201,7 @@ impl FitReport {
     }
 
     pub(super) fn with_base(mut self, base: BaseChoice) -> Self {
-        self.settings.push(("base".into(), base.name().into()));
+        self.settings.push(("base".into(), base.to_string()));
         self
     }
 }

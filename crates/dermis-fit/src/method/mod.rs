@@ -21,6 +21,7 @@ mod error;
 mod joint;
 mod learnt;
 mod maps;
+mod mush;
 mod mwe;
 mod pose_space;
 mod presets;
@@ -243,6 +244,18 @@ impl Method {
         }
     }
 
+    fn base_mut(&mut self) -> Option<&mut BaseChoice> {
+        match self {
+            Self::Mwe(own) => Some(&mut own.base),
+            Self::Joint(own) => Some(&mut own.base),
+            Self::Correctives(own) => Some(&mut own.base),
+            Self::Psd(PsdMethod { pose_space, .. })
+            | Self::EigenSkin(EigenSkinMethod { pose_space, .. })
+            | Self::PoseBlendshapes(PoseBlendshapesMethod { pose_space, .. }) => Some(&mut pose_space.base),
+            _ => None,
+        }
+    }
+
     /// Checks the settings, which need no rig for that.
     ///
     /// # Errors
@@ -269,6 +282,12 @@ impl Method {
     /// [`MethodError`]: settings that do not suit the rig or the examples, a fit that fails, cancellation.
     pub fn fit(&self, input: &FitInput<'_>, progress: Progress<'_>) -> Result<Learnt, MethodError> {
         self.check()?;
+        if self.base() == Some(BaseChoice::DirectDeltaMush(None)) {
+            let steps = mush::best_steps(input)?;
+            let mut stated = self.clone();
+            stated.base_mut().into_iter().for_each(|base| *base = BaseChoice::DirectDeltaMush(Some(steps)));
+            return stated.fit(input, progress);
+        }
         let weights = || input.weights().cloned();
         match self {
             Self::OwnWeights => Ok(Learnt::of_base(self, Base::Lbs(weights()?), input)?),

@@ -251,6 +251,7 @@ impl PoseBlendshapesMethod {
 
 impl PoseSpaceSettings {
     fn check(&self) -> Result<(), MethodError> {
+        self.base.check("psd")?;
         self.maps.check()?;
         self.folds.check()?;
         within("duplicates", self.duplicates, f64::MIN, f64::MAX)?;

@@ -1,6 +1,6 @@
 //! Fits to sums over examples that nobody holds: streamed, or summed in parts on several machines.
 
-use super::base::{BaseChoice, has_closed_form};
+use super::base::BaseChoice;
 use super::learnt::SolvedBy;
 use super::{FitInput, FitWarning, Learnt, MapSource, Method, MethodError, MweMethod};
 use crate::mwe::{Accumulator, Anchor, MweSettings, RowChoice, SolvePrecision, Statistics};
@@ -23,7 +23,7 @@ pub struct Sums<'a> {
 /// What the sums of two parts must agree in, apart from the rig.
 pub struct SumsIdentity<'a> {
     /// The base's name.
-    pub base: &'static str,
+    pub base: String,
     /// The influence maps.
     pub maps: &'a Influences,
     /// The anchor of the features.
@@ -47,6 +47,9 @@ impl<'a> Sums<'a> {
         if own.base == BaseChoice::Given {
             return refused("a base of given positions".into());
         }
+        if own.base == BaseChoice::DirectDeltaMush(None) {
+            return refused("a base whose smoothing steps the examples choose (ddm:N states them)".into());
+        }
         if let MapSource::Examples(_) = own.maps {
             return refused("influence maps from the examples".into());
         }
@@ -62,7 +65,7 @@ impl<'a> Sums<'a> {
     /// What other sums must share with these.
     pub fn identity(&self) -> SumsIdentity<'_> {
         SumsIdentity {
-            base: self.method.base.name(),
+            base: self.method.base.to_string(),
             maps: &self.maps,
             anchor: &self.settings.anchor,
             rows: self.settings.rows,
@@ -131,7 +134,6 @@ impl<'a> Sums<'a> {
         if settings.solve_in == SolvePrecision::Single {
             report.warnings.push(FitWarning::SolvedInDouble);
         }
-        debug_assert!(has_closed_form(&self.base) || matches!(self.base, Base::Dqs(..)), "bases of sums");
         let solved = SolvedBy::Mwe(fitted.report);
         let learnt = Learnt::new(self.base, Some(fitted.correction.into()), &input, report, solved)?;
         Ok((Learnt { coefficients: self.method.coefficients, ..learnt }, poses))

@@ -300,7 +300,11 @@ fn prepare<'a>(
     let weights = match base {
         Base::Rigid(weights) | Base::Lbs(weights) | Base::Dqs(weights, _) => weights,
         Base::Stack(stack, _) => stack.weights().unwrap_or(maps),
-        Base::AnimationSpace(_) | Base::RotationalRegression(_) | Base::Rest | Base::Given => maps,
+        Base::DirectDeltaMush(_)
+        | Base::AnimationSpace(_)
+        | Base::RotationalRegression(_)
+        | Base::Rest
+        | Base::Given => maps,
     };
     let mirror = settings.mirror.as_ref();
     let sparse = settings.sparse.then_some(UNTOUCHED * training.unit());

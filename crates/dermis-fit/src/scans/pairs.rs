@@ -2,10 +2,10 @@
 
 use super::vertex::{Pair, Problem};
 use super::{Scan, ScanError, ScanSettings, ScanUse};
-use crate::surface::{Place, Surface, closest_on_triangle, welded};
+use crate::surface::{Place, Surface, closest_on_triangle};
 use dermis_deform::{blend, lbs};
 use dermis_rig::glam::DVec3;
-use dermis_rig::mesh::Neighbours;
+use dermis_rig::mesh::{Neighbours, welded};
 use dermis_rig::{Influences, Mesh};
 use rayon::prelude::*;
 

@@ -32,7 +32,7 @@ struct Model {
     frames: u32,
     features: u32,
     per_length: f32, // 10 / L
-    unused: u32,
+    neighbourhoods: u32, // in extras: two vec4 per vertex of direct delta mush, plane after plane
 }
 
 // How the base moves a vertex: its position about the middle of the character, and the rows of its linear map.

@@ -10,6 +10,7 @@
 //! know. From version 4 on the format changes only together with a migration test: `tests/stored_models.rs` reads files of
 //! every version and compares the skins that they evaluate to with those that their own program printed.
 
+mod delta_mush;
 mod drawn;
 mod enveloping;
 mod joints;
@@ -34,9 +35,9 @@ use std::io::{Cursor, Read, Seek, Write};
 ///
 /// 1: bases and multi-weight enveloping. 2: joint models and pose-space deformation. 3: other kernels, remainders and
 /// channels of pose-space deformation; shapes; rotational regression. 4: coefficients of 16 bits. 5: a base of stacked deformers.
-/// 6: shapes with names and bounded weights.
+/// 6: shapes with names and bounded weights. 7: a base of direct delta mush.
 /// Programs that know nothing of materials pass over the arrays and header fields that carry them.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// What a model file holds: a deformer with its rig, and where both come from.
 ///
@@ -66,6 +67,9 @@ const FITTED: &str = "fitted-weights";
 
 /// What a base of rotational regression is called in a file.
 const ROTATIONAL: &str = "rotational-regression";
+
+/// What a base of direct delta mush is called in a file.
+const DELTA_MUSH: &str = "direct-delta-mush";
 
 /// What a base of deformers one after another is called in a file.
 const STACK: &str = "stack";
@@ -225,6 +229,10 @@ pub fn write(model: &ModelFile, out: &mut dyn Write) -> Result<(), WriteError> {
         BakedBase::Lbs(_) if model.fitted_weights().is_some() => FITTED,
         BakedBase::Lbs(_) => "lbs",
         BakedBase::Dqs(..) => "dqs",
+        BakedBase::DirectDeltaMush(mush) => {
+            delta_mush::write(&mut t, mush);
+            DELTA_MUSH
+        }
         BakedBase::Rest => "rest",
         BakedBase::Given => "given",
         BakedBase::RotationalRegression(model) => {
@@ -321,6 +329,10 @@ pub fn read_from(mut source: impl Read + Seek, length: u64) -> Result<ModelFile,
         let base = BakedBase::AnimationSpace { offsets, bones, a };
         baked = baked.with_base(base).map_err(|e| damaged(e.to_string()))?;
     }
+    if stored.base == DELTA_MUSH {
+        let base = BakedBase::DirectDeltaMush(delta_mush::read(&r, &rig)?);
+        baked = baked.with_base(base).map_err(|e| damaged(e.to_string()))?;
+    }
     if stored.base == ROTATIONAL {
         let base = BakedBase::RotationalRegression(Box::new(rotational_regression::read(&r, &rig)?));
         baked = baked.with_base(base).map_err(|e| damaged(e.to_string()))?;
@@ -399,7 +411,7 @@ fn read_base(rig: &Rig, fitted: Option<&Influences>, stored: &Stored) -> Result<
         FITTED => Base::Lbs(fitted.cloned().ok_or_else(|| damaged("fitted weights are missing"))?),
         "dqs" => Base::Dqs(weights()?, DualQuaternions::new(rig.skeleton())),
         "rest" => Base::Rest,
-        "given" | "animation-space" | ROTATIONAL => Base::Given,
+        "given" | "animation-space" | ROTATIONAL | DELTA_MUSH => Base::Given,
         STACK => {
             let file = stored.stack.as_ref().ok_or_else(|| damaged("the deformers of the stack are missing"))?;
             let stack = file.stack(rig, &Space::default()).map_err(|e| damaged(e.to_string()))?;

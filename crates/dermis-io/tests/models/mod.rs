@@ -10,7 +10,7 @@ use dermis_deform::pose_space::{
 };
 use dermis_deform::rotational_regression::{TurnParts, TurnTerm, TurningJoint};
 use dermis_deform::{
-    Base, Deformer, DualQuaternions, Lattice, Layer, Outside, RiggedDeformer, RotationalRegression, Rows, Scratch,
+    Base, Deformer, DirectDeltaMush, DualQuaternions, Lattice, Layer, Outside, RiggedDeformer, RotationalRegression, Rows, Scratch,
     Stack, StackPose, TrainingPoses, Wire, Wires,
 };
 use dermis_io::{ModelFile, ModelHeader, Space, UpAxis};
@@ -140,6 +140,7 @@ fn base_of(name: &str, weights: Influences, rig: &Rig) -> Base {
         "rigid" => Base::Rigid(weights),
         "lbs" => Base::Lbs(weights),
         "dqs" => Base::Dqs(weights, DualQuaternions::new(skeleton)),
+        "direct-delta-mush" => Base::DirectDeltaMush(DirectDeltaMush::new(rig.mesh(), &weights, 2)),
         "rest" => Base::Rest,
         "given" => Base::Given,
         _ => Base::AnimationSpace(AnimationSpace {
@@ -285,8 +286,8 @@ pub fn stacked_pose_space() -> ModelFile {
     made
 }
 
-/// Shapes of two regions.
-pub fn shapes() -> ModelFile {
+/// Shapes of two regions, with the names and bounds of their weights.
+pub fn shapes(names: &[&str], clamp: Option<[f64; 2]>) -> ModelFile {
     let mut made = pose_space(Carrier::Base, Guard::On);
     let joints: Vec<Joint> =
         (1..3).map(|b| Joint { parent: bone(b - 1), bone: bone(b), limit: 1.5, axis: DVec3::X }).collect();
@@ -304,8 +305,8 @@ pub fn shapes() -> ModelFile {
         terms: (0..24).map(|t| t % 3).collect(),
         displacements: (0..24).map(|i| DVec3::new(odd(i), odd(i + 1), odd(i + 2)) * 0.05).collect(),
         radii: (0..12).map(|v| 0.02 * f64::from(v)).collect(),
-        names: vec![],
-        clamp: None,
+        names: names.iter().map(|name| (*name).to_owned()).collect(),
+        clamp,
     };
     let base = Base::Lbs(made.rig().weights().cloned().unwrap());
     let baked = Deformer::new(made.rig().mesh().positions.clone(), base, Some(correction.into())).unwrap().bake();
@@ -386,7 +387,8 @@ pub fn tiny(base: &str) -> ModelFile {
         "pose-space" => pose_space(Carrier::Bones((0..12).map(|v| bone(v % 3)).collect()), Guard::On),
         "rich-pose-space" => rich_pose_space(),
         "stacked-pose-space" => stacked_pose_space(),
-        "shapes" => shapes(),
+        "shapes" => shapes(&[], None),
+        "named-shapes" => shapes(&["a", "b", "c"], Some([0.0, 1.0])),
         "joints" => joint_model("lbs", CorrectionFrame::Anchor, Guard::On),
         base => model(base, Some(Rows::Full), Guard::On),
     }

@@ -2,8 +2,8 @@
 
 use crate::{Random, Tree};
 use dermis_deform::rotational_regression::{RotationalRegression, TurnParts, TurnTerm, TurningJoint};
-use dermis_deform::{AnimationSpace, Base, DualQuaternions, Lattice, Layer, Outside, Stack, StackPose, Wire, Wires};
-use dermis_rig::BoneIndex;
+use dermis_deform::{AnimationSpace, Base, DirectDeltaMush, DualQuaternions, Lattice, Layer, Outside, Stack, StackPose, Wire, Wires};
+use dermis_rig::{BoneIndex, Mesh};
 use dermis_rig::glam::{DMat3, DVec3};
 
 /// Bases of every kind, by name.
@@ -13,6 +13,7 @@ pub fn bases(tree: &Tree, random: &mut Random) -> Vec<(&'static str, Base)> {
         ("rigid", Base::Rigid(weights.clone())),
         ("lbs", Base::Lbs(weights.clone())),
         ("dqs", Base::Dqs(weights.clone(), DualQuaternions::new(tree.rig.skeleton()))),
+        ("direct delta mush", Base::DirectDeltaMush(delta_mush(tree))),
         ("animation space", Base::AnimationSpace(animation_space(tree, random))),
         ("rotational regression", Base::RotationalRegression(Box::new(rotational_regression(tree, random)))),
         ("a stack", Base::Stack(Box::new(stack(tree, random)), StackPose::default())),
@@ -49,6 +50,13 @@ pub fn stack(tree: &Tree, random: &mut Random) -> Stack {
         Layer::Wires(wires(first)),
     ];
     Stack::new(layers, vertices, bones).expect("the layers are of one rig")
+}
+
+/// Of the faces of [`strip`], whose last vertices have no neighbours.
+fn delta_mush(tree: &Tree) -> DirectDeltaMush {
+    let positions = tree.rig.mesh().positions.clone();
+    let mesh = Mesh { triangles: strip(positions.len().saturating_sub(3)), positions, ..Mesh::default() };
+    DirectDeltaMush::new(&mesh, tree.weights(), 3)
 }
 
 /// Coefficients near those of linear blending, their weights summing to one.

@@ -41,7 +41,7 @@ impl<'a> Summing<'a> {
             fingerprint: fingerprint(rig.mesh(), rig.skeleton()),
             settings: vec![
                 ("rest pose".into(), hash(rig.mesh().positions.iter().flat_map(|p| p.to_array()).chain(bind))),
-                ("base".into(), identity.base.into()),
+                ("base".into(), identity.base),
                 ("weights".into(), rig.weights().map_or_else(String::new, hash_of)),
                 ("influence maps".into(), hash_of(identity.maps)),
                 ("anchor".into(), anchor_text(identity.anchor, rig)),

@@ -5,6 +5,7 @@
 
 mod animation_space;
 mod block;
+mod delta_mush;
 mod dqs;
 mod lbs;
 mod rigid;
@@ -12,6 +13,7 @@ mod turn;
 mod weights;
 
 pub(super) use block::BLOCK;
+pub use delta_mush::BakedDeltaMush;
 pub use block::NO_ANCHOR;
 pub(super) use lbs::Lbs;
 pub(super) use turn::Turned;
@@ -22,6 +24,7 @@ use crate::dual_quaternion::DualQuaternions;
 use crate::rotational_regression::{RotationalRegression, TurnScratch};
 use crate::stack::{Stack, StackPose};
 use animation_space::AnimationSpace;
+use delta_mush::Mushed;
 use dermis_rig::BoneTransforms;
 use dermis_rig::glam::{DAffine3, DMat3, DVec3, Vec3, Vec4};
 use dermis_solve::simd::{self, Apart};
@@ -39,6 +42,8 @@ pub enum BakedBase {
     Lbs(Weights),
     /// Dual quaternion skinning.
     Dqs(Weights, DualQuaternions),
+    /// Direct delta mush.
+    DirectDeltaMush(BakedDeltaMush),
     /// Animation space: four coefficients per entry.
     AnimationSpace {
         /// Where the entries of vertex v start.
@@ -107,6 +112,7 @@ impl BakedBase {
         match self {
             Self::Rigid(bones) => 4 * bones.len(),
             Self::Lbs(weights) | Self::Dqs(weights, _) => weights.bytes(),
+            Self::DirectDeltaMush(mush) => mush.bytes(),
             Self::AnimationSpace { offsets, bones, a } => 4 * (offsets.len() + bones.len()) + 16 * a.len(),
             Self::RotationalRegression(model) => model.bytes(),
             Self::Stack(stack) => stack.bytes(),
@@ -138,6 +144,9 @@ impl BakedBase {
             Self::Dqs(weights, _) if !weights.fours.is_empty() => {
                 let (bones, whole) = (&scratch.dqs, table);
                 return Dqs { from, weights, bones, whole, rest, behind, middle, out, normals }.run();
+            }
+            Self::DirectDeltaMush(mush) => {
+                return Mushed { from, mush, table, middle, behind, out, normals }.run();
             }
             Self::AnimationSpace { offsets, bones, a } => {
                 let offsets = &offsets[range.start..=range.end];
@@ -179,8 +188,8 @@ impl BakedBase {
                 lanes::run(Turn { from, entries, table, normals });
             }
             Self::Rest | Self::Given => normals.out.copy_from_slice(normals.rest),
-            // More bones than 16 bits can count, and stacks: one by one.
-            Self::Dqs(..) | Self::Stack(_) => normals.out.fill(Vec3::ZERO),
+            // More bones than 16 bits can count, and stacks: one by one. Direct delta mush has turned them with the positions.
+            Self::Dqs(..) | Self::Stack(_) | Self::DirectDeltaMush(_) => normals.out.fill(Vec3::ZERO),
         }
     }
 
@@ -207,6 +216,7 @@ impl BakedBase {
             Self::Dqs(weights, _) => {
                 blend_quaternions(weights, v, &scratch.dqs, (&scratch.table, scratch.middle), rest)
             }
+            Self::DirectDeltaMush(mush) => mush.at(v, rest, (&scratch.table, scratch.middle)),
             Self::AnimationSpace { offsets, bones, a } => {
                 let range = offsets[v] as usize..offsets[v + 1] as usize;
                 let terms = bones[range.clone()].iter().zip(&a[range]);
@@ -242,6 +252,7 @@ impl BakedBase {
         match self {
             Self::Rigid(bones) => Some(bones[v] as usize).filter(|b| *b != NO_ANCHOR as usize),
             Self::Lbs(weights) | Self::Dqs(weights, _) => largest(weights.of_vertex(v)),
+            Self::DirectDeltaMush(mush) => largest(mush.weights_of(v)),
             Self::AnimationSpace { offsets, bones, a } => {
                 let range = offsets[v] as usize..offsets[v + 1] as usize;
                 largest(bones[range.clone()].iter().map(|b| *b as usize).zip(a[range].iter().map(|a| a.w)))

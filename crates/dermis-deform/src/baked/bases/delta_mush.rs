@@ -1,0 +1,417 @@
+//! Direct delta mush, block by block; see [`crate::delta_mush`].
+//!
+//! Moments are stored for eight vertices side by side and in units of the size of each neighbourhood, so that C is of size one
+//! however large the character. The rotation R of C = R S needs no decomposition: with I₁ = tr S = s₁ + s₂ + s₃ and I₂ the sum
+//! of the products of two, s₃ with the sign of det C,
+//!
+//! ```text
+//! R d = [ I₁ cof(C) d + (I₁² − I₂) C d − C Cᵀ C d ] / ((s₁ + s₂)(s₁ + s₃)(s₂ + s₃)),
+//! I₂² = |cof C|² + 2 det C I₁,   I₁² = |C|² + 2 I₂,   (s₁ + s₂)(s₁ + s₃)(s₂ + s₃) = I₁ I₂ − det C
+//! ```
+//!
+//! by Cayley and Hamilton, from which I₂ comes in a few Newton steps, none where C is flat. The denominator vanishes just where R
+//! is not defined. Near there a vertex is computed in `f64`, by itself.
+
+use super::turn::Turned;
+use crate::baked::lanes::{self, Columns, EIGHT, Eight, EightKernel, cross, numbers, padded, store};
+use crate::delta_mush::{DirectDeltaMush, rotation_of};
+use dermis_rig::glam::{DMat3, DVec3, Vec3, Vec4};
+use std::mem::size_of;
+
+/// Direct delta mush in `f32`, eight vertices side by side.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BakedDeltaMush {
+    vertices: usize,
+    /// How many terms each vertex has; the others of its chunk weigh nothing.
+    counts: Vec<u16>,
+    heads: Vec<Head>,
+    /// Where the slots of each chunk of eight start; one more entry than chunks.
+    starts: Vec<u32>,
+    slots: Vec<Slot>,
+}
+
+/// What eight vertices have once.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C, align(32))]
+struct Head {
+    /// p̄, and p − p̄.
+    centre: [[f32; EIGHT]; 3],
+    offset: [[f32; EIGHT]; 3],
+    /// Square of the neighbourhood's size, the trace of its second moments.
+    square: [f32; EIGHT],
+}
+
+/// A bone of each of eight vertices, and its moments.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C, align(32))]
+struct Slot {
+    /// Weight, first moments over the square size, second moments over it.
+    moments: [[f32; EIGHT]; NUMBERS],
+    bones: [u32; EIGHT],
+}
+
+/// Numbers of a term: weight; first moment x, y, z; second moment xx, xy, xz, yy, yz, zz; both moments over the square of the
+/// neighbourhood's size.
+const NUMBERS: usize = 10;
+/// Newton steps for I₂.
+const STEPS: usize = 4;
+/// Below this share of I₁³ the denominator is rounding, and a vertex is computed in `f64`.
+const REGULAR: f32 = 2e-3;
+/// The last step's share of I₁², at most: I₂ is off by its square.
+const SETTLED: f32 = 1e-5;
+
+impl BakedDeltaMush {
+    /// The arrays of a model file: for every vertex [its numbers](Self::of_vertices), and terms in compressed rows.
+    ///
+    /// - `offsets`: where the terms of vertex v start; one more entry than vertices, ascending, within `bones`
+    /// - `moments`: [ten numbers](Self::terms) per term
+    ///
+    /// `None` if the arrays are not of one length, or a vertex has more than 65535 terms.
+    pub fn new(offsets: &[u32], bones: &[u32], moments: &[[f32; 10]], of_vertices: &[[f32; 7]]) -> Option<Self> {
+        let vertices = of_vertices.len();
+        let ascending = offsets.windows(2).all(|pair| pair[0] <= pair[1]);
+        let whole = offsets.last().copied() == u32::try_from(bones.len()).ok();
+        if offsets.len() != vertices + 1 || !ascending || !whole || bones.len() != moments.len() {
+            return None;
+        }
+        let counts: Vec<u16> =
+            offsets.windows(2).map(|row| u16::try_from(row[1] - row[0])).collect::<Result<_, _>>().ok()?;
+        let mut made = Self { vertices, starts: vec![0], ..Self::default() };
+        for (chunk, of_chunk) in of_vertices.chunks(EIGHT).enumerate() {
+            let mut head = Head::default();
+            for (lane, of_vertex) in of_chunk.iter().enumerate() {
+                for j in 0..3 {
+                    head.centre[j][lane] = of_vertex[j];
+                    head.offset[j][lane] = of_vertex[3 + j];
+                }
+                head.square[lane] = of_vertex[6];
+            }
+            made.heads.push(head);
+            let lanes = chunk * EIGHT..chunk * EIGHT + of_chunk.len();
+            let most = counts[lanes.clone()].iter().copied().max().unwrap_or(0);
+            let first = made.slots.len();
+            made.slots.resize(first + usize::from(most), Slot::default());
+            for v in lanes {
+                for k in 0..usize::from(counts[v]) {
+                    let (term, slot) = (offsets[v] as usize + k, &mut made.slots[first + k]);
+                    slot.bones[v % EIGHT] = bones[term];
+                    for (number, m) in slot.moments.iter_mut().zip(moments[term]) {
+                        number[v % EIGHT] = m;
+                    }
+                }
+            }
+            made.starts.push(made.slots.len() as u32);
+        }
+        made.counts = counts;
+        Some(made)
+    }
+
+    pub(in crate::baked) fn of(mush: &DirectDeltaMush, rest: &[DVec3]) -> Self {
+        let (mut bones, mut moments) = (Vec::with_capacity(mush.terms.len()), Vec::with_capacity(mush.terms.len()));
+        let mut of_vertices = Vec::with_capacity(rest.len());
+        let mut sorted = Vec::new();
+        for (v, p) in rest.iter().enumerate() {
+            sorted.clear();
+            sorted.extend_from_slice(mush.of(v));
+            // Translations count relative to the first bone's.
+            sorted.sort_by(|a, b| b.1.weight.total_cmp(&a.1.weight));
+            let square: f64 = sorted.iter().map(|(_, m)| m.second[0] + m.second[3] + m.second[5]).sum();
+            let unit = if square > 0.0 { square } else { 1.0 };
+            for (bone, m) in &sorted {
+                bones.push(bone.get() as u32);
+                let DVec3 { x, y, z } = m.first / unit;
+                let [a, b, c, d, e, f] = m.second.map(|s| s / unit);
+                moments.push([m.weight, x, y, z, a, b, c, d, e, f].map(|number| number as f32));
+            }
+            let (centre, offset) = (mush.centres[v].as_vec3(), (*p - mush.centres[v]).as_vec3());
+            of_vertices.push([centre.x, centre.y, centre.z, offset.x, offset.y, offset.z, unit as f32]);
+        }
+        Self::new(&mush.offsets, &bones, &moments, &of_vertices).expect("rows of one length")
+    }
+
+    /// Number of vertices.
+    pub fn vertices(&self) -> usize {
+        self.vertices
+    }
+
+    /// Where the terms of every vertex start, in the order of [`terms`](Self::terms); one more entry than vertices.
+    pub fn offsets(&self) -> impl Iterator<Item = u32> {
+        let ends = self.counts.iter().scan(0, |end, count| {
+            *end += u32::from(*count);
+            Some(*end)
+        });
+        std::iter::once(0).chain(ends)
+    }
+
+    /// Bone and ten numbers of every term, vertex after vertex: weight; first moment x, y, z; second moment xx, xy, xz, yy, yz,
+    /// zz. Both moments are about p̄, and divided by the square of the neighbourhood's size.
+    pub fn terms(&self) -> impl Iterator<Item = (u32, [f32; 10])> {
+        (0..self.vertices).flat_map(|v| self.terms_of(v))
+    }
+
+    /// Seven numbers of every vertex: p̄; p − p̄; the square of the neighbourhood's size, which is the trace of its second moments.
+    pub fn of_vertices(&self) -> impl Iterator<Item = [f32; 7]> {
+        (0..self.vertices).map(|v| {
+            let (head, lane) = (&self.heads[v / EIGHT], v % EIGHT);
+            let [x, y, z] = head.centre.map(|of| of[lane]);
+            let [a, b, c] = head.offset.map(|of| of[lane]);
+            [x, y, z, a, b, c, head.square[lane]]
+        })
+    }
+
+    /// The bones named.
+    pub(in crate::baked) fn bones(&self) -> impl Iterator<Item = usize> {
+        self.terms().map(|(bone, _)| bone as usize)
+    }
+
+    pub(in crate::baked) fn bytes(&self) -> usize {
+        size_of::<Head>() * self.heads.len() + size_of::<Slot>() * self.slots.len() + 4 * self.starts.len()
+    }
+
+    fn slots_of(&self, chunk: usize) -> &[Slot] {
+        &self.slots[self.starts[chunk] as usize..self.starts[chunk + 1] as usize]
+    }
+
+    fn terms_of(&self, v: usize) -> impl Iterator<Item = (u32, [f32; NUMBERS])> {
+        let (slots, lane) = (self.slots_of(v / EIGHT), v % EIGHT);
+        let used = slots.iter().take(usize::from(self.counts[v]));
+        used.map(move |slot| (slot.bones[lane], slot.moments.map(|of| of[lane])))
+    }
+
+    /// Bones and weights of a vertex.
+    pub(in crate::baked) fn weights_of(&self, v: usize) -> impl Iterator<Item = (usize, f32)> {
+        self.terms_of(v).map(|(bone, moments)| (bone as usize, moments[0]))
+    }
+
+    /// Where vertex `v` goes, of a homogeneous rest position, or a displacement, whose last entry is zero; in `f64`.
+    pub(in crate::baked) fn at(&self, v: usize, rest: Vec4, (table, middle): (&[Columns], Vec3)) -> Vec3 {
+        let (q, turn) = self.exact(v, table, middle);
+        let p = rest.truncate().as_dvec3();
+        match rest.w == 0.0 {
+            true => (turn * p).as_vec3(),
+            false => (q + turn * (p - vector(&self.heads[v / EIGHT].centre, v % EIGHT))).as_vec3(),
+        }
+    }
+
+    /// q, about the character's middle, and R of a vertex, in `f64`.
+    fn exact(&self, v: usize, table: &[Columns], middle: Vec3) -> (DVec3, DMat3) {
+        let (head, lane) = (&self.heads[v / EIGHT], v % EIGHT);
+        let centre = vector(&head.centre, lane);
+        if self.counts[v] == 0 {
+            return (centre - middle.as_dvec3(), DMat3::IDENTITY);
+        }
+        let mut reference = None;
+        let (mut along, mut first, mut c) = (DVec3::ZERO, DVec3::ZERO, DMat3::ZERO);
+        for (bone, moments) in self.terms_of(v) {
+            let columns = table[bone as usize].0.map(f64::from);
+            let column = |c: usize| DVec3::from_slice(&columns[4 * c..4 * c + 3]);
+            let linear = DMat3::from_cols(column(0), column(1), column(2));
+            let [w, mx, my, mz, xx, xy, xz, yy, yz, zz] = moments.map(f64::from);
+            let (m, at) = (DVec3::new(mx, my, mz), linear * centre + column(3));
+            let apart = at - *reference.get_or_insert(at);
+            along += w * apart;
+            first += linear * m;
+            c += linear * DMat3::from_cols_array(&[xx, xy, xz, xy, yy, yz, xz, yz, zz]);
+            c += DMat3::from_cols(apart * m.x, apart * m.y, apart * m.z);
+        }
+        (reference.unwrap_or_default() + along + first * f64::from(head.square[lane]), rotation_of(&c))
+    }
+}
+
+/// Direct delta mush of the vertices from `from` on, a multiple of eight: `out = q + R (p − p̄) + behind`; normals by R.
+pub(in crate::baked) struct Mushed<'a> {
+    pub(in crate::baked) from: usize,
+    pub(in crate::baked) mush: &'a BakedDeltaMush,
+    pub(in crate::baked) table: &'a [Columns],
+    /// What the table is seen from: a vertex without terms stays where it is.
+    pub(in crate::baked) middle: Vec3,
+    pub(in crate::baked) behind: Vec3,
+    pub(in crate::baked) out: &'a mut [Vec3],
+    pub(in crate::baked) normals: Option<Turned<'a>>,
+}
+
+impl Mushed<'_> {
+    pub(in crate::baked) fn run(self) {
+        lanes::run(self);
+    }
+}
+
+impl EightKernel for Mushed<'_> {
+    #[inline(always)]
+    fn run<E: Eight>(self, e: E) {
+        let Self { from, mush, table, middle, behind, out, normals } = self;
+        let tiny = e.splat(f32::MIN_POSITIVE);
+        let (mut rest_normals, mut out_normals) = normals.map(|n| (n.rest, n.out)).unzip();
+        for (at, out) in out.chunks_mut(EIGHT).enumerate() {
+            let chunk = from / EIGHT + at;
+            let head = &mush.heads[chunk];
+            let (q, c) = carried(e, head, mush.slots_of(chunk), table);
+            let turn = Rotation::of(e, &c);
+            let offset = three(e, &head.offset);
+            let mut p = turn.apply(e, offset);
+            // A rotation keeps the length.
+            let scale = e.div(e.sqrt(dot(e, offset, offset)), e.sqrt(e.add(dot(e, p, p), tiny)));
+            for j in 0..3 {
+                p[j] = e.add(e.mul_add(p[j], scale, q[j]), e.splat(behind[j]));
+            }
+            let mut positions = [Vec3::ZERO; EIGHT];
+            store(e, p, &mut positions);
+            let mut turned = [Vec3::ZERO; EIGHT];
+            let rest = rest_normals.as_mut().map(|rest| {
+                let (of_chunk, others) = rest.split_at(out.len());
+                *rest = others;
+                padded(of_chunk)
+            });
+            if let Some(rest) = &rest {
+                let mut n = turn.apply(e, e.split(numbers(rest)));
+                let scale = e.div(e.splat(1.0), e.sqrt(e.add(dot(e, n, n), tiny)));
+                for number in &mut n {
+                    *number = e.mul(*number, scale);
+                }
+                store(e, n, &mut turned);
+            }
+            if !e.all(turn.regular) {
+                for (lane, &regular) in e.array(turn.regular).iter().enumerate().take(out.len()) {
+                    if regular.to_bits() == 0 {
+                        let (q, turn) = mush.exact(from + at * EIGHT + lane, table, middle);
+                        positions[lane] = (q + turn * vector(&head.offset, lane)).as_vec3() + behind;
+                        turned[lane] = rest.map_or(Vec3::ZERO, |rest| (turn * rest[lane].as_dvec3()).as_vec3());
+                    }
+                }
+            }
+            out.copy_from_slice(&positions[..out.len()]);
+            if let Some(normals) = out_normals.take() {
+                let (of_chunk, others) = normals.split_at_mut(out.len());
+                of_chunk.copy_from_slice(&turned[..out.len()]);
+                out_normals = Some(others);
+            }
+        }
+    }
+}
+
+/// q, about the character's middle, and the columns of C of eight vertices.
+#[inline(always)]
+fn carried<E: Eight>(e: E, head: &Head, slots: &[Slot], table: &[Columns]) -> ([E::Lanes; 3], [[E::Lanes; 3]; 3]) {
+    let zero = e.splat(0.0);
+    let centre = three(e, &head.centre);
+    let (mut c, mut first, mut along) = ([[zero; 3]; 3], [zero; 3], [zero; 3]);
+    let mut reference = [zero; 3];
+    for (k, slot) in slots.iter().enumerate() {
+        let [a, b, c0, d, p, q, r, s] = &slot.bones;
+        let low = e.four_maps([map(e, table, a), map(e, table, b), map(e, table, c0), map(e, table, d)]);
+        let high = e.four_maps([map(e, table, p), map(e, table, q), map(e, table, r), map(e, table, s)]);
+        let [x, y, z, shift] = e.maps(low, high);
+        let [w, m, n, o] = [0, 1, 2, 3].map(|i| e.lanes(slot.moments[i]));
+        let [xx, xy, xz, yy, yz, zz] = [4, 5, 6, 7, 8, 9].map(|i| e.lanes(slot.moments[i]));
+        for j in 0..3 {
+            let at = e.mul_add(x[j], centre[0], e.mul_add(y[j], centre[1], e.mul_add(z[j], centre[2], shift[j])));
+            if k == 0 {
+                reference[j] = at;
+            }
+            // Translations count relative to the first bone's.
+            let apart = e.mul_sub(at, e.splat(1.0), reference[j]);
+            along[j] = e.mul_add(w, apart, along[j]);
+            first[j] = e.mul_add(x[j], m, e.mul_add(y[j], n, e.mul_add(z[j], o, first[j])));
+            c[0][j] = e.mul_add(x[j], xx, e.mul_add(y[j], xy, e.mul_add(z[j], xz, e.mul_add(apart, m, c[0][j]))));
+            c[1][j] = e.mul_add(x[j], xy, e.mul_add(y[j], yy, e.mul_add(z[j], yz, e.mul_add(apart, n, c[1][j]))));
+            c[2][j] = e.mul_add(x[j], xz, e.mul_add(y[j], yz, e.mul_add(z[j], zz, e.mul_add(apart, o, c[2][j]))));
+        }
+    }
+    let square = e.lanes(head.square);
+    for j in 0..3 {
+        first[j] = e.mul_add(first[j], square, e.add(along[j], reference[j]));
+    }
+    (first, c)
+}
+
+#[inline(always)]
+fn map<E: Eight>(e: E, table: &[Columns], bone: &u32) -> E::Map {
+    e.map(&table[*bone as usize])
+}
+
+#[inline(always)]
+fn three<E: Eight>(e: E, of: &[[f32; EIGHT]; 3]) -> [E::Lanes; 3] {
+    [e.lanes(of[0]), e.lanes(of[1]), e.lanes(of[2])]
+}
+
+fn vector(of: &[[f32; EIGHT]; 3], lane: usize) -> DVec3 {
+    DVec3::new(f64::from(of[0][lane]), f64::from(of[1][lane]), f64::from(of[2][lane]))
+}
+
+/// R of eight vertices, as what it takes to turn a vector.
+struct Rotation<L> {
+    c: [[L; 3]; 3],
+    /// Columns of cof C.
+    cofactor: [[L; 3]; 3],
+    /// I₁, and I₁² − I₂, both over I₁ I₂ − det C, and one over that.
+    trace: L,
+    rest: L,
+    scale: L,
+    /// Where `f32` can tell R.
+    regular: L,
+}
+
+impl<L: Copy> Rotation<L> {
+    #[inline(always)]
+    fn of<E: Eight<Lanes = L>>(e: E, c: &[[L; 3]; 3]) -> Self {
+        let cofactor = [cross(e, c[1], c[2]), cross(e, c[2], c[0]), cross(e, c[0], c[1])];
+        let (size, areas, det) = (squares(e, c), squares(e, &cofactor), dot(e, c[0], cofactor[0]));
+        let (one, two, tiny) = (e.splat(1.0), e.splat(2.0), e.splat(f32::MIN_POSITIVE));
+        // With a positive determinant a step without derivative comes close first; with a negative one Newton's steps come
+        // from above.
+        let start = e.sqrt(e.mul_add(two, e.sqrt(areas), e.add(size, tiny)));
+        let positive = e.and(e.less(e.splat(0.0), det), det);
+        let mut second = e.sqrt(e.mul_add(e.mul(two, positive), start, areas));
+        let mut step = second;
+        for _ in 0..STEPS {
+            let trace = e.sqrt(e.mul_add(two, second, e.add(size, tiny)));
+            let slope = e.mul(two, e.sub_mul(det, e.div(one, trace), second));
+            let value = e.sub_mul(e.mul(two, det), trace, e.mul_sub(second, second, areas));
+            step = e.div(value, e.add(slope, tiny));
+            second = e.sub_mul(step, one, second);
+        }
+        let trace = e.sqrt(e.mul_add(two, second, e.add(size, tiny)));
+        let square = e.mul(trace, trace);
+        let denominator = e.mul_sub(trace, second, det);
+        let apart = e.less(e.mul(e.splat(REGULAR), e.mul(trace, square)), denominator);
+        let settled = e.less(e.mul(step, step), e.mul(e.splat(SETTLED * SETTLED), e.mul(square, square)));
+        let rest = e.mul_sub(trace, trace, second);
+        let scale = e.div(one, denominator);
+        let (trace, rest) = (e.mul(trace, scale), e.mul(rest, scale));
+        Self { c: *c, cofactor, trace, rest, scale, regular: e.and(apart, settled) }
+    }
+
+    /// R d, up to rounding of its length; anything where R is not regular.
+    #[inline(always)]
+    fn apply<E: Eight<Lanes = L>>(&self, e: E, d: [L; 3]) -> [L; 3] {
+        let moved = times(e, &self.c, d);
+        let back = [dot(e, self.c[0], moved), dot(e, self.c[1], moved), dot(e, self.c[2], moved)];
+        let (again, mut turned) = (times(e, &self.c, back), times(e, &self.cofactor, d));
+        for j in 0..3 {
+            let near = e.mul_add(self.trace, turned[j], e.mul(self.rest, moved[j]));
+            turned[j] = e.sub_mul(again[j], self.scale, near);
+        }
+        turned
+    }
+}
+
+/// M d, of the columns of M.
+#[inline(always)]
+fn times<E: Eight>(e: E, m: &[[E::Lanes; 3]; 3], d: [E::Lanes; 3]) -> [E::Lanes; 3] {
+    let mut made = d;
+    for j in 0..3 {
+        made[j] = e.mul_add(m[0][j], d[0], e.mul_add(m[1][j], d[1], e.mul(m[2][j], d[2])));
+    }
+    made
+}
+
+/// |M|².
+#[inline(always)]
+fn squares<E: Eight>(e: E, m: &[[E::Lanes; 3]; 3]) -> E::Lanes {
+    e.add(dot(e, m[0], m[0]), e.add(dot(e, m[1], m[1]), dot(e, m[2], m[2])))
+}
+
+#[inline(always)]
+fn dot<E: Eight>(e: E, a: [E::Lanes; 3], b: [E::Lanes; 3]) -> E::Lanes {
+    e.mul_add(a[0], b[0], e.mul_add(a[1], b[1], e.mul(a[2], b[2])))
+}

@@ -1,0 +1,326 @@
+//! Direct delta mush: skinning that smooths the posed surface and keeps its rest detail, as a function of the bones alone.
+//!
+//! With S the mean over the neighbours along polygon edges, B = (I + ½(S − I))ⁿ for n steps, and p̂ = [p; 1] at rest:
+//!
+//! ```text
+//! Ψ_ik = Σ_j B_ij w_jk p̂_j p̂_jᵀ
+//! q    = Σ_k M_k Ψ_ik e₄,   p̄ = Σ_k (Ψ_ik e₄)_xyz,   C = Σ_k M_k Ψ_ik[:, :3] − q p̄ᵀ
+//! p'   = q + R (p − p̄),     C = U Σ Vᵀ,   R = U diag(1, 1, det UVᵀ) Vᵀ
+//! ```
+//!
+//! q is where linear blending carries the smoothed surface, and R the rotation that fits best how it carries the neighbourhood. Pairs
+//! (i, k) whose weight Σ_j B_ij w_jk is below [`LEAST_WEIGHT`] are dropped, and the others divided by the sum kept.
+//!
+//! The moments are stored about p̄_i instead of the origin: the same C, without the difference of two large matrices. A vertex
+//! without neighbours, or n = 0, follows linear blending.
+//!
+//! **Properties.** It is exact at the bind pose, where C = Cᵀ has the rotation I. It turns and moves with the character. No vertex
+//! leaves linear blending by more than |p − p̄| + max_{j: B_ij > 0} |LBS_j − LBS_i|. R is not continuous where s₂ + det(UVᵀ) s₃ → 0.
+//!
+//! Source: Le & Lewis 2019, *Direct Delta Mush Skinning and Variants*, variant 0. There B is implicit, (I + λL)⁻ᵖ; here it is the
+//! power that modelling programs' delta mush and corrective smooth apply.
+
+use dermis_rig::glam::{DMat3, DVec3};
+use dermis_rig::mesh::welded;
+use dermis_rig::rotation::{cofactor, nearest_rotation};
+use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mesh, Neighbours};
+use rayon::prelude::*;
+
+/// Weights of pairs below this are dropped. A tenth of it gains nothing, ten times of it loses a third of what the base gains.
+pub const LEAST_WEIGHT: f64 = 1e-3;
+/// The most smoothing steps.
+pub const MOST_STEPS: u32 = 200;
+/// Weights of vertices in one place that differ by less belong to one vertex that a file split.
+const SAME_WEIGHTS: f64 = 1e-3;
+
+/// What a bone has of the neighbourhood of a vertex: its part of the moments of order 0, 1 and 2 about the vertex's p̄.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Moments {
+    /// Weight; those of a vertex sum to one.
+    pub weight: f64,
+    /// First moment, metres; those of a vertex sum to zero.
+    pub first: DVec3,
+    /// Second moment, square metres: xx, xy, xz, yy, yz, zz.
+    pub second: [f64; 6],
+}
+
+/// What is smoothed, and how far.
+#[derive(Clone, Copy)]
+pub struct Smoothing<'a> {
+    /// Numbers of smoothing steps, ascending.
+    pub steps: &'a [u32],
+    /// Whether a vertex gets its moments; the others have none.
+    pub of: &'a (dyn Fn(usize) -> bool + Sync),
+    /// Pairs of vertex and bone with a smaller weight are dropped.
+    pub least_weight: f64,
+}
+
+impl Default for Smoothing<'_> {
+    fn default() -> Self {
+        Self { steps: &[], of: &|_| true, least_weight: LEAST_WEIGHT }
+    }
+}
+
+/// Direct delta mush of a rig.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DirectDeltaMush {
+    /// Where the terms of vertex v start; one more entry than vertices.
+    pub offsets: Vec<u32>,
+    /// Bones and their moments.
+    pub terms: Vec<(BoneIndex, Moments)>,
+    /// p̄ of every vertex, rest world, metres.
+    pub centres: Vec<DVec3>,
+}
+
+impl Moments {
+    /// The matrix of second moments.
+    pub fn second(&self) -> DMat3 {
+        let [xx, xy, xz, yy, yz, zz] = self.second;
+        DMat3::from_cols_array(&[xx, xy, xz, xy, yy, yz, xz, yz, zz])
+    }
+
+    /// w p̂ p̂ᵀ.
+    fn of(weight: f64, p: DVec3) -> [f64; CHANNELS] {
+        let DVec3 { x, y, z } = p;
+        [1.0, x, y, z, x * x, x * y, x * z, y * y, y * z, z * z].map(|m| weight * m)
+    }
+
+    /// From moments about the origin, divided by the sum kept, to those about `centre`.
+    fn about(centre: DVec3, m: &[f64; CHANNELS], kept: f64) -> Self {
+        let [w, x, y, z, second @ ..] = m.map(|m| m / kept);
+        let DVec3 { x: a, y: b, z: c } = centre;
+        let shift = [2.0 * a * x, a * y + b * x, a * z + c * x, 2.0 * b * y, b * z + c * y, 2.0 * c * z];
+        let square = [a * a, a * b, a * c, b * b, b * c, c * c];
+        Self {
+            weight: w,
+            first: DVec3::new(x, y, z) - w * centre,
+            second: std::array::from_fn(|i| second[i] - shift[i] + w * square[i]),
+        }
+    }
+}
+
+/// The weight, then first and second moments.
+const CHANNELS: usize = 10;
+
+impl DirectDeltaMush {
+    /// Direct delta mush with `steps` smoothing steps.
+    ///
+    /// - `weights`: one row per vertex, each summing to one
+    ///
+    /// # Panics
+    /// If mesh and weights differ in their number of vertices.
+    pub fn new(mesh: &Mesh, weights: &Influences, steps: u32) -> Self {
+        let smoothing = Smoothing { steps: &[steps], ..Smoothing::default() };
+        Self::of_smoothing(mesh, weights, &smoothing).pop().unwrap_or_default()
+    }
+
+    /// Direct delta mush for each number of steps. One run of the smoothing passes through all of them.
+    ///
+    /// # Panics
+    /// As [`new`](Self::new).
+    pub fn of_smoothing(mesh: &Mesh, weights: &Influences, smoothing: &Smoothing<'_>) -> Vec<Self> {
+        let &Smoothing { steps, of: wanted, .. } = smoothing;
+        let vertices = mesh.positions.len();
+        assert_eq!(vertices, weights.vertices(), "positions and weights differ in number");
+        let place = split_vertices(mesh, weights);
+        let graph = mesh.neighbours_along_polygons(&place);
+        // About the middle of the character, for the sake of digits.
+        let size = mesh.diagonal();
+        let (low, high) = mesh.bounds();
+        let middle = 0.5 * (low + high);
+        let mut of_bone: Vec<Vec<(u32, f64)>> = vec![Vec::new(); weights.bones_named()];
+        for (v, row) in weights.rows().enumerate().filter(|(v, _)| place[*v] as usize == *v) {
+            row.iter().for_each(|&(bone, w)| of_bone[bone.get()].push((v as u32, w)));
+        }
+        let mut stands_for: Vec<bool> = vec![false; vertices];
+        (0..vertices).filter(|&v| wanted(v)).for_each(|v| stands_for[place[v] as usize] = true);
+        let at = |v: u32| mesh.positions[v as usize] - middle;
+        let fields: Vec<Vec<Vec<(u32, [f64; CHANNELS])>>> = of_bone
+            .par_iter()
+            .map(|skin| smoothed(&graph, skin, at, smoothing, &stands_for))
+            .collect();
+        let of_steps = |step: usize| {
+            let mut rows: Vec<Vec<(BoneIndex, [f64; CHANNELS])>> = vec![Vec::new(); vertices];
+            for (bone, field) in fields.iter().enumerate() {
+                for &(v, moments) in &field[step] {
+                    rows[v as usize].push((BoneIndex::new(bone), moments));
+                }
+            }
+            let mut made = Self { offsets: vec![0], terms: vec![], centres: Vec::with_capacity(vertices) };
+            for v in 0..vertices {
+                let row = if wanted(v) { &rows[place[v] as usize][..] } else { &[] };
+                let kept: f64 = row.iter().map(|(_, m)| m[0]).sum();
+                let first: DVec3 = row.iter().map(|(_, m)| DVec3::new(m[1], m[2], m[3])).sum();
+                let centre = if row.is_empty() { at(v as u32) } else { first / kept };
+                made.terms.extend(row.iter().map(|(bone, m)| (*bone, Moments::about(centre, m, kept))));
+                spread(&mut made.terms[made.offsets[v] as usize..], size);
+                made.offsets.push(made.terms.len() as u32);
+                made.centres.push(centre + middle);
+            }
+            made
+        };
+        (0..steps.len()).map(of_steps).collect()
+    }
+
+    /// Bones and moments of vertex `v`.
+    pub fn of(&self, v: usize) -> &[(BoneIndex, Moments)] {
+        &self.terms[self.offsets[v] as usize..self.offsets[v + 1] as usize]
+    }
+
+    /// q and C of a vertex in a pose: where linear blending carries its neighbourhood, and how.
+    pub fn carried(&self, v: usize, transforms: &BoneTransforms) -> (DVec3, DMat3) {
+        let (centre, terms) = (self.centres[v], self.of(v));
+        if terms.is_empty() {
+            return (centre, DMat3::ZERO);
+        }
+        // Translations count relative to a point that moves with the vertex: first moments sum to zero.
+        let along = terms.iter().map(|(bone, m)| transforms[*bone].transform_point3(centre) * m.weight).sum::<DVec3>();
+        let (mut q, mut c) = (along, DMat3::ZERO);
+        for (bone, m) in terms {
+            let map = &transforms[*bone];
+            q += map.matrix3 * m.first;
+            c += map.matrix3 * m.second() + outer(map.transform_point3(centre) - along, m.first);
+        }
+        (q, c)
+    }
+
+    /// p' of vertex `v` with rest position `p`. A vertex without terms stays at rest.
+    pub fn at(&self, v: usize, p: DVec3, transforms: &BoneTransforms) -> DVec3 {
+        let (q, c) = self.carried(v, transforms);
+        q + rotation_of(&c) * (p - self.centres[v])
+    }
+
+    /// R of vertex `v`, by which normals turn.
+    pub fn rotation(&self, v: usize, transforms: &BoneTransforms) -> DMat3 {
+        rotation_of(&self.carried(v, transforms).1)
+    }
+}
+
+/// Gives a neighbourhood without extent in two directions, a vertex by itself or a row of them, a little of the blended bones: a
+/// rotation where the moments leave it open. It does not move the vertex itself, whose p − p̄ has no part there.
+fn spread(terms: &mut [(BoneIndex, Moments)], size: f64) {
+    let whole = terms.iter().fold(DMat3::ZERO, |sum, (_, m)| sum + m.second());
+    let trace = whole.x_axis.x + whole.y_axis.y + whole.z_axis.z;
+    // The largest eigenvalue alone is the whole trace where the others are zero: then |S|² = (tr S)².
+    let squares: f64 = whole.to_cols_array().iter().map(|x| x * x).sum();
+    let (nothing, flat) = (trace <= (1e-6 * size).powi(2), trace * trace - squares <= 1e-6 * trace * trace);
+    if nothing || flat {
+        let part = if nothing { 1.0 } else { 1e-3 * trace };
+        for (_, m) in terms {
+            if nothing {
+                (m.first, m.second) = (DVec3::ZERO, [0.0; 6]);
+            }
+            [0, 3, 5].into_iter().for_each(|i| m.second[i] += part * m.weight);
+        }
+    }
+}
+
+/// The rotation nearest to C; the identity for zero, the neighbourhood of a single vertex.
+pub(crate) fn rotation_of(c: &DMat3) -> DMat3 {
+    let size = c.to_cols_array().iter().fold(0.0f64, |most, x| most.max(x.abs()));
+    if !(size > 0.0 && size.is_finite()) {
+        return DMat3::IDENTITY;
+    }
+    let c = *c * size.recip();
+    near_polar(&c).unwrap_or_else(|| nearest_rotation(&c))
+}
+
+/// R of C = R S in closed form (`baked::bases::delta_mush` has the equations), and a Newton step towards a rotation; `None` near
+/// where R is not defined.
+fn near_polar(c: &DMat3) -> Option<DMat3> {
+    let area = cofactor(c);
+    let squares = |m: &DMat3| m.to_cols_array().iter().map(|x| x * x).sum::<f64>();
+    let (size, areas, det) = (squares(c), squares(&area), c.x_axis.dot(area.x_axis));
+    let trace_of = |second: f64| (size + 2.0 * second).max(0.0).sqrt();
+    let mut second = (areas + 2.0 * det.max(0.0) * trace_of(areas.sqrt())).sqrt();
+    let mut step = second;
+    for _ in 0..8 {
+        let trace = trace_of(second);
+        step = (second * second - areas - 2.0 * det * trace) / (2.0 * (second - det / trace));
+        second -= step;
+    }
+    let trace = trace_of(second);
+    let denominator = trace * second - det;
+    let regular = denominator > 1e-3 * trace.powi(3) && step.abs() < 1e-8 * trace * trace;
+    regular.then(|| {
+        let r = area * trace + *c * (trace * trace - second) - *c * (c.transpose() * *c);
+        let r = r * denominator.recip();
+        0.5 * (r + r.inverse().transpose())
+    })
+}
+
+/// a bᵀ.
+fn outer(a: DVec3, b: DVec3) -> DMat3 {
+    DMat3::from_cols(a * b.x, a * b.y, a * b.z)
+}
+
+/// For every vertex the first in the same place that the same bones carry: those that a file split at seams are one.
+fn split_vertices(mesh: &Mesh, weights: &Influences) -> Vec<u32> {
+    let same = |a: u32, b: u32| {
+        let near = |from, to| {
+            weights.of(from).iter().all(|&(bone, w)| (w - weights.value(to, bone)).abs() < SAME_WEIGHTS)
+        };
+        near(a as usize, b as usize) && near(b as usize, a as usize)
+    };
+    let place = welded(&mesh.positions);
+    (0..).zip(place).map(|(v, first)| if v == first || same(v, first) { first } else { v }).collect()
+}
+
+/// Ψ about the origin of one bone, after each number of steps, for the vertices that are `wanted` and where its weight counts.
+fn smoothed(
+    graph: &Neighbours,
+    skin: &[(u32, f64)],
+    at: impl Fn(u32) -> DVec3,
+    smoothing: &Smoothing<'_>,
+    wanted: &[bool],
+) -> Vec<Vec<(u32, [f64; CHANNELS])>> {
+    // The vertices that n steps reach, nearest first.
+    let &Smoothing { steps, least_weight, .. } = smoothing;
+    let most = steps.iter().copied().max().unwrap_or(0);
+    let mut local = vec![u32::MAX; wanted.len()];
+    let mut reached: Vec<u32> = Vec::new();
+    for &(v, _) in skin {
+        local[v as usize] = reached.len() as u32;
+        reached.push(v);
+    }
+    let mut ring = 0..reached.len();
+    for _ in 0..most {
+        let end = reached.len();
+        for i in ring {
+            for &n in graph.of(reached[i] as usize) {
+                if local[n as usize] == u32::MAX {
+                    local[n as usize] = reached.len() as u32;
+                    reached.push(n);
+                }
+            }
+        }
+        ring = end..reached.len();
+    }
+    let mut field = vec![[0.0; CHANNELS]; reached.len()];
+    skin.iter().enumerate().for_each(|(i, &(v, w))| field[i] = Moments::of(w, at(v)));
+    let mut next = field.clone();
+    let (mut made, mut done) = (Vec::with_capacity(steps.len()), 0);
+    for &wanted_steps in steps {
+        while done < wanted_steps {
+            for (i, &v) in reached.iter().enumerate() {
+                let near = graph.of(v as usize);
+                let mut sum = [0.0; CHANNELS];
+                for &n in near {
+                    if let Some(m) = field.get(local[n as usize] as usize) {
+                        sum.iter_mut().zip(m).for_each(|(sum, m)| *sum += m);
+                    }
+                }
+                let share = 0.5 / near.len() as f64;
+                next[i] = match near.is_empty() {
+                    true => field[i],
+                    false => std::array::from_fn(|c| 0.5 * field[i][c] + share * sum[c]),
+                };
+            }
+            std::mem::swap(&mut field, &mut next);
+            done += 1;
+        }
+        let kept = reached.iter().zip(&field).filter(|(v, m)| wanted[**v as usize] && m[0] >= least_weight && m[0] > 0.0);
+        made.push(kept.map(|(&v, &m)| (v, m)).collect());
+    }
+    made
+}
