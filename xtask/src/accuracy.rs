@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// The methods compared.
-const METHODS: [&str; 14] = [
+const METHODS: [&str; 16] = [
     "own-weights",
     "lbs",
     "dqs",
+    "ddm",
     "animation-space",
     "mwe-published",
     "mwe-relative-row",
@@ -23,6 +24,7 @@ const METHODS: [&str; 14] = [
     "eigenskin",
     "pose-blendshapes",
     "rotational-regression",
+    "joint-lbs",
     "joint",
 ];
 

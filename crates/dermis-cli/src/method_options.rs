@@ -15,7 +15,7 @@ use dermis_workflow::deform::joints::CorrectionFrame;
 use dermis_workflow::fits::maps::MapSettings;
 use dermis_workflow::fits::method::weights::CandidateSource;
 use dermis_workflow::fits::method::{
-    AnchorChoice, AnimationSpaceMethod, BaseChoice, CorrectivesMethod, EigenSkinMethod, FoldChoice, JointMethod,
+    AnchorChoice, AnimationSpaceMethod, BaseChoice, CorrectivesMethod, DeltaMushMethod, EigenSkinMethod, FoldChoice, JointMethod,
     LbsMethod, MapSource, Method, MweMethod, MweRidge, PoseBlendshapesMethod, PoseSpaceSettings, PsdMethod,
     RidgeChoice, RotationalMethod,
 };
@@ -44,6 +44,9 @@ pub struct MethodArgs {
     /// model runs them
     #[arg(long, value_name = "FILE", conflicts_with_all = ["base", "base_cache"])]
     stack: Option<PathBuf>,
+    /// Smoothing steps of direct delta mush [default: those of least training error]
+    #[arg(help_heading = "Direct delta mush (--method ddm)", long, value_name = "N")]
+    steps: Option<u32>,
     /// The published form of multi-weight enveloping, to the letter: world rows, its centring, its ridge s / variance
     /// with s = 1e-3, SVD, no guard. Other options still apply
     #[arg(help_heading = "Multi-weight enveloping (--method mwe)", long)]
@@ -88,7 +91,7 @@ pub struct MethodArgs {
     /// clips, single poses otherwise]
     #[arg(long, value_name = "single|N")]
     blocks: Option<String>,
-    /// Take the largest s whose cross-validated error is within this factor of the best [default: 1.03; 1 for ridges
+    /// Take the largest s whose cross-validated error is within this factor of the best [default: 1.03; 1.02 for the joint model; 1 for ridges
     /// other than absolute]
     #[arg(long, value_name = "FACTOR", allow_negative_numbers = true)]
     tolerance: Option<f64>,
@@ -159,11 +162,12 @@ pub struct Chosen {
 }
 
 /// The methods by name.
-const METHODS: [&str; 11] = [
+const METHODS: [&str; 12] = [
     "joint",
     "own-weights",
     "lbs",
     "dqs",
+    "ddm",
     "animation-space",
     "mwe",
     "psd",
@@ -251,6 +255,7 @@ impl MethodArgs {
         let method = match name {
             "own-weights" => Method::OwnWeights,
             "dqs" => Method::Dqs,
+            "ddm" => Method::DirectDeltaMush(DeltaMushMethod { steps: self.steps.take() }),
             "lbs" => Method::Lbs(self.take_lbs(&mut files)?),
             "animation-space" => Method::AnimationSpace(AnimationSpaceMethod {
                 maps: self.take_maps(&mut files)?,
@@ -441,6 +446,7 @@ impl MethodArgs {
         let own = [
             ("--base", self.base.is_some()),
             ("--base-cache", self.base_cache.is_some()),
+            ("--steps", self.steps.is_some()),
             ("--stack", self.stack.is_some()),
             ("--published", self.published),
             ("--frame", self.frame.is_some()),

@@ -152,18 +152,18 @@ impl<'a> Vertices<'a> {
         Ok(())
     }
 
-    /// Sum over the vertices of the squared residuals of rows left out.
-    pub(super) fn left_out(&self, lambda: f64, folds: &[LeftOut]) -> Result<f64, SolveError> {
+    /// Sum of the squared residuals of rows left out, of each vertex.
+    pub(super) fn left_out(&self, lambda: f64, folds: &[LeftOut]) -> Result<Vec<f64>, SolveError> {
         let filter = self.free.filter(lambda);
         let inverse = |fold: &LeftOut| -> Vec<f64> {
             let pairs = fold.rows.iter().flat_map(|&s| fold.rows.iter().map(move |&t| (s, t)));
             pairs.map(|(s, t)| self.free.inverse(s, t, &filter, lambda)).collect()
         };
         let inverses: Vec<Vec<f64>> = folds.iter().map(inverse).collect();
-        let (mut sum, mut near, mut kernel, mut e) = (0.0, Vec::new(), Vec::new(), Vec::new());
+        let (mut sums, mut near, mut kernel, mut e) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         self.each(&filter, lambda, |known, x, _| {
             let (alpha, x) = x.split_at(3 * self.rows);
-            let c = x.len() / (3 * self.rows);
+            let (c, mut sum) = (x.len() / (3 * self.rows), 0.0);
             for (fold, inverse) in folds.iter().zip(&inverses) {
                 let n = fold.rows.len();
                 let place = |i: usize| (i % 3) * self.rows + fold.rows[i / 3];
@@ -189,9 +189,10 @@ impl<'a> Vertices<'a> {
                 }
                 sum += e[..3 * fold.scored].iter().map(|e| e * e).sum::<f64>();
             }
+            sums.push(sum);
             Ok(())
         })?;
-        Ok(sum)
+        Ok(sums)
     }
 
     /// Coefficients at one λ, the first `free` per axis; leverage and residuals refer to the first `scored` rows.

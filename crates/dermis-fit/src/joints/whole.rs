@@ -17,8 +17,10 @@ const CHUNK: usize = 8;
 /// λ and how it was chosen.
 pub struct Choice {
     pub lambda: f64,
-    /// Of the poses left out.
+    /// Rms over vertices and poses left out, at the best λ.
     pub error: f64,
+    /// The mean over vertices of each one's rms over the poses left out, at the λ that is best for that.
+    pub typical: f64,
     pub sweep: Vec<(f64, f64)>,
     pub vertices: usize,
 }
@@ -79,22 +81,25 @@ impl Scene<'_> {
                 grid.iter().map(|&lambda| vertices.left_out(lambda, &folds)).collect::<Result<Vec<_>, _>>()
             },
             |group, vertices| {
-                let (folds, mut sums) = (self.folds(group), vec![0.0; grid.len()]);
+                let (folds, mut sums) = (self.folds(group), vec![vec![]; grid.len()]);
                 for &v in vertices {
                     let (problem, _) = self.direct(group, v);
-                    for (sum, &lambda) in sums.iter_mut().zip(grid) {
-                        *sum += problem.left_out(lambda, &folds)?;
+                    for (sums, &lambda) in sums.iter_mut().zip(grid) {
+                        sums.push(problem.left_out(lambda, &folds)?);
                     }
                 }
                 Ok(sums)
             },
         )?;
-        let sums: Vec<f64> = (0..grid.len()).map(|i| parts.iter().map(|part| part[i]).sum()).collect();
+        let of_vertices = |i: usize| parts.iter().flat_map(move |part| part[i].iter().copied());
+        let sums: Vec<f64> = (0..grid.len()).map(|i| of_vertices(i).sum()).collect();
+        let roots = (0..grid.len()).map(|i| of_vertices(i).map(f64::sqrt).sum::<f64>());
         let vertices = self.training.rest.len().div_ceil(stride);
         let rms = |sum: f64| (sum / (vertices * self.own).max(1) as f64).sqrt();
         let chosen = cross_validation::choose(&sums, self.settings.tolerance).unwrap_or(0);
         Ok(Choice {
             lambda: grid[chosen],
+            typical: roots.fold(f64::INFINITY, f64::min) / (vertices as f64 * (self.own as f64).sqrt()).max(1.0),
             error: sums.iter().copied().map(rms).fold(f64::INFINITY, f64::min),
             sweep: grid.iter().zip(&sums).map(|(&lambda, &sum)| (lambda, rms(sum))).collect(),
             vertices,

@@ -84,7 +84,8 @@ struct Validated {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct ValidatedBase {
     base: String,
-    validated_rms: f64,
+    /// The mean over vertices of their rms.
+    validated: f64,
 }
 
 /// What training showed of a joint.
@@ -239,10 +240,10 @@ impl JointModelReport {
         self.other_sweep.iter().map(|p| (p.s, p.validated_rms))
     }
 
-    /// The bases that were compared, the one taken first, with the cross-validated error of some vertices, rms in metres; empty
-    /// if the base was stated.
+    /// The bases that were compared, the one taken first, with the cross-validated error: the mean over some vertices of their rms
+    /// in metres. Empty if the base was stated.
     pub fn bases(&self) -> impl Iterator<Item = (&str, f64)> + '_ {
-        self.bases.iter().map(|b| (&*b.base, b.validated_rms))
+        self.bases.iter().map(|b| (&*b.base, b.validated))
     }
 
     fn new(report: &JointReport, bases: mush::Choice, rig: &Rig) -> Self {
@@ -257,7 +258,7 @@ impl JointModelReport {
             frozen: joint.frozen,
             inducing: joint.inducing,
         });
-        let compared = bases.into_iter().map(|(base, validated_rms)| ValidatedBase { base: base.to_string(), validated_rms });
+        let compared = bases.into_iter().map(|(base, validated)| ValidatedBase { base: base.to_string(), validated });
         Self {
             bases: compared.collect(),
             s: report.lambda,

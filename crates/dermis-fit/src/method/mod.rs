@@ -33,6 +33,7 @@ pub mod weights;
 
 pub use animation_space::AnimationSpaceMethod;
 pub use base::BaseChoice;
+pub use mush::DeltaMushMethod;
 pub use correctives::{CorrectiveShape, CorrectivesMethod, CorrectivesModelReport, DrivingTurn};
 pub use error::{Lack, MethodError};
 pub use joint::{JointMethod, JointModelReport};
@@ -62,6 +63,9 @@ pub enum Method {
     Lbs(LbsMethod),
     /// The rig's own weights, dual quaternions: nothing is learnt.
     Dqs,
+    /// The rig's own weights, direct delta mush: only its smoothing steps are chosen.
+    #[serde(rename = "ddm")]
+    DirectDeltaMush(DeltaMushMethod),
     /// Animation space.
     AnimationSpace(AnimationSpaceMethod),
     /// Multi-weight enveloping over a base.
@@ -154,18 +158,24 @@ impl Method {
         Self::Correctives(CorrectivesMethod::default())
     }
 
+    /// Direct delta mush with its defaults.
+    pub fn direct_delta_mush() -> Self {
+        Self::DirectDeltaMush(DeltaMushMethod::default())
+    }
+
     /// Rotational regression with its defaults.
     pub fn rotational_regression() -> Self {
         Self::RotationalRegression(RotationalMethod::default())
     }
 
     /// Every method with its defaults.
-    pub fn all() -> [Self; 11] {
+    pub fn all() -> [Self; 12] {
         [
             Self::joint(),
             Self::OwnWeights,
             Self::lbs(),
             Self::Dqs,
+            Self::direct_delta_mush(),
             Self::animation_space(),
             Self::mwe(),
             Self::psd(),
@@ -182,6 +192,7 @@ impl Method {
             Self::OwnWeights => "own-weights",
             Self::Lbs(_) => "lbs",
             Self::Dqs => "dqs",
+            Self::DirectDeltaMush(_) => "ddm",
             Self::AnimationSpace(_) => "animation-space",
             Self::Mwe(_) => "mwe",
             Self::Joint(_) => "joint",
@@ -211,7 +222,7 @@ impl Method {
             ..bare
         };
         match self {
-            Self::OwnWeights | Self::Dqs => bare,
+            Self::OwnWeights | Self::Dqs | Self::DirectDeltaMush(_) => bare,
             Self::Lbs(_) => Promises { needs_weights: false, ..bare },
             Self::AnimationSpace(_) => Promises { bounded: false, needs_weights: false, ..bare },
             Self::Mwe(own) => Promises { streams: own.streams(), ..correction(own.guard, own.base) },
@@ -264,6 +275,7 @@ impl Method {
     pub fn check(&self) -> Result<(), MethodError> {
         match self {
             Self::OwnWeights | Self::Dqs => Ok(()),
+            Self::DirectDeltaMush(own) => own.base().check(self.name()),
             Self::Lbs(own) => own.check(),
             Self::AnimationSpace(own) => own.check(),
             Self::Mwe(own) => own.check(),
@@ -295,6 +307,7 @@ impl Method {
                 let base = Base::Dqs(weights()?, DualQuaternions::new(input.rig.skeleton()));
                 Ok(Learnt::of_base(self, base, input)?)
             }
+            Self::DirectDeltaMush(own) => own.fit(input),
             Self::Lbs(own) => own.fit(input, progress),
             Self::AnimationSpace(own) => own.fit(input, progress),
             Self::Mwe(own) => own.fit(input, progress),

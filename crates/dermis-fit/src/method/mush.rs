@@ -1,13 +1,41 @@
 //! Direct delta mush as a base: how many smoothing steps the examples ask for, and whether they ask for it at all.
 
 use super::base::BaseChoice;
-use super::{FitInput, MethodError};
+use super::learnt::SolvedBy;
+use super::{FitInput, FitReport, Learnt, MethodError, MethodReport};
 use crate::joints::{JointSettings, joint_validation};
 use crate::training::{BasePoses, Progress};
 use dermis_deform::delta_mush::Smoothing;
 use dermis_deform::{DirectDeltaMush, lbs};
 use dermis_rig::{BoneTransforms, Example, Influences};
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// Direct delta mush of the rig's own weights, without a correction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct DeltaMushMethod {
+    /// Smoothing steps; `None` takes those of least training error.
+    pub steps: Option<u32>,
+}
+
+impl DeltaMushMethod {
+    pub(super) fn base(self) -> BaseChoice {
+        BaseChoice::DirectDeltaMush(self.steps)
+    }
+
+    pub(super) fn fit(self, input: &FitInput<'_>) -> Result<Learnt, MethodError> {
+        let steps = match self.steps {
+            Some(steps) => steps,
+            None => best_steps(input)?,
+        };
+        let mut report = FitReport::new("ddm", MethodReport::Nothing {});
+        let chosen = if self.steps.is_none() { " (of least training error)" } else { "" };
+        report.settings.push(("smoothing steps".into(), format!("{steps}{chosen}")));
+        let base = BaseChoice::DirectDeltaMush(Some(steps)).of(input)?;
+        Learnt::new(base, None, input, report, SolvedBy::Other)
+    }
+}
 
 /// Numbers of smoothing steps that are tried.
 const STEPS: [u32; 9] = [1, 2, 3, 5, 8, 12, 20, 30, 50];
@@ -18,8 +46,8 @@ const MOST_VERTICES: usize = 500;
 /// Another base than linear blending is taken if it lowers the cross-validated error by this share.
 const LEAST_GAIN: f64 = 0.01;
 
-/// The bases of a choice, each with the cross-validated error that the joint model over it leaves, rms in metres; the first is the
-/// one taken.
+/// The bases of a choice, each with the cross-validated error that the joint model over it leaves, the mean over vertices of their
+/// rms in metres; the first is the one taken.
 pub(super) type Choice = Vec<(BaseChoice, f64)>;
 
 /// Every so-manieth vertex is looked at.

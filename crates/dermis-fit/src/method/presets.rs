@@ -1,6 +1,6 @@
 //! Methods by name, each with settings: what a comparison puts side by side.
 
-use super::{BaseChoice, Method, MweMethod, PoseBlendshapesMethod, PoseSpaceSettings, PsdMethod};
+use super::{BaseChoice, JointMethod, Method, MweMethod, PoseBlendshapesMethod, PoseSpaceSettings, PsdMethod};
 use crate::mwe::{RidgeMode, RowChoice};
 use crate::psd::compile::Budget;
 use crate::psd::{Form, Reach};
@@ -33,11 +33,15 @@ pub fn preset(name: &str) -> Option<&'static Preset> {
 }
 
 /// Every preset, the default first.
-pub const PRESETS: [Preset; 27] = [
+pub const PRESETS: [Preset; 29] = [
     preset_of("joint", "the joint model, default form", Method::joint),
+    preset_of("joint-lbs", "the joint model over linear blend skinning", || {
+        Method::Joint(JointMethod { base: BaseChoice::Lbs, ..JointMethod::default() })
+    }),
     preset_of("own-weights", "the rig's own weights", || Method::OwnWeights),
     preset_of("lbs", "weights fitted to the examples", Method::lbs),
     preset_of("dqs", "the rig's own weights, dual quaternions", || Method::Dqs),
+    preset_of("ddm", "the rig's own weights, direct delta mush", Method::direct_delta_mush),
     preset_of("animation-space", "coefficients shared by the axes", Method::animation_space),
     preset_of("mwe", "multi-weight enveloping, default form", Method::mwe),
     preset_of("mwe-row", "each axis reads its own row", || mwe(|own| own.rows = Some(RowChoice::Row))),
