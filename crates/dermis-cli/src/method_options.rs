@@ -15,9 +15,9 @@ use dermis_workflow::deform::joints::CorrectionFrame;
 use dermis_workflow::fits::maps::MapSettings;
 use dermis_workflow::fits::method::weights::CandidateSource;
 use dermis_workflow::fits::method::{
-    AnchorChoice, AnimationSpaceMethod, BaseChoice, CorrectivesMethod, DeltaMushMethod, EigenSkinMethod, FoldChoice, JointMethod,
-    LbsMethod, MapSource, Method, MweMethod, MweRidge, PoseBlendshapesMethod, PoseSpaceSettings, PsdMethod,
-    RidgeChoice, RotationalMethod,
+    AnchorChoice, AnimationSpaceMethod, BaseChoice, CorrectivesMethod, DeltaMushMethod, EigenSkinMethod, FoldChoice,
+    JointMethod, LbsMethod, MapSource, Method, MweMethod, MweRidge, PoseBlendshapesMethod, PoseSpaceSettings,
+    PsdMethod, RidgeChoice, RotationalMethod,
 };
 use dermis_workflow::fits::mwe::{Centring, MweSettings, RidgeMode, RowChoice, SolvePrecision};
 use dermis_workflow::recipe::Input;

@@ -125,7 +125,7 @@ impl DirectDeltaMush {
         let place = split_vertices(mesh, weights);
         let graph = mesh.neighbours_along_polygons(&place);
         // About the middle of the character, for the sake of digits.
-        let size = mesh.diagonal();
+        let size = mesh.extent();
         let (low, high) = mesh.bounds();
         let middle = 0.5 * (low + high);
         let mut of_bone: Vec<Vec<(u32, f64)>> = vec![Vec::new(); weights.bones_named()];
@@ -135,10 +135,8 @@ impl DirectDeltaMush {
         let mut stands_for: Vec<bool> = vec![false; vertices];
         (0..vertices).filter(|&v| wanted(v)).for_each(|v| stands_for[place[v] as usize] = true);
         let at = |v: u32| mesh.positions[v as usize] - middle;
-        let fields: Vec<Vec<Vec<(u32, [f64; CHANNELS])>>> = of_bone
-            .par_iter()
-            .map(|skin| smoothed(&graph, skin, at, smoothing, &stands_for))
-            .collect();
+        let fields: Vec<Vec<Vec<(u32, [f64; CHANNELS])>>> =
+            of_bone.par_iter().map(|skin| smoothed(&graph, skin, at, smoothing, &stands_for)).collect();
         let of_steps = |step: usize| {
             let mut rows: Vec<Vec<(BoneIndex, [f64; CHANNELS])>> = vec![Vec::new(); vertices];
             for (bone, field) in fields.iter().enumerate() {
@@ -257,9 +255,8 @@ fn outer(a: DVec3, b: DVec3) -> DMat3 {
 /// For every vertex the first in the same place that the same bones carry: those that a file split at seams are one.
 fn split_vertices(mesh: &Mesh, weights: &Influences) -> Vec<u32> {
     let same = |a: u32, b: u32| {
-        let near = |from, to| {
-            weights.of(from).iter().all(|&(bone, w)| (w - weights.value(to, bone)).abs() < SAME_WEIGHTS)
-        };
+        let near =
+            |from, to| weights.of(from).iter().all(|&(bone, w)| (w - weights.value(to, bone)).abs() < SAME_WEIGHTS);
         near(a as usize, b as usize) && near(b as usize, a as usize)
     };
     let place = welded(&mesh.positions);
@@ -319,7 +316,8 @@ fn smoothed(
             std::mem::swap(&mut field, &mut next);
             done += 1;
         }
-        let kept = reached.iter().zip(&field).filter(|(v, m)| wanted[**v as usize] && m[0] >= least_weight && m[0] > 0.0);
+        let kept =
+            reached.iter().zip(&field).filter(|(v, m)| wanted[**v as usize] && m[0] >= least_weight && m[0] > 0.0);
         made.push(kept.map(|(&v, &m)| (v, m)).collect());
     }
     made

@@ -6,12 +6,13 @@
 //! p' = base + Π_v( R_a ( c_v + Σ_k U_vk : f_ak ) ),      f_ak = limit( [Ñ_ak − I, translation divided by L] ),
 //! ```
 //!
-//! Ñ_ak = N_a⁻¹ N_k the transform of bone k seen from the anchor, N the bone transforms with frozen joints welded, R_a
+//! Ñ_ak = N_a⁻¹ N_k the transform of bone k seen from the anchor, N the bone transforms with frozen joints welded and seen from a
+//! point of the character, R_a
 //! the linear part of M_a, Π_v the projection to a ball. Multi-weight enveloping in all its forms is such a map: the
 //! published world form has no anchor (f_k from M_k itself, R = I), the row form lets axis j read row j only. Welding,
 //! limits and the ball are those of [`crate::guard`].
 
-use crate::features::SeenFrom;
+use crate::features::{SeenFrom, about};
 use crate::guard::{Weld, project};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::{BoneIndex, BoneTransforms};
@@ -53,6 +54,9 @@ pub struct Enveloping {
     pub rows: Rows,
     /// L: features divide translations by it.
     pub length: f64,
+    /// What translations are seen from, rest world, metres: the origin in the published form. A point that belongs to the character
+    /// makes features, and with them the ridge and the limits, those of the character wherever it stands.
+    pub origin: DVec3,
     /// Joints that never moved in training.
     pub weld: Weld,
     /// The distinct (anchor, bone) pairs.
@@ -87,6 +91,7 @@ impl Enveloping {
         Self {
             rows,
             length,
+            origin: DVec3::ZERO,
             weld: Weld::default(),
             pairs: vec![],
             anchors: vec![],
@@ -101,6 +106,7 @@ impl Enveloping {
     /// The features of a pose for every pair.
     pub fn features(&self, transforms: &BoneTransforms, out: &mut PoseFeatures) {
         self.weld.apply(transforms, &mut out.welded);
+        out.welded.iter_mut().for_each(|m| *m = about(m, self.origin));
         out.limited = 0;
         out.features.clear();
         let mut bones = SeenFrom::new(&out.welded, self.length);

@@ -4,6 +4,11 @@ use dermis_rig::BoneIndex;
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
 use dermis_rig::skeleton::{invert, row};
 
+/// M as seen from a point instead of the origin: T(−o) M T(o), whose translation is how far M carries o.
+pub fn about(m: &DAffine3, origin: DVec3) -> DAffine3 {
+    DAffine3 { matrix3: m.matrix3, translation: m.translation + (m.matrix3 * origin - origin) }
+}
+
 /// Rows of M̃ − I with translations over L: M̃ = A⁻¹ B of two bones, or M itself without an anchor.
 ///
 /// A singular anchor gives the zero feature: nothing can be seen from it.

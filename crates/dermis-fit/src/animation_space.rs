@@ -18,6 +18,7 @@
 
 use crate::training::{FitError, Progress, Training};
 use dermis_deform::AnimationSpace;
+use dermis_deform::features::about;
 use dermis_rig::glam::{DVec3, DVec4};
 use dermis_rig::skeleton::row;
 use dermis_rig::{BoneIndex, Influences, VertexIndex};
@@ -40,6 +41,9 @@ pub struct AnimationSpaceSettings {
     pub grid: Vec<f64>,
     /// Cross-validation takes the largest λ whose rms error is within this factor of the best.
     pub tolerance: f64,
+    /// What positions and translations are seen from, rest world, metres. The middle of the rest mesh makes the ridge independent of
+    /// where the character stands.
+    pub origin: DVec3,
 }
 
 impl AnimationSpaceSettings {
@@ -50,6 +54,7 @@ impl AnimationSpaceSettings {
             folds: if is_clip { Folds::Blocks(5) } else { Folds::Single },
             grid: crate::mwe::half_decades(1e-4, 10.0),
             tolerance: TOLERANCE,
+            origin: DVec3::ZERO,
         }
     }
 }
@@ -100,7 +105,8 @@ pub fn fit_animation_space(
     }
     let included = training.included();
     let training = &training.with(&included);
-    let groups = groups(training, maps, prior).into_par_iter().map(|(b, v)| Group::new(training, b, v));
+    let groups =
+        groups(training, maps, prior).into_par_iter().map(|(b, v)| Group::new(training, settings.origin, b, v));
     let groups = groups.collect::<Result<Vec<_>, FitError>>()?;
     let pairs = (training.rest.len() * training.examples.len()).max(1) as f64;
     let (lambda, sweep) = match settings.lambda {
@@ -148,6 +154,8 @@ fn groups(training: &Training<'_>, maps: &Influences, prior: Option<&Influences>
 struct Group {
     bones: Vec<BoneIndex>,
     vertices: Vec<u32>,
+    /// What positions and translations are seen from.
+    origin: DVec3,
     /// 3·poses × 4·bones, rows scaled by r: [M, translation over L], the poses' common translation taken out.
     features: Mat<f64>,
     /// What was taken out of each pose.
@@ -164,19 +172,24 @@ struct Group {
 const CHUNK: usize = 256;
 
 impl Group {
-    fn new(training: &Training<'_>, bones: Vec<BoneIndex>, vertices: Vec<u32>) -> Result<Self, FitError> {
+    fn new(
+        training: &Training<'_>,
+        origin: DVec3,
+        bones: Vec<BoneIndex>,
+        vertices: Vec<u32>,
+    ) -> Result<Self, FitError> {
         let (n, poses, unit) = (bones.len(), training.examples.len(), training.unit());
         // Σ a.w = 1, so a translation common to a pose's bones and its target changes nothing but the rounding.
         let shift: Vec<DVec3> = training
             .examples
             .iter()
-            .map(|e| bones.iter().map(|&b| e.transforms[b].translation).sum::<DVec3>() / n as f64)
+            .map(|e| bones.iter().map(|&b| about(&e.transforms[b], origin).translation).sum::<DVec3>() / n as f64)
             .collect();
         let mut features = Mat::zeros(3 * poses, 4 * n);
         for (s, example) in training.examples.iter().enumerate() {
             for (k, &bone) in bones.iter().enumerate() {
                 for j in 0..3 {
-                    let m = row(&example.transforms[bone], j);
+                    let m = row(&about(&example.transforms[bone], origin), j);
                     let moved = [m[0], m[1], m[2], (m[3] - shift[s][j]) / unit];
                     for c in 0..4 {
                         features[(3 * s + j, 4 * k + c)] = example.importance * moved[c];
@@ -198,13 +211,13 @@ impl Group {
                 q[(i, h)] /= sigma;
             }
         }
-        Ok(Self { bones, vertices, features, shift, axes: &z * e, values: found.values[..kept].to_vec(), q })
+        Ok(Self { bones, vertices, origin, features, shift, axes: &z * e, values: found.values[..kept].to_vec(), q })
     }
 
     /// a⁰ of a vertex in solver units: positions and L·w, 4 per bone.
     fn prior(&self, training: &Training<'_>, prior: Option<&Influences>, v: usize) -> Vec<f64> {
         let share = |bone| prior.map_or(1.0 / self.bones.len() as f64, |w| w.value(v, bone));
-        let p = training.rest[v];
+        let p = training.rest[v] - self.origin;
         let of = |&bone: &BoneIndex| [p.x, p.y, p.z, training.unit()].map(|x| x * share(bone));
         self.bones.iter().flat_map(of).collect()
     }
@@ -214,7 +227,7 @@ impl Group {
         let mut y = Mat::zeros(3 * training.examples.len(), vertices.len());
         for (s, example) in training.examples.iter().enumerate() {
             for (at, &v) in vertices.iter().enumerate() {
-                let x = (example.positions[v as usize] - self.shift[s]) * example.importance;
+                let x = (example.positions[v as usize] - self.origin - self.shift[s]) * example.importance;
                 for j in 0..3 {
                     y[(3 * s + j, at)] = x[j];
                 }
@@ -242,12 +255,10 @@ impl Group {
             let a = start + &self.axes * w;
             for at in 0..vertices.len() {
                 let of = |k: usize| {
-                    DVec4::new(
-                        a[(4 * k, at)],
-                        a[(4 * k + 1, at)],
-                        a[(4 * k + 2, at)],
-                        a[(4 * k + 3, at)] / training.unit(),
-                    )
+                    let (p, w) =
+                        (DVec3::new(a[(4 * k, at)], a[(4 * k + 1, at)], a[(4 * k + 2, at)]), a[(4 * k + 3, at)]);
+                    let w = w / training.unit();
+                    (p + self.origin * w).extend(w)
                 };
                 solved.push((0..self.bones.len()).map(of).collect());
             }

@@ -72,6 +72,11 @@ impl BasePoses<'_> {
 
 pub use dermis_rig::progress::{Cancelled, Progress, silent};
 
+/// The middle of a rest mesh: a point that moves with the character.
+pub(crate) fn middle(rest: &[DVec3]) -> DVec3 {
+    rest.iter().sum::<DVec3>() / rest.len().max(1) as f64
+}
+
 /// Why a fit failed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum FitError {

@@ -272,7 +272,7 @@ fn body() -> (Rig, Vec<Example>) {
 fn symmetric_weights_are_mirror_images_and_learn_from_both_sides() {
     let (rig, mut examples) = body();
     let mirror = Mirror::find(&rig.mesh().positions, rig.skeleton(), rig.weights().unwrap()).unwrap();
-    assert_eq!(mirror.axis, 0);
+    assert!(mirror.normal.x.abs() > 1.0 - 1e-9);
     for smoothness in [0.0, 1e-5] {
         let settings = WeightSettings { mirror: Some(mirror.clone()), smoothness, ..WeightSettings::default() };
         let (weights, report) = fit_to(&rig, &examples, &settings).unwrap();

@@ -15,17 +15,8 @@ use serde_json::{Value, json};
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-const BASES: [&str; 9] = [
-    "rigid",
-    "lbs",
-    "dqs",
-    "direct-delta-mush",
-    "given",
-    "animation-space",
-    "rotational-regression",
-    "rest",
-    "stack",
-];
+const BASES: [&str; 9] =
+    ["rigid", "lbs", "dqs", "direct-delta-mush", "given", "animation-space", "rotational-regression", "rest", "stack"];
 
 fn base_name(base: &BakedBase) -> &'static str {
     match base {

@@ -197,7 +197,8 @@ fn features(case: &Case) -> Result<Answers, CaseError> {
     let joints = tree.edges.len();
     let report = inputs.without_residuals(&settings)?.report;
     let train: Vec<&BoneTransforms> = inputs.poses.iter().collect();
-    let centres: Vec<DVec3> = tree.edges.iter().map(|&edge| joint_centre(&train, edge, inputs.length)).collect();
+    let centres: Vec<DVec3> =
+        tree.edges.iter().map(|&edge| joint_centre(&train, edge, inputs.length, DVec3::ZERO)).collect();
     let mut answers = Answers::default();
     answers.add("edges", edges(&tree));
     answers.add("centre", Array::from_points(&[joints], &centres));

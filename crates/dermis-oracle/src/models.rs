@@ -66,6 +66,7 @@ fn animation_space(case: &Case) -> Result<Answers, CaseError> {
     let training = Training { skeleton: &skeleton, rest: &rest, length, examples: &examples, base: (&base).into() };
     let maps = Influences::from_dense(&vec![1.0; bones], bones).map_err(CaseError::refused)?;
     let settings = AnimationSpaceSettings {
+        origin: dermis_rig::glam::DVec3::ZERO,
         lambda: Some(case.number("ridge")?),
         folds: Folds::Single,
         grid: vec![1.0],

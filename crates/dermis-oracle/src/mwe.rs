@@ -136,6 +136,7 @@ fn settings(case: &Case) -> Result<MweSettings, CaseError> {
     };
     let number = |key: &str, default| case.number(key).unwrap_or(default);
     Ok(MweSettings {
+        origin: DVec3::ZERO,
         anchor,
         rows,
         centring,

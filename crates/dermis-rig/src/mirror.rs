@@ -1,11 +1,13 @@
 //! Left and right: a mirror symmetry of a rig, found from its rest mesh and skinning weights.
 //!
-//! The symmetry is a reflection S in a plane across one of the axes, a partner for each vertex and one for each bone. The
+//! The symmetry is a reflection S in a plane of any direction, a partner for each vertex and one for each bone. The
 //! mirror image of a pose is M'_k = S M_π(k) S, the mirror image of a displacement of the skin d'_v = S d_μ(v): what a
 //! character does on its left side it would do on its right.
 
 use crate::index::BoneIndex;
 use crate::influences::Influences;
+use crate::mesh::{extent, principal_frame};
+use crate::rotation::principal_axes;
 use crate::skeleton::{BoneTransforms, Skeleton};
 use glam::{DAffine3, DMat3, DVec3};
 use std::collections::HashMap;
@@ -13,9 +15,9 @@ use std::collections::HashMap;
 /// A mirror symmetry of a rig.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mirror {
-    /// The axis that changes sign: 0, 1 or 2.
-    pub axis: usize,
-    /// Where the plane stands on it, metres.
+    /// The direction that changes sign, a unit vector.
+    pub normal: DVec3,
+    /// Where the plane stands: normal · p of its points, metres.
     pub plane: f64,
     /// The partner of each vertex, the nearest to its mirror image; `None` where there is none near.
     pub vertices: Vec<Option<u32>>,
@@ -32,6 +34,8 @@ const PROBES: usize = 200;
 /// Planes whose partners are nearer by less than this, on average and in rest diagonals, are equally good: what is left
 /// between them is the rounding of files.
 const EQUALLY_NEAR: f64 = 1e-6;
+/// How often the plane is moved to where the partners say that it stands.
+const REFINED: usize = 8;
 /// How much of the weight of two partner bones must agree: Σ min / larger Σ.
 const AGREEMENT: f64 = 0.8;
 
@@ -39,69 +43,101 @@ impl Mirror {
     /// The symmetry of a rig, if it has one: at least nine vertices of ten have a partner within 0.02 diagonals, every
     /// bone that carries weight has a partner that carries the same, and parents' partners are partners' parents.
     ///
-    /// Planes across the three axes are tried, through the origin and through the middle of the mesh. The one whose partners
-    /// are nearest on average is taken; of equally good ones the first in the order of axes, the origin before the middle.
+    /// The normal of a plane of symmetry is a principal axis of whatever is symmetric. The principal axes of the vertices and of the
+    /// bones' places are tried, each through its middle, and moved to where partners are nearest in the least squares. The
+    /// plane whose partners are nearest on average is taken; of equally good ones the first, those of the vertices before
+    /// those of the bones. Turning or moving the rig turns and moves the plane.
     pub fn find(rest: &[DVec3], skeleton: &Skeleton, weights: &Influences) -> Option<Self> {
-        let bounds = rest.iter().fold(None, |bounds: Option<(DVec3, DVec3)>, &p| {
-            Some(bounds.map_or((p, p), |(low, high)| (low.min(p), high.max(p))))
-        });
-        let (low, high) = bounds?;
-        let length = (high - low).length();
+        let length = extent(rest);
         if weights.vertices() != rest.len() || !(length > 0.0 && length.is_finite()) {
             return None;
         }
         let grid = Grid::new(rest, NEAR * length / f64::from(REACH[REACH.len() - 1]));
-        let planes = (0..3).flat_map(|axis| [(axis, 0.0), (axis, 0.5 * (low[axis] + high[axis]))]);
-        let found = planes.filter_map(|(axis, plane)| {
-            // A few vertices tell most planes apart.
-            let stride = rest.len().div_ceil(PROBES);
-            let probes = rest.iter().step_by(stride);
-            let near = probes.clone().filter(|p| grid.nearest(rest, reflected(**p, axis, plane)).is_some()).count();
-            if (near as f64) < (PARTNERED - 0.1) * probes.len() as f64 {
-                return None;
+        let bones: Vec<DVec3> = skeleton.bind().iter().map(|bind| bind.translation).collect();
+        let mut found: Vec<(f64, Self)> = Vec::new();
+        for normal_and_plane in planes(rest).into_iter().chain(planes(&bones)) {
+            let Some(plane) = refined(rest, &grid, normal_and_plane) else { continue };
+            let Some((distance, vertices)) = partners(rest, &grid, plane) else { continue };
+            if let Some(bones) = partner_bones(&vertices, skeleton, weights, plane) {
+                let (normal, plane) = plane;
+                found.push((distance, Self { normal, plane, vertices, bones }));
             }
-            let mut distance = 0.0;
-            let vertices: Vec<Option<u32>> = rest
-                .iter()
-                .map(|&p| {
-                    let (partner, d) = grid.nearest(rest, reflected(p, axis, plane))?;
-                    distance += d;
-                    Some(partner)
-                })
-                .collect();
-            let partnered = vertices.iter().flatten().count();
-            if (partnered as f64) < PARTNERED * rest.len() as f64 {
-                return None;
-            }
-            let bones = partner_bones(&vertices, skeleton, weights, axis, plane)?;
-            Some((distance / partnered as f64, Self { axis, plane, vertices, bones }))
-        });
-        let found: Vec<(f64, Self)> = found.collect();
+        }
         let least = found.iter().map(|(distance, _)| *distance).fold(f64::INFINITY, f64::min);
         found.into_iter().find(|(distance, _)| *distance <= least + EQUALLY_NEAR * length).map(|(_, mirror)| mirror)
     }
 
     /// The mirror image of a displacement.
-    pub fn vector(&self, mut d: DVec3) -> DVec3 {
-        d[self.axis] = -d[self.axis];
-        d
+    pub fn vector(&self, d: DVec3) -> DVec3 {
+        d - self.normal * (2.0 * self.normal.dot(d))
     }
 
     /// The mirror image of a pose: M'_k = S M_π(k) S.
     pub fn pose(&self, pose: &BoneTransforms) -> BoneTransforms {
-        let mut diagonal = DVec3::ONE;
-        diagonal[self.axis] = -1.0;
-        let mut shift = DVec3::ZERO;
-        shift[self.axis] = 2.0 * self.plane;
-        let s = DAffine3 { matrix3: DMat3::from_diagonal(diagonal), translation: shift };
+        let n = self.normal;
+        let matrix3 = DMat3::IDENTITY - 2.0 * DMat3::from_cols(n * n.x, n * n.y, n * n.z);
+        let s = DAffine3 { matrix3, translation: n * (2.0 * self.plane) };
         BoneTransforms::new(self.bones.iter().map(|&bone| s * pose[bone] * s).collect())
             .with_channels(pose.channels().clone())
     }
 }
 
-fn reflected(mut p: DVec3, axis: usize, plane: f64) -> DVec3 {
-    p[axis] = 2.0 * plane - p[axis];
-    p
+/// A plane: its unit normal n, and n · p of its points.
+type Plane = (DVec3, f64);
+
+fn reflected(p: DVec3, (normal, plane): Plane) -> DVec3 {
+    p + normal * (2.0 * (plane - normal.dot(p)))
+}
+
+/// The planes across the principal axes of some points, through their middle.
+fn planes(points: &[DVec3]) -> [Plane; 3] {
+    let (middle, axes) = principal_frame(points);
+    axes.map(|axis| (axis, axis.dot(middle)))
+}
+
+/// The partner of each vertex, the one nearest to its mirror image, and how near they are on average; `None` if too few have one.
+fn partners(rest: &[DVec3], grid: &Grid, plane: Plane) -> Option<(f64, Vec<Option<u32>>)> {
+    let mut distance = 0.0;
+    let nearest = |&p: &DVec3| {
+        let (partner, d) = grid.nearest(rest, reflected(p, plane))?;
+        distance += d;
+        Some(partner)
+    };
+    let vertices: Vec<Option<u32>> = rest.iter().map(nearest).collect();
+    let partnered = vertices.iter().flatten().count();
+    (partnered as f64 >= PARTNERED * rest.len() as f64).then(|| (distance / partnered as f64, vertices))
+}
+
+/// The plane moved to where some vertices and their partners are each other's images in the least squares: the normal is the
+/// principal axis of p − q, the plane halfway. `None` if too few have partners.
+fn refined(rest: &[DVec3], grid: &Grid, plane: Plane) -> Option<Plane> {
+    let stride = rest.len().div_ceil(PROBES);
+    let probes = || rest.iter().step_by(stride);
+    let mut plane = plane;
+    for round in 0..REFINED {
+        let (mut moments, mut halfway, mut pairs) = (DMat3::ZERO, DVec3::ZERO, 0.0);
+        for &p in probes() {
+            let Some((q, _)) = grid.nearest(rest, reflected(p, plane)) else { continue };
+            let d = p - rest[q as usize];
+            moments += DMat3::from_cols(d * d.x, d * d.y, d * d.z);
+            halfway += 0.5 * (p + rest[q as usize]);
+            pairs += 1.0;
+        }
+        // A few vertices tell most planes apart.
+        if pairs < (PARTNERED - 0.1) * probes().len() as f64 {
+            return None;
+        }
+        let [(most, axis), ..] = principal_axes(&moments);
+        // Points in the plane say nothing about its direction.
+        let normal = if most > 0.0 { axis * axis.dot(plane.0).signum() } else { plane.0 };
+        let next = (normal, normal.dot(halfway / pairs));
+        let still = next.0.distance(plane.0) < 1e-12 && round > 0;
+        plane = next;
+        if still {
+            break;
+        }
+    }
+    Some(plane)
 }
 
 /// Each bone's partner: the bone whose weights are most like its own on the other side; bones without weight by where
@@ -110,8 +146,7 @@ fn partner_bones(
     vertices: &[Option<u32>],
     skeleton: &Skeleton,
     weights: &Influences,
-    axis: usize,
-    plane: f64,
+    plane: Plane,
 ) -> Option<Vec<BoneIndex>> {
     let bones = skeleton.len();
     let (mut total, mut mirrored_total) = (vec![0.0; bones], vec![0.0; bones]);
@@ -144,7 +179,7 @@ fn partner_bones(
             Some((l, o)) if o >= AGREEMENT => l,
             Some(_) => return None,
             None => {
-                let image = reflected(place(k), axis, plane);
+                let image = reflected(place(k), plane);
                 let distance = |l: &usize| place(*l).distance_squared(image);
                 (0..bones).filter(|&l| !used(l)).min_by(|a, b| distance(a).total_cmp(&distance(b))).unwrap_or(k)
             }
@@ -238,10 +273,10 @@ mod tests {
     fn left_and_right_are_found_and_a_pose_mirrored_twice_is_itself() {
         let (rest, skeleton, weights) = body();
         let mirror = Mirror::find(&rest, &skeleton, &weights).unwrap();
-        assert_eq!((mirror.axis, mirror.plane), (0, 0.0));
+        assert!(mirror.normal.x.abs() > 1.0 - 1e-12 && mirror.plane.abs() < 1e-12);
         assert_eq!(mirror.bones, [0, 2, 1].map(BoneIndex::new));
         for (v, partner) in mirror.vertices.iter().enumerate() {
-            let image = reflected(rest[v], 0, 0.0);
+            let image = reflected(rest[v], (DVec3::X, 0.0));
             assert!(rest[partner.unwrap() as usize].distance(image) < 1e-12);
         }
         let wave = DAffine3::from_rotation_z(0.7) * DAffine3::from_translation(DVec3::new(0.1, 0.2, 0.3));
@@ -249,10 +284,32 @@ mod tests {
         let image = mirror.pose(&pose);
         // A point that follows the left arm, and its partner that follows the right one in the mirror image.
         let p = DVec3::new(0.9, 0.3, 0.0);
-        let moved = image.as_slice()[2].transform_point3(reflected(p, 0, 0.0));
-        assert!(moved.distance(reflected(wave.transform_point3(p), 0, 0.0)) < 1e-14);
+        let moved = image.as_slice()[2].transform_point3(reflected(p, (DVec3::X, 0.0)));
+        assert!(moved.distance(reflected(wave.transform_point3(p), (DVec3::X, 0.0))) < 1e-14);
         let back = mirror.pose(&image);
         assert!(back.iter().zip(pose.iter()).all(|(a, b)| a.abs_diff_eq(*b, 1e-14)));
+    }
+
+    /// However the rig stands, the same vertices and bones are partners, and the plane goes with it.
+    #[test]
+    fn the_plane_goes_with_the_rig() {
+        let (rest, skeleton, weights) = body();
+        let still = Mirror::find(&rest, &skeleton, &weights).unwrap();
+        for i in 1..20 {
+            let axis = DVec3::new((f64::from(i) * 1.7).sin(), (f64::from(i) * 2.3).cos(), 0.4).normalize();
+            let turn = DAffine3::from_axis_angle(axis, 0.37 * f64::from(i));
+            let g = DAffine3::from_translation(DVec3::new(f64::from(i), -3.0, 2.0)) * turn;
+            let moved: Vec<DVec3> = rest.iter().map(|p| g.transform_point3(*p)).collect();
+            let bind = skeleton.bind().iter().map(|m| g * *m).collect();
+            let other = Skeleton::new(skeleton.names().to_vec(), skeleton.parents().to_vec(), bind).unwrap();
+            let mirror = Mirror::find(&moved, &other, &weights).unwrap();
+            assert_eq!((&mirror.vertices, &mirror.bones), (&still.vertices, &still.bones), "{i}");
+            let expected = g.transform_vector3(still.normal);
+            assert!(mirror.normal.cross(expected).length() < 1e-9, "{i}: {}", mirror.normal);
+            let d = DVec3::new(0.3, -0.2, 0.7);
+            let image = g.transform_vector3(still.vector(g.inverse().transform_vector3(d)));
+            assert!(mirror.vector(d).distance(image) < 1e-9);
+        }
     }
 
     /// A limb that is symmetric in two planes: which one is taken must not hang on the last digits of its file.
@@ -270,7 +327,7 @@ mod tests {
             let rounded: Vec<DVec3> =
                 rest.iter().enumerate().map(|(v, p)| *p + noise * 6e-8 * (v % 3) as f64).collect();
             let mirror = Mirror::find(&rounded, &skeleton, &weights).unwrap();
-            assert_eq!((mirror.axis, mirror.plane), (1, 0.0), "{noise}");
+            assert!(mirror.normal.y.abs() > 1.0 - 1e-9 && mirror.plane.abs() < 1e-6, "{noise}: {}", mirror.normal);
         }
     }
 

@@ -86,12 +86,26 @@ pub fn nearest_rotation(a: &DMat3) -> DMat3 {
         [w_y, x_y, m(1, 1) - m(0, 0) - m(2, 2), y_z],
         [w_z, x_z, y_z, m(2, 2) - m(0, 0) - m(1, 1)],
     ];
-    let [w, x, y, z] = largest_eigenvector(k);
+    let (values, vectors) = eigenvectors(k);
+    let best = (1..4).fold(0, |best, i| if values[i] > values[best] { i } else { best });
+    let [w, x, y, z] = vectors.map(|row| row[best]);
     DMat3::from_quat(DQuat::from_xyzw(x, y, z, w).normalize())
 }
 
-/// The eigenvector of largest eigenvalue of a symmetric 4x4 matrix, by at most 30 cyclic Jacobi sweeps.
-fn largest_eigenvector(mut k: [[f64; 4]; 4]) -> [f64; 4] {
+/// The eigenvalues of a symmetric matrix, descending, and its unit eigenvectors, of either sign.
+pub fn principal_axes(m: &DMat3) -> [(f64, DVec3); 3] {
+    let mut k = [[0.0; 4]; 4];
+    for (row, entries) in k.iter_mut().enumerate().take(3) {
+        (0..3).for_each(|col| entries[col] = m.col(col)[row]);
+    }
+    let (values, vectors) = eigenvectors(k);
+    let mut axes = [0, 1, 2].map(|i| (values[i], DVec3::new(vectors[0][i], vectors[1][i], vectors[2][i])));
+    axes.sort_by(|a, b| b.0.total_cmp(&a.0));
+    axes
+}
+
+/// The eigenvalues of a symmetric 4x4 matrix and its eigenvectors, as columns, by at most 30 cyclic Jacobi sweeps.
+fn eigenvectors(mut k: [[f64; 4]; 4]) -> ([f64; 4], [[f64; 4]; 4]) {
     let mut vectors = [[0.0; 4]; 4];
     for (i, row) in vectors.iter_mut().enumerate() {
         row[i] = 1.0;
@@ -125,8 +139,7 @@ fn largest_eigenvector(mut k: [[f64; 4]; 4]) -> [f64; 4] {
             }
         }
     }
-    let best = (1..4).fold(0, |best, i| if k[i][i] > k[best][best] { i } else { best });
-    [vectors[0][best], vectors[1][best], vectors[2][best], vectors[3][best]]
+    ([k[0][0], k[1][1], k[2][2], k[3][3]], vectors)
 }
 
 /// The cofactor matrix: rows b × c, c × a, a × b for rows a, b, c of `m`. Equals det(m) m⁻ᵀ.
@@ -163,6 +176,16 @@ mod tests {
         let mirrored = nearest_rotation(&(r * DMat3::from_diagonal(DVec3::new(3.0, 2.0, -1.0))));
         assert!(mirrored.abs_diff_eq(r, 1e-12), "the smallest stretch is the one that flips");
         assert!((nearest_rotation(&DMat3::ZERO).determinant() - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn principal_axes_are_eigenvectors() {
+        let turn = DMat3::from_quat(DQuat::from_axis_angle(DVec3::new(0.3, 0.5, -0.2).normalize(), 1.1));
+        let m = turn * DMat3::from_diagonal(DVec3::new(-0.5, 3.0, 2.0)) * turn.transpose();
+        let axes = principal_axes(&m);
+        assert!(axes.iter().zip([3.0, 2.0, -0.5]).all(|((value, _), expected)| (value - expected).abs() < 1e-12));
+        assert!(axes.iter().all(|(value, axis)| (m * *axis).abs_diff_eq(*axis * *value, 1e-12)));
+        assert_eq!(principal_axes(&DMat3::ZERO).map(|(value, _)| value), [0.0; 3]);
     }
 
     #[test]

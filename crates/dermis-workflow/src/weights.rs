@@ -77,7 +77,7 @@ pub fn from_single_bones(
     let training = Training {
         skeleton: rig.skeleton(),
         rest: &rig.mesh().positions,
-        length: rig.mesh().diagonal(),
+        length: rig.mesh().extent(),
         examples: examples.examples(),
         base: BasePoses::NONE,
     };

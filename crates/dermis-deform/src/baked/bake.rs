@@ -19,7 +19,12 @@ impl Deformer {
     /// The deformer in `f32`.
     pub fn bake(&self) -> Baked {
         let rest = self.rest().iter().map(|p| p.as_vec3()).collect();
-        Baked::unchecked(rest, BakedBase::of(self.base(), self.rest()), self.correction().map(BakedCorrection::of), self.bones())
+        Baked::unchecked(
+            rest,
+            BakedBase::of(self.base(), self.rest()),
+            self.correction().map(BakedCorrection::of),
+            self.bones(),
+        )
     }
 
     /// [`Deformer::bake`] of a deformer that is needed no longer: the coefficients of multi-weight enveloping, by far the
@@ -104,6 +109,7 @@ impl BakedEnveloping {
             shared: Enveloping {
                 weld: correction.weld.clone(),
                 pairs: correction.pairs.clone(),
+                origin: correction.origin,
                 ..Enveloping::empty(correction.rows, correction.length)
             },
         }

@@ -41,18 +41,25 @@ pub fn pivots(features: &[JointFeature], sigma: f64, most: usize, stop: f64) -> 
 }
 
 /// Returns c, the point a joint turns about, in units of L: the least-squares solution of t/L = (I − R) c over the training
-/// poses, with a ridge of 1e-6 |c|².
-pub fn joint_centre(transforms: &[&BoneTransforms], (from, to): (BoneIndex, BoneIndex), length: f64) -> DVec3 {
+/// poses, with a ridge of 1e-6 |c − near|².
+///
+/// `near`, in units of L, settles what the poses leave open, such as where along its axis a hinge turns.
+pub fn joint_centre(
+    transforms: &[&BoneTransforms],
+    (from, to): (BoneIndex, BoneIndex),
+    length: f64,
+    near: DVec3,
+) -> DVec3 {
     let (mut gram, mut right) = (DMat3::from_diagonal(DVec3::splat(1e-6)), DVec3::ZERO);
     for pose in transforms {
-        // About the zero centre the slide is t/L; the rotation part is (R − I)/√2.
-        let f = joint_feature(pose.as_slice(), (from, to), DVec3::ZERO, length);
+        // The slide about `near` is (I − R)(c − near); the rotation part is (R − I)/√2.
+        let f = joint_feature(pose.as_slice(), (from, to), near, length);
         let back = |j: usize, c: usize| -f[4 * j + c] * std::f64::consts::SQRT_2;
         let a = DMat3::from_cols_array_2d(&[0, 1, 2].map(|c| [0, 1, 2].map(|j| back(j, c))));
         gram += a.transpose() * a;
         right += a.transpose() * DVec3::new(f[3], f[7], f[11]);
     }
-    gram.inverse() * right
+    near + gram.inverse() * right
 }
 
 #[cfg(test)]

@@ -30,7 +30,9 @@ mod tree;
 mod whole;
 
 pub use inducing::{joint_centre, pivots};
-pub use settings::{JOINT_TOLERANCE, JointFit, JointReport, JointSettings, JointSummary, MIRROR_CORRELATION, SIGMA, SWEEP_VERTICES};
+pub use settings::{
+    JOINT_TOLERANCE, JointFit, JointReport, JointSettings, JointSummary, MIRROR_CORRELATION, SIGMA, SWEEP_VERTICES,
+};
 pub use tree::JointTree;
 
 use crate::training::{FitError, Progress, Ticker, Training};

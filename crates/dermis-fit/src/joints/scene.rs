@@ -58,13 +58,13 @@ impl<'a> Scene<'a> {
         let transforms: Vec<&BoneTransforms> = own().chain(&images).collect();
         let (mut joints, mut summaries, mut joint_of) = (Vec::new(), Vec::new(), Vec::new());
         for &edge in &tree.edges {
-            let centre = joint_centre(&transforms, edge, length);
+            let joint = skeleton.bind()[edge.1].translation;
+            let centre = joint_centre(&transforms, edge, length, joint / length);
             let features: Vec<JointFeature> =
                 transforms.iter().map(|pose| joint_feature(pose.as_slice(), edge, centre, length)).collect();
             let norm = |f: &JointFeature| f.iter().map(|x| x * x).sum::<f64>().sqrt();
             let largest = features.iter().map(norm).fold(0.0, f64::max);
             // Rounding of matrices grows with the distance from the origin.
-            let joint = skeleton.bind()[edge.1].translation;
             let reach = transforms.iter().map(|pose| pose[edge.1].transform_point3(joint).length()).fold(0.0, f64::max);
             let frozen = largest < FROZEN * (reach / length).max(1.0);
             let slides = features.iter().any(|f| DVec3::new(f[3], f[7], f[11]).length() > SLIDING);

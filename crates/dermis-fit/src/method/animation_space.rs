@@ -7,7 +7,7 @@ use super::{
     short,
 };
 use crate::animation_space::{AnimationSpaceSettings, fit_animation_space};
-use crate::training::{BasePoses, Progress};
+use crate::training::{BasePoses, Progress, middle};
 use dermis_deform::Base;
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +37,7 @@ impl AnimationSpaceMethod {
         let maps = self.maps.of(input, progress)?;
         let is_clip = input.examples.is_clip();
         let mut settings = AnimationSpaceSettings::for_poses(is_clip);
+        settings.origin = middle(&input.rig.mesh().positions);
         settings.lambda = self.ridge.fixed();
         settings.folds = self.ridge.folds(is_clip);
         settings.tolerance = self.ridge.tolerance().unwrap_or(settings.tolerance);

@@ -2,8 +2,8 @@
 
 use super::base::{BaseChoice, base_in_training};
 use super::error::within;
-use super::mush;
 use super::learnt::{Solved, SolvedBy};
+use super::mush;
 use super::ridge::FoldsText;
 use super::{
     FitInput, FitReport, FitWarning, LEVERAGE_VERTICES, Learnt, MethodError, MethodReport, RidgeChoice, RidgePoint,

@@ -56,7 +56,7 @@ impl<'a> FitInput<'a> {
         Training {
             skeleton: self.rig.skeleton(),
             rest: &self.rig.mesh().positions,
-            length: self.rig.mesh().diagonal(),
+            length: self.rig.mesh().extent(),
             examples: self.examples.examples(),
             base,
         }

@@ -33,12 +33,12 @@ pub mod weights;
 
 pub use animation_space::AnimationSpaceMethod;
 pub use base::BaseChoice;
-pub use mush::DeltaMushMethod;
 pub use correctives::{CorrectiveShape, CorrectivesMethod, CorrectivesModelReport, DrivingTurn};
 pub use error::{Lack, MethodError};
 pub use joint::{JointMethod, JointModelReport};
 pub use learnt::{FitInput, FitReport, FitWarning, Learnt, MethodReport, RidgePoint, Solved};
 pub use maps::MapSource;
+pub use mush::DeltaMushMethod;
 pub use mwe::{AnchorChoice, MweMethod, MweRidge};
 pub use pose_space::{EigenSkinMethod, PoseBlendshapesMethod, PoseSpaceSettings, PsdMethod};
 pub use presets::{PRESETS, Preset, preset};

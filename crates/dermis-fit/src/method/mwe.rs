@@ -12,7 +12,7 @@ use crate::mwe::{
     Anchor, Centring, MweReport, MweSettings, RidgeMode, RowChoice, SolvePrecision, Strength, fit_mwe, half_decades,
     leverages,
 };
-use crate::training::{BasePoses, Progress, silent};
+use crate::training::{BasePoses, Progress, middle, silent};
 use dermis_deform::baked::CoefficientPrecision;
 use dermis_rig::{BoneTransforms, ExampleSet, Rig};
 use serde::{Deserialize, Serialize};
@@ -273,6 +273,9 @@ impl MweMethod {
         settings.solve_in = self.solve_precision;
         settings.duplicates = self.duplicates;
         settings.guard = self.guard;
+        if self.anchor != AnchorChoice::World {
+            settings.origin = middle(&input.rig.mesh().positions);
+        }
         Ok(settings)
     }
 

@@ -26,6 +26,8 @@ pub struct SumsIdentity<'a> {
     pub base: String,
     /// The influence maps.
     pub maps: &'a Influences,
+    /// What translations of the features are seen from.
+    pub origin: DVec3,
     /// The anchor of the features.
     pub anchor: &'a Anchor,
     /// Row or full features.
@@ -58,7 +60,7 @@ impl<'a> Sums<'a> {
         // How many poses there are, and whether of a clip, is known in the end.
         let settings = own.settings(input, usize::MAX, false)?;
         let mesh = input.rig.mesh();
-        let accumulator = Accumulator::new(input.rig.skeleton(), &mesh.positions, mesh.diagonal(), &maps, &settings)?;
+        let accumulator = Accumulator::new(input.rig.skeleton(), &mesh.positions, mesh.extent(), &maps, &settings)?;
         Ok(Self { rig: input.rig, method: own, anchors: input.anchors, base, maps, accumulator, settings })
     }
 
@@ -67,6 +69,7 @@ impl<'a> Sums<'a> {
         SumsIdentity {
             base: self.method.base.to_string(),
             maps: &self.maps,
+            origin: self.settings.origin,
             anchor: &self.settings.anchor,
             rows: self.settings.rows,
             sweep_vertices: self.settings.sweep_vertices,

@@ -48,6 +48,7 @@ pub use settings::{
 use crate::training::{FitError, Progress, Ticker, Training};
 use axes::{VertexProblem, VertexSolution};
 use dermis_deform::enveloping::{Enveloping, Rows};
+use dermis_deform::features::about;
 use dermis_rig::glam::DAffine3;
 use dermis_rig::{BoneIndex, BoneTransforms, Influences, VertexIndex};
 use dermis_solve::Folds;
@@ -151,6 +152,7 @@ pub fn leverages(
         .map(|pose| {
             let mut bones = Vec::new();
             scene.weld.apply(pose, &mut bones);
+            bones.iter_mut().for_each(|m| *m = about(m, scene.origin));
             bones
         })
         .collect();

@@ -312,6 +312,7 @@ impl<'a> Prepared<'a> {
         self.groups.iter().for_each(|g| g.vertices.iter().for_each(|&v| group_of[v as usize] = &g.pairs));
         let mut correction = Enveloping {
             weld: self.scene.weld.clone(),
+            origin: self.scene.origin,
             pairs: self.pairs.clone(),
             anchors: self.anchors.clone(),
             offsets: vec![0],

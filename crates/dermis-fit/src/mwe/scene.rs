@@ -5,9 +5,9 @@ mod residuals;
 use super::settings::{Anchor, Centring, MweSettings, RidgeMode};
 use crate::training::{FitError, Training};
 use dermis_deform::enveloping::{Pair, Rows};
-use dermis_deform::features::relative_features;
+use dermis_deform::features::{about, relative_features};
 use dermis_deform::guard::{FROZEN, LIMIT_FACTOR, Weld};
-use dermis_rig::glam::{DAffine3, DMat3};
+use dermis_rig::glam::{DAffine3, DMat3, DVec3};
 use dermis_rig::skeleton::invert;
 use dermis_rig::{BoneIndex, Influences, VertexIndex};
 use dermis_solve::SolveError;
@@ -35,6 +35,8 @@ pub(super) fn anchors(training: &Training<'_>, maps: &Influences, settings: &Mwe
 pub(super) struct Scene<'a> {
     pub training: &'a Training<'a>,
     pub weld: Weld,
+    /// What translations are seen from.
+    pub origin: DVec3,
     /// Welded bone transforms per pose.
     welded: Vec<Vec<DAffine3>>,
     /// For each bone, the topmost bone it is welded to.
@@ -130,11 +132,12 @@ impl<'a> Scene<'a> {
             .map(|example| {
                 let mut bones = Vec::new();
                 weld.apply(&example.transforms, &mut bones);
+                bones.iter_mut().for_each(|m| *m = about(m, settings.origin));
                 bones
             })
             .collect();
         let importance = training.examples.iter().map(|e| e.importance).collect();
-        Self { training, weld, welded, representative, unit, importance }
+        Self { training, weld, origin: settings.origin, welded, representative, unit, importance }
     }
 
     /// The maps of welded bones: a group of bones that move as one has the largest of their maps.

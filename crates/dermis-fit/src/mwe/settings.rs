@@ -1,6 +1,7 @@
 //! The settings of multi-weight enveloping.
 
 use dermis_rig::BoneIndex;
+use dermis_rig::glam::DVec3;
 use dermis_solve::Folds;
 use dermis_solve::cross_validation::TOLERANCE;
 
@@ -95,6 +96,9 @@ pub struct MweSettings {
     pub duplicates: f64,
     /// Whether the guard acts: welding, limits and the ball. Off only in the published form.
     pub guard: bool,
+    /// What translations are seen from, rest world, metres. The middle of the rest mesh makes the fit independent of where the
+    /// character stands.
+    pub origin: DVec3,
     /// The most vertices that the choice of s looks at, evenly spread.
     pub sweep_vertices: usize,
     /// How vertices are solved.
@@ -149,6 +153,7 @@ impl MweSettings {
             svd_tol: 1e-12,
             duplicates: 1e-6,
             guard: true,
+            origin: DVec3::ZERO,
             sweep_vertices: 6000,
             solver: Solver::Batched,
             solve_in: SolvePrecision::Double,
@@ -169,6 +174,7 @@ impl MweSettings {
             svd_tol: 1e-12,
             duplicates: 1e-6,
             guard: false,
+            origin: DVec3::ZERO,
             sweep_vertices: 6000,
             solver: Solver::Batched,
             solve_in: SolvePrecision::Double,

@@ -46,7 +46,8 @@ pub(super) struct Observed<'a> {
     near: &'a [(u32, f64)],
     roots: &'a [f64],
     turns: Vec<DMat3>,
-    /// xx, yy, zz, xy, xz, yz of S − I, times the root of the example's importance (S × 6).
+    /// xx, yy, zz and √2 times xy, xz, yz of S − I, times the root of the example's importance (S × 6): a sum of squares is that of
+    /// the matrix, whatever its axes.
     stretches: Mat<f64>,
 }
 
@@ -93,7 +94,7 @@ impl<'a> Observed<'a> {
                 0.5 * (m.x_axis.z + m.z_axis.x),
                 0.5 * (m.y_axis.z + m.z_axis.y),
             ];
-            (0..6).for_each(|c| stretches[(s, c)] = roots[s] * entries[c]);
+            (0..6).for_each(|c| stretches[(s, c)] = roots[s] * unit(c) * entries[c]);
             turns.push(turn);
         }
         Self { bone, near, roots, turns, stretches }
@@ -166,9 +167,9 @@ impl<'a> Observed<'a> {
         for (k, &(joint, _)) in self.near.iter().enumerate() {
             let turn = fitted[k].unwrap_or(DMat3::ZERO);
             let entries = |i: usize| b[(3 * k + i / 6, i % 6)];
-            let largest = (0..18).map(|i| entries(i).abs()).fold(0.0, f64::max) * turns[joint as usize].limit();
+            let largest = (0..18).map(|i| entries(i).powi(2)).sum::<f64>().sqrt() * turns[joint as usize].limit();
             if fitted[k].is_some() || largest > NEGLIGIBLE {
-                let stretch = std::array::from_fn(|i| entries(i) as f32);
+                let stretch = std::array::from_fn(|i| (entries(i) / unit(i % 6)) as f32);
                 terms.push(TurnTerm { joint, turn: turn.to_cols_array().map(|x| x as f32), stretch });
             }
         }
@@ -180,6 +181,11 @@ impl<'a> Observed<'a> {
         let qty = ridge.q.transpose() * &self.stretches;
         press(ridge.q.as_ref(), &ridge.filter, self.stretches.as_ref(), qty.as_ref(), folds).map_err(failed)
     }
+}
+
+/// What an entry of a symmetric matrix counts for in a sum of squares.
+fn unit(entry: usize) -> f64 {
+    if entry < 3 { 1.0 } else { std::f64::consts::SQRT_2 }
 }
 
 fn exponential(a: DMat3, v: DVec3) -> DMat3 {

@@ -5,7 +5,7 @@ use crate::contents::ReadError;
 use dermis_deform::baked::{BakedEnveloping, NO_ANCHOR};
 use dermis_deform::enveloping::{Enveloping, Pair, Rows};
 use dermis_deform::guard::Weld;
-use dermis_rig::glam::Vec3;
+use dermis_rig::glam::{DVec3, Vec3};
 use dermis_rig::{BoneIndex, Rig};
 
 /// The arrays of a correction; its rows by name.
@@ -39,6 +39,10 @@ pub(super) fn read(r: &Reader<'_>, rig: &Rig, stored: &Stored, rows: &str) -> Re
         other => return Err(ReadError::Unsupported { feature: format!("rows \"{other}\"") }),
     };
     let length = stored.length.filter(|l| positive(*l)).ok_or_else(|| damaged("the correction has no length"))?;
+    let origin = stored.origin.map_or(DVec3::ZERO, DVec3::from);
+    if !origin.is_finite() {
+        return Err(damaged("what features are seen from is not finite"));
+    }
     let anchor = |a: u32| -> Result<Option<BoneIndex>, ReadError> {
         match a {
             NO_ANCHOR => Ok(None),
@@ -76,6 +80,7 @@ pub(super) fn read(r: &Reader<'_>, rig: &Rig, stored: &Stored, rows: &str) -> Re
     if radii.iter().any(|r| *r < 0.0) {
         return Err(damaged("a radius of the guard is negative"));
     }
-    let shared = Enveloping { weld: Weld::along(rig.skeleton(), &frozen), pairs, ..Enveloping::empty(rows, length) };
+    let shared =
+        Enveloping { weld: Weld::along(rig.skeleton(), &frozen), pairs, origin, ..Enveloping::empty(rows, length) };
     Ok(BakedEnveloping { shared, anchors, offsets, terms, coefficients, constants, radii })
 }

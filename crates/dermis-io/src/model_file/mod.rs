@@ -35,7 +35,8 @@ use std::io::{Cursor, Read, Seek, Write};
 ///
 /// 1: bases and multi-weight enveloping. 2: joint models and pose-space deformation. 3: other kernels, remainders and
 /// channels of pose-space deformation; shapes; rotational regression. 4: coefficients of 16 bits. 5: a base of stacked deformers.
-/// 6: shapes with names and bounded weights. 7: a base of direct delta mush.
+/// 6: shapes with names and bounded weights. 7: a base of direct delta
+/// mush; features of enveloping seen from a point.
 /// Programs that know nothing of materials pass over the arrays and header fields that carry them.
 pub const VERSION: u32 = 7;
 
@@ -109,6 +110,9 @@ struct Stored {
     stack: Option<StackFile>,
     #[serde(default)]
     rows: Option<String>,
+    /// What features of multi-weight enveloping are seen from; the origin if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    origin: Option<[f64; 3]>,
     #[serde(default)]
     joints: Option<joints::StoredJoints>,
     #[serde(default)]
@@ -246,9 +250,12 @@ pub fn write(model: &ModelFile, out: &mut dyn Write) -> Result<(), WriteError> {
             "animation-space"
         }
     };
-    let (mut rows, mut joints, mut pose_space, mut shapes) = (None, None, None, None);
+    let (mut rows, mut origin, mut joints, mut pose_space, mut shapes) = (None, None, None, None, None);
     match baked.correction() {
-        Some(BakedCorrection::Enveloping(c)) => rows = Some(enveloping::write(&mut t, c, rig)),
+        Some(BakedCorrection::Enveloping(c)) => {
+            rows = Some(enveloping::write(&mut t, c, rig));
+            origin = Some(c.shared.origin.to_array()).filter(|o| *o != [0.0; 3]);
+        }
         Some(BakedCorrection::Joints(c)) => joints = Some(joints::write(&mut t, c)),
         Some(BakedCorrection::PoseSpace(c)) => pose_space = Some(pose_space::write(&mut t, c, rig)),
         Some(BakedCorrection::Shapes(c)) => shapes = Some(pose_space::write_shapes(&mut t, c, rig)),
@@ -272,6 +279,7 @@ pub fn write(model: &ModelFile, out: &mut dyn Write) -> Result<(), WriteError> {
         base: base.into(),
         stack,
         rows,
+        origin,
         joints,
         pose_space,
         shapes,

@@ -10,8 +10,8 @@ use dermis_deform::pose_space::{
 };
 use dermis_deform::rotational_regression::{TurnParts, TurnTerm, TurningJoint};
 use dermis_deform::{
-    Base, Deformer, DirectDeltaMush, DualQuaternions, Lattice, Layer, Outside, RiggedDeformer, RotationalRegression, Rows, Scratch,
-    Stack, StackPose, TrainingPoses, Wire, Wires,
+    Base, Deformer, DirectDeltaMush, DualQuaternions, Lattice, Layer, Outside, RiggedDeformer, RotationalRegression,
+    Rows, Scratch, Stack, StackPose, TrainingPoses, Wire, Wires,
 };
 use dermis_io::{ModelFile, ModelHeader, Space, UpAxis};
 use dermis_rig::glam::{DAffine3, DQuat, DVec2, DVec3, DVec4, Vec3, Vec4};

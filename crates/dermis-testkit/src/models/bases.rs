@@ -2,9 +2,11 @@
 
 use crate::{Random, Tree};
 use dermis_deform::rotational_regression::{RotationalRegression, TurnParts, TurnTerm, TurningJoint};
-use dermis_deform::{AnimationSpace, Base, DirectDeltaMush, DualQuaternions, Lattice, Layer, Outside, Stack, StackPose, Wire, Wires};
-use dermis_rig::{BoneIndex, Mesh};
+use dermis_deform::{
+    AnimationSpace, Base, DirectDeltaMush, DualQuaternions, Lattice, Layer, Outside, Stack, StackPose, Wire, Wires,
+};
 use dermis_rig::glam::{DMat3, DVec3};
+use dermis_rig::{BoneIndex, Mesh};
 
 /// Bases of every kind, by name.
 pub fn bases(tree: &Tree, random: &mut Random) -> Vec<(&'static str, Base)> {

@@ -68,7 +68,7 @@ pub fn unseen_leverage(
 /// What was learnt as a model: baked, with the rig and the poses it was trained on.
 fn baked(loaded: &LoadedRig, learnt: Learnt, poses: &[BoneTransforms]) -> Result<Fitted, Error> {
     let rig = &loaded.rig;
-    let length = rig.mesh().diagonal();
+    let length = rig.mesh().extent();
     let Learnt { deformer, weights, coefficients, report, solved, .. } = learnt;
     let moving =
         weights.as_ref().or(rig.weights()).map_or(vec![true; rig.skeleton().len()], |w| moves_skin(rig.skeleton(), w));

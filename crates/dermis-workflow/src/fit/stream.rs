@@ -44,6 +44,7 @@ impl<'a> Summing<'a> {
                 ("base".into(), identity.base),
                 ("weights".into(), rig.weights().map_or_else(String::new, hash_of)),
                 ("influence maps".into(), hash_of(identity.maps)),
+                ("origin".into(), hash(identity.origin.to_array().into_iter())),
                 ("anchor".into(), anchor_text(identity.anchor, rig)),
                 ("rows".into(), if row { "row".into() } else { "full".into() }),
                 ("sweep vertices".into(), identity.sweep_vertices.to_string()),

@@ -13,8 +13,8 @@ mod turn;
 mod weights;
 
 pub(super) use block::BLOCK;
-pub use delta_mush::BakedDeltaMush;
 pub use block::NO_ANCHOR;
+pub use delta_mush::BakedDeltaMush;
 pub(super) use lbs::Lbs;
 pub(super) use turn::Turned;
 pub use weights::Weights;

@@ -210,9 +210,9 @@ impl Accumulator {
     }
 
     fn add_block(&mut self, block: &[(&Example, &[DVec3])]) {
-        let (form, unit) = (self.sums.form, self.unit);
+        let (form, unit, origin) = (self.sums.form, self.unit, self.settings.origin);
         let weights: Vec<f64> = block.iter().map(|(e, _)| e.importance.powi(2)).collect();
-        let views: Vec<View> = self.tables.par_iter().map(|table| View::new(table, block, unit)).collect();
+        let views: Vec<View> = self.tables.par_iter().map(|table| View::new(table, block, unit, origin)).collect();
         let mut rest = self.sums.grams.as_mut_slice();
         let mut grams = Vec::with_capacity(self.tables.len());
         for table in &self.tables {

@@ -2,8 +2,8 @@
 
 use super::Seen;
 use dermis_deform::enveloping::Rows;
-use dermis_deform::features::relative_features;
-use dermis_rig::glam::{DMat3, DVec3};
+use dermis_deform::features::{about, relative_features};
+use dermis_rig::glam::{DAffine3, DMat3, DVec3};
 use dermis_rig::skeleton::invert;
 use dermis_rig::{BoneIndex, Example};
 use dermis_solve::simd::{Fma, Kernel};
@@ -19,11 +19,11 @@ pub(super) struct View {
 }
 
 impl View {
-    pub(super) fn new(table: &Seen, block: &[(&Example, &[DVec3])], unit: f64) -> Self {
+    pub(super) fn new(table: &Seen, block: &[(&Example, &[DVec3])], unit: f64, origin: DVec3) -> Self {
         let of = |(example, _): &(&Example, _)| {
-            let bones = table.bones.iter();
-            let one = |bone: &BoneIndex| relative_features(example.transforms.as_slice(), table.anchor, *bone, unit);
-            bones.flat_map(one).collect::<Vec<f64>>()
+            let seen: Vec<DAffine3> = example.transforms.iter().map(|m| about(m, origin)).collect();
+            let one = |bone: &BoneIndex| relative_features(&seen, table.anchor, *bone, unit);
+            table.bones.iter().flat_map(one).collect::<Vec<f64>>()
         };
         let turn = |anchor: BoneIndex| {
             let turns = block.iter().map(|(e, _)| invert(&e.transforms[anchor]));
