@@ -91,6 +91,7 @@ fn evaluating_allocates_nothing_after_the_first_pose() {
     let correction = Enveloping {
         rows: Rows::Full,
         length: arm.length(),
+        origin: DVec3::ZERO,
         weld,
         pairs,
         anchors: vec![Some(BoneIndex::new(0)); vertices],

@@ -165,7 +165,8 @@ fn leaving_out_poses_and_blocks_equals_refitting_without_them() {
     for (folds, ranges) in [(Folds::Single, single), (Folds::Blocks(5), blocks)] {
         for prior in [None, Some(arm.weights())] {
             let grid = vec![1e-2, 1.0];
-            let settings = AnimationSpaceSettings { lambda: None, folds, grid, tolerance: 1.0 };
+            let settings =
+                AnimationSpaceSettings { folds, grid, tolerance: 1.0, ..AnimationSpaceSettings::for_poses(false) };
             for (ridge, validated) in fit(&bench, prior, &settings).sweep {
                 let pairs = (17 * bench.maps.vertices()) as f64;
                 let expected = (brute_force(&bench, prior, ridge, &ranges) / pairs).sqrt();

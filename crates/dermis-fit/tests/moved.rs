@@ -123,7 +123,7 @@ fn body() -> (Rig, Vec<Example>, Vec<BoneTransforms>) {
     (rig, examples, unseen)
 }
 
-/// Methods that learn the same wherever the character stands. Displacements of the world and row features do not.
+/// Methods that learn the same wherever the character stands. Row features do not.
 fn promising() -> Vec<Method> {
     let also = ["mwe-auto", "psd-linear", "joint-lbs", "mwe-dqs"].map(|name| preset(name).unwrap().method());
 
@@ -160,12 +160,10 @@ fn a_turned_arm_learns_the_same() {
     }
 }
 
-/// Displacements of the world do not turn with the character: the test can fail.
+/// Rows of the world's axes are others on a turned character: the test can fail.
 #[test]
-fn world_displacements_do_not_promise_it() {
+fn the_published_form_does_not_promise_it() {
     let (rig, examples, unseen) = body();
-    for name in ["psd-forward", "mwe-published"] {
-        let apart = apart(&preset(name).unwrap().method(), &rig, &examples, &unseen, motions(1)[0]);
-        assert!(apart > 1e-5, "{name}: {apart}");
-    }
+    let apart = apart(&preset("mwe-published").unwrap().method(), &rig, &examples, &unseen, motions(1)[0]);
+    assert!(apart > 1e-5, "{apart}");
 }

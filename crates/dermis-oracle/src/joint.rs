@@ -11,6 +11,7 @@ use dermis_fit::{JointFit, JointSettings, Training, fit_joints, silent};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::skeleton::invert;
 use dermis_rig::{BoneIndex, BoneTransforms, Example, Influences, Skeleton};
+use dermis_solve::cross_validation::TOLERANCE;
 use serde_json::Value;
 
 const RIG: &[&str] = &["P", "W", "parents", "L", "M"];
@@ -138,6 +139,7 @@ fn numbers(list: Option<&Value>) -> Vec<f64> {
 
 fn settings(case: &Case) -> Result<JointSettings, CaseError> {
     let mut settings = JointSettings::new(false);
+    settings.tolerance = TOLERANCE;
     (settings.rounding, settings.sigma) = (0, 2.0);
     settings.frame = match case.param("frame").and_then(Value::as_str).unwrap_or("anchor") {
         "anchor" => CorrectionFrame::Anchor,

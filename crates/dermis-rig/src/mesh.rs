@@ -210,7 +210,7 @@ pub(crate) fn principal_frame(points: &[DVec3]) -> (DVec3, [DVec3; 3]) {
     let across = |axis: DVec3| {
         let from_axis = |p: &DVec3| (*p - middle).reject_from_normalized(axis);
         let far = points.iter().map(|p| from_axis(p).length()).fold(0.0, f64::max);
-        let first = points.iter().map(from_axis).find(|d| d.length() >= far * (1.0 - 1e-6));
+        let first = points.iter().map(from_axis).find(|d| d.length() >= far * (1.0 - 1e-4));
         let u = first.unwrap_or(DVec3::ZERO).normalize_or(axis.any_orthonormal_vector());
         [u, axis.cross(u)]
     };

@@ -55,8 +55,8 @@ impl Mirror {
         let grid = Grid::new(rest, NEAR * length / f64::from(REACH[REACH.len() - 1]));
         let bones: Vec<DVec3> = skeleton.bind().iter().map(|bind| bind.translation).collect();
         let mut found: Vec<(f64, Self)> = Vec::new();
-        for normal_and_plane in planes(rest).into_iter().chain(planes(&bones)) {
-            let Some(plane) = refined(rest, &grid, normal_and_plane) else { continue };
+        for start in planes(rest).into_iter().chain(planes(&bones)) {
+            let plane = refined(rest, &grid, start).unwrap_or(start);
             let Some((distance, vertices)) = partners(rest, &grid, plane) else { continue };
             if let Some(bones) = partner_bones(&vertices, skeleton, weights, plane) {
                 let (normal, plane) = plane;
@@ -318,7 +318,8 @@ mod tests {
         let skeleton = Skeleton::new(vec!["bone".into()], vec![None], vec![DAffine3::IDENTITY]).unwrap();
         let ring = |i: usize| {
             let angle = std::f64::consts::TAU * (i % 8) as f64 / 8.0;
-            DVec3::new(0.1 * (i / 8) as f64 + 0.05 * (i / 8 * i / 8) as f64, 0.1 * angle.cos(), 0.1 * angle.sin())
+            let along = (i / 8) as f64;
+            DVec3::new(0.1 * along + 0.05 * along * along, 0.1 * angle.cos(), 0.1 * angle.sin())
         };
         let rest: Vec<DVec3> = (0..80).map(ring).collect();
         let weights = Influences::from_rows(rest.iter().map(|_| vec![(BoneIndex::new(0), 1.0)])).unwrap();

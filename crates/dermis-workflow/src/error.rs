@@ -187,7 +187,7 @@ pub enum Error {
     #[error(transparent)]
     Figures(#[from] dermis_figures::FigureError),
     /// A method that no preset has.
-    #[error("there is no method \"{name}\"; there are {}", known.join(", "))]
+    #[error("no method \"{name}\", only {}", known.join(", "))]
     UnknownMethod {
         /// The name.
         name: String,

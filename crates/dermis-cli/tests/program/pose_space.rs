@@ -261,7 +261,7 @@ fn mirrored_examples_are_examples() {
     }
     desk.put("image.npz", image.bundle());
     let mut leaning = Tube::new(9, 9, 0.0, Flesh::Bulge);
-    leaning.mesh.positions.iter_mut().for_each(|p| *p += DVec3::new(0.0, 0.5 * p.x, 0.5 * p.x));
+    leaning.mesh.positions.iter_mut().for_each(|p| *p += DVec3::new(0.0, (4.0 * p.x).cos(), (4.0 * p.x).sin()) * 0.4);
     desk.put("leaning.npz", leaning.bundle());
     for method in ["psd", "eigenskin --energy 1"] {
         let error = |mirror: &str| {

@@ -47,8 +47,8 @@ fn base(v: u32, pose: u32) -> Posed {
 }
 
 // R of C = R S. Where it is not defined within rounding, of C with a little of the heaviest bone.
-fn rotation(of: mat3x3f, heavy: mat3x3f) -> mat3x3f {
-    var c = of;
+fn rotation(map: mat3x3f, heavy: mat3x3f) -> mat3x3f {
+    var c = map;
     for (var attempt = 0u; attempt < 4u; attempt++) {
         let area = mat3x3f(cross(c[1], c[2]), cross(c[2], c[0]), cross(c[0], c[1]));
         let size = dot(c[0], c[0]) + dot(c[1], c[1]) + dot(c[2], c[2]);

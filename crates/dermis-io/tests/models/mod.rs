@@ -92,6 +92,7 @@ fn correction(skeleton: &Skeleton, rows: Rows, guard: Guard) -> Enveloping {
     Enveloping {
         rows,
         length: 0.8,
+        origin: DVec3::ZERO,
         weld: Weld::along(skeleton, &[false, guarded, false]),
         pairs: vec![pair(Some(0), 1, limit(1.5)), pair(None, 2, limit(0.7)), pair(Some(2), 0, limit(0.0))],
         anchors: (0..vertices).map(|v| (v % 4 != 3).then(|| bone(v % 3))).collect(),
