@@ -46,6 +46,39 @@ fn base(v: u32, pose: u32) -> Posed {
     return Posed(position, rows[0], rows[1], rows[2], heaviest);
 }
 
+fn orthonormal(r: mat3x3f) -> mat3x3f {
+    let x = normalize(r[0]);
+    let y = normalize(r[1] - dot(x, r[1]) * x);
+    return mat3x3f(x, y, cross(x, y));
+}
+
+// A Newton step from a rotation near R: the turn w after which R^T C is symmetric, (tr S - S) w = axis of R^T C.
+fn nearer(r: mat3x3f, c: mat3x3f) -> mat3x3f {
+    let a = transpose(r) * c;
+    let s = 0.5 * (a + transpose(a));
+    let trace = s[0].x + s[1].y + s[2].z;
+    let k = mat3x3f(
+        vec3f(trace - s[0].x, -s[0].y, -s[0].z),
+        vec3f(-s[1].x, trace - s[1].y, -s[1].z),
+        vec3f(-s[2].x, -s[2].y, trace - s[2].z),
+    );
+    let b = vec3f(a[1].z - a[2].y, a[2].x - a[0].z, a[0].y - a[1].x);
+    let across = cross(k[1], k[2]);
+    let det = dot(k[0], across);
+    if (!(abs(det) > 1e-9 * trace * trace * trace)) {
+        return r;
+    }
+    // Half of w, as the vector part of a quaternion.
+    let h = (0.5 / det) * (across * b.x + cross(k[2], k[0]) * b.y + cross(k[0], k[1]) * b.z);
+    let n = 1.0 / (1.0 + dot(h, h));
+    let turn = mat3x3f(
+        vec3f(1.0 + h.x * h.x - h.y * h.y - h.z * h.z, 2.0 * (h.x * h.y + h.z), 2.0 * (h.x * h.z - h.y)) * n,
+        vec3f(2.0 * (h.x * h.y - h.z), 1.0 - h.x * h.x + h.y * h.y - h.z * h.z, 2.0 * (h.y * h.z + h.x)) * n,
+        vec3f(2.0 * (h.x * h.z + h.y), 2.0 * (h.y * h.z - h.x), 1.0 - h.x * h.x - h.y * h.y + h.z * h.z) * n,
+    );
+    return orthonormal(r * turn);
+}
+
 // R of C = R S. Where it is not defined within rounding, of C with a little of the heaviest bone.
 fn rotation(map: mat3x3f, heavy: mat3x3f) -> mat3x3f {
     var c = map;
@@ -64,10 +97,7 @@ fn rotation(map: mat3x3f, heavy: mat3x3f) -> mat3x3f {
         let denominator = trace * second - det;
         if (denominator > 1e-4 * trace * trace * trace) {
             let r = (trace * area + (trace * trace - second) * c - c * (transpose(c) * c)) * (1.0 / denominator);
-            // Orthonormal again.
-            let x = normalize(r[0]);
-            let y = normalize(r[1] - dot(x, r[1]) * x);
-            return mat3x3f(x, y, cross(x, y));
+            return nearer(nearer(orthonormal(r), c), c);
         }
         c = c + (1e-3 * sqrt(max(size, 1e-30))) * heavy;
     }
