@@ -6,13 +6,14 @@ use crate::timing::{on_threads, runs, thread_counts};
 use dermis_deform::baked::{CoefficientPrecision, Normals};
 use dermis_deform::enveloping::Pair;
 use dermis_deform::{
-    AnimationSpace, Baked, Base, Correction, Deformer, DualQuaternions, Enveloping, Rows, Scratch, blend,
+    AnimationSpace, Baked, Base, Correction, Deformer, DirectDeltaMush, DualQuaternions, Enveloping, Rows, Scratch,
+    blend,
 };
 use dermis_fit::psd::compile::{Budget, Compiler};
 use dermis_fit::{BasePoses, JointSettings, PsdSettings, Training, fit_joints, fit_psd, silent};
 use dermis_rig::glam::{DVec3, Vec3};
 use dermis_rig::skeleton::row;
-use dermis_rig::{BoneIndex, BoneTransforms, Influences};
+use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mesh};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -45,6 +46,7 @@ fn cases() -> Vec<Case> {
     let mut cases = vec![case("LBS, # influence", 1, false, linear)];
     cases.extend([2, 3, 4, 8].map(|count| case("LBS, # influences", count, count == 4, linear)));
     cases.push(case("DQS, # influences", 4, true, dual_quaternions));
+    cases.extend([2, 4].map(|count| case("direct delta mush, # influences", count, false, delta_mush)));
     cases.push(case("animation space, # bones", 4, false, animation_space));
     cases.extend([4, 6, 12].map(|count| case("MWE row over LBS, # bones", count, true, row_form)));
     cases.push(case("MWE full over LBS, # bones", 6, false, full_form));
@@ -154,6 +156,14 @@ fn linear(creature: &Creature, count: usize) -> Deformer {
 
 fn dual_quaternions(creature: &Creature, count: usize) -> Deformer {
     let base = Base::Dqs(creature.nearest(count), DualQuaternions::new(&creature.skeleton));
+    Deformer::new(creature.rest.clone(), base, None).expect("the parts are of one rig")
+}
+
+/// Five steps over a strip of triangles through the points in their order.
+fn delta_mush(creature: &Creature, count: usize) -> Deformer {
+    let triangles = (2..creature.rest.len() as u32).map(|v| [v - 2, v - 1, v]).collect();
+    let mesh = Mesh { positions: creature.rest.clone(), triangles, ..Mesh::default() };
+    let base = Base::DirectDeltaMush(DirectDeltaMush::new(&mesh, &creature.nearest(count), 5));
     Deformer::new(creature.rest.clone(), base, None).expect("the parts are of one rig")
 }
 
