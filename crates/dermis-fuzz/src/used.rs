@@ -1,6 +1,6 @@
 //! What a reader accepts must survive being used: as a rig, posed, baked, and written to every format.
 
-use dermis_deform::{Base, Deformer, DualQuaternions, MeshNormals, RiggedDeformer, lbs};
+use dermis_deform::{Base, Deformer, DirectDeltaMush, DualQuaternions, MeshNormals, RiggedDeformer, lbs};
 use dermis_io::gltf::{GlbClip, GlbScene, write_glb};
 use dermis_io::npz::StoredFloat;
 use dermis_io::{
@@ -122,6 +122,7 @@ fn rigged(rig: &Rig, poses: &[BoneTransforms]) {
         Base::Lbs(weights.clone()),
         Base::Rigid(weights.clone()),
         Base::Dqs(weights.clone(), DualQuaternions::new(rig.skeleton())),
+        Base::DirectDeltaMush(DirectDeltaMush::new(rig.mesh(), weights, 2)),
     ]
     .into_iter()
     .enumerate()

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! by Cayley and Hamilton, from which I₂ comes in a few Newton steps, none where C is flat. The denominator vanishes just where R
-//! is not defined. Near there a vertex is computed in `f64`, by itself.
+//! is not defined. Near there R is polished by Newton steps, and nearer still a vertex is computed in `f64`, by itself.
 
 use super::turn::Turned;
 use crate::baked::lanes::{self, Columns, EIGHT, Eight, EightKernel, cross, numbers, padded, store};
@@ -54,9 +54,13 @@ struct Slot {
 /// neighbourhood's size.
 const NUMBERS: usize = 10;
 /// Newton steps for I₂.
-const STEPS: usize = 4;
-/// Below this share of I₁³ the denominator is rounding, and a vertex is computed in `f64`.
-const REGULAR: f32 = 2e-3;
+const STEPS: usize = 3;
+/// Below this share of I₁³ the denominator loses digits, and R is polished.
+const REGULAR: f32 = 5e-3;
+/// Below this share a vertex is computed in `f64`.
+const DEFINED: f32 = 1e-4;
+/// A last step of polishing by less, half the radians, leaves its square.
+const SHORT: f32 = 1e-3;
 /// The last step's share of I₁², at most: I₂ is off by its square.
 const SETTLED: f32 = 1e-5;
 
@@ -248,7 +252,8 @@ impl EightKernel for Mushed<'_> {
             let (q, c) = carried(e, head, mush.slots_of(chunk), table);
             let turn = Rotation::of(e, &c);
             let offset = three(e, &head.offset);
-            let mut p = turn.apply(e, offset);
+            let (polished, sure) = if e.all(turn.regular) { (None, turn.regular) } else { turn.polished(e) };
+            let mut p = turn.apply(e, polished.as_ref(), offset);
             // A rotation keeps the length.
             let scale = e.div(e.sqrt(dot(e, offset, offset)), e.sqrt(e.add(dot(e, p, p), tiny)));
             for j in 0..3 {
@@ -263,16 +268,16 @@ impl EightKernel for Mushed<'_> {
                 padded(of_chunk)
             });
             if let Some(rest) = &rest {
-                let mut n = turn.apply(e, e.split(numbers(rest)));
+                let mut n = turn.apply(e, polished.as_ref(), e.split(numbers(rest)));
                 let scale = e.div(e.splat(1.0), e.sqrt(e.add(dot(e, n, n), tiny)));
                 for number in &mut n {
                     *number = e.mul(*number, scale);
                 }
                 store(e, n, &mut turned);
             }
-            if !e.all(turn.regular) {
-                for (lane, &regular) in e.array(turn.regular).iter().enumerate().take(out.len()) {
-                    if regular.to_bits() == 0 {
+            if !e.all(sure) {
+                for (lane, &sure) in e.array(sure).iter().enumerate().take(out.len()) {
+                    if sure.to_bits() == 0 {
                         let (q, turn) = mush.exact(from + at * EIGHT + lane, table, middle);
                         positions[lane] = (q + turn * vector(&head.offset, lane)).as_vec3() + behind;
                         turned[lane] = rest.map_or(Vec3::ZERO, |rest| (turn * rest[lane].as_dvec3()).as_vec3());
@@ -347,7 +352,7 @@ struct Rotation<L> {
     trace: L,
     rest: L,
     scale: L,
-    /// Where `f32` can tell R.
+    /// Where `f32` can tell R by this.
     regular: L,
 }
 
@@ -365,9 +370,9 @@ impl<L: Copy> Rotation<L> {
         let mut step = second;
         for _ in 0..STEPS {
             let trace = e.sqrt(e.mul_add(two, second, e.add(size, tiny)));
-            let slope = e.mul(two, e.sub_mul(det, e.div(one, trace), second));
             let value = e.sub_mul(e.mul(two, det), trace, e.mul_sub(second, second, areas));
-            step = e.div(value, e.add(slope, tiny));
+            let slope = e.mul(two, e.mul_sub(trace, second, det));
+            step = e.div(e.mul(value, trace), e.add(slope, tiny));
             second = e.sub_mul(step, one, second);
         }
         let trace = e.sqrt(e.mul_add(two, second, e.add(size, tiny)));
@@ -381,9 +386,29 @@ impl<L: Copy> Rotation<L> {
         Self { c: *c, cofactor, trace, rest, scale, regular: e.and(apart, settled) }
     }
 
-    /// R d, up to rounding of its length; anything where R is not regular.
+    /// R as a matrix after two Newton steps, which find what the closed form loses near where R is not defined, and where it is.
     #[inline(always)]
-    fn apply<E: Eight<Lanes = L>>(&self, e: E, d: [L; 3]) -> [L; 3] {
+    fn polished<E: Eight<Lanes = L>>(&self, e: E) -> (Option<[[L; 3]; 3]>, L) {
+        let mut r = self.c;
+        for i in 0..3 {
+            let gram = [dot(e, self.c[0], self.c[i]), dot(e, self.c[1], self.c[i]), dot(e, self.c[2], self.c[i])];
+            let again = times(e, &self.c, gram);
+            for j in 0..3 {
+                let near = e.mul_add(self.trace, self.cofactor[i][j], e.mul(self.rest, self.c[i][j]));
+                r[i][j] = e.sub_mul(again[j], self.scale, near);
+            }
+        }
+        let (r, _) = nearer(e, &orthonormal(e, &r), &self.c);
+        let (r, sure) = nearer(e, &r, &self.c);
+        (Some(r), sure)
+    }
+
+    /// R d, up to rounding of its length, of R as a matrix if there is one; anything where R is not known.
+    #[inline(always)]
+    fn apply<E: Eight<Lanes = L>>(&self, e: E, polished: Option<&[[L; 3]; 3]>, d: [L; 3]) -> [L; 3] {
+        if let Some(r) = polished {
+            return times(e, r, d);
+        }
         let moved = times(e, &self.c, d);
         let back = [dot(e, self.c[0], moved), dot(e, self.c[1], moved), dot(e, self.c[2], moved)];
         let (again, mut turned) = (times(e, &self.c, back), times(e, &self.cofactor, d));
@@ -393,6 +418,71 @@ impl<L: Copy> Rotation<L> {
         }
         turned
     }
+}
+
+/// The columns of a nearly orthonormal matrix made so.
+#[inline(always)]
+fn orthonormal<E: Eight>(e: E, r: &[[E::Lanes; 3]; 3]) -> [[E::Lanes; 3]; 3] {
+    let x = unit(e, r[0]);
+    let along = dot(e, x, r[1]);
+    let mut y = r[1];
+    for j in 0..3 {
+        y[j] = e.sub_mul(along, x[j], y[j]);
+    }
+    let y = unit(e, y);
+    [x, y, cross(e, x, y)]
+}
+
+#[inline(always)]
+fn unit<E: Eight>(e: E, mut d: [E::Lanes; 3]) -> [E::Lanes; 3] {
+    let scale = e.div(e.splat(1.0), e.sqrt(e.add(dot(e, d, d), e.splat(f32::MIN_POSITIVE))));
+    for number in &mut d {
+        *number = e.mul(*number, scale);
+    }
+    d
+}
+
+/// A Newton step from a rotation near R: the turn ω after which RᵀC is symmetric, (tr S − S) ω = axis of RᵀC, S its symmetric part.
+/// With it, where R is defined and the step was so short that another changes nothing.
+#[inline(always)]
+fn nearer<E: Eight>(e: E, r: &[[E::Lanes; 3]; 3], c: &[[E::Lanes; 3]; 3]) -> ([[E::Lanes; 3]; 3], E::Lanes) {
+    let one = e.splat(1.0);
+    let mut a = *c;
+    for i in 0..3 {
+        a[i] = [dot(e, r[0], c[i]), dot(e, r[1], c[i]), dot(e, r[2], c[i])];
+    }
+    let half = e.splat(-0.5);
+    let (xy, xz, yz) = (
+        e.mul(half, e.add(a[0][1], a[1][0])),
+        e.mul(half, e.add(a[0][2], a[2][0])),
+        e.mul(half, e.add(a[1][2], a[2][1])),
+    );
+    let k = [[e.add(a[1][1], a[2][2]), xy, xz], [xy, e.add(a[0][0], a[2][2]), yz], [xz, yz, e.add(a[0][0], a[1][1])]];
+    let b = [e.mul_sub(a[1][2], one, a[2][1]), e.mul_sub(a[2][0], one, a[0][2]), e.mul_sub(a[0][1], one, a[1][0])];
+    let (u, v, w) = (cross(e, k[1], k[2]), cross(e, k[2], k[0]), cross(e, k[0], k[1]));
+    // Half of ω, the vector part of a quaternion.
+    let det = dot(e, k[0], u);
+    let scale = e.div(e.splat(0.5), det);
+    // Twice tr S.
+    let trace = e.add(k[0][0], e.add(k[1][1], k[2][2]));
+    let least = e.mul(e.splat(DEFINED / 8.0), e.mul(trace, e.mul(trace, trace)));
+    let defined = e.and(e.less(e.splat(0.0), trace), e.less(least, det));
+    let mut h = b;
+    for j in 0..3 {
+        h[j] = e.mul(scale, e.mul_add(u[j], b[0], e.mul_add(v[j], b[1], e.mul(w[j], b[2]))));
+    }
+    let [x, y, z] = h;
+    let turned_by = dot(e, h, h);
+    let sure = e.and(defined, e.less(turned_by, e.splat(SHORT * SHORT)));
+    let n = e.div(one, e.add(one, turned_by));
+    let (two, m) = (e.mul(e.splat(2.0), n), e.mul_sub(n, e.splat(2.0), one));
+    let turn = [
+        [e.mul_add(two, e.mul(x, x), m), e.mul(two, e.mul_add(x, y, z)), e.mul(two, e.mul_sub(x, z, y))],
+        [e.mul(two, e.mul_sub(x, y, z)), e.mul_add(two, e.mul(y, y), m), e.mul(two, e.mul_add(y, z, x))],
+        [e.mul(two, e.mul_add(x, z, y)), e.mul(two, e.mul_sub(y, z, x)), e.mul_add(two, e.mul(z, z), m)],
+    ];
+    let turned = [times(e, r, turn[0]), times(e, r, turn[1]), times(e, r, turn[2])];
+    (orthonormal(e, &turned), sure)
 }
 
 /// M d, of the columns of M.
