@@ -20,7 +20,8 @@ use std::process::{Command, ExitCode};
 const START: usize = 8;
 /// How many are added.
 const COUNTS: [usize; 4] = [1, 2, 4, 8];
-const METHODS: [&str; 2] = ["joint", "psd"];
+/// Over one base, so that the choice of a base does not hide what the poses bring.
+const METHODS: [&str; 2] = ["joint-lbs", "psd"];
 
 /// Title; file with the set, and the beginning of labels that do not belong to it; file with the motion, and the beginning of its labels.
 type Set = (&'static str, &'static str, Option<&'static str>, &'static str, &'static str);
@@ -223,7 +224,10 @@ impl Bench<'_> {
         let model = std::env::temp_dir().join(format!("dermis-bench-{}.dermis", std::process::id()));
         let mut command = Command::new(self.program);
         command.arg("fit").arg(file).arg("--examples").arg(source(file, start));
-        command.args(["--method", method, "--folds", "0", "--json", "--quiet", "--force", "-o"]).arg(&model);
+        let method = method.trim_end_matches("-lbs");
+        command
+            .args(["--method", method, "--base", "lbs", "--folds", "0", "--json", "--quiet", "--force", "-o"])
+            .arg(&model);
         let fitted = json_of(&mut command);
         let mut command = Command::new(self.program);
         command.arg("suggest").arg(&model).args(["--motion", motion, "--count", "8", "--json", "--quiet"]);

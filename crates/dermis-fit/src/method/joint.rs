@@ -174,8 +174,9 @@ impl JointMethod {
         rig: &Rig,
     ) -> FitReport {
         let fixed = self.ridge.fixed().is_some();
-        let details = MethodReport::Joint(JointModelReport::new(found, bases, rig));
-        let mut report = FitReport::new("joint", details).with_base(base);
+        let stated = bases.is_empty();
+        let mut report = FitReport::new("joint", MethodReport::Joint(JointModelReport::new(found, bases, rig)));
+        report.settings.push(("base".into(), format!("{base}{}", chosen_by(stated))));
         report.settings.extend([
             ("frame".into(), format!("{:?}", settings.frame).to_lowercase()),
             ("sigma".into(), settings.sigma.to_string()),
