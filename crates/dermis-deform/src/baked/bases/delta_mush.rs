@@ -56,7 +56,7 @@ const NUMBERS: usize = 10;
 /// Newton steps for I₂.
 const STEPS: usize = 3;
 /// Below this share of I₁³ the denominator loses digits, and R is polished.
-const REGULAR: f32 = 5e-3;
+const REGULAR: f32 = 2e-2;
 /// Below this share a vertex is computed in `f64`.
 const DEFINED: f32 = 1e-4;
 /// A last step of polishing by less, half the radians, leaves its square.
