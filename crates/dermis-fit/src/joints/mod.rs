@@ -88,7 +88,7 @@ pub fn fit_joints(
 /// It is a mean, where the choice of λ goes by the root of the mean square: few vertices, such as those that a corrective smoothing
 /// tears at a seam, must not decide for all.
 ///
-/// The base is read at every so-manieth vertex, as many as `settings.sweep_vertices` allows, and at their partners.
+/// The base is read at `settings.sweep_vertices` vertices at most, evenly spread, and at their partners.
 ///
 /// # Errors
 /// As [`fit_joints`].

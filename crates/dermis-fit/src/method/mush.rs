@@ -50,7 +50,7 @@ const LEAST_GAIN: f64 = 0.01;
 /// rms in metres; the first is the one taken.
 pub(super) type Choice = Vec<(BaseChoice, f64)>;
 
-/// Every so-manieth vertex is looked at.
+/// The stride by which vertices are looked at: the whole mesh over the most that are.
 fn stride(input: &FitInput<'_>) -> usize {
     input.rig.mesh().positions.len().div_ceil(MOST_VERTICES).max(1)
 }
