@@ -25,7 +25,8 @@ namespace Dermis
         sealed class Joint
         {
             public int From, To;
-            public double[] Centre, AtBind; // AtBind: g(0, ψ) − 1 of every ψ, which does not depend on the pose
+            public double[] Centre; // null: the rotation alone is read, and the slide is zero
+            public double[] AtBind; // g(0, ψ) − 1 of every ψ, which does not depend on the pose
             public double Limit;
             public double[][] Inducing, InverseFactor;
         }
@@ -99,7 +100,7 @@ namespace Dermis
             {
                 From = json["from"].Index(Bones.Length, "from of a joint"),
                 To = json["to"].Index(Bones.Length, "to of a joint"),
-                Centre = json["centre"].Numbers(3, "centre of a joint"),
+                Centre = json["centre"].IsNull ? null : json["centre"].Numbers(3, "centre of a joint"),
                 Limit = PoseSpace.Limit(json),
                 Inducing = json["inducing"].Rows(factor.Count, 12, "inducing of a joint"),
                 InverseFactor = factor.Select((row, i) => row.Numbers(i + 1, "a row of inverse_factor")).ToArray(),
@@ -118,6 +119,7 @@ namespace Dermis
             {
                 rotation[r][r] -= 1;
                 for (int c = 0; c < 3; c++) phi[4 * r + c] = rotation[r][c] / Math.Sqrt(2);
+                if (joint.Centre == null) continue;
                 phi[4 * r + 3] = Numbers.Dot(inverse[r], apart) / length + Numbers.Dot(rotation[r], joint.Centre);
             }
             phi = Numbers.Limited(phi, joint.Limit);

@@ -81,6 +81,8 @@ func _add_joint_model(to: PackedFloat64Array, linear: Array, translation: Array)
 			var slide := 0.0
 			for c in 3:
 				phi.append(turn[3 * r + c] / sqrt(2.0))
+				if joint.centre == null:
+					continue # the rotation alone is read
 				slide += inverse[3 * r + c] * (translation[joint.to][c] - translation[joint.from][c]) / _table.length
 				slide += turn[3 * r + c] * joint.centre[c]
 			phi.append(slide)

@@ -68,6 +68,7 @@ public:
 private:
     struct Joint {
         std::size_t from, to;
+        bool slides; // else the rotation alone is read
         Vector3 centre;
         double limit;
         std::vector<Numbers> inducing, inverse_factor;
@@ -79,11 +80,12 @@ private:
         sigma = table["sigma"].number();
         std::size_t columns = 0;
         for (const Json& json : table["joints"].list()) {
-            const Numbers c = json["centre"].numbers(3, "centre of a joint");
+            const bool slides = json["centre"].kind != Json::Kind::null;
+            const Numbers c = slides ? json["centre"].numbers(3, "centre of a joint") : Numbers(3);
             const std::size_t from = json["from"].index(bones.size(), "from of a joint");
             const std::size_t to = json["to"].index(bones.size(), "to of a joint");
             const std::size_t count = json["inverse_factor"].list().size();
-            Joint joint = {from, to, {c[0], c[1], c[2]}, limit_of(json), {}, {}, {}};
+            Joint joint = {from, to, slides, {c[0], c[1], c[2]}, limit_of(json), {}, {}, {}};
             joint.inducing = json["inducing"].rows(count, 12, "inducing of a joint");
             for (const Json& row : json["inverse_factor"].list())
                 joint.inverse_factor.push_back(row.numbers(joint.inverse_factor.size() + 1, "a row of inverse_factor"));
@@ -104,7 +106,7 @@ private:
             Vector3 turn = rotation[r];
             turn[r] -= 1;
             for (double entry : turn) phi.push_back(entry / std::sqrt(2.0));
-            phi.push_back(dot(to_a[r], apart) / length + dot(turn, joint.centre));
+            phi.push_back(joint.slides ? dot(to_a[r], apart) / length + dot(turn, joint.centre) : 0.0);
         }
         phi = limited(phi, joint.limit);
         const double to_origin = g_minus_one(phi, Numbers(12));

@@ -58,7 +58,7 @@ function jointModel({ length, sigma, bones, joints, matrix, shapes }) {
   const g1 = (x, y) => Math.expm1(-squaredDistance(x, y) / sigma ** 2);
   const coordinates = joints.map(({ from, to, centre, limit, inducing, inverse_factor }, j) => {
     demand(bones[from] && bones[to], `joint ${j} names a bone that is not in the table`);
-    checkRows([centre], 1, 3, `centre of joint ${j}`);
+    if (centre !== null) checkRows([centre], 1, 3, `centre of joint ${j}`);
     checkRows(inducing, inverse_factor.length, 12, `inducing of joint ${j}`);
     inverse_factor.forEach((row, i) => checkRows([row], 1, i + 1, `inverse_factor of joint ${j}`));
     const atBind = inducing.map((psi) => g1(origin, psi));
@@ -68,7 +68,9 @@ function jointModel({ length, sigma, bones, joints, matrix, shapes }) {
       const apart = XYZ.map((r) => b[r][3] - a[r][3]);
       const phi = limited(product3(inverse, b).flatMap((row, r) => {
         const turn = row.map((x, c) => x - (r === c));
-        return [...turn.map((x) => x / Math.SQRT2), dot(inverse[r], apart) / length + dot(turn, centre)];
+        // Without a centre the rotation alone is read.
+        const slide = centre === null ? 0 : dot(inverse[r], apart) / length + dot(turn, centre);
+        return [...turn.map((x) => x / Math.SQRT2), slide];
       }), limit);
       const toOrigin = g1(phi, origin);
       const k = inducing.map((psi, i) => (sigma ** 2 / 2) * (g1(phi, psi) - toOrigin - atBind[i]));

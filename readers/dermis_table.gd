@@ -32,7 +32,8 @@ static func _joint_model_refusal(table: Dictionary) -> String:
 		var count: int = joint.inverse_factor.size()
 		if not _is_place(joint.from, table.bones) or not _is_place(joint.to, table.bones):
 			return "a joint names a bone that is not in the table"
-		if not _are_rows([joint.centre], 1, 3) or not _are_rows(joint.inducing, count, 12):
+		var has_centre: bool = joint.centre != null
+		if (has_centre and not _are_rows([joint.centre], 1, 3)) or not _are_rows(joint.inducing, count, 12):
 			return "centre is not three numbers, or inducing not %s times twelve" % count
 		for i in count:
 			if not _are_rows([joint.inverse_factor[i]], 1, i + 1):

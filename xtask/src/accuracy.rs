@@ -1,7 +1,8 @@
-//! `cargo xtask accuracy [FOLDER]`: the tables of docs/accuracy.md, as Markdown.
+//! `cargo xtask accuracy [FOLDER]`: the tables of docs/accuracy.md, as Markdown; with `--options` the table of
+//! docs/joint-model.md.
 //!
 //! On the bundled body always; on the characters of FOLDER for those files of [`SETS`] it holds. Every row is what
-//! `dermis compare --json` prints.
+//! `dermis compare --json` prints, or `dermis fit --json`.
 
 use crate::workspace::{Build, dermis, root};
 use serde_json::Value;
@@ -77,9 +78,98 @@ const SETS: [(&str, &str, &str); 9] = [
     ),
 ];
 
+/// Options of the joint model whose effect is shown; the first row is the default.
+const VARIANTS: [&[&str]; 7] = [
+    &[],
+    &["--composites", "off"],
+    &["--base", "lbs", "--composites", "off"],
+    &["--mirror", "off"],
+    &["--inducing", "12"],
+    &["--sigma", "2"],
+    &["--frame", "anchor"],
+];
+
+/// The character, its training and its held-out motion.
+pub type Set = (&'static str, PathBuf, PathBuf);
+
 /// Prints the tables.
 pub fn run(folder: Option<&str>) -> ExitCode {
     let Some(program) = dermis(Build::Release) else { return fail("the program does not build") };
+    let mut summary = Vec::new();
+    for (title, train, held_out) in sets(folder) {
+        match table(&program, title, &train, &held_out) {
+            Ok(ratios) => summary.push(format!("| {title} | {} |", ratios.join(" | "))),
+            Err(reason) => return fail(&format!("{title}: {reason}")),
+        }
+    }
+    println!("### Held-out rms over that of the rig's own weights\n");
+    println!("| set | {} |", METHODS.join(" | "));
+    println!("|---|{}", "---|".repeat(METHODS.len()));
+    summary.iter().for_each(|line| println!("{line}"));
+    ExitCode::SUCCESS
+}
+
+/// Prints what options of the joint model change: per set the held-out ratio, and the cross-validated error over that of the default.
+pub fn options(folder: Option<&str>) -> ExitCode {
+    let Some(program) = dermis(Build::Release) else { return fail("the program does not build") };
+    let sets = sets(folder);
+    println!("held-out rms over that of the rig's own weights (cross-validated rms over that of the default)\n");
+    println!("| options | {} |", sets.iter().map(|set| set.0).collect::<Vec<_>>().join(" | "));
+    println!("|---|{}", "---|".repeat(sets.len()));
+    let mut of_default = vec![f64::NAN; sets.len()];
+    for variant in VARIANTS {
+        let mut cells = Vec::new();
+        for ((title, train, held_out), first) in sets.iter().zip(&mut of_default) {
+            match fit(&program, variant, train, held_out) {
+                Ok((ratio, validated)) => {
+                    if variant.is_empty() {
+                        *first = validated;
+                    }
+                    cells.push(format!("{} ({})", short(ratio), short(validated / *first)));
+                }
+                Err(reason) => return fail(&format!("{title}, {variant:?}: {reason}")),
+            }
+        }
+        let name = if variant.is_empty() { "(default)".into() } else { format!("`{}`", variant.join(" ")) };
+        println!("| {name} | {} |", cells.join(" | "));
+    }
+    ExitCode::SUCCESS
+}
+
+/// The held-out ratio of a joint model, and its least cross-validated error.
+fn fit(program: &Path, options: &[&str], train: &Path, held_out: &Path) -> Result<(f64, f64), String> {
+    let result = json(Command::new(program).arg("fit"), train, held_out, options)?;
+    let sweep = result["report"]["sweep"].as_array().into_iter().flatten();
+    let validated = sweep.filter_map(|point| point["validated_rms"].as_f64()).fold(f64::INFINITY, f64::min);
+    let ratio = result["ratio"].as_f64().ok_or("the program printed no ratio")?;
+    Ok((ratio, validated))
+}
+
+/// What the program prints for a verb that fits and scores.
+fn json(command: &mut Command, train: &Path, held_out: &Path, more: &[&str]) -> Result<Value, String> {
+    let rig = PathBuf::from(train.to_string_lossy().split('#').next().unwrap_or_default());
+    command
+        .arg(rig)
+        .arg("--examples")
+        .arg(train)
+        .arg("--hold-out")
+        .arg(held_out)
+        .args(["--json", "--quiet"])
+        .args(more);
+    let output = command.output().map_err(|e| e.to_string())?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    serde_json::from_slice(&output.stdout).map_err(|e| e.to_string())
+}
+
+/// The file of a selection of its records, which holds the rig, too.
+pub fn rig_of(examples: &Path) -> PathBuf {
+    PathBuf::from(examples.to_string_lossy().split('#').next().unwrap_or_default())
+}
+
+/// The bundled body, and the sets that a folder holds.
+pub fn sets(folder: Option<&str>) -> Vec<Set> {
     let body = root().join("assets/body");
     let mut sets = vec![("body, muscles: exercise → walk", body.join("body_exercise.npz"), body.join("body_walk.npz"))];
     if let Some(folder) = folder {
@@ -93,18 +183,7 @@ pub fn run(folder: Option<&str>) -> ExitCode {
             }
         }
     }
-    let mut summary = Vec::new();
-    for (title, train, held_out) in sets {
-        match table(&program, title, &train, &held_out) {
-            Ok(ratios) => summary.push(format!("| {title} | {} |", ratios.join(" | "))),
-            Err(reason) => return fail(&format!("{title}: {reason}")),
-        }
-    }
-    println!("### Held-out rms over that of the rig's own weights\n");
-    println!("| set | {} |", METHODS.join(" | "));
-    println!("|---|{}", "---|".repeat(METHODS.len()));
-    summary.iter().for_each(|line| println!("{line}"));
-    ExitCode::SUCCESS
+    sets
 }
 
 fn fail(reason: &str) -> ExitCode {
@@ -114,19 +193,7 @@ fn fail(reason: &str) -> ExitCode {
 
 /// One table: a row per method, errors in thousandths of the unit. Result: the ratio of each method.
 fn table(program: &Path, title: &str, train: &Path, held_out: &Path) -> Result<Vec<String>, String> {
-    let rig = PathBuf::from(train.to_string_lossy().split('#').next().unwrap_or_default());
-    let mut command = Command::new(program);
-    command.arg("compare").arg(rig).arg("--examples").arg(train).arg("--hold-out").arg(held_out).args([
-        "--json",
-        "--quiet",
-        "--methods",
-        &METHODS.join(","),
-    ]);
-    let output = command.output().map_err(|e| e.to_string())?;
-    if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
-    }
-    let result: Value = serde_json::from_slice(&output.stdout).map_err(|e| e.to_string())?;
+    let result = json(Command::new(program).arg("compare"), train, held_out, &["--methods", &METHODS.join(",")])?;
     let vertices = result["vertices"].as_f64().unwrap_or(f64::NAN);
     let mut ratios = Vec::new();
     println!("### {title}\n");

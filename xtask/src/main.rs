@@ -30,6 +30,8 @@ fn main() -> ExitCode {
         ["fuzz", ..] => fuzz::run(&arguments[1..]),
         ["sanitize"] => sanitize::run(),
         ["accuracy"] => accuracy::run(None),
+        ["accuracy", "--options"] => accuracy::options(None),
+        ["accuracy", "--options", folder] => accuracy::options(Some(folder)),
         ["accuracy", folder] => accuracy::run(Some(folder)),
         ["deps"] => match deps::check() {
             Ok(summary) => {

@@ -9,6 +9,7 @@ usage: cargo xtask VERB
   oracle DIR [--only FILE]
                           compare the toolkit with a folder of expected numbers
   accuracy [DIR]          the tables of docs/accuracy.md: the bundled body, and the characters DIR holds
+  accuracy --options [DIR]  the table of docs/joint-model.md: what options of the joint model change on them
   bench decompose DIR [--json OUT] [--seeds N]
                           skinning decomposition beside Dem Bones and published figures (docs/decomposition.md)
   bench evaluate [--json OUT] [--quick]
@@ -17,6 +18,8 @@ usage: cargo xtask VERB
                           seconds of multi-weight enveloping beside NumPy and arithmetic (docs/performance.md)
   bench inverse [--json OUT]
                           calls of a deformer that its inverse takes (docs/inverse.md)
+  bench neural DIR [--json OUT] [--poses N,N,...]
+                  the joint model beside neural and linear corrections (NumPy is installed below target/tools)
   bench suggest [DIR] [--json OUT] [--draws N] [--starts N]
                           poses that dermis suggest names beside poses drawn at random (docs/suggest.md)
   deps                    which crate may use which, what sources must not contain, how long they may be, and

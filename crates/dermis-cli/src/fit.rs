@@ -37,8 +37,8 @@ pub struct FitArgs {
     /// Examples the fit may not see; the errors that count are measured on them
     #[arg(long, num_args = 1.., value_name = "FILE")]
     hold_out: Vec<Source>,
-    /// Never hold the examples: sum over them as they are read, for --method mwe. Training and held-out errors are measured by
-    /// reading them again; there is no cross-validation of the model and no picture of the skins
+    /// Never hold the examples, for --method joint, which reads them several times, and mwe, which sums over them once. Training and
+    /// held-out errors are measured by reading them again; there is no cross-validation of the model and no picture of the skins
     #[arg(long)]
     stream: bool,
     /// Write sums over the examples to this file instead of a model, for --method mwe; --merge adds them up

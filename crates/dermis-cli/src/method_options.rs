@@ -15,9 +15,9 @@ use dermis_workflow::deform::joints::CorrectionFrame;
 use dermis_workflow::fits::maps::MapSettings;
 use dermis_workflow::fits::method::weights::CandidateSource;
 use dermis_workflow::fits::method::{
-    AnchorChoice, AnimationSpaceMethod, BaseChoice, CorrectivesMethod, DeltaMushMethod, EigenSkinMethod, FoldChoice,
-    JointMethod, LbsMethod, MapSource, Method, MweMethod, MweRidge, PoseBlendshapesMethod, PoseSpaceSettings,
-    PsdMethod, RidgeChoice, RotationalMethod,
+    AnchorChoice, AnimationSpaceMethod, BaseChoice, CompositeChoice, CorrectivesMethod, DeltaMushMethod,
+    EigenSkinMethod, FoldChoice, JointMethod, LbsMethod, MapSource, Method, MweMethod, MweRidge, PoseBlendshapesMethod,
+    PoseSpaceSettings, PsdMethod, RidgeChoice, RotationalMethod,
 };
 use dermis_workflow::fits::mwe::{Centring, MweSettings, RidgeMode, RowChoice, SolvePrecision};
 use dermis_workflow::recipe::Input;
@@ -34,7 +34,7 @@ pub struct MethodArgs {
     /// The deformer a correction is learnt over: rigid, lbs, dqs, ddm (direct delta mush, which smooths the posed surface; ddm:N
     /// with N steps, else those of least training error), auto (lbs or ddm by cross-validation, for the joint model), given
     /// (positions from --base-cache), rest (the rest pose itself, for shapes that invert wrote with --rest-space)
-    /// [default: auto for joint; lbs]
+    /// [default: auto for the joint model, lbs for others]
     #[arg(long, value_parser = |text: &str| BaseChoice::try_from(text.to_owned()))]
     base: Option<BaseChoice>,
     /// Positions of the base in every example's pose (.pc2, .mdd, .npz, OBJ folder), for --base given
@@ -66,6 +66,10 @@ pub struct MethodArgs {
     /// Inducing rotations per joint, at most
     #[arg(help_heading = "The joint model (--method joint)", long, value_name = "N")]
     inducing: Option<usize>,
+    /// Composite joints, which learn what two neighbouring joints do together where the examples moved both: auto (by
+    /// cross-validation), off, or the factor on their relevance
+    #[arg(long, value_name = "auto|off|FACTOR", value_parser = |text: &str| CompositeChoice::try_from(text.to_owned()))]
+    composites: Option<CompositeChoice>,
     /// Frame that features of multi-weight enveloping are seen from: world, root, dominant, bone:NAME, or file:PATH with a
     /// bone name per line and vertex [default: dominant]
     #[arg(help_heading = "Multi-weight enveloping (--method mwe)", long, value_name = "ANCHOR")]
@@ -194,6 +198,7 @@ pub fn with_defaults(command: Command) -> Command {
         ("frame", named(serde_json::to_value(joint.frame))),
         ("sigma", format!("{} for the joint model", joint.sigma)),
         ("inducing", joint.inducing.to_string()),
+        ("composites", joint.composites.to_string()),
         ("centring", named(serde_json::to_value(mwe.centring))),
         ("ridge", named(serde_json::to_value(mwe.ridge_mode))),
         ("duplicates", format!("{:e}", mwe.duplicates)),
@@ -287,6 +292,7 @@ impl MethodArgs {
         set(&mut own.frame, self.frame.take());
         set(&mut own.sigma, self.sigma.take());
         set(&mut own.inducing, self.inducing.take());
+        set(&mut own.composites, self.composites.take());
         set(&mut own.mirror, on(self.mirror.take()));
         set(&mut own.guard, on(self.guard.take()));
         own.coefficients = self.take_coefficients();
@@ -453,6 +459,7 @@ impl MethodArgs {
             ("--sigma", self.sigma.is_some()),
             ("--mirror", self.mirror.is_some()),
             ("--inducing", self.inducing.is_some()),
+            ("--composites", self.composites.is_some()),
             ("--anchor", self.anchor.is_some()),
             ("--rows", self.rows.is_some()),
             ("--centring", self.centring.is_some()),

@@ -10,6 +10,9 @@
 //! for a true joint, of which |φ| = 2 sin(angle/2). It is scaled back to [`LIMIT_FACTOR`](crate::guard::LIMIT_FACTOR)
 //! times its largest norm in training.
 //!
+//! A **composite** joint reads the outer bones a and c of two tree joints (a, b), (b, c) that share a bone, or of (b, a),
+//! (b, c): what the two do together. It has no fixed centre, its rotation alone counts, and its slide is zero.
+//!
 //! **Kernel.** k(x, y) = (σ²/2) (g(x, y) − g(x, 0) − g(0, y) + 1), g = exp(−|φ(x) − φ(y)|²/σ²): a Gaussian that vanishes
 //! at the bind pose in either argument and tends to the linear kernel φ(x)·φ(y) as σ grows. It is read at a few
 //! **inducing rotations** per joint, C Cᵀ their own kernel matrix, so a pose costs a few exponentials per joint, shared
@@ -65,8 +68,9 @@ pub struct Joint {
     pub from: BoneIndex,
     /// The bone seen.
     pub to: BoneIndex,
-    /// c, the fixed point of the joint's rotations, in units of L.
-    pub centre: DVec3,
+    /// c, the fixed point of the joint's rotations, in units of L; `None` for a composite, of which the rotation alone is
+    /// read.
+    pub centre: Option<DVec3>,
     /// Largest norm φ may have; infinite without limits.
     pub limit: f64,
     /// φ of the inducing rotations.
@@ -90,7 +94,7 @@ impl Joint {
     /// [`MOST_INDUCING`].
     pub fn new(
         (from, to): (BoneIndex, BoneIndex),
-        centre: DVec3,
+        centre: Option<DVec3>,
         limit: f64,
         inducing: Vec<JointFeature>,
         sigma: f64,
@@ -157,22 +161,24 @@ impl Joint {
     }
 }
 
-/// φ of a pair of bones about a centre in units of L.
+/// φ of a pair of bones about a centre in units of L; without a centre the rotation alone, with a slide of zero.
 pub fn joint_feature(
     transforms: &[DAffine3],
     (from, to): (BoneIndex, BoneIndex),
-    centre: DVec3,
+    centre: Option<DVec3>,
     length: f64,
 ) -> JointFeature {
     let mut f = [0.0; 12];
     let Some(q) = relative(&transforms[from.get()], &transforms[to.get()]) else { return f };
-    let moved = centre - q.matrix3 * centre;
     for j in 0..3 {
         let r = row(&q, j);
         for c in 0..3 {
             f[4 * j + c] = (r[c] - f64::from(u8::from(c == j))) * std::f64::consts::FRAC_1_SQRT_2;
         }
-        f[4 * j + 3] = r[3] / length - moved[j];
+    }
+    if let Some(centre) = centre {
+        let slide = q.translation / length - (centre - q.matrix3 * centre);
+        (0..3).for_each(|j| f[4 * j + 3] = slide[j]);
     }
     f
 }
@@ -415,7 +421,7 @@ mod tests {
     #[test]
     fn inducing_rotations_must_be_apart_from_each_other_and_from_rest() {
         let joint = |inducing: &[JointFeature]| {
-            Joint::new((BoneIndex::new(0), BoneIndex::new(1)), DVec3::ZERO, 1.0, inducing.to_vec(), 1.4)
+            Joint::new((BoneIndex::new(0), BoneIndex::new(1)), Some(DVec3::ZERO), 1.0, inducing.to_vec(), 1.4)
         };
         let (rest, one, other) = ([0.0; 12], [0.1; 12], [-0.2; 12]);
         assert!(joint(&[]).is_some() && joint(&[one]).is_some() && joint(&[one, other]).is_some());

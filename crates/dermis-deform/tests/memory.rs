@@ -28,7 +28,7 @@ fn joint_model(arm: &Arm, frame: CorrectionFrame, welded: bool, poses: &[BoneTra
     let (vertices, length, sigma) = (arm.rig.mesh().positions.len(), arm.length(), 1.4);
     let joint = |b: usize| {
         let ends = (BoneIndex::new(b - 1), BoneIndex::new(b));
-        let centre = arm.rig.skeleton().bind()[ends.1].translation / length;
+        let centre = Some(arm.rig.skeleton().bind()[ends.1].translation / length);
         let inducing = poses[1..2 + b].iter().map(|pose| joint_feature(pose.as_slice(), ends, centre, length));
         joints::Joint::new(ends, centre, 1.0, inducing.collect(), sigma).unwrap()
     };

@@ -34,13 +34,25 @@ pub enum BasePoses<'a> {
     Stored(&'a [Vec<DVec3>]),
     /// Computed from a pose and the index of a vertex whenever they are read, without storage. They must be finite.
     Computed(&'a (dyn Fn(&BoneTransforms, usize) -> DVec3 + Sync)),
+    /// The residuals of some vertices, where neither skins nor bases are held: only the joint model is fitted to them. The
+    /// positions of the examples are empty.
+    Residuals {
+        /// Where each vertex of the mesh stands in a list of residuals; [`UNHELD`] if it is not there.
+        places: &'a [u32],
+        /// A list of residuals per example.
+        values: &'a [Vec<DVec3>],
+    },
 }
+
+/// The place of a vertex whose residuals are not held.
+pub const UNHELD: u32 = u32::MAX;
 
 impl fmt::Debug for BasePoses<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stored(all) => f.debug_tuple("Stored").field(all).finish(),
             Self::Computed(_) => f.write_str("Computed"),
+            Self::Residuals { values, .. } => f.debug_tuple("Residuals").field(values).finish(),
         }
     }
 }
@@ -61,11 +73,20 @@ impl BasePoses<'_> {
     /// No base.
     pub const NONE: Self = Self::Stored(&[]);
 
-    /// The stored positions; none if they are computed.
+    /// What is stored per example; none if positions are computed.
     fn stored(&self) -> &[Vec<DVec3>] {
         match self {
             Self::Stored(all) => all,
             Self::Computed(_) => &[],
+            Self::Residuals { values, .. } => values,
+        }
+    }
+
+    /// The number of vertices that is held of a mesh of so many.
+    fn held(&self, vertices: usize) -> usize {
+        match self {
+            Self::Residuals { places, .. } => places.iter().filter(|at| **at != UNHELD).count(),
+            _ => vertices,
         }
     }
 }
@@ -204,37 +225,55 @@ pub enum FitError {
 pub(crate) type Included = (Vec<Example>, Vec<Vec<DVec3>>);
 
 impl Training<'_> {
-    /// The base's position of vertex `v` in the pose of example `s`.
-    pub(crate) fn base_at(&self, s: usize, v: usize) -> DVec3 {
+    /// What the base leaves of vertex `v` in example `s`.
+    pub(crate) fn residual(&self, s: usize, v: usize) -> DVec3 {
         match self.base {
-            BasePoses::Stored(all) => all[s][v],
-            BasePoses::Computed(at) => at(&self.examples[s].transforms, v),
+            BasePoses::Stored(all) => self.examples[s].positions[v] - all[s][v],
+            BasePoses::Computed(at) => self.examples[s].positions[v] - at(&self.examples[s].transforms, v),
+            BasePoses::Residuals { places, values } => values[s][places[v] as usize],
         }
     }
 
-    /// The base's positions in the pose of example `s`.
+    /// The base's positions in the pose of example `s`; none where residuals alone are held.
     pub(crate) fn base_pose(&self, s: usize) -> Cow<'_, [DVec3]> {
         match &self.base {
             BasePoses::Stored(all) => Cow::Borrowed(&all[s]),
-            BasePoses::Computed(_) => Cow::Owned((0..self.rest.len()).map(|v| self.base_at(s, v)).collect()),
+            BasePoses::Computed(at) => {
+                let transforms = &self.examples[s].transforms;
+                Cow::Owned((0..self.rest.len()).map(|v| at(transforms, v)).collect())
+            }
+            BasePoses::Residuals { .. } => Cow::Borrowed(&[]),
         }
     }
 
     /// Checks that all parts agree in number and that all numbers are finite.
     pub(crate) fn check(&self) -> Result<(), FitError> {
-        self.check_examples()?;
+        self.check_skins(self.rest.len())
+    }
+
+    /// As [`Training::check`], for a fit that reads residuals alone.
+    pub(crate) fn check_residuals(&self) -> Result<(), FitError> {
+        self.check_skins(if matches!(self.base, BasePoses::Residuals { .. }) { 0 } else { self.rest.len() })
+    }
+
+    fn check_skins(&self, vertices: usize) -> Result<(), FitError> {
+        self.check_each(vertices)?;
         if self.examples.iter().all(|e| e.importance == 0.0) { Err(FitError::NoExamples) } else { Ok(()) }
     }
 
     /// As [`Training::check`], but allows that no example counts.
     pub(crate) fn check_examples(&self) -> Result<(), FitError> {
+        self.check_each(self.rest.len())
+    }
+
+    fn check_each(&self, vertices: usize) -> Result<(), FitError> {
         let counts = |what, found, expected| match found == expected {
             true => Ok(()),
             false => Err(FitError::Counts { what, found, expected }),
         };
         let of_example = |(at, example): (usize, &Example)| {
             let base = self.base.stored().get(at).map_or(&[][..], Vec::as_slice);
-            counts("vertices of an example", example.positions.len(), self.rest.len())?;
+            counts("vertices of an example", example.positions.len(), vertices)?;
             counts("bones of an example", example.transforms.len(), self.skeleton.len())?;
             let r = example.importance;
             if !(r >= 0.0 && r.is_finite()) {
@@ -271,6 +310,9 @@ impl Training<'_> {
             Some((examples, base)) => match self.base {
                 BasePoses::Stored(_) => Training { examples, base: base.into(), ..*self },
                 BasePoses::Computed(_) => Training { examples, ..*self },
+                BasePoses::Residuals { places, .. } => {
+                    Training { examples, base: BasePoses::Residuals { places, values: base }, ..*self }
+                }
             },
             None => *self,
         }
@@ -278,14 +320,15 @@ impl Training<'_> {
 
     /// Checks that there is a base pose for every example.
     pub(crate) fn check_base(&self) -> Result<(), FitError> {
-        let BasePoses::Stored(base) = self.base else { return Ok(()) };
+        if matches!(self.base, BasePoses::Computed(_)) {
+            return Ok(());
+        }
+        let (base, held) = (self.base.stored(), self.base.held(self.rest.len()));
         if base.len() != self.examples.len() {
             return Err(FitError::Counts { what: "base poses", found: base.len(), expected: self.examples.len() });
         }
-        match base.iter().find(|base| base.len() != self.rest.len()) {
-            Some(base) => {
-                Err(FitError::Counts { what: "vertices of a base pose", found: base.len(), expected: self.rest.len() })
-            }
+        match base.iter().find(|base| base.len() != held) {
+            Some(base) => Err(FitError::Counts { what: "vertices of a base pose", found: base.len(), expected: held }),
             None => Ok(()),
         }
     }

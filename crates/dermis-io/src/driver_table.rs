@@ -170,7 +170,7 @@ struct JointFile {
 struct JointEntry {
     from: usize,
     to: usize,
-    centre: [f64; 3],
+    centre: Option<[f64; 3]>,
     limit: Option<f64>,
     inducing: Vec<[f64; 12]>,
     inverse_factor: Vec<Vec<f64>>,

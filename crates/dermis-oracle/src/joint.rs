@@ -210,9 +210,9 @@ fn features(case: &Case) -> Result<Answers, CaseError> {
         let (mut phi, mut slide, mut beyond) = (vec![], vec![], vec![]);
         for pose in poses {
             for ((&edge, &centre), summary) in tree.edges.iter().zip(&centres).zip(&report.joints) {
-                let feature = joint_feature(pose.as_slice(), edge, centre, inputs.length);
+                let feature = joint_feature(pose.as_slice(), edge, Some(centre), inputs.length);
                 let limit = settings.limit * summary.largest;
-                let joint = Joint::new(edge, centre, limit, vec![], settings.sigma)
+                let joint = Joint::new(edge, Some(centre), limit, vec![], settings.sigma)
                     .ok_or(CaseError::Missing { key: "joint".into() })?;
                 let (limited, acts) = joint.limited(feature);
                 phi.extend(if summary.frozen { [0.0; 12] } else { stored(&limited) });
@@ -259,7 +259,7 @@ fn coordinates(case: &Case) -> Result<Answers, CaseError> {
         let chosen = pivots(&train, sigma, most, stop);
         let inducing = chosen.iter().map(|&s| train[s]).collect();
         let ends = (BoneIndex::new(0), BoneIndex::new(1));
-        let joint = Joint::new(ends, DVec3::ZERO, f64::INFINITY, inducing, sigma)
+        let joint = Joint::new(ends, Some(DVec3::ZERO), f64::INFINITY, inducing, sigma)
             .ok_or_else(|| CaseError::refused("the inducing rotations are dependent"))?;
         let z = |features: &[JointFeature]| {
             let mut out = Vec::new();

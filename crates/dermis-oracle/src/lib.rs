@@ -6,6 +6,7 @@
 
 pub mod array;
 pub mod case;
+mod composites;
 mod ddm;
 mod decomposition;
 mod deformers;
@@ -43,6 +44,7 @@ pub const FILES: &[(&str, &[Method])] = &[
     ("decomposition", decomposition::METHODS),
     ("mwe", mwe::METHODS),
     ("joint", joint::METHODS),
+    ("composites", composites::METHODS),
     ("models", models::METHODS),
     ("psd", psd::METHODS),
     ("weights", weights::METHODS),

@@ -52,12 +52,12 @@ impl Mirror {
         if weights.vertices() != rest.len() || !(length > 0.0 && length.is_finite()) {
             return None;
         }
-        let grid = Grid::new(rest, NEAR * length / f64::from(REACH[REACH.len() - 1]));
+        let tree = Tree::new(rest, NEAR * length);
         let bones: Vec<DVec3> = skeleton.bind().iter().map(|bind| bind.translation).collect();
         let mut found: Vec<(f64, Self)> = Vec::new();
         for start in planes(rest).into_iter().chain(planes(&bones)) {
-            let plane = refined(rest, &grid, start).unwrap_or(start);
-            let Some((distance, vertices)) = partners(rest, &grid, plane) else { continue };
+            let plane = refined(&tree, start).unwrap_or(start);
+            let Some((distance, vertices)) = partners(&tree, plane) else { continue };
             if let Some(bones) = partner_bones(&vertices, skeleton, weights, plane) {
                 let (normal, plane) = plane;
                 found.push((distance, Self { normal, plane, vertices, bones }));
@@ -96,28 +96,29 @@ fn planes(points: &[DVec3]) -> [Plane; 3] {
 }
 
 /// The partner of each vertex, the one nearest to its mirror image, and how near they are on average; `None` if too few have one.
-fn partners(rest: &[DVec3], grid: &Grid, plane: Plane) -> Option<(f64, Vec<Option<u32>>)> {
+fn partners(tree: &Tree<'_>, plane: Plane) -> Option<(f64, Vec<Option<u32>>)> {
     let mut distance = 0.0;
     let nearest = |&p: &DVec3| {
-        let (partner, d) = grid.nearest(rest, reflected(p, plane))?;
+        let (partner, d) = tree.nearest(reflected(p, plane))?;
         distance += d;
         Some(partner)
     };
-    let vertices: Vec<Option<u32>> = rest.iter().map(nearest).collect();
+    let vertices: Vec<Option<u32>> = tree.points.iter().map(nearest).collect();
     let partnered = vertices.iter().flatten().count();
-    (partnered as f64 >= PARTNERED * rest.len() as f64).then(|| (distance / partnered as f64, vertices))
+    (partnered as f64 >= PARTNERED * vertices.len() as f64).then(|| (distance / partnered as f64, vertices))
 }
 
 /// The plane moved to where some vertices and their partners are each other's images in the least squares: the normal is the
 /// principal axis of p − q, the plane halfway. `None` if too few have partners.
-fn refined(rest: &[DVec3], grid: &Grid, plane: Plane) -> Option<Plane> {
+fn refined(tree: &Tree<'_>, plane: Plane) -> Option<Plane> {
+    let rest = tree.points;
     let stride = rest.len().div_ceil(PROBES);
     let probes = || rest.iter().step_by(stride);
     let mut plane = plane;
     for round in 0..REFINED {
         let (mut moments, mut halfway, mut pairs) = (DMat3::ZERO, DVec3::ZERO, 0.0);
         for &p in probes() {
-            let Some((q, _)) = grid.nearest(rest, reflected(p, plane)) else { continue };
+            let Some((q, _)) = tree.nearest(reflected(p, plane)) else { continue };
             let d = p - rest[q as usize];
             moments += DMat3::from_cols(d * d.x, d * d.y, d * d.z);
             halfway += 0.5 * (p + rest[q as usize]);
@@ -198,51 +199,52 @@ fn partner_bones(
     (0..bones).filter(|&b| used(b)).all(alike).then(|| partners.into_iter().map(BoneIndex::new).collect())
 }
 
-/// Rings of cells that are searched, one after the other.
-const REACH: [i32; 3] = [1, 3, 8];
-
-/// Points in cubic cells.
-struct Grid {
-    cell: f64,
-    cells: HashMap<[i32; 3], Vec<u32>>,
+/// Points in a balanced k-d tree: the middle of a part splits it in two, along x, y and z in turn.
+struct Tree<'a> {
+    points: &'a [DVec3],
+    order: Vec<u32>,
+    /// How far the nearest may be.
+    reach: f64,
 }
 
-impl Grid {
-    fn new(points: &[DVec3], cell: f64) -> Self {
-        let mut grid = Self { cell, cells: HashMap::new() };
-        for (v, &p) in points.iter().enumerate() {
-            grid.cells.entry(grid.of(p)).or_default().push(v as u32);
-        }
-        grid
+impl<'a> Tree<'a> {
+    fn new(points: &'a [DVec3], reach: f64) -> Self {
+        let mut order: Vec<u32> = (0..points.len() as u32).collect();
+        Self::split(points, &mut order, 0);
+        Self { points, order, reach }
     }
 
-    fn of(&self, p: DVec3) -> [i32; 3] {
-        (p / self.cell).floor().to_array().map(|x| x as i32)
+    fn split(points: &[DVec3], part: &mut [u32], axis: usize) {
+        if part.len() < 2 {
+            return;
+        }
+        let along = |v: &u32| points[*v as usize][axis];
+        let (low, _, high) = part.select_nth_unstable_by(part.len() / 2, |a, b| along(a).total_cmp(&along(b)));
+        Self::split(points, low, (axis + 1) % 3);
+        Self::split(points, high, (axis + 1) % 3);
     }
 
-    /// The nearest point within the last ring, ties to the lowest index, and its distance.
-    fn nearest(&self, points: &[DVec3], p: DVec3) -> Option<(u32, f64)> {
-        let [x, y, z] = self.of(p);
-        for ring in REACH {
-            let mut best: Option<(u32, f64)> = None;
-            for dx in -ring..=ring {
-                for dy in -ring..=ring {
-                    for dz in -ring..=ring {
-                        let cell = [x.wrapping_add(dx), y.wrapping_add(dy), z.wrapping_add(dz)];
-                        for &v in self.cells.get(&cell).into_iter().flatten() {
-                            let d = points[v as usize].distance(p);
-                            if best.is_none_or(|(other, least)| d < least || (d == least && v < other)) {
-                                best = Some((v, d));
-                            }
-                        }
-                    }
-                }
-            }
-            if let Some(best) = best.filter(|(_, d)| *d <= f64::from(ring) * self.cell) {
-                return Some(best);
-            }
+    /// The nearest point within reach, ties to the lowest index, and its distance.
+    fn nearest(&self, p: DVec3) -> Option<(u32, f64)> {
+        let mut best = (u32::MAX, self.reach);
+        self.search(p, &self.order, 0, &mut best);
+        (best.0 != u32::MAX).then_some(best)
+    }
+
+    fn search(&self, p: DVec3, part: &[u32], axis: usize, best: &mut (u32, f64)) {
+        let Some(&middle) = part.get(part.len() / 2) else { return };
+        let at = self.points[middle as usize];
+        let d = at.distance(p);
+        if d < best.1 || (d == best.1 && middle < best.0) {
+            *best = (middle, d);
         }
-        None
+        let (low, high) = (&part[..part.len() / 2], &part[part.len() / 2 + 1..]);
+        let beyond = p[axis] - at[axis];
+        let (near, far) = if beyond < 0.0 { (low, high) } else { (high, low) };
+        self.search(p, near, (axis + 1) % 3, best);
+        if beyond.abs() <= best.1 {
+            self.search(p, far, (axis + 1) % 3, best);
+        }
     }
 }
 
@@ -343,6 +345,21 @@ mod tests {
         });
         let mirror = Mirror::find(&rest, &skeleton, &Influences::from_rows(shared).unwrap()).unwrap();
         assert_eq!(mirror.bones, [0, 2, 1].map(BoneIndex::new));
+    }
+
+    /// As looking at every point, ties included: the points stand on a lattice, some of them twice.
+    #[test]
+    fn the_tree_finds_the_nearest_of_all_points() {
+        let of = |i: u32, many: u32| f64::from(i.wrapping_mul(2_654_435_761) % many);
+        let point = |i: u32| DVec3::new(of(i, 7), of(i + 900, 6), of(i + 1800, 5));
+        let points: Vec<DVec3> = (0..300).map(point).collect();
+        let tree = Tree::new(&points, 1.3);
+        for i in 0..400 {
+            let p = point(i + 5000) * if i % 2 == 0 { 1.0 } else { 1.37 };
+            let near = points.iter().enumerate().map(|(v, q)| (q.distance(p), v as u32));
+            let least = near.filter(|(d, _)| *d <= 1.3).min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            assert_eq!(tree.nearest(p), least.map(|(d, v)| (v, d)), "{i}");
+        }
     }
 
     #[test]

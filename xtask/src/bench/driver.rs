@@ -49,7 +49,8 @@ pub fn script(python: &Path, name: &str, arguments: &[&str]) -> Result<Value, St
     json_of(command.env("OPENBLAS_NUM_THREADS", "1").env("OMP_NUM_THREADS", "1"))
 }
 
-fn json_of(command: &mut Command) -> Result<Value, String> {
+/// What a program prints.
+pub fn json_of(command: &mut Command) -> Result<Value, String> {
     let output = command.stderr(Stdio::inherit()).output().map_err(|error| error.to_string())?;
     if !output.status.success() {
         return Err(format!("{:?}: {}", command.get_program(), output.status));

@@ -5,6 +5,7 @@ mod driver;
 mod evaluate;
 mod fit;
 mod inverse;
+mod neural;
 mod suggest;
 
 use crate::workspace::root;
@@ -18,9 +19,10 @@ pub fn run(arguments: &[&str]) -> ExitCode {
         ["evaluate", options @ ..] => evaluate::run(options),
         ["fit", options @ ..] => fit::run(options),
         ["inverse", options @ ..] => inverse::run(options),
+        ["neural", folder, options @ ..] => neural::run(folder, options),
         ["suggest", options @ ..] => suggest::run(options),
         _ => crate::usage::usage(
-            "bench needs: decompose DIR [--json OUT] [--seeds N], evaluate [--json OUT] [--quick], fit [--json OUT] [--quick], inverse [--json OUT], or suggest [DIR] [--json OUT] [--draws N] [--starts N]",
+            "bench needs: decompose DIR [--json OUT] [--seeds N], evaluate [--json OUT] [--quick], fit [--json OUT] [--quick], inverse [--json OUT], neural DIR [--json OUT] [--poses N,...], or suggest [DIR] [--json OUT] [--draws N] [--starts N]",
         ),
     }
 }

@@ -43,6 +43,23 @@ fn a_streamed_fit_is_the_fit_that_holds_all_examples() {
     }
 }
 
+/// The joint model reads its examples several times, and comes out as if they were held.
+#[test]
+fn a_streamed_joint_model_is_the_one_that_holds_all_examples() {
+    let desk = desk();
+    for extra in ["", "--base ddm", "--base dqs --composites 1", "--frame rest -s 0.01", "--mirror off --folds 0"] {
+        let line = format!("fit train.npz --examples train.npz --hold-out test.npz {extra} --json");
+        let held = desk.json(&line);
+        let streamed = desk.json(&format!("{line} --stream -o m.dermis --force"));
+        for key in ["train.rms", "train.max", "held_out.rms", "held_out.max", "report.s", "poses"] {
+            assert!(near(number(&held, key), number(&streamed, key)), "{extra}: {key}");
+        }
+        for key in ["bases", "composites", "composite_joints", "joints", "mirrored", "groups", "sweep_vertices"] {
+            assert_eq!(held["report"][key], streamed["report"][key], "{extra}: {key}");
+        }
+    }
+}
+
 /// What a part belongs to is stored in names that outlive the program's own.
 #[test]
 fn a_part_names_its_anchor_as_the_rig_does() {
@@ -142,7 +159,11 @@ fn a_set_that_goes_wrong_half_way_is_refused() {
 fn what_cannot_be_streamed_is_refused() {
     let desk = desk();
     let line = "fit train.npz --examples train.npz --stream";
-    desk.bad(line, &["the method joint cannot be fitted from sums", "--method mwe"]);
+    desk.bad(&format!("{line} --method psd"), &["the method psd cannot be fitted from sums", "--method"]);
+    desk.bad(
+        "fit train.npz --examples train.npz --accumulate a.part",
+        &["the method joint cannot be fitted from sums", "--method mwe"],
+    );
     desk.bad(&format!("{line} --method mwe --guard off"), &["guard"]);
     desk.bad(&format!("{line} --method mwe --centring mean"), &["centring"]);
     desk.bad(&format!("{line} --method mwe --ridge unit"), &["ridge"]);

@@ -3,7 +3,7 @@
 use crate::Warning;
 use dermis_deform::TrainingPoses;
 use dermis_deform::joints::{Joint, Joints};
-use dermis_rig::glam::DAffine3;
+use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::skeleton::{from_rows, invert};
 use dermis_rig::{BoneTransforms, Skeleton};
 use dermis_solve::Random;
@@ -18,7 +18,7 @@ const SEED: u64 = 1;
 /// Warns of joints whose bones hang on different roots: a model does not keep how these stood to each other in training.
 pub(super) fn apart(skeleton: &Skeleton, joints: &[Joint]) -> Option<Warning> {
     let roots = roots(skeleton);
-    let names = joints.iter().filter(|j| roots[j.from.get()] != roots[j.to.get()]);
+    let names = joints.iter().filter(|j| j.centre.is_some() && roots[j.from.get()] != roots[j.to.get()]);
     let names: Vec<String> =
         names.map(|j| format!("{} to {}", skeleton.names()[j.from], skeleton.names()[j.to])).collect();
     (!names.is_empty()).then_some(Warning::JointsApart { joints: names })
@@ -41,13 +41,14 @@ pub(super) fn join_roots(skeleton: &Skeleton, model: &Joints, poses: &mut [BoneT
     for pose in poses {
         let mut group = roots.clone();
         let mut moved = pose.as_slice().to_vec();
-        for joint in &model.joints {
+        // A composite follows from the joints that it is made of.
+        for (joint, centre) in model.joints.iter().filter_map(|joint| Some((joint, joint.centre?))) {
             let (a, b) = (joint.from.get(), joint.to.get());
             if group[a] == group[b] {
                 continue;
             }
             let choice = (random.unit() * (joint.inducing.len() + 1) as f64) as usize;
-            let wanted = joint.inducing.get(choice).map_or(DAffine3::IDENTITY, |f| at_feature(f, joint, model.length));
+            let wanted = joint.inducing.get(choice).map_or(DAffine3::IDENTITY, |f| at_feature(f, centre, model.length));
             let Some(inverse) = invert(&moved[b]) else { continue };
             let (step, old, new) = (moved[a] * wanted * inverse, group[b], group[a]);
             for (m, group) in moved.iter_mut().zip(&mut group).filter(|(_, group)| **group == old) {
@@ -58,10 +59,10 @@ pub(super) fn join_roots(skeleton: &Skeleton, model: &Joints, poses: &mut [BoneT
     }
 }
 
-/// M_a⁻¹ M_b of a joint whose feature is φ.
-fn at_feature(feature: &[f64; 12], joint: &Joint, length: f64) -> DAffine3 {
+/// M_a⁻¹ M_b of a joint about a centre whose feature is φ.
+fn at_feature(feature: &[f64; 12], centre: DVec3, length: f64) -> DAffine3 {
     let entry = |j: usize, i: usize| feature[4 * j + i] * std::f64::consts::SQRT_2;
-    let slide = |j: usize| feature[4 * j + 3] - (0..3).map(|i| entry(j, i) * joint.centre[i]).sum::<f64>();
+    let slide = |j: usize| feature[4 * j + 3] - (0..3).map(|i| entry(j, i) * centre[i]).sum::<f64>();
     from_rows([0, 1, 2].map(|j| {
         let turn = |i: usize| entry(j, i) + f64::from(u8::from(i == j));
         [turn(0), turn(1), turn(2), slide(j) * length]

@@ -37,7 +37,7 @@ pub(super) fn shapes(rig: &Rig, joints: &BakedJoints, z: &Mat<f64>, driven: Unsc
     let driver = |joint: &Joint| TableJoint {
         from: number(joint.from),
         to: number(joint.to),
-        centre: joint.centre.to_array(),
+        centre: joint.centre.map(|c| c.to_array()),
         limit: Some(joint.limit).filter(|limit| limit.is_finite()),
         inducing: joint.inducing.clone(),
         inverse_factor: joint.inverse_factor(),

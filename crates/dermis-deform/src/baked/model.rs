@@ -30,17 +30,19 @@ impl Baked {
         if let Some(correction) = &correction {
             bones = together(bones, correction.check(rest.len())?)?;
         }
-        let point = rest.first().copied().unwrap_or(Vec3::ZERO);
-        Ok(Self { rest, base, correction, bones, point })
+        Ok(Self::unchecked(rest, base, correction, bones))
     }
 
     /// A model of parts that were checked before they were rounded.
     pub(super) fn unchecked(
         rest: Vec<Vec3>,
         base: BakedBase,
-        correction: Option<BakedCorrection>,
+        mut correction: Option<BakedCorrection>,
         bones: BoneCount,
     ) -> Self {
+        if let Some(BakedCorrection::Joints(joints)) = &mut correction {
+            joints.arrange();
+        }
         let point = rest.first().copied().unwrap_or(Vec3::ZERO);
         Self { rest, base, correction, bones, point }
     }

@@ -35,8 +35,8 @@ pub struct TableJoint {
     pub from: TableBone,
     /// The bone that is seen.
     pub to: TableBone,
-    /// c, in units of L.
-    pub centre: [f64; 3],
+    /// c, in units of L; `None` for a composite, of which the rotation alone is read.
+    pub centre: Option<[f64; 3]>,
     /// Largest norm of φ, if there is a limit.
     pub limit: Option<f64>,
     /// φ of the inducing rotations.
@@ -55,7 +55,7 @@ impl JointTable {
         for joint in &self.joints {
             let pair = [transforms[joint.from], transforms[joint.to]];
             let both = (BoneIndex::new(0), BoneIndex::new(1));
-            let mut feature = joint_feature(&pair, both, DVec3::from_array(joint.centre), self.length);
+            let mut feature = joint_feature(&pair, both, joint.centre.map(DVec3::from_array), self.length);
             let norm = feature.iter().map(|x| x * x).sum::<f64>().sqrt();
             if let Some(limit) = joint.limit.filter(|limit| norm > *limit) {
                 feature.iter_mut().for_each(|x| *x *= limit / norm);

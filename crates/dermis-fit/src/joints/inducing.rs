@@ -53,7 +53,7 @@ pub fn joint_centre(
     let (mut gram, mut right) = (DMat3::from_diagonal(DVec3::splat(1e-6)), DVec3::ZERO);
     for pose in transforms {
         // The slide about `near` is (I − R)(c − near); the rotation part is (R − I)/√2.
-        let f = joint_feature(pose.as_slice(), (from, to), near, length);
+        let f = joint_feature(pose.as_slice(), (from, to), Some(near), length);
         let back = |j: usize, c: usize| -f[4 * j + c] * std::f64::consts::SQRT_2;
         let a = DMat3::from_cols_array_2d(&[0, 1, 2].map(|c| [0, 1, 2].map(|j| back(j, c))));
         gram += a.transpose() * a;
@@ -73,7 +73,7 @@ mod tests {
         let bones = (BoneIndex::new(0), BoneIndex::new(1));
         let feature = |bend: f64, twist: f64| {
             let turn = DAffine3::from_rotation_z(bend) * DAffine3::from_rotation_x(twist);
-            joint_feature(&[DAffine3::IDENTITY, turn], bones, DVec3::ZERO, 1.0)
+            joint_feature(&[DAffine3::IDENTITY, turn], bones, Some(DVec3::ZERO), 1.0)
         };
         let angles = [(0.0, 0.0), (1.2, 0.3), (0.4, -0.8), (-0.7, 0.1), (0.2, 0.9)];
         let own = angles.map(|(bend, twist)| feature(bend, twist));

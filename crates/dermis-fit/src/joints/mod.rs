@@ -15,13 +15,16 @@
 //! out, each with its mirror image, decide whether mirrored examples take part. If they cannot tell, because one side never
 //! moved, the mirrored examples stay: nothing else is known of that side.
 //!
-//! **The ridge is chosen on 3000 vertices**, spread evenly over the mesh and each evaluated exactly. The sweep over the grid is
+//! **The ridge is chosen on 500 vertices**, spread evenly over the mesh and each evaluated exactly. The sweep over the grid is
 //! the most expensive part of a fit, and it chooses one number for the whole model.
 //!
 //! **Bounds.** A ridge in joint angle bounds the model: |U z| ≤ |z| |Y| / (2√λ) with |z|² ≤ Σ_e a_ve σ². The joint limits, the
 //! limit of the shared part and the ball bound it outside the training poses.
 
+mod blocks;
+pub mod composite;
 mod inducing;
+mod normal;
 mod rows;
 mod scene;
 mod settings;
@@ -29,14 +32,16 @@ mod solve;
 mod tree;
 mod whole;
 
+pub(crate) use blocks::{BlockFit, Held};
 pub use inducing::{joint_centre, pivots};
 pub use settings::{
-    JOINT_TOLERANCE, JointFit, JointReport, JointSettings, JointSummary, MIRROR_CORRELATION, SIGMA, SWEEP_VERTICES,
+    CompositeSummary, JOINT_TOLERANCE, JointFit, JointReport, JointSettings, JointSummary, MIRROR_CORRELATION, SIGMA,
+    SWEEP_VERTICES,
 };
 pub use tree::JointTree;
 
 use crate::training::{FitError, Progress, Ticker, Training};
-use dermis_deform::joints::{CorrectionFrame, JointPose};
+use dermis_deform::joints::JointPose;
 use dermis_rig::{BoneTransforms, Influences, Mirror, VertexIndex};
 use rayon::prelude::*;
 use scene::Scene;
@@ -57,29 +62,61 @@ pub fn fit_joints(
     let included = training.included();
     let training = &training.with(&included);
     let vertices = training.rest.len();
-    let stride = stride(training, settings);
-    let sampled = vertices.div_ceil(stride);
-    let forms = forms(settings);
-    let sweeps = if settings.lambda.is_some() { 0 } else { forms.len() };
-    let ticker = Ticker::new((vertices + sweeps * sampled) as u64, progress);
-    let mut chosen: Option<(Scene<'_>, Choice)> = None;
-    let mut other_sweep = vec![];
-    for form in forms {
-        let scene = Scene::new(training, weights, settings, form)?;
-        let choice = match settings.lambda {
-            Some(lambda) => Choice { lambda, error: 0.0, typical: 0.0, sweep: vec![], vertices: 0 },
-            None => scene.choose(&scene.groups(), stride, &ticker)?,
-        };
-        match &mut chosen {
-            Some((_, best)) if choice.error >= (1.0 - LEAST_GAIN) * best.error => other_sweep = choice.sweep,
-            Some(best) => other_sweep = std::mem::replace(best, (scene, choice)).1.sweep,
-            None => chosen = Some((scene, choice)),
-        }
-    }
-    let Some((scene, choice)) = chosen else { return Err(FitError::NoExamples) };
+    let stride = settings.stride(vertices, training.examples.len());
+    let sweeps = if settings.lambda.is_some() { 0 } else { forms(settings).len() };
+    let ticker = Ticker::new((vertices + sweeps * vertices.div_ceil(stride)) as u64, progress);
+    let form = Form::choose(training, weights, settings, &ticker)?;
+    let scene = form.scene(training, weights, settings)?;
     let groups = scene.groups();
-    let solved = scene.solve(&groups, choice.lambda, &ticker)?;
-    Ok(scene.assemble(&groups, solved, choice, other_sweep))
+    let solved = scene.solve(&groups, form.choice.lambda, stride, &ticker)?;
+    Ok(scene.assemble(&groups, solved, &training.largest_residuals(), form))
+}
+
+/// λ and whether mirrored examples take part, and how both were chosen.
+struct Form {
+    choice: Choice,
+    mirrored: bool,
+    /// The sweep of the alternative.
+    other_sweep: Vec<(f64, f64)>,
+}
+
+impl Form {
+    /// Chooses by the error on poses left out.
+    fn choose(
+        training: &Training<'_>,
+        weights: &Influences,
+        settings: &JointSettings,
+        ticker: &Ticker<'_>,
+    ) -> Result<Self, FitError> {
+        let stride = settings.stride(training.rest.len(), training.examples.len());
+        let mut chosen: Option<Self> = None;
+        for mirror in forms(settings) {
+            let scene = Scene::new(training, weights, settings, mirror)?;
+            let choice = match settings.lambda {
+                Some(lambda) => Choice { lambda, error: 0.0, typical: 0.0, sweep: vec![], vertices: 0 },
+                None => scene.choose(&scene.groups(), stride, ticker)?,
+            };
+            let form = Self { choice, mirrored: mirror.is_some(), other_sweep: vec![] };
+            chosen = Some(match chosen {
+                Some(best) if form.choice.error >= (1.0 - LEAST_GAIN) * best.choice.error => {
+                    Self { other_sweep: form.choice.sweep, ..best }
+                }
+                Some(best) => Self { other_sweep: best.choice.sweep, ..form },
+                None => form,
+            });
+        }
+        chosen.ok_or(FitError::NoExamples)
+    }
+
+    /// The training as the fit sees it.
+    fn scene<'a>(
+        &self,
+        training: &'a Training<'a>,
+        weights: &Influences,
+        settings: &'a JointSettings,
+    ) -> Result<Scene<'a>, FitError> {
+        Scene::new(training, weights, settings, settings.mirror.as_ref().filter(|_| self.mirrored))
+    }
 }
 
 /// Returns the mean over vertices of the error that each keeps on the poses left out, rms in metres, at the best λ and without
@@ -88,7 +125,7 @@ pub fn fit_joints(
 /// It is a mean, where the choice of λ goes by the root of the mean square: few vertices, such as those that a corrective smoothing
 /// tears at a seam, must not decide for all.
 ///
-/// The base is read at `settings.sweep_vertices` vertices at most, evenly spread, and at their partners.
+/// The base is read at `settings.sweep_vertices` vertices at most, evenly spread, and at their mirror images.
 ///
 /// # Errors
 /// As [`fit_joints`].
@@ -101,7 +138,7 @@ pub fn joint_validation(
     check(training, weights, settings)?;
     let included = training.included();
     let training = &training.with(&included);
-    let stride = stride(training, settings);
+    let stride = settings.stride(training.rest.len(), training.examples.len());
     let mut least = f64::INFINITY;
     for form in forms(settings) {
         let scene = Scene::new(training, weights, settings, form)?;
@@ -109,13 +146,6 @@ pub fn joint_validation(
         least = least.min(scene.choose(&scene.groups(), stride, &ticker)?.typical);
     }
     Ok(least)
-}
-
-/// Every `stride`-th vertex takes part in the choice of λ.
-fn stride(training: &Training<'_>, settings: &JointSettings) -> usize {
-    let most = settings.sweep_vertices.max(1);
-    let most = if settings.frame == CorrectionFrame::Rest { most.min(MOST_DIRECT) } else { most };
-    training.rest.len().div_ceil(most).max(1)
 }
 
 /// With mirrored examples, if there are, and without; only with them where λ is fixed.
@@ -145,6 +175,7 @@ pub fn joint_leverages(
     check(training, weights, settings)?;
     let included = training.included();
     let training = &training.with(&included);
+    let settings = &JointSettings { composites: fitted.eta, ..settings.clone() };
     let scene = Scene::new(training, weights, settings, settings.mirror.as_ref().filter(|_| fitted.mirrored))?;
     let poses: Vec<JointPose> = probes.iter().map(|pose| scene.pose(pose)).collect();
     let groups = scene.groups();
@@ -171,12 +202,9 @@ pub fn joint_leverages(
 /// Mirrored examples are given up where that lowers the error on the poses left out by more than this share. The share lies
 /// between 1e-9 (all examples move one side alone) and a quarter (right does the opposite of left).
 const LEAST_GAIN: f64 = 1e-3;
-/// Vertices that the choice of λ looks at in the rest frame. Its axes do not separate, so the sweep costs some hundred times
-/// more.
-const MOST_DIRECT: usize = 500;
 
 fn check(training: &Training<'_>, weights: &Influences, settings: &JointSettings) -> Result<(), FitError> {
-    training.check()?;
+    training.check_residuals()?;
     training.check_base()?;
     settings.check()?;
     let counts = |what, found, expected| match found == expected {

@@ -1,11 +1,12 @@
 //! The regression of one vertex: its rows (poses and mirror images), features and targets.
 
+use super::normal::{Rows, Vertices};
 use super::scene::{Group, Scene};
-use super::solve::{DirectProblem, FreePart, LeftOut};
+use super::solve::{DirectProblem, LeftOut};
 use dermis_deform::joints::{JointPose, shared_feature};
 use dermis_rig::glam::{DMat3, DVec3};
-use dermis_solve::SolveError;
 use dermis_solve::faer::Mat;
+use std::ops::Range;
 
 /// Shared features of a smaller norm are rounding.
 const LEAST_SHARED: f64 = 1e-6;
@@ -46,29 +47,30 @@ impl Scene<'_> {
         group.joints.iter().flat_map(move |&(joint, root)| pose.of(joint as usize).iter().map(move |z| root * z))
     }
 
-    /// Returns Z of a group: a column per coefficient, then again for those of the other side alone. Rows are scaled by
+    /// Returns Z of a group over the examples, or over their mirror images: a column per coefficient. Rows are scaled by
     /// importance.
-    pub fn free_part(&self, group: &Group) -> Result<FreePart, SolveError> {
-        let (rows, count) = (self.rows(group), self.free_count(group));
-        let mut z = Mat::<f64>::zeros(rows, if group.mirrored { 2 * count } else { count });
-        for s in 0..rows {
-            let (scale, reads) = (self.importance(s), self.reads(s));
-            for (i, x) in self.free_row(group, &self.poses[s]).enumerate() {
-                z[(s, i)] = scale * reads[0] * x;
-                if group.mirrored {
-                    z[(s, count + i)] = scale * reads[1] * x;
-                }
-            }
+    pub fn free_rows(&self, group: &Group, poses: Range<usize>) -> Mat<f64> {
+        let mut z = Mat::<f64>::zeros(poses.len(), self.free_count(group));
+        for (at, s) in poses.enumerate() {
+            let scale = self.importance(s);
+            self.free_row(group, &self.poses[s]).enumerate().for_each(|(i, x)| z[(at, i)] = scale * x);
         }
-        FreePart::new(z)
+        z
+    }
+
+    /// Returns the poses of a group's rows: the examples, then their mirror images if these are known.
+    pub fn sides(&self, group: &Group) -> Vec<Range<usize>> {
+        let images = self.own..self.poses.len();
+        std::iter::once(0..self.own).chain(group.mirrored.then_some(images)).collect()
     }
 
     /// Returns the residual of a row in the welded character.
     pub fn residual(&self, v: usize, row: usize) -> DVec3 {
-        let residual = |s: usize, v: usize| self.training.examples[s].positions[v] - self.training.base_at(s, v);
         let world = match self.mirror.and_then(|mirror| Some((mirror, mirror.vertices[v]?))) {
-            Some((mirror, partner)) if row >= self.own => mirror.vector(residual(row - self.own, partner as usize)),
-            _ => residual(row, v),
+            Some((mirror, partner)) if row >= self.own => {
+                mirror.vector(self.training.residual(row - self.own, partner as usize))
+            }
+            _ => self.training.residual(row, v),
         };
         match (self.poses[row].turns.is_empty(), self.model.weights.dominant(v)) {
             (false, Some(anchor)) => self.poses[row].turns[anchor.get()].inverse() * world,
@@ -76,38 +78,54 @@ impl Scene<'_> {
         }
     }
 
-    /// Appends the targets and shared features of a vertex in its frame, as columns of [`Vertices`](super::solve::Vertices).
-    ///
-    /// Returns the number of shared features and their largest norm.
-    pub fn columns(&self, group: &Group, v: usize, out: &mut Vec<f64>) -> (usize, f64) {
-        let (rows, count) = (self.rows(group), 4 * self.bone_relevance[v].len());
-        let sides = if group.mirrored { 2 } else { 1 };
-        let start = out.len();
-        out.resize(start + 3 * rows * (1 + sides * count), 0.0);
+    /// Returns several vertices of a group, and the largest norm of the shared features of each.
+    pub fn vertices(&self, group: &Group, vertices: &[usize]) -> (Vertices, Vec<f64>) {
+        let sides = self.sides(group);
+        let largest_of = |v: &usize| {
+            let norm = self.for_shared_features(*v, &self.poses[..self.rows(group)], |_, _, _, _| {});
+            if norm < LEAST_SHARED { 0.0 } else { norm }
+        };
+        let largest: Vec<f64> = vertices.iter().map(largest_of).collect();
+        let count = |(v, largest): (&usize, &f64)| if *largest > 0.0 { 4 * self.bone_relevance[*v].len() } else { 0 };
+        let shared: Vec<usize> = vertices.iter().zip(&largest).map(count).collect();
+        let rows = |poses: Range<usize>| {
+            let total = 3 * poses.len() * (shared.len() + shared.iter().sum::<usize>());
+            let mut columns = Vec::with_capacity(total);
+            for (&v, &count) in vertices.iter().zip(&shared) {
+                self.columns(v, count > 0, poses.clone(), &mut columns);
+            }
+            Rows { free: self.free_rows(group, poses), columns }
+        };
+        let reads = self.reads(self.own);
+        (Vertices { sides: sides.into_iter().map(rows).collect(), shared, reads }, largest)
+    }
+
+    /// Appends the targets and, if asked for, the shared features of a vertex in its frame, as columns of [`Rows`].
+    fn columns(&self, v: usize, shared: bool, poses: Range<usize>, out: &mut Vec<f64>) {
+        let (rows, start, first) = (poses.len(), out.len(), poses.start);
+        let count = if shared { 4 * self.bone_relevance[v].len() } else { 0 };
+        out.resize(start + 3 * rows * (1 + count), 0.0);
         let columns = &mut out[start..];
-        let frames: Vec<DMat3> = self.poses[..rows]
+        let frames: Vec<DMat3> = self.poses[poses.clone()]
             .iter()
             .map(|pose| pose.frame(self.settings.frame, self.model.weights.of(v), self.training.rest[v]).0.inverse())
             .collect();
         for (s, back) in frames.iter().enumerate() {
-            let local = *back * self.residual(v, s) * self.importance(s);
+            let local = *back * self.residual(v, first + s) * self.importance(first + s);
             (0..3).for_each(|j| columns[j * rows + s] = local[j]);
         }
-        let largest = self.for_shared_features(v, &self.poses[..rows], |s, k, turn, shift| {
-            let (turn, shift) = (frames[s] * turn * self.importance(s), frames[s] * shift * self.importance(s));
-            for (side, read) in self.reads(s).into_iter().take(sides).enumerate() {
-                for c in 0..4 {
-                    let feature = if c < 3 { turn.col(c) } else { shift };
-                    let at = 3 * rows * (1 + side * count + 4 * k + c) + s;
-                    (0..3).for_each(|j| columns[at + j * rows] = read * feature[j]);
-                }
+        if !shared {
+            return;
+        }
+        self.for_shared_features(v, &self.poses[poses], |s, k, turn, shift| {
+            let back = frames[s] * self.importance(first + s);
+            let (turn, shift) = (back * turn, back * shift);
+            for c in 0..4 {
+                let feature = if c < 3 { turn.col(c) } else { shift };
+                let at = 3 * rows * (1 + 4 * k + c) + s;
+                (0..3).for_each(|j| columns[at + j * rows] = feature[j]);
             }
         });
-        if largest < LEAST_SHARED {
-            out.truncate(start + 3 * rows);
-            return (0, 0.0);
-        }
-        (sides * count, largest)
     }
 
     /// Visits the shared features √β b [turn, shift] of every pose and bone.

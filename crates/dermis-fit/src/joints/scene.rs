@@ -1,7 +1,8 @@
 //! The training as the joint model sees it: joints, features of every pose, vertices that share them.
 
+use super::composite::{self, composite_gate, composite_pairs, composite_relevance};
 use super::inducing::{STOP, joint_centre, pivots};
-use super::settings::{JointSettings, JointSummary};
+use super::settings::{CompositeSummary, JointSettings, JointSummary};
 use super::tree::JointTree;
 use crate::training::{FitError, Training};
 use dermis_deform::guard::{FROZEN, Weld};
@@ -12,6 +13,8 @@ use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mirror};
 use dermis_solve::SolveError;
 use std::collections::BTreeMap;
 
+/// Composites of a smaller gate have no influence.
+const LEAST_GATE: f64 = 1e-3;
 /// A joint slides if it leaves its centre by more than this, in L.
 const SLIDING: f64 = 0.02;
 
@@ -35,6 +38,9 @@ pub struct Scene<'a> {
     pub summaries: Vec<JointSummary>,
     /// Joint of the model of each edge of the tree.
     pub joint_of: Vec<Option<u32>>,
+    pub composites: Vec<CompositeSummary>,
+    /// Joint of the model of each pair of edges that has a composite, and the gate.
+    pub composite_of: BTreeMap<(u32, u32), (u32, f64)>,
     pub bone_relevance: Vec<Vec<(BoneIndex, f64)>>,
     /// The examples, then their mirror images.
     pub poses: Vec<JointPose>,
@@ -57,13 +63,23 @@ impl<'a> Scene<'a> {
             mirror.iter().flat_map(|mirror| own().map(|pose| mirror.pose(pose))).collect();
         let transforms: Vec<&BoneTransforms> = own().chain(&images).collect();
         let (mut joints, mut summaries, mut joint_of) = (Vec::new(), Vec::new(), Vec::new());
+        let features_of = |ends: (BoneIndex, BoneIndex), centre: Option<DVec3>| -> Vec<JointFeature> {
+            transforms.iter().map(|pose| joint_feature(pose.as_slice(), ends, centre, length)).collect()
+        };
+        let joint_of_model = |ends: (BoneIndex, BoneIndex), centre, features: &[JointFeature], chosen: &[usize]| {
+            let inducing = chosen.iter().map(|&s| features[s]).collect();
+            let limit = settings.limit * largest_norm(features);
+            Joint::new(ends, centre, limit, inducing, settings.sigma).ok_or_else(|| FitError::Joint {
+                bone: skeleton.names()[ends.1].clone(),
+                source: SolveError::NotPositive,
+            })
+        };
+        let mut features_of_edges = Vec::with_capacity(tree.edges.len());
         for &edge in &tree.edges {
             let joint = skeleton.bind()[edge.1].translation;
             let centre = joint_centre(&transforms, edge, length, joint / length);
-            let features: Vec<JointFeature> =
-                transforms.iter().map(|pose| joint_feature(pose.as_slice(), edge, centre, length)).collect();
-            let norm = |f: &JointFeature| f.iter().map(|x| x * x).sum::<f64>().sqrt();
-            let largest = features.iter().map(norm).fold(0.0, f64::max);
+            let features = features_of(edge, Some(centre));
+            let largest = largest_norm(&features);
             // Rounding of matrices grows with the distance from the origin.
             let reach = transforms.iter().map(|pose| pose[edge.1].transform_point3(joint).length()).fold(0.0, f64::max);
             let frozen = largest < FROZEN * (reach / length).max(1.0);
@@ -73,12 +89,29 @@ impl<'a> Scene<'a> {
             summaries.push(JointSummary { from: edge.0, to: edge.1, largest, frozen, inducing: chosen.len() });
             joint_of.push((!chosen.is_empty()).then_some(joints.len() as u32));
             if !chosen.is_empty() {
-                let inducing = chosen.iter().map(|&s| features[s]).collect();
-                let joint =
-                    Joint::new(edge, centre, settings.limit * largest, inducing, settings.sigma).ok_or_else(|| {
-                        FitError::Joint { bone: skeleton.names()[edge.1].clone(), source: SolveError::NotPositive }
-                    })?;
-                joints.push(joint);
+                joints.push(joint_of_model(edge, Some(centre), &features, &chosen)?);
+            }
+            features_of_edges.push(features);
+        }
+        let (mut composites, mut composite_of) = (Vec::new(), BTreeMap::new());
+        let pairs = if settings.composites > 0.0 { composite_pairs(&tree.edges) } else { vec![] };
+        for pair in pairs {
+            let (e, f) = pair.joints;
+            if joint_of[e].is_none() || joint_of[f].is_none() {
+                continue;
+            }
+            let examples = |edge: usize| features_of_edges[edge][..training.examples.len()].iter();
+            let gate = composite_gate(examples(e), examples(f));
+            let features = features_of(pair.outer, None);
+            let chosen = if gate < LEAST_GATE {
+                vec![]
+            } else {
+                pivots(&features, settings.sigma, composite::MOST_INDUCING, STOP)
+            };
+            if !chosen.is_empty() {
+                composite_of.insert((e as u32, f as u32), (joints.len() as u32, gate));
+                composites.push(CompositeSummary { joints: pair.joints, gate, inducing: chosen.len() });
+                joints.push(joint_of_model(pair.outer, None, &features, &chosen)?);
             }
         }
         let frozen: Vec<bool> = summaries.iter().map(|joint| joint.frozen).collect();
@@ -97,6 +130,8 @@ impl<'a> Scene<'a> {
             tree,
             summaries,
             joint_of,
+            composites,
+            composite_of,
             bone_relevance,
             poses: vec![],
             own: training.examples.len(),
@@ -132,16 +167,25 @@ impl<'a> Scene<'a> {
     /// Returns the vertices by their joints and relevances.
     pub fn groups(&self) -> Vec<Group> {
         let mut groups: BTreeMap<(Vec<(u32, u64)>, bool), Vec<usize>> = BTreeMap::new();
+        let root = |a: f64| match self.settings.rounding {
+            0 => a.sqrt(),
+            steps => (a.sqrt() * f64::from(steps)).round() / f64::from(steps),
+        };
         for (v, relevance) in self.tree.joint_relevance(&self.model.weights).into_iter().enumerate() {
-            let joints = relevance.iter().filter_map(|&(edge, a)| {
-                let root = match self.settings.rounding {
-                    0 => a.sqrt(),
-                    steps => (a.sqrt() * f64::from(steps)).round() / f64::from(steps),
-                };
-                Some((self.joint_of[edge as usize]?, root.to_bits()))
-            });
+            let single =
+                relevance.iter().filter_map(|&(edge, a)| Some((self.joint_of[edge as usize]?, root(a).to_bits())));
+            let mut joints: Vec<(u32, u64)> = single.collect();
+            if !self.composite_of.is_empty() {
+                for (at, &(f, b)) in relevance.iter().enumerate() {
+                    for &(e, a) in &relevance[..at] {
+                        let Some(&(joint, gate)) = self.composite_of.get(&(e, f)) else { continue };
+                        let root = root(composite_relevance((a, b), gate, self.settings.composites));
+                        joints.extend((root > 0.0).then_some((joint, root.to_bits())));
+                    }
+                }
+            }
             let mirrored = self.mirror.is_some_and(|mirror| mirror.vertices[v].is_some());
-            groups.entry((joints.collect(), mirrored)).or_default().push(v);
+            groups.entry((joints, mirrored)).or_default().push(v);
         }
         let group = |((joints, mirrored), vertices): ((Vec<(u32, u64)>, bool), _)| Group {
             joints: joints.into_iter().map(|(joint, bits)| (joint, f64::from_bits(bits))).collect(),
@@ -150,4 +194,9 @@ impl<'a> Scene<'a> {
         };
         groups.into_iter().map(group).collect()
     }
+}
+
+/// The largest |φ|.
+fn largest_norm(features: &[JointFeature]) -> f64 {
+    features.iter().map(|f| f.iter().map(|x| x * x).sum::<f64>().sqrt()).fold(0.0, f64::max)
 }

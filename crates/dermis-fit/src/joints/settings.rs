@@ -15,7 +15,12 @@ pub const SIGMA: f64 = 1.4;
 pub const MIRROR_CORRELATION: f64 = 0.97;
 /// Vertices that the choice of λ looks at. The sweep is the most expensive part of a fit and chooses one number for the whole
 /// model, so a sample of the vertices, each evaluated exactly, is enough.
-pub const SWEEP_VERTICES: usize = 3000;
+pub const SWEEP_VERTICES: usize = 500;
+
+/// Poses times vertices that the choice of λ looks at, at most: it looks at fewer vertices in more than 200 poses,
+const MOST_ROWS: usize = 100_000;
+/// but never at fewer than these.
+const LEAST_SWEEP: usize = 250;
 
 /// The default `tolerance` of the choice of λ. It differs from 1.03 on two sets of docs/accuracy.md, both over direct delta mush;
 /// on both the mean over vertices of the error left out, which few vertices do not decide, asks for the smaller λ.
@@ -32,6 +37,8 @@ pub struct JointSettings {
     pub inducing: usize,
     /// The most inducing rotations of a joint that slides by more than 0.02 L.
     pub inducing_sliding: usize,
+    /// η, by which the relevance of [composite joints](super::composite) is multiplied; zero leaves them out.
+    pub composites: f64,
     /// κ: a feature may exceed its largest norm in training by this factor. Infinite switches limits off. See
     /// [`LIMIT_FACTOR`].
     pub limit: f64,
@@ -69,6 +76,7 @@ impl JointSettings {
             sigma: SIGMA,
             inducing: 8,
             inducing_sliding: 16,
+            composites: 0.0,
             limit: LIMIT_FACTOR,
             shared: true,
             shared_limit: true,
@@ -85,6 +93,12 @@ impl JointSettings {
         }
     }
 
+    /// The stride at which vertices take part in the choice of λ, for so many examples.
+    pub fn stride(&self, vertices: usize, examples: usize) -> usize {
+        let by_rows = (MOST_ROWS / examples.max(1)).max(LEAST_SWEEP);
+        vertices.div_ceil(self.sweep_vertices.min(by_rows).max(1)).max(1)
+    }
+
     /// Checks that every number lies in its range.
     pub(super) fn check(&self) -> Result<(), FitError> {
         let rule = |name, value, good: bool, rule| match good {
@@ -92,6 +106,8 @@ impl JointSettings {
             false => Err(FitError::Setting { name, value, rule }),
         };
         rule("sigma", self.sigma, self.sigma > 0.0 && self.sigma.is_finite(), "it must be positive")?;
+        let eta = self.composites;
+        rule("composites", eta, eta >= 0.0 && eta.is_finite(), "it must be zero or more")?;
         rule("limit", self.limit, self.limit >= 1.0, "it must be one or more")?;
         rule("beta", self.beta, self.beta > 0.0 && self.beta.is_finite(), "it must be positive")?;
         let ascending = !self.grid.is_empty() && self.grid.windows(2).all(|w| w[0] < w[1]);
@@ -123,6 +139,10 @@ pub struct JointReport {
     pub sweep_vertices: usize,
     /// Every joint of the forest.
     pub joints: Vec<JointSummary>,
+    /// η.
+    pub eta: f64,
+    /// Every composite that has influence.
+    pub composites: Vec<CompositeSummary>,
     /// Distinct sets of joints and relevances.
     pub groups: usize,
     /// Training error, rms over vertices and poses, metres.
@@ -149,6 +169,17 @@ pub struct JointSummary {
     /// Whether the joint never moved in training.
     pub frozen: bool,
     /// The number of inducing rotations; zero for a joint that moved too little.
+    pub inducing: usize,
+}
+
+/// A composite in the report.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CompositeSummary {
+    /// The joints of [`JointReport::joints`] that it is made of.
+    pub joints: (usize, usize),
+    /// γ, how much the examples moved both together.
+    pub gate: f64,
+    /// The number of inducing rotations.
     pub inducing: usize,
 }
 

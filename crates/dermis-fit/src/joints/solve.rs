@@ -1,13 +1,6 @@
-//! The ridge regression of one vertex of the joint model, and of several at once.
+//! Errors of poses left out by their leverage, and the regression of a vertex whose axes do not separate.
 //!
-//! With rows s over poses, free features Z (S × M, common to the three axes) and shared features B_j (S × c, their
-//! coefficients common to the axes), the fit minimises over u_j and q
-//!
-//! ```text
-//! Σ_j |y_j − Z u_j − B_j q|² + λ ( Σ_j |u_j|² + |q|² ).
-//! ```
-//!
-//! Minimised over u it is λ Σ_j (y_j − B_j q)ᵀ A⁻¹ (y_j − B_j q) + λ |q|², A = Z Zᵀ + λ, hence
+//! Minimised over u, the sum of squares of [`normal`](super::normal) is λ Σ_j (y_j − B_j q)ᵀ A⁻¹ (y_j − B_j q) + λ |q|², A = Z Zᵀ + λ, hence
 //!
 //! ```text
 //! G q = Σ_j B_jᵀ A⁻¹ y_j,   G = 1 + Σ_j B_jᵀ A⁻¹ B_j  (order c),   α_j = A⁻¹ (y_j − B_j q),   u_j = Zᵀ α_j.
@@ -17,6 +10,7 @@
 //! every λ. **Leaving poses out**: with N the inverse of the whole kernel matrix Z Zᵀ + B Bᵀ + λ, and b the rows and axes
 //! left out, their residuals are N_bb⁻¹ α_b exactly, features held fixed.
 
+use super::normal::Vertices;
 use dermis_solve::SolveError;
 use dermis_solve::faer::linalg::matmul::matmul;
 use dermis_solve::faer::linalg::solvers::Llt;
@@ -34,9 +28,8 @@ pub(super) struct LeftOut {
     pub scored: usize,
 }
 
-/// What vertices with the same joints share: Z and the eigenvalues of Z Zᵀ.
+/// What vertices with the same joints share: the eigenvalues and eigenvectors of Z Zᵀ.
 pub(super) struct FreePart {
-    z: Mat<f64>,
     /// Orthonormal, S × rank.
     q: Mat<f64>,
     d: Vec<f64>,
@@ -48,14 +41,14 @@ pub(super) struct Coefficients {
     pub u: Mat<f64>,
     /// c numbers.
     pub q: Vec<f64>,
-    /// Largest leverage of a row along any axis.
-    pub leverage: f64,
+    /// Largest leverage of a row along any axis, where it was asked for.
+    pub leverage: Option<f64>,
     /// Sum of squared residuals.
     pub squares: f64,
 }
 
 impl FreePart {
-    pub(super) fn new(z: Mat<f64>) -> Result<Self, SolveError> {
+    fn new(z: Mat<f64>) -> Result<Self, SolveError> {
         let (rows, columns) = (z.nrows(), z.ncols());
         let keep = |values: &[f64]| values.iter().take_while(|d| **d > 1e-12 * values[0]).count();
         let (q, d) = if columns <= rows {
@@ -72,7 +65,7 @@ impl FreePart {
             let rank = keep(&axes.values);
             (axes.vectors.get(.., ..rank).to_owned(), axes.values[..rank].to_vec())
         };
-        Ok(Self { z, q, d })
+        Ok(Self { q, d })
     }
 
     fn filter(&self, lambda: f64) -> Vec<f64> {
@@ -88,7 +81,9 @@ impl FreePart {
 
 /// Several vertices with the same free part. Columns have S rows: per vertex its targets along the three axes, then its
 /// shared features one by one, each with its three axes, so that a vertex's are at once S × 3c and 3S × c.
-pub(super) struct Vertices<'a> {
+///
+/// Rows are poses, then their mirror images. Features are there for this side and, with images, again for the other side alone.
+pub(super) struct LeverageForm<'a> {
     free: &'a FreePart,
     rows: usize,
     /// Number of shared features of each vertex.
@@ -98,13 +93,45 @@ pub(super) struct Vertices<'a> {
     projected: Mat<f64>,
 }
 
-impl<'a> Vertices<'a> {
-    /// `columns` as described above, `shared` the number c of each vertex.
-    pub(super) fn new(free: &'a FreePart, columns: Vec<f64>, shared: Vec<usize>) -> Self {
-        let rows = free.z.nrows();
+impl FreePart {
+    /// Z of vertices, over both sides.
+    pub(super) fn of(vertices: &Vertices) -> Result<Self, SolveError> {
+        let (own, sides) = (&vertices.sides[0].free, vertices.sides.len());
+        let (rows, count) = (own.nrows(), own.ncols());
+        Self::new(Mat::from_fn(sides * rows, sides * count, |s, i| match vertices.sides.get(s / rows.max(1)) {
+            Some(side) => vertices.reads_of(s / rows)[i / count.max(1)] * side.free[(s % rows, i % count)],
+            None => 0.0,
+        }))
+    }
+}
+
+impl<'a> LeverageForm<'a> {
+    pub(super) fn new(free: &'a FreePart, vertices: &Vertices) -> Self {
+        let (rows, sides) = (vertices.poses(), vertices.sides.len());
+        let all = sides * rows;
+        let shared: Vec<usize> = vertices.shared.iter().map(|c| sides * c).collect();
         let count = 3 * (shared.len() + shared.iter().sum::<usize>());
-        let projected = free.q.transpose() * MatRef::from_column_major_slice(&columns, rows, count);
-        Self { free, rows, shared, columns, projected }
+        let mut columns = vec![0.0; all * count];
+        let (mut to, mut from) = (0, 0);
+        for &c in &vertices.shared {
+            for (at, rows_of) in vertices.sides.iter().enumerate() {
+                let reads = vertices.reads_of(at);
+                for axis in 0..3 {
+                    let target = &rows_of.columns[(from + axis) * rows..][..rows];
+                    columns[(to + axis) * all + at * rows..][..rows].copy_from_slice(target);
+                    for (half, read) in reads.into_iter().take(sides).enumerate() {
+                        for k in 0..c {
+                            let feature = &rows_of.columns[(from + 3 * (1 + k) + axis) * rows..][..rows];
+                            let place = (to + 3 * (1 + half * c + k) + axis) * all + at * rows;
+                            columns[place..place + rows].iter_mut().zip(feature).for_each(|(x, f)| *x = read * f);
+                        }
+                    }
+                }
+            }
+            (to, from) = (to + 3 * (1 + sides * c), from + 3 * (1 + c));
+        }
+        let projected = free.q.transpose() * MatRef::from_column_major_slice(&columns, all, count);
+        Self { free, rows: all, shared, columns, projected }
     }
 
     /// A⁻¹ times all columns.
@@ -119,20 +146,14 @@ impl<'a> Vertices<'a> {
         x
     }
 
-    /// Visits every vertex with its columns, (α, X L⁻ᵀ) and q, where X = A⁻¹ B and G = L Lᵀ.
-    fn each(
-        &self,
-        filter: &[f64],
-        lambda: f64,
-        mut visit: impl FnMut(&[f64], &[f64], Vec<f64>) -> Result<(), SolveError>,
-    ) -> Result<(), SolveError> {
+    /// Visits every vertex with its columns and (α, X L⁻ᵀ), where X = A⁻¹ B and G = L Lᵀ.
+    fn each(&self, filter: &[f64], lambda: f64, mut visit: impl FnMut(&[f64], &[f64])) -> Result<(), SolveError> {
         let mut x = self.through_inverse(filter, lambda);
         let (rows3, mut at) = (3 * self.rows, 0);
         for &c in &self.shared {
             let size = rows3 * (1 + c);
             let (known, x) = (&self.columns[at..at + size], &mut x[at..at + size]);
             at += size;
-            let mut q = Vec::new();
             if c > 0 {
                 let (alpha, x) = x.split_at_mut(rows3);
                 let b = MatRef::from_column_major_slice(&known[rows3..], rows3, c);
@@ -145,9 +166,8 @@ impl<'a> Vertices<'a> {
                 let alpha = MatMut::from_column_major_slice_mut(alpha, rows3, 1);
                 matmul(alpha, Accum::Add, x.as_ref(), &solution, -1.0, Par::Seq);
                 solve_lower_triangular_in_place(factor.L(), x.as_mut().transpose_mut(), Par::Seq);
-                q = solution.col_as_slice(0).to_vec();
             }
-            visit(known, x, q)?;
+            visit(known, x);
         }
         Ok(())
     }
@@ -161,7 +181,7 @@ impl<'a> Vertices<'a> {
         };
         let inverses: Vec<Vec<f64>> = folds.iter().map(inverse).collect();
         let (mut sums, mut near, mut kernel, mut e) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        self.each(&filter, lambda, |known, x, _| {
+        self.each(&filter, lambda, |known, x| {
             let (alpha, x) = x.split_at(3 * self.rows);
             let (c, mut sum) = (x.len() / (3 * self.rows), 0.0);
             for (fold, inverse) in folds.iter().zip(&inverses) {
@@ -190,33 +210,8 @@ impl<'a> Vertices<'a> {
                 sum += e[..3 * fold.scored].iter().map(|e| e * e).sum::<f64>();
             }
             sums.push(sum);
-            Ok(())
         })?;
         Ok(sums)
-    }
-
-    /// Coefficients at one λ, the first `free` per axis; leverage and residuals refer to the first `scored` rows.
-    pub(super) fn solve(&self, lambda: f64, free: usize, scored: usize) -> Result<Vec<Coefficients>, SolveError> {
-        let filter = self.free.filter(lambda);
-        let diagonal: Vec<f64> = (0..scored).map(|s| self.free.inverse(s, s, &filter, lambda)).collect();
-        let mut all = Vec::with_capacity(self.shared.len());
-        self.each(&filter, lambda, |_, x, q| {
-            let (alpha, x) = x.split_at(3 * self.rows);
-            let (mut leverage, mut squares) = (0.0f64, 0.0);
-            for j in 0..3 {
-                for s in 0..scored {
-                    let at = j * self.rows + s;
-                    let shared: f64 =
-                        x.get(at..).unwrap_or_default().iter().step_by(3 * self.rows).map(|x| x * x).sum();
-                    leverage = leverage.max(1.0 - lambda * (diagonal[s] - shared));
-                    squares += (lambda * alpha[at]).powi(2);
-                }
-            }
-            let u = self.free.z.get(.., ..free).transpose() * MatRef::from_column_major_slice(alpha, self.rows, 3);
-            all.push(Coefficients { u, q, leverage, squares });
-            Ok(())
-        })?;
-        Ok(all)
     }
 }
 
@@ -269,7 +264,7 @@ impl DirectProblem {
         let leverage = back.col_iter().map(|column| column.squared_norm_l2()).fold(0.0, f64::max);
         let u = Mat::from_fn(free, 3, |i, j| solution[(j * free + i, 0)]);
         let q = (3 * free..solution.nrows()).map(|i| solution[(i, 0)]).collect();
-        Ok(Coefficients { u, q, leverage, squares })
+        Ok(Coefficients { u, q, leverage: Some(leverage), squares })
     }
 
     /// Leverage of other rows: per pose the largest along any direction.

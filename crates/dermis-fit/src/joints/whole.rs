@@ -1,8 +1,10 @@
 //! All vertices: λ is chosen, every vertex is solved, the model is put together.
 
+use super::Form;
+use super::normal::Vertices;
 use super::scene::{Group, Scene};
 use super::settings::{JointFit, JointReport};
-use super::solve::{Coefficients, Vertices};
+use super::solve::{Coefficients, FreePart, LeverageForm};
 use crate::training::{FitError, Ticker};
 use dermis_deform::guard::BALL_FACTOR;
 use dermis_deform::joints::{CorrectionFrame, SharedTerm};
@@ -13,6 +15,9 @@ use rayon::prelude::*;
 
 /// Vertices of a group that a task takes at a time: their matrices fit a core's cache.
 const CHUNK: usize = 8;
+
+/// Folds of at least so many poses are subtracted from the sums; smaller ones are left out by their leverage.
+const REFIT: usize = 4;
 
 /// λ and how it was chosen.
 pub struct Choice {
@@ -43,7 +48,7 @@ impl Scene<'_> {
         groups: &[Group],
         stride: usize,
         ticker: &Ticker<'_>,
-        together: impl Fn(&Group, &[usize], Vertices<'_>, Vec<f64>) -> Result<T, SolveError> + Sync,
+        together: impl Fn(&Group, &[usize], Vertices, Vec<f64>) -> Result<T, SolveError> + Sync,
         direct: impl Fn(&Group, &[usize]) -> Result<T, SolveError> + Sync,
     ) -> Result<Vec<T>, FitError> {
         self.chunks(groups, stride)
@@ -53,15 +58,8 @@ impl Scene<'_> {
                 let result = if self.settings.frame == CorrectionFrame::Rest {
                     direct(group, &vertices)
                 } else {
-                    self.free_part(group).and_then(|free| {
-                        let (mut columns, mut counts, mut largest) = (Vec::new(), Vec::new(), Vec::new());
-                        for &v in &vertices {
-                            let (count, norm) = self.columns(group, v, &mut columns);
-                            counts.push(count);
-                            largest.push(norm);
-                        }
-                        together(group, &vertices, Vertices::new(&free, columns, counts), largest)
-                    })
+                    let (problem, largest) = self.vertices(group, &vertices);
+                    together(group, &vertices, problem, largest)
                 };
                 ticker.tick(vertices.len() as u64)?;
                 result.map_err(|source| FitError::Solve { vertex: VertexIndex::new(vertices[0]), source })
@@ -77,7 +75,13 @@ impl Scene<'_> {
             stride,
             ticker,
             |group, _, vertices, _| {
-                let folds = self.folds(group);
+                let folds = self.settings.folds.ranges(self.own);
+                let ranges: Vec<_> = folds.into_iter().map(|fold| fold.start..fold.end).collect();
+                if ranges.iter().any(|fold| fold.len() >= REFIT) {
+                    return vertices.left_out(grid, &ranges);
+                }
+                let (folds, free) = (self.folds(group), FreePart::of(&vertices)?);
+                let vertices = LeverageForm::new(&free, &vertices);
                 grid.iter().map(|&lambda| vertices.left_out(lambda, &folds)).collect::<Result<Vec<_>, _>>()
             },
             |group, vertices| {
@@ -106,20 +110,34 @@ impl Scene<'_> {
         })
     }
 
-    /// Returns the coefficients of every vertex in the order of groups, with the largest norm of its shared features.
+    /// Returns the coefficients of every vertex in the order of groups, with the largest norm of its shared features. The leverage is
+    /// that of every `stride`-th vertex.
     pub fn solve(
         &self,
         groups: &[Group],
         lambda: f64,
+        stride: usize,
         ticker: &Ticker<'_>,
     ) -> Result<Vec<(usize, Coefficients, f64)>, FitError> {
         let parts = self.for_chunks(
             groups,
             1,
             ticker,
-            |group, vertices, problems, largest| {
-                let solved = problems.solve(lambda, self.free_count(group), self.own)?.into_iter().zip(largest);
-                Ok(vertices.iter().zip(solved).map(|(&v, (coefficients, norm))| (v, coefficients, norm)).collect())
+            |group, vertices, problem, largest| {
+                let sums = problem.sums(0..problem.poses());
+                let factor = problem.factor(&sums, lambda)?;
+                let of_vertex = |(at, (&v, norm)): (usize, (&usize, f64))| {
+                    let solution = problem.solve(&sums, lambda, &factor, at)?;
+                    let leverage = v.is_multiple_of(stride).then(|| problem.largest_leverage(&solution, &factor, at));
+                    let coefficients = Coefficients {
+                        u: solution.u.get(..self.free_count(group), ..).to_owned(),
+                        q: (0..problem.shared[at]).map(|k| solution.q[(k, 0)]).collect(),
+                        leverage,
+                        squares: problem.squares(&solution, at, 0..problem.poses()),
+                    };
+                    Ok((v, coefficients, norm))
+                };
+                vertices.iter().zip(largest).enumerate().map(of_vertex).collect()
             },
             |group, vertices| {
                 let sides = if group.mirrored { 2 } else { 1 };
@@ -133,21 +151,21 @@ impl Scene<'_> {
         Ok(parts.into_iter().flatten().collect())
     }
 
-    /// Returns ρ, the largest residual of each vertex, mirror images included.
-    fn largest_residuals(&self) -> Vec<f64> {
-        let own = self.training.largest_residuals();
+    /// Returns ρ, the largest residual of each vertex, from those of the examples: mirror images included.
+    fn largest_residuals(&self, own: &[f64]) -> Vec<f64> {
         let image = |v: usize| self.mirror.and_then(|mirror| mirror.vertices[v]).map_or(0.0, |m| own[m as usize]);
         (0..own.len()).map(|v| own[v].max(image(v))).collect()
     }
 
-    /// Makes the model and its report from the coefficients of all vertices.
+    /// Makes the model and its report from the coefficients and largest residuals of all vertices.
     pub fn assemble(
         mut self,
         groups: &[Group],
         solved: Vec<(usize, Coefficients, f64)>,
-        choice: Choice,
-        other_sweep: Vec<(f64, f64)>,
+        largest_residuals: &[f64],
+        form: Form,
     ) -> JointFit {
+        let Form { choice, other_sweep, .. } = form;
         let vertices = self.training.rest.len();
         let mut group_of = vec![0; vertices];
         for (g, group) in groups.iter().enumerate() {
@@ -157,7 +175,7 @@ impl Scene<'_> {
         for (v, coefficients, largest) in solved {
             place[v] = Some((coefficients, largest));
         }
-        let residuals = self.largest_residuals();
+        let residuals = self.largest_residuals(largest_residuals);
         let radii = match self.settings.ball {
             true => residuals.iter().map(|rho| BALL_FACTOR * rho).collect(),
             false => vec![],
@@ -190,7 +208,7 @@ impl Scene<'_> {
             if self.settings.shared_limit && self.settings.limit.is_finite() {
                 model.shared_limits.push(self.settings.limit * largest);
             }
-            leverages.push(leverage);
+            leverages.extend(leverage);
             squares += left;
         }
         model.radii = radii;
@@ -202,6 +220,8 @@ impl Scene<'_> {
             mirrored: self.mirror.is_some(),
             sweep_vertices: choice.vertices,
             joints: self.summaries,
+            eta: self.settings.composites,
+            composites: self.composites,
             groups: groups.len(),
             train: (squares / (vertices * self.own).max(1) as f64).sqrt(),
             largest_residual: residuals.into_iter().fold(0.0, f64::max),

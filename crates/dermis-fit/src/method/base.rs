@@ -1,6 +1,6 @@
 //! The deformer a correction is learnt over.
 
-use super::mush::best_steps;
+use super::mush::{Seen, best_steps};
 use super::{FitInput, MethodError};
 use dermis_deform::delta_mush::MOST_STEPS;
 use dermis_deform::{Base, DirectDeltaMush, DualQuaternions, StackPose};
@@ -64,7 +64,7 @@ impl BaseChoice {
             Self::DirectDeltaMush(steps) => {
                 let steps = match steps {
                     Some(steps) => steps,
-                    None => best_steps(input)?,
+                    None => best_steps(&Seen::of(input)?)?,
                 };
                 Base::DirectDeltaMush(DirectDeltaMush::new(input.rig.mesh(), input.weights()?, steps))
             }

@@ -37,6 +37,9 @@ pub enum MethodError {
         /// The method.
         method: &'static str,
     },
+    /// Examples that are not what they were when they were read before.
+    #[error("the examples changed while they were read")]
+    Changed,
     /// A bone that the rig does not have.
     #[error("the rig \"{rig}\" has no bone \"{bone}\"")]
     NoBone {

@@ -1,16 +1,18 @@
 //! The joint model as a [`Method`](super::Method).
 
 use super::base::{BaseChoice, base_in_training};
+use super::composites::{self, CompositeChoice};
 use super::error::within;
 use super::learnt::{Solved, SolvedBy};
-use super::mush;
+use super::mush::{self, Seen};
 use super::ridge::FoldsText;
 use super::{
     FitInput, FitReport, FitWarning, LEVERAGE_VERTICES, Learnt, MethodError, MethodReport, RidgeChoice, RidgePoint,
     chosen_by, few, short,
 };
-use crate::joints::{JointReport, JointSettings, fit_joints, joint_leverages};
-use crate::training::{BasePoses, Progress};
+use crate::joints::{JointFit, JointReport, JointSettings, fit_joints, joint_leverages};
+use crate::training::{BasePoses, Progress, Training};
+use dermis_deform::Base;
 use dermis_deform::baked::CoefficientPrecision;
 use dermis_deform::joints::{CorrectionFrame, MOST_INDUCING};
 use dermis_rig::{BoneTransforms, ExampleSet, Influences, Mirror, Rig};
@@ -28,6 +30,8 @@ pub struct JointMethod {
     pub sigma: f64,
     /// Inducing rotations per joint, at most.
     pub inducing: usize,
+    /// Composite joints: what two neighbouring joints do together.
+    pub composites: CompositeChoice,
     /// Whether examples may teach both sides of a symmetric rig; with a fixed λ they always do.
     pub mirror: bool,
     /// λ.
@@ -46,6 +50,7 @@ impl Default for JointMethod {
             frame: settings.frame,
             sigma: settings.sigma,
             inducing: settings.inducing,
+            composites: CompositeChoice::Auto,
             mirror: true,
             ridge: RidgeChoice::default(),
             guard: settings.ball,
@@ -58,6 +63,8 @@ impl Default for JointMethod {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JointModelReport {
     bases: Vec<ValidatedBase>,
+    composites: Vec<ValidatedComposites>,
+    composite_joints: Vec<TrainedComposite>,
     s: f64,
     sweep: Vec<Validated>,
     mirrored: bool,
@@ -88,6 +95,23 @@ struct ValidatedBase {
     validated: f64,
 }
 
+/// The error that a model with composite joints of a factor η leaves on poses left out.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+struct ValidatedComposites {
+    eta: f64,
+    /// The mean over vertices of their rms.
+    validated: f64,
+}
+
+/// A composite joint: bones of its two joints, and how much the examples moved both.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct TrainedComposite {
+    first: [String; 2],
+    second: [String; 2],
+    gate: f64,
+    inducing: usize,
+}
+
 /// What training showed of a joint.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct TrainedJoint {
@@ -98,6 +122,16 @@ struct TrainedJoint {
     inducing: usize,
 }
 
+/// What a fit chose and solved.
+pub(super) struct Found {
+    pub base: BaseChoice,
+    /// The bases compared.
+    pub bases: mush::Choice,
+    /// The factors of composite joints compared.
+    pub composites: composites::Choice,
+    pub fitted: JointFit,
+}
+
 impl JointMethod {
     pub(super) fn check(&self) -> Result<(), MethodError> {
         self.base.check_for("joint")?;
@@ -106,23 +140,72 @@ impl JointMethod {
             let rule = format!("it must lie in 1..{MOST_INDUCING}");
             return Err(MethodError::Setting { setting: "inducing", value: self.inducing as f64, rule });
         }
+        self.composites.check()?;
         self.ridge.check()
     }
 
     pub(super) fn fit(&self, input: &FitInput<'_>, progress: Progress<'_>) -> Result<Learnt, MethodError> {
         let weights = input.weights()?;
-        let settings = self.settings(input.rig, weights, input.examples.is_clip());
-        let bases = match self.base {
-            BaseChoice::Auto => mush::choose(input, weights, &settings, progress)?,
-            _ => vec![],
-        };
+        let mut settings = self.settings(input.rig, weights, input.examples.is_clip());
+        let bases = self.bases(&Seen::of(input)?, &settings, progress)?;
         let chosen = bases.first().map_or(self.base, |&(base, _)| base);
         let mut base = chosen.of(input)?;
         let positions = base_in_training(&mut base, input)?;
         let training = input.training((&positions).into());
+        let tried = self.composites(&training, &bases, weights, &mut settings, progress)?;
         let fitted = fit_joints(&training, weights, &settings, progress)?;
-        let mut report = self.report(&settings, &fitted.report, (chosen, bases), input.rig);
-        report.warnings.extend(few(input));
+        let found = Found { base: chosen, bases, composites: tried, fitted };
+        self.learnt(base, found, settings, input, input.examples.len())
+    }
+
+    /// The bases compared, if the choice is left to the examples.
+    pub(super) fn bases(
+        &self,
+        seen: &Seen<'_>,
+        settings: &JointSettings,
+        progress: Progress<'_>,
+    ) -> Result<mush::Choice, MethodError> {
+        match self.base {
+            BaseChoice::Auto => mush::choose(seen, settings, progress),
+            _ => Ok(vec![]),
+        }
+    }
+
+    /// Sets η, and returns the factors compared if the choice is left to the examples.
+    pub(super) fn composites(
+        &self,
+        training: &Training<'_>,
+        bases: &mush::Choice,
+        weights: &Influences,
+        settings: &mut JointSettings,
+        progress: Progress<'_>,
+    ) -> Result<composites::Choice, MethodError> {
+        let tried = match self.composites {
+            CompositeChoice::Auto => {
+                let none = bases.first().map(|(_, error)| *error);
+                composites::choose(training, none, weights, settings, progress)?
+            }
+            _ => vec![],
+        };
+        settings.composites = match self.composites {
+            CompositeChoice::Eta(eta) => eta,
+            _ => tried.first().map_or(0.0, |(eta, _)| *eta),
+        };
+        Ok(tried)
+    }
+
+    /// The model with its report. Nothing but the rig is read of `input`.
+    pub(super) fn learnt(
+        &self,
+        base: Base,
+        found: Found,
+        settings: JointSettings,
+        input: &FitInput<'_>,
+        examples: usize,
+    ) -> Result<Learnt, MethodError> {
+        let Found { base: chosen, bases, composites, fitted } = found;
+        let mut report = self.report(&settings, &fitted.report, (chosen, bases), composites, input.rig);
+        report.warnings.extend(few(examples));
         let mirrored = fitted.report.mirrored;
         let solved = SolvedBy::Joint(fitted.report);
         let learnt = Learnt::new(base, Some(fitted.correction.into()), input, report, solved)?;
@@ -148,7 +231,7 @@ impl JointMethod {
     }
 
     /// The settings of the fit for a rig.
-    fn settings(&self, rig: &Rig, weights: &Influences, is_clip: bool) -> JointSettings {
+    pub(super) fn settings(&self, rig: &Rig, weights: &Influences, is_clip: bool) -> JointSettings {
         let mut settings = JointSettings::new(is_clip);
         if self.mirror {
             settings.mirror = Mirror::find(&rig.mesh().positions, rig.skeleton(), weights);
@@ -171,12 +254,19 @@ impl JointMethod {
         settings: &JointSettings,
         found: &JointReport,
         (base, bases): (BaseChoice, mush::Choice),
+        composites: composites::Choice,
         rig: &Rig,
     ) -> FitReport {
         let fixed = self.ridge.fixed().is_some();
-        let stated = bases.is_empty();
-        let mut report = FitReport::new("joint", MethodReport::Joint(JointModelReport::new(found, bases, rig)));
-        report.settings.push(("base".into(), format!("{base}{}", chosen_by(stated))));
+        let stated = (bases.is_empty(), composites.is_empty());
+        let joint = JointModelReport::new(found, bases, composites, rig);
+        let mut report = FitReport::new("joint", MethodReport::Joint(joint));
+        let composites = match settings.composites {
+            0.0 => "none".into(),
+            eta => format!("{}, of factor {eta}", found.composites.len()),
+        };
+        report.settings.push(("base".into(), format!("{base}{}", chosen_by(stated.0))));
+        report.settings.push(("composite joints".into(), format!("{composites}{}", chosen_by(stated.1))));
         report.settings.extend([
             ("frame".into(), format!("{:?}", settings.frame).to_lowercase()),
             ("sigma".into(), settings.sigma.to_string()),
@@ -247,7 +337,13 @@ impl JointModelReport {
         self.bases.iter().map(|b| (&*b.base, b.validated))
     }
 
-    fn new(report: &JointReport, bases: mush::Choice, rig: &Rig) -> Self {
+    /// The factors η of composite joints that were compared, the one taken first, with the cross-validated error as in
+    /// [`Self::bases`]. Empty if η was stated.
+    pub fn composites(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
+        self.composites.iter().map(|c| (c.eta, c.validated))
+    }
+
+    fn new(report: &JointReport, bases: mush::Choice, composites: composites::Choice, rig: &Rig) -> Self {
         let name = |bone| rig.skeleton().names()[bone].clone();
         let sweep = |points: &[(f64, f64)]| {
             points.iter().map(|&(s, validated_rms)| Validated { s, validated_rms }).collect::<Vec<_>>()
@@ -260,8 +356,17 @@ impl JointModelReport {
             inducing: joint.inducing,
         });
         let compared = bases.into_iter().map(|(base, validated)| ValidatedBase { base: base.to_string(), validated });
+        let ends = |joint: usize| [name(report.joints[joint].from), name(report.joints[joint].to)];
+        let composite_joints = report.composites.iter().map(|composite| TrainedComposite {
+            first: ends(composite.joints.0),
+            second: ends(composite.joints.1),
+            gate: composite.gate,
+            inducing: composite.inducing,
+        });
         Self {
             bases: compared.collect(),
+            composites: composites.into_iter().map(|(eta, validated)| ValidatedComposites { eta, validated }).collect(),
+            composite_joints: composite_joints.collect(),
             s: report.lambda,
             sweep: sweep(&report.sweep),
             mirrored: report.mirrored,

@@ -180,10 +180,9 @@ impl Learnt {
     }
 
     /// The poses the model was trained on: those of the examples, and their mirror images if those taught, too.
-    pub fn training_poses(&self, examples: &ExampleSet) -> Vec<BoneTransforms> {
-        let own = || examples.examples().iter().map(|e| e.transforms.clone());
-        let images = self.mirror.iter().flat_map(|mirror| own().map(|pose| mirror.pose(&pose)));
-        own().chain(images).collect()
+    pub fn training_poses<'p>(&self, own: impl Iterator<Item = &'p BoneTransforms> + Clone) -> Vec<BoneTransforms> {
+        let images = self.mirror.iter().flat_map(|mirror| own.clone().map(|pose| mirror.pose(pose)));
+        own.clone().cloned().chain(images).collect()
     }
 }
 

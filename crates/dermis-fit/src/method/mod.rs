@@ -16,6 +16,7 @@
 
 mod animation_space;
 mod base;
+mod composites;
 mod correctives;
 mod error;
 mod joint;
@@ -23,6 +24,7 @@ mod learnt;
 mod maps;
 mod mush;
 mod mwe;
+pub mod passes;
 mod pose_space;
 mod presets;
 mod ridge;
@@ -33,6 +35,7 @@ pub mod weights;
 
 pub use animation_space::AnimationSpaceMethod;
 pub use base::BaseChoice;
+pub use composites::CompositeChoice;
 pub use correctives::{CorrectiveShape, CorrectivesMethod, CorrectivesModelReport, DrivingTurn};
 pub use error::{Lack, MethodError};
 pub use joint::{JointMethod, JointModelReport};
@@ -295,7 +298,7 @@ impl Method {
     pub fn fit(&self, input: &FitInput<'_>, progress: Progress<'_>) -> Result<Learnt, MethodError> {
         self.check()?;
         if self.base() == Some(BaseChoice::DirectDeltaMush(None)) {
-            let steps = mush::best_steps(input)?;
+            let steps = mush::best_steps(&mush::Seen::of(input)?)?;
             let mut stated = self.clone();
             stated.base_mut().into_iter().for_each(|base| *base = BaseChoice::DirectDeltaMush(Some(steps)));
             return stated.fit(input, progress);
@@ -347,8 +350,7 @@ impl Method {
 const FEW: usize = 8;
 
 /// What is to be said of few examples.
-fn few(input: &FitInput<'_>) -> Option<FitWarning> {
-    let examples = input.examples.len();
+fn few(examples: usize) -> Option<FitWarning> {
     (examples < FEW).then_some(FitWarning::FewExamples { examples })
 }
 

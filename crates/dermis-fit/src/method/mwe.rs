@@ -207,7 +207,7 @@ impl MweMethod {
             fit_mwe(&input.training((&stored).into()), &maps, &settings, progress)?
         };
         let mut report = self.report(&settings, &fitted.report, input.rig);
-        report.warnings.extend(few(input));
+        report.warnings.extend(few(input.examples.len()));
         let solved = SolvedBy::Mwe(fitted.report);
         let learnt = Learnt::new(base, Some(fitted.correction.into()), input, report, solved)?;
         Ok(Learnt { coefficients: self.coefficients, ..learnt })

@@ -2,6 +2,7 @@
 
 #[path = "../bench/mod.rs"]
 mod bench;
+mod composites;
 mod promises;
 
 use bench::{Bench, exercise_with_an_agreeing_hand, skinned};
@@ -25,6 +26,11 @@ const FRAMES: [CorrectionFrame; 3] = [CorrectionFrame::Anchor, CorrectionFrame::
 
 fn settings(frame: CorrectionFrame) -> JointSettings {
     JointSettings { frame, ..JointSettings::new(false) }
+}
+
+/// With composite joints in every other frame, so that both forms are checked.
+fn with_composites(frame: CorrectionFrame, settings: JointSettings) -> JointSettings {
+    JointSettings { composites: if frame == CorrectionFrame::Anchor { 0.0 } else { 1.5 }, ..settings }
 }
 
 /// At a given λ, nothing rounded.
@@ -104,13 +110,15 @@ fn frame_of(frame: CorrectionFrame, row: &[(BoneIndex, f64)], pose: &BoneTransfo
 fn features(bench: &Bench, model: &Joints, set: &JointSettings, v: usize, poses: &[BoneTransforms]) -> Mat<f64> {
     let (weights, rest) = (weights(bench), bench.rig.mesh().positions[v]);
     let tree = JointTree::new(bench.rig.skeleton(), weights);
-    let free: Vec<(usize, f64)> = tree.joint_relevance(weights)[v]
-        .iter()
-        .filter_map(|&(edge, a)| {
-            let at = model.joints.iter().position(|joint| (joint.from, joint.to) == tree.edges[edge as usize]);
-            Some((at?, a.sqrt()))
-        })
-        .collect();
+    let relevance = &tree.joint_relevance(weights)[v];
+    let place = |ends, single: bool| {
+        model.joints.iter().position(|joint| (joint.from, joint.to) == ends && joint.centre.is_some() == single)
+    };
+    let mut free: Vec<(usize, f64)> =
+        relevance.iter().filter_map(|&(edge, a)| Some((place(tree.edges[edge as usize], true)?, a.sqrt()))).collect();
+    if set.composites > 0.0 {
+        free.extend(composites::of_vertex(bench, &tree, relevance, set.composites, |ends| place(ends, false)));
+    }
     let bones = if set.shared { tree.bone_relevance(weights)[v].clone() } else { vec![] };
     let of_pose = |pose: &BoneTransforms| -> ([Vec<f64>; 3], [Vec<f64>; 3], f64) {
         let frame = frame_of(set.frame, weights.of(v), pose);
@@ -181,8 +189,9 @@ fn the_fit_is_the_plain_ridge_regression_in_every_frame_within_and_beyond_traini
     poses.extend((0..3).map(|_| arm.wild(&mut random, PI)));
     for frame in FRAMES {
         for lambda in [1e-3, 0.3] {
-            let set = JointSettings { ball: false, ..given(frame, lambda) };
+            let set = JointSettings { ball: false, ..with_composites(frame, given(frame, lambda)) };
             let JointFit { correction, report } = fit(&bench, &set);
+            assert!(correction.joints.iter().any(|joint| joint.centre.is_none()) == (set.composites > 0.0));
             assert!(correction.radii.is_empty() && correction.joints.iter().any(|joint| joint.inducing.len() == 8));
             let got: Vec<Vec<DVec3>> = poses.iter().map(|pose| deltas(&bench, &correction, pose).0).collect();
             let (mut squares, mut leverage) = (0.0, 0.0f64);
@@ -221,7 +230,8 @@ fn the_sweep_equals_solving_again_without_each_fold() {
     let blocks = vec![0..5, 5..10, 10..15, 15..20, 20..24];
     for (kind, folds) in [(Folds::Single, (0..24).map(|s| s..s + 1).collect()), (Folds::Blocks(5), blocks)] {
         for frame in FRAMES {
-            let set = JointSettings { folds: kind, rounding: 0, grid: vec![3e-3, 0.1], ..settings(frame) };
+            let plain = JointSettings { folds: kind, rounding: 0, grid: vec![3e-3, 0.1], ..settings(frame) };
+            let set = with_composites(frame, plain);
             let JointFit { correction, report } = fit(&bench, &set);
             for &(lambda, error) in &report.sweep {
                 let mut sum = 0.0;

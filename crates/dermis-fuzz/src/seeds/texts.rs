@@ -24,7 +24,7 @@ pub fn tables() -> Vec<Vec<u8>> {
     let joint = TableJoint {
         from: TableBone::new(0),
         to: TableBone::new(1),
-        centre: [0.0, 0.5, 0.0],
+        centre: Some([0.0, 0.5, 0.0]),
         limit: Some(1.5),
         inducing: vec![[0.0; 12], [0.25; 12]],
         inverse_factor: vec![vec![1.0], vec![-0.5, 1.25]],

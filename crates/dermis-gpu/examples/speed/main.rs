@@ -200,7 +200,7 @@ impl Character {
         let mut joints = Vec::new();
         for b in 1..BONES {
             let (from, to) = (BoneIndex::new(b - 1), BoneIndex::new(b));
-            let centre = self.skeleton.bind()[to].translation;
+            let centre = Some(self.skeleton.bind()[to].translation);
             let seen = (0..8).map(|_| tree::wild(&self.skeleton, &mut random, 1.5));
             let inducing = seen.map(|pose| joint_feature(pose.as_slice(), (from, to), centre, 1.0)).collect();
             joints.push(Joint::new((from, to), centre, 2.0, inducing, 1.4).expect("random rotations are apart"));

@@ -25,7 +25,8 @@ pub(super) fn write<'a>(t: &mut Tensors<'a>, c: &'a BakedJoints) -> StoredJoints
     let joints = &c.model.joints;
     let bones = joints.iter().flat_map(|j| [j.from.get() as u32, j.to.get() as u32]);
     t.u32("joints.bones", &[joints.len(), 2], bones);
-    t.f64("joints.centres", &[joints.len(), 3], joints.iter().flat_map(|j| j.centre.to_array()));
+    t.f64("joints.centres", &[joints.len(), 3], joints.iter().flat_map(|j| j.centre.unwrap_or_default().to_array()));
+    t.u32("joints.composite", &[joints.len()], joints.iter().map(|j| u32::from(j.centre.is_none())));
     t.f64("joints.limits", &[joints.len()], joints.iter().map(|j| j.limit));
     t.u32("joints.inducing_counts", &[joints.len()], joints.iter().map(|j| j.inducing.len() as u32));
     let inducing = || joints.iter().flat_map(|j| &j.inducing);
@@ -67,12 +68,20 @@ pub(super) fn read(
     let count = pairs.len() / 2;
     let centres: Vec<DVec3> = r.f64("joints.centres", 3)?.chunks_exact(3).map(DVec3::from_slice).collect();
     let limits = r.f64("joints.limits", 1)?;
+    // Files before version 8 have none.
+    let composite = match r.has("joints.composite") {
+        true => r.u32("joints.composite", 1)?,
+        false => vec![0; count],
+    };
     let counts = r.u32("joints.inducing_counts", 1)?;
     let inducing: Vec<[f64; 12]> =
         r.f64("joints.inducing", 12)?.chunks_exact(12).map(|f| f.try_into().unwrap_or_default()).collect();
-    for (name, found) in
-        [("joints.centres", centres.len()), ("joints.limits", limits.len()), ("joints.inducing_counts", counts.len())]
-    {
+    for (name, found) in [
+        ("joints.centres", centres.len()),
+        ("joints.composite", composite.len()),
+        ("joints.limits", limits.len()),
+        ("joints.inducing_counts", counts.len()),
+    ] {
         r.count(name, found, count)?;
     }
     let total = counts.iter().map(|&n| u64::from(n)).sum::<u64>();
@@ -85,8 +94,9 @@ pub(super) fn read(
         let of_joint = inducing[taken..taken + counts[joint] as usize].to_vec();
         taken += of_joint.len();
         let pair = (bone(pairs[2 * joint]), bone(pairs[2 * joint + 1]));
-        let made = Joint::new(pair, centres[joint], limits[joint], of_joint, joints.sigma)
-            .filter(|j| j.centre.is_finite() && j.limit >= 0.0 && !j.inducing.is_empty());
+        let centre = (composite[joint] == 0).then_some(centres[joint]);
+        let made = Joint::new(pair, centre, limits[joint], of_joint, joints.sigma)
+            .filter(|j| centre.is_none_or(DVec3::is_finite) && j.limit >= 0.0 && !j.inducing.is_empty());
         all.push(made.ok_or_else(|| damaged(format!("joint {joint} cannot be evaluated")))?);
     }
     let links = r.u32("joints.links", 3)?;

@@ -38,7 +38,7 @@ use std::io::{Cursor, Read, Seek, Write};
 /// 6: shapes with names and bounded weights. 7: a base of direct delta
 /// mush; features of enveloping seen from a point.
 /// Programs that know nothing of materials pass over the arrays and header fields that carry them.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 
 /// What a model file holds: a deformer with its rig, and where both come from.
 ///

@@ -316,7 +316,7 @@ pub fn shapes(names: &[&str], clamp: Option<[f64; 2]>) -> ModelFile {
 }
 
 /// A joint model over a base: two joints of three and five inducing rotations, one vertex without a free part and one
-/// without a shared part. With the guard its second joint is welded.
+/// without a shared part. With the guard its second joint is welded; in the frame of a blend it is a composite.
 pub fn joint_model(base: &str, frame: CorrectionFrame, guard: Guard) -> ModelFile {
     let mut made = model(base, None, guard);
     let weights = rig().weights().unwrap().clone();
@@ -325,7 +325,8 @@ pub fn joint_model(base: &str, frame: CorrectionFrame, guard: Guard) -> ModelFil
     let guarded = guard != Guard::Off;
     let (length, sigma) = (0.8, 1.4);
     let joint = |b: usize| {
-        let centre = DVec3::X * 0.25 * b as f64 / length;
+        let composite = b == 2 && frame == CorrectionFrame::Blend;
+        let centre = (!composite).then_some(DVec3::X * 0.25 * b as f64 / length);
         let turned = |at: usize| {
             let axis = DVec3::new(odd(at), odd(at + 1), 1.0).normalize();
             let turn = DAffine3::from_axis_angle(axis, 0.4 + 0.3 * at as f64);

@@ -5,14 +5,16 @@ use crate::{Random, Tree, tree};
 use dermis_deform::joints::{CorrectionFrame, Joint, Joints, SharedTerm, joint_feature};
 use dermis_rig::BoneIndex;
 
-/// A joint model: joints of one to eight inducing rotations, a shared part, and with the guard a welded joint, limits of both
-/// parts and balls.
+/// A joint model: joints of one to eight inducing rotations, composites among them, a shared part, and with the guard a welded
+/// joint, limits of both parts and balls.
 pub fn joints(tree: &Tree, frame: CorrectionFrame, guarded: bool, random: &mut Random) -> Joints {
     let (skeleton, length, sigma) = (tree.rig.skeleton(), length(tree), 1.4);
     let mut joints = Vec::new();
-    for bone in skeleton.bones() {
-        let Some(parent) = skeleton.parents()[bone] else { continue };
-        let centre = skeleton.bind()[bone].translation / length + random.direction() * 0.02;
+    let parent = |bone: BoneIndex| skeleton.parents()[bone];
+    let single = skeleton.bones().filter_map(|bone| Some((parent(bone)?, bone, true)));
+    let composite = skeleton.bones().filter_map(|bone| Some((parent(parent(bone)?)?, bone, false)));
+    for (parent, bone, slides) in single.chain(composite).collect::<Vec<_>>() {
+        let centre = slides.then(|| skeleton.bind()[bone].translation / length + random.direction() * 0.02);
         let inducing = (0..=joints.len() % 8).map(|_| {
             let pose = tree::wild(skeleton, random, 2.0);
             joint_feature(pose.as_slice(), (parent, bone), centre, length)

@@ -5,7 +5,7 @@ mod stream;
 mod validate;
 
 pub use dermis_fit::method::{FitInput, FitReport, Method, RidgePoint};
-pub use stream::Summing;
+pub use stream::{Streaming, Summing};
 pub use validate::cross_validate;
 
 use crate::error::Error;
@@ -46,7 +46,7 @@ impl Fitted {
 pub fn fit(loaded: &LoadedRig, input: &FitInput<'_>, method: &Method, progress: Progress<'_>) -> Result<Fitted, Error> {
     let start = Instant::now();
     let learnt = method.fit(input, progress)?;
-    let poses = learnt.training_poses(input.examples);
+    let poses = learnt.training_poses(input.examples.examples().iter().map(|example| &example.transforms));
     let mut fitted = baked(loaded, learnt, &poses)?;
     fitted.seconds = start.elapsed().as_secs_f64();
     Ok(fitted)

@@ -1,8 +1,10 @@
-//! Fits to sums over examples that are not held: streamed, or summed in parts, and the file of a part.
+//! Fits to examples that are not held: streamed, or summed in parts, and the file of a part.
 
 use super::{FitInput, Fitted, Method, baked};
 use crate::error::Error;
 use crate::load::LoadedRig;
+use dermis_fit::method::MethodError;
+use dermis_fit::method::passes::{BLOCK_BYTES, Passes};
 use dermis_fit::method::sums::Sums;
 use dermis_fit::mwe::{Anchor, RowChoice, SeenPose, Statistics};
 use dermis_fit::{FitError, Progress};
@@ -14,7 +16,95 @@ use sha2::{Digest, Sha256};
 use std::path::Path;
 use std::time::Instant;
 
-/// A fit whose examples come one after another.
+/// A fit whose examples come one after another, and are not held.
+pub enum Streaming<'a> {
+    /// The joint model, which reads them several times.
+    Passes(Passing<'a>),
+    /// Multi-weight enveloping, which sums over them.
+    Sums(Box<Summing<'a>>),
+}
+
+impl<'a> Streaming<'a> {
+    /// Nothing read yet. The examples of `input` are not read.
+    ///
+    /// # Errors
+    /// As [`Summing::new`].
+    pub fn new(loaded: &'a LoadedRig, input: &FitInput<'a>, method: &'a Method) -> Result<Self, Error> {
+        Ok(match method {
+            Method::Joint(_) => {
+                Self::Passes(Passing { loaded, passes: Passes::new(method, input, BLOCK_BYTES)?, seconds: 0.0 })
+            }
+            _ => Self::Sums(Box::new(Summing::new(loaded, input, method)?)),
+        })
+    }
+
+    /// Takes more examples.
+    ///
+    /// # Errors
+    /// Those of [`Sums::add`] and [`Passes::add`].
+    pub fn add(&mut self, examples: &[Example]) -> Result<(), Error> {
+        match self {
+            Self::Passes(passing) => passing.timed(|passes| passes.add(examples)),
+            Self::Sums(sums) => sums.add(examples),
+        }
+    }
+
+    /// Says that all examples came by, and whether they are frames of a clip; whether they are to come by again.
+    ///
+    /// # Errors
+    /// Those of [`Passes::end_pass`].
+    pub fn end_pass(&mut self, is_clip: bool, progress: Progress<'_>) -> Result<bool, Error> {
+        match self {
+            Self::Passes(passing) => passing.timed(|passes| passes.end_pass(is_clip, progress)),
+            Self::Sums(sums) => {
+                sums.of_clip(is_clip);
+                Ok(false)
+            }
+        }
+    }
+
+    /// Examples that came by.
+    pub fn poses(&self) -> usize {
+        match self {
+            Self::Passes(passing) => passing.passes.poses(),
+            Self::Sums(sums) => sums.poses(),
+        }
+    }
+
+    /// Fits the model.
+    ///
+    /// # Errors
+    /// As [`fit`](super::fit).
+    pub fn finish(self, progress: Progress<'_>) -> Result<Fitted, Error> {
+        let start = Instant::now();
+        let (loaded, seconds, (learnt, poses)) = match self {
+            Self::Passes(passing) => (passing.loaded, passing.seconds, passing.passes.finish()?),
+            Self::Sums(sums) => (sums.loaded, sums.seconds, sums.sums.finish(sums.is_clip, progress)?),
+        };
+        let mut fitted = baked(loaded, learnt, &poses)?;
+        fitted.seconds = seconds + start.elapsed().as_secs_f64();
+        Ok(fitted)
+    }
+}
+
+/// A fit that reads its examples several times.
+pub struct Passing<'a> {
+    loaded: &'a LoadedRig,
+    passes: Passes<'a>,
+    /// Seconds spent, reading not counted.
+    seconds: f64,
+}
+
+impl<'a> Passing<'a> {
+    fn timed<T>(&mut self, run: impl FnOnce(&mut Passes<'a>) -> Result<T, MethodError>) -> Result<T, Error> {
+        let start = Instant::now();
+        let result = run(&mut self.passes);
+        self.seconds += start.elapsed().as_secs_f64();
+        Ok(result?)
+    }
+}
+
+/// A fit that sums over its examples.
 pub struct Summing<'a> {
     loaded: &'a LoadedRig,
     sums: Sums<'a>,
@@ -66,13 +156,12 @@ impl<'a> Summing<'a> {
         Ok(())
     }
 
-    /// Says that what was summed are frames of a clip, or not.
-    pub fn of_clip(&mut self, is_clip: bool) {
+    fn of_clip(&mut self, is_clip: bool) {
         self.is_clip &= is_clip;
     }
 
     /// Examples of positive importance summed so far.
-    pub fn poses(&self) -> usize {
+    fn poses(&self) -> usize {
         self.sums.poses()
     }
 
@@ -135,18 +224,6 @@ impl<'a> Summing<'a> {
         self.sums.add_sums(sums).map_err(|e| differs(e.to_string()))?;
         self.is_clip &= is_clip;
         Ok(())
-    }
-
-    /// Fits the model to all that was summed.
-    ///
-    /// # Errors
-    /// As [`fit`](super::fit).
-    pub fn finish(self, progress: Progress<'_>) -> Result<Fitted, Error> {
-        let start = Instant::now();
-        let (learnt, poses) = self.sums.finish(self.is_clip, progress)?;
-        let mut fitted = baked(self.loaded, learnt, &poses)?;
-        fitted.seconds = self.seconds + start.elapsed().as_secs_f64();
-        Ok(fitted)
     }
 }
 

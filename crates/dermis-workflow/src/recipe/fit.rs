@@ -3,7 +3,7 @@
 use super::{Existing, Input, Recipe, SculptInput, Watch, keep, paths, repeated, sources, step};
 use crate::FileError;
 use crate::error::Error;
-use crate::fit::{FitInput, FitReport, Fitted, Method, Summing, cross_validate, fit, unseen_leverage};
+use crate::fit::{FitInput, FitReport, Fitted, Method, Streaming, Summing, cross_validate, fit, unseen_leverage};
 use crate::invert::{load_sculpts, load_stack};
 use crate::load::{
     FileNote, LoadedRig, ReadOptions, hash_of, load_anchors, load_base_cache, load_examples, load_map_table, load_rig,
@@ -17,7 +17,7 @@ use dermis_deform::Stack;
 use dermis_fit::method::{BaseChoice, MethodError};
 use dermis_io::{ModelFile, model_file, part_file};
 use dermis_rig::glam::DVec3;
-use dermis_rig::{ExampleSet, Influences};
+use dermis_rig::{Example, ExampleSet, Influences};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -295,7 +295,7 @@ impl FitRecipe {
             Some(("read rig", 0.02)),
             read.map(|name| (name, 0.1)),
             (held_out && !summed).then_some(("read hold-out", 0.1)),
-            summed.then_some(("sum over examples", 1.0)),
+            summed.then_some(("read examples", 1.0)),
             Some(("fit", 1.0)),
             (held_out && !summed).then_some(("leverage", 0.1)),
             Some(("measure training", 0.1)),
@@ -435,9 +435,13 @@ impl FitRecipe {
         let beside = self.beside(loaded, 0, &mut files)?;
         let input =
             FitInput { maps: beside.maps.as_ref(), anchors: beside.anchors.as_deref(), ..FitInput::new(rig, &nothing) };
-        let mut sums = Summing::new(loaded, &input, &self.method)?;
-        let streamed: &[Input] = match &self.examples {
-            FitExamples::Sums(parts) => {
+        let parts = matches!(self.examples, FitExamples::Sums(_)) || reserved.sums.is_some();
+        let mut streaming = match parts {
+            true => Streaming::Sums(Box::new(Summing::new(loaded, &input, &self.method)?)),
+            false => Streaming::new(loaded, &input, &self.method)?,
+        };
+        let streamed: &[Input] = match (&self.examples, &mut streaming) {
+            (FitExamples::Sums(parts), Streaming::Sums(sums)) => {
                 for part in parts {
                     let path = &part.file.path;
                     let (file, length) = open_file(path)?;
@@ -448,28 +452,37 @@ impl FitRecipe {
                 }
                 &[]
             }
-            FitExamples::Held(inputs) | FitExamples::Streamed(inputs) => inputs,
-            FitExamples::Sculpts { .. } => return Err(Error::Internal("sculpts are never summed".into())),
+            (FitExamples::Held(inputs) | FitExamples::Streamed(inputs), _) => inputs,
+            _ => return Err(Error::Internal("sculpts are never summed".into())),
         };
         if !streamed.is_empty() {
-            let read = step(watch, "sum over examples", |_| {
-                stream_examples(rig, &loaded.space, &sources(streamed), &self.read, "examples", |some| sums.add(some))
+            let read = step(watch, "read examples", |progress| {
+                loop {
+                    let sources = sources(streamed);
+                    let take = |some: &[Example]| streaming.add(some);
+                    let read = stream_examples(rig, &loaded.space, &sources, &self.read, "examples", take)?;
+                    if !streaming.end_pass(read.is_clip, progress)? {
+                        return Ok::<_, Error>(read);
+                    }
+                }
             })?;
             files.extend(read.notes);
-            sums.of_clip(read.is_clip);
         }
         if self.hold_out.is_empty() {
             self.read.must_act_on(&files)?;
         }
         let mut recipe = self.stamped(&files)?;
         watch.files(&files);
-        let poses = sums.poses();
+        let poses = streaming.poses();
         if let Some(out) = &reserved.sums {
+            let Streaming::Sums(sums) = streaming else {
+                return Err(Error::Internal("parts are sums".into()));
+            };
             let part = sums.part()?;
             out.write_with(|to| part_file::write(&part, to))?;
             return Ok(FitDone::Sums { poses, peak: memory::peak(), written: paths(&[&reserved.sums]) });
         }
-        let mut fitted = step(watch, "fit", |p| sums.finish(p))?;
+        let mut fitted = step(watch, "fit", |p| streaming.finish(p))?;
         let mut sets = Vec::new();
         for (set, inputs, role) in
             [(SetRole::Training, streamed, "examples"), (SetRole::HeldOut, &self.hold_out, "hold-out")]

@@ -169,7 +169,7 @@ impl<T: Table<DualQuaternion> + ?Sized, W: Fn(usize) -> Vec3> EightKernel for Ch
 
 /// The blends of eight vertices from `first` on, not normalised; takes what belongs to them from the beginning of `more`.
 #[inline(always)]
-fn summed<E: Eight>(
+pub(in crate::baked) fn summed<E: Eight>(
     e: E,
     first: usize,
     [a, b, c, d, p, q, r, s]: &[Four; EIGHT],

@@ -15,7 +15,8 @@ mod weights;
 pub(super) use block::BLOCK;
 pub use block::NO_ANCHOR;
 pub use delta_mush::BakedDeltaMush;
-pub(super) use lbs::Lbs;
+pub(super) use dqs::summed;
+pub(super) use lbs::{Lbs, blended, moved as moved_by};
 pub(super) use turn::Turned;
 pub use weights::Weights;
 

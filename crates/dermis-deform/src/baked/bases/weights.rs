@@ -73,6 +73,11 @@ impl Weights {
         }
     }
 
+    /// Whether they are there by fours, too: not where a bone's index has more than 16 bits.
+    pub(in crate::baked) fn in_fours(&self) -> bool {
+        self.fours.len() + 1 == self.offsets.len()
+    }
+
     pub(in crate::baked) fn of_vertex(&self, v: usize) -> impl Iterator<Item = (usize, f32)> {
         let range = self.offsets[v] as usize..self.offsets[v + 1] as usize;
         self.bones[range.clone()].iter().map(|&b| b as usize).zip(self.weights[range].iter().copied())

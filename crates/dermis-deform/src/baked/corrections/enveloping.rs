@@ -2,10 +2,10 @@
 
 use super::block::Corrected;
 use super::coefficients::{AHEAD, CoefficientPrecision, Coefficients};
+use super::settle::{settle_eight, turned};
 use crate::baked::bases::NO_ANCHOR;
-use crate::baked::lanes::{self, Columns, EIGHT, Eight, EightKernel, Stored, numbers, padded, store};
+use crate::baked::lanes::{self, Columns, EIGHT, Eight, EightKernel, Stored, numbers, padded};
 use crate::enveloping::{Enveloping, PoseFeatures, Rows};
-use crate::guard::project_f32;
 use crate::simd::prefetch;
 use dermis_rig::BoneTransforms;
 use dermis_rig::glam::{Mat3, Vec3};
@@ -202,52 +202,10 @@ impl<T: Stored> EightKernel for Envelop<'_, T> {
             if anchored {
                 delta = turned(e, anchors, self.table, delta);
             }
-            if let Some(radii) = radii.get(at) {
-                let r = e.lanes(*radii);
-                let squares = e.mul_add(delta[0], delta[0], e.mul_add(delta[1], delta[1], e.mul(delta[2], delta[2])));
-                // Well inside is decided without a root; what is no number is not inside.
-                if !e.all(e.less(squares, e.mul(e.splat(0.999), e.mul(r, r)))) {
-                    let [x, y, z] = delta;
-                    let ([x, y, z], held) = held_back([e.array(x), e.array(y), e.array(z)], radii);
-                    delta = [e.lanes(x), e.lanes(y), e.lanes(z)];
-                    *self.held += held;
-                }
-            }
             let out = &mut self.out.as_chunks_mut().0[at];
-            let mut p = e.split(numbers(out));
-            for j in 0..3 {
-                p[j] = e.add(e.add(p[j], delta[j]), e.splat(self.behind[j]));
-            }
-            store(e, p, out);
+            *self.held += settle_eight(e, delta, radii.get(at), self.behind, out);
         }
     }
-}
-
-/// Displacements turned by the vertices' anchors; without an anchor the table's last matrix turns them, the identity.
-#[inline(always)]
-fn turned<E: Eight>(e: E, anchors: &[u32; EIGHT], table: &[Columns], [x, y, z]: [E::Lanes; 3]) -> [E::Lanes; 3] {
-    let mut maps = [e.zero(); EIGHT];
-    for (map, anchor) in maps.iter_mut().zip(anchors) {
-        *map = e.map(&table[(*anchor as usize).min(table.len() - 1)]);
-    }
-    let [a, b, c, d, p, q, r, s] = maps;
-    let m = e.maps(e.four_maps([a, b, c, d]), e.four_maps([p, q, r, s]));
-    let mut out = [x, y, z];
-    for (j, out) in out.iter_mut().enumerate() {
-        *out = e.mul_add(m[0][j], x, e.mul_add(m[1][j], y, e.mul(m[2][j], z)));
-    }
-    out
-}
-
-/// Corrections of eight vertices as far as the ball lets them; at how many it acted.
-fn held_back(mut delta: [[f32; EIGHT]; 3], radii: &[f32; EIGHT]) -> ([[f32; EIGHT]; 3], usize) {
-    let mut held = 0;
-    for (l, &radius) in radii.iter().enumerate() {
-        let (d, acted) = project_f32(Vec3::new(delta[0][l], delta[1][l], delta[2][l]), radius);
-        (delta[0][l], delta[1][l], delta[2][l]) = (d.x, d.y, d.z);
-        held += usize::from(acted);
-    }
-    (delta, held)
 }
 
 /// Axis j reads row j of the features.

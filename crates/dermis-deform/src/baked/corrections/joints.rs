@@ -1,18 +1,17 @@
 //! The joint model as it runs.
 
 use super::block::Corrected;
-use super::coefficients::{AHEAD, CoefficientPrecision, Coefficients};
-use super::settle::{PIECE, add_quads, settle};
-use crate::baked::bases::{BakedBase, NO_ANCHOR, Weights, moved};
-use crate::baked::lanes::Stored;
+use super::coefficients::{CoefficientPrecision, Coefficients};
+use super::joint_lanes::{JointChunks, SharedLines};
+use super::settle::settle_one;
+use crate::baked::bases::{NO_ANCHOR, Weights, moved};
+use crate::baked::lanes::{Columns, DualQuaternion, FEW, Stored};
 use crate::joints::{CorrectionFrame, Joints};
-use crate::simd::prefetch;
-use dermis_rig::glam::{Affine3A, DVec3, Mat3, Mat3A, Quat, Vec3, Vec3A, Vec4};
+use dermis_rig::glam::{Affine3A, DAffine3, DVec3, Mat3, Mat3A, Quat, Vec3, Vec3A, Vec4};
 use dermis_rig::{BoneTransforms, Influences};
-use dermis_solve::simd::{self, Fma, Kernel};
 
-/// Inducing rotations come in lanes of four; the last ones of a joint may be zero.
-const LANES: usize = 4;
+/// Inducing rotations come in fours; the last ones of a joint may be zero.
+const FOURS: usize = 4;
 
 /// [`Joints`] in `f32`.
 #[derive(Clone, Debug)]
@@ -39,6 +38,8 @@ pub struct BakedJoints {
     pub limits: Vec<f32>,
     /// Radii of the guard; empty without it.
     pub radii: Vec<f32>,
+    /// The shared part as evaluation reads it; made when a model is put together.
+    pub(in crate::baked) lines: SharedLines,
 }
 
 /// The shared part of one vertex and bone.
@@ -58,14 +59,21 @@ pub struct BakedSharedTerm {
 #[derive(Clone, Debug, Default)]
 pub(in crate::baked) struct JointsScratch {
     pose: crate::joints::JointPose,
-    /// z, each joint's filled up to a multiple of [`LANES`].
+    /// z, each joint's filled up to a multiple of [`FOURS`].
     pub(in crate::baked) z: Vec<f32>,
     pub(in crate::baked) starts: Vec<usize>,
+    /// Where that of each joint starts, and how long it is.
+    pub(super) spans: Vec<(usize, usize)>,
     /// The welded bones about the middle of the character.
     pub(in crate::baked) bones: Vec<Affine3A>,
     /// Empty when nothing is welded.
     pub(in crate::baked) turns: Vec<Mat3>,
     pub(in crate::baked) quaternions: Vec<Vec4>,
+    /// The same for eight vertices side by side: bones, their turns as quaternions, and the welded ones' turns back with the
+    /// identity after them.
+    pub(super) columns: Vec<Columns>,
+    pub(super) rigid: Vec<DualQuaternion>,
+    pub(super) back: Vec<Columns>,
 }
 
 impl BakedJoints {
@@ -84,7 +92,13 @@ impl BakedJoints {
             shared: vec![],
             limits: vec![],
             radii: vec![],
+            lines: SharedLines::default(),
         }
+    }
+
+    /// Arranges the shared part for evaluation.
+    pub(in crate::baked) fn arrange(&mut self) {
+        self.lines = SharedLines::of(&self.shared_offsets, &self.shared);
     }
 
     /// The pose into the scratch; how many joints were limited, of how many.
@@ -104,6 +118,8 @@ impl BakedJoints {
             out.z.extend(std::iter::repeat_n(0.0, padded(z.len()) - z.len()));
         }
         out.starts.push(out.z.len());
+        out.spans.clear();
+        out.spans.extend(out.starts.windows(2).map(|ends| (ends[0], ends[1] - ends[0])));
         out.turns.clear();
         out.turns.extend(out.pose.turns.iter().map(|t| t.as_mat3()));
         out.bones.clear();
@@ -113,14 +129,25 @@ impl BakedJoints {
         }));
         out.quaternions.clear();
         out.quaternions.extend(out.pose.quaternions().iter().map(|q| Vec4::from(q.as_quat())));
+        out.columns.clear();
+        out.columns.extend(out.pose.welded.iter().map(|n| Columns::of(&moved(n, -middle))));
+        out.rigid.clear();
+        out.rigid.extend(out.quaternions.iter().map(|q| DualQuaternion([q.x, q.y, q.z, q.w, 0.0, 0.0, 0.0, 0.0])));
+        // What indices of eight bits reach.
+        out.rigid.resize(out.rigid.len().max(FEW), DualQuaternion([0.0; 8]));
+        out.back.clear();
+        if !out.pose.turns.is_empty() {
+            out.back.extend(out.pose.turns.iter().map(|turn| Columns::of(&DAffine3::from_mat3(*turn))));
+            out.back.push(Columns::of(&DAffine3::IDENTITY));
+        }
         (out.pose.limited, self.model.joints.len())
     }
 
     pub(in crate::baked) fn bytes(&self) -> usize {
         4 * (self.anchors.len() + self.offsets.len() + self.terms.len() + self.starts.len())
             + self.coefficients.bytes()
-            + 4 * (self.shared_offsets.len() + self.limits.len())
-            + size_of::<BakedSharedTerm>() * self.shared.len()
+            + 4 * self.limits.len()
+            + self.lines.bytes()
             + self.weights.bytes()
     }
 
@@ -138,34 +165,61 @@ impl BakedJoints {
         radii: &[f32],
         out: &mut [Vec3],
     ) -> usize {
+        if !self.weights.in_fours() {
+            // More bones than 16 bits can count.
+            let vertices = out.iter_mut().enumerate();
+            return vertices
+                .map(|(i, p)| {
+                    let delta = self.at(block.from + i, block.rest[block.from + i], pose);
+                    settle_one(delta, radii.get(i), block.pose.behind, p)
+                })
+                .sum();
+        }
         match &self.coefficients {
             Coefficients::Single(values) => {
-                simd::run(Add { correction: self, values, units: &[], block, pose, radii, out })
+                JointChunks { correction: self, values, units: &[], pose }.add(block, radii, out)
             }
             Coefficients::Sixteen { values, units } => {
-                simd::run(Add { correction: self, values, units, block, pose, radii, out })
+                JointChunks { correction: self, values, units, pose }.add(block, radii, out)
             }
         }
     }
 
-    /// F_v (free + shared) of a vertex in posed world, before the ball. `blend` is the vertex's linear blend about the
-    /// character's middle where the base has it already.
-    #[inline(always)]
-    fn turned(&self, v: usize, free: Vec3A, rest: Vec3, blend: Option<Vec3>, pose: &JointsScratch) -> Vec3 {
+    /// F_v (free + shared) of a vertex in posed world, before the ball.
+    fn at(&self, v: usize, rest: Vec3, pose: &JointsScratch) -> Vec3 {
+        let free = match &self.coefficients {
+            Coefficients::Single(values) => self.free(v, values, pose),
+            Coefficients::Sixteen { values, units } => self.free(v, values, pose) * units[v],
+        };
+        self.turned(v, free, rest, pose)
+    }
+
+    /// Σ_e U_ve z_e.
+    fn free<T: Stored>(&self, v: usize, values: &[T], pose: &JointsScratch) -> Vec3A {
+        let (mut sum, mut rows) = (Vec3A::ZERO, &values[self.starts[v] as usize..]);
+        for &joint in &self.terms[self.offsets[v] as usize..self.offsets[v + 1] as usize] {
+            let z = &pose.z[pose.starts[joint as usize]..pose.starts[joint as usize + 1]];
+            for axis in 0..3 {
+                sum[axis] += rows[..z.len()].iter().zip(z).map(|(u, z)| u.wide() * z).sum::<f32>();
+                rows = &rows[z.len()..];
+            }
+        }
+        sum
+    }
+
+    /// F_v (free + shared) of a vertex in posed world from its free part.
+    fn turned(&self, v: usize, free: Vec3A, rest: Vec3, pose: &JointsScratch) -> Vec3 {
         let anchor = self.anchors[v];
         if anchor == NO_ANCHOR {
             return Vec3::ZERO;
         }
-        let (welded, rest) = (!pose.turns.is_empty(), Vec3A::from(rest));
+        let rest = Vec3A::from(rest);
         let mut mixed = Affine3A { matrix3: Mat3A::ZERO, translation: Vec3A::ZERO };
-        let known = blend.filter(|_| !welded && self.model.frame != CorrectionFrame::Rest);
-        if known.is_none() {
-            for (bone, w) in self.weights.of_vertex(v) {
-                mixed.matrix3 += pose.bones[bone].matrix3 * w;
-                mixed.translation += pose.bones[bone].translation * w;
-            }
+        for (bone, w) in self.weights.of_vertex(v) {
+            mixed.matrix3 += pose.bones[bone].matrix3 * w;
+            mixed.translation += pose.bones[bone].translation * w;
         }
-        let blend = known.map_or_else(|| mixed.transform_point3a(rest), Vec3A::from);
+        let blend = mixed.transform_point3a(rest);
         let frame = match self.model.frame {
             CorrectionFrame::Anchor => pose.bones[anchor as usize].matrix3,
             CorrectionFrame::Rest => mixed.matrix3,
@@ -187,11 +241,10 @@ impl BakedJoints {
             shared *= limit / squares.sqrt();
         }
         let delta = Vec3::from(frame * free + shared);
-        if welded { pose.turns[anchor as usize] * delta } else { delta }
+        pose.turns.get(anchor as usize).map_or(delta, |turn| *turn * delta)
     }
 
     /// The normalised blend of quaternions, each on the anchor's side of the sphere.
-    #[inline(always)]
     fn blended(&self, v: usize, anchor: u32, quaternions: &[Vec4]) -> Quat {
         let reference = quaternions[anchor as usize];
         let mut sum = Vec4::ZERO;
@@ -203,73 +256,7 @@ impl BakedJoints {
     }
 }
 
-struct Add<'a, T> {
-    correction: &'a BakedJoints,
-    values: &'a [T],
-    units: &'a [f32],
-    block: Corrected<'a>,
-    pose: &'a JointsScratch,
-    radii: &'a [f32],
-    out: &'a mut [Vec3],
-}
-
-impl<T: Stored> Kernel for Add<'_, T> {
-    type Output = usize;
-
-    #[inline(always)]
-    fn run<F: Fma>(self) -> usize {
-        let Self { correction: c, values, units, block, pose, radii, out } = self;
-        let linear = matches!(block.base, BakedBase::Lbs(_));
-        let (mut sums, mut turned) = ([[0.0f32; 12]; PIECE], [[0.0f32; 4]; PIECE]);
-        let mut held = 0;
-        for (at, out) in out.chunks_mut(PIECE).enumerate() {
-            let (start, count) = (block.from + at * PIECE, out.len());
-            for (i, sums) in sums[..count].iter_mut().enumerate() {
-                let v = start + i;
-                let terms = &c.terms[c.offsets[v] as usize..c.offsets[v + 1] as usize];
-                free_sums::<F, T>(terms, &values[c.starts[v] as usize..], pose, sums);
-            }
-            if let Some(units) = units.get(start..start + count) {
-                for (sums, unit) in sums.iter_mut().zip(units) {
-                    sums.iter_mut().for_each(|s| *s *= unit);
-                }
-            }
-            let mut free = [[0.0f32; 3]; PIECE];
-            add_quads(&sums, &mut free);
-            for i in 0..count {
-                let (v, free) = (start + i, Vec3A::from_array(free[i]));
-                let delta = c.turned(v, free, block.rest[v], linear.then_some(out[i]), pose);
-                turned[i] = [delta.x, delta.y, delta.z, 0.0];
-            }
-            let radii = radii.get(at * PIECE..at * PIECE + count).unwrap_or_default();
-            held += settle(&mut turned[..count], radii, block.pose.behind, out);
-        }
-        held
-    }
-}
-
-/// Σ_e U_ve z_e: four running sums per axis.
-#[inline(always)]
-fn free_sums<F: Fma, T: Stored>(terms: &[u32], mut rows: &[T], pose: &JointsScratch, out: &mut [f32; 12]) {
-    let mut sums = [[0.0f32; LANES]; 3];
-    for &joint in terms {
-        let (from, to) = (pose.starts[joint as usize], pose.starts[joint as usize + 1]);
-        let z = pose.z[from..to].as_chunks::<LANES>().0;
-        for sum in &mut sums {
-            let (row, after) = rows.split_at(to - from);
-            rows = after;
-            for (u, z) in row.as_chunks::<LANES>().0.iter().zip(z) {
-                prefetch(u, AHEAD);
-                for lane in 0..LANES {
-                    sum[lane] = F::f32(u[lane].wide(), z[lane], sum[lane]);
-                }
-            }
-        }
-    }
-    *out = std::array::from_fn(|i| sums[i / LANES][i % LANES]);
-}
-
 /// Numbers per row of a joint with `count` inducing rotations.
 pub fn padded(count: usize) -> usize {
-    count.next_multiple_of(LANES)
+    count.next_multiple_of(FOURS)
 }

@@ -3,6 +3,7 @@
 mod block;
 mod coefficients;
 mod enveloping;
+mod joint_lanes;
 mod joints;
 mod pose_space;
 mod settle;

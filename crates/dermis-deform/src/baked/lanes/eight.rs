@@ -56,6 +56,12 @@ pub(in crate::baked) trait Eight: Copy {
     /// The sums of eight vertices, by axis.
     fn full_sums(self, sums: [[Self::Motion; 6]; EIGHT]) -> [Self::Lanes; 3];
 
+    /// Coefficients times what multiplies them, added to a running sum of one vertex that [`product_sums`](Self::product_sums)
+    /// adds up. Both lists have the same length, a multiple of four.
+    fn add_products<T: Stored>(self, sum: Self::Motion, u: &[T], z: &[f32]) -> Self::Motion;
+    /// Three sums of each of eight vertices.
+    fn product_sums(self, sums: [[Self::Motion; 3]; EIGHT]) -> [Self::Lanes; 3];
+
     /// Coordinates of eight points.
     fn split(self, points: &[f32; 3 * EIGHT]) -> [Self::Lanes; 3];
     /// Points of eight coordinates each.
@@ -65,6 +71,7 @@ pub(in crate::baked) trait Eight: Copy {
     fn array(self, a: Self::Lanes) -> [f32; EIGHT];
     fn splat(self, x: f32) -> Self::Lanes;
     fn add(self, a: Self::Lanes, b: Self::Lanes) -> Self::Lanes;
+    fn sub(self, a: Self::Lanes, b: Self::Lanes) -> Self::Lanes;
     fn mul(self, a: Self::Lanes, b: Self::Lanes) -> Self::Lanes;
     fn div(self, a: Self::Lanes, b: Self::Lanes) -> Self::Lanes;
     fn sqrt(self, a: Self::Lanes) -> Self::Lanes;

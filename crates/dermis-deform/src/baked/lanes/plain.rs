@@ -149,6 +149,27 @@ impl<F: Fma> Eight for Plain<F> {
     }
 
     #[inline(always)]
+    fn add_products<T: Stored>(self, mut sum: [f32; 8], u: &[T], z: &[f32]) -> [f32; 8] {
+        for (u, z) in u.chunks(8).zip(z.chunks(8)) {
+            for (sum, (u, z)) in sum.iter_mut().zip(u.iter().zip(z)) {
+                *sum = F::f32(u.wide(), *z, *sum);
+            }
+        }
+        sum
+    }
+
+    #[inline(always)]
+    fn product_sums(self, sums: [[[f32; 8]; 3]; EIGHT]) -> [[f32; EIGHT]; 3] {
+        let mut over = [[0.0; EIGHT]; 3];
+        for (l, sums) in sums.iter().enumerate() {
+            for (axis, s) in sums.iter().enumerate() {
+                over[axis][l] = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
+            }
+        }
+        over
+    }
+
+    #[inline(always)]
     fn split(self, points: &[f32; 3 * EIGHT]) -> [[f32; EIGHT]; 3] {
         let mut over = [[0.0; EIGHT]; 3];
         for l in 0..EIGHT {
@@ -188,6 +209,11 @@ impl<F: Fma> Eight for Plain<F> {
     #[inline(always)]
     fn add(self, a: [f32; EIGHT], b: [f32; EIGHT]) -> [f32; EIGHT] {
         std::array::from_fn(|l| a[l] + b[l])
+    }
+
+    #[inline(always)]
+    fn sub(self, a: [f32; EIGHT], b: [f32; EIGHT]) -> [f32; EIGHT] {
+        std::array::from_fn(|l| a[l] - b[l])
     }
 
     #[inline(always)]

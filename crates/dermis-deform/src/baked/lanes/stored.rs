@@ -21,6 +21,13 @@ pub(in crate::baked) trait Stored: Copy {
     #[cfg(target_arch = "x86_64")]
     fn registers(v3: V3, list: &[Self]) -> [__m256; 2];
 
+    /// Eight coefficients, in units of their vertex.
+    #[cfg(target_arch = "x86_64")]
+    fn eight(v3: V3, list: &[Self; 8]) -> __m256;
+    /// Four, and four zeros.
+    #[cfg(target_arch = "x86_64")]
+    fn four(v3: V3, list: &[Self; 4]) -> __m256;
+
     /// Twelve features arranged as coefficients are.
     fn arrange(features: &[f64; 12]) -> [f32; 16] {
         let mut made = [0.0; 16];
@@ -55,6 +62,18 @@ impl Stored for f32 {
         let low: [f32; 8] = std::array::from_fn(|i| low[i]);
         let high: [f32; 4] = std::array::from_fn(|i| high[i]);
         [cast(low), v3.avx._mm256_zextps128_ps256(cast(high))]
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn eight(_: V3, list: &[f32; 8]) -> __m256 {
+        cast(*list)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn four(v3: V3, list: &[f32; 4]) -> __m256 {
+        v3.avx._mm256_zextps128_ps256(cast(*list))
     }
 }
 
@@ -93,5 +112,16 @@ impl Stored for i16 {
         let odd = v3.avx2._mm256_and_si256(all, cast([0xffff_0000u32; 8]));
         let even = v3.avx2._mm256_slli_epi32::<16>(all);
         [v3.avx._mm256_cvtepi32_ps(even), v3.avx._mm256_cvtepi32_ps(odd)]
+    }
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn eight(v3: V3, list: &[i16; 8]) -> __m256 {
+        v3.avx._mm256_cvtepi32_ps(v3.avx2._mm256_cvtepi16_epi32(cast(*list)))
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn four(v3: V3, list: &[i16; 4]) -> __m256 {
+        Self::eight(v3, &[list[0], list[1], list[2], list[3], 0, 0, 0, 0])
     }
 }

@@ -9,7 +9,7 @@ use dermis_solve::faer::Mat;
 
 impl Scene<'_> {
     fn residual(&self, s: usize, v: usize) -> DVec3 {
-        self.training.examples[s].positions[v] - self.training.base_at(s, v)
+        self.training.residual(s, v)
     }
 
     /// The residual of each row of a group's matrices as the anchor sees it: of its pose, or the mean of those merged.

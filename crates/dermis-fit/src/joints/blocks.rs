@@ -1,0 +1,157 @@
+//! A fit in blocks of vertices, whose residuals are held one block at a time.
+
+use super::solve::Coefficients;
+use super::{Form, JointFit, JointSettings, check};
+use crate::training::{BasePoses, FitError, Progress, Ticker, Training, UNHELD};
+use dermis_rig::glam::DVec3;
+use dermis_rig::{Influences, Mirror};
+use rayon::prelude::*;
+
+/// What is known so far.
+pub(crate) struct BlockFit {
+    form: Form,
+    /// Coefficients of the vertices solved, with the largest norm of their shared features.
+    solved: Vec<(usize, Coefficients, f64)>,
+    largest_residuals: Vec<f64>,
+}
+
+impl BlockFit {
+    /// Chooses λ and the sides. The residuals of every `settings.stride`-th vertex and of its mirror image are held.
+    pub fn choose(
+        training: &Training<'_>,
+        weights: &Influences,
+        settings: &JointSettings,
+        progress: Progress<'_>,
+    ) -> Result<Self, FitError> {
+        check(training, weights, settings)?;
+        let included = training.included();
+        let training = &training.with(&included);
+        let vertices = training.rest.len();
+        let form = Form::choose(training, weights, settings, &Ticker::new(vertices as u64, progress))?;
+        Ok(Self { form, solved: Vec::with_capacity(vertices), largest_residuals: vec![0.0; vertices] })
+    }
+
+    /// All vertices in the order in which they are to be solved: those that share their factors one after another, each beside
+    /// its mirror image.
+    pub fn order(
+        &self,
+        training: &Training<'_>,
+        weights: &Influences,
+        settings: &JointSettings,
+    ) -> Result<Vec<usize>, FitError> {
+        let included = training.included();
+        let training = &training.with(&included);
+        let scene = self.form.scene(training, weights, settings)?;
+        let mut taken = vec![false; training.rest.len()];
+        let mut order = Vec::with_capacity(taken.len());
+        let groups = scene.groups();
+        for v in groups.iter().flat_map(|group| group.vertices.iter().copied()) {
+            let image = scene.mirror.and_then(|mirror| mirror.vertices[v]).map(|v| v as usize);
+            for v in std::iter::once(v).chain(image) {
+                if !std::mem::replace(&mut taken[v], true) {
+                    order.push(v);
+                }
+            }
+        }
+        Ok(order)
+    }
+
+    /// Solves a block. The residuals of its vertices and of their mirror images are held.
+    pub fn solve(
+        &mut self,
+        training: &Training<'_>,
+        weights: &Influences,
+        settings: &JointSettings,
+        block: &[usize],
+        progress: Progress<'_>,
+    ) -> Result<(), FitError> {
+        check(training, weights, settings)?;
+        let included = training.included();
+        let training = &training.with(&included);
+        let vertices = training.rest.len();
+        let ticker = Ticker::new(vertices as u64, progress);
+        ticker.tick(self.solved.len() as u64)?;
+        let scene = self.form.scene(training, weights, settings)?;
+        let mut of_block = vec![false; vertices];
+        block.iter().for_each(|&v| of_block[v] = true);
+        let mut groups = scene.groups();
+        groups.iter_mut().for_each(|group| group.vertices.retain(|&v| of_block[v]));
+        groups.retain(|group| !group.vertices.is_empty());
+        let stride = settings.stride(vertices, training.examples.len());
+        self.solved.extend(scene.solve(&groups, self.form.choice.lambda, stride, &ticker)?);
+        for &v in block {
+            let residuals = (0..training.examples.len()).map(|s| training.residual(s, v).length());
+            self.largest_residuals[v] = residuals.fold(0.0, f64::max);
+        }
+        Ok(())
+    }
+
+    /// Makes the model, once all vertices are solved. No residuals are read.
+    pub fn finish(
+        self,
+        training: &Training<'_>,
+        weights: &Influences,
+        settings: &JointSettings,
+    ) -> Result<JointFit, FitError> {
+        let included = training.included();
+        let training = &training.with(&included);
+        let scene = self.form.scene(training, weights, settings)?;
+        let groups = scene.groups();
+        Ok(scene.assemble(&groups, self.solved, &self.largest_residuals, self.form))
+    }
+}
+
+/// Vectors at some vertices of a mesh, a list per example.
+pub(crate) struct Held {
+    vertices: Vec<usize>,
+    /// Where each vertex of the mesh stands in a list.
+    places: Vec<u32>,
+    values: Vec<Vec<DVec3>>,
+}
+
+impl Held {
+    /// Nothing yet of some vertices and their mirror images, in a mesh of `all`.
+    pub fn new(vertices: impl Iterator<Item = usize>, mirror: Option<&Mirror>, all: usize) -> Self {
+        let image = |v: usize| mirror.and_then(|mirror| mirror.vertices[v]).map(|v| v as usize);
+        let mut vertices: Vec<usize> = vertices.flat_map(|v| std::iter::once(v).chain(image(v))).collect();
+        vertices.sort_unstable();
+        vertices.dedup();
+        let mut places = vec![UNHELD; all];
+        vertices.iter().enumerate().for_each(|(at, &v)| places[v] = at as u32);
+        Self { vertices, places, values: vec![] }
+    }
+
+    /// The same vertices, and no example.
+    pub fn empty(&self) -> Self {
+        Self { vertices: self.vertices.clone(), places: self.places.clone(), values: vec![] }
+    }
+
+    /// Takes what belongs to it from the next example.
+    pub fn push(&mut self, of: impl Fn(usize) -> DVec3) {
+        self.values.push(self.vertices.iter().map(|&v| of(v)).collect());
+    }
+
+    /// Examples taken so far.
+    pub fn examples(&self) -> usize {
+        self.values.len()
+    }
+
+    /// The vector of a vertex that is held.
+    pub fn at(&self, example: usize, v: usize) -> DVec3 {
+        self.values[example][self.places[v] as usize]
+    }
+
+    /// Changes every vector by example and vertex.
+    pub fn map(&self, of: impl Fn(usize, usize, DVec3) -> DVec3 + Sync) -> Self {
+        let of_example = |(s, values): (usize, &Vec<DVec3>)| {
+            self.vertices.iter().zip(values).map(|(&v, &value)| of(s, v, value)).collect()
+        };
+        let values = self.values.par_iter().enumerate().map(of_example).collect();
+        Self { values, ..self.empty() }
+    }
+
+    /// The vectors as residuals.
+    pub fn residuals(&self) -> BasePoses<'_> {
+        BasePoses::Residuals { places: &self.places, values: &self.values }
+    }
+}

@@ -1,0 +1,224 @@
+//! The joint model fitted to examples that nobody holds: they are read several times, a block of vertices at a time.
+//!
+//! The first pass reads the poses. The second reads the vertices on which base, composite joints, λ and sides are chosen. Every
+//! further pass reads the residuals of a block of vertices in all poses, and solves the block. What is fitted is what
+//! [`Method::fit`] fits, to rounding.
+
+use super::base::BaseChoice;
+use super::joint::Found;
+use super::mush::{self, Seen};
+use super::{FitInput, JointMethod, Learnt, Method, MethodError};
+use crate::joints::{BlockFit, Held, JointSettings};
+use crate::training::{BasePoses, FitError, Progress, Training};
+use dermis_deform::Base;
+use dermis_rig::glam::DVec3;
+use dermis_rig::{BoneTransforms, Example, ExampleSet, Influences, Rig};
+use std::ops::Range;
+
+/// Bytes of residuals that a block takes at most, unless 64 vertices take more.
+pub const BLOCK_BYTES: usize = 256 << 20;
+const LEAST_BLOCK: usize = 64;
+
+/// A fit of the joint model whose examples are read again and again.
+pub struct Passes<'a> {
+    rig: &'a Rig,
+    method: &'a JointMethod,
+    weights: &'a Influences,
+    block_bytes: usize,
+    /// The examples without positions.
+    examples: Vec<Example>,
+    pass: Pass,
+}
+
+/// What is read now.
+enum Pass {
+    Poses,
+    Sample(JointSettings, Held),
+    Block(Box<Blocks>, Held),
+    Done(Box<Blocks>),
+}
+
+/// What is known once the form of the model is chosen.
+struct Blocks {
+    settings: JointSettings,
+    base: Base,
+    chosen: BaseChoice,
+    bases: mush::Choice,
+    composites: super::composites::Choice,
+    fit: BlockFit,
+    /// All vertices in the order in which they are solved.
+    order: Vec<usize>,
+    /// How many a block has.
+    size: usize,
+    /// Where the block that is read starts and ends in that order.
+    block: Range<usize>,
+}
+
+impl<'a> Passes<'a> {
+    /// Nothing read yet. The examples of `input` are not read. A block takes `block_bytes` at most.
+    ///
+    /// # Errors
+    /// [`MethodError::NotFromSums`] for other methods, and for bases of given positions; settings that do not fit the rig.
+    pub fn new(method: &'a Method, input: &FitInput<'a>, block_bytes: usize) -> Result<Self, MethodError> {
+        method.check()?;
+        let refused = |what: String| Err(MethodError::NotFromSums { what });
+        let Method::Joint(own) = method else { return refused(format!("the method {method}")) };
+        if own.base == BaseChoice::Given {
+            return refused("a base of given positions".into());
+        }
+        let (rig, weights) = (input.rig, input.weights()?);
+        Ok(Self { rig, method: own, weights, block_bytes, examples: vec![], pass: Pass::Poses })
+    }
+
+    /// Takes the next examples of this pass.
+    ///
+    /// # Errors
+    /// [`MethodError::Changed`] for poses other than those of the first pass.
+    pub fn add(&mut self, examples: &[Example]) -> Result<(), MethodError> {
+        let rest = &self.rig.mesh().positions;
+        for example in examples {
+            let held = match &mut self.pass {
+                Pass::Poses => {
+                    self.examples.push(Example { positions: vec![], ..example.clone() });
+                    continue;
+                }
+                Pass::Sample(_, held) | Pass::Block(_, held) => held.examples(),
+                Pass::Done(_) => return Err(MethodError::Changed),
+            };
+            if self.examples.get(held).is_none_or(|known| known.transforms != example.transforms) {
+                return Err(MethodError::Changed);
+            }
+            match &mut self.pass {
+                Pass::Sample(_, held) => held.push(|v| example.positions[v]),
+                Pass::Block(blocks, held) => {
+                    let skin = posed(&mut blocks.base, rest, &example.transforms);
+                    held.push(|v| example.positions[v] - skin[v]);
+                }
+                Pass::Poses | Pass::Done(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends a pass; whether the examples are to be read once more. `is_clip` says that they are frames of a clip.
+    ///
+    /// # Errors
+    /// As [`Method::fit`]; [`MethodError::Changed`] if the pass had fewer examples than the first.
+    pub fn end_pass(&mut self, is_clip: bool, progress: Progress<'_>) -> Result<bool, MethodError> {
+        if let Pass::Sample(_, held) | Pass::Block(_, held) = &self.pass
+            && held.examples() != self.examples.len()
+        {
+            return Err(MethodError::Changed);
+        }
+        self.pass = match std::mem::replace(&mut self.pass, Pass::Poses) {
+            Pass::Poses => self.after_poses(is_clip)?,
+            Pass::Sample(settings, sample) => self.after_sample(settings, &sample, progress)?,
+            Pass::Block(mut blocks, held) => {
+                let training = Training { base: held.residuals(), ..training(self.rig, &self.examples) };
+                let Blocks { fit, order, block, settings, .. } = &mut *blocks;
+                fit.solve(&training, self.weights, settings, &order[block.clone()], progress)?;
+                self.block(blocks)
+            }
+            done => done,
+        };
+        Ok(!matches!(self.pass, Pass::Done(_)))
+    }
+
+    /// Examples of the first pass.
+    pub fn poses(&self) -> usize {
+        self.examples.len()
+    }
+
+    /// The model, and the poses it was trained on.
+    ///
+    /// # Errors
+    /// As [`Method::fit`]; [`MethodError::Changed`] before the last pass has ended.
+    pub fn finish(self) -> Result<(Learnt, Vec<BoneTransforms>), MethodError> {
+        let Self { rig, method, weights, examples, .. } = self;
+        let Pass::Done(blocks) = self.pass else { return Err(MethodError::Changed) };
+        let Blocks { settings, base, chosen, bases, composites, fit, .. } = *blocks;
+        let fitted = fit.finish(&training(rig, &examples), weights, &settings)?;
+        let found = Found { base: chosen, bases, composites, fitted };
+        let nothing = ExampleSet::default();
+        let learnt = method.learnt(base, found, settings, &FitInput::new(rig, &nothing), examples.len())?;
+        let poses = learnt.training_poses(examples.iter().map(|example| &example.transforms));
+        Ok((learnt, poses))
+    }
+
+    /// The vertices on which the form of the model is chosen.
+    fn after_poses(&self, is_clip: bool) -> Result<Pass, MethodError> {
+        let counted = self.examples.iter().filter(|example| example.importance > 0.0).count();
+        if counted == 0 {
+            return Err(FitError::NoExamples.into());
+        }
+        let (settings, mesh) = (self.method.settings(self.rig, self.weights, is_clip), self.rig.mesh());
+        let vertices = mesh.positions.len();
+        let strides = [&settings, &mush::for_choice(&settings)].map(|settings| settings.stride(vertices, counted));
+        let strides = [strides[0], strides[1], mush::stride(mesh)];
+        let sampled = (0..vertices).filter(|v| strides.iter().any(|stride| v.is_multiple_of(*stride)));
+        let held = Held::new(sampled, settings.mirror.as_ref(), vertices);
+        Ok(Pass::Sample(settings, held))
+    }
+
+    /// Chooses the form of the model.
+    fn after_sample(
+        &self,
+        mut settings: JointSettings,
+        sample: &Held,
+        progress: Progress<'_>,
+    ) -> Result<Pass, MethodError> {
+        let (method, weights, rest) = (self.method, self.weights, &self.rig.mesh().positions);
+        let seen =
+            Seen { mesh: self.rig.mesh(), weights, training: training(self.rig, &self.examples), some: Some(sample) };
+        let bases = method.bases(&seen, &settings, progress)?;
+        let chosen = match bases.first().map_or(method.base, |&(base, _)| base) {
+            BaseChoice::DirectDeltaMush(None) => BaseChoice::DirectDeltaMush(Some(mush::best_steps(&seen)?)),
+            chosen => chosen,
+        };
+        let nothing = ExampleSet::default();
+        let mut base = chosen.of(&FitInput::new(self.rig, &nothing))?;
+        let mut residuals = sample.empty();
+        for (s, example) in self.examples.iter().enumerate() {
+            let skin = posed(&mut base, rest, &example.transforms);
+            residuals.push(|v| sample.at(s, v) - skin[v]);
+        }
+        let training = Training { base: residuals.residuals(), ..training(self.rig, &self.examples) };
+        let composites = method.composites(&training, &bases, weights, &mut settings, progress)?;
+        let fit = BlockFit::choose(&training, weights, &settings, progress)?;
+        let order = fit.order(&training, weights, &settings)?;
+        let per_vertex = size_of::<DVec3>() * self.examples.len() * if settings.mirror.is_some() { 2 } else { 1 };
+        let size = (self.block_bytes / per_vertex).max(LEAST_BLOCK);
+        let blocks = Blocks { settings, base, chosen, bases, composites, fit, order, size, block: 0..0 };
+        Ok(self.block(Box::new(blocks)))
+    }
+
+    /// The next block.
+    fn block(&self, mut blocks: Box<Blocks>) -> Pass {
+        let from = blocks.block.end;
+        blocks.block = from..(from + blocks.size).min(blocks.order.len());
+        if blocks.block.is_empty() {
+            return Pass::Done(blocks);
+        }
+        let vertices = blocks.order[blocks.block.clone()].iter().copied();
+        let held = Held::new(vertices, blocks.settings.mirror.as_ref(), self.rig.mesh().positions.len());
+        Pass::Block(blocks, held)
+    }
+}
+
+/// Examples, without skins.
+fn training<'a>(rig: &'a Rig, examples: &'a [Example]) -> Training<'a> {
+    Training {
+        skeleton: rig.skeleton(),
+        rest: &rig.mesh().positions,
+        length: rig.mesh().extent(),
+        examples,
+        base: BasePoses::NONE,
+    }
+}
+
+/// The base in a pose.
+fn posed(base: &mut Base, rest: &[DVec3], transforms: &BoneTransforms) -> Vec<DVec3> {
+    let mut skin = vec![DVec3::ZERO; rest.len()];
+    base.evaluate(rest, transforms, None, &mut skin);
+    skin
+}
