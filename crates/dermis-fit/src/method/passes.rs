@@ -33,7 +33,7 @@ pub struct Passes<'a> {
 /// What is read now.
 enum Pass {
     Poses,
-    Sample(JointSettings, Held),
+    Sample(Box<JointSettings>, Held),
     Block(Box<Blocks>, Held),
     Done(Box<Blocks>),
 }
@@ -79,7 +79,14 @@ impl<'a> Passes<'a> {
         for example in examples {
             let held = match &mut self.pass {
                 Pass::Poses => {
-                    self.examples.push(Example { positions: vec![], ..example.clone() });
+                    let Example { label, time, transforms, importance, .. } = example;
+                    self.examples.push(Example {
+                        label: label.clone(),
+                        time: *time,
+                        transforms: transforms.clone(),
+                        positions: vec![],
+                        importance: *importance,
+                    });
                     continue;
                 }
                 Pass::Sample(_, held) | Pass::Block(_, held) => held.examples(),
@@ -112,7 +119,7 @@ impl<'a> Passes<'a> {
         }
         self.pass = match std::mem::replace(&mut self.pass, Pass::Poses) {
             Pass::Poses => self.after_poses(is_clip)?,
-            Pass::Sample(settings, sample) => self.after_sample(settings, &sample, progress)?,
+            Pass::Sample(settings, sample) => self.after_sample(*settings, &sample, progress)?,
             Pass::Block(mut blocks, held) => {
                 let training = Training { base: held.residuals(), ..training(self.rig, &self.examples) };
                 let Blocks { fit, order, block, settings, .. } = &mut *blocks;
@@ -157,7 +164,7 @@ impl<'a> Passes<'a> {
         let strides = [strides[0], strides[1], mush::stride(mesh)];
         let sampled = (0..vertices).filter(|v| strides.iter().any(|stride| v.is_multiple_of(*stride)));
         let held = Held::new(sampled, settings.mirror.as_ref(), vertices);
-        Ok(Pass::Sample(settings, held))
+        Ok(Pass::Sample(Box::new(settings), held))
     }
 
     /// Chooses the form of the model.

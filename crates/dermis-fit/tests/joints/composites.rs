@@ -22,7 +22,7 @@ pub fn of_vertex(
     for (at, &(f, of_f)) in relevance.iter().enumerate() {
         for &(e, of_e) in &relevance[..at] {
             let (first, second) = (tree.edges[e as usize], tree.edges[f as usize]);
-            let mut ends = vec![first.0, first.1, second.0, second.1];
+            let mut ends = [first.0, first.1, second.0, second.1];
             ends.sort_unstable();
             let shared = ends.windows(2).find(|w| w[0] == w[1]).map(|w| w[0]);
             let Some(shared) = shared else { continue };
