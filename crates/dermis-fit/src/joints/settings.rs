@@ -7,8 +7,8 @@ use dermis_deform::joints::{CorrectionFrame, Joints, MOST_INDUCING};
 use dermis_rig::{BoneIndex, Mirror};
 use dermis_solve::Folds;
 
-/// σ of the kernel of a joint, as a chord. 2 raises the unseen error on most sets by up to 3 % (the sculpted body: 0.196 for
-/// 0.190 of the rig's own error) and lowers it on the wolf (0.223 for 0.234); docs/joint-model.md has the table.
+/// σ of the kernel of a joint, as a chord. 2 raises the unseen error on most sets by up to 4 % (the bundled body: 0.191 for
+/// 0.183 of the rig's own error) and lowers it on the wolf (0.0733 for 0.0744); docs/joint-model.md has the table.
 pub const SIGMA: f64 = 1.4;
 /// c, the correlation of left and right. With 1 the sides are one task, which loses on simulations and smoothed skin. With 0
 /// mirrored examples teach nothing, which loses up to a sixth where left and right were shown in different poses.
