@@ -86,11 +86,13 @@ fn measure(program: &Path, python: &Path, set: &Set, poses: Option<&str>) -> Res
             json!({ "ours": driver::json_of(&mut compare)?["points"], "rivals": fewer["runs"] })
         }
     };
+    let of_weights = ours["baseline"]["error"]["max"].as_f64().ok_or("the program printed no error of the weights")?;
+    let largest = ours["held_out"]["max"].as_f64().ok_or("the program printed no held-out error")? / of_weights;
     Ok(json!({
         "set": title,
         "ours": {
             "ratio": ours["ratio"],
-            "largest_ratio": ours["held_out"]["max"].as_f64().zip(ours["baseline"]["held_out"]["max"].as_f64()).map(|(a, b)| a / b),
+            "largest_ratio": largest,
             "fit_seconds": ours["seconds"],
             "model_bytes": ours["model_bytes"],
             "bounded": stress["stress"]["passed"],
