@@ -15,6 +15,9 @@ use dermis_workflow::report::{show_length, unit_of};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+/// The most bones that --max-error may find without --bones.
+const MOST_BONES: usize = 128;
+
 /// Find bones and weights that reproduce a mesh sequence
 #[derive(clap::Args, Clone)]
 pub struct DecomposeArgs {
@@ -25,6 +28,9 @@ pub struct DecomposeArgs {
     /// How many bones to find
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535))]
     bones: Option<u32>,
+    /// As few bones as bring the rms distance to this many metres, --bones of them at most [default: 128]
+    #[arg(long, value_name = "METRES", conflicts_with = "stop_at", allow_negative_numbers = true)]
+    max_error: Option<f64>,
     /// Influences per vertex, at most
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..))]
     influences: Option<u16>,
@@ -36,6 +42,9 @@ pub struct DecomposeArgs {
     /// Look harder: a few percent less error for several times the time
     #[arg(long)]
     quality: bool,
+    /// Draw the weights of every vertex to those of its neighbours on the surface: the objective of Dem Bones, whose STRENGTH is 1e-4
+    #[arg(long, value_name = "STRENGTH", num_args = 0..=1, default_missing_value = "1e-4", allow_negative_numbers = true)]
+    smooth: Option<f64>,
     /// Seed of the search
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -149,7 +158,7 @@ impl DecomposeArgs {
         }
         let (method, name) = if let Some(file) = self.given_bones.take() {
             let (bones, influences, seed) = (Input::from(file), self.take_influences(), self.take_seed());
-            let options = GivenBonesOptions { bones, influences, seed };
+            let options = GivenBonesOptions { bones, influences, seed, smooth: self.smooth.take() };
             (DecompositionMethod::GivenBones(options), "--given-bones")
         } else if let Some(file) = self.given_weights.take() {
             let (weights, kind, seed) = (Input::from(file), self.kind.take(), self.take_seed());
@@ -158,7 +167,8 @@ impl DecomposeArgs {
         } else if let Some(start) = self.start.take() {
             let frozen = self.freeze_vertices.take().as_deref().map_or(Ok(vec![]), vertices)?;
             let (kind, influences, seed) = (self.kind.take(), self.take_influences(), self.take_seed());
-            let options = RefineOptions { start: start.into(), frozen, kind, influences, seed };
+            let options =
+                RefineOptions { start: start.into(), frozen, kind, influences, seed, smooth: self.smooth.take() };
             (DecompositionMethod::Refine(options), "--start")
         } else if clustering {
             let bones = match (self.bandwidth.take(), self.bones.take()) {
@@ -169,16 +179,19 @@ impl DecomposeArgs {
             let options = ClusteringOptions { bones, kind: self.kind.take(), influences: self.take_influences() };
             (DecompositionMethod::Clustering(options), "--method clustering")
         } else {
-            if self.bandwidth.is_none() && self.bones.is_none() {
+            let max_error = self.max_error.take();
+            if self.bandwidth.is_none() && self.bones.is_none() && max_error.is_none() {
                 return Err(how_many());
             }
             let options = SearchOptions {
-                bones: self.bones.take().unwrap_or_default() as usize,
+                bones: self.bones.take().map_or(MOST_BONES, |bones| bones as usize),
+                max_error,
                 kind: self.kind.take(),
                 influences: self.take_influences(),
                 effort: if std::mem::take(&mut self.quality) { Effort::Quality } else { Effort::Fast },
                 seed: self.take_seed(),
                 stop_at: self.stop_at.take(),
+                smooth: self.smooth.take(),
             };
             (DecompositionMethod::Search(options), "--method search")
         };
@@ -196,6 +209,8 @@ impl DecomposeArgs {
             ("--freeze-vertices", self.freeze_vertices.is_some(), "--start"),
             ("--quality", self.quality, "--method search"),
             ("--stop-at", self.stop_at.is_some(), "--method search"),
+            ("--max-error", self.max_error.is_some(), "--method search"),
+            ("--smooth", self.smooth.is_some(), "--method search, --given-bones and --start"),
             ("--seed", self.seed.is_some(), "--method search and given files"),
             ("--influences", self.influences.is_some(), "--bones, --given-bones and --start"),
             ("--rigid", self.kind.rigid, kinds),
@@ -215,7 +230,7 @@ impl DecomposeArgs {
 }
 
 fn how_many() -> Stop {
-    Stop::Usage("how many bones? name their number with --bones".into())
+    Stop::Usage("how many bones? name their number with --bones, or an rms distance with --max-error".into())
 }
 
 /// Numbers and ranges: "0-99,250".
@@ -278,6 +293,10 @@ fn lines(outcome: &DecomposeOutcome) -> Vec<String> {
         plural(made.report.iterations, "iteration"),
         solved.seconds,
     )];
+    if let Some((bones, square)) = made.report.too_few {
+        let left = show_length(square.sqrt(), &unit_of(&made.model.space));
+        lines.push(format!("the fewest found for the error asked for: {} leave {left} rms", plural(bones, "bone")));
+    }
     if let Some(reason) = &made.report.fewer_because {
         lines.push(format!("fewer than the {} bones asked for: {reason}", made.report.bones_requested));
     }

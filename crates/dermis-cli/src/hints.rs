@@ -2,6 +2,7 @@
 
 use dermis_workflow::compile::{CompileError, Limited};
 use dermis_workflow::drivers::Refusal;
+use dermis_workflow::fits::decompose::DecomposeError;
 use dermis_workflow::fits::method::{Lack, MethodError};
 use dermis_workflow::fits::{FitError, ScanError};
 use dermis_workflow::io::{MatchError, ReadError};
@@ -117,6 +118,10 @@ fn remedy(error: &Error) -> &str {
         Error::NormalsLeftOut { .. } => "--normals is for .obj and for folders of OBJ files",
         Error::NoMorphNormals { .. } | Error::Export(ExportError::NoTargets) => "leave --no-normals out",
         Error::TiedGivenBones => "leave --skeleton and --rotation-only out",
+        Error::Decompose(DecomposeError::OutOfReach { .. }) => {
+            "allow more with --bones, or let them bend with --affine"
+        }
+        Error::TwoEndings => "leave --stop-at or --max-error out",
         Error::TiedShear => "leave --affine or --near-rigid out",
         Error::Program(_) => "docs/invert-protocol.md says what is spoken, with an example in Python",
         _ => "",

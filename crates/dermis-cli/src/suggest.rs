@@ -4,7 +4,7 @@ use crate::options::{ReadArgs, existing};
 use crate::ui::{Stop, Ui};
 use dermis_workflow::load::Source;
 use dermis_workflow::recipe::{Input, SuggestOutcome, SuggestRecipe, SuggestedBundle};
-use dermis_workflow::suggest::Suggestions;
+use dermis_workflow::suggest::{Advice, Suggestions, expected, phrases};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -61,6 +61,7 @@ pub fn show(outcome: &SuggestOutcome, ui: &Ui, json: bool) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     table(ui, &outcome.found, &outcome.motion);
+    lacks(ui, &outcome.lacks);
     match &outcome.bundle {
         SuggestedBundle::Written(path) => {
             ui.print(&format!("written: {} (rig and poses, no skins yet)", path.display()));
@@ -69,6 +70,21 @@ pub fn show(outcome: &SuggestOutcome, ui: &Ui, json: bool) -> ExitCode {
         SuggestedBundle::Unwanted => {}
     }
     ExitCode::SUCCESS
+}
+
+/// What training lacks, region by region.
+fn lacks(ui: &Ui, advice: &Advice) {
+    if advice.regions.is_empty() {
+        return;
+    }
+    ui.print("\nwhat training lacks, by the joint that moves the skin most:");
+    for region in &advice.regions {
+        ui.print(&format!("  {}, {:.0} % of the expected squared error", region.joint, 100.0 * region.share));
+        phrases(region).iter().for_each(|phrase| ui.print(&format!("    {phrase}")));
+        if let Some(phrase) = expected(region) {
+            ui.print(&format!("    {phrase}"));
+        }
+    }
 }
 
 /// What was looked at, and a line per suggestion.

@@ -44,5 +44,5 @@ pub use mwe::{Accumulator, Mwe, MweReport, MweSettings, fit_mwe};
 pub use psd::{Psd, PsdReport, PsdSettings, fit_psd};
 pub use rotational_regression::{RotationalReport, RotationalSettings, fit_rotational_regression};
 pub use scans::{Scan, ScanError, ScanReport, ScanSettings, fit_scans};
-pub use training::{BasePoses, Cancelled, FitError, Progress, Training, UNHELD, silent};
+pub use training::{BasePoses, Cancelled, FitError, Progress, Training, UNHELD, pose_numbers, silent};
 pub use weights::{WeightReport, WeightSettings, fit_weights};

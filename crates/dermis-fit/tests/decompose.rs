@@ -69,7 +69,7 @@ fn posed(rest: &[DVec3], weights: &Influences, pose: &BoneTransforms) -> Vec<DVe
 
 fn run(rest: &[DVec3], frames: &[Vec<DVec3>], task: &Task, settings: &DecomposeSettings) -> Decomposition {
     let frames: Vec<&[DVec3]> = frames.iter().map(Vec::as_slice).collect();
-    decompose(&Sequence { rest, frames: &frames }, task, settings, &silent).unwrap()
+    decompose(&Sequence { rest, frames: &frames, triangles: &[] }, task, settings, &silent).unwrap()
 }
 
 /// 1000 |X − Y| / (√(3 P V) · half the rest diagonal), from what is delivered.
@@ -259,12 +259,97 @@ fn one_bone_one_frame_still_frames_and_few_vertices_end_well() {
     assert!(found.report.bones <= 20);
 }
 
+/// The triangles of [`chain`]'s tube.
+fn tube(vertices: usize) -> Vec<[u32; 3]> {
+    let quads = (0..vertices as u32 - 10).map(|v| (v, v / 10 * 10 + (v + 1) % 10));
+    quads.flat_map(|(a, b)| [[a, b, a + 10], [b, b + 10, a + 10]]).collect()
+}
+
+/// |w_v − ŵ_v|² averaged over vertices, from the definition: ŵ by Jacobi's iteration on (I + L) ŵ = w.
+fn roughness(rest: &[DVec3], frames: &[Vec<DVec3>], triangles: &[[u32; 3]], weights: &Influences, bones: usize) -> f64 {
+    let mut near = vec![std::collections::BTreeMap::new(); rest.len()];
+    for t in triangles {
+        for (a, b) in [(0, 1), (1, 2), (2, 0), (1, 0), (2, 1), (0, 2)] {
+            let (a, b) = (t[a] as usize, t[b] as usize);
+            let change = |x: &Vec<DVec3>| ((x[a] - x[b]).length() - (rest[a] - rest[b]).length()).powi(2);
+            let rms = (frames.iter().map(change).sum::<f64>() / frames.len() as f64).sqrt();
+            near[a].insert(b, 1.0 / (rms + 1e-13));
+        }
+    }
+    let mut sum = 0.0;
+    for k in 0..bones {
+        let w: Vec<f64> = (0..rest.len()).map(|v| weights.value(v, BoneIndex::new(k))).collect();
+        let mut z = w.clone();
+        for _ in 0..60 {
+            let mean = |v: usize| -> f64 {
+                let degree: f64 = near[v].values().sum();
+                near[v].iter().map(|(&u, c)| c / degree * z[u]).sum()
+            };
+            z = (0..rest.len()).map(|v| 0.5 * w[v] + 0.5 * mean(v)).collect();
+        }
+        sum += w.iter().zip(&z).map(|(w, z)| (w - z) * (w - z)).sum::<f64>();
+    }
+    sum / rest.len() as f64
+}
+
+#[test]
+fn smooth_weights_lower_their_own_objective() {
+    let chain = chain(6, 12, 1.0);
+    let triangles = tube(chain.rest.len());
+    let frames: Vec<&[DVec3]> = chain.frames.iter().map(Vec::as_slice).collect();
+    let sequence = Sequence { rest: &chain.rest, frames: &frames, triangles: &triangles };
+    let centroid = chain.rest.iter().copied().sum::<DVec3>() / chain.rest.len() as f64;
+    let size: f64 = chain.rest.iter().map(|p| (*p - centroid).length_squared()).sum::<f64>() / chain.rest.len() as f64;
+    let with = |smooth: Option<f64>, task: &Task| {
+        let settings = DecomposeSettings { smooth, ..Default::default() };
+        let found = decompose(&sequence, task, &settings, &silent).unwrap();
+        let rough = roughness(&chain.rest, &chain.frames, &triangles, &found.weights, found.report.bones);
+        if let Some(told) = found.report.roughness {
+            assert!((told - rough).abs() < 1e-6 * rough + 1e-9, "{told} and {rough}");
+        }
+        check_weights(&found, 4);
+        (found.report.mean_square / size, rough)
+    };
+    for strength in [1e-3, 1e-1] {
+        let objective = |(error, rough): (f64, f64)| error + strength * rough;
+        let search = Task::Search { bones: 4 };
+        let (plain, smooth) = (with(None, &search), with(Some(strength), &search));
+        assert!(objective(smooth) < objective(plain) && smooth.1 < plain.1, "{strength}: {smooth:?} {plain:?}");
+        let given = Task::Weights { transforms: &chain.transforms };
+        let (plain, smooth) = (with(None, &given), with(Some(strength), &given));
+        assert!(objective(smooth) <= objective(plain) + 1e-9, "{strength}, given bones: {smooth:?} {plain:?}");
+    }
+    // A strength of nearly nothing changes nothing that can be seen.
+    let weak = with(Some(1e-12), &Task::Weights { transforms: &chain.transforms });
+    assert!(weak.0 < 1e-9, "{weak:?}");
+}
+
+#[test]
+fn the_fewest_bones_for_an_error_are_found() {
+    let chain = chain(5, 14, 0.15);
+    let fewest = |error| {
+        let settings = DecomposeSettings::default();
+        let found = run(&chain.rest, &chain.frames, &Task::Fewest { error, most: 32 }, &settings);
+        assert!(found.report.mean_square.sqrt() <= error);
+        let (too_few, square) = found.report.too_few.unwrap();
+        assert!(too_few < found.report.bones && square.sqrt() > error);
+        found.report.bones
+    };
+    // Five bones made the frames.
+    assert_eq!(fewest(1e-3), 5);
+    assert!(fewest(0.5) < 5);
+    // One bone takes any error.
+    let settings = DecomposeSettings::default();
+    let one = run(&chain.rest, &chain.frames, &Task::Fewest { error: 100.0, most: 32 }, &settings);
+    assert_eq!((one.report.bones, one.report.too_few), (1, None));
+}
+
 #[test]
 fn what_cannot_be_decomposed_is_named() {
     let rest = [DVec3::ZERO, DVec3::X];
     let settings = DecomposeSettings::default();
     let ask = |rest: &[DVec3], frames: &[&[DVec3]], task: &Task| {
-        decompose(&Sequence { rest, frames }, task, &settings, &silent).unwrap_err()
+        decompose(&Sequence { rest, frames, triangles: &[] }, task, &settings, &silent).unwrap_err()
     };
     let search = Task::Search { bones: 2 };
     assert!(matches!(ask(&[], &[&[]], &search), DecomposeError::Empty { vertices: 0, .. }));
@@ -273,11 +358,25 @@ fn what_cannot_be_decomposed_is_named() {
     let many = Task::Search { bones: 100_000 };
     assert!(matches!(ask(&rest, &[&rest], &many), DecomposeError::TooMany { bones: 100_000, .. }));
     assert!(matches!(ask(&rest, &[&rest[..1]], &search), DecomposeError::Counts { found: 1, expected: 2, .. }));
+    let fewest = Task::Fewest { error: 1e-9, most: 1 };
+    assert!(matches!(
+        ask(&[DVec3::ZERO, DVec3::X, DVec3::Y], &[&[DVec3::Z, DVec3::X, DVec3::Y * 3.0]], &fewest),
+        DecomposeError::OutOfReach { bones: 1, .. }
+    ));
+    let smooth = DecomposeSettings { smooth: Some(1e-4), ..settings };
+    let bare = Sequence { rest: &rest, frames: &[&rest], triangles: &[] };
+    assert_eq!(decompose(&bare, &search, &smooth, &silent).unwrap_err(), DecomposeError::NoSurface);
+    let beyond = Sequence { triangles: &[[0, 1, 2]], ..bare };
+    assert!(matches!(decompose(&beyond, &search, &smooth, &silent), Err(DecomposeError::Counts { found: 2, .. })));
     let broken = [DVec3::ZERO, DVec3::NAN];
     assert_eq!(ask(&rest, &[&rest, &broken], &search).to_string(), "frame 1: vertex 1 is not finite");
     let stop = |_, _| ControlFlow::Break(Cancelled);
-    let cancelled =
-        decompose(&Sequence { rest: &rest, frames: &[&rest, &[DVec3::Y, DVec3::X]] }, &search, &settings, &stop);
+    let cancelled = decompose(
+        &Sequence { rest: &rest, frames: &[&rest, &[DVec3::Y, DVec3::X]], triangles: &[] },
+        &search,
+        &settings,
+        &stop,
+    );
     assert_eq!(cancelled.unwrap_err(), DecomposeError::Cancelled);
 }
 

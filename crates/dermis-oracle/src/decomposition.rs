@@ -115,7 +115,7 @@ fn update(case: &Case) -> Result<Answers, CaseError> {
 /// Two rigid bones by the search: the bone of each vertex, numbered as they appear; refused above an objective of 1e-16.
 fn parts(case: &Case) -> Result<Answers, CaseError> {
     let of = Frames::read(case)?;
-    let sequence = Sequence { rest: &of.rest, frames: &of.slices() };
+    let sequence = Sequence { rest: &of.rest, frames: &of.slices(), triangles: &[] };
     let settings = DecomposeSettings::default();
     let found = decompose(&sequence, &Task::Search { bones: 2 }, &settings, &silent).map_err(CaseError::refused)?;
     let skin = |frame: usize, v: usize| -> DVec3 {

@@ -139,6 +139,9 @@ pub enum Error {
     /// A tree of bones that shear.
     #[error("a skeleton needs rigid bones")]
     TiedShear,
+    /// A search that ends at an error with a given number of bones, and one that looks for the number.
+    #[error("a search either stops at an error or finds the number of bones that reaches one")]
+    TwoEndings,
     /// Secondary motion cannot be run as it is set.
     #[error("secondary motion: {0}")]
     Secondary(#[from] dermis_deform::secondary::SecondaryError),

@@ -15,7 +15,8 @@ pub fn main() -> Result<(), Box<dyn std::error::Error>> {
     let frames: Vec<&[DVec3]> = walk.examples().iter().map(|frame| frame.positions.as_slice()).collect();
 
     let task = Task::Search { bones: 30 };
-    let found = decompose(&Sequence { rest, frames: &frames }, &task, &DecomposeSettings::default(), &silent)?;
+    let found =
+        decompose(&Sequence { rest, frames: &frames, triangles: &[] }, &task, &DecomposeSettings::default(), &silent)?;
 
     let mut squares = 0.0;
     for (frame, transforms) in frames.iter().zip(&found.transforms) {

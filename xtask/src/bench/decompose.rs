@@ -63,6 +63,19 @@ impl Score {
     }
 }
 
+/// A run with smooth weights: Dem Bones' objective, and seconds.
+#[derive(Clone, Copy)]
+struct Smooth {
+    objective: f64,
+    seconds: f64,
+}
+
+impl Smooth {
+    fn json(&self) -> Value {
+        json!({ "objective": self.objective, "seconds": self.seconds })
+    }
+}
+
 /// Our runs: name, options of the program.
 const OURS: [(&str, &[&str]); 4] = [
     ("rigid fast", &["--rigid"]),
@@ -128,6 +141,8 @@ struct Row<'a> {
     ours_equal: Option<Score>,
     /// Dem Bones without regularisers and with its defaults on one thread, and without on all threads.
     rival: Option<[Score; 3]>,
+    /// Rigid bones with smooth weights on one thread: ours, Dem Bones, and Dem Bones with its defaults.
+    smooth: Option<[Smooth; 3]>,
     version: String,
 }
 
@@ -142,6 +157,9 @@ impl Row<'_> {
             "dem_bones": self.rival.map(|[plain, default, threads]| json!({
                 "version": self.version, "plain_one_thread": plain.json(), "default_one_thread": default.json(),
                 "plain_all_threads": threads.json(),
+            })),
+            "smooth_one_thread": self.smooth.map(|[ours, free, default]| json!({
+                "ours": ours.json(), "dem_bones": free.json(), "dem_bones_default": default.json(),
             })),
             "ssdr_rigid_e_rms": self.case.ssdr_rigid,
             "ssdr_affine_e_rms": self.case.ssdr_affine.map(|s| s.0), "ssdr_affine_seconds": self.case.ssdr_affine.map(|s| s.1),
@@ -166,14 +184,16 @@ fn measure<'a>(
         Ok(Score { e_rms: over(|s| s.e_rms), largest: over(|s| s.largest), seconds: over(|s| s.seconds) })
     };
     let mut version = String::new();
-    let rival = match python {
-        None => None,
-        Some(python) => {
-            let (plain, name) = dem_bones(python, file, case, &["--plain"], 1)?;
-            version = name;
-            Some([plain, dem_bones(python, file, case, &[], 1)?.0, dem_bones(python, file, case, &["--plain"], all)?.0])
-        }
-    };
+    let (mut rival, mut smooth) = (None, None);
+    if let Some(python) = python {
+        let plain = dem_bones(python, file, case, &["--plain"], 1)?;
+        version = plain.version;
+        let default = dem_bones(python, file, case, &[], 1)?;
+        let threads = dem_bones(python, file, case, &["--plain"], all)?;
+        rival = Some([plain.score, default.score, threads.score]);
+        let free = dem_bones(python, file, case, &["--smooth"], 1)?;
+        smooth = Some([smoothed(program, python, file, case, seeds)?, free.smooth, default.smooth]);
+    }
     let scores = OURS.iter().map(|(_, options)| mean(options, 1)).collect::<Result<Vec<_>, _>>()?;
     let ours_equal = match rival {
         None => None,
@@ -183,7 +203,50 @@ fn measure<'a>(
         }
     };
     eprintln!("{} {}: done", case.file, case.bones);
-    Ok(Row { case, ours: scores, ours_threads: mean(OURS[0].1, all)?, ours_equal, rival, version })
+    Ok(Row { case, ours: scores, ours_threads: mean(OURS[0].1, all)?, ours_equal, rival, smooth, version })
+}
+
+/// A run of Dem Bones.
+struct DemBones {
+    score: Score,
+    smooth: Smooth,
+    version: String,
+}
+
+/// Rigid bones with smooth weights, the mean over seeds. The script that runs Dem Bones computes the objective of the file.
+fn smoothed(program: &Path, python: &Path, file: &Path, case: &Case, seeds: u64) -> Result<Smooth, String> {
+    let mut mean = Smooth { objective: 0.0, seconds: 0.0 };
+    for seed in 1..=seeds {
+        let (value, out) = decomposed(program, file, case, &["--rigid", "--smooth"], seed, 1)?;
+        let mut command = Command::new(python);
+        let scored = json_of(command.arg(root().join("tools/dem_bones.py")).arg(file).arg("--score").arg(&out));
+        let _ = std::fs::remove_file(&out);
+        let number = |value: &Value| value.as_f64().ok_or("a number is missing in the JSON of a run");
+        mean.objective += number(&scored?["objective"])? / seeds as f64;
+        mean.seconds += number(&value["seconds"])? / seeds as f64;
+    }
+    Ok(mean)
+}
+
+/// One run of the program, and the bundle it wrote.
+fn decomposed(
+    program: &Path,
+    file: &Path,
+    case: &Case,
+    options: &[&str],
+    seed: u64,
+    threads: usize,
+) -> Result<(Value, PathBuf), String> {
+    let out = std::env::temp_dir().join(format!("dermis-bench-{}.npz", std::process::id()));
+    let mut command = Command::new(program);
+    command.arg("decompose").arg(file).args(["--json", "--quiet", "--force", "--bones", &case.bones.to_string()]);
+    command.args(["--influences", &case.influences.to_string(), "--seed", &seed.to_string()]);
+    command.args(["--threads", &threads.to_string()]).args(options).arg("--out").arg(&out);
+    let value = json_of(&mut command)?;
+    if value["bones"] != json!(case.bones) {
+        return Err(format!("{} bones instead of {}: {}", value["bones"], case.bones, value["fewer_because"]));
+    }
+    Ok((value, out))
 }
 
 /// One run of the program, and its rms in metres over its E_RMS. The time is that of the solve, as for the rival.
@@ -195,17 +258,8 @@ fn ours(
     seed: u64,
     threads: usize,
 ) -> Result<(Score, f64), String> {
-    let out = std::env::temp_dir().join(format!("dermis-bench-{}.npz", std::process::id()));
-    let mut command = Command::new(program);
-    command.arg("decompose").arg(file).args(["--json", "--quiet", "--force", "--bones", &case.bones.to_string()]);
-    command.args(["--influences", &case.influences.to_string(), "--seed", &seed.to_string()]);
-    command.args(["--threads", &threads.to_string()]).args(options).arg("--out").arg(&out);
-    let value = json_of(&mut command);
+    let (value, out) = decomposed(program, file, case, options, seed, threads)?;
     let _ = std::fs::remove_file(&out);
-    let value = value?;
-    if value["bones"] != json!(case.bones) {
-        return Err(format!("{} bones instead of {}: {}", value["bones"], case.bones, value["fewer_because"]));
-    }
     let number = |value: &Value| value.as_f64().ok_or("a number is missing in the program's JSON");
     let e_rms = number(&value["error"]["e_rms"])?;
     let largest = number(&value["error"]["max"])? / number(&value["diagonal"])?;
@@ -213,24 +267,22 @@ fn ours(
     Ok((score, number(&value["error"]["rms"])? / e_rms))
 }
 
-fn dem_bones(
-    python: &Path,
-    file: &Path,
-    case: &Case,
-    options: &[&str],
-    threads: usize,
-) -> Result<(Score, String), String> {
+fn dem_bones(python: &Path, file: &Path, case: &Case, options: &[&str], threads: usize) -> Result<DemBones, String> {
     let mut command = Command::new(python);
     command.arg(root().join("tools/dem_bones.py")).arg(file).args(["--bones", &case.bones.to_string()]);
     command.args(["--influences", &case.influences.to_string()]).args(options);
     let value = json_of(command.env("OMP_NUM_THREADS", threads.to_string()))?;
     let number = |value: &Value| value.as_f64().ok_or("a number is missing in the JSON of Dem Bones");
-    let score = Score {
-        e_rms: number(&value["error"]["e_rms"])?,
-        largest: number(&value["error"]["max_of_diagonal"])?,
-        seconds: number(&value["seconds"])?,
-    };
-    Ok((score, value["program"].as_str().unwrap_or("Dem Bones").to_owned()))
+    let seconds = number(&value["seconds"])?;
+    Ok(DemBones {
+        score: Score {
+            e_rms: number(&value["error"]["e_rms"])?,
+            largest: number(&value["error"]["max_of_diagonal"])?,
+            seconds,
+        },
+        smooth: Smooth { objective: number(&value["objective"])?, seconds },
+        version: value["program"].as_str().unwrap_or("Dem Bones").to_owned(),
+    })
 }
 
 fn json_of(command: &mut Command) -> Result<Value, String> {
@@ -295,11 +347,31 @@ fn print_tables(rows: &[Row<'_>], machine: &Value, seeds: u64) {
         );
     }
     println!(
-        "\nTimes are those of the solve alone. \"To an equal error\": ours with --stop-at at the error of Dem Bones without regularisers. Dem"
+        "\nTimes are those of the solve alone. \"To an equal error\": ours with --stop-at at the error of Dem Bones without regularisers. Its"
+    );
+    println!("defaults hold bones near the motion of their vertices and stop after 30 iterations.\n");
+    println!(
+        "Smooth weights, rigid bones, one thread: Dem Bones' objective in parts of a million and, in brackets, seconds.\n"
     );
     println!(
-        "Bones' defaults also smooth the weights over the surface, which Dermis does not; they are no rival in E_RMS."
+        "| mesh, bones | Dem Bones, smooth weights | its defaults | `--smooth` | time | objective | time, defaults | objective |"
     );
+    println!("|---|---|---|---|---|---|---|---|");
+    for row in rows {
+        let Some([ours, free, default]) = row.smooth else { continue };
+        let cell = |run: Smooth| format!("{} ({} s)", short(1e6 * run.objective), short(run.seconds));
+        println!(
+            "| {} | {} | {} | {} | {} | {} | {} | {} |",
+            title(row),
+            cell(free),
+            cell(default),
+            cell(ours),
+            short(free.seconds / ours.seconds),
+            short(ours.objective / free.objective),
+            short(default.seconds / ours.seconds),
+            short(ours.objective / default.objective),
+        );
+    }
 }
 
 /// Three significant digits.

@@ -89,6 +89,29 @@ fn the_errors_printed_are_those_of_the_file() {
     }
 }
 
+#[test]
+fn an_error_chooses_the_number_of_bones_and_weights_may_be_smooth() {
+    let (desk, tube) = (Desk::new(), Tube::new(11, 12, 0.0, Flesh::Bulge));
+    desk.put("s.npz", tube.sequence());
+    let error = |options: &str| desk.json(&format!("decompose s.npz {options} -o o.glb --force --json"));
+    let three = number(&error("--bones 3"), "error.rms");
+    let value = error(&format!("--max-error {}", 1.2 * three));
+    let found = number(&value, "bones");
+    assert!(found <= 3.0 && number(&value, "error.rms") <= 1.2 * three * (1.0 + 1e-6), "{value}");
+    assert!(number(&value, "too_few.bones") < found && number(&value, "too_few.rms") > 1.2 * three);
+    let said = desk.good(&format!("decompose s.npz --max-error {} -o o.glb --force", 1.2 * three));
+    assert!(said.out.contains("the fewest found for the error asked for"), "{}", said.out);
+    desk.bad("decompose s.npz --max-error 1e-9 --bones 2 -o p.glb", &["2 bones, the most allowed", "--bones"]);
+    let smooth = error("--bones 3 --smooth=1e-2");
+    assert!(number(&smooth, "roughness") > 0.0 && number(&smooth, "error.rms") < 2.0 * three);
+    desk.bad("decompose s.npz --bones 3 --smooth=-1 -o p.glb", &["smooth"]);
+    desk.bad("decompose s.npz --max-error 0 -o p.glb", &["max-error"]);
+    desk.bad("decompose s.npz --bones 3 --max-error 1 --stop-at 1 -o p.glb", &["--stop-at"]);
+    desk.bad("decompose s.npz --method clustering --bones 3 --smooth -o p.glb", &["--smooth serves"]);
+    desk.bad("decompose s.npz --method clustering --bones 3 --max-error 1 -o p.glb", &["--max-error serves"]);
+    assert!(!exists(&desk.path("p.glb")));
+}
+
 /// The same frames in every format give the same bones to single precision.
 #[test]
 fn a_sequence_may_come_in_any_format() {

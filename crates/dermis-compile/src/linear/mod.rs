@@ -148,7 +148,7 @@ pub fn compile_linear(
     let solve = |task: &Task| -> Result<Decomposition, CompileError> {
         let settings =
             DecomposeSettings { influences: settings.influences, seed: settings.seed, ..DecomposeSettings::default() };
-        Ok(decompose(&Sequence { rest: judge.rest, frames: &frames }, task, &settings, progress)?)
+        Ok(decompose(&Sequence { rest: judge.rest, frames: &frames, triangles: &[] }, task, &settings, progress)?)
     };
 
     let mut steps = vec![judge.model(method)];

@@ -79,7 +79,6 @@ pub enum ClusteringError {
 /// [`ClusteringError`].
 pub fn cluster(
     sequence: &Sequence<'_>,
-    triangles: &[[u32; 3]],
     settings: &ClusteringSettings,
     progress: Progress<'_>,
 ) -> Result<Decomposition, ClusteringError> {
@@ -90,7 +89,8 @@ pub fn cluster(
     };
     check(sequence, requested, settings.influences)?;
     let step = |done| progress(done, 4).is_break();
-    let solid: Vec<[u32; 3]> = triangles.iter().copied().filter(|t| rest_frame(sequence.rest, t).is_some()).collect();
+    let solid: Vec<[u32; 3]> =
+        sequence.triangles.iter().copied().filter(|t| rest_frame(sequence.rest, t).is_some()).collect();
     if solid.is_empty() {
         return Err(ClusteringError::NoTriangles);
     }
@@ -122,6 +122,8 @@ pub fn cluster(
             iterations: 1,
             stopped: Stopped::Converged,
             mean_square: squares / count,
+            roughness: None,
+            too_few: None,
         },
     })
 }
@@ -389,7 +391,7 @@ mod tests {
     ) -> Decomposition {
         let frames: Vec<&[DVec3]> = frames.iter().map(Vec::as_slice).collect();
         let settings = ClusteringSettings { bandwidth, kind, influences: 4 };
-        cluster(&Sequence { rest, frames: &frames }, triangles, &settings, &silent).unwrap()
+        cluster(&Sequence { rest, frames: &frames, triangles }, &settings, &silent).unwrap()
     }
 
     #[test]
@@ -442,13 +444,13 @@ mod tests {
         let found = run(&(rest.clone(), triangles, frames.clone()), Bandwidth::For { bones: 2 }, BoneKind::Rigid);
         assert_eq!((found.report.bones, found.weights.vertices()), (2, 17));
         let frames: Vec<&[DVec3]> = frames.iter().map(Vec::as_slice).collect();
-        let sequence = Sequence { rest: &rest, frames: &frames };
+        let sequence = Sequence { rest: &rest, frames: &frames, triangles: &[[0, 0, 0]] };
         let settings = ClusteringSettings { bandwidth: Bandwidth::Given(0.1), kind: BoneKind::Rigid, influences: 4 };
-        let none = cluster(&sequence, &[[0, 0, 0]], &settings, &silent);
+        let none = cluster(&sequence, &settings, &silent);
         assert_eq!(none.unwrap_err(), ClusteringError::NoTriangles);
-        let short = Sequence { rest: &rest, frames: &[&rest[..3]] };
+        let short = Sequence { rest: &rest, frames: &[&rest[..3]], triangles: &[[0, 1, 2]] };
         assert!(matches!(
-            cluster(&short, &[[0, 1, 2]], &settings, &silent),
+            cluster(&short, &settings, &silent),
             Err(ClusteringError::Sequence(DecomposeError::Counts { found: 3, expected: 17, .. }))
         ));
     }

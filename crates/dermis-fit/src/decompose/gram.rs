@@ -89,6 +89,19 @@ impl Gram {
     pub fn candidates(bones: &Bones, candidates: &Bones) -> Self {
         Self::between(bones, candidates, false)
     }
+    /// Adds μ to H_jj of every column: a ridge on the weights. The last monomial is one.
+    pub fn with_ridge(mut self, stiffness: f64) -> Self {
+        const ONE: usize = MONOMIALS - 1;
+        let stride = self.stride;
+        self.diagonal[ONE * stride..][..self.columns].iter_mut().for_each(|d| *d += stiffness);
+        if !self.near.is_empty() {
+            for k in 0..self.columns {
+                self.near[k * stride + k][ONE] += stiffness;
+                self.wide[(k * MONOMIALS + ONE) * stride + k] += stiffness;
+            }
+        }
+        self
+    }
     fn between(rows: &Bones, columns: &Bones, same: bool) -> Self {
         let (b, stride) = (rows.count, columns.stride);
         let g = rows.t.times_transposed(&columns.t);

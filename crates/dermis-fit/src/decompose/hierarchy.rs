@@ -370,7 +370,7 @@ mod tests {
         let off: Vec<BoneTransforms> =
             poses.iter().map(|p| BoneTransforms::new(p.iter().enumerate().map(nudge).collect())).collect();
         let slices: Vec<&[DVec3]> = frames.iter().map(Vec::as_slice).collect();
-        let sequence = Sequence { rest: &rest, frames: &slices };
+        let sequence = Sequence { rest: &rest, frames: &slices, triangles: &[] };
         let found = rotation_only(&sequence, &weights, &off, &tree, &silent).unwrap();
         for (pose, frame) in found.iter().zip(&frames) {
             let chain = Chain { tree: &tree, local: vec![], world: pose.to_vec() };

@@ -20,7 +20,8 @@
 //! | `gram` | inner products of the compressed transforms |
 //! | `weights` | weights on a fixed support; support exchange; candidates for new bones; what a bone is worth |
 //! | `transforms` | transforms on fixed weights: affine, near-rigid and rigid |
-//! | `search`, `run` | grow, settle, eliminate, finish; one function per [`Task`] |
+//! | `smooth` | weights drawn to those of their neighbours on the surface |
+//! | `search`, `run`, `fewest` | grow, settle, eliminate, finish; one function per [`Task`] |
 //! | [`hierarchy`](mod@hierarchy), [`clustering`], [`bone_maps`] | a skeleton for the bones; bones without weights; one bone alone |
 //!
 //! Source: Le & Deng 2012, "Smooth skinning decomposition with rigid bones": block descent on E, weights given transforms and
@@ -39,6 +40,7 @@
 
 pub mod bone_maps;
 pub mod clustering;
+mod fewest;
 mod gram;
 pub mod hierarchy;
 mod matrix;
@@ -46,6 +48,7 @@ mod problem;
 mod run;
 mod sample;
 mod search;
+mod smooth;
 mod transforms;
 mod weights;
 
@@ -63,6 +66,8 @@ pub struct Sequence<'a> {
     pub rest: &'a [DVec3],
     /// The positions of every frame, metres; as many as at rest.
     pub frames: &'a [&'a [DVec3]],
+    /// The triangles of the surface: what [`DecomposeSettings::smooth`] and no other setting looks at.
+    pub triangles: &'a [[u32; 3]],
 }
 
 /// Which transforms a bone may have.
@@ -88,6 +93,13 @@ pub enum Task<'a> {
     Search {
         /// How many bones.
         bones: usize,
+    },
+    /// As few bones as bring the rms distance to an error, and their weights.
+    Fewest {
+        /// The rms distance, metres.
+        error: f64,
+        /// The most bones there may be.
+        most: usize,
     },
     /// Weights for bones whose transforms are known, one pose per frame.
     Weights {
@@ -140,11 +152,14 @@ pub struct DecomposeSettings {
     pub seed: u64,
     /// The rms distance, metres, at which a search for bones may stop.
     pub enough: Option<f64>,
+    /// λ of weights that are smooth over the surface: the objective of Dem Bones, whose default is 1e-4. With `None` only the
+    /// error counts.
+    pub smooth: Option<f64>,
 }
 
 impl Default for DecomposeSettings {
     fn default() -> Self {
-        Self { kind: BoneKind::Rigid, influences: 4, effort: Effort::Fast, seed: 1, enough: None }
+        Self { kind: BoneKind::Rigid, influences: 4, effort: Effort::Fast, seed: 1, enough: None, smooth: None }
     }
 }
 
@@ -187,6 +202,11 @@ pub struct DecomposeReport {
     pub stopped: Stopped,
     /// E / (V P) at the end, squared metres.
     pub mean_square: f64,
+    /// The mean over vertices of |w_v − ŵ_v|², how far weights are from the mean of their neighbours. With
+    /// [`DecomposeSettings::smooth`].
+    pub roughness: Option<f64>,
+    /// With [`Task::Fewest`]: the largest number of bones tried that leaves a larger error than asked for, and its mean square.
+    pub too_few: Option<(usize, f64)>,
 }
 
 /// Why a sequence cannot be decomposed.
@@ -205,6 +225,19 @@ pub enum DecomposeError {
         bones: usize,
         /// Influences allowed.
         influences: usize,
+    },
+    /// Smooth weights for a sequence without a surface.
+    #[error("smooth weights need the triangles of the surface")]
+    NoSurface,
+    /// An error that the most bones allowed do not reach.
+    #[error("{bones} bones, the most allowed, leave an rms error of {left:.3e} m: {asked:.3e} m was asked for")]
+    OutOfReach {
+        /// The most bones.
+        bones: usize,
+        /// Their rms error, metres.
+        left: f64,
+        /// The error asked for, metres.
+        asked: f64,
     },
     /// More bones than a search can find in bounded time.
     #[error("{bones} bones: a search finds {most} at most")]

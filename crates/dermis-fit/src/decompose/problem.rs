@@ -61,7 +61,7 @@ pub(super) struct Units {
 }
 
 impl Units {
-    fn of(rest: &[DVec3]) -> Self {
+    pub fn of(rest: &[DVec3]) -> Self {
         let (low, high) =
             rest.iter().fold((DVec3::INFINITY, DVec3::NEG_INFINITY), |(low, high), &p| (low.min(p), high.max(p)));
         let half = 0.5 * (high - low).length();

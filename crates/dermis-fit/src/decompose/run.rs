@@ -1,9 +1,10 @@
 //! The stages of a decomposition.
 
 use super::gram::Bones;
-use super::problem::{Problem, Units};
+use super::problem::{Frames, Points, Problem, Units};
 use super::sample::stratified;
 use super::search::{Search, Until};
+use super::smooth::Surface;
 use super::transforms::{self, Motion, frame_transforms, members};
 use super::weights::{MOST, Support};
 use super::{
@@ -15,8 +16,9 @@ use dermis_rig::{BoneIndex, BoneTransforms, Influences};
 use dermis_solve::Random;
 use rayon::prelude::*;
 
-/// Vertices that a search looks at. 500 raise the error by 1 to 7 %; 2000 change it by less than 2 % either way.
-const SAMPLE: usize = 1000;
+/// Vertices that a search looks at: half of them, with these bounds. Of some thousand vertices 500 raise the error by 1 to 7 %, and 2000
+/// change it by less than 2 % either way.
+const SAMPLE: (usize, usize) = (300, 1000);
 const LARGE_SAMPLE: usize = 2000;
 /// Frames in which rigid bones are searched. Their solve is the one part whose cost grows with the frames.
 const MOST_FRAMES: usize = 96;
@@ -40,12 +42,18 @@ pub fn decompose(
     progress: Progress,
 ) -> Result<Decomposition, DecomposeError> {
     let bones = check(sequence, task, settings)?;
-    let searches = if settings.effort == Effort::Quality && matches!(task, Task::Search { .. }) { 2 } else { 1 };
+    let searches = match task {
+        Task::Search { .. } if settings.effort == Effort::Quality => 2,
+        // Doubling up to the most bones, then halving the distance.
+        Task::Fewest { .. } => 8,
+        _ => 1,
+    };
     let ticker = Ticker::new(searches * (3 * bones as u64 + 40), progress);
     let kind = if matches!(task, Task::Helpers { .. }) { BoneKind::Rigid } else { settings.kind };
     let run = Run { sequence, settings, kind, most: settings.influences.min(MOST - 1), ticker: &ticker, bones };
     match task {
         Task::Search { .. } => run.search(),
+        Task::Fewest { error, most } => run.fewest(*error, *most),
         Task::Weights { transforms } => run.weights(transforms),
         Task::Helpers { transforms, helpers } => run.helpers(transforms, *helpers),
         Task::Transforms { weights } => run.with_weights(weights, None),
@@ -61,7 +69,7 @@ fn check(sequence: &Sequence, task: &Task, settings: &DecomposeSettings) -> Resu
     };
     let (vertices, frames) = (sequence.rest.len(), sequence.frames.len());
     let bones = match task {
-        Task::Search { bones } => *bones,
+        Task::Search { bones } | Task::Fewest { most: bones, .. } => *bones,
         Task::Weights { transforms } => transforms.first().map_or(0, |pose| pose.len()),
         Task::Helpers { transforms, helpers } => transforms.first().map_or(0, |pose| pose.len()) + helpers,
         Task::Transforms { weights } | Task::Refine { weights, .. } => weights.bones_named(),
@@ -70,11 +78,21 @@ fn check(sequence: &Sequence, task: &Task, settings: &DecomposeSettings) -> Resu
         return Err(DecomposeError::Empty { vertices, frames, bones, influences: settings.influences });
     }
     let searched = match task {
-        Task::Search { bones } | Task::Helpers { helpers: bones, .. } => *bones,
+        Task::Search { bones } | Task::Fewest { most: bones, .. } | Task::Helpers { helpers: bones, .. } => *bones,
         _ => 0,
     };
     if searched > MOST_BONES {
         return Err(DecomposeError::TooMany { bones: searched, most: MOST_BONES });
+    }
+    if settings.smooth.is_some() && sequence.triangles.is_empty() {
+        return Err(DecomposeError::NoSurface);
+    }
+    if let Some(&corner) = sequence.triangles.iter().flatten().find(|&&corner| corner as usize >= vertices) {
+        return Err(DecomposeError::Counts {
+            what: "the corner of a triangle",
+            found: corner as usize,
+            expected: vertices,
+        });
     }
     for positions in sequence.frames {
         counts("vertices of a frame", positions.len(), vertices)?;
@@ -87,7 +105,7 @@ fn check(sequence: &Sequence, task: &Task, settings: &DecomposeSettings) -> Resu
         }
     }
     match task {
-        Task::Search { .. } => {}
+        Task::Search { .. } | Task::Fewest { .. } => {}
         Task::Weights { transforms } | Task::Helpers { transforms, .. } => {
             counts("poses of the given bones", transforms.len(), frames)?;
             let given = transforms[0].len();
@@ -113,13 +131,14 @@ fn check(sequence: &Sequence, task: &Task, settings: &DecomposeSettings) -> Resu
     Ok(bones)
 }
 
-struct Run<'a> {
+#[derive(Clone, Copy)]
+pub(super) struct Run<'a> {
     sequence: &'a Sequence<'a>,
     settings: &'a DecomposeSettings,
     kind: BoneKind,
     most: usize,
     ticker: &'a Ticker<'a>,
-    bones: usize,
+    pub bones: usize,
 }
 
 impl<'a> Run<'a> {
@@ -137,26 +156,51 @@ impl<'a> Run<'a> {
         Ok(if long.report.mean_square <= fast.report.mean_square { long } else { fast })
     }
 
+    pub(super) fn with_bones(&self, bones: usize) -> Self {
+        Self { bones, ..*self }
+    }
+
     fn one_search(&self) -> Result<Decomposition, DecomposeError> {
-        let frames = self.sequence.frames.len();
-        if self.kind == BoneKind::Affine || frames <= MOST_FRAMES {
-            let problem = Problem::new(*self.sequence, 2 * self.bones, self.settings.seed);
-            let motion = self.found(&problem)?;
-            let search = Search::cold(&problem.points, &problem.frames, self.kind, self.most, motion, self.ticker);
-            return self.finish(&problem, search, self.until(&problem.units));
-        }
-        // First with the middle of each of as many stretches as there may be frames, then with all of them.
-        let chosen: Vec<usize> = (0..MOST_FRAMES).map(|at| (2 * at + 1) * frames / (2 * MOST_FRAMES)).collect();
-        let some: Vec<&[DVec3]> = chosen.iter().map(|&frame| self.sequence.frames[frame]).collect();
-        let sequence = Sequence { rest: self.sequence.rest, frames: &some };
-        let part = Problem::new(sequence, 2 * self.bones, self.settings.seed);
+        let some = self.some_frames();
+        let part = self.part(&some);
         let motion = self.found(&part)?;
+        self.finished(&part, motion)
+    }
+
+    /// The frames in which bones are looked for: the middle of each of as many stretches as there may be frames.
+    pub(super) fn some_frames(&self) -> Vec<&'a [DVec3]> {
+        let chosen = self.chosen_frames();
+        chosen.iter().map(|&frame| self.sequence.frames[frame]).collect()
+    }
+
+    fn chosen_frames(&self) -> Vec<usize> {
+        let frames = self.sequence.frames.len();
+        match self.kind == BoneKind::Affine || frames <= MOST_FRAMES {
+            true => (0..frames).collect(),
+            false => (0..MOST_FRAMES).map(|at| (2 * at + 1) * frames / (2 * MOST_FRAMES)).collect(),
+        }
+    }
+
+    pub(super) fn part<'f>(&self, frames: &'f [&'f [DVec3]]) -> Problem<'f>
+    where
+        'a: 'f,
+    {
+        Problem::new(Sequence { frames, ..*self.sequence }, 2 * self.bones, self.settings.seed)
+    }
+
+    /// All vertices and all frames, from bones that were found in some frames.
+    pub(super) fn finished(&self, part: &Problem, motion: Motion) -> Result<Decomposition, DecomposeError> {
+        let frames = self.sequence.frames.len();
+        let chosen = self.chosen_frames();
         let mut first = Search::cold(&part.points, &part.frames, self.kind, self.most, motion, self.ticker);
+        if chosen.len() == frames {
+            return self.finish(part, first, self.until(&part.units));
+        }
         first.iterate(Until { iterations: 30, ..self.until(&part.units) })?;
         let full = first.motion.full(&part.frames);
         let supports = first.supports;
 
-        let problem = Problem::new(*self.sequence, 2 * self.bones, self.settings.seed);
+        let problem = Problem::new(*self.sequence, self.bones, self.settings.seed);
         let near = |frame: usize| {
             let after = chosen.partition_point(|&c| c < frame).min(chosen.len() - 1);
             let before = after.saturating_sub(1);
@@ -186,20 +230,35 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// The surface that weights are smooth over, if they are to be.
+    fn surface(&self, units: &Units) -> Option<(Surface, f64)> {
+        self.settings.smooth.map(|strength| (Surface::of(self.sequence, units), strength))
+    }
+
+    fn smooth<'p>(&self, mut search: Search<'p>, surface: Option<&'p (Surface, f64)>) -> Search<'p> {
+        if let Some((surface, strength)) = surface {
+            search.smooth_over(surface, *strength);
+        }
+        search
+    }
+
     /// Bones from a search on some of the vertices.
     fn found(&self, problem: &Problem) -> Result<Motion, DecomposeError> {
-        let quality = self.settings.effort == Effort::Quality;
-        let sample = stratified(self.sequence.rest, if quality { LARGE_SAMPLE } else { SAMPLE }, self.settings.seed);
-        let points = problem.points.subset(&sample);
+        let points = self.sample(problem);
         Ok(self.searched(&points, &problem.frames)?.motion)
     }
 
+    /// The vertices in which bones are looked for.
+    pub(super) fn sample(&self, problem: &Problem) -> Points {
+        let count = match self.settings.effort {
+            Effort::Quality => LARGE_SAMPLE,
+            Effort::Fast => (self.sequence.rest.len() / 2).clamp(SAMPLE.0, SAMPLE.1),
+        };
+        problem.points.subset(&stratified(self.sequence.rest, count, self.settings.seed))
+    }
+
     /// Grow, settle, eliminate, iterate; with effort, breathe.
-    fn searched<'p>(
-        &'p self,
-        points: &'p super::problem::Points,
-        frames: &'p super::problem::Frames,
-    ) -> Result<Search<'p>, DecomposeError> {
+    pub(super) fn searched<'p>(&'p self, points: &'p Points, frames: &'p Frames) -> Result<Search<'p>, DecomposeError> {
         let (kind, bones) = (self.kind, self.bones);
         let mut random = Random::seeded(self.settings.seed);
         let mut search = Search::one_bone(points, frames, kind, self.most, self.ticker);
@@ -233,7 +292,9 @@ impl<'a> Run<'a> {
     }
 
     /// All vertices, from the bones of a search.
-    fn finish(&self, problem: &Problem, mut search: Search, until: Until) -> Result<Decomposition, DecomposeError> {
+    fn finish(&self, problem: &Problem, search: Search, until: Until) -> Result<Decomposition, DecomposeError> {
+        let surface = self.surface(&problem.units);
+        let mut search = self.smooth(search, surface.as_ref());
         let (mut done, mut stopped) = search.iterate(until)?;
         // A bone that lost its vertices starts again where the error is. Three times at most: on a mesh with fewer
         // different motions than bones it would happen for ever.
@@ -297,6 +358,8 @@ impl<'a> Run<'a> {
         let mut search =
             Search::cold(&problem.points, &problem.frames, BoneKind::Rigid, self.most, motion, self.ticker);
         search.exact_threshold();
+        let surface = self.surface(&problem.units);
+        let mut search = self.smooth(search, surface.as_ref());
         let mut passes = 0;
         loop {
             self.ticker.tick(1).map_err(|_| DecomposeError::Cancelled)?;
@@ -309,7 +372,8 @@ impl<'a> Run<'a> {
         }
         let stopped = if search.is_exact() { Stopped::Exact } else { Stopped::Converged };
         let weights = self.influences(&search.supports);
-        Ok(self.delivered(weights, given.to_vec(), passes, stopped, None))
+        let made = Made { weights, transforms: given.to_vec(), iterations: passes, stopped, fewer: None };
+        Ok(self.delivered(made, search.roughness()))
     }
 
     fn with_weights(&self, weights: &Influences, refine: Option<&[usize]>) -> Result<Decomposition, DecomposeError> {
@@ -354,8 +418,10 @@ impl<'a> Run<'a> {
             }
             last = search.energy;
         }
+        let surface = self.surface(&problem.units);
         if let Some(frozen) = refine {
             search.freeze(frozen);
+            search = self.smooth(search, surface.as_ref());
             (done, stopped) = search.iterate(Until { iterations: 40, decrease: 1e-4, swap: true, enough: None })?;
         }
         self.deliver(&problem, search, done, stopped, None)
@@ -385,7 +451,8 @@ impl<'a> Run<'a> {
             );
         }
         let transforms = self.transforms(problem, &full);
-        Ok(self.delivered(self.influences(&search.supports), transforms, iterations, stopped, fewer))
+        let made = Made { weights: self.influences(&search.supports), transforms, iterations, stopped, fewer };
+        Ok(self.delivered(made, search.roughness()))
     }
 
     fn transforms(&self, problem: &Problem, full: &Bones) -> Vec<BoneTransforms> {
@@ -403,24 +470,29 @@ impl<'a> Run<'a> {
         Influences::from_rows(rows).unwrap_or_default()
     }
 
-    fn delivered(
-        &self,
-        weights: Influences,
-        transforms: Vec<BoneTransforms>,
-        iterations: usize,
-        stopped: Stopped,
-        fewer_because: Option<String>,
-    ) -> Decomposition {
+    fn delivered(&self, made: Made, roughness: Option<f64>) -> Decomposition {
+        let Made { weights, transforms, iterations, stopped, fewer } = made;
         let report = DecomposeReport {
             bones_requested: self.bones,
             bones: transforms.first().map_or(0, |pose| pose.len()),
-            fewer_because,
+            fewer_because: fewer,
             iterations,
             stopped,
             mean_square: mean_square(self.sequence, &weights, &transforms),
+            roughness,
+            too_few: None,
         };
         Decomposition { weights, transforms, report }
     }
+}
+
+/// What a run ends with.
+struct Made {
+    weights: Influences,
+    transforms: Vec<BoneTransforms>,
+    iterations: usize,
+    stopped: Stopped,
+    fewer: Option<String>,
 }
 
 /// E / (V P), from the vertices.

@@ -3,8 +3,9 @@
 use super::gram::{Bones, Gram};
 use super::matrix::Matrix;
 use super::problem::{Frames, MONOMIALS, Points};
+use super::smooth::{Drawn, Surface};
 use super::transforms::{self, Motion};
-use super::weights::{Fit, Pass, Support, candidate_gains, candidate_steps, improve, nearest, removal_costs};
+use super::weights::{Fit, Pass, Support, Terms, candidate_gains, candidate_steps, improve, nearest, removal_costs};
 use super::{BoneKind, DecomposeError, Stopped};
 use crate::training::Ticker;
 use dermis_solve::Random;
@@ -26,12 +27,22 @@ pub(super) struct Search<'a> {
     gram: Gram,
     pub supports: Vec<Support>,
     fits: Vec<Fit>,
-    /// E, the penalty of near-rigid bones included, after the last pass over the weights.
+    /// E, with the penalties of near-rigid bones and of weights that are not smooth, after the last pass over the weights.
     pub energy: f64,
+    smooth: Option<Smooth<'a>>,
     /// Vertices whose weights stay as they are.
     frozen: Vec<bool>,
     threshold: f64,
     ticker: &'a Ticker<'a>,
+}
+
+/// What draws weights to those of their neighbours.
+#[derive(Clone)]
+struct Smooth<'a> {
+    surface: &'a Surface,
+    drawn: Drawn,
+    /// μ Σ |w_v − ŵ_v|².
+    penalty: f64,
 }
 
 /// How a run of iterations ends.
@@ -86,6 +97,7 @@ impl<'a> Search<'a> {
             supports,
             fits,
             energy: f64::INFINITY,
+            smooth: None,
             frozen: vec![],
             threshold: THRESHOLD,
             ticker,
@@ -114,6 +126,56 @@ impl<'a> Search<'a> {
         vertices.iter().for_each(|&v| self.frozen[v] = true);
     }
 
+    /// Draws weights to those of their neighbours on a surface from here on, with strength λ.
+    pub fn smooth_over(&mut self, surface: &'a Surface, strength: f64) {
+        let stiffness = strength * surface.scale;
+        let targets = surface.smoothed(&self.supports, self.motion.bones.stride);
+        self.smooth = Some(Smooth { surface, drawn: Drawn::new(stiffness, targets), penalty: 0.0 });
+        self.gram = self.gram_of(&self.motion);
+        self.improve(self.pass(0, false));
+    }
+
+    /// The mean over vertices of |w_v − ŵ_v|²; `None` if nothing draws the weights.
+    pub fn roughness(&self) -> Option<f64> {
+        let of = |smooth: &Smooth| smooth.penalty / smooth.drawn.stiffness / self.points.len() as f64;
+        self.smooth.as_ref().map(of)
+    }
+
+    /// Solves the targets again for the present weights, and counts them in the energies of all vertices.
+    fn draw_again(&mut self) {
+        let Some(Smooth { surface, drawn, penalty }) = &mut self.smooth else { return };
+        let now = Drawn::new(drawn.stiffness, surface.smoothed(&self.supports, self.motion.bones.stride));
+        *penalty = 0.0;
+        for (v, (support, fit)) in self.supports.iter().zip(&mut self.fits).enumerate() {
+            let energy = now.energy(v, support);
+            fit.energy += energy - drawn.energy(v, support);
+            fit.pull += now.pull_of(v, support) - drawn.pull_of(v, support);
+            *penalty += energy;
+        }
+        *drawn = now;
+    }
+
+    /// The error E alone.
+    fn error(&self) -> f64 {
+        self.energy - self.smooth.as_ref().map_or(0.0, |smooth| smooth.penalty)
+    }
+
+    fn terms(&self) -> Terms<'_> {
+        let drawn = self.smooth.as_ref().map(|smooth| &smooth.drawn);
+        Terms { points: self.points, bones: &self.motion.bones, gram: &self.gram, drawn }
+    }
+
+    fn gram_of(&self, motion: &Motion) -> Gram {
+        self.ridged(Gram::of(motion.wide()))
+    }
+
+    fn ridged(&self, gram: Gram) -> Gram {
+        match &self.smooth {
+            Some(smooth) => gram.with_ridge(smooth.drawn.stiffness),
+            None => gram,
+        }
+    }
+
     pub fn bones(&self) -> usize {
         self.motion.bones.count
     }
@@ -131,15 +193,17 @@ impl<'a> Search<'a> {
     pub fn improve(&mut self, pass: Pass) {
         let kept: Vec<(usize, Support)> =
             self.frozen.iter().enumerate().filter(|(_, f)| **f).map(|(v, _)| (v, self.supports[v])).collect();
-        let sum = improve(self.points, &self.motion.bones, &self.gram, &mut self.supports, &mut self.fits, pass);
-        self.energy = sum;
+        let drawn = self.smooth.as_ref().map(|smooth| &smooth.drawn);
+        let terms = Terms { points: self.points, bones: &self.motion.bones, gram: &self.gram, drawn };
+        improve(terms, &mut self.supports, &mut self.fits, pass);
         if !kept.is_empty() {
             for (v, support) in kept {
                 self.supports[v] = support;
                 self.fits[v] = self.fit_of(v);
             }
-            self.energy = self.fits.iter().map(|fit| fit.energy).sum();
         }
+        self.draw_again();
+        self.energy = self.fits.iter().map(|fit| fit.energy).sum();
         self.energy += transforms::penalty(&self.motion, &self.supports, self.frames, self.kind);
     }
 
@@ -149,10 +213,20 @@ impl<'a> Search<'a> {
         let points = self.points.subset(&vertices);
         let mut supports: Vec<Support> = vertices.iter().map(|&v| self.supports[v]).collect();
         let mut fits = vec![Fit::default(); vertices.len()];
-        improve(&points, &self.motion.bones, &self.gram, &mut supports, &mut fits, pass);
+        let drawn = self.smooth.as_ref().map(|smooth| smooth.drawn.subset(&vertices));
+        let terms = Terms { points: &points, bones: &self.motion.bones, gram: &self.gram, drawn: drawn.as_ref() };
+        improve(terms, &mut supports, &mut fits, pass);
         vertices.iter().zip(supports.into_iter().zip(fits)).for_each(|(&v, (support, fit))| {
             (self.supports[v], self.fits[v]) = (support, fit);
         });
+    }
+
+    /// Solves the targets again after bones came or went.
+    fn widen(&mut self) {
+        if let Some(smooth) = &mut self.smooth {
+            let targets = smooth.surface.smoothed(&self.supports, self.motion.bones.stride);
+            smooth.drawn = Drawn::new(smooth.drawn.stiffness, targets);
+        }
     }
 
     fn fit_of(&self, v: usize) -> Fit {
@@ -163,11 +237,15 @@ impl<'a> Search<'a> {
         transforms::blended(p, support, self.motion.wide(), &mut wide);
         let pull: f64 = y.iter().zip(self.points.trajectories.row(v)).map(|(y, u)| y * u).sum();
         let size: f64 = wide.iter().map(|y| y * y).sum();
-        Fit { energy: self.points.squares[v] - 2.0 * pull + size, pull }
+        let (drawn, draw) = self
+            .smooth
+            .as_ref()
+            .map_or((0.0, 0.0), |smooth| (smooth.drawn.energy(v, support), smooth.drawn.pull_of(v, support)));
+        Fit { energy: self.points.squares[v] - 2.0 * pull + size + drawn, pull: pull + draw }
     }
 
     pub fn set_motion(&mut self, motion: Motion) {
-        self.gram = Gram::of(motion.wide());
+        self.gram = self.gram_of(&motion);
         self.motion = motion;
     }
 
@@ -179,47 +257,67 @@ impl<'a> Search<'a> {
     ///
     /// An extrapolation that raises E is discarded for the plain step.
     pub fn iterate(&mut self, until: Until) -> Result<(usize, Stopped), DecomposeError> {
+        // New members are looked for in every second iteration, later in every sixth.
+        let looks = |iteration: usize| iteration.is_multiple_of(if iteration < 12 { 2 } else { 6 });
         let mut before: Option<Motion> = None;
-        let (mut run, mut slow) = (0usize, 0);
+        let mut run = 0usize;
+        let (mut mark, mut since) = (self.energy, 0);
         for iteration in 0..until.iterations {
             if self.is_exact() {
                 return Ok((iteration, Stopped::Exact));
             }
             let count = (self.points.len() * self.frames.columns.frames) as f64;
-            if until.enough.is_some_and(|enough| self.energy <= enough * enough * count) {
+            if until.enough.is_some_and(|enough| self.error() <= enough * enough * count) {
                 return Ok((iteration, Stopped::Enough));
             }
             self.ticker.tick(1).map_err(|_| DecomposeError::Cancelled)?;
-            // New members are looked for in every second iteration.
-            let look = iteration % 2 == 0;
-            let pass = if look { self.pass(1, until.swap) } else { self.pass(0, false) };
-            let last = self.energy;
+            let pass = if looks(iteration) { self.pass(1, until.swap) } else { self.pass(0, false) };
+            let (last, start) = (self.energy, self.motion.clone());
             let plain = self.solved();
             let mut done = false;
+            let kept = self.kept();
             if let Some(before) = before.as_ref().filter(|_| run > 0) {
                 let b = (run as f64 / (run as f64 + 3.0)).min(0.97);
                 let ahead = plain.beyond(before, b, self.frames, self.kind);
-                let kept = (self.supports.clone(), self.fits.clone());
                 self.set_motion(ahead);
                 self.improve(pass);
                 done = self.energy <= last;
                 if !done {
-                    (self.supports, self.fits) = kept;
+                    self.put_back(kept.clone());
                     run = 0;
                 }
             }
             if !done {
                 self.set_motion(plain.clone());
                 self.improve(pass);
+                // New targets may take back more than weights and transforms gained: as low as this descent goes.
+                if self.smooth.is_some() && self.energy > last {
+                    self.set_motion(start);
+                    self.put_back(kept);
+                    self.energy = last;
+                    return Ok((iteration, Stopped::Converged));
+                }
             }
             before = Some(plain);
             run += 1;
-            slow = if last - self.energy < until.decrease * last { slow + 1 } else { 0 };
-            if slow >= 2 {
-                return Ok((iteration + 1, Stopped::Converged));
+            since += 1;
+            if looks(iteration + 1) {
+                if mark - self.energy < until.decrease * f64::from(since) * mark {
+                    return Ok((iteration + 1, Stopped::Converged));
+                }
+                (mark, since) = (self.energy, 0);
             }
         }
         Ok((until.iterations, Stopped::IterationLimit))
+    }
+
+    /// The weights as they are, to be put back.
+    fn kept(&self) -> (Vec<Support>, Vec<Fit>, Option<Smooth<'a>>) {
+        (self.supports.clone(), self.fits.clone(), self.smooth.clone())
+    }
+
+    fn put_back(&mut self, kept: (Vec<Support>, Vec<Fit>, Option<Smooth<'a>>)) {
+        (self.supports, self.fits, self.smooth) = kept;
     }
 
     /// Whether what is left is rounding.
@@ -235,6 +333,7 @@ impl<'a> Search<'a> {
             self.ticker.tick(1).map_err(|_| DecomposeError::Cancelled)?;
             let new = self.new_bone(wanted, random);
             self.set_motion(self.motion.with(&new));
+            self.widen();
             self.improve(self.pass(1, false));
         }
         Ok(())
@@ -261,8 +360,8 @@ impl<'a> Search<'a> {
     fn best_of(&self, candidates: &[Motion]) -> (usize, f64) {
         let all: Vec<&Bones> = candidates.iter().map(|motion| &motion.bones).collect();
         let wide: Vec<&Bones> = candidates.iter().map(Motion::wide).collect();
-        let against = Gram::candidates(self.motion.wide(), &Bones::joined(&wide));
-        let gains = candidate_gains(self.points, &self.supports, &self.fits, &Bones::joined(&all), &against);
+        let against = self.ridged(Gram::candidates(self.motion.wide(), &Bones::joined(&wide)));
+        let gains = candidate_gains(self.terms(), &self.supports, &self.fits, &Bones::joined(&all), &against);
         let best = (0..gains.len()).fold(0, |best, at| if gains[at] > gains[best] { at } else { best });
         (best, gains[best])
     }
@@ -291,7 +390,7 @@ impl<'a> Search<'a> {
         let mut order: Vec<(f64, usize)> = (0..self.points.len())
             .map(|v| {
                 let rest: f64 = (0..3).map(|i| (self.points.rest[v][i] - p[i]).powi(2)).sum();
-                let apart: f64 = self.points.trajectories.row(v).iter().zip(u).map(|(a, b)| (a - b) * (a - b)).sum();
+                let apart = square_distance(self.points.trajectories.row(v), u);
                 (rest + apart / frames, v)
             })
             .collect();
@@ -321,8 +420,8 @@ impl<'a> Search<'a> {
 
     /// Refits a bone to the residual of the vertices that step towards it: S = Σ l² p̃p̃ᵀ, Q = Σ l p̃ (l y + x − y).
     fn polished(&self, bone: &Motion) -> Motion {
-        let against = Gram::candidates(self.motion.wide(), bone.wide());
-        let steps = candidate_steps(self.points, &self.supports, &self.fits, &bone.bones, &against);
+        let against = self.ridged(Gram::candidates(self.motion.wide(), bone.wide()));
+        let steps = candidate_steps(self.terms(), &self.supports, &self.fits, &bone.bones, &against);
         let mut s = [0.0; MONOMIALS];
         let cols = self.points.trajectories.cols;
         let mut q = Matrix::zeros(4, cols);
@@ -353,8 +452,7 @@ impl<'a> Search<'a> {
     pub fn eliminate(&mut self, bones: usize) -> Result<(), DecomposeError> {
         while self.bones() > bones {
             self.ticker.tick(1).map_err(|_| DecomposeError::Cancelled)?;
-            let costs =
-                removal_costs(self.points, &self.motion.bones, &self.gram, &self.supports, &self.fits, self.most);
+            let costs = removal_costs(self.terms(), &self.supports, &self.fits, self.most);
             let mut order: Vec<usize> = (self.motion.fixed..self.bones()).collect();
             order.sort_by(|&a, &b| costs[a].total_cmp(&costs[b]).then(a.cmp(&b)));
             let followers = transforms::members(&self.supports, self.bones());
@@ -379,7 +477,7 @@ impl<'a> Search<'a> {
     fn without(&self, bone: usize) -> Self {
         let kept: Vec<usize> = (0..self.bones()).filter(|&k| k != bone).collect();
         let motion = self.motion.selected(&kept);
-        let gram = Gram::of(motion.wide());
+        let gram = self.gram_of(&motion);
         let alone: Vec<usize> = (0..self.points.len()).filter(|&v| self.supports[v].without(bone).is_none()).collect();
         let subset = self.points.subset(&alone);
         let fallback = nearest(&subset, &motion.bones, &gram);
@@ -394,7 +492,7 @@ impl<'a> Search<'a> {
             })
             .collect();
         alone.iter().zip(fallback).for_each(|(&v, support)| supports[v] = support);
-        Self {
+        let mut without = Self {
             points: self.points,
             frames: self.frames,
             kind: self.kind,
@@ -404,10 +502,13 @@ impl<'a> Search<'a> {
             supports,
             fits: self.fits.clone(),
             energy: self.energy,
+            smooth: self.smooth.clone(),
             frozen: self.frozen.clone(),
             threshold: self.threshold,
             ticker: self.ticker,
-        }
+        };
+        without.widen();
+        without
     }
 
     /// Bones that no vertex follows, of those that are not given.
@@ -425,6 +526,17 @@ impl<'a> Search<'a> {
             *self = self.without(bone);
         }
     }
+}
+
+/// |a − b|², in eight partial sums.
+fn square_distance(a: &[f64], b: &[f64]) -> f64 {
+    let (a, b) = (a.chunks_exact(8), b.chunks_exact(8));
+    let rest: f64 = a.remainder().iter().zip(b.remainder()).map(|(a, b)| (a - b) * (a - b)).sum();
+    let mut sums = [0.0; 8];
+    for (a, b) in a.zip(b) {
+        (0..8).for_each(|lane| sums[lane] += (a[lane] - b[lane]) * (a[lane] - b[lane]));
+    }
+    rest + sums.iter().sum::<f64>()
 }
 
 #[cfg(test)]
@@ -454,7 +566,7 @@ mod tests {
     fn on_sheet(kind: BoneKind, check: impl Fn(&mut Search)) {
         let (rest, frames) = sheet();
         let shapes: Vec<&[DVec3]> = frames.iter().map(Vec::as_slice).collect();
-        let problem = Problem::new(Sequence { rest: &rest, frames: &shapes }, 8, 1);
+        let problem = Problem::new(Sequence { rest: &rest, frames: &shapes, triangles: &[] }, 8, 1);
         let ticker = Ticker::new(100, &silent);
         let mut search = Search::one_bone(&problem.points, &problem.frames, kind, 4, &ticker);
         search.grow(6, 6, &mut Random::seeded(1)).unwrap();
@@ -503,14 +615,7 @@ mod tests {
                     });
                 }
                 let mut fits = vec![Fit::default(); best.len()];
-                improve(
-                    search.points,
-                    &search.motion.bones,
-                    &search.gram,
-                    &mut fixed,
-                    &mut fits,
-                    search.pass(0, false),
-                );
+                improve(search.terms(), &mut fixed, &mut fits, search.pass(0, false));
                 best.iter_mut().zip(&fits).for_each(|(best, fit)| *best = best.min(fit.energy));
             }
             let least: f64 = best.iter().sum();

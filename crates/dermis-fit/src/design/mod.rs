@@ -29,14 +29,19 @@
 //!
 //! The skin is sampled in 256 places of equal share, in vertex order.
 //!
+//! [`advise`] says the same by region: which joints, and which pairs of joints, the motion takes where training never was.
+//!
 //! Source: Cohn, Ghahramani & Jordan 1996, "Active learning with statistical models" (expected variance); Seo et al. 2000,
 //! "Gaussian process regression: active data selection and test point rejection", for Gaussian processes.
 
+mod advice;
 mod kernels;
 mod skin;
 #[cfg(test)]
 mod tests;
 mod unknown;
+
+pub use advice::{Advice, Amplitude, Pair, Region, Sculpt, advise};
 
 use crate::training::{Cancelled, Progress};
 use dermis_deform::TrainingPoses;
@@ -44,7 +49,7 @@ use dermis_deform::training::degrees;
 use dermis_rig::{Influences, Motion, Rig};
 use kernels::{Features, Kernels, square};
 use rayon::prelude::*;
-use skin::Skin;
+use skin::{Place, Skin};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use unknown::Unknown;
@@ -160,41 +165,11 @@ pub fn suggest(
     count: usize,
     progress: Progress<'_>,
 ) -> Result<Suggestions, DesignError> {
-    let training = known.training;
-    if training.joints.is_empty() {
-        return Err(DesignError::NoJoints);
-    }
-    if training.poses() == 0 {
-        return Err(DesignError::NoTraining);
-    }
-    let thinned = |motion: &Motion| -> Vec<usize> {
-        let all = motion.frames.len();
-        (0..all).step_by(all.div_ceil(FRAMES).max(1)).collect()
-    };
-    let mut features = known_features(training);
-    let trained = features.len();
-    let frames = thinned(motion);
-    add_features(known, motion, &frames, &mut features)?;
-    let frames = frames.len();
+    let Guess { features, trained, frames, skin, mut unknown, .. } = Guess::new(known, motion, among, progress)?;
     // Poses beyond training are counted from the first frame of the motion.
-    let (from, offered) = (among.unwrap_or(motion), thinned(among.unwrap_or(motion)));
+    let from = among.unwrap_or(motion);
+    let offered = thinned(from);
     let first = if among.is_some() { frames } else { 0 };
-    if among.is_some() {
-        add_features(known, from, &offered, &mut features)?;
-    }
-    let skin = Skin::new(known);
-    let kernels = Kernels::new(&features);
-    let places = skin.places(known.radii, &kernels, trained);
-    let (done, total) = (AtomicU64::new(0), places.len() as u64);
-    let mut unknown = places
-        .par_iter()
-        .map(|place| {
-            if let ControlFlow::Break(Cancelled) = progress(done.fetch_add(1, Ordering::Relaxed), total) {
-                return Err(DesignError::Cancelled);
-            }
-            Ok(Unknown::new(place, &kernels, trained, frames))
-        })
-        .collect::<Result<Vec<_>, DesignError>>()?;
     let prior: f64 = unknown.iter().map(|u| u.prior).sum();
     let before: f64 = unknown.iter().map(Unknown::total).sum();
     let mut learnt: Vec<usize> = (0..trained).collect();
@@ -233,6 +208,62 @@ pub fn suggest(
     }
     let unknown = if prior > 0.0 { before / prior } else { 0.0 };
     Ok(Suggestions { list, frames: motion.frames.len(), looked_at: frames, offered: offered.len(), trained, unknown })
+}
+
+/// What is guessed of a motion before any of its poses is sculpted.
+struct Guess {
+    /// Of the training poses, of the motion's frames, and of the poses offered.
+    features: Vec<Features>,
+    trained: usize,
+    frames: usize,
+    skin: Skin,
+    places: Vec<Place>,
+    /// One per place.
+    unknown: Vec<Unknown>,
+}
+
+impl Guess {
+    fn new(
+        known: &Known<'_>,
+        motion: &Motion,
+        among: Option<&Motion>,
+        progress: Progress<'_>,
+    ) -> Result<Self, DesignError> {
+        let training = known.training;
+        if training.joints.is_empty() {
+            return Err(DesignError::NoJoints);
+        }
+        if training.poses() == 0 {
+            return Err(DesignError::NoTraining);
+        }
+        let mut features = known_features(training);
+        let trained = features.len();
+        let frames = thinned(motion);
+        add_features(known, motion, &frames, &mut features)?;
+        if let Some(from) = among {
+            add_features(known, from, &thinned(from), &mut features)?;
+        }
+        let skin = Skin::new(known);
+        let kernels = Kernels::new(&features);
+        let places = skin.places(known.radii, &kernels, trained);
+        let (done, total) = (AtomicU64::new(0), places.len() as u64);
+        let unknown = places
+            .par_iter()
+            .map(|place| {
+                if let ControlFlow::Break(Cancelled) = progress(done.fetch_add(1, Ordering::Relaxed), total) {
+                    return Err(DesignError::Cancelled);
+                }
+                Ok(Unknown::new(place, &kernels, trained, frames.len()))
+            })
+            .collect::<Result<Vec<_>, DesignError>>()?;
+        Ok(Self { features, trained, frames: frames.len(), skin, places, unknown })
+    }
+}
+
+/// The frames of a motion that are looked at.
+fn thinned(motion: &Motion) -> Vec<usize> {
+    let all = motion.frames.len();
+    (0..all).step_by(all.div_ceil(FRAMES).max(1)).collect()
 }
 
 /// Returns the features of the training poses.

@@ -10,6 +10,7 @@ use dermis_solve::faer::Mat;
 const NOISE: f64 = 0.01;
 
 /// The posterior covariance C of the poses beyond training, for s = 1.
+#[derive(Clone)]
 pub struct Unknown {
     /// The motion's frames come first.
     frames: usize,

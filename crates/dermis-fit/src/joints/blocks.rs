@@ -24,7 +24,7 @@ impl BlockFit {
         progress: Progress<'_>,
     ) -> Result<Self, FitError> {
         check(training, weights, settings)?;
-        let included = training.included();
+        let included = training.grouped();
         let training = &training.with(&included);
         let vertices = training.rest.len();
         let form = Form::choose(training, weights, settings, &Ticker::new(vertices as u64, progress))?;
@@ -39,7 +39,7 @@ impl BlockFit {
         weights: &Influences,
         settings: &JointSettings,
     ) -> Result<Vec<usize>, FitError> {
-        let included = training.included();
+        let included = training.grouped();
         let training = &training.with(&included);
         let scene = self.form.scene(training, weights, settings)?;
         let mut taken = vec![false; training.rest.len()];
@@ -66,7 +66,7 @@ impl BlockFit {
         progress: Progress<'_>,
     ) -> Result<(), FitError> {
         check(training, weights, settings)?;
-        let included = training.included();
+        let included = training.grouped();
         let training = &training.with(&included);
         let vertices = training.rest.len();
         let ticker = Ticker::new(vertices as u64, progress);
@@ -93,7 +93,7 @@ impl BlockFit {
         weights: &Influences,
         settings: &JointSettings,
     ) -> Result<JointFit, FitError> {
-        let included = training.included();
+        let included = training.grouped();
         let training = &training.with(&included);
         let scene = self.form.scene(training, weights, settings)?;
         let groups = scene.groups();

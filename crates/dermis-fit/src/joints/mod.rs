@@ -59,7 +59,7 @@ pub fn fit_joints(
     progress: Progress<'_>,
 ) -> Result<JointFit, FitError> {
     check(training, weights, settings)?;
-    let included = training.included();
+    let included = training.grouped();
     let training = &training.with(&included);
     let vertices = training.rest.len();
     let stride = settings.stride(vertices, training.examples.len());
@@ -136,7 +136,7 @@ pub fn joint_validation(
     progress: Progress<'_>,
 ) -> Result<f64, FitError> {
     check(training, weights, settings)?;
-    let included = training.included();
+    let included = training.grouped();
     let training = &training.with(&included);
     let stride = settings.stride(training.rest.len(), training.examples.len());
     let mut least = f64::INFINITY;
@@ -173,7 +173,7 @@ pub fn joint_leverages(
     most: usize,
 ) -> Result<Vec<f64>, FitError> {
     check(training, weights, settings)?;
-    let included = training.included();
+    let included = training.grouped();
     let training = &training.with(&included);
     let settings = &JointSettings { composites: fitted.eta, ..settings.clone() };
     let scene = Scene::new(training, weights, settings, settings.mirror.as_ref().filter(|_| fitted.mirrored))?;

@@ -30,9 +30,9 @@ impl Scene<'_> {
 
     /// Returns the rows that are left out together: poses, each with its mirror image.
     pub fn folds(&self, group: &Group) -> Vec<LeftOut> {
-        let folds = self.settings.folds.ranges(self.own).into_iter().map(|fold| {
-            let images = (fold.start..fold.end).map(|s| s + self.own).filter(|_| group.mirrored);
-            LeftOut { rows: (fold.start..fold.end).chain(images).collect(), scored: fold.end - fold.start }
+        let folds = self.fold_ranges().into_iter().map(|fold| {
+            let images = fold.clone().map(|s| s + self.own).filter(|_| group.mirrored);
+            LeftOut { scored: fold.len(), rows: fold.chain(images).collect() }
         });
         folds.collect()
     }

@@ -4,7 +4,7 @@ use super::composite::{self, composite_gate, composite_pairs, composite_relevanc
 use super::inducing::{STOP, joint_centre, pivots};
 use super::settings::{CompositeSummary, JointSettings, JointSummary};
 use super::tree::JointTree;
-use crate::training::{FitError, Training};
+use crate::training::{FitError, Training, pose_numbers};
 use dermis_deform::guard::{FROZEN, Weld};
 use dermis_deform::joints::{Joint, JointFeature, JointPose, Joints, forest_links, joint_feature};
 use dermis_rig::glam::DVec3;
@@ -12,6 +12,7 @@ use dermis_rig::skeleton::invert;
 use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mirror};
 use dermis_solve::SolveError;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Composites of a smaller gate have no influence.
 const LEAST_GATE: f64 = 1e-3;
@@ -46,6 +47,8 @@ pub struct Scene<'a> {
     pub poses: Vec<JointPose>,
     /// Number of examples.
     pub own: usize,
+    /// Where the examples of each pose start, and their number: [`Training::grouped`] puts them one after another.
+    starts: Vec<usize>,
 }
 
 impl<'a> Scene<'a> {
@@ -135,10 +138,17 @@ impl<'a> Scene<'a> {
             bone_relevance,
             poses: vec![],
             own: training.examples.len(),
+            starts: starts(training),
         };
         scene.poses = transforms.iter().map(|pose| scene.pose(pose)).collect();
         scene.check_anchors(weights)?;
         Ok(scene)
+    }
+
+    /// Returns the examples that are left out together. Those of one pose are.
+    pub fn fold_ranges(&self) -> Vec<Range<usize>> {
+        let folds = self.settings.folds.ranges(self.starts.len() - 1);
+        folds.into_iter().map(|fold| self.starts[fold.start]..self.starts[fold.end]).collect()
     }
 
     /// Evaluates the features of a pose.
@@ -194,6 +204,14 @@ impl<'a> Scene<'a> {
         };
         groups.into_iter().map(group).collect()
     }
+}
+
+/// Where the examples of each pose start, and their number.
+fn starts(training: &Training<'_>) -> Vec<usize> {
+    let numbers = pose_numbers(training.examples.iter().map(|e| &e.transforms), training.unit());
+    let mut starts: Vec<usize> = (0..numbers.len()).filter(|&s| s == 0 || numbers[s] != numbers[s - 1]).collect();
+    starts.push(numbers.len());
+    starts
 }
 
 /// The largest |φ|.

@@ -75,8 +75,7 @@ impl Scene<'_> {
             stride,
             ticker,
             |group, _, vertices, _| {
-                let folds = self.settings.folds.ranges(self.own);
-                let ranges: Vec<_> = folds.into_iter().map(|fold| fold.start..fold.end).collect();
+                let ranges = self.fold_ranges();
                 if ranges.iter().any(|fold| fold.len() >= REFIT) {
                     return vertices.left_out(grid, &ranges);
                 }

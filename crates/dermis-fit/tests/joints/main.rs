@@ -256,6 +256,34 @@ fn the_sweep_equals_solving_again_without_each_fold() {
     }
 }
 
+/// Oracle: the examples once, with twice the importance. Copies stand elsewhere, and the whole character has moved in them.
+#[test]
+fn examples_of_one_pose_are_left_out_together() {
+    let (_, bench) = small_bench(24);
+    for folds in [Folds::Single, Folds::Blocks(5)] {
+        let set = JointSettings { folds, rounding: 0, ..settings(CorrectionFrame::Anchor) };
+        let mut once = bench.clone();
+        once.examples.iter_mut().for_each(|e| e.importance *= 2.0);
+        let expected = fit(&once, &set).report;
+        let mut twice = bench.clone();
+        let copies: Vec<usize> = (0..24).map(|s| (7 * s + 3) % 24).collect();
+        let g = DAffine3::from_rotation_translation(DQuat::from_rotation_z(0.7), DVec3::new(0.3, -2.0, 0.1));
+        for &s in &copies {
+            let Example { transforms, positions, .. } = &bench.examples[s];
+            let moved = |x: &Vec<DVec3>| x.iter().map(|p| g.transform_point3(*p)).collect::<Vec<_>>();
+            let copy =
+                Example { transforms: transforms.moved(g), positions: moved(positions), ..bench.examples[s].clone() };
+            twice.examples.push(copy);
+            twice.base.push(moved(&bench.base[s]));
+        }
+        let found = fit(&twice, &set).report;
+        assert_eq!(found.lambda, expected.lambda);
+        for (a, b) in found.sweep.iter().zip(&expected.sweep) {
+            assert!((a.1 * 2f64.sqrt() - b.1).abs() < 1e-6 * b.1, "{folds:?} {a:?} {b:?}");
+        }
+    }
+}
+
 #[test]
 fn leverages_of_any_pose_are_those_of_the_plain_regression() {
     let (arm, bench) = small_bench(16);

@@ -9,7 +9,7 @@ mod view;
 pub use pass::PassVerdict;
 pub use vertices::vertex_csv;
 
-use crate::page::{FileStamp, MethodRow, PageWarning, PoseRef, StrengthSweep};
+use crate::page::{FileStamp, MethodRow, PageTable, PageWarning, PoseRef, StrengthSweep};
 use dermis_io::ModelFile;
 use dermis_measure::{PassRule, Scores};
 use dermis_rig::ExampleSet;
@@ -26,6 +26,8 @@ pub struct ModelOutcome<'a> {
     pub sets: Vec<ScoredExamples<'a>>,
     /// Other methods on the same bench.
     pub comparison: Vec<MethodRow>,
+    /// Further tables of the page.
+    pub further: Vec<PageTable>,
     /// Files read and written.
     pub files: Vec<FileStamp>,
     /// The command line.

@@ -188,6 +188,7 @@ impl ModelOutcome<'_> {
             });
         }
         tables.push(self.bones_table());
+        tables.extend(self.further.iter().cloned());
         tables.retain(|t| !t.rows.is_empty());
         tables
     }

@@ -42,8 +42,11 @@ pub enum DecompositionMethod {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SearchOptions {
-    /// How many bones.
+    /// How many bones; with `max_error`, how many there may be.
     pub bones: usize,
+    /// The rms distance that as few bones as possible are to reach, metres.
+    #[serde(default)]
+    pub max_error: Option<f64>,
     /// Which transforms a bone may have.
     #[serde(default)]
     pub kind: BoneKind,
@@ -59,6 +62,9 @@ pub struct SearchOptions {
     /// The rms distance at which the search may stop, metres.
     #[serde(default)]
     pub stop_at: Option<f64>,
+    /// The strength λ that draws weights to those of their neighbours.
+    #[serde(default)]
+    pub smooth: Option<f64>,
 }
 
 /// Settings of a clustering.
@@ -97,6 +103,9 @@ pub struct GivenBonesOptions {
     /// Seed of the compression of long sequences.
     #[serde(default = "default_seed")]
     pub seed: u64,
+    /// The strength λ that draws weights to those of their neighbours.
+    #[serde(default)]
+    pub smooth: Option<f64>,
 }
 
 /// Settings of bones for given weights.
@@ -131,6 +140,9 @@ pub struct RefineOptions {
     /// Seed of the compression of long sequences.
     #[serde(default = "default_seed")]
     pub seed: u64,
+    /// The strength λ that draws weights to those of their neighbours.
+    #[serde(default)]
+    pub smooth: Option<f64>,
 }
 
 fn default_influences() -> usize {
@@ -163,13 +175,28 @@ impl DecompositionMethod {
         }
     }
 
+    /// The strength that draws weights to those of their neighbours.
+    pub fn smooth(&self) -> Option<f64> {
+        match self {
+            Self::Search(options) => options.smooth,
+            Self::GivenBones(options) => options.smooth,
+            Self::Refine(options) => options.smooth,
+            Self::Clustering(_) | Self::GivenWeights(_) => None,
+        }
+    }
+
     /// Refuses settings out of range, and a tie that the bones cannot have.
     pub(crate) fn check(&self, tie: Tie) -> Result<(), Error> {
         let positive = |setting, value| within(setting, value, f64::MIN_POSITIVE, f64::MAX);
         if let Some(BoneKind::NearRigid { stiffness }) = self.kind() {
             positive("near-rigid", stiffness)?;
         }
+        if let Some(strength) = self.smooth() {
+            positive("smooth", strength)?;
+        }
         match self {
+            Self::Search(SearchOptions { max_error: Some(_), stop_at: Some(_), .. }) => return Err(Error::TwoEndings),
+            Self::Search(SearchOptions { max_error: Some(rms), .. }) => positive("max-error", *rms)?,
             Self::Search(SearchOptions { stop_at: Some(rms), .. }) => positive("stop-at", *rms)?,
             Self::Clustering(ClusteringOptions { bones: ClusteredBones::Bandwidth(h), .. }) => {
                 positive("bandwidth", *h)?;
@@ -229,16 +256,17 @@ pub fn solve(
 ) -> Result<Solved, Error> {
     method.check(tie)?;
     let frames = sequences.frames();
-    let sequence = Sequence { rest: &sequences.mesh.positions, frames: &frames };
-    let defaults = DecomposeSettings::default();
+    let sequence = Sequence { rest: &sequences.mesh.positions, frames: &frames, triangles: &sequences.mesh.triangles };
+    let defaults = DecomposeSettings { smooth: method.smooth(), ..DecomposeSettings::default() };
     let searched = |task, settings| Ok::<_, Error>(decompose(&sequence, &task, &settings, progress)?);
     let (mut given, mut notes) = (None, Vec::new());
     let start;
     let found: Decomposition = match method {
         DecompositionMethod::Search(options) => {
-            let SearchOptions { bones, kind, influences, effort, seed, stop_at: enough } = *options;
+            let SearchOptions { bones, max_error, kind, influences, effort, seed, stop_at: enough, smooth } = *options;
+            let task = max_error.map_or(Task::Search { bones }, |error| Task::Fewest { error, most: bones });
             start = Instant::now();
-            searched(Task::Search { bones }, DecomposeSettings { kind, influences, effort, seed, enough })?
+            searched(task, DecomposeSettings { kind, influences, effort, seed, enough, smooth })?
         }
         DecompositionMethod::Clustering(options) => {
             let bandwidth = match options.bones {
@@ -247,7 +275,7 @@ pub fn solve(
             };
             let settings = ClusteringSettings { bandwidth, kind: options.kind, influences: options.influences };
             start = Instant::now();
-            cluster(&sequence, &sequences.mesh.triangles, &settings, progress)?
+            cluster(&sequence, &settings, progress)?
         }
         DecompositionMethod::GivenBones(options) => {
             let (skeleton, transforms, note) = load_given_bones(&options.bones.file, sequences, read)?;

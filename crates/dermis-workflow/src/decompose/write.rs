@@ -120,6 +120,8 @@ impl Decomposed {
             "bones_requested": self.report.bones_requested,
             "bones": self.bones,
             "fewer_because": self.report.fewer_because,
+            "too_few": self.report.too_few.map(|(bones, square)| json!({ "bones": bones, "rms": square.sqrt() })),
+            "roughness": self.report.roughness,
             "influences_max": self.influences_max,
             "error": self.scores.model.error,
             "free_rms": solved.free_rms,

@@ -4,11 +4,11 @@ use super::{FitInput, Method, fit};
 use crate::error::Error;
 use crate::load::LoadedRig;
 use crate::measure::{Scores, measure_within};
-use dermis_fit::Progress;
+use dermis_fit::{Progress, pose_numbers};
 use dermis_rig::glam::DVec3;
 
 /// Errors on examples that were left out and predicted by a model fitted to the others: `count` folds, contiguous blocks
-/// for a clip, every `count`-th pose otherwise; poses in the order of the examples. Distances of at most `bound` are
+/// for a clip, every `count`-th pose otherwise, and always all examples of one pose together; poses in the order of the examples. Distances of at most `bound` are
 /// counted, if there is one. `None` where there is nothing to leave out, and for a method that learns nothing of one example from
 /// the others.
 ///
@@ -27,8 +27,17 @@ pub fn cross_validate(
     if count < 2 || poses < 2 || !method.promises().predicts {
         return Ok(None);
     }
-    let count = count.min(poses);
-    let fold_of = |s: usize| if examples.is_clip() { s * count / poses } else { s % count };
+    // Examples of one pose are left out together.
+    let numbers = pose_numbers(examples.examples().iter().map(|e| &e.transforms), loaded.rig.mesh().extent());
+    let different = numbers.iter().max().map_or(0, |last| last + 1);
+    if different < 2 {
+        return Ok(None);
+    }
+    let count = count.min(different);
+    let fold_of = |s: usize| match examples.is_clip() {
+        true => numbers[s] * count / different,
+        false => numbers[s] % count,
+    };
     let (mut merged, mut places): (Option<Scores>, Vec<usize>) = (None, Vec::new());
     for fold in 0..count {
         let (out, kept): (Vec<usize>, Vec<usize>) = (0..poses).partition(|&s| fold_of(s) == fold);

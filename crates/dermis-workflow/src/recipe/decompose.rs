@@ -98,6 +98,7 @@ impl DecomposeOutcome {
             fit: None,
             sets: vec![ScoredExamples { role: SetRole::Scored, scores: &made.scores, examples: Some(&made.examples) }],
             comparison: vec![],
+            further: Vec::new(),
             files: file_stamps(&self.files),
             command: self.command.clone(),
             pass: None,

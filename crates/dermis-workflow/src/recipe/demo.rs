@@ -118,6 +118,7 @@ impl DemoOutcome {
                 ScoredExamples { role: SetRole::HeldOut, scores: &self.walk_scores, examples: Some(&self.walk) },
             ],
             comparison: self.rows.iter().map(method_row).collect(),
+            further: Vec::new(),
             files: file_stamps(&self.files),
             command: self.command.clone(),
             pass: None,

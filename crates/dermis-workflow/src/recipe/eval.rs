@@ -7,6 +7,7 @@ use crate::measure::{PassRule, Scores, bound_of, measure_streamed, measure_withi
 use crate::output::{reserve_file, reserve_folder};
 use crate::report::{ModelOutcome, PassVerdict, ScoredExamples, SetRole, file_stamps, vertex_csv};
 use crate::stress::{Stress, stress};
+use crate::suggest::{Advice, advice_json, advice_table, lacks};
 use dermis_deform::baked::BakedBase;
 use dermis_io::ModelFile;
 use dermis_rig::ExampleSet;
@@ -101,6 +102,8 @@ pub struct EvalOutcome {
 pub struct Scored {
     /// The scores.
     pub scores: Scores,
+    /// What training lacks for the poses, expected from the poses alone.
+    pub lacks: Option<Advice>,
     /// Seconds that scoring took.
     pub seconds: f64,
     /// Where something was written.
@@ -184,10 +187,14 @@ impl ScoreRecipe {
             out.write(vertex_csv(model.rig(), &scores).as_bytes())?;
         }
         let seconds = start.elapsed().as_secs_f64();
+        let lacks = match examples.is_empty() {
+            true => None,
+            false => step(watch, "advise", |p| lacks(model, &examples, p))?,
+        };
         let failed = self.fail_above.is_some_and(|limit| scores.model.error.rms > limit);
         let written = paths(&[&report, &vertex_errors]);
         let (pass, command) = (self.pass, self.command.clone());
-        let mut scored = Scored { scores, seconds, written, failed, pass, examples, files, command };
+        let mut scored = Scored { scores, lacks, seconds, written, failed, pass, examples, files, command };
         scored.failed |= scored.shown(model).pass().is_some_and(|pass| !pass.passed());
         if let Some(dir) = &report {
             dir.folder()?("report.html", scored.shown(model).page().to_html().as_bytes())?;
@@ -204,6 +211,7 @@ impl Scored {
             fit: None,
             sets: vec![ScoredExamples { role: SetRole::Scored, scores: &self.scores, examples }],
             comparison: Vec::new(),
+            further: self.lacks.iter().map(advice_table).collect(),
             files: file_stamps(&self.files),
             command: self.command.clone(),
             pass: self.pass,
@@ -239,6 +247,9 @@ impl EvalOutcome {
             Some(scored) => {
                 let mut value = scored.shown(&self.model).json();
                 value["seconds"] = scored.seconds.into();
+                if let Some(lacks) = &scored.lacks {
+                    value["lacks"] = advice_json(lacks);
+                }
                 if let Some(pass) = self.pass() {
                     value["pass"] = pass.json();
                 }

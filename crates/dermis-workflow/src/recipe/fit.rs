@@ -13,6 +13,7 @@ use crate::measure::{PassRule, Scores, bound_of, measure, measure_streamed, meas
 use crate::memory;
 use crate::output::{Kind, Output, reserve_file_of, reserve_folder};
 use crate::report::{ModelOutcome, ScoredExamples, SetRole, file_stamps, fit_summary};
+use crate::suggest::{Advice, advice_json, advice_table, lacks};
 use dermis_deform::Stack;
 use dermis_fit::method::{BaseChoice, MethodError};
 use dermis_io::{ModelFile, model_file, part_file};
@@ -130,6 +131,8 @@ pub struct FitOutcome {
     /// The sets that were scored, the one that counts last, with their examples; with none if they were streamed, or left
     /// out of fits one after another.
     pub sets: Vec<(SetRole, Scores, ExampleSet)>,
+    /// What training lacks for the held-out poses, expected from the poses alone.
+    pub lacks: Option<Advice>,
     /// Whether the caller stopped the cross-validation.
     pub validation_stopped: bool,
     /// The files read.
@@ -409,6 +412,10 @@ impl FitRecipe {
                 step(watch, "measure hold-out", |_| measure_within(&fitted.model, &set, base_held_out, bound))?;
             sets.push((SetRole::HeldOut, scores, set));
         }
+        let lacks = match sets.iter().find(|set| set.0 == SetRole::HeldOut) {
+            Some((_, _, set)) => step(watch, "advise", |p| lacks(&fitted.model, set, p))?,
+            None => None,
+        };
         let mut validation_stopped = false;
         if sets.len() == 1 && self.folds >= 2 {
             match step(watch, "cross-validate", |p| cross_validate(loaded, &input, &self.method, self.folds, bound, p))
@@ -420,6 +427,7 @@ impl FitRecipe {
         }
         let memory = Memory::of(&fitted.model, poses);
         let mut outcome = self.outcome(fitted, train.len(), sets, files, memory, reserved);
+        outcome.lacks = lacks;
         outcome.validation_stopped = validation_stopped;
         outcome.read_warnings = said;
         outcome.report.warnings.extend(repeats);
@@ -524,6 +532,7 @@ impl FitRecipe {
             seconds: fitted.seconds,
             poses,
             sets,
+            lacks: None,
             validation_stopped: false,
             files,
             memory,
@@ -567,6 +576,7 @@ impl FitOutcome {
             fit: Some(fit),
             sets: sets.collect(),
             comparison: Vec::new(),
+            further: self.lacks.iter().map(advice_table).collect(),
             files: file_stamps(&self.files),
             command: self.command.clone(),
             pass: self.pass,
@@ -584,6 +594,9 @@ impl FitOutcome {
         };
         if let Some(pass) = self.shown().pass() {
             value["pass"] = pass.json();
+        }
+        if let Some(lacks) = &self.lacks {
+            value["lacks"] = advice_json(lacks);
         }
         value["memory"] = self.memory.json();
         value

@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::fit::{FitInput, Method, fit};
 use crate::load::{FileNote, ReadOptions, kind_of, load_model, load_motion, load_rig};
 use crate::output::reserve_file;
-use crate::suggest::{Suggestions, bundle, json, suggest};
+use crate::suggest::{Advice, Suggestions, advice_json, advise, bundle, json, suggest};
 use dermis_io::npz::{StoredFloat, write};
 use dermis_io::{Format, ModelFile};
 use dermis_rig::{BoneTransforms, Example, ExampleSet};
@@ -44,6 +44,8 @@ pub struct SuggestRecipe {
 pub struct SuggestOutcome {
     /// The suggestions, best first.
     pub found: Suggestions,
+    /// What training lacks for the motion, by region of the skin.
+    pub lacks: Advice,
     /// What the motion is called.
     pub motion: String,
     /// What became of the bundle.
@@ -96,6 +98,7 @@ impl SuggestRecipe {
         seen(watch, inputs, &notes)?;
         let count = usize::from(self.count);
         let found = step(watch, "suggest", |p| suggest(&model, &motion, among.as_ref(), count, p))?;
+        let lacks = step(watch, "advise", |p| advise(&model, &motion, p))?;
         let bundle = match (&out, found.list.is_empty()) {
             (None, _) => SuggestedBundle::Unwanted,
             (Some(_), true) => SuggestedBundle::Empty,
@@ -105,7 +108,7 @@ impl SuggestRecipe {
                 SuggestedBundle::Written(out.path().to_path_buf())
             }
         };
-        Ok(SuggestOutcome { found, motion: motion.name, bundle })
+        Ok(SuggestOutcome { found, lacks, motion: motion.name, bundle })
     }
 }
 
@@ -133,6 +136,8 @@ fn model_or_rig(path: &Path) -> Result<(ModelFile, FileNote), Error> {
 impl SuggestOutcome {
     /// `suggest --json`.
     pub fn json(&self) -> Value {
-        json(&self.found)
+        let mut value = json(&self.found);
+        value["lacks"] = advice_json(&self.lacks);
+        value
     }
 }

@@ -103,3 +103,64 @@ fn the_result_does_not_depend_on_threads_and_the_bundle_is_read_back() {
         assert!(found.bones.iter().zip(wanted.bones.iter()).all(|(a, b)| a.abs_diff_eq(*b, 1e-12)));
     }
 }
+
+fn wrist(turn: f64) -> ArmPose {
+    ArmPose { wrist: DVec3::Y * turn, ..ArmPose::REST }
+}
+
+/// What training lacks is named where it is, and sculpting what is named for a region mends that region.
+#[test]
+fn advice_names_amplitudes_by_region_and_its_poses_mend_them() {
+    let arm = Arm::new(24, 10);
+    let start = [ArmPose::REST, bent(0.3), bent(0.6), wrist(0.3)];
+    let motion_poses = [bent(1.6), bent(1.8), bent(1.9), wrist(1.1), wrist(1.25), wrist(1.3)];
+    let motion = arm.motion("swing", &motion_poses);
+    let of_start = model(&arm, &start, Method::joint());
+    let advice = advise(&of_start, &motion, &silent).unwrap();
+    assert!(advice.unknown > 0.3 && advice.regions.iter().map(|r| r.share).sum::<f64>() < 1.0 + 1e-9, "{advice:?}");
+    let judged = examples(&arm, &motion_poses);
+    let names = arm.rig.skeleton().names();
+    let region_error = |model: &ModelFile, bone: &str| {
+        let rms = measure(model, &judged, None).unwrap().model.per_vertex_rms;
+        let own = rms.iter().enumerate().filter(|(v, _)| arm.weights().dominant(*v).is_some_and(|b| names[b] == bone));
+        own.map(|(_, e)| e * e).sum::<f64>().sqrt()
+    };
+    let (elbow, hand) = (&arm.motion("x", &[bent(1.0)]), &arm.motion("x", &[wrist(1.0)]));
+    let joint_of = |motion: &Motion| suggest(&of_start, motion, None, 1, &silent).unwrap().list[0].farthest.0.clone();
+    let (elbow, hand) = (joint_of(elbow), joint_of(hand));
+    for (joint, other, trained, reached) in [(&elbow, &hand, 0.6f64, 1.9f64), (&hand, &elbow, 0.3, 1.3)] {
+        let region = |joint: &str| advice.regions.iter().find(|r| r.joint == joint).unwrap();
+        let of_joint = region(joint);
+        let lack = &of_joint.amplitudes[0];
+        assert_eq!((&lack.joint, lack.frames), (joint, 3), "{of_joint:?}");
+        assert!((lack.trained - trained.to_degrees()).abs() < 0.1 && (lack.reached - reached.to_degrees()).abs() < 0.1);
+        assert!((lack.beyond - (reached - trained).to_degrees()).abs() < 0.1, "{lack:?}");
+        assert!(of_joint.sculpt[0].left < 0.7 && of_joint.sculpt.is_sorted_by(|a, b| a.left >= b.left), "{of_joint:?}");
+        let with = |pose: usize| {
+            let poses: Vec<ArmPose> = start.iter().copied().chain([motion_poses[pose]]).collect();
+            region_error(&model(&arm, &poses, Method::joint()), joint)
+        };
+        let (before, own) = (region_error(&of_start, joint), with(of_joint.sculpt[0].frame));
+        let others = with(region(other).sculpt[0].frame);
+        assert!(own < 0.7 * before && own < 0.7 * others, "{joint}: {before} {own} {others}");
+    }
+}
+
+#[test]
+fn advice_names_pairs_that_training_knows_apart() {
+    let arm = Arm::new(16, 8);
+    let start = [ArmPose::REST, bent(0.6), bent(1.2), wrist(0.5), wrist(1.0)];
+    let both = |elbow, turn| ArmPose { elbow, ..wrist(turn) };
+    let motion = arm.motion("swing", &[both(1.2, 1.0), both(0.6, 0.5), bent(0.6)]);
+    let advice = advise(&model(&arm, &start, Method::joint()), &motion, &silent).unwrap();
+    for region in &advice.regions {
+        assert!(region.amplitudes.is_empty(), "{region:?}");
+    }
+    let pair = advice.regions.iter().flat_map(|r| &r.pairs).next().unwrap();
+    assert_eq!(pair.frames, 2);
+    assert!((pair.beyond - 1.0f64.to_degrees()).abs() < 0.1, "{pair:?}");
+    // What training holds already lacks nothing.
+    let known = arm.motion("swing", &[bent(0.6), wrist(0.5), ArmPose::REST]);
+    let none = advise(&model(&arm, &start, Method::joint()), &known, &silent).unwrap();
+    assert!(none.regions.iter().all(|r| r.amplitudes.is_empty() && r.pairs.is_empty()), "{none:?}");
+}

@@ -2,12 +2,11 @@
 
 use super::motion::{Motion, compressed};
 use super::normal::square;
-use super::solve::Sweep;
+use super::solve::rigid_sweep;
 use crate::decompose::BoneKind;
 use crate::decompose::gram::Bones;
 use crate::decompose::matrix::Matrix;
 use crate::decompose::problem::{Frames, MONOMIALS};
-use dermis_solve::simd;
 
 /// Fits one bone to weighted points, given as S = Σ p̃p̃ᵀ and Q = Σ p̃ x over the compressed columns.
 ///
@@ -25,15 +24,7 @@ pub fn fit_patch(s: &[f64; MONOMIALS], q: &Matrix, frames: &Frames, kind: BoneKi
         wide.row_mut(i, 0).copy_from_slice(expanded.row(i));
     }
     let overlaps = vec![vec![(0, *s)]];
-    let groups = columns.groups();
-    for group in 0..groups {
-        let (start, lanes) = columns.group(group);
-        let mut t = Matrix::zeros(4, 3 * lanes);
-        simd::run(Sweep { overlaps: &overlaps, q: &wide, t: &mut t, fixed: 0, mean: &frames.mean, start, lanes });
-        for i in 0..4 {
-            full.row_mut(i, 0)[start..start + 3 * lanes].copy_from_slice(t.row(i));
-        }
-    }
+    rigid_sweep(&overlaps, &wide, &mut full, 0, frames);
     if kind == BoneKind::Rigid || s[9] <= 1e-14 {
         return Motion::from_full(full, frames, kind);
     }

@@ -68,8 +68,9 @@ impl Kernel for Polar<'_> {
         let mut hard = [false; LANES];
         let x = self.m;
         // The scaled iteration converges quadratically from the start; ten steps are ample at a condition of 1e4.
+        let mut scaled = true;
         for step in 0..10 {
-            let mut change = 0.0f64;
+            let (mut change, mut apart) = (0.0f64, 0.0f64);
             let mut c = [[0.0; LANES]; 9];
             for lane in 0..LANES {
                 c[0][lane] = x[4][lane] * x[8][lane] - x[5][lane] * x[7][lane];
@@ -84,13 +85,20 @@ impl Kernel for Polar<'_> {
             }
             for lane in 0..LANES {
                 let det = x[0][lane] * c[0][lane] + x[1][lane] * c[1][lane] + x[2][lane] * c[2][lane];
-                let size: f64 = (0..9).map(|e| x[e][lane] * x[e][lane]).sum();
-                let inverse: f64 = (0..9).map(|e| c[e][lane] * c[e][lane]).sum();
-                if step == 0 {
-                    hard[lane] = det.is_nan() || det <= 1e-4 * size * size.sqrt();
+                let mut g = 1.0;
+                if scaled {
+                    let size: f64 = (0..9).map(|e| x[e][lane] * x[e][lane]).sum();
+                    let inverse: f64 = (0..9).map(|e| c[e][lane] * c[e][lane]).sum();
+                    if step == 0 {
+                        hard[lane] = det.is_nan() || det <= 1e-4 * size * size.sqrt();
+                    }
+                    if !hard[lane] {
+                        g = (inverse / size).sqrt() / det;
+                        apart = apart.max((g - 1.0).abs());
+                        g = g.sqrt();
+                    }
                 }
                 let safe = if hard[lane] { 1.0 } else { det };
-                let g = if hard[lane] { 1.0 } else { (inverse.sqrt() / (safe * size.sqrt())).sqrt() };
                 let (near, far) = (0.5 * g, 0.5 / (g * safe));
                 for e in 0..9 {
                     let next = if hard[lane] { x[e][lane] } else { near * x[e][lane] + far * c[e][lane] };
@@ -98,6 +106,8 @@ impl Kernel for Polar<'_> {
                     x[e][lane] = next;
                 }
             }
+            // Near a rotation the plain iteration converges as fast.
+            scaled = apart > 0.1;
             if change < 1e-8 {
                 // Convergence is quadratic: the next step would change nothing in double precision.
                 break;

@@ -115,20 +115,23 @@ pub fn penalty(motion: &Motion, supports: &[Support], frames: &Frames, kind: Bon
 /// t = (c − R a) / s. Bones without weight stay, and so do the first `fixed` ones.
 ///
 /// Source: Le and Deng 2012, equations 7 to 10, with the sums over vertices taken once, in S and Q.
-fn rigid_sweep(overlaps: &[Overlaps], q: &Bones, full: &mut Bones, fixed: usize, frames: &Frames) {
+pub fn rigid_sweep(overlaps: &[Overlaps], q: &Bones, full: &mut Bones, fixed: usize, frames: &Frames) {
     let (count, columns) = (full.count, frames.columns);
     let parts: Vec<Matrix> = (0..columns.groups())
         .into_par_iter()
         .map(|group| {
             let (start, lanes) = columns.group(group);
-            let mut t = Matrix::zeros(4 * count, 3 * lanes);
-            for k in 0..count {
-                for i in 0..4 {
-                    t.row_mut(4 * k + i).copy_from_slice(&full.row(i, k)[start..start + 3 * lanes]);
+            let bone = |k: usize| std::array::from_fn(|i| spread(full.row(i, k), start, lanes));
+            let mut t: Vec<[Row; 4]> = (0..count).map(bone).collect();
+            let mean = std::array::from_fn(|j| spread(frames.mean.row(j), start, lanes));
+            simd::run(Sweep { overlaps, q, t: &mut t, fixed, mean, start, lanes });
+            let mut part = Matrix::zeros(4 * count, 3 * lanes);
+            for (at, row) in t.iter().flatten().enumerate() {
+                for axis in 0..3 {
+                    part.row_mut(at)[axis * lanes..][..lanes].copy_from_slice(&row[axis * LANES..][..lanes]);
                 }
             }
-            simd::run(Sweep { overlaps, q, t: &mut t, fixed, mean: &frames.mean, start, lanes });
-            t
+            part
         })
         .collect();
     for (group, part) in parts.iter().enumerate() {
@@ -136,54 +139,58 @@ fn rigid_sweep(overlaps: &[Overlaps], q: &Bones, full: &mut Bones, fixed: usize,
     }
 }
 
+/// The columns of a full group of frames.
+const WIDE: usize = 3 * LANES;
+
+/// One coordinate of a bone over the columns of a group: three axes of [`LANES`] frames, those beyond the last one zero.
+type Row = [f64; WIDE];
+
+/// A row of a group, spread so that every axis has [`LANES`] places.
+#[inline(always)]
+fn spread(row: &[f64], start: usize, lanes: usize) -> Row {
+    let mut wide = [0.0; WIDE];
+    for axis in 0..3 {
+        wide[axis * LANES..axis * LANES + lanes].copy_from_slice(&row[start + axis * lanes..][..lanes]);
+    }
+    wide
+}
+
 /// The sweep of one group of frames.
-pub struct Sweep<'a> {
-    pub overlaps: &'a [Overlaps],
-    pub q: &'a Bones,
-    /// Row 4k + i holds coordinate i of bone k, over the columns of the group.
-    pub t: &'a mut Matrix,
+struct Sweep<'a> {
+    overlaps: &'a [Overlaps],
+    q: &'a Bones,
+    t: &'a mut [[Row; 4]],
     /// The first `fixed` bones stay.
-    pub fixed: usize,
-    pub mean: &'a Matrix,
-    pub start: usize,
-    pub lanes: usize,
+    fixed: usize,
+    mean: [Row; 4],
+    start: usize,
+    lanes: usize,
 }
 
 impl Kernel for Sweep<'_> {
     type Output = ();
     #[inline(always)]
     fn run<F: Fma>(self) {
-        const WIDE: usize = 3 * LANES;
-        let wide = 3 * self.lanes;
         for (k, overlaps) in self.overlaps.iter().enumerate().skip(self.fixed) {
-            let mut b = [[0.0; WIDE]; 4];
-            for i in 0..4 {
-                b[i][..wide].copy_from_slice(&self.q.row(i, k)[self.start..self.start + wide]);
-            }
+            let mut b: [Row; 4] = std::array::from_fn(|i| spread(self.q.row(i, k), self.start, self.lanes));
             let mut own = [0.0; MONOMIALS];
             for (l, table) in overlaps {
                 if *l == k {
                     own = *table;
                     continue;
                 }
-                let t: [&[f64]; 4] = std::array::from_fn(|j| self.t.row(4 * l + j));
-                let s = square(table);
-                for i in 0..4 {
-                    let b = &mut b[i][..wide];
-                    for at in 0..wide {
-                        b[at] -= s[i][0] * t[0][at] + s[i][1] * t[1][at] + s[i][2] * t[2][at] + s[i][3] * t[3][at];
-                    }
-                }
+                subtract(&mut b, &square(table), &self.t[*l]);
             }
             if own[9] <= 1e-14 {
                 continue;
             }
             let s = square(&own);
-            let mean: [&[f64]; 4] = std::array::from_fn(|j| &self.mean.row(j)[self.start..self.start + wide]);
             for i in 0..4 {
-                for at in 0..wide {
-                    b[i][at] +=
-                        s[i][0] * mean[0][at] + s[i][1] * mean[1][at] + s[i][2] * mean[2][at] + s[i][3] * mean[3][at];
+                for at in 0..WIDE {
+                    b[i][at] += s[i][0] * self.mean[0][at]
+                        + s[i][1] * self.mean[1][at]
+                        + s[i][2] * self.mean[2][at]
+                        + s[i][3] * self.mean[3][at];
                 }
             }
             // m[3·axis + i] = (C − a cᵀ/s)ᵀ: the rotation nearest to it maximises the trace.
@@ -191,23 +198,34 @@ impl Kernel for Sweep<'_> {
             for axis in 0..3 {
                 for i in 0..3 {
                     let share = s[i][3] / s[3][3];
-                    for lane in 0..self.lanes {
-                        m[3 * axis + i][lane] = b[i][axis * self.lanes + lane] - share * b[3][axis * self.lanes + lane];
+                    for lane in 0..LANES {
+                        m[3 * axis + i][lane] = b[i][axis * LANES + lane] - share * b[3][axis * LANES + lane];
                     }
                 }
             }
             Polar { m: &mut m, lanes: self.lanes }.run::<F>();
+            let t = &mut self.t[k];
             for axis in 0..3 {
-                for lane in 0..self.lanes {
-                    let at = axis * self.lanes + lane;
+                for lane in 0..LANES {
+                    let at = axis * LANES + lane;
                     let mut moved = b[3][at];
                     for i in 0..3 {
                         moved -= m[3 * axis + i][lane] * s[i][3];
-                        self.t.row_mut(4 * k + i)[at] = m[3 * axis + i][lane] - mean[i][at];
+                        t[i][at] = m[3 * axis + i][lane] - self.mean[i][at];
                     }
-                    self.t.row_mut(4 * k + 3)[at] = moved / s[3][3] - mean[3][at];
+                    t[3][at] = moved / s[3][3] - self.mean[3][at];
                 }
             }
+        }
+    }
+}
+
+/// b ← b − S t.
+#[inline(always)]
+fn subtract(b: &mut [Row; 4], s: &[[f64; 4]; 4], t: &[Row; 4]) {
+    for i in 0..4 {
+        for at in 0..WIDE {
+            b[i][at] -= s[i][0] * t[0][at] + s[i][1] * t[1][at] + s[i][2] * t[2][at] + s[i][3] * t[3][at];
         }
     }
 }
@@ -276,7 +294,7 @@ mod tests {
     fn with_problem(frames: usize, check: impl Fn(&Problem, &Planted)) {
         let planted = planted(frames);
         let shapes: Vec<&[DVec3]> = planted.frames.iter().map(Vec::as_slice).collect();
-        let problem = Problem::new(Sequence { rest: &planted.rest, frames: &shapes }, 4, 1);
+        let problem = Problem::new(Sequence { rest: &planted.rest, frames: &shapes, triangles: &[] }, 4, 1);
         check(&problem, &planted);
     }
 

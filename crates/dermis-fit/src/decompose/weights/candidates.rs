@@ -4,16 +4,17 @@
 
 use super::room::BLOCK;
 use super::support::{Fit, Support};
+use super::terms::Terms;
 use crate::decompose::gram::{Bones, Gram, combine, products, pulls, squares};
-use crate::decompose::problem::{MONOMIALS, Points};
+use crate::decompose::problem::MONOMIALS;
 use dermis_solve::simd::{self, Fma, Kernel};
 use rayon::prelude::*;
 
 /// Returns for every candidate the gain over the present blend, summed over vertices.
 ///
-/// `against` holds H between the present bones and `candidates`.
+/// `against` holds H between the present bones and `candidates`. No target draws a vertex to a new bone.
 pub fn candidate_gains(
-    points: &Points,
+    terms: Terms,
     supports: &[Support],
     fits: &[Fit],
     candidates: &Bones,
@@ -24,7 +25,7 @@ pub fn candidate_gains(
         .enumerate()
         .map(|(block, supports)| {
             let mut total = vec![0.0; candidates.stride];
-            gains_of_block((points, supports, fits), block * BLOCK, candidates, against, (&mut total, None));
+            gains_of_block((terms, supports, fits), block * BLOCK, candidates, against, (&mut total, None));
             total
         })
         .collect();
@@ -37,7 +38,7 @@ pub fn candidate_gains(
 
 /// Returns the step l_v of every vertex towards one candidate, in 0..1.
 pub fn candidate_steps(
-    points: &Points,
+    terms: Terms,
     supports: &[Support],
     fits: &[Fit],
     candidate: &Bones,
@@ -46,27 +47,27 @@ pub fn candidate_steps(
     let mut steps = vec![0.0; supports.len()];
     steps.par_chunks_mut(BLOCK).zip(supports.par_chunks(BLOCK)).enumerate().for_each(|(block, (steps, supports))| {
         let mut total = vec![0.0; candidate.stride];
-        gains_of_block((points, supports, fits), block * BLOCK, candidate, against, (&mut total, Some(steps)));
+        gains_of_block((terms, supports, fits), block * BLOCK, candidate, against, (&mut total, Some(steps)));
     });
     steps
 }
 
 /// Adds the gains of the vertices from `first` on to `total`, and stores their steps if they are wanted.
 fn gains_of_block(
-    (points, supports, fits): (&Points, &[Support], &[Fit]),
+    (terms, supports, fits): (Terms, &[Support], &[Fit]),
     first: usize,
     candidates: &Bones,
     against: &Gram,
     (total, steps): (&mut [f64], Option<&mut [f64]>),
 ) {
     let mut product = vec![0.0; BLOCK * 4 * candidates.stride];
-    products(points, first, supports.len(), candidates, &mut product);
-    simd::run(Gains { points, against, supports, fits, product: &product, first, total, steps });
+    products(terms.points, first, supports.len(), candidates, &mut product);
+    simd::run(Gains { terms, against, supports, fits, product: &product, first, total, steps });
 }
 
 /// The gains of one block of vertices.
 struct Gains<'a> {
-    points: &'a Points,
+    terms: Terms<'a>,
     against: &'a Gram,
     supports: &'a [Support],
     /// One per vertex of the whole mesh.
@@ -87,8 +88,8 @@ impl Kernel for Gains<'_> {
             (vec![0.0; stride], vec![0.0; stride], vec![0.0; stride], vec![0.0; stride]);
         for (at, support) in self.supports.iter().enumerate() {
             let v = self.first + at;
-            let monomials = &self.points.monomials[v];
-            pulls(self.points, v, &self.product[at * 4 * stride..(at + 1) * 4 * stride], &mut g);
+            let monomials = &self.terms.points.monomials[v];
+            pulls(self.terms.points, v, &self.product[at * 4 * stride..(at + 1) * 4 * stride], &mut g);
             squares(self.against, monomials, &mut diagonal);
             blend.fill(0.0);
             for (k, w) in support.members() {
@@ -100,7 +101,7 @@ impl Kernel for Gains<'_> {
             }
             // |y|² and y·(y − x), from |x − y|² and x·y.
             let fit = self.fits[v];
-            let size = fit.energy - self.points.squares[v] + 2.0 * fit.pull;
+            let size = fit.energy - self.terms.square(v) + 2.0 * fit.pull;
             let level = size - fit.pull;
             let (g, diagonal, blend, total) =
                 (&g[..stride], &diagonal[..stride], &blend[..stride], &mut self.total[..stride]);

@@ -12,9 +12,11 @@ mod pass;
 mod removal;
 mod room;
 mod support;
+mod terms;
 
 pub use candidates::{candidate_gains, candidate_steps};
 pub use exchange::Pass;
 pub use pass::{improve, nearest};
 pub use removal::removal_costs;
 pub use support::{Fit, MOST, Support};
+pub use terms::Terms;

@@ -4,6 +4,7 @@ use super::exchange::{Pass, look_around};
 use super::fixed::FixedSupport;
 use super::room::{BLOCK, Room};
 use super::support::{Fit, Support};
+use super::terms::Terms;
 use crate::decompose::gram::{Bones, Gram, products, pulls, squares};
 use crate::decompose::problem::Points;
 use dermis_solve::simd::{self, Fma, Kernel};
@@ -12,22 +13,15 @@ use rayon::prelude::*;
 /// Improves the weights of every vertex and returns the sum of the energies Σ_v |x_v − y_v|².
 ///
 /// No energy rises: a vertex keeps its weights where a solve does not lower it.
-pub fn improve(
-    points: &Points,
-    bones: &Bones,
-    gram: &Gram,
-    supports: &mut [Support],
-    fits: &mut [Fit],
-    pass: Pass,
-) -> f64 {
+pub fn improve(terms: Terms, supports: &mut [Support], fits: &mut [Fit], pass: Pass) -> f64 {
     let blocks = supports.par_chunks_mut(BLOCK).zip(fits.par_chunks_mut(BLOCK));
     blocks.enumerate().for_each(|(block, (supports, fits))| {
-        Room::lent(bones.stride, |room| {
+        Room::lent(terms.bones.stride, |room| {
             let first = block * BLOCK;
             if pass.entries > 0 {
-                products(points, first, supports.len(), bones, &mut room.product);
+                terms.products(first, supports.len(), &mut room.product);
             }
-            simd::run(Improve { points, bones, gram, supports, fits, pass, first, room });
+            simd::run(Improve { terms, supports, fits, pass, first, room });
         });
     });
     fits.iter().map(|fit| fit.energy).sum()
@@ -54,9 +48,7 @@ pub fn nearest(points: &Points, bones: &Bones, gram: &Gram) -> Vec<Support> {
 
 /// The pass over one block.
 struct Improve<'a> {
-    points: &'a Points,
-    bones: &'a Bones,
-    gram: &'a Gram,
+    terms: Terms<'a>,
     supports: &'a mut [Support],
     fits: &'a mut [Fit],
     pass: Pass,
@@ -68,12 +60,10 @@ impl Kernel for Improve<'_> {
     type Output = ();
     #[inline(always)]
     fn run<F: Fma>(self) {
-        let wide = 4 * self.bones.stride;
+        let wide = 4 * self.terms.bones.stride;
         let look = self.pass.entries > 0;
         FixedSupport {
-            points: self.points,
-            bones: self.bones,
-            gram: self.gram,
+            terms: self.terms,
             supports: &mut *self.supports,
             first: self.first,
             products: look,
@@ -90,10 +80,11 @@ impl Kernel for Improve<'_> {
             let mut energy = self.room.energies[at];
             if look {
                 let v = self.first + at;
-                let (monomials, square) = (&self.points.monomials[v], self.points.squares[v]);
+                let Terms { points, gram, .. } = self.terms;
+                let (monomials, square) = (&points.monomials[v], self.terms.square(v));
                 let room = &mut *self.room;
-                pulls(self.points, v, &room.product[at * wide..(at + 1) * wide], &mut room.g);
-                energy = look_around(self.gram, monomials, square, support, energy, self.pass, room);
+                pulls(points, v, &room.product[at * wide..(at + 1) * wide], &mut room.g);
+                energy = look_around(gram, monomials, square, support, energy, self.pass, room);
                 pull = support.members().map(|(k, w)| w * room.g[k]).sum();
             }
             self.fits[at] = Fit { energy: energy.max(0.0), pull };

@@ -3,36 +3,29 @@
 use super::exchange::{best_step, exchange, fill};
 use super::room::{BLOCK, Room};
 use super::support::{Fit, MOST, Support};
-use crate::decompose::gram::{Bones, Gram, products, pulls, squares};
-use crate::decompose::problem::Points;
+use super::terms::Terms;
+use crate::decompose::gram::{pulls, squares};
 use dermis_solve::simd::{self, Fma, Kernel};
 use rayon::prelude::*;
 
 /// Returns for every bone the rise of the energy without it, summed over its vertices.
 ///
 /// Each vertex is solved again without the bone, and one other bone may enter.
-pub fn removal_costs(
-    points: &Points,
-    bones: &Bones,
-    gram: &Gram,
-    supports: &[Support],
-    fits: &[Fit],
-    most: usize,
-) -> Vec<f64> {
+pub fn removal_costs(terms: Terms, supports: &[Support], fits: &[Fit], most: usize) -> Vec<f64> {
     let blocks: Vec<Vec<f64>> = supports
         .par_chunks(BLOCK)
         .enumerate()
         .map(|(block, supports)| {
-            Room::lent(bones.stride, |room| {
+            Room::lent(terms.bones.stride, |room| {
                 let first = block * BLOCK;
-                let mut costs = vec![0.0; bones.count];
-                products(points, first, supports.len(), bones, &mut room.product);
-                simd::run(Removal { points, gram, supports, fits, most, first, room, costs: &mut costs });
+                let mut costs = vec![0.0; terms.bones.count];
+                terms.products(first, supports.len(), &mut room.product);
+                simd::run(Removal { terms, supports, fits, most, first, room, costs: &mut costs });
                 costs
             })
         })
         .collect();
-    let mut total = vec![0.0; bones.count];
+    let mut total = vec![0.0; terms.bones.count];
     for block in blocks {
         total.iter_mut().zip(block).for_each(|(t, b)| *t += b);
     }
@@ -41,8 +34,7 @@ pub fn removal_costs(
 
 /// The costs in one block of vertices.
 struct Removal<'a> {
-    points: &'a Points,
-    gram: &'a Gram,
+    terms: Terms<'a>,
     supports: &'a [Support],
     fits: &'a [Fit],
     most: usize,
@@ -55,15 +47,16 @@ impl Kernel for Removal<'_> {
     type Output = ();
     #[inline(always)]
     fn run<F: Fma>(self) {
-        let stride = self.gram.stride;
+        let Terms { points, gram, .. } = self.terms;
+        let stride = gram.stride;
         for (at, support) in self.supports.iter().enumerate() {
             let v = self.first + at;
-            let (monomials, square) = (&self.points.monomials[v], self.points.squares[v]);
-            pulls(self.points, v, &self.room.product[at * 4 * stride..(at + 1) * 4 * stride], &mut self.room.g);
-            squares(self.gram, monomials, &mut self.room.diagonal);
-            fill(self.gram, monomials, support, self.room);
+            let (monomials, square) = (&points.monomials[v], self.terms.square(v));
+            pulls(points, v, &self.room.product[at * 4 * stride..(at + 1) * 4 * stride], &mut self.room.g);
+            squares(gram, monomials, &mut self.room.diagonal);
+            fill(gram, monomials, support, self.room);
             for (out, (bone, _)) in support.members().enumerate() {
-                let value = without(support, out, bone, self.gram.columns, stride, self.most, self.room);
+                let value = without(support, out, bone, gram.columns, stride, self.most, self.room);
                 self.costs[bone] += (square + value - self.fits[v].energy).max(0.0);
             }
         }
