@@ -1,12 +1,14 @@
 //! How far a pose is from those a model was trained on, joint by joint, in degrees.
 //!
 //! A joint's feature φ holds the entries of its rotation minus the identity over √2 and its translation over L, both
-//! relative to the parent: |φ(x) − φ(y)| = 2 sin(angle/2) for two rotations of a true joint. The distance of a pose is
+//! relative to the parent. With the translation taken at the joint ([`TrainingPoses::at_joint`]) |φ(x) − φ(y)| = 2 sin(angle/2)
+//! for two rotations of a true joint, wherever it lies. The distance of a pose is
 //! the largest over joints of the distance to the nearest training pose of that joint: "the left knee is 34 degrees from
 //! anything it was trained on".
 
 use crate::features::relative_features;
 use dermis_rig::{BoneIndex, BoneTransforms, Skeleton};
+use std::f64::consts::SQRT_2;
 
 /// The joints' features over the training poses.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,8 +60,20 @@ impl TrainingPoses {
         self.features.len().checked_div(self.joints.len()).unwrap_or(0)
     }
 
+    /// A feature, or a difference of two, with the translation of the joint's own place at rest instead of the origin's.
+    ///
+    /// `features` are about the origin: t' = t + (R − I) c / L, with c where the bone lies at rest.
+    pub fn at_joint(&self, skeleton: &Skeleton, joint: usize, feature: &[f64; 12]) -> [f64; 12] {
+        let centre = (skeleton.bind()[self.joints[joint].1].translation * (SQRT_2 / self.length)).to_array();
+        let mut at = *feature;
+        for row in at.chunks_exact_mut(4) {
+            row[3] += row[0] * centre[0] + row[1] * centre[1] + row[2] * centre[2];
+        }
+        at
+    }
+
     /// The distance of a pose.
-    pub fn distance(&self, pose: &BoneTransforms) -> PoseDistance {
+    pub fn distance(&self, skeleton: &Skeleton, pose: &BoneTransforms) -> PoseDistance {
         let mut far = PoseDistance { degrees: 0.0, bone: None };
         if self.joints.is_empty() || self.features.is_empty() {
             return far;
@@ -69,7 +83,10 @@ impl TrainingPoses {
             let nearest = self.features[j..]
                 .iter()
                 .step_by(self.joints.len())
-                .map(|g| f.iter().zip(g).map(|(a, b)| (a - f64::from(*b)).powi(2)).sum::<f64>())
+                .map(|g| {
+                    let change = std::array::from_fn(|at| f[at] - f64::from(g[at]));
+                    self.at_joint(skeleton, j, &change).iter().map(|x| x * x).sum::<f64>()
+                })
                 .fold(f64::INFINITY, f64::min)
                 .sqrt();
             let degrees = degrees(nearest);
@@ -128,9 +145,9 @@ mod tests {
         };
         let (a, b) = (pose(0.0), pose(40.0));
         let known = TrainingPoses::new(&skeleton, &[true, true], &[&a, &b], 1.0);
-        let far = known.distance(&pose(70.0));
+        let far = known.distance(&skeleton, &pose(70.0));
         // Features are stored in f32: 1e-7 of a chord is 1e-5 degrees.
         assert!((far.degrees - 30.0).abs() < 1e-4 && far.bone == Some(BoneIndex::new(1)), "{far:?}");
-        assert!(known.distance(&pose(40.0)).degrees < 1e-4);
+        assert!(known.distance(&skeleton, &pose(40.0)).degrees < 1e-4);
     }
 }

@@ -310,11 +310,14 @@ fn smooth_weights_lower_their_own_objective() {
         check_weights(&found, 4);
         (found.report.mean_square / size, rough)
     };
-    for strength in [1e-3, 1e-1] {
+    for strength in [1e-3, 10.0] {
         let objective = |(error, rough): (f64, f64)| error + strength * rough;
         let search = Task::Search { bones: 4 };
         let (plain, smooth) = (with(None, &search), with(Some(strength), &search));
-        assert!(objective(smooth) < objective(plain) && smooth.1 < plain.1, "{strength}: {smooth:?} {plain:?}");
+        // Both searches end where iterations gain less than 0.15 % each.
+        assert!(objective(smooth) < 1.005 * objective(plain), "{strength}: {smooth:?} {plain:?}");
+        assert!(smooth.1 < plain.1, "{strength}: {smooth:?} {plain:?}");
+        assert!(strength < 1.0 || objective(smooth) < 0.97 * objective(plain), "{smooth:?} {plain:?}");
         let given = Task::Weights { transforms: &chain.transforms };
         let (plain, smooth) = (with(None, &given), with(Some(strength), &given));
         assert!(objective(smooth) <= objective(plain) + 1e-9, "{strength}, given bones: {smooth:?} {plain:?}");
@@ -337,7 +340,7 @@ fn the_fewest_bones_for_an_error_are_found() {
     };
     // Five bones made the frames.
     assert_eq!(fewest(1e-3), 5);
-    assert!(fewest(0.5) < 5);
+    assert!(fewest(0.15) < 5);
     // One bone takes any error.
     let settings = DecomposeSettings::default();
     let one = run(&chain.rest, &chain.frames, &Task::Fewest { error: 100.0, most: 32 }, &settings);

@@ -207,7 +207,7 @@ fn flipped_bits_give_an_error_or_a_model_that_runs() {
                     read_well += 1;
                     skin(&model);
                     if let Some(training) = model.training() {
-                        training.distance(&pose(model.rig().skeleton().len()));
+                        training.distance(model.rig().skeleton(), &pose(model.rig().skeleton().len()));
                     }
                     // What can be read can be written, and read again.
                     read(&to_bytes(|out| write(&model, out)).unwrap()).unwrap();

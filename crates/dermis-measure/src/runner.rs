@@ -36,7 +36,7 @@ pub fn run_motion(
         skins.push(runner.run(&transforms, given.map(|g| g[at].as_slice()))?.to_vec());
         let share = runner.guarded().held as f64 / rig.mesh().positions.len().max(1) as f64;
         posed.held = (posed.held.0 + usize::from(share > 0.0), posed.held.1.max(share));
-        let far = model.training().map(|t| t.distance(&transforms));
+        let far = model.training().map(|t| t.distance(model.rig().skeleton(), &transforms));
         if let Some((far, bone)) = far.and_then(|f| Some((f, f.bone?)))
             && posed.farthest.as_ref().is_none_or(|(_, degrees, _)| far.degrees > *degrees)
         {

@@ -117,7 +117,7 @@ impl<'a> Scoring<'a> {
             held: guarded.held as f64 / rig.mesh().positions.len().max(1) as f64,
             limited: guarded.limited as f64 / guarded.features.max(1) as f64,
             distance: self.model.training().and_then(|t| {
-                let far = t.distance(&example.transforms);
+                let far = t.distance(rig.skeleton(), &example.transforms);
                 Some((far.degrees, rig.skeleton().names()[far.bone?].clone()))
             }),
             volume,

@@ -14,7 +14,15 @@ fn suggested_poses_are_told_and_written_for_the_sculptor() {
     let answer = desk.json("suggest m.dermis --motion b.npz --count 2 --json -o poses.npz");
     assert_eq!(
         keys(&answer),
-        ["suggestions", "frames", "frames_looked_at", "poses_to_choose_from", "training_poses", "unknown_share"]
+        [
+            "suggestions",
+            "frames",
+            "frames_looked_at",
+            "poses_to_choose_from",
+            "training_poses",
+            "unknown_share",
+            "lacks"
+        ]
     );
     let list = answer["suggestions"].as_array().unwrap();
     assert!(list.len() == 2 && number(&list[0], "gain") >= number(&list[1], "gain"), "{answer}");

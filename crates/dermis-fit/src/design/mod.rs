@@ -236,7 +236,7 @@ impl Guess {
         if training.poses() == 0 {
             return Err(DesignError::NoTraining);
         }
-        let mut features = known_features(training);
+        let mut features = known_features(known);
         let trained = features.len();
         let frames = thinned(motion);
         add_features(known, motion, &frames, &mut features)?;
@@ -267,9 +267,15 @@ fn thinned(motion: &Motion) -> Vec<usize> {
 }
 
 /// Returns the features of the training poses.
-fn known_features(training: &TrainingPoses) -> Vec<Features> {
-    let poses = training.features.chunks(training.joints.len());
-    poses.map(|pose| pose.iter().map(|f| f.map(f64::from)).collect()).collect()
+fn known_features(known: &Known<'_>) -> Vec<Features> {
+    let poses = known.training.features.chunks(known.training.joints.len());
+    poses.map(|pose| at_joints(known, pose.iter().map(|f| f.map(f64::from)).collect())).collect()
+}
+
+/// The features of a pose with translations taken at the joints.
+fn at_joints(known: &Known<'_>, pose: Features) -> Features {
+    let skeleton = known.rig.skeleton();
+    pose.iter().enumerate().map(|(j, f)| known.training.at_joint(skeleton, j, f)).collect()
 }
 
 /// Adds the features of a motion's frames.
@@ -290,7 +296,7 @@ fn add_features(
             return Err(DesignError::Bones { motion: name(), frame: frame.label.clone(), found, expected });
         }
         let transforms = skeleton.bone_transforms(&frame.pose);
-        let of_frame = known.training.features_of(&transforms);
+        let of_frame = at_joints(known, known.training.features_of(&transforms));
         if !transforms.is_finite() || of_frame.iter().flatten().any(|x| !x.is_finite()) {
             return Err(DesignError::NotFinite { motion: name(), frame: frame.label.clone() });
         }

@@ -54,7 +54,7 @@ fn gains_equal_those_of_a_solve_with_the_frame_among_the_training() {
     let model = Model::new(&arm, &ArmPose::some(4, 1));
     let known = model.known(&arm);
     let motion = arm.motion("swing", &ArmPose::some(9, 2));
-    let mut features = known_features(known.training);
+    let mut features = known_features(&known);
     add_features(&known, &motion, &(0..9).collect::<Vec<_>>(), &mut features).unwrap();
     let (skin, kernels) = (Skin::new(&known), Kernels::new(&features));
     let place = &skin.places(known.radii, &kernels, 4)[100];
