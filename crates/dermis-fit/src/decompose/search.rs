@@ -50,7 +50,7 @@ struct Smooth<'a> {
 pub(super) struct Until {
     /// The most iterations.
     pub iterations: usize,
-    /// Stops below this relative decrease, seen twice in a row.
+    /// Stops below this relative decrease per iteration, from one look for new members to the next.
     pub decrease: f64,
     /// Whether members may be exchanged.
     pub swap: bool,
