@@ -4,7 +4,7 @@ use super::gram::Bones;
 use super::problem::{Frames, Points, Problem, Units};
 use super::sample::stratified;
 use super::search::{Search, Until};
-use super::smooth::Surface;
+use super::smooth::{Surface, spread};
 use super::transforms::{self, Motion, frame_transforms, members};
 use super::weights::{MOST, Support};
 use super::{
@@ -153,7 +153,13 @@ impl<'a> Run<'a> {
             return Ok(fast);
         }
         let long = self.one_search()?;
-        Ok(if long.report.mean_square <= fast.report.mean_square { long } else { fast })
+        Ok(if self.objective(&long) <= self.objective(&fast) { long } else { fast })
+    }
+
+    /// What is minimised, times M², per vertex and frame.
+    fn objective(&self, found: &Decomposition) -> f64 {
+        let strength = self.settings.smooth.unwrap_or(0.0);
+        found.report.mean_square + strength * spread(self.sequence.rest) * found.report.roughness.unwrap_or(0.0)
     }
 
     pub(super) fn with_bones(&self, bones: usize) -> Self {

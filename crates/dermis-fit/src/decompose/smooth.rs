@@ -60,9 +60,7 @@ impl Surface {
             shares.extend(row.iter().map(|&(u, c)| (u, c / largest / sum)));
             starts.push(shares.len());
         }
-        let centroid = rest.iter().copied().sum::<DVec3>() / rest.len() as f64;
-        let mean_square = rest.iter().map(|p| (*p - centroid).length_squared()).sum::<f64>() / rest.len() as f64;
-        Self { starts, shares, scale: mean_square / units.length.powi(2) * sequence.frames.len() as f64 }
+        Self { starts, shares, scale: spread(rest) / units.length.powi(2) * sequence.frames.len() as f64 }
     }
 
     /// ŵ = (I + L)⁻¹ w, a row of `stride` numbers per vertex.
@@ -101,6 +99,12 @@ impl Surface {
         }
         now
     }
+}
+
+/// M²: the mean squared distance from the centroid.
+pub(super) fn spread(rest: &[DVec3]) -> f64 {
+    let centroid = rest.iter().copied().sum::<DVec3>() / rest.len() as f64;
+    rest.iter().map(|p| (*p - centroid).length_squared()).sum::<f64>() / rest.len() as f64
 }
 
 /// Every edge once, ascending.
