@@ -228,13 +228,12 @@ impl Arrays {
         bones: usize,
         of_base: Option<(&Weights, List)>,
     ) -> Result<(), GpuError> {
-        let BakedJoints { model, weights, anchors, offsets, terms, starts, coefficients, .. } = correction;
+        let BakedJoints { model, weights, anchors, free, .. } = correction;
         let vertices = self.header.vertices as usize;
         self.correction = CorrectionForm::Joints;
-        compressed(offsets, vertices, terms.len())?;
-        compressed(starts, vertices, coefficients.len())?;
-        let coefficients = &coefficients.widened(starts.iter().map(|&at| at as usize));
-        below("joint", terms, terms.len(), model.joints.len())?;
+        counts("free terms", free.vertices(), vertices)?;
+        let (offsets, terms, starts) = (free.offsets(), free.terms(), free.coefficient_starts());
+        let coefficients = free.coefficients().widened(starts.iter().copied());
         compressed(&correction.shared_offsets, vertices, correction.shared.len())?;
         self.add_anchors(anchors, bones)?;
         self.header.weights = match of_base {
@@ -250,7 +249,7 @@ impl Arrays {
         first.push(width);
         let (mut unit_offsets, mut units) = (vec![0u32], Vec::<(u32, [usize; 3])>::new());
         for v in 0..vertices {
-            let mut at = starts[v] as usize;
+            let mut at = starts[v];
             for &joint in &terms[offsets[v] as usize..offsets[v + 1] as usize] {
                 let (from, to) = (first[joint as usize], first[joint as usize + 1]);
                 let row = 4 * (to - from) as usize;
@@ -260,7 +259,6 @@ impl Arrays {
                 }));
                 at += 3 * row;
             }
-            counts("coefficients of a vertex", starts[v + 1] as usize, at)?;
             unit_offsets.push(units.len() as u32);
         }
         let places = Places::new(&unit_offsets)?;

@@ -55,13 +55,14 @@ pub(super) fn regress(
     corrections: &[Vec<(Vec3, f32)>],
     lambda: f64,
 ) -> Result<Linear, SolveError> {
-    let vertices = joints.offsets.len() - 1;
-    let coefficients = joints.coefficients.widened(joints.starts.iter().map(|&at| at as usize));
+    let free = &joints.free;
+    let (vertices, offsets, at_vertex) = (free.vertices(), free.offsets(), free.coefficient_starts());
+    let coefficients = free.coefficients().widened(at_vertex.iter().copied());
     let rows = (0..vertices)
         .into_par_iter()
         .map(|v| {
-            let terms = &joints.terms[joints.offsets[v] as usize..joints.offsets[v + 1] as usize];
-            let mut at = joints.starts[v] as usize;
+            let terms = &free.terms()[offsets[v] as usize..offsets[v + 1] as usize];
+            let mut at = at_vertex[v];
             let (mut columns, mut own) = (Vec::new(), Vec::new());
             for &joint in terms {
                 let (from, to) = (starts[joint as usize], starts[joint as usize + 1]);

@@ -75,11 +75,12 @@ fn a_model_that_precedes_skinning_is_delivered_as_it_is() {
     model = model.with_baked(baked).unwrap();
     let Compiled { linear, made, .. } = compiled(&model, None);
     let changed = joints(&model);
-    let coefficients = changed.coefficients.widened(changed.starts.iter().map(|&at| at as usize));
+    let (free, starts) = (&changed.free, changed.free.coefficient_starts());
+    let coefficients = free.coefficients().widened(starts.iter().copied());
     let mut largest = 0.0f64;
     for v in 0..linear.vertices() {
-        let (mut at, mut place) = (changed.starts[v] as usize, linear.starts[v]);
-        for &joint in &changed.terms[changed.offsets[v] as usize..changed.offsets[v + 1] as usize] {
+        let (mut at, mut place) = (starts[v], linear.starts[v]);
+        for &joint in &free.terms()[free.offsets()[v] as usize..free.offsets()[v + 1] as usize] {
             let count = changed.model.joints[joint as usize].inducing.len();
             for i in 0..count {
                 let u = [0, 1, 2].map(|axis| f64::from(coefficients[at + axis * padded(count) + i]));

@@ -3,7 +3,7 @@
 use super::bases::{BakedBase, BakedDeltaMush, NO_ANCHOR, Weights};
 use super::corrections::{
     BakedCorrection, BakedEnveloping, BakedJoints, BakedPoseSpace, BakedRemainders, BakedShapes, BakedSharedTerm,
-    Coefficients, padded,
+    Coefficients, FreePart, padded,
 };
 use super::model::Baked;
 use crate::base::Base;
@@ -121,7 +121,6 @@ impl BakedJoints {
         let Joints { length, sigma, frame, joints, weld, .. } = correction;
         let model = Joints::empty(*length, *sigma, *frame, joints.clone(), weld.clone());
         let mut made = Self::empty(model, &correction.weights);
-        (made.offsets, made.terms) = (correction.offsets.clone(), correction.terms.clone());
         made.shared_offsets = correction.shared_offsets.clone();
         made.shared = correction.shared.iter().map(BakedSharedTerm::of).collect();
         made.limits = correction.shared_limits.iter().map(|&l| l as f32).collect();
@@ -137,9 +136,11 @@ impl BakedJoints {
                 }
                 at += 3 * count;
             }
-            made.starts.push(coefficients.len() as u32);
         }
-        made.coefficients = Coefficients::Single(coefficients);
+        let counts = correction.joints.iter().map(|joint| joint.inducing.len());
+        let (offsets, terms) = (correction.offsets.clone(), correction.terms.clone());
+        made.free = FreePart::new(counts, offsets, terms, &Coefficients::Single(coefficients))
+            .expect("the parts were checked in double precision");
         made
     }
 }

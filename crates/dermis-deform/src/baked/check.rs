@@ -2,7 +2,7 @@
 
 use super::bases::{BakedBase, NO_ANCHOR, Weights};
 use super::corrections::{
-    BakedCorrection, BakedEnveloping, BakedJoints, BakedPoseSpace, BakedShapes, Coefficients, padded,
+    BakedCorrection, BakedEnveloping, BakedJoints, BakedPoseSpace, BakedShapes, Coefficients,
 };
 use crate::parts::{DeformerError, beside, covers, covers_or_lacks, names, rows, together};
 use crate::pose_size::BoneCount;
@@ -63,16 +63,11 @@ impl BakedEnveloping {
 impl BakedJoints {
     fn check(&self, vertices: usize) -> Result<BoneCount, DeformerError> {
         covers("anchors", vertices, self.anchors.len())?;
-        rows("free terms", &self.offsets, vertices, self.terms.len())?;
-        names("free terms", self.terms.iter().map(|&joint| joint as usize), self.model.joints.len())?;
-        rows("free coefficients", &self.starts, vertices, self.coefficients.len())?;
-        for v in 0..vertices {
-            let terms = &self.terms[self.offsets[v] as usize..self.offsets[v + 1] as usize];
-            let inducing = |joint: u32| self.model.joints[joint as usize].inducing.len();
-            let numbers: usize = terms.iter().map(|&joint| 3 * padded(inducing(joint))).sum();
-            beside("free coefficients", (self.starts[v + 1] - self.starts[v]) as usize, numbers)?;
+        covers("free terms", vertices, self.free.vertices())?;
+        let inducing = self.model.joints.iter().map(|joint| joint.inducing.len());
+        if !self.free.counts().eq(inducing) {
+            return Err(DeformerError::List { part: "inducing rotations" });
         }
-        self.coefficients.check(vertices)?;
         rows("shared terms", &self.shared_offsets, vertices, self.shared.len())?;
         covers_or_lacks("limits of the shared part", vertices, self.limits.len())?;
         let shared = self.shared.iter().map(|term| term.bone as usize);

@@ -21,4 +21,5 @@ pub(super) struct Leaving {
     pub(super) rows: Vec<[[f32; 4]; 3]>,
     pub(super) quaternions: Vec<RoundedBone>,
     pub(super) features: Vec<[f32; 12]>,
+    pub(super) z: Vec<f32>,
 }

@@ -23,7 +23,7 @@ mod scratch;
 pub use bases::{BakedBase, BakedDeltaMush, NO_ANCHOR, Weights};
 pub use corrections::{
     BakedCorrection, BakedEnveloping, BakedJoints, BakedPoseSpace, BakedRemainders, BakedShapes, BakedSharedTerm,
-    CoefficientPrecision, Coefficients, padded,
+    CoefficientPrecision, Coefficients, FreePart, padded,
 };
 pub use guarded::Guarded;
 pub use leaving::RoundedBone;

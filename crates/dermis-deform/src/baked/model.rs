@@ -130,7 +130,7 @@ impl Baked {
     pub fn precision(&self) -> CoefficientPrecision {
         match &self.correction {
             Some(BakedCorrection::Enveloping(c)) => c.coefficients.precision(),
-            Some(BakedCorrection::Joints(c)) => c.coefficients.precision(),
+            Some(BakedCorrection::Joints(c)) => c.free.precision(),
             _ => CoefficientPrecision::Single,
         }
     }

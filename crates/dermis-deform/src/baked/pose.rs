@@ -48,8 +48,6 @@ pub enum CorrectionData<'a> {
         quaternions: &'a [Vec4],
         /// z of all joints, each joint's filled up with zeros to a multiple of four.
         z: &'a [f32],
-        /// Where the numbers of each joint start in `z`.
-        starts: &'a [usize],
     },
     /// A pose space, or shapes.
     Values {
@@ -74,12 +72,13 @@ impl Baked {
     pub fn pose<'a>(&self, transforms: &BoneTransforms, scratch: &'a mut Scratch) -> Result<PoseData<'a>, PoseError> {
         self.bones.admit(transforms.len())?;
         let middle = self.middle(transforms);
-        let Leaving { rows, quaternions, features } = &mut scratch.leaving;
+        let Leaving { rows, quaternions, features, z } = &mut scratch.leaving;
         let moved = |m: &DAffine3| DAffine3 { matrix3: m.matrix3, translation: m.translation - middle };
         rows.clear();
         rows.extend(transforms.iter().map(|m| rows_f32(&moved(m))));
         quaternions.clear();
         features.clear();
+        z.clear();
         if let BakedBase::Dqs(_, blend) = &self.base {
             blend.split(transforms, middle, |real, dual, stretch, _| {
                 quaternions.push(RoundedBone {
@@ -99,6 +98,9 @@ impl Baked {
             let twelve = |f: &[f64; 12]| f.map(|x| x as f32);
             scratch.leaving.features.extend(scratch.correction.enveloping.features.features.iter().map(twelve));
         }
+        if let Some(BakedCorrection::Joints(_)) = &self.correction {
+            scratch.leaving.z.extend(scratch.correction.joints.by_fours());
+        }
         let scratch = &*scratch;
         let correction = &scratch.correction;
         Ok(PoseData {
@@ -112,8 +114,8 @@ impl Baked {
                     features: &scratch.leaving.features,
                 },
                 Some(BakedCorrection::Joints(_)) => {
-                    let JointsScratch { z, starts, bones, turns, quaternions, .. } = &correction.joints;
-                    CorrectionData::Joints { bones, turns, quaternions, z, starts }
+                    let JointsScratch { bones, turns, quaternions, .. } = &correction.joints;
+                    CorrectionData::Joints { bones, turns, quaternions, z: &scratch.leaving.z }
                 }
                 Some(BakedCorrection::PoseSpace(_)) => {
                     let scratch = &correction.pose_space;

@@ -7,6 +7,7 @@ use dermis_deform::enveloping::{Enveloping, Pair, Rows};
 use dermis_deform::guard::Weld;
 use dermis_rig::glam::{DVec3, Vec3};
 use dermis_rig::{BoneIndex, Rig};
+use std::borrow::Cow;
 
 /// The arrays of a correction; its rows by name.
 pub(super) fn write<'a>(t: &mut Tensors<'a>, c: &'a BakedEnveloping, rig: &Rig) -> String {
@@ -21,7 +22,7 @@ pub(super) fn write<'a>(t: &mut Tensors<'a>, c: &'a BakedEnveloping, rig: &Rig) 
     t.u32("correction.offsets", &[c.offsets.len()], c.offsets.iter().copied());
     t.u32("correction.terms", &[c.terms.len()], c.terms.iter().copied());
     let size = c.shared.rows.coefficients();
-    write_coefficients(t, &[size], &c.coefficients);
+    write_coefficients(t, &[size], Cow::Borrowed(&c.coefficients));
     t.f32("correction.constants", &[c.constants.len(), 3], c.constants.iter().flat_map(|x| x.to_array()));
     t.f32("correction.radii", &[c.radii.len()], c.radii.iter().copied());
     match c.shared.rows {

@@ -2,12 +2,13 @@
 
 use super::{Reader, Stored, Tensors, damaged, positive, read_coefficients, write_coefficients};
 use crate::contents::ReadError;
-use dermis_deform::baked::{BakedJoints, BakedSharedTerm, padded};
+use dermis_deform::baked::{BakedJoints, BakedSharedTerm, FreePart, padded};
 use dermis_deform::guard::{Link, Weld};
 use dermis_deform::joints::{CorrectionFrame, Joint, Joints};
 use dermis_rig::glam::{DVec3, Vec3};
 use dermis_rig::{BoneIndex, Rig};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// What a joint model holds beside arrays.
 #[derive(Serialize, Deserialize)]
@@ -34,9 +35,9 @@ pub(super) fn write<'a>(t: &mut Tensors<'a>, c: &'a BakedJoints) -> StoredJoints
     let links = &c.model.weld.links;
     let link = |l: &Link| [l.from.get() as u32, l.to.get() as u32, u32::from(l.frozen)];
     t.u32("joints.links", &[links.len(), 3], links.iter().flat_map(link));
-    t.u32("correction.offsets", &[c.offsets.len()], c.offsets.iter().copied());
-    t.u32("correction.terms", &[c.terms.len()], c.terms.iter().copied());
-    write_coefficients(t, &[], &c.coefficients);
+    t.u32("correction.offsets", &[c.free.offsets().len()], c.free.offsets().iter().copied());
+    t.u32("correction.terms", &[c.free.terms().len()], c.free.terms().iter().copied());
+    write_coefficients(t, &[], Cow::Owned(c.free.coefficients()));
     t.u32("shared.offsets", &[c.shared_offsets.len()], c.shared_offsets.iter().copied());
     t.u32("shared.bones", &[c.shared.len()], c.shared.iter().map(|t| t.bone));
     let numbers = |t: &BakedSharedTerm| [t.relevance, t.offset.x, t.offset.y, t.offset.z, t.weight];
@@ -107,16 +108,14 @@ pub(super) fn read(
     let weld = Weld { links: links.chunks_exact(3).map(link).collect() };
     let model = Joints::empty(length, joints.sigma, frame, all, weld);
     let mut made = BakedJoints::empty(model, weights);
-    made.terms = r.indices("correction.terms", 1, count)?;
-    made.offsets = r.offsets("correction.offsets", vertices, made.terms.len())?;
-    made.coefficients = read_coefficients(r, 1, vertices)?;
-    let mut start = 0usize;
-    for row in made.offsets.windows(2) {
-        let terms = &made.terms[row[0] as usize..row[1] as usize];
-        start += terms.iter().map(|&joint| 3 * padded(counts[joint as usize] as usize)).sum::<usize>();
-        made.starts.push(u32::try_from(start).map_err(|_| damaged("too many coefficients"))?);
-    }
-    r.count("correction.coefficients", made.coefficients.len(), start)?;
+    let terms = r.indices("correction.terms", 1, count)?;
+    let offsets = r.offsets("correction.offsets", vertices, terms.len())?;
+    let coefficients = read_coefficients(r, 1, vertices)?;
+    let counts = || counts.iter().map(|&count| count as usize);
+    let padded: Vec<usize> = counts().map(padded).collect();
+    let used = &terms[..offsets.last().map_or(0, |end| *end as usize)];
+    r.count("correction.coefficients", coefficients.len(), used.iter().map(|&joint| 3 * padded[joint as usize]).sum())?;
+    made.free = FreePart::new(counts(), offsets, terms, &coefficients).map_err(|error| damaged(error.to_string()))?;
     let named = r.indices("shared.bones", 1, bones)?;
     let numbers = r.f32("shared.coefficients", 5)?;
     r.count("shared.coefficients", numbers.len() / 5, named.len())?;

@@ -29,6 +29,7 @@ use dermis_rig::{BoneIndex, Influences, Mesh, Polygons, Rig, Skeleton};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use std::borrow::Cow;
 use std::io::{Cursor, Read, Seek, Write};
 
 /// The version this program writes.
@@ -145,14 +146,20 @@ pub fn fingerprint(mesh: &Mesh, skeleton: &Skeleton) -> String {
 }
 
 /// A correction's coefficients: `f32`, or `i16` and beside them what each vertex measures them in.
-fn write_coefficients<'a>(t: &mut Tensors<'a>, columns: &[usize], coefficients: &'a Coefficients) {
+fn write_coefficients<'a>(t: &mut Tensors<'a>, columns: &[usize], coefficients: Cow<'a, Coefficients>) {
     let shape: Vec<usize> = std::iter::once(coefficients.len() / columns.iter().product::<usize>().max(1))
         .chain(columns.iter().copied())
         .collect();
+    let name = "correction.coefficients";
     match coefficients {
-        Coefficients::Single(values) => t.f32("correction.coefficients", &shape, values.iter().copied()),
-        Coefficients::Sixteen { values, units } => {
-            t.i16("correction.coefficients", &shape, values.iter().copied());
+        Cow::Owned(Coefficients::Single(values)) => t.f32(name, &shape, values),
+        Cow::Borrowed(Coefficients::Single(values)) => t.f32(name, &shape, values.iter().copied()),
+        Cow::Owned(Coefficients::Sixteen { values, units }) => {
+            t.i16(name, &shape, values);
+            t.f32("correction.units", &[units.len()], units);
+        }
+        Cow::Borrowed(Coefficients::Sixteen { values, units }) => {
+            t.i16(name, &shape, values.iter().copied());
             t.f32("correction.units", &[units.len()], units.iter().copied());
         }
     }

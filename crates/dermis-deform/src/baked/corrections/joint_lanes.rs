@@ -1,10 +1,11 @@
 //! The joint model of eight vertices side by side.
 //!
-//! The free part is summed vertex by vertex and transposed, as coefficients are read once and are most of what is read. The shared
-//! part is stored eight vertices at a time, a line per bone that one of them reads, so that a bone is loaded once for all eight.
+//! The shared part is stored eight vertices at a time, a line per bone that one of them reads, so that a bone is loaded once for all
+//! eight; the free part likewise, a row per inducing rotation.
 
 use super::block::Corrected;
 use super::coefficients::AHEAD;
+use super::free::Lanes;
 use super::joints::{BakedJoints, BakedSharedTerm, JointsScratch};
 use super::settle::{settle_eight, turned};
 use crate::baked::bases::{BakedBase, NO_ANCHOR, blended, moved_by, summed};
@@ -72,11 +73,9 @@ impl SharedLines {
 }
 
 /// The correction of the vertices of a block.
-pub(super) struct JointChunks<'a, T> {
+pub(super) struct JointChunks<'a, T: Stored> {
     pub(super) correction: &'a BakedJoints,
-    pub(super) values: &'a [T],
-    /// Empty for coefficients in units of one.
-    pub(super) units: &'a [f32],
+    pub(super) free: Lanes<'a, T>,
     pub(super) pose: &'a JointsScratch,
 }
 
@@ -85,11 +84,9 @@ impl<T: Stored> JointChunks<'_, T> {
     pub(super) fn add(&self, block: Corrected<'_>, radii: &[f32], out: &mut [Vec3]) -> usize {
         let c = self.correction;
         let (range, whole) = (block.from..block.from + out.len(), out.len() / EIGHT * EIGHT);
-        let units = self.units.get(range.clone()).unwrap_or_default();
         let limits = c.limits.get(range.clone()).unwrap_or_default();
         let more = c.weights.more_of(range.clone());
         let (before, after) = more.split_at(more.partition_point(|e| (e.0 as usize) < block.from + whole));
-        let (offsets, starts) = (&c.offsets[range.start..=range.end], &c.starts[range.clone()]);
         let (fours, anchors, rest) = (&c.weights.fours[range.clone()], &c.anchors[range.clone()], &block.rest[range]);
         // The positions of a linear base are the linear blend that the shared part is seen from.
         let known = matches!(block.base, BakedBase::Lbs(_)) && self.pose.back.is_empty();
@@ -99,13 +96,10 @@ impl<T: Stored> JointChunks<'_, T> {
             job: self,
             first: block.from,
             known,
-            offsets,
-            starts: &starts[..whole],
             fours: &fours[..whole],
             more: before,
             anchors: &anchors[..whole],
             rest: &rest[..whole],
-            units: units.get(..whole).unwrap_or_default(),
             limits: limits.get(..whole).unwrap_or_default(),
             radii: radii.get(..whole).unwrap_or_default(),
             behind: block.pose.behind,
@@ -115,28 +109,23 @@ impl<T: Stored> JointChunks<'_, T> {
         if !last.is_empty() {
             let (mut anchors_at_end, mut positions) = ([NO_ANCHOR; EIGHT], padded(last));
             anchors_at_end[..last.len()].copy_from_slice(&anchors[whole..]);
-            let mut ends = [offsets[offsets.len() - 1]; EIGHT + 1];
-            ends[..offsets.len() - whole].copy_from_slice(&offsets[whole..]);
             let filled = |list: &[f32], with: f32| {
                 let mut all = [with; EIGHT];
                 let end = list.get(whole..).unwrap_or_default();
                 all[..end.len()].copy_from_slice(end);
                 all
             };
-            let (units_at_end, limits_at_end) = (filled(units, 0.0), filled(limits, f32::MAX));
+            let limits_at_end = filled(limits, f32::MAX);
             // Vertices that are not there have no correction that a ball could hold back.
             let radii_at_end = filled(radii, f32::MAX);
             lanes::run(Chunks {
                 job: self,
                 first: block.from + whole,
                 known,
-                offsets: &ends,
-                starts: &padded(&starts[whole..]),
                 fours: &padded(&fours[whole..]),
                 more: after,
                 anchors: &anchors_at_end,
                 rest: &padded(&rest[whole..]),
-                units: if units.is_empty() { &[] } else { &units_at_end },
                 limits: if limits.is_empty() { &[] } else { &limits_at_end },
                 radii: if radii.is_empty() { &[] } else { &radii_at_end },
                 behind: block.pose.behind,
@@ -150,21 +139,16 @@ impl<T: Stored> JointChunks<'_, T> {
 }
 
 /// [`JointChunks`] of whole chunks of eight vertices.
-struct Chunks<'a, T> {
+struct Chunks<'a, T: Stored> {
     job: &'a JointChunks<'a, T>,
     /// The first vertex, a multiple of eight.
     first: usize,
     /// Whether `out` holds the linear blends.
     known: bool,
-    /// Where the free terms of these vertices start, and where those of the last one end.
-    offsets: &'a [u32],
-    /// Where their coefficients start.
-    starts: &'a [u32],
     fours: &'a [Four],
     more: &'a [(u32, Four)],
     anchors: &'a [u32],
     rest: &'a [Vec3],
-    units: &'a [f32],
     limits: &'a [f32],
     radii: &'a [f32],
     behind: Vec3,
@@ -175,23 +159,18 @@ struct Chunks<'a, T> {
 impl<T: Stored> EightKernel for Chunks<'_, T> {
     #[inline(always)]
     fn run<E: Eight>(self, e: E) {
-        let Self { job, first, known, offsets, starts, fours, more, behind, out, held, .. } = self;
+        let Self { job, first, known, fours, more, behind, out, held, .. } = self;
         let (c, pose) = (job.correction, job.pose);
         let frame = c.model.frame;
         let blends = !known || frame == CorrectionFrame::Rest;
         // Blended matrices and blended quaternions each take what belongs to a vertex.
         let (mut of_maps, mut of_turns) = (more, more);
-        let (starts, fours, rests) = (starts.as_chunks().0, fours.as_chunks().0, self.rest.as_chunks().0);
-        let (units, limits, radii) = (self.units.as_chunks().0, self.limits.as_chunks().0, self.radii.as_chunks().0);
+        let (fours, rests) = (fours.as_chunks().0, self.rest.as_chunks().0);
+        let (limits, radii) = (self.limits.as_chunks().0, self.radii.as_chunks().0);
         let anchors = self.anchors.as_chunks::<EIGHT>().0;
         for (at, out) in out.as_chunks_mut::<EIGHT>().0.iter_mut().enumerate() {
             let v = first + at * EIGHT;
-            let mut free = free_sums(e, job, &offsets[at * EIGHT..=(at + 1) * EIGHT], &starts[at]);
-            if let Some(units) = units.get(at) {
-                for free in &mut free {
-                    *free = e.mul(*free, e.lanes(*units));
-                }
-            }
+            let free = job.free.sums(e, v, &pose.z);
             let rest = e.split(numbers(&rests[at]));
             let zero = e.splat(0.0);
             let (mut linear, mut blend) = ([[zero; 3]; 3], [zero; 3]);
@@ -242,44 +221,6 @@ impl<T: Stored> EightKernel for Chunks<'_, T> {
             *held += settle_eight(e, delta, radii.get(at), behind, out);
         }
     }
-}
-
-/// Σ_e U_ve z_e of eight vertices, by axis.
-#[inline(always)]
-fn free_sums<E: Eight, T: Stored>(
-    e: E,
-    job: &JointChunks<'_, T>,
-    ends: &[u32],
-    starts: &[u32; EIGHT],
-) -> [E::Lanes; 3] {
-    let (c, pose) = (job.correction, job.pose);
-    let mut sums = [[e.still(); 3]; EIGHT];
-    for (lane, sums) in sums.iter_mut().enumerate() {
-        let mut at = starts[lane] as usize;
-        let mut sum = [e.still(); 3];
-        for &joint in &c.terms[ends[lane] as usize..ends[lane + 1] as usize] {
-            let (from, count) = pose.spans[joint as usize];
-            if count == EIGHT
-                && let (Some(u), Some(z)) =
-                    (job.values[at..].first_chunk::<24>(), pose.z[from..].first_chunk::<EIGHT>())
-            {
-                // Eight inducing rotations, as most joints have.
-                prefetch(u, AHEAD);
-                sum[0] = e.add_products(sum[0], &u[..8], z);
-                sum[1] = e.add_products(sum[1], &u[8..16], z);
-                sum[2] = e.add_products(sum[2], &u[16..], z);
-                at += 24;
-                continue;
-            }
-            let z = &pose.z[from..from + count];
-            for sum in &mut sum {
-                *sum = e.add_products(*sum, &job.values[at..at + count], z);
-                at += count;
-            }
-        }
-        *sums = sum;
-    }
-    e.product_sums(sums)
 }
 
 /// The rotations of blended quaternions; where a blend has no direction, that of the anchor, which is the first influence.

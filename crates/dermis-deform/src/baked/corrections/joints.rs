@@ -1,16 +1,18 @@
 //! The joint model as it runs.
 
 use super::block::Corrected;
-use super::coefficients::{CoefficientPrecision, Coefficients};
+use super::coefficients::CoefficientPrecision;
+use super::free::{FreeLanes, FreePart};
 use super::joint_lanes::{JointChunks, SharedLines};
 use super::settle::settle_one;
 use crate::baked::bases::{NO_ANCHOR, Weights, moved};
-use crate::baked::lanes::{Columns, DualQuaternion, FEW, Stored};
+use crate::baked::lanes::{Columns, DualQuaternion, FEW};
 use crate::joints::{CorrectionFrame, Joints};
 use dermis_rig::glam::{Affine3A, DAffine3, DVec3, Mat3, Mat3A, Quat, Vec3, Vec3A, Vec4};
 use dermis_rig::{BoneTransforms, Influences};
+use std::iter::repeat_n;
 
-/// Inducing rotations come in fours; the last ones of a joint may be zero.
+/// Listed coefficients come in fours.
 const FOURS: usize = 4;
 
 /// [`Joints`] in `f32`.
@@ -22,14 +24,8 @@ pub struct BakedJoints {
     pub weights: Weights,
     /// Dominant bone of each vertex, or [`NO_ANCHOR`].
     pub anchors: Vec<u32>,
-    /// Where the free terms of vertex v start.
-    pub offsets: Vec<u32>,
-    /// Joint of each free term.
-    pub terms: Vec<u32>,
-    /// Where the coefficients of vertex v start.
-    pub starts: Vec<u32>,
-    /// Per free term three rows of the joint's inducing rotations, each filled up with zeros to a multiple of four.
-    pub coefficients: Coefficients,
+    /// The free part.
+    pub free: FreePart,
     /// Where the shared terms of vertex v start.
     pub shared_offsets: Vec<u32>,
     /// The shared part.
@@ -59,11 +55,8 @@ pub struct BakedSharedTerm {
 #[derive(Clone, Debug, Default)]
 pub(in crate::baked) struct JointsScratch {
     pose: crate::joints::JointPose,
-    /// z, each joint's filled up to a multiple of [`FOURS`].
+    /// z of all joints, one after the other.
     pub(in crate::baked) z: Vec<f32>,
-    pub(in crate::baked) starts: Vec<usize>,
-    /// Where that of each joint starts, and how long it is.
-    pub(super) spans: Vec<(usize, usize)>,
     /// The welded bones about the middle of the character.
     pub(in crate::baked) bones: Vec<Affine3A>,
     /// Empty when nothing is welded.
@@ -76,6 +69,14 @@ pub(in crate::baked) struct JointsScratch {
     pub(super) back: Vec<Columns>,
 }
 
+impl JointsScratch {
+    /// z of all joints, each joint's [filled up](padded) with zeros.
+    pub(in crate::baked) fn by_fours(&self) -> impl Iterator<Item = f32> {
+        let filled = |ends: &[usize]| repeat_n(0.0, padded(ends[1] - ends[0]) - (ends[1] - ends[0]));
+        self.pose.starts.windows(2).flat_map(move |ends| self.z[ends[0]..ends[1]].iter().copied().chain(filled(ends)))
+    }
+}
+
 impl BakedJoints {
     /// Vertices of some weights, without coefficients.
     pub fn empty(model: Joints, weights: &Influences) -> Self {
@@ -84,10 +85,7 @@ impl BakedJoints {
             model,
             weights: Weights::of(weights),
             anchors: (0..weights.vertices()).map(anchor).collect(),
-            offsets: vec![0],
-            terms: vec![],
-            starts: vec![0],
-            coefficients: Coefficients::Single(vec![]),
+            free: FreePart::empty(),
             shared_offsets: vec![0],
             shared: vec![],
             limits: vec![],
@@ -110,16 +108,7 @@ impl BakedJoints {
     ) -> (usize, usize) {
         out.pose.prepare(&self.model, transforms);
         out.z.clear();
-        out.starts.clear();
-        for joint in 0..self.model.joints.len() {
-            out.starts.push(out.z.len());
-            let z = out.pose.of(joint);
-            out.z.extend(z.iter().map(|&z| z as f32));
-            out.z.extend(std::iter::repeat_n(0.0, padded(z.len()) - z.len()));
-        }
-        out.starts.push(out.z.len());
-        out.spans.clear();
-        out.spans.extend(out.starts.windows(2).map(|ends| (ends[0], ends[1] - ends[0])));
+        out.z.extend(out.pose.z.iter().map(|&z| z as f32));
         out.turns.clear();
         out.turns.extend(out.pose.turns.iter().map(|t| t.as_mat3()));
         out.bones.clear();
@@ -144,16 +133,12 @@ impl BakedJoints {
     }
 
     pub(in crate::baked) fn bytes(&self) -> usize {
-        4 * (self.anchors.len() + self.offsets.len() + self.terms.len() + self.starts.len())
-            + self.coefficients.bytes()
-            + 4 * self.limits.len()
-            + self.lines.bytes()
-            + self.weights.bytes()
+        4 * (self.anchors.len() + self.limits.len()) + self.free.bytes() + self.lines.bytes() + self.weights.bytes()
     }
 
     /// The same with coefficients of another precision.
     pub(in crate::baked) fn with_precision(mut self, precision: CoefficientPrecision) -> Self {
-        self.coefficients = self.coefficients.stored(precision, self.starts.iter().map(|&at| at as usize));
+        self.free = self.free.with_precision(precision);
         self
     }
 
@@ -175,36 +160,15 @@ impl BakedJoints {
                 })
                 .sum();
         }
-        match &self.coefficients {
-            Coefficients::Single(values) => {
-                JointChunks { correction: self, values, units: &[], pose }.add(block, radii, out)
-            }
-            Coefficients::Sixteen { values, units } => {
-                JointChunks { correction: self, values, units, pose }.add(block, radii, out)
-            }
+        match self.free.lanes() {
+            FreeLanes::Single(free) => JointChunks { correction: self, free, pose }.add(block, radii, out),
+            FreeLanes::Sixteen(free) => JointChunks { correction: self, free, pose }.add(block, radii, out),
         }
     }
 
     /// F_v (free + shared) of a vertex in posed world, before the ball.
     fn at(&self, v: usize, rest: Vec3, pose: &JointsScratch) -> Vec3 {
-        let free = match &self.coefficients {
-            Coefficients::Single(values) => self.free(v, values, pose),
-            Coefficients::Sixteen { values, units } => self.free(v, values, pose) * units[v],
-        };
-        self.turned(v, free, rest, pose)
-    }
-
-    /// Σ_e U_ve z_e.
-    fn free<T: Stored>(&self, v: usize, values: &[T], pose: &JointsScratch) -> Vec3A {
-        let (mut sum, mut rows) = (Vec3A::ZERO, &values[self.starts[v] as usize..]);
-        for &joint in &self.terms[self.offsets[v] as usize..self.offsets[v + 1] as usize] {
-            let z = &pose.z[pose.starts[joint as usize]..pose.starts[joint as usize + 1]];
-            for axis in 0..3 {
-                sum[axis] += rows[..z.len()].iter().zip(z).map(|(u, z)| u.wide() * z).sum::<f32>();
-                rows = &rows[z.len()..];
-            }
-        }
-        sum
+        self.turned(v, self.free.of_vertex(v, &pose.z), rest, pose)
     }
 
     /// F_v (free + shared) of a vertex in posed world from its free part.
@@ -256,7 +220,7 @@ impl BakedJoints {
     }
 }
 
-/// Numbers per row of a joint with `count` inducing rotations.
+/// Coefficients per axis of a joint with `count` inducing rotations, as a model file lists them: the last ones may be zero.
 pub fn padded(count: usize) -> usize {
     count.next_multiple_of(FOURS)
 }

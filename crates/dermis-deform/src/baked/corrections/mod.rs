@@ -3,6 +3,7 @@
 mod block;
 mod coefficients;
 mod enveloping;
+mod free;
 mod joint_lanes;
 mod joints;
 mod pose_space;
@@ -14,6 +15,7 @@ pub use coefficients::{CoefficientPrecision, Coefficients};
 pub use enveloping::BakedEnveloping;
 pub(super) use enveloping::EnvelopingScratch;
 pub(super) use joints::JointsScratch;
+pub use free::FreePart;
 pub use joints::{BakedJoints, BakedSharedTerm, padded};
 pub(super) use pose_space::PoseSpaceScratch;
 pub use pose_space::{BakedPoseSpace, BakedRemainders};

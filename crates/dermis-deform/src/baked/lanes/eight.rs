@@ -56,11 +56,8 @@ pub(in crate::baked) trait Eight: Copy {
     /// The sums of eight vertices, by axis.
     fn full_sums(self, sums: [[Self::Motion; 6]; EIGHT]) -> [Self::Lanes; 3];
 
-    /// Coefficients times what multiplies them, added to a running sum of one vertex that [`product_sums`](Self::product_sums)
-    /// adds up. Both lists have the same length, a multiple of four.
-    fn add_products<T: Stored>(self, sum: Self::Motion, u: &[T], z: &[f32]) -> Self::Motion;
-    /// Three sums of each of eight vertices.
-    fn product_sums(self, sums: [[Self::Motion; 3]; EIGHT]) -> [Self::Lanes; 3];
+    /// A stored number of each of eight vertices.
+    fn wide<T: Stored>(self, row: &[T; EIGHT]) -> Self::Lanes;
 
     /// Coordinates of eight points.
     fn split(self, points: &[f32; 3 * EIGHT]) -> [Self::Lanes; 3];

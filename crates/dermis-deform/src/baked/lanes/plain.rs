@@ -149,24 +149,8 @@ impl<F: Fma> Eight for Plain<F> {
     }
 
     #[inline(always)]
-    fn add_products<T: Stored>(self, mut sum: [f32; 8], u: &[T], z: &[f32]) -> [f32; 8] {
-        for (u, z) in u.chunks(8).zip(z.chunks(8)) {
-            for (sum, (u, z)) in sum.iter_mut().zip(u.iter().zip(z)) {
-                *sum = F::f32(u.wide(), *z, *sum);
-            }
-        }
-        sum
-    }
-
-    #[inline(always)]
-    fn product_sums(self, sums: [[[f32; 8]; 3]; EIGHT]) -> [[f32; EIGHT]; 3] {
-        let mut over = [[0.0; EIGHT]; 3];
-        for (l, sums) in sums.iter().enumerate() {
-            for (axis, s) in sums.iter().enumerate() {
-                over[axis][l] = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
-            }
-        }
-        over
+    fn wide<T: Stored>(self, row: &[T; EIGHT]) -> [f32; EIGHT] {
+        row.map(T::wide)
     }
 
     #[inline(always)]

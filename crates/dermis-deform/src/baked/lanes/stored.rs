@@ -1,12 +1,16 @@
 //! Stored numbers on their way into registers: `f32` as they are, 16-bit integers widened.
 
+use super::eight::EIGHT;
 #[cfg(target_arch = "x86_64")]
 use pulp::{cast, x86::V3};
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{__m256, __m256i};
 
 /// A stored coefficient.
-pub(in crate::baked) trait Stored: Copy {
+pub(in crate::baked) trait Stored: Copy + Default {
+    /// One of each of eight vertices, placed so that a register is loaded from one line of a cache.
+    type Row: Copy + Default + std::fmt::Debug + AsRef<[Self; EIGHT]> + AsMut<[Self; EIGHT]>;
+
     /// In units of its vertex.
     fn wide(self) -> f32;
 
@@ -23,10 +27,7 @@ pub(in crate::baked) trait Stored: Copy {
 
     /// Eight coefficients, in units of their vertex.
     #[cfg(target_arch = "x86_64")]
-    fn eight(v3: V3, list: &[Self; 8]) -> __m256;
-    /// Four, and four zeros.
-    #[cfg(target_arch = "x86_64")]
-    fn four(v3: V3, list: &[Self; 4]) -> __m256;
+    fn eight(v3: V3, list: &[Self; EIGHT]) -> __m256;
 
     /// Twelve features arranged as coefficients are.
     fn arrange(features: &[f64; 12]) -> [f32; 16] {
@@ -39,7 +40,45 @@ pub(in crate::baked) trait Stored: Copy {
     }
 }
 
+/// Eight numbers in 32 bytes.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(32))]
+pub(in crate::baked) struct WideRow([f32; EIGHT]);
+
+/// Eight numbers in 16 bytes.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(16))]
+pub(in crate::baked) struct NarrowRow([i16; EIGHT]);
+
+impl AsRef<[f32; EIGHT]> for WideRow {
+    #[inline(always)]
+    fn as_ref(&self) -> &[f32; EIGHT] {
+        &self.0
+    }
+}
+
+impl AsMut<[f32; EIGHT]> for WideRow {
+    fn as_mut(&mut self) -> &mut [f32; EIGHT] {
+        &mut self.0
+    }
+}
+
+impl AsRef<[i16; EIGHT]> for NarrowRow {
+    #[inline(always)]
+    fn as_ref(&self) -> &[i16; EIGHT] {
+        &self.0
+    }
+}
+
+impl AsMut<[i16; EIGHT]> for NarrowRow {
+    fn as_mut(&mut self) -> &mut [i16; EIGHT] {
+        &mut self.0
+    }
+}
+
 impl Stored for f32 {
+    type Row = WideRow;
+
     #[inline(always)]
     fn wide(self) -> f32 {
         self
@@ -66,18 +105,15 @@ impl Stored for f32 {
 
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    fn eight(_: V3, list: &[f32; 8]) -> __m256 {
+    fn eight(_: V3, list: &[f32; EIGHT]) -> __m256 {
         cast(*list)
     }
 
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    fn four(v3: V3, list: &[f32; 4]) -> __m256 {
-        v3.avx._mm256_zextps128_ps256(cast(*list))
-    }
 }
 
 impl Stored for i16 {
+    type Row = NarrowRow;
+
     #[inline(always)]
     fn wide(self) -> f32 {
         f32::from(self)
@@ -115,13 +151,8 @@ impl Stored for i16 {
     }
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    fn eight(v3: V3, list: &[i16; 8]) -> __m256 {
+    fn eight(v3: V3, list: &[i16; EIGHT]) -> __m256 {
         v3.avx._mm256_cvtepi32_ps(v3.avx2._mm256_cvtepi16_epi32(cast(*list)))
     }
 
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    fn four(v3: V3, list: &[i16; 4]) -> __m256 {
-        Self::eight(v3, &[list[0], list[1], list[2], list[3], 0, 0, 0, 0])
-    }
 }

@@ -163,21 +163,8 @@ impl Eight for V3 {
     }
 
     #[inline(always)]
-    fn add_products<T: Stored>(self, mut sum: __m256, u: &[T], z: &[f32]) -> __m256 {
-        let ((u, last), (z, last_z)) = (u.as_chunks::<8>(), z.as_chunks::<8>());
-        for (u, z) in u.iter().zip(z) {
-            sum = self.fma._mm256_fmadd_ps(T::eight(self, u), cast(*z), sum);
-        }
-        if let (Some(u), Some(z)) = (last.first_chunk::<4>(), last_z.first_chunk::<4>()) {
-            let (u, z) = (T::four(self, u), self.avx._mm256_zextps128_ps256(cast(*z)));
-            sum = self.fma._mm256_fmadd_ps(u, z, sum);
-        }
-        sum
-    }
-
-    #[inline(always)]
-    fn product_sums(self, s: [[__m256; 3]; EIGHT]) -> [__m256; 3] {
-        [of_axis::<0>(self, &s), of_axis::<1>(self, &s), of_axis::<2>(self, &s)]
+    fn wide<T: Stored>(self, row: &[T; EIGHT]) -> __m256 {
+        T::eight(self, row)
     }
 
     #[inline(always)]
@@ -325,13 +312,6 @@ fn axis_sums<const AT: usize>(v3: V3, s: &[[__m256; 6]; EIGHT]) -> __m256 {
     let c = both(v3, [s[6][AT], s[6][AT + 1]]);
     let d = both(v3, [s[7][AT], s[7][AT + 1]]);
     all_eight(v3, first, four_by_four(v3, [a, b, c, d]))
-}
-
-/// Of eight vertices, what the sum of an axis comes to.
-#[inline(always)]
-fn of_axis<const AXIS: usize>(v3: V3, s: &[[__m256; 3]; EIGHT]) -> __m256 {
-    let first = four_by_four(v3, [s[0][AXIS], s[1][AXIS], s[2][AXIS], s[3][AXIS]]);
-    all_eight(v3, first, four_by_four(v3, [s[4][AXIS], s[5][AXIS], s[6][AXIS], s[7][AXIS]]))
 }
 
 /// In each half, the transpose of four rows of four.

@@ -1,7 +1,7 @@
 //! What does not run says so, by a typed error.
 
 use super::gpu;
-use dermis_deform::baked::Coefficients;
+use dermis_deform::baked::{Coefficients, FreePart};
 use dermis_deform::pose_space::Carrier;
 use dermis_deform::rotational_regression::{RotationalRegression, TurnParts};
 use dermis_deform::{Base, Correction, Deformer, StackPose};
@@ -78,19 +78,19 @@ fn broken_arrays_are_refused() {
         let breaks: [fn(&mut dermis_deform::baked::BakedCorrection); 4] = [
             |c| match c {
                 Enveloping(c) => c.terms[0] = u32::MAX,
-                Joints(c) => c.terms[0] = 77,
+                Joints(c) => c.free = FreePart::empty(),
                 Shapes(c) => c.model.terms[0] = 77,
                 _ => {}
             },
             |c| match c {
                 Enveloping(c) => c.offsets[1] = u32::MAX,
-                Joints(c) => c.offsets[1] = u32::MAX,
+                Joints(c) => c.shared_offsets[1] = u32::MAX,
                 Shapes(c) => c.model.offsets[1] = u32::MAX,
                 _ => {}
             },
             |c| match c {
                 Enveloping(c) => shorten(&mut c.coefficients),
-                Joints(c) => shorten(&mut c.coefficients),
+                Joints(c) => drop(c.shared.pop()),
                 Shapes(c) => drop(c.displacements.pop()),
                 _ => {}
             },
