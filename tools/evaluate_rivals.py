@@ -3,8 +3,8 @@
 
     python3 tools/evaluate_rivals.py FOLDER [--quick]
 
-FOLDER holds what dermis-bench writes: `rest` (V, 3), `bones` and `weights` (V, 4), `transforms` (P, B, 3, 4), `skin` (V, 3), our result for
-pose 1. Prints one JSON object with vertices per second, best of several runs, and the largest distance from our result. Single
+FOLDER holds what dermis-bench writes: `rest` (V, 3), `bones-4` and `weights-4` (V, 4), `transforms` (P, B, 3, 4), `skin-4` (V, 3), our
+result for pose 1. Prints one JSON object with vertices per second, best of several runs, and the largest distance from our result. Single
 precision, but for libigl, which has double precision only. Packages that are not installed are named in `missing`.
 """
 
@@ -31,7 +31,7 @@ def best(work, seconds):
 def main():
     folder, seconds = Path(sys.argv[1]), 0.05 if "--quick" in sys.argv else 2.0
     rest, bones, weights, transforms, skin = (
-        np.load(folder / f"{name}.npy") for name in ("rest", "bones", "weights", "transforms", "skin")
+        np.load(folder / f"{name}.npy") for name in ("rest", "bones-4", "weights-4", "transforms", "skin-4")
     )
     (vertices, influences), (poses, count) = bones.shape, transforms.shape[:2]
     homogeneous = np.pad(rest, ((0, 0), (0, 1)), constant_values=1)

@@ -11,7 +11,7 @@
 
 use dermis_rig::glam::{DAffine3, DQuat, DVec3};
 use dermis_rig::skeleton::row;
-use dermis_rig::{BoneIndex, BoneTransforms, Example, Influences, Skeleton};
+use dermis_rig::{BoneIndex, BoneTransforms, Example, Influences, Mesh, Skeleton};
 use dermis_testkit::Random;
 use dermis_testkit::tree::jointed;
 use rayon::prelude::*;
@@ -93,6 +93,11 @@ impl Creature {
         let low = rest.iter().fold(DVec3::INFINITY, |low, p| low.min(*p));
         let high = rest.iter().fold(DVec3::NEG_INFINITY, |high, p| high.max(*p));
         Self { skeleton, rest, length: low.distance(high), balls }
+    }
+
+    /// Its surface.
+    pub fn mesh(&self) -> Mesh {
+        Mesh { positions: self.rest.clone(), triangles: triangles(self.rest.len()), ..Mesh::default() }
     }
 
     /// The influence maps, at most `most` bones a point.
@@ -181,17 +186,24 @@ impl Creature {
     }
 }
 
+/// Of every tube, how many points it has, and how many of them make a turn.
+fn tubes(points: usize) -> [(usize, f64); CHAINS.len()] {
+    let area: f64 = CHAINS.iter().map(|c| c.2 * c.3).sum();
+    let mut left = points;
+    let mut tube = 0;
+    CHAINS.map(|(_, _, length, radius)| {
+        tube += 1;
+        let count = if tube == CHAINS.len() { left } else { (points as f64 * length * radius / area) as usize };
+        left -= count;
+        (count, (count as f64 * std::f64::consts::TAU * radius / length).sqrt().max(3.0))
+    })
+}
+
 /// Points on tubes around the chains, each tube a helix of points.
 fn skin(points: usize) -> Vec<DVec3> {
-    let area: f64 = CHAINS.iter().map(|c| c.2 * c.3).sum();
     let mut rest = Vec::with_capacity(points);
-    for (chain, &(start, direction, length, radius)) in CHAINS.iter().enumerate() {
-        let count = match chain {
-            5 => points - rest.len(),
-            _ => (points as f64 * length * radius / area) as usize,
-        };
+    for (&(start, direction, length, radius), (count, around)) in CHAINS.iter().zip(tubes(points)) {
         let turn = DQuat::from_rotation_arc(DVec3::Y, direction);
-        let around = (count as f64 * std::f64::consts::TAU * radius / length).sqrt().max(3.0);
         for at in 0..count {
             let t = (at as f64 + 0.5) / count as f64;
             let angle = std::f64::consts::TAU * at as f64 / around;
@@ -200,6 +212,19 @@ fn skin(points: usize) -> Vec<DVec3> {
         }
     }
     rest
+}
+
+/// The tubes' triangles: two for each point, its successor and those of the next turn.
+fn triangles(points: usize) -> Vec<[u32; 3]> {
+    let (mut made, mut first) = (Vec::new(), 0u32);
+    for (count, around) in tubes(points) {
+        let turn = around.round() as u32;
+        for v in first..(first + count as u32).saturating_sub(turn + 1) {
+            made.extend([[v, v + 1, v + turn], [v + 1, v + turn + 1, v + turn]]);
+        }
+        first += count as u32;
+    }
+    made
 }
 
 #[cfg(test)]
@@ -226,6 +251,21 @@ mod tests {
             assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() < LEAST + 4.0 / 0.03 * 1e-4), "{p}");
         }
         assert!(changes > 0, "no bone ever changes");
+    }
+
+    /// A surface without a seam: every point but those at the ends of a tube has six neighbours near it.
+    #[test]
+    fn the_surface_joins_neighbours() {
+        let creature = Creature::new(SMALL);
+        let mesh = creature.mesh();
+        let mut corners = vec![0; SMALL.points];
+        for triangle in &mesh.triangles {
+            triangle.iter().for_each(|&v| corners[v as usize] += 1);
+            let [a, b, c] = triangle.map(|v| creature.rest[v as usize]);
+            assert!(a.distance(b).max(b.distance(c)).max(c.distance(a)) < 0.06, "{triangle:?}");
+        }
+        let inside = corners.iter().filter(|count| **count == 6).count();
+        assert!(inside > SMALL.points * 4 / 5, "{inside}");
     }
 
     #[test]

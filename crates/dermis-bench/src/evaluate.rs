@@ -3,7 +3,7 @@
 use crate::character::{Creature, Size};
 use crate::npy;
 use crate::timing::{on_threads, runs, thread_counts};
-use dermis_deform::baked::{CoefficientPrecision, Normals};
+use dermis_deform::baked::{BakedBase, CoefficientPrecision, Normals};
 use dermis_deform::enveloping::Pair;
 use dermis_deform::{
     AnimationSpace, Baked, Base, Correction, Deformer, DirectDeltaMush, DualQuaternions, Enveloping, Rows, Scratch,
@@ -13,7 +13,7 @@ use dermis_fit::psd::compile::{Budget, Compiler};
 use dermis_fit::{BasePoses, JointSettings, PsdSettings, Training, fit_joints, fit_psd, silent};
 use dermis_rig::glam::{DVec3, Vec3};
 use dermis_rig::skeleton::row;
-use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mesh};
+use dermis_rig::{BoneIndex, BoneTransforms, Influences};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -92,9 +92,14 @@ pub fn measure(vertices: usize, large: bool, quick: bool, arrays: Option<&Path>)
                 row("positions, 16-bit coefficients", &sixteen, 0, seconds);
             }
             if baked.correction().is_none() && !large {
-                let normals = Normals::skinned(&creature.rest);
-                let seconds = on_threads(threads, || with_normals(&baked, &poses, &normals, budget, &mut out));
-                row("positions and normals", &baked, POSITION_BYTES, seconds);
+                let mut normals = |what: &str, normals: Normals| {
+                    let seconds = on_threads(threads, || with_normals(&baked, &poses, &normals, budget, &mut out));
+                    row(what, &baked, POSITION_BYTES, seconds);
+                };
+                normals("positions and normals", Normals::skinned(&creature.rest));
+                if matches!(baked.base(), BakedBase::Lbs(_)) {
+                    normals("positions and normals by the blended matrix", Normals::blended(&creature.rest));
+                }
             }
             if large {
                 let seconds = on_threads(threads, || many(&baked, &poses, budget));
@@ -159,11 +164,9 @@ fn dual_quaternions(creature: &Creature, count: usize) -> Deformer {
     Deformer::new(creature.rest.clone(), base, None).expect("the parts are of one rig")
 }
 
-/// Five steps over a strip of triangles through the points in their order.
+/// Five steps over the surface.
 fn delta_mush(creature: &Creature, count: usize) -> Deformer {
-    let triangles = (2..creature.rest.len() as u32).map(|v| [v - 2, v - 1, v]).collect();
-    let mesh = Mesh { positions: creature.rest.clone(), triangles, ..Mesh::default() };
-    let base = Base::DirectDeltaMush(DirectDeltaMush::new(&mesh, &creature.nearest(count), 5));
+    let base = Base::DirectDeltaMush(DirectDeltaMush::new(&creature.mesh(), &creature.nearest(count), 5));
     Deformer::new(creature.rest.clone(), base, None).expect("the parts are of one rig")
 }
 
@@ -257,19 +260,29 @@ fn fitted(creature: &Creature, fit: impl Fn(&Training<'_>, &Influences, &Influen
     Deformer::new(creature.rest.clone(), Base::Lbs(weights), correction).expect("the parts are of one rig")
 }
 
-/// Rest positions, bones and weights of linear blend skinning with four influences, matrices of the poses, and our skin of pose 1.
+/// Rest positions and matrices of the poses; for every number of influences bones and weights of linear blend skinning, and our skin of
+/// pose 1 with normals by the blended matrix.
 fn write(folder: &Path, creature: &Creature, poses: &[BoneTransforms]) -> std::io::Result<()> {
-    let (vertices, count) = (creature.rest.len(), 4);
-    let baked = linear(creature, count).bake();
-    let mut skin = vec![Vec3::ZERO; vertices];
-    baked.evaluate(&poses[1], None, &mut Scratch::default(), &mut skin).expect("the poses are of one creature");
+    let vertices = creature.rest.len();
     let flat = |points: &[Vec3]| points.iter().flat_map(|p| p.to_array()).collect::<Vec<_>>();
-    npy::write(folder, "rest", &[vertices, 3], flat(baked.rest()))?;
-    npy::write(folder, "skin", &[vertices, 3], flat(&skin))?;
-    let weights = creature.nearest(count);
-    let entries = || weights.rows().flatten();
-    npy::write(folder, "bones", &[vertices, count], entries().map(|(bone, _)| bone.get() as i64))?;
-    npy::write(folder, "weights", &[vertices, count], entries().map(|(_, w)| *w as f32))?;
+    let rest: Vec<Vec3> = creature.rest.iter().map(|p| p.as_vec3()).collect();
+    npy::write(folder, "rest", &[vertices, 3], flat(&rest))?;
     let matrices = poses.iter().flat_map(|pose| pose.iter().flat_map(|m| [0, 1, 2].map(|j| row(m, j)))).flatten();
-    npy::write(folder, "transforms", &[poses.len(), BONES, 3, 4], matrices.map(|x| x as f32))
+    npy::write(folder, "transforms", &[poses.len(), BONES, 3, 4], matrices.map(|x| x as f32))?;
+    let blended = Normals::blended(&creature.rest);
+    for count in [1, 2, 3, 4, 8] {
+        let baked = linear(creature, count).bake();
+        let (mut skin, mut normals) = (vec![Vec3::ZERO; vertices], vec![Vec3::ZERO; vertices]);
+        baked
+            .evaluate_with_normals(&poses[1], None, &blended, &mut Scratch::default(), &mut skin, &mut normals)
+            .expect("the poses are of one creature");
+        let weights = creature.nearest(count);
+        let entries = || weights.rows().flatten();
+        let name = |of: &str| format!("{of}-{count}");
+        npy::write(folder, &name("skin"), &[vertices, 3], flat(&skin))?;
+        npy::write(folder, &name("normals"), &[vertices, 3], flat(&normals))?;
+        npy::write(folder, &name("bones"), &[vertices, count], entries().map(|(bone, _)| bone.get() as i64))?;
+        npy::write(folder, &name("weights"), &[vertices, count], entries().map(|(_, w)| *w as f32))?;
+    }
+    Ok(())
 }

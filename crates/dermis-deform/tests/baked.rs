@@ -1,10 +1,11 @@
 //! Properties of what runs in `f32`. That it agrees with the `f64` reference is in `levels.rs`.
 
+use dermis_deform::baked::Normals;
 use dermis_deform::guard::Weld;
 use dermis_deform::joints::{CorrectionFrame, Joints};
 use dermis_deform::pose_space::Carrier;
 use dermis_deform::{Base, Correction, Deformer, DualQuaternions, Scratch};
-use dermis_rig::BoneTransforms;
+use dermis_rig::{BoneIndex, BoneTransforms, Influences};
 use dermis_rig::glam::{DAffine3, DVec3, Vec3};
 use dermis_testkit::conformance::{bends, rounding};
 use dermis_testkit::models::{anchor, bases, corrections, joints, poses, reads_world};
@@ -169,4 +170,67 @@ fn given_positions_keep_their_bits_whatever_the_bones_do() {
         baked.evaluate(&pose, Some(&given), &mut Scratch::default(), &mut out).unwrap();
         assert_eq!(out, given, "{far}");
     }
+}
+
+/// A matrix takes a normal along as it takes the vector from a rest position to a point beside it: the difference of two skins.
+#[test]
+fn blended_normals_are_differences_of_skins() {
+    let mut random = Random::new(670);
+    let few = Tree::new(13, 1100, 671);
+    let many = few.clone().with_many_influences(672);
+    let far = Tree::new(300, 83, 673);
+    for tree in [few, many, far] {
+        let rest = tree.rig.mesh().positions.clone();
+        let pose = tree::wild(tree.rig.skeleton(), &mut random, 1.0);
+        let normals: Vec<DVec3> = rest.iter().map(|_| random.direction()).collect();
+        let beside: Vec<DVec3> = rest.iter().zip(&normals).map(|(p, n)| *p + *n).collect();
+        let blend = DualQuaternions::new(tree.rig.skeleton());
+        let weights = || tree.weights().clone();
+        let bases = [
+            ("rigid", Base::Rigid(weights())),
+            ("linear", Base::Lbs(weights())),
+            ("quaternions", Base::Dqs(weights(), blend)),
+            ("rest", Base::Rest),
+        ];
+        for (name, base) in bases {
+            let skin = |rest: &[DVec3]| {
+                let mut out = vec![DVec3::NAN; rest.len()];
+                let mut deformer = Deformer::new(rest.to_vec(), base.clone(), None).unwrap();
+                deformer.evaluate(&pose, None, &mut out).unwrap();
+                out
+            };
+            let expected: Vec<DVec3> = skin(&beside).into_iter().zip(skin(&rest)).map(|(b, a)| b - a).collect();
+            let baked = Deformer::new(rest.clone(), base.clone(), None).unwrap().bake();
+            let (mut out, mut turned) = (vec![Vec3::NAN; rest.len()], vec![Vec3::NAN; rest.len()]);
+            let mut scratch = Scratch::default();
+            let blended = Normals::blended(&normals);
+            baked.evaluate_with_normals(&pose, None, &blended, &mut scratch, &mut out, &mut turned).unwrap();
+            let off = turned.iter().zip(&expected).map(|(a, b)| a.as_dvec3().distance(*b)).fold(0.0, f64::max);
+            let length = expected.iter().map(|n| n.length()).fold(1.0, f64::max);
+            assert!(off < 2e-6 * length, "{name}: {off} of {length}");
+        }
+    }
+}
+
+/// Vertices of one bone each, among others and by themselves, are where a rigid base has them.
+#[test]
+fn vertices_of_one_whole_influence_are_rigid() {
+    let mut random = Random::new(675);
+    let tree = Tree::new(13, 2100, 676);
+    let rest = tree.rig.mesh().positions.clone();
+    // Whole eights, and eights in which one vertex has two bones or a smaller weight.
+    let one = |v: usize| match v % 64 {
+        0..40 => vec![(BoneIndex::new(v % 13), 1.0)],
+        41 => vec![(BoneIndex::new(v % 13), 0.5)],
+        _ if v % 8 == 3 => tree.weights().of(v).to_vec(),
+        _ => vec![(BoneIndex::new(v % 7), 1.0)],
+    };
+    let weights = Influences::from_rows((0..2100).map(one)).unwrap();
+    let pose = tree::wild(tree.rig.skeleton(), &mut random, 1.0);
+    let mut deformer = Deformer::new(rest, Base::Lbs(weights), None).unwrap();
+    let (mut expected, mut got) = (vec![DVec3::NAN; 2100], vec![Vec3::NAN; 2100]);
+    deformer.evaluate(&pose, None, &mut expected).unwrap();
+    deformer.bake().evaluate(&pose, None, &mut Scratch::default(), &mut got).unwrap();
+    let off = got.iter().zip(&expected).map(|(a, b)| a.as_dvec3().distance(*b)).fold(0.0, f64::max);
+    assert!(off < 2e-6 * tree.rig.mesh().diagonal(), "{off}");
 }

@@ -1,8 +1,7 @@
 //! Animation space, block by block.
 
-use crate::baked::lanes::Columns;
+use crate::baked::lanes::{Columns, EIGHT, Eight, EightKernel, store};
 use dermis_rig::glam::{Vec3, Vec4};
-use dermis_solve::simd::{Fma, Kernel};
 
 /// Animation space: `out = Σ M a + behind`.
 pub(in crate::baked) struct AnimationSpace<'a> {
@@ -17,36 +16,55 @@ pub(in crate::baked) struct AnimationSpace<'a> {
     pub(in crate::baked) out: &'a mut [Vec3],
 }
 
-impl Kernel for AnimationSpace<'_> {
-    type Output = ();
-
+impl EightKernel for AnimationSpace<'_> {
     #[inline(always)]
-    fn run<F: Fma>(self) {
-        for (out, row) in self.out.iter_mut().zip(self.offsets.windows(2)) {
-            let range = row[0] as usize..row[1] as usize;
-            let mut sum = [0.0f32; 16];
-            for (&bone, a) in self.bones[range.clone()].iter().zip(&self.a[range.clone()]) {
-                let m = &self.table[bone as usize].0;
-                for c in 0..4 {
-                    for j in 0..4 {
-                        sum[4 * c + j] = F::f32(m[4 * c + j], a[c], sum[4 * c + j]);
-                    }
-                }
+    fn run<E: Eight>(self, e: E) {
+        let whole = self.out.len() / EIGHT * EIGHT;
+        let (offsets, last_offsets) = (&self.offsets[..=whole], &self.offsets[whole..]);
+        let (out, last) = self.out.split_at_mut(whole);
+        for (at, out) in out.as_chunks_mut::<EIGHT>().0.iter_mut().enumerate() {
+            if let Some(offsets) = offsets[at * EIGHT..].first_chunk() {
+                positions(e, offsets, (self.bones, self.a, self.table), (self.behind, self.middle), out);
             }
-            *out = match range.is_empty() {
-                true => self.behind - self.middle,
-                false => added(&sum) + self.behind,
-            };
+        }
+        if !last.is_empty() {
+            let mut offsets = [last_offsets[last.len()]; EIGHT + 1];
+            offsets[..=last.len()].copy_from_slice(last_offsets);
+            let mut all = [Vec3::ZERO; EIGHT];
+            positions(e, &offsets, (self.bones, self.a, self.table), (self.behind, self.middle), &mut all);
+            last.copy_from_slice(&all[..last.len()]);
         }
     }
 }
 
-/// The sum of the four quarters.
+/// Of eight vertices.
 #[inline(always)]
-fn added(m: &[f32; 16]) -> Vec3 {
-    let mut sum = [0.0; 4];
-    for j in 0..4 {
-        sum[j] = (m[j] + m[4 + j]) + (m[8 + j] + m[12 + j]);
+fn positions<E: Eight>(
+    e: E,
+    offsets: &[u32; EIGHT + 1],
+    (bones, a, table): (&[u32], &[Vec4], &[Columns]),
+    (behind, middle): (Vec3, Vec3),
+    out: &mut [Vec3; EIGHT],
+) {
+    let mut products = [e.zero(); EIGHT];
+    for (lane, products) in products.iter_mut().enumerate() {
+        let range = offsets[lane] as usize..offsets[lane + 1] as usize;
+        let mut sum = e.zero();
+        for (&bone, a) in bones[range.clone()].iter().zip(&a[range]) {
+            sum = e.add_product(sum, &table[bone as usize], a.as_ref());
+        }
+        *products = sum;
     }
-    Vec3::new(sum[0], sum[1], sum[2])
+    let [p, q, r, s, t, u, v, w] = products;
+    let [x, y, z, shift] = e.maps(e.four_maps([p, q, r, s]), e.four_maps([t, u, v, w]));
+    let mut sums = x;
+    for j in 0..3 {
+        sums[j] = e.add(e.add(e.add(x[j], z[j]), e.add(y[j], shift[j])), e.splat(behind[j]));
+    }
+    store(e, sums, out);
+    for lane in 0..EIGHT {
+        if offsets[lane] == offsets[lane + 1] {
+            out[lane] = behind - middle;
+        }
+    }
 }

@@ -1,10 +1,10 @@
 //! Dual quaternion skinning, block by block; see [`crate::dual_quaternion`].
 
 use super::lbs::{blended, moved};
-use super::turn::Turned;
+use super::turn::{Turned, turned};
 use super::weights::Weights;
 use crate::baked::lanes::{
-    self, Columns, DualQuaternion, EIGHT, Eight, EightKernel, FEW, Four, Table, cross, numbers, padded, store, turned,
+    self, Columns, DualQuaternion, EIGHT, Eight, EightKernel, FEW, Four, Table, cross, numbers, padded, store,
 };
 use crate::dual_quaternion::DualQuaternions;
 use dermis_rig::BoneTransforms;
@@ -92,7 +92,7 @@ impl Dqs<'_> {
         });
         if !last.is_empty() {
             let (mut positions, mut turned) = ([Vec3::ZERO; EIGHT], [Vec3::ZERO; EIGHT]);
-            let rest_normals = last_normals.as_ref().map(|n| padded(n.rest));
+            let (rest_normals, by) = last_normals.as_ref().map(|n| (padded(n.rest), n.by)).unzip();
             let end = from + split + last.len();
             lanes::run(Chunks {
                 from: from + split,
@@ -104,7 +104,7 @@ impl Dqs<'_> {
                 behind,
                 without_blend: |v| if v < end { without_blend(v) } else { Vec3::ZERO },
                 out: &mut positions,
-                normals: rest_normals.as_ref().map(|rest| Turned { rest, out: &mut turned }),
+                normals: rest_normals.as_ref().zip(by).map(|(rest, by)| Turned { by, rest, out: &mut turned }),
             });
             last.copy_from_slice(&positions[..last.len()]);
             if let Some(normals) = last_normals {
@@ -133,7 +133,7 @@ impl<T: Table<DualQuaternion> + ?Sized, W: Fn(usize) -> Vec3> EightKernel for Ch
     #[inline(always)]
     fn run<E: Eight>(self, e: E) {
         let Self { from, fours, mut more, table, bones, rest, behind, without_blend, out, normals } = self;
-        let mut normals = normals.map(|n| (n.rest.as_chunks().0, n.out.as_chunks_mut().0));
+        let mut normals = normals.map(|n| (n.by, n.rest.as_chunks().0, n.out.as_chunks_mut().0));
         let chunks = out.as_chunks_mut().0.iter_mut().zip(rest.as_chunks().0).zip(fours.as_chunks().0);
         for (at, ((out, rest), fours)) in chunks.enumerate() {
             let (first, mut of_stretches) = (from + at * EIGHT, more);
@@ -141,7 +141,7 @@ impl<T: Table<DualQuaternion> + ?Sized, W: Fn(usize) -> Vec3> EightKernel for Ch
             let mut p = e.split(numbers(rest));
             let mut stretch = None;
             if bones.stretched {
-                let maps = blended::<4, E>(e, first, fours, &mut of_stretches, &bones.stretches[..]);
+                let maps = blended::<4, true, E>(e, first, fours, &mut of_stretches, &bones.stretches[..]);
                 p = moved(e, &maps, p, Vec3::ZERO);
                 stretch = Some(maps);
             }
@@ -156,10 +156,10 @@ impl<T: Table<DualQuaternion> + ?Sized, W: Fn(usize) -> Vec3> EightKernel for Ch
                     }
                 }
             }
-            if let Some((rests, outs)) = &mut normals {
+            if let Some((by, rests, outs)) = &mut normals {
                 let mut n = e.split(numbers(&rests[at]));
                 if let Some(maps) = &stretch {
-                    n = turned(e, maps, n);
+                    n = turned(e, *by, maps, n);
                 }
                 store(e, rotated(e, &q, n), &mut outs[at]);
             }

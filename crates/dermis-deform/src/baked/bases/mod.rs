@@ -17,7 +17,7 @@ pub use block::NO_ANCHOR;
 pub use delta_mush::BakedDeltaMush;
 pub(super) use dqs::summed;
 pub(super) use lbs::{Lbs, blended, moved as moved_by};
-pub(super) use turn::Turned;
+pub(super) use turn::{By, Turned};
 pub use weights::Weights;
 
 use super::lanes::{self, Columns, FEW};
@@ -151,7 +151,7 @@ impl BakedBase {
             }
             Self::AnimationSpace { offsets, bones, a } => {
                 let offsets = &offsets[range.start..=range.end];
-                simd::run(AnimationSpace { offsets, bones, a, table, behind, middle, out });
+                lanes::run(AnimationSpace { offsets, bones, a, table, behind, middle, out });
             }
             Self::Given => out.copy_from_slice(&given.unwrap_or_default()[range]),
             Self::Rest => out.copy_from_slice(&rest[range]),
@@ -162,12 +162,13 @@ impl BakedBase {
             }
         }
         if let Some(normals) = normals {
-            self.turn(from, table, normals);
+            self.turn(from, rest, scratch, normals);
         }
     }
 
     /// Normals of a block by themselves.
-    fn turn(&self, from: usize, table: &[Columns], normals: Turned<'_>) {
+    fn turn(&self, from: usize, rest: &[Vec3], scratch: &BaseScratch, normals: Turned<'_>) {
+        let table = &scratch.table[..];
         match self {
             Self::Rigid(bones) => {
                 let entries = |v: usize| once(((bones[v] as usize).min(table.len() - 1), 1.0));
@@ -190,7 +191,14 @@ impl BakedBase {
             }
             Self::Rest | Self::Given => normals.out.copy_from_slice(normals.rest),
             // More bones than 16 bits can count, and stacks: one by one. Direct delta mush has turned them with the positions.
-            Self::Dqs(..) | Self::Stack(_) | Self::DirectDeltaMush(_) => normals.out.fill(Vec3::ZERO),
+            Self::Dqs(..) | Self::Stack(_) | Self::DirectDeltaMush(_) => {
+                for (i, (out, n)) in normals.out.iter_mut().zip(normals.rest).enumerate() {
+                    *out = match normals.by {
+                        By::Cofactors => Vec3::ZERO,
+                        By::Matrix => self.linear(from + i, rest[from + i], scratch).as_mat3() * *n,
+                    };
+                }
+            }
         }
     }
 

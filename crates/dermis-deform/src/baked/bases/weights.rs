@@ -1,7 +1,7 @@
 //! Skinning weights as they run.
 
 use super::block::BLOCK;
-use crate::baked::lanes::Four;
+use crate::baked::lanes::{EIGHT, Four};
 use dermis_rig::Influences;
 use std::ops::Range;
 
@@ -16,12 +16,51 @@ pub struct Weights {
     pub weights: Vec<f32>,
     /// The first four influences of each vertex; none where a bone's index has more than 16 bits.
     pub(in crate::baked) fours: Vec<Four>,
-    /// How many of the first four influences the vertices of each block have at most.
-    most: Vec<usize>,
+    /// The eights of each block.
+    blocks: Vec<Alike>,
     /// Influences beyond four, by fours, with their vertex; ascending.
     pub(in crate::baked) more: Vec<(u32, Four)>,
     /// Vertices whose weights do not sum to one, and Σ w − 1.
     pub(in crate::baked) unnormalised: Vec<(u32, f32)>,
+}
+
+/// How many influences the vertices of an eight have at most.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::baked) enum Most {
+    /// One of weight one, all of them.
+    Whole,
+    One,
+    Two,
+    Three,
+    Four,
+    More,
+}
+
+impl Most {
+    const ALL: [Self; 6] = [Self::Whole, Self::One, Self::Two, Self::Three, Self::Four, Self::More];
+}
+
+/// The eights of a block, each group of them ascending, in the order of [`Most::ALL`].
+///
+/// Neighbours on a mesh have nearly as many influences, so that eights in their order come close to what sorted vertices would
+/// save, and nothing has to be put back into order.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Alike {
+    groups: [Vec<u8>; 6],
+}
+
+/// The whole eights of each block.
+fn influences_of_blocks(influences: &Influences) -> Vec<Alike> {
+    let mut blocks = vec![Alike::default(); influences.vertices().div_ceil(BLOCK)];
+    for eight in 0..influences.vertices() / EIGHT {
+        let rows = || (eight * EIGHT..(eight + 1) * EIGHT).map(|v| influences.of(v));
+        let whole = rows().all(|row| matches!(row, [(_, w)] if *w as f32 == 1.0));
+        let most = rows().map(<[_]>::len).max().unwrap_or(0).clamp(1, 5);
+        let group = if whole { 0 } else { most };
+        const { assert!(BLOCK / EIGHT <= 256) }
+        blocks[eight * EIGHT / BLOCK].groups[group].push((eight % (BLOCK / EIGHT)) as u8);
+    }
+    blocks
 }
 
 /// Rounding of weights stored as `f32`: a sum nearer to one than this is one.
@@ -57,11 +96,9 @@ impl Weights {
                 made.fours.push(fours.next().unwrap_or_default());
             }
             made.more.extend(fours.map(|four| (v as u32, four)));
-            if v % BLOCK == 0 {
-                made.most.push(1);
-            }
-            let most = &mut made.most[v / BLOCK];
-            *most = (*most).max(row.len().min(4));
+        }
+        if packed {
+            made.blocks = influences_of_blocks(influences);
         }
         made
     }
@@ -69,7 +106,10 @@ impl Weights {
     pub(in crate::baked) fn bytes(&self) -> usize {
         match self.fours.is_empty() {
             true => 4 * (self.offsets.len() + self.bones.len() + self.weights.len()),
-            false => size_of::<Four>() * self.fours.len() + size_of::<(u32, Four)>() * self.more.len(),
+            false => {
+                let eights = self.fours.len() / EIGHT;
+                size_of::<Four>() * self.fours.len() + size_of::<(u32, Four)>() * self.more.len() + eights
+            }
         }
     }
 
@@ -83,9 +123,11 @@ impl Weights {
         self.bones[range.clone()].iter().map(|&b| b as usize).zip(self.weights[range].iter().copied())
     }
 
-    /// How many of the first four influences the vertices of the block that begins at `from` have at most, one at least.
-    pub(in crate::baked) fn most(&self, from: usize) -> usize {
-        self.most.get(from / BLOCK).copied().unwrap_or(4)
+    /// The whole eights of the block that begins at vertex `from`, by how many influences their vertices have at most.
+    pub(in crate::baked) fn alike(&self, from: usize) -> impl Iterator<Item = (Most, &[u8])> {
+        let block = &self.blocks[from / BLOCK];
+        let groups = Most::ALL.iter().zip(&block.groups);
+        groups.filter(|(_, eights)| !eights.is_empty()).map(|(&most, eights)| (most, &eights[..]))
     }
 
     /// The entries of [`more`](Self::more) of some vertices.

@@ -175,7 +175,7 @@ impl<T: Stored> EightKernel for Chunks<'_, T> {
             let zero = e.splat(0.0);
             let (mut linear, mut blend) = ([[zero; 3]; 3], [zero; 3]);
             if blends {
-                let maps = blended::<4, E>(e, v, &fours[at], &mut of_maps, &pose.columns[..]);
+                let maps = blended::<4, true, E>(e, v, &fours[at], &mut of_maps, &pose.columns[..]);
                 blend = moved_by(e, &maps, rest, Vec3::ZERO);
                 linear = [maps[0], maps[1], maps[2]];
             }

@@ -26,6 +26,8 @@ pub(in crate::baked) trait Eight: Copy {
     fn map(self, m: &Columns) -> Self::Map;
     /// w M added to a map.
     fn blend(self, map: Self::Map, w: f32, m: &Columns) -> Self::Map;
+    /// The columns of M, each times its entry of a, added to a map: its columns sum to M a.
+    fn add_product(self, map: Self::Map, m: &Columns, a: &[f32; 4]) -> Self::Map;
     /// Four maps, half transposed.
     fn four_maps(self, maps: [Self::Map; 4]) -> Self::FourMaps;
     /// The eight maps, transposed: entry `[c][r]` of all of them in one register.

@@ -36,6 +36,14 @@ impl<F: Fma> Eight for Plain<F> {
     }
 
     #[inline(always)]
+    fn add_product(self, mut map: [f32; 16], m: &Columns, a: &[f32; 4]) -> [f32; 16] {
+        for l in 0..16 {
+            map[l] = F::f32(a[l / 4], m.0[l], map[l]);
+        }
+        map
+    }
+
+    #[inline(always)]
     fn four_maps(self, maps: [[f32; 16]; 4]) -> [[f32; 16]; 4] {
         maps
     }

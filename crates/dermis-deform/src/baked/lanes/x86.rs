@@ -44,6 +44,18 @@ impl Eight for V3 {
     }
 
     #[inline(always)]
+    fn add_product(self, [low, high]: [__m256; 2], m: &Columns, a: &[f32; 4]) -> [__m256; 2] {
+        let avx = self.avx;
+        let twice = avx._mm256_broadcast_ps(&cast(*a));
+        let (xy, zw) = (
+            avx._mm256_permutevar_ps(twice, cast([0u32, 0, 0, 0, 1, 1, 1, 1])),
+            avx._mm256_permutevar_ps(twice, cast([2u32, 2, 2, 2, 3, 3, 3, 3])),
+        );
+        let [l, h]: [__m256; 2] = cast(m.0);
+        [self.fma._mm256_fmadd_ps(xy, l, low), self.fma._mm256_fmadd_ps(zw, h, high)]
+    }
+
+    #[inline(always)]
     fn four_maps(self, [a, b, c, d]: [[__m256; 2]; 4]) -> [[__m256; 4]; 2] {
         [four_by_four(self, [a[0], b[0], c[0], d[0]]), four_by_four(self, [a[1], b[1], c[1], d[1]])]
     }

@@ -1,6 +1,6 @@
 //! Positions and normals of a pose together.
 
-use crate::baked::bases::{BLOCK, BakedBase, Turned};
+use crate::baked::bases::{BLOCK, BakedBase, By, Turned};
 use crate::baked::guarded::Guarded;
 use crate::baked::model::Baked;
 use crate::baked::scratch::Scratch;
@@ -13,8 +13,13 @@ use rayon::prelude::*;
 /// What normals are made from.
 #[derive(Clone, Debug)]
 pub enum Normals {
-    /// Rest normals, which the base's blended matrix turns: [`skinned_normal`]. A correction does not turn them.
+    /// Rest normals, which the inverse transpose of the base's blended matrix turns: [`skinned_normal`]. A correction does not turn
+    /// them.
     Skinned(Vec<Vec3>),
+    /// Rest normals, which the base's blended matrix itself takes along, A n, as vertex shaders of game engines do. Right where A turns
+    /// and scales alike in all directions, askew where it shears, and not normalised: a shader does that. Bases that turn a vertex by
+    /// a rotation do so here.
+    Blended(Vec<Vec3>),
     /// The deformed mesh itself, as corrected shapes need.
     Mesh(MeshNormals),
 }
@@ -39,8 +44,9 @@ impl Baked {
                 return Err(PoseError::Normals { expected, found });
             }
         }
-        let rest_normals = match normals {
-            Normals::Skinned(normals) => normals,
+        let (rest_normals, by) = match normals {
+            Normals::Skinned(normals) => (normals, By::Cofactors),
+            Normals::Blended(normals) => (normals, By::Matrix),
             Normals::Mesh(mesh) => {
                 let guarded = self.evaluate(transforms, given, scratch, out)?;
                 mesh.compute_with(out, &mut scratch.faces, out_normals);
@@ -54,8 +60,12 @@ impl Baked {
         let work = |(b, (out, normals)): (usize, (&mut [Vec3], &mut [Vec3]))| {
             let from = b * BLOCK;
             let rest_normals = &rest_normals[from..from + out.len()];
-            let held = self.block(from, given, scratch, out, Some(Turned { rest: rest_normals, out: &mut *normals }));
-            self.mend(from, transforms, rest_normals, scratch, normals);
+            let turned = Turned { by, rest: rest_normals, out: &mut *normals };
+            let held = self.block(from, given, scratch, out, Some(turned));
+            // Blended quaternions without direction leave normals open, too.
+            if by == By::Cofactors || matches!(self.base, BakedBase::Dqs(..)) {
+                self.mend(from, transforms, rest_normals, scratch, normals);
+            }
             held
         };
         guarded.held = match rayon::current_num_threads() {
@@ -88,6 +98,10 @@ impl Baked {
     }
 }
 
+fn directions(normals: &[DVec3]) -> Vec<Vec3> {
+    normals.iter().map(|n| n.normalize_or_zero().as_vec3()).collect()
+}
+
 /// The blocks of two lists side by side.
 fn out_blocks<'a>(
     out: &'a mut [Vec3],
@@ -100,13 +114,18 @@ impl Normals {
     /// Number of vertices.
     pub fn vertices(&self) -> usize {
         match self {
-            Self::Skinned(normals) => normals.len(),
+            Self::Skinned(normals) | Self::Blended(normals) => normals.len(),
             Self::Mesh(mesh) => mesh.vertices(),
         }
     }
 
     /// From rest normals of any positive length; one of length zero stays [`UNDEFINED_NORMAL`](crate::normals::UNDEFINED_NORMAL).
     pub fn skinned(rest: &[DVec3]) -> Self {
-        Self::Skinned(rest.iter().map(|n| n.normalize_or_zero().as_vec3()).collect())
+        Self::Skinned(directions(rest))
+    }
+
+    /// [`Blended`](Self::Blended) from rest normals of any positive length.
+    pub fn blended(rest: &[DVec3]) -> Self {
+        Self::Blended(directions(rest))
     }
 }
