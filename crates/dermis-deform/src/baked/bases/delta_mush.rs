@@ -21,13 +21,16 @@ use std::mem::size_of;
 /// Direct delta mush in `f32`, eight vertices side by side.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BakedDeltaMush {
-    vertices: usize,
-    /// How many terms each vertex has; the others of its chunk weigh nothing.
-    counts: Vec<u16>,
+    /// Where the terms of every vertex start; one more entry than vertices.
+    offsets: Vec<u32>,
+    /// Of every term, its line among those of its chunk.
+    places: Vec<u16>,
     heads: Vec<Head>,
-    /// Where the slots of each chunk of eight start; one more entry than chunks.
+    /// Where the lines of each chunk of eight start; one more entry than chunks.
     starts: Vec<u32>,
-    slots: Vec<Slot>,
+    /// Bone of each line.
+    bones: Vec<u32>,
+    lines: Vec<Line>,
 }
 
 /// What eight vertices have once.
@@ -41,13 +44,12 @@ struct Head {
     square: [f32; EIGHT],
 }
 
-/// A bone of each of eight vertices, and its moments.
+/// The moments that eight vertices have of one bone; zero where a vertex does not read it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C, align(32))]
-struct Slot {
+struct Line {
     /// Weight, first moments over the square size, second moments over it.
     moments: [[f32; EIGHT]; NUMBERS],
-    bones: [u32; EIGHT],
 }
 
 /// Numbers of a term: weight; first moment x, y, z; second moment xx, xy, xz, yy, yz, zz; both moments over the square of the
@@ -70,44 +72,72 @@ impl BakedDeltaMush {
     /// - `offsets`: where the terms of vertex v start; one more entry than vertices, ascending, within `bones`
     /// - `moments`: [ten numbers](Self::terms) per term
     ///
-    /// `None` if the arrays are not of one length, or a vertex has more than 65535 terms.
+    /// `None` if the arrays are not of one length, or eight vertices have more than 65535 bones.
     pub fn new(offsets: &[u32], bones: &[u32], moments: &[[f32; 10]], of_vertices: &[[f32; 7]]) -> Option<Self> {
-        let vertices = of_vertices.len();
         let ascending = offsets.windows(2).all(|pair| pair[0] <= pair[1]);
         let whole = offsets.last().copied() == u32::try_from(bones.len()).ok();
-        if offsets.len() != vertices + 1 || !ascending || !whole || bones.len() != moments.len() {
+        if offsets.len() != of_vertices.len() + 1 || !ascending || !whole || bones.len() != moments.len() {
             return None;
         }
-        let counts: Vec<u16> =
-            offsets.windows(2).map(|row| u16::try_from(row[1] - row[0])).collect::<Result<_, _>>().ok()?;
-        let mut made = Self { vertices, starts: vec![0], ..Self::default() };
+        let mut made = Self { offsets: offsets.to_vec(), starts: vec![0], ..Self::default() };
+        made.places.resize(bones.len(), 0);
+        // Bone of each term, and how many terms of its vertex before it have that bone: a line holds one of each vertex.
+        let mut found: Vec<(u32, usize, usize, usize)> = Vec::new();
         for (chunk, of_chunk) in of_vertices.chunks(EIGHT).enumerate() {
             let mut head = Head::default();
+            found.clear();
             for (lane, of_vertex) in of_chunk.iter().enumerate() {
                 for j in 0..3 {
                     head.centre[j][lane] = of_vertex[j];
                     head.offset[j][lane] = of_vertex[3 + j];
                 }
                 head.square[lane] = of_vertex[6];
-            }
-            made.heads.push(head);
-            let lanes = chunk * EIGHT..chunk * EIGHT + of_chunk.len();
-            let most = counts[lanes.clone()].iter().copied().max().unwrap_or(0);
-            let first = made.slots.len();
-            made.slots.resize(first + usize::from(most), Slot::default());
-            for v in lanes {
-                for k in 0..usize::from(counts[v]) {
-                    let (term, slot) = (offsets[v] as usize + k, &mut made.slots[first + k]);
-                    slot.bones[v % EIGHT] = bones[term];
-                    for (number, m) in slot.moments.iter_mut().zip(moments[term]) {
-                        number[v % EIGHT] = m;
-                    }
+                let v = chunk * EIGHT + lane;
+                let terms = offsets[v] as usize..offsets[v + 1] as usize;
+                let first = found.len();
+                found.extend(terms.map(|term| (bones[term], 0, lane, term)));
+                found[first..].sort_unstable();
+                for at in first + 1..found.len() {
+                    found[at].1 = if found[at].0 == found[at - 1].0 { found[at - 1].1 + 1 } else { 0 };
                 }
             }
-            made.starts.push(made.slots.len() as u32);
+            made.heads.push(head);
+            found.sort_unstable();
+            let first = made.lines.len();
+            for of_bone in found.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+                let place = u16::try_from(made.lines.len() - first).ok()?;
+                let mut line = Line::default();
+                for &(_, _, lane, term) in of_bone {
+                    made.places[term] = place;
+                    for (number, m) in line.moments.iter_mut().zip(moments[term]) {
+                        number[lane] = m;
+                    }
+                }
+                made.bones.push(of_bone[0].0);
+                made.lines.push(line);
+            }
+            made.bring_first(chunk, first);
+            made.starts.push(made.lines.len() as u32);
         }
-        made.counts = counts;
         Some(made)
+    }
+
+    /// Puts the line of most weight before the others of the last chunk: what moves a chunk is told relative to its bone.
+    fn bring_first(&mut self, chunk: usize, first: usize) {
+        let weight = |line: &Line| line.moments[0].iter().sum::<f32>();
+        let heaviest = (first..self.lines.len()).max_by(|a, b| weight(&self.lines[*a]).total_cmp(&weight(&self.lines[*b])));
+        let Some(heaviest) = heaviest else { return };
+        self.lines.swap(first, heaviest);
+        self.bones.swap(first, heaviest);
+        let last = (self.offsets.len() - 1).min((chunk + 1) * EIGHT);
+        let (of_first, of_heaviest) = (0, (heaviest - first) as u16);
+        for place in &mut self.places[self.offsets[chunk * EIGHT] as usize..self.offsets[last] as usize] {
+            *place = match *place {
+                at if at == of_first => of_heaviest,
+                at if at == of_heaviest => of_first,
+                at => at,
+            };
+        }
     }
 
     pub(in crate::baked) fn of(mush: &DirectDeltaMush, rest: &[DVec3]) -> Self {
@@ -135,27 +165,23 @@ impl BakedDeltaMush {
 
     /// Number of vertices.
     pub fn vertices(&self) -> usize {
-        self.vertices
+        self.offsets.len().saturating_sub(1)
     }
 
     /// Where the terms of every vertex start, in the order of [`terms`](Self::terms); one more entry than vertices.
     pub fn offsets(&self) -> impl Iterator<Item = u32> {
-        let ends = self.counts.iter().scan(0, |end, count| {
-            *end += u32::from(*count);
-            Some(*end)
-        });
-        std::iter::once(0).chain(ends)
+        self.offsets.iter().copied()
     }
 
     /// Bone and ten numbers of every term, vertex after vertex: weight; first moment x, y, z; second moment xx, xy, xz, yy, yz,
     /// zz. Both moments are about p̄, and divided by the square of the neighbourhood's size.
     pub fn terms(&self) -> impl Iterator<Item = (u32, [f32; 10])> {
-        (0..self.vertices).flat_map(|v| self.terms_of(v))
+        (0..self.vertices()).flat_map(|v| self.terms_of(v))
     }
 
     /// Seven numbers of every vertex: p̄; p − p̄; the square of the neighbourhood's size, which is the trace of its second moments.
     pub fn of_vertices(&self) -> impl Iterator<Item = [f32; 7]> {
-        (0..self.vertices).map(|v| {
+        (0..self.vertices()).map(|v| {
             let (head, lane) = (&self.heads[v / EIGHT], v % EIGHT);
             let [x, y, z] = head.centre.map(|of| of[lane]);
             let [a, b, c] = head.offset.map(|of| of[lane]);
@@ -165,21 +191,24 @@ impl BakedDeltaMush {
 
     /// The bones named.
     pub(in crate::baked) fn bones(&self) -> impl Iterator<Item = usize> {
-        self.terms().map(|(bone, _)| bone as usize)
+        self.bones.iter().map(|&bone| bone as usize)
     }
 
     pub(in crate::baked) fn bytes(&self) -> usize {
-        size_of::<Head>() * self.heads.len() + size_of::<Slot>() * self.slots.len() + 4 * self.starts.len()
+        size_of::<Head>() * self.heads.len()
+            + size_of::<Line>() * self.lines.len()
+            + 4 * (self.starts.len() + self.bones.len())
     }
 
-    fn slots_of(&self, chunk: usize) -> &[Slot] {
-        &self.slots[self.starts[chunk] as usize..self.starts[chunk + 1] as usize]
+    fn lines_of(&self, chunk: usize) -> (&[Line], &[u32]) {
+        let range = self.starts[chunk] as usize..self.starts[chunk + 1] as usize;
+        (&self.lines[range.clone()], &self.bones[range])
     }
 
     fn terms_of(&self, v: usize) -> impl Iterator<Item = (u32, [f32; NUMBERS])> {
-        let (slots, lane) = (self.slots_of(v / EIGHT), v % EIGHT);
-        let used = slots.iter().take(usize::from(self.counts[v]));
-        used.map(move |slot| (slot.bones[lane], slot.moments.map(|of| of[lane])))
+        let ((lines, bones), lane) = (self.lines_of(v / EIGHT), v % EIGHT);
+        let places = &self.places[self.offsets[v] as usize..self.offsets[v + 1] as usize];
+        places.iter().map(move |&at| (bones[usize::from(at)], lines[usize::from(at)].moments.map(|of| of[lane])))
     }
 
     /// Bones and weights of a vertex.
@@ -201,7 +230,7 @@ impl BakedDeltaMush {
     fn exact(&self, v: usize, table: &[Columns], middle: Vec3) -> (DVec3, DMat3) {
         let (head, lane) = (&self.heads[v / EIGHT], v % EIGHT);
         let centre = vector(&head.centre, lane);
-        if self.counts[v] == 0 {
+        if self.offsets[v] == self.offsets[v + 1] {
             return (centre - middle.as_dvec3(), DMat3::IDENTITY);
         }
         let mut reference = None;
@@ -249,7 +278,7 @@ impl EightKernel for Mushed<'_> {
         for (at, out) in out.chunks_mut(EIGHT).enumerate() {
             let chunk = from / EIGHT + at;
             let head = &mush.heads[chunk];
-            let (q, c) = carried(e, head, mush.slots_of(chunk), table);
+            let (q, c) = carried(e, head, mush.lines_of(chunk), table);
             let turn = Rotation::of(e, &c);
             let offset = three(e, &head.offset);
             let (polished, sure) = if e.all(turn.regular) { (None, turn.regular) } else { turn.polished(e) };
@@ -296,42 +325,41 @@ impl EightKernel for Mushed<'_> {
 
 /// q, about the character's middle, and the columns of C of eight vertices.
 #[inline(always)]
-fn carried<E: Eight>(e: E, head: &Head, slots: &[Slot], table: &[Columns]) -> ([E::Lanes; 3], [[E::Lanes; 3]; 3]) {
+fn carried<E: Eight>(
+    e: E,
+    head: &Head,
+    (lines, bones): (&[Line], &[u32]),
+    table: &[Columns],
+) -> ([E::Lanes; 3], [[E::Lanes; 3]; 3]) {
     let zero = e.splat(0.0);
     let centre = three(e, &head.centre);
-    let (mut c, mut first, mut along) = ([[zero; 3]; 3], [zero; 3], [zero; 3]);
-    let mut reference = [zero; 3];
-    for (k, slot) in slots.iter().enumerate() {
-        let [a, b, c0, d, p, q, r, s] = &slot.bones;
-        let low = e.four_maps([map(e, table, a), map(e, table, b), map(e, table, c0), map(e, table, d)]);
-        let high = e.four_maps([map(e, table, p), map(e, table, q), map(e, table, r), map(e, table, s)]);
-        let [x, y, z, shift] = e.maps(low, high);
-        let [w, m, n, o] = [0, 1, 2, 3].map(|i| e.lanes(slot.moments[i]));
-        let [xx, xy, xz, yy, yz, zz] = [4, 5, 6, 7, 8, 9].map(|i| e.lanes(slot.moments[i]));
-        for j in 0..3 {
-            let at = e.mul_add(x[j], centre[0], e.mul_add(y[j], centre[1], e.mul_add(z[j], centre[2], shift[j])));
+    let (mut c, mut q) = ([[zero; 3]; 3], [zero; 3]);
+    // A row at a time, so that its sums stay in registers.
+    for j in 0..3 {
+        let (mut first, mut along, mut reference) = (zero, zero, zero);
+        let (mut c0, mut c1, mut c2) = (zero, zero, zero);
+        for (k, (line, &bone)) in lines.iter().zip(bones).enumerate() {
+            let m = &table[bone as usize].0;
+            let (x, y, z) = (e.splat(m[j]), e.splat(m[4 + j]), e.splat(m[8 + j]));
+            let [w, m, n, o] = [0, 1, 2, 3].map(|i| e.lanes(line.moments[i]));
+            let [xx, xy, xz, yy, yz, zz] = [4, 5, 6, 7, 8, 9].map(|i| e.lanes(line.moments[i]));
+            let shift = e.splat(table[bone as usize].0[12 + j]);
+            let at = e.mul_add(x, centre[0], e.mul_add(y, centre[1], e.mul_add(z, centre[2], shift)));
             if k == 0 {
-                reference[j] = at;
+                reference = at;
             }
             // Translations count relative to the first bone's.
-            let apart = e.mul_sub(at, e.splat(1.0), reference[j]);
-            along[j] = e.mul_add(w, apart, along[j]);
-            first[j] = e.mul_add(x[j], m, e.mul_add(y[j], n, e.mul_add(z[j], o, first[j])));
-            c[0][j] = e.mul_add(x[j], xx, e.mul_add(y[j], xy, e.mul_add(z[j], xz, e.mul_add(apart, m, c[0][j]))));
-            c[1][j] = e.mul_add(x[j], xy, e.mul_add(y[j], yy, e.mul_add(z[j], yz, e.mul_add(apart, n, c[1][j]))));
-            c[2][j] = e.mul_add(x[j], xz, e.mul_add(y[j], yz, e.mul_add(z[j], zz, e.mul_add(apart, o, c[2][j]))));
+            let apart = e.sub(at, reference);
+            along = e.mul_add(w, apart, along);
+            first = e.mul_add(x, m, e.mul_add(y, n, e.mul_add(z, o, first)));
+            c0 = e.mul_add(x, xx, e.mul_add(y, xy, e.mul_add(z, xz, e.mul_add(apart, m, c0))));
+            c1 = e.mul_add(x, xy, e.mul_add(y, yy, e.mul_add(z, yz, e.mul_add(apart, n, c1))));
+            c2 = e.mul_add(x, xz, e.mul_add(y, yz, e.mul_add(z, zz, e.mul_add(apart, o, c2))));
         }
+        q[j] = e.mul_add(first, e.lanes(head.square), e.add(along, reference));
+        (c[0][j], c[1][j], c[2][j]) = (c0, c1, c2);
     }
-    let square = e.lanes(head.square);
-    for j in 0..3 {
-        first[j] = e.mul_add(first[j], square, e.add(along[j], reference[j]));
-    }
-    (first, c)
-}
-
-#[inline(always)]
-fn map<E: Eight>(e: E, table: &[Columns], bone: &u32) -> E::Map {
-    e.map(&table[*bone as usize])
+    (q, c)
 }
 
 #[inline(always)]
