@@ -12,7 +12,7 @@ usage: cargo xtask VERB
   accuracy --options [DIR]  the table of docs/joint-model.md: what options of the joint model change on them
   bench decompose DIR [--json OUT] [--seeds N]
                           skinning decomposition beside Dem Bones and published figures (docs/decomposition.md)
-  bench evaluate [--json OUT] [--quick]
+  bench evaluate [--json OUT] [--quick] [--ozz DIR]
                           vertices per second of every model beside NumPy, SciPy, libigl and memory (docs/performance.md)
   bench fit [--json OUT] [--quick]
                           seconds of multi-weight enveloping beside NumPy and arithmetic (docs/performance.md)

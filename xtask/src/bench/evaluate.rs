@@ -1,10 +1,12 @@
-//! `cargo xtask bench evaluate [--json OUT] [--quick]`: vertices per second of every model, beside NumPy, SciPy, libigl and what
-//! memory allows.
+//! `cargo xtask bench evaluate [--json OUT] [--quick] [--ozz DIR]`: vertices per second of every model, beside NumPy, SciPy, libigl,
+//! ozz-animation and what memory allows.
 
 use super::driver::{self, Limits, Options, short, threads};
 use super::fail;
+use crate::workspace::root;
 use serde_json::{Value, json};
-use std::process::ExitCode;
+use std::path::Path;
+use std::process::{Command, ExitCode};
 
 /// Vertices, and vertices of which nothing fits into caches.
 const SIZES: (&str, &str) = ("100000", "2000000");
@@ -14,17 +16,24 @@ const OFF: f64 = 1e-5;
 
 /// Prints the tables and writes the JSON.
 pub fn run(options: &[&str]) -> ExitCode {
-    let options = match Options::parse(options) {
+    let (ozz, others) = match options.iter().position(|option| *option == "--ozz") {
+        None => (None, options.to_vec()),
+        Some(at) => match options.get(at + 1) {
+            Some(checkout) => (Some(Path::new(*checkout)), [&options[..at], &options[at + 2..]].concat()),
+            None => return crate::usage::usage("--ozz needs a checkout of ozz-animation"),
+        },
+    };
+    let options = match Options::parse(&others) {
         Ok(options) => options,
         Err(mistake) => return crate::usage::usage(&mistake),
     };
-    match bench(&options) {
+    match bench(&options, ozz) {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => fail(&reason),
     }
 }
 
-fn bench(options: &Options) -> Result<(), String> {
+fn bench(options: &Options, ozz: Option<&Path>) -> Result<(), String> {
     let limits = Limits::measure(options.quick)?;
     let (vertices, many) = if options.quick { QUICK } else { SIZES };
     let folder = driver::arrays("evaluate");
@@ -40,21 +49,76 @@ fn bench(options: &Options) -> Result<(), String> {
     }
     let rivals = driver::python(options.quick)
         .and_then(|python| driver::script(&python, "evaluate_rivals.py", &[&[&*folder], quick].concat()));
+    let ozz = ozz.map(|checkout| ozz_skinning(checkout, &folder, options.quick)).transpose()?;
     limits.print(options.quick);
     print_rows(&rows, &limits);
     match &rivals {
         Ok(rivals) => print_rivals(rivals, vertices),
         Err(reason) => println!("NOT RUN: NumPy, SciPy, libigl: {reason}"),
     }
-    let rivals = rivals.unwrap_or_default();
+    match &ozz {
+        Some(ozz) => print_ozz(ozz, &rows, vertices),
+        None => {
+            println!("\nNOT RUN: ozz-animation: --ozz DIR names a checkout of github.com/guillaumeblanc/ozz-animation")
+        }
+    }
+    let (rivals, ozz) = (rivals.unwrap_or_default(), ozz.unwrap_or_default());
     let report = json!({
-        "machine": limits.machine, "limits": limits.measured, "quick": options.quick, "rows": rows, "rivals": rivals,
+        "machine": limits.machine, "limits": limits.measured, "quick": options.quick, "rows": rows, "rivals": rivals, "ozz": ozz,
     });
     driver::write(options.json.as_deref(), &report)?;
+    let far = |row: &&Value, key: &str| row[key].as_f64().is_none_or(|distance| distance > OFF);
     let mut rows = rivals["rows"].as_array().into_iter().flatten();
-    match rows.find(|row| row["largest_distance"].as_f64().is_none_or(|distance| distance > OFF)) {
-        Some(row) => Err(format!("{} is {} m from us", row["program"], row["largest_distance"])),
+    if let Some(row) = rows.find(|row| far(row, "largest_distance")) {
+        return Err(format!("{} is {} m from us", row["program"], row["largest_distance"]));
+    }
+    let mut rows = ozz["rows"].as_array().into_iter().flatten();
+    match rows.find(|row| far(row, "largest_distance") || far(row, "normals_distance")) {
+        Some(row) => Err(format!("ozz-animation is far from us: {row}")),
         None => Ok(()),
+    }
+}
+
+/// What ozz-animation does with the same rig: compiled with the system's compiler for this machine.
+fn ozz_skinning(checkout: &Path, folder: &str, quick: bool) -> Result<Value, String> {
+    let job = checkout.join("src/geometry/runtime/skinning_job.cc");
+    if !job.is_file() {
+        return Err(format!("{} is no checkout of ozz-animation: it has no {}", checkout.display(), job.display()));
+    }
+    let program = driver::arrays("ozz_skinning");
+    let flags = ["-O3", "-march=native", "-DNDEBUG", "-std=c++17", "-I"];
+    let mut compiler = Command::new("c++");
+    compiler.args(flags).arg(checkout.join("include")).arg(root().join("tools/ozz_skinning.cpp")).arg(job);
+    let status = compiler.arg("-o").arg(&program).status().map_err(|error| format!("c++ does not start: {error}"))?;
+    if !status.success() {
+        return Err("ozz-animation does not compile".into());
+    }
+    driver::json_of(Command::new(program).args([folder, if quick { "0.02" } else { "1" }]))
+}
+
+/// Its rates beside ours.
+fn print_ozz(ozz: &Value, rows: &[Value], vertices: &str) {
+    println!(
+        "\nLinear blend skinning by ozz-animation's SkinningJob, one thread, {vertices} vertices. Both programs take normals along with the"
+    );
+    println!("blended matrix and leave their length as it comes.\n");
+    println!("| influences | output | ozz-animation, 1e6/s | Dermis, 1e6/s | ratio | largest distance from ours, m |");
+    println!("|---|---|---|---|---|---|");
+    for row in ozz["rows"].as_array().into_iter().flatten() {
+        let what = if row["normals"] == true { "positions and normals by the blended matrix" } else { "positions" };
+        let count = row["influences"].as_u64().unwrap_or(0);
+        let name = format!("LBS, {count} influence{}", if count == 1 { "" } else { "s" });
+        let same = |ours: &&Value| ours["model"] == *name && ours["what"] == what && ours["threads"] == 1;
+        let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
+        let ours = rows.iter().find(same).map_or(f64::NAN, |ours| number(&ours["vertices_per_s"]));
+        let theirs = number(&row["vertices_per_s"]);
+        let distance = number(&row["largest_distance"]);
+        println!(
+            "| {count} | {what} | {} | {} | {:.2} | {distance:.0e} |",
+            short(theirs / 1e6),
+            short(ours / 1e6),
+            ours / theirs
+        );
     }
 }
 

@@ -22,7 +22,7 @@ pub fn run(arguments: &[&str]) -> ExitCode {
         ["neural", folder, options @ ..] => neural::run(folder, options),
         ["suggest", options @ ..] => suggest::run(options),
         _ => crate::usage::usage(
-            "bench needs: decompose DIR [--json OUT] [--seeds N], evaluate [--json OUT] [--quick], fit [--json OUT] [--quick], inverse [--json OUT], neural DIR [--json OUT] [--poses N,...], or suggest [DIR] [--json OUT] [--draws N] [--starts N]",
+            "bench needs: decompose DIR [--json OUT] [--seeds N], evaluate [--json OUT] [--quick] [--ozz DIR], fit [--json OUT] [--quick], inverse [--json OUT], neural DIR [--json OUT] [--poses N,...], or suggest [DIR] [--json OUT] [--draws N] [--starts N]",
         ),
     }
 }

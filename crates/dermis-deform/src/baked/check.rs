@@ -1,9 +1,7 @@
 //! Whether the parts of a baked model belong together, and the bones that they read.
 
 use super::bases::{BakedBase, NO_ANCHOR, Weights};
-use super::corrections::{
-    BakedCorrection, BakedEnveloping, BakedJoints, BakedPoseSpace, BakedShapes, Coefficients,
-};
+use super::corrections::{BakedCorrection, BakedEnveloping, BakedJoints, BakedPoseSpace, BakedShapes, Coefficients};
 use crate::parts::{DeformerError, beside, covers, covers_or_lacks, names, rows, together};
 use crate::pose_size::BoneCount;
 use crate::pose_space::NO_GROUP;

@@ -125,7 +125,8 @@ impl BakedDeltaMush {
     /// Puts the line of most weight before the others of the last chunk: what moves a chunk is told relative to its bone.
     fn bring_first(&mut self, chunk: usize, first: usize) {
         let weight = |line: &Line| line.moments[0].iter().sum::<f32>();
-        let heaviest = (first..self.lines.len()).max_by(|a, b| weight(&self.lines[*a]).total_cmp(&weight(&self.lines[*b])));
+        let heaviest =
+            (first..self.lines.len()).max_by(|a, b| weight(&self.lines[*a]).total_cmp(&weight(&self.lines[*b])));
         let Some(heaviest) = heaviest else { return };
         self.lines.swap(first, heaviest);
         self.bones.swap(first, heaviest);

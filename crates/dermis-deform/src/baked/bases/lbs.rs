@@ -141,11 +141,15 @@ pub(in crate::baked) fn blended<const MOST: usize, const MORE: bool, E: Eight>(
     table: &(impl Table<Columns> + ?Sized),
 ) -> [[E::Lanes; 3]; 4] {
     // Without a loop the sums stay in registers.
-    let (a, b) = (blend::<MOST, MORE, E>(e, first, a, more, table), blend::<MOST, MORE, E>(e, first + 1, b, more, table));
-    let (c, d) = (blend::<MOST, MORE, E>(e, first + 2, c, more, table), blend::<MOST, MORE, E>(e, first + 3, d, more, table));
+    let (a, b) =
+        (blend::<MOST, MORE, E>(e, first, a, more, table), blend::<MOST, MORE, E>(e, first + 1, b, more, table));
+    let (c, d) =
+        (blend::<MOST, MORE, E>(e, first + 2, c, more, table), blend::<MOST, MORE, E>(e, first + 3, d, more, table));
     let some = e.four_maps([a, b, c, d]);
-    let (p, q) = (blend::<MOST, MORE, E>(e, first + 4, p, more, table), blend::<MOST, MORE, E>(e, first + 5, q, more, table));
-    let (r, s) = (blend::<MOST, MORE, E>(e, first + 6, r, more, table), blend::<MOST, MORE, E>(e, first + 7, s, more, table));
+    let (p, q) =
+        (blend::<MOST, MORE, E>(e, first + 4, p, more, table), blend::<MOST, MORE, E>(e, first + 5, q, more, table));
+    let (r, s) =
+        (blend::<MOST, MORE, E>(e, first + 6, r, more, table), blend::<MOST, MORE, E>(e, first + 7, s, more, table));
     e.maps(some, e.four_maps([p, q, r, s]))
 }
 

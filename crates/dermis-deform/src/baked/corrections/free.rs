@@ -121,9 +121,7 @@ impl FreePart {
     pub fn coefficients(&self) -> Coefficients {
         match &self.values {
             Values::Single(rows) => Coefficients::Single(self.listed(rows)),
-            Values::Sixteen(rows, units) => {
-                Coefficients::Sixteen { values: self.listed(rows), units: units.clone() }
-            }
+            Values::Sixteen(rows, units) => Coefficients::Sixteen { values: self.listed(rows), units: units.clone() },
         }
     }
 

@@ -108,7 +108,6 @@ impl Stored for f32 {
     fn eight(_: V3, list: &[f32; EIGHT]) -> __m256 {
         cast(*list)
     }
-
 }
 
 impl Stored for i16 {
@@ -154,5 +153,4 @@ impl Stored for i16 {
     fn eight(v3: V3, list: &[i16; EIGHT]) -> __m256 {
         v3.avx._mm256_cvtepi32_ps(v3.avx2._mm256_cvtepi16_epi32(cast(*list)))
     }
-
 }
