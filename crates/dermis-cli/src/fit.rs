@@ -6,6 +6,7 @@ use crate::run::stored_recipe;
 use crate::show;
 use crate::ui::{INTERRUPTED, Stop, Ui, command_line};
 use dermis_workflow::FileError;
+use dermis_workflow::fit::Share;
 use dermis_workflow::invert::SculptSource;
 use dermis_workflow::load::Source;
 use dermis_workflow::measure::PassRule;
@@ -41,10 +42,15 @@ pub struct FitArgs {
     /// held-out errors are measured by reading them again; there is no cross-validation of the model and no picture of the skins
     #[arg(long)]
     stream: bool,
-    /// Write sums over the examples to this file instead of a model, for --method mwe; --merge adds them up
+    /// Write a part of a fit to this file instead of a model, examples not held: with --method mwe sums over these examples, with
+    /// --method joint the model of a --share of the vertices. --merge puts parts together
     #[arg(long, value_name = "PART", conflicts_with_all = ["merge", "out", "report", "hold_out", "fail_above", "pass"])]
     accumulate: Option<PathBuf>,
-    /// Fit to the sums in these files, in this order, instead of to examples
+    /// The share of the vertices that --accumulate solves with --method joint: 2/4 is the second of four. Every part reads all
+    /// examples
+    #[arg(long, value_name = "K/N", requires = "accumulate")]
+    share: Option<Share>,
+    /// Fit to the parts in these files, in this order, instead of to examples
     #[arg(long, num_args = 1.., value_name = "PART", conflicts_with = "examples")]
     merge: Vec<PathBuf>,
     /// Where the model goes (.dermis); an existing file is kept unless --force
@@ -87,6 +93,7 @@ impl FitArgs {
         let outputs = FitOutputs {
             model: self.out.clone(),
             sums: self.accumulate.clone(),
+            share: self.share,
             report: self.report.clone(),
             existing: existing(self.force),
             fail_above: self.fail_above.map(|limit| within("--fail-above", limit, 0.0, f64::MAX)).transpose()?,

@@ -101,7 +101,7 @@ fn remedy(error: &Error) -> &str {
             Lack::Faces => "give the rig faces, or use another method",
         },
         Error::Method(MethodError::NotFromSums { .. }) => {
-            "--stream takes the joint model over a base of its own; --stream, --accumulate and --merge take --method mwe without --guard, --centring, --ridge and --maps examples"
+            "--stream, --accumulate and --merge take the joint model over a base of its own, and --method mwe without --guard, --centring, --ridge and --maps examples"
         }
         Error::Method(MethodError::InputLacks { .. }) => {
             "name the file that holds them: --base-cache, --stack, --maps table:FILE, --anchor file:PATH"

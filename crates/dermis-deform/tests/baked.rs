@@ -220,7 +220,7 @@ fn vertices_of_one_whole_influence_are_rigid() {
     let rest = tree.rig.mesh().positions.clone();
     // Whole eights, and eights in which one vertex has two bones or a smaller weight.
     let one = |v: usize| match v % 64 {
-        0..40 => vec![(BoneIndex::new(v % 13), 1.0)],
+        0..=40 => vec![(BoneIndex::new(v % 13), 1.0)],
         41 => vec![(BoneIndex::new(v % 13), 0.5)],
         _ if v % 8 == 3 => tree.weights().of(v).to_vec(),
         _ => vec![(BoneIndex::new(v % 7), 1.0)],

@@ -4,7 +4,7 @@
 mod scenes;
 mod texts;
 
-pub use scenes::{archives, bundles, fbx_files, glbs, known, models, parts, point_caches};
+pub use scenes::{archives, bundles, fbx_files, glbs, known, models, parts, point_caches, shares};
 pub use texts::{obj_files, recipes, stacks, tables, talks};
 
 #[cfg(test)]
@@ -14,7 +14,7 @@ mod tests {
     /// Seeds are good files: most of a search that starts at errors never leaves them.
     #[test]
     fn seeds_are_read() {
-        use dermis_io::{Space, alembic, fbx, gltf, model_file, npz, obj, part_file};
+        use dermis_io::{Space, alembic, fbx, gltf, model_file, npz, obj, part_file, share_file};
         let space = Space::default();
         let check = |name: &str, files: Vec<Vec<u8>>, read: &dyn Fn(&[u8]) -> Result<(), String>| {
             assert!(!files.is_empty(), "{name}");
@@ -31,6 +31,7 @@ mod tests {
         check("npz", super::bundles(), &|bytes| said(npz::read(bytes, "a.npz")));
         check("model", super::models(), &|bytes| said(model_file::read(bytes)));
         check("part", super::parts(), &|bytes| said(part_file::read(bytes)));
+        check("share", super::shares(), &|bytes| said(share_file::read(bytes)));
         check("fbx", super::fbx_files(), &|bytes| said(fbx::read(bytes, "a.fbx", &crate::used::no_file)));
         let archives = super::archives().iter().map(dermis_testkit::ogawa::Archive::bytes).collect();
         check("alembic", archives, &|bytes| said(alembic::read(bytes, "a.abc", &space)));

@@ -4,7 +4,9 @@
 use dermis_fuzz::seeds;
 use dermis_io::deformer_protocol::{Heard, Listener};
 use dermis_io::npz::StoredFloat;
-use dermis_io::{ReadError, Space, WriteError, fbx, gltf, model_file, npz, obj, part_file, point_cache, to_bytes};
+use dermis_io::{
+    ReadError, Space, WriteError, fbx, gltf, model_file, npz, obj, part_file, point_cache, share_file, to_bytes,
+};
 use std::io::{self, Cursor, ErrorKind, Read, Seek, SeekFrom, Write};
 
 const SAID: &str = "the cable was pulled";
@@ -109,6 +111,10 @@ fn readers() -> Vec<(&'static str, Vec<u8>, Reader)> {
         let part = part_file::read_from(source, length)?;
         Ok(written(to_bytes(|out| part_file::write(&part, out))))
     }
+    fn share(source: &mut dyn Source, length: u64) -> Result<Vec<u8>, ReadError> {
+        let share = share_file::read_from(source, length)?;
+        Ok(written(to_bytes(|out| share_file::write(&share, out))))
+    }
     fn bundle(source: &mut dyn Source, length: u64) -> Result<Vec<u8>, ReadError> {
         let mut records = Vec::new();
         let contents = npz::stream(source, length, "a.npz", 1, |contents| {
@@ -123,6 +129,7 @@ fn readers() -> Vec<(&'static str, Vec<u8>, Reader)> {
     let mut readers: Vec<(_, _, Reader)> = vec![("npz", seeds::bundles().swap_remove(0), bundle)];
     readers.extend(seeds::models().into_iter().map(|file| ("model", file, model as Reader)));
     readers.extend(seeds::parts().into_iter().map(|file| ("part", file, part as Reader)));
+    readers.extend(seeds::shares().into_iter().map(|file| ("share", file, share as Reader)));
     readers
 }
 
@@ -178,6 +185,10 @@ fn a_write_that_fails_is_an_error_that_says_so() {
     for file in seeds::parts() {
         let part = part_file::read(&file).unwrap();
         writers.push(("part", Box::new(move |out| part_file::write(&part, out))));
+    }
+    for file in seeds::shares() {
+        let share = share_file::read(&file).unwrap();
+        writers.push(("share", Box::new(move |out| share_file::write(&share, out))));
     }
     let bundle = std::rc::Rc::new(npz::read(&seeds::bundles()[0], "a.npz").unwrap());
     let scene = gltf::read(&seeds::glbs()[0], "a.glb", &dermis_fuzz::used::no_file).unwrap();

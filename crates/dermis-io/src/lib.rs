@@ -29,6 +29,7 @@ pub mod npz;
 pub mod obj;
 pub mod part_file;
 pub mod point_cache;
+pub mod share_file;
 pub mod sniff;
 pub mod stack_file;
 mod surface;
@@ -42,6 +43,7 @@ pub use contents::{
 pub use matching::{MatchError, Matching, match_vertices};
 pub use model_file::{ModelFile, ModelHeader};
 pub use part_file::PartFile;
+pub use share_file::ShareFile;
 pub use sniff::sniff;
 pub use stack_file::{StackFile, StackFileError};
 pub use writing::{WriteError, to_bytes};

@@ -6,6 +6,7 @@ use crate::tensors::{Reader, Tensors, damaged};
 use crate::writing::WriteError;
 use dermis_rig::glam::DAffine3;
 use dermis_rig::skeleton::{from_rows, row};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::io::{Cursor, Read, Seek, Write};
@@ -95,17 +96,7 @@ pub fn read_from(mut source: impl Read + Seek, length: u64) -> Result<PartFile, 
     let wrong = |reason: String| ReadError::WrongKind { format: Format::Model, reason };
     let r = Reader::open(&mut source, length).map_err(|reason| wrong(format!("no part of statistics: {reason}")))?;
     let json = r.text(KEY).ok_or_else(|| wrong("it holds no statistics of a fit".into()))?;
-    // The version first: a newer header need not have the fields of this one.
-    let version = serde_json::from_str::<Value>(json).ok().and_then(|v| v.get("format_version")?.as_u64());
-    match version {
-        Some(version) if version != u64::from(VERSION) => {
-            let feature = format!("statistics of format version {version} (this program reads {VERSION})");
-            return Err(ReadError::Unsupported { feature });
-        }
-        Some(_) => {}
-        None => return Err(damaged("the header has no format version")),
-    }
-    let header: PartHeader = serde_json::from_str(json).map_err(|e| damaged(format!("header: {e}")))?;
+    let header: PartHeader = header(json, VERSION, "statistics")?;
     let rows = r.f64("transforms", 12)?;
     let take = |m: &[f64], at: usize| [m[at], m[at + 1], m[at + 2], m[at + 3]];
     Ok(PartFile {
@@ -118,4 +109,19 @@ pub fn read_from(mut source: impl Read + Seek, length: u64) -> Result<PartFile, 
         importance: r.f64("importance", 1)?,
         residuals: r.f32("residuals", 1)?,
     })
+}
+
+/// A header of this version.
+pub(crate) fn header<T: DeserializeOwned>(json: &str, own: u32, what: &str) -> Result<T, ReadError> {
+    // The version first: a newer header need not have the fields of this one.
+    let version = serde_json::from_str::<Value>(json).ok().and_then(|v| v.get("format_version")?.as_u64());
+    match version {
+        Some(version) if version != u64::from(own) => {
+            let feature = format!("{what} of format version {version} (this program reads {own})");
+            return Err(ReadError::Unsupported { feature });
+        }
+        Some(_) => {}
+        None => return Err(damaged("the header has no format version")),
+    }
+    serde_json::from_str(json).map_err(|e| damaged(format!("header: {e}")))
 }

@@ -2,8 +2,7 @@
 
 use crate::tube::{Flesh, Tube};
 use crate::{Desk, number};
-use dermis_workflow::io::part_file;
-use dermis_workflow::io::to_bytes;
+use dermis_workflow::io::{part_file, share_file, to_bytes};
 use dermis_workflow::rig::BoneVec;
 use dermis_workflow::rig::glam::{DAffine3, DMat3};
 
@@ -58,6 +57,74 @@ fn a_streamed_joint_model_is_the_one_that_holds_all_examples() {
             assert_eq!(held["report"][key], streamed["report"][key], "{extra}: {key}");
         }
     }
+}
+
+/// Shares of the vertices, solved apart, are the model that is solved at once, to the bit.
+#[test]
+fn three_shares_merged_are_the_joint_model() {
+    let desk = desk();
+    for extra in ["", "--base dqs --composites 1 --coefficients 16", "--frame rest -s 0.01", "--mirror off"] {
+        for (part, share) in [("a.part", "1/3"), ("b.part", "2/3"), ("c.part", "3/3")] {
+            let line =
+                format!("fit train.npz --examples train.npz {extra} --accumulate {part} --share {share} --force");
+            assert_eq!(number(&desk.json(&format!("{line} --json")), "poses"), 24.0);
+        }
+        let line = format!("--hold-out test.npz {extra} --force --json");
+        let whole = desk.json(&format!("fit train.npz --examples train.npz --stream -o whole.dermis {line}"));
+        // In any order.
+        let merged = desk.json(&format!("fit train.npz --merge c.part a.part b.part -o merged.dermis {line}"));
+        for key in ["held_out.rms", "held_out.max", "report.s", "poses"] {
+            assert_eq!(number(&whole, key), number(&merged, key), "{extra}: {key}");
+        }
+        assert_eq!(whole["report"], merged["report"], "{extra}");
+        let eval = |model: &str| desk.json(&format!("eval {model} --examples test.npz --json"));
+        let (whole, merged) = (eval("whole.dermis"), eval("merged.dermis"));
+        assert_eq!((&whole["error"], &whole["per_pose"]), (&merged["error"], &merged["per_pose"]), "{extra}");
+    }
+}
+
+#[test]
+fn shares_that_are_no_whole_are_refused() {
+    let desk = desk();
+    let fit = "fit train.npz --examples train.npz";
+    desk.put("other.npz", Tube::new(11, 6, 0.0, Flesh::Bulge).bundle());
+    for share in 1..=2 {
+        desk.good(&format!("{fit} --accumulate {share}.part --share {share}/2"));
+    }
+    desk.good("fit train.npz --examples train.npz#*1 --accumulate few.part --share 2/2 --base lbs --composites off");
+    desk.good(&format!("{fit} --accumulate lbs.part --share 2/2 --base lbs --composites off"));
+    desk.good(&format!("{fit} --accumulate lbs1.part --share 1/2 --base lbs --composites off"));
+    desk.good(&format!("{fit} {MWE} --accumulate sums.part"));
+    desk.good("fit other.npz --examples other.npz --accumulate other.part");
+    desk.bad("fit train.npz --merge 1.part", &["do not belong together", "every vertex once"]);
+    desk.bad("fit train.npz --merge 1.part 2.part 2.part", &["every vertex once"]);
+    desk.bad("fit train.npz --merge 1.part lbs.part", &["lbs.part", "base differs"]);
+    desk.bad("fit train.npz --merge lbs1.part few.part --base lbs --composites off", &["do not belong together"]);
+    desk.bad("fit train.npz --merge 1.part other.part", &["other.part", "another rig"]);
+    desk.bad("fit train.npz --merge sums.part", &["sums.part", "no share of a fit"]);
+    desk.bad(&format!("fit train.npz --merge 1.part {MWE}"), &["1.part", "no statistics"]);
+    let bytes = desk.bytes("1.part");
+    desk.put("cut.part", &bytes[..bytes.len() - 9]);
+    desk.bad("fit train.npz --merge cut.part 2.part", &["cut.part"]);
+    let altered = |name: &str, change: &dyn Fn(&mut share_file::ShareFile)| {
+        let mut share = share_file::read(&bytes).unwrap();
+        change(&mut share);
+        desk.put(name, to_bytes(|out| share_file::write(&share, out)).unwrap());
+        desk.bad(&format!("fit train.npz --merge {name} 2.part"), &[]);
+    };
+    altered("nan.part", &|s| s.free[1] = f64::NAN);
+    altered("short.part", &|s| s.free.truncate(7));
+    altered("wide.part", &|s| s.free_offsets[1] += 1);
+    altered("shared.part", &|s| s.shared_offsets[1] += 1);
+    altered("vertex.part", &|s| s.vertices[0] = u32::MAX);
+    altered("twice.part", &|s| s.vertices[0] = s.vertices[1]);
+    altered("poses.part", &|s| s.importance.truncate(7));
+    altered("none.part", &|s| s.importance.clear());
+    altered("weight.part", &|s| s.importance[0] = -1.0);
+    altered("length.part", &|s| s.of_vertices[0][3] = -1.0);
+    altered("form.part", &|s| s.header.form = serde_json::json!({"base": "lbs"}));
+    altered("eta.part", &|s| s.header.form["eta"] = serde_json::json!(-7.0));
+    altered("version.part", &|s| s.header.format_version = 2);
 }
 
 /// What a part belongs to is stored in names that outlive the program's own.
@@ -161,9 +228,15 @@ fn what_cannot_be_streamed_is_refused() {
     let line = "fit train.npz --examples train.npz --stream";
     desk.bad(&format!("{line} --method psd"), &["the method psd cannot be fitted from sums", "--method"]);
     desk.bad(
-        "fit train.npz --examples train.npz --accumulate a.part",
-        &["the method joint cannot be fitted from sums", "--method mwe"],
+        "fit train.npz --examples train.npz --accumulate a.part --method psd",
+        &["the method psd", "--method mwe"],
     );
+    desk.bad(
+        &format!("fit train.npz --examples train.npz --accumulate a.part --share 1/2 {MWE}"),
+        &["--share", "sums"],
+    );
+    desk.bad("fit train.npz --examples train.npz --accumulate a.part --share 3/2", &["3/2", "second of four"]);
+    desk.bad("fit train.npz --examples train.npz --share 1/2", &["--accumulate"]);
     desk.bad(&format!("{line} --method mwe --guard off"), &["guard"]);
     desk.bad(&format!("{line} --method mwe --centring mean"), &["centring"]);
     desk.bad(&format!("{line} --method mwe --ridge unit"), &["ridge"]);

@@ -1,11 +1,14 @@
 //! A fit in blocks of vertices, whose residuals are held one block at a time.
 
 use super::solve::Coefficients;
+use super::whole::Choice;
 use super::{Form, JointFit, JointSettings, check};
 use crate::training::{BasePoses, FitError, Progress, Ticker, Training, UNHELD};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{Influences, Mirror};
+use dermis_solve::faer::Mat;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 /// What is known so far.
 pub(crate) struct BlockFit {
@@ -86,6 +89,68 @@ impl BlockFit {
         Ok(())
     }
 
+    /// The form that was chosen.
+    pub fn form(&self) -> JointForm {
+        let Form { choice, mirrored, other_sweep } = &self.form;
+        JointForm {
+            lambda: choice.lambda,
+            sweep: choice.sweep.clone(),
+            sweep_vertices: choice.vertices,
+            mirrored: *mirrored,
+            other_sweep: other_sweep.clone(),
+        }
+    }
+
+    /// What was solved so far.
+    pub fn solved(self) -> Vec<SolvedVertex> {
+        let Self { solved, largest_residuals, .. } = self;
+        let of_vertex = |(vertex, coefficients, norm): (usize, Coefficients, f64)| SolvedVertex {
+            vertex,
+            free: coefficients.u.col_iter().flat_map(|column| column.iter().copied().collect::<Vec<_>>()).collect(),
+            shared: coefficients.q,
+            norm,
+            leverage: coefficients.leverage,
+            squares: coefficients.squares,
+            largest_residual: largest_residuals[vertex],
+        };
+        solved.into_iter().map(of_vertex).collect()
+    }
+
+    /// A fit of a form whose vertices were solved elsewhere; `None` unless they are all vertices, each once and with the coefficients
+    /// that this form has.
+    pub fn of_solved(
+        form: JointForm,
+        vertices: Vec<SolvedVertex>,
+        training: &Training<'_>,
+        weights: &Influences,
+        settings: &JointSettings,
+    ) -> Result<Option<Self>, FitError> {
+        settings.check()?;
+        let JointForm { lambda, sweep, sweep_vertices, mirrored, other_sweep } = form;
+        let choice = Choice { lambda, error: 0.0, typical: 0.0, sweep, vertices: sweep_vertices };
+        let form = Form { choice, mirrored, other_sweep };
+        let included = training.grouped();
+        let training = &training.with(&included);
+        let scene = form.scene(training, weights, settings)?;
+        let count = training.rest.len();
+        let mut free = vec![None; count];
+        for group in scene.groups() {
+            group.vertices.iter().for_each(|&v| free[v] = Some(scene.free_count(&group)));
+        }
+        let (mut solved, mut largest_residuals) = (Vec::with_capacity(count), vec![0.0; count]);
+        for SolvedVertex { vertex, free: u, shared, norm, leverage, squares, largest_residual } in vertices {
+            let Some(m) = free.get_mut(vertex).and_then(Option::take) else { return Ok(None) };
+            if u.len() != 3 * m || shared.len() != 4 * scene.bone_relevance[vertex].len() {
+                return Ok(None);
+            }
+            let u = Mat::from_fn(m, 3, |i, axis| u[axis * m + i]);
+            solved.push((vertex, Coefficients { u, q: shared, leverage, squares }, norm));
+            largest_residuals[vertex] = largest_residual;
+        }
+        let whole = solved.len() == count;
+        Ok(whole.then_some(Self { form, solved, largest_residuals }))
+    }
+
     /// Makes the model, once all vertices are solved. No residuals are read.
     pub fn finish(
         self,
@@ -99,6 +164,41 @@ impl BlockFit {
         let groups = scene.groups();
         Ok(scene.assemble(&groups, self.solved, &self.largest_residuals, self.form))
     }
+}
+
+/// What a fit chose: λ, and whether mirrored examples take part.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JointForm {
+    /// λ.
+    pub lambda: f64,
+    /// λ of the grid and the cross-validated error it leaves; empty if λ was fixed.
+    pub sweep: Vec<(f64, f64)>,
+    /// Vertices that the choice looked at.
+    pub sweep_vertices: usize,
+    /// Whether mirrored examples take part.
+    pub mirrored: bool,
+    /// The sweep of the alternative.
+    pub other_sweep: Vec<(f64, f64)>,
+}
+
+/// What a fit found of one vertex.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SolvedVertex {
+    /// The vertex.
+    pub vertex: usize,
+    /// Coefficients of the free features, axis after axis.
+    pub free: Vec<f64>,
+    /// Coefficients of the shared features.
+    pub shared: Vec<f64>,
+    /// Largest norm of the shared features.
+    pub norm: f64,
+    /// Largest leverage of a pose, where it was computed.
+    pub leverage: Option<f64>,
+    /// Sum of the squared residuals.
+    pub squares: f64,
+    /// Largest residual of the base, metres.
+    pub largest_residual: f64,
 }
 
 /// Vectors at some vertices of a mesh, a list per example.

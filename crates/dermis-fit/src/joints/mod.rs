@@ -33,6 +33,7 @@ mod tree;
 mod whole;
 
 pub(crate) use blocks::{BlockFit, Held};
+pub use blocks::{JointForm, SolvedVertex};
 pub use inducing::{joint_centre, pivots};
 pub use settings::{
     CompositeSummary, JOINT_TOLERANCE, JointFit, JointReport, JointSettings, JointSummary, MIRROR_CORRELATION, SIGMA,

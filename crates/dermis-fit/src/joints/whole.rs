@@ -142,7 +142,12 @@ impl Scene<'_> {
                 let sides = if group.mirrored { 2 } else { 1 };
                 let solved = vertices.iter().map(|&v| {
                     let (problem, largest) = self.direct(group, v);
-                    Ok((v, problem.solve(lambda, sides * self.free_count(group), self.own)?, largest))
+                    let free = self.free_count(group);
+                    let mut coefficients = problem.solve(lambda, sides * free, self.own)?;
+                    // What follows is the other side's own part.
+                    coefficients.u = coefficients.u.get(..free, ..).to_owned();
+                    coefficients.q.truncate(4 * self.bone_relevance[v].len());
+                    Ok((v, coefficients, largest))
                 });
                 solved.collect::<Result<Vec<_>, SolveError>>()
             },

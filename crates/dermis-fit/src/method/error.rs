@@ -88,6 +88,12 @@ pub enum MethodError {
         /// How many there are.
         vertices: usize,
     },
+    /// Shares of a fit that are not a whole.
+    #[error("the parts do not belong together: {what}")]
+    Shares {
+        /// What is wrong with them.
+        what: String,
+    },
     /// Sums over examples that do not hold what the method needs.
     #[error("{what} cannot be fitted from sums: examples are not held while streaming")]
     NotFromSums {

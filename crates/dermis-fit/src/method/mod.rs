@@ -29,6 +29,7 @@ mod pose_space;
 mod presets;
 mod ridge;
 mod rotational;
+pub mod share;
 mod slider;
 pub mod sums;
 pub mod weights;

@@ -7,6 +7,7 @@
 use super::base::BaseChoice;
 use super::joint::Found;
 use super::mush::{self, Seen};
+use super::share::{FormOfShare, Share, SolvedShare};
 use super::{FitInput, JointMethod, Learnt, Method, MethodError};
 use crate::joints::{BlockFit, Held, JointSettings};
 use crate::training::{BasePoses, FitError, Progress, Training};
@@ -25,8 +26,10 @@ pub struct Passes<'a> {
     method: &'a JointMethod,
     weights: &'a Influences,
     block_bytes: usize,
+    share: Share,
     /// The examples without positions.
     examples: Vec<Example>,
+    is_clip: bool,
     pass: Pass,
 }
 
@@ -46,7 +49,7 @@ struct Blocks {
     bases: mush::Choice,
     composites: super::composites::Choice,
     fit: BlockFit,
-    /// All vertices in the order in which they are solved.
+    /// The vertices of the share in the order in which they are solved.
     order: Vec<usize>,
     /// How many a block has.
     size: usize,
@@ -67,7 +70,73 @@ impl<'a> Passes<'a> {
             return refused("a base of given positions".into());
         }
         let (rig, weights) = (input.rig, input.weights()?);
-        Ok(Self { rig, method: own, weights, block_bytes, examples: vec![], pass: Pass::Poses })
+        let (share, examples, is_clip) = (Share::default(), vec![], false);
+        Ok(Self { rig, method: own, weights, block_bytes, share, examples, is_clip, pass: Pass::Poses })
+    }
+
+    /// The same, solving a share of the vertices alone.
+    #[must_use]
+    pub fn of_share(self, share: Share) -> Self {
+        Self { share, ..self }
+    }
+
+    /// What was solved, to be merged with the other shares.
+    ///
+    /// # Errors
+    /// [`MethodError::Changed`] before the last pass has ended.
+    pub fn into_share(self) -> Result<SolvedShare, MethodError> {
+        let Pass::Done(blocks) = self.pass else { return Err(MethodError::Changed) };
+        let Blocks { settings, chosen, bases, composites, fit, .. } = *blocks;
+        let form = FormOfShare { base: chosen, bases, composites, eta: settings.composites, joints: fit.form() };
+        let poses = self.examples.into_iter().map(|example| (example.transforms, example.importance)).collect();
+        Ok(SolvedShare { form, is_clip: self.is_clip, poses, vertices: fit.solved() })
+    }
+
+    /// All shares of a fit, ready to be [finished](Self::finish).
+    ///
+    /// # Errors
+    /// [`MethodError::Shares`] if they are not of one fit, or leave vertices out; as [`new`](Self::new).
+    pub fn merged(method: &'a Method, input: &FitInput<'a>, shares: Vec<SolvedShare>) -> Result<Self, MethodError> {
+        let unfit = |what: &str| MethodError::Shares { what: what.into() };
+        let mut shares = shares.into_iter();
+        let Some(SolvedShare { form, is_clip, poses, mut vertices }) = shares.next() else {
+            return Err(unfit("there is none"));
+        };
+        for share in shares {
+            if share.form != form {
+                return Err(unfit("their fits chose other forms of the model"));
+            }
+            if share.poses != poses || share.is_clip != is_clip {
+                return Err(unfit("their examples differ"));
+            }
+            vertices.extend(share.vertices);
+        }
+        let mut made = Self::new(method, input, BLOCK_BYTES)?;
+        if poses.iter().any(|(pose, _)| pose.len() != made.rig.skeleton().len()) {
+            return Err(unfit("their poses are of another skeleton"));
+        }
+        made.is_clip = is_clip;
+        made.examples = poses
+            .into_iter()
+            .enumerate()
+            .map(|(s, (transforms, importance))| Example {
+                label: format!("pose {s}"),
+                time: None,
+                transforms,
+                positions: vec![],
+                importance,
+            })
+            .collect();
+        let FormOfShare { base: chosen, bases, composites, eta, joints } = form;
+        let settings = JointSettings { composites: eta, ..made.method.settings(made.rig, made.weights, is_clip) };
+        let nothing = ExampleSet::default();
+        let base = chosen.of(&FitInput::new(made.rig, &nothing))?;
+        let training = training(made.rig, &made.examples);
+        let fit = BlockFit::of_solved(joints, vertices, &training, made.weights, &settings)?;
+        let fit = fit.ok_or_else(|| unfit("together they are not every vertex once"))?;
+        let blocks = Blocks { settings, base, chosen, bases, composites, fit, order: vec![], size: 0, block: 0..0 };
+        made.pass = Pass::Done(Box::new(blocks));
+        Ok(made)
     }
 
     /// Takes the next examples of this pass.
@@ -118,7 +187,10 @@ impl<'a> Passes<'a> {
             return Err(MethodError::Changed);
         }
         self.pass = match std::mem::replace(&mut self.pass, Pass::Poses) {
-            Pass::Poses => self.after_poses(is_clip)?,
+            Pass::Poses => {
+                self.is_clip = is_clip;
+                self.after_poses(is_clip)?
+            }
             Pass::Sample(settings, sample) => self.after_sample(*settings, &sample, progress)?,
             Pass::Block(mut blocks, held) => {
                 let training = Training { base: held.residuals(), ..training(self.rig, &self.examples) };
@@ -192,7 +264,8 @@ impl<'a> Passes<'a> {
         let training = Training { base: residuals.residuals(), ..training(self.rig, &self.examples) };
         let composites = method.composites(&training, &bases, weights, &mut settings, progress)?;
         let fit = BlockFit::choose(&training, weights, &settings, progress)?;
-        let order = fit.order(&training, weights, &settings)?;
+        let mut order = fit.order(&training, weights, &settings)?;
+        order = order[self.share.of(order.len())].to_vec();
         let per_vertex = size_of::<DVec3>() * self.examples.len() * if settings.mirror.is_some() { 2 } else { 1 };
         let size = (self.block_bytes / per_vertex).max(LEAST_BLOCK);
         let blocks = Blocks { settings, base, chosen, bases, composites, fit, order, size, block: 0..0 };

@@ -4,8 +4,10 @@ use dermis_deform::{Deformer, RiggedDeformer, TrainingPoses};
 use dermis_io::gltf::{GlbClip, GlbScene, write_glb};
 use dermis_io::npz::{self, StoredFloat};
 use dermis_io::part_file::{self, PartHeader};
+use dermis_io::share_file::{self, ShareHeader};
 use dermis_io::{
-    Contents, ModelFile, ModelHeader, MorphTarget, PartFile, Record, Space, UpAxis, model_file, point_cache, to_bytes,
+    Contents, ModelFile, ModelHeader, MorphTarget, PartFile, Record, ShareFile, Space, UpAxis, model_file, point_cache,
+    to_bytes,
 };
 use dermis_rig::glam::{DAffine3, DMat4, DVec2, DVec3, Vec4};
 use dermis_rig::mesh::RenderPart;
@@ -281,6 +283,30 @@ pub fn parts() -> Vec<Vec<u8>> {
         residuals: vec![],
     };
     [part, empty].iter().map(|part| to_bytes(|out| part_file::write(part, out)).expect(WRITTEN)).collect()
+}
+
+/// A share of a fit.
+pub fn shares() -> Vec<Vec<u8>> {
+    let share = ShareFile {
+        header: ShareHeader {
+            format_version: share_file::VERSION,
+            program: "seed".into(),
+            fingerprint: "00".into(),
+            settings: vec![("method".into(), "\"joint\"".into())],
+            share: "1/2".into(),
+            form: serde_json::json!({"base": "lbs", "eta": 0.0}),
+            is_clip: true,
+        },
+        transforms: vec![DAffine3::from_rotation_x(0.3); 2],
+        importance: vec![1.0],
+        vertices: vec![0, 3],
+        free_offsets: vec![0, 3, 9],
+        free: vec![0.5; 9],
+        shared_offsets: vec![0, 4, 4],
+        shared: vec![0.25; 4],
+        of_vertices: vec![[1.0, -1.0, 0.5, 0.25]; 2],
+    };
+    vec![to_bytes(|out| share_file::write(&share, out)).expect(WRITTEN)]
 }
 
 /// FBX files in three spaces, each as text and in binary.

@@ -4,7 +4,7 @@
 use crate::memory::{PLAIN, bounded};
 use crate::script::Script;
 use crate::{json, seeds, used};
-use dermis_io::{ModelFile, model_file, part_file, to_bytes};
+use dermis_io::{ModelFile, model_file, part_file, share_file, to_bytes};
 use dermis_rig::glam::{DAffine3, DVec3, Vec3};
 use dermis_rig::{BoneTransforms, Mesh, Skeleton};
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ pub fn model_seeds() -> Vec<Vec<u8>> {
 }
 
 pub fn part_seeds() -> Vec<Vec<u8>> {
-    seeds::parts()
+    [seeds::parts(), seeds::shares()].concat()
 }
 
 /// Takes the bytes as a model file, which then is evaluated, and written again.
@@ -62,8 +62,14 @@ fn evaluate(model: &ModelFile) {
     let _ = (model.baseline(), model.weights(), model.baked().bytes());
 }
 
-/// Takes the bytes as sums over examples.
+/// Takes the bytes as sums over examples, and as a share of a fit.
 pub fn part_bytes(bytes: &[u8]) {
+    if let Ok(share) = bounded(bytes.len(), PLAIN, || share_file::read(bytes)) {
+        let written = to_bytes(|out| share_file::write(&share, out)).expect("a share that was read can be written");
+        let again = share_file::read(&written).unwrap_or_else(|e| panic!("a share that was written is not read: {e}"));
+        let twice = to_bytes(|out| share_file::write(&again, out)).expect("a share that was read can be written");
+        assert!(written == twice, "a share changes on its way through a file");
+    }
     let Ok(part) = bounded(bytes.len(), PLAIN, || part_file::read(bytes)) else { return };
     let written = to_bytes(|out| part_file::write(&part, out)).expect("sums that were read can be written");
     let again = part_file::read(&written).unwrap_or_else(|e| panic!("sums that were written are not read: {e}"));
@@ -79,7 +85,7 @@ pub fn model_edits(script: &[u8]) {
 
 pub fn part_edits(script: &[u8]) {
     static GOOD: OnceLock<Vec<Parts>> = OnceLock::new();
-    let good = GOOD.get_or_init(|| seeds::parts().iter().map(|file| Parts::of(file)).collect());
+    let good = GOOD.get_or_init(|| part_seeds().iter().map(|file| Parts::of(file)).collect());
     part_bytes(&edited(good, script));
 }
 

@@ -4,8 +4,9 @@ pub mod ridge;
 mod stream;
 mod validate;
 
+pub use dermis_fit::method::share::Share;
 pub use dermis_fit::method::{FitInput, FitReport, Method, RidgePoint};
-pub use stream::{Streaming, Summing};
+pub use stream::{Part, Streaming, Summing};
 pub use validate::cross_validate;
 
 use crate::error::Error;

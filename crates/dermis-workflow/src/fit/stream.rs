@@ -1,18 +1,26 @@
 //! Fits to examples that are not held: streamed, or summed in parts, and the file of a part.
 
 use super::{FitInput, Fitted, Method, baked};
+use crate::FileError;
 use crate::error::Error;
-use crate::load::LoadedRig;
+use crate::load::{LoadedRig, open_file};
+use dermis_fit::joints::SolvedVertex;
 use dermis_fit::method::MethodError;
 use dermis_fit::method::passes::{BLOCK_BYTES, Passes};
+use dermis_fit::method::share::{FormOfShare, Share, SolvedShare};
 use dermis_fit::method::sums::Sums;
 use dermis_fit::mwe::{Anchor, RowChoice, SeenPose, Statistics};
 use dermis_fit::{FitError, Progress};
+use dermis_io::WriteError;
 use dermis_io::model_file::fingerprint;
-use dermis_io::part_file::{PartFile, PartHeader, VERSION};
+use dermis_io::part_file::{self, PartFile, PartHeader, VERSION};
+use dermis_io::share_file::{self, ShareFile, ShareHeader};
 use dermis_rig::skeleton::row;
 use dermis_rig::{BoneTransforms, Example, Influences, Rig};
+use serde::Deserialize;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
+use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
@@ -25,17 +33,50 @@ pub enum Streaming<'a> {
 }
 
 impl<'a> Streaming<'a> {
-    /// Nothing read yet. The examples of `input` are not read.
+    /// Nothing read yet. The examples of `input` are not read. The joint model is solved for a share of the vertices.
     ///
     /// # Errors
     /// As [`Summing::new`].
-    pub fn new(loaded: &'a LoadedRig, input: &FitInput<'a>, method: &'a Method) -> Result<Self, Error> {
+    pub fn new(loaded: &'a LoadedRig, input: &FitInput<'a>, method: &'a Method, share: Share) -> Result<Self, Error> {
         Ok(match method {
             Method::Joint(_) => {
-                Self::Passes(Passing { loaded, passes: Passes::new(method, input, BLOCK_BYTES)?, seconds: 0.0 })
+                let passes = Passes::new(method, input, BLOCK_BYTES)?.of_share(share);
+                Self::Passes(Passing { loaded, method, share, passes, seconds: 0.0 })
             }
             _ => Self::Sums(Box::new(Summing::new(loaded, input, method)?)),
         })
+    }
+
+    /// What the parts in some files give, in this order; each is open with its length.
+    ///
+    /// # Errors
+    /// Those of reading, and [`FileError::Lacks`] where a part does not fit; [`MethodError::Shares`] if shares are no whole.
+    pub fn merged<'p>(
+        loaded: &'a LoadedRig,
+        input: &FitInput<'a>,
+        method: &'a Method,
+        parts: impl IntoIterator<Item = &'p Path>,
+    ) -> Result<Self, Error> {
+        let unread = |path: &Path, source| FileError::Read { path: path.into(), source };
+        if let Method::Joint(_) = method {
+            let mut shares = Vec::new();
+            for path in parts {
+                let (file, length) = open_file(path)?;
+                let share = share_file::read_from(file, length).map_err(|source| unread(path, source))?;
+                shares.push(solved(loaded, method, share, path)?);
+            }
+            let start = Instant::now();
+            let passes = Passes::merged(method, input, shares)?;
+            let seconds = start.elapsed().as_secs_f64();
+            return Ok(Self::Passes(Passing { loaded, method, share: Share::default(), passes, seconds }));
+        }
+        let mut sums = Summing::new(loaded, input, method)?;
+        for path in parts {
+            let (file, length) = open_file(path)?;
+            let part = part_file::read_from(file, length).map_err(|source| unread(path, source))?;
+            sums.merge(part, path)?;
+        }
+        Ok(Self::Sums(Box::new(sums)))
     }
 
     /// Takes more examples.
@@ -71,6 +112,17 @@ impl<'a> Streaming<'a> {
         }
     }
 
+    /// What the examples gave, as a file to be merged with those of other parts.
+    ///
+    /// # Errors
+    /// [`Error::Fit`] without examples; [`Error::Method`] before the last pass has ended.
+    pub fn part(self) -> Result<Part, Error> {
+        match self {
+            Self::Passes(passing) => passing.part().map(|part| Part::Share(Box::new(part))),
+            Self::Sums(sums) => sums.part().map(|part| Part::Sums(Box::new(part))),
+        }
+    }
+
     /// Fits the model.
     ///
     /// # Errors
@@ -87,9 +139,32 @@ impl<'a> Streaming<'a> {
     }
 }
 
+/// What a part of a fit writes.
+pub enum Part {
+    /// The joint model of a share of the vertices.
+    Share(Box<ShareFile>),
+    /// Sums over a part of the examples.
+    Sums(Box<PartFile>),
+}
+
+impl Part {
+    /// Writes it.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn write(&self, out: &mut dyn Write) -> Result<(), WriteError> {
+        match self {
+            Self::Share(share) => share_file::write(share, out),
+            Self::Sums(sums) => part_file::write(sums, out),
+        }
+    }
+}
+
 /// A fit that reads its examples several times.
 pub struct Passing<'a> {
     loaded: &'a LoadedRig,
+    method: &'a Method,
+    share: Share,
     passes: Passes<'a>,
     /// Seconds spent, reading not counted.
     seconds: f64,
@@ -102,6 +177,124 @@ impl<'a> Passing<'a> {
         self.seconds += start.elapsed().as_secs_f64();
         Ok(result?)
     }
+
+    /// What was solved as a file.
+    fn part(self) -> Result<ShareFile, Error> {
+        let SolvedShare { form, is_clip, poses, vertices } = self.passes.into_share()?;
+        let (mut free_offsets, mut shared_offsets) = (vec![0u32], vec![0u32]);
+        let (mut free, mut shared) = (Vec::new(), Vec::new());
+        for vertex in &vertices {
+            free.extend_from_slice(&vertex.free);
+            shared.extend_from_slice(&vertex.shared);
+            for (offsets, list) in [(&mut free_offsets, &free), (&mut shared_offsets, &shared)] {
+                let end = u32::try_from(list.len());
+                offsets
+                    .push(end.map_err(|_| Error::Internal("a share has more coefficients than a file counts".into()))?);
+            }
+        }
+        let of_vertex = |v: &SolvedVertex| [v.norm, v.leverage.unwrap_or(UNMEASURED), v.squares, v.largest_residual];
+        let rig = &self.loaded.rig;
+        Ok(ShareFile {
+            header: ShareHeader {
+                format_version: share_file::VERSION,
+                program: crate::PROGRAM.into(),
+                fingerprint: fingerprint(rig.mesh(), rig.skeleton()),
+                settings: share_settings(self.loaded, self.method),
+                share: self.share.to_string(),
+                form: serde_json::to_value(&form).map_err(|error| Error::Internal(error.to_string()))?,
+                is_clip,
+            },
+            transforms: poses.iter().flat_map(|(pose, _)| pose.iter().copied()).collect(),
+            importance: poses.iter().map(|(_, importance)| *importance).collect(),
+            vertices: vertices.iter().map(|v| v.vertex as u32).collect(),
+            of_vertices: vertices.iter().map(of_vertex).collect(),
+            free_offsets,
+            free,
+            shared_offsets,
+            shared,
+        })
+    }
+}
+
+/// The leverage of a vertex where it was not computed.
+const UNMEASURED: f64 = -1.0;
+
+/// What must agree between the shares of a fit, by name.
+fn share_settings(loaded: &LoadedRig, method: &Method) -> Vec<(String, String)> {
+    let (rig, weights) = (&loaded.rig, loaded.rig.weights().map_or_else(String::new, hash_of));
+    let own = [("rest pose".into(), rest_hash(rig)), ("weights".into(), weights)].into_iter();
+    // A method is its settings by name, under its own name.
+    let method = serde_json::to_value(method).unwrap_or_default();
+    let settings =
+        method.as_object().into_iter().flat_map(|method| method.values().filter_map(Value::as_object)).flatten();
+    own.chain(settings.map(|(name, value)| (name.clone(), value.to_string()))).collect()
+}
+
+/// The share in a file.
+fn solved(loaded: &LoadedRig, method: &Method, share: ShareFile, path: &Path) -> Result<SolvedShare, Error> {
+    let header = &share.header;
+    agree(path, (&header.fingerprint, &header.settings), loaded, &share_settings(loaded, method))?;
+    let form = FormOfShare::deserialize(&header.form)
+        .map_err(|error| differs(path, format!("its form of the model is not understood: {error}")))?;
+    let bones = loaded.rig.skeleton().len();
+    let poses = share.importance.len();
+    if poses == 0 || share.transforms.len() != poses * bones {
+        return Err(differs(path, format!("its arrays do not divide among {poses} poses")));
+    }
+    let numbers = share.of_vertices.iter().flat_map(|&[norm, _, squares, largest]| [norm, squares, largest]);
+    if numbers.chain(share.importance.iter().copied()).any(|x| x < 0.0) {
+        return Err(differs(path, "a length or an importance in it is negative".into()));
+    }
+    let pose = |s: usize| BoneTransforms::new(share.transforms[s * bones..(s + 1) * bones].to_vec());
+    let vertex = |at: usize| {
+        let [norm, leverage, squares, largest_residual] = share.of_vertices[at];
+        let of = |offsets: &[u32], list: &[f64]| list[offsets[at] as usize..offsets[at + 1] as usize].to_vec();
+        SolvedVertex {
+            vertex: share.vertices[at] as usize,
+            free: of(&share.free_offsets, &share.free),
+            shared: of(&share.shared_offsets, &share.shared),
+            norm,
+            leverage: Some(leverage).filter(|leverage| *leverage >= 0.0),
+            squares,
+            largest_residual,
+        }
+    };
+    Ok(SolvedShare {
+        form,
+        is_clip: header.is_clip,
+        poses: (0..poses).map(|s| (pose(s), share.importance[s])).collect(),
+        vertices: (0..share.vertices.len()).map(vertex).collect(),
+    })
+}
+
+/// The error for a part that does not go with the others.
+fn differs(path: &Path, what: String) -> Error {
+    Error::lacks(path, what, "parts are merged with the rig and the options they were accumulated with")
+}
+
+/// Checks that a part is of a rig and was made with some settings.
+fn agree(
+    path: &Path,
+    (fingerprint_of_part, of_part): (&str, &[(String, String)]),
+    loaded: &LoadedRig,
+    own: &[(String, String)],
+) -> Result<(), Error> {
+    if fingerprint_of_part != fingerprint(loaded.rig.mesh(), loaded.rig.skeleton()) {
+        return Err(differs(path, "it belongs to another rig: vertices, triangles or bones differ".into()));
+    }
+    for (name, own) in own {
+        let found = of_part.iter().find(|(key, _)| key == name).map_or("nothing", |(_, value)| value);
+        if found != own {
+            return Err(differs(path, format!("its {name} differs: {found} there, {own} here")));
+        }
+    }
+    Ok(())
+}
+
+/// Rest positions and bind pose.
+fn rest_hash(rig: &Rig) -> String {
+    let bind = rig.skeleton().bind().iter().flat_map(|m| [0, 1, 2].map(|j| row(m, j))).flatten();
+    hash(rig.mesh().positions.iter().flat_map(|p| p.to_array()).chain(bind))
 }
 
 /// A fit that sums over its examples.
@@ -122,7 +315,6 @@ impl<'a> Summing<'a> {
     /// [`Error`]: methods, bases and maps that need all examples at hand, and settings that do not fit the rig.
     pub fn new(loaded: &'a LoadedRig, input: &FitInput<'a>, method: &'a Method) -> Result<Self, Error> {
         let (rig, sums) = (&loaded.rig, Sums::new(method, input)?);
-        let bind = rig.skeleton().bind().iter().flat_map(|m| [0, 1, 2].map(|j| row(m, j))).flatten();
         let identity = sums.identity();
         let row = identity.rows == RowChoice::Row;
         let header = PartHeader {
@@ -130,7 +322,7 @@ impl<'a> Summing<'a> {
             program: crate::PROGRAM.into(),
             fingerprint: fingerprint(rig.mesh(), rig.skeleton()),
             settings: vec![
-                ("rest pose".into(), hash(rig.mesh().positions.iter().flat_map(|p| p.to_array()).chain(bind))),
+                ("rest pose".into(), rest_hash(rig)),
                 ("base".into(), identity.base),
                 ("weights".into(), rig.weights().map_or_else(String::new, hash_of)),
                 ("influence maps".into(), hash_of(identity.maps)),
@@ -192,19 +384,9 @@ impl<'a> Summing<'a> {
     /// # Errors
     /// [`FileError::Lacks`](crate::FileError::Lacks), naming what differs or does not fit.
     pub fn merge(&mut self, part: PartFile, path: &Path) -> Result<(), Error> {
-        let differs = |what: String| {
-            Error::lacks(path, what, "parts are merged with the rig and the options they were accumulated with")
-        };
+        let differs = |what: String| differs(path, what);
         let header = &part.header;
-        if header.fingerprint != self.header.fingerprint {
-            return Err(differs("it belongs to another rig: vertices, triangles or bones differ".into()));
-        }
-        for (name, own) in &self.header.settings {
-            let found = header.settings.iter().find(|(key, _)| key == name).map_or("nothing", |(_, value)| value);
-            if found != own {
-                return Err(differs(format!("its {name} differs: {found} there, {own} here")));
-            }
-        }
+        agree(path, (&header.fingerprint, &header.settings), self.loaded, &self.header.settings)?;
         let (count, bones) = (part.importance.len(), self.loaded.rig.skeleton().len());
         let per_pose = part.residuals.len().checked_div(count).unwrap_or(0);
         if count == 0 || part.transforms.len() != count * bones || part.residuals.len() != count * per_pose {

@@ -1,9 +1,8 @@
 //! `fit`: from a rig and examples to a model with its report.
 
 use super::{Existing, Input, Recipe, SculptInput, Watch, keep, paths, repeated, sources, step};
-use crate::FileError;
 use crate::error::Error;
-use crate::fit::{FitInput, FitReport, Fitted, Method, Streaming, Summing, cross_validate, fit, unseen_leverage};
+use crate::fit::{FitInput, FitReport, Fitted, Method, Streaming, cross_validate, fit, unseen_leverage};
 use crate::invert::{load_sculpts, load_stack};
 use crate::load::{
     FileNote, LoadedRig, ReadOptions, hash_of, load_anchors, load_base_cache, load_examples, load_map_table, load_rig,
@@ -15,8 +14,9 @@ use crate::output::{Kind, Output, reserve_file_of, reserve_folder};
 use crate::report::{ModelOutcome, ScoredExamples, SetRole, file_stamps, fit_summary};
 use crate::suggest::{Advice, advice_json, advice_table, lacks};
 use dermis_deform::Stack;
+use dermis_fit::method::share::Share;
 use dermis_fit::method::{BaseChoice, MethodError};
-use dermis_io::{ModelFile, model_file, part_file};
+use dermis_io::{ModelFile, model_file};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{Example, ExampleSet, Influences};
 use serde::{Deserialize, Serialize};
@@ -85,8 +85,11 @@ pub enum FitExamples {
 pub struct FitOutputs {
     /// The model.
     pub model: Option<PathBuf>,
-    /// Sums over the examples, instead of a model.
+    /// A part to be merged with others, instead of a model: sums over the examples, or the joint model of a share of the vertices.
     pub sums: Option<PathBuf>,
+    /// The share; the whole without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share: Option<Share>,
     /// A folder for the report page.
     pub report: Option<PathBuf>,
     /// What happens to outputs that are there already.
@@ -269,6 +272,14 @@ impl FitRecipe {
         if self.stack.is_some() && self.method.base() != Some(BaseChoice::Stack) {
             return Err(MethodError::Unused { setting: "stack", with: "over another base" }.into());
         }
+        if self.outputs.share.is_some() {
+            if self.outputs.sums.is_none() {
+                return Err(MethodError::Unused { setting: "share", with: "where no part is written" }.into());
+            }
+            if !matches!(self.method, Method::Joint(_)) {
+                return Err(MethodError::Unused { setting: "share", with: "with sums over examples" }.into());
+            }
+        }
         let reserved = self.outputs.reserve()?;
         let examples = self.examples.inputs();
         let beside = [&self.base_cache, &self.map_table, &self.anchors, &self.stack].into_iter().flatten();
@@ -443,25 +454,22 @@ impl FitRecipe {
         let beside = self.beside(loaded, 0, &mut files)?;
         let input =
             FitInput { maps: beside.maps.as_ref(), anchors: beside.anchors.as_deref(), ..FitInput::new(rig, &nothing) };
-        let parts = matches!(self.examples, FitExamples::Sums(_)) || reserved.sums.is_some();
-        let mut streaming = match parts {
-            true => Streaming::Sums(Box::new(Summing::new(loaded, &input, &self.method)?)),
-            false => Streaming::new(loaded, &input, &self.method)?,
-        };
-        let streamed: &[Input] = match (&self.examples, &mut streaming) {
-            (FitExamples::Sums(parts), Streaming::Sums(sums)) => {
-                for part in parts {
-                    let path = &part.file.path;
-                    let (file, length) = open_file(path)?;
-                    let read = part_file::read_from(file, length);
-                    sums.merge(read.map_err(|source| FileError::Read { path: path.clone(), source })?, path)?;
-                    let (path, hash) = (path.display().to_string(), hash_of(path)?);
-                    files.push(FileNote { role: "part".into(), path, bytes: length, hash, ..FileNote::default() });
+        let (mut streaming, streamed): (_, &[Input]) = match &self.examples {
+            FitExamples::Sums(parts) => {
+                let paths = || parts.iter().map(|part| part.file.path.as_path());
+                let merged = Streaming::merged(loaded, &input, &self.method, paths())?;
+                for path in paths() {
+                    let (bytes, hash) = (open_file(path)?.1, hash_of(path)?);
+                    let path = path.display().to_string();
+                    files.push(FileNote { role: "part".into(), path, bytes, hash, ..FileNote::default() });
                 }
-                &[]
+                (merged, &[])
             }
-            (FitExamples::Held(inputs) | FitExamples::Streamed(inputs), _) => inputs,
-            _ => return Err(Error::Internal("sculpts are never summed".into())),
+            FitExamples::Held(inputs) | FitExamples::Streamed(inputs) => {
+                let share = self.outputs.share.unwrap_or_default();
+                (Streaming::new(loaded, &input, &self.method, share)?, inputs)
+            }
+            FitExamples::Sculpts { .. } => return Err(Error::Internal("sculpts are never summed".into())),
         };
         if !streamed.is_empty() {
             let read = step(watch, "read examples", |progress| {
@@ -483,11 +491,8 @@ impl FitRecipe {
         watch.files(&files);
         let poses = streaming.poses();
         if let Some(out) = &reserved.sums {
-            let Streaming::Sums(sums) = streaming else {
-                return Err(Error::Internal("parts are sums".into()));
-            };
-            let part = sums.part()?;
-            out.write_with(|to| part_file::write(&part, to))?;
+            let part = streaming.part()?;
+            out.write_with(|to| part.write(to))?;
             return Ok(FitDone::Sums { poses, peak: memory::peak(), written: paths(&[&reserved.sums]) });
         }
         let mut fitted = step(watch, "fit", |p| streaming.finish(p))?;
@@ -592,6 +597,7 @@ impl FitOutcome {
                 "report": self.model.header.report,
             }),
         };
+        value["poses"] = self.poses.into();
         if let Some(pass) = self.shown().pass() {
             value["pass"] = pass.json();
         }
