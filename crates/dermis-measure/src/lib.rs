@@ -43,4 +43,4 @@ pub use runner::{Posed, WideRunner, run_motion, within_memory};
 pub use score::{FrameScore, Scores, Scoring, measure, measure_within};
 pub use stress::{Stress, stress};
 pub use tube::{Artefact, Movement, Tube, TubeError};
-pub use volume::{ring_radius_ratio, volume, volume_ratio};
+pub use volume::{enclosed_volume, ring_radius_ratio, volume};

@@ -1,7 +1,7 @@
 //! Scores of a model on examples: its errors, those of the rig's own weights, and what the guard did.
 
 use crate::runner::WideRunner;
-use crate::{ErrorAccumulator, ErrorReport, ErrorStats, MeasureError, volume_ratio};
+use crate::{ErrorAccumulator, ErrorReport, ErrorStats, MeasureError, enclosed_volume, volume};
 use dermis_deform::{Baked, RiggedDeformer};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{Example, ExampleSet};
@@ -68,7 +68,8 @@ pub fn measure_within(
 /// Scores a model on examples that come one after another and need not be kept.
 pub struct Scoring<'a> {
     model: &'a RiggedDeformer,
-    closed: bool,
+    /// The volume at rest of a closed mesh.
+    rest_volume: Option<f64>,
     errors: ErrorAccumulator,
     runner: WideRunner<'a>,
     baseline: Option<(ErrorAccumulator, WideRunner<'a>)>,
@@ -82,7 +83,7 @@ impl<'a> Scoring<'a> {
         let errors = || ErrorAccumulator::new(mesh.positions.len(), mesh.diagonal());
         Self {
             model,
-            closed: mesh.is_closed(),
+            rest_volume: enclosed_volume(mesh),
             errors: errors(),
             runner: WideRunner::new(model.baked()),
             baseline: baseline.map(|baked| (errors(), WideRunner::new(baked))),
@@ -110,8 +111,8 @@ impl<'a> Scoring<'a> {
         let failed = |source| MeasureError::Example { label: example.label.clone(), source: Box::new(source) };
         let skin = self.runner.run(&example.transforms, given).map_err(failed)?;
         self.errors.add_frame(&example.label, &example.positions, skin).map_err(failed)?;
-        let ratios = || volume_ratio(rig.mesh(), &example.positions).zip(volume_ratio(rig.mesh(), skin));
-        let volume = self.closed.then(ratios).flatten();
+        let ratio = |posed: &[DVec3], rest: f64| volume(&rig.mesh().triangles, posed) / rest;
+        let volume = self.rest_volume.map(|rest| (ratio(&example.positions, rest), ratio(skin, rest)));
         let guarded = self.runner.guarded();
         self.frames.push(FrameScore {
             held: guarded.held as f64 / rig.mesh().positions.len().max(1) as f64,

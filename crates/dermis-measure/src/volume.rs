@@ -21,14 +21,10 @@ pub fn volume(triangles: &[[u32; 3]], positions: &[DVec3]) -> f64 {
     triangles.iter().map(tetrahedron).sum::<f64>() / 6.0
 }
 
-/// Volume of the deformed skin over the volume at rest; `None` if the mesh is not closed, has no volume at rest, or
-/// `posed` has another number of vertices.
-pub fn volume_ratio(mesh: &Mesh, posed: &[DVec3]) -> Option<f64> {
-    if posed.len() != mesh.positions.len() || mesh.check().is_err() || !mesh.is_closed() {
-        return None;
-    }
-    let rest = volume(&mesh.triangles, &mesh.positions);
-    (rest != 0.0).then(|| volume(&mesh.triangles, posed) / rest)
+/// The volume of a mesh at rest; `None` if it is not closed or encloses nothing.
+pub fn enclosed_volume(mesh: &Mesh) -> Option<f64> {
+    let closed = mesh.check().is_ok() && mesh.is_closed();
+    closed.then(|| volume(&mesh.triangles, &mesh.positions)).filter(|volume| *volume != 0.0)
 }
 
 /// The smallest ratio of a ring's radii: each vertex's distance from the centroid of the ring, posed over rest.
@@ -73,13 +69,13 @@ mod tests {
     }
 
     #[test]
-    fn only_closed_meshes_have_a_ratio() {
+    fn only_closed_meshes_enclose_a_volume() {
         let mut mesh = tetrahedron(DVec3::ONE);
-        let doubled: Vec<_> = mesh.positions.iter().map(|p| *p * 2.0).collect();
-        assert!((volume_ratio(&mesh, &doubled).unwrap() - 8.0).abs() < 1e-14);
-        assert_eq!(volume_ratio(&mesh, &doubled[1..]), None);
+        assert!((enclosed_volume(&mesh).unwrap() - 1.0 / 6.0).abs() < 1e-14);
         mesh.triangles.pop();
-        assert_eq!(volume_ratio(&mesh, &doubled), None);
+        assert_eq!(enclosed_volume(&mesh), None);
+        let flat = Mesh { triangles: vec![[0, 1, 2], [0, 2, 1]], ..tetrahedron(DVec3::ZERO) };
+        assert_eq!(enclosed_volume(&flat), None);
     }
 
     #[test]

@@ -3,41 +3,31 @@
 use crate::error::Error;
 use crate::report::page::{PageTable, Quantity};
 use dermis_fit::Progress;
-use dermis_fit::design::{self, DesignError, Known};
+use dermis_fit::design::{DesignError, Known};
 use dermis_io::{Contents, Format, ModelFile, Record};
 use dermis_rig::{Example, ExampleSet, Frame, Motion};
 use serde_json::{Value, json};
 
-pub use dermis_fit::design::{Advice, Amplitude, NEW, Pair, Region, Sculpt, Suggestion, Suggestions};
+pub use dermis_fit::design::{Advice, Amplitude, NEW, Pair, Region, Sculpt, Study, Suggestion, Suggestions};
 
-/// Returns the `count` poses to sculpt next for `motion`, best first: its own frames, or poses of `among`.
+/// Compares `motion` with what a model knows. Its own frames are offered to be sculpted, or poses of `among`.
 ///
 /// # Errors
 /// [`Error::NoTrainingPoses`]; [`Error::Design`]: a motion without frames, of another skeleton, or not finite;
 /// [`Error::Cancelled`].
-pub fn suggest(
+pub fn study<'a>(
     model: &ModelFile,
-    motion: &Motion,
-    among: Option<&Motion>,
-    count: usize,
+    motion: &'a Motion,
+    among: Option<&'a Motion>,
     progress: Progress<'_>,
-) -> Result<Suggestions, Error> {
-    let known = known(model)?;
-    design::suggest(&known, motion, among, count, progress).map_err(|error| refused(model, error))
-}
-
-/// Returns what training lacks for `motion`, by region of the skin.
-///
-/// # Errors
-/// Those of [`suggest`].
-pub fn advise(model: &ModelFile, motion: &Motion, progress: Progress<'_>) -> Result<Advice, Error> {
-    design::advise(&known(model)?, motion, progress).map_err(|error| refused(model, error))
+) -> Result<Study<'a>, Error> {
+    Study::new(&known(model)?, motion, among, progress).map_err(|error| refused(model, error))
 }
 
 /// Returns what training lacks for the poses of some examples. `None` of a model that knows no poses or no joints.
 ///
 /// # Errors
-/// Those of [`suggest`].
+/// Those of [`study`].
 pub fn lacks(model: &ModelFile, examples: &ExampleSet, progress: Progress<'_>) -> Result<Option<Advice>, Error> {
     let skeleton = model.rig().skeleton();
     let frame = |e: &Example| Frame { label: e.label.clone(), time: e.time, pose: skeleton.world_pose(&e.transforms) };
@@ -45,7 +35,7 @@ pub fn lacks(model: &ModelFile, examples: &ExampleSet, progress: Progress<'_>) -
     if model.training().is_none_or(|training| training.poses() == 0 || training.joints.is_empty()) {
         return Ok(None);
     }
-    advise(model, &motion, progress).map(Some)
+    Ok(Some(study(model, &motion, None, progress)?.advise()))
 }
 
 fn known(model: &ModelFile) -> Result<Known<'_>, Error> {

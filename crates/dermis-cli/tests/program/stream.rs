@@ -83,6 +83,20 @@ fn three_shares_merged_are_the_joint_model() {
     }
 }
 
+/// Vertices that no pose moves beside their frame have no shared features.
+#[test]
+fn shares_merge_where_joints_stay_still() {
+    let desk = Desk::new();
+    desk.put("train.npz", Tube::of_the_wrist(9, 24, 0.0, Flesh::Planted).bundle());
+    desk.good("fit train.npz --examples train.npz --stream -o whole.dermis");
+    for share in 1..=2 {
+        desk.good(&format!("fit train.npz --examples train.npz --accumulate {share}.part --share {share}/2"));
+    }
+    desk.good("fit train.npz --merge 1.part 2.part -o merged.dermis");
+    let error = |model: &str| desk.json(&format!("eval {model} --examples train.npz --json"))["error"].clone();
+    assert_eq!(error("whole.dermis"), error("merged.dermis"));
+}
+
 #[test]
 fn shares_that_are_no_whole_are_refused() {
     let desk = desk();

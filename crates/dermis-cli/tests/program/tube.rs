@@ -54,6 +54,19 @@ impl Tube {
         tube
     }
 
+    /// The same weights in poses that move the wrist alone. Skin far from it follows the root.
+    pub fn of_the_wrist(rings: usize, poses: usize, phase: f64, flesh: Flesh) -> Self {
+        let mut tube = Self::new(rings, poses, phase, flesh);
+        for pose in &mut tube.poses {
+            let (elbow, wrist) = (pose.bones[BoneIndex::new(1)], pose.bones[BoneIndex::new(2)]);
+            let step = DAffine3::from_translation(DVec3::X * (JOINTS[1] - JOINTS[0]));
+            pose.bones[BoneIndex::new(1)] = pose.bones[BoneIndex::new(0)] * step;
+            pose.bones[BoneIndex::new(2)] = pose.bones[BoneIndex::new(1)] * (elbow.inverse() * wrist);
+        }
+        tube.skins = tube.poses.iter().map(|pose| tube.skin(pose, flesh)).collect();
+        tube
+    }
+
     /// The same character in the same poses, all of it moved.
     pub fn moved(mut self, g: DAffine3) -> Self {
         for pose in &mut self.poses {

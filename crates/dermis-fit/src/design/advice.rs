@@ -2,10 +2,8 @@
 
 use super::kernels::{Features, square};
 use super::unknown::Unknown;
-use super::{DesignError, Guess, Known, NEW, thinned};
-use crate::training::Progress;
+use super::{NEW, Study, thinned};
 use dermis_deform::training::degrees;
-use dermis_rig::Motion;
 use rayon::prelude::*;
 
 /// Regions with a smaller part of the expected error are left out.
@@ -81,43 +79,38 @@ pub struct Sculpt {
     pub left: f64,
 }
 
-/// Says which joints and pairs of joints training lacks for `motion`, by region of the skin, and what its frames are expected to
-/// gain there.
-///
-/// A place of the skin belongs to the joint of largest b there. What is unknown in a region, and what a frame takes from it, are the
-/// sums of [`super::suggest`] over its places alone. The expected gain counts joints one by one, as the prior does: a pair that is
-/// new together is named, but adds nothing to it.
-///
-/// # Errors
-/// Those of [`super::suggest`].
-pub fn advise(known: &Known<'_>, motion: &Motion, progress: Progress<'_>) -> Result<Advice, DesignError> {
-    let guess = Guess::new(known, motion, None, progress)?;
-    let prior: f64 = guess.unknown.iter().map(|u| u.prior).sum();
-    let whole: f64 = guess.unknown.iter().map(Unknown::total).sum();
-    let mut regions: Vec<(usize, f64, Vec<usize>)> =
-        (0..guess.skin.names.len()).map(|j| (j, 0.0, Vec::new())).collect();
-    for (at, place) in guess.places.iter().enumerate() {
-        // The first of equals.
-        let Some(&(joint, _)) = place.joints.iter().rev().max_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
-        regions[joint].1 += guess.unknown[at].total() / whole.max(f64::MIN_POSITIVE);
-        regions[joint].2.push(at);
+impl Study<'_> {
+    /// Says which joints and pairs of joints training lacks for the motion, by region of the skin, and what its frames are expected
+    /// to gain there.
+    ///
+    /// A place of the skin belongs to the joint of largest b there. What is unknown in a region, and what a frame takes from it, are
+    /// the sums of [`suggest`](Self::suggest) over its places alone. The expected gain counts joints one by one, as the prior does: a
+    /// pair that is new together is named, but adds nothing to it.
+    pub fn advise(&self) -> Advice {
+        let prior: f64 = self.unknown.iter().map(|u| u.prior).sum();
+        let whole: f64 = self.unknown.iter().map(Unknown::total).sum();
+        let mut regions: Vec<(usize, f64, Vec<usize>)> =
+            (0..self.skin.names.len()).map(|j| (j, 0.0, Vec::new())).collect();
+        for (at, place) in self.places.iter().enumerate() {
+            // The first of equals.
+            let Some(&(joint, _)) = place.joints.iter().rev().max_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
+            regions[joint].1 += self.unknown[at].total() / whole.max(f64::MIN_POSITIVE);
+            regions[joint].2.push(at);
+        }
+        regions.retain(|(_, share, _)| *share >= LEAST_SHARE);
+        regions.sort_by(|a, b| b.1.total_cmp(&a.1));
+        regions.truncate(REGIONS);
+        let told = regions.into_iter().map(|(joint, share, places)| Region {
+            joint: self.skin.names[joint].clone(),
+            share,
+            amplitudes: self.amplitudes(&places, joint),
+            pairs: self.pairs(&places, joint),
+            sculpt: self.sculpt(&places),
+        });
+        let regions = if whole > 1e-6 * prior { told.collect() } else { Vec::new() };
+        Advice { regions, frames: self.frames, unknown: if prior > 0.0 { whole / prior } else { 0.0 } }
     }
-    regions.retain(|(_, share, _)| *share >= LEAST_SHARE);
-    regions.sort_by(|a, b| b.1.total_cmp(&a.1));
-    regions.truncate(REGIONS);
-    let frames = thinned(motion);
-    let told = regions.into_iter().map(|(joint, share, places)| Region {
-        joint: guess.skin.names[joint].clone(),
-        share,
-        amplitudes: guess.amplitudes(&places, joint),
-        pairs: guess.pairs(&places, joint),
-        sculpt: guess.sculpt(&places, &frames, motion),
-    });
-    let regions = if whole > 1e-6 * prior { told.collect() } else { Vec::new() };
-    Ok(Advice { regions, frames: guess.frames, unknown: if prior > 0.0 { whole / prior } else { 0.0 } })
-}
 
-impl Guess {
     /// How much two joints matter together at some places: the smaller b, or b itself of one joint, summed.
     fn relevance(&self, places: &[usize], [j, k]: [usize; 2]) -> f64 {
         let b =
@@ -192,7 +185,8 @@ impl Guess {
     }
 
     /// The frames that take most from what is unknown at some places, one after another.
-    fn sculpt(&self, places: &[usize], frames: &[usize], motion: &Motion) -> Vec<Sculpt> {
+    fn sculpt(&self, places: &[usize]) -> Vec<Sculpt> {
+        let frames = thinned(self.motion);
         let mut unknown: Vec<Unknown> = places.iter().map(|&at| self.unknown[at].clone()).collect();
         let before: f64 = unknown.iter().map(Unknown::total).sum();
         let (mut left, mut list) = (before, Vec::<Sculpt>::new());
@@ -207,7 +201,7 @@ impl Guess {
             unknown.par_iter_mut().for_each(|u| u.learn(best));
             left = (left - all[best]).max(0.0);
             let number = frames[best];
-            let label = motion.frames[number].label.clone();
+            let label = self.motion.frames[number].label.clone();
             list.push(Sculpt { frame: number, label, left: (left / before).sqrt() });
         }
         list

@@ -29,7 +29,7 @@
 //!
 //! The skin is sampled in 256 places of equal share, in vertex order.
 //!
-//! [`advise`] says the same by region: which joints, and which pairs of joints, the motion takes where training never was.
+//! [`Study::advise`] says the same by region: which joints, and which pairs of joints, the motion takes where training never was.
 //!
 //! Source: Cohn, Ghahramani & Jordan 1996, "Active learning with statistical models" (expected variance); Seo et al. 2000,
 //! "Gaussian process regression: active data selection and test point rejection", for Gaussian processes.
@@ -41,7 +41,7 @@ mod skin;
 mod tests;
 mod unknown;
 
-pub use advice::{Advice, Amplitude, Pair, Region, Sculpt, advise};
+pub use advice::{Advice, Amplitude, Pair, Region, Sculpt};
 
 use crate::training::{Cancelled, Progress};
 use dermis_deform::TrainingPoses;
@@ -152,66 +152,10 @@ pub enum DesignError {
     Cancelled,
 }
 
-/// Returns the `count` poses to sculpt next for `motion`, best first: its own frames, or poses of `among`.
-///
-/// There are fewer where fewer are offered or nothing is left to learn. Motions of more than 192 frames are thinned evenly.
-///
-/// # Errors
-/// [`DesignError`]: no training poses; a motion without frames, of another skeleton, or not finite; cancelled.
-pub fn suggest(
-    known: &Known<'_>,
-    motion: &Motion,
-    among: Option<&Motion>,
-    count: usize,
-    progress: Progress<'_>,
-) -> Result<Suggestions, DesignError> {
-    let Guess { features, trained, frames, skin, mut unknown, .. } = Guess::new(known, motion, among, progress)?;
-    // Poses beyond training are counted from the first frame of the motion.
-    let from = among.unwrap_or(motion);
-    let offered = thinned(from);
-    let first = if among.is_some() { frames } else { 0 };
-    let prior: f64 = unknown.iter().map(|u| u.prior).sum();
-    let before: f64 = unknown.iter().map(Unknown::total).sum();
-    let mut learnt: Vec<usize> = (0..trained).collect();
-    let mut left = before;
-    let mut list: Vec<Suggestion> = Vec::new();
-    while list.len() < count.min(offered.len()) {
-        let gains: Vec<Vec<f64>> = unknown.par_iter().map(Unknown::gains).collect();
-        let mut best: Option<(usize, f64)> = None;
-        for c in (first..first + offered.len()).filter(|c| !learnt.contains(&(trained + c))) {
-            let gain = gains.iter().map(|g| g[c]).sum::<f64>();
-            if best.is_none_or(|(_, most)| gain > most) {
-                best = Some((c, gain));
-            }
-        }
-        // Frames in the bind pose have nothing to learn.
-        let Some((c, gain)) = best.filter(|(_, gain)| *gain > 1e-6 * prior) else { break };
-        unknown.par_iter_mut().for_each(|u| u.learn(c));
-        left = (left - gain).max(0.0);
-        let number = offered[c - first];
-        let frame = &from.frames[number];
-        let far = far_joints(&features, trained + c, &learnt);
-        let new = skin.new_joints(&far);
-        let farthest = (0..far.len()).fold(0, |most, j| if far[j] > far[most] { j } else { most });
-        let named = |j: usize| (skin.names[j].clone(), far[j]);
-        list.push(Suggestion {
-            frame: number,
-            label: frame.label.clone(),
-            time: frame.time,
-            skin: skin.share(&new),
-            new: new.iter().map(|&j| named(j)).collect(),
-            farthest: named(farthest),
-            gain: gain / before,
-            left: (left / before).sqrt(),
-        });
-        learnt.push(trained + c);
-    }
-    let unknown = if prior > 0.0 { before / prior } else { 0.0 };
-    Ok(Suggestions { list, frames: motion.frames.len(), looked_at: frames, offered: offered.len(), trained, unknown })
-}
-
-/// What is guessed of a motion before any of its poses is sculpted.
-struct Guess {
+/// What is not known of a motion before any of its poses is sculpted.
+pub struct Study<'a> {
+    motion: &'a Motion,
+    among: Option<&'a Motion>,
     /// Of the training poses, of the motion's frames, and of the poses offered.
     features: Vec<Features>,
     trained: usize,
@@ -222,11 +166,16 @@ struct Guess {
     unknown: Vec<Unknown>,
 }
 
-impl Guess {
-    fn new(
+impl<'a> Study<'a> {
+    /// Compares `motion` with what a model knows. Poses are offered by `among`, or by the motion itself. Motions of more than 192
+    /// frames are thinned evenly.
+    ///
+    /// # Errors
+    /// [`DesignError`]: no training poses; a motion without frames, of another skeleton, or not finite; cancelled.
+    pub fn new(
         known: &Known<'_>,
-        motion: &Motion,
-        among: Option<&Motion>,
+        motion: &'a Motion,
+        among: Option<&'a Motion>,
         progress: Progress<'_>,
     ) -> Result<Self, DesignError> {
         let training = known.training;
@@ -256,7 +205,54 @@ impl Guess {
                 Ok(Unknown::new(place, &kernels, trained, frames.len()))
             })
             .collect::<Result<Vec<_>, DesignError>>()?;
-        Ok(Self { features, trained, frames: frames.len(), skin, places, unknown })
+        Ok(Self { motion, among, features, trained, frames: frames.len(), skin, places, unknown })
+    }
+
+    /// Returns the `count` poses to sculpt next, best first. There are fewer where fewer are offered or nothing is left to learn.
+    pub fn suggest(self, count: usize) -> Suggestions {
+        let Self { motion, among, features, trained, frames, skin, mut unknown, .. } = self;
+        // Poses beyond training are counted from the first frame of the motion.
+        let from = among.unwrap_or(motion);
+        let offered = thinned(from);
+        let first = if among.is_some() { frames } else { 0 };
+        let prior: f64 = unknown.iter().map(|u| u.prior).sum();
+        let before: f64 = unknown.iter().map(Unknown::total).sum();
+        let mut learnt: Vec<usize> = (0..trained).collect();
+        let mut left = before;
+        let mut list: Vec<Suggestion> = Vec::new();
+        while list.len() < count.min(offered.len()) {
+            let gains: Vec<Vec<f64>> = unknown.par_iter().map(Unknown::gains).collect();
+            let mut best: Option<(usize, f64)> = None;
+            for c in (first..first + offered.len()).filter(|c| !learnt.contains(&(trained + c))) {
+                let gain = gains.iter().map(|g| g[c]).sum::<f64>();
+                if best.is_none_or(|(_, most)| gain > most) {
+                    best = Some((c, gain));
+                }
+            }
+            // Frames in the bind pose have nothing to learn.
+            let Some((c, gain)) = best.filter(|(_, gain)| *gain > 1e-6 * prior) else { break };
+            unknown.par_iter_mut().for_each(|u| u.learn(c));
+            left = (left - gain).max(0.0);
+            let number = offered[c - first];
+            let frame = &from.frames[number];
+            let far = far_joints(&features, trained + c, &learnt);
+            let new = skin.new_joints(&far);
+            let farthest = (0..far.len()).fold(0, |most, j| if far[j] > far[most] { j } else { most });
+            let named = |j: usize| (skin.names[j].clone(), far[j]);
+            list.push(Suggestion {
+                frame: number,
+                label: frame.label.clone(),
+                time: frame.time,
+                skin: skin.share(&new),
+                new: new.iter().map(|&j| named(j)).collect(),
+                farthest: named(farthest),
+                gain: gain / before,
+                left: (left / before).sqrt(),
+            });
+            learnt.push(trained + c);
+        }
+        let unknown = if prior > 0.0 { before / prior } else { 0.0 };
+        Suggestions { list, frames: motion.frames.len(), looked_at: frames, offered: offered.len(), trained, unknown }
     }
 }
 

@@ -43,6 +43,10 @@ impl Model {
     }
 }
 
+fn study<'a>(known: &Known<'_>, motion: &'a Motion, among: Option<&'a Motion>) -> Result<Study<'a>, DesignError> {
+    Study::new(known, motion, among, &silent)
+}
+
 fn frames(s: &Suggestions) -> Vec<usize> {
     s.list.iter().map(|s| s.frame).collect()
 }
@@ -78,7 +82,7 @@ fn twins_are_not_suggested_one_after_the_other() {
     let model = Model::new(&arm, &[ArmPose::REST, bent(0.3)]);
     let wrist = ArmPose { wrist: DVec3::Y * 0.9, ..ArmPose::REST };
     let motion = arm.motion("swing", &[bent(2.0), bent(2.0), bent(1.99), wrist]);
-    let s = suggest(&model.known(&arm), &motion, None, 9, &silent).unwrap();
+    let s = study(&model.known(&arm), &motion, None).unwrap().suggest(9);
     assert!(frames(&s)[0] < 3 && frames(&s)[1] == 3, "{s:?}");
     assert!(s.list[2..].iter().all(|s| s.gain < 0.01 && s.new.is_empty()), "{s:?}");
     assert!(s.list[1].new.iter().all(|(_, degrees)| *degrees > 40.0));
@@ -93,7 +97,7 @@ fn poses_of_another_file_are_judged_by_the_motion() {
     let wrist = ArmPose { wrist: DVec3::Y * 1.2, ..ArmPose::REST };
     let walk = arm.motion("swing", &[bent(1.0), bent(1.2), bent(1.4)]);
     let pool = arm.motion("swing", &[wrist, bent(1.25), wrist]);
-    let s = suggest(&model.known(&arm), &walk, Some(&pool), 3, &silent).unwrap();
+    let s = study(&model.known(&arm), &walk, Some(&pool)).unwrap().suggest(3);
     assert_eq!((frames(&s), s.frames, s.offered), (vec![1], 3, 3));
     assert!(s.list[0].left < 0.3, "{s:?}");
 }
@@ -104,7 +108,7 @@ fn a_model_without_training_poses_is_refused() {
     let motion = arm.motion("swing", &[bent(1.0)]);
     let why = |training: TrainingPoses| {
         let known = Known { rig: &arm.rig, weights: None, training: &training, radii: &[] };
-        suggest(&known, &motion, None, 3, &silent).unwrap_err()
+        study(&known, &motion, None).err().unwrap()
     };
     let skeleton = arm.rig.skeleton();
     assert_eq!(why(TrainingPoses::new(skeleton, &[true; 4], &[], arm.length())), DesignError::NoTraining);

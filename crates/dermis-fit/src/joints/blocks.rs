@@ -127,7 +127,7 @@ impl BlockFit {
     ) -> Result<Option<Self>, FitError> {
         settings.check()?;
         let JointForm { lambda, sweep, sweep_vertices, mirrored, other_sweep } = form;
-        let choice = Choice { lambda, error: 0.0, typical: 0.0, sweep, vertices: sweep_vertices };
+        let choice = Choice { lambda, error: 0.0, sweep, vertices: sweep_vertices };
         let form = Form { choice, mirrored, other_sweep };
         let included = training.grouped();
         let training = &training.with(&included);
@@ -140,7 +140,9 @@ impl BlockFit {
         let (mut solved, mut largest_residuals) = (Vec::with_capacity(count), vec![0.0; count]);
         for SolvedVertex { vertex, free: u, shared, norm, leverage, squares, largest_residual } in vertices {
             let Some(m) = free.get_mut(vertex).and_then(Option::take) else { return Ok(None) };
-            if u.len() != 3 * m || shared.len() != 4 * scene.bone_relevance[vertex].len() {
+            // Vertices that no pose moves beside their frame have no shared features.
+            let shared_as_scene = shared.is_empty() || shared.len() == 4 * scene.bone_relevance[vertex].len();
+            if u.len() != 3 * m || !shared_as_scene {
                 return Ok(None);
             }
             let u = Mat::from_fn(m, 3, |i, axis| u[axis * m + i]);

@@ -94,7 +94,7 @@ impl Form {
         for mirror in forms(settings) {
             let scene = Scene::new(training, weights, settings, mirror)?;
             let choice = match settings.lambda {
-                Some(lambda) => Choice { lambda, error: 0.0, typical: 0.0, sweep: vec![], vertices: 0 },
+                Some(lambda) => Choice { lambda, error: 0.0, sweep: vec![], vertices: 0 },
                 None => scene.choose(&scene.groups(), stride, ticker)?,
             };
             let form = Self { choice, mirrored: mirror.is_some(), other_sweep: vec![] };
@@ -144,7 +144,7 @@ pub fn joint_validation(
     for form in forms(settings) {
         let scene = Scene::new(training, weights, settings, form)?;
         let ticker = Ticker::new(training.rest.len() as u64, progress);
-        least = least.min(scene.choose(&scene.groups(), stride, &ticker)?.typical);
+        least = least.min(scene.validated(&scene.groups(), stride, &ticker)?);
     }
     Ok(least)
 }

@@ -139,12 +139,16 @@ impl Vertices {
         let own = of_side[0];
         let Some(image) = of_side.get(1) else { return own.to_owned() };
         let ([c, d], (rows, columns)) = (self.reads, (own.nrows(), own.ncols()));
-        Mat::from_fn(2 * rows, 2 * columns, |i, k| {
-            let (of_image, own_side) = (image[(i % rows, k % columns)], i < rows && k < columns);
-            let read = |at: usize, half: usize| if at < half { c } else { d };
-            let both = read(i, rows) * read(k, columns) * of_image;
-            if own_side { own[(i, k)] + both } else { both }
-        })
+        let mut both = Mat::zeros(2 * rows, 2 * columns);
+        for (k, (own, image)) in own.col_iter().zip(image.col_iter()).enumerate() {
+            for (at, read) in [(k, c), (columns + k, d)] {
+                let (upper, lower) = both.col_as_slice_mut(at).split_at_mut(rows);
+                upper.iter_mut().zip(image.iter()).for_each(|(x, image)| *x = c * read * image);
+                lower.iter_mut().zip(image.iter()).for_each(|(x, image)| *x = d * read * image);
+            }
+            both.col_as_slice_mut(k).iter_mut().zip(own.iter()).for_each(|(x, own)| *x += own);
+        }
+        both
     }
 
     /// A column over (U, V): images read their targets whole.

@@ -80,75 +80,69 @@ impl Scene<'_> {
 
     /// Returns several vertices of a group, and the largest norm of the shared features of each.
     pub fn vertices(&self, group: &Group, vertices: &[usize]) -> (Vertices, Vec<f64>) {
-        let sides = self.sides(group);
-        let largest_of = |v: &usize| {
-            let norm = self.for_shared_features(*v, &self.poses[..self.rows(group)], |_, _, _, _| {});
-            if norm < LEAST_SHARED { 0.0 } else { norm }
-        };
-        let largest: Vec<f64> = vertices.iter().map(largest_of).collect();
-        let count = |(v, largest): (&usize, &f64)| if *largest > 0.0 { 4 * self.bone_relevance[*v].len() } else { 0 };
-        let shared: Vec<usize> = vertices.iter().zip(&largest).map(count).collect();
-        let rows = |poses: Range<usize>| {
-            let total = 3 * poses.len() * (shared.len() + shared.iter().sum::<usize>());
-            let mut columns = Vec::with_capacity(total);
-            for (&v, &count) in vertices.iter().zip(&shared) {
-                self.columns(v, count > 0, poses.clone(), &mut columns);
+        let mut sides: Vec<(Range<usize>, Vec<f64>)> =
+            self.sides(group).into_iter().map(|poses| (poses, Vec::new())).collect();
+        let (mut shared, mut largest) = (Vec::new(), Vec::new());
+        for &v in vertices {
+            let norms = sides.iter_mut().map(|(poses, columns)| self.columns(v, poses.clone(), columns));
+            let norm = norms.fold(0.0, f64::max);
+            let count = 4 * self.bone_relevance[v].len();
+            if norm < LEAST_SHARED {
+                sides.iter_mut().for_each(|(poses, out)| out.truncate(out.len() - 3 * poses.len() * count));
+                shared.push(0);
+                largest.push(0.0);
+            } else {
+                shared.push(count);
+                largest.push(norm);
             }
-            Rows { free: self.free_rows(group, poses), columns }
-        };
-        let reads = self.reads(self.own);
-        (Vertices { sides: sides.into_iter().map(rows).collect(), shared, reads }, largest)
+        }
+        let rows = |(poses, columns)| Rows { free: self.free_rows(group, poses), columns };
+        (Vertices { sides: sides.into_iter().map(rows).collect(), shared, reads: self.reads(self.own) }, largest)
     }
 
-    /// Appends the targets and, if asked for, the shared features of a vertex in its frame, as columns of [`Rows`].
-    fn columns(&self, v: usize, shared: bool, poses: Range<usize>, out: &mut Vec<f64>) {
+    /// Appends the targets and the shared features of a vertex in its frame, as columns of [`Rows`]. Returns the largest norm of
+    /// the features.
+    fn columns(&self, v: usize, poses: Range<usize>, out: &mut Vec<f64>) -> f64 {
         let (rows, start, first) = (poses.len(), out.len(), poses.start);
-        let count = if shared { 4 * self.bone_relevance[v].len() } else { 0 };
-        out.resize(start + 3 * rows * (1 + count), 0.0);
+        out.resize(start + 3 * rows * (1 + 4 * self.bone_relevance[v].len()), 0.0);
         let columns = &mut out[start..];
-        let frames: Vec<DMat3> = self.poses[poses.clone()]
-            .iter()
-            .map(|pose| pose.frame(self.settings.frame, self.model.weights.of(v), self.training.rest[v]).0.inverse())
-            .collect();
-        for (s, back) in frames.iter().enumerate() {
-            let local = *back * self.residual(v, first + s) * self.importance(first + s);
+        self.for_shared_features(v, &self.poses[poses], |s, frame, features| {
+            let back = frame.inverse() * self.importance(first + s);
+            let local = back * self.residual(v, first + s);
             (0..3).for_each(|j| columns[j * rows + s] = local[j]);
-        }
-        if !shared {
-            return;
-        }
-        self.for_shared_features(v, &self.poses[poses], |s, k, turn, shift| {
-            let back = frames[s] * self.importance(first + s);
-            let (turn, shift) = (back * turn, back * shift);
-            for c in 0..4 {
-                let feature = if c < 3 { turn.col(c) } else { shift };
-                let at = 3 * rows * (1 + 4 * k + c) + s;
-                (0..3).for_each(|j| columns[at + j * rows] = feature[j]);
+            for (k, &(turn, shift)) in features.iter().enumerate() {
+                let (turn, shift) = (back * turn, back * shift);
+                for (c, feature) in [turn.x_axis, turn.y_axis, turn.z_axis, shift].into_iter().enumerate() {
+                    let at = 3 * rows * (1 + 4 * k + c) + s;
+                    (0..3).for_each(|j| columns[at + j * rows] = feature[j]);
+                }
             }
-        });
+        })
     }
 
-    /// Visits the shared features √β b [turn, shift] of every pose and bone.
+    /// Visits every pose with the frame of a vertex and the shared features √β b [turn, shift] of its bones.
     ///
     /// Returns the largest norm of b [turn, shift] over the poses, to which the limit refers.
     pub fn for_shared_features(
         &self,
         v: usize,
         poses: &[JointPose],
-        mut visit: impl FnMut(usize, usize, DMat3, DVec3),
+        mut visit: impl FnMut(usize, &DMat3, &[(DMat3, DVec3)]),
     ) -> f64 {
         let (weights, rest) = (self.model.weights.of(v), self.training.rest[v]);
         let root = self.settings.beta.sqrt();
-        let mut largest = 0.0f64;
+        let (mut largest, mut features) = (0.0f64, Vec::with_capacity(self.bone_relevance[v].len()));
         for (s, pose) in poses.iter().enumerate() {
             let (frame, blend) = pose.frame(self.settings.frame, weights, rest);
             let mut squares = 0.0;
-            for (k, &(bone, b)) in self.bone_relevance[v].iter().enumerate() {
+            features.clear();
+            for &(bone, b) in &self.bone_relevance[v] {
                 let (turn, shift) = shared_feature(&pose.welded[bone.get()], (&frame, blend), rest, self.model.length);
                 squares += b * b * (turn.to_cols_array().iter().map(|x| x * x).sum::<f64>() + shift.length_squared());
-                visit(s, k, turn * (b * root), shift * (b * root));
+                features.push((turn * (b * root), shift * (b * root)));
             }
             largest = largest.max(squares.sqrt());
+            visit(s, &frame, &features);
         }
         largest
     }
@@ -156,7 +150,7 @@ impl Scene<'_> {
     /// Returns the whole regression of a vertex, axes together, and the largest norm of its shared features.
     pub fn direct(&self, group: &Group, v: usize) -> (DirectProblem, f64) {
         let rows = self.rows(group);
-        let largest = self.for_shared_features(v, &self.poses[..rows], |_, _, _, _| {});
+        let largest = self.for_shared_features(v, &self.poses[..rows], |_, _, _| {});
         let x = self.direct_features(group, v, &self.poses[..rows], largest, self.own);
         let y = Mat::from_fn(3 * rows, 1, |i, _| self.importance(i / 3) * self.residual(v, i / 3)[i % 3]);
         (DirectProblem { y, x }, largest)
@@ -183,9 +177,9 @@ impl Scene<'_> {
             0 => [1.0, 0.0],
             _ => self.reads(s).map(|read| read * self.importance(s)),
         };
-        for (s, pose) in poses.iter().enumerate() {
-            let (frame, _) = pose.frame(self.settings.frame, self.model.weights.of(v), self.training.rest[v]);
-            for (i, z) in self.free_row(group, pose).enumerate() {
+        let first = sides * 3 * count;
+        self.for_shared_features(v, poses, |s, frame, features| {
+            for (i, z) in self.free_row(group, &poses[s]).enumerate() {
                 for (side, read) in reads(s).into_iter().take(sides).enumerate() {
                     for axis in 0..3 {
                         let column = axis * sides * count + side * count + i;
@@ -193,29 +187,22 @@ impl Scene<'_> {
                     }
                 }
             }
-        }
-        if bones == 0 {
-            return x;
-        }
-        let first = sides * 3 * count;
-        let mut norms = vec![0.0; poses.len()];
-        self.for_shared_features(v, poses, |s, k, turn, shift| {
-            norms[s] += turn.to_cols_array().iter().map(|x| x * x).sum::<f64>() + shift.length_squared();
-            for (side, read) in reads(s).into_iter().take(sides).enumerate() {
-                for c in 0..4 {
-                    let feature = if c < 3 { turn.col(c) } else { shift };
-                    (0..3).for_each(|j| x[(3 * s + j, first + 4 * (side * bones + k) + c)] = read * feature[j]);
+            let features = &features[..bones];
+            let square = |(turn, shift): &(DMat3, DVec3)| {
+                turn.to_cols_array().iter().map(|x| x * x).sum::<f64>() + shift.length_squared()
+            };
+            let norm = (features.iter().map(square).sum::<f64>() / self.settings.beta).sqrt();
+            let limit = self.settings.limit * largest;
+            let limited = if self.settings.shared_limit && norm > limit { limit / norm } else { 1.0 };
+            for (k, &(turn, shift)) in features.iter().enumerate() {
+                for (side, read) in reads(s).into_iter().take(sides).enumerate() {
+                    for (c, feature) in [turn.x_axis, turn.y_axis, turn.z_axis, shift].into_iter().enumerate() {
+                        let column = first + 4 * (side * bones + k) + c;
+                        (0..3).for_each(|j| x[(3 * s + j, column)] = read * limited * feature[j]);
+                    }
                 }
             }
         });
-        for s in 0..poses.len() {
-            let (norm, limit) = ((norms[s] / self.settings.beta).sqrt(), self.settings.limit * largest);
-            if self.settings.shared_limit && norm > limit {
-                for i in 3 * s..3 * s + 3 {
-                    (first..x.ncols()).for_each(|c| x[(i, c)] *= limit / norm);
-                }
-            }
-        }
         x
     }
 }

@@ -194,8 +194,7 @@ impl<'a> LeverageForm<'a> {
                 kernel.clear();
                 for i in 0..3 * n {
                     for l in 0..=i {
-                        let rows = near[i * c..(i + 1) * c].iter().zip(&near[l * c..(l + 1) * c]);
-                        let shared: f64 = rows.map(|(a, b)| a * b).sum();
+                        let shared = dot(&near[i * c..(i + 1) * c], &near[l * c..(l + 1) * c]);
                         let free = if i % 3 == l % 3 { inverse[(i / 3) * n + l / 3] } else { 0.0 };
                         kernel.push(free - shared);
                     }
@@ -276,6 +275,16 @@ impl DirectProblem {
         };
         (0..probes.nrows() / 3).map(of_pose).collect()
     }
+}
+
+/// The scalar product, in eight sums side by side.
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let ((a, rest_a), (b, rest_b)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+    let mut sums = [0.0; 8];
+    for (a, b) in a.iter().zip(b) {
+        (0..8).for_each(|i| sums[i] += a[i] * b[i]);
+    }
+    sums.iter().sum::<f64>() + rest_a.iter().zip(rest_b).map(|(a, b)| a * b).sum::<f64>()
 }
 
 /// L⁻¹ Xᵀ.

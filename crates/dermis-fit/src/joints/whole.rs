@@ -24,8 +24,6 @@ pub struct Choice {
     pub lambda: f64,
     /// Rms over vertices and poses left out, at the best λ.
     pub error: f64,
-    /// The mean over vertices of each one's rms over the poses left out, at the λ that is best for that.
-    pub typical: f64,
     pub sweep: Vec<(f64, f64)>,
     pub vertices: usize,
 }
@@ -67,9 +65,14 @@ impl Scene<'_> {
             .collect()
     }
 
-    /// Chooses λ by the error on the poses left out.
-    pub fn choose(&self, groups: &[Group], stride: usize, ticker: &Ticker<'_>) -> Result<Choice, FitError> {
-        let grid = &self.settings.grid;
+    /// Returns the sums of squared residuals on the poses left out, at every λ of every vertex looked at.
+    fn left_out(
+        &self,
+        groups: &[Group],
+        stride: usize,
+        grid: &[f64],
+        ticker: &Ticker<'_>,
+    ) -> Result<Vec<Vec<f64>>, FitError> {
         let parts = self.for_chunks(
             groups,
             stride,
@@ -94,15 +97,44 @@ impl Scene<'_> {
                 Ok(sums)
             },
         )?;
-        let of_vertices = |i: usize| parts.iter().flat_map(move |part| part[i].iter().copied());
-        let sums: Vec<f64> = (0..grid.len()).map(|i| of_vertices(i).sum()).collect();
-        let roots = (0..grid.len()).map(|i| of_vertices(i).map(f64::sqrt).sum::<f64>());
+        let at_lambda = |i: usize| parts.iter().flat_map(|part| part[i].iter().copied()).collect();
+        Ok((0..grid.len()).map(at_lambda).collect())
+    }
+
+    /// Returns the mean over vertices of each one's rms over the poses left out, at the λ that is best for that. The search goes
+    /// downhill from the middle of the grid.
+    pub fn validated(&self, groups: &[Group], stride: usize, ticker: &Ticker<'_>) -> Result<f64, FitError> {
+        let grid = &self.settings.grid;
+        let vertices = self.training.rest.len().div_ceil(stride) as f64;
+        let mut means: Vec<Option<f64>> = vec![None; grid.len()];
+        let mut at = grid.len() / 2;
+        loop {
+            let around = at.saturating_sub(1)..(at + 2).min(grid.len());
+            let missing: Vec<usize> = around.clone().filter(|&i| means[i].is_none()).collect();
+            let lambdas: Vec<f64> = missing.iter().map(|&i| grid[i]).collect();
+            for (i, sums) in missing.into_iter().zip(self.left_out(groups, stride, &lambdas, ticker)?) {
+                let roots: f64 = sums.into_iter().map(f64::sqrt).sum();
+                means[i] = Some(roots / (vertices * (self.own as f64).sqrt()).max(1.0));
+            }
+            let mean = |i: usize| means[i].unwrap_or(f64::INFINITY);
+            let best = around.fold(at, |best, i| if mean(i) < mean(best) { i } else { best });
+            if best == at {
+                return Ok(mean(at));
+            }
+            at = best;
+        }
+    }
+
+    /// Chooses λ by the error on the poses left out.
+    pub fn choose(&self, groups: &[Group], stride: usize, ticker: &Ticker<'_>) -> Result<Choice, FitError> {
+        let grid = &self.settings.grid;
+        let sums: Vec<f64> =
+            self.left_out(groups, stride, grid, ticker)?.iter().map(|of_vertices| of_vertices.iter().sum()).collect();
         let vertices = self.training.rest.len().div_ceil(stride);
         let rms = |sum: f64| (sum / (vertices * self.own).max(1) as f64).sqrt();
         let chosen = cross_validation::choose(&sums, self.settings.tolerance).unwrap_or(0);
         Ok(Choice {
             lambda: grid[chosen],
-            typical: roots.fold(f64::INFINITY, f64::min) / (vertices as f64 * (self.own as f64).sqrt()).max(1.0),
             error: sums.iter().copied().map(rms).fold(f64::INFINITY, f64::min),
             sweep: grid.iter().zip(&sums).map(|(&lambda, &sum)| (lambda, rms(sum))).collect(),
             vertices,

@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::fit::{FitInput, Method, fit};
 use crate::load::{FileNote, ReadOptions, kind_of, load_model, load_motion, load_rig};
 use crate::output::reserve_file;
-use crate::suggest::{Advice, Suggestions, advice_json, advise, bundle, json, suggest};
+use crate::suggest::{Advice, Suggestions, advice_json, bundle, json, study};
 use dermis_io::npz::{StoredFloat, write};
 use dermis_io::{Format, ModelFile};
 use dermis_rig::{BoneTransforms, Example, ExampleSet};
@@ -97,8 +97,9 @@ impl SuggestRecipe {
         self.read.must_act_on(&notes)?;
         seen(watch, inputs, &notes)?;
         let count = usize::from(self.count);
-        let found = step(watch, "suggest", |p| suggest(&model, &motion, among.as_ref(), count, p))?;
-        let lacks = step(watch, "advise", |p| advise(&model, &motion, p))?;
+        let study = step(watch, "compare poses", |p| study(&model, &motion, among.as_ref(), p))?;
+        let lacks = step(watch, "advise", |_| Ok::<_, Error>(study.advise()))?;
+        let found = step(watch, "suggest", |_| Ok::<_, Error>(study.suggest(count)))?;
         let bundle = match (&out, found.list.is_empty()) {
             (None, _) => SuggestedBundle::Unwanted,
             (Some(_), true) => SuggestedBundle::Empty,

@@ -26,6 +26,10 @@ fn model(arm: &Arm, poses: &[ArmPose], method: Method) -> ModelFile {
     fit(&loaded, &FitInput::new(&loaded.rig, &examples), &method, &silent).unwrap().model
 }
 
+fn suggest(model: &ModelFile, motion: &Motion, count: usize) -> Suggestions {
+    study(model, motion, None, &silent).unwrap().suggest(count)
+}
+
 fn frames(s: &Suggestions) -> Vec<usize> {
     s.list.iter().map(|s| s.frame).collect()
 }
@@ -37,7 +41,7 @@ fn what_is_new_is_suggested_and_what_is_known_is_not() {
     let raised = ArmPose { shoulder: DVec3::Z * 1.2, ..ArmPose::REST };
     let motion = arm.motion("swing", &[bent(0.5), bent(0.6), raised, bent(1.0), ArmPose::REST]);
     for method in [Method::joint(), Method::psd(), Method::mwe(), Method::OwnWeights, Method::animation_space()] {
-        let s = suggest(&model(&arm, &known, method.clone()), &motion, None, 5, &silent).unwrap();
+        let s = suggest(&model(&arm, &known, method.clone()), &motion, 5);
         let first = &s.list[0];
         assert_eq!(first.frame, 2, "{method}");
         assert_eq!(first.new.len(), 1, "{method}: {:?}", first.new);
@@ -59,7 +63,7 @@ fn learning_the_suggested_frames_leaves_less_than_learning_others() {
         let poses: Vec<ArmPose> = start.iter().copied().chain(extra.iter().map(|&f| pool[f])).collect();
         measure(&model(&arm, &poses, Method::joint()), &judged, None).unwrap().model.error.rms
     };
-    let s = suggest(&model(&arm, &start, Method::joint()), &arm.motion("swing", &pool), None, 4, &silent).unwrap();
+    let s = suggest(&model(&arm, &start, Method::joint()), &arm.motion("swing", &pool), 4);
     let others: f64 = (0..6).map(|draw| error(&[0, 7, 13, 21].map(|f| (f + 5 * draw) % 29))).sum::<f64>() / 6.0;
     let suggested = error(&frames(&s));
     assert!(suggested < 0.95 * others, "{suggested} {others}");
@@ -69,7 +73,7 @@ fn learning_the_suggested_frames_leaves_less_than_learning_others() {
 fn what_cannot_be_judged_is_refused() {
     let arm = Arm::new(12, 6);
     let (mut model, good) = (model(&arm, &ArmPose::some(4, 1), Method::mwe()), arm.motion("swing", &[bent(1.0)]));
-    let says = |model: &ModelFile, motion: &Motion| suggest(model, motion, None, 3, &silent).unwrap_err().to_string();
+    let says = |model: &ModelFile, motion: &Motion| study(model, motion, None, &silent).err().unwrap().to_string();
     assert!(says(&model, &Motion { name: "still".into(), frames: vec![] }).contains("\"still\" has no frames"));
     let mut short = good.clone();
     short.frames[0].pose = WorldPose::new(good.frames[0].pose.bones.as_slice()[..3].to_vec());
@@ -78,7 +82,7 @@ fn what_cannot_be_judged_is_refused() {
     wild.frames[0].pose = WorldPose::new(vec![dermis_rig::glam::DAffine3::NAN; 4]);
     assert!(says(&model, &wild).contains("not finite"));
     let stop = |_, _| ControlFlow::Break(Cancelled);
-    assert!(matches!(suggest(&model, &good, None, 3, &stop), Err(Error::Cancelled)));
+    assert!(matches!(study(&model, &good, None, &stop), Err(Error::Cancelled)));
     model.model = model.model.with_training(None).unwrap();
     assert!(says(&model, &good).contains("does not hold the poses"));
 }
@@ -90,7 +94,7 @@ fn the_result_does_not_depend_on_threads_and_the_bundle_is_read_back() {
     let motion = arm.motion("swing", &ArmPose::some(20, 3));
     let run = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| suggest(&model, &motion, None, 6, &silent).unwrap())
+        pool.install(|| suggest(&model, &motion, 6))
     };
     let s = run(1);
     assert_eq!(s, run(3));
@@ -116,7 +120,7 @@ fn advice_names_amplitudes_by_region_and_its_poses_mend_them() {
     let motion_poses = [bent(1.6), bent(1.8), bent(1.9), wrist(1.1), wrist(1.25), wrist(1.3)];
     let motion = arm.motion("swing", &motion_poses);
     let of_start = model(&arm, &start, Method::joint());
-    let advice = advise(&of_start, &motion, &silent).unwrap();
+    let advice = study(&of_start, &motion, None, &silent).unwrap().advise();
     assert!(advice.unknown > 0.3 && advice.regions.iter().map(|r| r.share).sum::<f64>() < 1.0 + 1e-9, "{advice:?}");
     let judged = examples(&arm, &motion_poses);
     let names = arm.rig.skeleton().names();
@@ -126,7 +130,7 @@ fn advice_names_amplitudes_by_region_and_its_poses_mend_them() {
         own.map(|(_, e)| e * e).sum::<f64>().sqrt()
     };
     let (elbow, hand) = (&arm.motion("x", &[bent(1.0)]), &arm.motion("x", &[wrist(1.0)]));
-    let joint_of = |motion: &Motion| suggest(&of_start, motion, None, 1, &silent).unwrap().list[0].farthest.0.clone();
+    let joint_of = |motion: &Motion| suggest(&of_start, motion, 1).list[0].farthest.0.clone();
     let (elbow, hand) = (joint_of(elbow), joint_of(hand));
     for (joint, other, trained, reached) in [(&elbow, &hand, 0.6f64, 1.9f64), (&hand, &elbow, 0.3, 1.3)] {
         let region = |joint: &str| advice.regions.iter().find(|r| r.joint == joint).unwrap();
@@ -152,7 +156,7 @@ fn advice_names_pairs_that_training_knows_apart() {
     let start = [ArmPose::REST, bent(0.6), bent(1.2), wrist(0.5), wrist(1.0)];
     let both = |elbow, turn| ArmPose { elbow, ..wrist(turn) };
     let motion = arm.motion("swing", &[both(1.2, 1.0), both(0.6, 0.5), bent(0.6)]);
-    let advice = advise(&model(&arm, &start, Method::joint()), &motion, &silent).unwrap();
+    let advice = study(&model(&arm, &start, Method::joint()), &motion, None, &silent).unwrap().advise();
     for region in &advice.regions {
         assert!(region.amplitudes.is_empty(), "{region:?}");
     }
@@ -161,6 +165,6 @@ fn advice_names_pairs_that_training_knows_apart() {
     assert!((pair.beyond - 1.0f64.to_degrees()).abs() < 0.1, "{pair:?}");
     // What training holds already lacks nothing.
     let known = arm.motion("swing", &[bent(0.6), wrist(0.5), ArmPose::REST]);
-    let none = advise(&model(&arm, &start, Method::joint()), &known, &silent).unwrap();
+    let none = study(&model(&arm, &start, Method::joint()), &known, None, &silent).unwrap().advise();
     assert!(none.regions.iter().all(|r| r.amplitudes.is_empty() && r.pairs.is_empty()), "{none:?}");
 }
