@@ -250,7 +250,7 @@ impl FitRecipe {
     /// The recipe that a model holds.
     ///
     /// # Errors
-    /// [`FileError::Lacks`] if it holds none, or one that this program does not understand.
+    /// [`FileError::Lacks`](crate::FileError::Lacks) if it holds none, or one that this program does not understand.
     pub fn of_model(model: &ModelFile, path: &std::path::Path) -> Result<Self, Error> {
         let hint = "models of earlier programs hold no recipe: fit it again";
         let Some(value) = &model.header.recipe else {
