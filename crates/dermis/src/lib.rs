@@ -47,6 +47,7 @@ mod examples;
 mod fitted;
 mod model;
 mod opened;
+mod parts;
 
 pub use dermis_compile as compile;
 pub use dermis_deform as deform;
@@ -65,3 +66,4 @@ pub use examples::Examples;
 pub use fitted::{Fitted, fit, fit_with};
 pub use model::{Model, Score};
 pub use opened::Rig;
+pub use parts::{PartExamples, fit_part, fit_parts, merge_parts};

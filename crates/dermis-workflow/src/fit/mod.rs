@@ -7,7 +7,7 @@ mod validate;
 pub use dermis_fit::method::share::Share;
 pub use dermis_fit::method::{FitInput, FitReport, Method, RidgePoint};
 pub use stream::{Part, Streaming, Summing};
-pub use validate::cross_validate;
+pub use validate::{cross_validate, folds};
 
 use crate::error::Error;
 use crate::load::LoadedRig;

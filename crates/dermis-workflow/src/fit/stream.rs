@@ -3,7 +3,7 @@
 use super::{FitInput, Fitted, Method, baked};
 use crate::FileError;
 use crate::error::Error;
-use crate::load::{LoadedRig, open_file};
+use crate::load::LoadedRig;
 use dermis_fit::joints::SolvedVertex;
 use dermis_fit::method::MethodError;
 use dermis_fit::method::passes::{BLOCK_BYTES, Passes};
@@ -20,8 +20,8 @@ use dermis_rig::{BoneTransforms, Example, Influences, Rig};
 use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use std::io::Write;
-use std::path::Path;
+use std::io::{Read, Seek, Write};
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// A fit whose examples come one after another, and are not held.
@@ -47,36 +47,53 @@ impl<'a> Streaming<'a> {
         })
     }
 
-    /// What the parts in some files give, in this order; each is open with its length.
+    /// What some parts give, in this order. Each is opened when its turn comes, and has a name for errors, its bytes, and their number.
+    ///
+    /// Sums are added in pairs, then pairs of pairs, and so on: whoever merges the first two parts, the next two, and then those sums
+    /// gets the bits that merging all four at once gives. Parts may therefore be merged on several machines.
     ///
     /// # Errors
     /// Those of reading, and [`FileError::Lacks`] where a part does not fit; [`MethodError::Shares`] if shares are no whole.
-    pub fn merged<'p>(
+    pub fn merged<R: Read + Seek>(
         loaded: &'a LoadedRig,
         input: &FitInput<'a>,
         method: &'a Method,
-        parts: impl IntoIterator<Item = &'p Path>,
+        parts: impl IntoIterator<Item = Result<(PathBuf, R, u64), FileError>>,
     ) -> Result<Self, Error> {
         let unread = |path: &Path, source| FileError::Read { path: path.into(), source };
         if let Method::Joint(_) = method {
             let mut shares = Vec::new();
-            for path in parts {
-                let (file, length) = open_file(path)?;
-                let share = share_file::read_from(file, length).map_err(|source| unread(path, source))?;
-                shares.push(solved(loaded, method, share, path)?);
+            for part in parts {
+                let (path, source, length) = part?;
+                let share = share_file::read_from(source, length).map_err(|source| unread(&path, source))?;
+                shares.push(solved(loaded, method, share, &path)?);
             }
             let start = Instant::now();
             let passes = Passes::merged(method, input, shares)?;
             let seconds = start.elapsed().as_secs_f64();
             return Ok(Self::Passes(Passing { loaded, method, share: Share::default(), passes, seconds }));
         }
-        let mut sums = Summing::new(loaded, input, method)?;
-        for path in parts {
-            let (file, length) = open_file(path)?;
-            let part = part_file::read_from(file, length).map_err(|source| unread(path, source))?;
-            sums.merge(part, path)?;
+        // Sums of 2ᵏ parts each, k falling.
+        let mut pending: Vec<(u32, Box<Summing<'a>>)> = Vec::new();
+        for part in parts {
+            let (path, source, length) = part?;
+            let part = part_file::read_from(source, length).map_err(|source| unread(&path, source))?;
+            let mut sums = Box::new(Summing::new(loaded, input, method)?);
+            sums.merge(part, &path)?;
+            let mut level = 0;
+            while let Some((_, left)) = pending.pop_if(|(other, _)| *other == level) {
+                sums = left.joined(*sums, &path)?;
+                level += 1;
+            }
+            pending.push((level, sums));
         }
-        Ok(Self::Sums(Box::new(sums)))
+        let Some((_, mut sums)) = pending.pop() else {
+            return Ok(Self::Sums(Box::new(Summing::new(loaded, input, method)?)));
+        };
+        while let Some((_, left)) = pending.pop() {
+            sums = left.joined(*sums, Path::new("merged parts"))?;
+        }
+        Ok(Self::Sums(sums))
     }
 
     /// Takes more examples.
@@ -377,6 +394,12 @@ impl<'a> Summing<'a> {
             importance: poses.iter().map(|pose| pose.importance).collect(),
             residuals: poses.into_iter().flat_map(|pose| pose.residuals).collect(),
         })
+    }
+
+    /// These sums and others, whose examples follow.
+    fn joined(mut self: Box<Self>, next: Self, path: &Path) -> Result<Box<Self>, Error> {
+        self.merge(next.part()?, path)?;
+        Ok(self)
     }
 
     /// Adds the sums of a file, as if its examples followed.

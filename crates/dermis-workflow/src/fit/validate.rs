@@ -5,12 +5,30 @@ use crate::error::Error;
 use crate::load::LoadedRig;
 use crate::measure::{Scores, measure_within};
 use dermis_fit::{Progress, pose_numbers};
+use dermis_rig::ExampleSet;
 use dermis_rig::glam::DVec3;
 
-/// Errors on examples that were left out and predicted by a model fitted to the others: `count` folds, contiguous blocks
-/// for a clip, every `count`-th pose otherwise, and always all examples of one pose together; poses in the order of the examples. Distances of at most `bound` are
-/// counted, if there is one. `None` where there is nothing to leave out, and for a method that learns nothing of one example from
-/// the others.
+/// Examples that are left out together, `count` lists at most: contiguous blocks for a clip, every `count`-th pose otherwise, and always
+/// all examples of one pose together. Empty where there is nothing to leave out.
+///
+/// - `length`: the extent of the rest mesh, metres, by which poses are compared
+pub fn folds(examples: &ExampleSet, length: f64, count: usize) -> Vec<Vec<usize>> {
+    let numbers = pose_numbers(examples.examples().iter().map(|e| &e.transforms), length);
+    let different = numbers.iter().max().map_or(0, |last| last + 1);
+    if count < 2 || different < 2 {
+        return vec![];
+    }
+    let count = count.min(different);
+    let fold_of = |s: usize| match examples.is_clip() {
+        true => numbers[s] * count / different,
+        false => numbers[s] % count,
+    };
+    (0..count).map(|fold| (0..examples.len()).filter(|&s| fold_of(s) == fold).collect()).collect()
+}
+
+/// Errors on examples that were left out and predicted by a model fitted to the others, by [`folds`]; poses in the order of the examples.
+/// Distances of at most `bound` are counted, if there is one. `None` where there is nothing to leave out, and for a method that learns
+/// nothing of one example from the others.
 ///
 /// # Errors
 /// As [`fit`].
@@ -23,24 +41,14 @@ pub fn cross_validate(
     progress: Progress<'_>,
 ) -> Result<Option<Scores>, Error> {
     let examples = input.examples;
-    let poses = examples.len();
-    if count < 2 || poses < 2 || !method.promises().predicts {
+    if !method.promises().predicts {
         return Ok(None);
     }
-    // Examples of one pose are left out together.
-    let numbers = pose_numbers(examples.examples().iter().map(|e| &e.transforms), loaded.rig.mesh().extent());
-    let different = numbers.iter().max().map_or(0, |last| last + 1);
-    if different < 2 {
-        return Ok(None);
-    }
-    let count = count.min(different);
-    let fold_of = |s: usize| match examples.is_clip() {
-        true => numbers[s] * count / different,
-        false => numbers[s] % count,
-    };
     let (mut merged, mut places): (Option<Scores>, Vec<usize>) = (None, Vec::new());
-    for fold in 0..count {
-        let (out, kept): (Vec<usize>, Vec<usize>) = (0..poses).partition(|&s| fold_of(s) == fold);
+    for out in folds(examples, loaded.rig.mesh().extent(), count) {
+        let mut is_out = vec![false; examples.len()];
+        out.iter().for_each(|&s| is_out[s] = true);
+        let kept: Vec<usize> = (0..examples.len()).filter(|&s| !is_out[s]).collect();
         let pick = |list: &[usize]| -> Option<Vec<Vec<DVec3>>> {
             input.base.map(|base| list.iter().map(|&s| base[s].clone()).collect())
         };
