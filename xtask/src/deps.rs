@@ -74,6 +74,9 @@ const TABLE: &[Rule] = &[
             "dermis-workflow",
         ],
     ),
+    // The façade for Python. The program comes with the package and runs the same code, and its words for errors are put into
+    // Python's: this is what the program is a library for.
+    rule("dermis-python", &["dermis", "dermis-cli"]),
     rule(TEST_ONLY, &["dermis-rig", "dermis-deform"]),
     // The oracle checks kernel interpolation on its own, apart from any skin.
     rule("dermis-oracle", &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit", "dermis-measure"]),

@@ -12,7 +12,6 @@ use dermis_workflow::load::Source;
 use dermis_workflow::measure::PassRule;
 use dermis_workflow::recipe::{FitDone, FitExamples, FitOutcome, FitOutputs, FitRecipe, Input, Recipe, SculptInput};
 use dermis_workflow::report::unit_of;
-use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -161,9 +160,9 @@ pub fn run(args: &FitArgs, ui: &Ui) -> Result<ExitCode, Stop> {
 pub fn show(done: &FitDone, ui: &Ui, json: bool) -> ExitCode {
     let outcome = match done {
         FitDone::Model(outcome) => outcome,
-        FitDone::Sums { poses, peak, written } => {
+        FitDone::Sums { poses, written, .. } => {
             match json {
-                true => ui.print(&json!({"poses": poses, "memory": {"peak_bytes": peak}}).to_string()),
+                true => ui.print(&done.json().to_string()),
                 false => {
                     ui.print(&format!("{poses} poses summed"));
                     written.iter().for_each(|path| ui.print(&format!("written: {}", path.display())));

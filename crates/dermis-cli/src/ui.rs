@@ -3,14 +3,15 @@
 use crate::show;
 use dermis_workflow::fits::{Cancelled, Progress};
 use dermis_workflow::load::FileNote;
-use dermis_workflow::recipe::{Watch, step};
+use dermis_workflow::recipe::{Course, Watch, step};
 use dermis_workflow::{Error, FileError};
 use indicatif::{ProgressBar, ProgressStyle};
+use std::ffi::OsString;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The terminal.
@@ -25,18 +26,9 @@ pub struct Ui {
     work: Mutex<(Work, Option<ProgressBar>)>,
 }
 
-/// The steps of a recipe, and how far it is.
+/// How far a recipe is, and when a line last said so.
 struct Work {
-    /// The steps ahead of time, each with its share of the work.
-    plan: Vec<(String, f64)>,
-    /// The step under way.
-    step: String,
-    /// Its place in the plan.
-    at: Option<usize>,
-    /// How much of it is done, of one.
-    done: f64,
-    start: Instant,
-    /// When a line was last written.
+    course: Course,
     said: Instant,
 }
 
@@ -62,23 +54,22 @@ impl From<FileError> for Stop {
 
 impl Watch for Ui {
     fn plan(&self, steps: &[(&str, f64)]) {
-        let (work, _) = &mut *self.work();
-        work.plan = steps.iter().map(|(name, share)| ((*name).to_owned(), *share)).collect();
-        work.at = work.plan.iter().position(|(name, _)| *name == work.step);
+        self.work().0.course.plan(steps);
     }
 
     fn at(&self, step: &str, done: u64, total: u64) -> ControlFlow<Cancelled> {
         let (work, bar) = &mut *self.work();
-        work.go_to(step, done, total);
+        let course = &mut work.course;
+        course.go_to(step, done, total);
         if self.bars {
-            let bar = bar.get_or_insert_with(|| new_bar().with_elapsed(work.start.elapsed()));
-            bar.set_message(work.name());
-            bar.set_position((PARTS * work.fraction()) as u64);
-            bar.set_prefix(work.remaining().map_or_else(String::new, |left| format!("{left} left")));
+            let bar = bar.get_or_insert_with(|| new_bar().with_elapsed(course.start().elapsed()));
+            bar.set_message(course.name());
+            bar.set_position((PARTS * course.fraction()) as u64);
+            bar.set_prefix(course.remaining().map_or_else(String::new, |left| format!("{left} left")));
         } else if self.lines && work.said.elapsed() >= EVERY {
             work.said = Instant::now();
-            let left = work.remaining().map_or_else(String::new, |left| format!(", {left} left"));
-            let _ = writeln!(std::io::stderr(), "{}: {:.0} %{left}", work.name(), 100.0 * work.fraction());
+            let left = course.remaining().map_or_else(String::new, |left| format!(", {left} left"));
+            let _ = writeln!(std::io::stderr(), "{}: {:.0} %{left}", course.name(), 100.0 * course.fraction());
         }
         match self.stopped() {
             true => ControlFlow::Break(Cancelled),
@@ -103,8 +94,7 @@ impl Ui {
             }
         });
         let bars = !quiet && std::io::stderr().is_terminal();
-        let (start, plan) = (Instant::now(), vec![]);
-        let work = Work { plan, step: String::new(), at: None, done: 0.0, start, said: start };
+        let work = Work { course: Course::default(), said: Instant::now() };
         Self { bars, lines: !quiet && !bars, verbose, stopped, work: Mutex::new((work, None)) }
     }
 
@@ -179,48 +169,6 @@ fn new_bar() -> ProgressBar {
     bar
 }
 
-impl Work {
-    fn go_to(&mut self, step: &str, done: u64, total: u64) {
-        if self.step != step {
-            self.done = 0.0;
-            step.clone_into(&mut self.step);
-            // Of steps with one name the next one.
-            let from = self.at.map_or(0, |at| at + 1);
-            let next = self.plan.iter().skip(from).position(|(name, _)| name == step).map(|at| at + from);
-            self.at = next.or_else(|| self.plan.iter().position(|(name, _)| name == step));
-        }
-        // A step of several passes counts each from its beginning; what was shown is not taken back.
-        let done = if total > 0 { (done as f64 / total as f64).min(1.0) } else { 0.0 };
-        self.done = self.done.max(done);
-    }
-
-    /// "2/5 cross-validate", or the step's name alone where no plan has it.
-    fn name(&self) -> String {
-        match self.at {
-            Some(at) => format!("{}/{} {}", at + 1, self.plan.len(), self.step),
-            None => self.step.clone(),
-        }
-    }
-
-    /// How much of the whole is done; of the step where no plan has it.
-    fn fraction(&self) -> f64 {
-        let Some(at) = self.at else { return self.done };
-        let all: f64 = self.plan.iter().map(|step| step.1).sum();
-        let before: f64 = self.plan[..at].iter().map(|step| step.1).sum();
-        if all > 0.0 { (before + self.plan[at].1 * self.done) / all } else { 0.0 }
-    }
-
-    /// The time that is left, in words, once there is something to tell it by.
-    fn remaining(&self) -> Option<String> {
-        let (done, elapsed) = (self.fraction(), self.start.elapsed().as_secs_f64());
-        if self.at.is_none() || done < 0.02 || elapsed < 2.0 {
-            return None;
-        }
-        let left = elapsed * (1.0 - done) / done;
-        Some(if left < 90.0 { format!("{left:.0} s") } else { format!("{:.0} min", left / 60.0) })
-    }
-}
-
 /// The exit code of a program whose standard output takes no more.
 pub fn unprinted(error: &std::io::Error) -> i32 {
     if error.kind() == ErrorKind::BrokenPipe {
@@ -236,36 +184,20 @@ fn harmless(text: &str) -> String {
     text.chars().map(|c| if steers(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
-/// The command line as it was typed.
-pub fn command_line() -> String {
-    let word = |w: String| if w.contains(char::is_whitespace) { format!("'{w}'") } else { w };
-    let mut words = vec!["dermis".to_owned()];
-    words.extend(std::env::args().skip(1).map(word));
-    words.join(" ")
+/// The arguments after the program's name, as text.
+static WORDS: OnceLock<Vec<String>> = OnceLock::new();
+
+/// Keeps the arguments for [`command_line`].
+pub fn keep_command_line(arguments: &[OsString]) {
+    let words = arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    // Kept once: a process runs one command line.
+    let _ = WORDS.set(words);
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_whole_run_has_one_fraction() {
-        let start = Instant::now() - Duration::from_secs(30);
-        let plan = [("read", 1.0), ("fit", 4.0), ("read", 1.0), ("cross-validate", 10.0)];
-        let plan = plan.map(|(name, share)| (name.to_owned(), share)).to_vec();
-        let mut work = Work { plan, step: String::new(), at: None, done: 0.0, start, said: start };
-        for (step, done, total, name, fraction) in [
-            ("read", 0, 0, "1/4 read", 0.0),
-            ("fit", 1, 2, "2/4 fit", 3.0 / 16.0),
-            ("read", 1, 1, "3/4 read", 6.0 / 16.0),
-            ("cross-validate", 5, 10, "4/4 cross-validate", 11.0 / 16.0),
-            ("between", 1, 4, "between", 0.25),
-        ] {
-            work.go_to(step, done, total);
-            assert_eq!((work.name().as_str(), work.fraction()), (name, fraction));
-        }
-        work.go_to("cross-validate", 10, 20);
-        // 30 seconds for 11 of 16 parts.
-        assert_eq!(work.remaining().as_deref(), Some("14 s"));
-    }
+/// The command line as it was typed.
+pub fn command_line() -> String {
+    let word = |w: &String| if w.contains(char::is_whitespace) { format!("'{w}'") } else { w.clone() };
+    let mut words = vec!["dermis".to_owned()];
+    words.extend(WORDS.get().into_iter().flatten().map(word));
+    words.join(" ")
 }

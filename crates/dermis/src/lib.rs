@@ -34,6 +34,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
+//! | [`arrays`] | characters from plain numbers, in any axes and unit |
 //! | [`rig`] | the vocabulary: mesh, skeleton, pose, influences, examples |
 //! | [`io`] | files in and out |
 //! | [`fitting`] | models that are learnt |
@@ -43,6 +44,7 @@
 //! | [`report`] | pages, charts, JSON |
 //! | [`workflow`] | the recipes the program runs |
 
+pub mod arrays;
 mod examples;
 mod fitted;
 mod model;

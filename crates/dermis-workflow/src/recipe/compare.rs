@@ -89,11 +89,7 @@ impl CompareRecipe {
             false => self.methods.clone(),
         };
         names.iter().try_for_each(|name| method_of(name).map(|_| ()))?;
-        let subsets = self.subsets.as_ref().map_or(vec![], |subsets| subsets.poses.clone());
-        let fits: Vec<String> = match subsets.is_empty() {
-            true => names.clone(),
-            false => subsets.iter().flat_map(|n| names.iter().map(move |name| format!("{name}, {n} poses"))).collect(),
-        };
+        let fits = comparison_steps(&names, self.subsets.as_ref());
         let read = [("read rig", 0.05), ("read examples", 0.1), ("read hold-out", 0.1)];
         watch.plan(&read.into_iter().chain(fits.iter().map(|name| (name.as_str(), 1.0))).collect::<Vec<_>>());
         let loaded = step(watch, "read rig", |_| load_rig(&self.rig.file.path))?;
@@ -109,15 +105,42 @@ impl CompareRecipe {
         seen(watch, self.examples.iter().chain(&self.hold_out), &files)?;
         self.rig.check(&loaded.notes)?;
         files.extend(loaded.notes.iter().cloned());
-        let warnings: Vec<String> = repeated(&train, &held_out)?.iter().map(ToString::to_string).collect();
-        let (found, stopped) = match &self.subsets {
-            None => {
-                let (rows, stopped) = bench(&loaded, &train, &held_out, &names, watch)?;
-                (Found::Rows(rows), stopped)
-            }
-            Some(subsets) => curve(&loaded, &train, &held_out, &names, subsets, watch)?,
-        };
-        Ok(CompareOutcome { space: loaded.space, found, stopped, warnings })
+        compare_held(&loaded, &train, &held_out, &names, self.subsets.as_ref(), watch)
+    }
+}
+
+/// Fits methods by name to examples that are held, or to random subsets of them, and scores each on `held_out`.
+///
+/// # Errors
+/// [`Error::UnknownMethod`]; [`Error::NothingHeldOut`]; [`Error`] of a fit.
+pub fn compare_held(
+    loaded: &LoadedRig,
+    train: &ExampleSet,
+    held_out: &ExampleSet,
+    names: &[String],
+    subsets: Option<&Subsets>,
+    watch: &dyn Watch,
+) -> Result<CompareOutcome, Error> {
+    names.iter().try_for_each(|name| method_of(name).map(|_| ()))?;
+    let warnings: Vec<String> = repeated(train, held_out)?.iter().map(ToString::to_string).collect();
+    let (found, stopped) = match subsets {
+        None => {
+            let (rows, stopped) = bench(loaded, train, held_out, names, watch)?;
+            (Found::Rows(rows), stopped)
+        }
+        Some(subsets) => curve(loaded, train, held_out, names, subsets, watch)?,
+    };
+    Ok(CompareOutcome { space: loaded.space.clone(), found, stopped, warnings })
+}
+
+/// The steps of a comparison with their shares of the work, reading apart.
+pub fn comparison_steps(names: &[String], subsets: Option<&Subsets>) -> Vec<String> {
+    match subsets {
+        None => names.to_vec(),
+        Some(subsets) => {
+            let fits = |n: &usize| names.iter().map(|name| format!("{name}, {n} poses")).collect::<Vec<_>>();
+            subsets.poses.iter().flat_map(fits).collect()
+        }
     }
 }
 

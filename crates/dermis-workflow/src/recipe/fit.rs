@@ -1,24 +1,23 @@
 //! `fit`: from a rig and examples to a model with its report.
 
-use super::{Existing, Input, Recipe, SculptInput, Watch, keep, paths, repeated, sources, step};
+use super::held_fit::{self, Beside, HeldFit};
+use super::{Existing, Input, Recipe, SculptInput, Watch, keep, paths, sources, step};
 use crate::error::Error;
-use crate::fit::{FitInput, FitReport, Fitted, Method, Streaming, cross_validate, fit, unseen_leverage};
+use crate::fit::{FitInput, FitReport, Method, Streaming};
 use crate::invert::{load_sculpts, load_stack};
 use crate::load::{
     FileNote, LoadedRig, ReadOptions, hash_of, load_anchors, load_base_cache, load_examples, load_map_table, load_rig,
     open_file, stream_examples,
 };
-use crate::measure::{PassRule, Scores, bound_of, measure, measure_streamed, measure_within};
+use crate::measure::{PassRule, Scores, bound_of, measure_streamed};
 use crate::memory;
 use crate::output::{Kind, Output, reserve_file_of, reserve_folder};
 use crate::report::{ModelOutcome, ScoredExamples, SetRole, file_stamps, fit_summary};
-use crate::suggest::{Advice, advice_json, advice_table, lacks};
-use dermis_deform::Stack;
+use crate::suggest::{Advice, advice_json, advice_table};
 use dermis_fit::method::share::Share;
 use dermis_fit::method::{BaseChoice, MethodError};
 use dermis_io::{ModelFile, model_file};
-use dermis_rig::glam::DVec3;
-use dermis_rig::{Example, ExampleSet, Influences};
+use dermis_rig::{Example, ExampleSet};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -148,8 +147,8 @@ pub struct FitOutcome {
     pub written: Vec<PathBuf>,
     /// Whether the error that counts is above its limit, or the demand on it not met.
     pub failed: bool,
-    pass: Option<PassRule>,
-    command: Option<String>,
+    pub(super) pass: Option<PassRule>,
+    pub(super) command: Option<String>,
 }
 
 /// Bytes that a fit took.
@@ -181,15 +180,6 @@ struct Reserved {
     model: Option<Output>,
     sums: Option<Output>,
     report: Option<Output>,
-}
-
-/// What a fit needs beside its rig and examples.
-#[derive(Default)]
-struct Beside {
-    base: Option<Vec<Vec<DVec3>>>,
-    maps: Option<Influences>,
-    anchors: Option<Vec<String>>,
-    stack: Option<Stack>,
 }
 
 impl FitOutputs {
@@ -299,24 +289,20 @@ impl FitRecipe {
     /// The steps with their shares of the work, of fits; those of a summed fit take what reading takes.
     fn steps(&self) -> Vec<(&'static str, f64)> {
         let held_out = !self.hold_out.is_empty();
-        let validated = !held_out && self.folds >= 2 && self.method.promises().predicts;
         let (read, summed) = match &self.examples {
             FitExamples::Held(_) => (Some("read examples"), false),
             FitExamples::Sculpts { .. } => (Some("read sculpts"), false),
             FitExamples::Streamed(_) | FitExamples::Sums(_) => (None, true),
         };
-        let steps = [
+        let reading = [
             Some(("read rig", 0.02)),
             read.map(|name| (name, 0.1)),
             (held_out && !summed).then_some(("read hold-out", 0.1)),
             summed.then_some(("read examples", 1.0)),
-            Some(("fit", 1.0)),
-            (held_out && !summed).then_some(("leverage", 0.1)),
-            Some(("measure training", 0.1)),
-            held_out.then_some(("measure hold-out", 0.1)),
-            (validated && !summed).then_some(("cross-validate", self.folds as f64)),
         ];
-        steps.into_iter().flatten().collect()
+        let of_fit = held_fit::steps(&self.method, held_out, if summed { 0 } else { self.folds });
+        let of_fit = of_fit.into_iter().filter(|(name, _)| !(summed && *name == "leverage"));
+        reading.into_iter().flatten().chain(of_fit).collect()
     }
 
     /// The recipe without outputs, with the hashes of what was read: what a model holds.
@@ -388,62 +374,27 @@ impl FitRecipe {
             }
         };
         self.read.must_act_on(&files)?;
-        let repeats = held_out.as_ref().map_or(Ok(vec![]), |held_out| repeated(&train, held_out))?;
         // One cache covers the training poses, then the held-out ones.
         let poses = train.len() + held_out.as_ref().map_or(0, ExampleSet::len);
         let beside = self.beside(loaded, poses, &mut files)?;
         let recipe = self.stamped(&files)?;
-        let bound = bound_of(self.outputs.pass.as_ref(), rig, &loaded.space)?;
         watch.files(&files);
-        let base_train = beside.base.as_ref().map(|base| &base[..train.len()]);
-        let base_held_out = beside.base.as_ref().map(|base| &base[train.len()..]);
-        let input = FitInput {
-            base: base_train,
-            maps: beside.maps.as_ref(),
-            anchors: beside.anchors.as_deref(),
-            stack: beside.stack.as_ref(),
-            ..FitInput::new(rig, &train)
+        let held = HeldFit {
+            held_out,
+            folds: self.folds,
+            pass: self.outputs.pass,
+            beside,
+            ..HeldFit::new(loaded, train, &self.method)
         };
-        let mut fitted = step(watch, "fit", |p| fit(loaded, &input, &self.method, p))?;
-        let mut leverage = None;
-        if let Some(set) = &held_out {
-            leverage = step(watch, "leverage", |_| unseen_leverage(&fitted, &input, &self.method, set))?;
-            if let Some(largest) = leverage {
-                fitted.model.header.report["held_out_leverage"] = json!(largest);
+        let mut outcome = held.run(watch, |fitted| {
+            fitted.model.header.recipe = Some(recipe);
+            match &reserved.model {
+                Some(out) => Ok(out.write_with(|to| model_file::write(&fitted.model, to))?),
+                None => Ok(()),
             }
-        }
-        fitted.model.header.recipe = Some(recipe);
-        if let Some(out) = &reserved.model {
-            out.write_with(|to| model_file::write(&fitted.model, to))?;
-        }
-        let scores = step(watch, "measure training", |_| measure(&fitted.model, &train, base_train))?;
-        let mut sets = vec![(SetRole::Training, scores, train.clone())];
-        if let Some(set) = held_out {
-            let scores =
-                step(watch, "measure hold-out", |_| measure_within(&fitted.model, &set, base_held_out, bound))?;
-            sets.push((SetRole::HeldOut, scores, set));
-        }
-        let lacks = match sets.iter().find(|set| set.0 == SetRole::HeldOut) {
-            Some((_, _, set)) => step(watch, "advise", |p| lacks(&fitted.model, set, p))?,
-            None => None,
-        };
-        let mut validation_stopped = false;
-        if sets.len() == 1 && self.folds >= 2 {
-            match step(watch, "cross-validate", |p| cross_validate(loaded, &input, &self.method, self.folds, bound, p))
-            {
-                // The model is fitted and written; only its validation was given up.
-                Err(Error::Cancelled) => validation_stopped = true,
-                other => sets.extend(other?.map(|scores| (SetRole::CrossValidated, scores, ExampleSet::default()))),
-            }
-        }
-        let memory = Memory::of(&fitted.model, poses);
-        let mut outcome = self.outcome(fitted, train.len(), sets, files, memory, reserved);
-        outcome.lacks = lacks;
-        outcome.validation_stopped = validation_stopped;
+        })?;
         outcome.read_warnings = said;
-        outcome.report.warnings.extend(repeats);
-        outcome.leverage(leverage);
-        self.finish(outcome, reserved)
+        self.finish(outcome, files, reserved)
     }
 
     fn run_summed(&self, loaded: &LoadedRig, reserved: &Reserved, watch: &dyn Watch) -> Result<FitDone, Error> {
@@ -519,39 +470,16 @@ impl FitRecipe {
         }
         let held_out = sets.iter().find(|s| s.0 == SetRole::HeldOut).map_or(0, |s| s.1.frames.len());
         let memory = Memory::of(&fitted.model, poses + held_out);
-        let outcome = self.outcome(fitted, poses, sets, files, memory, reserved);
-        Ok(FitDone::Model(Box::new(self.finish(outcome, reserved)?)))
+        let mut outcome = FitOutcome::new(fitted, poses, sets, memory);
+        outcome.pass = self.outputs.pass;
+        Ok(FitDone::Model(Box::new(self.finish(outcome, files, reserved)?)))
     }
 
-    fn outcome(
-        &self,
-        fitted: Fitted,
-        poses: usize,
-        sets: Vec<(SetRole, Scores, ExampleSet)>,
-        files: Vec<FileNote>,
-        memory: Memory,
-        reserved: &Reserved,
-    ) -> FitOutcome {
-        FitOutcome {
-            model: fitted.model,
-            report: fitted.report,
-            seconds: fitted.seconds,
-            poses,
-            sets,
-            lacks: None,
-            validation_stopped: false,
-            files,
-            memory,
-            read_warnings: Vec::new(),
-            written: paths(&[&reserved.model, &reserved.report]),
-            failed: false,
-            pass: self.outputs.pass,
-            command: self.outputs.command.clone(),
-        }
-    }
-
-    /// Writes the page and judges the error that counts.
-    fn finish(&self, mut outcome: FitOutcome, reserved: &Reserved) -> Result<FitOutcome, Error> {
+    /// States the files, writes the page and judges the error that counts.
+    fn finish(&self, mut outcome: FitOutcome, files: Vec<FileNote>, reserved: &Reserved) -> Result<FitOutcome, Error> {
+        outcome.files = files;
+        outcome.written = paths(&[&reserved.model, &reserved.report]);
+        outcome.command = self.outputs.command.clone();
         if let Some(dir) = &reserved.report {
             dir.folder()?("report.html", outcome.shown().page().to_html().as_bytes())?;
         }
@@ -559,6 +487,16 @@ impl FitRecipe {
         let above = self.outputs.fail_above.zip(rms).is_some_and(|(limit, rms)| rms > limit);
         outcome.failed = above || outcome.shown().pass().is_some_and(|pass| !pass.passed());
         Ok(outcome)
+    }
+}
+
+impl FitDone {
+    /// `fit --json`.
+    pub fn json(&self) -> Value {
+        match self {
+            Self::Model(outcome) => outcome.json(),
+            Self::Sums { poses, peak, .. } => json!({"poses": poses, "memory": {"peak_bytes": peak}}),
+        }
     }
 }
 
@@ -614,7 +552,7 @@ impl FitOutcome {
         self.shown().warnings()
     }
 
-    fn leverage(&mut self, largest: Option<f64>) {
+    pub(super) fn leverage(&mut self, largest: Option<f64>) {
         // A pose of leverage one weighs as much as a training pose that determines its own fit. On real bodies unseen
         // motion reaches 30 under the absolute ridge, 1e9 under one that vanishes.
         const SAYS_NOTHING: f64 = 1e3;

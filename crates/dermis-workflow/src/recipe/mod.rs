@@ -7,12 +7,14 @@
 
 mod compare;
 mod convert;
+mod course;
 mod decompose;
 mod demo;
 mod eval;
 mod export;
 mod figures;
 mod fit;
+mod held_fit;
 mod inspect;
 mod invert;
 mod pose;
@@ -22,14 +24,16 @@ mod watch;
 mod weights;
 
 pub use crate::output::Existing;
-pub use compare::{CompareOutcome, CompareRecipe, Curve, Found, Subsets, USUAL, bench};
+pub use compare::{CompareOutcome, CompareRecipe, Curve, Found, Subsets, USUAL, bench, compare_held, comparison_steps};
 pub use convert::{ConvertOutcome, ConvertRecipe};
+pub use course::Course;
 pub use decompose::{DecomposeOutcome, DecomposeRecipe};
 pub use demo::{DemoOutcome, DemoRecipe};
 pub use eval::{EvalOutcome, EvalRecipe, Held, ScoreRecipe, Scored, StressTest};
 pub use export::{ExportForm, ExportMade, ExportOutcome, ExportRecipe, LinearExport, ShapeCount, ShapesExport};
 pub use figures::{Figure, FiguresOutcome, FiguresRecipe};
 pub use fit::{FitDone, FitExamples, FitOutcome, FitOutputs, FitRecipe, Memory};
+pub use held_fit::{Beside, HeldFit};
 pub use inspect::{InspectOutcome, InspectRecipe, Inspected};
 pub use invert::{DeformerProgram, InvertOutcome, InvertRecipe, InvertedDeformer};
 pub use pose::{PoseOutcome, PoseRecipe, Swing};
@@ -49,6 +53,7 @@ use dermis_files::sculpts::SculptSource;
 use dermis_fit::method::FitWarning;
 use dermis_rig::ExampleSet;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 /// A verb with everything it needs.
@@ -190,6 +195,26 @@ impl Recipe {
         })
     }
 
+    /// The verb's name.
+    pub fn verb(&self) -> &'static str {
+        match self {
+            Self::Fit(_) => "fit",
+            Self::Eval(_) => "eval",
+            Self::Compare(_) => "compare",
+            Self::Pose(_) => "pose",
+            Self::Suggest(_) => "suggest",
+            Self::Export(_) => "export",
+            Self::Convert(_) => "convert",
+            Self::Weights(_) => "weights",
+            Self::Decompose(_) => "decompose",
+            Self::Invert(_) => "invert",
+            Self::Inspect(_) => "inspect",
+            Self::Demo(_) => "demo",
+            Self::Figures(_) => "figures",
+            Self::Report(_) => "report",
+        }
+    }
+
     /// The recipe as text: JSON with one setting a line.
     ///
     /// # Errors
@@ -206,6 +231,30 @@ impl Recipe {
         serde_json::from_str(text).map_err(|e| {
             Error::lacks(path, format!("this is no recipe: {e}"), "dermis recipe MODEL prints the recipe of a model")
         })
+    }
+}
+
+impl Outcome {
+    /// What the verb prints with `--json`; of verbs without that option what they wrote.
+    pub fn json(&self) -> Value {
+        match self {
+            Self::Fit(done) => done.json(),
+            Self::Eval(outcome) => outcome.json(),
+            Self::Compare(outcome) => outcome.json(),
+            Self::Pose(outcome) => outcome.json(),
+            Self::Suggest(outcome) => outcome.json(),
+            Self::Export(outcome) => outcome.json(),
+            Self::Convert(outcome) => outcome.json(),
+            Self::Weights(outcome) => outcome.json(),
+            Self::Decompose(outcome) => outcome.json(),
+            Self::Invert(outcome) => outcome.json(),
+            Self::Inspect(outcome) => outcome.json(),
+            Self::Demo(outcome) => {
+                json!({"train": outcome.train_scores.model.error, "held_out": outcome.walk_scores.model.error})
+            }
+            Self::Figures(outcome) => json!({"written": outcome.written, "table": outcome.table}),
+            Self::Report(outcome) => outcome.json(),
+        }
     }
 }
 

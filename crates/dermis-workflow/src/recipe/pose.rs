@@ -13,6 +13,7 @@ use dermis_measure::Posed;
 use dermis_rig::Motion;
 use dermis_rig::glam::DVec3;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// A run of a model on a motion.
@@ -134,5 +135,21 @@ impl PoseRecipe {
         let normals = if self.normals { Normals::Written } else { Normals::LeftOut };
         let vertices = step(watch, "write", |_| write_skins(&model, &motion, &skins, normals, &out))?;
         Ok(PoseOutcome { motion, space: model.space, posed, swung, vertices, written: out.path().to_path_buf() })
+    }
+}
+
+impl PoseOutcome {
+    /// What was written, and how the model fared on the way.
+    pub fn json(&self) -> Value {
+        let farthest = self.posed.farthest.as_ref();
+        json!({
+            "written": self.written,
+            "frames": self.posed.frames,
+            "vertices": self.vertices,
+            "guarded_frames": self.posed.held.0,
+            "guarded_share": self.posed.held.1,
+            "farthest": farthest.map(|(label, degrees, joint)| json!({"label": label, "degrees": degrees, "joint": joint})),
+            "swinging_vertices": self.swung.as_ref().map(|swung| swung.soft),
+        })
     }
 }

@@ -1,0 +1,172 @@
+//! The program `dermis`: a thin layer over `dermis-workflow`, one file per verb.
+//!
+//! It is a library, so that what carries the program along (the Python package) runs the same code: [`main_with`] is all of the
+//! program. What an error says in the program's words is [`hints`].
+
+mod compare;
+mod convert;
+mod decompose;
+mod demo;
+mod eval;
+mod export;
+mod figures;
+mod fit;
+pub mod hints;
+mod inspect;
+mod invert;
+mod method_options;
+mod options;
+mod pose;
+mod pose_space_options;
+mod recipe;
+mod report;
+mod run;
+mod show;
+mod suggest;
+mod ui;
+mod weight_options;
+mod weights;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use dermis_workflow::Error;
+use std::ffi::OsString;
+use std::process::ExitCode;
+use ui::{Stop, Ui};
+
+/// What the exit codes mean, below the help of the program and of every verb.
+const EXIT_CODES: &str = "Exit codes: 0 done; 1 done, but a check that was asked for failed; 2 not done, with the reason and the remedy; \
+                          130 stopped by Ctrl-C";
+
+/// Learns how a character's skin moves from examples
+#[derive(Parser)]
+#[command(name = "dermis", version, max_term_width = 110, arg_required_else_help = true, after_help = EXIT_CODES)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+    /// Threads to use; all cores by default. Results do not depend on it
+    #[arg(long, global = true, value_name = "N")]
+    threads: Option<usize>,
+    /// No progress bars
+    #[arg(short, long, global = true)]
+    quiet: bool,
+    /// Say more: remarks on files, all settings
+    #[arg(short, long, global = true)]
+    verbose: bool,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Demo(demo::DemoArgs),
+    Inspect(inspect::InspectArgs),
+    Fit(Box<fit::FitArgs>),
+    Recipe(recipe::RecipeArgs),
+    Run(run::RunArgs),
+    Eval(eval::EvalArgs),
+    Compare(compare::CompareArgs),
+    Report(report::ReportArgs),
+    Pose(pose::PoseArgs),
+    Suggest(suggest::SuggestArgs),
+    Export(export::ExportArgs),
+    Convert(convert::ConvertArgs),
+    Weights(Box<weights::WeightsArgs>),
+    Decompose(Box<decompose::DecomposeArgs>),
+    Invert(Box<invert::InvertArgs>),
+    Figures(figures::FiguresArgs),
+    /// Print shell completions
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Runs the program with these arguments, its name first.
+pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    refuse_large_files_by_error();
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    ui::keep_command_line(&arguments);
+    let cli = match command().try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => cli,
+        Err(error) => {
+            let code = error.print().map_or_else(|error| ui::unprinted(&error), |()| error.exit_code());
+            return ExitCode::from(code as u8);
+        }
+    };
+    let ui = Ui::new(cli.quiet, cli.verbose);
+    /// More than any machine has; each takes memory before it does anything.
+    const MOST_THREADS: usize = 1024;
+    if let Some(threads) = cli.threads.filter(|&threads| threads > MOST_THREADS) {
+        return ui.fail(&format!("--threads {threads}: it must be {MOST_THREADS} or less"), "");
+    }
+    // Now, as an error; at its first use, a pool that cannot start would end the program. 0 is the default.
+    if let Err(error) = rayon::ThreadPoolBuilder::new().num_threads(cli.threads.unwrap_or(0)).build_global() {
+        let what = cli.threads.map_or_else(|| "the threads".into(), |threads| format!("--threads {threads}"));
+        return ui.fail(&format!("{what}: {error}"), "");
+    }
+    if let Err(error) = choose_simd() {
+        return ui.fail(&format!("DERMIS_SIMD: {error}"), "Without it the best this machine has is used.");
+    }
+    let done = match &cli.verb {
+        Verb::Demo(args) => demo::run(args, &ui),
+        Verb::Inspect(args) => inspect::run(args, &ui),
+        Verb::Fit(args) => fit::run(args, &ui),
+        Verb::Recipe(args) => recipe::run(args, &ui),
+        Verb::Run(args) => run::run(args, &ui),
+        Verb::Eval(args) => eval::run(args, &ui),
+        Verb::Compare(args) => compare::run(args, &ui),
+        Verb::Report(args) => report::run(args, &ui),
+        Verb::Pose(args) => pose::run(args, &ui),
+        Verb::Suggest(args) => suggest::run(args, &ui),
+        Verb::Export(args) => export::run(args, &ui),
+        Verb::Convert(args) => convert::run(args, &ui),
+        Verb::Weights(args) => weights::run(args, &ui),
+        Verb::Decompose(args) => decompose::run(args, &ui),
+        Verb::Invert(args) => invert::run(args, &ui),
+        Verb::Figures(args) => figures::run(args, &ui),
+        Verb::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut command(), "dermis", &mut script);
+            ui.print(String::from_utf8_lossy(&script).trim_end());
+            Ok(ExitCode::SUCCESS)
+        }
+    };
+    done.unwrap_or_else(|stop| match stop {
+        Stop::Usage(text) => ui.fail(&text, ""),
+        Stop::Recipe(Error::Cancelled) => {
+            ui.fail(&Error::Cancelled.to_string(), "");
+            ExitCode::from(ui::INTERRUPTED)
+        }
+        Stop::Recipe(error) => ui.fail(&hints::message(&error), &hints::hint(&error)),
+    })
+}
+
+/// Runs the program as [`main_with`] does, for a process that ends itself; the exit code.
+pub fn exit_byte(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let code = main_with(arguments);
+    (0..=u8::MAX).find(|byte| ExitCode::from(*byte) == code).unwrap_or(1)
+}
+
+/// The command line, with the defaults of settings in the help of their options.
+fn command() -> clap::Command {
+    Cli::command()
+        .mut_subcommands(|verb| verb.after_help(EXIT_CODES))
+        .mut_subcommand("fit", |fit| fit::with_recipe_alone(method_options::with_defaults(fit)))
+        .mut_subcommand("weights", weights::with_defaults)
+        .mut_subcommand("decompose", decompose::with_defaults)
+        .mut_subcommand("export", export::with_defaults)
+        .mut_subcommand("invert", invert::with_defaults)
+}
+
+/// A file beyond the size that the system allows is an error of the write, not the end of the program: what is under way
+/// is then removed. To be called before any thread is started.
+fn refuse_large_files_by_error() {
+    #[cfg(unix)]
+    let _ = nix::sys::signal::SigSet::from(nix::sys::signal::Signal::SIGXFSZ).thread_block();
+}
+
+/// Vector instructions other than the best of this machine, for tests and measurements.
+fn choose_simd() -> Result<(), dermis_workflow::simd::LevelError> {
+    match std::env::var("DERMIS_SIMD") {
+        Ok(name) => dermis_workflow::simd::set_level(name.parse()?),
+        Err(_) => Ok(()),
+    }
+}

@@ -1,0 +1,78 @@
+"""Dermis learns how a character's skin moves from examples.
+
+>>> import dermis
+>>> rig = dermis.Rig.open("hero.glb")
+>>> shots = dermis.Examples.open(rig, "shots.npz")
+>>> walk = dermis.Examples.open(rig, "walk.glb", "walk.pc2")
+>>> fit = dermis.fit(rig, shots, hold_out=walk)
+>>> fit.errors.held_out.rms
+>>> fit.model.save("hero.dermis")
+>>> skin = dermis.Model.open("hero.dermis")(pose_matrices)
+
+Arrays go in and come out in the rig's own axes and unit, those of its file (`Rig.up`, `Rig.unit`).
+"""
+
+from ._dermis import Examples, Model, Rig, __version__
+from ._errors import Error
+from ._evaluate import Evaluation, compare, evaluate
+from ._fit import Errors, ErrorStats, Fit, FitReport, fit
+from ._methods import (
+    AnimationSpace,
+    Correctives,
+    DirectDeltaMush,
+    Dqs,
+    EigenSkin,
+    Joint,
+    Lbs,
+    Method,
+    Mwe,
+    OwnWeights,
+    PoseBlendshapes,
+    Psd,
+    RotationalRegression,
+    presets,
+)
+from ._shapes import Decomposition, Inversion, decompose, invert
+from ._verbs import convert, export, inspect, pose, report, run, suggest, weights
+
+__all__ = [
+    "AnimationSpace",
+    "Correctives",
+    "Decomposition",
+    "DirectDeltaMush",
+    "Dqs",
+    "EigenSkin",
+    "Error",
+    "ErrorStats",
+    "Errors",
+    "Evaluation",
+    "Examples",
+    "Fit",
+    "FitReport",
+    "Inversion",
+    "Joint",
+    "Lbs",
+    "Method",
+    "Model",
+    "Mwe",
+    "OwnWeights",
+    "PoseBlendshapes",
+    "Psd",
+    "Rig",
+    "RotationalRegression",
+    "__version__",
+    "compare",
+    "convert",
+    "decompose",
+    "evaluate",
+    "export",
+    "fit",
+    "inspect",
+    "invert",
+    "pose",
+    "presets",
+    "report",
+    "run",
+    "suggest",
+    "weights",
+]

@@ -1,0 +1,192 @@
+"""Methods with their settings. Names, settings and defaults come from the library itself."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import json
+from typing import Any
+
+from . import _dermis
+
+#: The class of each method, by the method's name in recipes.
+_CLASS_NAMES = {
+    "own-weights": "OwnWeights",
+    "lbs": "Lbs",
+    "dqs": "Dqs",
+    "ddm": "DirectDeltaMush",
+    "animation-space": "AnimationSpace",
+    "mwe": "Mwe",
+    "joint": "Joint",
+    "psd": "Psd",
+    "eigenskin": "EigenSkin",
+    "pose-blendshapes": "PoseBlendshapes",
+    "correctives": "Correctives",
+    "rotational-regression": "RotationalRegression",
+}
+
+
+def _python(setting: str) -> str:
+    return setting.replace("-", "_")
+
+
+def _stored(setting: str) -> str:
+    return setting.replace("_", "-")
+
+
+def _flat(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings by Python's names; those of the pose space, which recipes hold as a group, among the others."""
+    flat: dict[str, Any] = {}
+    for key, value in settings.items():
+        if key == "pose-space":
+            flat.update(_flat(value))
+        else:
+            flat[_python(key)] = value
+    return flat
+
+
+class Method:
+    """A method with its settings; the base of `Joint`, `Mwe` and the others.
+
+    Settings are keyword-only. A value that the method does not know is refused by name.
+    """
+
+    name: str = ""
+    """The method's name in recipes and on the command line."""
+
+    _defaults: dict[str, Any] = {}
+    _grouped: frozenset[str] = frozenset()
+
+    def __init__(self, **settings: Any) -> None:
+        cls = type(self)
+        if not cls.name:
+            raise TypeError("dermis.Method has no settings: take dermis.Joint or another method")
+        for given in settings:
+            if given not in self._defaults:
+                near = difflib.get_close_matches(given, self._defaults, 1)
+                known = f"did you mean {near[0]!r}?" if near else f"its settings: {', '.join(self._defaults) or 'none'}"
+                raise TypeError(f"{cls.__name__}() has no setting {given!r}; {known}")
+        self._settings = dict(self._defaults)
+        self._settings.update(settings)
+        checked = json.loads(_dermis._checked_method(json.dumps(self.to_dict())))
+        if isinstance(checked, dict):
+            self._settings = _flat(checked[cls.name])
+
+    def to_dict(self) -> Any:
+        """The method as a recipe holds it.
+
+        Returns
+        -------
+        dict or str
+            ``{"joint": {...}}``, or the bare name of a method without settings.
+        """
+        if not self._defaults:
+            return self.name
+        stored: dict[str, Any] = {}
+        for key, value in self._settings.items():
+            group = stored.setdefault("pose-space", {}) if key in self._grouped else stored
+            group[_stored(key)] = value
+        return {self.name: stored}
+
+    @staticmethod
+    def preset(name: str) -> "Method":
+        """A method by the name that `compare` and the command line use, such as 'mwe-published'.
+
+        Parameters
+        ----------
+        name : str
+            One of `dermis.presets()`.
+
+        Returns
+        -------
+        Method
+        """
+        return _of_stored(json.loads(_dermis._preset_method(name)))
+
+    def __getattr__(self, setting: str) -> Any:
+        settings = self.__dict__.get("_settings", {})
+        if setting in settings:
+            return settings[setting]
+        raise AttributeError(f"{type(self).__name__} has no setting {setting!r}")
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._settings]
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{key}={value!r}" for key, value in self._settings.items())
+        return f"{type(self).__name__}({settings})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._settings == other.__dict__["_settings"]
+
+    def __hash__(self) -> int:
+        return hash((self.name, json.dumps(self._settings, sort_keys=True)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_of_stored, (self.to_dict(),))
+
+
+def _of_stored(stored: Any) -> Method:
+    """The method of a recipe."""
+    name, settings = (stored, {}) if isinstance(stored, str) else next(iter(stored.items()))
+    return _CLASSES[name](**_flat(settings))
+
+
+def _class_of(stored: Any) -> type[Method]:
+    name, settings = (stored, {}) if isinstance(stored, str) else next(iter(stored.items()))
+    defaults = _flat(settings)
+    grouped = frozenset(_python(key) for key in settings.get("pose-space", {}))
+    class_name = _CLASS_NAMES[name]
+    listed = "\n".join(f"{key} : default {value!r}" for key, value in defaults.items())
+    about = {preset: text for preset, text in _dermis._presets()}.get(name, name)
+    doc = f"{about[0].upper()}{about[1:]}."
+    if listed:
+        doc += f"\n\nParameters\n----------\n{listed}\n"
+    cls = type(
+        class_name,
+        (Method,),
+        {"__doc__": doc, "__module__": "dermis", "name": name, "_defaults": defaults, "_grouped": grouped},
+    )
+
+    def init(self: Method, **settings: Any) -> None:
+        Method.__init__(self, **settings)
+
+    init.__name__ = "__init__"
+    init.__qualname__ = f"{class_name}.__init__"
+    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    keywords = [
+        inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=value) for key, value in defaults.items()
+    ]
+    init.__signature__ = inspect.Signature([own, *keywords])  # type: ignore[attr-defined]
+    cls.__init__ = init  # type: ignore[misc]
+    return cls
+
+
+_CLASSES: dict[str, type[Method]] = {}
+for _stored_default in json.loads(_dermis._method_defaults()):
+    _class = _class_of(_stored_default)
+    _CLASSES[_class.name] = _class
+    globals()[_class.__name__] = _class
+
+
+def presets() -> dict[str, str]:
+    """Every method by name, and what it is.
+
+    Returns
+    -------
+    dict of str to str
+    """
+    return dict(_dermis._presets())
+
+
+def method_of(method: Method | str | None) -> Method:
+    """A method as functions take it: itself, a preset's name, or the default."""
+    if method is None:
+        return Method.preset("joint")
+    if isinstance(method, str):
+        return Method.preset(method)
+    if isinstance(method, Method):
+        return method
+    if isinstance(method, type) and issubclass(method, Method):
+        raise TypeError(f"method is the class {method.__name__}; write dermis.{method.__name__}()")
+    raise TypeError(f"method is a {type(method).__name__}; a dermis.Method such as dermis.Joint() is expected")

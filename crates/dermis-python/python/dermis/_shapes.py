@@ -1,0 +1,367 @@
+"""Bones and weights of mesh sequences, and sculpts brought back to rest."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _dermis
+from ._dermis import Rig
+from ._errors import Error
+from ._progress import Progress
+from ._verbs import Files, Path, _existing, _given, _input, _inputs, _read, _text, run
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """Bones and weights of a mesh sequence.
+
+    Attributes
+    ----------
+    rig : Rig
+        The rest mesh with the bones and weights found.
+    pose_matrices : numpy.ndarray, shape (P, B, 4, 4)
+        Joint to world in each frame.
+    report : dict
+        What `dermis decompose --json` prints: errors, influences, seconds.
+    """
+
+    rig: Rig
+    pose_matrices: NDArray[np.float64]
+    report: dict[str, Any]
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """Skinning weights, shape (V, B)."""
+        weights = self.rig.weights
+        assert weights is not None, "a decomposition has weights"
+        return weights
+
+    def __repr__(self) -> str:
+        poses, bones = self.pose_matrices.shape[:2]
+        return f"<dermis.Decomposition: {bones} bones, {poses} frames of {len(self.rig.rest_vertices)} vertices>"
+
+
+def decompose(
+    *sequences: Path,
+    vertices: ArrayLike | None = None,
+    faces: ArrayLike | None = None,
+    rest_vertices: ArrayLike | None = None,
+    bones: int | None = None,
+    bandwidth: float | None = None,
+    method: Literal["search", "clustering", "given-bones", "given-weights", "refine"] = "search",
+    given: Path | None = None,
+    frozen: Sequence[int] | None = None,
+    max_error: float | None = None,
+    kind: Literal["rigid", "affine"] | dict[str, Any] | None = None,
+    influences: int | None = None,
+    effort: Literal["fast", "quality"] | None = None,
+    seed: int | None = None,
+    stop_at: float | None = None,
+    smooth: float | None = None,
+    tie: Literal["none", "tree", "rotations"] | None = None,
+    rest: str | None = None,
+    up: Literal["y", "z"] | None = None,
+    unit: float | None = None,
+    fps: float | None = None,
+    out: Path | None = None,
+    report: Path | None = None,
+    replace: bool = False,
+    progress: Progress = None,
+) -> Decomposition | dict[str, Any]:
+    """Finds bones and weights of a mesh sequence.
+
+    Parameters
+    ----------
+    *sequences : path
+        Mesh sequences, a clip each (Alembic, point caches, folders of OBJ files, bundles); or none, with `vertices`.
+    vertices : array_like, shape (P, V, 3)
+        The mesh in each frame, in units of `unit`, with `up` upwards.
+    faces : array_like of int, shape (F, 3)
+        Triangles, with `vertices`.
+    rest_vertices : array_like, shape (V, 3), optional
+        The rest shape, with `vertices`; the first frame by default.
+    bones : int
+        How many bones; with `max_error` how many there may be.
+    bandwidth : float, optional
+        Of 'clustering', instead of `bones`: as many as triangles turn apart by so much.
+    method : {'search', 'clustering', 'given-bones', 'given-weights', 'refine'}
+        How bones and weights are found.
+    given : path, optional
+        Of the last three methods: the file with bones or weights.
+    frozen : sequence of int, optional
+        Of 'refine': vertices whose weights stay.
+    max_error : float, optional
+        Rms distance in metres that as few bones as possible are to reach.
+    kind : {'rigid', 'affine'} or dict, optional
+        Which transforms a bone may have; ``{"near-rigid": {"stiffness": s}}`` lies between.
+    influences : int, optional
+        Influences per vertex at most.
+    effort : {'fast', 'quality'}, optional
+        How long to search.
+    seed : int, optional
+        Seed of the search.
+    stop_at : float, optional
+        Rms distance in metres at which the search may stop.
+    smooth : float, optional
+        Strength that draws weights to those of their neighbours.
+    tie : {'none', 'tree', 'rotations'}, optional
+        What ties bones together.
+    rest : str, optional
+        The frame that serves as rest shape, by label or number.
+    up, unit, fps
+        Axes, unit (metres) and rate of what does not say it itself.
+    out : path, optional
+        Where bones, weights and clips go: a GLB or a bundle. Needed with files.
+    report : path, optional
+        A folder for the report page.
+    replace : bool
+        Whether an output that exists is replaced.
+    progress : bool or callable, optional
+        As in `run`.
+
+    Returns
+    -------
+    Decomposition
+        With `vertices`; its arrays are in the axes and unit of `vertices`.
+    dict
+        With files: what `dermis decompose --json` prints.
+    """
+    own: dict[str, Any] = {
+        "search": dict(
+            bones=bones, max_error=max_error, kind=kind, influences=influences, effort=effort, seed=seed,
+            stop_at=stop_at, smooth=smooth,
+        ),
+        "clustering": dict(
+            bones={"bandwidth": bandwidth} if bandwidth is not None else {"number": bones}, kind=kind,
+            influences=influences,
+        ),
+        "given-bones": dict(bones=_input(given), influences=influences, seed=seed, smooth=smooth),
+        "given-weights": dict(weights=_input(given), kind=kind, seed=seed),
+        "refine": dict(
+            start=_input(given), frozen=None if frozen is None else list(frozen), kind=kind, influences=influences,
+            seed=seed, smooth=smooth,
+        ),
+    }
+    if method not in own:
+        raise Error(f"method is {method!r}; one of {', '.join(map(repr, own))} is expected")
+    if method == "search" and bones is None:
+        raise Error("bones is missing", "say how many bones there are, or may be")
+    if method == "clustering" and (bones is None) == (bandwidth is None):
+        raise Error("method 'clustering' takes one of bones and bandwidth")
+    if method in ("given-bones", "given-weights", "refine") and given is None:
+        raise Error(f"method {method!r} needs given, a file")
+    named = _given(
+        bones=bones, bandwidth=bandwidth, given=given, frozen=frozen, max_error=max_error, kind=kind,
+        influences=influences, effort=effort, seed=seed, stop_at=stop_at, smooth=smooth,
+    )
+    takes = {"given": method in ("given-bones", "given-weights", "refine"), "bandwidth": method == "clustering"}
+    takes["bones"] = method in ("search", "clustering")
+    for name in named:
+        python = name.replace("-", "_")
+        if not takes.get(python, python in own[method]):
+            raise Error(f"{python} has no effect with method={method!r}")
+
+    def recipe(inputs: Files, target: Path) -> dict[str, Any]:
+        return {
+            "decompose": _given(
+                sequences=_inputs(inputs), rest=rest, method={method: _given(**own[method])}, tie=tie,
+                read=_read(up=up, unit=unit, fps=fps) if vertices is None else None, out=_text(target),
+                report=_text(report), existing=_existing(replace),
+            )
+        }
+
+    if (vertices is None) == (not sequences):
+        raise Error("one of files and vertices is expected")
+    if vertices is None:
+        if out is None:
+            raise Error("out is missing", "name a GLB or a bundle (.npz)")
+        return run(recipe(sequences, out), progress)  # type: ignore[no-any-return]
+    if faces is None:
+        raise Error("faces is missing", "vertices come with the triangles of their mesh")
+    frames = np.asarray(vertices)
+    if frames.ndim != 3 or frames.shape[2] != 3:
+        raise Error(f"vertices has shape {frames.shape}; (P, V, 3) is expected")
+    shape = frames[0] if rest_vertices is None else np.asarray(rest_vertices)
+    if shape.shape != frames.shape[1:]:
+        raise Error(f"rest_vertices has shape {shape.shape}; {frames.shape[1:]} is expected")
+    triangles = np.asarray(faces)
+    if triangles.ndim != 2 or triangles.shape[1] != 3 or triangles.dtype.kind not in "iu":
+        raise Error(f"faces has shape {triangles.shape} of {triangles.dtype}; (F, 3) of whole numbers is expected")
+    for name, array in (("vertices", frames), ("rest_vertices", shape)):
+        if array.dtype.kind not in "fiu":
+            raise Error(f"{name}: an array of numbers is expected, and this is one of {array.dtype}")
+        if not np.isfinite(array).all():
+            raise Error(f"{name} holds entries that are not finite")
+    scale = 1.0 if unit is None else unit
+    with tempfile.TemporaryDirectory() as folder:
+        source = os.path.join(folder, "sequence.npz")
+        np.savez(
+            source, rest_vertices=np.asarray(shape, "f8") * scale, faces=triangles,
+            vertices=np.asarray(frames, "f8") * scale, up_axis=np.array((up or "y").upper()), units=np.array("metres"),
+            **({} if fps is None else {"fps": np.array(float(fps))}),
+        )
+        target = os.path.join(folder, "bones.npz")
+        found = run(recipe(source, target), progress)
+        with np.load(target) as arrays:
+            matrices = np.asarray(arrays["pose_matrices"], "f8")
+            bind = np.asarray(arrays["bind_matrices"], "f8")
+            weights = np.asarray(arrays["lbs_weights"], "f8")
+            names, parents = [str(name) for name in arrays["bone_names"]], arrays["bone_parents"]
+        matrices[:, :, :3, 3] /= scale
+        bind[:, :3, 3] /= scale
+        rig = Rig(
+            rest_vertices=shape, faces=triangles, bone_names=names, bone_parents=parents, bind_matrices=bind,
+            weights=weights, up=up or "y", unit=scale, name="decomposition",
+        )
+        if out is not None:
+            run(recipe(source, out), progress)
+    return Decomposition(rig, matrices, found)
+
+
+@dataclass(frozen=True)
+class Inversion:
+    """Sculpts of a posed mesh, brought back to rest.
+
+    Attributes
+    ----------
+    displacements : numpy.ndarray, shape (V, 3) or (N, V, 3)
+        d: added to the rest points, and deformed, they make the sculpt.
+    remainders : numpy.ndarray, shape (V, 3) or (N, V, 3)
+        What is left of the sculpt, posed.
+    residuals : numpy.ndarray, shape (V,) or (N, V)
+        Lengths of the remainders.
+    calls : int
+        Calls of the deformer, of the slowest sculpt.
+    unresolved : int
+        Vertices whose residual is above the tolerance.
+    tolerance : float
+        The largest residual that counts as met.
+    """
+
+    displacements: NDArray[np.float64]
+    remainders: NDArray[np.float64]
+    residuals: NDArray[np.float64]
+    calls: int
+    unresolved: int
+    tolerance: float
+
+
+def invert(
+    rig: Path | Rig | ArrayLike,
+    sculpts: Files | ArrayLike,
+    *,
+    deformer: Callable[[NDArray[np.float64]], ArrayLike] | str | dict[str, Any] = "lbs",
+    lockstep: bool = False,
+    poses: Path | None = None,
+    at: Sequence[int | str | None] | None = None,
+    out: Path | None = None,
+    method: Literal["auto", "gauss-newton", "direction-set"] = "auto",
+    coupled: Literal["refuse", "iterate"] = "refuse",
+    max_calls: int | None = None,
+    vertices: Literal["sculpts", "rest"] | None = None,
+    up: Literal["y", "z"] | None = None,
+    unit: float | None = None,
+    fps: float | None = None,
+    replace: bool = False,
+    progress: Progress = None,
+) -> Inversion | dict[str, Any]:
+    """Brings sculpts of a posed character back to rest.
+
+    Parameters
+    ----------
+    rig : Rig, array_like of shape (V, 3), or path
+        The points at rest: of a rig, as an array, or the file of a rig where the sculpts are files.
+    sculpts : array_like of shape (V, 3) or (N, V, 3), or paths
+        The sculpts, posed world, with a callable `deformer`; else files.
+    deformer : callable, 'lbs', 'dqs', 'rigid' or dict
+        What is inverted. A function of an array (V, 3) of float64, rest points, that returns as many posed points; in the
+        axes and unit of the rest points. With files also the rig's own skinning by name, ``{"stack": {"file": path}}`` or
+        ``{"program": {"command": text}}``.
+    lockstep : bool
+        Whether the function takes all sculpts at once, (N, V, 3), each in its own pose.
+    poses : path, optional
+        With files: poses of sculpts that have none of their own.
+    at : sequence, optional
+        With files: the pose of each sculpt, a frame of `poses` or a label.
+    out : path, optional
+        With files: where the corrections go, a bundle, a GLB or a folder.
+    method : {'auto', 'gauss-newton', 'direction-set'}
+        How a displacement is searched.
+    coupled : {'refuse', 'iterate'}
+        What to do with a deformer that moves vertices because others moved.
+    max_calls : int, optional
+        With a function: calls at most.
+    vertices : {'sculpts', 'rest'}, optional
+        With files: what a bundle holds as ``vertices``.
+    up, unit, fps
+        How files are read that do not say it themselves.
+    replace : bool
+        Whether an output that exists is replaced.
+    progress : bool or callable, optional
+        As in `run`, with files.
+
+    Returns
+    -------
+    Inversion
+        With a function.
+    dict
+        With files: what `dermis invert --json` prints.
+
+    Raises
+    ------
+    dermis.Error
+        For a function that returns another shape or entries that are not finite. What the function raises is raised as it is.
+    """
+    if callable(deformer):
+        of_files = _given(poses=poses, at=at, out=out, vertices=vertices, up=up, unit=unit, fps=fps)
+        for name in of_files:
+            raise Error(f"{name} has no effect with a function as deformer")
+        points = rig.rest_vertices if isinstance(rig, Rig) else np.asarray(rig)
+        targets = np.asarray(sculpts)
+        one = targets.ndim == 2
+        if points.ndim != 2 or points.shape[1:] != (3,):
+            raise Error(f"rig has shape {points.shape}; (V, 3) is expected")
+        if targets.shape[-2:] != points.shape or targets.ndim not in (2, 3):
+            expected = f"{points.shape} or (N, {points.shape[0]}, 3)"
+            raise Error(f"sculpts has shape {targets.shape}; {expected} is expected")
+        found = _dermis._invert(
+            points, targets[None] if one else targets, deformer, lockstep, method, coupled, max_calls
+        )
+
+        def joined(arrays: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+            return arrays[0] if one else np.stack(arrays) if arrays else np.zeros(targets.shape)
+
+        return Inversion(
+            displacements=joined([each.displacements() for each in found]),
+            remainders=joined([each.remainders() for each in found]),
+            residuals=joined([each.residuals() for each in found]),
+            calls=max((each.calls for each in found), default=0),
+            unresolved=sum(each.unresolved for each in found),
+            tolerance=max((each.tolerance for each in found), default=0.0),
+        )
+    if lockstep or max_calls is not None:
+        raise Error("lockstep and max_calls serve a function as deformer")
+    if isinstance(rig, Rig) or not isinstance(rig, (str, os.PathLike)):
+        raise Error("sculpts in files need the file of a rig", "pass a path, or a function as deformer")
+    if out is None:
+        raise Error("out is missing", "name a bundle (.npz), a GLB or a folder")
+    files = _inputs(sculpts)  # type: ignore[arg-type]
+    if at is not None:
+        if len(at) != len(files):
+            raise Error(f"at has {len(at)} entries; there are {len(files)} sculpts")
+        for file, place in zip(files, at):
+            if place is not None:
+                file["at"] = str(place)
+    recipe = _given(
+        rig=_input(rig), sculpts=files, poses=_input(poses), method=method, coupled=coupled, vertices=vertices,
+        deformer={"skinning": deformer} if isinstance(deformer, str) else deformer,
+        read=_read(up=up, unit=unit, fps=fps), out=_text(out), existing=_existing(replace),
+    )
+    return run({"invert": recipe}, progress)  # type: ignore[no-any-return]

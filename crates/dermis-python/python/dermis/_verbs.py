@@ -1,0 +1,466 @@
+"""Verbs over files: recipes of the library, which the program runs as well."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from typing import Any, Literal, Union
+
+from . import _dermis
+from ._progress import Progress, watching
+
+Path = Union[str, "os.PathLike[str]"]
+"""A file; ``'walk.glb#Walk'`` is the clip Walk of walk.glb, ``'poses.npz#arm*'`` records of a bundle by label."""
+
+Files = Union[Path, Sequence[Path]]
+"""One file or several."""
+
+
+def run(recipe: dict[str, Any], progress: Progress = None) -> Any:
+    """Runs a recipe: a verb with its inputs, settings and outputs.
+
+    Parameters
+    ----------
+    recipe : dict
+        The JSON form of a recipe, ``{"fit": {...}}``; `dermis recipe MODEL` prints that of a model. Lengths of settings are
+        metres.
+    progress : bool or callable, optional
+        True shows a bar by tqdm, if it is installed. A callable gets (step, fraction of the whole).
+
+    Returns
+    -------
+    dict or list
+        What the program prints with ``--json``.
+
+    Raises
+    ------
+    dermis.Error
+        For a recipe that is not understood, and for whatever its run meets.
+    """
+    try:
+        text = json.dumps(recipe, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise _error(f"this is no recipe: {error}") from None
+    with watching(progress) as callback:
+        return json.loads(_dermis._run(text, callback))
+
+
+def suggest(
+    model: Path,
+    motion: Path,
+    *,
+    among: Path | None = None,
+    count: int | None = None,
+    out: Path | None = None,
+    replace: bool = False,
+    fps: float | None = None,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Says which poses to sculpt next.
+
+    Parameters
+    ----------
+    model : path
+        The model (.dermis), or a rig that nothing was learnt for yet.
+    motion : path
+        The motion that the model shall become better at.
+    among : path, optional
+        Poses to choose among; the frames of the motion by default.
+    count : int, optional
+        How many poses; 4 by default.
+    out : path, optional
+        A bundle (.npz) with the rig and the poses, for the sculptor to fill.
+    replace : bool
+        Whether an output that exists is replaced.
+    fps : float, optional
+        Frames per second at which clips are sampled; their own keys by default.
+    progress : bool or callable, optional
+        As in `run`.
+
+    Returns
+    -------
+    dict
+        What `dermis suggest --json` prints.
+    """
+    recipe = _given(
+        model=_input(model), motion=_input(motion), among=_input(among), count=count, out=_text(out),
+        read=_read(fps=fps), existing=_existing(replace),
+    )
+    return run({"suggest": recipe}, progress)  # type: ignore[no-any-return]
+
+
+def weights(
+    rig: Path,
+    out: Path,
+    source: Literal["heat", "single-bone", "scans", "plan"] = "heat",
+    *,
+    examples: Files = (),
+    rule: Literal["shares", "published", "nearest"] | None = None,
+    scans: Files = (),
+    motion: Path | None = None,
+    start: Literal["own-or-heat", "heat", "rig"] | None = None,
+    reach: float | None = None,
+    smoothness: float | None = None,
+    rounds: int | None = None,
+    degrees: float | None = None,
+    skip: Sequence[str] | None = None,
+    transfer: float | None = None,
+    skeleton: Path | None = None,
+    influences: int | None = None,
+    check: Files = (),
+    up: Literal["y", "z"] | None = None,
+    unit: float | None = None,
+    fps: float | None = None,
+    replace: bool = False,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Makes skinning weights.
+
+    Parameters
+    ----------
+    rig : path
+        Mesh and skeleton at rest, or a mesh alone with `skeleton`.
+    out : path
+        Where the rig with its weights goes: a GLB or a bundle.
+    source : {'heat', 'single-bone', 'scans', 'plan'}
+        From the shapes alone (bone heat), from examples in each of which one joint is turned, from scans in known poses; or
+        the poses to make such examples of.
+    examples : paths
+        Of 'single-bone': the examples.
+    rule : {'shares', 'published', 'nearest'}, optional
+        Of 'single-bone': how the bones that may move a vertex are chosen.
+    scans : paths
+        Of 'scans': folders or files.
+    motion : path, optional
+        Of 'scans': the poses of the scans, where their files do not hold them.
+    start : {'own-or-heat', 'heat', 'rig'}, optional
+        Of 'scans': the weights that the fit begins with.
+    reach : float, optional
+        Of 'scans': how far a scan may be from the posed skin, in rest diagonals.
+    smoothness : float, optional
+        Of 'scans': how strongly neighbouring vertices agree.
+    rounds : int, optional
+        Of 'scans': rounds at most.
+    degrees : float, optional
+        Of 'plan': how far each joint turns.
+    skip : sequence of str, optional
+        Of 'heat' and 'plan': bones that no skin follows, by name; ``*`` stands for any text.
+    transfer : float, optional
+        Of 'heat' and 'plan': how strongly skin takes the warmth of its bone.
+    skeleton : path, optional
+        The skeleton of a mesh alone.
+    influences : int, optional
+        Influences per vertex at most; 4 by default.
+    check : paths
+        Examples that the weights are measured on.
+    up, unit, fps
+        How files are read that do not say it themselves.
+    replace : bool
+        Whether an output that exists is replaced.
+    progress : bool or callable, optional
+        As in `run`.
+
+    Returns
+    -------
+    dict
+        What `dermis weights --json` prints.
+    """
+    heat = _given(skip=None if skip is None else list(skip), transfer=transfer)
+    settings = {
+        "heat": heat,
+        "single-bone": _given(examples=_inputs(examples), rule=rule),
+        "scans": _given(
+            scans=_inputs(scans), motion=_input(motion), reach=reach, smoothness=smoothness, rounds=rounds,
+            start=start if start in (None, "rig") else {start: {}},
+        ),
+        "plan": _given(degrees=degrees, heat=heat or None),
+    }
+    if source not in settings:
+        raise _error(f"source is {source!r}; one of {', '.join(map(repr, settings))} is expected")
+    own = {
+        "heat": {"skip", "transfer"},
+        "single-bone": {"examples", "rule"},
+        "scans": {"scans", "motion", "start", "reach", "smoothness", "rounds"},
+        "plan": {"degrees", "skip", "transfer"},
+    }[source]
+    named = _given(
+        rule=rule, motion=motion, start=start, reach=reach, smoothness=smoothness, rounds=rounds, degrees=degrees,
+        skip=skip, transfer=transfer, examples=examples or None, scans=scans or None,
+    )
+    for name in named:
+        if name not in own:
+            raise _error(f"{name} has no effect with source={source!r}")
+    recipe = _given(
+        rig=_input(rig), skeleton=_input(skeleton), source={source: settings[source]}, influences=influences,
+        check=_inputs(check), read=_read(up=up, unit=unit, fps=fps), out=_text(out), existing=_existing(replace),
+    )
+    return run({"weights": recipe}, progress)  # type: ignore[no-any-return]
+
+
+def export(
+    model: Path,
+    out: Path,
+    *,
+    motion: Path | None = None,
+    shapes: int | Literal["all"] | None = None,
+    kernels: int | None = None,
+    influences: int | None = None,
+    normals: bool | None = None,
+    base_cache: Path | None = None,
+    table: Path | None = None,
+    linear: bool = False,
+    motions: Files = (),
+    examples: Files = (),
+    hold_out: Files = (),
+    helpers: int | None = None,
+    weight_bits: Literal["eight", "sixteen"] | None = None,
+    seed: int | None = None,
+    fps: float | None = None,
+    replace: bool = False,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Compiles a model for an engine or a viewer.
+
+    Parameters
+    ----------
+    model : path
+        The model (.dermis).
+    out : path
+        The GLB.
+    motion : path, optional
+        The motion that becomes the clip.
+    shapes : int or 'all', optional
+        Morph targets at most, or all that the model has.
+    kernels : int, optional
+        Kernels per region of a pose space at most.
+    influences : int, optional
+        Influences per vertex at most.
+    normals : bool, optional
+        Whether morph targets hold changes of normals; true by default.
+    base_cache : path, optional
+        Positions of a given base in every frame.
+    table : path, optional
+        A table (.json) of how an engine computes the weights of the shapes, or the motion of the helper bones, in any pose.
+    linear : bool
+        Weights and helper bones instead of morph targets. `motions`, `examples`, `hold_out`, `helpers`, `weight_bits` and
+        `seed` belong to it.
+    motions : paths
+        Motions to compile for, each a clip.
+    examples : paths
+        Poses to compile for whose true skin is known.
+    hold_out : paths
+        Poses that are only measured.
+    helpers : int, optional
+        Bones that may be added.
+    weight_bits : {'eight', 'sixteen'}, optional
+        How weights are stored.
+    seed : int, optional
+        Seed of the search for helpers.
+    fps : float, optional
+        Frames per second at which clips are sampled.
+    replace : bool
+        Whether an output that exists is replaced.
+    progress : bool or callable, optional
+        As in `run`.
+
+    Returns
+    -------
+    dict
+        What `dermis export --json` prints.
+    """
+    of_shapes = _given(
+        motion=_input(motion), base_cache=_input(base_cache), kernels=kernels, normals=normals,
+        shapes=shapes if shapes in (None, "all") else {"most": shapes},
+    )
+    of_linear = _given(
+        motions=_inputs(motions) or None, examples=_inputs(examples) or None, hold_out=_inputs(hold_out) or None,
+        helpers=helpers, weight_bits=weight_bits, seed=seed,
+    )
+    unused = of_shapes if linear else of_linear
+    if unused:
+        name = next(iter(unused)).replace("-", "_")
+        raise _error(f"{name} has no effect {'with' if linear else 'without'} linear=True")
+    form = of_linear if linear else of_shapes
+    form.update(_given(influences=influences))
+    recipe = _given(
+        model=_input(model), form={"linear" if linear else "shapes": form}, read=_read(fps=fps), out=_text(out),
+        table=_text(table), existing=_existing(replace),
+    )
+    return run({"export": recipe}, progress)  # type: ignore[no-any-return]
+
+
+def convert(
+    *inputs: Path,
+    out: Path,
+    normals: bool | None = None,
+    up: Literal["y", "z"] | None = None,
+    unit: float | None = None,
+    fps: float | None = None,
+    replace: bool = False,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Writes files in another format.
+
+    Parameters
+    ----------
+    *inputs : path
+        A file; or a rig, then a motion or examples; or a mesh, then its shapes.
+    out : path
+        Where it goes; the ending of the name is the format.
+    normals : bool, optional
+        Whether morph targets of a GLB hold changes of normals; true by default.
+    up, unit, fps
+        How files are read that do not say it themselves.
+    replace : bool
+        Whether an output that exists is replaced.
+    progress : bool or callable, optional
+        As in `run`.
+
+    Returns
+    -------
+    dict
+        What `dermis convert --json` prints.
+    """
+    recipe = _given(
+        inputs=_inputs(inputs), read=_read(up=up, unit=unit, fps=fps), normals=normals, out=_text(out),
+        existing=_existing(replace),
+    )
+    return run({"convert": recipe}, progress)  # type: ignore[no-any-return]
+
+
+def inspect(*files: Path) -> list[dict[str, Any]]:
+    """Says what files hold, and what is wrong with them.
+
+    Parameters
+    ----------
+    *files : path
+        The files, or folders of OBJ files.
+
+    Returns
+    -------
+    list of dict
+        An object for every file that can be read.
+    """
+    return run({"inspect": {"files": _inputs(files)}})  # type: ignore[no-any-return]
+
+
+def pose(
+    model: Path,
+    motion: Path,
+    out: Path,
+    *,
+    normals: bool = False,
+    base_cache: Path | None = None,
+    swing: dict[str, Any] | None = None,
+    fps: float | None = None,
+    replace: bool = False,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Runs a model on a motion and writes the skins.
+
+    Parameters
+    ----------
+    model : path
+        The model (.dermis).
+    motion : path
+        The motion.
+    out : path
+        Where the skins go: a point cache, a bundle, or a folder for OBJ files.
+    normals : bool
+        Whether OBJ files hold the normals of every skin.
+    base_cache : path, optional
+        Positions of a given base in every frame.
+    swing : dict, optional
+        Soft parts that swing: ``frequency`` (cycles per second), ``damping``, ``gain``, ``gravity`` (m/s²), ``limit``
+        (metres), ``cuts``.
+    fps : float, optional
+        Frames per second at which clips are sampled.
+    replace : bool
+        Whether an output that exists is replaced.
+    progress : bool or callable, optional
+        As in `run`.
+
+    Returns
+    -------
+    dict
+        What was written, and how far the motion is from training.
+    """
+    recipe = _given(
+        model=_input(model), motion=_input(motion), base_cache=_input(base_cache), swing=swing, normals=normals,
+        read=_read(fps=fps), out=_text(out), existing=_existing(replace),
+    )
+    return run({"pose": recipe}, progress)  # type: ignore[no-any-return]
+
+
+def report(
+    first: Path | dict[str, Any],
+    second: Path | dict[str, Any],
+    out: Path | None = None,
+    *,
+    replace: bool = False,
+) -> dict[str, Any]:
+    """Compares two outcomes of fits, evaluations or comparisons side by side.
+
+    Parameters
+    ----------
+    first, second : path or dict
+        JSON files of outcomes, or outcomes such as ``fit.report.to_dict()``.
+    out : path, optional
+        Where the page goes: a file (.html), or a folder for report.html.
+    replace : bool
+        Whether a page that exists is replaced.
+
+    Returns
+    -------
+    dict
+        What `dermis report --json` prints.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        files: list[Path] = []
+        for name, outcome in (("first", first), ("second", second)):
+            if isinstance(outcome, dict):
+                file = os.path.join(folder, f"{name}.json")
+                with open(file, "w", encoding="utf-8") as stream:
+                    json.dump(outcome, stream)
+                files.append(file)
+            else:
+                files.append(outcome)
+        recipe = _given(
+            first=_input(files[0]), second=_input(files[1]), out=_text(out), existing=_existing(replace)
+        )
+        return run({"report": recipe})  # type: ignore[no-any-return]
+
+
+def _error(message: str) -> Exception:
+    from ._errors import Error
+
+    return Error(message)
+
+
+def _text(path: Path | None) -> str | None:
+    return None if path is None else os.fspath(path)
+
+
+def _input(path: Path | None) -> dict[str, str] | None:
+    return None if path is None else {"file": os.fspath(path)}
+
+
+def _inputs(paths: Files) -> list[dict[str, str]]:
+    if isinstance(paths, (str, os.PathLike)):
+        paths = [paths]
+    return [{"file": os.fspath(path)} for path in paths]
+
+
+def _existing(replace: bool) -> str:
+    return "replace" if replace else "keep"
+
+
+def _given(**settings: Any) -> dict[str, Any]:
+    """Settings by their names in recipes, without those that are left to their defaults."""
+    return {name.replace("_", "-"): value for name, value in settings.items() if value is not None}
+
+
+def _read(**options: Any) -> dict[str, Any] | None:
+    return _given(**options) or None

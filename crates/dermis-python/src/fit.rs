@@ -1,0 +1,81 @@
+//! Fits from memory.
+
+use crate::errors::error;
+use crate::examples::Examples;
+use crate::methods::method_of;
+use crate::model::Model;
+use crate::rig::Rig;
+use crate::work::work;
+use dermis::rig::ExampleSet;
+use dermis::workflow::recipe::{FitOutcome, HeldFit};
+use pyo3::prelude::*;
+use std::sync::Arc;
+
+/// What came of a fit; `dermis.Fit` shows it.
+#[pyclass(module = "dermis._dermis", frozen)]
+pub struct FitResult {
+    outcome: FitOutcome,
+}
+
+#[pymethods]
+impl FitResult {
+    /// The model.
+    #[getter]
+    fn model(&self) -> Model {
+        dermis::Model::from(self.outcome.model.clone()).into()
+    }
+
+    /// Everything that was found, as `dermis fit --json` prints it.
+    fn json(&self) -> String {
+        self.outcome.json().to_string()
+    }
+
+    /// The few lines that say what the fit found.
+    fn text(&self) -> String {
+        self.outcome.report.to_string()
+    }
+
+    /// The sentence to take away.
+    fn verdict(&self) -> Option<String> {
+        self.outcome.shown().verdict().map(|verdict| verdict.text)
+    }
+
+    /// What the user should know.
+    fn warnings(&self) -> Vec<String> {
+        self.outcome.warnings()
+    }
+
+    /// The report page.
+    fn html(&self, py: Python<'_>) -> String {
+        py.detach(|| self.outcome.shown().page().to_html())
+    }
+}
+
+/// Fits a model to examples that are held, and scores it. `method` is JSON.
+#[pyfunction]
+#[pyo3(name = "_fit", signature = (rig, examples, hold_out, method, folds, progress))]
+pub fn fit(
+    py: Python<'_>,
+    rig: &Rig,
+    examples: &Examples,
+    hold_out: Option<&Examples>,
+    method: &str,
+    folds: usize,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<FitResult> {
+    examples.of_rig("examples", &rig.inner)?;
+    hold_out.map_or(Ok(()), |held| held.of_rig("hold_out", &rig.inner))?;
+    let method = method_of(method)?;
+    let rig = Arc::clone(&rig.inner);
+    let set = |examples: &Examples| -> ExampleSet { (**examples.inner).clone() };
+    let (train, held_out) = (set(examples), hold_out.map(set));
+    let outcome = work(py, progress, |watch| {
+        let fit = HeldFit { held_out, folds, ..HeldFit::new(rig.as_loaded(), train, &method) };
+        watch.plan(&fit.steps());
+        fit.run(watch, |_| Ok(()))
+    })?;
+    if outcome.validation_stopped {
+        return Err(error("the fit was stopped"));
+    }
+    Ok(FitResult { outcome })
+}

@@ -1,0 +1,340 @@
+//! `dermis.Model`.
+
+use crate::arrays::{Extent, Floats, in_matrix, lent, shape_text};
+use crate::errors::{error, hinted};
+use crate::rig::{Rig, up_of};
+use crate::work::{not_forked, quick, said};
+use dermis::deform::PoseError;
+use dermis::deform::baked::Scratch;
+use dermis::deform::normals::MeshNormals;
+use dermis::report::ModelOutcome;
+use dermis::rig::BoneTransforms;
+use dermis::rig::glam::{DAffine3, Vec3};
+use numpy::PyReadwriteArrayDyn;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// A fitted model with its rig: poses in, skins out.
+///
+/// Arrays go in and come out in the rig's own axes and unit: the matrices of a bundle can be passed as they are.
+///
+/// `Model.open(path)`, `Model.read(bytes)` and `fit(...).model` make one.
+#[pyclass(module = "dermis", frozen)]
+pub struct Model {
+    pub inner: Arc<dermis::Model>,
+    pub rig: Arc<dermis::Rig>,
+    normals: OnceLock<MeshNormals>,
+    /// Memory of evaluation, one set for each call under way.
+    memory: Mutex<Vec<Memory>>,
+}
+
+/// Memory that evaluation reuses from call to call.
+#[derive(Default)]
+struct Memory {
+    scratch: Vec<Scratch>,
+    faces: Vec<dermis::rig::glam::DVec3>,
+}
+
+/// Poses that are evaluated together: weights and coefficients are read from memory once for all of them.
+const TOGETHER: usize = 32;
+
+/// What a call returns: skins, or skins and normals.
+#[derive(IntoPyObject)]
+pub enum Skins<'py> {
+    /// Positions.
+    Positions(Bound<'py, PyAny>),
+    /// Positions and unit normals.
+    WithNormals(Bound<'py, PyAny>, Bound<'py, PyAny>),
+}
+
+#[pymethods]
+impl Model {
+    /// Opens a model (.dermis).
+    ///
+    /// Parameters
+    /// ----------
+    /// path : str or os.PathLike
+    ///     The file.
+    ///
+    /// Returns
+    /// -------
+    /// Model
+    #[staticmethod]
+    fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        Ok(quick(py, || dermis::Model::open(&path))?.into())
+    }
+
+    /// Reads a model from the bytes of a file.
+    ///
+    /// Parameters
+    /// ----------
+    /// data : bytes
+    ///     What `to_bytes` returned, or the content of a .dermis file.
+    ///
+    /// Returns
+    /// -------
+    /// Model
+    #[staticmethod]
+    fn read(py: Python<'_>, data: &[u8]) -> PyResult<Self> {
+        not_forked()?;
+        let read = py.detach(|| dermis::Model::read(data));
+        Ok(read.map_err(said)?.into())
+    }
+
+    /// Saves the model. A file of that name is replaced, whole or not at all.
+    ///
+    /// Parameters
+    /// ----------
+    /// path : str or os.PathLike
+    ///     The file, .dermis.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        quick(py, || self.inner.save(&path))
+    }
+
+    /// The bytes of a model file.
+    ///
+    /// Returns
+    /// -------
+    /// bytes
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| {
+            let mut bytes = Vec::new();
+            self.inner.write(&mut bytes).map(|()| bytes)
+        });
+        Ok(PyBytes::new(py, &bytes.map_err(said)?))
+    }
+
+    /// Evaluates the model.
+    ///
+    /// Parameters
+    /// ----------
+    /// pose_matrices : array_like, shape (B, 4, 4) or (N, B, 4, 4)
+    ///     Joint to world in each pose, [row, column], bones in the order of `rig.bone_names`, in the rig's own axes and unit.
+    /// transforms : array_like, shape (B, 4, 4) or (N, B, 4, 4)
+    ///     Instead of `pose_matrices`: M_k = T_k inverse(B_k), rest world to posed world.
+    /// out : numpy.ndarray of float32, shape (V, 3) or (N, V, 3), optional
+    ///     Memory for the result, C-contiguous and writable; it is written in place and returned.
+    /// normals : bool
+    ///     Whether to return the unit normals of the deformed mesh as well.
+    ///
+    /// Returns
+    /// -------
+    /// numpy.ndarray of float32, shape (V, 3) or (N, V, 3)
+    ///     Positions, posed world, in the rig's own axes and unit. With `normals` a pair of positions and normals.
+    ///
+    /// Raises
+    /// ------
+    /// dermis.Error
+    ///     For arrays of another shape or dtype, entries that are not finite, and an `out` that cannot be written.
+    #[pyo3(signature = (pose_matrices = None, *, transforms = None, out = None, normals = false))]
+    fn __call__<'py>(
+        &self,
+        py: Python<'py>,
+        pose_matrices: Option<&Bound<'py, PyAny>>,
+        transforms: Option<&Bound<'py, PyAny>>,
+        out: Option<&Bound<'py, PyAny>>,
+        normals: bool,
+    ) -> PyResult<Skins<'py>> {
+        not_forked()?;
+        let (name, matrices, joints) = match (pose_matrices, transforms) {
+            (Some(joints), None) => ("pose_matrices", joints, true),
+            (None, Some(transforms)) => ("transforms", transforms, false),
+            _ => return Err(error("one of pose_matrices and transforms is expected")),
+        };
+        let (bones, vertices) = (self.rig.skeleton().len(), self.rig.mesh().positions.len());
+        let one = [Extent::Is(bones), Extent::Is(4), Extent::Is(4)];
+        let many = [Extent::Any("N"), Extent::Is(bones), Extent::Is(4), Extent::Is(4)];
+        let matrices = Floats::of(name, matrices, &[&one, &many])?;
+        let poses = if matrices.shape().len() == 3 { 1 } else { matrices.shape()[0] };
+        let shape = match matrices.shape().len() {
+            3 => vec![vertices, 3],
+            _ => vec![poses, vertices, 3],
+        };
+        let empty = || -> PyResult<Bound<'py, PyAny>> {
+            Ok(py.import("numpy")?.call_method1("empty", (shape.clone(), "float32"))?)
+        };
+        let target = out.map_or_else(empty, |out| Ok(out.clone()))?;
+        let mut positions = lent("out", &target, &shape)?;
+        let of_normals = if normals { Some(empty()?) } else { None };
+        let mut of_normals_lent = of_normals.as_ref().map(|array| lent("normals", array, &shape)).transpose()?;
+        let skins = vectors(&mut positions)?;
+        let mut normal_skins = of_normals_lent.as_mut().map(vectors).transpose()?;
+        let (entries, shape_of) = (matrices.entries()?, &matrices.shape()[..matrices.shape().len() - 2]);
+        let done = py.detach(|| {
+            let pose = |at: usize| {
+                let joined = (at * bones..(at + 1) * bones).map(|m| entries.matrix(m).map_err(|found| (m, found)));
+                let joined = joined.collect::<Result<Vec<DAffine3>, _>>()?;
+                Ok(if joints { self.rig.pose_of_joints(joined) } else { self.rig.pose_of_transforms(joined) })
+            };
+            let poses = (0..poses).map(pose).collect::<Result<Vec<BoneTransforms>, _>>().map_err(Failed::Matrix)?;
+            self.evaluate(&poses, skins, normal_skins.as_deref_mut()).map_err(Failed::Pose)
+        });
+        done.map_err(|failed| match failed {
+            Failed::Matrix((at, found)) => in_matrix(name, at, shape_of, &found),
+            Failed::Pose(PoseError::NeedsGiven) => hinted(
+                "the model corrects given positions, which cannot be handed in here",
+                "fit over a base of its own, or run it with dermis.pose(base_cache=...)",
+            ),
+            Failed::Pose(found) => error(found.to_string()),
+        })?;
+        drop((positions, of_normals_lent));
+        Ok(match of_normals {
+            Some(normals) => Skins::WithNormals(target, normals),
+            None => Skins::Positions(target),
+        })
+    }
+
+    /// The rig that it was fitted on.
+    #[getter]
+    fn rig(&self) -> Rig {
+        Rig { inner: Arc::clone(&self.rig) }
+    }
+
+    /// The method that made it, such as 'joint'.
+    #[getter]
+    fn method(&self) -> &str {
+        &self.inner.as_file().header.method
+    }
+
+    /// What the fit was set to and what it chose, as text by name.
+    #[getter]
+    fn settings(&self) -> std::collections::BTreeMap<String, String> {
+        self.inner.as_file().header.settings.iter().cloned().collect()
+    }
+
+    /// Bytes that evaluation reads.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.inner.as_file().baked().bytes()
+    }
+
+    #[getter]
+    fn _recipe(&self) -> Option<String> {
+        self.inner.as_file().header.recipe.as_ref().map(ToString::to_string)
+    }
+
+    #[getter]
+    fn _report(&self) -> String {
+        self.inner.as_file().header.report.to_string()
+    }
+
+    /// A page that shows the model without scores: settings and what its fit reported.
+    fn _html(&self, py: Python<'_>) -> String {
+        py.detach(|| {
+            let model = self.inner.as_file();
+            let (sets, comparison, further, files) = (vec![], vec![], vec![], vec![]);
+            ModelOutcome { model, fit: None, sets, comparison, further, files, command: None, pass: None }
+                .page()
+                .to_html()
+        })
+    }
+
+    fn _repr_html_(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let py = slf.py();
+        let page = slf.get()._html(py);
+        py.import("dermis._fit")?.getattr("iframe")?.call1((page,))?.extract()
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "<dermis.Model {:?} of {:?}: {} vertices, {} bones, {:.2} MB, up {:?}, unit {} m>",
+            self.method(),
+            self.rig.name(),
+            self.rig.mesh().positions.len(),
+            self.rig.skeleton().len(),
+            self.nbytes() as f64 / 1e6,
+            up_of(self.rig.space()),
+            self.rig.space().metres_per_unit,
+        )
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let py = slf.py();
+        let bytes = slf.get().to_bytes(py)?;
+        Ok((slf.get_type().getattr("read")?, PyTuple::new(py, [bytes])?))
+    }
+}
+
+/// Why a call failed off the interpreter.
+enum Failed {
+    /// A matrix, by its number.
+    Matrix((usize, dermis::arrays::ArrayError)),
+    Pose(PoseError),
+}
+
+impl From<dermis::Model> for Model {
+    fn from(model: dermis::Model) -> Self {
+        let rig = Arc::new(model.rig());
+        Self { inner: Arc::new(model), rig, normals: OnceLock::new(), memory: Mutex::default() }
+    }
+}
+
+impl Model {
+    /// Skins of all poses into `out`, one after another, in the rig's own axes and unit.
+    fn evaluate(
+        &self,
+        poses: &[BoneTransforms],
+        out: &mut [Vec3],
+        normals: Option<&mut [Vec3]>,
+    ) -> Result<(), PoseError> {
+        let vertices = self.rig.mesh().positions.len();
+        let free = || self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut memory = free().pop().unwrap_or_default();
+        let baked = self.inner.as_file().baked();
+        for (poses, out) in poses.chunks(TOGETHER).zip(out.chunks_mut(TOGETHER * vertices)) {
+            match (poses, &mut *out) {
+                ([pose], out) => {
+                    memory.scratch.resize_with(memory.scratch.len().max(1), Scratch::default);
+                    baked.evaluate(pose, None, &mut memory.scratch[0], out)?;
+                }
+                (poses, out) => {
+                    let poses: Vec<_> = poses.iter().map(|pose| (pose, None)).collect();
+                    let mut skins: Vec<&mut [Vec3]> = out.chunks_mut(vertices).collect();
+                    baked.evaluate_many(&poses, &mut memory.scratch, &mut skins)?;
+                }
+            }
+        }
+        if let Some(normals) = normals {
+            let mesh = self.normals();
+            for (skin, normals) in out.chunks(vertices).zip(normals.chunks_mut(vertices)) {
+                mesh.compute_with(skin, &mut memory.faces, normals);
+            }
+            self.leave(normals, |from_ours, n| from_ours.transform_vector3(n).normalize_or_zero());
+        }
+        self.leave(out, |from_ours, p| from_ours.transform_point3(p));
+        free().push(memory);
+        Ok(())
+    }
+
+    /// Brings vectors out of the library's space, where the rig has another.
+    fn leave(
+        &self,
+        vectors: &mut [Vec3],
+        change: impl Fn(&DAffine3, dermis::rig::glam::DVec3) -> dermis::rig::glam::DVec3,
+    ) {
+        let to_ours = self.rig.space().to_ours();
+        if to_ours != DAffine3::IDENTITY {
+            let from_ours = to_ours.inverse();
+            vectors.iter_mut().for_each(|v| *v = change(&from_ours, v.as_dvec3()).as_vec3());
+        }
+    }
+
+    fn normals(&self) -> &MeshNormals {
+        self.normals.get_or_init(|| {
+            let mesh = self.rig.mesh();
+            // A rig's triangles name vertices that exist.
+            MeshNormals::new(&mesh.triangles, mesh.positions.len()).unwrap_or_else(|_| unreachable!())
+        })
+    }
+}
+
+/// Lent memory as vectors.
+fn vectors<'a>(array: &'a mut PyReadwriteArrayDyn<'_, f32>) -> PyResult<&'a mut [Vec3]> {
+    let shape = shape_text(array.as_array().shape());
+    match array.as_slice_mut().map(bytemuck::try_cast_slice_mut::<f32, Vec3>) {
+        Ok(Ok(vectors)) => Ok(vectors),
+        _ => Err(error(format!("memory of shape {shape} holds no vectors"))),
+    }
+}

@@ -1,0 +1,171 @@
+//! Long work off the interpreter: progress, Ctrl-C, exceptions of callbacks.
+//!
+//! The work runs on a thread of its own. The calling thread waits without the interpreter's lock and takes it every
+//! [`TICK`] to look for signals and to call the callback, so that the callback runs where Python expects it, and Ctrl-C is
+//! seen however seldom the work reports.
+
+use crate::errors::{error, of_library};
+use dermis::Error;
+use dermis::rig::Cancelled;
+use dermis::workflow::recipe::{Course, Watch};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How often the calling thread looks for signals.
+const TICK: Duration = Duration::from_millis(40);
+
+/// Stack of the working thread, that of a main thread: solvers recurse over trees.
+const STACK: usize = 8 << 20;
+
+/// Does `job` without the interpreter's lock. `progress` is called with (step, fraction) now and then.
+///
+/// # Errors
+/// Those of the job; `KeyboardInterrupt`; whatever `progress` raised.
+pub fn work<T: Send>(
+    py: Python<'_>,
+    progress: Option<&Bound<'_, PyAny>>,
+    job: impl FnOnce(&dyn Watch) -> Result<T, Error> + Send,
+) -> PyResult<T> {
+    not_forked()?;
+    let watch = Watched::default();
+    let progress = progress.map(|callback| callback.clone().unbind());
+    let mut stopped_by: Option<PyErr> = None;
+    let done = py.detach(|| {
+        std::thread::scope(|scope| {
+            let run = || {
+                let ended = Ended(&watch);
+                let done = job(&watch);
+                drop(ended);
+                done
+            };
+            let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run);
+            let thread = match thread {
+                Ok(thread) => thread,
+                Err(error) => return Ok(Err(Error::Internal(format!("no thread: {error}")))),
+            };
+            loop {
+                let (news, ended) = watch.wait();
+                if stopped_by.is_none() {
+                    let told = Python::attach(|py| {
+                        py.check_signals()?;
+                        news.into_iter().try_for_each(|(step, fraction)| match &progress {
+                            Some(callback) => callback.call1(py, (step, fraction)).map(drop),
+                            None => Ok(()),
+                        })
+                    });
+                    if let Err(raised) = told {
+                        watch.stop.store(true, Ordering::Relaxed);
+                        stopped_by = Some(raised);
+                    }
+                }
+                if ended {
+                    return thread.join();
+                }
+            }
+        })
+    });
+    if let Some(raised) = stopped_by {
+        return Err(raised);
+    }
+    match done {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(error)) => Err(of_library(&error)),
+        Err(_) => {
+            Err(PyRuntimeError::new_err("dermis stopped at an error of its own; the message is on standard error"))
+        }
+    }
+}
+
+/// What the working thread tells the calling one.
+#[derive(Default)]
+struct Watched {
+    stop: AtomicBool,
+    told: Mutex<Told>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Told {
+    course: Course,
+    /// Steps with fractions that were not handed on, one for each step.
+    news: Vec<(String, f64)>,
+    ended: bool,
+}
+
+/// Says that the work has ended, however it ended.
+struct Ended<'a>(&'a Watched);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.told().ended = true;
+        self.0.changed.notify_all();
+    }
+}
+
+impl Watched {
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a tick or the end; what is new, and whether it was the end.
+    fn wait(&self) -> (Vec<(String, f64)>, bool) {
+        let waiting = self.changed.wait_timeout_while(self.told(), TICK, |told| !told.ended);
+        let (mut told, _) = waiting.unwrap_or_else(PoisonError::into_inner);
+        (std::mem::take(&mut told.news), told.ended)
+    }
+}
+
+impl Watch for Watched {
+    fn plan(&self, steps: &[(&str, f64)]) {
+        self.told().course.plan(steps);
+    }
+
+    fn at(&self, step: &str, done: u64, total: u64) -> ControlFlow<Cancelled> {
+        let mut told = self.told();
+        told.course.go_to(step, done, total);
+        let fraction = told.course.fraction();
+        match told.news.last_mut() {
+            Some((last, so_far)) if last == step => *so_far = fraction,
+            _ => told.news.push((step.to_owned(), fraction)),
+        }
+        match self.stop.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(Cancelled),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
+
+/// Refuses to work in a process that was forked from one that worked: its threads did not come along, and it would wait for
+/// them for ever.
+///
+/// # Errors
+/// `dermis.Error`.
+pub fn not_forked() -> PyResult<()> {
+    static FIRST: AtomicU32 = AtomicU32::new(0);
+    let own = std::process::id();
+    match FIRST.compare_exchange(0, own, Ordering::Relaxed, Ordering::Relaxed) {
+        Err(first) if first != own => Err(crate::errors::hinted(
+            "this process was forked from one that has used dermis already, and has none of its threads",
+            "start processes with multiprocessing.get_context(\"spawn\")",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Does something short that cannot be watched, without the interpreter's lock.
+///
+/// # Errors
+/// Those of the job.
+pub fn quick<T: Send>(py: Python<'_>, job: impl FnOnce() -> Result<T, Error> + Send) -> PyResult<T> {
+    not_forked()?;
+    py.detach(job).map_err(|found| of_library(&found))
+}
+
+/// An error with a message, for `map_err`.
+pub fn said(found: impl std::fmt::Display) -> PyErr {
+    error(found.to_string())
+}

@@ -1,0 +1,181 @@
+//! Characters from plain numbers, in axes and a unit of the caller's: what a door for another language hands over.
+//!
+//! Positions and matrices are those of a bundle (`numpy.savez`, [`dermis_io::npz`]): a position per vertex, a joint-to-world
+//! matrix per bone. They are brought into the space of the library, right-handed, Y up, metres.
+
+use crate::{Examples, Rig};
+use dermis_files::load::{FileNote, LoadedRig};
+use dermis_io::{Space, UpAxis};
+use dermis_rig::examples::ExampleError;
+use dermis_rig::glam::{DAffine3, DVec3};
+use dermis_rig::skeleton::{from_rows, row};
+use dermis_rig::{
+    BoneIndex, BoneTransforms, Example, ExampleSet, InfluenceError, Influences, Mesh, RigError, Skeleton,
+    SkeletonError, WorldPose,
+};
+
+/// The arrays of a rig.
+#[derive(Clone, Debug, Default)]
+pub struct RigArrays {
+    /// What the rig is called in reports.
+    pub name: String,
+    /// Axes and unit of positions and matrices.
+    pub space: Space,
+    /// A position per vertex at rest.
+    pub rest_vertices: Vec<DVec3>,
+    /// Triangles, counter-clockwise seen from outside.
+    pub faces: Vec<[u32; 3]>,
+    /// A name per bone, parents first.
+    pub bone_names: Vec<String>,
+    /// The parent of each bone, negative for a root.
+    pub bone_parents: Vec<i64>,
+    /// B_k, joint to world at rest.
+    pub bind_matrices: Vec<DAffine3>,
+    /// Skinning weights, if there are any. They are mended and counted as those of a file are.
+    pub weights: Option<Influences>,
+}
+
+/// One example as arrays.
+#[derive(Clone, Debug)]
+pub struct ExampleArrays {
+    /// What it is called in reports.
+    pub label: String,
+    /// Seconds, if it is a frame of an animation.
+    pub time: Option<f64>,
+    /// The pose.
+    pub pose: BoneTransforms,
+    /// A position per vertex, posed world, in the rig's own axes and unit.
+    pub vertices: Vec<DVec3>,
+    /// How much it counts; one by default, zero leaves it out.
+    pub importance: f64,
+}
+
+/// Why arrays make no rig.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ArrayError {
+    /// The bones do not make a skeleton.
+    #[error(transparent)]
+    Skeleton(#[from] SkeletonError),
+    /// The parts do not belong together.
+    #[error(transparent)]
+    Rig(#[from] RigError),
+    /// The weights are no table of weights.
+    #[error("weights: {0}")]
+    Weights(#[from] InfluenceError),
+    /// A matrix for row vectors, or one that is not affine.
+    #[error(
+        "the last row is [{}, {}, {}, {}], not [0, 0, 0, 1]; matrices are [row, column] for column vectors",
+        .0[0], .0[1], .0[2], .0[3]
+    )]
+    LastRow([f64; 4]),
+    /// A unit that lengths cannot be converted from.
+    #[error("a unit of {0} metres")]
+    Unit(f64),
+}
+
+/// Returns an affine map from the sixteen entries of a 4x4 matrix, row after row, for column vectors.
+///
+/// # Errors
+/// [`ArrayError::LastRow`] unless the last row is 0, 0, 0, 1, as near as products of 32-bit matrices come.
+pub fn affine(entries: [f64; 16]) -> Result<DAffine3, ArrayError> {
+    let last = [entries[12], entries[13], entries[14], entries[15]];
+    if last.iter().zip([0.0, 0.0, 0.0, 1.0]).any(|(x, expected)| (x - expected).abs() > 1e-5) {
+        return Err(ArrayError::LastRow(last));
+    }
+    Ok(from_rows([0, 1, 2].map(|row| [0, 1, 2, 3].map(|column| entries[4 * row + column]))))
+}
+
+/// Returns axes and a unit that lengths can be converted from.
+///
+/// # Errors
+/// [`ArrayError::Unit`].
+pub fn space(up: UpAxis, metres_per_unit: f64) -> Result<Space, ArrayError> {
+    let space = Space { up, metres_per_unit, ..Space::default() };
+    if space.is_usable() { Ok(space) } else { Err(ArrayError::Unit(metres_per_unit)) }
+}
+
+impl Rig {
+    /// A rig from arrays. Weights that are negative, or do not sum to one, are mended; [`Rig::files`] counts them.
+    ///
+    /// # Errors
+    /// [`ArrayError`], naming what disagrees; also for bones that do not stand parents first, because poses go by their order.
+    pub fn from_arrays(arrays: RigArrays) -> Result<Self, ArrayError> {
+        let RigArrays { name, space, rest_vertices, faces, bone_names, bone_parents, bind_matrices, weights } = arrays;
+        let to_ours = space.to_ours();
+        let positions = rest_vertices.into_iter().map(|p| to_ours.transform_point3(p)).collect();
+        let mesh = Mesh { positions, triangles: faces, ..Mesh::default() };
+        if let Some((at, &parent)) = bone_parents.iter().enumerate().find(|(_, p)| **p >= bone_parents.len() as i64) {
+            let bone = bone_names.get(at).cloned().unwrap_or_default();
+            return Err(SkeletonError::MissingParent { bone, parent, bones: bone_parents.len() }.into());
+        }
+        let parents = bone_parents.iter().map(|&parent| usize::try_from(parent).ok().map(BoneIndex::new)).collect();
+        let bind = bind_matrices.into_iter().map(|b| space.joint_to_ours(b)).collect();
+        let skeleton = Skeleton::new(bone_names, parents, bind)?;
+        let mut note = FileNote { role: "rig".into(), path: name.clone(), ..FileNote::default() };
+        let weights = weights.map(|table| {
+            let (weights, mended) = table.normalised();
+            let counts = [
+                (mended.negative, "negative weights are taken as zero"),
+                (mended.rescaled, "vertices have weights that did not sum to one and were scaled"),
+                (mended.unbound, "vertices have no weight and are bound to the first bone"),
+            ];
+            let said = counts.into_iter().filter(|(count, _)| *count > 0);
+            note.remarks.extend(said.map(|(count, what)| format!("{count} {what}")));
+            weights
+        });
+        let rig = dermis_rig::Rig::new(mesh, skeleton, weights)?.named(name);
+        Ok(LoadedRig { rig, space, notes: vec![note] }.into())
+    }
+
+    /// Axes and unit of the file or the arrays that it came from.
+    pub fn space(&self) -> &Space {
+        &self.loaded.space
+    }
+
+    /// The same as the recipes take it.
+    pub fn as_loaded(&self) -> &LoadedRig {
+        &self.loaded
+    }
+
+    /// A pose from joint-to-world matrices T_k in the rig's own axes and unit, in its order of bones.
+    pub fn pose_of_joints(&self, joints: impl IntoIterator<Item = DAffine3>) -> BoneTransforms {
+        let space = self.space();
+        let world = joints.into_iter().map(|joint| space.joint_to_ours(joint)).collect();
+        self.skeleton().bone_transforms(&WorldPose::new(world))
+    }
+
+    /// A pose from bone transforms M_k = T_k B_k⁻¹ in the rig's own axes and unit, in its order of bones.
+    pub fn pose_of_transforms(&self, transforms: impl IntoIterator<Item = DAffine3>) -> BoneTransforms {
+        let (to_ours, from_ours) = (self.space().to_ours(), self.space().to_ours().inverse());
+        BoneTransforms::new(transforms.into_iter().map(|m| to_ours * m * from_ours).collect())
+    }
+}
+
+impl Examples {
+    /// Examples from arrays in the rig's own axes and unit. They are frames of a clip if all of them have a time.
+    ///
+    /// # Errors
+    /// [`ExampleError`], naming the example.
+    pub fn from_arrays(
+        rig: &Rig,
+        name: &str,
+        examples: impl IntoIterator<Item = ExampleArrays>,
+    ) -> Result<Self, ExampleError> {
+        let to_ours = rig.space().to_ours();
+        let example = |given: ExampleArrays| Example {
+            label: given.label,
+            time: given.time,
+            transforms: given.pose,
+            positions: given.vertices.into_iter().map(|p| to_ours.transform_point3(p)).collect(),
+            importance: given.importance,
+        };
+        Ok(ExampleSet::new(name.into(), examples.into_iter().map(example).collect(), rig)?.into())
+    }
+}
+
+/// Returns the sixteen entries of a 4x4 matrix, row after row, for column vectors.
+pub fn entries(matrix: &DAffine3) -> [f64; 16] {
+    let [a, b, c] = [0, 1, 2].map(|at| row(matrix, at));
+    let rows = [a, b, c, [0.0, 0.0, 0.0, 1.0]];
+    std::array::from_fn(|at| rows[at / 4][at % 4])
+}
