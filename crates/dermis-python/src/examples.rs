@@ -100,7 +100,7 @@ impl Examples {
     #[staticmethod]
     #[pyo3(signature = (rig, *files))]
     fn open(py: Python<'_>, rig: &Rig, files: &Bound<'_, PyTuple>) -> PyResult<Self> {
-        let sources = files.iter().map(|file| source(&file)).collect::<PyResult<Vec<_>>>()?;
+        let sources = sources(files)?;
         let inner = &rig.inner;
         let examples = work(py, None, |_| dermis::Examples::open(inner, sources))?;
         Ok(Self { inner: Arc::new(examples), rig: Arc::clone(inner) })
@@ -171,6 +171,41 @@ impl Examples {
         Ok(Self { inner, rig: Arc::clone(&self.rig) })
     }
 
+    /// The poses of several sets of one rig, in order.
+    ///
+    /// Parameters
+    /// ----------
+    /// sets : sequence of Examples
+    ///     The sets; at least one.
+    ///
+    /// Returns
+    /// -------
+    /// Examples
+    #[staticmethod]
+    fn joined(sets: Vec<PyRef<'_, Self>>) -> PyResult<Self> {
+        let Some(first) = sets.first() else { return Err(error("sets: at least one is expected, got none")) };
+        let rig = Arc::clone(&first.rig);
+        sets.iter().enumerate().try_for_each(|(at, set)| set.of_rig(&format!("sets[{at}]"), &rig))?;
+        let all = sets.iter().fold(ExampleSet::default(), |all, set| all.joined((**set.inner).clone()));
+        Ok(Self { inner: Arc::new(all.into()), rig })
+    }
+
+    /// The poses that validation leaves out together.
+    ///
+    /// Parameters
+    /// ----------
+    /// count : int
+    ///     How many folds at most.
+    ///
+    /// Returns
+    /// -------
+    /// list of list of int
+    ///     Contiguous blocks for a clip, every `count`-th pose otherwise, and always all examples of one pose together. Empty
+    ///     where there is nothing to leave out.
+    fn folds(&self, count: usize) -> Vec<Vec<usize>> {
+        dermis::workflow::fit::folds(&self.inner, self.rig.mesh().extent(), count)
+    }
+
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, State<'py>)> {
         let py = slf.py();
         let this = slf.get();
@@ -229,7 +264,14 @@ type Beside = (String, Option<f64>, f64, Vec<(String, f64)>);
 /// What examples are pickled as: to the last bit, in the library's own space.
 type State<'py> = (Py<Rig>, String, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, Vec<Beside>);
 
-/// A file as Python names it.
+/// Files as Python names them.
+///
+/// # Errors
+/// `TypeError` for what is no path.
+pub fn sources(files: &Bound<'_, PyTuple>) -> PyResult<Vec<Source>> {
+    files.iter().map(|file| source(&file)).collect()
+}
+
 fn source(file: &Bound<'_, PyAny>) -> PyResult<Source> {
     let path = file.py().import("os")?.call_method1("fspath", (file,))?;
     Ok(Source::parse(&path.extract::<String>()?))

@@ -12,6 +12,7 @@ mod fit;
 mod invert;
 mod methods;
 mod model;
+mod parts;
 mod recipes;
 mod rig;
 mod scores;
@@ -30,6 +31,8 @@ mod _dermis {
     use crate::methods::{checked_method, method_defaults, preset_method, presets};
     #[pymodule_export]
     use crate::model::Model;
+    #[pymodule_export]
+    use crate::parts::{PartsResult, fit_part, fit_parts, merge_parts};
     #[pymodule_export]
     use crate::recipes::{program, run};
     #[pymodule_export]

@@ -32,6 +32,7 @@ from ._methods import (
     RotationalRegression,
     presets,
 )
+from ._parts import PartsFit, fit_part, fit_parts, merge_parts
 from ._shapes import Decomposition, Inversion, decompose, invert
 from ._verbs import convert, export, inspect, pose, report, run, suggest, weights
 
@@ -56,6 +57,7 @@ __all__ = [
     "Model",
     "Mwe",
     "OwnWeights",
+    "PartsFit",
     "PoseBlendshapes",
     "Psd",
     "Rig",
@@ -67,8 +69,11 @@ __all__ = [
     "evaluate",
     "export",
     "fit",
+    "fit_part",
+    "fit_parts",
     "inspect",
     "invert",
+    "merge_parts",
     "pose",
     "presets",
     "report",
