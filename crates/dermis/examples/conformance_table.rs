@@ -36,11 +36,10 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let (mut rows, mut lines) = (Vec::new(), String::new());
     let (mut poses, mut worst) = (0, (0.0, String::new()));
     for (rig, tree) in [Tree::new(6, 40, 5), Tree::new(9, 70, 6).with_many_influences(7)].iter().enumerate() {
-        // Rigs for engines have faces; normals come from them.
         let all = poses_of(tree);
         for (at, (name, deformer)) in models(tree, &mut Random::new(31 + rig as u64)).into_iter().enumerate() {
             // Positions of a base that another program computes are no part of a model.
-            if *deformer.base() == Base::Given {
+            if matches!(deformer.base(), Base::Given) {
                 continue;
             }
             let stem = format!("{rig}_{at:03}");
