@@ -8,7 +8,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 __version__: str
-__all__: list[str]
+__all__ = [
+    "Examples",
+    "FitResult",
+    "InverseResult",
+    "Model",
+    "Rig",
+    "ScoreResult",
+    "__version__",
+    "_checked_method",
+    "_compare",
+    "_evaluate",
+    "_fit",
+    "_invert",
+    "_method_defaults",
+    "_preset_method",
+    "_presets",
+    "_program",
+    "_run",
+]
 
 _Path = str | os.PathLike[str]
 
