@@ -113,6 +113,16 @@ fn checked(made: Made) -> Outcome {
         command.arg(python()).args(["-m", module]);
         command
     };
+    let table = target().join("python/conformance");
+    let example = target().join(format!("debug/examples/conformance_table{}", std::env::consts::EXE_SUFFIX));
+    if made == Made::WithTests && example.exists() {
+        // The table that every way to evaluate is held to.
+        for step in [Command::new(&example).arg(&table), in_tests("dermis.conformance").arg(&table)] {
+            if let other @ (Outcome::Failed | Outcome::NotRun(_)) = of(step) {
+                return other;
+            }
+        }
+    }
     let checks = [
         of(in_tests("pytest").args(["-q", "-p", "no:cacheprovider", "."])),
         of(in_tests("mypy").args(["--strict", "--cache-dir"]).arg(target().join("python/mypy")).arg(".")),

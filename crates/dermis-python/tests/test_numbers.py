@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import dermis
+import joint_in_numpy
 from conftest import BENDS, EXERCISE, UNSEEN, WALK, Arm, Floats, examples_of, program
 
 #: What differs from run to run, or belongs to files alone.
@@ -130,19 +131,32 @@ def test_linear_blending_agrees_with_numpy(body: dermis.Rig, exercise: dermis.Ex
         assert apart < 1e-6 * diagonal(rest), f"pose {pose}, by transforms: {apart}"
 
 
-def stored(model: dermis.Model) -> tuple[dict[str, Any], dict[str, Floats]]:
-    """The arrays of a model file, which is in the safetensors format: an eight byte length, a JSON header, the arrays."""
-    data = model.to_bytes()
-    length = int.from_bytes(data[:8], "little")
-    header = json.loads(data[8 : 8 + length])
-    kinds = {"F32": "<f4", "F64": "<f8", "U32": "<u4", "U16": "<u2", "U8": "u1", "I32": "<i4", "U64": "<u8", "I64": "<i8"}
-    meta = header.pop("__metadata__", {})
-    arrays = {}
-    for name, entry in header.items():
-        begin, end = entry["data_offsets"]
-        raw = data[8 + length + begin : 8 + length + end]
-        arrays[name] = np.frombuffer(raw, kinds[entry["dtype"]]).reshape(entry["shape"])
-    return meta, arrays
+@pytest.mark.parametrize("bend", [*UNSEEN, (0.0, 0.0), (2.5, -2.0), (-3.0, 3.0)])
+def test_the_joint_model_agrees_with_numpy(arm: Arm, arm_rig: dermis.Rig, train: dermis.Examples, bend: tuple[float, float]) -> None:
+    """Within the training and far beyond it, where limits and the ball act."""
+    method = dermis.Joint(base="lbs")
+    model = dermis.fit(arm_rig, train, method=method, folds=0).model
+    pose = arm.pose(*bend)
+    expected = joint_in_numpy.evaluate(model, pose @ np.linalg.inv(arm.bind))
+    moved = np.linalg.norm(expected - arm.blended(pose), axis=1).max()
+    assert moved > 1e-3 or bend == (0.0, 0.0), "the correction does something"
+    apart = np.linalg.norm(model(pose) - expected, axis=1).max()
+    assert apart < 1e-6 * diagonal(arm.rest), apart
+
+
+def test_the_joint_model_of_the_body_agrees_with_numpy(body: dermis.Rig, exercise: dermis.Examples) -> None:
+    """On the walk, with the shared part and composite joints."""
+    method = dermis.Joint(base="lbs", composites="0.5", ridge={"fixed": 1e-3})
+    model = dermis.fit(body, exercise, method=method, folds=0).model
+    data = bundle(WALK)
+    # The body's file has Z up: C M C⁻¹ with (x, y, z) ↦ (x, z, −y).
+    ours = np.array([[1.0, 0, 0, 0], [0, 0, 1, 0], [0, -1, 0, 0], [0, 0, 0, 1]])
+    for pose in (2, 7):
+        transforms = data["pose_matrices"][pose].astype(float) @ np.linalg.inv(data["bind_matrices"].astype(float))
+        expected = joint_in_numpy.evaluate(model, ours @ transforms @ np.linalg.inv(ours), every=11)
+        found = model(transforms=transforms)[::11] @ ours[:3, :3].T
+        apart = np.linalg.norm(found - expected, axis=1).max()
+        assert apart < 1e-6 * diagonal(data["rest_vertices"]), f"pose {pose}: {apart}"
 
 
 def test_axes_and_units_are_those_of_the_rig(arm: Arm) -> None:
