@@ -85,8 +85,23 @@ pub fn make_environment() -> Result<(), String> {
     if is_ready() { Ok(()) } else { Err(format!("{} do not import", PACKAGES.join(", "))) }
 }
 
-/// Builds, installs and checks.
-fn checked(made: Made) -> Outcome {
+/// `cargo xtask bench python`: the optimised package beside Rust's own runner.
+pub fn bench(options: &[&str]) -> ExitCode {
+    let outcome = match make_environment() {
+        Ok(()) => match installed(Made::Release) {
+            Outcome::Passed => of(Command::new(python()).arg("tools/bench_python.py").args(options)),
+            other => other,
+        },
+        Err(error) => {
+            eprintln!("error: {error}");
+            Outcome::Failed
+        }
+    };
+    if matches!(outcome, Outcome::Passed) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Builds and installs.
+fn installed(made: Made) -> Outcome {
     let wheel = match wheel(made) {
         Ok(wheel) => wheel,
         Err(error) => {
@@ -97,7 +112,12 @@ fn checked(made: Made) -> Outcome {
     println!("{}", wheel.display());
     let mut install = Command::new(python());
     install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", "--no-deps"]);
-    let installed = of(install.arg("--force-reinstall").arg(wheel));
+    of(install.arg("--force-reinstall").arg(wheel))
+}
+
+/// Builds, installs and checks.
+fn checked(made: Made) -> Outcome {
+    let installed = installed(made);
     if !matches!(installed, Outcome::Passed) {
         return installed;
     }

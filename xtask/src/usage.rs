@@ -20,6 +20,8 @@ usage: cargo xtask VERB
                           calls of a deformer that its inverse takes (docs/inverse.md)
   bench neural DIR [--json OUT] [--poses N,N,...]
                   the joint model beside neural and linear corrections (NumPy is installed below target/tools)
+  bench python [--json OUT]
+                          a call from Python beside Rust's own runner (docs/python.md)
   bench suggest [DIR] [--json OUT] [--draws N] [--starts N]
                           poses that dermis suggest names beside poses drawn at random (docs/suggest.md)
   deps                    which crate may use which, what sources must not contain, how long they may be, and

@@ -29,7 +29,7 @@ mod _dermis {
     #[pymodule_export]
     use crate::methods::{checked_method, method_defaults, preset_method, presets};
     #[pymodule_export]
-    use crate::model::Model;
+    use crate::model::{Model, runner_seconds};
     #[pymodule_export]
     use crate::recipes::{program, run};
     #[pymodule_export]

@@ -29,7 +29,7 @@ def watching(progress: Progress) -> Iterator[Callable[[str, float], object] | No
         bar = tqdm(total=100, unit="%", bar_format="{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}")
 
         def show(step: str, fraction: float) -> None:
-            bar.set_description(step, refresh=False)
+            bar.set_description_str(step, refresh=False)
             bar.n = min(100.0, 100.0 * fraction)
             bar.refresh()
 
