@@ -6,7 +6,7 @@
 //! looks for the tool first.
 
 use crate::workspace::{Build, cargo, dermis, oracle, root};
-use crate::{bench, deny, deps, gpu, tools};
+use crate::{bench, deny, deps, gpu, python, tools};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
@@ -65,6 +65,7 @@ pub fn run(install_tools: bool) -> ExitCode {
     });
     steps.run("bench fit, small", || small_bench("fit"));
     steps.run("bench evaluate, small", || small_bench("evaluate"));
+    steps.run("Python package", python::step);
     let demo = root().join("target/xtask/demo");
     let program = dermis(Build::Tests);
     let dermis = || program.as_ref().map(Command::new);

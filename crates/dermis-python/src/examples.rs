@@ -101,9 +101,9 @@ impl Examples {
     #[pyo3(signature = (rig, *files))]
     fn open(py: Python<'_>, rig: &Rig, files: &Bound<'_, PyTuple>) -> PyResult<Self> {
         let sources = sources(files)?;
-        let inner = &rig.inner;
-        let examples = work(py, None, |_| dermis::Examples::open(inner, sources))?;
-        Ok(Self { inner: Arc::new(examples), rig: Arc::clone(inner) })
+        let inner = Arc::clone(&rig.inner);
+        let examples = work(py, None, move |_| dermis::Examples::open(&inner, sources))?;
+        Ok(Self { inner: Arc::new(examples), rig: Arc::clone(&rig.inner) })
     }
 
     /// Joint to world in each pose, float64, shape (P, B, 4, 4), in the rig's own axes and unit.

@@ -69,7 +69,7 @@ pub fn fit(
     let rig = Arc::clone(&rig.inner);
     let set = |examples: &Examples| -> ExampleSet { (**examples.inner).clone() };
     let (train, held_out) = (set(examples), hold_out.map(set));
-    let outcome = work(py, progress, |watch| {
+    let outcome = work(py, progress, move |watch| {
         let fit = HeldFit { held_out, folds, ..HeldFit::new(rig.as_loaded(), train, &method) };
         watch.plan(&fit.steps());
         fit.run(watch, |_| Ok(()))

@@ -30,7 +30,7 @@ mod _dermis {
     #[pymodule_export]
     use crate::methods::{checked_method, method_defaults, preset_method, presets};
     #[pymodule_export]
-    use crate::model::Model;
+    use crate::model::{Model, runner_seconds};
     #[pymodule_export]
     use crate::parts::{PartsResult, fit_part, fit_parts, merge_parts};
     #[pymodule_export]

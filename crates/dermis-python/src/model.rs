@@ -4,6 +4,7 @@ use crate::arrays::{Extent, Floats, in_matrix, lent, shape_text};
 use crate::errors::{error, hinted};
 use crate::rig::{Rig, up_of};
 use crate::work::{not_forked, quick, said};
+use dermis::arrays::{directions_from_ours, positions_from_ours};
 use dermis::deform::PoseError;
 use dermis::deform::baked::Scratch;
 use dermis::deform::normals::MeshNormals;
@@ -15,6 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
 
 /// A fitted model with its rig: poses in, skins out.
 ///
@@ -301,24 +303,11 @@ impl Model {
             for (skin, normals) in out.chunks(vertices).zip(normals.chunks_mut(vertices)) {
                 mesh.compute_with(skin, &mut memory.faces, normals);
             }
-            self.leave(normals, |from_ours, n| from_ours.transform_vector3(n).normalize_or_zero());
+            directions_from_ours(self.rig.space(), normals);
         }
-        self.leave(out, |from_ours, p| from_ours.transform_point3(p));
+        positions_from_ours(self.rig.space(), out);
         free().push(memory);
         Ok(())
-    }
-
-    /// Brings vectors out of the library's space, where the rig has another.
-    fn leave(
-        &self,
-        vectors: &mut [Vec3],
-        change: impl Fn(&DAffine3, dermis::rig::glam::DVec3) -> dermis::rig::glam::DVec3,
-    ) {
-        let to_ours = self.rig.space().to_ours();
-        if to_ours != DAffine3::IDENTITY {
-            let from_ours = to_ours.inverse();
-            vectors.iter_mut().for_each(|v| *v = change(&from_ours, v.as_dvec3()).as_vec3());
-        }
     }
 
     fn normals(&self) -> &MeshNormals {
@@ -328,6 +317,29 @@ impl Model {
             MeshNormals::new(&mesh.triangles, mesh.positions.len()).unwrap_or_else(|_| unreachable!())
         })
     }
+}
+
+/// Evaluates a model `passes` times in every pose of (N, B, 4, 4) by Rust's own runner; the seconds of the fastest pass. What the
+/// package is measured against.
+#[pyfunction]
+#[pyo3(name = "_runner_seconds")]
+pub fn runner_seconds(py: Python<'_>, model: &Model, pose_matrices: &Bound<'_, PyAny>, passes: usize) -> PyResult<f64> {
+    let bones = model.rig.skeleton().len();
+    let shape = [Extent::Any("N"), Extent::Is(bones), Extent::Is(4), Extent::Is(4)];
+    let joints = Floats::of("pose_matrices", pose_matrices, &[&shape])?.matrices("pose_matrices")?;
+    let poses: Vec<BoneTransforms> =
+        joints.chunks(bones).map(|joints| model.rig.pose_of_joints(joints.iter().copied())).collect();
+    let seconds = py.detach(|| {
+        let mut runner = model.inner.runner();
+        let mut fastest = f64::INFINITY;
+        for _ in 0..passes {
+            let start = Instant::now();
+            poses.iter().try_for_each(|pose| runner.skin(pose).map(drop))?;
+            fastest = fastest.min(start.elapsed().as_secs_f64());
+        }
+        Ok::<_, PoseError>(fastest)
+    });
+    seconds.map_err(said)
 }
 
 /// Lent memory as vectors.

@@ -11,6 +11,7 @@ use dermis::files::load::ReadOptions;
 use dermis::workflow::fit::Share;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
+use std::sync::Arc;
 
 /// A model of parts; `dermis.PartsFit` shows it.
 #[pyclass(module = "dermis._dermis", frozen)]
@@ -50,22 +51,22 @@ pub fn fit_part<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let method = method_of(method)?;
     let share: Share = share.parse().map_err(said)?;
-    let rig = &rig.inner;
+    let rig = Arc::clone(&rig.inner);
     let part = match examples.cast::<Examples>() {
         Ok(held) => {
             let held = held.get();
-            held.of_rig("examples", rig)?;
-            let held = &held.inner;
-            work(py, progress, |watch| {
+            held.of_rig("examples", &rig)?;
+            let held = Arc::clone(&held.inner);
+            work(py, progress, move |watch| {
                 let at = |done, total| watch.at("fit", done, total);
-                dermis::fit_part(rig, PartExamples::Held(held), &method, share, &at)
+                dermis::fit_part(&rig, PartExamples::Held(&held), &method, share, &at)
             })?
         }
         Err(_) => {
             let files = sources(examples.cast::<PyTuple>()?)?;
-            work(py, progress, |watch| {
+            work(py, progress, move |watch| {
                 let at = |done, total| watch.at("fit", done, total);
-                dermis::fit_part(rig, PartExamples::Files(&files, &ReadOptions::default()), &method, share, &at)
+                dermis::fit_part(&rig, PartExamples::Files(&files, &ReadOptions::default()), &method, share, &at)
             })?
         }
     };
@@ -96,10 +97,10 @@ pub fn fit_parts(
     method: &str,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<PartsResult> {
-    let (method, rig) = (method_of(method)?, &rig.inner);
-    let fitted = work(py, progress, |watch| {
+    let (method, rig) = (method_of(method)?, Arc::clone(&rig.inner));
+    let fitted = work(py, progress, move |watch| {
         let at = |done, total| watch.at("fit", done, total);
-        dermis::fit_parts(rig, &parts, &method, &at)
+        dermis::fit_parts(&rig, &parts, &method, &at)
     })?;
     Ok(PartsResult { fitted })
 }

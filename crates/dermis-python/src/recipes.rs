@@ -14,7 +14,7 @@ pub fn run(py: Python<'_>, recipe: &str, progress: Option<&Bound<'_, PyAny>>) ->
         let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
         error(format!("this is no recipe: {text}"))
     })?;
-    work(py, progress, |watch| Ok(recipe.run(watch)?.json().to_string()))
+    work(py, progress, move |watch| Ok(recipe.run(watch)?.json().to_string()))
 }
 
 /// Runs the program `dermis` with these arguments, its name first; the exit code.

@@ -58,7 +58,8 @@ impl ScoreResult {
 pub fn evaluate(py: Python<'_>, model: &Model, examples: &Examples) -> PyResult<ScoreResult> {
     examples.of_rig("examples", &model.rig)?;
     let (model, examples) = (Arc::clone(&model.inner), Arc::clone(&examples.inner));
-    let scores = work(py, None, |_| Ok(measure(model.as_file(), &examples, None)?))?;
+    let (of, on) = (Arc::clone(&model), Arc::clone(&examples));
+    let scores = work(py, None, move |_| Ok(measure(of.as_file(), &on, None)?))?;
     Ok(ScoreResult { model, examples, scores })
 }
 
@@ -80,11 +81,11 @@ pub fn compare(
     hold_out.of_rig("hold_out", &rig.inner)?;
     let names = if methods.is_empty() { USUAL.map(str::to_owned).to_vec() } else { methods };
     let subsets = Some(Subsets { poses, draws, seed }).filter(|subsets| !subsets.poses.is_empty());
-    let (rig, train, held_out) = (&rig.inner, &examples.inner, &hold_out.inner);
-    let outcome = work(py, progress, |watch| {
+    let (rig, train, held_out) = (Arc::clone(&rig.inner), Arc::clone(&examples.inner), Arc::clone(&hold_out.inner));
+    let outcome = work(py, progress, move |watch| {
         let steps = comparison_steps(&names, subsets.as_ref());
         watch.plan(&steps.iter().map(|name| (name.as_str(), 1.0)).collect::<Vec<_>>());
-        compare_held(rig.as_loaded(), train, held_out, &names, subsets.as_ref(), watch)
+        compare_held(rig.as_loaded(), &train, &held_out, &names, subsets.as_ref(), watch)
     })?;
     match outcome.stopped {
         true => Err(error("the comparison was stopped")),

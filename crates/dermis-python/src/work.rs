@@ -12,7 +12,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How often the calling thread looks for signals.
@@ -21,63 +21,57 @@ const TICK: Duration = Duration::from_millis(40);
 /// Stack of the working thread, that of a main thread: solvers recurse over trees.
 const STACK: usize = 8 << 20;
 
+/// How long a stopped job may take to notice. Then the caller goes on, and the job ends by itself at the next report that it makes:
+/// some steps of a fit report once in a second.
+const GRACE: Duration = Duration::from_millis(80);
+
 /// Does `job` without the interpreter's lock. `progress` is called with (step, fraction) now and then.
 ///
 /// # Errors
 /// Those of the job; `KeyboardInterrupt`; whatever `progress` raised.
-pub fn work<T: Send>(
+pub fn work<T: Send + 'static>(
     py: Python<'_>,
     progress: Option<&Bound<'_, PyAny>>,
-    job: impl FnOnce(&dyn Watch) -> Result<T, Error> + Send,
+    job: impl FnOnce(&dyn Watch) -> Result<T, Error> + Send + 'static,
 ) -> PyResult<T> {
     not_forked()?;
-    let watch = Watched::default();
+    let watch = Arc::new(Watched::default());
     let progress = progress.map(|callback| callback.clone().unbind());
-    let mut stopped_by: Option<PyErr> = None;
-    let done = py.detach(|| {
-        std::thread::scope(|scope| {
-            let run = || {
-                let ended = Ended(&watch);
-                let done = job(&watch);
-                drop(ended);
-                done
-            };
-            let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run);
-            let thread = match thread {
-                Ok(thread) => thread,
-                Err(error) => return Ok(Err(Error::Internal(format!("no thread: {error}")))),
-            };
-            loop {
-                let (news, ended) = watch.wait();
-                if stopped_by.is_none() {
-                    let told = Python::attach(|py| {
-                        py.check_signals()?;
-                        news.into_iter().try_for_each(|(step, fraction)| match &progress {
-                            Some(callback) => callback.call1(py, (step, fraction)).map(drop),
-                            None => Ok(()),
-                        })
-                    });
-                    if let Err(raised) = told {
-                        watch.stop.store(true, Ordering::Relaxed);
-                        stopped_by = Some(raised);
-                    }
-                }
-                if ended {
-                    return thread.join();
-                }
+    let watched = Arc::clone(&watch);
+    let run = move || {
+        let ended = Ended(&watched);
+        let done = job(&*watched);
+        drop(ended);
+        done
+    };
+    let thread = std::thread::Builder::new().stack_size(STACK).spawn(run);
+    let thread = thread.map_err(|failed| error(format!("no thread: {failed}")))?;
+    py.detach(|| {
+        loop {
+            let (news, ended) = watch.wait(TICK);
+            let told = Python::attach(|py| {
+                py.check_signals()?;
+                news.into_iter().try_for_each(|(step, fraction)| match &progress {
+                    Some(callback) => callback.call1(py, (step, fraction)).map(drop),
+                    None => Ok(()),
+                })
+            });
+            if let Err(raised) = told {
+                watch.stop.store(true, Ordering::Relaxed);
+                watch.wait(GRACE);
+                return Err(raised);
             }
-        })
-    });
-    if let Some(raised) = stopped_by {
-        return Err(raised);
-    }
-    match done {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) => Err(of_library(&error)),
-        Err(_) => {
-            Err(PyRuntimeError::new_err("dermis stopped at an error of its own; the message is on standard error"))
+            if ended {
+                break;
+            }
         }
-    }
+        match thread.join() {
+            Ok(done) => done.map_err(|error| of_library(&error)),
+            Err(_) => {
+                Err(PyRuntimeError::new_err("dermis stopped at an error of its own; the message is on standard error"))
+            }
+        }
+    })
 }
 
 /// What the working thread tells the calling one.
@@ -111,9 +105,9 @@ impl Watched {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a tick or the end; what is new, and whether it was the end.
-    fn wait(&self) -> (Vec<(String, f64)>, bool) {
-        let waiting = self.changed.wait_timeout_while(self.told(), TICK, |told| !told.ended);
+    /// Waits so long, or for the end; what is new, and whether it was the end.
+    fn wait(&self, most: Duration) -> (Vec<(String, f64)>, bool) {
+        let waiting = self.changed.wait_timeout_while(self.told(), most, |told| !told.ended);
         let (mut told, _) = waiting.unwrap_or_else(PoisonError::into_inner);
         (std::mem::take(&mut told.news), told.ended)
     }

@@ -124,7 +124,7 @@ def test_models_refuse_poses_of_another_shape(arm: Arm, arm_fit: dermis.Fit) -> 
         bad[1, 2, 3, 0] = 1
         model(bad)
     with refused("pose_matrices: no array can be made of it|an array of numbers is expected"):
-        model([[1, 2], [3]])  # type: ignore[list-item]
+        model([[1, 2], [3]])
 
 
 def test_out_says_what_it_is_not(arm: Arm, arm_fit: dermis.Fit) -> None:
@@ -142,7 +142,7 @@ def test_out_says_what_it_is_not(arm: Arm, arm_fit: dermis.Fit) -> None:
         ([[0.0] * 3] * 200, "out: a NumPy array of float32 is expected"),
     ]:
         with refused(pattern):
-            model(arm.bind, out=out)  # type: ignore[arg-type]
+            model(arm.bind, out=out)
 
 
 def test_objects_of_another_rig(
@@ -168,7 +168,7 @@ def test_methods_refuse_settings_by_name() -> None:
     with pytest.raises(TypeError, match=r"Joint\(\) has no setting 'sigm'; did you mean 'sigma'"):
         dermis.Joint(sigm=1.0)  # type: ignore[call-arg]
     with pytest.raises(TypeError):
-        dermis.Joint(0.5)  # type: ignore[misc]
+        dermis.Joint(0.5)  # type: ignore[call-arg]
     with refused("sigma="):
         dermis.Joint(sigma="wide")  # type: ignore[arg-type]
     with refused("sigma"):

@@ -7,7 +7,7 @@ use crate::{Examples, Rig};
 use dermis_files::load::{FileNote, LoadedRig};
 use dermis_io::{Space, UpAxis};
 use dermis_rig::examples::ExampleError;
-use dermis_rig::glam::{DAffine3, DVec3};
+use dermis_rig::glam::{DAffine3, DVec3, Vec3};
 use dermis_rig::skeleton::{from_rows, row};
 use dermis_rig::{
     BoneIndex, BoneTransforms, Example, ExampleSet, InfluenceError, Influences, Mesh, RigError, Skeleton,
@@ -178,4 +178,48 @@ pub fn entries(matrix: &DAffine3) -> [f64; 16] {
     let [a, b, c] = [0, 1, 2].map(|at| row(matrix, at));
     let rows = [a, b, c, [0.0, 0.0, 0.0, 1.0]];
     std::array::from_fn(|at| rows[at / 4][at % 4])
+}
+
+/// Takes positions in the library's space into `space`, in place.
+pub fn positions_from_ours(space: &Space, positions: &mut [Vec3]) {
+    let scale = (1.0 / space.metres_per_unit) as f32;
+    if scale != 1.0 {
+        positions.iter_mut().for_each(|p| *p *= scale);
+    }
+    directions_from_ours(space, positions);
+}
+
+/// Takes directions in the library's space into `space`, in place; their lengths stay.
+pub fn directions_from_ours(space: &Space, directions: &mut [Vec3]) {
+    // The inverse of (x, y, z) ↦ (x, z, −y).
+    if space.up == UpAxis::Z {
+        directions.iter_mut().for_each(|d| *d = Vec3::new(d.x, -d.z, d.y));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dermis_rig::glam::DVec3;
+
+    #[test]
+    fn positions_come_back_from_the_librarys_space() {
+        for (up, metres_per_unit) in [(UpAxis::Y, 1.0), (UpAxis::Z, 1.0), (UpAxis::Y, 0.01), (UpAxis::Z, 0.0254)] {
+            let space = space(up, metres_per_unit).unwrap();
+            let theirs = DVec3::new(0.3, -1.7, 2.4);
+            let mut ours = [space.to_ours().transform_point3(theirs).as_vec3()];
+            positions_from_ours(&space, &mut ours);
+            // Two roundings to f32, of the position and of the product, and one of the factor.
+            assert!((ours[0].as_dvec3() - theirs).length() < 3.0 * 6e-8 * theirs.length(), "{space:?}: {}", ours[0]);
+        }
+    }
+
+    #[test]
+    fn a_matrix_for_row_vectors_is_refused() {
+        let moved = DAffine3::from_translation(DVec3::new(1.0, 2.0, 3.0));
+        let rows = entries(&moved);
+        assert_eq!(affine(rows).unwrap(), moved);
+        let columns = std::array::from_fn(|at| rows[4 * (at % 4) + at / 4]);
+        assert_eq!(affine(columns), Err(ArrayError::LastRow([1.0, 2.0, 3.0, 1.0])));
+    }
 }

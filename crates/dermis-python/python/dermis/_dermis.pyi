@@ -8,7 +8,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 __version__: str
-__all__: list[str]
+__all__ = [
+    "Examples",
+    "FitResult",
+    "InverseResult",
+    "Model",
+    "Rig",
+    "ScoreResult",
+    "__version__",
+    "_checked_method",
+    "_compare",
+    "_evaluate",
+    "_fit",
+    "_invert",
+    "_method_defaults",
+    "_preset_method",
+    "_presets",
+    "_program",
+    "_run",
+    "_runner_seconds",
+]
 
 _Path = str | os.PathLike[str]
 
@@ -206,6 +225,7 @@ def _invert(
     coupled: str,
     max_calls: int | None,
 ) -> list[InverseResult]: ...
+def _runner_seconds(model: Model, pose_matrices: ArrayLike, passes: int) -> float: ...
 def _run(recipe: str, progress: _Progress = None) -> str: ...
 def _program(arguments: Sequence[str]) -> int: ...
 def _method_defaults() -> str: ...

@@ -5,9 +5,12 @@ from __future__ import annotations
 import difflib
 import inspect
 import json
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Union
 
 from . import _dermis
+
+Choice = Union[str, float, Mapping[str, Any]]
 
 #: The class of each method, by the method's name in recipes.
 _CLASS_NAMES = {

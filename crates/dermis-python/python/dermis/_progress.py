@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Union
@@ -21,14 +22,14 @@ def watching(progress: Progress) -> Iterator[Callable[[str, float], object] | No
         yield progress
     else:
         try:
-            from tqdm.auto import tqdm
+            tqdm: Any = importlib.import_module("tqdm.auto").tqdm
         except ImportError:
             yield None
             return
-        bar: Any = tqdm(total=100, unit="%", bar_format="{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}")
+        bar = tqdm(total=100, unit="%", bar_format="{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}")
 
         def show(step: str, fraction: float) -> None:
-            bar.set_description(step, refresh=False)
+            bar.set_description_str(step, refresh=False)
             bar.n = min(100.0, 100.0 * fraction)
             bar.refresh()
 

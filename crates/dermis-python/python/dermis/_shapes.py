@@ -202,18 +202,23 @@ def decompose(
     scale = 1.0 if unit is None else unit
     with tempfile.TemporaryDirectory() as folder:
         source = os.path.join(folder, "sequence.npz")
-        np.savez(
-            source, rest_vertices=np.asarray(shape, "f8") * scale, faces=triangles,
-            vertices=np.asarray(frames, "f8") * scale, up_axis=np.array((up or "y").upper()), units=np.array("metres"),
-            **({} if fps is None else {"fps": np.array(float(fps))}),
-        )
+        arrays: dict[str, Any] = {
+            "rest_vertices": np.asarray(shape, "f8") * scale,
+            "faces": triangles,
+            "vertices": np.asarray(frames, "f8") * scale,
+            "up_axis": np.array((up or "y").upper()),
+            "units": np.array("metres"),
+        }
+        if fps is not None:
+            arrays["fps"] = np.array(float(fps))
+        np.savez(source, **arrays)
         target = os.path.join(folder, "bones.npz")
         found = run(recipe(source, target), progress)
-        with np.load(target) as arrays:
-            matrices = np.asarray(arrays["pose_matrices"], "f8")
-            bind = np.asarray(arrays["bind_matrices"], "f8")
-            weights = np.asarray(arrays["lbs_weights"], "f8")
-            names, parents = [str(name) for name in arrays["bone_names"]], arrays["bone_parents"]
+        with np.load(target) as made:
+            matrices = np.asarray(made["pose_matrices"], "f8")
+            bind = np.asarray(made["bind_matrices"], "f8")
+            weights = np.asarray(made["lbs_weights"], "f8")
+            names, parents = [str(name) for name in made["bone_names"]], made["bone_parents"]
         matrices[:, :, :3, 3] /= scale
         bind[:, :3, 3] /= scale
         rig = Rig(

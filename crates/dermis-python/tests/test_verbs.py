@@ -1,0 +1,157 @@
+"""Verbs: over files as the program runs them, over arrays against answers that are known."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import dermis
+from conftest import EXERCISE, WALK, Arm, Floats, program
+
+
+@pytest.fixture(scope="module")
+def model_file(tmp_path_factory: pytest.TempPathFactory, body: dermis.Rig, exercise: dermis.Examples) -> Path:
+    path = tmp_path_factory.mktemp("model") / "body.dermis"
+    dermis.fit(body, exercise, method=dermis.Mwe(ridge={"fixed": 0.1}), folds=0).model.save(path)
+    return path
+
+
+def test_every_verb_over_files_runs(model_file: Path, tmp_path: Path) -> None:
+    found = dermis.inspect(WALK)
+    assert found[0]["poses"] == 12
+    dermis.convert(WALK, out=tmp_path / "walk.glb")
+    assert (tmp_path / "walk.glb").read_bytes()[:4] == b"glTF"
+    assert dermis.pose(model_file, WALK, tmp_path / "walk.npz")["frames"] == 12
+    with np.load(tmp_path / "walk.npz") as skins:
+        expected = dermis.Model.open(model_file)(skins["pose_matrices"])
+        np.testing.assert_allclose(skins["vertices"], expected, atol=1e-6)
+    dermis.export(model_file, tmp_path / "export.glb", motion=WALK, shapes=4)
+    assert (tmp_path / "export.glb").read_bytes()[:4] == b"glTF"
+    suggested = dermis.suggest(model_file, WALK, count=2)
+    assert suggested == json.loads(program("suggest", model_file, "--motion", WALK, "--count", 2, "--json").stdout)
+
+
+def test_weights_by_heat_are_the_programs(tmp_path: Path, arm: Arm) -> None:
+    rig = tmp_path / "arm.npz"
+    np.savez(rig, rest_vertices=arm.rest, faces=arm.faces, bone_names=np.array(arm.names),
+             bone_parents=np.array(arm.parents), bind_matrices=arm.bind, up_axis=np.array("Y"), units=np.array("metres"))
+    found = dermis.weights(rig, tmp_path / "heat.npz", influences=2)
+    ran = program("weights", rig, "--heat", "--influences", 2, "--json", "-o", tmp_path / "again.npz")
+    assert ran.returncode == 0, ran.stderr
+    said = json.loads(ran.stdout)
+    assert {k: v for k, v in found.items() if k != "seconds"} == {k: v for k, v in said.items() if k != "seconds"}
+    with np.load(tmp_path / "heat.npz") as one, np.load(tmp_path / "again.npz") as two:
+        np.testing.assert_array_equal(one["lbs_weights"], two["lbs_weights"])
+
+
+def test_outcomes_are_compared_side_by_side(arm_fit: dermis.Fit, tmp_path: Path) -> None:
+    outcome = arm_fit.report.to_dict()
+    found = dermis.report(outcome, outcome, tmp_path / "page.html")
+    assert (tmp_path / "page.html").exists()
+    assert isinstance(found, dict)
+
+
+def test_a_decomposition_finds_planted_bones(arm: Arm) -> None:
+    """Frames made by linear blending of three bones are met by three bones."""
+    bends = [(a, b) for a in (-1.0, 0.0, 1.0) for b in (-0.8, 0.3)]
+    frames = np.stack([arm.blended(arm.pose(*bend)) for bend in bends])
+    found = dermis.decompose(vertices=frames, faces=arm.faces, rest_vertices=arm.rest, bones=3)
+    assert isinstance(found, dermis.Decomposition)
+    assert found.weights.shape == (200, 3) and found.pose_matrices.shape == (6, 3, 4, 4)
+    np.testing.assert_allclose(found.weights.sum(axis=1), 1)
+    points = np.concatenate([arm.rest, np.ones((200, 1))], axis=1)
+    transforms = found.pose_matrices @ np.linalg.inv(found.rig.bind_matrices)
+    posed = np.einsum("vb,pbij,vj->pvi", found.weights, transforms[:, :, :3], points)
+    rms = np.sqrt(((posed - frames) ** 2).sum(axis=2).mean())
+    # The search meets planted bones to single precision, in which a bundle holds them.
+    assert rms < 1e-6 and found.report["error"]["rms"] < 1e-6, (rms, found.report["error"])
+
+
+def test_a_decomposition_keeps_axes_and_unit(arm: Arm) -> None:
+    frames = 100 * np.stack([arm.blended(arm.pose(a, 0.4)) for a in (-1.0, 0.0, 1.0)])[..., [0, 2, 1]] * [1, -1, 1]
+    found = dermis.decompose(vertices=frames, faces=arm.faces, bones=3, up="z", unit=0.01)
+    assert isinstance(found, dermis.Decomposition)
+    assert (found.rig.up, found.rig.unit) == ("z", 0.01)
+    np.testing.assert_allclose(found.rig.rest_vertices, frames[0], atol=1e-9)
+    transforms = found.pose_matrices @ np.linalg.inv(found.rig.bind_matrices)
+    points = np.concatenate([frames[0], np.ones((200, 1))], axis=1)
+    posed = np.einsum("vb,pbij,vj->pvi", found.weights, transforms[:, :, :3], points)
+    assert np.sqrt(((posed - frames) ** 2).sum(axis=2).mean()) < 1.0
+
+
+def bend(points: NDArray[np.float64], strength: float = 0.9) -> Floats:
+    """A bend of the x axis about z, in closed form."""
+    x, y, z = points.T
+    sin, cos = np.sin(strength * x), np.cos(strength * x)
+    return np.stack([sin * (1 - y) / strength, 1 - cos * (1 - y), z], axis=1)
+
+
+def unbend(points: Floats, strength: float = 0.9) -> Floats:
+    """Its inverse, in closed form: y is the distance from the axis of the bend, x the angle around it."""
+    radius_x, radius_y = points[:, 0] * strength, 1 - points[:, 1]
+    x = np.arctan2(radius_x, radius_y) / strength
+    return np.stack([x, 1 - np.hypot(radius_x, radius_y), points[:, 2]], axis=1)
+
+
+def test_an_inversion_meets_the_closed_form(arm: Arm) -> None:
+    rest = arm.rest / 3
+    sculpt = bend(rest) + 0.03 * np.exp(-(((rest[:, :1] - 0.5) / 0.1) ** 2)) * [0, 1, 0]
+    found = dermis.invert(rest, sculpt, deformer=bend)
+    assert isinstance(found, dermis.Inversion)
+    assert found.unresolved == 0
+    np.testing.assert_allclose(bend(rest + found.displacements), sculpt, atol=1e-8)
+    np.testing.assert_allclose(rest + found.displacements, unbend(sculpt), atol=1e-8)
+    np.testing.assert_allclose(found.residuals, np.linalg.norm(found.remainders, axis=1), atol=1e-15)
+
+
+def test_lock_step_is_one_call_for_all_sculpts_and_the_same_bits(arm: Arm) -> None:
+    rest, strengths = arm.rest / 3, [0.4, 0.9, 1.3]
+    sculpts = np.stack([bend(rest, s) + 0.02 * np.sin(9 * rest) for s in strengths])
+    calls: list[tuple[int, ...]] = []
+
+    def together(points: NDArray[np.float64]) -> Floats:
+        calls.append(points.shape)
+        return np.stack([bend(p, s) for p, s in zip(points, strengths)])
+
+    found = dermis.invert(rest, sculpts, deformer=together, lockstep=True)
+    assert isinstance(found, dermis.Inversion)
+    assert set(calls) == {(3, 200, 3)}
+    assert len(calls) == found.calls
+    alone = [dermis.invert(rest, t, deformer=lambda p, s=s: bend(p, s)) for t, s in zip(sculpts, strengths)]  # type: ignore[misc]
+    for at, each in enumerate(alone):
+        assert isinstance(each, dermis.Inversion)
+        np.testing.assert_array_equal(found.displacements[at], each.displacements)
+
+
+def test_learning_curves_have_a_row_per_size(arm_rig: dermis.Rig, train: dermis.Examples, unseen: dermis.Examples) -> None:
+    rows = dermis.compare(arm_rig, train, unseen, ["mwe", "lbs"], poses=[4, 8], draws=2)
+    assert [(row["poses"], row["method"]) for row in rows] == [(4, "mwe"), (4, "lbs"), (8, "mwe"), (8, "lbs")]
+
+
+def test_the_program_comes_with_the_package(tmp_path: Path, arm_fit: dermis.Fit) -> None:
+    command = [sys.executable, "-m", "dermis"]
+    version = subprocess.run([*command, "--version"], capture_output=True, text=True)
+    assert version.stdout.strip() == f"dermis {dermis.__version__}"
+    wrong = subprocess.run([*command, "fit"], capture_output=True, text=True)
+    assert wrong.returncode == 2 and "Usage" in wrong.stderr
+    model = tmp_path / "arm.dermis"
+    arm_fit.model.save(model)
+    looked = subprocess.run([*command, "inspect", model, "--json"], capture_output=True, text=True)
+    assert looked.returncode == 0 and json.loads(looked.stdout)
+
+
+def test_pages_stand_in_a_frame(arm_fit: dermis.Fit, unseen: dermis.Examples) -> None:
+    for shown in (arm_fit, arm_fit.model, dermis.evaluate(arm_fit.model, unseen)):
+        html: Any = shown._repr_html_()
+        assert html.startswith("<iframe srcdoc=") and html.endswith("</iframe>")
+        # Within the attribute no quote and no tag of the page is left as it is.
+        inner = html[len('<iframe srcdoc="') : html.index('" style=')]
+        assert '"' not in inner and "<" not in inner
+    assert "Held-out error" in arm_fit.to_html()
