@@ -24,7 +24,7 @@
 #define DERMIS_ABI_VERSION 1
 
 /*
- 16 numbers, column after column; the translation in numbers 12, 13, 14. OpenGL, Unity, Godot's Projection; also the matrices of
+ 16 numbers, column after column; the translation in numbers 12, 13, 14. OpenGL, Unity; also the matrices of
  engines that multiply row vectors and store rows (Unreal, Direct3D).
  */
 #define DERMIS_COLUMNS_4X4 1
@@ -40,7 +40,7 @@
 #define DERMIS_COLUMNS_3X4 3
 
 /*
- 12 numbers, three rows of four; the translation in numbers 3, 7, 11. Shaders, Godot's Transform3D in a buffer.
+ 12 numbers, three rows of four; the translation in numbers 3, 7, 11. Constant buffers of shaders.
  */
 #define DERMIS_ROWS_3X4 4
 

@@ -5,14 +5,14 @@ use crate::status::{DERMIS_ERROR_VALUE, Failure};
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
 use std::ffi::c_void;
 
-/// 16 numbers, column after column; the translation in numbers 12, 13, 14. OpenGL, Unity, Godot's Projection; also the matrices of
+/// 16 numbers, column after column; the translation in numbers 12, 13, 14. OpenGL, Unity; also the matrices of
 /// engines that multiply row vectors and store rows (Unreal, Direct3D).
 pub const DERMIS_COLUMNS_4X4: u32 = 1;
 /// 16 numbers, row after row, of a matrix that multiplies column vectors; the translation in numbers 3, 7, 11. NumPy.
 pub const DERMIS_ROWS_4X4: u32 = 2;
 /// 12 numbers, four columns of three; the translation in numbers 9, 10, 11.
 pub const DERMIS_COLUMNS_3X4: u32 = 3;
-/// 12 numbers, three rows of four; the translation in numbers 3, 7, 11. Shaders, Godot's Transform3D in a buffer.
+/// 12 numbers, three rows of four; the translation in numbers 3, 7, 11. Constant buffers of shaders.
 pub const DERMIS_ROWS_3X4: u32 = 4;
 
 /// Numbers of 4 bytes: float.

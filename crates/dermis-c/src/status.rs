@@ -89,3 +89,22 @@ pub(crate) fn c_text(text: &str) -> CString {
 pub extern "C" fn dermis_last_error() -> *const c_char {
     LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::CStr;
+
+    #[test]
+    fn a_panic_becomes_a_code_and_a_message() {
+        let last = || unsafe { CStr::from_ptr(dermis_last_error()) }.to_str().unwrap().to_owned();
+        assert_eq!(guarded(|| panic!("17 is not {}", 18)), DERMIS_ERROR_INTERNAL);
+        assert_eq!(last(), "the library failed: 17 is not 18");
+        assert_eq!(guarded(|| panic!("a zero\0byte")), DERMIS_ERROR_INTERNAL);
+        assert_eq!(last(), "the library failed: a zero\u{fffd}byte");
+        assert_eq!(guarded(|| Err(Failure::null("model"))), DERMIS_ERROR_NULL);
+        assert_eq!(last(), "model is NULL");
+        assert_eq!(guarded(|| Ok(())), DERMIS_OK);
+        assert_eq!(last(), "model is NULL");
+    }
+}
