@@ -31,6 +31,11 @@ pub fn include() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("include")
 }
 
+/// The folder of the classes for C#.
+pub fn csharp() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("csharp")
+}
+
 /// A source of these tests.
 pub fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
