@@ -3,6 +3,7 @@
 
 mod accuracy;
 mod bench;
+mod c;
 mod circles;
 mod commit;
 mod deny;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         ["bench", ..] => bench::run(&arguments[1..]),
         ["fuzz", ..] => fuzz::run(&arguments[1..]),
         ["sanitize"] => sanitize::run(),
+        ["c"] => c::run(),
         ["accuracy"] => accuracy::run(None),
         ["accuracy", "--options"] => accuracy::options(None),
         ["accuracy", "--options", folder] => accuracy::options(Some(folder)),
@@ -49,7 +51,9 @@ fn main() -> ExitCode {
         }
         [] => usage("a verb is missing"),
         ["oracle"] => usage("oracle needs a folder"),
-        ["test" | "deps" | "accuracy" | "sanitize", extra, ..] => usage(&format!("\"{extra}\" is not understood here")),
+        ["test" | "deps" | "accuracy" | "sanitize" | "c", extra, ..] => {
+            usage(&format!("\"{extra}\" is not understood here"))
+        }
         [verb, ..] => usage(&format!("there is no verb \"{verb}\"")),
     }
 }

@@ -8,6 +8,7 @@ mod with_cc {
     use super::table::{Table, arm, folder, poses, skins};
     use dermis::Method;
     use dermis::rig::Frame;
+    use dermis::rig::glam::DQuat;
     use dermis::workflow::recipe::{Existing, Input, Outcome, PoseRecipe, Recipe, Silent};
     use std::process::Command;
 
@@ -87,6 +88,31 @@ mod with_cc {
             let program = compile(&source("bad_inputs.c"), &folder, library, &STRICT);
             let said = printed(Command::new(program).arg(&model));
             assert!(said.ends_with(", 0 not as expected\n"), "{said}");
+        }
+    }
+
+    /// The program of the guide, as it stands there. Oracle: the façade.
+    #[test]
+    fn the_program_of_the_guide_says_what_the_library_does() {
+        let folder = folder("guide");
+        let (file, saved) = (folder.join("hero.c"), folder.join("arm.dermis"));
+        let guide = include_str!("../../../docs/c.md");
+        let program = guide.split("```c\n").nth(1).unwrap().split("```").next().unwrap();
+        std::fs::write(&file, program).unwrap();
+        let model = arm(&Method::joint());
+        model.save(&saved).unwrap();
+        let mut runner = model.runner();
+        let last = model.skeleton().bones().last().unwrap();
+        let mut pose = model.skeleton().pose();
+        let rest = runner.skin(&pose).unwrap().to_vec();
+        pose.turn(last, DQuat::from_rotation_z(0.5));
+        let moved = runner.skin(&pose).unwrap().iter().zip(&rest).map(|(a, b)| (*a - *b).abs().max_element());
+        let (vertices, bones) = (rest.len(), model.skeleton().len());
+        let (name, most) = (&model.skeleton().names()[last], moved.fold(0.0, f32::max));
+        let expected = format!("{vertices} vertices, {bones} bones; \"{name}\" moves a coordinate by {most:.3} m\n");
+        for library in [Library::Static, Library::Shared] {
+            let program = compile(&file, &folder, library, &STRICT);
+            assert_eq!(printed(Command::new(program).arg(&saved)), expected);
         }
     }
 
