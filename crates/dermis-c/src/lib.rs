@@ -4,7 +4,7 @@
 //! out. Nothing here fits a model or reads another format. `include/dermis.h` is made from this source; `docs/c.md` is its guide.
 //!
 //! - Every function returns a [status](status), and leaves a message for its thread where it fails.
-//! - Handles are numbers that are looked up, never addresses that are followed: [`handles`].
+//! - Handles are numbers that are looked up, never addresses that are followed.
 //! - Memory of the caller comes with its length, and is checked before it is read or written: [`memory`].
 //! - No panic leaves a function; what must not happen is DERMIS_ERROR_INTERNAL.
 //! - A model never changes, so that threads share it. A runner is locked while it is used, and refuses a second thread.

@@ -98,7 +98,7 @@ impl Runner {
         })
     }
 
-    /// Reads a pose of the caller into `transforms` and `base`. Nothing changes if it is refused.
+    /// Reads a pose of the caller into `transforms` and `base`. A refused pose leaves `transforms` as they were.
     ///
     /// # Safety
     /// As [`dermis_runner_evaluate`].

@@ -4,6 +4,8 @@
 // The functions under test take pointers.
 #![allow(unsafe_code)]
 
+// What tests of C programs need besides.
+#[allow(dead_code)]
 mod table;
 
 use dermis::deform::pose_space::Carrier;
