@@ -54,7 +54,7 @@ mod with_cc {
         let transforms = |frame: Frame| fitted.model().skeleton().bone_transforms(&frame.pose);
         let poses: Vec<_> = outcome.motion.frames.into_iter().map(transforms).collect();
         // A few frames are as good as all.
-        let few = |at: usize| at % 8 == 0;
+        let few = |at: usize| at.is_multiple_of(8);
         let skins: Vec<_> = skins.into_iter().enumerate().filter(|(at, _)| few(*at)).map(|(_, skin)| skin).collect();
         let poses: Vec<_> = poses.into_iter().enumerate().filter(|(at, _)| few(*at)).map(|(_, pose)| pose).collect();
         let mut table = Table::new(&folder);
