@@ -3,7 +3,7 @@
 //! A model is opened from the bytes of a model file (.dermis), and evaluated by runners: bone matrices in, positions and normals
 //! out. Nothing here fits a model or reads another format. `include/dermis.h` is made from this source; `docs/c.md` is its guide.
 //!
-//! - Every function returns a [status](status), and leaves a message for its thread where it fails.
+//! - Every function that can fail returns a [`status`], and leaves a message for its thread where it fails.
 //! - Handles are numbers that are looked up, never addresses that are followed.
 //! - Memory of the caller comes with its length, and is checked before it is read or written: [`memory`].
 //! - No panic leaves a function; what must not happen is DERMIS_ERROR_INTERNAL.
