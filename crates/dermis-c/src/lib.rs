@@ -14,7 +14,8 @@
 //! The caller vouches for what C cannot express, in every function: a pointer is NULL or points to what its type says; a buffer has
 //! the length that stands beside it; a text ends with a zero byte; and no other thread writes to any of them during the call.
 
-// The exported functions, and the reads and writes of memory that their callers vouch for.
+// The exported functions, and the reads and writes of memory that their callers vouch for. A block in an exported function only hands
+// pointers of its caller to `memory` and `matrices`, which check them and say what remains to be vouched for.
 #![allow(unsafe_code)]
 // What callers vouch for is the same everywhere, and stands above; the comments of functions become those of the header.
 #![allow(clippy::missing_safety_doc)]
