@@ -3,6 +3,7 @@
 
 mod accuracy;
 mod bench;
+mod c;
 mod circles;
 mod commit;
 mod deny;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         ["fuzz", ..] => fuzz::run(&arguments[1..]),
         ["python", ..] => python::run(&arguments[1..]),
         ["sanitize"] => sanitize::run(),
+        ["c"] => c::run(),
         ["accuracy"] => accuracy::run(None),
         ["accuracy", "--options"] => accuracy::options(None),
         ["accuracy", "--options", folder] => accuracy::options(Some(folder)),
@@ -51,7 +53,9 @@ fn main() -> ExitCode {
         }
         [] => usage("a verb is missing"),
         ["oracle"] => usage("oracle needs a folder"),
-        ["test" | "deps" | "accuracy" | "sanitize", extra, ..] => usage(&format!("\"{extra}\" is not understood here")),
+        ["test" | "deps" | "accuracy" | "sanitize" | "c", extra, ..] => {
+            usage(&format!("\"{extra}\" is not understood here"))
+        }
         [verb, ..] => usage(&format!("there is no verb \"{verb}\"")),
     }
 }

@@ -43,7 +43,7 @@ pub struct OfTests {
 }
 
 /// The tools that tests need. No other test may look for one.
-pub const OF_TESTS: [OfTests; 7] = [
+pub const OF_TESTS: [OfTests; 9] = [
     OfTests {
         step: "tests with Python",
         module: "with_python",
@@ -81,7 +81,27 @@ pub const OF_TESTS: [OfTests; 7] = [
         name: "c++",
         is_here: || answers(Command::new("c++").arg("--version")),
     },
+    OfTests {
+        step: "tests with a C compiler",
+        module: "with_cc",
+        name: "cc",
+        is_here: || answers(Command::new("cc").arg("--version")),
+    },
+    OfTests {
+        step: "tests with sanitizers",
+        module: "with_sanitizers",
+        name: "a cc with -fsanitize=address,undefined",
+        is_here: has_sanitizers,
+    },
 ];
+
+/// Whether the C compiler compiles and links a program under its sanitizers, and the program runs.
+fn has_sanitizers() -> bool {
+    let program = folder().join("sanitized");
+    let compile = "mkdir -p \"$(dirname \"$0\")\" && echo 'int main(void) { return 0; }' \
+        | cc -fsanitize=address,undefined -x c -o \"$0\" - && \"$0\"";
+    answers(Command::new("sh").arg("-c").arg(compile).arg(program))
+}
 
 /// Whether there is a browser that `tools/screenshot.sh` takes.
 fn has_browser() -> bool {

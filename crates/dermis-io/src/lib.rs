@@ -10,28 +10,44 @@
 //! must not cost memory, and examples are matched by the order of their vertices. Every reader checks a promise against the
 //! bytes that the file has before it allocates. FBX is read by the C library `ufbx`, whose memory is limited by the file's
 //! size.
+//!
+//! Without the feature `formats`, which is on by default, the crate reads and writes the files of Dermis alone: a program that only
+//! runs models is a fraction of the size.
 
+// Parts of the model file that the formats share: without them, not all of a part is used.
+#![cfg_attr(not(feature = "formats"), allow(dead_code, unused_imports))]
+
+#[cfg(feature = "formats")]
 mod agree;
+#[cfg(feature = "formats")]
 pub mod alembic;
 mod appearance;
 pub mod contents;
 pub mod deformer_protocol;
 pub mod driver_table;
+#[cfg(feature = "formats")]
 pub mod fbx;
 mod flaws;
+#[cfg(feature = "formats")]
 pub mod gltf;
 mod inverted;
 pub mod matching;
 pub mod model_file;
+#[cfg(feature = "formats")]
 mod normals;
+#[cfg(feature = "formats")]
 mod npy;
+#[cfg(feature = "formats")]
 pub mod npz;
+#[cfg(feature = "formats")]
 pub mod obj;
 pub mod part_file;
+#[cfg(feature = "formats")]
 pub mod point_cache;
 pub mod share_file;
 pub mod sniff;
 pub mod stack_file;
+#[cfg(feature = "formats")]
 mod surface;
 mod tensors;
 mod writing;

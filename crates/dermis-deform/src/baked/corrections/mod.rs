@@ -23,7 +23,7 @@ pub use shapes::BakedShapes;
 pub(super) use shapes::ShapesScratch;
 
 use super::bases::BaseScratch;
-use crate::pose_space::Carrier;
+use crate::pose_space::{Carrier, Channel};
 use dermis_rig::BoneTransforms;
 use dermis_rig::glam::{DVec3, Vec3};
 use settle::settle_one;
@@ -94,6 +94,15 @@ impl BakedCorrection {
             Self::Joints(correction) => &correction.radii,
             Self::PoseSpace(correction) => &correction.radii,
             Self::Shapes(correction) => &correction.radii,
+        }
+    }
+
+    /// Channels that the correction reads of a pose, beside its bones.
+    pub fn channels(&self) -> &[Channel] {
+        match self {
+            Self::Enveloping(_) | Self::Joints(_) => &[],
+            Self::PoseSpace(correction) => &correction.kernel.channels,
+            Self::Shapes(correction) => &correction.model.kernel.channels,
         }
     }
 
