@@ -18,6 +18,7 @@ mod invert;
 mod pose;
 mod report;
 mod suggest;
+mod viewer;
 mod watch;
 mod weights;
 
@@ -35,6 +36,7 @@ pub use invert::{DeformerProgram, InvertOutcome, InvertRecipe, InvertedDeformer}
 pub use pose::{PoseOutcome, PoseRecipe, Swing};
 pub use report::{ReportOutcome, ReportRecipe};
 pub use suggest::{SuggestOutcome, SuggestRecipe, SuggestedBundle};
+pub use viewer::{ViewerExport, ViewerMade};
 pub use watch::{Silent, Watch, step};
 pub use weights::{
     BoneRule, HeatOptions, PlanOptions, ScanOptions, ScanStart, SingleBoneOptions, WeightSource, WeightsFound,
