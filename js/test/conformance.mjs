@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readGlb } from "../dermis_glb.js";
 import { Skin } from "../dermis_skin.js";
-import { readNpy } from "./npy.mjs";
+import { parseNpy } from "./npy.mjs";
 
 const folder = process.argv[2];
 if (!folder) {
@@ -19,7 +19,7 @@ let [models, poses, worst, failed, milliseconds] = [0, 0, 0, 0, 0];
 for (const entry of table) {
   const character = readGlb(readFileSync(join(folder, entry.glb)));
   const skin = new Skin(character);
-  const [matrices, expected] = [entry.pose_matrices, entry.expected].map((name) => readNpy(join(folder, name)));
+  const [matrices, expected] = [entry.pose_matrices, entry.expected].map((name) => parseNpy(Uint8Array.from(readFileSync(join(folder, name))), name));
   const [count, bones] = matrices.shape;
   const vertices = character.vertexOf ? Math.max(...character.vertexOf) + 1 : character.positions.length / 3;
   const isSized = skin.drivers && bones === character.joints.length && `${matrices.shape.slice(2)}` === "4,4"

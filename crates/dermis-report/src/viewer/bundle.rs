@@ -25,7 +25,8 @@ pub(super) fn dermis() -> String {
             }
             let plain = line.strip_prefix("export ").unwrap_or(line);
             if plain.len() != line.len() {
-                let name = plain.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()).nth(1);
+                let name =
+                    plain.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()).nth(1);
                 exported.extend(name);
             }
             script.push_str(plain);

@@ -72,10 +72,11 @@ function makeClipRow({ element, frames, show, byFrame }) {
   };
   button.onclick = toggle;
   bar.oninput = () => {
+    const asked = +bar.value; // stopping marks the frame that is shown
     stop();
-    const at = Math.min(Math.floor(+bar.value), last);
+    const at = Math.min(Math.floor(asked), last);
     const next = frames[Math.min(at + 1, last)];
-    go(frames[at].time + (+bar.value - at) * (next.time - frames[at].time));
+    go(frames[at].time + (asked - at) * (next.time - frames[at].time));
   };
   if (last >= 0) mark();
   return {

@@ -13,7 +13,8 @@ use dermis_io::ModelFile;
 pub fn headline(model: &ModelFile, scored: Option<ScoredExamples<'_>>) -> (PageVerdict, Vec<KeyFigure>) {
     let unit = unit_of(&model.space);
     let mut figures = Vec::new();
-    let mut add = |label: &str, value: Quantity, note: String| figures.push(KeyFigure { label: label.into(), value, note });
+    let mut add =
+        |label: &str, value: Quantity, note: String| figures.push(KeyFigure { label: label.into(), value, note });
     if let Some(set) = scored {
         let (scores, poses) = (set.scores, set.scores.model.per_pose.len());
         let label = match set.role {
@@ -47,15 +48,21 @@ pub fn headline(model: &ModelFile, scored: Option<ScoredExamples<'_>>) -> (PageV
     }
     match cross_validated(model) {
         Some(error) => {
-            let text = format!("Cross-validated: the fit predicts poses left out of it to {} rms.", show_length(error, &unit));
-            figures.insert(0, KeyFigure {
-                label: "Cross-validated error".into(),
-                value: Quantity::Length(error as f32),
-                note: "rms, when the regularisation was chosen".into(),
-            });
+            let text =
+                format!("Cross-validated: the fit predicts poses left out of it to {} rms.", show_length(error, &unit));
+            figures.insert(
+                0,
+                KeyFigure {
+                    label: "Cross-validated error".into(),
+                    value: Quantity::Length(error as f32),
+                    note: "rms, when the regularisation was chosen".into(),
+                },
+            );
             (PageVerdict { text, tone: Tone::Good }, figures)
         }
-        None => (cautious("Not validated: nothing shows how the model does on poses that it was not fitted to."), figures),
+        None => {
+            (cautious("Not validated: nothing shows how the model does on poses that it was not fitted to."), figures)
+        }
     }
 }
 

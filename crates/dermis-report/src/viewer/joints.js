@@ -58,5 +58,10 @@ function makeJointPanel({ element, joints, turned }) {
   const first = usable.findIndex(({ name }) => /(lower.?arm|fore.?arm|elbow|calf|shin|knee)/i.test(name));
   if (first >= 0) select.selectedIndex = first;
   mark();
-  return { element: panel, turns };
+  return {
+    element: panel,
+    turns,
+    /// Turns a joint by degrees about its axes, as the sliders do.
+    turn: (node, angles) => { turns.set(node, angles); mark(); turned(turns); },
+  };
 }

@@ -62,7 +62,7 @@
     const colours = makeSegments(element, "Colour", [["error", "error"], ["plain", "plain"]], (colour) => { state.colour = colour; pose(); });
     if (hasTargets) group("Colour", [colours]);
     const bones = makeToggle(element, "skeleton", (on) => { state.bones = on; refresh(); });
-    group("Overlay", [bones]);
+    controls.append(bones);
     const reset = element("button", "plain", "Reset view");
     reset.type = "button";
     const resetView = () => { stage.state.split = 0.5; stage.state.vertex = -1; stage.frame(true); refresh(); };
@@ -186,8 +186,7 @@
       turn: (joint, degrees) => {
         const found = character.joints.find(({ name }) => name === joint);
         if (!found) throw new Error(`there is no joint ${joint}`);
-        panel.turns.set(found.node, degrees);
-        pose();
+        panel.turn(found.node, degrees);
       },
       playing: row.playing, time: row.time, camera: stage.camera, mode: () => state.mode,
     };

@@ -74,7 +74,15 @@ pub struct ShapesExport {
 
 impl Default for ShapesExport {
     fn default() -> Self {
-        Self { motion: None, base_cache: None, shapes: None, kernels: None, influences: None, normals: true, driven: false }
+        Self {
+            motion: None,
+            base_cache: None,
+            shapes: None,
+            kernels: None,
+            influences: None,
+            normals: true,
+            driven: false,
+        }
     }
 }
 

@@ -91,7 +91,8 @@ impl ViewerExport {
             let DrivenGlb { glbs, table, report } =
                 step(watch, "export", |p| pose_space_glb(model, motion, settings, &normals, &place, p))?;
             if !table.driver.channels.is_empty() {
-                let names = table.driver.channels.iter().map(|channel| channel.name.as_str()).collect::<Vec<_>>().join(", ");
+                let names =
+                    table.driver.channels.iter().map(|channel| channel.name.as_str()).collect::<Vec<_>>().join(", ");
                 return Err(ExportError::ViewerChannels { names }.into());
             }
             (ViewerMade::PoseSpace(Driven { bytes: glbs[glbs.len() - 1].len(), report }), glbs)
@@ -133,7 +134,8 @@ impl ViewerExport {
                 (made.shapes, made.bytes, made.motion.as_ref().map(cost), made.training.as_ref().map(cost))
             }
         };
-        let figure = |label: &str, value: Quantity, note: &str| KeyFigure { label: label.into(), value, note: note.into() };
+        let figure =
+            |label: &str, value: Quantity, note: &str| KeyFigure { label: label.into(), value, note: note.into() };
         let count = |n: usize| Quantity::Count(n as u64);
         let figures = vec![
             figure("Vertices", count(rig.mesh().positions.len()), ""),
@@ -171,7 +173,9 @@ impl ViewerExport {
                 .and_then(|truth| truth.examples().get(at))
                 .map_or_else(Vec::new, |example| shown_positions(&example.positions)),
         });
-        let played = shown.map_or(String::new(), |shown| format!(", {} over {} frames", shown.motion.name, shown.motion.frames.len()));
+        let played = shown.map_or(String::new(), |shown| {
+            format!(", {} over {} frames", shown.motion.name, shown.motion.frames.len())
+        });
         Viewer {
             title: rig.name().to_owned(),
             subtitle: format!("Learnt skin ({}){played}", model.header.method),
