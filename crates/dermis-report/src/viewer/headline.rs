@@ -5,6 +5,7 @@ use crate::length::{show_length, unit_of};
 use crate::model_outcome::{ModelOutcome, ScoredExamples, SetRole};
 use crate::page::{KeyFigure, PageVerdict, Quantity, Tone};
 use dermis_io::ModelFile;
+use serde_json::Value;
 
 /// Returns what is known of a model's error, as a sentence and as key figures.
 ///
@@ -66,9 +67,15 @@ pub fn headline(model: &ModelFile, scored: Option<ScoredExamples<'_>>) -> (PageV
     }
 }
 
-/// The least cross-validated error of the strengths that the fit compared, rms in metres: that of the one it took.
+/// The cross-validated error of the settings that the fit took, of those that it compared; rms in metres.
 fn cross_validated(model: &ModelFile) -> Option<f64> {
-    let sweep = model.header.report.get("sweep")?.as_array()?;
-    let errors = sweep.iter().filter_map(|point| point.get("validated_rms")?.as_f64());
-    errors.filter(|error| error.is_finite()).min_by(f64::total_cmp)
+    let report = &model.header.report;
+    let taken = |point: &&Value| {
+        let mut settings = point.as_object().into_iter().flatten().filter(|(key, _)| *key != VALIDATED);
+        settings.all(|(key, value)| report.get(key) == Some(value))
+    };
+    report.get("sweep")?.as_array()?.iter().find(taken)?.get(VALIDATED)?.as_f64().filter(|error| error.is_finite())
 }
+
+/// What the points of a sweep call their error.
+const VALIDATED: &str = "validated_rms";

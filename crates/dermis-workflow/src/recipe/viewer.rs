@@ -6,7 +6,7 @@ use crate::drivers::{
     Driven, DrivenGlb, DrivenReport, MorphNormals, PoseSpaceReport, driven_glb, is_pose_space, pose_space_glb, refusal,
 };
 use crate::error::{Error, ExportError};
-use crate::load::{FileNote, PoseSet, ReadOptions, load_pose_sets};
+use crate::load::{FileNote, PoseSet, ReadOptions, load_motion, load_pose_sets};
 use crate::measure::measure;
 use crate::output::Output;
 use crate::report::viewer::{Viewer, ViewerFrame, every, headline};
@@ -206,7 +206,12 @@ impl Shown {
         seen(watch, [input], &notes)?;
         let found = sets.into_iter().next().map(|(_, set)| set);
         let (motion, truth) = match found {
-            Some(PoseSet::Examples(examples)) => (motion_of(&examples, model), Some(examples)),
+            Some(PoseSet::Examples(examples)) => {
+                // The clip is that of every other export, unless some of its frames have no skin.
+                let motion = load_motion(model.rig(), &input.file, read)?.0;
+                let has_all = motion.frames.len() == examples.len();
+                (if has_all { motion } else { motion_of(&examples, model) }, Some(examples))
+            }
             Some(PoseSet::Motion(motion)) => (motion, None),
             None => return Err(Error::Internal("a file that is no set of poses".into())),
         };
