@@ -24,7 +24,8 @@ pub fn headline(model: &ModelFile, scored: Option<ScoredExamples<'_>>) -> (PageV
             SetRole::Training => "Training error",
             SetRole::Scored => "Error",
         };
-        add(label, Quantity::Length(scores.model.error.rms as f32), format!("rms over the {poses} poses shown"));
+        let note = format!("rms of the model over the {poses} poses shown");
+        add(label, Quantity::Length(scores.model.error.rms as f32), note);
         if let Some(baseline) = &scores.baseline {
             let note = "rms on the same poses".into();
             add("Rig's own weights", Quantity::Length(baseline.error.rms as f32), note);
@@ -44,7 +45,11 @@ pub fn headline(model: &ModelFile, scored: Option<ScoredExamples<'_>>) -> (PageV
         }
         .verdict()
     });
-    if let Some(said) = said {
+    if let Some((mut said, set)) = said.zip(evidence) {
+        let error = show_length(set.scores.model.error.rms, &unit);
+        if let Some(rest) = said.text.strip_prefix("Held out: ") {
+            said.text = format!("Held out: {error} rms; {rest}");
+        }
         return (said, figures);
     }
     match cross_validated(model) {

@@ -62,12 +62,12 @@
     const colours = makeSegments(element, "Colour", [["error", "error"], ["plain", "plain"]], (colour) => { state.colour = colour; pose(); });
     if (hasTargets) group("Colour", [colours]);
     const bones = makeToggle(element, "skeleton", (on) => { state.bones = on; refresh(); });
-    controls.append(bones);
     const reset = element("button", "plain", "Reset view");
     reset.type = "button";
     const resetView = () => { stage.state.split = 0.5; stage.state.vertex = -1; stage.frame(true); refresh(); };
     reset.onclick = resetView;
-    controls.append(reset);
+    const picture = element("div", "picture");
+    picture.append(bones, reset);
     const ramp = element("div", "ramp");
     const bar = element("canvas");
     bar.width = 256; bar.height = 1;
@@ -83,7 +83,7 @@
     const status = element("p", "status");
     status.setAttribute("aria-live", "polite");
     host.append(controls, box, row.element, ramp, status);
-    document.getElementById("joint-host").append(panel.element);
+    document.getElementById("joint-host").append(panel.element, picture);
 
     const shown = () => {
       const there = kinds.filter((kind) => state.shapes[kind]);
