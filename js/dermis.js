@@ -28,7 +28,11 @@ export class DermisExtension {
     const { json } = this.parser;
     for (const [index, node] of (json.nodes ?? []).entries()) {
       if (!EXTENSIONS.some((name) => node.extensions?.[name] !== undefined)) continue;
-      const matrices = await this.parser.getDependency("accessor", json.skins?.[node.skin]?.inverseBindMatrices ?? -1).catch(() => null);
+      const bound = json.skins?.[node.skin]?.inverseBindMatrices;
+      const matrices = bound === undefined ? null : await this.parser.getDependency("accessor", bound);
+      if (json.meshes?.[node.mesh]?.primitives?.some(({ attributes }) => attributes.JOINTS_1 !== undefined)) {
+        console.warn("dermis: some vertices have more than four influences, of which three.js reads four: export with --influences 4");
+      }
       const drivers = new Drivers(extensionTable(json, index, skinBones(json, index, matrices?.array)));
       const object = await this.parser.getDependency("node", index);
       // A mesh of several primitives is a group of meshes.

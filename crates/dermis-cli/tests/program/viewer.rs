@@ -72,6 +72,22 @@ fn a_driven_glb_holds_what_its_table_holds() {
     }
 }
 
+/// A driven GLB as the rig of another model: what drove its own shapes is not written with those of the other.
+#[test]
+fn drivers_of_a_rig_file_are_not_carried() {
+    let desk = desk();
+    for (model, options) in [("j.dermis", "--driven"), ("p.dermis", "")] {
+        desk.good(&format!("export {model} {options} -o rig.glb --force"));
+        desk.good("fit rig.glb --examples train.npz --method own-weights --folds 0 -o w.dermis --force");
+        desk.good("export w.dermis -o plain.glb --force");
+        let plain = header(&desk.bytes("plain.glb"));
+        assert!(plain.get("extensionsUsed").is_none(), "{model}: {}", plain["extensionsUsed"]);
+        desk.good("fit rig.glb --examples train.npz --method eigenskin -s 1e-6 --folds 0 -o again.dermis --force");
+        desk.good("export again.dermis -o again.glb --force");
+        extension(&desk.bytes("again.glb"), "DERMIS_pose_space");
+    }
+}
+
 /// The sentence of the page.
 fn headline(page: &str) -> String {
     let line = page.split("<p class=\"verdict ").nth(1).expect("a headline").split("</span></p>").next().unwrap();

@@ -1,12 +1,12 @@
 //! `export`: a model compiled for an engine, as a GLB and a table of drivers.
 
+use super::shape_count::{ShapeCount, driver_settings, pose_space_settings};
 use super::viewer::{PAGE, ViewerExport, ViewerMade, Written};
 use super::{Existing, Input, Watch, keep, seen, sources, step};
 use crate::FileError;
 use crate::compile::{Compiled, LinearSettings, Poses, compile};
 use crate::drivers::{
-    Driven, DrivenReport, DriverSettings, PoseSpaceReport, PoseSpaceSettings, Refusal, export_driven,
-    export_pose_space, is_pose_space, refusal,
+    Driven, DrivenReport, PoseSpaceReport, Refusal, export_driven, export_pose_space, is_pose_space, refusal,
 };
 use crate::error::{Error, ExportError};
 use crate::export::{ExportSettings, Exported, corrects, export_glb, is_glb};
@@ -84,16 +84,6 @@ impl Default for ShapesExport {
             driven: false,
         }
     }
-}
-
-/// How many morph targets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ShapeCount {
-    /// So many at most.
-    Most(usize),
-    /// As many as the model has; nothing is compressed.
-    All,
 }
 
 /// An export as linear blend skinning.
@@ -220,29 +210,6 @@ impl ExportRecipe {
         let (written, page) = (out.path().join(glb), Some((out.path().join(PAGE), page)));
         Ok(ExportOutcome { model, made, written, table: None, page })
     }
-}
-
-/// How a joint model is driven.
-pub(super) fn driver_settings(shapes: Option<ShapeCount>, influences: Option<usize>) -> DriverSettings {
-    let shapes = match shapes {
-        None => DriverSettings::default().shapes,
-        Some(ShapeCount::Most(most)) => Some(most),
-        Some(ShapeCount::All) => None,
-    };
-    DriverSettings { shapes, influences }
-}
-
-/// How a pose space is driven.
-pub(super) fn pose_space_settings(
-    shapes: Option<ShapeCount>,
-    kernels: Option<usize>,
-    influences: Option<usize>,
-) -> PoseSpaceSettings {
-    let shapes = shapes.map(|shapes| match shapes {
-        ShapeCount::Most(most) => most,
-        ShapeCount::All => usize::MAX,
-    });
-    PoseSpaceSettings { shapes, kernels, influences }
 }
 
 impl ShapesExport {

@@ -1,6 +1,6 @@
 //! `export --viewer`: a page that poses the model in a browser, and the GLB that it shows.
 
-use super::export::{ShapeCount, driver_settings, pose_space_settings};
+use super::shape_count::{ShapeCount, driver_settings, pose_space_settings};
 use super::{FitRecipe, Input, Watch, seen, step};
 use crate::drivers::{
     Driven, DrivenGlb, DrivenReport, MorphNormals, PoseSpaceReport, driven_glb, is_pose_space, pose_space_glb, refusal,
