@@ -2,6 +2,7 @@
 # screenshot.sh HTML PNG [WIDTH HEIGHT]: what a browser shows of a page, as a picture. Where PNG ends in .html, the
 # document as it is after its scripts have run.
 # Looks for Chromium or Chrome (or takes $CHROMIUM); says so and exits 3 when there is none.
+# HTML is a file, or the address of a page on this machine (http://127.0.0.1...).
 # $SCHEME=dark asks for the dark colours. HTML may end in a fragment (page.html#renderer=software).
 set -eu
 if [ $# -lt 2 ]; then
@@ -22,7 +23,10 @@ fi
 
 page=${1%%#*}
 fragment=${1#"$page"}
-folder=$(cd "$(dirname "$page")" && pwd)
+case $page in
+http://*) address=$page ;;
+*) address="file://$(cd "$(dirname "$page")" && pwd)/$(basename "$page")" ;;
+esac
 profile=$(mktemp -d)
 trap 'rm -rf "$profile"' EXIT
 case $2 in
@@ -37,5 +41,5 @@ scheme=
     --disable-component-update --disable-sync --user-data-dir="$profile" --hide-scrollbars \
     --use-gl=angle --use-angle=swiftshader --enable-unsafe-swiftshader $scheme \
     --window-size="$width,$height" --virtual-time-budget=5000 "$take" \
-    "file://$folder/$(basename "$page")$fragment" >"$out" 2>"$profile/log" || { cat "$profile/log" >&2; exit 1; }
+    "$address$fragment" >"$out" 2>"$profile/log" || { cat "$profile/log" >&2; exit 1; }
 [ -s "$2" ] || { cat "$profile/log" >&2; exit 1; }

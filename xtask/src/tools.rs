@@ -5,7 +5,7 @@ use crate::workspace::root;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Installs Chromium, lavapipe, checkers of shaders, Mono, gltf-validator, numpy and cargo-deny where they are missing. Returns what could not be installed, for people.
+/// Installs Chromium, lavapipe, checkers of shaders, Mono, gltf-validator, three, ajv, numpy and cargo-deny where they are missing. Returns what could not be installed, for people.
 pub fn install() -> Vec<String> {
     let mut notes = Vec::new();
     let mut attempt = |name: &str, is_here: bool, install: &dyn Fn() -> Result<(), String>| {
@@ -23,8 +23,10 @@ pub fn install() -> Vec<String> {
     let has_checkers = SHADER_CHECKERS.iter().all(|tool| answers(Command::new(tool).arg("--version")));
     attempt("spirv-val and glslangValidator", has_checkers, &|| apt(&["spirv-tools", "glslang-tools"]));
     attempt("Mono", has_mono(), &|| apt(&["mono-mcs", "mono-runtime", "libmono-system-core4.0-cil"]));
-    attempt("gltf-validator", has_gltf_validator(), &gltf_validator);
     attempt("what the Python package is checked with", python::is_ready(), &python::make_environment);
+    attempt("gltf-validator", has_gltf_validator(), &|| npm("gltf-validator@2.0.0-dev.3.10"));
+    attempt("three", has_three(), &|| npm("three@0.187.0"));
+    attempt("ajv", has_schema_validator(), &|| npm("ajv@8.20.0"));
     attempt("numpy", python_with("numpy").is_some(), &numpy);
     attempt("cargo-deny", cargo_deny().is_some(), &install_cargo_deny);
     notes
@@ -43,7 +45,7 @@ pub struct OfTests {
 }
 
 /// The tools that tests need. No other test may look for one.
-pub const OF_TESTS: [OfTests; 9] = [
+pub const OF_TESTS: [OfTests; 11] = [
     OfTests {
         step: "tests with Python",
         module: "with_python",
@@ -67,6 +69,18 @@ pub const OF_TESTS: [OfTests; 9] = [
         module: "with_node",
         name: "node",
         is_here: || answers(Command::new("node").arg("--version")),
+    },
+    OfTests {
+        step: "tests with three.js",
+        module: "with_three",
+        name: "Chromium, node and the npm package three",
+        is_here: || has_browser() && has_three() && answers(Command::new("node").arg("--version")),
+    },
+    OfTests {
+        step: "tests with a validator of schemas",
+        module: "with_schema_validator",
+        name: "node and the npm package ajv",
+        is_here: has_schema_validator,
     },
     OfTests {
         step: "tests with Mono",
@@ -117,6 +131,18 @@ fn has_gltf_validator() -> bool {
     run.is_ok_and(|run| run.status.code() == Some(2))
 }
 
+/// Whether `tools/validate_extensions.mjs` finds its validator, as [`has_gltf_validator`].
+fn has_schema_validator() -> bool {
+    let mut node = Command::new("node");
+    let run = node.arg("tools/validate_extensions.mjs").current_dir(root()).stdin(Stdio::null()).output();
+    run.is_ok_and(|run| run.status.code() == Some(2))
+}
+
+/// Whether three.js is below `target/tools`, where the pages of the tests look for it.
+fn has_three() -> bool {
+    folder().join("node_modules/three/build/three.module.js").is_file()
+}
+
 fn has_mono() -> bool {
     ["mcs", "mono"].iter().all(|tool| answers(Command::new(tool).arg("--version")))
 }
@@ -154,11 +180,12 @@ fn apt(packages: &[&str]) -> Result<(), String> {
     apt(&[&["install", "--yes", "--no-install-recommends"], packages].concat())
 }
 
-fn gltf_validator() -> Result<(), String> {
+/// A package of npm, below `target/tools`.
+fn npm(package: &str) -> Result<(), String> {
     std::fs::create_dir_all(folder()).map_err(|error| format!("{}: {error}", folder().display()))?;
     let mut npm = Command::new("npm");
     npm.arg("install").arg("--prefix").arg(folder()).args(["--no-audit", "--no-fund", "--fetch-timeout=60000"]);
-    run(npm.args(["--fetch-retries=2", "gltf-validator@2.0.0-dev.3.10"]))
+    run(npm.args(["--fetch-retries=2", package]))
 }
 
 fn numpy() -> Result<(), String> {

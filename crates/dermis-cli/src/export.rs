@@ -12,7 +12,7 @@ use dermis_workflow::export::{ExportSettings, Exported, PruneCost};
 use dermis_workflow::fits::weights::WeightBits;
 use dermis_workflow::load::Source;
 use dermis_workflow::recipe::{
-    ExportForm, ExportMade, ExportOutcome, ExportRecipe, Input, LinearExport, ShapeCount, ShapesExport,
+    ExportForm, ExportMade, ExportOutcome, ExportRecipe, Input, LinearExport, ShapeCount, ShapesExport, ViewerExport,
 };
 use dermis_workflow::report::{LengthUnit, show_length, unit_of};
 use dermis_workflow::rig::Skeleton;
@@ -24,7 +24,7 @@ use std::process::ExitCode;
 pub struct ExportArgs {
     /// The model (.dermis)
     model: PathBuf,
-    /// Where it goes (.glb)
+    /// Where it goes (.glb); with --viewer a folder
     #[arg(short, long, value_name = "OUT")]
     out: PathBuf,
     /// The motion that becomes the clip, and for which the correction is baked; with --lbs several, a clip each
@@ -49,6 +49,14 @@ pub struct ExportArgs {
     /// With --lbs: where the search for helpers starts
     #[arg(long, value_name = "N", requires = "lbs", default_value_t = LinearExport::default().seed)]
     seed: u64,
+    /// Write a folder with a page that poses the model in any browser, offline, and the GLB that it shows (for a joint model or a pose
+    /// space; docs/browser.md). True skins in the file of --motion are shown, too
+    #[arg(long, conflicts_with_all = ["lbs", "drivers", "driven", "base_cache"])]
+    viewer: bool,
+    /// Let joints drive the morph targets, in any pose: the GLB holds what drives them as a glTF extension (for a joint model; a pose
+    /// space is always driven; docs/browser.md)
+    #[arg(long, conflicts_with_all = ["lbs", "drivers"])]
+    driven: bool,
     /// Write a table from which an engine computes, in any pose, the weights of the morph targets (for a joint model or a pose
     /// space; docs/drivers.md), or with --lbs the motion of the helper bones (docs/compile.md)
     #[arg(long, value_name = "FILE")]
@@ -105,11 +113,28 @@ impl ExportArgs {
     fn recipe(&self) -> Result<ExportRecipe, Stop> {
         Ok(ExportRecipe {
             model: self.model.clone().into(),
-            form: if self.lbs { ExportForm::Linear(self.linear()?) } else { ExportForm::Shapes(self.shapes()?) },
+            form: match (self.viewer, self.lbs) {
+                (true, _) => ExportForm::Viewer(self.viewer()?),
+                (false, true) => ExportForm::Linear(self.linear()?),
+                (false, false) => ExportForm::Shapes(self.shapes()?),
+            },
             read: self.read.options()?,
             out: self.out.clone(),
             table: self.drivers.clone(),
             existing: existing(self.force),
+        })
+    }
+
+    fn viewer(&self) -> Result<ViewerExport, Stop> {
+        if self.motion.len() > 1 {
+            return Err(Stop::Usage("several --motion need --lbs: a viewer plays one".into()));
+        }
+        Ok(ViewerExport {
+            motion: self.motion.first().cloned().map(Input::from),
+            shapes: self.shapes,
+            kernels: self.kernels,
+            influences: self.influences.map(usize::from),
+            normals: !self.no_normals,
         })
     }
 
@@ -128,6 +153,7 @@ impl ExportArgs {
             kernels: self.kernels,
             influences: self.influences.map(usize::from),
             normals: !self.no_normals,
+            driven: self.driven,
         })
     }
 
@@ -182,6 +208,9 @@ pub fn show(outcome: &ExportOutcome, ui: &Ui, json: bool) -> ExitCode {
         ExportMade::Linear(compiled) => (compiled.bytes, compiled_lines(compiled, model.rig().skeleton(), &unit)),
     };
     ui.print(&format!("written: {} ({bytes} bytes)", outcome.written.display()));
+    if let Some((page, bytes)) = &outcome.page {
+        ui.print(&format!("written: {} ({bytes} bytes)", page.display()));
+    }
     if let Some(table) = &outcome.table {
         ui.print(&format!("written: {}", table.display()));
     }

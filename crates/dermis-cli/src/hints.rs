@@ -110,7 +110,14 @@ fn remedy(error: &Error) -> &str {
         Error::Measure(MeasureError::Memory { .. }) => "lower --fps, or choose a part of the motion",
         Error::Compile(error) => compile_hint(error),
         Error::Export(ExportError::GivenDriven) => "leave --drivers or --base-cache out",
-        Error::Export(ExportError::NotDriven { .. }) => "export it with --motion, without --drivers",
+        Error::Export(ExportError::NotDriven { .. }) => {
+            "export it with --motion, without --drivers, --driven and --viewer"
+        }
+        Error::Export(ExportError::ViewerChannels { .. }) => {
+            "export it with --driven: js/dermis.js takes values of channels"
+        }
+        Error::Export(ExportError::ViewerTable) => "leave --drivers out",
+        Error::Export(ExportError::ViewerFolder { .. }) => "name a folder with -o",
         Error::Export(ExportError::NothingToBake) => "add --motion or --drivers, or leave --shapes out",
         Error::Export(ExportError::Refused(_)) => "or export it with --motion alone, for that motion",
         Error::NoSkinning { .. } => "name its deformer with --stack or --program, or make weights with dermis weights",

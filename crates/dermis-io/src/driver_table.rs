@@ -22,7 +22,11 @@ pub const DRIVERS: &str = "dermis-drivers";
 /// What files of helper bones call themselves.
 pub const HELPERS: &str = "dermis-helpers";
 /// The name of the glTF extension that holds the driver of a pose space.
-pub const EXTENSION: &str = "DERMIS_pose_space";
+pub const POSE_SPACE_EXTENSION: &str = "DERMIS_pose_space";
+/// The name of the glTF extension that holds the drivers of a joint model.
+pub const JOINT_EXTENSION: &str = "DERMIS_joint_drivers";
+/// The version of both extensions.
+pub const EXTENSION_VERSION: u32 = 1;
 
 /// A table that can be written.
 #[derive(Clone, Copy, Debug)]
@@ -61,12 +65,28 @@ pub fn write(table: Table<'_>, generator: &str, out: &mut dyn Write) -> Result<(
     written.map_err(|error| if error.is_io() { std::io::Error::from(error).into() } else { cannot_hold(error) })
 }
 
-/// The content of the glTF extension [`EXTENSION`]. The node of a bone has the bone's number.
+/// The content of the glTF extension [`POSE_SPACE_EXTENSION`]. The node of a bone has the bone's number.
 ///
 /// # Errors
 /// [`WriteError::CannotHold`] if JSON cannot hold the driver.
-pub fn extension(driver: &PoseDriver<BoneIndex>) -> Result<Value, WriteError> {
-    serde_json::to_value(DriverFile::of(driver)).map_err(cannot_hold)
+pub fn pose_space_extension(driver: &PoseDriver<BoneIndex>) -> Result<Value, WriteError> {
+    extension(&DriverFile::of(driver))
+}
+
+/// The content of the glTF extension [`JOINT_EXTENSION`]: the fields of the table, with nodes for its bones.
+///
+/// - `bones`: the rig's bone for each bone of the table; the node of a bone has the bone's number
+///
+/// # Errors
+/// [`WriteError::CannotHold`] if JSON cannot hold the table.
+pub fn joint_extension(table: &JointTable, bones: &IndexVec<TableBone, BoneIndex>) -> Result<Value, WriteError> {
+    extension(&JointDriverFile::of(table, |bone| bones[bone].get()))
+}
+
+fn extension(driver: &impl Serialize) -> Result<Value, WriteError> {
+    let mut content = serde_json::to_value(driver).map_err(cannot_hold)?;
+    content["version"] = EXTENSION_VERSION.into();
+    Ok(content)
 }
 
 fn cannot_hold(error: serde_json::Error) -> WriteError {
@@ -166,6 +186,31 @@ struct JointFile {
     clamp: [f64; 2],
 }
 
+/// What the glTF extension of a joint model holds.
+#[derive(Serialize)]
+struct JointDriverFile {
+    length: f64,
+    sigma: f64,
+    joints: Vec<JointEntry>,
+    matrix: Vec<Vec<f64>>,
+    offset: Vec<f64>,
+    clamp: [f64; 2],
+}
+
+impl JointDriverFile {
+    /// `number` is what the file calls a bone.
+    fn of(table: &JointTable, number: impl Fn(TableBone) -> usize) -> Self {
+        Self {
+            length: table.length,
+            sigma: table.sigma,
+            joints: table.joints.iter().map(|joint| JointEntry::of(joint, &number)).collect(),
+            matrix: table.matrix.clone(),
+            offset: table.offset.clone(),
+            clamp: table.clamp,
+        }
+    }
+}
+
 #[derive(Serialize, Deserialize)]
 struct JointEntry {
     from: usize,
@@ -174,6 +219,19 @@ struct JointEntry {
     limit: Option<f64>,
     inducing: Vec<[f64; 12]>,
     inverse_factor: Vec<Vec<f64>>,
+}
+
+impl JointEntry {
+    fn of(joint: &TableJoint, number: impl Fn(TableBone) -> usize) -> Self {
+        Self {
+            from: number(joint.from),
+            to: number(joint.to),
+            centre: joint.centre,
+            limit: joint.limit,
+            inducing: joint.inducing.clone(),
+            inverse_factor: joint.inverse_factor.clone(),
+        }
+    }
 }
 
 impl JointFile {
@@ -202,14 +260,6 @@ impl JointFile {
     }
 
     fn of(table: &JointTable, generator: &str) -> Self {
-        let joint = |joint: &TableJoint| JointEntry {
-            from: joint.from.get(),
-            to: joint.to.get(),
-            centre: joint.centre,
-            limit: joint.limit,
-            inducing: joint.inducing.clone(),
-            inverse_factor: joint.inverse_factor.clone(),
-        };
         Self {
             format: DRIVERS.into(),
             version: 1,
@@ -218,7 +268,7 @@ impl JointFile {
             length: table.length,
             sigma: table.sigma,
             bones: table.bones.iter().map(BoneEntry::of).collect(),
-            joints: table.joints.iter().map(joint).collect(),
+            joints: table.joints.iter().map(|joint| JointEntry::of(joint, TableBone::get)).collect(),
             shapes: table.shapes.clone(),
             matrix: table.matrix.clone(),
             offset: table.offset.clone(),

@@ -3,6 +3,7 @@
 //! - [`model_outcome`]: what a fit or an evaluation found out, as warnings, JSON and a page
 //! - [`outcome_pair`]: two such outcomes side by side, read back from their JSON
 //! - [`page`]: one self-contained HTML page with numbers, charts and the skins in 3D
+//! - [`viewer`]: one self-contained HTML page that poses a model in the browser
 //! - [`svg`]: drawings of skins and curves for pages without scripts
 //! - [`length`](mod@length): lengths in the unit of the reader
 //!
@@ -13,6 +14,7 @@ pub mod model_outcome;
 pub mod outcome_pair;
 pub mod page;
 pub mod svg;
+pub mod viewer;
 
 pub use length::{LengthUnit, show_length, show_number, unit_of};
 pub use model_outcome::{FitSummary, ModelOutcome, PassVerdict, ScoredExamples, SetRole, vertex_csv};

@@ -323,4 +323,19 @@ pub enum ExportError {
     /// All shapes of a correction that is baked.
     #[error("a correction that is baked for a motion is compressed: it needs a number of shapes")]
     AllBaked,
+    /// A page for a model that also reads channels.
+    #[error("the viewer poses joints alone, and this model also reads channels: {names}")]
+    ViewerChannels {
+        /// The channels.
+        names: String,
+    },
+    /// A page and a table at once.
+    #[error("a viewer holds what drives its shapes in the GLB, and writes no table")]
+    ViewerTable,
+    /// A page where a file is named.
+    #[error("\"{}\": a viewer is a folder with a page and a GLB, not a file", path.display())]
+    ViewerFolder {
+        /// The name.
+        path: PathBuf,
+    },
 }

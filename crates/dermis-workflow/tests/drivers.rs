@@ -109,7 +109,8 @@ fn a_reader_of_the_documented_table_shows_what_the_export_reports() {
         let (glb, json) = (place(&format!("{name}.glb")), place(&format!("{name}.json")));
         let settings = DriverSettings { shapes, influences: None };
         let driven =
-            export_driven(&model, Some(&motion), settings, MorphNormals::Written, (&glb, &json), &silent).unwrap();
+            export_driven(&model, Some(&motion), settings, MorphNormals::Written, (&glb, Some(&json)), &silent)
+                .unwrap();
         let text = std::fs::read_to_string(json.path()).unwrap();
         let reader = Reader::new(&text);
         // Far beyond training, where limits and clamps act, against the program's own evaluation.
@@ -180,8 +181,14 @@ fn what_cannot_be_driven_is_refused_by_name() {
     let place = |name: &str| reserve_file(&folder.path().join(name), Existing::Keep).unwrap();
     let refused = |model: &ModelFile, shapes| {
         let settings = DriverSettings { shapes, ..DriverSettings::default() };
-        let made =
-            export_driven(model, None, settings, MorphNormals::Written, (&place("a.glb"), &place("a.json")), &silent);
+        let made = export_driven(
+            model,
+            None,
+            settings,
+            MorphNormals::Written,
+            (&place("a.glb"), Some(&place("a.json"))),
+            &silent,
+        );
         made.expect_err("it was taken").to_string()
     };
     assert!(refused(&model, Some(1)).contains("two at least"));

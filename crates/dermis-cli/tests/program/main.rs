@@ -25,6 +25,7 @@ mod stream;
 mod suggest;
 mod tube;
 mod verbs;
+mod viewer;
 mod weights;
 
 use serde_json::Value;

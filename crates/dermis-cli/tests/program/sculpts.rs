@@ -233,7 +233,8 @@ mod with_node {
 
     #[test]
     fn the_reader_in_javascript_plays_the_model() {
-        play(|table, poses| printed(Command::new("node").arg(readers().join("test/check.mjs")).arg(table).arg(poses)));
+        let program = readers().join("../js/test/weights.mjs");
+        play(|table, poses| printed(Command::new("node").arg(&program).arg(table).arg(poses)));
     }
 }
 

@@ -94,6 +94,7 @@ fn the_keys_of_every_verb_s_json_are_stored() {
         "export joint.dermis --motion test.npz -o walk.glb --json",
         "export joint.dermis --motion test.npz --drivers joint.json -o driven.glb --json",
         "export psd.dermis --drivers psd.json -o psd.glb --json",
+        "export psd.dermis --viewer -o viewer --json",
         "export joint.dermis --motion test.npz --lbs --helpers 2 -o lbs.glb --json",
         "convert train.npz -o train.glb --json",
         "weights train.npz --heat -o heat.npz --json",

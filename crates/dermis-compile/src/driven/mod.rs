@@ -44,12 +44,12 @@ pub(crate) use shapes::named_bones;
 use crate::{CompileError, PruneCost, Warning, skin_weights};
 use dermis_deform::baked::BakedCorrection;
 use dermis_deform::joints::JointPose;
-use dermis_deform::tables::JointTable;
+use dermis_deform::tables::{JointTable, TableBone};
 use dermis_deform::{RiggedDeformer, blend};
 use dermis_measure::{Distance, Distances, WideRunner, run_motion, within_memory};
 use dermis_rig::glam::{DVec3, Vec3};
 use dermis_rig::progress::proceed;
-use dermis_rig::{BoneTransforms, Influences, MorphTarget, Motion, Progress, Rig};
+use dermis_rig::{BoneIndex, BoneTransforms, IndexVec, Influences, MorphTarget, Motion, Progress, Rig};
 use dermis_solve::faer::Mat;
 use rayon::prelude::*;
 use regression::{Linear, joint_starts, regress, rest_correction};
@@ -95,6 +95,8 @@ pub struct DrivenShapes<'a> {
     pub morphs: Vec<MorphTarget>,
     /// How their weights follow from the joints.
     pub table: JointTable,
+    /// The rig's bone for each bone of the table.
+    pub bones: IndexVec<TableBone, BoneIndex>,
     /// Weights of the morph targets in every frame of the motion, if there is one.
     pub frames: Option<Vec<Vec<f64>>>,
     /// What they cost.
@@ -181,6 +183,7 @@ pub fn drive_joints<'a>(
         weights,
         morphs: made.morphs,
         table: made.table,
+        bones: made.bones,
         frames,
     })
 }

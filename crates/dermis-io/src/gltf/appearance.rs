@@ -5,6 +5,7 @@ use super::nodes::{Local, Nodes};
 use super::skins::Bones;
 use crate::appearance::{Description, Hung, MOST_BESIDE, Object, media_type};
 use crate::contents::{Flaw, Resolve};
+use crate::driver_table::{JOINT_EXTENSION, POSE_SPACE_EXTENSION};
 use crate::flaws::{Flaws, short};
 use dermis_rig::glam::{DAffine3, DMat4};
 use dermis_rig::{Appearance, Image};
@@ -228,6 +229,13 @@ fn around(document: &Document, nodes: &Nodes, bones: &Bones, drawn: &[u32], made
     if let [only] = drawn {
         made.mesh_node = own(*only as usize);
         made.mesh_node.remove("camera");
+        // What drives the morph targets of this file says nothing of others.
+        if let Some(Value::Object(extensions)) = made.mesh_node.get_mut("extensions") {
+            [JOINT_EXTENSION, POSE_SPACE_EXTENSION].iter().for_each(|name| drop(extensions.remove(*name)));
+            if extensions.is_empty() {
+                made.mesh_node.remove("extensions");
+            }
+        }
         let mesh = document.root.nodes[*only as usize].mesh.and_then(|mesh| document.root.meshes.get(mesh as usize));
         let mut extras = mesh.map_or(Value::Null, |mesh| mesh.extras.clone());
         if let Some(object) = extras.as_object_mut() {

@@ -22,9 +22,9 @@
 
 mod charts;
 mod content;
-mod html;
+pub(crate) mod html;
 mod quantity;
-mod skins;
+pub(crate) mod skins;
 
 pub use crate::length::LengthUnit;
 pub use content::{

@@ -166,7 +166,7 @@ struct PackedFrame<'a> {
 /// Three numbers per vertex, little-endian, base64. `u16`: value = min + step · q, q = 65535 for "not finite". `u8`: value =
 /// step · t·|t| with t = (q − 127) / 127, q = 255 for "not finite".
 #[derive(Serialize)]
-struct Packed {
+pub(crate) struct Packed {
     kind: &'static str,
     min: [f64; 3],
     step: [f64; 3],
@@ -291,12 +291,13 @@ fn centre_of(points: &[[f32; 3]]) -> [f64; 3] {
     bounds(points.iter().map(|p| p.map(f64::from))).map(|[low, high]| 0.5 * (low + high))
 }
 
-fn diagonal(points: &[[f32; 3]]) -> f64 {
+/// Returns the diagonal of the box of the finite points.
+pub(crate) fn diagonal(points: &[[f32; 3]]) -> f64 {
     bounds(points.iter().map(|p| p.map(f64::from))).map(|[low, high]| (high - low).powi(2)).iter().sum::<f64>().sqrt()
 }
 
 /// Packs points as 16-bit numbers if these resolve every axis to `tolerance`, else as 32-bit floats.
-fn pack_points(points: impl Iterator<Item = [f64; 3]> + Clone, tolerance: f64) -> Packed {
+pub(crate) fn pack_points(points: impl Iterator<Item = [f64; 3]> + Clone, tolerance: f64) -> Packed {
     let box_ = bounds(points.clone());
     let min = box_.map(|[low, _]| low);
     let step = box_.map(|[low, high]| (high - low) / f64::from(NOT_FINITE - 1));

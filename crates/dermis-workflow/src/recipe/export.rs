@@ -1,21 +1,22 @@
 //! `export`: a model compiled for an engine, as a GLB and a table of drivers.
 
+use super::shape_count::{ShapeCount, driver_settings, pose_space_settings};
+use super::viewer::{PAGE, ViewerExport, ViewerMade, Written};
 use super::{Existing, Input, Watch, keep, seen, sources, step};
 use crate::FileError;
 use crate::compile::{Compiled, LinearSettings, Poses, compile};
 use crate::drivers::{
-    Driven, DrivenReport, DriverSettings, PoseSpaceReport, PoseSpaceSettings, Refusal, export_driven,
-    export_pose_space, is_pose_space, refusal,
+    Driven, DrivenReport, PoseSpaceReport, Refusal, export_driven, export_pose_space, is_pose_space, refusal,
 };
 use crate::error::{Error, ExportError};
 use crate::export::{ExportSettings, Exported, corrects, export_glb, is_glb};
 use crate::load::{PoseSet, ReadOptions, load_base_cache, load_examples, load_model, load_motion, load_pose_sets};
-use crate::output::{Kind, Output, reserve_file, reserve_file_of};
+use crate::output::{Kind, Output, reserve_file, reserve_file_of, reserve_folder};
 use dermis_fit::weights::WeightBits;
 use dermis_io::ModelFile;
 use dermis_io::gltf::MorphNormals;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// An export.
@@ -29,7 +30,7 @@ pub struct ExportRecipe {
     /// How files are read where they do not say it themselves.
     #[serde(default)]
     pub read: ReadOptions,
-    /// The GLB.
+    /// The GLB; of a viewer, the folder.
     pub out: PathBuf,
     /// A table of how an engine computes the weights of the shapes, or the motion of the helper bones, in any pose.
     #[serde(default)]
@@ -47,6 +48,8 @@ pub enum ExportForm {
     Shapes(ShapesExport),
     /// Weights and helper bones, without morph targets.
     Linear(LinearExport),
+    /// A page that poses the model in a browser, with the GLB that it shows, in a folder.
+    Viewer(ViewerExport),
 }
 
 /// An export with morph targets.
@@ -65,22 +68,22 @@ pub struct ShapesExport {
     pub influences: Option<usize>,
     /// Whether morph targets hold changes of normals, so that corrections are shaded as they look.
     pub normals: bool,
+    /// Whether joints must drive the morph targets, as with a table: the GLB holds what drives them.
+    pub driven: bool,
 }
 
 impl Default for ShapesExport {
     fn default() -> Self {
-        Self { motion: None, base_cache: None, shapes: None, kernels: None, influences: None, normals: true }
+        Self {
+            motion: None,
+            base_cache: None,
+            shapes: None,
+            kernels: None,
+            influences: None,
+            normals: true,
+            driven: false,
+        }
     }
-}
-
-/// How many morph targets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ShapeCount {
-    /// So many at most.
-    Most(usize),
-    /// As many as the model has; nothing is compressed.
-    All,
 }
 
 /// An export as linear blend skinning.
@@ -122,6 +125,8 @@ pub struct ExportOutcome {
     pub written: PathBuf,
     /// Where the table went, if there is one.
     pub table: Option<PathBuf>,
+    /// Where the page of a viewer went, and its bytes.
+    pub page: Option<(PathBuf, usize)>,
 }
 
 /// What a GLB holds, and what it costs.
@@ -150,6 +155,9 @@ impl ExportRecipe {
     /// # Errors
     /// [`Error`].
     pub fn run(&self, watch: &dyn Watch) -> Result<ExportOutcome, Error> {
+        if let ExportForm::Viewer(viewer) = &self.form {
+            return self.viewer(viewer, watch);
+        }
         if !is_glb(&self.out) {
             let what = "only .glb is written so far";
             return Err(FileError::Ending { path: self.out.clone(), what, endings: "" }.into());
@@ -165,6 +173,7 @@ impl ExportRecipe {
             ExportForm::Linear(linear) => {
                 linear.motions.iter().chain(&linear.examples).chain(&linear.hold_out).collect()
             }
+            ExportForm::Viewer(viewer) => viewer.motion.iter().collect(),
         };
         let inputs: Vec<&Input> = [&self.model].into_iter().chain(beside).collect();
         keep(&inputs, [&out].into_iter().chain(&table))?;
@@ -173,10 +182,33 @@ impl ExportRecipe {
         let made = match &self.form {
             ExportForm::Shapes(shapes) => shapes.export(&model, &self.read, (&out, table.as_ref()), watch)?,
             ExportForm::Linear(linear) => linear.export(&model, &self.read, (&out, table.as_ref()), watch)?,
+            ExportForm::Viewer(viewer) => return self.viewer(viewer, watch),
         };
         let has_table = !matches!(&made, ExportMade::Linear(compiled) if compiled.helpers.is_empty());
         let table = table.filter(|_| has_table).map(|table| table.path().to_path_buf());
-        Ok(ExportOutcome { model, made, written: out.path().to_path_buf(), table })
+        Ok(ExportOutcome { model, made, written: out.path().to_path_buf(), table, page: None })
+    }
+
+    fn viewer(&self, viewer: &ViewerExport, watch: &dyn Watch) -> Result<ExportOutcome, Error> {
+        if self.table.is_some() {
+            return Err(ExportError::ViewerTable.into());
+        }
+        if is_glb(&self.out) {
+            return Err(ExportError::ViewerFolder { path: self.out.clone() }.into());
+        }
+        let out = reserve_folder(&self.out, self.existing)?;
+        let inputs: Vec<&Input> = [&self.model].into_iter().chain(&viewer.motion).collect();
+        keep(&inputs, [&out])?;
+        let path = &self.model.file.path;
+        let (model, note) = step(watch, "read model", |_| load_model(path))?;
+        seen(watch, [&self.model], &[note])?;
+        let Written { made, glb, page } = viewer.export((&model, path), &self.read, &out, watch)?;
+        let made = match made {
+            ViewerMade::Joints(driven) => ExportMade::Driven(driven),
+            ViewerMade::PoseSpace(driven) => ExportMade::PoseSpace(driven),
+        };
+        let (written, page) = (out.path().join(glb), Some((out.path().join(PAGE), page)));
+        Ok(ExportOutcome { model, made, written, table: None, page })
     }
 }
 
@@ -188,7 +220,8 @@ impl ShapesExport {
         (out, table): (&Output, Option<&Output>),
         watch: &dyn Watch,
     ) -> Result<ExportMade, Error> {
-        if table.is_some() && self.base_cache.is_some() {
+        let driven = self.driven || table.is_some();
+        if driven && self.base_cache.is_some() {
             return Err(ExportError::GivenDriven.into());
         }
         let mut files = Vec::new();
@@ -214,23 +247,19 @@ impl ShapesExport {
         read.must_act_on(&files)?;
         let (motion, influences) = (motion.as_ref(), self.influences);
         let normals = if self.normals { MorphNormals::Written } else { MorphNormals::LeftOut };
-        let bare = self.shapes == Some(ShapeCount::Most(0)) && table.is_none() && self.kernels.is_none();
+        let bare = self.shapes == Some(ShapeCount::Most(0)) && !driven && self.kernels.is_none();
         let mut refused = None;
         if is_pose_space(model) && !bare {
             refused = refusal(model);
             match refused {
                 None => {
-                    let shapes = self.shapes.map(|shapes| match shapes {
-                        ShapeCount::Most(most) => most,
-                        ShapeCount::All => usize::MAX,
-                    });
-                    let settings = PoseSpaceSettings { shapes, kernels: self.kernels, influences };
+                    let settings = pose_space_settings(self.shapes, self.kernels, influences);
                     let export = |p: dermis_rig::Progress<'_>| {
                         export_pose_space(model, motion, settings, normals, (out, table), p)
                     };
                     return Ok(ExportMade::PoseSpace(step(watch, "export", export)?));
                 }
-                Some(reason) if table.is_some() || self.kernels.is_some() => {
+                Some(reason) if driven || self.kernels.is_some() => {
                     return Err(ExportError::Refused(reason).into());
                 }
                 Some(_) => {}
@@ -238,13 +267,8 @@ impl ShapesExport {
         } else if self.kernels.is_some() {
             return Err(ExportError::Kernels { method: model.header.method.clone() }.into());
         }
-        if let Some(table) = table {
-            let shapes = match self.shapes {
-                None => DriverSettings::default().shapes,
-                Some(ShapeCount::Most(most)) => Some(most),
-                Some(ShapeCount::All) => None,
-            };
-            let settings = DriverSettings { shapes, influences };
+        if driven {
+            let settings = driver_settings(self.shapes, influences);
             let driven = step(watch, "export", |p| export_driven(model, motion, settings, normals, (out, table), p))?;
             return Ok(ExportMade::Driven(driven));
         }
@@ -314,11 +338,15 @@ impl LinearExport {
 impl ExportOutcome {
     /// `export --json`.
     pub fn json(&self) -> Value {
-        match &self.made {
+        let mut value = match &self.made {
             ExportMade::Baked { exported, .. } => exported.json(),
             ExportMade::Driven(driven) => driven.json(),
             ExportMade::PoseSpace(made) => made.json(),
             ExportMade::Linear(compiled) => compiled.json(self.model.rig().skeleton()),
+        };
+        if let Some((path, bytes)) = &self.page {
+            value["page"] = json!({ "path": path, "bytes": bytes });
         }
+        value
     }
 }

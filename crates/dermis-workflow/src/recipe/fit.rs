@@ -198,7 +198,7 @@ impl FitOutputs {
 }
 
 impl FitExamples {
-    fn inputs(&self) -> Vec<Input> {
+    pub(super) fn inputs(&self) -> Vec<Input> {
         match self {
             Self::Held(inputs) | Self::Streamed(inputs) | Self::Sums(inputs) => inputs.clone(),
             Self::Sculpts { sculpts, poses } => sculpts.iter().map(SculptInput::input).chain(poses.clone()).collect(),

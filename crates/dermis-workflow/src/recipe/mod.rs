@@ -19,7 +19,9 @@ mod inspect;
 mod invert;
 mod pose;
 mod report;
+mod shape_count;
 mod suggest;
+mod viewer;
 mod watch;
 mod weights;
 
@@ -30,7 +32,7 @@ pub use course::Course;
 pub use decompose::{DecomposeOutcome, DecomposeRecipe};
 pub use demo::{DemoOutcome, DemoRecipe};
 pub use eval::{EvalOutcome, EvalRecipe, Held, ScoreRecipe, Scored, StressTest};
-pub use export::{ExportForm, ExportMade, ExportOutcome, ExportRecipe, LinearExport, ShapeCount, ShapesExport};
+pub use export::{ExportForm, ExportMade, ExportOutcome, ExportRecipe, LinearExport, ShapesExport};
 pub use figures::{Figure, FiguresOutcome, FiguresRecipe};
 pub use fit::{FitDone, FitExamples, FitOutcome, FitOutputs, FitRecipe, Memory};
 pub use held_fit::{Beside, HeldFit};
@@ -38,7 +40,9 @@ pub use inspect::{InspectOutcome, InspectRecipe, Inspected};
 pub use invert::{DeformerProgram, InvertOutcome, InvertRecipe, InvertedDeformer};
 pub use pose::{PoseOutcome, PoseRecipe, Swing};
 pub use report::{ReportOutcome, ReportRecipe};
+pub use shape_count::ShapeCount;
 pub use suggest::{SuggestOutcome, SuggestRecipe, SuggestedBundle};
+pub use viewer::{ViewerExport, ViewerMade};
 pub use watch::{Silent, Watch, step};
 pub use weights::{
     BoneRule, HeatOptions, PlanOptions, ScanOptions, ScanStart, SingleBoneOptions, WeightSource, WeightsFound,

@@ -167,7 +167,9 @@ fn a_reader_of_the_page_has_the_programs_weights_in_trained_and_untrained_poses(
                 *bone = bones.iter().position(|b| b["name"] == name.as_str()).unwrap().into();
             }
         }
-        for (key, value) in extension.as_object().unwrap() {
+        let fields = extension.as_object_mut().unwrap();
+        assert_eq!(fields.remove("version"), Some(1.into()));
+        for (key, value) in fields {
             assert_eq!(&file.table[key], value, "{name}: {key}");
         }
         assert_eq!((&file.table["format"], &file.table["version"]), (&"dermis-drivers".into(), &2.into()));

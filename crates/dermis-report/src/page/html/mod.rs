@@ -10,9 +10,10 @@ mod table;
 mod tests;
 
 use super::charts::ScriptData;
-use super::content::{Page, PageVerdict, PageWarning, PoseRef, Tone};
+use super::content::{KeyFigure, Page, PageVerdict, PageWarning, PoseRef, Tone};
 use super::quantity::significant;
 use super::skins::{self, SkinView};
+use crate::length::LengthUnit;
 use poses::pose_sets;
 use sections::{VertexLinks, comparison, free_table, provenance, sweep_table, worst_vertices};
 use serde::Serialize;
@@ -20,7 +21,8 @@ use std::fmt::Write as _;
 use table::{Cell, Sort, table};
 
 const TEMPLATE: &str = include_str!("page.html");
-const STYLE: &str = include_str!("page.css");
+/// Colours, tables and the 3D view.
+pub(crate) const STYLE: &str = include_str!("page.css");
 /// The parts of the 3D view, in the order in which they use each other.
 const VIEW_SCRIPT: &str = concat!(
     include_str!("view/shapes.js"),
@@ -86,7 +88,7 @@ pub(super) fn whole_page(page: &Page) -> String {
         "subtitle" => format!("<p class=\"subtitle\">{}</p>", escape(&page.subtitle)),
         "verdict" => page.pass.iter().chain(&page.verdict).map(verdict).collect(),
         "warnings" => warning_list(page, &warnings),
-        "figures" => figures(page),
+        "figures" => figure_list(&page.figures, &page.unit),
         "contents" => std::mem::take(&mut sections.contents),
         "sections" => std::mem::take(&mut sections.body),
         "style" => STYLE.into(),
@@ -119,7 +121,8 @@ impl Sections {
 const VIEW_HTML: &str =
     "<div id=\"view-host\"></div><noscript><p class=\"note\">The 3D view needs JavaScript.</p></noscript>";
 
-fn verdict(verdict: &PageVerdict) -> String {
+/// A sentence with its mark.
+pub(crate) fn verdict(verdict: &PageVerdict) -> String {
     let (class, mark, word) = match verdict.tone {
         Tone::Good => ("good", "✓", "Good"),
         Tone::Caution => ("caution", "!", "Caution"),
@@ -152,15 +155,15 @@ fn warning(page: &Page, warning: &PageWarning) -> String {
     named().unwrap_or_else(|| escape(&warning.text))
 }
 
-fn figures(page: &Page) -> String {
-    if page.figures.is_empty() {
+/// Key figures side by side; nothing if there are none.
+pub(crate) fn figure_list(figures: &[KeyFigure], unit: &LengthUnit) -> String {
+    if figures.is_empty() {
         return String::new();
     }
-    let items: String = page
-        .figures
+    let items: String = figures
         .iter()
         .map(|figure| {
-            let (number, unit) = figure.value.written(&page.unit);
+            let (number, unit) = figure.value.written(unit);
             let class = if figure.value.is_number() { "" } else { " class=\"words\"" };
             format!(
                 "<div><dt>{}</dt><dd{class}><b>{}</b> {}</dd><dd class=\"small\">{}</dd></div>",
@@ -176,7 +179,7 @@ fn figures(page: &Page) -> String {
 
 /// Escapes text for a place between tags or in a quoted attribute. HTML does not allow control characters; they become
 /// replacement marks.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -194,13 +197,13 @@ fn escape(text: &str) -> String {
 }
 
 /// Writes JSON for a `<script>` element. It holds no `<`, so neither `</script>` nor `<!--` can occur in it.
-fn json(data: &impl Serialize) -> String {
+pub(crate) fn json(data: &impl Serialize) -> String {
     // Serialising numbers, texts and lists to memory cannot fail. A number that is not finite becomes null.
     serde_json::to_string(data).unwrap_or_else(|_| "{}".into()).replace('<', "\\u003c")
 }
 
 /// Replaces every `{{name}}` of the template. It does not scan the replacements, so data cannot name a slot.
-fn fill(template: &str, mut content: impl FnMut(&str) -> String) -> String {
+pub(crate) fn fill(template: &str, mut content: impl FnMut(&str) -> String) -> String {
     let mut out = String::new();
     let mut rest = template;
     while let Some((before, after)) = rest.split_once("{{") {

@@ -1,12 +1,13 @@
-// Compares `drive` with the weights of a clip, in three.js: node readers/test/check_three.mjs THREE HERO.glb HERO.json
+// Compares `drive` with the weights of a clip, in three.js: node js/test/clip.mjs THREE HERO.glb [HERO.json]
 //
 // THREE is the folder of the npm package three (npm install --prefix target/tools three). HERO.glb is of
-// `dermis export --drivers HERO.json --motion CLIP`. The scene is moved, turned and scaled, which must cancel.
+// `dermis export --driven --motion CLIP`, HERO.json of `--drivers`; without it the extension of HERO.glb is read. The scene is moved,
+// turned and scaled, which must cancel.
 // Exit 0: all weights within 1e-6; 1: not.
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { Drivers, drive } from "../dermis_drivers.js";
+import { DermisExtension, Drivers, attach, drive } from "../dermis.js";
 
 const [three, glb, json] = process.argv.slice(2);
 const load = (path) => import(pathToFileURL(resolve(join(three, path))));
@@ -16,13 +17,15 @@ const { AnimationMixer } = await load("build/three.module.js");
 const { GLTFLoader } = await load("examples/jsm/loaders/GLTFLoader.js");
 
 const bytes = Uint8Array.from(readFileSync(glb)).buffer;
-const gltf = await new GLTFLoader().parseAsync(bytes, "");
-const drivers = new Drivers(JSON.parse(readFileSync(json, "utf8")));
+const loader = new GLTFLoader();
+if (!json) loader.register((parser) => new DermisExtension(parser));
+const gltf = await loader.parseAsync(bytes, "");
 gltf.scene.position.set(3, 2, 1);
 gltf.scene.rotation.set(0.3, 1, 2);
 gltf.scene.scale.setScalar(1.7);
 const meshes = [];
 gltf.scene.traverse((object) => { if (object.isSkinnedMesh) meshes.push(object); });
+if (json) meshes.forEach((mesh) => attach(mesh, new Drivers(JSON.parse(readFileSync(json, "utf8")))));
 const [clip] = gltf.animations;
 const times = clip.tracks.find((track) => track.name.endsWith(".morphTargetInfluences")).times;
 const mixer = new AnimationMixer(gltf.scene);
@@ -36,7 +39,7 @@ for (const time of times) {
     const baked = [...mesh.morphTargetInfluences];
     first ??= baked;
     const start = performance.now();
-    for (let run = 0; run < 20; run++) drive(drivers, mesh);
+    for (let run = 0; run < 20; run++) drive(mesh);
     seconds += (performance.now() - start) / 20e3;
     baked.forEach((weight, i) => {
       worst = Math.max(worst, Math.abs(weight - mesh.morphTargetInfluences[i]));

@@ -1,34 +1,37 @@
-// Computes the weights of morph targets from the table of `dermis export --drivers`: of a joint model or a pose space.
-// Equations and names are those of docs/drivers.md. ES modules, this and dermis_rotation.js. In three.js:
-//
-//   const drivers = new Drivers(await (await fetch("hero.json")).json());
-//   const gltf = await new GLTFLoader().loadAsync("hero.glb");
-//   // In every frame, after the animation has moved the bones and before the picture is drawn:
-//   gltf.scene.updateMatrixWorld(true);
-//   gltf.scene.traverse((mesh) => mesh.isSkinnedMesh && drive(drivers, mesh));
+// Computes the weights of morph targets from the pose: of a joint model or a pose space, by the equations and names of
+// docs/drivers.md. Knows neither three.js nor files; dermis.js brings both. A table is the JSON of `dermis export --drivers`, or what
+// `extensionTable` makes of an extension of a GLB.
 
 import { COORDINATE_SIZES, IDENTITY, XYZ, coordinate, dot, inverse3, product3 } from "./dermis_rotation.js";
 
 export class Drivers {
-  /** Takes the parsed JSON. Throws an Error if the table is of an unknown kind or its counts contradict each other. */
+  /**
+   * Takes a parsed table. Throws an Error that names what is wrong, if the table is of an unknown kind, lacks a field, or its
+   * counts contradict each other.
+   */
   constructor(table) {
+    demand(table !== null && typeof table === "object", "an object is expected");
     const { format, version, kind, bones, shapes, offset, clamp } = table;
     demand(format === "dermis-drivers", `format is ${format}, not dermis-drivers`);
     const isPoseSpace = version === 2 && kind === "pose-space";
     demand(version === 1 || isPoseSpace, `this reader does not know version ${version}, kind ${kind}`);
+    const lists = isPoseSpace ? ["bones", "shapes", "joints", "channels", "regions"] : ["bones", "shapes", "joints", "matrix"];
+    lists.forEach((name) => demand(Array.isArray(table[name]), `${name} is no list`));
     bones.forEach((bone) => checkRows(bone.inverse_bind, 3, 4, `inverse_bind of ${bone.name}`));
     checkRows([offset], 1, shapes.length, "offset");
     checkRows([clamp], 1, 2, "clamp");
+    demand(clamp[0] <= clamp[1], `clamp is from ${clamp[0]} to ${clamp[1]}`);
     Object.assign(this, { bones, shapes, offset, clamp, addTo: isPoseSpace ? poseSpace(table) : jointModel(table) });
   }
 
   /**
-   * Returns a weight for every name in `shapes`. `worldOf(bone)` is the joint-to-world matrix of the bone of that name:
-   * 16 numbers, column by column, in the axes of the GLB. `channels` has values by name; one that it lacks is zero.
+   * Returns a weight for every name in `shapes`. `worldOf(name, bone)` is the joint-to-world matrix of a bone of the table: 16
+   * numbers, column by column, in the axes of the GLB. `channels` has values by name; one that it lacks is zero.
    */
   weights(worldOf, channels = {}) {
-    const transforms = this.bones.map(({ name, inverse_bind }) => {
-      const world = worldOf(name);
+    const transforms = this.bones.map((bone) => {
+      const { name, inverse_bind } = bone;
+      const world = worldOf(name, bone);
       demand(world, `the rig has no bone ${name}`);
       return XYZ.map((r) => [0, 1, 2, 3].map((c) =>
         sum(XYZ.map((k) => world[4 * k + r] * inverse_bind[k][c])) + (c === 3 ? world[12 + r] : 0)));
@@ -41,23 +44,16 @@ export class Drivers {
   }
 }
 
-/** Writes the weights into a SkinnedMesh of three.js, whose bones have the world matrices of this frame. */
-export function drive(drivers, mesh, channels) {
-  const count = mesh.morphTargetInfluences?.length ?? 0;
-  demand(count === drivers.shapes.length, `the mesh has ${count} morph targets, the table ${drivers.shapes.length}`);
-  // GLTFLoader replaces some characters of names; userData keeps the name that the file has.
-  const bones = new Map(mesh.skeleton.bones.map((bone) => [bone.userData.name ?? bone.name, bone]));
-  const weights = drivers.weights((name) => bones.get(name)?.matrixWorld.elements, channels);
-  weights.forEach((weight, i) => { mesh.morphTargetInfluences[i] = weight; });
-}
-
 /** Checks a table of version 1. Returns what adds `matrix` z to the weights. */
 function jointModel({ length, sigma, bones, joints, matrix, shapes }) {
+  demand(length > 0 && sigma > 0 && Number.isFinite(length + sigma), `length is ${length} and sigma is ${sigma}`);
   const origin = new Array(12).fill(0);
   // g − 1: the ones of g(φ, ψ) − g(φ, 0) − g(0, ψ) + 1 cancel, and expm1 keeps the digits that go with them.
   const g1 = (x, y) => Math.expm1(-squaredDistance(x, y) / sigma ** 2);
   const coordinates = joints.map(({ from, to, centre, limit, inducing, inverse_factor }, j) => {
     demand(bones[from] && bones[to], `joint ${j} names a bone that is not in the table`);
+    demand(Array.isArray(inducing) && Array.isArray(inverse_factor), `joint ${j} lacks inducing or inverse_factor`);
+    checkLimit(limit, `joint ${j}`);
     if (centre !== null) checkRows([centre], 1, 3, `centre of joint ${j}`);
     checkRows(inducing, inverse_factor.length, 12, `inducing of joint ${j}`);
     inverse_factor.forEach((row, i) => checkRows([row], 1, i + 1, `inverse_factor of joint ${j}`));
@@ -86,20 +82,30 @@ function jointModel({ length, sigma, bones, joints, matrix, shapes }) {
 
 /** Checks a table of version 2. Returns what adds the values of all regions to the weights. */
 function poseSpace({ coordinates, kernel, linear, bones, joints, channels, regions, shapes }) {
-  const [size, kernelOf] = [COORDINATE_SIZES[coordinates.kind], KERNELS[kernel.kind]];
-  demand(size && kernelOf, `this reader does not know coordinates ${coordinates.kind} or kernel ${kernel.kind}`);
+  const [size, kernelOf] = [COORDINATE_SIZES[coordinates?.kind], KERNELS[kernel?.kind]];
+  demand(size && kernelOf, `this reader does not know coordinates ${coordinates?.kind} or kernel ${kernel?.kind}`);
+  demand(kernel.sigma > 0 && Number.isFinite(kernel.sigma), `sigma is ${kernel.sigma}`);
+  const { swing, twist } = coordinates;
+  demand(coordinates.kind !== "swing-twist" || Number.isFinite(swing + twist), `swing is ${swing} and twist is ${twist}`);
   const ofJoints = joints.map(({ path, axis, limit }, j) => {
+    demand(Array.isArray(path), `joint ${j} has no path`);
     demand(path.flat().every((bone) => bones[bone]), `joint ${j} names a bone that is not in the table`);
+    checkLimit(limit, `joint ${j}`);
     checkRows([axis], 1, 3, `axis of joint ${j}`);
     const q = (transforms) =>
       path.map(([a, b]) => product3(inverse3(transforms[a]), transforms[b])).reduce(product3, IDENTITY);
     return { size, of: (transforms) => limited(coordinate(q(transforms), axis, coordinates), limit) };
   });
-  const ofChannels = channels.map(({ name, scale, limit }) =>
-    ({ size: 1, of: (_, values) => limited([scale * (values[name] ?? 0)], limit) }));
+  const ofChannels = channels.map(({ name, scale, limit }) => {
+    demand(Number.isFinite(scale), `channel ${name}: scale is ${scale}`);
+    checkLimit(limit, `channel ${name}`);
+    return { size: 1, of: (_, values) => limited([scale * (values[name] ?? 0)], limit) };
+  });
   const all = [...ofJoints, ...ofChannels];
   const adders = regions.map(({ relevance, centres, shapes: targets, matrix }, r) => {
+    [relevance, centres, targets].forEach((list) => demand(Array.isArray(list), `region ${r} lacks a list`));
     demand(relevance.every(([j]) => all[j]), `region ${r} names a coordinate that is not there`);
+    demand(relevance.every(([, a]) => a >= 0 && Number.isFinite(a)), `region ${r} has a relevance that is no number, or negative`);
     demand(targets.every((i) => i in shapes), `region ${r} names a shape that is not there`);
     const sizes = relevance.map(([j]) => all[j].size);
     checkRows(centres, centres.length, sum(sizes), `centres of region ${r}`);
@@ -138,8 +144,12 @@ function limited(x, limit) {
 }
 
 function checkRows(rows, count, size, what) {
-  const isRight = rows.length === count && rows.every((row) => row.length === size && row.every(Number.isFinite));
-  demand(isRight, `${what}: ${count} × ${size} finite numbers are expected`);
+  const isRow = (row) => Array.isArray(row) && row.length === size && row.every(Number.isFinite);
+  demand(Array.isArray(rows) && rows.length === count && rows.every(isRow), `${what}: ${count} × ${size} finite numbers are expected`);
+}
+
+function checkLimit(limit, what) {
+  demand(limit === null || Number.isFinite(limit), `${what}: the limit is ${limit}, not a number or null`);
 }
 
 function demand(isTrue, reason) {

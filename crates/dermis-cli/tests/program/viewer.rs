@@ -1,0 +1,177 @@
+//! `export --driven` and `export --viewer`: one file that drives itself, and a page to send.
+
+use crate::tube::{Flesh, Tube};
+use crate::{Desk, number};
+use dermis_workflow::io::npz::{StoredFloat, write};
+use dermis_workflow::io::to_bytes;
+use serde_json::Value;
+
+/// A joint model that was validated, one that was not, a pose space, and motions with and without true skins.
+fn desk() -> Desk {
+    let desk = Desk::new();
+    let test = Tube::new(9, 5, 0.5, Flesh::Bulge);
+    desk.put("train.npz", Tube::new(9, 12, 0.0, Flesh::Bulge).bundle());
+    desk.put("test.npz", test.bundle());
+    let mut poses = test.contents();
+    poses.records.iter_mut().for_each(|record| record.positions = None);
+    desk.put("poses.npz", to_bytes(|out| write(&poses, StoredFloat::Double, out)).unwrap());
+    desk.good("fit train.npz --examples train.npz --hold-out test.npz -o j.dermis");
+    desk.good("fit train.npz --examples train.npz -s 0.01 --folds 0 -o fixed.dermis");
+    desk.good("fit train.npz --examples train.npz --method eigenskin -s 1e-6 --folds 0 -o p.dermis");
+    desk
+}
+
+fn header(glb: &[u8]) -> Value {
+    let length = u32::from_le_bytes(glb[12..16].try_into().unwrap()) as usize;
+    serde_json::from_slice(&glb[20..20 + length]).unwrap()
+}
+
+/// The content of the only extension of a GLB's mesh.
+fn extension(glb: &[u8], name: &str) -> Value {
+    let gltf = header(glb);
+    assert_eq!(gltf["extensionsUsed"], serde_json::json!([name]));
+    assert!(gltf.get("extensionsRequired").is_none());
+    let node = gltf["nodes"].as_array().unwrap().iter().find(|node| node.get("mesh").is_some()).unwrap();
+    node["extensions"][name].clone()
+}
+
+#[test]
+fn a_driven_glb_holds_what_its_table_holds() {
+    let desk = desk();
+    desk.good("export j.dermis --driven --shapes 6 --motion test.npz -o one.glb");
+    desk.good("export j.dermis --drivers two.json --shapes 6 --motion test.npz -o two.glb");
+    assert!(desk.bytes("one.glb") == desk.bytes("two.glb"), "the table changes nothing in the GLB");
+    let own = extension(&desk.bytes("one.glb"), "DERMIS_joint_drivers");
+    let table: Value = serde_json::from_slice(&desk.bytes("two.json")).unwrap();
+    assert_eq!(own["version"], 1);
+    for key in ["length", "sigma", "matrix", "offset", "clamp"] {
+        assert_eq!(own[key], table[key], "{key}");
+    }
+    // A bone's node has the bone's number; the table numbers the bones that it lists.
+    let names: Vec<Value> =
+        header(&desk.bytes("one.glb"))["nodes"].as_array().unwrap().iter().map(|node| node["name"].clone()).collect();
+    for (joint, listed) in own["joints"].as_array().unwrap().iter().zip(table["joints"].as_array().unwrap()) {
+        for end in ["from", "to"] {
+            let (node, bone) = (joint[end].as_u64().unwrap() as usize, listed[end].as_u64().unwrap() as usize);
+            assert_eq!(names[node], table["bones"][bone]["name"]);
+        }
+        assert_eq!(joint["inverse_factor"], listed["inverse_factor"]);
+    }
+    // Without a motion, and as a pose space, which needs no option but takes it.
+    desk.good("export j.dermis --driven -o still.glb");
+    desk.good("export p.dermis -o p.glb");
+    desk.good("export p.dermis --driven -o q.glb");
+    assert!(desk.bytes("p.glb") == desk.bytes("q.glb"));
+    extension(&desk.bytes("p.glb"), "DERMIS_pose_space");
+    desk.good("fit train.npz --examples train.npz --method mwe -o m.dermis");
+    desk.bad("export m.dermis --driven -o x.glb", &["\"mwe\"", "without --drivers, --driven and --viewer"]);
+    desk.bad("export j.dermis --driven --shapes 0 -o x.glb", &["--shapes 0"]);
+    for other in ["--lbs", "--drivers x.json"] {
+        let run = desk.run(&format!("export j.dermis --driven {other} -o x.glb"));
+        assert!(run.code == 2 && run.err.contains("cannot be used with"), "{other}: {}", run.err);
+    }
+}
+
+/// A driven GLB as the rig of another model: what drove its own shapes is not written with those of the other.
+#[test]
+fn drivers_of_a_rig_file_are_not_carried() {
+    let desk = desk();
+    for (model, options) in [("j.dermis", "--driven"), ("p.dermis", "")] {
+        desk.good(&format!("export {model} {options} -o rig.glb --force"));
+        desk.good("fit rig.glb --examples train.npz --method own-weights --folds 0 -o w.dermis --force");
+        desk.good("export w.dermis -o plain.glb --force");
+        let plain = header(&desk.bytes("plain.glb"));
+        assert!(plain.get("extensionsUsed").is_none(), "{model}: {}", plain["extensionsUsed"]);
+        desk.good("fit rig.glb --examples train.npz --method eigenskin -s 1e-6 --folds 0 -o again.dermis --force");
+        desk.good("export again.dermis -o again.glb --force");
+        extension(&desk.bytes("again.glb"), "DERMIS_pose_space");
+    }
+}
+
+/// The sentence of the page.
+fn headline(page: &str) -> String {
+    let line = page.split("<p class=\"verdict ").nth(1).expect("a headline").split("</span></p>").next().unwrap();
+    line.rsplit_once("<span>").unwrap().1.replace("&#39;", "'")
+}
+
+#[test]
+fn a_viewer_says_what_is_known_of_the_model() {
+    let desk = desk();
+    let page = |line: &str| {
+        desk.good(&format!("export {line} --viewer --force -o view"));
+        String::from_utf8(desk.bytes("view/index.html")).unwrap()
+    };
+    for (line, begins, shows) in [
+        ("j.dermis --motion test.npz", "Held out: ", "Held-out error"),
+        ("j.dermis --motion poses.npz", "Cross-validated: ", "Cross-validated error"),
+        ("j.dermis", "Cross-validated: ", "Cross-validated error"),
+        ("j.dermis --motion train.npz", "Cross-validated: ", "Training error"),
+        ("fixed.dermis", "Not validated: ", "Vertices"),
+        ("fixed.dermis --motion train.npz", "Not validated: ", "Training error"),
+        ("p.dermis", "Cross-validated: ", "Morph targets"),
+    ] {
+        let html = page(line);
+        assert!(headline(&html).starts_with(begins), "{line}: {}", headline(&html));
+        assert!(html.contains(&format!("<dt>{shows}</dt>")), "{line}: {shows}");
+    }
+    // The held-out number is that of dermis eval.
+    let scored = desk.json("eval j.dermis --examples test.npz --json");
+    let html = page("j.dermis --motion test.npz");
+    let said = format!("{:.0} % of the error", 100.0 * number(&scored, "ratio"));
+    assert!(headline(&html).contains(&said), "{}: {said}", headline(&html));
+    let figure = html.split("<dt>Held-out error</dt>").nth(1).unwrap().split("</b>").next().unwrap();
+    let shown: f64 = figure.rsplit_once("<b>").unwrap().1.parse().unwrap();
+    assert!((shown / (1e3 * number(&scored, "error.rms")) - 1.0).abs() < 5e-3, "{shown}");
+}
+
+#[test]
+fn a_viewer_is_a_folder_and_the_same_every_time() {
+    let desk = desk();
+    let value = desk.json("export j.dermis --viewer --motion test.npz -o view --json");
+    assert_eq!(desk.names("view"), ["index.html", "j.glb"]);
+    assert_eq!(number(&value, "bytes") as usize, desk.bytes("view/j.glb").len());
+    assert_eq!(number(&value, "page.bytes") as usize, desk.bytes("view/index.html").len());
+    desk.good("export j.dermis --viewer --motion test.npz -o again --threads 1");
+    assert!(
+        desk.bytes("view/index.html") == desk.bytes("again/index.html")
+            && desk.bytes("view/j.glb") == desk.bytes("again/j.glb")
+    );
+    // The GLB is that of --driven; the page's has no changes of normals, which it does not need.
+    desk.good("export j.dermis --driven --motion test.npz -o driven.glb");
+    assert!(desk.bytes("driven.glb") == desk.bytes("view/j.glb"));
+    desk.good("export j.dermis --viewer --no-normals -o bare");
+    assert!(desk.bytes("bare/j.glb").len() < desk.bytes("view/j.glb").len());
+    let recipe = serde_json::json!({"export": {"model": {"file": "j.dermis"}, "form": {"viewer": {"motion": {"file": "test.npz"}}},
+        "out": "third"}});
+    desk.put("r.json", recipe.to_string());
+    desk.good("run r.json");
+    assert!(desk.bytes("third/index.html") == desk.bytes("view/index.html"));
+}
+
+#[test]
+fn what_a_viewer_cannot_do_is_refused_by_name() {
+    let desk = desk();
+    desk.good("fit train.npz --examples train.npz --method mwe -o m.dermis");
+    desk.good("fit train.npz --examples train.npz --method psd --form forward --folds 0 -o f.dermis");
+    desk.put("full/mine.txt", "mine");
+    for (line, says) in [
+        ("export m.dermis --viewer -o x", &["\"mwe\"", "joint model or a pose space"][..]),
+        ("export f.dermis --viewer -o x", &["no shapes can be driven"]),
+        ("export j.dermis --viewer --kernels 4 -o x", &["kernels", "\"joint\""]),
+        ("export j.dermis --viewer --shapes 1 -o x", &["--shapes 1"]),
+        ("export j.dermis --viewer --motion test.npz poses.npz -o x", &["several --motion"]),
+        ("export j.dermis --viewer --fps 30 -o x", &["--fps"]),
+        ("export j.dermis --viewer -o x.glb", &["x.glb", "folder"]),
+        ("export j.dermis --viewer -o full", &["full", "--force"]),
+        ("export j.dermis --viewer -o train.npz", &["train.npz"]),
+        ("export nothing.dermis --viewer -o x", &["nothing.dermis"]),
+    ] {
+        desk.bad(line, says);
+        assert!(!desk.path("x").exists() && !desk.path("x.glb").exists(), "{line}");
+    }
+    assert_eq!(desk.names("full"), ["mine.txt"]);
+    for other in ["--lbs", "--driven", "--drivers x.json", "--base-cache a.npz"] {
+        let run = desk.run(&format!("export j.dermis --viewer {other} -o x"));
+        assert!(run.code == 2 && run.err.contains("cannot be used with"), "{other}: {}", run.err);
+    }
+}

@@ -1,0 +1,70 @@
+"use strict";
+// The viewer: the character of the GLB in a pose of its clip, with joints that the reader turned.
+
+const DEGREE = Math.PI / 180;
+
+/// A quaternion (x, y, z, w) of turns about the bone's own axes, degrees: about x first, then y, then z.
+function quaternionOf([x, y, z]) {
+  const [a, b, c] = [x, y, z].map((angle) => [Math.cos((angle * DEGREE) / 2), Math.sin((angle * DEGREE) / 2)]);
+  return [
+    a[1] * b[0] * c[0] - a[0] * b[1] * c[1], a[0] * b[1] * c[0] + a[1] * b[0] * c[1],
+    a[0] * b[0] * c[1] - a[1] * b[1] * c[0], a[0] * b[0] * c[0] + a[1] * b[1] * c[1],
+  ];
+}
+
+/// The product of two quaternions (x, y, z, w).
+function quaternionProduct([ax, ay, az, aw], [bx, by, bz, bw]) {
+  return [
+    aw * bx + ax * bw + ay * bz - az * by, aw * by - ax * bz + ay * bw + az * bx,
+    aw * bz + ax * by - ay * bx + az * bw, aw * bw - ax * bx - ay * by - az * bz,
+  ];
+}
+
+/// Reads the GLB. `pose(time, turns)` gives a pose, `skins(pose)` its skins; the mesh is that of the rig, with seams closed.
+function makeCharacter(bytes) {
+  const character = Dermis.readGlb(bytes);
+  const skin = new Dermis.Skin(character);
+  if (!skin.drivers) throw new Error("the GLB has no extension that drives its morph targets");
+  const drawn = character.positions.length / 3;
+  const vertexOf = character.vertexOf ?? Float32Array.from({ length: drawn }, (_, i) => i);
+  const vertices = vertexOf.reduce((most, v) => Math.max(most, v), -1) + 1;
+  const drawnOf = new Uint32Array(vertices);
+  vertexOf.forEach((v, i) => { drawnOf[v] = i; });
+  const welded = (positions) => {
+    const out = new Float32Array(3 * vertices);
+    drawnOf.forEach((i, v) => out.set(positions.subarray(3 * i, 3 * i + 3), 3 * v));
+    return out;
+  };
+  const clip = character.clips[0] ?? null;
+  const rest = character.nodes.map(({ local }) => local);
+  const root = character.joints[0];
+  const stood = [12, 14].map((i) => character.nodes[root].rest[i]);
+  return {
+    clip,
+    vertices,
+    triangles: character.triangles.map((i) => vertexOf[i]),
+    /// A joint that is a matrix in the file cannot be turned.
+    joints: character.joints.map((node) => ({ node, name: character.json.nodes[node].name ?? `node ${node}`, turns: !character.nodes[node].local.matrix })),
+    parents: character.joints.map((node) => character.joints.indexOf(character.nodes[node].parent)),
+    /// The pose at a time of the clip (that of the bind without one), further turned: `turns` maps nodes to degrees about x, y, z.
+    pose: (time, turns) => {
+      const locals = clip ? Dermis.sampleClip(character, clip, time) : rest.map((local) => ({ ...local }));
+      for (const [node, angles] of turns) {
+        if (!locals[node].matrix) locals[node].rotation = quaternionProduct(locals[node].rotation, quaternionOf(angles));
+      }
+      const worlds = Dermis.worldMatrices(character, locals);
+      // The picture follows the character across the ground.
+      return { worlds, moved: [worlds[root][12] - stood[0], 0, worlds[root][14] - stood[1]] };
+    },
+    /// Positions of the rig's vertices: learnt, and by the skin weights alone; and the milliseconds that the two steps of the first took.
+    skins: ({ worlds }) => {
+      const start = performance.now();
+      const weights = skin.weights(worlds);
+      const driven = performance.now();
+      const learnt = welded(skin.positions(worlds, weights));
+      const skinned = performance.now();
+      return { learnt, base: welded(skin.positions(worlds, character.restWeights)), took: [driven - start, skinned - driven] };
+    },
+    joints3: ({ worlds }) => new Float32Array(character.joints.flatMap((node) => [12, 13, 14].map((i) => worlds[node][i]))),
+  };
+}

@@ -1,0 +1,143 @@
+//! A page that poses a model in the browser: its skin in motion, and a slider for every angle of a joint.
+//!
+//! [`Viewer::to_html`] turns a [`Viewer`] into text, as a [`Page`](crate::page::Page) does: one file that needs no network and no
+//! other file. It holds the GLB of `dermis export --driven`. The scripts of `js/` read it, compute morph weights, and skin it; those of
+//! the report's 3D view draw it. The skin that the page shows is that of the GLB: what the export loses, the page says.
+
+mod bundle;
+mod headline;
+#[cfg(test)]
+mod tests;
+
+pub use headline::headline;
+
+use crate::length::LengthUnit;
+use crate::page::html::{STYLE, escape, fill, json, verdict};
+use crate::page::skins::{Packed, diagonal, pack_points};
+use crate::page::{KeyFigure, PageVerdict, Tone};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+
+/// What a page of a model shows.
+#[derive(Clone, Debug, Default)]
+pub struct Viewer {
+    /// The heading, and the title of the browser's tab.
+    pub title: String,
+    /// One line beneath it.
+    pub subtitle: String,
+    /// What is known of the model's error.
+    pub headline: Option<PageVerdict>,
+    /// Key figures, most important first.
+    pub figures: Vec<KeyFigure>,
+    /// What the reader should know, a sentence each.
+    pub notes: Vec<String>,
+    /// How lengths are shown.
+    pub unit: LengthUnit,
+    /// The GLB: a skinned mesh with driven morph targets, and a clip if there are frames.
+    pub glb: Vec<u8>,
+    /// The name of the GLB's file, which the page mentions.
+    pub file: String,
+    /// The frames of the clip, in order.
+    pub frames: Vec<ViewerFrame>,
+}
+
+/// A frame of the clip.
+#[derive(Clone, Debug, Default)]
+pub struct ViewerFrame {
+    /// What it is called.
+    pub label: String,
+    /// Its time in the clip, seconds.
+    pub time: f64,
+    /// The true skin, a position per vertex of the mesh, metres; empty if it is not known or not shown.
+    pub target: Vec<[f32; 3]>,
+}
+
+/// The most bytes that the true skins of a page take.
+pub const MOST_TARGET_BYTES: usize = 24_000_000;
+
+/// Every how many frames a page shows a true skin: as often as [`MOST_TARGET_BYTES`] allow.
+pub fn every(frames: usize, vertices: usize) -> usize {
+    // Three numbers of 16 bits, in base64.
+    let bytes = frames.saturating_mul(vertices).saturating_mul(8);
+    bytes.div_ceil(MOST_TARGET_BYTES).max(1)
+}
+
+const TEMPLATE: &str = include_str!("viewer.html");
+const VIEWER_STYLE: &str = include_str!("viewer.css");
+/// Parts of the report's 3D view, in the order in which they use each other.
+const VIEW_SCRIPT: &str = concat!(
+    include_str!("../page/html/view/shapes.js"),
+    include_str!("../page/html/view/camera.js"),
+    include_str!("../page/html/view/webgl.js"),
+    include_str!("../page/html/view/software.js"),
+    include_str!("../page/html/view/controls.js"),
+    include_str!("../page/html/view/overlay.js"),
+    include_str!("../page/html/view/pointer.js"),
+);
+/// The parts of the viewer itself.
+const VIEWER_SCRIPT: &str = concat!(
+    include_str!("character.js"),
+    include_str!("clip.js"),
+    include_str!("joints.js"),
+    include_str!("stage.js"),
+    include_str!("viewer.js")
+);
+
+/// What the page's script reads beside the GLB.
+#[derive(Serialize)]
+struct ScriptData<'a> {
+    unit: &'a str,
+    scale: f32,
+    frames: Vec<PackedFrame<'a>>,
+}
+
+#[derive(Serialize)]
+struct PackedFrame<'a> {
+    label: &'a str,
+    time: f64,
+    target: Option<Packed>,
+}
+
+impl Viewer {
+    /// Returns the page as HTML text, to be written to one file. The same viewer gives the same bytes.
+    pub fn to_html(&self) -> String {
+        let data = ScriptData {
+            unit: &self.unit.name,
+            scale: self.unit.scale,
+            frames: self.frames.iter().map(ViewerFrame::pack).collect(),
+        };
+        let notes: String = self.notes.iter().map(|note| format!("<p class=\"note\">{}</p>", escape(note))).collect();
+        fill(TEMPLATE, |name| match name {
+            "title" => escape(&self.title),
+            "subtitle" if self.subtitle.is_empty() => String::new(),
+            "subtitle" => format!("<p class=\"subtitle\">{}</p>", escape(&self.subtitle)),
+            "headline" => self.headline.iter().map(verdict).collect(),
+            "figures" => crate::page::html::figure_list(&self.figures, &self.unit),
+            "notes" => notes.clone(),
+            "file" => escape(&self.file),
+            "style" => STYLE.into(),
+            "viewer_style" => VIEWER_STYLE.into(),
+            "data" => json(&data),
+            "glb" => STANDARD.encode(&self.glb),
+            "dermis_script" => bundle::dermis(),
+            "view_script" => VIEW_SCRIPT.into(),
+            "viewer_script" => VIEWER_SCRIPT.into(),
+            _ => String::new(),
+        })
+    }
+}
+
+impl ViewerFrame {
+    fn pack(&self) -> PackedFrame<'_> {
+        let points = self.target.iter().map(|p| p.map(f64::from));
+        // Half a step of rounding is then a hundredth of a millimetre on a body.
+        let target = (!self.target.is_empty()).then(|| pack_points(points, diagonal(&self.target) * 2e-5));
+        PackedFrame { label: &self.label, time: self.time, target }
+    }
+}
+
+/// A headline without a number.
+fn cautious(text: &str) -> PageVerdict {
+    PageVerdict { text: text.into(), tone: Tone::Caution }
+}

@@ -1,0 +1,64 @@
+// The glTF extensions DERMIS_joint_drivers and DERMIS_pose_space, turned into the tables that dermis_drivers.js reads.
+// docs/extensions defines both. `json` is the glTF of a file, parsed.
+
+/** The names of the extensions that this file reads. */
+export const EXTENSIONS = ["DERMIS_joint_drivers", "DERMIS_pose_space"];
+
+/** The version of both that this file knows. A pose space without one is of version 1. */
+const VERSION = 1;
+
+/**
+ * Returns the bones of a node's skin: `node`, `joint` (its number in the skin), `name`, `inverse_bind` (three rows). `matrices` are
+ * the inverse bind matrices of the skin, 16 numbers each, column by column; none for identities.
+ */
+export function skinBones(json, node, matrices) {
+  const skin = json.skins?.[json.nodes[node].skin];
+  demand(skin, node, "the node has no skin");
+  demand(!matrices || matrices.length >= 16 * skin.joints.length, node, "the skin has fewer inverse bind matrices than joints");
+  const entry = (joint, row, column) => (matrices ? matrices[16 * joint + 4 * column + row] : Number(row === column));
+  return skin.joints.map((index, joint) => ({
+    node: index,
+    joint,
+    name: json.nodes[index]?.name ?? `node ${index}`,
+    inverse_bind: [0, 1, 2].map((row) => [0, 1, 2, 3].map((column) => entry(joint, row, column))),
+  }));
+}
+
+/**
+ * Returns the table of a node's extension, for `new Drivers(table)`. `bones` is what `skinBones` returned. Throws an Error if the node
+ * has no extension, or one of an unknown version, or one that names a node which is no joint of the skin.
+ */
+export function extensionTable(json, node, bones) {
+  const name = EXTENSIONS.find((known) => json.nodes[node].extensions?.[known] !== undefined);
+  demand(name, node, `the node has none of the extensions ${EXTENSIONS.join(", ")}`);
+  const content = json.nodes[node].extensions[name];
+  demand(content !== null && typeof content === "object", node, `${name} is no object`);
+  const { version = VERSION, ...fields } = content;
+  demand(version === VERSION, node, `${name} is of version ${version}, and this reader knows ${VERSION}`);
+  demand(Array.isArray(fields.joints), node, `${name}: joints is no list`);
+  const mesh = json.meshes?.[json.nodes[node].mesh];
+  const count = mesh?.primitives?.[0]?.targets?.length ?? 0;
+  demand(count > 0, node, "the mesh of the node has no morph targets");
+  const shapes = Array.from({ length: count }, (_, i) => mesh.extras?.targetNames?.[i] ?? String(i));
+
+  const used = new Map();
+  /** The number of a node among the bones of the table. */
+  const numberOf = (index, joint) => {
+    const bone = bones.find((known) => known.node === index);
+    demand(bone, node, `joint ${joint} of ${name} names node ${index}, which is no joint of the skin`);
+    if (!used.has(bone)) used.set(bone, used.size);
+    return used.get(bone);
+  };
+  const isPoseSpace = name === "DERMIS_pose_space";
+  const joints = fields.joints.map((joint, j) => {
+    if (!isPoseSpace) return { ...joint, from: numberOf(joint.from, j), to: numberOf(joint.to, j) };
+    demand(Array.isArray(joint.path) && joint.path.every((pair) => pair?.length === 2), node, `joint ${j} of ${name} has no path of pairs`);
+    return { ...joint, path: joint.path.map((pair) => pair.map((index) => numberOf(index, j))) };
+  });
+  const kind = isPoseSpace ? { version: 2, kind: "pose-space" } : { version: 1 };
+  return { ...fields, format: "dermis-drivers", ...kind, bones: [...used.keys()], joints, shapes };
+}
+
+function demand(isTrue, node, reason) {
+  if (!isTrue) throw new Error(`glTF node ${node}: ${reason}`);
+}
