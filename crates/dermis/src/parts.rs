@@ -75,9 +75,10 @@ pub fn fit_parts(rig: &Rig, parts: &[Vec<u8>], method: &Method, progress: Progre
 }
 
 fn opened(parts: &[Vec<u8>]) -> impl Iterator<Item = Result<(PathBuf, Cursor<&[u8]>, u64), FileError>> {
-    parts.iter().enumerate().map(|(at, bytes)| {
-        Ok((PathBuf::from(format!("part {at}")), Cursor::new(bytes.as_slice()), bytes.len() as u64))
-    })
+    parts
+        .iter()
+        .enumerate()
+        .map(|(at, bytes)| Ok((PathBuf::from(format!("part {at}")), Cursor::new(bytes.as_slice()), bytes.len() as u64)))
 }
 
 fn bytes(streaming: Streaming<'_>) -> Result<Vec<u8>, Error> {

@@ -408,7 +408,8 @@ impl FitRecipe {
         let (mut streaming, streamed): (_, &[Input]) = match &self.examples {
             FitExamples::Sums(parts) => {
                 let paths = || parts.iter().map(|part| part.file.path.as_path());
-                let opened = paths().map(|path| open_file(path).map(|(file, length)| (path.to_path_buf(), file, length)));
+                let opened =
+                    paths().map(|path| open_file(path).map(|(file, length)| (path.to_path_buf(), file, length)));
                 let merged = Streaming::merged(loaded, &input, &self.method, opened)?;
                 for path in paths() {
                     let (bytes, hash) = (open_file(path)?.1, hash_of(path)?);
