@@ -44,7 +44,7 @@ function makeJointPanel({ element, joints, turned }) {
     const angles = turns.get(+select.value) ?? [0, 0, 0];
     sliders.forEach(({ bar, said }, i) => {
       bar.value = angles[i];
-      said.textContent = `${angles[i]}°`;
+      said.textContent = `${String(angles[i]).replace("-", "−")}°`;
     });
     one.disabled = !turns.has(+select.value);
     all.disabled = turns.size === 0;
