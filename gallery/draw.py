@@ -21,14 +21,14 @@ def turned(points: Array, degrees: float) -> Array:
     """Returns points turned about the Y axis."""
     angle = np.radians(degrees)
     c, s = np.cos(angle), np.sin(angle)
-    return points @ np.array([[c, 0, s], [0, 1, 0], [-s, 0, c]]).T
+    return np.asarray(points @ np.array([[c, 0, s], [0, 1, 0], [-s, 0, c]]).T)
 
 
 def colours(values: Array, largest: float) -> Array:
     """Returns colours from grey (zero) over yellow to red (`largest` and above)."""
     stops = np.array([[0.78, 0.78, 0.80], [0.98, 0.84, 0.32], [0.80, 0.12, 0.10]])
     x = np.clip(np.asarray(values) / largest, 0.0, 1.0)[:, None] * 2.0
-    return np.where(x < 1, stops[0] * (1 - x) + stops[1] * x, stops[1] * (2 - x) + stops[2] * (x - 1))
+    return np.asarray(np.where(x < 1, stops[0] * (1 - x) + stops[1] * x, stops[1] * (2 - x) + stops[2] * (x - 1)))
 
 
 def meshes(

@@ -6,7 +6,7 @@
 //! looks for the tool first.
 
 use crate::workspace::{Build, cargo, dermis, oracle, root};
-use crate::{bench, deny, deps, gpu, python, tools};
+use crate::{bench, conformance, deny, deps, gpu, python, tools};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
@@ -65,7 +65,11 @@ pub fn run(install_tools: bool) -> ExitCode {
     });
     steps.run("bench fit, small", || small_bench("fit"));
     steps.run("bench evaluate, small", || small_bench("evaluate"));
+    steps.run("conformance of Rust", conformance::rust);
+    steps.run("conformance of C", conformance::c);
     steps.run("Python package", python::step);
+    steps.run("conformance of Python", conformance::of_python);
+    steps.run("gallery", python::gallery);
     let demo = root().join("target/xtask/demo");
     let program = dermis(Build::Tests);
     let dermis = || program.as_ref().map(Command::new);

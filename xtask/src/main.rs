@@ -6,6 +6,7 @@ mod bench;
 mod c;
 mod circles;
 mod commit;
+mod conformance;
 mod deny;
 mod deps;
 mod fuzz;

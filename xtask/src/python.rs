@@ -13,11 +13,27 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// What the environment holds.
-const PACKAGES: [&str; 8] =
-    ["maturin>=1.9.4,<2", "numpy", "pytest", "mypy", "wheel", "tqdm", "pandas", "typing_extensions"];
+const PACKAGES: [&str; 13] = [
+    "maturin>=1.9.4,<2",
+    "numpy",
+    "pytest",
+    "mypy",
+    "wheel",
+    "tqdm",
+    "pandas",
+    "typing_extensions",
+    // Clusters on this machine.
+    "distributed",
+    // The gallery.
+    "matplotlib",
+    "nbformat",
+    "nbclient",
+    "ipykernel",
+];
 
 /// Fails unless all of them are there.
-const IMPORTS: &str = "import maturin, numpy, pytest, mypy, wheel, tqdm, pandas, typing_extensions";
+const IMPORTS: &str = "import maturin, numpy, pytest, mypy, wheel, tqdm, pandas, typing_extensions, distributed, \
+     matplotlib, nbformat, nbclient, ipykernel";
 
 /// How the library is built.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -100,6 +116,20 @@ pub fn bench(options: &[&str]) -> ExitCode {
     if matches!(outcome, Outcome::Passed) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
+/// The gallery: every notebook runs, ends in a picture and holds the cells of its script, and mypy finds nothing in the scripts.
+pub fn gallery() -> Outcome {
+    if !answers(Command::new(python()).args(["-c", "import dermis"])) {
+        return Outcome::NotRun("the Python package, installed by its own step".into());
+    }
+    let mut typed = Command::new("env");
+    typed.arg("-C").arg(root().join("gallery")).arg(python()).args(["-m", "mypy", "--strict", "--cache-dir"]);
+    let typed = of(typed.arg(target().join("python/mypy")).arg("."));
+    match typed {
+        Outcome::Passed => of(Command::new(python()).args(["tools/gallery.py", "--check"])),
+        other => other,
+    }
+}
+
 /// Builds and installs.
 fn installed(made: Made) -> Outcome {
     let wheel = match wheel(made) {
@@ -133,16 +163,6 @@ fn checked(made: Made) -> Outcome {
         command.arg(python()).args(["-m", module]);
         command
     };
-    let table = target().join("python/conformance");
-    let example = target().join(format!("debug/examples/conformance_table{}", std::env::consts::EXE_SUFFIX));
-    if made == Made::WithTests && example.exists() {
-        // The table that every way to evaluate is held to.
-        for step in [Command::new(&example).arg(&table), in_tests("dermis.conformance").arg(&table)] {
-            if let other @ (Outcome::Failed | Outcome::NotRun(_)) = of(step) {
-                return other;
-            }
-        }
-    }
     let checks = [
         of(in_tests("pytest").args(["-q", "-p", "no:cacheprovider", "."])),
         of(in_tests("mypy").args(["--strict", "--cache-dir"]).arg(target().join("python/mypy")).arg(".")),

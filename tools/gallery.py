@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Execute the gallery: python gallery/make.py [--check] [NAME ...]
+"""Execute the gallery: python tools/gallery.py [--check] [NAME ...]
 
-Every script NAME.py of this folder in percent format becomes the executed notebook NAME.ipynb, which must end in a picture.
+Every script NAME.py of the folder gallery in percent format becomes the executed notebook NAME.ipynb, which must end in a picture.
 With --check nothing is written, and a stored notebook must hold the cells of its script. Needs dermis, matplotlib, nbformat,
 nbclient and ipykernel.
 """
@@ -15,8 +15,8 @@ from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
 
-FOLDER = Path(__file__).parent
-HELPERS = {"draw", "make"}
+FOLDER = Path(__file__).resolve().parent.parent / "gallery"
+HELPERS = {"draw"}
 LARGEST = 200_000  # bytes of a notebook: pictures are kept small
 
 
@@ -37,7 +37,7 @@ def cells(script: str) -> list[nbformat.NotebookNode]:
 
 
 def executed(name: str) -> nbformat.NotebookNode:
-    """The notebook of a script, executed in this folder."""
+    """The notebook of a script, executed in its folder."""
     notebook = nbformat.v4.new_notebook(cells=cells((FOLDER / f"{name}.py").read_text()))
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
     client = NotebookClient(notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(FOLDER)}})
@@ -70,7 +70,7 @@ def main() -> None:
         notebook = executed(name)
         if check:
             if not stored_cells_agree(name):
-                raise SystemExit(f"{name}.ipynb does not hold the cells of {name}.py: python gallery/make.py {name}")
+                raise SystemExit(f"{name}.ipynb does not hold the cells of {name}.py: python tools/gallery.py {name}")
         else:
             nbformat.write(notebook, FOLDER / f"{name}.ipynb")
             size = (FOLDER / f"{name}.ipynb").stat().st_size
