@@ -1,6 +1,5 @@
 //! Optional tools: finding them, and installing those that a package manager has. Nothing here can fail a commit.
 
-use crate::python;
 use crate::workspace::root;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -24,7 +23,6 @@ pub fn install() -> Vec<String> {
     attempt("spirv-val and glslangValidator", has_checkers, &|| apt(&["spirv-tools", "glslang-tools"]));
     attempt("Mono", has_mono(), &|| apt(&["mono-mcs", "mono-runtime", "libmono-system-core4.0-cil"]));
     attempt("gltf-validator", has_gltf_validator(), &gltf_validator);
-    attempt("what the Python package is checked with", python::is_ready(), &python::make_environment);
     attempt("numpy", python_with("numpy").is_some(), &numpy);
     attempt("cargo-deny", cargo_deny().is_some(), &install_cargo_deny);
     notes
