@@ -190,7 +190,7 @@ impl Model {
     /// The rig that it was fitted on.
     #[getter]
     fn rig(&self) -> Rig {
-        Rig { inner: Arc::clone(&self.rig) }
+        Rig { inner: Arc::clone(&self.rig), file: None }
     }
 
     /// The method that made it, such as 'joint'.
