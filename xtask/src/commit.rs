@@ -30,6 +30,9 @@ pub fn run(install_tools: bool) -> ExitCode {
     if install_tools {
         headline("optional tools");
         notes = tools::install();
+        notes.extend(
+            python::make_environment().err().map(|e| format!("what checks the Python package was not installed: {e}")),
+        );
     }
     steps.run("format", || of(cargo("fmt").args(["--all", "--check"])));
     steps.run("deps", || match deps::check() {

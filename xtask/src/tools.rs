@@ -1,6 +1,5 @@
 //! Optional tools: finding them, and installing those that a package manager has. Nothing here can fail a commit.
 
-use crate::python;
 use crate::workspace::root;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

@@ -38,6 +38,8 @@ use std::sync::Arc;
 pub struct Examples {
     pub inner: Arc<dermis::Examples>,
     pub rig: Arc<dermis::Rig>,
+    /// The files that they were opened from; none for examples of arrays.
+    pub sources: Vec<Source>,
 }
 
 #[pymethods]
@@ -76,7 +78,8 @@ impl Examples {
             importance: 1.0,
         };
         let set = dermis::Examples::from_arrays(rig, "examples", (0..poses).map(example));
-        Ok(Self { inner: Arc::new(set.map_err(|found| of_examples(&found))?), rig: Arc::clone(rig) })
+        let inner = Arc::new(set.map_err(|found| of_examples(&found))?);
+        Ok(Self { inner, rig: Arc::clone(rig), sources: vec![] })
     }
 
     /// Opens examples: bundles (.npz), sculpts as morph targets, or a motion followed by its skins (walk.glb walk.pc2).
@@ -102,8 +105,9 @@ impl Examples {
     fn open(py: Python<'_>, rig: &Rig, files: &Bound<'_, PyTuple>) -> PyResult<Self> {
         let sources = sources(files)?;
         let inner = Arc::clone(&rig.inner);
-        let examples = work(py, None, move |_| dermis::Examples::open(&inner, sources))?;
-        Ok(Self { inner: Arc::new(examples), rig: Arc::clone(&rig.inner) })
+        let named = sources.clone();
+        let examples = work(py, None, move |_| dermis::Examples::open(&inner, named))?;
+        Ok(Self { inner: Arc::new(examples), rig: Arc::clone(&rig.inner), sources })
     }
 
     /// Joint to world in each pose, float64, shape (P, B, 4, 4), in the rig's own axes and unit.
@@ -168,7 +172,7 @@ impl Examples {
             return Err(error(format!("indices: there is no pose {at} of {}", self.inner.len())));
         }
         let inner = Arc::new(dermis::Examples::from(self.inner.subset(&indices)));
-        Ok(Self { inner, rig: Arc::clone(&self.rig) })
+        Ok(Self { inner, rig: Arc::clone(&self.rig), sources: vec![] })
     }
 
     /// The poses of several sets of one rig, in order.
@@ -209,7 +213,7 @@ impl Examples {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, State<'py>)> {
         let py = slf.py();
         let this = slf.get();
-        let rig = Py::new(py, Rig { inner: Arc::clone(&this.rig) })?;
+        let rig = Py::new(py, Rig { inner: Arc::clone(&this.rig), file: None })?;
         let examples = this.inner.examples();
         let transforms = examples.iter().flat_map(|e| e.transforms.iter()).flat_map(|m| m.to_cols_array());
         let positions = examples.iter().flat_map(|e| &e.positions).flat_map(|p| p.to_array());
@@ -254,7 +258,7 @@ impl Examples {
         };
         let examples = beside.into_iter().enumerate().map(example).collect();
         let set = ExampleSet::new(name, examples, &rig.inner).map_err(|found| of_examples(&found))?;
-        Ok(Self { inner: Arc::new(set.into()), rig: Arc::clone(&rig.inner) })
+        Ok(Self { inner: Arc::new(set.into()), rig: Arc::clone(&rig.inner), sources: vec![] })
     }
 }
 

@@ -1,13 +1,15 @@
 //! Fits from memory.
 
-use crate::errors::error;
+use crate::errors::{error, of_library};
 use crate::examples::Examples;
 use crate::methods::method_of;
 use crate::model::Model;
 use crate::rig::Rig;
 use crate::work::work;
+use dermis::Method;
+use dermis::files::load::FileNote;
 use dermis::rig::ExampleSet;
-use dermis::workflow::recipe::{FitOutcome, HeldFit};
+use dermis::workflow::recipe::{FitExamples, FitOutcome, FitRecipe, HeldFit, Input};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
@@ -66,16 +68,46 @@ pub fn fit(
     examples.of_rig("examples", &rig.inner)?;
     hold_out.map_or(Ok(()), |held| held.of_rig("hold_out", &rig.inner))?;
     let method = method_of(method)?;
+    let recipe = recipe_of(rig, examples, hold_out, &method, folds);
+    let recipe =
+        recipe.map(|(recipe, files)| recipe.stamped(&files)).transpose().map_err(|found| of_library(&found))?;
     let rig = Arc::clone(&rig.inner);
     let set = |examples: &Examples| -> ExampleSet { (**examples.inner).clone() };
     let (train, held_out) = (set(examples), hold_out.map(set));
     let outcome = work(py, progress, move |watch| {
         let fit = HeldFit { held_out, folds, ..HeldFit::new(rig.as_loaded(), train, &method) };
         watch.plan(&fit.steps());
-        fit.run(watch, |_| Ok(()))
+        fit.run(watch, |fitted| {
+            fitted.model.header.recipe = recipe;
+            Ok(())
+        })
     })?;
     if outcome.validation_stopped {
         return Err(error("the fit was stopped"));
     }
     Ok(FitResult { outcome })
+}
+
+/// The recipe that fits the same to the files that everything was opened from, with what was noted of them; `None` where something
+/// came from arrays.
+fn recipe_of(
+    rig: &Rig,
+    examples: &Examples,
+    hold_out: Option<&Examples>,
+    method: &Method,
+    folds: usize,
+) -> Option<(FitRecipe, Vec<FileNote>)> {
+    let sources = |examples: &Examples| -> Option<Vec<Input>> {
+        let inputs: Vec<Input> = examples.sources.iter().cloned().map(Input::from).collect();
+        // Examples that were matched to another rig, though of the same size, are not those that the recipe would read.
+        let of_this_rig = Arc::ptr_eq(&examples.rig, &rig.inner);
+        Some(inputs).filter(|inputs| of_this_rig && !inputs.is_empty())
+    };
+    let of_rig = Input::of_path(rig.file.as_deref()?);
+    let held = FitExamples::Held(sources(examples)?);
+    let hold_out_inputs = hold_out.map_or(Some(vec![]), sources)?;
+    let sets = [Some(examples), hold_out].into_iter().flatten();
+    let files = rig.inner.files().iter().chain(sets.flat_map(|set| set.inner.files())).cloned().collect();
+    let recipe = FitRecipe { hold_out: hold_out_inputs, folds, ..FitRecipe::new(of_rig, held, method.clone()) };
+    Some((recipe, files))
 }

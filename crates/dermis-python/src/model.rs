@@ -154,15 +154,14 @@ impl Model {
             3 => vec![vertices, 3],
             _ => vec![poses, vertices, 3],
         };
-        let empty = || -> PyResult<Bound<'py, PyAny>> {
-            Ok(py.import("numpy")?.call_method1("empty", (shape.clone(), "float32"))?)
-        };
+        let empty =
+            || -> PyResult<Bound<'py, PyAny>> { py.import("numpy")?.call_method1("empty", (shape.clone(), "float32")) };
         let target = out.map_or_else(empty, |out| Ok(out.clone()))?;
         let mut positions = lent("out", &target, &shape)?;
         let of_normals = if normals { Some(empty()?) } else { None };
         let mut of_normals_lent = of_normals.as_ref().map(|array| lent("normals", array, &shape)).transpose()?;
         let skins = vectors(&mut positions)?;
-        let mut normal_skins = of_normals_lent.as_mut().map(vectors).transpose()?;
+        let normal_skins = of_normals_lent.as_mut().map(vectors).transpose()?;
         let (entries, shape_of) = (matrices.entries()?, &matrices.shape()[..matrices.shape().len() - 2]);
         let done = py.detach(|| {
             let pose = |at: usize| {
@@ -171,7 +170,7 @@ impl Model {
                 Ok(if joints { self.rig.pose_of_joints(joined) } else { self.rig.pose_of_transforms(joined) })
             };
             let poses = (0..poses).map(pose).collect::<Result<Vec<BoneTransforms>, _>>().map_err(Failed::Matrix)?;
-            self.evaluate(&poses, skins, normal_skins.as_deref_mut()).map_err(Failed::Pose)
+            self.evaluate(&poses, skins, normal_skins).map_err(Failed::Pose)
         });
         done.map_err(|failed| match failed {
             Failed::Matrix((at, found)) => in_matrix(name, at, shape_of, &found),
@@ -191,7 +190,7 @@ impl Model {
     /// The rig that it was fitted on.
     #[getter]
     fn rig(&self) -> Rig {
-        Rig { inner: Arc::clone(&self.rig) }
+        Rig { inner: Arc::clone(&self.rig), file: None }
     }
 
     /// The method that made it, such as 'joint'.

@@ -45,6 +45,8 @@ use std::sync::Arc;
 #[pyclass(module = "dermis", frozen)]
 pub struct Rig {
     pub inner: Arc<dermis::Rig>,
+    /// The file that it was opened from.
+    pub file: Option<PathBuf>,
 }
 
 #[pymethods]
@@ -114,7 +116,8 @@ impl Rig {
     ///     Naming the file and what it lacks.
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        Ok(quick(py, || dermis::Rig::open(&path))?.into())
+        let inner = Arc::new(quick(py, || dermis::Rig::open(&path))?);
+        Ok(Self { inner, file: Some(path) })
     }
 
     /// What the rig is called in reports: the name of its file.
@@ -222,7 +225,7 @@ impl Rig {
 
 impl From<dermis::Rig> for Rig {
     fn from(rig: dermis::Rig) -> Self {
-        Self { inner: Arc::new(rig) }
+        Self { inner: Arc::new(rig), file: None }
     }
 }
 

@@ -44,6 +44,8 @@ def test_a_fit_of_the_body_has_the_programs_numbers(
     # The same bits come out of both models.
     poses = walk.pose_matrices
     np.testing.assert_array_equal(fit.model(poses), dermis.Model.open(model)(poses))
+    # And the same file, to the byte, with the recipe that makes it again.
+    assert fit.model.to_bytes() == model.read_bytes()
     # Recipes of files say the same as well.
     recipe = {
         "fit": {

@@ -20,7 +20,6 @@ pub fn run(arguments: &[&str]) -> ExitCode {
         ["fit", options @ ..] => fit::run(options),
         ["inverse", options @ ..] => inverse::run(options),
         ["neural", folder, options @ ..] => neural::run(folder, options),
-        ["python", options @ ..] => crate::python::bench(options),
         ["suggest", options @ ..] => suggest::run(options),
         _ => crate::usage::usage(
             "bench needs: decompose DIR [--json OUT] [--seeds N], evaluate [--json OUT] [--quick] [--ozz DIR], fit [--json OUT] [--quick], inverse [--json OUT], neural DIR [--json OUT] [--poses N,...], python [--json OUT], or suggest [DIR] [--json OUT] [--draws N] [--starts N]",

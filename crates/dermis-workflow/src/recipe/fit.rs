@@ -306,7 +306,10 @@ impl FitRecipe {
     }
 
     /// The recipe without outputs, with the hashes of what was read: what a model holds.
-    fn stamped(&self, files: &[FileNote]) -> Result<Value, Error> {
+    ///
+    /// # Errors
+    /// [`FileError::Lacks`](crate::FileError::Lacks) for a file with another hash than the recipe's.
+    pub fn stamped(&self, files: &[FileNote]) -> Result<Value, Error> {
         let mut recipe = Self { outputs: FitOutputs::default(), ..self.clone() };
         let beside = [&mut recipe.base_cache, &mut recipe.map_table, &mut recipe.anchors, &mut recipe.stack];
         for input in beside.into_iter().flatten().chain(&mut recipe.hold_out).chain([&mut recipe.rig]) {
