@@ -1,7 +1,7 @@
 // What three.js shows of a GLB with an extension of Dermis, against expected positions; runs in a browser, in three.html. The address
 // names the GLB and the arrays: ?glb=/desk/hero.glb&matrices=/desk/m.npy&expected=/desk/e.npy, as in conformance.mjs.
 //
-// Writes into the root element: data-state (ready or error), data-poses, data-cpu and data-gpu (the largest distances, metres, of three's own
+// Writes into the root element: data-state (ready or error), data-poses, data-drawn (vertices), data-meshes, data-cpu and data-gpu (the largest distances, metres, of three's own
 // getVertexPosition, and of what its vertex shader computes), data-milliseconds (drive, mean), data-moved (the largest change of a weight).
 import * as THREE from "three";
 import { GLTFLoader } from "three/addons/loaders/GLTFLoader.js";
@@ -63,9 +63,12 @@ async function run() {
   const [matrices, expected] = [parseNpy(await bytes("matrices"), "matrices"), parseNpy(await bytes("expected"), "expected")];
   const loader = new GLTFLoader().register((parser) => new DermisExtension(parser));
   const gltf = await loader.parseAsync((await bytes("glb")).buffer, "");
-  let mesh = null;
-  gltf.scene.traverse((object) => { if (object.isSkinnedMesh) mesh = object; });
-  if (!driversOf(mesh)) throw new Error("the plugin found no drivers");
+  const meshes = [];
+  gltf.scene.traverse((object) => { if (object.isSkinnedMesh) meshes.push(object); });
+  if (!meshes.length || !meshes.every(driversOf)) throw new Error("the plugin found no drivers");
+  // The parts of a mesh have the same vertices: the last is looked at, after all of them were driven.
+  const mesh = meshes[meshes.length - 1];
+  meshes.forEach((one) => { one.visible = one === mesh; });
   const [poses, bones] = matrices.shape;
   if (bones !== mesh.skeleton.bones.length) throw new Error(`${bones} matrices for ${mesh.skeleton.bones.length} bones`);
   const vertexOf = mesh.geometry.attributes._vertex ?? null; // GLTFLoader writes the names of unknown attributes small
@@ -94,7 +97,7 @@ async function run() {
       gpu = Math.max(gpu, away(shown(v)));
     }
   }
-  Object.assign(root.dataset, { poses, cpu, gpu, moved, milliseconds: milliseconds.toFixed(2), state: "ready" });
+  Object.assign(root.dataset, { poses, drawn: count, meshes: meshes.length, cpu, gpu, moved, milliseconds: milliseconds.toFixed(2), state: "ready" });
 }
 
 run().catch((error) => Object.assign(root.dataset, { error: String(error), state: "error" }));

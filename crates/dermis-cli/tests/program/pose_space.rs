@@ -199,6 +199,10 @@ fn a_channel_tells_poses_apart_that_rotations_do_not() {
         let scale = if options.contains('=') { "times 0.5" } else { "times one over its largest value" };
         assert_eq!(setting(&fitted, "channel strain"), scale);
     }
+    // A page has sliders for joints, and nothing for the muscle.
+    fit(&desk, "--method psd -s 1e-6 --channel strain --form inverse");
+    desk.bad("export m.dermis --viewer -o view", &["channels: strain", "--driven"]);
+    assert!(!desk.path("view").exists());
     // A channel that stays at rest changes nothing.
     for idle in ["--channel idle", "--channel idle=2"] {
         let found = number(&fit(&desk, &format!("--method psd -s 1e-6 --duplicates -1 {idle}")), "train.rms");

@@ -32,7 +32,12 @@ function makeCharacter(bytes) {
   vertexOf.forEach((v, i) => { drawnOf[v] = i; });
   const welded = (positions) => {
     const out = new Float32Array(3 * vertices);
-    drawnOf.forEach((i, v) => out.set(positions.subarray(3 * i, 3 * i + 3), 3 * v));
+    for (let v = 0; v < vertices; v++) {
+      const i = 3 * drawnOf[v];
+      out[3 * v] = positions[i];
+      out[3 * v + 1] = positions[i + 1];
+      out[3 * v + 2] = positions[i + 2];
+    }
     return out;
   };
   const clip = character.clips[0] ?? null;

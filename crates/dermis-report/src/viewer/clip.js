@@ -32,6 +32,7 @@ function makeClipRow({ element, frames, show, byFrame }) {
     return [at, span > 0 ? Math.min(Math.max((time - frames[at].time) / span, 0), 1) : 0];
   };
   const mark = () => {
+    if (last < 0) return;
     const [at, part] = frameAt(clock);
     bar.value = at < last ? at + part : last;
     place.textContent = `${at + 1} / ${frames.length}  ${frames[at].label}`;
@@ -78,7 +79,7 @@ function makeClipRow({ element, frames, show, byFrame }) {
     const next = frames[Math.min(at + 1, last)];
     go(frames[at].time + (asked - at) * (next.time - frames[at].time));
   };
-  if (last >= 0) mark();
+  mark();
   return {
     element: row,
     toggle,

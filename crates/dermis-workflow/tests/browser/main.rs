@@ -73,13 +73,19 @@ fn conformance_table(folder: &Path, cases: &[Case], tolerance: impl Fn(&Case) ->
     std::fs::write(folder.join("driven.json"), list.to_string()).unwrap();
 }
 
-/// Writes a viewer of the case; the outcome, and the text of the page.
+/// Writes a viewer of the case that plays its motion; the outcome, and the text of the page.
 fn viewer(case: &Case, folder: &Path) -> (ExportOutcome, String) {
-    let (model, motion, out) = (folder.join("arm.dermis"), folder.join("swing.npz"), folder.join("view"));
+    viewer_of(case, Some("swing.npz"), folder)
+}
+
+/// The same with this file as the motion.
+fn viewer_of(case: &Case, motion: Option<&str>, folder: &Path) -> (ExportOutcome, String) {
+    let (model, out) = (folder.join("arm.dermis"), folder.join("view"));
     case.save(&model);
-    case.save_motion(&motion);
+    case.save_motion(&folder.join("swing.npz"));
+    let motion = motion.map(|name| Input::of_path(&folder.join(name)));
     let shapes = (!is_pose_space(&case.model)).then_some(ShapeCount::All);
-    let form = ViewerExport { motion: Some(Input::of_path(&motion)), shapes, ..ViewerExport::default() };
+    let form = ViewerExport { motion, shapes, ..ViewerExport::default() };
     let recipe = ExportRecipe {
         model: Input::of_path(&model),
         form: ExportForm::Viewer(form),
@@ -185,6 +191,9 @@ mod with_three {
             let (cpu, gpu) = (number(&root, "cpu"), number(&root, "gpu"));
             println!("{}: {POSES} poses, at most {cpu:.1e} m, by the shader {gpu:.1e} m", case.name);
             assert_eq!(number(&root, "poses"), POSES as f64);
+            // The pose space is drawn with a seam, in two parts.
+            let (copies, vertices) = (if case.name == "pose_space" { 2 } else { 1 }, case.skins[0].len());
+            assert_eq!((number(&root, "meshes"), number(&root, "drawn")), (copies as f64, (copies * vertices) as f64));
             assert!(cpu < case.tolerance() && gpu < case.tolerance(), "{}: {cpu} {gpu}", case.name);
             assert!(number(&root, "moved") > 0.1, "{root}");
         }
@@ -232,6 +241,29 @@ mod with_chromium {
                 println!("{}{fragment}: the viewer is {deviation:.1e} m from the model", case.name);
                 assert!(deviation < case.tolerance(), "{}: {deviation}", case.name);
             }
+        }
+    }
+
+    /// Without a motion there is the bind pose, nothing to play and no error; joints turn all the same.
+    #[test]
+    fn a_viewer_without_a_motion_poses_joints() {
+        for case in cases() {
+            let folder = tempfile::tempdir().unwrap();
+            let (_, page) = viewer_of(&case, None, folder.path());
+            let script = "<script>
+                const { dermis } = window, rest = dermis.positions().slice(), names = [...document.querySelector('#viewer-joint').options];
+                dermis.turn(names[names.length - 1].textContent, [0, 0, 60]);
+                const turned = dermis.positions(), moved = turned.reduce((most, x, i) => Math.max(most, Math.abs(x - rest[i])), 0);
+                const hidden = ['.playback', '.ramp'].every((part) => document.querySelector(part).hidden);
+                for (const key of [' ', ',', '.', 'e', 'b']) document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
+                document.querySelector('[data-key=all]').click();
+                Object.assign(document.documentElement.dataset, { moved, hidden, panes: document.querySelectorAll('.pane').length });
+                </script></body>";
+            let file = folder.path().join("view/index.html");
+            std::fs::write(&file, page.replace("</body>", script)).unwrap();
+            let root = root_tag(&file.display().to_string(), folder.path());
+            assert!(root.contains("data-state=\"ready\"") && root.contains("data-hidden=\"true\""), "{root}");
+            assert!(number(&root, "moved") > 0.01 && number(&root, "panes") == 2.0, "{root}");
         }
     }
 

@@ -7,8 +7,9 @@ use dermis_fit::method::{BaseChoice, EigenSkinMethod, JointMethod, PoseSpaceSett
 use dermis_fit::silent;
 use dermis_io::npz::{StoredFloat, write};
 use dermis_io::{Contents, Format, ModelFile, Record, Space, model_file, to_bytes};
-use dermis_rig::glam::{DAffine3, DQuat, DVec3};
-use dermis_rig::{ExampleSet, Motion};
+use dermis_rig::glam::{DAffine3, DQuat, DVec3, Vec4};
+use dermis_rig::mesh::RenderPart;
+use dermis_rig::{ExampleSet, Motion, RenderMesh, Rig};
 use dermis_testkit::{Arm, ArmPose};
 use dermis_workflow::drivers::{DriverSettings, is_pose_space};
 use dermis_workflow::fit::{FitInput, Method, fit};
@@ -67,7 +68,10 @@ fn pose_space(arm: &Arm) -> ModelFile {
 
 pub fn cases() -> [Case; 2] {
     let case = |name, model: fn(&Arm) -> ModelFile| {
-        let arm = Arm::new(24, 8);
+        let mut arm = Arm::new(24, 8);
+        if name == "pose_space" {
+            arm.rig = seamed(&arm.rig);
+        }
         let model = model(&arm);
         let mut motion = unseen(&arm);
         if !is_pose_space(&model) {
@@ -83,6 +87,28 @@ pub fn cases() -> [Case; 2] {
         Case { name, arm, model, motion, skins }
     };
     [case("joints", joint_model), case("pose_space", pose_space)]
+}
+
+/// The rig drawn as two parts with a seam: the second half of the triangles has vertices of its own, in the opposite order.
+fn seamed(rig: &Rig) -> Rig {
+    let mut mesh = rig.mesh().clone();
+    let count = mesh.positions.len() as u32;
+    let half = mesh.triangles.len() / 2;
+    let triangles = mesh.triangles.iter().enumerate();
+    let part = |name: &str, from: usize, to: usize| RenderPart {
+        name: name.into(),
+        start: from as u32,
+        count: (to - from) as u32,
+        color: Vec4::ONE,
+        material: None,
+    };
+    mesh.render = Some(RenderMesh {
+        source: (0..count).chain((0..count).rev()).collect(),
+        triangles: triangles.map(|(at, t)| if at < half { *t } else { t.map(|v| 2 * count - 1 - v) }).collect(),
+        parts: vec![part("first", 0, half), part("second", half, mesh.triangles.len())],
+        ..RenderMesh::default()
+    });
+    Rig::new(mesh, rig.skeleton().clone(), rig.weights().cloned()).unwrap().named(rig.name())
 }
 
 /// Poses that no model was fitted to, in a world in which the character stands askew.
