@@ -22,7 +22,6 @@ pub fn install() -> Vec<String> {
     let has_checkers = SHADER_CHECKERS.iter().all(|tool| answers(Command::new(tool).arg("--version")));
     attempt("spirv-val and glslangValidator", has_checkers, &|| apt(&["spirv-tools", "glslang-tools"]));
     attempt("Mono", has_mono(), &|| apt(&["mono-mcs", "mono-runtime", "libmono-system-core4.0-cil"]));
-    attempt("what the Python package is checked with", python::is_ready(), &python::make_environment);
     attempt("gltf-validator", has_gltf_validator(), &|| npm("gltf-validator@2.0.0-dev.3.10"));
     attempt("three", has_three(), &|| npm("three@0.187.0"));
     attempt("ajv", has_schema_validator(), &|| npm("ajv@8.20.0"));

@@ -191,7 +191,7 @@ impl Examples {
         let rig = Arc::clone(&first.rig);
         sets.iter().enumerate().try_for_each(|(at, set)| set.of_rig(&format!("sets[{at}]"), &rig))?;
         let all = sets.iter().fold(ExampleSet::default(), |all, set| all.joined((**set.inner).clone()));
-        Ok(Self { inner: Arc::new(all.into()), rig })
+        Ok(Self { inner: Arc::new(all.into()), rig, sources: vec![] })
     }
 
     /// The poses that validation leaves out together.
