@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
-import matplotlib
-
-matplotlib.use("agg")  # pictures are made where there is no screen
-
 import matplotlib.pyplot as plt
 import numpy as np
 import numpy.typing as npt

@@ -23,7 +23,10 @@ def arm(poses: int, seed: int) -> "dict[str, Any]":
     rings, sides = 24, 10
     x, turn = np.meshgrid(np.linspace(0.0, 1.0, rings), np.arange(sides) * 2 * np.pi / sides, indexing="ij")
     rest = np.stack([x.ravel(), 0.1 * np.cos(turn).ravel(), 0.1 * np.sin(turn).ravel()], axis=1)
-    at = lambda ring, side: ring * sides + side % sides  # noqa: E731
+
+    def at(ring: int, side: int) -> int:
+        return ring * sides + side % sides
+
     faces = [
         face
         for ring in range(rings - 1)
@@ -80,8 +83,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> "list[str]":
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
-        with Client(cluster) as client:
+    options: dict[str, Any] = dict(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)
+    with LocalCluster(**options) as cluster:  # type: ignore[no-untyped-call]
+        with Client(cluster) as client:  # type: ignore[no-untyped-call]
             yield client
 
 
@@ -118,18 +122,18 @@ def test_a_killed_worker_changes_no_bit(
 
 def test_shares_do_not_change_the_model(client: Client, files: "list[str]") -> None:
     bundle = np.load(files[0])
-    skins = [
+    one, four = (
         dermis.dask.fit(client, files[0], files, shares=shares).model(bundle["pose_matrices"]) for shares in (1, 4)
-    ]
-    assert np.array_equal(*skins)
+    )
+    assert np.array_equal(one, four)
 
 
 def test_sums_of_parts_give_the_fit_of_all_examples(client: Client, files: "list[str]") -> None:
     """The same normal equations, summed in another order."""
     rig = dermis.Rig.open(files[0])
     bundle = np.load(files[1])
-    together = dermis.fit(rig, dermis.Examples.open(rig, *files), method=dermis.Mwe(ridge="absolute:0.01"), folds=0)
-    spread = dermis.dask.fit(client, rig, files, method=dermis.Mwe(ridge="absolute:0.01"))
+    together = dermis.fit(rig, dermis.Examples.open(rig, *files), method=dermis.Mwe(ridge={"fixed": 0.01}), folds=0)
+    spread = dermis.dask.fit(client, rig, files, method=dermis.Mwe(ridge={"fixed": 0.01}))
     apart = np.abs(together.model(bundle["pose_matrices"]) - spread.model(bundle["pose_matrices"])).max()
     assert apart < 1e-6
 
@@ -185,6 +189,6 @@ def test_frames_are_posed_in_order(client: Client, files: "list[str]") -> None:
     rig = dermis.Rig.open(files[0])
     model = dermis.fit(rig, dermis.Examples.open(rig, files[0]), method=dermis.Mwe(), folds=0).model
     poses = np.load(files[1])["pose_matrices"]
-    frames = client.gather(dermis.dask.pose(client, model, poses, frames=4))
+    frames = client.gather(dermis.dask.pose(client, model, poses, frames=4))  # type: ignore[no-untyped-call]
     assert [len(part) for part in frames] == [4, 2]
     assert np.array_equal(np.concatenate(frames), model(poses))

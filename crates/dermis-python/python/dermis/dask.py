@@ -30,8 +30,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from distributed import Client, Future
 
-    RigLike = Union["dermis.Rig", str]
-    Part = Any  # a path, dermis.Examples, or a future or delayed object of either
+RigLike = Union["dermis.Rig", str]
+"""A rig, or a path that every worker can read."""
+
+Part = Any
+"""A path, `dermis.Examples`, or a future or delayed object of either."""
 
 __all__ = ["ClusterFit", "Fold", "compare", "cross_validate", "fit", "pose"]
 
@@ -76,8 +79,8 @@ class Fold:
 
 def fit(
     client: "Client",
-    rig: "RigLike",
-    parts: "Sequence[Part]",
+    rig: RigLike,
+    parts: Sequence[Part],
     *,
     method: "dermis.Method | None" = None,
     shares: "int | None" = None,
@@ -140,9 +143,9 @@ def fit(
 
 def compare(
     client: "Client",
-    rig: "RigLike",
-    parts: "Sequence[Part]",
-    hold_out: "Sequence[Part]",
+    rig: RigLike,
+    parts: Sequence[Part],
+    hold_out: Sequence[Part],
     methods: "Sequence[str | dermis.Method]",
 ) -> "list[dict[str, Any]]":
     """Fit and score methods, a task each.
@@ -171,8 +174,8 @@ def compare(
 
 def cross_validate(
     client: "Client",
-    rig: "RigLike",
-    parts: "Sequence[Part]",
+    rig: RigLike,
+    parts: Sequence[Part],
     *,
     method: "dermis.Method | None" = None,
     folds: int = 5,
@@ -243,12 +246,12 @@ def pose(
     ]
 
 
-def _scatter(client: "Client", rig: "RigLike") -> Any:
+def _scatter(client: "Client", rig: RigLike) -> Any:
     """Sends a rig to the workers; a path is read where it is needed."""
     return rig if isinstance(rig, str) else client.scatter(rig, broadcast=True)
 
 
-def _rig(rig: "RigLike") -> "dermis.Rig":
+def _rig(rig: RigLike) -> "dermis.Rig":
     return dermis.Rig.open(rig) if isinstance(rig, str) else rig
 
 
@@ -257,7 +260,7 @@ def _named(part: Any, index: int) -> str:
     return f"part {index} ({part})" if isinstance(part, str) else f"part {index}"
 
 
-def _examples(rig: "RigLike", parts: "list[Part]") -> "dermis.Examples":
+def _examples(rig: RigLike, parts: list[Part]) -> "dermis.Examples":
     """All parts as one set, in order."""
     rig = _rig(rig)
     sets = []
@@ -269,31 +272,31 @@ def _examples(rig: "RigLike", parts: "list[Part]") -> "dermis.Examples":
     return sets[0] if len(sets) == 1 else dermis.Examples.joined(sets)
 
 
-def _share(rig: "RigLike", parts: "list[Part]", method: "dermis.Method", share: "tuple[int, int]") -> bytes:
+def _share(rig: RigLike, parts: list[Part], method: "dermis.Method", share: "tuple[int, int]") -> bytes:
     rig = _rig(rig)
     if all(isinstance(part, str) for part in parts):
         return dermis.fit_part(rig, parts, method=method, share=share)
     return dermis.fit_part(rig, _examples(rig, parts), method=method, share=share)
 
 
-def _sums(rig: "RigLike", part: "Part", index: int, method: "dermis.Method") -> bytes:
+def _sums(rig: RigLike, part: Part, index: int, method: "dermis.Method") -> bytes:
     try:
         return dermis.fit_part(_rig(rig), [part] if isinstance(part, str) else part, method=method)
     except dermis.Error as error:
         raise dermis.Error(f"{_named(part, index)}: {error}") from None
 
 
-def _merge(rig: "RigLike", parts: "list[bytes]", method: "dermis.Method") -> bytes:
+def _merge(rig: RigLike, parts: "list[bytes]", method: "dermis.Method") -> bytes:
     return dermis.merge_parts(_rig(rig), parts, method=method)
 
 
-def _finish(rig: "RigLike", parts: "list[bytes]", method: "dermis.Method") -> "tuple[bytes, dermis.FitReport]":
+def _finish(rig: RigLike, parts: "list[bytes]", method: "dermis.Method") -> "tuple[bytes, dermis.FitReport]":
     made = dermis.fit_parts(_rig(rig), parts, method=method)
     return made.model.to_bytes(), made.report
 
 
 def _row(
-    rig: "RigLike", parts: "list[Part]", hold_out: "list[Part]", method: "str | dermis.Method"
+    rig: RigLike, parts: list[Part], hold_out: list[Part], method: "str | dermis.Method"
 ) -> "dict[str, Any]":
     rig = _rig(rig)
     made = dermis.fit(rig, _examples(rig, parts), hold_out=_examples(rig, hold_out), method=method)
@@ -313,7 +316,7 @@ def _folds(examples: "dermis.Examples", folds: int) -> "list[list[int]]":
     return [list(fold) for fold in examples.folds(folds)]
 
 
-def _fold(rig: "RigLike", examples: "dermis.Examples", left_out: "list[int]", method: "dermis.Method") -> Fold:
+def _fold(rig: RigLike, examples: "dermis.Examples", left_out: "list[int]", method: "dermis.Method") -> Fold:
     away = set(left_out)
     kept = [index for index in range(len(examples)) if index not in away]
     made = dermis.fit(_rig(rig), examples.subset(kept), method=method, folds=0)
