@@ -146,6 +146,7 @@ fn checked(made: Made) -> Outcome {
     let checks = [
         of(module("pytest").args(["-q", "-p", "no:cacheprovider"]).arg(&tests)),
         of(module("mypy").args(["--strict", "--cache-dir"]).arg(target().join("python/mypy")).arg(&tests)),
+        of(module("mypy").args(["--strict", "--cache-dir"]).arg(target().join("python/mypy")).args(["-p", "dermis"])),
         of(module("mypy.stubtest").arg("dermis")),
     ];
     checks.into_iter().find(|outcome| !matches!(outcome, Outcome::Passed)).unwrap_or(Outcome::Passed)
