@@ -37,15 +37,15 @@ def meshes(
 ) -> Figure:
     """Draws skins side by side, seen from `view` degrees beside the front.
 
-    - skins: (V, 3), Y up; faces: (F, 3)
+    - skins: (V, 3), Z up, facing -Y, as the bundled body is; faces: (F, 3)
     - colour: per skin (V, 3) from zero to one, or None for grey
     - window: left, right, bottom and top of what is shown, in metres; everything unless stated
     """
     light = np.array([0.3, 0.5, 0.8]) / np.linalg.norm([0.3, 0.5, 0.8])
-    figure, axes = plt.subplots(1, len(skins), figsize=(3.0 * len(skins), 4.2), squeeze=False)
+    figure, axes = plt.subplots(1, len(skins), figsize=(2.6 * len(skins), 4.6), squeeze=False)
     for at, (skin, title) in enumerate(zip(skins, titles)):
         axis = axes[0, at]
-        points = turned(np.asarray(skin, dtype=float), view)
+        points = turned(np.asarray(skin, dtype=float)[:, [0, 2, 1]] * [1, 1, -1], view)
         corners = points[faces]
         normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
         normals /= np.linalg.norm(normals, axis=1, keepdims=True) + 1e-30

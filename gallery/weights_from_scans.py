@@ -18,7 +18,7 @@ from draw import colours, meshes
 
 assets, folder = Path("../assets/body"), Path(tempfile.mkdtemp())
 made = [sys.executable, "../tools/make_scans.py", str(assets / "body_exercise.npz"), str(folder / "few")]
-subprocess.run([*made, "--lbs", "--every", "6", "--points", "6000", "--noise", "0.001", "--missing", "0.3"], check=True)
+subprocess.run([*made, "--lbs", "--every", "2", "--points", "8000", "--noise", "0.001", "--missing", "0.3"], check=True)
 
 # %%
 outcome = dermis.weights(

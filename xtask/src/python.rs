@@ -151,22 +151,23 @@ fn checked(made: Made) -> Outcome {
     if !matches!(installed, Outcome::Passed) {
         return installed;
     }
-    // From the tests' own folder the package is the one installed, not its sources.
     let tests = folder().join("tests");
-    let in_tests = |module: &str| {
-        let mut command = Command::new("env");
+    let module = |module: &str| {
+        let mut command = Command::new(python());
         // A crash of the library says where it was.
-        command.arg("-C").arg(&tests).args(["PYTHONFAULTHANDLER=1", "PYTHONDONTWRITEBYTECODE=1"]);
+        command.envs([("PYTHONFAULTHANDLER", "1"), ("PYTHONDONTWRITEBYTECODE", "1")]);
         if made == Made::WithTests {
-            command.arg(format!("DERMIS_PROGRAM={}", target().join("debug/dermis").display()));
+            let program = format!("debug/dermis{}", std::env::consts::EXE_SUFFIX);
+            command.env("DERMIS_PROGRAM", target().join(program));
         }
-        command.arg(python()).args(["-m", module]);
+        command.args(["-m", module]);
         command
     };
     let checks = [
-        of(in_tests("pytest").args(["-q", "-p", "no:cacheprovider", "."])),
-        of(in_tests("mypy").args(["--strict", "--cache-dir"]).arg(target().join("python/mypy")).arg(".")),
-        of(in_tests("mypy.stubtest").arg("dermis")),
+        of(module("pytest").args(["-q", "-p", "no:cacheprovider"]).arg(&tests)),
+        of(module("mypy").args(["--strict", "--cache-dir"]).arg(target().join("python/mypy")).arg(&tests)),
+        of(module("mypy").args(["--strict", "--cache-dir"]).arg(target().join("python/mypy")).args(["-p", "dermis"])),
+        of(module("mypy.stubtest").arg("dermis")),
     ];
     checks.into_iter().find(|outcome| !matches!(outcome, Outcome::Passed)).unwrap_or(Outcome::Passed)
 }
@@ -188,8 +189,10 @@ fn wheel(made: Made) -> Result<PathBuf, String> {
         copy(&folder().join("python/dermis"), &stage.join("dermis")).map_err(io)?;
         let ending = if cfg!(windows) { "pyd" } else { "abi3.so" };
         std::fs::copy(library, stage.join(format!("dermis/_dermis.{ending}"))).map_err(io)?;
-        let mut metadata = Command::new("env");
-        metadata.arg("-C").arg(folder()).arg(python()).args(["-m", "maturin", "pep517", "write-dist-info"]);
+        let mut metadata = Command::new(python());
+        metadata
+            .args(["-m", "maturin", "pep517", "write-dist-info", "--manifest-path"])
+            .arg(folder().join("Cargo.toml"));
         tool(metadata.arg("--metadata-directory").arg(&stage).arg("--interpreter").arg(python()))?;
         tool(Command::new(python()).args(["-m", "wheel", "pack", "--dest-dir"]).arg(&wheels).arg(&stage))?;
     }

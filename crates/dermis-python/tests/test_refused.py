@@ -131,7 +131,7 @@ def test_out_says_what_it_is_not(arm: Arm, arm_fit: dermis.Fit) -> None:
     model = arm_fit.model
     read_only = np.zeros((200, 3), "f4")
     read_only.flags.writeable = False
-    for out, pattern in [
+    cases: list[tuple[Any, str]] = [
         (np.zeros((200, 3)), "out has dtype float64; float32 is expected"),
         (np.zeros((200, 3), ">f4"), "out has dtype >f4; float32 is expected"),
         (np.zeros((199, 3), "f4"), r"out has shape \(199, 3\); \(200, 3\) is expected"),
@@ -140,7 +140,8 @@ def test_out_says_what_it_is_not(arm: Arm, arm_fit: dermis.Fit) -> None:
         (np.zeros((3, 200), "f4").T, "out is not C-contiguous"),
         (read_only, "out is read-only"),
         ([[0.0] * 3] * 200, "out: a NumPy array of float32 is expected"),
-    ]:
+    ]
+    for out, pattern in cases:
         with refused(pattern):
             model(arm.bind, out=out)
 
