@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -26,6 +27,26 @@ def test_the_first_lines_print_what_the_page_says(tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout == blocks("text")[0]
     assert (tmp_path / "body.dermis").exists()
+
+
+def test_the_lines_of_the_readme_print_the_error_of_the_program(tmp_path: Path) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (tmp_path / "assets").symlink_to(ROOT / "assets")
+    [lines] = re.findall(r"^```python\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
+    script = tmp_path / "readme.py"
+    script.write_text(lines + "print(repr(fit.errors.held_out.rms))\n")
+    ran = subprocess.run([sys.executable, script], capture_output=True, text=True, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    shown, exact = ran.stdout.splitlines()
+    body = "assets/body/body_exercise.npz"
+    options = ["--examples", body, "--hold-out", "assets/body/body_walk.npz", "-o", "other.dermis", "--json"]
+    program = subprocess.run(
+        [sys.executable, "-m", "dermis", "fit", body, *options], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert program.returncode == 0, program.stderr
+    rms = json.loads(program.stdout)["held_out"]["rms"]
+    assert float(exact) == rms, "equal to the last digit"
+    assert shown == f"held out {1e3 * rms:.3f} mm rms"
 
 
 def test_every_python_block_can_be_parsed() -> None:
