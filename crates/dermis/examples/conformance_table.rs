@@ -61,7 +61,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
             for (pose, (found, expected)) in run(&folder.join(file), &all)?.iter().zip(&expected).enumerate() {
                 for (v, (found, expected)) in found.iter().zip(expected).enumerate() {
                     let off = found.as_dvec3().distance(*expected) / tolerance;
-                    if !(off <= worst.0) {
+                    if off > worst.0 || off.is_nan() {
                         worst = (off, format!("{name}, pose {pose}, vertex {v}"));
                     }
                 }
