@@ -3,7 +3,7 @@
 //! A thin layer over the façade crate `dermis` and its recipes: arrays in, arrays out, JSON between. What is simpler in Python
 //! (settings of methods, functions of verbs, what a notebook shows) is Python, in `python/dermis`.
 //!
-//! Work runs on a thread of its own without the interpreter's lock ([`work`]); the calling thread looks after Ctrl-C and progress.
+//! Work runs on a thread of its own without the interpreter's lock (`work`); the calling thread looks after Ctrl-C and progress.
 
 mod arrays;
 mod errors;
