@@ -138,7 +138,7 @@ def fit(
             ]
         made = client.submit(_finish, rig_future, level, method, pure=False)
     model, report = made.result()
-    return ClusterFit(dermis.Model.read(model), report, tuple(client.gather(sizes)))
+    return ClusterFit(dermis.Model.read(model), report, tuple(_gathered(client, sizes)))
 
 
 def compare(
@@ -169,7 +169,7 @@ def compare(
     rows = [
         client.submit(_row, rig_future, list(parts), list(hold_out), method, pure=False) for method in methods
     ]
-    return list(client.gather(rows))
+    return _gathered(client, rows)
 
 
 def cross_validate(
@@ -202,7 +202,7 @@ def cross_validate(
     examples = client.submit(_examples, rig_future, list(parts), pure=False)
     lists = client.submit(_folds, examples, folds, pure=False).result()
     made = [client.submit(_fold, rig_future, examples, left_out, method, pure=False) for left_out in lists]
-    found = list(client.gather(made))
+    found: list[Fold] = _gathered(client, made)
     count = sum(len(fold.examples) for fold in found)
     rms = float(np.sqrt(sum(fold.rms**2 * len(fold.examples) for fold in found) / count))
     return rms, found
@@ -214,7 +214,7 @@ def pose(
     pose_matrices: "npt.ArrayLike",
     *,
     frames: int = 256,
-) -> "list[Future]":
+) -> "list[Future[Any]]":
     """Run a model on a long motion, some frames a task.
 
     Parameters
@@ -239,16 +239,26 @@ def pose(
         raise ValueError(f"pose_matrices: shape (N, B, 4, 4) is expected, got {poses.shape}")
     if frames < 1:
         raise ValueError(f"frames: at least 1 is expected, got {frames}")
-    model_future = client.scatter(model, broadcast=True)
+    model_future = _scattered(client, model)
     return [
         client.submit(_skins, model_future, poses[at : at + frames], pure=False)
         for at in range(0, len(poses), frames)
     ]
 
 
+def _gathered(client: Any, futures: "list[Any]") -> "list[Any]":
+    """Results in order; the client has no types."""
+    return list(client.gather(futures))
+
+
+def _scattered(client: Any, value: Any) -> Any:
+    """Sends a value to every worker."""
+    return client.scatter(value, broadcast=True)
+
+
 def _scatter(client: "Client", rig: RigLike) -> Any:
     """Sends a rig to the workers; a path is read where it is needed."""
-    return rig if isinstance(rig, str) else client.scatter(rig, broadcast=True)
+    return rig if isinstance(rig, str) else _scattered(client, rig)
 
 
 def _rig(rig: RigLike) -> "dermis.Rig":
