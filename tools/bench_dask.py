@@ -8,6 +8,7 @@ a Markdown table. Checks that all models have the same bytes. Needs the package 
 
 from __future__ import annotations
 
+import os
 import resource
 import sys
 import tempfile
@@ -21,6 +22,7 @@ from distributed import Client, LocalCluster
 import dermis
 import dermis.dask
 
+os.environ["RAYON_NUM_THREADS"] = "1"  # of the workers: each stands for a machine of one core
 BONES = 30
 
 

@@ -98,7 +98,8 @@ def fit(
     method : dermis.Joint or dermis.Mwe, optional
         The joint model unless stated. Other methods need every example at hand and are refused.
     shares : int, optional
-        Tasks of the joint model: each reads all parts and solves an equal share of the vertices. 8 unless stated.
+        Tasks of the joint model: each reads all parts, makes the choices of the fit, and solves an equal share of the
+        vertices. As many as the cluster has workers unless stated; the model has the same bits for any number.
         Multi-weight enveloping has a task per part and refuses this argument.
 
     Returns
@@ -113,7 +114,7 @@ def fit(
         raise ValueError("parts: at least one part is expected, got none")
     rig_future = _scatter(client, rig)
     if isinstance(method, dermis.Joint):
-        count = 8 if shares is None else int(shares)
+        count = max(1, len(_workers(client))) if shares is None else int(shares)
         if count < 1:
             raise ValueError(f"shares: at least 1 is expected, got {count}")
         futures = [
@@ -244,6 +245,11 @@ def pose(
         client.submit(_skins, model_future, poses[at : at + frames], pure=False)
         for at in range(0, len(poses), frames)
     ]
+
+
+def _workers(client: Any) -> "dict[str, Any]":
+    """The workers that are there now."""
+    return dict(client.scheduler_info(n_workers=-1)["workers"])
 
 
 def _gathered(client: Any, futures: "list[Any]") -> "list[Any]":
