@@ -114,7 +114,7 @@ def fit(
         raise ValueError("parts: at least one part is expected, got none")
     rig_future = _scatter(client, rig)
     if isinstance(method, dermis.Joint):
-        count = max(1, len(_workers(client))) if shares is None else int(shares)
+        count = max(1, _workers(client)) if shares is None else int(shares)
         if count < 1:
             raise ValueError(f"shares: at least 1 is expected, got {count}")
         futures = [
@@ -247,9 +247,9 @@ def pose(
     ]
 
 
-def _workers(client: Any) -> "dict[str, Any]":
-    """The workers that are there now."""
-    return dict(client.scheduler_info(n_workers=-1)["workers"])
+def _workers(client: Any) -> int:
+    """How many workers there are now."""
+    return len(client.nthreads())
 
 
 def _gathered(client: Any, futures: "list[Any]") -> "list[Any]":
