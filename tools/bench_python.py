@@ -1,7 +1,7 @@
 """One call of a model from Python beside Rust's own runner, in the same process: `cargo xtask bench python`.
 
-The model is the joint model of the bundled body, 13,380 vertices, in the poses of the walk. Both sides are measured by turns, and
-the fastest of several passes counts. Results of the package are written to memory of the caller (`out=`), in the file's own axes.
+The model is the joint model of the bundled body, 13,380 vertices, in the poses of the walk. Passes of the two
+alternate, and the fastest of each counts. Results of the package are written to memory of the caller (`out=`), in the file's own axes.
 """
 
 from __future__ import annotations
