@@ -85,7 +85,7 @@ class DERMIS_PT_examples(OfCharacter, bpy.types.Panel):
     def draw(self, context):
         layout, thing = self.layout, character.active(context)
         own = thing.dermis
-        sculpting_now = context.active_object is not None and context.active_object.dermis_sculpt.character is thing
+        sculpting_now = context.active_object is not None and context.active_object.dermis_sculpt.character == thing
         if sculpting_now:
             row = layout.row(align=True)
             row.operator("dermis.take_sculpt", icon="CHECKMARK")
