@@ -4,13 +4,16 @@
 
 BPY_PYTHON is a Python that can import bpy. ZIP is an extension, or the zip for older ways to install. The script installs it
 into a fresh user folder, enables it, looks that the package `dermis` is the one the zip brought, switches it off and on
-again, and removes it. With --tests, pytest runs in a process of its own while the zip is installed, with the name of the
-add-on's module in DERMIS_BLENDER_ADDON.
+again, and removes it. With --tests, pytest runs while the zip is installed, in a process of its own, and what the tests import as
+`dermis_blender` is the installed add-on.
 
 It ends with 0 if all is well and with 1 otherwise.
 """
 
 import argparse
+import importlib
+import importlib.abc
+import importlib.util
 import os
 import subprocess
 import sys
@@ -20,7 +23,9 @@ from pathlib import Path
 
 # Blender's extension for repositories in the user's folder.
 REPOSITORY = "user_default"
-# Seconds for the tests: a process that holds Blender's classes can hang when it ends.
+# What the add-on's tests import.
+NAME = "dermis_blender"
+# Seconds for the tests.
 LIMIT = 900
 
 
@@ -28,7 +33,10 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("zip", type=Path)
     parser.add_argument("--tests", type=Path)
+    parser.add_argument("--installed", help="for the process of the tests: the add-on's module")
     arguments = parser.parse_args()
+    if arguments.installed:
+        test(arguments.installed, arguments.tests)
     with tempfile.TemporaryDirectory(prefix="dermis-blender-") as user:
         user = os.path.realpath(user)
         # Blender reads them when it starts.
@@ -50,9 +58,8 @@ def main():
         expect(registered, f"{module} registered nothing")
         print(f"{arguments.zip.name} in Blender {bpy.app.version_string}: {module}, {len(registered)} classes")
         if arguments.tests:
-            environment = os.environ | {"DERMIS_BLENDER_ADDON": module}
-            pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", arguments.tests]
-            expect(subprocess.run(pytest, env=environment, timeout=LIMIT).returncode == 0, "pytest found something")
+            tests = [sys.executable, __file__, arguments.zip, "--installed", module, "--tests", arguments.tests]
+            expect(subprocess.run(tests, timeout=LIMIT).returncode == 0, "pytest found something")
         again(module, registered)
         remove(module, is_extension)
         expect(not ours(), f"still registered: {sorted(ours())}")
@@ -107,6 +114,45 @@ def package(user):
     for module in (dermis, _dermis):
         file = os.path.realpath(module.__file__)
         expect(file.startswith(user + os.sep), f"{module.__name__} comes from {file}, not from the zip")
+
+
+def test(installed, folder):
+    """Runs pytest on the installed add-on, and ends the process."""
+    import bpy  # noqa: F401 it finds the user's extensions
+    import pytest
+
+    if installed != NAME:
+        sys.meta_path.insert(0, Installed(installed))
+    addon = importlib.import_module(NAME)
+    user = os.path.realpath(os.environ["BLENDER_USER_RESOURCES"])
+    expect(os.path.realpath(addon.__file__).startswith(user + os.sep), f"the tests take {addon.__file__}, not the zip's")
+    # It finds the package that came with the add-on, before a test imports it.
+    importlib.import_module(f"{NAME}.package")
+    package(user)
+    code = pytest.main(["-q", "-p", "no:cacheprovider", str(folder)])
+    sys.stdout.flush()
+    # What is still registered with Blender could keep Python from ending.
+    os._exit(int(code))
+
+
+class Installed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds the modules of an installed extension under the name of the add-on's folder too: the same modules, no second copy."""
+
+    def __init__(self, module):
+        self.module = module
+
+    def find_spec(self, name, path=None, target=None):
+        ours = name == NAME or name.startswith(NAME + ".")
+        return importlib.util.spec_from_loader(name, self) if ours else None
+
+    def create_module(self, spec):
+        module = importlib.import_module(self.module + spec.name.removeprefix(NAME))
+        # The import gives it a specification of the name asked for. It goes on with its own.
+        spec.loader_state = module.__spec__
+        return module
+
+    def exec_module(self, module):
+        module.__spec__ = module.__spec__.loader_state
 
 
 def again(module, registered):

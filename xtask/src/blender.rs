@@ -142,23 +142,17 @@ fn files(folder: &Path) -> std::io::Result<Vec<(String, PathBuf)>> {
 
 /// The manifest as it goes into the zip: with the wheel and the platform it is for.
 fn packed_manifest(manifest: &str, wheel: &str, platform: &str) -> Result<String, String> {
-    for key in ["wheels", "platforms"] {
-        if value_line(manifest, key).is_some() {
-            return Err(format!("{MANIFEST} has a line \"{key}\": cargo xtask blender writes it, remove it"));
+    let mut packed = manifest.to_owned();
+    for (empty, filled) in [
+        ("\nwheels = []\n", format!("\nwheels = [\"./wheels/{wheel}\"]\n")),
+        ("\nplatforms = []\n", format!("\nplatforms = [\"{platform}\"]\n")),
+    ] {
+        if packed.matches(empty).count() != 1 {
+            return Err(format!("{MANIFEST} needs one line \"{}\": cargo xtask blender fills it in", empty.trim()));
         }
+        packed = packed.replace(empty, &filled);
     }
-    let added = format!("platforms = [\"{platform}\"]\nwheels = [\"./wheels/{wheel}\"]\n");
-    // Keys come before the first table.
-    let tables = manifest.lines().scan(0, |at, line| {
-        let here = *at;
-        *at += line.len() + 1;
-        Some((here, line))
-    });
-    let end = tables.into_iter().find(|(_, line)| line.starts_with('[')).map_or(manifest.len(), |(at, _)| at);
-    let (keys, tables) = manifest.split_at(end.min(manifest.len()));
-    let gap = if keys.ends_with('\n') { "" } else { "\n" };
-    let between = if tables.is_empty() { "" } else { "\n" };
-    Ok(format!("{keys}{gap}{added}{between}{tables}"))
+    Ok(packed)
 }
 
 /// The line of a key outside tables, after its equals sign.
@@ -232,19 +226,23 @@ fn stored() -> SimpleFileOptions {
 mod tests {
     use super::*;
 
-    const MANIFEST: &str = "schema_version = \"1.0.0\"\nid = \"dermis\"\nversion = \"0.1.0\" # the workspace's\n\n[permissions]\nfiles = \"reads\"\n";
+    const MANIFEST: &str = "\
+schema_version = \"1.0.0\"
+version = \"0.1.0\" # the workspace's
+wheels = []
+platforms = []
+
+[permissions]
+files = \"reads\"
+";
 
     #[test]
-    fn the_wheel_is_named_before_the_tables() {
+    fn the_wheel_and_the_platform_are_filled_in() {
         let packed = packed_manifest(MANIFEST, "dermis-0.1.0-cp310-abi3-win_amd64.whl", "windows-x64").unwrap();
-        let (keys, tables) = packed.split_once("[permissions]").unwrap();
-        assert!(keys.contains("\nwheels = [\"./wheels/dermis-0.1.0-cp310-abi3-win_amd64.whl\"]\n"), "{packed}");
-        assert!(keys.contains("\nplatforms = [\"windows-x64\"]\n"), "{packed}");
-        assert_eq!(tables, "\nfiles = \"reads\"\n");
-        let bare = packed_manifest("id = \"dermis\"", "w.whl", "linux-x64").unwrap();
-        assert_eq!(bare, "id = \"dermis\"\nplatforms = [\"linux-x64\"]\nwheels = [\"./wheels/w.whl\"]\n");
-        let twice = packed_manifest("wheels = []\n", "w.whl", "linux-x64").unwrap_err();
-        assert!(twice.contains("\"wheels\""), "{twice}");
+        assert!(packed.contains("\nwheels = [\"./wheels/dermis-0.1.0-cp310-abi3-win_amd64.whl\"]\n"), "{packed}");
+        assert!(packed.contains("\nplatforms = [\"windows-x64\"]\n\n[permissions]\n"), "{packed}");
+        let without = packed_manifest("wheels = []\n", "w.whl", "linux-x64").unwrap_err();
+        assert!(without.contains("\"wheels = []\""), "{without}");
     }
 
     #[test]
