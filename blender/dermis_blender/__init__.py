@@ -1,53 +1,53 @@
-"""Dermis inside Blender."""
+"""Dermis in Blender: pose, paint, sculpt, fit and see, in the place where the character is.
+
+`reading` turns a mesh and its armature into arrays, `store` keeps arrays in the file, `live` shows a model, and every other
+module holds the operators of one panel. Nothing is computed here that the package `dermis` computes.
+"""
 
 bl_info = {
     "name": "Dermis",
-    "description": "Learns how a character's skin moves from examples",
-    "author": "The Dermis authors",
+    "author": "Dermis",
     "version": (0, 1, 0),
     "blender": (4, 2, 0),
     "location": "3D View > Sidebar > Dermis",
-    "category": "Rigging",
+    "description": "Learns how a character's skin moves from examples",
+    "category": "Animation",
 }
 
-from . import bundled
+import importlib
+import sys
 
-bundled.make_importable()
-
-import bpy
-import dermis
-
-
-class DERMIS_OT_hello(bpy.types.Operator):
-    bl_idname = "dermis.hello"
-    bl_label = "Hello"
-    bl_options = {"REGISTER", "UNDO"}
-
-    def execute(self, context):
-        context.scene["dermis_hello"] = context.scene.get("dermis_hello", 0) + 1
-        self.report({"INFO"}, dermis.__version__)
-        return {"FINISHED"}
-
-
-class DERMIS_PT_hello(bpy.types.Panel):
-    bl_label = "Character"
-    bl_space_type = "VIEW_3D"
-    bl_region_type = "UI"
-    bl_category = "Dermis"
-
-    def draw(self, context):
-        self.layout.operator("dermis.hello")
-        self.layout.label(text=f"clicked {context.scene.get('dermis_hello', 0)}")
+_NAMES = (
+    "properties",
+    "character",
+    "examples",
+    "sculpting",
+    "fitting",
+    "influence",
+    "live",
+    "errors",
+    "weights",
+    "baking",
+    "panels",
+)
 
 
-CLASSES = (DERMIS_OT_hello, DERMIS_PT_hello)
+def _modules():
+    return [importlib.import_module(f".{name}", __package__) for name in _NAMES]
+
+
+if "properties" in sys.modules.get(__name__, sys).__dict__:
+    # Blender's Reload Scripts runs this file again; its modules must follow, those that others import first.
+    for _name in ("reading", "store", "package", "jobs", *_NAMES):
+        if (_found := sys.modules.get(f"{__name__}.{_name}")) is not None:
+            importlib.reload(_found)
 
 
 def register():
-    for c in CLASSES:
-        bpy.utils.register_class(c)
+    for module in _modules():
+        module.register()
 
 
 def unregister():
-    for c in reversed(CLASSES):
-        bpy.utils.unregister_class(c)
+    for module in reversed(_modules()):
+        module.unregister()

@@ -72,15 +72,15 @@ pub fn zips(made: Made) -> Result<Zips, String> {
     let manifest = manifest.replace("\r\n", "\n");
     let wheel_name = wheel.file_name().and_then(|name| name.to_str()).ok_or("a wheel without a name")?;
     let platform = platform(wheel_name)?;
-    let (id, version) = (value(&manifest, "id")?, value(&manifest, "version")?);
+    let version = value(&manifest, "version")?;
     let source =
         std::fs::read_to_string(folder.join("__init__.py")).map_err(|error| format!("__init__.py: {error}"))?;
     same_version(version, wheel_name, &source)?;
 
     let out = target().join("blender");
     std::fs::create_dir_all(&out).map_err(|error| format!("{}: {error}", out.display()))?;
-    let extension = out.join(format!("{id}-{version}-{platform}.zip"));
-    let legacy = out.join(format!("{id}-{version}-{platform}-legacy.zip"));
+    let extension = out.join(format!("dermis-{version}-{platform}.zip"));
+    let legacy = out.join(format!("dermis-{version}-{platform}-legacy.zip"));
     let files = files(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let packed = packed_manifest(&manifest, wheel_name, platform)?;
     write(&extension, |zip| {

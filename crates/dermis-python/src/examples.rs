@@ -29,6 +29,8 @@ use std::sync::Arc;
 ///     What the poses are called in reports; their numbers by default.
 /// times : array_like, shape (P,), optional
 ///     Seconds. Poses with times are frames of one clip: neighbours resemble each other, and validation leaves out blocks.
+/// importances : array_like, shape (P,), optional
+///     Multiply the residuals of each pose in a fit; 1 by default, 0 leaves the pose out.
 ///
 /// Raises
 /// ------
@@ -45,13 +47,14 @@ pub struct Examples {
 #[pymethods]
 impl Examples {
     #[new]
-    #[pyo3(signature = (rig, pose_matrices, vertices, labels = None, times = None))]
+    #[pyo3(signature = (rig, pose_matrices, vertices, labels = None, times = None, importances = None))]
     fn new(
         rig: &Rig,
         pose_matrices: &Bound<'_, PyAny>,
         vertices: &Bound<'_, PyAny>,
         labels: Option<Vec<String>>,
         times: Option<&Bound<'_, PyAny>>,
+        importances: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let rig = &rig.inner;
         let (bones, count) = (rig.skeleton().len(), rig.mesh().positions.len());
@@ -65,17 +68,19 @@ impl Examples {
         if poses == 0 {
             return Err(error("pose_matrices holds no pose"));
         }
-        let times = times.map(|times| Floats::of("times", times, &[&[Extent::Is(poses)]])).transpose()?;
+        let of_poses = |name, list: Option<_>| list.map(|list| Floats::of(name, list, &[&[Extent::Is(poses)]])).transpose();
+        let (times, importances) = (of_poses("times", times)?, of_poses("importances", importances)?);
         let joints = matrices.matrices("pose_matrices")?;
         let entries = skins.entries()?;
         let times = times.as_ref().map(Floats::entries).transpose()?;
+        let importances = importances.as_ref().map(Floats::entries).transpose()?;
         let label = |at: usize| labels.as_ref().map_or_else(|| at.to_string(), |labels| labels[at].clone());
         let example = |at: usize| ExampleArrays {
             label: label(at),
             time: times.map(|times| times.at(at)),
             pose: rig.pose_of_joints(joints[at * bones..][..bones].iter().copied()),
             vertices: (at * count..(at + 1) * count).map(|v| entries.vector(v)).collect(),
-            importance: 1.0,
+            importance: importances.map_or(1.0, |importances| importances.at(at)),
         };
         let set = dermis::Examples::from_arrays(rig, "examples", (0..poses).map(example));
         let inner = Arc::new(set.map_err(|found| of_examples(&found))?);
@@ -140,6 +145,12 @@ impl Examples {
     #[getter]
     fn times(&self) -> Vec<Option<f64>> {
         self.inner.examples().iter().map(|example| example.time).collect()
+    }
+
+    /// What multiplies the residuals of each pose in a fit.
+    #[getter]
+    fn importances(&self) -> Vec<f64> {
+        self.inner.examples().iter().map(|example| example.importance).collect()
     }
 
     /// Flaws of the files that were mended, and how vertices were matched.

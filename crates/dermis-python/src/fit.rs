@@ -1,6 +1,7 @@
 //! Fits from memory.
 
-use crate::errors::{error, of_library};
+use crate::arrays::{Extent, Floats};
+use crate::errors::{error, hinted, of_library};
 use crate::examples::Examples;
 use crate::methods::method_of;
 use crate::model::Model;
@@ -8,8 +9,9 @@ use crate::rig::Rig;
 use crate::work::work;
 use dermis::Method;
 use dermis::files::load::FileNote;
-use dermis::rig::ExampleSet;
-use dermis::workflow::recipe::{FitExamples, FitOutcome, FitRecipe, HeldFit, Input};
+use dermis::fitting::method::MapSource;
+use dermis::rig::{ExampleSet, Influences};
+use dermis::workflow::recipe::{Beside, FitExamples, FitOutcome, FitRecipe, HeldFit, Input};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
@@ -55,7 +57,7 @@ impl FitResult {
 
 /// Fits a model to examples that are held, and scores it. `method` is JSON.
 #[pyfunction]
-#[pyo3(name = "_fit", signature = (rig, examples, hold_out, method, folds, progress))]
+#[pyo3(name = "_fit", signature = (rig, examples, hold_out, method, folds, maps, progress))]
 pub fn fit(
     py: Python<'_>,
     rig: &Rig,
@@ -63,19 +65,29 @@ pub fn fit(
     hold_out: Option<&Examples>,
     method: &str,
     folds: usize,
+    maps: Option<&Bound<'_, PyAny>>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<FitResult> {
     examples.of_rig("examples", &rig.inner)?;
     hold_out.map_or(Ok(()), |held| held.of_rig("hold_out", &rig.inner))?;
     let method = method_of(method)?;
-    let recipe = recipe_of(rig, examples, hold_out, &method, folds);
+    let maps = maps.map(|maps| maps_of(rig, maps)).transpose()?;
+    if maps.is_some() && method.maps() != Some(&MapSource::Table) {
+        return Err(hinted(
+            format!("maps has no effect on {method} with these settings"),
+            "choose a method that takes maps, such as dermis.Mwe(maps=\"table\")",
+        ));
+    }
+    // The recipe would need a file of maps.
+    let recipe = recipe_of(rig, examples, hold_out, &method, folds).filter(|_| maps.is_none());
     let recipe =
         recipe.map(|(recipe, files)| recipe.stamped(&files)).transpose().map_err(|found| of_library(&found))?;
     let rig = Arc::clone(&rig.inner);
     let set = |examples: &Examples| -> ExampleSet { (**examples.inner).clone() };
     let (train, held_out) = (set(examples), hold_out.map(set));
     let outcome = work(py, progress, move |watch| {
-        let fit = HeldFit { held_out, folds, ..HeldFit::new(rig.as_loaded(), train, &method) };
+        let beside = Beside { maps, ..Beside::default() };
+        let fit = HeldFit { held_out, folds, beside, ..HeldFit::new(rig.as_loaded(), train, &method) };
         watch.plan(&fit.steps());
         fit.run(watch, |fitted| {
             fitted.model.header.recipe = recipe;
@@ -86,6 +98,15 @@ pub fn fit(
         return Err(error("the fit was stopped"));
     }
     Ok(FitResult { outcome })
+}
+
+/// Influence maps (V, B).
+fn maps_of(rig: &Rig, maps: &Bound<'_, PyAny>) -> PyResult<Influences> {
+    let (vertices, bones) = (rig.inner.mesh().positions.len(), rig.inner.skeleton().len());
+    let maps = Floats::of("maps", maps, &[&[Extent::Is(vertices), Extent::Is(bones)]])?;
+    let entries = maps.entries()?;
+    let dense: Vec<f64> = (0..vertices * bones).map(|at| entries.at(at)).collect();
+    Influences::from_dense(&dense, bones).map_err(|found| error(format!("maps: {found}")))
 }
 
 /// The recipe that fits the same to the files that everything was opened from, with what was noted of them; `None` where something

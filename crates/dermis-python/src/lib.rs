@@ -16,6 +16,7 @@ mod parts;
 mod recipes;
 mod rig;
 mod scores;
+mod shapes;
 mod work;
 
 /// The compiled part of the package dermis.
@@ -39,6 +40,8 @@ mod _dermis {
     use crate::rig::Rig;
     #[pymodule_export]
     use crate::scores::{ScoreResult, compare, evaluate};
+    #[pymodule_export]
+    use crate::shapes::shapes;
 
     #[pymodule_export]
     #[allow(non_upper_case_globals, reason = "Python's name")]

@@ -5,13 +5,13 @@ use crate::errors::{error, hinted};
 use crate::rig::{Rig, up_of};
 use crate::work::{not_forked, quick, said};
 use dermis::arrays::{directions_from_ours, positions_from_ours};
-use dermis::deform::PoseError;
+use dermis::deform::{PoseDistance, PoseError};
 use dermis::deform::baked::Scratch;
 use dermis::deform::normals::MeshNormals;
 use dermis::report::ModelOutcome;
 use dermis::rig::BoneTransforms;
 use dermis::rig::glam::{DAffine3, Vec3};
-use numpy::PyReadwriteArrayDyn;
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadwriteArrayDyn};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 use std::path::PathBuf;
@@ -187,6 +187,69 @@ impl Model {
         })
     }
 
+    /// How the rest mesh must be displaced so that linear blending with the rig's own weights shows the model's skin.
+    ///
+    /// For hosts that blend linearly themselves. Where the blended matrix is nearly singular, as in the middle of a half turn,
+    /// no displacement reaches the skin; the nearest bounded one is returned and the vertex is counted.
+    ///
+    /// Parameters
+    /// ----------
+    /// pose_matrices : array_like, shape (B, 4, 4)
+    ///     Joint to world, as in a call of the model.
+    ///
+    /// Returns
+    /// -------
+    /// displacements : numpy.ndarray of float32, shape (V, 3)
+    ///     In rest space, in the rig's own axes and unit.
+    /// unreached : int
+    ///     Vertices that no displacement brings to the model's skin.
+    ///
+    /// Raises
+    /// ------
+    /// dermis.Error
+    ///     For a rig without weights, and whatever a call of the model refuses.
+    fn displacements<'py>(
+        &self,
+        py: Python<'py>,
+        pose_matrices: &Bound<'py, PyAny>,
+    ) -> PyResult<(Bound<'py, PyArray2<f32>>, usize)> {
+        let pose = self.poses_of(pose_matrices, false)?.remove(0);
+        let found = py.detach(|| self.inner.displacements(&pose));
+        let (mut displacements, unreached) = found.map_err(|found| error(found.to_string()))?;
+        directions_from_ours(self.rig.space(), &mut displacements);
+        let per_metre = (1.0 / self.rig.space().metres_per_unit) as f32;
+        let flat = displacements.iter().flat_map(|d| (*d * per_metre).to_array()).collect();
+        Ok((PyArray1::from_vec(py, flat).reshape([displacements.len(), 3])?, unreached))
+    }
+
+    /// How far poses are from those that the model was trained on.
+    ///
+    /// Parameters
+    /// ----------
+    /// pose_matrices : array_like, shape (B, 4, 4) or (N, B, 4, 4)
+    ///     Joint to world, as in a call of the model.
+    ///
+    /// Returns
+    /// -------
+    /// degrees : numpy.ndarray of float64, shape (N,)
+    ///     For each pose, the distance of the joint that is farthest from its own nearest training pose. A slide counts as a turn
+    ///     of the same length. NaN if the model knows no training poses.
+    /// joints : list of str or None
+    ///     The bone of that joint.
+    fn degrees_from_training<'py>(
+        &self,
+        py: Python<'py>,
+        pose_matrices: &Bound<'py, PyAny>,
+    ) -> PyResult<(Bound<'py, PyArray1<f64>>, Vec<Option<String>>)> {
+        let poses = self.poses_of(pose_matrices, true)?;
+        let (skeleton, training) = (self.rig.skeleton(), self.inner.as_file().training());
+        let distance = |pose| training.map(|training| training.distance(skeleton, pose));
+        let found: Vec<_> = py.detach(|| poses.iter().map(distance).collect());
+        let known = |at: &Option<PoseDistance>| at.filter(|at| at.bone.is_some()).map_or(f64::NAN, |at| at.degrees);
+        let name = |at: &Option<PoseDistance>| at.and_then(|at| at.bone).map(|bone| skeleton.names()[bone].clone());
+        Ok((PyArray1::from_vec(py, found.iter().map(known).collect()), found.iter().map(name).collect()))
+    }
+
     /// The rig that it was fitted on.
     #[getter]
     fn rig(&self) -> Rig {
@@ -273,6 +336,17 @@ impl From<dermis::Model> for Model {
 }
 
 impl Model {
+    /// Poses of matrices (B, 4, 4), or (N, B, 4, 4) where many are taken.
+    fn poses_of(&self, pose_matrices: &Bound<'_, PyAny>, many: bool) -> PyResult<Vec<BoneTransforms>> {
+        not_forked()?;
+        let bones = self.rig.skeleton().len();
+        let one = [Extent::Is(bones), Extent::Is(4), Extent::Is(4)];
+        let several = [Extent::Any("N"), Extent::Is(bones), Extent::Is(4), Extent::Is(4)];
+        let shapes: &[&[Extent]] = if many { &[&one, &several] } else { &[&one] };
+        let joints = Floats::of("pose_matrices", pose_matrices, shapes)?.matrices("pose_matrices")?;
+        Ok(joints.chunks(bones).map(|joints| self.rig.pose_of_joints(joints.iter().copied())).collect())
+    }
+
     /// Skins of all poses into `out`, one after another, in the rig's own axes and unit.
     fn evaluate(
         &self,

@@ -66,6 +66,6 @@ pub use dermis_workflow as workflow;
 pub use dermis_workflow::Error;
 pub use examples::Examples;
 pub use fitted::{Fitted, fit, fit_with};
-pub use model::{Model, Score};
+pub use model::{Model, Score, UnskinnedError};
 pub use opened::Rig;
 pub use parts::{PartExamples, fit_part, fit_parts, merge_parts};

@@ -1,12 +1,14 @@
 //! The model, as a caller has it.
 
 use crate::{Error, Examples, Rig};
-use dermis_deform::Runner;
+use dermis_deform::{PoseError, Runner, Scratch};
 use dermis_files::load::{LoadedRig, load_model};
 use dermis_files::output::{Existing, reserve_file};
+use dermis_fit::psd::pull_back;
 use dermis_io::{ModelFile, ReadError, WriteError, model_file};
 use dermis_measure::{ErrorStats, Scores};
-use dermis_rig::Skeleton;
+use dermis_rig::glam::Vec3;
+use dermis_rig::{BoneTransforms, Skeleton};
 use dermis_workflow::recipe::FitRecipe;
 use std::io::Write;
 use std::path::Path;
@@ -80,6 +82,31 @@ impl Model {
         with.unwrap_or(runner)
     }
 
+    /// Displacements d of the rest mesh with Σ_k w_vk M_k (p_v + d_v) = the model's skin, for hosts that blend linearly
+    /// themselves, and how many vertices no displacement brings there: their blended matrix is nearly singular, and the
+    /// nearest bounded d is returned. w are the rig's own weights; metres, rest space.
+    ///
+    /// # Errors
+    /// [`UnskinnedError`]: a rig without weights, a pose of another skeleton, a model over given positions.
+    pub fn displacements(&self, pose: &BoneTransforms) -> Result<(Vec<Vec3>, usize), UnskinnedError> {
+        let rig = self.file.rig();
+        let weights = rig.weights().ok_or(UnskinnedError::NoWeights)?;
+        let rest = &rig.mesh().positions;
+        let mut skin = vec![Vec3::ZERO; rest.len()];
+        self.file.baked().evaluate(pose, None, &mut Scratch::default(), &mut skin)?;
+        // Positions of single precision are as near as this to any answer.
+        let near = f64::from(f32::EPSILON) * rig.mesh().extent() * 4.0;
+        let mut unreached = 0;
+        for (v, x) in skin.iter_mut().enumerate() {
+            let blended = dermis_deform::blend(weights.of(v), pose);
+            let asked = x.as_dvec3() - blended.transform_point3(rest[v]);
+            let (d, regular) = pull_back(blended.matrix3, asked);
+            unreached += usize::from(!regular && (asked - blended.matrix3 * d).length() > near);
+            *x = d.as_vec3();
+        }
+        Ok((skin, unreached))
+    }
+
     /// Scores the model on examples.
     ///
     /// # Errors
@@ -99,6 +126,17 @@ impl Model {
     pub fn as_file(&self) -> &ModelFile {
         &self.file
     }
+}
+
+/// Why a model has no displacements before linear blending.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum UnskinnedError {
+    /// A rig without skinning weights.
+    #[error("the rig has no skinning weights, so nothing can be displaced before they blend")]
+    NoWeights,
+    /// As for any evaluation.
+    #[error(transparent)]
+    Pose(#[from] PoseError),
 }
 
 impl From<ModelFile> for Model {

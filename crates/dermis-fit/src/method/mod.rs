@@ -259,6 +259,19 @@ impl Method {
         }
     }
 
+    /// Where the influence maps come from; `None` if the method takes none.
+    pub fn maps(&self) -> Option<&MapSource> {
+        match self {
+            Self::AnimationSpace(own) => Some(&own.maps),
+            Self::Mwe(own) => Some(&own.maps),
+            Self::Correctives(own) => Some(&own.maps),
+            Self::Psd(PsdMethod { pose_space, .. })
+            | Self::EigenSkin(EigenSkinMethod { pose_space, .. })
+            | Self::PoseBlendshapes(PoseBlendshapesMethod { pose_space, .. }) => Some(&pose_space.maps),
+            _ => None,
+        }
+    }
+
     fn base_mut(&mut self) -> Option<&mut BaseChoice> {
         match self {
             Self::Mwe(own) => Some(&mut own.base),

@@ -33,7 +33,7 @@ from ._methods import (
     presets,
 )
 from ._parts import PartsFit, fit_part, fit_parts, merge_parts
-from ._shapes import Decomposition, Inversion, decompose, invert
+from ._shapes import Decomposition, Inversion, ShapeTrack, decompose, invert, shape_track
 from ._verbs import convert, export, inspect, pose, report, run, suggest, weights
 
 __all__ = [
@@ -62,6 +62,7 @@ __all__ = [
     "Psd",
     "Rig",
     "RotationalRegression",
+    "ShapeTrack",
     "__version__",
     "compare",
     "convert",
@@ -78,6 +79,7 @@ __all__ = [
     "presets",
     "report",
     "run",
+    "shape_track",
     "suggest",
     "weights",
 ]

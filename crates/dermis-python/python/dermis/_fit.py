@@ -7,6 +7,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from . import _dermis
 from ._dermis import Examples, Model, Rig
 from ._methods import Method, method_of
@@ -162,6 +164,7 @@ def fit(
     hold_out: Examples | None = None,
     method: Method | str | None = None,
     folds: int = 5,
+    maps: ArrayLike | None = None,
     progress: Progress = None,
 ) -> Fit:
     """Learns a model from examples and measures its error on poses that it did not see.
@@ -178,6 +181,9 @@ def fit(
         `dermis.Joint()` by default; a name is one of `dermis.presets()`.
     folds : int
         Without `hold_out`, validate by this many folds; below 2 there is no validation.
+    maps : array_like, shape (V, B), optional
+        Influence maps: which bones may move a vertex, and how strongly, 0 to 1. For methods whose `maps` setting is
+        ``"table"``.
     progress : bool or callable, optional
         True shows a bar by tqdm, if it is installed. A callable gets (step, fraction of the whole).
 
@@ -192,4 +198,4 @@ def fit(
     """
     stored = json.dumps(method_of(method).to_dict())
     with watching(progress) as callback:
-        return Fit(_dermis._fit(rig, examples, hold_out, stored, folds, callback))
+        return Fit(_dermis._fit(rig, examples, hold_out, stored, folds, maps, callback))

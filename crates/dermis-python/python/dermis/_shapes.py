@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _dermis
-from ._dermis import Rig
+from ._dermis import Model, Rig
 from ._errors import Error
-from ._progress import Progress
+from ._progress import Progress, watching
 from ._verbs import Files, Path, _existing, _given, _input, _inputs, _read, _text, run
 
 
@@ -370,3 +370,56 @@ def invert(
         read=_read(up=up, unit=unit, fps=fps), out=_text(out), existing=_existing(replace),
     )
     return run({"invert": recipe}, progress)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class ShapeTrack:
+    """A model over a motion as shapes that act before linear blending: morph targets, shape keys.
+
+    Attributes
+    ----------
+    names : list of str, length S
+        Those of the sculpts, for a model that has a shape for each.
+    displacements : numpy.ndarray of float32, shape (S, V, 3)
+        Of the rest mesh, in the rig's own axes and unit.
+    weights : numpy.ndarray, shape (N, S)
+        In each pose, 0 to 1. Where a model needs an offset, the first shape is it: its weight is always 1.
+    """
+
+    names: list[str]
+    displacements: NDArray[np.float32]
+    weights: NDArray[np.float64]
+
+    def __repr__(self) -> str:
+        poses, shapes = self.weights.shape
+        return f"<dermis.ShapeTrack: {shapes} shapes over {poses} poses>"
+
+
+def shape_track(model: Model, pose_matrices: ArrayLike, shapes: int = 8, progress: Progress = None) -> ShapeTrack:
+    """Turns a model into shapes over a motion, for hosts that blend linearly.
+
+    A pose space in the inverse form over linear blending has shapes of its own; every other model gets the principal shapes
+    of its corrections over the motion.
+
+    Parameters
+    ----------
+    model : Model
+        The model.
+    pose_matrices : array_like, shape (N, B, 4, 4)
+        Joint to world in each pose, in the rig's own axes and unit.
+    shapes : int
+        Principal shapes at most.
+    progress : bool or callable, optional
+        As in `run`.
+
+    Returns
+    -------
+    ShapeTrack
+
+    Raises
+    ------
+    dermis.Error
+        For a rig without weights, and a motion that does not fit in memory.
+    """
+    with watching(progress) as callback:
+        return ShapeTrack(*_dermis._shapes(model, pose_matrices, shapes, callback))

@@ -1,0 +1,264 @@
+"""The side bar. Drawing computes nothing: it shows properties, and what `live` noted of the last frame."""
+
+import bpy
+
+from . import character, jobs, live, sculpting
+from .package import MISSING
+from .properties import Example
+
+
+class DERMIS_UL_examples(bpy.types.UIList):
+    """The examples with what the fit leaves of each."""
+
+    def draw_item(self, context, layout, data, item, icon, active_data, active_property, index):
+        row = layout.row(align=True)
+        icons = {"FRAME": "KEYFRAME", "CLIP": "ACTION", "SHAPE": "SCULPTMODE_HLT"}
+        row.prop(item, "label", text="", emboss=False, icon=icons[item.kind])
+        if item.kind != "SHAPE":
+            frames = f"{item.frame_start}" if item.kind == "FRAME" else f"{item.frame_start}-{item.frame_end}"
+            row.label(text=frames)
+        if item.error >= 0.0:
+            row.label(text=bpy.utils.units.to_string("METRIC", "LENGTH", item.error, precision=3))
+        uses = Example.bl_rna.properties["use"].enum_items
+        row.prop(item, "use", text="", icon_only=True, icon=uses[item.use].icon, emboss=False)
+
+
+class Panel:
+    bl_space_type = "VIEW_3D"
+    bl_region_type = "UI"
+    bl_category = "Dermis"
+
+
+class OfCharacter(Panel):
+    """A panel that needs a character."""
+
+    bl_parent_id = "DERMIS_PT_character"
+    bl_options = {"DEFAULT_CLOSED"}
+
+    @classmethod
+    def poll(cls, context):
+        thing = character.active(context)
+        return thing is not None and thing.dermis.is_set_up
+
+
+def wrapped(layout, text, width=42, icon="NONE"):
+    """Text over several lines."""
+    column = layout.column(align=True)
+    line = ""
+    for word in text.split():
+        if line and len(line) + len(word) + 1 > width:
+            column.label(text=line, icon=icon)
+            line, icon = "", "BLANK1" if icon != "NONE" else "NONE"
+        line = f"{line} {word}".strip()
+    if line:
+        column.label(text=line, icon=icon)
+
+
+class DERMIS_PT_character(Panel, bpy.types.Panel):
+    bl_label = "Character"
+
+    def draw(self, context):
+        layout = self.layout
+        if MISSING:
+            wrapped(layout, MISSING, icon="ERROR")
+            return
+        thing = character.active(context)
+        if thing is None or thing.type != "MESH":
+            wrapped(layout, "Select the mesh of a character", icon="INFO")
+            return
+        own = thing.dermis
+        if not own.is_set_up:
+            layout.operator("dermis.set_up", icon="ARMATURE_DATA")
+            return
+        layout.label(text=thing.name, icon="OUTLINER_OB_MESH")
+        if own.model:
+            wrapped(layout, own.headline, icon="CHECKMARK" if own.headline.startswith(("Held", "Cross")) else "QUESTION")
+        row = layout.row(align=True)
+        row.operator("dermis.set_up", icon="FILE_REFRESH")
+        row.operator("dermis.forget", icon="TRASH", text="")
+
+
+class DERMIS_PT_examples(OfCharacter, bpy.types.Panel):
+    bl_label = "Examples"
+    bl_options = set()
+
+    def draw(self, context):
+        layout, thing = self.layout, character.active(context)
+        own = thing.dermis
+        sculpting_now = context.active_object is not None and context.active_object.dermis_sculpt.character is thing
+        if sculpting_now:
+            row = layout.row(align=True)
+            row.operator("dermis.take_sculpt", icon="CHECKMARK")
+            row.operator("dermis.discard_sculpt", icon="X", text="")
+            return
+        row = layout.row()
+        row.template_list("DERMIS_UL_examples", "", own, "examples", own, "active", rows=4)
+        side = row.column(align=True)
+        side.operator("dermis.remove_example", icon="REMOVE", text="")
+        side.operator("dermis.show_example", icon="RESTRICT_VIEW_OFF", text="")
+        side.operator("dermis.add_mirrored", icon="MOD_MIRROR", text="")
+        if 0 <= own.active < len(own.examples):
+            example = own.examples[own.active]
+            column = layout.column(align=True)
+            if example.kind != "SHAPE":
+                row = column.row(align=True)
+                row.prop(example, "frame_start")
+                if example.kind == "CLIP":
+                    row.prop(example, "frame_end")
+                    row.prop(example, "step")
+                column.prop(example, "action")
+                column.prop(example, "source")
+            column.prop(example, "importance")
+        grid = layout.grid_flow(columns=2, align=True)
+        grid.operator("dermis.sculpt_here", icon="SCULPTMODE_HLT")
+        grid.operator("dermis.add_pose", icon="ADD")
+        grid.operator("dermis.add_marked", icon="MARKER_HLT")
+        grid.operator("dermis.add_clip", icon="ACTION")
+        grid.operator("dermis.add_object", icon="OBJECT_DATA")
+        grid.operator("dermis.import_shape", icon="IMPORT")
+        layout.operator("dermis.write_bundle", icon="EXPORT")
+
+
+class DERMIS_PT_influence(OfCharacter, bpy.types.Panel):
+    bl_label = "Influence"
+
+    def draw(self, context):
+        layout, thing = self.layout, character.active(context)
+        layout.prop(thing.dermis, "painted")
+        column = layout.column(align=True)
+        column.operator("dermis.make_maps", icon="GROUP_VERTEX")
+        column.operator("dermis.paint_map", icon="WPAINT_HLT")
+        column.operator("dermis.extend_here", icon="FULLSCREEN_ENTER")
+
+
+class DERMIS_PT_model(OfCharacter, bpy.types.Panel):
+    bl_label = "Model"
+    bl_options = set()
+
+    def draw(self, context):
+        layout, thing = self.layout, character.active(context)
+        own = thing.dermis
+        layout.prop(own, "method")
+        if own.method in ("CORRECTIVES", "PSD", "AUTO"):
+            layout.prop(own, "mirrored", text="Both Sides")
+        row = layout.row()
+        row.scale_y = 1.4
+        row.operator("dermis.fit", icon="PLAY")
+        if (work := jobs.running()) is not None:
+            layout.progress(factor=work.share, text=work.step)
+        if not own.model:
+            return
+        row = layout.row()
+        row.enabled = own.get("chosen_strength", 0.0) > 0.0
+        row.prop(own, "strength", slider=True)
+        wrapped(layout, own.headline)
+        if own.verdict:
+            wrapped(layout, own.verdict)
+        for text in filter(None, own.warnings.split("\n")):
+            wrapped(layout, text, icon="ERROR")
+        box = layout.column(align=True)
+        box.prop(own, "error_of", text="")
+        box.prop(own, "error_scale")
+        row = box.row(align=True)
+        row.operator("dermis.show_error", icon="COLOR")
+        row.operator("dermis.hide_error", icon="X", text="")
+        if len(own.worst):
+            column = layout.column(align=True)
+            column.label(text="Worst frames")
+            for item in own.worst:
+                text = f"{item.text}: {1e3 * item.value:.3g} mm"
+                column.operator("dermis.go_to_frame", text=text).frame = item.frame
+        layout.operator("dermis.suggest", icon="LIGHT")
+        if len(own.suggested):
+            column = layout.column(align=True)
+            for item in own.suggested:
+                text = f"Frame {item.frame}: {item.text}, {item.value:.0f}° off"
+                column.operator("dermis.go_to_frame", text=text).frame = item.frame
+        row = layout.row(align=True)
+        row.operator("dermis.report", icon="FILE_TEXT")
+        row.operator("dermis.save_model", icon="FILE_TICK", text="Save")
+
+
+class DERMIS_PT_live(OfCharacter, bpy.types.Panel):
+    bl_label = "Live"
+    bl_options = set()
+
+    def draw_header(self, context):
+        self.layout.prop(character.active(context).dermis, "live", text="")
+
+    def draw(self, context):
+        layout, thing = self.layout, character.active(context)
+        own = thing.dermis
+        layout.prop(own, "mode")
+        state = live.state(thing)
+        if state is None:
+            if own.live:
+                wrapped(layout, "The model is shown after the next change of pose")
+            return
+        if state.failed:
+            wrapped(layout, state.failed, icon="ERROR")
+            return
+        if own.mode == "AUTO":
+            layout.label(text={"CORRECTION": "Corrects before the armature", "REPLACE": "Replaces the skin"}[state.mode])
+        if state.degrees == state.degrees:
+            text = f"{state.degrees:.0f}° from training"
+            layout.label(text=f"{text} ({state.joint})" if state.joint else text, icon="DRIVER_ROTATIONAL_DIFFERENCE")
+        if state.unreached:
+            wrapped(layout, f"{state.unreached} vertices cannot be corrected before the armature here. Use Replace", icon="ERROR")
+
+
+class DERMIS_PT_weights(OfCharacter, bpy.types.Panel):
+    bl_label = "Weights"
+
+    def draw(self, context):
+        column = self.layout.column(align=True)
+        column.operator("dermis.weights_from_heat", icon="MOD_VERTEX_WEIGHT")
+        column.operator("dermis.weights_from_examples", icon="IMPORT")
+        column.operator("dermis.compile", icon="BONE_DATA")
+
+
+class DERMIS_PT_bake(OfCharacter, bpy.types.Panel):
+    bl_label = "Bake and Export"
+
+    def draw(self, context):
+        column = self.layout.column(align=True)
+        column.operator("dermis.bake_shapes", icon="SHAPEKEY_DATA")
+        column.operator("dermis.bake_cache", icon="FILE_CACHE")
+        column.operator("dermis.export_glb", icon="EXPORT")
+        column.operator("dermis.save_model", icon="FILE_TICK")
+
+
+class DERMIS_PT_decompose(Panel, bpy.types.Panel):
+    bl_label = "Decompose"
+    bl_options = {"DEFAULT_CLOSED"}
+
+    @classmethod
+    def poll(cls, context):
+        return not MISSING
+
+    def draw(self, context):
+        wrapped(self.layout, "Bones and weights of a mesh that moves by a cache, shape keys or a simulation")
+        self.layout.operator("dermis.decompose", icon="OUTLINER_OB_ARMATURE")
+
+
+CLASSES = (
+    DERMIS_UL_examples,
+    DERMIS_PT_character,
+    DERMIS_PT_examples,
+    DERMIS_PT_influence,
+    DERMIS_PT_model,
+    DERMIS_PT_live,
+    DERMIS_PT_weights,
+    DERMIS_PT_bake,
+    DERMIS_PT_decompose,
+)
+
+
+def register():
+    for made in CLASSES:
+        bpy.utils.register_class(made)
+
+
+def unregister():
+    for made in reversed(CLASSES):
+        bpy.utils.unregister_class(made)
