@@ -3,6 +3,8 @@
 
 mod accuracy;
 mod bench;
+mod blender;
+mod bpy;
 mod c;
 mod circles;
 mod commit;
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
         // It lies with what builds the package.
         ["bench", "python", ..] => python::bench(&arguments[2..]),
         ["bench", ..] => bench::run(&arguments[1..]),
+        ["blender", ..] => blender::run(&arguments[1..]),
         ["fuzz", ..] => fuzz::run(&arguments[1..]),
         ["python", ..] => python::run(&arguments[1..]),
         ["sanitize"] => sanitize::run(),

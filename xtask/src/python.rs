@@ -37,7 +37,7 @@ const IMPORTS: &str = "import maturin, numpy, pytest, mypy, wheel, tqdm, pandas,
 
 /// How the library is built.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Made {
+pub enum Made {
     /// With the workspace's tests.
     WithTests,
     /// Alone, as the tests are.
@@ -173,7 +173,10 @@ fn checked(made: Made) -> Outcome {
 }
 
 /// The wheel, built.
-fn wheel(made: Made) -> Result<PathBuf, String> {
+///
+/// # Errors
+/// A text for people: the package does not build, or cannot be packed.
+pub fn wheel(made: Made) -> Result<PathBuf, String> {
     let wheels = target().join("python/wheels");
     let _ = std::fs::remove_dir_all(&wheels);
     let io = |error: std::io::Error| error.to_string();

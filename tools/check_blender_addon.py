@@ -1,0 +1,225 @@
+"""Installs a zip of the add-on into Blender as a person does, and looks whether all goes well.
+
+    BPY_PYTHON tools/check_blender_addon.py ZIP [--tests FOLDER]
+
+BPY_PYTHON is a Python that can import bpy. ZIP is an extension, or the zip for older ways to install. The script installs it
+into a fresh user folder, enables it, looks that the package `dermis` is the one the zip brought, switches it off and on
+again, and removes it. With --tests, pytest runs while the zip is installed, in a process of its own, and what the tests import as
+`dermis_blender` is the installed add-on.
+
+It ends with 0 if all is well and with 1 otherwise.
+"""
+
+import argparse
+import importlib
+import importlib.abc
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+# Blender's extension for repositories in the user's folder.
+REPOSITORY = "user_default"
+# What the add-on's tests import.
+NAME = "dermis_blender"
+# Seconds for the tests.
+LIMIT = 900
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("zip", type=Path)
+    parser.add_argument("--tests", type=Path)
+    parser.add_argument("--installed", help="for the process of the tests: the add-on's module")
+    arguments = parser.parse_args()
+    if arguments.installed:
+        test(arguments.installed, arguments.tests)
+    with tempfile.TemporaryDirectory(prefix="dermis-blender-") as user:
+        user = os.path.realpath(user)
+        # Blender reads them when it starts.
+        os.environ["BLENDER_USER_RESOURCES"] = user
+        os.environ["PYTHONNOUSERSITE"] = "1"
+        import bpy
+
+        names = zipfile.ZipFile(arguments.zip).namelist()
+        is_extension = "blender_manifest.toml" in names
+        no_tests(names)
+        if is_extension:
+            validate(arguments.zip)
+            module = install_extension(arguments.zip)
+        else:
+            module = install_legacy(arguments.zip)
+        expect(module in bpy.context.preferences.addons, f"{module} is not enabled")
+        package(user)
+        registered = ours()
+        expect(registered, f"{module} registered nothing")
+        print(f"{arguments.zip.name} in Blender {bpy.app.version_string}: {module}, {len(registered)} classes")
+        if arguments.tests:
+            tests = [sys.executable, __file__, arguments.zip, "--installed", module, "--tests", arguments.tests]
+            expect(subprocess.run(tests, timeout=LIMIT).returncode == 0, "pytest found something")
+        again(module, registered)
+        remove(module, is_extension)
+        expect(not ours(), f"still registered: {sorted(ours())}")
+        left = [str(path) for path in Path(user).rglob("*") if "dermis" in path.name and "__pycache__" not in path.parts]
+        expect(not left, f"left behind: {left}")
+
+
+def no_tests(names):
+    """The zip holds what runs and nothing else."""
+    stray = [name for name in names if "test" in name.lower() or "__pycache__" in name]
+    expect(not stray, f"the zip holds {stray}")
+
+
+def validate(path):
+    """Blender's own check of an extension: the program behind `blender --command extension validate`."""
+    import bpy
+
+    program = Path(bpy.utils.resource_path("LOCAL")) / "scripts/addons_core/bl_pkg/cli/blender_ext.py"
+    expect(program.is_file(), f"{program} is missing")
+    check = subprocess.run([sys.executable, program, "validate", path], stdin=subprocess.DEVNULL)
+    expect(check.returncode == 0, f"Blender's validator refuses {path}")
+
+
+def install_extension(path):
+    import bpy
+
+    before = set(bpy.context.preferences.addons.keys())
+    bpy.ops.extensions.package_install_files(filepath=str(path), repo=REPOSITORY, enable_on_install=True)
+    new = set(bpy.context.preferences.addons.keys()) - before
+    expect(len(new) == 1, f"installed and enabled: {sorted(new)}")
+    return new.pop()
+
+
+def install_legacy(path):
+    import addon_utils
+    import bpy
+
+    before = {module.__name__ for module in addon_utils.modules()}
+    bpy.ops.preferences.addon_install(filepath=str(path))
+    new = {module.__name__ for module in addon_utils.modules(refresh=True)} - before
+    expect(len(new) == 1, f"installed: {sorted(new)}")
+    module = new.pop()
+    bpy.ops.preferences.addon_enable(module=module)
+    return module
+
+
+def package(user):
+    """The package that the add-on imports is the one that came with it."""
+    import dermis
+    from dermis import _dermis
+
+    for module in (dermis, _dermis):
+        file = os.path.realpath(module.__file__)
+        expect(file.startswith(user + os.sep), f"{module.__name__} comes from {file}, not from the zip")
+
+
+def test(installed, folder):
+    """Runs pytest on the installed add-on, and ends the process."""
+    import bpy  # noqa: F401 it finds the user's extensions
+    import pytest
+
+    if installed != NAME:
+        sys.meta_path.insert(0, Installed(installed))
+    addon = importlib.import_module(NAME)
+    user = os.path.realpath(os.environ["BLENDER_USER_RESOURCES"])
+    expect(os.path.realpath(addon.__file__).startswith(user + os.sep), f"the tests take {addon.__file__}, not the zip's")
+    # It finds the package that came with the add-on, before a test imports it.
+    importlib.import_module(f"{NAME}.package")
+    package(user)
+    code = pytest.main(["-q", "-p", "no:cacheprovider", str(folder)])
+    sys.stdout.flush()
+    # What is still registered with Blender could keep Python from ending.
+    os._exit(int(code))
+
+
+class Installed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds the modules of an installed extension under the name of the add-on's folder too: the same modules, no second copy."""
+
+    def __init__(self, module):
+        self.module = module
+
+    def find_spec(self, name, path=None, target=None):
+        ours = name == NAME or name.startswith(NAME + ".")
+        return importlib.util.spec_from_loader(name, self) if ours else None
+
+    def create_module(self, spec):
+        module = importlib.import_module(self.module + spec.name.removeprefix(NAME))
+        # The import gives it a specification of the name asked for. It goes on with its own.
+        spec.loader_state = module.__spec__
+        return module
+
+    def exec_module(self, module):
+        module.__spec__ = module.__spec__.loader_state
+
+
+def again(module, registered):
+    """The add-on leaves nothing registered when it is off, and comes back whole."""
+    import bpy
+
+    bpy.ops.preferences.addon_disable(module=module)
+    expect(not ours(), f"still registered when disabled: {sorted(ours())}")
+    bpy.ops.preferences.addon_enable(module=module)
+    expect(ours() == registered, f"enabled again, but different: {sorted(ours() ^ registered)}")
+
+
+def remove(module, is_extension):
+    import bpy
+
+    bpy.ops.preferences.addon_disable(module=module)
+    if is_extension:
+        index = [repo.module for repo in bpy.context.preferences.extensions.repos].index(REPOSITORY)
+        bpy.ops.extensions.package_uninstall(repo_index=index, pkg_id=module.rpartition(".")[2])
+    else:
+        # The operator redraws the area it was called from, so it needs one.
+        window = bpy.context.window_manager.windows[0]
+        with bpy.context.temp_override(window=window, area=window.screen.areas[0]):
+            bpy.ops.preferences.addon_remove(module=module)
+
+
+def ours():
+    """Classes of the add-on that Blender knows, and what hangs on Blender's own types and handlers."""
+    import bpy
+
+    def is_ours(thing):
+        return "dermis" in (getattr(thing, "__module__", "") or "").lower()
+
+    classes = [c for base in BASES for c in every(getattr(bpy.types, base)) if is_ours(c) and c.is_registered]
+    handlers = [
+        f"handler {name}: {function.__qualname__}"
+        for name in dir(bpy.app.handlers)
+        if isinstance(getattr(bpy.app.handlers, name), list)
+        for function in getattr(bpy.app.handlers, name)
+        if is_ours(function)
+    ]
+    properties = [
+        f"{kind}.{name}" for kind in ("Scene", "Object", "Mesh", "Armature", "Action", "WindowManager")
+        for name in dir(getattr(bpy.types, kind)) if "dermis" in name.lower()
+    ]
+    return {c.__name__ for c in classes} | set(handlers) | set(properties)
+
+
+# What an add-on registers.
+BASES = ("Operator", "Panel", "Menu", "UIList", "PropertyGroup", "AddonPreferences", "Gizmo", "GizmoGroup", "Header")
+
+
+def every(base):
+    found = set()
+    waiting = list(base.__subclasses__())
+    while waiting:
+        found.add(one := waiting.pop())
+        waiting.extend(one.__subclasses__())
+    return found
+
+
+def expect(holds, otherwise):
+    if not holds:
+        print(f"error: {otherwise}", flush=True)
+        # What is registered with Blender could keep Python from ending.
+        os._exit(1)
+
+
+if __name__ == "__main__":
+    main()
