@@ -18,11 +18,13 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import bpy
 import numpy as np
 
-import dermis
+if TYPE_CHECKING:
+    import dermis
 
 KEY = "Dermis inverse"
 """Name of the temporary shape key."""
@@ -40,13 +42,8 @@ COUPLED = {
 }
 
 
-class StackError(Exception):
-    """A stack that cannot be called; `hint` says what to do."""
-
-    def __init__(self, reason: str, hint: str = "") -> None:
-        super().__init__(f"{reason}. {hint}" if hint else reason)
-        self.reason = reason
-        self.hint = hint
+class StackError(RuntimeError):
+    """A stack that cannot be called: what is wrong, and what to do."""
 
 
 class Stack:
@@ -75,6 +72,7 @@ class Stack:
         self, object: bpy.types.Object, *, without: Iterable[str] = (), view_layer: bpy.types.ViewLayer | None = None
     ) -> None:
         self.object = object
+        self.name = object.name
         self.without = tuple(without)
         self.view_layer = view_layer
         self.rest = np.zeros((0, 3))
@@ -83,7 +81,7 @@ class Stack:
 
     def __enter__(self) -> Stack:
         if self._entered is not None:
-            raise StackError("the stack is entered already")
+            raise StackError("The stack is entered already")
         with contextlib.ExitStack() as undo:
             self._enter(undo)
             self._entered = undo.pop_all()
@@ -133,6 +131,7 @@ class Stack:
         object = self.object
         layer = self.view_layer or bpy.context.view_layer
         self._layer = layer
+        layer.update()
         check(object, layer)
         undo.callback(layer.update)
         if object.hide_get(view_layer=layer):
@@ -140,9 +139,12 @@ class Stack:
             undo.callback(object.hide_set, True, view_layer=layer)
         if object.hide_viewport:
             _set(undo, object, "hide_viewport", False)
+        if not object.visible_get(view_layer=layer):
+            # Blender evaluates no modifiers of it.
+            raise StackError(f"{object.name} is not shown in the view layer {layer.name}. Show its collections")
         for name in self.without:
             if name not in object.modifiers:
-                raise StackError(f"{object.name!r} has no modifier {name!r}")
+                raise StackError(f"{object.name} has no modifier {name}")
             _set(undo, object.modifiers[name], "show_viewport", False)
         self._pin(undo)
         layer.update()
@@ -186,13 +188,10 @@ class Stack:
                 off.append(modifier)
                 if self._keeps(name, numbers):
                     raise StackError(
-                        f"the modifier {modifier.name!r} of {self.object.name!r} changes the vertices",
-                        "switch it off in the viewport, or apply it",
+                        f"The modifier {modifier.name} of {self.object.name} adds, removes or reorders vertices. "
+                        "Switch it off in the viewport, or apply it"
                     )
-        raise StackError(
-            f"{self.object.name!r} is not evaluated in the view layer {self._layer.name!r}",
-            "show the object and its collections",
-        )
+        raise StackError(f"{self.object.name} is not evaluated in the view layer {self._layer.name}")
 
     def _keeps(self, name: str, numbers: np.ndarray) -> bool:
         try:
@@ -206,7 +205,7 @@ class Stack:
         count = len(self.object.data.vertices)
         attribute = mesh.attributes.get(name)
         if attribute is None or attribute.domain != "POINT" or len(attribute.data) != count:
-            raise StackError(f"the stack of {self.object.name!r} changed while it was called")
+            raise StackError(f"The vertices of {self.object.name} changed while its modifiers were called. Start again")
         flat = np.empty(count * width, dtype=kind)
         attribute.data.foreach_get(field, flat)
         return flat.reshape(-1, width)
@@ -219,16 +218,16 @@ def check(object: bpy.types.Object, view_layer: bpy.types.ViewLayer) -> None:
     """Raises `StackError` unless the stack of `object` can be called; changes nothing."""
     name = object.name
     if object.type != "MESH":
-        raise StackError(f"{name!r} is no mesh")
+        raise StackError(f"{name} is no mesh")
     if object.mode not in {"OBJECT", "WEIGHT_PAINT", "VERTEX_PAINT", "TEXTURE_PAINT", "POSE"}:
-        raise StackError(f"{name!r} is in {object.mode.lower().replace('_', ' ')} mode", "leave it for Object Mode")
+        raise StackError(f"{name} is in {object.mode.lower().replace('_', ' ')} mode. Leave it for Object Mode")
     keys = object.data.shape_keys
     if object.data.library or object.data.override_library or (keys and (keys.library or keys.override_library)):
-        raise StackError(f"the mesh of {name!r} is linked from another file", "make it local first (Object, Relations, Make Local)")
+        raise StackError(f"The mesh of {name} is linked from another file. Make it local: Object > Relations > Make Local")
     if object.name not in view_layer.objects:
-        raise StackError(f"{name!r} is not in the view layer {view_layer.name!r}")
+        raise StackError(f"{name} is not in the view layer {view_layer.name}")
     if not len(object.data.vertices):
-        raise StackError(f"{name!r} has no vertices")
+        raise StackError(f"{name} has no vertices")
 
 
 def _set(undo: contextlib.ExitStack, thing: bpy.types.bpy_struct, name: str, value: object) -> None:
@@ -324,11 +323,13 @@ class _Search:
         self.sculpt = np.asarray(self.sculpt, dtype=np.float64)
         count = len(self.stack.object.data.vertices)
         if self.sculpt.shape != (count, 3):
-            raise StackError(f"the sculpt has shape {self.sculpt.shape}, and {self.stack.object.name!r} {count} vertices")
+            raise StackError(f"The sculpt has shape {self.sculpt.shape}; {self.stack.object.name} has {count} vertices")
         if not np.isfinite(self.sculpt).all():
-            raise StackError("the sculpt has vertices that are not finite")
+            raise StackError("The sculpt has vertices that are not finite. Undo the last stroke")
 
     def solve(self, call: Callable[[np.ndarray], np.ndarray]) -> dermis.Inversion:
+        import dermis  # not needed to show the panels
+
         return dermis.invert(
             self.stack.rest, self.sculpt, deformer=call, coupled="iterate", max_calls=self.max_calls,
             tolerance=self.tolerance_mm / self.millimetres, max_correction=self.max_correction,
@@ -459,7 +460,7 @@ def steps(
         while (points := questions.get()) is not None:
             with stack:
                 if stack.pose() != pose or not np.array_equal(stack.rest, rest):
-                    raise StackError(f"the pose of {object.name!r} changed during the search", "start it again")
+                    raise StackError(f"The pose of {stack.name} changed during the search. Start again")
                 out = stack(points)
             answers.put(out)
             yield search.took(out)

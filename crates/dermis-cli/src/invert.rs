@@ -68,10 +68,10 @@ pub struct InvertArgs {
 
 /// Adds the default that the settings have to the help of its option.
 pub fn with_defaults(command: Command) -> Command {
-    add_defaults(command, [
-        ("time_limit", DeformerProgram::TIME_LIMIT.to_string()),
-        ("max_correction", MAX_CORRECTION.to_string()),
-    ])
+    add_defaults(
+        command,
+        [("time_limit", DeformerProgram::TIME_LIMIT.to_string()), ("max_correction", MAX_CORRECTION.to_string())],
+    )
 }
 
 #[derive(Clone, Copy, ValueEnum)]

@@ -1,7 +1,9 @@
 //! Deformers inverted as black boxes.
 
 use dermis_deform::{Base, Deform, DualQuaternions, Lattice, Layer, Outside, Stack, lbs};
-use dermis_fit::inverse::{Coupled, Dependence, InverseError, InverseMethod, InverseSettings, Stopped, damped_inverse, invert};
+use dermis_fit::inverse::{
+    Coupled, Dependence, InverseError, InverseMethod, InverseSettings, Stopped, damped_inverse, invert,
+};
 use dermis_fit::psd::pull_back;
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
 use dermis_rig::{BoneTransforms, Influences};
