@@ -303,12 +303,12 @@ def test_corrective_smooth_gets_what_it_can_and_corrections_are_bounded(tube):
     sculpt = bulge(skin, np.array([0.05, -0.05, 0.0]))
     found = stack_inverse.invert(tube, sculpt)
     assert state(tube) == before
-    assert found.coupled == ("Smooth",) and found.calls <= 20
-    assert found.largest_mm < 0.5, found
+    assert found.coupled == ("Smooth",) and found.calls <= 30
+    assert found.largest_mm < 0.2, found
     dice = np.random.default_rng(2)
     noise = (sculpt + dice.uniform(-0.003, 0.003, sculpt.shape)).astype("f4")
     found = stack_inverse.invert(tube, noise)
-    assert found.reason == "no-gain" and found.calls <= 20
+    assert found.reason == "no-gain" and found.calls <= 20, found
     assert 1e3 * np.linalg.norm(found.displacement, axis=1).max() <= found.limit_mm * 1.001 < 60
     with Stack(tube) as stack:
         again = stack(stack.rest + found.displacement)

@@ -16,6 +16,9 @@ const STEP: f64 = 1e-5;
 /// The same for single precision, whose rounding is 6e-8: as long as the longest move that the target asks for, within these
 /// lengths. Derivatives then serve that move best: shorter steps lose digits, longer ones see curvature.
 const STEP_SINGLE: (f64, f64) = (1e-3, 1e-2);
+/// What a single-precision deformer may lose, in units in the last place of the largest coordinate. An armature and a lattice of
+/// Blender lose 1.3 of them at the worst of 13,380 vertices.
+const ROUNDINGS: f64 = 2.0;
 /// How far the probe moves vertices, in lengths.
 const PROBE: f64 = 1e-3;
 /// What counts as rounding of a result, in units of its last place.
@@ -84,7 +87,7 @@ impl<'a, D: Deform> Driver<'a, D> {
             return Err(InverseError::Coupled { moved, farthest });
         }
         let largest = start.iter().chain(self.target).map(|p| p.abs().max_element()).fold(length, f64::max);
-        let rounding = largest * f64::from(f32::EPSILON);
+        let rounding = ROUNDINGS * largest * f64::from(f32::EPSILON);
         let exact = self.settings.ftol.sqrt() * length;
         let tolerance = if single { exact.max(rounding) } else { exact };
         let asked = start.iter().zip(self.target).map(|(s, t)| s.distance(*t)).fold(0.0, f64::max);
