@@ -116,7 +116,9 @@ class DERMIS_PT_examples(OfCharacter, bpy.types.Panel):
         grid.operator("dermis.add_clip", icon="ACTION")
         grid.operator("dermis.add_object", icon="OBJECT_DATA")
         grid.operator("dermis.import_shape", icon="IMPORT")
-        layout.operator("dermis.write_bundle", icon="EXPORT")
+        row = layout.row(align=True)
+        row.operator("dermis.invert_shape", icon="MOD_MESHDEFORM")
+        row.operator("dermis.write_bundle", icon="EXPORT", text="Bundle")
 
 
 class DERMIS_PT_influence(OfCharacter, bpy.types.Panel):

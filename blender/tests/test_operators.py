@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from conftest import BODY, bent_arm, bulge, select
-from dermis_blender import baking, character, errors, examples, fitting, influence, live, reading, sculpting, store
+from dermis_blender import baking, character, errors, examples, fitting, influence, inverting, live, reading, sculpting, store
 
 
 def sculpt(thing, frame, height=0.05, label=""):
@@ -404,3 +404,30 @@ def test_discarding_a_sculpt_changes_nothing(arm):
     assert len(sculpting.sculpts_of(arm)) == 1
     assert bpy.ops.dermis.discard_sculpt() == {"FINISHED"}
     assert not sculpting.sculpts_of(arm) and not len(arm.dermis.examples) and not arm.hide_get()
+
+
+@pytest.mark.parametrize("smooth", [False, True])
+def test_a_sculpt_becomes_a_corrective_key_through_the_stack(arm, smooth):
+    lattice_data = bpy.data.lattices.new("lattice")
+    lattice = bpy.data.objects.new("lattice", lattice_data)
+    bpy.context.scene.collection.objects.link(lattice)
+    lattice.scale = (3.0, 3.0, 5.0)
+    lattice_data.points[7].co_deform.x += 0.1
+    arm.modifiers.new("Lattice", "LATTICE").object = lattice
+    if smooth:
+        smoothed(arm)
+    wanted = sculpt(arm, 20, label="bend")
+    bpy.context.scene.frame_set(20)
+    assert np.abs(reading.shown_positions(arm) - wanted).max() > 0.01
+    assert bpy.ops.dermis.invert_shape() == {"FINISHED"}
+    assert arm.data.shape_keys.key_blocks["bend"].value == 1.0
+    bpy.context.view_layer.update()
+    assert np.abs(reading.shown_positions(arm) - wanted).max() < 2e-6
+    # The remainder goes with the key.
+    assert (inverting.REMAINDER in arm.modifiers) == smooth
+    arm.data.shape_keys.key_blocks["bend"].value = 0.0
+    bpy.context.view_layer.update()
+    assert np.abs(reading.shown_positions(arm) - wanted).max() > 0.01
+    with pytest.raises(RuntimeError, match="shown by the modifiers already"):
+        bpy.ops.dermis.add_clip()
+        bpy.ops.dermis.invert_shape()
