@@ -33,6 +33,7 @@ from its lower left corner, as Blender counts them:
 `click` and `find` scroll down where the button is out of sight. They cannot see into a closed panel.
 """
 
+import ctypes
 import os
 import runpy
 import subprocess
@@ -370,6 +371,8 @@ def tell(out, path, zip_path):
             code = 1
         sys.stdout.flush()
         sys.stderr.flush()
+        # What Blender itself has printed.
+        ctypes.CDLL(None).fflush(None)
         # An add-on's handlers could keep Python from ending.
         os._exit(code)
 

@@ -49,7 +49,7 @@ def story(ui):
     print(f"strokes moved the skin by {1e3 * moved.max():.1f} mm; the model is off by {1e3 * off:.4f} mm", flush=True)
     ui.check(off < 1e-4, f"the model does not show the sculpt: {1e3 * off:.3f} mm off")
 
-    # Undo takes back the click on Live, then the fit, then the example. The pointer is over the view.
+    # Undo takes back the click on Live, then the fit, then the example, and the sculpt is there again. The pointer is over the view.
     yield from ui.hover(*ui.at((0.8, 0.0, 0.5)))
     for state in ((False, True, 1), (False, False, 1), (False, False, 0)):
         yield from ui.key("Z", ctrl=True)
@@ -57,6 +57,9 @@ def story(ui):
         own = bpy.data.objects[name].dermis
         found = (own.live, bool(own.model), len(own.examples))
         ui.check(found == state, f"after undo Live, model and examples are {found}, not {state}")
+    sculpt = next(thing for thing in bpy.context.scene.objects if thing.dermis_sculpt.character)
+    lost = np.abs(in_scene(sculpt, sculpt.data) - wanted).max()
+    ui.check(lost < 1e-6, f"undo lost strokes: {1e3 * lost:.3f} mm")
 
 
 def character(ui):
