@@ -121,7 +121,7 @@ def main():
     smooth.show_viewport = True
     made = bundle(limb, frames)
     agree("skins of the frames, m", made["vertices"], [shown(limb, f) for f in frames], 1e-6)
-    agree("frame times, s", made["frame_times"], np.array(frames) / 24, 1e-12)
+    agree("frame times, s", made["frame_times"], (np.array(frames) - 1) / 24, 1e-12)
     np.savez(folder / "frames.npz", **made)
 
     # A sculpt as an artist makes it: the shown mesh of frame 8 as an object of its own, and a bulge.
@@ -133,7 +133,8 @@ def main():
     for vertex in shape.vertices:
         vertex.co.x *= 1.0 + 0.3 * math.exp(-((vertex.co.z - 1.0) ** 2) / 0.1)
     made = bundle(limb, [1, 8, 12])
-    if made["pose_labels"] != ["elbow_65", "1", "12"] or "frame_times" in made:
+    clip = limb.parent.animation_data.action.name
+    if made["pose_labels"] != ["elbow_65", f"{clip} 1", f"{clip} 12"] or "frame_times" in made:
         failures.append(f"labels {made['pose_labels']}")
     agree("sculpt, m", made["vertices"][0], shown(sculpt, 8), 1e-6)
     np.savez(folder / "sculpt.npz", **bundle(limb, []))
@@ -146,7 +147,7 @@ def main():
     except SystemExit as refusal:
         print(f"refused: {refusal}")
 
-    for name, labels in [("frames", [str(frame) for frame in frames]), ("sculpt", ["elbow_65"])]:
+    for name, labels in [("frames", [f"{clip} {frame}" for frame in frames]), ("sculpt", ["elbow_65"])]:
         seen = json.loads(dermis(program, "inspect", folder / f"{name}.npz", "--json"))[0]
         mesh, influences = seen["mesh"], seen["influences"]
         found = [mesh["vertices"], mesh["polygons"], seen["skeleton"]["bones"], influences["bones_used"]]

@@ -22,6 +22,7 @@ _NAMES = (
     "character",
     "examples",
     "sculpting",
+    "inverting",
     "fitting",
     "influence",
     "live",
@@ -38,7 +39,7 @@ def _modules():
 
 if "properties" in sys.modules.get(__name__, sys).__dict__:
     # Blender's Reload Scripts runs this file again; its modules must follow, those that others import first.
-    for _name in ("reading", "store", "package", "jobs", *_NAMES):
+    for _name in ("package", "reading", "store", "stack_inverse", "jobs", *_NAMES):
         if (_found := sys.modules.get(f"{__name__}.{_name}")) is not None:
             importlib.reload(_found)
 

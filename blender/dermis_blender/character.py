@@ -82,7 +82,7 @@ def findings(thing):
     try:
         reading.place_of(rig)
     except Unreadable as wrong:
-        found.append(("ERROR", str(wrong)))
+        return [("ERROR", str(wrong))]
     relative = np.linalg.inv(np.array(rig.matrix_world)) @ np.array(thing.matrix_world)
     if np.linalg.det(relative[:3, :3]) <= 0.0:
         found.append(("ERROR", f"{thing.name} is mirrored against {rig.name}. Apply its scale"))

@@ -164,7 +164,7 @@ def set_basis(rig, basis):
 def set_action(rig, action):
     """Lets an action move the armature."""
     data = rig.animation_data or rig.animation_data_create()
-    if data.action is not action:
+    if data.action != action:
         data.action = action
     if getattr(data, "action_slot", True) is None and len(action.slots):
         data.action_slot = action.slots[0]
@@ -183,7 +183,7 @@ class _action_kept:
 
     def __exit__(self, *_):
         data = self.rig.animation_data
-        if data is None or data.action is self.action:
+        if data is None or data.action == self.action:
             return
         data.action = self.action
         if self.slot is not None:
@@ -284,7 +284,7 @@ class DERMIS_OT_add_clip(OfCharacter, bpy.types.Operator):
     def run(self, context, thing):
         rig = character.armature(thing)
         first, last = clip_range(context, rig) if self.end < self.start else (self.start, self.end)
-        others = [o for o in context.selected_objects if o.type == "MESH" and o is not thing]
+        others = [o for o in context.selected_objects if o.type == "MESH" and o != thing]
         if len(others) > 1:
             raise Unreadable("Select one mesh beside the character, the one that shows the skin")
         action = action_of(rig)
@@ -335,7 +335,7 @@ class DERMIS_OT_add_object(OfCharacter, bpy.types.Operator):
     bl_label = "Add Selected Mesh"
 
     def run(self, context, thing):
-        others = [o for o in context.selected_objects if o.type == "MESH" and o is not thing]
+        others = [o for o in context.selected_objects if o.type == "MESH" and o != thing]
         if len(others) != 1:
             raise Unreadable("Select one mesh beside the character, the one that shows the skin in this pose")
         _add_object(thing, others[0], others[0].name)

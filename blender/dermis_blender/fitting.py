@@ -119,7 +119,7 @@ def put(thing, gathered, fit, measured=True):
     """Writes a fit to the character."""
     own = thing.dermis
     data = fit.model.to_bytes()
-    own["model_bytes"] = data
+    store.put_bytes(own, "model_bytes", data)
     own.model, own.fitted_by = store.digest(data), gathered.method
     own["learnt_shape_keys"] = gathered.shape_keys
     if measured:
@@ -127,7 +127,7 @@ def put(thing, gathered, fit, measured=True):
         own.headline = headline(report)
         own.verdict = fit.report.verdict or ""
         own.warnings = "\n".join([*fit.warnings])
-        own["report"] = zlib.compress(fit.to_html().encode())
+        store.put_bytes(own, "report", zlib.compress(fit.to_html().encode()))
         if gathered.strength is None:
             named = STRENGTHS.get(gathered.method)
             own["chosen_strength"] = float(report["settings"].get(named, "nan").split()[0]) if named else float("nan")

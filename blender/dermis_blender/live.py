@@ -116,7 +116,7 @@ def why_not_correction(thing):
         return str(wrong)
     if armature.use_deform_preserve_volume:
         return "The Armature modifier preserves volume"
-    others = [m for m in thing.modifiers if m.show_viewport and m is not armature and m.name != MODIFIER]
+    others = [m for m in thing.modifiers if m.show_viewport and m != armature and m.name != MODIFIER]
     moving = [m.name for m in others if m.type not in CHANGES_TOPOLOGY]
     if moving:
         return f"{moving[0]} moves vertices as well"
@@ -248,7 +248,7 @@ def _modifier(thing, running):
         if running.mode == CORRECTION:
             target = armature - (at < armature)
         else:
-            others = [m for m in stack if m is not modifier]
+            others = [m for m in stack if m != modifier]
             behind = [i for i, m in enumerate(others) if m.type in CHANGES_TOPOLOGY and i > others.index(stack[armature])]
             target = behind[0] if behind else len(others)
         if at != target:

@@ -1,13 +1,11 @@
-"""The package `dermis`, where it is installed."""
+"""The package `dermis`: installed by the extension, or unpacked in the folder `lib` of an add-on that was installed the older way."""
 
+import os
 import sys
-from pathlib import Path
 
-# The legacy zip carries the package in this folder, and no other of its name may come before. An extension's is a wheel that Blender
-# installs, and the folder is not there.
-_LIB = str(Path(__file__).parent / "lib")
-if Path(_LIB).is_dir() and _LIB not in sys.path:
-    sys.path.insert(0, _LIB)
+_LIB = os.path.join(os.path.dirname(__file__), "lib")
+if os.path.isdir(_LIB) and _LIB not in sys.path:
+    sys.path.append(_LIB)
 
 try:
     import dermis

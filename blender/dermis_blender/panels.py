@@ -85,7 +85,7 @@ class DERMIS_PT_examples(OfCharacter, bpy.types.Panel):
     def draw(self, context):
         layout, thing = self.layout, character.active(context)
         own = thing.dermis
-        sculpting_now = context.active_object is not None and context.active_object.dermis_sculpt.character is thing
+        sculpting_now = context.active_object is not None and context.active_object.dermis_sculpt.character == thing
         if sculpting_now:
             row = layout.row(align=True)
             row.operator("dermis.take_sculpt", icon="CHECKMARK")
@@ -116,7 +116,9 @@ class DERMIS_PT_examples(OfCharacter, bpy.types.Panel):
         grid.operator("dermis.add_clip", icon="ACTION")
         grid.operator("dermis.add_object", icon="OBJECT_DATA")
         grid.operator("dermis.import_shape", icon="IMPORT")
-        layout.operator("dermis.write_bundle", icon="EXPORT")
+        row = layout.row(align=True)
+        row.operator("dermis.invert_shape", icon="MOD_MESHDEFORM")
+        row.operator("dermis.write_bundle", icon="EXPORT", text="Bundle")
 
 
 class DERMIS_PT_influence(OfCharacter, bpy.types.Panel):

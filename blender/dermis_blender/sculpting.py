@@ -11,7 +11,7 @@ from .reading import Unreadable
 
 def sculpts_of(thing):
     """The sculpts of a character that are not taken yet."""
-    return [o for o in bpy.context.scene.objects if o.dermis_sculpt.character is thing]
+    return [o for o in bpy.context.scene.objects if o.dermis_sculpt.character == thing]
 
 
 class DERMIS_OT_sculpt_here(OfCharacter, bpy.types.Operator):
@@ -58,7 +58,7 @@ class DERMIS_OT_sculpt_here(OfCharacter, bpy.types.Operator):
 
 def _sculpt(context, thing):
     active = context.active_object
-    found = [active] if active is not None and active.dermis_sculpt.character is thing else sculpts_of(thing)
+    found = [active] if active is not None and active.dermis_sculpt.character == thing else sculpts_of(thing)
     if len(found) != 1:
         raise Unreadable("Select the sculpt" if found else "There is no sculpt. Press Sculpt Here first")
     return found[0]
@@ -66,7 +66,7 @@ def _sculpt(context, thing):
 
 def _leave(context, thing, sculpt):
     """Takes the sculpt out of the scene and shows the character again."""
-    if context.active_object is sculpt and sculpt.mode != "OBJECT":
+    if context.active_object == sculpt and sculpt.mode != "OBJECT":
         bpy.ops.object.mode_set(mode="OBJECT")
     mesh = sculpt.data
     bpy.data.objects.remove(sculpt)
@@ -85,7 +85,7 @@ class DERMIS_OT_take_sculpt(OfCharacter, bpy.types.Operator):
 
     def run(self, context, thing):
         sculpt = _sculpt(context, thing)
-        if context.active_object is sculpt and sculpt.mode != "OBJECT":
+        if context.active_object == sculpt and sculpt.mode != "OBJECT":
             bpy.ops.object.mode_set(mode="OBJECT")
         # A stroke's own undo step needs the sculpt, which leaves the scene here. Undo comes back to this one instead, with all strokes.
         bpy.ops.ed.undo_push(message="Sculpt")

@@ -9,9 +9,16 @@ def put(owner, name, array):
     """Keeps an array as float32 or whole numbers, with its shape."""
     array = np.ascontiguousarray(array)
     kind = "i4" if array.dtype.kind in "iu" else "f8" if array.dtype == np.float64 else "f4"
-    owner[name] = array.astype(kind).tobytes()
+    put_bytes(owner, name, array.astype(kind).tobytes())
     owner[f"{name} shape"] = [len(array.shape), *array.shape]
     owner[f"{name} kind"] = kind
+
+
+def put_bytes(owner, name, data):
+    """Keeps bytes. A property of bytes that is assigned again, with bytes of another length, is damaged: it is made anew."""
+    if name in owner.keys():
+        del owner[name]
+    owner[name] = data
 
 
 def get(owner, name):
@@ -20,8 +27,9 @@ def get(owner, name):
     if not isinstance(data, bytes) or shape is None or kind not in ("i4", "f4", "f8"):
         return None
     shape = tuple(shape)[1:]
-    array = np.frombuffer(data, dtype=kind)
-    return array.reshape(shape).copy() if array.size == int(np.prod(shape)) else None
+    if len(data) != int(np.prod(shape)) * np.dtype(kind).itemsize:
+        return None
+    return np.frombuffer(data, dtype=kind).reshape(shape).copy()
 
 
 def drop(owner, name):

@@ -3,7 +3,7 @@
 use crate::options::{ReadArgs, add_defaults, existing};
 use crate::ui::{Stop, Ui};
 use clap::{Command, ValueEnum};
-use dermis_workflow::fits::inverse::{Coupled, InverseMethod};
+use dermis_workflow::fits::inverse::{Coupled, InverseMethod, MAX_CORRECTION};
 use dermis_workflow::invert::{BundleVertices, SculptSource, Skinning};
 use dermis_workflow::load::Source;
 use dermis_workflow::recipe::{DeformerProgram, InvertOutcome, InvertRecipe, InvertedDeformer, SculptInput};
@@ -47,6 +47,9 @@ pub struct InvertArgs {
     /// mesh, approximately
     #[arg(long, value_enum, default_value = "refuse")]
     coupled: CoupledName,
+    /// With --coupled iterate: no correction is longer than this many times the longest that the sculpt asks for vertex by vertex
+    #[arg(long, value_name = "TIMES", requires = "coupled", allow_negative_numbers = true)]
+    max_correction: Option<f64>,
     /// In a bundle, write the corrected rest shapes as `vertices` instead of the sculpts
     #[arg(long)]
     rest_space: bool,
@@ -65,7 +68,10 @@ pub struct InvertArgs {
 
 /// Adds the default that the settings have to the help of its option.
 pub fn with_defaults(command: Command) -> Command {
-    add_defaults(command, [("time_limit", DeformerProgram::TIME_LIMIT.to_string())])
+    add_defaults(
+        command,
+        [("time_limit", DeformerProgram::TIME_LIMIT.to_string()), ("max_correction", MAX_CORRECTION.to_string())],
+    )
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -116,6 +122,7 @@ impl InvertArgs {
                 CoupledName::Refuse => Coupled::Refuse,
                 CoupledName::Iterate => Coupled::Iterate,
             },
+            max_correction: self.max_correction,
             vertices: if self.rest_space { BundleVertices::Rest } else { BundleVertices::Sculpts },
             read: self.read.options()?,
             out: self.out.clone(),

@@ -1,7 +1,9 @@
 //! Deformers inverted as black boxes.
 
 use dermis_deform::{Base, Deform, DualQuaternions, Lattice, Layer, Outside, Stack, lbs};
-use dermis_fit::inverse::{Coupled, Dependence, InverseError, InverseMethod, InverseSettings, damped_inverse, invert};
+use dermis_fit::inverse::{
+    Coupled, Dependence, InverseError, InverseMethod, InverseSettings, Stopped, damped_inverse, invert,
+};
 use dermis_fit::psd::pull_back;
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
 use dermis_rig::{BoneTransforms, Influences};
@@ -198,6 +200,163 @@ fn a_deformer_that_smooths_is_refused_and_iterated_on_request() {
     assert!(found.largest_residual() < 0.02, "no worse than no displacement");
 }
 
+/// A ring of 300 vertices, of length 2 along x and y.
+fn ring() -> Vec<DVec3> {
+    (0..300)
+        .map(|v| f64::from(v) * std::f64::consts::TAU / 300.0)
+        .map(|a| DVec3::new(a.cos(), a.sin(), 0.3 * (3.0 * a).sin()))
+        .collect()
+}
+
+/// Smoothing by s, `times` times. A wave of angle k from vertex to vertex keeps (1 − s (1 − cos k))^times of its height.
+fn smoothing_often(s: f64, times: usize) -> impl FnMut(&[DVec3], &mut [DVec3]) -> Result<(), Infallible> {
+    move |points, out| {
+        let mut points = points.to_vec();
+        for _ in 0..times {
+            let Ok(()) = smoothing(s)(&points, out);
+            points.copy_from_slice(out);
+        }
+        Ok(())
+    }
+}
+
+/// What is asked for at the rest of a deformer that passes shifts on: t − S(p) itself.
+fn longest_move(
+    deformer: &mut impl FnMut(&[DVec3], &mut [DVec3]) -> Result<(), Infallible>,
+    rest: &[DVec3],
+    target: &[DVec3],
+) -> f64 {
+    let mut skin = vec![DVec3::ZERO; rest.len()];
+    let Ok(()) = deformer(rest, &mut skin);
+    largest_distance(&skin, target)
+}
+
+/// Closed form: ten times smoothed by one half, an alternating wave keeps nothing and random detail loses nearly all, while a bulge
+/// thirty vertices wide keeps nine tenths. Noise is left in the remainder, and corrections stay within the limit.
+#[test]
+fn what_smoothing_flattens_is_left_after_a_few_calls_and_corrections_stay_bounded() {
+    let rest = ring();
+    let bulge = |v: usize| DVec3::Z * 0.02 * (-((v as f64 - 150.0) / 30.0).powi(2)).exp();
+    let mut deformer = smoothing_often(0.5, 10);
+    let mut skin = vec![DVec3::ZERO; rest.len()];
+    let Ok(()) = deformer(&rest, &mut skin);
+    let smooth: Vec<DVec3> = skin.iter().enumerate().map(|(v, p)| *p + bulge(v)).collect();
+    for (target, factor) in [(moved(&smooth, 0.004, 6), 3.0), (moved(&smooth, 0.004, 6), 1.5), (smooth, 3.0)] {
+        let noise = factor < 3.0 || target[0] != skin[0];
+        let asked = longest_move(&mut deformer, &rest, &target);
+        let settings = InverseSettings {
+            coupled: Coupled::Iterate,
+            max_correction: factor,
+            ftol: 1e-10,
+            ..InverseSettings::new(2.0)
+        };
+        let found = invert(&mut deformer, &rest, &target, &settings).unwrap();
+        let made: Vec<DVec3> = rest.iter().zip(&found.displacements).map(|(p, d)| *p + *d).collect();
+        let mut again = vec![DVec3::ZERO; rest.len()];
+        let Ok(()) = deformer(&made, &mut again);
+        let left: Vec<DVec3> = target.iter().zip(&again).map(|(t, s)| *t - *s).collect();
+        assert_eq!(left, found.remainders, "the remainder is that of the result");
+        let longest = found.displacements.iter().map(|d| d.length()).fold(0.0, f64::max);
+        assert!((found.limit - factor * asked).abs() < 1e-9 && longest <= found.limit * (1.0 + 1e-12), "{longest}");
+        assert!(found.calls.all() <= 30, "{:?}", found.calls);
+        let squares = |list: &[DVec3]| list.iter().map(|w| w.length_squared()).sum::<f64>();
+        if noise {
+            // Of the noise at least half stays, whatever is asked; what there is besides is made.
+            assert_eq!(found.stopped, Stopped::NoGain);
+            let most = 300.0 * 0.004f64.powi(2) / 3.0;
+            assert!(squares(&left) < 1.05 * most && squares(&left) > 0.3 * most, "{} {most}", squares(&left));
+        } else {
+            assert!(found.largest_residual() < 1e-4, "{:e} {:?}", found.largest_residual(), found.stopped);
+            assert_eq!(found.limited, 0);
+        }
+    }
+}
+
+/// Sharpening p + 1.5 (p − mean of the neighbours) takes an alternating move to four times itself: plain steps of the residual
+/// overshoot by three times and blow up. The planted displacements are found all the same.
+#[test]
+fn a_deformer_that_plain_steps_diverge_on_is_inverted() {
+    let rest = ring();
+    let mut deformer = smoothing(-1.5);
+    let planted = moved(&rest, 0.01, 8);
+    let mut target = vec![DVec3::ZERO; rest.len()];
+    let Ok(()) = deformer(&planted, &mut target);
+    let (mut points, mut skin) = (rest.clone(), vec![DVec3::ZERO; rest.len()]);
+    for _ in 0..30 {
+        let Ok(()) = deformer(&points, &mut skin);
+        points.iter_mut().zip(&target).zip(&skin).for_each(|((p, t), s)| *p += *t - *s);
+    }
+    assert!(largest_distance(&skin, &target) > 1e6, "plain steps diverge");
+    let settings = InverseSettings { coupled: Coupled::Iterate, ..InverseSettings::new(2.0) };
+    let found = invert(&mut deformer, &rest, &target, &settings).unwrap();
+    assert_eq!((found.unresolved, found.stopped), (0, Stopped::Reached), "{:?}", found.calls);
+    let made: Vec<DVec3> = rest.iter().zip(&found.displacements).map(|(p, d)| *p + *d).collect();
+    assert!(largest_distance(&made, &planted) <= found.tolerance * 1.01);
+}
+
+/// A deformer that smooths, and holds the ring above z = 0. Where it touches, derivatives say that no move along z helps; a
+/// sculpt that lifts the ring off is met all the same.
+#[test]
+fn a_sculpt_lifts_a_coupled_mesh_off_its_contact() {
+    let rest = ring();
+    let mut deformer = |points: &[DVec3], out: &mut [DVec3]| {
+        let Ok(()) = smoothing(0.2)(points, out);
+        out.iter_mut().for_each(|p| p.z = p.z.max(0.0));
+        Ok::<(), Infallible>(())
+    };
+    // Pressed in by 5 mm at most.
+    let rest: Vec<DVec3> = rest.iter().map(|p| DVec3::new(p.x, p.y, p.z.max(-0.005))).collect();
+    let planted: Vec<DVec3> = rest.iter().map(|p| DVec3::new(p.x, p.y, p.z.max(0.0) + 0.02)).collect();
+    let mut target = vec![DVec3::ZERO; rest.len()];
+    let Ok(()) = deformer(&planted, &mut target);
+    let settings = InverseSettings { coupled: Coupled::Iterate, ftol: 1e-12, ..InverseSettings::new(2.0) };
+    let found = invert(&mut deformer, &rest, &target, &settings).unwrap();
+    assert!(found.damped > 100, "{}", found.damped);
+    assert_eq!(found.stopped, Stopped::Reached, "{:e} {:?}", found.largest_residual(), found.calls);
+    let made: Vec<DVec3> = rest.iter().zip(&found.displacements).map(|(p, d)| *p + *d).collect();
+    assert!(largest_distance(&made, &planted) < 1e-4, "{:e}", largest_distance(&made, &planted));
+}
+
+/// A coupled deformer in other units is the same problem: powers of two scale without rounding.
+#[test]
+fn a_coupled_mesh_in_other_units_gives_the_same_corrections() {
+    let rest = ring();
+    let target = moved(&rest, 0.01, 5);
+    let scaled = |points: &[DVec3], by: f64| points.iter().map(|p| *p * by).collect::<Vec<_>>();
+    let at = |length| InverseSettings { coupled: Coupled::Iterate, ..InverseSettings::new(length) };
+    let one = invert(&mut smoothing_often(0.5, 4), &rest, &target, &at(2.0)).unwrap();
+    assert_eq!(one.stopped, Stopped::NoGain);
+    for by in [1024.0, 1.0 / 1024.0] {
+        let other =
+            invert(&mut smoothing_often(0.5, 4), &scaled(&rest, by), &scaled(&target, by), &at(2.0 * by)).unwrap();
+        assert_eq!((one.calls, one.limited, one.stopped), (other.calls, other.limited, other.stopped));
+        assert_eq!(scaled(&one.displacements, by), other.displacements);
+        assert_eq!(scaled(&one.remainders, by), other.remainders);
+        assert_eq!(one.limit * by, other.limit);
+    }
+}
+
+/// The last call allowed is used, and the result is the best of all.
+#[test]
+fn a_coupled_search_ends_at_its_last_call_with_the_best_iterate() {
+    let (rest, mut count) = (ring(), 0);
+    let target = moved(&rest, 0.01, 5);
+    let mut counted = |points: &[DVec3], out: &mut [DVec3]| {
+        count += 1;
+        smoothing(0.3)(points, out)
+    };
+    let at = |max_calls| InverseSettings { coupled: Coupled::Iterate, max_calls, ..InverseSettings::new(2.0) };
+    let mut before = f64::INFINITY;
+    for most in [8, 10, 14] {
+        let found = invert(&mut counted, &rest, &target, &at(most)).unwrap();
+        assert_eq!((found.stopped, found.calls.all()), (Stopped::Calls, most));
+        let left: f64 = found.remainders.iter().map(|w| w.length_squared()).sum();
+        assert!(left < before, "{left} {before}");
+        before = left;
+    }
+    assert_eq!(count, 8 + 10 + 14);
+}
+
 #[test]
 fn a_mean_of_all_vertices_is_found_by_the_probe() {
     let mut centred = |points: &[DVec3], out: &mut [DVec3]| {
@@ -214,7 +373,7 @@ fn a_mean_of_all_vertices_is_found_by_the_probe() {
 fn failures_are_named_with_the_call() {
     let rest = vec![DVec3::X, DVec3::Y, DVec3::Z];
     let target = moved(&rest, 0.1, 2);
-    for at in 1..=7 {
+    for at in 1..=6 {
         let mut call = 0;
         let mut fails = |points: &[DVec3], out: &mut [DVec3]| {
             call += 1;
@@ -246,7 +405,7 @@ fn inputs_and_settings_out_of_range_are_refused() {
     let mut run = |rest: &[DVec3], target: &[DVec3], settings: &InverseSettings| {
         invert(&mut same, rest, target, settings).map(|found| found.calls.all())
     };
-    assert_eq!(run(&[], &[], &good), Ok(6), "nothing to do is done");
+    assert_eq!(run(&[], &[], &good), Ok(5), "nothing to do is done");
     assert_eq!(run(&[DVec3::X], &[], &good), Err(InverseError::Counts { rest: 1, target: 0 }));
     let nan = run(&[DVec3::X], &[DVec3::NAN], &good);
     assert_eq!(nan, Err(InverseError::Input { what: "the target", vertex: 0 }));
@@ -256,6 +415,8 @@ fn inputs_and_settings_out_of_range_are_refused() {
         InverseSettings { epsilon: -1.0, ..good.clone() },
         InverseSettings { ftol: f64::INFINITY, ..good.clone() },
         InverseSettings { max_calls: 7, ..good.clone() },
+        InverseSettings { max_correction: 0.0, ..good.clone() },
+        InverseSettings { max_correction: f64::NAN, ..good.clone() },
     ] {
         assert!(matches!(run(&[DVec3::X], &[DVec3::X], &bad), Err(InverseError::Setting { .. })), "{bad:?}");
     }

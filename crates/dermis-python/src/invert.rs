@@ -5,7 +5,9 @@
 
 use crate::arrays::{Extent, Floats};
 use crate::errors::error;
-use dermis::fitting::inverse::{Coupled, Inverse, InverseError, InverseMethod, InverseSettings, invert};
+use dermis::fitting::inverse::{
+    Coupled, Dependence, Inverse, InverseError, InverseMethod, InverseSettings, Stopped, invert,
+};
 use dermis::rig::glam::DVec3;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
@@ -51,14 +53,49 @@ impl InverseResult {
     fn tolerance(&self) -> f64 {
         self.found.tolerance
     }
+
+    /// Vertices that moved because others did.
+    #[getter]
+    fn coupled(&self) -> usize {
+        match self.found.probe {
+            Dependence::Independent => 0,
+            Dependence::Coupled { moved, .. } => moved,
+        }
+    }
+
+    #[getter]
+    fn limit(&self) -> f64 {
+        self.found.limit
+    }
+
+    #[getter]
+    fn limited(&self) -> usize {
+        self.found.limited
+    }
+
+    #[getter]
+    fn stopped(&self) -> &'static str {
+        match self.found.stopped {
+            Stopped::Reached => "reached",
+            Stopped::NoGain => "no-gain",
+            Stopped::Calls => "calls",
+        }
+    }
 }
 
 fn table<'py>(py: Python<'py>, vectors: &[DVec3]) -> PyResult<Bound<'py, PyArray2<f64>>> {
     PyArray1::from_vec(py, vectors.iter().flat_map(|v| v.to_array()).collect()).reshape([vectors.len(), 3])
 }
 
-/// How a search is set.
-fn settings(length: f64, method: &str, coupled: &str, max_calls: Option<usize>) -> PyResult<InverseSettings> {
+/// How a search is set; `None` is the default.
+fn settings(
+    length: f64,
+    method: &str,
+    coupled: &str,
+    max_calls: Option<usize>,
+    max_correction: Option<f64>,
+    tolerance: Option<f64>,
+) -> PyResult<InverseSettings> {
     let mut settings = InverseSettings::new(length);
     settings.method = match method {
         "auto" => InverseMethod::Auto,
@@ -74,12 +111,19 @@ fn settings(length: f64, method: &str, coupled: &str, max_calls: Option<usize>) 
         other => return Err(error(format!("coupled is {other:?}; 'refuse' or 'iterate' is expected"))),
     };
     settings.max_calls = max_calls.unwrap_or(settings.max_calls);
+    settings.max_correction = max_correction.unwrap_or(settings.max_correction);
+    if let Some(tolerance) = tolerance {
+        if !(tolerance.is_finite() && tolerance > 0.0) {
+            return Err(error(format!("tolerance is {tolerance}; it must be positive")));
+        }
+        settings.ftol = (tolerance / length).powi(2);
+    }
     Ok(settings)
 }
 
 /// Brings sculpts (N, V, 3) back to rest (V, 3) through `deformer`: of (V, 3) for each alone, of (N, V, 3) in lock step.
 #[pyfunction]
-#[pyo3(name = "_invert", signature = (rest, sculpts, deformer, lockstep, method, coupled, max_calls))]
+#[pyo3(name = "_invert", signature = (rest, sculpts, deformer, lockstep, method, coupled, max_calls, max_correction, tolerance))]
 pub fn inverse(
     py: Python<'_>,
     rest: &Bound<'_, PyAny>,
@@ -89,12 +133,15 @@ pub fn inverse(
     method: &str,
     coupled: &str,
     max_calls: Option<usize>,
+    max_correction: Option<f64>,
+    tolerance: Option<f64>,
 ) -> PyResult<Vec<InverseResult>> {
     let rest = Floats::of("rest", rest, &[&[Extent::Any("V"), Extent::Is(3)]])?.vectors()?;
     let shape = [Extent::Any("N"), Extent::Is(rest.len()), Extent::Is(3)];
     let sculpts = Floats::of("sculpts", sculpts, &[&shape])?.vectors()?;
     let (low, high) = rest.iter().fold((DVec3::INFINITY, DVec3::NEG_INFINITY), |(l, h), p| (l.min(*p), h.max(*p)));
-    let settings = settings((high - low).length(), method, coupled, max_calls)?;
+    let length = (high - low).length();
+    let settings = settings(length, method, coupled, max_calls, max_correction, tolerance)?;
     let targets: Vec<&[DVec3]> = sculpts.chunks(rest.len().max(1)).collect();
     let found = match lockstep {
         false => {
@@ -112,12 +159,18 @@ fn alone(
     target: &[DVec3],
     settings: &InverseSettings,
 ) -> PyResult<Inverse> {
-    let mut call = |points: &[DVec3], out: &mut [DVec3]| -> PyResult<()> {
-        let shape = [points.len(), 3];
-        out.copy_from_slice(&called(py, deformer, points.to_vec(), &shape)?);
-        Ok(())
-    };
-    invert(&mut call, rest, target, settings).map_err(refused)
+    let deformer = deformer.clone().unbind();
+    // Between two calls other Python threads run, such as one that answers this function's questions.
+    py.detach(|| {
+        let mut call = |points: &[DVec3], out: &mut [DVec3]| -> PyResult<()> {
+            let shape = [points.len(), 3];
+            let found = Python::attach(|py| called(py, deformer.bind(py), points.to_vec(), &shape))?;
+            out.copy_from_slice(&found);
+            Ok(())
+        };
+        invert(&mut call, rest, target, settings)
+    })
+    .map_err(refused)
 }
 
 /// One call of the function: points of this shape in, as many out.

@@ -42,6 +42,10 @@ use dermis_deform::Deform;
 use dermis_rig::glam::{DMat3, DVec3};
 use driver::Driver;
 
+/// The default of [`InverseSettings::max_correction`]. Corrections of a smooth bulge through Blender's corrective smooth are 2.3 times
+/// as long as the bulge, those of noise grow without bound and gain nothing.
+pub const MAX_CORRECTION: f64 = 3.0;
+
 /// What a caller sets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InverseSettings {
@@ -58,6 +62,9 @@ pub struct InverseSettings {
     pub max_calls: usize,
     /// What to do with a deformer that moves vertices because others moved.
     pub coupled: Coupled,
+    /// With [`Coupled::Iterate`]: no correction is longer than this many times the longest that the vertices ask for one by one,
+    /// A⁻¹ (t − S(p)).
+    pub max_correction: f64,
     /// Seed of the probe.
     pub seed: u64,
 }
@@ -72,6 +79,7 @@ impl InverseSettings {
             ftol: 1e-22,
             max_calls: 2000,
             coupled: Coupled::Refuse,
+            max_correction: MAX_CORRECTION,
             seed: 0,
         }
     }
@@ -115,6 +123,18 @@ pub enum Dependence {
     },
 }
 
+/// Why a search ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stopped {
+    /// Every vertex is within the tolerance.
+    Reached,
+    /// More calls gain nothing, or so little that they are not worth the longer corrections.
+    NoGain,
+    /// [`InverseSettings::max_calls`].
+    Calls,
+}
+
 /// Calls of the deformer, by purpose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
@@ -140,7 +160,7 @@ impl Calls {
 pub struct Inverse {
     /// d per vertex, rest world.
     pub displacements: Vec<DVec3>,
-    /// w = t − S(p + d) per vertex, posed world, as measured by the last call.
+    /// w = t − S(p + d) per vertex, posed world, as measured with all vertices at their d.
     pub remainders: Vec<DVec3>,
     /// |w| per vertex.
     pub residuals: Vec<f64>,
@@ -156,6 +176,12 @@ pub struct Inverse {
     pub by_direction_set: usize,
     /// The tolerance on |w|, in the units of the points: √ftol L, or more where the deformer's rounding is coarser.
     pub tolerance: f64,
+    /// The longest correction allowed; infinite where vertices do not depend on each other.
+    pub limit: f64,
+    /// Vertices whose correction is as long as that.
+    pub limited: usize,
+    /// Why the search ended.
+    pub stopped: Stopped,
     /// Whether the deformer's results are single-precision numbers.
     pub single_precision: bool,
     /// What the probe found.
@@ -270,6 +296,7 @@ fn check<E>(rest: &[DVec3], target: &[DVec3], settings: &InverseSettings) -> Res
     setting("length", settings.length, "positive", settings.length > 0.0)?;
     setting("epsilon", settings.epsilon, "0 or more", settings.epsilon >= 0.0)?;
     setting("ftol", settings.ftol, "positive", settings.ftol > 0.0)?;
+    setting("max_correction", settings.max_correction, "positive", settings.max_correction > 0.0)?;
     setting("max_calls", settings.max_calls as f64, "8 or more", settings.max_calls >= 8)
 }
 

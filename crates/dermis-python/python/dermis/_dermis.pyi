@@ -199,6 +199,14 @@ class InverseResult:
     def damped(self) -> int: ...
     @property
     def tolerance(self) -> float: ...
+    @property
+    def coupled(self) -> int: ...
+    @property
+    def limit(self) -> float: ...
+    @property
+    def limited(self) -> int: ...
+    @property
+    def stopped(self) -> Literal["reached", "no-gain", "calls"]: ...
 
 _Progress = Callable[[str, float], object] | None
 
@@ -235,6 +243,8 @@ def _invert(
     method: str,
     coupled: str,
     max_calls: int | None,
+    max_correction: float | None,
+    tolerance: float | None,
 ) -> list[InverseResult]: ...
 def _shapes(
     model: Model, pose_matrices: ArrayLike, most: int, progress: _Progress

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 from collections.abc import Callable, Sequence
@@ -230,6 +231,9 @@ def decompose(
     return Decomposition(rig, matrices, found)
 
 
+_ENDS: tuple[Literal["reached", "no-gain", "calls"], ...] = ("reached", "no-gain", "calls")
+
+
 @dataclass(frozen=True)
 class Inversion:
     """Sculpts of a posed mesh, brought back to rest.
@@ -247,7 +251,16 @@ class Inversion:
     unresolved : int
         Vertices whose residual is above the tolerance.
     tolerance : float
-        The largest residual that counts as met.
+        The largest residual that counts as met: what was asked, or the rounding of single precision where that is coarser.
+    stopped : {'reached', 'no-gain', 'calls'}
+        Why the search ended: every vertex is within the tolerance, more calls gain too little, or `max_calls`. Of several
+        sculpts the last of these that is true of one.
+    coupled : int
+        Vertices that moved because others did. Displacements of such a deformer are approximate.
+    limit : float
+        The longest displacement that such a deformer is allowed; infinity for others. Of several sculpts the largest.
+    limited : int
+        Vertices whose displacement is as long as that.
     """
 
     displacements: NDArray[np.float64]
@@ -256,6 +269,10 @@ class Inversion:
     calls: int
     unresolved: int
     tolerance: float
+    stopped: Literal["reached", "no-gain", "calls"]
+    coupled: int
+    limit: float
+    limited: int
 
 
 def invert(
@@ -270,6 +287,8 @@ def invert(
     method: Literal["auto", "gauss-newton", "direction-set"] = "auto",
     coupled: Literal["refuse", "iterate"] = "refuse",
     max_calls: int | None = None,
+    max_correction: float | None = None,
+    tolerance: float | None = None,
     vertices: Literal["sculpts", "rest"] | None = None,
     up: Literal["y", "z"] | None = None,
     unit: float | None = None,
@@ -302,7 +321,13 @@ def invert(
     coupled : {'refuse', 'iterate'}
         What to do with a deformer that moves vertices because others moved.
     max_calls : int, optional
-        With a function: calls at most.
+        With a function: calls at most, 8 or more.
+    max_correction : float, optional
+        With `coupled` 'iterate': no displacement is longer than this many times the longest that the sculpt asks for vertex by
+        vertex. 3 if left out.
+    tolerance : float, optional
+        With a function: the residual at which a vertex is done, in the unit of the points. 1e-11 of the diagonal of their box
+        if left out. It is never finer than the rounding of a function that answers in single precision.
     vertices : {'sculpts', 'rest'}, optional
         With files: what a bundle holds as ``vertices``.
     up, unit, fps
@@ -337,7 +362,8 @@ def invert(
             expected = f"{points.shape} or (N, {points.shape[0]}, 3)"
             raise Error(f"sculpts has shape {targets.shape}; {expected} is expected")
         found = _dermis._invert(
-            points, targets[None] if one else targets, deformer, lockstep, method, coupled, max_calls
+            points, targets[None] if one else targets, deformer, lockstep, method, coupled, max_calls, max_correction,
+            tolerance,
         )
 
         def joined(arrays: list[NDArray[np.float64]]) -> NDArray[np.float64]:
@@ -350,9 +376,13 @@ def invert(
             calls=max((each.calls for each in found), default=0),
             unresolved=sum(each.unresolved for each in found),
             tolerance=max((each.tolerance for each in found), default=0.0),
+            stopped=max((each.stopped for each in found), key=_ENDS.index, default="reached"),
+            coupled=max((each.coupled for each in found), default=0),
+            limit=max((each.limit for each in found), default=math.inf),
+            limited=sum(each.limited for each in found),
         )
-    if lockstep or max_calls is not None:
-        raise Error("lockstep and max_calls serve a function as deformer")
+    if lockstep or max_calls is not None or tolerance is not None:
+        raise Error("lockstep, max_calls and tolerance serve a function as deformer")
     if isinstance(rig, Rig) or not isinstance(rig, (str, os.PathLike)):
         raise Error("sculpts in files need the file of a rig", "pass a path, or a function as deformer")
     if out is None:
@@ -366,6 +396,7 @@ def invert(
                 file["at"] = str(place)
     recipe = _given(
         rig=_input(rig), sculpts=files, poses=_input(poses), method=method, coupled=coupled, vertices=vertices,
+        max_correction=max_correction,
         deformer={"skinning": deformer} if isinstance(deformer, str) else deformer,
         read=_read(up=up, unit=unit, fps=fps), out=_text(out), existing=_existing(replace),
     )

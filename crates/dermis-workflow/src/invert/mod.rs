@@ -16,7 +16,9 @@ use crate::error::Error;
 use crate::load::LoadedRig;
 use dermis_deform::{Base, Deform, DualQuaternions, Stack};
 use dermis_fit::Progress;
-use dermis_fit::inverse::{Coupled, Dependence, Inverse, InverseError, InverseMethod, InverseSettings, invert};
+use dermis_fit::inverse::{
+    Coupled, Dependence, Inverse, InverseError, InverseMethod, InverseSettings, Stopped, invert,
+};
 use dermis_fit::psd::pull_back;
 use dermis_rig::glam::DVec3;
 use dermis_rig::{Example, Rig};
@@ -54,12 +56,14 @@ pub enum Through {
 }
 
 /// How.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
     /// [`InverseMethod::Auto`] takes the closed form where there is one.
     pub method: InverseMethod,
     /// What to do with a deformer that moves vertices because others moved.
     pub coupled: Coupled,
+    /// The longest correction of a coupled deformer ([`InverseSettings::max_correction`]).
+    pub max_correction: f64,
 }
 
 /// A sculpt brought back to rest.
@@ -92,6 +96,10 @@ pub struct SculptReport {
     pub nearly_singular: usize,
     /// Vertices that moved because others did, if the deformer couples them.
     pub coupled: usize,
+    /// Vertices with the longest correction that a coupled deformer is allowed.
+    pub limited: usize,
+    /// Why the search ended; `None` for the closed form.
+    pub stopped: Option<Stopped>,
 }
 
 impl SculptReport {
@@ -108,6 +116,8 @@ impl SculptReport {
             "largest_correction": length(self.largest_correction),
             "vertices_nearly_singular": self.nearly_singular,
             "vertices_coupled": self.coupled,
+            "vertices_limited": self.limited,
+            "stopped": self.stopped,
         })
     }
 }
@@ -139,7 +149,8 @@ pub fn solve(
     let total = sculpts.len() as u64;
     let rest = &rig.rig.mesh().positions;
     let length = rig.rig.mesh().diagonal();
-    let search = InverseSettings { method: settings.method, coupled: settings.coupled, ..InverseSettings::new(length) };
+    let Settings { method, coupled, max_correction } = settings;
+    let search = InverseSettings { method, coupled, max_correction, ..InverseSettings::new(length) };
     let each = |solve: &mut dyn FnMut(usize, &Example) -> Result<Inverted, Error>| {
         let mut done = Vec::with_capacity(sculpts.len());
         for (at, sculpt) in sculpts.iter().enumerate() {
@@ -247,6 +258,8 @@ fn inverted(sculpt: &Example, length: f64, d: Vec<DVec3>, w: Vec<DVec3>, found: 
             Dependence::Independent => 0,
             Dependence::Coupled { moved, .. } => moved,
         },
+        limited: found.limited,
+        stopped: Some(found.stopped),
         ..report(sculpt, length, &d, &w)
     };
     Inverted { corrections: d, remainders: w, report }
@@ -265,6 +278,8 @@ fn report(sculpt: &Example, length: f64, d: &[DVec3], w: &[DVec3]) -> SculptRepo
         largest_correction: largest(d),
         nearly_singular: 0,
         coupled: 0,
+        limited: 0,
+        stopped: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! `invert`: sculpts of a posed character, brought back to rest.
 
-use super::{Existing, Input, SculptInput, Watch, keep, reserve, seen, step};
+use super::{Existing, Input, SculptInput, Watch, keep, reserve, seen, step, within};
 use crate::error::Error;
 use crate::invert::{
     BundleVertices, Inverted, Settings, Shown, Skinning, Through, is_folder, load_sculpts, load_stack, solve,
@@ -8,7 +8,7 @@ use crate::invert::{
 };
 use crate::load::{ReadOptions, load_rig};
 use crate::report::{LengthUnit, show_length, unit_of};
-use dermis_fit::inverse::{Coupled, InverseMethod};
+use dermis_fit::inverse::{Coupled, InverseMethod, MAX_CORRECTION};
 use dermis_io::Space;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -35,6 +35,10 @@ pub struct InvertRecipe {
     /// What to do with a deformer that moves vertices because others moved.
     #[serde(default)]
     pub coupled: Coupled,
+    /// With [`Coupled::Iterate`]: no correction is longer than this many times the longest that the sculpt asks for; 3 where
+    /// nothing is said.
+    #[serde(default)]
+    pub max_correction: Option<f64>,
     /// What a bundle holds as `vertices`.
     #[serde(default)]
     pub vertices: BundleVertices,
@@ -124,6 +128,8 @@ impl InvertRecipe {
     /// # Errors
     /// [`Error`], naming the sculpt.
     pub fn run(&self, watch: &dyn Watch) -> Result<InvertOutcome, Error> {
+        let max_correction = self.max_correction.unwrap_or(MAX_CORRECTION);
+        within("max-correction", max_correction, 1.0, 1000.0)?;
         let out = reserve(&self.out, self.existing, is_folder(&self.out)?)?;
         let is_bundle = self.out.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz"));
         if self.vertices == BundleVertices::Rest && !is_bundle {
@@ -159,7 +165,7 @@ impl InvertRecipe {
         notes.extend(sculpts.notes.iter().cloned());
         self.read.must_act_on(&notes)?;
         seen(watch, inputs, &notes)?;
-        let settings = Settings { method: self.method, coupled: self.coupled };
+        let settings = Settings { method: self.method, coupled: self.coupled, max_correction };
         let inverted = step(watch, "invert", |p| solve(&rig, &sculpts.examples, &through, settings, p))?;
         let shown =
             step(watch, "write", |_| write_corrections(&rig, &sculpts, &inverted, &through, self.vertices, &out))?;
@@ -222,6 +228,11 @@ fn warnings(read: &[String], inverted: &[Inverted], shown: &Shown, diagonal: f64
     }
     if let Some(where_) = with(&|one| one.report.coupled) {
         warnings.push(format!("the deformer moves {where_} because others moved: the corrections are approximate"));
+    }
+    if let Some(where_) = with(&|one| one.report.limited) {
+        warnings.push(format!(
+            "the corrections of {where_} were cut at the longest that is allowed: the deformer flattens what the sculpt asks there"
+        ));
     }
     if let Some((rms, max)) = shown.glb.filter(|(_, max)| *max > 1e-6 * diagonal) {
         warnings.push(format!(
