@@ -22,7 +22,9 @@ from its lower left corner, as Blender counts them:
 | `open(panel)`, `close(panel)` | opens or closes a panel of the sidebar by a click on its header: `"DERMIS_PT_model"` |
 | `find(what, **where)` | the position of that button: `x, y = yield from ui.find(…)` |
 | `click_at(x, y)`, `drag(start, end)`, `hover(x, y)` | the pointer |
+| `at(point)` | the position of a point of the scene in the 3D view |
 | `key(name, …)`, `type(text)` | keys, by Blender's names (`"ESC"`, `"RET"`, `"F3"`); `shift=True`, `ctrl=True`, `alt=True` |
+| `brush(mode)` | sees to a brush of a mode, such as `"SCULPT"`, before `drag` makes strokes |
 | `scroll(steps)` | turns the wheel over the sidebar, down if positive |
 | `until(holds, what, limit=60)` | waits for a condition |
 | `wait(seconds)`, `drawn()` | waits; `drawn` for the next picture of the 3D view, `drawn("UI")` of the sidebar |
@@ -31,6 +33,7 @@ from its lower left corner, as Blender counts them:
 `click` and `find` scroll down where the button is out of sight. They cannot see into a closed panel.
 """
 
+import ctypes
 import os
 import runpy
 import subprocess
@@ -40,6 +43,7 @@ import traceback
 from pathlib import Path
 
 import bpy
+from bpy_extras.view3d_utils import location_3d_to_region_2d
 
 # Turns of Blender's loop between an event and what depends on it. Each turn handles what is there, and a button that the pointer leaves or
 # enters sends itself one event more: after one turn the last button can still be lit, after two the next one is.
@@ -76,6 +80,12 @@ class Ui:
 
     def region(self, kind):
         return next(region for region in self.area.regions if region.type == kind)
+
+    def at(self, point):
+        region = self.region("WINDOW")
+        place = location_3d_to_region_2d(region, self.area.spaces.active.region_3d, point)
+        self.check(place is not None, f"{tuple(point)} is behind the eye")
+        return region.x + place.x, region.y + place.y
 
     def override(self, kind="WINDOW"):
         """The context of a region of the 3D view, for operators that a story calls by itself."""
@@ -142,6 +152,17 @@ class Ui:
         for _ in range(abs(steps)):
             yield from self.event("WHEELDOWNMOUSE" if steps > 0 else "WHEELUPMOUSE", "PRESS")
 
+    def brush(self, mode="SCULPT"):
+        """Sees to a brush: Debian's Blender comes without the assets that hold the brushes."""
+        paint = getattr(bpy.context.tool_settings, mode.lower())
+        if paint.brush is None:
+            brush = bpy.data.brushes.new("Draw", mode=mode)
+            brush.asset_mark()
+            with self.override():
+                bpy.ops.brush.asset_activate(asset_library_type="LOCAL", relative_asset_identifier="Brush/Draw")
+            yield from self.drawn()
+        self.check(paint.brush is not None, "there is no brush")
+
     # The sidebar.
 
     def tab(self, name):
@@ -155,21 +176,20 @@ class Ui:
         yield from self.drawn()
         self.check(region.active_panel_category == name, f"the sidebar did not open at {name}")
 
-    def find(self, what, columns=(0.35, 0.75, 0.15), scrolls=8):
-        """Hovers over the sidebar row by row until the button under the pointer is `what`; where it is not in sight, further down."""
-        seen = []
-        for turn in range(scrolls + 1):
-            found, before = None, len(seen)
+    def find(self, what, columns=(0.35, 0.75, 0.17, 0.83)):
+        """Hovers over the sidebar row by row until the button under the pointer is `what`: first in sight, then from the top down."""
+        seen, turn = [], 0
+        while True:
+            before = len(seen)
             for column in columns:
                 found = yield from self._look(what, column, seen)
                 if found:
                     yield from self.hover(*found)
                     self.check(self._is(what, self._under_pointer() or ""), f"{what} moved away from {found}")
                     return found
-            if len(seen) == before:
-                break
-            yield from self.scroll(6)
-        raise AssertionError(f"there is no button {what} in the sidebar, but {seen}")
+            self.check(turn < 2 or len(seen) > before, f"there is no button {what} in the sidebar, but {seen}")
+            yield from self.scroll(-40 if turn == 0 else 6)
+            turn += 1
 
     def _look(self, what, column, seen):
         region = self.region("UI")
@@ -351,6 +371,8 @@ def tell(out, path, zip_path):
             code = 1
         sys.stdout.flush()
         sys.stderr.flush()
+        # What Blender itself has printed.
+        ctypes.CDLL(None).fflush(None)
         # An add-on's handlers could keep Python from ending.
         os._exit(code)
 

@@ -87,6 +87,8 @@ class DERMIS_OT_take_sculpt(OfCharacter, bpy.types.Operator):
         sculpt = _sculpt(context, thing)
         if context.active_object == sculpt and sculpt.mode != "OBJECT":
             bpy.ops.object.mode_set(mode="OBJECT")
+        # A stroke's own undo step needs the sculpt, which leaves the scene here. Undo comes back to this one instead, with all strokes.
+        bpy.ops.ed.undo_push(message="Sculpt")
         count = len(sculpt.data.vertices)
         if count != len(thing.data.vertices):
             raise Unreadable(

@@ -68,7 +68,8 @@ impl Examples {
         if poses == 0 {
             return Err(error("pose_matrices holds no pose"));
         }
-        let of_poses = |name, list: Option<_>| list.map(|list| Floats::of(name, list, &[&[Extent::Is(poses)]])).transpose();
+        let of_poses =
+            |name, list: Option<_>| list.map(|list| Floats::of(name, list, &[&[Extent::Is(poses)]])).transpose();
         let (times, importances) = (of_poses("times", times)?, of_poses("importances", importances)?);
         let joints = matrices.matrices("pose_matrices")?;
         let entries = skins.entries()?;

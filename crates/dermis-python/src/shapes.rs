@@ -49,8 +49,7 @@ pub fn shapes<'py>(
     let from_ours = model.rig.space().to_ours().inverse().matrix3;
     let deltas = morphs.iter().flat_map(|morph| &morph.deltas);
     let flat: Vec<f32> = deltas.flat_map(|d| (from_ours * *d).as_vec3().to_array()).collect();
-    let displacements =
-        PyArray1::from_vec(py, flat).reshape([morphs.len(), model.rig.mesh().positions.len(), 3])?;
+    let displacements = PyArray1::from_vec(py, flat).reshape([morphs.len(), model.rig.mesh().positions.len(), 3])?;
     let table = PyArray1::from_vec(py, weights.concat()).reshape([weights.len(), morphs.len()])?;
     Ok((names, displacements, table))
 }
