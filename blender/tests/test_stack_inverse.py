@@ -97,6 +97,7 @@ def seen(mesh):
 
 def state(mesh):
     """Everything that a `Stack` may touch, and what is seen."""
+    bpy.context.view_layer.update()
     data = mesh.data
     keys = []
     for key in data.shape_keys.key_blocks if data.shape_keys else []:
@@ -236,6 +237,42 @@ def test_stacks_that_cannot_be_called_are_refused_with_a_remedy(tube):
     with pytest.raises(StackError, match="edit mode"), Stack(tube):
         pass
     bpy.ops.object.mode_set(mode="OBJECT")
+
+
+def test_a_linked_mesh_is_refused_and_stays_as_it_is(tube, tmp_path):
+    path = str(tmp_path / "tube.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    with bpy.data.libraries.load(path, link=True) as (source, here):
+        here.objects = ["tube"]
+    linked = bpy.data.objects["tube"]
+    bpy.context.collection.objects.link(linked)
+    for thing in (linked, linked.override_create(remap_local_usages=True)):
+        with pytest.raises(StackError, match="linked from another file. Make it local"), Stack(thing):
+            pass
+        assert thing.data.shape_keys is None
+
+
+def test_a_stack_is_called_in_weight_paint_mode(tube):
+    expected = seen(tube)
+    bpy.context.view_layer.objects.active = tube
+    bpy.ops.object.mode_set(mode="WEIGHT_PAINT")
+    with Stack(tube) as stack:
+        assert np.array_equal(stack(stack.rest), expected)
+        assert np.abs(stack(stack.rest + 0.01) - expected).max() > 0.009
+    assert tube.mode == "WEIGHT_PAINT"
+    bpy.ops.object.mode_set(mode="OBJECT")
+
+
+def test_drivers_of_the_artists_keys_stay_and_act(tube):
+    add_keys(tube)
+    curve = tube.data.shape_keys.key_blocks["half"].driver_add("value")
+    curve.driver.expression = "0.75"
+    before = state(tube)
+    assert tube.data.shape_keys.key_blocks["half"].value == 0.75
+    with Stack(tube) as stack:
+        assert np.array_equal(stack(stack.rest), np.frombuffer(before[-1]).reshape(-1, 3))
+    assert state(tube) == before and len(tube.data.shape_keys.animation_data.drivers) == 1
 
 
 def test_a_modifier_that_reorders_vertices_is_found_out(tube):
