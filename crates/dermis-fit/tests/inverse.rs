@@ -369,6 +369,37 @@ fn a_mean_of_all_vertices_is_found_by_the_probe() {
     assert!(matches!(refused, Err(InverseError::Coupled { .. })), "{refused:?}");
 }
 
+/// A vertex that follows another of the same half escapes the probe for some seeds. The call that moves the other shows it, and what
+/// is reported is what the deformer then makes.
+#[test]
+fn a_dependence_that_escapes_the_probe_shows_in_the_residuals() {
+    let rest = moved(&vec![DVec3::ZERO; 100], 1.0, 1);
+    let mut follows = |points: &[DVec3], out: &mut [DVec3]| {
+        out.copy_from_slice(points);
+        out[7] += 0.5 * (points[3] - rest[3]);
+        Ok::<(), Infallible>(())
+    };
+    let mut target = rest.clone();
+    target[3].x += 0.1;
+    let mut escaped = 0;
+    for seed in 0..16 {
+        let settings = InverseSettings { seed, coupled: Coupled::Iterate, ..InverseSettings::new(2.0) };
+        let found = invert(&mut follows, &rest, &target, &settings).unwrap();
+        let made: Vec<DVec3> = rest.iter().zip(&found.displacements).map(|(p, d)| *p + *d).collect();
+        let mut again = vec![DVec3::ZERO; rest.len()];
+        let Ok(()) = follows(&made, &mut again);
+        let left: Vec<DVec3> = target.iter().zip(&again).map(|(t, s)| *t - *s).collect();
+        assert_eq!(left, found.remainders, "seed {seed}");
+        if found.probe == Dependence::Independent {
+            escaped += 1;
+            assert!((found.residuals[7] - 0.05).abs() < 1e-9 && found.unresolved == 1, "seed {seed}");
+        } else {
+            assert_eq!(found.unresolved, 0, "seed {seed}");
+        }
+    }
+    assert!((1..16).contains(&escaped), "{escaped}");
+}
+
 #[test]
 fn failures_are_named_with_the_call() {
     let rest = vec![DVec3::X, DVec3::Y, DVec3::Z];

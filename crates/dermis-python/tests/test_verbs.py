@@ -142,8 +142,8 @@ def relaxed(body: dermis.Rig, pose: Floats) -> tuple[Callable[[Floats], Floats],
         return points
 
     def skin(points: Floats) -> Floats:
-        turned: Floats = np.einsum("vij,vj->vi", blend[:, :, :3], points)
-        return turned + blend[:, :, 3]
+        posed: Floats = np.einsum("vij,vj->vi", blend[:, :, :3], points) + blend[:, :, 3]
+        return posed
 
     rest = skin(body.rest_vertices)
     back = rest - smooth(rest)
