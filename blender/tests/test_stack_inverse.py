@@ -354,6 +354,51 @@ def test_corrective_smooth_gets_what_it_can_and_corrections_are_bounded(tube):
     assert "Smooth" in found.text() and "mm left" in found.text()
 
 
+def ball(modifier):
+    bpy.ops.mesh.primitive_ico_sphere_add(subdivisions=4, radius=0.08, location=(0.02, 0.12, 0.0))
+    modifier.target, modifier.wrap_mode = bpy.context.object, "OUTSIDE"
+
+
+def hook(modifier):
+    modifier.object = bpy.data.objects.new("hook", None)
+    bpy.context.collection.objects.link(modifier.object)
+    modifier.object.location, modifier.falloff_radius, modifier.strength = (0.3, 0.0, 0.1), 0.5, 0.7
+    modifier.vertex_indices_set(range(RINGS * AROUND))
+
+
+OTHERS = {
+    "SMOOTH": lambda m: setattr(m, "iterations", 4),
+    "LAPLACIANSMOOTH": lambda m: setattr(m, "lambda_factor", 0.3),
+    "CORRECTIVE_SMOOTH": lambda m: setattr(m, "use_only_smooth", True),
+    "SHRINKWRAP": ball,
+    "DISPLACE": lambda m: setattr(m, "strength", 0.02),
+    "SIMPLE_DEFORM": lambda m: setattr(m, "factor", 0.5),
+    "CAST": lambda m: setattr(m, "factor", 0.3),
+    "HOOK": hook,
+    "WARP": lambda m: (setattr(m, "object_from", bpy.data.objects["rig"]), setattr(m, "object_to", bpy.data.objects["rig"])),
+}
+
+
+@pytest.mark.parametrize("modifier", OTHERS)
+def test_whatever_the_modifier_the_result_is_bounded_better_than_nothing_and_what_is_said(tube, modifier):
+    OTHERS[modifier](tube.modifiers.new("Other", modifier))
+    bpy.context.view_layer.objects.active = tube
+    before, skin = state(tube), seen(tube)
+    sculpt = bulge(skin, np.array([0.05, -0.05, 0.0]))
+    found = stack_inverse.invert(tube, sculpt)
+    assert state(tube) == before
+    with Stack(tube) as stack:
+        again = stack(stack.rest + found.displacement)
+    assert np.abs(again + found.remainder - sculpt).max() < 1e-9
+    assert found.rms_mm < 0.5e3 * math.sqrt(((sculpt - skin) ** 2).sum(1).mean()), found
+    assert np.linalg.norm(found.displacement, axis=1).max() < 0.06, found
+    assert found.calls <= 40
+    if modifier in ("HOOK", "WARP"):
+        assert found.coupled == () and found.reason == "reached", found
+    if "SMOOTH" in modifier:
+        assert found.coupled == ("Other",), found
+
+
 def test_scale_and_units_of_the_scene_make_millimetres(tube):
     skin = seen(tube)
     sculpt = bulge(skin, np.array([0.05, -0.05, 0.0]))
