@@ -47,7 +47,7 @@ def learn(body):
     """The exercise with the skins that the bundle holds."""
     with np.load(ROOT / "assets/body/body_exercise.npz") as bundle:
         skins, poses, labels = bundle["vertices"], bundle["pose_matrices"], bundle["pose_labels"]
-        up, names = str(bundle["up_axis"]), [str(name) for name in bundle["bone_names"]]
+        up, names = str(bundle["up_axis"]).lower(), [str(name) for name in bundle["bone_names"]]
     turn = np.eye(4) if up == "z" else np.array([[1.0, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
     own = character.armature(body).data.bones.keys()
     order = [names.index(name) for name in own]

@@ -18,7 +18,9 @@ from .reading import Unreadable
 
 # Shapes up to this many are met one by one; more have something in common to learn.
 FEW = 8
-# What the library calls the strength of each method in its report, and what sets it.
+# Methods that learn one side from the other if they are told to; the joint model always does.
+MIRRORED = ("CORRECTIVES", "EXACT", "PSD")
+# What the library calls the strength of each method in its report.
 STRENGTHS = {"JOINT": "lambda", "MWE": "s", "PSD": "smoothing"}
 
 
@@ -42,7 +44,7 @@ def method_of(thing, learn):
     if own.method != "AUTO":
         return own.method
     shapes = all(own.examples[one.number].kind != "CLIP" for one in learn)
-    return "CORRECTIVES" if shapes and len(learn) <= FEW else "JOINT"
+    return "EXACT" if shapes and len(learn) <= FEW else "JOINT"
 
 
 def gather(thing, strength=None):
@@ -60,7 +62,9 @@ def gather(thing, strength=None):
     if empty:
         raise Unreadable(f"{empty} vertices have no weight of any bone. Assign them, or use Weights > From Heat")
     method = method_of(thing, learn)
-    settings = {"mirror": True} if own.mirrored and method in ("CORRECTIVES", "PSD") else {}
+    settings = {"mirror": True} if own.mirrored and method in MIRRORED else {}
+    if method == "EXACT":
+        settings["smoothing"] = 0.0
     maps = None
     if own.painted:
         if method == "JOINT":
@@ -101,7 +105,13 @@ def fitted(gathered, progress, validate=True):
     """Fits, in a thread or not."""
     package = needed()
     rig = package.Rig(**gathered.rig)
-    method = {"JOINT": package.Joint, "CORRECTIVES": package.Correctives, "PSD": package.Psd, "MWE": package.Mwe}
+    method = {
+        "JOINT": package.Joint,
+        "CORRECTIVES": package.Correctives,
+        "EXACT": package.Psd,
+        "PSD": package.Psd,
+        "MWE": package.Mwe,
+    }
     learn = sets_of(package, rig, gathered.learn)
     check = sets_of(package, rig, gathered.check) if gathered.check and validate else None
     return package.fit(
