@@ -1,6 +1,7 @@
 """What the add-on costs in Blender: milliseconds per frame of Live, and seconds from the strength slider to the new skin.
 
     python tools/bench_blender.py [--frames 60]
+    python tools/bench_blender.py --sculpts        # the error on a walk that is never sculpted, after 3, 4 and 6 sculpts
 
 In a Python that imports bpy, NumPy and dermis. The bundled body plays its walk; the model is fitted to the exercise. Every line is
 measured in this run, and each way to show a frame is measured in turn, frame by frame, so that they share whatever else the
@@ -18,47 +19,84 @@ import bpy
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "blender"))
+sys.path[:0] = [str(ROOT / "blender"), str(ROOT / "tools")]
 
+import blender_body  # noqa: E402
 import dermis_blender  # noqa: E402
+from blender_body import play  # noqa: E402
 from dermis_blender import character, examples, fitting, live  # noqa: E402
 
 
 def main():
-    parser = argparse.ArgumentParser(description="What the add-on costs in Blender")
+    parser = argparse.ArgumentParser(description="What the add-on costs in Blender, and what sculpts are worth")
     parser.add_argument("--frames", type=int, default=60)
-    frames = parser.parse_args().frames
+    parser.add_argument("--sculpts", action="store_true", help="the error on the walk after 3, 4 and 6 sculpts, instead")
+    options = parser.parse_args()
     bpy.ops.wm.read_factory_settings(use_empty=True)
     dermis_blender.register()
-    bpy.ops.import_scene.gltf(filepath=str(ROOT / "assets/body/body.glb"))
-    body = next(o for o in bpy.data.objects if o.type == "MESH" and len(o.data.vertices) > 1000)
-    for thing in bpy.context.view_layer.objects:
-        thing.select_set(thing == body)
-    bpy.context.view_layer.objects.active = body
-    bpy.ops.dermis.set_up()
-    learn(body)
-    examples.set_action(character.armature(body), bpy.data.actions["walk"])
-    print(f"Blender {bpy.app.version_string}, {len(body.data.vertices)} vertices, {len(character.armature(body).data.bones)} bones")
+    body, rig = blender_body.character()
+    assert bpy.ops.dermis.set_up() == {"FINISHED"}
+    print(f"Blender {bpy.app.version_string}, {len(body.data.vertices)} vertices, {len(rig.data.bones)} bones")
+    if options.sculpts:
+        sculpts(body, rig)
+        return
+    play(rig, "exercise")
+    truth = blender_body.scan(body, "exercise")
+    truth.select_set(True)
+    last = bpy.context.scene.frame_end
+    bpy.ops.dermis.add_clip(label="exercise", start=0, end=last, step=blender_body.APART["exercise"])
+    truth.hide_set(True)
     strength(body)
-    ways(body, frames)
+    play(rig, "walk")
+    ways(body, options.frames)
 
 
-def learn(body):
-    """The exercise with the skins that the bundle holds."""
-    with np.load(ROOT / "assets/body/body_exercise.npz") as bundle:
-        skins, poses, labels = bundle["vertices"], bundle["pose_matrices"], bundle["pose_labels"]
-        up, names = str(bundle["up_axis"]).lower(), [str(name) for name in bundle["bone_names"]]
-    turn = np.eye(4) if up == "z" else np.array([[1.0, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
-    own = character.armature(body).data.bones.keys()
-    order = [names.index(name) for name in own]
-    rest = character.reading.rest_matrices(character.armature(body))
-    with np.load(ROOT / "assets/body/body_exercise.npz") as bundle:
-        binds = turn @ bundle["bind_matrices"][order]
-    # The importer turns bones along their children; what a pose does to the skin stays.
+def sculpts(body, rig):
+    """The loop of the enveloping paper: three sculpts, then those that Suggest Next asks for; the walk is never sculpted."""
+    labels, skins = blender_body.skins("exercise")
+    truth = blender_body.scan(body, "walk")
+    play(rig, "walk")
+    truth.select_set(True)
+    bpy.ops.dermis.add_clip(label="walk", start=0, end=88, step=8)
+    body.dermis.examples[0].use = "CHECK"
+    truth.hide_set(True)
+    play(rig, "exercise")
     place = character.place(body)
-    for pose, skin, label in zip(turn @ poses[:, order], skins @ turn[:3, :3].T, labels, strict=True):
-        moved = pose @ np.linalg.inv(binds) @ (place @ rest)
-        examples.add_shape(body, str(label), moved, skin)
+    alone = []
+    for one in examples.read(body, uses=("CHECK",)):
+        arrays = character.reading.rig_arrays(body, place)
+        moves = one.pose @ np.linalg.inv(arrays["bind_matrices"])
+        rest = np.pad(arrays["rest_vertices"], ((0, 0), (0, 1)), constant_values=1.0)
+        blended = np.einsum("vij,vj->vi", np.tensordot(arrays["weights"], moves, 1), rest)[:, :3]
+        alone.append(((blended - one.skin) ** 2).sum(axis=1).mean())
+    print(f"the rig's own weights: {1e3 * np.sqrt(np.mean(alone)):.3g} mm rms on the walk")
+    taken = [labels.index(name) for name in ("elbow left, look left", "arms side", "squat")]
+    for at in taken:
+        sculpt(body, at, labels, skins)
+    while True:
+        if len(taken) in (3, 4, 6):
+            for method in ("AUTO", "JOINT", "CORRECTIVES"):
+                body.dermis.method = method
+                assert bpy.ops.dermis.fit() == {"FINISHED"}
+                names = "; ".join(labels[at] for at in taken)
+                print(f"{len(taken)} sculpts ({names}), {body.dermis.fitted_by.lower()}: {body.dermis.headline}", flush=True)
+            body.dermis.method = "AUTO"
+        if len(taken) == 6:
+            return
+        assert bpy.ops.dermis.fit() == {"FINISHED"}
+        assert bpy.ops.dermis.suggest(count=6, step=blender_body.APART["exercise"]) == {"FINISHED"}
+        frames = [item.frame // blender_body.APART["exercise"] for item in body.dermis.suggested]
+        taken.append(next(at for at in frames if at not in taken))
+        sculpt(body, taken[-1], labels, skins)
+
+
+def sculpt(body, at, labels, skins):
+    """One sculpt, by the buttons."""
+    blender_body.select(body)
+    bpy.context.scene.frame_set(at * blender_body.APART["exercise"])
+    bpy.ops.dermis.sculpt_here(label=labels[at])
+    blender_body.sculpt_truth(skins[at])
+    assert bpy.ops.dermis.take_sculpt() == {"FINISHED"}
 
 
 def strength(body):

@@ -12,7 +12,7 @@ import numpy as np
 from bpy.app.timers import is_registered, register as call_later
 from bpy.props import IntProperty
 
-from . import character, examples, influence, jobs, live, reading, store
+from . import bundles, character, examples, influence, jobs, live, reading, store
 from .package import needed
 from .reading import Unreadable
 
@@ -313,39 +313,19 @@ class DERMIS_OT_suggest(jobs.JobOperator, bpy.types.Operator):
     bl_label = "Suggest Next"
 
     count: IntProperty(name="Count", default=3, min=1, max=20)
+    step: IntProperty(name="Every", description="Look at every so many frames", default=1, min=1)
 
     def gather(self, context, thing):
-        rig, place, scene = character.armature(thing), character.place(thing), context.scene
         model = live.model_of(thing)
-        first, last = examples.clip_range(context, rig)
-        if last - first > 5000:
-            raise Unreadable(f"The action has {last - first + 1} frames; shorten it to 5000 or less")
-        frames = list(range(first, last + 1))
-        poses = []
-        with live.hidden(thing), reading.at_frames(scene):
-            for frame in frames:
-                scene.frame_set(frame)
-                poses.append(reading.pose_matrices(rig, place))
-        return model, reading.rig_arrays(thing, place), np.array(poses), frames, self.count
+        frames, poses = bundles.motion_of(context, thing, self.step)
+        return model, reading.rig_arrays(thing, character.place(thing)), poses, frames, self.count
 
     def work(self, gathered, progress):
         model, rig, poses, frames, count = gathered
         with tempfile.TemporaryDirectory() as folder:
             motion, file = os.path.join(folder, "motion.npz"), os.path.join(folder, "model.dermis")
             model.save(file)
-            np.savez(
-                motion,
-                rest_vertices=rig["rest_vertices"],
-                faces=rig["faces"],
-                bone_names=rig["bone_names"],
-                bone_parents=rig["bone_parents"],
-                bind_matrices=rig["bind_matrices"],
-                lbs_weights=rig["weights"],
-                pose_labels=[str(frame) for frame in frames],
-                pose_matrices=poses,
-                units="m",
-                up_axis="z",
-            )
+            bundles.save_rig(motion, rig, pose_labels=[str(frame) for frame in frames], pose_matrices=poses)
             return needed().suggest(file, motion, count=count, progress=progress)
 
     def finish(self, context, thing, found):

@@ -2,7 +2,7 @@
 
 import bpy
 
-from . import character, fitting, jobs, live, sculpting
+from . import character, fitting, jobs, live
 from .package import MISSING
 from .properties import Example
 

@@ -2,15 +2,14 @@
 
 import json
 import math
-import pathlib
 
 import bpy
 import dermis
 import numpy as np
 import pytest
 
-from conftest import BODY, bent_arm, bulge, select
-from dermis_blender import baking, character, errors, examples, fitting, influence, inverting, live, reading, sculpting, store
+from conftest import bent_arm, bulge, select
+from dermis_blender import character, errors, examples, influence, inverting, live, reading, sculpting, store
 
 
 def sculpt(thing, frame, height=0.05, label=""):
