@@ -14,6 +14,7 @@ import pathlib
 import statistics
 import sys
 import time
+import traceback
 
 import bpy
 import numpy as np
@@ -144,7 +145,13 @@ def ways(body, frames):
         print(f"{name:18} {each:6.2f} ms a frame" + ("" if name == names[0] else f", {each - alone:5.2f} ms more"))
 
 
-main()
-# Blender's own clean-up of a module that was given handlers takes for ever.
-sys.stdout.flush()
-os._exit(0)
+ended = 1
+try:
+    main()
+    ended = 0
+finally:
+    # Blender's own clean-up of a module that was given handlers takes for ever.
+    if ended:
+        traceback.print_exc()
+    sys.stdout.flush()
+    os._exit(ended)

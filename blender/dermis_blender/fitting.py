@@ -243,7 +243,7 @@ _waiting = {}
 def strength_moved(thing):
     """The slider moved: solve again when it has rested for a moment. Scripts call `dermis.apply_strength`."""
     own = thing.dermis
-    if bpy.app.background or not thing.dermis.model or thing.dermis.fitted_by not in STRENGTHS:
+    if bpy.app.background or not has_strength(thing) or own.strength == own.strength_of_fit:
         return
     _waiting[thing.name] = 2
     if not is_registered(_rested):

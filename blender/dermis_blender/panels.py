@@ -112,12 +112,12 @@ class DERMIS_PT_examples(OfCharacter, bpy.types.Panel):
         grid = layout.grid_flow(columns=2, align=True)
         grid.operator("dermis.sculpt_here", icon="SCULPTMODE_HLT")
         grid.operator("dermis.add_pose", icon="ADD")
-        grid.operator("dermis.add_marked", icon="MARKER_HLT")
+        grid.operator("dermis.add_marked", icon="MARKER_HLT", text="Marked Frames")
         grid.operator("dermis.add_clip", icon="ACTION")
-        grid.operator("dermis.add_object", icon="OBJECT_DATA")
+        grid.operator("dermis.add_object", icon="OBJECT_DATA", text="Selected Mesh")
         grid.operator("dermis.import_shape", icon="IMPORT")
         row = layout.row(align=True)
-        row.operator("dermis.invert_shape", icon="MOD_MESHDEFORM")
+        row.operator("dermis.invert_shape", icon="MOD_MESHDEFORM", text="Corrective Key")
         row.operator("dermis.write_bundle", icon="EXPORT", text="Bundle")
 
 

@@ -1,0 +1,133 @@
+"""The seven steps of the enveloping paper in Blender's window, by clicks: the pictures of docs/blender.md.
+
+    python3 tools/blender_window.py tools/blender_elbow.py --zip target/blender/dermis-VERSION-PLATFORM.zip --out FOLDER
+
+The bundled body is sculpted in three poses, a map is painted, the model is fitted and checked on a walk that it has not seen; the
+pose that is suggested is sculpted as well, and the character is exported. The sculpts are the body's true skin in those poses, so
+that the error can be told.
+"""
+
+import sys
+from pathlib import Path
+
+import bpy
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import blender_body  # noqa: E402
+from blender_body import APART, play  # noqa: E402
+
+FIRST = ("elbow left, look left", "arms side", "double biceps")
+
+
+def story(ui):
+    labels, skins = blender_body.skins("exercise")
+    with ui.override():
+        body, rig = blender_body.character()
+        scan = blender_body.scan(body, "walk")
+        scan.hide_set(True)
+        blender_body.select(body)
+        play(rig, "exercise")
+        bpy.context.scene.frame_set(APART["exercise"] * labels.index(FIRST[0]))
+        view = ui.area.spaces.active
+        view.overlay.show_bones = view.overlay.show_floor = view.overlay.show_axis_x = view.overlay.show_axis_y = False
+        view.overlay.show_relationship_lines = view.overlay.show_cursor = view.overlay.show_object_origins = False
+        bpy.ops.view3d.view_axis(type="FRONT")
+        bpy.ops.view3d.view_selected()
+        bpy.ops.object.shade_smooth()
+    yield from ui.tab("Dermis")
+    yield from ui.click("dermis.set_up")
+    ui.check(body.dermis.is_set_up, "Set Up Character did nothing")
+
+    # 1, 2: pose and sculpt.
+    for number, label in enumerate(FIRST):
+        yield from sculpt(ui, labels.index(label), label, skins, picture=number == 0)
+    ui.check(len(body.dermis.examples) == 3, "three sculpts are three examples")
+    yield from ui.shot("examples", ui.sidebar())
+
+    # 3: influence maps.
+    yield from ui.open("DERMIS_PT_influence")
+    yield from ui.click("dermis.make_maps")
+    with ui.override():
+        rig.data.bones.active = next(bone for bone in rig.data.bones if bone.name.startswith("lowerarm"))
+    yield from ui.click("dermis.paint_map")
+    ui.check(body.mode == "WEIGHT_PAINT", "Paint Map does not paint")
+    yield from ui.shot("map", ui.view())
+    with ui.override():
+        bpy.ops.object.mode_set(mode="OBJECT")
+        body.dermis.painted = False
+    yield from ui.close("DERMIS_PT_influence")
+    yield from ui.close("DERMIS_PT_examples")
+
+    # 4, 5: the walk is what the model is checked on; fit.
+    with ui.override():
+        play(rig, "walk")
+        scan.hide_set(False)
+        scan.select_set(True)
+        bpy.ops.dermis.add_clip(label="walk", start=0, end=88, step=8)
+        scan.hide_set(True)
+        blender_body.select(body)
+        body.dermis.examples[3].use = "CHECK"
+    yield from fit(ui, body)
+    first = rms(body)
+    ui.check(body.dermis.headline.startswith("Held out"), body.dermis.headline)
+    yield from ui.click("dermis.live")
+    with ui.override():
+        body.dermis.error_of, body.dermis.error_scale = "CHECK", 0.005
+        bpy.context.scene.frame_set(24)
+    yield from ui.click("dermis.show_error")
+    yield from ui.drawn()
+    yield from ui.shot("walk")
+
+    # 6: the pose that is missing most.
+    with ui.override():
+        play(rig, "exercise")
+        bpy.ops.dermis.suggest(count=6, step=APART["exercise"])
+    frames = [item.frame // APART["exercise"] for item in body.dermis.suggested]
+    at = next(at for at in frames if labels[at] not in FIRST)
+    yield from ui.click("dermis.hide_error")
+    yield from ui.shot("model", ui.sidebar())
+    yield from ui.close("DERMIS_PT_model")
+    yield from ui.open("DERMIS_PT_examples")
+    yield from sculpt(ui, at, labels[at], skins, picture=False)
+    ui.check(len(body.dermis.examples) == 5, "the fourth sculpt is an example")
+
+    # 7: fit again.
+    yield from ui.close("DERMIS_PT_examples")
+    yield from ui.open("DERMIS_PT_model")
+    yield from fit(ui, body)
+    print(f"walk: {first:.3f} mm after three sculpts, {rms(body):.3f} mm after '{labels[at]}'", flush=True)
+    ui.check(rms(body) < first, "the fourth sculpt does not help")
+    yield from ui.shot("again")
+    with ui.override():
+        play(rig, "walk")
+        bpy.ops.dermis.export_glb(filepath=str(ui.out / "body.glb"), form="DRIVEN")
+    ui.check((ui.out / "body.glb").exists(), "no file was exported")
+
+
+def sculpt(ui, at, label, skins, picture):
+    """A pose, a sculpt on it, taken."""
+    with ui.override():
+        bpy.context.scene.frame_set(at * APART["exercise"])
+    yield from ui.click("dermis.sculpt_here")
+    ui.check(bpy.context.mode == "SCULPT", "Sculpt Here began no sculpt")
+    with ui.override():
+        blender_body.sculpt_truth(skins[at])
+        bpy.context.active_object.dermis_sculpt.label = label
+    if picture:
+        yield from ui.drawn()
+        yield from ui.shot("sculpt")
+    yield from ui.click("dermis.take_sculpt")
+    yield from ui.until(lambda: bpy.context.mode == "OBJECT", "the sculpt to be taken")
+
+
+def fit(ui, body):
+    """Fit, until the model has changed."""
+    before = body.dermis.model
+    yield from ui.click("dermis.fit")
+    yield from ui.until(lambda: body.dermis.model != before, "the fit", limit=240)
+    yield from ui.drawn()
+
+
+def rms(body):
+    """The error that counts, in millimetres."""
+    return float(body.dermis.headline.split()[2])
