@@ -29,6 +29,8 @@ def bundle(thing, taken=None):
         made["pose_labels"] = [one.label for one in taken]
         made["pose_matrices"] = np.array([one.pose for one in taken])
         made["vertices"] = np.array([one.skin for one in taken])
+        if any(one.importance != 1.0 for one in taken):
+            made["pose_weights"] = np.array([one.importance for one in taken])
         if all(one.time is not None for one in taken) and len({one.number for one in taken}) == 1:
             made["frame_times"] = np.array([one.time for one in taken])
     return made

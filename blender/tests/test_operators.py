@@ -252,10 +252,11 @@ def test_suggestions_are_frames_that_the_model_does_not_know(arm):
 def test_bundles_reports_and_models_are_files(arm, tmp_path):
     sculpt(arm, 20)
     sculpt(arm, 12)
+    arm.dermis.examples[1].importance = 2.0
     assert bpy.ops.dermis.write_bundle(filepath=str(tmp_path / "a.npz")) == {"FINISHED"}
     rig = dermis.Rig.open(str(tmp_path / "a.npz"))
     read = dermis.Examples.open(rig, str(tmp_path / "a.npz"))
-    assert read.labels == ["bend 20", "bend 12"] and rig.bone_names == ["upper", "lower"]
+    assert read.labels == ["bend 20", "bend 12"] and read.importances == [1.0, 2.0] and rig.bone_names == ["upper", "lower"]
     assert np.abs(read.vertices[0] - examples.read(arm)[0].skin).max() < 1e-6
     assert bpy.ops.dermis.fit() == {"FINISHED"}
     assert bpy.ops.dermis.save_model(filepath=str(tmp_path / "a.dermis")) == {"FINISHED"}
