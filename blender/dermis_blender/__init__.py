@@ -39,7 +39,7 @@ def _modules():
 
 if "properties" in sys.modules.get(__name__, sys).__dict__:
     # Blender's Reload Scripts runs this file again; its modules must follow, those that others import first.
-    for _name in ("package", "reading", "store", "stack_inverse", "jobs", *_NAMES):
+    for _name in ("package", "reading", "store", "bundles", "stack_inverse", "jobs", *_NAMES):
         if (_found := sys.modules.get(f"{__name__}.{_name}")) is not None:
             importlib.reload(_found)
 

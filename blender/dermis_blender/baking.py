@@ -9,7 +9,7 @@ import bpy
 import numpy as np
 from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
 
-from . import character, examples, jobs, live, reading, weights
+from . import bundles, character, examples, jobs, live, reading
 from .package import needed
 from .reading import Unreadable
 
@@ -32,7 +32,7 @@ class DERMIS_OT_bake_shapes(jobs.JobOperator, bpy.types.Operator):
         reason = live.why_not_correction(thing)
         if reason:
             raise Unreadable(f"Shape keys act before the armature, which shows the model only where the armature alone follows. {reason}")
-        frames, poses = weights.motion_of(context, thing)
+        frames, poses = bundles.motion_of(context, thing)
         return live.model_of(thing), poses, frames, self.count, self.drive
 
     def work(self, gathered, progress):
@@ -239,7 +239,7 @@ class DERMIS_OT_bake_cache(examples.OfCharacter, bpy.types.Operator):
         model, place = live.model_of(thing), character.place(thing)
         if not self.filepath:
             raise Unreadable("Name a file")
-        frames, poses = weights.motion_of(context, thing)
+        frames, poses = bundles.motion_of(context, thing)
         own = np.linalg.inv(reading.to_place(thing, character.armature(thing), place))
         path = bpy.path.abspath(self.filepath)
         try:
@@ -293,13 +293,13 @@ class DERMIS_OT_export_glb(examples.OfCharacter, bpy.types.Operator):
             self._by_blender(context, thing, path, kind)
 
     def _driven(self, context, thing, path):
-        frames, poses = weights.motion_of(context, thing)
+        frames, poses = bundles.motion_of(context, thing)
         rig = reading.rig_arrays(thing, character.place(thing))
         fps = context.scene.render.fps / context.scene.render.fps_base
         with tempfile.TemporaryDirectory() as folder:
             file, motion = os.path.join(folder, "model.dermis"), os.path.join(folder, "motion.npz")
             live.model_of(thing).save(file)
-            weights.save_rig(motion, rig, pose_labels=[str(f) for f in frames], pose_matrices=poses,
+            bundles.save_rig(motion, rig, pose_labels=[str(f) for f in frames], pose_matrices=poses,
                              frame_times=np.arange(len(frames)) / fps)  # fmt: skip
             try:
                 said = needed().export(file, path, motion=motion, table=os.path.join(folder, "table.json"), replace=True)

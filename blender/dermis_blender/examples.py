@@ -8,7 +8,7 @@ import numpy as np
 from bpy.props import IntProperty, StringProperty
 from bpy_extras.io_utils import ImportHelper
 
-from . import character, reading, store
+from . import bundles, character, reading, store
 from .reading import Unreadable
 
 
@@ -190,15 +190,6 @@ class _action_kept:
             data.action_slot = self.slot
 
 
-def clip_range(context, rig):
-    """First and last frame of the armature's action, or of the scene."""
-    data = rig.animation_data
-    if data is not None and data.action is not None:
-        first, last = data.action.frame_range
-        return int(np.floor(first)), int(np.ceil(last))
-    return context.scene.frame_start, context.scene.frame_end
-
-
 def action_of(rig):
     """What moves the armature."""
     return rig.animation_data.action if rig.animation_data else None
@@ -283,7 +274,7 @@ class DERMIS_OT_add_clip(OfCharacter, bpy.types.Operator):
 
     def run(self, context, thing):
         rig = character.armature(thing)
-        first, last = clip_range(context, rig) if self.end < self.start else (self.start, self.end)
+        first, last = bundles.clip_range(context, rig) if self.end < self.start else (self.start, self.end)
         others = [o for o in context.selected_objects if o.type == "MESH" and o != thing]
         if len(others) > 1:
             raise Unreadable("Select one mesh beside the character, the one that shows the skin")
@@ -409,34 +400,9 @@ class DERMIS_OT_write_bundle(OfCharacter, bpy.types.Operator):
         if not self.filepath:
             raise Unreadable("Name a file")
         try:
-            np.savez(bpy.path.abspath(self.filepath), **bundle(thing))
+            np.savez(bpy.path.abspath(self.filepath), **bundles.bundle(thing))
         except OSError as wrong:
             raise Unreadable(f"{self.filepath} cannot be written: {wrong.strerror or wrong}") from None
-
-
-def bundle(thing, taken=None):
-    """The arrays of a bundle: rig, and the examples that are learnt or checked."""
-    rig = reading.rig_arrays(thing, character.place(thing))
-    taken = read(thing) if taken is None else taken
-    faces = thing.data.polygons
-    made = {
-        "rest_vertices": rig["rest_vertices"],
-        "lbs_weights": rig["weights"],
-        "face_counts": [f.loop_total for f in faces],
-        "face_indices": [v for f in faces for v in f.vertices],
-        "bone_names": rig["bone_names"],
-        "bone_parents": rig["bone_parents"],
-        "bind_matrices": rig["bind_matrices"],
-        "units": "m",
-        "up_axis": "z",
-    }
-    if taken:
-        made["pose_labels"] = [one.label for one in taken]
-        made["pose_matrices"] = np.array([one.pose for one in taken])
-        made["vertices"] = np.array([one.skin for one in taken])
-        if all(one.time is not None for one in taken) and len({one.number for one in taken}) == 1:
-            made["frame_times"] = np.array([one.time for one in taken])
-    return made
 
 
 CLASSES = (

@@ -12,13 +12,15 @@ import numpy as np
 from bpy.app.timers import is_registered, register as call_later
 from bpy.props import IntProperty
 
-from . import character, examples, influence, jobs, live, reading, store
+from . import bundles, character, examples, influence, jobs, live, reading, store
 from .package import needed
 from .reading import Unreadable
 
 # Shapes up to this many are met one by one; more have something in common to learn.
 FEW = 8
-# What the library calls the strength of each method in its report, and what sets it.
+# Methods that learn one side from the other if they are told to; the joint model always does.
+MIRRORED = ("CORRECTIVES", "EXACT", "PSD")
+# What the library calls the strength of each method in its report.
 STRENGTHS = {"JOINT": "lambda", "MWE": "s", "PSD": "smoothing"}
 
 
@@ -42,7 +44,7 @@ def method_of(thing, learn):
     if own.method != "AUTO":
         return own.method
     shapes = all(own.examples[one.number].kind != "CLIP" for one in learn)
-    return "CORRECTIVES" if shapes and len(learn) <= FEW else "JOINT"
+    return "EXACT" if shapes and len(learn) <= FEW else "JOINT"
 
 
 def gather(thing, strength=None):
@@ -60,7 +62,9 @@ def gather(thing, strength=None):
     if empty:
         raise Unreadable(f"{empty} vertices have no weight of any bone. Assign them, or use Weights > From Heat")
     method = method_of(thing, learn)
-    settings = {"mirror": True} if own.mirrored and method in ("CORRECTIVES", "PSD") else {}
+    settings = {"mirror": True} if own.mirrored and method in MIRRORED else {}
+    if method == "EXACT":
+        settings["smoothing"] = 0.0
     maps = None
     if own.painted:
         if method == "JOINT":
@@ -101,7 +105,13 @@ def fitted(gathered, progress, validate=True):
     """Fits, in a thread or not."""
     package = needed()
     rig = package.Rig(**gathered.rig)
-    method = {"JOINT": package.Joint, "CORRECTIVES": package.Correctives, "PSD": package.Psd, "MWE": package.Mwe}
+    method = {
+        "JOINT": package.Joint,
+        "CORRECTIVES": package.Correctives,
+        "EXACT": package.Psd,
+        "PSD": package.Psd,
+        "MWE": package.Mwe,
+    }
     learn = sets_of(package, rig, gathered.learn)
     check = sets_of(package, rig, gathered.check) if gathered.check and validate else None
     return package.fit(
@@ -303,39 +313,19 @@ class DERMIS_OT_suggest(jobs.JobOperator, bpy.types.Operator):
     bl_label = "Suggest Next"
 
     count: IntProperty(name="Count", default=3, min=1, max=20)
+    step: IntProperty(name="Every", description="Look at every so many frames", default=1, min=1)
 
     def gather(self, context, thing):
-        rig, place, scene = character.armature(thing), character.place(thing), context.scene
         model = live.model_of(thing)
-        first, last = examples.clip_range(context, rig)
-        if last - first > 5000:
-            raise Unreadable(f"The action has {last - first + 1} frames; shorten it to 5000 or less")
-        frames = list(range(first, last + 1))
-        poses = []
-        with live.hidden(thing), reading.at_frames(scene):
-            for frame in frames:
-                scene.frame_set(frame)
-                poses.append(reading.pose_matrices(rig, place))
-        return model, reading.rig_arrays(thing, place), np.array(poses), frames, self.count
+        frames, poses = bundles.motion_of(context, thing, self.step)
+        return model, reading.rig_arrays(thing, character.place(thing)), poses, frames, self.count
 
     def work(self, gathered, progress):
         model, rig, poses, frames, count = gathered
         with tempfile.TemporaryDirectory() as folder:
             motion, file = os.path.join(folder, "motion.npz"), os.path.join(folder, "model.dermis")
             model.save(file)
-            np.savez(
-                motion,
-                rest_vertices=rig["rest_vertices"],
-                faces=rig["faces"],
-                bone_names=rig["bone_names"],
-                bone_parents=rig["bone_parents"],
-                bind_matrices=rig["bind_matrices"],
-                lbs_weights=rig["weights"],
-                pose_labels=[str(frame) for frame in frames],
-                pose_matrices=poses,
-                units="m",
-                up_axis="z",
-            )
+            bundles.save_rig(motion, rig, pose_labels=[str(frame) for frame in frames], pose_matrices=poses)
             return needed().suggest(file, motion, count=count, progress=progress)
 
     def finish(self, context, thing, found):

@@ -2,7 +2,7 @@
 
 import bpy
 
-from . import character, jobs, live, sculpting
+from . import character, fitting, jobs, live
 from .package import MISSING
 from .properties import Example
 
@@ -141,7 +141,7 @@ class DERMIS_PT_model(OfCharacter, bpy.types.Panel):
         layout, thing = self.layout, character.active(context)
         own = thing.dermis
         layout.prop(own, "method")
-        if own.method in ("CORRECTIVES", "PSD", "AUTO"):
+        if own.method == "AUTO" or own.method in fitting.MIRRORED:
             layout.prop(own, "mirrored", text="Both Sides")
         row = layout.row()
         row.scale_y = 1.4

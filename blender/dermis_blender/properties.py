@@ -102,10 +102,11 @@ class Character(bpy.types.PropertyGroup):
     method: EnumProperty(
         name="Method",
         items=[
-            ("AUTO", "Automatic", "A shape for each sculpt while there are few, else the joint model"),
+            ("AUTO", "Automatic", "A pose space that meets the sculpts while there are few, else the joint model"),
             ("JOINT", "Joint", "Learns what each joint does to the skin; for many examples"),
-            ("CORRECTIVES", "A Shape per Sculpt", "Meets every sculpt, driven by the joints that it is about"),
-            ("PSD", "Pose Space", "Blends corrections between examples, vertex by vertex"),
+            ("EXACT", "Pose Space, Exact", "Meets every example, and blends corrections between them, vertex by vertex"),
+            ("PSD", "Pose Space", "The same, as smooth as cross-validation finds best"),
+            ("CORRECTIVES", "A Shape per Sculpt", "Meets every sculpt with one shape key of its name, for engines"),
             ("MWE", "Multi-Weight Enveloping", "Learns more weights; takes painted influence maps"),
         ],
         default="AUTO",

@@ -1,8 +1,8 @@
 """The inverse of a modifier stack: a sculpt of the posed mesh becomes a displacement at rest.
 
-`Stack` makes the evaluated modifiers of a mesh object, in its current pose, a function of the rest points. `invert` finds the
-displacement d with S(rest + d) = sculpt by calls of that function (`dermis.invert`). `steps` does the same one call at a time,
-so that a timer can run a few calls per tick. `bpy` is used on the caller's thread alone.
+`Stack` makes the evaluated modifiers of a mesh object, in its current pose, a function of the rest points. `invert` finds
+the displacement d with S(rest + d) = sculpt by calls of that function (`dermis.invert`). `steps` does the same one call at a
+time, so that a timer can run a few calls per tick. `bpy` is used on the caller's thread alone.
 
 Spaces: all points are in the object's own space, in Blender's units. The rest is the mix of the artist's shape keys, where a
 shape key acts: before every modifier. Lengths in reports are millimetres of the scene, with the object's scale.
@@ -106,8 +106,9 @@ class Stack:
         return np.array(self.object.matrix_world.to_3x3()) * scale
 
     def coupling(self) -> tuple[str, ...]:
-        """Names of the modifiers that are on and may move a vertex because others moved."""
-        return tuple(m.name for m in self._modifiers() if m.type in COUPLED)
+        """Names of the modifiers that are on and may move a vertex because others moved; of all if none is known to."""
+        on = self._modifiers()
+        return tuple(m.name for m in on if m.type in COUPLED) or tuple(m.name for m in on)
 
     def pose(self) -> bytes:
         """A fingerprint of what the stack depends on: the frame, the modifiers, and the objects and bones that they name."""

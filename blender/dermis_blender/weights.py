@@ -8,7 +8,7 @@ import numpy as np
 from bpy.props import BoolProperty, IntProperty
 from mathutils import Matrix
 
-from . import character, examples, fitting, jobs, live, reading
+from . import bundles, character, fitting, jobs, live, reading
 from .package import MISSING, needed
 from .reading import Unreadable
 
@@ -44,23 +44,6 @@ def write(thing, names, table, keep_locked=True):
             group.add([int(vertex)], float(table[vertex, at]), "REPLACE")
 
 
-def save_rig(file, rig, **more):
-    """A bundle of a rig and whatever else it holds."""
-    made = {
-        "rest_vertices": rig["rest_vertices"],
-        "faces": rig["faces"],
-        "bone_names": rig["bone_names"],
-        "bone_parents": rig["bone_parents"],
-        "bind_matrices": rig["bind_matrices"],
-        "units": "m",
-        "up_axis": "z",
-        **more,
-    }
-    if "weights" in rig and rig["weights"] is not None:
-        made["lbs_weights"] = rig["weights"]
-    np.savez(file, **made)
-
-
 class DERMIS_OT_weights_from_heat(jobs.JobOperator, bpy.types.Operator):
     """Make weights from the shapes of mesh and bones, by heat. Locked groups stay"""
 
@@ -88,7 +71,7 @@ class DERMIS_OT_weights_from_heat(jobs.JobOperator, bpy.types.Operator):
         rig, skip = gathered
         with tempfile.TemporaryDirectory() as folder:
             bare, made = os.path.join(folder, "bare.npz"), os.path.join(folder, "rig.npz")
-            save_rig(bare, rig)
+            bundles.save_rig(bare, rig)
             needed().weights(bare, made, skip=skip or None, influences=self.influences, progress=progress)
             found = needed().Rig.open(made)
             return list(found.bone_names), found.weights
@@ -118,22 +101,13 @@ class DERMIS_OT_weights_from_examples(jobs.JobOperator, bpy.types.Operator):
             model, glb = os.path.join(folder, "weights.dermis"), os.path.join(folder, "weights.glb")
             found.model.save(model)
             motion = os.path.join(folder, "motion.npz")
-            save_rig(motion, gathered.rig, **_poses(gathered.learn))
+            bundles.save_rig(motion, gathered.rig, **bundles.poses_of(gathered.learn))
             package.export(model, glb, linear=True, examples=[motion], influences=self.influences)
             made = package.Rig.open(glb)
             return list(made.bone_names), made.weights
 
     def finish(self, context, thing, found):
         write(thing, *found)
-
-
-def _poses(taken):
-    """Poses and skins of examples, as a bundle holds them."""
-    return {
-        "pose_labels": [one.label for one in taken],
-        "pose_matrices": np.array([one.pose for one in taken]),
-        "vertices": np.array([one.skin for one in taken]),
-    }
 
 
 class DERMIS_OT_compile(jobs.JobOperator, bpy.types.Operator):
@@ -152,7 +126,7 @@ class DERMIS_OT_compile(jobs.JobOperator, bpy.types.Operator):
         model = live.model_of(thing)
         if any(name.startswith("helper") for name in reading.bone_names(rig)):
             raise Unreadable(f"{rig.name} has bones named helper already. Remove them first: Undo, or delete them")
-        frames, poses = motion_of(context, thing)
+        frames, poses = bundles.motion_of(context, thing)
         return model, reading.rig_arrays(thing, place), poses, frames, (self.influences, self.helpers)
 
     def work(self, gathered, progress):
@@ -162,7 +136,7 @@ class DERMIS_OT_compile(jobs.JobOperator, bpy.types.Operator):
             file, motion = os.path.join(folder, "model.dermis"), os.path.join(folder, "motion.npz")
             glb, back = os.path.join(folder, "made.glb"), os.path.join(folder, "back.npz")
             model.save(file)
-            save_rig(motion, rig, pose_labels=[str(f) for f in frames], pose_matrices=poses,
+            bundles.save_rig(motion, rig, pose_labels=[str(f) for f in frames], pose_matrices=poses,
                      frame_times=np.arange(len(frames)) / 24.0)  # fmt: skip
             said = package.export(
                 file, glb, linear=True, motions=[motion], influences=influences, helpers=helpers, progress=progress
@@ -215,20 +189,6 @@ def _rigid(matrix):
     made = np.array(matrix)
     made[:3, :3] /= np.linalg.norm(made[:3, 0])
     return made
-
-
-def motion_of(context, thing):
-    """Frames of the armature's action with the poses in them, (N, B, 4, 4)."""
-    rig, place, scene = character.armature(thing), character.place(thing), context.scene
-    first, last = examples.clip_range(context, rig)
-    if last - first > 5000:
-        raise Unreadable(f"The action has {last - first + 1} frames; shorten it to 5000 or less")
-    frames, poses = list(range(first, last + 1)), []
-    with live.hidden(thing), reading.at_frames(scene):
-        for frame in frames:
-            scene.frame_set(frame)
-            poses.append(reading.pose_matrices(rig, place))
-    return frames, np.array(poses)
 
 
 def add_bones(context, rig, bones):

@@ -272,4 +272,4 @@ def test_undo_after_a_fit_brings_the_model_before_back(arm):
     bpy.ops.ed.undo()
     arm = bpy.data.objects["arm"]
     assert arm.dermis.model == first and len(arm.dermis.examples) == 1
-    assert live.model_of(arm).method == "correctives"
+    assert live.model_of(arm).method == "psd"

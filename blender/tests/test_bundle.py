@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from conftest import ROOT, bent_arm
-from dermis_blender import examples
+from dermis_blender import bundles
 
 sys.path.insert(0, str(ROOT / "tools"))
 from blender_bundle import bundle  # noqa: E402
@@ -30,7 +30,7 @@ def test_the_script_and_the_add_on_write_the_same(scene, moved):
     scene.frame_set(7)
     assert bpy.ops.dermis.set_up() == {"FINISHED"}
     assert bpy.ops.dermis.add_clip(start=1, end=20) == {"FINISHED"}
-    by_add_on = examples.bundle(arm)
+    by_add_on = bundles.bundle(arm)
     assert by_script.keys() == by_add_on.keys()
     for name, wanted in by_script.items():
         found = by_add_on[name]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from conftest import bulge, select
-from dermis_blender import character, examples, live, reading
+from dermis_blender import bundles, character, live, reading
 
 
 def shown(thing):
@@ -22,7 +22,7 @@ def posed_by_files(thing, frames, folder):
         bpy.context.scene.frame_set(frame)
         poses.append(reading.pose_matrices(rig, place))
     assert bpy.ops.dermis.save_model(filepath=str(folder / "m.dermis")) == {"FINISHED"}
-    bundle = examples.bundle(thing, [])
+    bundle = bundles.bundle(thing, [])
     labels = [str(frame) for frame in frames]
     np.savez(folder / "motion.npz", **bundle, pose_labels=labels, pose_matrices=np.array(poses))
     dermis.pose(str(folder / "m.dermis"), str(folder / "motion.npz"), str(folder / "skins.npz"), replace=True)

@@ -97,6 +97,7 @@ def seen(mesh):
 
 def state(mesh):
     """Everything that a `Stack` may touch, and what is seen."""
+    bpy.context.view_layer.update()
     data = mesh.data
     keys = []
     for key in data.shape_keys.key_blocks if data.shape_keys else []:
@@ -238,6 +239,42 @@ def test_stacks_that_cannot_be_called_are_refused_with_a_remedy(tube):
     bpy.ops.object.mode_set(mode="OBJECT")
 
 
+def test_a_linked_mesh_is_refused_and_stays_as_it_is(tube, tmp_path):
+    path = str(tmp_path / "tube.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    with bpy.data.libraries.load(path, link=True) as (source, here):
+        here.objects = ["tube"]
+    linked = bpy.data.objects["tube"]
+    bpy.context.collection.objects.link(linked)
+    for thing in (linked, linked.override_create(remap_local_usages=True)):
+        with pytest.raises(StackError, match="linked from another file. Make it local"), Stack(thing):
+            pass
+        assert thing.data.shape_keys is None
+
+
+def test_a_stack_is_called_in_weight_paint_mode(tube):
+    expected = seen(tube)
+    bpy.context.view_layer.objects.active = tube
+    bpy.ops.object.mode_set(mode="WEIGHT_PAINT")
+    with Stack(tube) as stack:
+        assert np.array_equal(stack(stack.rest), expected)
+        assert np.abs(stack(stack.rest + 0.01) - expected).max() > 0.009
+    assert tube.mode == "WEIGHT_PAINT"
+    bpy.ops.object.mode_set(mode="OBJECT")
+
+
+def test_drivers_of_the_artists_keys_stay_and_act(tube):
+    add_keys(tube)
+    curve = tube.data.shape_keys.key_blocks["half"].driver_add("value")
+    curve.driver.expression = "0.75"
+    before = state(tube)
+    assert tube.data.shape_keys.key_blocks["half"].value == 0.75
+    with Stack(tube) as stack:
+        assert np.array_equal(stack(stack.rest), np.frombuffer(before[-1]).reshape(-1, 3))
+    assert state(tube) == before and len(tube.data.shape_keys.animation_data.drivers) == 1
+
+
 def test_a_modifier_that_reorders_vertices_is_found_out(tube):
     """The count stays, and a list of modifiers would not tell: a node group that sorts."""
     group = bpy.data.node_groups.new("sort", "GeometryNodeTree")
@@ -315,6 +352,51 @@ def test_corrective_smooth_gets_what_it_can_and_corrections_are_bounded(tube):
     assert np.abs(again + found.remainder - noise).max() < 1e-9
     assert found.rms_mm < 1e3 * math.sqrt(((noise - skin) ** 2).sum(1).mean())
     assert "Smooth" in found.text() and "mm left" in found.text()
+
+
+def ball(modifier):
+    bpy.ops.mesh.primitive_ico_sphere_add(subdivisions=4, radius=0.08, location=(0.02, 0.12, 0.0))
+    modifier.target, modifier.wrap_mode = bpy.context.object, "OUTSIDE"
+
+
+def hook(modifier):
+    modifier.object = bpy.data.objects.new("hook", None)
+    bpy.context.collection.objects.link(modifier.object)
+    modifier.object.location, modifier.falloff_radius, modifier.strength = (0.3, 0.0, 0.1), 0.5, 0.7
+    modifier.vertex_indices_set(range(RINGS * AROUND))
+
+
+OTHERS = {
+    "SMOOTH": lambda m: setattr(m, "iterations", 4),
+    "LAPLACIANSMOOTH": lambda m: setattr(m, "lambda_factor", 0.3),
+    "CORRECTIVE_SMOOTH": lambda m: setattr(m, "use_only_smooth", True),
+    "SHRINKWRAP": ball,
+    "DISPLACE": lambda m: setattr(m, "strength", 0.02),
+    "SIMPLE_DEFORM": lambda m: setattr(m, "factor", 0.5),
+    "CAST": lambda m: setattr(m, "factor", 0.3),
+    "HOOK": hook,
+    "WARP": lambda m: (setattr(m, "object_from", bpy.data.objects["rig"]), setattr(m, "object_to", bpy.data.objects["rig"])),
+}
+
+
+@pytest.mark.parametrize("modifier", OTHERS)
+def test_whatever_the_modifier_the_result_is_bounded_better_than_nothing_and_what_is_said(tube, modifier):
+    OTHERS[modifier](tube.modifiers.new("Other", modifier))
+    bpy.context.view_layer.objects.active = tube
+    before, skin = state(tube), seen(tube)
+    sculpt = bulge(skin, np.array([0.05, -0.05, 0.0]))
+    found = stack_inverse.invert(tube, sculpt)
+    assert state(tube) == before
+    with Stack(tube) as stack:
+        again = stack(stack.rest + found.displacement)
+    assert np.abs(again + found.remainder - sculpt).max() < 1e-9
+    assert found.rms_mm < 0.5e3 * math.sqrt(((sculpt - skin) ** 2).sum(1).mean()), found
+    assert np.linalg.norm(found.displacement, axis=1).max() < 0.06, found
+    assert found.calls <= 40
+    if modifier in ("HOOK", "WARP"):
+        assert found.coupled == () and found.reason == "reached", found
+    if "SMOOTH" in modifier:
+        assert found.coupled == ("Other",), found
 
 
 def test_scale_and_units_of_the_scene_make_millimetres(tube):

@@ -240,5 +240,13 @@ def test_decompositions_and_inversions_refuse_what_they_cannot_take(arm: Arm) ->
     ]:
         with refused(pattern):
             dermis.invert(arm.rest, sculpts, deformer=deformer)
+    for keywords, pattern in [
+        (dict(tolerance=0.0), "tolerance is 0; it must be positive"),
+        (dict(tolerance=np.nan), "tolerance is NaN; it must be positive"),
+        (dict(max_correction=-1.0), "max_correction is -1; it must be positive"),
+        (dict(max_calls=3), "max_calls is 3; it must be 8 or more"),
+    ]:
+        with refused(pattern):
+            dermis.invert(arm.rest, arm.rest, deformer=bend, **keywords)  # type: ignore[arg-type]
     with refused("'auto', 'gauss-newton' or 'direction-set' is expected"):
         dermis.invert(arm.rest, arm.rest, deformer=bend, method="newton")  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,72 @@ def test_an_inversion_meets_the_closed_form(arm: Arm) -> None:
     np.testing.assert_allclose(found.residuals, np.linalg.norm(found.remainders, axis=1), atol=1e-15)
 
 
+def test_a_tolerance_ends_a_search_early_and_the_last_call_is_told(arm: Arm) -> None:
+    rest = arm.rest / 3
+    sculpt = bend(rest) + 0.03 * np.exp(-(((rest[:, :1] - 0.5) / 0.1) ** 2)) * [0, 1, 0]
+    exact = dermis.invert(rest, sculpt, deformer=bend)
+    near = dermis.invert(rest, sculpt, deformer=bend, tolerance=1e-4)
+    cut = dermis.invert(rest, sculpt, deformer=bend, max_calls=8, tolerance=1e-14)
+    assert isinstance(exact, dermis.Inversion) and isinstance(near, dermis.Inversion) and isinstance(cut, dermis.Inversion)
+    assert (exact.stopped, near.stopped, cut.stopped) == ("reached", "reached", "calls")
+    assert near.tolerance == pytest.approx(1e-4) and near.residuals.max() <= 1e-4
+    assert near.calls < exact.calls and cut.calls <= 8
+    assert (exact.coupled, exact.limited, exact.limit) == (0, 0, np.inf)
+
+
+def relaxed(body: dermis.Rig, pose: Floats) -> tuple[Callable[[Floats], Floats], Floats]:
+    """The body's linear blend skinning in a pose, smoothed five times by one half and put back by what that does to the rest
+    shape; and the neighbours of its vertices."""
+    move = pose @ np.linalg.inv(body.bind_matrices)
+    blend = np.einsum("vb,bij->vij", np.asarray(body.weights), move[:, :3])
+    sides = np.sort(np.concatenate([body.faces[:, [0, 1]], body.faces[:, [1, 2]], body.faces[:, [2, 0]]]), axis=1)
+    edges = np.unique(sides, axis=0)
+    here, there = np.concatenate([edges, edges[:, ::-1]]).T
+    count = np.maximum(np.bincount(here, minlength=len(body.rest_vertices)), 1)
+
+    def smooth(points: Floats) -> Floats:
+        for _ in range(5):
+            sums = [np.bincount(here, points[there, axis], minlength=len(points)) for axis in range(3)]
+            points = 0.5 * points + 0.5 * np.stack(sums, axis=1) / count[:, None]
+        return points
+
+    def skin(points: Floats) -> Floats:
+        posed: Floats = np.einsum("vij,vj->vi", blend[:, :, :3], points) + blend[:, :, 3]
+        return posed
+
+    rest = skin(body.rest_vertices)
+    back = rest - smooth(rest)
+    return lambda points: smooth(skin(points)) + back, rest
+
+
+def test_a_body_that_is_smoothed_is_inverted_within_bounds(body: dermis.Rig, exercise: dermis.Examples) -> None:
+    """Planted truth for a bulge 10 cm wide; noise, which five rounds of smoothing take to a fraction, stays in the remainder."""
+    at = exercise.labels.index("elbow left, look left")
+    deformer, skin = relaxed(body, exercise.pose_matrices[at])
+    rest = body.rest_vertices
+    elbow = np.argmin(np.linalg.norm(rest - body.bind_matrices[body.bone_names.index("lowerarm_l"), :3, 3], axis=1))
+    planted = 0.01 * np.exp(-((np.linalg.norm(rest - rest[elbow], axis=1, keepdims=True) / 0.1) ** 2)) * [0.6, 0.0, -0.8]
+    sculpt = deformer(rest + planted)
+    with pytest.raises(dermis.Error, match="because others moved"):
+        dermis.invert(rest, sculpt, deformer=deformer)
+    found = dermis.invert(rest, sculpt, deformer=deformer, coupled="iterate", tolerance=1e-6)
+    assert isinstance(found, dermis.Inversion)
+    assert found.coupled > 1000 and found.calls <= 25 and found.limited == 0
+    assert found.residuals.max() < 3e-5
+    assert np.linalg.norm(found.displacements - planted, axis=1).max() < 1e-3
+    dice = np.random.default_rng(4)
+    noise = sculpt + dice.uniform(-0.01, 0.01, sculpt.shape)
+    for times in (None, 1.5):
+        found = dermis.invert(rest, noise, deformer=deformer, coupled="iterate", max_correction=times)
+        assert isinstance(found, dermis.Inversion)
+        assert found.stopped == "no-gain" and found.calls <= 25
+        longest = np.linalg.norm(found.displacements, axis=1).max()
+        # What the sculpt asks for vertex by vertex: at most a bulge and noise, through a blend that shortens by a half at most.
+        assert longest <= found.limit * (1 + 1e-9) and found.limit < 2 * (times or 3) * (0.01 + 0.01 * np.sqrt(3))
+        np.testing.assert_allclose(deformer(rest + found.displacements) + found.remainders, noise, atol=1e-12)
+        assert np.square(found.remainders).sum() < np.square(noise - skin).sum()
+
+
 def test_lock_step_is_one_call_for_all_sculpts_and_the_same_bits(arm: Arm) -> None:
     rest, strengths = arm.rest / 3, [0.4, 0.9, 1.3]
     sculpts = np.stack([bend(rest, s) + 0.02 * np.sin(9 * rest) for s in strengths])
@@ -122,6 +189,7 @@ def test_lock_step_is_one_call_for_all_sculpts_and_the_same_bits(arm: Arm) -> No
 
     found = dermis.invert(rest, sculpts, deformer=together, lockstep=True)
     assert isinstance(found, dermis.Inversion)
+    assert found.stopped == "reached"
     assert set(calls) == {(3, 200, 3)}
     assert len(calls) == found.calls
     alone = [dermis.invert(rest, t, deformer=lambda p, s=s: bend(p, s)) for t, s in zip(sculpts, strengths)]  # type: ignore[misc]

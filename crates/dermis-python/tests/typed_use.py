@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,8 @@ def whole_loop(files: list[Path], matrices: NDArray[np.float64]) -> float:
         print(row["method"])
     dermis.weights(files[0], files[1], "heat", skip=["prop*"])
     dermis.export(files[0], files[1], motion=files[1], shapes="all")
-    found = dermis.invert(np.zeros((3, 3)), np.zeros((3, 3)), deformer=lambda points: points)
+    found = dermis.invert(np.zeros((3, 3)), np.zeros((3, 3)), deformer=lambda points: points, coupled="iterate", max_correction=2.0)
     assert isinstance(found, dermis.Inversion)
+    assert_type(found.stopped, Literal["reached", "no-gain", "calls"])
+    assert_type(found.limit, float)
     return float("nan") if headline is None else headline.p95
