@@ -28,7 +28,7 @@ from its lower left corner, as Blender counts them:
 | `scroll(steps)` | turns the wheel over the sidebar, down if positive |
 | `until(holds, what, limit=60)` | waits for a condition |
 | `wait(seconds)`, `drawn()` | waits; `drawn` for the next picture of the 3D view, `drawn("UI")` of the sidebar |
-| `shot(name, box=None)` | a picture as PNG; `ui.sidebar()`, `ui.view()` or `ui.around((x, y), width, height)` crop it |
+| `shot(name, box=None)` | a picture as PNG; `ui.sidebar()`, `ui.sidebar(400)` (its upper part), `ui.view()` or `ui.around((x, y), width, height)` crop it |
 
 `click` and `find` scroll down where the button is out of sight. They cannot see into a closed panel.
 """
@@ -273,8 +273,10 @@ class Ui:
 
     # Pictures.
 
-    def sidebar(self):
-        return self._box(self.region("UI"))
+    def sidebar(self, height=None):
+        x, y, width, whole = self._box(self.region("UI"))
+        height = min(height or whole, whole)
+        return x, y + whole - height, width, height
 
     def view(self):
         return self._box(self.area)
@@ -385,5 +387,5 @@ if __name__ == "__main__":
     # Pictures of one state do not differ by when they were taken.
     preferences.view.smooth_view = 0
     preferences.view.show_tooltips = False
-    bpy.context.preferences.view.ui_scale = float(os.environ["DERMIS_UI_SCALE"])
+    preferences.view.ui_scale = float(os.environ["DERMIS_UI_SCALE"])
     tell(*(sys.argv[sys.argv.index("--") + 1 :] + [None])[:3])

@@ -2,8 +2,8 @@
 
     python3 tools/blender_window.py tools/blender_story.py --zip target/blender/dermis-VERSION-PLATFORM.zip
 
-The bundled body walks. The story sets it up, sculpts on it with Blender's own brush, takes the sculpt, fits, and looks that the
-model shows the sculpt in that pose. Pictures show each state.
+The bundled body walks. The story sets it up and stops a fit of the walk with Esc. It sculpts on the body with Blender's own brush, takes the
+sculpt, fits, and looks that the model shows the sculpt in that pose. At last it undoes all of that. Pictures show each state.
 """
 
 from pathlib import Path
@@ -22,6 +22,15 @@ def story(ui):
     yield from ui.shot("character")
     yield from ui.click("dermis.set_up")
     ui.check(body.dermis.is_set_up, "Set Up Character did nothing")
+
+    # Esc stops a fit, and nothing has changed.
+    yield from ui.click("dermis.add_clip")
+    yield from ui.click("dermis.fit")
+    ui.check(ui.window.modal_operators, "Fit is not at work after a click")
+    yield from ui.key("ESC")
+    yield from ui.until(lambda: not ui.window.modal_operators, "Fit to stop")
+    ui.check(not body.dermis.model and len(body.dermis.examples) == 1, "Esc did not stop the fit")
+    yield from ui.click("dermis.remove_example")
 
     before = skin(body)
     yield from ui.click("dermis.sculpt_here")

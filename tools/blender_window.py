@@ -1,6 +1,6 @@
 """A story in a real window of Blender: pictures of the add-on in use, and a test that it works there.
 
-    python3 tools/blender_window.py STORY [--zip ZIP] [--out FOLDER] [--blender PROGRAM] [--size 1600x1000] [--scale 1.0] [--limit 300]
+    python3 tools/blender_window.py STORY [--zip ZIP] [--out FOLDER] [--blender PROGRAM] [--size 1600x1000] [--scale 1.0] [--limit 600]
 
 STORY is a Python file with a generator `story(ui)`; `tools/blender_driver.py` says how to write one, and
 `tools/blender_story.py` is one. ZIP is the extension that `cargo xtask blender` makes. It is installed into a user folder
@@ -39,7 +39,7 @@ def main():
     parser.add_argument("--blender", default=os.environ.get("DERMIS_BLENDER", "blender"))
     parser.add_argument("--size", default="1600x1000")
     parser.add_argument("--scale", type=float, default=1.0, help="of the interface")
-    parser.add_argument("--limit", type=float, default=300.0, help="seconds")
+    parser.add_argument("--limit", type=float, default=600.0, help="seconds")
     arguments = parser.parse_args()
     for tool in (arguments.blender, "Xvfb", "import"):
         if not shutil.which(tool):

@@ -54,6 +54,8 @@ def main():
             module = install_legacy(arguments.zip)
         expect(module in bpy.context.preferences.addons, f"{module} is not enabled")
         package(user)
+        missing = importlib.import_module(f"{module}.package").MISSING
+        expect(not missing, f"the add-on says: {missing}")
         registered = ours()
         expect(registered, f"{module} registered nothing")
         print(f"{arguments.zip.name} in Blender {bpy.app.version_string}: {module}, {len(registered)} classes")
