@@ -245,7 +245,7 @@ mod with_python {
             assert!(off < 3e-7, "sculpt {s}: {off}");
         }
         // Cut at the moves that the sculpts ask for vertex by vertex, corrections stop short of the sculpts, and it is said so.
-        let short = "--coupled iterate --max-correction 1 --rest-space --force --json";
+        let short = "--coupled iterate --max-correction 1 --rest-space --json";
         let run = invert(&desk, short, "python3 deform.py weights.txt");
         let cut: serde_json::Value = serde_json::from_str(&run.out).unwrap();
         let of = |found: &serde_json::Value, key: &str| -> f64 {
@@ -258,7 +258,7 @@ mod with_python {
         for (wrong, says) in
             [("--coupled iterate --max-correction 0.5", "--max-correction 0.5"), ("--max-correction 2", "--coupled")]
         {
-            let run = invert(&desk, &format!("{wrong} --force"), "python3 deform.py weights.txt");
+            let run = invert(&desk, wrong, "python3 deform.py weights.txt");
             assert!(run.code == 2 && run.err.contains(says), "{}", run.err);
         }
         // What couples nothing is inverted as ever, whatever is said of coupling.
