@@ -12,6 +12,7 @@
 use super::matrix::{Matrix, multiply};
 use super::problem::{MONOMIALS, PAIRS, Points};
 use dermis_solve::faer::MatRef;
+use dermis_solve::simd::Simd;
 use std::ops::Range;
 
 /// Bones are padded to a multiple of the widest registers.
@@ -52,6 +53,24 @@ impl Bones {
         let mut made = Self::zeros(from.len(), self.t.cols);
         for (k, &old) in from.iter().enumerate() {
             (0..4).for_each(|i| made.row_mut(i, k).copy_from_slice(self.row(i, old)));
+        }
+        made
+    }
+    /// T Zᵀ, for rows Z over the same columns.
+    pub fn onto(&self, z: &Matrix) -> Self {
+        let (count, stride) = (self.count, self.stride);
+        if 2 * count > stride {
+            return Self { count, stride, t: self.t.times_transposed(z) };
+        }
+        // Few bones: without the rows of zeros.
+        let mut rows = Matrix::zeros(4 * count, self.t.cols);
+        for i in 0..4 {
+            (0..count).for_each(|k| rows.row_mut(i * count + k).copy_from_slice(self.row(i, k)));
+        }
+        let rows = rows.times_transposed(z);
+        let mut made = Self::zeros(count, z.rows);
+        for i in 0..4 {
+            (0..count).for_each(|k| made.row_mut(i, k).copy_from_slice(rows.row(i * count + k)));
         }
         made
     }
@@ -143,41 +162,38 @@ pub(super) fn products(points: &Points, first: usize, count: usize, bones: &Bone
 
 /// g_k = Σ_i p̃_i (U Tᵀ)_ik of all bones.
 #[inline(always)]
-pub(super) fn pulls(points: &Points, v: usize, product: &[f64], g: &mut [f64]) {
+pub(super) fn pulls<S: Simd>(simd: S, points: &Points, v: usize, product: &[f64], g: &mut [f64]) {
     let p = &points.rest[v];
-    let stride = g.len();
-    let (a, rest) = product.split_at(stride);
-    let (b, rest) = rest.split_at(stride);
-    let (c, rest) = rest.split_at(stride);
-    let d = &rest[..stride];
-    for k in 0..stride {
-        g[k] = p[0] * a[k] + p[1] * b[k] + p[2] * c[k] + p[3] * d[k];
+    let (stride, g) = (g.len(), S::as_mut_simd_f64s(g).0);
+    for (i, rows) in product.chunks_exact(stride).take(4).enumerate() {
+        let (p, rows) = (simd.splat_f64s(p[i]), &S::as_simd_f64s(rows).0[..g.len()]);
+        for k in 0..g.len() {
+            let sum = simd.mul_f64s(p, rows[k]);
+            g[k] = if i == 0 { sum } else { simd.add_f64s(g[k], sum) };
+        }
     }
 }
 
 /// H_jj of every column.
 #[inline(always)]
-pub(super) fn squares(gram: &Gram, monomials: &[f64; MONOMIALS], into: &mut [f64]) {
-    combine(&gram.diagonal, gram.stride, monomials, into);
+pub(super) fn squares<S: Simd>(simd: S, gram: &Gram, monomials: &[f64; MONOMIALS], into: &mut [f64]) {
+    combine(simd, &gram.diagonal, gram.stride, monomials, into);
 }
 
 /// into_k = Σ_m monomial_m table[m][k].
 #[inline(always)]
-pub(super) fn combine(table: &[f64], stride: usize, monomials: &[f64; MONOMIALS], into: &mut [f64]) {
-    let into = &mut into[..stride];
-    let rows: [&[f64]; MONOMIALS] = std::array::from_fn(|m| &table[m * stride..(m + 1) * stride]);
-    for k in 0..stride {
-        let even = monomials[0] * rows[0][k]
-            + monomials[2] * rows[2][k]
-            + monomials[4] * rows[4][k]
-            + monomials[6] * rows[6][k]
-            + monomials[8] * rows[8][k];
-        let odd = monomials[1] * rows[1][k]
-            + monomials[3] * rows[3][k]
-            + monomials[5] * rows[5][k]
-            + monomials[7] * rows[7][k]
-            + monomials[9] * rows[9][k];
-        into[k] = even + odd;
+pub(super) fn combine<S: Simd>(simd: S, table: &[f64], stride: usize, monomials: &[f64; MONOMIALS], into: &mut [f64]) {
+    // The stride fills whole vectors.
+    let into = S::as_mut_simd_f64s(&mut into[..stride]).0;
+    let table = S::as_simd_f64s(&table[..MONOMIALS * stride]).0;
+    let vectors = into.len();
+    for k in 0..vectors {
+        let (mut even, mut odd) = (simd.splat_f64s(0.0), simd.splat_f64s(0.0));
+        for m in 0..MONOMIALS / 2 {
+            even = simd.mul_add_e_f64s(simd.splat_f64s(monomials[2 * m]), table[2 * m * vectors + k], even);
+            odd = simd.mul_add_e_f64s(simd.splat_f64s(monomials[2 * m + 1]), table[(2 * m + 1) * vectors + k], odd);
+        }
+        into[k] = simd.add_f64s(even, odd);
     }
 }
 
@@ -190,21 +206,26 @@ pub(super) fn pull_of(points: &Points, v: usize, product: &[f64], stride: usize,
 
 /// g_k of one bone, from its transforms.
 #[inline(always)]
-pub(super) fn pulled(points: &Points, v: usize, bones: &Bones, k: usize) -> f64 {
-    let (p, u) = (&points.rest[v], points.trajectories.row(v));
-    let rows: [&[f64]; 4] = std::array::from_fn(|i| &bones.row(i, k)[..u.len()]);
-    // Eight partial sums: the order of additions is the same on every machine.
-    let mut sums = [0.0; 8];
-    let whole = u.len() / 8 * 8;
-    for at in (0..whole).step_by(8) {
-        for lane in 0..8 {
-            let c = at + lane;
-            sums[lane] += u[c] * (p[0] * rows[0][c] + p[1] * rows[1][c] + p[2] * rows[2][c] + p[3] * rows[3][c]);
-        }
+pub(super) fn pulled<S: Simd>(simd: S, points: &Points, v: usize, bones: &Bones, k: usize) -> f64 {
+    let (p, all) = (&points.rest[v], points.trajectories.row(v));
+    let (u, rest) = S::as_simd_f64s(all);
+    let (mut even, mut odd) = (simd.splat_f64s(0.0), simd.splat_f64s(0.0));
+    let (p0, p1) = (simd.splat_f64s(p[0]), simd.splat_f64s(p[1]));
+    let (p2, p3) = (simd.splat_f64s(p[2]), simd.splat_f64s(p[3]));
+    let rows = [bones.row(0, k), bones.row(1, k), bones.row(2, k), bones.row(3, k)];
+    let (t0, t1) = (&S::as_simd_f64s(rows[0]).0[..u.len()], &S::as_simd_f64s(rows[1]).0[..u.len()]);
+    let (t2, t3) = (&S::as_simd_f64s(rows[2]).0[..u.len()], &S::as_simd_f64s(rows[3]).0[..u.len()]);
+    for c in 0..u.len() {
+        let near = simd.mul_add_e_f64s(p0, t0[c], simd.mul_f64s(p1, t1[c]));
+        let far = simd.mul_add_e_f64s(p2, t2[c], simd.mul_f64s(p3, t3[c]));
+        even = simd.mul_add_e_f64s(u[c], near, even);
+        odd = simd.mul_add_e_f64s(u[c], far, odd);
     }
-    let mut sum: f64 = sums.iter().sum();
-    for c in whole..u.len() {
-        sum += u[c] * (p[0] * rows[0][c] + p[1] * rows[1][c] + p[2] * rows[2][c] + p[3] * rows[3][c]);
+    let mut sum = simd.reduce_sum_f64s(simd.add_f64s(even, odd));
+    let first = u.len() * S::F64_LANES;
+    for (at, u) in rest.iter().enumerate() {
+        let c = first + at;
+        sum += u * (p[0] * rows[0][c] + p[1] * rows[1][c] + p[2] * rows[2][c] + p[3] * rows[3][c]);
     }
     sum
 }

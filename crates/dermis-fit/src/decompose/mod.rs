@@ -11,8 +11,8 @@
 //!
 //! **No frame is read twice.** The trajectories are compressed once. Everything after that uses Gram matrices: weights
 //! through H = p̃ G p̃ᵀ, transforms through S = Φᵀ Φ and Q = Φᵀ X. An iteration costs the same for ten frames and for ten
-//! thousand, except that rigid transforms are solved frame by frame. The hot loops are plain loops over eight lanes
-//! ([`dermis_solve::simd`]).
+//! thousand, except that rigid transforms are solved frame by frame. The hot loops run on vector registers
+//! ([`dermis_solve::simd`]): vertices, bones or frames side by side.
 //!
 //! | module | idea |
 //! |---|---|

@@ -10,8 +10,10 @@
 
 use super::Sequence;
 use super::matrix::{Matrix, orthonormal_rows};
+use super::weights::Support;
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
 use dermis_solve::Random;
+use dermis_solve::simd::{self, Fma, Kernel};
 use rayon::prelude::*;
 
 /// Frames whose columns lie side by side: as many as fill the widest vector registers.
@@ -230,39 +232,66 @@ impl<'a> Problem<'a> {
         self.points.trajectories = trajectories;
     }
 
-    /// Φᵀ X over all frames, bone by bone: row i·stride + k is Σ_v w_vk p̃_vi x_v, from the trajectories before they were
-    /// compressed. `members` lists the vertices and weights of every bone.
-    pub fn moments(&self, members: &[Vec<(u32, f64)>], stride: usize) -> Matrix {
+    /// Φᵀ X over all frames: row i·stride + k is Σ_v w_vk p̃_vi x_v, from the trajectories before they were compressed.
+    pub fn moments(&self, supports: &[Support], stride: usize) -> Matrix {
         let columns = self.frames.columns;
-        let groups: Vec<Matrix> = (0..columns.groups())
+        let groups: Vec<Vec<[f64; WIDE]>> = (0..columns.groups())
             .into_par_iter()
-            .map(|group| {
-                let (start, lanes) = columns.group(group);
-                let mean: Vec<&[f64]> = (0..4).map(|i| &self.frames.mean.row(i)[start..start + 3 * lanes]).collect();
-                let mut q = Matrix::zeros(4 * stride, 3 * lanes);
-                for (k, members) in members.iter().enumerate() {
-                    for &(v, w) in members {
-                        let p = self.points.rest[v as usize];
-                        for lane in 0..lanes {
-                            let x = self.units.point(self.sequence.frames[group * LANES + lane][v as usize]);
-                            for axis in 0..3 {
-                                let col = axis * lanes + lane;
-                                let taken: f64 = (0..4).map(|i| p[i] * mean[i][col]).sum();
-                                let x = w * (x[axis] - taken);
-                                (0..4).for_each(|i| q.row_mut(i * stride + k)[col] += p[i] * x);
-                            }
-                        }
-                    }
-                }
-                q
-            })
+            .map(|group| simd::run(Moments { problem: self, supports, stride, group }))
             .collect();
         let mut whole = Matrix::zeros(4 * stride, columns.count());
         for (group, part) in groups.iter().enumerate() {
             let (start, lanes) = columns.group(group);
-            (0..4 * stride).for_each(|row| whole.row_mut(row)[start..start + 3 * lanes].copy_from_slice(part.row(row)));
+            for (row, sums) in part.iter().enumerate() {
+                for axis in 0..3 {
+                    whole.row_mut(row)[start + axis * lanes..][..lanes].copy_from_slice(&sums[axis * LANES..][..lanes]);
+                }
+            }
         }
         whole
+    }
+}
+
+/// The columns of a full group of frames.
+const WIDE: usize = 3 * LANES;
+
+/// The moments of one group of frames, spread so that every axis has [`LANES`] places.
+struct Moments<'a> {
+    problem: &'a Problem<'a>,
+    supports: &'a [Support],
+    stride: usize,
+    group: usize,
+}
+
+impl Kernel for Moments<'_> {
+    type Output = Vec<[f64; WIDE]>;
+    #[inline(always)]
+    fn run<F: Fma>(self) -> Vec<[f64; WIDE]> {
+        let Problem { sequence, units, frames, points } = self.problem;
+        let (start, lanes) = frames.columns.group(self.group);
+        let mut mean = [[0.0; WIDE]; 4];
+        for (i, mean) in mean.iter_mut().enumerate() {
+            let row = &frames.mean.row(i)[start..];
+            (0..3).for_each(|axis| mean[axis * LANES..][..lanes].copy_from_slice(&row[axis * lanes..][..lanes]));
+        }
+        let mut q = vec![[0.0; WIDE]; 4 * self.stride];
+        for (v, (support, p)) in self.supports.iter().zip(&points.rest).enumerate() {
+            let mut x = [0.0; WIDE];
+            for lane in 0..lanes {
+                let at = units.point(sequence.frames[self.group * LANES + lane][v]);
+                (0..3).for_each(|axis| x[axis * LANES + lane] = at[axis]);
+            }
+            for (p, mean) in p.iter().zip(&mean) {
+                (0..WIDE).for_each(|col| x[col] = F::f64(-p, mean[col], x[col]));
+            }
+            for (k, w) in support.members() {
+                for (i, p) in p.iter().enumerate() {
+                    let (c, q) = (w * p, &mut q[i * self.stride + k]);
+                    (0..WIDE).for_each(|col| q[col] = F::f64(c, x[col], q[col]));
+                }
+            }
+        }
+        q
     }
 }
 

@@ -5,7 +5,7 @@ use super::problem::{Frames, Points, Problem, Units};
 use super::sample::stratified;
 use super::search::{Search, Until};
 use super::smooth::{Surface, spread};
-use super::transforms::{self, Motion, frame_transforms, members};
+use super::transforms::{self, Motion, frame_transforms};
 use super::weights::{MOST, Support};
 use super::{
     BoneKind, DecomposeError, DecomposeReport, DecomposeSettings, Decomposition, Effort, Sequence, Stopped, Task,
@@ -51,14 +51,15 @@ pub fn decompose(
     let ticker = Ticker::new(searches * (3 * bones as u64 + 40), progress);
     let kind = if matches!(task, Task::Helpers { .. }) { BoneKind::Rigid } else { settings.kind };
     let run = Run { sequence, settings, kind, most: settings.influences.min(MOST - 1), ticker: &ticker, bones };
-    match task {
+    // Within the pool: from outside, every parallel step would wake a thread and wait for it.
+    rayon::scope(|_| match task {
         Task::Search { .. } => run.search(),
         Task::Fewest { error, most } => run.fewest(*error, *most),
         Task::Weights { transforms } => run.weights(transforms),
         Task::Helpers { transforms, helpers } => run.helpers(transforms, *helpers),
         Task::Transforms { weights } => run.with_weights(weights, None),
         Task::Refine { weights, frozen } => run.with_weights(weights, Some(frozen)),
-    }
+    })
 }
 
 /// Checks everything the caller gives; returns the number of bones.
@@ -444,8 +445,7 @@ impl<'a> Run<'a> {
     ) -> Result<Decomposition, DecomposeError> {
         let mut full = search.motion.full(&problem.frames);
         if problem.frames.basis.is_some() {
-            let members = members(&search.supports, full.count);
-            let moments = problem.moments(&members, full.stride);
+            let moments = problem.moments(&search.supports, full.stride);
             full = transforms::solve_full(
                 &problem.points,
                 &search.supports,

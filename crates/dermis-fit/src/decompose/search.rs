@@ -4,7 +4,7 @@ use super::gram::{Bones, Gram};
 use super::matrix::Matrix;
 use super::problem::{Frames, MONOMIALS, Points};
 use super::smooth::{Drawn, Surface};
-use super::transforms::{self, Motion};
+use super::transforms::{self, Motion, Wide};
 use super::weights::{Fit, Pass, Support, Terms, candidate_gains, candidate_steps, improve, nearest, removal_costs};
 use super::{BoneKind, DecomposeError, Stopped};
 use crate::training::Ticker;
@@ -249,8 +249,12 @@ impl<'a> Search<'a> {
         self.motion = motion;
     }
 
-    fn solved(&self) -> Motion {
-        transforms::solve(self.points, self.frames, &self.supports, &self.motion, self.kind)
+    fn solved(&self) -> Wide {
+        transforms::solve_wide(self.points, self.frames, &self.supports, &self.motion, self.kind)
+    }
+
+    fn set_wide(&mut self, wide: Wide) {
+        self.set_motion(wide.motion(self.frames, self.kind));
     }
 
     /// Alternates transforms and weights, with momentum: T* = T + b (T − T_before), b = min(n / (n + 3), 0.97).
@@ -259,7 +263,7 @@ impl<'a> Search<'a> {
     pub fn iterate(&mut self, until: Until) -> Result<(usize, Stopped), DecomposeError> {
         // New members are looked for in every second iteration, later in every sixth.
         let looks = |iteration: usize| iteration.is_multiple_of(if iteration < 12 { 2 } else { 6 });
-        let mut before: Option<Motion> = None;
+        let mut before: Option<Wide> = None;
         let mut run = 0usize;
         let (mut mark, mut since) = (self.energy, 0);
         for iteration in 0..until.iterations {
@@ -279,7 +283,7 @@ impl<'a> Search<'a> {
             if let Some(before) = before.as_ref().filter(|_| run > 0) {
                 let b = (run as f64 / (run as f64 + 3.0)).min(0.97);
                 let ahead = plain.beyond(before, b, self.frames, self.kind);
-                self.set_motion(ahead);
+                self.set_wide(ahead);
                 self.improve(pass);
                 done = self.energy <= last;
                 if !done {
@@ -288,7 +292,7 @@ impl<'a> Search<'a> {
                 }
             }
             if !done {
-                self.set_motion(plain.clone());
+                self.set_wide(plain.clone());
                 self.improve(pass);
                 // New targets may take back more than weights and transforms gained: as low as this descent goes.
                 if self.smooth.is_some() && self.energy > last {
@@ -460,7 +464,7 @@ impl<'a> Search<'a> {
             for &bone in order.iter().take(3) {
                 let mut trial = self.without(bone);
                 trial.improve_some(&followers[bone], trial.pass(1, false));
-                trial.set_motion(trial.solved());
+                trial.set_wide(trial.solved());
                 trial.improve(trial.pass(0, false));
                 if best.as_ref().is_none_or(|(energy, _)| trial.energy < *energy) {
                     best = Some((trial.energy, trial));
@@ -468,7 +472,7 @@ impl<'a> Search<'a> {
             }
             let Some((_, chosen)) = best else { break };
             *self = chosen;
-            self.set_motion(self.solved());
+            self.set_wide(self.solved());
             self.improve(self.pass(1, false));
         }
         Ok(())

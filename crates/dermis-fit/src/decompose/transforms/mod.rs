@@ -9,7 +9,7 @@ mod patch;
 mod rotations;
 mod solve;
 
-pub use motion::{Motion, blended, frame_transforms, given};
+pub use motion::{Motion, Wide, blended, frame_transforms, given};
 pub use normal::members;
 pub use patch::fit_patch;
-pub use solve::{penalty, solve, solve_full};
+pub use solve::{penalty, solve, solve_full, solve_wide};

@@ -28,11 +28,7 @@ impl Motion {
     pub fn from_full(full: Bones, frames: &Frames, kind: BoneKind) -> Self {
         match &frames.basis {
             None => Self { bones: full, full: None, fixed: 0 },
-            Some(z) => Self {
-                bones: Bones { count: full.count, stride: full.stride, t: full.t.times_transposed(z) },
-                full: (kind != BoneKind::Affine).then_some(full),
-                fixed: 0,
-            },
+            Some(z) => Self { bones: full.onto(z), full: (kind != BoneKind::Affine).then_some(full), fixed: 0 },
         }
     }
     /// Returns T − T₀ over columns that hold all of it, for |y|².
@@ -59,26 +55,33 @@ impl Motion {
         let full = self.full.as_ref().zip(other.full.as_ref()).map(|(a, b)| Bones::joined(&[a, b]));
         Self { bones: Bones::joined(&[&self.bones, &other.bones]), full, fixed: self.fixed }
     }
+}
+
+/// Transforms T − T₀ over columns that hold all of it: the compressed ones for affine bones, otherwise all.
+#[derive(Clone, Debug)]
+pub struct Wide {
+    pub t: Bones,
+    /// The first `fixed` bones stay as they are.
+    pub fixed: usize,
+}
+
+impl Wide {
+    /// Returns the columns that weights are solved against as well.
+    pub fn motion(self, frames: &Frames, kind: BoneKind) -> Motion {
+        let motion = match kind {
+            BoneKind::Affine => Motion { bones: self.t, full: None, fixed: 0 },
+            _ => Motion::from_full(self.t, frames, kind),
+        };
+        Motion { fixed: self.fixed, ..motion }
+    }
     /// Returns self + b (self − before). Rigid bones are projected to rotations again.
     pub fn beyond(&self, before: &Self, b: f64, frames: &Frames, kind: BoneKind) -> Self {
-        let ahead = |now: &Bones, old: &Bones| {
-            let mut ahead = now.clone();
-            ahead.t.values.iter_mut().zip(&old.t.values).for_each(|(x, y)| *x += b * (*x - y));
-            ahead
-        };
-        match kind {
-            BoneKind::Affine => Self { bones: ahead(&self.bones, &before.bones), full: None, fixed: self.fixed },
-            _ => {
-                let mut full = match (&self.full, &before.full) {
-                    (Some(now), Some(old)) => ahead(now, old),
-                    _ => ahead(&self.bones, &before.bones),
-                };
-                if kind == BoneKind::Rigid {
-                    project(&mut full, self.fixed, frames);
-                }
-                Self { fixed: self.fixed, ..Self::from_full(full, frames, kind) }
-            }
+        let mut ahead = self.clone();
+        ahead.t.t.values.iter_mut().zip(&before.t.t.values).for_each(|(x, y)| *x += b * (*x - y));
+        if kind == BoneKind::Rigid {
+            project(&mut ahead.t, self.fixed, frames);
         }
+        ahead
     }
 }
 
@@ -86,7 +89,7 @@ impl Motion {
 pub fn compressed(full: Bones, frames: &Frames) -> Bones {
     match &frames.basis {
         None => full,
-        Some(z) => Bones { count: full.count, stride: full.stride, t: full.t.times_transposed(z) },
+        Some(z) => full.onto(z),
     }
 }
 

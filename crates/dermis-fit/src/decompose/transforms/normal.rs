@@ -4,7 +4,7 @@ use crate::decompose::gram::Bones;
 use crate::decompose::matrix::Matrix;
 use crate::decompose::problem::{MONOMIALS, PAIRS, Points};
 use crate::decompose::weights::Support;
-use dermis_solve::simd::{self, Fma, Kernel};
+use dermis_solve::simd::{self, Simd, WithSimd};
 use rayon::prelude::*;
 
 /// Returns the vertices and weights of every bone, vertices ascending.
@@ -37,7 +37,7 @@ impl Normal {
     fn from_members(points: &Points, supports: &[Support], members: &[Vec<(u32, f64)>]) -> Self {
         let bones = members.len();
         let parts: Vec<(Overlaps, f64, Matrix)> =
-            members.par_iter().map(|members| simd::run(Accumulate { points, supports, members, bones })).collect();
+            members.par_iter().map(|members| simd::run_with(Accumulate { points, supports, members, bones })).collect();
         let mut normal = Self { overlaps: vec![], squares: vec![], q: Bones::zeros(bones, points.trajectories.cols) };
         for (k, (overlaps, squares, q)) in parts.into_iter().enumerate() {
             normal.overlaps.push(overlaps);
@@ -76,36 +76,57 @@ struct Accumulate<'a> {
     bones: usize,
 }
 
-impl Kernel for Accumulate<'_> {
+impl WithSimd for Accumulate<'_> {
     type Output = (Overlaps, f64, Matrix);
     #[inline(always)]
-    fn run<F: Fma>(self) -> Self::Output {
+    fn with_simd<S: Simd>(self, simd: S) -> Self::Output {
         let mut tables = vec![[0.0; MONOMIALS]; self.bones];
         let mut squares = 0.0;
-        let cols = self.points.trajectories.cols;
-        let mut q = Matrix::zeros(4, cols);
-        let (a, rest) = q.values.split_at_mut(cols);
-        let (b, rest) = rest.split_at_mut(cols);
-        let (c, d) = rest.split_at_mut(cols);
-        for &(v, w) in self.members {
-            let v = v as usize;
-            squares += w * w;
-            for (l, u) in self.supports[v].members() {
-                let both = w * u;
-                (0..MONOMIALS).for_each(|m| tables[l][m] += both * self.points.monomials[v][m]);
+        let mut q = Matrix::zeros(4, self.points.trajectories.cols);
+        for members in self.members.chunks(TOGETHER) {
+            for &(v, w) in members {
+                let v = v as usize;
+                squares += w * w;
+                for (l, u) in self.supports[v].members() {
+                    let both = w * u;
+                    (0..MONOMIALS).for_each(|m| tables[l][m] += both * self.points.monomials[v][m]);
+                }
             }
-            let p = self.points.rest[v].map(|p| w * p);
-            let u = self.points.trajectories.row(v);
-            let d = &mut d[..cols];
-            for at in 0..cols {
-                a[at] += p[0] * u[at];
-                b[at] += p[1] * u[at];
-                c[at] += p[2] * u[at];
-                d[at] += p[3] * u[at];
-            }
+            self.add_moments(simd, members, &mut q);
         }
         let overlaps = tables.into_iter().enumerate().filter(|(_, table)| table[9] != 0.0).collect();
         (overlaps, squares, q)
+    }
+}
+
+/// Vertices that are added to Q at once, so that it is read and written less often.
+const TOGETHER: usize = 4;
+
+impl Accumulate<'_> {
+    /// Adds Σ_v w_v p̃_v u_v of at most [`TOGETHER`] vertices to Q.
+    #[inline(always)]
+    fn add_moments<S: Simd>(&self, simd: S, members: &[(u32, f64)], q: &mut Matrix) {
+        // Places beyond the last vertex repeat the first one, with weight zero.
+        let at = |place: usize| members.get(place).copied().unwrap_or((members[0].0, 0.0));
+        let of = |place: usize| self.points.rest[at(place).0 as usize].map(|p| at(place).1 * p);
+        let row = |place: usize| self.points.trajectories.row(at(place).0 as usize);
+        let (c, u) = ([of(0), of(1), of(2), of(3)], [row(0), row(1), row(2), row(3)]);
+        let wide = [S::as_simd_f64s(u[0]).0, S::as_simd_f64s(u[1]).0, S::as_simd_f64s(u[2]).0, S::as_simd_f64s(u[3]).0];
+        for i in 0..4 {
+            let (q, rest) = S::as_mut_simd_f64s(q.row_mut(i));
+            let (c0, c1) = (simd.splat_f64s(c[0][i]), simd.splat_f64s(c[1][i]));
+            let (c2, c3) = (simd.splat_f64s(c[2][i]), simd.splat_f64s(c[3][i]));
+            let (u0, u1, u2, u3) = (&wide[0][..q.len()], &wide[1][..q.len()], &wide[2][..q.len()], &wide[3][..q.len()]);
+            for col in 0..q.len() {
+                let even = simd.mul_add_e_f64s(c0, u0[col], simd.mul_f64s(c1, u1[col]));
+                let odd = simd.mul_add_e_f64s(c2, u2[col], simd.mul_add_e_f64s(c3, u3[col], q[col]));
+                q[col] = simd.add_f64s(even, odd);
+            }
+            let first = q.len() * S::F64_LANES;
+            for (col, q) in rest.iter_mut().enumerate() {
+                (0..TOGETHER).for_each(|place| *q += c[place][i] * u[place][first + col]);
+            }
+        }
     }
 }
 

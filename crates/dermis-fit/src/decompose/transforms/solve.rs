@@ -2,15 +2,15 @@
 //!
 //! Affine bones are solved together, with one Cholesky factor for all frames. Rigid bones are swept one after another.
 
-use super::motion::{Motion, compressed, expanded};
+use super::motion::{Motion, Wide, compressed, expanded};
 use super::normal::{Normal, Overlaps, square};
-use super::rotations::{Polar, project};
+use super::rotations::{Eight, project, to_rotations};
 use crate::decompose::BoneKind;
 use crate::decompose::gram::Bones;
 use crate::decompose::matrix::Matrix;
-use crate::decompose::problem::{Frames, LANES, MONOMIALS, Points};
+use crate::decompose::problem::{Frames, LANES, Points};
 use crate::decompose::weights::Support;
-use dermis_solve::simd::{self, Fma, Kernel};
+use dermis_solve::simd::{self, Simd, WithSimd};
 use rayon::prelude::*;
 
 /// The ridge towards the last transforms: relative to a bone's Σ w², and for a bone without vertices. What no vertex
@@ -19,26 +19,28 @@ const RIDGE: (f64, f64) = (1e-7, 1e-9);
 
 /// Returns the best transforms for the weights of `supports`; for rigid bones, one sweep towards them.
 pub fn solve(points: &Points, frames: &Frames, supports: &[Support], last: &Motion, kind: BoneKind) -> Motion {
+    solve_wide(points, frames, supports, last, kind).motion(frames, kind)
+}
+
+/// As [`solve()`], without the columns that only weights need.
+pub fn solve_wide(points: &Points, frames: &Frames, supports: &[Support], last: &Motion, kind: BoneKind) -> Wide {
     let normal = Normal::of(points, supports, last.bones.count);
-    match kind {
-        BoneKind::Affine => Motion { bones: affine(&normal, &last.bones, None), full: None, fixed: 0 },
+    let t = match kind {
+        BoneKind::Affine => affine(&normal, &last.bones, None),
         BoneKind::NearRigid { stiffness } => {
-            let full = last.full(frames);
-            let mut targets = full.clone();
+            let mut targets = last.full(frames);
             project(&mut targets, 0, frames);
-            let targets = compressed(targets, frames);
-            let bones = affine(&normal, &last.bones, Some((stiffness, &targets)));
-            let full =
-                frames.basis.as_ref().map(|z| Bones { count: bones.count, stride: bones.stride, t: bones.t.times(z) });
-            Motion { bones, full, fixed: 0 }
+            let bones = affine(&normal, &last.bones, Some((stiffness, &compressed(targets, frames))));
+            expanded(&bones, frames)
         }
         BoneKind::Rigid => {
             let q = expanded(&normal.q, frames);
             let mut full = last.full(frames);
             rigid_sweep(&normal.overlaps, &q, &mut full, last.fixed, frames);
-            Motion { fixed: last.fixed, ..Motion::from_full(full, frames, kind) }
+            full
         }
-    }
+    };
+    Wide { t, fixed: last.fixed }
 }
 
 /// Returns transforms over all columns, from the moments Q of the trajectories before compression: the last step of a
@@ -117,25 +119,27 @@ pub fn penalty(motion: &Motion, supports: &[Support], frames: &Frames, kind: Bon
 /// Source: Le and Deng 2012, equations 7 to 10, with the sums over vertices taken once, in S and Q.
 pub fn rigid_sweep(overlaps: &[Overlaps], q: &Bones, full: &mut Bones, fixed: usize, frames: &Frames) {
     let (count, columns) = (full.count, frames.columns);
-    let parts: Vec<Matrix> = (0..columns.groups())
+    let tables: Vec<Vec<(usize, [[f64; 4]; 4])>> =
+        overlaps.iter().map(|overlaps| overlaps.iter().map(|(l, table)| (*l, square(table))).collect()).collect();
+    let parts: Vec<Vec<[Row; 4]>> = (0..columns.groups())
         .into_par_iter()
         .map(|group| {
             let (start, lanes) = columns.group(group);
-            let bone = |k: usize| std::array::from_fn(|i| spread(full.row(i, k), start, lanes));
-            let mut t: Vec<[Row; 4]> = (0..count).map(bone).collect();
-            let mean = std::array::from_fn(|j| spread(frames.mean.row(j), start, lanes));
-            simd::run(Sweep { overlaps, q, t: &mut t, fixed, mean, start, lanes });
-            let mut part = Matrix::zeros(4 * count, 3 * lanes);
-            for (at, row) in t.iter().flatten().enumerate() {
-                for axis in 0..3 {
-                    part.row_mut(at)[axis * lanes..][..lanes].copy_from_slice(&row[axis * LANES..][..lanes]);
-                }
+            let mut t = vec![[Row::ZERO; 4]; count];
+            for (k, rows) in t.iter_mut().enumerate() {
+                (0..4).for_each(|i| rows[i].spread(full.row(i, k), start, lanes));
             }
-            part
+            let mut mean = [Row::ZERO; 4];
+            (0..4).for_each(|i| mean[i].spread(frames.mean.row(i), start, lanes));
+            simd::run_with(Sweep { tables: &tables, q, t: &mut t, fixed, mean, start, lanes });
+            t
         })
         .collect();
     for (group, part) in parts.iter().enumerate() {
-        full.replace(0..count, 4, columns.group(group).0, part);
+        let (start, lanes) = columns.group(group);
+        for (k, rows) in part.iter().enumerate().skip(fixed) {
+            (0..4).for_each(|i| rows[i].gather(full.row_mut(i, k), start, lanes));
+        }
     }
 }
 
@@ -143,21 +147,39 @@ pub fn rigid_sweep(overlaps: &[Overlaps], q: &Bones, full: &mut Bones, fixed: us
 const WIDE: usize = 3 * LANES;
 
 /// One coordinate of a bone over the columns of a group: three axes of [`LANES`] frames, those beyond the last one zero.
-type Row = [f64; WIDE];
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Row([f64; WIDE]);
 
-/// A row of a group, spread so that every axis has [`LANES`] places.
-#[inline(always)]
-fn spread(row: &[f64], start: usize, lanes: usize) -> Row {
-    let mut wide = [0.0; WIDE];
-    for axis in 0..3 {
-        wide[axis * LANES..axis * LANES + lanes].copy_from_slice(&row[start + axis * lanes..][..lanes]);
+impl Row {
+    const ZERO: Self = Self([0.0; WIDE]);
+
+    /// Takes a row of a group, spread so that every axis has [`LANES`] places.
+    #[inline(always)]
+    fn spread(&mut self, row: &[f64], start: usize, lanes: usize) {
+        for axis in 0..3 {
+            self.0[axis * LANES..axis * LANES + lanes].copy_from_slice(&row[start + axis * lanes..][..lanes]);
+        }
     }
-    wide
+
+    /// Puts a row of a group back.
+    fn gather(&self, row: &mut [f64], start: usize, lanes: usize) {
+        for axis in 0..3 {
+            row[start + axis * lanes..][..lanes].copy_from_slice(&self.0[axis * LANES..axis * LANES + lanes]);
+        }
+    }
+
+    /// The numbers as vectors.
+    #[inline(always)]
+    fn vectors<S: Simd>(&self) -> &[S::f64s] {
+        S::as_simd_f64s(&self.0).0
+    }
 }
 
 /// The sweep of one group of frames.
 struct Sweep<'a> {
-    overlaps: &'a [Overlaps],
+    /// Every bone that overlaps with a bone, and the 4 × 4 matrix of the two.
+    tables: &'a [Vec<(usize, [[f64; 4]; 4])>],
     q: &'a Bones,
     t: &'a mut [[Row; 4]],
     /// The first `fixed` bones stay.
@@ -167,65 +189,73 @@ struct Sweep<'a> {
     lanes: usize,
 }
 
-impl Kernel for Sweep<'_> {
+impl WithSimd for Sweep<'_> {
     type Output = ();
     #[inline(always)]
-    fn run<F: Fma>(self) {
-        for (k, overlaps) in self.overlaps.iter().enumerate().skip(self.fixed) {
-            let mut b: [Row; 4] = std::array::from_fn(|i| spread(self.q.row(i, k), self.start, self.lanes));
-            let mut own = [0.0; MONOMIALS];
-            for (l, table) in overlaps {
-                if *l == k {
-                    own = *table;
-                    continue;
-                }
-                subtract(&mut b, &square(table), &self.t[*l]);
-            }
-            if own[9] <= 1e-14 {
+    fn with_simd<S: Simd>(self, simd: S) {
+        for (k, tables) in self.tables.iter().enumerate().skip(self.fixed) {
+            let Some((_, own)) = tables.iter().find(|(l, _)| *l == k).filter(|(_, own)| own[3][3] > 1e-14) else {
                 continue;
-            }
-            let s = square(&own);
+            };
+            let (mut b, mut m) = ([Row::ZERO; 4], Eight::ZERO);
             for i in 0..4 {
-                for at in 0..WIDE {
-                    b[i][at] += s[i][0] * self.mean[0][at]
-                        + s[i][1] * self.mean[1][at]
-                        + s[i][2] * self.mean[2][at]
-                        + s[i][3] * self.mean[3][at];
+                b[i].spread(self.q.row(i, k), self.start, self.lanes);
+            }
+            let vectors = WIDE / S::F64_LANES;
+            for first in (0..vectors).step_by(3) {
+                let mut sum = [[simd.splat_f64s(0.0); 3]; 4];
+                for i in 0..4 {
+                    for u in 0..3 {
+                        sum[i][u] = b[i].vectors::<S>()[first + u];
+                    }
+                }
+                for (l, s) in tables {
+                    if *l != k {
+                        add(simd, &mut sum, s, -1.0, &self.t[*l], first);
+                    }
+                }
+                add(simd, &mut sum, own, 1.0, &self.mean, first);
+                for i in 0..4 {
+                    let b = S::as_mut_simd_f64s(&mut b[i].0).0;
+                    b[first..first + 3].copy_from_slice(&sum[i]);
                 }
             }
             // m[3·axis + i] = (C − a cᵀ/s)ᵀ: the rotation nearest to it maximises the trace.
-            let mut m = [[0.0; LANES]; 9];
-            for axis in 0..3 {
-                for i in 0..3 {
-                    let share = s[i][3] / s[3][3];
+            for i in 0..3 {
+                let share = own[i][3] / own[3][3];
+                for axis in 0..3 {
                     for lane in 0..LANES {
-                        m[3 * axis + i][lane] = b[i][axis * LANES + lane] - share * b[3][axis * LANES + lane];
+                        m.0[3 * axis + i][lane] = b[i].0[axis * LANES + lane] - share * b[3].0[axis * LANES + lane];
                     }
                 }
             }
-            Polar { m: &mut m, lanes: self.lanes }.run::<F>();
+            to_rotations(simd, &mut m, self.lanes);
             let t = &mut self.t[k];
             for axis in 0..3 {
                 for lane in 0..LANES {
                     let at = axis * LANES + lane;
-                    let mut moved = b[3][at];
+                    let mut moved = b[3].0[at];
                     for i in 0..3 {
-                        moved -= m[3 * axis + i][lane] * s[i][3];
-                        t[i][at] = m[3 * axis + i][lane] - self.mean[i][at];
+                        moved -= m.0[3 * axis + i][lane] * own[i][3];
+                        t[i].0[at] = m.0[3 * axis + i][lane] - self.mean[i].0[at];
                     }
-                    t[3][at] = moved / s[3][3] - self.mean[3][at];
+                    t[3].0[at] = moved / own[3][3] - self.mean[3].0[at];
                 }
             }
         }
     }
 }
 
-/// b ← b − S t.
+/// sum ← sum + sign S t, in three vectors of a row from `first` on.
 #[inline(always)]
-fn subtract(b: &mut [Row; 4], s: &[[f64; 4]; 4], t: &[Row; 4]) {
-    for i in 0..4 {
-        for at in 0..WIDE {
-            b[i][at] -= s[i][0] * t[0][at] + s[i][1] * t[1][at] + s[i][2] * t[2][at] + s[i][3] * t[3][at];
+fn add<S: Simd>(simd: S, sum: &mut [[S::f64s; 3]; 4], s: &[[f64; 4]; 4], sign: f64, t: &[Row; 4], first: usize) {
+    for j in 0..4 {
+        let t = &t[j].vectors::<S>()[first..first + 3];
+        for i in 0..4 {
+            let s = simd.splat_f64s(sign * s[i][j]);
+            for u in 0..3 {
+                sum[i][u] = simd.mul_add_e_f64s(s, t[u], sum[i][u]);
+            }
         }
     }
 }

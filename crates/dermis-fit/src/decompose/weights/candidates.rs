@@ -7,7 +7,7 @@ use super::support::{Fit, Support};
 use super::terms::Terms;
 use crate::decompose::gram::{Bones, Gram, combine, products, pulls, squares};
 use crate::decompose::problem::MONOMIALS;
-use dermis_solve::simd::{self, Fma, Kernel};
+use dermis_solve::simd::{self, Simd, WithSimd};
 use rayon::prelude::*;
 
 /// Returns for every candidate the gain over the present blend, summed over vertices.
@@ -62,7 +62,7 @@ fn gains_of_block(
 ) {
     let mut product = vec![0.0; BLOCK * 4 * candidates.stride];
     products(terms.points, first, supports.len(), candidates, &mut product);
-    simd::run(Gains { terms, against, supports, fits, product: &product, first, total, steps });
+    simd::run_with(Gains { terms, against, supports, fits, product: &product, first, total, steps });
 }
 
 /// The gains of one block of vertices.
@@ -79,22 +79,22 @@ struct Gains<'a> {
     steps: Option<&'a mut [f64]>,
 }
 
-impl Kernel for Gains<'_> {
+impl WithSimd for Gains<'_> {
     type Output = ();
     #[inline(always)]
-    fn run<F: Fma>(mut self) {
+    fn with_simd<S: Simd>(mut self, simd: S) {
         let stride = self.against.stride;
         let (mut g, mut diagonal, mut blend, mut row) =
             (vec![0.0; stride], vec![0.0; stride], vec![0.0; stride], vec![0.0; stride]);
         for (at, support) in self.supports.iter().enumerate() {
             let v = self.first + at;
             let monomials = &self.terms.points.monomials[v];
-            pulls(self.terms.points, v, &self.product[at * 4 * stride..(at + 1) * 4 * stride], &mut g);
-            squares(self.against, monomials, &mut diagonal);
+            pulls(simd, self.terms.points, v, &self.product[at * 4 * stride..(at + 1) * 4 * stride], &mut g);
+            squares(simd, self.against, monomials, &mut diagonal);
             blend.fill(0.0);
             for (k, w) in support.members() {
                 let table = &self.against.wide[k * MONOMIALS * stride..(k + 1) * MONOMIALS * stride];
-                combine(table, stride, monomials, &mut row);
+                combine(simd, table, stride, monomials, &mut row);
                 for c in 0..stride {
                     blend[c] += w * row[c];
                 }

@@ -8,6 +8,7 @@ use super::room::Room;
 use super::support::{MOST, Support};
 use crate::decompose::gram::{Gram, combine, squares};
 use crate::decompose::problem::MONOMIALS;
+use dermis_solve::simd::Simd;
 
 /// What a pass over the vertices may do.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +25,8 @@ pub struct Pass {
 
 /// Lets bones enter or be exchanged, and returns the energy |x − y|² after that.
 #[inline(always)]
-pub fn look_around(
+pub fn look_around<S: Simd>(
+    simd: S,
     gram: &Gram,
     monomials: &[f64; MONOMIALS],
     square: f64,
@@ -38,10 +40,10 @@ pub fn look_around(
     if energy <= needed {
         return energy;
     }
-    squares(gram, monomials, &mut room.diagonal);
+    squares(simd, gram, monomials, &mut room.diagonal);
     let mut improved = false;
     for _ in 0..pass.entries {
-        fill(gram, monomials, support, room);
+        fill(simd, gram, monomials, support, room);
         let gain = blend_gains(support, gram.columns, stride, room);
         let Some((j, gain)) = gain else { break };
         if gain <= needed {
@@ -68,13 +70,13 @@ pub fn look_around(
 
 /// Fills H and g of the support, and the rows of H between its members and all bones.
 #[inline(always)]
-pub fn fill(gram: &Gram, monomials: &[f64; MONOMIALS], support: &Support, room: &mut Room) {
+pub fn fill<S: Simd>(simd: S, gram: &Gram, monomials: &[f64; MONOMIALS], support: &Support, room: &mut Room) {
     let stride = gram.stride;
     room.quadratic.n = support.n;
     for a in 0..support.n {
         let k = support.bones[a] as usize;
         let table = &gram.wide[k * MONOMIALS * stride..(k + 1) * MONOMIALS * stride];
-        combine(table, stride, monomials, &mut room.rows[a * stride..(a + 1) * stride]);
+        combine(simd, table, stride, monomials, &mut room.rows[a * stride..(a + 1) * stride]);
         room.quadratic.g[a] = room.g[k];
     }
     for a in 0..support.n {

@@ -9,6 +9,7 @@ use super::support::Support;
 use super::terms::Terms;
 use crate::decompose::gram::pull_of;
 use crate::decompose::problem::{LANES, MONOMIALS};
+use dermis_solve::simd::Simd;
 
 /// The weights of one block of vertices, on the supports they have.
 pub struct FixedSupport<'a> {
@@ -25,7 +26,7 @@ pub struct FixedSupport<'a> {
 impl FixedSupport<'_> {
     /// Solves the weights of every vertex. `room.energies` holds |x − y|² afterwards.
     #[inline(always)]
-    pub fn solve(mut self) {
+    pub fn solve<S: Simd>(mut self, simd: S) {
         let terms = self.terms;
         let stride = terms.bones.stride;
         for at in 0..self.supports.len() {
@@ -33,7 +34,7 @@ impl FixedSupport<'_> {
             for (a, (k, _)) in self.supports[at].members().enumerate() {
                 self.room.pulls[at][a] = match self.products {
                     true => pull_of(terms.points, v, &self.room.product[at * 4 * stride..], stride, k),
-                    false => terms.pulled(v, k),
+                    false => terms.pulled(simd, v, k),
                 };
             }
         }

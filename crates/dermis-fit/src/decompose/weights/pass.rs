@@ -7,7 +7,7 @@ use super::support::{Fit, Support};
 use super::terms::Terms;
 use crate::decompose::gram::{Bones, Gram, products, pulls, squares};
 use crate::decompose::problem::Points;
-use dermis_solve::simd::{self, Fma, Kernel};
+use dermis_solve::simd::{self, Simd, WithSimd};
 use rayon::prelude::*;
 
 /// Improves the weights of every vertex and returns the sum of the energies Σ_v |x_v − y_v|².
@@ -21,7 +21,7 @@ pub fn improve(terms: Terms, supports: &mut [Support], fits: &mut [Fit], pass: P
             if pass.entries > 0 {
                 terms.products(first, supports.len(), &mut room.product);
             }
-            simd::run(Improve { terms, supports, fits, pass, first, room });
+            simd::run_with(Improve { terms, supports, fits, pass, first, room });
         });
     });
     fits.iter().map(|fit| fit.energy).sum()
@@ -34,16 +34,34 @@ pub fn nearest(points: &Points, bones: &Bones, gram: &Gram) -> Vec<Support> {
         Room::lent(bones.stride, |room| {
             let first = block * BLOCK;
             products(points, first, supports.len(), bones, &mut room.product);
-            for (at, support) in supports.iter_mut().enumerate() {
-                let v = first + at;
-                pulls(points, v, &room.product[at * 4 * bones.stride..], &mut room.g);
-                squares(gram, &points.monomials[v], &mut room.diagonal);
-                let energy = |k: usize| room.diagonal[k] - 2.0 * room.g[k];
-                *support = Support::single((1..bones.count).fold(0, |b, k| if energy(k) < energy(b) { k } else { b }));
-            }
+            simd::run_with(Nearest { points, gram, supports, first, room });
         });
     });
     supports
+}
+
+/// The nearest bones of one block.
+struct Nearest<'a> {
+    points: &'a Points,
+    gram: &'a Gram,
+    supports: &'a mut [Support],
+    first: usize,
+    room: &'a mut Room,
+}
+
+impl WithSimd for Nearest<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { points, gram, room, .. } = self;
+        for (at, support) in self.supports.iter_mut().enumerate() {
+            let v = self.first + at;
+            pulls(simd, points, v, &room.product[at * 4 * gram.stride..], &mut room.g);
+            squares(simd, gram, &points.monomials[v], &mut room.diagonal);
+            let energy = |k: usize| room.diagonal[k] - 2.0 * room.g[k];
+            *support = Support::single((1..gram.columns).fold(0, |b, k| if energy(k) < energy(b) { k } else { b }));
+        }
+    }
 }
 
 /// The pass over one block.
@@ -56,10 +74,10 @@ struct Improve<'a> {
     room: &'a mut Room,
 }
 
-impl Kernel for Improve<'_> {
+impl WithSimd for Improve<'_> {
     type Output = ();
     #[inline(always)]
-    fn run<F: Fma>(self) {
+    fn with_simd<S: Simd>(self, simd: S) {
         let wide = 4 * self.terms.bones.stride;
         let look = self.pass.entries > 0;
         FixedSupport {
@@ -69,7 +87,7 @@ impl Kernel for Improve<'_> {
             products: look,
             room: &mut *self.room,
         }
-        .solve();
+        .solve(simd);
         for at in 0..self.supports.len() {
             let of_members = &self.room.pulls[at];
             let mut pull = (0..self.supports[at].n).map(|a| self.supports[at].weights[a] * of_members[a]).sum();
@@ -83,8 +101,8 @@ impl Kernel for Improve<'_> {
                 let Terms { points, gram, .. } = self.terms;
                 let (monomials, square) = (&points.monomials[v], self.terms.square(v));
                 let room = &mut *self.room;
-                pulls(points, v, &room.product[at * wide..(at + 1) * wide], &mut room.g);
-                energy = look_around(gram, monomials, square, support, energy, self.pass, room);
+                pulls(simd, points, v, &room.product[at * wide..(at + 1) * wide], &mut room.g);
+                energy = look_around(simd, gram, monomials, square, support, energy, self.pass, room);
                 pull = support.members().map(|(k, w)| w * room.g[k]).sum();
             }
             self.fits[at] = Fit { energy: energy.max(0.0), pull };

@@ -5,7 +5,7 @@ use super::room::{BLOCK, Room};
 use super::support::{Fit, MOST, Support};
 use super::terms::Terms;
 use crate::decompose::gram::{pulls, squares};
-use dermis_solve::simd::{self, Fma, Kernel};
+use dermis_solve::simd::{self, Simd, WithSimd};
 use rayon::prelude::*;
 
 /// Returns for every bone the rise of the energy without it, summed over its vertices.
@@ -20,7 +20,7 @@ pub fn removal_costs(terms: Terms, supports: &[Support], fits: &[Fit], most: usi
                 let first = block * BLOCK;
                 let mut costs = vec![0.0; terms.bones.count];
                 terms.products(first, supports.len(), &mut room.product);
-                simd::run(Removal { terms, supports, fits, most, first, room, costs: &mut costs });
+                simd::run_with(Removal { terms, supports, fits, most, first, room, costs: &mut costs });
                 costs
             })
         })
@@ -43,18 +43,18 @@ struct Removal<'a> {
     costs: &'a mut [f64],
 }
 
-impl Kernel for Removal<'_> {
+impl WithSimd for Removal<'_> {
     type Output = ();
     #[inline(always)]
-    fn run<F: Fma>(self) {
+    fn with_simd<S: Simd>(self, simd: S) {
         let Terms { points, gram, .. } = self.terms;
         let stride = gram.stride;
         for (at, support) in self.supports.iter().enumerate() {
             let v = self.first + at;
             let (monomials, square) = (&points.monomials[v], self.terms.square(v));
-            pulls(points, v, &self.room.product[at * 4 * stride..(at + 1) * 4 * stride], &mut self.room.g);
-            squares(gram, monomials, &mut self.room.diagonal);
-            fill(gram, monomials, support, self.room);
+            pulls(simd, points, v, &self.room.product[at * 4 * stride..(at + 1) * 4 * stride], &mut self.room.g);
+            squares(simd, gram, monomials, &mut self.room.diagonal);
+            fill(simd, gram, monomials, support, self.room);
             for (out, (bone, _)) in support.members().enumerate() {
                 let value = without(support, out, bone, gram.columns, stride, self.most, self.room);
                 self.costs[bone] += (square + value - self.fits[v].energy).max(0.0);

@@ -3,6 +3,7 @@
 use crate::decompose::gram::{Bones, Gram, products, pulled};
 use crate::decompose::problem::Points;
 use crate::decompose::smooth::Drawn;
+use dermis_solve::simd::Simd;
 
 /// Vertices, bones with their Gram matrices, and targets that draw the weights, if there are any. The ridge of the targets is
 /// already in `gram`.
@@ -22,8 +23,8 @@ impl Terms<'_> {
     }
     /// g_k of one bone.
     #[inline(always)]
-    pub fn pulled(&self, v: usize, k: usize) -> f64 {
-        pulled(self.points, v, self.bones, k) + self.drawn.map_or(0.0, |drawn| drawn.pull(v, k))
+    pub fn pulled<S: Simd>(&self, simd: S, v: usize, k: usize) -> f64 {
+        pulled(simd, self.points, v, self.bones, k) + self.drawn.map_or(0.0, |drawn| drawn.pull(v, k))
     }
     /// U Tᵀ for a block of vertices. What the targets add to g goes to the last coordinate, which is one.
     pub fn products(&self, first: usize, count: usize, product: &mut [f64]) {
