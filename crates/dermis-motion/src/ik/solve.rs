@@ -278,9 +278,13 @@ impl<'s, 'a, 'g> Search<'s, 'a, 'g> {
 
     /// The first damped step that makes the state better, and its merit.
     fn improved(&self, state: &State<'a>, merit: &Merit, damping: &mut f64) -> Option<(State<'a>, Merit)> {
-        let levels = self.levels(state);
+        let (levels, wish) = (self.levels(state), self.posture_wish(state));
         while *damping < 1e6 {
-            if let Some(next) = self.stepped(state, &levels, *damping).map(|next| self.restored(next, merit)) {
+            // The wish is damped as the goals are: halved where a limb's sideways reach of 3 % of its length is.
+            let calm = 1.0 / (1.0 + 1e3 * *damping);
+            let calmed = wish.as_ref().map(|wish| wish.iter().map(|x| x * calm).collect::<Vec<_>>());
+            let next = self.stepped(state, &levels, *damping, calmed.as_deref());
+            if let Some(next) = next.map(|next| self.restored(next, merit)) {
                 let after = self.merit(&next);
                 if self.is_better(&after, merit) {
                     *damping = (*damping * 0.1).max(1e-14);
@@ -295,28 +299,27 @@ impl<'s, 'a, 'g> Search<'s, 'a, 'g> {
 
     /// A step of lower priority bends what higher ones hold only straight; this brings those back, by their own steps.
     fn restored(&self, mut state: State<'a>, merit: &Merit) -> State<'a> {
-        for _ in 0..3 {
+        for _ in 0..6 {
             let now = self.merit(&state);
             let upper = now.len().saturating_sub(1);
             let worse = |at: &usize| now[*at] > merit[*at].max(self.floor());
             let Some(worst) = (0..upper).rfind(worse) else { break };
             let levels = self.levels(&state);
-            let Some(next) = self.stepped(&state, &levels[..(worst + 1).min(levels.len())], 1e-9) else { break };
+            let Some(next) = self.stepped(&state, &levels[..(worst + 1).min(levels.len())], 1e-9, None) else { break };
             state = next;
         }
         state
     }
 
     /// A step within limits: joints that it would lead out of their limits leave it, along the wall.
-    fn stepped(&self, state: &State<'a>, levels: &[Level], damping: f64) -> Option<State<'a>> {
+    fn stepped(&self, state: &State<'a>, levels: &[Level], damping: f64, wish: Option<&[f64]>) -> Option<State<'a>> {
         let limits = &self.solver.limits;
         let walls: Vec<Vec<Wall>> = self.joints.iter().map(|j| limits[*j].walls(state.turn[j.get()])).collect();
         let mut met: Vec<Vec<DVec3>> = vec![Vec::new(); self.joints.len()];
-        let wish = self.posture_wish(state).filter(|_| levels.len() == self.level_count());
         // Every round adds a wall or is the last; a joint has at most four.
         for _ in 0..8 {
             let keep = |row: &mut [f64]| self.keep(row, &met);
-            let step = step(levels, self.columns.len(), damping, keep, wish.as_deref())?;
+            let step = step(levels, self.columns.len(), damping, keep, wish)?;
             let turns = self.turns(&step);
             let mut added = false;
             for (place, walls) in walls.iter().enumerate() {
@@ -370,20 +373,6 @@ impl<'s, 'a, 'g> Search<'s, 'a, 'g> {
         }
         next.follow(self.followed.iter().copied());
         next
-    }
-
-    /// How many levels the goals make: poles come after the targets of their priority.
-    fn level_count(&self) -> usize {
-        let pursued = self.chains.iter().filter(|chain| chain.goal.weight > 0.0);
-        let mut keys: Vec<(u32, bool)> = pursued
-            .flat_map(|chain| {
-                let priority = chain.goal.priority;
-                std::iter::once((priority, false)).chain(chain.goal.pole.map(|_| (priority, true)))
-            })
-            .collect();
-        keys.sort_unstable();
-        keys.dedup();
-        keys.len()
     }
 
     /// The levels in a state.
