@@ -2,4 +2,6 @@
 //!
 //! It opens no file and knows no format.
 
+pub mod anatomy;
+pub mod exercise;
 pub mod ik;

@@ -1,0 +1,105 @@
+//! The joints of an exercise: their ends of range, and rotations for numbers in 0..1.
+
+use crate::ik::JointLimits;
+use dermis_rig::glam::{DQuat, DVec2};
+use dermis_rig::{BoneIndex, BoneVec, Skeleton};
+
+/// Ranges smaller than this are not exercised, radians (2°): skin hardly shows them.
+const LEAST: f64 = 0.035;
+
+/// A joint that moves.
+#[derive(Clone, Debug)]
+pub(super) struct Joint {
+    pub bone: BoneIndex,
+    limits: JointLimits,
+}
+
+/// How a joint is turned: about its first and its second axis of swing and about itself, radians; of a hinge by the first alone.
+pub(super) type Angles = [f64; 3];
+
+/// A joint turned to somewhere.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Turned {
+    /// Which of the exercise's joints.
+    pub joint: usize,
+    pub angles: Angles,
+}
+
+impl Joint {
+    /// The joints of a skeleton that move by more than 2°, parents first.
+    pub fn all(skeleton: &Skeleton, limits: &BoneVec<JointLimits>) -> Vec<Self> {
+        let joint = |bone: BoneIndex| Joint {
+            bone,
+            // What turns freely is exercised as a joint that is not known.
+            limits: match &limits[bone] {
+                JointLimits::Free => super::unknown(),
+                other => other.clone(),
+            },
+        };
+        let moves = |joint: &Joint| joint.ranges().iter().flatten().any(|end| end.abs() > LEAST);
+        skeleton.bones().map(joint).filter(moves).collect()
+    }
+
+    /// The ranges of the three angles.
+    pub fn ranges(&self) -> [[f64; 2]; 3] {
+        match &self.limits {
+            JointLimits::Free | JointLimits::Locked => [[0.0; 2]; 3],
+            JointLimits::Hinge(hinge) => [hinge.range(), [0.0; 2], [0.0; 2]],
+            JointLimits::Cone(cone) => [cone.swing()[0], cone.swing()[1], cone.twist()],
+        }
+    }
+
+    /// The ends of every angle's range, the farthest first.
+    pub fn ends(&self) -> Vec<Angles> {
+        let mut ends = Vec::new();
+        for (at, range) in self.ranges().iter().enumerate() {
+            for end in range.iter().filter(|end| end.abs() > LEAST) {
+                let mut angles = [0.0; 3];
+                angles[at] = *end;
+                ends.push(angles);
+            }
+        }
+        let size = |angles: &Angles| angles.iter().map(|a| a.abs()).fold(0.0, f64::max);
+        // A stable order: equal ends stay in the order of the axes.
+        ends.sort_by(|a, b| size(b).total_cmp(&size(a)));
+        ends
+    }
+
+    /// The rotation of some angles.
+    pub fn rotation(&self, angles: Angles) -> DQuat {
+        let q = match &self.limits {
+            JointLimits::Free | JointLimits::Locked => DQuat::IDENTITY,
+            JointLimits::Hinge(hinge) => DQuat::from_axis_angle(hinge.axis(), angles[0]),
+            JointLimits::Cone(cone) => cone.together(DVec2::new(angles[0], angles[1]), angles[2]),
+        };
+        self.limits.nearest(q)
+    }
+
+    /// Angles for three numbers in 0..1: uniform over the area of swings and over the twist.
+    pub fn spread(&self, [u, v, w]: [f64; 3]) -> Angles {
+        let [x, y, twist] = self.ranges();
+        let between = |[from, to]: [f64; 2], at: f64| from + (to - from) * at;
+        if matches!(self.limits, JointLimits::Hinge(_)) {
+            return [between(x, u), 0.0, 0.0];
+        }
+        if y == [0.0; 2] {
+            return [between(x, u), 0.0, between(twist, w)];
+        }
+        // Each quarter ellipse gets the share of its area, |x-end| · |y-end|.
+        let quarters = [(1, 1), (0, 1), (0, 0), (1, 0)];
+        let areas = quarters.map(|(i, j)| (x[i] * y[j]).abs());
+        let total: f64 = areas.iter().sum();
+        let mut left = u * total;
+        let mut chosen = (quarters[3], 1.0);
+        for (quarter, area) in quarters.into_iter().zip(areas) {
+            if left < area {
+                chosen = (quarter, left / area);
+                break;
+            }
+            left -= area;
+        }
+        let ((i, j), along) = chosen;
+        let (angle, radius) = (std::f64::consts::FRAC_PI_2 * along, v.sqrt());
+        [x[i] * radius * angle.cos(), y[j] * radius * angle.sin(), between(twist, w)]
+    }
+}
