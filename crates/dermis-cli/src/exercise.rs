@@ -78,7 +78,12 @@ pub fn show(outcome: &ExerciseOutcome, ui: &Ui, json: bool) -> ExitCode {
         let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
         ui.print(&format!("not known: {}{rest}", unknown[..unknown.len() - more].join(", ")));
     }
-    let kinds = [(Kind::Extreme, "at ends of ranges"), (Kind::Between, "half way"), (Kind::Pair, "of pairs"), (Kind::Spread, "spread over all joints")];
+    let kinds = [
+        (Kind::Extreme, "at ends of ranges"),
+        (Kind::Between, "half way"),
+        (Kind::Pair, "of pairs"),
+        (Kind::Spread, "spread over all joints"),
+    ];
     let said: Vec<String> = kinds.iter().map(|(kind, word)| format!("{} {word}", outcome.poses(*kind))).collect();
     ui.print(&format!("{} poses: rest, {}", made.poses.len(), said.join(", ")));
     if made.left_out > 0 {

@@ -2,7 +2,8 @@
 
 use crate::ui::{Stop, Ui};
 use crate::{
-    compare, convert, decompose, demo, eval, exercise, export, figures, fit, inspect, invert, pose, report, suggest, weights,
+    compare, convert, decompose, demo, eval, exercise, export, figures, fit, inspect, invert, pose, report, suggest,
+    weights,
 };
 use dermis_workflow::Error;
 use dermis_workflow::load::read_bytes;

@@ -90,7 +90,11 @@ impl LimitsFile {
                 return Err(Error::lacks(path, what, "dermis inspect RIG lists the bones"));
             };
             anatomy.limits[bone] = entry.limits(&anatomy.limits[bone]).map_err(|error| {
-                Error::lacks(path, format!("joint \"{name}\": {error}"), "angles are degrees, vectors have three numbers")
+                Error::lacks(
+                    path,
+                    format!("joint \"{name}\": {error}"),
+                    "angles are degrees, vectors have three numbers",
+                )
             })?;
             anatomy.from[bone] = LimitFrom::Given;
         }
@@ -101,7 +105,9 @@ impl LimitsFile {
     pub fn of(anatomy: &Anatomy, skeleton: &Skeleton) -> Self {
         let degrees = |range: [f64; 2]| Some(range.map(|x| (x.to_degrees() * 1e6).round() / 1e6));
         let entry = |limits: &JointLimits| match limits {
-            JointLimits::Free => JointEntry { cone: Some(180.0), twist: Some([-180.0, 180.0]), ..JointEntry::default() },
+            JointLimits::Free => {
+                JointEntry { cone: Some(180.0), twist: Some([-180.0, 180.0]), ..JointEntry::default() }
+            }
             JointLimits::Locked => JointEntry { locked: Some(true), ..JointEntry::default() },
             JointLimits::Hinge(hinge) => JointEntry {
                 axis: Some(hinge.axis().to_array()),
@@ -150,7 +156,9 @@ impl JointEntry {
         };
         let axis = self.axis.map(DVec3::from_array).or(known.map(|cone| cone.axis()));
         let (Some(axis), true) = (axis, others || self.twist.is_some() || self.axis.is_some()) else {
-            return words("it needs \"bend\", \"lean\", \"twist\", \"cone\", \"range\" or \"locked\", and an \"axis\" if the joint had no limits");
+            return words(
+                "it needs \"bend\", \"lean\", \"twist\", \"cone\", \"range\" or \"locked\", and an \"axis\" if the joint had no limits",
+            );
         };
         let side = self.side.map(DVec3::from_array).or(known.filter(|_| self.axis.is_none()).map(|cone| cone.side()));
         let side = side.unwrap_or_else(|| axis.normalize_or(DVec3::Y).any_orthonormal_vector());
@@ -202,7 +210,9 @@ mod tests {
 
     #[test]
     fn an_entry_changes_what_it_names() {
-        let anatomy = applied(r#"{"joints": {"bone 1": {"bend": [-10, 90]}, "bone 2": {"axis": [0, 0, 2], "range": [5, 60]}}}"#).unwrap();
+        let anatomy =
+            applied(r#"{"joints": {"bone 1": {"bend": [-10, 90]}, "bone 2": {"axis": [0, 0, 2], "range": [5, 60]}}}"#)
+                .unwrap();
         let JointLimits::Cone(cone) = &anatomy.limits[dermis_rig::BoneIndex::new(1)] else { panic!() };
         assert!((cone.swing()[0][1] - 90f64.to_radians()).abs() < 1e-12);
         assert!((cone.swing()[1][1] - 45f64.to_radians()).abs() < 1e-12, "the lean is as it was");

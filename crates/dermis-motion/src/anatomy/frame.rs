@@ -31,7 +31,8 @@ impl BodyFrame {
     pub fn new(skeleton: &Skeleton, roles: &BoneVec<Option<Role>>) -> Self {
         let head = |bone| skeleton.bind()[bone].translation;
         let middle = |wanted: &dyn Fn(&Role) -> bool| {
-            let all: Vec<DVec3> = skeleton.bones().filter(|b| roles[*b].is_some_and(|r| wanted(&r))).map(head).collect();
+            let all: Vec<DVec3> =
+                skeleton.bones().filter(|b| roles[*b].is_some_and(|r| wanted(&r))).map(head).collect();
             (!all.is_empty()).then(|| all.iter().sum::<DVec3>() / all.len() as f64)
         };
         let mut across = DVec3::ZERO;
@@ -46,10 +47,12 @@ impl BodyFrame {
         let of = |part: Part| middle(&move |role: &Role| role.part == part && role.segment == 0);
         let hips = of(Part::Thigh).or_else(|| of(Part::Hips));
         let foot = of(Part::Foot).or_else(|| of(Part::Shin));
-        let torso = of(Part::Neck).or_else(|| of(Part::Head)).or_else(|| of(Part::UpperArm)).zip(hips).map(|(a, b)| a - b);
+        let torso =
+            of(Part::Neck).or_else(|| of(Part::Head)).or_else(|| of(Part::UpperArm)).zip(hips).map(|(a, b)| a - b);
         let legs = of(Part::Thigh).zip(foot).map(|(thigh, foot)| thigh - foot);
         let square = |v: DVec3| (v - left * left.dot(v)).try_normalize();
-        let up = legs.and_then(square).or_else(|| torso.and_then(square)).or_else(|| square(DVec3::Y)).unwrap_or(DVec3::Z);
+        let up =
+            legs.and_then(square).or_else(|| torso.and_then(square)).or_else(|| square(DVec3::Y)).unwrap_or(DVec3::Z);
         let level = torso.and_then(DVec3::try_normalize).is_some_and(|torso| torso.dot(up) < 0.6);
         let stance = if level { Stance::Level } else { Stance::Upright };
         Self { left, up, forward: left.cross(up), stance }

@@ -22,6 +22,8 @@
 mod frame;
 mod names;
 mod ranges;
+#[cfg(test)]
+mod tests;
 
 pub use frame::{BodyFrame, Stance};
 pub use names::{Part, Role, Side, roles};
@@ -63,5 +65,15 @@ impl Anatomy {
         let frame = BodyFrame::new(skeleton, &roles);
         let (limits, from) = ranges::limits(skeleton, &roles, &frame, moves);
         Self { roles, frame, limits, from }
+    }
+
+    /// The bones that bend as one, parents first: the segments of the back, neck and head, a tail. Others are not among them.
+    pub fn series(&self) -> Vec<Vec<BoneIndex>> {
+        let of = |parts: &[Part]| {
+            let belongs = |role: &Option<Role>| role.is_some_and(|role| parts.contains(&role.part));
+            self.roles.enumerate().filter(|(_, role)| belongs(role)).map(|(bone, _)| bone).collect::<Vec<_>>()
+        };
+        let all = [of(&[Part::Spine]), of(&[Part::Neck, Part::Head]), of(&[Part::Tail])];
+        all.into_iter().filter(|bones| bones.len() > 1).collect()
     }
 }

@@ -129,8 +129,31 @@ enum Said {
 
 /// Words that say nothing of the part.
 const EMPTY: &[&str] = &[
-    "mixamorig", "bip", "biped", "def", "deform", "jnt", "joint", "bone", "b", "j", "c", "rig", "sk", "org", "valve",
-    "valvebiped", "cc", "base", "m", "skin", "bind", "bend", "x", "f", "armature",
+    "mixamorig",
+    "bip",
+    "biped",
+    "def",
+    "deform",
+    "jnt",
+    "joint",
+    "bone",
+    "b",
+    "j",
+    "c",
+    "rig",
+    "sk",
+    "org",
+    "valve",
+    "valvebiped",
+    "cc",
+    "base",
+    "m",
+    "skin",
+    "bind",
+    "bend",
+    "x",
+    "f",
+    "armature",
 ];
 
 /// Words of bones that follow others.
@@ -150,7 +173,8 @@ fn said(name: &str) -> Option<(Said, Side, u8)> {
     let joined: String = words.concat();
     let holds = |any: &[&str]| any.iter().any(|part| joined.contains(part));
     let legs = holds(&["leg", "foot", "paw", "thigh", "shin", "calf", "toe", "hoof", "shoulder"]);
-    let fore = legs && (has("front") || joined.contains("foreleg") || joined.contains("forefoot") || joined.contains("forepaw"));
+    let fore = legs
+        && (has("front") || joined.contains("foreleg") || joined.contains("forefoot") || joined.contains("forepaw"));
     let sure = |part: Part| Some((Said::Sure(part), side, 0));
     let of = |said: Said| Some((said, side, 0));
     if fore {
@@ -194,7 +218,9 @@ fn said(name: &str) -> Option<(Said, Side, u8)> {
         () if has("head") || has("skull") => sure(Part::Head),
         () if has("ear") || has("ears") => sure(Part::Ear),
         () if holds(&["tail"]) => sure(Part::Tail),
-        () if !sided && (holds(&["spine", "chest", "torso", "abdomen", "waist", "thorax", "lumbar"]) || has("back")) => {
+        () if !sided
+            && (holds(&["spine", "chest", "torso", "abdomen", "waist", "thorax", "lumbar"]) || has("back")) =>
+        {
             sure(Part::Spine)
         }
         () if has("arm") => of(Said::Arm),
@@ -269,36 +295,132 @@ mod tests {
         use Part::*;
         let expected = [Hips, Spine, Clavicle, UpperArm, Forearm, Hand, Finger, Thigh, Shin, Foot, Toes, Neck, Head];
         let conventions: [(&str, [&str; 13]); 7] = [
-            ("Mixamo", [
-                "mixamorig:Hips", "mixamorig:Spine", "mixamorig:LeftShoulder", "mixamorig:LeftArm", "mixamorig:LeftForeArm",
-                "mixamorig:LeftHand", "mixamorig:LeftHandIndex1", "mixamorig:LeftUpLeg", "mixamorig:LeftLeg",
-                "mixamorig:LeftFoot", "mixamorig:LeftToeBase", "mixamorig:Neck", "mixamorig:Head",
-            ]),
-            ("Unreal", [
-                "pelvis", "spine_01", "clavicle_l", "upperarm_l", "lowerarm_l", "hand_l", "index_01_l", "thigh_l", "calf_l",
-                "foot_l", "ball_l", "neck_01", "head",
-            ]),
-            ("Rigify", [
-                "DEF-pelvis", "DEF-spine.001", "DEF-shoulder.L", "DEF-upper_arm.L", "DEF-forearm.L", "DEF-hand.L",
-                "DEF-f_index.01.L", "DEF-thigh.L", "DEF-shin.L", "DEF-foot.L", "DEF-toe.L", "DEF-neck", "DEF-head",
-            ]),
-            ("Biped", [
-                "Bip01 Pelvis", "Bip01 Spine", "Bip01 L Clavicle", "Bip01 L UpperArm", "Bip01 L Forearm", "Bip01 L Hand",
-                "Bip01 L Finger1", "Bip01 L Thigh", "Bip01 L Calf", "Bip01 L Foot", "Bip01 L Toe0", "Bip01 Neck", "Bip01 Head",
-            ]),
-            ("VRM", [
-                "J_Bip_C_Hips", "J_Bip_C_Spine", "J_Bip_L_Shoulder", "J_Bip_L_UpperArm", "J_Bip_L_LowerArm", "J_Bip_L_Hand",
-                "J_Bip_L_Index1", "J_Bip_L_UpperLeg", "J_Bip_L_LowerLeg", "J_Bip_L_Foot", "J_Bip_L_ToeBase", "J_Bip_C_Neck",
-                "J_Bip_C_Head",
-            ]),
-            ("Daz", [
-                "hip", "abdomenLower", "lCollar", "lShldrBend", "lForearmBend", "lHand", "lIndex1", "lThighBend", "lShin", "lFoot",
-                "lToe", "neckLower", "head",
-            ]),
-            ("plain", [
-                "hips", "chest", "l_clavicle", "l_shoulder", "l_elbow", "l_wrist", "l_index_1", "l_hip", "l_knee", "l_ankle",
-                "l_toes", "neck", "head",
-            ]),
+            (
+                "Mixamo",
+                [
+                    "mixamorig:Hips",
+                    "mixamorig:Spine",
+                    "mixamorig:LeftShoulder",
+                    "mixamorig:LeftArm",
+                    "mixamorig:LeftForeArm",
+                    "mixamorig:LeftHand",
+                    "mixamorig:LeftHandIndex1",
+                    "mixamorig:LeftUpLeg",
+                    "mixamorig:LeftLeg",
+                    "mixamorig:LeftFoot",
+                    "mixamorig:LeftToeBase",
+                    "mixamorig:Neck",
+                    "mixamorig:Head",
+                ],
+            ),
+            (
+                "Unreal",
+                [
+                    "pelvis",
+                    "spine_01",
+                    "clavicle_l",
+                    "upperarm_l",
+                    "lowerarm_l",
+                    "hand_l",
+                    "index_01_l",
+                    "thigh_l",
+                    "calf_l",
+                    "foot_l",
+                    "ball_l",
+                    "neck_01",
+                    "head",
+                ],
+            ),
+            (
+                "Rigify",
+                [
+                    "DEF-pelvis",
+                    "DEF-spine.001",
+                    "DEF-shoulder.L",
+                    "DEF-upper_arm.L",
+                    "DEF-forearm.L",
+                    "DEF-hand.L",
+                    "DEF-f_index.01.L",
+                    "DEF-thigh.L",
+                    "DEF-shin.L",
+                    "DEF-foot.L",
+                    "DEF-toe.L",
+                    "DEF-neck",
+                    "DEF-head",
+                ],
+            ),
+            (
+                "Biped",
+                [
+                    "Bip01 Pelvis",
+                    "Bip01 Spine",
+                    "Bip01 L Clavicle",
+                    "Bip01 L UpperArm",
+                    "Bip01 L Forearm",
+                    "Bip01 L Hand",
+                    "Bip01 L Finger1",
+                    "Bip01 L Thigh",
+                    "Bip01 L Calf",
+                    "Bip01 L Foot",
+                    "Bip01 L Toe0",
+                    "Bip01 Neck",
+                    "Bip01 Head",
+                ],
+            ),
+            (
+                "VRM",
+                [
+                    "J_Bip_C_Hips",
+                    "J_Bip_C_Spine",
+                    "J_Bip_L_Shoulder",
+                    "J_Bip_L_UpperArm",
+                    "J_Bip_L_LowerArm",
+                    "J_Bip_L_Hand",
+                    "J_Bip_L_Index1",
+                    "J_Bip_L_UpperLeg",
+                    "J_Bip_L_LowerLeg",
+                    "J_Bip_L_Foot",
+                    "J_Bip_L_ToeBase",
+                    "J_Bip_C_Neck",
+                    "J_Bip_C_Head",
+                ],
+            ),
+            (
+                "Daz",
+                [
+                    "hip",
+                    "abdomenLower",
+                    "lCollar",
+                    "lShldrBend",
+                    "lForearmBend",
+                    "lHand",
+                    "lIndex1",
+                    "lThighBend",
+                    "lShin",
+                    "lFoot",
+                    "lToe",
+                    "neckLower",
+                    "head",
+                ],
+            ),
+            (
+                "plain",
+                [
+                    "hips",
+                    "chest",
+                    "l_clavicle",
+                    "l_shoulder",
+                    "l_elbow",
+                    "l_wrist",
+                    "l_index_1",
+                    "l_hip",
+                    "l_knee",
+                    "l_ankle",
+                    "l_toes",
+                    "neck",
+                    "head",
+                ],
+            ),
         ];
         let parents = [-1, 0, 1, 2, 3, 4, 5, 0, 7, 8, 9, 1, 11];
         for (convention, names) in conventions {
@@ -314,16 +436,42 @@ mod tests {
     fn animals_and_helpers_are_told_apart() {
         use Part::*;
         let wolf = [
-            ("Body", -1), ("Back", 0), ("FrontShoulder.L", 1), ("FrontUpperLeg.L", 2), ("FrontLowerLeg.L", 3), ("BackShoulder.L", 0),
-            ("BackLeg.L", 5), ("BackUpperLeg.L", 6), ("BackLowerLeg.L", 7), ("Tail3", 0), ("Ear1.R", 0), ("IKBackLeg.L", 0),
+            ("Body", -1),
+            ("Back", 0),
+            ("FrontShoulder.L", 1),
+            ("FrontUpperLeg.L", 2),
+            ("FrontLowerLeg.L", 3),
+            ("BackShoulder.L", 0),
+            ("BackLeg.L", 5),
+            ("BackUpperLeg.L", 6),
+            ("BackLowerLeg.L", 7),
+            ("Tail3", 0),
+            ("Ear1.R", 0),
+            ("IKBackLeg.L", 0),
         ];
         let parts: Vec<_> = of(&wolf).into_iter().map(|role| role.map(|role| role.0)).collect();
         let expected = [
-            None, Some(Spine), Some(Clavicle), Some(UpperArm), Some(Forearm), Some(Clavicle), Some(Clavicle), Some(Thigh), Some(Shin),
-            Some(Tail), Some(Ear), Some(Helper),
+            None,
+            Some(Spine),
+            Some(Clavicle),
+            Some(UpperArm),
+            Some(Forearm),
+            Some(Clavicle),
+            Some(Clavicle),
+            Some(Thigh),
+            Some(Shin),
+            Some(Tail),
+            Some(Ear),
+            Some(Helper),
         ];
         assert_eq!(parts, expected);
-        let fox = [("b_Hip_01", -1), ("b_LeftLeg01_015", 0), ("b_LeftLeg02_016", 1), ("b_LeftFoot01_017", 2), ("b_LeftFoot02_018", 3)];
+        let fox = [
+            ("b_Hip_01", -1),
+            ("b_LeftLeg01_015", 0),
+            ("b_LeftLeg02_016", 1),
+            ("b_LeftFoot01_017", 2),
+            ("b_LeftFoot02_018", 3),
+        ];
         let parts: Vec<_> = of(&fox).into_iter().map(|role| role.map(|role| role.0)).collect();
         assert_eq!(parts, [Some(Hips), Some(Thigh), Some(Shin), Some(Foot), Some(Toes)]);
         let other = [("lowerarm_twist_01_l", -1), ("LeftEye", 0), ("jaw", 0), ("cape_03", 0), ("", 0), ("Ring2_R", 0)];

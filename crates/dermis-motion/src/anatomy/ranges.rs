@@ -1,8 +1,8 @@
 //! How far the joints of a body turn, as limits in the axes of its bones.
 
+use super::LimitFrom;
 use super::frame::{BodyFrame, Stance};
 use super::names::{Part, Role, Side};
-use super::LimitFrom;
 use crate::ik::{JointLimits, TwoBone};
 use dermis_rig::glam::{DMat3, DVec3};
 use dermis_rig::rotation::nearest_rotation;
@@ -107,7 +107,8 @@ impl Body<'_> {
     /// The direction that the palm of a side faces, and the direction towards the thumb.
     fn palm(&self, side: Side) -> Option<(DVec3, DVec3)> {
         let bone = |part: Part, digit: u8| {
-            let wanted = |role: &Role| role.part == part && role.side == side && role.digit == digit && role.segment == 0;
+            let wanted =
+                |role: &Role| role.part == part && role.side == side && role.digit == digit && role.segment == 0;
             self.skeleton.bones().find(|bone| self.roles[*bone].is_some_and(|role| wanted(&role)))
         };
         let hand = bone(Part::Hand, 0)?;
@@ -139,17 +140,29 @@ impl Body<'_> {
         let range = match role.part {
             Part::Spine => {
                 let share = |range: [f64; 2]| half(range).map(|x| x / self.sharing(&[Part::Spine]));
-                Range { towards: self.frame.ventral(), bend: share([-30.0, 75.0]), lean: share([-35.0, 35.0]), twist: share([-40.0, 40.0]) }
+                Range {
+                    towards: self.frame.ventral(),
+                    bend: share([-30.0, 75.0]),
+                    lean: share([-35.0, 35.0]),
+                    twist: share([-40.0, 40.0]),
+                }
             }
             Part::Neck | Part::Head => {
                 let share = |range: [f64; 2]| range.map(|x| x / self.sharing(&[Part::Neck, Part::Head]));
-                Range { towards: self.frame.ventral(), bend: share([-50.0, 45.0]), lean: share([-40.0, 40.0]), twist: share([-65.0, 65.0]) }
+                Range {
+                    towards: self.frame.ventral(),
+                    bend: share([-50.0, 45.0]),
+                    lean: share([-40.0, 40.0]),
+                    twist: share([-65.0, 65.0]),
+                }
             }
             Part::Clavicle if level => {
                 Range { towards: forward, bend: [-12.0, 12.0], lean: [-8.0, 8.0], twist: [-5.0, 5.0] }
             }
             Part::Clavicle => Range { towards: up, bend: [-10.0, 30.0], lean: [-20.0, 20.0], twist: [-8.0, 8.0] },
-            Part::UpperArm if level => Range { towards: forward, bend: [-40.0, 45.0], lean: [-12.0, 15.0], twist: [-15.0, 15.0] },
+            Part::UpperArm if level => {
+                Range { towards: forward, bend: [-40.0, 45.0], lean: [-12.0, 15.0], twist: [-15.0, 15.0] }
+            }
             Part::UpperArm => {
                 // From hanging down an arm lifts by 150° with the collar bone's help; 10° short of hanging it touches the body.
                 let lifted = along.angle_between(-up).to_degrees();
@@ -162,7 +175,9 @@ impl Body<'_> {
             }
             Part::Forearm | Part::Shin => return self.hinge(bone, role, along),
             Part::Hand => match self.palm(role.side) {
-                Some((palm, _)) => Range { towards: palm, bend: [-60.0, 70.0], lean: [-20.0, 20.0], twist: [-35.0, 35.0] },
+                Some((palm, _)) => {
+                    Range { towards: palm, bend: [-60.0, 70.0], lean: [-20.0, 20.0], twist: [-35.0, 35.0] }
+                }
                 None if level => Range { towards: forward, bend: [-45.0, 25.0], lean: [-8.0, 8.0], twist: [-8.0, 8.0] },
                 None => Range { towards: -up, bend: [-55.0, 65.0], lean: [-20.0, 20.0], twist: [-35.0, 35.0] },
             },
@@ -180,9 +195,13 @@ impl Body<'_> {
                 // The thumb bends across the palm: away from its own side, and half as much towards the palm.
                 Range { towards: (0.5 * palm - thumbwards).normalize_or(-up), bend, lean, twist: [0.0, 0.0] }
             }
-            Part::Thigh if level => Range { towards: forward, bend: [-35.0, 40.0], lean: [-8.0, 15.0], twist: [-12.0, 12.0] },
+            Part::Thigh if level => {
+                Range { towards: forward, bend: [-35.0, 40.0], lean: [-8.0, 15.0], twist: [-12.0, 12.0] }
+            }
             Part::Thigh => Range { towards: forward, bend: [-20.0, 110.0], lean: [-12.0, 42.0], twist: [-35.0, 35.0] },
-            Part::Foot if level => Range { towards: forward, bend: [-35.0, 35.0], lean: [-5.0, 5.0], twist: [-5.0, 5.0] },
+            Part::Foot if level => {
+                Range { towards: forward, bend: [-35.0, 35.0], lean: [-5.0, 5.0], twist: [-5.0, 5.0] }
+            }
             Part::Foot => Range { towards: up, bend: [-45.0, 20.0], lean: [-10.0, 10.0], twist: [-18.0, 18.0] },
             Part::Toes => Range { towards: up, bend: [-25.0, 50.0], lean: [0.0, 0.0], twist: [0.0, 0.0] },
             Part::Jaw => Range { towards: -up, bend: [0.0, 20.0], lean: [-3.0, 3.0], twist: [0.0, 0.0] },

@@ -4,6 +4,12 @@ use crate::ik::JointLimits;
 use dermis_rig::glam::{DQuat, DVec2};
 use dermis_rig::{BoneIndex, BoneVec, Skeleton};
 
+/// Ends of a range count if they are this part of the joint's farthest end, or [`FAR`]: a collar bone's 10° down beside its 30° up show
+/// nothing that poses spread over all ranges do not.
+const COUNTS: f64 = 0.4;
+/// Ends as far as this count, radians (30°): the twist of a forearm beside its 130° of bend.
+const FAR: f64 = 0.52;
+
 /// Ranges smaller than this are not exercised, radians (2°): skin hardly shows them.
 const LEAST: f64 = 0.035;
 
@@ -49,11 +55,12 @@ impl Joint {
         }
     }
 
-    /// The ends of every angle's range, the farthest first.
+    /// The ends of the angles' ranges that count, the farthest first.
     pub fn ends(&self) -> Vec<Angles> {
+        let farthest = self.ranges().iter().flatten().map(|end| end.abs()).fold(0.0, f64::max);
         let mut ends = Vec::new();
         for (at, range) in self.ranges().iter().enumerate() {
-            for end in range.iter().filter(|end| end.abs() > LEAST) {
+            for end in range.iter().filter(|end| end.abs() > LEAST && end.abs() >= (COUNTS * farthest).min(FAR)) {
                 let mut angles = [0.0; 3];
                 angles[at] = *end;
                 ends.push(angles);

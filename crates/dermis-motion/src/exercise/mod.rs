@@ -10,7 +10,7 @@
 //! use dermis_motion::exercise::{ExerciseSettings, exercise};
 //! let arm = dermis_testkit::Arm::new(8, 12);
 //! let anatomy = Anatomy::new(arm.rig.skeleton(), |_| true);
-//! let made = exercise(&arm.rig, &anatomy.limits, &ExerciseSettings { poses: 12, ..Default::default() })?;
+//! let made = exercise(&arm.rig, &anatomy.limits, &anatomy.series(), &ExerciseSettings { poses: 12, ..Default::default() })?;
 //! assert_eq!(made.motion.frames.len(), 12);
 //! assert_eq!(made.poses[0].label, "rest");
 //! # Ok::<(), dermis_motion::exercise::ExerciseError>(())
@@ -154,13 +154,15 @@ fn unknown() -> JointLimits {
     JointLimits::round_cone(DVec3::Y, most, [-0.5 * most, 0.5 * most]).unwrap_or(JointLimits::Locked)
 }
 
-/// Makes an exercise of a rig within joint limits. Without weights no skin is seen to meet.
+/// Makes an exercise of a rig within joint limits. The bones of each of `series` bend as one, such as the segments of a back. Without weights no
+/// skin is seen to meet.
 ///
 /// # Errors
 /// [`ExerciseError`].
 pub fn exercise(
     rig: &Rig,
     limits: &BoneVec<JointLimits>,
+    series: &[Vec<BoneIndex>],
     settings: &ExerciseSettings,
 ) -> Result<Exercise, ExerciseError> {
     let (skeleton, poses) = (rig.skeleton(), settings.poses);
@@ -179,7 +181,7 @@ pub fn exercise(
         return Err(ExerciseError::NothingMoves { bones: skeleton.len() });
     }
     let maker = Maker { rig, capsules: Capsules::new(rig), joints };
-    let plan = plan(rig, &maker.joints, poses - 1, settings.layout);
+    let plan = plan(rig, &maker.joints, series, poses - 1, settings.layout);
     let mut made = Exercise {
         motion: Motion::default(),
         poses: Vec::new(),
@@ -304,9 +306,7 @@ impl Maker<'_> {
         let mut world: Vec<DAffine3> = Vec::with_capacity(skeleton.len());
         for bone in skeleton.bones() {
             let at = match skeleton.parents()[bone] {
-                Some(parent) => {
-                    world[parent.get()] * (skeleton.inverse_bind()[parent] * skeleton.bind()[bone])
-                }
+                Some(parent) => world[parent.get()] * (skeleton.inverse_bind()[parent] * skeleton.bind()[bone]),
                 None => skeleton.bind()[bone],
             };
             world.push(match of[bone.get()] {
@@ -377,8 +377,11 @@ impl Maker<'_> {
             }
             for step in 1..steps {
                 let part = step as f64 / steps as f64;
-                let turns: Vec<DQuat> =
-                    pose.iter().zip(&way).map(|(q, way)| (*q * from_rotation_vector(*way * part)).normalize()).collect();
+                let turns: Vec<DQuat> = pose
+                    .iter()
+                    .zip(&way)
+                    .map(|(q, way)| (*q * from_rotation_vector(*way * part)).normalize())
+                    .collect();
                 let to = made.poses.get(at + 1).map_or("rest", |pose| pose.label.as_str());
                 push(&turns, format!("to {to}, {step} of {steps}"));
             }

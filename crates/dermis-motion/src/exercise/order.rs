@@ -60,7 +60,8 @@ mod tests {
         };
         let order = round_trip(40, |a, b| (at(a).0 - at(b).0).hypot(at(a).1 - at(b).1));
         assert_eq!(order[0], 0);
-        let steps: Vec<i64> = (0..40).map(|i| (places[order[(i + 1) % 40]] as i64 - places[order[i]] as i64).rem_euclid(40)).collect();
+        let steps: Vec<i64> =
+            (0..40).map(|i| (places[order[(i + 1) % 40]] as i64 - places[order[i]] as i64).rem_euclid(40)).collect();
         assert!(steps.iter().all(|s| *s == 1) || steps.iter().all(|s| *s == 39), "{steps:?}");
     }
 

@@ -34,7 +34,7 @@ from ._methods import (
 )
 from ._parts import PartsFit, fit_part, fit_parts, merge_parts
 from ._shapes import Decomposition, Inversion, decompose, invert
-from ._verbs import convert, export, inspect, pose, report, run, suggest, weights
+from ._verbs import convert, exercise, export, inspect, pose, report, run, suggest, weights
 
 __all__ = [
     "AnimationSpace",
@@ -67,6 +67,7 @@ __all__ = [
     "convert",
     "decompose",
     "evaluate",
+    "exercise",
     "export",
     "fit",
     "fit_part",

@@ -95,9 +95,8 @@ impl ExerciseRecipe {
         if let Some(input) = &self.limits {
             let path = &input.file.path;
             let bytes = read_bytes(path)?;
-            let text = std::str::from_utf8(&bytes).map_err(|e| {
-                Error::lacks(path, format!("this is no text: {e}"), "joint limits are JSON in UTF-8")
-            })?;
+            let text = std::str::from_utf8(&bytes)
+                .map_err(|e| Error::lacks(path, format!("this is no text: {e}"), "joint limits are JSON in UTF-8"))?;
             parse(text, path)?.apply(&mut anatomy, skeleton, path)?;
             notes.push(note(path, &bytes, Vec::new()));
         }
@@ -108,7 +107,9 @@ impl ExerciseRecipe {
             rate: self.rate,
             layout: if self.apart { Layout::Apart } else { Layout::Together },
         };
-        let made = step(watch, "pose", |_| exercise(&loaded.rig, &anatomy.limits, &settings).map_err(Error::from))?;
+        let made = step(watch, "pose", |_| {
+            exercise(&loaded.rig, &anatomy.limits, &anatomy.series(), &settings).map_err(Error::from)
+        })?;
         let rate = (settings.in_betweens > 0).then_some(settings.rate);
         let contents = contents(&made, &loaded.rig, loaded.space.clone(), rate);
         let read = ReadOptions::default();
@@ -124,20 +125,22 @@ impl ExerciseRecipe {
     }
 }
 
-/// Which bones move skin, by themselves or through bones below. Of a rig without weights all do.
+/// Which bones move some of the skin and not all of it, by themselves or through bones below: one that carries all moves the character as a
+/// whole. Of a rig without weights all bones do.
 fn moving(rig: &Rig) -> Vec<bool> {
     let skeleton = rig.skeleton();
     let Some(weights) = rig.weights() else { return vec![true; skeleton.len()] };
-    let mut moving = vec![false; skeleton.len()];
+    let mut carried = vec![0.0; skeleton.len()];
     for (bone, weight) in weights.rows().flatten() {
-        moving[bone.get()] |= *weight > 0.0;
+        carried[bone.get()] += *weight;
     }
+    let all: f64 = carried.iter().sum();
     for bone in skeleton.bones().rev() {
-        if let Some(parent) = skeleton.parents()[bone].filter(|_| moving[bone.get()]) {
-            moving[parent.get()] = true;
+        if let Some(parent) = skeleton.parents()[bone] {
+            carried[parent.get()] += carried[bone.get()];
         }
     }
-    moving
+    carried.iter().map(|skin| *skin > 0.0 && *skin < (1.0 - 1e-9) * all).collect()
 }
 
 /// The rig and the poses as a file holds them.
