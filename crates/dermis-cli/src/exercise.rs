@@ -65,13 +65,14 @@ pub fn show(outcome: &ExerciseOutcome, ui: &Ui, json: bool) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let made = &outcome.made;
-    ui.print(&format!(
-        "{} joints move: {} within limits of anatomy, {} of the file, {} by 45° because their part of the body is not known",
-        made.joints,
-        outcome.from(LimitFrom::Anatomy),
-        outcome.from(LimitFrom::Given),
-        outcome.from(LimitFrom::Unknown)
-    ));
+    let from = [
+        (LimitFrom::Anatomy, "within limits of anatomy"),
+        (LimitFrom::Given, "within limits of the file"),
+        (LimitFrom::Unknown, "by 45°, because their part of the body is not known"),
+    ];
+    let counted = from.iter().map(|(from, words)| (outcome.from(*from), words)).filter(|(count, _)| *count > 0);
+    let counted: Vec<String> = counted.map(|(count, words)| format!("{count} {words}")).collect();
+    ui.print(&format!("{} joints move: {}", made.joints, counted.join(", ")));
     let unknown = outcome.unknown();
     if !unknown.is_empty() {
         let more = unknown.len().saturating_sub(8);
