@@ -164,9 +164,10 @@ impl Body<'_> {
                 Range { towards: forward, bend: [-40.0, 45.0], lean: [-12.0, 15.0], twist: [-15.0, 15.0] }
             }
             Part::UpperArm => {
-                // From hanging down an arm lifts by 150° with the collar bone's help; 10° short of hanging it touches the body.
+                // From hanging down an arm lifts by 150° with the collar bone's help, and goes 20° across the body; where it touches the body
+                // its capsule stops it. Without the 20° an arm that hangs would lie on the rim, where it cannot swing.
                 let lifted = along.angle_between(-up).to_degrees();
-                let lift = [(10.0 - lifted).min(0.0), (150.0 - lifted).max(10.0)];
+                let lift = [-20.0 - lifted, (150.0 - lifted).max(10.0)];
                 if lifted > 25.0 {
                     Range { towards: up, bend: lift, lean: [-35.0, 100.0], twist: [-70.0, 70.0] }
                 } else {

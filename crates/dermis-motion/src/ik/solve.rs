@@ -432,11 +432,14 @@ impl<'s, 'a, 'g> Search<'s, 'a, 'g> {
     /// Whether `after` is better than `before`: the first level that changes decides.
     fn is_better(&self, after: &Merit, before: &Merit) -> bool {
         for (after, before) in after.iter().zip(before) {
+            if after.is_nan() {
+                return false;
+            }
             let (after, before) = (after.max(self.floor()), before.max(self.floor()));
             if after < before * (1.0 - 1e-9) {
                 return true;
             }
-            if !(after <= before * (1.0 + 1e-7)) {
+            if after > before * (1.0 + 1e-7) {
                 return false;
             }
         }

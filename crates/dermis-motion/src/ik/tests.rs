@@ -466,7 +466,7 @@ fn unusable_goals_are_named() {
         assert_eq!(refused(goal), IkError::BadNumber { goal: 1, end: "hand_r".into(), what });
     }
     let locked = solver.clone().with_limits(BoneVec::new(vec![JointLimits::Locked; 8])).unwrap();
-    assert!(matches!(locked.solve(&rest, &[ok.clone()]), Err(IkError::AllLocked { goal: 0, .. })));
+    assert!(matches!(locked.solve(&rest, std::slice::from_ref(&ok)), Err(IkError::AllLocked { goal: 0, .. })));
     assert!(matches!(
         solver.clone().with_limits(BoneVec::new(vec![JointLimits::Free; 3])),
         Err(IkError::LimitCount { found: 3, bones: 8 })

@@ -89,7 +89,7 @@ impl TwoBone {
         let cosine = ((scale - wanted * wanted) / 2.0 - along) / size;
         // θ − atan2(b, a) is 0 where the limb is folded, ±π where it is straight.
         let folded = b.atan2(a);
-        let opening = cosine.clamp(-1.0, 1.0).acos().min(PI - LEAST_BEND).max(LEAST_BEND);
+        let opening = cosine.clamp(-1.0, 1.0).acos().clamp(LEAST_BEND, PI - LEAST_BEND);
         // The side that the limb is on now, at angle 0. Straight or folded, it bends by a positive angle about its axis.
         let now = wrapped(-folded);
         let side = if now > 1e-9 && now < PI - 1e-9 { 1.0 } else { -1.0 };
