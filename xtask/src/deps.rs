@@ -71,6 +71,7 @@ const TABLE: &[Rule] = &[
             "dermis-fit",
             "dermis-measure",
             "dermis-compile",
+            "dermis-motion",
             "dermis-io",
             "dermis-files",
             "dermis-report",

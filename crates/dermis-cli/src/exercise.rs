@@ -94,6 +94,12 @@ pub fn show(outcome: &ExerciseOutcome, ui: &Ui, json: bool) -> ExitCode {
         "{} poses eased and {} left out where skin would meet skin ({} bones with a capsule)",
         made.eased, made.dropped, made.capsules
     ));
+    if !made.following.is_empty() {
+        let name = |bone| outcome.skeleton.names()[bone].as_str();
+        let said: Vec<String> =
+            made.following.iter().map(|(bone, with)| format!("{} with {}", name(*bone), name(*with))).collect();
+        ui.print(&format!("moved with the bone whose skin they share, not with their parent: {}", said.join(", ")));
+    }
     if let Some((bone, turn)) = &made.longest_turn {
         let name = &outcome.skeleton.names()[*bone];
         ui.print(&format!("from one frame to the next a joint turns by at most {:.0}° ({name})", turn.to_degrees()));

@@ -10,13 +10,14 @@
 //! use dermis_motion::exercise::{ExerciseSettings, exercise};
 //! let arm = dermis_testkit::Arm::new(8, 12);
 //! let anatomy = Anatomy::new(arm.rig.skeleton(), |_| true);
-//! let made = exercise(&arm.rig, &anatomy.limits, &anatomy.series(), &ExerciseSettings { poses: 12, ..Default::default() })?;
+//! let made = exercise(&arm.rig, &anatomy, &ExerciseSettings { poses: 12, ..Default::default() })?;
 //! assert_eq!(made.motion.frames.len(), 12);
 //! assert_eq!(made.poses[0].label, "rest");
 //! # Ok::<(), dermis_motion::exercise::ExerciseError>(())
 //! ```
 
 mod capsules;
+mod followers;
 mod joints;
 mod order;
 mod plan;
@@ -25,12 +26,13 @@ mod tests;
 
 pub use plan::Kind;
 
-use crate::anatomy::UNKNOWN;
+use crate::anatomy::{Anatomy, UNKNOWN};
 use crate::ik::JointLimits;
 use capsules::Capsules;
 use dermis_rig::glam::{DAffine3, DQuat, DVec3};
 use dermis_rig::rotation::{from_rotation_vector, rotation_vector};
 use dermis_rig::{BoneIndex, BoneVec, Frame, Motion, Rig, WorldPose};
+use followers::followers;
 use joints::{Angles, Joint, Turned};
 use order::round_trip;
 use plan::{Posture, plan};
@@ -81,6 +83,8 @@ pub struct Exercise {
     pub dropped: usize,
     /// Bones with a capsule.
     pub capsules: usize,
+    /// Bones that move with another than their parent, because they share its skin: (bone, the bone it moves with).
+    pub following: Vec<(BoneIndex, BoneIndex)>,
     /// The farthest that any joint turns from one frame to the next, radians, and that joint.
     pub longest_turn: Option<(BoneIndex, f64)>,
 }
@@ -154,18 +158,14 @@ fn unknown() -> JointLimits {
     JointLimits::round_cone(DVec3::Y, most, [-0.5 * most, 0.5 * most]).unwrap_or(JointLimits::Locked)
 }
 
-/// Makes an exercise of a rig within joint limits. The bones of each of `series` bend as one, such as the segments of a back. Without weights no
-/// skin is seen to meet.
+/// Makes an exercise of a rig within the limits of its anatomy. The bones of each of [`Anatomy::series`] bend as one. Without weights no skin is seen
+/// to meet.
 ///
 /// # Errors
 /// [`ExerciseError`].
-pub fn exercise(
-    rig: &Rig,
-    limits: &BoneVec<JointLimits>,
-    series: &[Vec<BoneIndex>],
-    settings: &ExerciseSettings,
-) -> Result<Exercise, ExerciseError> {
+pub fn exercise(rig: &Rig, anatomy: &Anatomy, settings: &ExerciseSettings) -> Result<Exercise, ExerciseError> {
     let (skeleton, poses) = (rig.skeleton(), settings.poses);
+    let limits = &anatomy.limits;
     if limits.len() != skeleton.len() {
         return Err(ExerciseError::Limits { found: limits.len(), bones: skeleton.len() });
     }
@@ -176,12 +176,19 @@ pub fn exercise(
     if frames > MOST_FRAMES || !(settings.rate.is_finite() && settings.rate > 0.0) {
         return Err(ExerciseError::Frames { frames, rate: settings.rate, most: MOST_FRAMES });
     }
-    let joints = Joint::all(skeleton, limits);
+    let follows = followers(rig, anatomy);
+    let mut limits = limits.clone();
+    for bone in skeleton.bones().filter(|bone| follows[bone.get()].is_some()) {
+        limits[bone] = JointLimits::Locked;
+    }
+    let joints = Joint::all(skeleton, &limits);
     if joints.is_empty() {
         return Err(ExerciseError::NothingMoves { bones: skeleton.len() });
     }
-    let maker = Maker { rig, capsules: Capsules::new(rig), joints };
-    let plan = plan(rig, &maker.joints, series, poses - 1, settings.layout);
+    let following = follows.iter().enumerate().filter_map(|(at, other)| Some((BoneIndex::new(at), (*other)?)));
+    let following: Vec<(BoneIndex, BoneIndex)> = following.collect();
+    let maker = Maker { rig, capsules: Capsules::new(rig), joints, follows };
+    let plan = plan(rig, &maker.joints, &anatomy.series(), poses - 1, settings.layout);
     let mut made = Exercise {
         motion: Motion::default(),
         poses: Vec::new(),
@@ -190,6 +197,7 @@ pub fn exercise(
         eased: 0,
         dropped: 0,
         capsules: maker.capsules.len(),
+        following,
         longest_turn: None,
     };
     let mut chosen: Vec<(Kind, Posture, bool)> = vec![(Kind::Rest, Vec::new(), false)];
@@ -229,6 +237,7 @@ struct Maker<'a> {
     rig: &'a Rig,
     capsules: Capsules,
     joints: Vec<Joint>,
+    follows: Vec<Option<BoneIndex>>,
 }
 
 impl Maker<'_> {
@@ -303,18 +312,35 @@ impl Maker<'_> {
         let skeleton = self.rig.skeleton();
         let mut of: Vec<Option<DQuat>> = vec![None; skeleton.len()];
         self.joints.iter().zip(turns).for_each(|(joint, turn)| of[joint.bone.get()] = Some(*turn));
-        let mut world: Vec<DAffine3> = Vec::with_capacity(skeleton.len());
-        for bone in skeleton.bones() {
-            let at = match skeleton.parents()[bone] {
-                Some(parent) => world[parent.get()] * (skeleton.inverse_bind()[parent] * skeleton.bind()[bone]),
-                None => skeleton.bind()[bone],
-            };
-            world.push(match of[bone.get()] {
-                Some(turn) => at * DAffine3::from_quat(turn),
-                None => at,
-            });
+        // A bone that follows another may come before it: place what is not placed until all are.
+        let mut world: Vec<Option<DAffine3>> = vec![None; skeleton.len()];
+        for _ in 0..skeleton.len() {
+            let mut whole = true;
+            for bone in skeleton.bones() {
+                if world[bone.get()].is_some() {
+                    continue;
+                }
+                let carrier = self.follows[bone.get()].or(skeleton.parents()[bone]);
+                let at = match carrier.map(|carrier| (carrier, world[carrier.get()])) {
+                    Some((carrier, Some(placed))) => {
+                        placed * (skeleton.inverse_bind()[carrier] * skeleton.bind()[bone])
+                    }
+                    Some((_, None)) => {
+                        whole = false;
+                        continue;
+                    }
+                    None => skeleton.bind()[bone],
+                };
+                world[bone.get()] = Some(match of[bone.get()] {
+                    Some(turn) => at * DAffine3::from_quat(turn),
+                    None => at,
+                });
+            }
+            if whole {
+                break;
+            }
         }
-        world
+        world.into_iter().zip(skeleton.bind().iter()).map(|(placed, bind)| placed.unwrap_or(*bind)).collect()
     }
 
     /// What share of the skin hangs on every joint, and a little: how much its angle counts on the way from pose to pose.

@@ -22,9 +22,11 @@ pub enum Kind {
 /// Joints turned together.
 pub(super) type Posture = Vec<Turned>;
 
-/// What share of the poses that extremes leave goes to in-betweens and to pairs; the rest is spread.
+/// What share of the poses that extremes leave goes to in-betweens and to pairs; the rest is spread. With 25 % of pairs the walk of the
+/// bundled body (docs/exercise.md) has an error of 0.41 mm, without them 0.33 to 0.39 mm, by the seed of the spread poses; of in-betweens any
+/// share up to 50 % does as well.
 const BETWEEN: f64 = 0.15;
-const PAIRS: f64 = 0.25;
+const PAIRS: f64 = 0.1;
 
 /// What is planned, and how many ends of ranges found no place.
 pub(super) struct Plan {

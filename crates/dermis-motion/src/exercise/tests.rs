@@ -1,7 +1,7 @@
 //! Exercises of made characters.
 
 use super::*;
-use crate::anatomy::Anatomy;
+use crate::anatomy::{Anatomy, LimitFrom};
 use dermis_rig::rotation::{nearest_rotation, quat_from_matrix};
 use dermis_rig::{Influences, Mesh, Skeleton};
 use dermis_testkit::Tree;
@@ -29,6 +29,11 @@ fn limits(skeleton: &Skeleton) -> BoneVec<JointLimits> {
     BoneVec::new((0..skeleton.len()).map(of).collect())
 }
 
+fn given(skeleton: &Skeleton, limits: &BoneVec<JointLimits>) -> Anatomy {
+    let from = BoneVec::new(vec![LimitFrom::Given; skeleton.len()]);
+    Anatomy { limits: limits.clone(), from, ..Anatomy::new(skeleton, |_| true) }
+}
+
 fn settings(poses: usize, in_betweens: usize, layout: Layout) -> ExerciseSettings {
     ExerciseSettings { poses, in_betweens, layout, ..ExerciseSettings::default() }
 }
@@ -41,7 +46,7 @@ fn every_frame_is_within_limits_and_every_end_is_shown() {
         let skeleton = tree.rig.skeleton();
         let limits = limits(skeleton);
         for layout in [Layout::Together, Layout::Apart] {
-            let made = exercise(&tree.rig, &limits, &[], &settings(80, 0, layout)).unwrap();
+            let made = exercise(&tree.rig, &given(skeleton, &limits), &settings(80, 0, layout)).unwrap();
             assert_eq!((made.motion.frames.len() + made.dropped, made.poses.len()), (80 + made.dropped, 80));
             assert_eq!(made.left_out, 0);
             for frame in &made.motion.frames {
@@ -75,7 +80,7 @@ fn every_frame_is_within_limits_and_every_end_is_shown() {
 fn in_betweens_lead_from_rest_to_rest() {
     let tree = Tree::new(7, 60, 3);
     let skeleton = tree.rig.skeleton();
-    let made = exercise(&tree.rig, &limits(skeleton), &[], &settings(20, 9, Layout::Together)).unwrap();
+    let made = exercise(&tree.rig, &given(skeleton, &limits(skeleton)), &settings(20, 9, Layout::Together)).unwrap();
     let frames = &made.motion.frames;
     assert_eq!(frames.len(), 20 * 10 + 1);
     for end in [&frames[0], &frames[200]] {
@@ -103,7 +108,7 @@ fn spread_poses_fill_the_range_of_a_hinge_evenly() {
     let tree = Tree::new(7, 60, 3);
     let limits = limits(tree.rig.skeleton());
     let joints = Joint::all(tree.rig.skeleton(), &limits);
-    let maker = Maker { rig: &tree.rig, capsules: Capsules::new(&tree.rig), joints };
+    let maker = Maker { rig: &tree.rig, capsules: Capsules::new(&tree.rig), joints, follows: vec![None; 7] };
     let hinge = maker.joints.iter().position(|joint| joint.bone == bone(3)).unwrap();
     let mut seen = [0; 64];
     for index in 0..64 {
@@ -168,7 +173,7 @@ fn rods_do_not_pass_through_each_other() {
     for (at, range) in [(1, [-1.4, 0.2]), (4, [-0.2, 1.4])] {
         limits[bone(at)] = JointLimits::hinge(DVec3::Z, range).unwrap();
     }
-    let made = exercise(&rig, &limits, &[], &settings(60, 0, Layout::Together)).unwrap();
+    let made = exercise(&rig, &given(rig.skeleton(), &limits), &settings(60, 0, Layout::Together)).unwrap();
     assert!(made.eased > 3 && made.capsules == 2, "{} {}", made.eased, made.capsules);
     for frame in &made.motion.frames {
         let rod = |at: usize| {
@@ -181,11 +186,47 @@ fn rods_do_not_pass_through_each_other() {
     }
 }
 
+/// A leg whose foot hangs on the root, as a target of inverse kinematics does. Oracle: the foot keeps its place in the shin's frame.
+#[test]
+fn a_foot_that_hangs_on_the_root_moves_with_its_leg() {
+    let at = |y: f64| DAffine3::from_translation(DVec3::Y * y);
+    let names = ["body", "FF", "toe", "trunk", "leg", "leg 2"].map(String::from).to_vec();
+    let parents = [None, Some(0), Some(1), Some(0), Some(3), Some(4)].map(|p| p.map(BoneIndex::new)).to_vec();
+    let skeleton = Skeleton::new(names, parents, [0.0, 0.1, 0.0, 1.0, 0.9, 0.5].map(at).to_vec()).unwrap();
+    let (mut positions, mut rows) = (Vec::new(), Vec::new());
+    for i in 0..60 {
+        let y = 1.2 - 1.2 * f64::from(i) / 59.0;
+        positions.push(DVec3::new(0.05 * f64::from(i % 3), y, 0.0));
+        rows.push(match y {
+            y if y > 0.9 => vec![(bone(3), 1.0)],
+            y if y > 0.5 => vec![(bone(4), 1.0)],
+            y if y > 0.2 => vec![(bone(5), 1.0)],
+            y if y > 0.1 => vec![(bone(1), 0.5), (bone(5), 0.5)],
+            _ => vec![(bone(1), 0.5), (bone(2), 0.5)],
+        });
+    }
+    let rig =
+        Rig::new(Mesh { positions, ..Mesh::default() }, skeleton, Some(Influences::from_rows(rows).unwrap())).unwrap();
+    let skeleton = rig.skeleton();
+    let anatomy = Anatomy::new(skeleton, |bone| bone.get() > 0);
+    let made = exercise(&rig, &anatomy, &settings(30, 0, Layout::Together)).unwrap();
+    assert_eq!(made.following, [(bone(1), bone(5))]);
+    let mut most = 0.0f64;
+    for frame in &made.motion.frames {
+        let pose = &frame.pose.bones;
+        let (now, rest) =
+            (pose[bone(5)].inverse() * pose[bone(1)], skeleton.inverse_bind()[bone(5)] * skeleton.bind()[bone(1)]);
+        assert!(now.abs_diff_eq(rest, 1e-12), "{}", frame.label);
+        most = most.max(pose[bone(1)].translation.distance(skeleton.bind()[bone(1)].translation));
+    }
+    assert!(most > 0.3, "the leg moves: {most}");
+}
+
 #[test]
 fn the_same_rig_gives_the_same_exercise() {
     let tree = Tree::new(9, 60, 5);
     let anatomy = Anatomy::new(tree.rig.skeleton(), |_| true);
-    let make = || exercise(&tree.rig, &anatomy.limits, &[], &settings(30, 2, Layout::Together)).unwrap();
+    let make = || exercise(&tree.rig, &anatomy, &settings(30, 2, Layout::Together)).unwrap();
     assert_eq!(make(), make());
 }
 
@@ -194,7 +235,9 @@ fn what_makes_no_exercise_is_said() {
     let tree = Tree::new(4, 20, 1);
     let free = limits(tree.rig.skeleton());
     let locked = BoneVec::new(vec![JointLimits::Locked; 4]);
-    let made = |limits: &BoneVec<JointLimits>, settings| exercise(&tree.rig, limits, &[], &settings).unwrap_err();
+    let made = |limits: &BoneVec<JointLimits>, settings| {
+        exercise(&tree.rig, &given(tree.rig.skeleton(), limits), &settings).unwrap_err()
+    };
     let layout = Layout::Together;
     assert_eq!(made(&locked, settings(9, 0, layout)), ExerciseError::NothingMoves { bones: 4 });
     assert!(matches!(made(&free, settings(1, 0, layout)), ExerciseError::Poses { poses: 1, .. }));

@@ -107,9 +107,7 @@ impl ExerciseRecipe {
             rate: self.rate,
             layout: if self.apart { Layout::Apart } else { Layout::Together },
         };
-        let made = step(watch, "pose", |_| {
-            exercise(&loaded.rig, &anatomy.limits, &anatomy.series(), &settings).map_err(Error::from)
-        })?;
+        let made = step(watch, "pose", |_| exercise(&loaded.rig, &anatomy, &settings).map_err(Error::from))?;
         let rate = (settings.in_betweens > 0).then_some(settings.rate);
         let contents = contents(&made, &loaded.rig, loaded.space.clone(), rate);
         let read = ReadOptions::default();
@@ -211,6 +209,7 @@ impl ExerciseOutcome {
             "eased": self.made.eased,
             "dropped": self.made.dropped,
             "capsules": self.made.capsules,
+            "following": self.made.following.iter().map(|(bone, with)| json!({"bone": name(bone), "with": name(with)})).collect::<Vec<_>>(),
             "longest_turn": self.made.longest_turn.as_ref().map(|(bone, turn)| json!({"bone": name(bone), "degrees": turn.to_degrees()})),
             "poses": self.made.poses.iter().map(pose).collect::<Vec<_>>(),
         })
