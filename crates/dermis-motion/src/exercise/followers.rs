@@ -18,12 +18,22 @@ pub(super) fn followers(rig: &Rig, anatomy: &Anatomy) -> Vec<Option<BoneIndex>> 
     let unknown = |bone: BoneIndex| matches!(anatomy.from[bone], LimitFrom::Unknown);
     let mut own = vec![0.0; bones];
     let mut shared: Vec<Vec<f64>> = skeleton.bones().map(|b| vec![0.0; if unknown(b) { bones } else { 0 }]).collect();
-    for row in weights.rows() {
-        for (bone, weight) in row {
-            own[bone.get()] += weight;
-            for (other, with) in row.iter().filter(|(other, _)| unknown(*bone) && other != bone) {
+    let mut share = |one: &[(BoneIndex, f64)], two: &[(BoneIndex, f64)]| {
+        for (bone, weight) in one.iter().filter(|(bone, _)| unknown(*bone)) {
+            for (other, with) in two.iter().filter(|(other, _)| other != bone) {
                 shared[bone.get()][other.get()] += weight.min(*with);
             }
+        }
+    };
+    for row in weights.rows() {
+        row.iter().for_each(|(bone, weight)| own[bone.get()] += weight);
+        share(row, row);
+    }
+    // Skin that changes hands from one vertex to the next is shared between them.
+    for corners in &rig.mesh().triangles {
+        for (v, w) in [(0, 1), (1, 2), (2, 0), (1, 0), (2, 1), (0, 2)] {
+            let at = |corner: usize| weights.of(corners[corner] as usize);
+            share(at(v), at(w));
         }
     }
     let mut carried = own.clone();

@@ -31,7 +31,7 @@ use crate::ik::JointLimits;
 use capsules::Capsules;
 use dermis_rig::glam::{DAffine3, DQuat, DVec3};
 use dermis_rig::rotation::{from_rotation_vector, rotation_vector};
-use dermis_rig::{BoneIndex, BoneVec, Frame, Motion, Rig, WorldPose};
+use dermis_rig::{BoneIndex, Frame, Motion, Rig, WorldPose};
 use followers::followers;
 use joints::{Angles, Joint, Turned};
 use order::round_trip;

@@ -3,7 +3,7 @@
 use super::*;
 use crate::anatomy::{Anatomy, LimitFrom};
 use dermis_rig::rotation::{nearest_rotation, quat_from_matrix};
-use dermis_rig::{Influences, Mesh, Skeleton};
+use dermis_rig::{BoneVec, Influences, Mesh, Skeleton};
 use dermis_testkit::Tree;
 
 fn bone(at: usize) -> BoneIndex {
