@@ -4,6 +4,7 @@
 //! as the radius, so a capsule is thinner than the limb at its thickest. Bones that are near in the skeleton, or whose capsules meet at
 //! rest, are left to their limits.
 
+use super::followers::carriers;
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
 use dermis_rig::rotation::principal_axes;
 use dermis_rig::{BoneIndex, Rig};
@@ -30,8 +31,8 @@ pub(super) struct Capsules {
 }
 
 impl Capsules {
-    /// The capsules of a rig; none without weights.
-    pub fn new(rig: &Rig) -> Self {
+    /// The capsules of a rig in which some bones follow others; none without weights.
+    pub fn new(rig: &Rig, follows: &[Option<BoneIndex>]) -> Self {
         let mut clouds: Vec<Vec<DVec3>> = vec![Vec::new(); rig.skeleton().len()];
         if let Some(weights) = rig.weights() {
             for vertex in 0..weights.vertices() {
@@ -49,7 +50,7 @@ impl Capsules {
         for a in 0..all.len() {
             for b in a + 1..all.len() {
                 let at_rest = apart(&all[a].ends, &all[b].ends) - all[a].radius - all[b].radius;
-                if rig_distance(rig, all[a].bone, all[b].bone) > NEAR && at_rest > 0.0 {
+                if joints_between(rig, follows, all[a].bone, all[b].bone) > NEAR && at_rest > 0.0 {
                     pairs.push((a, b));
                 }
             }
@@ -99,9 +100,8 @@ fn around(bone: BoneIndex, points: &[DVec3]) -> Capsule {
 }
 
 /// Joints between two bones.
-fn rig_distance(rig: &Rig, a: BoneIndex, b: BoneIndex) -> usize {
-    let parents = rig.skeleton().parents();
-    let above = |bone: BoneIndex| std::iter::successors(Some(bone), |bone| parents[*bone]).collect::<Vec<_>>();
+fn joints_between(rig: &Rig, follows: &[Option<BoneIndex>], a: BoneIndex, b: BoneIndex) -> usize {
+    let above = |bone: BoneIndex| carriers(rig, follows, bone);
     let (one, other) = (above(a), above(b));
     let met = one.iter().enumerate().find_map(|(i, bone)| other.iter().position(|b| b == bone).map(|j| i + j));
     met.unwrap_or(usize::MAX)

@@ -8,14 +8,14 @@ use dermis_rig::{BoneIndex, Rig};
 
 /// The bone that each bone moves with in place of its parent; `None` for those that hang where they belong.
 ///
-/// A bone follows another if its part of the body is not known, of the bones that do not hang on it the other shares most of its skin and does
+/// A bone follows another if it is a helper or its part of the body is not known, of the bones that do not hang on it the other shares most of its skin and does
 /// not carry it, and what carries both has no skin or all of it.
 pub(super) fn followers(rig: &Rig, anatomy: &Anatomy) -> Vec<Option<BoneIndex>> {
     let skeleton = rig.skeleton();
     let bones = skeleton.len();
     let mut follows = vec![None; bones];
     let Some(weights) = rig.weights() else { return follows };
-    let unknown = |bone: BoneIndex| matches!(anatomy.from[bone], LimitFrom::Unknown);
+    let unknown = |bone: BoneIndex| matches!(anatomy.from[bone], LimitFrom::Unknown | LimitFrom::Still);
     let mut own = vec![0.0; bones];
     let mut shared: Vec<Vec<f64>> = skeleton.bones().map(|b| vec![0.0; if unknown(b) { bones } else { 0 }]).collect();
     let mut share = |one: &[(BoneIndex, f64)], two: &[(BoneIndex, f64)]| {
@@ -60,11 +60,17 @@ pub(super) fn followers(rig: &Rig, anatomy: &Anatomy) -> Vec<Option<BoneIndex>> 
             Some(carrier) => own[carrier.get()] == 0.0 || carried[carrier.get()] >= (1.0 - 1e-9) * all,
             None => true,
         };
-        // Two bones do not lead each other in a circle.
-        let leads = std::iter::successors(Some(other), |b| follows[b.get()]).any(|b| above(b).contains(&bone));
+        // Nothing is carried in a circle.
+        let leads = carriers(rig, &follows, other).contains(&bone);
         if apart && !leads {
             follows[bone.get()] = Some(other);
         }
     }
     follows
+}
+
+/// A bone and those that carry it: the bone that it follows, or its parent, and so on. [`followers`] makes no circle.
+pub(super) fn carriers(rig: &Rig, follows: &[Option<BoneIndex>], bone: BoneIndex) -> Vec<BoneIndex> {
+    let above = |bone: &BoneIndex| follows[bone.get()].or(rig.skeleton().parents()[*bone]);
+    std::iter::successors(Some(bone), above).collect()
 }

@@ -32,7 +32,7 @@ use capsules::Capsules;
 use dermis_rig::glam::{DAffine3, DQuat, DVec3};
 use dermis_rig::rotation::{from_rotation_vector, rotation_vector};
 use dermis_rig::{BoneIndex, Frame, Motion, Rig, WorldPose};
-use followers::followers;
+use followers::{carriers, followers};
 use joints::{Angles, Joint, Turned};
 use order::round_trip;
 use plan::{Posture, plan};
@@ -187,7 +187,7 @@ pub fn exercise(rig: &Rig, anatomy: &Anatomy, settings: &ExerciseSettings) -> Re
     }
     let following = follows.iter().enumerate().filter_map(|(at, other)| Some((BoneIndex::new(at), (*other)?)));
     let following: Vec<(BoneIndex, BoneIndex)> = following.collect();
-    let maker = Maker { rig, capsules: Capsules::new(rig), joints, follows };
+    let maker = Maker { rig, capsules: Capsules::new(rig, &follows), joints, follows };
     let plan = plan(rig, &maker.joints, &anatomy.series(), poses - 1, settings.layout);
     let mut made = Exercise {
         motion: Motion::default(),
@@ -275,8 +275,7 @@ impl Maker<'_> {
 
     /// The bones on the way from one to another, without the one that carries both.
     fn between(&self, a: BoneIndex, b: BoneIndex) -> Vec<BoneIndex> {
-        let parents = self.rig.skeleton().parents();
-        let above = |bone: BoneIndex| std::iter::successors(Some(bone), |bone| parents[*bone]).collect::<Vec<_>>();
+        let above = |bone: BoneIndex| carriers(self.rig, &self.follows, bone);
         let (one, other) = (above(a), above(b));
         let apart = |list: &[BoneIndex], rest: &[BoneIndex]| {
             list.iter().copied().filter(|bone| !rest.contains(bone)).collect::<Vec<_>>()

@@ -108,7 +108,8 @@ fn spread_poses_fill_the_range_of_a_hinge_evenly() {
     let tree = Tree::new(7, 60, 3);
     let limits = limits(tree.rig.skeleton());
     let joints = Joint::all(tree.rig.skeleton(), &limits);
-    let maker = Maker { rig: &tree.rig, capsules: Capsules::new(&tree.rig), joints, follows: vec![None; 7] };
+    let maker =
+        Maker { rig: &tree.rig, capsules: Capsules::new(&tree.rig, &[None; 7]), joints, follows: vec![None; 7] };
     let hinge = maker.joints.iter().position(|joint| joint.bone == bone(3)).unwrap();
     let mut seen = [0; 64];
     for index in 0..64 {
