@@ -33,6 +33,8 @@ const TABLE: &[Rule] = &[
     rule("dermis-measure", &["dermis-rig", "dermis-solve", "dermis-deform"]),
     // It measures what every step of a compilation costs, and compresses and decomposes with the solvers of dermis-fit.
     rule("dermis-compile", &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit", "dermis-measure"]),
+    // Poses from keys, goals, markers: values in, motions out.
+    rule("dermis-motion", &["dermis-rig", "dermis-solve"]),
     rule("dermis-io", &["dermis-rig", "dermis-deform"]),
     // The only crate below the recipes that opens files; it shows a clip's skin by linear blend skinning.
     rule("dermis-files", &["dermis-rig", "dermis-deform", "dermis-io"]),
@@ -51,6 +53,7 @@ const TABLE: &[Rule] = &[
             "dermis-fit",
             "dermis-measure",
             "dermis-compile",
+            "dermis-motion",
             "dermis-io",
             "dermis-files",
             "dermis-report",
@@ -68,6 +71,7 @@ const TABLE: &[Rule] = &[
             "dermis-fit",
             "dermis-measure",
             "dermis-compile",
+            "dermis-motion",
             "dermis-io",
             "dermis-files",
             "dermis-report",
@@ -106,6 +110,7 @@ const OPEN_NOTHING: &[&str] = &[
     "dermis-fit",
     "dermis-measure",
     "dermis-compile",
+    "dermis-motion",
     "dermis-io",
     "dermis-report",
     "dermis-figures",

@@ -8,6 +8,7 @@ mod convert;
 mod decompose;
 mod demo;
 mod eval;
+mod exercise;
 mod export;
 mod figures;
 mod fit;
@@ -66,6 +67,7 @@ enum Verb {
     Report(report::ReportArgs),
     Pose(pose::PoseArgs),
     Suggest(suggest::SuggestArgs),
+    Exercise(exercise::ExerciseArgs),
     Export(export::ExportArgs),
     Convert(convert::ConvertArgs),
     Weights(Box<weights::WeightsArgs>),
@@ -116,6 +118,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Report(args) => report::run(args, &ui),
         Verb::Pose(args) => pose::run(args, &ui),
         Verb::Suggest(args) => suggest::run(args, &ui),
+        Verb::Exercise(args) => exercise::run(args, &ui),
         Verb::Export(args) => export::run(args, &ui),
         Verb::Convert(args) => convert::run(args, &ui),
         Verb::Weights(args) => weights::run(args, &ui),

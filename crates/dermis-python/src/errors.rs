@@ -61,10 +61,11 @@ fn in_python(text: &str) -> String {
 }
 
 /// Verbs that are functions of the package.
-const VERBS: [&str; 12] = [
+const VERBS: [&str; 13] = [
     "fit",
     "compare",
     "evaluate",
+    "exercise",
     "decompose",
     "invert",
     "suggest",

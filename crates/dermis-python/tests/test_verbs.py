@@ -39,6 +39,21 @@ def test_every_verb_over_files_runs(model_file: Path, tmp_path: Path) -> None:
     assert suggested == json.loads(program("suggest", model_file, "--motion", WALK, "--count", 2, "--json").stdout)
 
 
+def test_an_exercise_is_the_programs(tmp_path: Path) -> None:
+    made = dermis.exercise(EXERCISE, tmp_path / "a.npz", poses=9, in_betweens=2, write_limits=tmp_path / "limits.json")
+    ran = program("exercise", EXERCISE, "--poses", 9, "--in-betweens", 2, "--limits", tmp_path / "limits.json",
+                  "-o", tmp_path / "b.npz", "--json")
+    assert ran.returncode == 0, ran.stderr
+    assert made["frames"] == 25 and made["poses"][0]["kind"] == "rest"
+    said = json.loads(ran.stdout)
+    assert [pose["label"] for pose in made["poses"]] == [pose["label"] for pose in said["poses"]]
+    with np.load(tmp_path / "a.npz") as one, np.load(tmp_path / "b.npz") as two:
+        # The limits came back from degrees with six digits.
+        np.testing.assert_allclose(one["pose_matrices"], two["pose_matrices"], atol=1e-6)
+        np.testing.assert_allclose(one["pose_matrices"][0], one["bind_matrices"], atol=1e-6)
+        np.testing.assert_allclose(np.diff(one["frame_times"]), 1 / 24, rtol=1e-4)
+
+
 def test_weights_by_heat_are_the_programs(tmp_path: Path, arm: Arm) -> None:
     rig = tmp_path / "arm.npz"
     np.savez(rig, rest_vertices=arm.rest, faces=arm.faces, bone_names=np.array(arm.names),

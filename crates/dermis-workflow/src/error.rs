@@ -186,6 +186,9 @@ pub enum Error {
     /// A deformer that does not belong to its rig.
     #[error(transparent)]
     Rigged(#[from] dermis_deform::RiggedError),
+    /// No exercise can be made.
+    #[error(transparent)]
+    Exercise(#[from] dermis_motion::exercise::ExerciseError),
     /// Published figures cannot be drawn.
     #[error(transparent)]
     Figures(#[from] dermis_figures::FigureError),

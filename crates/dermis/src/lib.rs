@@ -59,6 +59,7 @@ pub use dermis_fit as fitting;
 pub use dermis_fit::Method;
 pub use dermis_io as io;
 pub use dermis_measure as measure;
+pub use dermis_motion as motion;
 pub use dermis_report as report;
 pub use dermis_rig as rig;
 pub use dermis_solve as solve;

@@ -4,6 +4,7 @@ mod appearance;
 mod compile;
 mod convert;
 mod decompose;
+mod exercise;
 mod files;
 mod fit;
 mod headline;

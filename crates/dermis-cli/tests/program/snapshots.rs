@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-const VERBS: [&str; 16] = [
+const VERBS: [&str; 17] = [
     "demo",
     "inspect",
     "fit",
@@ -20,6 +20,7 @@ const VERBS: [&str; 16] = [
     "report",
     "pose",
     "suggest",
+    "exercise",
     "export",
     "convert",
     "weights",
@@ -90,6 +91,7 @@ fn the_keys_of_every_verb_s_json_are_stored() {
         "compare train.npz --examples train.npz --hold-out test.npz --methods mwe --poses 4,8 --draws 2 --json",
         "report a.json b.json --json",
         "suggest joint.dermis --motion test.npz --json",
+        "exercise train.npz --poses 12 --in-betweens 2 -o exercise.npz --write-limits limits.json --json",
         "inspect train.npz joint.dermis --json",
         "export joint.dermis --motion test.npz -o walk.glb --json",
         "export joint.dermis --motion test.npz --drivers joint.json -o driven.glb --json",

@@ -34,7 +34,7 @@ from ._methods import (
 )
 from ._parts import PartsFit, fit_part, fit_parts, merge_parts
 from ._shapes import Decomposition, Inversion, ShapeTrack, decompose, invert, shape_track
-from ._verbs import convert, export, inspect, pose, report, run, suggest, weights
+from ._verbs import convert, exercise, export, inspect, pose, report, run, suggest, weights
 
 __all__ = [
     "AnimationSpace",
@@ -68,6 +68,7 @@ __all__ = [
     "convert",
     "decompose",
     "evaluate",
+    "exercise",
     "export",
     "fit",
     "fit_part",

@@ -47,6 +47,56 @@ def run(recipe: dict[str, Any], progress: Progress = None) -> Any:
         return json.loads(_dermis._run(text, callback))
 
 
+def exercise(
+    rig: Path,
+    out: Path,
+    *,
+    poses: int | None = None,
+    in_betweens: int | None = None,
+    fps: float | None = None,
+    apart: bool = False,
+    limits: Path | None = None,
+    write_limits: Path | None = None,
+    replace: bool = False,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Makes the poses to sculpt or to simulate: every joint through its range.
+
+    Parameters
+    ----------
+    rig : path
+        A file with mesh and skeleton.
+    out : path
+        A bundle (.npz) with the rig and the poses, or a GLB with a clip.
+    poses : int, optional
+        How many poses, the rest pose included; 42 by default.
+    in_betweens : int, optional
+        Frames between a pose and the next, for a simulation to run through; none by default.
+    fps : float, optional
+        Frames per second with in-betweens; 24 by default.
+    apart : bool
+        Whether a pose moves one joint, or one pair of neighbours. Otherwise joints that share no skin move together.
+    limits : path, optional
+        Joint limits (.json) that differ from those of anatomy.
+    write_limits : path, optional
+        Where the limits of all joints go, to be changed and named as `limits`.
+    replace : bool
+        Whether outputs that exist are replaced.
+    progress : bool or callable, optional
+        As in `run`.
+
+    Returns
+    -------
+    dict
+        What `dermis exercise --json` prints.
+    """
+    recipe = _given(
+        rig=_input(rig), out=_text(out), poses=poses, in_betweens=in_betweens, rate=fps, apart=apart or None,
+        limits=_input(limits), write_limits=_text(write_limits), existing=_existing(replace),
+    )
+    return run({"exercise": recipe}, progress)  # type: ignore[no-any-return]
+
+
 def suggest(
     model: Path,
     motion: Path,

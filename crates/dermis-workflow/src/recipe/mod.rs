@@ -11,6 +11,7 @@ mod course;
 mod decompose;
 mod demo;
 mod eval;
+mod exercise;
 mod export;
 mod figures;
 mod fit;
@@ -32,6 +33,7 @@ pub use course::Course;
 pub use decompose::{DecomposeOutcome, DecomposeRecipe};
 pub use demo::{DemoOutcome, DemoRecipe};
 pub use eval::{EvalOutcome, EvalRecipe, Held, ScoreRecipe, Scored, StressTest};
+pub use exercise::{ExerciseOutcome, ExerciseRecipe};
 pub use export::{ExportForm, ExportMade, ExportOutcome, ExportRecipe, LinearExport, ShapesExport};
 pub use figures::{Figure, FiguresOutcome, FiguresRecipe};
 pub use fit::{FitDone, FitExamples, FitOutcome, FitOutputs, FitRecipe, Memory};
@@ -74,6 +76,8 @@ pub enum Recipe {
     Pose(PoseRecipe),
     /// Say which frames to sculpt next.
     Suggest(SuggestRecipe),
+    /// Make the poses to sculpt or to simulate.
+    Exercise(ExerciseRecipe),
     /// Compile a model for an engine.
     Export(Box<ExportRecipe>),
     /// Write files in another format.
@@ -107,6 +111,8 @@ pub enum Outcome {
     Pose(Box<PoseOutcome>),
     /// Of a search for poses to sculpt.
     Suggest(Box<SuggestOutcome>),
+    /// Of making poses.
+    Exercise(Box<ExerciseOutcome>),
     /// Of an export.
     Export(Box<ExportOutcome>),
     /// Of a conversion.
@@ -187,6 +193,7 @@ impl Recipe {
             Self::Compare(recipe) => Outcome::Compare(Box::new(recipe.run(watch)?)),
             Self::Pose(recipe) => Outcome::Pose(Box::new(recipe.run(watch)?)),
             Self::Suggest(recipe) => Outcome::Suggest(Box::new(recipe.run(watch)?)),
+            Self::Exercise(recipe) => Outcome::Exercise(Box::new(recipe.run(watch)?)),
             Self::Export(recipe) => Outcome::Export(Box::new(recipe.run(watch)?)),
             Self::Convert(recipe) => Outcome::Convert(recipe.run(watch)?),
             Self::Weights(recipe) => Outcome::Weights(Box::new(recipe.run(watch)?)),
@@ -207,6 +214,7 @@ impl Recipe {
             Self::Compare(_) => "compare",
             Self::Pose(_) => "pose",
             Self::Suggest(_) => "suggest",
+            Self::Exercise(_) => "exercise",
             Self::Export(_) => "export",
             Self::Convert(_) => "convert",
             Self::Weights(_) => "weights",
@@ -247,6 +255,7 @@ impl Outcome {
             Self::Compare(outcome) => outcome.json(),
             Self::Pose(outcome) => outcome.json(),
             Self::Suggest(outcome) => outcome.json(),
+            Self::Exercise(outcome) => outcome.json(),
             Self::Export(outcome) => outcome.json(),
             Self::Convert(outcome) => outcome.json(),
             Self::Weights(outcome) => outcome.json(),

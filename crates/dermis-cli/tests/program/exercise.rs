@@ -1,0 +1,90 @@
+//! `dermis exercise`.
+
+use crate::tube::{Flesh, Tube};
+use crate::{Desk, number};
+use serde_json::Value;
+
+#[test]
+fn an_exercise_is_told_and_written_for_whoever_makes_the_skins() {
+    let desk = Desk::new();
+    desk.put("a.npz", Tube::new(9, 6, 0.0, Flesh::Bulge).bundle());
+    let told = desk.json("exercise a.npz --poses 20 --json -o poses.npz");
+    assert_eq!((number(&told, "frames"), told["poses"].as_array().unwrap().len()), (20.0, 20), "{told}");
+    assert_eq!(told["poses"][0]["kind"], "rest");
+    let file = &desk.json("inspect poses.npz --json")[0];
+    assert_eq!((file["poses"].as_u64(), file["skins"].as_u64()), (Some(20), Some(0)));
+    // The bundle is a motion of the rig: a model runs on it, and suggest goes on from there.
+    desk.good("fit a.npz --examples a.npz --folds 0 -o m.dermis");
+    desk.good("pose m.dermis --motion poses.npz -o skins.npz");
+    desk.good("suggest m.dermis --motion poses.npz --count 2");
+    let text = desk.good("exercise a.npz --poses 20 --force -o poses.npz").out;
+    assert!(text.contains("20 poses: rest,") && text.contains("written: poses.npz (20 frames)"), "{text}");
+    let same = desk.bytes("poses.npz");
+    desk.good("--threads 1 exercise a.npz --poses 20 -o again.npz");
+    assert!(same == desk.bytes("again.npz"), "the same bytes for any number of threads");
+}
+
+#[test]
+fn a_clip_runs_from_rest_to_rest() {
+    let desk = Desk::new();
+    desk.put("a.npz", Tube::new(9, 6, 0.0, Flesh::Bulge).bundle());
+    let told = desk.json("exercise a.npz --poses 8 --in-betweens 4 --fps 30 -o clip.glb --json");
+    assert_eq!(number(&told, "frames"), 41.0, "{told}");
+    assert!(number(&told["longest_turn"], "degrees") < 40.0, "{told}");
+    let clip = &desk.json("inspect clip.glb --json")[0]["clips"][0];
+    assert!((number(clip, "seconds") - 40.0 / 30.0).abs() < 1e-6, "{clip}");
+}
+
+/// Limits that are written come back, and a changed one holds in every pose.
+#[test]
+fn limits_are_written_changed_and_kept() {
+    let desk = Desk::new();
+    desk.put("a.npz", Tube::new(9, 6, 0.0, Flesh::Bulge).bundle());
+    desk.good("exercise a.npz --poses 12 -o one.npz --write-limits limits.json");
+    let mut limits: Value = serde_json::from_slice(&desk.bytes("limits.json")).unwrap();
+    let joints = limits["joints"].as_object_mut().unwrap();
+    let (name, _) = joints.iter().find(|(_, joint)| joint["bend"].is_array()).unwrap();
+    let name = name.clone();
+    joints[&name]["bend"] = serde_json::json!([-5, 10]);
+    joints[&name]["lean"] = serde_json::json!([0, 0]);
+    joints[&name]["twist"] = serde_json::json!([0, 0]);
+    desk.put("limits.json", limits.to_string());
+    let told = desk.json("exercise a.npz --poses 12 --limits limits.json -o two.npz --json");
+    let mut seen = 0;
+    for pose in told["poses"].as_array().unwrap() {
+        for joint in pose["joints"].as_array().unwrap().iter().filter(|joint| joint["bone"] == name.as_str()) {
+            let bend = number(joint, "bend_degrees");
+            assert!((-5.0 - 1e-9..=10.0 + 1e-9).contains(&bend) && number(joint, "twist_degrees") == 0.0, "{joint}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 2, "{told}");
+}
+
+#[test]
+fn what_makes_no_exercise_is_named_and_nothing_is_written() {
+    let desk = Desk::new();
+    desk.put("a.npz", Tube::new(9, 6, 0.0, Flesh::Bulge).bundle());
+    desk.put("bad.json", "{\"joints\": {\"nobody\": {\"bend\": [0, 90]}}}");
+    desk.put("torn.json", "{\"joints\": {");
+    desk.put("binary.json", [0xff, 0xfe, 0x00]);
+    for (line, says) in [
+        ("exercise a.npz -o poses.fbx", &["poses.fbx", ".npz or .glb"][..]),
+        ("exercise a.npz --poses 1 -o p.npz", &["--poses"]),
+        ("exercise a.npz --poses 99999 -o p.npz", &["--poses"]),
+        ("exercise a.npz --in-betweens 4000000000 -o p.npz", &["frames"]),
+        ("exercise a.npz --in-betweens 2 --fps 0 -o p.npz", &["frames per second"]),
+        ("exercise a.npz --limits bad.json -o p.npz", &["bad.json", "nobody"]),
+        ("exercise a.npz --limits torn.json -o p.npz", &["torn.json", "line 1"]),
+        ("exercise a.npz --limits binary.json -o p.npz", &["binary.json"]),
+        ("exercise a.npz --limits missing.json -o p.npz", &["missing.json"]),
+        ("exercise bad.json -o p.npz", &["bad.json"]),
+        ("exercise a.npz -o a.npz --force", &["a.npz"]),
+        ("exercise a.npz -o p.npz --write-limits p.npz", &["p.npz"]),
+    ] {
+        let run = desk.run(line);
+        assert_eq!(run.code, 2, "{line}: {}", run.out);
+        assert!(says.iter().all(|word| run.err.contains(word)), "{line}: {}", run.err);
+    }
+    assert_eq!(desk.names(""), ["a.npz", "bad.json", "binary.json", "torn.json"]);
+}

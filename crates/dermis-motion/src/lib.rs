@@ -1,0 +1,7 @@
+//! Where poses come from: controls with keys, goals, motion capture, exercises. Motions come out, as `dermis-rig` knows them.
+//!
+//! It opens no file and knows no format.
+
+pub mod anatomy;
+pub mod exercise;
+pub mod ik;
