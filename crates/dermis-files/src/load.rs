@@ -33,9 +33,9 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct ReadOptions {
-    /// Axis that points up in files that do not state it (OBJ, PC2, MDD, Alembic); the rig's own by default, Y for Alembic.
+    /// Axis that points up in files that do not state it (OBJ, PC2, MDD, Alembic, BVH); the rig's own by default, Y for Alembic and BVH.
     pub up: Option<UpAxis>,
-    /// Metres per unit in files that do not state it (OBJ, PC2, MDD, Alembic); the rig's own by default.
+    /// Metres per unit in files that do not state it (OBJ, PC2, MDD, Alembic, BVH); the rig's own by default.
     pub unit: Option<f64>,
     /// Frames per second at which clips are sampled; their own keys by default.
     pub fps: Option<f64>,
@@ -60,11 +60,11 @@ impl ReadOptions {
         Self { shapes: if rest { BundleShapes::Stored } else { BundleShapes::Skins }, ..self.clone() }
     }
 
-    /// Axes and unit of the file at `path`, if it does not state them: those of the rig, but Alembic has Y up whatever
-    /// program wrote it.
+    /// Axes and unit of the file at `path`, if it does not state them: those of the rig, but Alembic and BVH have Y up whatever
+    /// program wrote them.
     pub fn space_of(&self, path: &Path, rig: &Space) -> Space {
-        let alembic = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("abc"));
-        let up = self.up.unwrap_or(if alembic { UpAxis::Y } else { rig.up });
+        let has_y_up = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("abc") || e.eq_ignore_ascii_case("bvh"));
+        let up = self.up.unwrap_or(if has_y_up { UpAxis::Y } else { rig.up });
         Space { up, metres_per_unit: self.unit.unwrap_or(rig.metres_per_unit), unit: rig.unit.clone() }
     }
 
@@ -75,7 +75,7 @@ impl ReadOptions {
     pub fn must_act_on(&self, files: &[FileNote]) -> Result<(), FileError> {
         let any = |needs: fn(&Needs) -> bool| files.iter().any(|file| needs(&file.needs));
         let (rate, space) = (any(|needs| needs.rate), any(|needs| needs.space));
-        let stateless = "files that state no axes and unit (OBJ, PC2, MDD, Alembic)";
+        let stateless = "files that state no axes and unit (OBJ, PC2, MDD, Alembic, BVH)";
         let options = [
             ("fps", self.fps.is_some() && !rate, "clips, and poses without times"),
             ("up", self.up.is_some() && !space, stateless),

@@ -69,6 +69,8 @@ pub enum Format {
     Fbx,
     /// Alembic, in its Ogawa container.
     Alembic,
+    /// BVH: motion capture.
+    Bvh,
     /// A model of this toolkit.
     Model,
 }
@@ -83,6 +85,7 @@ impl fmt::Display for Format {
             Self::Mdd => "MDD",
             Self::Fbx => "FBX",
             Self::Alembic => "Alembic",
+            Self::Bvh => "BVH",
             Self::Model => "model",
         })
     }

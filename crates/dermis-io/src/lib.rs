@@ -22,6 +22,8 @@ mod agree;
 #[cfg(feature = "formats")]
 pub mod alembic;
 mod appearance;
+#[cfg(feature = "formats")]
+pub mod bvh;
 pub mod contents;
 pub mod deformer_protocol;
 pub mod driver_table;

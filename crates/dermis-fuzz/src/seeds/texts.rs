@@ -18,6 +18,16 @@ pub fn obj_files() -> Vec<Vec<u8>> {
     [square, &frame(0.25), &sequence].map(|text| text.as_bytes().to_vec()).to_vec()
 }
 
+/// BVH files: two roots, end sites, every kind of channel; and one without frames.
+pub fn bvh_files() -> Vec<Vec<u8>> {
+    let two = "HIERARCHY\nROOT hips\n{\n\tOFFSET 0 1 0\n\tCHANNELS 6 Xposition Yposition Zposition Zrotation Xrotation Yrotation\n\
+               \tJOINT left leg\n\t{\n\t\tOFFSET 0.1 -0.5 0\n\t\tCHANNELS 3 Yrotation Xrotation Zrotation\n\t\tEnd Site\n\t\t{\n\
+               \t\t\tOFFSET 0 -0.4 0\n\t\t}\n\t}\n}\nROOT ball { OFFSET 1 0 0 CHANNELS 2 Yposition Yscale End Site { OFFSET 0 0 0 } }\n\
+               MOTION\nFrames: 2\nFrame Time: 0.0333333\n0 1 0 10 -20 30 5 15 90 0.5 1\n0 1.1 0 12 -22 170 5 15 90.5 0.25 1\n";
+    let bare = "HIERARCHY\r\nROOT a\r\n{\r\nOFFSET 0 0 0\r\n}\r\n";
+    [two, bare].map(|text| text.as_bytes().to_vec()).to_vec()
+}
+
 /// Tables of a joint model and of helper bones.
 pub fn tables() -> Vec<Vec<u8>> {
     let bone = |name: &str| NamedBone { name: name.into(), inverse_bind: DAffine3::from_translation(DVec3::X) };
