@@ -1,3 +1,5 @@
 //! Where poses come from: controls with keys, goals, motion capture, exercises. Motions come out, as `dermis-rig` knows them.
 //!
 //! It opens no file and knows no format.
+
+pub mod ik;
