@@ -3,3 +3,4 @@
 //! It opens no file and knows no format.
 
 pub mod ik;
+pub mod retarget;
