@@ -134,6 +134,14 @@ pub fn run(install_tools: bool) -> ExitCode {
         }
         _ => Outcome::Failed,
     });
+    steps.run("BVH by and for Blender", || match (std::env::var_os("DERMIS_BLENDER_PYTHON"), &program) {
+        (None, _) => Outcome::NotRun("DERMIS_BLENDER_PYTHON, a Python that can import bpy".into()),
+        (Some(python), Some(program)) => {
+            let check = root().join("target/xtask/bvh");
+            of(Command::new(python).arg("tools/check_bvh.py").arg(program).arg(check))
+        }
+        _ => Outcome::Failed,
+    });
     steps.run("bundle by Blender", || match (std::env::var_os("DERMIS_BLENDER_PYTHON"), &program) {
         (None, _) => Outcome::NotRun("DERMIS_BLENDER_PYTHON, a Python that can import bpy".into()),
         (Some(python), Some(program)) => {

@@ -20,6 +20,7 @@ mod pose;
 mod pose_space_options;
 mod recipe;
 mod report;
+mod retarget;
 mod run;
 mod show;
 mod suggest;
@@ -66,6 +67,7 @@ enum Verb {
     Report(report::ReportArgs),
     Pose(pose::PoseArgs),
     Suggest(suggest::SuggestArgs),
+    Retarget(retarget::RetargetArgs),
     Export(export::ExportArgs),
     Convert(convert::ConvertArgs),
     Weights(Box<weights::WeightsArgs>),
@@ -116,6 +118,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Report(args) => report::run(args, &ui),
         Verb::Pose(args) => pose::run(args, &ui),
         Verb::Suggest(args) => suggest::run(args, &ui),
+        Verb::Retarget(args) => retarget::run(args, &ui),
         Verb::Export(args) => export::run(args, &ui),
         Verb::Convert(args) => convert::run(args, &ui),
         Verb::Weights(args) => weights::run(args, &ui),

@@ -14,7 +14,7 @@ pub(crate) use check::{LOOKED_AT, check_skins, edges};
 pub(crate) use files::expect_skins;
 pub use files::{FileNote, Needs, hash_of, names_in, note, open_file, read_bytes, read_contents, read_contents_with};
 use motion::clip_motion;
-pub use motion::{load_motion, motion_of};
+pub use motion::{load_motion, motion_of, own_motion};
 pub(crate) use motion::{pick_clip, sample_times};
 
 pub use sets::{PoseSet, load_pose_sets};

@@ -61,7 +61,7 @@ fn in_python(text: &str) -> String {
 }
 
 /// Verbs that are functions of the package.
-const VERBS: [&str; 12] = [
+const VERBS: [&str; 13] = [
     "fit",
     "compare",
     "evaluate",
@@ -74,4 +74,5 @@ const VERBS: [&str; 12] = [
     "inspect",
     "pose",
     "report",
+    "retarget",
 ];

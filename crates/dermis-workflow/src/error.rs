@@ -7,6 +7,7 @@ use dermis_fit::decompose::{ClusteringError, DecomposeError};
 use dermis_fit::{FitError, HeatError, MethodError, ScanError};
 use dermis_io::WriteError;
 use dermis_measure::MeasureError;
+use dermis_motion::retarget::RetargetError;
 use std::path::{Path, PathBuf};
 
 /// Why a recipe stopped.
@@ -180,6 +181,9 @@ pub enum Error {
         /// The model's method.
         method: String,
     },
+    /// A motion cannot be brought onto a rig.
+    #[error(transparent)]
+    Retarget(RetargetError),
     /// No poses can be suggested.
     #[error(transparent)]
     Design(dermis_fit::design::DesignError),
@@ -283,6 +287,16 @@ impl From<CompileError> for Error {
             CompileError::Measure(error) => error.into(),
             CompileError::Fit(error) => error.into(),
             other => Self::Compile(other),
+        }
+    }
+}
+
+impl From<RetargetError> for Error {
+    /// Work that was stopped has not failed.
+    fn from(error: RetargetError) -> Self {
+        match error {
+            RetargetError::Cancelled => Self::Cancelled,
+            other => Self::Retarget(other),
         }
     }
 }

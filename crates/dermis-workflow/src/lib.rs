@@ -37,7 +37,10 @@ pub mod weights;
 pub use dermis_figures as figures;
 pub use dermis_files::{FileError, convert, load, output, skins};
 pub use error::{Error, ExportError};
-pub use {dermis_deform as deform, dermis_fit as fits, dermis_io as io, dermis_rig as rig, dermis_solve::simd};
+pub use {
+    dermis_deform as deform, dermis_fit as fits, dermis_io as io, dermis_motion as motion, dermis_rig as rig,
+    dermis_solve::simd,
+};
 
 /// Name and version of the program, for provenance.
 pub const PROGRAM: &str = concat!("dermis ", env!("CARGO_PKG_VERSION"));

@@ -17,6 +17,7 @@ mod pose_space;
 mod recipes;
 mod refusals;
 mod report;
+mod retarget;
 mod sculpts;
 mod secondary;
 mod snapshots;

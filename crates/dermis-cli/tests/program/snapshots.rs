@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-const VERBS: [&str; 16] = [
+const VERBS: [&str; 17] = [
     "demo",
     "inspect",
     "fit",
@@ -20,6 +20,7 @@ const VERBS: [&str; 16] = [
     "report",
     "pose",
     "suggest",
+    "retarget",
     "export",
     "convert",
     "weights",

@@ -132,6 +132,46 @@ pub fn load_motion(
     Ok((motion_of(rig, &contents, source, options)?, note))
 }
 
+/// A motion on the skeleton of its own file, bones in the file's order: a clip, or the poses of a bundle.
+///
+/// # Errors
+/// [`FileError::Lacks`] without a skeleton, or without a motion; and those of reading.
+pub fn own_motion(source: &Source, options: &ReadOptions) -> Result<(Contents, Motion, FileNote), FileError> {
+    let path = &source.path;
+    let (mut contents, mut note) = read_contents(path, &options.space_of(path, &Space::default()))?;
+    source.select(&mut contents)?;
+    note.role = "motion".into();
+    note.needs.rate |= lacks_times(&contents);
+    let frames: Vec<Frame> = if contents.clips.is_empty() {
+        let timed = |(at, record): (usize, &Record)| {
+            let time = record.time.or(options.fps.map(|fps| at as f64 / fps));
+            Some(Frame { label: record.label.clone(), time, pose: record.pose.clone()? })
+        };
+        contents.records.iter().enumerate().filter_map(timed).collect()
+    } else {
+        clip_bones(&contents, path)?;
+        let clip = pick_clip(&contents, source)?;
+        let frame = |(at, time): (usize, &f64)| Frame {
+            label: format!("{} {at}", clip.name),
+            time: Some(*time),
+            pose: (clip.sample)(*time).pose,
+        };
+        sample_times(clip, source, options)?.iter().enumerate().map(frame).collect()
+    };
+    if frames.is_empty() {
+        let what = format!("there are neither poses nor clips in this {} file", contents.format);
+        return Err(FileError::lacks(
+            path,
+            what,
+            "a motion is a file with an animation, or a bundle with pose_matrices",
+        ));
+    }
+    let clip = if contents.clips.is_empty() { None } else { Some(pick_clip(&contents, source)?.name.clone()) };
+    let name =
+        clip.unwrap_or_else(|| contents.name.rsplit_once('.').map_or(contents.name.as_str(), |(stem, _)| stem).into());
+    Ok((contents, Motion { name, frames }, note))
+}
+
 fn clip_bones(contents: &Contents, path: &Path) -> Result<Vec<String>, FileError> {
     let names = contents.skeleton.as_ref().map(|s| s.names().to_vec());
     names.ok_or_else(|| FileError::lacks(path, "the clip moves no skeleton", "use the file of a skinned character"))

@@ -94,6 +94,7 @@ pub fn recipes() -> Vec<Vec<u8>> {
         json!({ "inspect": { "files": [input("a.glb")] } }),
         json!({ "pose": { "model": input("m.dermis"), "motion": input("w.npz"), "out": "o.pc2", "existing": "keep" } }),
         json!({ "suggest": { "model": input("m.dermis"), "motion": input("w.npz"), "count": 3 } }),
+        json!({ "retarget": { "source": input("w.bvh"), "rig": input("a.glb"), "map": input("map.json"), "contacts": false, "out": "o.glb" } }),
         json!({ "eval": { "model": input("m.dermis"), "score": { "examples": [input("e.npz")] } } }),
         json!({ "demo": { "out": "demo" } }),
         json!({ "invert": { "rig": input("a.glb"), "sculpts": [input("s.obj")], "out": "c.npz" } }),

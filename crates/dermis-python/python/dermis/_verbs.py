@@ -330,6 +330,52 @@ def convert(
     return run({"convert": recipe}, progress)  # type: ignore[no-any-return]
 
 
+def retarget(
+    source: Path,
+    rig: Path,
+    *,
+    out: Path,
+    map: Path | None = None,
+    contacts: bool | None = None,
+    up: Literal["y", "z"] | None = None,
+    unit: float | None = None,
+    fps: float | None = None,
+    replace: bool = False,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Brings a motion onto another character.
+
+    Parameters
+    ----------
+    source : path
+        The motion with the skeleton it moves; FILE#CLIP is one clip of a file.
+    rig : path
+        The rig that it is brought onto: a file with a skeleton, or a model.
+    out : path
+        Where it goes; the ending of the name is the format.
+    map : path, optional
+        A JSON file with pairs of bones, from names of the rig's to names of the source's, or to null.
+    contacts : bool, optional
+        Whether feet and hands are kept where the source's stand; true by default.
+    up, unit, fps
+        How files are read that do not say it themselves.
+    replace : bool
+        Whether an output that exists is replaced.
+    progress : bool or callable, optional
+        As in `run`.
+
+    Returns
+    -------
+    dict
+        What `dermis retarget --json` prints.
+    """
+    recipe = _given(
+        source=_input(source), rig=_input(rig), map=_input(map), contacts=contacts,
+        read=_read(up=up, unit=unit, fps=fps), out=_text(out), existing=_existing(replace),
+    )
+    return run({"retarget": recipe}, progress)  # type: ignore[no-any-return]
+
+
 def inspect(*files: Path) -> list[dict[str, Any]]:
     """Says what files hold, and what is wrong with them.
 

@@ -19,6 +19,7 @@ mod inspect;
 mod invert;
 mod pose;
 mod report;
+mod retarget;
 mod shape_count;
 mod suggest;
 mod viewer;
@@ -40,6 +41,7 @@ pub use inspect::{InspectOutcome, InspectRecipe, Inspected};
 pub use invert::{DeformerProgram, InvertOutcome, InvertRecipe, InvertedDeformer};
 pub use pose::{PoseOutcome, PoseRecipe, Swing};
 pub use report::{ReportOutcome, ReportRecipe};
+pub use retarget::{RetargetOutcome, RetargetRecipe};
 pub use shape_count::ShapeCount;
 pub use suggest::{SuggestOutcome, SuggestRecipe, SuggestedBundle};
 pub use viewer::{ViewerExport, ViewerMade};
@@ -76,6 +78,8 @@ pub enum Recipe {
     Suggest(SuggestRecipe),
     /// Compile a model for an engine.
     Export(Box<ExportRecipe>),
+    /// Bring a motion onto another rig.
+    Retarget(RetargetRecipe),
     /// Write files in another format.
     Convert(ConvertRecipe),
     /// Make skinning weights.
@@ -109,6 +113,8 @@ pub enum Outcome {
     Suggest(Box<SuggestOutcome>),
     /// Of an export.
     Export(Box<ExportOutcome>),
+    /// Of bringing a motion onto another rig.
+    Retarget(Box<RetargetOutcome>),
     /// Of a conversion.
     Convert(ConvertOutcome),
     /// Of making weights.
@@ -188,6 +194,7 @@ impl Recipe {
             Self::Pose(recipe) => Outcome::Pose(Box::new(recipe.run(watch)?)),
             Self::Suggest(recipe) => Outcome::Suggest(Box::new(recipe.run(watch)?)),
             Self::Export(recipe) => Outcome::Export(Box::new(recipe.run(watch)?)),
+            Self::Retarget(recipe) => Outcome::Retarget(Box::new(recipe.run(watch)?)),
             Self::Convert(recipe) => Outcome::Convert(recipe.run(watch)?),
             Self::Weights(recipe) => Outcome::Weights(Box::new(recipe.run(watch)?)),
             Self::Decompose(recipe) => Outcome::Decompose(Box::new(recipe.run(watch)?)),
@@ -208,6 +215,7 @@ impl Recipe {
             Self::Pose(_) => "pose",
             Self::Suggest(_) => "suggest",
             Self::Export(_) => "export",
+            Self::Retarget(_) => "retarget",
             Self::Convert(_) => "convert",
             Self::Weights(_) => "weights",
             Self::Decompose(_) => "decompose",
@@ -248,6 +256,7 @@ impl Outcome {
             Self::Pose(outcome) => outcome.json(),
             Self::Suggest(outcome) => outcome.json(),
             Self::Export(outcome) => outcome.json(),
+            Self::Retarget(outcome) => outcome.json(),
             Self::Convert(outcome) => outcome.json(),
             Self::Weights(outcome) => outcome.json(),
             Self::Decompose(outcome) => outcome.json(),
