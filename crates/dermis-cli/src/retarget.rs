@@ -78,8 +78,14 @@ pub fn show(outcome: &RetargetOutcome, ui: &Ui, json: bool) -> ExitCode {
     list(ui, "bones of the source that move nothing", &found.unused);
     let hung: Vec<String> = found.hung.iter().map(|(root, bone)| format!("{root} with {bone}")).collect();
     list(ui, "roots that go with a bone", &hung);
-    if found.ground.length() > 0.0 {
-        ui.print(&format!("the source moves on the spot: the ground passes at {:.3} m/s", found.ground.length()));
+    match found.ground.map(|velocity| velocity.length()) {
+        None => {
+            ui.print("the source moves on the spot, at no steady speed: slides are against the paths of its own feet")
+        }
+        Some(speed) if speed > 0.0 => {
+            ui.print(&format!("the source moves on the spot: the ground passes at {speed:.3} m/s"))
+        }
+        Some(_) => {}
     }
     contacts(outcome, ui);
     let done = &outcome.converted;

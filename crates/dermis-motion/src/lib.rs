@@ -3,4 +3,5 @@
 //! It opens no file and knows no format.
 
 pub mod ik;
+pub mod markers;
 pub mod retarget;

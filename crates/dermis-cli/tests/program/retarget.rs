@@ -35,7 +35,7 @@ fn a_walk_goes_through_bvh_onto_its_own_rig() {
         (found["paired_by"].as_str(), found["without_partner"].as_array().map(Vec::len)),
         (Some("names"), Some(0))
     );
-    assert!((number(&found, "/scale") - 1.0).abs() < 1e-6 && number(&found, "/facing_degrees") == 0.0);
+    assert!((number(&found, "scale") - 1.0).abs() < 1e-6 && number(&found, "facing_degrees") == 0.0);
     let original = npz::read(&std::fs::read(Path::new(WALK)).unwrap(), "walk.npz").unwrap();
     let (a, b) = (transforms(&original), transforms(&bundle(&desk, "again.npz")));
     assert_eq!(a.len(), b.len());

@@ -91,6 +91,7 @@ fn the_keys_of_every_verb_s_json_are_stored() {
         "compare train.npz --examples train.npz --hold-out test.npz --methods mwe --poses 4,8 --draws 2 --json",
         "report a.json b.json --json",
         "suggest joint.dermis --motion test.npz --json",
+        "retarget test.npz train.npz -o moved.npz --json",
         "inspect train.npz joint.dermis --json",
         "export joint.dermis --motion test.npz -o walk.glb --json",
         "export joint.dermis --motion test.npz --drivers joint.json -o driven.glb --json",

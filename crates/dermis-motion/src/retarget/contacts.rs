@@ -4,7 +4,8 @@
 //! twentieth of its frames, which itself is at most [`NEAR_GROUND`] · L above the lowest of all limbs, and slower than [`SLOW`] · L a second.
 //!
 //! A clip that walks on the spot has its feet slide backwards at the speed of the walk. The ground then moves: its velocity u is the one that most low
-//! samples share, if two fifths of them do, and zero if it is slower than [`SLOW`] · L a second. Speeds are measured against it.
+//! samples share, if two fifths of them do, and zero if it is slower than [`SLOW`] · L a second. Speeds are measured against it. Where the samples share
+//! no velocity, as in drawn walks on the spot, the ground is unsteady: an end that is low then touches it if it neither rises nor falls faster than that.
 
 use super::transfer::SourcePose;
 use dermis_rig::glam::DVec3;
@@ -31,8 +32,8 @@ pub(super) struct Stance {
 
 pub(super) struct Stances {
     pub list: Vec<Stance>,
-    /// Velocity of the ground, metres per second in the source's world; horizontal.
-    pub ground: DVec3,
+    /// Velocity of the ground, metres per second in the source's world; horizontal. `None` if it is unsteady.
+    pub ground: Option<DVec3>,
 }
 
 /// Finds the stances of the bones `ends` of the source.
@@ -50,7 +51,8 @@ pub(super) fn find(poses: &[SourcePose], times: &[f64], ends: &[usize], is_foot:
         if track.floor > lowest + NEAR_GROUND * leg {
             continue;
         }
-        let stands = |frame: &usize| track.is_low[*frame] && (track.velocity[*frame] - ground).length() < SLOW * leg;
+        let speed = |velocity: DVec3| ground.map_or(velocity.y.abs(), |ground| (velocity - ground).length());
+        let stands = |frame: &usize| track.is_low[*frame] && speed(track.velocity[*frame]) < SLOW * leg;
         let mut from = None;
         for frame in 0..=poses.len() {
             match (from, frame < poses.len() && stands(&frame)) {
@@ -93,7 +95,7 @@ impl Track {
     }
 }
 
-fn ground_velocity<'a>(feet: impl Iterator<Item = &'a Track>, leg: f64) -> DVec3 {
+fn ground_velocity<'a>(feet: impl Iterator<Item = &'a Track>, leg: f64) -> Option<DVec3> {
     let low: Vec<DVec3> = feet
         .flat_map(|track| track.velocity.iter().zip(&track.is_low))
         .filter(|(_, is_low)| **is_low)
@@ -101,17 +103,22 @@ fn ground_velocity<'a>(feet: impl Iterator<Item = &'a Track>, leg: f64) -> DVec3
         .collect();
     let stride = low.len().div_ceil(MOST_SAMPLES).max(1);
     let samples: Vec<DVec3> = low.into_iter().step_by(stride).collect();
-    let near = |a: DVec3| samples.iter().filter(move |b| b.distance(a) < SLOW * leg).copied();
+    let near = |a: DVec3, radius: f64| samples.iter().filter(move |b| b.distance(a) < radius * leg).copied();
     let mut best = (0, DVec3::ZERO);
     for &sample in &samples {
-        let count = near(sample).count();
+        let count = near(sample, 0.25 * SLOW).count();
         if count > best.0 {
             best = (count, sample);
         }
     }
-    if 5 * best.0 < 2 * samples.len() {
-        return DVec3::ZERO;
+    if 5 * near(best.1, SLOW).count() < 2 * samples.len() {
+        return None;
     }
-    let mean = near(best.1).fold(DVec3::ZERO, |sum, v| sum + v) / best.0.max(1) as f64;
-    if mean.length() < SLOW * leg { DVec3::ZERO } else { mean }
+    // The mean of a stance's samples, not of the steps at its ends, which are as fast on the way to a swing.
+    let mut mean = best.1;
+    for _ in 0..8 {
+        let (sum, count) = near(mean, 0.25 * SLOW).fold((DVec3::ZERO, 0.0), |(sum, count), v| (sum + v, count + 1.0));
+        mean = if count > 0.0 { sum / count } else { mean };
+    }
+    Some(if mean.length() < SLOW * leg { DVec3::ZERO } else { mean })
 }

@@ -67,8 +67,9 @@ pub struct Retargeted {
     pub scale: f64,
     /// Turn about the vertical from the way that the source faces to the target's, radians.
     pub facing: f64,
-    /// Velocity of the ground in the target's world, metres per second: not zero where the source walks on the spot.
-    pub ground: DVec3,
+    /// Velocity of the ground in the target's world, metres per second: not zero where the source walks on the spot, `None` where its feet then share no
+    /// velocity.
+    pub ground: Option<DVec3>,
     /// The most that the hips came down so that legs reach, metres.
     pub lowered: f64,
     /// Contacts that were found; with [`Contacts::Free`] none.
@@ -97,7 +98,7 @@ pub struct Contact {
     pub from: usize,
     /// The last frame.
     pub to: usize,
-    /// The farthest that the bone's head is from its mean place on the ground, metres.
+    /// The farthest that the bone's head is from its mean place on the ground, metres; where the ground is unsteady, on the source's path.
     pub slide: f64,
     /// The same of the source, times the ratio of the leg lengths.
     pub source_slide: f64,
@@ -198,7 +199,7 @@ pub fn retarget(
     }
     let planted = match keep {
         Contacts::Kept => plant::plant(&transfer, &poses, &times, &mut frames)?,
-        Contacts::Free => plant::Planted { contacts: Vec::new(), ground: DVec3::ZERO, lowered: 0.0 },
+        Contacts::Free => plant::Planted { contacts: Vec::new(), ground: Some(DVec3::ZERO), lowered: 0.0 },
     };
     let out = |(frame, bones): (&Frame, &Vec<DAffine3>)| {
         let mut world = vec![DAffine3::IDENTITY; to.len()];

@@ -34,8 +34,8 @@ struct Stander {
 /// What keeping contacts did.
 pub(super) struct Planted {
     pub contacts: Vec<Contact>,
-    /// Velocity of the ground in the target's world, metres per second.
-    pub ground: DVec3,
+    /// Velocity of the ground in the target's world, metres per second; `None` if it is unsteady.
+    pub ground: Option<DVec3>,
     /// The most that the hips came down, metres.
     pub lowered: f64,
 }
@@ -53,7 +53,7 @@ pub(super) fn plant(
     let is_foot: Vec<bool> = standers.iter().map(|stander| stander.is_foot).collect();
     let leg = leg_length(transfer, &standers);
     let Stances { list, ground } = find(poses, times, &ends, &is_foot, leg);
-    let ground = transfer.scale * (transfer.turn * ground);
+    let ground = ground.map(|ground| transfer.scale * (transfer.turn * ground));
     let wanted: Vec<Vec<DVec3>> =
         list.iter().map(|stance| wanted(transfer, &standers[stance.limb], stance, poses, frames)).collect();
     let offsets: Vec<Vec<DVec3>> = (standers.iter().enumerate())
@@ -301,27 +301,28 @@ fn drops(
     drops
 }
 
-/// How still a limb stands, against the ground, and how far from its place.
+/// How still a limb stands, against the ground, or against the source's path where the ground is unsteady, and how far from its place.
 fn measured(
     stance: &Stance,
     stander: &Stander,
     wanted: &[DVec3],
-    (ground, times): (DVec3, &[f64]),
+    (ground, times): (Option<DVec3>, &[f64]),
     (transfer, poses): (&Transfer<'_>, &[SourcePose]),
     frames: &[Vec<DAffine3>],
 ) -> Contact {
     let range = stance.from..=stance.to;
-    let still = |place: DVec3, frame: usize| place - ground * (times[frame] - times[stance.from]);
+    let path = |frame: usize| transfer.placed(stander.end, poses[frame].heads[stander.source_end], stander.source_end);
+    let still = |place: DVec3, frame: usize| match ground {
+        Some(ground) => place - ground * (times[frame] - times[stance.from]),
+        None => place - path(frame),
+    };
     let slide = |places: Vec<DVec3>| {
         let mean = places.iter().fold(DVec3::ZERO, |sum, place| sum + *place) / places.len() as f64;
         places.iter().map(|place| (*place - mean).length()).fold(0.0, f64::max)
     };
     let own: Vec<DVec3> = range.clone().map(|frame| head(transfer.target, &frames[frame], stander.end)).collect();
     let off = own.iter().zip(wanted).map(|(place, wanted)| place.distance(*wanted)).fold(0.0, f64::max);
-    let theirs = range.clone().map(|frame| {
-        let place = transfer.placed(stander.end, poses[frame].heads[stander.source_end], stander.source_end);
-        still(place, frame)
-    });
+    let theirs = range.clone().map(|frame| still(path(frame), frame));
     Contact {
         bone: transfer.target.name(stander.end).to_owned(),
         source_bone: transfer.source.name(stander.source_end).to_owned(),

@@ -115,7 +115,7 @@ fn walk(skeleton: &Skeleton, build: &Build, moving: DVec3) -> Motion {
     let rest = |name: &str| skeleton.bind()[named(skeleton, name)].translation;
     let frames = (0..FRAMES).map(|at| {
         let time = at as f64 / 30.0;
-        let hips_at = DVec3::new(0.0, rest("hips").y - 0.04, STRIDE * time / (2.0 * STEP) - 0.05);
+        let hips_at = DVec3::new(0.0, rest("hips").y - 0.07, STRIDE * time / (2.0 * STEP) - 0.05);
         let mut turns: Vec<DQuat> = vec![DQuat::IDENTITY; skeleton.len()];
         let swing = (std::f64::consts::PI * time / STEP).sin();
         for name in ["spine", "chest", "neck", "head"] {
@@ -197,7 +197,7 @@ fn contacts_are_kept_on_other_proportions() {
         let found = run(&source, &motion, &target, Contacts::Kept).unwrap();
         assert!((found.scale - (thigh + shin + 0.07_f64.hypot(0.14)) / (0.88 + 0.07_f64.hypot(0.14))).abs() < 1e-9);
         assert!((found.facing + 1.57).abs() < 0.01, "{}", found.facing);
-        assert_eq!(found.ground, DVec3::ZERO);
+        assert_eq!(found.ground, Some(DVec3::ZERO));
         let feet = |bone: &str| found.contacts.iter().filter(|contact| contact.bone == bone).count();
         assert!(feet("ball_l") >= 2 && feet("ball_r") >= 2, "{:?}", found.contacts);
         for contact in &found.contacts {
@@ -256,7 +256,8 @@ fn on_the_spot_the_ground_moves() {
     let found = run(&source, &motion, &target, Contacts::Kept).unwrap();
     // Turned to face X, times the ratio of legs.
     let expected = DVec3::NEG_X * speed.z * found.scale;
-    assert!(found.ground.distance(expected) < 0.03 * expected.length(), "{} for {expected}", found.ground);
+    let ground = found.ground.expect("most low samples stand");
+    assert!(ground.distance(expected) < 0.03 * expected.length(), "{ground} for {expected}");
     assert!(found.contacts.len() >= 4);
     for contact in &found.contacts {
         let places = (contact.from..=contact.to)

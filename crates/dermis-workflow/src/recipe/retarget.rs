@@ -150,7 +150,7 @@ impl RetargetOutcome {
     /// `retarget --json`. "map" is what a table may be made of.
     pub fn json(&self) -> Value {
         let found = &self.retargeted;
-        let ground = found.ground.to_array();
+        let ground = found.ground.map(|velocity| velocity.to_array());
         let (slide, source_slide) = self.slide_mm();
         let map: serde_json::Map<String, Value> =
             (found.pairs.iter().map(|pair| (pair.bone.clone(), pair.source.clone().into())))
