@@ -8,6 +8,7 @@ mod pairing;
 mod sets;
 mod source;
 mod stream;
+mod take;
 
 pub use beside::{load_anchors, load_base_cache, load_map_table};
 pub(crate) use check::{LOOKED_AT, check_skins, edges};
@@ -20,6 +21,7 @@ pub(crate) use motion::{pick_clip, sample_times};
 pub use sets::{PoseSet, load_pose_sets};
 pub use source::{Source, matches};
 pub use stream::{Streamed, stream_examples};
+pub use take::load_take;
 
 use crate::error::FileError;
 use dermis_io::npz::BundleShapes;
@@ -33,9 +35,9 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct ReadOptions {
-    /// Axis that points up in files that do not state it (OBJ, PC2, MDD, Alembic, BVH); the rig's own by default, Y for Alembic and BVH.
+    /// Axis that points up in files that do not state it (OBJ, PC2, MDD, Alembic, BVH, C3D, TRC); the rig's own by default, Y for Alembic and BVH.
     pub up: Option<UpAxis>,
-    /// Metres per unit in files that do not state it (OBJ, PC2, MDD, Alembic, BVH); the rig's own by default.
+    /// Metres per unit in files that do not state it (OBJ, PC2, MDD, Alembic, BVH, C3D, TRC); the rig's own by default.
     pub unit: Option<f64>,
     /// Frames per second at which clips are sampled; their own keys by default.
     pub fps: Option<f64>,
@@ -75,7 +77,7 @@ impl ReadOptions {
     pub fn must_act_on(&self, files: &[FileNote]) -> Result<(), FileError> {
         let any = |needs: fn(&Needs) -> bool| files.iter().any(|file| needs(&file.needs));
         let (rate, space) = (any(|needs| needs.rate), any(|needs| needs.space));
-        let stateless = "files that state no axes and unit (OBJ, PC2, MDD, Alembic, BVH)";
+        let stateless = "files that state no axes and unit (OBJ, PC2, MDD, Alembic, BVH, C3D, TRC)";
         let options = [
             ("fps", self.fps.is_some() && !rate, "clips, and poses without times"),
             ("up", self.up.is_some() && !space, stateless),

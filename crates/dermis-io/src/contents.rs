@@ -71,6 +71,8 @@ pub enum Format {
     Alembic,
     /// BVH: motion capture.
     Bvh,
+    /// A take of markers, C3D or TRC: no contents, but places of markers.
+    Markers,
     /// A model of this toolkit.
     Model,
 }
@@ -86,6 +88,7 @@ impl fmt::Display for Format {
             Self::Fbx => "FBX",
             Self::Alembic => "Alembic",
             Self::Bvh => "BVH",
+            Self::Markers => "C3D or TRC",
             Self::Model => "model",
         })
     }

@@ -33,6 +33,8 @@ mod flaws;
 #[cfg(feature = "formats")]
 pub mod gltf;
 mod inverted;
+#[cfg(feature = "formats")]
+pub mod marker_take;
 pub mod matching;
 pub mod model_file;
 #[cfg(feature = "formats")]

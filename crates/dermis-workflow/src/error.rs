@@ -7,6 +7,7 @@ use dermis_fit::decompose::{ClusteringError, DecomposeError};
 use dermis_fit::{FitError, HeatError, MethodError, ScanError};
 use dermis_io::WriteError;
 use dermis_measure::MeasureError;
+use dermis_motion::markers::MarkerError;
 use dermis_motion::retarget::RetargetError;
 use std::path::{Path, PathBuf};
 
@@ -184,6 +185,9 @@ pub enum Error {
     /// A motion cannot be brought onto a rig.
     #[error(transparent)]
     Retarget(RetargetError),
+    /// Markers cannot be solved.
+    #[error(transparent)]
+    Markers(MarkerError),
     /// No poses can be suggested.
     #[error(transparent)]
     Design(dermis_fit::design::DesignError),
@@ -297,6 +301,16 @@ impl From<RetargetError> for Error {
         match error {
             RetargetError::Cancelled => Self::Cancelled,
             other => Self::Retarget(other),
+        }
+    }
+}
+
+impl From<MarkerError> for Error {
+    /// Work that was stopped has not failed.
+    fn from(error: MarkerError) -> Self {
+        match error {
+            MarkerError::Cancelled => Self::Cancelled,
+            other => Self::Markers(other),
         }
     }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-const VERBS: [&str; 17] = [
+const VERBS: [&str; 18] = [
     "demo",
     "inspect",
     "fit",
@@ -21,6 +21,7 @@ const VERBS: [&str; 17] = [
     "pose",
     "suggest",
     "retarget",
+    "markers",
     "export",
     "convert",
     "weights",

@@ -80,6 +80,7 @@ fn not_read_yet(name: &str) -> Option<&'static str> {
     let ending = name.rsplit_once('.')?.1.to_ascii_lowercase();
     Some(match ending.as_str() {
         "usd" | "usda" | "usdc" | "usdz" => "USD files are not read yet",
+        "c3d" | "trc" => "a take of markers moves no skeleton by itself",
         "blend" => "Blender files are read by Blender alone",
         "ma" | "mb" => "Maya scenes are read by Maya alone",
         "max" => "3ds Max scenes are read by 3ds Max alone",
@@ -96,6 +97,7 @@ fn way_out(name: &str) -> &'static str {
         }
         "ma" | "mb" => "export the rig as FBX with baked animation, and the skin as Alembic (docs/from-maya.md)",
         "hip" | "hiplc" | "hipnc" => "export the rig as FBX or glTF, and the skin as Alembic (docs/from-houdini.md)",
+        "c3d" | "trc" => "dermis markers turns it into the motion of a rig (docs/mocap.md)",
         "max" => "export the rig as FBX with baked animation, and the skin as Alembic",
         "usd" | "usda" | "usdc" | "usdz" => "export glTF, FBX or Alembic instead",
         _ => "use .glb, .gltf, .fbx, .abc, .npz, .obj, .pc2, .mdd, .bvh or .dermis",
@@ -138,6 +140,7 @@ pub fn read_contents_with(path: &Path, space: &Space, wanted: BundleShapes) -> R
         Format::Pc2 => dermis_io::point_cache::read_pc2(&bytes, &name, space),
         Format::Mdd => dermis_io::point_cache::read_mdd(&bytes, &name, space),
         Format::Alembic => dermis_io::alembic::read(&bytes, &name, space),
+        Format::Markers => Err(dermis_io::ReadError::Unsupported { feature: "a take of markers here".into() }),
         Format::Bvh => dermis_io::bvh::read(&bytes, &name, space),
         Format::Fbx => dermis_io::fbx::read(&bytes, &name, &resolve),
         Format::Model => dermis_io::model_file::read(&bytes).map(|model| Contents {

@@ -3,7 +3,8 @@
 //! While a limb of the source stands, the same limb of the target moves as the source's does, times s: where its partner is still, it is still. The
 //! place that it stands in is the one nearest to where the transfer alone puts it, in the mean over the stance; its height is the partner's, times s.
 //! The limb's joints turn for it ([`crate::ik`]), the foot keeps its rotation. Before and after a stance the change fades over [`FADE`] seconds.
-//! Where a leg is too short for its foothold, the hips come down.
+//! Where a leg is too short for its foothold, the hips come down. No limb goes below the lowest place that its partner comes to, times s: a swing over a bent
+//! knee of other proportions does not dip into the ground.
 
 use super::body::Body;
 use super::contacts::{Stance, Stances, find};
@@ -57,7 +58,13 @@ pub(super) fn plant(
     let wanted: Vec<Vec<DVec3>> =
         list.iter().map(|stance| wanted(transfer, &standers[stance.limb], stance, poses, frames)).collect();
     let offsets: Vec<Vec<DVec3>> = (standers.iter().enumerate())
-        .map(|(limb, stander)| offsets(limb, stander, &list, &wanted, times, frames, target))
+        .map(|(limb, stander)| {
+            let mut offsets = offsets(limb, stander, &list, &wanted, times, frames, target);
+            if list.iter().any(|stance| stance.limb == limb) {
+                above_floor(transfer, stander, poses, frames, &mut offsets);
+            }
+            offsets
+        })
         .collect();
     let drops = drops(&standers, &offsets, times, frames, target);
     let lowered = drops.iter().fold(0.0, |most: f64, drop| most.max(*drop));
@@ -255,6 +262,21 @@ fn offsets(
     offsets
 }
 
+/// Lifts the end of a limb to the lowest place that its partner comes to, where it would be below.
+fn above_floor(
+    transfer: &Transfer<'_>,
+    stander: &Stander,
+    poses: &[SourcePose],
+    frames: &[Vec<DAffine3>],
+    offsets: &mut [DVec3],
+) {
+    let placed = |pose: &SourcePose| transfer.placed(stander.end, pose.heads[stander.source_end], stander.source_end).y;
+    let floor = poses.iter().map(placed).fold(f64::INFINITY, f64::min);
+    for (bones, offset) in frames.iter().zip(offsets) {
+        offset.y = offset.y.max(floor - head(transfer.target, bones, stander.end).y);
+    }
+}
+
 /// 1 at the edge of a stance, 0 from [`FADE`] on, smooth at both ends.
 fn fade(seconds: f64) -> f64 {
     let t = (1.0 - seconds / FADE).clamp(0.0, 1.0);
@@ -271,7 +293,7 @@ fn drops(
 ) -> Vec<f64> {
     let need = |frame: usize| {
         let mut most = 0.0_f64;
-        for (stander, offsets) in standers.iter().zip(offsets).filter(|(stander, _)| stander.is_foot) {
+        for (stander, offsets) in standers.iter().zip(offsets) {
             if offsets[frame] == DVec3::ZERO {
                 continue;
             }

@@ -2,8 +2,8 @@
 //!
 //! With M = T B⁻¹ and D its rotation, bone k of the target turns by R_k = G D G⁻¹ A_k since its own rest: D is what the partner turned since
 //! its rest, in the world; G turns the source to face as the target does; A_k brings the rest direction of the target's bone into that of its
-//! partner, by the shortest way, so that an arm from a T-pose hangs as the source's from an A-pose does. Arms, legs and fingers are aligned;
-//! hips, spine, neck, head, tail, collar bones, feet and toes are not: there rest poses differ by build, not by posture, and a foot that is flat
+//! partner, by the shortest way, so that an arm from a T-pose hangs as the source's from an A-pose does. Arms, legs, fingers and tails are aligned;
+//! hips, spine, neck, head, collar bones, feet and toes are not: there rest poses differ by build, not by posture, and a foot that is flat
 //! at rest shall be flat where the source's is.
 //!
 //! A bone without partner goes with its parent. Where bones stand follows from the target's own lengths; only hips and roots are placed, by
@@ -186,7 +186,7 @@ impl<'a> Transfer<'a> {
                     direction().map_or(above, |(own, theirs)| onto(own, theirs))
                 }
                 // A hand points along its fingers, a finger to its next bone; the last one goes with the one before.
-                Some(Part::Hand | Part::Thumb | Part::Index | Part::Middle | Part::Ring | Part::Pinky) => {
+                Some(Part::Tail | Part::Hand | Part::Thumb | Part::Index | Part::Middle | Part::Ring | Part::Pinky) => {
                     direction().map_or(above, |(own, theirs)| onto(own, theirs))
                 }
                 // Of two trees without names, everything that goes on to one bone and ends.

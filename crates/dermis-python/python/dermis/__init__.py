@@ -34,7 +34,7 @@ from ._methods import (
 )
 from ._parts import PartsFit, fit_part, fit_parts, merge_parts
 from ._shapes import Decomposition, Inversion, decompose, invert
-from ._verbs import convert, export, inspect, pose, report, retarget, run, suggest, weights
+from ._verbs import convert, export, inspect, markers, pose, report, retarget, run, suggest, weights
 
 __all__ = [
     "AnimationSpace",
@@ -73,6 +73,7 @@ __all__ = [
     "fit_parts",
     "inspect",
     "invert",
+    "markers",
     "merge_parts",
     "pose",
     "presets",

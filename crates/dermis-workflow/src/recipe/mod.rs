@@ -17,6 +17,7 @@ mod fit;
 mod held_fit;
 mod inspect;
 mod invert;
+mod markers;
 mod pose;
 mod report;
 mod retarget;
@@ -39,6 +40,7 @@ pub use fit::{FitDone, FitExamples, FitOutcome, FitOutputs, FitRecipe, Memory};
 pub use held_fit::{Beside, HeldFit};
 pub use inspect::{InspectOutcome, InspectRecipe, Inspected};
 pub use invert::{DeformerProgram, InvertOutcome, InvertRecipe, InvertedDeformer};
+pub use markers::{MarkersOutcome, MarkersRecipe, words as trouble_words};
 pub use pose::{PoseOutcome, PoseRecipe, Swing};
 pub use report::{ReportOutcome, ReportRecipe};
 pub use retarget::{RetargetOutcome, RetargetRecipe};
@@ -80,6 +82,8 @@ pub enum Recipe {
     Export(Box<ExportRecipe>),
     /// Bring a motion onto another rig.
     Retarget(RetargetRecipe),
+    /// Turn markers into the motion of a rig.
+    Markers(MarkersRecipe),
     /// Write files in another format.
     Convert(ConvertRecipe),
     /// Make skinning weights.
@@ -115,6 +119,8 @@ pub enum Outcome {
     Export(Box<ExportOutcome>),
     /// Of bringing a motion onto another rig.
     Retarget(Box<RetargetOutcome>),
+    /// Of a take of markers.
+    Markers(Box<MarkersOutcome>),
     /// Of a conversion.
     Convert(ConvertOutcome),
     /// Of making weights.
@@ -195,6 +201,7 @@ impl Recipe {
             Self::Suggest(recipe) => Outcome::Suggest(Box::new(recipe.run(watch)?)),
             Self::Export(recipe) => Outcome::Export(Box::new(recipe.run(watch)?)),
             Self::Retarget(recipe) => Outcome::Retarget(Box::new(recipe.run(watch)?)),
+            Self::Markers(recipe) => Outcome::Markers(Box::new(recipe.run(watch)?)),
             Self::Convert(recipe) => Outcome::Convert(recipe.run(watch)?),
             Self::Weights(recipe) => Outcome::Weights(Box::new(recipe.run(watch)?)),
             Self::Decompose(recipe) => Outcome::Decompose(Box::new(recipe.run(watch)?)),
@@ -216,6 +223,7 @@ impl Recipe {
             Self::Suggest(_) => "suggest",
             Self::Export(_) => "export",
             Self::Retarget(_) => "retarget",
+            Self::Markers(_) => "markers",
             Self::Convert(_) => "convert",
             Self::Weights(_) => "weights",
             Self::Decompose(_) => "decompose",
@@ -257,6 +265,7 @@ impl Outcome {
             Self::Suggest(outcome) => outcome.json(),
             Self::Export(outcome) => outcome.json(),
             Self::Retarget(outcome) => outcome.json(),
+            Self::Markers(outcome) => outcome.json(),
             Self::Convert(outcome) => outcome.json(),
             Self::Weights(outcome) => outcome.json(),
             Self::Decompose(outcome) => outcome.json(),
