@@ -9,7 +9,7 @@ use std::process::ExitCode;
 /// Turn markers of motion capture into the motion of a rig
 #[derive(clap::Args)]
 pub struct MarkersArgs {
-    /// The take (.c3d, .trc)
+    /// The take (.c3d, .trc), or what calibrated cameras saw (.json)
     #[arg(value_name = "TAKE")]
     take: PathBuf,
     /// The rig that it moves: a file with a skeleton, or a model (.dermis)
@@ -27,6 +27,9 @@ pub struct MarkersArgs {
     /// How far a marker may be from where the others put it, in millimetres; farther ones are swapped back or left out
     #[arg(long, value_name = "MM", default_value_t = MarkersRecipe::WRONG, allow_negative_numbers = true)]
     wrong: f64,
+    /// How far a camera may see a marker from where the other cameras put it, in pixels; farther sights are left out
+    #[arg(long, value_name = "PIXELS", default_value_t = MarkersRecipe::PIXELS, allow_negative_numbers = true)]
+    pixels: f64,
     /// Where the motion goes: .glb, .npz or .bvh; or the rig's own skin over time: .pc2, .mdd, or a folder for OBJ files
     #[arg(short, long, value_name = "MOTION")]
     out: PathBuf,
@@ -49,6 +52,7 @@ pub fn run(args: &MarkersArgs, ui: &Ui) -> Result<ExitCode, Stop> {
         calibration: args.calibration.clone().map(Input::from),
         noise: args.noise,
         wrong: args.wrong,
+        pixels: args.pixels,
         read: args.read.options()?,
         out: args.out.clone(),
         existing: existing(args.force),
@@ -69,6 +73,12 @@ pub fn show(outcome: &MarkersOutcome, ui: &Ui, json: bool) -> ExitCode {
         outcome.rate,
         1e3 * solved.rms
     ));
+    if let Some(report) = &outcome.cameras {
+        ui.print(&format!("cameras agree within {:.2} pixels rms; {} sights are of no place", report.rms, report.lost));
+        for (name, used, outliers) in &report.cameras {
+            ui.print(&format!("  {name:<24.24} {used:>6} sights used, {outliers} left out"));
+        }
+    }
     for marker in &solved.markers {
         ui.print(&format!(
             "  {:<24.24} {:>6} frames, {:>7.2} mm rms, {:>7.2} mm at most",

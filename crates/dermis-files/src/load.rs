@@ -21,7 +21,7 @@ pub(crate) use motion::{pick_clip, sample_times};
 pub use sets::{PoseSet, load_pose_sets};
 pub use source::{Source, matches};
 pub use stream::{Streamed, stream_examples};
-pub use take::load_take;
+pub use take::{load_camera_tracks, load_take};
 
 use crate::error::FileError;
 use dermis_io::npz::BundleShapes;

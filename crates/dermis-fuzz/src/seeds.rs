@@ -5,7 +5,7 @@ mod scenes;
 mod texts;
 
 pub use scenes::{archives, bundles, fbx_files, glbs, known, models, parts, point_caches, shares};
-pub use texts::{bvh_files, obj_files, recipes, stacks, tables, talks};
+pub use texts::{bvh_files, obj_files, recipes, stacks, tables, takes, talks};
 
 #[cfg(test)]
 mod tests {

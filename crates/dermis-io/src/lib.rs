@@ -24,6 +24,8 @@ pub mod alembic;
 mod appearance;
 #[cfg(feature = "formats")]
 pub mod bvh;
+#[cfg(feature = "formats")]
+pub mod camera_tracks;
 pub mod contents;
 pub mod deformer_protocol;
 pub mod driver_table;

@@ -2,6 +2,7 @@
 //!
 //! It opens no file and knows no format.
 
+pub mod cameras;
 pub mod ik;
 pub mod markers;
 pub mod retarget;

@@ -11,6 +11,7 @@ mod interrupt;
 mod invert;
 mod invert_program;
 mod little_memory;
+mod markers;
 mod outputs;
 mod pass;
 mod pose_space;

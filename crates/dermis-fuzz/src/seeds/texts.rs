@@ -28,6 +28,26 @@ pub fn bvh_files() -> Vec<Vec<u8>> {
     [two, bare].map(|text| text.as_bytes().to_vec()).to_vec()
 }
 
+/// Takes: TRC, C3D with two markers and one frame, and sights of two cameras.
+pub fn takes() -> Vec<Vec<u8>> {
+    let trc = "PathFileType\t4\t(X/Y/Z)\ta.trc\nDataRate\tNumFrames\tUnits\n60\t2\tmm\nFrame#\tTime\tLKNE\t\t\tRKNE\n\t\tX1\tY1\tZ1\n\n\
+               1\t0\t1\t2\t3\t4\t5\t6\n2\t0.0167\t1.5\t2.5\t3.5\t\t\t\n";
+    let mut c3d = vec![0_u8; 1024];
+    c3d[..2].copy_from_slice(&[2, 0x50]);
+    for (word, value) in [(2, 2_u16), (4, 1), (5, 1), (9, 3)] {
+        c3d[2 * word - 2..2 * word].copy_from_slice(&value.to_le_bytes());
+    }
+    c3d[12..16].copy_from_slice(&0.1_f32.to_le_bytes());
+    c3d[20..24].copy_from_slice(&60_f32.to_le_bytes());
+    c3d[512..516].copy_from_slice(&[0, 0, 1, 84]);
+    c3d[516..520].copy_from_slice(&[5, 0xff, b'P', b'O']);
+    c3d[520..526].copy_from_slice(&[b'I', b'N', b'T', 3, 0, 0]);
+    c3d.extend([1, 0, 2, 0, 3, 0, 0, 0, 4, 0, 5, 0, 6, 0, 0xff, 0xff]);
+    let camera = |x: f64| json!({ "name": "A", "matrix": [[1, 0, 0, x], [0, 1, 0, 0], [0, 0, 1, 4]], "frames": [[[0.25, 0.5], null]] });
+    let sights = json!({ "rate": 60, "markers": ["a", "b"], "cameras": [camera(0.0), camera(1.0)] });
+    vec![trc.as_bytes().to_vec(), c3d, crate::json::text(&sights)]
+}
+
 /// Tables of a joint model and of helper bones.
 pub fn tables() -> Vec<Vec<u8>> {
     let bone = |name: &str| NamedBone { name: name.into(), inverse_bind: DAffine3::from_translation(DVec3::X) };

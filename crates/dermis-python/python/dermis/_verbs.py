@@ -385,6 +385,7 @@ def markers(
     calibration: Path | None = None,
     noise: float | None = None,
     wrong: float | None = None,
+    pixels: float | None = None,
     up: Literal["y", "z"] | None = None,
     unit: float | None = None,
     replace: bool = False,
@@ -395,7 +396,7 @@ def markers(
     Parameters
     ----------
     take : path
-        The take: C3D or TRC.
+        The take: C3D or TRC, or what calibrated cameras saw (JSON).
     rig : path
         The rig that it moves: a file with a skeleton, or a model.
     set : path
@@ -408,6 +409,8 @@ def markers(
         Noise of a coordinate in millimetres; 1 by default.
     wrong : float, optional
         How far a marker may be from where the others put it, in millimetres; 80 by default.
+    pixels : float, optional
+        How far a camera may see a marker from where the other cameras put it; 4 by default.
     up, unit
         How takes are read that do not say it themselves.
     replace : bool
@@ -422,7 +425,7 @@ def markers(
     """
     recipe = _given(
         take=_input(take), rig=_input(rig), set=_input(set), calibration=_input(calibration), noise=noise, wrong=wrong,
-        read=_read(up=up, unit=unit), out=_text(out), existing=_existing(replace),
+        pixels=pixels, read=_read(up=up, unit=unit), out=_text(out), existing=_existing(replace),
     )
     return run({"markers": recipe}, progress)  # type: ignore[no-any-return]
 

@@ -1,14 +1,16 @@
 //! `markers`: the motion of a rig from a take of markers.
 
-use super::{Existing, Input, Watch, keep, reserve, seen, step};
+use super::{Existing, Input, Watch, keep, reserve, seen, step, within};
 use crate::convert::{Converted, is_folder, write_converted};
 use crate::error::Error;
-use crate::load::{FileNote, ReadOptions, load_take, note, read_bytes, read_contents};
+use crate::load::{FileNote, ReadOptions, load_camera_tracks, load_take, note, read_bytes, read_contents};
+use dermis_io::camera_tracks::TrackingCamera;
 use dermis_io::gltf::MorphNormals;
 use dermis_io::marker_take::MarkerTake;
 use dermis_io::{Record, Space};
+use dermis_motion::cameras::{Camera, CameraReport, Tracks, triangulate_all};
 use dermis_motion::markers::{Marker, MarkerSet, MarkerSettings, Solved, Take, TroubleKind, calibrate, solve};
-use dermis_rig::glam::DVec3;
+use dermis_rig::glam::{DVec2, DVec3, DVec4};
 use dermis_rig::{BoneIndex, Skeleton};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -18,7 +20,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct MarkersRecipe {
-    /// The take: C3D or TRC.
+    /// The take: C3D or TRC, or what cameras saw (JSON).
     pub take: Input,
     /// The rig that it moves: a file with a skeleton, or a model.
     pub rig: Input,
@@ -33,6 +35,9 @@ pub struct MarkersRecipe {
     /// How far a marker may be from where the others put it, millimetres.
     #[serde(default = "MarkersRecipe::default_wrong")]
     pub wrong: f64,
+    /// How far a sight may be from where the other cameras put the marker, pixels.
+    #[serde(default = "MarkersRecipe::default_pixels")]
+    pub pixels: f64,
     /// How files are read where they do not say it themselves.
     #[serde(default)]
     pub read: ReadOptions,
@@ -74,6 +79,8 @@ pub struct MarkersOutcome {
     pub solved: Solved,
     /// Frames per second.
     pub rate: f64,
+    /// How well cameras agree, if the take is what they saw.
+    pub cameras: Option<CameraReport>,
     /// Markers of the set that the take does not have.
     pub missing: Vec<String>,
     /// Markers of the take that the set does not have.
@@ -92,6 +99,13 @@ impl MarkersRecipe {
     /// Millimetres by default: skin slides by 20 over bones, a marker of another limb is 100 away.
     pub const WRONG: f64 = 80.0;
 
+    /// Pixels by default.
+    pub const PIXELS: f64 = 4.0;
+
+    fn default_pixels() -> f64 {
+        Self::PIXELS
+    }
+
     fn default_noise() -> f64 {
         Self::NOISE
     }
@@ -108,7 +122,8 @@ impl MarkersRecipe {
         let out = reserve(&self.out, self.existing, is_folder(&self.out)?)?;
         let inputs: Vec<&Input> = [&self.take, &self.rig, &self.set].into_iter().chain(&self.calibration).collect();
         keep(&inputs, [&out])?;
-        let (take, take_note) = step(watch, "read take", |_| load_take(&self.take.file.path, &self.read))?;
+        let (take, take_note) = step(watch, "read take", |_| self.taken(&self.take))?;
+        let (take, cameras) = take;
         let (mut rig, mut rig_note) = step(watch, "read rig", |_| {
             let path = &self.rig.file.path;
             read_contents(path, &self.read.space_of(path, &Space::default()))
@@ -119,9 +134,9 @@ impl MarkersRecipe {
         let still = match &self.calibration {
             None => None,
             Some(input) => {
-                let (still, note) = load_take(&input.file.path, &self.read)?;
+                let ((still, _), note) = self.taken(input)?;
                 notes.push(note);
-                Some(in_motion(still))
+                Some(still)
             }
         };
         self.read.must_act_on(&notes)?;
@@ -130,7 +145,6 @@ impl MarkersRecipe {
         let skeleton = rig.skeleton.clone();
         let skeleton = skeleton.ok_or_else(|| Error::lacks(&self.rig.file.path, "there is no skeleton", lacking))?;
         let set = placed(&skeleton, &set, still.as_ref(), &self.set.file.path)?;
-        let take = in_motion(take);
         let settings =
             MarkerSettings { noise: 1e-3 * self.noise, wrong: 1e-3 * self.wrong, ..MarkerSettings::default() };
         let solved = step(watch, "solve", |p| solve(&skeleton, &set, &take, &settings, p))?;
@@ -153,6 +167,7 @@ impl MarkersRecipe {
         let known = |name: &&String| set.markers.iter().any(|marker| marker.name == **name);
         Ok(MarkersOutcome {
             rate: take.rate,
+            cameras,
             missing: set.markers.iter().map(|m| m.name.clone()).filter(|name| !take.names.contains(name)).collect(),
             unused: take.names.iter().filter(|name| !known(name)).cloned().collect(),
             solved,
@@ -163,8 +178,28 @@ impl MarkersRecipe {
     }
 }
 
-fn in_motion(take: MarkerTake) -> Take {
-    Take { names: take.names, rate: take.rate, frames: take.frames }
+impl MarkersRecipe {
+    /// A take from a file, triangulated if the file holds what cameras saw.
+    fn taken(&self, input: &Input) -> Result<((Take, Option<CameraReport>), FileNote), Error> {
+        let path = &input.file.path;
+        if !path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json")) {
+            let (MarkerTake { names, rate, frames, .. }, note) = load_take(path, &self.read)?;
+            return Ok(((Take { names, rate, frames }, None), note));
+        }
+        within("pixels", self.pixels, f64::MIN_POSITIVE, f64::MAX)?;
+        let (file, note) = load_camera_tracks(path, &self.read)?;
+        let camera =
+            |camera: &TrackingCamera| Camera { name: camera.name.clone(), rows: camera.matrix.map(DVec4::from_array) };
+        let seen = |camera: TrackingCamera| -> Vec<Vec<Option<DVec2>>> {
+            let frame = |frame: Vec<Option<[f64; 2]>>| frame.into_iter().map(|at| at.map(DVec2::from_array)).collect();
+            camera.frames.into_iter().map(frame).collect()
+        };
+        let cameras = file.cameras.iter().map(camera).collect();
+        let sights = file.cameras.into_iter().map(seen).collect();
+        let tracks = Tracks { names: file.markers, rate: file.rate, cameras, sights };
+        let (take, report) = triangulate_all(&tracks, self.pixels);
+        Ok(((take, Some(report)), note))
+    }
 }
 
 fn set_file(path: &Path) -> Result<(SetFile, FileNote), Error> {
@@ -221,7 +256,16 @@ impl MarkersOutcome {
                 json!({"kind": kind, "markers": names, "from": trouble.from, "to": trouble.to})
             })
             .collect();
+        let cameras = self.cameras.as_ref().map(|report| {
+            let each = |(name, used, outliers): &(String, usize, usize)| json!({"name": name, "used": used, "outliers": outliers});
+            json!({
+                "rms_pixels": report.rms,
+                "lost": report.lost,
+                "cameras": report.cameras.iter().map(each).collect::<Vec<_>>(),
+            })
+        });
         json!({
+            "cameras": cameras,
             "out": self.written.display().to_string(),
             "inputs": self.inputs,
             "frames": self.solved.motion.frames.len(),
