@@ -156,6 +156,14 @@ pub fn run(install_tools: bool) -> ExitCode {
         }
         _ => Outcome::Failed,
     });
+    steps.run("BVH by and for Blender", || match (bpy::python(), &program) {
+        (None, _) => Outcome::NotRun(bpy::MISSING.into()),
+        (Some(python), Some(program)) => {
+            let check = root().join("target/xtask/bvh");
+            of(Command::new(python).arg("tools/check_bvh.py").arg(program).arg(check))
+        }
+        _ => Outcome::Failed,
+    });
     steps.run("bundle by Blender", || match (bpy::python(), &program) {
         (None, _) => Outcome::NotRun(bpy::MISSING.into()),
         (Some(python), Some(program)) => {

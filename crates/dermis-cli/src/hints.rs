@@ -7,6 +7,7 @@ use dermis_workflow::fits::method::{Lack, MethodError};
 use dermis_workflow::fits::{FitError, ScanError};
 use dermis_workflow::io::{MatchError, ReadError};
 use dermis_workflow::measure::MeasureError;
+use dermis_workflow::motion::retarget::RetargetError;
 use dermis_workflow::{Error, ExportError, FileError};
 
 /// The message of an error, with settings by the names of their options.
@@ -63,6 +64,9 @@ fn options(text: &str) -> String {
 fn remedy(error: &Error) -> &str {
     match error {
         Error::File(FileError::Ending { endings, .. }) => endings,
+        Error::Retarget(RetargetError::NothingInCommon { .. } | RetargetError::NoBone { .. }) => {
+            "name pairs in a file for `map`: {\"bone of the rig\": \"bone of the source\"}; dermis inspect lists the bones"
+        }
         Error::File(FileError::Lacks { hint, .. }) => hint,
         Error::Sculpt { hint, .. } => hint,
         Error::NothingHeldOut { .. } => {

@@ -15,12 +15,14 @@ mod fit;
 pub mod hints;
 mod inspect;
 mod invert;
+mod markers;
 mod method_options;
 mod options;
 mod pose;
 mod pose_space_options;
 mod recipe;
 mod report;
+mod retarget;
 mod run;
 mod show;
 mod suggest;
@@ -68,6 +70,8 @@ enum Verb {
     Pose(pose::PoseArgs),
     Suggest(suggest::SuggestArgs),
     Exercise(exercise::ExerciseArgs),
+    Retarget(retarget::RetargetArgs),
+    Markers(markers::MarkersArgs),
     Export(export::ExportArgs),
     Convert(convert::ConvertArgs),
     Weights(Box<weights::WeightsArgs>),
@@ -119,6 +123,8 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Pose(args) => pose::run(args, &ui),
         Verb::Suggest(args) => suggest::run(args, &ui),
         Verb::Exercise(args) => exercise::run(args, &ui),
+        Verb::Retarget(args) => retarget::run(args, &ui),
+        Verb::Markers(args) => markers::run(args, &ui),
         Verb::Export(args) => export::run(args, &ui),
         Verb::Convert(args) => convert::run(args, &ui),
         Verb::Weights(args) => weights::run(args, &ui),

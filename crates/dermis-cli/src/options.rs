@@ -10,10 +10,10 @@ use dermis_workflow::recipe::Existing;
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Reading")]
 pub struct ReadArgs {
-    /// Axis that points up in OBJ, PC2, MDD and Alembic files; the rig file's own by default, Y for Alembic
+    /// Axis that points up in OBJ, PC2, MDD, Alembic, BVH, C3D and TRC files; the rig file's own by default, Y for Alembic, BVH and TRC, Z for C3D
     #[arg(long, value_enum)]
     up: Option<Up>,
-    /// Metres per unit of OBJ, PC2, MDD and Alembic files (0.01 for centimetres); the rig file's own by default
+    /// Metres per unit of OBJ, PC2, MDD, Alembic, BVH, C3D and TRC files (0.01 for centimetres); the rig file's own by default
     #[arg(long, value_name = "METRES", allow_negative_numbers = true)]
     unit: Option<f64>,
     /// Sample clips at this rate instead of at their own keys

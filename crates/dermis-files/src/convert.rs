@@ -1,5 +1,7 @@
 //! From any format that is read to any that is written, with nothing dropped in silence.
 
+mod bvh;
+
 use crate::error::FileError;
 use crate::load::{
     FileNote, ReadOptions, Source, expect_skins, load_examples, load_motion, pick_clip, read_contents, rig_of,
@@ -78,7 +80,7 @@ impl Converted {
 /// Morph targets that a sequence of shapes may become: their weights are as many numbers squared.
 const MOST_TARGETS: usize = 4096;
 
-const ENDINGS: &str = "use .glb, .npz, .pc2, .mdd, .obj, or a folder (a name without ending) for OBJ files";
+const ENDINGS: &str = "use .glb, .npz, .bvh, .pc2, .mdd, .obj, or a folder (a name without ending) for OBJ files";
 
 /// Whether `path` becomes a folder of OBJ files, by the ending of its name.
 ///
@@ -87,7 +89,7 @@ const ENDINGS: &str = "use .glb, .npz, .pc2, .mdd, .obj, or a folder (a name wit
 pub fn is_folder(path: &Path) -> Result<bool, FileError> {
     match ending(path).as_str() {
         "" => Ok(true),
-        "glb" | "npz" | "pc2" | "mdd" | "obj" => Ok(false),
+        "glb" | "npz" | "bvh" | "pc2" | "mdd" | "obj" => Ok(false),
         "dermis" => {
             let hint = "a model is learnt from a rig and examples: dermis fit";
             Err(FileError::lacks(path, "nothing is converted to a model", hint))
@@ -149,7 +151,7 @@ fn joined(inputs: &[Source], options: &ReadOptions) -> Result<(Contents, Vec<Fil
                 .collect();
             notes.extend(more);
         } else {
-            let (motion, note) = load_motion(&rig, second, options)?;
+            let (motion, note) = load_motion(&rig, &contents.space, second, options)?;
             contents.records = (motion.frames.into_iter())
                 .map(|f| Record { label: f.label, time: f.time, pose: Some(f.pose), positions: None, importance: 1.0 })
                 .collect();
@@ -183,6 +185,7 @@ fn joined(inputs: &[Source], options: &ReadOptions) -> Result<(Contents, Vec<Fil
 ///   only way glTF has, and as large as the frames are.
 /// - `.npz`: mesh, skeleton, weights, influence maps, records; else the frames of one clip, as poses, and as shapes if
 ///   morph targets take part in them.
+/// - `.bvh`: skeleton, and the poses of the records, else one clip.
 /// - `.pc2`, `.mdd`, a folder of OBJ files: the shapes of the records, else those that one clip shows.
 /// - `.obj`: the one shape, else the mesh at rest.
 ///
@@ -199,6 +202,7 @@ pub fn write_converted(
     match ending(output.path()).as_str() {
         "glb" => write_glb(contents, source, options, morph_normals, output, &mut done)?,
         "npz" => write_npz(contents, source, options, output, &mut done)?,
+        "bvh" => bvh::write(contents, source, options, output, &mut done)?,
         _ => write_sequence(contents, source, options, output, &mut done)?,
     }
     if !contents.joined.is_empty() {
@@ -556,6 +560,13 @@ fn appearance(contents: &Contents) -> Vec<(usize, &'static str)> {
 
 fn hold_appearance(contents: &Contents, done: &mut Converted) {
     appearance(contents).into_iter().for_each(|(count, what)| done.hold(count, what));
+}
+
+/// Everything that stands in a file beside shape and motion.
+fn leave_looks(contents: &Contents, done: &mut Converted) {
+    leave_colors(contents, done);
+    leave_drawn(contents, done);
+    leave_appearance(contents, done);
 }
 
 /// All but the materials, which are named with the texture coordinates that go with them.

@@ -8,18 +8,20 @@ mod pairing;
 mod sets;
 mod source;
 mod stream;
+mod take;
 
 pub use beside::{load_anchors, load_base_cache, load_map_table};
 pub(crate) use check::{LOOKED_AT, check_skins, edges};
 pub(crate) use files::expect_skins;
 pub use files::{FileNote, Needs, hash_of, names_in, note, open_file, read_bytes, read_contents, read_contents_with};
 use motion::clip_motion;
-pub use motion::{load_motion, motion_of};
+pub use motion::{load_motion, motion_of, own_motion};
 pub(crate) use motion::{pick_clip, sample_times};
 
 pub use sets::{PoseSet, load_pose_sets};
 pub use source::{Source, matches};
 pub use stream::{Streamed, stream_examples};
+pub use take::{load_camera_tracks, load_take};
 
 use crate::error::FileError;
 use dermis_io::npz::BundleShapes;
@@ -33,9 +35,9 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct ReadOptions {
-    /// Axis that points up in files that do not state it (OBJ, PC2, MDD, Alembic); the rig's own by default, Y for Alembic.
+    /// Axis that points up in files that do not state it (OBJ, PC2, MDD, Alembic, BVH, C3D, TRC); the rig's own by default, Y for Alembic and BVH.
     pub up: Option<UpAxis>,
-    /// Metres per unit in files that do not state it (OBJ, PC2, MDD, Alembic); the rig's own by default.
+    /// Metres per unit in files that do not state it (OBJ, PC2, MDD, Alembic, BVH, C3D, TRC); the rig's own by default.
     pub unit: Option<f64>,
     /// Frames per second at which clips are sampled; their own keys by default.
     pub fps: Option<f64>,
@@ -60,11 +62,11 @@ impl ReadOptions {
         Self { shapes: if rest { BundleShapes::Stored } else { BundleShapes::Skins }, ..self.clone() }
     }
 
-    /// Axes and unit of the file at `path`, if it does not state them: those of the rig, but Alembic has Y up whatever
-    /// program wrote it.
+    /// Axes and unit of the file at `path`, if it does not state them: those of the rig, but Alembic and BVH have Y up whatever
+    /// program wrote them.
     pub fn space_of(&self, path: &Path, rig: &Space) -> Space {
-        let alembic = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("abc"));
-        let up = self.up.unwrap_or(if alembic { UpAxis::Y } else { rig.up });
+        let has_y_up = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("abc") || e.eq_ignore_ascii_case("bvh"));
+        let up = self.up.unwrap_or(if has_y_up { UpAxis::Y } else { rig.up });
         Space { up, metres_per_unit: self.unit.unwrap_or(rig.metres_per_unit), unit: rig.unit.clone() }
     }
 
@@ -75,7 +77,7 @@ impl ReadOptions {
     pub fn must_act_on(&self, files: &[FileNote]) -> Result<(), FileError> {
         let any = |needs: fn(&Needs) -> bool| files.iter().any(|file| needs(&file.needs));
         let (rate, space) = (any(|needs| needs.rate), any(|needs| needs.space));
-        let stateless = "files that state no axes and unit (OBJ, PC2, MDD, Alembic)";
+        let stateless = "files that state no axes and unit (OBJ, PC2, MDD, Alembic, BVH, C3D, TRC)";
         let options = [
             ("fps", self.fps.is_some() && !rate, "clips, and poses without times"),
             ("up", self.up.is_some() && !space, stateless),

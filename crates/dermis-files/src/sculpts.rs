@@ -155,7 +155,7 @@ pub fn load_sculpts(
         read.examples.extend(set.examples().iter().cloned());
         read.notes.extend(notes);
     }
-    let (motion, mut note) = load_motion(rig, poses, options)?;
+    let (motion, mut note) = load_motion(rig, space, poses, options)?;
     note.role = "poses".into();
     let found = pair(&shapes, &motion.frames, poses, &mut note)?;
     read.warnings.extend(shapes.iter().zip(&found).filter_map(|(shape, &at)| nearer(rig, shape, &motion.frames, at)));

@@ -5,7 +5,7 @@ mod scenes;
 mod texts;
 
 pub use scenes::{archives, bundles, fbx_files, glbs, known, models, parts, point_caches, shares};
-pub use texts::{obj_files, recipes, stacks, tables, talks};
+pub use texts::{bvh_files, obj_files, recipes, stacks, tables, takes, talks};
 
 #[cfg(test)]
 mod tests {
@@ -14,7 +14,7 @@ mod tests {
     /// Seeds are good files: most of a search that starts at errors never leaves them.
     #[test]
     fn seeds_are_read() {
-        use dermis_io::{Space, alembic, fbx, gltf, model_file, npz, obj, part_file, share_file};
+        use dermis_io::{Space, alembic, bvh, fbx, gltf, model_file, npz, obj, part_file, share_file};
         let space = Space::default();
         let check = |name: &str, files: Vec<Vec<u8>>, read: &dyn Fn(&[u8]) -> Result<(), String>| {
             assert!(!files.is_empty(), "{name}");
@@ -37,6 +37,7 @@ mod tests {
         check("alembic", archives, &|bytes| said(alembic::read(bytes, "a.abc", &space)));
         let single = super::obj_files().into_iter().filter(|file| !file.contains(&0)).collect();
         check("obj", single, &|bytes| said(obj::read(bytes, "a.obj", &space)));
+        check("bvh", super::bvh_files(), &|bytes| said(bvh::read(bytes, "a.bvh", &space)));
         let arm = dermis_testkit::Arm::new(4, 5);
         check("stack", super::stacks(), &|bytes| said(dermis_io::stack_file::read(bytes, &arm.rig, &space)));
         let place = std::path::Path::new("recipe.json");

@@ -43,6 +43,8 @@ pub const ALL: &[Target] = &[
     Target { name: "alembic", run: alembic::bytes, seeds: alembic::seeds, words: &[] },
     Target { name: "alembic_edits", run: alembic::edits, seeds: scripts, words: &[] },
     Target { name: "obj", run: plain::obj, seeds: plain::obj_seeds, words: plain::OBJ_WORDS },
+    Target { name: "bvh", run: plain::bvh, seeds: plain::bvh_seeds, words: plain::BVH_WORDS },
+    Target { name: "take", run: plain::take, seeds: plain::take_seeds, words: plain::TAKE_WORDS },
     Target { name: "point_cache", run: plain::point_cache, seeds: plain::point_cache_seeds, words: &[] },
     Target { name: "table", run: table::bytes, seeds: table::seeds, words: &[] },
     Target { name: "table_edits", run: table::edits, seeds: scripts, words: &[] },

@@ -4,9 +4,9 @@ use dermis_deform::{Base, Deformer, DirectDeltaMush, DualQuaternions, MeshNormal
 use dermis_io::gltf::{GlbClip, GlbScene, write_glb};
 use dermis_io::npz::StoredFloat;
 use dermis_io::{
-    Contents, ModelFile, ModelHeader, Space, gltf, match_vertices, model_file, npz, obj, point_cache, to_bytes,
+    Contents, ModelFile, ModelHeader, Space, bvh, gltf, match_vertices, model_file, npz, obj, point_cache, to_bytes,
 };
-use dermis_rig::glam::{DVec3, Vec3};
+use dermis_rig::glam::{DAffine3, DVec3, Vec3};
 use dermis_rig::{BoneTransforms, Rig, Skeleton};
 
 /// Keys of a clip that are looked at.
@@ -294,6 +294,42 @@ fn written_as_shapes(contents: &Contents) {
         let again = obj::read(&bytes, "again.obj", &space).expect("an OBJ file that was written");
         assert_eq!(again.mesh.expect("an OBJ file has a mesh").positions, mesh.positions);
     }
+}
+
+/// A BVH file that is written holds the bones and, where numbers are of a size that texts keep, their places.
+///
+/// # Panics
+/// If what is written is not read, or is something else.
+pub fn written_as_bvh(contents: &Contents) {
+    let (Some(skeleton), Some(clip)) = (&contents.skeleton, contents.clips.first()) else { return };
+    if skeleton.len() * KEYS * 12 > MOST_NUMBERS {
+        return;
+    }
+    let poses: Vec<_> = clip.key_times.iter().take(KEYS).map(|time| (clip.sample)(*time).pose).collect();
+    let motion = bvh::BvhMotion { skeleton, poses: &poses, frame_seconds: 0.1, metres_per_unit: 1.0 };
+    let Ok(bytes) = to_bytes(|out| bvh::write(&motion, out)) else { return };
+    let Ok(again) = bvh::read(&bytes, "again.bvh", &Space::default()) else { return assert!(is_far(skeleton, &poses)) };
+    let theirs = again.skeleton.as_ref().expect("a BVH file has a skeleton");
+    assert_eq!(theirs.len(), skeleton.len());
+    if is_far(skeleton, &poses) {
+        return;
+    }
+    for (at, pose) in poses.iter().enumerate() {
+        let frame = (again.clips[0].sample)(again.clips[0].key_times[at]).pose;
+        let near = |(a, b): (&DAffine3, &DAffine3)| a.translation.distance(b.translation) < 1e-3;
+        assert!(frame.bones.iter().zip(pose.bones.iter()).all(near), "a BVH file holds other places");
+    }
+}
+
+/// Whether a skeleton or its poses reach beyond what ten decimals and products of rotations keep to a millimetre.
+fn is_far(skeleton: &Skeleton, poses: &[dermis_rig::WorldPose]) -> bool {
+    let bones = skeleton.bind().iter().chain(poses.iter().flat_map(|pose| pose.bones.iter()));
+    let (mut count, mut most) = (0.0, 0.0_f64);
+    for bone in bones {
+        count += 1.0;
+        most = most.max(bone.translation.length());
+    }
+    !(most * count < 1e6)
 }
 
 /// There is no file beside the one that is read.

@@ -69,6 +69,10 @@ pub enum Format {
     Fbx,
     /// Alembic, in its Ogawa container.
     Alembic,
+    /// BVH: motion capture.
+    Bvh,
+    /// A take of markers, C3D or TRC: no contents, but places of markers.
+    Markers,
     /// A model of this toolkit.
     Model,
 }
@@ -83,6 +87,8 @@ impl fmt::Display for Format {
             Self::Mdd => "MDD",
             Self::Fbx => "FBX",
             Self::Alembic => "Alembic",
+            Self::Bvh => "BVH",
+            Self::Markers => "C3D or TRC",
             Self::Model => "model",
         })
     }

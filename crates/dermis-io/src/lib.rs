@@ -22,6 +22,10 @@ mod agree;
 #[cfg(feature = "formats")]
 pub mod alembic;
 mod appearance;
+#[cfg(feature = "formats")]
+pub mod bvh;
+#[cfg(feature = "formats")]
+pub mod camera_tracks;
 pub mod contents;
 pub mod deformer_protocol;
 pub mod driver_table;
@@ -31,6 +35,8 @@ mod flaws;
 #[cfg(feature = "formats")]
 pub mod gltf;
 mod inverted;
+#[cfg(feature = "formats")]
+pub mod marker_take;
 pub mod matching;
 pub mod model_file;
 #[cfg(feature = "formats")]

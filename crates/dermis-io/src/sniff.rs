@@ -6,13 +6,14 @@ use crate::Format;
 ///
 /// The bytes go first: a renamed bundle is still a bundle. OBJ, MDD and textual glTF have no telling first bytes.
 pub fn sniff(bytes: &[u8], file_name: &str) -> Option<Format> {
-    const BEGINNINGS: [(&[u8], Format); 7] = [
+    const BEGINNINGS: [(&[u8], Format); 8] = [
         (b"glTF", Format::Gltf),
         (b"PK\x03\x04", Format::Npz),
         (b"PK\x05\x06", Format::Npz), // an archive without members
         (b"POINTCACHE2\0", Format::Pc2),
         (b"Kaydara FBX Binary", Format::Fbx),
         (b"Ogawa", Format::Alembic),
+        (b"HIERARCHY", Format::Bvh),
         (b"\x89HDF\r\n\x1a\n", Format::Alembic), // the older container, which the reader refuses by name
     ];
     let known = BEGINNINGS.iter().find(|(beginning, _)| bytes.starts_with(beginning));
@@ -26,6 +27,7 @@ pub fn sniff(bytes: &[u8], file_name: &str) -> Option<Format> {
             "mdd" => Some(Format::Mdd),
             "fbx" => Some(Format::Fbx),
             "abc" => Some(Format::Alembic),
+            "bvh" => Some(Format::Bvh),
             "dermis" => Some(Format::Model),
             _ => None,
         }
@@ -45,6 +47,8 @@ mod tests {
         assert_eq!(sniff(b"", "walk.pc2"), Some(Format::Pc2));
         assert_eq!(sniff(b"; FBX 7.4.0 project file", "walk.fbx"), Some(Format::Fbx));
         assert_eq!(sniff(b"Ogawa\xff", "walk"), Some(Format::Alembic));
+        assert_eq!(sniff(b"HIERARCHY\nROOT hips", "walk"), Some(Format::Bvh));
+        assert_eq!(sniff(b"\xef\xbb\xbfHIERARCHY", "walk.bvh"), Some(Format::Bvh));
         assert_eq!(sniff(b"{", "a.gltf"), Some(Format::Gltf));
         assert_eq!(sniff(b"", "readme.txt"), None);
         assert_eq!(sniff(b"", ""), None);

@@ -4,4 +4,7 @@
 
 pub mod anatomy;
 pub mod exercise;
+pub mod cameras;
 pub mod ik;
+pub mod markers;
+pub mod retarget;

@@ -61,7 +61,7 @@ fn in_python(text: &str) -> String {
 }
 
 /// Verbs that are functions of the package.
-const VERBS: [&str; 13] = [
+const VERBS: [&str; 15] = [
     "fit",
     "compare",
     "evaluate",
@@ -75,4 +75,6 @@ const VERBS: [&str; 13] = [
     "inspect",
     "pose",
     "report",
+    "retarget",
+    "markers",
 ];

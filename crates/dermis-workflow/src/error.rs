@@ -7,6 +7,8 @@ use dermis_fit::decompose::{ClusteringError, DecomposeError};
 use dermis_fit::{FitError, HeatError, MethodError, ScanError};
 use dermis_io::WriteError;
 use dermis_measure::MeasureError;
+use dermis_motion::markers::MarkerError;
+use dermis_motion::retarget::RetargetError;
 use std::path::{Path, PathBuf};
 
 /// Why a recipe stopped.
@@ -180,6 +182,12 @@ pub enum Error {
         /// The model's method.
         method: String,
     },
+    /// A motion cannot be brought onto a rig.
+    #[error(transparent)]
+    Retarget(RetargetError),
+    /// Markers cannot be solved.
+    #[error(transparent)]
+    Markers(MarkerError),
     /// No poses can be suggested.
     #[error(transparent)]
     Design(dermis_fit::design::DesignError),
@@ -286,6 +294,26 @@ impl From<CompileError> for Error {
             CompileError::Measure(error) => error.into(),
             CompileError::Fit(error) => error.into(),
             other => Self::Compile(other),
+        }
+    }
+}
+
+impl From<RetargetError> for Error {
+    /// Work that was stopped has not failed.
+    fn from(error: RetargetError) -> Self {
+        match error {
+            RetargetError::Cancelled => Self::Cancelled,
+            other => Self::Retarget(other),
+        }
+    }
+}
+
+impl From<MarkerError> for Error {
+    /// Work that was stopped has not failed.
+    fn from(error: MarkerError) -> Self {
+        match error {
+            MarkerError::Cancelled => Self::Cancelled,
+            other => Self::Markers(other),
         }
     }
 }

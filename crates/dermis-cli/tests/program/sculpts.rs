@@ -27,7 +27,7 @@ impl Body {
         let path = desk.path("body.glb");
         let rig = load_rig(&path).unwrap().rig;
         let source = Source { path, part: Some("exercise".into()) };
-        let exercise = load_motion(&rig, &source, &ReadOptions::default()).unwrap().0;
+        let exercise = load_motion(&rig, &Space::default(), &source, &ReadOptions::default()).unwrap().0;
         Self { rig, exercise }
     }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-const VERBS: [&str; 17] = [
+const VERBS: [&str; 19] = [
     "demo",
     "inspect",
     "fit",
@@ -21,6 +21,8 @@ const VERBS: [&str; 17] = [
     "pose",
     "suggest",
     "exercise",
+    "retarget",
+    "markers",
     "export",
     "convert",
     "weights",
@@ -92,6 +94,7 @@ fn the_keys_of_every_verb_s_json_are_stored() {
         "report a.json b.json --json",
         "suggest joint.dermis --motion test.npz --json",
         "exercise train.npz --poses 12 --in-betweens 2 -o exercise.npz --write-limits limits.json --json",
+        "retarget test.npz train.npz -o moved.npz --json",
         "inspect train.npz joint.dermis --json",
         "export joint.dermis --motion test.npz -o walk.glb --json",
         "export joint.dermis --motion test.npz --drivers joint.json -o driven.glb --json",

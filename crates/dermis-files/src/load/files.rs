@@ -80,7 +80,7 @@ fn not_read_yet(name: &str) -> Option<&'static str> {
     let ending = name.rsplit_once('.')?.1.to_ascii_lowercase();
     Some(match ending.as_str() {
         "usd" | "usda" | "usdc" | "usdz" => "USD files are not read yet",
-        "bvh" => "BVH files are not read yet",
+        "c3d" | "trc" => "a take of markers moves no skeleton by itself",
         "blend" => "Blender files are read by Blender alone",
         "ma" | "mb" => "Maya scenes are read by Maya alone",
         "max" => "3ds Max scenes are read by 3ds Max alone",
@@ -97,10 +97,10 @@ fn way_out(name: &str) -> &'static str {
         }
         "ma" | "mb" => "export the rig as FBX with baked animation, and the skin as Alembic (docs/from-maya.md)",
         "hip" | "hiplc" | "hipnc" => "export the rig as FBX or glTF, and the skin as Alembic (docs/from-houdini.md)",
+        "c3d" | "trc" => "dermis markers turns it into the motion of a rig (docs/mocap.md)",
         "max" => "export the rig as FBX with baked animation, and the skin as Alembic",
         "usd" | "usda" | "usdc" | "usdz" => "export glTF, FBX or Alembic instead",
-        "bvh" => "bring the motion onto the rig in another program, and export it as glTF or FBX",
-        _ => "use .glb, .gltf, .fbx, .abc, .npz, .obj, .pc2, .mdd or .dermis",
+        _ => "use .glb, .gltf, .fbx, .abc, .npz, .obj, .pc2, .mdd, .bvh or .dermis",
     }
 }
 
@@ -140,6 +140,8 @@ pub fn read_contents_with(path: &Path, space: &Space, wanted: BundleShapes) -> R
         Format::Pc2 => dermis_io::point_cache::read_pc2(&bytes, &name, space),
         Format::Mdd => dermis_io::point_cache::read_mdd(&bytes, &name, space),
         Format::Alembic => dermis_io::alembic::read(&bytes, &name, space),
+        Format::Markers => Err(dermis_io::ReadError::Unsupported { feature: "a take of markers here".into() }),
+        Format::Bvh => dermis_io::bvh::read(&bytes, &name, space),
         Format::Fbx => dermis_io::fbx::read(&bytes, &name, &resolve),
         Format::Model => dermis_io::model_file::read(&bytes).map(|model| Contents {
             name: name.clone(),
@@ -156,7 +158,7 @@ pub fn read_contents_with(path: &Path, space: &Space, wanted: BundleShapes) -> R
     let inverted = contents.inverted.as_ref().map(Inverted::sentence);
     let mut note = note(path, &bytes, contents.warnings.iter().map(Warning::to_string).chain(inverted).collect());
     note.needs.rate = !contents.clips.is_empty();
-    note.needs.space = matches!(format, Format::Obj | Format::Pc2 | Format::Mdd | Format::Alembic);
+    note.needs.space = matches!(format, Format::Obj | Format::Pc2 | Format::Mdd | Format::Alembic | Format::Bvh);
     Ok((contents, note))
 }
 

@@ -4,7 +4,7 @@ use super::{FileNote, ReadOptions, Source, poses_for_rig, read_contents};
 use crate::error::FileError;
 use dermis_io::{Contents, Format, Record, Space};
 use dermis_rig::glam::DAffine3;
-use dermis_rig::{Frame, Motion, Rig, WorldPose};
+use dermis_rig::{BoneIndex, Frame, Motion, Rig, WorldPose};
 use std::path::Path;
 
 /// The motion of a clip or of a bundle's poses, in the rig's bone order. Poses without times get those of
@@ -51,6 +51,9 @@ pub(super) fn clip_motion(
     path: &Path,
 ) -> Result<Motion, FileError> {
     let names = clip_bones(contents, path)?;
+    if contents.format == Format::Bvh {
+        expect_same_rest(rig, contents, options, path)?;
+    }
     let to_rig = turned_binds(rig, contents, options);
     let frames = times.iter().enumerate().map(|(at, &time)| Frame {
         label: format!("{} {at}", clip.name),
@@ -93,16 +96,80 @@ fn turned_binds(rig: &Rig, contents: &Contents, options: &ReadOptions) -> impl F
     }
 }
 
-/// A motion for a rig, from a file.
+/// Refuses a BVH file of a skeleton with other proportions: its joints turn from a rest pose of its own, which is not the rig's.
+fn expect_same_rest(rig: &Rig, contents: &Contents, options: &ReadOptions, path: &Path) -> Result<(), FileError> {
+    let Some(theirs) = &contents.skeleton else { return Ok(()) };
+    let limit = options.match_tolerance * rig.mesh().diagonal();
+    let apart = |(bone, name): (BoneIndex, &String)| {
+        let (own, at) = (rig.skeleton().bind()[bone], theirs.find(name)?);
+        let distance = theirs.bind()[at].translation.distance(own.translation);
+        (distance > limit).then(|| (name.clone(), distance))
+    };
+    let apart: Vec<(String, f64)> = rig.skeleton().names().enumerate().filter_map(apart).collect();
+    let Some((first, distance)) = apart.first() else { return Ok(()) };
+    let what = format!(
+        "at rest {} of its joints stand elsewhere than the rig's (first: \"{first}\", {distance:.3} m away)",
+        apart.len()
+    );
+    let hint = "bring the motion onto the rig with dermis retarget; or state the file's unit with `unit` and its axes with `up`";
+    Err(FileError::lacks(path, what, hint))
+}
+
+/// A motion for a rig, from a file. `rig_space` serves formats that state no axes or unit.
 ///
 /// # Errors
 /// [`FileError`].
-pub fn load_motion(rig: &Rig, source: &Source, options: &ReadOptions) -> Result<(Motion, FileNote), FileError> {
-    let (mut contents, mut note) = read_contents(&source.path, &Space::default())?;
+pub fn load_motion(
+    rig: &Rig,
+    rig_space: &Space,
+    source: &Source,
+    options: &ReadOptions,
+) -> Result<(Motion, FileNote), FileError> {
+    let (mut contents, mut note) = read_contents(&source.path, &options.space_of(&source.path, rig_space))?;
     source.select(&mut contents)?;
     note.role = "motion".into();
     note.needs.rate |= lacks_times(&contents);
     Ok((motion_of(rig, &contents, source, options)?, note))
+}
+
+/// A motion on the skeleton of its own file, bones in the file's order: a clip, or the poses of a bundle.
+///
+/// # Errors
+/// [`FileError::Lacks`] without a skeleton, or without a motion; and those of reading.
+pub fn own_motion(source: &Source, options: &ReadOptions) -> Result<(Contents, Motion, FileNote), FileError> {
+    let path = &source.path;
+    let (mut contents, mut note) = read_contents(path, &options.space_of(path, &Space::default()))?;
+    source.select(&mut contents)?;
+    note.role = "motion".into();
+    note.needs.rate |= lacks_times(&contents);
+    let frames: Vec<Frame> = if contents.clips.is_empty() {
+        let timed = |(at, record): (usize, &Record)| {
+            let time = record.time.or(options.fps.map(|fps| at as f64 / fps));
+            Some(Frame { label: record.label.clone(), time, pose: record.pose.clone()? })
+        };
+        contents.records.iter().enumerate().filter_map(timed).collect()
+    } else {
+        clip_bones(&contents, path)?;
+        let clip = pick_clip(&contents, source)?;
+        let frame = |(at, time): (usize, &f64)| Frame {
+            label: format!("{} {at}", clip.name),
+            time: Some(*time),
+            pose: (clip.sample)(*time).pose,
+        };
+        sample_times(clip, source, options)?.iter().enumerate().map(frame).collect()
+    };
+    if frames.is_empty() {
+        let what = format!("there are neither poses nor clips in this {} file", contents.format);
+        return Err(FileError::lacks(
+            path,
+            what,
+            "a motion is a file with an animation, or a bundle with pose_matrices",
+        ));
+    }
+    let clip = if contents.clips.is_empty() { None } else { Some(pick_clip(&contents, source)?.name.clone()) };
+    let name =
+        clip.unwrap_or_else(|| contents.name.rsplit_once('.').map_or(contents.name.as_str(), |(stem, _)| stem).into());
+    Ok((contents, Motion { name, frames }, note))
 }
 
 fn clip_bones(contents: &Contents, path: &Path) -> Result<Vec<String>, FileError> {

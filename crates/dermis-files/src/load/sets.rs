@@ -45,7 +45,7 @@ pub fn load_pose_sets(
             notes.extend(read);
             PoseSet::Examples(examples)
         } else {
-            let (motion, read) = load_motion(rig, &sources[at], options)?;
+            let (motion, read) = load_motion(rig, rig_space, &sources[at], options)?;
             notes.push(FileNote { role: role.into(), ..read });
             PoseSet::Motion(motion)
         };

@@ -18,6 +18,36 @@ pub fn obj_files() -> Vec<Vec<u8>> {
     [square, &frame(0.25), &sequence].map(|text| text.as_bytes().to_vec()).to_vec()
 }
 
+/// BVH files: two roots, end sites, every kind of channel; and one without frames.
+pub fn bvh_files() -> Vec<Vec<u8>> {
+    let two = "HIERARCHY\nROOT hips\n{\n\tOFFSET 0 1 0\n\tCHANNELS 6 Xposition Yposition Zposition Zrotation Xrotation Yrotation\n\
+               \tJOINT left leg\n\t{\n\t\tOFFSET 0.1 -0.5 0\n\t\tCHANNELS 3 Yrotation Xrotation Zrotation\n\t\tEnd Site\n\t\t{\n\
+               \t\t\tOFFSET 0 -0.4 0\n\t\t}\n\t}\n}\nROOT ball { OFFSET 1 0 0 CHANNELS 2 Yposition Yscale End Site { OFFSET 0 0 0 } }\n\
+               MOTION\nFrames: 2\nFrame Time: 0.0333333\n0 1 0 10 -20 30 5 15 90 0.5 1\n0 1.1 0 12 -22 170 5 15 90.5 0.25 1\n";
+    let bare = "HIERARCHY\r\nROOT a\r\n{\r\nOFFSET 0 0 0\r\n}\r\n";
+    [two, bare].map(|text| text.as_bytes().to_vec()).to_vec()
+}
+
+/// Takes: TRC, C3D with two markers and one frame, and sights of two cameras.
+pub fn takes() -> Vec<Vec<u8>> {
+    let trc = "PathFileType\t4\t(X/Y/Z)\ta.trc\nDataRate\tNumFrames\tUnits\n60\t2\tmm\nFrame#\tTime\tLKNE\t\t\tRKNE\n\t\tX1\tY1\tZ1\n\n\
+               1\t0\t1\t2\t3\t4\t5\t6\n2\t0.0167\t1.5\t2.5\t3.5\t\t\t\n";
+    let mut c3d = vec![0_u8; 1024];
+    c3d[..2].copy_from_slice(&[2, 0x50]);
+    for (word, value) in [(2, 2_u16), (4, 1), (5, 1), (9, 3)] {
+        c3d[2 * word - 2..2 * word].copy_from_slice(&value.to_le_bytes());
+    }
+    c3d[12..16].copy_from_slice(&0.1_f32.to_le_bytes());
+    c3d[20..24].copy_from_slice(&60_f32.to_le_bytes());
+    c3d[512..516].copy_from_slice(&[0, 0, 1, 84]);
+    c3d[516..520].copy_from_slice(&[5, 0xff, b'P', b'O']);
+    c3d[520..526].copy_from_slice(&[b'I', b'N', b'T', 3, 0, 0]);
+    c3d.extend([1, 0, 2, 0, 3, 0, 0, 0, 4, 0, 5, 0, 6, 0, 0xff, 0xff]);
+    let camera = |x: f64| json!({ "name": "A", "matrix": [[1, 0, 0, x], [0, 1, 0, 0], [0, 0, 1, 4]], "frames": [[[0.25, 0.5], null]] });
+    let sights = json!({ "rate": 60, "markers": ["a", "b"], "cameras": [camera(0.0), camera(1.0)] });
+    vec![trc.as_bytes().to_vec(), c3d, crate::json::text(&sights)]
+}
+
 /// Tables of a joint model and of helper bones.
 pub fn tables() -> Vec<Vec<u8>> {
     let bone = |name: &str| NamedBone { name: name.into(), inverse_bind: DAffine3::from_translation(DVec3::X) };
@@ -84,6 +114,7 @@ pub fn recipes() -> Vec<Vec<u8>> {
         json!({ "inspect": { "files": [input("a.glb")] } }),
         json!({ "pose": { "model": input("m.dermis"), "motion": input("w.npz"), "out": "o.pc2", "existing": "keep" } }),
         json!({ "suggest": { "model": input("m.dermis"), "motion": input("w.npz"), "count": 3 } }),
+        json!({ "retarget": { "source": input("w.bvh"), "rig": input("a.glb"), "map": input("map.json"), "contacts": false, "out": "o.glb" } }),
         json!({ "eval": { "model": input("m.dermis"), "score": { "examples": [input("e.npz")] } } }),
         json!({ "demo": { "out": "demo" } }),
         json!({ "invert": { "rig": input("a.glb"), "sculpts": [input("s.obj")], "out": "c.npz" } }),

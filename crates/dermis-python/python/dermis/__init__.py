@@ -34,7 +34,7 @@ from ._methods import (
 )
 from ._parts import PartsFit, fit_part, fit_parts, merge_parts
 from ._shapes import Decomposition, Inversion, ShapeTrack, decompose, invert, shape_track
-from ._verbs import convert, exercise, export, inspect, pose, report, run, suggest, weights
+from ._verbs import convert, exercise, export, inspect, markers, pose, report, retarget, run, suggest, weights
 
 __all__ = [
     "AnimationSpace",
@@ -75,10 +75,12 @@ __all__ = [
     "fit_parts",
     "inspect",
     "invert",
+    "markers",
     "merge_parts",
     "pose",
     "presets",
     "report",
+    "retarget",
     "run",
     "shape_track",
     "suggest",

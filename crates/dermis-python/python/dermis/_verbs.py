@@ -380,6 +380,106 @@ def convert(
     return run({"convert": recipe}, progress)  # type: ignore[no-any-return]
 
 
+def retarget(
+    source: Path,
+    rig: Path,
+    *,
+    out: Path,
+    map: Path | None = None,
+    contacts: bool | None = None,
+    up: Literal["y", "z"] | None = None,
+    unit: float | None = None,
+    fps: float | None = None,
+    replace: bool = False,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Brings a motion onto another character.
+
+    Parameters
+    ----------
+    source : path
+        The motion with the skeleton it moves; FILE#CLIP is one clip of a file.
+    rig : path
+        The rig that it is brought onto: a file with a skeleton, or a model.
+    out : path
+        Where it goes; the ending of the name is the format.
+    map : path, optional
+        A JSON file with pairs of bones, from names of the rig's to names of the source's, or to null.
+    contacts : bool, optional
+        Whether feet and hands are kept where the source's stand; true by default.
+    up, unit, fps
+        How files are read that do not say it themselves.
+    replace : bool
+        Whether an output that exists is replaced.
+    progress : bool or callable, optional
+        As in `run`.
+
+    Returns
+    -------
+    dict
+        What `dermis retarget --json` prints.
+    """
+    recipe = _given(
+        source=_input(source), rig=_input(rig), map=_input(map), contacts=contacts,
+        read=_read(up=up, unit=unit, fps=fps), out=_text(out), existing=_existing(replace),
+    )
+    return run({"retarget": recipe}, progress)  # type: ignore[no-any-return]
+
+
+def markers(
+    take: Path,
+    rig: Path,
+    *,
+    set: Path,
+    out: Path,
+    calibration: Path | None = None,
+    noise: float | None = None,
+    wrong: float | None = None,
+    pixels: float | None = None,
+    up: Literal["y", "z"] | None = None,
+    unit: float | None = None,
+    replace: bool = False,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Turns markers of motion capture into the motion of a rig.
+
+    Parameters
+    ----------
+    take : path
+        The take: C3D or TRC, or what calibrated cameras saw (JSON).
+    rig : path
+        The rig that it moves: a file with a skeleton, or a model.
+    set : path
+        A JSON file: which bone carries which marker, and where on the rest pose.
+    out : path
+        Where the motion goes; the ending of the name is the format.
+    calibration : path, optional
+        A take in which the subject stands as the rig does at rest.
+    noise : float, optional
+        Noise of a coordinate in millimetres; 1 by default.
+    wrong : float, optional
+        How far a marker may be from where the others put it, in millimetres; 80 by default.
+    pixels : float, optional
+        How far a camera may see a marker from where the other cameras put it; 4 by default.
+    up, unit
+        How takes are read that do not say it themselves.
+    replace : bool
+        Whether an output that exists is replaced.
+    progress : bool or callable, optional
+        As in `run`.
+
+    Returns
+    -------
+    dict
+        What `dermis markers --json` prints.
+    """
+    recipe = _given(
+        take=_input(take), rig=_input(rig), set=_input(set), calibration=_input(calibration), noise=noise, wrong=wrong,
+        pixels=pixels, read=_read(up=up, unit=unit), out=_text(out), existing=_existing(replace),
+    )
+    return run({"markers": recipe}, progress)  # type: ignore[no-any-return]
+
+
 def inspect(*files: Path) -> list[dict[str, Any]]:
     """Says what files hold, and what is wrong with them.
 

@@ -95,7 +95,7 @@ impl DemoRecipe {
         let bundled = [("body.glb", demo::GLB), ("body_exercise.npz", demo::EXERCISE), ("body_walk.npz", demo::WALK)];
         bundled.into_iter().try_for_each(|(name, bytes)| write(name, bytes))?;
         let source = Source { path: self.out.join("body_walk.npz"), part: None };
-        let (motion, _) = load_motion(&loaded.rig, &source, &ReadOptions::default())?;
+        let (motion, _) = load_motion(&loaded.rig, &loaded.space, &source, &ReadOptions::default())?;
         let glb = reserve_file(&self.out.join("body_walk_learnt.glb"), Existing::Replace)?;
         let settings = ExportSettings::default();
         outcome.exported = Some(step(watch, "export", |p| export_glb(model, Some(&motion), None, settings, &glb, p))?);

@@ -228,7 +228,8 @@ impl ShapesExport {
         let motion = match &self.motion {
             None => None,
             Some(input) => {
-                let (motion, note) = step(watch, "read motion", |_| load_motion(model.rig(), &input.file, read))?;
+                let (motion, note) =
+                    step(watch, "read motion", |_| load_motion(model.rig(), &model.space, &input.file, read))?;
                 seen(watch, [input], std::slice::from_ref(&note))?;
                 files.push(note);
                 Some(motion)
@@ -300,7 +301,7 @@ impl LinearExport {
         let (rig, space) = (model.rig(), &model.space);
         let (mut sets, mut files) = (Vec::new(), Vec::new());
         for input in &self.motions {
-            let (motion, note) = step(watch, "read motion", |_| load_motion(rig, &input.file, read))?;
+            let (motion, note) = step(watch, "read motion", |_| load_motion(rig, space, &input.file, read))?;
             seen(watch, [input], std::slice::from_ref(&note))?;
             files.push(note);
             sets.push(Poses::of_motion(motion));

@@ -18,8 +18,10 @@ mod fit;
 mod held_fit;
 mod inspect;
 mod invert;
+mod markers;
 mod pose;
 mod report;
+mod retarget;
 mod shape_count;
 mod suggest;
 mod viewer;
@@ -40,8 +42,10 @@ pub use fit::{FitDone, FitExamples, FitOutcome, FitOutputs, FitRecipe, Memory};
 pub use held_fit::{Beside, HeldFit};
 pub use inspect::{InspectOutcome, InspectRecipe, Inspected};
 pub use invert::{DeformerProgram, InvertOutcome, InvertRecipe, InvertedDeformer};
+pub use markers::{MarkersOutcome, MarkersRecipe, words as trouble_words};
 pub use pose::{PoseOutcome, PoseRecipe, Swing};
 pub use report::{ReportOutcome, ReportRecipe};
+pub use retarget::{RetargetOutcome, RetargetRecipe};
 pub use shape_count::ShapeCount;
 pub use suggest::{SuggestOutcome, SuggestRecipe, SuggestedBundle};
 pub use viewer::{ViewerExport, ViewerMade};
@@ -80,6 +84,10 @@ pub enum Recipe {
     Exercise(ExerciseRecipe),
     /// Compile a model for an engine.
     Export(Box<ExportRecipe>),
+    /// Bring a motion onto another rig.
+    Retarget(RetargetRecipe),
+    /// Turn markers into the motion of a rig.
+    Markers(MarkersRecipe),
     /// Write files in another format.
     Convert(ConvertRecipe),
     /// Make skinning weights.
@@ -115,6 +123,10 @@ pub enum Outcome {
     Exercise(Box<ExerciseOutcome>),
     /// Of an export.
     Export(Box<ExportOutcome>),
+    /// Of bringing a motion onto another rig.
+    Retarget(Box<RetargetOutcome>),
+    /// Of a take of markers.
+    Markers(Box<MarkersOutcome>),
     /// Of a conversion.
     Convert(ConvertOutcome),
     /// Of making weights.
@@ -195,6 +207,8 @@ impl Recipe {
             Self::Suggest(recipe) => Outcome::Suggest(Box::new(recipe.run(watch)?)),
             Self::Exercise(recipe) => Outcome::Exercise(Box::new(recipe.run(watch)?)),
             Self::Export(recipe) => Outcome::Export(Box::new(recipe.run(watch)?)),
+            Self::Retarget(recipe) => Outcome::Retarget(Box::new(recipe.run(watch)?)),
+            Self::Markers(recipe) => Outcome::Markers(Box::new(recipe.run(watch)?)),
             Self::Convert(recipe) => Outcome::Convert(recipe.run(watch)?),
             Self::Weights(recipe) => Outcome::Weights(Box::new(recipe.run(watch)?)),
             Self::Decompose(recipe) => Outcome::Decompose(Box::new(recipe.run(watch)?)),
@@ -216,6 +230,8 @@ impl Recipe {
             Self::Suggest(_) => "suggest",
             Self::Exercise(_) => "exercise",
             Self::Export(_) => "export",
+            Self::Retarget(_) => "retarget",
+            Self::Markers(_) => "markers",
             Self::Convert(_) => "convert",
             Self::Weights(_) => "weights",
             Self::Decompose(_) => "decompose",
@@ -257,6 +273,8 @@ impl Outcome {
             Self::Suggest(outcome) => outcome.json(),
             Self::Exercise(outcome) => outcome.json(),
             Self::Export(outcome) => outcome.json(),
+            Self::Retarget(outcome) => outcome.json(),
+            Self::Markers(outcome) => outcome.json(),
             Self::Convert(outcome) => outcome.json(),
             Self::Weights(outcome) => outcome.json(),
             Self::Decompose(outcome) => outcome.json(),

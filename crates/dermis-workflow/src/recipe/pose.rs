@@ -110,7 +110,7 @@ impl PoseRecipe {
         let swing = self.swing.as_ref().map(|swing| Ok::<_, Error>((swing, swing.settings()?))).transpose()?;
         let (model, note) = step(watch, "read model", |_| load_model(&self.model.file.path))?;
         let (motion, motion_note) =
-            step(watch, "read motion", |_| load_motion(model.rig(), &self.motion.file, &self.read))?;
+            step(watch, "read motion", |_| load_motion(model.rig(), &model.space, &self.motion.file, &self.read))?;
         let mut files = vec![note, motion_note];
         let given = match &self.base_cache {
             None => None,

@@ -85,7 +85,9 @@ impl SuggestRecipe {
         let inputs: Vec<&Input> = [&self.model, &self.motion].into_iter().chain(&self.among).collect();
         keep(&inputs, &out)?;
         let (model, note) = step(watch, "read model", |_| model_or_rig(&self.model.file.path))?;
-        let read = |role: &str, input: &Input| step(watch, role, |_| load_motion(model.rig(), &input.file, &self.read));
+        let read = |role: &str, input: &Input| {
+            step(watch, role, |_| load_motion(model.rig(), &model.space, &input.file, &self.read))
+        };
         let (motion, motion_note) = read("read motion", &self.motion)?;
         let mut notes = vec![note, motion_note];
         let mut among = None;

@@ -208,7 +208,7 @@ impl Shown {
         let (motion, truth) = match found {
             Some(PoseSet::Examples(examples)) => {
                 // The clip is that of every other export, unless some of its frames have no skin.
-                let motion = load_motion(model.rig(), &input.file, read)?.0;
+                let motion = load_motion(model.rig(), &model.space, &input.file, read)?.0;
                 let has_all = motion.frames.len() == examples.len();
                 (if has_all { motion } else { motion_of(&examples, model) }, Some(examples))
             }

@@ -1,0 +1,79 @@
+//! TRC: tab-separated text. Three lines of header, names, coordinates, then a line per frame: number, time, x, y, z of every marker, empty where one was
+//! not seen.
+
+use super::{MarkerTake, TakeSpace, damaged, metres, ours};
+use crate::contents::Flaw;
+use crate::flaws::{Flaws, make_unique, short};
+use crate::{ReadError, UpAxis};
+use dermis_rig::glam::DVec3;
+
+pub(super) fn read(bytes: &[u8], space: &TakeSpace) -> Result<MarkerTake, ReadError> {
+    let text = String::from_utf8_lossy(bytes);
+    let mut lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim_end_matches('\r')));
+    let mut next = |what: &str| lines.next().ok_or_else(|| damaged(format!("the file ends before {what}")));
+    next("its header")?;
+    let (_, keys) = next("the names of its settings")?;
+    let (number, values) = next("its settings")?;
+    let setting = |name: &str| {
+        let at = keys.split('\t').position(|key| key.trim().eq_ignore_ascii_case(name))?;
+        values.split('\t').nth(at).map(str::trim)
+    };
+    let rate = setting("DataRate").and_then(|rate| rate.parse::<f64>().ok()).filter(|rate| *rate > 0.0 && *rate < 1e9);
+    let rate = rate.ok_or_else(|| damaged(format!("line {number}: no DataRate above zero")))?;
+    let stated = setting("NumFrames").and_then(|frames| frames.parse::<u64>().ok());
+    let mut flaws = Flaws::default();
+    let unit = setting("Units").and_then(metres);
+    if unit.is_none() && space.metres_per_unit.is_none() {
+        flaws.add(Flaw::UnknownSpace, || "the unit of its places; millimetres are assumed".into());
+    }
+    let metres_per_unit = space.metres_per_unit.or(unit).unwrap_or(1e-3);
+    let up = space.up.unwrap_or(UpAxis::Y);
+    let (number, header) = next("the names of its markers")?;
+    let mut names: Vec<String> =
+        header.split('\t').skip(2).map(str::trim).filter(|name| !name.is_empty()).map(short).collect();
+    if names.is_empty() {
+        return Err(damaged(format!("line {number}: it names no markers")));
+    }
+    make_unique(&mut names, &mut flaws);
+    next("the names of its coordinates")?;
+    let mut frames = Vec::new();
+    for (number, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
+        let mut cells = line.split('\t').map(str::trim);
+        let frame = cells.next().unwrap_or_default();
+        if frame.parse::<f64>().is_err() || cells.next().is_none_or(|time| time.parse::<f64>().is_err()) {
+            return Err(damaged(format!("line {number}: it begins with no frame and time")));
+        }
+        let mut places = Vec::with_capacity(names.len());
+        for name in &names {
+            let mut cell = || match cells.next() {
+                None | Some("") => Ok(None),
+                Some(text) => match text.parse::<f64>() {
+                    Ok(value) => Ok(Some(value).filter(|value| value.is_finite())),
+                    Err(_) => Err(damaged(format!(
+                        "line {number}: \"{}\" of marker \"{name}\" is no number",
+                        text.chars().take(40).collect::<String>()
+                    ))),
+                },
+            };
+            let (x, y, z) = (cell()?, cell()?, cell()?);
+            let place = x.zip(y).zip(z).map(|((x, y), z)| ours(DVec3::new(x, y, z), up, metres_per_unit));
+            places.push(place.filter(|place| place.is_finite() && place.length() < 1e9));
+        }
+        if cells.any(|cell| !cell.is_empty()) {
+            return Err(damaged(format!("line {number}: more numbers than {} markers have", names.len())));
+        }
+        frames.push(places);
+        if frames.len() * names.len() > bytes.len() + 1024 {
+            return Err(damaged(format!(
+                "{} frames of {} markers in {} bytes",
+                frames.len(),
+                names.len(),
+                bytes.len()
+            )));
+        }
+    }
+    if let Some(stated) = stated.filter(|stated| *stated != frames.len() as u64) {
+        flaws.add(Flaw::CountMismatch, || format!("{stated} frames are stated, there are {}", frames.len()));
+    }
+    Ok(MarkerTake { names, rate, frames, metres_per_unit, warnings: flaws.warnings })
+}

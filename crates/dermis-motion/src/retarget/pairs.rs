@@ -1,0 +1,226 @@
+//! Which bone of the source moves which bone of the target: equal names, parts of the body, a table, the shape of the tree.
+
+use super::body::Body;
+use super::names::{Limb, Part};
+use super::{RetargetError, topology};
+use dermis_rig::glam::DVec3;
+use std::collections::{BTreeMap, HashMap};
+use std::f64::consts::FRAC_PI_2;
+
+/// Names of target bones with those of their partners; `None` for a bone that shall have none.
+pub type PairTable = BTreeMap<String, Option<String>>;
+
+/// What moves a bone: a bone of the source, or, where limbs have other numbers of bones, two neighbours of a chain.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Partner {
+    pub bone: usize,
+    pub next: usize,
+    /// 0 at `bone`, 1 at `next`.
+    pub part: f64,
+    /// Whether both bones have one name.
+    pub same_name: bool,
+}
+
+impl Partner {
+    fn one(bone: usize) -> Self {
+        Self { bone, next: bone, part: 0.0, same_name: false }
+    }
+}
+
+/// How bones were paired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PairedBy {
+    /// By their names.
+    Names,
+    /// By the given table, and the others by their names.
+    Table,
+    /// By the shape of the two trees: names have too little in common.
+    Topology,
+}
+
+pub(super) struct Pairs {
+    /// Of every bone of the target.
+    pub partners: Vec<Option<Partner>>,
+    pub by: PairedBy,
+}
+
+/// Limbs that names must have in common, so that a character moves by them.
+const LEAST_LIMBS: usize = 3;
+
+pub(super) fn pair(source: &Body, target: &Body, table: &PairTable) -> Result<Pairs, RetargetError> {
+    let mut partners: Vec<Option<Partner>> = vec![None; target.len()];
+    let mut by_name: HashMap<String, usize> = HashMap::new();
+    for bone in (0..source.len()).rev() {
+        by_name.insert(source.name(bone).to_lowercase(), bone);
+    }
+    for (bone, partner) in partners.iter_mut().enumerate() {
+        let same = by_name.get(&target.name(bone).to_lowercase());
+        *partner = same.map(|bone| Partner { same_name: true, ..Partner::one(*bone) });
+    }
+    let equal = partners.iter().flatten().count();
+    let mut limbs = 0;
+    for (limb, side) in target.limbs() {
+        let (theirs, own) = (source.limb(limb, side), target.limb(limb, side));
+        if own.iter().any(|bone| partners[*bone].is_some()) {
+            limbs += usize::from(limb != Limb::Root);
+            continue;
+        }
+        let found = pair_limb(source, target, limb, &theirs, &own);
+        limbs += usize::from(!found.is_empty() && limb != Limb::Root);
+        found.into_iter().for_each(|(bone, partner)| partners[bone] = Some(partner));
+    }
+    let mut by = PairedBy::Names;
+    if limbs < LEAST_LIMBS && 2 * equal < target.len() {
+        match topology::pair(source, target) {
+            Some(found) => {
+                by = PairedBy::Topology;
+                partners = found;
+            }
+            None if table.values().flatten().next().is_some() => {}
+            None => {
+                return Err(RetargetError::NothingInCommon {
+                    source_bones: some_names(source),
+                    target_bones: some_names(target),
+                });
+            }
+        }
+    }
+    for (name, partner) in table {
+        let missing = |name: &String, whose: &'static str, body: &Body| RetargetError::NoBone {
+            bone: name.clone(),
+            whose,
+            bones: some_names(body),
+        };
+        let at = position(target, name).ok_or_else(|| missing(name, "rig", target))?;
+        partners[at] = match partner {
+            None => None,
+            Some(partner) => {
+                let bone = position(source, partner).ok_or_else(|| missing(partner, "source", source))?;
+                Some(Partner { same_name: source.name(bone) == name, ..Partner::one(bone) })
+            }
+        };
+        by = if by == PairedBy::Topology { by } else { PairedBy::Table };
+    }
+    match partners.iter().any(Option::is_some) {
+        true => Ok(Pairs { partners, by }),
+        false => {
+            Err(RetargetError::NothingInCommon { source_bones: some_names(source), target_bones: some_names(target) })
+        }
+    }
+}
+
+fn position(body: &Body, name: &str) -> Option<usize> {
+    (0..body.len()).find(|bone| body.name(*bone) == name)
+}
+
+/// The first names of a skeleton, for messages.
+fn some_names(body: &Body) -> String {
+    let names: Vec<&str> = (0..body.len().min(6)).map(|bone| body.name(bone)).collect();
+    let more = if body.len() > 6 { format!(" and {} more", body.len() - 6) } else { String::new() };
+    format!("{}{more}", names.join(", "))
+}
+
+/// Pairs the bones of one limb: by their parts, where each occurs once; else from the first to the last, by their place along it.
+fn pair_limb(source: &Body, target: &Body, limb: Limb, theirs: &[usize], own: &[usize]) -> Vec<(usize, Partner)> {
+    if theirs.is_empty() || own.is_empty() {
+        return Vec::new();
+    }
+    if matches!(limb, Limb::Arm | Limb::Leg)
+        && let (Some(theirs), Some(own)) = (parts(source, theirs), parts(target, own))
+    {
+        return own.iter().filter_map(|(part, bone)| Some((*bone, Partner::one(*theirs.get(part)?)))).collect();
+    }
+    if matches!(limb, Limb::Root | Limb::Hips | Limb::Head) {
+        return vec![(own[0], Partner::one(theirs[0]))];
+    }
+    by_order(source, target, theirs, own)
+}
+
+/// The bones of an arm or leg by their part; `None` if two bones share one that a limb has once. A second foot, toe or hand is left out.
+fn parts(body: &Body, chain: &[usize]) -> Option<BTreeMap<Part, usize>> {
+    let named: Vec<(Part, usize)> = chain.iter().filter_map(|bone| Some((body.roles[*bone]?.part, *bone))).collect();
+    let has = |part| named.iter().any(|(other, _)| *other == part);
+    let legs = named.iter().filter(|(part, _)| *part == Part::Leg).count();
+    let leg = match (has(Part::Thigh), has(Part::Shin)) {
+        _ if legs > 1 => return None,
+        (true, true) if legs == 1 => return None,
+        (true, false) => Part::Shin,
+        _ => Part::Thigh,
+    };
+    let mut found = BTreeMap::new();
+    for (part, bone) in named {
+        let part = if part == Part::Leg { leg } else { part };
+        let is_end = matches!(part, Part::Foot | Part::Toe | Part::Hand);
+        match found.contains_key(&part) {
+            true if is_end => {}
+            true => return None,
+            false => {
+                found.insert(part, bone);
+            }
+        }
+    }
+    Some(found)
+}
+
+/// Pairs two chains by the place of every head along them, 0 at the first and 1 at the last: a bone between two of the source's moves
+/// between them. A single bone stands for the end of a chain, which carries what hangs on it.
+pub(super) fn by_order(source: &Body, target: &Body, theirs: &[usize], own: &[usize]) -> Vec<(usize, Partner)> {
+    let (from, to) = (places(source, theirs), places(target, own));
+    let last = theirs.len() - 1;
+    let partner = |place: f64| {
+        if last == 0 {
+            return Partner::one(theirs[0]);
+        }
+        let at = from.partition_point(|other| *other <= place + 1e-9).saturating_sub(1).min(last - 1);
+        let part = ((place - from[at]) / (from[at + 1] - from[at])).clamp(0.0, 1.0);
+        match part {
+            part if part.is_nan() || part < 1e-6 => Partner::one(theirs[at]),
+            part if part > 1.0 - 1e-6 => Partner::one(theirs[at + 1]),
+            part => Partner { bone: theirs[at], next: theirs[at + 1], part, same_name: false },
+        }
+    };
+    let place = |at: usize| if own.len() == 1 { 1.0 } else { to[at] };
+    // As many bones as the source has go one to one.
+    let one_to_one = theirs.len() == own.len();
+    let pick = |at: usize| if one_to_one { Partner::one(theirs[at]) } else { partner(place(at)) };
+    own.iter().enumerate().map(|(at, bone)| (*bone, pick(at))).collect()
+}
+
+/// The places of the heads of a chain along it, 0 to 1; evenly spread if all heads are in one place.
+fn places(body: &Body, chain: &[usize]) -> Vec<f64> {
+    let mut places = vec![0.0];
+    for two in chain.windows(2) {
+        let before = places[places.len() - 1];
+        places.push(before + body.heads[two[0]].distance(body.heads[two[1]]));
+    }
+    let length = places[places.len() - 1];
+    let count = (places.len() - 1).max(1) as f64;
+    match length > 1e-9 * body.size {
+        true => places.iter().map(|place| place / length).collect(),
+        false => (0..places.len()).map(|at| at as f64 / count).collect(),
+    }
+}
+
+/// The turn about the vertical, radians, that brings the source's rest pose to face as the target's does: the least-squares fit of the
+/// paired heads as seen from above. Within 15° of a quarter turn it is that: characters are built along an axis, and postures differ.
+pub(super) fn facing(source: &Body, target: &Body, partners: &[Option<Partner>]) -> f64 {
+    let pairs: Vec<(DVec3, DVec3)> = (partners.iter().enumerate())
+        .filter_map(|(bone, partner)| {
+            partner.map(|partner| (source.heads[partner.bone] / source.size, target.heads[bone] / target.size))
+        })
+        .collect();
+    let count = pairs.len().max(1) as f64;
+    let (a, b) = pairs.iter().fold((DVec3::ZERO, DVec3::ZERO), |(a, b), pair| (a + pair.0 / count, b + pair.1 / count));
+    let (mut sine, mut cosine) = (0.0, 0.0);
+    for (p, q) in pairs.iter().map(|(p, q)| (*p - a, *q - b)) {
+        // About Y, z turns to x.
+        sine += p.z * q.x - p.x * q.z;
+        cosine += p.x * q.x + p.z * q.z;
+    }
+    if sine.hypot(cosine) < 1e-6 * count {
+        return 0.0;
+    }
+    let angle: f64 = f64::atan2(sine, cosine);
+    let quarter = (angle / FRAC_PI_2).round() * FRAC_PI_2;
+    if (angle - quarter).abs() < 15_f64.to_radians() { quarter } else { angle }
+}
