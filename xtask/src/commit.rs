@@ -142,6 +142,14 @@ pub fn run(install_tools: bool) -> ExitCode {
         }
         _ => Outcome::Failed,
     });
+    steps.run("curves of scenes in Blender", || match (std::env::var_os("DERMIS_BLENDER_PYTHON"), &program) {
+        (None, _) => Outcome::NotRun("DERMIS_BLENDER_PYTHON, a Python that can import bpy".into()),
+        (Some(python), Some(program)) => {
+            let check = root().join("target/xtask/motion_keys");
+            of(Command::new(python).arg("tools/check_motion_keys.py").arg(program).arg(check))
+        }
+        _ => Outcome::Failed,
+    });
     steps.run("bundled body in the glTF validator", || {
         // Blender hangs a skinned mesh below its armature. That node is at the origin, so nothing is lost.
         let ignored = ["--ignore", "NODE_SKINNED_MESH_NON_ROOT"];

@@ -89,7 +89,7 @@ const TABLE: &[Rule] = &[
     // Measures what the public interface does.
     rule("dermis-bench", &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit", TEST_ONLY]),
     // Runs whatever reads bytes that somebody else wrote.
-    rule("dermis-fuzz", &["dermis-rig", "dermis-deform", "dermis-io", "dermis-workflow", TEST_ONLY]),
+    rule("dermis-fuzz", &["dermis-rig", "dermis-deform", "dermis-motion", "dermis-io", "dermis-workflow", TEST_ONLY]),
     rule("xtask", &[]),
 ];
 

@@ -104,7 +104,7 @@ impl Expression {
             return Err(fault(format!("it has {} letters; {MOST_LETTERS} are the most", text.len())));
         }
         // What the parser counts as a node has a letter at least.
-        let mut slab = Slab::with_capacity(text.len() + 8);
+        let mut slab = Slab::with_capacity(text.len() + 1);
         let expression = Parser::new().parse(text, &mut slab.ps).map_err(|e| fault(reason(&e)))?;
         // `print` would write to the terminal; no other expression holds a quotation mark.
         let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));

@@ -148,6 +148,12 @@ impl<'a> Player<'a> {
                 (posed, reaches) = goals.reach(posed, &Posed::new(layered, self.skeleton), &numbers)?;
                 reports.iter_mut().zip(reaches).for_each(|(report, reach)| report.frames.push(reach));
             }
+            let lost = self.skeleton.bones().find(|bone| !posed.world[*bone].is_finite());
+            if let Some(bone) = lost {
+                let (name, time) = (&self.skeleton.names()[bone], numbers.time());
+                let what = format!("numbers grow beyond all bounds: the bone \"{name:.80}\" is nowhere at {time} s");
+                return Err(SceneError::new(KeyPath::new().key("bones"), Fault::Unfit(what)).into());
+            }
             let mut pose = dermis_rig::WorldPose { bones: posed.world, channels: Vec::new() };
             for (name, value) in &self.scene.channels {
                 let path = KeyPath::new().key("channels").key(name);
@@ -201,14 +207,18 @@ impl<'a> Player<'a> {
                 From::Rest => rest[*bone],
             };
             if let Some(shift) = &drive.shift {
-                local.translation += numbers.vector(shift, place, &path.key("shift"))?;
+                let shift = numbers.vector(shift, place, &path.key("shift"))?;
+                local.translation += match (drive.axes, self.skeleton.parents()[*bone]) {
+                    (Axes::World, Some(parent)) => bind_rotation(self.skeleton, parent).conjugate() * shift,
+                    _ => shift,
+                };
             }
             if let Some(turn) = &drive.turn {
                 let turn = numbers.turn(turn, place, &path.key("turn"))?;
                 let turn = match drive.axes {
                     Axes::Own => turn,
                     Axes::World => {
-                        let rest = quat_from_matrix(&nearest_rotation(&self.skeleton.bind()[*bone].matrix3));
+                        let rest = bind_rotation(self.skeleton, *bone);
                         rest.conjugate() * turn * rest
                     }
                 };
@@ -273,6 +283,10 @@ fn size_at(size: &Size, place: &Place, numbers: &Numbers<'_>, path: &KeyPath) ->
             DVec3::splat(across) + axis.unit() * (by - across)
         }
     })
+}
+
+fn bind_rotation(skeleton: &Skeleton, bone: BoneIndex) -> DQuat {
+    quat_from_matrix(&nearest_rotation(&skeleton.bind()[bone].matrix3))
 }
 
 fn size_path(size: &Size, path: &KeyPath) -> KeyPath {

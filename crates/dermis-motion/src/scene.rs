@@ -105,9 +105,9 @@ pub struct Drive {
     pub from: From,
     /// How it turns.
     pub turn: Option<Turn>,
-    /// Which axes it turns about.
+    /// Which axes it turns about and moves along.
     pub axes: Axes,
-    /// How it moves, metres, in the axes of its parent.
+    /// How it moves, metres: with its own axes along those of its parent, which carry it.
     pub shift: Option<[Value; 3]>,
     /// How large it is.
     pub size: Option<Size>,
@@ -123,7 +123,7 @@ pub enum From {
     Rest,
 }
 
-/// The axes that a bone turns about, through its head.
+/// The axes that a bone turns about, through its head, and moves along.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Axes {
     /// Its own.

@@ -90,10 +90,10 @@ pub struct DriveFile {
     /// The rotation
     #[serde(default)]
     turn: Option<TurnFile>,
-    /// The axes that it turns about: the bone's own, or those of the world as they lie at rest
+    /// The axes of turn and shift: own are those of the bone, and for shift of its parent; world are those of the world as they lie at rest
     #[serde(default)]
     axes: AxesName,
-    /// The move, metres, in the axes of the parent
+    /// The move, metres
     #[serde(default)]
     shift: Option<VectorFile>,
     /// A factor along each axis of the bone
@@ -113,7 +113,7 @@ enum FromName {
     Rest,
 }
 
-/// What a bone turns about
+/// What a bone turns about and moves along
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum AxesName {

@@ -34,7 +34,7 @@ from ._methods import (
 )
 from ._parts import PartsFit, fit_part, fit_parts, merge_parts
 from ._shapes import Decomposition, Inversion, decompose, invert
-from ._verbs import convert, export, inspect, pose, report, run, suggest, weights
+from ._verbs import animate, convert, export, inspect, pose, report, run, suggest, weights
 
 __all__ = [
     "AnimationSpace",
@@ -63,6 +63,7 @@ __all__ = [
     "Rig",
     "RotationalRegression",
     "__version__",
+    "animate",
     "compare",
     "convert",
     "decompose",
