@@ -239,8 +239,8 @@ def ball():
     positions, triangles = sphere((0, 0.25, 0), (0.25, 0.25, 0.25), 20, 12)
     halves = [[], []]
     for triangle in triangles:
-        middle = sum(math.atan2(positions[i][0], positions[i][2]) for i in triangle) / 3
-        halves[int(4 * (middle / math.pi + 1)) % 2].append(triangle)
+        turn = math.atan2(sum(positions[i][0] for i in triangle), sum(positions[i][2] for i in triangle))
+        halves[int(10 * (turn / math.pi + 1)) // 5 % 2].append(triangle)
     for name, colour, half in (("red", (0.85, 0.2, 0.12), halves[0]), ("white", (0.95, 0.93, 0.9), halves[1])):
         used = sorted({i for triangle in half for i in triangle})
         place = {i: at for at, i in enumerate(used)}

@@ -9,6 +9,7 @@ target/tools; `cargo xtask test --install-tools` installs both.
 import functools
 import http.server
 import json
+import math
 import subprocess
 import sys
 import threading
@@ -16,11 +17,13 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 ROOT = Path(__file__).resolve().parent.parent
+BODY = [0, 0.6, 1.2, 1.8, 2.6, 3.4]
 SCENES = {
     "clock": dict(times=[0, 2, 4, 5, 6, 8], view="0,0,2.1", at="0,0,0"),
-    "grass": dict(times=[0, 0.5, 1, 1.5, 2, 2.5], view="0,1.3,3.6", at="0,0.2,0", columns=3, height=640),
-    "ball": dict(times=[0.02, 0.13, 0.37, 0.62, 0.7, 0.75, 0.8, 1.12], view="0,0.9,4.6", at="0,0.6,0", columns=4, height=640),
-    "body": dict(times=[0, 0.7, 1.4, 2.1, 2.8, 3.5], view="3.4,1.3,2.6", at="0,0.85,0.6", fov=34),
+    "grass": dict(times=[0, 0.5, 1, 1.5, 2, 2.5], view="0,1.5,4.1", at="0,0.25,0", columns=3, height=620),
+    "ball": dict(times=[0.02, 0.13, 0.37, 0.62, 0.7, 0.75, 0.8, 1.12], view="0,0.8,5.2", at="0,0.68,0", columns=4, height=640),
+    "body": dict(balls=[(-0.16 + 0.14 * math.sin(2.2 * t), 1.2 + 0.2 * math.sin(1.7 * t + 1), 0.31 * t + 0.42) for t in BODY],
+                 times=BODY, view="-3.4,1.2,2.6", at="0,0.82,0.15", drift="0,0,0.31", fov=26, height=420),
     "face": dict(times=[0, 0.6, 1.5, 3.6, 5.2, 5.6], view="0.05,0,0.62", at="0,-0.01,0"),
 }
 
@@ -51,8 +54,10 @@ def main(program, folder, wanted):
         glb = folder / f"{name}.glb"
         subprocess.run([program, "animate", ROOT / f"assets/scenes/{name}.json", "-o", glb, "--force", "--quiet"], check=True)
         times = look.pop("times")
+        if "balls" in look:
+            look["mark"] = json.dumps(look.pop("balls"))
         size = ["1400", str(look.pop("height", 300))]
-        fragment = urlencode({"glb": f"/glb/{glb.name}", "times": ",".join(map(str, times)), **look}, safe=",/")
+        fragment = urlencode({"glb": f"/glb/{glb.name}", "times": ",".join(map(str, times)), "size": ",".join(size), **look}, safe=",/")
         page = f"http://127.0.0.1:{server.server_port}/scene_sheet.html#{fragment}"
         picture = ROOT / f"docs/motion-{name}.png"
         subprocess.run(["sh", ROOT / "tools/screenshot.sh", page, picture, *size], check=True)

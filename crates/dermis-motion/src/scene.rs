@@ -78,8 +78,15 @@ impl Clock {
     }
 
     /// The time of a frame, seconds.
+    ///
+    /// Where frames are whole parts of a second, so is the time: frame 34 at 24 per second is 34/24 in `f64`, wherever the scene begins,
+    /// and meets a key that is there.
     pub fn time(&self, frame: usize) -> f64 {
-        self.from + self.elapsed(frame)
+        let first = self.from * self.rate;
+        match (first - first.round()).abs() < 1e-9 {
+            true => (first.round() + frame as f64) / self.rate,
+            false => self.from + self.elapsed(frame),
+        }
     }
 
     /// Seconds from the first frame.

@@ -1,6 +1,6 @@
 //! Rotations over time: Euler angles in any order, and quaternions by slerp or squad.
 
-use crate::curve::{Beyond, KeyFault, inside};
+use crate::curve::{AT_KEY, Beyond, KeyFault, inside};
 use dermis_rig::glam::{DQuat, DVec3};
 use dermis_rig::rotation::{from_rotation_vector, rotation_vector, slerp};
 use std::str::FromStr;
@@ -160,12 +160,12 @@ impl TurnCurve {
     }
 
     fn inside(&self, time: f64) -> DQuat {
-        let after = self.keys.partition_point(|key| key.time <= time);
+        let after = self.keys.partition_point(|key| key.time <= time + AT_KEY);
         let (Some(from), Some(to)) = (after.checked_sub(1), self.keys.get(after)) else {
             return self.keys[after.saturating_sub(1)].turn;
         };
         let a = self.keys[from];
-        let s = (time - a.time) / (to.time - a.time);
+        let s = ((time - a.time) / (to.time - a.time)).max(0.0);
         match self.ease {
             TurnEase::Step => a.turn,
             TurnEase::Slerp => slerp(a.turn, to.turn, s),

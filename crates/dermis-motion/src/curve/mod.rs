@@ -216,13 +216,13 @@ impl Curve {
     }
 
     fn inside(&self, time: f64) -> f64 {
-        let after = self.times.partition_point(|&key| key <= time);
+        let after = self.times.partition_point(|&key| key <= time + AT_KEY);
         let (Some(from), true) = (after.checked_sub(1), after < self.times.len()) else {
             return self.values[after.saturating_sub(1)];
         };
         let (a, b) = (self.values[from], self.values[after]);
         let dt = self.times[after] - self.times[from];
-        let s = (time - self.times[from]) / dt;
+        let s = ((time - self.times[from]) / dt).max(0.0);
         match &self.pieces[from] {
             Piece::Step => a,
             Piece::Linear => a + (b - a) * s,
@@ -232,31 +232,32 @@ impl Curve {
     }
 }
 
+/// A time that is nearer to a key is the key's, seconds: cycles leave rounding of this kind behind, and a step shows it.
+pub(crate) const AT_KEY: f64 = 1e-9;
+
 /// The cubic on 0..1 with values a, b and slopes m, n at its ends.
 fn hermite(a: f64, m: f64, b: f64, n: f64, s: f64) -> f64 {
     let (s2, s3) = (s * s, s * s * s);
     (2.0 * s3 - 3.0 * s2 + 1.0) * a + (s3 - 2.0 * s2 + s) * m + (3.0 * s2 - 2.0 * s3) * b + (s3 - s2) * n
 }
 
-/// The time in `first..=last` whose value is shown at `time`, and how many cycles are between: negative before the first key.
+/// The time in `first..=last` whose value is shown at `time`, and how many cycles are between: negative before the first key. Where
+/// one cycle ends and the next begins after the last key, the end is shown, as in Blender.
 pub(crate) fn inside(time: f64, first: f64, last: f64, beyond: Beyond) -> (f64, f64) {
     let length = last - first;
     if (first..=last).contains(&time) {
         return (time, 0.0);
     }
     let held = if time < first { first } else { last };
-    if length <= 0.0 {
+    if length <= 0.0 || matches!(beyond, Beyond::Hold | Beyond::Linear) {
         return (held, 0.0);
     }
-    let cycles = ((time - first) / length).floor();
-    match beyond {
-        Beyond::Hold | Beyond::Linear => (held, 0.0),
-        Beyond::Cycle | Beyond::CycleOffset => ((first + (time - first).rem_euclid(length)).min(last), cycles),
-        Beyond::Mirror => {
-            let there_and_back = (time - first).rem_euclid(2.0 * length);
-            (first + if there_and_back > length { 2.0 * length - there_and_back } else { there_and_back }, cycles)
-        }
-    }
+    let passed = (time - first) / length;
+    let near = (AT_KEY / length).min(0.5);
+    let cycles = if time > last { (passed - near).ceil() - 1.0 } else { (passed + near).floor() };
+    let along = ((passed - cycles) * length).clamp(0.0, length);
+    let back = beyond == Beyond::Mirror && cycles.rem_euclid(2.0) == 1.0;
+    (if back { last - along } else { first + along }, cycles)
 }
 
 fn check(keys: &[Key]) -> Result<(), KeyFault> {
@@ -321,24 +322,28 @@ enum End {
     Last,
 }
 
-/// The slope with which a curve goes on beyond its end, as Blender has it: where the outermost key is eased by Bézier curves, that of
-/// its outer handle, if it has one; else the slope of the curve.
+/// The slope with which a curve goes on beyond its end. As in Blender, the key at the end says it: none after a step, that of the chord
+/// where lines are, that of its outer handle where Bézier curves are and it has one; else the slope of the curve there.
 fn end_slope(keys: &[Key], pieces: &[Piece], end: End) -> f64 {
     let (key, piece, outer) = match end {
         End::First => (&keys[0], pieces.first(), keys[0].left),
         End::Last => (&keys[keys.len() - 1], pieces.last(), keys[keys.len() - 1].right),
     };
-    if let (Ease::Bezier, Some([time, value])) = (key.ease, outer.filter(|handle| handle[0] != key.time)) {
-        return (value - key.value) / (time - key.time);
-    }
-    match (piece, end) {
-        (None | Some(Piece::Step), _) => 0.0,
-        (Some(Piece::Linear), End::First) => tangents::secant(keys, 0),
-        (Some(Piece::Linear), End::Last) => tangents::secant(keys, keys.len() - 2),
-        (Some(Piece::Hermite([leave, _])), End::First) => *leave,
-        (Some(Piece::Hermite([_, arrive])), End::Last) => *arrive,
-        (Some(Piece::Bezier(bezier)), End::First) => bezier.end_slopes()[0],
-        (Some(Piece::Bezier(bezier)), End::Last) => bezier.end_slopes()[1],
+    let Some(piece) = piece else {
+        return match outer.filter(|handle| key.ease == Ease::Bezier && handle[0] != key.time) {
+            Some([time, value]) => (value - key.value) / (time - key.time),
+            None => 0.0,
+        };
+    };
+    let chord = tangents::secant(keys, if end == End::First { 0 } else { keys.len() - 2 });
+    match (key.ease, piece, outer) {
+        (Ease::Step, ..) => 0.0,
+        (Ease::Linear, ..) => chord,
+        (Ease::Bezier, _, Some([time, value])) if time != key.time => (value - key.value) / (time - key.time),
+        (_, Piece::Step, _) => 0.0,
+        (_, Piece::Linear, _) => chord,
+        (_, Piece::Hermite([leave, arrive]), _) => if end == End::First { *leave } else { *arrive },
+        (_, Piece::Bezier(bezier), _) => bezier.end_slopes()[usize::from(end == End::Last)],
     }
 }
 
