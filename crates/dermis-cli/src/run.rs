@@ -2,7 +2,8 @@
 
 use crate::ui::{Stop, Ui};
 use crate::{
-    animate, compare, convert, decompose, demo, eval, export, figures, fit, inspect, invert, pose, report, suggest, weights,
+    animate, compare, convert, decompose, demo, eval, export, figures, fit, inspect, invert, pose, report, suggest,
+    weights,
 };
 use dermis_workflow::Error;
 use dermis_workflow::load::read_bytes;

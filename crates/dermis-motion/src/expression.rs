@@ -38,8 +38,8 @@ const FUNCTIONS: [(&str, usize); 12] = [
 
 /// Words of the parser itself.
 const BUILT_IN: [&str; 25] = [
-    "abs", "ceil", "floor", "int", "round", "sign", "min", "max", "log", "e", "pi", "sin", "cos", "tan", "asin", "acos",
-    "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "print", "eval",
+    "abs", "ceil", "floor", "int", "round", "sign", "min", "max", "log", "e", "pi", "sin", "cos", "tan", "asin",
+    "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "print", "eval",
 ];
 
 /// Why a text is no expression, or one has no value.
@@ -167,7 +167,11 @@ impl EvalNamespace for Scope<'_> {
             ("clamp", &[x, low, high]) => Some(x.max(low).min(high)),
             ("mix", &[a, b, s]) => Some(a + (b - a) * s),
             ("smoothstep", &[low, high, x]) => {
-                let s = if high == low { f64::from(u8::from(x >= low)) } else { ((x - low) / (high - low)).clamp(0.0, 1.0) };
+                let s = if high == low {
+                    f64::from(u8::from(x >= low))
+                } else {
+                    ((x - low) / (high - low)).clamp(0.0, 1.0)
+                };
                 Some(s * s * (3.0 - 2.0 * s))
             }
             ("fract", &[x]) => Some(x - x.floor()),

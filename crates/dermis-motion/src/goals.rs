@@ -117,7 +117,12 @@ impl<'a> Goals<'a> {
                 (None, Aim::LookAt(..)) => end,
                 (None, _) => {
                     let two = above(end).and_then(above);
-                    let what = || Fault::Unfit(format!("\"{}\" has no two bones above it: name the first of the chain", spec.bone));
+                    let what = || {
+                        Fault::Unfit(format!(
+                            "\"{}\" has no two bones above it: name the first of the chain",
+                            spec.bone
+                        ))
+                    };
                     two.ok_or_else(|| SceneError::new(path.key("bone"), what()))?
                 }
             };
@@ -217,11 +222,13 @@ impl<'a> Goals<'a> {
             }
             Aim::LookAt(axis, point) => {
                 let (head, wanted) = (here.translation, vector(point, "look-at")?);
-                let (now, then) = ((here.matrix3 * *axis).normalize_or_zero(), (wanted - head).normalize_or_zero());
+                let now = (here.matrix3 * *axis).normalize_or_zero();
+                // A point at the head itself is seen whichever way the bone is turned.
+                let then = (wanted - head).try_normalize().unwrap_or(now);
                 // Along the arc between the two directions; there is none where they are opposite, and the whole way is taken.
                 let arc = DQuat::from_rotation_arc(now, then);
                 let towards = slerp(DQuat::IDENTITY, arc, weight) * now;
-                Target::LookAt { axis: *axis, point: head + towards * head.distance(wanted) }
+                Target::LookAt { axis: *axis, point: head + towards * head.distance(wanted).max(1e-6) }
             }
             Aim::Keep => {
                 let kept = layers.world[chain.end];

@@ -81,7 +81,8 @@ impl Track {
     pub fn new(layer: &Layer, motion: &Motion, skeleton: &Skeleton) -> Result<Self, String> {
         let name = &motion.name;
         let times: Option<Vec<f64>> = motion.frames.iter().map(|frame| frame.time).collect();
-        let times = times.ok_or_else(|| format!("the frames of \"{name}\" have no times; state \"fps\" of the scene"))?;
+        let times =
+            times.ok_or_else(|| format!("the frames of \"{name}\" have no times; state \"fps\" of the scene"))?;
         let (Some(first), Some(last)) = (times.first().copied(), times.last().copied()) else {
             return Err(format!("\"{name}\" has no frames"));
         };
@@ -93,7 +94,9 @@ impl Track {
         let slack = 1e-4;
         if !(cut[0] <= cut[1] && cut[0] >= first - slack && cut[1] <= last + slack) {
             let [from, to] = cut;
-            return Err(format!("the cut {from} to {to} s does not lie within \"{name}\", which goes from {first} to {last} s"));
+            return Err(format!(
+                "the cut {from} to {to} s does not lie within \"{name}\", which goes from {first} to {last} s"
+            ));
         }
         let root = match &layer.root {
             Some(name) => Some(skeleton.find(name).ok_or_else(|| format!("there is no bone \"{name}\" for the root"))?),
@@ -243,8 +246,13 @@ mod tests {
         let frames = (0..frames).map(|at| {
             let time = at as f64 / 10.0;
             let world = walked(time);
-            let arm = world * DAffine3::from_translation(DVec3::new(0.5, 0.5, 0.0)) * DAffine3::from_rotation_x(time.sin());
-            Frame { label: at.to_string(), time: Some(time), pose: WorldPose::new(vec![DAffine3::IDENTITY, world, arm]) }
+            let arm =
+                world * DAffine3::from_translation(DVec3::new(0.5, 0.5, 0.0)) * DAffine3::from_rotation_x(time.sin());
+            Frame {
+                label: at.to_string(),
+                time: Some(time),
+                pose: WorldPose::new(vec![DAffine3::IDENTITY, world, arm]),
+            }
         });
         (skeleton.clone(), Motion { name: "walk".into(), frames: frames.collect() })
     }
@@ -282,7 +290,8 @@ mod tests {
     #[test]
     fn a_walk_in_cycles_goes_on_from_where_it_ended() {
         let (skeleton, motion) = walker(41);
-        let track = Track::new(&layer(RootMotion::Keep, Beyond::CycleOffset, Some([0.0, 2.0])), &motion, &skeleton).unwrap();
+        let track =
+            Track::new(&layer(RootMotion::Keep, Beyond::CycleOffset, Some([0.0, 2.0])), &motion, &skeleton).unwrap();
         for time in [0.0, 1.0, 2.0, 2.5, 7.3, 11.0, -0.7, -4.0] {
             let time: f64 = (time * 10f64).round() / 10.0;
             let (found, expected) = (body(&track, time), walked(time));
@@ -300,7 +309,10 @@ mod tests {
             let found = body(&track, time);
             let height = walked(time).translation.y;
             assert!((found.translation.y - height).abs() < 1e-12);
-            assert!(found.abs_diff_eq(DAffine3::from_translation(DVec3::new(2.0, height, 0.0)), 1e-12), "{time} {found}");
+            assert!(
+                found.abs_diff_eq(DAffine3::from_translation(DVec3::new(2.0, height, 0.0)), 1e-12),
+                "{time} {found}"
+            );
         }
         let swing = |track: &Track| track.pose(1.3)[BoneIndex::new(2)].affine();
         let kept = Track::new(&layer(RootMotion::Keep, Beyond::Cycle, None), &motion, &skeleton).unwrap();

@@ -188,7 +188,8 @@ mod tests {
     fn lines_go_through_the_examples_in_any_order_and_stop_at_the_ends() {
         let examples = vec![example(&[1.0], &[4.0, 0.0]), example(&[0.0], &[0.0, 1.0]), example(&[3.0], &[5.0, 0.5])];
         let map = map(1, 2, examples, Between::Linear).unwrap();
-        for (x, y) in [(-1.0, [0.0, 1.0]), (0.5, [2.0, 0.5]), (1.0, [4.0, 0.0]), (2.0, [4.5, 0.25]), (7.0, [5.0, 0.5])] {
+        for (x, y) in [(-1.0, [0.0, 1.0]), (0.5, [2.0, 0.5]), (1.0, [4.0, 0.0]), (2.0, [4.5, 0.25]), (7.0, [5.0, 0.5])]
+        {
             assert_eq!(map.evaluate(&[x]), y, "{x}");
         }
     }

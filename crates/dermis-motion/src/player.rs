@@ -119,6 +119,7 @@ impl<'a> Player<'a> {
             goal.pole.iter().try_for_each(|pole| check(pole, "pole"))?;
         }
         Goals::new(&scene.goals, &scene.limits, skeleton)?;
+        check_size(scene, skeleton, &driven, &moved)?;
         Ok(Self { scene, skeleton, controls, tracks, masks, driven, shapes: moved, targets: shapes.len() })
     }
 
@@ -245,6 +246,56 @@ impl<'a> Player<'a> {
     }
 }
 
+/// The most poses of one bone that a motion holds: 3 GB of matrices, or an hour of 388 bones at 24 frames per second.
+const MOST_POSES: usize = 1 << 25;
+
+/// The most letters of expressions that a scene evaluates: some minutes, where the grass of the repository takes 8e6 and a moment.
+const MOST_LETTERS: usize = 20_000_000_000;
+
+/// Refuses scenes that would take more memory or time than anybody waits for.
+fn check_size(
+    scene: &Scene,
+    skeleton: &Skeleton,
+    driven: &[Vec<(BoneIndex, Place)>],
+    shapes: &[Vec<usize>],
+) -> Result<(), SceneError> {
+    let frames = scene.clock.frames();
+    let fault = |what| Err(SceneError::new(KeyPath::new().key("time"), Fault::Unfit(what)));
+    let poses = frames.saturating_mul(skeleton.len());
+    if poses > MOST_POSES {
+        return fault(format!(
+            "{frames} frames of {} bones are more than {MOST_POSES} poses of a bone",
+            skeleton.len()
+        ));
+    }
+    let letters = |value: &Value| match value {
+        Value::Expression(expression) => expression.text().len(),
+        Value::Number(_) | Value::Curve(_) => 0,
+    };
+    let of_all = |values: &[Value]| values.iter().map(letters).sum::<usize>();
+    let of_drive = |drive: &Drive| {
+        let turn = match &drive.turn {
+            Some(Turn::Euler(angles, _)) => of_all(angles),
+            Some(Turn::About(_, angle)) => letters(angle),
+            Some(Turn::Keys(_)) | None => 0,
+        };
+        let size = match &drive.size {
+            Some(Size::Axes(axes)) => of_all(axes),
+            Some(Size::Stretch(_, by)) => letters(by),
+            None => 0,
+        };
+        turn + size + drive.shift.as_ref().map_or(0, |shift| of_all(shift))
+    };
+    let a_frame = scene.controls.iter().map(|control| of_all(&control.numbers)).sum::<usize>()
+        + scene.drives.iter().zip(driven).map(|(drive, bones)| of_drive(drive) * bones.len()).sum::<usize>()
+        + scene.shapes.iter().zip(shapes).map(|((_, value), targets)| letters(value) * targets.len()).sum::<usize>();
+    let all = a_frame.saturating_mul(frames);
+    match all > MOST_LETTERS {
+        true => fault(format!("{frames} frames evaluate {all} letters of expressions; {MOST_LETTERS} are the most")),
+        false => Ok(()),
+    }
+}
+
 impl Numbers<'_> {
     /// Three values at this time.
     ///
@@ -262,7 +313,9 @@ impl Numbers<'_> {
     /// As [`Numbers::value`].
     pub fn turn(&self, turn: &Turn, place: &Place, path: &KeyPath) -> Result<DQuat, SceneError> {
         Ok(match turn {
-            Turn::Euler(angles, order) => order.rotation(self.vector(angles, place, path)?.to_array().map(f64::to_radians)),
+            Turn::Euler(angles, order) => {
+                order.rotation(self.vector(angles, place, path)?.to_array().map(f64::to_radians))
+            }
             Turn::About(axis, angle) => DQuat::from_axis_angle(*axis, self.value(angle, place, path)?.to_radians()),
             Turn::Keys(curve) => curve.rotation(self.time()),
         })
@@ -363,5 +416,96 @@ fn check_turn(turn: &Turn, controls: &Controls, path: &KeyPath, beside: &[&str])
         Turn::Euler(angles, _) => angles.iter().try_for_each(|angle| controls.check(angle, path, beside)),
         Turn::About(_, angle) => controls.check(angle, path, beside),
         Turn::Keys(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scene::Clock;
+    use dermis_rig::glam::DAffine3;
+    use dermis_rig::silent;
+
+    fn chain(bones: usize) -> Skeleton {
+        let names = (0..bones).map(|bone| format!("b{bone}")).collect();
+        let parents = (0..bones).map(|bone| bone.checked_sub(1).map(BoneIndex::new)).collect();
+        let turned = DAffine3::from_rotation_x(0.4);
+        let bind = (0..bones).map(|bone| DAffine3::from_translation(DVec3::X * bone as f64) * turned).collect();
+        Skeleton::new(names, parents, bind).unwrap()
+    }
+
+    fn scene(frames: usize) -> Scene {
+        Scene {
+            name: "test".into(),
+            clock: Clock::new(0.0, (frames - 1) as f64, 1.0).unwrap(),
+            controls: vec![],
+            maps: vec![],
+            layers: vec![],
+            drives: vec![],
+            shapes: vec![],
+            channels: vec![],
+            limits: vec![],
+            goals: vec![],
+        }
+    }
+
+    fn drive(bones: &str, axes: Axes) -> Drive {
+        let turn = [0.0, 0.0, 90.0].map(Value::Number);
+        let shift = [0.0, 0.5, 0.0].map(Value::Number);
+        let size = Size::Stretch(crate::turn::Axis::X, Value::Number(4.0));
+        Drive {
+            bones: bones.into(),
+            from: From::Layers,
+            turn: Some(Turn::Euler(turn, crate::turn::EulerOrder::XYZ)),
+            axes,
+            shift: Some(shift),
+            size: Some(size),
+        }
+    }
+
+    /// By hand: the second bone of a chain along x, whose own axes are turned about x at rest.
+    #[test]
+    fn bones_turn_and_move_about_their_own_axes_or_those_of_the_world() {
+        let skeleton = chain(3);
+        let pose = |axes| {
+            let scene = Scene { drives: vec![drive("b1", axes)], ..scene(1) };
+            let played = Player::new(&scene, &skeleton, &[], &[]).unwrap().play(&silent).unwrap();
+            played.motion.frames[0].pose.bones.to_vec()
+        };
+        let (own, world) = (pose(Axes::Own), pose(Axes::World));
+        let tilt = DMat3::from_rotation_x(0.4);
+        let (quarter, stretch) = (DMat3::from_rotation_z(f64::to_radians(90.0)), DVec3::new(4.0, 0.5, 0.5));
+        let stretch = DMat3::from_diagonal(stretch);
+        assert!(own[1].matrix3.abs_diff_eq(tilt * quarter * stretch, 1e-12));
+        assert!(own[1].translation.abs_diff_eq(DVec3::X + tilt * DVec3::Y * 0.5, 1e-12));
+        assert!(world[1].matrix3.abs_diff_eq(quarter * tilt * stretch, 1e-12));
+        assert!(world[1].translation.abs_diff_eq(DVec3::new(1.0, 0.5, 0.0), 1e-12));
+        // What hangs on it goes along: its head lies one along x, before the turn and the stretch.
+        let head = world[1].transform_point3(DVec3::X);
+        assert!(world[2].translation.abs_diff_eq(head, 1e-12));
+        assert!((world[1].matrix3.determinant() - 1.0).abs() < 1e-12, "the volume stays");
+    }
+
+    #[test]
+    fn scenes_that_would_never_end_are_refused() {
+        let skeleton = chain(1000);
+        let long = scene(80_000);
+        let says = Player::new(&long, &skeleton, &[], &[]).unwrap_err().to_string();
+        assert!(says.starts_with("time: 80000 frames of 1000 bones"), "{says}");
+        let text = format!("0{}", "+t".repeat(2000));
+        let value = Value::Expression(crate::Expression::new(&text).unwrap());
+        let turn = Turn::Euler([value.clone(), value.clone(), value], crate::turn::EulerOrder::XYZ);
+        let slow = Scene { drives: vec![Drive { turn: Some(turn), ..drive("*", Axes::Own) }], ..scene(20_000) };
+        let says = Player::new(&slow, &skeleton, &[], &[]).unwrap_err().to_string();
+        assert!(says.contains("letters of expressions"), "{says}");
+    }
+
+    #[test]
+    fn numbers_beyond_all_bounds_are_an_error_with_its_place() {
+        let skeleton = chain(2);
+        let far = Drive { shift: Some([1e308, 0.0, 0.0].map(Value::Number)), ..drive("*", Axes::Own) };
+        let scene = Scene { drives: vec![far], ..scene(1) };
+        let error = Player::new(&scene, &skeleton, &[], &[]).unwrap().play(&silent).unwrap_err().to_string();
+        assert!(error.contains("nowhere at 0 s"), "{error}");
     }
 }

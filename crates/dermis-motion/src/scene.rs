@@ -181,7 +181,9 @@ impl SceneError {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Fault {
     /// A word that no control can have for a name.
-    #[error("\"{0:.80}\" is no name of a control: letters, digits and underscores are expected, and no word that expressions use")]
+    #[error(
+        "\"{0:.80}\" is no name of a control: letters, digits and underscores are expected, and no word that expressions use"
+    )]
     NoName(String),
     /// A name that occurs twice.
     #[error("\"{0:.80}\" is named already")]

@@ -67,7 +67,9 @@ impl FromStr for EulerOrder {
             .collect();
         match axes.as_deref() {
             Some(&[a, b, c]) if a != b && b != c => Ok(Self([a, b, c])),
-            _ => Err(format!("\"{text:.20}\" is no order of axes: three of the letters XYZ are, no two neighbours the same")),
+            _ => Err(format!(
+                "\"{text:.20}\" is no order of axes: three of the letters XYZ are, no two neighbours the same"
+            )),
         }
     }
 }
@@ -235,7 +237,11 @@ mod tests {
         let axis = DVec3::new(1.0, 2.0, -0.5).normalize();
         for (angle, sign) in [(1.0, 1.0), (3.0, -1.0), (0.02, 1.0)] {
             let end = DQuat::from_axis_angle(axis, angle) * sign;
-            let curve = curve(&[(0.0, DQuat::from_rotation_x(0.4)), (2.0, DQuat::from_rotation_x(0.4) * end)], TurnEase::Slerp, Beyond::Hold);
+            let curve = curve(
+                &[(0.0, DQuat::from_rotation_x(0.4)), (2.0, DQuat::from_rotation_x(0.4) * end)],
+                TurnEase::Slerp,
+                Beyond::Hold,
+            );
             for step in 0..100 {
                 let (a, b) = (curve.rotation(0.02 * f64::from(step)), curve.rotation(0.02 * f64::from(step + 1)));
                 let turned = rotation_vector(a.conjugate() * b).length();
@@ -267,7 +273,8 @@ mod tests {
     /// About one axis at even angles squad is slerp.
     #[test]
     fn squad_of_a_steady_turn_is_steady() {
-        let keys: Vec<(f64, DQuat)> = (0..5).map(|i| (f64::from(i), DQuat::from_rotation_y(0.6 * f64::from(i)))).collect();
+        let keys: Vec<(f64, DQuat)> =
+            (0..5).map(|i| (f64::from(i), DQuat::from_rotation_y(0.6 * f64::from(i)))).collect();
         let curve = curve(&keys, TurnEase::Squad, Beyond::Linear);
         (0..=60).map(|i| f64::from(i) * 0.1 - 1.0).for_each(|t| {
             assert!(close(curve.rotation(t), DQuat::from_rotation_y(0.6 * t)), "{t}");
@@ -294,7 +301,8 @@ mod tests {
     #[test]
     fn a_quaternion_of_length_zero_is_named() {
         let key = |turn| TurnKey { time: 0.0, turn };
-        let fault = TurnCurve::new(&[key(DQuat::from_xyzw(0.0, 0.0, 0.0, 0.0))], TurnEase::Slerp, Beyond::Hold, Beyond::Hold);
+        let fault =
+            TurnCurve::new(&[key(DQuat::from_xyzw(0.0, 0.0, 0.0, 0.0))], TurnEase::Slerp, Beyond::Hold, Beyond::Hold);
         assert_eq!(fault, Err(KeyFault::NotFinite { at: 0 }));
         let turned = curve(&[(0.0, DQuat::from_rotation_x(PI) * 2.5)], TurnEase::Squad, Beyond::Mirror);
         assert!(close(turned.rotation(7.0), DQuat::from_rotation_x(PI)));

@@ -15,7 +15,8 @@ fn asset(name: &str) -> PathBuf {
 
 fn play(scene: &str, out: &Path) -> AnimateOutcome {
     let scene = asset(&format!("scenes/{scene}.json"));
-    let recipe = AnimateRecipe { scene: scene.into(), read: ReadOptions::default(), out: out.into(), existing: Existing::Keep };
+    let recipe =
+        AnimateRecipe { scene: scene.into(), read: ReadOptions::default(), out: out.into(), existing: Existing::Keep };
     recipe.run(&Silent).unwrap_or_else(|error| panic!("{error}"))
 }
 

@@ -64,9 +64,21 @@ fn bad_scenes_are_told_by_file_line_key_and_what_was_expected() {
         ("bend * i\"", "1 / (bend - bend)\"", &["line 5, bones.*.turn: it is inf at 0 s; a finite number is expected"]),
         ("[1, 40]", "[0, 40]", &["line 4, controls.bend.keys[1]: key 1 is at 0 s"]),
         ("\"bones\"", "\"bnoes\"", &["line 5, bnoes: unknown field `bnoes`", "`bones`"]),
-        ("\"controls\"", "\"shapes\": {\"smile\": 1}, \"controls\"", &["line 4, shapes.smile: the rig has no shape \"smile\"; it has none"]),
-        ("\"controls\"", "\"layers\": [{\"clip\": \"tube.npz\"}], \"controls\"", &["line 4, layers[0]: the frames of", "no times"]),
-        ("\"controls\"", "\"goals\": [{\"bone\": \"x\", \"keep\": true}], \"controls\"", &["line 4, goals[0].bone: the rig has no bone \"x\""]),
+        (
+            "\"controls\"",
+            "\"shapes\": {\"smile\": 1}, \"controls\"",
+            &["line 4, shapes.smile: the rig has no shape \"smile\"; it has none"],
+        ),
+        (
+            "\"controls\"",
+            "\"layers\": [{\"clip\": \"tube.npz\"}], \"controls\"",
+            &["line 4, layers[0]: the frames of", "no times"],
+        ),
+        (
+            "\"controls\"",
+            "\"goals\": [{\"bone\": \"x\", \"keep\": true}], \"controls\"",
+            &["line 4, goals[0].bone: the rig has no bone \"x\""],
+        ),
     ] {
         assert_eq!(SCENE.matches(from).count(), 1, "{from}");
         desk.put("shots/bad.json", SCENE.replace(from, to));
@@ -86,7 +98,10 @@ fn the_schema_comes_with_the_program() {
     let desk = Desk::new();
     let schema = desk.json("animate --schema");
     assert_eq!(schema["title"].as_str(), Some("A scene of dermis animate"));
-    assert!(schema["properties"]["controls"].is_object() && schema["required"].as_array().unwrap().len() == 2, "{schema}");
+    assert!(
+        schema["properties"]["controls"].is_object() && schema["required"].as_array().unwrap().len() == 2,
+        "{schema}"
+    );
     assert_eq!(desk.run("animate --schema --json").code, 2);
     assert_eq!(desk.run("animate scene.json").code, 2, "an output is needed");
 }

@@ -35,7 +35,8 @@ pub fn bytes(bytes: &[u8]) {
     /// What is played within a moment.
     const MOST: usize = 1 << 12;
     let scene = &file.scene;
-    let values = scene.controls.len() + scene.maps.len() + scene.layers.len() + scene.drives.len() + 30 * scene.goals.len();
+    let values =
+        scene.controls.len() + scene.maps.len() + scene.layers.len() + scene.drives.len() + 30 * scene.goals.len();
     if scene.clock.frames() * (1 + values) > MOST {
         return;
     }

@@ -168,9 +168,7 @@ impl Written {
             controls: (self.controls.0.iter())
                 .map(|(name, control)| control.control(name, &below("controls").key(name)))
                 .collect::<Result<_, _>>()?,
-            maps: (self.maps.iter().enumerate())
-                .map(|(i, map)| map.map(&at("maps", i)))
-                .collect::<Result<_, _>>()?,
+            maps: (self.maps.iter().enumerate()).map(|(i, map)| map.map(&at("maps", i))).collect::<Result<_, _>>()?,
             layers: (self.layers.iter().enumerate())
                 .map(|(i, layer)| layer.layer(&at("layers", i), clips))
                 .collect::<Result<_, _>>()?,

@@ -350,7 +350,9 @@ impl LimitFile {
         let radians = |range: [f64; 2]| range.map(f64::to_radians);
         let (key, limits) = match (self.locked, &self.hinge, &self.cone) {
             (true, None, None) => ("locked", Ok(JointLimits::Locked)),
-            (false, Some(hinge), None) => ("hinge", JointLimits::hinge(DVec3::from(hinge.axis), radians(hinge.degrees))),
+            (false, Some(hinge), None) => {
+                ("hinge", JointLimits::hinge(DVec3::from(hinge.axis), radians(hinge.degrees)))
+            }
             (false, None, Some(cone)) => {
                 let (axis, half) = (DVec3::from(cone.axis), cone.degrees.to_radians());
                 ("cone", JointLimits::round_cone(axis, half, radians(cone.twist)))

@@ -57,14 +57,18 @@ fn a_scene_with_everything_is_read() {
 #[test]
 fn handles_of_blender_and_tangents_of_maya_say_the_same() {
     let curve = |keys: &str| {
-        let text = format!(r#"{{"rig": "a", "time": {{"to": 1}}, "controls": {{"c": {{"keys": {keys}, "ease": "bezier"}}}}}}"#);
+        let text = format!(
+            r#"{{"rig": "a", "time": {{"to": 1}}, "controls": {{"c": {{"keys": {keys}, "ease": "bezier"}}}}}}"#
+        );
         let file = read(text.as_bytes(), "s").unwrap();
         let Number::Curve(curve) = file.scene.controls[0].numbers[0].clone() else { panic!() };
         curve
     };
     let blender = curve(r#"[{"t": 0, "v": 1, "right": [0.5, 3]}, {"t": 2, "v": 2, "left": [1.25, -1]}]"#);
     let maya = curve(r#"[{"t": 0, "v": 1, "out": [1.5, 6]}, {"t": 2, "v": 2, "in": [2.25, 9]}]"#);
-    (0..=40).map(|i| f64::from(i) / 20.0).for_each(|t| assert!((blender.value(t) - maya.value(t)).abs() < 1e-12, "{t}"));
+    (0..=40)
+        .map(|i| f64::from(i) / 20.0)
+        .for_each(|t| assert!((blender.value(t) - maya.value(t)).abs() < 1e-12, "{t}"));
 }
 
 /// A copy of the scene with one text replaced, and what the error says.
@@ -84,7 +88,11 @@ fn bad_scenes_are_told_by_line_key_and_what_was_expected() {
         ("\"a * sin(t)\"", "\"a * sin(t\"", &["line 8, controls.b", "ends too early"]),
         ("[[0, 1], {\"t\": 1,", "[[3, 1], {\"t\": 1,", &["line 9, controls.c.keys[1]: key 1 is at 1 s, not after"]),
         ("[[0, 1], {\"t\": 1,", "[[0], {\"t\": 1,", &["line 9, controls.c.keys[0]", "a time and a value"]),
-        ("\"ease\": \"bezier\", ", "\"ease\": \"bezzier\", ", &["line 9, controls.c.keys[1].ease", "unknown variant `bezzier`", "`bezier`"]),
+        (
+            "\"ease\": \"bezier\", ",
+            "\"ease\": \"bezzier\", ",
+            &["line 9, controls.c.keys[1].ease", "unknown variant `bezzier`", "`bezier`"],
+        ),
         ("\"right\": [1.5, 2]", "\"right\": [0.5, 2]", &["line 9, controls.c.keys[1]: the right handle", "wrong side"]),
         ("[1, 4, 5, 6]", "[1, 4, 5]", &["line 10, controls.wind.keys[1]: the key has 2 numbers; 3 are expected"]),
         ("\"give\": [1]", "\"give\": [1, 2]", &["line 13, maps[0].examples[0].give: 2 numbers, but 1 are named"]),
@@ -94,7 +102,11 @@ fn bad_scenes_are_told_by_line_key_and_what_was_expected() {
         ("\"thumb\"", "\"hand\"", &["line 21, bones", "\"hand\" occurs twice"]),
         ("[0, 0, 0, 0, 1]", "[0, 0, 0, 0, 0]", &["line 21, bones.thumb.turn.quaternions[0]", "not finite"]),
         ("\"degrees\": [0, 140]", "\"degrees\": [140, 0]", &["line 26, limits[0].hinge", "no range"]),
-        ("\"keep\": true", "\"keep\": false", &["line 33, goals[2]: one of \"target\", \"look-at\" and \"keep\" is expected"]),
+        (
+            "\"keep\": true",
+            "\"keep\": false",
+            &["line 33, goals[2]: one of \"target\", \"look-at\" and \"keep\" is expected"],
+        ),
         ("\"chain\": \"shoulder\"", "\"chain\": 3", &["line 31, goals[0].chain", "a text in quotes is expected"]),
     ] {
         let error = error(from, to);

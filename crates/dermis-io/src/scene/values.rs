@@ -140,9 +140,9 @@ impl ControlFile {
             Self::List(list) if list.is_empty() => {
                 return Err(SceneError::new(path.clone(), Fault::Unfit("a vector has a number at least".into())));
             }
-            Self::List(list) => (list.iter().enumerate())
-                .map(|(at, value)| value.value(&path.at(at)))
-                .collect::<Result<_, _>>()?,
+            Self::List(list) => {
+                (list.iter().enumerate()).map(|(at, value)| value.value(&path.at(at))).collect::<Result<_, _>>()?
+            }
         };
         Ok(Control { name: name.into(), numbers })
     }
@@ -161,10 +161,12 @@ impl VectorFile {
                 .map(|axis| ValueFile::Text(format!("{}_{axis}", name.trim())).value(path))
                 .collect::<Result<_, _>>()?,
             ControlFile::Value(ValueFile::Number(_)) => return Err(wrong(1)),
-            ControlFile::Value(ValueFile::Curve(curve)) => curve.curves(3, path)?.into_iter().map(Value::Curve).collect(),
-            ControlFile::List(list) => (list.iter().enumerate())
-                .map(|(at, value)| value.value(&path.at(at)))
-                .collect::<Result<_, _>>()?,
+            ControlFile::Value(ValueFile::Curve(curve)) => {
+                curve.curves(3, path)?.into_iter().map(Value::Curve).collect()
+            }
+            ControlFile::List(list) => {
+                (list.iter().enumerate()).map(|(at, value)| value.value(&path.at(at))).collect::<Result<_, _>>()?
+            }
         };
         let found = numbers.len();
         numbers.try_into().map_err(|_| wrong(found))

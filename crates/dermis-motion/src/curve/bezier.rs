@@ -40,7 +40,11 @@ impl Bezier {
             if miss.abs() <= 1e-12 * length || high - low <= f64::EPSILON {
                 break;
             }
-            if miss > 0.0 { high = s } else { low = s }
+            if miss > 0.0 {
+                high = s
+            } else {
+                low = s
+            }
             let newton = s - miss / slope;
             s = if newton > low && newton < high { newton } else { 0.5 * (low + high) };
         }

@@ -200,12 +200,11 @@ impl Curve {
         let (inside, cycles) = inside(time, first, last, beyond);
         match beyond {
             Beyond::Linear => {
-                let (at, slope) = if time < first { (0, self.slopes[0]) } else { (self.times.len() - 1, self.slopes[1]) };
+                let (at, slope) =
+                    if time < first { (0, self.slopes[0]) } else { (self.times.len() - 1, self.slopes[1]) };
                 self.values[at] + slope * (time - self.times[at])
             }
-            Beyond::CycleOffset => {
-                self.inside(inside) + cycles * (self.values[self.values.len() - 1] - self.values[0])
-            }
+            Beyond::CycleOffset => self.inside(inside) + cycles * (self.values[self.values.len() - 1] - self.values[0]),
             _ => self.inside(inside),
         }
     }
@@ -305,12 +304,8 @@ fn piece(keys: &[Key], from: usize) -> Piece {
             let third = (b.time - a.time) / 3.0;
             let leave = || [a.time + third, a.value + third * tangents::of_key(keys, from)[1]];
             let arrive = || [b.time - third, b.value - third * tangents::of_key(keys, from + 1)[0]];
-            let points = [
-                [a.time, a.value],
-                a.right.unwrap_or_else(leave),
-                b.left.unwrap_or_else(arrive),
-                [b.time, b.value],
-            ];
+            let points =
+                [[a.time, a.value], a.right.unwrap_or_else(leave), b.left.unwrap_or_else(arrive), [b.time, b.value]];
             Piece::Bezier(Bezier::new(points))
         }
     }
@@ -342,7 +337,13 @@ fn end_slope(keys: &[Key], pieces: &[Piece], end: End) -> f64 {
         (Ease::Bezier, _, Some([time, value])) if time != key.time => (value - key.value) / (time - key.time),
         (_, Piece::Step, _) => 0.0,
         (_, Piece::Linear, _) => chord,
-        (_, Piece::Hermite([leave, arrive]), _) => if end == End::First { *leave } else { *arrive },
+        (_, Piece::Hermite([leave, arrive]), _) => {
+            if end == End::First {
+                *leave
+            } else {
+                *arrive
+            }
+        }
         (_, Piece::Bezier(bezier), _) => bezier.end_slopes()[usize::from(end == End::Last)],
     }
 }
@@ -389,10 +390,8 @@ mod tests {
             assert!((rom.value(t) - x(t)).abs() < 1e-12, "{t}");
         }
         let uneven = |ease: Ease| [0.0, 0.5, 2.0, 2.25, 4.0].map(|t: f64| Key::new(t, t.sin()).eased(ease));
-        let (rom, tcb) = (
-            curve(&uneven(Ease::CatmullRom)),
-            curve(&uneven(Ease::Tcb { tension: 0.0, continuity: 0.0, bias: 0.0 })),
-        );
+        let (rom, tcb) =
+            (curve(&uneven(Ease::CatmullRom)), curve(&uneven(Ease::Tcb { tension: 0.0, continuity: 0.0, bias: 0.0 })));
         (0..=80).map(|i| f64::from(i) * 0.05).for_each(|t| assert!((rom.value(t) - tcb.value(t)).abs() < 1e-14, "{t}"));
     }
 

@@ -112,9 +112,8 @@ impl AnimateRecipe {
         // Its own keys are the frames: a rate for the clips it was made of does not sample it again.
         let written = ReadOptions { fps: None, ..self.read.clone() };
         let source = Source { path: rig_source.path.clone(), part: None };
-        let converted = step(watch, "write", |_| {
-            write_converted(&contents, &source, &written, MorphNormals::Written, &out)
-        })?;
+        let converted =
+            step(watch, "write", |_| write_converted(&contents, &source, &written, MorphNormals::Written, &out))?;
         Ok(AnimateOutcome {
             name: scene.scene.name,
             rig: rig_source.path,
