@@ -207,7 +207,7 @@ fn misread(error: &serde_path_to_error::Error<serde_json::Error>) -> SceneFileEr
     ];
     let words = words.iter().fold(text.to_owned(), |text, (theirs, ours)| text.replace(theirs, ours));
     let key = error.path().to_string();
-    let key = if key == "." { String::new() } else { key.trim_end_matches(".?").to_owned() };
+    let key = key.trim_end_matches(['.', '?']).to_owned();
     SceneFileError { line: inner.line().max(1), key, reason: words.chars().take(240).collect() }
 }
 
