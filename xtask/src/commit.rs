@@ -172,6 +172,24 @@ pub fn run(install_tools: bool) -> ExitCode {
         }
         _ => Outcome::Failed,
     });
+    let scenes = root().join("target/xtask/scenes");
+    steps.run("scenes in the glTF validator", || match &program {
+        Some(program) => scenes_in_validator(program, &scenes),
+        None => Outcome::Failed,
+    });
+    steps.run("scenes in Blender", || match (std::env::var_os("DERMIS_BLENDER_PYTHON"), &program) {
+        (None, _) => Outcome::NotRun("DERMIS_BLENDER_PYTHON, a Python that can import bpy".into()),
+        (Some(python), Some(program)) => scenes_in_blender(&python, program, &scenes),
+        _ => Outcome::Failed,
+    });
+    steps.run("curves of scenes in Blender", || match (std::env::var_os("DERMIS_BLENDER_PYTHON"), &program) {
+        (None, _) => Outcome::NotRun("DERMIS_BLENDER_PYTHON, a Python that can import bpy".into()),
+        (Some(python), Some(program)) => {
+            let check = root().join("target/xtask/motion_keys");
+            of(Command::new(python).arg("tools/check_motion_keys.py").arg(program).arg(check))
+        }
+        _ => Outcome::Failed,
+    });
     steps.run("bundled body in the glTF validator", || {
         // Blender hangs a skinned mesh below its armature. That node is at the origin, so nothing is lost.
         let ignored = ["--ignore", "NODE_SKINNED_MESH_NON_ROOT"];
@@ -324,6 +342,50 @@ fn driven_shapes(python: &Path, program: &Path, demo: &Path) -> Outcome {
         Outcome::Passed => of(Command::new("node").arg("tools/validate_gltf.mjs").arg(&glb)),
         other => other,
     }
+}
+
+/// The scenes of `assets/scenes`.
+const SCENES: [&str; 5] = ["clock", "grass", "ball", "body", "face"];
+
+/// Every scene is played, and its GLB is valid.
+fn scenes_in_validator(program: &Path, folder: &Path) -> Outcome {
+    if let Err(error) = std::fs::create_dir_all(folder) {
+        println!("{}: {error}", folder.display());
+        return Outcome::Failed;
+    }
+    let mut validate = Command::new("node");
+    validate.arg("tools/validate_gltf.mjs");
+    for name in SCENES {
+        let glb = folder.join(format!("{name}.glb"));
+        let scene = format!("assets/scenes/{name}.json");
+        match of(Command::new(program).args(["animate", &scene, "--force", "-o"]).arg(&glb)) {
+            Outcome::Passed => validate.arg(&glb),
+            other => return other,
+        };
+    }
+    of(&mut validate)
+}
+
+/// Blender shows every scene as the program reads it back.
+fn scenes_in_blender(python: &OsStr, program: &Path, folder: &Path) -> Outcome {
+    for name in SCENES {
+        let (glb, read) = (folder.join(format!("{name}.glb")), folder.join(format!("{name}.npz")));
+        let mut check = Command::new(python);
+        check.arg("tools/check_blender.py").arg(&glb).arg(&read);
+        // The bundle of a face holds what its morph targets make; of the others the poses alone.
+        if name != "face" {
+            check.arg("--linear");
+        }
+        let convert = of(Command::new(program).arg("convert").arg(&glb).arg("--force").arg("-o").arg(&read));
+        match (convert, &mut check) {
+            (Outcome::Passed, check) => match of(check) {
+                Outcome::Passed => {}
+                other => return other,
+            },
+            (other, _) => return other,
+        }
+    }
+    Outcome::Passed
 }
 
 /// The demo's report in a browser: its scripts must run to the end.

@@ -35,7 +35,8 @@ const TABLE: &[Rule] = &[
     rule("dermis-compile", &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit", "dermis-measure"]),
     // Poses from keys, goals, markers: values in, motions out.
     rule("dermis-motion", &["dermis-rig", "dermis-solve"]),
-    rule("dermis-io", &["dermis-rig", "dermis-deform"]),
+    // Scenes are read into what dermis-motion plays.
+    rule("dermis-io", &["dermis-rig", "dermis-deform", "dermis-motion"]),
     // The only crate below the recipes that opens files; it shows a clip's skin by linear blend skinning.
     rule("dermis-files", &["dermis-rig", "dermis-deform", "dermis-io"]),
     // Shows what others computed: text in, text out, so that a program without files or terminal can use it.
@@ -89,7 +90,7 @@ const TABLE: &[Rule] = &[
     // Measures what the public interface does.
     rule("dermis-bench", &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit", TEST_ONLY]),
     // Runs whatever reads bytes that somebody else wrote.
-    rule("dermis-fuzz", &["dermis-rig", "dermis-deform", "dermis-io", "dermis-workflow", TEST_ONLY]),
+    rule("dermis-fuzz", &["dermis-rig", "dermis-deform", "dermis-motion", "dermis-io", "dermis-workflow", TEST_ONLY]),
     rule("xtask", &[]),
 ];
 

@@ -3,6 +3,7 @@
 //! It is a library, so that what carries the program along (the Python package) runs the same code: [`main_with`] is all of the
 //! program. What an error says in the program's words is [`hints`].
 
+mod animate;
 mod compare;
 mod convert;
 mod decompose;
@@ -78,6 +79,7 @@ enum Verb {
     Decompose(Box<decompose::DecomposeArgs>),
     Invert(Box<invert::InvertArgs>),
     Figures(figures::FiguresArgs),
+    Animate(animate::AnimateArgs),
     /// Print shell completions
     Completions {
         /// The shell
@@ -131,6 +133,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Decompose(args) => decompose::run(args, &ui),
         Verb::Invert(args) => invert::run(args, &ui),
         Verb::Figures(args) => figures::run(args, &ui),
+        Verb::Animate(args) => animate::run(args, &ui),
         Verb::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut command(), "dermis", &mut script);

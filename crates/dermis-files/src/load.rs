@@ -121,7 +121,10 @@ pub fn load_rig_with_clips(path: &Path) -> Result<(LoadedRig, Vec<Clip>), FileEr
 }
 
 /// The rig in a file's contents.
-pub(crate) fn rig_of(contents: &Contents, path: &Path) -> Result<Rig, FileError> {
+///
+/// # Errors
+/// [`FileError::Lacks`] if there is no mesh, no skeleton, or they do not belong together.
+pub fn rig_of(contents: &Contents, path: &Path) -> Result<Rig, FileError> {
     let missing = |what: &str| {
         let what = format!("there is no {what} in this {} file", contents.format);
         FileError::lacks(

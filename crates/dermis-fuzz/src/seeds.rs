@@ -5,7 +5,7 @@ mod scenes;
 mod texts;
 
 pub use scenes::{archives, bundles, fbx_files, glbs, known, models, parts, point_caches, shares};
-pub use texts::{bvh_files, obj_files, recipes, stacks, tables, takes, talks};
+pub use texts::{bvh_files, obj_files, played_scenes, recipes, stacks, tables, takes, talks};
 
 #[cfg(test)]
 mod tests {
@@ -40,6 +40,7 @@ mod tests {
         check("bvh", super::bvh_files(), &|bytes| said(bvh::read(bytes, "a.bvh", &space)));
         let arm = dermis_testkit::Arm::new(4, 5);
         check("stack", super::stacks(), &|bytes| said(dermis_io::stack_file::read(bytes, &arm.rig, &space)));
+        check("scene", super::played_scenes(), &|bytes| said(dermis_io::scene::read(bytes, "scene")));
         let place = std::path::Path::new("recipe.json");
         check("recipe", super::recipes(), &|bytes| {
             said(dermis_workflow::recipe::Recipe::from_json(&String::from_utf8_lossy(bytes), place))

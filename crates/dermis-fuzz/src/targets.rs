@@ -7,6 +7,7 @@ mod glb;
 mod plain;
 mod protocol;
 mod recipe;
+mod scene;
 mod stack;
 mod stored;
 mod table;
@@ -50,6 +51,8 @@ pub const ALL: &[Target] = &[
     Target { name: "table_edits", run: table::edits, seeds: scripts, words: &[] },
     Target { name: "stack", run: stack::bytes, seeds: stack::seeds, words: stack::WORDS },
     Target { name: "stack_edits", run: stack::edits, seeds: scripts, words: &[] },
+    Target { name: "scene", run: scene::bytes, seeds: scene::seeds, words: scene::WORDS },
+    Target { name: "scene_edits", run: scene::edits, seeds: scripts, words: &[] },
     Target { name: "recipe", run: recipe::bytes, seeds: recipe::seeds, words: &[] },
     Target { name: "recipe_edits", run: recipe::edits, seeds: scripts, words: &[] },
     Target { name: "protocol", run: protocol::bytes, seeds: protocol::seeds, words: protocol::WORDS },

@@ -50,6 +50,8 @@ pub mod obj;
 pub mod part_file;
 #[cfg(feature = "formats")]
 pub mod point_cache;
+#[cfg(feature = "formats")]
+pub mod scene;
 pub mod share_file;
 pub mod sniff;
 pub mod stack_file;

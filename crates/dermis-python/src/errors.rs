@@ -61,7 +61,8 @@ fn in_python(text: &str) -> String {
 }
 
 /// Verbs that are functions of the package.
-const VERBS: [&str; 15] = [
+const VERBS: [&str; 16] = [
+    "animate",
     "fit",
     "compare",
     "evaluate",

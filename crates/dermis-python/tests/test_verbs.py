@@ -39,6 +39,19 @@ def test_every_verb_over_files_runs(model_file: Path, tmp_path: Path) -> None:
     assert suggested == json.loads(program("suggest", model_file, "--motion", WALK, "--count", 2, "--json").stdout)
 
 
+def test_a_scene_is_played_as_the_program_plays_it(tmp_path: Path) -> None:
+    clock = Path(WALK).parent.parent / "scenes" / "clock.json"
+    found = dermis.animate(clock, tmp_path / "clock.glb")
+    assert (found["bones"], found["frames"], found["seconds"]) == (4, 193, 8.0)
+    ran = program("animate", clock, "-o", tmp_path / "again.glb", "--json")
+    said = json.loads(ran.stdout)
+    assert {k: v for k, v in found.items() if k != "out"} == {k: v for k, v in said.items() if k != "out"}
+    assert (tmp_path / "clock.glb").read_bytes() == (tmp_path / "again.glb").read_bytes()
+    with pytest.raises(dermis.Error, match="line"):
+        (tmp_path / "bad.json").write_text('{"rig": "clock.glb",\n "time": {"to": "soon"}}')
+        dermis.animate(tmp_path / "bad.json", tmp_path / "bad.glb")
+
+
 def test_an_exercise_is_the_programs(tmp_path: Path) -> None:
     made = dermis.exercise(EXERCISE, tmp_path / "a.npz", poses=9, in_betweens=2, write_limits=tmp_path / "limits.json")
     ran = program("exercise", EXERCISE, "--poses", 9, "--in-betweens", 2, "--limits", tmp_path / "limits.json",

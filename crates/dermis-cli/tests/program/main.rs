@@ -1,5 +1,6 @@
 //! The program as a user meets it: the real binary on small files that the tests make.
 
+mod animate;
 mod appearance;
 mod compile;
 mod convert;

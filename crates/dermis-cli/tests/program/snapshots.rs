@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-const VERBS: [&str; 19] = [
+const VERBS: [&str; 20] = [
     "demo",
     "inspect",
     "fit",
@@ -29,6 +29,7 @@ const VERBS: [&str; 19] = [
     "decompose",
     "invert",
     "figures",
+    "animate",
 ];
 
 /// Compares with a stored file of these tests.
@@ -71,6 +72,9 @@ fn the_keys_of_every_verb_s_json_are_stored() {
     let desk = Desk::new();
     desk.put("train.npz", Tube::new(9, 16, 0.0, Flesh::Bulge).bundle());
     desk.put("test.npz", Tube::new(9, 5, 0.5, Flesh::Bulge).bundle());
+    let scene = r#"{"rig": "train.npz", "time": {"to": 0.1},
+        "goals": [{"bone": "elbow", "chain": "elbow", "look-at": [9, 1, 1], "axis": [1, 0, 0]}]}"#;
+    desk.put("scene.json", scene);
     let mut text = String::new();
     for (name, method) in [("a.json", "mwe"), ("b.json", "lbs")] {
         let line = format!("fit train.npz --examples train.npz --hold-out test.npz --method {method} --json");
@@ -105,6 +109,7 @@ fn the_keys_of_every_verb_s_json_are_stored() {
         "weights train.npz --heat -o heat.npz --json",
         "decompose train.npz --bones 2 -o bones.glb --json",
         "invert train.npz --sculpts train.npz --rest-space -o rest.npz --json",
+        "animate scene.json -o scene.glb --json",
     ] {
         let value = desk.json(line);
         let mut found = BTreeSet::new();

@@ -101,6 +101,37 @@ pub fn stacks() -> Vec<Vec<u8>> {
     stacks.iter().map(crate::json::text).collect()
 }
 
+/// Scenes for the arm: keys of every kind, expressions, a map, layers, goals and limits.
+pub fn played_scenes() -> Vec<Vec<u8>> {
+    let time = json!({ "to": 0.5, "rate": 8 });
+    let eases = ["step", "linear", "bezier", "hermite", "catmull-rom", "tcb"];
+    let keys: Vec<Value> = (eases.iter().enumerate())
+        .map(|(at, ease)| json!({ "t": at as f64 * 0.1, "v": at % 3, "ease": ease, "tcb": [0.5, 0, -0.5], "slope": 1 }))
+        .collect();
+    let scenes = [
+        json!({ "rig": "arm.glb", "time": time,
+            "controls": { "a": { "keys": keys, "before": "mirror", "after": "cycle-offset" }, "b": "a * sin(t) + noise(t, 3)",
+                "v": { "keys": [[0, 1, 2, 3], { "t": 1, "v": [0, 1, 0], "left": [0.5, 1, 1, 1], "ease": "bezier" }] } },
+            "maps": [{ "from": ["a", "b"], "to": ["c", "d"], "examples": [{ "at": [0, 0], "give": [0, 1] }, { "at": [1, 2], "give": [1, 1] }] },
+                { "from": ["a"], "to": ["f"], "examples": [{ "at": [0], "give": [0] }, { "at": [1], "give": [1] }], "between": "linear" }],
+            "bones": { "*": { "turn": [0, "10 * c", "i / n"], "size": "1.1 + 0.1 * f" },
+                "hand": { "from": "rest", "axes": "world", "turn": { "axis": [0, 1, 1], "degrees": "d" }, "shift": "v",
+                    "stretch": { "axis": "y", "by": 1.2 } },
+                "forearm": { "turn": { "quaternions": [[0, 0, 0, 0, 1], [0.3, 0, 0, 1, 1], [0.5, 1, 0, 0, 0]], "ease": "squad" } } },
+            "shapes": { "sm*": "c" }, "channels": { "biceps": "f" } }),
+        json!({ "rig": "arm.glb", "time": time,
+            "layers": [{ "clip": "w.npz", "after": "cycle-offset", "speed": 2 },
+                { "clip": "w.npz", "cut": [0.25, 0.5], "mix": "add", "weight": 0.5, "bones": ["forearm"], "below": true,
+                    "root-motion": "remove", "after": "mirror", "time": "t / 2" }] }),
+        json!({ "rig": "arm.glb", "time": time,
+            "limits": [{ "bones": "forearm", "hinge": { "axis": [0, 0, 1], "degrees": [-10, 120] } },
+                { "bones": "hand", "cone": { "axis": [1, 0, 0], "degrees": 60, "twist": [-30, 30] } }],
+            "goals": [{ "bone": "hand", "target": ["0.3 + 0.1 * t", 0.1, 0], "pole": [0, 1, 0] },
+                { "bone": "hand", "look-at": [1, 1, 1], "axis": [1, 0, 0], "priority": 1, "weight": "t" }] }),
+    ];
+    scenes.iter().map(crate::json::text).collect()
+}
+
 /// Recipes of every verb, and a fit by every method.
 pub fn recipes() -> Vec<Vec<u8>> {
     let input = |file: &str| json!({ "file": file });
@@ -117,6 +148,7 @@ pub fn recipes() -> Vec<Vec<u8>> {
         json!({ "retarget": { "source": input("w.bvh"), "rig": input("a.glb"), "map": input("map.json"), "contacts": false, "out": "o.glb" } }),
         json!({ "eval": { "model": input("m.dermis"), "score": { "examples": [input("e.npz")] } } }),
         json!({ "demo": { "out": "demo" } }),
+        json!({ "animate": { "scene": input("walk.json"), "out": "walk.glb" } }),
         json!({ "invert": { "rig": input("a.glb"), "sculpts": [input("s.obj")], "out": "c.npz" } }),
     ];
     for method in Method::all() {

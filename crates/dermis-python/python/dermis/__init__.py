@@ -34,7 +34,20 @@ from ._methods import (
 )
 from ._parts import PartsFit, fit_part, fit_parts, merge_parts
 from ._shapes import Decomposition, Inversion, ShapeTrack, decompose, invert, shape_track
-from ._verbs import convert, exercise, export, inspect, markers, pose, report, retarget, run, suggest, weights
+from ._verbs import (
+    animate,
+    convert,
+    exercise,
+    export,
+    inspect,
+    markers,
+    pose,
+    report,
+    retarget,
+    run,
+    suggest,
+    weights,
+)
 
 __all__ = [
     "AnimationSpace",
@@ -64,6 +77,7 @@ __all__ = [
     "RotationalRegression",
     "ShapeTrack",
     "__version__",
+    "animate",
     "compare",
     "convert",
     "decompose",

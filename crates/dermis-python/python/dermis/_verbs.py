@@ -380,6 +380,38 @@ def convert(
     return run({"convert": recipe}, progress)  # type: ignore[no-any-return]
 
 
+def animate(
+    scene: Path,
+    out: Path,
+    *,
+    fps: float | None = None,
+    replace: bool = False,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Plays a scene on a rig: keys, expressions, maps, layered clips and goals become a motion.
+
+    Parameters
+    ----------
+    scene : path
+        The scene (.json); the files that it names lie relative to it. docs/motion.md says what may stand in one.
+    out : path
+        Where the motion goes; the ending of the name is the format.
+    fps : float, optional
+        Frames per second at which clips of layers are sampled; their own keys by default.
+    replace : bool
+        Whether an output that exists is replaced.
+    progress : bool or callable, optional
+        As in `run`.
+
+    Returns
+    -------
+    dict
+        What `dermis animate --json` prints.
+    """
+    recipe = _given(scene=_input(scene), read=_read(fps=fps), out=_text(out), existing=_existing(replace))
+    return run({"animate": recipe}, progress)  # type: ignore[no-any-return]
+
+
 def retarget(
     source: Path,
     rig: Path,

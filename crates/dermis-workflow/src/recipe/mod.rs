@@ -5,6 +5,7 @@
 //! recipe, runs it and shows the [`Outcome`]. Every model holds the recipe that made it, so that the same model can be
 //! made again, to the bit.
 
+mod animate;
 mod compare;
 mod convert;
 mod course;
@@ -29,6 +30,7 @@ mod watch;
 mod weights;
 
 pub use crate::output::Existing;
+pub use animate::{AnimateOutcome, AnimateRecipe, GoalOutcome};
 pub use compare::{CompareOutcome, CompareRecipe, Curve, Found, Subsets, USUAL, bench, compare_held, comparison_steps};
 pub use convert::{ConvertOutcome, ConvertRecipe};
 pub use course::Course;
@@ -104,6 +106,8 @@ pub enum Recipe {
     Figures(FiguresRecipe),
     /// Compare two outcomes.
     Report(ReportRecipe),
+    /// Play a scene.
+    Animate(AnimateRecipe),
 }
 
 /// What came of a recipe.
@@ -143,6 +147,8 @@ pub enum Outcome {
     Figures(FiguresOutcome),
     /// Of two outcomes.
     Report(Box<ReportOutcome>),
+    /// Of a scene.
+    Animate(Box<AnimateOutcome>),
 }
 
 /// A file that a recipe reads.
@@ -217,6 +223,7 @@ impl Recipe {
             Self::Demo(recipe) => Outcome::Demo(Box::new(recipe.run(watch)?)),
             Self::Figures(recipe) => Outcome::Figures(recipe.run(watch)?),
             Self::Report(recipe) => Outcome::Report(Box::new(recipe.run(watch)?)),
+            Self::Animate(recipe) => Outcome::Animate(Box::new(recipe.run(watch)?)),
         })
     }
 
@@ -240,6 +247,7 @@ impl Recipe {
             Self::Demo(_) => "demo",
             Self::Figures(_) => "figures",
             Self::Report(_) => "report",
+            Self::Animate(_) => "animate",
         }
     }
 
@@ -285,6 +293,7 @@ impl Outcome {
             }
             Self::Figures(outcome) => json!({"written": outcome.written, "table": outcome.table}),
             Self::Report(outcome) => outcome.json(),
+            Self::Animate(outcome) => outcome.json(),
         }
     }
 }

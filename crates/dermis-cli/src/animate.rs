@@ -1,0 +1,70 @@
+//! `dermis animate`
+
+use crate::options::{ReadArgs, existing};
+use crate::ui::{Stop, Ui};
+use dermis_workflow::io::scene;
+use dermis_workflow::recipe::{AnimateOutcome, AnimateRecipe};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Play a scene on a rig: keys, expressions, maps, layered clips and goals become a motion
+#[derive(clap::Args)]
+pub struct AnimateArgs {
+    /// The scene (.json); the files that it names lie relative to it
+    #[arg(required_unless_present = "schema")]
+    scene: Option<PathBuf>,
+    /// Where the motion goes: .glb, .npz, .pc2, .mdd, or a folder for OBJ files
+    #[arg(short, long, value_name = "MOTION", required_unless_present = "schema")]
+    out: Option<PathBuf>,
+    /// Print the JSON schema of scenes, for an editor that completes and checks them, and nothing else
+    #[arg(long, conflicts_with_all = ["scene", "out", "json", "force"])]
+    schema: bool,
+    /// Print one JSON object and nothing else
+    #[arg(long)]
+    json: bool,
+    /// Replace an existing output
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    read: ReadArgs,
+}
+
+/// Runs the verb.
+pub fn run(args: &AnimateArgs, ui: &Ui) -> Result<ExitCode, Stop> {
+    let (Some(scene), Some(out), false) = (&args.scene, &args.out, args.schema) else {
+        ui.print(&format!("{:#}", scene::schema()));
+        return Ok(ExitCode::SUCCESS);
+    };
+    let recipe = AnimateRecipe {
+        scene: scene.clone().into(),
+        read: args.read.options()?,
+        out: out.clone(),
+        existing: existing(args.force),
+    };
+    Ok(show(&recipe.run(ui)?, ui, args.json))
+}
+
+/// Shows the outcome.
+pub fn show(outcome: &AnimateOutcome, ui: &Ui, json: bool) -> ExitCode {
+    if json {
+        ui.print(&outcome.json().to_string());
+        return ExitCode::SUCCESS;
+    }
+    let (done, (frames, seconds)) = (&outcome.converted, outcome.frames);
+    ui.print(&format!("\"{}\": {frames} frames, {seconds:.2} s", outcome.name));
+    for goal in &outcome.goals {
+        let met = goal.frames - goal.missed;
+        ui.print(&format!("goal of \"{}\": met in {met} of {} frames", goal.bone, goal.frames));
+        if goal.missed > 0 {
+            let (distance, frame, degrees) = (1e3 * goal.distance, goal.distance_frame, goal.degrees);
+            ui.print(&format!("  missed by {distance:.2} mm at most, in frame {frame}, and by {degrees:.2}° at most"));
+        }
+        if goal.out_of_reach_frames > 0 {
+            let (frames, most) = (goal.out_of_reach_frames, 1e3 * goal.out_of_reach);
+            ui.print(&format!("  out of reach in {frames} frames, by {most:.2} mm at most"));
+        }
+    }
+    ui.print(&format!("written: {} ({}: {})", outcome.written.display(), done.format, done.holds.join(", ")));
+    done.left_out.iter().for_each(|what| ui.print(&format!("left out: {what}")));
+    ExitCode::SUCCESS
+}
