@@ -41,7 +41,7 @@ class OfCharacter(Panel):
         return thing is not None and thing.dermis.is_set_up
 
 
-def wrapped(layout, text, width=42, icon="NONE"):
+def wrapped(layout, text, width=38, icon="NONE"):
     """Text over several lines."""
     column = layout.column(align=True)
     line = ""
@@ -72,7 +72,7 @@ class DERMIS_PT_character(Panel, bpy.types.Panel):
             return
         layout.label(text=thing.name, icon="OUTLINER_OB_MESH")
         if own.model:
-            wrapped(layout, own.headline, icon="CHECKMARK" if own.headline.startswith(("Held", "Cross")) else "QUESTION")
+            wrapped(layout, own.headline)
         row = layout.row(align=True)
         row.operator("dermis.set_up", icon="FILE_REFRESH")
         row.operator("dermis.forget", icon="TRASH", text="")

@@ -86,7 +86,7 @@ impl AnimateRecipe {
         let mut notes = vec![scene_note, rig_note];
         let mut clips = Vec::with_capacity(clip_sources.len());
         for source in &clip_sources {
-            let (motion, note) = step(watch, "read clip", |_| load_motion(&rig, source, &self.read))?;
+            let (motion, note) = step(watch, "read clip", |_| load_motion(&rig, &contents.space, source, &self.read))?;
             clips.push(motion);
             notes.push(note);
         }
