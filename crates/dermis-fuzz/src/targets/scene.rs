@@ -41,13 +41,15 @@ pub fn bytes(bytes: &[u8]) {
         return;
     }
     let skeleton = arm.rig.skeleton();
-    let frames = ArmPose::some(4, 4).iter().enumerate().map(|(at, pose)| Frame {
+    let poses = ArmPose::some(4, 4);
+    let frames = poses.iter().enumerate().map(|(at, pose)| Frame {
         label: at.to_string(),
         time: Some(at as f64 * 0.25),
         pose: skeleton.world_pose(&arm.transforms(pose)),
     });
     let clips = vec![Motion { name: "wave".into(), frames: frames.collect() }; file.clips.len()];
-    let played = Player::new(scene, skeleton, &["smile".into()], &clips).map_err(PlayError::Scene);
+    let shapes = ["smile".to_owned()];
+    let played = Player::new(scene, skeleton, &shapes, &clips).map_err(PlayError::Scene);
     match played.and_then(|player| player.play(&dermis_rig::silent)) {
         Ok(played) => {
             assert_eq!(played.motion.frames.len(), scene.clock.frames());
