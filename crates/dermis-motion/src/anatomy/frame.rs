@@ -48,7 +48,7 @@ impl BodyFrame {
         let hips = of(Part::Thigh).or_else(|| of(Part::Hips));
         let foot = of(Part::Foot).or_else(|| of(Part::Shin));
         let torso =
-            of(Part::Neck).or_else(|| of(Part::Head)).or_else(|| of(Part::UpperArm)).zip(hips).map(|(a, b)| a - b);
+            of(Part::UpperArm).or_else(|| of(Part::Neck)).or_else(|| of(Part::Head)).zip(hips).map(|(a, b)| a - b);
         let legs = of(Part::Thigh).zip(foot).map(|(thigh, foot)| thigh - foot);
         let square = |v: DVec3| (v - left * left.dot(v)).try_normalize();
         let up =
