@@ -46,13 +46,13 @@ impl BodyFrame {
         let left = across.try_normalize().unwrap_or(DVec3::X);
         let of = |part: Part| middle(&move |role: &Role| role.part == part && role.segment == 0);
         let hips = of(Part::Thigh).or_else(|| of(Part::Hips));
-        let foot = of(Part::Foot).or_else(|| of(Part::Shin));
+        // Without feet legs do not show the ground: shins of animals slant.
+        let foot = of(Part::Foot);
         let torso =
-            of(Part::Neck).or_else(|| of(Part::Head)).or_else(|| of(Part::UpperArm)).zip(hips).map(|(a, b)| a - b);
+            of(Part::UpperArm).or_else(|| of(Part::Neck)).or_else(|| of(Part::Head)).zip(hips).map(|(a, b)| a - b);
         let legs = of(Part::Thigh).zip(foot).map(|(thigh, foot)| thigh - foot);
         let square = |v: DVec3| (v - left * left.dot(v)).try_normalize();
-        let up =
-            legs.and_then(square).or_else(|| torso.and_then(square)).or_else(|| square(DVec3::Y)).unwrap_or(DVec3::Z);
+        let up = legs.and_then(square).or_else(|| square(DVec3::Y)).unwrap_or(DVec3::Z);
         let level = torso.and_then(DVec3::try_normalize).is_some_and(|torso| torso.dot(up) < 0.6);
         let stance = if level { Stance::Level } else { Stance::Upright };
         Self { left, up, forward: left.cross(up), stance }
