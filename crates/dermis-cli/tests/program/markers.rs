@@ -152,7 +152,7 @@ fn mistakes_of_takes_and_sets_are_named() {
         ("{\"markers\": [{\"name\": \"a\", \"bone\": \"head\", \"at\": [0, 0, 0]}]}", &["0 of the 1 markers"]),
         ("{\"markers\": 3}", &["this is no marker set", "line 1"]),
     ] {
-        desk.put("set.json", set.as_bytes().to_vec());
+        desk.put("set.json", set);
         desk.bad(&line, says);
     }
     desk.put("set.json", planted.set().into_bytes());

@@ -44,9 +44,14 @@ pub(super) fn read(bytes: &[u8], space: &TakeSpace) -> Result<MarkerTake, ReadEr
             return Err(damaged(format!("line {number}: it begins with no frame and time")));
         }
         let mut places = Vec::with_capacity(names.len());
+        let mut is_cut = false;
         for name in &names {
             let mut cell = || match cells.next() {
-                None | Some("") => Ok(None),
+                None => {
+                    is_cut = true;
+                    Ok(None)
+                }
+                Some("") => Ok(None),
                 Some(text) => match text.parse::<f64>() {
                     Ok(value) => Ok(Some(value).filter(|value| value.is_finite())),
                     Err(_) => Err(damaged(format!(
@@ -58,6 +63,9 @@ pub(super) fn read(bytes: &[u8], space: &TakeSpace) -> Result<MarkerTake, ReadEr
             let (x, y, z) = (cell()?, cell()?, cell()?);
             let place = x.zip(y).zip(z).map(|((x, y), z)| ours(DVec3::new(x, y, z), up, metres_per_unit));
             places.push(place.filter(|place| place.is_finite() && place.length() < 1e9));
+        }
+        if is_cut {
+            flaws.add(Flaw::CountMismatch, || format!("line {number} ends before its last marker"));
         }
         if cells.any(|cell| !cell.is_empty()) {
             return Err(damaged(format!("line {number}: more numbers than {} markers have", names.len())));
