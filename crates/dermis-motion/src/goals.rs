@@ -33,7 +33,7 @@ pub struct GoalSpec {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Aim {
     /// To be at a point of the world, metres; turned so from its axes at rest, if that is given.
-    Place([Value; 3], Option<Turn>),
+    Place([Value; 3], Option<Box<Turn>>),
     /// To look at a point of the world with a direction of its own axes.
     LookAt(DVec3, [Value; 3]),
     /// To stay where the layers have it, turned as it is there, whatever the driven bones do.

@@ -320,7 +320,7 @@ impl GoalFile {
         let aim = match (&self.target, &self.look_at, self.keep) {
             (Some(target), None, false) => {
                 let turn = self.turn.as_ref().map(|turn| turn.turn(&path.key("turn"))).transpose()?;
-                Aim::Place(target.vector(&path.key("target"))?, turn)
+                Aim::Place(target.vector(&path.key("target"))?, turn.map(Box::new))
             }
             (None, Some(point), false) => match self.axis.and_then(|axis| DVec3::from(axis).try_normalize()) {
                 Some(axis) => Aim::LookAt(axis, point.vector(&path.key("look-at"))?),
