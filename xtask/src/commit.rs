@@ -177,13 +177,13 @@ pub fn run(install_tools: bool) -> ExitCode {
         Some(program) => scenes_in_validator(program, &scenes),
         None => Outcome::Failed,
     });
-    steps.run("scenes in Blender", || match (std::env::var_os("DERMIS_BLENDER_PYTHON"), &program) {
-        (None, _) => Outcome::NotRun("DERMIS_BLENDER_PYTHON, a Python that can import bpy".into()),
+    steps.run("scenes in Blender", || match (bpy::python(), &program) {
+        (None, _) => Outcome::NotRun(bpy::MISSING.into()),
         (Some(python), Some(program)) => scenes_in_blender(&python, program, &scenes),
         _ => Outcome::Failed,
     });
-    steps.run("curves of scenes in Blender", || match (std::env::var_os("DERMIS_BLENDER_PYTHON"), &program) {
-        (None, _) => Outcome::NotRun("DERMIS_BLENDER_PYTHON, a Python that can import bpy".into()),
+    steps.run("curves of scenes in Blender", || match (bpy::python(), &program) {
+        (None, _) => Outcome::NotRun(bpy::MISSING.into()),
         (Some(python), Some(program)) => {
             let check = root().join("target/xtask/motion_keys");
             of(Command::new(python).arg("tools/check_motion_keys.py").arg(program).arg(check))
@@ -367,7 +367,7 @@ fn scenes_in_validator(program: &Path, folder: &Path) -> Outcome {
 }
 
 /// Blender shows every scene as the program reads it back.
-fn scenes_in_blender(python: &OsStr, program: &Path, folder: &Path) -> Outcome {
+fn scenes_in_blender(python: &Path, program: &Path, folder: &Path) -> Outcome {
     for name in SCENES {
         let (glb, read) = (folder.join(format!("{name}.glb")), folder.join(format!("{name}.npz")));
         let mut check = Command::new(python);

@@ -25,8 +25,8 @@ fn played(scene: &str, rig: &str) -> (Motion, AnimateOutcome) {
     let folder = TempDir::new().unwrap();
     let out = folder.path().join("motion.npz");
     let outcome = play(scene, &out);
-    let rig = load_rig(&asset(rig)).unwrap().rig;
-    let (motion, _) = load_motion(&rig, &Source::from(out), &ReadOptions::default()).unwrap();
+    let loaded = load_rig(&asset(rig)).unwrap();
+    let (motion, _) = load_motion(&loaded.rig, &loaded.space, &Source::from(out), &ReadOptions::default()).unwrap();
     (motion, outcome)
 }
 
@@ -104,10 +104,11 @@ fn a_body_reaches_for_a_point_while_its_feet_stay() {
     for goal in &outcome.goals {
         assert_eq!((goal.missed, goal.out_of_reach_frames), (0, 0), "{goal:?}");
     }
-    let rig = load_rig(&asset("body/body.glb")).unwrap().rig;
+    let loaded = load_rig(&asset("body/body.glb")).unwrap();
+    let rig = &loaded.rig;
     let walk = Source { path: asset("body/body.glb"), part: Some("walk".into()) };
     let rate = ReadOptions { fps: Some(30.0 / 0.28), ..ReadOptions::default() };
-    let (walk, _) = load_motion(&rig, &walk, &rate).unwrap();
+    let (walk, _) = load_motion(rig, &loaded.space, &walk, &rate).unwrap();
     let bones = ["foot_l", "foot_r", "pelvis", "hand_r"].map(|name| rig.skeleton().find(name).unwrap());
     let (mut lifted, mut missed) = (0f64, 0f64);
     for (frame, walked) in motion.frames.iter().zip(&walk.frames) {
