@@ -329,7 +329,8 @@ fn is_far(skeleton: &Skeleton, poses: &[dermis_rig::WorldPose]) -> bool {
         count += 1.0;
         most = most.max(bone.translation.length());
     }
-    !(most * count < 1e6)
+    // A place that is not finite is far as well.
+    (most * count).is_nan() || most * count >= 1e6
 }
 
 /// There is no file beside the one that is read.
