@@ -124,10 +124,20 @@ def add_key(thing, label, found, keep_remainder):
     """Adds the shape key, and the remainder behind the stack where there is one to see."""
     if thing.data.shape_keys is None:
         thing.shape_key_add(name="Basis", from_mix=False)
-    key = thing.data.shape_keys.key_blocks.get(label) or thing.shape_key_add(name=label, from_mix=False)
     basis = reading.rest_positions(thing.data)
-    key.data.foreach_set("co", (basis + found.displacement).astype(np.float32).ravel())
-    key.value = 1.0
+    displacement = found.displacement
+    key = thing.data.shape_keys.key_blocks.get(label)
+    if key is None:
+        key = thing.shape_key_add(name=label, from_mix=False)
+    elif not key.mute:
+        # The search began from what the key made already.
+        flat = np.empty(3 * len(basis), dtype=np.float32)
+        key.data.foreach_get("co", flat)
+        displacement = displacement + key.value * (flat.reshape(-1, 3) - basis)
+    key.data.foreach_set("co", (basis + displacement).astype(np.float32).ravel())
+    key.mute, key.value = False, 1.0
+    # A pinned key would hide the new one.
+    thing.show_only_shape_key = False
     _remove_remainder(thing)
     if keep_remainder and found.largest_mm > 10.0 * stack_inverse.TOLERANCE_MM:
         _add_remainder(thing, key, found.remainder)

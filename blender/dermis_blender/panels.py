@@ -243,7 +243,38 @@ class DERMIS_PT_decompose(Panel, bpy.types.Panel):
         self.layout.operator("dermis.decompose", icon="OUTLINER_OB_ARMATURE")
 
 
+class DERMIS_MT_dermis(bpy.types.Menu):
+    """Everything of Dermis. Blender's search (F3) finds what stands in menus"""
+
+    bl_label = "Dermis"
+
+    def draw(self, context):
+        for number, names in enumerate(MENU):
+            if number:
+                self.layout.separator()
+            for name in names:
+                self.layout.operator(f"dermis.{name}")
+
+
+MENU = (
+    ("set_up", "forget"),
+    ("sculpt_here", "take_sculpt", "discard_sculpt", "add_mirrored"),
+    ("add_pose", "add_marked", "add_clip", "add_object", "import_shape", "show_example", "remove_example"),
+    ("make_maps", "paint_map", "extend_here"),
+    ("fit", "apply_strength", "suggest", "show_error", "hide_error", "report"),
+    ("weights_from_heat", "weights_from_examples", "compile", "decompose", "invert_shape"),
+    ("bake_shapes", "bake_cache", "export_glb", "save_model", "write_bundle"),
+)
+HOSTS = ("VIEW3D_MT_object", "VIEW3D_MT_pose", "VIEW3D_MT_sculpt")
+
+
+def _in_menu(self, _context):
+    self.layout.separator()
+    self.layout.menu("DERMIS_MT_dermis")
+
+
 CLASSES = (
+    DERMIS_MT_dermis,
     DERMIS_UL_examples,
     DERMIS_PT_character,
     DERMIS_PT_examples,
@@ -259,8 +290,12 @@ CLASSES = (
 def register():
     for made in CLASSES:
         bpy.utils.register_class(made)
+    for host in HOSTS:
+        getattr(bpy.types, host).append(_in_menu)
 
 
 def unregister():
+    for host in HOSTS:
+        getattr(bpy.types, host).remove(_in_menu)
     for made in reversed(CLASSES):
         bpy.utils.unregister_class(made)

@@ -424,6 +424,10 @@ def test_a_sculpt_becomes_a_corrective_key_through_the_stack(arm, smooth):
     assert arm.data.shape_keys.key_blocks["bend"].value == 1.0
     bpy.context.view_layer.update()
     assert np.abs(reading.shown_positions(arm) - wanted).max() < 2e-6
+    # Once more changes nothing: the search begins from what the key makes.
+    assert bpy.ops.dermis.invert_shape() == {"FINISHED"}
+    bpy.context.view_layer.update()
+    assert np.abs(reading.shown_positions(arm) - wanted).max() < 2e-6
     # The remainder goes with the key.
     assert (inverting.REMAINDER in arm.modifiers) == smooth
     arm.data.shape_keys.key_blocks["bend"].value = 0.0
@@ -432,3 +436,10 @@ def test_a_sculpt_becomes_a_corrective_key_through_the_stack(arm, smooth):
     with pytest.raises(RuntimeError, match="shown by the modifiers already"):
         bpy.ops.dermis.add_clip()
         bpy.ops.dermis.invert_shape()
+
+
+def test_every_operator_stands_in_the_menu_that_the_search_reads():
+    from dermis_blender import panels
+
+    there = {name for name in dir(bpy.ops.dermis) if not name.startswith("_")}
+    assert there == {name for names in panels.MENU for name in names} | {"go_to_frame"}
