@@ -57,7 +57,7 @@ def test_an_exercise_is_the_programs(tmp_path: Path) -> None:
     ran = program("exercise", EXERCISE, "--poses", 9, "--in-betweens", 2, "--limits", tmp_path / "limits.json",
                   "-o", tmp_path / "b.npz", "--json")
     assert ran.returncode == 0, ran.stderr
-    assert made["frames"] == 25 and made["poses"][0]["kind"] == "rest"
+    assert made["frames"] == 28 and made["poses"][0]["kind"] == "rest"
     said = json.loads(ran.stdout)
     assert [pose["label"] for pose in made["poses"]] == [pose["label"] for pose in said["poses"]]
     with np.load(tmp_path / "a.npz") as one, np.load(tmp_path / "b.npz") as two:

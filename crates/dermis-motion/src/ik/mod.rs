@@ -4,7 +4,7 @@
 //! [`Goal`]s, and gives the pose nearby that meets them, with a [`Reach`] per goal: what is left, and by how much the target is out of
 //! reach. Begin every frame with the answer of the frame before, and limbs neither flip nor drift between frames.
 //!
-//! 1. **Start.** A chain with two joints is closed by the law of cosines ([`two_bone`]); a longer one by FABRIK
+//! 1. **Start.** A chain with two joints is closed by the law of cosines ([`TwoBone`]); a longer one by FABRIK
 //!    (Aristidou & Lasenby 2011, "FABRIK: a fast, iterative solver for the inverse kinematics problem").
 //! 2. **All goals together.** Damped least squares on the joint rotations, goals of one priority weighed against each other, those of a
 //!    later one in what the earlier leave free (Baerlocher & Boulic 2004, "An inverse kinematics architecture enforcing an arbitrary
