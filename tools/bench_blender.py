@@ -117,8 +117,7 @@ def strength(body):
             seconds.append(time.perf_counter() - start)
         body.dermis.strength = 0.0
         body.dermis.live = False
-        count = len(body.dermis.examples)
-        print(f"strength slider to new skin, {method.lower()}, {count} examples: {statistics.median(seconds):.2f} s")
+        print(f"strength slider to new skin, {method.lower()}: {statistics.median(seconds):.2f} s")
     fitting.store.put_bytes(body.dermis, "model_bytes", kept[0])
     body.dermis.model, body.dermis.headline = kept[1:]
 
