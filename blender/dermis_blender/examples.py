@@ -119,7 +119,7 @@ def add_shape(thing, label, pose, skin):
     store.put(example, "pose", np.asarray(pose, dtype=np.float64))
     rig = character.armature(thing)
     store.put(example, "bones", np.arange(len(rig.data.bones)))
-    store.put(example, "basis", np.array([rig.pose.bones[b.name].matrix_basis for b in rig.data.bones], dtype=np.float64))
+    store.put(example, "basis", basis_of(rig))
     return example
 
 
@@ -149,6 +149,11 @@ def show_pose(thing, at):
     if basis is None or len(basis) != len(rig.data.bones):
         raise Unreadable(f"{example.label} was taken with other bones")
     set_basis(rig, basis)
+
+
+def basis_of(rig):
+    """What pose bones are set to, in the order of the armature's, shape (B, 4, 4)."""
+    return np.array([rig.pose.bones[bone.name].matrix_basis for bone in rig.data.bones], dtype=np.float64)
 
 
 def set_basis(rig, basis):

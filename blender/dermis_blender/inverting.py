@@ -47,13 +47,14 @@ class DERMIS_OT_invert_shape(bpy.types.Operator):
         if example.kind != "SHAPE":
             raise Unreadable(f"{example.label} is shown by the modifiers already. Select a shape")
         one = examples.read_shape(thing, own.active)
-        self._was_live, own.live = own.live, False
-        examples.show_pose(thing, own.active)
         rig, place = character.armature(thing), character.place(thing)
+        self.subject, self.label = thing.name, one.label
+        self._was_live, self._basis = own.live, examples.basis_of(rig)
+        own.live = False
+        examples.show_pose(thing, own.active)
         if np.abs(reading.pose_matrices(rig, place) - one.pose).max() > 1e-4 * max(1.0, np.abs(one.pose).max()):
             raise Unreadable(f"{rig.name} does not take the pose of {one.label}: constraints or drivers hold its bones. Mute them")
         target = reading.points(np.linalg.inv(reading.to_place(thing, rig, place)), one.skin)
-        self.subject, self.label = thing.name, one.label
         off = [m.name for m in thing.modifiers if m.name == REMAINDER and m.show_viewport]
         return stack_inverse.steps(thing, target, max_calls=self.max_calls, without=off)
 
@@ -75,6 +76,7 @@ class DERMIS_OT_invert_shape(bpy.types.Operator):
     def _refused(self, context, wrong):
         thing = context.scene.objects.get(getattr(self, "subject", ""))
         if thing is not None:
+            examples.set_basis(character.armature(thing), self._basis)
             thing.dermis.live = self._was_live
         self.report({"ERROR"}, str(wrong))
         return {"CANCELLED"}

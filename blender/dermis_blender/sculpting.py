@@ -45,7 +45,7 @@ class DERMIS_OT_sculpt_here(OfCharacter, bpy.types.Operator):
         about = sculpt.dermis_sculpt
         about.character, about.label = thing, label
         store.put(about, "pose", pose)
-        store.put(about, "basis", np.array([rig.pose.bones[b.name].matrix_basis for b in rig.data.bones], dtype=np.float64))
+        store.put(about, "basis", examples.basis_of(rig))
         if context.mode != "OBJECT":
             bpy.ops.object.mode_set(mode="OBJECT")
         for other in context.selected_objects:

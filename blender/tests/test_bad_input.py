@@ -273,3 +273,48 @@ def test_undo_after_a_fit_brings_the_model_before_back(arm):
     arm = bpy.data.objects["arm"]
     assert arm.dermis.model == first and len(arm.dermis.examples) == 1
     assert live.model_of(arm).method == "psd"
+
+
+def test_constraints_and_drivers_on_bones_are_read_as_they_are_shown(arm):
+    rig = character.armature(arm)
+    rig.animation_data.action = None
+    target = bpy.data.objects.new("target", None)
+    bpy.context.scene.collection.objects.link(target)
+    target.rotation_euler = (0.9, 0.0, 0.0)
+    follow = rig.pose.bones["lower"].constraints.new("COPY_ROTATION")
+    follow.target = target
+    curve = rig.pose.bones["upper"].driver_add("location", 1)
+    curve.driver.expression = "0.2"
+    bpy.context.view_layer.update()
+    sculpt(arm, 1)
+    one = examples.read(arm)[0]
+    assert bpy.ops.dermis.fit() == {"FINISHED"}
+    arm.dermis.live = True
+    bpy.context.view_layer.update()
+    assert np.abs(reading.skin(arm, character.place(arm)) - one.skin).max() < 5e-6
+    # Its pose cannot be given back to bones that something holds: said, and nothing is changed.
+    target.rotation_euler = (0.1, 0.0, 0.0)
+    bpy.context.view_layer.update()
+    rig.pose.bones["lower"].rotation_euler = (0.3, 0.2, 0.1)
+    before = examples.basis_of(rig)
+    with refused("constraints or drivers hold its bones"):
+        bpy.ops.dermis.invert_shape()
+    assert arm.data.shape_keys is None and arm.dermis.live and np.abs(examples.basis_of(rig) - before).max() < 1e-6
+
+
+def test_undo_in_the_middle_of_a_job(arm):
+    from dermis_blender import fitting
+
+    sculpt(arm, 20)
+    bpy.ops.ed.undo_push(message="one")
+    sculpt(arm, 10)
+    bpy.ops.ed.undo_push(message="two")
+    gathered = fitting.gather(arm)
+    found = fitting.fitted(gathered, None)
+    bpy.ops.ed.undo()
+    arm = bpy.data.objects["arm"]
+    assert len(arm.dermis.examples) == 1
+    fitting.put(arm, gathered, found)
+    arm.dermis.live = True
+    bpy.context.scene.frame_set(20)
+    assert live.state(arm).failed == "" and arm.dermis.examples[0].error >= 0.0
