@@ -116,6 +116,10 @@ class DERMIS_OT_invert_shape(bpy.types.Operator):
         context.workspace.status_text_set(f"Dermis: call {said.calls} of {said.max_calls}, {said.largest_mm:.3g} mm left   (Esc stops)")
         return {"RUNNING_MODAL"}
 
+    def cancel(self, context):
+        """Blender ends the operator: another file is opened, or the window is closed."""
+        self._search.close()
+
     def _done(self, context, result):
         context.window_manager.event_timer_remove(self._timer)
         context.workspace.status_text_set(None)

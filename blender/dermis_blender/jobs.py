@@ -131,6 +131,13 @@ class JobOperator:
         _work = None
         return self._ended(context, work)
 
+    def cancel(self, context):
+        """Blender ends the operator: another file is opened, or the window is closed."""
+        global _work
+        if _work is not None:
+            _work.stopped = True
+        _work = None
+
 
 _work = None
 

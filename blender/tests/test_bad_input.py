@@ -1,5 +1,8 @@
 """Whatever a scene holds, an operator ends in a message that says what to do, and leaves the scene as it was."""
 
+import threading
+import time
+
 import bpy
 import numpy as np
 import pytest
@@ -318,3 +321,22 @@ def test_undo_in_the_middle_of_a_job(arm):
     arm.dermis.live = True
     bpy.context.scene.frame_set(20)
     assert live.state(arm).failed == "" and arm.dermis.examples[0].error >= 0.0
+
+
+def test_a_job_whose_window_is_closed_stops_and_holds_nothing_up():
+    from dermis_blender import fitting, jobs
+
+    began = threading.Event()
+
+    def endless(progress):
+        began.set()
+        while True:
+            progress("waiting", 0.0)
+            time.sleep(0.001)
+
+    jobs._work = work = jobs.Work(endless)
+    work.thread.start()
+    assert began.wait(10.0) and jobs.running() is work
+    fitting.DERMIS_OT_fit.cancel(None, bpy.context)
+    work.thread.join(10.0)
+    assert jobs.running() is None and not work.thread.is_alive() and isinstance(work.failed, jobs.Stopped)
