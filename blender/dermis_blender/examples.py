@@ -275,7 +275,7 @@ class DERMIS_OT_add_clip(OfCharacter, bpy.types.Operator):
     label: StringProperty(name="Label")
     start: IntProperty(name="Start", default=0)
     end: IntProperty(name="End", default=-1)
-    step: IntProperty(name="Every", default=0, min=0)
+    step: IntProperty(name="Every", description="Take every so many frames", default=1, min=1)
 
     def run(self, context, thing):
         rig = character.armature(thing)
@@ -286,7 +286,7 @@ class DERMIS_OT_add_clip(OfCharacter, bpy.types.Operator):
         action = action_of(rig)
         example = new(thing, "CLIP", self.label or (action.name if action else "clip"))
         example.frame_start, example.frame_end = first, last
-        example.step, example.action = self.step or thing.dermis.clip_step, action
+        example.step, example.action = self.step, action
         if others:
             example.source = others[0]
 

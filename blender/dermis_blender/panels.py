@@ -142,7 +142,7 @@ class DERMIS_PT_model(OfCharacter, bpy.types.Panel):
         own = thing.dermis
         layout.prop(own, "method")
         if own.method == "AUTO" or own.method in fitting.MIRRORED:
-            layout.prop(own, "mirrored", text="Both Sides")
+            layout.prop(own, "mirrored")
         row = layout.row()
         row.scale_y = 1.4
         row.operator("dermis.fit", icon="PLAY")

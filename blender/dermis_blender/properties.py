@@ -94,9 +94,8 @@ class Character(bpy.types.PropertyGroup):
 
     examples: CollectionProperty(type=Example)
     active: IntProperty(name="Example")
-    clip_step: IntProperty(name="Every", description="Take every so many frames", default=1, min=1)
     mirrored: BoolProperty(
-        name="Mirrored Copies", description="Add an example's mirror image beside it, where the character is symmetric"
+        name="Both Sides", description="Every example teaches the other side of a symmetric character as well"
     )
 
     method: EnumProperty(
@@ -163,7 +162,6 @@ class Character(bpy.types.PropertyGroup):
         unit="LENGTH",
         update=_error_scale_moved,
     )
-    maps_of: IntProperty()
 
 
 class Sculpt(bpy.types.PropertyGroup):
