@@ -93,7 +93,11 @@ fn bad_scenes_are_told_by_line_key_and_what_was_expected() {
             "\"ease\": \"bezzier\", ",
             &["line 10, controls.c.keys[1].ease", "unknown variant `bezzier`", "`bezier`"],
         ),
-        ("\"right\": [1.5, 2]", "\"right\": [0.5, 2]", &["line 10, controls.c.keys[1]: the right handle", "wrong side"]),
+        (
+            "\"right\": [1.5, 2]",
+            "\"right\": [0.5, 2]",
+            &["line 10, controls.c.keys[1]: the right handle", "wrong side"],
+        ),
         ("[1, 4, 5, 6]", "[1, 4, 5]", &["line 11, controls.wind.keys[1]: the key has 2 numbers; 3 are expected"]),
         ("\"give\": [1]", "\"give\": [1, 2]", &["line 14, maps[0].examples[0].give: 2 numbers, but 1 are named"]),
         ("\"order\": \"ZXY\"", "\"order\": \"ZZY\"", &["line 20, bones.hand.turn.order", "three of the letters XYZ"]),
