@@ -44,6 +44,16 @@ def play(rig, name):
     bpy.context.scene.frame_start, bpy.context.scene.frame_end = 0, int(round(data.action.frame_range[1]))
 
 
+def a_frame_each(name):
+    """Brings the poses of an action from APART[name] frames apart to one: every frame is a pose whose true skin is known."""
+    action = next(action for action in bpy.data.actions if action.name.startswith(name))
+    curves = getattr(action, "fcurves", None) or action.layers[0].strips[0].channelbags[0].fcurves
+    for curve in curves:
+        for key in curve.keyframe_points:
+            key.co.x /= APART[name]
+        curve.update()
+
+
 def skins(name):
     """The true skins of an action: labels, and positions (P, V, 3) in metres, Z up; pose s is at frame s · APART."""
     with np.load(ASSETS / f"body_{name}.npz") as bundle:

@@ -23,6 +23,7 @@ from its lower left corner, as Blender counts them:
 | `find(what, **where)` | the position of that button: `x, y = yield from ui.find(…)` |
 | `click_at(x, y)`, `drag(start, end)`, `hover(x, y)` | the pointer |
 | `at(point)` | the position of a point of the scene in the 3D view |
+| `search(name)` | finds an operator by Blender's search (F3) over the 3D view, and runs it |
 | `key(name, …)`, `type(text)` | keys, by Blender's names (`"ESC"`, `"RET"`, `"F3"`); `shift=True`, `ctrl=True`, `alt=True` |
 | `brush(mode)` | sees to a brush of a mode, such as `"SCULPT"`, before `drag` makes strokes |
 | `scroll(steps)` | turns the wheel over the sidebar, down if positive |
@@ -61,6 +62,7 @@ class Ui:
 
     def __init__(self, out):
         self.out = Path(out)
+        self.pointer = 0, 0
         self.pictures = {"WINDOW": 0, "UI": 0}
         for region in self.pictures:
             bpy.types.SpaceView3D.draw_handler_add(self._count, (region,), region, "POST_PIXEL")
@@ -71,6 +73,11 @@ class Ui:
     @property
     def window(self):
         return bpy.context.window_manager.windows[0]
+
+    @property
+    def has_view(self):
+        """Whether a 3D view is there: a file window takes its place."""
+        return any(area.type == "VIEW_3D" for area in self.window.screen.areas)
 
     @property
     def area(self):
@@ -117,7 +124,9 @@ class Ui:
     # Pointer and keys.
 
     def event(self, kind, value, **more):
-        self.window.event_simulate(type=kind, value=value, **more)
+        # An event without a place would lie in the corner of the window, in another editor.
+        self.pointer = more.get("x", self.pointer[0]), more.get("y", self.pointer[1])
+        self.window.event_simulate(type=kind, value=value, **{"x": self.pointer[0], "y": self.pointer[1]} | more)
         for _ in range(TURNS):
             yield TURN
 
@@ -145,6 +154,15 @@ class Ui:
     def type(self, text):
         for letter in text:
             yield from self.key(KEYS.get(letter, letter.upper()), unicode=letter)
+
+    def search(self, name):
+        region = self.region("WINDOW")
+        yield from self.hover(region.x + 0.3 * region.width, region.y + 0.3 * region.height)
+        yield from self.key("F3")
+        yield from self.type(name.lower())
+        yield from self.wait(0.5)
+        yield from self.key("RET")
+        yield from self.drawn()
 
     def scroll(self, steps):
         region = self.region("UI")
@@ -290,9 +308,10 @@ class Ui:
 
     def shot(self, name, box=None):
         """Parks the pointer, so that no button is lit and no hint opens, and keeps what the window shows."""
-        area = self.area
-        yield from self.hover(area.x + 0.5 * area.width, area.y + 2 * STEP)
-        yield from self.drawn()
+        if self.has_view:
+            area = self.area
+            yield from self.hover(area.x + 0.5 * area.width, area.y + 2 * STEP)
+            yield from self.drawn()
         yield 0.3
         path = self.out / f"{name}.png"
         crop = []
@@ -387,5 +406,7 @@ if __name__ == "__main__":
     # Pictures of one state do not differ by when they were taken.
     preferences.view.smooth_view = 0
     preferences.view.show_tooltips = False
+    # In the one window whose events a story makes.
+    preferences.view.filebrowser_display_type = "SCREEN"
     preferences.view.ui_scale = float(os.environ["DERMIS_UI_SCALE"])
     tell(*(sys.argv[sys.argv.index("--") + 1 :] + [None])[:3])

@@ -26,8 +26,9 @@ def story(ui):
         scan = blender_body.scan(body, "walk")
         scan.hide_set(True)
         blender_body.select(body)
+        blender_body.a_frame_each("exercise")
         play(rig, "exercise")
-        bpy.context.scene.frame_set(APART["exercise"] * labels.index(FIRST[0]))
+        bpy.context.scene.frame_set(labels.index(FIRST[0]))
         view = ui.area.spaces.active
         view.overlay.show_bones = view.overlay.show_floor = view.overlay.show_axis_x = view.overlay.show_axis_y = False
         view.overlay.show_relationship_lines = view.overlay.show_cursor = view.overlay.show_object_origins = False
@@ -40,7 +41,7 @@ def story(ui):
 
     # 1, 2: pose and sculpt.
     for number, label in enumerate(FIRST):
-        yield from sculpt(ui, labels.index(label), label, skins, picture=number == 0)
+        yield from sculpt(ui, labels.index(label), label, skins, picture=number == 0, search=number == 2)
     ui.check(len(body.dermis.examples) == 3, "three sculpts are three examples")
     yield from ui.shot("examples", ui.sidebar())
 
@@ -63,10 +64,20 @@ def story(ui):
         play(rig, "walk")
         scan.hide_set(False)
         scan.select_set(True)
-        bpy.ops.dermis.add_clip(label="walk", start=0, end=88, step=8)
+    yield from ui.open("DERMIS_PT_examples")
+    yield from ui.click("dermis.add_clip")
+    with ui.override():
         scan.hide_set(True)
         blender_body.select(body)
-        body.dermis.examples[3].use = "CHECK"
+    walk = body.dermis.examples[3]
+    ui.check((walk.kind, walk.source) == ("CLIP", scan), "Add Clip did not take the selected mesh")
+    yield from ui.set("examples[3].step", str(APART["walk"]))
+    yield from ui.click("examples[3].use", columns=(0.67,))
+    yield from ui.key("C")
+    yield from ui.drawn()
+    found = (walk.frame_start, walk.frame_end, walk.step, walk.use)
+    ui.check(found == (0, 88, 8, "CHECK"), f"the walk's frames and use are {found}")
+    yield from ui.close("DERMIS_PT_examples")
     yield from fit(ui, body)
     first = rms(body)
     ui.check(body.dermis.headline.startswith("Held out"), body.dermis.headline)
@@ -81,9 +92,11 @@ def story(ui):
     # 6: the pose that is missing most.
     with ui.override():
         play(rig, "exercise")
-        bpy.ops.dermis.suggest(count=6, step=APART["exercise"])
-    frames = [item.frame // APART["exercise"] for item in body.dermis.suggested]
-    at = next(at for at in frames if labels[at] not in FIRST)
+    yield from ui.click("dermis.suggest")
+    yield from ui.until(lambda: len(body.dermis.suggested), "the suggestion", limit=120)
+    at = body.dermis.suggested[0].frame
+    ui.check(bpy.context.scene.frame_current == at, "Suggest Next did not go to the frame")
+    ui.check(labels[at] not in FIRST, f"Suggest Next names {labels[at]}, which was sculpted")
     yield from ui.click("dermis.hide_error")
     yield from ui.shot("model", ui.sidebar())
     yield from ui.close("DERMIS_PT_model")
@@ -98,17 +111,36 @@ def story(ui):
     print(f"walk: {first:.3f} mm after three sculpts, {rms(body):.3f} mm after '{labels[at]}'", flush=True)
     ui.check(rms(body) < first, "the fourth sculpt does not help")
     yield from ui.shot("again")
+
+    # The slider: the model is solved again when it has rested.
+    before = body.dermis.model
+    yield from ui.set("dermis.strength", "-1")
+    yield from ui.until(lambda: body.dermis.model != before, "the model at another strength")
+    ui.check(body.dermis.headline.startswith("Not validated"), "the error of another strength still stands")
+    yield from fit(ui, body)
+
+    # Out, by the file window.
     with ui.override():
         play(rig, "walk")
-        bpy.ops.dermis.export_glb(filepath=str(ui.out / "body.glb"), form="DRIVEN")
-    ui.check((ui.out / "body.glb").exists(), "no file was exported")
+    yield from ui.close("DERMIS_PT_model")
+    yield from ui.open("DERMIS_PT_bake")
+    yield from ui.shot("export", ui.sidebar())
+    yield from ui.click("dermis.export_glb")
+    yield from ui.until(lambda: ui.window.screen.show_fullscreen, "the file window")
+    yield from ui.wait(1.0)
+    yield from ui.shot("files")
+    yield from ui.key("RET")
+    yield from ui.until(lambda: (ui.out / "body.glb").exists(), "body.glb")
 
 
-def sculpt(ui, at, label, skins, picture):
-    """A pose, a sculpt on it, taken."""
+def sculpt(ui, at, label, skins, picture, search=False):
+    """A pose, a sculpt on it, taken. Sculpt Here is a button, and Blender's search finds it."""
     with ui.override():
-        bpy.context.scene.frame_set(at * APART["exercise"])
-    yield from ui.click("dermis.sculpt_here")
+        bpy.context.scene.frame_set(at)
+    if search:
+        yield from ui.search("Sculpt Here")
+    else:
+        yield from ui.click("dermis.sculpt_here")
     ui.check(bpy.context.mode == "SCULPT", "Sculpt Here began no sculpt")
     with ui.override():
         blender_body.sculpt_truth(skins[at])

@@ -278,7 +278,11 @@ class DERMIS_OT_export_glb(examples.OfCharacter, bpy.types.Operator):
     )
 
     def invoke(self, context, event):
-        self.filepath = self.filepath or f"{character.active(context).name}.glb"
+        thing = character.active(context)
+        self.filepath = self.filepath or f"{thing.name}.glb"
+        # Blender's exporter refuses a live model: what it carries is asked for first.
+        if thing.dermis.live and not self.properties.is_property_set("form"):
+            self.form = "DRIVEN"
         context.window_manager.fileselect_add(self)
         return {"RUNNING_MODAL"}
 
