@@ -109,6 +109,9 @@ class Ui:
         yield seconds
 
     def drawn(self, region="WINDOW"):
+        if not self.has_view:
+            yield from self.wait(0.5)
+            return
         before = self.pictures[region]
         self.region(region).tag_redraw()
         if region == "WINDOW":

@@ -64,6 +64,8 @@ def main():
             "DISPLAY": display,
             "LIBGL_ALWAYS_SOFTWARE": "1",
             "BLENDER_USER_RESOURCES": user,
+            # Where a file window opens.
+            "HOME": str(arguments.out.resolve()),
             "DERMIS_UI_SCALE": str(arguments.scale),
             "PYTHONDONTWRITEBYTECODE": "1",
         }
@@ -72,7 +74,7 @@ def main():
         command = [arguments.blender, "--factory-startup", "--enable-event-simulate", "--no-window-focus"]
         command += ["--window-geometry", "0", "0", width, height, "--python-exit-code", "1", "--python", DRIVER, "--"]
         command += [path.resolve() for path in (arguments.out, arguments.story, arguments.zip) if path]
-        failed = within(command, environment, arguments.limit, arguments.out)
+        failed = within(command, environment, arguments.limit)
     kept = PICTURES / arguments.story.stem
     if failed:
         return failed
@@ -127,12 +129,12 @@ def compare(kept, out, version):
     return int(different)
 
 
-def within(command, environment, limit, folder):
+def within(command, environment, limit):
     """Runs a program and what it starts; after `limit` seconds all of it is stopped. What it says is shown, and a Python error that Blender
     reports and lives on with counts as a failure."""
     start = time.monotonic()
     process = subprocess.Popen(
-        command, env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         start_new_session=True, text=True, errors="replace",
     )  # fmt: skip
     stop = threading.Timer(limit, os.killpg, (process.pid, signal.SIGKILL))

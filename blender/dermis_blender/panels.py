@@ -42,8 +42,9 @@ class OfCharacter(Panel):
 
 
 def wrapped(layout, text, width=38, icon="NONE"):
-    """Text over several lines."""
+    """Text over several lines. An icon takes the room of four letters."""
     column = layout.column(align=True)
+    width -= 0 if icon == "NONE" else 4
     line = ""
     for word in text.split():
         if line and len(line) + len(word) + 1 > width:
