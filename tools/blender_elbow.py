@@ -133,6 +133,16 @@ def story(ui):
     yield from ui.key("RET")
     yield from ui.until(lambda: (ui.out / "body.glb").exists(), "body.glb")
 
+    # A sculpt becomes a shape key through the modifiers.
+    yield from ui.until(lambda: ui.has_view, "the 3D view")
+    yield from ui.close("DERMIS_PT_bake")
+    yield from ui.open("DERMIS_PT_examples")
+    with ui.override():
+        body.dermis.active = 0
+    yield from ui.click("dermis.invert_shape")
+    yield from ui.until(lambda: body.data.shape_keys and FIRST[0] in body.data.shape_keys.key_blocks, "the shape key")
+    yield from ui.shot("key")
+
 
 def sculpt(ui, at, label, skins, picture, search=False):
     """A pose, a sculpt on it, taken. Sculpt Here is a button, and Blender's search finds it."""

@@ -96,11 +96,18 @@ pub fn check(release: Release, zips: &Zips) -> Outcome {
     checks.into_iter().find(|outcome| !matches!(outcome, Outcome::Passed)).unwrap_or(Outcome::Passed)
 }
 
-/// The add-on in a window of the Blender that is installed: a story of clicks, and pictures of it below `target/blender/window`.
+/// The add-on in a window of the Blender that is installed: stories of clicks, and pictures of them below `target/blender/window`.
 pub fn window(zips: &Zips) -> Outcome {
-    of(Command::new("python3")
-        .args(["tools/blender_window.py", "tools/blender_story.py", "--zip"])
-        .arg(&zips.extension))
+    let tell = |story: &str| {
+        of(Command::new("python3").args(["tools/blender_window.py", story, "--zip"]).arg(&zips.extension).args([
+            "--size",
+            "1500x1150",
+            "--limit",
+            "1200",
+        ]))
+    };
+    let stories = ["tools/blender_story.py", "tools/blender_elbow.py"].map(tell);
+    stories.into_iter().find(|outcome| !matches!(outcome, Outcome::Passed)).unwrap_or(Outcome::Passed)
 }
 
 fn is_ready(release: Release) -> bool {
