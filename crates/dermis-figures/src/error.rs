@@ -37,7 +37,19 @@ pub enum FigureError {
         /// What is missing.
         what: String,
     },
-    /// Parts that make no rig, or examples that do not fit it.
+    /// A pose of another rig.
+    #[error(transparent)]
+    Pose(#[from] dermis_deform::PoseError),
+    /// Examples that do not fit their rig.
+    #[error(transparent)]
+    Examples(#[from] dermis_rig::examples::ExampleError),
+    /// Numbers that cannot be solved for.
+    #[error(transparent)]
+    Solve(#[from] dermis_solve::SolveError),
+    /// A tube that is none.
+    #[error(transparent)]
+    Tube(#[from] dermis_measure::TubeError),
+    /// Parts that make no rig.
     #[error(transparent)]
     Rig(#[from] RigError),
     /// The caller stopped.
@@ -48,5 +60,13 @@ pub enum FigureError {
 impl From<Cancelled> for FigureError {
     fn from(_: Cancelled) -> Self {
         Self::Cancelled
+    }
+}
+
+/// Returns an error if the caller wants to stop.
+pub(crate) fn go_on(flow: std::ops::ControlFlow<Cancelled>) -> Result<(), FigureError> {
+    match flow {
+        std::ops::ControlFlow::Continue(()) => Ok(()),
+        std::ops::ControlFlow::Break(stop) => Err(stop.into()),
     }
 }

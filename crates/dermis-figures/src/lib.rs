@@ -13,7 +13,9 @@ mod character;
 mod document;
 mod envelope;
 mod error;
+mod learning;
 mod pose_space;
+mod tube;
 
 pub use character::Character;
 pub use dermis_report::figures::{Figure, FiguresPage, IndexEntry, Measured, Verdict, index_page};
