@@ -46,6 +46,18 @@ pub enum FigureError {
     /// Numbers that cannot be solved for.
     #[error(transparent)]
     Solve(#[from] dermis_solve::SolveError),
+    /// A deformer that cannot be inverted.
+    #[error("a deformer of a figure: {0}")]
+    Inverse(String),
+    /// A lattice that is none.
+    #[error(transparent)]
+    Lattice(#[from] dermis_deform::LatticeError),
+    /// Wires that are none.
+    #[error(transparent)]
+    Wires(#[from] dermis_deform::WireError),
+    /// Deformers that make no stack.
+    #[error(transparent)]
+    Stack(#[from] dermis_deform::StackError),
     /// A tube that is none.
     #[error(transparent)]
     Tube(#[from] dermis_measure::TubeError),

@@ -2,11 +2,17 @@
 
 use crate::FigureError;
 use dermis_measure::{Movement, Tube, ring_radius_ratio, volume};
+use dermis_report::page::LengthUnit;
 use dermis_rig::glam::{DAffine3, DVec3};
-use dermis_rig::{Example, ExampleSet, Influences, Rig, Skeleton};
+use dermis_rig::{BoneIndex, Example, ExampleSet, Influences, Rig, Skeleton};
 
 /// Two units long, weights over the 0.6 about the joint in the middle.
 const TUBE: Tube = Tube { radius: 0.25, length: 2.0, rings: 49, segments: 24, half_width: 0.3 };
+
+/// A unit of the tube, a bone's length, as its hundredths.
+pub(crate) fn percent_of_a_bone() -> LengthUnit {
+    LengthUnit { name: "% of a bone".into(), scale: 100.0 }
+}
 
 /// A [`Tube`] of two bones that bends or twists.
 ///
@@ -14,20 +20,30 @@ const TUBE: Tube = Tube { radius: 0.25, length: 2.0, rings: 49, segments: 24, ha
 /// X(p) = R(θ w) p with the joint as origin. Cross-sections stay round and as large as they are.
 pub(crate) struct WantedTube {
     rig: Rig,
+    tube: Tube,
 }
 
 impl WantedTube {
-    /// Makes the tube.
+    /// Makes a tube of 49 rings of 24 vertices.
     ///
     /// # Errors
-    /// None is expected: the tube is whole.
+    /// As [`sized`](Self::sized).
     pub(crate) fn new() -> Result<Self, FigureError> {
-        let mesh = TUBE.mesh()?;
-        let weights: Influences = TUBE.weights(&mesh.positions);
-        let bind = TUBE.joints().iter().map(|&head| DAffine3::from_translation(head)).collect();
-        let root = dermis_rig::BoneIndex::new(0);
+        Self::sized(TUBE.rings, TUBE.segments)
+    }
+
+    /// Makes a tube of so many rings and vertices of a ring.
+    ///
+    /// # Errors
+    /// [`FigureError::Tube`] for fewer than 2 rings or 3 vertices of a ring.
+    pub(crate) fn sized(rings: usize, segments: usize) -> Result<Self, FigureError> {
+        let tube = Tube { rings, segments, ..TUBE };
+        let mesh = tube.mesh()?;
+        let weights: Influences = tube.weights(&mesh.positions);
+        let bind = tube.joints().iter().map(|&head| DAffine3::from_translation(head)).collect();
+        let root = BoneIndex::new(0);
         let skeleton = Skeleton::new(vec!["inner".into(), "outer".into()], vec![None, Some(root)], bind)?;
-        Ok(Self { rig: Rig::new(mesh, skeleton, Some(weights))?.named("tube") })
+        Ok(Self { rig: Rig::new(mesh, skeleton, Some(weights))?.named("tube"), tube })
     }
 
     /// The tube as a rig.
@@ -40,7 +56,7 @@ impl WantedTube {
         let turned = |p: &DVec3| {
             let w = ((p.x - 0.5 * TUBE.length + TUBE.half_width) / (2.0 * TUBE.half_width)).clamp(0.0, 1.0);
             let of_outer = TUBE.transforms(movement, (w * degrees).to_radians());
-            of_outer[dermis_rig::BoneIndex::new(1)].transform_point3(*p)
+            of_outer[BoneIndex::new(1)].transform_point3(*p)
         };
         self.rig.mesh().positions.iter().map(turned).collect()
     }
@@ -64,11 +80,11 @@ impl WantedTube {
     pub(crate) fn radii(&self, skin: &[DVec3]) -> Vec<[f64; 2]> {
         let rest = &self.rig.mesh().positions;
         let ring = |ring: usize| {
-            let vertices = TUBE.ring(ring);
+            let vertices = self.tube.ring(ring);
             let x = rest[vertices.start].x - 0.5 * TUBE.length;
             [x, ring_radius_ratio(vertices, rest, skin).unwrap_or(f64::NAN)]
         };
-        (0..TUBE.rings).map(ring).collect()
+        (0..self.tube.rings).map(ring).collect()
     }
 
     /// Returns the smallest radius of any ring over that at rest.
@@ -96,7 +112,7 @@ mod tests {
             for [_, ratio] in tube.radii(&wanted) {
                 assert!((ratio - 1.0).abs() < 1e-12, "{movement:?}: {ratio}");
             }
-            let outer = TUBE.transforms(movement, 130f64.to_radians())[dermis_rig::BoneIndex::new(1)];
+            let outer = TUBE.transforms(movement, 130f64.to_radians())[BoneIndex::new(1)];
             for (p, x) in rest.iter().zip(&wanted) {
                 let bone = if p.x < 0.7 { *p } else { outer.transform_point3(*p) };
                 assert!((0.7..=1.3).contains(&p.x) || x.distance(bone) < 1e-14);

@@ -86,6 +86,7 @@ pub(super) fn regularisation(character: &Character, thin: &Character) -> Result<
         ],
         marks: Vec::new(),
     };
+    let local_is_better = over(2).rms <= over(1).rms;
     Ok(Figure {
         name: "Figure 5".into(),
         title: "no regularisation, ordinary ridge, local ridge on a new pose".into(),
@@ -99,7 +100,14 @@ pub(super) fn regularisation(character: &Character, thin: &Character) -> Result<
             whole.len(),
             pose.label
         ),
-        outcome: Verdict::Reproduced,
+        outcome: match local_is_better {
+            true => Verdict::Reproduced,
+            false => Verdict::Differs(
+                "on this character an ordinary ridge of the right strength is as good as a local one; without any, the skin tears as \
+                 in the paper"
+                    .into(),
+            ),
+        },
         measured: vec![
             Measured::claimed(
                 "rms on new poses, no regularisation",
@@ -112,7 +120,7 @@ pub(super) fn regularisation(character: &Character, thin: &Character) -> Result<
                 format!("rms on new poses, local ridge (s = {:e})", best_local[0]),
                 mm(over(2).rms),
                 "at most that of the ordinary ridge",
-                over(2).rms <= over(1).rms,
+                local_is_better,
             ),
             Measured::plain(
                 "largest error: none · ordinary · local",

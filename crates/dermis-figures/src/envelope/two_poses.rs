@@ -7,14 +7,14 @@
 
 use crate::FigureError;
 use crate::learning::{Distances, Model};
-use crate::tube::WantedTube;
+use crate::tube::{WantedTube, percent_of_a_bone};
 use dermis_fit::method::{Method, MweMethod, MweRidge};
 use dermis_fit::mwe::Centring;
 use dermis_measure::Movement;
 use dermis_report::figures::{
     CaptionedDrawing, Drawing, Exhibit, Figure, LineChart, Measured, Series, SkinsIn3d, Verdict,
 };
-use dermis_report::page::{LengthUnit, PageTable, Quantity, ShownPose, SkinView, shown_positions};
+use dermis_report::page::{PageTable, Quantity, ShownPose, SkinView, shown_positions};
 use dermis_rig::ExampleSet;
 use dermis_rig::glam::DVec3;
 
@@ -160,7 +160,7 @@ fn artefact(tube: &WantedTube, movement: Movement, end: f64) -> Result<Figure, F
                 target_name: "wanted".into(),
                 model_name: "enveloping".into(),
                 baseline_name: "single weights".into(),
-                unit: LengthUnit { name: "% of a bone".into(), scale: 100.0 },
+                unit: percent_of_a_bone(),
                 view,
             })),
             Exhibit::Drawings(vec![
