@@ -42,7 +42,18 @@ const TABLE: &[Rule] = &[
     // Shows what others computed: text in, text out, so that a program without files or terminal can use it.
     rule("dermis-report", &["dermis-rig", "dermis-measure", "dermis-io"]),
     // Fits the examples of papers and draws them.
-    rule("dermis-figures", &["dermis-rig", "dermis-deform", "dermis-fit", "dermis-report"]),
+    rule(
+        "dermis-figures",
+        &[
+            "dermis-rig",
+            "dermis-solve",
+            "dermis-deform",
+            "dermis-fit",
+            "dermis-measure",
+            "dermis-compile",
+            "dermis-report",
+        ],
+    ),
     // Nothing uses it, so that only who wants a graphics card compiles a graphics library.
     rule("dermis-gpu", &["dermis-rig", "dermis-deform"]),
     rule(

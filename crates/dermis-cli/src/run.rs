@@ -51,7 +51,7 @@ pub fn run(args: &RunArgs, ui: &Ui) -> Result<ExitCode, Stop> {
         Recipe::Invert(recipe) => invert::show(&recipe.run(ui)?, ui, json),
         Recipe::Inspect(recipe) => inspect::show(&recipe.run(ui)?, ui, json),
         Recipe::Demo(recipe) => demo::show(&recipe.run(ui)?, &recipe.out, ui)?,
-        Recipe::Figures(recipe) => figures::show(&recipe.run(ui)?, ui),
+        Recipe::Figures(recipe) => figures::show(&recipe.run(ui)?, ui, json),
         Recipe::Report(recipe) => report::show(&recipe.run(ui)?, ui, json),
         Recipe::Animate(recipe) => animate::show(&recipe.run(ui)?, ui, json),
     })

@@ -1,44 +1,21 @@
-//! Published figures, drawn again from shapes known in closed form, with the numbers measured beside them.
+//! Figures and experiments of papers, made again and measured.
 //!
-//! - [`pose_space`]: pose-space deformation in its forward and inverse forms
+//! A [`Document`] is a paper, or what belongs together of several. [`Document::draw`] makes its figures from shapes in closed
+//! form and from a [`Character`], and returns a page of them: for each figure its name in the paper, what the paper shows and
+//! says, drawings, and numbers beside the claims that they bear out or contradict.
+//!
+//! - `envelope`: multi-weight enveloping
+//! - `pose_space`: pose-space deformation in its forward and inverse forms
+//!
+//! Results do not depend on the number of threads; seconds, where a page shows any, do.
 
-pub mod pose_space;
+mod character;
+mod document;
+mod envelope;
+mod error;
+mod pose_space;
 
-use dermis_deform::DeformerError;
-use dermis_fit::FitError;
-use dermis_rig::{InfluenceError, RigError, SkeletonError};
-
-/// Figures as a file for a browser and as lines for a terminal.
-#[derive(Clone, Debug)]
-pub struct DrawnFigures {
-    /// One HTML file that needs nothing else.
-    pub page: String,
-    /// The numbers beside the drawings.
-    pub table: Vec<String>,
-}
-
-/// Why figures cannot be drawn. None is expected: their characters are made here.
-#[derive(Debug, thiserror::Error)]
-pub enum FigureError {
-    /// A fit failed.
-    #[error(transparent)]
-    Fit(#[from] FitError),
-    /// What was fitted makes no deformer.
-    #[error(transparent)]
-    Deformer(#[from] DeformerError),
-    /// Bones that make no skeleton.
-    #[error(transparent)]
-    Skeleton(#[from] SkeletonError),
-    /// Weights that are no weights.
-    #[error(transparent)]
-    Influences(#[from] InfluenceError),
-    /// A character without weights to blend with.
-    #[error("the rig \"{rig}\" of a figure has no weights")]
-    NoWeights {
-        /// The character.
-        rig: String,
-    },
-    /// Parts that make no rig.
-    #[error(transparent)]
-    Rig(#[from] RigError),
-}
+pub use character::Character;
+pub use dermis_report::figures::{Figure, FiguresPage, IndexEntry, Measured, Verdict, index_page};
+pub use document::Document;
+pub use error::FigureError;

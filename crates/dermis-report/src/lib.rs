@@ -3,12 +3,14 @@
 //! - [`model_outcome`]: what a fit or an evaluation found out, as warnings, JSON and a page
 //! - [`outcome_pair`]: two such outcomes side by side, read back from their JSON
 //! - [`page`]: one self-contained HTML page with numbers, charts and the skins in 3D
+//! - [`figures`]: pages of figures of papers, with what was measured beside what the paper says
 //! - [`viewer`]: one self-contained HTML page that poses a model in the browser
 //! - [`svg`]: drawings of skins and curves for pages without scripts
 //! - [`length`](mod@length): lengths in the unit of the reader
 //!
 //! Nothing here opens a file, prints, or reads the environment: every function takes values and returns text or bytes.
 
+pub mod figures;
 pub mod length;
 pub mod model_outcome;
 pub mod outcome_pair;

@@ -149,6 +149,7 @@ fn the_page_is_the_stored_one() {
         ("view/overlay.js", include_str!("../src/page/html/view/overlay.js")),
         ("view/pointer.js", include_str!("../src/page/html/view/pointer.js")),
         ("view/view.js", include_str!("../src/page/html/view/view.js")),
+        ("tools.js", include_str!("../src/page/html/tools.js")),
         ("page.js", include_str!("../src/page/html/page.js")),
     ];
     let page = files.into_iter().fold(small_page().to_html(), |page, (name, text)| {

@@ -2,6 +2,7 @@
 
 use dermis_compile::CompileError;
 use dermis_compile::pose_space::Refusal;
+use dermis_figures::FigureError;
 use dermis_files::FileError;
 use dermis_fit::decompose::{ClusteringError, DecomposeError};
 use dermis_fit::{FitError, HeatError, MethodError, ScanError};
@@ -205,7 +206,7 @@ pub enum Error {
     Exercise(#[from] dermis_motion::exercise::ExerciseError),
     /// Published figures cannot be drawn.
     #[error(transparent)]
-    Figures(#[from] dermis_figures::FigureError),
+    Figures(FigureError),
     /// A method that no preset has.
     #[error("no method \"{name}\", only {}", known.join(", "))]
     UnknownMethod {
@@ -258,6 +259,18 @@ impl From<MethodError> for Error {
             MethodError::Cancelled => Self::Cancelled,
             MethodError::Fit(error) => Self::Fit(error),
             other => Self::Method(other),
+        }
+    }
+}
+
+impl From<FigureError> for Error {
+    /// Work that was stopped has not failed.
+    fn from(error: FigureError) -> Self {
+        match error {
+            FigureError::Cancelled => Self::Cancelled,
+            FigureError::Fit(error) => error.into(),
+            FigureError::Method(error) => error.into(),
+            other => Self::Figures(other),
         }
     }
 }

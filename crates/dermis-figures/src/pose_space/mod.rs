@@ -13,20 +13,36 @@ mod direction;
 mod page;
 mod thumb;
 
-use crate::{DrawnFigures, FigureError};
+use crate::{Character, FigureError};
 use dermis_deform::{Base, Deformer};
+use dermis_fit::Progress;
 use dermis_fit::psd::{EXACT, Form, PsdSettings, fit_psd};
 use dermis_fit::{Training, silent};
+use dermis_report::figures::FiguresPage;
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::{BoneIndex, BoneTransforms, Example, Influences, Mesh, Rig, Skeleton};
 
-/// Fits, measures and draws the figures of pose space.
+/// Makes and measures the figures.
 ///
 /// # Errors
-/// An error of a fit. None is expected with the characters built here.
-pub fn draw() -> Result<DrawnFigures, FigureError> {
+/// As [`Document::draw`](crate::Document::draw).
+pub(crate) fn page(_character: &Character, _progress: Progress<'_>) -> Result<FiguresPage, FigureError> {
     let figures = PoseSpaceFigures::new()?;
-    Ok(DrawnFigures { page: page::html(&figures), table: figures.table() })
+    Ok(FiguresPage {
+        title: "Pose space in figures".into(),
+        subtitle: format!(
+            "Linear blending (SSD), pose-space deformation with displacements in the world (forward) and in the rest pose \
+             (inverse), beside shapes known in closed form. Both forms learn from the same sculpts with the same Gaussian of the \
+             joint's chord (σ = {SIGMA}), exactly and without guard. Errors are in percent of a bone's length."
+        ),
+        sources: vec![
+            "Lewis, Cordner & Fong 2000, Pose space deformation".into(),
+            "Sloan, Rose & Cohen 2001, Shape by example".into(),
+            "Xiao et al. 2006".into(),
+        ],
+        figures: page::figures(&figures),
+        ..FiguresPage::default()
+    })
 }
 
 /// Width of the kernel of all figures, chords: a joint turned by 60 degrees is one away from rest.
@@ -44,27 +60,6 @@ struct PoseSpaceFigures {
 impl PoseSpaceFigures {
     fn new() -> Result<Self, FigureError> {
         Ok(Self { thumb: thumb::Thumb::new()?, arm: arm::Arm::new()?, directions: direction::measured()? })
-    }
-
-    /// Returns the numbers beside the drawings, for a terminal.
-    fn table(&self) -> Vec<String> {
-        let mut lines =
-            vec![format!("{:<52}{:>10}{:>10}{:>10}", "rms in % of a bone's length", "SSD", "forward", "inverse")];
-        let mut row = |title: String, errors: &[ShapeError; 3]| {
-            let cells: String = errors.iter().map(|e| format!("{:>10.3}", 100.0 * e.rms)).collect();
-            lines.push(format!("{title:<52}{cells}"));
-        };
-        self.thumb.views.iter().for_each(|v| row(format!("thumb {}", v.title), &v.errors));
-        self.arm.views.iter().for_each(|v| row(format!("arm {}", v.title), &v.errors));
-        lines.push(format!(
-            "{:<52}{:>20}{:>10}",
-            "direction of the correction, degrees per degree", "forward", "inverse"
-        ));
-        for d in &self.directions {
-            let title = format!("vertex with weight {} on the turning bone", d.weight);
-            lines.push(format!("{title:<52}{:>20.6}{:>10.6}", rounded(d.slopes[0]), rounded(d.slopes[1])));
-        }
-        lines
     }
 }
 

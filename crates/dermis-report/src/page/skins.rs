@@ -117,7 +117,7 @@ pub fn shown_positions(points: &[DVec3]) -> Vec<[f32; 3]> {
 
 /// The view as the page's script reads it.
 #[derive(Serialize)]
-pub(super) struct PackedView<'a> {
+pub(crate) struct PackedView<'a> {
     vertices: usize,
     /// Little-endian `u32`, base64.
     triangles: String,
@@ -181,7 +181,7 @@ const NOT_FINITE_8: u8 = u8::MAX;
 /// Packs the view and names in words what it had to leave out. Returns no view when there is nothing to show.
 ///
 /// `is_scored` says whether a [`PoseRef`] names a pose of the page.
-pub(super) fn pack(view: &SkinView, is_scored: impl Fn(PoseRef) -> bool) -> (Option<PackedView<'_>>, Vec<String>) {
+pub(crate) fn pack(view: &SkinView, is_scored: impl Fn(PoseRef) -> bool) -> (Option<PackedView<'_>>, Vec<String>) {
     let vertices = view.rest.len();
     let mut left_out = Vec::new();
     let mut triangles = Vec::new();

@@ -39,7 +39,7 @@ pub use demo::{DemoOutcome, DemoRecipe};
 pub use eval::{EvalOutcome, EvalRecipe, Held, ScoreRecipe, Scored, StressTest};
 pub use exercise::{ExerciseOutcome, ExerciseRecipe};
 pub use export::{ExportForm, ExportMade, ExportOutcome, ExportRecipe, LinearExport, ShapesExport};
-pub use figures::{Figure, FiguresOutcome, FiguresRecipe};
+pub use figures::{FigureCharacter, FiguresOutcome, FiguresRecipe};
 pub use fit::{FitDone, FitExamples, FitOutcome, FitOutputs, FitRecipe, Memory};
 pub use held_fit::{Beside, HeldFit};
 pub use inspect::{InspectOutcome, InspectRecipe, Inspected};
@@ -102,7 +102,7 @@ pub enum Recipe {
     Inspect(InspectRecipe),
     /// Run the whole loop on the bundled body.
     Demo(DemoRecipe),
-    /// Draw published figures.
+    /// Make the figures of papers.
     Figures(FiguresRecipe),
     /// Compare two outcomes.
     Report(ReportRecipe),
@@ -291,7 +291,7 @@ impl Outcome {
             Self::Demo(outcome) => {
                 json!({"train": outcome.train_scores.model.error, "held_out": outcome.walk_scores.model.error})
             }
-            Self::Figures(outcome) => json!({"written": outcome.written, "table": outcome.table}),
+            Self::Figures(outcome) => outcome.json(),
             Self::Report(outcome) => outcome.json(),
             Self::Animate(outcome) => outcome.json(),
         }

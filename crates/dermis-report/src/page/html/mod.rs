@@ -5,7 +5,7 @@
 
 mod poses;
 mod sections;
-mod table;
+pub(crate) mod table;
 #[cfg(test)]
 mod tests;
 
@@ -16,16 +16,19 @@ use super::rig::{self, RigView};
 use super::skins::{self, SkinView};
 use crate::length::LengthUnit;
 use poses::pose_sets;
-use sections::{VertexLinks, comparison, free_table, provenance, sweep_table, worst_vertices};
+pub(crate) use sections::free_table;
+use sections::{VertexLinks, comparison, provenance, sweep_table, worst_vertices};
 use serde::Serialize;
 use std::fmt::Write as _;
 use table::{Cell, Sort, table};
 
 const TEMPLATE: &str = include_str!("page.html");
+/// Elements, numbers as text, tips.
+pub(crate) const TOOLS_SCRIPT: &str = include_str!("tools.js");
 /// Colours, tables and the 3D view.
 pub(crate) const STYLE: &str = include_str!("page.css");
 /// The parts of the 3D view, in the order in which they use each other.
-const VIEW_SCRIPT: &str = concat!(
+pub(crate) const VIEW_SCRIPT: &str = concat!(
     include_str!("view/shapes.js"),
     include_str!("view/camera.js"),
     include_str!("view/webgl.js"),
@@ -110,7 +113,7 @@ pub(super) fn whole_page(page: &Page) -> String {
         "data" => json(&ScriptData::of(page, view.as_ref(), rig.as_ref())),
         "view_script" if rig.is_some() => [VIEW_SCRIPT, RIG_SCRIPT].concat(),
         "view_script" => VIEW_SCRIPT.into(),
-        "page_script" => PAGE_SCRIPT.into(),
+        "page_script" => [TOOLS_SCRIPT, PAGE_SCRIPT].concat(),
         _ => String::new(),
     })
 }

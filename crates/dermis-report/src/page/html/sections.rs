@@ -75,7 +75,7 @@ pub(super) fn sweep_table(page: &Page) -> String {
     format!("<details><summary>The numbers of this chart</summary>{table}</details>")
 }
 
-pub(super) fn free_table(given: &PageTable, unit: &LengthUnit) -> String {
+pub(crate) fn free_table(given: &PageTable, unit: &LengthUnit) -> String {
     let rows = given.rows.iter().map(|row| row.iter().map(|value| Cell::value(value, unit)).collect());
     let note =
         if given.note.is_empty() { String::new() } else { format!("<p class=\"note\">{}</p>", escape(&given.note)) };

@@ -26,9 +26,9 @@ function makeToggle(element, text, choose) {
 }
 
 /// Every frame by name: those with a reason to look at first, then those of each set, then the rest shape.
-function makeFrameList(element, frames, choose) {
+function makeFrameList(element, id, frames, choose) {
   const select = element("select");
-  select.id = "view-frame";
+  select.id = id;
   const group = (label, entries) => {
     const box = element("optgroup");
     box.label = label;
@@ -49,6 +49,7 @@ function makeFrameList(element, frames, choose) {
 function makeControls({ element, data, names, textures, act }) {
   const { frames, parents } = data.view;
   const controls = element("div", "controls");
+  const id = data.id ?? "view"; // several views on one page have names of their own
   const group = (label, content, id) => {
     const box = element("div", "group");
     const text = element(id ? "label" : "span", id ? "" : "label", label);
@@ -57,8 +58,8 @@ function makeControls({ element, data, names, textures, act }) {
     controls.append(box);
     return box;
   };
-  const select = makeFrameList(element, frames, act.show);
-  group("Frame", [select], "view-frame").classList.add("frames");
+  const select = makeFrameList(element, `${id}-frame`, frames, act.show);
+  group("Frame", [select], `${id}-frame`).classList.add("frames");
   const kinds = ["model", ...(frames.some((frame) => frame.baseline) ? ["baseline"] : [])].map((kind) => [kind, names[kind]]);
   const modes = makeSegments(element, "Shown", [["all", "side by side"], ["wipe", "wipe"], ["target", names.target], ...kinds], act.mode);
   group("Show", [modes]).classList.add("modes");
@@ -77,8 +78,8 @@ function makeControls({ element, data, names, textures, act }) {
   const number = element("input");
   number.type = "number";
   number.min = 0; number.step = "any";
-  number.id = "view-top";
-  const topGroup = group(`Scale to (${data.unit})`, [slider, number], "view-top");
+  number.id = `${id}-top`;
+  const topGroup = group(`Scale to (${data.unit})`, [slider, number], `${id}-top`);
   number.onchange = () => act.top(+number.value);
   slider.oninput = () => act.top(+(scaleMiddle * 10 ** ((slider.value - 50) / 25)).toPrecision(2));
   let scaleMiddle = 1;

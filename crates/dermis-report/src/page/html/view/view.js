@@ -7,7 +7,7 @@ function startView(host, data, { element, digits, nice, fail }, onFrame) {
   const view = data.view;
   const frames = view.frames;
   const rest = frames.length; // the rest shape comes after the frames
-  const names = { target: "target", model: data.model, baseline: data.baseline };
+  const names = { target: data.target ?? "target", model: data.model, baseline: data.baseline };
   const small = matchMedia("(max-width: 480px)");
   const state = {
     frame: -1, mode: "all", right: "model", split: 0.5, colour: "error", wire: false, bones: false, top: 1, vertex: -1,

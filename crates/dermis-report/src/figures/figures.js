@@ -1,0 +1,27 @@
+// The 3D views of a page of figures: each starts when the reader comes near it, because a browser gives a page few of them.
+(() => {
+  const { root, element, digits, nice, fail } = pageTools;
+  const start = (host, data) => {
+    try {
+      startView(host, data, { element, digits, nice, fail }, () => {});
+    } catch (error) {
+      fail(error);
+    }
+  };
+  try {
+    const all = new Map(JSON.parse(document.getElementById("views").textContent).map((data) => [data.id, data]));
+    const near = new IntersectionObserver((entries) => {
+      for (const { isIntersecting, target } of entries) {
+        if (!isIntersecting || !all.has(target.id)) continue;
+        near.unobserve(target);
+        const data = all.get(target.id);
+        all.delete(target.id);
+        start(target, data);
+      }
+    }, { rootMargin: "400px" });
+    document.querySelectorAll(".view-host").forEach((host) => near.observe(host));
+    if (root.dataset.state !== "error") root.dataset.state = "ready";
+  } catch (error) {
+    fail(error);
+  }
+})();

@@ -1,0 +1,198 @@
+//! A page of figures as HTML.
+
+use super::{CaptionedDrawing, Drawing, Exhibit, Figure, FiguresPage, Measured, PanelGrid, SkinsIn3d, Verdict};
+use crate::length::LengthUnit;
+use crate::page::SkinView;
+use crate::page::html::{STYLE, TOOLS_SCRIPT, VIEW_SCRIPT, escape, fill, free_table, json};
+use crate::page::skins::{PackedView, pack};
+use serde::Serialize;
+use std::fmt::Write as _;
+
+const TEMPLATE: &str = include_str!("figures.html");
+const FIGURES_STYLE: &str = include_str!("../svg/figures.css");
+const SCRIPT: &str = include_str!("figures.js");
+
+/// A view as the page's script reads it; the report's viewer asks for these names.
+#[derive(Serialize)]
+struct ViewData<'a> {
+    id: String,
+    unit: &'a str,
+    scale: f32,
+    target: &'a str,
+    model: &'a str,
+    baseline: &'a str,
+    sets: [(); 0],
+    view: PackedView<'a>,
+}
+
+pub(super) fn whole(page: &FiguresPage) -> String {
+    let mut views = Vec::new();
+    let (mut contents, mut body) = (String::new(), String::new());
+    for (at, figure) in page.figures.iter().enumerate() {
+        let id = format!("figure-{at}");
+        let (name, title) = (escape(&figure.name), escape(&figure.title));
+        let verdict = figure.verdict();
+        let _ = write!(contents, "<a href=\"#{id}\"><i class=\"{}\"></i>{name}</a>", verdict.key());
+        let _ = writeln!(
+            body,
+            "<section id=\"{id}\" class=\"figure\"><h2>{name} <span class=\"count\">{title}</span></h2>\n{}</section>",
+            figure_body(figure, &verdict, &id, &mut views)
+        );
+    }
+    let sources: Vec<String> = page.sources.iter().map(|s| escape(s)).collect();
+    let scripts = match views.is_empty() {
+        true => String::new(),
+        false => format!(
+            "<script type=\"application/json\" id=\"views\">{}</script>\n<script>\n{VIEW_SCRIPT}</script>\n\
+             <script>\n{TOOLS_SCRIPT}{SCRIPT}</script>\n",
+            json(&views)
+        ),
+    };
+    fill(TEMPLATE, |name| match name {
+        "title" => escape(&page.title),
+        "subtitle" => escape(&page.subtitle),
+        "tally" => tally(page.figures.iter().map(Figure::verdict)),
+        "contents" => std::mem::take(&mut contents),
+        "sections" => std::mem::take(&mut body),
+        "sources" => sources.join("; "),
+        "version" => concat!("dermis ", env!("CARGO_PKG_VERSION")).into(),
+        "command" => escape(&page.command),
+        "style" => STYLE.into(),
+        "figures_style" => FIGURES_STYLE.into(),
+        "scripts" => scripts.clone(),
+        _ => String::new(),
+    })
+}
+
+/// How many figures have which verdict.
+pub(super) fn tally(verdicts: impl Iterator<Item = Verdict>) -> String {
+    let keys: Vec<&str> = verdicts.map(|v| v.key()).collect();
+    [("reproduced", "reproduced"), ("differs", "with differences"), ("not-shown", "not shown")]
+        .into_iter()
+        .map(|(key, words)| (key, words, keys.iter().filter(|k| **k == key).count()))
+        .filter(|(.., count)| *count > 0)
+        .map(|(key, words, count)| format!("<span><i class=\"{key}\"></i>{count} {words}</span>"))
+        .collect()
+}
+
+/// Writes a verdict with its colour.
+pub(super) fn verdict_html(verdict: &Verdict) -> String {
+    format!("<p class=\"outcome {0}\"><i class=\"{0}\"></i>{1}</p>", verdict.key(), escape(&verdict.words()))
+}
+
+fn figure_body<'a>(figure: &'a Figure, verdict: &Verdict, id: &str, views: &mut Vec<ViewData<'a>>) -> String {
+    let paragraph = |head: &str, text: &str| match text.is_empty() {
+        true => String::new(),
+        false => format!("<div><h3>{head}</h3><p>{}</p></div>", escape(text)),
+    };
+    let mut html = format!(
+        "<div class=\"beside\">{}{}</div>\n",
+        paragraph("The paper", &figure.paper),
+        paragraph("Here", &figure.ours)
+    );
+    html += &verdict_html(verdict);
+    html += &measured_table(&figure.measured);
+    for (nth, exhibit) in figure.exhibits.iter().enumerate() {
+        html += &match exhibit {
+            Exhibit::Note(text) => format!("<p class=\"note\">{}</p>\n", escape(text)),
+            Exhibit::Panels(grid) => panels(grid),
+            Exhibit::Drawings(all) => drawings(all),
+            Exhibit::Skins(skins) => skins_host(skins, format!("{id}-{nth}"), views),
+            Exhibit::Table(table) => {
+                let head =
+                    if table.title.is_empty() { String::new() } else { format!("<h3>{}</h3>", escape(&table.title)) };
+                head + &free_table(table, &LengthUnit::default())
+            }
+        };
+    }
+    html
+}
+
+fn measured_table(measured: &[Measured]) -> String {
+    if measured.is_empty() {
+        return String::new();
+    }
+    let row = |m: &Measured| {
+        let mark = match m.holds {
+            Some(true) => "<td class=\"holds\" title=\"the number bears out the claim\">✓</td>",
+            Some(false) => "<td class=\"fails\" title=\"the number contradicts the claim\">✕</td>",
+            None => "<td></td>",
+        };
+        let (what, value, claim) = (escape(&m.what), escape(&m.value), escape(&m.claim));
+        format!("<tr><td>{what}</td><td><b>{value}</b></td><td>{claim}</td>{mark}</tr>")
+    };
+    format!(
+        "<table class=\"measured\"><thead><tr><th>Measured</th><th></th><th>Claim</th><th></th></tr></thead><tbody>{}</tbody></table>\n",
+        measured.iter().map(row).collect::<String>()
+    )
+}
+
+fn drawn(drawing: &Drawing) -> String {
+    match drawing {
+        Drawing::Svg(svg) => svg.clone(),
+        Drawing::Picture(picture) => picture.html(),
+    }
+}
+
+/// Writes a row of panels per row of the grid, under the heads of the columns.
+fn panels(grid: &PanelGrid) -> String {
+    let mut html = format!("<div class=\"panels\" style=\"--columns: {}\">\n<span></span>", grid.columns.len());
+    for column in &grid.columns {
+        let mark = match column.mark.is_empty() {
+            true => String::new(),
+            false => format!(" <span class=\"mark-sculpt\">{}</span>", escape(&column.mark)),
+        };
+        let _ = write!(html, "<h3>{}{mark}</h3>", escape(&column.title));
+    }
+    for row in &grid.rows {
+        let _ = write!(html, "\n<b class=\"form\">{}</b>", escape(&row.name));
+        for panel in &row.panels {
+            let class = if panel.best { " class=\"best\"" } else { "" };
+            let (drawing, caption) = (drawn(&panel.drawing), escape(&panel.caption));
+            let _ = write!(html, "<figure>{drawing}<figcaption{class}>{caption}</figcaption></figure>");
+        }
+    }
+    html + "\n</div>\n"
+}
+
+fn drawings(all: &[CaptionedDrawing]) -> String {
+    let one = |d: &CaptionedDrawing| {
+        let legend: String = d.legend.iter().enumerate().fold(String::new(), |mut text, (at, name)| {
+            let _ = write!(text, "<span><i class=\"series-{at}\"></i>{}</span>", escape(name));
+            text
+        });
+        let legend = if legend.is_empty() { legend } else { format!("<div class=\"legend\">{legend}</div>") };
+        let caption = escape(&d.caption);
+        format!("<figure class=\"chart\"><figcaption>{caption}</figcaption>{legend}{}</figure>", drawn(&d.drawing))
+    };
+    format!("<div class=\"charts\">{}</div>\n", all.iter().map(one).collect::<String>())
+}
+
+/// Writes the place of a view, and keeps its data for the script.
+fn skins_host<'a>(skins: &'a SkinsIn3d, id: String, views: &mut Vec<ViewData<'a>>) -> String {
+    let (view, left_out) = pack(&skins.view, |_| false);
+    let notes: String = SkinView { left_out, ..SkinView::default() }
+        .left_out
+        .iter()
+        .chain(&skins.view.left_out)
+        .map(|text| format!("<p class=\"note left-out\">{}</p>", escape(text)))
+        .collect();
+    let Some(view) = view else { return notes };
+    let html = format!(
+        "<div class=\"in-3d\"><p class=\"note\">{}</p><div class=\"view-host\" id=\"{id}\"></div>{notes}\
+         <noscript><p class=\"note\">The 3D view needs JavaScript.</p></noscript></div>\n",
+        escape(&skins.caption)
+    );
+    let name = |given: &'a str, otherwise: &'a str| if given.is_empty() { otherwise } else { given };
+    views.push(ViewData {
+        id,
+        unit: &skins.unit.name,
+        scale: skins.unit.scale,
+        target: name(&skins.target_name, "target"),
+        model: name(&skins.model_name, "model"),
+        baseline: name(&skins.baseline_name, "baseline"),
+        sets: [],
+        view,
+    });
+    html
+}

@@ -1,0 +1,44 @@
+//! The page that leads to the pages of all papers.
+
+use super::FiguresPage;
+use super::html::{tally, verdict_html};
+use crate::page::html::{STYLE, escape};
+use std::fmt::Write as _;
+
+/// A page that the index leads to.
+#[derive(Clone, Copy, Debug)]
+pub struct IndexEntry<'a> {
+    /// Its file, in the folder of the index.
+    pub file: &'a str,
+    /// The page.
+    pub page: &'a FiguresPage,
+}
+
+/// Returns a page with every figure of the pages, its verdict, and a link to it.
+pub fn index_page(entries: &[IndexEntry<'_>]) -> String {
+    let mut body = String::from(
+        "<header><h1>Papers in figures</h1>\n<p class=\"subtitle\">Figures and experiments of papers, made again and measured.</p></header>\n",
+    );
+    for IndexEntry { file, page } in entries {
+        let (file, title) = (escape(file), escape(&page.title));
+        let tally = tally(page.figures.iter().map(super::Figure::verdict));
+        let _ = writeln!(body, "<section><h2><a href=\"{file}\">{title}</a></h2><p class=\"tally\">{tally}</p>");
+        for (at, figure) in page.figures.iter().enumerate() {
+            let _ = writeln!(
+                body,
+                "<div class=\"entry\"><a href=\"{file}#figure-{at}\">{}</a> <span class=\"count\">{}</span>{}</div>",
+                escape(&figure.name),
+                escape(&figure.title),
+                verdict_html(&figure.verdict())
+            );
+        }
+        body += "</section>\n";
+    }
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>Papers in figures</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n{STYLE}{}</style>\n</head>\n<body>\n<main>\n\
+         {body}</main>\n</body>\n</html>\n",
+        include_str!("../svg/figures.css")
+    )
+}
