@@ -9,6 +9,7 @@ mod exercise;
 mod files;
 mod fit;
 mod headline;
+mod inspect;
 mod interrupt;
 mod invert;
 mod invert_program;

@@ -249,7 +249,7 @@ fn rig_lines(rig: &Value, out: &mut Vec<String>) {
         let alone = mirror["unpaired_bones"].as_array().map_or(0, Vec::len);
         out.push(format!(
             "  symmetry    plane ({}) · p = {:.4}; {} vertices and {alone} bones without partner; weights differ by {:.2} % on average, at most {:.0} %",
-            mirror["normal"].as_array().into_iter().flatten().map(|x| format!("{:.3}", number(x) + 0.0)).collect::<Vec<_>>().join(", "),
+            mirror["normal"].as_array().into_iter().flatten().map(|x| format!("{:.3}", (1e3 * number(x)).round() / 1e3 + 0.0)).collect::<Vec<_>>().join(", "),
             number(&mirror["plane"]),
             mirror["unpaired_vertices"],
             100.0 * number(&mirror["asymmetry"]["mean"]),

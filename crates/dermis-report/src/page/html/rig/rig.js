@@ -78,14 +78,20 @@ function makeRigView({ host, rig, element, fail }) {
     button.onclick = () => choose(b);
     return button;
   };
-  const entries = [entry(-1, "all bones", "conic-gradient(#d6403a, #e8c33a, #2f9e44, #2f6fde, #d6403a)"), ...bones.map((bone, b) => entry(b, bone.name, cssColour(colours[b])))];
-  list.append(...entries);
+  // Children stand under their parent.
+  const order = [];
+  const walk = (bone) => { if (bone >= 0) order.push(bone); bones.forEach(({ parent }, b) => { if (parent === bone) walk(b); }); };
+  walk(-1);
+  const all = entry(-1, "all bones", "conic-gradient(#d6403a, #e8c33a, #2f9e44, #2f6fde, #d6403a)");
+  const entries = bones.map((bone, b) => entry(b, bone.name, cssColour(colours[b])));
+  list.append(all, ...order.map((b) => entries[b]));
   list.onkeydown = (event) => {
     const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (!by) return;
     event.preventDefault();
     event.stopPropagation();
-    choose(Math.min(bones.length - 1, Math.max(-1, state.bone + by)));
+    const at = order.indexOf(state.bone) + by;
+    choose(at < 0 ? -1 : order[Math.min(order.length - 1, at)]);
   };
   const about = element("div", "rig-about");
   about.setAttribute("aria-live", "polite");
@@ -97,7 +103,9 @@ function makeRigView({ host, rig, element, fail }) {
   const choose = (bone) => {
     state.bone = bone;
     if (bone >= 0 && state.paint !== "weights" && state.paint !== "maps" && rows.weights) state.paint = "weights";
-    entries[bone + 1].scrollIntoView({ block: "nearest" });
+    const chosen = bone < 0 ? all : entries[bone];
+    list.scrollTop = Math.min(list.scrollTop, chosen.offsetTop - list.offsetTop);
+    list.scrollTop = Math.max(list.scrollTop, chosen.offsetTop - list.offsetTop + chosen.offsetHeight - list.clientHeight);
     refresh();
   };
   const legends = {
@@ -140,7 +148,8 @@ function makeRigView({ host, rig, element, fail }) {
     });
     segments.mark(state.paint);
     toggles.forEach(([key, button]) => button.mark(state[key]));
-    entries.forEach((button, i) => button.setAttribute("aria-selected", i - 1 === state.bone));
+    all.setAttribute("aria-selected", state.bone < 0);
+    entries.forEach((button, b) => button.setAttribute("aria-selected", b === state.bone));
     const bone = bones[state.bone];
     const facts = [];
     if (bone) {
@@ -156,6 +165,7 @@ function makeRigView({ host, rig, element, fail }) {
       line.append(element("b", "", key), element("span", "", value));
       return line;
     }));
+    stage.plates({ name: () => (bone ? bone.name : paints.find(([key]) => key === state.paint)[1]), lines: () => [] });
     stage.name(`3D view of the rig: ${paints.find(([key]) => key === state.paint)[1]}${bone ? `, ${bone.name}` : ""}`);
     stage.draw();
   };
