@@ -106,8 +106,8 @@ fn clock() -> Result<Figure, FigureError> {
         name: "Clock".into(),
         title: "three hands, one variable".into(),
         paper: "A clock has one control, the seconds; expressions of it turn the three hands.".into(),
-        ours: "The expressions of `assets/scenes/clock.json` without its tick, evaluated at three times and held against angles from the digits. \
-               `dermis animate assets/scenes/clock.json -o clock.glb` plays it."
+        ours: "The expressions of assets/scenes/clock.json without its tick, evaluated at three times and held against angles from the digits. \
+               dermis animate assets/scenes/clock.json -o clock.glb plays it."
             .into(),
         outcome: Verdict::Reproduced,
         measured: vec![Measured::claimed("largest error of a hand, degrees", format!("{off:.1e}"), "0", off < 1e-9)],
@@ -204,7 +204,7 @@ fn face() -> Result<Figure, FigureError> {
         name: "Blend-shape face".into(),
         title: "controls of meaning over shapes".into(),
         paper: "A face is a weighted sum of sculpted snapshots. Few controls of meaning, such as a smile, drive many shapes.".into(),
-        ours: "A face made for the purpose, six shapes, and a map from smile and frown through five examples. `dermis animate assets/scenes/face.json -o face.glb` \
+        ours: "A face made for the purpose, six shapes, and a map from smile and frown through five examples. dermis animate assets/scenes/face.json -o face.glb \
                plays another with eight shapes."
             .into(),
         outcome: Verdict::Reproduced,

@@ -211,8 +211,8 @@ fn decomposition(tube: &TubeRig) -> Result<Figure, FigureError> {
         paper: "A mesh sequence without skeleton becomes bones and weights: parts that move alike give the bones, least squares the weights. The error falls with \
                 the number of bones."
             .into(),
-        ours: "The sequences of the paper are not shipped; this trunk coils and twists in 16 frames. The decomposition is that of `dermis decompose`, a block \
-               descent with rigid bones, not the mean shift of the paper (`--method clusters` is not offered; see docs/decomposition.md)."
+        ours: "The sequences of the paper are not shipped; this trunk coils and twists in 16 frames. The decomposition is that of dermis decompose, a block \
+               descent with rigid bones, not the mean shift of the paper, which dermis decompose --method clustering offers."
             .into(),
         outcome: Verdict::Differs("bones come from a search by descent, which leaves less error than clustering".into()),
         measured: measured.chain([Measured::claimed("error over the number of bones", if falls { "falls" } else { "does not fall" }, "falls", falls)]).collect(),
@@ -260,7 +260,7 @@ fn weights(tube: &TubeRig) -> Result<Figure, FigureError> {
         paper: "Skin takes the temperature of its nearest visible bone; heat spreads over the surface to its equilibrium, and the temperatures are weights: not \
                 negative, sum one, smooth."
             .into(),
-        ours: "The tube between its two bones (`dermis weights RIG --heat`). The tube is symmetric about its joint, so the weights must be, too.".into(),
+        ours: "The tube between its two bones (dermis weights RIG --heat). The tube is symmetric about its joint, so the weights must be, too.".into(),
         outcome: Verdict::Reproduced,
         measured: vec![
             Measured::claimed("largest distance from sum one", format!("{off:.1e}"), "0", off < 1e-9),

@@ -70,7 +70,7 @@ fn artefact(tube: &TubeRig, movement: Movement, angles: [f64; 4]) -> Figure {
         name: name.into(),
         title: title.into(),
         paper: paper.into(),
-        ours: "A tube of two bones with weights linear over the joint. `dermis figures skinning` shows what helps."
+        ours: "A tube of two bones with weights linear over the joint. dermis figures skinning shows what helps."
             .into(),
         outcome: Verdict::Reproduced,
         measured: measured.collect(),

@@ -256,7 +256,7 @@ impl<'a> Study<'a> {
             paper: "Poses are planned joint by joint. The bones that may influence a vertex are the n nearest ones."
                 .into(),
             ours: format!(
-                "{} poses: rest, and every joint by 45° either way about each axis of its bone (`dermis weights RIG --plan`). Weights are fitted on the \
+                "{} poses: rest, and every joint by 45° either way about each axis of its bone (dermis weights RIG --plan). Weights are fitted on the \
                  candidates of each rule and judged in three poses of both joints that no fit saw.",
                 self.examples.len()
             ),

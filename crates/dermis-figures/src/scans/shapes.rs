@@ -112,7 +112,7 @@ impl Study<'_> {
                     .zip(&truth)
                     .map(|(a, b)| influence_colour((a.distance(*b) / (0.25 * RADIUS)).min(1.0)))
                     .collect();
-                let label = if rounds == 0 { "start: bone heat".into() } else { format!("after {rounds} rounds") };
+                let label = if rounds == 0 { "start: bone heat".into() } else { format!("after round {rounds}") };
                 drawings.push(CaptionedDrawing {
                     drawing: Drawing::Picture(Picture::of(&label, view, &skin, &self.arm.mesh.triangles, &colours)),
                     caption: format!("{label}: rms {error:.2} % of the radius"),

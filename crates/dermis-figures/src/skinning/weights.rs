@@ -46,7 +46,7 @@ pub(super) fn figure(character: &Character) -> Figure {
         paper: "Every vertex has weights on a few bones, not negative and with sum one. Smooth binding lets them change gradually over a joint; \
                 rigid binding gives a vertex to one bone."
             .into(),
-        ours: format!("The weights of \"{}\". `dermis inspect FILE --report PAGE.html` shows them in 3D, bone by bone.", rig.name()),
+        ours: format!("The weights of \"{}\". dermis inspect FILE --report PAGE.html shows them in 3D, bone by bone.", rig.name()),
         outcome: Verdict::Reproduced,
         measured: vec![
             Measured::claimed("largest distance of a vertex's weights from sum one", format!("{off:.1e}"), "0", off < 1e-6),
