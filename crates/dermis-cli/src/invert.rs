@@ -3,7 +3,7 @@
 use crate::options::{ReadArgs, add_defaults, existing};
 use crate::ui::{Stop, Ui};
 use clap::{Command, ValueEnum};
-use dermis_workflow::fits::inverse::{Coupled, InverseMethod, MAX_CORRECTION};
+use dermis_workflow::fits::inverse::{Coupled, InverseMethod, InverseSettings, MAX_CORRECTION};
 use dermis_workflow::invert::{BundleVertices, SculptSource, Skinning};
 use dermis_workflow::load::Source;
 use dermis_workflow::recipe::{DeformerProgram, InvertOutcome, InvertRecipe, InvertedDeformer, SculptInput};
@@ -50,6 +50,12 @@ pub struct InvertArgs {
     /// With --coupled iterate: no correction is longer than this many times the longest that the sculpt asks for vertex by vertex
     #[arg(long, value_name = "TIMES", requires = "coupled", allow_negative_numbers = true)]
     max_correction: Option<f64>,
+    /// Of a search: a vertex is done once its squared distance from the sculpt is at most this, in squared rest diagonals
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
+    ftol: Option<f64>,
+    /// Of a search: the most calls of the deformer for a sculpt
+    #[arg(long, value_name = "N")]
+    max_calls: Option<usize>,
     /// In a bundle, write the corrected rest shapes as `vertices` instead of the sculpts
     #[arg(long)]
     rest_space: bool,
@@ -68,9 +74,15 @@ pub struct InvertArgs {
 
 /// Adds the default that the settings have to the help of its option.
 pub fn with_defaults(command: Command) -> Command {
+    let search = InverseSettings::new(1.0);
     add_defaults(
         command,
-        [("time_limit", DeformerProgram::TIME_LIMIT.to_string()), ("max_correction", MAX_CORRECTION.to_string())],
+        [
+            ("time_limit", DeformerProgram::TIME_LIMIT.to_string()),
+            ("max_correction", MAX_CORRECTION.to_string()),
+            ("ftol", format!("{:e}", search.ftol)),
+            ("max_calls", search.max_calls.to_string()),
+        ],
     )
 }
 
@@ -123,6 +135,8 @@ impl InvertArgs {
                 CoupledName::Iterate => Coupled::Iterate,
             },
             max_correction: self.max_correction,
+            ftol: self.ftol,
+            max_calls: self.max_calls,
             vertices: if self.rest_space { BundleVertices::Rest } else { BundleVertices::Sculpts },
             read: self.read.options()?,
             out: self.out.clone(),

@@ -1,7 +1,8 @@
 //! A whole character that figures are made from.
 
 use crate::FigureError;
-use dermis_rig::{ExampleSet, Rig};
+use dermis_fit::maps::{MapSettings, from_weights};
+use dermis_rig::{Example, ExampleSet, Influences, Mesh, Rig};
 
 /// A rig with examples, and examples that no fit may see.
 #[derive(Clone, Debug)]
@@ -47,4 +48,45 @@ impl Character {
     pub fn held_out(&self) -> &ExampleSet {
         &self.held_out
     }
+}
+
+impl Character {
+    /// Returns the influence maps of the rig: its own, or those that its weights give.
+    pub(crate) fn maps(&self) -> Influences {
+        let derived = || {
+            let weights = self.rig.weights().cloned().unwrap_or_default();
+            from_weights(self.rig.skeleton(), self.rig.mesh(), &weights, MapSettings::default())
+        };
+        self.rig.influence_maps().cloned().unwrap_or_else(derived)
+    }
+
+    /// Returns the character with at most `most` of its vertices, evenly spread, with the influence maps of the whole and
+    /// without faces: for figures that fit often.
+    ///
+    /// # Errors
+    /// None is expected: a part of what fits, fits.
+    pub(crate) fn thinned(&self, most: usize) -> Result<Self, FigureError> {
+        let step = self.rig.mesh().positions.len().div_ceil(most).max(1);
+        let rows = |all: &Influences| Influences::from_rows(all.rows().step_by(step).map(<[_]>::to_vec));
+        let weights = self.rig.weights().map(rows).transpose()?;
+        let positions = self.rig.mesh().positions.iter().step_by(step).copied().collect();
+        let rig = Rig::new(Mesh { positions, ..Mesh::default() }, self.rig.skeleton().clone(), weights)?
+            .with_influence_maps(Some(rows(&self.maps())?))?
+            .named(self.rig.name());
+        let thin = |set: &ExampleSet| {
+            let one = |example: &Example| Example {
+                positions: example.positions.iter().step_by(step).copied().collect(),
+                ..example.clone()
+            };
+            ExampleSet::new(set.name.clone(), set.examples().iter().map(one).collect(), &rig)
+        };
+        let (examples, held_out) = (thin(&self.examples)?, thin(&self.held_out)?);
+        Ok(Self { rig, examples, held_out })
+    }
+}
+
+/// Returns `count` of `all` numbers, evenly spread from the first to the last; all if there are no more.
+pub(crate) fn spread(count: usize, all: usize) -> Vec<usize> {
+    let count = count.min(all);
+    (0..count).map(|i| i * (all - 1) / (count - 1).max(1)).collect()
 }

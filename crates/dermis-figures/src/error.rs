@@ -37,7 +37,31 @@ pub enum FigureError {
         /// What is missing.
         what: String,
     },
-    /// Parts that make no rig, or examples that do not fit it.
+    /// A pose of another rig.
+    #[error(transparent)]
+    Pose(#[from] dermis_deform::PoseError),
+    /// Examples that do not fit their rig.
+    #[error(transparent)]
+    Examples(#[from] dermis_rig::examples::ExampleError),
+    /// Numbers that cannot be solved for.
+    #[error(transparent)]
+    Solve(#[from] dermis_solve::SolveError),
+    /// A deformer that cannot be inverted.
+    #[error("a deformer of a figure: {0}")]
+    Inverse(String),
+    /// A lattice that is none.
+    #[error(transparent)]
+    Lattice(#[from] dermis_deform::LatticeError),
+    /// Wires that are none.
+    #[error(transparent)]
+    Wires(#[from] dermis_deform::WireError),
+    /// Deformers that make no stack.
+    #[error(transparent)]
+    Stack(#[from] dermis_deform::StackError),
+    /// A tube that is none.
+    #[error(transparent)]
+    Tube(#[from] dermis_measure::TubeError),
+    /// Parts that make no rig.
     #[error(transparent)]
     Rig(#[from] RigError),
     /// A shape, curve or pose that a figure makes itself, and that its maker refused.
@@ -63,5 +87,13 @@ impl FigureError {
 impl From<Cancelled> for FigureError {
     fn from(_: Cancelled) -> Self {
         Self::Cancelled
+    }
+}
+
+/// Returns an error if the caller wants to stop.
+pub(crate) fn go_on(flow: std::ops::ControlFlow<Cancelled>) -> Result<(), FigureError> {
+    match flow {
+        std::ops::ControlFlow::Continue(()) => Ok(()),
+        std::ops::ControlFlow::Break(stop) => Err(stop.into()),
     }
 }

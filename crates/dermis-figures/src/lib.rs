@@ -17,10 +17,12 @@ mod course;
 mod document;
 mod envelope;
 mod error;
+mod learning;
 mod limb;
 mod pose_space;
 mod scans;
 mod skinning;
+mod tube;
 
 pub use character::Character;
 pub use dermis_report::figures::{Figure, FiguresPage, IndexEntry, Measured, Verdict, index_page};

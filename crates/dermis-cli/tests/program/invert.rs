@@ -407,3 +407,30 @@ fn bad_stacks_are_named() {
     }
     desk.bad("invert a.npz --sculpts a.npz --stack none.json -o x.npz", &["\"none.json\""]);
 }
+
+/// A looser precision takes fewer calls and leaves more; too few calls leave the search unfinished, and it is said so. Neither
+/// option acts on a closed form.
+#[test]
+fn precision_and_calls_of_a_search_can_be_set() {
+    let (desk, _) = desk();
+    let run = |options: &str| {
+        desk.json(&format!("invert a.npz --sculpts a.npz --method direction-set {options} -o x.npz --force --json"))
+    };
+    let of = |found: &Value, key: &str| {
+        found["sculpts"].as_array().unwrap().iter().map(|s| number(s, key)).fold(0.0, f64::max)
+    };
+    let (usual, loose, few) = (run(""), run("--ftol 1e-8"), run("--max-calls 30"));
+    assert!(of(&loose, "calls") < of(&usual, "calls"), "{loose}");
+    // |w|² ≤ ftol L²: within 1e-4 of the diagonal.
+    assert!(of(&loose, "residual_max.diagonals") <= 1e-4 && of(&usual, "residual_max.diagonals") <= 1e-11);
+    assert!(of(&loose, "residual_max.diagonals") > of(&usual, "residual_max.diagonals"));
+    assert!(of(&few, "calls") <= 30.0 && few["sculpts"].to_string().contains("\"stopped\":\"calls\""), "{few}");
+    for (line, says) in [
+        ("--ftol 1e-8", "--ftol"),
+        ("--max-calls 30", "--max-calls"),
+        ("--method direction-set --ftol 0", "--ftol"),
+        ("--method direction-set --max-calls 7", "--max-calls"),
+    ] {
+        desk.bad(&format!("invert a.npz --sculpts a.npz {line} -o y.npz"), &[says]);
+    }
+}

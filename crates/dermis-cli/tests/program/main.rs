@@ -6,6 +6,7 @@ mod compile;
 mod convert;
 mod decompose;
 mod exercise;
+mod figures;
 mod files;
 mod fit;
 mod headline;

@@ -1,4 +1,4 @@
-//! `dermis suggest`, and the figures of `dermis figures pose-space`.
+//! `dermis suggest`
 
 use crate::tube::{Flesh, Tube};
 use crate::{Desk, exists, keys, number};
@@ -68,20 +68,4 @@ fn what_suggest_cannot_use_is_named_and_nothing_is_written() {
         desk.bad(line, says);
     }
     assert!(!exists(&desk.path("p.npz")));
-}
-
-#[test]
-fn the_figures_of_pose_space_are_a_page_with_its_numbers() {
-    let desk = Desk::new();
-    let text = desk.good("figures pose-space --out figures").out;
-    for word in ["thumb bent by 45°", "arm twist 90°, shoulder 80°", "1.000000", "pose-space.html"] {
-        assert!(text.contains(word), "{word} is not in\n{text}");
-    }
-    assert_eq!(desk.names("figures"), ["pose-space.html"]);
-    let page = String::from_utf8(desk.bytes("figures/pose-space.html")).unwrap();
-    assert!(page.matches("<svg").count() == page.matches("</svg>").count() && page.matches("<svg").count() == 26);
-    assert!(!page.contains("NaN") && !page.contains("inf,") && !page.contains("<script"));
-    desk.bad("figures pose-space --out figures", &["\"figures\" exists already", "--force"]);
-    desk.good("figures pose-space --out figures --force");
-    desk.bad("figures pose-space --out no/where", &["no/where"]);
 }

@@ -3,6 +3,7 @@
 //! - `thumb`: one sculpt of a bent thumb, judged between rest and sculpt and beyond the sculpt
 //! - `arm`: a forearm that twists until linear blending collapses, also with the upper arm turned
 //! - `direction`: where a correction points while the joint turns
+//! - `inverse`: a pose that blending flattens, what the search for an inverse costs, what examples cost
 //!
 //! Each figure compares linear blending, the forward form and the inverse form. Both forms learn from the same sculpts with
 //! the same kernel, exactly and without guard. Source: Lewis, Cordner & Fong 2000; Sloan, Rose & Cohen 2001; Xiao et al.
@@ -10,6 +11,7 @@
 
 mod arm;
 mod direction;
+mod inverse;
 mod page;
 mod thumb;
 
@@ -40,7 +42,7 @@ pub(crate) fn page(_character: &Character, _progress: Progress<'_>) -> Result<Fi
             "Sloan, Rose & Cohen 2001, Shape by example".into(),
             "Xiao et al. 2006".into(),
         ],
-        figures: page::figures(&figures),
+        figures: page::figures(&figures).into_iter().chain(inverse::figures()?).collect(),
         ..FiguresPage::default()
     })
 }

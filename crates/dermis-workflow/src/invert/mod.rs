@@ -64,6 +64,10 @@ pub struct Settings {
     pub coupled: Coupled,
     /// The longest correction of a coupled deformer ([`InverseSettings::max_correction`]).
     pub max_correction: f64,
+    /// When a vertex is done ([`InverseSettings::ftol`]).
+    pub ftol: f64,
+    /// The most calls of the deformer per sculpt ([`InverseSettings::max_calls`]).
+    pub max_calls: usize,
 }
 
 /// A sculpt brought back to rest.
@@ -149,8 +153,8 @@ pub fn solve(
     let total = sculpts.len() as u64;
     let rest = &rig.rig.mesh().positions;
     let length = rig.rig.mesh().diagonal();
-    let Settings { method, coupled, max_correction } = settings;
-    let search = InverseSettings { method, coupled, max_correction, ..InverseSettings::new(length) };
+    let Settings { method, coupled, max_correction, ftol, max_calls } = settings;
+    let search = InverseSettings { method, coupled, max_correction, ftol, max_calls, ..InverseSettings::new(length) };
     let each = |solve: &mut dyn FnMut(usize, &Example) -> Result<Inverted, Error>| {
         let mut done = Vec::with_capacity(sculpts.len());
         for (at, sculpt) in sculpts.iter().enumerate() {

@@ -8,7 +8,8 @@ use crate::invert::{
 };
 use crate::load::{ReadOptions, load_rig};
 use crate::report::{LengthUnit, show_length, unit_of};
-use dermis_fit::inverse::{Coupled, InverseMethod, MAX_CORRECTION};
+use dermis_fit::MethodError;
+use dermis_fit::inverse::{Coupled, InverseMethod, InverseSettings, MAX_CORRECTION};
 use dermis_io::Space;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -39,6 +40,12 @@ pub struct InvertRecipe {
     /// nothing is said.
     #[serde(default)]
     pub max_correction: Option<f64>,
+    /// A vertex of a search is done once |t − S(p + d)|² ≤ ftol L², L the rest diagonal; 1e-22 where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ftol: Option<f64>,
+    /// The most calls of the deformer that the search for a sculpt takes; 2000 where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_calls: Option<usize>,
     /// What a bundle holds as `vertices`.
     #[serde(default)]
     pub vertices: BundleVertices,
@@ -130,6 +137,17 @@ impl InvertRecipe {
     pub fn run(&self, watch: &dyn Watch) -> Result<InvertOutcome, Error> {
         let max_correction = self.max_correction.unwrap_or(MAX_CORRECTION);
         within("max-correction", max_correction, 1.0, 1000.0)?;
+        let usual = InverseSettings::new(1.0);
+        let ftol = self.ftol.unwrap_or(usual.ftol);
+        within("ftol", ftol, f64::MIN_POSITIVE, 1.0)?;
+        let max_calls = self.max_calls.unwrap_or(usual.max_calls);
+        within("max-calls", max_calls as f64, 8.0, 1e6)?;
+        let is_closed = matches!(self.deformer, InvertedDeformer::Skinning(_)) && self.method == InverseMethod::Auto;
+        for (setting, is_set) in [("ftol", self.ftol.is_some()), ("max-calls", self.max_calls.is_some())] {
+            if is_set && is_closed {
+                return Err(MethodError::Unused { setting, with: "where the inverse has a closed form" }.into());
+            }
+        }
         let out = reserve(&self.out, self.existing, is_folder(&self.out)?)?;
         let is_bundle = self.out.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz"));
         if self.vertices == BundleVertices::Rest && !is_bundle {
@@ -165,7 +183,7 @@ impl InvertRecipe {
         notes.extend(sculpts.notes.iter().cloned());
         self.read.must_act_on(&notes)?;
         seen(watch, inputs, &notes)?;
-        let settings = Settings { method: self.method, coupled: self.coupled, max_correction };
+        let settings = Settings { method: self.method, coupled: self.coupled, max_correction, ftol, max_calls };
         let inverted = step(watch, "invert", |p| solve(&rig, &sculpts.examples, &through, settings, p))?;
         let shown =
             step(watch, "write", |_| write_corrections(&rig, &sculpts, &inverted, &through, self.vertices, &out))?;

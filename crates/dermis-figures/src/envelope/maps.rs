@@ -1,0 +1,71 @@
+//! Figure 4: influence maps as pictures.
+
+use crate::Character;
+use dermis_report::figures::{
+    Drawing, Exhibit, Figure, Measured, Panel, PanelColumn, PanelGrid, PanelRow, Picture, PictureView, Verdict,
+    influence_colour,
+};
+use dermis_rig::{BoneIndex, Influences};
+
+/// Bones shown.
+const SHOWN: usize = 4;
+
+/// The figure.
+pub(super) fn figure(character: &Character) -> Figure {
+    let (rig, maps) = (character.rig(), character.maps());
+    let mesh = rig.mesh();
+    let weights = rig.weights().cloned().unwrap_or_default();
+    // Bones that matter to the most skin, one of every side and part: none may be next to another in the hierarchy.
+    let mass = |bone: BoneIndex| (0..maps.vertices()).map(|v| maps.value(v, bone)).sum::<f64>();
+    let mut by_mass: Vec<(f64, BoneIndex)> = rig.skeleton().bones().map(|bone| (mass(bone), bone)).collect();
+    by_mass.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let parents = rig.skeleton().parents();
+    let mut shown: Vec<BoneIndex> = Vec::new();
+    for (_, bone) in by_mass.into_iter().filter(|(mass, _)| *mass > 0.0) {
+        let beside = |other: &BoneIndex| {
+            parents[bone] == Some(*other) || parents[*other] == Some(bone) || parents[*other] == parents[bone]
+        };
+        if shown.len() < SHOWN && !shown.iter().any(beside) {
+            shown.push(bone);
+        }
+    }
+    let view = PictureView::around(&mesh.positions, 25.0, 8.0, 460);
+    let picture = |of: &Influences, bone: BoneIndex, what: &str| {
+        let colours: Vec<_> = (0..mesh.positions.len()).map(|v| influence_colour(of.value(v, bone))).collect();
+        let label = format!("{what} of {}", rig.skeleton().names()[bone]);
+        let reached = (0..of.vertices()).filter(|&v| of.value(v, bone) > 0.0).count();
+        Panel {
+            drawing: Drawing::Picture(Picture::of(&label, view, &mesh.positions, &mesh.triangles, &colours)),
+            caption: format!("{reached} vertices"),
+            best: false,
+        }
+    };
+    let columns = shown.iter().map(|&b| PanelColumn { title: rig.skeleton().names()[b].clone(), mark: String::new() });
+    let row = |name: &str, of: &Influences| PanelRow {
+        name: name.into(),
+        panels: shown.iter().map(|&bone| picture(of, bone, name)).collect(),
+    };
+    let mean = maps.count() as f64 / maps.vertices().max(1) as f64;
+    Figure {
+        name: "Figure 4".into(),
+        title: "influence maps".into(),
+        paper: "An artist paints for every bone a map of the skin that it may influence. Bones whose map is zero at a vertex take no part in its \
+                solution."
+            .into(),
+        ours: "Grey is 0, yellow 1. The maps are the ones that fits use: painted ones if the rig has them, otherwise the skinning weights spread \
+               over two joints and smoothed over the surface (beneath them)."
+            .into(),
+        outcome: match rig.influence_maps() {
+            Some(_) => Verdict::Reproduced,
+            None => Verdict::Differs("the bundled body has no painted maps; these are derived from its weights".into()),
+        },
+        measured: vec![
+            Measured::plain("bones per vertex: mean, most", format!("{mean:.1}, {}", maps.largest_count())),
+            Measured::plain("bones of the rig", rig.skeleton().len().to_string()),
+        ],
+        exhibits: vec![Exhibit::Panels(PanelGrid {
+            columns: columns.collect(),
+            rows: vec![row("influence map", &maps), row("skinning weight", &weights)],
+        })],
+    }
+}
