@@ -50,6 +50,7 @@ const TABLE: &[Rule] = &[
             "dermis-deform",
             "dermis-fit",
             "dermis-measure",
+            "dermis-motion",
             "dermis-compile",
             "dermis-report",
         ],

@@ -13,6 +13,8 @@ mod deny;
 mod deps;
 mod fuzz;
 mod gpu;
+#[cfg(test)]
+mod papers;
 mod python;
 mod sanitize;
 mod source;

@@ -42,6 +42,12 @@ pub struct FiguresArgs {
 enum DocumentArg {
     /// Multi-weight enveloping (Wang & Phillips 2002)
     Envelope,
+    /// A text on skinning: rigid, smooth, dual quaternions, pose blend shapes
+    Skinning,
+    /// The lecture on animation and skinning of MIT 6.837
+    Course,
+    /// Influences and weights from scans (Hopkins & Owen)
+    Scans,
     /// Pose-space deformation (Lewis et al. 2000, Sloan et al. 2001, Xiao et al. 2006)
     PoseSpace,
     /// Every paper, with an index
@@ -52,6 +58,9 @@ impl DocumentArg {
     fn documents(self) -> Vec<Document> {
         match self {
             Self::Envelope => vec![Document::Envelope],
+            Self::Skinning => vec![Document::Skinning],
+            Self::Course => vec![Document::Course],
+            Self::Scans => vec![Document::Scans],
             Self::PoseSpace => vec![Document::PoseSpace],
             Self::All => Document::ALL.to_vec(),
         }

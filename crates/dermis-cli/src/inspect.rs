@@ -1,7 +1,8 @@
 //! `dermis inspect`
 
 use crate::hints::{hint, message};
-use crate::ui::{Stop, Ui};
+use crate::options::existing;
+use crate::ui::{Stop, Ui, command_line};
 use dermis_workflow::recipe::{Input, InspectOutcome, InspectRecipe};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,14 +13,25 @@ pub struct InspectArgs {
     /// Files, or folders of OBJ files
     #[arg(required = true)]
     files: Vec<PathBuf>,
+    /// Show the rig of one file in 3D: weights, influence maps, symmetry, islands, joints; a page (.html), or a folder for report.html
+    #[arg(long, value_name = "PAGE_OR_DIR")]
+    report: Option<PathBuf>,
     /// Print one JSON array and nothing else
     #[arg(long)]
     json: bool,
+    /// Replace an existing page
+    #[arg(long)]
+    force: bool,
 }
 
 /// Runs the verb.
 pub fn run(args: &InspectArgs, ui: &Ui) -> Result<ExitCode, Stop> {
-    let recipe = InspectRecipe { files: args.files.iter().cloned().map(Input::from).collect() };
+    let recipe = InspectRecipe {
+        files: args.files.iter().cloned().map(Input::from).collect(),
+        report: args.report.clone(),
+        existing: existing(args.force),
+        command: Some(command_line()),
+    };
     Ok(show(&recipe.run(ui)?, ui, args.json))
 }
 
@@ -33,6 +45,9 @@ pub fn show(outcome: &InspectOutcome, ui: &Ui, json: bool) -> ExitCode {
                 ui.fail(&message(error), &hint(error));
             }
         }
+    }
+    if let (Some(path), false) = (&outcome.written, json) {
+        ui.print(&format!("written: {}", path.display()));
     }
     if json {
         ui.print(&outcome.json().to_string());

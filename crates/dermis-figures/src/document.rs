@@ -1,6 +1,6 @@
 //! The documents whose figures are made again.
 
-use crate::{Character, FigureError, envelope, pose_space};
+use crate::{Character, FigureError, course, envelope, pose_space, scans, skinning};
 use dermis_fit::Progress;
 use dermis_report::figures::FiguresPage;
 use serde::{Deserialize, Serialize};
@@ -11,18 +11,27 @@ use serde::{Deserialize, Serialize};
 pub enum Document {
     /// Multi-weight enveloping: Wang & Phillips 2002.
     Envelope,
+    /// A text on skinning: weights, and four ways to deform.
+    Skinning,
+    /// The lecture on animation and skinning of MIT 6.837 and the papers beside it.
+    Course,
+    /// Influences and weights from scans: Hopkins & Owen.
+    Scans,
     /// Pose-space deformation: Lewis, Cordner & Fong 2000; Sloan, Rose & Cohen 2001; Xiao et al. 2006.
     PoseSpace,
 }
 
 impl Document {
     /// All documents, in the order in which they are drawn.
-    pub const ALL: [Self; 2] = [Self::Envelope, Self::PoseSpace];
+    pub const ALL: [Self; 5] = [Self::Envelope, Self::Skinning, Self::Course, Self::Scans, Self::PoseSpace];
 
     /// The document's name on the command line, and of its page without the ending.
     pub fn name(self) -> &'static str {
         match self {
             Self::Envelope => "envelope",
+            Self::Skinning => "skinning",
+            Self::Course => "course",
+            Self::Scans => "scans",
             Self::PoseSpace => "pose-space",
         }
     }
@@ -36,6 +45,9 @@ impl Document {
     pub fn draw(self, character: &Character, progress: Progress<'_>) -> Result<FiguresPage, FigureError> {
         let page = match self {
             Self::Envelope => envelope::page(character, progress)?,
+            Self::Skinning => skinning::page(character, progress)?,
+            Self::Course => course::page(character, progress)?,
+            Self::Scans => scans::page(character, progress)?,
             Self::PoseSpace => pose_space::page(character, progress)?,
         };
         Ok(FiguresPage { command: format!("dermis figures {} --out DIR", self.name()), ..page })

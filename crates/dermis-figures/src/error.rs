@@ -64,9 +64,24 @@ pub enum FigureError {
     /// Parts that make no rig.
     #[error(transparent)]
     Rig(#[from] RigError),
+    /// A shape, curve or pose that a figure makes itself, and that its maker refused.
+    #[error("a figure's own {what}: {why}")]
+    Made {
+        /// What was made.
+        what: &'static str,
+        /// Why it was refused.
+        why: String,
+    },
     /// The caller stopped.
     #[error("cancelled")]
     Cancelled,
+}
+
+impl FigureError {
+    /// Returns a mapper of the errors of something that a figure makes itself.
+    pub(crate) fn of<E: std::fmt::Display>(what: &'static str) -> impl FnOnce(E) -> Self {
+        move |error| Self::Made { what, why: error.to_string() }
+    }
 }
 
 impl From<Cancelled> for FigureError {

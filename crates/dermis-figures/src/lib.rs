@@ -5,16 +5,23 @@
 //! says, drawings, and numbers beside the claims that they bear out or contradict.
 //!
 //! - `envelope`: multi-weight enveloping
+//! - `skinning`: what a text on skinning shows of weights, bends and twists
+//! - `course`: a lecture on animation and skinning, and the papers beside it
+//! - `scans`: influences and weights from scans
 //! - `pose_space`: pose-space deformation in its forward and inverse forms
 //!
 //! Results do not depend on the number of threads; seconds, where a page shows any, do.
 
 mod character;
+mod course;
 mod document;
 mod envelope;
 mod error;
 mod learning;
+mod limb;
 mod pose_space;
+mod scans;
+mod skinning;
 mod tube;
 
 pub use character::Character;

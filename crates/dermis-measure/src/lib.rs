@@ -6,6 +6,7 @@
 //! - [`mod@volume`]: the volume a closed mesh encloses, and the radius of a ring;
 //! - [`mod@score`]: the scores of a model on examples; [`runner`]: a model over whole motions;
 //! - [`mod@stress`]: whether a model keeps the promise of its guard in any pose;
+//! - [`rig_check`]: what is seen of a rig before anything is learnt: islands, symmetry, what bones hold;
 //! - [`tube`]: the two classical artefacts, measured on a tube that bends and twists.
 //!
 //! Lengths are metres, or whatever unit the positions have; each relative number names what it is relative to.
@@ -26,6 +27,7 @@ pub mod distances;
 pub mod errors;
 pub mod pass;
 pub mod quantiles;
+pub mod rig_check;
 pub mod runner;
 pub mod score;
 pub mod stress;

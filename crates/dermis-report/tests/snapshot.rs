@@ -88,6 +88,7 @@ fn small_page() -> Page {
             left_out: vec!["held out: 2 of 900 poses are shown.".into()],
             ..SkinView::default()
         }),
+        rig: None,
         sets: vec![
             ScoredSet { name: "training".into(), poses: vec![scored("flex 1", 0.0005, None)] },
             ScoredSet {

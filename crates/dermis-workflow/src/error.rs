@@ -48,6 +48,12 @@ pub enum Error {
         /// How many there are.
         poses: usize,
     },
+    /// A page shows one file.
+    #[error("a page shows the rig of one file, not of {files}")]
+    OnePage {
+        /// Files that were named.
+        files: usize,
+    },
     /// Two outputs are one file.
     #[error("\"{}\": {what} needs a file of its own", path.display())]
     SameOutput {

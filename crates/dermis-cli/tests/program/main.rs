@@ -10,6 +10,7 @@ mod figures;
 mod files;
 mod fit;
 mod headline;
+mod inspect;
 mod interrupt;
 mod invert;
 mod invert_program;

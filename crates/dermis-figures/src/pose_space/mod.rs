@@ -112,13 +112,13 @@ impl ShapeError {
 }
 
 /// Linear blending and both forms over it, in the order of [`NAMES`].
-struct Learnt {
+pub(crate) struct Learnt {
     deformers: [Deformer; 3],
 }
 
 impl Learnt {
     /// Fits both forms to sculpts: poses with the shapes wanted there. Every joint matters to every vertex.
-    fn new(rig: &Rig, sculpts: &[(BoneTransforms, Vec<DVec3>)]) -> Result<Self, FigureError> {
+    pub(crate) fn new(rig: &Rig, sculpts: &[(BoneTransforms, Vec<DVec3>)]) -> Result<Self, FigureError> {
         let no_weights = || FigureError::NoWeights { rig: rig.name().to_owned() };
         let weights = rig.weights().cloned().ok_or_else(no_weights)?;
         let mut base = Base::Lbs(weights.clone());
@@ -164,7 +164,7 @@ impl Learnt {
     }
 
     /// Returns the skins of the three.
-    fn skins(&mut self, pose: &BoneTransforms) -> [Vec<DVec3>; 3] {
+    pub(crate) fn skins(&mut self, pose: &BoneTransforms) -> [Vec<DVec3>; 3] {
         self.deformers.each_mut().map(|deformer| {
             let mut skin = vec![DVec3::ZERO; deformer.rest().len()];
             deformer.evaluate(pose, None, &mut skin).expect("the pose is of the rig");

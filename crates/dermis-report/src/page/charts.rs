@@ -1,6 +1,7 @@
 //! The charts of the page, as data: the page's script draws them and the 3D view from one block of JSON.
 
 use super::content::{Page, ScoredPose};
+use super::rig::PackedRig;
 use super::skins::PackedView;
 use serde::Serialize;
 
@@ -14,6 +15,8 @@ pub(super) struct ScriptData<'a> {
     sets: Vec<SetData<'a>>,
     sweep: Option<SweepData>,
     view: Option<&'a PackedView<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rig: Option<&'a PackedRig<'a>>,
 }
 
 #[derive(Serialize)]
@@ -39,8 +42,8 @@ struct SweepData {
 }
 
 impl<'a> ScriptData<'a> {
-    /// Returns the data of a page and of its packed view.
-    pub(super) fn of(page: &'a Page, view: Option<&'a PackedView<'a>>) -> Self {
+    /// Returns the data of a page, of its packed view and of its packed rig.
+    pub(super) fn of(page: &'a Page, view: Option<&'a PackedView<'a>>, rig: Option<&'a PackedRig<'a>>) -> Self {
         let scale = page.unit.scale;
         let pose = |p: &'a ScoredPose| PoseData {
             label: &p.label,
@@ -64,6 +67,7 @@ impl<'a> ScriptData<'a> {
                 points: s.points.iter().map(|p| [p.s, p.train_rms * scale, p.validated_rms * scale]).collect(),
             }),
             view,
+            rig,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What a page shows, computed by the caller.
 
 use super::quantity::Quantity;
+use super::rig::RigView;
 use super::skins::SkinView;
 use crate::length::LengthUnit;
 
@@ -27,6 +28,8 @@ pub struct Page {
     pub figures: Vec<KeyFigure>,
     /// The skins in 3D.
     pub view: Option<SkinView>,
+    /// The rig in 3D: weights, maps, symmetry, islands, joints.
+    pub rig: Option<RigView>,
     /// Errors per pose: of the training set, of the held-out set, or of what was scored.
     pub sets: Vec<ScoredSet>,
     /// The vertices with the largest errors, worst first.

@@ -24,6 +24,7 @@ mod charts;
 mod content;
 pub(crate) mod html;
 mod quantity;
+mod rig;
 pub(crate) mod skins;
 
 pub use crate::length::LengthUnit;
@@ -32,6 +33,7 @@ pub use content::{
     ScoredSet, StrengthSweep, SweptStrength, Tone, WorstVertexRow,
 };
 pub use quantity::{Quantity, show_change};
+pub use rig::{RigArc, RigBone, RigMirror, RigView};
 pub use skins::{DrawnSurface, Precision, ShownPose, SkinView, shown_positions};
 
 impl Page {

@@ -5,7 +5,7 @@ function makeStage({ element, stage, names, describe, fail }) {
   let canvas = element("canvas", "skins");
   stage.append(canvas);
   const camera = { yaw: 0.5, pitch: 0.12, distance: 1, radius: 1, target: [0, 0, 0] };
-  const state = { panes: [], kinds: [], wipe: false, split: 0.5, shapes: {}, top: 1, coloured: false, vertex: -1, joints: [], parents: [] };
+  const state = { panes: [], kinds: [], wipe: false, split: 0.5, shapes: {}, top: 1, coloured: false, vertex: -1, joints: [], parents: [], wire: false, strokes: [], marks: null };
   let pending = false;
   const draw = () => {
     if (pending) return;
@@ -44,10 +44,10 @@ function makeStage({ element, stage, names, describe, fail }) {
       const shape = state.shapes[kind];
       const left = wipe ? 0 : Math.round((i * width) / kinds.length), right = wipe ? width : Math.round(((i + 1) * width) / kinds.length);
       const [from, to] = wipe ? [[0, cut], [cut, width]][i] : [left, right];
-      return { kind, shape, x: left, width: right - left, from, to, coloured: state.coloured && !!shape.errors, wire: false, surface: null, ...cameraMatrices(camera, (right - left) / height) };
+      return { kind, shape, x: left, width: right - left, from, to, coloured: state.coloured && !!(shape.errors || shape.tints), wire: state.wire, strokes: state.strokes, surface: null, ...cameraMatrices(camera, (right - left) / height) };
     });
     renderer.draw(state.panes, state.top);
-    overlay.draw({ panes: state.panes, split: state.split, vertex: state.vertex, joints: state.joints, parents: state.parents, ratio: width / stage.clientWidth });
+    overlay.draw({ panes: state.panes, split: state.split, vertex: state.vertex, joints: state.joints, parents: state.parents, ratio: width / stage.clientWidth, marks: state.marks });
     return performance.now() - start;
   };
   const frame = (turnBack) => {
@@ -59,7 +59,7 @@ function makeStage({ element, stage, names, describe, fail }) {
     canvas, stage, camera, draw,
     describe,
     pick: (event) => {
-      if (!state.panes.some((pane) => pane.shape.errors)) return -1;
+      if (!state.panes.some((pane) => pane.shape.errors || pane.shape.tints)) return -1;
       const box = stage.getBoundingClientRect();
       return pickVertex(state.panes, [event.clientX - box.left, event.clientY - box.top], canvas.width / box.width, box.height, camera.radius);
     },

@@ -239,6 +239,7 @@ pub fn page() -> Page {
             chosen_s: 1e-4,
             what: "leave-one-out".into(),
         }),
+        rig: None,
         sets,
         worst,
         comparison: vec![

@@ -4,6 +4,7 @@ use super::{Existing, Input, Watch, keep, seen, step};
 use crate::FileError;
 use crate::convert::write_converted;
 use crate::error::Error;
+use crate::inspect::moving;
 use crate::joint_limits::{LimitsFile, parse};
 use crate::load::{ReadOptions, load_rig, note, read_bytes};
 use crate::output::{ending, reserve_file};
@@ -90,7 +91,7 @@ impl ExerciseRecipe {
         let loaded = step(watch, "read rig", |_| load_rig(&self.rig.file.path))?;
         let mut notes = loaded.notes.clone();
         let skeleton = loaded.rig.skeleton();
-        let moving = moving(&loaded.rig);
+        let moving = moving(skeleton, loaded.rig.weights());
         let mut anatomy = Anatomy::new(skeleton, |bone| moving[bone.get()]);
         if let Some(input) = &self.limits {
             let path = &input.file.path;
@@ -121,24 +122,6 @@ impl ExerciseRecipe {
         let skeleton = skeleton.clone();
         Ok(ExerciseOutcome { made, anatomy, skeleton, written: out.path().to_path_buf(), limits_written })
     }
-}
-
-/// Which bones move some of the skin and not all of it, by themselves or through bones below: one that carries all moves the character as a
-/// whole. Of a rig without weights all bones do.
-fn moving(rig: &Rig) -> Vec<bool> {
-    let skeleton = rig.skeleton();
-    let Some(weights) = rig.weights() else { return vec![true; skeleton.len()] };
-    let mut carried = vec![0.0; skeleton.len()];
-    for (bone, weight) in weights.rows().flatten() {
-        carried[bone.get()] += *weight;
-    }
-    let all: f64 = carried.iter().sum();
-    for bone in skeleton.bones().rev() {
-        if let Some(parent) = skeleton.parents()[bone] {
-            carried[parent.get()] += carried[bone.get()];
-        }
-    }
-    carried.iter().map(|skin| *skin > 0.0 && *skin < (1.0 - 1e-9) * all).collect()
 }
 
 /// The rig and the poses as a file holds them.

@@ -1,10 +1,12 @@
 //! `inspect`: what files hold, and what is wrong with them.
 
-use super::{Input, Watch, step};
+use super::{Existing, Input, Watch, keep, step};
 use crate::error::Error;
-use crate::inspect::{inspect, lines};
+use crate::inspect::{lines, look};
+use crate::output::{Output, reserve_file, reserve_folder};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::path::{Path, PathBuf};
 
 /// A look into files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,6 +14,15 @@ use serde_json::Value;
 pub struct InspectRecipe {
     /// The files, or folders of OBJ files.
     pub files: Vec<Input>,
+    /// Where the page of the rig goes, of a look into one file: a file (.html), or a folder for report.html.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<PathBuf>,
+    /// What happens to a page that is there already.
+    #[serde(default)]
+    pub existing: Existing,
+    /// What the page calls the command that made it.
+    #[serde(skip)]
+    pub command: Option<String>,
 }
 
 /// What came of a look into files.
@@ -19,6 +30,8 @@ pub struct InspectRecipe {
 pub struct InspectOutcome {
     /// What each file holds, or why it cannot be read, in the order of the recipe.
     pub files: Vec<Result<Inspected, Error>>,
+    /// Where the page went.
+    pub written: Option<PathBuf>,
 }
 
 /// What one file holds.
@@ -29,22 +42,52 @@ impl InspectRecipe {
     /// Looks into every file, also after one that cannot be read.
     ///
     /// # Errors
-    /// [`Error::Cancelled`] alone; files that cannot be read are in the outcome.
+    /// [`Error::Cancelled`]; files that cannot be read are in the outcome. With a page: [`Error::OnePage`] for several files, and an
+    /// error for a page that cannot be written or a file without a mesh.
     pub fn run(&self, watch: &dyn Watch) -> Result<InspectOutcome, Error> {
-        let look = |input: &Input| {
-            let (held, note) = step(watch, "inspect", |_| inspect(&input.file.path))?;
-            input.check(&[note])?;
-            Ok(Inspected(held))
+        let page = self.report.as_deref().map(|path| self.reserve(path)).transpose()?;
+        let inputs: Vec<&Input> = self.files.iter().collect();
+        keep(&inputs, &page)?;
+        let mut written = None;
+        let mut one = |input: &Input| {
+            let looked = step(watch, "inspect", |_| look(&input.file.path))?;
+            input.check(std::slice::from_ref(&looked.note))?;
+            if let Some(out) = &page {
+                let drawn = looked.page(self.command.clone()).ok_or_else(|| {
+                    let what = "there is no mesh to show";
+                    Error::lacks(&input.file.path, what, "name a rig, a bundle with its rig, or a model")
+                })?;
+                let html = drawn.to_html();
+                match is_page(out.path()) {
+                    true => out.write(html.as_bytes())?,
+                    false => out.folder()?("report.html", html.as_bytes())?,
+                }
+                written = Some(out.path().to_path_buf());
+            }
+            Ok(Inspected(looked.value))
         };
         let mut files = Vec::with_capacity(self.files.len());
         for input in &self.files {
-            match look(input) {
+            match one(input) {
                 Err(Error::Cancelled) => return Err(Error::Cancelled),
                 looked => files.push(looked),
             }
         }
-        Ok(InspectOutcome { files })
+        Ok(InspectOutcome { files, written })
     }
+
+    fn reserve(&self, path: &Path) -> Result<Output, Error> {
+        if self.files.len() != 1 {
+            return Err(Error::OnePage { files: self.files.len() });
+        }
+        let reserve = if is_page(path) { reserve_file } else { reserve_folder };
+        Ok(reserve(path, self.existing)?)
+    }
+}
+
+/// Whether a name is that of a page, and not of a folder for one.
+fn is_page(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "html")
 }
 
 impl InspectOutcome {

@@ -12,6 +12,7 @@ mod tests;
 use super::charts::ScriptData;
 use super::content::{KeyFigure, Page, PageVerdict, PageWarning, PoseRef, Tone};
 use super::quantity::significant;
+use super::rig::{self, RigView};
 use super::skins::{self, SkinView};
 use crate::length::LengthUnit;
 use poses::pose_sets;
@@ -39,12 +40,22 @@ pub(crate) const VIEW_SCRIPT: &str = concat!(
     include_str!("view/view.js"),
 );
 const PAGE_SCRIPT: &str = include_str!("page.js");
+const RIG_STYLE: &str = include_str!("rig/rig.css");
+/// What a page with a rig has besides: the picture of the viewer, and what is painted on it.
+const RIG_SCRIPT: &str = concat!(
+    include_str!("../../viewer/stage.js"),
+    include_str!("rig/paint.js"),
+    include_str!("rig/marks.js"),
+    include_str!("rig/rig.js"),
+);
 
 pub(super) fn whole_page(page: &Page) -> String {
     let has_pose = |p: PoseRef| page.sets.get(p.set).is_some_and(|set| p.pose < set.poses.len());
     let empty = SkinView::default();
     let (view, left_out) = skins::pack(page.view.as_ref().unwrap_or(&empty), has_pose);
-    let left_out: Vec<PageWarning> = left_out.into_iter().map(PageWarning::from).collect();
+    let no_rig = RigView::default();
+    let (rig, rig_left_out) = rig::pack(page.rig.as_ref().unwrap_or(&no_rig));
+    let left_out: Vec<PageWarning> = left_out.into_iter().chain(rig_left_out).map(PageWarning::from).collect();
     let warnings: Vec<&PageWarning> = page.warnings.iter().chain(&left_out).collect();
 
     let mut sections = Sections::default();
@@ -52,6 +63,9 @@ pub(super) fn whole_page(page: &Page) -> String {
         let left_out = page.view.iter().flat_map(|view| &view.left_out);
         let notes: String = left_out.map(|text| format!("<p class=\"note left-out\">{}</p>", escape(text))).collect();
         sections.add("view", "Skin in 3D", VIEW_HTML.to_owned() + &notes);
+    }
+    if rig.is_some() {
+        sections.add("rig", "Rig in 3D", RIG_HTML.to_owned());
     }
     if page.sets.iter().any(|set| !set.poses.is_empty()) {
         sections.add("poses", "Errors per pose", pose_sets(page));
@@ -94,8 +108,10 @@ pub(super) fn whole_page(page: &Page) -> String {
         "figures" => figure_list(&page.figures, &page.unit),
         "contents" => std::mem::take(&mut sections.contents),
         "sections" => std::mem::take(&mut sections.body),
+        "style" if rig.is_some() => [STYLE, RIG_STYLE].concat(),
         "style" => STYLE.into(),
-        "data" => json(&ScriptData::of(page, view.as_ref())),
+        "data" => json(&ScriptData::of(page, view.as_ref(), rig.as_ref())),
+        "view_script" if rig.is_some() => [VIEW_SCRIPT, RIG_SCRIPT].concat(),
         "view_script" => VIEW_SCRIPT.into(),
         "page_script" => [TOOLS_SCRIPT, PAGE_SCRIPT].concat(),
         _ => String::new(),
@@ -123,6 +139,10 @@ impl Sections {
 /// The script makes the 3D view; without scripts one sentence stands in its place.
 const VIEW_HTML: &str =
     "<div id=\"view-host\"></div><noscript><p class=\"note\">The 3D view needs JavaScript.</p></noscript>";
+
+const RIG_HTML: &str = "<div id=\"rig-host\"></div><noscript><p class=\"note\">The 3D view needs JavaScript.</p></noscript>\
+    <p class=\"note\">Drag to turn, Shift or right drag to move, wheel or pinch to zoom. A click keeps a vertex; its tooltip lists its bones. \
+    Choose a bone to see its weights alone, its axes (x red, y green, z blue) and the arcs of its limits.</p>";
 
 /// A sentence with its mark.
 pub(crate) fn verdict(verdict: &PageVerdict) -> String {

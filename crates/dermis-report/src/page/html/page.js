@@ -287,6 +287,8 @@
     if (host && data.view) {
       view = startView(host, data, { element, digits, nice, fail }, (pose) => listeners.forEach((f) => f(pose ? pose[0] : -1, pose ? pose[1] : -1)));
     }
+    const rigHost = document.getElementById("rig-host");
+    if (rigHost && data.rig) window.dermisRig = makeRigView({ host: rigHost, rig: data.rig, element, fail });
     if (root.dataset.state !== "error") root.dataset.state = "ready";
   } catch (error) {
     fail(error);

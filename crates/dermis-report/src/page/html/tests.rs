@@ -51,6 +51,30 @@ fn page_of(text: &str, number: f32) -> Page {
                 baseline: Some(triangle(number)),
             }],
         }),
+        rig: Some(RigView {
+            triangles: vec![[0, 1, 2]],
+            rest: triangle(1.0),
+            bones: vec![RigBone {
+                name: t(),
+                parent: None,
+                head: [number; 3],
+                axes: [[number; 3]; 3],
+                arcs: vec![RigArc { name: t(), about: [number; 3], zero: [number; 3], range: [number; 2] }],
+                limits: t(),
+            }],
+            weights: vec![vec![(0, number)]; 3],
+            maps: vec![vec![(0, number)]; 3],
+            mirror: Some(RigMirror {
+                normal: [number; 3],
+                plane: number,
+                partners: vec![None; 3],
+                bones: vec![0],
+                asymmetry: vec![number; 3],
+            }),
+            islands: vec![0; 3],
+            seams: vec![[0, 1]],
+            borders: vec![[1, 2]],
+        }),
         sets: vec![ScoredSet {
             name: t(),
             poses: vec![ScoredPose {

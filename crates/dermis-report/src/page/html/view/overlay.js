@@ -36,19 +36,19 @@ function makeOverlay({ element, stage, names, setSplit }) {
   });
 
   /// The line from every joint to its parent's, dark with a light rim, cut at the pane's edges.
-  const drawBones = (panes, joints, parents, ratio) => {
+  const drawBones = (panes, joints, parents, ratio, marks) => {
     const [width, height] = [stage.clientWidth, stage.clientHeight];
     const fine = Math.min(devicePixelRatio || 1, 2);
     lines.width = Math.round(width * fine);
     lines.height = Math.round(height * fine);
     const context = lines.getContext("2d");
-    if (!context || !joints.length) return;
+    if (!context) return;
     context.scale(fine, fine);
     context.lineCap = "round";
     const style = getComputedStyle(stage);
     const [core, rim] = [style.getPropertyValue("--bone").trim() || "#0b3d3a", style.getPropertyValue("--bone-rim").trim() || "#fff"];
     for (const pane of panes) {
-      const at = parents.map((_, b) => project(pane, joints.subarray(3 * b, 3 * b + 3), ratio, height));
+      const at = !joints.length ? [] : parents.map((_, b) => project(pane, joints.subarray(3 * b, 3 * b + 3), ratio, height));
       const fits = (p) => p && p.every((x) => Number.isFinite(x) && Math.abs(x) < 1e5);
       context.save();
       context.beginPath();
@@ -58,7 +58,8 @@ function makeOverlay({ element, stage, names, setSplit }) {
         context.strokeStyle = context.fillStyle = colour;
         context.lineWidth = wide;
         context.beginPath();
-        parents.forEach((parent, b) => {
+        at.forEach((_, b) => {
+            const parent = parents[b];
           if (parent < 0 || !fits(at[b]) || !fits(at[parent])) return;
           context.moveTo(at[parent][0], at[parent][1]);
           context.lineTo(at[b][0], at[b][1]);
@@ -71,6 +72,7 @@ function makeOverlay({ element, stage, names, setSplit }) {
           context.fill();
         }
       }
+      if (marks) marks(context, pane, ratio, height);
       context.restore();
     }
   };
@@ -90,13 +92,13 @@ function makeOverlay({ element, stage, names, setSplit }) {
       plates.classList.toggle("wiped", wipe);
       divider.hidden = !wipe;
     },
-    /// What moves with the camera.
-    draw: ({ panes, split, vertex, joints, parents, ratio }) => {
+    /// What moves with the camera. `marks` draws further lines over a pane.
+    draw: ({ panes, split, vertex, joints, parents, ratio, marks = null }) => {
       divider.style.left = `${100 * split}%`;
       divider.setAttribute("aria-valuenow", Math.round(100 * split));
       divider.setAttribute("aria-valuetext", panes.length > 1 ? `${names[panes[0].kind]} left, ${names[panes[1].kind]} right` : "");
-      lines.hidden = !joints.length;
-      if (joints.length) drawBones(panes, joints, parents, ratio);
+      lines.hidden = !joints.length && !marks;
+      if (!lines.hidden) drawBones(panes, joints, parents, ratio, marks);
       spots.replaceChildren();
       if (vertex < 0) return;
       for (const pane of panes) {

@@ -5,7 +5,7 @@ function softwareRenderer(canvas) {
   const context = canvas.getContext("2d");
   if (!context) return null;
   const drawPane = (pane, top, image, depth) => {
-    const { positions, normals, errors, triangles } = pane.shape;
+    const { positions, normals, errors, tints, triangles } = pane.shape;
     const [m, r, width, height] = [pane.clip, pane.rotation, pane.width, image.height];
     const count = positions.length / 3;
     const screen = new Float32Array(3 * count), colour = new Float32Array(3 * count);
@@ -19,7 +19,7 @@ function softwareRenderer(canvas) {
       let light = brightness(r[0] * a + r[1] * b + r[2] * c, r[3] * a + r[4] * b + r[5] * c, r[6] * a + r[7] * b + r[8] * c);
       let base = CLAY;
       if (pane.coloured) {
-        base = !Number.isFinite(errors[v]) ? NOT_FINITE : magma(errors[v] / top);
+        base = tints ? tints.subarray(3 * v, 3 * v + 3) : !Number.isFinite(errors[v]) ? NOT_FINITE : magma(errors[v] / top);
         light = 0.25 + 0.75 * light;
       }
       for (let i = 0; i < 3; i++) colour[3 * v + i] = 255 * base[i] * light;
@@ -48,11 +48,11 @@ function softwareRenderer(canvas) {
         }
       }
     }
-    if (pane.wire) drawEdges(pane, screen, image, depth);
+    if (pane.wire) drawEdges(pane, edgesOf(triangles), WIRE, screen, image, depth);
+    for (const [edges, ink] of pane.strokes ?? []) drawEdges(pane, edges, ink, screen, image, depth);
   };
-  /// Edges a little in front of the triangles that they bound, half transparent.
-  const drawEdges = (pane, screen, image, depth) => {
-    const edges = edgesOf(pane.shape.triangles);
+  /// Edges a little in front of the triangles that they bound; `ink` is colour and opacity.
+  const drawEdges = (pane, edges, ink, screen, image, depth) => {
     for (let e = 0; e < edges.length; e += 2) {
       const [a, b] = [3 * edges[e], 3 * edges[e + 1]];
       const [dx, dy, dz] = [0, 1, 2].map((i) => screen[b + i] - screen[a + i]);
@@ -64,7 +64,7 @@ function softwareRenderer(canvas) {
         if (x < pane.from || x >= pane.to || y < 0 || y >= image.height) continue;
         const at = y * image.width + x;
         if (!(screen[a + 2] + t * dz < depth[at] + 2e-5)) continue;
-        for (let c = 0; c < 3; c++) image.data[4 * at + c] = 0.6 * image.data[4 * at + c];
+        for (let c = 0; c < 3; c++) image.data[4 * at + c] = (1 - ink[3]) * image.data[4 * at + c] + 255 * ink[3] * ink[c];
         image.data[4 * at + 3] = 255;
       }
     }

@@ -5,6 +5,9 @@ function brightness(x, y, z) {
   return 0.42 + 0.5 * Math.max(0, -0.37 * x + 0.56 * y + 0.74 * z) + 0.1 * y + 0.06 * z;
 }
 
+/// Colour and opacity of a wireframe.
+const WIRE = [0.07, 0.08, 0.1, 0.5];
+
 /// Draws panes with WebGL 2; null where there is none.
 function webglRenderer(canvas) {
   const gl = canvas.getContext("webgl2", { antialias: true, preserveDrawingBuffer: true });
@@ -16,23 +19,23 @@ function webglRenderer(canvas) {
     if (!gl.getShaderParameter(shader, gl.COMPILE_STATUS) && !gl.isContextLost()) throw new Error("shader: " + gl.getShaderInfoLog(shader));
     return shader;
   };
-  const names = ["position", "normal", "error", "place"];
+  const names = ["position", "normal", "error", "place", "tint"];
   let program, uniform, colours;
   const setUp = () => {
     program = gl.createProgram();
     gl.attachShader(program, compile(gl.VERTEX_SHADER, `#version 300 es
-      in vec3 position, normal; in float error; in vec2 place;
+      in vec3 position, normal, tint; in float error; in vec2 place;
       uniform mat4 clip; uniform mat3 rotation; uniform float top;
-      out vec3 n; out float t; out vec2 uv;
-      void main() { uv = place; n = rotation * normal; t = error < 0.0 ? -1.0 : error / top; gl_Position = clip * vec4(position, 1.0); }`));
+      out vec3 n, own; out float t; out vec2 uv;
+      void main() { uv = place; own = tint; n = rotation * normal; t = error < 0.0 ? -1.0 : error / top; gl_Position = clip * vec4(position, 1.0); }`));
     gl.attachShader(program, compile(gl.FRAGMENT_SHADER, `#version 300 es
       precision highp float;
-      in vec3 n; in float t; in vec2 uv; uniform sampler2D map, picture; uniform bool textured; uniform bool coloured, wire; uniform vec3 clay, unknown; out vec4 colour;
+      in vec3 n, own; in float t; in vec2 uv; uniform sampler2D map, picture; uniform bool textured, tinted; uniform bool coloured, wire; uniform vec4 ink; uniform vec3 clay, unknown; out vec4 colour;
       void main() {
-        if (wire) { colour = vec4(vec3(0.07, 0.08, 0.1) * 0.5, 0.5); return; }
+        if (wire) { colour = vec4(ink.rgb * ink.a, ink.a); return; }
         vec3 m = normalize(gl_FrontFacing ? n : -n);
         float light = 0.42 + 0.5 * max(0.0, dot(m, vec3(-0.37, 0.56, 0.74))) + 0.1 * m.y + 0.06 * m.z;
-        vec3 base = textured ? texture(picture, uv).rgb : !coloured ? clay : t < -0.001 ? unknown : texture(map, vec2(clamp(t, 0.0, 1.0) * 255.0 / 256.0 + 0.5 / 256.0, 0.5)).rgb;
+        vec3 base = textured ? texture(picture, uv).rgb : !coloured ? clay : tinted ? own : t < -0.001 ? unknown : texture(map, vec2(clamp(t, 0.0, 1.0) * 255.0 / 256.0 + 0.5 / 256.0, 0.5)).rgb;
         if (coloured) light = 0.25 + 0.75 * light;
         colour = vec4(base * light * (gl_FrontFacing ? 1.0 : 0.6), 1.0);
       }`));
@@ -78,6 +81,14 @@ function webglRenderer(canvas) {
       gl.enableVertexAttribArray(i);
       gl.vertexAttribPointer(i, i < 2 ? 3 : 1, gl.FLOAT, false, 0, 0);
     });
+    if (shape.tints) {
+      const buffer = gl.createBuffer();
+      buffers.push(buffer);
+      gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
+      gl.bufferData(gl.ARRAY_BUFFER, shape.tints, gl.STATIC_DRAW);
+      gl.enableVertexAttribArray(4);
+      gl.vertexAttribPointer(4, 3, gl.FLOAT, false, 0, 0);
+    }
     const entry = { array, buffers };
     uploaded.set(shape, entry);
     return entry;
@@ -164,6 +175,7 @@ function webglRenderer(canvas) {
         gl.uniformMatrix4fv(uniform("clip"), false, pane.clip);
         gl.uniformMatrix3fv(uniform("rotation"), true, pane.rotation);
         gl.uniform1i(uniform("coloured"), pane.coloured ? 1 : 0);
+        gl.uniform1i(uniform("tinted"), pane.shape.tints ? 1 : 0);
         gl.bindVertexArray(shape.array);
         gl.uniform1i(uniform("wire"), 0);
         gl.enable(gl.POLYGON_OFFSET_FILL);
@@ -174,11 +186,15 @@ function webglRenderer(canvas) {
           gl.drawElements(gl.TRIANGLES, indexBuffer(pane.shape.triangles), gl.UNSIGNED_INT, 0);
         }
         gl.disable(gl.POLYGON_OFFSET_FILL);
-        if (!pane.wire) continue;
+        const strokes = pane.strokes ?? [];
+        if (!pane.wire && !strokes.length) continue;
         gl.uniform1i(uniform("wire"), 1);
         gl.enable(gl.BLEND);
         gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
-        gl.drawElements(gl.LINES, indexBuffer(edgesOf(pane.shape.triangles)), gl.UNSIGNED_INT, 0);
+        for (const [edges, ink] of [...(pane.wire ? [[edgesOf(pane.shape.triangles), WIRE]] : []), ...strokes]) {
+          gl.uniform4fv(uniform("ink"), ink);
+          gl.drawElements(gl.LINES, indexBuffer(edges), gl.UNSIGNED_INT, 0);
+        }
         gl.disable(gl.BLEND);
       }
       const error = gl.getError();

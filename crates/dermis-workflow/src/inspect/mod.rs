@@ -1,9 +1,13 @@
-//! What a file holds, and what is wrong with it.
+//! What a file holds, and what is wrong with it; of a rig, also what is seen of it before anything is learnt.
+
+mod page;
+mod rig;
 
 use crate::error::Error;
 use crate::load::{FileNote, read_contents};
 use dermis_deform::baked::CoefficientPrecision;
 use dermis_io::{Contents, Flaw, Space, UpAxis};
+pub(crate) use rig::moving;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -12,8 +16,26 @@ use std::path::Path;
 /// # Errors
 /// [`Error`] if it cannot be read at all.
 pub fn inspect(path: &Path) -> Result<(Value, FileNote), Error> {
+    let looked = look(path)?;
+    Ok((looked.value, looked.note))
+}
+
+/// A look into a file.
+pub(crate) struct Looked {
+    pub(crate) contents: Contents,
+    /// What `inspect --json` says.
+    pub(crate) value: Value,
+    pub(crate) note: FileNote,
+    /// `None` without a mesh.
+    rig: Option<rig::RigFound>,
+}
+
+/// Looks into a file, and keeps what it holds.
+pub(crate) fn look(path: &Path) -> Result<Looked, Error> {
     let (contents, note) = read_contents(path, &Space::default())?;
     let mut value = describe(&contents, &note);
+    let rig = rig::RigFound::of(&contents);
+    value["rig"] = rig.as_ref().map_or(Value::Null, |rig| rig.json(&contents));
     if let Ok((model, _)) = crate::load::load_model(path) {
         value["model"] = json!({
             "method": model.header.method,
@@ -26,7 +48,7 @@ pub fn inspect(path: &Path) -> Result<(Value, FileNote), Error> {
             },
         });
     }
-    Ok((value, note))
+    Ok(Looked { contents, value, note, rig })
 }
 
 fn describe(contents: &Contents, note: &FileNote) -> Value {
@@ -159,6 +181,7 @@ pub fn lines(value: &Value) -> Vec<String> {
     if value["influence_maps"] == true {
         out.push("  influence maps are in the file".into());
     }
+    rig_lines(&value["rig"], &mut out);
     if value["poses"] != 0 || value["skins"] != 0 {
         let labels = value["labels"].as_array().map(|l| (l.first().map(&text), l.last().map(&text)));
         let (first, last) = labels.map_or((None, None), |l| l);
@@ -207,4 +230,30 @@ pub fn lines(value: &Value) -> Vec<String> {
         out.push(format!("  flaw        {}: {}{first}", flaw["count"], text(&flaw["what"])));
     }
     out
+}
+
+/// Islands and symmetry in lines.
+fn rig_lines(rig: &Value, out: &mut Vec<String>) {
+    let Value::Object(found) = rig else { return };
+    let islands = &found["islands"];
+    let loose = match &islands["loose_vertices"] {
+        none if *none == 0 => String::new(),
+        loose => format!(" ({loose} vertices in no triangle)"),
+    };
+    out.push(format!(
+        "  islands     {}{loose}; {} edges of seams, {} of one triangle, {} of more than two",
+        islands["count"], islands["seam_edges"], islands["border_edges"], islands["crowded_edges"]
+    ));
+    if let Value::Object(mirror) = &found["symmetry"] {
+        let number = |value: &Value| value.as_f64().unwrap_or(0.0);
+        let alone = mirror["unpaired_bones"].as_array().map_or(0, Vec::len);
+        out.push(format!(
+            "  symmetry    plane ({}) · p = {:.4}; {} vertices and {alone} bones without partner; weights differ by {:.2} % on average, at most {:.0} %",
+            mirror["normal"].as_array().into_iter().flatten().map(|x| format!("{:.3}", (1e3 * number(x)).round() / 1e3 + 0.0)).collect::<Vec<_>>().join(", "),
+            number(&mirror["plane"]),
+            mirror["unpaired_vertices"],
+            100.0 * number(&mirror["asymmetry"]["mean"]),
+            100.0 * number(&mirror["asymmetry"]["max"]),
+        ));
+    }
 }
