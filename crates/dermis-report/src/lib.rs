@@ -4,6 +4,7 @@
 //! - [`outcome_pair`]: two such outcomes side by side, read back from their JSON
 //! - [`page`]: one self-contained HTML page with numbers, charts and the skins in 3D
 //! - [`viewer`]: one self-contained HTML page that poses a model in the browser
+//! - [`scene_picture`]: many skins on a ground, as a PNG
 //! - [`svg`]: drawings of skins and curves for pages without scripts
 //! - [`length`](mod@length): lengths in the unit of the reader
 //!
@@ -13,6 +14,7 @@ pub mod length;
 pub mod model_outcome;
 pub mod outcome_pair;
 pub mod page;
+pub mod scene_picture;
 pub mod svg;
 pub mod viewer;
 
