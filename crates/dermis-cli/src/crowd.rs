@@ -122,7 +122,10 @@ pub fn run(args: &CrowdArgs, ui: &Ui) -> Result<ExitCode, Stop> {
             let size = args.picture.size;
             let pixels = |of: f64| (of.fract() == 0.0 && (1.0..=65_536.0).contains(&of)).then_some(of as u32);
             let ([Some(width), Some(height)], colours) = (size.map(pixels), args.picture.colours) else {
-                return Err(Stop::Usage(format!("--size {},{}: whole numbers of pixels are expected", size[0], size[1])));
+                return Err(Stop::Usage(format!(
+                    "--size {},{}: whole numbers of pixels are expected",
+                    size[0], size[1]
+                )));
             };
             Some(CrowdPicture {
                 out: out.clone(),

@@ -2,8 +2,8 @@
 
 use crate::ui::{Stop, Ui};
 use crate::{
-    animate, compare, convert, crowd, decompose, demo, eval, exercise, export, figures, fit, inspect, invert, markers, pose,
-    report, retarget, suggest, weights,
+    animate, compare, convert, crowd, decompose, demo, eval, exercise, export, figures, fit, inspect, invert, markers,
+    pose, report, retarget, suggest, weights,
 };
 use dermis_workflow::Error;
 use dermis_workflow::load::read_bytes;

@@ -44,7 +44,8 @@ pub fn solve<'py>(
         .map(|(at, value)| goal(at, value, skeleton, &to_ours, space.metres_per_unit))
         .collect::<PyResult<_>>()?;
     let solved = solver.solve_near(&begin, posture.as_ref(), &goals).map_err(said)?;
-    let entries = solved.world().bones.iter().flat_map(|m| dermis::arrays::entries(&space.joint_from_ours(*m))).collect();
+    let entries =
+        solved.world().bones.iter().flat_map(|m| dermis::arrays::entries(&space.joint_from_ours(*m))).collect();
     let matrices = PyArray1::from_vec(py, entries).reshape([skeleton.len(), 4, 4])?;
     let stop = match solved.stop {
         Stop::Met => "met",

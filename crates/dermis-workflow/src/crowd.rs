@@ -203,7 +203,9 @@ impl<'a> Scene<'a> {
                         let place = |p: &Vec3| one.transform.transform_point3(p.as_dvec3()).as_vec3();
                         let skin: Vec<Vec3> = skin.iter().map(place).collect();
                         let those = chosen.iter().zip(&mut posed.chosen);
-                        those.filter(|(at, _)| **at as usize == one.instance).for_each(|(_, kept)| kept.clone_from(&skin));
+                        those
+                            .filter(|(at, _)| **at as usize == one.instance)
+                            .for_each(|(_, kept)| kept.clone_from(&skin));
                     }
                 }
             }
@@ -250,12 +252,7 @@ impl<'a> Scene<'a> {
     ///
     /// # Errors
     /// [`Error::Measure`].
-    pub fn cost(
-        &self,
-        shown: &[Vec<Shown>],
-        level: Level,
-        rate: f64,
-    ) -> Result<(usize, Option<ErrorStats>), Error> {
+    pub fn cost(&self, shown: &[Vec<Shown>], level: Level, rate: f64) -> Result<(usize, Option<ErrorStats>), Error> {
         let all: Vec<(usize, &Shown)> = (shown.iter().enumerate())
             .flat_map(|(frame, list)| list.iter().map(move |one| (frame, one)))
             .filter(|(_, one)| one.level == level)
@@ -306,8 +303,8 @@ impl<'a> Scene<'a> {
         let mut shade = || random.unit() as f32;
         match by {
             CrowdColours::Instances => {
-                let (dark, warm) = (0.45 + 0.45 * shade(), shade() - 0.5);
-                (Vec3::new(0.92, 0.78, 0.68) + Vec3::new(0.08, 0.0, -0.12) * warm) * dark
+                let (light, warm) = (0.55 + 0.45 * shade(), shade());
+                Vec3::new(0.80, 0.62, 0.50).lerp(Vec3::new(0.62, 0.66, 0.70), 0.6 * warm) * light
             }
             CrowdColours::Levels => APART[shown[instance].level as usize],
             CrowdColours::Clips => APART[self.crowd.instances()[instance].clip % APART.len()],

@@ -40,7 +40,9 @@ pub fn run(arguments: &[&str]) -> ExitCode {
         Ok(rows) => {
             let machine = machine();
             println!("{}. {instances} instances of the bundled body, one frame.\n", machine_line(&machine));
-            println!("| | instances per second | of plain blending | skins | full / blended / shared |\n|---|---|---|---|---|");
+            println!(
+                "| | instances per second | of plain blending | skins | full / blended / shared |\n|---|---|---|---|---|"
+            );
             let rate = |row: &Value| row["instances_per_second"].as_f64().unwrap_or(f64::NAN);
             for row in &rows {
                 let count = |key: &str| -> Vec<u64> {

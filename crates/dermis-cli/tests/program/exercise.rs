@@ -91,7 +91,7 @@ fn what_makes_no_exercise_is_named_and_nothing_is_written() {
     desk.put("torn.json", "{\"joints\": {");
     desk.put("binary.json", [0xff, 0xfe, 0x00]);
     for (line, says) in [
-        ("exercise a.npz -o poses.fbx", &["poses.fbx", ".npz or .glb"][..]),
+        ("exercise a.npz -o poses.fbx", &["poses.fbx", ".npz, .glb or .bvh"][..]),
         ("exercise a.npz --poses 1 -o p.npz", &["--poses"]),
         ("exercise a.npz --poses 99999 -o p.npz", &["--poses"]),
         ("exercise a.npz --in-betweens 4000000000 -o p.npz", &["frames"]),

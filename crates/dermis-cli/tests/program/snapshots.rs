@@ -111,7 +111,7 @@ fn the_keys_of_every_verb_s_json_are_stored() {
         "decompose train.npz --bones 2 -o bones.glb --json",
         "invert train.npz --sculpts train.npz --rest-space -o rest.npz --json",
         "animate scene.json -o scene.glb --json",
-        "crowd joint.dermis --motion test.npz --fps 24 --instances 40 --full-within 3 --blended-within 6 -o crowd.npz --picture crowd.png --json",
+        "crowd joint.dermis --motion test.npz --fps 24 --instances 40 --full-within 5 --blended-within 8 -o crowd.npz --picture crowd.png --json",
     ] {
         let value = desk.json(line);
         let mut found = BTreeSet::new();

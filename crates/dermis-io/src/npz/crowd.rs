@@ -11,12 +11,14 @@
 //! | `skin_instances`, `skins` | (K) integers, (F, K, V, 3) | skins that were asked for, in the world of the crowd |
 //! | `units`, `up_axis` | one value | as of every bundle |
 
+use super::archive::Bundle;
+use super::damaged;
 use super::space::space_written;
 use super::write::{StoredFloat, Writer, refused};
-use crate::{Space, UpAxis, WriteError};
+use crate::{ReadError, Space, UpAxis, WriteError};
 use dermis_rig::glam::{DAffine3, Vec3};
 use dermis_rig::skeleton::row;
-use std::io::Write;
+use std::io::{Cursor, Write};
 
 /// What a bundle of a crowd holds. Lengths are metres, Y is up.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -90,10 +92,40 @@ pub fn write_crowd(crowd: &CrowdBundle, out: &mut dyn Write) -> Result<(), Write
     Ok(out.write_all(&bytes)?)
 }
 
+/// The numbers of an array of a crowd, in the order of their indices, the last running fastest; `None` if there is none of that name.
+///
+/// # Errors
+/// [`ReadError`]: no bundle, or an array of texts, or of as many indices as no array of a crowd has.
+pub fn crowd_numbers(bytes: &[u8], key: &str) -> Result<Option<Vec<f64>>, ReadError> {
+    let Some(array) = Bundle::open(Cursor::new(bytes), bytes.len() as u64)?.take(key)? else { return Ok(None) };
+    let shape = array.shape().to_vec();
+    if !array.is_number() || !(1..=4).contains(&shape.len()) {
+        return Err(damaged(format!("array \"{key}\": numbers with one to four indices are expected")));
+    }
+    let count: usize = shape.iter().product();
+    // Indices that an array does not have count to one.
+    let extent = |from_last: usize| shape.len().checked_sub(1 + from_last).map_or(1, |at| shape[at]);
+    let at = |place: usize| {
+        let mut rest = place;
+        let mut index = [0; 4];
+        for from_last in 0..shape.len() {
+            index[shape.len() - 1 - from_last] = rest % extent(from_last);
+            rest /= extent(from_last);
+        }
+        let [a, b, c, d] = index;
+        match shape.len() {
+            1 => array.number([a]),
+            2 => array.number([a, b]),
+            3 => array.number([a, b, c]),
+            _ => array.number([a, b, c, d]),
+        }
+    };
+    Ok(Some((0..count).map(at).collect()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::npz::numbers;
     use dermis_rig::glam::{DQuat, DVec3};
 
     fn crowd() -> CrowdBundle {
@@ -119,7 +151,7 @@ mod tests {
     fn transforms_and_skins_are_written_in_the_file_s_axes_and_unit() {
         let (crowd, mut bytes) = (crowd(), Vec::new());
         write_crowd(&crowd, &mut bytes).unwrap();
-        let read = |key: &str| numbers(&bytes, key).unwrap().unwrap();
+        let read = |key: &str| crowd_numbers(&bytes, key).unwrap().unwrap();
         let m = read("transforms");
         assert_eq!(m.len(), 32);
         let ours = DVec3::new(0.1, 0.7, -0.4);

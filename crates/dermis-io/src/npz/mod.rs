@@ -34,7 +34,7 @@ mod rig;
 mod space;
 mod write;
 
-pub use crowd::{CrowdBundle, write_crowd};
+pub use crowd::{CrowdBundle, crowd_numbers, write_crowd};
 pub use inverted::{BundleShapes, Corrections, DeformerWritten, write_inverted};
 pub use write::{StoredFloat, write, write_with};
 

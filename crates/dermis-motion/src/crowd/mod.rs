@@ -195,8 +195,8 @@ impl Crowd {
         Moment { phase, transform, place: transform.transform_point3(clip.stand(&pose)), pose }
     }
 
-    /// An instance at a time, shown in a pose that others share: of the `slots` poses that its cycle is cut into, the last one at or
-    /// before its own. It stands where it would stand in its own pose. Returns the slot beside it.
+    /// An instance at a time, shown in a pose that others share: of the `slots` poses that its cycle is cut into, the nearest to its own.
+    /// It stands where it would stand in its own pose. Returns the slot beside it.
     ///
     /// # Panics
     /// If there is no such instance, or if there are no slots.
@@ -205,7 +205,8 @@ impl Crowd {
         let clip = &self.clips[self.instances[instance].clip];
         let own = self.at(instance, time);
         let part = if clip.period() > 0.0 { own.phase / clip.period() } else { 0.0 };
-        let slot = ((part * slots as f64) as usize).min(slots - 1);
+        // Past the last, the cycle begins again.
+        let slot = (part * slots as f64).round() as usize % slots;
         let phase = self.slot_phase(self.instances[instance].clip, slot, slots);
         let pose = clip.pose(phase);
         let transform = own.transform * clip.way(&own.pose) * clip.way(&pose).inverse();

@@ -502,6 +502,7 @@ def retarget(
     out: Path,
     map: Path | None = None,
     contacts: bool | None = None,
+    still: bool | None = None,
     up: Literal["y", "z"] | None = None,
     unit: float | None = None,
     fps: float | None = None,
@@ -522,6 +523,8 @@ def retarget(
         A JSON file with pairs of bones, from names of the rig's to names of the source's, or to null.
     contacts : bool, optional
         Whether feet and hands are kept where the source's stand; true by default.
+    still : bool, optional
+        Whether they stand still also where the source's slide.
     up, unit, fps
         How files are read that do not say it themselves.
     replace : bool
@@ -535,7 +538,7 @@ def retarget(
         What `dermis retarget --json` prints.
     """
     recipe = _given(
-        source=_input(source), rig=_input(rig), map=_input(map), contacts=contacts,
+        source=_input(source), rig=_input(rig), map=_input(map), contacts=contacts, still=still,
         read=_read(up=up, unit=unit, fps=fps), out=_text(out), existing=_existing(replace),
     )
     return run({"retarget": recipe}, progress)  # type: ignore[no-any-return]

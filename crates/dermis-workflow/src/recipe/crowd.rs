@@ -308,9 +308,7 @@ impl CrowdRecipe {
         let crowd = scene.crowd();
         let camera = match &self.picture {
             None => None,
-            Some(picture) => {
-                Some((picture, Camera::new(scene.eye(), scene.looks_at(), picture.field.to_radians())?))
-            }
+            Some(picture) => Some((picture, Camera::new(scene.eye(), scene.looks_at(), picture.field.to_radians())?)),
         };
         let vertices = model.rig().mesh().positions.len();
         let stored = self.skins.len() as u64 * u64::from(self.frames);
@@ -406,9 +404,7 @@ impl CrowdOutcome {
 
     /// `crowd --json`. Lengths are metres, or the unit of the model's file where that has none.
     pub fn json(&self) -> Value {
-        let clip = |(name, period, instances): &(String, f64, usize)| {
-            json!({"name": name, "cycle_seconds": period, "instances": instances})
-        };
+        let clip = |(name, period, instances): &(String, f64, usize)| json!({"name": name, "cycle_seconds": period, "instances": instances});
         let level = |of: &LevelOutcome| {
             json!({
                 "level": of.level.name(),
