@@ -1,7 +1,6 @@
 //! A crowd before a camera: who is shown how closely, which skins that takes, and what it costs.
 
 use crate::error::Error;
-use crate::recipe::CrowdColours;
 use dermis_measure::crowd::{BATCH, Level, LevelModels, LevelReach, LevelSample, each_skin, level_cost};
 use dermis_measure::{ErrorStats, MeasureError};
 use dermis_motion::anatomy::Anatomy;
@@ -11,6 +10,7 @@ use dermis_rig::glam::{DAffine3, DVec3, Vec3};
 use dermis_rig::{BoneTransforms, Progress, Rig};
 use dermis_solve::Random;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,19 @@ const MEASURED: usize = 48;
 const JUMP: f64 = 3.0;
 /// Bytes that stored skins may take.
 const MOST_BYTES: u64 = 4 << 30;
+
+/// What the colour of an instance says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CrowdColours {
+    /// Nothing: shades that differ from one to the next.
+    #[default]
+    Instances,
+    /// How closely it is shown.
+    Levels,
+    /// What it plays.
+    Clips,
+}
 
 /// Where the camera is and up to where instances are shown closely. Lengths are metres.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 
 use super::{Existing, Input, Watch, keep, seen, step, within};
 use crate::FileError;
-use crate::crowd::{Scene, Setting, Shown};
+use crate::crowd::{CrowdColours, Scene, Setting, Shown};
 use crate::error::Error;
 use crate::load::{ReadOptions, load_model, load_motion};
 use crate::output::{Output, ending, reserve_file, reserve_folder};
@@ -92,19 +92,6 @@ pub struct CrowdPicture {
     /// What instances are coloured by.
     #[serde(default)]
     pub colours: CrowdColours,
-}
-
-/// What the colour of an instance says.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CrowdColours {
-    /// Nothing: shades that differ from one to the next.
-    #[default]
-    Instances,
-    /// How closely it is shown.
-    Levels,
-    /// What it plays.
-    Clips,
 }
 
 /// What came of it.

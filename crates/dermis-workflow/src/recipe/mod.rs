@@ -30,12 +30,13 @@ mod viewer;
 mod watch;
 mod weights;
 
+pub use crate::crowd::CrowdColours;
 pub use crate::output::Existing;
 pub use animate::{AnimateOutcome, AnimateRecipe, GoalOutcome};
 pub use compare::{CompareOutcome, CompareRecipe, Curve, Found, Subsets, USUAL, bench, compare_held, comparison_steps};
 pub use convert::{ConvertOutcome, ConvertRecipe};
 pub use course::Course;
-pub use crowd::{CrowdColours, CrowdOutcome, CrowdPicture, CrowdRecipe, LevelOutcome};
+pub use crowd::{CrowdOutcome, CrowdPicture, CrowdRecipe, LevelOutcome};
 pub use decompose::{DecomposeOutcome, DecomposeRecipe};
 pub use demo::{DemoOutcome, DemoRecipe};
 pub use eval::{EvalOutcome, EvalRecipe, Held, ScoreRecipe, Scored, StressTest};
