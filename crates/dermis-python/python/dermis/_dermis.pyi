@@ -23,6 +23,7 @@ __all__ = [
     "_fit",
     "_fit_part",
     "_fit_parts",
+    "_ik",
     "_invert",
     "_merge_parts",
     "_method_defaults",
