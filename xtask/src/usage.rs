@@ -10,6 +10,8 @@ usage: cargo xtask VERB
                           compare the toolkit with a folder of expected numbers
   accuracy [DIR]          the tables of docs/accuracy.md: the bundled body, and the characters DIR holds
   accuracy --options [DIR]  the table of docs/joint-model.md: what options of the joint model change on them
+  bench crowd [--json OUT] [--instances N] [--rounds N]
+                          instances per second of a crowd beside plain linear blending (docs/crowd.md)
   bench decompose DIR [--json OUT] [--seeds N]
                           skinning decomposition beside Dem Bones and published figures (docs/decomposition.md)
   bench evaluate [--json OUT] [--quick] [--ozz DIR]

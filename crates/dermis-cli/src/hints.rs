@@ -134,6 +134,8 @@ fn remedy(error: &Error) -> &str {
         }
         Error::TwoEndings => "leave --stop-at or --max-error out",
         Error::TiedShear => "leave --affine or --near-rigid out",
+        Error::NoFarSkinning { .. } => "show all of them by the model, with a large `full_within`",
+        Error::Camera(_) => "state `camera` and `look_at`, `field` and `size`",
         Error::Program(_) => "docs/invert-protocol.md says what is spoken, with an example in Python",
         _ => "",
     }

@@ -6,6 +6,7 @@
 mod animate;
 mod compare;
 mod convert;
+mod crowd;
 mod decompose;
 mod demo;
 mod eval;
@@ -80,6 +81,7 @@ enum Verb {
     Invert(Box<invert::InvertArgs>),
     Figures(figures::FiguresArgs),
     Animate(animate::AnimateArgs),
+    Crowd(Box<crowd::CrowdArgs>),
     /// Print shell completions
     Completions {
         /// The shell
@@ -134,6 +136,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Invert(args) => invert::run(args, &ui),
         Verb::Figures(args) => figures::run(args, &ui),
         Verb::Animate(args) => animate::run(args, &ui),
+        Verb::Crowd(args) => crowd::run(args, &ui),
         Verb::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut command(), "dermis", &mut script);

@@ -29,6 +29,9 @@ pub struct RetargetArgs {
     /// Leave feet and hands where the rotations put them, instead of keeping them where the source's stand
     #[arg(long)]
     no_contacts: bool,
+    /// Let feet and hands stand still also where the source's slide
+    #[arg(long, conflicts_with = "no_contacts")]
+    still: bool,
     /// Print one JSON object and nothing else
     #[arg(long)]
     json: bool,
@@ -48,6 +51,7 @@ pub fn run(args: &RetargetArgs, ui: &Ui) -> Result<ExitCode, Stop> {
         rig: args.rig.clone().into(),
         map: args.map.clone().map(Input::from),
         contacts: !args.no_contacts,
+        still: args.still,
         read: args.read.options()?,
         out: args.out.clone(),
         existing: existing(args.force),
@@ -105,6 +109,14 @@ fn contacts(outcome: &RetargetOutcome, ui: &Ui) {
         "contacts: {}; they slide by {slide:.2} mm at most, the source's by {source:.2} mm at this size",
         found.contacts.len()
     ));
+    /// Millimetres that a foot may slide unseen.
+    const SLIDES: f64 = 5.0;
+    let sliding = found.contacts.iter().filter(|contact| 1e3 * contact.slide > SLIDES).count();
+    if sliding > 0 {
+        ui.print(&format!(
+            "warning: {sliding} contacts slide by more than {SLIDES} mm, as the source's do; --still lets them stand"
+        ));
+    }
     for contact in &found.contacts {
         ui.print(&format!(
             "  {:<24.24} frames {:>4} to {:>4}, slide {:>7.2} mm, off its place {:>7.2} mm",

@@ -2,8 +2,8 @@
 
 use crate::ui::{Stop, Ui};
 use crate::{
-    animate, compare, convert, decompose, demo, eval, exercise, export, figures, fit, inspect, invert, markers, pose,
-    report, retarget, suggest, weights,
+    animate, compare, convert, crowd, decompose, demo, eval, exercise, export, figures, fit, inspect, invert, markers,
+    pose, report, retarget, suggest, weights,
 };
 use dermis_workflow::Error;
 use dermis_workflow::load::read_bytes;
@@ -54,5 +54,6 @@ pub fn run(args: &RunArgs, ui: &Ui) -> Result<ExitCode, Stop> {
         Recipe::Figures(recipe) => figures::show(&recipe.run(ui)?, ui, json),
         Recipe::Report(recipe) => report::show(&recipe.run(ui)?, ui, json),
         Recipe::Animate(recipe) => animate::show(&recipe.run(ui)?, ui, json),
+        Recipe::Crowd(recipe) => crowd::show(&recipe.run(ui)?, ui, json),
     })
 }

@@ -4,6 +4,7 @@
 //! - [`pass`]: a demand such as "1 mm in 98 %", and whether it is met;
 //! - [`quantiles`]: percentiles over more numbers than one wants to keep;
 //! - [`mod@volume`]: the volume a closed mesh encloses, and the radius of a ring;
+//! - [`crowd`]: levels of detail, skins batch by batch, and what each level costs;
 //! - [`mod@score`]: the scores of a model on examples; [`runner`]: a model over whole motions;
 //! - [`mod@stress`]: whether a model keeps the promise of its guard in any pose;
 //! - [`rig_check`]: what is seen of a rig before anything is learnt: islands, symmetry, what bones hold;
@@ -23,6 +24,7 @@
 //! # Ok::<(), dermis_measure::MeasureError>(())
 //! ```
 
+pub mod crowd;
 pub mod distances;
 pub mod errors;
 pub mod pass;

@@ -184,7 +184,7 @@ pub fn below(skeleton: &Skeleton, bones: &[BoneIndex]) -> BoneVec<bool> {
 }
 
 /// The first bone whose matrix changes over the clip.
-fn moving(motion: &Motion, skeleton: &Skeleton) -> Option<BoneIndex> {
+pub(crate) fn moving(motion: &Motion, skeleton: &Skeleton) -> Option<BoneIndex> {
     let first = motion.frames.first()?;
     let moves = |bone: BoneIndex| {
         let still = first.pose.bones[bone];
@@ -206,7 +206,7 @@ fn between(times: &[f64], worlds: &[BoneVec<DAffine3>], bone: BoneIndex, time: f
 }
 
 /// Where a bone is over the ground: its place without height, and its heading, the turn about the vertical since `reference`.
-fn ground(world: &DAffine3, reference: &DAffine3) -> DAffine3 {
+pub(crate) fn ground(world: &DAffine3, reference: &DAffine3) -> DAffine3 {
     let turn = |m: &DAffine3| quat_from_matrix(&nearest_rotation(&m.matrix3));
     let (_, heading) = swing_twist(turn(world) * turn(reference).conjugate(), DVec3::Y);
     let place = DVec3::new(world.translation.x, 0.0, world.translation.z);
@@ -214,7 +214,7 @@ fn ground(world: &DAffine3, reference: &DAffine3) -> DAffine3 {
 }
 
 /// A way over the ground, gone so many times; backwards if the number is negative.
-fn powered(way: &DAffine3, times: f64) -> DAffine3 {
+pub(crate) fn powered(way: &DAffine3, times: f64) -> DAffine3 {
     let angle = rotation_vector(quat_from_matrix(&way.matrix3)).y;
     let turned = DQuat::from_rotation_y(angle * times);
     if angle.abs() < 1e-9 {

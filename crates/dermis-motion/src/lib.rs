@@ -8,6 +8,7 @@
 pub mod anatomy;
 pub mod cameras;
 pub mod controls;
+pub mod crowd;
 pub mod curve;
 pub mod exercise;
 pub mod expression;

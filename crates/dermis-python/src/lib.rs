@@ -9,6 +9,7 @@ mod arrays;
 mod errors;
 mod examples;
 mod fit;
+mod ik;
 mod invert;
 mod methods;
 mod model;
@@ -26,6 +27,8 @@ mod _dermis {
     use crate::examples::Examples;
     #[pymodule_export]
     use crate::fit::{FitResult, fit};
+    #[pymodule_export]
+    use crate::ik::solve;
     #[pymodule_export]
     use crate::invert::{InverseResult, inverse};
     #[pymodule_export]

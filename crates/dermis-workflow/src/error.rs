@@ -204,6 +204,18 @@ pub enum Error {
     /// No exercise can be made.
     #[error(transparent)]
     Exercise(#[from] dermis_motion::exercise::ExerciseError),
+    /// No crowd can be laid out.
+    #[error(transparent)]
+    Crowd(#[from] dermis_motion::crowd::CrowdError),
+    /// Instances far from the camera, of a model without skinning weights.
+    #[error("\"{}\": the model has no skinning weights, by which far instances are shown", model.display())]
+    NoFarSkinning {
+        /// The model.
+        model: PathBuf,
+    },
+    /// A picture that cannot be drawn.
+    #[error("the picture: {0}")]
+    Camera(#[from] dermis_report::scene_picture::CameraError),
     /// Published figures cannot be drawn.
     #[error(transparent)]
     Figures(FigureError),

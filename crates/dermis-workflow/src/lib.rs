@@ -8,6 +8,7 @@
 //! * [`export`], [`mod@compile`] and [`drivers`] make files for engines; [`report`] makes the page that people look at.
 //! * [`mod@weights`] makes skinning weights, without examples or from [`mod@scans`]; [`mod@decompose`] finds bones and weights
 //!   of a mesh sequence; [`mod@invert`] brings sculpted poses back to rest.
+//! * [`mod@crowd`] shows many instances of a model before a camera.
 //! * [`mod@inspect`] says what a file holds; [`demo`] is the whole loop on the bundled body.
 //!
 //! [`load`], [`output`], [`skins`] and [`convert`] are those of `dermis-files`. Progress and cancelling are arguments;
@@ -15,6 +16,7 @@
 
 pub mod compare;
 pub mod compile;
+pub mod crowd;
 pub mod curve;
 pub mod decompose;
 pub mod demo;

@@ -1,5 +1,6 @@
 //! `cargo xtask bench WHAT ...`: tables of error and time with rivals measured in the same run, as Markdown and JSON.
 
+mod crowd;
 mod decompose;
 mod driver;
 mod evaluate;
@@ -15,6 +16,7 @@ use std::process::{Command, ExitCode};
 /// Runs a bench by name.
 pub fn run(arguments: &[&str]) -> ExitCode {
     match arguments {
+        ["crowd", options @ ..] => crowd::run(options),
         ["decompose", folder, options @ ..] => decompose::run(folder, options),
         ["evaluate", options @ ..] => evaluate::run(options),
         ["fit", options @ ..] => fit::run(options),
@@ -22,7 +24,7 @@ pub fn run(arguments: &[&str]) -> ExitCode {
         ["neural", folder, options @ ..] => neural::run(folder, options),
         ["suggest", options @ ..] => suggest::run(options),
         _ => crate::usage::usage(
-            "bench needs: decompose DIR [--json OUT] [--seeds N], evaluate [--json OUT] [--quick] [--ozz DIR], fit [--json OUT] [--quick], inverse [--json OUT], neural DIR [--json OUT] [--poses N,...], python [--json OUT], or suggest [DIR] [--json OUT] [--draws N] [--starts N]",
+            "bench needs: crowd [--json OUT] [--instances N] [--rounds N], decompose DIR [--json OUT] [--seeds N], evaluate [--json OUT] [--quick] [--ozz DIR], fit [--json OUT] [--quick], inverse [--json OUT], neural DIR [--json OUT] [--poses N,...], python [--json OUT], or suggest [DIR] [--json OUT] [--draws N] [--starts N]",
         ),
     }
 }

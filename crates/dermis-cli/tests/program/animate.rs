@@ -23,7 +23,7 @@ fn a_scene_becomes_a_motion_in_every_format() {
     let told = desk.json("animate shots/bend.json -o bend.glb --json");
     assert_eq!(keys(&told)[..4], ["name", "rig", "seconds", "goals"]);
     assert_eq!((told["name"].as_str(), number(&told, "frames"), number(&told, "seconds")), (Some("bend"), 11.0, 1.0));
-    for out in ["bend.npz", "bend.pc2", "bend.mdd", "bend"] {
+    for out in ["bend.npz", "bend.bvh", "bend.pc2", "bend.mdd", "bend"] {
         let text = desk.good(&format!("animate shots/bend.json -o {out}")).out;
         assert!(text.contains("\"bend\": 11 frames, 1.00 s") && text.contains(&format!("written: {out}")), "{text}");
     }
@@ -31,7 +31,7 @@ fn a_scene_becomes_a_motion_in_every_format() {
     assert_eq!(file["poses"].as_u64(), Some(11));
     // What comes out is a motion like any other.
     desk.good("fit shots/tube.npz --examples shots/tube.npz --folds 0 -o tube.dermis");
-    for motion in ["bend.glb", "bend.npz"] {
+    for motion in ["bend.glb", "bend.npz", "bend.bvh"] {
         desk.good(&format!("pose tube.dermis --motion {motion} -o skins-{motion}.npz"));
     }
     desk.bad("animate shots/bend.json -o bend.glb", &["\"bend.glb\" exists already", "--force"]);

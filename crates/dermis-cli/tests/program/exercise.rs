@@ -35,6 +35,28 @@ fn a_clip_runs_from_rest_to_rest() {
     assert!((number(clip, "seconds") - 40.0 / 30.0).abs() < 1e-6, "{clip}");
 }
 
+/// The bundle and the BVH file show the same motion: one writes matrices, the other angles.
+#[test]
+fn an_exercise_is_a_motion_without_a_mesh_too() {
+    let desk = Desk::new();
+    desk.put("a.npz", Tube::new(9, 6, 0.0, Flesh::Bulge).bundle());
+    for out in ["clip.npz", "clip.bvh"] {
+        let told = desk.json(&format!("exercise a.npz --poses 8 --in-betweens 4 -o {out} --json"));
+        assert_eq!(number(&told, "frames"), 41.0, "{told}");
+    }
+    desk.good("convert a.npz clip.bvh -o back.npz");
+    let read = |name: &str| dermis_workflow::io::npz::read(&desk.bytes(name), name).unwrap();
+    let (one, back) = (read("clip.npz"), read("back.npz"));
+    assert_eq!((one.records.len(), back.records.len()), (41, 41));
+    for (a, b) in one.records.iter().zip(&back.records) {
+        // Three matrices of 32 bits are multiplied, of a tube of one metre.
+        let both = a.pose.as_ref().unwrap().bones.iter().zip(b.pose.as_ref().unwrap().bones.iter());
+        assert!(both.clone().count() == 3 && both.into_iter().all(|(a, b)| a.abs_diff_eq(*b, 1e-5)), "{}", a.label);
+        assert!((a.time.unwrap() - b.time.unwrap()).abs() < 1e-5);
+    }
+    desk.bad("exercise a.npz -o clip.fbx", &["name it .npz, .glb or .bvh"]);
+}
+
 /// Limits that are written come back, and a changed one holds in every pose.
 #[test]
 fn limits_are_written_changed_and_kept() {
@@ -69,7 +91,7 @@ fn what_makes_no_exercise_is_named_and_nothing_is_written() {
     desk.put("torn.json", "{\"joints\": {");
     desk.put("binary.json", [0xff, 0xfe, 0x00]);
     for (line, says) in [
-        ("exercise a.npz -o poses.fbx", &["poses.fbx", ".npz or .glb"][..]),
+        ("exercise a.npz -o poses.fbx", &["poses.fbx", ".npz, .glb or .bvh"][..]),
         ("exercise a.npz --poses 1 -o p.npz", &["--poses"]),
         ("exercise a.npz --poses 99999 -o p.npz", &["--poses"]),
         ("exercise a.npz --in-betweens 4000000000 -o p.npz", &["frames"]),

@@ -4,6 +4,7 @@ mod animate;
 mod appearance;
 mod compile;
 mod convert;
+mod crowd;
 mod decompose;
 mod exercise;
 mod figures;

@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-const VERBS: [&str; 20] = [
+const VERBS: [&str; 21] = [
     "demo",
     "inspect",
     "fit",
@@ -30,6 +30,7 @@ const VERBS: [&str; 20] = [
     "invert",
     "figures",
     "animate",
+    "crowd",
 ];
 
 /// Compares with a stored file of these tests.
@@ -110,6 +111,7 @@ fn the_keys_of_every_verb_s_json_are_stored() {
         "decompose train.npz --bones 2 -o bones.glb --json",
         "invert train.npz --sculpts train.npz --rest-space -o rest.npz --json",
         "animate scene.json -o scene.glb --json",
+        "crowd joint.dermis --motion test.npz --fps 24 --instances 40 --full-within 5 --blended-within 8 -o crowd.npz --picture crowd.png --json",
     ] {
         let value = desk.json(line);
         let mut found = BTreeSet::new();

@@ -14,7 +14,7 @@
 //! | `channels`, `channel_names` | (P, C) numbers, (C) text | what a pose is beside its joints, zero at rest |
 //! | `fps`, `units`, `up_axis` | one value | frames per second; "metres", …; "Y" or "Z" |
 //!
-//! A bundle of corrections has further arrays: [`inverted`].
+//! A bundle of corrections has further arrays: [`inverted`]. A [`crowd`] has arrays of its own.
 //!
 //! Any of them may be absent: a bundle is a rig, examples, a bare mesh sequence, a motion, or several of these. Matrices
 //! are `[row, col]` for column vectors. Numbers are of any integer or of 32 or 64 bit floating type, in either byte
@@ -27,12 +27,14 @@
 //! Without `up_axis` Y is up; a file that does not say so is given a warning ([`Flaw::UnknownSpace`]).
 
 mod archive;
+pub mod crowd;
 pub mod inverted;
 mod records;
 mod rig;
 mod space;
 mod write;
 
+pub use crowd::{CrowdBundle, crowd_numbers, write_crowd};
 pub use inverted::{BundleShapes, Corrections, DeformerWritten, write_inverted};
 pub use write::{StoredFloat, write, write_with};
 

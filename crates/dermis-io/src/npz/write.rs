@@ -57,7 +57,7 @@ pub(super) fn write_beside(
     texts: impl FnOnce(&mut Writer, &Space) -> Result<(), WriteError>,
     out: &mut dyn Write,
 ) -> Result<(), WriteError> {
-    let mut bundle = Writer { zip: ZipWriter::new(Cursor::new(Vec::new())), float, arrays: 0 };
+    let mut bundle = Writer::new(float);
     let (space, unit) = space_written(&contents.space);
     let from_ours = space.to_ours().inverse();
     let position = |p: &DVec3| from_ours.transform_point3(*p).to_array();
@@ -112,7 +112,7 @@ pub(super) fn write_beside(
     bundle.text("units", &unit)?;
     bundle.text("up_axis", if space.up == UpAxis::Z { "Z" } else { "Y" })?;
     // An archive is written with its lengths filled in afterwards, which `out` does not allow: it is made in memory.
-    let bytes = bundle.zip.finish().map_err(|e| refused(format!("the archive: {e}")))?.into_inner();
+    let bytes = bundle.finish().map_err(|e| refused(format!("the archive: {e}")))?;
     Ok(out.write_all(&bytes)?)
 }
 
@@ -200,7 +200,21 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    fn numbers(&mut self, key: &str, shape: &[usize], values: impl IntoIterator<Item = f64>) -> Result<(), WriteError> {
+    pub(super) fn new(float: StoredFloat) -> Self {
+        Self { zip: ZipWriter::new(Cursor::new(Vec::new())), float, arrays: 0 }
+    }
+
+    /// The bytes of the archive.
+    pub(super) fn finish(self) -> Result<Vec<u8>, zip::result::ZipError> {
+        Ok(self.zip.finish()?.into_inner())
+    }
+
+    pub(super) fn numbers(
+        &mut self,
+        key: &str,
+        shape: &[usize],
+        values: impl IntoIterator<Item = f64>,
+    ) -> Result<(), WriteError> {
         let not_finite = |at: usize| WriteError::NotFinite { what: format!("value {at} of \"{key}\"") };
         let mut data = Vec::new();
         for (at, value) in values.into_iter().enumerate() {
@@ -214,7 +228,7 @@ impl Writer {
         self.array(key, if self.float == StoredFloat::Single { "<f4" } else { "<f8" }, shape, data)
     }
 
-    fn integers(&mut self, key: &str, shape: &[usize], values: &[u32]) -> Result<(), WriteError> {
+    pub(super) fn integers(&mut self, key: &str, shape: &[usize], values: &[u32]) -> Result<(), WriteError> {
         let mut data = Vec::with_capacity(values.len() * 4);
         for &value in values {
             let stored = i32::try_from(value).map_err(|_| refused(format!("{value} in \"{key}\"")))?;
@@ -223,7 +237,7 @@ impl Writer {
         self.array(key, "<i4", shape, data)
     }
 
-    fn texts(&mut self, key: &str, texts: &[String]) -> Result<(), WriteError> {
+    pub(super) fn texts(&mut self, key: &str, texts: &[String]) -> Result<(), WriteError> {
         let width = texts.iter().map(|t| t.chars().count()).max().unwrap_or(0).max(1);
         let padded = texts.iter().flat_map(|t| t.chars().chain(std::iter::repeat('\0')).take(width));
         let data = padded.flat_map(|c| u32::from(c).to_le_bytes()).collect();

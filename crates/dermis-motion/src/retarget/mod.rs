@@ -44,6 +44,8 @@ pub enum Contacts {
     /// Feet and hands stand where the source's stand.
     #[default]
     Kept,
+    /// They stand still, against the ground, also where the source's slide. Where the ground is unsteady, as [`Contacts::Kept`].
+    Still,
     /// They go where the transfer puts them.
     Free,
 }
@@ -198,7 +200,7 @@ pub fn retarget(
         frames.push(transfer.pose(pose));
     }
     let planted = match keep {
-        Contacts::Kept => plant::plant(&transfer, &poses, &times, &mut frames)?,
+        Contacts::Kept | Contacts::Still => plant::plant(&transfer, &poses, &times, keep, &mut frames)?,
         Contacts::Free => plant::Planted { contacts: Vec::new(), ground: Some(DVec3::ZERO), lowered: 0.0 },
     };
     let out = |(frame, bones): (&Frame, &Vec<DAffine3>)| {

@@ -10,7 +10,7 @@ use super::body::Body;
 use super::contacts::{Stance, Stances, find};
 use super::names::{Limb, Part, Side};
 use super::transfer::{SourcePose, Transfer};
-use super::{Contact, RetargetError};
+use super::{Contact, Contacts, RetargetError};
 use crate::ik::{Goal, Solver, Target};
 use dermis_rig::glam::{DAffine3, DQuat, DVec3};
 use dermis_rig::{BoneIndex, WorldPose};
@@ -46,6 +46,7 @@ pub(super) fn plant(
     transfer: &Transfer<'_>,
     poses: &[SourcePose],
     times: &[f64],
+    keep: Contacts,
     frames: &mut [Vec<DAffine3>],
 ) -> Result<Planted, RetargetError> {
     let target = transfer.target;
@@ -55,8 +56,10 @@ pub(super) fn plant(
     let leg = leg_length(transfer, &standers);
     let Stances { list, ground } = find(poses, times, &ends, &is_foot, leg);
     let ground = ground.map(|ground| transfer.scale * (transfer.turn * ground));
-    let wanted: Vec<Vec<DVec3>> =
-        list.iter().map(|stance| wanted(transfer, &standers[stance.limb], stance, poses, frames)).collect();
+    let still = ground.filter(|_| keep == Contacts::Still);
+    let wanted: Vec<Vec<DVec3>> = (list.iter())
+        .map(|stance| wanted(transfer, &standers[stance.limb], stance, (still, times), poses, frames))
+        .collect();
     let offsets: Vec<Vec<DVec3>> = (standers.iter().enumerate())
         .map(|(limb, stander)| {
             let mut offsets = offsets(limb, stander, &list, &wanted, times, frames, target);
@@ -194,19 +197,29 @@ fn unscaled(target: &Body, bone: usize) -> dermis_rig::glam::DMat3 {
 }
 
 /// Where the end of a limb shall be in every frame of a stance: the partner's path times s, as near to the transferred one as a shift makes it; heights
-/// are not shifted.
+/// are not shifted. On a `still` ground, which moves at that velocity, the mean of the path over the stance takes the place of the path.
 fn wanted(
     transfer: &Transfer<'_>,
     stander: &Stander,
     stance: &Stance,
+    (still, times): (Option<DVec3>, &[f64]),
     poses: &[SourcePose],
     frames: &[Vec<DAffine3>],
 ) -> Vec<DVec3> {
     let range = stance.from..=stance.to;
-    let path: Vec<DVec3> = range
+    let mut path: Vec<DVec3> = range
         .clone()
         .map(|frame| transfer.placed(stander.end, poses[frame].heads[stander.source_end], stander.source_end))
         .collect();
+    if let Some(ground) = still {
+        let gone = |frame: usize| ground * (times[frame] - times[stance.from]);
+        let sum: DVec3 = range.clone().zip(&path).map(|(frame, place)| *place - gone(frame)).sum();
+        let mean = sum / path.len() as f64;
+        for (frame, place) in range.clone().zip(&mut path) {
+            let stands = mean + gone(frame);
+            *place = DVec3::new(stands.x, place.y, stands.z);
+        }
+    }
     let mean = (range.zip(&path))
         .map(|(frame, wanted)| head(transfer.target, &frames[frame], stander.end) - *wanted)
         .fold(DVec3::ZERO, |sum, apart| sum + apart)

@@ -267,6 +267,36 @@ fn on_the_spot_the_ground_moves() {
     }
 }
 
+/// A source that sways by 15 mm takes its feet along; they slide with it, or stand still.
+#[test]
+fn feet_stand_still_where_the_source_s_slide() {
+    for speed in [DVec3::ZERO, DVec3::Z * STRIDE / (2.0 * STEP)] {
+        let source = PLAIN.skeleton();
+        let mut motion = walk(&source, &PLAIN, speed);
+        for frame in &mut motion.frames {
+            let sway = DVec3::X * 0.015 * (4.0 * std::f64::consts::PI * frame.time.unwrap()).sin();
+            let swayed = frame.pose.bones.iter().map(|bone| DAffine3::from_translation(sway) * *bone);
+            frame.pose = WorldPose::new(swayed.collect());
+        }
+        let target = Build { thigh: 0.5, names: unreal, ..PLAIN }.skeleton();
+        let [kept, still] = [Contacts::Kept, Contacts::Still].map(|keep| {
+            let found = run(&source, &motion, &target, keep).unwrap();
+            let ground = found.ground.expect("it is steady");
+            let spread = |contact: &Contact| {
+                let at = |frame: usize| {
+                    head(&found.motion, &target, &contact.bone, frame) - ground * (frame - contact.from) as f64 / 30.0
+                };
+                (contact.from..=contact.to).map(|frame| at(frame).distance(at(contact.from))).fold(0.0, f64::max)
+            };
+            let feet = found.contacts.iter().filter(|contact| contact.bone.starts_with("ball"));
+            assert!(feet.clone().count() >= 4);
+            feet.map(spread).fold(0.0, f64::max)
+        });
+        // The heights of the stance stay the source's, within 2 mm.
+        assert!(kept > 0.02 && still < 2e-3, "{kept} {still}");
+    }
+}
+
 #[test]
 fn without_common_names_the_shape_of_the_tree_decides() {
     fn nameless(name: &str) -> String {

@@ -12,6 +12,7 @@
 Arrays go in and come out in the rig's own axes and unit, those of its file (`Rig.up`, `Rig.unit`).
 """
 
+from . import ik
 from ._dermis import Examples, Model, Rig, __version__
 from ._errors import Error
 from ._evaluate import Evaluation, compare, evaluate
@@ -37,6 +38,7 @@ from ._shapes import Decomposition, Inversion, ShapeTrack, decompose, invert, sh
 from ._verbs import (
     animate,
     convert,
+    crowd,
     exercise,
     export,
     inspect,
@@ -80,6 +82,7 @@ __all__ = [
     "animate",
     "compare",
     "convert",
+    "crowd",
     "decompose",
     "evaluate",
     "exercise",
@@ -87,6 +90,7 @@ __all__ = [
     "fit",
     "fit_part",
     "fit_parts",
+    "ik",
     "inspect",
     "invert",
     "markers",

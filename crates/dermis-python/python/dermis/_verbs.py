@@ -412,6 +412,89 @@ def animate(
     return run({"animate": recipe}, progress)  # type: ignore[no-any-return]
 
 
+def crowd(
+    model: Path,
+    *,
+    motions: Files,
+    out: Path,
+    instances: int | None = None,
+    seed: int | None = None,
+    spacing: float | None = None,
+    spread: float | None = None,
+    scale: tuple[float, float] | None = None,
+    full_within: float | None = None,
+    blended_within: float | None = None,
+    shared_every: int | None = None,
+    frames: int | None = None,
+    rate: float | None = None,
+    camera: Sequence[float] | None = None,
+    look_at: Sequence[float] | None = None,
+    skins: Sequence[int] | None = None,
+    picture: Path | None = None,
+    size: tuple[int, int] | None = None,
+    field: float | None = None,
+    colours: Literal["instances", "levels", "clips"] | None = None,
+    fps: float | None = None,
+    replace: bool = False,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Shows many instances of a model, each with a clip, a time, a place and a size of its own.
+
+    Parameters
+    ----------
+    model : path
+        The model (.dermis).
+    motions : path or sequence of paths
+        Clips that instances play over and over; FILE#CLIP is one clip of a file.
+    out : path
+        Where the instances go, with clip, time, level and transform of each (.npz).
+    instances : int, optional
+        How many there are; 10,000 by default.
+    seed : int, optional
+        What all chance follows from.
+    spacing : float, optional
+        Metres from an instance to the next.
+    spread : float, optional
+        How far a heading is from the clip's at most, degrees.
+    scale : (float, float), optional
+        The smallest and the largest size.
+    full_within, blended_within : float, optional
+        Metres from the camera up to which the full model shows an instance, and up to which it has a pose of its own.
+    shared_every : int, optional
+        Frames for which the poses stay that the farthest share.
+    frames, rate : optional
+        Frames, and frames per second.
+    camera, look_at : sequence of 3 floats, optional
+        Where the camera stands and looks, metres, Y up.
+    skins : sequence of int, optional
+        Instances whose skins are stored too.
+    picture : path, optional
+        A PNG, or a folder of PNGs for several frames.
+    size, field, colours : optional
+        Pixels across and down, degrees from top to bottom, and what colours tell.
+    fps : float, optional
+        As in `pose`.
+    replace : bool
+        Whether outputs that exist are replaced.
+    progress : bool or callable, optional
+        As in `run`.
+
+    Returns
+    -------
+    dict
+        What `dermis crowd --json` prints.
+    """
+    drawn = None if picture is None else _given(out=_text(picture), size=size, field=field, colours=colours)
+    recipe = _given(
+        model=_input(model), motions=_inputs(motions), out=_text(out),
+        instances=instances, seed=seed, spacing=spacing, spread=spread, scale=scale,
+        full_within=full_within, blended_within=blended_within, shared_every=shared_every,
+        frames=frames, rate=rate, camera=camera, look_at=look_at, skins=skins, picture=drawn,
+        read=_read(fps=fps), existing=_existing(replace),
+    )
+    return run({"crowd": recipe}, progress)  # type: ignore[no-any-return]
+
+
 def retarget(
     source: Path,
     rig: Path,
@@ -419,6 +502,7 @@ def retarget(
     out: Path,
     map: Path | None = None,
     contacts: bool | None = None,
+    still: bool | None = None,
     up: Literal["y", "z"] | None = None,
     unit: float | None = None,
     fps: float | None = None,
@@ -439,6 +523,8 @@ def retarget(
         A JSON file with pairs of bones, from names of the rig's to names of the source's, or to null.
     contacts : bool, optional
         Whether feet and hands are kept where the source's stand; true by default.
+    still : bool, optional
+        Whether they stand still also where the source's slide.
     up, unit, fps
         How files are read that do not say it themselves.
     replace : bool
@@ -452,7 +538,7 @@ def retarget(
         What `dermis retarget --json` prints.
     """
     recipe = _given(
-        source=_input(source), rig=_input(rig), map=_input(map), contacts=contacts,
+        source=_input(source), rig=_input(rig), map=_input(map), contacts=contacts, still=still,
         read=_read(up=up, unit=unit, fps=fps), out=_text(out), existing=_existing(replace),
     )
     return run({"retarget": recipe}, progress)  # type: ignore[no-any-return]

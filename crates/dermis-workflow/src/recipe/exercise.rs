@@ -38,7 +38,7 @@ pub struct ExerciseRecipe {
     /// Whether every pose shows one joint, or one pair, alone.
     #[serde(default)]
     pub apart: bool,
-    /// A bundle (.npz) with rig and poses, or a clip (.glb).
+    /// A bundle (.npz) with rig and poses, or a clip (.glb, or .bvh without the mesh).
     pub out: PathBuf,
     /// Where the limits of all joints go, to be changed.
     #[serde(default)]
@@ -77,8 +77,8 @@ impl ExerciseRecipe {
     /// # Errors
     /// [`Error`].
     pub fn run(&self, watch: &dyn Watch) -> Result<ExerciseOutcome, Error> {
-        if !["npz", "glb"].contains(&ending(&self.out).as_str()) {
-            let (what, endings) = ("an exercise is written as a bundle or as a clip", "name it .npz or .glb");
+        if !["npz", "glb", "bvh"].contains(&ending(&self.out).as_str()) {
+            let (what, endings) = ("an exercise is written as a bundle or as a clip", "name it .npz, .glb or .bvh");
             return Err(FileError::Ending { path: self.out.clone(), what, endings }.into());
         }
         let out = reserve_file(&self.out, self.existing)?;

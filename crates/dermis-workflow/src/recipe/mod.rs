@@ -9,6 +9,7 @@ mod animate;
 mod compare;
 mod convert;
 mod course;
+mod crowd;
 mod decompose;
 mod demo;
 mod eval;
@@ -29,11 +30,13 @@ mod viewer;
 mod watch;
 mod weights;
 
+pub use crate::crowd::CrowdColours;
 pub use crate::output::Existing;
 pub use animate::{AnimateOutcome, AnimateRecipe, GoalOutcome};
 pub use compare::{CompareOutcome, CompareRecipe, Curve, Found, Subsets, USUAL, bench, compare_held, comparison_steps};
 pub use convert::{ConvertOutcome, ConvertRecipe};
 pub use course::Course;
+pub use crowd::{CrowdOutcome, CrowdPicture, CrowdRecipe, LevelOutcome};
 pub use decompose::{DecomposeOutcome, DecomposeRecipe};
 pub use demo::{DemoOutcome, DemoRecipe};
 pub use eval::{EvalOutcome, EvalRecipe, Held, ScoreRecipe, Scored, StressTest};
@@ -108,6 +111,8 @@ pub enum Recipe {
     Report(ReportRecipe),
     /// Play a scene.
     Animate(AnimateRecipe),
+    /// Show many instances of a model.
+    Crowd(Box<CrowdRecipe>),
 }
 
 /// What came of a recipe.
@@ -149,6 +154,8 @@ pub enum Outcome {
     Report(Box<ReportOutcome>),
     /// Of a scene.
     Animate(Box<AnimateOutcome>),
+    /// Of a crowd.
+    Crowd(Box<CrowdOutcome>),
 }
 
 /// A file that a recipe reads.
@@ -224,6 +231,7 @@ impl Recipe {
             Self::Figures(recipe) => Outcome::Figures(recipe.run(watch)?),
             Self::Report(recipe) => Outcome::Report(Box::new(recipe.run(watch)?)),
             Self::Animate(recipe) => Outcome::Animate(Box::new(recipe.run(watch)?)),
+            Self::Crowd(recipe) => Outcome::Crowd(Box::new(recipe.run(watch)?)),
         })
     }
 
@@ -248,6 +256,7 @@ impl Recipe {
             Self::Figures(_) => "figures",
             Self::Report(_) => "report",
             Self::Animate(_) => "animate",
+            Self::Crowd(_) => "crowd",
         }
     }
 
@@ -294,6 +303,7 @@ impl Outcome {
             Self::Figures(outcome) => outcome.json(),
             Self::Report(outcome) => outcome.json(),
             Self::Animate(outcome) => outcome.json(),
+            Self::Crowd(outcome) => outcome.json(),
         }
     }
 }

@@ -25,6 +25,9 @@ pub struct RetargetRecipe {
     /// Whether feet and hands are kept where the source's stand.
     #[serde(default = "kept")]
     pub contacts: bool,
+    /// Whether they stand still also where the source's slide.
+    #[serde(default)]
+    pub still: bool,
     /// How files are read where they do not say it themselves.
     #[serde(default)]
     pub read: ReadOptions,
@@ -88,7 +91,11 @@ impl RetargetRecipe {
         let theirs = theirs.ok_or_else(|| Error::lacks(&self.source.file.path, "there is no skeleton", own))?;
         let from = Character { skeleton: theirs, weights: source.weights.as_ref() };
         let to = Character { skeleton: &skeleton, weights: rig.weights.as_ref() };
-        let contacts = if self.contacts { Contacts::Kept } else { Contacts::Free };
+        let contacts = match (self.contacts, self.still) {
+            (false, _) => Contacts::Free,
+            (true, false) => Contacts::Kept,
+            (true, true) => Contacts::Still,
+        };
         let retargeted = step(watch, "retarget", |p| retarget(from, &motion, to, &table, contacts, p))?;
         put(&mut rig, &retargeted, &source);
         let converted =
