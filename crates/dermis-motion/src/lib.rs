@@ -9,6 +9,7 @@ pub mod anatomy;
 pub mod cameras;
 pub mod controls;
 pub mod curve;
+pub mod dynamics;
 pub mod exercise;
 pub mod expression;
 pub mod goals;

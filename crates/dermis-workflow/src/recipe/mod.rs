@@ -30,7 +30,7 @@ mod watch;
 mod weights;
 
 pub use crate::output::Existing;
-pub use animate::{AnimateOutcome, AnimateRecipe, GoalOutcome};
+pub use animate::{AnimateOutcome, AnimateRecipe, BodyOutcome, GoalOutcome};
 pub use compare::{CompareOutcome, CompareRecipe, Curve, Found, Subsets, USUAL, bench, compare_held, comparison_steps};
 pub use convert::{ConvertOutcome, ConvertRecipe};
 pub use course::Course;

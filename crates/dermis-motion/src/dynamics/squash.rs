@@ -1,0 +1,77 @@
+//! Bodies that give way: how the ground pushes them, and what they look like.
+
+use super::spec::SquashSpec;
+use super::world::State;
+use dermis_rig::glam::{DMat3, DVec3};
+
+use super::bodies::Body;
+use super::shape::outer;
+
+/// A spring and a damper between a body and the ground: m ẍ = −k x − c ẋ as long as that pushes.
+///
+/// With β = c/2m and ω² = k/m − β², a body that arrives with the velocity v leaves when the force is zero, after T = arg(β² − ω² + 2iβω)/ω
+/// = 2 atan(ω/β)/ω, with the velocity e v, e = exp(−βT). T and e are given: β = −ln e / T, and ωT solves tan(y/2) = y/(−ln e).
+///
+/// Source: Schwager & Pöschel 2007, "Coefficient of restitution and linear-dashpot model revisited".
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Contact {
+    /// β, 1/s.
+    pub damping: f64,
+    /// β² + ω², 1/s².
+    pub stiffness: f64,
+}
+
+/// The smallest bounce that a spring and a damper give in a half swing: exp(−2) = 0.135.
+pub const LEAST_BOUNCE: f64 = 0.14;
+
+impl Contact {
+    /// The contact of a body that stays for so many seconds, and leaves with a part of its velocity, [`LEAST_BOUNCE`] to 1.
+    pub fn new(seconds: f64, bounce: f64) -> Self {
+        let b = -bounce.clamp(LEAST_BOUNCE, 1.0).ln();
+        // tan(y/2) b − y rises from below zero to infinity on (0, π); of b = 0 the root is π.
+        let (mut low, mut high) = (0.0, std::f64::consts::PI);
+        for _ in 0..60 {
+            let y = 0.5 * (low + high);
+            if (0.5 * y).sin() * b > (0.5 * y).cos() * y { high = y } else { low = y }
+        }
+        let (damping, turns) = (b / seconds, 0.5 * (low + high) / seconds);
+        Self { damping, stiffness: damping * damping + turns * turns }
+    }
+
+    /// The force on a body of a mass that is so deep in the ground and rises with a velocity; it never pulls.
+    pub fn force(&self, mass: f64, depth: f64, rises: f64) -> f64 {
+        if depth <= 0.0 {
+            return 0.0;
+        }
+        (mass * (self.stiffness * depth - 2.0 * self.damping * rises)).max(0.0)
+    }
+}
+
+/// What is left at least of a body's height: one that is squashed further has met the ground too fast for its softness.
+const LEAST: f64 = 0.15;
+
+/// How a soft body is deformed about the middle of its mass, a symmetric matrix of determinant 1 in the axes of the world: stretched along
+/// its way, and then along the vertical by what brings its lowest point to the ground. `None` if little of its height is left.
+pub fn deformed(body: &Body, spec: &SquashSpec, state: &State, ground: Option<f64>) -> Option<DMat3> {
+    let arm = state.rotation * body.shape.middle;
+    let velocity = state.linear + state.angular.cross(arm);
+    let stretched = match velocity.try_normalize() {
+        Some(way) => along(way, 1.0 + spec.stretch * velocity.length()),
+        None => DMat3::IDENTITY,
+    };
+    let Some(ground) = ground else { return Some(stretched) };
+    let down = stretched * -DVec3::Y;
+    let below = down.length() * body.shape.reach(state.rotation.conjugate() * down.normalize());
+    let height = state.head.y + arm.y - ground;
+    match height / below {
+        part if part >= 1.0 => Some(stretched),
+        part if part < LEAST => None,
+        part => Some(along(DVec3::Y, part) * stretched),
+    }
+}
+
+/// A factor along a direction of unit length, and across it what keeps the volume.
+fn along(way: DVec3, factor: f64) -> DMat3 {
+    let across = 1.0 / factor.sqrt();
+    DMat3::IDENTITY * across + outer(way) * (factor - across)
+}
