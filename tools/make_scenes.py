@@ -234,8 +234,8 @@ def grass():
 def ball():
     rig = Rig("ball")
     root = rig.bone("ground", None, (0, 0, 0))
-    # Its head is where it touches the ground: what squashes it leaves that point.
-    ball = rig.bone("ball", root, (0, 0, 0))
+    # Its head is where it touches the ground: what squashes it leaves that point. The bone above it can press a ball that turns.
+    ball = rig.bone("ball", rig.bone("press", root, (0, 0, 0)), (0, 0, 0))
     positions, triangles = sphere((0, 0.25, 0), (0.25, 0.25, 0.25), 20, 12)
     halves = [[], []]
     for triangle in triangles:

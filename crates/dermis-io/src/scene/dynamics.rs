@@ -73,7 +73,7 @@ struct BodyFile {
     /// Which part of its velocity a body has after it met the ground, 0 to 1
     #[serde(default)]
     bounce: f64,
-    /// How soft they are: they give way on the ground and are stretched where they are fast, at the same volume
+    /// How soft they are: they give way on the ground and are higher where they rise and fall, at the same volume
     #[serde(default)]
     squash: Option<SquashFile>,
 }
@@ -95,7 +95,7 @@ struct SpringFile {
 struct SquashFile {
     /// How long a body stays on the ground, seconds
     seconds: f64,
-    /// By how much of itself it is longer along its way at 1 m/s
+    /// By how much of itself it is higher at 1 m/s up or down
     #[serde(default)]
     stretch: f64,
 }

@@ -2,6 +2,7 @@
 
 use super::shape::{Shape, outer};
 use super::spec::{BodySpec, DynamicsSpec, LimitChoice};
+use super::world::apart;
 use crate::anatomy::{Anatomy, LimitFrom};
 use crate::goals::LimitSpec;
 use crate::ik::JointLimits;
@@ -29,10 +30,15 @@ pub struct Body {
     pub inertia: DMat3,
     /// How far its joint turns from [`Body::rest`].
     pub limits: JointLimits,
+    /// The same, each with one wall.
+    pub(super) walls: Vec<JointLimits>,
     /// Its rotation at rest, in the axes of the bone that it hangs on.
     pub rest: DQuat,
     /// The largest moment of inertia, about its head, of all that hangs on its joint at rest, kg m².
     pub carried: f64,
+    /// Of a soft body that hangs on nothing the bone above, if it moves no skin, is no body and carries this bone alone: it shows how the
+    /// body is pressed.
+    pub presses: Option<BoneIndex>,
 }
 
 /// What a body hangs on.
@@ -78,8 +84,11 @@ impl Bodies {
         dominant.for_each(|bone| moved[bone.get()] += 1);
         let mut skinned = vec![false; skeleton.len()];
         weights.rows().flatten().filter(|(_, w)| *w > 0.0).for_each(|(bone, _)| skinned[bone.get()] = true);
+        let own = skinned.clone();
+        let mut children = vec![0usize; skeleton.len()];
         for bone in skeleton.bones().rev() {
             if let Some(parent) = skeleton.parents()[bone] {
+                children[parent.get()] += 1;
                 skinned[parent.get()] |= skinned[bone.get()];
             }
         }
@@ -127,6 +136,10 @@ impl Bodies {
         if bodies.len() > MOST {
             return fault(&list, format!("{} bodies; {MOST} are the most", bodies.len()));
         }
+        let idle = |bone: BoneIndex| {
+            let parent = skeleton.parents()[bone]?;
+            (!own[parent.get()] && children[parent.get()] == 1 && carrier[parent].is_none()).then_some(parent)
+        };
         let clouds = clouds(rig.mesh(), weights, &carrier, bodies.len());
         let mut all = Vec::with_capacity(bodies.len());
         for ((bone, at, above, limits), cloud) in bodies.into_iter().zip(&clouds) {
@@ -144,7 +157,11 @@ impl Bodies {
                 Above::Body(body) => frame(&skeleton.bind()[body_bone(&all, body)]).0,
             };
             let rest = hangs_on.conjugate() * turn;
-            all.push(Body { bone, spec: at, above, shape, mass, inertia, limits, rest, carried: 0.0 });
+            // Only what is soft and free presses.
+            let soft = spec.bodies[at].squash.is_some() && above == Above::Nothing;
+            let presses = idle(bone).filter(|_| soft);
+            let walls = apart(&limits);
+            all.push(Body { bone, spec: at, above, shape, mass, inertia, limits, walls, rest, carried: 0.0, presses });
         }
         let carried: Vec<f64> = (0..all.len()).map(|body| carried(&all, body, skeleton)).collect();
         all.iter_mut().zip(carried).for_each(|(body, carried)| body.carried = carried);

@@ -2,12 +2,12 @@
 
 use super::bodies::{Bodies, frame};
 use super::spec::DynamicsSpec;
-use super::squash::deformed;
+use super::squash;
 use super::world::{Carried, State, World, velocity};
 use crate::key_path::KeyPath;
 use crate::player::PlayError;
 use crate::scene::{Clock, Fault, SceneError};
-use dermis_rig::glam::{DAffine3, DMat3, DQuat, DVec3};
+use dermis_rig::glam::{DAffine3, DQuat, DVec3};
 use dermis_rig::progress::proceed;
 use dermis_rig::rotation::slerp;
 use dermis_rig::{BoneIndex, BoneVec, Progress, Skeleton};
@@ -32,8 +32,8 @@ pub struct Shown {
     pub head: DVec3,
     /// The bone's rotation.
     pub rotation: DQuat,
-    /// By what it is deformed about the middle of its mass, in the axes of the world.
-    pub deformed: DMat3,
+    /// Its height over that at rest; its volume is the same.
+    pub height: f64,
 }
 
 /// A body faster than this, m/s, is taken for an unstable simulation.
@@ -125,17 +125,17 @@ fn shown(
     time: f64,
 ) -> Result<Shown, SceneError> {
     let body = &bodies.all[at];
-    let deformed = match &spec.bodies[body.spec].squash {
-        Some(squash) => deformed(body, squash, state, spec.ground).ok_or_else(|| {
+    let height = match &spec.bodies[body.spec].squash {
+        Some(soft) => squash::height(body, soft, state, spec.ground).ok_or_else(|| {
             let name = &skeleton.names()[body.bone];
             unfit(format!(
                 "\"{name:.80}\" is squashed flat on the ground at {time:.3} s: it is too fast for a contact of {} s",
-                squash.seconds
+                soft.seconds
             ))
         })?,
-        None => DMat3::IDENTITY,
+        None => 1.0,
     };
-    Ok(Shown { weight: sample.weights[body.spec], head: state.head, rotation: state.rotation, deformed })
+    Ok(Shown { weight: sample.weights[body.spec], head: state.head, rotation: state.rotation, height })
 }
 
 /// Part of the way from one state to another. A body that begins or ends to move between them is where it is.
@@ -145,7 +145,7 @@ fn between(a: &Option<Shown>, b: &Option<Shown>, part: f64) -> Option<Shown> {
             weight: a.weight + (b.weight - a.weight) * part,
             head: a.head.lerp(b.head, part),
             rotation: slerp(a.rotation, b.rotation, part),
-            deformed: a.deformed + (b.deformed - a.deformed) * part,
+            height: a.height + (b.height - a.height) * part,
         }),
         (a, _) => *a,
     }

@@ -73,12 +73,12 @@ pub struct SpringSpec {
     pub ratio: f64,
 }
 
-/// Bodies that give way on the ground and are stretched where they are fast, at the same volume.
+/// Bodies that give way on the ground and are higher where they rise and fall, at the same volume.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SquashSpec {
     /// How long the body is in contact, seconds.
     pub seconds: f64,
-    /// By how much of itself it is longer along its way, at 1 m/s.
+    /// By how much of itself it is higher, at 1 m/s up or down.
     pub stretch: f64,
 }
 

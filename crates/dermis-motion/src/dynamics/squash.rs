@@ -1,11 +1,9 @@
 //! Bodies that give way: how the ground pushes them, and what they look like.
 
+use super::bodies::Body;
 use super::spec::SquashSpec;
 use super::world::State;
-use dermis_rig::glam::{DMat3, DVec3};
-
-use super::bodies::Body;
-use super::shape::outer;
+use dermis_rig::glam::DVec3;
 
 /// A spring and a damper between a body and the ground: m ẍ = −k x − c ẋ as long as that pushes.
 ///
@@ -50,28 +48,13 @@ impl Contact {
 /// What is left at least of a body's height: one that is squashed further has met the ground too fast for its softness.
 const LEAST: f64 = 0.15;
 
-/// How a soft body is deformed about the middle of its mass, a symmetric matrix of determinant 1 in the axes of the world: stretched along
-/// its way, and then along the vertical by what brings its lowest point to the ground. `None` if little of its height is left.
-pub fn deformed(body: &Body, spec: &SquashSpec, state: &State, ground: Option<f64>) -> Option<DMat3> {
+/// How high a soft body is, over its height at rest: higher where it rises or falls, and on the ground by what brings its lowest point there.
+/// `None` if little of its height is left. Across, it is wider by the square root, about the middle of its mass: the volume stays.
+pub fn height(body: &Body, spec: &SquashSpec, state: &State, ground: Option<f64>) -> Option<f64> {
     let arm = state.rotation * body.shape.middle;
     let velocity = state.linear + state.angular.cross(arm);
-    let stretched = match velocity.try_normalize() {
-        Some(way) => along(way, 1.0 + spec.stretch * velocity.length()),
-        None => DMat3::IDENTITY,
-    };
-    let Some(ground) = ground else { return Some(stretched) };
-    let down = stretched * -DVec3::Y;
-    let below = down.length() * body.shape.reach(state.rotation.conjugate() * down.normalize());
-    let height = state.head.y + arm.y - ground;
-    match height / below {
-        part if part >= 1.0 => Some(stretched),
-        part if part < LEAST => None,
-        part => Some(along(DVec3::Y, part) * stretched),
-    }
-}
-
-/// A factor along a direction of unit length, and across it what keeps the volume.
-fn along(way: DVec3, factor: f64) -> DMat3 {
-    let across = 1.0 / factor.sqrt();
-    DMat3::IDENTITY * across + outer(way) * (factor - across)
+    let stretched = 1.0 + spec.stretch * velocity.y.abs();
+    let below = body.shape.reach(state.rotation.conjugate() * -DVec3::Y);
+    let pressed = ground.map_or(stretched, |ground| stretched.min((state.head.y + arm.y - ground) / below));
+    (pressed >= LEAST).then_some(pressed)
 }

@@ -77,6 +77,8 @@ struct Joint {
     spring_damping: f64,
     /// All damping, N m s/rad.
     damping: f64,
+    /// By how much it is beyond its limits, radians.
+    beyond: f64,
 }
 
 struct Root {
@@ -193,6 +195,7 @@ impl<'a> World<'a> {
             stiffness: body.carried * turns * turns,
             spring_damping,
             damping: spring_damping + spec.damping * body.carried,
+            beyond: body.limits.excess(body.rest.conjugate() * relative),
         }
     }
 
@@ -255,6 +258,42 @@ impl<'a> World<'a> {
             self.push(at, wind, dt);
         }
         self.physics.step();
+        let within = (0..self.links.len()).filter(|at| self.hold(*at, dt)).count();
+        if within > 0 {
+            let PhysicsWorld { bodies, multibody_joints, .. } = &mut self.physics;
+            for root in self.links.iter().filter_map(|link| multibody_joints.rigid_body_link(link.handle).copied()) {
+                if let Some(multibody) = multibody_joints.get_multibody_mut(root.multibody).filter(|_| root.id == 1) {
+                    multibody.forward_kinematics(bodies, false);
+                    multibody.update_rigid_bodies(bodies, false);
+                }
+            }
+        }
+    }
+
+    /// Turns a joint back that a step has brought beyond its limits: the solver stops what would leave them, to what its passes leave. A
+    /// joint that began beyond returns slowly. Says whether it turned.
+    fn hold(&mut self, at: usize, dt: f64) -> bool {
+        let link = &mut self.links[at];
+        let body = &self.bodies.all[link.body];
+        let Some(joint) = link.joint.as_mut().filter(|_| !body.walls.is_empty()) else { return false };
+        let Some((multibody, id)) = multibody(&mut self.physics, link.handle) else { return false };
+        let Some(found) = multibody.link_mut(id) else { return false };
+        let base = convert::of_rotation(&found.joint.data.local_frame1.rotation);
+        let relative = base * convert::of_rotation(&found.joint.joint_rot()) * joint.axes.conjugate();
+        let q = body.rest.conjugate() * relative;
+        let back = rotation_vector(q.conjugate() * body.limits.nearest(q));
+        let (beyond, most) = (back.length(), (joint.beyond - RETURN * dt).max(0.0));
+        if beyond <= most.max(1e-12) {
+            joint.beyond = beyond;
+            return false;
+        }
+        joint.beyond = most;
+        let turn = base.conjugate() * (relative * (back * (1.0 - most / beyond)));
+        match body.limits {
+            JointLimits::Hinge(_) => found.joint.apply_displacement(&[turn.x]),
+            _ => found.joint.apply_displacement(&turn.to_array()),
+        }
+        true
     }
 
     /// Begins a joint's coordinates anew, and sets its spring and its limit.
@@ -274,9 +313,11 @@ impl<'a> World<'a> {
         let relative = (base * made * joint.axes.conjugate()).normalize();
         // The velocity in the axes of the bone.
         let turning = relative.conjugate() * (base * speed);
-        let wall = wall(&body.limits, body.rest.conjugate() * relative, turning, dt);
+        let walls: Vec<(DVec3, f64)> = (body.walls.iter())
+            .filter_map(|limits| wall(limits, body.rest.conjugate() * relative, turning, dt))
+            .collect();
         if count == 3 {
-            let axes = wall.map_or(DQuat::IDENTITY, |(out, _)| DQuat::from_rotation_arc(DVec3::X, out));
+            let axes = axes_of(&walls);
             let back = rotation_vector(made) * -1.0;
             found.joint.apply_displacement(&back.to_array());
             data.local_frame1.rotation = convert::rotation(relative * axes);
@@ -285,16 +326,17 @@ impl<'a> World<'a> {
             speed = axes.conjugate() * turning;
         }
         let coords = found.joint.coords();
-        data.limit_axes.remove(JointAxesMask::ANG_X);
-        if let Some((out, room)) = wall {
+        data.limit_axes.remove(JointAxesMask::ANG_AXES);
+        for (axis, (out, room)) in walls.iter().enumerate() {
             // A limit acts from where it is broken on: within a step of it the joint stops, and beyond it returns slowly.
-            let most = if room > 0.0 { -1e-12 } else { room.max(-RETURN * dt) - 1e-12 };
-            let sign = (joint.axes * DVec3::X).dot(out).signum();
-            let range = match sign > 0.0 {
-                true => [-f64::MAX, coords[3] + most],
-                false => [coords[3] - most, f64::MAX],
+            let most = if *room > 0.0 { 0.0 } else { room.max(-RETURN * dt) };
+            let at = coords[3 + axis] + (most - 1e-12);
+            let mirrored = coords[3 + axis] - (most - 1e-12);
+            let range = match count == 1 && (joint.axes * DVec3::X).dot(*out) < 0.0 {
+                false => [-f64::MAX, at],
+                true => [mirrored, f64::MAX],
             };
-            data.set_limits(JointAxis::AngX, range);
+            data.set_limits([JointAxis::AngX, JointAxis::AngY][axis], range);
         }
         found.joint.data = data;
         if joint.stiffness > 0.0 {
@@ -326,8 +368,8 @@ impl<'a> World<'a> {
         if let Some(air) = &self.spec.air {
             let felt = wind - linear;
             let drag = 0.5 * air.density * air.drag * body.shape.shadow() * felt.length();
-            // Implicitly: wind brings a feather to its own speed, and not beyond.
-            force += felt * (drag / (1.0 + drag * dt / body.mass));
+            // Wind brings a feather to its own speed in a step, and not beyond.
+            force += felt * drag.min(body.mass / dt);
         }
         if let (Some(squash), Some(ground)) = (&spec.squash, self.spec.ground) {
             let contact = squash::Contact::new(squash.seconds, spec.bounce);
@@ -389,12 +431,15 @@ fn parameters(dt: f64) -> IntegrationParameters {
     IntegrationParameters {
         dt,
         num_solver_iterations: 1,
+        // Limits and contacts of one body are coupled.
         num_internal_pgs_iterations: 8,
+        num_internal_stabilization_iterations: 8,
         // A body's own speed is its own; what is too fast is an error.
         normalized_max_linear_velocity: f64::MAX,
-        // Steps are short: contacts are found anew in each, and all of them are kept.
+        // Steps are short: contacts are found anew in each, all of them are kept, and nothing flies through the ground within one.
         contact_recycling: false,
         contact_clustering: false,
+        max_ccd_substeps: 0,
         ..IntegrationParameters::default()
     }
 }
@@ -462,6 +507,31 @@ fn drive(physics: &mut PhysicsWorld, root: &Root, carried: &Carried, dt: f64) {
     body.add_torque(convert::vector(angular * (root.inertia / dt)), true);
 }
 
+/// Axes of coordinates of which the first shows out of the first wall, and the second, as far as it can, out of the second.
+fn axes_of(walls: &[(DVec3, f64)]) -> DQuat {
+    let Some((x, _)) = walls.first() else { return DQuat::IDENTITY };
+    let y = walls.get(1).and_then(|(out, _)| out.reject_from_normalized(*x).try_normalize());
+    match y {
+        Some(y) => DQuat::from_mat3(&DMat3::from_cols(*x, y, x.cross(y))).normalize(),
+        None => DQuat::from_rotation_arc(DVec3::X, *x),
+    }
+}
+
+/// The limits of a joint, each with one wall: the swing of a cone and its twist apart.
+pub(super) fn apart(limits: &JointLimits) -> Vec<JointLimits> {
+    /// A swing of a half turn is none; a twist of a whole turn is none.
+    const ALL: [f64; 2] = [-std::f64::consts::TAU, std::f64::consts::TAU];
+    match limits {
+        JointLimits::Free | JointLimits::Locked => Vec::new(),
+        JointLimits::Hinge(_) => vec![limits.clone()],
+        JointLimits::Cone(cone) => {
+            let swing = JointLimits::cone(cone.axis(), cone.side(), cone.swing(), ALL);
+            let twist = JointLimits::cone(cone.axis(), cone.side(), [ALL, ALL], cone.twist());
+            [swing, twist].into_iter().flatten().collect()
+        }
+    }
+}
+
 /// The direction, in the axes of the bone, in which a joint leaves its limits within a step, and how much room there is, radians; below
 /// zero if it is beyond.
 fn wall(limits: &JointLimits, q: DQuat, turning: DVec3, dt: f64) -> Option<(DVec3, f64)> {
@@ -479,12 +549,19 @@ fn wall(limits: &JointLimits, q: DQuat, turning: DVec3, dt: f64) -> Option<(DVec
         }
         JointLimits::Cone(_) => {
             let then = q * from_rotation_vector(turning * dt);
-            let near = limits.nearest(then);
-            let out = rotation_vector(near.conjugate() * then);
-            (out.length() > 1e-9).then(|| {
-                let out = out.normalize();
-                (out, rotation_vector(q.conjugate() * near).dot(out))
-            })
+            let beyond = limits.excess(then);
+            if beyond < 1e-8 {
+                return None;
+            }
+            // By differences that stay on the outer side. A swing changes the twist, so this is not the axis of the bone.
+            let h = (0.5 * beyond).min(1e-5);
+            let slope = |axis: DVec3| {
+                let at = |h: f64| limits.excess(then * from_rotation_vector(axis * h));
+                (at(h) - at(-h)) / (2.0 * h)
+            };
+            let gradient = DVec3::new(slope(DVec3::X), slope(DVec3::Y), slope(DVec3::Z));
+            let out = gradient.try_normalize()?;
+            Some((out, out.dot(turning) * dt - beyond / gradient.length()))
         }
     }
 }

@@ -10,9 +10,16 @@ fn falls(spec: BodySpec) -> BodySpec {
     BodySpec { free: true, ..spec }
 }
 
-/// The heights of the middle of a cube that is let go with its lower side at a height.
+/// The heights of the middle of a cube that stands on a corner and is let go with that at a height.
 fn heights(spec: DynamicsSpec, height: f64, seconds: f64, rate: f64) -> Vec<f64> {
-    let rig = bars(1, CUBE, height + CUBE.y);
+    let mut rig = bars(1, CUBE, height + CUBE.y);
+    // On a corner, half its diagonal below the middle.
+    let middle = DVec3::Y * (height + 0.5 * CUBE.y);
+    let turn = dermis_rig::glam::DQuat::from_rotation_arc(DVec3::ONE.normalize(), DVec3::Y);
+    let (low, deep) = (0.5 * CUBE.y, 0.5 * CUBE.length());
+    dermis_testkit::change_rig(&mut rig, |mesh, _, _| {
+        mesh.positions.iter_mut().for_each(|p| *p = middle + turn * (*p - middle) * (low / deep));
+    });
     let scene = scene(seconds, rate, vec![], spec);
     let worlds = of_bone(&play(&scene, &rig).unwrap(), 1);
     worlds.iter().map(|world| world.transform_point3(-DVec3::Y * 0.5 * CUBE.y).y).collect()
@@ -61,10 +68,12 @@ fn bounces_rise_to_the_square_of_the_restitution() {
         let tops: Vec<f64> = tops(&heights).into_iter().map(|top| top - 0.15).take(2).collect();
         println!("{bounce}: {tops:?}");
         let mut expected = 1.0;
-        for top in &tops {
+        for (bounces, top) in tops.iter().enumerate() {
             expected *= bounce * bounce;
-            // The velocity at contact is known to a step of gravity: 0.02 of 4.4 m/s, twice in a square.
-            assert!((top / expected - 1.0).abs() < 0.03, "{bounce}: {top} for {expected}");
+            // A bounce happens up to a step early, where a step of gravity, 0.02 of 4.4 m/s, is missing; twice in a square, and as much
+            // again for the way up.
+            let tolerance = 0.025 * (bounces + 1) as f64;
+            assert!((top / expected - 1.0).abs() < tolerance, "{bounce}: {top} for {expected}");
         }
         assert_eq!(tops.len(), 2);
         let lowest = heights.iter().fold(f64::MAX, |low, h| low.min(*h)) - 0.15;
