@@ -2,8 +2,8 @@
 
 use crate::controls::{Controls, Numbers, Place, Value};
 use crate::dynamics::{Bodies, BodySpec, DynamicsSpec, Sample, show, simulate};
-use crate::ik::Reach;
 use crate::goals::{Aim, GoalReport, Goals, Posed};
+use crate::ik::Reach;
 use crate::key_path::KeyPath;
 use crate::layer::{Layer, Mix, Track, below};
 use crate::local::Local;
@@ -248,9 +248,8 @@ impl<'a> Player<'a> {
             air.wind.iter().try_for_each(|value| self.controls.check(value, &path.key("wind"), &[]))?;
         }
         let mut bodies = spec.bodies.iter().enumerate();
-        bodies.try_for_each(|(at, body)| {
-            self.controls.check(&body.weight, &path.key("bodies").at(at).key("weight"), &[])
-        })
+        bodies
+            .try_for_each(|(at, body)| self.controls.check(&body.weight, &path.key("bodies").at(at).key("weight"), &[]))
     }
 
     fn layered(&self, rest: &BoneVec<Local>, numbers: &Numbers<'_>) -> Result<BoneVec<Local>, SceneError> {

@@ -196,10 +196,9 @@ fn a_ragdoll_comes_to_rest_on_the_ground() {
     let mut most = (0.0, String::new());
     for frame in &motion.frames[13..] {
         let local = rig.skeleton().local_transforms(&frame.pose).unwrap();
-        let rest = rig.skeleton().local_transforms(&dermis_rig::WorldPose {
-            bones: rig.skeleton().bind().clone(),
-            channels: vec![],
-        });
+        let rest = rig
+            .skeleton()
+            .local_transforms(&dermis_rig::WorldPose { bones: rig.skeleton().bind().clone(), channels: vec![] });
         let rest = rest.unwrap();
         for body in &outcome.bodies[1..] {
             let bone = rig.skeleton().find(&body.bone).unwrap();

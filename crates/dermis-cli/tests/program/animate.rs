@@ -69,7 +69,11 @@ fn bones_fall_as_bodies() {
     assert_eq!(desk.bytes("again.glb"), desk.bytes("fall.glb"));
     for (from, to, says) in [
         ("\"density\": 500", "\"density\": -5", "line 4, dynamics.bodies[0].density: -5; a density in kg/m³"),
-        ("[\"*\"], \"density\"", "[\"tail\"], \"density\"", "line 4, dynamics.bodies[0].bones[0]: the rig has no bone \"tail\""),
+        (
+            "[\"*\"], \"density\"",
+            "[\"tail\"], \"density\"",
+            "line 4, dynamics.bodies[0].bones[0]: the rig has no bone \"tail\"",
+        ),
         ("\"ground\": -9", "\"steps\": 1e9", "line 4, dynamics.steps: 1000000000; a number of steps per second"),
         ("\"ground\": -9", "\"gravity\": [0, 5000, 0]", "dynamics.gravity: 5000; an acceleration in m/s²"),
     ] {

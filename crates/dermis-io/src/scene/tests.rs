@@ -125,7 +125,11 @@ fn bad_scenes_are_told_by_line_key_and_what_was_expected() {
         ),
         ("\"hertz\": 2", "\"herz\": 2", &["line 39, dynamics.bodies[0].spring.herz: unknown field", "`hertz`"]),
         ("\"density\": 400", "\"density\": \"400\"", &["line 39, dynamics.bodies[0].density", "a number is expected"]),
-        ("\"wind\": \"wind\", \"drag\"", "\"wind\": [1, 2], \"drag\"", &["line 37, dynamics.wind: 2 numbers; three are expected"]),
+        (
+            "\"wind\": \"wind\", \"drag\"",
+            "\"wind\": [1, 2], \"drag\"",
+            &["line 37, dynamics.wind: 2 numbers; three are expected"],
+        ),
         ("\"air\": 1.1, \"wind\": \"wind\", ", "", &["line 37, dynamics.drag: a drag serves \"air\" or \"wind\""]),
         ("\"weight\": \"t > 1.5\"", "\"weight\": \"t > \"", &["line 40, dynamics.bodies[1].weight"]),
         ("\"chain\": \"shoulder\"", "\"chain\": 3", &["line 32, goals[0].chain", "a text in quotes is expected"]),

@@ -99,11 +99,15 @@ impl Bodies {
             for bone in chosen(body, skeleton, &moved, &path)? {
                 if let Some(before) = named[bone].replace(at) {
                     let name = &skeleton.names()[bone];
-                    return fault(&path.key("bones"), format!("\"{name:.80}\" is named by {} already", list.at(before)));
+                    return fault(
+                        &path.key("bones"),
+                        format!("\"{name:.80}\" is named by {} already", list.at(before)),
+                    );
                 }
             }
         }
-        let joint = |bone: BoneIndex| joint_limits(bone, named[bone].map(|at| &spec.bodies[at]), limits, skeleton, &anatomy);
+        let joint =
+            |bone: BoneIndex| joint_limits(bone, named[bone].map(|at| &spec.bodies[at]), limits, skeleton, &anatomy);
         let mut bodies: Vec<(BoneIndex, usize, Above, JointLimits)> = Vec::new();
         let mut carrier: BoneVec<Option<usize>> = BoneVec::new(vec![None; skeleton.len()]);
         for bone in skeleton.bones() {
@@ -129,7 +133,9 @@ impl Bodies {
         for (at, body) in spec.bodies.iter().enumerate() {
             if !bodies.iter().any(|(_, of, ..)| *of == at) {
                 let bones = few(body.bones.iter());
-                let what = format!("none of {bones} can be a body: each moves fewer than {FEWEST} vertices, or its joint is locked");
+                let what = format!(
+                    "none of {bones} can be a body: each moves fewer than {FEWEST} vertices, or its joint is locked"
+                );
                 return fault(&list.at(at).key("bones"), what);
             }
         }
@@ -188,12 +194,7 @@ fn excepted(spec: &BodySpec, name: &str) -> bool {
 }
 
 /// The bones that a description names.
-fn chosen(
-    spec: &BodySpec,
-    skeleton: &Skeleton,
-    moved: &[usize],
-    path: &KeyPath,
-) -> Result<Vec<BoneIndex>, SceneError> {
+fn chosen(spec: &BodySpec, skeleton: &Skeleton, moved: &[usize], path: &KeyPath) -> Result<Vec<BoneIndex>, SceneError> {
     let mut chosen = vec![false; skeleton.len()];
     let no_bone = |pattern: &String| Fault::NoBone { bone: pattern.clone(), bones: few(skeleton.names().iter()) };
     for (at, pattern) in spec.bones.iter().enumerate() {
@@ -278,8 +279,8 @@ fn carried(all: &[Body], top: usize, skeleton: &Skeleton) -> f64 {
             let (turn, own) = frame(&skeleton.bind()[body.bone]);
             let r = DMat3::from_quat(turn);
             let arm = own + turn * body.shape.middle - head;
-            total += r * body.inertia * r.transpose()
-                + (DMat3::IDENTITY * arm.length_squared() - outer(arm)) * body.mass;
+            total +=
+                r * body.inertia * r.transpose() + (DMat3::IDENTITY * arm.length_squared() - outer(arm)) * body.mass;
         }
     }
     principal_axes(&total)[0].0

@@ -11,7 +11,12 @@ use dermis_rig::{BoneVec, Skeleton};
 /// The bodies make a pose of their own. A bone of weight w is w of the way from its local transform in the animation to that in the pose of
 /// the bodies. A soft body is pressed by the bone above it, if that has nothing else to do: what is scaled along the axes of the world and
 /// turned below can be written as rotations and scales, in a GLB as well.
-pub fn show(animated: &BoneVec<Local>, bodies: &Bodies, shown: &[Option<Shown>], skeleton: &Skeleton) -> BoneVec<DAffine3> {
+pub fn show(
+    animated: &BoneVec<Local>,
+    bodies: &Bodies,
+    shown: &[Option<Shown>],
+    skeleton: &Skeleton,
+) -> BoneVec<DAffine3> {
     let mut body_of = vec![None; skeleton.len()];
     bodies.all.iter().zip(shown).for_each(|(body, shown)| body_of[body.bone.get()] = shown.map(|shown| (body, shown)));
     let mut pressing = vec![None; skeleton.len()];

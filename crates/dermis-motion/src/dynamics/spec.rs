@@ -121,7 +121,8 @@ impl DynamicsSpec {
     /// [`SceneError`], with the key.
     pub fn check(&self, clock: &Clock) -> Result<(), SceneError> {
         let path = KeyPath::new().key("dynamics");
-        let within = |path: KeyPath, value: f64, [low, high]: [f64; 2], what: &str| match (low..=high).contains(&value) {
+        let within = |path: KeyPath, value: f64, [low, high]: [f64; 2], what: &str| match (low..=high).contains(&value)
+        {
             true => Ok(()),
             false => {
                 let what = format!("{value}; {what} from {low} to {high} is expected");

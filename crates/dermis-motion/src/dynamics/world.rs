@@ -138,7 +138,8 @@ impl<'a> World<'a> {
             },
         };
         let joint = above.zip(bone).map(|(above, bone)| self.join(at, body, state, above, bone, handle));
-        if let Some(root) = joint.as_ref().and_then(|joint| self.roots.iter_mut().find(|root| root.handle == joint.above))
+        if let Some(root) =
+            joint.as_ref().and_then(|joint| self.roots.iter_mut().find(|root| root.handle == joint.above))
         {
             root.mass += HEAVY * body.mass;
             root.inertia += HEAVY * body.carried;
@@ -261,8 +262,13 @@ impl<'a> World<'a> {
         let within = (0..self.links.len()).filter(|at| self.hold(*at, dt)).count();
         if within > 0 {
             let PhysicsWorld { bodies, multibody_joints, .. } = &mut self.physics;
-            for root in self.links.iter().filter_map(|link| multibody_joints.rigid_body_link(link.handle).copied()) {
-                if let Some(multibody) = multibody_joints.get_multibody_mut(root.multibody).filter(|_| root.id == 1) {
+            for link in &self.links {
+                // Every multibody has one link with the number 1.
+                let Some(link) = multibody_joints.rigid_body_link(link.handle).copied().filter(|link| link.id == 1)
+                else {
+                    continue;
+                };
+                if let Some(multibody) = multibody_joints.get_multibody_mut(link.multibody) {
                     multibody.forward_kinematics(bodies, false);
                     multibody.update_rigid_bodies(bodies, false);
                 }
@@ -395,7 +401,8 @@ impl<'a> World<'a> {
     fn velocity(&self, at: usize) -> (DVec3, DVec3) {
         let handle = self.links[at].handle;
         let set = &self.physics.multibody_joints;
-        let multibody = set.rigid_body_link(handle).and_then(|link| Some((set.get_multibody(link.multibody)?, link.id)));
+        let multibody =
+            set.rigid_body_link(handle).and_then(|link| Some((set.get_multibody(link.multibody)?, link.id)));
         match multibody {
             Some((multibody, id)) if multibody.body_jacobian(id).ncols() == multibody.ndofs() => {
                 let v = multibody.body_jacobian(id) * multibody.generalized_velocity();
@@ -416,12 +423,8 @@ impl<'a> World<'a> {
             let (rotation, middle) = convert::of_pose(self.physics.bodies[link.handle].position());
             let (linear, angular) = self.velocity(at);
             let arm = rotation * self.bodies.all[link.body].shape.middle;
-            states[link.body] = Some(State {
-                head: middle - arm,
-                rotation,
-                linear: linear - angular.cross(arm),
-                angular,
-            });
+            states[link.body] =
+                Some(State { head: middle - arm, rotation, linear: linear - angular.cross(arm), angular });
         }
         states
     }

@@ -106,7 +106,8 @@ impl AnimateRecipe {
         seen(watch, [&self.scene], &notes)?;
         let shapes: Vec<String> = contents.morphs.iter().map(|morph| morph.name.clone()).collect();
         let fault = |error: &dermis_motion::SceneError| bad_scene(path, &scene.locate(error));
-        let player = Player::new(&scene.scene, rig.skeleton(), &shapes, &clips).and_then(|player| player.with_bodies(&rig));
+        let player =
+            Player::new(&scene.scene, rig.skeleton(), &shapes, &clips).and_then(|player| player.with_bodies(&rig));
         let player = player.map_err(|error| fault(&error))?;
         let played = step(watch, "animate", |progress| {
             player.play(progress).map_err(|error| match error {

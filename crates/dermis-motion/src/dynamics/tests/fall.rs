@@ -38,7 +38,8 @@ fn what_is_thrown_goes_along_a_parabola() {
         let t = frame as f64 / 48.0;
         let fallen = (t - 0.5).max(0.0);
         // Until 0.5 s the animation, whose head moves along a line; then its middle does, with the velocity that it had.
-        let middle = |t: f64, turn: f64| DVec3::new(2.0 * t, 3.0 * t, 0.0) + DMat3::from_rotation_z(turn) * (-DVec3::Y * 0.15);
+        let middle =
+            |t: f64, turn: f64| DVec3::new(2.0 * t, 3.0 * t, 0.0) + DMat3::from_rotation_z(turn) * (-DVec3::Y * 0.15);
         let turn = f64::to_radians(40.0);
         let at = middle(0.5, 0.5 * turn);
         let spin = DVec3::Z.cross(at - DVec3::new(1.0, 1.5, 0.0)) * turn;

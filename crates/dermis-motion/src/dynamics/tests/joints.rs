@@ -18,7 +18,8 @@ fn a_spring_swings_at_its_frequency() {
     let jump = drive("bar 0", text("20 * (t > 0.25)"), still());
     let scene = scene(2.25, 480.0, vec![jump], dynamics(vec![spec]));
     let angles: Vec<f64> = of_bone(&play(&scene, &rig).unwrap(), 1).iter().map(angle).collect();
-    let tops: Vec<usize> = (121..angles.len() - 1).filter(|&i| angles[i] > angles[i - 1] && angles[i] >= angles[i + 1]).collect();
+    let tops: Vec<usize> =
+        (121..angles.len() - 1).filter(|&i| angles[i] > angles[i - 1] && angles[i] >= angles[i + 1]).collect();
     let period = (tops[tops.len() - 1] - tops[0]) as f64 / 480.0 / (tops.len() - 1) as f64;
     // The spring is implicit: its frequency falls by (ωh)²/... and it is damped by ωh/2 per radian.
     assert!((period - 0.5).abs() < 5e-3, "{period}");
@@ -77,7 +78,10 @@ fn joints_stay_within_their_limits() {
     for (bar, limits) in limits.iter().enumerate() {
         let turns = joint(&played, bar + 1);
         let most = turns.iter().map(|q| limits.excess(*q)).fold(0.0, f64::max).to_degrees();
-        let frames = turns.iter().filter(|q| limits.excess(**q * dermis_rig::glam::DQuat::from_scaled_axis(DVec3::splat(0.02))) > 0.0).count();
+        let frames = turns
+            .iter()
+            .filter(|q| limits.excess(**q * dermis_rig::glam::DQuat::from_scaled_axis(DVec3::splat(0.02))) > 0.0)
+            .count();
         at_limit += frames;
         println!("bar {bar}: {most}° beyond, {frames} frames");
         assert!(most < 1e-6, "bar {bar}: {most}°");
@@ -127,7 +131,10 @@ fn the_same_bits_on_every_run_and_at_every_rate() {
     };
     let bits = |motion: &dermis_rig::Motion, every: usize| -> Vec<u64> {
         let frames = motion.frames.iter().step_by(every);
-        frames.flat_map(|f| f.pose.bones.iter().flat_map(|b| b.to_cols_array()).collect::<Vec<_>>()).map(f64::to_bits).collect()
+        frames
+            .flat_map(|f| f.pose.bones.iter().flat_map(|b| b.to_cols_array()).collect::<Vec<_>>())
+            .map(f64::to_bits)
+            .collect()
     };
     let once = at(24.0);
     let (twice, beside) = std::thread::scope(|scope| {

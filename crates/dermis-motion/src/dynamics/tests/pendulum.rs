@@ -86,7 +86,8 @@ fn a_pendulum_keeps_its_energy() {
     let drives = vec![drive("bar 0", Value::Number(150.0), still())];
     let mut scene = scene(120.0, rate, drives, dynamics(vec![body(&["bar 0"])]));
     // In a plane: a bar that may leave it does so after a minute.
-    scene.limits = vec![LimitSpec { bones: "bar 0".into(), limits: JointLimits::hinge(DVec3::Z, [-TAU, TAU]).unwrap() }];
+    scene.limits =
+        vec![LimitSpec { bones: "bar 0".into(), limits: JointLimits::hinge(DVec3::Z, [-TAU, TAU]).unwrap() }];
     let energies = energies(&[of_bone(&play(&scene, &rig).unwrap(), 1)], SIZE, rate);
     let falls = GRAVITY * 0.5 * SIZE.y * (1.0 - f64::to_radians(150.0).cos());
     let spread = energies.iter().fold(0f64, |most, e| most.max((e - energies[0]).abs())) / falls;

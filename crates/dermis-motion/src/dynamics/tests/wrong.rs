@@ -21,7 +21,10 @@ fn numbers_out_of_range_are_told_by_key() {
         (of_body(|b| b.density = f64::NAN), "dynamics.bodies[0].density: NaN;"),
         (of_body(|b| b.bounce = 1.5), "dynamics.bodies[0].bounce: 1.5; a part of the velocity from 0 to 1"),
         (of_body(|b| b.bones.clear()), "dynamics.bodies[0].bones: a bone at least"),
-        (of_body(|b| b.bones = vec!["tail".into()]), "dynamics.bodies[0].bones[0]: the rig has no bone \"tail\"; it has \"root\""),
+        (
+            of_body(|b| b.bones = vec!["tail".into()]),
+            "dynamics.bodies[0].bones[0]: the rig has no bone \"tail\"; it has \"root\"",
+        ),
         (of_body(|b| b.except = vec!["tail".into()]), "dynamics.bodies[0].except[0]: the rig has no bone"),
         (of_body(|b| b.bones = vec!["root".into()]), "bones[0]: \"root\" moves 0 vertices; a body needs 4"),
         (of_body(|b| b.except = vec!["bar *".into()]), "none of \"bar *\" can be a body"),
@@ -36,7 +39,10 @@ fn numbers_out_of_range_are_told_by_key() {
         (says(|s| s.rate = 1e12), "dynamics.steps: 1000000000000;"),
         (says(|s| s.ground = Some(f64::NAN)), "dynamics.ground: NaN;"),
         (says(|s| s.bodies.clear()), "dynamics.bodies: dynamics without bodies"),
-        (says(|s| s.bodies.push(body(&["bar 1"]))), "dynamics.bodies[1].bones: \"bar 1\" is named by dynamics.bodies[0]"),
+        (
+            says(|s| s.bodies.push(body(&["bar 1"]))),
+            "dynamics.bodies[1].bones: \"bar 1\" is named by dynamics.bodies[0]",
+        ),
     ] {
         assert!(found.contains(expected), "{found} for {expected}");
     }
@@ -99,9 +105,11 @@ fn an_animation_beyond_the_limits_is_no_explosion() {
     use crate::ik::JointLimits;
     let rig = bars(3, SIZE, 0.0);
     let limits = JointLimits::round_cone(DVec3::NEG_Y, 0.2, [-0.1, 0.1]).unwrap();
-    let mut scene = scene(3.0, 48.0, vec![drive("bar *", Value::Number(80.0), still())], dynamics(vec![body(&["bar *"])]));
+    let mut scene =
+        scene(3.0, 48.0, vec![drive("bar *", Value::Number(80.0), still())], dynamics(vec![body(&["bar *"])]));
     scene.limits = vec![LimitSpec { bones: "bar *".into(), limits }];
     let worlds = of_bone(&play(&scene, &rig).unwrap(), 3);
-    let fastest = worlds.windows(2).map(|two| two[0].translation.distance(two[1].translation)).fold(0.0, f64::max) * 48.0;
+    let fastest =
+        worlds.windows(2).map(|two| two[0].translation.distance(two[1].translation)).fold(0.0, f64::max) * 48.0;
     assert!(fastest < 8.0, "{fastest} m/s");
 }
