@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Make the rigs of the scenes in assets/scenes: a clock, a meadow, a ball and a face, as GLB files.
+"""Make the rigs of the scenes in assets/scenes: a clock, a meadow, a ball, a face and a tail, as GLB files.
 
     python3 tools/make_scenes.py assets/scenes
 
@@ -234,8 +234,8 @@ def grass():
 def ball():
     rig = Rig("ball")
     root = rig.bone("ground", None, (0, 0, 0))
-    # Its head is where it touches the ground: what squashes it leaves that point.
-    ball = rig.bone("ball", root, (0, 0, 0))
+    # Its head is where it touches the ground: what squashes it leaves that point. The bone above it can press a ball that turns.
+    ball = rig.bone("ball", rig.bone("press", root, (0, 0, 0)), (0, 0, 0))
     positions, triangles = sphere((0, 0.25, 0), (0.25, 0.25, 0.25), 20, 12)
     halves = [[], []]
     for triangle in triangles:
@@ -304,8 +304,43 @@ def face():
     return rig
 
 
+def tail():
+    """A block with a tail of ten bones, each 8 cm long, along -x."""
+    rig = Rig("tail")
+    block = rig.bone("block", None, (0, 0, 0))
+    count, length, sides = 10, 0.08, 8
+    bones = [block]
+    for i in range(count):
+        bones.append(rig.bone(f"tail {i}", bones[-1], (-0.12 - length * i, 0, 0)))
+    corners, quads = box((-0.12, -0.09, -0.09), (0.12, 0.09, 0.09))
+    rig.part("block", (0.25, 0.35, 0.5), corners, quads, lambda p: [(block, 1)])
+    rings, faces = 2 * count + 1, []
+    points = []
+    for ring in range(rings):
+        at = ring / (rings - 1)
+        radius = 0.045 * (1 - 0.75 * at)
+        points += [(-0.12 - count * length * at, radius * math.cos(2 * math.pi * i / sides),
+                    radius * math.sin(2 * math.pi * i / sides)) for i in range(sides)]
+    for ring in range(rings - 1):
+        for i in range(sides):
+            a, b = ring * sides + i, ring * sides + (i + 1) % sides
+            faces += [(a, a + sides, b + sides), (a, b + sides, b)]
+    last = (rings - 1) * sides
+    for i in range(1, sides - 1):
+        faces += [(0, i, i + 1), (last, last + i + 1, last + i)]
+
+    def bound(p):
+        along = (-0.12 - p[0]) / length
+        bone = min(int(along + 1e-6), count - 1)
+        on_joint = abs(along - round(along)) < 1e-3 and 0 < round(along) < count
+        return [(bones[bone + 1], 0.5), (bones[bone], 0.5)] if on_joint else [(bones[bone + 1], 1)]
+
+    rig.part("tail", (0.85, 0.5, 0.2), points, faces, bound)
+    return rig
+
+
 if __name__ == "__main__":
     folder = Path(sys.argv[1]) if len(sys.argv) == 2 else sys.exit(__doc__)
     folder.mkdir(parents=True, exist_ok=True)
-    for rig in (clock(), grass(), ball(), face()):
+    for rig in (clock(), grass(), ball(), face(), tail()):
         rig.write(folder / f"{rig.name}.glb")

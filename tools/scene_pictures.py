@@ -24,6 +24,9 @@ SCENES = {
     "ball": dict(times=[0.02, 0.13, 0.37, 0.62, 0.7, 0.75, 0.8, 1.12], view="0,0.8,5.2", at="0,0.68,0", columns=4, height=640),
     "body": dict(balls=[(-0.16 + 0.14 * math.sin(2.2 * t), 1.2 + 0.2 * math.sin(1.7 * t + 1), 0.31 * t + 0.42) for t in BODY],
                  times=BODY, view="-3.4,1.2,2.6", at="0,0.82,0.15", drift="0,0,0.31", fov=26, height=420),
+    "bounce": dict(times=[0, 0.4, 0.467, 0.5, 0.533, 0.9, 1.333, 2.2], view="0,0.8,5.2", at="0,0.68,0", columns=4, height=640),
+    "tail": dict(times=[0.4, 0.7, 0.9, 1.1, 1.3, 1.5, 1.8, 2.1], view="0,0,3.6", at="-0.05,-0.15,0", columns=4, height=480),
+    "ragdoll": dict(times=[0.3, 0.6, 0.8, 1.0, 1.2, 1.5, 2, 3.9], view="-4.6,1.5,2.6", at="0,0.5,1.0", columns=4, height=640),
     "face": dict(times=[0, 0.6, 1.5, 3.6, 5.25, 5.6], view="0.05,0,0.62", at="0,-0.01,0"),
 }
 

@@ -345,7 +345,7 @@ fn driven_shapes(python: &Path, program: &Path, demo: &Path) -> Outcome {
 }
 
 /// The scenes of `assets/scenes`.
-const SCENES: [&str; 5] = ["clock", "grass", "ball", "body", "face"];
+const SCENES: [&str; 8] = ["clock", "grass", "ball", "body", "face", "bounce", "tail", "ragdoll"];
 
 /// Every scene is played, and its GLB is valid.
 fn scenes_in_validator(program: &Path, folder: &Path) -> Outcome {

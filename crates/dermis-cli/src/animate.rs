@@ -7,7 +7,7 @@ use dermis_workflow::recipe::{AnimateOutcome, AnimateRecipe};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Play a scene on a rig: keys, expressions, maps, layered clips and goals become a motion
+/// Play a scene on a rig: keys, expressions, maps, layered clips, goals and falling bodies become a motion
 #[derive(clap::Args)]
 pub struct AnimateArgs {
     /// The scene (.json); the files that it names lie relative to it
@@ -52,6 +52,10 @@ pub fn show(outcome: &AnimateOutcome, ui: &Ui, json: bool) -> ExitCode {
     }
     let (done, (frames, seconds)) = (&outcome.converted, outcome.frames);
     ui.print(&format!("\"{}\": {frames} frames, {seconds:.2} s", outcome.name));
+    if !outcome.bodies.is_empty() {
+        let mass: f64 = outcome.bodies.iter().map(|body| body.mass).sum();
+        ui.print(&format!("{} bones moved as bodies, {mass:.3} kg together", outcome.bodies.len()));
+    }
     for goal in &outcome.goals {
         let met = goal.frames - goal.missed;
         ui.print(&format!("goal of \"{}\": met in {met} of {} frames", goal.bone, goal.frames));

@@ -10,6 +10,7 @@ pub mod cameras;
 pub mod controls;
 pub mod crowd;
 pub mod curve;
+pub mod dynamics;
 pub mod exercise;
 pub mod expression;
 pub mod goals;

@@ -1,7 +1,9 @@
 //! Plays a scene: one pass over its frames.
 
 use crate::controls::{Controls, Numbers, Place, Value};
+use crate::dynamics::{Bodies, BodySpec, DynamicsSpec, Sample, show, simulate};
 use crate::goals::{Aim, GoalReport, Goals, Posed};
+use crate::ik::Reach;
 use crate::key_path::KeyPath;
 use crate::layer::{Layer, Mix, Track, below};
 use crate::local::Local;
@@ -10,7 +12,7 @@ use dermis_rig::glam::{DMat3, DQuat, DVec3};
 use dermis_rig::pattern::matches;
 use dermis_rig::progress::proceed;
 use dermis_rig::rotation::{nearest_rotation, quat_from_matrix};
-use dermis_rig::{BoneIndex, BoneVec, Frame, Motion, Progress, Skeleton};
+use dermis_rig::{BoneIndex, BoneVec, Frame, Motion, Progress, Rig, Skeleton};
 use std::sync::Arc;
 
 /// A scene that is ready to be played on a rig.
@@ -26,6 +28,7 @@ pub struct Player<'a> {
     /// For every value of a shape the targets that it moves, by place.
     shapes: Vec<Vec<usize>>,
     targets: usize,
+    bodies: Option<Bodies>,
 }
 
 /// What a scene shows.
@@ -37,6 +40,8 @@ pub struct Played {
     pub shape_weights: Vec<Vec<f64>>,
     /// How every goal fared.
     pub goals: Vec<GoalReport>,
+    /// The bodies that moved, with the names of their bones and kilograms.
+    pub bodies: Vec<(String, f64)>,
 }
 
 /// Why a scene was not played to its end.
@@ -120,7 +125,23 @@ impl<'a> Player<'a> {
         }
         Goals::new(&scene.goals, &scene.limits, skeleton)?;
         check_size(scene, skeleton, &driven, &moved)?;
-        Ok(Self { scene, skeleton, controls, tracks, masks, driven, shapes: moved, targets: shapes.len() })
+        let targets = shapes.len();
+        Ok(Self { scene, skeleton, controls, tracks, masks, driven, shapes: moved, targets, bodies: None })
+    }
+
+    /// Gives the bodies of the scene's dynamics their masses and joints, from the rig that the player plays on.
+    ///
+    /// # Errors
+    /// [`SceneError`]: bones that cannot be bodies, numbers that are out of range.
+    pub fn with_bodies(mut self, rig: &Rig) -> Result<Self, SceneError> {
+        if let Some(spec) = &self.scene.dynamics {
+            spec.check(&self.scene.clock)?;
+            self.check_dynamics(spec)?;
+            let bodies = Bodies::new(spec, &self.scene.limits, rig)?;
+            spec.check_work(&bodies, &self.scene.clock)?;
+            self.bodies = Some(bodies);
+        }
+        Ok(self)
     }
 
     /// Plays all frames, from the first to the last.
@@ -135,36 +156,100 @@ impl<'a> Player<'a> {
         let mut shape_weights = Vec::with_capacity(clock.frames());
         let mut reports: Vec<GoalReport> =
             self.scene.goals.iter().map(|goal| GoalReport { bone: goal.bone.clone(), frames: Vec::new() }).collect();
+        let mut locals = Vec::new();
         for frame in 0..clock.frames() {
             proceed(progress, frame, clock.frames()).map_err(|_| PlayError::Cancelled)?;
             let numbers = self.controls.at(clock.time(frame))?;
-            let layered = self.layered(&rest, &numbers)?;
-            let mut local = layered.clone();
-            for (drive, bones) in self.scene.drives.iter().zip(&self.driven) {
-                self.drive(drive, bones, &rest, &mut local, &numbers)?;
-            }
-            let mut posed = Posed::new(local, self.skeleton);
-            if !self.scene.goals.is_empty() {
-                let reaches;
-                (posed, reaches) = goals.reach(posed, &Posed::new(layered, self.skeleton), &numbers)?;
-                reports.iter_mut().zip(reaches).for_each(|(report, reach)| report.frames.push(reach));
-            }
-            let lost = self.skeleton.bones().find(|bone| !posed.world[*bone].is_finite());
-            if let Some(bone) = lost {
-                let (name, time) = (&self.skeleton.names()[bone], numbers.time());
-                let what = format!("numbers grow beyond all bounds: the bone \"{name:.80}\" is nowhere at {time} s");
-                return Err(SceneError::new(KeyPath::new().key("bones"), Fault::Unfit(what)).into());
-            }
+            let (posed, reaches) = self.pose(&mut goals, &rest, &numbers)?;
+            reports.iter_mut().zip(reaches).for_each(|(report, reach)| report.frames.push(reach));
             let mut pose = dermis_rig::WorldPose { bones: posed.world, channels: Vec::new() };
             for (name, value) in &self.scene.channels {
                 let path = KeyPath::new().key("channels").key(name);
                 pose.channels.push((Arc::from(name.as_str()), numbers.value(value, &Place::default(), &path)?));
             }
+            if self.scene.dynamics.is_some() {
+                locals.push(posed.local);
+            }
             let label = format!("{} {frame}", self.scene.name);
             frames.push(Frame { label, time: Some(clock.elapsed(frame)), pose });
             shape_weights.push(self.weights(&numbers)?);
         }
-        Ok(Played { motion: Motion { name: self.scene.name.clone(), frames }, shape_weights, goals: reports })
+        self.move_bodies(&mut frames, &locals, &rest, progress)?;
+        let name = |body: &crate::dynamics::Body| (self.skeleton.names()[body.bone].clone(), body.mass);
+        let bodies = self.bodies.iter().flat_map(|bodies| bodies.all.iter().map(name)).collect();
+        Ok(Played { motion: Motion { name: self.scene.name.clone(), frames }, shape_weights, goals: reports, bodies })
+    }
+
+    /// The pose at a time, after layers, drives and goals.
+    fn pose(
+        &self,
+        goals: &mut Goals<'_>,
+        rest: &BoneVec<Local>,
+        numbers: &Numbers<'_>,
+    ) -> Result<(Posed, Vec<Option<Reach>>), SceneError> {
+        let layered = self.layered(rest, numbers)?;
+        let mut local = layered.clone();
+        for (drive, bones) in self.scene.drives.iter().zip(&self.driven) {
+            self.drive(drive, bones, rest, &mut local, numbers)?;
+        }
+        let mut posed = Posed::new(local, self.skeleton);
+        let mut reaches = Vec::new();
+        if !self.scene.goals.is_empty() {
+            (posed, reaches) = goals.reach(posed, &Posed::new(layered, self.skeleton), numbers)?;
+        }
+        let lost = self.skeleton.bones().find(|bone| !posed.world[*bone].is_finite());
+        if let Some(bone) = lost {
+            let (name, time) = (&self.skeleton.names()[bone], numbers.time());
+            let what = format!("numbers grow beyond all bounds: the bone \"{name:.80}\" is nowhere at {time} s");
+            return Err(SceneError::new(KeyPath::new().key("bones"), Fault::Unfit(what)));
+        }
+        Ok((posed, reaches))
+    }
+
+    /// Lets the bodies of the scene move, and puts them into the poses of its frames, whose local transforms are given.
+    fn move_bodies(
+        &self,
+        frames: &mut [Frame],
+        locals: &[BoneVec<Local>],
+        rest: &BoneVec<Local>,
+        progress: Progress<'_>,
+    ) -> Result<(), PlayError> {
+        let Some(spec) = &self.scene.dynamics else { return Ok(()) };
+        let path = KeyPath::new().key("dynamics");
+        let Some(bodies) = &self.bodies else {
+            let what = "the player has no bodies: they come from the rig's skin".into();
+            return Err(SceneError::new(path, Fault::Unfit(what)).into());
+        };
+        // Goals go on from the step before: those of the frames do not know the steps.
+        let mut goals = Goals::new(&self.scene.goals, &self.scene.limits, self.skeleton)?;
+        let sample = |time: f64| {
+            let numbers = self.controls.at(time)?;
+            let weight = |(at, body): (usize, &BodySpec)| {
+                let path = path.key("bodies").at(at).key("weight");
+                Ok(numbers.value(&body.weight, &Place::default(), &path)?.clamp(0.0, 1.0))
+            };
+            let weights = spec.bodies.iter().enumerate().map(weight).collect::<Result<_, SceneError>>()?;
+            let wind = match &spec.air {
+                Some(air) => numbers.vector(&air.wind, &Place::default(), &path.key("wind"))?,
+                None => DVec3::ZERO,
+            };
+            Ok(Sample { world: self.pose(&mut goals, rest, &numbers)?.0.world, weights, wind })
+        };
+        let shown = simulate(bodies, spec, &self.scene.clock, self.skeleton, sample, progress)?;
+        for ((frame, local), shown) in frames.iter_mut().zip(locals).zip(&shown) {
+            frame.pose.bones = show(local, bodies, shown, self.skeleton);
+        }
+        Ok(())
+    }
+
+    fn check_dynamics(&self, spec: &DynamicsSpec) -> Result<(), SceneError> {
+        let path = KeyPath::new().key("dynamics");
+        if let Some(air) = &spec.air {
+            air.wind.iter().try_for_each(|value| self.controls.check(value, &path.key("wind"), &[]))?;
+        }
+        let mut bodies = spec.bodies.iter().enumerate();
+        bodies
+            .try_for_each(|(at, body)| self.controls.check(&body.weight, &path.key("bodies").at(at).key("weight"), &[]))
     }
 
     fn layered(&self, rest: &BoneVec<Local>, numbers: &Numbers<'_>) -> Result<BoneVec<Local>, SceneError> {
@@ -446,6 +531,7 @@ mod tests {
             channels: vec![],
             limits: vec![],
             goals: vec![],
+            dynamics: None,
         }
     }
 

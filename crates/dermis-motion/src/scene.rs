@@ -1,9 +1,11 @@
 //! A scene: what moves a rig over a range of time, as data.
 //!
 //! In every frame the values come first: controls, expressions of them, maps. Then the pose: [`Layer`]s from the first to the last,
-//! the bones that are driven ([`Drive`]), and [`GoalSpec`]s by inverse kinematics. Shapes and channels are values alone.
+//! the bones that are driven ([`Drive`]), [`GoalSpec`]s by inverse kinematics, and last the bodies of [`DynamicsSpec`]. Shapes and channels
+//! are values alone.
 
 use crate::controls::{Control, Value};
+use crate::dynamics::DynamicsSpec;
 use crate::expression::ExpressionFault;
 use crate::goals::{GoalSpec, LimitSpec};
 use crate::key_path::KeyPath;
@@ -31,10 +33,12 @@ pub struct Scene {
     pub shapes: Vec<(String, Value)>,
     /// Per-pose values other than joints, by name.
     pub channels: Vec<(String, Value)>,
-    /// Limits of joints, which the goals keep to.
+    /// Limits of joints, which goals and bodies keep to.
     pub limits: Vec<LimitSpec>,
     /// Where bones shall be.
     pub goals: Vec<GoalSpec>,
+    /// Bones that move as bodies do.
+    pub dynamics: Option<DynamicsSpec>,
 }
 
 /// The times of a scene's frames.

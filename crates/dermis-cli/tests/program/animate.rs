@@ -21,7 +21,7 @@ fn desk() -> Desk {
 fn a_scene_becomes_a_motion_in_every_format() {
     let desk = desk();
     let told = desk.json("animate shots/bend.json -o bend.glb --json");
-    assert_eq!(keys(&told)[..4], ["name", "rig", "seconds", "goals"]);
+    assert_eq!(keys(&told)[..5], ["name", "rig", "seconds", "goals", "bodies"]);
     assert_eq!((told["name"].as_str(), number(&told, "frames"), number(&told, "seconds")), (Some("bend"), 11.0, 1.0));
     for out in ["bend.npz", "bend.bvh", "bend.pc2", "bend.mdd", "bend"] {
         let text = desk.good(&format!("animate shots/bend.json -o {out}")).out;
@@ -51,6 +51,36 @@ fn clips_of_layers_lie_beside_the_scene() {
     desk.put("shots/over.json", over.replace("bend * i", "0"));
     assert_eq!(number(&desk.json("animate shots/over.json -o over.glb --json"), "frames"), 11.0);
     desk.bad("animate shots/over.json -o over.npz --fps 24", &["--fps"]);
+}
+
+/// Three bones of a tube fall as bodies; what is wrong with them is told by line and key.
+#[test]
+fn bones_fall_as_bodies() {
+    let desk = desk();
+    let bodies = r#""dynamics": {"ground": -9, "bodies": [{"bones": ["*"], "density": 500}]},"#;
+    let falls = SCENE.replace("\"controls\"", &format!("{bodies}\n  \"controls\""));
+    desk.put("shots/fall.json", &falls);
+    let told = desk.json("animate shots/fall.json -o fall.glb --json");
+    let bodies = told["bodies"].as_array().unwrap();
+    assert!(!bodies.is_empty() && bodies.iter().all(|body| number(body, "mass") > 0.0), "{told}");
+    let text = desk.good("animate shots/fall.json -o fall.npz").out;
+    assert!(text.contains(&format!("{} bones moved as bodies, ", bodies.len())), "{text}");
+    desk.good("animate shots/fall.json -o again.glb");
+    assert_eq!(desk.bytes("again.glb"), desk.bytes("fall.glb"));
+    for (from, to, says) in [
+        ("\"density\": 500", "\"density\": -5", "line 4, dynamics.bodies[0].density: -5; a density in kg/m³"),
+        (
+            "[\"*\"], \"density\"",
+            "[\"tail\"], \"density\"",
+            "line 4, dynamics.bodies[0].bones[0]: the rig has no bone \"tail\"",
+        ),
+        ("\"ground\": -9", "\"steps\": 1e9", "line 4, dynamics.steps: 1000000000; a number of steps per second"),
+        ("\"ground\": -9", "\"gravity\": [0, 5000, 0]", "dynamics.gravity: 5000; an acceleration in m/s²"),
+    ] {
+        assert_eq!(falls.matches(from).count(), 1, "{from}");
+        desk.put("shots/bad.json", falls.replace(from, to));
+        desk.bad("animate shots/bad.json -o bad.glb", &["\"shots/bad.json\": line 4, dynamics", says]);
+    }
 }
 
 #[test]

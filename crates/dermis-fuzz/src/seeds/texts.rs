@@ -128,6 +128,16 @@ pub fn played_scenes() -> Vec<Vec<u8>> {
                 { "bones": "hand", "cone": { "axis": [1, 0, 0], "degrees": 60, "twist": [-30, 30] } }],
             "goals": [{ "bone": "hand", "target": ["0.3 + 0.1 * t", 0.1, 0], "pole": [0, 1, 0] },
                 { "bone": "hand", "look-at": [1, 1, 1], "axis": [1, 0, 0], "priority": 1, "weight": "t" }] }),
+        json!({ "rig": "arm.glb", "time": time,
+            "bones": { "forearm": { "turn": [0, 0, "90 * t"] } },
+            "limits": [{ "bones": "hand", "hinge": { "axis": [0, 0, 1], "degrees": [-10, 120] } }],
+            "dynamics": { "steps": 60, "gravity": [0, -9.81, 0], "ground": -0.5, "air": 1.2, "wind": ["t", 0, 1], "drag": 0.5,
+                "bodies": [{ "bones": ["forearm"], "density": 900, "gravity": 0.5, "weight": "t > 0.1", "damping": 2, "limits": "free",
+                        "spring": { "hertz": 2, "ratio": 0.5 }, "friction": 0.4, "bounce": 0.3 },
+                    { "bones": ["hand*"], "below": true, "except": ["thumb*", "hand*x", "*"], "free": true }] } }),
+        json!({ "rig": "arm.glb", "time": time,
+            "dynamics": { "steps": 240, "ground": 0, "bodies": [{ "bones": ["*"], "below": true, "free": true, "bounce": 0.5,
+                "squash": { "seconds": 0.1, "stretch": 0.02 } }] } }),
     ];
     scenes.iter().map(crate::json::text).collect()
 }

@@ -19,6 +19,9 @@ pub const WORDS: &[&str] = &[
     "\"goals\"",
     "\"look-at\"",
     "\"hand\"",
+    "\"dynamics\"",
+    "\"bodies\"",
+    "\"spring\"",
     "noise(",
     "clamp(",
 ];
@@ -40,6 +43,10 @@ pub fn bytes(bytes: &[u8]) {
     if scene.clock.frames() * (1 + values) > MOST {
         return;
     }
+    let seconds = scene.clock.elapsed(scene.clock.frames() - 1);
+    if scene.dynamics.as_ref().is_some_and(|spec| seconds * spec.rate * (1 + values) as f64 > MOST as f64) {
+        return;
+    }
     let skeleton = arm.rig.skeleton();
     let poses = ArmPose::some(4, 4);
     let frames = poses.iter().enumerate().map(|(at, pose)| Frame {
@@ -49,7 +56,8 @@ pub fn bytes(bytes: &[u8]) {
     });
     let clips = vec![Motion { name: "wave".into(), frames: frames.collect() }; file.clips.len()];
     let shapes = ["smile".to_owned()];
-    let played = Player::new(scene, skeleton, &shapes, &clips).map_err(PlayError::Scene);
+    let player = Player::new(scene, skeleton, &shapes, &clips).and_then(|player| player.with_bodies(&arm.rig));
+    let played = player.map_err(PlayError::Scene);
     match played.and_then(|player| player.play(&dermis_rig::silent)) {
         Ok(played) => {
             assert_eq!(played.motion.frames.len(), scene.clock.frames());

@@ -13,11 +13,13 @@
 //! in quotes, or as keys. An error says its line, its key, and what was expected there.
 
 mod curves;
+mod dynamics;
 mod named;
 mod place;
 mod poses;
 mod values;
 
+use crate::scene::dynamics::DynamicsFile;
 use crate::scene::named::Named;
 use crate::scene::poses::{DriveFile, GoalFile, LayerFile, LimitFile};
 use crate::scene::values::{ControlFile, MapFile, ValueFile};
@@ -88,12 +90,15 @@ struct Written {
     /// Per-pose values other than joints, such as the contraction of a muscle
     #[serde(default)]
     channels: Named<ValueFile>,
-    /// How far joints may turn for goals
+    /// How far joints may turn, for goals and for bodies
     #[serde(default)]
     limits: Vec<LimitFile>,
     /// Where bones shall be, by inverse kinematics
     #[serde(default)]
     goals: Vec<GoalFile>,
+    /// Bones that move as bodies do, after everything else
+    #[serde(default)]
+    dynamics: Option<DynamicsFile>,
 }
 
 /// The times of the frames
@@ -183,6 +188,7 @@ impl Written {
             goals: (self.goals.iter().enumerate())
                 .map(|(i, goal)| goal.goal(&at("goals", i)))
                 .collect::<Result<_, _>>()?,
+            dynamics: self.dynamics.as_ref().map(|written| written.dynamics(&below("dynamics"))).transpose()?,
         })
     }
 }

@@ -233,7 +233,8 @@ fn unfit<T>(path: KeyPath, what: impl Into<String>) -> Result<T, SceneError> {
     Err(SceneError::new(path, Fault::Unfit(what.into())))
 }
 
-fn whole(weight: &Option<ValueFile>, path: &KeyPath) -> Result<Value, SceneError> {
+/// A weight, 1 by default.
+pub(super) fn whole(weight: &Option<ValueFile>, path: &KeyPath) -> Result<Value, SceneError> {
     weight.as_ref().map_or(Ok(Value::Number(1.0)), |weight| weight.value(&path.key("weight")))
 }
 

@@ -36,7 +36,14 @@ const FULL: &str = r#"{
     {"bone": "hand", "chain": "shoulder", "target": ["t", 1, 0], "turn": [0, 90, 0], "pole": [0, 0, -1], "weight": 0.5, "priority": 1},
     {"bone": "head", "look-at": "wind", "axis": [0, 1, 0]},
     {"bone": "foot", "keep": true, "point": [0, 0.1, 0]}
-  ]
+  ],
+  "dynamics": {
+    "steps": 240, "gravity": [0, -1.6, 0], "ground": -0.1, "air": 1.1, "wind": "wind", "drag": 0.9,
+    "bodies": [
+      {"bones": ["tail *"], "below": true, "except": ["tail end"], "density": 400, "gravity": 0.5, "damping": 0.1, "spring": {"hertz": 2}},
+      {"bones": ["ball"], "free": true, "weight": "t > 1.5", "limits": "free", "friction": 0.4, "bounce": 0.7, "squash": {"seconds": 0.1, "stretch": 0.02}}
+    ]
+  }
 }"#;
 
 #[test]
@@ -47,6 +54,11 @@ fn a_scene_with_everything_is_read() {
     assert_eq!((scene.name.as_str(), scene.clock.frames()), ("all", 61));
     let counts = [scene.controls.len(), scene.maps.len(), scene.layers.len(), scene.drives.len(), scene.limits.len()];
     assert_eq!((counts, scene.goals.len()), ([5, 1, 2, 3, 3], 3));
+    let dynamics = scene.dynamics.as_ref().unwrap();
+    assert_eq!((dynamics.rate, dynamics.gravity.y, dynamics.ground), (240.0, -1.6, Some(-0.1)));
+    let [tail, ball] = &dynamics.bodies[..] else { panic!("two descriptions") };
+    assert_eq!((tail.density, tail.below, tail.spring.unwrap().ratio, ball.free), (400.0, true, 0.3, true));
+    assert!(dynamics.air.is_some() && ball.squash.unwrap().seconds == 0.1);
     let Number::Curve(keyed) = &scene.controls[2].numbers[0] else { panic!("keys are a curve") };
     assert_eq!((keyed.value(1.0), keyed.span()), (2.0, [0.0, 2.0]));
     let Number::Curve(y) = &scene.controls[3].numbers[1] else { panic!("keys are a curve") };
@@ -111,6 +123,15 @@ fn bad_scenes_are_told_by_line_key_and_what_was_expected() {
             "\"keep\": false",
             &["line 34, goals[2]: one of \"target\", \"look-at\" and \"keep\" is expected"],
         ),
+        ("\"hertz\": 2", "\"herz\": 2", &["line 39, dynamics.bodies[0].spring.herz: unknown field", "`hertz`"]),
+        ("\"density\": 400", "\"density\": \"400\"", &["line 39, dynamics.bodies[0].density", "a number is expected"]),
+        (
+            "\"wind\": \"wind\", \"drag\"",
+            "\"wind\": [1, 2], \"drag\"",
+            &["line 37, dynamics.wind: 2 numbers; three are expected"],
+        ),
+        ("\"air\": 1.1, \"wind\": \"wind\", ", "", &["line 37, dynamics.drag: a drag serves \"air\" or \"wind\""]),
+        ("\"weight\": \"t > 1.5\"", "\"weight\": \"t > \"", &["line 40, dynamics.bodies[1].weight"]),
         ("\"chain\": \"shoulder\"", "\"chain\": 3", &["line 32, goals[0].chain", "a text in quotes is expected"]),
     ] {
         let error = error(from, to);
@@ -158,6 +179,9 @@ mod schema {
             ("/bones/thumb/size", json!([2, 2])),
             ("/layers/0/cut", json!([0])),
             ("/goals/0/priority", json!(-1)),
+            ("/dynamics/bodies/0/spring", json!({"ratio": 1})),
+            ("/dynamics/bodies/1/limits", json!("some")),
+            ("/dynamics/gravity", json!([0, 1])),
             ("/goals/0", json!({"bone": "hand", "taget": [0, 0, 0]})),
             ("", json!({"time": {"to": 1}})),
         ] {

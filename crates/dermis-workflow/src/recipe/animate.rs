@@ -41,10 +41,21 @@ pub struct AnimateOutcome {
     pub frames: (usize, f64),
     /// How every goal fared.
     pub goals: Vec<GoalOutcome>,
+    /// The bones that moved as bodies.
+    pub bodies: Vec<BodyOutcome>,
     /// What was written, and what was not.
     pub converted: Converted,
     /// Where the motion went.
     pub written: PathBuf,
+}
+
+/// A bone that moved as a body.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BodyOutcome {
+    /// The bone.
+    pub bone: String,
+    /// Its mass, kilograms.
+    pub mass: f64,
 }
 
 /// How a goal fared over a motion.
@@ -95,7 +106,9 @@ impl AnimateRecipe {
         seen(watch, [&self.scene], &notes)?;
         let shapes: Vec<String> = contents.morphs.iter().map(|morph| morph.name.clone()).collect();
         let fault = |error: &dermis_motion::SceneError| bad_scene(path, &scene.locate(error));
-        let player = Player::new(&scene.scene, rig.skeleton(), &shapes, &clips).map_err(|error| fault(&error))?;
+        let player =
+            Player::new(&scene.scene, rig.skeleton(), &shapes, &clips).and_then(|player| player.with_bodies(&rig));
+        let player = player.map_err(|error| fault(&error))?;
         let played = step(watch, "animate", |progress| {
             player.play(progress).map_err(|error| match error {
                 PlayError::Scene(error) => fault(&error),
@@ -103,6 +116,7 @@ impl AnimateRecipe {
             })
         })?;
         let goals = played.goals.iter().map(GoalOutcome::new).collect();
+        let bodies = played.bodies.iter().map(|(bone, mass)| BodyOutcome { bone: bone.clone(), mass: *mass }).collect();
         let times: Vec<f64> = played.motion.frames.iter().filter_map(|frame| frame.time).collect();
         let frames = (times.len(), times.last().copied().unwrap_or(0.0));
         contents.frames_per_second = Some(scene.scene.clock.rate());
@@ -119,6 +133,7 @@ impl AnimateRecipe {
             rig: rig_source.path,
             frames,
             goals,
+            bodies,
             converted,
             written: out.path().to_path_buf(),
         })
@@ -210,6 +225,7 @@ impl AnimateOutcome {
             "rig": self.rig.display().to_string(),
             "seconds": self.frames.1,
             "goals": self.goals,
+            "bodies": self.bodies,
         });
         if let (Value::Object(all), Value::Object(converted)) = (&mut value, self.converted.json()) {
             all.extend(converted);

@@ -32,7 +32,7 @@ mod weights;
 
 pub use crate::crowd::CrowdColours;
 pub use crate::output::Existing;
-pub use animate::{AnimateOutcome, AnimateRecipe, GoalOutcome};
+pub use animate::{AnimateOutcome, AnimateRecipe, BodyOutcome, GoalOutcome};
 pub use compare::{CompareOutcome, CompareRecipe, Curve, Found, Subsets, USUAL, bench, compare_held, comparison_steps};
 pub use convert::{ConvertOutcome, ConvertRecipe};
 pub use course::Course;
