@@ -1,0 +1,269 @@
+//! All joints of a template within a body, from the balls that hold its landmarks.
+//!
+//! 1. Every end has a limb ([`Limb`]): its centre line to where it leaves the trunk. The joint that begins the limb lies so many of
+//!    the limb's radii further in, straight on, as the template says. The others divide the line as in the template, and move to where
+//!    the limb bends or is narrow, within [`WINDOW`]. Partners move together, as much as the plane of symmetry is trusted.
+//! 2. Joints of the trunk lie between those that begin limbs: where the template has them along the line from the limbs of one
+//!    landmark to those of the next, half way to the middle of the trunk.
+//! 3. Partners become images of each other, and joints in the middle lie in the plane, if the body stands symmetrically.
+//! 4. Joints outside move to the nearest ball.
+//!
+//! Source: Baran & Popović 2007, section 3.4 (distance to the medial surface, lengths, directions, symmetry). Departure: no descent over all
+//! joints at once: cross sections give the middle of a limb exactly, and the search along it is exhaustive.
+
+use crate::embed::{Embedding, MISSING, Search};
+use crate::field::Field;
+use crate::frame::Frame;
+use crate::limb::Limb;
+use crate::template::{LandmarkKind, Stance};
+use dermis_rig::glam::DVec3;
+
+/// Where joints are, in the body's space.
+#[derive(Clone, Debug)]
+pub struct Places {
+    /// The place of every joint; `None` of a limb that is missing.
+    pub joints: Vec<Option<DVec3>>,
+    /// The ends of bones.
+    pub ends: Vec<Option<DVec3>>,
+}
+
+/// How far a joint moves along its limb to a bend or a narrow part, over the limb's length.
+const WINDOW: f64 = 0.10;
+/// The standard deviation of where joints divide limbs, over the limb's length: rigs of one body differ by 0.02, animals by 0.06.
+const DIVIDES: f64 = 0.05;
+/// How much a bend counts: a limb that bends by 30° within a fifth of its length outweighs half a window.
+const BENDS: f64 = 12.0;
+/// How much a narrow part counts.
+const NARROWS: f64 = 1.5;
+/// Partners that are images of each other to within this are made so exactly.
+const ALIKE: f64 = 0.04;
+/// Where joints begin limbs in templates that do not say it.
+const DEPTH: f64 = 0.8;
+
+/// A limb with the joints that divide it.
+struct Divided {
+    /// The landmark at its end.
+    landmark: usize,
+    limb: Limb,
+    /// The joints on the limb from its first on, and how far each is from the tip over the first's.
+    joints: Vec<(usize, f64)>,
+    /// The distance of the first joint from the tip.
+    whole: f64,
+}
+
+/// Places all joints.
+pub fn place(search: &Search<'_>, embedding: &Embedding, frame: &Frame, field: &Field, pins: &[Option<DVec3>]) -> Places {
+    let template = search.template;
+    let stance = &template.stances[embedding.stance];
+    let count = template.joints.len();
+    let mut places = Places { joints: vec![None; count], ends: vec![None; count] };
+    let limbs = limbs(search, embedding, stance, field);
+    for limb in &limbs {
+        let partner = search.reduced.landmarks[limb.landmark].partner;
+        let other = limbs.iter().find(|other| other.landmark == partner && partner != limb.landmark);
+        for (k, &(joint, share)) in limb.joints.iter().enumerate() {
+            let share = if k == 0 { 1.0 } else { divided(search, frame, stance, limb, other, k, share) };
+            places.joints[joint] = Some(limb.limb.at(share * limb.whole));
+        }
+        places.ends[search.reduced.landmarks[limb.landmark].joint] = Some(limb.limb.line[0]);
+    }
+    apply(pins, &mut places.joints);
+    trunk(search, embedding, frame, stance, field, &mut places);
+    apply(pins, &mut places.joints);
+    symmetrical(search, pins, &mut places);
+    for (joint, pin) in places.joints.iter_mut().zip(pins) {
+        if let (Some(p), None) = (joint.as_mut(), pin) {
+            *p = inside(search, field, *p);
+        }
+    }
+    places
+}
+
+fn apply(pins: &[Option<DVec3>], joints: &mut [Option<DVec3>]) {
+    for (joint, pin) in joints.iter_mut().zip(pins) {
+        *joint = pin.or(*joint);
+    }
+}
+
+fn limbs(search: &Search<'_>, embedding: &Embedding, stance: &Stance, field: &Field) -> Vec<Divided> {
+    let landmarks = &search.reduced.landmarks;
+    let mut found = Vec::new();
+    for (l, landmark) in landmarks.iter().enumerate() {
+        let Some(parent) = landmark.parent.filter(|_| landmark.kind == LandmarkKind::End) else { continue };
+        let (from, to) = (embedding.balls[parent], embedding.balls[l]);
+        if from == MISSING || to == MISSING {
+            continue;
+        }
+        let limb = Limb::new(&search.graph.way(from as usize, to as usize), search.graph, field);
+        let hints = |j: usize| search.template.joints[j].hints;
+        let first = landmark.chain.iter().position(|j| hints(*j).depth.is_some()).unwrap_or(0);
+        let depth = hints(landmark.chain[first]).depth.unwrap_or(DEPTH);
+        let whole = limb.length() + depth * limb.root_radius;
+        // Distances from the tip, in the template.
+        let (mut at, mut length) = (landmark.place(stance), 0.0);
+        let mut joints: Vec<(usize, f64)> = Vec::new();
+        for &joint in landmark.chain[first..].iter().rev() {
+            length += at.distance(stance.places[joint]);
+            at = stance.places[joint];
+            joints.push((joint, length));
+        }
+        joints.reverse();
+        joints.iter_mut().for_each(|(_, d)| *d /= length.max(1e-12));
+        found.push(Divided { landmark: l, limb, joints, whole });
+    }
+    found
+}
+
+/// Where joint k divides a limb: the best share of its length near the template's.
+fn divided(search: &Search<'_>, frame: &Frame, stance: &Stance, limb: &Divided, other: Option<&Divided>, k: usize, share: f64) -> f64 {
+    let (joint, _) = limb.joints[k];
+    let hints = search.template.joints[joint].hints;
+    if !hints.bends && !hints.is_narrow {
+        return share;
+    }
+    let trust = search.symmetry.map_or(0.0, |s| s.trust);
+    let both = |x: f64| {
+        let own = cue(search, frame, stance, limb, k, x);
+        let partner = other.map_or(0.0, |other| trust * cue(search, frame, stance, other, k, x));
+        own + partner
+    };
+    let sides = 1.0 + if other.is_some() { trust } else { 0.0 };
+    let cost = |x: f64| both(x) + sides * ((x - share) / DIVIDES).powi(2);
+    let steps = 41;
+    let tried = (0..steps).map(|s| share + WINDOW * (2.0 * s as f64 / (steps - 1) as f64 - 1.0));
+    tried.filter(|x| (0.01..0.98).contains(x)).min_by(|a, b| cost(*a).total_cmp(&cost(*b))).unwrap_or(share)
+}
+
+/// What speaks against a joint at a share of a limb: that it does not bend there as the template does, that it is wide.
+fn cue(search: &Search<'_>, frame: &Frame, stance: &Stance, limb: &Divided, k: usize, x: f64) -> f64 {
+    let (joint, _) = limb.joints[k];
+    let hints = search.template.joints[joint].hints;
+    let mut cost = 0.0;
+    if hints.bends {
+        let reach = 0.12;
+        let at = |x: f64| limb.limb.at(x * limb.whole);
+        let bend = at(x) - 0.5 * (at(x - reach) + at(x + reach));
+        let chain = &search.reduced.landmarks[limb.landmark];
+        let before = limb.joints[k - 1].0;
+        let after = limb.joints.get(k + 1).map_or(chain.place(stance), |(j, _)| stance.places[*j]);
+        let [a, b, c] = [stance.places[before], stance.places[joint], after];
+        let towards = frame.turn * (b - a).reject_from(c - a);
+        if let Some(towards) = towards.try_normalize() {
+            cost -= BENDS * (bend.dot(towards) / (reach * limb.whole)).clamp(-0.5, 0.5);
+        }
+    }
+    if hints.is_narrow {
+        let near = |x: f64| limb.limb.radius_at(x * limb.whole);
+        cost += NARROWS * (near(x) / near(x + WINDOW).max(1e-4)).min(3.0);
+    }
+    cost
+}
+
+/// Joints that are on no limb.
+fn trunk(search: &Search<'_>, embedding: &Embedding, frame: &Frame, stance: &Stance, field: &Field, places: &mut Places) {
+    let landmarks = &search.reduced.landmarks;
+    let begins = |l: usize| -> Option<usize> {
+        let chain = &landmarks[l].chain;
+        let first = chain.iter().position(|j| search.template.joints[*j].hints.depth.is_some()).unwrap_or(0);
+        chain.get(first).copied()
+    };
+    // The middle of what begins at a landmark: in the template, and in the body.
+    let known = places.joints.clone();
+    let anchor = |l: usize| -> (DVec3, DVec3) {
+        let (mut theirs, mut ours, mut count) = (DVec3::ZERO, DVec3::ZERO, 0.0);
+        for child in search.reduced.children(l).filter(|c| landmarks[*c].kind == LandmarkKind::End) {
+            if let Some((joint, p)) = begins(child).and_then(|j| known[j].map(|p| (j, p))) {
+                (theirs, ours, count) = (theirs + stance.places[joint], ours + p, count + 1.0);
+            }
+        }
+        let ball = search.graph.balls[embedding.balls[l] as usize].centre;
+        if count > 0.0 { (theirs / count, ours / count) } else { (landmarks[l].place(stance), ball) }
+    };
+    let between = |low: (DVec3, DVec3), high: (DVec3, DVec3), p: DVec3| {
+        let (axis, ours) = (high.0 - low.0, high.1 - low.1);
+        let along = (p - low.0).dot(axis) / axis.length_squared().max(1e-12);
+        let scale = ours.length() / axis.length().max(1e-12);
+        let off = p - low.0 - axis * along;
+        let turned = dermis_rig::glam::DQuat::from_rotation_arc(
+            (frame.turn * axis).normalize_or(DVec3::Y),
+            ours.normalize_or(DVec3::Y),
+        );
+        low.1 + ours * along + turned * (frame.turn * off) * scale
+    };
+    for (l, landmark) in landmarks.iter().enumerate() {
+        match landmark.kind {
+            LandmarkKind::End => {
+                // What leads to a limb, such as a collar bone: between the middle of the pair and the limb.
+                let Some(first) = begins(l) else { continue };
+                let Some(at) = places.joints[first] else { continue };
+                let partner = search.template.joints[first].partner;
+                let parent = landmark.parent.unwrap_or(0);
+                let low = match places.joints[partner].filter(|_| partner != first) {
+                    Some(other) => (0.5 * (stance.places[first] + stance.places[partner]), 0.5 * (at + other)),
+                    None => anchor(parent),
+                };
+                for &joint in landmark.chain.iter().take_while(|j| **j != first) {
+                    places.joints[joint] = Some(between(low, (stance.places[first], at), stance.places[joint]));
+                }
+            }
+            LandmarkKind::Branch | LandmarkKind::RootEnd => {
+                let next = search.reduced.children(l).find(|c| landmarks[*c].kind == LandmarkKind::Branch);
+                let (low, high) = match (landmark.parent, next) {
+                    (Some(parent), _) => (anchor(parent), anchor(l)),
+                    (None, Some(next)) => (anchor(l), anchor(next)),
+                    (None, None) => continue,
+                };
+                let own = if landmark.parent.is_none() { std::slice::from_ref(&landmark.joint) } else { &landmark.chain[..] };
+                for &joint in own {
+                    let p = between(low, high, stance.places[joint]);
+                    places.joints[joint] = Some(centred(field, p, high.1 - low.1));
+                }
+            }
+        }
+    }
+}
+
+/// Half way to the middle of the trunk, across its axis.
+fn centred(field: &Field, p: DVec3, axis: DVec3) -> DVec3 {
+    let (u, v) = axis.normalize_or(DVec3::Y).any_orthonormal_pair();
+    let mut moved = DVec3::ZERO;
+    for d in [u, v, (u + v).normalize(), (u - v).normalize()] {
+        let (forth, back) = (field.exit(p, d, 0.3), field.exit(p, -d, 0.3));
+        moved += d * 0.5 * (forth - back).clamp(-0.2, 0.2);
+    }
+    p + 0.5 * (0.5 * moved)
+}
+
+/// Makes partners images of each other, and puts the middle into the plane.
+fn symmetrical(search: &Search<'_>, pins: &[Option<DVec3>], places: &mut Places) {
+    let Some(symmetry) = search.symmetry.filter(|s| s.trust > 0.5) else { return };
+    for points in [&mut places.joints, &mut places.ends] {
+        for j in 0..points.len() {
+            let partner = search.template.joints[j].partner;
+            let (Some(p), Some(q)) = (points[j], points[partner]) else { continue };
+            let image = symmetry.image(q);
+            if partner < j || p.distance(image) > ALIKE {
+                continue;
+            }
+            let middle = match (pins[j], pins[partner]) {
+                (Some(pin), _) => pin,
+                (None, Some(pin)) => symmetry.image(pin),
+                (None, None) => 0.5 * (p + image),
+            };
+            points[j] = Some(middle);
+            if partner != j && pins[partner].is_none() {
+                points[partner] = Some(symmetry.image(middle));
+            }
+        }
+    }
+}
+
+/// A point inside, or the nearest point of the nearest ball.
+fn inside(search: &Search<'_>, field: &Field, p: DVec3) -> DVec3 {
+    if field.at(p) > 0.0 {
+        return p;
+    }
+    let far = |b: &&crate::medial::Ball| b.centre.distance(p) - b.radius;
+    let nearest = search.graph.balls.iter().min_by(|a, b| far(a).total_cmp(&far(b)));
+    nearest.map_or(p, |b| b.centre + (p - b.centre).clamp_length_max(0.5 * b.radius))
+}
