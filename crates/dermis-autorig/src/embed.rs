@@ -13,6 +13,7 @@ use crate::graph::Graph;
 use crate::penalties::Penalties;
 use crate::symmetry::Symmetry;
 use crate::template::{LandmarkKind, Reduced, Stance, Template};
+use dermis_motion::anatomy::Side;
 use dermis_rig::glam::DVec3;
 use std::collections::BinaryHeap;
 
@@ -55,9 +56,9 @@ const KEPT: usize = 6;
 /// Two embeddings are different if a landmark is so far apart.
 const DIFFERENT: f64 = 0.05;
 /// Partial embeddings taken up at most; a body takes some hundreds.
-const MOST_STEPS: usize = 60_000;
+const MOST_STEPS: usize = 30_000;
 /// Ends are looked for among balls beyond which the graph goes on by less.
-const END: f64 = 0.12;
+const END: f64 = 0.01;
 /// A pinned landmark is looked for among so many nearest balls.
 const PINNED: usize = 3;
 
@@ -85,20 +86,27 @@ impl Search<'_> {
         }
         let mut open = BinaryHeap::new();
         for choice in 0..tables.choices[0].len() {
-            let cost = tables.alone[0][choice];
             let bound = tables.below[0][choice];
-            open.push(Partial { bound, cost, picks: vec![choice as u16] });
+            open.push(Partial { bound, picks: vec![choice as u16] });
         }
         let mut found: Vec<Embedding> = Vec::new();
         let mut limit = limit;
-        for _ in 0..MOST_STEPS {
+        for step in 0.. {
             let Some(partial) = open.pop() else { break };
+            if step == MOST_STEPS {
+                // Beyond this, the best beginning is completed one landmark after the other.
+                if !found.is_empty() {
+                    break;
+                }
+                open.clear();
+            }
             if partial.bound > limit {
                 break;
             }
             let at = partial.picks.len();
             if at == landmarks {
-                let balls: Vec<u32> = partial.picks.iter().enumerate().map(|(l, p)| tables.choices[l][*p as usize]).collect();
+                let balls: Vec<u32> =
+                    partial.picks.iter().enumerate().map(|(l, p)| tables.choices[l][*p as usize]).collect();
                 if found.iter().all(|other| self.differ(&other.balls, &balls)) {
                     // What is far behind the best says nothing of how sure it is.
                     limit = limit.min(partial.bound + SPREAD);
@@ -125,8 +133,11 @@ impl Search<'_> {
                 if bound + pairs <= limit {
                     let mut picks = partial.picks.clone();
                     picks.push(pick as u16);
-                    open.push(Partial { bound: bound + pairs, cost: partial.cost + tree + pairs, picks });
+                    open.push(Partial { bound: bound + pairs, picks });
                 }
+            }
+            if step >= MOST_STEPS {
+                open = open.pop().into_iter().collect();
             }
         }
         found
@@ -157,7 +168,8 @@ impl Search<'_> {
             let mut own: Vec<u32> = match self.pinned[l] {
                 Some(pin) => {
                     let mut near: Vec<u32> = (0..graph.len() as u32).collect();
-                    let far = |b: &u32| graph.balls[*b as usize].centre.distance(pin) - 0.5 * graph.balls[*b as usize].radius;
+                    let far =
+                        |b: &u32| graph.balls[*b as usize].centre.distance(pin) - 0.5 * graph.balls[*b as usize].radius;
                     near.sort_by(|a, b| far(a).total_cmp(&far(b)).then(a.cmp(b)));
                     near.truncate(PINNED);
                     near
@@ -165,7 +177,7 @@ impl Search<'_> {
                 None => {
                     let fits = |b: &u32| match is_end {
                         true => graph.beyond[*b as usize] < END,
-                        false => !hints.is_fat || graph.balls[*b as usize].radius > 0.25 * largest,
+                        false => !hints.is_fat || graph.balls[*b as usize].radius > 0.4 * largest,
                     };
                     (0..graph.len() as u32).filter(fits).collect()
                 }
@@ -185,7 +197,8 @@ impl Search<'_> {
                 } else if hints.is_fat {
                     sum += weights.fat * (1.0 - ball.radius / largest).max(0.0).powi(2);
                 }
-                if let (Some(symmetry), true) = (self.symmetry, landmark.partner == l) {
+                let in_middle = self.template.joints[landmark.joint].side == Side::Middle;
+                if let (Some(symmetry), true) = (self.symmetry, in_middle) {
                     let off = symmetry.normal.dot(ball.centre) - symmetry.plane;
                     sum += weights.middle * symmetry.trust * (off / 0.1).powi(2);
                 }
@@ -275,7 +288,7 @@ impl Search<'_> {
             if both_end {
                 let meet = above(at).find(|l| above(other).any(|o| o == *l)).unwrap_or(0);
                 let through = up(at, meet) + up(other, meet);
-                sum += weights.sharing * ((through - way(own, ball)).max(0.0) / 0.1).powi(2).min(100.0);
+                sum += weights.sharing * ((through - way(own, ball)).max(0.0) / 0.3).powi(2);
             }
             if landmarks[at].partner == other {
                 if let Some(symmetry) = self.symmetry {
@@ -298,7 +311,6 @@ pub const SPREAD: f64 = 1.0;
 /// An embedding of the first landmarks.
 struct Partial {
     bound: f64,
-    cost: f64,
     picks: Vec<u16>,
 }
 

@@ -43,19 +43,22 @@ impl Field {
         let (low, side) = (DVec3::splat(-0.55), 1.1);
         let finest = 1_u32 << DEPTH.1;
         let value = |key: &[u32; 3]| {
-            let p = low + DVec3::new(f64::from(key[0]), f64::from(key[1]), f64::from(key[2])) * (side / f64::from(finest));
+            let p =
+                low + DVec3::new(f64::from(key[0]), f64::from(key[1]), f64::from(key[2])) * (side / f64::from(finest));
             let distance = body.surface.closest(p, f64::INFINITY).map_or(0.0, |c| c.distance_squared.sqrt());
             if winding.at(p) > 0.5 { distance } else { -distance }
         };
         let mut known: HashMap<[u32; 3], f64> = HashMap::new();
-        let mut learn = |wanted: Vec<[u32; 3]>, known: &mut HashMap<[u32; 3], f64>| {
+        let learn = |wanted: Vec<[u32; 3]>, known: &mut HashMap<[u32; 3], f64>| {
             let mut missing: Vec<[u32; 3]> = wanted.into_iter().filter(|key| !known.contains_key(key)).collect();
             missing.sort_unstable();
             missing.dedup();
             let values: Vec<f64> = missing.par_iter().map(value).collect();
             known.extend(missing.into_iter().zip(values));
         };
-        let corner = |at: [u32; 3], size: u32, k: u32| [at[0] + size * (k & 1), at[1] + size * ((k >> 1) & 1), at[2] + size * (k >> 2)];
+        let corner = |at: [u32; 3], size: u32, k: u32| {
+            [at[0] + size * (k & 1), at[1] + size * ((k >> 1) & 1), at[2] + size * (k >> 2)]
+        };
         let mut cells = vec![Cell { corners: [0.0; 8], children: 0 }];
         let mut level: Vec<(u32, [u32; 3])> = vec![(0, [0; 3])];
         for depth in 0..=DEPTH.1 {
@@ -71,7 +74,8 @@ impl Field {
             let reach = 0.5 * 3.0_f64.sqrt() * side * f64::from(size) / f64::from(finest);
             let middle = |at: &[u32; 3]| at.map(|x| x + half);
             // A field that is 1-Lipschitz: what is farther outside than the cell reaches has no inside near.
-            let may_hold = |cell: u32| cells[cell as usize].corners.iter().all(|d| f64::from(*d) > -2.0 * reach - TOLERANCE);
+            let may_hold =
+                |cell: u32| cells[cell as usize].corners.iter().all(|d| f64::from(*d) > -2.0 * reach - TOLERANCE);
             let held: Vec<(u32, [u32; 3])> = level.iter().copied().filter(|(cell, _)| may_hold(*cell)).collect();
             learn(held.iter().map(|(_, at)| middle(at)).collect(), &mut known);
             let mut next = Vec::new();

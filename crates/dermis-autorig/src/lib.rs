@@ -23,6 +23,7 @@ pub mod frame;
 pub mod graph;
 pub mod limb;
 pub mod medial;
+pub mod names;
 pub mod penalties;
 pub mod place;
 mod rigged;
@@ -31,5 +32,6 @@ pub mod template;
 pub mod weigh;
 pub mod winding;
 
+pub use names::Convention;
 pub use rigged::{AutoRig, AutoRigError, AutoRigReport, AutoRigSettings, FoundJoint, autorig};
 pub use template::Template;

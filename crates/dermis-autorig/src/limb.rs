@@ -19,10 +19,21 @@ pub struct Limb {
     pub step: f64,
     /// The station where the limb leaves the trunk; the last, if it nowhere does.
     pub root: usize,
+    /// The last station before the line turns to the middle of the trunk.
+    pub base: usize,
     /// The radius of the limb there.
     pub root_radius: f64,
     /// The direction from the limb into the trunk there.
     pub inwards: DVec3,
+}
+
+/// What a limb is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LimbShape {
+    /// An arm, a leg, a tail: it leaves the trunk where it opens to it.
+    Rod,
+    /// A head on a neck: it leaves the trunk where the neck widens.
+    Bulb,
 }
 
 /// Distance between stations.
@@ -33,20 +44,22 @@ const RAYS: usize = 24;
 const OPEN: f64 = 2.0;
 /// The share of open rays at which a limb leaves the trunk.
 const LEAVING: f64 = 0.2;
+/// A neck ends where it is this many times as wide as where it is narrowest.
+const WIDENS: f64 = 1.3;
 /// The part of the whole way, from the tip, in which a limb does not leave the trunk: feet, hands and skulls turn there.
 const OUTER: f64 = 0.3;
 
 impl Limb {
     /// The limb at the end of a way through the graph, from the trunk to the tip.
-    pub fn new(way: &[usize], graph: &Graph, field: &Field) -> Self {
+    pub fn new(way: &[usize], graph: &Graph, field: &Field, shape: LimbShape) -> Self {
         let mut points: Vec<DVec3> = way.iter().rev().map(|b| graph.balls[*b].centre).collect();
         let radius = way.last().map_or(0.01, |b| graph.balls[*b].radius);
         points.insert(0, tip(&points, radius, field));
-        Self::along(&points, field)
+        Self::along(&points, field, shape)
     }
 
     /// The limb along a line of points, from the tip.
-    pub fn along(points: &[DVec3], field: &Field) -> Self {
+    pub fn along(points: &[DVec3], field: &Field, shape: LimbShape) -> Self {
         let mut line = resampled(points, STEP);
         let mut sections = Vec::new();
         for _ in 0..3 {
@@ -74,16 +87,20 @@ impl Limb {
             let open = sections[s].rays.iter().filter(|r| **r > limit).count();
             open as f64 >= LEAVING * RAYS as f64
         };
-        let root = (first..=last).find(|s| leaves(*s) && leaves((*s + 2).min(last))).unwrap_or(last);
+        let first = if shape == LimbShape::Bulb { neck(&radius).max(first) } else { first };
+        let widens = |s: usize| shape == LimbShape::Bulb && radius[s] > WIDENS * radius[first];
+        let root = (first..=last).find(|s| widens(*s) || (leaves(*s) && leaves((*s + 2).min(last)))).unwrap_or(last);
         let root_radius = reference(root.max(1));
-        let back = root.saturating_sub(((2.5 * root_radius / STEP) as usize).max(4));
-        let inwards = (line[root] - line[back]).normalize_or(DVec3::Y);
-        Self { line, radius, step: STEP, root, root_radius, inwards }
+        // Near the trunk the line turns to its middle: the limb goes on as it comes there.
+        let radii = |count: f64| ((count * root_radius / STEP) as usize).max(2);
+        let base = root.saturating_sub(radii(1.0)).max(1);
+        let inwards = (line[base] - line[base.saturating_sub(radii(2.5))]).normalize_or(DVec3::Y);
+        Self { line, radius, step: STEP, root, base, root_radius, inwards }
     }
 
     /// The point `depth` beyond the root, in the trunk: straight on from the limb.
     pub fn beyond(&self, depth: f64) -> DVec3 {
-        self.line[self.root] + self.inwards * depth
+        self.line[self.base] + self.inwards * (depth + (self.root - self.base) as f64 * self.step)
     }
 
     /// The length from the tip to the root.
@@ -94,7 +111,7 @@ impl Limb {
     /// The point at a distance from the tip; beyond the root straight on.
     pub fn at(&self, distance: f64) -> DVec3 {
         let s = distance / self.step;
-        if s >= self.root as f64 {
+        if s >= self.base as f64 {
             return self.beyond(distance - self.length());
         }
         let below = (s.max(0.0) as usize).min(self.line.len() - 2);
@@ -106,6 +123,12 @@ impl Limb {
         let s = (distance / self.step).max(0.0) as usize;
         self.radius[s.min(self.root)]
     }
+}
+
+/// The narrowest station between the thickest one of the outer half, a skull, and the trunk.
+fn neck(radius: &[f64]) -> usize {
+    let thickest = (0..radius.len() / 2).max_by(|a, b| radius[*a].total_cmp(&radius[*b])).unwrap_or(0);
+    (thickest..radius.len()).min_by(|a, b| radius[*a].total_cmp(&radius[*b])).unwrap_or(thickest)
 }
 
 /// Where the shape ends beyond the first point, going on as the line comes.

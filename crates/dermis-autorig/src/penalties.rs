@@ -15,7 +15,7 @@
 //! | middle | a landmark in the middle | its distance from the plane of symmetry, over a tenth of the body |
 //! | mirror | a pair | the distance from its mirror image, over a fifth of the body |
 //! | unequal | a pair | the logarithm of the ratio of its lengths |
-//! | sharing | two ends | how much shorter the way between them is than through the template's bones, over a tenth of the body |
+//! | sharing | two ends | how much shorter the way between them is than through the template's bones, over three tenths of the body |
 //! | missing | an optional limb | that it is left out |
 //!
 //! Penalties of the plane of symmetry count as much as it is trusted.
@@ -63,7 +63,7 @@ impl Default for Penalties {
             mirror: 1.0,
             unequal: 0.5,
             sharing: 0.6,
-            missing: 0.8,
+            missing: 1.5,
         }
     }
 }

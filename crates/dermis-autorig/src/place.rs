@@ -14,7 +14,8 @@
 use crate::embed::{Embedding, MISSING, Search};
 use crate::field::Field;
 use crate::frame::Frame;
-use crate::limb::Limb;
+use crate::limb::{Limb, LimbShape};
+use crate::medial::Ball;
 use crate::template::{LandmarkKind, Stance};
 use dermis_rig::glam::DVec3;
 
@@ -37,6 +38,8 @@ const BENDS: f64 = 12.0;
 const NARROWS: f64 = 1.5;
 /// Partners that are images of each other to within this are made so exactly.
 const ALIKE: f64 = 0.04;
+/// How far from a limb the middle of its trunk may be.
+const FARTHEST: f64 = 0.3;
 /// Where joints begin limbs in templates that do not say it.
 const DEPTH: f64 = 0.8;
 
@@ -52,7 +55,13 @@ struct Divided {
 }
 
 /// Places all joints.
-pub fn place(search: &Search<'_>, embedding: &Embedding, frame: &Frame, field: &Field, pins: &[Option<DVec3>]) -> Places {
+pub fn place(
+    search: &Search<'_>,
+    embedding: &Embedding,
+    frame: &Frame,
+    field: &Field,
+    pins: &[Option<DVec3>],
+) -> Places {
     let template = search.template;
     let stance = &template.stances[embedding.stance];
     let count = template.joints.len();
@@ -71,6 +80,8 @@ pub fn place(search: &Search<'_>, embedding: &Embedding, frame: &Frame, field: &
     trunk(search, embedding, frame, stance, field, &mut places);
     apply(pins, &mut places.joints);
     symmetrical(search, pins, &mut places);
+    riders(search, frame, stance, &mut places);
+    apply(pins, &mut places.joints);
     for (joint, pin) in places.joints.iter_mut().zip(pins) {
         if let (Some(p), None) = (joint.as_mut(), pin) {
             *p = inside(search, field, *p);
@@ -94,11 +105,13 @@ fn limbs(search: &Search<'_>, embedding: &Embedding, stance: &Stance, field: &Fi
         if from == MISSING || to == MISSING {
             continue;
         }
-        let limb = Limb::new(&search.graph.way(from as usize, to as usize), search.graph, field);
         let hints = |j: usize| search.template.joints[j].hints;
+        let shape = if hints(landmark.joint).is_bulb { LimbShape::Bulb } else { LimbShape::Rod };
+        let limb = Limb::new(&search.graph.way(from as usize, to as usize), search.graph, field, shape);
         let first = landmark.chain.iter().position(|j| hints(*j).depth.is_some()).unwrap_or(0);
         let depth = hints(landmark.chain[first]).depth.unwrap_or(DEPTH);
-        let whole = limb.length() + depth * limb.root_radius;
+        let reach = hints(landmark.chain[first]).reach;
+        let whole = limb.length() + depth * limb.root_radius + reach * to_middle(&limb, search);
         // Distances from the tip, in the template.
         let (mut at, mut length) = (landmark.place(stance), 0.0);
         let mut joints: Vec<(usize, f64)> = Vec::new();
@@ -114,8 +127,28 @@ fn limbs(search: &Search<'_>, embedding: &Embedding, stance: &Stance, field: &Fi
     found
 }
 
+/// How far it is from where a limb leaves the trunk to the middle of the thickest ball that the limb points to.
+fn to_middle(limb: &Limb, search: &Search<'_>) -> f64 {
+    let from = limb.beyond(0.0);
+    let ahead = |ball: &Ball| (ball.centre - from).dot(limb.inwards);
+    let met = |ball: &&Ball| {
+        let t = ahead(ball);
+        t > 0.0 && t < FARTHEST && limb.beyond(t).distance(ball.centre) < ball.radius
+    };
+    let thickest = search.graph.balls.iter().filter(met).max_by(|a, b| a.radius.total_cmp(&b.radius));
+    thickest.map_or(limb.root_radius, ahead)
+}
+
 /// Where joint k divides a limb: the best share of its length near the template's.
-fn divided(search: &Search<'_>, frame: &Frame, stance: &Stance, limb: &Divided, other: Option<&Divided>, k: usize, share: f64) -> f64 {
+fn divided(
+    search: &Search<'_>,
+    frame: &Frame,
+    stance: &Stance,
+    limb: &Divided,
+    other: Option<&Divided>,
+    k: usize,
+    share: f64,
+) -> f64 {
     let (joint, _) = limb.joints[k];
     let hints = search.template.joints[joint].hints;
     if !hints.bends && !hints.is_narrow {
@@ -160,7 +193,14 @@ fn cue(search: &Search<'_>, frame: &Frame, stance: &Stance, limb: &Divided, k: u
 }
 
 /// Joints that are on no limb.
-fn trunk(search: &Search<'_>, embedding: &Embedding, frame: &Frame, stance: &Stance, field: &Field, places: &mut Places) {
+fn trunk(
+    search: &Search<'_>,
+    embedding: &Embedding,
+    frame: &Frame,
+    stance: &Stance,
+    field: &Field,
+    places: &mut Places,
+) {
     let landmarks = &search.reduced.landmarks;
     let begins = |l: usize| -> Option<usize> {
         let chain = &landmarks[l].chain;
@@ -213,13 +253,35 @@ fn trunk(search: &Search<'_>, embedding: &Embedding, frame: &Frame, stance: &Sta
                     (None, Some(next)) => (anchor(l), anchor(next)),
                     (None, None) => continue,
                 };
-                let own = if landmark.parent.is_none() { std::slice::from_ref(&landmark.joint) } else { &landmark.chain[..] };
+                let own =
+                    if landmark.parent.is_none() { std::slice::from_ref(&landmark.joint) } else { &landmark.chain[..] };
                 for &joint in own {
                     let p = between(low, high, stance.places[joint]);
                     places.joints[joint] = Some(centred(field, p, high.1 - low.1));
                 }
             }
         }
+    }
+}
+
+/// Joints that ride along: turned and scaled with the bone that they hang on.
+fn riders(search: &Search<'_>, frame: &Frame, stance: &Stance, places: &mut Places) {
+    let joints = &search.template.joints;
+    for j in 0..joints.len() {
+        let Some(parent) = joints[j].parent.filter(|_| joints[j].hints.rides) else { continue };
+        let on = std::iter::successors(Some(parent), |p| joints[*p].parent).find(|p| !joints[*p].hints.rides);
+        let Some((on, at)) = on.and_then(|on| places.joints[on].map(|p| (on, p))) else { continue };
+        let child = (0..joints.len()).find(|c| joints[*c].parent == Some(on) && !joints[*c].hints.rides);
+        let theirs = stance.ends[on].or(child.map(|c| stance.places[c]));
+        let ours = places.ends[on].or(child.and_then(|c| places.joints[c]));
+        let (mut turn, mut scale) = (dermis_rig::glam::DQuat::IDENTITY, frame.scale);
+        if let (Some(theirs), Some(ours)) = (theirs, ours) {
+            let (from, to) = (frame.turn * (theirs - stance.places[on]), ours - at);
+            if let (Some(a), Some(b)) = (from.try_normalize(), to.try_normalize()) {
+                (turn, scale) = (dermis_rig::glam::DQuat::from_rotation_arc(a, b), to.length() / from.length());
+            }
+        }
+        places.joints[j] = Some(at + turn * (frame.turn * (stance.places[j] - stance.places[on])) * scale);
     }
 }
 
@@ -263,7 +325,7 @@ fn inside(search: &Search<'_>, field: &Field, p: DVec3) -> DVec3 {
     if field.at(p) > 0.0 {
         return p;
     }
-    let far = |b: &&crate::medial::Ball| b.centre.distance(p) - b.radius;
+    let far = |b: &&Ball| b.centre.distance(p) - b.radius;
     let nearest = search.graph.balls.iter().min_by(|a, b| far(a).total_cmp(&far(b)));
     nearest.map_or(p, |b| b.centre + (p - b.centre).clamp_length_max(0.5 * b.radius))
 }

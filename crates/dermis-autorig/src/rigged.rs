@@ -81,6 +81,10 @@ pub struct AutoRigReport {
     pub stance: String,
     /// The direction that the character faces, in the mesh's own space.
     pub front: DVec3,
+    /// How sure that is: 0.5 if the best embedding that faces another way is as good, 1 if there is none.
+    pub facing: f64,
+    /// The direction that is up, in the mesh's own space.
+    pub up: DVec3,
     /// The penalties of the best embeddings, best first.
     pub penalties: Vec<f64>,
     /// Joints of the template that the mesh does not have.
@@ -196,11 +200,14 @@ pub fn autorig(
         return Err(AutoRigError::NoFit { template: template.name.clone(), ends, needed });
     }
     step(5)?;
-    let placed: Vec<Places> = found
-        .par_iter()
-        .take(SPREAD_OVER)
-        .map(|e| place(&search, e, &tried[e.frame], &field, &pins))
-        .collect();
+    // Where joints are is asked of those that face as the best one does; which way it faces is a question of its own.
+    let forward = |e: &Embedding| tried[e.frame].turn * DVec3::Z;
+    let agrees = |e: &Embedding| forward(e).dot(forward(&found[0])) > 0.7;
+    let heat = |e: &Embedding| (-(e.penalty - found[0].penalty) / HEAT).exp();
+    let against = found.iter().filter(|e| !agrees(e)).map(heat).fold(0.0, f64::max);
+    let found: Vec<Embedding> = found.iter().filter(|e| agrees(e)).cloned().collect();
+    let placed: Vec<Places> =
+        found.par_iter().take(SPREAD_OVER).map(|e| place(&search, e, &tried[e.frame], &field, &pins)).collect();
     step(6)?;
     let (skeleton, joints, segments) = skeleton(template, &body, &placed, &found, &pins, &tried[found[0].frame])?;
     let weighing = |done: u64, total: u64| progress(STEPS * total.max(1) + STEPS * done, 2 * STEPS * total.max(1));
@@ -221,7 +228,9 @@ pub fn autorig(
         bridges: graph.bridges,
         symmetry: symmetry.map(|s| s.trust),
         stance: template.stances[found[0].stance].name.clone(),
+        facing: 1.0 / (1.0 + against),
         front: body.direction_outwards(tried[found[0].frame].turn * DVec3::Z),
+        up: settings.up.normalize(),
         penalties: found.iter().map(|e| e.penalty).collect(),
         missing: missing.map(|j| template.joints[j].name.clone()).collect(),
         outside,
@@ -234,10 +243,9 @@ pub fn autorig(
 fn pins(template: &Template, settings: &AutoRigSettings, body: &Body) -> Result<Vec<Option<DVec3>>, AutoRigError> {
     let mut pins = vec![None; template.joints.len()];
     for (joint, place) in &settings.pins {
-        let at = template.find(joint).ok_or_else(|| AutoRigError::UnknownPin {
-            template: template.name.clone(),
-            joint: joint.clone(),
-        })?;
+        let at = template
+            .find(joint)
+            .ok_or_else(|| AutoRigError::UnknownPin { template: template.name.clone(), joint: joint.clone() })?;
         if !place.is_finite() {
             return Err(AutoRigError::PinNotFinite { joint: joint.clone() });
         }

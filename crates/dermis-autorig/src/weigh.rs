@@ -48,7 +48,9 @@ pub fn weigh(
         }
     }
     let positions: Vec<DVec3> = own.iter().map(|n| body.nodes[*n as usize]).collect();
-    let of_body = |t: &[u32; 3]| -> Option<[u32; 3]> { Some([number[t[0] as usize]?, number[t[1] as usize]?, number[t[2] as usize]?]) };
+    let of_body = |t: &[u32; 3]| -> Option<[u32; 3]> {
+        Some([number[t[0] as usize]?, number[t[1] as usize]?, number[t[2] as usize]?])
+    };
     let triangles: Vec<[u32; 3]> = body.triangles.iter().filter_map(of_body).collect();
     let mesh = Mesh { positions: positions.clone(), triangles: triangles.clone(), ..Mesh::default() };
     let settings = HeatSettings { influences: Some(influences), ..HeatSettings::default() };

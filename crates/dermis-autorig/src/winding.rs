@@ -115,7 +115,9 @@ mod tests {
 
     /// A cube of side 2, without its first `open` triangles.
     fn cube(open: usize) -> Vec<[DVec3; 3]> {
-        let v = |i: usize| DVec3::new(f64::from(i as u32 & 1), f64::from((i as u32 >> 1) & 1), f64::from(i as u32 >> 2)) * 2.0 - 1.0;
+        let v = |i: usize| {
+            DVec3::new(f64::from(i as u32 & 1), f64::from((i as u32 >> 1) & 1), f64::from(i as u32 >> 2)) * 2.0 - 1.0
+        };
         let faces = [[0, 2, 3, 1], [4, 5, 7, 6], [0, 1, 5, 4], [2, 6, 7, 3], [0, 4, 6, 2], [1, 3, 7, 5]];
         let split = faces.iter().flat_map(|&[a, b, c, d]| [[v(a), v(b), v(c)], [v(a), v(c), v(d)]]);
         split.skip(open).collect()
@@ -125,7 +127,9 @@ mod tests {
     #[test]
     fn a_cube_winds_once_about_its_inside() {
         let closed = Winding::new(cube(0).into_iter());
-        for (p, inside) in [(DVec3::ZERO, 1.0), (DVec3::splat(0.9), 1.0), (DVec3::new(1.1, 0.0, 0.0), 0.0), (DVec3::splat(40.0), 0.0)] {
+        for (p, inside) in
+            [(DVec3::ZERO, 1.0), (DVec3::splat(0.9), 1.0), (DVec3::new(1.1, 0.0, 0.0), 0.0), (DVec3::splat(40.0), 0.0)]
+        {
             assert!((closed.at(p) - inside).abs() < 1e-9, "{p}: {}", closed.at(p));
         }
         let open = Winding::new(cube(2).into_iter());
@@ -148,7 +152,8 @@ mod tests {
         }
         let tree = Winding::new(torus.clone().into_iter());
         for k in 0..200 {
-            let p = DVec3::new((1.3 * f64::from(k)).sin(), 0.5 * (2.1 * f64::from(k)).cos(), (0.7 * f64::from(k)).sin());
+            let p =
+                DVec3::new((1.3 * f64::from(k)).sin(), 0.5 * (2.1 * f64::from(k)).cos(), (0.7 * f64::from(k)).sin());
             let plain = torus.iter().map(|t| solid_angle(t, p)).sum::<f64>() / (4.0 * PI);
             assert!((tree.at(p) - plain).abs() < 0.02, "{k}: {} against {plain}", tree.at(p));
         }

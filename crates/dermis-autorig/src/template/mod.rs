@@ -53,6 +53,8 @@ pub struct TemplateJoint {
 pub struct Hints {
     /// The joint begins a limb: it lies so many radii of the limb within the trunk, from where the limb leaves it.
     pub depth: Option<f64>,
+    /// Beside `depth`: the part of the way from where the limb leaves the trunk to the middle of the trunk.
+    pub reach: f64,
     /// The bone ends at the tip of the shape.
     pub has_end: bool,
     /// The end stands on the ground.
@@ -67,6 +69,8 @@ pub struct Hints {
     pub is_narrow: bool,
     /// The joint is where its limb bends.
     pub bends: bool,
+    /// The joint is no part of the search: it goes with the bone that it hangs on.
+    pub rides: bool,
 }
 
 /// A way to stand.

@@ -22,13 +22,25 @@ pub(super) fn template() -> Template {
             ..row("head", "neck_02", Part::Head, [0.0, 0.82, 0.54], Hints { is_bulb: true, ..none })
         },
         row("front_shoulder_", "spine_03", Part::Clavicle, [0.04, 0.60, 0.26], none),
-        row("front_upper_leg_", "front_shoulder_", Part::UpperArm, [0.08, 0.50, 0.33], Hints { depth: Some(1.8), ..none }),
+        row(
+            "front_upper_leg_",
+            "front_shoulder_",
+            Part::UpperArm,
+            [0.08, 0.50, 0.33],
+            Hints { depth: Some(0.0), reach: 0.6, ..none },
+        ),
         row("front_lower_leg_", "front_upper_leg_", Part::Forearm, [0.085, 0.31, 0.27], bends),
         Row {
             end: Some([0.085, 0.015, 0.36]),
             ..row("front_foot_", "front_lower_leg_", Part::Hand, [0.085, 0.10, 0.29], Hints { bends: true, ..ground })
         },
-        row("hind_upper_leg_", "hips", Part::Thigh, [0.07, 0.54, -0.33], Hints { depth: Some(1.8), ..none }),
+        row(
+            "hind_upper_leg_",
+            "hips",
+            Part::Thigh,
+            [0.07, 0.54, -0.33],
+            Hints { depth: Some(0.0), reach: 0.75, ..none },
+        ),
         row("hind_lower_leg_", "hind_upper_leg_", Part::Shin, [0.085, 0.34, -0.26], bends),
         row("hind_foot_", "hind_lower_leg_", Part::Foot, [0.085, 0.18, -0.40], bends),
         Row {

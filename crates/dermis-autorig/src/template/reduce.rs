@@ -66,8 +66,8 @@ impl Reduced {
     /// Reduces a template.
     pub fn new(template: &Template) -> Self {
         let count = template.joints.len();
-        let children: Vec<Vec<usize>> =
-            (0..count).map(|j| (0..count).filter(|c| template.joints[*c].parent == Some(j)).collect()).collect();
+        let hangs = |c: usize, j: usize| template.joints[c].parent == Some(j) && !template.joints[c].hints.rides;
+        let children: Vec<Vec<usize>> = (0..count).map(|j| (0..count).filter(|c| hangs(*c, j)).collect()).collect();
         let branches = |j: usize| children[j].len() + usize::from(template.joints[j].hints.has_end) > 1;
         let root_kind = if branches(0) { LandmarkKind::Branch } else { LandmarkKind::RootEnd };
         let root = Landmark { joint: 0, kind: root_kind, parent: None, chain: vec![], partner: 0, is_optional: false };
