@@ -56,7 +56,7 @@ const KEPT: usize = 6;
 /// Two embeddings are different if a landmark is so far apart.
 const DIFFERENT: f64 = 0.05;
 /// Partial embeddings taken up at most; a body takes some hundreds.
-const MOST_STEPS: usize = 30_000;
+const MOST_STEPS: usize = 10_000;
 /// Ends are looked for among balls beyond which the graph goes on by less.
 const END: f64 = 0.01;
 /// A pinned landmark is looked for among so many nearest balls.

@@ -6,7 +6,7 @@
 //! 2. Joints of the trunk lie between those that begin limbs: where the template has them along the line from the limbs of one
 //!    landmark to those of the next, half way to the middle of the trunk.
 //! 3. Partners become images of each other, and joints in the middle lie in the plane, if the body stands symmetrically.
-//! 4. Joints outside move to the nearest ball.
+//! 4. Joints outside move to the nearest ball, and joints whose bones leave the body move until they do not.
 //!
 //! Source: Baran & Popović 2007, section 3.4 (distance to the medial surface, lengths, directions, symmetry). Departure: no descent over all
 //! joints at once: cross sections give the middle of a limb exactly, and the search along it is exhaustive.
@@ -40,6 +40,9 @@ const NARROWS: f64 = 1.5;
 const ALIKE: f64 = 0.04;
 /// How far from a limb the middle of its trunk may be.
 const FARTHEST: f64 = 0.3;
+/// How far outside a bone may be, in parts of the body, and the rounds in which joints move for it.
+const OUTSIDE: f64 = 0.01;
+const ROUNDS: usize = 30;
 /// Where joints begin limbs in templates that do not say it.
 const DEPTH: f64 = 0.8;
 
@@ -87,6 +90,7 @@ pub fn place(
             *p = inside(search, field, *p);
         }
     }
+    keep_inside(search, field, pins, &mut places);
     places
 }
 
@@ -222,13 +226,12 @@ fn trunk(
     let between = |low: (DVec3, DVec3), high: (DVec3, DVec3), p: DVec3| {
         let (axis, ours) = (high.0 - low.0, high.1 - low.1);
         let along = (p - low.0).dot(axis) / axis.length_squared().max(1e-12);
-        let scale = ours.length() / axis.length().max(1e-12);
         let off = p - low.0 - axis * along;
         let turned = dermis_rig::glam::DQuat::from_rotation_arc(
             (frame.turn * axis).normalize_or(DVec3::Y),
             ours.normalize_or(DVec3::Y),
         );
-        low.1 + ours * along + turned * (frame.turn * off) * scale
+        low.1 + ours * along + turned * (frame.turn * off) * frame.scale
     };
     for (l, landmark) in landmarks.iter().enumerate() {
         match landmark.kind {
@@ -316,6 +319,39 @@ fn symmetrical(search: &Search<'_>, pins: &[Option<DVec3>], places: &mut Places)
             if partner != j && pins[partner].is_none() {
                 points[partner] = Some(symmetry.image(middle));
             }
+        }
+    }
+}
+
+/// Moves joints until no bone is farther outside than [`OUTSIDE`]: the point of a bone that is farthest outside goes to the nearest
+/// ball, and takes the ends of the bone along by its nearness to them.
+fn keep_inside(search: &Search<'_>, field: &Field, pins: &[Option<DVec3>], places: &mut Places) {
+    const SAMPLES: usize = 16;
+    for _ in 0..ROUNDS {
+        let mut moved = false;
+        for j in 0..places.joints.len() {
+            let Some(b) = places.joints[j] else { continue };
+            let parent = search.template.joints[j].parent.and_then(|p| places.joints[p].map(|a| (p, a)));
+            let end = places.ends[j].map(|end| (j, b, None, end));
+            let bones = parent.map(|(p, a)| (p, a, Some(j), b)).into_iter().chain(end);
+            for (from, a, to, b) in bones {
+                let share = |k: usize| k as f64 / SAMPLES as f64;
+                let worst = (0..=SAMPLES).map(|k| (field.at(a.lerp(b, share(k))), share(k)));
+                let Some((depth, t)) = worst.min_by(|x, y| x.0.total_cmp(&y.0)).filter(|w| w.0 < -OUTSIDE) else {
+                    continue;
+                };
+                let p = a.lerp(b, t);
+                let push = (inside(search, field, p) - p).clamp_length_max(-depth + OUTSIDE);
+                for (joint, weight) in [(Some(from), 1.0 - t), (to, t)] {
+                    if let Some(joint) = joint.filter(|joint| pins[*joint].is_none()) {
+                        places.joints[joint] = places.joints[joint].map(|p| p + push * weight);
+                        moved = true;
+                    }
+                }
+            }
+        }
+        if !moved {
+            break;
         }
     }
 }

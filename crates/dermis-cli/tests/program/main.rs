@@ -21,6 +21,7 @@ mod recipes;
 mod refusals;
 mod report;
 mod retarget;
+mod rig;
 mod sculpts;
 mod secondary;
 mod snapshots;

@@ -6,7 +6,9 @@ use dermis_rig::glam::{DQuat, DVec3};
 
 /// A body and where its joints are, by their names in the built-in templates.
 pub struct Planted {
+    /// The capsules.
     pub mesh: Mesh,
+    /// Names and places of joints.
     pub joints: Vec<(String, DVec3)>,
     /// The length that errors are divided by: the longest limb.
     pub limb: f64,
@@ -69,7 +71,13 @@ pub fn biped(arms: f64, legs: f64, head: f64, girth: f64) -> Planted {
     put(&mut mesh, DVec3::new(0.0, hip + 0.05, 0.0), DVec3::new(0.0, chest - 0.08, 0.0), 0.15, 0.16);
     let neck = DVec3::new(0.0, chest + 0.08, 0.0);
     put(&mut mesh, DVec3::new(0.0, chest - 0.1, 0.0), neck + DVec3::Y * 0.1, 0.06, 0.055);
-    capsule(&mut mesh, neck + DVec3::Y * (0.06 + 0.1 * head), neck + DVec3::Y * (0.06 + 0.16 * head), 0.1 * head, 0.09 * head);
+    capsule(
+        &mut mesh,
+        neck + DVec3::Y * (0.06 + 0.1 * head),
+        neck + DVec3::Y * (0.06 + 0.16 * head),
+        0.1 * head,
+        0.09 * head,
+    );
     joints.push(("head".into(), neck + DVec3::Y * 0.08));
     for (letter, sign) in [("l", 1.0), ("r", -1.0)] {
         let side = |p: DVec3| DVec3::new(sign * p.x, p.y, p.z);
@@ -120,7 +128,8 @@ pub fn quadruped(legs: f64, neck: f64, tail: bool) -> Planted {
     for (letter, sign) in [("l", 1.0), ("r", -1.0)] {
         let side = |p: DVec3| DVec3::new(sign * p.x, p.y, p.z);
         let shoulder = DVec3::new(0.085, height - 0.02, 0.30);
-        let (elbow, wrist) = (shoulder + DVec3::new(0.0, -0.22 * legs, -0.04), shoulder + DVec3::new(0.0, -0.43 * legs, -0.01));
+        let (elbow, wrist) =
+            (shoulder + DVec3::new(0.0, -0.22 * legs, -0.04), shoulder + DVec3::new(0.0, -0.43 * legs, -0.01));
         let toe = DVec3::new(0.085, 0.025, wrist.z + 0.06);
         capsule(&mut mesh, side(shoulder), side(elbow), 0.07, 0.05);
         capsule(&mut mesh, side(elbow), side(wrist), 0.045, 0.03);
