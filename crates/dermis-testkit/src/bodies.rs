@@ -66,7 +66,7 @@ pub fn biped(arms: f64, legs: f64, head: f64, girth: f64) -> Planted {
     let mut joints = Vec::new();
     let hip = 0.93 * legs;
     let chest = hip + 0.47;
-    let mut put = |mesh: &mut Mesh, a: DVec3, b: DVec3, ra: f64, rb: f64| capsule(mesh, a, b, ra * girth, rb * girth);
+    let put = |mesh: &mut Mesh, a: DVec3, b: DVec3, ra: f64, rb: f64| capsule(mesh, a, b, ra * girth, rb * girth);
     put(&mut mesh, DVec3::new(-0.05, hip + 0.05, 0.0), DVec3::new(0.05, hip + 0.05, 0.0), 0.15, 0.15);
     put(&mut mesh, DVec3::new(0.0, hip + 0.05, 0.0), DVec3::new(0.0, chest - 0.08, 0.0), 0.15, 0.16);
     let neck = DVec3::new(0.0, chest + 0.08, 0.0);

@@ -2,7 +2,7 @@
 
 use super::{ExerciseOutcome, ExerciseRecipe, Existing, Input, Watch, keep, seen, step};
 use crate::error::Error;
-use crate::load::{FileNote, LoadedRig, ReadOptions, load_rig, note, read_bytes, read_contents};
+use crate::load::{FileNote, LoadedRig, load_rig, note, read_bytes, read_contents};
 use crate::output::{ending, reserve_file};
 use crate::weights::{check_ending, write_rig};
 use dermis_autorig::{AutoRig, AutoRigSettings, Convention, Template, autorig};
