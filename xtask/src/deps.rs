@@ -35,6 +35,8 @@ const TABLE: &[Rule] = &[
     rule("dermis-compile", &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit", "dermis-measure"]),
     // Poses from keys, goals, markers: values in, motions out.
     rule("dermis-motion", &["dermis-rig", "dermis-solve"]),
+    // A skeleton for a bare mesh, by the parts of a body that dermis-motion knows, and its weights by the heat of dermis-fit.
+    rule("dermis-autorig", &["dermis-rig", "dermis-fit", "dermis-motion"]),
     // Scenes are read into what dermis-motion plays.
     rule("dermis-io", &["dermis-rig", "dermis-deform", "dermis-motion"]),
     // The only crate below the recipes that opens files; it shows a clip's skin by linear blend skinning.
@@ -67,6 +69,7 @@ const TABLE: &[Rule] = &[
             "dermis-measure",
             "dermis-compile",
             "dermis-motion",
+            "dermis-autorig",
             "dermis-io",
             "dermis-files",
             "dermis-report",
@@ -124,6 +127,7 @@ const OPEN_NOTHING: &[&str] = &[
     "dermis-measure",
     "dermis-compile",
     "dermis-motion",
+    "dermis-autorig",
     "dermis-io",
     "dermis-report",
     "dermis-figures",

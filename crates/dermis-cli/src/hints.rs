@@ -1,5 +1,6 @@
 //! What went wrong in the words of the command line: libraries speak of things, the program of options.
 
+use dermis_workflow::autorig::AutoRigError;
 use dermis_workflow::compile::{CompileError, Limited};
 use dermis_workflow::drivers::Refusal;
 use dermis_workflow::fits::decompose::DecomposeError;
@@ -66,6 +67,13 @@ fn remedy(error: &Error) -> &str {
         Error::File(FileError::Ending { endings, .. }) => endings,
         Error::Retarget(RetargetError::NothingInCommon { .. } | RetargetError::NoBone { .. }) => {
             "name pairs in a file for `map`: {\"bone of the rig\": \"bone of the source\"}; dermis inspect lists the bones"
+        }
+        Error::AutoRig(AutoRigError::NoFit { .. }) => {
+            "say which way is up with `up`, or take another `template`: biped, quadruped, hand, or a skinned rig of a like character"
+        }
+        Error::AutoRig(AutoRigError::UnknownPin { .. }) => "`write_joints` writes the names of all joints",
+        Error::AutoRig(AutoRigError::Hollow { .. } | AutoRigError::Flat { .. }) => {
+            "a mesh to be rigged has an inside: close large holes, and give thin sheets a thickness"
         }
         Error::File(FileError::Lacks { hint, .. }) => hint,
         Error::Sculpt { hint, .. } => hint,

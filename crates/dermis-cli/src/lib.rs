@@ -25,6 +25,7 @@ mod pose_space_options;
 mod recipe;
 mod report;
 mod retarget;
+mod rig;
 mod run;
 mod show;
 mod suggest;
@@ -73,6 +74,7 @@ enum Verb {
     Suggest(suggest::SuggestArgs),
     Exercise(exercise::ExerciseArgs),
     Retarget(retarget::RetargetArgs),
+    Rig(Box<rig::RigArgs>),
     Markers(markers::MarkersArgs),
     Export(export::ExportArgs),
     Convert(convert::ConvertArgs),
@@ -128,6 +130,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Suggest(args) => suggest::run(args, &ui),
         Verb::Exercise(args) => exercise::run(args, &ui),
         Verb::Retarget(args) => retarget::run(args, &ui),
+        Verb::Rig(args) => rig::run(args, &ui),
         Verb::Markers(args) => markers::run(args, &ui),
         Verb::Export(args) => export::run(args, &ui),
         Verb::Convert(args) => convert::run(args, &ui),

@@ -3,7 +3,7 @@
 use crate::ui::{Stop, Ui};
 use crate::{
     animate, compare, convert, crowd, decompose, demo, eval, exercise, export, figures, fit, inspect, invert, markers,
-    pose, report, retarget, suggest, weights,
+    pose, report, retarget, rig, suggest, weights,
 };
 use dermis_workflow::Error;
 use dermis_workflow::load::read_bytes;
@@ -43,6 +43,7 @@ pub fn run(args: &RunArgs, ui: &Ui) -> Result<ExitCode, Stop> {
         Recipe::Suggest(recipe) => suggest::show(&recipe.run(ui)?, ui, json),
         Recipe::Exercise(recipe) => exercise::show(&recipe.run(ui)?, ui, json),
         Recipe::Retarget(recipe) => retarget::show(&recipe.run(ui)?, ui, json),
+        Recipe::Rig(recipe) => rig::show(&recipe.run(ui)?, ui, json),
         Recipe::Markers(recipe) => markers::show(&recipe.run(ui)?, ui, json),
         Recipe::Export(recipe) => export::show(&recipe.run(ui)?, ui, json),
         Recipe::Convert(recipe) => convert::show(&recipe.run(ui)?, ui, json),

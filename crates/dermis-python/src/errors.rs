@@ -61,7 +61,7 @@ fn in_python(text: &str) -> String {
 }
 
 /// Verbs that are functions of the package.
-const VERBS: [&str; 16] = [
+const VERBS: [&str; 17] = [
     "animate",
     "fit",
     "compare",
@@ -77,5 +77,6 @@ const VERBS: [&str; 16] = [
     "pose",
     "report",
     "retarget",
+    "rig",
     "markers",
 ];

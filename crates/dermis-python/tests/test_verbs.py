@@ -67,6 +67,25 @@ def test_an_exercise_is_the_programs(tmp_path: Path) -> None:
         np.testing.assert_allclose(np.diff(one["frame_times"]), 1 / 24, rtol=1e-4)
 
 
+def test_a_bare_mesh_is_rigged_as_the_program_does(tmp_path: Path) -> None:
+    made = dermis.rig(EXERCISE, tmp_path / "a.glb", write_joints=tmp_path / "joints.json")
+    ran = program("rig", EXERCISE, "--json", "-o", tmp_path / "b.glb")
+    assert ran.returncode == 0, ran.stderr
+    assert made["joints"] == json.loads(ran.stdout)["joints"] and made["bones"] == 22
+    assert (tmp_path / "a.glb").read_bytes() == (tmp_path / "b.glb").read_bytes()
+    # The file that it reads has a skeleton: the bones found lie where its own are.
+    with np.load(EXERCISE) as body:
+        own = dict(zip(body["bone_names"].tolist(), body["bind_matrices"][:, :3, 3], strict=True))
+    for name in ("upperarm_l", "hand_r", "calf_l", "foot_r", "head"):
+        assert np.linalg.norm(np.array(made["joints"][name]["place"]) - own[name]) < 0.06, name
+    # A pin holds, and its partner is solved for again.
+    (tmp_path / "pins.json").write_text(json.dumps({"joints": {"hand_l": [0.5, -0.2, 1.08]}}))
+    pinned = dermis.rig(EXERCISE, tmp_path / "c.glb", joints=tmp_path / "pins.json", names="mixamo")
+    hand = pinned["joints"]["mixamorig:LeftHand"]
+    np.testing.assert_allclose(hand["place"], [0.5, -0.2, 1.08], atol=1e-9)
+    assert hand["pinned"] and "mixamorig:RightHand" in pinned["joints"]
+
+
 def test_weights_by_heat_are_the_programs(tmp_path: Path, arm: Arm) -> None:
     rig = tmp_path / "arm.npz"
     np.savez(rig, rest_vertices=arm.rest, faces=arm.faces, bone_names=np.array(arm.names),

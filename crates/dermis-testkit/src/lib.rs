@@ -13,6 +13,7 @@
 //! Nothing here shares code with what it tests: planted corrections and features are written out a second time.
 
 pub mod arm;
+pub mod bodies;
 pub mod conformance;
 pub mod fbx;
 pub mod fbx_binary;

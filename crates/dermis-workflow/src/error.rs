@@ -1,5 +1,6 @@
 //! Why a recipe stopped, with the remedy where there is one.
 
+use dermis_autorig::AutoRigError;
 use dermis_compile::CompileError;
 use dermis_compile::pose_space::Refusal;
 use dermis_figures::FigureError;
@@ -27,6 +28,9 @@ pub enum Error {
     /// Bone heat failed.
     #[error(transparent)]
     Heat(HeatError),
+    /// A mesh could not be rigged.
+    #[error(transparent)]
+    AutoRig(AutoRigError),
     /// A fit to scans failed.
     #[error(transparent)]
     Scans(ScanError),
@@ -335,6 +339,16 @@ impl From<RetargetError> for Error {
         match error {
             RetargetError::Cancelled => Self::Cancelled,
             other => Self::Retarget(other),
+        }
+    }
+}
+
+impl From<AutoRigError> for Error {
+    /// Work that was stopped has not failed.
+    fn from(error: AutoRigError) -> Self {
+        match error {
+            AutoRigError::Cancelled => Self::Cancelled,
+            other => Self::AutoRig(other),
         }
     }
 }

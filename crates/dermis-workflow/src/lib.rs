@@ -31,6 +31,7 @@ pub mod measure;
 pub mod memory;
 pub mod recipe;
 pub mod report;
+pub mod rig_page;
 pub mod scans;
 pub mod secondary;
 pub mod stress;
@@ -41,8 +42,8 @@ pub use dermis_figures as figures;
 pub use dermis_files::{FileError, convert, load, output, skins};
 pub use error::{Error, ExportError};
 pub use {
-    dermis_deform as deform, dermis_fit as fits, dermis_io as io, dermis_motion as motion, dermis_rig as rig,
-    dermis_solve::simd,
+    dermis_autorig as autorig, dermis_deform as deform, dermis_fit as fits, dermis_io as io, dermis_motion as motion,
+    dermis_rig as rig, dermis_solve::simd,
 };
 
 /// Name and version of the program, for provenance.

@@ -7,6 +7,7 @@ mod evaluate;
 mod fit;
 mod inverse;
 mod neural;
+mod rig;
 mod suggest;
 
 use crate::workspace::root;
@@ -22,9 +23,10 @@ pub fn run(arguments: &[&str]) -> ExitCode {
         ["fit", options @ ..] => fit::run(options),
         ["inverse", options @ ..] => inverse::run(options),
         ["neural", folder, options @ ..] => neural::run(folder, options),
+        ["rig", options @ ..] => rig::run(options),
         ["suggest", options @ ..] => suggest::run(options),
         _ => crate::usage::usage(
-            "bench needs: crowd [--json OUT] [--instances N] [--rounds N], decompose DIR [--json OUT] [--seeds N], evaluate [--json OUT] [--quick] [--ozz DIR], fit [--json OUT] [--quick], inverse [--json OUT], neural DIR [--json OUT] [--poses N,...], python [--json OUT], or suggest [DIR] [--json OUT] [--draws N] [--starts N]",
+            "bench needs: crowd [--json OUT] [--instances N] [--rounds N], decompose DIR [--json OUT] [--seeds N], evaluate [--json OUT] [--quick] [--ozz DIR], fit [--json OUT] [--quick], inverse [--json OUT], neural DIR [--json OUT] [--poses N,...], python [--json OUT], rig [DIR] [--json OUT], or suggest [DIR] [--json OUT] [--draws N] [--starts N]",
         ),
     }
 }

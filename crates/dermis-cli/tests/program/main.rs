@@ -24,6 +24,7 @@ mod recipes;
 mod refusals;
 mod report;
 mod retarget;
+mod rig;
 mod sculpts;
 mod secondary;
 mod snapshots;

@@ -22,6 +22,7 @@ const VERBS: [&str; 21] = [
     "suggest",
     "exercise",
     "retarget",
+    "rig",
     "markers",
     "export",
     "convert",
@@ -32,6 +33,8 @@ const VERBS: [&str; 21] = [
     "animate",
     "crowd",
 ];
+
+const BODY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../assets/body/body_exercise.npz");
 
 /// Compares with a stored file of these tests.
 fn check(name: &str, text: &str) {
@@ -100,6 +103,7 @@ fn the_keys_of_every_verb_s_json_are_stored() {
         "suggest joint.dermis --motion test.npz --json",
         "exercise train.npz --poses 12 --in-betweens 2 -o exercise.npz --write-limits limits.json --json",
         "retarget test.npz train.npz -o moved.npz --json",
+        "rig BODY -o rigged.glb --write-joints joints.json --report rig.html --exercise rigged.npz --json",
         "inspect train.npz joint.dermis --json",
         "export joint.dermis --motion test.npz -o walk.glb --json",
         "export joint.dermis --motion test.npz --drivers joint.json -o driven.glb --json",
@@ -113,7 +117,7 @@ fn the_keys_of_every_verb_s_json_are_stored() {
         "animate scene.json -o scene.glb --json",
         "crowd joint.dermis --motion test.npz --fps 24 --instances 40 --full-within 5 --blended-within 8 -o crowd.npz --picture crowd.png --json",
     ] {
-        let value = desk.json(line);
+        let value = desk.json(&line.replace("BODY", BODY));
         let mut found = BTreeSet::new();
         paths(&value, "", &mut found);
         text += &format!("dermis {line}\n");

@@ -97,6 +97,66 @@ def exercise(
     return run({"exercise": recipe}, progress)  # type: ignore[no-any-return]
 
 
+def rig(
+    mesh: Path,
+    out: Path,
+    template: Path = "biped",
+    *,
+    names: Literal["unreal", "mixamo", "rigify", "vrm"] | None = None,
+    up: Literal["x", "y", "z", "-x", "-y", "-z"] | None = None,
+    front: Literal["x", "y", "z", "-x", "-y", "-z"] | None = None,
+    joints: Path | None = None,
+    write_joints: Path | None = None,
+    influences: int | None = None,
+    report: Path | None = None,
+    exercise: Path | None = None,
+    replace: bool = False,
+    progress: Progress = None,
+) -> dict[str, Any]:
+    """Embeds a skeleton in a bare mesh, and weighs it.
+
+    Parameters
+    ----------
+    mesh : path
+        The mesh (.obj, .glb, .gltf, .fbx, .npz); a skeleton that it has is left out.
+    out : path
+        Where the rig goes (.glb, .npz).
+    template : path
+        What to look for: ``"biped"``, ``"quadruped"``, ``"hand"``, or a file with a skinned rig.
+    names : str, optional
+        How the bones of the biped are named; ``"unreal"`` by default.
+    up : str, optional
+        The direction that is up in the file; what the file states by default, and ``"y"`` for OBJ.
+    front : str, optional
+        The direction that the character faces in the file; every way is tried by default.
+    joints : path, optional
+        Joints whose place is known, as `write_joints` writes them. The others are solved for again.
+    write_joints : path, optional
+        Where the places of all joints go, with how sure each is (.json).
+    influences : int, optional
+        Influences per vertex at most; 4 by default.
+    report : path, optional
+        Where a page with a picture of the joints in the mesh goes (.html).
+    exercise : path, optional
+        Where an exercise of the new rig goes: the poses to sculpt or to simulate (.npz, .glb).
+    replace : bool
+        Whether outputs that exist are replaced.
+    progress : bool or callable, optional
+        As in `run`.
+
+    Returns
+    -------
+    dict
+        What `dermis rig --json` prints.
+    """
+    recipe = _given(
+        mesh=_input(mesh), template=_input(template), names=names, up=up, front=front, joints=_input(joints),
+        write_joints=_text(write_joints), influences=influences, report=_text(report), exercise=_text(exercise),
+        out=_text(out), existing=_existing(replace),
+    )
+    return run({"rig": recipe}, progress)  # type: ignore[no-any-return]
+
+
 def suggest(
     model: Path,
     motion: Path,

@@ -4,9 +4,11 @@
 //! there. Labels and titles are written as they are: they must hold no markup.
 
 mod angle_chart;
+mod skeleton;
 mod skins;
 
 pub use angle_chart::{AngleChart, AngleCurve};
+pub use skeleton::{DrawnJoint, skeleton};
 pub use skins::{RingTube, outline, seen_from_the_side};
 
 use dermis_rig::glam::DVec2;

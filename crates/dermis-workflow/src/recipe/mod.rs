@@ -24,6 +24,7 @@ mod markers;
 mod pose;
 mod report;
 mod retarget;
+mod rig;
 mod shape_count;
 mod suggest;
 mod viewer;
@@ -51,6 +52,7 @@ pub use markers::{MarkersOutcome, MarkersRecipe, words as trouble_words};
 pub use pose::{PoseOutcome, PoseRecipe, Swing};
 pub use report::{ReportOutcome, ReportRecipe};
 pub use retarget::{RetargetOutcome, RetargetRecipe};
+pub use rig::{Axis, BoneNames, RigOutcome, RigRecipe, UNSURE};
 pub use shape_count::ShapeCount;
 pub use suggest::{SuggestOutcome, SuggestRecipe, SuggestedBundle};
 pub use viewer::{ViewerExport, ViewerMade};
@@ -91,6 +93,8 @@ pub enum Recipe {
     Export(Box<ExportRecipe>),
     /// Bring a motion onto another rig.
     Retarget(RetargetRecipe),
+    /// Embed a skeleton in a bare mesh.
+    Rig(Box<RigRecipe>),
     /// Turn markers into the motion of a rig.
     Markers(MarkersRecipe),
     /// Write files in another format.
@@ -134,6 +138,8 @@ pub enum Outcome {
     Export(Box<ExportOutcome>),
     /// Of bringing a motion onto another rig.
     Retarget(Box<RetargetOutcome>),
+    /// Of a skeleton embedded in a bare mesh.
+    Rig(Box<RigOutcome>),
     /// Of a take of markers.
     Markers(Box<MarkersOutcome>),
     /// Of a conversion.
@@ -221,6 +227,7 @@ impl Recipe {
             Self::Exercise(recipe) => Outcome::Exercise(Box::new(recipe.run(watch)?)),
             Self::Export(recipe) => Outcome::Export(Box::new(recipe.run(watch)?)),
             Self::Retarget(recipe) => Outcome::Retarget(Box::new(recipe.run(watch)?)),
+            Self::Rig(recipe) => Outcome::Rig(Box::new(recipe.run(watch)?)),
             Self::Markers(recipe) => Outcome::Markers(Box::new(recipe.run(watch)?)),
             Self::Convert(recipe) => Outcome::Convert(recipe.run(watch)?),
             Self::Weights(recipe) => Outcome::Weights(Box::new(recipe.run(watch)?)),
@@ -246,6 +253,7 @@ impl Recipe {
             Self::Exercise(_) => "exercise",
             Self::Export(_) => "export",
             Self::Retarget(_) => "retarget",
+            Self::Rig(_) => "rig",
             Self::Markers(_) => "markers",
             Self::Convert(_) => "convert",
             Self::Weights(_) => "weights",
@@ -291,6 +299,7 @@ impl Outcome {
             Self::Exercise(outcome) => outcome.json(),
             Self::Export(outcome) => outcome.json(),
             Self::Retarget(outcome) => outcome.json(),
+            Self::Rig(outcome) => outcome.json(),
             Self::Markers(outcome) => outcome.json(),
             Self::Convert(outcome) => outcome.json(),
             Self::Weights(outcome) => outcome.json(),

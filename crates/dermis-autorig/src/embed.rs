@@ -1,0 +1,334 @@
+//! The discrete embedding: landmarks of a template into balls of the medial graph, at the least penalty.
+//!
+//! Penalties of single landmarks and of bones form a tree: their least sum is found by dynamic programming, from the ends to the
+//! root. The penalties of pairs (symmetry, sharing) are never negative, so that sum bounds what a partial embedding can still
+//! cost from below. Best first (A*), landmarks are placed in the order of the template, partners side by side: the first
+//! whole embedding that is taken up is the best there is, the next ones are the runners-up.
+//!
+//! Source: Baran & Popović 2007, section 3.3 (penalties, branch and bound). Departure: their bound takes the best of each bone
+//! alone; this one is the exact optimum of all bones together.
+
+use crate::frame::Frame;
+use crate::graph::Graph;
+use crate::penalties::Penalties;
+use crate::symmetry::Symmetry;
+use crate::template::{LandmarkKind, Reduced, Stance, Template};
+use dermis_motion::anatomy::Side;
+use dermis_rig::glam::DVec3;
+use std::collections::BinaryHeap;
+
+/// A landmark that is left out.
+pub const MISSING: u32 = u32::MAX;
+
+/// An embedding.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Embedding {
+    /// The ball of every landmark, or [`MISSING`].
+    pub balls: Vec<u32>,
+    /// Its penalty.
+    pub penalty: f64,
+    /// The stance of the template.
+    pub stance: usize,
+    /// The frame, among those tried.
+    pub frame: usize,
+}
+
+/// What is looked for, and where.
+pub struct Search<'a> {
+    /// The template.
+    pub template: &'a Template,
+    /// Its landmarks.
+    pub reduced: &'a Reduced,
+    /// The graph.
+    pub graph: &'a Graph,
+    /// The plane of symmetry, if the template has sides.
+    pub symmetry: Option<Symmetry>,
+    /// The weights of penalties.
+    pub penalties: Penalties,
+    /// The height of the ground.
+    pub ground: f64,
+    /// Where some landmarks must be.
+    pub pinned: Vec<Option<DVec3>>,
+}
+
+/// Embeddings kept of one frame and stance.
+const KEPT: usize = 6;
+/// Two embeddings are different if a landmark is so far apart.
+const DIFFERENT: f64 = 0.05;
+/// Partial embeddings taken up at most; a body takes some hundreds.
+const MOST_STEPS: usize = 10_000;
+/// Ends are looked for among balls beyond which the graph goes on by less.
+const END: f64 = 0.01;
+/// A pinned landmark is looked for among so many nearest balls.
+const PINNED: usize = 3;
+
+/// The tables of one frame and stance.
+struct Tables {
+    /// Balls that each landmark may be in; [`MISSING`] last, if it may be.
+    choices: Vec<Vec<u32>>,
+    /// Penalty of each choice alone.
+    alone: Vec<Vec<f64>>,
+    /// Penalty of the bone to the parent: choices of the parent × own.
+    bone: Vec<Vec<f64>>,
+    /// The least penalty of each choice with all that hangs on it.
+    below: Vec<Vec<f64>>,
+    /// The least penalty of the bone and all below: by choice of the parent.
+    message: Vec<Vec<f64>>,
+}
+
+impl Search<'_> {
+    /// The best embeddings in one frame and stance, best first; none beyond `limit`.
+    pub fn best(&self, frame: &Frame, frame_index: usize, stance: usize, limit: f64) -> Vec<Embedding> {
+        let tables = self.tables(frame, &self.template.stances[stance]);
+        let landmarks = self.reduced.landmarks.len();
+        if tables.choices.iter().any(Vec::is_empty) {
+            return Vec::new();
+        }
+        let mut open = BinaryHeap::new();
+        for choice in 0..tables.choices[0].len() {
+            let bound = tables.below[0][choice];
+            open.push(Partial { bound, picks: vec![choice as u16] });
+        }
+        let mut found: Vec<Embedding> = Vec::new();
+        let mut limit = limit;
+        for step in 0.. {
+            let Some(partial) = open.pop() else { break };
+            if step == MOST_STEPS {
+                // Beyond this, the best beginning is completed one landmark after the other.
+                if !found.is_empty() {
+                    break;
+                }
+                open.clear();
+            }
+            if partial.bound > limit {
+                break;
+            }
+            let at = partial.picks.len();
+            if at == landmarks {
+                let balls: Vec<u32> =
+                    partial.picks.iter().enumerate().map(|(l, p)| tables.choices[l][*p as usize]).collect();
+                if found.iter().all(|other| self.differ(&other.balls, &balls)) {
+                    // What is far behind the best says nothing of how sure it is.
+                    limit = limit.min(partial.bound + SPREAD);
+                    found.push(Embedding { balls, penalty: partial.bound, stance, frame: frame_index });
+                }
+                if found.len() == KEPT {
+                    break;
+                }
+                continue;
+            }
+            let parent = self.reduced.landmarks[at].parent.unwrap_or(0);
+            let parent_pick = partial.picks[parent] as usize;
+            let width = tables.choices[at].len();
+            for pick in 0..width {
+                let bone = tables.bone[at][parent_pick * width + pick];
+                let rest = tables.below[at][pick] - tables.alone[at][pick];
+                let tree = bone + tables.alone[at][pick];
+                // The bound held the best choice for this landmark; now it holds this one.
+                let bound = partial.bound - tables.message[at][parent_pick] + tree + rest;
+                if !(bound <= limit) {
+                    continue;
+                }
+                let pairs = self.pairs(&tables, &partial.picks, at, pick);
+                if bound + pairs <= limit {
+                    let mut picks = partial.picks.clone();
+                    picks.push(pick as u16);
+                    open.push(Partial { bound: bound + pairs, picks });
+                }
+            }
+            if step >= MOST_STEPS {
+                open = open.pop().into_iter().collect();
+            }
+        }
+        found
+    }
+
+    fn differ(&self, a: &[u32], b: &[u32]) -> bool {
+        let place = |ball: u32| self.graph.balls.get(ball as usize).map(|b| b.centre);
+        a.iter().zip(b).any(|(a, b)| match (place(*a), place(*b)) {
+            (Some(a), Some(b)) => a.distance(b) > DIFFERENT,
+            (a, b) => a.is_some() != b.is_some(),
+        })
+    }
+
+    fn trust(&self) -> f64 {
+        self.symmetry.map_or(0.0, |s| s.trust)
+    }
+
+    fn tables(&self, frame: &Frame, stance: &Stance) -> Tables {
+        let weights = &self.penalties;
+        let (graph, landmarks) = (self.graph, &self.reduced.landmarks);
+        let place: Vec<DVec3> = landmarks.iter().map(|l| frame.place(l.place(stance))).collect();
+        let largest = graph.balls.get(2.min(graph.len().saturating_sub(1))).map_or(1.0, |b| b.radius);
+        let mut choices: Vec<Vec<u32>> = Vec::new();
+        let mut alone: Vec<Vec<f64>> = Vec::new();
+        for (l, landmark) in landmarks.iter().enumerate() {
+            let hints = self.template.joints[landmark.joint].hints;
+            let is_end = landmark.kind != LandmarkKind::Branch;
+            let mut own: Vec<u32> = match self.pinned[l] {
+                Some(pin) => {
+                    let mut near: Vec<u32> = (0..graph.len() as u32).collect();
+                    let far =
+                        |b: &u32| graph.balls[*b as usize].centre.distance(pin) - 0.5 * graph.balls[*b as usize].radius;
+                    near.sort_by(|a, b| far(a).total_cmp(&far(b)).then(a.cmp(b)));
+                    near.truncate(PINNED);
+                    near
+                }
+                None => {
+                    let fits = |b: &u32| match is_end {
+                        true => graph.beyond[*b as usize] < END,
+                        false => !hints.is_fat || graph.balls[*b as usize].radius > 0.4 * largest,
+                    };
+                    (0..graph.len() as u32).filter(fits).collect()
+                }
+            };
+            let penalty = |ball: u32| {
+                let ball_index = ball as usize;
+                let ball = graph.balls[ball_index];
+                let mut sum = 0.0;
+                if is_end {
+                    sum += weights.dead_end * (graph.beyond[ball_index] / 0.1).powi(2);
+                    if hints.on_ground {
+                        sum += weights.ground * ((ball.centre.y - ball.radius - self.ground) / 0.1).powi(2);
+                    }
+                    if hints.is_bulb {
+                        sum += weights.bulb * (1.0 - ball.radius / (0.5 * largest)).max(0.0).powi(2);
+                    }
+                } else if hints.is_fat {
+                    sum += weights.fat * (1.0 - ball.radius / largest).max(0.0).powi(2);
+                }
+                let in_middle = self.template.joints[landmark.joint].side == Side::Middle;
+                if let (Some(symmetry), true) = (self.symmetry, in_middle) {
+                    let off = symmetry.normal.dot(ball.centre) - symmetry.plane;
+                    sum += weights.middle * symmetry.trust * (off / 0.1).powi(2);
+                }
+                sum
+            };
+            let mut costs: Vec<f64> = own.iter().map(|b| penalty(*b)).collect();
+            if landmark.is_optional && self.pinned[l].is_none() {
+                own.push(MISSING);
+                costs.push(weights.missing);
+            }
+            choices.push(own);
+            alone.push(costs);
+        }
+        let bone = |l: usize| -> Vec<f64> {
+            let Some(parent) = landmarks[l].parent else { return Vec::new() };
+            let wanted = place[l] - place[parent];
+            let length = landmarks[l].chain_length(stance, landmarks[parent].place(stance)) * frame.scale;
+            let crooked = length / wanted.length().max(1e-9);
+            let one = |from: u32, to: u32| {
+                if from == MISSING || to == MISSING {
+                    return 0.0;
+                }
+                let (a, b) = (graph.balls[from as usize], graph.balls[to as usize]);
+                let straight = b.centre - a.centre;
+                if from == to || straight.length() < 1e-6 {
+                    return f64::INFINITY;
+                }
+                // An end is a radius further than the middle of its ball.
+                let on = if landmarks[l].kind == LandmarkKind::End { b.radius } else { 0.0 };
+                let way = graph.distance(from as usize, to as usize);
+                let angle = straight.angle_between(wanted) / 60_f64.to_radians();
+                weights.direction * angle.powi(2)
+                    + weights.length * ((way + on) / length).ln().powi(2)
+                    + weights.crooked * (way / straight.length() / crooked - 1.0).max(0.0).powi(2)
+            };
+            let from = &choices[parent];
+            from.iter().flat_map(|f| choices[l].iter().map(move |t| one(*f, *t))).collect()
+        };
+        let bone: Vec<Vec<f64>> = (0..landmarks.len()).map(bone).collect();
+        let mut below = alone.clone();
+        let mut message: Vec<Vec<f64>> = vec![Vec::new(); landmarks.len()];
+        for l in (1..landmarks.len()).rev() {
+            let parent = landmarks[l].parent.unwrap_or(0);
+            let width = choices[l].len().max(1);
+            message[l] = bone[l]
+                .chunks(width)
+                .map(|row| row.iter().zip(&below[l]).map(|(b, c)| b + c).fold(f64::INFINITY, f64::min))
+                .collect();
+            for (sum, least) in below[parent].iter_mut().zip(&message[l]) {
+                *sum += least;
+            }
+        }
+        Tables { choices, alone, bone, below, message }
+    }
+
+    /// The penalties of a new landmark with those that are placed.
+    fn pairs(&self, tables: &Tables, picks: &[u16], at: usize, pick: usize) -> f64 {
+        let (weights, graph, landmarks) = (&self.penalties, self.graph, &self.reduced.landmarks);
+        let ball_of = |l: usize| tables.choices[l][if l == at { pick } else { picks[l] as usize }];
+        let own = ball_of(at);
+        if own == MISSING {
+            return 0.0;
+        }
+        let centre = |ball: u32| graph.balls[ball as usize].centre;
+        let way = |a: u32, b: u32| graph.distance(a as usize, b as usize);
+        // The way from a landmark to one above it, through the template's bones.
+        let up = |from: usize, to: usize| {
+            let (mut l, mut sum) = (from, 0.0);
+            while l != to {
+                let Some(parent) = landmarks[l].parent else { return f64::INFINITY };
+                sum += way(ball_of(parent), ball_of(l));
+                l = parent;
+            }
+            sum
+        };
+        let above = |l: usize| std::iter::successors(Some(l), |l| landmarks[*l].parent);
+        let mut sum = 0.0;
+        for other in 0..picks.len() {
+            let ball = ball_of(other);
+            if ball == MISSING {
+                continue;
+            }
+            let both_end = [at, other].iter().all(|l| landmarks[*l].kind != LandmarkKind::Branch);
+            if ball == own {
+                return f64::INFINITY;
+            }
+            if both_end {
+                let meet = above(at).find(|l| above(other).any(|o| o == *l)).unwrap_or(0);
+                let through = up(at, meet) + up(other, meet);
+                sum += weights.sharing * ((through - way(own, ball)).max(0.0) / 0.3).powi(2);
+            }
+            if landmarks[at].partner == other {
+                if let Some(symmetry) = self.symmetry {
+                    let off = symmetry.image(centre(ball)).distance(centre(own));
+                    sum += weights.mirror * symmetry.trust * (off / 0.2).powi(2);
+                }
+                if let (Some(a), Some(b)) = (landmarks[at].parent, landmarks[other].parent) {
+                    let ratio = way(ball_of(a), own) / way(ball_of(b), ball).max(1e-9);
+                    sum += weights.unequal * ratio.ln().powi(2) * (0.3 + 0.7 * self.trust());
+                }
+            }
+        }
+        sum
+    }
+}
+
+/// How far behind the best embedding another one may be to be kept, in penalty.
+pub const SPREAD: f64 = 1.0;
+
+/// An embedding of the first landmarks.
+struct Partial {
+    bound: f64,
+    picks: Vec<u16>,
+}
+
+impl PartialEq for Partial {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+impl Eq for Partial {}
+impl PartialOrd for Partial {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Partial {
+    /// The greatest has the least bound; of equal ones the longest, then the first in the order of picks.
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        let bound = other.bound.total_cmp(&self.bound);
+        bound.then(self.picks.len().cmp(&other.picks.len())).then_with(|| other.picks.cmp(&self.picks))
+    }
+}

@@ -1,0 +1,329 @@
+//! The whole way, from a mesh and a template to a skeleton with weights.
+
+use crate::body::{Body, Mended};
+use crate::embed::{Embedding, SPREAD, Search};
+use crate::field::Field;
+use crate::frame::{Frame, frames};
+use crate::graph::Graph;
+use crate::medial::balls;
+use crate::penalties::Penalties;
+use crate::place::{Places, place};
+use crate::symmetry::Symmetry;
+use crate::template::{Frames, LandmarkKind, Reduced, Template};
+use crate::weigh::{Weighed, weigh};
+use dermis_rig::glam::{DAffine3, DMat3, DVec3};
+use dermis_rig::{BoneIndex, BoneVec, Influences, Mesh, MeshError, Progress, Skeleton};
+use rayon::prelude::*;
+
+/// What a caller sets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AutoRigSettings {
+    /// The direction that is up, in the mesh's own space.
+    pub up: DVec3,
+    /// The direction that the character faces, if it is known.
+    pub front: Option<DVec3>,
+    /// Joints whose place is known, in the mesh's own space, by their names in the template.
+    pub pins: Vec<(String, DVec3)>,
+    /// How penalties are weighed.
+    pub penalties: Penalties,
+    /// The most influences of a vertex.
+    pub influences: usize,
+}
+
+impl Default for AutoRigSettings {
+    fn default() -> Self {
+        Self { up: DVec3::Y, front: None, pins: Vec::new(), penalties: Penalties::default(), influences: 4 }
+    }
+}
+
+/// A rigged mesh.
+#[derive(Clone, Debug)]
+pub struct AutoRig {
+    /// The skeleton, with the names of the template. Y of a bone's frame runs along it.
+    pub skeleton: Skeleton,
+    /// Weights for every vertex.
+    pub weights: Influences,
+    /// The joints as they were found, in the order of the skeleton.
+    pub joints: Vec<FoundJoint>,
+    /// What was found out.
+    pub report: AutoRigReport,
+}
+
+/// A joint as it was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FoundJoint {
+    /// Its name.
+    pub name: String,
+    /// Its place, in the mesh's own space.
+    pub place: DVec3,
+    /// The end of its bone, where that ends the shape.
+    pub end: Option<DVec3>,
+    /// How sure it is, 0 to 1: how little it moves between the best embeddings.
+    pub confidence: f64,
+    /// How far it moves between them: the standard deviation, in parts of the body's largest side.
+    pub spread: f64,
+    /// Whether the user pinned it.
+    pub is_pinned: bool,
+}
+
+/// What a caller learns.
+#[derive(Clone, Debug)]
+pub struct AutoRigReport {
+    /// What was mended in the mesh.
+    pub mended: Mended,
+    /// Balls of the medial graph.
+    pub balls: usize,
+    /// Joins of the graph that leave the body.
+    pub bridges: usize,
+    /// The plane of symmetry, if the template has sides.
+    pub symmetry: Option<f64>,
+    /// The stance of the template that fits best.
+    pub stance: String,
+    /// The direction that the character faces, in the mesh's own space.
+    pub front: DVec3,
+    /// How sure that is: 0.5 if the best embedding that faces another way is as good, 1 if there is none.
+    pub facing: f64,
+    /// The direction that is up, in the mesh's own space.
+    pub up: DVec3,
+    /// The penalties of the best embeddings, best first.
+    pub penalties: Vec<f64>,
+    /// Joints of the template that the mesh does not have.
+    pub missing: Vec<String>,
+    /// How far the farthest point of a bone is outside the mesh, in parts of its largest side, and that bone.
+    pub outside: Option<(String, f64)>,
+    /// The weights.
+    pub weighed: Weighed,
+}
+
+/// Why there is no rig.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum AutoRigError {
+    /// The mesh is unusable.
+    #[error(transparent)]
+    Mesh(MeshError),
+    /// The direction of up has no direction.
+    #[error("the direction that is up has no length")]
+    Up,
+    /// There is no volume.
+    #[error("the mesh encloses no volume: {triangles} triangles with area")]
+    Flat {
+        /// Triangles with an area.
+        triangles: usize,
+    },
+    /// No ball fits.
+    #[error("the mesh has no inside that a bone could be in: only {balls} balls fit")]
+    Hollow {
+        /// Balls that fit.
+        balls: usize,
+    },
+    /// No embedding.
+    #[error("the template {template} does not fit: the shape has {ends} ends, and the template needs {needed}")]
+    NoFit {
+        /// The template.
+        template: String,
+        /// Ends of the shape.
+        ends: usize,
+        /// Ends of the template.
+        needed: usize,
+    },
+    /// A pin of a joint that the template does not have.
+    #[error("the template {template} has no joint {joint:?}")]
+    UnknownPin {
+        /// The template.
+        template: String,
+        /// The joint.
+        joint: String,
+    },
+    /// A pin that is nowhere.
+    #[error("the place of joint {joint:?} is not finite")]
+    PinNotFinite {
+        /// The joint.
+        joint: String,
+    },
+    /// The caller asked to stop.
+    #[error("cancelled")]
+    Cancelled,
+    /// An invariant of this crate does not hold.
+    #[error("a flaw of the program: {0}")]
+    Internal(String),
+}
+
+/// Steps that progress counts before the weights.
+const STEPS: u64 = 6;
+/// Embeddings of which all joints are placed, for their spread.
+const SPREAD_OVER: usize = 5;
+/// The penalty by which an embedding weighs 1/e of the best in the spread.
+const HEAT: f64 = 0.25;
+/// The spread at which confidence is down to 1/e.
+const UNSURE: f64 = 0.05;
+
+/// Embeds a template in a mesh and weighs it.
+///
+/// # Errors
+/// [`AutoRigError`].
+pub fn autorig(
+    mesh: &Mesh,
+    template: &Template,
+    settings: &AutoRigSettings,
+    progress: Progress<'_>,
+) -> Result<AutoRig, AutoRigError> {
+    let step = |done: u64| if progress(done, 2 * STEPS).is_break() { Err(AutoRigError::Cancelled) } else { Ok(()) };
+    step(0)?;
+    let body = Body::new(mesh, settings.up)?;
+    let pins = pins(template, settings, &body)?;
+    step(1)?;
+    let field = Field::new(&body);
+    step(2)?;
+    let balls = balls(&body, &field);
+    if balls.len() < 4 {
+        return Err(AutoRigError::Hollow { balls: balls.len() });
+    }
+    let symmetry = (template.frames == Frames::Upright).then(|| Symmetry::find(&body));
+    step(3)?;
+    let graph = Graph::new(balls, &field);
+    step(4)?;
+    let reduced = Reduced::new(template);
+    let search = Search {
+        template,
+        reduced: &reduced,
+        graph: &graph,
+        symmetry,
+        penalties: settings.penalties,
+        ground: body.bounds.0.y,
+        pinned: reduced.landmarks.iter().map(|l| pins[l.joint]).collect(),
+    };
+    let front = settings.front.map(|front| body.inwards(front) - body.inwards(DVec3::ZERO));
+    let (found, tried) = embeddings(&search, &body, front);
+    if found.is_empty() {
+        let ends = graph.beyond.iter().filter(|b| **b < 1e-9).count();
+        let needed = reduced.landmarks.iter().filter(|l| l.kind != LandmarkKind::Branch && !l.is_optional).count();
+        return Err(AutoRigError::NoFit { template: template.name.clone(), ends, needed });
+    }
+    step(5)?;
+    // Where joints are is asked of those that face as the best one does; which way it faces is a question of its own.
+    let forward = |e: &Embedding| tried[e.frame].turn * DVec3::Z;
+    let agrees = |e: &Embedding| forward(e).dot(forward(&found[0])) > 0.7;
+    let heat = |e: &Embedding| (-(e.penalty - found[0].penalty) / HEAT).exp();
+    let against = found.iter().filter(|e| !agrees(e)).map(heat).fold(0.0, f64::max);
+    let found: Vec<Embedding> = found.iter().filter(|e| agrees(e)).cloned().collect();
+    let placed: Vec<Places> =
+        found.par_iter().take(SPREAD_OVER).map(|e| place(&search, e, &tried[e.frame], &field, &pins)).collect();
+    step(6)?;
+    let (skeleton, joints, segments) = skeleton(template, &body, &placed, &found, &pins, &tried[found[0].frame])?;
+    let weighing = |done: u64, total: u64| progress(STEPS * total.max(1) + STEPS * done, 2 * STEPS * total.max(1));
+    let (weights, weighed) = weigh(&body, &segments, settings.influences, &weighing)?;
+    let outside = segments
+        .enumerate()
+        .flat_map(|(bone, own)| own.iter().map(move |s| (bone, s)))
+        .map(|(bone, [a, b])| {
+            let least = (0..=16).map(|k| field.at(a.lerp(*b, f64::from(k) / 16.0))).fold(f64::INFINITY, f64::min);
+            (skeleton.names()[bone].clone(), -least)
+        })
+        .filter(|(_, out)| *out > 0.0)
+        .max_by(|a, b| a.1.total_cmp(&b.1));
+    let missing = (0..template.joints.len()).filter(|j| placed[0].joints[*j].is_none());
+    let report = AutoRigReport {
+        mended: body.mended,
+        balls: graph.len(),
+        bridges: graph.bridges,
+        symmetry: symmetry.map(|s| s.trust),
+        stance: template.stances[found[0].stance].name.clone(),
+        facing: 1.0 / (1.0 + against),
+        front: body.direction_outwards(tried[found[0].frame].turn * DVec3::Z),
+        up: settings.up.normalize(),
+        penalties: found.iter().map(|e| e.penalty).collect(),
+        missing: missing.map(|j| template.joints[j].name.clone()).collect(),
+        outside,
+        weighed,
+    };
+    Ok(AutoRig { skeleton, weights, joints, report })
+}
+
+/// Pins by joint, in the body's space.
+fn pins(template: &Template, settings: &AutoRigSettings, body: &Body) -> Result<Vec<Option<DVec3>>, AutoRigError> {
+    let mut pins = vec![None; template.joints.len()];
+    for (joint, place) in &settings.pins {
+        let at = template
+            .find(joint)
+            .ok_or_else(|| AutoRigError::UnknownPin { template: template.name.clone(), joint: joint.clone() })?;
+        if !place.is_finite() {
+            return Err(AutoRigError::PinNotFinite { joint: joint.clone() });
+        }
+        pins[at] = Some(body.inwards(*place));
+    }
+    Ok(pins)
+}
+
+/// The best embeddings over all frames and stances, best first, and the frames.
+fn embeddings(search: &Search<'_>, body: &Body, front: Option<DVec3>) -> (Vec<Embedding>, Vec<Frame>) {
+    let (mut tried, mut tasks) = (Vec::new(), Vec::new());
+    for (at, stance) in search.template.stances.iter().enumerate() {
+        for frame in frames(search.template, stance, body, &search.graph.balls, search.symmetry.as_ref(), front) {
+            tasks.push((tried.len(), at));
+            tried.push(frame);
+        }
+    }
+    let all: Vec<Vec<Embedding>> =
+        tasks.par_iter().map(|(frame, stance)| search.best(&tried[*frame], *frame, *stance, f64::INFINITY)).collect();
+    let mut found: Vec<Embedding> = all.into_iter().flatten().collect();
+    found.sort_by(|a, b| a.penalty.total_cmp(&b.penalty));
+    let best = found.first().map_or(0.0, |e| e.penalty);
+    found.retain(|e| e.penalty <= best + SPREAD);
+    (found, tried)
+}
+
+/// The skeleton, its joints, and the segments of its bones in the body's space.
+fn skeleton(
+    template: &Template,
+    body: &Body,
+    placed: &[Places],
+    found: &[Embedding],
+    pins: &[Option<DVec3>],
+    frame: &Frame,
+) -> Result<(Skeleton, Vec<FoundJoint>, BoneVec<Vec<[DVec3; 2]>>), AutoRigError> {
+    let best = &placed[0];
+    let kept: Vec<usize> = (0..template.joints.len()).filter(|j| best.joints[*j].is_some()).collect();
+    let at = |j: usize| best.joints[j].unwrap_or(DVec3::ZERO);
+    let number = |j: usize| kept.iter().position(|k| *k == j).map(BoneIndex::new);
+    let heat: Vec<f64> = found.iter().map(|e| (-(e.penalty - found[0].penalty) / HEAT).exp()).collect();
+    let (mut names, mut parents, mut bind) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut joints, mut segments) = (Vec::new(), Vec::new());
+    for &j in &kept {
+        let children: Vec<usize> = kept.iter().copied().filter(|c| template.joints[*c].parent == Some(j)).collect();
+        let ends: Vec<DVec3> = children.iter().map(|c| at(*c)).chain(best.ends[j]).collect();
+        // A bone points to its own end, to the child in the middle, or between its children.
+        let middle = children.iter().copied().find(|c| template.joints[*c].partner == *c).map(at);
+        let mean = (!ends.is_empty()).then(|| ends.iter().sum::<DVec3>() / ends.len() as f64);
+        let aim = best.ends[j].or(middle).or(mean).map_or(DVec3::ZERO, |p| p - at(j));
+        let along = aim.try_normalize().unwrap_or(DVec3::Y);
+        let forward = frame.turn * DVec3::Z;
+        let side = along.cross(forward).try_normalize().unwrap_or_else(|| along.any_orthonormal_vector());
+        let turn = DMat3::from_cols(side, along, side.cross(along));
+        let columns = [turn.x_axis, turn.y_axis, turn.z_axis].map(|c| body.direction_outwards(c));
+        let place = body.outwards(at(j));
+        bind.push(DAffine3 { matrix3: DMat3::from_cols(columns[0], columns[1], columns[2]), translation: place });
+        names.push(template.joints[j].name.clone());
+        parents.push(template.joints[j].parent.and_then(number));
+        let over: Vec<(f64, DVec3)> =
+            placed.iter().zip(&heat).filter_map(|(p, w)| p.joints[j].map(|p| (*w, p))).collect();
+        let total: f64 = over.iter().map(|(w, _)| w).sum();
+        let mean = over.iter().map(|(w, p)| *p * *w).sum::<DVec3>() / total;
+        let variance = over.iter().map(|(w, p)| w * p.distance_squared(mean)).sum::<f64>() / total;
+        let is_pinned = pins[j].is_some();
+        let spread = if is_pinned { 0.0 } else { variance.max(0.0).sqrt() };
+        joints.push(FoundJoint {
+            name: template.joints[j].name.clone(),
+            place,
+            end: best.ends[j].map(|p| body.outwards(p)),
+            confidence: (-spread / UNSURE).exp(),
+            spread,
+            is_pinned,
+        });
+        segments.push(ends.iter().map(|end| [at(j), *end]).collect::<Vec<_>>());
+    }
+    for own in segments.iter_mut().zip(&kept).filter(|(own, _)| own.is_empty()) {
+        own.0.push([at(*own.1); 2]);
+    }
+    let skeleton = Skeleton::new(names, parents, bind).map_err(|e| AutoRigError::Internal(e.to_string()))?;
+    Ok((skeleton, joints, BoneVec::new(segments)))
+}

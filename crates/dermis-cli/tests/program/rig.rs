@@ -1,0 +1,60 @@
+//! `dermis rig`: the bundled body without its skeleton.
+
+use crate::{Desk, number};
+use dermis_workflow::io::npz;
+use dermis_workflow::rig::glam::DVec3;
+use serde_json::{Value, json};
+use std::path::Path;
+
+const BODY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../assets/body/body_exercise.npz");
+const WALK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../assets/body/body_walk.npz");
+
+/// From a bare mesh to a rig that is exercised, walks, and is near the one that an artist made.
+#[test]
+fn a_bare_body_is_rigged_exercised_and_walks() {
+    let desk = Desk::new();
+    desk.good(&format!("convert {BODY} -o bare.obj"));
+    let line = "rig bare.obj -o hero.npz --report rig.html --write-joints joints.json --exercise poses.npz";
+    let told = desk.json(&format!("{line} --json"));
+    assert_eq!((number(&told, "bones"), number(&told, "outside.share") < 0.02), (22.0, true), "{told}");
+    let made = npz::read(&desk.bytes("hero.npz"), "hero.npz").unwrap();
+    let truth = npz::read(&std::fs::read(Path::new(BODY)).unwrap(), "body.npz").unwrap();
+    let (found, own) = (made.skeleton.unwrap(), truth.skeleton.unwrap());
+    let head = |skeleton: &dermis_workflow::rig::Skeleton, name: &str| -> DVec3 {
+        skeleton.bind()[skeleton.find(name).unwrap()].translation
+    };
+    let leg = head(&own, "thigh_l").distance(head(&own, "foot_l"));
+    let names = ["pelvis", "neck_01", "head", "upperarm_l", "lowerarm_l", "hand_l", "thigh_r", "calf_r", "foot_r"];
+    let error = names.map(|name| head(&found, name).distance(head(&own, name)) / leg).iter().sum::<f64>() / 9.0;
+    assert!(error < 0.05, "the mean error is {error} of a leg");
+    let page = String::from_utf8(desk.bytes("rig.html")).unwrap();
+    assert!(page.contains("<svg") && page.contains("upperarm_l"));
+    assert!(number(&desk.json("inspect poses.npz --json")[0], "poses") > 20.0);
+    let walk = desk.json(&format!("retarget {WALK} hero.npz -o walk.glb --json"));
+    assert_eq!(walk["paired_by"], "names", "{walk}");
+}
+
+#[test]
+fn pins_come_back_and_what_cannot_be_rigged_is_named() {
+    let desk = Desk::new();
+    desk.put("pins.json", json!({"joints": {"hand_l": [0.5, -0.2, 1.08]}}).to_string());
+    let told = desk.json(&format!("rig {BODY} -o a.glb --names mixamo --joints pins.json --json"));
+    let hand = &told["joints"]["mixamorig:LeftHand"];
+    assert!(hand["pinned"] == Value::Bool(true) && (number(hand, "confidence") - 1.0).abs() < 1e-12, "{told}");
+    desk.put("wing.json", json!({"joints": {"wing": [0, 0, 0]}}).to_string());
+    desk.put("torn.json", "{\"joints\": {");
+    desk.put("flat.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n");
+    for (line, says) in [
+        ("rig flat.obj -o f.glb", &["encloses no volume"][..]),
+        ("rig missing.obj -o f.glb", &["missing.obj"]),
+        ("rig flat.obj --template dragon -o f.glb", &["dragon", "biped"]),
+        ("rig flat.obj -o f.fbx", &["f.fbx"]),
+        ("rig flat.obj --joints wing.json -o f.glb", &["wing"]),
+        ("rig flat.obj --joints torn.json -o f.glb", &["torn.json"]),
+        ("rig flat.obj --influences 0 -o f.glb", &["--influences 0"]),
+        ("rig flat.obj -o f.glb --report f.glb", &["f.glb"]),
+    ] {
+        desk.bad(line, says);
+        assert!(!crate::exists(&desk.path("f.glb")), "{line}");
+    }
+}
