@@ -61,7 +61,7 @@ pub struct WeightsArgs {
     /// How far joints turn in scans without poses, where the bones' names do not say it: a file of joint limits (JSON)
     #[arg(long, value_name = "FILE", requires = "scans")]
     limits: Option<PathBuf>,
-    /// How often poses of scans and weights are found in turn, at most
+    /// How often poses of scans and weights are found in turn
     #[arg(long, value_name = "N", requires = "scans")]
     pose_rounds: Option<usize>,
     /// Write the mesh on every scan as examples for dermis fit: a bundle (.npz)

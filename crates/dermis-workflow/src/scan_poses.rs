@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::joint_limits::LimitsFile;
 use crate::weights::{bones_of_templates, from_scans, names, templates};
 use dermis_fit::influence::Rule;
-use dermis_fit::register::{Failure, JointRanges, Mending, Pose, RegisterError, RegisterSettings, Registration};
+use dermis_fit::register::{Failure, JointRanges, Known, Mending, Pose, RegisterError, RegisterSettings, Registration};
 use dermis_fit::scans::{Scan, ScanReport, ScanSettings};
 use dermis_fit::{ScanSurface, register};
 use dermis_motion::anatomy::Anatomy;
@@ -104,7 +104,10 @@ pub fn round(
         return Err(Error::NoScanPosed { reasons: reasons.collect() });
     }
     for (surface, one) in surfaces.iter_mut().zip(&registrations) {
-        surface.near = one.found.as_ref().ok().map(|pose| pose.transforms.clone());
+        surface.known = match &one.found {
+            Ok(pose) => Known::Closely(pose.transforms.clone()),
+            Err(_) => Known::Nothing,
+        };
     }
     let candidates = match rule {
         Some(rule) => {

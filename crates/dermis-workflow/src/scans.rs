@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::load::{FileNote, LoadedRig, ReadOptions, Source, motion_of, names_in, poses_for_rig, read_contents};
+use dermis_fit::register::Known;
 use dermis_fit::{Scan, ScanSurface};
 use dermis_io::Contents;
 use dermis_rig::{BoneTransforms, Frame, Mesh, Motion, Rig, WorldPose};
@@ -77,7 +78,7 @@ pub fn load_surfaces(
         let found = load_scans(loaded, sources, rough, options)?;
         let begin = |scan: Scan| {
             let Scan { label, transforms, positions, triangles } = scan;
-            ScanSurface { label, positions, triangles, near: Some(transforms) }
+            ScanSurface { label, positions, triangles, known: Known::Roughly(transforms) }
         };
         return Ok((found.scans.into_iter().map(begin).collect(), found.notes));
     }
@@ -86,7 +87,12 @@ pub fn load_surfaces(
         let (mut contents, mut note) = read_contents(&path, &options.space_of(&path, &loaded.space))?;
         note.role = "scan".into();
         let Surface { label, mesh } = surface(&mut contents, &path)?;
-        surfaces.push(ScanSurface { label, positions: mesh.positions, triangles: mesh.triangles, near: None });
+        surfaces.push(ScanSurface {
+            label,
+            positions: mesh.positions,
+            triangles: mesh.triangles,
+            known: Known::Nothing,
+        });
         notes.push(note);
     }
     Ok((surfaces, notes))

@@ -58,7 +58,7 @@ pub(super) const NEAR: f64 = 0.012;
 /// The scale of robust weights, in medians of the distances: 4 standard deviations of a normal error.
 const SCALE: f64 = 4.0 * 1.4826;
 /// Pairs whose errors are one error: skin and its weights are wrong over patches, not point by point.
-const PATCH: f64 = 20.0;
+const PATCH: f64 = 4.0;
 
 impl Fine<'_, '_> {
     /// The pose that lies on the scan, beginning with one that is near.
@@ -162,7 +162,7 @@ impl Fine<'_, '_> {
     }
 
     /// The standard deviation of every free joint's turn, about its least certain axis, radians: by the curvature of the distances
-    /// at the pose, one independent error per twenty pairs.
+    /// at the pose, one independent error per four pairs.
     pub fn deviations(&self, fitted: &Fitted) -> Vec<f64> {
         let transforms = self.body.transforms(&fitted.state);
         let pairs = self.pairs(&transforms, NEAR * self.body.length);

@@ -52,8 +52,29 @@ pub struct ScanSurface {
     pub positions: Vec<DVec3>,
     /// Its triangles, counter-clockwise seen from outside.
     pub triangles: Vec<[u32; 3]>,
-    /// The pose to begin with, where one is known roughly.
-    pub near: Option<BoneTransforms>,
+    /// What is known of its pose.
+    pub known: Known,
+}
+
+/// What is known of the pose of a scan.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Known {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Limbs are about where they belong: the search begins there.
+    Roughly(BoneTransforms),
+    /// The skin lies on the scan already: closest points and joint angles go on from there.
+    Closely(BoneTransforms),
+}
+
+impl Known {
+    fn pose(&self) -> Option<&BoneTransforms> {
+        match self {
+            Self::Nothing => None,
+            Self::Roughly(pose) | Self::Closely(pose) => Some(pose),
+        }
+    }
 }
 
 /// Which joints turn, and how far.
@@ -82,7 +103,7 @@ pub struct RegisterSettings {
 
 impl Default for RegisterSettings {
     fn default() -> Self {
-        Self { rest: 1e-9, range: 1e-6, good: 0.9, least: 0.6, vague: 5.0 }
+        Self { rest: 1e-9, range: 1e-6, good: 0.9, least: 0.6, vague: 8.0 }
     }
 }
 
@@ -288,7 +309,7 @@ pub fn register(
         let prepared = Prepared::new(scan, body.area, FEW, MANY);
         Ok(prepared.map(|prepared| {
             let search = Search::new(&body, &skin, &prepared, settings);
-            let found = search.from_start(scan.near.as_ref());
+            let found = search.from_known(&scan.known);
             (prepared, found)
         }))
     };
@@ -365,6 +386,17 @@ impl<'b, 'a> Search<'b, 'a> {
         let fitted = self.fine.fit(state);
         let cost = self.coarse.cost(&fitted.state);
         Found { fitted, cost, began }
+    }
+
+    /// From what is known of the pose.
+    fn from_known(&self, known: &Known) -> Found {
+        if let Known::Closely(transforms) = known {
+            let found = self.finished(&self.coarse.body.state(transforms), Began::Given);
+            if found.fitted.of_scan >= self.settings.good {
+                return found;
+            }
+        }
+        self.from_start(known.pose())
     }
 
     /// From a pose that is known roughly, or from rest: where the scan stands, and turned where that is not enough.
@@ -485,7 +517,7 @@ fn check(
         return Err(RegisterError::Counts { what, found: weights.bones_named(), expected: skeleton.len() });
     }
     for scan in scans {
-        if let Some(near) = &scan.near {
+        if let Some(near) = scan.known.pose() {
             let what = || format!("bones in the pose to begin scan \"{}\" with", scan.label);
             counts(&what, near.len(), skeleton.len())?;
             let finite = near.iter().filter(|m| m.is_finite()).count();

@@ -121,7 +121,7 @@ pub struct ScanOptions {
     /// How far joints turn, where the anatomy of the bones does not say it right: a file of joint limits.
     #[serde(default)]
     pub limits: Option<Input>,
-    /// How often poses and weights are found in turn, at most.
+    /// How often poses and weights are found in turn.
     #[serde(default = "ScanOptions::default_pose_rounds")]
     pub pose_rounds: usize,
     /// How the bones that a vertex may follow are chosen. Without a rule they are those of its surroundings, in each round anew.
@@ -263,7 +263,7 @@ impl ScanOptions {
     }
 
     fn default_pose_rounds() -> usize {
-        3
+        8
     }
 
     fn default_reach() -> f64 {
@@ -278,6 +278,9 @@ impl ScanOptions {
         ScanSettings::default().rounds
     }
 }
+
+/// Rounds of the weights in all but the last round of poses and weights.
+const EARLY_ROUNDS: usize = 5;
 
 /// A recipe under way: what it reads, and whom it tells.
 struct Run<'a> {
@@ -452,25 +455,20 @@ impl Run<'_> {
         let (mut surfaces, notes) = step(self.watch, "read scans", |_| load_surfaces(rig, paths, rough, read))?;
         self.notes.extend(notes);
         let rule = options.rule.map(|rule| rule.with(self.recipe.influences));
-        let mut best: Option<Round> = None;
+        // Weights that fit poses of an early round too well hold the next poses where they are: a few rounds will do until the last.
+        let early = ScanSettings { rounds: options.rounds.min(EARLY_ROUNDS), ..settings };
+        let mut last: Option<Round> = None;
         let mut rounds = 0;
         while rounds < options.pose_rounds {
-            let weights = best.as_ref().map_or(&start, |round| &round.weights);
-            let find = |p: dermis_rig::Progress<'_>| {
-                scan_poses::round(&rig.rig, &anatomy, weights, rule, &mut surfaces, &settings, p)
-            };
-            let next = step(self.watch, "poses and weights", find)?;
+            let weights = last.as_ref().map_or(&start, |round| &round.weights);
             rounds += 1;
-            // A round that brings the scans hardly nearer is the last.
-            let gained = best.as_ref().map(|before| next.report.distance.1 / before.report.distance.1);
-            if gained.is_none_or(|ratio| ratio < 1.0) {
-                best = Some(next);
-            }
-            if gained.is_some_and(|ratio| ratio > 0.98) {
-                break;
-            }
+            let own = if rounds == options.pose_rounds { &settings } else { &early };
+            let find = |p: dermis_rig::Progress<'_>| {
+                scan_poses::round(&rig.rig, &anatomy, weights, rule, &mut surfaces, own, p)
+            };
+            last = Some(step(self.watch, "poses and weights", find)?);
         }
-        let Some(Round { registrations, weights, report }) = best else {
+        let Some(Round { registrations, weights, report }) = last else {
             return Err(Error::Internal("no round of poses and weights".into()));
         };
         let motion = scan_poses::motion(&rig.rig, &registrations);
