@@ -90,6 +90,7 @@ def main():
     parser.add_argument("--missing", type=float, default=0.25, help="share of the area that holes take away")
     parser.add_argument("--holes", type=int, default=5, help="holes per scan")
     parser.add_argument("--every", type=int, default=1, help="take every so many examples, the first included")
+    parser.add_argument("--count", type=int, default=0, help="take so many examples, evenly spread, the first included")
     parser.add_argument("--lbs", action="store_true", help="skins by the bundle's own weights instead of its own skins")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
@@ -101,7 +102,10 @@ def main():
     points = args.points or int(1.3 * vertices.shape[1])
     args.out.mkdir(parents=True, exist_ok=True)
     names = []
-    for s in range(0, len(vertices), args.every):
+    taken = range(0, len(vertices), args.every)
+    if args.count:
+        taken = [s * len(vertices) // args.count for s in range(min(args.count, len(vertices)))]
+    for s in taken:
         random = np.random.default_rng([args.seed, s])
         # Every scan has another number of vertices.
         wanted = int(points * random.uniform(0.9, 1.1))
@@ -119,7 +123,7 @@ def main():
         (args.out / f"{name}.obj").write_text("\n".join(lines) + "\n")
         names.append(name)
     keep = {k: bundle[k] for k in ("bone_names", "bone_parents", "bind_matrices", "units", "up_axis") if k in bundle}
-    poses = bundle["pose_matrices"][:: args.every]
+    poses = bundle["pose_matrices"][list(taken)]
     np.savez_compressed(args.out.parent / f"{args.out.name}_poses.npz", pose_matrices=poses, pose_labels=names, **keep)
     keep |= {k: bundle[k] for k in ("rest_vertices", "faces", "pose_matrices", "pose_labels") if k in bundle}
     np.savez_compressed(args.out.parent / f"{args.out.name}_truth.npz", vertices=vertices, **keep)

@@ -5,6 +5,7 @@ use dermis_workflow::compile::{CompileError, Limited};
 use dermis_workflow::drivers::Refusal;
 use dermis_workflow::fits::decompose::DecomposeError;
 use dermis_workflow::fits::method::{Lack, MethodError};
+use dermis_workflow::fits::register::Failure;
 use dermis_workflow::fits::{FitError, ScanError};
 use dermis_workflow::io::{MatchError, ReadError};
 use dermis_workflow::measure::MeasureError;
@@ -99,6 +100,12 @@ fn remedy(error: &Error) -> &str {
             false => {
                 "check unit and axes of the scan (--up) and that the pose is its own, or raise --reach; the rig's rest pose moved \
                  by the pose must lie on the scan"
+            }
+        },
+        Error::NoScanPosed { reasons } => match reasons.iter().any(|(_, why)| matches!(why, Failure::Size { .. })) {
+            true => "name the unit of the scans: --unit 0.01 for centimetres, 0.001 for millimetres",
+            false => {
+                "check that the scans show this rig's character, cut away what they show besides, or give rough poses: --motion poses.npz --rough"
             }
         },
         Error::Fit(FitError::SingularAnchor { .. }) => "a bone scaled to zero cannot anchor skin: use --anchor root",

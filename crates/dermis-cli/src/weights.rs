@@ -5,7 +5,8 @@ use crate::ui::{Stop, Ui};
 use clap::{Command, ValueEnum};
 use dermis_workflow::fits::heat::HeatReport;
 use dermis_workflow::fits::influence::{Found, Source as InfluenceSource};
-use dermis_workflow::fits::scans::{ScanReport, ScanSettings};
+use dermis_workflow::fits::register::{Mending, Pose};
+use dermis_workflow::fits::scans::{ScanReport, ScanSettings, Template};
 use dermis_workflow::fits::weights::WeightReport;
 use dermis_workflow::load::Source;
 use dermis_workflow::recipe::{
@@ -13,11 +14,12 @@ use dermis_workflow::recipe::{
     WeightsOutcome, WeightsRecipe,
 };
 use dermis_workflow::report::{LengthUnit, show_length, unit_of};
+use dermis_workflow::scan_poses::ScanPoses;
 use dermis_workflow::weights::Checked;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Make skinning weights: without examples, from poses of single bones, or from scans
+/// Make skinning weights: without examples, from poses of single bones, or from scans in any poses
 #[derive(clap::Args, Clone)]
 #[command(group = clap::ArgGroup::new("source").args(["heat", "scans", "single_bone", "plan"]))]
 pub struct WeightsArgs {
@@ -36,7 +38,8 @@ pub struct WeightsArgs {
     #[arg(long, value_name = "FILE", num_args = 1..)]
     single_bone: Vec<Source>,
     /// How the bones that may move a vertex are chosen: by how far it goes along with what is below a joint, by whether it moves
-    /// further than half its longest edge (Hopkins & Owen), or the nearest, as many as --influences [default: shares]
+    /// further than half its longest edge (Hopkins & Owen), or the nearest, as many as --influences [default: shares with
+    /// --single-bone; the bones around a vertex with --scans]
     #[arg(long, value_enum)]
     rule: Option<RuleName>,
     /// Write the poses to make such examples of, each turning one joint: a clip (.glb) or a bundle (.npz)
@@ -45,12 +48,25 @@ pub struct WeightsArgs {
     /// How far the joints of --plan turn, in degrees
     #[arg(long, value_name = "DEGREES", requires = "plan", allow_negative_numbers = true)]
     degrees: Option<f64>,
-    /// Scans in known poses: a folder or files (.obj, .glb, .npz). Any number of vertices, holes and noise are welcome
+    /// Scans: a folder or files (.obj, .glb, .npz). Any number of vertices, holes and noise are welcome. Without --motion their
+    /// poses are found
     #[arg(long, value_name = "PATH", num_args = 1..)]
     scans: Vec<PathBuf>,
     /// The poses of the scans: a bundle or a clip, matched by name (elbow_90.obj has the pose "elbow 90") or in order
     #[arg(long, value_name = "FILE", requires = "scans")]
     motion: Option<Source>,
+    /// The poses of --motion are rough: find the exact ones, beginning there
+    #[arg(long, requires = "motion")]
+    rough: bool,
+    /// How far joints turn in scans without poses, where the bones' names do not say it: a file of joint limits (JSON)
+    #[arg(long, value_name = "FILE", requires = "scans")]
+    limits: Option<PathBuf>,
+    /// How often poses of scans and weights are found in turn
+    #[arg(long, value_name = "N", requires = "scans")]
+    pose_rounds: Option<usize>,
+    /// Write the mesh on every scan as examples for dermis fit: a bundle (.npz)
+    #[arg(long, value_name = "OUT", requires = "scans")]
+    examples: Option<PathBuf>,
     /// Weights the fit to scans begins with [default: the rig's own, or bone heat if it has none]
     #[arg(long, value_enum, requires = "scans")]
     start: Option<Start>,
@@ -107,6 +123,7 @@ pub fn with_defaults(command: Command) -> Command {
         ("reach", scans.reach.to_string()),
         ("smoothness", scans.smoothness.to_string()),
         ("rounds", scans.rounds.to_string()),
+        ("pose_rounds", scans.pose_rounds.to_string()),
     ];
     add_defaults(command, defaults)
 }
@@ -133,11 +150,7 @@ impl WeightsArgs {
     fn take_source(mut self) -> Result<WeightSource, Stop> {
         let (source, name) = if !self.single_bone.is_empty() {
             let examples = inputs(&self.single_bone);
-            let rule = match self.rule.take() {
-                None | Some(RuleName::Shares) => BoneRule::Shares,
-                Some(RuleName::Published) => BoneRule::Published,
-                Some(RuleName::Nearest) => BoneRule::Nearest,
-            };
+            let rule = self.take_rule().unwrap_or_default();
             (WeightSource::SingleBone(SingleBoneOptions { examples, rule }), "--single-bone")
         } else if !self.scans.is_empty() {
             (WeightSource::Scans(self.take_scans()), "--scans")
@@ -149,8 +162,12 @@ impl WeightsArgs {
         };
         let heat = "--heat, --plan and --scans without --start rig";
         let left = [
-            ("--rule", self.rule.is_some(), "--single-bone"),
+            ("--rule", self.rule.is_some(), "--single-bone and --scans"),
             ("--motion", self.motion.is_some(), "--scans"),
+            ("--rough", self.rough && self.scans.is_empty(), "--scans"),
+            ("--limits", self.limits.is_some(), "--scans"),
+            ("--examples", self.examples.is_some(), "--scans"),
+            ("--pose-rounds", self.pose_rounds.is_some(), "--scans"),
             ("--start", self.start.is_some(), "--scans"),
             ("--reach", self.reach.is_some(), "--scans"),
             ("--smoothness", self.smoothness.is_some(), "--scans"),
@@ -168,6 +185,14 @@ impl WeightsArgs {
         }
     }
 
+    fn take_rule(&mut self) -> Option<BoneRule> {
+        self.rule.take().map(|rule| match rule {
+            RuleName::Shares => BoneRule::Shares,
+            RuleName::Published => BoneRule::Published,
+            RuleName::Nearest => BoneRule::Nearest,
+        })
+    }
+
     fn take_heat(&mut self) -> HeatOptions {
         let transfer = self.transfer.take().unwrap_or(HeatOptions::default().transfer);
         HeatOptions { skip: std::mem::take(&mut self.skip), transfer }
@@ -177,6 +202,11 @@ impl WeightsArgs {
         let defaults = ScanOptions::new(self.scans.iter().cloned().map(Input::from).collect());
         ScanOptions {
             motion: self.motion.take().map(Input::from),
+            rough: self.rough,
+            limits: self.limits.take().map(Input::from),
+            pose_rounds: self.pose_rounds.take().unwrap_or(defaults.pose_rounds),
+            rule: self.take_rule(),
+            examples: self.examples.take(),
             start: match self.start.take() {
                 None => ScanStart::OwnOrHeat(self.take_heat()),
                 Some(Start::Heat) => ScanStart::Heat(self.take_heat()),
@@ -214,9 +244,13 @@ pub fn show(outcome: &WeightsOutcome, ui: &Ui, json: bool) -> ExitCode {
         WeightsFound::SingleBone { poses, found, report } => {
             single_bone_lines(outcome, *poses, found, report, &unit).iter().for_each(|line| ui.print(line));
         }
-        WeightsFound::Scans { pairing, report, settings, .. } => {
+        WeightsFound::Scans { pairing, poses, report, settings, .. } => {
             ui.print(pairing);
+            if let Some(poses) = poses {
+                pose_lines(outcome, poses, &unit).iter().for_each(|line| ui.print(line));
+            }
             scan_lines(outcome, report, settings, &unit).iter().for_each(|line| ui.print(line));
+            template_lines(&outcome.templates, &unit).iter().for_each(|line| ui.print(line));
         }
         WeightsFound::Plan { poses, .. } => {
             ui.print(&format!("{} poses: the rest pose, then every joint alone", poses.frames.len()));
@@ -285,6 +319,38 @@ fn heat_lines(outcome: &WeightsOutcome, report: &HeatReport) -> Vec<String> {
     lines
 }
 
+/// What became of the search for poses: a summary, then a line for every scan of which there is something to say.
+fn pose_lines(outcome: &WeightsOutcome, poses: &ScanPoses, unit: &LengthUnit) -> Vec<String> {
+    let found = poses.found().count() as f64;
+    let mean = |of: &dyn Fn(&Pose) -> f64| poses.found().map(|(_, pose)| of(pose)).sum::<f64>() / found;
+    let mut lines = vec![format!(
+        "in the mean {:.1} % of a scan lies on the skin, {} off it rms; {:.1} % of the skin is shown",
+        100.0 * mean(&|pose| pose.of_scan),
+        show_length(mean(&|pose| pose.rms * pose.rms).sqrt(), unit),
+        100.0 * mean(&|pose| pose.of_skin)
+    )];
+    lines.extend(poses.failed().map(|(label, why)| format!("warning: scan \"{label}\" is left out: {why}")));
+    for one in &poses.registrations {
+        let mended = one.mended.iter().map(|mending| match mending {
+            Mending::Thinned { from, to } => {
+                format!("scan \"{}\": the search looks at {to} of its {from} triangles", one.label)
+            }
+            Mending::InsideOut => format!("scan \"{}\" faces inwards; it was turned inside out", one.label),
+        });
+        lines.extend(mended);
+        if let Ok(pose) = &one.found
+            && !pose.vague.is_empty()
+        {
+            let bones: Vec<_> = pose.vague.iter().map(|(bone, _)| *bone).collect();
+            let names = outcome.names(&bones);
+            let more = if names.len() > 8 { format!(" and {} more", names.len() - 8) } else { String::new() };
+            let shown = names.iter().take(8).cloned().collect::<Vec<_>>().join(", ");
+            lines.push(format!("scan \"{}\" hardly shows the joints of {shown}{more}", one.label));
+        }
+    }
+    lines
+}
+
 fn scan_lines(
     outcome: &WeightsOutcome,
     report: &ScanReport,
@@ -329,6 +395,25 @@ fn scan_lines(
         lines.push(format!("no scan bends the joints of {}: nothing is learnt there", names.join(", ")));
     }
     lines
+}
+
+fn template_lines(templates: &[Template], unit: &LengthUnit) -> Vec<String> {
+    if templates.is_empty() {
+        return Vec::new();
+    }
+    let count = templates.len() as f64;
+    let rms = |of: &dyn Fn(&Template) -> f64| {
+        show_length((templates.iter().map(|t| of(t).powi(2)).sum::<f64>() / count).sqrt(), unit)
+    };
+    let seen = templates.iter().map(|t| t.seen.iter().filter(|s| **s).count() as f64 / t.seen.len() as f64);
+    vec![format!(
+        "{} examples: the skin is {} off its scan rms where a scan shows it, {} with the weights alone; {:.1} % of a skin is \
+         shown, the rest follows its surroundings",
+        templates.len(),
+        rms(&|t| t.distance.1),
+        rms(&|t| t.distance.0),
+        100.0 * seen.sum::<f64>() / count
+    )]
 }
 
 fn check_lines(checked: &Checked, unit: &LengthUnit) -> Vec<String> {

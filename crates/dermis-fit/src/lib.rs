@@ -8,6 +8,7 @@
 //! - [`decompose`]: bones and weights from a bare mesh sequence
 //! - [`design`]: which poses to sculpt next
 //! - [`heat`]: skinning weights without examples, by heat that spreads from the bones
+//! - [`register`]: the poses of scans, by closest points and joint angles in turn
 //! - [`scans`]: skinning weights from scans without correspondence
 //! - [`surface`]: closest points on triangles, and visibility
 //! - [`weights`]: skinning weights from examples: the linear blend that reproduces them best
@@ -28,6 +29,7 @@ pub mod maps;
 pub mod method;
 pub mod mwe;
 pub mod psd;
+pub mod register;
 pub mod rotational_regression;
 pub mod scans;
 pub mod surface;
@@ -42,7 +44,8 @@ pub use joints::{JointFit, JointReport, JointSettings, fit_joints};
 pub use method::{FitInput, FitReport, Learnt, Method, MethodError};
 pub use mwe::{Accumulator, Mwe, MweReport, MweSettings, fit_mwe};
 pub use psd::{Psd, PsdReport, PsdSettings, fit_psd};
+pub use register::{RegisterError, RegisterSettings, Registration, ScanSurface, register};
 pub use rotational_regression::{RotationalReport, RotationalSettings, fit_rotational_regression};
-pub use scans::{Scan, ScanError, ScanReport, ScanSettings, fit_scans};
+pub use scans::{Scan, ScanError, ScanReport, ScanSettings, Template, TemplateSettings, fit_scans, fit_templates};
 pub use training::{BasePoses, Cancelled, FitError, Progress, Training, UNHELD, pose_numbers, silent};
 pub use weights::{WeightReport, WeightSettings, fit_weights};

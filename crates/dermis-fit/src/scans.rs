@@ -29,7 +29,10 @@
 //! blend skinning's own ([`dermis_solve::simplex`]).
 
 mod pairs;
+mod template;
 mod vertex;
+
+pub use template::{Template, TemplateSettings, fit_templates};
 
 use crate::training::{Cancelled, Progress};
 use dermis_rig::glam::DVec3;
@@ -209,6 +212,14 @@ pub enum ScanError {
         /// Why.
         source: SolveError,
     },
+    /// The smoothness of the mesh makes no system that can be solved.
+    #[error("smooth displacements of {vertices} vertices: {source}")]
+    Smooth {
+        /// Vertices of the mesh.
+        vertices: usize,
+        /// Why.
+        source: SolveError,
+    },
     /// The caller asked to stop.
     #[error("cancelled")]
     Cancelled,
@@ -237,6 +248,29 @@ pub fn fit_scans(
     settings: &ScanSettings,
     progress: Progress<'_>,
 ) -> Result<(Influences, ScanReport), ScanError> {
+    fit_scans_among(mesh, skeleton, start, None, scans, settings, progress)
+}
+
+/// The same among given bones.
+///
+/// - `candidates`: the bones that each vertex may follow, one row per vertex, values ignored. A vertex without any is fitted as by
+///   [`fit_scans`]
+///
+/// # Errors
+/// [`ScanError`].
+pub fn fit_scans_among(
+    mesh: &Mesh,
+    skeleton: &Skeleton,
+    start: &Influences,
+    candidates: Option<&Influences>,
+    scans: &[Scan],
+    settings: &ScanSettings,
+    progress: Progress<'_>,
+) -> Result<(Influences, ScanReport), ScanError> {
+    if let Some(rows) = candidates.map(Influences::vertices).filter(|rows| *rows != mesh.positions.len()) {
+        let what = "rows of candidate bones".into();
+        return Err(ScanError::Counts { what, found: rows, expected: mesh.positions.len() });
+    }
     check(mesh, skeleton, start, scans, settings)?;
     let length = Some(mesh.diagonal()).filter(|l| *l > 0.0).unwrap_or(1.0);
     let mut targets: Vec<Target> =
@@ -248,7 +282,7 @@ pub fn fit_scans(
     let total = (settings.rounds * scans.len()) as u64;
     while report.rounds < settings.rounds && report.change > settings.change {
         report.scans.clear();
-        problems = vertex::problems(skeleton, start, &weights, &neighbours);
+        problems = vertex::problems(skeleton, start, &weights, candidates, &neighbours);
         for (at, target) in targets.iter_mut().enumerate() {
             if progress((report.rounds * scans.len() + at) as u64, total).is_break() {
                 return Err(ScanError::Cancelled);

@@ -6,7 +6,10 @@
 //! they are their longest edge, without length a point. Answers never depend on the order in which boxes are visited: of
 //! equally close points, the one with the lower triangle index wins.
 
+mod bordered;
 mod fan;
+
+pub(crate) use bordered::{Bordered, Spot};
 
 use dermis_rig::glam::DVec3;
 use fan::Fan;

@@ -6,6 +6,7 @@ use dermis_compile::pose_space::Refusal;
 use dermis_figures::FigureError;
 use dermis_files::FileError;
 use dermis_fit::decompose::{ClusteringError, DecomposeError};
+use dermis_fit::register::{Failure, RegisterError};
 use dermis_fit::{FitError, HeatError, MethodError, ScanError};
 use dermis_io::WriteError;
 use dermis_measure::MeasureError;
@@ -34,6 +35,15 @@ pub enum Error {
     /// A fit to scans failed.
     #[error(transparent)]
     Scans(ScanError),
+    /// Poses of scans cannot be looked for.
+    #[error(transparent)]
+    Register(RegisterError),
+    /// No scan has a pose.
+    #[error("none of {} scans has a pose: {}", reasons.len(), first_reasons(reasons))]
+    NoScanPosed {
+        /// Every scan, and why.
+        reasons: Vec<(String, Failure)>,
+    },
     /// A model could not be run or scored.
     #[error(transparent)]
     Measure(MeasureError),
@@ -414,4 +424,11 @@ pub enum ExportError {
         /// The name.
         path: PathBuf,
     },
+}
+
+/// Three scans and why they have no pose.
+fn first_reasons(reasons: &[(String, Failure)]) -> String {
+    let shown: Vec<String> = reasons.iter().take(3).map(|(scan, why)| format!("\"{scan}\": {why}")).collect();
+    let more = if reasons.len() > 3 { "; ..." } else { "" };
+    format!("{}{more}", shown.join("; "))
 }

@@ -6,7 +6,7 @@
 //!   examples are enough, [`mod@stress`] tries poses that no animator would draw, [`mod@suggest`] says which pose to sculpt
 //!   next.
 //! * [`export`], [`mod@compile`] and [`drivers`] make files for engines; [`report`] makes the page that people look at.
-//! * [`mod@weights`] makes skinning weights, without examples or from [`mod@scans`]; [`mod@decompose`] finds bones and weights
+//! * [`mod@weights`] makes skinning weights, without examples or from [`mod@scans`], whose poses [`mod@scan_poses`] finds; [`mod@decompose`] finds bones and weights
 //!   of a mesh sequence; [`mod@invert`] brings sculpted poses back to rest.
 //! * [`mod@crowd`] shows many instances of a model before a camera.
 //! * [`mod@inspect`] says what a file holds; [`demo`] is the whole loop on the bundled body.
@@ -32,6 +32,7 @@ pub mod memory;
 pub mod recipe;
 pub mod report;
 pub mod rig_page;
+pub mod scan_poses;
 pub mod scans;
 pub mod secondary;
 pub mod stress;

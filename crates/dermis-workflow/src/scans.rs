@@ -2,7 +2,8 @@
 
 use crate::error::Error;
 use crate::load::{FileNote, LoadedRig, ReadOptions, Source, motion_of, names_in, poses_for_rig, read_contents};
-use dermis_fit::Scan;
+use dermis_fit::register::Known;
+use dermis_fit::{Scan, ScanSurface};
 use dermis_io::Contents;
 use dermis_rig::{BoneTransforms, Frame, Mesh, Motion, Rig, WorldPose};
 use std::path::{Path, PathBuf};
@@ -61,6 +62,56 @@ pub fn load_scans(
         posed.extend(paired);
     }
     Ok(LoadedScans { scans: posed, notes, pairing })
+}
+
+/// Scans from files and folders whose poses are to be found, each beginning at the pose that its file or `rough` has for it.
+///
+/// # Errors
+/// [`Error`], as those of [`load_scans`].
+pub fn load_surfaces(
+    loaded: &LoadedRig,
+    sources: &[PathBuf],
+    rough: Option<&Motion>,
+    options: &ReadOptions,
+) -> Result<(Vec<ScanSurface>, Vec<FileNote>), Error> {
+    if rough.is_some() {
+        let found = load_scans(loaded, sources, rough, options)?;
+        let begin = |scan: Scan| {
+            let Scan { label, transforms, positions, triangles } = scan;
+            ScanSurface { label, positions, triangles, known: Known::Roughly(transforms) }
+        };
+        return Ok((found.scans.into_iter().map(begin).collect(), found.notes));
+    }
+    let (mut surfaces, mut notes) = (Vec::new(), Vec::new());
+    for path in files(sources)? {
+        let (mut contents, mut note) = read_contents(&path, &options.space_of(&path, &loaded.space))?;
+        note.role = "scan".into();
+        let Surface { label, mesh } = surface(&mut contents, &path)?;
+        surfaces.push(ScanSurface {
+            label,
+            positions: mesh.positions,
+            triangles: mesh.triangles,
+            known: Known::Nothing,
+        });
+        notes.push(note);
+    }
+    Ok((surfaces, notes))
+}
+
+/// Whether files of scans hold their poses.
+///
+/// # Errors
+/// [`Error`] of a file that cannot be read.
+pub fn hold_poses(loaded: &LoadedRig, sources: &[PathBuf], options: &ReadOptions) -> Result<bool, Error> {
+    for path in files(sources)? {
+        let bundle = crate::output::ending(&path) == "npz";
+        if bundle
+            && read_contents(&path, &options.space_of(&path, &loaded.space))?.0.records.iter().any(|r| r.pose.is_some())
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Files in natural order, folders unfolded.

@@ -6,7 +6,7 @@ use crate::output::{Output, ending};
 use dermis_deform::lbs;
 use dermis_fit::heat::{HeatReport, HeatSettings, bone_segments, heat_weights};
 use dermis_fit::influence::{self, Found, InfluenceSettings, PlanSettings, Rule};
-use dermis_fit::scans::{Scan, ScanReport, ScanSettings, fit_scans};
+use dermis_fit::scans::{Scan, ScanReport, ScanSettings, Template, TemplateSettings, fit_scans_among, fit_templates};
 use dermis_fit::weights::{WeightReport, WeightSettings};
 use dermis_fit::{BasePoses, HeatError, Progress, ScanError, Training, fit_weights};
 use dermis_io::gltf::{GlbClip, GlbScene};
@@ -15,7 +15,7 @@ use dermis_io::to_bytes;
 use dermis_io::{Clip, Contents, Format, Record, Space};
 use dermis_measure::{ErrorAccumulator, ErrorReport};
 use dermis_rig::glam::DVec3;
-use dermis_rig::{BoneIndex, ExampleSet, Frame, Influences, Motion, Rig};
+use dermis_rig::{BoneIndex, Example, ExampleSet, Frame, Influences, Motion, Rig};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -44,22 +44,113 @@ pub fn heat(
     }
 }
 
-/// Weights whose posed skin lies on the scans, beginning with `start`.
+/// Weights whose posed skin lies on the scans, beginning with `start`, of the bones in `candidates` if there are some.
 ///
 /// # Errors
 /// [`Error::Scans`].
 pub fn from_scans(
     rig: &Rig,
     start: &Influences,
+    candidates: Option<&Influences>,
     scans: &[Scan],
     settings: &ScanSettings,
     progress: Progress<'_>,
 ) -> Result<(Influences, ScanReport), Error> {
-    match fit_scans(rig.mesh(), rig.skeleton(), start, scans, settings, progress) {
+    match fit_scans_among(rig.mesh(), rig.skeleton(), start, candidates, scans, settings, progress) {
         Ok(made) => Ok(made),
         Err(ScanError::Cancelled) => Err(Error::Cancelled),
         Err(error) => Err(Error::Scans(error)),
     }
+}
+
+/// The mesh on every scan: examples, with what each scan shows of them.
+///
+/// # Errors
+/// [`Error::Scans`].
+pub fn templates(
+    rig: &Rig,
+    weights: &Influences,
+    scans: &[Scan],
+    progress: Progress<'_>,
+) -> Result<Vec<Template>, Error> {
+    match fit_templates(rig.mesh(), weights, scans, &TemplateSettings::default(), progress) {
+        Ok(made) => Ok(made),
+        Err(ScanError::Cancelled) => Err(Error::Cancelled),
+        Err(error) => Err(Error::Scans(error)),
+    }
+}
+
+/// The bones that move each vertex, by a rule, seen in the mesh on every scan. A joint of a scan counts as moved if it turns by more than
+/// `turned` radians: poses that were found are not exact.
+///
+/// # Errors
+/// [`Error::Fit`].
+pub fn bones_of_templates(
+    rig: &Rig,
+    templates: &[Template],
+    rule: Rule,
+    turned: f64,
+    progress: Progress<'_>,
+) -> Result<Influences, Error> {
+    let examples: Vec<Example> = templates.iter().map(|template| template.example.clone()).collect();
+    let training = Training {
+        skeleton: rig.skeleton(),
+        rest: &rig.mesh().positions,
+        length: rig.mesh().extent(),
+        examples: &examples,
+        base: BasePoses::NONE,
+    };
+    let settings = InfluenceSettings { rule, turned, ..InfluenceSettings::default() };
+    Ok(influence::from_examples(&training, &rig.mesh().neighbours(), &settings, progress)?.candidates)
+}
+
+/// Writes examples from scans as a bundle with the rig.
+///
+/// # Errors
+/// [`Error`].
+pub fn write_templates(
+    loaded: &LoadedRig,
+    weights: &Influences,
+    templates: &[Template],
+    output: &Output,
+) -> Result<usize, Error> {
+    let rig = &loaded.rig;
+    let record = |template: &Template| Record {
+        label: template.example.label.clone(),
+        time: None,
+        pose: Some(rig.skeleton().world_pose(&template.example.transforms)),
+        positions: Some(template.example.positions.clone()),
+        importance: 1.0,
+    };
+    let contents = Contents {
+        name: rig.name().to_owned(),
+        format: Format::Npz,
+        space: loaded.space.clone(),
+        mesh: Some(rig.mesh().clone()),
+        skeleton: Some(rig.skeleton().clone()),
+        weights: Some(weights.clone()),
+        records: templates.iter().map(record).collect(),
+        ..Contents::default()
+    };
+    let bytes = to_bytes(|out| dermis_io::npz::write(&contents, StoredFloat::Single, out));
+    let bytes = bytes.map_err(Error::write(output.path()))?;
+    output.write(&bytes)?;
+    Ok(bytes.len())
+}
+
+/// What examples from scans are like, as JSON; lengths in metres.
+pub fn templates_json(templates: &[Template]) -> Value {
+    let shown = |template: &Template| {
+        let seen = template.seen.iter().filter(|seen| **seen).count();
+        json!({
+            "label": template.example.label,
+            "vertices_seen": seen,
+            "vertices_guessed": template.seen.len() - seen,
+            "distance_before": template.distance.0,
+            "distance": template.distance.1,
+        })
+    };
+    templates.iter().map(shown).collect()
 }
 
 /// Weights from poses of one joint each: bones are found first, by a rule, then their weights. Other poses serve as well, but

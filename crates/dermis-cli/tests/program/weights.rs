@@ -87,6 +87,45 @@ fn scans_and_poses_become_weights_matched_by_name_or_in_order() {
     assert!((errors[0] - errors[1]).abs() < 1e-12);
 }
 
+/// Nobody noted the poses down: they are found, the weights are as with known ones, and the mesh on every scan makes examples.
+#[test]
+fn scans_alone_give_poses_weights_and_examples() {
+    let desk = Desk::new();
+    let (tube, finer) = (Tube::new(25, 8, 0.0, Flesh::Weights), Tube::new(71, 8, 0.0, Flesh::Weights));
+    unskinned(&desk, &tube);
+    desk.put("truth.npz", tube.bundle());
+    for (at, skin) in finer.skins.iter().enumerate() {
+        let bytes = to_bytes(|out| obj::write(&finer.mesh, skin, &Space::default(), out)).unwrap();
+        desk.put(&format!("scans/{at}.obj"), &bytes);
+    }
+    // Something else lies among them.
+    let flat: Vec<_> = finer.mesh.positions.iter().map(|p| *p * 0.01).collect();
+    let bytes = to_bytes(|out| obj::write(&finer.mesh, &flat, &Space::default(), out)).unwrap();
+    desk.put("scans/small.obj", &bytes);
+    let before = number(&desk.json("weights bare.npz -o heat.npz --check truth.npz --json"), "check.error.rms");
+    let line = "weights bare.npz --scans scans --pose-rounds 3 -o made.npz --examples made_examples.npz --force --check truth.npz";
+    let said = desk.json(&format!("{line} --json"));
+    let scans = said["scans"]["poses"]["scans"].as_array().unwrap();
+    let failed: Vec<_> = scans.iter().filter(|scan| scan["failed"].is_string()).collect();
+    assert!(scans.len() == 9 && failed.len() == 1 && failed[0]["label"] == "small", "{said}");
+    assert!(
+        scans.iter().filter(|s| s["failed"].is_null()).all(|s| s["scan_explained"].as_f64().unwrap() > 0.9),
+        "{said}"
+    );
+    let error = number(&said, "check.error.rms");
+    assert!(error < 0.6 * before, "{before} became {error}");
+    assert_eq!(said["scans"]["examples"].as_array().unwrap().len(), 8);
+    let text = desk.good(line).out;
+    assert!(text.contains("8 of 9 scans have a pose") && text.contains("\"small\" is left out"), "{text}");
+    // The bundle is what a fit takes.
+    let fitted = desk.json("fit made.npz --examples made_examples.npz --folds 0 -o made.dermis --json");
+    assert!(fitted.is_object(), "{fitted}");
+    // The poses found serve as known ones.
+    desk.good(
+        "weights bare.npz --scans scans/0.obj scans/1.obj --motion made_examples.npz --rule nearest -o again.npz",
+    );
+}
+
 #[test]
 fn poses_are_planned_and_examples_of_them_give_the_weights() {
     let desk = Desk::new();
@@ -162,7 +201,9 @@ fn what_makes_no_weights_is_refused_with_a_remedy() {
         ("a.npz -o x.glb --skip thumb*", &["--skip thumb*", "none of the 3 bones"]),
         ("a.npz -o x.glb --skip *", &["no bone"]),
         ("a.npz -o x.glb --transfer 0", &["--transfer"]),
-        ("a.npz --scans scans -o x.glb", &["3 scans without poses", "--motion"]),
+        ("a.npz --scans scans --unit 100 -o x.glb", &["none of 3 scans has a pose", "times as large", "--unit 0.01"]),
+        ("a.npz --scans scans --examples y.glb -o x.glb", &["y.glb", ".npz"]),
+        ("a.npz --scans scans --limits nan/0.obj -o x.glb", &["0.obj"]),
         (
             "a.npz --scans scans/bend0.obj scans/bend1.obj --motion poses.npz -o x.glb",
             &["of 2 scans 0 have the name of one of the 3 poses"],
@@ -177,7 +218,13 @@ fn what_makes_no_weights_is_refused_with_a_remedy() {
         assert_eq!(desk.bytes("out.glb"), b"mine");
         assert!(!desk.path("x.glb").exists(), "{line}");
     }
-    for line in ["a.npz", "a.npz --heat --scans scans -o x.glb", "a.npz --plan p.glb -o x.glb"] {
+    for line in [
+        "a.npz",
+        "a.npz --heat --scans scans -o x.glb",
+        "a.npz --plan p.glb -o x.glb",
+        "a.npz --scans scans --rough -o x.glb",
+        "a.npz --heat --examples x.npz -o x.glb",
+    ] {
         assert_eq!(desk.run(&format!("weights {line}")).code, 2);
     }
 }

@@ -2,25 +2,17 @@
 
 use super::vertex::{Pair, Problem};
 use super::{Scan, ScanError, ScanSettings, ScanUse};
-use crate::surface::{Place, Surface, closest_on_triangle};
+use crate::surface::{Bordered, Spot};
 use dermis_deform::{blend, lbs};
 use dermis_rig::glam::DVec3;
-use dermis_rig::mesh::{Neighbours, welded};
+use dermis_rig::mesh::Neighbours;
 use dermis_rig::{Influences, Mesh};
 use rayon::prelude::*;
 
 /// A scan, ready for questions.
 pub(super) struct Target<'a> {
     scan: &'a Scan,
-    surface: Surface,
-    /// Triangles over welded vertices.
-    triangles: Vec<[u32; 3]>,
-    /// Area-weighted, per welded vertex.
-    normals: Vec<DVec3>,
-    /// Per triangle, whether the edge from each corner to the next has no other triangle.
-    borders: Vec<[bool; 3]>,
-    /// Per welded vertex, whether it lies on such an edge.
-    on_border: Vec<bool>,
+    surface: Bordered,
     /// Per vertex of the mesh.
     last: Vec<Last>,
     /// The rest diagonal, metres.
@@ -47,36 +39,10 @@ impl<'a> Target<'a> {
     pub(super) fn new(scan: &'a Scan, vertices: usize, length: f64) -> Result<Self, ScanError> {
         let whole = Mesh { positions: scan.positions.clone(), triangles: scan.triangles.clone(), ..Mesh::default() };
         whole.check().map_err(|source| ScanError::Scan { label: scan.label.clone(), source })?;
-        let weld = welded(&scan.positions);
-        let mut triangles: Vec<[u32; 3]> = scan.triangles.iter().map(|t| t.map(|c| weld[c as usize])).collect();
-        let mut normals = vec![DVec3::ZERO; scan.positions.len()];
-        let face = |t: &[u32; 3]| {
-            let [a, b, c] = t.map(|c| scan.positions[c as usize]);
-            (b - a).cross(c - a)
-        };
-        triangles.retain(|t| face(t) != DVec3::ZERO);
-        if triangles.is_empty() {
-            return Err(ScanError::Points { label: scan.label.clone(), vertices: scan.positions.len() });
-        }
-        let mut edges: Vec<(u32, u32, u32, u32)> = Vec::with_capacity(3 * triangles.len());
-        for (t, corners) in triangles.iter().enumerate() {
-            let normal = face(corners);
-            for i in 0..3 {
-                normals[corners[i] as usize] += normal;
-                let (a, b) = (corners[i], corners[(i + 1) % 3]);
-                edges.push((a.min(b), a.max(b), t as u32, i as u32));
-            }
-        }
-        edges.sort_unstable();
-        let (mut borders, mut on_border) = (vec![[false; 3]; triangles.len()], vec![false; scan.positions.len()]);
-        for alone in edges.chunk_by(|x, y| (x.0, x.1) == (y.0, y.1)).filter(|same| same.len() == 1) {
-            let (a, b, t, i) = alone[0];
-            borders[t as usize][i as usize] = true;
-            (on_border[a as usize], on_border[b as usize]) = (true, true);
-        }
-        let surface = Surface::new(&scan.positions, &triangles);
+        let points = || ScanError::Points { label: scan.label.clone(), vertices: scan.positions.len() };
+        let surface = Bordered::new(&scan.positions, &scan.triangles).ok_or_else(points)?;
         let last = vec![Last { at: DVec3::NAN, triangle: None }; vertices];
-        Ok(Self { scan, surface, triangles, normals, borders, on_border, last, length })
+        Ok(Self { scan, surface, last, length })
     }
 
     /// Adds this scan's pairs to the problems of all vertices. Robust weights are wider in early rounds.
@@ -142,44 +108,21 @@ impl<'a> Target<'a> {
     /// The pair of a vertex posed at `p`. The triangle of the last search is kept while the vertex stays there.
     fn closest(&self, p: DVec3, facing: DVec3, last: &mut Last, settings: &ScanSettings) -> Result<Pair, Rejected> {
         let reach = settings.reach * self.length;
-        let on = |triangle: u32| closest_on_triangle(p, &self.corners(triangle as usize));
+        let on = |triangle: u32| self.surface.on(triangle as usize, p);
         // NaN, before the first search, is not within.
         let stays = p.distance(last.at) <= STILL * self.length;
         if !stays {
-            let bound = last.triangle.map_or(reach, |t| reach.min(on(t).0.distance(p) * (1.0 + 1e-9)));
-            *last = Last { at: p, triangle: self.surface.closest(p, bound).map(|c| c.triangle as u32) };
+            let bound = last.triangle.map_or(reach, |t| reach.min(on(t).point.distance(p) * (1.0 + 1e-9)));
+            *last = Last { at: p, triangle: self.surface.closest(p, bound).map(|t| t as u32) };
         }
-        let triangle = last.triangle.ok_or(Rejected::TooFar)?;
-        let ((point, place), triangle) = (on(triangle), triangle as usize);
-        let border = match place {
-            Place::Face => false,
-            Place::Edge(i) => self.borders[triangle][i],
-            Place::Corner(i) => self.on_border[self.triangles[triangle][i] as usize],
-        };
+        let Spot { point, normal, border } = on(last.triangle.ok_or(Rejected::TooFar)?);
         if border {
             return Err(Rejected::OnBorder);
         }
-        let normal = self.normal_at(triangle, point);
         if facing.dot(normal) < settings.angle.to_radians().cos() || normal == DVec3::ZERO || facing == DVec3::ZERO {
             return Err(Rejected::TurnedAway);
         }
         Ok(Pair { point, normal, distance: point.distance(p) })
-    }
-
-    fn corners(&self, triangle: usize) -> [DVec3; 3] {
-        self.triangles[triangle].map(|c| self.scan.positions[c as usize])
-    }
-
-    /// The unit normal at a point of a triangle: those of the corners, mixed as the point mixes the corners.
-    fn normal_at(&self, triangle: usize, point: DVec3) -> DVec3 {
-        let corners = self.triangles[triangle];
-        let [a, b, c] = corners.map(|c| self.scan.positions[c as usize]);
-        let whole = (b - a).cross(c - a);
-        let share = |u: DVec3, v: DVec3| (u.cross(v).dot(whole) / whole.length_squared()).clamp(0.0, 1.0);
-        let shares = [share(b - point, c - point), share(c - point, a - point), share(a - point, b - point)];
-        let mixed: DVec3 =
-            corners.iter().zip(shares).map(|(&c, t)| self.normals[c as usize].normalize_or_zero() * t).sum();
-        mixed.normalize_or_zero()
     }
 }
 

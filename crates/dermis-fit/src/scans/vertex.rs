@@ -44,11 +44,12 @@ const MOST_CANDIDATES: usize = 12;
 
 /// Candidates of every vertex: bones that have weight at it or two edges away, at the start or now, and the neighbours of its
 /// strongest in the skeleton. A start that names wrong bones is left behind step by step: a fox's belly between its legs began with
-/// the legs' bones, and its error fell from 4.1 mm to 0.9.
+/// the legs' bones, and its error fell from 4.1 mm to 0.9. Where candidates are given, those alone count.
 pub(super) fn problems(
     skeleton: &Skeleton,
     start: &Influences,
     now: &Influences,
+    given: Option<&Influences>,
     neighbours: &Neighbours,
 ) -> Vec<Problem> {
     let children = |bone: BoneIndex| skeleton.bones().filter(move |b| skeleton.parents()[*b] == Some(bone));
@@ -57,6 +58,11 @@ pub(super) fn problems(
     (0..start.vertices())
         .into_par_iter()
         .map(|v| {
+            if let Some(row) = given.map(|given| given.of(v)).filter(|row| !row.is_empty()) {
+                let mut candidates: Vec<BoneIndex> = row.iter().map(|(bone, _)| *bone).collect();
+                candidates.sort_unstable();
+                return Problem::new(candidates);
+            }
             let mut sums: Vec<(BoneIndex, f64)> =
                 start.of(v).iter().chain(now.of(v)).map(|&(b, w)| (b, 100.0 * w)).collect();
             for &near in neighbours.of(v) {
@@ -78,13 +84,17 @@ pub(super) fn problems(
             sums.truncate(MOST_CANDIDATES);
             let mut candidates: Vec<BoneIndex> = sums.into_iter().map(|s| s.0).collect();
             candidates.sort_unstable();
-            let n = candidates.len();
-            Problem { candidates, gram: vec![0.0; n * n], along: vec![0.0; n], pairs: 0, weight: 0.0 }
+            Problem::new(candidates)
         })
         .collect()
 }
 
 impl Problem {
+    fn new(candidates: Vec<BoneIndex>) -> Self {
+        let n = candidates.len();
+        Self { candidates, gram: vec![0.0; n * n], along: vec![0.0; n], pairs: 0, weight: 0.0 }
+    }
+
     /// A pair of the point `p` of the mesh, counted `weight` times.
     pub(super) fn add(
         &mut self,

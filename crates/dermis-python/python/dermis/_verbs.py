@@ -214,6 +214,10 @@ def weights(
     reach: float | None = None,
     smoothness: float | None = None,
     rounds: int | None = None,
+    rough: bool = False,
+    limits: Path | None = None,
+    pose_rounds: int | None = None,
+    registered: Path | None = None,
     degrees: float | None = None,
     skip: Sequence[str] | None = None,
     transfer: float | None = None,
@@ -235,16 +239,16 @@ def weights(
     out : path
         Where the rig with its weights goes: a GLB or a bundle.
     source : {'heat', 'single-bone', 'scans', 'plan'}
-        From the shapes alone (bone heat), from examples in each of which one joint is turned, from scans in known poses; or
+        From the shapes alone (bone heat), from examples in each of which one joint is turned, from scans; or
         the poses to make such examples of.
     examples : paths
         Of 'single-bone': the examples.
     rule : {'shares', 'published', 'nearest'}, optional
-        Of 'single-bone': how the bones that may move a vertex are chosen.
+        Of 'single-bone' and 'scans': how the bones that may move a vertex are chosen.
     scans : paths
         Of 'scans': folders or files.
     motion : path, optional
-        Of 'scans': the poses of the scans, where their files do not hold them.
+        Of 'scans': the poses of the scans, where their files do not hold them. Without any, the poses are found.
     start : {'own-or-heat', 'heat', 'rig'}, optional
         Of 'scans': the weights that the fit begins with.
     reach : float, optional
@@ -253,6 +257,14 @@ def weights(
         Of 'scans': how strongly neighbouring vertices agree.
     rounds : int, optional
         Of 'scans': rounds at most.
+    rough : bool
+        Of 'scans': whether the poses of `motion` are rough. They are found, beginning there.
+    limits : path, optional
+        Of 'scans': how far joints turn, a file of joint limits.
+    pose_rounds : int, optional
+        Of 'scans': how often poses and weights are found in turn.
+    registered : path, optional
+        Of 'scans': where the mesh on every scan goes, a bundle of examples for `fit`.
     degrees : float, optional
         Of 'plan': how far each joint turns.
     skip : sequence of str, optional
@@ -282,7 +294,9 @@ def weights(
         "heat": heat,
         "single-bone": _given(examples=_inputs(examples), rule=rule),
         "scans": _given(
-            scans=_inputs(scans), motion=_input(motion), reach=reach, smoothness=smoothness, rounds=rounds,
+            scans=_inputs(scans), motion=_input(motion), reach=reach, smoothness=smoothness, rounds=rounds, rule=rule,
+            rough=rough or None, limits=_input(limits), pose_rounds=pose_rounds,
+            examples=None if registered is None else _text(registered),
             start=start if start in (None, "rig") else {start: {}},
         ),
         "plan": _given(degrees=degrees, heat=heat or None),
@@ -292,12 +306,15 @@ def weights(
     own = {
         "heat": {"skip", "transfer"},
         "single-bone": {"examples", "rule"},
-        "scans": {"scans", "motion", "start", "reach", "smoothness", "rounds"},
+        "scans": {
+            "scans", "motion", "start", "reach", "smoothness", "rounds", "rule", "rough", "limits", "pose_rounds", "registered",
+        },
         "plan": {"degrees", "skip", "transfer"},
     }[source]
     named = _given(
         rule=rule, motion=motion, start=start, reach=reach, smoothness=smoothness, rounds=rounds, degrees=degrees,
-        skip=skip, transfer=transfer, examples=examples or None, scans=scans or None,
+        skip=skip, transfer=transfer, examples=examples or None, scans=scans or None, rough=rough or None, limits=limits,
+        pose_rounds=pose_rounds, registered=registered,
     )
     for name in named:
         if name not in own:

@@ -2,21 +2,23 @@
 
 use super::{Existing, Input, Watch, keep, seen, sources, step, within};
 use crate::error::Error;
-use crate::load::{FileNote, LoadedRig, ReadOptions, load_examples};
-use crate::output::{ending, reserve_file};
-use crate::scans::{load_poses, load_scans};
+use crate::joint_limits::{LimitsFile, parse};
+use crate::load::{FileNote, LoadedRig, ReadOptions, load_examples, note, read_bytes};
+use crate::output::{Output, ending, reserve_file};
+use crate::scan_poses::{self, Round, ScanPoses};
+use crate::scans::{hold_poses, load_poses, load_scans, load_surfaces};
 use crate::weights::{
-    Checked, check_ending, check_files, check_json, from_scans, from_single_bones, heat, heat_json, load_unskinned,
-    names, plan, scans_json, single_bones_json, write_rig,
+    Checked, bones_of_templates, check_ending, check_files, check_json, from_scans, from_single_bones, heat, heat_json,
+    load_unskinned, names, plan, scans_json, single_bones_json, templates, templates_json, write_rig, write_templates,
 };
 use dermis_fit::heat::{HeatReport, HeatSettings};
-use dermis_fit::influence::{Found, PlanSettings, Rule};
-use dermis_fit::scans::{ScanReport, ScanSettings};
+use dermis_fit::influence::{Found, InfluenceSettings, PlanSettings, Rule};
+use dermis_fit::scans::{Scan, ScanReport, ScanSettings, Template};
 use dermis_fit::weights::WeightReport;
 use dermis_rig::{Influences, Motion};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A rig that gets weights.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -93,15 +95,41 @@ pub enum BoneRule {
     Nearest,
 }
 
+impl BoneRule {
+    /// The rule for so many influences.
+    fn with(self, influences: usize) -> Rule {
+        match self {
+            Self::Shares => Rule::Shares,
+            Self::Published => Rule::Published,
+            Self::Nearest => Rule::Nearest(influences),
+        }
+    }
+}
+
 /// A fit to scans.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ScanOptions {
     /// The scans: folders or files.
     pub scans: Vec<Input>,
-    /// The poses of the scans, where their files do not hold them.
+    /// The poses of the scans, where their files do not hold them. Without any, the poses are found.
     #[serde(default)]
     pub motion: Option<Input>,
+    /// Whether `motion` holds the poses only roughly: they are found, beginning there.
+    #[serde(default)]
+    pub rough: bool,
+    /// How far joints turn, where the anatomy of the bones does not say it right: a file of joint limits.
+    #[serde(default)]
+    pub limits: Option<Input>,
+    /// How often poses and weights are found in turn.
+    #[serde(default = "ScanOptions::default_pose_rounds")]
+    pub pose_rounds: usize,
+    /// How the bones that a vertex may follow are chosen. Without a rule they are those of its surroundings, in each round anew.
+    #[serde(default)]
+    pub rule: Option<BoneRule>,
+    /// Where the mesh on every scan goes, a bundle of examples.
+    #[serde(default)]
+    pub examples: Option<PathBuf>,
     /// Weights the fit begins with.
     #[serde(default)]
     pub start: ScanStart,
@@ -149,6 +177,8 @@ pub struct WeightsOutcome {
     pub found: WeightsFound,
     /// Errors on examples.
     pub checked: Option<Checked>,
+    /// The mesh on every scan, if examples are written.
+    pub templates: Vec<Template>,
     /// Bytes written.
     pub bytes: usize,
     /// What the file of the rig holds and the output does not.
@@ -177,10 +207,14 @@ pub enum WeightsFound {
         heat: Option<HeatReport>,
         /// How scans and poses were paired, a sentence.
         pairing: String,
+        /// The poses, if they were found.
+        poses: Option<ScanPoses>,
         /// The settings.
         settings: ScanSettings,
         /// The fit.
         report: ScanReport,
+        /// The scans that were fitted to.
+        scans: Vec<Scan>,
     },
     /// While a plan was made.
     Plan {
@@ -213,7 +247,23 @@ impl ScanOptions {
     /// A fit to these scans with the settings of [`ScanSettings`].
     pub fn new(scans: Vec<Input>) -> Self {
         let ScanSettings { reach, smoothness, rounds, .. } = ScanSettings::default();
-        Self { scans, motion: None, start: ScanStart::default(), reach, smoothness, rounds }
+        Self {
+            scans,
+            motion: None,
+            rough: false,
+            limits: None,
+            pose_rounds: Self::default_pose_rounds(),
+            rule: None,
+            examples: None,
+            start: ScanStart::default(),
+            reach,
+            smoothness,
+            rounds,
+        }
+    }
+
+    fn default_pose_rounds() -> usize {
+        8
     }
 
     fn default_reach() -> f64 {
@@ -228,6 +278,9 @@ impl ScanOptions {
         ScanSettings::default().rounds
     }
 }
+
+/// Rounds of the weights in all but the last round of poses and weights.
+const EARLY_ROUNDS: usize = 5;
 
 /// A recipe under way: what it reads, and whom it tells.
 struct Run<'a> {
@@ -252,10 +305,14 @@ impl WeightsRecipe {
     pub fn run(&self, watch: &dyn Watch) -> Result<WeightsOutcome, Error> {
         check_ending(&self.out)?;
         let out = reserve_file(&self.out, self.existing)?;
+        let examples = self.source.examples_out().map(|path| reserve_bundle(path, self.existing)).transpose()?;
+        if self.source.examples_out() == Some(&self.out) {
+            return Err(Error::SameOutput { path: self.out.clone(), what: "the bundle of examples" });
+        }
         self.source.check()?;
         let beside = self.skeleton.iter().chain(&self.check).chain(self.source.inputs());
         let inputs: Vec<&Input> = [&self.rig].into_iter().chain(beside).collect();
-        keep(&inputs, [&out])?;
+        keep(&inputs, [&out].into_iter().chain(&examples))?;
         let skeleton = self.skeleton.as_ref().map(|input| input.file.path.as_path());
         let (rig, clips) = step(watch, "read rig", |_| load_unskinned(&self.rig.file.path, skeleton, &self.read))?;
         let mut run = Run { recipe: self, rig: &rig, notes: rig.notes.clone(), watch };
@@ -271,13 +328,20 @@ impl WeightsRecipe {
         };
         self.read.must_act_on(&run.notes)?;
         seen(watch, inputs, &run.notes)?;
+        let mut templates = Vec::new();
+        if let (WeightsFound::Scans { scans, .. }, Some(examples)) = (&found, &examples) {
+            let make = |p: dermis_rig::Progress<'_>| self::templates(&rig.rig, &weights, scans, p);
+            templates = step(watch, "mesh onto scans", make)?;
+            write_templates(&rig, &weights, &templates, examples)?;
+        }
         let is_bundle = ending(out.path()) == "npz";
         let left_out = match clips.len() {
             clips if is_bundle && clips > 0 => vec![format!("{clips} clips: a bundle holds none, a .glb does")],
             _ => vec![],
         };
         let bytes = step(watch, "write", |_| write_rig(&rig, &weights, motion.as_ref(), clips, &out))?;
-        Ok(WeightsOutcome { weights, found, checked, bytes, left_out, written: out.path().to_path_buf(), rig })
+        let written = out.path().to_path_buf();
+        Ok(WeightsOutcome { weights, found, checked, templates, bytes, left_out, written, rig })
     }
 }
 
@@ -295,11 +359,7 @@ impl Run<'_> {
                 let load = || load_examples(&rig.rig, &rig.space, &inputs, &recipe.read, "examples");
                 let (examples, notes) = step(self.watch, "read examples", |_| load())?;
                 self.notes.extend(notes);
-                let rule = match options.rule {
-                    BoneRule::Shares => Rule::Shares,
-                    BoneRule::Published => Rule::Published,
-                    BoneRule::Nearest => Rule::Nearest(recipe.influences),
-                };
+                let rule = options.rule.with(recipe.influences);
                 let fit =
                     |p: dermis_rig::Progress<'_>| from_single_bones(&rig.rig, &examples, recipe.influences, rule, p);
                 let (made, found, report) = step(self.watch, "fit", fit)?;
@@ -346,8 +406,6 @@ impl Run<'_> {
             motion = Some(poses);
         }
         let paths: Vec<PathBuf> = options.scans.iter().map(|input| input.file.path.clone()).collect();
-        let found = step(self.watch, "read scans", |_| load_scans(rig, &paths, motion.as_ref(), read))?;
-        self.notes.extend(found.notes);
         let settings = ScanSettings {
             reach: options.reach,
             smoothness: options.smoothness,
@@ -355,10 +413,87 @@ impl Run<'_> {
             rounds: options.rounds,
             ..ScanSettings::default()
         };
-        let fit = |p: dermis_rig::Progress<'_>| from_scans(&rig.rig, &start, &found.scans, &settings, p);
+        if options.rough || (motion.is_none() && !hold_poses(rig, &paths, read)?) {
+            return self.unposed_scans(options, &paths, motion.as_ref(), start, heat, settings);
+        }
+        let found = step(self.watch, "read scans", |_| load_scans(rig, &paths, motion.as_ref(), read))?;
+        self.notes.extend(found.notes);
+        let scans = found.scans;
+        let candidates = match options.rule.map(|rule| rule.with(self.recipe.influences)) {
+            Some(rule) => {
+                let find = |p: dermis_rig::Progress<'_>| {
+                    let templates = templates(&rig.rig, &start, &scans, p)?;
+                    bones_of_templates(&rig.rig, &templates, rule, InfluenceSettings::default().turned, p)
+                };
+                Some(step(self.watch, "bones of vertices", find)?)
+            }
+            None => None,
+        };
+        let fit = |p: dermis_rig::Progress<'_>| from_scans(&rig.rig, &start, candidates.as_ref(), &scans, &settings, p);
         let (made, report) = step(self.watch, "fit to scans", fit)?;
-        Ok((made, WeightsFound::Scans { heat, pairing: found.pairing, settings, report }, motion))
+        Ok((made, WeightsFound::Scans { heat, pairing: found.pairing, poses: None, settings, report, scans }, motion))
     }
+
+    /// Weights from scans whose poses are found.
+    fn unposed_scans(
+        &mut self,
+        options: &ScanOptions,
+        paths: &[PathBuf],
+        rough: Option<&Motion>,
+        start: Influences,
+        heat: Option<HeatReport>,
+        settings: ScanSettings,
+    ) -> Result<(Influences, WeightsFound, Option<Motion>), Error> {
+        let (rig, read) = (self.rig, &self.recipe.read);
+        let mut limits = None;
+        if let Some(input) = &options.limits {
+            let (file, note) = read_limits(&input.file.path)?;
+            self.notes.push(note);
+            limits = Some((file, input.file.path.as_path()));
+        }
+        let anatomy = scan_poses::anatomy(&rig.rig, limits.as_ref().map(|(file, path)| (file, *path)))?;
+        let (mut surfaces, notes) = step(self.watch, "read scans", |_| load_surfaces(rig, paths, rough, read))?;
+        self.notes.extend(notes);
+        let rule = options.rule.map(|rule| rule.with(self.recipe.influences));
+        // Weights that fit poses of an early round too well hold the next poses where they are: a few rounds will do until the last.
+        let early = ScanSettings { rounds: options.rounds.min(EARLY_ROUNDS), ..settings };
+        let mut last: Option<Round> = None;
+        let mut rounds = 0;
+        while rounds < options.pose_rounds {
+            let weights = last.as_ref().map_or(&start, |round| &round.weights);
+            rounds += 1;
+            let own = if rounds == options.pose_rounds { &settings } else { &early };
+            let find = |p: dermis_rig::Progress<'_>| {
+                scan_poses::round(&rig.rig, &anatomy, weights, rule, &mut surfaces, own, p)
+            };
+            last = Some(step(self.watch, "poses and weights", find)?);
+        }
+        let Some(Round { registrations, weights, report }) = last else {
+            return Err(Error::Internal("no round of poses and weights".into()));
+        };
+        let motion = scan_poses::motion(&rig.rig, &registrations);
+        let scans = scan_poses::posed(&surfaces, &registrations);
+        let count = registrations.len();
+        let pairing = format!("{} of {count} scans have a pose, found in {rounds} rounds", motion.frames.len());
+        let poses = Some(ScanPoses { registrations, rounds });
+        Ok((weights, WeightsFound::Scans { heat, pairing, poses, settings, report, scans }, Some(motion)))
+    }
+}
+
+/// An output for examples.
+fn reserve_bundle(path: &Path, existing: Existing) -> Result<Output, Error> {
+    match ending(path).as_str() {
+        "npz" => Ok(reserve_file(path, existing)?),
+        other => Err(Error::lacks(path, format!("examples cannot be written as \".{other}\""), "name the bundle .npz")),
+    }
+}
+
+/// A file of joint limits.
+fn read_limits(path: &Path) -> Result<(LimitsFile, FileNote), Error> {
+    let bytes = read_bytes(path)?;
+    let text = std::str::from_utf8(&bytes)
+        .map_err(|e| Error::lacks(path, format!("this is no text: {e}"), "joint limits are JSON in UTF-8"))?;
+    Ok((parse(text, path)?, note(path, &bytes, Vec::new())))
 }
 
 impl WeightSource {
@@ -372,6 +507,7 @@ impl WeightSource {
                 within("reach", options.reach, 1e-6, 10.0)?;
                 within("smoothness", options.smoothness, 0.0, 1e12)?;
                 within("rounds", options.rounds as f64, 1.0, 10_000.0)?;
+                within("pose rounds", options.pose_rounds as f64, 1.0, 100.0)?;
                 match &options.start {
                     ScanStart::OwnOrHeat(options) | ScanStart::Heat(options) => heat(options),
                     ScanStart::Rig => Ok(()),
@@ -384,11 +520,18 @@ impl WeightSource {
         }
     }
 
+    fn examples_out(&self) -> Option<&PathBuf> {
+        match self {
+            Self::Scans(options) => options.examples.as_ref(),
+            _ => None,
+        }
+    }
+
     fn inputs(&self) -> Vec<&Input> {
         match self {
             Self::Heat(_) | Self::Plan(_) => vec![],
             Self::SingleBone(options) => options.examples.iter().collect(),
-            Self::Scans(options) => options.scans.iter().chain(&options.motion).collect(),
+            Self::Scans(options) => options.scans.iter().chain(&options.motion).chain(&options.limits).collect(),
         }
     }
 }
@@ -422,9 +565,11 @@ impl WeightsOutcome {
             WeightsFound::SingleBone { found, report, .. } => {
                 value["single_bone"] = single_bones_json(rig, found, report);
             }
-            WeightsFound::Scans { pairing, report, .. } => {
+            WeightsFound::Scans { pairing, poses, report, .. } => {
                 value["scans"] = scans_json(rig, report);
+                value["scans"]["poses"] = poses.as_ref().map_or(Value::Null, |poses| poses.json(rig));
                 value["scans"]["pairing"] = json!(pairing);
+                value["scans"]["examples"] = templates_json(&self.templates);
             }
             WeightsFound::Plan { poses, .. } => {
                 value["poses"] = poses.frames.iter().map(|frame| frame.label.clone()).collect();

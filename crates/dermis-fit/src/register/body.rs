@@ -1,0 +1,179 @@
+//! The armature whose pose is sought: its free joints, poses as turns of them, and points of its skin.
+
+use super::{JointRanges, samples};
+use dermis_deform::lbs;
+use dermis_rig::glam::{DAffine3, DMat3, DQuat, DVec3};
+use dermis_rig::rotation::{from_rotation_vector, nearest_rotation, quat_from_matrix, rotation_vector};
+use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mesh, Skeleton};
+
+/// A rig, ready to be posed.
+pub(super) struct Body<'a> {
+    pub mesh: &'a Mesh,
+    pub weights: &'a Influences,
+    ranges: &'a JointRanges<'a>,
+    parents: Vec<Option<usize>>,
+    /// Joints at rest, world.
+    heads: Vec<DVec3>,
+    /// The bones' own axes at rest, orthonormal.
+    axes: Vec<DQuat>,
+    /// Joints that turn, parents first. Those that carry all of the skin are not among them: the character turns as a whole.
+    pub free: Vec<usize>,
+    /// Per bone the joints at and above it, as places in `free`.
+    pub above: Vec<Vec<usize>>,
+    /// Per bone the share of the skin's area that follows it and what is below it.
+    pub share: Vec<f64>,
+    /// L: the rest diagonal, metres.
+    pub length: f64,
+    /// The middle of the skin at rest, weighted by area.
+    pub centre: DVec3,
+    /// The area of the skin at rest, square metres.
+    pub area: f64,
+}
+
+/// A pose: M_root = T(shift) R(turn) T(−centre), and every joint turned about its place in its own axes.
+#[derive(Clone, Debug)]
+pub(super) struct State {
+    pub turn: DQuat,
+    /// Where the middle of the skin would be if no joint turned.
+    pub place: DVec3,
+    /// q per bone.
+    pub joints: Vec<DQuat>,
+}
+
+impl<'a> Body<'a> {
+    pub fn new(mesh: &'a Mesh, skeleton: &'a Skeleton, weights: &'a Influences, ranges: &'a JointRanges<'a>) -> Self {
+        let parents: Vec<Option<usize>> = skeleton.parents().iter().map(|p| p.map(BoneIndex::get)).collect();
+        let areas = samples::vertex_areas(&mesh.positions, &mesh.triangles);
+        let area: f64 = areas.iter().sum();
+        let whole = if area > 0.0 { area } else { 1.0 };
+        let mut share = vec![0.0; skeleton.len()];
+        let mut centre = DVec3::ZERO;
+        for (v, own) in areas.iter().enumerate() {
+            centre += mesh.positions[v] * (own / whole);
+            weights.of(v).iter().for_each(|(bone, w)| share[bone.get()] += w * own / whole);
+        }
+        for bone in (0..skeleton.len()).rev() {
+            if let Some(parent) = parents[bone] {
+                share[parent] += share[bone];
+            }
+        }
+        let turns = |bone: usize| {
+            let (own, index) = (share[bone], BoneIndex::new(bone));
+            ranges.moves[index] && own > 0.0 && own < 1.0 - 1e-9
+        };
+        let free: Vec<usize> = (0..skeleton.len()).filter(|bone| turns(*bone)).collect();
+        let above = |bone: usize| {
+            let mut found: Vec<usize> = std::iter::successors(Some(bone), |b| parents[*b])
+                .filter_map(|bone| free.binary_search(&bone).ok())
+                .collect();
+            found.reverse();
+            found
+        };
+        let above = (0..skeleton.len()).map(above).collect();
+        let heads = skeleton.bind().iter().map(|bind| bind.translation).collect();
+        let axes = skeleton.bind().iter().map(|bind| quat_from_matrix(&nearest_rotation(&bind.matrix3))).collect();
+        let length = Some(mesh.extent()).filter(|l| *l > 0.0).unwrap_or(1.0);
+        Self { mesh, weights, ranges, parents, heads, axes, free, above, share, length, centre, area }
+    }
+
+    /// The pose at rest.
+    pub fn rest(&self) -> State {
+        State { turn: DQuat::IDENTITY, place: self.centre, joints: vec![DQuat::IDENTITY; self.heads.len()] }
+    }
+
+    /// The pose nearest to these transforms: the turn of every free joint, and the character as the first bone moves it.
+    pub fn state(&self, transforms: &BoneTransforms) -> State {
+        let mut state = self.rest();
+        let rotation = |bone: usize| quat_from_matrix(&nearest_rotation(&transforms[BoneIndex::new(bone)].matrix3));
+        // What carries all of the skin moves the character: the last such bone does.
+        let top = (0..self.heads.len()).rev().find(|bone| self.share[*bone] >= 1.0 - 1e-9).unwrap_or(0);
+        state.turn = rotation(top);
+        state.place = transforms[BoneIndex::new(top)].transform_point3(self.centre);
+        for &bone in &self.free {
+            let above = self.parents[bone].map_or(DQuat::IDENTITY, rotation);
+            state.joints[bone] =
+                (self.axes[bone].conjugate() * above.conjugate() * rotation(bone) * self.axes[bone]).normalize();
+        }
+        state
+    }
+
+    /// M_k of every bone.
+    pub fn transforms(&self, state: &State) -> Vec<DAffine3> {
+        let turn = DMat3::from_quat(state.turn);
+        let whole = DAffine3 { matrix3: turn, translation: state.place - turn * self.centre };
+        let mut all: Vec<DAffine3> = Vec::with_capacity(self.heads.len());
+        for (bone, head) in self.heads.iter().enumerate() {
+            let above = self.parents[bone].map_or(whole, |parent| all[parent]);
+            let q = state.joints[bone];
+            if q == DQuat::IDENTITY {
+                all.push(above);
+                continue;
+            }
+            let own = DMat3::from_quat(self.axes[bone] * q * self.axes[bone].conjugate());
+            let own = DAffine3 { matrix3: own, translation: *head - own * *head };
+            all.push(above * own);
+        }
+        all
+    }
+
+    /// Where a joint is, given M of its bone.
+    pub fn head(&self, bone: usize, transforms: &[DAffine3]) -> DVec3 {
+        transforms[bone].transform_point3(self.heads[bone])
+    }
+
+    /// The skin.
+    pub fn skin(&self, transforms: &[DAffine3]) -> Vec<DVec3> {
+        let mut skin = vec![DVec3::ZERO; self.mesh.positions.len()];
+        lbs(&self.mesh.positions, self.weights, &BoneTransforms::new(transforms.to_vec()), &mut skin);
+        skin
+    }
+
+    /// The nearest turn of a joint that its range holds.
+    pub fn within(&self, bone: usize, q: DQuat) -> DQuat {
+        (self.ranges.nearest)(BoneIndex::new(bone), q)
+    }
+
+    /// By how much a turn leaves the range of its joint, as a rotation vector in the bone's own axes: q = near · exp(e).
+    pub fn excess(&self, bone: usize, q: DQuat) -> DVec3 {
+        rotation_vector(self.within(bone, q).conjugate() * q)
+    }
+
+    /// From a bone's own axes to the posed world.
+    pub fn own_axes(&self, bone: usize, transforms: &[DAffine3]) -> DQuat {
+        quat_from_matrix(&nearest_rotation(&transforms[bone].matrix3)) * self.axes[bone]
+    }
+
+    /// The state after turns of joints (world axes, radians, in the order of `free`), of the character about the middle of its
+    /// skin, and a move.
+    pub fn moved(&self, state: &State, transforms: &[DAffine3], turns: &[DVec3], whole: DVec3, shift: DVec3) -> State {
+        let mut next = state.clone();
+        for (&bone, turn) in self.free.iter().zip(turns) {
+            if *turn != DVec3::ZERO {
+                let own = self.own_axes(bone, transforms).conjugate() * *turn;
+                next.joints[bone] = (state.joints[bone] * from_rotation_vector(own)).normalize();
+            }
+        }
+        next.turn = (from_rotation_vector(whole) * state.turn).normalize();
+        next.place += shift;
+        next
+    }
+
+    /// The bone of largest weight at a vertex.
+    pub fn bone_of(&self, vertex: usize) -> usize {
+        self.weights.dominant(vertex).map_or(0, BoneIndex::get)
+    }
+
+    /// Per bone, whether it is `top` or below it.
+    pub fn below(&self, top: usize) -> Vec<bool> {
+        let mut below = vec![false; self.heads.len()];
+        for bone in 0..below.len() {
+            below[bone] = bone == top || self.parents[bone].is_some_and(|parent| below[parent]);
+        }
+        below
+    }
+
+    /// Bones.
+    pub fn bones(&self) -> usize {
+        self.heads.len()
+    }
+}

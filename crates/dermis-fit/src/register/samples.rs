@@ -1,0 +1,99 @@
+//! Points that stand for a surface: spread evenly, each with its normal and the area it stands for.
+
+use dermis_rig::glam::DVec3;
+use std::collections::BTreeMap;
+
+/// Points of a surface.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Samples {
+    pub points: Vec<DVec3>,
+    /// Unit.
+    pub normals: Vec<DVec3>,
+    /// Sum 1.
+    pub weights: Vec<f64>,
+}
+
+/// A third of the area of the triangles around each vertex.
+pub(super) fn vertex_areas(positions: &[DVec3], triangles: &[[u32; 3]]) -> Vec<f64> {
+    let mut areas = vec![0.0; positions.len()];
+    for corners in triangles {
+        let [a, b, c] = corners.map(|c| positions[c as usize]);
+        let area = (b - a).cross(c - a).length() / 6.0;
+        corners.iter().for_each(|&c| areas[c as usize] += area);
+    }
+    areas
+}
+
+/// Area-weighted vertex normals, not of unit length.
+pub(super) fn vertex_normals(positions: &[DVec3], triangles: &[[u32; 3]]) -> Vec<DVec3> {
+    let mut normals = vec![DVec3::ZERO; positions.len()];
+    for corners in triangles {
+        let [a, b, c] = corners.map(|c| positions[c as usize]);
+        let normal = (b - a).cross(c - a);
+        corners.iter().for_each(|&c| normals[c as usize] += normal);
+    }
+    normals
+}
+
+/// The cell of a grid that a point lies in.
+fn cell(p: DVec3, low: DVec3, size: f64) -> [i64; 3] {
+    ((p - low) / size).to_array().map(|x| x.floor() as i64)
+}
+
+/// Per point the number of its cell, numbered in the order of their first points; and how many there are.
+pub(super) fn cells(points: &[DVec3], size: f64) -> (Vec<u32>, usize) {
+    let low = points.iter().fold(DVec3::INFINITY, |low, p| low.min(*p));
+    let mut numbers: BTreeMap<[i64; 3], u32> = BTreeMap::new();
+    let own = points.iter().map(|p| {
+        let next = numbers.len() as u32;
+        *numbers.entry(cell(*p, low, size)).or_insert(next)
+    });
+    let own: Vec<u32> = own.collect();
+    let count = numbers.len();
+    (own, count)
+}
+
+/// The smallest grid, of those tried, whose cells are at most `most`: its cells, and their size.
+pub(super) fn grid(points: &[DVec3], most: usize, area: f64) -> (Vec<u32>, usize, f64) {
+    // A surface meets about 1.5 area / size² cells.
+    let mut size = (1.5 * area / most as f64).sqrt().max(f64::MIN_POSITIVE);
+    for _ in 0..60 {
+        let (own, count) = cells(points, size);
+        if count <= most {
+            return (own, count, size);
+        }
+        size *= 1.15;
+    }
+    (vec![0; points.len()], usize::from(!points.is_empty()), f64::INFINITY)
+}
+
+/// At most `most` samples of a surface: the mean of its vertices in every cell of a grid. Cells on both sides of a thin part,
+/// whose normals cancel, are left out.
+pub(super) fn spread(positions: &[DVec3], triangles: &[[u32; 3]], most: usize) -> Samples {
+    let (areas, normals) = (vertex_areas(positions, triangles), vertex_normals(positions, triangles));
+    let used: Vec<usize> = (0..positions.len()).filter(|v| areas[*v] > 0.0).collect();
+    let points: Vec<DVec3> = used.iter().map(|v| positions[*v]).collect();
+    let (own, count, _) = grid(&points, most.max(1), areas.iter().sum());
+    let (mut sum, mut normal, mut area) = (vec![DVec3::ZERO; count], vec![DVec3::ZERO; count], vec![0.0; count]);
+    for (&v, &cell) in used.iter().zip(&own) {
+        sum[cell as usize] += positions[v] * areas[v];
+        normal[cell as usize] += normals[v] / 6.0;
+        area[cell as usize] += areas[v];
+    }
+    let mut samples = Samples::default();
+    for at in (0..count).filter(|at| normal[*at].length() > 0.3 * area[*at]) {
+        samples.points.push(sum[at] / area[at]);
+        samples.normals.push(normal[at].normalize());
+        samples.weights.push(area[at].sqrt());
+    }
+    samples.share_out();
+    samples
+}
+
+impl Samples {
+    /// Scales the weights to sum 1.
+    pub fn share_out(&mut self) {
+        let sum: f64 = self.weights.iter().sum();
+        self.weights.iter_mut().for_each(|w| *w /= sum);
+    }
+}

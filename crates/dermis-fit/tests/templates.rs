@@ -1,0 +1,80 @@
+//! The mesh moved onto scans: examples of a skin that no linear blend reproduces.
+
+use dermis_deform::lbs;
+use dermis_fit::scans::{Scan, ScanError, TemplateSettings, fit_templates};
+use dermis_fit::silent;
+use dermis_rig::glam::DVec3;
+use dermis_testkit::{Arm, ArmPose, rms};
+
+fn scan(pose: &ArmPose) -> Scan {
+    let other = Arm::new(90, 40);
+    let (transforms, positions) = (other.transforms(pose), other.skin(pose));
+    Scan { label: "scan".into(), transforms, positions, triangles: other.rig.mesh().triangles.clone() }
+}
+
+/// Oracle: the true skin, which swells with the pose. Along the surface nothing holds a vertex, so some of the error stays.
+#[test]
+fn the_mesh_takes_the_shape_that_scans_show() {
+    let arm = Arm::new(30, 14);
+    let poses = ArmPose::some(6, 4);
+    let scans: Vec<Scan> = poses.iter().map(scan).collect();
+    let made = fit_templates(arm.rig.mesh(), arm.weights(), &scans, &TemplateSettings::default(), &silent).unwrap();
+    let truth: Vec<Vec<DVec3>> = poses.iter().map(|pose| arm.skin(pose)).collect();
+    let blended: Vec<Vec<DVec3>> = poses
+        .iter()
+        .map(|pose| {
+            let mut skin = arm.rig.mesh().positions.clone();
+            lbs(&arm.rig.mesh().positions, arm.weights(), &arm.transforms(pose), &mut skin);
+            skin
+        })
+        .collect();
+    let found: Vec<Vec<DVec3>> = made.iter().map(|template| template.example.positions.clone()).collect();
+    let (before, after) = (rms(&blended, &truth), rms(&found, &truth));
+    assert!(after < 0.7 * before, "{before} became {after}");
+    for template in &made {
+        let (before, after) = template.distance;
+        assert!(after < 0.3 * before.max(2e-3), "{before} {after}");
+        assert!(template.seen.iter().filter(|seen| **seen).count() > template.seen.len() * 9 / 10);
+    }
+}
+
+/// A scan that is the skin itself moves nothing, and a scan without a hand leaves the hand where its bones carry it.
+#[test]
+fn what_fits_stays_and_what_is_not_seen_is_marked() {
+    let arm = Arm::new(30, 14);
+    let transforms = arm.transforms(&ArmPose::some(2, 9)[1]);
+    let mut skin = arm.rig.mesh().positions.clone();
+    lbs(&arm.rig.mesh().positions, arm.weights(), &transforms, &mut skin);
+    let triangles = arm.rig.mesh().triangles.clone();
+    let whole = Scan { label: "whole".into(), transforms, positions: skin.clone(), triangles };
+    let rest = &arm.rig.mesh().positions;
+    let cut = |t: &&[u32; 3]| t.iter().all(|c| rest[*c as usize].x < 0.4);
+    let part = Scan { triangles: whole.triangles.iter().filter(cut).copied().collect(), ..whole.clone() };
+    let scans = [whole, part];
+    let made = fit_templates(arm.rig.mesh(), arm.weights(), &scans, &TemplateSettings::default(), &silent).unwrap();
+    for template in &made {
+        assert!(dermis_testkit::largest_distance(&template.example.positions, &skin) < 1e-12);
+    }
+    assert!(made[0].seen.iter().all(|seen| *seen));
+    for (p, seen) in rest.iter().zip(&made[1].seen) {
+        assert!((p.x < 0.35) <= *seen && (p.x > 0.45) <= !*seen, "{p} {seen}");
+    }
+}
+
+#[test]
+fn unusable_scans_and_settings_are_named() {
+    let arm = Arm::new(12, 8);
+    let good = scan(&ArmPose::REST);
+    let run = |scan: Scan, settings: TemplateSettings| {
+        fit_templates(arm.rig.mesh(), arm.weights(), &[scan], &settings, &silent).unwrap_err()
+    };
+    let settings = TemplateSettings::default();
+    let points = Scan { triangles: vec![], ..good.clone() };
+    assert!(matches!(run(points, settings), ScanError::Points { .. }));
+    let mut nan = good.clone();
+    nan.positions[3].x = f64::NAN;
+    assert!(matches!(run(nan, settings), ScanError::Scan { .. }));
+    for bad in [TemplateSettings { smooth: f64::NAN, ..settings }, TemplateSettings { rounds: 0, ..settings }] {
+        assert!(matches!(run(good.clone(), bad), ScanError::Setting { .. }));
+    }
+}

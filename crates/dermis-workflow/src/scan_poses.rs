@@ -1,0 +1,181 @@
+//! Weights from scans alone: poses are found, weights fitted, and both again with what was learnt.
+
+use crate::error::Error;
+use crate::joint_limits::LimitsFile;
+use crate::weights::{bones_of_templates, from_scans, names, templates};
+use dermis_fit::influence::Rule;
+use dermis_fit::register::{Failure, JointRanges, Known, Mending, Pose, RegisterError, RegisterSettings, Registration};
+use dermis_fit::scans::{Scan, ScanReport, ScanSettings};
+use dermis_fit::{ScanSurface, register};
+use dermis_motion::anatomy::Anatomy;
+use dermis_motion::ik::JointLimits;
+use dermis_rig::{BoneVec, Frame, Influences, Motion, Progress, Rig};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// What came of the search for the poses of scans.
+#[derive(Debug)]
+pub struct ScanPoses {
+    /// Every scan, in the order given, with its pose or the reason why there is none.
+    pub registrations: Vec<Registration>,
+    /// How often poses and weights were found in turn.
+    pub rounds: usize,
+}
+
+/// The ranges that the joints of a rig have by their anatomy, and by a file that changes some.
+///
+/// # Errors
+/// [`Error`] of the file.
+pub fn anatomy(rig: &Rig, limits: Option<(&LimitsFile, &Path)>) -> Result<Anatomy, Error> {
+    let mut anatomy = Anatomy::new(rig.skeleton(), |_| true);
+    if let Some((file, path)) = limits {
+        file.apply(&mut anatomy, rig.skeleton(), path)?;
+    }
+    Ok(anatomy)
+}
+
+/// Finds the pose of every scan.
+///
+/// # Errors
+/// [`Error::Register`].
+pub fn scan_poses(
+    rig: &Rig,
+    weights: &Influences,
+    anatomy: &Anatomy,
+    surfaces: &[ScanSurface],
+    progress: Progress<'_>,
+) -> Result<Vec<Registration>, Error> {
+    let moves = anatomy.limits.iter().map(|limits| *limits != JointLimits::Locked).collect();
+    let nearest = |bone, q| anatomy.limits[bone].nearest(q);
+    let ranges = JointRanges { moves: BoneVec::new(moves), nearest: &nearest };
+    let settings = RegisterSettings::default();
+    match register::register(rig.mesh(), rig.skeleton(), weights, &ranges, surfaces, &settings, progress) {
+        Ok(found) => Ok(found),
+        Err(RegisterError::Cancelled) => Err(Error::Cancelled),
+        Err(error) => Err(Error::Register(error)),
+    }
+}
+
+/// The scans that have a pose.
+pub fn posed(surfaces: &[ScanSurface], registrations: &[Registration]) -> Vec<Scan> {
+    let scan = |(surface, one): (&ScanSurface, &Registration)| {
+        let pose = one.found.as_ref().ok()?;
+        Some(Scan {
+            label: surface.label.clone(),
+            transforms: pose.transforms.clone(),
+            positions: surface.positions.clone(),
+            triangles: surface.triangles.clone(),
+        })
+    };
+    surfaces.iter().zip(registrations).filter_map(scan).collect()
+}
+
+/// What a round of poses and weights ends with.
+pub struct Round {
+    /// The poses.
+    pub registrations: Vec<Registration>,
+    /// The weights.
+    pub weights: Influences,
+    /// The fit of the weights.
+    pub report: ScanReport,
+}
+
+/// A joint whose pose was found counts as moved if it turns by more than this, radians: ten degrees.
+pub const TURNED: f64 = 0.175;
+
+/// One round: poses with the weights so far, from those of the round before if there was one, then weights.
+///
+/// # Errors
+/// [`Error::NoScanPosed`] if no scan has a pose, and those of [`scan_poses`] and of the fit.
+pub fn round(
+    rig: &Rig,
+    anatomy: &Anatomy,
+    weights: &Influences,
+    rule: Option<Rule>,
+    surfaces: &mut [ScanSurface],
+    settings: &ScanSettings,
+    progress: Progress<'_>,
+) -> Result<Round, Error> {
+    let registrations = scan_poses(rig, weights, anatomy, surfaces, progress)?;
+    let scans = posed(surfaces, &registrations);
+    if scans.is_empty() {
+        let reasons =
+            registrations.iter().filter_map(|one| Some((one.label.clone(), one.found.as_ref().err()?.clone())));
+        return Err(Error::NoScanPosed { reasons: reasons.collect() });
+    }
+    for (surface, one) in surfaces.iter_mut().zip(&registrations) {
+        surface.known = match &one.found {
+            Ok(pose) => Known::Closely(pose.transforms.clone()),
+            Err(_) => Known::Nothing,
+        };
+    }
+    let candidates = match rule {
+        Some(rule) => {
+            let templates = templates(rig, weights, &scans, progress)?;
+            Some(bones_of_templates(rig, &templates, rule, TURNED, progress)?)
+        }
+        None => None,
+    };
+    let (weights, report) = from_scans(rig, weights, candidates.as_ref(), &scans, settings, progress)?;
+    Ok(Round { registrations, weights, report })
+}
+
+/// The poses as a motion, a frame per scan that has one.
+pub fn motion(rig: &Rig, registrations: &[Registration]) -> Motion {
+    let frame = |one: &Registration| {
+        let pose = rig.skeleton().world_pose(&one.found.as_ref().ok()?.transforms);
+        Some(Frame { label: one.label.clone(), time: None, pose })
+    };
+    Motion { name: "scans".into(), frames: registrations.iter().filter_map(frame).collect() }
+}
+
+impl ScanPoses {
+    /// Scans with a pose.
+    pub fn found(&self) -> impl Iterator<Item = (&Registration, &Pose)> {
+        self.registrations.iter().filter_map(|one| Some((one, one.found.as_ref().ok()?)))
+    }
+
+    /// Scans without, and why.
+    pub fn failed(&self) -> impl Iterator<Item = (&str, &Failure)> {
+        self.registrations.iter().filter_map(|one| Some((one.label.as_str(), one.found.as_ref().err()?)))
+    }
+
+    /// As JSON; lengths in metres, angles in degrees.
+    pub fn json(&self, rig: &Rig) -> Value {
+        let scan = |one: &Registration| {
+            let mended: Vec<Value> = one
+                .mended
+                .iter()
+                .map(|mending| match mending {
+                    Mending::Thinned { from, to } => json!({ "thinned": { "from": from, "to": to } }),
+                    Mending::InsideOut => json!("inside-out"),
+                })
+                .collect();
+            match &one.found {
+                Err(failure) => json!({ "label": one.label, "mended": mended, "failed": failure.to_string() }),
+                Ok(pose) => json!({
+                    "label": one.label,
+                    "mended": mended,
+                    "began": began(pose, &self.registrations),
+                    "distance": pose.rms,
+                    "scan_explained": pose.of_scan,
+                    "skin_shown": pose.of_skin,
+                    "vague_joints": pose.vague.iter().map(|(bone, degrees)| json!({
+                        "joint": names(rig, &[*bone])[0], "degrees": degrees.is_finite().then_some(degrees),
+                    })).collect::<Vec<_>>(),
+                }),
+            }
+        };
+        json!({ "rounds": self.rounds, "scans": self.registrations.iter().map(scan).collect::<Vec<_>>() })
+    }
+}
+
+/// Where the search for a pose began, in words.
+pub fn began(pose: &Pose, registrations: &[Registration]) -> String {
+    match pose.began {
+        register::Began::Given => "the pose given".into(),
+        register::Began::Rest => "rest".into(),
+        register::Began::Turned => "rest, turned as a whole".into(),
+        register::Began::Other(at) => format!("the pose of \"{}\"", registrations[at].label),
+    }
+}
