@@ -16,7 +16,7 @@ use dermis_rig::glam::{DMat3, DQuat, DVec3};
 use dermis_rig::rotation::{from_rotation_vector, principal_axes, rotation_vector};
 use rapier3d_f64::prelude::{
     CoefficientCombineRule, ColliderBuilder, GenericJoint, IntegrationParameters, JointAxesMask, JointAxis,
-    MassProperties, PhysicsWorld, RigidBodyBuilder, RigidBodyHandle, SharedShape, SpringCoefficients,
+    MassProperties, PhysicsWorld, RigidBodyBuilder, RigidBodyHandle, SharedShape,
 };
 
 /// Where a body is and how it moves.
@@ -443,8 +443,6 @@ fn parameters(dt: f64) -> IntegrationParameters {
         contact_recycling: false,
         contact_clustering: false,
         max_ccd_substeps: 0,
-        // What lies on the ground is brought out of it by a quarter in a step.
-        static_contact_softness: SpringCoefficients::new(240.0, 5.0),
         ..IntegrationParameters::default()
     }
 }
