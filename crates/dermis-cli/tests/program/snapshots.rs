@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-const VERBS: [&str; 21] = [
+const VERBS: [&str; 22] = [
     "demo",
     "inspect",
     "fit",
