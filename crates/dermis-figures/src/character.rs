@@ -28,7 +28,7 @@ impl Character {
         if examples.len() < 4 {
             return Err(lacks("at least four examples"));
         }
-        if held_out.len() == 0 {
+        if held_out.is_empty() {
             return Err(lacks("held-out examples"));
         }
         Ok(Self { rig, examples, held_out })

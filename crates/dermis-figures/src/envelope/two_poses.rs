@@ -96,7 +96,7 @@ fn artefact(tube: &WantedTube, movement: Movement, end: f64) -> Result<Figure, F
             volumes[12].map(|v| format!("{v:.4}")).join(" · "),
         ),
     ];
-    let profile = |skin: &[DVec3]| tube.radii(skin).into_iter().map(|[x, r]| [x, r]).collect::<Vec<_>>();
+    let profile = |skin: &[DVec3]| tube.radii(skin);
     let series = |name: &str, points: Vec<[f64; 2]>| Series { name: name.into(), points, ..Series::default() };
     let radii = LineChart {
         label: format!("radius along the tube at {end} degrees"),
