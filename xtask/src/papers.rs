@@ -73,7 +73,7 @@ fn dead(root: &Path, link: &str) -> Option<String> {
 }
 
 #[cfg(test)]
-mod papers {
+mod tests {
     use super::*;
 
     fn root() -> &'static Path {
