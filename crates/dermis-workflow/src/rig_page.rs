@@ -26,7 +26,14 @@ pub fn page(outcome: &RigOutcome, rig: &Rig) -> String {
     let up = made.report.up.try_normalize().unwrap_or(DVec3::Y);
     let side = up.cross(front).normalize_or(DVec3::X);
     let mesh = rig.mesh();
-    let draw = |label: &str, right: DVec3| skeleton(label, &mesh.positions, &mesh.triangles, &joints, right, up);
+    // Both views at one height, whatever their widths.
+    let draw = |label: &str, right: DVec3| {
+        skeleton(label, &mesh.positions, &mesh.triangles, &joints, right, up).replacen(
+            "<svg ",
+            "<svg style=\"height:600px;width:auto;max-width:100%\" ",
+            1,
+        )
+    };
     let escaped = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;");
     let mut body = format!("<h1>{}: {} bones</h1>\n", escaped(rig.name()), joints.len());
     let unsure = outcome.unsure();
@@ -40,8 +47,8 @@ pub fn page(outcome: &RigOutcome, rig: &Rig) -> String {
     let _ = writeln!(body, "<p>{advice}</p>");
     let _ = writeln!(
         body,
-        "<div style=\"display:flex;gap:24px;flex-wrap:wrap\"><figure style=\"flex:1;min-width:280px\">{}<figcaption>from the front</figcaption></figure>\
-         <figure style=\"flex:1;min-width:280px\">{}<figcaption>from its left</figcaption></figure></div>",
+        "<div style=\"display:flex;gap:24px;flex-wrap:wrap\"><figure style=\"margin:0\">{}<figcaption>from the front</figcaption></figure>\
+         <figure style=\"margin:0\">{}<figcaption>from its left</figcaption></figure></div>",
         draw("front", side),
         draw("side", -front)
     );
