@@ -15,10 +15,15 @@ use dermis_testkit::{Arm, ArmPose, Random, change_rig, some_motion};
 /// Mean radius of the arm, metres.
 const RADIUS: f64 = 0.045;
 
-/// An arm that is twice as wide as it is thick, so that a scan shows how it turns about its own length.
+/// An arm that is twice as wide as it is thick, and flat on one side, so that a scan shows how it turns about its own length.
 fn flat(rings: usize, sides: usize) -> Arm {
     let mut arm = Arm::new(rings, sides);
-    change_rig(&mut arm.rig, |mesh, _, _| mesh.positions.iter_mut().for_each(|p| p.z *= 0.5));
+    change_rig(&mut arm.rig, |mesh, _, _| {
+        mesh.positions.iter_mut().for_each(|p| {
+            p.z *= 0.5;
+            p.y *= if p.y > 0.0 { 0.4 } else { 1.0 };
+        });
+    });
     arm
 }
 
