@@ -29,7 +29,7 @@ pub struct RetargetArgs {
     /// Leave feet and hands where the rotations put them, instead of keeping them where the source's stand
     #[arg(long)]
     no_contacts: bool,
-    /// Let feet and hands stand still also where the source's slide
+    /// Let feet and hands stand still over the ground also where the source's slide; heights stay the source's
     #[arg(long, conflicts_with = "no_contacts")]
     still: bool,
     /// Print one JSON object and nothing else
@@ -109,14 +109,6 @@ fn contacts(outcome: &RetargetOutcome, ui: &Ui) {
         "contacts: {}; they slide by {slide:.2} mm at most, the source's by {source:.2} mm at this size",
         found.contacts.len()
     ));
-    /// Millimetres that a foot may slide unseen.
-    const SLIDES: f64 = 5.0;
-    let sliding = found.contacts.iter().filter(|contact| 1e3 * contact.slide > SLIDES).count();
-    if sliding > 0 {
-        ui.print(&format!(
-            "warning: {sliding} contacts slide by more than {SLIDES} mm, as the source's do; --still lets them stand"
-        ));
-    }
     for contact in &found.contacts {
         ui.print(&format!(
             "  {:<24.24} frames {:>4} to {:>4}, slide {:>7.2} mm, off its place {:>7.2} mm",

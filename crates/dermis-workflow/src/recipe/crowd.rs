@@ -250,10 +250,10 @@ impl CrowdRecipe {
         within("spread", self.spread, spread[0].to_degrees(), spread[1].to_degrees())?;
         within("scale", self.scale[0], scale[0], scale[1])?;
         within("scale", self.scale[1], self.scale[0], scale[1])?;
-        for (name, value) in [("full_within", self.full_within), ("blended_within", self.blended_within)] {
+        for (name, value) in [("full-within", self.full_within), ("blended-within", self.blended_within)] {
             value.map_or(Ok(()), |value| within(name, value, 0.0, f64::MAX))?;
         }
-        within("shared_every", f64::from(self.shared_every), 1.0, 1e6)?;
+        within("shared-every", f64::from(self.shared_every), 1.0, 1e6)?;
         within("rate", self.rate, 1e-3, 1e6)?;
         for instance in &self.skins {
             within("skins", f64::from(*instance), 0.0, (self.instances - 1) as f64)?;
