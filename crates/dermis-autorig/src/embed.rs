@@ -4,7 +4,7 @@
 //! sum is found by dynamic programming, from the ends to the root. The other penalties of pairs are never negative, so that sum
 //! bounds what a partial embedding can still cost from below. Best first (A*), landmarks are placed in the order of the template,
 //! partners side by side: the first whole embedding that is taken up is the best there is, the next ones are the runners-up. A search
-//! of more than [`MOST_STEPS`] steps completes its best beginning greedily, and is no longer exact.
+//! of more than [`MOST_STEPS`] steps goes on with the best [`BEAM`] beginnings of each length, and is no longer exact.
 //!
 //! Source: Baran & Popović 2007, section 3.3 (penalties, branch and bound). Departure: their bound takes the best of each bone
 //! alone; this one is the optimum of all bones and twins together.
@@ -58,6 +58,8 @@ const KEPT: usize = 6;
 const DIFFERENT: f64 = 0.05;
 /// Partial embeddings taken up at most; a body takes some hundreds.
 const MOST_STEPS: usize = 10_000;
+/// Beginnings of one length that go on beyond that.
+const BEAM: usize = 200;
 /// Ends are looked for among balls beyond which the graph goes on by less.
 const END: f64 = 0.01;
 /// A pinned landmark is looked for among so many nearest balls.
@@ -93,14 +95,13 @@ impl Search<'_> {
         let mut found: Vec<Embedding> = Vec::new();
         let mut limit = limit;
         for step in 0.. {
-            let Some(partial) = open.pop() else { break };
             if step == MOST_STEPS {
-                // Beyond this, the best beginning is completed one landmark after the other.
                 if !found.is_empty() {
                     break;
                 }
-                open.clear();
+                open = self.completed(&tables, open.into_vec(), limit).into();
             }
+            let Some(partial) = open.pop() else { break };
             if partial.bound > limit {
                 break;
             }
@@ -118,41 +119,61 @@ impl Search<'_> {
                 }
                 continue;
             }
-            let parent = self.reduced.landmarks[at].parent.unwrap_or(0);
-            let parent_pick = partial.picks[parent] as usize;
-            let width = tables.choices[at].len();
-            for pick in 0..width {
-                let tree = tables.bone[at][parent_pick * width + pick] + tables.below[at][pick];
-                // The bound held the best choice for this landmark; now it holds this one.
-                let bound = match self.twin(at) {
-                    Some(twin) if twin > at => {
-                        partial.bound - tables.message[at][parent_pick] + tables.both[at][parent_pick * width + pick]
-                    }
-                    Some(twin) => {
-                        let first = partial.picks[twin] as usize;
-                        let across = parent_pick * tables.choices[twin].len() + first;
-                        let alone = tables.bone[twin][across] + tables.below[twin][first];
-                        let ball_of =
-                            |l: usize| tables.choices[l][if l == at { pick } else { partial.picks[l] as usize }];
-                        partial.bound - tables.both[twin][across] + alone + tree + self.between(at, twin, &ball_of)
-                    }
-                    None => partial.bound - tables.message[at][parent_pick] + tree,
-                };
-                if !(bound <= limit) {
-                    continue;
-                }
-                let pairs = self.pairs(&tables, &partial.picks, at, pick);
-                if bound + pairs <= limit {
-                    let mut picks = partial.picks.clone();
-                    picks.push(pick as u16);
-                    open.push(Partial { bound: bound + pairs, picks });
-                }
-            }
-            if step >= MOST_STEPS {
-                open = open.pop().into_iter().collect();
-            }
+            open.extend(self.next(&tables, &partial, limit));
         }
         found
+    }
+
+    /// Beginnings that go on from one by a landmark, at no more than `limit`.
+    fn next(&self, tables: &Tables, partial: &Partial, limit: f64) -> Vec<Partial> {
+        let at = partial.picks.len();
+        let mut next = Vec::new();
+        let parent = self.reduced.landmarks[at].parent.unwrap_or(0);
+        let parent_pick = partial.picks[parent] as usize;
+        let width = tables.choices[at].len();
+        for pick in 0..width {
+            let tree = tables.bone[at][parent_pick * width + pick] + tables.below[at][pick];
+            // The bound held the best choice for this landmark; now it holds this one.
+            let bound = match self.twin(at) {
+                Some(twin) if twin > at => {
+                    partial.bound - tables.message[at][parent_pick] + tables.both[at][parent_pick * width + pick]
+                }
+                Some(twin) => {
+                    let first = partial.picks[twin] as usize;
+                    let across = parent_pick * tables.choices[twin].len() + first;
+                    let alone = tables.bone[twin][across] + tables.below[twin][first];
+                    let ball_of = |l: usize| tables.choices[l][if l == at { pick } else { partial.picks[l] as usize }];
+                    partial.bound - tables.both[twin][across] + alone + tree + self.between(at, twin, &ball_of)
+                }
+                None => partial.bound - tables.message[at][parent_pick] + tree,
+            };
+            if !(bound <= limit) {
+                continue;
+            }
+            let pairs = self.pairs(&tables, &partial.picks, at, pick);
+            if bound + pairs <= limit {
+                let mut picks = partial.picks.clone();
+                picks.push(pick as u16);
+                next.push(Partial { bound: bound + pairs, picks });
+            }
+        }
+        next
+    }
+
+    /// Whole embeddings from beginnings: of those of one length, the best [`BEAM`] go on.
+    fn completed(&self, tables: &Tables, open: Vec<Partial>, limit: f64) -> Vec<Partial> {
+        let landmarks = self.reduced.landmarks.len();
+        let mut of_length: Vec<Vec<Partial>> = (0..=landmarks).map(|_| Vec::new()).collect();
+        for partial in open {
+            of_length[partial.picks.len()].push(partial);
+        }
+        for length in 0..landmarks {
+            let mut own = std::mem::take(&mut of_length[length]);
+            own.sort_by(|a, b| b.cmp(a));
+            own.truncate(BEAM);
+            of_length[length + 1].extend(own.iter().flat_map(|partial| self.next(tables, partial, limit)));
+        }
+        of_length.pop().unwrap_or_default()
     }
 
     fn differ(&self, a: &[u32], b: &[u32]) -> bool {
