@@ -1,12 +1,13 @@
 //! The discrete embedding: landmarks of a template into balls of the medial graph, at the least penalty.
 //!
-//! Penalties of single landmarks and of bones form a tree: their least sum is found by dynamic programming, from the ends to the
-//! root. The penalties of pairs (symmetry, sharing) are never negative, so that sum bounds what a partial embedding can still
-//! cost from below. Best first (A*), landmarks are placed in the order of the template, partners side by side: the first
-//! whole embedding that is taken up is the best there is, the next ones are the runners-up.
+//! Penalties of single landmarks, of bones and of twins (partners that are ends of one branch, such as hands) form a tree: their least
+//! sum is found by dynamic programming, from the ends to the root. The other penalties of pairs are never negative, so that sum
+//! bounds what a partial embedding can still cost from below. Best first (A*), landmarks are placed in the order of the template,
+//! partners side by side: the first whole embedding that is taken up is the best there is, the next ones are the runners-up. A search
+//! of more than [`MOST_STEPS`] steps goes on with the best [`BEAM`] beginnings of each length, and is no longer exact.
 //!
 //! Source: Baran & Popović 2007, section 3.3 (penalties, branch and bound). Departure: their bound takes the best of each bone
-//! alone; this one is the exact optimum of all bones together.
+//! alone; this one is the optimum of all bones and twins together.
 
 use crate::frame::Frame;
 use crate::graph::Graph;
@@ -57,6 +58,8 @@ const KEPT: usize = 6;
 const DIFFERENT: f64 = 0.05;
 /// Partial embeddings taken up at most; a body takes some hundreds.
 const MOST_STEPS: usize = 10_000;
+/// Beginnings of one length that go on beyond that.
+const BEAM: usize = 200;
 /// Ends are looked for among balls beyond which the graph goes on by less.
 const END: f64 = 0.01;
 /// A pinned landmark is looked for among so many nearest balls.
@@ -66,14 +69,14 @@ const PINNED: usize = 3;
 struct Tables {
     /// Balls that each landmark may be in; [`MISSING`] last, if it may be.
     choices: Vec<Vec<u32>>,
-    /// Penalty of each choice alone.
-    alone: Vec<Vec<f64>>,
     /// Penalty of the bone to the parent: choices of the parent × own.
     bone: Vec<Vec<f64>>,
     /// The least penalty of each choice with all that hangs on it.
     below: Vec<Vec<f64>>,
-    /// The least penalty of the bone and all below: by choice of the parent.
+    /// The least penalty of the bone and all below: by choice of the parent. Of twins, the first has that of both, the second none.
     message: Vec<Vec<f64>>,
+    /// Of the first of twins, the least penalty of both: choices of the parent × own.
+    both: Vec<Vec<f64>>,
 }
 
 impl Search<'_> {
@@ -92,14 +95,13 @@ impl Search<'_> {
         let mut found: Vec<Embedding> = Vec::new();
         let mut limit = limit;
         for step in 0.. {
-            let Some(partial) = open.pop() else { break };
             if step == MOST_STEPS {
-                // Beyond this, the best beginning is completed one landmark after the other.
                 if !found.is_empty() {
                     break;
                 }
-                open.clear();
+                open = self.completed(&tables, open.into_vec(), limit).into();
             }
+            let Some(partial) = open.pop() else { break };
             if partial.bound > limit {
                 break;
             }
@@ -117,30 +119,61 @@ impl Search<'_> {
                 }
                 continue;
             }
-            let parent = self.reduced.landmarks[at].parent.unwrap_or(0);
-            let parent_pick = partial.picks[parent] as usize;
-            let width = tables.choices[at].len();
-            for pick in 0..width {
-                let bone = tables.bone[at][parent_pick * width + pick];
-                let rest = tables.below[at][pick] - tables.alone[at][pick];
-                let tree = bone + tables.alone[at][pick];
-                // The bound held the best choice for this landmark; now it holds this one.
-                let bound = partial.bound - tables.message[at][parent_pick] + tree + rest;
-                if !(bound <= limit) {
-                    continue;
-                }
-                let pairs = self.pairs(&tables, &partial.picks, at, pick);
-                if bound + pairs <= limit {
-                    let mut picks = partial.picks.clone();
-                    picks.push(pick as u16);
-                    open.push(Partial { bound: bound + pairs, picks });
-                }
-            }
-            if step >= MOST_STEPS {
-                open = open.pop().into_iter().collect();
-            }
+            open.extend(self.next(&tables, &partial, limit));
         }
         found
+    }
+
+    /// Beginnings that go on from one by a landmark, at no more than `limit`.
+    fn next(&self, tables: &Tables, partial: &Partial, limit: f64) -> Vec<Partial> {
+        let at = partial.picks.len();
+        let mut next = Vec::new();
+        let parent = self.reduced.landmarks[at].parent.unwrap_or(0);
+        let parent_pick = partial.picks[parent] as usize;
+        let width = tables.choices[at].len();
+        for pick in 0..width {
+            let tree = tables.bone[at][parent_pick * width + pick] + tables.below[at][pick];
+            // The bound held the best choice for this landmark; now it holds this one.
+            let bound = match self.twin(at) {
+                Some(twin) if twin > at => {
+                    partial.bound - tables.message[at][parent_pick] + tables.both[at][parent_pick * width + pick]
+                }
+                Some(twin) => {
+                    let first = partial.picks[twin] as usize;
+                    let across = parent_pick * tables.choices[twin].len() + first;
+                    let alone = tables.bone[twin][across] + tables.below[twin][first];
+                    let ball_of = |l: usize| tables.choices[l][if l == at { pick } else { partial.picks[l] as usize }];
+                    partial.bound - tables.both[twin][across] + alone + tree + self.between(at, twin, &ball_of)
+                }
+                None => partial.bound - tables.message[at][parent_pick] + tree,
+            };
+            if !(bound <= limit) {
+                continue;
+            }
+            let pairs = self.pairs(&tables, &partial.picks, at, pick);
+            if bound + pairs <= limit {
+                let mut picks = partial.picks.clone();
+                picks.push(pick as u16);
+                next.push(Partial { bound: bound + pairs, picks });
+            }
+        }
+        next
+    }
+
+    /// Whole embeddings from beginnings: of those of one length, the best [`BEAM`] go on.
+    fn completed(&self, tables: &Tables, open: Vec<Partial>, limit: f64) -> Vec<Partial> {
+        let landmarks = self.reduced.landmarks.len();
+        let mut of_length: Vec<Vec<Partial>> = (0..=landmarks).map(|_| Vec::new()).collect();
+        for partial in open {
+            of_length[partial.picks.len()].push(partial);
+        }
+        for length in 0..landmarks {
+            let mut own = std::mem::take(&mut of_length[length]);
+            own.sort_by(|a, b| b.cmp(a));
+            own.truncate(BEAM);
+            of_length[length + 1].extend(own.iter().flat_map(|partial| self.next(tables, partial, limit)));
+        }
+        of_length.pop().unwrap_or_default()
     }
 
     fn differ(&self, a: &[u32], b: &[u32]) -> bool {
@@ -240,9 +273,23 @@ impl Search<'_> {
         let bone: Vec<Vec<f64>> = (0..landmarks.len()).map(bone).collect();
         let mut below = alone.clone();
         let mut message: Vec<Vec<f64>> = vec![Vec::new(); landmarks.len()];
+        let mut both: Vec<Vec<f64>> = vec![Vec::new(); landmarks.len()];
         for l in (1..landmarks.len()).rev() {
             let parent = landmarks[l].parent.unwrap_or(0);
             let width = choices[l].len().max(1);
+            if let Some(twin) = self.twin(l) {
+                if twin > l {
+                    both[l] = self.twins([parent, l, twin], &choices, &bone, &alone);
+                    message[l] =
+                        both[l].chunks(width).map(|row| row.iter().copied().fold(f64::INFINITY, f64::min)).collect();
+                } else {
+                    message[l] = vec![0.0; choices[parent].len()];
+                }
+                for (sum, least) in below[parent].iter_mut().zip(&message[l]) {
+                    *sum += least;
+                }
+                continue;
+            }
             message[l] = bone[l]
                 .chunks(width)
                 .map(|row| row.iter().zip(&below[l]).map(|(b, c)| b + c).fold(f64::INFINITY, f64::min))
@@ -251,16 +298,72 @@ impl Search<'_> {
                 *sum += least;
             }
         }
-        Tables { choices, alone, bone, below, message }
+        Tables { choices, bone, below, message, both }
     }
 
-    /// The penalties of a new landmark with those that are placed.
+    /// The other of twins: a partner beside it that ends the same branch.
+    fn twin(&self, l: usize) -> Option<usize> {
+        let landmarks = &self.reduced.landmarks;
+        let partner = landmarks[l].partner;
+        let are = landmarks[partner].partner == l
+            && partner.abs_diff(l) == 1
+            && landmarks[l].parent.is_some()
+            && landmarks[l].parent == landmarks[partner].parent
+            && [l, partner].iter().all(|l| landmarks[*l].kind == LandmarkKind::End);
+        are.then_some(partner)
+    }
+
+    /// The least penalty of twins: choices of the parent × choices of the first.
+    fn twins(
+        &self,
+        [parent, l, twin]: [usize; 3],
+        choices: &[Vec<u32>],
+        bone: &[Vec<f64>],
+        alone: &[Vec<f64>],
+    ) -> Vec<f64> {
+        let (width, other) = (choices[l].len(), choices[twin].len());
+        (0..choices[parent].len())
+            .flat_map(|p| {
+                let cost = |pick: usize| bone[twin][p * other + pick] + alone[twin][pick];
+                let mut order: Vec<(f64, usize)> = (0..other).map(|pick| (cost(pick), pick)).collect();
+                order.sort_by(|a, b| a.0.total_cmp(&b.0));
+                let least = |first: usize| {
+                    let own = bone[l][p * width + first] + alone[l][first];
+                    let mut best = f64::INFINITY;
+                    for &(cost, pick) in &order {
+                        if !(own + cost < best) {
+                            break;
+                        }
+                        let ball_of = |at: usize| match at {
+                            at if at == l => choices[l][first],
+                            at if at == twin => choices[twin][pick],
+                            _ => choices[parent][p],
+                        };
+                        best = best.min(own + cost + self.between(twin, l, &ball_of));
+                    }
+                    best
+                };
+                (0..width).map(least).collect::<Vec<f64>>()
+            })
+            .collect()
+    }
+
+    /// The penalties of a new landmark with those that are placed, but for its twin.
     fn pairs(&self, tables: &Tables, picks: &[u16], at: usize, pick: usize) -> f64 {
-        let (weights, graph, landmarks) = (&self.penalties, self.graph, &self.reduced.landmarks);
         let ball_of = |l: usize| tables.choices[l][if l == at { pick } else { picks[l] as usize }];
-        let own = ball_of(at);
-        if own == MISSING {
+        let twin = self.twin(at);
+        (0..picks.len()).filter(|other| twin != Some(*other)).map(|other| self.between(at, other, &ball_of)).sum()
+    }
+
+    /// The penalties of two landmarks with each other.
+    fn between(&self, at: usize, other: usize, ball_of: &dyn Fn(usize) -> u32) -> f64 {
+        let (weights, graph, landmarks) = (&self.penalties, self.graph, &self.reduced.landmarks);
+        let (own, ball) = (ball_of(at), ball_of(other));
+        if own == MISSING || ball == MISSING {
             return 0.0;
+        }
+        if ball == own {
+            return f64::INFINITY;
         }
         let centre = |ball: u32| graph.balls[ball as usize].centre;
         let way = |a: u32, b: u32| graph.distance(a as usize, b as usize);
@@ -276,29 +379,19 @@ impl Search<'_> {
         };
         let above = |l: usize| std::iter::successors(Some(l), |l| landmarks[*l].parent);
         let mut sum = 0.0;
-        for other in 0..picks.len() {
-            let ball = ball_of(other);
-            if ball == MISSING {
-                continue;
+        if [at, other].iter().all(|l| landmarks[*l].kind != LandmarkKind::Branch) {
+            let meet = above(at).find(|l| above(other).any(|o| o == *l)).unwrap_or(0);
+            let through = up(at, meet) + up(other, meet);
+            sum += weights.sharing * ((through - way(own, ball)).max(0.0) / 0.3).powi(2);
+        }
+        if landmarks[at].partner == other {
+            if let Some(symmetry) = self.symmetry {
+                let off = symmetry.image(centre(ball)).distance(centre(own));
+                sum += weights.mirror * symmetry.trust * (off / 0.2).powi(2);
             }
-            let both_end = [at, other].iter().all(|l| landmarks[*l].kind != LandmarkKind::Branch);
-            if ball == own {
-                return f64::INFINITY;
-            }
-            if both_end {
-                let meet = above(at).find(|l| above(other).any(|o| o == *l)).unwrap_or(0);
-                let through = up(at, meet) + up(other, meet);
-                sum += weights.sharing * ((through - way(own, ball)).max(0.0) / 0.3).powi(2);
-            }
-            if landmarks[at].partner == other {
-                if let Some(symmetry) = self.symmetry {
-                    let off = symmetry.image(centre(ball)).distance(centre(own));
-                    sum += weights.mirror * symmetry.trust * (off / 0.2).powi(2);
-                }
-                if let (Some(a), Some(b)) = (landmarks[at].parent, landmarks[other].parent) {
-                    let ratio = way(ball_of(a), own) / way(ball_of(b), ball).max(1e-9);
-                    sum += weights.unequal * ratio.ln().powi(2) * (0.3 + 0.7 * self.trust());
-                }
+            if let (Some(a), Some(b)) = (landmarks[at].parent, landmarks[other].parent) {
+                let ratio = way(ball_of(a), own) / way(ball_of(b), ball).max(1e-9);
+                sum += weights.unequal * ratio.ln().powi(2) * (0.3 + 0.7 * self.trust());
             }
         }
         sum

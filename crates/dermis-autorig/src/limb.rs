@@ -127,6 +127,13 @@ impl Limb {
 
 /// The narrowest station between the thickest one of the outer half, a skull, and the trunk.
 fn neck(radius: &[f64]) -> usize {
+    // One station on an inner wall, where shells pass through each other, has no width.
+    let middling = |s: usize| {
+        let mut near: Vec<f64> = radius[s.saturating_sub(2)..(s + 3).min(radius.len())].to_vec();
+        near.sort_by(f64::total_cmp);
+        near[near.len() / 2]
+    };
+    let radius: Vec<f64> = (0..radius.len()).map(middling).collect();
     let thickest = (0..radius.len() / 2).max_by(|a, b| radius[*a].total_cmp(&radius[*b])).unwrap_or(0);
     (thickest..radius.len()).min_by(|a, b| radius[*a].total_cmp(&radius[*b])).unwrap_or(thickest)
 }
