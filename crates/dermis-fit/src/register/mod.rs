@@ -413,7 +413,7 @@ impl<'b, 'a> Search<'b, 'a> {
         let best = candidates.min_by(|a, b| a.cost.total_cmp(&b.cost)).expect("there are two starts");
         let best = self.coarse.search_limbs(best);
         let mut found = self.finished(&best.state, began);
-        if found.fitted.of_scan < self.settings.good {
+        if near.is_none() || found.fitted.of_scan < self.settings.good {
             self.turned(&mut found);
         }
         found
