@@ -13,9 +13,12 @@
 //! The search goes from coarse to fine:
 //!
 //! 1. Some hundred points of both sides, the larger joints alone, from the start given or from rest ([`coarse`]).
-//! 2. Limbs that lie nowhere on the scan are turned through their range, parents first, and kept where they fit best.
+//! 2. Limbs that lie nowhere on the scan are turned through their range, parents first, and kept where more of the scan lies on the skin.
+//!    Limbs whose turn brings nothing of the scan nearer go back to rest.
 //! 3. All joints and closest points of the surfaces, the reach shrinking ([`fine`]).
-//! 4. If that explains less of the scan than [`RegisterSettings::good`], the character is turned as a whole, to 47 orientations.
+//! 4. The character is turned as a whole, to some 47 orientations, and the pose with the lowest cost both ways is kept: a scan can be
+//!    well explained the wrong way round. A start that was given is left only if it explains less than
+//!    [`RegisterSettings::good`].
 //! 5. Scans that are still badly explained begin again from the poses of those that are well explained.
 //!
 //! What a scan does not determine stays near rest and is named: joints whose turn has a standard deviation beyond
