@@ -312,7 +312,7 @@ pub fn register(
         let prepared = Prepared::new(scan, body.area, FEW, MANY);
         Ok(prepared.map(|prepared| {
             let search = Search::new(&body, &skin, &prepared, settings);
-            let found = search.from_known(&scan.known);
+            let found = search.of_known(&scan.known);
             (prepared, found)
         }))
     };
@@ -331,7 +331,7 @@ pub fn register(
         if let Ok((prepared, found)) = one
             && found.fitted.of_scan < settings.good
         {
-            Search::new(&body, &skin, prepared, settings).from_others(&known, found);
+            Search::new(&body, &skin, prepared, settings).of_others(&known, found);
         }
         Ok::<(), RegisterError>(())
     })?;
@@ -392,18 +392,18 @@ impl<'b, 'a> Search<'b, 'a> {
     }
 
     /// From what is known of the pose.
-    fn from_known(&self, known: &Known) -> Found {
+    fn of_known(&self, known: &Known) -> Found {
         if let Known::Closely(transforms) = known {
             let found = self.finished(&self.coarse.body.state(transforms), Began::Given);
             if found.fitted.of_scan >= self.settings.good {
                 return found;
             }
         }
-        self.from_start(known.pose())
+        self.of_start(known.pose())
     }
 
     /// From a pose that is known roughly, or from rest: where the scan stands, and turned where that is not enough.
-    fn from_start(&self, near: Option<&BoneTransforms>) -> Found {
+    fn of_start(&self, near: Option<&BoneTransforms>) -> Found {
         let body = self.coarse.body;
         let (start, began) = match near {
             Some(transforms) => (body.state(transforms), Began::Given),
@@ -447,7 +447,7 @@ impl<'b, 'a> Search<'b, 'a> {
     }
 
     /// From the poses of other scans, the most similar first: by the cost after the character was laid onto the scan as a whole.
-    fn from_others(&self, known: &[(usize, State)], found: &mut Found) {
+    fn of_others(&self, known: &[(usize, State)], found: &mut Found) {
         let still = vec![false; self.coarse.large.len()];
         let mut tried: Vec<(usize, coarse::Candidate)> = Vec::new();
         for (at, state) in known {
