@@ -12,7 +12,27 @@ fn scan(pose: &ArmPose) -> Scan {
     Scan { label: "scan".into(), transforms, positions, triangles: other.rig.mesh().triangles.clone() }
 }
 
-/// Oracle: the true skin, which swells with the pose. Along the surface nothing holds a vertex, so some of the error stays.
+/// The root mean square distance of the seen vertices from the true skin in the same pose, by its nearest vertex and the plane
+/// there: 40,000 vertices, 3 mm apart.
+fn from_true_skin(pose: &ArmPose, skin: &[DVec3], seen: &[bool]) -> f64 {
+    let dense = Arm::new(330, 120);
+    let truth = dense.skin(pose);
+    let mut normals = vec![DVec3::ZERO; truth.len()];
+    for corners in &dense.rig.mesh().triangles {
+        let [a, b, c] = corners.map(|c| truth[c as usize]);
+        corners.iter().for_each(|&i| normals[i as usize] += (b - a).cross(c - a));
+    }
+    let distance = |x: &DVec3| {
+        let far = |v: &usize| truth[*v].distance_squared(*x);
+        let near = (0..truth.len()).min_by(|a, b| far(a).total_cmp(&far(b))).unwrap();
+        (*x - truth[near]).dot(normals[near].normalize())
+    };
+    let all: Vec<f64> = skin.iter().zip(seen).filter(|(_, seen)| **seen).map(|(x, _)| distance(x).powi(2)).collect();
+    (all.iter().sum::<f64>() / all.len() as f64).sqrt()
+}
+
+/// Oracle: the true skin, which swells with the pose. Closest points promise the surface, not the place on it: vertices lie on the true
+/// skin afterwards, and have slid along it. From vertex to vertex 5.2 mm become 4.2.
 #[test]
 fn the_mesh_takes_the_shape_that_scans_show() {
     let arm = Arm::new(30, 14);
@@ -30,7 +50,11 @@ fn the_mesh_takes_the_shape_that_scans_show() {
         .collect();
     let found: Vec<Vec<DVec3>> = made.iter().map(|template| template.example.positions.clone()).collect();
     let (before, after) = (rms(&blended, &truth), rms(&found, &truth));
-    assert!(after < 0.7 * before, "{before} became {after}");
+    assert!(after < 0.9 * before, "{before} became {after}");
+    for ((pose, template), (blended, found)) in poses.iter().zip(&made).zip(blended.iter().zip(&found)) {
+        let [before, after] = [blended, found].map(|skin| from_true_skin(pose, skin, &template.seen));
+        assert!(after < 0.3 * before.max(2e-3), "{before} became {after}");
+    }
     for template in &made {
         let (before, after) = template.distance;
         assert!(after < 0.3 * before.max(2e-3), "{before} {after}");

@@ -161,7 +161,10 @@ fn poses_are_planned_and_examples_of_them_give_the_weights() {
         assert_eq!(said["single_bone"]["bones_by"], rule);
         assert!(number(&said, "check.error.rms") < 1e-3, "{said}");
     }
-    desk.bad("weights bare.npz --heat --rule published -o x.glb", &["--rule serves --single-bone, not --heat"]);
+    desk.bad(
+        "weights bare.npz --heat --rule published -o x.glb",
+        &["--rule serves --single-bone and --scans, not --heat"],
+    );
     desk.bad("weights bare.npz --single-bone a.npz --rule published -o x.glb", &["move several joints"]);
 }
 

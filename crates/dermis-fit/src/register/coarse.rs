@@ -109,6 +109,8 @@ struct Nearest {
 pub(super) struct Candidate {
     pub state: State,
     pub cost: f64,
+    /// The part of the cost that the scan's points make: what of the scan lies beside the skin.
+    scan: f64,
 }
 
 /// Joints that carry less of the skin's area wait for the fine search.
@@ -146,19 +148,26 @@ impl<'b, 'a> Coarse<'b, 'a> {
         Nearest { of_skin, of_scan }
     }
 
-    fn cost_of(&self, nearest: &Nearest, state: &State) -> f64 {
+    /// The cost of a pose, and the part of it that the scan's points make.
+    fn cost_of(&self, nearest: &Nearest, state: &State) -> (f64, f64) {
         let width = (WIDTH * self.body.length).powi(2);
         let mean = |found: &[(usize, f64)], weights: &[f64]| -> f64 {
             found.iter().zip(weights).map(|((_, d), w)| w * d / (d + width)).sum()
         };
         let out: f64 = self.body.free.iter().map(|b| self.body.excess(*b, state.joints[*b]).length_squared()).sum();
-        0.5 * (mean(&nearest.of_skin, &self.skin.weights) + mean(&nearest.of_scan, &self.scan.weights)) + OUT * out
+        let scan = 0.5 * mean(&nearest.of_scan, &self.scan.weights);
+        (0.5 * mean(&nearest.of_skin, &self.skin.weights) + scan + OUT * out, scan)
+    }
+
+    fn candidate(&self, state: State) -> Candidate {
+        let transforms = self.body.transforms(&state);
+        let (cost, scan) = self.cost_of(&self.nearest(&self.skin.posed(self.body, &transforms)), &state);
+        Candidate { state, cost, scan }
     }
 
     /// The cost of a pose.
     pub fn cost(&self, state: &State) -> f64 {
-        let transforms = self.body.transforms(state);
-        self.cost_of(&self.nearest(&self.skin.posed(self.body, &transforms)), state)
+        self.candidate(state.clone()).cost
     }
 
     /// Closest points and steps in turn, from wide to narrow. Returns the best pose met.
@@ -169,9 +178,9 @@ impl<'b, 'a> Coarse<'b, 'a> {
             let transforms = self.body.transforms(&state);
             let posed = self.skin.posed(self.body, &transforms);
             let nearest = self.nearest(&posed);
-            let cost = self.cost_of(&nearest, &state);
+            let (cost, scan) = self.cost_of(&nearest, &state);
             if best.as_ref().is_none_or(|b| cost < b.cost) {
-                best = Some(Candidate { state: state.clone(), cost });
+                best = Some(Candidate { state: state.clone(), cost, scan });
             }
             if round == rounds {
                 break;
@@ -196,10 +205,12 @@ impl<'b, 'a> Coarse<'b, 'a> {
             let Some(next) = system.step(&state) else { break };
             state = next;
         }
-        best.unwrap_or(Candidate { state, cost: f64::INFINITY })
+        best.unwrap_or(Candidate { state, cost: f64::INFINITY, scan: f64::INFINITY })
     }
 
-    /// Turns large joints, parents first, by what no descent finds: to where the limb lies on the scan.
+    /// Turns large joints, parents first, by what no descent finds: to where the limb lies on the scan. A turn counts only if more of the
+    /// scan lies on the skin afterwards: a limb that the scan does not show is not folded onto what it shows. Such a limb goes
+    /// back to rest ([`Self::unfold`]).
     pub fn search_limbs(&self, mut best: Candidate) -> Candidate {
         for &bone in self.body.free.iter().filter(|bone| self.body.share[**bone] >= LARGE) {
             if self.left_over(&best.state, bone) < SEARCH {
@@ -209,15 +220,28 @@ impl<'b, 'a> Coarse<'b, 'a> {
                 .map(|q| {
                     let mut state = best.state.clone();
                     state.joints[bone] = q;
-                    Candidate { cost: self.cost(&state), state }
+                    self.candidate(state)
                 })
                 .collect();
             tried.sort_by(|a, b| a.cost.total_cmp(&b.cost));
             for start in tried.into_iter().take(3) {
                 let found = self.descend(&start.state, 8, 2.0 * WIDTH, &self.large);
-                if found.cost < best.cost - 1e-4 {
+                if found.cost < best.cost - 1e-4 && found.scan < best.scan - 1e-4 {
                     best = found;
                 }
+            }
+        }
+        self.unfold(best)
+    }
+
+    /// Large joints at rest, the last of each chain first, wherever the scan lies on the skin as well without their turn.
+    fn unfold(&self, mut best: Candidate) -> Candidate {
+        for &bone in self.body.free.iter().rev().filter(|bone| self.body.share[**bone] >= LARGE) {
+            let mut state = best.state.clone();
+            state.joints[bone] = DQuat::IDENTITY;
+            let straight = self.candidate(state);
+            if straight.scan <= best.scan + UNFOLD * self.body.share[bone] {
+                best = straight;
             }
         }
         best
@@ -242,6 +266,8 @@ impl<'b, 'a> Coarse<'b, 'a> {
 
 /// What a square radian outside of a joint's range costs.
 const OUT: f64 = 0.02;
+/// A turn is kept if it lowers the scan's part of the cost by this share of the limb's area.
+const UNFOLD: f64 = 0.005;
 /// A limb whose mean cost is above this is searched for.
 const SEARCH: f64 = 0.2;
 

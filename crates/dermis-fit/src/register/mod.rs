@@ -13,9 +13,12 @@
 //! The search goes from coarse to fine:
 //!
 //! 1. Some hundred points of both sides, the larger joints alone, from the start given or from rest ([`coarse`]).
-//! 2. Limbs that lie nowhere on the scan are turned through their range, parents first, and kept where they fit best.
+//! 2. Limbs that lie nowhere on the scan are turned through their range, parents first, and kept where more of the scan lies on the skin.
+//!    Limbs whose turn brings nothing of the scan nearer go back to rest.
 //! 3. All joints and closest points of the surfaces, the reach shrinking ([`fine`]).
-//! 4. If that explains less of the scan than [`RegisterSettings::good`], the character is turned as a whole, to 47 orientations.
+//! 4. The character is turned as a whole, to some 47 orientations, and the pose with the lowest cost both ways is kept: a scan can be
+//!    well explained the wrong way round. A start that was given is left only if it explains less than
+//!    [`RegisterSettings::good`].
 //! 5. Scans that are still badly explained begin again from the poses of those that are well explained.
 //!
 //! What a scan does not determine stays near rest and is named: joints whose turn has a standard deviation beyond
@@ -309,7 +312,7 @@ pub fn register(
         let prepared = Prepared::new(scan, body.area, FEW, MANY);
         Ok(prepared.map(|prepared| {
             let search = Search::new(&body, &skin, &prepared, settings);
-            let found = search.from_known(&scan.known);
+            let found = search.of_known(&scan.known);
             (prepared, found)
         }))
     };
@@ -328,7 +331,7 @@ pub fn register(
         if let Ok((prepared, found)) = one
             && found.fitted.of_scan < settings.good
         {
-            Search::new(&body, &skin, prepared, settings).from_others(&known, found);
+            Search::new(&body, &skin, prepared, settings).of_others(&known, found);
         }
         Ok::<(), RegisterError>(())
     })?;
@@ -389,18 +392,18 @@ impl<'b, 'a> Search<'b, 'a> {
     }
 
     /// From what is known of the pose.
-    fn from_known(&self, known: &Known) -> Found {
+    fn of_known(&self, known: &Known) -> Found {
         if let Known::Closely(transforms) = known {
             let found = self.finished(&self.coarse.body.state(transforms), Began::Given);
             if found.fitted.of_scan >= self.settings.good {
                 return found;
             }
         }
-        self.from_start(known.pose())
+        self.of_start(known.pose())
     }
 
     /// From a pose that is known roughly, or from rest: where the scan stands, and turned where that is not enough.
-    fn from_start(&self, near: Option<&BoneTransforms>) -> Found {
+    fn of_start(&self, near: Option<&BoneTransforms>) -> Found {
         let body = self.coarse.body;
         let (start, began) = match near {
             Some(transforms) => (body.state(transforms), Began::Given),
@@ -413,7 +416,7 @@ impl<'b, 'a> Search<'b, 'a> {
         let best = candidates.min_by(|a, b| a.cost.total_cmp(&b.cost)).expect("there are two starts");
         let best = self.coarse.search_limbs(best);
         let mut found = self.finished(&best.state, began);
-        if found.fitted.of_scan < self.settings.good {
+        if near.is_none() || found.fitted.of_scan < self.settings.good {
             self.turned(&mut found);
         }
         found
@@ -444,7 +447,7 @@ impl<'b, 'a> Search<'b, 'a> {
     }
 
     /// From the poses of other scans, the most similar first: by the cost after the character was laid onto the scan as a whole.
-    fn from_others(&self, known: &[(usize, State)], found: &mut Found) {
+    fn of_others(&self, known: &[(usize, State)], found: &mut Found) {
         let still = vec![false; self.coarse.large.len()];
         let mut tried: Vec<(usize, coarse::Candidate)> = Vec::new();
         for (at, state) in known {

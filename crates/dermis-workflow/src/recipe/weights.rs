@@ -50,6 +50,7 @@ pub struct WeightsRecipe {
 /// Where weights come from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[expect(clippy::large_enum_variant, reason = "one is made in a run")]
 pub enum WeightSource {
     /// The shapes of mesh and skeleton alone: bone heat.
     Heat(HeatOptions),
