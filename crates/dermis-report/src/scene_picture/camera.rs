@@ -80,7 +80,7 @@ impl View {
         const NEAR: f64 = 0.01;
         let from = point - self.camera.eye;
         let depth = from.dot(self.camera.forward);
-        if !(depth > NEAR) || !point.is_finite() {
+        if depth.is_nan() || depth <= NEAR || !point.is_finite() {
             return Vec3::new(0.0, 0.0, -1.0);
         }
         let x = self.middle[0] + self.scale * from.dot(self.camera.right) / depth;
