@@ -27,7 +27,8 @@ fn all_documents_are_made_of_a_character_with_an_index() {
     desk.put("b.npz", Tube::new(9, 5, 0.4, Flesh::Bulge).bundle());
     let told = desk.json("figures all --rig a.npz --examples a.npz --hold-out b.npz --out figures --json");
     assert_eq!(keys(&told), ["documents", "written"]);
-    assert_eq!(desk.names("figures"), ["envelope.html", "index.html", "pose-space.html"]);
+    let pages = ["course.html", "envelope.html", "index.html", "pose-space.html", "scans.html", "skinning.html"];
+    assert_eq!(desk.names("figures"), pages);
     for document in told["documents"].as_array().unwrap() {
         for figure in document["figures"].as_array().unwrap() {
             let broken = figure["measured"].as_array().unwrap().iter().any(|m| m["holds"] == false);
