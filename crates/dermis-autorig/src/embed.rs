@@ -147,10 +147,10 @@ impl Search<'_> {
                 }
                 None => partial.bound - tables.message[at][parent_pick] + tree,
             };
-            if !(bound <= limit) {
+            if bound.is_nan() || bound > limit {
                 continue;
             }
-            let pairs = self.pairs(&tables, &partial.picks, at, pick);
+            let pairs = self.pairs(tables, &partial.picks, at, pick);
             if bound + pairs <= limit {
                 let mut picks = partial.picks.clone();
                 picks.push(pick as u16);
@@ -331,7 +331,7 @@ impl Search<'_> {
                     let own = bone[l][p * width + first] + alone[l][first];
                     let mut best = f64::INFINITY;
                     for &(cost, pick) in &order {
-                        if !(own + cost < best) {
+                        if (own + cost).is_nan() || own + cost >= best {
                             break;
                         }
                         let ball_of = |at: usize| match at {

@@ -124,7 +124,7 @@ fn barycentric(p: DVec3, [a, b, c]: [DVec3; 3]) -> [f64; 3] {
     let (u, v, w) = (b - a, c - a, p - a);
     let (uu, uv, vv, wu, wv) = (u.dot(u), u.dot(v), v.dot(v), w.dot(u), w.dot(v));
     let area = uu * vv - uv * uv;
-    if !(area > 0.0) {
+    if area.is_nan() || area <= 0.0 {
         return [1.0 / 3.0; 3];
     }
     let (s, t) = ((vv * wu - uv * wv) / area, (uu * wv - uv * wu) / area);

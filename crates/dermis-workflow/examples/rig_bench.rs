@@ -216,7 +216,7 @@ fn damaged() {
         }
         let scale = 10_f64.powf(6.0 * next() - 3.0);
         let axis = DVec3::new(next() - 0.5, next() - 0.5, next() - 0.5).normalize_or(DVec3::X);
-        let turn = DQuat::from_axis_angle(axis, 6.28 * next());
+        let turn = DQuat::from_axis_angle(axis, std::f64::consts::TAU * next());
         for p in &mut mesh.positions {
             *p = turn * (*p + DVec3::new(next() - 0.5, next() - 0.5, next() - 0.5) * noise) * scale;
         }

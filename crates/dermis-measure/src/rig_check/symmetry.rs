@@ -102,7 +102,7 @@ mod tests {
         let mut rest = Vec::new();
         for i in -20..=20 {
             for j in 0..8 {
-                let (sin, cos) = (f64::from(j) * 0.7854).sin_cos();
+                let (sin, cos) = (f64::from(j) * std::f64::consts::FRAC_PI_4).sin_cos();
                 rest.push(DVec3::new(f64::from(i) * 0.1, 0.2 * cos + 0.01 * f64::from(j), 0.3 * sin));
             }
         }
