@@ -7,6 +7,7 @@ use crate::ik::Reach;
 use crate::key_path::KeyPath;
 use crate::layer::{Layer, Mix, Track, below};
 use crate::local::Local;
+use crate::play_error::PlayError;
 use crate::scene::{Axes, Drive, Fault, From, Scene, SceneError, Size, Turn, few};
 use dermis_rig::glam::{DMat3, DQuat, DVec3};
 use dermis_rig::pattern::matches;
@@ -42,17 +43,6 @@ pub struct Played {
     pub goals: Vec<GoalReport>,
     /// The bodies that moved, with the names of their bones and kilograms.
     pub bodies: Vec<(String, f64)>,
-}
-
-/// Why a scene was not played to its end.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum PlayError {
-    /// Something in it.
-    #[error(transparent)]
-    Scene(#[from] SceneError),
-    /// The caller asked to stop.
-    #[error("cancelled")]
-    Cancelled,
 }
 
 impl<'a> Player<'a> {
@@ -138,7 +128,7 @@ impl<'a> Player<'a> {
             spec.check(&self.scene.clock)?;
             self.check_dynamics(spec)?;
             let bodies = Bodies::new(spec, &self.scene.limits, rig)?;
-            spec.check_work(&bodies, &self.scene.clock)?;
+            bodies.check_work(spec, &self.scene.clock)?;
             self.bodies = Some(bodies);
         }
         Ok(self)

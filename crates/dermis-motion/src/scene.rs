@@ -5,7 +5,7 @@
 //! are values alone.
 
 use crate::controls::{Control, Value};
-use crate::dynamics::DynamicsSpec;
+use crate::dynamics_spec::DynamicsSpec;
 use crate::expression::ExpressionFault;
 use crate::goals::{GoalSpec, LimitSpec};
 use crate::key_path::KeyPath;

@@ -31,7 +31,6 @@ pub mod measure;
 pub mod memory;
 pub mod recipe;
 pub mod report;
-pub mod rig_page;
 pub mod scan_poses;
 pub mod scans;
 pub mod secondary;

@@ -172,7 +172,7 @@ fn skins(motion: &Motion, rig: &str) -> (Vec<Vec<DVec3>>, dermis_rig::Rig) {
 }
 
 /// Out of its walk the body falls, and lies after four seconds: no skin is below the ground by more than three centimetres, where skinning
-/// leaves the hulls of the bones, no bone's head is below it, and nothing moves by more than 0.3 m/s.
+/// leaves the hulls of the bones, no bone's head by more than half a centimetre, and nothing moves by more than 0.3 m/s.
 #[test]
 fn a_ragdoll_comes_to_rest_on_the_ground() {
     let (motion, outcome) = played("ragdoll", "body/body.glb");
@@ -185,7 +185,7 @@ fn a_ragdoll_comes_to_rest_on_the_ground() {
     let sunk = motion.frames.iter().flat_map(|frame| frame.pose.bones.iter().skip(1).map(|b| b.translation.y));
     let sunk = sunk.fold(f64::MAX, f64::min);
     println!("lowest skin {low} m, lowest bone {sunk} m");
-    assert!(low > -0.03 && sunk > 0.0, "{low} {sunk}");
+    assert!(low > -0.03 && sunk > -0.005, "{low} {sunk}");
     let last = skins.len() - 1;
     let moved = skins[last].iter().zip(&skins[last - 1]).map(|(a, b)| a.distance(*b)).fold(0.0, f64::max);
     println!("moves {moved} m in the last frame");

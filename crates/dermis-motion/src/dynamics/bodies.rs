@@ -1,13 +1,13 @@
 //! Which bones are bodies: their shapes and masses from the skin, their joints from the skeleton.
 
 use super::shape::{Shape, outer};
-use super::spec::{BodySpec, DynamicsSpec, LimitChoice};
 use super::world::apart;
 use crate::anatomy::{Anatomy, LimitFrom};
+use crate::dynamics_spec::{BodySpec, DynamicsSpec, LimitChoice};
 use crate::goals::LimitSpec;
 use crate::ik::JointLimits;
 use crate::key_path::KeyPath;
-use crate::scene::{Fault, SceneError, few};
+use crate::scene::{Clock, Fault, SceneError, few};
 use dermis_rig::glam::{DAffine3, DMat3, DQuat, DVec3};
 use dermis_rig::pattern::matches;
 use dermis_rig::rotation::{nearest_rotation, principal_axes, quat_from_matrix};
@@ -67,7 +67,43 @@ const FEWEST: usize = 4;
 /// The most bodies.
 const MOST: usize = 400;
 
+/// The most work of a simulation: for every step the cubes of the degrees of freedom of what hangs together, as solving its mass matrix
+/// takes. It is some minutes; a ragdoll of twenty bodies for a minute takes a hundredth of it.
+const MOST_WORK: f64 = 1e12;
+
 impl Bodies {
+    /// Checks that the bodies are simulated in a time that somebody waits for.
+    ///
+    /// # Errors
+    /// [`SceneError`].
+    pub fn check_work(&self, spec: &DynamicsSpec, clock: &Clock) -> Result<(), SceneError> {
+        let mut freedoms = vec![0f64; self.all.len()];
+        let mut tree: Vec<usize> = Vec::with_capacity(self.all.len());
+        for (at, body) in self.all.iter().enumerate() {
+            // Bodies that hang on one animated bone are one multibody.
+            let with = self.all[..at].iter().position(|other| match body.above {
+                Above::Body(_) | Above::Nothing => false,
+                bone @ Above::Bone(_) => other.above == bone,
+            });
+            let root = match (body.above, with) {
+                (Above::Body(above), _) => tree[above],
+                (_, Some(with)) => tree[with],
+                (_, None) => at,
+            };
+            tree.push(root);
+            freedoms[root] += if root == at { 6.0 } else { 0.0 } + 3.0;
+        }
+        let steps = clock.elapsed(clock.frames() - 1) * spec.rate;
+        let work = steps * freedoms.iter().map(|n| n.powi(3)).sum::<f64>();
+        match work > MOST_WORK {
+            true => {
+                let what = format!("{} bodies for {steps:.0} steps are more work than is done", self.all.len());
+                Err(SceneError::new(KeyPath::new().key("dynamics").key("bodies"), Fault::Unfit(what)))
+            }
+            false => Ok(()),
+        }
+    }
+
     /// The bodies that a scene describes.
     ///
     /// # Errors

@@ -15,15 +15,16 @@ mod convert;
 mod shape;
 mod show;
 mod simulate;
-mod spec;
 mod squash;
 #[cfg(test)]
 mod tests;
 mod world;
 
+pub use crate::dynamics_spec::{
+    AirSpec, BodySpec, DynamicsSpec, LEAST_BOUNCE, LEAST_RATE, LimitChoice, MOST_RATE, SpringSpec, SquashSpec,
+};
 pub use bodies::{Above, Bodies, Body};
 pub use shape::{Shape, Solid};
 pub(crate) use show::show;
 pub(crate) use simulate::{Sample, simulate};
-pub use spec::{AirSpec, BodySpec, DynamicsSpec, LEAST_RATE, LimitChoice, MOST_RATE, SpringSpec, SquashSpec};
-pub use squash::{Contact, LEAST_BOUNCE};
+pub use squash::Contact;

@@ -1,11 +1,11 @@
 //! Runs the bodies of a scene over its time, by steps of one length, and shows them at the times of its frames.
 
 use super::bodies::{Bodies, frame};
-use super::spec::DynamicsSpec;
 use super::squash;
 use super::world::{Carried, State, World, velocity};
+use crate::dynamics_spec::DynamicsSpec;
 use crate::key_path::KeyPath;
-use crate::player::PlayError;
+use crate::play_error::PlayError;
 use crate::scene::{Clock, Fault, SceneError};
 use dermis_rig::glam::{DAffine3, DQuat, DVec3};
 use dermis_rig::progress::proceed;

@@ -1,8 +1,8 @@
 //! Bodies that give way: how the ground pushes them, and what they look like.
 
 use super::bodies::Body;
-use super::spec::SquashSpec;
 use super::world::State;
+use crate::dynamics_spec::{LEAST_BOUNCE, SquashSpec};
 use dermis_rig::glam::DVec3;
 
 /// A spring and a damper between a body and the ground: m ẍ = −k x − c ẋ as long as that pushes.
@@ -18,9 +18,6 @@ pub struct Contact {
     /// β² + ω², 1/s².
     pub stiffness: f64,
 }
-
-/// The smallest bounce that a spring and a damper give in a half swing: exp(−2) = 0.135.
-pub const LEAST_BOUNCE: f64 = 0.14;
 
 impl Contact {
     /// The contact of a body that stays for so many seconds, and leaves with a part of its velocity, [`LEAST_BOUNCE`] to 1.

@@ -8,8 +8,8 @@
 //! rotation to their target, implicitly, and a joint at its limit has one axis that shows out of it.
 
 use super::bodies::{Above, Bodies, Body};
-use super::spec::{BodySpec, DynamicsSpec};
 use super::{convert, squash};
+use crate::dynamics_spec::{BodySpec, DynamicsSpec};
 use crate::ik::JointLimits;
 use dermis_rig::BoneIndex;
 use dermis_rig::glam::{DMat3, DQuat, DVec3};

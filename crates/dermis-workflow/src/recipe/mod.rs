@@ -25,6 +25,7 @@ mod pose;
 mod report;
 mod retarget;
 mod rig;
+mod rig_page;
 mod shape_count;
 mod suggest;
 mod viewer;

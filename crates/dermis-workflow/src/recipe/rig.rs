@@ -245,7 +245,7 @@ impl RigRecipe {
             outcome.joints_written = Some(out.path().to_path_buf());
         }
         if let Some(out) = &report_out {
-            out.write(crate::rig_page::page(&outcome, &loaded.rig).as_bytes())?;
+            out.write(super::rig_page::page(&outcome, &loaded.rig).as_bytes())?;
             outcome.report_written = Some(out.path().to_path_buf());
         }
         if let Some(path) = &self.exercise {

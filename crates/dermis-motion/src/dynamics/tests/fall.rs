@@ -1,8 +1,8 @@
 //! Bodies that fall, bounce, and are blown away.
 
 use super::*;
-use crate::dynamics::spec::{AirSpec, SquashSpec};
 use crate::dynamics::{Contact, LEAST_BOUNCE};
+use crate::dynamics_spec::{AirSpec, SquashSpec};
 
 const CUBE: DVec3 = DVec3::new(0.3, 0.3, 0.3);
 

@@ -1,7 +1,7 @@
 //! Springs, limits, and where bodies begin and end.
 
 use super::*;
-use crate::dynamics::spec::SpringSpec;
+use crate::dynamics_spec::SpringSpec;
 use crate::goals::LimitSpec;
 use crate::ik::JointLimits;
 use dermis_rig::rotation::quat_from_matrix;

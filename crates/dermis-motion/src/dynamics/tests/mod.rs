@@ -5,9 +5,10 @@ mod joints;
 mod pendulum;
 mod wrong;
 
-use super::spec::{BodySpec, DynamicsSpec, LimitChoice};
 use crate::controls::Value;
-use crate::player::{PlayError, Played, Player};
+use crate::dynamics_spec::{BodySpec, DynamicsSpec, LimitChoice};
+use crate::play_error::PlayError;
+use crate::player::{Played, Player};
 use crate::scene::{Axes, Clock, Drive, From, Scene, Turn};
 use crate::turn::EulerOrder;
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};

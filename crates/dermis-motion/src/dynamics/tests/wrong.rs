@@ -1,7 +1,7 @@
 //! What a scene may say wrongly, and what comes of it.
 
 use super::*;
-use crate::dynamics::spec::{SpringSpec, SquashSpec};
+use crate::dynamics_spec::{SpringSpec, SquashSpec};
 
 const SIZE: DVec3 = DVec3::new(0.05, 0.4, 0.05);
 

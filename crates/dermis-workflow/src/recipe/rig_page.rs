@@ -1,6 +1,6 @@
 //! The page of a rigged mesh: where the joints are, and how sure each is.
 
-use crate::recipe::{RigOutcome, UNSURE};
+use super::rig::{RigOutcome, UNSURE};
 use dermis_report::svg::{DrawnJoint, skeleton, still_page};
 use dermis_rig::Rig;
 use dermis_rig::glam::DVec3;

@@ -1,7 +1,5 @@
 //! What a scene says of its dynamics.
 
-use super::bodies::{Above, Bodies};
-use super::squash::LEAST_BOUNCE;
 use crate::controls::Value;
 use crate::key_path::KeyPath;
 use crate::scene::{Clock, Fault, SceneError};
@@ -98,15 +96,14 @@ pub const MOST_RATE: f64 = 20_000.0;
 /// The fewest steps per second.
 pub const LEAST_RATE: f64 = 60.0;
 
+/// The smallest bounce that a spring and a damper give in a half swing: exp(−2) = 0.135.
+pub const LEAST_BOUNCE: f64 = 0.14;
+
 impl DynamicsSpec {
     /// Steps per second where the scene does not say it: a pendulum of a metre has its period to 1e-6, and a ragdoll of twenty bones
     /// runs at about the speed of the clock.
     pub const RATE: f64 = 480.0;
 }
-
-/// The most work of a simulation: for every step the cubes of the degrees of freedom of what hangs together, as solving its mass matrix
-/// takes. It is some minutes; a ragdoll of twenty bodies for a minute takes a hundredth of it.
-const MOST_WORK: f64 = 1e12;
 
 /// The most steps.
 const MOST_STEPS: f64 = 5e6;
@@ -175,37 +172,5 @@ impl DynamicsSpec {
             }
         }
         Ok(())
-    }
-
-    /// Checks that the bodies are simulated in a time that somebody waits for.
-    ///
-    /// # Errors
-    /// [`SceneError`].
-    pub fn check_work(&self, bodies: &Bodies, clock: &Clock) -> Result<(), SceneError> {
-        let mut freedoms = vec![0f64; bodies.all.len()];
-        let mut tree: Vec<usize> = Vec::with_capacity(bodies.all.len());
-        for (at, body) in bodies.all.iter().enumerate() {
-            // Bodies that hang on one animated bone are one multibody.
-            let with = bodies.all[..at].iter().position(|other| match body.above {
-                Above::Body(_) | Above::Nothing => false,
-                bone @ Above::Bone(_) => other.above == bone,
-            });
-            let root = match (body.above, with) {
-                (Above::Body(above), _) => tree[above],
-                (_, Some(with)) => tree[with],
-                (_, None) => at,
-            };
-            tree.push(root);
-            freedoms[root] += if root == at { 6.0 } else { 0.0 } + 3.0;
-        }
-        let steps = clock.elapsed(clock.frames() - 1) * self.rate;
-        let work = steps * freedoms.iter().map(|n| n.powi(3)).sum::<f64>();
-        match work > MOST_WORK {
-            true => {
-                let what = format!("{} bodies for {steps:.0} steps are more work than is done", bodies.all.len());
-                Err(SceneError::new(KeyPath::new().key("dynamics").key("bodies"), Fault::Unfit(what)))
-            }
-            false => Ok(()),
-        }
     }
 }
