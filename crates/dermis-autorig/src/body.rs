@@ -1,6 +1,6 @@
 //! A mesh made ready: any triangle soup, upright and of unit size, welded and oriented.
 //!
-//! Vertices closer than [`WELD`] become one node, triangles without area and copies of triangles go, and the triangles of
+//! Vertices closer than `WELD` become one node, triangles without area and copies of triangles go, and the triangles of
 //! every patch (triangles joined by edges that two of them share) are turned the same way round, outwards by the volume
 //! below them. Holes stay open: what is inside is decided by winding numbers ([`crate::winding`]).
 

@@ -4,7 +4,7 @@
 //! sum is found by dynamic programming, from the ends to the root. The other penalties of pairs are never negative, so that sum
 //! bounds what a partial embedding can still cost from below. Best first (A*), landmarks are placed in the order of the template,
 //! partners side by side: the first whole embedding that is taken up is the best there is, the next ones are the runners-up. A search
-//! of more than [`MOST_STEPS`] steps goes on with the best [`BEAM`] beginnings of each length, and is no longer exact.
+//! of more than `MOST_STEPS` steps goes on with the best `BEAM` beginnings of each length, and is no longer exact.
 //!
 //! Source: Baran & Popović 2007, section 3.3 (penalties, branch and bound). Departure: their bound takes the best of each bone
 //! alone; this one is the optimum of all bones and twins together.

@@ -1,6 +1,6 @@
 //! The medial graph: balls, and edges where one can go from one to the other within the body.
 //!
-//! Two balls are joined if they overlap, or if the line between them stays inside, at least [`CLEAR`] of the smaller radius from
+//! Two balls are joined if they overlap, or if the line between them stays inside, at least `CLEAR` of the smaller radius from
 //! the skin. Parts without such a line, such as a head that hovers, are joined at their nearest balls.
 //!
 //! Source: Baran & Popović 2007, section 3.1.

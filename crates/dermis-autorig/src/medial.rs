@@ -2,7 +2,7 @@
 //!
 //! From a point of the skin a ball shrinks inwards until no other point of the skin is in it: its middle is a point of the medial
 //! surface, where the gradient of the distance jumps from one closest point to the other. Middles whose closest points are less than
-//! [`APART`] apart belong to creases and noise. Balls are then taken by decreasing radius where none that was taken covers them.
+//! `APART` apart belong to creases and noise. Balls are then taken by decreasing radius where none that was taken covers them.
 //!
 //! Source: Ma, Bae & Choi 2012 (shrinking balls); Baran & Popović 2007, section 3.1 (packing by radius). Departure from the
 //! latter: medial points come from shrinking balls, where it samples the octree for jumps of the gradient: the same points, but

@@ -2,7 +2,7 @@
 //!
 //! 1. Every end has a limb ([`Limb`]): its centre line to where it leaves the trunk. The joint that begins the limb lies so many of
 //!    the limb's radii further in, straight on, as the template says. The others divide the line as in the template, and move to where
-//!    the limb bends or is narrow, within [`WINDOW`]. Partners move together, as much as the plane of symmetry is trusted.
+//!    the limb bends or is narrow, within `WINDOW`. Partners move together, as much as the plane of symmetry is trusted.
 //! 2. Joints of the trunk lie between those that begin limbs: where the template has them along the line from the limbs of one
 //!    landmark to those of the next, half way to the middle of the trunk.
 //! 3. Partners become images of each other, and joints in the middle lie in the plane, if the body stands symmetrically.

@@ -1,7 +1,7 @@
 //! Weights of the whole mesh: bone heat on the body, and what lies on it follows it.
 //!
 //! Bone heat ([`dermis_fit::heat`]) runs on the welded shells that are a part of the body: the largest one, and others of at least
-//! [`PART`] of its area. Smaller shells (eyes, teeth, buttons, straps) take the weights of the nearest point of the body. A shell that
+//! `PART` of its area. Smaller shells (eyes, teeth, buttons, straps) take the weights of the nearest point of the body. A shell that
 //! is tiny takes one weight as a whole, so that an eyeball stays round.
 
 use crate::AutoRigError;

@@ -2,7 +2,7 @@
 //!
 //! A [`Template`] is a tree of joints. Its *ends* are the tips of the last bones: toes, fingertips, the top of the head. A
 //! template stands in several stances, because nobody knows how the character in the mesh stands. For the search it is
-//! reduced to its landmarks ([`reduce`]): the root, the joints where it branches, and its ends.
+//! reduced to its landmarks (`reduce`): the root, the joints where it branches, and its ends.
 //!
 //! Places are in any unit, upright and facing +Z, the character's left at +X.
 
