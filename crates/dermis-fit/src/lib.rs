@@ -8,7 +8,7 @@
 //! - [`decompose`]: bones and weights from a bare mesh sequence
 //! - [`design`]: which poses to sculpt next
 //! - [`heat`]: skinning weights without examples, by heat that spreads from the bones
-//! - [`register`]: the poses of scans, by closest points and joint angles in turn
+//! - [`mod@register`]: the poses of scans, by closest points and joint angles in turn
 //! - [`scans`]: skinning weights from scans without correspondence
 //! - [`surface`]: closest points on triangles, and visibility
 //! - [`weights`]: skinning weights from examples: the linear blend that reproduces them best

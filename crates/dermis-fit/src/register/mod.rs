@@ -12,10 +12,10 @@
 //!
 //! The search goes from coarse to fine:
 //!
-//! 1. Some hundred points of both sides, the larger joints alone, from the start given or from rest ([`coarse`]).
+//! 1. Some hundred points of both sides, the larger joints alone, from the start given or from rest (`coarse`).
 //! 2. Limbs that lie nowhere on the scan are turned through their range, parents first, and kept where more of the scan lies on the skin.
 //!    Limbs whose turn brings nothing of the scan nearer go back to rest.
-//! 3. All joints and closest points of the surfaces, the reach shrinking ([`fine`]).
+//! 3. All joints and closest points of the surfaces, the reach shrinking (`fine`).
 //! 4. The character is turned as a whole, to some 47 orientations, and the pose with the lowest cost both ways is kept: a scan can be
 //!    well explained the wrong way round. A start that was given is left only if it explains less than
 //!    [`RegisterSettings::good`].
