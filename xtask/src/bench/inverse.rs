@@ -2,9 +2,8 @@
 //!
 //! Runs the example `inverse_bench` of dermis-fit, which makes its own arm in two sizes and needs no data.
 
-use super::{fail, machine, machine_line};
-use crate::workspace::cargo;
-use serde_json::{Value, json};
+use super::machine_line;
+use serde_json::Value;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -15,27 +14,7 @@ pub fn run(options: &[&str]) -> ExitCode {
         ["--json", path] => Some(PathBuf::from(path)),
         _ => return crate::usage::usage(&format!("\"{}\" is not understood here", options.join(" "))),
     };
-    let mut command = cargo("run");
-    command.args(["--quiet", "--release", "--package", "dermis-fit", "--example", "inverse_bench"]);
-    let output = match command.stderr(std::process::Stdio::inherit()).output() {
-        Ok(output) if output.status.success() => output,
-        _ => return fail("the bench does not build or run"),
-    };
-    let text = String::from_utf8_lossy(&output.stdout);
-    let rows: Vec<Value> = match text.lines().map(serde_json::from_str).collect() {
-        Ok(rows) => rows,
-        Err(error) => return fail(&format!("the bench's output: {error}")),
-    };
-    let machine = machine();
-    print_table(&rows, &machine);
-    if let Some(out) = out {
-        let report = json!({ "machine": machine, "rows": rows });
-        if let Err(error) = std::fs::write(&out, format!("{report:#}\n")) {
-            return fail(&format!("{}: {error}", out.display()));
-        }
-    }
-    let failed = rows.iter().find_map(|row| row["error"].as_str());
-    failed.map_or(ExitCode::SUCCESS, fail)
+    super::of_example("dermis-fit", "inverse_bench", &[], out, print_table)
 }
 
 fn print_table(rows: &[Value], machine: &Value) {

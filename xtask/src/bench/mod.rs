@@ -10,8 +10,9 @@ mod neural;
 mod rig;
 mod suggest;
 
-use crate::workspace::root;
+use crate::workspace::{cargo, root};
 use serde_json::{Value, json};
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 /// Runs a bench by name.
@@ -75,6 +76,37 @@ fn machine_line(machine: &Value) -> String {
         machine["processor"].as_str().unwrap_or("unknown"),
         machine["threads"]
     )
+}
+
+/// Runs an example that prints a JSON value a line, shows these rows as a table and writes them. Fails with the first row that has an `error`.
+fn of_example(
+    package: &str,
+    example: &str,
+    arguments: &[&str],
+    out: Option<PathBuf>,
+    print_table: impl Fn(&[Value], &Value),
+) -> ExitCode {
+    let mut command = cargo("run");
+    command.args(["--quiet", "--release", "--package", package, "--example", example, "--"]).args(arguments);
+    let output = match command.stderr(std::process::Stdio::inherit()).output() {
+        Ok(output) if output.status.success() => output,
+        _ => return fail("the bench does not build or run"),
+    };
+    let text = String::from_utf8_lossy(&output.stdout);
+    let rows: Vec<Value> = match text.lines().map(serde_json::from_str).collect() {
+        Ok(rows) => rows,
+        Err(error) => return fail(&format!("the bench's output: {error}")),
+    };
+    let machine = machine();
+    print_table(&rows, &machine);
+    if let Some(out) = out {
+        let report = json!({ "machine": machine, "rows": rows });
+        if let Err(error) = std::fs::write(&out, format!("{report:#}\n")) {
+            return fail(&format!("{}: {error}", out.display()));
+        }
+    }
+    let failed = rows.iter().find_map(|row| row["error"].as_str());
+    failed.map_or(ExitCode::SUCCESS, fail)
 }
 
 /// Prints the reason and fails.

@@ -3,9 +3,8 @@
 //! Runs the example `rig_bench` of dermis-workflow: the bundled body, the characters of DIR (`human_male`, `fox`, `quaternius_wolf`),
 //! bodies made of capsules, and 50 damaged meshes. Errors are shares of the limb that a joint belongs to.
 
-use super::{fail, machine, machine_line};
-use crate::workspace::cargo;
-use serde_json::{Value, json};
+use super::machine_line;
+use serde_json::Value;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -23,27 +22,7 @@ pub fn run(options: &[&str]) -> ExitCode {
             _ => return crate::usage::usage("bench rig takes: [DIR] [--json OUT]"),
         }
     }
-    let mut command = cargo("run");
-    command.args(["--quiet", "--release", "--package", "dermis-workflow", "--example", "rig_bench", "--"]).args(folder);
-    let output = match command.stderr(std::process::Stdio::inherit()).output() {
-        Ok(output) if output.status.success() => output,
-        _ => return fail("the bench does not build or run"),
-    };
-    let text = String::from_utf8_lossy(&output.stdout);
-    let rows: Vec<Value> = match text.lines().map(serde_json::from_str).collect() {
-        Ok(rows) => rows,
-        Err(error) => return fail(&format!("the bench's output: {error}")),
-    };
-    let machine = machine();
-    print_table(&rows, &machine);
-    if let Some(out) = out {
-        let report = json!({ "machine": machine, "rows": rows });
-        if let Err(error) = std::fs::write(&out, format!("{report:#}\n")) {
-            return fail(&format!("{}: {error}", out.display()));
-        }
-    }
-    let failed = rows.iter().find_map(|row| row["error"].as_str());
-    failed.map_or(ExitCode::SUCCESS, fail)
+    super::of_example("dermis-workflow", "rig_bench", folder.as_slice(), out, print_table)
 }
 
 fn print_table(rows: &[Value], machine: &Value) {

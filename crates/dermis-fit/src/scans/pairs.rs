@@ -135,7 +135,7 @@ enum Rejected {
 }
 
 /// Area-weighted unit normals; zero where there is no face.
-fn vertex_normals(triangles: &[[u32; 3]], positions: &[DVec3]) -> Vec<DVec3> {
+pub(super) fn vertex_normals(triangles: &[[u32; 3]], positions: &[DVec3]) -> Vec<DVec3> {
     let mut normals = vec![DVec3::ZERO; positions.len()];
     for corners in triangles {
         let [a, b, c] = corners.map(|c| positions[c as usize]);

@@ -15,6 +15,7 @@
 //! Source: the majorisation is Hunter & Lange 2004, "A tutorial on MM algorithms"; smoothness as in Allen, Curless & Popović 2003, "The
 //! space of human body shapes", with second differences at rest in the place of differences between affine maps.
 
+use super::pairs::vertex_normals;
 use super::{Scan, ScanError};
 use crate::surface::{Bordered, Spot};
 use crate::training::Progress;
@@ -121,7 +122,7 @@ fn template(
     let mut distances = (0.0, 0.0);
     let mut seen = vec![false; count];
     for round in 0..=settings.rounds {
-        let normals = normals(&mesh.triangles, &skin);
+        let normals = vertex_normals(&mesh.triangles, &skin);
         let spots: Vec<Option<Spot>> = (0..count)
             .map(|v| {
                 let spot = surface.on(surface.closest(skin[v], reach)?, skin[v]);
@@ -154,17 +155,6 @@ fn template(
     let (label, transforms) = (scan.label.clone(), scan.transforms.clone());
     let example = Example { label, time: None, transforms, positions: skin, importance: 1.0 };
     Ok(Template { example, seen, distance: distances })
-}
-
-fn normals(triangles: &[[u32; 3]], positions: &[DVec3]) -> Vec<DVec3> {
-    let mut normals = vec![DVec3::ZERO; positions.len()];
-    for corners in triangles {
-        let [a, b, c] = corners.map(|c| positions[c as usize]);
-        let normal = (b - a).cross(c - a);
-        corners.iter().for_each(|&c| normals[c as usize] += normal);
-    }
-    normals.iter_mut().for_each(|n| *n = n.normalize_or_zero());
-    normals
 }
 
 /// (1 + S)⁻¹, over vertices welded at rest.
