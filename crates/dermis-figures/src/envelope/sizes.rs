@@ -68,7 +68,7 @@ pub(super) fn figure() -> Result<Figure, FigureError> {
             .into(),
         ours: format!(
             "Points, bones and poses are random, the numbers are the paper's; a point reads up to 6 (A) and 12 (B) bones. The published form \
-             is fitted to one point in {SHARE}; its cost is proportional to the points, so the page multiplies by {SHARE}. `cargo xtask bench fit` \
+             is fitted to one point in {SHARE}; its cost is proportional to the points, so the page multiplies by {SHARE}. cargo xtask bench fit \
              fits all points. Seconds are of this machine."
         ),
         outcome: Verdict::Differs(format!("one point in {SHARE} is fitted, and points and poses are random")),

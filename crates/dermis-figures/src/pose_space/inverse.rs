@@ -162,7 +162,7 @@ fn searches() -> Result<Figure, FigureError> {
         title: "calls and seconds by deformer and size".into(),
         paper: "Any deformer is inverted by calls alone, with direction sets. The cost is counted in calls, for lattices, wires and skinning.".into(),
         ours: "Tubes of 986 and 9,842 vertices, bent by 70°, sculpts that have an inverse. Each call deforms the whole mesh, so calls hardly depend on \
-               its size. Gauss-Newton is what Dermis takes first, direction sets are the paper's. `dermis invert --ftol` and `--max-calls` set when a \
+               its size. Gauss-Newton is what Dermis takes first, direction sets are the paper's. dermis invert --ftol and --max-calls set when a \
                search ends. Seconds are of this machine."
             .into(),
         outcome: Verdict::Reproduced,
