@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -12,7 +14,7 @@ from dermis import ik
 Floats = NDArray[np.float64]
 
 
-def arm(unit: float = 1.0, up: str = "y") -> dermis.Rig:
+def arm(unit: float = 1.0, up: Literal["y", "z"] = "y") -> dermis.Rig:
     """Five bones along a bent line, of different lengths."""
     heads = np.array([[0, 0, 0], [0.3, 0.02, 0], [0.55, 0, 0.03], [0.8, 0.05, 0], [0.95, 0, 0]]) / unit
     if up == "z":
