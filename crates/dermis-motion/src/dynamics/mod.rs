@@ -12,6 +12,7 @@
 
 mod bodies;
 mod convert;
+mod rest;
 mod shape;
 mod show;
 mod simulate;

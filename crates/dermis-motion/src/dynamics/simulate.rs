@@ -1,6 +1,7 @@
 //! Runs the bodies of a scene over its time, by steps of one length, and shows them at the times of its frames.
 
 use super::bodies::{Bodies, frame};
+use super::rest::Rest;
 use super::squash;
 use super::world::{Carried, State, World, velocity};
 use crate::dynamics_spec::DynamicsSpec;
@@ -61,7 +62,8 @@ pub fn simulate(
     let time = |step: usize| start + step as f64 / spec.rate;
     let mut frames = Vec::with_capacity(clock.frames());
     let mut now = sample(start)?;
-    let mut world: Option<(Vec<bool>, World<'_>)> = None;
+    let mut world: Option<(Vec<bool>, World<'_>, Rest)> = None;
+    let mut rests = false;
     let mut states: Vec<Option<State>> = vec![None; bodies.all.len()];
     let mut step = 0;
     let show = |states: &[Option<State>], sample: &Sample, time: f64| -> Result<Vec<Option<Shown>>, SceneError> {
@@ -75,18 +77,29 @@ pub fn simulate(
         let next = sample(time(step + 1))?;
         let moves: Vec<bool> = bodies.all.iter().map(|body| now.weights[body.spec] > 0.0).collect();
         let carried = |bone: BoneIndex| Carried { now: frame(&now.world[bone]), next: frame(&next.world[bone]) };
-        if world.as_ref().is_none_or(|(before, _)| *before != moves) {
+        if world.as_ref().is_none_or(|(before, ..)| *before != moves) {
             for (at, body) in bodies.all.iter().enumerate() {
                 states[at] = moves[at].then(|| states[at].unwrap_or_else(|| animated(&carried(body.bone), spec)));
             }
             let any = moves.contains(&true);
-            world = any.then(|| (moves.clone(), World::new(bodies, spec, &moves, &states, carried)));
+            world = any.then(|| {
+                let rest = Rest::new(bodies, spec, &moves);
+                (moves.clone(), World::new(bodies, spec, &moves, &states, carried), rest)
+            });
+            rests = false;
         }
         let before = show(&states, &now, time(step))?;
-        if let Some((_, world)) = &mut world {
+        if let Some((_, world, rest)) = world.as_mut().filter(|_| !rests) {
             world.step(next.wind, carried);
             states = world.states();
             check(bodies, &states, skeleton, time(step + 1), spec)?;
+            rests = rest.after(bodies, spec, &states);
+            if rests {
+                states
+                    .iter_mut()
+                    .flatten()
+                    .for_each(|state| (state.linear, state.angular) = (DVec3::ZERO, DVec3::ZERO));
+            }
         }
         let after = show(&states, &next, time(step + 1))?;
         while frames.len() < clock.frames() {
