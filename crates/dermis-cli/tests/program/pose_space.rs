@@ -339,15 +339,16 @@ fn pose_space_options_are_refused_where_they_do_not_serve() {
         ALL[0],
         ALL[1],
         ALL[2],
+        "shape-by-example",
         "correctives",
     ];
-    const COMPARING: &[&str] = &["psd", "eigenskin", "pose-blendshapes", "correctives"];
+    const COMPARING: &[&str] = &["psd", "eigenskin", "pose-blendshapes", "shape-by-example", "correctives"];
     for (option, serves) in [
         ("--form forward", ALL),
         ("--coordinates euler", COMPARING),
         ("--channel flex", COMPARING),
         ("--pose-space global", ALL),
-        ("--kernel wendland", &["psd", "correctives"]),
+        ("--kernel wendland", &["psd", "shape-by-example", "correctives"]),
         ("--linear", &["psd"]),
         ("--sparse", ALL),
         ("--singular remainder", &["psd"]),
@@ -397,7 +398,7 @@ fn values_that_make_no_sense_are_named() {
         ("psd --budget 4,0", "--budget 4,0"),
         ("psd --budget 4,4,4,4", "--budget 4,4,4,4"),
         ("psd --budget few", "--budget few"),
-        ("mwe --base rest", "--base rest serves --method psd, eigenskin and pose-blendshapes, not mwe"),
+        ("mwe --base rest", "--base rest serves --method psd, eigenskin, pose-blendshapes and shape-by-example, not mwe"),
         ("eigenskin --energy 1.5", "--energy 1.5"),
         ("eigenskin --energy -0.1", "--energy -0.1"),
         ("eigenskin --energy nan", "--energy NaN"),
