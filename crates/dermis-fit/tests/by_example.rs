@@ -211,6 +211,23 @@ fn an_underdetermined_linear_part_has_the_least_norm() {
     }
 }
 
+/// What is met is met with the width that the fit chooses, also where examples lie near each other.
+#[test]
+fn a_chosen_width_meets_the_examples() {
+    let arm = Arm::new(9, 6);
+    let sought = PsdSettings { sigma: None, family: None, ..settings() };
+    for near in [0.1, 1e-3, 1e-5] {
+        let places: Vec<At> = GRID.into_iter().chain([(0.6 + near, 0.0)]).collect();
+        // Shapes of near places are near each other.
+        let (shapes, report) = fit(&arm, examples(&arm, &places, bulge), &sought);
+        assert_eq!(shapes.count(), places.len());
+        assert!(report.left < 1e-6 * arm.length(), "{near}: {report:?}");
+        if near > 1e-3 {
+            assert!(report.off_cardinal < 1e-9 && !report.raised, "{near}: {report:?}");
+        }
+    }
+}
+
 #[test]
 fn examples_in_one_place_are_one_shape_their_mean() {
     let arm = Arm::new(9, 6);

@@ -24,8 +24,8 @@
 //!
 //! **σ and ρ** are those with the least held-out error, found by fitting again without each fold, linear part included: Rippa's
 //! rule does not hold for least squares before kernels. The displacements enter through their products alone, D Dᵀ, so that a
-//! point of the sweep costs the same for any number of vertices. As ρ vanishes the weights are refined until they are cardinal
-//! to 1e-12.
+//! point of the sweep costs the same for any number of vertices. Radial functions so wide that ρ would have to be raised are no
+//! candidates. As ρ vanishes the weights are refined until they are cardinal to 1e-12.
 //!
 //! Source: Sloan, Rose & Cohen 2001, "Shape by example"; Rose, Cohen & Bodenheimer 1998, "Verbs and adverbs". Departures:
 //! - The linear part has no constant, which would be zero at the bind pose alone up to rounding.
@@ -233,17 +233,8 @@ impl<'a> Place<'a> {
     fn cardinal(&self, regressor: Regressor, sigma: f64, rho: f64) -> Result<Cardinal, FitError> {
         let n = self.x.nrows();
         let kernel = gram(regressor, &self.space.squares(&self.group.relevance, &self.group.centres), &self.x, sigma);
-        let left = Mat::<f64>::identity(n, n) - &self.x * &self.inverse;
-        let mut raised = 1.0;
-        let solved = loop {
-            let smoothing = self.space.smoothing(self.group, raised * rho);
-            let solved =
-                Interpolation::new(kernel.as_ref(), &smoothing).map_err(|source| failed(self.group, source))?;
-            if solved.weights(left.as_ref()).norm_max() <= CANCELLATION || raised * rho >= 1.0 {
-                break solved;
-            }
-            raised *= 10.0;
-        };
+        let left = self.left();
+        let (solved, raised) = self.solvable(&kernel, &left, rho)?;
         let mut radial = solved.weights(left.as_ref());
         if rho == EXACT {
             // What smoothing left, again and again: (K + ρ)⁻¹ contracts it wherever K is not singular.
@@ -263,15 +254,32 @@ impl<'a> Place<'a> {
         let columns = self.x.ncols();
         let weights =
             Mat::from_fn(n + columns, n, |i, e| if i < n { radial[(i, e)] } else { self.inverse[(i - n, e)] });
-        Ok(Cardinal {
-            weights,
-            raised: raised > 1.0 || solved.raised > 1.0,
-            reciprocal_condition: solved.reciprocal_condition,
-        })
+        Ok(Cardinal { weights, raised, reciprocal_condition: solved.reciprocal_condition })
+    }
+
+    /// What the linear part leaves to the radial functions: I − X X⁺.
+    fn left(&self) -> Mat<f64> {
+        let n = self.x.nrows();
+        Mat::<f64>::identity(n, n) - &self.x * &self.inverse
+    }
+
+    /// (K + ρ)⁻¹, with ρ raised until it exists and its answers do not cancel, and whether it was.
+    fn solvable(&self, kernel: &Mat<f64>, left: &Mat<f64>, rho: f64) -> Result<(Interpolation, bool), FitError> {
+        let mut raised = 1.0;
+        loop {
+            let smoothing = self.space.smoothing(self.group, raised * rho);
+            let solved =
+                Interpolation::new(kernel.as_ref(), &smoothing).map_err(|source| failed(self.group, source))?;
+            if solved.weights(left.as_ref()).norm_max() <= CANCELLATION || raised * rho >= 1.0 {
+                let raised = raised > 1.0 || solved.raised > 1.0;
+                return Ok((solved, raised));
+            }
+            raised *= 10.0;
+        }
     }
 
     /// Sums of squared residuals of `y` (examples × c) in the folds, each predicted from the others, ρ after ρ for each σ; infinite
-    /// where a system cannot be solved.
+    /// where ρ would have to be raised.
     fn held_out(
         &self,
         regressor: Regressor,
@@ -307,7 +315,17 @@ impl<'a> Place<'a> {
             Ok(sums)
         };
         let parts = folds.par_iter().map(of_fold).collect::<Result<Vec<_>, FitError>>()?;
-        Ok((0..widths.len() * grid.len()).map(|i| parts.iter().map(|part| part[i]).sum()).collect())
+        let mut sums: Vec<f64> =
+            (0..widths.len() * grid.len()).map(|i| parts.iter().map(|part| part[i]).sum()).collect();
+        let left = self.left();
+        for (kernel, sums) in kernels.iter().zip(sums.chunks_exact_mut(grid.len())) {
+            for (&rho, sum) in grid.iter().zip(sums) {
+                if self.solvable(kernel, &left, rho)?.1 {
+                    *sum = f64::INFINITY;
+                }
+            }
+        }
+        Ok(sums)
     }
 }
 
@@ -345,7 +363,9 @@ fn choose(
                     score,
                 };
                 let sweep: Vec<PsdPoint> = sums.into_iter().enumerate().map(point).collect();
-                let at = best_of(&sweep, spacing);
+                // The narrowest radial functions have the best condition.
+                let any = sweep.iter().any(|p| p.score.is_finite());
+                let at = if any { best_of(&sweep, spacing) } else { sweep[grid.len() - 1] };
                 Choice { sigma: at.sigma, smoothing: at.smoothing, sweep, scored: vertices }
             }
         };
