@@ -41,8 +41,8 @@ pub struct MethodArgs {
     /// Positions of the base in every example's pose (.pc2, .mdd, .npz, OBJ folder), for --base given
     #[arg(long, value_name = "FILE")]
     base_cache: Option<PathBuf>,
-    /// Deformers one after another as the base, from a JSON file (docs/invert.md): psd inverts the examples through them, and the
-    /// model runs them
+    /// Deformers one after another as the base, from a JSON file (docs/invert.md): psd and shape-by-example invert the examples
+    /// through them, and the model runs them
     #[arg(long, value_name = "FILE", conflicts_with_all = ["base", "base_cache"])]
     stack: Option<PathBuf>,
     /// Smoothing steps of direct delta mush [default: those of least training error]
