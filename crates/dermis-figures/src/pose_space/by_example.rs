@@ -36,7 +36,7 @@ const SCULPTS: [(f64, f64); 5] = [(45.0, 0.0), (90.0, 0.0), (0.0, 1.0), (45.0, 1
 /// The places shown.
 const PLACES: [(f64, f64); 5] = [(90.0, 1.0), (65.0, 0.5), (90.0, 0.3), (90.0, 2.0), (0.0, 3.0)];
 /// The four ways.
-const NAMES: [&str; 4] = ["SSD", "PSD, kernels alone", "Shapes by example", "B-splines as published"];
+const NAMES: [&str; 4] = ["SSD", "PSD, kernels", "By example", "B-splines"];
 /// σ of both interpolators, a chord.
 const SIGMA: f64 = 1.0;
 /// Half the thickness of the arm.
@@ -113,8 +113,8 @@ pub(super) fn figure() -> Result<Figure, FigureError> {
         ours: format!(
             "Five sculpts: bent by 45° and 90°, and muscular at 0°, 45° and 90°; the lean arm at rest is the bind pose. Dashed: the shape \
              wanted. All ways know the same sculpts, exactly and without guard; kernels and shapes by example have the same Gaussian (σ = \
-             {SIGMA}). In between they are alike. Beyond the sculpts kernels alone return to blending, and the linear part goes on. The \
-             last row has the radial functions as published: cubic B-splines, the support of each twice the distance to its nearest \
+             {SIGMA}). Beyond the sculpts kernels alone return to blending, and the linear part goes on. Where the wanted shape is not \
+             linear in pose and adjective it errs there. The last row has the radial functions as published: cubic B-splines, the support of each twice the distance to its nearest \
              example."
         ),
         outcome,
