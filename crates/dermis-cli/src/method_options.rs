@@ -17,8 +17,7 @@ use dermis_workflow::fits::method::weights::CandidateSource;
 use dermis_workflow::fits::method::{
     AnchorChoice, AnimationSpaceMethod, BaseChoice, CompositeChoice, CorrectivesMethod, DeltaMushMethod,
     EigenSkinMethod, FoldChoice, JointMethod, LbsMethod, MapSource, Method, MweMethod, MweRidge, PoseBlendshapesMethod,
-    PoseSpaceSettings, PsdMethod, RidgeChoice, RotationalMethod,
-    ShapeByExampleMethod,
+    PoseSpaceSettings, PsdMethod, RidgeChoice, RotationalMethod, ShapeByExampleMethod,
 };
 use dermis_workflow::fits::mwe::{Centring, MweSettings, RidgeMode, RowChoice, SolvePrecision};
 use dermis_workflow::recipe::Input;

@@ -89,9 +89,12 @@ fn solve(mut a: Vec<Vec<f64>>, mut b: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
 fn weights_are_one_in_their_own_place_and_zero_in_the_others() {
     let arm = Arm::new(9, 6);
     let made = examples(&arm, &GRID, bulge);
-    for (family, sigma) in
-        [(Family::Gaussian, Some(0.9)), (Family::Gaussian, Some(3.0)), (Family::Wendland, Some(4.0)), (Family::Polyharmonic, None)]
-    {
+    for (family, sigma) in [
+        (Family::Gaussian, Some(0.9)),
+        (Family::Gaussian, Some(3.0)),
+        (Family::Wendland, Some(4.0)),
+        (Family::Polyharmonic, None),
+    ] {
         let (shapes, report) = fit(&arm, made.clone(), &PsdSettings { family: Some(family), sigma, ..settings() });
         for (f, at) in GRID.iter().enumerate() {
             for (e, w) in shapes.weights_in(&pose(&arm, *at)).into_iter().enumerate() {
@@ -160,7 +163,8 @@ fn a_linear_map_is_continued_beyond_the_examples() {
         assert!(off < 1e-8, "{}: {off:e}", wanted.label);
     }
     // The weights of the examples and of the bind pose sum to one: what is left is that of the bind pose.
-    let constant = |_: DVec3, (elbow, muscular): At| if (elbow, muscular) == (0.0, 0.0) { DVec3::ZERO } else { DVec3::Z };
+    let constant =
+        |_: DVec3, (elbow, muscular): At| if (elbow, muscular) == (0.0, 0.0) { DVec3::ZERO } else { DVec3::Z };
     let (shapes, _) = fit(&arm, examples(&arm, &GRID, constant), &settings());
     let of = |at: At| shapes.weights_in(&pose(&arm, at)).iter().sum::<f64>();
     assert!(GRID.iter().all(|at| (of(*at) - 1.0).abs() < 1e-9) && of((0.0, 0.0)) == 0.0);
@@ -180,9 +184,8 @@ fn an_underdetermined_linear_part_has_the_least_norm() {
     let arm = Arm::new(9, 6);
     let channel = |name: &str| ChannelSetting { name: name.into(), scale: Some(1.0) };
     let settings = PsdSettings { channels: vec![channel("muscular"), channel("age")], ..settings() };
-    let with_age = |at: At, age: f64| {
-        pose(&arm, at).with_channels(vec![("muscular".into(), at.1), ("age".into(), age)])
-    };
+    let with_age =
+        |at: At, age: f64| pose(&arm, at).with_channels(vec![("muscular".into(), at.1), ("age".into(), age)]);
     let aged = |places: &[(At, f64)]| -> Vec<Example> {
         let plain: Vec<At> = places.iter().map(|p| p.0).collect();
         let mut made = examples(&arm, &plain, bulge);
@@ -237,7 +240,10 @@ fn examples_in_one_place_are_one_shape_their_mean() {
     made.push(Example { label: "at rest".into(), ..examples(&arm, &[(0.0, 0.0)], bulge).remove(0) });
     let (shapes, report) = fit(&arm, made, &settings());
     assert_eq!(shapes.count(), GRID.len());
-    assert_eq!((report.shapes[2].merged.as_slice(), report.at_bind.as_slice()), (["again".to_owned()].as_slice(), ["at rest".to_owned()].as_slice()));
+    assert_eq!(
+        (report.shapes[2].merged.as_slice(), report.at_bind.as_slice()),
+        (["again".to_owned()].as_slice(), ["at rest".to_owned()].as_slice())
+    );
     let mean = &examples(&arm, &GRID[2..3], |p, at| bulge(p, at) * 2.0)[0];
     assert!(largest_distance(&skin(&arm, &shapes, &mean.transforms), &mean.positions) < 1e-9);
 }
@@ -323,9 +329,8 @@ fn examples_are_met_through_a_stack() {
 fn the_held_out_error_is_that_of_fitting_again() {
     let arm = Arm::new(9, 6);
     let made = noisy(&examples(&arm, &GRID, bulge), 2e-3, 3);
-    let made: Vec<Example> = (made.into_iter().zip(GRID))
-        .map(|(example, at)| Example { transforms: pose(&arm, at), ..example })
-        .collect();
+    let made: Vec<Example> =
+        (made.into_iter().zip(GRID)).map(|(example, at)| Example { transforms: pose(&arm, at), ..example }).collect();
     let (whole, _) = fit(&arm, made.clone(), &settings());
     let grid = vec![1e-4, 1e-2];
     let sought = PsdSettings { smoothing: None, grid: grid.clone(), ..settings() };
@@ -358,6 +363,7 @@ fn threads_and_the_order_of_the_examples_change_nothing() {
     };
     assert!(run(1) == run(3));
     let backwards: Vec<Example> = made.iter().rev().cloned().collect();
-    let ([here, there], at) = ([made.clone(), backwards].map(|made| fit(&arm, made, &sought).0), pose(&arm, (0.9, 0.4)));
+    let ([here, there], at) =
+        ([made.clone(), backwards].map(|made| fit(&arm, made, &sought).0), pose(&arm, (0.9, 0.4)));
     assert!(largest_distance(&skin(&arm, &here, &at), &skin(&arm, &there, &at)) < 1e-9);
 }

@@ -365,11 +365,16 @@ fn shapes_by_example_have_names_and_adjectives() {
     assert!(number(&made, "training.shapes.max") < 1e-5 * tube.diagonal(), "{made}");
     let table: Value = serde_json::from_slice(&desk.bytes("m.json")).unwrap();
     let shapes: Vec<&str> = table["shapes"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
-    assert!(shapes[0] == "driven_common" && shapes[1..].iter().all(|name| of_fit.iter().any(|n| n == name)), "{shapes:?}");
+    assert!(
+        shapes[0] == "driven_common" && shapes[1..].iter().all(|name| of_fit.iter().any(|n| n == name)),
+        "{shapes:?}"
+    );
     assert_eq!(table["channels"][0]["name"], "strain");
     // Without the adjective's examples.
     let model = |options: &str| {
-        desk.good(&format!("fit a.npz --examples lean.npz --folds 0 -s 0 --method shape-by-example {options} -o lean.dermis --force"));
+        desk.good(&format!(
+            "fit a.npz --examples lean.npz --folds 0 -s 0 --method shape-by-example {options} -o lean.dermis --force"
+        ));
         desk.json("eval lean.dermis --examples a.npz --json")["error"].clone()
     };
     assert_eq!(model("--channel strain"), model(""));
@@ -462,7 +467,10 @@ fn values_that_make_no_sense_are_named() {
         ("psd --budget 4,0", "--budget 4,0"),
         ("psd --budget 4,4,4,4", "--budget 4,4,4,4"),
         ("psd --budget few", "--budget few"),
-        ("mwe --base rest", "--base rest serves --method psd, eigenskin, pose-blendshapes and shape-by-example, not mwe"),
+        (
+            "mwe --base rest",
+            "--base rest serves --method psd, eigenskin, pose-blendshapes and shape-by-example, not mwe",
+        ),
         ("eigenskin --energy 1.5", "--energy 1.5"),
         ("eigenskin --energy -0.1", "--energy -0.1"),
         ("eigenskin --energy nan", "--energy NaN"),

@@ -196,7 +196,12 @@ impl Ways {
         let Some(Correction::Shapes(shapes)) = learnt.deformer.correction().cloned() else {
             return Err(FigureError::Lacks { character: "arm".into(), what: "shapes".into() });
         };
-        Ok(Self { own: fit(&Method::OwnWeights)?, kernels: fit(&Method::Psd(psd))?, by_example: fit(&by_example)?, shapes })
+        Ok(Self {
+            own: fit(&Method::OwnWeights)?,
+            kernels: fit(&Method::Psd(psd))?,
+            by_example: fit(&by_example)?,
+            shapes,
+        })
     }
 
     fn skins(&mut self, arm: &Arm, at: (f64, f64)) -> Result<[Vec<DVec3>; 4], FigureError> {
@@ -207,7 +212,8 @@ impl Ways {
         let published = rest.map(|(v, p)| {
             let moved = *p + self.shapes.displacement(v, &weights);
             let inner = 1.0 - weight(p.x);
-            pose.as_slice()[0].transform_point3(moved) * inner + pose.as_slice()[1].transform_point3(moved) * weight(p.x)
+            pose.as_slice()[0].transform_point3(moved) * inner
+                + pose.as_slice()[1].transform_point3(moved) * weight(p.x)
         });
         let published = published.collect();
         Ok([self.own.skin(&pose)?, self.kernels.skin(&pose)?, self.by_example.skin(&pose)?, published])
@@ -339,13 +345,18 @@ fn grid(views: &[View]) -> PanelGrid {
     };
     let row = |(way, name): (usize, &str)| {
         let one = |view: &View| {
-            let (error, of) = (view.errors[way], |bone: usize, x: f64| view.pose.as_slice()[bone].transform_point3(DVec3::X * x));
+            let (error, of) =
+                (view.errors[way], |bone: usize, x: f64| view.pose.as_slice()[bone].transform_point3(DVec3::X * x));
             let least = view.errors.iter().map(|e| e.rms).fold(f64::INFINITY, f64::min);
             let label = format!("{name} {}", title(view.at));
             let bones = [of(0, -1.0), of(0, 0.0), of(1, 1.0)];
             Panel {
                 drawing: Drawing::Svg(outline(window, &label, &view.skins[way], &view.wanted, &bones)),
-                caption: format!("rms {}, largest {}", super::page::percent(error.rms), super::page::percent(error.max)),
+                caption: format!(
+                    "rms {}, largest {}",
+                    super::page::percent(error.rms),
+                    super::page::percent(error.max)
+                ),
                 best: error.rms <= 1.01 * least || error.rms < 1e-6,
             }
         };

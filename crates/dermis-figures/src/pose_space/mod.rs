@@ -44,7 +44,11 @@ pub(crate) fn page(_character: &Character, _progress: Progress<'_>) -> Result<Fi
             "Sloan, Rose & Cohen 2001, Shape by example".into(),
             "Xiao et al. 2006".into(),
         ],
-        figures: page::figures(&figures).into_iter().chain([by_example::figure()?]).chain(inverse::figures()?).collect(),
+        figures: page::figures(&figures)
+            .into_iter()
+            .chain([by_example::figure()?])
+            .chain(inverse::figures()?)
+            .collect(),
         ..FiguresPage::default()
     })
 }

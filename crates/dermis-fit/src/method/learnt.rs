@@ -2,7 +2,9 @@
 
 use super::base::BaseChoice;
 use super::error::Lack;
-use super::{Method, MethodError, animation_space, by_example, correctives, joint, mwe, pose_space, rotational, short, weights};
+use super::{
+    Method, MethodError, animation_space, by_example, correctives, joint, mwe, pose_space, rotational, short, weights,
+};
 use crate::joints::JointReport;
 use crate::mwe::MweReport;
 use crate::training::{BasePoses, Training};

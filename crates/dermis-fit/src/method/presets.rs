@@ -72,7 +72,11 @@ pub const PRESETS: [Preset; 30] = [
         let pose_space = PoseSpaceSettings { reach: Reach::Global, ..PoseSpaceSettings::default() };
         Method::PoseBlendshapes(PoseBlendshapesMethod { pose_space, ..PoseBlendshapesMethod::default() })
     }),
-    preset_of("shape-by-example", "a shape per example, with weights linear beyond the examples", Method::shape_by_example),
+    preset_of(
+        "shape-by-example",
+        "a shape per example, with weights linear beyond the examples",
+        Method::shape_by_example,
+    ),
     preset_of("correctives", "a shape per example, for sculpts", Method::correctives),
     preset_of("rotational-regression", "triangles that turn with joints, no ball", Method::rotational_regression),
 ];

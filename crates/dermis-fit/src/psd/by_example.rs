@@ -40,9 +40,7 @@ use super::correctives::{left, names, unique};
 use super::eigenskin::Terms;
 use super::regress::{CUT, Choice, Regressor, best_of, gram, tried};
 use super::space::{Group, Space};
-use super::{
-    CANCELLATION, EXACT, Form, Prepared, PsdPoint, PsdSettings, Reach, SCORED, UNMOVED, check, prepare,
-};
+use super::{CANCELLATION, EXACT, Form, Prepared, PsdPoint, PsdSettings, Reach, SCORED, UNMOVED, check, prepare};
 use crate::training::{FitError, Progress, Ticker, Training};
 use dermis_deform::Base;
 use dermis_deform::pose_space::{CompiledShapes, Family, KernelValues};
@@ -123,13 +121,8 @@ pub fn fit_by_example(
     settings: &PsdSettings,
     progress: Progress<'_>,
 ) -> Result<(CompiledShapes, ByExampleReport), FitError> {
-    let settings = &PsdSettings {
-        form: Form::Inverse,
-        reach: Reach::Global,
-        linear: true,
-        sparse: false,
-        ..settings.clone()
-    };
+    let settings =
+        &PsdSettings { form: Form::Inverse, reach: Reach::Global, linear: true, sparse: false, ..settings.clone() };
     let maps = std::slice::from_ref(maps);
     check(training, maps, settings)?;
     let included = training.included();
