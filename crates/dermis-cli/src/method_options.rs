@@ -102,7 +102,8 @@ pub struct MethodArgs {
     /// Merge poses whose features around a vertex agree within this; negative: never
     #[arg(long, value_name = "DIFFERENCE", allow_negative_numbers = true)]
     duplicates: Option<f64>,
-    /// Drop principal axes with less than this share of the largest variance; the absolute ridge drops none
+    /// Drop principal axes with less than this share of the largest variance; the absolute ridge drops none. Shapes by example
+    /// leave them to the radial functions, by default by held-out error
     #[arg(
         help_heading = "Multi-weight enveloping (--method mwe)",
         long,
@@ -370,6 +371,7 @@ impl MethodArgs {
         let mut own = ShapeByExampleMethod { channels, sigma: self.sigma.take(), ..ShapeByExampleMethod::default() };
         set(&mut own.coordinates, coordinates);
         own.kernel = self.pose_space.take_kernel();
+        own.eig_tol = self.eig_tol.take();
         own.smoothing = self.s.take();
         if let Some(text) = self.blocks.take() {
             own.folds = folds(&text)?;

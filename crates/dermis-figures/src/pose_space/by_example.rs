@@ -187,6 +187,7 @@ impl Ways {
             channels,
             kernel,
             sigma: Some(SIGMA),
+            eig_tol: Some(0.0),
             smoothing: Some(0.0),
             guard: false,
             ..ShapeByExampleMethod::default()

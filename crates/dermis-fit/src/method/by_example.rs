@@ -31,6 +31,9 @@ pub struct ShapeByExampleMethod {
     pub kernel: Option<Family>,
     /// σ of the radial functions, a chord; `None`: by held-out error.
     pub sigma: Option<f64>,
+    /// Share of the largest variance above which a principal direction of the coordinates belongs to the linear part; `None`: by
+    /// held-out error.
+    pub eig_tol: Option<f64>,
     /// ρ, the smoothing; zero meets every example; `None`: by held-out error.
     pub smoothing: Option<f64>,
     /// What is left out at a time.
@@ -52,6 +55,7 @@ impl Default for ShapeByExampleMethod {
             channels: Vec::new(),
             kernel: None,
             sigma: None,
+            eig_tol: None,
             smoothing: None,
             folds: FoldChoice::default(),
             duplicates: settings.duplicates,
@@ -71,6 +75,7 @@ pub struct ShapeByExampleReport {
     spacing: f64,
     coordinates: usize,
     directions_spanned: usize,
+    directions_linear: usize,
     examples: Vec<ExampleOfShape>,
     at_bind: Vec<String>,
     off_cardinal: f64,
@@ -108,6 +113,7 @@ impl ShapeByExampleMethod {
             return Err(MethodError::Base { base: self.base.name(), method });
         }
         within("duplicates", self.duplicates, f64::MIN, f64::MAX)?;
+        self.eig_tol.map_or(Ok(()), |share| within("eig-tol", share, 0.0, 1.0))?;
         self.smoothing.map_or(Ok(()), |smoothing| within("s", smoothing, 0.0, f64::MAX))?;
         match (self.sigma, self.kernel) {
             (Some(_), Some(Family::Polyharmonic)) => {
@@ -132,7 +138,7 @@ impl ShapeByExampleMethod {
         let maps = MapSource::default().of(input, progress)?;
         let positions = base_in_training(&mut base, input)?;
         let training = input.training((&positions).into());
-        let (shapes, found) = fit_by_example(&training, &base, &maps, &settings, progress)?;
+        let (shapes, found) = fit_by_example(&training, &base, &maps, &settings, self.share(), progress)?;
         let details = ShapeByExampleReport::new(&found, input.rig);
         let mut report =
             FitReport::new("shape-by-example", MethodReport::ShapeByExample(Box::new(details))).with_base(self.base);
@@ -147,14 +153,20 @@ impl ShapeByExampleMethod {
         Learnt::new(base, Some(shapes.into()), input, report, SolvedBy::Other)
     }
 
+    /// The share, above rounding.
+    fn share(&self) -> Option<f64> {
+        self.eig_tol.map(|share| share.max(1e-20))
+    }
+
     /// What the model says of its settings, the base apart.
     fn lines(&self, settings: &PsdSettings, found: &ByExampleReport) -> Vec<(String, String)> {
         let on = |on: bool| if on { "on" } else { "off" };
-        let (columns, spanned) = found.coordinates;
+        let (columns, spanned, taken) = found.coordinates;
         let kernel = format!("{:?}", found.family).to_lowercase();
         let mut lines = vec![
             ("coordinates".into(), coordinates_line(self.coordinates)),
             ("examples".into(), format!("{} span {spanned} directions of {columns}", found.shapes.len())),
+            ("linear in".into(), format!("{taken} directions{}", chosen_by(self.eig_tol.is_some()))),
             ("kernel".into(), format!("{kernel}{}", chosen_by(self.kernel.is_some()))),
         ];
         if found.family != Family::Polyharmonic {
@@ -183,7 +195,7 @@ impl ShapeByExampleMethod {
             warnings.push(FitWarning::SmoothingRaised { groups: 1, all: 1, smoothing: found.smoothing });
         }
         let examples = found.shapes.len();
-        if found.coordinates.1 == examples && examples > 1 {
+        if found.coordinates.2 == examples && examples > 1 {
             warnings.push(FitWarning::LinearMeetsAll { examples });
         }
         if found.without_partner > 0 {
@@ -218,6 +230,7 @@ impl ShapeByExampleReport {
             spacing: report.spacing,
             coordinates: report.coordinates.0,
             directions_spanned: report.coordinates.1,
+            directions_linear: report.coordinates.2,
             examples: examples.collect(),
             at_bind: report.at_bind.clone(),
             off_cardinal: report.off_cardinal,

@@ -491,8 +491,8 @@ impl fmt::Display for FitWarning {
             ),
             Self::LinearMeetsAll { examples } => write!(
                 f,
-                "the pose space has more directions than the {examples} examples: the linear part meets them all, and radial functions \
-                 add nothing; a pose space per vertex has less error there"
+                "the pose space has as many directions as the {examples} examples: the linear part meets them all, and radial functions \
+                 add nothing"
             ),
             Self::WithoutPartner { vertices } => write!(
                 f,

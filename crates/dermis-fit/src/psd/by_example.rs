@@ -14,6 +14,10 @@
 //! a = X⁺,      r = (K + ρ)⁻¹ (I − X X⁺).
 //! ```
 //!
+//! X⁺ takes the principal directions of X that have more than a share of the largest variance, by held-out error; radial functions
+//! have the others. With all directions, examples that are fewer than the coordinates are met by the linear part alone, which then
+//! continues their noise: on a body of 96 poses that leaves ten times the error of none.
+//!
 //! So whatever is linear in the coordinates over the examples is linear in every pose, also far from them, up to the guard. The
 //! weights are the same for all vertices: a pose costs N functions, a vertex N multiply-adds, and an engine has the d_e as morph targets.
 //! Pose spaces per vertex ([`super::fit_psd`]) have less error where many joints move; shapes by example have names, and
@@ -22,7 +26,7 @@
 //! **The bind pose** is an example with no displacement. It lies at x = 0, where k and the linear part vanish to the last bit, so
 //! that it needs no shape. Its weight is what the others leave, 1 − Σ_e w_e.
 //!
-//! **σ and ρ** are those with the least held-out error, found by fitting again without each fold, linear part included: Rippa's
+//! **σ, ρ and the share** are those with the least held-out error, found by fitting again without each fold, linear part included: Rippa's
 //! rule does not hold for least squares before kernels. The displacements enter through their products alone, D Dᵀ, so that a
 //! point of the sweep costs the same for any number of vertices. Radial functions so wide that ρ would have to be raised are no
 //! candidates. As ρ vanishes the weights are refined until they are cardinal to 1e-12.
@@ -33,12 +37,13 @@
 //!   the kernels of the other pose spaces, with one width for all, by held-out error, conditioned on the bind pose
 //!   ([`Family::conditioned`]). Their matrix is positive definite for any number of coordinates, which that of B-splines need not
 //!   be, and an engine that drives pose spaces drives these. `dermis figures pose-space` has the errors of both.
+//! - Directions of little variance are left to the radial functions.
 //! - A ρ above zero smooths over examples that are noisy.
 //! - The guard: welding, limits of coordinates, and the ball.
 
 use super::correctives::{left, names, unique};
 use super::eigenskin::Terms;
-use super::regress::{CUT, Choice, Regressor, best_of, gram, tried};
+use super::regress::{Choice, Regressor, best_of, gram, tried};
 use super::space::{Group, Space};
 use super::{CANCELLATION, EXACT, Form, Prepared, PsdPoint, PsdSettings, Reach, SCORED, UNMOVED, check, prepare};
 use crate::training::{FitError, Progress, Ticker, Training};
@@ -54,6 +59,9 @@ use rayon::prelude::*;
 
 /// How near to δ the weights of a fit that interpolates are brought.
 const CARDINAL: f64 = 1e-12;
+/// Shares of the largest variance below which a direction of the examples is left to the radial functions, where the fit chooses.
+/// The last leaves them all: noise along directions in which examples hardly differ is not continued beyond them.
+const SHARES: [f64; 6] = [1e-20, 1e-4, 1e-3, 1e-2, 1e-1, 1.0];
 /// Refinements of the weights, at most.
 const REFINED: usize = 40;
 
@@ -76,8 +84,9 @@ pub struct ByExampleReport {
     pub shapes: Vec<ExampleShape>,
     /// Examples at the bind pose and without adjectives, which have no shape.
     pub at_bind: Vec<String>,
-    /// Numbers of the space, and how many directions of it the examples span.
-    pub coordinates: (usize, usize),
+    /// Numbers of the space, how many directions of it the examples span, and how many the linear part takes; with a given share the
+    /// last two are one.
+    pub coordinates: (usize, usize, usize),
     /// The largest |w_e(x_f) − δ_ef|.
     pub off_cardinal: f64,
     /// Whether smoothing had to be raised.
@@ -109,6 +118,9 @@ pub struct ExampleShape {
 
 /// Fits a shape and a cardinal weight per example.
 ///
+/// `share`: the linear part takes the principal directions of the coordinates with more than this share of the largest variance;
+/// `None` chooses by held-out error.
+///
 /// `maps` say which bones move skin at all. Of the settings, the form, the reach, the linear term and sparse examples are fixed: the
 /// shapes live at rest, their weights are the same for every vertex, and the linear part comes first.
 ///
@@ -119,6 +131,7 @@ pub fn fit_by_example(
     base: &Base,
     maps: &Influences,
     settings: &PsdSettings,
+    share: Option<f64>,
     progress: Progress<'_>,
 ) -> Result<(CompiledShapes, ByExampleReport), FitError> {
     let settings =
@@ -147,7 +160,7 @@ pub fn fit_by_example(
         welded: space.weld.frozen().collect(),
         shapes: vec![],
         at_bind,
-        coordinates: (0, 0),
+        coordinates: (0, 0, 0),
         off_cardinal: 0.0,
         raised: false,
         reciprocal_condition: 1.0,
@@ -169,10 +182,12 @@ pub fn fit_by_example(
     };
     if let Some(group) = group {
         let targets = space.targets(&group, &asked.all);
-        let place = Place::new(&space, &group)?;
         report.spacing = space.spacing(std::slice::from_ref(&group));
-        report.coordinates = (place.x.ncols(), place.rank());
-        let (regressor, choice) = choose(&place, &targets, settings, report.spacing, progress)?;
+        let shares = share.map_or(SHARES.to_vec(), |share| vec![share]);
+        let places =
+            shares.into_iter().map(|share| Place::new(&space, &group, share)).collect::<Result<Vec<_>, _>>()?;
+        let (place, regressor, choice) = choose(&places, &targets, settings, report.spacing, progress)?;
+        report.coordinates = (place.x.ncols(), places[0].rank(), place.rank());
         (report.family, report.sigma, report.smoothing) = (regressor.family(), choice.sigma, choice.smoothing);
         report.sweep = choice.sweep;
         let solved = place.cardinal(regressor, choice.sigma, choice.smoothing)?;
@@ -199,8 +214,10 @@ struct Place<'a> {
     group: &'a Group,
     /// Coordinates, a row per example.
     x: Mat<f64>,
-    /// X⁺.
+    /// X⁺ along the directions of the linear part.
     inverse: Mat<f64>,
+    /// The relative singular value from which a direction is one of them.
+    cut: f64,
 }
 
 /// The weights of the examples: values (kernels, then coordinates) × examples.
@@ -211,13 +228,13 @@ struct Cardinal {
 }
 
 impl<'a> Place<'a> {
-    fn new(space: &'a Space<'a>, group: &'a Group) -> Result<Self, FitError> {
-        let x = space.linear(group);
-        let inverse = pseudo_inverse(x.as_ref(), CUT).map_err(|source| failed(group, source))?;
-        Ok(Self { space, group, x, inverse })
+    fn new(space: &'a Space<'a>, group: &'a Group, share: f64) -> Result<Self, FitError> {
+        let (x, cut) = (space.linear(group), share.sqrt());
+        let inverse = pseudo_inverse(x.as_ref(), cut).map_err(|source| failed(group, source))?;
+        Ok(Self { space, group, x, inverse, cut })
     }
 
-    /// Directions that the examples span: the trace of the projection X X⁺.
+    /// Directions that the linear part takes: the trace of the projection X X⁺.
     fn rank(&self) -> usize {
         let trace: f64 = (0..self.x.nrows()).map(|i| (self.x.row(i) * self.inverse.col(i)).max(0.0)).sum();
         trace.round() as usize
@@ -290,7 +307,7 @@ impl<'a> Place<'a> {
             let out: Vec<usize> = (fold.start..fold.end).collect();
             let part = |m: &Mat<f64>, rows: &[usize]| Mat::from_fn(rows.len(), m.ncols(), |i, c| m[(rows[i], c)]);
             let (x, y_kept, y_out) = (part(&self.x, &kept), part(y, &kept), part(y, &out));
-            let linear = pseudo_inverse(x.as_ref(), CUT).map_err(|source| failed(self.group, source))? * &y_kept;
+            let linear = pseudo_inverse(x.as_ref(), self.cut).map_err(|source| failed(self.group, source))? * &y_kept;
             let (left, plain) = (&y_kept - &x * &linear, &y_out - part(&self.x, &out) * &linear);
             let mut sums = Vec::with_capacity(widths.len() * grid.len());
             for kernel in &kernels {
@@ -323,31 +340,32 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Chooses the kernel, σ and ρ by what the examples predict of each other.
-fn choose(
-    place: &Place<'_>,
+/// Chooses the linear part, the kernel, σ and ρ by what the examples predict of each other.
+fn choose<'p, 's>(
+    places: &'p [Place<'s>],
     targets: &Mat<f64>,
     settings: &PsdSettings,
     spacing: f64,
     progress: Progress<'_>,
-) -> Result<(Regressor, Choice), FitError> {
+) -> Result<(&'p Place<'s>, Regressor, Choice), FitError> {
+    let group = places[0].group;
     let families = settings.family.map_or(vec![Family::Gaussian, Family::Wendland], |family| vec![family]);
     let regressors: Vec<Regressor> =
         families.into_iter().map(|family| Regressor::Kernels { family, linear: true }).collect();
-    let (vertices, n) = (place.group.vertices.len(), place.group.centres.len());
-    let ticker = Ticker::new(regressors.len() as u64, progress);
-    let y = principal(targets).map_err(|source| failed(place.group, source))?;
+    let (vertices, n) = (group.vertices.len(), group.centres.len());
+    let ticker = Ticker::new((places.len() * regressors.len()) as u64, progress);
+    let y = principal(targets).map_err(|source| failed(group, source))?;
     let mut folds = settings.folds.ranges(n);
     // Of many examples, as many folds as the work allows, evenly.
     let most = ((SCORED / (n as f64).powi(3)).ceil() as usize).max(5);
     let stride = folds.len().div_ceil(most).max(1);
     folds = folds.into_iter().step_by(stride).collect();
     let held_out: usize = folds.iter().map(|fold| fold.end - fold.start).sum();
-    let mut best: Option<(Regressor, Choice)> = None;
-    for regressor in regressors {
+    let mut best: Option<(&Place<'_>, Regressor, Choice)> = None;
+    for (place, &regressor) in places.iter().flat_map(|place| regressors.iter().map(move |r| (place, r))) {
         let (widths, grid) = tried(settings, regressor, spacing);
         let choice = match (widths.as_slice(), grid.as_slice()) {
-            (&[sigma], &[smoothing]) => Choice { sigma, smoothing, sweep: vec![], scored: 0 },
+            (&[sigma], &[smoothing]) if places.len() == 1 => Choice { sigma, smoothing, sweep: vec![], scored: 0 },
             _ => {
                 let sums = place.held_out(regressor, &y, &widths, &grid, &folds)?;
                 let point = |(i, score): (usize, f64)| PsdPoint {
@@ -364,8 +382,10 @@ fn choose(
             }
         };
         ticker.tick(1)?;
-        if best.as_ref().is_none_or(|(_, least)| choice.score() < least.score()) {
-            best = Some((regressor, choice));
+        // Of equals the larger linear part, which comes first: rounding is no reason to give it up.
+        let floor = CARDINAL * y.squared_norm_l2();
+        if best.as_ref().is_none_or(|(_, _, least)| choice.score() + floor < least.score()) {
+            best = Some((place, regressor, choice));
         }
     }
     best.ok_or(FitError::Counts { what: "kernels", found: 0, expected: 1 })

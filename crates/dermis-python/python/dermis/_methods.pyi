@@ -188,6 +188,7 @@ class ShapeByExample(Method):
         channels: Sequence[Any] = ...,
         kernel: Choice | None = ...,
         sigma: Choice | None = ...,
+        eig_tol: Choice | None = ...,
         smoothing: Choice | None = ...,
         folds: Choice = ...,
         duplicates: float = ...,
