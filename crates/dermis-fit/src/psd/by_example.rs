@@ -16,7 +16,7 @@
 //!
 //! X⁺ takes the principal directions of X that have more than a share of the largest variance, by held-out error; radial functions
 //! have the others. With all directions, examples that are fewer than the coordinates are met by the linear part alone, which then
-//! continues their noise: on a body of 96 poses that leaves ten times the error of none.
+//! continues their noise.
 //!
 //! So whatever is linear in the coordinates over the examples is linear in every pose, also far from them, up to the guard. The
 //! weights are the same for all vertices: a pose costs N functions, a vertex N multiply-adds, and an engine has the d_e as morph targets.
