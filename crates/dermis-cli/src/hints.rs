@@ -26,10 +26,10 @@ pub fn message(error: &Error) -> String {
         Error::File(FileError::Unused { .. }) => format!("--{error}"),
         Error::NoSuchBone { .. } => format!("--skip {error}"),
         Error::Method(MethodError::Base { base: "stack", method }) => {
-            format!("--stack serves --method psd in the inverse form, not {method}")
+            format!("--stack serves --method psd in the inverse form and shape-by-example, not {method}")
         }
         Error::Method(MethodError::Base { base, method }) => {
-            format!("--base {base} serves --method psd, eigenskin and pose-blendshapes, not {method}")
+            format!("--base {base} serves --method psd, eigenskin, pose-blendshapes and shape-by-example, not {method}")
         }
         Error::Compile(CompileError::FewShapes(shapes)) => {
             format!("--shapes {shapes}: driven shapes are two at least, as one of them holds the bind pose")

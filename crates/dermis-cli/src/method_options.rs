@@ -17,7 +17,7 @@ use dermis_workflow::fits::method::weights::CandidateSource;
 use dermis_workflow::fits::method::{
     AnchorChoice, AnimationSpaceMethod, BaseChoice, CompositeChoice, CorrectivesMethod, DeltaMushMethod,
     EigenSkinMethod, FoldChoice, JointMethod, LbsMethod, MapSource, Method, MweMethod, MweRidge, PoseBlendshapesMethod,
-    PoseSpaceSettings, PsdMethod, RidgeChoice, RotationalMethod,
+    PoseSpaceSettings, PsdMethod, RidgeChoice, RotationalMethod, ShapeByExampleMethod,
 };
 use dermis_workflow::fits::mwe::{Centring, MweSettings, RidgeMode, RowChoice, SolvePrecision};
 use dermis_workflow::recipe::Input;
@@ -40,8 +40,8 @@ pub struct MethodArgs {
     /// Positions of the base in every example's pose (.pc2, .mdd, .npz, OBJ folder), for --base given
     #[arg(long, value_name = "FILE")]
     base_cache: Option<PathBuf>,
-    /// Deformers one after another as the base, from a JSON file (docs/invert.md): psd inverts the examples through them, and the
-    /// model runs them
+    /// Deformers one after another as the base, from a JSON file (docs/invert.md): psd and shape-by-example invert the examples
+    /// through them, and the model runs them
     #[arg(long, value_name = "FILE", conflicts_with_all = ["base", "base_cache"])]
     stack: Option<PathBuf>,
     /// Smoothing steps of direct delta mush [default: those of least training error]
@@ -102,7 +102,8 @@ pub struct MethodArgs {
     /// Merge poses whose features around a vertex agree within this; negative: never
     #[arg(long, value_name = "DIFFERENCE", allow_negative_numbers = true)]
     duplicates: Option<f64>,
-    /// Drop principal axes with less than this share of the largest variance; the absolute ridge drops none
+    /// Drop principal axes with less than this share of the largest variance; the absolute ridge drops none. Shapes by example
+    /// leave them to the radial functions, by default by held-out error
     #[arg(
         help_heading = "Multi-weight enveloping (--method mwe)",
         long,
@@ -166,7 +167,7 @@ pub struct Chosen {
 }
 
 /// The methods by name.
-const METHODS: [&str; 12] = [
+const METHODS: [&str; 13] = [
     "joint",
     "own-weights",
     "lbs",
@@ -177,6 +178,7 @@ const METHODS: [&str; 12] = [
     "psd",
     "eigenskin",
     "pose-blendshapes",
+    "shape-by-example",
     "correctives",
     "rotational-regression",
 ];
@@ -278,6 +280,7 @@ impl MethodArgs {
                 let pose_space = self.take_pose_space(&mut files)?;
                 Method::PoseBlendshapes(PoseBlendshapesMethod { pose_space, budget: self.pose_space.take_budget()? })
             }
+            "shape-by-example" => Method::ShapeByExample(self.take_by_example(&mut files)?),
             "correctives" => Method::Correctives(self.take_correctives(&mut files)?),
             "rotational-regression" => Method::RotationalRegression(RotationalMethod { ridge: self.take_ridge()? }),
             _ => Method::Joint(self.take_joint(&mut files)?),
@@ -359,6 +362,27 @@ impl MethodArgs {
         files.stack = self.stack.take().map(Input::from);
         if files.stack.is_some() {
             own.pose_space.base = BaseChoice::Stack;
+        }
+        Ok(own)
+    }
+
+    fn take_by_example(&mut self, files: &mut Files) -> Result<ShapeByExampleMethod, Stop> {
+        let (coordinates, channels) = self.pose_space.take_coordinates()?;
+        let mut own = ShapeByExampleMethod { channels, sigma: self.sigma.take(), ..ShapeByExampleMethod::default() };
+        set(&mut own.coordinates, coordinates);
+        own.kernel = self.pose_space.take_kernel();
+        own.eig_tol = self.eig_tol.take();
+        own.smoothing = self.s.take();
+        if let Some(text) = self.blocks.take() {
+            own.folds = folds(&text)?;
+        }
+        set(&mut own.duplicates, self.duplicates.take());
+        set(&mut own.mirror, on(self.mirror.take()));
+        set(&mut own.guard, on(self.guard.take()));
+        self.take_base(&mut own.base, files);
+        files.stack = self.stack.take().map(Input::from);
+        if files.stack.is_some() {
+            own.base = BaseChoice::Stack;
         }
         Ok(own)
     }

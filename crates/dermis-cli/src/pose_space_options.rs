@@ -11,7 +11,7 @@ use dermis_workflow::fits::psd::{ChannelSetting, Form, Reach, Singular};
 
 /// How poses are compared, and what is interpolated over them
 #[derive(Args, Clone)]
-#[command(next_help_heading = "Pose space (psd, eigenskin, pose-blendshapes, correctives)")]
+#[command(next_help_heading = "Pose space (psd, eigenskin, pose-blendshapes, shape-by-example, correctives)")]
 pub struct PoseSpaceArgs {
     /// Where displacements live: in the rest pose, or in the world [default: inverse]
     #[arg(long, value_parser = of::<Form, 2>(["inverse", "forward"]))]

@@ -355,7 +355,7 @@ fn options_of_another_method_are_refused() {
         ("--published --method joint", "--published serves --method mwe, not joint"),
         (
             "--published --mirror on",
-            "--mirror serves --method joint, psd, eigenskin, pose-blendshapes, correctives, not mwe",
+            "--mirror serves --method joint, psd, eigenskin, pose-blendshapes, shape-by-example, correctives, not mwe",
         ),
         ("--method mwe --frame rest", "--frame serves --method joint, not mwe"),
         (
@@ -364,7 +364,7 @@ fn options_of_another_method_are_refused() {
         ),
         (
             "--method lbs --base dqs",
-            "--base serves --method joint, mwe, psd, eigenskin, pose-blendshapes, correctives, not lbs",
+            "--base serves --method joint, mwe, psd, eigenskin, pose-blendshapes, shape-by-example, correctives, not lbs",
         ),
         ("--method lbs --s 1", "--s serves"),
         ("--method dqs --blocks 3", "--blocks serves"),

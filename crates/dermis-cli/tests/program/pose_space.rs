@@ -323,6 +323,75 @@ fn the_published_remedy_for_singular_poses_is_named_for_what_it_is() {
     assert!(number(&published, "train.max") > 100.0 * number(&ours, "train.max"), "{}", published["train"]);
 }
 
+/// Four poses, lean and strained: every sculpt is a named shape, met by the model and by its morph targets; an adjective goes on
+/// beyond its examples, and without its examples the model is that of the poses.
+#[test]
+fn shapes_by_example_have_names_and_adjectives() {
+    let desk = Desk::new();
+    let mut tube = Tube::new(9, 5, 0.0, Flesh::Weights);
+    tube.poses = tube.poses.iter().flat_map(|pose| [pose.clone(), pose.clone(), pose.clone()]).collect();
+    tube.skins = tube.skins.iter().flat_map(|skin| [skin.clone(), skin.clone(), skin.clone()]).collect();
+    let strain = |s: usize| [0.0, 1.0, 1.2][s % 3];
+    let tube = planted(tube, |s, _| strain(s));
+    let bundle = |keep: &dyn Fn(usize) -> bool| {
+        let mut contents = tube.contents();
+        for (s, record) in contents.records.iter_mut().enumerate() {
+            record.label = format!("sculpt_{s}");
+            record.pose.as_mut().unwrap().channels = vec![(Arc::from("strain"), strain(s))];
+        }
+        let mut at = 0..contents.records.len();
+        contents.records.retain(|_| at.next().is_some_and(keep));
+        to_bytes(|out| write(&contents, StoredFloat::Double, out)).unwrap()
+    };
+    desk.put("a.npz", bundle(&|s| s % 3 < 2));
+    desk.put("beyond.npz", bundle(&|s| s % 3 == 2));
+    desk.put("lean.npz", bundle(&|s| s % 3 == 0));
+    let fitted = fit(&desk, "--method shape-by-example --channel strain=1 -s 0 --kernel gaussian");
+    assert!(number(&fitted, "train.max") < 3e-6 * tube.diagonal(), "{}", fitted["train"]);
+    assert!(number(&fitted, "report.off_cardinal") < 1e-9, "{}", fitted["report"]);
+    let names = |of: &Value| -> Vec<String> {
+        of.as_array().unwrap().iter().map(|e| e["name"].as_str().unwrap().to_owned()).collect()
+    };
+    // The bind pose, without strain, is an example already.
+    let of_fit = names(&fitted["report"]["examples"]);
+    assert_eq!(fitted["report"]["at_bind"], serde_json::json!(["sculpt_0"]));
+    assert_eq!(of_fit.len(), 9);
+    // Planted: the displacement is the strain times a shape, so the linear part holds it, up to 1.25 times the largest.
+    let beyond = desk.json("eval m.dermis --examples beyond.npz --json");
+    assert!(number(&beyond, "baseline.error.max") > 0.05);
+    assert!(number(&beyond, "error.max") < 1e-4 * number(&beyond, "baseline.error.max"), "{}", beyond["error"]);
+    // As morph targets, with the names of the sculpts.
+    let made = desk.json("export m.dermis -o m.glb --drivers m.json --json");
+    assert!(number(&made, "training.shapes.max") < 1e-5 * tube.diagonal(), "{made}");
+    let table: Value = serde_json::from_slice(&desk.bytes("m.json")).unwrap();
+    let shapes: Vec<&str> = table["shapes"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+    assert!(
+        shapes[0] == "driven_common" && shapes[1..].iter().all(|name| of_fit.iter().any(|n| n == name)),
+        "{shapes:?}"
+    );
+    assert_eq!(table["channels"][0]["name"], "strain");
+    // Without the adjective's examples.
+    let model = |options: &str| {
+        desk.good(&format!(
+            "fit a.npz --examples lean.npz --folds 0 -s 0 --method shape-by-example {options} -o lean.dermis --force"
+        ));
+        desk.json("eval lean.dermis --examples a.npz --json")["error"].clone()
+    };
+    assert_eq!(model("--channel strain"), model(""));
+    desk.bad(
+        "fit a.npz --examples a.npz --method shape-by-example --channel mood -o x.dermis",
+        &["no channel \"mood\"", "strain"],
+    );
+    desk.bad(
+        "fit a.npz --examples a.npz --method shape-by-example --kernel polyharmonic --sigma 1 -o x.dermis",
+        &["--sigma", "polyharmonic"],
+    );
+    for given_up in ["--sparse", "--pose-space global", "--maps file", "--form inverse", "--linear", "--budget 4"] {
+        let line = format!("fit a.npz --examples a.npz --method shape-by-example {given_up} -o x.dermis");
+        desk.bad(&line, &[given_up.split(' ').next().unwrap(), "not shape-by-example"]);
+    }
+}
+
 /// Every option at every method that would pass over it.
 #[test]
 fn pose_space_options_are_refused_where_they_do_not_serve() {
@@ -339,15 +408,16 @@ fn pose_space_options_are_refused_where_they_do_not_serve() {
         ALL[0],
         ALL[1],
         ALL[2],
+        "shape-by-example",
         "correctives",
     ];
-    const COMPARING: &[&str] = &["psd", "eigenskin", "pose-blendshapes", "correctives"];
+    const COMPARING: &[&str] = &["psd", "eigenskin", "pose-blendshapes", "shape-by-example", "correctives"];
     for (option, serves) in [
         ("--form forward", ALL),
         ("--coordinates euler", COMPARING),
         ("--channel flex", COMPARING),
         ("--pose-space global", ALL),
-        ("--kernel wendland", &["psd", "correctives"]),
+        ("--kernel wendland", &["psd", "shape-by-example", "correctives"]),
         ("--linear", &["psd"]),
         ("--sparse", ALL),
         ("--singular remainder", &["psd"]),
@@ -397,7 +467,10 @@ fn values_that_make_no_sense_are_named() {
         ("psd --budget 4,0", "--budget 4,0"),
         ("psd --budget 4,4,4,4", "--budget 4,4,4,4"),
         ("psd --budget few", "--budget few"),
-        ("mwe --base rest", "--base rest serves --method psd, eigenskin and pose-blendshapes, not mwe"),
+        (
+            "mwe --base rest",
+            "--base rest serves --method psd, eigenskin, pose-blendshapes and shape-by-example, not mwe",
+        ),
         ("eigenskin --energy 1.5", "--energy 1.5"),
         ("eigenskin --energy -0.1", "--energy -0.1"),
         ("eigenskin --energy nan", "--energy NaN"),

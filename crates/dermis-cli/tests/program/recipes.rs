@@ -38,6 +38,7 @@ fn a_recipe_makes_the_model_that_holds_it_again_to_the_byte() {
         "--method psd --linear --sigma 0.8 --budget 6,4 --pose-space global --sparse",
         "--method eigenskin --joint-shapes 2 --mirror on",
         "--method pose-blendshapes",
+        "--method shape-by-example --coordinates rotation-vector --kernel polyharmonic -s 0 --mirror on",
         "--method lbs",
         "--method lbs --influences 2 --smooth-weights 0.1",
         "--method lbs --influences 3 --weights-kind affine",

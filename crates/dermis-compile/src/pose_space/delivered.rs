@@ -34,6 +34,8 @@ pub(super) struct Delivered {
     /// u.
     pub shapes: Vec<Vec<DVec3>>,
     pub origin: Origin,
+    /// Names of the shapes; empty if they have none.
+    pub names: Vec<String>,
     /// Names and bounds of the weights, of correctives: these are morph targets as they are.
     pub correctives: Option<(Vec<String>, [f64; 2])>,
 }
@@ -118,7 +120,8 @@ fn whole(shapes: CompiledShapes, origin: Origin) -> Delivered {
     Delivered {
         regions: (0..shapes.kernel.groups()).map(region).collect(),
         shapes: made,
-        correctives: shapes.clamp.map(|clamp| (shapes.names, clamp)),
+        correctives: shapes.clamp.map(|clamp| (shapes.names.clone(), clamp)),
+        names: shapes.names,
         kernel: shapes.kernel,
         origin,
     }
@@ -156,7 +159,8 @@ fn principal(space: PoseSpace, most: usize) -> Result<Delivered, SolveError> {
             row.iter_mut().zip(weights).for_each(|(a, w)| *a += shape[v].dot(*w));
         }
     }
-    Ok(Delivered { kernel: space.kernel, regions, shapes, origin: Origin::OwnValues, correctives: None })
+    let (origin, names) = (Origin::OwnValues, vec![]);
+    Ok(Delivered { kernel: space.kernel, regions, shapes, origin, names, correctives: None })
 }
 
 /// Coordinates of training poses, of recombinations, and of fractions of these; about `most` altogether, and at least eight of

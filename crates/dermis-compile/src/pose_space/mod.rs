@@ -9,7 +9,8 @@
 //!
 //! with the model's own coordinates x and kernel values κ_g, g the regions. Where u and A come from:
 //!
-//! - **Shapes** (EigenSkin, compiled models) have them. They are delivered whole; more than asked for are an error.
+//! - **Shapes** (EigenSkin, shapes by example, compiled models) have them. They are delivered whole, those by example with their
+//!   names; more than asked for are an error.
 //! - **Correctives** are morph targets as they are, with their names and weights within 0..1: no constant shape is needed.
 //! - A **small pose space**, of no more kernels per group than asked for and at most 1024 values, keeps the values of
 //!   all its groups. u are the principal directions of d over sampled poses, orthonormal, and c_l = u_lᵀ d(x), which is linear in κ:
@@ -260,7 +261,8 @@ fn prepare(mut delivered: Delivered, vertices: usize, unseen: f64) -> Prepared {
     let ranges: Vec<(f64, f64)> =
         (0..delivered.shapes.len()).map(|l| wide_range(coordinates.iter().map(|c| c[l]))).collect();
     let shapes = std::mem::take(&mut delivered.shapes);
-    let named = shapes.into_iter().enumerate().map(|(l, shape)| (format!("driven_{}", l + 1), shape));
+    let name = |l: usize| delivered.names.get(l).cloned().unwrap_or_else(|| format!("driven_{}", l + 1));
+    let named = shapes.into_iter().enumerate().map(|(l, shape)| (name(l), shape));
     let Scaled { morphs, kept, offset } = scaled(vertices, named, &ranges, unseen);
     let driver = driver(&delivered, &kept, offset);
     Prepared { delivered, morphs, kept, driver }

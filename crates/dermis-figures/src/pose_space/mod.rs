@@ -2,6 +2,7 @@
 //!
 //! - `thumb`: one sculpt of a bent thumb, judged between rest and sculpt and beyond the sculpt
 //! - `arm`: a forearm that twists until linear blending collapses, also with the upper arm turned
+//! - `by_example`: an arm that bends and is more or less muscular, between its sculpts and beyond them
 //! - `direction`: where a correction points while the joint turns
 //! - `inverse`: a pose that blending flattens, what the search for an inverse costs, what examples cost
 //!
@@ -10,6 +11,7 @@
 //! 2006.
 
 mod arm;
+mod by_example;
 mod direction;
 mod inverse;
 mod page;
@@ -42,7 +44,11 @@ pub(crate) fn page(_character: &Character, _progress: Progress<'_>) -> Result<Fi
             "Sloan, Rose & Cohen 2001, Shape by example".into(),
             "Xiao et al. 2006".into(),
         ],
-        figures: page::figures(&figures).into_iter().chain(inverse::figures()?).collect(),
+        figures: page::figures(&figures)
+            .into_iter()
+            .chain([by_example::figure()?])
+            .chain(inverse::figures()?)
+            .collect(),
         ..FiguresPage::default()
     })
 }

@@ -199,7 +199,7 @@ fn grid(views: &[FigurePose], panel: impl Fn(&FigurePose, usize) -> String) -> P
     PanelGrid { columns: views.iter().map(column).collect(), rows: NAMES.into_iter().enumerate().map(row).collect() }
 }
 
-fn percent(x: f64) -> String {
+pub(super) fn percent(x: f64) -> String {
     match x < 5e-6 {
         true => "0".into(),
         false => format!("{:.2}", 100.0 * x),

@@ -2,7 +2,9 @@
 
 use super::base::BaseChoice;
 use super::error::Lack;
-use super::{Method, MethodError, animation_space, correctives, joint, mwe, pose_space, rotational, short, weights};
+use super::{
+    Method, MethodError, animation_space, by_example, correctives, joint, mwe, pose_space, rotational, short, weights,
+};
 use crate::joints::JointReport;
 use crate::mwe::MweReport;
 use crate::training::{BasePoses, Training};
@@ -137,6 +139,8 @@ pub enum MethodReport {
     Joint(joint::JointModelReport),
     /// Of pose-space deformation and its relatives.
     PoseSpace(Box<pose_space::PoseSpaceReport>),
+    /// Of shapes by example.
+    ShapeByExample(Box<by_example::ShapeByExampleReport>),
     /// Of correctives.
     Correctives(Box<correctives::CorrectivesModelReport>),
     /// Of rotational regression.
@@ -325,6 +329,21 @@ pub enum FitWarning {
         /// How far it stays from an example, at most, metres.
         largest: f64,
     },
+    /// Examples in one place of the space that differ.
+    ExamplesDisagree {
+        /// How far the model stays from one of them, at most, metres.
+        largest: f64,
+    },
+    /// Shapes by example whose linear part meets all of them.
+    LinearMeetsAll {
+        /// Examples.
+        examples: usize,
+    },
+    /// Vertices of which mirrored examples say nothing.
+    WithoutPartner {
+        /// How many.
+        vertices: usize,
+    },
     /// Too few examples for a method that regresses.
     FewExamples {
         /// How many.
@@ -463,6 +482,21 @@ impl fmt::Display for FitWarning {
                 "at {vertices} vertices an example is not met, by up to {} m: the joints that count there hardly moved in it, or \
                  another example of their pose says something else; correctives meet every sculpt",
                 short(*largest)
+            ),
+            Self::ExamplesDisagree { largest } => write!(
+                f,
+                "the model stays up to {} m from an example: others in the same pose, with the same adjectives, say something else, \
+                 or a channel that tells them apart is not among the coordinates",
+                short(*largest)
+            ),
+            Self::LinearMeetsAll { examples } => write!(
+                f,
+                "the pose space has as many directions as the {examples} examples: the linear part meets them all, and radial functions \
+                 add nothing"
+            ),
+            Self::WithoutPartner { vertices } => write!(
+                f,
+                "{vertices} vertices have no partner on the other side: there the mirrored examples have the shape of the base"
             ),
             Self::FewExamples { examples } => write!(
                 f,

@@ -16,6 +16,7 @@
 
 mod animation_space;
 mod base;
+mod by_example;
 mod composites;
 mod correctives;
 mod error;
@@ -36,6 +37,7 @@ pub mod weights;
 
 pub use animation_space::AnimationSpaceMethod;
 pub use base::BaseChoice;
+pub use by_example::{ShapeByExampleMethod, ShapeByExampleReport};
 pub use composites::CompositeChoice;
 pub use correctives::{CorrectiveShape, CorrectivesMethod, CorrectivesModelReport, DrivingTurn};
 pub use error::{Lack, MethodError};
@@ -83,6 +85,8 @@ pub enum Method {
     EigenSkin(EigenSkinMethod),
     /// Pose blend shapes over a base.
     PoseBlendshapes(PoseBlendshapesMethod),
+    /// Shapes by example over a base.
+    ShapeByExample(ShapeByExampleMethod),
     /// A shape per sculpt over a base.
     Correctives(CorrectivesMethod),
     /// Triangles that turn with joints.
@@ -157,6 +161,11 @@ impl Method {
         Self::PoseBlendshapes(PoseBlendshapesMethod::default())
     }
 
+    /// Shapes by example with their defaults.
+    pub fn shape_by_example() -> Self {
+        Self::ShapeByExample(ShapeByExampleMethod::default())
+    }
+
     /// Correctives with their defaults.
     pub fn correctives() -> Self {
         Self::Correctives(CorrectivesMethod::default())
@@ -173,7 +182,7 @@ impl Method {
     }
 
     /// Every method with its defaults.
-    pub fn all() -> [Self; 12] {
+    pub fn all() -> [Self; 13] {
         [
             Self::joint(),
             Self::OwnWeights,
@@ -185,6 +194,7 @@ impl Method {
             Self::psd(),
             Self::eigenskin(),
             Self::pose_blendshapes(),
+            Self::shape_by_example(),
             Self::correctives(),
             Self::rotational_regression(),
         ]
@@ -203,6 +213,7 @@ impl Method {
             Self::Psd(_) => "psd",
             Self::EigenSkin(_) => "eigenskin",
             Self::PoseBlendshapes(_) => "pose-blendshapes",
+            Self::ShapeByExample(_) => "shape-by-example",
             Self::Correctives(_) => "correctives",
             Self::RotationalRegression(_) => "rotational-regression",
         }
@@ -239,6 +250,7 @@ impl Method {
             | Self::PoseBlendshapes(PoseBlendshapesMethod { pose_space, .. }) => {
                 Promises { drives_shapes: true, ..correction(pose_space.guard, pose_space.base) }
             }
+            Self::ShapeByExample(own) => Promises { drives_shapes: true, ..correction(own.guard, own.base) },
             Self::Correctives(own) => {
                 Promises { drives_shapes: true, predicts: false, ..correction(own.guard, own.base) }
             }
@@ -251,6 +263,7 @@ impl Method {
         match self {
             Self::Mwe(own) => Some(own.base),
             Self::Joint(own) => Some(own.base),
+            Self::ShapeByExample(own) => Some(own.base),
             Self::Correctives(own) => Some(own.base),
             Self::Psd(PsdMethod { pose_space, .. })
             | Self::EigenSkin(EigenSkinMethod { pose_space, .. })
@@ -276,6 +289,7 @@ impl Method {
         match self {
             Self::Mwe(own) => Some(&mut own.base),
             Self::Joint(own) => Some(&mut own.base),
+            Self::ShapeByExample(own) => Some(&mut own.base),
             Self::Correctives(own) => Some(&mut own.base),
             Self::Psd(PsdMethod { pose_space, .. })
             | Self::EigenSkin(EigenSkinMethod { pose_space, .. })
@@ -300,6 +314,7 @@ impl Method {
             Self::Psd(own) => own.check(),
             Self::EigenSkin(own) => own.check(),
             Self::PoseBlendshapes(own) => own.check(),
+            Self::ShapeByExample(own) => own.check(),
             Self::Correctives(own) => own.check(),
             Self::RotationalRegression(own) => own.ridge.check(),
         }
@@ -332,6 +347,7 @@ impl Method {
             Self::Psd(own) => own.fit(input, progress),
             Self::EigenSkin(own) => own.fit(input, progress),
             Self::PoseBlendshapes(own) => own.fit(input, progress),
+            Self::ShapeByExample(own) => own.fit(input, progress),
             Self::Correctives(own) => own.fit(input, progress),
             Self::RotationalRegression(own) => own.fit(input, progress),
         }

@@ -399,7 +399,7 @@ fn fit(
 }
 
 /// A stack that moves the rest mesh at the bind pose, where corrections are zero.
-fn moves_at_rest(base: &mut Base, input: &FitInput<'_>) -> Option<FitWarning> {
+pub(super) fn moves_at_rest(base: &mut Base, input: &FitInput<'_>) -> Option<FitWarning> {
     let rest = &input.rig.mesh().positions;
     let mut skin = match base {
         Base::Stack(..) => rest.clone(),

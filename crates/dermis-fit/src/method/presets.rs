@@ -33,7 +33,7 @@ pub fn preset(name: &str) -> Option<&'static Preset> {
 }
 
 /// Every preset, the default first.
-pub const PRESETS: [Preset; 29] = [
+pub const PRESETS: [Preset; 30] = [
     preset_of("joint", "the joint model, default form", Method::joint),
     preset_of("joint-lbs", "the joint model over linear blend skinning", || {
         Method::Joint(JointMethod { base: BaseChoice::Lbs, ..JointMethod::default() })
@@ -72,6 +72,11 @@ pub const PRESETS: [Preset; 29] = [
         let pose_space = PoseSpaceSettings { reach: Reach::Global, ..PoseSpaceSettings::default() };
         Method::PoseBlendshapes(PoseBlendshapesMethod { pose_space, ..PoseBlendshapesMethod::default() })
     }),
+    preset_of(
+        "shape-by-example",
+        "a shape per example, with weights linear beyond the examples",
+        Method::shape_by_example,
+    ),
     preset_of("correctives", "a shape per example, for sculpts", Method::correctives),
     preset_of("rotational-regression", "triangles that turn with joints, no ball", Method::rotational_regression),
 ];

@@ -231,7 +231,7 @@ struct Sculpt {
 }
 
 /// The labels of the examples, with a number where one occurs again.
-fn names(training: &Training<'_>) -> Vec<String> {
+pub(super) fn names(training: &Training<'_>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for example in training.examples {
         let label = if example.label.is_empty() { "sculpt" } else { &example.label };
@@ -241,7 +241,7 @@ fn names(training: &Training<'_>) -> Vec<String> {
 }
 
 /// The name, with the first number that makes it another than those taken.
-fn unique(name: &str, taken: &[String]) -> String {
+pub(super) fn unique(name: &str, taken: &[String]) -> String {
     let numbered = (2..).map(|number| format!("{name}.{number}"));
     std::iter::once(name.to_owned()).chain(numbered).find(|name| !taken.contains(name)).unwrap_or_default()
 }
@@ -380,7 +380,7 @@ fn angle(pose: &BoneTransforms, from: BoneIndex, to: BoneIndex) -> f64 {
 }
 
 /// How far the model stays from each example in its pose, at most, metres.
-fn left(training: &Training<'_>, base: &Base, shapes: &CompiledShapes) -> Vec<f64> {
+pub(super) fn left(training: &Training<'_>, base: &Base, shapes: &CompiledShapes) -> Vec<f64> {
     let (mut base, mut skin) = (base.clone(), vec![DVec3::ZERO; training.rest.len()]);
     let mut of = |s: usize| {
         let example = &training.examples[s];

@@ -16,7 +16,8 @@
 //! **Three models, one code.** Pose-space deformation, EigenSkin ([`eigenskin`]) and pose blend shapes
 //! ([`fit_blend_shapes`]) share displacements, pose spaces and leave-one-out. They differ in what the displacements are
 //! regressed on: kernels over all joints, a sum of kernels per joint, or the coordinates themselves. The ridge regression of
-//! the last goes through its dual, W = (X Xᵀ + ρ)⁻¹ D and B = Xᵀ W, so that Rippa's rule serves all three.
+//! the last goes through its dual, W = (X Xᵀ + ρ)⁻¹ D and B = Xᵀ W, so that Rippa's rule serves all three. Shapes by example
+//! ([`by_example`]) share displacements and kernels, and interpolate the examples' weights in place of their displacements.
 //!
 //! **Pose spaces per vertex.** Two bones that share vertices have a joint. A joint counts by the squared influence maps of its
 //! two bones, a_j = max μ², rounded to 1/64 so that vertices form groups. Joints that never moved do not count. Examples that
@@ -34,6 +35,7 @@
 //! [`dermis_deform::pose_space`]. Where A is nearly singular its inverse is damped. The fit interpolates what then remains of the
 //! example separately, with the sign that meets the example ([`Singular`]).
 
+pub mod by_example;
 pub mod compile;
 pub mod correctives;
 mod displacements;

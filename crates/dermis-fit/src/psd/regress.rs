@@ -12,7 +12,7 @@ use dermis_solve::{Folds, Interpolation, SolveError, pseudo_inverse};
 use rayon::prelude::*;
 
 /// Singular values of the coordinates below this fraction of the largest count as zero.
-const CUT: f64 = 1e-10;
+pub(super) const CUT: f64 = 1e-10;
 /// Weight of the linear term's kernel where leave-one-out judges it, relative to the mean square of the coordinates.
 const WIDE: f64 = 1e3;
 /// Smoothing of pose blend shapes that is tried beyond the grid, factors of its largest value: coordinates are not
@@ -60,7 +60,7 @@ impl Regressor {
 }
 
 /// K between the examples of a group; `x` are their coordinates, for those that read them.
-fn gram(regressor: Regressor, squares: &Squares, x: &Mat<f64>, sigma: f64) -> Mat<f64> {
+pub(super) fn gram(regressor: Regressor, squares: &Squares, x: &Mat<f64>, sigma: f64) -> Mat<f64> {
     let scale = 1.0 / (sigma * sigma);
     let n = squares.joints.first().map_or(0, |(_, to_rest, _)| to_rest.nrows());
     match regressor {
@@ -87,7 +87,7 @@ fn gram(regressor: Regressor, squares: &Squares, x: &Mat<f64>, sigma: f64) -> Ma
 }
 
 /// The σ and ρ to try.
-fn tried(settings: &PsdSettings, regressor: Regressor, spacing: f64) -> (Vec<f64>, Vec<f64>) {
+pub(super) fn tried(settings: &PsdSettings, regressor: Regressor, spacing: f64) -> (Vec<f64>, Vec<f64>) {
     let widths: Vec<f64> = match (settings.sigma, regressor) {
         (Some(sigma), _) => vec![sigma],
         // Without a width: a scale that leaves kernel values near one.
@@ -231,6 +231,16 @@ pub(super) fn choose(
             sweep.push(PsdPoint { sigma, smoothing, validated: (score / held_out.max(1) as f64).sqrt(), score });
         }
     }
+    let best = best_of(&sweep, spacing);
+    Ok(Choice { sigma: best.sigma, smoothing: best.smoothing, sweep, scored })
+}
+
+/// The point of a sweep with the least score; among points that say nothing, a kernel that reaches twice as far as examples lie
+/// apart.
+///
+/// # Panics
+/// If the sweep is empty.
+pub(super) fn best_of(sweep: &[PsdPoint], spacing: f64) -> PsdPoint {
     let finite = || sweep.iter().filter(|p| p.score.is_finite());
     let (least, most) = finite().fold((f64::INFINITY, 0.0), |(l, m), p| (p.score.min(l), p.score.max(m)));
     let best = if most - least <= SAYS_NOTHING * most {
@@ -241,8 +251,7 @@ pub(super) fn choose(
         // Of equals the smoother, wider kernel.
         finite().reduce(|best, p| if p.score <= best.score { p } else { best })
     };
-    let best = *best.unwrap_or(&sweep[sweep.len() - 1]);
-    Ok(Choice { sigma: best.sigma, smoothing: best.smoothing, sweep, scored })
+    *best.unwrap_or(&sweep[sweep.len() - 1])
 }
 
 /// Sums of squared held-out residuals of a group, ρ after ρ for each σ; infinite where the system cannot be solved.

@@ -31,6 +31,7 @@ from ._methods import (
     PoseBlendshapes,
     Psd,
     RotationalRegression,
+    ShapeByExample,
     presets,
 )
 from ._parts import PartsFit, fit_part, fit_parts, merge_parts
@@ -78,6 +79,7 @@ __all__ = [
     "Psd",
     "Rig",
     "RotationalRegression",
+    "ShapeByExample",
     "ShapeTrack",
     "__version__",
     "animate",

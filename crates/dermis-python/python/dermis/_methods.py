@@ -24,6 +24,7 @@ _CLASS_NAMES = {
     "psd": "Psd",
     "eigenskin": "EigenSkin",
     "pose-blendshapes": "PoseBlendshapes",
+    "shape-by-example": "ShapeByExample",
     "correctives": "Correctives",
     "rotational-regression": "RotationalRegression",
 }

@@ -178,3 +178,20 @@ class RotationalRegression(Method):
         *,
         ridge: Choice = ...,
     ) -> None: ...
+
+class ShapeByExample(Method):
+    def __init__(
+        self,
+        *,
+        base: Choice = ...,
+        coordinates: Choice = ...,
+        channels: Sequence[Any] = ...,
+        kernel: Choice | None = ...,
+        sigma: Choice | None = ...,
+        eig_tol: Choice | None = ...,
+        smoothing: Choice | None = ...,
+        folds: Choice = ...,
+        duplicates: float = ...,
+        mirror: bool = ...,
+        guard: bool = ...,
+    ) -> None: ...

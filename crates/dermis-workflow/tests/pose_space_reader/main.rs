@@ -138,6 +138,7 @@ fn a_reader_of_the_page_has_the_programs_weights_in_trained_and_untrained_poses(
         ("eigenskin", eigenskin(), &trained, "as they are"),
         ("blend", Method::PoseBlendshapes(blend_shapes), &trained, "own"),
         ("budget", Method::Psd(PsdMethod { budget: few, ..psd() }), &trained, "as they are"),
+        ("example", Method::shape_by_example(), &trained, "as they are"),
     ];
     let mut random = Random::new(11);
     for (name, method, taught, origin) in cases {
