@@ -22,7 +22,7 @@ pub(super) fn figures(progress: Progress<'_>) -> Result<Vec<Figure>, FigureError
     let tube = TubeRig::new()?;
     let rotations = rotational(&tube)?;
     dermis_rig::progress::proceed(progress, 3, 4)?;
-    Ok(vec![rotations, decomposition(&tube)?, weights(&tube)?, embedding()])
+    Ok(vec![rotations, decomposition(&tube)?, weights(&tube)?])
 }
 
 /// Twists learnt, degrees.
@@ -278,16 +278,4 @@ fn weights(tube: &TubeRig) -> Result<Figure, FigureError> {
             legend: vec![],
         }])],
     })
-}
-
-fn embedding() -> Figure {
-    Figure {
-        name: "Skeleton embedding".into(),
-        title: "a template finds its place in a mesh".into(),
-        paper: "A template skeleton is embedded in a character: spheres packed along the medial surface make a graph, a search over it places the joints, and a \
-                descent refines them."
-            .into(),
-        outcome: Verdict::NotShown("this page makes weights for a skeleton that is there, not the skeleton".into()),
-        ..Figure::default()
-    }
 }

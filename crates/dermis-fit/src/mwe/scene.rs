@@ -104,6 +104,11 @@ impl Local {
         self.scale.len()
     }
 
+    /// |x_k − x_k(rest)|² of a row and a bone, before μ: how far the bone moved, seen from the anchor.
+    pub fn moved(&self, row: usize, bone: usize) -> f64 {
+        (12 * bone..12 * bone + 12).map(|c| (self.raw[(row, c)] - identity(c)).powi(2)).sum()
+    }
+
     /// centredᵀ centred.
     pub fn gram(&self) -> &Mat<f64> {
         self.gram.get_or_init(|| self.centred.transpose() * &self.centred)
