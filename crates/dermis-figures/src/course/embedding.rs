@@ -89,7 +89,9 @@ fn told(mesh: &Mesh, found: &AutoRig, artist: &[(String, DVec3)]) -> Figure {
         Measured::claimed("largest distance of a vertex's weights from sum one", format!("{off:.1e}"), "0", off < 1e-9),
     ];
     let outcome = match errors.first() {
-        None => Verdict::Differs("the character names its joints otherwise, so that no distance to the artist's is known".into()),
+        None => Verdict::Differs(
+            "the character names its joints otherwise, so that no distance to the artist's is known".into(),
+        ),
         Some((name, worst)) => {
             let mean = errors.iter().map(|(_, error)| error).sum::<f64>() / errors.len() as f64;
             measured.push(Measured::plain(

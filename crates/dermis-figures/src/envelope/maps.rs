@@ -50,7 +50,9 @@ pub(super) fn figure(character: &Character) -> Figure {
         panels: shown.iter().map(|&bone| picture(of, bone, name)).collect(),
     };
     let in_3d = RigIn3d {
-        caption: "Choose a bone in the list: its map is painted on the skin. Paint shows the skinning weights in its place.".into(),
+        caption:
+            "Choose a bone in the list: its map is painted on the skin. Paint shows the skinning weights in its place."
+                .into(),
         paint: RigPaint::Maps,
         bone: shown.first().map(|bone| bone.get() as u32),
         view: rig_view(mesh, rig.skeleton(), &weights, &maps),

@@ -94,11 +94,7 @@ pub(super) fn regularisation(character: &Character, thin: &Character) -> Result<
         model_name: "enveloping".into(),
         baseline_name: "linear blending".into(),
         unit: LengthUnit { name: "mm".into(), scale: 1e3 },
-        view: SkinView {
-            triangles: mesh.triangles.clone(),
-            rest: shown_positions(&mesh.positions),
-            ..in_3d.view
-        },
+        view: SkinView { triangles: mesh.triangles.clone(), rest: shown_positions(&mesh.positions), ..in_3d.view },
     };
     let over = |at: usize| Distances::over(&errors[at]);
     let chart = LineChart {

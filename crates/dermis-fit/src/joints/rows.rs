@@ -45,9 +45,8 @@ impl Scene<'_> {
         if folds.len() < self.different_poses() {
             return vec![true; folds.len()];
         }
-        let square = |row: usize, at: usize| {
-            self.poses[row].of(group.joints[at].0 as usize).iter().map(|z| z * z).sum::<f64>()
-        };
+        let square =
+            |row: usize, at: usize| self.poses[row].of(group.joints[at].0 as usize).iter().map(|z| z * z).sum::<f64>();
         let sides = folds.iter().map(|fold| (&fold.rows[..], fold.scored));
         let relevance: Vec<f64> = group.joints.iter().map(|(_, root)| root * root).collect();
         Movements::new((self.rows(group), relevance.len()), square, sides).counted(&relevance)

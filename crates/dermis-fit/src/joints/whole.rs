@@ -147,9 +147,8 @@ impl Scene<'_> {
                 let sums = problem.sums(all.clone());
                 let at = |&lambda: &f64| {
                     let factor = problem.factor(&sums, lambda)?;
-                    let of_vertex = |at: usize| {
-                        Ok(problem.squares(&problem.solve(&sums, lambda, &factor, at)?, at, all.clone()))
-                    };
+                    let of_vertex =
+                        |at: usize| Ok(problem.squares(&problem.solve(&sums, lambda, &factor, at)?, at, all.clone()));
                     (0..vertices.len()).map(of_vertex).sum::<Result<f64, SolveError>>()
                 };
                 grid.iter().map(at).collect::<Result<Vec<_>, _>>()

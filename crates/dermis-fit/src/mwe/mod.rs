@@ -344,7 +344,8 @@ fn sweep(
             _ => Folds::Single,
         }
         .ranges(local.rows());
-        let movements = movements(&local, settings, &folds);
+        let joints = scene.joints(&local);
+        let movements = movements(scene, &local, settings, &folds, &joints);
         let of_chunk = |vertices: &[u32]| {
             ticker.tick(0)?;
             let (y, _) = scene.targets(&local, table, vertices, settings.centring);
@@ -353,8 +354,9 @@ fn sweep(
                 let counted = movements.as_ref().map_or_else(
                     || vec![true; folds.len()],
                     |of_group| {
-                        let relevance = |&bone: &BoneIndex| maps.value(v as usize, bone).powi(2);
-                        of_group.counted(&local.bones.iter().map(relevance).collect::<Vec<_>>())
+                        let mu = |bone: BoneIndex| maps.value(v as usize, bone);
+                        let larger = |&(from, to): &(Option<BoneIndex>, BoneIndex)| mu(to).max(from.map_or(0.0, mu));
+                        of_group.counted(&joints.iter().map(|joint| larger(joint).powi(2)).collect::<Vec<_>>())
                     },
                 );
                 let targets = y.get(.., 3 * at..3 * at + 3);
@@ -381,15 +383,22 @@ fn sweep(
     Ok(total)
 }
 
-/// How far the bones move in every fold, seen from the anchor, and how much of that the other folds show; `None` where all folds
-/// count: blocks of poses, and generalised cross-validation, which leaves none out.
-fn movements(local: &Local, settings: &MweSettings, folds: &[Fold]) -> Option<Movements> {
+/// How far the joints of a group turn in every fold, and how much of that the other folds show; `None` where all folds count:
+/// blocks of poses, and generalised cross-validation, which leaves none out.
+fn movements(
+    scene: &Scene<'_>,
+    local: &Local,
+    settings: &MweSettings,
+    folds: &[Fold],
+    joints: &[(Option<BoneIndex>, BoneIndex)],
+) -> Option<Movements> {
     if settings.strength == Strength::Gcv || folds.len() < local.rows() {
         return None;
     }
     let rows: Vec<usize> = (0..local.rows()).collect();
     let single = folds.iter().map(|fold| (&rows[fold.start..fold.end], 1));
-    Some(Movements::new((local.rows(), local.bones.len()), |row, k| local.moved(row, k), single))
+    let square = |row: usize, k: usize| scene.moved(local.pose(row), joints[k]);
+    Some(Movements::new((local.rows(), joints.len()), square, single))
 }
 
 /// Vertices a task scores at a time.

@@ -30,7 +30,7 @@ pub use chart::{LineChart, Scale, Series};
 pub use index::{IndexEntry, index_page};
 pub use picture::{Picture, PictureView, influence_colour};
 
-use crate::page::{RigView, LengthUnit, PageTable, SkinView};
+use crate::page::{LengthUnit, PageTable, RigView, SkinView};
 
 /// A paper: its figures on one page.
 #[derive(Clone, Debug, Default)]
