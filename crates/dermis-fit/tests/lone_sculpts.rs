@@ -86,6 +86,11 @@ fn a_lone_pose_does_not_choose_the_ridge_of_others() {
         let sum = of_others + [1, 2].map(left_out).iter().sum::<f64>();
         let expected = (sum / pairs).sqrt();
         // Models run in f64; at the least ridge, 1e-4, the normal equations lose eight digits.
-        assert!((point.validated - expected).abs() < 1e-6 * expected, "{}: {} {expected}", point.ridge, point.validated);
+        assert!(
+            (point.validated - expected).abs() < 1e-6 * expected,
+            "{}: {} {expected}",
+            point.ridge,
+            point.validated
+        );
     }
 }

@@ -86,7 +86,7 @@ pub(super) fn regularisation(character: &Character, thin: &Character) -> Result<
     }
     in_3d = SkinsIn3d {
         caption: format!(
-            "\"{}\": the true skin, the enveloped one, linear blending. The arrows and the list of poses switch the regularisation; the colour is \
+            "\"{}\": the true skin, the enveloped one, linear blending. Frame switches the regularisation; the colour is \
              the distance from the true skin.",
             pose.label
         ),
@@ -113,8 +113,8 @@ pub(super) fn regularisation(character: &Character, thin: &Character) -> Result<
     Ok(Figure {
         name: "Figure 5".into(),
         title: "no regularisation, ordinary ridge, local ridge on a new pose".into(),
-        paper: "Without regularisation a new pose tears the skin. An ordinary ridge holds it but follows the examples less. A ridge along the principal \
-                axes, inverse to the variance along each, does both better."
+        paper: "A new pose without regularisation, with an ordinary ridge, and with the local ridge of equations 8 and 9, which is inverse to the variance \
+                along each principal axis."
             .into(),
         ours: format!(
             "The published form learns from {} of the character's examples and is tried in poses that it did not see; \"{}\" is drawn, the worst \
@@ -126,8 +126,8 @@ pub(super) fn regularisation(character: &Character, thin: &Character) -> Result<
         outcome: match local_is_better {
             true => Verdict::Reproduced,
             false => Verdict::Differs(
-                "on this character an ordinary ridge of the right strength is as good as a local one; without any, the skin tears as \
-                 in the paper"
+                "on this character an ordinary ridge of the right strength is as good as a local one; without any, the \
+                 skin tears"
                     .into(),
             ),
         },
