@@ -252,7 +252,7 @@ pub enum FitWarning {
         /// λ.
         ridge: f64,
     },
-    /// No example moves what another one moves, so that nothing can be cross-validated: λ is the largest that meets them.
+    /// Most of what the examples show moves in one of them alone, so that nothing can be cross-validated: λ is the largest that meets them.
     NothingToValidate {
         /// The symbol that the method gives λ.
         symbol: &'static str,
@@ -411,8 +411,8 @@ impl fmt::Display for FitWarning {
             }
             Self::NothingToValidate { symbol, ridge } => write!(
                 f,
-                "no example moves a joint that another one moves, so there is nothing to cross-validate: the fit meets the examples \
-                 ({symbol} = {}); a pose half way to each settles what lies between",
+                "most of what the examples show moves in one of them alone, so there is nothing to cross-validate it by: the fit meets \
+                 the examples ({symbol} = {}); a pose half way to each settles what lies between",
                 short(*ridge)
             ),
             Self::NoJointTurned => {
