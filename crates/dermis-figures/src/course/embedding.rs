@@ -152,7 +152,8 @@ mod tests {
         let found = autorig(&planted.mesh, &template, &AutoRigSettings::default(), &silent).unwrap();
         let errors_of = |joints: &[(String, DVec3)]| errors(&found, joints);
         let of_planted = errors_of(&planted.joints);
-        assert!(of_planted.len() >= 13, "{of_planted:?}");
+        // The trunk's joints are left out: the body has no pelvis, and so no length of the trunk.
+        assert!(of_planted.len() >= 12, "{of_planted:?}");
         let mean = of_planted.iter().map(|(_, error)| error).sum::<f64>() / of_planted.len() as f64;
         // A shoulder of a capsule shows no joint; the mean of all is a tenth of a limb at most.
         assert!(mean < 0.1, "{of_planted:?}");
