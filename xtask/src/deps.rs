@@ -43,10 +43,11 @@ const TABLE: &[Rule] = &[
     rule("dermis-files", &["dermis-rig", "dermis-deform", "dermis-io"]),
     // Shows what others computed: text in, text out, so that a program without files or terminal can use it.
     rule("dermis-report", &["dermis-rig", "dermis-measure", "dermis-io"]),
-    // Fits the examples of papers and draws them.
+    // Fits the examples of papers and draws them; one of them embeds a skeleton.
     rule(
         "dermis-figures",
         &[
+            "dermis-autorig",
             "dermis-rig",
             "dermis-solve",
             "dermis-deform",

@@ -20,6 +20,7 @@ mod error;
 mod learning;
 mod limb;
 mod pose_space;
+mod rig_view;
 mod scans;
 mod skinning;
 mod tube;

@@ -21,6 +21,7 @@
 pub mod animation_space;
 pub mod decompose;
 pub mod design;
+mod evidence;
 pub mod heat;
 pub mod influence;
 pub mod inverse;

@@ -2,6 +2,7 @@
 //! controls of meaning, keys, a clock, kinematics, rotational regression, decomposition, automatic weights.
 
 mod controls;
+mod embedding;
 mod kinematics;
 mod papers;
 mod skin;
@@ -21,6 +22,7 @@ pub(crate) fn page(character: &Character, progress: Progress<'_>) -> Result<Figu
     figures.push(kinematics::figure()?);
     dermis_rig::progress::proceed(progress, 2, 4)?;
     figures.extend(papers::figures(progress)?);
+    figures.push(embedding::figure(character, &|_, _| progress(3, 4))?);
     Ok(FiguresPage {
         title: "A lecture on animation and skinning in figures".into(),
         subtitle: "Skeletal animation from keys to skin, on a character and on shapes made for the purpose, and the papers that a lecture names \

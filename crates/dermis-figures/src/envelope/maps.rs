@@ -1,11 +1,15 @@
 //! Figure 4: influence maps as pictures.
 
 use crate::Character;
+use crate::rig_view::rig_view;
 use dermis_report::figures::{
-    Drawing, Exhibit, Figure, Measured, Panel, PanelColumn, PanelGrid, PanelRow, Picture, PictureView, Verdict,
-    influence_colour,
+    Drawing, Exhibit, Figure, Measured, Panel, PanelColumn, PanelGrid, PanelRow, Picture, PictureView, RigIn3d,
+    RigPaint, Verdict, influence_colour,
 };
 use dermis_rig::{BoneIndex, Influences};
+
+/// A weight above this should have a map.
+const NOTABLE: f64 = 0.01;
 
 /// Bones shown.
 const SHOWN: usize = 4;
@@ -45,6 +49,15 @@ pub(super) fn figure(character: &Character) -> Figure {
         name: name.into(),
         panels: shown.iter().map(|&bone| picture(of, bone, name)).collect(),
     };
+    let in_3d = RigIn3d {
+        caption:
+            "Choose a bone in the list: its map is painted on the skin. Paint shows the skinning weights in its place."
+                .into(),
+        paint: RigPaint::Maps,
+        bone: shown.first().map(|bone| bone.get() as u32),
+        view: rig_view(mesh, rig.skeleton(), &weights, &maps),
+    };
+    let (notable, without) = without_map(&weights, &maps);
     let mean = maps.count() as f64 / maps.vertices().max(1) as f64;
     Figure {
         name: "Figure 4".into(),
@@ -53,7 +66,7 @@ pub(super) fn figure(character: &Character) -> Figure {
                 solution."
             .into(),
         ours: "Grey is 0, yellow 1. The maps are the ones that fits use: painted ones if the rig has them, otherwise the skinning weights spread \
-               over two joints and smoothed over the surface (beneath them)."
+               over two joints and smoothed over the surface (beneath them). Smoothing takes away a small weight that no neighbour shares."
             .into(),
         outcome: match rig.influence_maps() {
             Some(_) => Verdict::Reproduced,
@@ -62,10 +75,30 @@ pub(super) fn figure(character: &Character) -> Figure {
         measured: vec![
             Measured::plain("bones per vertex: mean, most", format!("{mean:.1}, {}", maps.largest_count())),
             Measured::plain("bones of the rig", rig.skeleton().len().to_string()),
+            Measured::plain(
+                format!("weights above {NOTABLE} whose bone has no map at the vertex"),
+                format!("{without} of {notable}"),
+            ),
         ],
-        exhibits: vec![Exhibit::Panels(PanelGrid {
-            columns: columns.collect(),
-            rows: vec![row("influence map", &maps), row("skinning weight", &weights)],
-        })],
+        exhibits: vec![
+            Exhibit::Panels(PanelGrid {
+                columns: columns.collect(),
+                rows: vec![row("influence map", &maps), row("skinning weight", &weights)],
+            }),
+            Exhibit::Rig(Box::new(in_3d)),
+        ],
     }
+}
+
+/// Weights above [`NOTABLE`], and how many of their bones have no map at the vertex. Smoothing takes away a weight that the
+/// neighbours do not share.
+fn without_map(weights: &Influences, maps: &Influences) -> (usize, usize) {
+    let (mut notable, mut without) = (0, 0);
+    for (v, row) in weights.rows().enumerate() {
+        for &(bone, _) in row.iter().filter(|(_, w)| *w > NOTABLE) {
+            notable += 1;
+            without += usize::from(maps.value(v, bone) == 0.0);
+        }
+    }
+    (notable, without)
 }

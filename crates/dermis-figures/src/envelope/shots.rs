@@ -59,9 +59,7 @@ pub(super) fn figure(thin: &Character) -> Result<Figure, FigureError> {
     Ok(Figure {
         name: "Simulation session".into(),
         title: "shots reused, and their cost".into(),
-        paper: "Skin is simulated for some frames of a shot; enveloping learns them and makes the others, and later shots learn from earlier ones. A \
-                table gives the cost."
-            .into(),
+        paper: "Skin is simulated for some frames of a shot. Enveloping learns them and makes the others, and later shots reuse them.".into(),
         ours: "The character's examples are three shots in a row. Of the first all frames are simulated, of the second every other one, of the third \
                every fourth. Enveloping learns from all that was simulated so far. The cost of simulation is counted in frames; seconds are of \
                this machine, for a part of the skin."

@@ -38,6 +38,8 @@ pub(super) fn figure(character: &Character) -> Result<Figure, FigureError> {
     for (_, model, ..) in &mut models {
         skins.push(shown.iter().map(|&at| model.skin(&held_out.examples()[at].transforms)).collect::<Result<_, _>>()?);
     }
+    let around = |&at: &usize| PictureView::around(&held_out.examples()[at].positions, 25.0, 8.0, 380);
+    let views = PictureView::of_one_size(&shown.iter().map(around).collect::<Vec<_>>(), 380);
     let mut rows = Vec::new();
     for which in [0, 1, 3] {
         let panel = |nth: usize| {
@@ -45,11 +47,10 @@ pub(super) fn figure(character: &Character) -> Result<Figure, FigureError> {
             let truth = &held_out.examples()[at].positions;
             let colours: Vec<DVec3> =
                 skin.iter().zip(truth).map(|(a, b)| error_colour(2.0 * a.distance(*b) / longest)).collect();
-            let view = PictureView::around(truth, 25.0, 8.0, 380);
             let Distances { rms, max } = models[which].3[at];
             let least = models.iter().map(|m| m.3[at].rms).fold(f64::INFINITY, f64::min);
             Panel {
-                drawing: Drawing::Picture(Picture::of(models[which].0, view, skin, &mesh.triangles, &colours)),
+                drawing: Drawing::Picture(Picture::of(models[which].0, views[nth], skin, &mesh.triangles, &colours)),
                 caption: format!("rms {}, largest {}", mm(rms), mm(max)),
                 best: rms <= 1.01 * least,
             }
@@ -75,9 +76,7 @@ pub(super) fn figure(character: &Character) -> Result<Figure, FigureError> {
     Ok(Figure {
         name: "Figures 7–10".into(),
         title: "single weights, enveloping and pose space side by side".into(),
-        paper: "Skins of characters by single-weight enveloping, by multi-weight enveloping and by pose space, in poses that were not sculpted. \
-                Enveloping does what pose space does, at a cost that does not grow with the examples."
-            .into(),
+        paper: "Skins of characters by single-weight enveloping, by multi-weight enveloping and by pose space, side by side.".into(),
         ours: format!(
             "All learn from the same {} examples and are shown in poses that none has seen. Single weights are themselves fitted to the \
              examples, the best that linear blending can do with four bones a vertex. Redder is farther from the true skin; full red is half of the \

@@ -81,10 +81,10 @@ pub(super) fn figure() -> Result<Figure, FigureError> {
                 "poses",
                 "points fitted",
                 "fit",
-                "for all points",
+                "all points",
                 "in 2002",
-                "examples, all points",
-                "coefficients, all points",
+                "examples",
+                "coefficients",
             ]
             .map(String::from)
             .to_vec(),

@@ -3,6 +3,7 @@
 use super::normal::{Rows, Vertices};
 use super::scene::{Group, Scene};
 use super::solve::{DirectProblem, LeftOut};
+use crate::evidence::{Evidence, Movements};
 use dermis_deform::joints::{JointPose, shared_feature};
 use dermis_rig::glam::{DMat3, DVec3};
 use dermis_solve::faer::Mat;
@@ -35,6 +36,32 @@ impl Scene<'_> {
             LeftOut { scored: fold.len(), rows: fold.chain(images).collect() }
         });
         folds.collect()
+    }
+
+    /// Returns which of [`Scene::folds`] count in the choice of λ at a group's vertices: those whose movement other poses show.
+    /// Blocks of several poses all do.
+    pub fn counted(&self, group: &Group) -> Vec<bool> {
+        let folds = self.folds(group);
+        if folds.len() < self.different_poses() {
+            return vec![true; folds.len()];
+        }
+        let square =
+            |row: usize, at: usize| self.poses[row].of(group.joints[at].0 as usize).iter().map(|z| z * z).sum::<f64>();
+        let sides = folds.iter().map(|fold| (&fold.rows[..], fold.scored));
+        let relevance: Vec<f64> = group.joints.iter().map(|(_, root)| root * root).collect();
+        Movements::new((self.rows(group), relevance.len()), square, sides).counted(&relevance)
+    }
+
+    /// Returns what the base leaves of some vertices, in poses that count in the choice of λ and in others.
+    pub fn evidence(&self, vertices: &[usize], counted: &[bool]) -> Evidence {
+        let mut evidence = Evidence::default();
+        for (fold, &counts) in self.fold_ranges().into_iter().zip(counted) {
+            for s in fold {
+                let left = |&v: &usize| (self.importance(s) * self.training.residual(s, v)).length_squared();
+                evidence.add(counts, vertices.iter().map(left).sum());
+            }
+        }
+        evidence
     }
 
     /// Returns the number of free coefficients per axis.

@@ -151,6 +151,11 @@ impl<'a> Scene<'a> {
         folds.into_iter().map(|fold| self.starts[fold.start]..self.starts[fold.end]).collect()
     }
 
+    /// The number of different poses.
+    pub fn different_poses(&self) -> usize {
+        self.starts.len() - 1
+    }
+
     /// Evaluates the features of a pose.
     pub fn pose(&self, transforms: &BoneTransforms) -> JointPose {
         let mut pose = JointPose::default();

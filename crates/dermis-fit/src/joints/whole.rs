@@ -5,6 +5,7 @@ use super::normal::Vertices;
 use super::scene::{Group, Scene};
 use super::settings::{JointFit, JointReport};
 use super::solve::{Coefficients, FreePart, LeverageForm};
+use crate::evidence::{Evidence, meeting};
 use crate::training::{FitError, Ticker};
 use dermis_deform::guard::BALL_FACTOR;
 use dermis_deform::joints::{CorrectionFrame, SharedTerm};
@@ -24,6 +25,7 @@ pub struct Choice {
     pub lambda: f64,
     /// Rms over vertices and poses left out, at the best λ.
     pub error: f64,
+    /// λ and the same error; empty where no pose shows what another one moves, so that λ is the largest that meets the examples.
     pub sweep: Vec<(f64, f64)>,
     pub vertices: usize,
 }
@@ -65,12 +67,14 @@ impl Scene<'_> {
             .collect()
     }
 
-    /// Returns the sums of squared residuals on the poses left out, at every λ of every vertex looked at.
+    /// Returns the sums of squared residuals on the poses left out, at every λ of every vertex looked at. `which` says of every
+    /// fold of a group whether it is left out; none counts where it is not.
     fn left_out(
         &self,
         groups: &[Group],
         stride: usize,
         grid: &[f64],
+        which: impl Fn(&Group) -> Vec<bool> + Sync,
         ticker: &Ticker<'_>,
     ) -> Result<Vec<Vec<f64>>, FitError> {
         let parts = self.for_chunks(
@@ -78,16 +82,16 @@ impl Scene<'_> {
             stride,
             ticker,
             |group, _, vertices, _| {
-                let ranges = self.fold_ranges();
+                let ranges = some(self.fold_ranges(), &which(group));
                 if ranges.iter().any(|fold| fold.len() >= REFIT) {
                     return vertices.left_out(grid, &ranges);
                 }
-                let (folds, free) = (self.folds(group), FreePart::of(&vertices)?);
+                let (folds, free) = (some(self.folds(group), &which(group)), FreePart::of(&vertices)?);
                 let vertices = LeverageForm::new(&free, &vertices);
                 grid.iter().map(|&lambda| vertices.left_out(lambda, &folds)).collect::<Result<Vec<_>, _>>()
             },
             |group, vertices| {
-                let (folds, mut sums) = (self.folds(group), vec![vec![]; grid.len()]);
+                let (folds, mut sums) = (some(self.folds(group), &which(group)), vec![vec![]; grid.len()]);
                 for &v in vertices {
                     let (problem, _) = self.direct(group, v);
                     for (sums, &lambda) in sums.iter_mut().zip(grid) {
@@ -107,12 +111,13 @@ impl Scene<'_> {
         let grid = &self.settings.grid;
         let vertices = self.training.rest.len().div_ceil(stride) as f64;
         let mut means: Vec<Option<f64>> = vec![None; grid.len()];
+        let all = |group: &Group| vec![true; self.folds(group).len()];
         let mut at = grid.len() / 2;
         loop {
             let around = at.saturating_sub(1)..(at + 2).min(grid.len());
             let missing: Vec<usize> = around.clone().filter(|&i| means[i].is_none()).collect();
             let lambdas: Vec<f64> = missing.iter().map(|&i| grid[i]).collect();
-            for (i, sums) in missing.into_iter().zip(self.left_out(groups, stride, &lambdas, ticker)?) {
+            for (i, sums) in missing.into_iter().zip(self.left_out(groups, stride, &lambdas, all, ticker)?) {
                 let roots: f64 = sums.into_iter().map(f64::sqrt).sum();
                 means[i] = Some(roots / (vertices * (self.own as f64).sqrt()).max(1.0));
             }
@@ -125,14 +130,72 @@ impl Scene<'_> {
         }
     }
 
-    /// Chooses λ by the error on the poses left out.
+    /// Returns the sums of squared residuals that the fit leaves of the examples, at every λ, over the vertices looked at.
+    fn trained(
+        &self,
+        groups: &[Group],
+        stride: usize,
+        grid: &[f64],
+        ticker: &Ticker<'_>,
+    ) -> Result<Vec<f64>, FitError> {
+        let parts = self.for_chunks(
+            groups,
+            stride,
+            ticker,
+            |_, vertices, problem, _| {
+                let all = 0..problem.poses();
+                let sums = problem.sums(all.clone());
+                let at = |&lambda: &f64| {
+                    let factor = problem.factor(&sums, lambda)?;
+                    let of_vertex =
+                        |at: usize| Ok(problem.squares(&problem.solve(&sums, lambda, &factor, at)?, at, all.clone()));
+                    (0..vertices.len()).map(of_vertex).sum::<Result<f64, SolveError>>()
+                };
+                grid.iter().map(at).collect::<Result<Vec<_>, _>>()
+            },
+            |group, vertices| {
+                let mut sums = vec![0.0; grid.len()];
+                for &v in vertices {
+                    let (problem, _) = self.direct(group, v);
+                    for (sum, &lambda) in sums.iter_mut().zip(grid) {
+                        *sum += problem.solve(lambda, 0, self.own)?.squares;
+                    }
+                }
+                Ok(sums)
+            },
+        )?;
+        Ok((0..grid.len()).map(|i| parts.iter().map(|part| part[i]).sum()).collect())
+    }
+
+    /// Returns what the base leaves of the vertices looked at, by whether a pose counts in the choice of λ.
+    fn evidence_of(&self, groups: &[Group], stride: usize) -> Evidence {
+        let chunks = self.chunks(groups, stride);
+        let of_chunk = |(group, vertices): (&Group, Vec<usize>)| self.evidence(&vertices, &self.counted(group));
+        let parts: Vec<Evidence> = chunks.into_par_iter().map(of_chunk).collect();
+        parts.into_iter().fold(Evidence::default(), |mut sum, part| {
+            sum.join(part);
+            sum
+        })
+    }
+
+    /// Chooses λ by the error on the poses left out whose movement others show, or by what meets the examples if there are none
+    /// ([`evidence`](crate::evidence)). In the errors, the other poses count with what the base leaves of them.
     pub fn choose(&self, groups: &[Group], stride: usize, ticker: &Ticker<'_>) -> Result<Choice, FitError> {
         let grid = &self.settings.grid;
-        let sums: Vec<f64> =
-            self.left_out(groups, stride, grid, ticker)?.iter().map(|of_vertices| of_vertices.iter().sum()).collect();
         let vertices = self.training.rest.len().div_ceil(stride);
         let rms = |sum: f64| (sum / (vertices * self.own).max(1) as f64).sqrt();
-        let chosen = cross_validation::choose(&sums, self.settings.tolerance).unwrap_or(0);
+        let evidence = self.evidence_of(groups, stride);
+        if evidence.is_missing() {
+            let met = meeting(&self.trained(groups, stride, grid, ticker)?, evidence.all());
+            return Ok(Choice { lambda: grid[met], error: rms(evidence.all()), sweep: vec![], vertices });
+        }
+        let counted: Vec<f64> = self
+            .left_out(groups, stride, grid, |group| self.counted(group), ticker)?
+            .iter()
+            .map(|of_vertices| of_vertices.iter().sum())
+            .collect();
+        let chosen = cross_validation::choose(&counted, self.settings.tolerance).unwrap_or(0);
+        let sums: Vec<f64> = counted.iter().map(|sum| sum + evidence.others).collect();
         Ok(Choice {
             lambda: grid[chosen],
             error: sums.iter().copied().map(rms).fold(f64::INFINITY, f64::min),
@@ -267,4 +330,9 @@ impl Scene<'_> {
         };
         JointFit { correction: self.model, report }
     }
+}
+
+/// The folds that are marked.
+fn some<T>(folds: Vec<T>, marked: &[bool]) -> Vec<T> {
+    folds.into_iter().zip(marked).filter_map(|(fold, &counts)| counts.then_some(fold)).collect()
 }

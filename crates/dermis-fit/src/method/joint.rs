@@ -8,7 +8,7 @@ use super::mush::{self, Seen};
 use super::ridge::FoldsText;
 use super::{
     FitInput, FitReport, FitWarning, LEVERAGE_VERTICES, Learnt, MethodError, MethodReport, RidgeChoice, RidgePoint,
-    chosen_by, few, short,
+    chosen_by, few, ridge_by, short,
 };
 use crate::joints::{JointFit, JointReport, JointSettings, fit_joints, joint_leverages};
 use crate::training::{BasePoses, Progress, Training};
@@ -205,7 +205,9 @@ impl JointMethod {
     ) -> Result<Learnt, MethodError> {
         let Found { base: chosen, bases, composites, fitted } = found;
         let mut report = self.report(&settings, &fitted.report, (chosen, bases), composites, input.rig);
-        report.warnings.extend(few(examples));
+        if report.has_evidence() {
+            report.warnings.extend(few(examples));
+        }
         let mirrored = fitted.report.mirrored;
         let solved = SolvedBy::Joint(fitted.report);
         let learnt = Learnt::new(base, Some(fitted.correction.into()), input, report, solved)?;
@@ -271,12 +273,12 @@ impl JointMethod {
             ("frame".into(), format!("{:?}", settings.frame).to_lowercase()),
             ("sigma".into(), settings.sigma.to_string()),
             ("inducing rotations".into(), format!("{} / {} sliding", settings.inducing, settings.inducing_sliding)),
-            ("lambda".into(), format!("{}{}", short(found.lambda), chosen_by(fixed))),
+            ("lambda".into(), format!("{}{}", short(found.lambda), ridge_by(fixed, !found.sweep.is_empty()))),
             ("tolerance of the choice".into(), settings.tolerance.to_string()),
             ("left and right".into(), sides(settings, found)),
             ("guard".into(), if settings.ball { "on".into() } else { "off".into() }),
         ]);
-        if !fixed {
+        if !found.sweep.is_empty() {
             report.settings.push(("folds".into(), FoldsText(settings.folds).to_string()));
             report.validated_by = Some(FoldsText(settings.folds).to_string());
         }
@@ -307,6 +309,9 @@ fn warnings(settings: &JointSettings, report: &JointReport) -> Vec<FitWarning> {
         && (report.lambda == high.0 || report.lambda == low.0)
     {
         warnings.push(FitWarning::RidgeAtEdge { symbol: "lambda", ridge: report.lambda });
+    }
+    if settings.lambda.is_none() && report.sweep.is_empty() {
+        warnings.push(FitWarning::NothingToValidate { symbol: "lambda", ridge: report.lambda });
     }
     if report.joints.iter().all(|joint| joint.inducing == 0) {
         warnings.push(FitWarning::NoJointTurned);

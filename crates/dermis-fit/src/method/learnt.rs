@@ -191,6 +191,11 @@ impl Learnt {
 }
 
 impl FitReport {
+    /// Whether examples show what others move, so that leaving some out says something of the fit.
+    pub fn has_evidence(&self) -> bool {
+        !self.warnings.iter().any(|warning| matches!(warning, FitWarning::NothingToValidate { .. }))
+    }
+
     pub(super) fn new(method: &'static str, details: MethodReport) -> Self {
         Self {
             method,
@@ -247,6 +252,13 @@ pub enum FitWarning {
     /// The chosen λ is the smallest or largest of its grid.
     RidgeAtEdge {
         /// The symbol that the method gives it.
+        symbol: &'static str,
+        /// λ.
+        ridge: f64,
+    },
+    /// Most of what the examples show moves in one of them alone, so that nothing can be cross-validated: λ is the largest that meets them.
+    NothingToValidate {
+        /// The symbol that the method gives λ.
         symbol: &'static str,
         /// λ.
         ridge: f64,
@@ -416,6 +428,12 @@ impl fmt::Display for FitWarning {
             Self::RidgeAtEdge { symbol, ridge } => {
                 write!(f, "the chosen {symbol} = {} is at the edge of its grid", short(*ridge))
             }
+            Self::NothingToValidate { symbol, ridge } => write!(
+                f,
+                "most of what the examples show moves in one of them alone, so there is nothing to cross-validate it by: the fit meets \
+                 the examples ({symbol} = {}); a pose half way to each settles what lies between",
+                short(*ridge)
+            ),
             Self::NoJointTurned => {
                 f.write_str("no joint turned by more than 6 degrees in training: only the shared part was learnt")
             }

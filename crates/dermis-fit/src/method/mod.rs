@@ -397,3 +397,8 @@ fn short(x: f64) -> String {
 fn chosen_by(given: bool) -> &'static str {
     if given { "" } else { " (by cross-validation)" }
 }
+
+/// What stands behind λ, which was given, chosen by a sweep, or is the largest that meets the examples.
+fn ridge_by(given: bool, swept: bool) -> &'static str {
+    if given || swept { chosen_by(given) } else { " (the largest that meets the examples)" }
+}

@@ -6,7 +6,7 @@ use super::learnt::{Solved, SolvedBy};
 use super::ridge::FoldsText;
 use super::{
     FitInput, FitReport, FitWarning, FoldChoice, LEVERAGE_VERTICES, Learnt, MapSource, MethodError, MethodReport,
-    RidgePoint, chosen_by, few, short,
+    RidgePoint, few, ridge_by, short,
 };
 use crate::mwe::{
     Anchor, Centring, MweReport, MweSettings, RidgeMode, RowChoice, SolvePrecision, Strength, fit_mwe, half_decades,
@@ -207,7 +207,9 @@ impl MweMethod {
             fit_mwe(&input.training((&stored).into()), &maps, &settings, progress)?
         };
         let mut report = self.report(&settings, &fitted.report, input.rig);
-        report.warnings.extend(few(input.examples.len()));
+        if report.has_evidence() {
+            report.warnings.extend(few(input.examples.len()));
+        }
         let solved = SolvedBy::Mwe(fitted.report);
         let learnt = Learnt::new(base, Some(fitted.correction.into()), input, report, solved)?;
         Ok(Learnt { coefficients: self.coefficients, ..learnt })
@@ -296,7 +298,7 @@ impl MweMethod {
             ("rows".into(), format!("{:?}", found.rows).to_lowercase()),
             ("centring".into(), format!("{:?}", settings.centring).to_lowercase()),
             ("ridge".into(), format!("{:?}", settings.ridge).to_lowercase()),
-            ("s".into(), format!("{}{}", short(found.s), chosen_by(fixed))),
+            ("s".into(), format!("{}{}", short(found.s), ridge_by(fixed, !found.sweep.is_empty()))),
             ("tolerance of the choice".into(), settings.tolerance.to_string()),
             ("duplicates".into(), format!("{:e}", settings.duplicates)),
             ("eig-tol / svd-tol".into(), format!("{:e} / {:e}", settings.eig_tol, settings.svd_tol)),
@@ -306,6 +308,7 @@ impl MweMethod {
             report.settings.push(("solved in single precision".into(), format!("{} vertices", found.in_single)));
         }
         match settings.strength {
+            _ if found.sweep.is_empty() => {}
             Strength::CrossValidated(folds) => {
                 report.settings.push(("folds".into(), FoldsText(folds).to_string()));
                 report.validated_by = Some(FoldsText(folds).to_string());
@@ -335,6 +338,9 @@ fn warnings(settings: &MweSettings, report: &MweReport) -> Vec<FitWarning> {
     }
     if settings.centring != Centring::Rest {
         warnings.push(FitWarning::BindNotExact);
+    }
+    if report.sweep.is_empty() && !matches!(settings.strength, Strength::Given(_)) {
+        warnings.push(FitWarning::NothingToValidate { symbol: "s", ridge: report.s });
     }
     if let Some((low, high)) = report.sweep.first().zip(report.sweep.last())
         && report.sweep.len() > 1

@@ -45,6 +45,7 @@ pub use settings::{
     Anchor, Centring, MweSettings, RidgeMode, RowChoice, SolvePrecision, Solver, Strength, half_decades,
 };
 
+use crate::evidence::{Evidence, Movements, meeting};
 use crate::training::{FitError, Progress, Ticker, Training};
 use axes::{VertexProblem, VertexSolution};
 use dermis_deform::enveloping::{Enveloping, Rows};
@@ -52,9 +53,9 @@ use dermis_deform::features::about;
 use dermis_rig::glam::DAffine3;
 use dermis_rig::{BoneIndex, BoneTransforms, Influences, VertexIndex};
 use dermis_solve::Folds;
-use dermis_solve::cross_validation::choose;
+use dermis_solve::cross_validation::{Fold, choose};
 use rayon::prelude::*;
-use scene::{Group, Scene, Table};
+use scene::{Group, Local, Scene, Table};
 
 /// One point of the sweep over s; rms distances in metres over vertices and poses, after duplicates are merged, poses
 /// scaled by their importance.
@@ -64,9 +65,9 @@ pub struct SweepPoint {
     pub s: f64,
     /// Training error.
     pub train: f64,
-    /// Cross-validated error.
+    /// Cross-validated error. Poses whose movement no other pose shows count with what the base leaves of them.
     pub validated: f64,
-    /// Sum of squared held-out residuals (or of GCV values), which the choice minimises.
+    /// Sum of squared held-out residuals (or of GCV values) of the poses that count, which the choice minimises.
     pub score: f64,
 }
 
@@ -77,7 +78,8 @@ pub struct MweReport {
     pub s: f64,
     /// Row or full features.
     pub rows: Rows,
-    /// The sweep, if s was chosen by one.
+    /// The sweep, if s was chosen by one. It is empty where s was given, and where no pose shows what another one moves, so that s
+    /// is the largest that meets the examples.
     pub sweep: Vec<SweepPoint>,
     /// Joints that never moved in training and were welded.
     pub welded: Vec<BoneIndex>,
@@ -256,7 +258,7 @@ fn choose_form(
 fn choose_among(
     settings: &MweSettings,
     pairs: usize,
-    mut sweep: impl FnMut(&[f64], Rows) -> Result<Vec<(f64, f64)>, FitError>,
+    mut sweep: impl FnMut(&[f64], Rows) -> Result<Swept, FitError>,
 ) -> Result<(Rows, f64, Vec<SweepPoint>), FitError> {
     let forms = forms(settings);
     let given = match settings.strength {
@@ -267,18 +269,23 @@ fn choose_among(
     let grid = given.map_or_else(|| settings.grid.clone(), |s| vec![s]);
     let pairs = pairs.max(1) as f64;
     let mut best: Option<(f64, Rows, f64, Vec<SweepPoint>)> = None;
-    for &rows in forms {
-        let sums = sweep(&grid, rows)?;
+    // Full features first: without evidence they are taken. Row features cannot meet every example.
+    for &rows in forms.iter().rev() {
+        let Swept { sums, evidence } = sweep(&grid, rows)?;
+        if evidence.is_missing() {
+            let left: Vec<f64> = sums.iter().map(|sums| sums.0).collect();
+            return Ok((rows, grid[meeting(&left, evidence.all())], Vec::new()));
+        }
         let scores: Vec<f64> = sums.iter().map(|s| s.1).collect();
         let chosen = choose(&scores, settings.tolerance).unwrap_or(grid.len() - 1);
         let points = grid.iter().zip(&sums).map(|(&s, &(train, score))| SweepPoint {
             s,
             train: (train / pairs).sqrt(),
-            validated: (score / pairs).sqrt(),
+            validated: ((score + evidence.others) / pairs).sqrt(),
             score,
         });
         let candidate = (scores[chosen], rows, grid[chosen], points.collect());
-        if best.as_ref().is_none_or(|b| candidate.0 < b.0) {
+        if best.as_ref().is_none_or(|b| candidate.0 <= b.0) {
             best = Some(candidate);
         }
     }
@@ -295,7 +302,30 @@ fn forms(settings: &MweSettings) -> &'static [Rows] {
     }
 }
 
-/// Errors over the grid, summed over vertices and axes: (training, validation) per value of s.
+/// Errors over the grid, summed over vertices and axes.
+struct Swept {
+    /// (Training, validation) per value of s; poses whose movement no other pose shows are not validated.
+    sums: Vec<(f64, f64)>,
+    /// What the base leaves, by whether a pose is validated.
+    evidence: Evidence,
+}
+
+impl Swept {
+    fn new(grid: &[f64]) -> Self {
+        Self { sums: vec![(0.0, 0.0); grid.len()], evidence: Evidence::default() }
+    }
+
+    /// Adds those of other vertices.
+    fn join(&mut self, other: Self) {
+        for (sum, (train, validated)) in self.sums.iter_mut().zip(other.sums) {
+            sum.0 += train;
+            sum.1 += validated;
+        }
+        self.evidence.join(other.evidence);
+    }
+}
+
+/// Errors over the grid of every vertex of some groups.
 fn sweep(
     scene: &Scene<'_>,
     groups: &[Group],
@@ -305,7 +335,7 @@ fn sweep(
     grid: &[f64],
     rows: Rows,
     ticker: &Ticker<'_>,
-) -> Result<Vec<(f64, f64)>, FitError> {
+) -> Result<Swept, FitError> {
     let of_group = |group: &Group| {
         let table = &tables[group.table];
         let local = scene.local(group, table, settings)?;
@@ -314,32 +344,61 @@ fn sweep(
             _ => Folds::Single,
         }
         .ranges(local.rows());
+        let joints = scene.joints(&local);
+        let movements = movements(scene, &local, settings, &folds, &joints);
         let of_chunk = |vertices: &[u32]| {
             ticker.tick(0)?;
             let (y, _) = scene.targets(&local, table, vertices, settings.centring);
-            let mut sums = vec![(0.0, 0.0); grid.len()];
+            let mut swept = Swept::new(grid);
             for (at, &v) in vertices.iter().enumerate() {
+                let counted = movements.as_ref().map_or_else(
+                    || vec![true; folds.len()],
+                    |of_group| {
+                        let mu = |bone: BoneIndex| maps.value(v as usize, bone);
+                        let larger = |&(from, to): &(Option<BoneIndex>, BoneIndex)| mu(to).max(from.map_or(0.0, mu));
+                        of_group.counted(&joints.iter().map(|joint| larger(joint).powi(2)).collect::<Vec<_>>())
+                    },
+                );
+                let targets = y.get(.., 3 * at..3 * at + 3);
+                for (fold, &counts) in folds.iter().zip(&counted) {
+                    swept.evidence.add(counts, targets.get(fold.start..fold.end, ..).squared_norm_l2());
+                }
+                let kept: Vec<Fold> =
+                    folds.iter().zip(&counted).filter_map(|(fold, counts)| counts.then_some(*fold)).collect();
                 for problem in VertexProblem::all(&local, maps, v as usize, rows) {
-                    let targets = y.get(.., 3 * at + problem.first_axis..3 * at + problem.last_axis);
+                    let targets = targets.get(.., problem.first_axis..problem.last_axis);
                     problem
-                        .sweep(&local, settings, grid, &folds, targets, &mut sums)
+                        .sweep(&local, settings, grid, &kept, targets, &mut swept.sums)
                         .map_err(|source| FitError::Solve { vertex: VertexIndex::new(v as usize), source })?;
                 }
             }
             ticker.tick(vertices.len() as u64)?;
-            Ok(sums)
+            Ok(swept)
         };
         group.vertices.par_chunks(SWEEP_CHUNK).map(of_chunk).collect::<Result<Vec<_>, FitError>>()
     };
     let parts = groups.par_iter().map(of_group).collect::<Result<Vec<_>, FitError>>()?;
-    let mut total = vec![(0.0, 0.0); grid.len()];
-    for part in parts.into_iter().flatten() {
-        for (sum, (train, validated)) in total.iter_mut().zip(part) {
-            sum.0 += train;
-            sum.1 += validated;
-        }
-    }
+    let mut total = Swept::new(grid);
+    parts.into_iter().flatten().for_each(|part| total.join(part));
     Ok(total)
+}
+
+/// How far the joints of a group turn in every fold, and how much of that the other folds show; `None` where all folds count:
+/// blocks of poses, and generalised cross-validation, which leaves none out.
+fn movements(
+    scene: &Scene<'_>,
+    local: &Local,
+    settings: &MweSettings,
+    folds: &[Fold],
+    joints: &[(Option<BoneIndex>, BoneIndex)],
+) -> Option<Movements> {
+    if settings.strength == Strength::Gcv || folds.len() < local.rows() {
+        return None;
+    }
+    let rows: Vec<usize> = (0..local.rows()).collect();
+    let single = folds.iter().map(|fold| (&rows[fold.start..fold.end], 1));
+    let square = |row: usize, k: usize| scene.moved(local.pose(row), joints[k]);
+    Some(Movements::new((local.rows(), joints.len()), square, single))
 }
 
 /// Vertices a task scores at a time.

@@ -104,6 +104,11 @@ impl Local {
         self.scale.len()
     }
 
+    /// A pose of a row.
+    pub fn pose(&self, row: usize) -> usize {
+        self.clusters.get(row).and_then(|poses| poses.first()).map_or(row, |&pose| pose as usize)
+    }
+
     /// centredᵀ centred.
     pub fn gram(&self) -> &Mat<f64> {
         self.gram.get_or_init(|| self.centred.transpose() * &self.centred)
@@ -158,6 +163,38 @@ impl<'a> Scene<'a> {
 
     pub fn poses(&self) -> usize {
         self.welded.len()
+    }
+
+    /// The joints of a group: each of its bones with the next of them above, its anchor among them. A bone without one above turns
+    /// against the anchor, or in the world.
+    pub fn joints(&self, local: &Local) -> Vec<(Option<BoneIndex>, BoneIndex)> {
+        let anchor = local.anchor.map(|anchor| self.representative[anchor.get()]);
+        let parents = self.training.skeleton.parents();
+        let is_there = |bone: BoneIndex| local.bones.contains(&bone) || anchor == Some(bone);
+        let above = |bone: BoneIndex| {
+            let mut next = parents[bone];
+            while let Some(parent) = next {
+                let moved = self.representative[parent.get()];
+                if moved != bone && is_there(moved) {
+                    return Some(moved);
+                }
+                next = parents[parent];
+            }
+            None
+        };
+        let turned = local.bones.iter().copied().chain(anchor).map(|bone| (above(bone), bone));
+        let mut joints: Vec<_> =
+            turned.map(|(from, to)| (from.or(anchor.filter(|anchor| *anchor != to)), to)).collect();
+        joints.sort_unstable();
+        joints.dedup();
+        // What the anchor does in the world is no joint.
+        joints.retain(|(from, _)| from.is_some() || anchor.is_none());
+        joints
+    }
+
+    /// |M_from⁻¹ M_to − I|² in a pose, translations in L: how far a joint moved from rest.
+    pub fn moved(&self, pose: usize, (from, to): (Option<BoneIndex>, BoneIndex)) -> f64 {
+        relative_features(&self.welded[pose], from, to, self.unit).iter().map(|x| x * x).sum()
     }
 
     /// Groups vertices by anchor and bones, and finds the pairs and tables they use.

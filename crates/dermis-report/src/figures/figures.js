@@ -3,13 +3,19 @@
   const { root, element, digits, nice, fail } = pageTools;
   const start = (host, data) => {
     try {
-      startView(host, data, { element, digits, nice, fail }, () => {});
+      if (!data.rig) {
+        startView(host, data, { element, digits, nice, fail }, () => {});
+        return;
+      }
+      const view = makeRigView({ host, rig: data.rig, element, fail });
+      if (view.rows[data.paint]) view.paint(data.paint);
+      view.choose(data.bone);
     } catch (error) {
       fail(error);
     }
   };
   try {
-    const all = new Map(JSON.parse(document.getElementById("views").textContent).map((data) => [data.id, data]));
+    const all = new Map(Object.values(JSON.parse(document.getElementById("in-3d").textContent)).flat().map((data) => [data.id, data]));
     const near = new IntersectionObserver((entries) => {
       for (const { isIntersecting, target } of entries) {
         if (!isIntersecting || !all.has(target.id)) continue;

@@ -1,9 +1,12 @@
 //! A page of figures as HTML.
 
-use super::{CaptionedDrawing, Drawing, Exhibit, Figure, FiguresPage, Measured, PanelGrid, SkinsIn3d, Verdict};
+use super::{
+    CaptionedDrawing, Drawing, Exhibit, Figure, FiguresPage, Measured, PanelGrid, RigIn3d, RigPaint, SkinsIn3d, Verdict,
+};
 use crate::length::LengthUnit;
 use crate::page::SkinView;
-use crate::page::html::{STYLE, TOOLS_SCRIPT, VIEW_SCRIPT, escape, fill, free_table, json};
+use crate::page::html::{RIG_SCRIPT, RIG_STYLE, STYLE, TOOLS_SCRIPT, VIEW_SCRIPT, escape, fill, free_table, json};
+use crate::page::rig::{self, PackedRig};
 use crate::page::skins::{PackedView, pack};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -25,8 +28,26 @@ struct ViewData<'a> {
     view: PackedView<'a>,
 }
 
+/// A rig as the page's script reads it.
+#[derive(Serialize)]
+struct RigData<'a> {
+    id: String,
+    /// `weights` or `maps`.
+    paint: &'static str,
+    /// −1 for all.
+    bone: i64,
+    rig: PackedRig<'a>,
+}
+
+/// What the scripts of the page show in 3D.
+#[derive(Default, Serialize)]
+struct In3d<'a> {
+    views: Vec<ViewData<'a>>,
+    rigs: Vec<RigData<'a>>,
+}
+
 pub(super) fn whole(page: &FiguresPage) -> String {
-    let mut views = Vec::new();
+    let mut in_3d = In3d::default();
     let (mut contents, mut body) = (String::new(), String::new());
     for (at, figure) in page.figures.iter().enumerate() {
         let id = format!("figure-{at}");
@@ -36,16 +57,18 @@ pub(super) fn whole(page: &FiguresPage) -> String {
         let _ = writeln!(
             body,
             "<section id=\"{id}\" class=\"figure\"><h2>{name} <span class=\"count\">{title}</span></h2>\n{}</section>",
-            figure_body(figure, &verdict, &id, &mut views)
+            figure_body(figure, &verdict, &id, &mut in_3d)
         );
     }
     let sources: Vec<String> = page.sources.iter().map(|s| escape(s)).collect();
-    let scripts = match views.is_empty() {
+    let has_rigs = !in_3d.rigs.is_empty();
+    let scripts = match in_3d.views.is_empty() && !has_rigs {
         true => String::new(),
         false => format!(
-            "<script type=\"application/json\" id=\"views\">{}</script>\n<script>\n{VIEW_SCRIPT}</script>\n\
+            "<script type=\"application/json\" id=\"in-3d\">{}</script>\n<script>\n{VIEW_SCRIPT}{}</script>\n\
              <script>\n{TOOLS_SCRIPT}{SCRIPT}</script>\n",
-            json(&views)
+            json(&in_3d),
+            if has_rigs { RIG_SCRIPT } else { "" }
         ),
     };
     fill(TEMPLATE, |name| match name {
@@ -57,6 +80,7 @@ pub(super) fn whole(page: &FiguresPage) -> String {
         "sources" => sources.join("; "),
         "version" => concat!("dermis ", env!("CARGO_PKG_VERSION")).into(),
         "command" => escape(&page.command),
+        "style" if has_rigs => [STYLE, RIG_STYLE].concat(),
         "style" => STYLE.into(),
         "figures_style" => FIGURES_STYLE.into(),
         "scripts" => scripts.clone(),
@@ -80,7 +104,7 @@ pub(super) fn verdict_html(verdict: &Verdict) -> String {
     format!("<p class=\"outcome {0}\"><i class=\"{0}\"></i>{1}</p>", verdict.key(), escape(&verdict.words()))
 }
 
-fn figure_body<'a>(figure: &'a Figure, verdict: &Verdict, id: &str, views: &mut Vec<ViewData<'a>>) -> String {
+fn figure_body<'a>(figure: &'a Figure, verdict: &Verdict, id: &str, in_3d: &mut In3d<'a>) -> String {
     let paragraph = |head: &str, text: &str| match text.is_empty() {
         true => String::new(),
         false => format!("<div><h3>{head}</h3><p>{}</p></div>", escape(text)),
@@ -97,7 +121,8 @@ fn figure_body<'a>(figure: &'a Figure, verdict: &Verdict, id: &str, views: &mut 
             Exhibit::Note(text) => format!("<p class=\"note\">{}</p>\n", escape(text)),
             Exhibit::Panels(grid) => panels(grid),
             Exhibit::Drawings(all) => drawings(all),
-            Exhibit::Skins(skins) => skins_host(skins, format!("{id}-{nth}"), views),
+            Exhibit::Skins(skins) => skins_host(skins, format!("{id}-{nth}"), &mut in_3d.views),
+            Exhibit::Rig(rig) => rig_host(rig, format!("{id}-{nth}"), &mut in_3d.rigs),
             Exhibit::Table(table) => {
                 let head =
                     if table.title.is_empty() { String::new() } else { format!("<h3>{}</h3>", escape(&table.title)) };
@@ -175,14 +200,10 @@ fn skins_host<'a>(skins: &'a SkinsIn3d, id: String, views: &mut Vec<ViewData<'a>
         .left_out
         .iter()
         .chain(&skins.view.left_out)
-        .map(|text| format!("<p class=\"note left-out\">{}</p>", escape(text)))
+        .map(|text| note(text))
         .collect();
     let Some(view) = view else { return notes };
-    let html = format!(
-        "<div class=\"in-3d\"><p class=\"note\">{}</p><div class=\"view-host\" id=\"{id}\"></div>{notes}\
-         <noscript><p class=\"note\">The 3D view needs JavaScript.</p></noscript></div>\n",
-        escape(&skins.caption)
-    );
+    let html = host(&skins.caption, &id, &notes);
     let name = |given: &'a str, otherwise: &'a str| if given.is_empty() { otherwise } else { given };
     views.push(ViewData {
         id,
@@ -195,4 +216,33 @@ fn skins_host<'a>(skins: &'a SkinsIn3d, id: String, views: &mut Vec<ViewData<'a>
         view,
     });
     html
+}
+
+/// Writes the place of a rig, and keeps its data for the script.
+fn rig_host<'a>(shown: &'a RigIn3d, id: String, rigs: &mut Vec<RigData<'a>>) -> String {
+    let (packed, left_out) = rig::pack(&shown.view);
+    let notes: String = left_out.iter().map(|text| note(text)).collect();
+    let Some(rig) = packed else { return notes };
+    let html = host(&shown.caption, &id, &notes);
+    let paint = match shown.paint {
+        RigPaint::Weights => "weights",
+        RigPaint::Maps => "maps",
+    };
+    let bone = shown.bone.filter(|&bone| (bone as usize) < shown.view.bones.len()).map_or(-1, i64::from);
+    rigs.push(RigData { id, paint, bone, rig });
+    html
+}
+
+/// Writes what a view leaves out.
+fn note(text: &str) -> String {
+    format!("<p class=\"note left-out\">{}</p>", escape(text))
+}
+
+/// Writes the place of a view in 3D.
+fn host(caption: &str, id: &str, notes: &str) -> String {
+    format!(
+        "<div class=\"in-3d\"><p class=\"note\">{}</p><div class=\"view-host\" id=\"{id}\"></div>{notes}\
+         <noscript><p class=\"note\">The 3D view needs JavaScript.</p></noscript></div>\n",
+        escape(caption)
+    )
 }

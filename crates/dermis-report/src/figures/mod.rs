@@ -30,7 +30,7 @@ pub use chart::{LineChart, Scale, Series};
 pub use index::{IndexEntry, index_page};
 pub use picture::{Picture, PictureView, influence_colour};
 
-use crate::page::{LengthUnit, PageTable, SkinView};
+use crate::page::{LengthUnit, PageTable, RigView, SkinView};
 
 /// A paper: its figures on one page.
 #[derive(Clone, Debug, Default)]
@@ -102,6 +102,8 @@ pub enum Exhibit {
     Drawings(Vec<CaptionedDrawing>),
     /// Skins in 3D.
     Skins(Box<SkinsIn3d>),
+    /// A rig in 3D.
+    Rig(Box<RigIn3d>),
     /// Numbers.
     Table(PageTable),
 }
@@ -179,6 +181,29 @@ pub struct SkinsIn3d {
     pub unit: LengthUnit,
     /// The skins.
     pub view: SkinView,
+}
+
+/// A rig in 3D, by the viewer of the report: weights or influence maps painted on the skin, a bone at a time or all together.
+#[derive(Clone, Debug, Default)]
+pub struct RigIn3d {
+    /// What stands above it.
+    pub caption: String,
+    /// What is painted when it opens.
+    pub paint: RigPaint,
+    /// The bone that is chosen when it opens; all bones if there is none.
+    pub bone: Option<u32>,
+    /// The rig.
+    pub view: RigView,
+}
+
+/// What is painted on a rig.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RigPaint {
+    /// Skinning weights.
+    #[default]
+    Weights,
+    /// Influence maps.
+    Maps,
 }
 
 impl Measured {

@@ -44,6 +44,18 @@ impl PictureView {
         let pixels = [size.x, size.y].map(|s| ((s * scale).round() as u32).clamp(1, longest));
         Self { yaw, pitch, centre: turn.transpose() * (0.5 * (low + high)), height: size.y, pixels }
     }
+
+    /// Returns the views widened to one size in the scene and in pixels, about their own centres, so that pictures beside each
+    /// other have one scale; `longest` pixels on the longer side.
+    pub fn of_one_size(views: &[Self], longest: u32) -> Vec<Self> {
+        let width = |view: &Self| view.height * f64::from(view.pixels[0]) / f64::from(view.pixels[1]);
+        let most = |sizes: Vec<f64>| sizes.into_iter().fold(1e-9, f64::max);
+        let wide = most(views.iter().map(width).collect());
+        let high = most(views.iter().map(|view| view.height).collect());
+        let scale = f64::from(longest) / wide.max(high);
+        let pixels = [wide, high].map(|s| ((s * scale).round() as u32).clamp(1, longest));
+        views.iter().map(|view| Self { height: high, pixels, ..*view }).collect()
+    }
 }
 
 fn turn(yaw: f64, pitch: f64) -> DMat3 {
@@ -161,6 +173,22 @@ fn corner_places(placed: &[DVec3], corners: [usize; 3]) -> Option<[DVec3; 3]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A square twice as wide as another: both are seen whole, at one scale, each in the middle.
+    #[test]
+    fn pictures_of_one_size_have_one_scale() {
+        let square = |half: f64, at: DVec3| {
+            [(-half, -half), (half, -half), (0.0, half)].map(|(x, y)| at + DVec3::new(x, y, 0.0)).to_vec()
+        };
+        let shapes = [square(1.0, DVec3::ZERO), square(2.0, DVec3::new(5.0, 0.0, 0.0))];
+        let views: Vec<PictureView> = shapes.iter().map(|points| PictureView::around(points, 0.0, 0.0, 100)).collect();
+        let same = PictureView::of_one_size(&views, 100);
+        for (view, middle) in same.iter().zip([0.0, 5.0]) {
+            assert_eq!((view.pixels, view.height), (views[1].pixels, views[1].height));
+            assert!((view.centre.x - middle).abs() < 1e-12);
+        }
+        assert!(PictureView::of_one_size(&[], 100).is_empty());
+    }
 
     /// Two triangles, one behind the other: the nearer one is seen, and the ground stays clear.
     #[test]

@@ -24,7 +24,7 @@ mod charts;
 mod content;
 pub(crate) mod html;
 mod quantity;
-mod rig;
+pub(crate) mod rig;
 pub(crate) mod skins;
 
 pub use crate::length::LengthUnit;

@@ -76,7 +76,7 @@ pub struct RigMirror {
 
 /// The rig as the page's script reads it. Lists of numbers are little-endian, base64.
 #[derive(Serialize)]
-pub(super) struct PackedRig<'a> {
+pub(crate) struct PackedRig<'a> {
     vertices: usize,
     triangles: String,
     rest: Packed,
@@ -130,7 +130,7 @@ struct PackedMirror<'a> {
 }
 
 /// Packs a rig and says what it leaves out. Returns none if there is no triangle to draw.
-pub(super) fn pack(view: &RigView) -> (Option<PackedRig<'_>>, Vec<String>) {
+pub(crate) fn pack(view: &RigView) -> (Option<PackedRig<'_>>, Vec<String>) {
     let vertices = view.rest.len();
     let mut left_out = Vec::new();
     let is_there = |v: &u32| (*v as usize) < vertices;

@@ -102,7 +102,8 @@ impl<'a> HeldFit<'a> {
         };
         let mut validation_stopped = false;
         let mut validated = None;
-        if of_held_out.is_none() && folds >= 2 {
+        // Where no example shows what another one moves, leaving some out says nothing of the fit.
+        if of_held_out.is_none() && folds >= 2 && found.report.has_evidence() {
             match step(watch, "cross-validate", |p| cross_validate(loaded, &input, method, folds, bound, p)) {
                 // The model is fitted and kept; only its validation was given up.
                 Err(Error::Cancelled) => validation_stopped = true,

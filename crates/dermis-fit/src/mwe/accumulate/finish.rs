@@ -4,7 +4,7 @@ use super::super::blocks::{Blocks, Room, Rooms, WIDEST};
 use super::super::resolve::{Beside, LEVERAGE_VERTICES, Prepared};
 use super::super::scene::{BonesOf, Group, Scene, Table};
 use super::super::settings::{MweSettings, Strength};
-use super::super::{Mwe, choose_among, forms, sampled, sweep, training_leverages};
+use super::super::{Mwe, Swept, choose_among, forms, sampled, sweep, training_leverages};
 use super::{Accumulator, Seen, Statistics};
 use crate::training::{BasePoses, FitError, Progress, Ticker, Training};
 use dermis_deform::enveloping::Rows;
@@ -68,12 +68,9 @@ impl Accumulator {
         let ticker = Ticker::new((vertices + sweeps * kept.len()) as u64, progress);
         let looked_at = Looked { scene: &scene, bones_of: &bones_of, settings };
         let (rows, s, points) = choose_among(settings, examples.len() * kept.len(), |grid, rows| {
-            let mut total = vec![(0.0, 0.0); grid.len()];
+            let mut total = Swept::new(grid);
             looked_at.each_anchor(&kept_groups, |groups, tables| {
-                let sums = sweep(&scene, groups, tables, &kept_maps, settings, grid, rows, &ticker)?;
-                for (total, (train, validated)) in total.iter_mut().zip(sums) {
-                    *total = (total.0 + train, total.1 + validated);
-                }
+                total.join(sweep(&scene, groups, tables, &kept_maps, settings, grid, rows, &ticker)?);
                 Ok(())
             })?;
             Ok(total)

@@ -40,9 +40,10 @@ pub(crate) const VIEW_SCRIPT: &str = concat!(
     include_str!("view/view.js"),
 );
 const PAGE_SCRIPT: &str = include_str!("page.js");
-const RIG_STYLE: &str = include_str!("rig/rig.css");
+/// The view of a rig.
+pub(crate) const RIG_STYLE: &str = include_str!("rig/rig.css");
 /// What a page with a rig has besides: the picture of the viewer, and what is painted on it.
-const RIG_SCRIPT: &str = concat!(
+pub(crate) const RIG_SCRIPT: &str = concat!(
     include_str!("../../viewer/stage.js"),
     include_str!("rig/paint.js"),
     include_str!("rig/marks.js"),
