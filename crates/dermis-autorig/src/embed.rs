@@ -193,7 +193,8 @@ impl Search<'_> {
             let foot = self.graph.balls[ball as usize].centre;
             let length = self.graph.distance(parent as usize, ball as usize).max(1e-9);
             // The lower leg: balls within a third of the way from the foot.
-            let above = way.iter().filter(|b| (0.1..0.35).contains(&(self.graph.distance(**b, ball as usize) / length)));
+            let above =
+                way.iter().filter(|b| (0.1..0.35).contains(&(self.graph.distance(**b, ball as usize) / length)));
             for leg in above.map(|b| self.graph.balls[*b].centre) {
                 (sum, count) = (sum + (foot - leg).dot(forward) / length, count + 1.0);
             }

@@ -35,7 +35,9 @@ const SWAY: f64 = 0.05;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum GaitError {
     /// The skeleton has no four legs.
-    #[error("a walk on four legs needs thighs and upper arms on both sides with feet and hands below them, and a level back")]
+    #[error(
+        "a walk on four legs needs thighs and upper arms on both sides with feet and hands below them, and a level back"
+    )]
     NoLegs,
     /// A number of frames that makes no walk.
     #[error("a stride has {least} to {most} frames, not {frames}")]
@@ -121,9 +123,16 @@ fn foot(since: f64) -> (f64, f64, f64) {
 }
 
 /// The rest pose, moved, with a back that sways, a neck that nods and a tail that swings.
-fn swayed(skeleton: &Skeleton, anatomy: &Anatomy, rest: &BoneVec<DAffine3>, moved: DVec3, phase: f64) -> BoneVec<DAffine3> {
+fn swayed(
+    skeleton: &Skeleton,
+    anatomy: &Anatomy,
+    rest: &BoneVec<DAffine3>,
+    moved: DVec3,
+    phase: f64,
+) -> BoneVec<DAffine3> {
     let Some([left, up, _]) = directions(anatomy) else { return rest.clone() };
-    let count = |part: Part| anatomy.roles.iter().filter(|role| role.is_some_and(|r| r.part == part)).count().max(1) as f64;
+    let count =
+        |part: Part| anatomy.roles.iter().filter(|role| role.is_some_and(|r| r.part == part)).count().max(1) as f64;
     let mut local = rest.clone();
     for bone in skeleton.bones() {
         // Axes of the world, as the bone's own at rest.

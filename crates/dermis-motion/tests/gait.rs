@@ -59,7 +59,8 @@ fn feet_stand_in_order_and_the_stride_closes() {
                 let place = at(foot, frame);
                 assert!(place.y > rest(foot).y - 1e-7, "{foot} at {frame}: {}", place.y);
                 if since(frame) < STANCE {
-                    let first = rest(foot) + stride * (frame as f64 / FRAMES as f64 - since(frame)) + 0.5 * STANCE * stride;
+                    let first =
+                        rest(foot) + stride * (frame as f64 / FRAMES as f64 - since(frame)) + 0.5 * STANCE * stride;
                     assert!(place.distance(first) < 1e-6, "{foot} at {frame}: {place}, not {first}");
                 } else if (since(frame) - 0.5 * (1.0 + STANCE)).abs() < 0.02 {
                     assert!(place.y > rest(foot).y + 0.05, "{foot} at {frame} is lifted: {}", place.y);
@@ -94,6 +95,7 @@ fn what_has_no_four_legs_does_not_walk_on_them() {
     let dog = dog(1.0, DMat3::IDENTITY);
     let anatomy = Anatomy::new(&dog, |_| true);
     assert!(matches!(walk(&dog, &anatomy, 1, 2), Err(GaitError::Frames { frames: 2, .. })));
-    let flat = Skeleton::new(dog.names().to_vec(), dog.parents().to_vec(), vec![DAffine3::IDENTITY; dog.len()]).unwrap();
+    let flat =
+        Skeleton::new(dog.names().to_vec(), dog.parents().to_vec(), vec![DAffine3::IDENTITY; dog.len()]).unwrap();
     assert!(walk(&flat, &Anatomy::new(&flat, |_| true), 1, FRAMES).is_err());
 }

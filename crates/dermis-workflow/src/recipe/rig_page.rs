@@ -53,10 +53,7 @@ pub fn page(outcome: &RigOutcome, rig: &Rig, moved: &RigMotion) -> Result<String
 fn headline(outcome: &RigOutcome) -> PageVerdict {
     let unsure = outcome.unsure();
     match unsure[..] {
-        [] => PageVerdict {
-            text: "Every joint is sure: the best embeddings agree on it.".into(),
-            tone: Tone::Good,
-        },
+        [] => PageVerdict { text: "Every joint is sure: the best embeddings agree on it.".into(), tone: Tone::Good },
         _ => PageVerdict {
             text: format!(
                 "Look at these joints first: {}. Correct their places in the file of --write-joints and name it with --joints; the others are solved for again.",
@@ -77,9 +74,17 @@ fn figures(outcome: &RigOutcome, moved: &RigMotion) -> Vec<KeyFigure> {
     if let Some(feet) = &moved.feet {
         let of_leg = |length: f64| format!("{:.1} % of a leg", 100.0 * length / feet.leg.max(1e-12));
         figures.extend([
-            figure("Foot slide", Quantity::Length(feet.slide as f32), format!("{}, over {} contacts", of_leg(feet.slide), feet.contacts)),
+            figure(
+                "Foot slide",
+                Quantity::Length(feet.slide as f32),
+                format!("{}, over {} contacts", of_leg(feet.slide), feet.contacts),
+            ),
             figure("Below the ground", Quantity::Length(feet.sunk as f32), of_leg(feet.sunk)),
-            figure("Above the ground", Quantity::Length(feet.lifted as f32), format!("the lowest point; {}", of_leg(feet.lifted))),
+            figure(
+                "Above the ground",
+                Quantity::Length(feet.lifted as f32),
+                format!("the lowest point; {}", of_leg(feet.lifted)),
+            ),
         ]);
     }
     figures
@@ -98,7 +103,10 @@ fn notes(outcome: &RigOutcome, moved: &RigMotion) -> Vec<String> {
         ));
     }
     if moved.source == MotionSource::Exercise {
-        notes.push("The rig goes through its exercise, as dermis exercise makes it: joints to the ends of their ranges.".into());
+        notes.push(
+            "The rig goes through its exercise, as dermis exercise makes it: joints to the ends of their ranges."
+                .into(),
+        );
     }
     if let Some(reason) = &moved.refusal {
         notes.push(format!("It does not walk: {reason}."));
