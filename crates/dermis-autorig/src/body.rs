@@ -5,6 +5,8 @@
 //! below them. Holes stay open: what is inside is decided by winding numbers ([`crate::winding`]).
 
 use crate::AutoRigError;
+use crate::outer::Outer;
+use crate::winding::Winding;
 use dermis_fit::surface::Surface;
 use dermis_rig::glam::{DMat3, DVec3};
 use dermis_rig::mesh::welded;
@@ -29,8 +31,12 @@ pub struct Body {
     pub shell_of: Vec<u32>,
     /// Area of every component.
     pub shell_areas: Vec<f64>,
-    /// Closest points.
+    /// The skin that bounds the inside: the triangles without walls within the body.
+    pub outer: Outer,
+    /// Closest points of it.
     pub surface: Surface,
+    /// Winding numbers of all triangles.
+    pub winding: Winding,
     /// The corners of the box.
     pub bounds: (DVec3, DVec3),
     /// What was mended.
@@ -49,6 +55,8 @@ pub struct Mended {
     pub dropped: usize,
     /// Triangles turned the other way round.
     pub turned: usize,
+    /// Triangles that are walls within the body, at least in part: where shells pass through each other.
+    pub walls: usize,
     /// Edges of one triangle alone: the rims of holes.
     pub open_edges: usize,
     /// Connected components.
@@ -110,14 +118,30 @@ impl Body {
         (mended.turned, mended.open_edges) = outwards;
         let (shell_of, shell_areas) = shells(&nodes, &triangles);
         mended.shells = shell_areas.len();
-        let surface = Surface::new(&nodes, &triangles);
+        let winding = Winding::new(triangles.iter().map(|t| t.map(|n| nodes[n as usize])));
+        let mut outer = Outer::new(&nodes, &triangles, &winding);
+        if outer.triangles.len() < FEWEST {
+            // Nothing is outside of anything: a soup without a sense.
+            outer = Outer { nodes: nodes.clone(), triangles: triangles.clone(), whole: triangles.len(), walls: 0 };
+        }
+        mended.walls = outer.walls;
+        let surface = Surface::new(&outer.nodes, &outer.triangles);
         let bounds = ((low - origin) / length, (high - origin) / length);
-        Ok(Self { nodes, node_of, triangles, shell_of, shell_areas, surface, bounds, mended, origin, length, upright })
-    }
-
-    /// The corners of a triangle.
-    pub fn corners(&self, triangle: usize) -> [DVec3; 3] {
-        self.triangles[triangle].map(|n| self.nodes[n as usize])
+        Ok(Self {
+            nodes,
+            node_of,
+            triangles,
+            shell_of,
+            shell_areas,
+            outer,
+            surface,
+            winding,
+            bounds,
+            mended,
+            origin,
+            length,
+            upright,
+        })
     }
 
     /// A point of the mesh's own space, as the embedding sees it.
@@ -140,16 +164,18 @@ impl Body {
         self.length
     }
 
-    /// Points spread evenly by area, with the outward normals of their triangles: about `count`, the same for every run.
+    /// Points of the outer skin spread evenly by area, with the outward normals of their triangles: about `count`, the same for every run.
     pub fn samples(&self, count: usize) -> Vec<(DVec3, DVec3)> {
+        let triangles = &self.outer.triangles;
+        let corners = |t: usize| triangles[t].map(|n| self.outer.nodes[n as usize]);
         let doubled = |t: usize| {
-            let [a, b, c] = self.corners(t);
+            let [a, b, c] = corners(t);
             (b - a).cross(c - a)
         };
-        let total: f64 = (0..self.triangles.len()).map(|t| doubled(t).length()).sum();
+        let total: f64 = (0..triangles.len()).map(|t| doubled(t).length()).sum();
         let step = total / count.max(1) as f64;
         let (mut sum, mut next, mut found) = (0.0, 0.5 * step, Vec::with_capacity(count));
-        for t in 0..self.triangles.len() {
+        for t in 0..triangles.len() {
             let area = doubled(t);
             sum += area.length();
             while next < sum && found.len() < 2 * count {
@@ -157,7 +183,7 @@ impl Body {
                 let n = found.len() as f64;
                 let (u, v) = ((0.5 + 0.754_877_666_246_692_7 * n).fract(), (0.5 + 0.569_840_290_998_053_2 * n).fract());
                 let (u, v) = if u + v > 1.0 { (1.0 - u, 1.0 - v) } else { (u, v) };
-                let [a, b, c] = self.corners(t);
+                let [a, b, c] = corners(t);
                 found.push((a + (b - a) * u + (c - a) * v, area.normalize_or_zero()));
                 next += step;
             }

@@ -1,6 +1,6 @@
 //! Signed distance to the skin in an adaptive octree: positive inside.
 //!
-//! The distance is that to the closest triangle, its sign that of the winding number less one half. A cell outside ends at once;
+//! The distance is that to the closest point of the outer skin, its sign that of the winding number less one half. A cell outside ends at once;
 //! a cell that holds inside is split until the distance at its middle is what its corners say, so that cells are small along the
 //! middle of thin limbs and large elsewhere. Within a cell, the distance is trilinear.
 //!
@@ -8,7 +8,6 @@
 //! surfaces that pass through themselves have an inside.
 
 use crate::body::Body;
-use crate::winding::Winding;
 use dermis_rig::glam::DVec3;
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -39,7 +38,7 @@ const MOST_CELLS: usize = 600_000;
 impl Field {
     /// The field of a body.
     pub fn new(body: &Body) -> Self {
-        let winding = Winding::new((0..body.triangles.len()).map(|t| body.corners(t)));
+        let winding = &body.winding;
         let (low, side) = (DVec3::splat(-0.55), 1.1);
         let finest = 1_u32 << DEPTH.1;
         let value = |key: &[u32; 3]| {

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! - [`body`]: any triangle soup, welded, oriented, upright
-//! - [`winding`], [`field`]: inside and outside, and how far from the skin
+//! - [`winding`], [`outer`], [`field`]: inside and outside, the skin between them, and how far it is
 //! - [`medial`], [`graph`]: balls that fill the shape, and the ways between them
 //! - [`symmetry`]: left and right
 //! - [`template`]: what is looked for
@@ -24,6 +24,7 @@ pub mod graph;
 pub mod limb;
 pub mod medial;
 pub mod names;
+pub mod outer;
 pub mod penalties;
 pub mod place;
 mod rigged;

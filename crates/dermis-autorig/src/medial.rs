@@ -28,15 +28,22 @@ const APART: f64 = 1.4;
 const STARTS: usize = 9000;
 /// The least radius, in parts of the body: an eighth of a finger.
 const LEAST: f64 = 1e-3;
+/// Where walls within a body are cut off, the rim is jagged: balls below this radius that touch it say nothing of the shape.
+const RIM: f64 = 0.01;
+/// How nearly a ball half way across a body touches both sides: its radius over half the way.
+const BOTH: f64 = 0.97;
 /// The most balls that are kept. With more, a larger surrounding of each is covered.
 const MOST: usize = 500;
 
 /// The balls that fill a body, by decreasing radius.
 pub fn balls(body: &Body, field: &Field) -> Vec<Ball> {
     let starts = body.samples(STARTS);
-    let found: Vec<Option<Ball>> = starts.par_iter().map(|(p, outward)| shrunk(body, *p, -*outward)).collect();
-    let mut found: Vec<Ball> =
-        found.into_iter().flatten().filter(|b| b.radius > LEAST && field.at(b.centre) > 0.3 * b.radius).collect();
+    let found: Vec<[Option<Ball>; 2]> = starts
+        .par_iter()
+        .map(|(p, outward)| [shrunk(body, *p, -*outward), between(body, field, *p, -*outward)])
+        .collect();
+    let found = found.into_iter().flatten().flatten();
+    let mut found: Vec<Ball> = found.filter(|b| b.radius > LEAST && field.at(b.centre) > 0.3 * b.radius).collect();
     found.sort_by(|a, b| b.radius.total_cmp(&a.radius).then(compare(a.centre, b.centre)));
     let mut cover = 1.0;
     loop {
@@ -64,6 +71,15 @@ fn packed(found: &[Ball], cover: f64) -> Vec<Ball> {
     taken
 }
 
+/// The ball half way across the body from `p`, if it nearly touches both sides: of a limb with facets, whose edges are in the way of a
+/// ball that shrinks from most of its points.
+fn between(body: &Body, field: &Field, p: DVec3, inward: DVec3) -> Option<Ball> {
+    let across = field.exit(p + inward * LEAST, inward, 1.0) + LEAST;
+    let centre = p + inward * (0.5 * across);
+    let radius = body.surface.closest(centre, across)?.distance_squared.sqrt();
+    (radius > 0.5 * BOTH * across).then_some(Ball { centre, radius })
+}
+
 /// The ball that touches the skin at `p` and once more, on the side of `inward`.
 fn shrunk(body: &Body, p: DVec3, inward: DVec3) -> Option<Ball> {
     let mut radius = 0.6;
@@ -72,6 +88,7 @@ fn shrunk(body: &Body, p: DVec3, inward: DVec3) -> Option<Ball> {
         let centre = p + inward * radius;
         let closest = body.surface.closest(centre, f64::INFINITY)?;
         let distance = closest.distance_squared.sqrt();
+        let at_rim = closest.triangle >= body.outer.whole;
         if distance >= radius * (1.0 - 1e-3) {
             let apart = touched.map_or(0.0, |q| (p - centre).angle_between(q - centre));
             return (apart > APART).then_some(Ball { centre, radius: distance });
@@ -80,6 +97,9 @@ fn shrunk(body: &Body, p: DVec3, inward: DVec3) -> Option<Ball> {
         let to = closest.point - p;
         let next = to.length_squared() / (2.0 * inward.dot(to));
         if !(next > LEAST && next < radius) {
+            return None;
+        }
+        if at_rim && next < RIM {
             return None;
         }
         touched = Some(closest.point);

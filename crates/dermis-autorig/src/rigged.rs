@@ -266,6 +266,9 @@ fn embeddings(search: &Search<'_>, body: &Body, front: Option<DVec3>) -> (Vec<Em
     let all: Vec<Vec<Embedding>> =
         tasks.par_iter().map(|(frame, stance)| search.best(&tried[*frame], *frame, *stance, f64::INFINITY)).collect();
     let mut found: Vec<Embedding> = all.into_iter().flatten().collect();
+    for embedding in &mut found {
+        embedding.penalty += search.backward(embedding, &tried[embedding.frame]);
+    }
     found.sort_by(|a, b| a.penalty.total_cmp(&b.penalty));
     let best = found.first().map_or(0.0, |e| e.penalty);
     found.retain(|e| e.penalty <= best + SPREAD);

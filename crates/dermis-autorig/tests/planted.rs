@@ -40,31 +40,38 @@ fn is_finite(rig: &AutoRig, mesh: &Mesh, what: &str) {
     assert!(rig.joints.iter().all(|j| j.place.is_finite() && (0.0..=1.0).contains(&j.confidence)), "{what}");
 }
 
-/// Oracle: the joints that the bodies were made around. A tenth of a limb is the least that a capsule's shoulder, which shows no joint,
-/// allows; a left taken for a right is off by three tenths. Not reached: girth 0.8 (60, 1.1, 0.9), whose legs are lost behind inner walls.
+/// Oracle: the joints that the bodies were made around. A capsule's shoulder shows no joint, which costs the body with lowered arms most; a left taken
+/// for a right is off by three tenths.
 #[test]
 fn bipeds_of_other_proportions_and_stances_are_found() {
-    for (arms, legs, head, girth) in [(5.0, 1.0, 1.0, 1.0), (45.0, 0.8, 1.3, 1.0)] {
+    for (arms, legs, head, girth, most) in [
+        (5.0, 1.0, 1.0, 1.0, 0.05),
+        (45.0, 0.8, 1.3, 1.0, 0.06),
+        (60.0, 1.1, 0.9, 0.8, 0.05),
+        (75.0, 0.7, 1.6, 1.0, 0.1),
+    ] {
         let planted = biped(arms, legs, head, girth);
         let rig = rigged(&planted.mesh, "biped", &AutoRigSettings::default()).unwrap();
         let what = format!("arms {arms}, legs {legs}, head {head}, girth {girth}");
         is_sound(&rig, &planted.mesh, &what);
         let found = error(&rig, &planted);
-        assert!(found < 0.1, "{what}: {found}: {:#?}", rig.joints);
+        assert!(found < most, "{what}: {found}: {:#?}", rig.joints);
         assert!(rig.report.front.z > 0.99, "{what}: {}", rig.report.front);
     }
 }
 
+/// Which way an animal faces is found, too.
 #[test]
 fn quadrupeds_are_found_with_and_without_a_tail() {
-    for (legs, neck, tail) in [(1.0, 40.0, true), (1.3, 60.0, false)] {
+    for (legs, neck, tail) in [(1.0, 40.0, true), (1.3, 60.0, false), (0.8, 20.0, true), (1.1, 75.0, true)] {
         let planted = quadruped(legs, neck, tail);
-        let settings = AutoRigSettings { front: Some(DVec3::Z), ..AutoRigSettings::default() };
-        let rig = rigged(&planted.mesh, "quadruped", &settings).unwrap();
+        let rig = rigged(&planted.mesh, "quadruped", &AutoRigSettings::default()).unwrap();
         let what = format!("legs {legs}, neck {neck}, tail {tail}");
         is_sound(&rig, &planted.mesh, &what);
         let found = error(&rig, &planted);
-        assert!(found < 0.2, "{what}: {found}: {:#?}", rig.joints);
+        assert!(found < 0.09, "{what}: {found}: {:#?}", rig.joints);
+        assert!(rig.report.front.z > 0.99 && rig.report.facing > 0.9, "{what}: {}", rig.report.front);
+        assert_eq!(rig.report.missing.is_empty(), tail, "{what}");
     }
 }
 

@@ -38,7 +38,7 @@ pub struct RigArgs {
     /// Influences per vertex at most
     #[arg(long, value_name = "N", default_value_t = 4)]
     influences: usize,
-    /// Write a page with a picture of the joints in the mesh (.html)
+    /// Write a page that plays a walk of the rig, and shows the joints in the mesh (.html)
     #[arg(long, value_name = "PAGE")]
     report: Option<PathBuf>,
     /// Write an exercise of the new rig: the poses to sculpt or to simulate (.npz, .glb)

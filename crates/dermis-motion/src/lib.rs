@@ -14,6 +14,7 @@ pub mod dynamics;
 mod dynamics_spec;
 pub mod exercise;
 pub mod expression;
+pub mod gait;
 pub mod goals;
 pub mod ik;
 pub mod key_path;

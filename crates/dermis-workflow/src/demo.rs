@@ -4,7 +4,7 @@ use crate::FileError;
 use crate::error::Error;
 use crate::load::{FileNote, LoadedRig};
 use dermis_io::Contents;
-use dermis_rig::{Example, ExampleSet, Rig};
+use dermis_rig::{Example, ExampleSet, Frame, Influences, Motion, Rig, Skeleton};
 use std::path::Path;
 
 /// The rig and its training poses.
@@ -46,6 +46,21 @@ pub fn body() -> Result<(LoadedRig, ExampleSet, ExampleSet, Vec<FileNote>), Erro
         ..crate::load::note(Path::new(name), bytes, Vec::new())
     });
     Ok((LoadedRig { rig, space: exercise.space, notes: notes.to_vec() }, train, held_out, notes.to_vec()))
+}
+
+/// The bundled walk: the body's skeleton, its weights, and the poses.
+///
+/// # Errors
+/// None as long as the bundled file is whole.
+pub fn walk() -> Result<(Skeleton, Option<Influences>, Motion), Error> {
+    let path = Path::new("body_walk.npz");
+    let contents = read(path, WALK)?;
+    let frames = contents.records.iter().filter_map(|record| {
+        Some(Frame { label: record.label.clone(), time: record.time, pose: record.pose.clone()? })
+    });
+    let motion = Motion { name: "walk".into(), frames: frames.collect() };
+    let skeleton = contents.skeleton.ok_or_else(|| Error::lacks(path, "the bundled walk is incomplete", ""))?;
+    Ok((skeleton, contents.weights, motion))
 }
 
 fn read(path: &Path, bytes: &[u8]) -> Result<Contents, FileError> {

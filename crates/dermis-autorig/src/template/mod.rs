@@ -16,7 +16,8 @@ pub use own::TemplateError;
 pub use reduce::{Landmark, LandmarkKind, Reduced};
 
 use dermis_motion::anatomy::{Part, Side};
-use dermis_rig::glam::DVec3;
+use dermis_rig::glam::{DAffine3, DVec3};
+use dermis_rig::{BoneIndex, Skeleton, SkeletonError};
 
 /// A skeleton to look for.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,6 +106,16 @@ impl Template {
             "hand" => Some(hand::template()),
             _ => None,
         }
+    }
+
+    /// The template as a skeleton in one of its stances: axes as those of the world.
+    ///
+    /// # Errors
+    /// [`SkeletonError`] for names or parents that make no skeleton; those of the built-in templates do.
+    pub fn skeleton(&self, stance: &Stance) -> Result<Skeleton, SkeletonError> {
+        let names = self.joints.iter().map(|joint| joint.name.clone()).collect();
+        let parents = self.joints.iter().map(|joint| joint.parent.map(BoneIndex::new)).collect();
+        Skeleton::new(names, parents, stance.places.iter().map(|p| DAffine3::from_translation(*p)).collect())
     }
 
     /// The joint of that name.

@@ -28,7 +28,12 @@ fn a_bare_body_is_rigged_exercised_and_walks() {
     let error = names.map(|name| head(&found, name).distance(head(&own, name)) / leg).iter().sum::<f64>() / 9.0;
     assert!(error < 0.05, "the mean error is {error} of a leg");
     let page = String::from_utf8(desk.bytes("rig.html")).unwrap();
-    assert!(page.contains("<svg") && page.contains("upperarm_l"));
+    assert!(page.contains("<svg") && page.contains("upperarm_l") && page.contains("id=\"page-glb\""));
+    // The page walks: feet slide no more than those of the source, and the skin stays near the ground.
+    assert_eq!((&told["motion"]["source"], &told["motion"]["refusal"]), (&json!("body"), &Value::Null), "{told}");
+    let feet = |key: &str| number(&told, &format!("motion.feet.{key}"));
+    assert!(feet("contacts") >= 2.0 && feet("slide_mm") <= feet("source_slide_mm") + 0.1, "{told}");
+    assert!(feet("sunk_mm") < 0.02 * feet("leg_mm") && feet("lifted_mm") < 0.02 * feet("leg_mm"), "{told}");
     assert!(number(&desk.json("inspect poses.npz --json")[0], "poses") > 20.0);
     let walk = desk.json(&format!("retarget {WALK} hero.npz -o walk.glb --json"));
     assert_eq!(walk["paired_by"], "names", "{walk}");

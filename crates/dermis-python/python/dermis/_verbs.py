@@ -136,7 +136,7 @@ def rig(
     influences : int, optional
         Influences per vertex at most; 4 by default.
     report : path, optional
-        Where a page with a picture of the joints in the mesh goes (.html).
+        Where a page with the rig in motion and its joints in the mesh goes (.html).
     exercise : path, optional
         Where an exercise of the new rig goes: the poses to sculpt or to simulate (.npz, .glb).
     replace : bool

@@ -1,7 +1,7 @@
 //! Drawings as SVG: skins beside the shape wanted, and lines over an angle.
 //!
-//! The style sheet of a [page of figures](crate::figures), or of a [`still_page`] without scripts, gives the drawings their
-//! colours, so a drawing is complete only there. Labels and titles are written as they are: they must hold no markup.
+//! The style sheet of a [page of figures](crate::figures) gives most drawings their colours, so a drawing is complete only there;
+//! [`skeleton`] brings its own. Labels and titles are written as they are: they must hold no markup.
 
 mod angle_chart;
 mod skeleton;
@@ -13,19 +13,6 @@ pub use skins::{RingTube, outline, seen_from_the_side};
 
 use dermis_rig::glam::DVec2;
 use std::fmt::Write;
-
-/// The style of the report page, and the rules for figures.
-const STYLE: &str = concat!(include_str!("../page/html/page.css"), include_str!("figures.css"));
-
-/// Returns one HTML file without scripts, in the style of the report. `body` is the HTML between the tags of `main`.
-pub fn still_page(title: &str, body: &str) -> String {
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>{title}</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n\
-         {body}</main>\n</body>\n</html>"
-    )
-}
 
 /// The part of the drawing plane that a drawing shows; y points up. A unit of the plane is 100 units of the SVG.
 #[derive(Clone, Copy, Debug)]

@@ -20,11 +20,11 @@ function quaternionProduct([ax, ay, az, aw], [bx, by, bz, bw]) {
   ];
 }
 
-/// Reads the GLB. `pose(time, turns)` gives a pose, `skins(pose)` its skins; the mesh is that of the rig, with seams closed.
+/// Reads the GLB. `pose(time, turns)` gives a pose, `skins(pose)` its skins; the mesh is that of the rig, with seams closed. A GLB without
+/// driven morph targets has the skin of its weights alone: `kinds` says which skins there are, the one that is shown first before others.
 function makeCharacter(bytes) {
   const character = Dermis.readGlb(bytes);
   const skin = new Dermis.Skin(character);
-  if (!skin.drivers) throw new Error("the GLB has no extension that drives its morph targets");
   const drawn = character.positions.length / 3;
   const vertexOf = character.vertexOf ?? Float32Array.from({ length: drawn }, (_, i) => i);
   const vertices = vertexOf.reduce((most, v) => Math.max(most, v), -1) + 1;
@@ -47,6 +47,7 @@ function makeCharacter(bytes) {
   return {
     clip,
     vertices,
+    kinds: skin.drivers ? ["learnt", "base"] : ["base"],
     triangles: character.triangles.map((i) => vertexOf[i]),
     /// A joint that is a matrix in the file cannot be turned.
     joints: character.joints.map((node) => ({ node, name: character.json.nodes[node].name ?? `node ${node}`, turns: !character.nodes[node].local.matrix })),
@@ -64,6 +65,7 @@ function makeCharacter(bytes) {
     /// Positions of the rig's vertices: learnt, and by the skin weights alone; and the milliseconds that the two steps of the first took.
     skins: ({ worlds }) => {
       const start = performance.now();
+      if (!skin.drivers) return { base: welded(skin.positions(worlds, character.restWeights)), took: [0, performance.now() - start] };
       const weights = skin.weights(worlds);
       const driven = performance.now();
       const learnt = welded(skin.positions(worlds, weights));

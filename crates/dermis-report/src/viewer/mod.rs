@@ -34,12 +34,14 @@ pub struct Viewer {
     pub notes: Vec<String>,
     /// How lengths are shown.
     pub unit: LengthUnit,
-    /// The GLB: a skinned mesh with driven morph targets, and a clip if there are frames.
+    /// The GLB: a skinned mesh, with driven morph targets if it is a model's, and a clip if there are frames.
     pub glb: Vec<u8>,
     /// The name of the GLB's file, which the page mentions.
     pub file: String,
     /// The frames of the clip, in order.
     pub frames: Vec<ViewerFrame>,
+    /// HTML below all else, such as drawings of [`crate::svg`] and tables; written as it is.
+    pub below: String,
 }
 
 /// A frame of the clip.
@@ -115,6 +117,7 @@ impl Viewer {
             "headline" => self.headline.iter().map(verdict).collect(),
             "figures" => crate::page::html::figure_list(&self.figures, &self.unit),
             "notes" => notes.clone(),
+            "below" => self.below.clone(),
             "file" => escape(&self.file),
             "style" => STYLE.into(),
             "viewer_style" => VIEWER_STYLE.into(),

@@ -27,10 +27,11 @@
     const data = JSON.parse(document.getElementById("page-data").textContent);
     const character = makeCharacter(decodeBytes(document.getElementById("page-glb").textContent.trim()));
     const names = { learnt: "learnt", base: "skin weights", target: "true skin" };
+    const [main] = character.kinds;
     const frames = character.clip ? data.frames : [];
     const targets = frames.map(({ target }) => (target ? decodePoints(target) : null));
     const hasTargets = targets.some(Boolean);
-    const state = { mode: "learnt", colour: hasTargets ? "error" : "plain", bones: false, pose: null, shapes: {}, skins: null };
+    const state = { mode: main, colour: hasTargets ? "error" : "plain", bones: false, pose: null, shapes: {}, skins: null };
     const withUnit = (v) => `${digits(v)} ${data.unit}`;
     const spent = []; // milliseconds of the latest frames: weights, morphs and skinning, normals, drawing
 
@@ -38,7 +39,7 @@
     const box = element("div", "stage");
     const stage = makeStage({
       element, stage: box, names, fail,
-      describe: (v) => [`vertex ${v}`, ...["learnt", "base"].filter((kind) => state.shapes[kind].errors).map((kind) => `${names[kind]}: ${withUnit(state.shapes[kind].errors[v])}`)].join("\n"),
+      describe: (v) => [`vertex ${v}`, ...character.kinds.filter((kind) => state.shapes[kind].errors).map((kind) => `${names[kind]}: ${withUnit(state.shapes[kind].errors[v])}`)].join("\n"),
     });
     const row = makeClipRow({ element, frames, show: () => pose(), byFrame: () => hasTargets && state.colour === "error" && panel.turns.size === 0 });
     const panel = makeJointPanel({ element, joints: character.joints, turned: () => pose() });
@@ -51,14 +52,16 @@
       controls.append(g);
       return g;
     };
-    const kinds = ["learnt", "base", ...(hasTargets ? ["target"] : [])];
-    const modes = makeSegments(element, "Shown", [["all", "side by side"], ["wipe", "wipe"], ...kinds.map((kind) => [kind, names[kind]])], (mode) => {
+    const kinds = [...character.kinds, ...(hasTargets ? ["target"] : [])];
+    const both = character.kinds.length > 1 ? [["wipe", "wipe"]] : [];
+    const modes = makeSegments(element, "Shown", [["all", "side by side"], ...both, ...kinds.map((kind) => [kind, names[kind]])], (mode) => {
       const count = shown().length;
       state.mode = mode;
       refresh();
       if (shown().length !== count) { stage.frame(false); stage.draw(); }
     });
-    group("Show", [modes]).classList.add("modes");
+    document.getElementById("help-skins").hidden = kinds.length < 2;
+    if (kinds.length > 1) group("Show", [modes]).classList.add("modes");
     const colours = makeSegments(element, "Colour", [["error", "error"], ["plain", "plain"]], (colour) => { state.colour = colour; pose(); });
     if (hasTargets) group("Colour", [colours]);
     const bones = makeToggle(element, "skeleton", (on) => { state.bones = on; refresh(); });
@@ -89,7 +92,7 @@
       const there = kinds.filter((kind) => state.shapes[kind]);
       if (state.mode === "all") return there;
       if (state.mode === "wipe") return ["base", "learnt"];
-      return [state.shapes[state.mode] ? state.mode : "learnt"];
+      return [state.shapes[state.mode] ? state.mode : main];
     };
     /// Computes the skins of the pose that is asked for.
     const pose = () => {
@@ -102,14 +105,14 @@
         const at = panel.turns.size === 0 ? row.frame() : -1;
         const target = at >= 0 ? targets[at] : null;
         state.shapes = {};
-        for (const kind of ["learnt", "base"]) {
+        for (const kind of character.kinds) {
           const positions = beside(state.skins[kind]);
           state.shapes[kind] = makeShape(positions, character.triangles);
           if (target) Object.assign(state.shapes[kind], measure(state.skins[kind].map((x, i) => x - target[i]), data.scale));
         }
         if (target) state.shapes.target = makeShape(beside(target), character.triangles);
         stage.forget();
-        spent.push([...state.skins.took, (performance.now() - begin) / 2]);
+        spent.push([...state.skins.took, (performance.now() - begin) / character.kinds.length]);
         if (spent.length > 60) spent.shift();
         refresh();
       } catch (error) {
@@ -161,7 +164,7 @@
       console.log(`dermis: ${all.toFixed(2)} ms per frame: weights ${mean[0].toFixed(2)}, morph targets and skinning ${mean[1].toFixed(2)}, normals ${mean[2].toFixed(2)}, drawing ${drawing.toFixed(2)}`);
     };
 
-    const flip = () => { state.mode = state.mode === "learnt" ? "base" : "learnt"; refresh(); };
+    const flip = () => { state.mode = state.mode === "learnt" ? "base" : main; refresh(); };
     listenToKeys(document.body, {
       " ": row.toggle, ",": () => row.step(-1), ".": () => row.step(1), "+": () => stage.zoom(0.85), "=": () => stage.zoom(0.85), "-": () => stage.zoom(1 / 0.85),
       b: flip, r: resetView, e: () => { if (hasTargets) { state.colour = state.colour === "error" ? "plain" : "error"; pose(); } },
@@ -181,7 +184,7 @@
     root.dataset.state = "ready";
     /// For whoever tests the page or embeds it: the skin that is shown, three numbers per vertex of the rig, metres.
     window.dermis = {
-      positions: (kind = "learnt") => state.skins[kind],
+      positions: (kind = main) => state.skins[kind],
       show: (seconds) => row.go(seconds),
       turn: (joint, degrees) => {
         const found = character.joints.find(({ name }) => name === joint);

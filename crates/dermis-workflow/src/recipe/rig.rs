@@ -1,6 +1,6 @@
 //! `rig`: a skeleton and weights for a bare mesh.
 
-use super::{ExerciseOutcome, ExerciseRecipe, Existing, Input, Watch, keep, seen, step};
+use super::{ExerciseOutcome, ExerciseRecipe, Existing, Input, RigMotion, Watch, keep, seen, step};
 use crate::error::Error;
 use crate::load::{FileNote, LoadedRig, load_rig, note, read_bytes, read_contents};
 use crate::output::{ending, reserve_file};
@@ -41,7 +41,7 @@ pub struct RigRecipe {
     /// Where the joints go, with how sure each is, to be changed and named as `joints`.
     #[serde(default)]
     pub write_joints: Option<PathBuf>,
-    /// Where a page with a picture of the joints in the mesh goes (.html).
+    /// Where a page with the rig in motion and its joints in the mesh goes (.html).
     #[serde(default)]
     pub report: Option<PathBuf>,
     /// Where an exercise of the new rig goes: the poses to sculpt or to simulate.
@@ -107,6 +107,8 @@ pub struct RigOutcome {
     pub joints_written: Option<PathBuf>,
     /// Where the page went.
     pub report_written: Option<PathBuf>,
+    /// The rig in motion, of a rigging with a page.
+    pub motion: Option<RigMotion>,
     /// The exercise of the rig.
     pub exercise: Option<ExerciseOutcome>,
 }
@@ -235,6 +237,7 @@ impl RigRecipe {
             written: out.path().to_path_buf(),
             joints_written: None,
             report_written: None,
+            motion: None,
             exercise: None,
             made,
         };
@@ -245,7 +248,11 @@ impl RigRecipe {
             outcome.joints_written = Some(out.path().to_path_buf());
         }
         if let Some(out) = &report_out {
-            out.write(super::rig_page::page(&outcome, &loaded.rig).as_bytes())?;
+            let (weights, up) = (&outcome.made.weights, outcome.made.report.up);
+            let moved = step(watch, "move", |p| super::rig_walk::motion(&loaded.rig, weights, up, p))?;
+            let html = step(watch, "write page", |_| super::rig_page::page(&outcome, &loaded.rig, &moved))?;
+            outcome.motion = Some(moved);
+            out.write(html.as_bytes())?;
             outcome.report_written = Some(out.path().to_path_buf());
         }
         if let Some(path) = &self.exercise {
@@ -374,6 +381,7 @@ impl RigOutcome {
             "shells": mended.shells,
             "shells_following": report.weighed.following,
             "heat": report.weighed.heat.is_some(),
+            "motion": self.motion.as_ref().map(RigMotion::json),
         })
     }
 }
