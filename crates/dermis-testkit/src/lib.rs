@@ -7,6 +7,7 @@
 //! - [`conformance`]: the suite that every way of evaluating models passes
 //! - [`textured`]: a small glTF character with materials, images, cameras, lights and extras
 //! - [`ogawa`], [`fbx`], [`fbx_binary`]: small files of formats that are read and not written
+//! - [`scanner`]: scans of posed surfaces, with vertices of their own, noise and holes
 //! - [`random`]: the generator; every function takes its seed, so that a failure can be repeated
 //! - [`snapshot`]: texts stored beside the tests
 //!
@@ -21,6 +22,7 @@ pub mod models;
 pub mod ogawa;
 pub mod planted;
 pub mod random;
+pub mod scanner;
 pub mod snapshot;
 pub mod textured;
 pub mod tree;
@@ -28,6 +30,7 @@ pub mod tree;
 pub use arm::{Arm, ArmPose};
 pub use planted::Planted;
 pub use random::Random;
+pub use scanner::Scanner;
 pub use tree::Tree;
 
 use dermis_rig::glam::{DAffine3, DVec3};

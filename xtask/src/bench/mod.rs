@@ -8,6 +8,7 @@ mod fit;
 mod inverse;
 mod neural;
 mod rig;
+mod scans;
 mod suggest;
 
 use crate::workspace::{cargo, root};
@@ -25,9 +26,10 @@ pub fn run(arguments: &[&str]) -> ExitCode {
         ["inverse", options @ ..] => inverse::run(options),
         ["neural", folder, options @ ..] => neural::run(folder, options),
         ["rig", options @ ..] => rig::run(options),
+        ["scans", options @ ..] => scans::run(options),
         ["suggest", options @ ..] => suggest::run(options),
         _ => crate::usage::usage(
-            "bench needs: crowd [--json OUT] [--instances N] [--rounds N], decompose DIR [--json OUT] [--seeds N], evaluate [--json OUT] [--quick] [--ozz DIR], fit [--json OUT] [--quick], inverse [--json OUT], neural DIR [--json OUT] [--poses N,...], python [--json OUT], rig [DIR] [--json OUT], or suggest [DIR] [--json OUT] [--draws N] [--starts N]",
+            "bench needs: crowd [--json OUT] [--instances N] [--rounds N], decompose DIR [--json OUT] [--seeds N], evaluate [--json OUT] [--quick] [--ozz DIR], fit [--json OUT] [--quick], inverse [--json OUT], neural DIR [--json OUT] [--poses N,...], python [--json OUT], rig [DIR] [--json OUT], scans [--json OUT] [--scans N] [--held-out N] [--rounds N], or suggest [DIR] [--json OUT] [--draws N] [--starts N]",
         ),
     }
 }

@@ -128,6 +128,18 @@ impl<'a> Body<'a> {
         skin
     }
 
+    /// Per vertex Σ w_k |M_k p − x|², x its place on `skin`: how far its bones disagree, square rest diagonals.
+    pub fn spread(&self, transforms: &[DAffine3], skin: &[DVec3]) -> Vec<f64> {
+        let of = |v: usize| {
+            let rest = self.mesh.positions[v];
+            let apart = |(bone, w): &(BoneIndex, f64)| {
+                w * transforms[bone.get()].transform_point3(rest).distance_squared(skin[v])
+            };
+            self.weights.of(v).iter().map(apart).sum::<f64>() / (self.length * self.length)
+        };
+        (0..skin.len()).map(of).collect()
+    }
+
     /// The nearest turn of a joint that its range holds.
     pub fn within(&self, bone: usize, q: DQuat) -> DQuat {
         (self.ranges.nearest)(BoneIndex::new(bone), q)

@@ -17,6 +17,8 @@ pub(super) struct Fine<'b, 'a> {
     pub scan: &'b Bordered,
     pub points: &'b Samples,
     pub hold: Hold,
+    /// ε: by how much weights may be wrong.
+    pub doubt: f64,
 }
 
 /// A pair of a point of the skin and a point of the scan.
@@ -27,6 +29,8 @@ struct Pair {
     normal: DVec3,
     weight: f64,
     distance: f64,
+    /// Σ w_k |M_k p − x|²: how far the bones disagree about where the point of the skin goes, square rest diagonals.
+    spread: f64,
 }
 
 /// A pose and how it lies on the scan.
@@ -57,6 +61,9 @@ const ROUNDS: usize = 40;
 pub(super) const NEAR: f64 = 0.012;
 /// The scale of robust weights, in medians of the distances: 4 standard deviations of a normal error.
 const SCALE: f64 = 4.0 * 1.4826;
+/// What is not the weights' fault, rest diagonals: a disagreement of the bones as large as this over ε halves what a pair counts. Two
+/// millimetres on a body.
+const SOUND: f64 = 1e-3;
 /// Pairs whose errors are one error: skin and its weights are wrong over patches, not point by point.
 const PATCH: f64 = 4.0;
 
@@ -76,7 +83,7 @@ impl Fine<'_, '_> {
             let pairs = self.pairs(&transforms, reach * self.body.length);
             let scale = robust_scale(&pairs).max(0.2 * reach * self.body.length);
             let mut system = System::new(self.body, &state, &transforms, &active);
-            self.fill(&mut system, &pairs, scale);
+            self.fill(&mut system, &pairs, scale, self.doubt);
             system.hold(&state, self.hold);
             let Some(next) = system.step(&state) else { break };
             let turned = (state.joints.iter().zip(&next.joints))
@@ -92,9 +99,10 @@ impl Fine<'_, '_> {
         self.measure(state)
     }
 
-    fn fill(&self, system: &mut System<'_, '_>, pairs: &[Pair], scale: f64) {
+    fn fill(&self, system: &mut System<'_, '_>, pairs: &[Pair], scale: f64, doubt: f64) {
         for pair in pairs {
-            let weight = 0.5 * pair.weight * (1.0 + (pair.distance / scale).powi(2)).powi(-2);
+            let trust = SOUND * SOUND / (SOUND * SOUND + doubt * doubt * pair.spread);
+            let weight = 0.5 * pair.weight * trust * (1.0 + (pair.distance / scale).powi(2)).powi(-2);
             let entries = pair.corners.iter().filter(|(_, share)| *share > 0.0).flat_map(|&(v, share)| {
                 let rest = self.body.mesh.positions[v];
                 self.body.weights.of(v).iter().map(move |(bone, w)| (bone.get(), w * share, rest))
@@ -106,6 +114,7 @@ impl Fine<'_, '_> {
     /// Pairs both ways.
     fn pairs(&self, transforms: &[DAffine3], reach: f64) -> Vec<Pair> {
         let skin = self.body.skin(transforms);
+        let spread = self.body.spread(transforms, &skin);
         let mut pairs = Vec::with_capacity(self.skin.vertices.len() + self.points.points.len());
         let posed = self.skin.posed(self.body, transforms);
         for ((&v, (at, facing)), &weight) in self.skin.vertices.iter().zip(posed).zip(&self.skin.weights) {
@@ -116,7 +125,7 @@ impl Fine<'_, '_> {
             }
             let corners = [(v, 1.0), (v, 0.0), (v, 0.0)];
             let distance = spot.point.distance(at);
-            pairs.push(Pair { corners, target: spot.point, normal: spot.normal, weight, distance });
+            pairs.push(Pair { corners, target: spot.point, normal: spot.normal, weight, distance, spread: spread[v] });
         }
         let triangles = &self.body.mesh.triangles;
         let surface = Surface::new(&skin, triangles);
@@ -132,7 +141,9 @@ impl Fine<'_, '_> {
             let at = closest.point;
             let (first, second) = (share(b - at, c - at), share(c - at, a - at));
             let corners = [(names[0], first), (names[1], second), (names[2], (1.0 - first - second).max(0.0))];
-            pairs.push(Pair { corners, target: p, normal, weight, distance: closest.distance_squared.sqrt() });
+            let spread = corners.iter().map(|&(v, share)| share * spread[v]).sum();
+            let distance = closest.distance_squared.sqrt();
+            pairs.push(Pair { corners, target: p, normal, weight, distance, spread });
         }
         pairs
     }
@@ -174,7 +185,8 @@ impl Fine<'_, '_> {
         let active = vec![true; self.body.free.len()];
         let mut system = System::new(self.body, &fitted.state, &transforms, &active);
         let scale = robust_scale(&pairs).max(1e-6 * self.body.length);
-        self.fill(&mut system, &pairs, scale);
+        // What a scan shows does not depend on how well the weights are known.
+        self.fill(&mut system, &pairs, scale, 0.0);
         let size = system.right.len();
         let diagonal: Vec<f64> = (0..size).map(|i| system.matrix[(i, i)]).collect();
         for i in 0..size {

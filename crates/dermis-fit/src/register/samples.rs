@@ -67,24 +67,34 @@ pub(super) fn grid(points: &[DVec3], most: usize, area: f64) -> (Vec<u32>, usize
     (vec![0; points.len()], usize::from(!points.is_empty()), f64::INFINITY)
 }
 
-/// At most `most` samples of a surface: the mean of its vertices in every cell of a grid. Cells on both sides of a thin part,
-/// whose normals cancel, are left out.
+/// At most `most` samples of a surface: of every cell of a grid and every octant of normals the vertex nearest to the mean. Both sides of
+/// a thin part have samples of their own, and every sample lies on the surface.
 pub(super) fn spread(positions: &[DVec3], triangles: &[[u32; 3]], most: usize) -> Samples {
     let (areas, normals) = (vertex_areas(positions, triangles), vertex_normals(positions, triangles));
-    let used: Vec<usize> = (0..positions.len()).filter(|v| areas[*v] > 0.0).collect();
+    let used: Vec<usize> = (0..positions.len()).filter(|v| areas[*v] > 0.0 && normals[*v] != DVec3::ZERO).collect();
     let points: Vec<DVec3> = used.iter().map(|v| positions[*v]).collect();
-    let (own, count, _) = grid(&points, most.max(1), areas.iter().sum());
-    let (mut sum, mut normal, mut area) = (vec![DVec3::ZERO; count], vec![DVec3::ZERO; count], vec![0.0; count]);
-    for (&v, &cell) in used.iter().zip(&own) {
-        sum[cell as usize] += positions[v] * areas[v];
-        normal[cell as usize] += normals[v] / 6.0;
-        area[cell as usize] += areas[v];
+    let octant = |n: DVec3| u8::from(n.x > 0.0) + 2 * u8::from(n.y > 0.0) + 4 * u8::from(n.z > 0.0);
+    let area = areas.iter().sum();
+    let (mut groups, mut wanted): (BTreeMap<(u32, u8), Vec<usize>>, usize) = (BTreeMap::new(), most.max(1));
+    loop {
+        groups.clear();
+        for (&v, &cell) in used.iter().zip(&grid(&points, wanted, area).0) {
+            groups.entry((cell, octant(normals[v]))).or_default().push(v);
+        }
+        if groups.len() <= most || wanted < 2 {
+            break;
+        }
+        wanted = wanted * 4 / 5;
     }
     let mut samples = Samples::default();
-    for at in (0..count).filter(|at| normal[*at].length() > 0.3 * area[*at]) {
-        samples.points.push(sum[at] / area[at]);
-        samples.normals.push(normal[at].normalize());
-        samples.weights.push(area[at].sqrt());
+    for group in groups.values() {
+        let area: f64 = group.iter().map(|v| areas[*v]).sum();
+        let mean: DVec3 = group.iter().map(|v| positions[*v] * areas[*v]).sum::<DVec3>() / area;
+        let near = |v: &usize| positions[*v].distance_squared(mean);
+        let Some(&nearest) = group.iter().min_by(|a, b| near(a).total_cmp(&near(b))) else { continue };
+        samples.points.push(positions[nearest]);
+        samples.normals.push(normals[nearest].normalize());
+        samples.weights.push(area.sqrt());
     }
     samples.share_out();
     samples

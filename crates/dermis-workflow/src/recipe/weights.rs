@@ -280,9 +280,6 @@ impl ScanOptions {
     }
 }
 
-/// Rounds of the weights in all but the last round of poses and weights.
-const EARLY_ROUNDS: usize = 5;
-
 /// A recipe under way: what it reads, and whom it tells.
 struct Run<'a> {
     recipe: &'a WeightsRecipe,
@@ -456,8 +453,7 @@ impl Run<'_> {
         let (mut surfaces, notes) = step(self.watch, "read scans", |_| load_surfaces(rig, paths, rough, read))?;
         self.notes.extend(notes);
         let rule = options.rule.map(|rule| rule.with(self.recipe.influences));
-        // Weights that fit poses of an early round too well hold the next poses where they are: a few rounds will do until the last.
-        let early = ScanSettings { rounds: options.rounds.min(EARLY_ROUNDS), ..settings };
+        let (early, settings) = (scan_poses::early(&settings), scan_poses::near(&settings));
         let mut last: Option<Round> = None;
         let mut rounds = 0;
         while rounds < options.pose_rounds {
