@@ -117,6 +117,8 @@ const TEST_ONLY: &str = "dermis-testkit";
 const FOR_TESTS: &[(&str, &str)] = &[
     // The models that it runs are fitted in its tests, and compared with what the façade evaluates.
     ("dermis-c", "dermis"),
+    // The bundled body is a template in its tests, and comes from its file.
+    ("dermis-autorig", "dermis-io"),
 ];
 
 /// Crates that open no file and leave the environment and the thread pool to the caller.

@@ -12,6 +12,8 @@ pub struct Planted {
     pub joints: Vec<(String, DVec3)>,
     /// The length that errors are divided by: the longest limb.
     pub limb: f64,
+    /// Tips of fingers, by the names of the last bones; none of other bodies.
+    pub tips: Vec<(String, DVec3)>,
 }
 
 /// Adds a capsule from `a` to `b`, closed.
@@ -106,7 +108,7 @@ pub fn biped(arms: f64, legs: f64, head: f64, girth: f64) -> Planted {
         ];
         joints.extend(named.map(|(name, p)| (format!("{name}_{letter}"), side(p))));
     }
-    Planted { mesh, joints, limb: 0.86 * legs }
+    Planted { mesh, joints, limb: 0.86 * legs, tips: Vec::new() }
 }
 
 /// A quadruped: `legs` is the length of legs, `neck` how far the neck is raised above level, degrees, `tail` whether it has a tail.
@@ -151,5 +153,44 @@ pub fn quadruped(legs: f64, neck: f64, tail: bool) -> Planted {
         ];
         joints.extend(named.map(|(name, p)| (format!("{name}_{letter}"), side(p))));
     }
-    Planted { mesh, joints, limb: 0.55 * legs }
+    Planted { mesh, joints, limb: 0.55 * legs, tips: Vec::new() }
+}
+
+/// A left hand of a grown person in metres, with a palm and five fingers of three bones: fingers point up (+Y), the palm faces forward (+Z), the
+/// thumb is at +X. `fingers` is how long fingers are, 1 for a grown hand; `curl` how far each joint bends towards the palm, and `fan` how far fingers
+/// spread, degrees.
+pub fn hand(fingers: f64, curl: f64, fan: f64) -> Planted {
+    let mut mesh = Mesh::default();
+    let (elbow, wrist) = (DVec3::new(0.0, -0.07, 0.0), DVec3::ZERO);
+    capsule(&mut mesh, elbow, wrist, 0.027, 0.024);
+    let mut joints = vec![("lowerarm".to_owned(), elbow), ("hand".to_owned(), wrist)];
+    let mut tips = Vec::new();
+    // Name, knuckle, angle from straight on over the fan, lengths of bones, radius at the knuckle.
+    let rows = [
+        ("index", DVec3::new(0.030, 0.090, 0.0), 1.0, [0.045, 0.026, 0.020], 0.0090),
+        ("middle", DVec3::new(0.009, 0.095, 0.0), 0.2, [0.050, 0.030, 0.021], 0.0092),
+        ("ring", DVec3::new(-0.012, 0.090, 0.0), -0.6, [0.046, 0.028, 0.021], 0.0088),
+        ("pinky", DVec3::new(-0.033, 0.080, 0.0), -1.6, [0.036, 0.021, 0.018], 0.0080),
+    ];
+    let mut finger =
+        |mesh: &mut Mesh, name: &str, from: DVec3, directions: [DVec3; 3], lengths: [f64; 3], radius: f64| {
+            let mut at = from;
+            for k in 0..3 {
+                let to = at + directions[k].normalize() * lengths[k] * fingers;
+                let thin = |k: usize| radius * (1.0 - 0.1 * k as f64);
+                capsule(mesh, at, to, thin(k), thin(k + 1));
+                joints.push((format!("{name}_0{}", k + 1), at));
+                at = to;
+            }
+            tips.push((format!("{name}_03"), at));
+        };
+    for (name, knuckle, share, lengths, radius) in rows {
+        capsule(&mut mesh, DVec3::new(0.35 * knuckle.x, 0.01, 0.0), knuckle, 0.016, 0.013);
+        let aside = DQuat::from_rotation_z(-(share * fan).to_radians());
+        let bent = |k: f64| aside * DQuat::from_rotation_x((k * curl).to_radians()) * DVec3::Y;
+        finger(&mut mesh, name, knuckle, [bent(1.0), bent(2.0), bent(3.0)], lengths, radius);
+    }
+    let thumb = [DVec3::new(0.75, 0.65, 0.15), DVec3::new(0.6, 0.8, 0.15), DVec3::new(0.5, 0.85, 0.15)];
+    finger(&mut mesh, "thumb", DVec3::new(0.022, 0.026, 0.006), thumb, [0.044, 0.033, 0.027], 0.0125);
+    Planted { mesh, joints, limb: 0.196, tips }
 }
