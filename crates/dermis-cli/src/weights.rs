@@ -14,7 +14,7 @@ use dermis_workflow::recipe::{
     WeightsOutcome, WeightsRecipe,
 };
 use dermis_workflow::report::{LengthUnit, show_length, unit_of};
-use dermis_workflow::scan_poses::ScanPoses;
+use dermis_workflow::scan_poses::{self, ScanPoses};
 use dermis_workflow::weights::Checked;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -120,7 +120,7 @@ pub fn with_defaults(command: Command) -> Command {
     let defaults = [
         ("degrees", plan.degrees.to_string()),
         ("transfer", heat.transfer.to_string()),
-        ("reach", scans.reach.to_string()),
+        ("reach", format!("{}; {} where poses are found", ScanSettings::default().reach, scan_poses::REACH)),
         ("smoothness", scans.smoothness.to_string()),
         ("rounds", scans.rounds.to_string()),
         ("pose_rounds", scans.pose_rounds.to_string()),
@@ -212,7 +212,7 @@ impl WeightsArgs {
                 Some(Start::Heat) => ScanStart::Heat(self.take_heat()),
                 Some(Start::Rig) => ScanStart::Rig,
             },
-            reach: self.reach.take().unwrap_or(defaults.reach),
+            reach: self.reach.take(),
             smoothness: self.smoothness.take().unwrap_or(defaults.smoothness),
             rounds: self.rounds.take().unwrap_or(defaults.rounds),
             ..defaults

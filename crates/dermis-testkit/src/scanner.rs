@@ -162,7 +162,6 @@ mod tests {
     use super::*;
     use crate::Arm;
 
-    /// On a sphere every point has distance 1 from the middle, so what noise and holes do can be counted.
     #[test]
     fn a_scan_lies_on_the_surface_with_the_noise_and_the_holes_asked_for() {
         let arm = Arm::new(40, 40);

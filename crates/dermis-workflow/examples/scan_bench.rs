@@ -16,7 +16,7 @@ use dermis_workflow::motion::anatomy::{Anatomy, Part};
 use dermis_workflow::rig::glam::{DAffine3, DQuat, DVec3};
 use dermis_workflow::rig::rotation::{nearest_rotation, quat_from_matrix, rotation_vector, swing_twist};
 use dermis_workflow::rig::{BoneIndex, BoneTransforms, Example, Influences, Rig};
-use dermis_workflow::scan_poses::{anatomy, early, near, round, scan_poses};
+use dermis_workflow::scan_poses::{REACH, anatomy, early, round, scan_poses};
 use dermis_workflow::weights::{from_scans, heat};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -73,9 +73,10 @@ fn run() -> Outcome<()> {
     println!("{}", row("known poses", &known, clock.elapsed().as_secs_f64()));
 
     let clock = Instant::now();
+    let settings = ScanSettings { reach: REACH, ..settings };
     let mut weights = start;
     for done in 1..=rounds {
-        let own = if done == rounds { near(&settings) } else { early(&settings) };
+        let own = if done == rounds { settings } else { early(&settings) };
         let found = round(rig, &character.anatomy, &weights, None, &mut surfaces, &own, &silent)?;
         weights = found.weights;
         let mut line = row(&format!("found poses, round {done}"), &weights, clock.elapsed().as_secs_f64());

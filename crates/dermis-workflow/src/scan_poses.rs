@@ -83,20 +83,17 @@ pub struct Round {
 /// A joint whose pose was found counts as moved if it turns by more than this, radians: ten degrees.
 pub const TURNED: f64 = 0.175;
 
-/// How far the skin may be from a scan whose pose was found, rest diagonals: what is farther belongs to something else.
-const REACH: f64 = 0.02;
+/// How far the skin may be from a scan whose pose was found, rest diagonals: it lies on the scan already, and what is farther belongs to something
+/// else.
+pub const REACH: f64 = 0.02;
+
 /// Rounds of the weights in all but the last round of poses and weights.
 const EARLY_ROUNDS: usize = 5;
 
-/// The settings of the weights for poses that were found: the skin lies on the scans already.
-pub fn near(settings: &ScanSettings) -> ScanSettings {
-    ScanSettings { reach: settings.reach.min(REACH), ..*settings }
-}
-
-/// Those of all but the last round. Weights that fit poses of an early round too well hold the next poses where they are: a few rounds will do
-/// until the last.
+/// The settings of all but the last round. Weights that fit poses of an early round too well hold the next poses where they are: a few rounds
+/// will do until the last.
 pub fn early(settings: &ScanSettings) -> ScanSettings {
-    ScanSettings { rounds: settings.rounds.min(EARLY_ROUNDS), ..near(settings) }
+    ScanSettings { rounds: settings.rounds.min(EARLY_ROUNDS), ..*settings }
 }
 
 /// One round: poses with the weights so far, from those of the round before if there was one, then weights.

@@ -134,9 +134,10 @@ pub struct ScanOptions {
     /// Weights the fit begins with.
     #[serde(default)]
     pub start: ScanStart,
-    /// How far a scan may be from the posed skin, rest diagonals.
-    #[serde(default = "ScanOptions::default_reach")]
-    pub reach: f64,
+    /// How far a scan may be from the posed skin, rest diagonals. By default that of [`ScanSettings`], and [`scan_poses::REACH`] where the
+    /// poses are found.
+    #[serde(default)]
+    pub reach: Option<f64>,
     /// How strongly neighbouring vertices agree.
     #[serde(default = "ScanOptions::default_smoothness")]
     pub smoothness: f64,
@@ -247,7 +248,7 @@ impl Default for PlanOptions {
 impl ScanOptions {
     /// A fit to these scans with the settings of [`ScanSettings`].
     pub fn new(scans: Vec<Input>) -> Self {
-        let ScanSettings { reach, smoothness, rounds, .. } = ScanSettings::default();
+        let ScanSettings { smoothness, rounds, .. } = ScanSettings::default();
         Self {
             scans,
             motion: None,
@@ -257,7 +258,7 @@ impl ScanOptions {
             rule: None,
             examples: None,
             start: ScanStart::default(),
-            reach,
+            reach: None,
             smoothness,
             rounds,
         }
@@ -265,10 +266,6 @@ impl ScanOptions {
 
     fn default_pose_rounds() -> usize {
         8
-    }
-
-    fn default_reach() -> f64 {
-        ScanSettings::default().reach
     }
 
     fn default_smoothness() -> f64 {
@@ -405,7 +402,7 @@ impl Run<'_> {
         }
         let paths: Vec<PathBuf> = options.scans.iter().map(|input| input.file.path.clone()).collect();
         let settings = ScanSettings {
-            reach: options.reach,
+            reach: options.reach.unwrap_or(ScanSettings::default().reach),
             smoothness: options.smoothness,
             influences: self.recipe.influences,
             rounds: options.rounds,
@@ -453,7 +450,8 @@ impl Run<'_> {
         let (mut surfaces, notes) = step(self.watch, "read scans", |_| load_surfaces(rig, paths, rough, read))?;
         self.notes.extend(notes);
         let rule = options.rule.map(|rule| rule.with(self.recipe.influences));
-        let (early, settings) = (scan_poses::early(&settings), scan_poses::near(&settings));
+        let settings = ScanSettings { reach: options.reach.unwrap_or(scan_poses::REACH), ..settings };
+        let early = scan_poses::early(&settings);
         let mut last: Option<Round> = None;
         let mut rounds = 0;
         while rounds < options.pose_rounds {
@@ -501,7 +499,7 @@ impl WeightSource {
             Self::Heat(options) => heat(options),
             Self::SingleBone(_) => Ok(()),
             Self::Scans(options) => {
-                within("reach", options.reach, 1e-6, 10.0)?;
+                options.reach.map_or(Ok(()), |reach| within("reach", reach, 1e-6, 10.0))?;
                 within("smoothness", options.smoothness, 0.0, 1e12)?;
                 within("rounds", options.rounds as f64, 1.0, 10_000.0)?;
                 within("pose rounds", options.pose_rounds as f64, 1.0, 100.0)?;
