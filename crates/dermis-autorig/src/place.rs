@@ -110,7 +110,7 @@ fn limbs(search: &Search<'_>, embedding: &Embedding, stance: &Stance, field: &Fi
             continue;
         }
         let hints = |j: usize| search.template.joints[j].hints;
-        let shape = if hints(landmark.joint).is_bulb { LimbShape::Bulb } else { LimbShape::Rod };
+        let shape = LimbShape::of(&search.template.joints[landmark.joint]);
         let limb = Limb::new(&search.graph.way(from as usize, to as usize), search.graph, field, shape);
         let first = landmark.chain.iter().position(|j| hints(*j).depth.is_some()).unwrap_or(0);
         let depth = hints(landmark.chain[first]).depth.unwrap_or(DEPTH);
