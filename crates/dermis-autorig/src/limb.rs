@@ -60,7 +60,7 @@ impl LimbShape {
     pub fn of(joint: &TemplateJoint) -> Self {
         match joint.part {
             _ if joint.hints.is_bulb => Self::Bulb,
-            Some(Part::Finger | Part::Thumb) => Self::Finger,
+            Some(Part::Finger) => Self::Finger,
             _ => Self::Rod,
         }
     }

@@ -80,7 +80,8 @@ pub fn place(
         places.ends[search.reduced.landmarks[limb.landmark].joint] = Some(limb.limb.line[0]);
     }
     apply(pins, &mut places.joints);
-    trunk(search, embedding, frame, stance, field, &mut places);
+    let palms = palms(search, stance, &limbs);
+    trunk(search, embedding, frame, stance, field, &palms, &mut places);
     apply(pins, &mut places.joints);
     symmetrical(search, pins, &mut places);
     riders(search, frame, stance, &mut places);
@@ -129,6 +130,23 @@ fn limbs(search: &Search<'_>, embedding: &Embedding, stance: &Stance, field: &Fi
         found.push(Divided { landmark: l, limb, joints, whole });
     }
     found
+}
+
+/// The lengths of the limbs of a branch over those of the template: of a branch that hangs on nothing but a stump, such as a hand on a forearm that
+/// is cut off anywhere. It says how long the palm is.
+fn palms(search: &Search<'_>, stance: &Stance, limbs: &[Divided]) -> Vec<Option<f64>> {
+    let landmarks = &search.reduced.landmarks;
+    let of = |l: usize| {
+        landmarks[l].parent.filter(|p| landmarks[*p].kind == LandmarkKind::RootEnd)?;
+        let own = limbs.iter().filter(|limb| landmarks[limb.landmark].parent == Some(l));
+        let (ours, theirs) = own.fold((0.0, 0.0), |(ours, theirs), limb| {
+            let end = landmarks[limb.landmark].place(stance);
+            let places = limb.joints.iter().map(|(j, _)| stance.places[*j]).chain([end]).collect::<Vec<_>>();
+            (ours + limb.whole, theirs + places.windows(2).map(|w| w[0].distance(w[1])).sum::<f64>())
+        });
+        (theirs > 0.0).then(|| ours / theirs)
+    };
+    (0..landmarks.len()).map(of).collect()
 }
 
 /// How far it is from where a limb leaves the trunk to the middle of the thickest ball that the limb points to.
@@ -203,6 +221,7 @@ fn trunk(
     frame: &Frame,
     stance: &Stance,
     field: &Field,
+    palms: &[Option<f64>],
     places: &mut Places,
 ) {
     let landmarks = &search.reduced.landmarks;
@@ -259,7 +278,12 @@ fn trunk(
                 let own =
                     if landmark.parent.is_none() { std::slice::from_ref(&landmark.joint) } else { &landmark.chain[..] };
                 for &joint in own {
-                    let p = between(low, high, stance.places[joint]);
+                    let mut p = between(low, high, stance.places[joint]);
+                    if let Some(scale) = palms[l].filter(|_| joint == landmark.joint) {
+                        let along = (high.1 - low.1).normalize_or(DVec3::Y);
+                        let theirs = (high.0 - low.0).normalize_or(DVec3::Y).dot(high.0 - stance.places[joint]);
+                        p += along * ((high.1 - p).dot(along) - theirs * scale);
+                    }
                     places.joints[joint] = Some(centred(field, p, high.1 - low.1));
                 }
             }
