@@ -278,6 +278,8 @@ impl Search<'_> {
             let wanted = place[l] - place[parent];
             let length = landmarks[l].chain_length(stance, landmarks[parent].place(stance)) * frame.scale;
             let crooked = length / wanted.length().max(1e-9);
+            // The stump of a forearm is as long as somebody cut it.
+            let is_stump = self.symmetry.is_none() && landmarks[parent].kind == LandmarkKind::RootEnd;
             let one = |from: u32, to: u32| {
                 if from == MISSING || to == MISSING {
                     return 0.0;
@@ -291,8 +293,10 @@ impl Search<'_> {
                 let on = if landmarks[l].kind == LandmarkKind::End { b.radius } else { 0.0 };
                 let way = graph.distance(from as usize, to as usize);
                 let angle = straight.angle_between(wanted) / 60_f64.to_radians();
+                let longer = ((way + on) / length).ln();
+                let longer = if is_stump { longer.min(0.0) } else { longer };
                 weights.direction * angle.powi(2)
-                    + weights.length * ((way + on) / length).ln().powi(2)
+                    + weights.length * longer.powi(2)
                     + weights.crooked * (way / straight.length() / crooked - 1.0).max(0.0).powi(2)
             };
             let from = &choices[parent];

@@ -135,6 +135,7 @@ fn the_hands_of_the_body_are_found() {
             let local = |p: DVec3| (DVec3::new(x.dot(p - joint("hand")), y.dot(p - joint("hand")), z.dot(p - joint("hand"))) * 1000.0).round();
             println!("{name}: {:.0} % truth {} found {} end {:?}", 100.0 * found.place.distance(*p) / middle, local(*p), local(found.place), found.end.map(local));
         }
+        for name in ["lowerarm", "thumb_01", "thumb_02"] { println!("{name} {:?} {}", made.joints.iter().find(|j| j.name == name).map(|j| { let y = (joint("middle_03") - joint("hand")).normalize(); let x = (joint("index_01") - joint("pinky_01")).reject_from(y).normalize(); let p = (j.place - joint("hand")) * 1000.0; [x.dot(p), y.dot(p), x.cross(y).dot(p)].map(f64::round) }), made.report.front); }
         println!("{:?} {} balls {} {:?}", made.report.penalties, made.report.stance, made.report.balls, made.report.mended);
         tell(&format!("hand of the body, {letter}"), &errors(&made, &truth, &|_| middle), &made);
     }
