@@ -2,9 +2,10 @@
 //!
 //! 1. Every end has a limb ([`Limb`]): its centre line to where it leaves the trunk. The joint that begins the limb lies so many of
 //!    the limb's radii further in, straight on, as the template says. The others divide the line as in the template, and move to where
-//!    the limb bends or is narrow, within `WINDOW`. Partners move together, as much as the plane of symmetry is trusted.
+//!    the limb bends or is narrow, within `WINDOW`. Partners move together, as much as the plane of symmetry is trusted. Limbs beside each other say how
+//!    long they are: partners, and fingers.
 //! 2. Joints of the trunk lie between those that begin limbs: where the template has them along the line from the limbs of one
-//!    landmark to those of the next, half way to the middle of the trunk.
+//!    landmark to those of the next, half way to the middle of the trunk. A palm is as long as its fingers say.
 //! 3. Partners become images of each other, and joints in the middle lie in the plane, if the body stands symmetrically.
 //! 4. Joints outside move to the nearest ball, and joints whose bones leave the body move until they do not.
 //!
@@ -43,6 +44,10 @@ const FARTHEST: f64 = 0.3;
 /// How far outside a bone may be, in parts of the body, and the rounds in which joints move for it.
 const OUTSIDE: f64 = 0.01;
 const ROUNDS: usize = 30;
+/// How long a limb is at most, over its partner.
+const PARTNERS: f64 = 1.1;
+/// How long a finger is at least and at most, over what the others say.
+const FAN: (f64, f64) = (0.9, 1.3);
 /// Where joints begin limbs in templates that do not say it.
 const DEPTH: f64 = 0.8;
 
@@ -57,6 +62,15 @@ struct Divided {
     whole: f64,
 }
 
+impl Divided {
+    /// The length from the first joint to the tip in the template.
+    fn in_template(&self, search: &Search<'_>, stance: &Stance) -> f64 {
+        let end = search.reduced.landmarks[self.landmark].place(stance);
+        let places: Vec<DVec3> = self.joints.iter().map(|(j, _)| stance.places[*j]).chain([end]).collect();
+        places.windows(2).map(|w| w[0].distance(w[1])).sum::<f64>().max(1e-12)
+    }
+}
+
 /// Places all joints.
 pub fn place(
     search: &Search<'_>,
@@ -69,7 +83,8 @@ pub fn place(
     let stance = &template.stances[embedding.stance];
     let count = template.joints.len();
     let mut places = Places { joints: vec![None; count], ends: vec![None; count] };
-    let limbs = limbs(search, embedding, stance, field);
+    let mut limbs = limbs(search, embedding, stance, field);
+    agree(search, stance, &mut limbs);
     for limb in &limbs {
         let partner = search.reduced.landmarks[limb.landmark].partner;
         let other = limbs.iter().find(|other| other.landmark == partner && partner != limb.landmark);
@@ -132,21 +147,48 @@ fn limbs(search: &Search<'_>, embedding: &Embedding, stance: &Stance, field: &Fi
     found
 }
 
-/// The lengths of the limbs of a branch over those of the template: of a branch that hangs on nothing but a stump, such as a hand on a forearm that
-/// is cut off anywhere. It says how long the palm is.
+/// How long limbs are, over those of the template: the median of those that hang on a landmark.
+fn proportion(search: &Search<'_>, stance: &Stance, limbs: &[Divided], landmark: usize) -> Option<f64> {
+    let landmarks = &search.reduced.landmarks;
+    let own = limbs.iter().filter(|limb| landmarks[limb.landmark].parent == Some(landmark));
+    let mut ratios: Vec<f64> = own.map(|limb| limb.whole / limb.in_template(search, stance)).collect();
+    ratios.sort_by(f64::total_cmp);
+    ratios.get(ratios.len() / 2).copied()
+}
+
+/// The length of the palm over that of the template, of a hand that hangs on a forearm that is cut off anywhere: its fingers say it.
 fn palms(search: &Search<'_>, stance: &Stance, limbs: &[Divided]) -> Vec<Option<f64>> {
     let landmarks = &search.reduced.landmarks;
+    let hangs_on_stump = |l: usize| landmarks[l].parent.is_some_and(|p| landmarks[p].kind == LandmarkKind::RootEnd);
     let of = |l: usize| {
-        landmarks[l].parent.filter(|p| landmarks[*p].kind == LandmarkKind::RootEnd)?;
-        let own = limbs.iter().filter(|limb| landmarks[limb.landmark].parent == Some(l));
-        let (ours, theirs) = own.fold((0.0, 0.0), |(ours, theirs), limb| {
-            let end = landmarks[limb.landmark].place(stance);
-            let places = limb.joints.iter().map(|(j, _)| stance.places[*j]).chain([end]).collect::<Vec<_>>();
-            (ours + limb.whole, theirs + places.windows(2).map(|w| w[0].distance(w[1])).sum::<f64>())
-        });
-        (theirs > 0.0).then(|| ours / theirs)
+        if search.symmetry.is_none() && hangs_on_stump(l) { proportion(search, stance, limbs, l) } else { None }
     };
     (0..landmarks.len()).map(of).collect()
+}
+
+/// Limbs beside each other say how long they are. Partners are equally long: of two that differ by more than [`PARTNERS`], the longer one has missed
+/// where it leaves the trunk. Fingers are about as long as in the template: one that seems to leave the palm far from where it should goes as far as
+/// [`FAN`] allows.
+fn agree(search: &Search<'_>, stance: &Stance, limbs: &mut [Divided]) {
+    if let Some(symmetry) = search.symmetry {
+        let whole: Vec<(usize, f64)> = limbs.iter().map(|limb| (limb.landmark, limb.whole)).collect();
+        for limb in limbs.iter_mut().filter(|_| symmetry.trust > 0.5) {
+            let partner = search.reduced.landmarks[limb.landmark].partner;
+            let other = whole.iter().find(|(l, _)| *l == partner).map_or(limb.whole, |(_, other)| *other);
+            if limb.whole > PARTNERS * other {
+                limb.whole = other;
+            }
+        }
+        return;
+    }
+    let landmarks = &search.reduced.landmarks;
+    let usual: Vec<Option<f64>> = (0..landmarks.len()).map(|l| proportion(search, stance, limbs, l)).collect();
+    for limb in limbs {
+        if let Some(usual) = landmarks[limb.landmark].parent.and_then(|parent| usual[parent]) {
+            let length = usual * limb.in_template(search, stance);
+            limb.whole = limb.whole.clamp(FAN.0 * length, FAN.1 * length);
+        }
+    }
 }
 
 /// How far it is from where a limb leaves the trunk to the middle of the thickest ball that the limb points to.
