@@ -55,7 +55,7 @@ fn a_file_is_a_template_and_a_hand_is_rigged() {
     for (name, place) in &planted.joints {
         let found = told["joints"][name.as_str()]["place"].as_array().unwrap();
         let found = DVec3::from_array(std::array::from_fn(|k| found[k].as_f64().unwrap()));
-        assert!(found.distance(*place) < 0.012, "{name}: {found} for {place}");
+        assert!(found.distance(*place) < 0.02, "{name}: {found} for {place}");
     }
     assert!(number(&desk.json("inspect poses.npz --json")[0], "poses") > 10.0);
 }
