@@ -79,6 +79,8 @@ struct Tables {
     message: Vec<Vec<f64>>,
     /// Of the first of twins, the least penalty of both: choices of the parent × own.
     both: Vec<Vec<f64>>,
+    /// Where the frame has each landmark.
+    place: Vec<DVec3>,
 }
 
 impl Search<'_> {
@@ -276,6 +278,8 @@ impl Search<'_> {
             let wanted = place[l] - place[parent];
             let length = landmarks[l].chain_length(stance, landmarks[parent].place(stance)) * frame.scale;
             let crooked = length / wanted.length().max(1e-9);
+            // The stump of a forearm is as long as somebody cut it.
+            let is_stump = self.symmetry.is_none() && landmarks[parent].kind == LandmarkKind::RootEnd;
             let one = |from: u32, to: u32| {
                 if from == MISSING || to == MISSING {
                     return 0.0;
@@ -289,8 +293,10 @@ impl Search<'_> {
                 let on = if landmarks[l].kind == LandmarkKind::End { b.radius } else { 0.0 };
                 let way = graph.distance(from as usize, to as usize);
                 let angle = straight.angle_between(wanted) / 60_f64.to_radians();
+                let longer = ((way + on) / length).ln();
+                let longer = if is_stump { longer.min(0.0) } else { longer };
                 weights.direction * angle.powi(2)
-                    + weights.length * ((way + on) / length).ln().powi(2)
+                    + weights.length * longer.powi(2)
                     + weights.crooked * (way / straight.length() / crooked - 1.0).max(0.0).powi(2)
             };
             let from = &choices[parent];
@@ -324,7 +330,7 @@ impl Search<'_> {
                 *sum += least;
             }
         }
-        Tables { choices, bone, below, message, both }
+        Tables { choices, bone, below, message, both, place }
     }
 
     /// The other of twins: a partner beside it that ends the same branch.
@@ -378,7 +384,24 @@ impl Search<'_> {
     fn pairs(&self, tables: &Tables, picks: &[u16], at: usize, pick: usize) -> f64 {
         let ball_of = |l: usize| tables.choices[l][if l == at { pick } else { picks[l] as usize }];
         let twin = self.twin(at);
-        (0..picks.len()).filter(|other| twin != Some(*other)).map(|other| self.between(at, other, &ball_of)).sum()
+        let pair = |other: usize| self.between(at, other, &ball_of) + self.order(&tables.place, at, other, &ball_of);
+        (0..picks.len()).filter(|other| twin != Some(*other)).map(pair).sum()
+    }
+
+    /// The penalty of two ends of one branch that lie the other way round than in the template: fingers. A plane of symmetry tells the sides of
+    /// templates that have it.
+    fn order(&self, place: &[DVec3], at: usize, other: usize, ball_of: &dyn Fn(usize) -> u32) -> f64 {
+        let landmarks = &self.reduced.landmarks;
+        let are_fan = landmarks[at].parent == landmarks[other].parent
+            && [at, other].iter().all(|l| landmarks[*l].kind == LandmarkKind::End);
+        if self.symmetry.is_some() || !are_fan {
+            return 0.0;
+        }
+        let centre = |l: usize| self.graph.balls.get(ball_of(l) as usize).map(|b| b.centre);
+        let (Some(a), Some(b)) = (centre(at), centre(other)) else { return 0.0 };
+        let (wanted, own) = (place[at] - place[other], a - b);
+        let cosine = wanted.normalize_or_zero().dot(own.normalize_or_zero());
+        self.penalties.order * (-cosine).max(0.0)
     }
 
     /// The penalties of two landmarks with each other.

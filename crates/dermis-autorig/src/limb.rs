@@ -6,6 +6,8 @@
 
 use crate::field::Field;
 use crate::graph::Graph;
+use crate::template::TemplateJoint;
+use dermis_motion::anatomy::Part;
 use dermis_rig::glam::DVec3;
 
 /// A centre line from a tip inwards, by stations at equal steps.
@@ -34,6 +36,8 @@ pub enum LimbShape {
     Rod,
     /// A head on a neck: it leaves the trunk where the neck widens.
     Bulb,
+    /// A finger: it leaves the palm at the web, which for the outer ones is on one side.
+    Finger,
 }
 
 /// Distance between stations.
@@ -44,10 +48,23 @@ const RAYS: usize = 24;
 const OPEN: f64 = 2.0;
 /// The share of open rays at which a limb leaves the trunk.
 const LEAVING: f64 = 0.2;
+/// The same of a finger: a web as thick as the finger, a diameter off, is seen under 53°.
+const LEAVING_FINGER: f64 = 0.12;
 /// A neck ends where it is this many times as wide as where it is narrowest.
 const WIDENS: f64 = 1.3;
 /// The part of the whole way, from the tip, in which a limb does not leave the trunk: feet, hands and skulls turn there.
 const OUTER: f64 = 0.3;
+
+impl LimbShape {
+    /// The shape of the limb that ends with a joint.
+    pub fn of(joint: &TemplateJoint) -> Self {
+        match joint.part {
+            _ if joint.hints.is_bulb => Self::Bulb,
+            Some(Part::Finger) => Self::Finger,
+            _ => Self::Rod,
+        }
+    }
+}
 
 impl Limb {
     /// The limb at the end of a way through the graph, from the trunk to the tip.
@@ -85,7 +102,8 @@ impl Limb {
         let leaves = |s: usize| {
             let limit = OPEN * reference(s).max(1e-4);
             let open = sections[s].rays.iter().filter(|r| **r > limit).count();
-            open as f64 >= LEAVING * RAYS as f64
+            let leaving = if shape == LimbShape::Finger { LEAVING_FINGER } else { LEAVING };
+            open as f64 >= leaving * RAYS as f64
         };
         let first = if shape == LimbShape::Bulb { neck(&radius).max(first) } else { first };
         let widens = |s: usize| shape == LimbShape::Bulb && radius[s] > WIDENS * radius[first];

@@ -16,6 +16,7 @@
 //! | mirror | a pair | the distance from its mirror image, over a fifth of the body |
 //! | unequal | a pair | the logarithm of the ratio of its lengths |
 //! | sharing | two ends | how much shorter the way between them is than through the template's bones, over three tenths of the body |
+//! | order | two ends of a branch, in a template without sides | how far the line from one to the other points against the template's: −cos of the angle |
 //! | backward | a whole embedding | 1 − tanh of how far feet point forward from the middle of their legs, over a twentieth of the leg |
 //! | missing | an optional limb | that it is left out |
 //!
@@ -46,6 +47,8 @@ pub struct Penalties {
     pub unequal: f64,
     /// Of limbs that share a way.
     pub sharing: f64,
+    /// Of fingers in another order.
+    pub order: f64,
     /// Of feet that point backward.
     pub backward: f64,
     /// Of a limb left out.
@@ -66,6 +69,7 @@ impl Default for Penalties {
             mirror: 1.0,
             unequal: 0.5,
             sharing: 0.6,
+            order: 1.0,
             backward: 0.3,
             missing: 1.5,
         }

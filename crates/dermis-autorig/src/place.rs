@@ -2,9 +2,10 @@
 //!
 //! 1. Every end has a limb ([`Limb`]): its centre line to where it leaves the trunk. The joint that begins the limb lies so many of
 //!    the limb's radii further in, straight on, as the template says. The others divide the line as in the template, and move to where
-//!    the limb bends or is narrow, within `WINDOW`. Partners move together, as much as the plane of symmetry is trusted.
+//!    the limb bends or is narrow, within `WINDOW`. Partners move together, as much as the plane of symmetry is trusted. Limbs beside each other say how
+//!    long they are: partners, and fingers.
 //! 2. Joints of the trunk lie between those that begin limbs: where the template has them along the line from the limbs of one
-//!    landmark to those of the next, half way to the middle of the trunk.
+//!    landmark to those of the next, half way to the middle of the trunk. A palm is as long as its fingers say.
 //! 3. Partners become images of each other, and joints in the middle lie in the plane, if the body stands symmetrically.
 //! 4. Joints outside move to the nearest ball, and joints whose bones leave the body move until they do not.
 //!
@@ -43,6 +44,10 @@ const FARTHEST: f64 = 0.3;
 /// How far outside a bone may be, in parts of the body, and the rounds in which joints move for it.
 const OUTSIDE: f64 = 0.01;
 const ROUNDS: usize = 30;
+/// How long a limb is at most, over its partner.
+const PARTNERS: f64 = 1.1;
+/// How long a finger is at least and at most, over what the others say.
+const FAN: (f64, f64) = (0.9, 1.3);
 /// Where joints begin limbs in templates that do not say it.
 const DEPTH: f64 = 0.8;
 
@@ -57,6 +62,15 @@ struct Divided {
     whole: f64,
 }
 
+impl Divided {
+    /// The length from the first joint to the tip in the template.
+    fn in_template(&self, search: &Search<'_>, stance: &Stance) -> f64 {
+        let end = search.reduced.landmarks[self.landmark].place(stance);
+        let places: Vec<DVec3> = self.joints.iter().map(|(j, _)| stance.places[*j]).chain([end]).collect();
+        places.windows(2).map(|w| w[0].distance(w[1])).sum::<f64>().max(1e-12)
+    }
+}
+
 /// Places all joints.
 pub fn place(
     search: &Search<'_>,
@@ -69,7 +83,8 @@ pub fn place(
     let stance = &template.stances[embedding.stance];
     let count = template.joints.len();
     let mut places = Places { joints: vec![None; count], ends: vec![None; count] };
-    let limbs = limbs(search, embedding, stance, field);
+    let mut limbs = limbs(search, embedding, stance, field);
+    agree(search, stance, &mut limbs);
     for limb in &limbs {
         let partner = search.reduced.landmarks[limb.landmark].partner;
         let other = limbs.iter().find(|other| other.landmark == partner && partner != limb.landmark);
@@ -80,7 +95,8 @@ pub fn place(
         places.ends[search.reduced.landmarks[limb.landmark].joint] = Some(limb.limb.line[0]);
     }
     apply(pins, &mut places.joints);
-    trunk(search, embedding, frame, stance, field, &mut places);
+    let palms = palms(search, stance, &limbs);
+    trunk(search, embedding, frame, stance, field, &palms, &mut places);
     apply(pins, &mut places.joints);
     symmetrical(search, pins, &mut places);
     riders(search, frame, stance, &mut places);
@@ -110,7 +126,7 @@ fn limbs(search: &Search<'_>, embedding: &Embedding, stance: &Stance, field: &Fi
             continue;
         }
         let hints = |j: usize| search.template.joints[j].hints;
-        let shape = if hints(landmark.joint).is_bulb { LimbShape::Bulb } else { LimbShape::Rod };
+        let shape = LimbShape::of(&search.template.joints[landmark.joint]);
         let limb = Limb::new(&search.graph.way(from as usize, to as usize), search.graph, field, shape);
         let first = landmark.chain.iter().position(|j| hints(*j).depth.is_some()).unwrap_or(0);
         let depth = hints(landmark.chain[first]).depth.unwrap_or(DEPTH);
@@ -129,6 +145,50 @@ fn limbs(search: &Search<'_>, embedding: &Embedding, stance: &Stance, field: &Fi
         found.push(Divided { landmark: l, limb, joints, whole });
     }
     found
+}
+
+/// How long limbs are, over those of the template: the median of those that hang on a landmark.
+fn proportion(search: &Search<'_>, stance: &Stance, limbs: &[Divided], landmark: usize) -> Option<f64> {
+    let landmarks = &search.reduced.landmarks;
+    let own = limbs.iter().filter(|limb| landmarks[limb.landmark].parent == Some(landmark));
+    let mut ratios: Vec<f64> = own.map(|limb| limb.whole / limb.in_template(search, stance)).collect();
+    ratios.sort_by(f64::total_cmp);
+    ratios.get(ratios.len() / 2).copied()
+}
+
+/// The length of the palm over that of the template, of a hand that hangs on a forearm that is cut off anywhere: its fingers say it.
+fn palms(search: &Search<'_>, stance: &Stance, limbs: &[Divided]) -> Vec<Option<f64>> {
+    let landmarks = &search.reduced.landmarks;
+    let hangs_on_stump = |l: usize| landmarks[l].parent.is_some_and(|p| landmarks[p].kind == LandmarkKind::RootEnd);
+    let of = |l: usize| {
+        if search.symmetry.is_none() && hangs_on_stump(l) { proportion(search, stance, limbs, l) } else { None }
+    };
+    (0..landmarks.len()).map(of).collect()
+}
+
+/// Limbs beside each other say how long they are. Partners are equally long: of two that differ by more than [`PARTNERS`], the longer one has missed
+/// where it leaves the trunk. Fingers are about as long as in the template: one that seems to leave the palm far from where it should goes as far as
+/// [`FAN`] allows.
+fn agree(search: &Search<'_>, stance: &Stance, limbs: &mut [Divided]) {
+    if let Some(symmetry) = search.symmetry {
+        let whole: Vec<(usize, f64)> = limbs.iter().map(|limb| (limb.landmark, limb.whole)).collect();
+        for limb in limbs.iter_mut().filter(|_| symmetry.trust > 0.5) {
+            let partner = search.reduced.landmarks[limb.landmark].partner;
+            let other = whole.iter().find(|(l, _)| *l == partner).map_or(limb.whole, |(_, other)| *other);
+            if limb.whole > PARTNERS * other {
+                limb.whole = other;
+            }
+        }
+        return;
+    }
+    let landmarks = &search.reduced.landmarks;
+    let usual: Vec<Option<f64>> = (0..landmarks.len()).map(|l| proportion(search, stance, limbs, l)).collect();
+    for limb in limbs {
+        if let Some(usual) = landmarks[limb.landmark].parent.and_then(|parent| usual[parent]) {
+            let length = usual * limb.in_template(search, stance);
+            limb.whole = limb.whole.clamp(FAN.0 * length, FAN.1 * length);
+        }
+    }
 }
 
 /// How far it is from where a limb leaves the trunk to the middle of the thickest ball that the limb points to.
@@ -203,6 +263,7 @@ fn trunk(
     frame: &Frame,
     stance: &Stance,
     field: &Field,
+    palms: &[Option<f64>],
     places: &mut Places,
 ) {
     let landmarks = &search.reduced.landmarks;
@@ -259,7 +320,12 @@ fn trunk(
                 let own =
                     if landmark.parent.is_none() { std::slice::from_ref(&landmark.joint) } else { &landmark.chain[..] };
                 for &joint in own {
-                    let p = between(low, high, stance.places[joint]);
+                    let mut p = between(low, high, stance.places[joint]);
+                    if let Some(scale) = palms[l].filter(|_| joint == landmark.joint) {
+                        let along = (high.1 - low.1).normalize_or(DVec3::Y);
+                        let theirs = (high.0 - low.0).normalize_or(DVec3::Y).dot(high.0 - stance.places[joint]);
+                        p += along * ((high.1 - p).dot(along) - theirs * scale);
+                    }
                     places.joints[joint] = Some(centred(field, p, high.1 - low.1));
                 }
             }

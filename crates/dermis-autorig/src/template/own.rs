@@ -181,7 +181,7 @@ impl Template {
             let line: Vec<DVec3> =
                 [end].into_iter().chain(chain).chain([places[reduced.landmarks[parent].joint]]).collect();
             self.joints[joint].hints.is_bulb = self.joints[joint].part == Some(Part::Head);
-            let shape = if self.joints[joint].hints.is_bulb { LimbShape::Bulb } else { LimbShape::Rod };
+            let shape = LimbShape::of(&self.joints[joint]);
             let limb = Limb::along(&line, &field, shape);
             // How far each joint is within the trunk, beyond where the limb leaves it.
             let depth = |j: usize| (places[j] - limb.beyond(0.0)).dot(limb.inwards) / limb.root_radius.max(1e-6);

@@ -39,6 +39,27 @@ fn a_bare_body_is_rigged_exercised_and_walks() {
     assert_eq!(walk["paired_by"], "names", "{walk}");
 }
 
+/// A rig in a file is the template of a bare mesh, and the hand has a template of its own; both go through their exercise.
+#[test]
+fn a_file_is_a_template_and_a_hand_is_rigged() {
+    let desk = Desk::new();
+    let told = desk.json(&format!("rig {BODY} --template {BODY} -o own.npz --exercise own_poses.npz --json"));
+    assert_eq!((number(&told, "bones"), &told["missing"]), (52.0, &json!([])), "{told}");
+    assert!(told["joints"]["index_03_r"]["place"].is_array() && number(&told, "outside.share") < 0.02, "{told}");
+    let planted = dermis_testkit::bodies::hand(1.0, 8.0, 8.0);
+    let vertices = planted.mesh.positions.iter().map(|p| format!("v {} {} {}\n", p.x, p.y, p.z));
+    let faces = planted.mesh.triangles.iter().map(|t| format!("f {} {} {}\n", t[0] + 1, t[1] + 1, t[2] + 1));
+    desk.put("hand.obj", vertices.chain(faces).collect::<String>());
+    let told = desk.json("rig hand.obj --template hand -o hand.glb --report hand.html --exercise poses.npz --json");
+    assert_eq!((number(&told, "bones"), &told["missing"]), (17.0, &json!([])), "{told}");
+    for (name, place) in &planted.joints {
+        let found = told["joints"][name.as_str()]["place"].as_array().unwrap();
+        let found = DVec3::from_array(std::array::from_fn(|k| found[k].as_f64().unwrap()));
+        assert!(found.distance(*place) < 0.02, "{name}: {found} for {place}");
+    }
+    assert!(number(&desk.json("inspect poses.npz --json")[0], "poses") > 10.0);
+}
+
 #[test]
 fn pins_come_back_and_what_cannot_be_rigged_is_named() {
     let desk = Desk::new();
