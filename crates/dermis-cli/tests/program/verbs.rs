@@ -106,7 +106,7 @@ fn compare_knows_its_methods() {
     let listed: Vec<&str> = usual.lines().skip(1).take(6).filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(listed, ["joint", "own-weights", "lbs", "mwe", "psd", "pose-blendshapes"], "{usual}");
     let all = desk.json("compare a.npz --examples a.npz --hold-out b.npz --all --json");
-    assert_eq!(all["rows"].as_array().unwrap().len(), 29);
+    assert_eq!(all["rows"].as_array().unwrap().len(), 30);
     for row in all["rows"].as_array().unwrap() {
         assert!(number(row, "held_out.rms").is_finite() && number(row, "train.rms").is_finite(), "{row}");
     }
