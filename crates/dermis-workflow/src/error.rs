@@ -234,7 +234,7 @@ pub enum Error {
     #[error(transparent)]
     Figures(FigureError),
     /// A method that no preset has.
-    #[error("no method \"{name}\", only {}", known.join(", "))]
+    #[error("no method \"{name}\": {}", known.join(", "))]
     UnknownMethod {
         /// The name.
         name: String,

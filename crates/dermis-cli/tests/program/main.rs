@@ -109,7 +109,7 @@ impl Desk {
         assert!(run.out.is_empty(), "dermis {line}: nothing on standard output, but\n{}", run.out);
         let message =
             run.err.lines().find(|l| l.starts_with("error: ")).unwrap_or_else(|| panic!("{line}\n{}", run.err));
-        assert!(message.len() < 420, "{message}");
+        assert!(message.len() < 400, "{message}");
         for word in says {
             assert!(run.err.contains(word), "dermis {line}: \"{word}\" is not in\n{}", run.err);
         }
