@@ -15,8 +15,8 @@ use dermis_workflow::load::{ReadOptions, Source, load_examples, load_rig};
 use dermis_workflow::motion::anatomy::{Anatomy, Part};
 use dermis_workflow::rig::glam::{DAffine3, DQuat, DVec3};
 use dermis_workflow::rig::rotation::{nearest_rotation, quat_from_matrix, rotation_vector, swing_twist};
-use dermis_workflow::rig::{BoneIndex, BoneTransforms, Example, Influences, Rig};
-use dermis_workflow::scan_poses::{REACH, anatomy, early, round, scan_poses};
+use dermis_workflow::rig::{BoneIndex, BoneTransforms, BoneVec, Example, Influences, Mesh, Rig};
+use dermis_workflow::scan_poses::{REACH, Rounds, anatomy, scan_poses};
 use dermis_workflow::weights::{from_scans, heat};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -74,10 +74,10 @@ fn run() -> Outcome<()> {
 
     let clock = Instant::now();
     let settings = ScanSettings { reach: REACH, ..settings };
+    let alternation = Rounds { rig, anatomy: &character.anatomy, rule: None, settings, count: rounds };
     let mut weights = start;
     for done in 1..=rounds {
-        let own = if done == rounds { settings } else { early(&settings) };
-        let found = round(rig, &character.anatomy, &weights, None, &mut surfaces, &own, &silent)?;
+        let found = alternation.round(done - 1, &weights, &mut surfaces, &silent)?;
         weights = found.weights;
         let mut line = row(&format!("found poses, round {done}"), &weights, clock.elapsed().as_secs_f64());
         line["angles"] = character.angles(&found.registrations, &scanned);
@@ -87,19 +87,16 @@ fn run() -> Outcome<()> {
     for (what, weights) in [("known poses", &known), ("found poses", &weights), ("its own weights", truth)] {
         let clock = Instant::now();
         let held: Vec<ScanSurface> = character.scans(&held_out, 1001);
-        let found = scan_poses(rig, weights, &character.anatomy, &held, &silent)?;
+        let found = scan_poses(rig, weights, rounds, &character.anatomy, &held, &silent)?;
         let poses: Vec<_> = found.iter().filter_map(|one| one.found.as_ref().ok()).collect();
-        let mean = |of: &dyn Fn(&dermis_workflow::fits::register::Pose) -> f64| {
-            poses.iter().map(|pose| of(pose)).sum::<f64>() / poses.len().max(1) as f64
-        };
         println!(
             "{}",
             json!({
                 "held_out": what,
                 "poses": poses.len(),
                 "scans": held.len(),
-                "distance": mean(&|pose| pose.rms * pose.rms).sqrt(),
-                "explained": mean(&|pose| pose.of_scan),
+                "distance": mean(poses.iter().map(|pose| pose.rms * pose.rms)).sqrt(),
+                "explained": mean(poses.iter().map(|pose| pose.of_scan)),
                 "angles": character.angles(&found, &held_out),
                 "seconds": clock.elapsed().as_secs_f64(),
             })
@@ -138,37 +135,50 @@ impl Character<'_> {
         examples.iter().enumerate().map(scan).collect()
     }
 
-    /// Distances of skins by some weights from those by the character's own.
+    /// Distances of skins by some weights from those by the character's own: root mean square and largest over vertices, the mean over the skin's
+    /// area, and the mean over the area of arms and legs as a share of each limb's radius.
     fn weights_row(&self, what: &str, weights: &Influences, examples: &[Example], seconds: f64) -> Value {
+        let mesh = self.rig.mesh();
+        let areas = vertex_areas(mesh);
+        let limbs = self.limbs();
         let (mut squares, mut most) = (0.0, 0.0_f64);
+        let (mut all, mut of_limbs) = ([0.0; 2], [0.0; 2]);
         for example in examples {
             let (made, own) = (self.skin(weights, &example.transforms), self.skin(self.truth, &example.transforms));
-            for (a, b) in made.iter().zip(&own) {
-                squares += a.distance_squared(*b);
-                most = most.max(a.distance(*b));
+            for (v, (a, b)) in made.iter().zip(&own).enumerate() {
+                let distance = a.distance(*b);
+                squares += distance * distance;
+                most = most.max(distance);
+                all = [all[0] + areas[v] * distance, all[1] + areas[v]];
+                if let Some(radius) = self.truth.dominant(v).and_then(|bone| limbs[bone]) {
+                    of_limbs = [of_limbs[0] + areas[v] * distance / radius, of_limbs[1] + areas[v]];
+                }
             }
         }
-        let count = (examples.len() * self.rig.mesh().positions.len()) as f64;
-        json!({ "weights": what, "rms": (squares / count).sqrt(), "max": most, "limb_radius": self.radius(), "seconds": seconds })
+        let count = (examples.len() * mesh.positions.len()) as f64;
+        json!({
+            "weights": what,
+            "rms": (squares / count).sqrt(),
+            "max": most,
+            "mean": all[0] / all[1],
+            "mean_of_limb_radius": of_limbs[0] / of_limbs[1],
+            "limb_radius": mean(limbs.iter().flatten().copied()),
+            "seconds": seconds,
+        })
     }
 
-    /// The mean distance of the skin that follows arms and legs by more than 0.9 from the line between the joints at their ends, metres.
-    fn radius(&self) -> f64 {
+    /// Per bone of arms and legs the mean distance of the skin that follows it by more than 0.9 from the line between the joints at its ends, metres.
+    fn limbs(&self) -> BoneVec<Option<f64>> {
         let skeleton = self.rig.skeleton();
         let limbs = [Part::UpperArm, Part::Forearm, Part::Thigh, Part::Shin];
-        let (mut sum, mut counted) = (0.0, 0.0);
-        for bone in skeleton.bones().filter(|b| self.anatomy.roles[*b].is_some_and(|r| limbs.contains(&r.part))) {
-            let head = skeleton.bind()[bone].translation;
-            let along = self.along(bone);
-            let follows = |v: &usize| self.truth.value(*v, bone) > 0.9;
-            let skin: Vec<usize> = (0..self.truth.vertices()).filter(follows).collect();
-            let apart = |v: &usize| (self.rig.mesh().positions[*v] - head).reject_from(along).length();
-            if !skin.is_empty() {
-                sum += skin.iter().map(apart).sum::<f64>() / skin.len() as f64;
-                counted += 1.0;
-            }
-        }
-        sum / f64::max(counted, 1.0)
+        let radius = |bone: BoneIndex| {
+            self.anatomy.roles[bone].filter(|role| limbs.contains(&role.part))?;
+            let (head, along) = (skeleton.bind()[bone].translation, self.along(bone));
+            let skin = (0..self.truth.vertices()).filter(|v| self.truth.value(*v, bone) > 0.9);
+            let apart = skin.map(|v| (self.rig.mesh().positions[v] - head).reject_from(along).length());
+            Some(mean(apart)).filter(|radius| *radius > 0.0)
+        };
+        BoneVec::new(skeleton.bones().map(radius).collect())
     }
 
     /// Where a bone points at rest: to the mean of the joints below it, or on from its parent.
@@ -223,4 +233,21 @@ impl Character<'_> {
             "fingers_shown": mean(sums[3]),
         })
     }
+}
+
+/// 0 of nothing.
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
+    sum / f64::max(count, 1.0)
+}
+
+/// Three times the area of the faces at each vertex that falls to it.
+fn vertex_areas(mesh: &Mesh) -> Vec<f64> {
+    let mut areas = vec![0.0; mesh.positions.len()];
+    for corners in &mesh.triangles {
+        let [a, b, c] = corners.map(|corner| mesh.positions[corner as usize]);
+        let area = (b - a).cross(c - a).length() / 2.0;
+        corners.iter().for_each(|corner| areas[*corner as usize] += area);
+    }
+    areas
 }

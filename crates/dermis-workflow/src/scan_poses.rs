@@ -36,11 +36,15 @@ pub fn anatomy(rig: &Rig, limits: Option<(&LimitsFile, &Path)>) -> Result<Anatom
 
 /// Finds the pose of every scan.
 ///
+/// - `rounds`: the rounds of poses and weights that made the weights, 0 if none did. Errors of weights shrink from round to round, and with them
+///   what a disagreement of bones says against a pair ([`RegisterSettings::doubt`])
+///
 /// # Errors
 /// [`Error::Register`].
 pub fn scan_poses(
     rig: &Rig,
     weights: &Influences,
+    rounds: usize,
     anatomy: &Anatomy,
     surfaces: &[ScanSurface],
     progress: Progress<'_>,
@@ -48,7 +52,8 @@ pub fn scan_poses(
     let moves = anatomy.limits.iter().map(|limits| *limits != JointLimits::Locked).collect();
     let nearest = |bone, q| anatomy.limits[bone].nearest(q);
     let ranges = JointRanges { moves: BoneVec::new(moves), nearest: &nearest };
-    let settings = RegisterSettings::default();
+    let first = RegisterSettings::default();
+    let settings = RegisterSettings { doubt: first.doubt * SHRINKING.powi(rounds.min(1000) as i32), ..first };
     match register::register(rig.mesh(), rig.skeleton(), weights, &ranges, surfaces, &settings, progress) {
         Ok(found) => Ok(found),
         Err(RegisterError::Cancelled) => Err(Error::Cancelled),
@@ -87,50 +92,74 @@ pub const TURNED: f64 = 0.175;
 /// else.
 pub const REACH: f64 = 0.02;
 
+/// By how much the error expected of weights shrinks in a round. The weights' distance from those of the character falls to half in the first round, and by
+/// an eighth in each of the next.
+const SHRINKING: f64 = 0.6;
+
 /// Rounds of the weights in all but the last round of poses and weights.
 const EARLY_ROUNDS: usize = 5;
 
-/// The settings of all but the last round. Weights that fit poses of an early round too well hold the next poses where they are: a few rounds
-/// will do until the last.
-pub fn early(settings: &ScanSettings) -> ScanSettings {
-    ScanSettings { rounds: settings.rounds.min(EARLY_ROUNDS), ..*settings }
+/// Rounds of poses and weights.
+pub struct Rounds<'a> {
+    /// The rig; its own weights are not looked at.
+    pub rig: &'a Rig,
+    /// How far its joints turn.
+    pub anatomy: &'a Anatomy,
+    /// The rule that chooses the bones of each vertex. Without one the fit does.
+    pub rule: Option<Rule>,
+    /// Of the last fit of weights.
+    pub settings: ScanSettings,
+    /// How many.
+    pub count: usize,
 }
 
-/// One round: poses with the weights so far, from those of the round before if there was one, then weights.
-///
-/// # Errors
-/// [`Error::NoScanPosed`] if no scan has a pose, and those of [`scan_poses`] and of the fit.
-pub fn round(
-    rig: &Rig,
-    anatomy: &Anatomy,
-    weights: &Influences,
-    rule: Option<Rule>,
-    surfaces: &mut [ScanSurface],
-    settings: &ScanSettings,
-    progress: Progress<'_>,
-) -> Result<Round, Error> {
-    let registrations = scan_poses(rig, weights, anatomy, surfaces, progress)?;
-    let scans = posed(surfaces, &registrations);
-    if scans.is_empty() {
-        let reasons =
-            registrations.iter().filter_map(|one| Some((one.label.clone(), one.found.as_ref().err()?.clone())));
-        return Err(Error::NoScanPosed { reasons: reasons.collect() });
-    }
-    for (surface, one) in surfaces.iter_mut().zip(&registrations) {
-        surface.known = match &one.found {
-            Ok(pose) => Known::Closely(pose.transforms.clone()),
-            Err(_) => Known::Nothing,
-        };
-    }
-    let candidates = match rule {
-        Some(rule) => {
-            let templates = templates(rig, weights, &scans, progress)?;
-            Some(bones_of_templates(rig, &templates, rule, TURNED, progress)?)
+impl Rounds<'_> {
+    /// The settings of a round of `count`, counted from 0. Weights that fit poses of an early round too well hold the next poses where they are: a few
+    /// rounds of their own will do until the last.
+    fn settings(&self, done: usize) -> ScanSettings {
+        match done + 1 < self.count {
+            true => ScanSettings { rounds: self.settings.rounds.min(EARLY_ROUNDS), ..self.settings },
+            false => self.settings,
         }
-        None => None,
-    };
-    let (weights, report) = from_scans(rig, weights, candidates.as_ref(), &scans, settings, progress)?;
-    Ok(Round { registrations, weights, report })
+    }
+
+    /// One round: poses with the weights so far, from those of the round before if there was one, then weights.
+    ///
+    /// - `done`: rounds before this one
+    ///
+    /// # Errors
+    /// [`Error::NoScanPosed`] if no scan has a pose, and those of [`scan_poses`] and of the fit.
+    pub fn round(
+        &self,
+        done: usize,
+        weights: &Influences,
+        surfaces: &mut [ScanSurface],
+        progress: Progress<'_>,
+    ) -> Result<Round, Error> {
+        let rig = self.rig;
+        let registrations = scan_poses(rig, weights, done, self.anatomy, surfaces, progress)?;
+        let scans = posed(surfaces, &registrations);
+        if scans.is_empty() {
+            let reasons =
+                registrations.iter().filter_map(|one| Some((one.label.clone(), one.found.as_ref().err()?.clone())));
+            return Err(Error::NoScanPosed { reasons: reasons.collect() });
+        }
+        for (surface, one) in surfaces.iter_mut().zip(&registrations) {
+            surface.known = match &one.found {
+                Ok(pose) => Known::Closely(pose.transforms.clone()),
+                Err(_) => Known::Nothing,
+            };
+        }
+        let candidates = match self.rule {
+            Some(rule) => {
+                let templates = templates(rig, weights, &scans, progress)?;
+                Some(bones_of_templates(rig, &templates, rule, TURNED, progress)?)
+            }
+            None => None,
+        };
+        let (weights, report) = from_scans(rig, weights, candidates.as_ref(), &scans, &self.settings(done), progress)?;
+        Ok(Round { registrations, weights, report })
+    }
 }
 
 /// The poses as a motion, a frame per scan that has one.

@@ -11,6 +11,8 @@ pub(super) struct Body<'a> {
     pub mesh: &'a Mesh,
     pub weights: &'a Influences,
     ranges: &'a JointRanges<'a>,
+    /// Per joint of `free`: 1/σ² about its own axes, σ the turn from rest that its range makes likely, radians.
+    stiff: Vec<DVec3>,
     parents: Vec<Option<usize>>,
     /// Joints at rest, world.
     heads: Vec<DVec3>,
@@ -28,6 +30,22 @@ pub(super) struct Body<'a> {
     pub centre: DVec3,
     /// The area of the skin at rest, square metres.
     pub area: f64,
+}
+
+/// σ lies between these, degrees.
+const LIKELY: (f64, f64) = (3.0, 45.0);
+
+/// σ about each of a joint's own axes, radians: half of how far its range lets it turn either way.
+fn likely_turn(ranges: &JointRanges<'_>, bone: BoneIndex) -> DVec3 {
+    let farthest = |axis: DVec3| {
+        let extent = |sign: f64| {
+            let asked = from_rotation_vector(axis * (sign * 150f64.to_radians()));
+            rotation_vector((ranges.nearest)(bone, asked)).dot(axis * sign)
+        };
+        extent(1.0).max(extent(-1.0))
+    };
+    let sigma = |axis| (0.5 * farthest(axis)).clamp(LIKELY.0.to_radians(), LIKELY.1.to_radians());
+    DVec3::new(sigma(DVec3::X), sigma(DVec3::Y), sigma(DVec3::Z))
 }
 
 /// A pose: M_root = T(shift) R(turn) T(−centre), and every joint turned about its place in its own axes.
@@ -73,7 +91,9 @@ impl<'a> Body<'a> {
         let heads = skeleton.bind().iter().map(|bind| bind.translation).collect();
         let axes = skeleton.bind().iter().map(|bind| quat_from_matrix(&nearest_rotation(&bind.matrix3))).collect();
         let length = Some(mesh.extent()).filter(|l| *l > 0.0).unwrap_or(1.0);
-        Self { mesh, weights, ranges, parents, heads, axes, free, above, share, length, centre, area }
+        let stiff =
+            free.iter().map(|bone| likely_turn(ranges, BoneIndex::new(*bone)).map(|sigma| sigma.powi(-2))).collect();
+        Self { mesh, weights, ranges, stiff, parents, heads, axes, free, above, share, length, centre, area }
     }
 
     /// The pose at rest.
@@ -148,6 +168,11 @@ impl<'a> Body<'a> {
     /// By how much a turn leaves the range of its joint, as a rotation vector in the bone's own axes: q = near · exp(e).
     pub fn excess(&self, bone: usize, q: DQuat) -> DVec3 {
         rotation_vector(self.within(bone, q).conjugate() * q)
+    }
+
+    /// 1/σ² of a joint of `free` about its own axes.
+    pub fn stiff(&self, joint: usize) -> DVec3 {
+        self.stiff[joint]
     }
 
     /// From a bone's own axes to the posed world.

@@ -201,7 +201,7 @@ impl<'b, 'a> Coarse<'b, 'a> {
             for (s, &(m, d)) in nearest.of_scan.iter().enumerate() {
                 pair(m, s, 0.5 * self.scan.weights[s] * robust(d));
             }
-            system.hold(&state, Hold { rest: 1e-7, range: 1e-4 });
+            system.hold(&state, Hold { rest: 1e-8, range: 1e-4 });
             let Some(next) = system.step(&state) else { break };
             state = next;
         }
@@ -267,7 +267,7 @@ impl<'b, 'a> Coarse<'b, 'a> {
 /// What a square radian outside of a joint's range costs.
 const OUT: f64 = 0.02;
 /// A turn is kept if it lowers the scan's part of the cost by this share of the limb's area.
-const UNFOLD: f64 = 0.005;
+pub(super) const UNFOLD: f64 = 0.005;
 /// A limb whose mean cost is above this is searched for.
 const SEARCH: f64 = 0.2;
 

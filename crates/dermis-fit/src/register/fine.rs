@@ -59,8 +59,10 @@ const FACING: f64 = 0.5;
 const ROUNDS: usize = 40;
 /// What is nearer, in rest diagonals, is explained.
 pub(super) const NEAR: f64 = 0.012;
-/// The scale of robust weights, in medians of the distances: 4 standard deviations of a normal error.
-const SCALE: f64 = 4.0 * 1.4826;
+/// The scale of robust weights, in standard deviations of the distances.
+const SIGMAS: f64 = 4.0;
+/// A standard deviation in medians of the distances, if errors are normal.
+const OF_MEDIAN: f64 = 1.4826;
 /// What is not the weights' fault, rest diagonals: a disagreement of the bones as large as this over ε halves what a pair counts. Two
 /// millimetres on a body.
 const SOUND: f64 = 1e-3;
@@ -84,7 +86,7 @@ impl Fine<'_, '_> {
             let scale = robust_scale(&pairs).max(0.2 * reach * self.body.length);
             let mut system = System::new(self.body, &state, &transforms, &active);
             self.fill(&mut system, &pairs, scale, self.doubt);
-            system.hold(&state, self.hold);
+            system.hold(&state, Hold { rest: self.hold.rest * self.noise(&pairs), ..self.hold });
             let Some(next) = system.step(&state) else { break };
             let turned = (state.joints.iter().zip(&next.joints))
                 .map(|(a, b)| rotation_vector(a.conjugate() * *b).length())
@@ -97,6 +99,12 @@ impl Fine<'_, '_> {
             reach = (reach * NARROWING.0).max(NARROWING.1);
         }
         self.measure(state)
+    }
+
+    /// What the noise of the scan adds to the cost: the variance of a distance over the number of independent ones, square rest diagonals.
+    fn noise(&self, pairs: &[Pair]) -> f64 {
+        let sd = (robust_scale(pairs) / (SIGMAS * self.body.length)).clamp(FINEST, SOUND);
+        sd * sd * PATCH / pairs.len().max(1) as f64
     }
 
     fn fill(&self, system: &mut System<'_, '_>, pairs: &[Pair], scale: f64, doubt: f64) {
@@ -146,6 +154,31 @@ impl Fine<'_, '_> {
             pairs.push(Pair { corners, target: p, normal, weight, distance, spread });
         }
         pairs
+    }
+
+    /// The share of the skin that follows a bone and what is below it for which the scan speaks: whose points are the nearest ones of points of
+    /// the scan. Above 1 if the scan is denser there.
+    pub fn support(&self, state: &State, bone: usize) -> f64 {
+        let transforms = self.body.transforms(state);
+        let skin = self.body.skin(&transforms);
+        let below = self.body.below(bone);
+        let follows = |v: usize| below[self.body.bone_of(v)];
+        let surface = Surface::new(&skin, &self.body.mesh.triangles);
+        let (near, mut of_scan) = (NEAR * self.body.length, 0.0);
+        for (&p, &weight) in self.points.points.iter().zip(&self.points.weights) {
+            let closest = surface.closest(p, near);
+            let on_limb = closest.is_some_and(|c| follows(self.body.mesh.triangles[c.triangle][0] as usize));
+            of_scan += if on_limb { weight } else { 0.0 };
+        }
+        let of_skin: f64 = self
+            .skin
+            .vertices
+            .iter()
+            .zip(&self.skin.weights)
+            .filter(|(v, _)| follows(**v))
+            .map(|(_, weight)| weight)
+            .sum();
+        of_scan / of_skin.max(f64::MIN_POSITIVE)
     }
 
     /// How a pose lies on the scan.
@@ -214,5 +247,5 @@ fn robust_scale(pairs: &[Pair]) -> f64 {
         return 0.0;
     }
     let middle = distances.len() / 2;
-    SCALE * *distances.select_nth_unstable_by(middle, f64::total_cmp).1
+    SIGMAS * OF_MEDIAN * *distances.select_nth_unstable_by(middle, f64::total_cmp).1
 }

@@ -44,6 +44,7 @@ use crate::training::{Cancelled, Progress};
 use body::{Body, State};
 use coarse::{Coarse, SkinPoints};
 use dermis_rig::glam::{DQuat, DVec3};
+use dermis_rig::rotation::rotation_vector;
 use dermis_rig::{BoneIndex, BoneTransforms, BoneVec, Influences, Mesh, MeshError, Skeleton};
 use fine::{Fine, Fitted};
 use rayon::prelude::*;
@@ -96,8 +97,7 @@ pub struct JointRanges<'a> {
 /// What a caller sets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RegisterSettings {
-    /// α: how strongly joints are drawn to rest, square rest diagonals per square radian. 1e-11: a finger that a scan shows weighs ten
-    /// thousand times as much, and a hundred times where its bones disagree.
+    /// How strongly joints are drawn to rest: 1 as the noise of the scan and the range of the joint say, 0 not at all.
     pub rest: f64,
     /// β: how strongly joints are held within their range. With 1e-6 thumbs that leave their range by 30 degrees were turned wrongly, and the
     /// weights after them.
@@ -114,7 +114,7 @@ pub struct RegisterSettings {
 
 impl Default for RegisterSettings {
     fn default() -> Self {
-        Self { rest: 1e-11, range: 1e-8, doubt: 0.5, good: 0.9, least: 0.6, vague: 8.0 }
+        Self { rest: 1.0, range: 1e-8, doubt: 0.5, good: 0.9, least: 0.6, vague: 8.0 }
     }
 }
 
@@ -280,6 +280,10 @@ const MANY: usize = 8000;
 const OF_BONE: (usize, usize) = (3, 60);
 /// A scan that shows less of the skin tells no pose.
 const LEAST_SKIN: f64 = 0.1;
+/// A limb that turns by less, radians, lies on no other limb.
+const FOLDED: f64 = 0.5;
+/// The share of a limb's skin for which the scan speaks, and above which the limb is not looked at again.
+const SUPPORT: f64 = 0.6;
 /// Poses of other scans that are tried.
 const OTHERS: usize = 4;
 
@@ -320,7 +324,7 @@ pub fn register(
         let prepared = Prepared::new(scan, body.area, FEW, MANY);
         Ok(prepared.map(|prepared| {
             let search = Search::new(&body, &skin, &prepared, settings);
-            let found = search.of_known(&scan.known);
+            let found = search.unfolded(search.of_known(&scan.known));
             (prepared, found)
         }))
     };
@@ -339,7 +343,9 @@ pub fn register(
         if let Ok((prepared, found)) = one
             && found.fitted.of_scan < settings.good
         {
-            Search::new(&body, &skin, prepared, settings).of_others(&known, found);
+            let search = Search::new(&body, &skin, prepared, settings);
+            search.of_others(&known, found);
+            *found = search.unfolded(found.clone());
         }
         Ok::<(), RegisterError>(())
     })?;
@@ -363,6 +369,7 @@ struct Skin {
 }
 
 /// The best pose so far.
+#[derive(Clone)]
 struct Found {
     fitted: Fitted,
     /// Of the coarse points at the same pose: it counts both ways.
@@ -478,6 +485,26 @@ impl<'b, 'a> Search<'b, 'a> {
             let best = self.coarse.search_limbs(self.coarse.descend(&one.state, 20, 0.08, &self.coarse.large));
             self.better(self.finished(&best.state, Began::Other(at)), found);
         }
+    }
+
+    /// Limbs that little of the scan speaks for, the last of each chain first, at rest wherever the scan lies on the skin as well then. A limb in
+    /// a hole lies best on what the scan shows of another.
+    fn unfolded(&self, mut found: Found) -> Found {
+        let body = self.coarse.body;
+        for (&bone, _) in body.free.iter().zip(&self.coarse.large).rev().filter(|(_, large)| **large) {
+            let turn = rotation_vector(found.fitted.state.joints[bone]).length();
+            if turn < FOLDED || self.fine.support(&found.fitted.state, bone) > SUPPORT {
+                continue;
+            }
+            let mut state = found.fitted.state.clone();
+            let below = body.below(bone);
+            (0..below.len()).filter(|bone| below[*bone]).for_each(|bone| state.joints[bone] = DQuat::IDENTITY);
+            let straight = self.finished(&state, found.began);
+            if straight.fitted.cost <= found.fitted.cost + coarse::UNFOLD * body.share[bone] {
+                found = straight;
+            }
+        }
+        found
     }
 
     fn better(&self, other: Found, found: &mut Found) {

@@ -11,12 +11,12 @@ use dermis_rig::rotation::rotation_vector;
 use dermis_solve::faer::linalg::solvers::Solve;
 use dermis_solve::faer::{Mat, Side};
 
-/// How strongly joints are held without a scan: square rest diagonals per square radian.
+/// How strongly joints are held without a scan.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hold {
-    /// Towards rest.
+    /// Towards rest: what a turn of σ from rest costs, square rest diagonals.
     pub rest: f64,
-    /// Towards the range of the joint, from outside.
+    /// Towards the range of the joint, from outside: square rest diagonals per square radian.
     pub range: f64,
 }
 
@@ -140,13 +140,15 @@ impl<'b, 'a> System<'b, 'a> {
             }
             let own = self.body.own_axes(bone, self.transforms);
             let q = state.joints[bone];
-            let (back, out) = (own * rotation_vector(q), own * self.body.excess(bone, q));
+            let stiff = self.body.stiff(joint) * hold.rest;
+            let (back, out) = (own * (stiff * rotation_vector(q)), own * self.body.excess(bone, q));
+            let axes = DMat3::from_quat(own);
+            let back_again = axes * DMat3::from_diagonal(stiff) * axes.transpose();
             let way = out.normalize_or_zero();
             for r in 0..3 {
-                self.right[3 * joint + r] -= hold.rest * back[r] + hold.range * out[r];
-                self.matrix[(3 * joint + r, 3 * joint + r)] += hold.rest;
+                self.right[3 * joint + r] -= back[r] + hold.range * out[r];
                 for c in 0..=r {
-                    self.matrix[(3 * joint + r, 3 * joint + c)] += hold.range * way[r] * way[c];
+                    self.matrix[(3 * joint + r, 3 * joint + c)] += back_again.col(c)[r] + hold.range * way[r] * way[c];
                 }
             }
         }

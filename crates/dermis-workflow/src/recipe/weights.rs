@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::joint_limits::{LimitsFile, parse};
 use crate::load::{FileNote, LoadedRig, ReadOptions, load_examples, note, read_bytes};
 use crate::output::{Output, ending, reserve_file};
-use crate::scan_poses::{self, Round, ScanPoses};
+use crate::scan_poses::{self, Round, Rounds, ScanPoses};
 use crate::scans::{hold_poses, load_poses, load_scans, load_surfaces};
 use crate::weights::{
     Checked, bones_of_templates, check_ending, check_files, check_json, from_scans, from_single_bones, heat, heat_json,
@@ -451,16 +451,12 @@ impl Run<'_> {
         self.notes.extend(notes);
         let rule = options.rule.map(|rule| rule.with(self.recipe.influences));
         let settings = ScanSettings { reach: options.reach.unwrap_or(scan_poses::REACH), ..settings };
-        let early = scan_poses::early(&settings);
+        let count = options.pose_rounds;
+        let rounds = Rounds { rig: &rig.rig, anatomy: &anatomy, rule, settings, count };
         let mut last: Option<Round> = None;
-        let mut rounds = 0;
-        while rounds < options.pose_rounds {
+        for done in 0..count {
             let weights = last.as_ref().map_or(&start, |round| &round.weights);
-            rounds += 1;
-            let own = if rounds == options.pose_rounds { &settings } else { &early };
-            let find = |p: dermis_rig::Progress<'_>| {
-                scan_poses::round(&rig.rig, &anatomy, weights, rule, &mut surfaces, own, p)
-            };
+            let find = |p: dermis_rig::Progress<'_>| rounds.round(done, weights, &mut surfaces, p);
             last = Some(step(self.watch, "poses and weights", find)?);
         }
         let Some(Round { registrations, weights, report }) = last else {
@@ -468,9 +464,9 @@ impl Run<'_> {
         };
         let motion = scan_poses::motion(&rig.rig, &registrations);
         let scans = scan_poses::posed(&surfaces, &registrations);
-        let count = registrations.len();
-        let pairing = format!("{} of {count} scans have a pose, found in {rounds} rounds", motion.frames.len());
-        let poses = Some(ScanPoses { registrations, rounds });
+        let scanned = registrations.len();
+        let pairing = format!("{} of {scanned} scans have a pose, found in {count} rounds", motion.frames.len());
+        let poses = Some(ScanPoses { registrations, rounds: count });
         Ok((weights, WeightsFound::Scans { heat, pairing, poses, settings, report, scans }, Some(motion)))
     }
 }
