@@ -49,10 +49,14 @@ fn scan(pose: &ArmPose, noise: f64, missing: f64, random: &mut Random) -> (ScanS
 }
 
 fn found(rig: &Rig, weights: &Influences, scans: &[ScanSurface]) -> Vec<Registration> {
+    found_by(rig, weights, scans, &RegisterSettings::default())
+}
+
+fn found_by(rig: &Rig, weights: &Influences, scans: &[ScanSurface], settings: &RegisterSettings) -> Vec<Registration> {
     let moves = BoneVec::new(vec![true; rig.skeleton().len()]);
     let free = |_, q: DQuat| q;
     let ranges = JointRanges { moves, nearest: &free };
-    register(rig.mesh(), rig.skeleton(), weights, &ranges, scans, &RegisterSettings::default(), &silent).unwrap()
+    register(rig.mesh(), rig.skeleton(), weights, &ranges, scans, settings, &silent).unwrap()
 }
 
 /// The angles between the joints of two poses, degrees: the root's, then those of the others against their parents.
@@ -104,6 +108,36 @@ fn planted_angles_are_found_with_bone_heat_and_with_the_true_weights() {
         // A fifth of the skin is in holes.
         assert!((0.65..0.9).contains(&pose.of_skin) && one.mended.is_empty(), "{pose:?}");
     }
+}
+
+/// Where bones disagree about a point of the skin, wrong weights move it: such points must not turn joints.
+#[test]
+fn doubt_of_the_weights_keeps_bone_heat_from_turning_joints() {
+    let arm = flat(30, 14);
+    let (scans, truth) = scans(6, 3);
+    let heat = heat(&arm);
+    let [trusting, doubtful] = [0.0, 0.5].map(|doubt| {
+        let settings = RegisterSettings { doubt, ..RegisterSettings::default() };
+        apart(&arm, &found_by(&arm.rig, &heat, &scans, &settings), &truth).0
+    });
+    assert!(doubtful < 0.8 * trusting, "{doubtful} {trusting}");
+}
+
+/// A forearm in a hole of the scan lies best on the scan of the upper arm. A search that begins there leaves it, and the forearm goes to rest.
+#[test]
+fn a_limb_in_a_hole_is_not_folded_onto_another() {
+    let arm = flat(30, 14);
+    let other = flat(60, 28);
+    let shoulder = DVec3::Z * 0.3;
+    let rest = &other.rig.mesh().positions;
+    let shown = |t: &&[u32; 3]| t.iter().all(|c| rest[*c as usize].x < 0.27);
+    let triangles = other.rig.mesh().triangles.iter().filter(shown).copied().collect();
+    let positions = skin(&other, &other.transforms(&ArmPose { shoulder, ..ArmPose::REST }));
+    let folded = arm.transforms(&ArmPose { shoulder, elbow: 3.0, ..ArmPose::REST });
+    let scan = ScanSurface { label: "cut".into(), positions, triangles, known: Known::Closely(folded) };
+    let registered = found(&arm.rig, arm.weights(), &[scan]);
+    let apart = angles(&arm.rig, &pose(&registered[0]).transforms, &BoneTransforms::identity(4));
+    assert!((apart[1] - 0.3_f64.to_degrees()).abs() < 2.0 && apart[2] < 5.0, "{apart:?}");
 }
 
 /// Turned in any way and moved far: the character turns as a whole.

@@ -3,12 +3,15 @@
 //! For every scan, closest points and joint angles alternate. The unknowns are a rotation q_j of every joint and a rigid motion
 //! of the character; a step minimises
 //!
-//! `½ Σ_v ρ_v |D (c_v − x_v)|² + ½ Σ_s ρ_s |D (c_s − x_s)|² + α Σ_j |log q_j|² + β Σ_j |log(near(q_j)⁻¹ q_j)|²`
+//! `½ Σ_v ρ_v |D (c_v − x_v)|² + ½ Σ_s ρ_s |D (c_s − x_s)|² + ν Σ_j |log q_j / σ_j|² + β Σ_j |log(near(q_j)⁻¹ q_j)|²`
 //!
 //! over pairs from the skin to the scan (v) and from the scan to the skin (s). x is a point of the skin by linear blending,
 //! D = √(n nᵀ + τ² (1 − n nᵀ)) with the scan's normal n, ρ the weight of Geman & McClure times the share of the surface that the
-//! point stands for times the trust in its weights, and near(q) the nearest rotation within the joint's range. Lengths are in rest diagonals. α draws joints to
-//! rest that nothing else determines; β holds them within their range, softly, because a scan is evidence and a range an opinion.
+//! point stands for times the trust in its weights, and near(q) the nearest rotation within the joint's range. Lengths are in rest diagonals.
+//! ν is the variance of a distance over the number of independent distances, so that the first terms over 2 ν are the negative logarithm of a
+//! likelihood, and the third that of a normal distribution of turns about rest: a joint that the scan shows goes where the scan says, and one that it does
+//! not show stays at rest. σ_j, about each of the joint's own axes, is half of what its range lets it turn: fingers bend, and do not twist. β holds joints within their
+//! range, softly, because a scan is evidence and a range an opinion.
 //!
 //! The first weights are a guess, and a skin with wrong weights lies best on a scan when joints are turned wrongly. An error δw of the weights
 //! moves a point by Σ δw_k (M_k p − x), so where the bones disagree about a point, it says little: the trust of the fine search is
@@ -21,6 +24,8 @@
 //! 2. Limbs that lie nowhere on the scan are turned through their range, parents first, and kept where more of the scan lies on the skin.
 //!    Limbs whose turn brings nothing of the scan nearer go back to rest.
 //! 3. All joints and closest points of the surfaces, the reach shrinking (`fine`).
+//!    A limb in a hole of the scan lies best on what the scan shows of another limb; one that little of the scan speaks for goes back to rest
+//!    where the scan lies on the skin as well then.
 //! 4. The character is turned as a whole, to some 47 orientations, and the pose with the lowest cost both ways is kept: a scan can be
 //!    well explained the wrong way round. A start that was given is left only if it explains less than
 //!    [`RegisterSettings::good`].
