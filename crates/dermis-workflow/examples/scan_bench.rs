@@ -37,7 +37,7 @@ fn main() {
 fn run() -> Outcome<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = |at: usize, default: usize| arguments.get(at).map_or(Ok(default), |text| text.parse());
-    let (count, held, rounds) = (number(0, 31)?, number(1, 6)?, number(2, 8)?);
+    let (count, held, rounds) = (number(0, 31)?, number(1, 6)?, number(2, 5)?);
     let assets = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../assets/body");
     let file = |at: usize, name: &str| arguments.get(at).map_or_else(|| assets.join(name), PathBuf::from);
     let (path, other) = (file(3, "body_exercise.npz"), file(4, "body_walk.npz"));

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 /// Prints the tables and writes the JSON.
 pub fn run(options: &[&str]) -> ExitCode {
     const USAGE: &str = "bench scans takes: [--json OUT] [--scans N] [--held-out N] [--rounds N]";
-    let (mut out, mut numbers) = (None, ["31", "6", "8"]);
+    let (mut out, mut numbers) = (None, ["31", "6", "5"]);
     let mut rest = options.iter();
     while let Some(&option) = rest.next() {
         let Some(&value) = rest.next() else { return crate::usage::usage(USAGE) };
@@ -30,17 +30,18 @@ pub fn run(options: &[&str]) -> ExitCode {
 fn print_table(rows: &[Value], machine: &Value) {
     println!("{}.\n", machine_line(machine));
     println!(
-        "| weights from | rms | of the limbs' radius | max | joints of the body: all, direction, twist | of fingers | where the scan shows them: body, fingers | seconds |"
+        "| weights from | rms | max | mean | of the limb's radius | joints of the body: all, direction, twist | of fingers | where the scan shows them: body, fingers | seconds |"
     );
-    println!("|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|");
     let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
     for row in rows.iter().filter(|row| row["weights"].is_string()) {
         println!(
-            "| {} | {:.2} mm | {:.1} % | {:.0} mm | {} | {:.0} |",
+            "| {} | {:.2} mm | {:.0} mm | {:.2} mm | {:.1} % | {} | {:.0} |",
             row["weights"].as_str().unwrap_or("–"),
             1e3 * number(&row["rms"]),
-            100.0 * number(&row["rms"]) / number(&row["limb_radius"]),
             1e3 * number(&row["max"]),
+            1e3 * number(&row["mean"]),
+            100.0 * number(&row["mean_of_limb_radius"]),
             angles(&row["angles"]),
             number(&row["seconds"]),
         );

@@ -262,7 +262,7 @@ def weights(
     limits : path, optional
         Of 'scans': how far joints turn, a file of joint limits.
     pose_rounds : int, optional
-        Of 'scans': how often poses and weights are found in turn.
+        Of 'scans': how often poses and weights are found in turn, 5 by default.
     registered : path, optional
         Of 'scans': where the mesh on every scan goes, a bundle of examples for `fit`.
     degrees : float, optional
