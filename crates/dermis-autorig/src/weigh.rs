@@ -6,7 +6,7 @@
 
 use crate::AutoRigError;
 use crate::body::Body;
-use dermis_fit::heat::{HeatReport, HeatSettings, heat_weights};
+use dermis_fit::heat::{HeatReport, HeatSettings, faded, heat_weights};
 use dermis_fit::surface::Surface;
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, BoneVec, Influences, Mesh, Progress};
@@ -103,27 +103,7 @@ pub fn weigh(
     let rows: Vec<Vec<(BoneIndex, f64)>> = rows.collect();
     let all = Influences::from_rows(body.node_of.iter().map(|n| rows[*n as usize].clone()));
     let (all, _) = all.map_err(|e| AutoRigError::Internal(e.to_string()))?.normalised();
-    Ok((faded(&all, influences)?, report))
-}
-
-/// Keeps at most so many of the largest weights of a vertex, less the largest that is dropped, and scales them to sum to one.
-///
-/// A bone that is dropped from one vertex to the next has faded to nothing there: w_k' ∝ w_k − w_(K+1). Cut off instead, it tears the belly, where eight
-/// bones meet. Where the largest are all equal, those with the lower indices share.
-fn faded(weights: &Influences, most: usize) -> Result<Influences, AutoRigError> {
-    let rows = weights.rows().map(|row| {
-        let mut kept = row.to_vec();
-        kept.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        let dropped = kept.get(most).map_or(0.0, |(_, w)| *w);
-        kept.truncate(most);
-        let sum: f64 = kept.iter().map(|(_, w)| w - dropped).sum();
-        if sum > 1e-9 {
-            kept.iter().filter(|(_, w)| *w > dropped).map(|&(bone, w)| (bone, (w - dropped) / sum)).collect()
-        } else {
-            kept.iter().map(|&(bone, _)| (bone, 1.0 / kept.len() as f64)).collect::<Vec<_>>()
-        }
-    });
-    Influences::from_rows(rows).map_err(|e| AutoRigError::Internal(e.to_string()))
+    Ok((faded(&all, influences).0, report))
 }
 
 fn nearest_bone(segments: &BoneVec<Vec<[DVec3; 2]>>, p: DVec3) -> BoneIndex {
@@ -148,45 +128,4 @@ fn barycentric(p: DVec3, [a, b, c]: [DVec3; 3]) -> [f64; 3] {
     }
     let (s, t) = ((vv * wu - uv * wv) / area, (uu * wv - uv * wu) / area);
     [1.0 - s - t, s, t].map(|x| x.clamp(0.0, 1.0))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Six bones whose weights change by at most a hundredth from vertex to vertex, and change places: cut to four, none changes by more than
-    /// twice as much. A cut without fading would change by a tenth.
-    #[test]
-    fn a_bone_fades_before_it_is_dropped() {
-        let rows: Vec<Vec<(BoneIndex, f64)>> = (0..=200)
-            .map(|at| {
-                let t = f64::from(at) / 200.0;
-                let raw: Vec<f64> = (0..6).map(|b| 1.0 + 0.5 * (3.0 * t + f64::from(b)).sin()).collect();
-                let sum: f64 = raw.iter().sum();
-                (0..6).map(|b| (BoneIndex::new(b), raw[b] / sum)).collect()
-            })
-            .collect();
-        let steps = |weights: &Influences| {
-            let of = |v: usize, b: usize| {
-                weights.of(v).iter().find(|(bone, _)| bone.get() == b).map_or(0.0, |(_, weight)| *weight)
-            };
-            let step = |(v, b): (usize, usize)| (of(v, b) - of(v + 1, b)).abs();
-            (0..200).flat_map(|v| (0..6).map(move |b| (v, b))).map(step).fold(0.0, f64::max)
-        };
-        let all = Influences::from_rows(rows).unwrap();
-        let (cut, _) = all.pruned(4, 0.0);
-        let faded = faded(&all, 4).unwrap();
-        println!("{} {} {}", steps(&all), steps(&cut), steps(&faded));
-        assert!(steps(&faded) < 0.03 && steps(&cut) > 0.08);
-        for row in faded.rows() {
-            assert!(row.len() <= 4 && (row.iter().map(|e| e.1).sum::<f64>() - 1.0).abs() < 1e-12);
-        }
-    }
-
-    #[test]
-    fn equal_weights_are_shared() {
-        let row = (0..6).map(|b| (BoneIndex::new(b), 1.0 / 6.0)).collect();
-        let faded = faded(&Influences::from_rows([row]).unwrap(), 4).unwrap();
-        assert_eq!(faded.of(0), (0..4).map(|b| (BoneIndex::new(b), 0.25)).collect::<Vec<_>>());
-    }
 }

@@ -12,6 +12,8 @@
 //! see the bones of the body below them. A sheet that encloses nothing has no outside. An open shell has one, by the sign
 //! of the volume below its faces, and its holes hide nothing.
 //!
+//! Where more bones warm a vertex than may move it, the colder ones fade out ([`faded`]).
+//!
 //! Good: smooth weights at once, for any resolution, without an example. Bad: the method knows only distance, and nothing of
 //! muscles and folds.
 //!
@@ -36,7 +38,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct HeatSettings {
     /// c: how strongly the skin takes its bone's temperature. 1 by default; 0.22 makes wider blends.
     pub transfer: f64,
-    /// The most influences of a vertex. `None` keeps all.
+    /// The most influences of a vertex, by [`faded`]. `None` keeps all.
     pub influences: Option<usize>,
 }
 
@@ -192,11 +194,46 @@ pub fn heat_weights(
     let all = Influences::from_rows(body.node_of.iter().map(|&node| rows[node as usize].clone()));
     let (mut weights, _) = all.map_err(|_| SolveError::NotFinite)?.normalised();
     if let Some(most) = settings.influences {
-        (weights, report.pruned) = weights.pruned(most, 0.0);
+        (weights, report.pruned) = faded(&weights, most);
     }
     Ok((weights, report))
 }
 
+/// Returns at most N = `most` influences a vertex, at least one: the largest, each less the largest that is dropped, scaled to sum to one.
+///
+/// `w_k' = (w_k − w_(N+1)) / Σ_(j≤N) (w_j − w_(N+1))`, with weights in falling order, ties by the lower bone. Rows without negative weights that sum to one
+/// stay so.
+///
+/// A bone that leaves the N largest has faded to nothing there, so that weights stay continuous over the surface where its bones change. The cut
+/// `w_k / Σ_(j≤N) w_j` ([`Influences::pruned`]) jumps there by up to 1/N, and tears the skin. For N+1 bones the map is the projection from their equal
+/// share to the boundary of their simplex. It has no limit where the N+1 largest are all equal, as no continuous map keeps rows of N bones and shortens
+/// those of N+1: the boundary of a simplex is no retract of it. Such points are rare on a surface from N = 3 on; the lower bones share there.
+///
+/// What the report calls lost is the sum of the dropped weights, as in [`Influences::pruned`].
+pub fn faded(weights: &Influences, most: usize) -> (Influences, Pruned) {
+    let most = most.max(1);
+    let mut report = Pruned::default();
+    let rows = weights.rows().map(|row| {
+        let mut kept = row.to_vec();
+        kept.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        let dropped = kept.split_off(kept.len().min(most));
+        let level = dropped.first().map_or(0.0, |e| e.1);
+        report.vertices += usize::from(!dropped.is_empty());
+        report.dropped += dropped.len();
+        report.largest_loss = report.largest_loss.max(dropped.iter().map(|e| e.1).sum());
+        let sum: f64 = kept.iter().map(|(_, w)| w - level).sum();
+        if sum > EQUAL {
+            kept.iter().filter(|(_, w)| *w > level).map(|&(bone, w)| (bone, (w - level) / sum)).collect()
+        } else {
+            kept.iter().map(|&(bone, _)| (bone, 1.0 / kept.len() as f64)).collect()
+        }
+    });
+    let rows: Vec<Vec<_>> = rows.collect();
+    (Influences::from_rows(rows).unwrap_or_default(), report)
+}
+
+/// Weights that differ by less in sum are equal: what is left of them is the rounding of the solve.
+const EQUAL: f64 = 1e-9;
 /// Bones solved at once.
 const BLOCK: usize = 8;
 /// Weights below this are left out: far below what any format stores, far above what the solve leaves as noise.

@@ -1,6 +1,6 @@
 //! Bone heat: the closed form on a tube, symmetries, and meshes as people make them.
 
-use dermis_fit::heat::{HeatError, HeatReport, HeatSettings, bone_segments, heat_weights};
+use dermis_fit::heat::{HeatError, HeatReport, HeatSettings, bone_segments, faded, heat_weights};
 use dermis_fit::{Cancelled, silent};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::{BoneIndex, BoneVec, Influences, Mesh, Skeleton};
@@ -258,7 +258,79 @@ fn few_influences_are_the_largest_and_what_is_dropped_is_counted() {
     let settings = HeatSettings { influences: Some(2), ..ALL };
     let (weights, report) = heat_weights(&mesh, &segments, &settings, &silent).unwrap();
     assert_eq!(weights.largest_count(), 2);
-    assert!(report.pruned.dropped > 0 && report.pruned.largest_loss < 0.3);
+    // Oracle: the bones and the report of the cut, which drops the same.
+    let (all, _) = heat(&mesh, &segments);
+    let (cut, dropped) = all.pruned(2, 0.0);
+    assert!(report.pruned.dropped > 0);
+    assert_eq!((report.pruned.dropped, report.pruned.vertices), (dropped.dropped, dropped.vertices));
+    assert!((report.pruned.largest_loss - dropped.largest_loss).abs() < 1e-12 && dropped.largest_loss < 0.3);
+    for (row, cut) in weights.rows().zip(cut.rows()) {
+        assert!((row.iter().map(|e| e.1).sum::<f64>() - 1.0).abs() < 1e-12);
+        assert!(row.iter().all(|(bone, w)| *w > 0.0 && cut.iter().any(|(other, _)| other == bone)));
+    }
+}
+
+/// Oracle: for N+1 bones, where the ray from their equal share through the row meets the boundary of the simplex.
+#[test]
+fn fading_projects_from_the_equal_share() {
+    let mut random = Random::new(11);
+    for _ in 0..200 {
+        let raw: Vec<f64> = (0..5).map(|_| random.unit()).collect();
+        let sum: f64 = raw.iter().sum();
+        let row: Vec<f64> = raw.iter().map(|w| w / sum).collect();
+        // The first weight that falls to zero along 1/5 + t (w − 1/5).
+        let t = row.iter().map(|w| 0.2 / (0.2 - w)).filter(|t| *t > 0.0).fold(f64::INFINITY, f64::min);
+        let (faded, _) = faded(&one(&row), 4);
+        for (b, w) in row.iter().enumerate() {
+            assert!((faded.value(0, BoneIndex::new(b)) - (0.2 + t * (w - 0.2))).abs() < 1e-9 * t, "{row:?}");
+        }
+    }
+}
+
+/// Six bones whose temperatures change from vertex to vertex, and change places. Ten times as many vertices make steps a tenth as large where bones
+/// fade, and leave jumps where they are cut off.
+#[test]
+fn a_bone_fades_before_it_is_dropped() {
+    let rows = |count: u32| {
+        let rows = (0..=count).map(|at| {
+            let t = f64::from(at) / f64::from(count);
+            let raw: Vec<f64> = (0..6).map(|b| 1.0 + 0.5 * (3.0 * t + f64::from(b)).sin()).collect();
+            let sum: f64 = raw.iter().sum();
+            (0..6).map(|b| (BoneIndex::new(b), raw[b] / sum)).collect()
+        });
+        Influences::from_rows(rows).unwrap()
+    };
+    let steps = |weights: &Influences| {
+        let step = |(v, b)| (weights.value(v, BoneIndex::new(b)) - weights.value(v + 1, BoneIndex::new(b))).abs();
+        (0..weights.vertices() - 1).flat_map(|v| (0..6).map(move |b| (v, b))).map(step).fold(0.0, f64::max)
+    };
+    let [coarse, fine] = [200, 2000].map(|count| {
+        let all = rows(count);
+        let ((few, _), (cut, _)) = (faded(&all, 4), all.pruned(4, 0.0));
+        assert_eq!(few.largest_count(), 4);
+        [&all, &few, &cut].map(steps)
+    });
+    println!("all, faded, cut: {coarse:?}, ten times as fine: {fine:?}");
+    assert!(coarse[0] < 0.014 && coarse[1] < 0.09 && coarse[2] > 0.08);
+    assert!(fine[1] < 0.12 * coarse[1] && fine[2] > 0.9 * coarse[2]);
+}
+
+#[test]
+fn rows_without_a_largest_bone_are_shared() {
+    let entries = |weights: &Influences| weights.of(0).iter().map(|e| (e.0.get(), e.1)).collect::<Vec<_>>();
+    let of = |row: &[f64], most: usize| entries(&faded(&one(row), most).0);
+    assert_eq!(of(&[1.0 / 6.0; 6], 4), [(0, 0.25), (1, 0.25), (2, 0.25), (3, 0.25)]);
+    // The third is as warm as the fourth, so neither stays.
+    assert_eq!(of(&[0.375, 0.25, 0.125, 0.125, 0.125], 3), [(0, 2.0 / 3.0), (1, 1.0 / 3.0)]);
+    assert_eq!(of(&[0.375, 0.625], 2), [(0, 0.375), (1, 0.625)]);
+    assert_eq!(of(&[0.375, 0.625], 1), [(1, 1.0)]);
+    assert_eq!(of(&[0.375, 0.625], 0), [(1, 1.0)]);
+    assert_eq!(faded(&Influences::from_rows([vec![]]).unwrap(), 4).0.of(0), []);
+}
+
+/// One vertex.
+fn one(row: &[f64]) -> Influences {
+    Influences::from_dense(row, row.len()).unwrap()
 }
 
 #[test]

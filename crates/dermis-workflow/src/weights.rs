@@ -403,3 +403,76 @@ pub fn check_json(checked: &Checked) -> Value {
 pub fn names(rig: &Rig, bones: &[BoneIndex]) -> Vec<String> {
     bones.iter().map(|&bone| rig.skeleton().names()[bone].clone()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dermis_fit::heat::faded;
+    use dermis_fit::silent;
+    use std::collections::BTreeSet;
+    use std::path::PathBuf;
+
+    /// Parts of an edge.
+    const PARTS: usize = 16;
+
+    /// Oracle: the weights of all bones, which no limit tears. On the bundled body in its exercise, four bones that fade stretch edges less than four
+    /// that are cut off, and lie nearer to the examples. Between the ends of an edge, where temperatures are linear, the cut jumps; what fades goes there
+    /// in small steps.
+    ///
+    /// `cargo nextest run --workspace --lib -E 'test(do_not_tear)' --no-capture` prints the table.
+    #[test]
+    fn four_bones_that_fade_do_not_tear_the_body() {
+        let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../assets/body/body_exercise.npz"));
+        let loaded = crate::load::load_rig(&path).unwrap();
+        let (rig, source) = (&loaded.rig, Source { path, part: None });
+        let (poses, _) = load_examples(rig, &loaded.space, &[source], &ReadOptions::default(), "examples").unwrap();
+        let rest = &rig.mesh().positions;
+        let sides = |t: &[u32; 3]| [(t[0], t[1]), (t[1], t[2]), (t[2], t[0])];
+        let edges: BTreeSet<(usize, usize)> =
+            rig.mesh().triangles.iter().flat_map(sides).map(|(a, b)| (a.min(b) as usize, a.max(b) as usize)).collect();
+        let run = |influences: Option<usize>| {
+            let settings = HeatSettings { influences, ..HeatSettings::default() };
+            heat(rig, &[], &settings, &silent).unwrap().0
+        };
+        let all = run(None);
+        // The largest difference of a weight between neighbours of a chain.
+        let step = |weights: &Influences, a: usize, b: usize| {
+            let bones = weights.of(a).iter().chain(weights.of(b)).map(|e| e.0);
+            bones.map(|bone| (weights.value(a, bone) - weights.value(b, bone)).abs()).fold(0.0, f64::max)
+        };
+        let between = |a: usize, b: usize| {
+            let share = |v: usize, s: f64| all.of(v).iter().map(move |&(bone, w)| (bone, s * w));
+            let rows =
+                (0..=PARTS).map(|i| i as f64 / PARTS as f64).map(|t| share(a, 1.0 - t).chain(share(b, t)).collect());
+            Influences::from_rows(rows).unwrap()
+        };
+        let measured = |weights: &Influences, limit: &dyn Fn(&Influences) -> Influences| {
+            let whole = edges.iter().map(|&(a, b)| step(weights, a, b)).fold(0.0, f64::max);
+            let part = |(a, b): (usize, usize)| {
+                let chain = limit(&between(a, b));
+                (0..PARTS).map(|i| step(&chain, i, i + 1)).fold(0.0, f64::max)
+            };
+            let part = edges.iter().map(|edge| part(*edge)).fold(0.0, f64::max);
+            let (mut skin, mut stretch) = (rest.clone(), 0.0f64);
+            for pose in poses.examples() {
+                lbs(rest, weights, &pose.transforms, &mut skin);
+                let of = |&(a, b): &(usize, usize)| skin[a].distance(skin[b]) / rest[a].distance(rest[b]);
+                stretch = edges.iter().map(of).fold(stretch, f64::max);
+            }
+            let rms = 1e3 * check(rig, weights, &poses).unwrap().made.error.rms;
+            [whole, part, stretch, rms]
+        };
+        let fading = run(Some(4));
+        assert_eq!(fading.largest_count(), 4);
+        let cut = |weights: &Influences| weights.pruned(4, 0.0).0;
+        let of_all = measured(&all, &Influences::clone);
+        let of_cut = measured(&cut(&all), &cut);
+        let of_faded = measured(&fading, &|weights| faded(weights, 4).0);
+        println!("weights | largest step along an edge | along a part of it | largest stretch of an edge | rms, mm");
+        for (what, row) in [("all bones", of_all), ("four, cut off", of_cut), ("four, faded", of_faded)] {
+            println!("{what} | {:.3} | {:.3} | {:.2} | {:.2}", row[0], row[1], row[2], row[3]);
+        }
+        assert!(of_all[2] < 2.5 && of_faded[2] < 4.5 && of_cut[2] > 6.0);
+        assert!(of_faded[1] < 0.75 * of_cut[1] && of_faded[3] < of_cut[3]);
+    }
+}
