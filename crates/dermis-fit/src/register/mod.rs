@@ -51,6 +51,7 @@ use coarse::{Coarse, SkinPoints};
 use dermis_rig::glam::{DQuat, DVec3};
 use dermis_rig::rotation::rotation_vector;
 use dermis_rig::{BoneIndex, BoneTransforms, BoneVec, Influences, Mesh, MeshError, Skeleton};
+pub use fine::NEAR;
 use fine::{Fine, Fitted};
 use rayon::prelude::*;
 use scan::Prepared;
