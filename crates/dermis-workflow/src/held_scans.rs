@@ -61,11 +61,13 @@ impl HeldOutScans {
             return PageVerdict { text, tone: Tone::Bad };
         };
         let on_skin = 100.0 * posed.iter().sum::<f64>() / posed.len() as f64;
-        let of = if posed.len() == scans { format!("{scans}") } else { format!("{} of {scans}", posed.len()) };
-        let mut text = format!(
-            "Held out: {of} scans that the fit did not see lie {} off the skin, rms along the normals; {on_skin:.1} % of them lie on it.",
-            show_length(now, unit)
-        );
+        let which = match (posed.len(), scans) {
+            (1, 1) => "the scan that the fit did not see lies".into(),
+            (posed, scans) if posed == scans => format!("{scans} scans that the fit did not see lie"),
+            (posed, scans) => format!("{posed} of the {scans} scans that the fit did not see have a pose; they lie"),
+        };
+        let off = show_length(now, unit);
+        let mut text = format!("Held out: {which} {off} off the skin, rms along the normals, with {on_skin:.1} % on it.");
         if let Some(start) = start {
             text += &format!(" With the weights of the start it is {}.", show_length(start, unit));
         }
