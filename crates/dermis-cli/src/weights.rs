@@ -67,6 +67,13 @@ pub struct WeightsArgs {
     /// Write the mesh on every scan as examples for dermis fit: a bundle (.npz)
     #[arg(long, value_name = "OUT", requires = "scans")]
     examples: Option<PathBuf>,
+    /// Scans that the fit does not see: a folder or files. Their poses are found with the weights that come out, and their distance
+    /// is the held-out error
+    #[arg(long, value_name = "PATH", num_args = 1.., requires = "scans")]
+    hold_out: Vec<PathBuf>,
+    /// Write a page with a picture of every scan and the skin in its pose (.html, or a folder for report.html)
+    #[arg(long, value_name = "PATH")]
+    report: Option<PathBuf>,
     /// Weights the fit to scans begins with [default: the rig's own, or bone heat if it has none]
     #[arg(long, value_enum, requires = "scans")]
     start: Option<Start>,
@@ -167,6 +174,8 @@ impl WeightsArgs {
             ("--rough", self.rough && self.scans.is_empty(), "--scans"),
             ("--limits", self.limits.is_some(), "--scans"),
             ("--examples", self.examples.is_some(), "--scans"),
+            ("--hold-out", !self.hold_out.is_empty(), "--scans"),
+            ("--report", self.report.is_some(), "--scans"),
             ("--pose-rounds", self.pose_rounds.is_some(), "--scans"),
             ("--start", self.start.is_some(), "--scans"),
             ("--reach", self.reach.is_some(), "--scans"),
@@ -207,6 +216,8 @@ impl WeightsArgs {
             pose_rounds: self.pose_rounds.take().unwrap_or(defaults.pose_rounds),
             rule: self.take_rule(),
             examples: self.examples.take(),
+            hold_out: std::mem::take(&mut self.hold_out).into_iter().map(Input::from).collect(),
+            report: self.report.take(),
             start: match self.start.take() {
                 None => ScanStart::OwnOrHeat(self.take_heat()),
                 Some(Start::Heat) => ScanStart::Heat(self.take_heat()),
@@ -244,8 +255,15 @@ pub fn show(outcome: &WeightsOutcome, ui: &Ui, json: bool) -> ExitCode {
         WeightsFound::SingleBone { poses, found, report } => {
             single_bone_lines(outcome, *poses, found, report, &unit).iter().for_each(|line| ui.print(line));
         }
-        WeightsFound::Scans { pairing, poses, report, settings, .. } => {
+        WeightsFound::Scans { pairing, poses, report, settings, held_out, .. } => {
             ui.print(pairing);
+            if let Some(held) = held_out {
+                ui.print(&held.verdict(&unit).text);
+                let failed = held.found.iter().filter_map(|one| Some((&one.label, one.found.as_ref().err()?)));
+                failed.for_each(|(label, why)| {
+                    ui.print(&format!("warning: held-out scan \"{label}\" has no pose: {why}"))
+                });
+            }
             if let Some(poses) = poses {
                 pose_lines(outcome, poses, &unit).iter().for_each(|line| ui.print(line));
             }
@@ -267,6 +285,9 @@ pub fn show(outcome: &WeightsOutcome, ui: &Ui, json: bool) -> ExitCode {
         made.vertices(),
         made.count() as f64 / made.vertices().max(1) as f64
     ));
+    if let Some(report) = &outcome.report_written {
+        ui.print(&format!("written: {} (page)", report.display()));
+    }
     ExitCode::SUCCESS
 }
 

@@ -28,10 +28,12 @@
 //! Source: closest points after Besl & McKay 1992, normal weighting after Chen & Medioni 1992; the convex refit is linear
 //! blend skinning's own ([`dermis_solve::simplex`]).
 
+mod lie;
 mod pairs;
 mod template;
 mod vertex;
 
+pub use lie::Lie;
 pub use template::{Template, TemplateSettings, fit_templates};
 
 use crate::training::{Cancelled, Progress};

@@ -99,6 +99,37 @@ def test_weights_by_heat_are_the_programs(tmp_path: Path, arm: Arm) -> None:
         np.testing.assert_array_equal(one["lbs_weights"], two["lbs_weights"])
 
 
+def test_scans_in_poses_that_nobody_noted_become_weights(tmp_path: Path) -> None:
+    """The bundled body in poses of its exercise is scanned without noise; one scan is held out."""
+    with np.load(EXERCISE) as body:
+        faces, rest = body["faces"].astype(np.int64), body["rest_vertices"].astype(float)
+        weights, bind = body["lbs_weights"].astype(float), body["bind_matrices"].astype(float)
+        poses = body["pose_matrices"].astype(float)
+        bare = {k: body[k] for k in ("rest_vertices", "faces", "bone_names", "bone_parents", "bind_matrices", "units", "up_axis")}
+    np.savez(tmp_path / "bare.npz", **bare)
+    points = np.concatenate([rest, np.ones((len(rest), 1))], axis=1)
+    for at in (0, 9, 18, 27):
+        maps = np.einsum("vb,bij->vij", weights, (poses[at] @ np.linalg.inv(bind))[:, :3])
+        skin = np.einsum("vij,vj->vi", maps, points)
+        lines = ["v {:.6f} {:.6f} {:.6f}".format(*p) for p in skin] + ["f {} {} {}".format(*(f + 1)) for f in faces]
+        folder = tmp_path / ("held" if at == 27 else "scans")
+        folder.mkdir(exist_ok=True)
+        (folder / f"{at}.obj").write_text("\n".join(lines) + "\n")
+    found = dermis.weights(
+        tmp_path / "bare.npz", tmp_path / "made.npz", source="scans", scans=tmp_path / "scans", pose_rounds=1,
+        hold_out=tmp_path / "held", report=tmp_path / "page.html", registered=tmp_path / "registered.npz",
+    )
+    scans = found["scans"]["poses"]["scans"]
+    assert [scan["label"] for scan in scans] == ["0", "9", "18"]
+    assert all(scan["scan_explained"] > 0.9 for scan in scans), scans
+    assert 0 < found["scans"]["held_out"]["distance"] < 0.01
+    assert "Held out: the scan that the fit did not see" in (tmp_path / "page.html").read_text()
+    with np.load(tmp_path / "registered.npz") as registered:
+        assert registered["vertices"].shape == (3, len(rest), 3)
+    with pytest.raises(dermis.Error, match="report has no effect"):
+        dermis.weights(tmp_path / "bare.npz", tmp_path / "x.npz", report=tmp_path / "other.html")
+
+
 def test_outcomes_are_compared_side_by_side(arm_fit: dermis.Fit, tmp_path: Path) -> None:
     outcome = arm_fit.report.to_dict()
     found = dermis.report(outcome, outcome, tmp_path / "page.html")

@@ -6,7 +6,7 @@
 //!   examples are enough, [`mod@stress`] tries poses that no animator would draw, [`mod@suggest`] says which pose to sculpt
 //!   next.
 //! * [`export`], [`mod@compile`] and [`drivers`] make files for engines; [`report`] makes the page that people look at.
-//! * [`mod@weights`] makes skinning weights, without examples or from [`mod@scans`], whose poses [`mod@scan_poses`] finds; [`mod@decompose`] finds bones and weights
+//! * [`mod@weights`] makes skinning weights, without examples or from [`mod@scans`], whose poses [`mod@scan_poses`] finds and [`held_scans`] check; [`mod@decompose`] finds bones and weights
 //!   of a mesh sequence; [`mod@invert`] brings sculpted poses back to rest.
 //! * [`mod@crowd`] shows many instances of a model before a camera.
 //! * [`mod@inspect`] says what a file holds; [`demo`] is the whole loop on the bundled body.
@@ -24,6 +24,7 @@ pub mod drivers;
 mod error;
 pub mod export;
 pub mod fit;
+pub mod held_scans;
 pub mod inspect;
 pub mod invert;
 pub mod joint_limits;

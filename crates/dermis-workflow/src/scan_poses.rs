@@ -184,31 +184,34 @@ impl ScanPoses {
 
     /// As JSON; lengths in metres, angles in degrees.
     pub fn json(&self, rig: &Rig) -> Value {
-        let scan = |one: &Registration| {
-            let mended: Vec<Value> = one
-                .mended
-                .iter()
-                .map(|mending| match mending {
-                    Mending::Thinned { from, to } => json!({ "thinned": { "from": from, "to": to } }),
-                    Mending::InsideOut => json!("inside-out"),
-                })
-                .collect();
-            match &one.found {
-                Err(failure) => json!({ "label": one.label, "mended": mended, "failed": failure.to_string() }),
-                Ok(pose) => json!({
-                    "label": one.label,
-                    "mended": mended,
-                    "began": began(pose, &self.registrations),
-                    "distance": pose.rms,
-                    "scan_explained": pose.of_scan,
-                    "skin_shown": pose.of_skin,
-                    "vague_joints": pose.vague.iter().map(|(bone, degrees)| json!({
-                        "joint": names(rig, &[*bone])[0], "degrees": degrees.is_finite().then_some(degrees),
-                    })).collect::<Vec<_>>(),
-                }),
-            }
-        };
-        json!({ "rounds": self.rounds, "scans": self.registrations.iter().map(scan).collect::<Vec<_>>() })
+        let scans: Vec<Value> = self.registrations.iter().map(|one| scan_json(rig, one, &self.registrations)).collect();
+        json!({ "rounds": self.rounds, "scans": scans })
+    }
+}
+
+/// A scan of `all` as JSON; lengths in metres, angles in degrees.
+pub(crate) fn scan_json(rig: &Rig, one: &Registration, all: &[Registration]) -> Value {
+    let mended: Vec<Value> = one
+        .mended
+        .iter()
+        .map(|mending| match mending {
+            Mending::Thinned { from, to } => json!({ "thinned": { "from": from, "to": to } }),
+            Mending::InsideOut => json!("inside-out"),
+        })
+        .collect();
+    match &one.found {
+        Err(failure) => json!({ "label": one.label, "mended": mended, "failed": failure.to_string() }),
+        Ok(pose) => json!({
+            "label": one.label,
+            "mended": mended,
+            "began": began(pose, all),
+            "distance": pose.rms,
+            "scan_explained": pose.of_scan,
+            "skin_shown": pose.of_skin,
+            "vague_joints": pose.vague.iter().map(|(bone, degrees)| json!({
+                "joint": names(rig, &[*bone])[0], "degrees": degrees.is_finite().then_some(degrees),
+            })).collect::<Vec<_>>(),
+        }),
     }
 }
 

@@ -48,7 +48,9 @@ pub fn load_scans(
         let own_poses = contents.records.iter().any(|r| r.pose.is_some());
         let own = if own_poses && motion.is_none() { with_poses(rig, &contents, &path)? } else { Vec::new() };
         if own.is_empty() {
-            surfaces.push(surface(&mut contents, &path)?);
+            let one = surface(&mut contents, &path)?;
+            usable(&one.mesh, &path)?;
+            surfaces.push(one);
         } else {
             note.remarks.push(format!("{} scans with their poses", own.len()));
             posed.extend(own);
@@ -64,7 +66,8 @@ pub fn load_scans(
     Ok(LoadedScans { scans: posed, notes, pairing })
 }
 
-/// Scans from files and folders whose poses are to be found, each beginning at the pose that its file or `rough` has for it.
+/// Scans from files and folders whose poses are to be found, each beginning at the pose that its file or `rough` has for it. A mesh that is no
+/// surface is none of its errors: it gets no pose, and the search says why.
 ///
 /// # Errors
 /// [`Error`], as those of [`load_scans`].
@@ -138,7 +141,6 @@ fn surface(contents: &mut Contents, path: &Path) -> Result<Surface, Error> {
         Error::lacks(path, what, "a scan is a mesh with faces, in the pose it was taken in")
     })?;
     let label = path.file_stem().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
-    usable(&mesh, path)?;
     Ok(Surface { label, mesh })
 }
 

@@ -126,6 +126,41 @@ fn scans_alone_give_poses_weights_and_examples() {
     );
 }
 
+/// The page has a card for every scan, the held-out number is the same in the text, the JSON and on the page, and without held-out scans
+/// nothing is called validated.
+#[test]
+fn a_page_shows_every_scan_and_says_what_was_held_out() {
+    let desk = Desk::new();
+    let (tube, finer) = (Tube::new(25, 8, 0.0, Flesh::Weights), Tube::new(71, 8, 0.0, Flesh::Weights));
+    unskinned(&desk, &tube);
+    for (at, skin) in finer.skins.iter().enumerate() {
+        let bytes = to_bytes(|out| obj::write(&finer.mesh, skin, &Space::default(), out)).unwrap();
+        desk.put(&format!("{}/{at}.obj", if at % 4 == 3 { "held" } else { "scans" }), &bytes);
+    }
+    desk.put("scans/z<points>.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\n");
+    let line = "weights bare.npz --scans scans --pose-rounds 2 -o made.glb --force";
+    let said = desk.json(&format!("{line} --hold-out held --report page --json"));
+    let held = &said["scans"]["held_out"];
+    assert_eq!(held["scans"].as_array().unwrap().len(), 2);
+    let (now, start) = (number(held, "distance"), number(held, "distance_at_start"));
+    assert!(now < start && now < 0.012, "{now} {start}");
+    let html = String::from_utf8(desk.bytes("page/report.html")).unwrap();
+    assert_eq!(html.matches("<figcaption>").count(), 9 + 3, "six fitted, one without a pose, two held out, and the weights");
+    assert!(html.contains("Held out: 2 scans that the fit did not see") && !html.contains("Not validated"));
+    assert!(html.contains("z&lt;points&gt;") && !html.contains("z<points>"));
+    assert!(html.contains("no pose: it has 3 vertices and 0 triangles, which make no surface"));
+    let text = desk.good(&format!("{line} --hold-out held --report page.html")).out;
+    let sentence = text.lines().find(|line| line.starts_with("Held out: ")).unwrap();
+    assert!(html.contains(sentence), "{sentence}");
+    assert!(desk.bytes("page.html").starts_with(b"<!doctype html>"));
+    // Without held-out scans the distance of those fitted to is no validation.
+    desk.good(&format!("{line} --report bare.html"));
+    assert!(String::from_utf8(desk.bytes("bare.html")).unwrap().contains("Not validated"));
+    // What would say nothing is refused.
+    desk.bad(&format!("{line} --hold-out scans/0.obj"), &["one of those that the weights are fitted to"]);
+    desk.bad("weights bare.npz --heat --report page -o x.glb", &["--report serves --scans, not --heat"]);
+}
+
 #[test]
 fn poses_are_planned_and_examples_of_them_give_the_weights() {
     let desk = Desk::new();

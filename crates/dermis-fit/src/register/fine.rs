@@ -58,7 +58,7 @@ const FACING: f64 = 0.5;
 /// Rounds at most.
 const ROUNDS: usize = 40;
 /// What is nearer, in rest diagonals, is explained.
-pub(super) const NEAR: f64 = 0.012;
+pub const NEAR: f64 = 0.012;
 /// The scale of robust weights, in standard deviations of the distances.
 const SIGMAS: f64 = 4.0;
 /// A standard deviation in medians of the distances, if errors are normal.

@@ -49,6 +49,7 @@ mod system;
 use crate::training::{Cancelled, Progress};
 use body::{Body, State};
 use coarse::SkinPoints;
+pub use fine::NEAR;
 use dermis_rig::glam::{DQuat, DVec3};
 use dermis_rig::{BoneIndex, BoneTransforms, BoneVec, Influences, Mesh, MeshError, Skeleton};
 use rayon::prelude::*;

@@ -218,6 +218,8 @@ def weights(
     limits: Path | None = None,
     pose_rounds: int | None = None,
     registered: Path | None = None,
+    hold_out: Files = (),
+    report: Path | None = None,
     degrees: float | None = None,
     skip: Sequence[str] | None = None,
     transfer: float | None = None,
@@ -265,6 +267,10 @@ def weights(
         Of 'scans': how often poses and weights are found in turn, 5 by default.
     registered : path, optional
         Of 'scans': where the mesh on every scan goes, a bundle of examples for `fit`.
+    hold_out : paths
+        Of 'scans': scans that the fit does not see. Their distance from the skin is the held-out error.
+    report : path, optional
+        Of 'scans': where a page with a picture of every scan goes: a file (.html), or a folder for report.html.
     degrees : float, optional
         Of 'plan': how far each joint turns.
     skip : sequence of str, optional
@@ -296,7 +302,8 @@ def weights(
         "scans": _given(
             scans=_inputs(scans), motion=_input(motion), reach=reach, smoothness=smoothness, rounds=rounds, rule=rule,
             rough=rough or None, limits=_input(limits), pose_rounds=pose_rounds,
-            examples=None if registered is None else _text(registered),
+            examples=None if registered is None else _text(registered), hold_out=_inputs(hold_out) or None,
+            report=None if report is None else _text(report),
             start=start if start in (None, "rig") else {start: {}},
         ),
         "plan": _given(degrees=degrees, heat=heat or None),
@@ -308,13 +315,14 @@ def weights(
         "single-bone": {"examples", "rule"},
         "scans": {
             "scans", "motion", "start", "reach", "smoothness", "rounds", "rule", "rough", "limits", "pose_rounds", "registered",
+            "hold_out", "report",
         },
         "plan": {"degrees", "skip", "transfer"},
     }[source]
     named = _given(
         rule=rule, motion=motion, start=start, reach=reach, smoothness=smoothness, rounds=rounds, degrees=degrees,
         skip=skip, transfer=transfer, examples=examples or None, scans=scans or None, rough=rough or None, limits=limits,
-        pose_rounds=pose_rounds, registered=registered,
+        pose_rounds=pose_rounds, registered=registered, hold_out=hold_out or None, report=report,
     )
     for name in named:
         if name not in own:

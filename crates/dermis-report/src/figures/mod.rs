@@ -28,7 +28,7 @@ mod picture;
 
 pub use chart::{LineChart, Scale, Series};
 pub use index::{IndexEntry, index_page};
-pub use picture::{Picture, PictureView, influence_colour};
+pub use picture::{Picture, PictureView, bone_colour, error_colour, influence_colour};
 
 use crate::page::{LengthUnit, PageTable, RigView, SkinView};
 

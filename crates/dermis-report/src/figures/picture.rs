@@ -77,6 +77,37 @@ pub fn influence_colour(share: f64) -> DVec3 {
     DVec3::from(RAMP[below]).lerp(DVec3::from(RAMP[below + 1]), at - below as f64)
 }
 
+/// Returns the colour of an error of `share` of the largest that is told apart: the map of the 3D view, from pale by way of orange and red
+/// to violet.
+pub fn error_colour(share: f64) -> DVec3 {
+    const MAGMA: [u32; 9] = [
+        0x00fc_fdbf,
+        0x00fe_ce91,
+        0x00fe_9f6d,
+        0x00f7_705c,
+        0x00de_4968,
+        0x00b7_3779,
+        0x008c_2981,
+        0x0064_1a80,
+        0x003b_0f70,
+    ];
+    let of = |hex: u32| DVec3::from([16, 8, 0].map(|bits| f64::from(hex >> bits & 0xff) / 255.0));
+    let at = share.clamp(0.0, 1.0) * (MAGMA.len() - 1) as f64;
+    let below = (at as usize).min(MAGMA.len() - 2);
+    of(MAGMA[below]).lerp(of(MAGMA[below + 1]), at - below as f64)
+}
+
+/// Returns the colour of a bone among others, as the rig's 3D view has it: hues a golden section of the circle apart, at three strengths.
+pub fn bone_colour(bone: usize) -> DVec3 {
+    let hue = (bone as f64 * 0.618_033_988_75).fract();
+    let (light, strength) = [(0.62, 0.62), (0.5, 0.7), (0.74, 0.5)][bone % 3];
+    let reach = strength * f64::min(light, 1.0 - light);
+    DVec3::from([0.0, 8.0, 4.0].map(|n| {
+        let k = (n + hue * 12.0) % 12.0;
+        light - reach * (k - 3.0).min(9.0 - k).clamp(-1.0, 1.0)
+    }))
+}
+
 impl Picture {
     /// Draws a mesh, both sides of its faces.
     ///
@@ -214,6 +245,17 @@ mod tests {
         let behind = PictureView { yaw: 180.0, ..view };
         let picture = Picture::of("two", behind, &positions, &[[0, 1, 2], [3, 4, 5]], &colours);
         assert!(at(&picture, 20, 22)[0] > 100);
+    }
+
+    /// The ends of the map are its first and last entry, and colours of bones are red at first, as HSL has it.
+    #[test]
+    fn colours_are_those_of_the_page() {
+        let bytes = |colour: DVec3| (255.0 * colour).round().to_array();
+        assert_eq!(bytes(error_colour(0.0)), [252.0, 253.0, 191.0]);
+        assert_eq!(bytes(error_colour(0.5)), [222.0, 73.0, 104.0]);
+        assert_eq!(bytes(error_colour(7.0)), [59.0, 15.0, 112.0]);
+        // hsl(0, 62 %, 62 %)
+        assert_eq!(bytes(bone_colour(0)), [218.0, 98.0, 98.0]);
     }
 
     #[test]

@@ -36,6 +36,13 @@ pub use quantity::{Quantity, show_change};
 pub use rig::{RigArc, RigBone, RigMirror, RigView};
 pub use skins::{DrawnSurface, Precision, ShownPose, SkinView, shown_positions};
 
+impl PageTable {
+    /// Returns the table as HTML for a page with the report's style: its note and its rows, without a heading.
+    pub fn to_html(&self, unit: &LengthUnit) -> String {
+        html::free_table(self, unit)
+    }
+}
+
 impl Page {
     /// Returns the page as HTML text, to be written to one file.
     ///

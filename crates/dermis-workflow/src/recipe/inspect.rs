@@ -1,9 +1,9 @@
 //! `inspect`: what files hold, and what is wrong with them.
 
-use super::{Existing, Input, Watch, keep, step};
+use super::{Existing, Input, Watch, keep, reserve_page, step, write_page};
 use crate::error::Error;
 use crate::inspect::{lines, look};
-use crate::output::{Output, reserve_file, reserve_folder};
+use crate::output::Output;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -58,10 +58,7 @@ impl InspectRecipe {
                     Error::lacks(&input.file.path, what, "name a rig, a bundle with its rig, or a model")
                 })?;
                 let html = drawn.to_html();
-                match is_page(out.path()) {
-                    true => out.write(html.as_bytes())?,
-                    false => out.folder()?("report.html", html.as_bytes())?,
-                }
+                write_page(out, &html)?;
                 written = Some(out.path().to_path_buf());
             }
             Ok(Inspected(looked.value))
@@ -80,14 +77,8 @@ impl InspectRecipe {
         if self.files.len() != 1 {
             return Err(Error::OnePage { files: self.files.len() });
         }
-        let reserve = if is_page(path) { reserve_file } else { reserve_folder };
-        Ok(reserve(path, self.existing)?)
+        Ok(reserve_page(path, self.existing)?)
     }
-}
-
-/// Whether a name is that of a page, and not of a folder for one.
-fn is_page(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| ending == "html")
 }
 
 impl InspectOutcome {

@@ -27,6 +27,7 @@ mod retarget;
 mod rig;
 mod rig_page;
 mod rig_walk;
+mod scan_page;
 mod shape_count;
 mod suggest;
 mod viewer;
@@ -68,7 +69,7 @@ pub use weights::{
 use crate::FileError;
 use crate::error::Error;
 use crate::load::{FileNote, Source};
-use crate::output::{Output, reserve_file, reserve_folder};
+use crate::output::{Output, ending, reserve_file, reserve_folder};
 use dermis_files::sculpts::SculptSource;
 use dermis_fit::method::FitWarning;
 use dermis_rig::ExampleSet;
@@ -433,5 +434,23 @@ fn reserve(path: &Path, existing: Existing, is_folder: bool) -> Result<Output, F
     match is_folder {
         true => reserve_folder(path, existing),
         false => reserve_file(path, existing),
+    }
+}
+
+/// Whether a name is that of a page, and not of a folder for one.
+fn is_page(path: &Path) -> bool {
+    ending(path) == "html"
+}
+
+/// Reserves a page: a file if its name ends in .html, and else a folder for report.html.
+fn reserve_page(path: &Path, existing: Existing) -> Result<Output, FileError> {
+    reserve(path, existing, !is_page(path))
+}
+
+/// Writes a page that was reserved.
+fn write_page(out: &Output, html: &str) -> Result<(), FileError> {
+    match is_page(out.path()) {
+        true => out.write(html.as_bytes()),
+        false => out.folder()?("report.html", html.as_bytes()),
     }
 }

@@ -1,9 +1,8 @@
 //! `report`: two outcomes of `fit`, `eval` or `compare` side by side.
 
-use super::{Existing, Input, Watch, keep, seen, step};
+use super::{Existing, Input, Watch, keep, reserve_page, seen, step, write_page};
 use crate::error::Error;
 use crate::load::{FileNote, note, read_bytes};
-use crate::output::{reserve_file, reserve_folder};
 use crate::report::{OutcomePair, StoredOutcome, file_stamps};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -44,9 +43,7 @@ impl ReportRecipe {
     /// [`FileError::Lacks`](crate::FileError::Lacks) for a file that is no outcome, or that does not go with the other.
     pub fn run(&self, watch: &dyn Watch) -> Result<ReportOutcome, Error> {
         const HINT: &str = "dermis fit, eval and compare print their outcomes with --json";
-        let is_file = self.out.as_ref().is_some_and(|path| path.extension().is_some_and(|ending| ending == "html"));
-        let reserve = if is_file { reserve_file } else { reserve_folder };
-        let out = self.out.as_deref().map(|path| reserve(path, self.existing)).transpose()?;
+        let out = self.out.as_deref().map(|path| reserve_page(path, self.existing)).transpose()?;
         let inputs = [&self.first, &self.second];
         keep(&inputs, &out)?;
         let read = |input: &Input| -> Result<(StoredOutcome, FileNote), Error> {
@@ -65,10 +62,7 @@ impl ReportRecipe {
         let pair = OutcomePair::new(names, first, second).map_err(|e| Error::lacks(path, e.to_string(), ""))?;
         if let Some(out) = &out {
             let page = pair.page(crate::PROGRAM, self.command.clone(), file_stamps(&files)).to_html();
-            match is_file {
-                true => out.write(page.as_bytes())?,
-                false => out.folder()?("report.html", page.as_bytes())?,
-            }
+            write_page(out, &page)?;
         }
         Ok(ReportOutcome { pair, written: out.map(|out| out.path().to_path_buf()) })
     }

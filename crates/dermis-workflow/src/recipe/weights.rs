@@ -1,7 +1,8 @@
 //! `weights`: new skinning weights for a rig.
 
-use super::{Existing, Input, Watch, keep, seen, sources, step, within};
+use super::{Existing, Input, Watch, keep, reserve_page, seen, sources, step, within, write_page};
 use crate::error::Error;
+use crate::held_scans::HeldOutScans;
 use crate::joint_limits::{LimitsFile, parse};
 use crate::load::{FileNote, LoadedRig, ReadOptions, load_examples, note, read_bytes};
 use crate::output::{Output, ending, reserve_file};
@@ -11,10 +12,12 @@ use crate::weights::{
     Checked, bones_of_templates, check_ending, check_files, check_json, from_scans, from_single_bones, heat, heat_json,
     load_unskinned, names, plan, scans_json, single_bones_json, templates, templates_json, write_rig, write_templates,
 };
+use dermis_fit::ScanSurface;
 use dermis_fit::heat::{HeatReport, HeatSettings};
 use dermis_fit::influence::{Found, InfluenceSettings, PlanSettings, Rule};
 use dermis_fit::scans::{Scan, ScanReport, ScanSettings, Template};
 use dermis_fit::weights::WeightReport;
+use dermis_motion::anatomy::Anatomy;
 use dermis_rig::{Influences, Motion};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -131,6 +134,12 @@ pub struct ScanOptions {
     /// Where the mesh on every scan goes, a bundle of examples.
     #[serde(default)]
     pub examples: Option<PathBuf>,
+    /// Scans that the fit does not see: their poses are found with the weights that come out.
+    #[serde(default)]
+    pub hold_out: Vec<Input>,
+    /// Where a page with a picture of every scan goes: a file (.html), or a folder for report.html.
+    #[serde(default)]
+    pub report: Option<PathBuf>,
     /// Weights the fit begins with.
     #[serde(default)]
     pub start: ScanStart,
@@ -187,6 +196,8 @@ pub struct WeightsOutcome {
     pub left_out: Vec<String>,
     /// Where they went.
     pub written: PathBuf,
+    /// Where the page went.
+    pub report_written: Option<PathBuf>,
 }
 
 /// What was found out while weights were made.
@@ -217,6 +228,12 @@ pub enum WeightsFound {
         report: ScanReport,
         /// The scans that were fitted to.
         scans: Vec<Scan>,
+        /// Scans without a pose.
+        unposed: Vec<ScanSurface>,
+        /// The weights that the fit began with.
+        start: Influences,
+        /// Scans that the fit did not see.
+        held_out: Option<HeldOutScans>,
     },
     /// While a plan was made.
     Plan {
@@ -257,6 +274,8 @@ impl ScanOptions {
             pose_rounds: Self::default_pose_rounds(),
             rule: None,
             examples: None,
+            hold_out: vec![],
+            report: None,
             start: ScanStart::default(),
             reach: None,
             smoothness,
@@ -302,13 +321,15 @@ impl WeightsRecipe {
         check_ending(&self.out)?;
         let out = reserve_file(&self.out, self.existing)?;
         let examples = self.source.examples_out().map(|path| reserve_bundle(path, self.existing)).transpose()?;
-        if self.source.examples_out() == Some(&self.out) {
-            return Err(Error::SameOutput { path: self.out.clone(), what: "the bundle of examples" });
+        let report = self.source.report_out().map(|path| reserve_page(path, self.existing)).transpose()?;
+        let others = [(self.source.examples_out(), "the bundle of examples"), (self.source.report_out(), "the page")];
+        if let Some((_, what)) = others.into_iter().find(|(path, _)| *path == Some(&self.out)) {
+            return Err(Error::SameOutput { path: self.out.clone(), what });
         }
         self.source.check()?;
         let beside = self.skeleton.iter().chain(&self.check).chain(self.source.inputs());
         let inputs: Vec<&Input> = [&self.rig].into_iter().chain(beside).collect();
-        keep(&inputs, [&out].into_iter().chain(&examples))?;
+        keep(&inputs, [&out].into_iter().chain(&examples).chain(&report))?;
         let skeleton = self.skeleton.as_ref().map(|input| input.file.path.as_path());
         let (rig, clips) = step(watch, "read rig", |_| load_unskinned(&self.rig.file.path, skeleton, &self.read))?;
         let mut run = Run { recipe: self, rig: &rig, notes: rig.notes.clone(), watch };
@@ -337,7 +358,14 @@ impl WeightsRecipe {
         };
         let bytes = step(watch, "write", |_| write_rig(&rig, &weights, motion.as_ref(), clips, &out))?;
         let written = out.path().to_path_buf();
-        Ok(WeightsOutcome { weights, found, checked, templates, bytes, left_out, written, rig })
+        let report_written = report.as_ref().map(|report| report.path().to_path_buf());
+        let outcome =
+            WeightsOutcome { weights, found, checked, templates, bytes, left_out, written, report_written, rig };
+        if let Some(report) = &report {
+            let html = step(watch, "write page", |_| super::scan_page::page(&outcome))?;
+            write_page(report, &html)?;
+        }
+        Ok(outcome)
     }
 }
 
@@ -427,7 +455,12 @@ impl Run<'_> {
         };
         let fit = |p: dermis_rig::Progress<'_>| from_scans(&rig.rig, &start, candidates.as_ref(), &scans, &settings, p);
         let (made, report) = step(self.watch, "fit to scans", fit)?;
-        Ok((made, WeightsFound::Scans { heat, pairing: found.pairing, poses: None, settings, report, scans }, motion))
+        let (pairing, unposed) = (found.pairing, Vec::new());
+        let anatomy = self.anatomy(options)?;
+        let held_out = self.held_out(options, (&made, ScanOptions::default_pose_rounds()), &start, &anatomy)?;
+        let found =
+            WeightsFound::Scans { heat, pairing, poses: None, settings, report, scans, unposed, start, held_out };
+        Ok((made, found, motion))
     }
 
     /// Weights from scans whose poses are found.
@@ -441,13 +474,7 @@ impl Run<'_> {
         settings: ScanSettings,
     ) -> Result<(Influences, WeightsFound, Option<Motion>), Error> {
         let (rig, read) = (self.rig, &self.recipe.read);
-        let mut limits = None;
-        if let Some(input) = &options.limits {
-            let (file, note) = read_limits(&input.file.path)?;
-            self.notes.push(note);
-            limits = Some((file, input.file.path.as_path()));
-        }
-        let anatomy = scan_poses::anatomy(&rig.rig, limits.as_ref().map(|(file, path)| (file, *path)))?;
+        let anatomy = self.anatomy(options)?;
         let (mut surfaces, notes) = step(self.watch, "read scans", |_| load_surfaces(rig, paths, rough, read))?;
         self.notes.extend(notes);
         let rule = options.rule.map(|rule| rule.with(self.recipe.influences));
@@ -467,8 +494,49 @@ impl Run<'_> {
         let scans = scan_poses::posed(&surfaces, &registrations);
         let scanned = registrations.len();
         let pairing = format!("{} of {scanned} scans have a pose, found in {count} rounds", motion.frames.len());
+        let held_out = self.held_out(options, (&weights, count), &start, &anatomy)?;
+        let without = surfaces.into_iter().zip(&registrations).filter(|(_, one)| one.found.is_err());
+        let unposed = without.map(|(surface, _)| surface).collect();
         let poses = Some(ScanPoses { registrations, rounds: count });
-        Ok((weights, WeightsFound::Scans { heat, pairing, poses, settings, report, scans }, Some(motion)))
+        let found = WeightsFound::Scans { heat, pairing, poses, settings, report, scans, unposed, start, held_out };
+        Ok((weights, found, Some(motion)))
+    }
+
+    /// How far joints turn.
+    fn anatomy(&mut self, options: &ScanOptions) -> Result<Anatomy, Error> {
+        let mut limits = None;
+        if let Some(input) = &options.limits {
+            let (file, note) = read_limits(&input.file.path)?;
+            self.notes.push(note);
+            limits = Some((file, input.file.path.as_path()));
+        }
+        scan_poses::anatomy(&self.rig.rig, limits.as_ref().map(|(file, path)| (file, *path)))
+    }
+
+    /// The scans that the fit did not see, with their poses by `weights`, which so many rounds made, and by those of the start.
+    fn held_out(
+        &mut self,
+        options: &ScanOptions,
+        weights: (&Influences, usize),
+        start: &Influences,
+        anatomy: &Anatomy,
+    ) -> Result<Option<HeldOutScans>, Error> {
+        if options.hold_out.is_empty() {
+            return Ok(None);
+        }
+        let paths: Vec<PathBuf> = options.hold_out.iter().map(|input| input.file.path.clone()).collect();
+        let load = |_: dermis_rig::Progress<'_>| load_surfaces(self.rig, &paths, None, &self.recipe.read);
+        let (surfaces, notes) = step(self.watch, "read held-out scans", load)?;
+        if let Some(note) =
+            notes.iter().find(|note| self.notes.iter().any(|other| other.role == "scan" && other.hash == note.hash))
+        {
+            let what = "this held-out scan is one of those that the weights are fitted to";
+            return Err(Error::lacks(Path::new(&note.path), what, "hold out scans that the fit does not see"));
+        }
+        self.notes.extend(notes.into_iter().map(|note| FileNote { role: "held-out scan".into(), ..note }));
+        let rig = &self.rig.rig;
+        let find = |p: dermis_rig::Progress<'_>| HeldOutScans::new(rig, weights, start, anatomy, surfaces, p);
+        step(self.watch, "poses of held-out scans", find).map(Some)
     }
 }
 
@@ -519,11 +587,20 @@ impl WeightSource {
         }
     }
 
+    fn report_out(&self) -> Option<&PathBuf> {
+        match self {
+            Self::Scans(options) => options.report.as_ref(),
+            _ => None,
+        }
+    }
+
     fn inputs(&self) -> Vec<&Input> {
         match self {
             Self::Heat(_) | Self::Plan(_) => vec![],
             Self::SingleBone(options) => options.examples.iter().collect(),
-            Self::Scans(options) => options.scans.iter().chain(&options.motion).chain(&options.limits).collect(),
+            Self::Scans(options) => {
+                options.scans.iter().chain(&options.hold_out).chain(&options.motion).chain(&options.limits).collect()
+            }
         }
     }
 }
@@ -557,10 +634,11 @@ impl WeightsOutcome {
             WeightsFound::SingleBone { found, report, .. } => {
                 value["single_bone"] = single_bones_json(rig, found, report);
             }
-            WeightsFound::Scans { pairing, poses, report, .. } => {
+            WeightsFound::Scans { pairing, poses, report, held_out, .. } => {
                 value["scans"] = scans_json(rig, report);
                 value["scans"]["poses"] = poses.as_ref().map_or(Value::Null, |poses| poses.json(rig));
                 value["scans"]["pairing"] = json!(pairing);
+                value["scans"]["held_out"] = held_out.as_ref().map_or(Value::Null, |held| held.json(rig));
                 value["scans"]["examples"] = templates_json(&self.templates);
             }
             WeightsFound::Plan { poses, .. } => {
@@ -568,6 +646,7 @@ impl WeightsOutcome {
             }
         }
         value["bytes"] = json!(self.bytes);
+        value["report_written"] = json!(self.report_written);
         value["left_out"] = json!(self.left_out);
         value["influences"] =
             json!({ "count": made.count(), "most": made.largest_count(), "vertices": made.vertices() });
