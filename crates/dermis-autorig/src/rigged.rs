@@ -11,6 +11,7 @@ use crate::place::{Places, place};
 use crate::symmetry::Symmetry;
 use crate::template::{Frames, LandmarkKind, Reduced, Template};
 use crate::weigh::{Weighed, weigh};
+use dermis_motion::anatomy::Part;
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
 use dermis_rig::{BoneIndex, BoneVec, Influences, Mesh, MeshError, Progress, Skeleton};
 use rayon::prelude::*;
@@ -154,6 +155,10 @@ const STEPS: u64 = 6;
 const SPREAD_OVER: usize = 5;
 /// The penalty by which an embedding weighs 1/e of the best in the spread.
 const HEAT: f64 = 0.25;
+/// The sine of the angle up to which a bone lies in the plane of symmetry: bones to shoulders and hips leave it by 0.3 and more.
+const IN_PLANE: f64 = 0.2;
+/// How near the skin a keel lies, in the depth of its bone below the skin.
+const NEAR: f64 = 0.4;
 /// The spread at which confidence is down to 1/e.
 const UNSURE: f64 = 0.05;
 
@@ -210,8 +215,9 @@ pub fn autorig(
         found.par_iter().take(SPREAD_OVER).map(|e| place(&search, e, &tried[e.frame], &field, &pins)).collect();
     step(6)?;
     let (skeleton, joints, segments) = skeleton(template, &body, &placed, &found, &pins, &tried[found[0].frame])?;
+    let heated = keeled(&segments, &skeleton, &field, template, tried[found[0].frame].turn * DVec3::X);
     let weighing = |done: u64, total: u64| progress(STEPS * total.max(1) + STEPS * done, 2 * STEPS * total.max(1));
-    let (weights, weighed) = weigh(&body, &segments, settings.influences, &weighing)?;
+    let (weights, weighed) = weigh(&body, &heated, settings.influences, &weighing)?;
     let outside = segments
         .enumerate()
         .flat_map(|(bone, own)| own.iter().map(move |s| (bone, s)))
@@ -273,6 +279,38 @@ fn embeddings(search: &Search<'_>, body: &Body, front: Option<DVec3>) -> (Vec<Em
     let best = found.first().map_or(0.0, |e| e.penalty);
     found.retain(|e| e.penalty <= best + SPREAD);
     (found, tried)
+}
+
+/// The segments from which heat comes: bones of the trunk also have keels, which fill the trunk.
+///
+/// A spine lies high in a deep trunk, and the bones of the legs lie beside it: the belly is nearer to them, and would go with every step. A keel is the bone,
+/// moved across itself within the plane until the skin is as near ahead as it is nearest to the bone: each end by exit − depth, to both sides. `side` is
+/// the normal of the plane.
+fn keeled(
+    segments: &BoneVec<Vec<[DVec3; 2]>>,
+    skeleton: &Skeleton,
+    field: &Field,
+    template: &Template,
+    side: DVec3,
+) -> BoneVec<Vec<[DVec3; 2]>> {
+    let is_trunk = |bone: BoneIndex| {
+        let found = template.joints.iter().find(|joint| joint.name == skeleton.names()[bone]);
+        found.is_some_and(|joint| matches!(joint.part, Some(Part::Hips | Part::Spine | Part::Neck)))
+    };
+    let mut heated = segments.clone();
+    for bone in skeleton.bones().filter(|bone| template.frames == Frames::Upright && is_trunk(*bone)) {
+        for &[from, to] in &segments[bone] {
+            let Some(along) = (to - from).try_normalize().filter(|along| along.dot(side).abs() < IN_PLANE) else {
+                continue;
+            };
+            let Some(across) = along.cross(side).try_normalize() else { continue };
+            for way in [across, -across] {
+                let shifted = |p: DVec3| p + way * (field.exit(p, way, 1.0) - NEAR * field.at(p)).max(0.0);
+                heated[bone].push([from, to].map(shifted));
+            }
+        }
+    }
+    heated
 }
 
 /// The skeleton, its joints, and the segments of its bones in the body's space.

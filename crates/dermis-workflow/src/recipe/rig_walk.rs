@@ -1,12 +1,11 @@
-//! A motion that shows whether a new rig moves right: a walk of another character, retargeted to it.
+//! A motion that shows whether a new rig moves right.
 //!
-//! A body on two legs gets the walk of the bundled body, one on four legs that of [`dermis_motion::gait`] on the built-in template. Whatever else there is
-//! to be rigged, such as a hand, goes through its exercise.
+//! A body on two legs gets the walk of the bundled body, retargeted. One on four legs gets a walk that [`dermis_motion::gait`] makes on its own skeleton.
+//! Whatever else there is to be rigged, such as a hand, goes through its exercise.
 
 use crate::demo;
 use crate::error::Error;
 use crate::inspect::moving;
-use dermis_autorig::Template;
 use dermis_deform::lbs::lbs;
 use dermis_motion::anatomy::{Anatomy, Part, Stance};
 use dermis_motion::exercise::{ExerciseSettings, exercise};
@@ -118,7 +117,7 @@ pub fn motion(rig: &Rig, weights: &Influences, up: DVec3, progress: Progress<'_>
     };
     let walked = match source {
         MotionSource::Exercise => Ok(None),
-        _ => walk(source, &rig, progress).map(Some),
+        _ => walk(source, &rig, &anatomy, progress).map(Some),
     };
     match walked {
         Ok(Some(retargeted)) => {
@@ -146,22 +145,22 @@ fn upright(rig: &Rig, weights: &Influences, up: DVec3) -> Result<Rig, Error> {
     Ok(made.named(rig.name().to_owned()))
 }
 
-/// The walk of a source on a rig.
-fn walk(source: MotionSource, rig: &Rig, progress: Progress<'_>) -> Result<Retargeted, Error> {
-    let internal = |error: &dyn std::fmt::Display| Error::Internal(error.to_string());
-    let (skeleton, weights, motion) = match source {
-        MotionSource::Body => demo::walk()?,
+/// The walk of a source on a rig. One that is made on the rig itself is retargeted as well: that leaves it as it is, and finds when its feet stand.
+fn walk(source: MotionSource, rig: &Rig, anatomy: &Anatomy, progress: Progress<'_>) -> Result<Retargeted, Error> {
+    let to = Character { skeleton: rig.skeleton(), weights: rig.weights() };
+    let made = match source {
+        MotionSource::Body => {
+            let (skeleton, weights, motion) = demo::walk()?;
+            let from = Character { skeleton: &skeleton, weights: weights.as_ref() };
+            retarget(from, &motion, to, &PairTable::new(), Contacts::Kept, progress)
+        }
         _ => {
-            let template = Template::named("quadruped").ok_or_else(|| internal(&"no quadruped"))?;
-            let skeleton = template.skeleton(&template.stances[0]).map_err(|e| internal(&e))?;
-            let anatomy = Anatomy::new(&skeleton, |_| true);
-            let motion = gait::walk(&skeleton, &anatomy, FRAMES.1, FRAMES.0).map_err(|e| internal(&e))?;
-            (skeleton, None, motion)
+            let motion = gait::walk(rig.skeleton(), anatomy, FRAMES.1, FRAMES.0)
+                .map_err(|e| Error::Internal(e.to_string()))?;
+            retarget(to, &motion, to, &PairTable::new(), Contacts::Kept, progress)
         }
     };
-    let from = Character { skeleton: &skeleton, weights: weights.as_ref() };
-    let to = Character { skeleton: rig.skeleton(), weights: rig.weights() };
-    Ok(retarget(from, &motion, to, &PairTable::new(), Contacts::Kept, progress)?)
+    Ok(made?)
 }
 
 /// How feet stand.
