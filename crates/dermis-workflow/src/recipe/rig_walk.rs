@@ -48,8 +48,8 @@ pub struct Feet {
     pub contacts: usize,
     /// The farthest that a standing foot is from its mean place.
     pub slide: f64,
-    /// The same of the source, times the ratio of the leg lengths.
-    pub source_slide: f64,
+    /// The same of the source, times the ratio of the leg lengths; `None` if the walk was made on the rig itself.
+    pub source_slide: Option<f64>,
     /// The deepest point of the skin below the ground, over all frames.
     pub sunk: f64,
     /// The highest that the lowest point of the skin is above the ground.
@@ -81,7 +81,7 @@ impl RigMotion {
             json!({
                 "contacts": feet.contacts,
                 "slide_mm": 1e3 * feet.slide,
-                "source_slide_mm": 1e3 * feet.source_slide,
+                "source_slide_mm": feet.source_slide.map(|slide| 1e3 * slide),
                 "sunk_mm": 1e3 * feet.sunk,
                 "lifted_mm": 1e3 * feet.lifted,
                 "leg_mm": 1e3 * feet.leg,
@@ -121,7 +121,7 @@ pub fn motion(rig: &Rig, weights: &Influences, up: DVec3, progress: Progress<'_>
     };
     match walked {
         Ok(Some(retargeted)) => {
-            let feet = feet(&rig, &anatomy, &retargeted);
+            let feet = feet(&rig, &anatomy, &retargeted, source);
             Ok(RigMotion { motion: retargeted.motion, rig, source, feet: Some(feet), refusal: None })
         }
         Err(Error::Cancelled) => Err(Error::Cancelled),
@@ -164,7 +164,7 @@ fn walk(source: MotionSource, rig: &Rig, anatomy: &Anatomy, progress: Progress<'
 }
 
 /// How feet stand.
-fn feet(rig: &Rig, anatomy: &Anatomy, made: &Retargeted) -> Feet {
+fn feet(rig: &Rig, anatomy: &Anatomy, made: &Retargeted, source: MotionSource) -> Feet {
     let mesh = rig.mesh();
     let lowest = |points: &[DVec3]| points.iter().map(|p| p.y).fold(f64::INFINITY, f64::min);
     let ground = lowest(&mesh.positions);
@@ -177,15 +177,18 @@ fn feet(rig: &Rig, anatomy: &Anatomy, made: &Retargeted) -> Feet {
             (sunk, lifted) = (sunk.max(-height), lifted.max(height));
         }
     }
-    let most = |slides: &mut dyn Iterator<Item = f64>| slides.fold(0.0, f64::max);
+    let most = |lengths: &mut dyn Iterator<Item = f64>| lengths.fold(0.0, f64::max);
     let thighs = anatomy.roles.enumerate().filter(|(_, role)| role.is_some_and(|r| r.part == Part::Thigh));
     let leg = most(&mut thighs.map(|(bone, _)| rig.skeleton().bind()[bone].translation.y - ground));
+    // What is left of rounding is nothing.
+    let tidy = |length: f64| if length < 1e-6 * leg { 0.0 } else { length };
+    let source_slide = || tidy(most(&mut made.contacts.iter().map(|c| c.source_slide)));
     Feet {
         contacts: made.contacts.len(),
-        slide: most(&mut made.contacts.iter().map(|c| c.slide)),
-        source_slide: most(&mut made.contacts.iter().map(|c| c.source_slide)),
-        sunk,
-        lifted,
+        slide: tidy(most(&mut made.contacts.iter().map(|c| c.slide))),
+        source_slide: (source == MotionSource::Body).then(source_slide),
+        sunk: tidy(sunk),
+        lifted: tidy(lifted),
         leg,
     }
 }
