@@ -2,10 +2,11 @@
 
 /// A disc of squares at `height`. `size` is that of the character. `at(moved)` gives what a pane draws when the picture has followed by `moved`.
 function makeGround(height, size) {
-  const LINES = 8, INK = [0.16, 0.2, 0.26, 0.34];
-  const step = 10 ** Math.floor(Math.log10(0.3 * size)) * ([1, 2, 5].filter((f) => f <= (0.3 * size) / 10 ** Math.floor(Math.log10(0.3 * size))).pop() ?? 1);
+  const MOST = 16, INK = [0.16, 0.2, 0.26, 0.34];
+  const power = 10 ** Math.floor(Math.log10(0.3 * size));
+  const step = power * [5, 2, 1].find((f) => f * power <= 0.3 * size || f === 1);
   const radius = 1.1 * size;
-  const count = Math.min(LINES * 2, Math.ceil(radius / step));
+  const count = Math.min(MOST, Math.floor(radius / step));
   const edges = Uint32Array.from({ length: 4 * (2 * count + 1) }, (_, i) => i);
   return {
     at: (moved) => {
