@@ -399,8 +399,7 @@ mod tests {
         let heated = keeled(&segments, &skeleton, &field, &template, DVec3::X);
         assert_eq!(heated.iter().map(Vec::len).collect::<Vec<_>>(), [4, 3, 1, 1]);
         for (bone, from) in [(0, 2), (1, 1)] {
-            let mut heights: Vec<f64> =
-                heated[BoneIndex::new(bone)][from..].iter().flatten().map(|p| p.y).collect();
+            let mut heights: Vec<f64> = heated[BoneIndex::new(bone)][from..].iter().flatten().map(|p| p.y).collect();
             heights.sort_by(f64::total_cmp);
             for (height, expected) in heights.iter().zip([-0.26, -0.26, 0.26, 0.26]) {
                 // A cell of the field is 1.1/256.

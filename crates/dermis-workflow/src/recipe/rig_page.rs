@@ -95,7 +95,8 @@ fn figures(outcome: &RigOutcome, moved: &RigMotion) -> Vec<KeyFigure> {
 
 fn notes(outcome: &RigOutcome, moved: &RigMotion) -> Vec<String> {
     let unit = unit_of(&outcome.space);
-    let mut notes = vec!["A joint is green where the best embeddings agree on its place, and red where they do not.".into()];
+    let mut notes =
+        vec!["A joint is green where the best embeddings agree on its place, and red where they do not.".into()];
     if let Some(feet) = &moved.feet {
         let (walk, slide) = (moved.source.words(), show_length(feet.slide, &unit));
         let slides = match feet.source_slide {
@@ -103,7 +104,9 @@ fn notes(outcome: &RigOutcome, moved: &RigMotion) -> Vec<String> {
                 "The rig does {walk}, brought onto it as dermis retarget does it. A foot that stands slides by at most {slide}; that of the source slides by {} at this size.",
                 show_length(source_slide, &unit)
             ),
-            None => format!("The rig does {walk}, made on its own skeleton. A foot that stands slides by at most {slide}."),
+            None => {
+                format!("The rig does {walk}, made on its own skeleton. A foot that stands slides by at most {slide}.")
+            }
         };
         notes.push(slides + " Look at the hands, the knees and the feet: a joint that is misplaced shows there.");
     }

@@ -155,8 +155,8 @@ fn walk(source: MotionSource, rig: &Rig, anatomy: &Anatomy, progress: Progress<'
             retarget(from, &motion, to, &PairTable::new(), Contacts::Kept, progress)
         }
         _ => {
-            let motion = gait::walk(rig.skeleton(), anatomy, FRAMES.1, FRAMES.0)
-                .map_err(|e| Error::Internal(e.to_string()))?;
+            let motion =
+                gait::walk(rig.skeleton(), anatomy, FRAMES.1, FRAMES.0).map_err(|e| Error::Internal(e.to_string()))?;
             retarget(to, &motion, to, &PairTable::new(), Contacts::Kept, progress)
         }
     };
