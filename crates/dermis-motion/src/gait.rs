@@ -6,7 +6,7 @@
 //! inverse kinematics within the limits of anatomy. Every frame is solved from the rest pose, so that the walk closes: the frame a stride later is the
 //! same pose, moved.
 //!
-//! Lengths go by L, the length of the hind leg from the head of its first bone to the ground.
+//! Lengths go by L, how far the foot of the shortest leg stands below the head of its first bone: every leg then reaches as far as it shall.
 
 use crate::anatomy::{Anatomy, Part, Side, Stance};
 use crate::ik::{Goal, IkError, Solver, Target};
@@ -28,6 +28,8 @@ const LOWER: f64 = 0.035;
 const BOB: f64 = 0.008;
 /// How far the tip of a foot points down in mid-swing, radians.
 const TIP: f64 = 0.6;
+/// How far elbows and knees are bent before legs are solved, radians: a straight leg that shall become shorter has no gradient to say which way it bends.
+const BENT: f64 = 0.3;
 /// How far the back turns from side to side, and the neck nods, radians.
 const SWAY: f64 = 0.05;
 
@@ -74,8 +76,7 @@ pub fn walk(skeleton: &Skeleton, anatomy: &Anatomy, strides: usize, frames: usiz
     let legs = legs(skeleton, anatomy)?;
     let head = |bone: BoneIndex| skeleton.bind()[bone].translation;
     let Some([left, up, forward]) = directions(anatomy) else { return Err(GaitError::NoLegs) };
-    let hind = &legs[0];
-    let length = (head(hind.top) - head(hind.foot)).dot(up);
+    let length = legs.iter().map(|leg| (head(leg.top) - head(leg.foot)).dot(up)).fold(f64::INFINITY, f64::min);
     if length.is_nan() || length <= 0.0 {
         return Err(GaitError::NoLegs);
     }
@@ -88,6 +89,7 @@ pub fn walk(skeleton: &Skeleton, anatomy: &Anatomy, strides: usize, frames: usiz
         let along = forward * (stride * phase);
         let lift = up * (length * (BOB * (2.0 * TAU * phase).sin() - LOWER));
         let posture = swayed(skeleton, anatomy, &rest, along + lift, phase);
+        let start = bent(skeleton, anatomy, &posture);
         let goals: Vec<Goal> = legs
             .iter()
             .flat_map(|leg| {
@@ -102,7 +104,7 @@ pub fn walk(skeleton: &Skeleton, anatomy: &Anatomy, strides: usize, frames: usiz
                 [Goal::point(leg.top, leg.foot, place), turned]
             })
             .collect();
-        let solved = solver.solve_near(&posture, Some(&posture), &goals)?;
+        let solved = solver.solve_near(&start, Some(&posture), &goals)?;
         made.push(Frame { label: format!("walk {at}"), time: Some(STRIDE * phase), pose: solved.world() });
     }
     Ok(Motion { name: "walk".into(), frames: made })
@@ -154,6 +156,23 @@ fn swayed(
         }
     }
     local
+}
+
+/// A posture with elbows and knees bent the way they go: the forearm forward, the shin back.
+fn bent(skeleton: &Skeleton, anatomy: &Anatomy, posture: &BoneVec<DAffine3>) -> BoneVec<DAffine3> {
+    let Some([left, ..]) = directions(anatomy) else { return posture.clone() };
+    let mut bent = posture.clone();
+    for bone in skeleton.bones() {
+        let angle = match anatomy.roles[bone].map(|role| role.part) {
+            Some(Part::Forearm) => -BENT,
+            Some(Part::Shin) => BENT,
+            _ => continue,
+        };
+        if let Some(axis) = (skeleton.bind()[bone].matrix3.inverse() * left).try_normalize() {
+            bent[bone] = posture[bone] * DAffine3::from_quat(DQuat::from_axis_angle(axis, angle));
+        }
+    }
+    bent
 }
 
 /// Left, up and forward over level ground: the legs of an animal slant, so that up is that of the world.

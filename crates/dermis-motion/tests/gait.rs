@@ -51,8 +51,10 @@ fn feet_stand_in_order_and_the_stride_closes() {
         assert_eq!(motion.frames.len(), 2 * FRAMES);
         let at = |bone: &str, frame: usize| head(&skeleton, &motion, bone, frame) / size;
         let rest = |bone: &str| skeleton.bind()[skeleton.find(bone).unwrap()].translation / size;
-        // From the head of the thigh to that of the toes, 0.51; a foot that stands goes back by 0.44 of it below the body.
-        let stride = turn * DVec3::Z * (0.44 * 0.51 / STANCE);
+        // How far the foot of the shortest leg is below the head of its first bone; a foot that stands goes back by 0.44 of it below the body.
+        let below = |top: &str, foot: &str| rest(top).y - rest(foot).y;
+        let shortest = below("thigh_l", "ball_l").min(below("upperarm_l", "hand_l"));
+        let stride = turn * DVec3::Z * (0.44 * shortest / STANCE);
         for (foot, down) in [("ball_l", 0.0), ("hand_l", 0.25), ("ball_r", 0.5), ("hand_r", 0.75)] {
             let since = |frame: usize| (frame as f64 / FRAMES as f64 - down + 1.0).fract();
             for frame in 0..2 * FRAMES {

@@ -20,6 +20,16 @@ function quaternionProduct([ax, ay, az, aw], [bx, by, bz, bw]) {
   ];
 }
 
+/// The diagonal of the box around points.
+function diagonalOf(points) {
+  const sides = [0, 1, 2].map((axis) => {
+    let [low, high] = [Infinity, -Infinity];
+    for (let i = axis; i < points.length; i += 3) { low = Math.min(low, points[i]); high = Math.max(high, points[i]); }
+    return high - low;
+  });
+  return Math.hypot(...sides) || 1;
+}
+
 /// Reads the GLB. `pose(time, turns)` gives a pose, `skins(pose)` its skins; the mesh is that of the rig, with seams closed. A GLB without
 /// driven morph targets has the skin of its weights alone: `kinds` says which skins there are, the one that is shown first before others.
 function makeCharacter(bytes) {
@@ -47,6 +57,8 @@ function makeCharacter(bytes) {
   return {
     clip,
     vertices,
+    /// The diagonal of the box around the mesh at rest.
+    size: diagonalOf(character.positions),
     kinds: skin.drivers ? ["learnt", "base"] : ["base"],
     triangles: character.triangles.map((i) => vertexOf[i]),
     /// A joint that is a matrix in the file cannot be turned.

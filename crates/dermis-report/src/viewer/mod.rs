@@ -18,6 +18,7 @@ use crate::page::{KeyFigure, PageVerdict, Tone};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// What a page of a model shows.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +41,12 @@ pub struct Viewer {
     pub file: String,
     /// The frames of the clip, in order.
     pub frames: Vec<ViewerFrame>,
+    /// What the skin of the weights alone is called; "skin weights" if empty.
+    pub skin: String,
+    /// The height of the ground in the GLB, where the character goes over one: the picture then has a grid there.
+    pub ground: Option<f64>,
+    /// How sure joints are, 0 to 1, by name: the picture then marks them, from red to green.
+    pub sure: Vec<(String, f64)>,
     /// HTML below all else, such as drawings of [`crate::svg`] and tables; written as it is.
     pub below: String,
 }
@@ -83,6 +90,7 @@ const VIEWER_SCRIPT: &str = concat!(
     include_str!("clip.js"),
     include_str!("joints.js"),
     include_str!("stage.js"),
+    include_str!("ground.js"),
     include_str!("viewer.js")
 );
 
@@ -91,6 +99,9 @@ const VIEWER_SCRIPT: &str = concat!(
 struct ScriptData<'a> {
     unit: &'a str,
     scale: f32,
+    skin: &'a str,
+    ground: Option<f64>,
+    sure: BTreeMap<&'a str, f64>,
     frames: Vec<PackedFrame<'a>>,
 }
 
@@ -107,6 +118,9 @@ impl Viewer {
         let data = ScriptData {
             unit: &self.unit.name,
             scale: self.unit.scale,
+            skin: if self.skin.is_empty() { "skin weights" } else { &self.skin },
+            ground: self.ground,
+            sure: self.sure.iter().map(|(name, sure)| (name.as_str(), *sure)).collect(),
             frames: self.frames.iter().map(ViewerFrame::pack).collect(),
         };
         let notes: String = self.notes.iter().map(|note| format!("<p class=\"note\">{}</p>", escape(note))).collect();

@@ -5,7 +5,7 @@ function makeStage({ element, stage, names, describe, fail }) {
   let canvas = element("canvas", "skins");
   stage.append(canvas);
   const camera = { yaw: 0.5, pitch: 0.12, distance: 1, radius: 1, target: [0, 0, 0] };
-  const state = { panes: [], kinds: [], wipe: false, split: 0.5, shapes: {}, top: 1, coloured: false, vertex: -1, joints: [], parents: [], wire: false, strokes: [], marks: null };
+  const state = { panes: [], kinds: [], wipe: false, split: 0.5, shapes: {}, top: 1, coloured: false, vertex: -1, joints: [], parents: [], wire: false, strokes: [], ground: null, marks: null };
   let pending = false;
   const draw = () => {
     if (pending) return;
@@ -44,7 +44,7 @@ function makeStage({ element, stage, names, describe, fail }) {
       const shape = state.shapes[kind];
       const left = wipe ? 0 : Math.round((i * width) / kinds.length), right = wipe ? width : Math.round(((i + 1) * width) / kinds.length);
       const [from, to] = wipe ? [[0, cut], [cut, width]][i] : [left, right];
-      return { kind, shape, x: left, width: right - left, from, to, coloured: state.coloured && !!(shape.errors || shape.tints), wire: state.wire, strokes: state.strokes, surface: null, ...cameraMatrices(camera, (right - left) / height) };
+      return { kind, shape, x: left, width: right - left, from, to, coloured: state.coloured && !!(shape.errors || shape.tints), wire: state.wire, strokes: state.strokes, ground: state.ground, surface: null, ...cameraMatrices(camera, (right - left) / height) };
     });
     renderer.draw(state.panes, state.top);
     overlay.draw({ panes: state.panes, split: state.split, vertex: state.vertex, joints: state.joints, parents: state.parents, ratio: width / stage.clientWidth, marks: state.marks });
@@ -53,7 +53,7 @@ function makeStage({ element, stage, names, describe, fail }) {
   const frame = (turnBack) => {
     if (turnBack) Object.assign(camera, { yaw: 0.5, pitch: 0.12 });
     const side = state.wipe ? 1 : Math.max(1, state.kinds.length);
-    frameShape(camera, state.shapes[state.kinds[0]].positions, Math.max(0.05, stage.clientWidth / side / Math.max(1, stage.clientHeight)));
+    frameShape(camera, ringsAround(state.shapes[state.kinds[0]].positions), Math.max(0.05, stage.clientWidth / side / Math.max(1, stage.clientHeight)));
   };
   const pointer = listenToPointer({
     canvas, stage, camera, draw,

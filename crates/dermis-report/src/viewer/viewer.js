@@ -26,12 +26,13 @@
   const start = () => {
     const data = JSON.parse(document.getElementById("page-data").textContent);
     const character = makeCharacter(decodeBytes(document.getElementById("page-glb").textContent.trim()));
-    const names = { learnt: "learnt", base: "skin weights", target: "true skin" };
+    const names = { learnt: "learnt", base: data.skin, target: "true skin" };
     const [main] = character.kinds;
     const frames = character.clip ? data.frames : [];
     const targets = frames.map(({ target }) => (target ? decodePoints(target) : null));
     const hasTargets = targets.some(Boolean);
-    const state = { mode: main, colour: hasTargets ? "error" : "plain", bones: false, pose: null, shapes: {}, skins: null };
+    const state = { mode: main, colour: hasTargets ? "error" : "plain", bones: Object.keys(data.sure).length > 0, pose: null, shapes: {}, skins: null };
+    const ground = data.ground === null ? null : makeGround(data.ground, character.size);
     const withUnit = (v) => `${digits(v)} ${data.unit}`;
     const spent = []; // milliseconds of the latest frames: weights, morphs and skinning, normals, drawing
 
@@ -94,6 +95,21 @@
       if (state.mode === "wipe") return ["base", "learnt"];
       return [state.shapes[state.mode] ? state.mode : main];
     };
+    /// Marks joints from red, not sure, to green.
+    const markSure = (context, pane, ratio, height) => {
+      character.joints.forEach(({ name }, b) => {
+        const at = name in data.sure ? project(pane, stage.state.joints.subarray(3 * b, 3 * b + 3), ratio, height) : null;
+        if (!at || !at.every(Number.isFinite)) return;
+        const sure = data.sure[name];
+        context.beginPath();
+        context.arc(at[0], at[1], 4.6, 0, 7);
+        context.fillStyle = `rgb(${Math.round(20 + 230 * (1 - sure))},${Math.round(20 + 170 * sure)},40)`;
+        context.fill();
+        context.lineWidth = 1.2;
+        context.strokeStyle = "#fff";
+        context.stroke();
+      });
+    };
     /// Computes the skins of the pose that is asked for.
     const pose = () => {
       try {
@@ -126,6 +142,7 @@
       Object.assign(stage.state, {
         kinds: on, wipe: state.mode === "wipe", shapes: state.shapes, coloured,
         joints: state.bones ? character.joints3(state.pose).map((x, i) => x - state.pose.moved[i % 3]) : [], parents: character.parents,
+        ground: ground && ground.at(state.pose.moved), marks: state.bones ? markSure : null,
       });
       modes.mark(state.mode);
       for (const button of modes.children) button.disabled = button.dataset.key === "target" && !state.shapes.target;

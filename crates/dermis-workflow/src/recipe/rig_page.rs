@@ -45,6 +45,9 @@ pub fn page(outcome: &RigOutcome, rig: &Rig, moved: &RigMotion) -> Result<String
         frames: frames
             .map(|(frame, time)| ViewerFrame { label: frame.label.clone(), time, target: Vec::new() })
             .collect(),
+        skin: "skin of the new rig, by bone heat".into(),
+        ground: moved.feet.is_some().then(|| own.positions.iter().map(|p| p.y).fold(f64::INFINITY, f64::min)),
+        sure: outcome.names.iter().cloned().zip(outcome.made.joints.iter().map(|joint| joint.confidence)).collect(),
         below: drawings(outcome, rig) + &table(outcome),
     };
     Ok(viewer.to_html())
@@ -92,15 +95,20 @@ fn figures(outcome: &RigOutcome, moved: &RigMotion) -> Vec<KeyFigure> {
 
 fn notes(outcome: &RigOutcome, moved: &RigMotion) -> Vec<String> {
     let unit = unit_of(&outcome.space);
-    let mut notes = Vec::new();
+    let mut notes =
+        vec!["A joint is green where the best embeddings agree on its place, and red where they do not.".into()];
     if let Some(feet) = &moved.feet {
-        notes.push(format!(
-            "The rig does {}, brought onto it as dermis retarget does it. A foot that stands slides by at most {}, where that of the source slides by {} at this size. \
-             Look at the hands, the knees and the feet: a joint that is misplaced shows there.",
-            moved.source.words(),
-            show_length(feet.slide, &unit),
-            show_length(feet.source_slide, &unit)
-        ));
+        let (walk, slide) = (moved.source.words(), show_length(feet.slide, &unit));
+        let slides = match feet.source_slide {
+            Some(source_slide) => format!(
+                "The rig does {walk}, brought onto it as dermis retarget does it. A foot that stands slides by at most {slide}; that of the source slides by {} at this size.",
+                show_length(source_slide, &unit)
+            ),
+            None => {
+                format!("The rig does {walk}, made on its own skeleton. A foot that stands slides by at most {slide}.")
+            }
+        };
+        notes.push(slides + " Look at the hands, the knees and the feet: a joint that is misplaced shows there.");
     }
     if moved.source == MotionSource::Exercise {
         notes.push(
@@ -134,21 +142,32 @@ fn drawings(outcome: &RigOutcome, rig: &Rig) -> String {
     let up = made.report.up.try_normalize().unwrap_or(DVec3::Y);
     let side = up.cross(front).normalize_or(DVec3::X);
     let mesh = rig.mesh();
-    // Both views at one height, whatever their widths.
-    let draw = |label: &str, right: DVec3| {
-        skeleton(label, &mesh.positions, &mesh.triangles, &joints, right, up).replacen(
-            "<svg ",
-            "<svg style=\"height:600px;width:auto;max-width:100%\" ",
-            1,
+    // Both views at one scale, side by side whatever their widths.
+    let draw = |label: &str, words: &str, right: DVec3| {
+        let svg = skeleton(label, &mesh.positions, &mesh.triangles, &joints, right, up);
+        let flat = |p: &DVec3| p.dot(right);
+        let across = extent(mesh.positions.iter().map(flat));
+        let tall = extent(mesh.positions.iter().map(|p| p.dot(up)));
+        // 600 pixels high at most.
+        let style = format!("margin:0;flex:{across:.4} 1 0;min-width:0;max-width:{:.0}px", 600.0 * across / tall);
+        format!(
+            "<figure style=\"{style}\">{}<figcaption>{words}</figcaption></figure>",
+            svg.replacen("<svg ", "<svg style=\"display:block;width:100%;height:auto\" ", 1)
         )
     };
     format!(
-        "<section><h2>Joints in the mesh</h2>\n<div style=\"display:flex;gap:24px;flex-wrap:wrap\">\
-         <figure style=\"margin:0\">{}<figcaption>from the front</figcaption></figure>\
-         <figure style=\"margin:0\">{}<figcaption>from its left</figcaption></figure></div></section>\n",
-        draw("front", side),
-        draw("side", -front)
+        "<section><h2>Joints in the mesh</h2>\n<div style=\"display:flex;gap:24px;align-items:end\">{}{}</div></section>\n",
+        draw("front", "from the front", side),
+        draw("side", "from its left", -front)
     )
+}
+
+/// From the least to the largest of some numbers; a little more than nothing.
+fn extent(numbers: impl Iterator<Item = f64>) -> f64 {
+    let (low, high) = numbers
+        .filter(|x| x.is_finite())
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
+    (high - low).max(1e-9)
 }
 
 /// How sure every joint is.

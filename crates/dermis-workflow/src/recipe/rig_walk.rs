@@ -1,12 +1,11 @@
-//! A motion that shows whether a new rig moves right: a walk of another character, retargeted to it.
+//! A motion that shows whether a new rig moves right.
 //!
-//! A body on two legs gets the walk of the bundled body, one on four legs that of [`dermis_motion::gait`] on the built-in template. Whatever else there is
-//! to be rigged, such as a hand, goes through its exercise.
+//! A body on two legs gets the walk of the bundled body, retargeted. One on four legs gets a walk that [`dermis_motion::gait`] makes on its own skeleton.
+//! Whatever else there is to be rigged, such as a hand, goes through its exercise.
 
 use crate::demo;
 use crate::error::Error;
 use crate::inspect::moving;
-use dermis_autorig::Template;
 use dermis_deform::lbs::lbs;
 use dermis_motion::anatomy::{Anatomy, Part, Stance};
 use dermis_motion::exercise::{ExerciseSettings, exercise};
@@ -49,8 +48,8 @@ pub struct Feet {
     pub contacts: usize,
     /// The farthest that a standing foot is from its mean place.
     pub slide: f64,
-    /// The same of the source, times the ratio of the leg lengths.
-    pub source_slide: f64,
+    /// The same of the source, times the ratio of the leg lengths; `None` if the walk was made on the rig itself.
+    pub source_slide: Option<f64>,
     /// The deepest point of the skin below the ground, over all frames.
     pub sunk: f64,
     /// The highest that the lowest point of the skin is above the ground.
@@ -82,7 +81,7 @@ impl RigMotion {
             json!({
                 "contacts": feet.contacts,
                 "slide_mm": 1e3 * feet.slide,
-                "source_slide_mm": 1e3 * feet.source_slide,
+                "source_slide_mm": feet.source_slide.map(|slide| 1e3 * slide),
                 "sunk_mm": 1e3 * feet.sunk,
                 "lifted_mm": 1e3 * feet.lifted,
                 "leg_mm": 1e3 * feet.leg,
@@ -118,11 +117,11 @@ pub fn motion(rig: &Rig, weights: &Influences, up: DVec3, progress: Progress<'_>
     };
     let walked = match source {
         MotionSource::Exercise => Ok(None),
-        _ => walk(source, &rig, progress).map(Some),
+        _ => walk(source, &rig, &anatomy, progress).map(Some),
     };
     match walked {
         Ok(Some(retargeted)) => {
-            let feet = feet(&rig, &anatomy, &retargeted);
+            let feet = feet(&rig, &anatomy, &retargeted, source);
             Ok(RigMotion { motion: retargeted.motion, rig, source, feet: Some(feet), refusal: None })
         }
         Err(Error::Cancelled) => Err(Error::Cancelled),
@@ -146,26 +145,26 @@ fn upright(rig: &Rig, weights: &Influences, up: DVec3) -> Result<Rig, Error> {
     Ok(made.named(rig.name().to_owned()))
 }
 
-/// The walk of a source on a rig.
-fn walk(source: MotionSource, rig: &Rig, progress: Progress<'_>) -> Result<Retargeted, Error> {
-    let internal = |error: &dyn std::fmt::Display| Error::Internal(error.to_string());
-    let (skeleton, weights, motion) = match source {
-        MotionSource::Body => demo::walk()?,
+/// The walk of a source on a rig. One that is made on the rig itself is retargeted as well: that leaves it as it is, and finds when its feet stand.
+fn walk(source: MotionSource, rig: &Rig, anatomy: &Anatomy, progress: Progress<'_>) -> Result<Retargeted, Error> {
+    let to = Character { skeleton: rig.skeleton(), weights: rig.weights() };
+    let made = match source {
+        MotionSource::Body => {
+            let (skeleton, weights, motion) = demo::walk()?;
+            let from = Character { skeleton: &skeleton, weights: weights.as_ref() };
+            retarget(from, &motion, to, &PairTable::new(), Contacts::Kept, progress)
+        }
         _ => {
-            let template = Template::named("quadruped").ok_or_else(|| internal(&"no quadruped"))?;
-            let skeleton = template.skeleton(&template.stances[0]).map_err(|e| internal(&e))?;
-            let anatomy = Anatomy::new(&skeleton, |_| true);
-            let motion = gait::walk(&skeleton, &anatomy, FRAMES.1, FRAMES.0).map_err(|e| internal(&e))?;
-            (skeleton, None, motion)
+            let motion =
+                gait::walk(rig.skeleton(), anatomy, FRAMES.1, FRAMES.0).map_err(|e| Error::Internal(e.to_string()))?;
+            retarget(to, &motion, to, &PairTable::new(), Contacts::Kept, progress)
         }
     };
-    let from = Character { skeleton: &skeleton, weights: weights.as_ref() };
-    let to = Character { skeleton: rig.skeleton(), weights: rig.weights() };
-    Ok(retarget(from, &motion, to, &PairTable::new(), Contacts::Kept, progress)?)
+    Ok(made?)
 }
 
 /// How feet stand.
-fn feet(rig: &Rig, anatomy: &Anatomy, made: &Retargeted) -> Feet {
+fn feet(rig: &Rig, anatomy: &Anatomy, made: &Retargeted, source: MotionSource) -> Feet {
     let mesh = rig.mesh();
     let lowest = |points: &[DVec3]| points.iter().map(|p| p.y).fold(f64::INFINITY, f64::min);
     let ground = lowest(&mesh.positions);
@@ -178,15 +177,18 @@ fn feet(rig: &Rig, anatomy: &Anatomy, made: &Retargeted) -> Feet {
             (sunk, lifted) = (sunk.max(-height), lifted.max(height));
         }
     }
-    let most = |slides: &mut dyn Iterator<Item = f64>| slides.fold(0.0, f64::max);
+    let most = |lengths: &mut dyn Iterator<Item = f64>| lengths.fold(0.0, f64::max);
     let thighs = anatomy.roles.enumerate().filter(|(_, role)| role.is_some_and(|r| r.part == Part::Thigh));
     let leg = most(&mut thighs.map(|(bone, _)| rig.skeleton().bind()[bone].translation.y - ground));
+    // What is left of rounding is nothing.
+    let tidy = |length: f64| if length < 1e-6 * leg { 0.0 } else { length };
+    let source_slide = || tidy(most(&mut made.contacts.iter().map(|c| c.source_slide)));
     Feet {
         contacts: made.contacts.len(),
-        slide: most(&mut made.contacts.iter().map(|c| c.slide)),
-        source_slide: most(&mut made.contacts.iter().map(|c| c.source_slide)),
-        sunk,
-        lifted,
+        slide: tidy(most(&mut made.contacts.iter().map(|c| c.slide))),
+        source_slide: (source == MotionSource::Body).then(source_slide),
+        sunk: tidy(sunk),
+        lifted: tidy(lifted),
         leg,
     }
 }

@@ -87,3 +87,32 @@ function frameShape(camera, positions, aspect) {
     return Math.max(far, z + Math.abs(x) / (0.9 * slope * aspect), z + Math.abs(y) / (0.82 * slope));
   }, 0.5 * camera.radius);
 }
+
+/// Points of rings around the vertical through the middle of a shape, which hold the shape whichever way it is turned about it.
+function ringsAround(positions) {
+  const LEVELS = 24, TURNS = 24;
+  const low = [Infinity, Infinity, Infinity], high = [-Infinity, -Infinity, -Infinity];
+  for (let i = 0; i < positions.length; i++) {
+    if (!Number.isFinite(positions[i])) continue;
+    low[i % 3] = Math.min(low[i % 3], positions[i]);
+    high[i % 3] = Math.max(high[i % 3], positions[i]);
+  }
+  const [x, z] = [0, 2].map((i) => 0.5 * (low[i] + high[i]));
+  const radii = new Float64Array(LEVELS).fill(-1);
+  for (let i = 0; i < positions.length; i += 3) {
+    const level = Math.floor((LEVELS - 1e-6) * (positions[i + 1] - low[1]) / (high[1] - low[1] || 1));
+    const radius = Math.hypot(positions[i] - x, positions[i + 2] - z);
+    if (level >= 0 && level < LEVELS && radius > radii[level]) radii[level] = radius;
+  }
+  const points = [];
+  radii.forEach((radius, level) => {
+    if (radius < 0) return;
+    for (const y of [level, level + 1]) {
+      for (let turn = 0; turn < TURNS; turn++) {
+        const angle = (2 * Math.PI * turn) / TURNS;
+        points.push(x + radius * Math.sin(angle), low[1] + (y / LEVELS) * (high[1] - low[1]), z + radius * Math.cos(angle));
+      }
+    }
+  });
+  return new Float32Array(points);
+}

@@ -8,13 +8,19 @@ function softwareRenderer(canvas) {
     const { positions, normals, errors, tints, triangles } = pane.shape;
     const [m, r, width, height] = [pane.clip, pane.rotation, pane.width, image.height];
     const count = positions.length / 3;
-    const screen = new Float32Array(3 * count), colour = new Float32Array(3 * count);
+    const onScreen = (positions) => {
+      const screen = new Float32Array(positions.length);
+      for (let v = 0; v < positions.length; v += 3) {
+        const [x, y, z] = [positions[v], positions[v + 1], positions[v + 2]];
+        const w = m[3] * x + m[7] * y + m[11] * z + m[15];
+        screen[v] = w > 0 ? pane.x + (0.5 + (0.5 * (m[0] * x + m[4] * y + m[8] * z + m[12])) / w) * width : NaN;
+        screen[v + 1] = (0.5 - (0.5 * (m[1] * x + m[5] * y + m[9] * z + m[13])) / w) * height;
+        screen[v + 2] = (m[2] * x + m[6] * y + m[10] * z + m[14]) / w;
+      }
+      return screen;
+    };
+    const screen = onScreen(positions), colour = new Float32Array(3 * count);
     for (let v = 0; v < count; v++) {
-      const [x, y, z] = [positions[3 * v], positions[3 * v + 1], positions[3 * v + 2]];
-      const w = m[3] * x + m[7] * y + m[11] * z + m[15];
-      screen[3 * v] = w > 0 ? pane.x + (0.5 + (0.5 * (m[0] * x + m[4] * y + m[8] * z + m[12])) / w) * width : NaN;
-      screen[3 * v + 1] = (0.5 - (0.5 * (m[1] * x + m[5] * y + m[9] * z + m[13])) / w) * height;
-      screen[3 * v + 2] = (m[2] * x + m[6] * y + m[10] * z + m[14]) / w;
       const [a, b, c] = [normals[3 * v], normals[3 * v + 1], normals[3 * v + 2]];
       let light = brightness(r[0] * a + r[1] * b + r[2] * c, r[3] * a + r[4] * b + r[5] * c, r[6] * a + r[7] * b + r[8] * c);
       let base = CLAY;
@@ -50,6 +56,7 @@ function softwareRenderer(canvas) {
     }
     if (pane.wire) drawEdges(pane, edgesOf(triangles), WIRE, screen, image, depth);
     for (const [edges, ink] of pane.strokes ?? []) drawEdges(pane, edges, ink, screen, image, depth);
+    if (pane.ground) drawEdges(pane, pane.ground.edges, pane.ground.ink, onScreen(pane.ground.shape.positions), image, depth);
   };
   /// Edges a little in front of the triangles that they bound; `ink` is colour and opacity.
   const drawEdges = (pane, edges, ink, screen, image, depth) => {
@@ -64,8 +71,10 @@ function softwareRenderer(canvas) {
         if (x < pane.from || x >= pane.to || y < 0 || y >= image.height) continue;
         const at = y * image.width + x;
         if (!(screen[a + 2] + t * dz < depth[at] + 2e-5)) continue;
-        for (let c = 0; c < 3; c++) image.data[4 * at + c] = (1 - ink[3]) * image.data[4 * at + c] + 255 * ink[3] * ink[c];
-        image.data[4 * at + 3] = 255;
+        // Over nothing, a line is as transparent as its ink.
+        const under = image.data[4 * at + 3] / 255, alpha = ink[3] + (1 - ink[3]) * under;
+        for (let c = 0; c < 3; c++) image.data[4 * at + c] = ((1 - ink[3]) * under * image.data[4 * at + c] + 255 * ink[3] * ink[c]) / alpha;
+        image.data[4 * at + 3] = 255 * alpha;
       }
     }
   };

@@ -187,13 +187,18 @@ function webglRenderer(canvas) {
         }
         gl.disable(gl.POLYGON_OFFSET_FILL);
         const strokes = pane.strokes ?? [];
-        if (!pane.wire && !strokes.length) continue;
+        if (!pane.wire && !strokes.length && !pane.ground) continue;
         gl.uniform1i(uniform("wire"), 1);
         gl.enable(gl.BLEND);
         gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
         for (const [edges, ink] of [...(pane.wire ? [[edgesOf(pane.shape.triangles), WIRE]] : []), ...strokes]) {
           gl.uniform4fv(uniform("ink"), ink);
           gl.drawElements(gl.LINES, indexBuffer(edges), gl.UNSIGNED_INT, 0);
+        }
+        if (pane.ground) {
+          gl.bindVertexArray(upload(pane.ground.shape).array);
+          gl.uniform4fv(uniform("ink"), pane.ground.ink);
+          gl.drawElements(gl.LINES, indexBuffer(pane.ground.edges), gl.UNSIGNED_INT, 0);
         }
         gl.disable(gl.BLEND);
       }
