@@ -86,6 +86,9 @@ pub fn page(outcome: &WeightsOutcome) -> Result<String, Error> {
         glb,
         file: outcome.written.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
         frames,
+        skin: "skin by the new weights".into(),
+        ground: None,
+        sure: Vec::new(),
         below: gallery(rig, &outcome.weights, &shown, &unit)
             + &section("Every scan", &table(&shown).to_html(&unit))
             + &weights_pictures(rig, start, &outcome.weights),
