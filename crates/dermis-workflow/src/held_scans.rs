@@ -67,7 +67,8 @@ impl HeldOutScans {
             (posed, scans) => format!("{posed} of the {scans} scans that the fit did not see have a pose; they lie"),
         };
         let off = show_length(now, unit);
-        let mut text = format!("Held out: {which} {off} off the skin, rms along the normals, with {on_skin:.1} % on it.");
+        let mut text =
+            format!("Held out: {which} {off} off the skin, rms along the normals, with {on_skin:.1} % on it.");
         if let Some(start) = start {
             text += &format!(" With the weights of the start it is {}.", show_length(start, unit));
         }

@@ -218,7 +218,7 @@ pub(crate) fn scan_json(rig: &Rig, one: &Registration, all: &[Registration]) -> 
 /// Where the search for a pose began, in words.
 pub fn began(pose: &Pose, registrations: &[Registration]) -> String {
     match pose.began {
-        register::Began::Given => "the pose given".into(),
+        register::Began::Given => "the pose given, or that of the round before".into(),
         register::Began::Rest => "rest".into(),
         register::Began::Turned => "rest, turned as a whole".into(),
         register::Began::Other(at) => format!("the pose of \"{}\"", registrations[at].label),

@@ -145,7 +145,11 @@ fn a_page_shows_every_scan_and_says_what_was_held_out() {
     let (now, start) = (number(held, "distance"), number(held, "distance_at_start"));
     assert!(now < start && now < 0.012, "{now} {start}");
     let html = String::from_utf8(desk.bytes("page/report.html")).unwrap();
-    assert_eq!(html.matches("<figcaption>").count(), 9 + 3, "six fitted, one without a pose, two held out, and the weights");
+    assert_eq!(
+        html.matches("<figcaption>").count(),
+        9 + 3,
+        "six fitted, one without a pose, two held out, and the weights"
+    );
     assert!(html.contains("Held out: 2 scans that the fit did not see") && !html.contains("Not validated"));
     assert!(html.contains("z&lt;points&gt;") && !html.contains("z<points>"));
     assert!(html.contains("no pose: it has 3 vertices and 0 triangles, which make no surface"));

@@ -274,7 +274,7 @@ fn gallery(rig: &Rig, weights: &Influences, shown: &[Shown<'_>], unit: &LengthUn
     let left_out = worst.len().saturating_sub(MOST_PICTURES);
     worst.truncate(MOST_PICTURES);
     let full = NEAR * rig.mesh().diagonal();
-    let studio = Studio::new(rig);
+    let studio = Studio::new(rig, weights);
     let cards: String = worst.iter().map(|one| card(&studio, weights, one, full, unit)).collect();
     let css = |colour: DVec3| {
         let [r, g, b] = (255.0 * colour).to_array().map(|c| c.round() as u8);
@@ -322,7 +322,7 @@ fn card(studio: &Studio, weights: &Influences, one: &Shown<'_>, full: f64, unit:
                 [lie.of_skin.iter().map(of_skin).collect(), lie.of_scan.iter().map(of_scan).collect()]
             });
             // As the character stands at rest, wherever it was scanned.
-            let back = transforms.iter().next().map_or(DAffine3::IDENTITY, |root| root.inverse());
+            let back = transforms.iter().nth(studio.trunk).map_or(DAffine3::IDENTITY, |trunk| trunk.inverse());
             let turned =
                 |points: &[DVec3]| -> Vec<DVec3> { points.iter().map(|p| back.transform_point3(*p)).collect() };
             let (scan, skin) = (turned(one.positions), turned(&skin));
@@ -353,7 +353,7 @@ fn card(studio: &Studio, weights: &Influences, one: &Shown<'_>, full: f64, unit:
 
 /// The bones that move the skin, before and after.
 fn weights_pictures(rig: &Rig, start: &Influences, weights: &Influences) -> String {
-    let studio = Studio::new(rig);
+    let studio = Studio::new(rig, weights);
     let mesh = &studio.mesh;
     let vertices = 0..mesh.positions.len();
     let mixed = |weights: &Influences| -> Vec<DVec3> {
@@ -396,6 +396,8 @@ struct Studio {
     upright: DMat3,
     /// From there to the picture: right, up, to the viewer.
     look: DMat3,
+    /// The bone that moves most of the skin, by its index: pictures are upright as it is. A root can turn where no scan shows it.
+    trunk: usize,
     /// The middle of the mesh at rest.
     centre: DVec3,
     /// The side of what is seen.
@@ -403,7 +405,7 @@ struct Studio {
 }
 
 impl Studio {
-    fn new(rig: &Rig) -> Self {
+    fn new(rig: &Rig, weights: &Influences) -> Self {
         let frame = Anatomy::new(rig.skeleton(), |_| true).frame;
         let upright = DMat3::from_cols(frame.left, frame.up, frame.forward).transpose();
         let yaw: f64 = match frame.stance {
@@ -413,6 +415,9 @@ impl Studio {
         let look = DMat3::from_rotation_x(0.15) * DMat3::from_rotation_y(-yaw.to_radians());
         let turn = look * upright;
         let mesh = rig.mesh().clone();
+        let mut moved = vec![0.0_f64; rig.skeleton().bones().count()];
+        weights.rows().flatten().for_each(|(bone, w)| moved[bone.get()] += *w);
+        let trunk = (0..moved.len()).max_by(|a, b| f64::total_cmp(&moved[*a], &moved[*b])).unwrap_or(0);
         let start = (DVec3::INFINITY, DVec3::NEG_INFINITY);
         let seen = mesh.positions.iter().filter(|p| p.is_finite()).map(|p| turn * *p);
         let (low, high) = seen.fold(start, |(low, high), p| (low.min(p), high.max(p)));
@@ -420,7 +425,7 @@ impl Studio {
         let size = (1.2 * (high - low)).max(DVec3::splat(1e-9));
         let longest = size.x.max(size.y);
         let size = [size.x.max(0.75 * longest), size.y.max(0.75 * longest)];
-        Self { mesh, upright, look, centre: turn.transpose() * (0.5 * (low + high)), size }
+        Self { mesh, upright, look, trunk, centre: turn.transpose() * (0.5 * (low + high)), size }
     }
 
     /// A picture of what faces the viewer: a hole shows nothing. A surface of its own size fills the picture by itself.
