@@ -3,14 +3,14 @@
 //! For every scan, closest points and joint angles alternate. The unknowns are a rotation q_j of every joint and a rigid motion
 //! of the character; a step minimises
 //!
-//! `½ Σ_v ρ_v |D (c_v − x_v)|² + ½ Σ_s ρ_s |D (c_s − x_s)|² + ν Σ_j |log q_j / σ_j|² + β Σ_j |log(near(q_j)⁻¹ q_j)|²`
+//! `½ Σ_v ρ_v |D (c_v − x_v)|² + ½ Σ_s ρ_s |D (c_s − x_s)|² + ν Σ_j κ(log q_j / σ_j) + β Σ_j |log(near(q_j)⁻¹ q_j)|²`
 //!
 //! over pairs from the skin to the scan (v) and from the scan to the skin (s). x is a point of the skin by linear blending,
 //! D = √(n nᵀ + τ² (1 − n nᵀ)) with the scan's normal n, ρ the weight of Geman & McClure times the share of the surface that the
 //! point stands for times the trust in its weights, and near(q) the nearest rotation within the joint's range. Lengths are in rest diagonals.
 //! ν is the variance of a distance over the number of independent distances, so that the first terms over 2 ν are the negative logarithm of a
-//! likelihood, and the third that of a normal distribution of turns about rest: a joint that the scan shows goes where the scan says, and one that it does
-//! not show stays at rest. σ_j, about each of the joint's own axes, is half of what its range lets it turn: fingers bend, and do not twist. β holds joints within their
+//! likelihood, and the third that of a distribution of turns about rest: a joint that the scan shows goes where the scan says, and one that it does
+//! not show stays at rest. κ(u) = Σ 4 log(1 + u²/4), over the axes, is Cauchy's: u² for likely turns, and little more for those far beyond. σ_j, about each of the joint's own axes, is half of what its range lets it turn: fingers bend, and do not twist. β holds joints within their
 //! range, softly, because a scan is evidence and a range an opinion.
 //!
 //! The first weights are a guess, and a skin with wrong weights lies best on a scan when joints are turned wrongly. An error δw of the weights

@@ -38,6 +38,8 @@ pub(super) struct System<'b, 'a> {
     place: DVec3,
 }
 
+/// Turns of more σ than the root of this are improbable as the reciprocal of their square, and not as a normal distribution has it.
+const TAIL: f64 = 4.0;
 /// The longest turn of a step, radians: beyond, derivatives say little.
 const LONGEST: f64 = 0.5;
 
@@ -140,8 +142,11 @@ impl<'b, 'a> System<'b, 'a> {
             }
             let own = self.body.own_axes(bone, self.transforms);
             let q = state.joints[bone];
-            let stiff = self.body.stiff(joint) * hold.rest;
-            let (back, out) = (own * (stiff * rotation_vector(q)), own * self.body.excess(bone, q));
+            let turn = rotation_vector(q);
+            // Cauchy's weight: a turn of many σ is the scan's word against an opinion.
+            let likely = (self.body.stiff(joint) * turn * turn).map(|squares| 1.0 / (1.0 + squares / TAIL));
+            let stiff = self.body.stiff(joint) * likely * hold.rest;
+            let (back, out) = (own * (stiff * turn), own * self.body.excess(bone, q));
             let axes = DMat3::from_quat(own);
             let back_again = axes * DMat3::from_diagonal(stiff) * axes.transpose();
             let way = out.normalize_or_zero();
