@@ -180,11 +180,19 @@ fn searched<'a>(
             distance: pose.map(|pose| pose.rms),
             of_scan: pose.map(|pose| pose.of_scan),
             of_skin: pose.map(|pose| pose.of_skin),
-            vague: pose.map(|p| p.vague.iter().map(vague).collect::<Vec<_>>().join(", ")).unwrap_or_default(),
+            vague: pose.map(|pose| few(pose.vague.iter().map(vague))).unwrap_or_default(),
             remarks: failure.into_iter().chain(mended).collect::<Vec<_>>().join("; "),
             failed: pose.is_none(),
         },
     }
+}
+
+/// The first of some names, and how many more there are.
+fn few(names: impl ExactSizeIterator<Item = String>) -> String {
+    const SHOWN: usize = 6;
+    let more = names.len().saturating_sub(SHOWN);
+    let first = names.take(SHOWN).collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{first} and {more} more") } else { first }
 }
 
 /// The poses, a second each.
