@@ -324,7 +324,7 @@ def weights(
         skip=skip, transfer=transfer, examples=examples or None, scans=scans or None, rough=rough or None, limits=limits,
         pose_rounds=pose_rounds, registered=registered, hold_out=hold_out or None, report=report,
     )
-    for name in named:
+    for name in (name.replace("-", "_") for name in named):
         if name not in own:
             raise _error(f"{name} has no effect with source={source!r}")
     recipe = _given(

@@ -330,7 +330,7 @@ fn card(studio: &Studio, weights: &Influences, one: &Shown<'_>, full: f64, unit:
                 [lie.of_skin.iter().map(of_skin).collect(), lie.of_scan.iter().map(of_scan).collect()]
             });
             // As the character stands at rest, wherever it was scanned.
-            let back = transforms.iter().nth(studio.trunk).map_or(DAffine3::IDENTITY, |trunk| trunk.inverse());
+            let back = transforms.get(studio.trunk).map_or(DAffine3::IDENTITY, |trunk| trunk.inverse());
             let turned =
                 |points: &[DVec3]| -> Vec<DVec3> { points.iter().map(|p| back.transform_point3(*p)).collect() };
             let (scan, skin) = (turned(one.positions), turned(&skin));
