@@ -92,8 +92,7 @@ pub const TURNED: f64 = 0.175;
 /// else.
 pub const REACH: f64 = 0.02;
 
-/// By how much the error expected of weights shrinks in a round. The weights' distance from those of the character falls to half in the first round, and by
-/// an eighth in each of the next.
+/// The factor by which a round of poses and weights is expected to shrink the errors of weights.
 const SHRINKING: f64 = 0.6;
 
 /// Rounds of the weights in all but the last round of poses and weights.
