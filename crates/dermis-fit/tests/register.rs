@@ -2,14 +2,14 @@
 
 use dermis_deform::lbs;
 use dermis_fit::register::{
-    Began, Failure, JointRanges, Known, Mending, Pose, RegisterError, RegisterSettings, Registration, ScanSurface,
-    register,
+    Alike, Began, Failure, JointRanges, Known, Mending, Pose, RegisterError, RegisterSettings, Registration,
+    ScanSurface, register,
 };
 use dermis_fit::{Cancelled, HeatSettings, bone_segments, heat_weights, silent};
 use dermis_rig::glam::{DAffine3, DQuat, DVec3};
 use dermis_rig::rotation::{nearest_rotation, quat_from_matrix, rotation_vector};
 use dermis_rig::{BoneTransforms, BoneVec, Influences, MeshError, Rig};
-use dermis_testkit::arm::HAND;
+use dermis_testkit::arm::{FOREARM, HAND};
 use dermis_testkit::{Arm, ArmPose, Random, change_rig, some_motion};
 
 /// Mean radius of the arm, metres.
@@ -53,9 +53,19 @@ fn found(rig: &Rig, weights: &Influences, scans: &[ScanSurface]) -> Vec<Registra
 }
 
 fn found_by(rig: &Rig, weights: &Influences, scans: &[ScanSurface], settings: &RegisterSettings) -> Vec<Registration> {
+    found_alike(rig, weights, scans, settings, vec![])
+}
+
+fn found_alike(
+    rig: &Rig,
+    weights: &Influences,
+    scans: &[ScanSurface],
+    settings: &RegisterSettings,
+    alike: Vec<Alike>,
+) -> Vec<Registration> {
     let moves = BoneVec::new(vec![true; rig.skeleton().len()]);
     let free = |_, q: DQuat| q;
-    let ranges = JointRanges { moves, nearest: &free };
+    let ranges = JointRanges { moves, nearest: &free, alike };
     register(rig.mesh(), rig.skeleton(), weights, &ranges, scans, settings, &silent).unwrap()
 }
 
@@ -262,12 +272,36 @@ fn a_joint_that_no_scan_shows_is_vague() {
     assert!((apart[3] - 0.8_f64.to_degrees()).abs() < 2.0, "{apart:?}");
 }
 
+/// A hand that the scan does not show turns as the elbow does, or as its mirror image, if the two are said to turn alike. Between the turn of
+/// the elbow and rest the first counts four times as much.
+#[test]
+fn a_joint_in_a_hole_turns_as_one_that_turns_alike() {
+    let arm = flat(30, 14);
+    let other = flat(60, 28);
+    let rest = &other.rig.mesh().positions;
+    let shown = |t: &&[u32; 3]| t.iter().all(|c| rest[*c as usize].x < 0.42);
+    let triangles = other.rig.mesh().triangles.iter().filter(shown).copied().collect();
+    let positions = skin(&other, &other.transforms(&ArmPose { elbow: 0.9, ..ArmPose::REST }));
+    let scan = ScanSurface { label: "cut".into(), positions, triangles, known: Known::Nothing };
+    for (turned, sign) in [(DQuat::IDENTITY, 1.0), (DQuat::from_rotation_x(std::f64::consts::PI), -1.0)] {
+        for joints in [[FOREARM, HAND], [HAND, FOREARM]] {
+            let alike = vec![Alike { joints, turned, spread: 0.5 }];
+            let settings = RegisterSettings::default();
+            let registered = found_alike(&arm.rig, arm.weights(), std::slice::from_ref(&scan), &settings, alike);
+            let pose = pose(&registered[0]);
+            let expected = ArmPose { elbow: 0.9, wrist: DVec3::Z * (0.8 * sign * 0.9), ..ArmPose::REST };
+            let apart = angles(&arm.rig, &pose.transforms, &arm.transforms(&expected));
+            assert!(apart[2] < 1.0 && apart[3] < 4.0, "{joints:?} {sign}: {apart:?}");
+        }
+    }
+}
+
 #[test]
 fn unusable_input_is_named() {
     let arm = flat(16, 8);
     let (some, _) = scans(1, 2);
     let free = |_, q: DQuat| q;
-    let ranges = |bones: usize| JointRanges { moves: BoneVec::new(vec![true; bones]), nearest: &free };
+    let ranges = |bones: usize| JointRanges { moves: BoneVec::new(vec![true; bones]), nearest: &free, alike: vec![] };
     let run = |weights: &Influences, ranges: &JointRanges<'_>, scans: &[ScanSurface], settings: &RegisterSettings| {
         register(arm.rig.mesh(), arm.rig.skeleton(), weights, ranges, scans, settings, &silent).unwrap_err()
     };
@@ -280,6 +314,14 @@ fn unusable_input_is_named() {
     assert!(matches!(run(arm.weights(), &ranges(4), &wrong, &settings), RegisterError::Counts { found: 3, .. }));
     for bad in [RegisterSettings { rest: f64::NAN, ..settings }, RegisterSettings { least: 2.0, ..settings }] {
         assert!(matches!(run(arm.weights(), &ranges(4), &some, &bad), RegisterError::Setting { .. }), "{bad:?}");
+    }
+    for alike in [
+        Alike { joints: [HAND, HAND], turned: DQuat::IDENTITY, spread: 0.5 },
+        Alike { joints: [HAND, FOREARM], turned: DQuat::IDENTITY, spread: 0.0 },
+    ] {
+        let ranges = JointRanges { alike: vec![alike], ..ranges(4) };
+        let error = run(arm.weights(), &ranges, &some, &settings);
+        assert!(matches!(error, RegisterError::Alike(_)), "{error}");
     }
     let stop = |_: u64, _: u64| std::ops::ControlFlow::Break(Cancelled);
     let (mesh, skeleton) = (arm.rig.mesh(), arm.rig.skeleton());

@@ -4,12 +4,15 @@ use crate::error::Error;
 use crate::joint_limits::LimitsFile;
 use crate::weights::{bones_of_templates, from_scans, names, templates};
 use dermis_fit::influence::Rule;
-use dermis_fit::register::{Failure, JointRanges, Known, Mending, Pose, RegisterError, RegisterSettings, Registration};
+use dermis_fit::register::{
+    Alike, Failure, JointRanges, Known, Mending, Pose, RegisterError, RegisterSettings, Registration,
+};
 use dermis_fit::scans::{Scan, ScanReport, ScanSettings};
 use dermis_fit::{ScanSurface, register};
-use dermis_motion::anatomy::Anatomy;
+use dermis_motion::anatomy::{Anatomy, Part, Role, Side};
 use dermis_motion::ik::JointLimits;
-use dermis_rig::{BoneVec, Frame, Influences, Motion, Progress, Rig};
+use dermis_rig::glam::DQuat;
+use dermis_rig::{BoneIndex, BoneVec, Frame, Influences, Motion, Progress, Rig};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -51,7 +54,7 @@ pub fn scan_poses(
 ) -> Result<Vec<Registration>, Error> {
     let moves = anatomy.limits.iter().map(|limits| *limits != JointLimits::Locked).collect();
     let nearest = |bone, q| anatomy.limits[bone].nearest(q);
-    let ranges = JointRanges { moves: BoneVec::new(moves), nearest: &nearest };
+    let ranges = JointRanges { moves: BoneVec::new(moves), nearest: &nearest, alike: alike(anatomy) };
     let first = RegisterSettings::default();
     let settings = RegisterSettings { doubt: first.doubt * SHRINKING.powi(rounds.min(1000) as i32), ..first };
     match register::register(rig.mesh(), rig.skeleton(), weights, &ranges, surfaces, &settings, progress) {
@@ -59,6 +62,35 @@ pub fn scan_poses(
         Err(RegisterError::Cancelled) => Err(Error::Cancelled),
         Err(error) => Err(Error::Register(error)),
     }
+}
+
+/// How far a finger's joint turns from its neighbour's, as a share of how far it turns from rest.
+const OF_NEIGHBOUR: f64 = 0.5;
+/// The same of a finger of the other hand.
+const OF_OTHER_HAND: f64 = 1.0;
+
+/// Fingers bend together: each with its neighbours of the same hand, and, more loosely, with those of the other. Source: Zatsiorsky, Li & Latash
+/// 2000, "Enslaving effects in multi-finger force production", for the neighbours.
+fn alike(anatomy: &Anatomy) -> Vec<Alike> {
+    let digits: Vec<(BoneIndex, Role)> = (anatomy.roles.iter().enumerate())
+        .filter_map(|(bone, role)| Some((BoneIndex::new(bone), (*role)?)))
+        .filter(|(_, role)| matches!(role.part, Part::Finger | Part::Thumb))
+        .collect();
+    let find = |wanted: Role| digits.iter().find(|(_, role)| *role == wanted).map(|(bone, _)| *bone);
+    let mirror = DQuat::from_axis_angle(anatomy.frame.left, std::f64::consts::PI);
+    let mut pairs = Vec::new();
+    for &(bone, role) in &digits {
+        if role.part == Part::Finger && role.digit > 0 {
+            let neighbour = find(Role { digit: role.digit + 1, ..role });
+            let alike = |other| Alike { joints: [bone, other], turned: DQuat::IDENTITY, spread: OF_NEIGHBOUR };
+            pairs.extend(neighbour.map(alike));
+        }
+        if role.side == Side::Left {
+            let mirrored = find(Role { side: Side::Right, ..role });
+            pairs.extend(mirrored.map(|other| Alike { joints: [bone, other], turned: mirror, spread: OF_OTHER_HAND }));
+        }
+    }
+    pairs
 }
 
 /// The scans that have a pose.

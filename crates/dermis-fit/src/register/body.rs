@@ -13,6 +13,8 @@ pub(super) struct Body<'a> {
     ranges: &'a JointRanges<'a>,
     /// Per joint of `free`: 1/σ² about its own axes, σ the turn from rest that its range makes likely, radians.
     stiff: Vec<DVec3>,
+    /// Pairs of joints of `free` that turn alike.
+    pub alike: Vec<Likeness>,
     parents: Vec<Option<usize>>,
     /// Joints at rest, world.
     heads: Vec<DVec3>,
@@ -32,8 +34,20 @@ pub(super) struct Body<'a> {
     pub area: f64,
 }
 
+/// Two joints of `free` that turn alike.
+pub(super) struct Likeness {
+    pub joints: [usize; 2],
+    /// From a turn of the first, world at rest, to that expected of the second.
+    pub turned: DQuat,
+    /// 1/σ² of the difference about any axis.
+    pub stiff: f64,
+}
+
 /// σ lies between these, degrees.
 const LIKELY: (f64, f64) = (3.0, 45.0);
+
+/// The step of numerical derivatives, radians.
+const SMALL: f64 = 1e-4;
 
 /// σ about each of a joint's own axes, radians: half of how far its range lets it turn either way.
 fn likely_turn(ranges: &JointRanges<'_>, bone: BoneIndex) -> DVec3 {
@@ -91,9 +105,15 @@ impl<'a> Body<'a> {
         let heads = skeleton.bind().iter().map(|bind| bind.translation).collect();
         let axes = skeleton.bind().iter().map(|bind| quat_from_matrix(&nearest_rotation(&bind.matrix3))).collect();
         let length = Some(mesh.extent()).filter(|l| *l > 0.0).unwrap_or(1.0);
-        let stiff =
+        let stiff: Vec<DVec3> =
             free.iter().map(|bone| likely_turn(ranges, BoneIndex::new(*bone)).map(|sigma| sigma.powi(-2))).collect();
-        Self { mesh, weights, ranges, stiff, parents, heads, axes, free, above, share, length, centre, area }
+        let alike = ranges.alike.iter().filter_map(|alike| {
+            let [Ok(first), Ok(second)] = alike.joints.map(|bone| free.binary_search(&bone.get())) else { return None };
+            let stiff = stiff[second].min_element() / (alike.spread * alike.spread);
+            Some(Likeness { joints: [first, second], turned: alike.turned, stiff })
+        });
+        let alike: Vec<Likeness> = alike.collect();
+        Self { mesh, weights, ranges, stiff, alike, parents, heads, axes, free, above, share, length, centre, area }
     }
 
     /// The pose at rest.
@@ -170,9 +190,27 @@ impl<'a> Body<'a> {
         rotation_vector(self.within(bone, q).conjugate() * q)
     }
 
+    /// The excess, and its derivatives by a turn after q about the bone's own axes, a column per axis.
+    pub fn excess_and_slopes(&self, bone: usize, q: DQuat) -> (DVec3, DMat3) {
+        let out = self.excess(bone, q);
+        if out == DVec3::ZERO {
+            return (out, DMat3::ZERO);
+        }
+        let slope = |axis: DVec3| {
+            let ahead = |sign: f64| self.excess(bone, q * from_rotation_vector(axis * (sign * SMALL)));
+            (ahead(1.0) - ahead(-1.0)) / (2.0 * SMALL)
+        };
+        (out, DMat3::from_cols(slope(DVec3::X), slope(DVec3::Y), slope(DVec3::Z)))
+    }
+
     /// 1/σ² of a joint of `free` about its own axes.
     pub fn stiff(&self, joint: usize) -> DVec3 {
         self.stiff[joint]
+    }
+
+    /// From a bone's own axes to the world at rest.
+    pub fn axes(&self, bone: usize) -> DQuat {
+        self.axes[bone]
     }
 
     /// From a bone's own axes to the posed world.

@@ -5,13 +5,16 @@
 //!
 //! `½ Σ_v ρ_v |D (c_v − x_v)|² + ½ Σ_s ρ_s |D (c_s − x_s)|² + ν Σ_j κ(log q_j / σ_j) + β Σ_j |log(near(q_j)⁻¹ q_j)|²`
 //!
+//! `+ ν Σ_ij κ(|T_ij r_i − r_j| / (s_ij σ_j))`
+//!
 //! over pairs from the skin to the scan (v) and from the scan to the skin (s). x is a point of the skin by linear blending,
 //! D = √(n nᵀ + τ² (1 − n nᵀ)) with the scan's normal n, ρ the weight of Geman & McClure times the share of the surface that the
 //! point stands for times the trust in its weights, and near(q) the nearest rotation within the joint's range. Lengths are in rest diagonals.
 //! ν is the variance of a distance over the number of independent distances, so that the first terms over 2 ν are the negative logarithm of a
 //! likelihood, and the third that of a distribution of turns about rest: a joint that the scan shows goes where the scan says, and one that it does
 //! not show stays at rest. κ(u) = Σ 4 log(1 + u²/4), over the axes, is Cauchy's: u² for likely turns, and little more for those far beyond. σ_j, about each of the joint's own axes, is half of what its range lets it turn: fingers bend, and do not twist. β holds joints within their
-//! range, softly, because a scan is evidence and a range an opinion.
+//! range, softly, because a scan is evidence and a range an opinion. The last sum is over joints that turn alike ([`Alike`]), r their rotation
+//! vectors in the world at rest: a finger that the scan does not show bends as its neighbours do.
 //!
 //! The first weights are a guess, and a skin with wrong weights lies best on a scan when joints are turned wrongly. An error δw of the weights
 //! moves a point by Σ δw_k (M_k p − x), so where the bones disagree about a point, it says little: the trust of the fine search is
@@ -97,6 +100,19 @@ pub struct JointRanges<'a> {
     pub moves: BoneVec<bool>,
     /// The nearest rotation that a joint's range holds, in the bone's own axes since rest.
     pub nearest: &'a (dyn Fn(BoneIndex, DQuat) -> DQuat + Sync),
+    /// Joints that turn much alike, such as neighbouring fingers: what a scan shows of one tells of the other.
+    pub alike: Vec<Alike>,
+}
+
+/// Two joints that turn much alike.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Alike {
+    /// The joints.
+    pub joints: [BoneIndex; 2],
+    /// From a turn of the first, a rotation vector in the world at rest, to that expected of the second.
+    pub turned: DQuat,
+    /// The standard deviation of the difference between the two, as a share of σ of the second.
+    pub spread: f64,
 }
 
 /// What a caller sets.
@@ -256,6 +272,9 @@ pub enum RegisterError {
         /// The rig's number.
         expected: usize,
     },
+    /// Two joints cannot be said to turn alike.
+    #[error("joints {} and {} turn alike with a spread of {}: it must lie in 0.01..100, and they must be two", .0.joints[0].get(), .0.joints[1].get(), .0.spread)]
+    Alike(Alike),
     /// A setting out of range.
     #[error("{name} = {value} is not usable: {rule}")]
     Setting {
@@ -390,6 +409,10 @@ fn check(
             let what = || format!("finite bones in the pose to begin scan \"{}\" with", scan.label);
             counts(&what, finite, skeleton.len())?;
         }
+    }
+    let usable = |alike: &&Alike| (0.01..=100.0).contains(&alike.spread) && alike.joints[0] != alike.joints[1];
+    if let Some(alike) = ranges.alike.iter().find(|alike| !usable(alike)) {
+        return Err(RegisterError::Alike(*alike));
     }
     for (name, value, least, most, rule) in [
         ("rest", settings.rest, 0.0, 1e6, "it must lie in 0..1e6"),

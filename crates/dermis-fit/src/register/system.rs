@@ -146,14 +146,47 @@ impl<'b, 'a> System<'b, 'a> {
             // Cauchy's weight: a turn of many σ is the scan's word against an opinion.
             let likely = (self.body.stiff(joint) * turn * turn).map(|squares| 1.0 / (1.0 + squares / TAIL));
             let stiff = self.body.stiff(joint) * likely * hold.rest;
-            let (back, out) = (own * (stiff * turn), own * self.body.excess(bone, q));
             let axes = DMat3::from_quat(own);
-            let back_again = axes * DMat3::from_diagonal(stiff) * axes.transpose();
-            let way = out.normalize_or_zero();
+            let (out, slopes) = self.body.excess_and_slopes(bone, q);
+            let slopes = slopes * axes.transpose();
+            let pull = axes * (stiff * turn) + slopes.transpose() * out * hold.range;
+            let curvature =
+                axes * DMat3::from_diagonal(stiff) * axes.transpose() + slopes.transpose() * slopes * hold.range;
             for r in 0..3 {
-                self.right[3 * joint + r] -= back[r] + hold.range * out[r];
+                self.right[3 * joint + r] -= pull[r];
                 for c in 0..=r {
-                    self.matrix[(3 * joint + r, 3 * joint + c)] += back_again.col(c)[r] + hold.range * way[r] * way[c];
+                    self.matrix[(3 * joint + r, 3 * joint + c)] += curvature.col(c)[r];
+                }
+            }
+        }
+        self.hold_alike(state, hold.rest);
+    }
+
+    /// Adds that joints turn alike: e = T r_i − r_j, r the rotation vectors of the joints in the world at rest.
+    fn hold_alike(&mut self, state: &State, rest: f64) {
+        for pair in self.body.alike.iter().filter(|pair| pair.joints.iter().all(|joint| self.active[*joint])) {
+            // The turn of a joint, and from turns in the posed world to those in the world at rest.
+            let turn = |joint: usize| {
+                let bone = self.body.free[joint];
+                let axes = self.body.axes(bone);
+                let home = axes * self.body.own_axes(bone, self.transforms).conjugate();
+                (axes * rotation_vector(state.joints[bone]), home)
+            };
+            let [(first, first_home), (second, second_home)] = pair.joints.map(turn);
+            let apart = pair.turned * first - second;
+            let stiff = rest * pair.stiff / (1.0 + pair.stiff * apart.length_squared() / TAIL);
+            let slopes = [DMat3::from_quat(pair.turned * first_home), -DMat3::from_quat(second_home)];
+            let sides = pair.joints.into_iter().zip(slopes);
+            for (a, left) in sides.clone() {
+                let pull = left.transpose() * apart * stiff;
+                (0..3).for_each(|r| self.right[3 * a + r] -= pull[r]);
+                for (b, right) in sides.clone().filter(|(b, _)| *b <= a) {
+                    let block = left.transpose() * right * stiff;
+                    for r in 0..3 {
+                        for c in 0..3 {
+                            self.matrix[(3 * a + r, 3 * b + c)] += block.col(c)[r];
+                        }
+                    }
                 }
             }
         }
