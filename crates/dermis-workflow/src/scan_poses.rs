@@ -255,3 +255,47 @@ pub fn began(pose: &Pose, registrations: &[Registration]) -> String {
         register::Began::Other(at) => format!("the pose of \"{}\"", registrations[at].label),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::{ReadOptions, Source, load_examples, load_rig};
+    use dermis_rig::BoneTransforms;
+    use dermis_rig::rotation::{nearest_rotation, quat_from_matrix, rotation_vector};
+    use std::path::PathBuf;
+
+    /// Three segments of four fingers and of a thumb: 18 pairs of neighbours and 15 across. In the exercise of the bundled body, neighbours differ by
+    /// less of their turns than hands, which make a fist together or one by one; and without the mirror, the other hand says nothing.
+    ///
+    /// `cargo nextest run --workspace --lib -E 'test(said_to_turn_alike)' --no-capture` prints the shares.
+    #[test]
+    fn fingers_that_are_said_to_turn_alike_do() {
+        let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../assets/body/body_exercise.npz"));
+        let loaded = load_rig(&path).unwrap();
+        let (rig, source) = (&loaded.rig, Source { path, part: None });
+        let (poses, _) = load_examples(rig, &loaded.space, &[source], &ReadOptions::default(), "examples").unwrap();
+        let pairs = alike(&anatomy(rig, None).unwrap());
+        let (neighbours, across): (Vec<_>, Vec<_>) = pairs.iter().partition(|pair| pair.turned == DQuat::IDENTITY);
+        assert_eq!((neighbours.len(), across.len()), (18, 15));
+        let turn = |pose: &BoneTransforms, bone: BoneIndex| {
+            let parent = rig.skeleton().parents()[bone].unwrap();
+            let own = pose[parent].inverse() * pose[bone];
+            rotation_vector(quat_from_matrix(&nearest_rotation(&own.matrix3)))
+        };
+        // The root mean square of differences over that of turns.
+        let apart = |pairs: &[&Alike], mirror: bool| {
+            let (mut apart, mut whole) = (0.0, 0.0);
+            for pose in poses.examples() {
+                for &&Alike { joints: [first, second], turned, .. } in pairs {
+                    let expected = if mirror { turned } else { DQuat::IDENTITY } * turn(&pose.transforms, first);
+                    let own = turn(&pose.transforms, second);
+                    (apart, whole) = (apart + (expected - own).length_squared(), whole + own.length_squared());
+                }
+            }
+            (apart / whole).sqrt()
+        };
+        let [near, far, wrong] = [(&neighbours, true), (&across, true), (&across, false)].map(|(p, m)| apart(p, m));
+        println!("neighbours differ by {near:.2} of their turns, hands by {far:.2}, by {wrong:.2} without the mirror");
+        assert!(near < OF_NEIGHBOUR && far < OF_OTHER_HAND && wrong > 1.3, "{near} {far} {wrong}");
+    }
+}
