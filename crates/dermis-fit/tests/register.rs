@@ -272,8 +272,8 @@ fn a_joint_that_no_scan_shows_is_vague() {
     assert!((apart[3] - 0.8_f64.to_degrees()).abs() < 2.0, "{apart:?}");
 }
 
-/// A hand that the scan does not show turns as the elbow does, or as its mirror image, if the two are said to turn alike. Between the turn of
-/// the elbow and rest the first counts four times as much.
+/// A hand that the scan does not show turns as the elbow does, or as its mirror image, if the two are said to turn alike. What is
+/// expected of a normal distribution with a correlation is the elbow's turn times that.
 #[test]
 fn a_joint_in_a_hole_turns_as_one_that_turns_alike() {
     let arm = flat(30, 14);
@@ -285,11 +285,11 @@ fn a_joint_in_a_hole_turns_as_one_that_turns_alike() {
     let scan = ScanSurface { label: "cut".into(), positions, triangles, known: Known::Nothing };
     for (turned, sign) in [(DQuat::IDENTITY, 1.0), (DQuat::from_rotation_x(std::f64::consts::PI), -1.0)] {
         for joints in [[FOREARM, HAND], [HAND, FOREARM]] {
-            let alike = vec![Alike { joints, turned, spread: 0.5 }];
+            let alike = vec![Alike { joints, turned, correlation: 0.8 }];
             let settings = RegisterSettings::default();
             let registered = found_alike(&arm.rig, arm.weights(), std::slice::from_ref(&scan), &settings, alike);
             let pose = pose(&registered[0]);
-            let expected = ArmPose { elbow: 0.9, wrist: DVec3::Z * (0.8 * sign * 0.9), ..ArmPose::REST };
+            let expected = ArmPose { elbow: 0.9, wrist: DVec3::Z * (sign * 0.8 * 0.9), ..ArmPose::REST };
             let apart = angles(&arm.rig, &pose.transforms, &arm.transforms(&expected));
             assert!(apart[2] < 1.0 && apart[3] < 4.0, "{joints:?} {sign}: {apart:?}");
         }
@@ -316,8 +316,8 @@ fn unusable_input_is_named() {
         assert!(matches!(run(arm.weights(), &ranges(4), &some, &bad), RegisterError::Setting { .. }), "{bad:?}");
     }
     for alike in [
-        Alike { joints: [HAND, HAND], turned: DQuat::IDENTITY, spread: 0.5 },
-        Alike { joints: [HAND, FOREARM], turned: DQuat::IDENTITY, spread: 0.0 },
+        Alike { joints: [HAND, HAND], turned: DQuat::IDENTITY, correlation: 0.5 },
+        Alike { joints: [HAND, FOREARM], turned: DQuat::IDENTITY, correlation: 1.0 },
     ] {
         let ranges = JointRanges { alike: vec![alike], ..ranges(4) };
         let error = run(arm.weights(), &ranges, &some, &settings);

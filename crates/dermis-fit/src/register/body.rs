@@ -11,7 +11,7 @@ pub(super) struct Body<'a> {
     pub mesh: &'a Mesh,
     pub weights: &'a Influences,
     ranges: &'a JointRanges<'a>,
-    /// Per joint of `free`: 1/σ² about its own axes, σ the turn from rest that its range makes likely, radians.
+    /// Per joint of `free`: a/σ² about its own axes, σ the turn from rest that its range makes likely, radians.
     stiff: Vec<DVec3>,
     /// Pairs of joints of `free` that turn alike.
     pub alike: Vec<Likeness>,
@@ -39,7 +39,7 @@ pub(super) struct Likeness {
     pub joints: [usize; 2],
     /// From a turn of the first, world at rest, to that expected of the second.
     pub turned: DQuat,
-    /// 1/σ² of the difference about any axis.
+    /// b/σ², about any axis.
     pub stiff: f64,
 }
 
@@ -105,14 +105,18 @@ impl<'a> Body<'a> {
         let heads = skeleton.bind().iter().map(|bind| bind.translation).collect();
         let axes = skeleton.bind().iter().map(|bind| quat_from_matrix(&nearest_rotation(&bind.matrix3))).collect();
         let length = Some(mesh.extent()).filter(|l| *l > 0.0).unwrap_or(1.0);
-        let stiff: Vec<DVec3> =
-            free.iter().map(|bone| likely_turn(ranges, BoneIndex::new(*bone)).map(|sigma| sigma.powi(-2))).collect();
+        let likely = |bone: &usize| likely_turn(ranges, BoneIndex::new(*bone)).map(|sigma| sigma.powi(-2));
+        let mut stiff: Vec<DVec3> = free.iter().map(likely).collect();
+        let mut correlations = vec![0.0; free.len()];
         let alike = ranges.alike.iter().filter_map(|alike| {
             let [Ok(first), Ok(second)] = alike.joints.map(|bone| free.binary_search(&bone.get())) else { return None };
-            let stiff = stiff[second].min_element() / (alike.spread * alike.spread);
+            let rho = alike.correlation;
+            [first, second].into_iter().for_each(|joint| correlations[joint] += rho);
+            let stiff = stiff[second].min_element() * rho / (1.0 - rho * rho);
             Some(Likeness { joints: [first, second], turned: alike.turned, stiff })
         });
         let alike: Vec<Likeness> = alike.collect();
+        stiff.iter_mut().zip(correlations).for_each(|(stiff, sum)| *stiff /= 1.0 + sum);
         Self { mesh, weights, ranges, stiff, alike, parents, heads, axes, free, above, share, length, centre, area }
     }
 
@@ -203,7 +207,7 @@ impl<'a> Body<'a> {
         (out, DMat3::from_cols(slope(DVec3::X), slope(DVec3::Y), slope(DVec3::Z)))
     }
 
-    /// 1/σ² of a joint of `free` about its own axes.
+    /// a/σ² of a joint of `free` about its own axes.
     pub fn stiff(&self, joint: usize) -> DVec3 {
         self.stiff[joint]
     }

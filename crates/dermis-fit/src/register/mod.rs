@@ -14,7 +14,8 @@
 //! likelihood, and the third that of a distribution of turns about rest: a joint that the scan shows goes where the scan says, and one that it does
 //! not show stays at rest. κ(u) = Σ 4 log(1 + u²/4), over the axes, is Cauchy's: u² for likely turns, and little more for those far beyond. σ_j, about each of the joint's own axes, is half of what its range lets it turn: fingers bend, and do not twist. β holds joints within their
 //! range, softly, because a scan is evidence and a range an opinion. The last sum is over joints that turn alike ([`Alike`]), r their rotation
-//! vectors in the world at rest: a finger that the scan does not show bends as its neighbours do.
+//! vectors in the world at rest: a finger that the scan does not show bends as its neighbours do. With b = ρ/(1 − ρ²) and a = 1/(1 + Σ ρ), ρ the
+//! correlations, two such joints would, near rest, have a normal distribution with σ for each and the correlation ρ; a = 1 for all other joints.
 //!
 //! The first weights are a guess, and a skin with wrong weights lies best on a scan when joints are turned wrongly. An error δw of the weights
 //! moves a point by Σ δw_k (M_k p − x), so where the bones disagree about a point, it says little: the trust of the fine search is
@@ -111,8 +112,8 @@ pub struct Alike {
     pub joints: [BoneIndex; 2],
     /// From a turn of the first, a rotation vector in the world at rest, to that expected of the second.
     pub turned: DQuat,
-    /// The standard deviation of the difference between the two, as a share of σ of the second.
-    pub spread: f64,
+    /// ρ: the correlation of the first one's turn, so turned, and the second's, above 0 and below 1.
+    pub correlation: f64,
 }
 
 /// What a caller sets.
@@ -273,7 +274,10 @@ pub enum RegisterError {
         expected: usize,
     },
     /// Two joints cannot be said to turn alike.
-    #[error("joints {} and {} turn alike with a spread of {}: it must lie in 0.01..100, and they must be two", .0.joints[0].get(), .0.joints[1].get(), .0.spread)]
+    #[error(
+        "joints {} and {} turn alike with a correlation of {}: it must lie in 0.001..0.999, and they must be two",
+        .0.joints[0].get(), .0.joints[1].get(), .0.correlation
+    )]
     Alike(Alike),
     /// A setting out of range.
     #[error("{name} = {value} is not usable: {rule}")]
@@ -410,7 +414,7 @@ fn check(
             counts(&what, finite, skeleton.len())?;
         }
     }
-    let usable = |alike: &&Alike| (0.01..=100.0).contains(&alike.spread) && alike.joints[0] != alike.joints[1];
+    let usable = |alike: &&Alike| (0.001..=0.999).contains(&alike.correlation) && alike.joints[0] != alike.joints[1];
     if let Some(alike) = ranges.alike.iter().find(|alike| !usable(alike)) {
         return Err(RegisterError::Alike(*alike));
     }
