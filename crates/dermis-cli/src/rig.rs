@@ -116,19 +116,24 @@ pub fn show(outcome: &RigOutcome, ui: &Ui, json: bool) -> ExitCode {
     }
     let report = &outcome.made.report;
     let mended = &report.mended;
+    let counted = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
     let flaws = [
-        (mended.turned, "triangles turned outwards"),
-        (mended.dropped, "triangles without area or twice there left out"),
-        (mended.open_edges, "edges at holes"),
-        (report.bridges, "gaps bridged"),
+        (mended.turned, "triangle turned outwards", "triangles turned outwards"),
+        (
+            mended.dropped,
+            "triangle without area or twice there left out",
+            "triangles without area or twice there left out",
+        ),
+        (mended.open_edges, "edge at a hole", "edges at holes"),
+        (report.bridges, "gap bridged", "gaps bridged"),
     ];
-    let flaws: Vec<String> =
-        flaws.iter().filter(|(count, _)| *count > 0).map(|(count, words)| format!("{count} {words}")).collect();
+    let flaws = flaws.into_iter().filter(|(count, ..)| *count > 0).map(|(count, one, many)| counted(count, one, many));
+    let flaws: Vec<String> = flaws.collect();
     ui.print(&format!(
-        "{} vertices, {} triangles, {} shells{}{}",
+        "{} vertices, {} triangles, {}{}{}",
         outcome.vertices,
         outcome.triangles,
-        mended.shells,
+        counted(mended.shells, "shell", "shells"),
         if flaws.is_empty() { "" } else { ": " },
         flaws.join(", ")
     ));
@@ -161,7 +166,12 @@ pub fn show(outcome: &RigOutcome, ui: &Ui, json: bool) -> ExitCode {
         ui.print("bone heat has no solution on this mesh: every vertex follows its nearest bone");
     }
     if report.weighed.following > 0 {
-        ui.print(&format!("{} shells follow the body that they lie on", report.weighed.following));
+        let shells = counted(
+            report.weighed.following,
+            "shell follows the body that it lies",
+            "shells follow the body that they lie",
+        );
+        ui.print(&format!("{shells} on"));
     }
     for (path, what) in [(&outcome.joints_written, "joints"), (&outcome.report_written, "page")] {
         if let Some(path) = path {
