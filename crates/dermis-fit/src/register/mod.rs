@@ -3,9 +3,8 @@
 //! For every scan, closest points and joint angles alternate. The unknowns are a rotation q_j of every joint and a rigid motion
 //! of the character; a step minimises
 //!
-//! `½ Σ_v ρ_v |D (c_v − x_v)|² + ½ Σ_s ρ_s |D (c_s − x_s)|² + ν Σ_j κ(log q_j / σ_j) + β Σ_j |log(near(q_j)⁻¹ q_j)|²`
-//!
-//! `+ ν Σ_ij κ(|T_ij r_i − r_j| / (s_ij σ_j))`
+//! `½ Σ_v ρ_v |D (c_v − x_v)|² + ½ Σ_s ρ_s |D (c_s − x_s)|² + ν Σ_j κ(√a_j log q_j / σ_j) + β Σ_j |log(near(q_j)⁻¹ q_j)|²`
+//! `+ ν Σ_ij κ(√b_ij |T_ij r_i − r_j| / σ_j)`
 //!
 //! over pairs from the skin to the scan (v) and from the scan to the skin (s). x is a point of the skin by linear blending,
 //! D = √(n nᵀ + τ² (1 − n nᵀ)) with the scan's normal n, ρ the weight of Geman & McClure times the share of the surface that the
@@ -13,9 +12,11 @@
 //! ν is the variance of a distance over the number of independent distances, so that the first terms over 2 ν are the negative logarithm of a
 //! likelihood, and the third that of a distribution of turns about rest: a joint that the scan shows goes where the scan says, and one that it does
 //! not show stays at rest. κ(u) = Σ 4 log(1 + u²/4), over the axes, is Cauchy's: u² for likely turns, and little more for those far beyond. σ_j, about each of the joint's own axes, is half of what its range lets it turn: fingers bend, and do not twist. β holds joints within their
-//! range, softly, because a scan is evidence and a range an opinion. The last sum is over joints that turn alike ([`Alike`]), r their rotation
-//! vectors in the world at rest: a finger that the scan does not show bends as its neighbours do. With b = ρ/(1 − ρ²) and a = 1/(1 + Σ ρ), ρ the
-//! correlations, two such joints would, near rest, have a normal distribution with σ for each and the correlation ρ; a = 1 for all other joints.
+//! range, softly, because a scan is evidence and a range an opinion.
+//!
+//! The last sum is over joints that turn alike ([`Alike`]), r their rotation vectors in the world at rest: a finger that the scan does not show
+//! bends as its neighbours do. With b = ρ/(1 − ρ²) and a = 1/(1 + Σ ρ), ρ the correlations, the turns of two such joints have, near rest, a
+//! normal distribution with the same σ for each as without the pair, and the correlation ρ. a = 1 for all other joints.
 //!
 //! The first weights are a guess, and a skin with wrong weights lies best on a scan when joints are turned wrongly. An error δw of the weights
 //! moves a point by Σ δw_k (M_k p − x), so where the bones disagree about a point, it says little: the trust of the fine search is
