@@ -166,12 +166,8 @@ pub fn show(outcome: &RigOutcome, ui: &Ui, json: bool) -> ExitCode {
         ui.print("bone heat has no solution on this mesh: every vertex follows its nearest bone");
     }
     if report.weighed.following > 0 {
-        let shells = counted(
-            report.weighed.following,
-            "shell follows the body that it lies",
-            "shells follow the body that they lie",
-        );
-        ui.print(&format!("{shells} on"));
+        let words = ["shell follows the body that it lies on", "shells follow the body that they lie on"];
+        ui.print(&counted(report.weighed.following, words[0], words[1]));
     }
     for (path, what) in [(&outcome.joints_written, "joints"), (&outcome.report_written, "page")] {
         if let Some(path) = path {

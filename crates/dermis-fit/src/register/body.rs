@@ -110,9 +110,9 @@ impl<'a> Body<'a> {
         let mut correlations = vec![0.0; free.len()];
         let alike = ranges.alike.iter().filter_map(|alike| {
             let [Ok(first), Ok(second)] = alike.joints.map(|bone| free.binary_search(&bone.get())) else { return None };
-            let rho = alike.correlation;
-            [first, second].into_iter().for_each(|joint| correlations[joint] += rho);
-            let stiff = stiff[second].min_element() * rho / (1.0 - rho * rho);
+            let gamma = alike.correlation;
+            [first, second].into_iter().for_each(|joint| correlations[joint] += gamma);
+            let stiff = stiff[second].min_element() * gamma / (1.0 - gamma * gamma);
             Some(Likeness { joints: [first, second], turned: alike.turned, stiff })
         });
         let alike: Vec<Likeness> = alike.collect();

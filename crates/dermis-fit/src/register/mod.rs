@@ -15,8 +15,9 @@
 //! range, softly, because a scan is evidence and a range an opinion.
 //!
 //! The last sum is over joints that turn alike ([`Alike`]), r their rotation vectors in the world at rest: a finger that the scan does not show
-//! bends as its neighbours do. With b = ρ/(1 − ρ²) and a = 1/(1 + Σ ρ), ρ the correlations, the turns of two such joints have, near rest, a
-//! normal distribution with the same σ for each as without the pair, and the correlation ρ. a = 1 for all other joints.
+//! bends as its neighbours do. With b = γ/(1 − γ²) and a = 1/(1 + Σ γ), γ the correlations, the turns of a lone pair have, near rest, a normal
+//! distribution with the same σ for each as without the pair, and the correlation γ. For joints in several pairs this is an approximation; a = 1
+//! for joints in none.
 //!
 //! The first weights are a guess, and a skin with wrong weights lies best on a scan when joints are turned wrongly. An error δw of the weights
 //! moves a point by Σ δw_k (M_k p − x), so where the bones disagree about a point, it says little: the trust of the fine search is
@@ -113,7 +114,7 @@ pub struct Alike {
     pub joints: [BoneIndex; 2],
     /// From a turn of the first, a rotation vector in the world at rest, to that expected of the second.
     pub turned: DQuat,
-    /// ρ: the correlation of the first one's turn, so turned, and the second's, above 0 and below 1.
+    /// γ: the correlation of the first one's turn, so turned, and the second's, above 0 and below 1.
     pub correlation: f64,
 }
 
