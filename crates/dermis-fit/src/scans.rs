@@ -4,13 +4,20 @@
 //! for every vertex and scan, the closest point c of the scan and its normal n there; then refit the weights of every
 //! vertex to its pairs, minimising
 //!
-//! `Σ_s r_sᵀ (n nᵀ + τ² (I − n nᵀ)) r_s + ρ o² + (a h + b S) |w − w̄|²`, `r_s = A_s w − c_s + o n_s`, over `w ≥ 0`, `Σ w = 1` and o,
+//! `Σ_s r_sᵀ (n nᵀ + τ² (I − n nᵀ)) r_s + ρ o² + (a h + b S) |w − w̄|² + b S Σ_k δ_k² w_k`, `r_s = A_s w − c_s + o n_s`, over `w ≥ 0`,
+//! `Σ w = 1` and o,
 //!
 //! where column k of A_s is `M_sk p`, lengths are in rest diagonals, S counts the pairs, h is the mean diagonal of the
 //! quadratic form, so that a means the same at a finger and at a thigh, and w̄ are the mean weights of the vertex's neighbours. The
 //! offset o is the constant distance of the scans from the skin at this vertex: cloth, or an edge that a scanner rounds off.
 //! Without it the weights would explain this distance: on a coarsely scanned tube the error was 4.8 mm instead of 1.7. A distance along the
 //! surface counts little (τ = 0.1), so that the mesh can slide: with τ = 1 every round stays close to the pairs it began with.
+//!
+//! Few scans leave weights open: many mixtures of bones explain them equally well, the tail and a foreleg together even the skin of a
+//! shoulder. Of these the last term takes the nearest bones. δ_k says by how much bone k is farther from the vertex at rest than the
+//! nearest bone, in units of the body's thickness: the mean distance of the skin from its nearest bones. b is small, so that what the
+//! scans show decides. With eight scans of a body the error fell from 4.9 mm to 1.9, with 31 from 1.05 to 0.92. Bones without skin at the
+//! start stay without.
 //!
 //! One pair leaves two directions open, and a vertex has few pairs. So the pairs of its neighbours u count as well, together as
 //! much as its own. Each has its point moved from where the neighbour is to where the vertex's matrix A_v puts the neighbour:
@@ -42,7 +49,7 @@ use dermis_rig::{BoneIndex, BoneTransforms, InfluenceError, Influences, Mesh, Me
 use dermis_solve::SolveError;
 use pairs::Target;
 use rayon::prelude::*;
-use vertex::Problem;
+use vertex::{Bones, Problem};
 
 /// A scan in a known pose.
 #[derive(Clone, Debug, PartialEq)]
@@ -278,13 +285,15 @@ pub fn fit_scans_among(
     let mut targets: Vec<Target> =
         scans.par_iter().map(|s| Target::new(s, mesh.positions.len(), length)).collect::<Result<_, _>>()?;
     let neighbours = mesh.neighbours();
+    let named: Vec<&Influences> = std::iter::once(start).chain(candidates).collect();
+    let bones = Bones::new(mesh, skeleton, &named, length);
     let mut weights = start.clone();
     let mut problems: Vec<Problem> = Vec::new();
     let mut report = ScanReport { change: f64::INFINITY, still: still(skeleton, scans), ..ScanReport::default() };
     let total = (settings.rounds * scans.len()) as u64;
     while report.rounds < settings.rounds && report.change > settings.change {
         report.scans.clear();
-        problems = vertex::problems(skeleton, start, &weights, candidates, &neighbours);
+        problems = vertex::problems(&bones, start, &weights, candidates, &neighbours);
         for (at, target) in targets.iter_mut().enumerate() {
             if progress((report.rounds * scans.len() + at) as u64, total).is_break() {
                 return Err(ScanError::Cancelled);

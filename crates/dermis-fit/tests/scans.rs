@@ -3,9 +3,9 @@
 use dermis_deform::lbs;
 use dermis_fit::scans::{Scan, ScanError, ScanReport, ScanSettings, fit_scans};
 use dermis_fit::{Cancelled, HeatSettings, bone_segments, heat_weights, silent};
-use dermis_rig::glam::DVec3;
-use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mesh};
-use dermis_testkit::arm::{HAND, TORSO, UPPER};
+use dermis_rig::glam::{DAffine3, DVec3};
+use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mesh, Skeleton};
+use dermis_testkit::arm::{FOREARM, HAND, TORSO, UPPER};
 use dermis_testkit::{Arm, ArmPose, Random, change_rig, rms, scaled_pose};
 use std::ops::ControlFlow;
 
@@ -118,6 +118,73 @@ fn a_coat_of_constant_thickness_costs_little() {
     assert!(thick < 0.025 * RADIUS && thin < 0.025 * RADIUS, "{thin} {thick}");
 }
 
+/// Bones that move alike in every scan share a weight that nothing divides: it goes to the nearer.
+#[test]
+fn what_scans_leave_open_goes_to_the_nearest_bone() {
+    let arm = Arm::new(30, 14);
+    // The forearm and the hand share the skin of both, and no scan bends the wrist.
+    let start = arm.weights().rows().map(|row| {
+        let of_both: f64 = row.iter().filter(|(b, _)| [FOREARM, HAND].contains(b)).map(|(_, w)| w).sum();
+        let others = row.iter().copied().filter(|(b, _)| ![FOREARM, HAND].contains(b));
+        others.chain([(FOREARM, 0.5 * of_both), (HAND, 0.5 * of_both)].into_iter().filter(|(_, w)| *w > 0.0)).collect()
+    });
+    let start = Influences::from_rows(start.collect::<Vec<Vec<_>>>()).unwrap();
+    let poses = ArmPose::some(8, 5).into_iter().map(|pose| ArmPose { wrist: DVec3::ZERO, ..pose });
+    let mut random = Random::new(5);
+    let seen: Vec<Scan> = poses.map(|pose| scan(&pose, 28, 0.0, 0.0, &mut random)).collect();
+    let settings = ScanSettings { smoothness: 0.0, ..ScanSettings::default() };
+    let (weights, _) = run(&arm, &start, &seen, &settings);
+    let share = |v: usize, bone| weights.value(v, bone) / (weights.value(v, FOREARM) + weights.value(v, HAND));
+    let wrist = arm.rig.skeleton().bind()[HAND].translation.x;
+    for (v, p) in arm.rig.mesh().positions.iter().enumerate() {
+        let (from_wrist, bone) = if p.x < wrist { (wrist - p.x, FOREARM) } else { (p.x - wrist, HAND) };
+        if from_wrist > 2.0 * RADIUS && weights.value(v, FOREARM) + weights.value(v, HAND) > 0.5 {
+            assert!(share(v, bone) > 0.99, "{p}: {} of bone {bone:?}", share(v, bone));
+        }
+    }
+}
+
+/// A bone that carries no skin at the start is a helper, or one that `--skip` named: it gets none.
+#[test]
+fn bones_without_skin_stay_without() {
+    let arm = Arm::new(30, 14);
+    let rows = arm.weights().rows().map(|row| {
+        let lower: f64 = row.iter().filter(|(b, _)| [FOREARM, HAND].contains(b)).map(|(_, w)| w).sum();
+        let others = row.iter().copied().filter(|(b, _)| ![FOREARM, HAND].contains(b));
+        others.chain(Some((FOREARM, lower)).filter(|(_, w)| *w > 0.0)).collect::<Vec<_>>()
+    });
+    let mut rows: Vec<Vec<(BoneIndex, f64)>> = rows.collect();
+    let scans = scans(12, 0.0, 0.0, 5);
+    let hand = |rows: &[Vec<(BoneIndex, f64)>]| {
+        let start = Influences::from_rows(rows.to_vec()).unwrap();
+        let (weights, _) = run(&arm, &start, &scans, &ScanSettings::default());
+        weights.rows().filter(|row| row.iter().any(|(b, _)| *b == HAND)).count()
+    };
+    assert_eq!(hand(&rows), 0);
+    // Where one vertex follows the hand, the hand's skin is found.
+    let tip = (0..rows.len()).max_by(|a, b| {
+        let x = |v: usize| arm.rig.mesh().positions[v].x;
+        x(*a).total_cmp(&x(*b))
+    });
+    rows[tip.unwrap()] = vec![(HAND, 1.0)];
+    let of_truth = arm.weights().rows().filter(|row| row.iter().any(|(b, _)| *b == HAND)).count();
+    assert!(hand(&rows) > of_truth / 2, "{} of {of_truth}", hand(&rows));
+}
+
+/// Few scans leave weights open, and are still better than none: from bone heat, three scans of an arm with noise and holes.
+#[test]
+fn few_scans_are_better_than_none() {
+    let arm = Arm::new(30, 14);
+    let start = heat(&arm);
+    let before = unseen_error(&arm, &start);
+    let after = [0, 1, 2, 3, 4, 5].map(|seed| {
+        let scans = scans(3, 0.01 * RADIUS, 0.3, seed);
+        unseen_error(&arm, &run(&arm, &start, &scans, &ScanSettings::default()).0)
+    });
+    assert!(after.iter().all(|after| *after < before), "{before} became {after:?}");
+    assert!(after.iter().sum::<f64>() < 0.6 * 6.0 * before, "{before} became {after:?}");
+}
+
 #[test]
 fn what_no_scan_shows_keeps_its_weights_and_is_reported() {
     let arm = Arm::new(30, 14);
@@ -162,7 +229,12 @@ fn units_and_threads_change_nothing() {
     assert_eq!(on(4), (expected.clone(), report));
     for (factor, tolerance) in [(1.0 / 8192.0, 0.0), (8192.0, 0.0), (1e-4, 1e-4), (1e4, 1e-4)] {
         let mut sized = arm.clone();
-        change_rig(&mut sized.rig, |mesh, _, _| mesh.positions.iter_mut().for_each(|p| *p *= factor));
+        change_rig(&mut sized.rig, |mesh, skeleton, _| {
+            mesh.positions.iter_mut().for_each(|p| *p *= factor);
+            let bind = skeleton.bind().iter().map(|b| DAffine3 { translation: b.translation * factor, ..*b }).collect();
+            let (names, parents) = (skeleton.names().to_vec(), skeleton.parents().to_vec());
+            *skeleton = Skeleton::new(names, parents, bind).unwrap();
+        });
         let resized: Vec<Scan> = some
             .iter()
             .map(|s| Scan {

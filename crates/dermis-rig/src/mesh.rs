@@ -246,6 +246,20 @@ pub fn welded(positions: &[DVec3]) -> Vec<u32> {
     positions.iter().enumerate().map(|(v, p)| *first.entry(key(p)).or_insert(v as u32)).collect()
 }
 
+/// A third of the area of the triangles around each vertex.
+///
+/// # Panics
+/// If a triangle has a corner that is no position.
+pub fn vertex_areas(positions: &[DVec3], triangles: &[[u32; 3]]) -> Vec<f64> {
+    let mut areas = vec![0.0; positions.len()];
+    for corners in triangles {
+        let [a, b, c] = corners.map(|corner| positions[corner as usize]);
+        let area = (b - a).cross(c - a).length() / 6.0;
+        corners.iter().for_each(|&corner| areas[corner as usize] += area);
+    }
+    areas
+}
+
 /// Vertex neighbours in compressed rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbours {

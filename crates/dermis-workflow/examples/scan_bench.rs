@@ -14,8 +14,9 @@ use dermis_workflow::fits::{ScanSurface, silent};
 use dermis_workflow::load::{ReadOptions, Source, load_examples, load_rig};
 use dermis_workflow::motion::anatomy::{Anatomy, Part};
 use dermis_workflow::rig::glam::{DAffine3, DQuat, DVec3};
+use dermis_workflow::rig::mesh::vertex_areas;
 use dermis_workflow::rig::rotation::{nearest_rotation, quat_from_matrix, rotation_vector, swing_twist};
-use dermis_workflow::rig::{BoneIndex, BoneTransforms, BoneVec, Example, Influences, Mesh, Rig};
+use dermis_workflow::rig::{BoneIndex, BoneTransforms, BoneVec, Example, Influences, Rig};
 use dermis_workflow::scan_poses::{REACH, Rounds, anatomy, scan_poses};
 use dermis_workflow::weights::{from_scans, heat};
 use serde_json::{Value, json};
@@ -139,7 +140,7 @@ impl Character<'_> {
     /// area, and the mean over the area of arms and legs as a share of each limb's radius.
     fn weights_row(&self, what: &str, weights: &Influences, examples: &[Example], seconds: f64) -> Value {
         let mesh = self.rig.mesh();
-        let areas = vertex_areas(mesh);
+        let areas = vertex_areas(&mesh.positions, &mesh.triangles);
         let limbs = self.limbs();
         let (mut squares, mut most) = (0.0, 0.0_f64);
         let (mut all, mut of_limbs) = ([0.0; 2], [0.0; 2]);
@@ -239,15 +240,4 @@ impl Character<'_> {
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) = values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
     sum / f64::max(count, 1.0)
-}
-
-/// Three times the area of the faces at each vertex that falls to it.
-fn vertex_areas(mesh: &Mesh) -> Vec<f64> {
-    let mut areas = vec![0.0; mesh.positions.len()];
-    for corners in &mesh.triangles {
-        let [a, b, c] = corners.map(|corner| mesh.positions[corner as usize]);
-        let area = (b - a).cross(c - a).length() / 2.0;
-        corners.iter().for_each(|corner| areas[*corner as usize] += area);
-    }
-    areas
 }

@@ -4,6 +4,7 @@ use super::kernels::Kernels;
 use super::{Known, NEW};
 use crate::maps::{self, MapSettings};
 use dermis_deform::guard::BALL_FACTOR;
+use dermis_rig::mesh::vertex_areas;
 use dermis_rig::{BoneIndex, Rig};
 use rayon::prelude::*;
 
@@ -106,16 +107,10 @@ impl Skin {
 /// Returns the area of every vertex in parts of the whole: a third of each of its triangles, or equal parts without
 /// triangles.
 fn areas(rig: &Rig) -> Vec<f64> {
-    let p = &rig.mesh().positions;
-    let mut area = vec![0.0; p.len()];
-    for corners in &rig.mesh().triangles {
-        let [a, b, c] = corners.map(|v| p[v as usize]);
-        let size = (b - a).cross(c - a).length();
-        corners.iter().for_each(|&v| area[v as usize] += size);
-    }
+    let area = vertex_areas(&rig.mesh().positions, &rig.mesh().triangles);
     let whole: f64 = area.iter().sum();
     match whole > 0.0 && whole.is_finite() {
         true => area.iter().map(|a| a / whole).collect(),
-        false => vec![1.0 / p.len() as f64; p.len()],
+        false => vec![1.0 / area.len() as f64; area.len()],
     }
 }

@@ -1,8 +1,9 @@
 //! The armature whose pose is sought: its free joints, poses as turns of them, and points of its skin.
 
-use super::{JointRanges, samples};
+use super::JointRanges;
 use dermis_deform::lbs;
 use dermis_rig::glam::{DAffine3, DMat3, DQuat, DVec3};
+use dermis_rig::mesh::vertex_areas;
 use dermis_rig::rotation::{from_rotation_vector, nearest_rotation, quat_from_matrix, rotation_vector};
 use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mesh, Skeleton};
 
@@ -75,7 +76,7 @@ pub(super) struct State {
 impl<'a> Body<'a> {
     pub fn new(mesh: &'a Mesh, skeleton: &'a Skeleton, weights: &'a Influences, ranges: &'a JointRanges<'a>) -> Self {
         let parents: Vec<Option<usize>> = skeleton.parents().iter().map(|p| p.map(BoneIndex::get)).collect();
-        let areas = samples::vertex_areas(&mesh.positions, &mesh.triangles);
+        let areas = vertex_areas(&mesh.positions, &mesh.triangles);
         let area: f64 = areas.iter().sum();
         let whole = if area > 0.0 { area } else { 1.0 };
         let mut share = vec![0.0; skeleton.len()];

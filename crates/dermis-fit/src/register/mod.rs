@@ -56,6 +56,7 @@ use crate::training::{Cancelled, Progress};
 use body::{Body, State};
 use coarse::SkinPoints;
 use dermis_rig::glam::{DQuat, DVec3};
+use dermis_rig::mesh::vertex_areas;
 use dermis_rig::{BoneIndex, BoneTransforms, BoneVec, Influences, Mesh, MeshError, Skeleton};
 pub use fine::NEAR;
 use rayon::prelude::*;
@@ -329,7 +330,7 @@ pub fn register(
     if body.area.is_nan() || body.area <= 0.0 {
         return Err(RegisterError::NoFaces);
     }
-    let areas = samples::vertex_areas(&mesh.positions, &mesh.triangles);
+    let areas = vertex_areas(&mesh.positions, &mesh.triangles);
     let normals = samples::vertex_normals(&mesh.positions, &mesh.triangles);
     let skin = Skin {
         few: SkinPoints::new(&body, &areas, &normals, FEW, OF_BONE.0),

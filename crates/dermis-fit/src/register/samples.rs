@@ -1,6 +1,7 @@
 //! Points that stand for a surface: spread evenly, each with its normal and the area it stands for.
 
 use dermis_rig::glam::DVec3;
+use dermis_rig::mesh::vertex_areas;
 use std::collections::BTreeMap;
 
 /// Points of a surface.
@@ -11,17 +12,6 @@ pub(super) struct Samples {
     pub normals: Vec<DVec3>,
     /// Sum 1.
     pub weights: Vec<f64>,
-}
-
-/// A third of the area of the triangles around each vertex.
-pub(super) fn vertex_areas(positions: &[DVec3], triangles: &[[u32; 3]]) -> Vec<f64> {
-    let mut areas = vec![0.0; positions.len()];
-    for corners in triangles {
-        let [a, b, c] = corners.map(|c| positions[c as usize]);
-        let area = (b - a).cross(c - a).length() / 6.0;
-        corners.iter().for_each(|&c| areas[c as usize] += area);
-    }
-    areas
 }
 
 /// Area-weighted vertex normals, not of unit length.
