@@ -147,10 +147,13 @@ fn grouped(text: &str) -> String {
     out
 }
 
+/// What falls short of the whole does not read 100.
 fn percent(share: f64) -> String {
     let v = share * 100.0;
     if !v.is_finite() {
         DASH.into()
+    } else if 99.0 < v && v < 100.0 {
+        format!("{:.1}", v.min(99.9))
     } else if v == 0.0 || v.abs() >= 10.0 {
         format!("{v:.0}")
     } else if v.abs() < 0.1 {
@@ -235,6 +238,9 @@ mod tests {
             (Quantity::Count(1_234_567), "1\u{202f}234\u{202f}567"),
             (Quantity::Share(0.0031), "0.3\u{a0}%"),
             (Quantity::Share(0.0), "0\u{a0}%"),
+            (Quantity::Share(0.9968), "99.7\u{a0}%"),
+            (Quantity::Share(0.99999), "99.9\u{a0}%"),
+            (Quantity::Share(1.0), "100\u{a0}%"),
             (Quantity::Share(f32::INFINITY), DASH),
             (Quantity::Change(-0.2014), "−20.1 %"),
             (Quantity::Change(0.5), "+50.0 %"),

@@ -165,7 +165,7 @@ fn searched<'a>(
     });
     let failure = one.found.as_ref().err().map(|why| format!("no pose: {why}"));
     let pose: Option<&Pose> = one.found.as_ref().ok();
-    let vague = |(bone, degrees): &(_, f64)| match degrees.is_finite() {
+    let vague = |(bone, degrees): &(_, f64)| match *degrees < 180.0 {
         true => format!("{} (±{degrees:.0}°)", names(rig, &[*bone])[0]),
         false => format!("{} (not at all)", names(rig, &[*bone])[0]),
     };
