@@ -25,7 +25,7 @@
 
 use crate::surface::{Surface, closest_on_segment, closest_on_triangle};
 use crate::training::{Cancelled, Progress};
-use dermis_rig::glam::DVec3;
+use dermis_rig::glam::{DMat3, DVec3};
 use dermis_rig::mesh::welded;
 use dermis_rig::{BoneIndex, BoneVec, Influences, Mesh, MeshError, Pruned, Skeleton};
 use dermis_solve::faer::Mat;
@@ -100,8 +100,9 @@ impl From<Cancelled> for HeatError {
 
 /// Returns the segments of every bone, rest world: from its joint to the joint of each child.
 ///
-/// A bone without children goes on in the direction of its parent, as far as the parent reaches. A lone root is a point. Bones
-/// that `skip` names have no segments, and no parent reaches for them.
+/// A bone without children goes on in the direction of its parent, as far as the parent reaches. If the parent lies along an axis of its
+/// joint, as bones of most rigs do, the bone has a second segment, along that axis of its own joint: toes point forward where the foot
+/// points down. A lone root is a point. Bones that `skip` names have no segments, and no parent reaches for them.
 pub fn bone_segments(skeleton: &Skeleton, skip: impl Fn(BoneIndex) -> bool) -> BoneVec<Vec<[DVec3; 2]>> {
     let head = |bone: BoneIndex| skeleton.bind()[bone].translation;
     let mut segments = BoneVec::new(vec![Vec::new(); skeleton.len()]);
@@ -112,11 +113,32 @@ pub fn bone_segments(skeleton: &Skeleton, skip: impl Fn(BoneIndex) -> bool) -> B
     }
     for bone in skeleton.bones().filter(|bone| !skip(*bone)) {
         if segments[bone].is_empty() {
-            let back = skeleton.parents()[bone].map_or(DVec3::ZERO, |parent| head(bone) - head(parent));
-            segments[bone].push([head(bone), head(bone) + back]);
+            let from = head(bone);
+            segments[bone] = match skeleton.parents()[bone] {
+                Some(parent) => {
+                    let on = from - head(parent);
+                    let own = along_axis(&skeleton.bind()[parent].matrix3, &skeleton.bind()[bone].matrix3, on);
+                    std::iter::once(on).chain(own).map(|way| [from, from + way]).collect()
+                }
+                None => vec![[from, from]],
+            };
         }
     }
     segments
+}
+
+/// The cosine of the angle to an axis of its joint at which a bone lies along it: 10 degrees.
+const ALONG: f64 = 0.985;
+
+/// The way of a leaf along an axis of its own, as long as its parent's, if the parent lies along that axis of its joint. An axis that points
+/// back counts for nothing, nor one that is the parent's direction.
+fn along_axis(of_parent: &DMat3, own: &DMat3, way_of_parent: DVec3) -> Option<DVec3> {
+    let signed = (0..3).flat_map(|axis| [1.0, -1.0].map(|sign| (of_parent.col(axis) * sign, own.col(axis) * sign)));
+    let (along, length) = (way_of_parent.normalize_or_zero(), way_of_parent.length());
+    signed
+        .map(|(of_parent, own)| (of_parent.normalize_or_zero(), own.normalize_or_zero()))
+        .find(|(of_parent, own)| of_parent.dot(along) >= ALONG && own.dot(along) > 0.0 && own.dot(along) < ALONG)
+        .map(|(_, own)| own * length)
 }
 
 /// Returns skinning weights by bone heat: non-negative, every row sums to one.

@@ -2,7 +2,7 @@
 
 use dermis_fit::heat::{HeatError, HeatReport, HeatSettings, bone_segments, faded, heat_weights};
 use dermis_fit::{Cancelled, silent};
-use dermis_rig::glam::{DAffine3, DVec3};
+use dermis_rig::glam::{DAffine3, DMat3, DVec3};
 use dermis_rig::{BoneIndex, BoneVec, Influences, Mesh, Skeleton};
 use dermis_testkit::{Arm, Random, Tree, some_motion};
 use std::f64::consts::TAU;
@@ -57,6 +57,33 @@ fn tube(length: f64, rings: usize, sides: usize, radius: f64) -> (Mesh, Segments
     }
     let segments = vec![vec![[DVec3::X * -length, DVec3::ZERO]], vec![[DVec3::ZERO, DVec3::X * length]]];
     (mesh, BoneVec::new(segments))
+}
+
+/// A leg with an ankle and toes: along y of their joints, or not.
+#[test]
+fn a_leaf_also_points_along_its_own_axis() {
+    let ways = |of_foot: DMat3, of_toes: DMat3| {
+        let bind = [(of_foot, DVec3::ZERO), (of_toes, DVec3::new(0.0, -0.1, 0.0))];
+        let bind = bind.map(|(matrix3, translation)| DAffine3 { matrix3, translation });
+        let names = ["foot", "toes"].map(String::from).to_vec();
+        let skeleton = Skeleton::new(names, vec![None, Some(BoneIndex::new(0))], bind.to_vec()).unwrap();
+        let segments = bone_segments(&skeleton, |_| false);
+        assert_eq!(segments[BoneIndex::new(0)], [[DVec3::ZERO, bind[1].translation]]);
+        segments[BoneIndex::new(1)].iter().map(|[from, to]| *to - *from).collect::<Vec<_>>()
+    };
+    let down = DVec3::new(0.0, -0.1, 0.0);
+    let turned = |degrees: f64| DMat3::from_rotation_x(degrees.to_radians());
+    // The foot lies along y, and the toes turn from it; their axes may be scaled.
+    for (toes, scale) in [(60.0, 1.0), (30.0, 0.01)] {
+        let found = ways(turned(180.0), turned(180.0 + toes) * scale);
+        let expected = turned(toes) * down;
+        assert!(found.len() == 2 && found[0] == down && found[1].distance(expected) < 1e-15, "{found:?}");
+    }
+    // The foot lies along no axis, the toes point on as it does, or back.
+    for (foot, toes) in [(turned(150.0), turned(120.0)), (turned(180.0), turned(180.0)), (turned(180.0), turned(20.0))]
+    {
+        assert_eq!(ways(foot, toes), [down]);
+    }
 }
 
 /// Oracle: on a long tube of radius r the balance is w'' = (c/r²)(w − e), so w = ½ exp(−√c |x|/r) on the other bone's side.
