@@ -53,6 +53,17 @@ fn run(arm: &Arm, start: &Influences, scans: &[Scan], settings: &ScanSettings) -
     (weights, report)
 }
 
+/// The arm's weights, where the hand takes a share of what forearm and hand have together.
+fn hand_takes(arm: &Arm, share: f64) -> Vec<Vec<(BoneIndex, f64)>> {
+    let row = |row: &[(BoneIndex, f64)]| {
+        let (lower, others): (Vec<_>, Vec<_>) = row.iter().partition(|(bone, _)| [FOREARM, HAND].contains(bone));
+        let of_both: f64 = lower.iter().map(|(_, w)| w).sum();
+        let shared = [(FOREARM, (1.0 - share) * of_both), (HAND, share * of_both)];
+        others.into_iter().chain(shared).filter(|(_, w)| *w > 0.0).collect()
+    };
+    arm.weights().rows().map(row).collect()
+}
+
 /// rms over poses that no scan shows.
 fn unseen_error(arm: &Arm, weights: &Influences) -> f64 {
     let poses: Vec<BoneTransforms> = ArmPose::some(30, 99).iter().map(|pose| arm.transforms(pose)).collect();
@@ -122,13 +133,8 @@ fn a_coat_of_constant_thickness_costs_little() {
 #[test]
 fn what_scans_leave_open_goes_to_the_nearest_bone() {
     let arm = Arm::new(30, 14);
-    // The forearm and the hand share the skin of both, and no scan bends the wrist.
-    let start = arm.weights().rows().map(|row| {
-        let of_both: f64 = row.iter().filter(|(b, _)| [FOREARM, HAND].contains(b)).map(|(_, w)| w).sum();
-        let others = row.iter().copied().filter(|(b, _)| ![FOREARM, HAND].contains(b));
-        others.chain([(FOREARM, 0.5 * of_both), (HAND, 0.5 * of_both)].into_iter().filter(|(_, w)| *w > 0.0)).collect()
-    });
-    let start = Influences::from_rows(start.collect::<Vec<Vec<_>>>()).unwrap();
+    // No scan bends the wrist.
+    let start = Influences::from_rows(hand_takes(&arm, 0.5)).unwrap();
     let poses = ArmPose::some(8, 5).into_iter().map(|pose| ArmPose { wrist: DVec3::ZERO, ..pose });
     let mut random = Random::new(5);
     let seen: Vec<Scan> = poses.map(|pose| scan(&pose, 28, 0.0, 0.0, &mut random)).collect();
@@ -148,12 +154,7 @@ fn what_scans_leave_open_goes_to_the_nearest_bone() {
 #[test]
 fn bones_without_skin_stay_without() {
     let arm = Arm::new(30, 14);
-    let rows = arm.weights().rows().map(|row| {
-        let lower: f64 = row.iter().filter(|(b, _)| [FOREARM, HAND].contains(b)).map(|(_, w)| w).sum();
-        let others = row.iter().copied().filter(|(b, _)| ![FOREARM, HAND].contains(b));
-        others.chain(Some((FOREARM, lower)).filter(|(_, w)| *w > 0.0)).collect::<Vec<_>>()
-    });
-    let mut rows: Vec<Vec<(BoneIndex, f64)>> = rows.collect();
+    let mut rows = hand_takes(&arm, 0.0);
     let scans = scans(12, 0.0, 0.0, 5);
     let hand = |rows: &[Vec<(BoneIndex, f64)>]| {
         let start = Influences::from_rows(rows.to_vec()).unwrap();
