@@ -127,6 +127,11 @@ pub fn bone_segments(skeleton: &Skeleton, skip: impl Fn(BoneIndex) -> bool) -> B
     segments
 }
 
+/// From a point to the nearest point of a bone's segments; infinite without any.
+pub(crate) fn distance_to_bone(p: DVec3, segments: &[[DVec3; 2]]) -> f64 {
+    segments.iter().map(|&[from, to]| closest_on_segment(p, from, to).0.distance(p)).fold(f64::INFINITY, f64::min)
+}
+
 /// The cosine of the angle to an axis of its joint at which a bone lies along it: 10 degrees.
 const ALONG: f64 = 0.985;
 

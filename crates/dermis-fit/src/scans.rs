@@ -13,8 +13,8 @@
 //! Without it the weights would explain this distance: on a coarsely scanned tube the error was 4.8 mm instead of 1.7. A distance along the
 //! surface counts little (τ = 0.1), so that the mesh can slide: with τ = 1 every round stays close to the pairs it began with.
 //!
-//! Few scans leave weights open: many mixtures of bones explain them equally well, the tail and a foreleg together even the skin of a
-//! shoulder. Of these the last term takes the nearest bones. δ_k says by how much bone k is farther from the vertex at rest than the
+//! Few scans leave weights open: many mixtures of bones explain them equally well. The tail and a foreleg together explain the
+//! skin of a shoulder. Of these the last term takes the one with the nearest bones. δ_k says by how much bone k is farther from the vertex at rest than the
 //! nearest bone, in units of the body's thickness: the mean distance of the skin from its nearest bones. b is small, so that what the
 //! scans show decides. With eight scans of a body the error is less than half. Bones without skin at the start stay without.
 //!

@@ -20,8 +20,7 @@ pub use joints::{MovedJoints, moved_joints};
 pub use plan::{JointLimits, PlanSettings, plan};
 pub use shares::{Shares, shares};
 
-use crate::heat::bone_segments;
-use crate::surface::closest_on_segment;
+use crate::heat::{bone_segments, distance_to_bone};
 use crate::training::{FitError, Progress, Training};
 use crate::weights::{WeightSettings, fit_weights};
 use dermis_rig::glam::DVec3;
@@ -133,10 +132,8 @@ pub fn from_examples(
 fn nearest_bones(training: &Training<'_>, most: usize) -> Influences {
     let segments = bone_segments(training.skeleton, |_| false);
     let row = |p: &DVec3| {
-        let distance = |own: &[[DVec3; 2]]| {
-            own.iter().map(|&[a, b]| closest_on_segment(*p, a, b).0.distance(*p)).fold(f64::INFINITY, f64::min)
-        };
-        let mut near: Vec<(f64, BoneIndex)> = segments.enumerate().map(|(bone, own)| (distance(own), bone)).collect();
+        let mut near: Vec<(f64, BoneIndex)> =
+            segments.enumerate().map(|(bone, own)| (distance_to_bone(*p, own), bone)).collect();
         near.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         let mut bones: Vec<BoneIndex> = near.into_iter().take(most.max(1)).map(|(_, bone)| bone).collect();
         bones.sort_unstable();

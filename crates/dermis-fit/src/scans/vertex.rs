@@ -1,8 +1,7 @@
 //! The weights of one vertex, from its pairs.
 
 use super::ScanSettings;
-use crate::heat::bone_segments;
-use crate::surface::closest_on_segment;
+use crate::heat::{bone_segments, distance_to_bone};
 use dermis_rig::glam::DVec3;
 use dermis_rig::mesh::{Neighbours, vertex_areas};
 use dermis_rig::{BoneIndex, BoneTransforms, BoneVec, Influences, Mesh, Skeleton};
@@ -89,9 +88,7 @@ impl<'a> Bones<'a> {
 
     /// From a vertex to the nearest point of a bone.
     fn distance(&self, v: usize, bone: BoneIndex) -> f64 {
-        let p = self.positions[v];
-        let to = |&[from, to]: &[DVec3; 2]| closest_on_segment(p, from, to).0.distance(p);
-        self.segments[bone].iter().map(to).fold(f64::INFINITY, f64::min)
+        distance_to_bone(self.positions[v], &self.segments[bone])
     }
 
     /// δ²: by how much a bone is farther from a vertex than the nearest, relative to the body's thickness, squared.
