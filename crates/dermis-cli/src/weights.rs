@@ -64,6 +64,9 @@ pub struct WeightsArgs {
     /// How often poses of scans and weights are found in turn
     #[arg(long, value_name = "N", requires = "scans")]
     pose_rounds: Option<usize>,
+    /// Left and right get the same weights, learnt from every scan and from its mirror image
+    #[arg(long, requires = "scans")]
+    symmetric: bool,
     /// Write the mesh on every scan as examples for dermis fit: a bundle (.npz)
     #[arg(long, value_name = "OUT", requires = "scans")]
     examples: Option<PathBuf>,
@@ -173,6 +176,7 @@ impl WeightsArgs {
             ("--motion", self.motion.is_some(), "--scans"),
             ("--rough", self.rough && self.scans.is_empty(), "--scans"),
             ("--limits", self.limits.is_some(), "--scans"),
+            ("--symmetric", self.symmetric && self.scans.is_empty(), "--scans"),
             ("--examples", self.examples.is_some(), "--scans"),
             ("--hold-out", !self.hold_out.is_empty(), "--scans"),
             ("--report", self.report.is_some(), "--scans"),
@@ -214,6 +218,7 @@ impl WeightsArgs {
             rough: self.rough,
             limits: self.limits.take().map(Input::from),
             pose_rounds: self.pose_rounds.take().unwrap_or(defaults.pose_rounds),
+            symmetric: self.symmetric,
             rule: self.take_rule(),
             examples: self.examples.take(),
             hold_out: std::mem::take(&mut self.hold_out).into_iter().map(Input::from).collect(),
@@ -255,8 +260,11 @@ pub fn show(outcome: &WeightsOutcome, ui: &Ui, json: bool) -> ExitCode {
         WeightsFound::SingleBone { poses, found, report } => {
             single_bone_lines(outcome, *poses, found, report, &unit).iter().for_each(|line| ui.print(line));
         }
-        WeightsFound::Scans { pairing, poses, report, settings, held_out, .. } => {
+        WeightsFound::Scans { pairing, mirrors, poses, report, settings, held_out, .. } => {
             ui.print(pairing);
+            if *mirrors && settings.mirror.is_none() {
+                ui.print("left and right of the rig mirror each other: with --symmetric every scan teaches both sides");
+            }
             if let Some(held) = held_out {
                 ui.print(&held.verdict(&unit).text);
                 let failed = held.found.iter().filter_map(|one| Some((&one.label, one.found.as_ref().err()?)));
@@ -380,7 +388,6 @@ fn scan_lines(
 ) -> Vec<String> {
     let vertices = outcome.rig.rig.mesh().positions.len() as f64;
     let percent = |count: usize| format!("{:.1} %", 100.0 * count as f64 / vertices);
-    let scans = report.scans.len();
     let mut lines = vec![format!(
         "{} rounds: the scans are {} off the skin, rms along their normals; {} at the start",
         report.rounds,
@@ -393,11 +400,13 @@ fn scan_lines(
             100.0 * report.change
         ));
     }
-    let pairs: usize = report.scans.iter().map(|s| s.pairs).sum();
+    let scans = report.coverage.len() - 1;
+    let places: usize = report.coverage.iter().enumerate().map(|(scans, vertices)| scans * vertices).sum();
     let few = report.coverage[1..].iter().take(2.min(scans)).sum::<usize>();
     lines.push(format!(
-        "a vertex has its place on {:.1} of {scans} scans; {} on one or two, {} on none: those keep their first weights",
-        pairs as f64 / vertices,
+        "a vertex has its place on {:.1} of {scans} scans{}; {} on one or two, {} on none: those keep their first weights",
+        places as f64 / vertices,
+        if settings.mirror.is_some() { " and mirror images" } else { "" },
         percent(few),
         percent(report.coverage[0])
     ));
@@ -429,7 +438,7 @@ fn template_lines(templates: &[Template], unit: &LengthUnit) -> Vec<String> {
     let seen = templates.iter().map(|t| t.seen.iter().filter(|s| **s).count() as f64 / t.seen.len() as f64);
     vec![format!(
         "{} examples: the skin is {} off its scan rms where a scan shows it, {} with the weights alone; {:.1} % of a skin is \
-         shown, the rest follows its surroundings",
+         shown, the rest is as other scans suggest",
         templates.len(),
         rms(&|t| t.distance.1),
         rms(&|t| t.distance.0),

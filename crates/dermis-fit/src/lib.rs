@@ -47,6 +47,8 @@ pub use mwe::{Accumulator, Mwe, MweReport, MweSettings, fit_mwe};
 pub use psd::{Psd, PsdReport, PsdSettings, fit_psd};
 pub use register::{RegisterError, RegisterSettings, Registration, ScanSurface, register};
 pub use rotational_regression::{RotationalReport, RotationalSettings, fit_rotational_regression};
-pub use scans::{Scan, ScanError, ScanReport, ScanSettings, Template, TemplateSettings, fit_scans, fit_templates};
+pub use scans::{
+    Scan, ScanError, ScanReport, ScanSettings, Template, TemplateSettings, fit_scans, fit_templates, learn_templates,
+};
 pub use training::{BasePoses, Cancelled, FitError, Progress, Training, UNHELD, pose_numbers, silent};
 pub use weights::{WeightReport, WeightSettings, fit_weights};

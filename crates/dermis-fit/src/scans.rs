@@ -40,11 +40,13 @@ mod template;
 mod vertex;
 
 pub use lie::Lie;
-pub use template::{Template, TemplateSettings, fit_templates};
+pub use template::{Template, TemplateSettings, fit_templates, learn_templates};
 
-use crate::training::{Cancelled, Progress};
+use crate::training::{Cancelled, FitError, Progress};
 use dermis_rig::glam::DVec3;
-use dermis_rig::{BoneIndex, BoneTransforms, InfluenceError, Influences, Mesh, MeshError, Skeleton, VertexIndex};
+use dermis_rig::{
+    BoneIndex, BoneTransforms, InfluenceError, Influences, Mesh, MeshError, Mirror, Skeleton, VertexIndex,
+};
 use dermis_solve::SolveError;
 use pairs::Target;
 use rayon::prelude::*;
@@ -63,8 +65,20 @@ pub struct Scan {
     pub triangles: Vec<[u32; 3]>,
 }
 
+impl Scan {
+    /// The scan of the mirrored character in the mirrored pose.
+    pub fn mirrored(&self, mirror: &Mirror) -> Self {
+        Self {
+            label: format!("{}, mirrored", self.label),
+            transforms: mirror.pose(&self.transforms),
+            positions: self.positions.iter().map(|p| mirror.point(*p)).collect(),
+            triangles: self.triangles.iter().map(|&[a, b, c]| [a, c, b]).collect(),
+        }
+    }
+}
+
 /// What a caller sets.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ScanSettings {
     /// Pairs farther apart are rejected, in rest diagonals.
     pub reach: f64,
@@ -83,6 +97,8 @@ pub struct ScanSettings {
     pub rounds: usize,
     /// Stop when a round moves less than this share of a vertex's weight from bone to bone, in the mean.
     pub change: f64,
+    /// The symmetry by which partners get mirrored weights, learnt from every scan and from its mirror image.
+    pub mirror: Option<Mirror>,
 }
 
 impl Default for ScanSettings {
@@ -96,6 +112,7 @@ impl Default for ScanSettings {
             influences: 4,
             rounds: 40,
             change: 5e-4,
+            mirror: None,
         }
     }
 }
@@ -126,7 +143,8 @@ pub struct ScanReport {
     pub change: f64,
     /// Per scan, in the order given.
     pub scans: Vec<ScanUse>,
-    /// Vertices by the number of scans that have a pair for them: none, one, ...
+    /// Vertices by the number of scans that have a pair for them: none, one, ... With a mirror, the mirror image of a scan counts as
+    /// another scan.
     pub coverage: Vec<usize>,
     /// Root mean square distance of all pairs along the normal in the first and the last round, metres.
     pub distance: (f64, f64),
@@ -228,9 +246,21 @@ pub enum ScanError {
         /// Why.
         source: SolveError,
     },
+    /// No joint model can be fitted to the mesh on the scans.
+    #[error("a joint model of the mesh on the scans: {0}")]
+    Joints(Box<FitError>),
     /// The caller asked to stop.
     #[error("cancelled")]
     Cancelled,
+}
+
+impl From<FitError> for ScanError {
+    fn from(error: FitError) -> Self {
+        match error {
+            FitError::Cancelled => Self::Cancelled,
+            error => Self::Joints(Box::new(error)),
+        }
+    }
 }
 
 impl From<Cancelled> for ScanError {
@@ -281,6 +311,9 @@ pub fn fit_scans_among(
     }
     check(mesh, skeleton, start, scans, settings)?;
     let length = Some(mesh.diagonal()).filter(|l| *l > 0.0).unwrap_or(1.0);
+    let images: Vec<Scan> = settings.mirror.iter().flat_map(|m| scans.iter().map(|s| s.mirrored(m))).collect();
+    let given = scans.len();
+    let scans: Vec<&Scan> = scans.iter().chain(&images).collect();
     let mut targets: Vec<Target> =
         scans.par_iter().map(|s| Target::new(s, mesh.positions.len(), length)).collect::<Result<_, _>>()?;
     let neighbours = mesh.neighbours();
@@ -288,7 +321,7 @@ pub fn fit_scans_among(
     let bones = Bones::new(mesh, skeleton, &named, length);
     let mut weights = start.clone();
     let mut problems: Vec<Problem> = Vec::new();
-    let mut report = ScanReport { change: f64::INFINITY, still: still(skeleton, scans), ..ScanReport::default() };
+    let mut report = ScanReport { change: f64::INFINITY, still: still(skeleton, &scans), ..ScanReport::default() };
     let total = (settings.rounds * scans.len()) as u64;
     while report.rounds < settings.rounds && report.change > settings.change {
         report.scans.clear();
@@ -324,6 +357,9 @@ pub fn fit_scans_among(
                 .collect::<Result<_, _>>()?;
             weights = Influences::from_rows(rows)?;
         }
+        if let Some(mirror) = &settings.mirror {
+            weights = mirror.symmetric_weights(&weights, settings.influences)?;
+        }
         let seen = problems.iter().filter(|p| p.pairs > 0).count();
         let gained = |v: usize| weights.of(v).iter().map(|&(b, w)| (w - before.value(v, b)).max(0.0)).sum::<f64>();
         report.change = (0..weights.vertices()).map(gained).sum::<f64>() / seen as f64;
@@ -331,6 +367,7 @@ pub fn fit_scans_among(
     }
     report.coverage = vec![0; scans.len() + 1];
     problems.iter().for_each(|p| report.coverage[p.pairs] += 1);
+    report.scans.truncate(given);
     Ok((weights, report))
 }
 
@@ -357,6 +394,10 @@ fn check(
         let what = "bones of the weights to start with".into();
         return Err(ScanError::Counts { what, found: start.bones_named(), expected: skeleton.len() });
     }
+    if let Some(mirror) = &settings.mirror {
+        counts(&|| "vertices of the mirror".into(), mirror.vertices.len(), mesh.positions.len())?;
+        counts(&|| "bones of the mirror".into(), mirror.bones.len(), skeleton.len())?;
+    }
     for scan in scans {
         counts(&|| format!("bones in the pose of scan \"{}\"", scan.label), scan.transforms.len(), skeleton.len())?;
         if let Some(bone) = scan.transforms.iter().position(|m| !m.is_finite()) {
@@ -381,7 +422,7 @@ fn check(
 }
 
 /// Joints that no scan bends by 5 degrees against its parent.
-fn still(skeleton: &Skeleton, scans: &[Scan]) -> Vec<BoneIndex> {
+fn still(skeleton: &Skeleton, scans: &[&Scan]) -> Vec<BoneIndex> {
     let bends = |bone: BoneIndex, parent: BoneIndex, scan: &Scan| {
         let (a, b) = (scan.transforms[parent].matrix3, scan.transforms[bone].matrix3);
         let relative = dermis_rig::rotation::nearest_rotation(&(a.inverse() * b));

@@ -4,7 +4,7 @@ use dermis_deform::lbs;
 use dermis_fit::scans::{Scan, ScanError, ScanReport, ScanSettings, fit_scans};
 use dermis_fit::{Cancelled, HeatSettings, bone_segments, heat_weights, silent};
 use dermis_rig::glam::{DAffine3, DVec3};
-use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mesh, Skeleton};
+use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mesh, Mirror, Skeleton};
 use dermis_testkit::arm::{FOREARM, HAND, TORSO, UPPER};
 use dermis_testkit::{Arm, ArmPose, Random, change_rig, rms, scaled_pose};
 use std::ops::ControlFlow;
@@ -36,6 +36,11 @@ fn scan(pose: &ArmPose, sides: usize, noise: f64, missing: f64, random: &mut Ran
         triangles.retain(|t| positions[t[0] as usize].distance(centre) > 0.04);
     }
     Scan { label: format!("{sides} sides"), transforms, positions, triangles }
+}
+
+/// How many sides the arm has that a scan was made of.
+fn scan_sides(scan: &Scan) -> usize {
+    scan.label.split(' ').next().unwrap().parse().unwrap()
 }
 
 fn scans(count: usize, noise: f64, missing: f64, seed: u64) -> Vec<Scan> {
@@ -216,6 +221,36 @@ fn what_no_scan_shows_keeps_its_weights_and_is_reported() {
     assert!((0..weights.vertices()).any(|v| weights.of(v) != start.of(v)));
 }
 
+fn mirror(arm: &Arm) -> Mirror {
+    Mirror::find(&arm.rig.mesh().positions, arm.rig.skeleton(), arm.weights()).unwrap()
+}
+
+/// Scans show one side of the arm. With its plane of symmetry the other side is as exact, and the weights are mirror images.
+#[test]
+fn scans_of_one_side_teach_both() {
+    let arm = Arm::new(40, 16);
+    let start = heat(&arm);
+    let mirror = mirror(&arm);
+    let mut seen = scans(20, 0.01 * RADIUS, 0.0, 7);
+    for scan in &mut seen {
+        let rest = Arm::new(scan.positions.len() / scan_sides(scan), scan_sides(scan)).rig.mesh().positions.clone();
+        scan.triangles.retain(|t| t.iter().all(|c| mirror.normal.dot(rest[*c as usize]) > mirror.plane));
+    }
+    let settings = ScanSettings { mirror: Some(mirror.clone()), ..ScanSettings::default() };
+    let (one, _) = run(&arm, &start, &seen, &ScanSettings::default());
+    let (both, report) = run(&arm, &start, &seen, &settings);
+    assert_eq!((report.scans.len(), report.coverage.len()), (20, 41));
+    let [one, error] = [&one, &both].map(|weights| unseen_error(&arm, weights));
+    assert!(error < 0.5 * one, "{one} became {error}");
+    for (v, partner) in mirror.vertices.iter().enumerate() {
+        let partner = partner.unwrap() as usize;
+        for bone in arm.rig.skeleton().bones() {
+            let difference = both.value(v, bone) - both.value(partner, mirror.bones[bone.get()]);
+            assert!(difference.abs() < 1e-12, "{v} {difference}");
+        }
+    }
+}
+
 #[test]
 fn units_and_threads_change_nothing() {
     let arm = Arm::new(16, 8);
@@ -284,17 +319,21 @@ fn unusable_scans_are_refused_by_name() {
     assert!(matches!(run(mesh, &few, &good, &settings), ScanError::Counts { found: 2, .. }));
     let other = Influences::from_rows(vec![vec![(BoneIndex::new(9), 1.0)]; start.vertices()]).unwrap();
     assert!(matches!(run(mesh, &other, &good, &settings), ScanError::Counts { found: 10, .. }));
+    let default = ScanSettings::default;
     for bad in [
-        ScanSettings { reach: f64::NAN, ..settings },
-        ScanSettings { angle: 0.0, ..settings },
-        ScanSettings { tangential: -1.0, ..settings },
-        ScanSettings { smoothness: f64::INFINITY, ..settings },
-        ScanSettings { agreement: 1.1, ..settings },
-        ScanSettings { influences: 0, ..settings },
-        ScanSettings { rounds: 0, ..settings },
+        ScanSettings { reach: f64::NAN, ..default() },
+        ScanSettings { angle: 0.0, ..default() },
+        ScanSettings { tangential: -1.0, ..default() },
+        ScanSettings { smoothness: f64::INFINITY, ..default() },
+        ScanSettings { agreement: 1.1, ..default() },
+        ScanSettings { influences: 0, ..default() },
+        ScanSettings { rounds: 0, ..default() },
     ] {
         assert!(matches!(run(mesh, &start, &good, &bad), ScanError::Setting { .. }), "{bad:?}");
     }
+    let mirror = Mirror { vertices: vec![None; 2], ..mirror(&arm) };
+    let other = ScanSettings { mirror: Some(mirror), ..default() };
+    assert!(matches!(run(mesh, &start, &good, &other), ScanError::Counts { found: 2, .. }));
     let stop = |_: u64, _: u64| ControlFlow::Break(Cancelled);
     let stopped = fit_scans(mesh, arm.rig.skeleton(), &start, &good, &settings, &stop);
     assert_eq!(stopped.unwrap_err(), ScanError::Cancelled);

@@ -1,10 +1,11 @@
 //! The mesh moved onto scans: examples of a skin that no linear blend reproduces.
 
 use dermis_deform::lbs;
-use dermis_fit::scans::{Scan, ScanError, TemplateSettings, fit_templates};
-use dermis_fit::silent;
+use dermis_fit::scans::{Scan, ScanError, Template, TemplateSettings, fit_templates, learn_templates};
+use dermis_fit::{Cancelled, silent};
 use dermis_rig::glam::DVec3;
 use dermis_testkit::{Arm, ArmPose, rms};
+use std::ops::ControlFlow;
 
 fn scan(pose: &ArmPose) -> Scan {
     let other = Arm::new(90, 40);
@@ -83,6 +84,48 @@ fn what_fits_stays_and_what_is_not_seen_is_marked() {
     for (p, seen) in rest.iter().zip(&made[1].seen) {
         assert!((p.x < 0.35) <= *seen && (p.x > 0.45) <= !*seen, "{p} {seen}");
     }
+}
+
+/// Oracle: the true skin, which swells with the pose. Every scan lacks a third of it, and other scans show in like poses what it lacks.
+#[test]
+fn other_scans_say_what_one_does_not_show() {
+    let arm = Arm::new(30, 14);
+    let (mesh, skeleton, settings) = (arm.rig.mesh(), arm.rig.skeleton(), TemplateSettings::default());
+    let poses = ArmPose::some(24, 4);
+    let cut = |(s, pose): (usize, &ArmPose)| {
+        let mut scan = scan(pose);
+        let rest = Arm::new(90, 40).rig.mesh().positions.clone();
+        let (low, high) = [(-0.25, 0.05), (0.05, 0.35), (0.35, 0.6)][s % 3];
+        scan.triangles.retain(|t| t.iter().any(|c| !(low..high).contains(&rest[*c as usize].x)));
+        scan
+    };
+    let scans: Vec<Scan> = poses.iter().enumerate().map(cut).collect();
+    let alone = fit_templates(mesh, arm.weights(), &scans, &settings, &silent).unwrap();
+    let learn = |scans: &[Scan]| learn_templates(mesh, skeleton, arm.weights(), scans, None, &settings, &silent);
+    let learnt = learn(&scans).unwrap();
+    // The rms distance of the vertices that are seen, or not, from where they truly are.
+    let error = |made: &[Template], seen: bool| {
+        let mut squares = Vec::new();
+        for (template, pose) in made.iter().zip(&poses) {
+            let pairs = template.example.positions.iter().zip(arm.skin(pose)).zip(&template.seen);
+            squares.extend(pairs.filter(|(_, s)| **s == seen).map(|((x, truth), _)| x.distance_squared(truth)));
+        }
+        (squares.iter().sum::<f64>() / squares.len() as f64).sqrt()
+    };
+    let (before, after) = (error(&alone, false), error(&learnt, false));
+    assert!(after < 0.7 * before, "not seen: {before} became {after}");
+    let (before, after) = (error(&alone, true), error(&learnt, true));
+    assert!(after < 1.05 * before, "seen: {before} became {after}");
+    assert_eq!(
+        alone.iter().map(|t| t.distance.0).collect::<Vec<_>>(),
+        learnt.iter().map(|t| t.distance.0).collect::<Vec<_>>()
+    );
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    assert_eq!(pool.install(|| learn(&scans)).unwrap(), learnt);
+    assert_eq!(learn(&scans[..3]).unwrap(), alone[..3]);
+    let stop = |done: u64, _: u64| if done < 40 { ControlFlow::Continue(()) } else { ControlFlow::Break(Cancelled) };
+    let stopped = learn_templates(mesh, skeleton, arm.weights(), &scans, None, &settings, &stop);
+    assert_eq!(stopped.unwrap_err(), ScanError::Cancelled);
 }
 
 #[test]

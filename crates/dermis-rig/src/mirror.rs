@@ -5,7 +5,7 @@
 //! character does on its left side it would do on its right.
 
 use crate::index::BoneIndex;
-use crate::influences::Influences;
+use crate::influences::{InfluenceError, Influences};
 use crate::mesh::{extent, principal_frame};
 use crate::rotation::principal_axes;
 use crate::skeleton::{BoneTransforms, Skeleton};
@@ -70,6 +70,46 @@ impl Mirror {
     /// The mirror image of a displacement.
     pub fn vector(&self, d: DVec3) -> DVec3 {
         d - self.normal * (2.0 * self.normal.dot(d))
+    }
+
+    /// The mirror image of a point.
+    pub fn point(&self, p: DVec3) -> DVec3 {
+        reflected(p, (self.normal, self.plane))
+    }
+
+    /// Weights with the mean of both sides: w_v = ½ (w_v + π w_μ(v)), of at most `influences` bones a vertex. A vertex that is not its
+    /// partner's partner keeps its own.
+    ///
+    /// # Errors
+    /// [`InfluenceError`] for weights that are not those of this rig.
+    pub fn symmetric_weights(&self, weights: &Influences, influences: usize) -> Result<Influences, InfluenceError> {
+        let partner = |v: usize| self.vertices[v].map(|u| u as usize).filter(|&u| self.vertices[u] == Some(v as u32));
+        let image = |row: &[(BoneIndex, f64)]| row.iter().map(|&(k, w)| (self.bones[k.get()], w)).collect::<Vec<_>>();
+        let mut rows: Vec<Vec<(BoneIndex, f64)>> = (0..weights.vertices()).map(|v| weights.of(v).to_vec()).collect();
+        for v in 0..rows.len() {
+            let Some(u) = partner(v).filter(|u| *u >= v) else { continue };
+            let mut mean = rows[v].clone();
+            for (bone, w) in image(&rows[u]) {
+                match mean.iter_mut().find(|(known, _)| *known == bone) {
+                    Some((_, sum)) => *sum += w,
+                    None => mean.push((bone, w)),
+                }
+            }
+            mean.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+            mean.truncate(influences);
+            if u == v {
+                // On the plane both bones of a pair stay, or neither.
+                let kept = mean.clone();
+                mean.retain(|(k, _)| kept.iter().any(|(l, _)| *l == self.bones[k.get()]));
+            }
+            let sum: f64 = mean.iter().map(|(_, w)| w).sum();
+            if sum > 0.0 {
+                mean.iter_mut().for_each(|(_, w)| *w /= sum);
+                rows[u] = image(&mean);
+                rows[v] = mean;
+            }
+        }
+        Influences::from_rows(rows)
     }
 
     /// The mirror image of a pose: M'_k = S M_π(k) S.
@@ -290,6 +330,32 @@ mod tests {
         assert!(moved.distance(reflected(wave.transform_point3(p), (DVec3::X, 0.0))) < 1e-14);
         let back = mirror.pose(&image);
         assert!(back.iter().zip(pose.iter()).all(|(a, b)| a.abs_diff_eq(*b, 1e-14)));
+    }
+
+    /// Both sides get the mean; on the plane a pair of bones stays or goes together, and a vertex without a partner keeps its own.
+    #[test]
+    fn symmetric_weights_are_the_mean_of_both_sides() {
+        let (rest, skeleton, weights) = body();
+        let mut mirror = Mirror::find(&rest, &skeleton, &weights).unwrap();
+        let bone = BoneIndex::new;
+        let mut rows: Vec<Vec<(BoneIndex, f64)>> = weights.rows().map(<[_]>::to_vec).collect();
+        let at = |x: f64| rest.iter().position(|p| p.distance(DVec3::new(x, 0.0, 0.2 * x * x)) < 1e-9).unwrap();
+        let (left, right, middle, alone) = (at(0.6), at(-0.6), at(0.0), at(0.9));
+        rows[left] = vec![(bone(0), 0.5), (bone(1), 0.5)];
+        rows[right] = vec![(bone(0), 0.1), (bone(1), 0.1), (bone(2), 0.8)];
+        rows[middle] = vec![(bone(0), 0.6), (bone(1), 0.3), (bone(2), 0.1)];
+        rows[alone] = vec![(bone(2), 1.0)];
+        mirror.vertices[alone] = None;
+        let made = mirror.symmetric_weights(&Influences::from_rows(rows).unwrap(), 2).unwrap();
+        let near = |v: usize, expected: [f64; 3]| {
+            let found = expected.iter().enumerate().all(|(k, w)| (made.value(v, bone(k)) - w).abs() < 1e-12);
+            assert!(found, "{v} {:?}", made.of(v));
+        };
+        // The means are 0.3, 0.65 and 0.05; of two bones a vertex 0.05 goes.
+        near(left, [0.3 / 0.95, 0.65 / 0.95, 0.0]);
+        near(right, [0.3 / 0.95, 0.0, 0.65 / 0.95]);
+        near(middle, [1.0, 0.0, 0.0]);
+        near(alone, [0.0, 0.0, 1.0]);
     }
 
     /// However the rig stands, the same vertices and bones are partners, and the plane goes with it.

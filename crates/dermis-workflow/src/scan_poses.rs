@@ -149,8 +149,8 @@ impl Rounds<'_> {
     /// rounds of their own will do until the last.
     fn settings(&self, done: usize) -> ScanSettings {
         match done + 1 < self.count {
-            true => ScanSettings { rounds: self.settings.rounds.min(EARLY_ROUNDS), ..self.settings },
-            false => self.settings,
+            true => ScanSettings { rounds: self.settings.rounds.min(EARLY_ROUNDS), ..self.settings.clone() },
+            false => self.settings.clone(),
         }
     }
 

@@ -6,7 +6,9 @@ use crate::output::{Output, ending};
 use dermis_deform::lbs;
 use dermis_fit::heat::{HeatReport, HeatSettings, bone_segments, heat_weights};
 use dermis_fit::influence::{self, Found, InfluenceSettings, PlanSettings, Rule};
-use dermis_fit::scans::{Scan, ScanReport, ScanSettings, Template, TemplateSettings, fit_scans_among, fit_templates};
+use dermis_fit::scans::{
+    Scan, ScanReport, ScanSettings, Template, TemplateSettings, fit_scans_among, fit_templates, learn_templates,
+};
 use dermis_fit::weights::{WeightReport, WeightSettings};
 use dermis_fit::{BasePoses, HeatError, Progress, ScanError, Training, fit_weights};
 use dermis_io::gltf::{GlbClip, GlbScene};
@@ -15,7 +17,7 @@ use dermis_io::to_bytes;
 use dermis_io::{Clip, Contents, Format, Record, Space};
 use dermis_measure::{ErrorAccumulator, ErrorReport};
 use dermis_rig::glam::DVec3;
-use dermis_rig::{BoneIndex, Example, ExampleSet, Frame, Influences, Motion, Rig};
+use dermis_rig::{BoneIndex, Example, ExampleSet, Frame, Influences, Mirror, Motion, Rig};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -63,7 +65,27 @@ pub fn from_scans(
     }
 }
 
-/// The mesh on every scan: examples, with what each scan shows of them.
+/// The mesh on every scan: examples, with what each scan shows of them. What one does not show is as the others suggest.
+///
+/// # Errors
+/// [`Error::Scans`].
+pub fn learnt_templates(
+    rig: &Rig,
+    weights: &Influences,
+    scans: &[Scan],
+    progress: Progress<'_>,
+) -> Result<Vec<Template>, Error> {
+    let (mesh, skeleton) = (rig.mesh(), rig.skeleton());
+    let mirror = Mirror::find(&mesh.positions, skeleton, weights);
+    let settings = TemplateSettings::default();
+    match learn_templates(mesh, skeleton, weights, scans, mirror.as_ref(), &settings, progress) {
+        Ok(made) => Ok(made),
+        Err(ScanError::Cancelled) => Err(Error::Cancelled),
+        Err(error) => Err(Error::Scans(error)),
+    }
+}
+
+/// The mesh on every scan, each for itself.
 ///
 /// # Errors
 /// [`Error::Scans`].

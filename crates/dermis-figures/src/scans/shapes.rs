@@ -84,7 +84,7 @@ impl Study<'_> {
         let mut errors = vec![self.error(&self.start)];
         let mut last = self.start.clone();
         for rounds in 1..=ROUNDS {
-            let (weights, _) = self.fitted(scans, &ScanSettings { rounds, change: 0.0, ..*settings })?;
+            let (weights, _) = self.fitted(scans, &ScanSettings { rounds, change: 0.0, ..settings.clone() })?;
             errors.push(self.error(&weights));
             last = weights;
         }
@@ -147,8 +147,8 @@ impl Study<'_> {
     /// Residuals alike in all directions, and along the normal.
     fn weighting(&self) -> Result<Figure, FigureError> {
         let along = ScanSettings::default();
-        let alike = ScanSettings { tangential: 1.0, agreement: 1.0, smoothness: 0.0, ..along };
-        let slow = ScanSettings { tangential: 0.1, ..alike };
+        let alike = ScanSettings { tangential: 1.0, agreement: 1.0, smoothness: 0.0, ..along.clone() };
+        let slow = ScanSettings { tangential: 0.1, ..alike.clone() };
         let (points, _) = self.rounds(&self.scans, &alike)?;
         let (normals, _) = self.rounds(&self.scans, &slow)?;
         let (ours, last) = self.rounds(&self.scans, &along)?;

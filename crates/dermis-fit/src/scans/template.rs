@@ -1,6 +1,7 @@
 //! Scans in known poses as examples: the mesh, moved from its skin onto each scan.
 //!
-//! A displacement d_v at rest is added to every vertex before its bones carry it, x_v = A_v (p_v + d_v). It minimises
+//! A displacement d_v at rest moves every vertex of a skin y in the pose of the scan, x_v = y_v + A_v d_v, with A_v what the vertex's bones
+//! blend to. It minimises
 //!
 //! `½ Σ_v ρ_v (n_v·(x_v − c_v))² + ½ Σ_v (ℓ/h_v)⁴ |d_v − mean of d over the neighbours of v|²`
 //!
@@ -8,6 +9,12 @@
 //! ([`super`]), h_v the mean length of the edges at v, and ℓ the length over which a displacement is smooth. Nothing holds a
 //! vertex along the surface but its neighbours, and nothing else holds it where the scan has a hole: there the displacement
 //! goes on smoothly, and the vertex is marked as not seen.
+//!
+//! **What a scan does not show, other scans do.** At first y is the skin as the bones carry it ([`fit_templates`]). A joint model learnt from the mesh on
+//! other scans says better how skin moves that this scan does not show, so [`learn_templates`] repeats the fit with y its prediction: a scan
+//! takes the prediction of a model that knows seven eighths of the scans and not this one, a few times over, as each round has better examples to learn
+//! from. A model that knew the scan would say of a hole what was guessed there before. This is expectation
+//! maximisation with the expectation left out of its own evidence (Dempster, Laird & Rubin 1977).
 //!
 //! The data term curves by one at most, so d ← (1 + S)⁻¹ (d − its gradient), with S the matrix of the second term, lowers the objective in every
 //! round. 1 + S knows no scan: one sparse factor serves all of them.
@@ -17,13 +24,14 @@
 
 use super::pairs::vertex_normals;
 use super::{Scan, ScanError};
+use crate::joints::{JointSettings, fit_joints};
 use crate::surface::{Bordered, Spot};
-use crate::training::Progress;
-use dermis_deform::blend;
-use dermis_rig::glam::{DMat3, DVec3};
+use crate::training::{BasePoses, Progress, Training};
+use dermis_deform::{Base, Correction, blend, lbs};
+use dermis_rig::glam::{DAffine3, DMat3, DVec3};
 use dermis_rig::mesh::welded;
 use dermis_rig::skeleton::invert;
-use dermis_rig::{Example, Influences, Mesh, Neighbours};
+use dermis_rig::{BoneTransforms, Example, Influences, Mesh, Mirror, Neighbours, Skeleton};
 use dermis_solve::faer::Mat;
 use dermis_solve::{SolveError, SparseFactor};
 use rayon::prelude::*;
@@ -60,10 +68,19 @@ pub struct Template {
 
 /// The least cosine between the normals of a vertex and of its place.
 const FACING: f64 = 0.5;
+/// A vertex counts little if it is farther from its place than this many times the root mean square of all: it belongs to something else. At
+/// four, deep creases would stay where the bones carry them, which are what there is to learn.
+const FAR: f64 = 16.0;
+/// Parts of the scans, each of which is predicted from the others.
+const PARTS: usize = 8;
+/// Scans from which a joint model is learnt, at least.
+const FEWEST: usize = 4;
+/// Rounds of learning and predicting.
+const LEARNING: usize = 3;
 /// What the factor of a mesh may hold: two thousand numbers a vertex are many times what a surface needs.
 const MOST_FILL: usize = 2_000;
 
-/// Moves the mesh onto every scan.
+/// Moves the mesh onto every scan, from the skin as its bones carry it.
 ///
 /// # Errors
 /// [`ScanError`].
@@ -74,87 +91,168 @@ pub fn fit_templates(
     settings: &TemplateSettings,
     progress: Progress<'_>,
 ) -> Result<Vec<Template>, ScanError> {
-    mesh.check()?;
-    for (name, value, least, most, rule) in [
-        ("smooth", settings.smooth, 0.0, 1.0, "it must lie in 0..1 rest diagonals"),
-        ("reach", settings.reach, 1e-6, 10.0, "it must lie in 1e-6..10 rest diagonals"),
-        ("rounds", settings.rounds as f64, 1.0, 1e4, "it must lie in 1..1e4"),
-    ] {
-        if !(least..=most).contains(&value) {
-            return Err(ScanError::Setting { name, value, rule });
-        }
-    }
-    let length = Some(mesh.diagonal()).filter(|l| *l > 0.0).unwrap_or(1.0);
-    let smooth = Smooth::new(mesh, settings.smooth * length)
-        .map_err(|source| ScanError::Smooth { vertices: mesh.positions.len(), source })?;
     let done = AtomicU64::new(0);
-    let total = scans.len() as u64;
-    scans
-        .par_iter()
-        .map(|scan| {
-            if progress(done.fetch_add(1, Ordering::Relaxed), total).is_break() {
-                return Err(ScanError::Cancelled);
-            }
-            template(mesh, weights, scan, &smooth, settings, length)
-        })
-        .collect()
+    let told = || progress(done.fetch_add(1, Ordering::Relaxed), scans.len() as u64).is_break();
+    Mover::new(mesh, weights, settings)?.all(scans, &|s| blended(mesh, weights, &scans[s].transforms), &told)
 }
 
-fn template(
+/// Moves the mesh onto every scan. What a scan does not show is as a joint model says that was learnt from the others; fewer than four scans
+/// teach none, and are as by [`fit_templates`].
+///
+/// - `mirror`: the rig's left and right. With it, a scan may teach both sides
+///
+/// # Errors
+/// [`ScanError`].
+pub fn learn_templates(
     mesh: &Mesh,
+    skeleton: &Skeleton,
     weights: &Influences,
-    scan: &Scan,
-    smooth: &Smooth,
+    scans: &[Scan],
+    mirror: Option<&Mirror>,
     settings: &TemplateSettings,
-    length: f64,
-) -> Result<Template, ScanError> {
-    let whole = Mesh { positions: scan.positions.clone(), triangles: scan.triangles.clone(), ..Mesh::default() };
-    whole.check().map_err(|source| ScanError::Scan { label: scan.label.clone(), source })?;
-    let surface = Bordered::new(&scan.positions, &scan.triangles)
-        .ok_or_else(|| ScanError::Points { label: scan.label.clone(), vertices: scan.positions.len() })?;
-    let count = mesh.positions.len();
-    let carry: Vec<_> = (0..count).map(|v| blend(weights.of(v), &scan.transforms)).collect();
-    // A blend that flattens a vertex is not asked where a displacement of the skin comes from.
-    let back: Vec<DMat3> = carry.iter().map(|m| invert(m).map_or(DMat3::ZERO, |m| m.matrix3)).collect();
-    let mut moved = vec![DVec3::ZERO; count];
-    let mut skin: Vec<DVec3> = (0..count).map(|v| carry[v].transform_point3(mesh.positions[v])).collect();
-    let reach = settings.reach * length;
-    let mut distances = (0.0, 0.0);
-    let mut seen = vec![false; count];
-    for round in 0..=settings.rounds {
-        let normals = vertex_normals(&mesh.triangles, &skin);
-        let spots: Vec<Option<Spot>> = (0..count)
-            .map(|v| {
-                let spot = surface.on(surface.closest(skin[v], reach)?, skin[v]);
-                (!spot.border && spot.normal.dot(normals[v]) >= FACING).then_some(spot)
-            })
-            .collect();
-        let heights: Vec<f64> =
-            spots.iter().zip(&skin).map(|(spot, x)| spot.map_or(0.0, |s| s.normal.dot(s.point - *x))).collect();
-        let pairs = spots.iter().flatten().count();
-        let rms = (heights.iter().map(|h| h * h).sum::<f64>() / pairs.max(1) as f64).sqrt();
-        if round == 0 {
-            distances.0 = rms;
+    progress: Progress<'_>,
+) -> Result<Vec<Template>, ScanError> {
+    let parts = PARTS.min(scans.len());
+    let rounds = if scans.len() < FEWEST { 0 } else { LEARNING };
+    let total = (scans.len() * (rounds + 1) + parts * rounds) as u64;
+    let done = AtomicU64::new(0);
+    let told = || progress(done.fetch_add(1, Ordering::Relaxed), total).is_break();
+    let mover = Mover::new(mesh, weights, settings)?;
+    let mut templates = mover.all(scans, &|s| blended(mesh, weights, &scans[s].transforms), &told)?;
+    let joints = JointSettings { mirror: mirror.cloned(), ..JointSettings::new(false) };
+    for _ in 0..rounds {
+        let mut predicted = vec![Vec::new(); scans.len()];
+        for part in 0..parts {
+            let known = templates.iter().enumerate().filter(|(s, _)| s % parts != part);
+            let examples: Vec<Example> = known.map(|(_, template)| template.example.clone()).collect();
+            let base = |pose: &BoneTransforms, v: usize| blend(weights.of(v), pose).transform_point3(mesh.positions[v]);
+            let training = Training {
+                skeleton,
+                rest: &mesh.positions,
+                length: mesh.extent(),
+                examples: &examples,
+                base: BasePoses::Computed(&base),
+            };
+            if told() {
+                return Err(ScanError::Cancelled);
+            }
+            let stop = |_, _| progress(done.load(Ordering::Relaxed), total);
+            let correction = Correction::from(fit_joints(&training, weights, &joints, &stop)?.correction);
+            let base = Base::Lbs(weights.clone());
+            for (s, scan) in scans.iter().enumerate().filter(|(s, _)| s % parts == part) {
+                predicted[s] = blended(mesh, weights, &scan.transforms);
+                correction.add(&mesh.positions, &scan.transforms, &base, &mut predicted[s]);
+            }
         }
-        distances.1 = rms;
-        if round == settings.rounds {
-            seen = spots.iter().map(Option::is_some).collect();
-            break;
-        }
-        // Geman and McClure's weight: what is far off belongs to something else.
-        let scale = (4.0 * rms).max(1e-9 * length);
-        let step = |v: usize| {
-            let Some(spot) = spots[v] else { return DVec3::ZERO };
-            let robust = (1.0 + (heights[v] / scale).powi(2)).powi(-2);
-            back[v] * (spot.normal * (heights[v] * robust))
-        };
-        let wanted: Vec<DVec3> = (0..count).map(|v| moved[v] + step(v)).collect();
-        moved = smooth.draw(&wanted);
-        skin = (0..count).map(|v| carry[v].transform_point3(mesh.positions[v] + moved[v])).collect();
+        let before: Vec<f64> = templates.iter().map(|template| template.distance.0).collect();
+        templates = mover.all(scans, &|s| predicted[s].clone(), &told)?;
+        templates.iter_mut().zip(before).for_each(|(template, before)| template.distance.0 = before);
     }
-    let (label, transforms) = (scan.label.clone(), scan.transforms.clone());
-    let example = Example { label, time: None, transforms, positions: skin, importance: 1.0 };
-    Ok(Template { example, seen, distance: distances })
+    Ok(templates)
+}
+
+/// The skin as its bones carry it.
+fn blended(mesh: &Mesh, weights: &Influences, pose: &BoneTransforms) -> Vec<DVec3> {
+    let mut skin = vec![DVec3::ZERO; mesh.positions.len()];
+    lbs(&mesh.positions, weights, pose, &mut skin);
+    skin
+}
+
+/// Moves a mesh onto scans.
+struct Mover<'a> {
+    mesh: &'a Mesh,
+    weights: &'a Influences,
+    settings: &'a TemplateSettings,
+    smooth: Smooth,
+    /// What lengths are counted in.
+    length: f64,
+}
+
+impl<'a> Mover<'a> {
+    fn new(mesh: &'a Mesh, weights: &'a Influences, settings: &'a TemplateSettings) -> Result<Self, ScanError> {
+        mesh.check()?;
+        for (name, value, least, most, rule) in [
+            ("smooth", settings.smooth, 0.0, 1.0, "it must lie in 0..1 rest diagonals"),
+            ("reach", settings.reach, 1e-6, 10.0, "it must lie in 1e-6..10 rest diagonals"),
+            ("rounds", settings.rounds as f64, 1.0, 1e4, "it must lie in 1..1e4"),
+        ] {
+            if !(least..=most).contains(&value) {
+                return Err(ScanError::Setting { name, value, rule });
+            }
+        }
+        let length = Some(mesh.diagonal()).filter(|l| *l > 0.0).unwrap_or(1.0);
+        let smooth = Smooth::new(mesh, settings.smooth * length)
+            .map_err(|source| ScanError::Smooth { vertices: mesh.positions.len(), source })?;
+        Ok(Self { mesh, weights, settings, smooth, length })
+    }
+
+    /// Moves the mesh onto every scan, from a skin in its pose.
+    fn all(
+        &self,
+        scans: &[Scan],
+        from: &(dyn Fn(usize) -> Vec<DVec3> + Sync),
+        told: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Vec<Template>, ScanError> {
+        scans
+            .par_iter()
+            .enumerate()
+            .map(|(s, scan)| match told() {
+                true => Err(ScanError::Cancelled),
+                false => self.one(scan, from(s)),
+            })
+            .collect()
+    }
+
+    fn one(&self, scan: &Scan, from: Vec<DVec3>) -> Result<Template, ScanError> {
+        let Self { mesh, settings, length, .. } = self;
+        let whole = Mesh { positions: scan.positions.clone(), triangles: scan.triangles.clone(), ..Mesh::default() };
+        whole.check().map_err(|source| ScanError::Scan { label: scan.label.clone(), source })?;
+        let surface = Bordered::new(&scan.positions, &scan.triangles)
+            .ok_or_else(|| ScanError::Points { label: scan.label.clone(), vertices: scan.positions.len() })?;
+        let count = mesh.positions.len();
+        let carry: Vec<DAffine3> = (0..count).map(|v| blend(self.weights.of(v), &scan.transforms)).collect();
+        // A blend that flattens a vertex is not asked where a displacement of the skin comes from.
+        let back: Vec<DMat3> = carry.iter().map(|m| invert(m).map_or(DMat3::ZERO, |m| m.matrix3)).collect();
+        let mut moved = vec![DVec3::ZERO; count];
+        let mut skin = from.clone();
+        let reach = settings.reach * length;
+        let mut distances = (0.0, 0.0);
+        let mut seen = vec![false; count];
+        for round in 0..=settings.rounds {
+            let normals = vertex_normals(&mesh.triangles, &skin);
+            let spots: Vec<Option<Spot>> = (0..count)
+                .map(|v| {
+                    let spot = surface.on(surface.closest(skin[v], reach)?, skin[v]);
+                    (!spot.border && spot.normal.dot(normals[v]) >= FACING).then_some(spot)
+                })
+                .collect();
+            let heights: Vec<f64> =
+                spots.iter().zip(&skin).map(|(spot, x)| spot.map_or(0.0, |s| s.normal.dot(s.point - *x))).collect();
+            let pairs = spots.iter().flatten().count();
+            let rms = (heights.iter().map(|h| h * h).sum::<f64>() / pairs.max(1) as f64).sqrt();
+            if round == 0 {
+                distances.0 = rms;
+            }
+            distances.1 = rms;
+            if round == settings.rounds {
+                seen = spots.iter().map(Option::is_some).collect();
+                break;
+            }
+            // Geman and McClure's weight: what is far off belongs to something else.
+            let scale = (FAR * rms).max(1e-9 * length);
+            let step = |v: usize| {
+                let Some(spot) = spots[v] else { return DVec3::ZERO };
+                let robust = (1.0 + (heights[v] / scale).powi(2)).powi(-2);
+                back[v] * (spot.normal * (heights[v] * robust))
+            };
+            let wanted: Vec<DVec3> = (0..count).map(|v| moved[v] + step(v)).collect();
+            moved = self.smooth.draw(&wanted);
+            skin = (0..count).map(|v| from[v] + carry[v].transform_vector3(moved[v])).collect();
+        }
+        let (label, transforms) = (scan.label.clone(), scan.transforms.clone());
+        let example = Example { label, time: None, transforms, positions: skin, importance: 1.0 };
+        Ok(Template { example, seen, distance: distances })
+    }
 }
 
 /// (1 + S)⁻¹, over vertices welded at rest.

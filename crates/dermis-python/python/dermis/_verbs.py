@@ -217,6 +217,7 @@ def weights(
     rough: bool = False,
     limits: Path | None = None,
     pose_rounds: int | None = None,
+    symmetric: bool = False,
     registered: Path | None = None,
     hold_out: Files = (),
     report: Path | None = None,
@@ -265,6 +266,8 @@ def weights(
         Of 'scans': how far joints turn, a file of joint limits.
     pose_rounds : int, optional
         Of 'scans': how often poses and weights are found in turn, 5 by default.
+    symmetric : bool
+        Of 'scans': whether left and right get the same weights, learnt from every scan and from its mirror image.
     registered : path, optional
         Of 'scans': where the mesh on every scan goes, a bundle of examples for `fit`.
     hold_out : paths
@@ -302,6 +305,7 @@ def weights(
         "scans": _given(
             scans=_inputs(scans), motion=_input(motion), reach=reach, smoothness=smoothness, rounds=rounds, rule=rule,
             rough=rough or None, limits=_input(limits), pose_rounds=pose_rounds,
+            symmetric=symmetric or None,
             examples=None if registered is None else _text(registered), hold_out=_inputs(hold_out) or None,
             report=None if report is None else _text(report),
             start=start if start in (None, "rig") else {start: {}},
@@ -314,15 +318,16 @@ def weights(
         "heat": {"skip", "transfer"},
         "single-bone": {"examples", "rule"},
         "scans": {
-            "scans", "motion", "start", "reach", "smoothness", "rounds", "rule", "rough", "limits", "pose_rounds", "registered",
-            "hold_out", "report",
+            "scans", "motion", "start", "reach", "smoothness", "rounds", "rule", "rough", "limits", "pose_rounds",
+            "symmetric", "registered", "hold_out", "report",
         },
         "plan": {"degrees", "skip", "transfer"},
     }[source]
     named = _given(
         rule=rule, motion=motion, start=start, reach=reach, smoothness=smoothness, rounds=rounds, degrees=degrees,
         skip=skip, transfer=transfer, examples=examples or None, scans=scans or None, rough=rough or None, limits=limits,
-        pose_rounds=pose_rounds, registered=registered, hold_out=hold_out or None, report=report,
+        pose_rounds=pose_rounds, symmetric=symmetric or None, registered=registered, hold_out=hold_out or None,
+        report=report,
     )
     for name in (name.replace("-", "_") for name in named):
         if name not in own:

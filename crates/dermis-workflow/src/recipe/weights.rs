@@ -10,7 +10,8 @@ use crate::scan_poses::{self, Round, Rounds, ScanPoses};
 use crate::scans::{hold_poses, load_poses, load_scans, load_surfaces};
 use crate::weights::{
     Checked, bones_of_templates, check_ending, check_files, check_json, from_scans, from_single_bones, heat, heat_json,
-    load_unskinned, names, plan, scans_json, single_bones_json, templates, templates_json, write_rig, write_templates,
+    learnt_templates, load_unskinned, names, plan, scans_json, single_bones_json, templates, templates_json, write_rig,
+    write_templates,
 };
 use dermis_fit::ScanSurface;
 use dermis_fit::heat::{HeatReport, HeatSettings};
@@ -18,7 +19,7 @@ use dermis_fit::influence::{Found, InfluenceSettings, PlanSettings, Rule};
 use dermis_fit::scans::{Scan, ScanReport, ScanSettings, Template};
 use dermis_fit::weights::WeightReport;
 use dermis_motion::anatomy::Anatomy;
-use dermis_rig::{Influences, Motion};
+use dermis_rig::{Influences, Mirror, Motion};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -128,6 +129,9 @@ pub struct ScanOptions {
     /// How often poses and weights are found in turn.
     #[serde(default = "ScanOptions::default_pose_rounds")]
     pub pose_rounds: usize,
+    /// Whether left and right get the same weights, learnt from every scan and from its mirror image.
+    #[serde(default)]
+    pub symmetric: bool,
     /// How the bones that a vertex may follow are chosen. Without a rule they are those of its surroundings, in each round anew.
     #[serde(default)]
     pub rule: Option<BoneRule>,
@@ -202,6 +206,7 @@ pub struct WeightsOutcome {
 
 /// What was found out while weights were made.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one is made in a run")]
 pub enum WeightsFound {
     /// By bone heat.
     Heat(HeatReport),
@@ -218,8 +223,10 @@ pub enum WeightsFound {
     Scans {
         /// Bone heat, if the fit began with it.
         heat: Option<HeatReport>,
-        /// How scans and poses were paired, a sentence.
+        /// How scans and poses were paired, and whether scans teach both sides, a sentence.
         pairing: String,
+        /// Whether left and right of the rig mirror each other, so that scans can teach both sides.
+        mirrors: bool,
         /// The poses, if they were found.
         poses: Option<ScanPoses>,
         /// The settings.
@@ -272,6 +279,7 @@ impl ScanOptions {
             rough: false,
             limits: None,
             pose_rounds: Self::default_pose_rounds(),
+            symmetric: false,
             rule: None,
             examples: None,
             hold_out: vec![],
@@ -347,7 +355,7 @@ impl WeightsRecipe {
         seen(watch, inputs, &run.notes)?;
         let mut templates = Vec::new();
         if let (WeightsFound::Scans { scans, .. }, Some(examples)) = (&found, &examples) {
-            let make = |p: dermis_rig::Progress<'_>| self::templates(&rig.rig, &weights, scans, p);
+            let make = |p: dermis_rig::Progress<'_>| learnt_templates(&rig.rig, &weights, scans, p);
             templates = step(watch, "mesh onto scans", make)?;
             write_templates(&rig, &weights, &templates, examples)?;
         }
@@ -430,15 +438,23 @@ impl Run<'_> {
             motion = Some(poses);
         }
         let paths: Vec<PathBuf> = options.scans.iter().map(|input| input.file.path.clone()).collect();
+        let mirror = Mirror::find(&rig.rig.mesh().positions, rig.rig.skeleton(), &start);
+        if options.symmetric && mirror.is_none() {
+            let what = "mesh, bones and first weights of the rig have no common plane of symmetry";
+            let remedy = "let left and right have weights of their own";
+            return Err(Error::lacks(&self.recipe.rig.file.path, what, remedy));
+        }
+        let mirrors = mirror.is_some();
         let settings = ScanSettings {
             reach: options.reach.unwrap_or(ScanSettings::default().reach),
             smoothness: options.smoothness,
             influences: self.recipe.influences,
             rounds: options.rounds,
+            mirror: mirror.filter(|_| options.symmetric),
             ..ScanSettings::default()
         };
         if options.rough || (motion.is_none() && !hold_poses(rig, &paths, read)?) {
-            return self.unposed_scans(options, &paths, motion.as_ref(), start, heat, settings);
+            return self.unposed_scans(options, &paths, motion.as_ref(), (start, heat, mirrors), settings);
         }
         let found = step(self.watch, "read scans", |_| load_scans(rig, &paths, motion.as_ref(), read))?;
         self.notes.extend(found.notes);
@@ -455,11 +471,21 @@ impl Run<'_> {
         };
         let fit = |p: dermis_rig::Progress<'_>| from_scans(&rig.rig, &start, candidates.as_ref(), &scans, &settings, p);
         let (made, report) = step(self.watch, "fit to scans", fit)?;
-        let (pairing, unposed) = (found.pairing, Vec::new());
+        let (pairing, unposed) = (found.pairing + sides(&settings), Vec::new());
         let anatomy = self.anatomy(options)?;
         let held_out = self.held_out(options, (&made, ScanOptions::default_pose_rounds()), &start, &anatomy)?;
-        let found =
-            WeightsFound::Scans { heat, pairing, poses: None, settings, report, scans, unposed, start, held_out };
+        let found = WeightsFound::Scans {
+            heat,
+            pairing,
+            mirrors,
+            poses: None,
+            settings,
+            report,
+            scans,
+            unposed,
+            start,
+            held_out,
+        };
         Ok((made, found, motion))
     }
 
@@ -469,8 +495,7 @@ impl Run<'_> {
         options: &ScanOptions,
         paths: &[PathBuf],
         rough: Option<&Motion>,
-        start: Influences,
-        heat: Option<HeatReport>,
+        (start, heat, mirrors): (Influences, Option<HeatReport>, bool),
         settings: ScanSettings,
     ) -> Result<(Influences, WeightsFound, Option<Motion>), Error> {
         let (rig, read) = (self.rig, &self.recipe.read);
@@ -494,11 +519,14 @@ impl Run<'_> {
         let scans = scan_poses::posed(&surfaces, &registrations);
         let scanned = registrations.len();
         let pairing = format!("{} of {scanned} scans have a pose, found in {count} rounds", motion.frames.len());
+        let pairing = pairing + sides(&rounds.settings);
         let held_out = self.held_out(options, (&weights, count), &start, &anatomy)?;
         let without = surfaces.into_iter().zip(&registrations).filter(|(_, one)| one.found.is_err());
         let unposed = without.map(|(surface, _)| surface).collect();
         let poses = Some(ScanPoses { registrations, rounds: count });
-        let found = WeightsFound::Scans { heat, pairing, poses, settings, report, scans, unposed, start, held_out };
+        let settings = rounds.settings;
+        let found =
+            WeightsFound::Scans { heat, pairing, mirrors, poses, settings, report, scans, unposed, start, held_out };
         Ok((weights, found, Some(motion)))
     }
 
@@ -538,6 +566,11 @@ impl Run<'_> {
         let find = |p: dermis_rig::Progress<'_>| HeldOutScans::new(rig, weights, start, anatomy, surfaces, p);
         step(self.watch, "poses of held-out scans", find).map(Some)
     }
+}
+
+/// What the sentence on scans and poses says of left and right.
+fn sides(settings: &ScanSettings) -> &'static str {
+    if settings.mirror.is_some() { "; each teaches both sides" } else { "" }
 }
 
 /// An output for examples.
@@ -634,8 +667,9 @@ impl WeightsOutcome {
             WeightsFound::SingleBone { found, report, .. } => {
                 value["single_bone"] = single_bones_json(rig, found, report);
             }
-            WeightsFound::Scans { pairing, poses, report, held_out, .. } => {
+            WeightsFound::Scans { pairing, settings, poses, report, held_out, .. } => {
                 value["scans"] = scans_json(rig, report);
+                value["scans"]["symmetric"] = json!(settings.mirror.is_some());
                 value["scans"]["poses"] = poses.as_ref().map_or(Value::Null, |poses| poses.json(rig));
                 value["scans"]["pairing"] = json!(pairing);
                 value["scans"]["held_out"] = held_out.as_ref().map_or(Value::Null, |held| held.json(rig));
