@@ -117,12 +117,13 @@ def test_scans_in_poses_that_nobody_noted_become_weights(tmp_path: Path) -> None
         (folder / f"{at}.obj").write_text("\n".join(lines) + "\n")
     found = dermis.weights(
         tmp_path / "bare.npz", tmp_path / "made.npz", source="scans", scans=tmp_path / "scans", pose_rounds=1,
-        hold_out=tmp_path / "held", report=tmp_path / "page.html", registered=tmp_path / "registered.npz",
+        symmetric=True, hold_out=tmp_path / "held", report=tmp_path / "page.html", registered=tmp_path / "registered.npz",
     )
     scans = found["scans"]["poses"]["scans"]
     assert [scan["label"] for scan in scans] == ["0", "9", "18"]
     assert all(scan["scan_explained"] > 0.9 for scan in scans), scans
     assert 0 < found["scans"]["held_out"]["distance"] < 0.01
+    assert found["scans"]["symmetric"]
     assert "Held out: the scan that the fit did not see" in (tmp_path / "page.html").read_text()
     with np.load(tmp_path / "registered.npz") as registered:
         assert registered["vertices"].shape == (3, len(rest), 3)

@@ -85,6 +85,15 @@ fn scans_and_poses_become_weights_matched_by_name_or_in_order() {
     // A fortieth of the tube's radius, which is 0.12.
     assert!(errors.iter().all(|e| *e < 0.003 && *e < 0.3 * before), "{before} became {errors:?}");
     assert!((errors[0] - errors[1]).abs() < 1e-12);
+    // The tube is its own mirror image.
+    let line = "weights bare.glb --scans scans.npz -o a.glb --force --check truth.npz";
+    let text = desk.good(line).out;
+    assert!(text.contains("with --symmetric every scan teaches both sides"), "{text}");
+    let text = desk.good(&format!("{line} --symmetric")).out;
+    assert!(text.contains("; each teaches both sides") && text.contains("of 24 scans and mirror images"), "{text}");
+    let said = desk.json(&format!("{line} --symmetric --json"));
+    assert_eq!(said["scans"]["symmetric"], true);
+    assert!(number(&said, "check.error.rms") < 0.003, "{said}");
 }
 
 /// Nobody noted the poses down: they are found, the weights are as with known ones, and the mesh on every scan makes examples.
@@ -234,6 +243,12 @@ fn what_makes_no_weights_is_refused_with_a_remedy() {
     desk.put("nan/0.obj", "v nan 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\n");
     desk.put("far/rest.obj", "v 100 0 0\nv 100 1 0\nv 100 0 1\nf 1 2 3\n");
     desk.put("out.glb", b"mine");
+    let mut bent = tube.contents();
+    bent.mesh.as_mut().unwrap().positions.iter_mut().for_each(|p| {
+        p.y += 0.5 * p.x * p.x;
+        p.z += 0.5 * p.x * p.x * p.x;
+    });
+    desk.put("bent.npz", to_bytes(|out| write(&bent, StoredFloat::Double, out)).unwrap());
     for (line, says) in [
         ("a.npz -o out.glb", &["exists already", "--force"][..]),
         ("a.npz -o out.fbx --force", &["cannot be written", ".glb or .npz"]),
@@ -255,6 +270,7 @@ fn what_makes_no_weights_is_refused_with_a_remedy() {
         ("a.npz --scans nan --motion poses.npz -o x.glb", &["0.obj"]),
         ("a.npz --scans far --motion poses.npz -o x.glb", &["nowhere near", "--up"]),
         ("bare.npz --scans scans --motion poses.npz --start rig -o x.glb", &["has no weights"]),
+        ("bent.npz --scans scans --motion poses.npz --symmetric -o x.glb", &["no common plane of symmetry"]),
     ] {
         desk.bad(&format!("weights {line}"), says);
         assert_eq!(desk.bytes("out.glb"), b"mine");
@@ -266,6 +282,7 @@ fn what_makes_no_weights_is_refused_with_a_remedy() {
         "a.npz --plan p.glb -o x.glb",
         "a.npz --scans scans --rough -o x.glb",
         "a.npz --heat --examples x.npz -o x.glb",
+        "a.npz --heat --symmetric -o x.glb",
     ] {
         assert_eq!(desk.run(&format!("weights {line}")).code, 2);
     }
