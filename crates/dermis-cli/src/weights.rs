@@ -438,7 +438,7 @@ fn template_lines(templates: &[Template], unit: &LengthUnit) -> Vec<String> {
     let seen = templates.iter().map(|t| t.seen.iter().filter(|s| **s).count() as f64 / t.seen.len() as f64);
     vec![format!(
         "{} examples: the skin is {} off its scan rms where a scan shows it, {} with the weights alone; {:.1} % of a skin is \
-         shown, the rest is as other scans suggest",
+         shown, the rest is guessed",
         templates.len(),
         rms(&|t| t.distance.1),
         rms(&|t| t.distance.0),

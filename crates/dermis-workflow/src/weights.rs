@@ -58,14 +58,17 @@ pub fn from_scans(
     settings: &ScanSettings,
     progress: Progress<'_>,
 ) -> Result<(Influences, ScanReport), Error> {
-    match fit_scans_among(rig.mesh(), rig.skeleton(), start, candidates, scans, settings, progress) {
-        Ok(made) => Ok(made),
-        Err(ScanError::Cancelled) => Err(Error::Cancelled),
-        Err(error) => Err(Error::Scans(error)),
+    fit_scans_among(rig.mesh(), rig.skeleton(), start, candidates, scans, settings, progress).map_err(of_scans)
+}
+
+fn of_scans(error: ScanError) -> Error {
+    match error {
+        ScanError::Cancelled => Error::Cancelled,
+        error => Error::Scans(error),
     }
 }
 
-/// The mesh on every scan: examples, with what each scan shows of them. What one does not show is as the others suggest.
+/// The mesh on every scan: examples, with what each scan shows of them. In holes they show what the other scans teach.
 ///
 /// # Errors
 /// [`Error::Scans`].
@@ -78,11 +81,7 @@ pub fn learnt_templates(
     let (mesh, skeleton) = (rig.mesh(), rig.skeleton());
     let mirror = Mirror::find(&mesh.positions, skeleton, weights);
     let settings = TemplateSettings::default();
-    match learn_templates(mesh, skeleton, weights, scans, mirror.as_ref(), &settings, progress) {
-        Ok(made) => Ok(made),
-        Err(ScanError::Cancelled) => Err(Error::Cancelled),
-        Err(error) => Err(Error::Scans(error)),
-    }
+    learn_templates(mesh, skeleton, weights, scans, mirror.as_ref(), &settings, progress).map_err(of_scans)
 }
 
 /// The mesh on every scan, each for itself.
@@ -95,11 +94,7 @@ pub fn templates(
     scans: &[Scan],
     progress: Progress<'_>,
 ) -> Result<Vec<Template>, Error> {
-    match fit_templates(rig.mesh(), weights, scans, &TemplateSettings::default(), progress) {
-        Ok(made) => Ok(made),
-        Err(ScanError::Cancelled) => Err(Error::Cancelled),
-        Err(error) => Err(Error::Scans(error)),
-    }
+    fit_templates(rig.mesh(), weights, scans, &TemplateSettings::default(), progress).map_err(of_scans)
 }
 
 /// The bones that move each vertex, by a rule, seen in the mesh on every scan. A joint of a scan counts as moved if it turns by more than

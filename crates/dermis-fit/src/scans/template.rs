@@ -10,11 +10,10 @@
 //! vertex along the surface but its neighbours, and nothing else holds it where the scan has a hole: there the displacement
 //! goes on smoothly, and the vertex is marked as not seen.
 //!
-//! **What a scan does not show, other scans do.** At first y is the skin as the bones carry it ([`fit_templates`]). A joint model learnt from the mesh on
-//! other scans says better how skin moves that this scan does not show, so [`learn_templates`] repeats the fit with y its prediction: a scan
-//! takes the prediction of a model that knows seven eighths of the scans and not this one, a few times over, as each round has better examples to learn
-//! from. A model that knew the scan would say of a hole what was guessed there before. This is expectation
-//! maximisation with the expectation left out of its own evidence (Dempster, Laird & Rubin 1977).
+//! **Holes.** At first y is the skin as the bones carry it ([`fit_templates`]). [`learn_templates`] repeats this with a better y, the
+//! prediction of a joint model that learnt from the mesh on other scans: seven eighths of the scans predict the rest. Every round learns
+//! from the examples of the round before. A model that had learnt from the scan itself would only repeat what was guessed in its holes. The
+//! rounds are those of expectation maximisation (Dempster, Laird & Rubin 1977) but for this: there the model knows all examples.
 //!
 //! The data term curves by one at most, so d ← (1 + S)⁻¹ (d − its gradient), with S the matrix of the second term, lowers the objective in every
 //! round. 1 + S knows no scan: one sparse factor serves all of them.
@@ -68,8 +67,8 @@ pub struct Template {
 
 /// The least cosine between the normals of a vertex and of its place.
 const FACING: f64 = 0.5;
-/// A vertex counts little if it is farther from its place than this many times the root mean square of all: it belongs to something else. At
-/// four, deep creases would stay where the bones carry them, which are what there is to learn.
+/// A vertex counts little if it is farther from its place than this many times the root mean square of all: its place belongs to something
+/// else. Skin in deep creases is several times as far away as most, and is what there is to learn.
 const FAR: f64 = 16.0;
 /// Parts of the scans, each of which is predicted from the others.
 const PARTS: usize = 8;
@@ -96,10 +95,10 @@ pub fn fit_templates(
     Mover::new(mesh, weights, settings)?.all(scans, &|s| blended(mesh, weights, &scans[s].transforms), &told)
 }
 
-/// Moves the mesh onto every scan. What a scan does not show is as a joint model says that was learnt from the others; fewer than four scans
-/// teach none, and are as by [`fit_templates`].
+/// Moves the mesh onto every scan. A joint model that learnt from the other scans says how skin looks that a scan does not show. With fewer
+/// than four scans the result is that of [`fit_templates`].
 ///
-/// - `mirror`: the rig's left and right. With it, a scan may teach both sides
+/// - `mirror`: the rig's left and right, with which a scan may teach both sides
 ///
 /// # Errors
 /// [`ScanError`].
