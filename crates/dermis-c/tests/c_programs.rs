@@ -7,9 +7,9 @@ mod with_cc {
     use super::compiled::{Library, STRICT, compile, include, printed, source};
     use super::table::{Table, arm, folder, poses, skins};
     use dermis::Method;
-    use dermis::rig::Frame;
-    use dermis::rig::glam::DQuat;
-    use dermis::workflow::recipe::{Existing, Input, Outcome, PoseRecipe, Recipe, Silent};
+    use dermis::glam::DQuat;
+    use dermis::internals::rig::Frame;
+    use dermis::internals::workflow::recipe::{Existing, Input, Outcome, PoseRecipe, Recipe, Silent};
     use std::process::Command;
 
     /// Oracle: the runner of the façade, to the last bit, for the model of every method.
@@ -32,7 +32,7 @@ mod with_cc {
     #[test]
     fn a_program_in_c_gives_the_bits_of_dermis_pose() {
         let folder = folder("pose");
-        let (rig, exercise, _, _) = dermis::workflow::demo::body().unwrap();
+        let (rig, exercise, _, _) = dermis::internals::workflow::demo::body().unwrap();
         let fitted = dermis::fit(&rig.into(), &exercise.into(), &Method::animation_space()).unwrap();
         let (model, out) = (folder.join("body.dermis"), folder.join("walk.npz"));
         fitted.model().save(&model).unwrap();
@@ -49,7 +49,7 @@ mod with_cc {
             existing: Existing::Replace,
         };
         let Outcome::Pose(outcome) = Recipe::Pose(pose).run(&Silent).unwrap() else { panic!("it was a pose") };
-        let bundle = dermis::io::npz::read(&std::fs::read(out).unwrap(), "walk").unwrap();
+        let bundle = dermis::internals::io::npz::read(&std::fs::read(out).unwrap(), "walk").unwrap();
         let skins: Vec<_> = bundle.records.into_iter().map(|record| record.positions.unwrap()).collect();
         let transforms = |frame: Frame| fitted.model().skeleton().bone_transforms(&frame.pose);
         let poses: Vec<_> = outcome.motion.frames.into_iter().map(transforms).collect();

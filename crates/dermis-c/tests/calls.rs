@@ -8,11 +8,11 @@
 #[allow(dead_code)]
 mod table;
 
-use dermis::deform::pose_space::Carrier;
-use dermis::deform::{Base, Deformer, RiggedDeformer};
-use dermis::io::{ModelFile, ModelHeader, Space};
-use dermis::rig::glam::{DAffine3, Vec3};
-use dermis::rig::{BoneTransforms, RenderMesh, Rig};
+use dermis::glam::{DAffine3, Vec3};
+use dermis::internals::deform::pose_space::Carrier;
+use dermis::internals::deform::{Base, Deformer, RiggedDeformer};
+use dermis::internals::io::{ModelFile, ModelHeader, Space};
+use dermis::internals::rig::{BoneTransforms, RenderMesh, Rig};
 use dermis::{Method, Model};
 use dermis_c::matrices::*;
 use dermis_c::memory::DermisFloats;
@@ -152,7 +152,7 @@ fn other_axes_and_units_are_carried_over() {
     let axes = [0.01, 0.0, 0.0, 0.0, 0.0, 0.01, 0.0, 0.01, 0.0];
     let out = |p: &Vec3| Vec3::new(p.x, p.z, p.y);
     assert_eq!(unsafe { dermis_runner_set_axes(run, axes.as_ptr()) }, DERMIS_OK);
-    let to_model = DAffine3::from_mat3(dermis::rig::glam::DMat3::from_cols_array(&axes).transpose());
+    let to_model = DAffine3::from_mat3(dermis::glam::DMat3::from_cols_array(&axes).transpose());
     for transforms in poses(11) {
         let theirs = BoneTransforms::new(transforms.iter().map(|m| to_model.inverse() * *m * to_model).collect());
         let given = numbers(&theirs);

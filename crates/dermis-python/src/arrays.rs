@@ -2,7 +2,7 @@
 
 use crate::errors::{error, hinted, of_arrays};
 use dermis::arrays::{ArrayError, affine};
-use dermis::rig::glam::{DAffine3, DVec3};
+use dermis::glam::{DAffine3, DVec3};
 use numpy::{
     Element, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyReadwriteArrayDyn, PyUntypedArray,
     PyUntypedArrayMethods,

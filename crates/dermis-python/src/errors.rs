@@ -1,7 +1,7 @@
 //! Errors of the library as `dermis.Error`: a message with argument, expected and got, and a hint in Python's words.
 
 use dermis::arrays::ArrayError;
-use dermis::rig::examples::ExampleError;
+use dermis::internals::rig::examples::ExampleError;
 use dermis_cli::hints;
 use pyo3::PyErr;
 
@@ -18,14 +18,14 @@ pub fn hinted(message: impl Into<String>, hint: &str) -> PyErr {
 }
 
 /// An error of a recipe, in Python's words.
-pub fn of_library(error: &dermis::Error) -> PyErr {
+pub fn of_library(error: &dermis::internals::workflow::Error) -> PyErr {
     hinted(in_python(&hints::message(error)), &in_python(&hints::hint(error)))
 }
 
 /// An error of arrays.
 pub fn of_arrays(error: &ArrayError) -> PyErr {
     let hint = match error {
-        ArrayError::Skeleton(dermis::rig::SkeletonError::ParentAfterChild { .. }) => {
+        ArrayError::Skeleton(dermis::internals::rig::SkeletonError::ParentAfterChild { .. }) => {
             "bring bones, parents, matrices and columns of weights into an order with parents first"
         }
         _ => "",

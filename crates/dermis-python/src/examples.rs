@@ -5,9 +5,9 @@ use crate::errors::{error, of_examples};
 use crate::rig::Rig;
 use crate::work::work;
 use dermis::arrays::ExampleArrays;
-use dermis::files::load::Source;
-use dermis::rig::glam::DVec3;
-use dermis::rig::{BoneTransforms, Example, ExampleSet};
+use dermis::glam::DVec3;
+use dermis::internals::files::load::Source;
+use dermis::internals::rig::{BoneTransforms, Example, ExampleSet};
 use numpy::{PyArray1, PyArray3, PyArray4, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -219,7 +219,7 @@ impl Examples {
     ///     Contiguous blocks for a clip, every `count`-th pose otherwise, and always all examples of one pose together. Empty
     ///     where there is nothing to leave out.
     fn folds(&self, count: usize) -> Vec<Vec<usize>> {
-        dermis::workflow::fit::folds(&self.inner, self.rig.mesh().extent(), count)
+        dermis::internals::workflow::fit::folds(&self.inner, self.rig.mesh().extent(), count)
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, State<'py>)> {
@@ -262,7 +262,7 @@ impl Examples {
             label,
             time,
             transforms: BoneTransforms::new(
-                transforms[at * bones..][..bones].iter().map(dermis::rig::glam::DAffine3::from_cols_array).collect(),
+                transforms[at * bones..][..bones].iter().map(dermis::glam::DAffine3::from_cols_array).collect(),
             )
             .with_channels(channels.into_iter().map(|(name, value)| (name.into(), value)).collect()),
             positions: positions[at * vertices..][..vertices].iter().copied().map(DVec3::from).collect(),

@@ -8,10 +8,10 @@ use crate::model::Model;
 use crate::rig::Rig;
 use crate::work::work;
 use dermis::Method;
-use dermis::files::load::FileNote;
-use dermis::fitting::method::MapSource;
-use dermis::rig::{ExampleSet, Influences};
-use dermis::workflow::recipe::{Beside, FitExamples, FitOutcome, FitRecipe, HeldFit, Input};
+use dermis::internals::files::load::FileNote;
+use dermis::internals::fitting::method::MapSource;
+use dermis::internals::rig::{ExampleSet, Influences};
+use dermis::internals::workflow::recipe::{Beside, FitExamples, FitOutcome, FitRecipe, HeldFit, Input};
 use pyo3::prelude::*;
 use std::sync::Arc;
 

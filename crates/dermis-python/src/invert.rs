@@ -5,10 +5,10 @@
 
 use crate::arrays::{Extent, Floats};
 use crate::errors::error;
-use dermis::fitting::inverse::{
+use dermis::glam::DVec3;
+use dermis::internals::fitting::inverse::{
     Coupled, Dependence, Inverse, InverseError, InverseMethod, InverseSettings, Stopped, invert,
 };
-use dermis::rig::glam::DVec3;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use std::sync::mpsc::{Receiver, Sender, channel};

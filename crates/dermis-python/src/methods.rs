@@ -2,7 +2,7 @@
 
 use crate::errors::{error, hinted};
 use dermis::Method;
-use dermis::fitting::method::{PRESETS, preset};
+use dermis::internals::fitting::method::{PRESETS, preset};
 use pyo3::prelude::*;
 use serde_json::Value;
 

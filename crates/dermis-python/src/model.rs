@@ -5,12 +5,12 @@ use crate::errors::{error, hinted};
 use crate::rig::{Rig, up_of};
 use crate::work::{not_forked, quick, said};
 use dermis::arrays::{directions_from_ours, positions_from_ours};
-use dermis::deform::baked::Scratch;
-use dermis::deform::normals::MeshNormals;
-use dermis::deform::{PoseDistance, PoseError};
-use dermis::report::ModelOutcome;
-use dermis::rig::BoneTransforms;
-use dermis::rig::glam::{DAffine3, Vec3};
+use dermis::glam::{DAffine3, Vec3};
+use dermis::internals::deform::baked::Scratch;
+use dermis::internals::deform::normals::MeshNormals;
+use dermis::internals::deform::{PoseDistance, PoseError};
+use dermis::internals::report::ModelOutcome;
+use dermis::internals::rig::BoneTransforms;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadwriteArrayDyn};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -36,7 +36,7 @@ pub struct Model {
 #[derive(Default)]
 struct Memory {
     scratch: Vec<Scratch>,
-    faces: Vec<dermis::rig::glam::DVec3>,
+    faces: Vec<dermis::glam::DVec3>,
 }
 
 /// Poses that are evaluated together: weights and coefficients are read from memory once for all of them.

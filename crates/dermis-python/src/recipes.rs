@@ -2,7 +2,7 @@
 
 use crate::errors::error;
 use crate::work::work;
-use dermis::workflow::recipe::Recipe;
+use dermis::internals::workflow::recipe::Recipe;
 use pyo3::prelude::*;
 
 /// Runs a recipe from its JSON; what the program prints with `--json`.
@@ -14,7 +14,7 @@ pub fn run(py: Python<'_>, recipe: &str, progress: Option<&Bound<'_, PyAny>>) ->
         let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
         error(format!("this is no recipe: {text}"))
     })?;
-    work(py, progress, move |watch| Ok(recipe.run(watch)?.json().to_string()))
+    work(py, progress, move |watch| recipe.run(watch).map(|done| done.json().to_string()))
 }
 
 /// Runs the program `dermis` with these arguments, its name first; the exit code.

@@ -4,9 +4,9 @@ use crate::arrays::{Extent, Floats, integers};
 use crate::errors::{error, hinted, of_arrays};
 use crate::work::{quick, said};
 use dermis::arrays::{RigArrays, space};
-use dermis::deform::{Base, Deformer, RiggedDeformer};
-use dermis::io::{ModelFile, ModelHeader, Space, UpAxis};
-use dermis::rig::{BoneIndex, Influences};
+use dermis::internals::deform::{Base, Deformer, RiggedDeformer};
+use dermis::internals::io::{ModelFile, ModelHeader, Space, UpAxis};
+use dermis::internals::rig::{BoneIndex, Influences};
 use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -233,8 +233,11 @@ impl From<dermis::Rig> for Rig {
 fn bytes_of(rig: &dermis::Rig) -> PyResult<Vec<u8>> {
     let deformer = Deformer::new(rig.mesh().positions.clone(), Base::Given, None).map_err(said)?;
     let model = RiggedDeformer::new((**rig).clone(), None, deformer.into_baked(), None).map_err(said)?;
-    let header =
-        ModelHeader { method: "given".into(), program: dermis::workflow::PROGRAM.into(), ..ModelHeader::default() };
+    let header = ModelHeader {
+        method: "given".into(),
+        program: dermis::internals::workflow::PROGRAM.into(),
+        ..ModelHeader::default()
+    };
     let mut bytes = Vec::new();
     dermis::Model::from(ModelFile { model, space: rig.space().clone(), header }).write(&mut bytes).map_err(said)?;
     Ok(bytes)

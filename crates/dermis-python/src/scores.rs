@@ -5,9 +5,9 @@ use crate::examples::Examples;
 use crate::model::Model;
 use crate::rig::Rig;
 use crate::work::work;
-use dermis::measure::{Scores, measure};
-use dermis::report::{ModelOutcome, ScoredExamples, SetRole};
-use dermis::workflow::recipe::{Subsets, USUAL, compare_held, comparison_steps};
+use dermis::internals::measure::{Scores, measure};
+use dermis::internals::report::{ModelOutcome, ScoredExamples, SetRole};
+use dermis::internals::workflow::recipe::{Subsets, USUAL, compare_held, comparison_steps};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ pub fn evaluate(py: Python<'_>, model: &Model, examples: &Examples) -> PyResult<
     examples.of_rig("examples", &model.rig)?;
     let (model, examples) = (Arc::clone(&model.inner), Arc::clone(&examples.inner));
     let (of, on) = (Arc::clone(&model), Arc::clone(&examples));
-    let scores = work(py, None, move |_| Ok(measure(of.as_file(), &on, None)?))?;
+    let scores = work(py, None, move |_| measure(of.as_file(), &on, None))?;
     Ok(ScoreResult { model, examples, scores })
 }
 

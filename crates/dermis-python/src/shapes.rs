@@ -4,12 +4,12 @@ use crate::arrays::{Extent, Floats};
 use crate::errors::error;
 use crate::model::Model;
 use crate::work::work;
-use dermis::compile::CompileError;
-use dermis::compile::pose_space::{PoseSpaceSettings, drive_pose_space, refusal};
-use dermis::compile::principal::principal_shapes;
-use dermis::rig::glam::DAffine3;
-use dermis::rig::{Frame, MorphTarget, Motion, WorldPose};
-use dermis::workflow::Error;
+use dermis::glam::DAffine3;
+use dermis::internals::compile::CompileError;
+use dermis::internals::compile::pose_space::{PoseSpaceSettings, drive_pose_space, refusal};
+use dermis::internals::compile::principal::principal_shapes;
+use dermis::internals::rig::{Frame, MorphTarget, Motion, WorldPose};
+use dermis::internals::workflow::Error;
 use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods};
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ fn made(
     model: &dermis::Model,
     motion: &Motion,
     most: usize,
-    progress: dermis::fitting::Progress<'_>,
+    progress: dermis::internals::fitting::Progress<'_>,
 ) -> Result<(Vec<MorphTarget>, Vec<Vec<f64>>), Error> {
     let file = model.as_file();
     if refusal(file).is_none() {

@@ -5,9 +5,9 @@
 //! seen however seldom the work reports.
 
 use crate::errors::{error, of_library};
-use dermis::Error;
-use dermis::rig::Cancelled;
-use dermis::workflow::recipe::{Course, Watch};
+use dermis::internals::rig::Cancelled;
+use dermis::internals::workflow::Error;
+use dermis::internals::workflow::recipe::{Course, Watch};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use std::ops::ControlFlow;
@@ -29,10 +29,10 @@ const GRACE: Duration = Duration::from_millis(80);
 ///
 /// # Errors
 /// Those of the job; `KeyboardInterrupt`; whatever `progress` raised.
-pub fn work<T: Send + 'static>(
+pub fn work<T: Send + 'static, E: Into<Error> + Send + 'static>(
     py: Python<'_>,
     progress: Option<&Bound<'_, PyAny>>,
-    job: impl FnOnce(&dyn Watch) -> Result<T, Error> + Send + 'static,
+    job: impl FnOnce(&dyn Watch) -> Result<T, E> + Send + 'static,
 ) -> PyResult<T> {
     not_forked()?;
     let watch = Arc::new(Watched::default());
@@ -66,7 +66,7 @@ pub fn work<T: Send + 'static>(
             }
         }
         match thread.join() {
-            Ok(done) => done.map_err(|error| of_library(&error)),
+            Ok(done) => done.map_err(|error| of_library(&error.into())),
             Err(_) => {
                 Err(PyRuntimeError::new_err("dermis stopped at an error of its own; the message is on standard error"))
             }
@@ -154,9 +154,9 @@ pub fn not_forked() -> PyResult<()> {
 ///
 /// # Errors
 /// Those of the job.
-pub fn quick<T: Send>(py: Python<'_>, job: impl FnOnce() -> Result<T, Error> + Send) -> PyResult<T> {
+pub fn quick<T: Send, E: Into<Error> + Send>(py: Python<'_>, job: impl FnOnce() -> Result<T, E> + Send) -> PyResult<T> {
     not_forked()?;
-    py.detach(job).map_err(|found| of_library(&found))
+    py.detach(job).map_err(|found| of_library(&found.into()))
 }
 
 /// An error with a message, for `map_err`.

@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release -p dermis --example black_box_inverse`
 
-use dermis::fitting::inverse::{InverseSettings, invert};
-use dermis::rig::glam::DVec3;
+use dermis::glam::DVec3;
+use dermis::internals::fitting::inverse::{InverseSettings, invert};
 use std::convert::Infallible;
 
 /// A bend followed by a twist, as a program of the caller's own would do it.

@@ -16,10 +16,10 @@
 //! Arrays are little-endian `f64` in C order; axes have Y up, lengths are metres.
 
 use dermis::Model;
-use dermis::deform::{Base, Deformer, RiggedDeformer};
-use dermis::io::{ModelFile, Space, model_file::ModelHeader};
-use dermis::rig::glam::{DAffine3, DVec3, Vec3};
-use dermis::rig::{BoneTransforms, Rig};
+use dermis::glam::{DAffine3, DVec3, Vec3};
+use dermis::internals::deform::{Base, Deformer, RiggedDeformer};
+use dermis::internals::io::{ModelFile, Space, model_file::ModelHeader};
+use dermis::internals::rig::{BoneTransforms, Rig};
 use dermis_testkit::models::{models, strip};
 use dermis_testkit::{Random, Tree, change_rig, some_motion};
 use std::error::Error;

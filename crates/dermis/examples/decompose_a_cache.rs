@@ -4,13 +4,13 @@
 //!
 //! `cargo run --release -p dermis --example decompose_a_cache`
 
-use dermis::fitting::decompose::{DecomposeSettings, Sequence, Task, decompose};
-use dermis::fitting::silent;
-use dermis::rig::glam::DVec3;
+use dermis::glam::DVec3;
+use dermis::internals::fitting::decompose::{DecomposeSettings, Sequence, Task, decompose};
+use dermis::internals::fitting::silent;
 
 /// Prints how far the bones and weights are from the frames.
 pub fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let (rig, _, walk, _) = dermis::workflow::demo::body()?;
+    let (rig, _, walk, _) = dermis::internals::workflow::demo::body()?;
     let rest = &rig.rig.mesh().positions;
     let frames: Vec<&[DVec3]> = walk.examples().iter().map(|frame| frame.positions.as_slice()).collect();
 

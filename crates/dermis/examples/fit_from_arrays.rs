@@ -5,8 +5,8 @@
 //!
 //! `cargo run --release -p dermis --example fit_from_arrays`
 
-use dermis::rig::glam::{DQuat, DVec3};
-use dermis::rig::{BoneIndex, BoneTransforms, Influences, Mesh, Skeleton};
+use dermis::glam::{DQuat, DVec3};
+use dermis::internals::rig::{BoneIndex, BoneTransforms, Influences, Mesh, Skeleton};
 use dermis::{Examples, Method, Rig};
 
 /// Vertices around the tube, and rings along it.
@@ -47,20 +47,20 @@ fn mesh() -> Mesh {
 }
 
 /// Two bones along x, the second from 0.5 on.
-fn skeleton() -> Result<Skeleton, dermis::rig::SkeletonError> {
-    let bind = [0.0, 0.5].map(|x| dermis::rig::glam::DAffine3::from_translation(DVec3::X * x)).to_vec();
+fn skeleton() -> Result<Skeleton, dermis::internals::rig::SkeletonError> {
+    let bind = [0.0, 0.5].map(|x| dermis::glam::DAffine3::from_translation(DVec3::X * x)).to_vec();
     Skeleton::new(["upper", "lower"].map(String::from).to_vec(), vec![None, Some(BoneIndex::new(0))], bind)
 }
 
 /// The second bone takes over within a fifth around the joint.
-fn weights() -> Result<Influences, dermis::rig::InfluenceError> {
+fn weights() -> Result<Influences, dermis::internals::rig::InfluenceError> {
     Influences::from_rows(mesh().positions.iter().map(|p| {
         let lower = ((p.x - 0.4) / 0.2).clamp(0.0, 1.0);
         vec![(BoneIndex::new(0), 1.0 - lower), (BoneIndex::new(1), lower)]
     }))
 }
 
-fn pose(rig: &Rig, angle: f64) -> Result<BoneTransforms, dermis::rig::SkeletonError> {
+fn pose(rig: &Rig, angle: f64) -> Result<BoneTransforms, dermis::internals::rig::SkeletonError> {
     Ok(rig.skeleton().pose().turned("lower", DQuat::from_rotation_z(angle))?.transforms().clone())
 }
 

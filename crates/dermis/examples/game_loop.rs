@@ -2,13 +2,13 @@
 //!
 //! `cargo run --release -p dermis --example game_loop`
 
-use dermis::rig::glam::DQuat;
+use dermis::glam::DQuat;
 use dermis::{Method, Rig};
 use std::time::Instant;
 
 /// Bends the elbow of the bundled body for a while, and prints vertices per second.
 pub fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let (rig, exercise, _, _) = dermis::workflow::demo::body()?;
+    let (rig, exercise, _, _) = dermis::internals::workflow::demo::body()?;
     let rig = Rig::from(rig);
     let fitted = dermis::fit(&rig, &exercise.into(), &Method::Dqs)?; // any model runs like this
     let model = fitted.model();
@@ -28,7 +28,7 @@ pub fn main() -> Result<(), Box<dyn std::error::Error>> {
     let vertices = (frames * rig.mesh().positions.len()) as f64;
     println!("{:.1} million vertices with normals per second", 1e-6 * vertices / start.elapsed().as_secs_f64());
     println!("the first vertex travelled {travelled:.3} m");
-    let short = dermis::rig::BoneTransforms::identity(3);
+    let short = dermis::internals::rig::BoneTransforms::identity(3);
     assert!(runner.skin(&short).is_err(), "a pose of another skeleton is an error");
     Ok(())
 }

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p dermis --example tour`
 
-use dermis::rig::glam::DQuat;
+use dermis::glam::DQuat;
 use dermis::{Examples, Method, Model, Rig};
 
 /// Prints the held-out error and the elbow's skin when it bends.

@@ -1,6 +1,9 @@
 //! Examples of the skin, as a caller has them.
 
-use crate::{Error, Rig};
+#[cfg(feature = "formats")]
+use crate::Error;
+use crate::Rig;
+#[cfg(feature = "formats")]
 use dermis_files::load::{FileNote, ReadOptions, Source, load_examples};
 use dermis_rig::examples::ExampleError;
 use dermis_rig::glam::DVec3;
@@ -13,6 +16,7 @@ use std::ops::Deref;
 #[derive(Clone, Debug, Default)]
 pub struct Examples {
     set: ExampleSet,
+    #[cfg(feature = "formats")]
     files: Vec<FileNote>,
 }
 
@@ -22,6 +26,7 @@ impl Examples {
     ///
     /// # Errors
     /// [`Error`]: files that cannot be read, vertices or bones that do not match, poses without skins and the reverse.
+    #[cfg(feature = "formats")]
     pub fn open(rig: &Rig, files: impl IntoIterator<Item = impl Into<Source>>) -> Result<Self, Error> {
         Self::open_with(rig, files, &ReadOptions::default())
     }
@@ -30,6 +35,7 @@ impl Examples {
     ///
     /// # Errors
     /// As [`Self::open`].
+    #[cfg(feature = "formats")]
     pub fn open_with(
         rig: &Rig,
         files: impl IntoIterator<Item = impl Into<Source>>,
@@ -60,6 +66,7 @@ impl Examples {
     }
 
     /// What was read, with the flaws that were mended.
+    #[cfg(feature = "formats")]
     pub fn files(&self) -> &[FileNote] {
         &self.files
     }
@@ -67,7 +74,11 @@ impl Examples {
 
 impl From<ExampleSet> for Examples {
     fn from(set: ExampleSet) -> Self {
-        Self { set, files: Vec::new() }
+        Self {
+            set,
+            #[cfg(feature = "formats")]
+            files: Vec::new(),
+        }
     }
 }
 

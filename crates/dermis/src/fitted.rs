@@ -25,9 +25,15 @@ pub fn fit(rig: &Rig, examples: &Examples, method: &Method) -> Result<Fitted, Er
 /// # Errors
 /// As [`fit`], and [`Error::Cancelled`].
 pub fn fit_with(rig: &Rig, examples: &Examples, method: &Method, progress: Progress<'_>) -> Result<Fitted, Error> {
-    Ok(dermis_workflow::fit::fit(&rig.loaded, &FitInput::new(rig, examples), method, progress)?.into())
+    let start = std::time::Instant::now();
+    let learnt = method.fit(&FitInput::new(rig, examples), progress)?;
+    let poses = learnt.training_poses(examples.examples().iter().map(|example| &example.transforms));
+    let (model, report, _) = learnt.rigged(rig, &poses)?;
+    let model = Model::of_fit(model, rig, &report)?;
+    Ok(Fitted { model, report, seconds: start.elapsed().as_secs_f64() })
 }
 
+#[cfg(feature = "workflow")]
 impl From<dermis_workflow::fit::Fitted> for Fitted {
     fn from(fitted: dermis_workflow::fit::Fitted) -> Self {
         Self { model: fitted.model.into(), report: fitted.report, seconds: fitted.seconds }

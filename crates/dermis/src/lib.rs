@@ -6,7 +6,7 @@
 //! # The tour
 //!
 //! ```no_run
-//! use dermis::rig::glam::DQuat;
+//! use dermis::glam::DQuat;
 //! use dermis::{Examples, Method, Model, Rig};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -32,41 +32,58 @@
 //!
 //! # The parts
 //!
-//! | module | what it is |
-//! |---|---|
-//! | [`arrays`] | characters from plain numbers, in any axes and unit |
-//! | [`rig`] | the vocabulary: mesh, skeleton, pose, influences, examples |
-//! | [`io`] | files in and out |
-//! | [`fitting`] | models that are learnt |
-//! | [`deform`] | models that run |
-//! | [`compile`] | models made into something else: morph targets, helper bones, tables |
-//! | [`measure`] | errors and volumes |
-//! | [`report`] | pages, charts, JSON |
-//! | [`workflow`] | the recipes the program runs |
+//! The names at the top are the ones to build on. [`internals`] has every crate behind them, whole: its items may change with any
+//! version.
+//!
+//! # Features
+//!
+//! | feature | what it adds | what it compiles |
+//! |---|---|---|
+//! | none | characters, examples, fits and models in memory, scored and run | rig, solve, deform, fit, measure, compile |
+//! | `formats` | [`Rig::open`], [`Examples::open`], [`Model::save`], [`arrays`] | io, files |
+//! | `motion` | where poses come from | motion |
+//! | `report` | pages, charts, JSON | report |
+//! | `workflow` | every verb of the program as a recipe, and fits divided among machines ([`fit_part`]) | workflow, autorig |
+//! | `figures` | the figures of papers, as a recipe; not on by default | figures |
 
+#[cfg(feature = "formats")]
 pub mod arrays;
+mod error;
 mod examples;
 mod fitted;
 mod model;
 mod opened;
+#[cfg(feature = "workflow")]
 mod parts;
 
-pub use dermis_compile as compile;
-pub use dermis_deform as deform;
 pub use dermis_deform::Runner;
-pub use dermis_files as files;
-pub use dermis_fit as fitting;
-pub use dermis_fit::Method;
-pub use dermis_io as io;
-pub use dermis_measure as measure;
-pub use dermis_motion as motion;
-pub use dermis_report as report;
-pub use dermis_rig as rig;
-pub use dermis_solve as solve;
-pub use dermis_workflow as workflow;
-pub use dermis_workflow::Error;
+pub use dermis_fit::method::{self, Method};
+pub use dermis_measure::ErrorStats;
+pub use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mesh, Skeleton, glam};
+pub use error::Error;
 pub use examples::Examples;
 pub use fitted::{Fitted, fit, fit_with};
 pub use model::{Model, Score, UnskinnedError};
 pub use opened::Rig;
+#[cfg(feature = "workflow")]
 pub use parts::{PartExamples, fit_part, fit_parts, merge_parts};
+
+/// The crates behind the façade, whole.
+pub mod internals {
+    pub use dermis_compile as compile;
+    pub use dermis_deform as deform;
+    #[cfg(feature = "formats")]
+    pub use dermis_files as files;
+    pub use dermis_fit as fitting;
+    #[cfg(feature = "formats")]
+    pub use dermis_io as io;
+    pub use dermis_measure as measure;
+    #[cfg(feature = "motion")]
+    pub use dermis_motion as motion;
+    #[cfg(feature = "report")]
+    pub use dermis_report as report;
+    pub use dermis_rig as rig;
+    pub use dermis_solve as solve;
+    #[cfg(feature = "workflow")]
+    pub use dermis_workflow as workflow;
+}

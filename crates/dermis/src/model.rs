@@ -1,22 +1,27 @@
 //! The model, as a caller has it.
 
 use crate::{Error, Examples, Rig};
-use dermis_deform::{PoseError, Runner, Scratch};
-use dermis_files::load::{LoadedRig, load_model};
-use dermis_files::output::{Existing, reserve_file};
+use dermis_deform::{PoseError, RiggedDeformer, Runner, Scratch};
+use dermis_fit::method::FitReport;
 use dermis_fit::psd::pull_back;
-use dermis_io::{ModelFile, ReadError, WriteError, model_file};
 use dermis_measure::{ErrorStats, Scores};
 use dermis_rig::glam::Vec3;
 use dermis_rig::{BoneTransforms, Skeleton};
-use dermis_workflow::recipe::FitRecipe;
-use std::io::Write;
-use std::path::Path;
+#[cfg(feature = "formats")]
+use {
+    dermis_files::load::{LoadedRig, load_model},
+    dermis_files::output::{Existing, reserve_file},
+    dermis_io::{ModelFile, ModelHeader, ReadError, WriteError, model_file},
+    std::path::Path,
+};
 
 /// A fitted deformer with its rig, ready to run.
 #[derive(Clone, Debug)]
 pub struct Model {
+    #[cfg(feature = "formats")]
     file: ModelFile,
+    #[cfg(not(feature = "formats"))]
+    model: RiggedDeformer,
 }
 
 /// A model's error on examples.
@@ -30,6 +35,95 @@ pub struct Score {
     pub details: Scores,
 }
 
+impl Model {
+    /// What a fit learnt, in the axes and the unit of its rig.
+    pub(crate) fn of_fit(model: RiggedDeformer, rig: &Rig, report: &FitReport) -> Result<Self, Error> {
+        #[cfg(not(feature = "formats"))]
+        let _ = (rig, report);
+        #[cfg(not(feature = "formats"))]
+        return Ok(Self { model });
+        #[cfg(feature = "formats")]
+        {
+            let header = ModelHeader {
+                method: report.method.to_owned(),
+                program: concat!("dermis ", env!("CARGO_PKG_VERSION")).into(),
+                settings: report.settings.clone(),
+                report: serde_json::to_value(&report.details)?,
+                recipe: None,
+            };
+            Ok(ModelFile { model, space: rig.loaded.space.clone(), header }.into())
+        }
+    }
+
+    /// The deformer with its rig.
+    pub fn rigged(&self) -> &RiggedDeformer {
+        #[cfg(feature = "formats")]
+        return &self.file;
+        #[cfg(not(feature = "formats"))]
+        return &self.model;
+    }
+
+    /// The rig it was fitted on.
+    pub fn rig(&self) -> Rig {
+        let rig = self.rigged().rig().clone();
+        #[cfg(feature = "formats")]
+        return LoadedRig { rig, space: self.file.space.clone(), notes: Vec::new() }.into();
+        #[cfg(not(feature = "formats"))]
+        return rig.into();
+    }
+
+    /// The skeleton it is driven by.
+    pub fn skeleton(&self) -> &Skeleton {
+        self.rigged().rig().skeleton()
+    }
+
+    /// A runner: it owns its scratch memory and its output, and allocates nothing after the first pose. Normals are there
+    /// when they are asked for.
+    pub fn runner(&self) -> Runner<'_> {
+        let runner = self.rigged().baked().runner();
+        let with = runner.clone().with_normals(&self.rigged().rig().mesh().triangles);
+        // A rig's triangles name vertices that exist.
+        with.unwrap_or(runner)
+    }
+
+    /// Displacements d of the rest mesh with Σ_k w_vk M_k (p_v + d_v) = the model's skin, for hosts that blend linearly
+    /// themselves, and how many vertices no displacement brings there: their blended matrix is nearly singular, and the
+    /// nearest bounded d is returned. w are the rig's own weights; metres, rest space.
+    ///
+    /// # Errors
+    /// [`UnskinnedError`]: a rig without weights, a pose of another skeleton, a model over given positions.
+    pub fn displacements(&self, pose: &BoneTransforms) -> Result<(Vec<Vec3>, usize), UnskinnedError> {
+        let rig = self.rigged().rig();
+        let weights = rig.weights().ok_or(UnskinnedError::NoWeights)?;
+        let rest = &rig.mesh().positions;
+        let mut skin = vec![Vec3::ZERO; rest.len()];
+        self.rigged().baked().evaluate(pose, None, &mut Scratch::default(), &mut skin)?;
+        // Positions of single precision are as near as this to any answer.
+        let near = f64::from(f32::EPSILON) * rig.mesh().extent() * 4.0;
+        let mut unreached = 0;
+        for (v, x) in skin.iter_mut().enumerate() {
+            let blended = dermis_deform::blend(weights.of(v), pose);
+            let asked = x.as_dvec3() - blended.transform_point3(rest[v]);
+            let (d, regular) = pull_back(blended.matrix3, asked);
+            unreached += usize::from(!regular && (asked - blended.matrix3 * d).length() > near);
+            *x = d.as_vec3();
+        }
+        Ok((skin, unreached))
+    }
+
+    /// Scores the model on examples.
+    ///
+    /// # Errors
+    /// [`Error`]: no examples, or examples of another rig.
+    pub fn score(&self, examples: &Examples) -> Result<Score, Error> {
+        let details = dermis_measure::measure(self.rigged(), examples, None)?;
+        let baseline = details.baseline.as_ref().map(|report| report.error);
+        Ok(Score { error: details.model.error, baseline, details })
+    }
+}
+
+/// Files.
+#[cfg(feature = "formats")]
 impl Model {
     /// A model from a file (.dermis).
     ///
@@ -51,7 +145,7 @@ impl Model {
     ///
     /// # Errors
     /// [`WriteError`] if `out` takes no more.
-    pub fn write(&self, out: &mut dyn Write) -> Result<(), WriteError> {
+    pub fn write(&self, out: &mut dyn std::io::Write) -> Result<(), WriteError> {
         model_file::write(&self.file, out)
     }
 
@@ -63,68 +157,15 @@ impl Model {
         Ok(reserve_file(path.as_ref(), Existing::Replace)?.write_with(|to| self.write(to))?)
     }
 
-    /// The rig it was fitted on.
-    pub fn rig(&self) -> Rig {
-        LoadedRig { rig: self.file.rig().clone(), space: self.file.space.clone(), notes: Vec::new() }.into()
-    }
-
-    /// The skeleton it is driven by.
-    pub fn skeleton(&self) -> &Skeleton {
-        self.file.rig().skeleton()
-    }
-
-    /// A runner: it owns its scratch memory and its output, and allocates nothing after the first pose. Normals are there
-    /// when they are asked for.
-    pub fn runner(&self) -> Runner<'_> {
-        let runner = self.file.baked().runner();
-        let with = runner.clone().with_normals(&self.file.rig().mesh().triangles);
-        // A rig's triangles name vertices that exist.
-        with.unwrap_or(runner)
-    }
-
-    /// Displacements d of the rest mesh with Σ_k w_vk M_k (p_v + d_v) = the model's skin, for hosts that blend linearly
-    /// themselves, and how many vertices no displacement brings there: their blended matrix is nearly singular, and the
-    /// nearest bounded d is returned. w are the rig's own weights; metres, rest space.
-    ///
-    /// # Errors
-    /// [`UnskinnedError`]: a rig without weights, a pose of another skeleton, a model over given positions.
-    pub fn displacements(&self, pose: &BoneTransforms) -> Result<(Vec<Vec3>, usize), UnskinnedError> {
-        let rig = self.file.rig();
-        let weights = rig.weights().ok_or(UnskinnedError::NoWeights)?;
-        let rest = &rig.mesh().positions;
-        let mut skin = vec![Vec3::ZERO; rest.len()];
-        self.file.baked().evaluate(pose, None, &mut Scratch::default(), &mut skin)?;
-        // Positions of single precision are as near as this to any answer.
-        let near = f64::from(f32::EPSILON) * rig.mesh().extent() * 4.0;
-        let mut unreached = 0;
-        for (v, x) in skin.iter_mut().enumerate() {
-            let blended = dermis_deform::blend(weights.of(v), pose);
-            let asked = x.as_dvec3() - blended.transform_point3(rest[v]);
-            let (d, regular) = pull_back(blended.matrix3, asked);
-            unreached += usize::from(!regular && (asked - blended.matrix3 * d).length() > near);
-            *x = d.as_vec3();
-        }
-        Ok((skin, unreached))
-    }
-
-    /// Scores the model on examples.
-    ///
-    /// # Errors
-    /// [`Error`]: no examples, or examples of another rig.
-    pub fn score(&self, examples: &Examples) -> Result<Score, Error> {
-        let details = dermis_measure::measure(&self.file, examples, None)?;
-        let baseline = details.baseline.as_ref().map(|report| report.error);
-        Ok(Score { error: details.model.error, baseline, details })
-    }
-
-    /// The recipe that made it, if it was fitted from files.
-    pub fn recipe(&self) -> Option<FitRecipe> {
-        FitRecipe::of_model(&self.file, Path::new("")).ok()
-    }
-
     /// The same as a file holds it, with settings and report.
     pub fn as_file(&self) -> &ModelFile {
         &self.file
+    }
+
+    /// The recipe that made it, if it was fitted from files.
+    #[cfg(feature = "workflow")]
+    pub fn recipe(&self) -> Option<dermis_workflow::recipe::FitRecipe> {
+        dermis_workflow::recipe::FitRecipe::of_model(&self.file, Path::new("")).ok()
     }
 }
 
@@ -139,6 +180,7 @@ pub enum UnskinnedError {
     Pose(#[from] PoseError),
 }
 
+#[cfg(feature = "formats")]
 impl From<ModelFile> for Model {
     fn from(file: ModelFile) -> Self {
         Self { file }

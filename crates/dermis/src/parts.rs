@@ -83,6 +83,6 @@ fn opened(parts: &[Vec<u8>]) -> impl Iterator<Item = Result<(PathBuf, Cursor<&[u
 
 fn bytes(streaming: Streaming<'_>) -> Result<Vec<u8>, Error> {
     let mut out = Vec::new();
-    streaming.part()?.write(&mut out).map_err(|error| Error::Internal(error.to_string()))?;
+    streaming.part()?.write(&mut out).map_err(|error| dermis_workflow::Error::Internal(error.to_string()))?;
     Ok(out)
 }

@@ -1,8 +1,8 @@
 //! A table of models with poses and expected skins, in a folder of its own, as `tests/conformance.c` reads it; and models for it.
 
-use dermis::rig::glam::{DAffine3, DVec3};
-use dermis::rig::skeleton::row;
-use dermis::rig::{BoneTransforms, Rig};
+use dermis::glam::{DAffine3, DVec3};
+use dermis::internals::rig::skeleton::row;
+use dermis::internals::rig::{BoneTransforms, Rig};
 use dermis::{Examples, Method, Model};
 use dermis_testkit::{Arm, ArmPose, Random, some_motion};
 use std::path::{Path, PathBuf};

@@ -11,6 +11,12 @@ pub enum MethodError {
     /// What was fitted makes no deformer.
     #[error(transparent)]
     Deformer(#[from] dermis_deform::DeformerError),
+    /// What was fitted does not belong to the rig.
+    #[error(transparent)]
+    Rigged(#[from] dermis_deform::RiggedError),
+    /// What was fitted cannot be run in a training pose.
+    #[error(transparent)]
+    Pose(#[from] dermis_deform::PoseError),
     /// A setting out of range.
     #[error("{setting} {value}: {rule}")]
     Setting {

@@ -9,7 +9,8 @@ use crate::joints::JointReport;
 use crate::mwe::MweReport;
 use crate::training::{BasePoses, Training};
 use dermis_deform::baked::CoefficientPrecision;
-use dermis_deform::{Base, Correction, Deformer, Stack};
+use dermis_deform::training::{TrainingPoses, moves_skin};
+use dermis_deform::{Base, Correction, Deformer, RiggedDeformer, Stack};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, BoneTransforms, ExampleSet, Influences, Mirror, Rig};
 use serde::Serialize;
@@ -181,6 +182,35 @@ impl Learnt {
         let deformer = Deformer::new(input.rig.mesh().positions.clone(), base, correction)?;
         let solved = Solved(solved);
         Ok(Self { deformer, weights: None, mirror: None, coefficients: CoefficientPrecision::Single, report, solved })
+    }
+
+    /// Bakes the model and ties it to the rig it was fitted on.
+    ///
+    /// - `poses`: those it was trained on ([`Self::training_poses`])
+    /// - result: the model, the report with the cost of 16-bit coefficients among its settings, and what leverages are
+    ///   computed from
+    ///
+    /// # Errors
+    /// [`MethodError`]: a deformer that does not belong to the rig.
+    pub fn rigged(
+        self,
+        rig: &Rig,
+        poses: &[BoneTransforms],
+    ) -> Result<(RiggedDeformer, FitReport, Solved), MethodError> {
+        let Self { deformer, weights, coefficients, mut report, solved, .. } = self;
+        let (bones, length) = (rig.skeleton().len(), rig.mesh().extent());
+        let moving = weights.as_ref().or(rig.weights()).map_or(vec![true; bones], |w| moves_skin(rig.skeleton(), w));
+        let poses: Vec<&BoneTransforms> = poses.iter().collect();
+        let training = TrainingPoses::new(rig.skeleton(), &moving, &poses, if length > 0.0 { length } else { 1.0 });
+        let mut baked = deformer.for_bones(bones)?.into_baked();
+        if coefficients == CoefficientPrecision::Sixteen {
+            let single = baked.clone();
+            baked = baked.with_precision(coefficients);
+            let off = baked.largest_difference(&single, poses.iter().copied())?;
+            let cost = format!("16 bits, at most {off:.1e} m from f32 over the training poses");
+            report.settings.push(("coefficients".into(), cost));
+        }
+        Ok((RiggedDeformer::new(rig.clone(), weights, baked, Some(training))?, report, solved))
     }
 
     /// The poses the model was trained on: those of the examples, and their mirror images if those taught, too.

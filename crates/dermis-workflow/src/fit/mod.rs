@@ -11,13 +11,9 @@ pub use validate::{cross_validate, folds};
 
 use crate::error::Error;
 use crate::load::LoadedRig;
-use dermis_deform::RiggedDeformer;
-use dermis_deform::baked::CoefficientPrecision;
-use dermis_deform::training::{TrainingPoses, moves_skin};
 use dermis_fit::Progress;
-use dermis_fit::method::{Learnt, MethodError, Solved};
+use dermis_fit::method::{Learnt, Solved};
 use dermis_io::{ModelFile, ModelHeader};
-use dermis_measure::MeasureError;
 use dermis_rig::{BoneTransforms, ExampleSet};
 use std::time::Instant;
 
@@ -68,31 +64,15 @@ pub fn unseen_leverage(
 
 /// What was learnt as a model: baked, with the rig and the poses it was trained on.
 fn baked(loaded: &LoadedRig, learnt: Learnt, poses: &[BoneTransforms]) -> Result<Fitted, Error> {
-    let rig = &loaded.rig;
-    let length = rig.mesh().extent();
-    let Learnt { deformer, weights, coefficients, report, solved, .. } = learnt;
-    let moving =
-        weights.as_ref().or(rig.weights()).map_or(vec![true; rig.skeleton().len()], |w| moves_skin(rig.skeleton(), w));
-    let poses: Vec<&BoneTransforms> = poses.iter().collect();
-    let training = TrainingPoses::new(rig.skeleton(), &moving, &poses, if length > 0.0 { length } else { 1.0 });
+    let (model, report, solved) = learnt.rigged(&loaded.rig, poses)?;
     let details = serde_json::to_value(&report.details).map_err(|e| Error::Internal(e.to_string()))?;
-    let mut settings = report.settings.clone();
-    let mut baked = deformer.for_bones(rig.skeleton().len()).map_err(MethodError::from)?.into_baked();
-    if coefficients == CoefficientPrecision::Sixteen {
-        let single = baked.clone();
-        baked = baked.with_precision(coefficients);
-        let off = baked.largest_difference(&single, poses.iter().copied()).map_err(MeasureError::from)?;
-        settings
-            .push(("coefficients".into(), format!("16 bits, at most {off:.1e} m from f32 over the training poses")));
-    }
     let header = ModelHeader {
         method: report.method.to_owned(),
         program: crate::PROGRAM.into(),
-        settings,
+        settings: report.settings.clone(),
         report: details,
         recipe: None,
     };
-    let model = RiggedDeformer::new(rig.clone(), weights, baked, Some(training))?;
     let model = ModelFile { model, space: loaded.space.clone(), header };
     Ok(Fitted { model, seconds: 0.0, report, solved })
 }
