@@ -120,7 +120,7 @@ pub enum Error {
     },
     /// A deformer that is a program of its own failed before its first call.
     #[error(transparent)]
-    Program(#[from] crate::invert::program::ProgramError),
+    Program(#[from] crate::verbs::invert::program::ProgramError),
     /// A setting has a value that makes no sense.
     #[error("{setting} {value}: {}", rule(*low, *high))]
     Setting {

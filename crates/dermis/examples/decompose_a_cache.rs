@@ -10,7 +10,7 @@ use dermis::rig::glam::DVec3;
 
 /// Prints how far the bones and weights are from the frames.
 pub fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let (rig, _, walk, _) = dermis::workflow::demo::body()?;
+    let (rig, _, walk, _) = dermis::workflow::verbs::demo::body()?;
     let rest = &rig.rig.mesh().positions;
     let frames: Vec<&[DVec3]> = walk.examples().iter().map(|frame| frame.positions.as_slice()).collect();
 

@@ -25,11 +25,11 @@ pub fn fit(rig: &Rig, examples: &Examples, method: &Method) -> Result<Fitted, Er
 /// # Errors
 /// As [`fit`], and [`Error::Cancelled`].
 pub fn fit_with(rig: &Rig, examples: &Examples, method: &Method, progress: Progress<'_>) -> Result<Fitted, Error> {
-    Ok(dermis_workflow::fit::fit(&rig.loaded, &FitInput::new(rig, examples), method, progress)?.into())
+    Ok(dermis_workflow::verbs::fit::fit(&rig.loaded, &FitInput::new(rig, examples), method, progress)?.into())
 }
 
-impl From<dermis_workflow::fit::Fitted> for Fitted {
-    fn from(fitted: dermis_workflow::fit::Fitted) -> Self {
+impl From<dermis_workflow::verbs::fit::Fitted> for Fitted {
+    fn from(fitted: dermis_workflow::verbs::fit::Fitted) -> Self {
         Self { model: fitted.model.into(), report: fitted.report, seconds: fitted.seconds }
     }
 }
