@@ -32,7 +32,7 @@ mod with_cc {
     #[test]
     fn a_program_in_c_gives_the_bits_of_dermis_pose() {
         let folder = folder("pose");
-        let (rig, exercise, _, _) = dermis::internals::workflow::demo::body().unwrap();
+        let (rig, exercise, _, _) = dermis::internals::workflow::verbs::demo::body().unwrap();
         let fitted = dermis::fit(&rig.into(), &exercise.into(), &Method::animation_space()).unwrap();
         let (model, out) = (folder.join("body.dermis"), folder.join("walk.npz"));
         fitted.model().save(&model).unwrap();

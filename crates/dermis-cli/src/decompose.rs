@@ -4,14 +4,14 @@ use crate::options::{ReadArgs, add_defaults, existing};
 use crate::show;
 use crate::ui::{Stop, Ui, command_line};
 use clap::{Command, ValueEnum};
-use dermis_workflow::decompose::{
-    ClusteredBones, ClusteringOptions, DecompositionMethod, GivenBonesOptions, GivenWeightsOptions, RefineOptions,
-    SearchOptions, Tie,
-};
 use dermis_workflow::fits::decompose::{BoneKind, DecomposeSettings, Effort};
 use dermis_workflow::load::Source;
 use dermis_workflow::recipe::{DecomposeOutcome, DecomposeRecipe, Input};
 use dermis_workflow::report::{show_length, unit_of};
+use dermis_workflow::verbs::decompose::{
+    ClusteredBones, ClusteringOptions, DecompositionMethod, GivenBonesOptions, GivenWeightsOptions, RefineOptions,
+    SearchOptions, Tie,
+};
 use std::path::PathBuf;
 use std::process::ExitCode;
 

@@ -4,11 +4,6 @@ use crate::hints::refusal_remedy;
 use crate::options::{ReadArgs, add_defaults, existing};
 use crate::ui::{Stop, Ui};
 use clap::Command;
-use dermis_workflow::compile::{Compiled, HeldOut, Step};
-use dermis_workflow::drivers::{
-    Driven, DrivenReport, DriverSettings, Loss, Origin, PoseSpaceReport, PoseSpaceSettings,
-};
-use dermis_workflow::export::{ExportSettings, Exported, PruneCost};
 use dermis_workflow::fits::weights::WeightBits;
 use dermis_workflow::load::Source;
 use dermis_workflow::recipe::{
@@ -16,6 +11,11 @@ use dermis_workflow::recipe::{
 };
 use dermis_workflow::report::{LengthUnit, show_length, unit_of};
 use dermis_workflow::rig::Skeleton;
+use dermis_workflow::verbs::export::compile::{Compiled, HeldOut, Step};
+use dermis_workflow::verbs::export::drivers::{
+    Driven, DrivenReport, DriverSettings, Loss, Origin, PoseSpaceReport, PoseSpaceSettings,
+};
+use dermis_workflow::verbs::export::{ExportSettings, Exported, PruneCost};
 use std::path::PathBuf;
 use std::process::ExitCode;
 

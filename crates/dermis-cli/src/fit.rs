@@ -6,12 +6,12 @@ use crate::run::stored_recipe;
 use crate::show;
 use crate::ui::{INTERRUPTED, Stop, Ui, command_line};
 use dermis_workflow::FileError;
-use dermis_workflow::fit::Share;
-use dermis_workflow::invert::SculptSource;
 use dermis_workflow::load::Source;
 use dermis_workflow::measure::PassRule;
 use dermis_workflow::recipe::{FitDone, FitExamples, FitOutcome, FitOutputs, FitRecipe, Input, Recipe, SculptInput};
 use dermis_workflow::report::unit_of;
+use dermis_workflow::verbs::fit::Share;
+use dermis_workflow::verbs::invert::SculptSource;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 

@@ -1,8 +1,6 @@
 //! What went wrong in the words of the command line: libraries speak of things, the program of options.
 
 use dermis_workflow::autorig::AutoRigError;
-use dermis_workflow::compile::{CompileError, Limited};
-use dermis_workflow::drivers::Refusal;
 use dermis_workflow::fits::decompose::DecomposeError;
 use dermis_workflow::fits::method::{Lack, MethodError};
 use dermis_workflow::fits::register::Failure;
@@ -10,6 +8,8 @@ use dermis_workflow::fits::{FitError, ScanError};
 use dermis_workflow::io::{MatchError, ReadError};
 use dermis_workflow::measure::MeasureError;
 use dermis_workflow::motion::retarget::RetargetError;
+use dermis_workflow::verbs::export::compile::{CompileError, Limited};
+use dermis_workflow::verbs::export::drivers::Refusal;
 use dermis_workflow::{Error, ExportError, FileError};
 
 /// The message of an error, with settings by the names of their options.

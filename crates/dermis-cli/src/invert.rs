@@ -4,10 +4,10 @@ use crate::options::{ReadArgs, add_defaults, existing};
 use crate::ui::{Stop, Ui};
 use clap::{Command, ValueEnum};
 use dermis_workflow::fits::inverse::{Coupled, InverseMethod, InverseSettings, MAX_CORRECTION};
-use dermis_workflow::invert::{BundleVertices, SculptSource, Skinning};
 use dermis_workflow::load::Source;
 use dermis_workflow::recipe::{DeformerProgram, InvertOutcome, InvertRecipe, InvertedDeformer, SculptInput};
 use dermis_workflow::report::{show_length, unit_of};
+use dermis_workflow::verbs::invert::{BundleVertices, SculptSource, Skinning};
 use std::path::PathBuf;
 use std::process::ExitCode;
 

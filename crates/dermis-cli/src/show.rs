@@ -1,14 +1,14 @@
 //! Results as text for a terminal.
 
 use crate::ui::Ui;
-use dermis_workflow::compare::{Row, recommend};
-use dermis_workflow::fit::FitReport;
 use dermis_workflow::fits::method::MethodReport;
 use dermis_workflow::load::FileNote;
 use dermis_workflow::measure::Scores;
 use dermis_workflow::recipe::{Curve, Memory};
 use dermis_workflow::report::{LengthUnit, show_length, show_number};
-use dermis_workflow::stress::{Bound, Stress};
+use dermis_workflow::verbs::compare::{Row, recommend};
+use dermis_workflow::verbs::eval::stress::{Bound, Stress};
+use dermis_workflow::verbs::fit::FitReport;
 use serde_json::Value;
 use std::collections::HashSet;
 

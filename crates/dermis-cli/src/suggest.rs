@@ -4,7 +4,7 @@ use crate::options::{ReadArgs, existing};
 use crate::ui::{Stop, Ui};
 use dermis_workflow::load::Source;
 use dermis_workflow::recipe::{Input, SuggestOutcome, SuggestRecipe, SuggestedBundle};
-use dermis_workflow::suggest::{Advice, Suggestions, expected, phrases};
+use dermis_workflow::verbs::suggest::{Advice, Suggestions, expected, phrases};
 use std::path::PathBuf;
 use std::process::ExitCode;
 

@@ -14,8 +14,8 @@ use dermis_workflow::recipe::{
     WeightsOutcome, WeightsRecipe,
 };
 use dermis_workflow::report::{LengthUnit, show_length, unit_of};
-use dermis_workflow::scan_poses::{self, ScanPoses};
-use dermis_workflow::weights::Checked;
+use dermis_workflow::verbs::weights::Checked;
+use dermis_workflow::verbs::weights::scan_poses::{self, ScanPoses};
 use std::path::PathBuf;
 use std::process::ExitCode;
 

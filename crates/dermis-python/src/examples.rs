@@ -219,7 +219,7 @@ impl Examples {
     ///     Contiguous blocks for a clip, every `count`-th pose otherwise, and always all examples of one pose together. Empty
     ///     where there is nothing to leave out.
     fn folds(&self, count: usize) -> Vec<Vec<usize>> {
-        dermis::internals::workflow::fit::folds(&self.inner, self.rig.mesh().extent(), count)
+        dermis::internals::workflow::verbs::fit::folds(&self.inner, self.rig.mesh().extent(), count)
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, State<'py>)> {

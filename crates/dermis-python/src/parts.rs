@@ -8,7 +8,7 @@ use crate::rig::Rig;
 use crate::work::{quick, said, work};
 use dermis::PartExamples;
 use dermis::internals::files::load::ReadOptions;
-use dermis::internals::workflow::fit::Share;
+use dermis::internals::workflow::verbs::fit::Share;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 use std::sync::Arc;

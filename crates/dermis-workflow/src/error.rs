@@ -3,6 +3,7 @@
 use dermis_autorig::AutoRigError;
 use dermis_compile::CompileError;
 use dermis_compile::pose_space::Refusal;
+#[cfg(feature = "figures")]
 use dermis_figures::FigureError;
 use dermis_files::FileError;
 use dermis_fit::decompose::{ClusteringError, DecomposeError};
@@ -120,7 +121,7 @@ pub enum Error {
     },
     /// A deformer that is a program of its own failed before its first call.
     #[error(transparent)]
-    Program(#[from] crate::invert::program::ProgramError),
+    Program(#[from] crate::verbs::invert::program::ProgramError),
     /// A setting has a value that makes no sense.
     #[error("{setting} {value}: {}", rule(*low, *high))]
     Setting {
@@ -231,6 +232,7 @@ pub enum Error {
     #[error("the picture: {0}")]
     Camera(#[from] dermis_report::scene_picture::CameraError),
     /// Published figures cannot be drawn.
+    #[cfg(feature = "figures")]
     #[error(transparent)]
     Figures(FigureError),
     /// A method that no preset has.
@@ -289,6 +291,7 @@ impl From<MethodError> for Error {
     }
 }
 
+#[cfg(feature = "figures")]
 impl From<FigureError> for Error {
     /// Work that was stopped has not failed.
     fn from(error: FigureError) -> Self {

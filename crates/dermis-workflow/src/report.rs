@@ -1,8 +1,8 @@
 //! Reports on what the workflow found: `dermis-report`, filled with fits, benches and files.
 
-use crate::compare::Row;
-use crate::fit::{FitReport, RidgePoint};
 use crate::load::FileNote;
+use crate::verbs::compare::Row;
+use crate::verbs::fit::{FitReport, RidgePoint};
 use dermis_report::page::{FileStamp, MethodRow, StrengthSweep, SweptStrength};
 pub use dermis_report::*;
 

@@ -10,11 +10,11 @@ use dermis_rig::{BoneTransforms, Example, ExampleSet, Frame, Influences, Motion,
 use dermis_testkit::arm::{FOREARM, UPPER};
 use dermis_testkit::{Arm, ArmPose, Random, change_rig};
 use dermis_workflow::Error;
-use dermis_workflow::compile::{Compiled, LinearSettings, Poses, compile};
-use dermis_workflow::fit::{FitInput, Method, fit};
 use dermis_workflow::load::LoadedRig;
 use dermis_workflow::measure::WideRunner;
 use dermis_workflow::output::{Existing, reserve_file};
+use dermis_workflow::verbs::export::compile::{Compiled, LinearSettings, Poses, compile};
+use dermis_workflow::verbs::fit::{FitInput, Method, fit};
 use serde_json::Value;
 
 /// The reader: bone transforms by name in, helper transforms by name out.
@@ -173,7 +173,7 @@ fn a_bone_that_the_skin_needs_is_found_and_follows_its_joint_in_poses_never_seen
     let unseen = [Poses::of_examples(&planted.examples(30, 11), skeleton)];
     let settings = LinearSettings { helpers: 1, ..LinearSettings::default() };
     let out = compiled(&model, &sets, &unseen, settings, true).unwrap();
-    let rms = |steps: &[dermis_workflow::compile::Step], name: &str| {
+    let rms = |steps: &[dermis_workflow::verbs::export::compile::Step], name: &str| {
         steps.iter().find(|step| step.name == name).unwrap_or_else(|| panic!("{steps:#?}")).to_truth.unwrap().0
     };
     let (steps, held_out) = (&out.compiled.steps, &out.compiled.held_out[0].steps);

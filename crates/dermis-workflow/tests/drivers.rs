@@ -6,11 +6,11 @@ use dermis_io::{ModelFile, Space, gltf};
 use dermis_rig::glam::{DMat4, DVec3};
 use dermis_rig::{BoneTransforms, ExampleSet, Frame, IndexVec, Motion, WorldPose};
 use dermis_testkit::{Arm, ArmPose};
-use dermis_workflow::drivers::{DriverSettings, MorphNormals, export_driven};
-use dermis_workflow::fit::{FitInput, Method, fit};
 use dermis_workflow::load::LoadedRig;
 use dermis_workflow::measure::WideRunner;
 use dermis_workflow::output::{Existing, reserve_file};
+use dermis_workflow::verbs::export::drivers::{DriverSettings, MorphNormals, export_driven};
+use dermis_workflow::verbs::fit::{FitInput, Method, fit};
 use serde_json::Value;
 
 /// The reader: joint-to-world matrices by bone name in, weights out.

@@ -9,8 +9,8 @@ use dermis_measure::{MeasureError, WideRunner};
 use dermis_rig::{Cancelled, ExampleSet};
 use dermis_solve::Random;
 use dermis_testkit::{Arm, ArmPose};
-use dermis_workflow::fit::{FitInput, Method, fit};
 use dermis_workflow::load::LoadedRig;
+use dermis_workflow::verbs::fit::{FitInput, Method, fit};
 use std::ops::ControlFlow;
 
 fn arm_model(method: &Method) -> ModelFile {

@@ -9,9 +9,9 @@ use dermis_rig::glam::{DAffine3, DQuat, DVec3};
 use dermis_rig::rotation::from_rotation_vector;
 use dermis_rig::{BoneIndex, BoneVec, Example, ExampleSet, Influences, Mesh, Rig, Skeleton};
 use dermis_testkit::Random;
-use dermis_workflow::fit::{FitInput, Fitted, Method, fit};
 use dermis_workflow::load::LoadedRig;
 use dermis_workflow::measure::measure;
+use dermis_workflow::verbs::fit::{FitInput, Fitted, Method, fit};
 
 /// Places of torso, left upper arm and forearm, right upper arm and forearm along x.
 const PLACES: [f64; 5] = [0.0, 0.15, 0.45, -0.15, -0.45];

@@ -10,7 +10,7 @@ use dermis::internals::fitting::silent;
 
 /// Prints how far the bones and weights are from the frames.
 pub fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let (rig, _, walk, _) = dermis::internals::workflow::demo::body()?;
+    let (rig, _, walk, _) = dermis::internals::workflow::verbs::demo::body()?;
     let rest = &rig.rig.mesh().positions;
     let frames: Vec<&[DVec3]> = walk.examples().iter().map(|frame| frame.positions.as_slice()).collect();
 

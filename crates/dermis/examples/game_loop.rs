@@ -8,7 +8,7 @@ use std::time::Instant;
 
 /// Bends the elbow of the bundled body for a while, and prints vertices per second.
 pub fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let (rig, exercise, _, _) = dermis::internals::workflow::demo::body()?;
+    let (rig, exercise, _, _) = dermis::internals::workflow::verbs::demo::body()?;
     let rig = Rig::from(rig);
     let fitted = dermis::fit(&rig, &exercise.into(), &Method::Dqs)?; // any model runs like this
     let model = fitted.model();

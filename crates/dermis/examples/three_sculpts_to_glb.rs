@@ -8,12 +8,12 @@
 use dermis::internals::files::output::{Existing, reserve_file};
 use dermis::internals::fitting::method::{PoseSpaceSettings, PsdMethod};
 use dermis::internals::fitting::silent;
-use dermis::internals::workflow::drivers::{self, MorphNormals, export_pose_space};
+use dermis::internals::workflow::verbs::export::drivers::{self, MorphNormals, export_pose_space};
 use dermis::{Examples, Method, Rig};
 
 /// Prints how close the sculpts are met, and what the GLB costs.
 pub fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let (rig, exercise, _, _) = dermis::internals::workflow::demo::body()?;
+    let (rig, exercise, _, _) = dermis::internals::workflow::verbs::demo::body()?;
     let rig = Rig::from(rig);
     let wanted = ["elbow left", "knee up left", "arm up left"];
     let of = |part: &&str| exercise.examples().iter().position(|e| e.label.contains(*part));

@@ -34,8 +34,8 @@ pub fn fit_with(rig: &Rig, examples: &Examples, method: &Method, progress: Progr
 }
 
 #[cfg(feature = "workflow")]
-impl From<dermis_workflow::fit::Fitted> for Fitted {
-    fn from(fitted: dermis_workflow::fit::Fitted) -> Self {
+impl From<dermis_workflow::verbs::fit::Fitted> for Fitted {
+    fn from(fitted: dermis_workflow::verbs::fit::Fitted) -> Self {
         Self { model: fitted.model.into(), report: fitted.report, seconds: fitted.seconds }
     }
 }

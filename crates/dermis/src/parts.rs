@@ -7,7 +7,7 @@ use dermis_files::load::{ReadOptions, Source, stream_examples};
 use dermis_fit::Progress;
 use dermis_fit::method::FitInput;
 use dermis_rig::{Example, ExampleSet};
-use dermis_workflow::fit::{Share, Streaming};
+use dermis_workflow::verbs::fit::{Share, Streaming};
 use std::io::Cursor;
 use std::path::PathBuf;
 

@@ -5,66 +5,45 @@
 //! recipe, runs it and shows the [`Outcome`]. Every model holds the recipe that made it, so that the same model can be
 //! made again, to the bit.
 
-mod animate;
-mod compare;
-mod convert;
 mod course;
-mod crowd;
-mod decompose;
-mod demo;
-mod eval;
-mod exercise;
-mod export;
-mod figures;
-mod fit;
-mod held_fit;
-mod inspect;
-mod invert;
-mod markers;
-mod pose;
-mod report;
-mod retarget;
-mod rig;
-mod rig_page;
-mod rig_walk;
-mod scan_page;
-mod shape_count;
-mod suggest;
-mod viewer;
 mod watch;
-mod weights;
 
-pub use crate::crowd::CrowdColours;
 pub use crate::output::Existing;
-pub use animate::{AnimateOutcome, AnimateRecipe, BodyOutcome, GoalOutcome};
-pub use compare::{CompareOutcome, CompareRecipe, Curve, Found, Subsets, USUAL, bench, compare_held, comparison_steps};
-pub use convert::{ConvertOutcome, ConvertRecipe};
-pub use course::Course;
-pub use crowd::{CrowdOutcome, CrowdPicture, CrowdRecipe, LevelOutcome};
-pub use decompose::{DecomposeOutcome, DecomposeRecipe};
-pub use demo::{DemoOutcome, DemoRecipe};
-pub use eval::{EvalOutcome, EvalRecipe, Held, ScoreRecipe, Scored, StressTest};
-pub use exercise::{ExerciseOutcome, ExerciseRecipe};
-pub use export::{ExportForm, ExportMade, ExportOutcome, ExportRecipe, LinearExport, ShapesExport};
-pub use figures::{FigureCharacter, FiguresOutcome, FiguresRecipe};
-pub use fit::{FitDone, FitExamples, FitOutcome, FitOutputs, FitRecipe, Memory};
-pub use held_fit::{Beside, HeldFit};
-pub use inspect::{InspectOutcome, InspectRecipe, Inspected};
-pub use invert::{DeformerProgram, InvertOutcome, InvertRecipe, InvertedDeformer};
-pub use markers::{MarkersOutcome, MarkersRecipe, words as trouble_words};
-pub use pose::{PoseOutcome, PoseRecipe, Swing};
-pub use report::{ReportOutcome, ReportRecipe};
-pub use retarget::{RetargetOutcome, RetargetRecipe};
-pub use rig::{Axis, BoneNames, RigOutcome, RigRecipe, UNSURE};
-pub use rig_walk::{Feet, MotionSource, RigMotion};
-pub use shape_count::ShapeCount;
-pub use suggest::{SuggestOutcome, SuggestRecipe, SuggestedBundle};
-pub use viewer::{ViewerExport, ViewerMade};
-pub use watch::{Silent, Watch, step};
-pub use weights::{
+pub use crate::verbs::animate::{AnimateOutcome, AnimateRecipe, BodyOutcome, GoalOutcome};
+pub use crate::verbs::compare::recipe::{
+    CompareOutcome, CompareRecipe, Curve, Found, Subsets, USUAL, bench, compare_held, comparison_steps,
+};
+pub use crate::verbs::convert::{ConvertOutcome, ConvertRecipe};
+pub use crate::verbs::crowd::CrowdColours;
+pub use crate::verbs::crowd::recipe::{CrowdOutcome, CrowdPicture, CrowdRecipe, LevelOutcome};
+pub use crate::verbs::decompose::recipe::{DecomposeOutcome, DecomposeRecipe};
+pub use crate::verbs::demo::recipe::{DemoOutcome, DemoRecipe};
+pub use crate::verbs::eval::recipe::{EvalOutcome, EvalRecipe, Held, ScoreRecipe, Scored, StressTest};
+pub use crate::verbs::exercise::{ExerciseOutcome, ExerciseRecipe};
+pub use crate::verbs::export::recipe::{
+    ExportForm, ExportMade, ExportOutcome, ExportRecipe, LinearExport, ShapesExport,
+};
+pub use crate::verbs::export::shape_count::ShapeCount;
+pub use crate::verbs::export::viewer::{ViewerExport, ViewerMade};
+#[cfg(feature = "figures")]
+pub use crate::verbs::figures::{FigureCharacter, FiguresOutcome, FiguresRecipe};
+pub use crate::verbs::fit::held::{Beside, HeldFit};
+pub use crate::verbs::fit::recipe::{FitDone, FitExamples, FitOutcome, FitOutputs, FitRecipe, Memory};
+pub use crate::verbs::inspect::recipe::{InspectOutcome, InspectRecipe, Inspected};
+pub use crate::verbs::invert::recipe::{DeformerProgram, InvertOutcome, InvertRecipe, InvertedDeformer};
+pub use crate::verbs::markers::{MarkersOutcome, MarkersRecipe, words as trouble_words};
+pub use crate::verbs::pose::{PoseOutcome, PoseRecipe, Swing};
+pub use crate::verbs::report::{ReportOutcome, ReportRecipe};
+pub use crate::verbs::retarget::{RetargetOutcome, RetargetRecipe};
+pub use crate::verbs::rig::walk::{Feet, MotionSource, RigMotion};
+pub use crate::verbs::rig::{Axis, BoneNames, RigOutcome, RigRecipe, UNSURE};
+pub use crate::verbs::suggest::recipe::{SuggestOutcome, SuggestRecipe, SuggestedBundle};
+pub use crate::verbs::weights::recipe::{
     BoneRule, HeatOptions, PlanOptions, ScanOptions, ScanStart, SingleBoneOptions, WeightSource, WeightsFound,
     WeightsOutcome, WeightsRecipe,
 };
+pub use course::Course;
+pub use watch::{Silent, Watch, step};
 
 use crate::FileError;
 use crate::error::Error;
@@ -114,6 +93,7 @@ pub enum Recipe {
     /// Run the whole loop on the bundled body.
     Demo(DemoRecipe),
     /// Make the figures of papers.
+    #[cfg(feature = "figures")]
     Figures(FiguresRecipe),
     /// Compare two outcomes.
     Report(ReportRecipe),
@@ -159,6 +139,7 @@ pub enum Outcome {
     /// Of the whole loop.
     Demo(Box<DemoOutcome>),
     /// Of drawing.
+    #[cfg(feature = "figures")]
     Figures(FiguresOutcome),
     /// Of two outcomes.
     Report(Box<ReportOutcome>),
@@ -194,15 +175,15 @@ pub struct SculptInput {
 }
 
 impl SculptInput {
-    fn input(&self) -> Input {
+    pub(crate) fn input(&self) -> Input {
         Input { file: self.file.clone(), sha256: self.sha256.clone() }
     }
 
-    fn source(&self) -> SculptSource {
+    pub(crate) fn source(&self) -> SculptSource {
         SculptSource { file: self.file.clone(), at: self.at.clone() }
     }
 
-    fn stamp(&mut self, notes: &[FileNote]) -> Result<(), Error> {
+    pub(crate) fn stamp(&mut self, notes: &[FileNote]) -> Result<(), Error> {
         let mut input = self.input();
         input.stamp(notes)?;
         self.sha256 = input.sha256;
@@ -239,6 +220,7 @@ impl Recipe {
             Self::Invert(recipe) => Outcome::Invert(Box::new(recipe.run(watch)?)),
             Self::Inspect(recipe) => Outcome::Inspect(recipe.run(watch)?),
             Self::Demo(recipe) => Outcome::Demo(Box::new(recipe.run(watch)?)),
+            #[cfg(feature = "figures")]
             Self::Figures(recipe) => Outcome::Figures(recipe.run(watch)?),
             Self::Report(recipe) => Outcome::Report(Box::new(recipe.run(watch)?)),
             Self::Animate(recipe) => Outcome::Animate(Box::new(recipe.run(watch)?)),
@@ -265,6 +247,7 @@ impl Recipe {
             Self::Invert(_) => "invert",
             Self::Inspect(_) => "inspect",
             Self::Demo(_) => "demo",
+            #[cfg(feature = "figures")]
             Self::Figures(_) => "figures",
             Self::Report(_) => "report",
             Self::Animate(_) => "animate",
@@ -313,6 +296,7 @@ impl Outcome {
             Self::Demo(outcome) => {
                 json!({"train": outcome.train_scores.model.error, "held_out": outcome.walk_scores.model.error})
             }
+            #[cfg(feature = "figures")]
             Self::Figures(outcome) => outcome.json(),
             Self::Report(outcome) => outcome.json(),
             Self::Animate(outcome) => outcome.json(),
@@ -333,13 +317,13 @@ impl Input {
     }
 
     /// What was noted of this file when it was read.
-    fn note<'a>(&self, notes: &'a [FileNote]) -> Option<&'a FileNote> {
+    pub(crate) fn note<'a>(&self, notes: &'a [FileNote]) -> Option<&'a FileNote> {
         let path = self.file.path.display().to_string();
         notes.iter().find(|note| note.path == path)
     }
 
     /// Checks the file's hash against the one stated.
-    fn check(&self, notes: &[FileNote]) -> Result<(), Error> {
+    pub(crate) fn check(&self, notes: &[FileNote]) -> Result<(), Error> {
         match (&self.sha256, self.note(notes)) {
             (Some(stated), Some(note)) if *stated != note.hash => Err(Error::lacks(
                 &self.file.path,
@@ -354,7 +338,7 @@ impl Input {
     }
 
     /// Checks the file's hash against the one stated, and states it from now on.
-    fn stamp(&mut self, notes: &[FileNote]) -> Result<(), Error> {
+    pub(crate) fn stamp(&mut self, notes: &[FileNote]) -> Result<(), Error> {
         self.check(notes)?;
         if let Some(note) = self.note(notes) {
             self.sha256 = Some(note.hash.clone());
@@ -376,7 +360,11 @@ impl From<PathBuf> for Input {
 }
 
 /// Shows files that were read, and checks them against the hashes of the inputs.
-fn seen<'a>(watch: &dyn Watch, inputs: impl IntoIterator<Item = &'a Input>, notes: &[FileNote]) -> Result<(), Error> {
+pub(crate) fn seen<'a>(
+    watch: &dyn Watch,
+    inputs: impl IntoIterator<Item = &'a Input>,
+    notes: &[FileNote],
+) -> Result<(), Error> {
     watch.files(notes);
     inputs.into_iter().try_for_each(|input| input.check(notes))
 }
@@ -386,7 +374,7 @@ fn seen<'a>(watch: &dyn Watch, inputs: impl IntoIterator<Item = &'a Input>, note
 ///
 /// # Errors
 /// [`Error::NothingHeldOut`] if all of them are.
-fn repeated(train: &ExampleSet, held_out: &ExampleSet) -> Result<Vec<FitWarning>, Error> {
+pub(crate) fn repeated(train: &ExampleSet, held_out: &ExampleSet) -> Result<Vec<FitWarning>, Error> {
     let posed = held_out.repeated_in(train).filter(|example| !example.is_at_bind()).count();
     match (posed, held_out.repeated_in(train).count(), held_out.len()) {
         (_, repeated, poses) if repeated == poses => Err(Error::NothingHeldOut { poses }),
@@ -407,17 +395,17 @@ fn neighbours(train: &ExampleSet, held_out: &ExampleSet) -> Option<FitWarning> {
 }
 
 /// Refuses outputs that are inputs.
-fn keep<'a>(inputs: &[&Input], outputs: impl IntoIterator<Item = &'a Output>) -> Result<(), FileError> {
+pub(crate) fn keep<'a>(inputs: &[&Input], outputs: impl IntoIterator<Item = &'a Output>) -> Result<(), FileError> {
     outputs.into_iter().try_for_each(|output| output.keep(inputs.iter().map(|input| input.file.path.as_path())))
 }
 
 /// The sources of inputs.
-fn sources(inputs: &[Input]) -> Vec<Source> {
+pub(crate) fn sources(inputs: &[Input]) -> Vec<Source> {
     inputs.iter().map(|input| input.file.clone()).collect()
 }
 
 /// Where something was written.
-fn paths(outputs: &[&Option<Output>]) -> Vec<PathBuf> {
+pub(crate) fn paths(outputs: &[&Option<Output>]) -> Vec<PathBuf> {
     outputs.iter().filter_map(|output| output.as_ref().map(|output| output.path().to_path_buf())).collect()
 }
 
@@ -430,7 +418,7 @@ pub(crate) fn within(setting: &'static str, value: f64, low: f64, high: f64) -> 
 }
 
 /// Reserves a folder or a file.
-fn reserve(path: &Path, existing: Existing, is_folder: bool) -> Result<Output, FileError> {
+pub(crate) fn reserve(path: &Path, existing: Existing, is_folder: bool) -> Result<Output, FileError> {
     match is_folder {
         true => reserve_folder(path, existing),
         false => reserve_file(path, existing),
@@ -443,12 +431,12 @@ fn is_page(path: &Path) -> bool {
 }
 
 /// Reserves a page: a file if its name ends in .html, and else a folder for report.html.
-fn reserve_page(path: &Path, existing: Existing) -> Result<Output, FileError> {
+pub(crate) fn reserve_page(path: &Path, existing: Existing) -> Result<Output, FileError> {
     reserve(path, existing, !is_page(path))
 }
 
 /// Writes a page that was reserved.
-fn write_page(out: &Output, html: &str) -> Result<(), FileError> {
+pub(crate) fn write_page(out: &Output, html: &str) -> Result<(), FileError> {
     match is_page(out.path()) {
         true => out.write(html.as_bytes()),
         false => out.folder()?("report.html", html.as_bytes()),

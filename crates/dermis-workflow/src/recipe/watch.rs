@@ -1,8 +1,8 @@
 //! What a caller sees of a recipe while it runs, and how it stops it.
 
-use crate::compare::Row;
 use crate::error::Error;
 use crate::load::FileNote;
+use crate::verbs::compare::Row;
 use dermis_fit::{Cancelled, Progress};
 use dermis_io::Space;
 use std::ops::ControlFlow;

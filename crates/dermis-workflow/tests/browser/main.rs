@@ -6,11 +6,11 @@ mod models;
 mod served;
 
 use dermis_fit::silent;
-use dermis_workflow::drivers::{
-    DriverSettings, MorphNormals, PoseSpaceSettings, export_driven, export_pose_space, is_pose_space,
-};
 use dermis_workflow::output::{Existing, reserve_file};
 use dermis_workflow::recipe::{ExportForm, ExportOutcome, ExportRecipe, Input, ShapeCount, Silent, ViewerExport};
+use dermis_workflow::verbs::export::drivers::{
+    DriverSettings, MorphNormals, PoseSpaceSettings, export_driven, export_pose_space, is_pose_space,
+};
 use models::{Case, POSES, cases};
 use served::{repository, serve};
 use std::path::Path;

@@ -11,10 +11,10 @@ use dermis_rig::glam::{DAffine3, DQuat, DVec3, Vec4};
 use dermis_rig::mesh::RenderPart;
 use dermis_rig::{ExampleSet, Motion, RenderMesh, Rig};
 use dermis_testkit::{Arm, ArmPose};
-use dermis_workflow::drivers::{DriverSettings, is_pose_space};
-use dermis_workflow::fit::{FitInput, Method, fit};
 use dermis_workflow::load::LoadedRig;
 use dermis_workflow::measure::run_motion;
+use dermis_workflow::verbs::export::drivers::{DriverSettings, is_pose_space};
+use dermis_workflow::verbs::fit::{FitInput, Method, fit};
 use std::fmt::Write as _;
 use std::path::Path;
 

@@ -12,13 +12,13 @@ use dermis_io::{Contents, ModelFile, Space, gltf};
 use dermis_rig::glam::{DMat3, DVec3, Vec3};
 use dermis_rig::{BoneIndex, BoneTransforms, Example, ExampleSet, Frame, Motion, Skeleton, WorldPose};
 use dermis_testkit::{Arm, ArmPose, Random};
-use dermis_workflow::drivers::{
-    Driven, MorphNormals, PoseSpaceReport, PoseSpaceSettings as ExportSettings, export_pose_space,
-};
-use dermis_workflow::fit::{FitInput, Method, fit};
 use dermis_workflow::load::LoadedRig;
 use dermis_workflow::measure::WideRunner;
 use dermis_workflow::output::{Existing, reserve_file};
+use dermis_workflow::verbs::export::drivers::{
+    Driven, MorphNormals, PoseSpaceReport, PoseSpaceSettings as ExportSettings, export_pose_space,
+};
+use dermis_workflow::verbs::fit::{FitInput, Method, fit};
 use serde_json::Value;
 
 fn learn(arm: &Arm, examples: Vec<Example>, method: &Method) -> ModelFile {

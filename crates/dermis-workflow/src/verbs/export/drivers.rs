@@ -1,0 +1,236 @@
+//! Compiling a model into driven shapes ([`dermis_compile::driven`], [`dermis_compile::pose_space`]) and writing them.
+//!
+//! The GLB of either holds what drives it, as the glTF extension `DERMIS_joint_drivers` or `DERMIS_pose_space`.
+
+pub use dermis_compile::driven::{Cost, DrivenReport, DriverSettings};
+pub use dermis_compile::pose_space::{
+    Loss, Origin, PoseSpaceReport, PoseSpaceSettings, Refusal, is_pose_space, refusal,
+};
+pub use dermis_io::gltf::MorphNormals;
+
+use crate::error::{Error, ExportError};
+use crate::output::Output;
+use crate::skins::clip;
+use crate::verbs::export::prune_json;
+use dermis_compile::driven::drive_joints;
+use dermis_compile::pose_space::{drive_pose_space, table_driver};
+use dermis_compile::{CompileError, Warning};
+use dermis_deform::tables::JointTable;
+use dermis_io::driver_table::{self, JOINT_EXTENSION, POSE_SPACE_EXTENSION, PoseSpaceTable, Table};
+use dermis_io::gltf::{GlbScene, write_glb};
+use dermis_io::{ModelFile, to_bytes};
+use dermis_rig::{Motion, Progress};
+use serde_json::{Value, json};
+use std::ops::Deref;
+use std::path::Path;
+
+/// A GLB with driven shapes, and what they cost.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Driven<Report> {
+    /// Bytes of the GLB.
+    pub bytes: usize,
+    /// The shapes and what they cost.
+    pub report: Report,
+}
+
+impl<Report> Deref for Driven<Report> {
+    type Target = Report;
+    fn deref(&self) -> &Report {
+        &self.report
+    }
+}
+
+impl Driven<DrivenReport> {
+    /// The same as JSON; distances in metres.
+    pub fn json(&self) -> Value {
+        let cost = |cost: &Cost| {
+            json!({
+                "poses": cost.poses,
+                "weights_alone": pair(cost.weights_alone),
+                "shapes": pair(cost.shapes),
+                "all_shapes": pair(cost.all_shapes),
+            })
+        };
+        json!({
+            "bytes": self.bytes,
+            "shapes": self.shapes,
+            "coordinates": self.coordinates,
+            "joints": self.joints,
+            "samples": self.samples,
+            "pruned": self.pruned.as_ref().map(prune_json),
+            "training": cost(&self.training),
+            "motion": self.motion.as_ref().map(cost),
+            "clamped": self.clamped,
+            "warnings": warnings(&self.warnings),
+        })
+    }
+}
+
+/// GLBs with driven shapes, not yet written.
+#[derive(Clone, Debug)]
+pub struct DrivenGlb<Report, Table> {
+    /// The bytes of a GLB for each way to write normals that was asked for.
+    pub glbs: Vec<Vec<u8>>,
+    /// The same drivers as a table of their own.
+    pub table: Table,
+    /// The shapes and what they cost.
+    pub report: Report,
+}
+
+/// Compiles a joint model into a skinned GLB with driven shapes and the extension that says how they are driven. With a motion, its
+/// clip is baked by evaluating the drivers. There is a GLB for each of `normals`, which say whether shapes hold changes of normals.
+///
+/// # Errors
+/// [`Error`]: what [`drive_joints`] refuses, a model whose report lacks its ridge, and what a GLB cannot hold; `glb` is named for it.
+pub fn driven_glb(
+    model: &ModelFile,
+    motion: Option<&Motion>,
+    settings: DriverSettings,
+    normals: &[MorphNormals],
+    glb: &Path,
+    progress: Progress<'_>,
+) -> Result<DrivenGlb<DrivenReport, JointTable>, Error> {
+    let rig = model.rig();
+    // A model of another method has no such ridge, and is refused for what it is.
+    let lambda = model.header.report["s"].as_f64().unwrap_or(f64::NAN);
+    let made = drive_joints(model, lambda, motion, settings, progress).map_err(|error| match error {
+        CompileError::NoJointModel => ExportError::NotDriven { method: model.header.method.clone() }.into(),
+        other => Error::from(other),
+    })?;
+    let clips: Vec<_> = motion.zip(made.frames).map(|(motion, frames)| clip(motion, frames)).into_iter().collect();
+    let extension = driver_table::joint_extension(&made.table, &made.bones).map_err(Error::write(glb))?;
+    let scene = GlbScene {
+        name: rig.name(),
+        mesh: Some(rig.mesh()),
+        skeleton: Some(rig.skeleton()),
+        weights: Some(&made.weights),
+        morphs: &made.morphs,
+        morph_weights: &made.table.offset,
+        clips: &clips,
+        extension: Some((JOINT_EXTENSION, &extension)),
+        ..GlbScene::default()
+    };
+    Ok(DrivenGlb { glbs: written(scene, normals, glb)?, table: made.table, report: made.report })
+}
+
+/// A GLB of the scene for each way to write normals.
+fn written(scene: GlbScene<'_>, normals: &[MorphNormals], glb: &Path) -> Result<Vec<Vec<u8>>, Error> {
+    let one = |&morph_normals: &MorphNormals| {
+        let scene = GlbScene { morph_normals, ..scene };
+        to_bytes(|out| write_glb(&scene, out)).map_err(Error::write(glb))
+    };
+    normals.iter().map(one).collect()
+}
+
+/// Writes what [`driven_glb`] makes, and with a second output the table that drives it.
+///
+/// # Errors
+/// As [`driven_glb`], and what cannot be written.
+pub fn export_driven(
+    model: &ModelFile,
+    motion: Option<&Motion>,
+    settings: DriverSettings,
+    normals: MorphNormals,
+    (glb, table_file): (&Output, Option<&Output>),
+    progress: Progress<'_>,
+) -> Result<Driven<DrivenReport>, Error> {
+    let made = driven_glb(model, motion, settings, &[normals], glb.path(), progress)?;
+    let bytes = made.glbs.concat();
+    glb.write(&bytes)?;
+    if let Some(file) = table_file {
+        file.write_with(|out| driver_table::write(Table::Joints(&made.table), crate::PROGRAM, out))?;
+    }
+    Ok(Driven { bytes: bytes.len(), report: made.report })
+}
+
+impl Driven<PoseSpaceReport> {
+    /// The same as JSON; distances in metres.
+    pub fn json(&self) -> Value {
+        let loss = |loss: &Loss| {
+            json!({
+                "poses": loss.poses,
+                "weights_alone": pair(loss.weights_alone),
+                "shapes": pair(loss.shapes),
+                "clamped": loss.clamped,
+            })
+        };
+        json!({
+            "bytes": self.bytes,
+            "shapes": self.shapes,
+            "regions": self.regions,
+            "values": self.values,
+            "coordinates": self.coordinates,
+            "origin": self.origin.to_string(),
+            "pruned": self.pruned.as_ref().map(prune_json),
+            "training": self.training.as_ref().map(loss),
+            "motion": self.motion.as_ref().map(loss),
+            "warnings": warnings(&self.warnings),
+        })
+    }
+}
+
+/// An rms and a largest distance as JSON.
+fn pair((rms, max): (f64, f64)) -> Value {
+    json!({ "rms": rms, "max": max })
+}
+
+/// Warnings as JSON.
+fn warnings(warnings: &[Warning]) -> Value {
+    warnings.iter().map(ToString::to_string).collect()
+}
+
+/// Compiles a pose space over linear blend skinning into a skinned GLB with driven shapes and the extension that says how they
+/// are driven. With a motion, its clip is baked. There is a GLB for each of `normals`, as with [`driven_glb`].
+///
+/// # Errors
+/// [`Error`]: what [`drive_pose_space`] refuses, and what a GLB cannot hold; `glb` is named for it.
+pub fn pose_space_glb(
+    model: &ModelFile,
+    motion: Option<&Motion>,
+    settings: PoseSpaceSettings,
+    normals: &[MorphNormals],
+    glb: &Path,
+    progress: Progress<'_>,
+) -> Result<DrivenGlb<PoseSpaceReport, PoseSpaceTable>, Error> {
+    let rig = model.rig();
+    let made = drive_pose_space(model, motion, settings, progress)?;
+    let clips: Vec<_> = motion.zip(made.frames).map(|(motion, frames)| clip(motion, frames)).into_iter().collect();
+    let extension = driver_table::pose_space_extension(&made.driver).map_err(Error::write(glb))?;
+    let scene = GlbScene {
+        name: rig.name(),
+        mesh: Some(rig.mesh()),
+        skeleton: Some(rig.skeleton()),
+        weights: Some(&made.weights),
+        morphs: &made.morphs,
+        morph_weights: &made.driver.offset,
+        clips: &clips,
+        extension: Some((POSE_SPACE_EXTENSION, &extension)),
+        ..GlbScene::default()
+    };
+    let glbs = written(scene, normals, glb)?;
+    let (bones, driver) = table_driver(&made.driver, rig.skeleton());
+    let shapes = made.morphs.iter().map(|m| m.name.clone()).collect();
+    let table = PoseSpaceTable { mesh: rig.name().to_owned(), bones, shapes, driver };
+    Ok(DrivenGlb { glbs, table, report: made.report })
+}
+
+/// Writes what [`pose_space_glb`] makes, and with a second output the table that drives it.
+///
+/// # Errors
+/// As [`pose_space_glb`], and what cannot be written.
+pub fn export_pose_space(
+    model: &ModelFile,
+    motion: Option<&Motion>,
+    settings: PoseSpaceSettings,
+    normals: MorphNormals,
+    (glb, table_file): (&Output, Option<&Output>),
+    progress: Progress<'_>,
+) -> Result<Driven<PoseSpaceReport>, Error> {
+    let made = pose_space_glb(model, motion, settings, &[normals], glb.path(), progress)?;
+    let bytes = made.glbs.concat();
+    glb.write(&bytes)?;
+    if let Some(file) = table_file {
+        file.write_with(|out| driver_table::write(Table::PoseSpace(&made.table), crate::PROGRAM, out))?;
+    }
+    Ok(Driven { bytes: bytes.len(), report: made.report })
+}

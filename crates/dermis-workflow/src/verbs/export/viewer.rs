@@ -1,0 +1,268 @@
+//! `export --viewer`: a page that poses the model in a browser, and the GLB that it shows.
+
+use super::shape_count::{ShapeCount, driver_settings, pose_space_settings};
+use crate::error::{Error, ExportError};
+use crate::load::{FileNote, PoseSet, ReadOptions, load_motion, load_pose_sets};
+use crate::measure::measure;
+use crate::output::Output;
+use crate::recipe::{FitRecipe, Input, Watch, seen, step};
+use crate::report::viewer::{Viewer, ViewerFrame, every, headline};
+use crate::report::{ScoredExamples, SetRole, show_length, unit_of};
+use crate::verbs::export::drivers::{
+    Driven, DrivenGlb, DrivenReport, MorphNormals, PoseSpaceReport, driven_glb, is_pose_space, pose_space_glb, refusal,
+};
+use dermis_io::ModelFile;
+use dermis_report::page::{KeyFigure, Quantity, shown_positions};
+use dermis_rig::{ExampleSet, Frame, Motion};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// A page that poses a model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct ViewerExport {
+    /// The motion that the page plays. True skins that its file holds are shown, too.
+    pub motion: Option<Input>,
+    /// Morph targets; the default depends on the model.
+    pub shapes: Option<ShapeCount>,
+    /// Kernels per region of a pose space at most.
+    pub kernels: Option<usize>,
+    /// Influences per vertex at most; all of them if `None`.
+    pub influences: Option<usize>,
+    /// Whether the morph targets of the GLB beside the page hold changes of normals. Those of the page never do: it computes normals.
+    pub normals: bool,
+}
+
+impl Default for ViewerExport {
+    fn default() -> Self {
+        Self { motion: None, shapes: None, kernels: None, influences: None, normals: true }
+    }
+}
+
+/// What drives the shapes of a page, and what they cost.
+#[derive(Debug)]
+pub enum ViewerMade {
+    /// A joint model.
+    Joints(Driven<DrivenReport>),
+    /// A pose space.
+    PoseSpace(Driven<PoseSpaceReport>),
+}
+
+/// What was written.
+#[derive(Debug)]
+pub(super) struct Written {
+    pub made: ViewerMade,
+    /// The GLB's name in the folder.
+    pub glb: String,
+    /// Bytes of the page.
+    pub page: usize,
+}
+
+/// The page's name in the folder.
+pub(super) const PAGE: &str = "index.html";
+
+impl ViewerExport {
+    pub(super) fn export(
+        &self,
+        (model, path): (&ModelFile, &Path),
+        read: &ReadOptions,
+        out: &Output,
+        watch: &dyn Watch,
+    ) -> Result<Written, Error> {
+        let of_pose_space = is_pose_space(model);
+        if let Some(reason) = refusal(model).filter(|_| of_pose_space) {
+            return Err(ExportError::Refused(reason).into());
+        }
+        if self.kernels.is_some() && !of_pose_space {
+            return Err(ExportError::Kernels { method: model.header.method.clone() }.into());
+        }
+        let shown = self.motion.as_ref().map(|input| Shown::read(input, model, read, watch)).transpose()?;
+        let notes: Vec<FileNote> = shown.iter().flat_map(|shown| shown.notes.clone()).collect();
+        read.must_act_on(&notes)?;
+        let motion = shown.as_ref().map(|shown| &shown.motion);
+        let stem = path.file_stem().map_or_else(|| "model".into(), |stem| stem.to_string_lossy());
+        let glb = format!("{stem}.glb");
+        let place = out.path().join(&glb);
+        let beside = if self.normals { MorphNormals::Written } else { MorphNormals::LeftOut };
+        // The page first; where both are the same one is enough.
+        let normals = if self.normals { vec![MorphNormals::LeftOut, beside] } else { vec![beside] };
+        let (made, glbs) = if of_pose_space {
+            let settings = pose_space_settings(self.shapes, self.kernels, self.influences);
+            let DrivenGlb { glbs, table, report } =
+                step(watch, "export", |p| pose_space_glb(model, motion, settings, &normals, &place, p))?;
+            if !table.driver.channels.is_empty() {
+                let names =
+                    table.driver.channels.iter().map(|channel| channel.name.as_str()).collect::<Vec<_>>().join(", ");
+                return Err(ExportError::ViewerChannels { names }.into());
+            }
+            (ViewerMade::PoseSpace(Driven { bytes: glbs[glbs.len() - 1].len(), report }), glbs)
+        } else {
+            let settings = driver_settings(self.shapes, self.influences);
+            let DrivenGlb { glbs, report, .. } =
+                step(watch, "export", |p| driven_glb(model, motion, settings, &normals, &place, p))?;
+            (ViewerMade::Joints(Driven { bytes: glbs[glbs.len() - 1].len(), report }), glbs)
+        };
+        let scores = match shown.as_ref().and_then(|shown| shown.truth.as_ref()) {
+            None => None,
+            Some(truth) => Some(step(watch, "measure", |_| measure(model, truth, None))?),
+        };
+        let role = shown.as_ref().map_or(SetRole::Scored, |shown| shown.role(model, path));
+        let scored = scores.as_ref().map(|scores| ScoredExamples { role, scores, examples: None });
+        let (said, figures) = headline(model, scored);
+        let mut viewer = self.viewer(model, &glb, &made, shown.as_ref());
+        viewer.headline = Some(said);
+        viewer.figures = figures.into_iter().chain(viewer.figures).collect();
+        let mut glbs = glbs.into_iter();
+        viewer.glb = glbs.next().unwrap_or_default();
+        let html = viewer.to_html();
+        let write = out.folder()?;
+        write(&glb, glbs.next().as_ref().unwrap_or(&viewer.glb))?;
+        write(PAGE, html.as_bytes())?;
+        Ok(Written { made, glb, page: html.len() })
+    }
+
+    /// The page without its GLB and its headline.
+    fn viewer(&self, model: &ModelFile, glb: &str, made: &ViewerMade, shown: Option<&Shown>) -> Viewer {
+        let (rig, unit) = (model.rig(), unit_of(&model.space));
+        let (shapes, bytes, of_motion, of_training) = match made {
+            ViewerMade::Joints(driven) => {
+                let cost = |cost: &crate::verbs::export::drivers::Cost| (cost.shapes, cost.weights_alone);
+                (driven.shapes, driven.bytes, driven.motion.as_ref().map(cost), Some(cost(&driven.training)))
+            }
+            ViewerMade::PoseSpace(made) => {
+                let cost = |loss: &crate::verbs::export::drivers::Loss| (loss.shapes, loss.weights_alone);
+                (made.shapes, made.bytes, made.motion.as_ref().map(cost), made.training.as_ref().map(cost))
+            }
+        };
+        let figure =
+            |label: &str, value: Quantity, note: &str| KeyFigure { label: label.into(), value, note: note.into() };
+        let count = |n: usize| Quantity::Count(n as u64);
+        let figures = vec![
+            figure("Vertices", count(rig.mesh().positions.len()), ""),
+            figure("Bones", count(rig.skeleton().len()), ""),
+            figure("Morph targets", count(shapes), "driven by the joints"),
+            figure("GLB", Quantity::Bytes(bytes as u64), glb),
+            figure("Model", Quantity::Bytes(model.baked().bytes() as u64), "in a Rust program"),
+        ];
+        let mut notes = Vec::new();
+        let sets = [("this motion", of_motion), ("the training poses", of_training)];
+        if let Some((name, (with, alone))) = sets.into_iter().find_map(|(name, cost)| Some((name, cost?))) {
+            notes.push(format!(
+                "“learnt” is the skin of {shapes} morph targets, whose weights this page computes from the joints. Over {name} it is \
+                 {} rms from the model itself, at most {}; the rig's own weights are {} rms from it.",
+                show_length(with.0, &unit),
+                show_length(with.1, &unit),
+                show_length(alone.0, &unit)
+            ));
+        }
+        let frames = shown.map_or(&[][..], |shown| &shown.motion.frames);
+        let truth = shown.and_then(|shown| shown.truth.as_ref());
+        let step = every(truth.map_or(0, ExampleSet::len), rig.mesh().positions.len());
+        if truth.is_some() && step > 1 {
+            notes.push(format!("The page holds the true skin of one frame in {step}."));
+        }
+        notes.push(format!(
+            "{glb} beside this page holds the same character for programs that read glTF. This page alone is enough to send: it needs \
+             no network and no other file."
+        ));
+        let frames = frames.iter().enumerate().map(|(at, frame)| ViewerFrame {
+            label: frame.label.clone(),
+            time: frame.time.unwrap_or(at as f64 / 24.0),
+            target: truth
+                .filter(|_| at % step == 0)
+                .and_then(|truth| truth.examples().get(at))
+                .map_or_else(Vec::new, |example| shown_positions(&example.positions)),
+        });
+        let played = shown.map_or(String::new(), |shown| {
+            format!(", {} over {} frames", shown.motion.name, shown.motion.frames.len())
+        });
+        Viewer {
+            title: rig.name().to_owned(),
+            subtitle: format!("Learnt skin ({}){played}", model.header.method),
+            figures,
+            notes,
+            unit,
+            file: glb.to_owned(),
+            frames: frames.collect(),
+            ..Viewer::default()
+        }
+    }
+}
+
+/// The motion that a page plays.
+struct Shown {
+    motion: Motion,
+    /// Its true skins.
+    truth: Option<ExampleSet>,
+    input: Input,
+    notes: Vec<FileNote>,
+}
+
+impl Shown {
+    fn read(input: &Input, model: &ModelFile, read: &ReadOptions, watch: &dyn Watch) -> Result<Self, Error> {
+        let sources = [input.file.clone()];
+        let load = || load_pose_sets(model.rig(), &model.space, &sources, read, "motion");
+        let (sets, notes) = step(watch, "read motion", |_| load())?;
+        seen(watch, [input], &notes)?;
+        let found = sets.into_iter().next().map(|(_, set)| set);
+        let (motion, truth) = match found {
+            Some(PoseSet::Examples(examples)) => {
+                // The clip is that of every other export, unless some of its frames have no skin.
+                let motion = load_motion(model.rig(), &model.space, &input.file, read)?.0;
+                let has_all = motion.frames.len() == examples.len();
+                (if has_all { motion } else { motion_of(&examples, model) }, Some(examples))
+            }
+            Some(PoseSet::Motion(motion)) => (motion, None),
+            None => return Err(Error::Internal("a file that is no set of poses".into())),
+        };
+        Ok(Self { motion, truth, input: input.clone(), notes })
+    }
+
+    /// What the fit of the model did with this file: by the hashes of its recipe, else by its poses. A model that was fitted in memory
+    /// has no recipe, and a copy of a file another name.
+    fn role(&self, model: &ModelFile, path: &Path) -> SetRole {
+        match self.role_by_recipe(model, path) {
+            SetRole::Scored if self.shows_training_poses(model) => SetRole::Training,
+            role => role,
+        }
+    }
+
+    fn role_by_recipe(&self, model: &ModelFile, path: &Path) -> SetRole {
+        let Ok(recipe) = FitRecipe::of_model(model, path) else { return SetRole::Scored };
+        let same = |input: &Input| {
+            input.file.part == self.input.file.part
+                && input.sha256.is_some()
+                && self.notes.iter().any(|note| Some(&note.hash) == input.sha256.as_ref())
+        };
+        match (recipe.hold_out.iter().any(same), recipe.examples.inputs().iter().any(same)) {
+            (_, true) => SetRole::Training,
+            (true, false) => SetRole::HeldOut,
+            (false, false) => SetRole::Scored,
+        }
+    }
+
+    /// Whether half of the poses with true skins, or more, are training poses.
+    fn shows_training_poses(&self, model: &ModelFile) -> bool {
+        /// Degrees: rotations of single precision differ by less, frames of a motion by more.
+        const SAME: f64 = 0.1;
+        let (Some(truth), Some(training)) = (&self.truth, model.training()) else { return false };
+        let skeleton = model.rig().skeleton();
+        let poses = truth.examples().iter().filter(|example| !example.is_at_bind());
+        let (all, same) = poses.fold((0, 0), |(all, same), example| {
+            let is_same = training.distance(skeleton, &example.transforms).degrees < SAME;
+            (all + 1, same + usize::from(is_same))
+        });
+        2 * same >= all.max(1)
+    }
+}
+
+/// The poses of examples; their times only count if all of them belong to one clip.
+fn motion_of(examples: &ExampleSet, model: &ModelFile) -> Motion {
+    let (skeleton, is_clip) = (model.rig().skeleton(), examples.is_clip());
+    let frames = examples.examples().iter().map(|example| Frame {
+        label: example.label.clone(),
+        time: example.time.filter(|_| is_clip),
+        pose: skeleton.world_pose(&example.transforms),
+    });
+    Motion { name: examples.name.clone(), frames: frames.collect() }
+}

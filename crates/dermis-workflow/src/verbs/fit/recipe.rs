@@ -1,0 +1,567 @@
+//! `fit`: from a rig and examples to a model with its report.
+
+use super::held::{self, Beside, HeldFit};
+use crate::error::Error;
+use crate::load::{
+    FileNote, LoadedRig, ReadOptions, hash_of, load_anchors, load_base_cache, load_examples, load_map_table, load_rig,
+    open_file, stream_examples,
+};
+use crate::measure::{PassRule, Scores, bound_of, measure_streamed};
+use crate::memory;
+use crate::output::{Kind, Output, reserve_file_of, reserve_folder};
+use crate::recipe::{Existing, Input, Recipe, SculptInput, Watch, keep, paths, sources, step};
+use crate::report::{ModelOutcome, ScoredExamples, SetRole, file_stamps, fit_summary};
+use crate::verbs::fit::{FitInput, FitReport, Method, Streaming};
+use crate::verbs::invert::{load_sculpts, load_stack};
+use crate::verbs::suggest::{Advice, advice_json, advice_table};
+use dermis_fit::method::share::Share;
+use dermis_fit::method::{BaseChoice, MethodError};
+use dermis_io::{ModelFile, model_file};
+use dermis_rig::{Example, ExampleSet};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// A fit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct FitRecipe {
+    /// Mesh and skeleton at rest.
+    pub rig: Input,
+    /// What is learnt from.
+    pub examples: FitExamples,
+    /// Examples that the fit may not see.
+    #[serde(default)]
+    pub hold_out: Vec<Input>,
+    /// Positions of a given base in the poses of the examples, then of the held-out ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_cache: Option<Input>,
+    /// A table of influence maps, for maps of a table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub map_table: Option<Input>,
+    /// A bone name per line and vertex, for anchors per vertex.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anchors: Option<Input>,
+    /// Deformers one after another, from a JSON file, for a base of `stack`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack: Option<Input>,
+    /// The method with its settings.
+    #[serde(default)]
+    pub method: Method,
+    /// How files are read where they do not say it themselves.
+    #[serde(default)]
+    pub read: ReadOptions,
+    /// Folds of the validation without held-out examples; below 2 there is none.
+    pub folds: usize,
+    /// What is written.
+    #[serde(default, skip_serializing_if = "FitOutputs::is_none")]
+    pub outputs: FitOutputs,
+}
+
+/// What a fit learns from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FitExamples {
+    /// Examples that are read and held.
+    Held(Vec<Input>),
+    /// Sculpts that are read and held.
+    Sculpts {
+        /// The sculpts.
+        sculpts: Vec<SculptInput>,
+        /// Poses of sculpts that have none of their own.
+        #[serde(default)]
+        poses: Option<Input>,
+    },
+    /// Examples that are summed as they are read, and never held.
+    Streamed(Vec<Input>),
+    /// Sums over examples, in this order.
+    Sums(Vec<Input>),
+}
+
+/// What a fit writes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct FitOutputs {
+    /// The model.
+    pub model: Option<PathBuf>,
+    /// A part to be merged with others, instead of a model: sums over the examples, or the joint model of a share of the vertices.
+    pub sums: Option<PathBuf>,
+    /// The share; the whole without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share: Option<Share>,
+    /// A folder for the report page.
+    pub report: Option<PathBuf>,
+    /// What happens to outputs that are there already.
+    pub existing: Existing,
+    /// The fit counts as failed if the rms error that counts is above this, metres.
+    pub fail_above: Option<f64>,
+    /// The fit counts as failed unless this share of the distances that count lies within this bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pass: Option<PassRule>,
+    /// What the page calls the command that made it.
+    #[serde(skip)]
+    pub command: Option<String>,
+}
+
+/// What came of a fit.
+#[derive(Debug)]
+pub enum FitDone {
+    /// A model.
+    Model(Box<FitOutcome>),
+    /// Sums over examples.
+    Sums {
+        /// Examples summed.
+        poses: usize,
+        /// Largest resident memory, bytes.
+        peak: Option<u64>,
+        /// Where they were written.
+        written: Vec<PathBuf>,
+    },
+}
+
+/// A fitted model with everything that was found out about it.
+#[derive(Debug)]
+pub struct FitOutcome {
+    /// The model, with its recipe.
+    pub model: ModelFile,
+    /// What the fit found.
+    pub report: FitReport,
+    /// Seconds the fit took, files not counted.
+    pub seconds: f64,
+    /// Training poses.
+    pub poses: usize,
+    /// The sets that were scored, the one that counts last, with their examples; with none if they were streamed, or left
+    /// out of fits one after another.
+    pub sets: Vec<(SetRole, Scores, ExampleSet)>,
+    /// What training lacks for the held-out poses, expected from the poses alone.
+    pub lacks: Option<Advice>,
+    /// Whether the caller stopped the cross-validation.
+    pub validation_stopped: bool,
+    /// The files read.
+    pub files: Vec<FileNote>,
+    /// What it took.
+    pub memory: Memory,
+    /// What was found while reading the examples that a user should know.
+    pub read_warnings: Vec<String>,
+    /// Where something was written.
+    pub written: Vec<PathBuf>,
+    /// Whether the error that counts is above its limit, or the demand on it not met.
+    pub failed: bool,
+    pub(super) pass: Option<PassRule>,
+    pub(super) command: Option<String>,
+}
+
+/// Bytes that a fit took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// Largest resident memory, where the system says.
+    pub peak: Option<u64>,
+    /// The examples in 32 bits.
+    pub examples: u64,
+    /// What evaluation of the model reads.
+    pub model: u64,
+}
+
+impl Memory {
+    /// Of the process so far, for a model and this many poses of its mesh.
+    pub fn of(model: &ModelFile, poses: usize) -> Self {
+        let examples = 12 * (poses * model.rig().mesh().positions.len()) as u64;
+        Self { peak: memory::peak(), examples, model: model.baked().bytes() as u64 }
+    }
+
+    /// The same as JSON.
+    pub fn json(&self) -> Value {
+        json!({"peak_bytes": self.peak, "example_bytes": self.examples, "model_bytes": self.model})
+    }
+}
+
+/// Outputs that are free, or may be replaced.
+struct Reserved {
+    model: Option<Output>,
+    sums: Option<Output>,
+    report: Option<Output>,
+}
+
+impl FitOutputs {
+    /// Whether nothing is written and nothing is judged.
+    fn is_none(&self) -> bool {
+        *self == Self { command: self.command.clone(), ..Self::default() }
+    }
+
+    fn reserve(&self) -> Result<Reserved, Error> {
+        Ok(Reserved {
+            model: self.model.as_deref().map(|path| reserve_file_of(Kind::Model, path, self.existing)).transpose()?,
+            sums: self.sums.as_deref().map(|path| reserve_file_of(Kind::Sums, path, self.existing)).transpose()?,
+            report: self.report.as_deref().map(|path| reserve_folder(path, self.existing)).transpose()?,
+        })
+    }
+}
+
+impl FitExamples {
+    pub(crate) fn inputs(&self) -> Vec<Input> {
+        match self {
+            Self::Held(inputs) | Self::Streamed(inputs) | Self::Sums(inputs) => inputs.clone(),
+            Self::Sculpts { sculpts, poses } => sculpts.iter().map(SculptInput::input).chain(poses.clone()).collect(),
+        }
+    }
+
+    /// Checks the hashes of the inputs, and states them from now on.
+    fn stamp(&mut self, files: &[FileNote]) -> Result<(), Error> {
+        match self {
+            Self::Held(inputs) | Self::Streamed(inputs) | Self::Sums(inputs) => {
+                inputs.iter_mut().try_for_each(|input| input.stamp(files))
+            }
+            Self::Sculpts { sculpts, poses } => {
+                sculpts.iter_mut().try_for_each(|sculpt| sculpt.stamp(files))?;
+                poses.iter_mut().try_for_each(|input| input.stamp(files))
+            }
+        }
+    }
+}
+
+impl FitRecipe {
+    /// A fit with default settings: nothing held out, validated by five folds, nothing written.
+    pub fn new(rig: Input, examples: FitExamples, method: Method) -> Self {
+        Self {
+            rig,
+            examples,
+            hold_out: Vec::new(),
+            base_cache: None,
+            map_table: None,
+            anchors: None,
+            stack: None,
+            method,
+            read: ReadOptions::default(),
+            folds: 5,
+            outputs: FitOutputs::default(),
+        }
+    }
+
+    /// The recipe that a model holds.
+    ///
+    /// # Errors
+    /// [`FileError::Lacks`](crate::FileError::Lacks) if it holds none, or one that this program does not understand.
+    pub fn of_model(model: &ModelFile, path: &std::path::Path) -> Result<Self, Error> {
+        let hint = "models of earlier programs hold no recipe: fit it again";
+        let Some(value) = &model.header.recipe else {
+            return Err(Error::lacks(path, "this model holds no recipe", hint));
+        };
+        match serde_json::from_value(value.clone()) {
+            Ok(Recipe::Fit(recipe)) => Ok(*recipe),
+            Ok(_) => Err(Error::lacks(path, "the recipe of this model is not one of a fit", hint)),
+            Err(e) => Err(Error::lacks(path, format!("the recipe of this model is not understood: {e}"), hint)),
+        }
+    }
+
+    /// Fits, validates and writes.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn run(&self, watch: &dyn Watch) -> Result<FitDone, Error> {
+        self.method.check()?;
+        if self.stack.is_some() && self.method.base() != Some(BaseChoice::Stack) {
+            return Err(MethodError::Unused { setting: "stack", with: "over another base" }.into());
+        }
+        if self.outputs.share.is_some() {
+            if self.outputs.sums.is_none() {
+                return Err(MethodError::Unused { setting: "share", with: "where no part is written" }.into());
+            }
+            if !matches!(self.method, Method::Joint(_)) {
+                return Err(MethodError::Unused { setting: "share", with: "with sums over examples" }.into());
+            }
+        }
+        let reserved = self.outputs.reserve()?;
+        let examples = self.examples.inputs();
+        let beside = [&self.base_cache, &self.map_table, &self.anchors, &self.stack].into_iter().flatten();
+        let inputs: Vec<&Input> =
+            [&self.rig].into_iter().chain(&examples).chain(&self.hold_out).chain(beside).collect();
+        keep(&inputs, reserved.model.iter().chain(&reserved.sums))?;
+        watch.plan(&self.steps());
+        let loaded = step(watch, "read rig", |_| load_rig(&self.rig.file.path))?;
+        match &self.examples {
+            FitExamples::Held(_) | FitExamples::Sculpts { .. } => {
+                Ok(FitDone::Model(Box::new(self.run_held(&loaded, &reserved, watch)?)))
+            }
+            FitExamples::Streamed(_) | FitExamples::Sums(_) => self.run_summed(&loaded, &reserved, watch),
+        }
+    }
+
+    /// The steps with their shares of the work, of fits; those of a summed fit take what reading takes.
+    fn steps(&self) -> Vec<(&'static str, f64)> {
+        let held_out = !self.hold_out.is_empty();
+        let (read, summed) = match &self.examples {
+            FitExamples::Held(_) => (Some("read examples"), false),
+            FitExamples::Sculpts { .. } => (Some("read sculpts"), false),
+            FitExamples::Streamed(_) | FitExamples::Sums(_) => (None, true),
+        };
+        let reading = [
+            Some(("read rig", 0.02)),
+            read.map(|name| (name, 0.1)),
+            (held_out && !summed).then_some(("read hold-out", 0.1)),
+            summed.then_some(("read examples", 1.0)),
+        ];
+        let of_fit = held::steps(&self.method, held_out, if summed { 0 } else { self.folds });
+        let of_fit = of_fit.into_iter().filter(|(name, _)| !(summed && *name == "leverage"));
+        reading.into_iter().flatten().chain(of_fit).collect()
+    }
+
+    /// The recipe without outputs, with the hashes of what was read: what a model holds.
+    ///
+    /// # Errors
+    /// [`FileError::Lacks`](crate::FileError::Lacks) for a file with another hash than the recipe's.
+    pub fn stamped(&self, files: &[FileNote]) -> Result<Value, Error> {
+        let mut recipe = Self { outputs: FitOutputs::default(), ..self.clone() };
+        let beside = [&mut recipe.base_cache, &mut recipe.map_table, &mut recipe.anchors, &mut recipe.stack];
+        for input in beside.into_iter().flatten().chain(&mut recipe.hold_out).chain([&mut recipe.rig]) {
+            input.stamp(files)?;
+        }
+        recipe.examples.stamp(files)?;
+        serde_json::to_value(Recipe::Fit(Box::new(recipe))).map_err(|e| Error::Internal(e.to_string()))
+    }
+
+    fn beside(&self, loaded: &LoadedRig, poses: usize, files: &mut Vec<FileNote>) -> Result<Beside, Error> {
+        let mut beside = Beside::default();
+        if let Some(input) = &self.base_cache {
+            let (frames, note) = load_base_cache(&loaded.rig, &loaded.space, &input.file.path, poses, &self.read)?;
+            files.push(note);
+            beside.base = Some(frames);
+        }
+        if let Some(input) = &self.map_table {
+            let (maps, note) = load_map_table(loaded, &input.file.path)?;
+            files.push(note);
+            beside.maps = Some(maps);
+        }
+        if let Some(input) = &self.anchors {
+            let (names, note) = load_anchors(&input.file.path)?;
+            files.push(note);
+            beside.anchors = Some(names);
+        }
+        if let Some(input) = &self.stack {
+            let (stack, _, note) = load_stack(&input.file.path, loaded)?;
+            files.push(note);
+            beside.stack = Some(stack);
+        }
+        Ok(beside)
+    }
+
+    fn run_held(&self, loaded: &LoadedRig, reserved: &Reserved, watch: &dyn Watch) -> Result<FitOutcome, Error> {
+        let rig = &loaded.rig;
+        let mut files = loaded.notes.clone();
+        let options = self.read.of_rest_shapes(self.method.base() == Some(BaseChoice::Rest));
+        let read = |inputs: &[Input], role: &str| {
+            let of_files =
+                |_: dermis_fit::Progress<'_>| load_examples(rig, &loaded.space, &sources(inputs), &options, role);
+            step(watch, &format!("read {role}"), of_files)
+        };
+        let (train, notes, said) = match &self.examples {
+            FitExamples::Sculpts { sculpts, poses } => {
+                let (sculpts, poses): (Vec<_>, _) =
+                    (sculpts.iter().map(SculptInput::source).collect(), poses.as_ref().map(|input| &input.file));
+                let load = || load_sculpts(rig, &loaded.space, &sculpts, poses, &options);
+                let read = step(watch, "read sculpts", |_| load())?;
+                let set = ExampleSet::new("sculpts".into(), read.examples, rig);
+                (set.map_err(|e| Error::Internal(e.to_string()))?, read.notes, read.warnings)
+            }
+            held => {
+                let (set, notes) = read(&held.inputs(), "examples")?;
+                (set, notes, vec![])
+            }
+        };
+        files.extend(notes);
+        let held_out = match self.hold_out.is_empty() {
+            true => None,
+            false => {
+                let (set, notes) = read(&self.hold_out, "hold-out")?;
+                files.extend(notes);
+                Some(set)
+            }
+        };
+        self.read.must_act_on(&files)?;
+        // One cache covers the training poses, then the held-out ones.
+        let poses = train.len() + held_out.as_ref().map_or(0, ExampleSet::len);
+        let beside = self.beside(loaded, poses, &mut files)?;
+        let recipe = self.stamped(&files)?;
+        watch.files(&files);
+        let held = HeldFit {
+            held_out,
+            folds: self.folds,
+            pass: self.outputs.pass,
+            beside,
+            ..HeldFit::new(loaded, train, &self.method)
+        };
+        let mut outcome = held.run(watch, |fitted| {
+            fitted.model.header.recipe = Some(recipe);
+            match &reserved.model {
+                Some(out) => Ok(out.write_with(|to| model_file::write(&fitted.model, to))?),
+                None => Ok(()),
+            }
+        })?;
+        outcome.read_warnings = said;
+        self.finish(outcome, files, reserved)
+    }
+
+    fn run_summed(&self, loaded: &LoadedRig, reserved: &Reserved, watch: &dyn Watch) -> Result<FitDone, Error> {
+        let rig = &loaded.rig;
+        let mut files = loaded.notes.clone();
+        let bound = bound_of(self.outputs.pass.as_ref(), rig, &loaded.space)?;
+        let nothing = ExampleSet::default();
+        let beside = self.beside(loaded, 0, &mut files)?;
+        let input =
+            FitInput { maps: beside.maps.as_ref(), anchors: beside.anchors.as_deref(), ..FitInput::new(rig, &nothing) };
+        let (mut streaming, streamed): (_, &[Input]) = match &self.examples {
+            FitExamples::Sums(parts) => {
+                let paths = || parts.iter().map(|part| part.file.path.as_path());
+                let opened =
+                    paths().map(|path| open_file(path).map(|(file, length)| (path.to_path_buf(), file, length)));
+                let merged = Streaming::merged(loaded, &input, &self.method, opened)?;
+                for path in paths() {
+                    let (bytes, hash) = (open_file(path)?.1, hash_of(path)?);
+                    let path = path.display().to_string();
+                    files.push(FileNote { role: "part".into(), path, bytes, hash, ..FileNote::default() });
+                }
+                (merged, &[])
+            }
+            FitExamples::Held(inputs) | FitExamples::Streamed(inputs) => {
+                let share = self.outputs.share.unwrap_or_default();
+                (Streaming::new(loaded, &input, &self.method, share)?, inputs)
+            }
+            FitExamples::Sculpts { .. } => return Err(Error::Internal("sculpts are never summed".into())),
+        };
+        if !streamed.is_empty() {
+            let read = step(watch, "read examples", |progress| {
+                loop {
+                    let sources = sources(streamed);
+                    let take = |some: &[Example]| streaming.add(some);
+                    let read = stream_examples(rig, &loaded.space, &sources, &self.read, "examples", take)?;
+                    if !streaming.end_pass(read.is_clip, progress)? {
+                        return Ok::<_, Error>(read);
+                    }
+                }
+            })?;
+            files.extend(read.notes);
+        }
+        if self.hold_out.is_empty() {
+            self.read.must_act_on(&files)?;
+        }
+        let mut recipe = self.stamped(&files)?;
+        watch.files(&files);
+        let poses = streaming.poses();
+        if let Some(out) = &reserved.sums {
+            let part = streaming.part()?;
+            out.write_with(|to| part.write(to))?;
+            return Ok(FitDone::Sums { poses, peak: memory::peak(), written: paths(&[&reserved.sums]) });
+        }
+        let mut fitted = step(watch, "fit", |p| streaming.finish(p))?;
+        let mut sets = Vec::new();
+        for (set, inputs, role) in
+            [(SetRole::Training, streamed, "examples"), (SetRole::HeldOut, &self.hold_out, "hold-out")]
+        {
+            if !inputs.is_empty() {
+                let (scores, notes) = step(watch, &format!("measure {}", set.name()), |_| {
+                    measure_streamed(&fitted.model, &sources(inputs), &self.read, role, bound)
+                })?;
+                files.extend(notes.into_iter().filter(|_| role == "hold-out"));
+                sets.push((set, scores, ExampleSet::default()));
+            }
+        }
+        if !self.hold_out.is_empty() {
+            self.read.must_act_on(&files)?;
+            recipe = self.stamped(&files)?;
+        }
+        fitted.model.header.recipe = Some(recipe);
+        if let Some(out) = &reserved.model {
+            out.write_with(|to| model_file::write(&fitted.model, to))?;
+        }
+        let held_out = sets.iter().find(|s| s.0 == SetRole::HeldOut).map_or(0, |s| s.1.frames.len());
+        let memory = Memory::of(&fitted.model, poses + held_out);
+        let mut outcome = FitOutcome::new(fitted, poses, sets, memory);
+        outcome.pass = self.outputs.pass;
+        Ok(FitDone::Model(Box::new(self.finish(outcome, files, reserved)?)))
+    }
+
+    /// States the files, writes the page and judges the error that counts.
+    fn finish(&self, mut outcome: FitOutcome, files: Vec<FileNote>, reserved: &Reserved) -> Result<FitOutcome, Error> {
+        outcome.files = files;
+        outcome.written = paths(&[&reserved.model, &reserved.report]);
+        outcome.command = self.outputs.command.clone();
+        if let Some(dir) = &reserved.report {
+            dir.folder()?("report.html", outcome.shown().page().to_html().as_bytes())?;
+        }
+        let rms = outcome.counts().map(|scores| scores.model.error.rms);
+        let above = self.outputs.fail_above.zip(rms).is_some_and(|(limit, rms)| rms > limit);
+        outcome.failed = above || outcome.shown().pass().is_some_and(|pass| !pass.passed());
+        Ok(outcome)
+    }
+}
+
+impl FitDone {
+    /// `fit --json`.
+    pub fn json(&self) -> Value {
+        match self {
+            Self::Model(outcome) => outcome.json(),
+            Self::Sums { poses, peak, .. } => json!({"poses": poses, "memory": {"peak_bytes": peak}}),
+        }
+    }
+}
+
+impl FitOutcome {
+    /// The scores that count: held out, else cross-validated, else of training.
+    pub fn counts(&self) -> Option<&Scores> {
+        self.sets.last().map(|set| &set.1)
+    }
+
+    /// What page and JSON show.
+    pub fn shown(&self) -> ModelOutcome<'_> {
+        let sets = self.sets.iter().map(|(role, scores, examples)| ScoredExamples {
+            role: *role,
+            scores,
+            examples: Some(examples).filter(|examples| !examples.is_empty()),
+        });
+        let mut fit = fit_summary(&self.report, self.seconds);
+        fit.warnings.extend(self.read_warnings.iter().cloned());
+        ModelOutcome {
+            model: &self.model,
+            fit: Some(fit),
+            sets: sets.collect(),
+            comparison: Vec::new(),
+            further: self.lacks.iter().map(advice_table).collect(),
+            files: file_stamps(&self.files),
+            command: self.command.clone(),
+            pass: self.pass,
+        }
+    }
+
+    /// `fit --json`.
+    pub fn json(&self) -> Value {
+        let mut value = match self.sets.is_empty() {
+            false => self.shown().json(),
+            true => json!({
+                "method": self.model.header.method, "poses": self.poses, "seconds": self.seconds,
+                "report": self.model.header.report,
+            }),
+        };
+        value["poses"] = self.poses.into();
+        if let Some(pass) = self.shown().pass() {
+            value["pass"] = pass.json();
+        }
+        if let Some(lacks) = &self.lacks {
+            value["lacks"] = advice_json(lacks);
+        }
+        value["memory"] = self.memory.json();
+        value
+    }
+
+    /// Everything the user should know.
+    pub fn warnings(&self) -> Vec<String> {
+        self.shown().warnings()
+    }
+
+    pub(super) fn leverage(&mut self, largest: Option<f64>) {
+        // A pose of leverage one weighs as much as a training pose that determines its own fit. On real bodies unseen
+        // motion reaches 30 under the absolute ridge, 1e9 under one that vanishes.
+        const SAYS_NOTHING: f64 = 1e3;
+        if let Some(leverage) = largest.filter(|h| *h > SAYS_NOTHING) {
+            self.report.warnings.push(dermis_fit::method::FitWarning::UnseenLeverage { leverage });
+        }
+    }
+}

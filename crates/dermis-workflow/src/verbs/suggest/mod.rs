@@ -1,0 +1,194 @@
+//! The verb `suggest`: which frames of a motion to sculpt next, and what training lacks for it, for a stored model. The design is [`dermis_fit::design`].
+
+pub(crate) mod recipe;
+
+use crate::error::Error;
+use crate::report::page::{PageTable, Quantity};
+use dermis_fit::Progress;
+use dermis_fit::design::{DesignError, Known};
+use dermis_io::{Contents, Format, ModelFile, Record};
+use dermis_rig::{Example, ExampleSet, Frame, Motion};
+use serde_json::{Value, json};
+
+pub use dermis_fit::design::{Advice, Amplitude, NEW, Pair, Region, Sculpt, Study, Suggestion, Suggestions};
+
+/// Compares `motion` with what a model knows. Its own frames are offered to be sculpted, or poses of `among`.
+///
+/// # Errors
+/// [`Error::NoTrainingPoses`]; [`Error::Design`]: a motion without frames, of another skeleton, or not finite;
+/// [`Error::Cancelled`].
+pub fn study<'a>(
+    model: &ModelFile,
+    motion: &'a Motion,
+    among: Option<&'a Motion>,
+    progress: Progress<'_>,
+) -> Result<Study<'a>, Error> {
+    Study::new(&known(model)?, motion, among, progress).map_err(|error| refused(model, error))
+}
+
+/// Returns what training lacks for the poses of some examples. `None` of a model that knows no poses or no joints.
+///
+/// # Errors
+/// Those of [`study`].
+pub fn lacks(model: &ModelFile, examples: &ExampleSet, progress: Progress<'_>) -> Result<Option<Advice>, Error> {
+    let skeleton = model.rig().skeleton();
+    let frame = |e: &Example| Frame { label: e.label.clone(), time: e.time, pose: skeleton.world_pose(&e.transforms) };
+    let motion = Motion { name: examples.name.clone(), frames: examples.examples().iter().map(frame).collect() };
+    if model.training().is_none_or(|training| training.poses() == 0 || training.joints.is_empty()) {
+        return Ok(None);
+    }
+    Ok(Some(study(model, &motion, None, progress)?.advise()))
+}
+
+fn known(model: &ModelFile) -> Result<Known<'_>, Error> {
+    let training = model.training().ok_or_else(|| refused(model, DesignError::NoTraining))?;
+    let radii = model.baked().correction().map_or(&[][..], |c| c.radii());
+    Ok(Known { rig: model.rig(), weights: model.weights(), training, radii })
+}
+
+fn refused(model: &ModelFile, error: DesignError) -> Error {
+    match error {
+        DesignError::Cancelled => Error::Cancelled,
+        DesignError::NoTraining => Error::NoTrainingPoses { method: model.header.method.clone() },
+        other => Error::Design(other),
+    }
+}
+
+/// Returns the JSON of what training lacks.
+pub fn advice_json(advice: &Advice) -> Value {
+    let amplitude = |a: &Amplitude| {
+        json!({
+            "bone": a.joint, "degrees_from_training": a.beyond, "degrees_reached": a.reached,
+            "degrees_trained": a.trained, "frames": a.frames,
+        })
+    };
+    let pair = |p: &Pair| json!({ "bones": p.joints, "degrees_from_training": p.beyond, "frames": p.frames });
+    let sculpt = |s: &Sculpt| json!({ "frame": s.frame, "label": s.label, "error_left": s.left });
+    let region = |r: &Region| {
+        json!({
+            "bone": r.joint,
+            "error_share": r.share,
+            "amplitudes": r.amplitudes.iter().map(amplitude).collect::<Vec<_>>(),
+            "pairs": r.pairs.iter().map(pair).collect::<Vec<_>>(),
+            "sculpt": r.sculpt.iter().map(sculpt).collect::<Vec<_>>(),
+        })
+    };
+    json!({
+        "frames_looked_at": advice.frames,
+        "unknown_share": advice.unknown,
+        "regions": advice.regions.iter().map(region).collect::<Vec<_>>(),
+    })
+}
+
+/// Returns what training lacks in a region, a phrase each.
+pub fn phrases(region: &Region) -> Vec<String> {
+    let frames = |n: usize| if n == 1 { "1 frame".to_owned() } else { format!("{n} frames") };
+    let amplitude = |a: &Amplitude| {
+        format!(
+            "{} up to {:.0}° from any training pose in {} (turned up to {:.0}°; training up to {:.0}°)",
+            a.joint,
+            a.beyond,
+            frames(a.frames),
+            a.reached,
+            a.trained
+        )
+    };
+    let pair = |p: &Pair| {
+        format!(
+            "{} with {}: known apart, up to {:.0}° off together in {}",
+            p.joints[0],
+            p.joints[1],
+            p.beyond,
+            frames(p.frames)
+        )
+    };
+    let mut all: Vec<String> = region.amplitudes.iter().map(amplitude).collect();
+    all.extend(region.pairs.iter().map(pair));
+    if all.is_empty() {
+        all.push(format!("no joint {NEW:.0}° or more from training"));
+    }
+    all
+}
+
+/// Returns the frames to sculpt for a region in one phrase; `None` if none says enough.
+pub fn expected(region: &Region) -> Option<String> {
+    let named: Vec<String> = region.sculpt.iter().map(|s| format!("\"{}\"", s.label)).collect();
+    let left: Vec<String> = region.sculpt.iter().map(|s| format!("{:.0} %", 100.0 * s.left)).collect();
+    (!named.is_empty()).then(|| format!("poses like {}: {} of the rms error left", named.join(", "), left.join(", ")))
+}
+
+/// Returns what training lacks as a table of the report.
+pub fn advice_table(advice: &Advice) -> PageTable {
+    let text = |text: String| Quantity::Text(text);
+    let row = |r: &Region| {
+        vec![
+            text(r.joint.clone()),
+            Quantity::Share(r.share as f32),
+            text(phrases(r).join("; ")),
+            text(expected(r).unwrap_or_default()),
+        ]
+    };
+    PageTable {
+        title: "What training lacks".into(),
+        note: "By the joint that moves the skin most: its part of the squared error that these poses are expected to have, where they \
+               take joints beyond training, and the rms error expected there after sculpting one, two and three of them. Expected from \
+               poses alone, not measured"
+            .into(),
+        columns: ["skin of", "expected error", "joints", "to sculpt"].map(String::from).to_vec(),
+        rows: advice.regions.iter().map(row).collect(),
+    }
+}
+
+/// Returns the JSON of `suggest`.
+pub fn json(found: &Suggestions) -> Value {
+    let joint = |(bone, degrees): &(String, f64)| json!({"bone": bone, "degrees": degrees});
+    let line = |s: &Suggestion| {
+        json!({
+            "frame": s.frame,
+            "label": s.label,
+            "time": s.time,
+            "new_joints": s.new.iter().map(joint).collect::<Vec<_>>(),
+            "farthest": joint(&s.farthest),
+            "skin_share": s.skin,
+            "gain": s.gain,
+            "error_left": s.left,
+        })
+    };
+    json!({
+        "suggestions": found.list.iter().map(line).collect::<Vec<_>>(),
+        "frames": found.frames,
+        "frames_looked_at": found.looked_at,
+        "poses_to_choose_from": found.offered,
+        "training_poses": found.trained,
+        "unknown_share": found.unknown,
+    })
+}
+
+/// Returns the suggested poses as a bundle: the rig with their matrices and labels, for the sculptor to fill with skins.
+///
+/// Labels that occur twice get the frame's number. `from` is the motion that offered the poses.
+pub fn bundle(found: &Suggestions, model: &ModelFile, from: &Motion) -> Contents {
+    let rig = model.rig();
+    let twice = |s: &Suggestion| found.list.iter().filter(|other| other.label == s.label).count() > 1;
+    let record = |s: &Suggestion| Record {
+        label: if twice(s) { format!("{} (frame {})", s.label, s.frame) } else { s.label.clone() },
+        time: None,
+        pose: Some(from.frames[s.frame].pose.clone()),
+        positions: None,
+        importance: 1.0,
+    };
+    Contents {
+        name: from.name.clone(),
+        format: Format::Npz,
+        space: model.space.clone(),
+        mesh: Some(rig.mesh().clone()),
+        skeleton: Some(rig.skeleton().clone()),
+        weights: rig.weights().cloned(),
+        influence_maps: rig.influence_maps().cloned(),
+        records: found.list.iter().map(record).collect(),
+        ..Contents::default()
+    }
+}
+
+#[cfg(test)]
+mod tests;
