@@ -12,7 +12,7 @@ use crate::load::{
 };
 use dermis_io::{Contents, Format, MatchError, Matching, Space, match_vertices};
 use dermis_rig::glam::DVec3;
-use dermis_rig::{BoneTransforms, Example, ExampleSet, Frame, Rig};
+use dermis_rig::{Example, ExampleSet, Frame, Rig, same_place};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
@@ -390,7 +390,7 @@ fn disagreements(examples: &[Example], diagonal: f64) -> Vec<String> {
     let mut warnings = Vec::new();
     let mut count = 0;
     for (at, a) in examples.iter().enumerate() {
-        for b in examples[..at].iter().filter(|b| same_pose(&a.transforms, &b.transforms, diagonal)) {
+        for b in examples[..at].iter().filter(|b| same_place(&a.transforms, &b.transforms, diagonal)) {
             let apart = a.positions.iter().zip(&b.positions).map(|(x, y)| x.distance(*y));
             let (vertex, largest) = apart.enumerate().fold((0, 0.0), |m, (v, d)| if d > m.1 { (v, d) } else { m });
             if largest <= 1e-6 * diagonal {
@@ -409,13 +409,6 @@ fn disagreements(examples: &[Example], diagonal: f64) -> Vec<String> {
         warnings.push(format!("{} more pairs of sculpts are of the same pose and differ", count - LISTED));
     }
     warnings
-}
-
-/// Rotations to 1e-6, positions to 1e-6 of the diagonal: what single precision keeps.
-fn same_pose(a: &BoneTransforms, b: &BoneTransforms, diagonal: f64) -> bool {
-    a.iter().zip(b.iter()).all(|(a, b)| {
-        a.matrix3.abs_diff_eq(b.matrix3, 1e-6) && a.translation.abs_diff_eq(b.translation, 1e-6 * diagonal)
-    })
 }
 
 /// A sculpt far from what the rig's weights make of its pose is perhaps the sculpt of another pose.

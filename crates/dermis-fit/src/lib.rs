@@ -50,5 +50,5 @@ pub use rotational_regression::{RotationalReport, RotationalSettings, fit_rotati
 pub use scans::{
     Scan, ScanError, ScanReport, ScanSettings, Template, TemplateSettings, fit_scans, fit_templates, learn_templates,
 };
-pub use training::{BasePoses, Cancelled, FitError, Progress, Training, UNHELD, pose_numbers, silent};
+pub use training::{BasePoses, Cancelled, FitError, Progress, Training, UNHELD, silent};
 pub use weights::{WeightReport, WeightSettings, fit_weights};

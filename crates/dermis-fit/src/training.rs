@@ -1,13 +1,11 @@
 //! The input of every fit, its errors, and its progress.
 
 use crate::inverse::InverseError;
-use dermis_rig::glam::{DAffine3, DVec3};
-use dermis_rig::skeleton::invert;
-use dermis_rig::{BoneTransforms, Example, Skeleton, VertexIndex};
+use dermis_rig::glam::DVec3;
+use dermis_rig::{BoneTransforms, Example, Skeleton, VertexIndex, pose_numbers};
 use dermis_solve::SolveError;
 use rayon::prelude::*;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fmt;
 use std::ops::ControlFlow;
@@ -44,30 +42,6 @@ pub enum BasePoses<'a> {
         /// A list of residuals per example.
         values: &'a [Vec<DVec3>],
     },
-}
-
-/// Numbers the different poses in the order in which they first occur, and returns the number of every pose. Poses are the same if
-/// they differ by a motion of the whole and by rounding: 1e-6, of lengths in parts of `length`.
-///
-/// Examples of one pose are no evidence for each other on unseen poses: cross-validation leaves them out together.
-pub fn pose_numbers<'a>(poses: impl IntoIterator<Item = &'a BoneTransforms>, length: f64) -> Vec<usize> {
-    let rounded = |x: f64| (x * 1e6).round() as i64;
-    let mut known = BTreeMap::new();
-    poses
-        .into_iter()
-        .map(|pose| {
-            let back = pose.iter().next().and_then(invert).unwrap_or_default();
-            let mut key = Vec::with_capacity(12 * pose.len() + pose.channels().len());
-            for m in pose.iter() {
-                let DAffine3 { matrix3, translation } = back * *m;
-                key.extend(matrix3.to_cols_array().map(rounded));
-                key.extend((translation / length).to_array().map(rounded));
-            }
-            key.extend(pose.channels().iter().map(|(_, value)| rounded(*value)));
-            let next = known.len();
-            *known.entry(key).or_insert(next)
-        })
-        .collect()
 }
 
 /// The place of a vertex whose residuals are not held.

@@ -1,6 +1,6 @@
 //! Examples: a pose together with the skin in that pose.
 
-use crate::{BoneTransforms, Rig};
+use crate::{BoneTransforms, Rig, same_place};
 use glam::{DAffine3, DQuat, DVec3};
 
 /// One example of the skin.
@@ -121,27 +121,25 @@ impl Example {
 
     /// Whether the pose is the bind pose, up to the rounding of single precision.
     pub fn is_at_bind(&self) -> bool {
-        self.poses_as(&BoneTransforms::identity(self.transforms.len()), self.rounding())
+        let rest = BoneTransforms::identity(self.transforms.len()).with_channels(self.transforms.channels().clone());
+        same_place(&self.transforms, &rest, self.size())
     }
 
     /// Whether another example has the same pose and the same skin, with positions within `near`.
     fn repeats(&self, other: &Self, near: f64) -> bool {
-        self.poses_as(&other.transforms, near)
-            && self.transforms.channels() == other.transforms.channels()
+        same_place(&self.transforms, &other.transforms, self.size())
             && self.positions.len() == other.positions.len()
             && self.positions.iter().zip(&other.positions).all(|(a, b)| a.distance(*b) <= near)
     }
 
-    fn poses_as(&self, other: &BoneTransforms, near: f64) -> bool {
-        let same = |(a, b): (&DAffine3, &DAffine3)| {
-            a.matrix3.abs_diff_eq(b.matrix3, ROUNDING) && a.translation.distance(b.translation) <= near
-        };
-        self.transforms.len() == other.len() && self.transforms.iter().zip(other.iter()).all(same)
+    /// The largest coordinate of its skin, metres.
+    fn size(&self) -> f64 {
+        self.positions.iter().map(|p| p.abs().max_element()).fold(0.0, f64::max)
     }
 
     /// The rounding of its positions in single precision.
     fn rounding(&self) -> f64 {
-        ROUNDING * self.positions.iter().map(|p| p.abs().max_element()).fold(0.0, f64::max)
+        ROUNDING * self.size()
     }
 }
 

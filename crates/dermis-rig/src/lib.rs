@@ -29,6 +29,7 @@ pub mod posing;
 pub mod progress;
 pub mod rig;
 pub mod rotation;
+pub mod same_pose;
 pub mod skeleton;
 
 pub use appearance::{Appearance, Image};
@@ -43,4 +44,5 @@ pub use motion::{Frame, Motion};
 pub use posing::PosedSkeleton;
 pub use progress::{Cancelled, Progress, silent};
 pub use rig::{Rig, RigError};
+pub use same_pose::{pose_numbers, same_place, same_pose};
 pub use skeleton::{BoneTransforms, Channels, Skeleton, SkeletonError, WorldPose};

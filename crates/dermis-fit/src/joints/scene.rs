@@ -4,12 +4,12 @@ use super::composite::{self, composite_gate, composite_pairs, composite_relevanc
 use super::inducing::{STOP, joint_centre, pivots};
 use super::settings::{CompositeSummary, JointSettings, JointSummary};
 use super::tree::JointTree;
-use crate::training::{FitError, Training, pose_numbers};
+use crate::training::{FitError, Training};
 use dermis_deform::guard::{FROZEN, Weld};
 use dermis_deform::joints::{Joint, JointFeature, JointPose, Joints, forest_links, joint_feature};
 use dermis_rig::glam::DVec3;
 use dermis_rig::skeleton::invert;
-use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mirror};
+use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mirror, pose_numbers};
 use dermis_solve::SolveError;
 use std::collections::BTreeMap;
 use std::ops::Range;

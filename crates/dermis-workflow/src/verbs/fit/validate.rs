@@ -4,9 +4,9 @@ use super::{FitInput, Method, fit};
 use crate::error::Error;
 use crate::load::LoadedRig;
 use crate::measure::{Scores, measure_within};
-use dermis_fit::{Progress, pose_numbers};
-use dermis_rig::ExampleSet;
+use dermis_fit::Progress;
 use dermis_rig::glam::DVec3;
+use dermis_rig::{ExampleSet, pose_numbers};
 
 /// Examples that are left out together, `count` lists at most: contiguous blocks for a clip, every `count`-th pose otherwise, and always
 /// all examples of one pose together. Empty where there is nothing to leave out.
