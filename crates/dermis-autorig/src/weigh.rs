@@ -103,7 +103,8 @@ pub fn weigh(
     let rows: Vec<Vec<(BoneIndex, f64)>> = rows.collect();
     let all = Influences::from_rows(body.node_of.iter().map(|n| rows[*n as usize].clone()));
     let (all, _) = all.map_err(|e| AutoRigError::Internal(e.to_string()))?.normalised();
-    Ok((faded(&all, influences).0, report))
+    let (weights, _) = faded(&all, influences).map_err(|e| AutoRigError::Internal(e.to_string()))?;
+    Ok((weights, report))
 }
 
 fn nearest_bone(segments: &BoneVec<Vec<[DVec3; 2]>>, p: DVec3) -> BoneIndex {

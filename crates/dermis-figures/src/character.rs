@@ -52,12 +52,12 @@ impl Character {
 
 impl Character {
     /// Returns the influence maps of the rig: its own, or those that its weights give.
-    pub(crate) fn maps(&self) -> Influences {
+    pub(crate) fn maps(&self) -> Result<Influences, dermis_fit::FitError> {
         let derived = || {
             let weights = self.rig.weights().cloned().unwrap_or_default();
             from_weights(self.rig.skeleton(), self.rig.mesh(), &weights, MapSettings::default())
         };
-        self.rig.influence_maps().cloned().unwrap_or_else(derived)
+        self.rig.influence_maps().cloned().map_or_else(derived, Ok)
     }
 
     /// Returns the character with at most `most` of its vertices, evenly spread, with the influence maps of the whole and
@@ -71,7 +71,7 @@ impl Character {
         let weights = self.rig.weights().map(rows).transpose()?;
         let positions = self.rig.mesh().positions.iter().step_by(step).copied().collect();
         let rig = Rig::new(Mesh { positions, ..Mesh::default() }, self.rig.skeleton().clone(), weights)?
-            .with_influence_maps(Some(rows(&self.maps())?))?
+            .with_influence_maps(Some(rows(&self.maps()?)?))?
             .named(self.rig.name());
         let thin = |set: &ExampleSet| {
             let one = |example: &Example| Example {

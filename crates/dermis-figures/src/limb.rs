@@ -22,7 +22,7 @@ pub(crate) struct TubeRig {
 impl TubeRig {
     pub(crate) fn new() -> Result<Self, FigureError> {
         let mesh = TUBE.mesh().map_err(FigureError::of("tube"))?;
-        let weights = TUBE.weights(&mesh.positions);
+        let weights = TUBE.weights(&mesh.positions)?;
         let skeleton = chain(&[0.0, 0.5 * TUBE.length])?;
         let rig = Rig::new(mesh.clone(), skeleton, Some(weights.clone()))?.named("tube");
         Ok(Self { mesh, weights, rig })

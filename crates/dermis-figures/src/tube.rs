@@ -39,7 +39,7 @@ impl WantedTube {
     pub(crate) fn sized(rings: usize, segments: usize) -> Result<Self, FigureError> {
         let tube = Tube { rings, segments, ..TUBE };
         let mesh = tube.mesh()?;
-        let weights: Influences = tube.weights(&mesh.positions);
+        let weights: Influences = tube.weights(&mesh.positions)?;
         let bind = tube.joints().iter().map(|&head| DAffine3::from_translation(head)).collect();
         let root = BoneIndex::new(0);
         let skeleton = Skeleton::new(vec!["inner".into(), "outer".into()], vec![None, Some(root)], bind)?;

@@ -87,6 +87,9 @@ pub enum HeatError {
     /// The heat equation has no solution in floating point.
     #[error("the heat equation cannot be solved: {0}")]
     Solve(#[from] SolveError),
+    /// Weights that were computed are NaN or infinite.
+    #[error("the weights from bone heat: {0}")]
+    Weights(dermis_rig::InfluenceError),
     /// The caller asked to stop.
     #[error("cancelled")]
     Cancelled,
@@ -210,7 +213,7 @@ pub fn heat_weights(
                 let w = &w;
                 (0..body.nodes.len()).map(move |node| (node as u32, block[column], w[(node, column)]))
             });
-            Ok(entries.filter(|(_, _, w)| *w > NEGLIGIBLE).collect())
+            Ok(entries.filter(|(_, _, w)| *w > NEGLIGIBLE || w.is_nan()).collect())
         })
         .collect::<Result<_, HeatError>>()?;
 
@@ -219,9 +222,9 @@ pub fn heat_weights(
         rows[node as usize].push((bone, weight));
     }
     let all = Influences::from_rows(body.node_of.iter().map(|&node| rows[node as usize].clone()));
-    let (mut weights, _) = all.map_err(|_| SolveError::NotFinite)?.normalised();
+    let (mut weights, _) = all.map_err(HeatError::Weights)?.normalised();
     if let Some(most) = settings.influences {
-        (weights, report.pruned) = faded(&weights, most);
+        (weights, report.pruned) = faded(&weights, most)?;
     }
     Ok((weights, report))
 }
@@ -237,7 +240,10 @@ pub fn heat_weights(
 /// those of N+1: the boundary of a simplex is no retract of it. Such points are rare on a surface from N = 3 on; the lower bones share there.
 ///
 /// What the report calls lost is the sum of the dropped weights, as in [`Influences::pruned`].
-pub fn faded(weights: &Influences, most: usize) -> (Influences, Pruned) {
+///
+/// # Errors
+/// [`HeatError::Weights`] for a weight that is not finite.
+pub fn faded(weights: &Influences, most: usize) -> Result<(Influences, Pruned), HeatError> {
     let most = most.max(1);
     let mut report = Pruned::default();
     let rows = weights.rows().map(|row| {
@@ -256,7 +262,7 @@ pub fn faded(weights: &Influences, most: usize) -> (Influences, Pruned) {
         }
     });
     let rows: Vec<Vec<_>> = rows.collect();
-    (Influences::from_rows(rows).unwrap_or_default(), report)
+    Ok((Influences::from_rows(rows).map_err(HeatError::Weights)?, report))
 }
 
 /// Weights that differ by less in sum are equal: what is left of them is the rounding of the solve.

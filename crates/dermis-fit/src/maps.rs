@@ -6,6 +6,7 @@
 //! **Maps reach two joints beyond the weights.** Muscles depend on joints that have no weight where the muscle bulges: the
 //! chest follows the shoulder. On a sculpted body this halves the unseen error.
 
+use crate::training::{FitError, table};
 use dermis_rig::glam::Vec4;
 use dermis_rig::{BoneIndex, Influences, Mesh, Skeleton};
 use std::collections::BTreeMap;
@@ -43,7 +44,15 @@ impl Default for MapSettings {
 /// **A weight may have no map.** Smoothing shares a weight that no neighbour has: of a weight w at a vertex of a regular mesh, whose
 /// vertices have six neighbours, four passes leave 0.143 w there. Below the threshold nothing is left: w up to 0.028 has no map. Two
 /// weights of the bundled body are such (`dermis figures envelope`, figure 4).
-pub fn from_weights(skeleton: &Skeleton, mesh: &Mesh, weights: &Influences, settings: MapSettings) -> Influences {
+///
+/// # Errors
+/// [`FitError::Table`], naming the vertex, for a map that is not finite.
+pub fn from_weights(
+    skeleton: &Skeleton,
+    mesh: &Mesh,
+    weights: &Influences,
+    settings: MapSettings,
+) -> Result<Influences, FitError> {
     let adjacent = adjacent_bones(skeleton, &used_bones(skeleton, weights));
     let mut maps: Vec<BTreeMap<BoneIndex, f64>> = weights
         .rows()
@@ -54,11 +63,14 @@ pub fn from_weights(skeleton: &Skeleton, mesh: &Mesh, weights: &Influences, sett
                 for (bone, m) in before {
                     for &next in &adjacent[bone.get()] {
                         let reached = map.entry(next).or_insert(0.0);
-                        *reached = reached.max(settings.decay * m);
+                        let value = settings.decay * m;
+                        if value > *reached || value.is_nan() {
+                            *reached = value;
+                        }
                     }
                 }
             }
-            map.retain(|_, m| *m > settings.threshold * 0.25);
+            map.retain(|_, m| *m > settings.threshold * 0.25 || m.is_nan());
             map
         })
         .collect();
@@ -81,18 +93,29 @@ pub fn from_weights(skeleton: &Skeleton, mesh: &Mesh, weights: &Influences, sett
             .collect();
     }
     let rows = maps.into_iter().map(|map| {
-        map.into_iter().filter(|(_, m)| *m > settings.threshold).map(|(bone, m)| (bone, m.min(1.0).sqrt())).collect()
+        map.into_iter()
+            .filter(|(_, m)| *m > settings.threshold || m.is_nan())
+            .map(|(bone, m)| (bone, at_most_one(m).sqrt()))
+            .collect()
     });
-    Influences::from_rows(rows).unwrap_or_default()
+    table("the influence maps", rows)
 }
 
 /// Maps painted as vertex colours: red, green, blue and alpha are the maps of the given bones, missing ones are unused.
-pub fn from_colors(colors: &[Vec4], channels: [Option<BoneIndex>; 4]) -> Influences {
+///
+/// # Errors
+/// [`FitError::Table`] for values that are not finite.
+pub fn from_colors(colors: &[Vec4], channels: [Option<BoneIndex>; 4]) -> Result<Influences, FitError> {
     let rows = colors.iter().map(|color| {
         let used = channels.iter().zip(color.to_array()).filter_map(|(bone, m)| Some(((*bone)?, f64::from(m))));
-        used.filter(|(_, m)| m.is_finite() && *m > 0.0).map(|(bone, m)| (bone, m.min(1.0))).collect()
+        used.filter(|(_, m)| *m > 0.0 || m.is_nan()).map(|(bone, m)| (bone, at_most_one(m))).collect()
     });
-    Influences::from_rows(rows).unwrap_or_default()
+    table("the painted influence maps", rows)
+}
+
+/// `m`, or one if it is larger; NaN stays, so that it is found.
+fn at_most_one(m: f64) -> f64 {
+    if m > 1.0 { 1.0 } else { m }
 }
 
 /// Bones with a weight above 0.01 somewhere.
@@ -140,7 +163,7 @@ mod tests {
         let weights = Influences::from_rows(rows).unwrap();
         let mesh = Mesh { positions: vec![DVec3::ZERO; 4], ..Mesh::default() };
         let settings = MapSettings { rings: 2, smoothing: 0, ..MapSettings::default() };
-        let maps = from_weights(&chain(5), &mesh, &weights, settings);
+        let maps = from_weights(&chain(5), &mesh, &weights, settings).unwrap();
         let bones: Vec<_> = maps.of(0).iter().map(|(b, _)| b.get()).collect();
         assert_eq!(bones, [0, 2, 3]);
         assert!((maps.value(0, BoneIndex::new(3)) - 0.3).abs() < 1e-15, "two joints away: sqrt(0.3 · 0.3)");
@@ -178,7 +201,7 @@ mod tests {
             let weights = Influences::from_rows(rows).unwrap();
             let of = |smoothing| {
                 let settings = MapSettings { rings: 0, smoothing, ..MapSettings::default() };
-                from_weights(&chain(3), &mesh, &weights, settings).value(middle, lone)
+                from_weights(&chain(3), &mesh, &weights, settings).unwrap().value(middle, lone)
             };
             assert!((of(0).powi(2) - w).abs() < 1e-12, "every weight has a map before it is smoothed");
             let expected = if share * w > 0.004 { share * w } else { 0.0 };
@@ -191,7 +214,7 @@ mod tests {
         let weights = Influences::from_rows([0, 1, 0].map(|b| vec![(BoneIndex::new(b), 1.0)])).unwrap();
         let mesh = Mesh { positions: vec![DVec3::ZERO; 3], triangles: vec![[0, 1, 1]], ..Mesh::default() };
         let settings = MapSettings { rings: 0, smoothing: 1, ..MapSettings::default() };
-        let maps = from_weights(&chain(2), &mesh, &weights, settings);
+        let maps = from_weights(&chain(2), &mesh, &weights, settings).unwrap();
         assert!((maps.value(0, BoneIndex::new(1)).powi(2) - 0.5).abs() < 1e-15);
         assert_eq!(maps.of(2), [(BoneIndex::new(0), 1.0)]);
     }

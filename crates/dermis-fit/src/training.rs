@@ -2,7 +2,7 @@
 
 use crate::inverse::InverseError;
 use dermis_rig::glam::DVec3;
-use dermis_rig::{BoneTransforms, Example, Skeleton, VertexIndex, pose_numbers};
+use dermis_rig::{BoneIndex, BoneTransforms, Example, InfluenceError, Influences, Skeleton, VertexIndex, pose_numbers};
 use dermis_solve::SolveError;
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -42,6 +42,17 @@ pub enum BasePoses<'a> {
         /// A list of residuals per example.
         values: &'a [Vec<DVec3>],
     },
+}
+
+/// Influences that a fit computed, from one list of (bone, value) per vertex.
+///
+/// # Errors
+/// [`FitError::Table`], naming the table and the vertex, for NaN or infinity.
+pub(crate) fn table(
+    table: &'static str,
+    rows: impl IntoIterator<Item = Vec<(BoneIndex, f64)>>,
+) -> Result<Influences, FitError> {
+    Influences::from_rows(rows).map_err(|source| FitError::Table { table, source })
 }
 
 /// The place of a vertex whose residuals are not held.
@@ -113,6 +124,20 @@ pub enum FitError {
         what: &'static str,
         /// Which one.
         index: usize,
+    },
+    /// A table that the fit computed holds NaN or infinity.
+    #[error("{table}: {source}")]
+    Table {
+        /// Which table.
+        table: &'static str,
+        /// What is wrong with it.
+        source: InfluenceError,
+    },
+    /// Sums that lack a bone which the vertices of a group follow.
+    #[error("the sums hold nothing of bone {bone}")]
+    NoSums {
+        /// The bone.
+        bone: usize,
     },
     /// Parts of the input differ in number.
     #[error("{what}: {found}, but there are {expected}")]

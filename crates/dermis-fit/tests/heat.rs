@@ -307,7 +307,7 @@ fn fading_projects_from_the_equal_share() {
         let row: Vec<f64> = raw.iter().map(|w| w / sum).collect();
         // The first weight that falls to zero along 1/5 + t (w − 1/5).
         let t = row.iter().map(|w| 0.2 / (0.2 - w)).filter(|t| *t > 0.0).fold(f64::INFINITY, f64::min);
-        let (faded, _) = faded(&one(&row), 4);
+        let (faded, _) = faded(&one(&row), 4).unwrap();
         for (b, w) in row.iter().enumerate() {
             assert!((faded.value(0, BoneIndex::new(b)) - (0.2 + t * (w - 0.2))).abs() < 1e-9 * t, "{row:?}");
         }
@@ -333,7 +333,7 @@ fn a_bone_fades_before_it_is_dropped() {
     };
     let [coarse, fine] = [200, 2000].map(|count| {
         let all = rows(count);
-        let ((few, _), (cut, _)) = (faded(&all, 4), all.pruned(4, 0.0));
+        let ((few, _), (cut, _)) = (faded(&all, 4).unwrap(), all.pruned(4, 0.0));
         assert_eq!(few.largest_count(), 4);
         [&all, &few, &cut].map(steps)
     });
@@ -345,14 +345,14 @@ fn a_bone_fades_before_it_is_dropped() {
 #[test]
 fn rows_without_a_largest_bone_are_shared() {
     let entries = |weights: &Influences| weights.of(0).iter().map(|e| (e.0.get(), e.1)).collect::<Vec<_>>();
-    let of = |row: &[f64], most: usize| entries(&faded(&one(row), most).0);
+    let of = |row: &[f64], most: usize| entries(&faded(&one(row), most).unwrap().0);
     assert_eq!(of(&[1.0 / 6.0; 6], 4), [(0, 0.25), (1, 0.25), (2, 0.25), (3, 0.25)]);
     // The third is as warm as the fourth, so neither stays.
     assert_eq!(of(&[0.375, 0.25, 0.125, 0.125, 0.125], 3), [(0, 2.0 / 3.0), (1, 1.0 / 3.0)]);
     assert_eq!(of(&[0.375, 0.625], 2), [(0, 0.375), (1, 0.625)]);
     assert_eq!(of(&[0.375, 0.625], 1), [(1, 1.0)]);
     assert_eq!(of(&[0.375, 0.625], 0), [(1, 1.0)]);
-    assert_eq!(faded(&Influences::from_rows([vec![]]).unwrap(), 4).0.of(0), []);
+    assert_eq!(faded(&Influences::from_rows([vec![]]).unwrap(), 4).unwrap().0.of(0), []);
 }
 
 /// One vertex.

@@ -85,7 +85,8 @@ fn the_order_of_the_bones_does_not_matter() {
         (*skeleton, *weights) = (permuted, weights.as_ref().map(|w| w.with_bones(&place)));
     });
     other.maps =
-        from_weights(other.rig.skeleton(), other.rig.mesh(), other.rig.weights().unwrap(), MapSettings::default());
+        from_weights(other.rig.skeleton(), other.rig.mesh(), other.rig.weights().unwrap(), MapSettings::default())
+            .unwrap();
     assert_eq!(other.maps, bench.maps.with_bones(&place), "maps are derived alike");
     other.examples.iter_mut().for_each(|e| e.transforms = pose_of(&e.transforms));
     for settings in forms(30) {

@@ -10,7 +10,7 @@ fn maps_lie_between_zero_and_one_and_reach_as_far_as_their_rings() {
     let arm = Arm::new(13, 8);
     for rings in 0..4 {
         let settings = MapSettings { rings, smoothing: 0, ..MapSettings::default() };
-        let maps = from_weights(arm.rig.skeleton(), arm.rig.mesh(), arm.weights(), settings);
+        let maps = from_weights(arm.rig.skeleton(), arm.rig.mesh(), arm.weights(), settings).unwrap();
         for v in 0..maps.vertices() {
             let weighted = arm.weights().of(v);
             for bone in arm.rig.skeleton().bones() {
@@ -34,7 +34,7 @@ fn maps_lie_between_zero_and_one_and_reach_as_far_as_their_rings() {
 fn maps_are_continuous_over_the_surface() {
     let largest_step = |rings: usize| {
         let arm = Arm::new(rings, 6);
-        let maps = from_weights(arm.rig.skeleton(), arm.rig.mesh(), arm.weights(), MapSettings::default());
+        let maps = from_weights(arm.rig.skeleton(), arm.rig.mesh(), arm.weights(), MapSettings::default()).unwrap();
         let neighbours = arm.rig.mesh().neighbours();
         let mut most = 0.0f64;
         for v in 0..maps.vertices() {
@@ -61,7 +61,7 @@ fn a_little_more_weight_changes_a_map_by_a_little() {
             row.iter().enumerate().map(|(k, &(bone, w))| (bone, if k == 0 { w + 1e-6 } else { w })).collect()
         }))
         .unwrap();
-    let maps = |w: &Influences| from_weights(tree.rig.skeleton(), tree.rig.mesh(), w, MapSettings::default());
+    let maps = |w: &Influences| from_weights(tree.rig.skeleton(), tree.rig.mesh(), w, MapSettings::default()).unwrap();
     let (a, b) = (maps(tree.weights()), maps(&shifted));
     for v in 0..60 {
         for bone in tree.rig.skeleton().bones() {
@@ -82,7 +82,7 @@ fn bones_with_next_to_no_weight_are_passed_over() {
     assert_eq!(used_bones(&skeleton, &weights), [true, false, true]);
     let mesh = Mesh { positions: vec![Default::default(); 2], ..Mesh::default() };
     let settings = MapSettings { rings: 1, smoothing: 0, ..MapSettings::default() };
-    let maps = from_weights(&skeleton, &mesh, &weights, settings);
+    let maps = from_weights(&skeleton, &mesh, &weights, settings).unwrap();
     assert_eq!(maps.value(0, bone(1)), 0.0);
     assert!((maps.value(0, bone(2)) - 0.3f64.sqrt()).abs() < 1e-15);
 }
@@ -91,7 +91,20 @@ fn bones_with_next_to_no_weight_are_passed_over() {
 fn colours_are_maps_of_the_bones_they_are_given() {
     let (a, b) = (BoneIndex::new(4), BoneIndex::new(1));
     let colors = [Vec4::new(0.5, 0.25, 0.9, 0.0), Vec4::new(f32::NAN, -1.0, 0.0, 7.0)];
-    let maps = from_colors(&colors, [Some(a), Some(b), None, Some(BoneIndex::new(2))]);
+    let maps = from_colors(&colors, [Some(a), Some(b), None, Some(BoneIndex::new(2))]).unwrap();
     assert_eq!(maps.of(0), [(b, 0.25), (a, 0.5)]);
     assert_eq!(maps.of(1), [(BoneIndex::new(2), 1.0)]);
+}
+
+/// A number that is not finite in a computed table is an error that names the table and the vertex, and no empty table.
+#[test]
+fn maps_that_are_not_finite_are_named() {
+    let arm = Arm::new(13, 8);
+    let settings = MapSettings { decay: f64::NAN, ..MapSettings::default() };
+    let refused = from_weights(arm.rig.skeleton(), arm.rig.mesh(), arm.weights(), settings).unwrap_err();
+    assert!(refused.to_string().starts_with("the influence maps: vertex "), "{refused}");
+    let colors = [Vec4::ONE, Vec4::new(0.5, f32::NAN, 0.0, 1.0)];
+    let bones = [Some(BoneIndex::new(0)), Some(BoneIndex::new(3)), None, None];
+    let refused = from_colors(&colors, bones).unwrap_err().to_string();
+    assert_eq!(refused, "the painted influence maps: vertex 1: the value for bone 3 is not finite");
 }

@@ -8,7 +8,7 @@
 
 use crate::volume::{ring_radius_ratio, volume};
 use dermis_rig::glam::{DAffine3, DVec3};
-use dermis_rig::{BoneIndex, BoneTransforms, BoneVec, Influences, Mesh};
+use dermis_rig::{BoneIndex, BoneTransforms, BoneVec, InfluenceError, Influences, Mesh};
 use serde::Serialize;
 use std::f64::consts::TAU;
 use std::ops::Range;
@@ -72,6 +72,9 @@ pub enum TubeError {
         /// The most vertices allowed.
         most: usize,
     },
+    /// Weights that are not finite.
+    #[error("the weights of the tube: {0}")]
+    Weights(#[from] InfluenceError),
 }
 
 /// The most vertices of a tube: finer than any use, and 100 MB.
@@ -130,13 +133,16 @@ impl Tube {
     }
 
     /// The weights of its two bones at each of these rest positions.
-    pub fn weights(&self, positions: &[DVec3]) -> Influences {
+    ///
+    /// # Errors
+    /// [`TubeError::Weights`] for a position that is not finite.
+    pub fn weights(&self, positions: &[DVec3]) -> Result<Influences, TubeError> {
         let from = 0.5 * self.length - self.half_width;
         let row = |p: &DVec3| {
             let u = ((p.x - from) / (2.0 * self.half_width)).clamp(0.0, 1.0);
             vec![(BoneIndex::new(0), 1.0 - u), (BoneIndex::new(1), u)]
         };
-        Influences::from_rows(positions.iter().map(row)).unwrap_or_default()
+        Ok(Influences::from_rows(positions.iter().map(row))?)
     }
 
     /// The joint of each bone at rest: the start of the tube, and its middle.
@@ -167,7 +173,7 @@ impl Tube {
         mut deform: impl FnMut(&[DVec3], &Influences, &BoneTransforms, &mut [DVec3]),
     ) -> Result<Vec<Artefact>, TubeError> {
         let mesh = self.mesh()?;
-        let weights = self.weights(&mesh.positions);
+        let weights = self.weights(&mesh.positions)?;
         let at_rest = volume(&mesh.triangles, &mesh.positions);
         let mut posed = vec![DVec3::ZERO; mesh.positions.len()];
         let measure = |&angle: &f64| {

@@ -1,12 +1,12 @@
 //! Sparse per-vertex influences: skinning weights, or influence maps.
 
 use crate::index::BoneIndex;
+use crate::rows::{Rows, RowsError};
 
-/// (bone, value) pairs per vertex in compressed rows, bones ascending, no zero values.
+/// (bone, value) pairs per vertex, bones ascending, no zero values, every value finite.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Influences {
-    offsets: Vec<u32>,
-    entries: Vec<(BoneIndex, f64)>,
+    rows: Rows<(BoneIndex, f64)>,
 }
 
 /// Why numbers are no influences.
@@ -29,8 +29,8 @@ pub enum InfluenceError {
         bones: usize,
     },
     /// More entries than 32 bits can count.
-    #[error("more than 4 billion influences")]
-    TooMany,
+    #[error(transparent)]
+    Rows(#[from] RowsError),
 }
 
 /// What normalising had to mend.
@@ -63,28 +63,26 @@ impl Influences {
     /// # Errors
     /// [`InfluenceError`] for NaN or infinity.
     pub fn from_rows(rows: impl IntoIterator<Item = Vec<(BoneIndex, f64)>>) -> Result<Self, InfluenceError> {
-        let mut made = Self { offsets: vec![0], entries: Vec::new() };
-        for (vertex, mut row) in rows.into_iter().enumerate() {
+        let mut made = Self::default();
+        for (vertex, row) in rows.into_iter().enumerate() {
             if let Some(&(bone, _)) = row.iter().find(|(_, value)| !value.is_finite()) {
                 return Err(InfluenceError::NotFinite { vertex, bone: bone.get() });
             }
-            row.sort_by_key(|&(bone, _)| bone);
-            let start = made.entries.len();
-            for (bone, value) in row {
-                match made.entries[start..].last_mut() {
-                    Some(last) if last.0 == bone => last.1 += value,
-                    _ => made.entries.push((bone, value)),
-                }
-            }
-            let mut keep = start;
-            for at in start..made.entries.len() {
-                if made.entries[at].1 != 0.0 {
-                    made.entries[keep] = made.entries[at];
-                    keep += 1;
-                }
-            }
-            made.entries.truncate(keep);
-            made.offsets.push(u32::try_from(keep).map_err(|_| InfluenceError::TooMany)?);
+            made.rows.push(summed(row))?;
+        }
+        Ok(made)
+    }
+
+    /// Influences of value one from a list of bones per vertex, in any order. Repeated bones count once.
+    ///
+    /// # Errors
+    /// [`InfluenceError::Rows`] for too many.
+    pub fn of_bones(rows: impl IntoIterator<Item = Vec<BoneIndex>>) -> Result<Self, InfluenceError> {
+        let mut made = Self::default();
+        for mut row in rows {
+            row.sort_unstable();
+            row.dedup();
+            made.rows.push(row.into_iter().map(|bone| (bone, 1.0)))?;
         }
         Ok(made)
     }
@@ -104,23 +102,23 @@ impl Influences {
 
     /// Number of vertices.
     pub fn vertices(&self) -> usize {
-        self.offsets.len().saturating_sub(1)
+        self.rows.len()
     }
     /// Number of (vertex, bone) pairs.
     pub fn count(&self) -> usize {
-        self.entries.len()
+        self.rows.entries().len()
     }
     /// One more than the largest bone named; zero if none is.
     pub fn bones_named(&self) -> usize {
-        self.entries.iter().map(|(bone, _)| bone.get() + 1).max().unwrap_or(0)
+        self.rows.entries().iter().map(|(bone, _)| bone.get() + 1).max().unwrap_or(0)
     }
     /// The influences of vertex `v`, bones ascending.
     pub fn of(&self, v: usize) -> &[(BoneIndex, f64)] {
-        &self.entries[self.offsets[v] as usize..self.offsets[v + 1] as usize]
+        self.rows.of(v)
     }
     /// The influences of every vertex in turn.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = &[(BoneIndex, f64)]> {
-        (0..self.vertices()).map(|v| self.of(v))
+        self.rows.iter()
     }
     /// The value of bone `bone` at vertex `v`; zero if it is not listed.
     pub fn value(&self, v: usize, bone: BoneIndex) -> f64 {
@@ -133,7 +131,7 @@ impl Influences {
     }
     /// The largest number of influences at one vertex.
     pub fn largest_count(&self) -> usize {
-        self.offsets.windows(2).map(|w| (w[1] - w[0]) as usize).max().unwrap_or(0)
+        self.rows.iter().map(<[_]>::len).max().unwrap_or(0)
     }
 
     /// Weights that are non-negative and sum to one at every vertex, and what had to be mended.
@@ -141,49 +139,43 @@ impl Influences {
     /// A vertex with no positive weight is bound to bone 0, because translations must not scale.
     pub fn normalised(&self) -> (Self, Mended) {
         let mut mended = Mended::default();
-        let rows: Vec<Vec<_>> = self
-            .rows()
-            .map(|row| {
-                mended.negative += row.iter().filter(|(_, w)| *w < 0.0).count();
-                let sum: f64 = row.iter().map(|(_, w)| w.max(0.0)).sum();
-                if sum <= 0.0 || !sum.is_finite() {
-                    mended.unbound += 1;
-                    return vec![(BoneIndex::new(0), 1.0)];
-                }
-                let off = (sum - 1.0).abs();
-                mended.worst = mended.worst.max(off);
-                mended.rescaled += usize::from(off > 1e-6);
-                row.iter().filter(|(_, w)| *w > 0.0).map(|&(b, w)| (b, w / sum)).collect()
-            })
-            .collect();
-        (Self::from_rows(rows).unwrap_or_default(), mended)
+        let made = self.with_rows(|row| {
+            mended.negative += row.iter().filter(|(_, w)| *w < 0.0).count();
+            let sum: f64 = row.iter().map(|(_, w)| w.max(0.0)).sum();
+            if sum <= 0.0 || !sum.is_finite() {
+                mended.unbound += 1;
+                return vec![(BoneIndex::new(0), 1.0)];
+            }
+            let off = (sum - 1.0).abs();
+            mended.worst = mended.worst.max(off);
+            mended.rescaled += usize::from(off > 1e-6);
+            row.iter().filter(|(_, w)| *w > 0.0).map(|&(b, w)| (b, w / sum)).collect()
+        });
+        (made, mended)
     }
 
-    /// Keeps at most `most` of the largest weights that exceed `eps` (ties: lower bone index) and scales them to sum to
+    /// Keeps at most `most` of the largest weights that exceed `eps`, zero or more (ties: lower bone index) and scales them to sum to
     /// one; where none survives, the largest alone with weight one.
     pub fn pruned(&self, most: usize, eps: f64) -> (Self, Pruned) {
         let mut report = Pruned::default();
-        let rows: Vec<Vec<_>> = self
-            .rows()
-            .map(|row| {
-                let mut kept: Vec<_> = row.to_vec();
-                kept.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-                let largest = kept.first().copied();
-                kept.retain(|(_, w)| *w > eps);
-                kept.truncate(most);
-                if kept.is_empty() {
-                    kept.push((largest.map_or(BoneIndex::new(0), |(bone, _)| bone), 1.0));
-                }
-                let (all, sum): (f64, f64) = (row.iter().map(|e| e.1).sum(), kept.iter().map(|e| e.1).sum());
-                if kept.len() < row.len() {
-                    report.vertices += 1;
-                    report.dropped += row.len() - kept.len();
-                    report.largest_loss = report.largest_loss.max(all - sum);
-                }
-                kept.iter().map(|&(b, w)| (b, w / sum)).collect()
-            })
-            .collect();
-        (Self::from_rows(rows).unwrap_or_default(), report)
+        let made = self.with_rows(|row| {
+            let mut kept: Vec<_> = row.to_vec();
+            kept.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+            let largest = kept.first().copied();
+            kept.retain(|(_, w)| *w > eps.max(0.0));
+            kept.truncate(most);
+            if kept.is_empty() {
+                kept.push((largest.map_or(BoneIndex::new(0), |(bone, _)| bone), 1.0));
+            }
+            let (all, sum): (f64, f64) = (row.iter().map(|e| e.1).sum(), kept.iter().map(|e| e.1).sum());
+            if kept.len() < row.len() {
+                report.vertices += 1;
+                report.dropped += row.len() - kept.len();
+                report.largest_loss = report.largest_loss.max(all - sum);
+            }
+            kept.iter().map(|&(b, w)| (b, w / sum)).collect()
+        });
+        (made, report)
     }
 
     /// The same influences with bones renamed: `place[old] = new`.
@@ -191,9 +183,31 @@ impl Influences {
     /// # Panics
     /// If a bone is not covered by `place`.
     pub fn with_bones(&self, place: &[usize]) -> Self {
-        let renamed = self.rows().map(|row| row.iter().map(|&(b, w)| (BoneIndex::new(place[b.get()]), w)).collect());
-        Self::from_rows(renamed).unwrap_or_default()
+        self.with_rows(|row| row.iter().map(|&(b, w)| (BoneIndex::new(place[b.get()]), w)).collect())
     }
+
+    /// Rows made of these, of as many entries at most (or one), which therefore can be counted. Their values are shares of
+    /// finite ones, and a value that is not finite all the same is a fault of this module.
+    fn with_rows(&self, of: impl FnMut(&[(BoneIndex, f64)]) -> Vec<(BoneIndex, f64)>) -> Self {
+        match Self::from_rows(self.rows().map(of)) {
+            Ok(made) => made,
+            Err(fault) => unreachable!("shares of finite influences: {fault}"),
+        }
+    }
+}
+
+/// A row with its bones ascending, those that repeat summed, and zeros dropped; the sum of finite values stays finite.
+fn summed(mut row: Vec<(BoneIndex, f64)>) -> Vec<(BoneIndex, f64)> {
+    row.sort_by_key(|&(bone, _)| bone);
+    row.dedup_by(|next, kept| {
+        let same = next.0 == kept.0;
+        if same {
+            kept.1 = (kept.1 + next.1).clamp(f64::MIN, f64::MAX);
+        }
+        same
+    });
+    row.retain(|(_, value)| *value != 0.0);
+    row
 }
 
 /// The bone of largest value in a row, ties to the first; `None` without influences.

@@ -29,6 +29,7 @@ pub mod posing;
 pub mod progress;
 pub mod rig;
 pub mod rotation;
+pub mod rows;
 pub mod same_pose;
 pub mod skeleton;
 
@@ -44,5 +45,6 @@ pub use motion::{Frame, Motion};
 pub use posing::PosedSkeleton;
 pub use progress::{Cancelled, Progress, silent};
 pub use rig::{Rig, RigError};
+pub use rows::{Rows, RowsError, check_offsets};
 pub use same_pose::{pose_numbers, same_place, same_pose};
 pub use skeleton::{BoneTransforms, Channels, Skeleton, SkeletonError, WorldPose};

@@ -192,7 +192,7 @@ pub fn compile_linear(
         warnings.push(Warning::NothingToDrive);
     }
     if let Some(bits) = settings.bits {
-        made.weights = quantised(&made.weights, bits).0;
+        made.weights = quantised(&made.weights, bits)?.0;
         name = format!("{name}, {}-bit weights", if bits == WeightBits::Eight { 8 } else { 16 });
         steps.push(judge.blend(&name, &made.weights, &made.transforms));
     }

@@ -1,7 +1,7 @@
 //! Figure 4: influence maps as pictures.
 
-use crate::Character;
 use crate::rig_view::rig_view;
+use crate::{Character, FigureError};
 use dermis_report::figures::{
     Drawing, Exhibit, Figure, Measured, Panel, PanelColumn, PanelGrid, PanelRow, Picture, PictureView, RigIn3d,
     RigPaint, Verdict, influence_colour,
@@ -15,8 +15,8 @@ const NOTABLE: f64 = 0.01;
 const SHOWN: usize = 4;
 
 /// The figure.
-pub(super) fn figure(character: &Character) -> Figure {
-    let (rig, maps) = (character.rig(), character.maps());
+pub(super) fn figure(character: &Character) -> Result<Figure, FigureError> {
+    let (rig, maps) = (character.rig(), character.maps()?);
     let mesh = rig.mesh();
     let weights = rig.weights().cloned().unwrap_or_default();
     // Bones that matter to the most skin, one of every side and part: none may be next to another in the hierarchy.
@@ -59,7 +59,7 @@ pub(super) fn figure(character: &Character) -> Figure {
     };
     let (notable, without) = without_map(&weights, &maps);
     let mean = maps.count() as f64 / maps.vertices().max(1) as f64;
-    Figure {
+    Ok(Figure {
         name: "Figure 4".into(),
         title: "influence maps".into(),
         paper: "An artist paints for every bone a map of the skin that it may influence. Bones whose map is zero at a vertex take no part in its \
@@ -87,7 +87,7 @@ pub(super) fn figure(character: &Character) -> Figure {
             }),
             Exhibit::Rig(Box::new(in_3d)),
         ],
-    }
+    })
 }
 
 /// Weights above [`NOTABLE`], and how many of their bones have no map at the vertex. Smoothing takes away a weight that the

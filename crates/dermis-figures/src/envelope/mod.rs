@@ -38,7 +38,7 @@ pub(crate) fn page(character: &Character, progress: Progress<'_>) -> Result<Figu
     step()?;
     figures.extend(two_poses::figures()?);
     step()?;
-    figures.push(maps::figure(character));
+    figures.push(maps::figure(character)?);
     step()?;
     figures.push(ridges::regularisation(character, &thin)?);
     step()?;

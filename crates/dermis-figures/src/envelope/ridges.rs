@@ -278,7 +278,7 @@ pub(super) fn thresholds(thin: &Character) -> Result<Figure, FigureError> {
 
 /// Returns the variances of the row features along their principal axes, largest first, per probe and axis j.
 fn variances(thin: &Character) -> Result<Vec<Vec<f64>>, FigureError> {
-    let (maps, poses) = (thin.maps(), thin.examples().examples());
+    let (maps, poses) = (thin.maps()?, thin.examples().examples());
     let length = thin.rig().mesh().extent();
     let mut all = Vec::new();
     for v in spread(PROBES, maps.vertices()) {

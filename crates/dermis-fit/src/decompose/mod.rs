@@ -226,6 +226,9 @@ pub enum DecomposeError {
         /// Influences allowed.
         influences: usize,
     },
+    /// Weights that the search computed are NaN or infinite.
+    #[error("the weights of the decomposition: {0}")]
+    Weights(dermis_rig::InfluenceError),
     /// Smooth weights for a sequence without a surface.
     #[error("smooth weights need the triangles of the surface")]
     NoSurface,

@@ -378,7 +378,7 @@ impl<'a> Run<'a> {
             }
         }
         let stopped = if search.is_exact() { Stopped::Exact } else { Stopped::Converged };
-        let weights = self.influences(&search.supports);
+        let weights = self.influences(&search.supports)?;
         let made = Made { weights, transforms: given.to_vec(), iterations: passes, stopped, fewer: None };
         Ok(self.delivered(made, search.roughness()))
     }
@@ -457,7 +457,7 @@ impl<'a> Run<'a> {
             );
         }
         let transforms = self.transforms(problem, &full);
-        let made = Made { weights: self.influences(&search.supports), transforms, iterations, stopped, fewer };
+        let made = Made { weights: self.influences(&search.supports)?, transforms, iterations, stopped, fewer };
         Ok(self.delivered(made, search.roughness()))
     }
 
@@ -471,9 +471,9 @@ impl<'a> Run<'a> {
             .collect()
     }
 
-    fn influences(&self, supports: &[Support]) -> Influences {
+    fn influences(&self, supports: &[Support]) -> Result<Influences, DecomposeError> {
         let rows = supports.iter().map(|s| s.members().map(|(k, w)| (BoneIndex::new(k), w)).collect());
-        Influences::from_rows(rows).unwrap_or_default()
+        Influences::from_rows(rows).map_err(DecomposeError::Weights)
     }
 
     fn delivered(&self, made: Made, roughness: Option<f64>) -> Decomposition {

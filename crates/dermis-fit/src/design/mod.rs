@@ -113,8 +113,11 @@ pub struct Suggestions {
 }
 
 /// Why no pose can be suggested.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum DesignError {
+    /// The rig's weights make no influence maps.
+    #[error(transparent)]
+    Maps(crate::FitError),
     /// No joint differs between training poses.
     #[error("the model has no joint that moves skin: no pose differs from another")]
     NoJoints,
@@ -192,7 +195,7 @@ impl<'a> Study<'a> {
         if let Some(from) = among {
             add_features(known, from, &thinned(from), &mut features)?;
         }
-        let skin = Skin::new(known);
+        let skin = Skin::new(known)?;
         let kernels = Kernels::new(&features);
         let places = skin.places(known.radii, &kernels, trained);
         let (done, total) = (AtomicU64::new(0), places.len() as u64);

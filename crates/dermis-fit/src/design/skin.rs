@@ -1,7 +1,7 @@
 //! The skin as the design sees it: which joints move it, and how much it is corrected.
 
 use super::kernels::Kernels;
-use super::{Known, NEW};
+use super::{DesignError, Known, NEW};
 use crate::maps::{self, MapSettings};
 use dermis_deform::guard::BALL_FACTOR;
 use dermis_rig::mesh::vertex_areas;
@@ -33,12 +33,16 @@ pub struct Place {
 
 impl Skin {
     /// Takes b from the rig's influence maps, or from maps of the weights. Without either, every joint moves all skin.
-    pub fn new(known: &Known<'_>) -> Self {
+    ///
+    /// # Errors
+    /// [`DesignError::Maps`] for maps that are not finite.
+    pub fn new(known: &Known<'_>) -> Result<Self, DesignError> {
         let (rig, training) = (known.rig, known.training);
-        let maps = rig.influence_maps().cloned().or_else(|| {
-            let weights = known.weights?;
-            Some(maps::from_weights(rig.skeleton(), rig.mesh(), weights, MapSettings::default()))
-        });
+        let of_weights = |weights| maps::from_weights(rig.skeleton(), rig.mesh(), weights, MapSettings::default());
+        let maps = match rig.influence_maps() {
+            Some(own) => Some(own.clone()),
+            None => known.weights.map(of_weights).transpose().map_err(DesignError::Maps)?,
+        };
         let relevance = |v: usize| -> Vec<(usize, f64)> {
             let joints = training.joints.iter().enumerate();
             let Some(maps) = &maps else { return joints.map(|(j, _)| (j, 1.0)).collect() };
@@ -46,11 +50,11 @@ impl Skin {
             let all = joints.map(|(j, &(parent, bone))| (j, square(parent).max(square(bone))));
             all.filter(|(_, b)| *b > 0.0).collect()
         };
-        Self {
+        Ok(Self {
             names: training.joints.iter().map(|&(_, bone)| rig.skeleton().names()[bone].clone()).collect(),
             relevance: (0..rig.mesh().positions.len()).into_par_iter().map(relevance).collect(),
             area: areas(rig),
-        }
+        })
     }
 
     /// Returns places of equal share along the vertex order, which runs over a mesh piece by piece.

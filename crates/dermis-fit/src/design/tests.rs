@@ -60,7 +60,7 @@ fn gains_equal_those_of_a_solve_with_the_frame_among_the_training() {
     let motion = arm.motion("swing", &ArmPose::some(9, 2));
     let mut features = known_features(&known);
     add_features(&known, &motion, &(0..9).collect::<Vec<_>>(), &mut features).unwrap();
-    let (skin, kernels) = (Skin::new(&known), Kernels::new(&features));
+    let (skin, kernels) = (Skin::new(&known).unwrap(), Kernels::new(&features));
     let place = &skin.places(known.radii, &kernels, 4)[100];
     let mut unknown = Unknown::new(place, &kernels, 4, 9);
     let before = unknown.total();

@@ -66,9 +66,9 @@ pub(super) fn by_movement(
         let moved = classes.iter().any(|class| matches!(class, Class::Alone | Class::WithOthers));
         moved || classes.iter().all(|class| *class == Class::Undecided)
     };
-    let rows: Vec<Vec<(BoneIndex, f64)>> = (0..training.rest.len())
+    let rows: Vec<Vec<BoneIndex>> = (0..training.rest.len())
         .into_par_iter()
-        .map(|v| training.skeleton.bones().filter(|&bone| follows(bone, v)).map(|bone| (bone, 1.0)).collect())
+        .map(|v| training.skeleton.bones().filter(|&bone| follows(bone, v)).collect())
         .collect();
-    Ok(Influences::from_rows(rows).unwrap_or_default())
+    Influences::of_bones(rows).map_err(|source| FitError::Table { table: "the bones that move each vertex", source })
 }

@@ -108,11 +108,11 @@ pub fn from_examples(
     let (weights, candidates, source) = match settings.rule {
         Rule::Shares if single => {
             let shares = shares(training, settings)?;
-            (shares.weights, spread(&shares.candidates, neighbours), Source::SingleJoints)
+            (shares.weights, spread(&shares.candidates, neighbours)?, Source::SingleJoints)
         }
         Rule::Shares => {
             let weights = discover(training, neighbours, None, settings, progress)?;
-            (weights.clone(), spread(&weights, neighbours), Source::Motion)
+            (weights.clone(), spread(&weights, neighbours)?, Source::Motion)
         }
         Rule::Published => {
             let candidates = classes::by_movement(training, neighbours, settings.turned)?;
@@ -120,7 +120,7 @@ pub fn from_examples(
             (weights, candidates, Source::Published)
         }
         Rule::Nearest(bones) => {
-            let candidates = nearest_bones(training, bones);
+            let candidates = nearest_bones(training, bones)?;
             let weights = discover(training, neighbours, Some(candidates.clone()), settings, progress)?;
             (weights, candidates, Source::Nearest)
         }
@@ -129,17 +129,16 @@ pub fn from_examples(
 }
 
 /// The bones nearest to each vertex at rest, with value one, by the distance to their segments ([`bone_segments`]).
-fn nearest_bones(training: &Training<'_>, most: usize) -> Influences {
+fn nearest_bones(training: &Training<'_>, most: usize) -> Result<Influences, FitError> {
     let segments = bone_segments(training.skeleton, |_| false);
     let row = |p: &DVec3| {
         let mut near: Vec<(f64, BoneIndex)> =
             segments.enumerate().map(|(bone, own)| (distance_to_bone(*p, own), bone)).collect();
         near.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        let mut bones: Vec<BoneIndex> = near.into_iter().take(most.max(1)).map(|(_, bone)| bone).collect();
-        bones.sort_unstable();
-        bones.into_iter().map(|bone| (bone, 1.0)).collect::<Vec<_>>()
+        near.into_iter().take(most.max(1)).map(|(_, bone)| bone).collect()
     };
-    Influences::from_rows(training.rest.iter().map(row)).unwrap_or_default()
+    let rows = Influences::of_bones(training.rest.iter().map(row));
+    rows.map_err(|source| FitError::Table { table: "the nearest bones", source })
 }
 
 /// Fits convex weights on the candidates, else on all bones, and returns those above the threshold, at most eight per vertex;
@@ -160,14 +159,10 @@ pub fn discover(
 }
 
 /// The bones of a vertex and of its neighbours, with value one.
-fn spread(influences: &Influences, neighbours: &Neighbours) -> Influences {
+fn spread(influences: &Influences, neighbours: &Neighbours) -> Result<Influences, FitError> {
     let rows = (0..influences.vertices()).map(|v| {
         let around = neighbours.of(v).iter().map(|u| *u as usize);
-        let mut bones: Vec<BoneIndex> =
-            std::iter::once(v).chain(around).flat_map(|u| influences.of(u)).map(|(bone, _)| *bone).collect();
-        bones.sort_unstable();
-        bones.dedup();
-        bones.into_iter().map(|bone| (bone, 1.0)).collect()
+        std::iter::once(v).chain(around).flat_map(|u| influences.of(u)).map(|(bone, _)| *bone).collect()
     });
-    Influences::from_rows(rows).unwrap_or_default()
+    Influences::of_bones(rows).map_err(|source| FitError::Table { table: "the bones around each vertex", source })
 }

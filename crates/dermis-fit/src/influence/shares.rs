@@ -2,7 +2,7 @@
 
 use super::InfluenceSettings;
 use super::joints::SingleJointPoses;
-use crate::training::{FitError, Training};
+use crate::training::{FitError, Training, table};
 use dermis_rig::{BoneIndex, BoneVec, Influences};
 use rayon::prelude::*;
 
@@ -90,8 +90,8 @@ pub fn shares(training: &Training<'_>, settings: &InfluenceSettings) -> Result<S
     let (sure, maybe): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
     Ok(Shares {
         omega,
-        weights: Influences::from_rows(sure).unwrap_or_default(),
-        candidates: Influences::from_rows(maybe).unwrap_or_default(),
+        weights: table("the shares of the bones", sure)?,
+        candidates: table("the candidates of the bones", maybe)?,
         unused: single.unused,
     })
 }

@@ -69,7 +69,7 @@ impl MapSource {
         let lacks = |what| MethodError::RigLacks { rig: rig.name().to_owned(), what };
         let derived = |settings: &MapSettings| {
             let weights = rig.weights().ok_or_else(|| lacks(Lack::MapsAndWeights))?;
-            Ok(maps::from_weights(rig.skeleton(), rig.mesh(), weights, *settings))
+            Ok(maps::from_weights(rig.skeleton(), rig.mesh(), weights, *settings)?)
         };
         match (self, rig.influence_maps()) {
             (Self::Auto(_) | Self::File, Some(maps)) => Ok(maps.clone()),
@@ -90,7 +90,7 @@ impl MapSource {
                 for (place, name) in bones.iter_mut().zip(channels) {
                     *place = name.as_ref().map(|name| input.bone(name)).transpose()?;
                 }
-                Ok(maps::from_colors(colors, bones))
+                Ok(maps::from_colors(colors, bones)?)
             }
         }
     }

@@ -5,7 +5,7 @@ use super::learnt::SolvedBy;
 use super::{FitInput, FitReport, FitWarning, Learnt, MapSource, MethodError, MethodReport, short};
 use crate::influence::{self, Found, InfluenceSettings, Source};
 use crate::maps::{self, MapSettings};
-use crate::training::{BasePoses, Progress};
+use crate::training::{BasePoses, FitError, Progress, table};
 use crate::weights::{Fidelity, Locks, WeightBits, WeightKind, WeightReport, WeightSettings, fit_weights};
 use dermis_deform::Base;
 use dermis_rig::{BoneIndex, Influences, Mirror, Rig};
@@ -153,7 +153,7 @@ impl LbsMethod {
         let (candidates, source) = match &self.candidates {
             CandidateSource::Auto(_) if !known => (None, "all bones".to_owned()),
             CandidateSource::Auto(maps) | CandidateSource::Maps(maps) => {
-                (Some(with_own(rig, &maps.of(input, progress)?)), "influence maps".into())
+                (Some(with_own(rig, &maps.of(input, progress)?)?), "influence maps".into())
             }
             CandidateSource::All => (None, "all bones".into()),
             CandidateSource::Examples => {
@@ -263,10 +263,10 @@ impl LbsMethod {
 }
 
 /// Maps leave out the smallest weights, but a bone that the rig gives one may keep it.
-fn with_own(rig: &Rig, maps: &Influences) -> Influences {
-    let Some(own) = rig.weights() else { return maps.clone() };
+fn with_own(rig: &Rig, maps: &Influences) -> Result<Influences, FitError> {
+    let Some(own) = rig.weights() else { return Ok(maps.clone()) };
     let rows = maps.rows().zip(own.rows()).map(|(maps, own)| maps.iter().chain(own).copied().collect());
-    Influences::from_rows(rows).unwrap_or_default()
+    table("the influence maps with the rig's own bones", rows)
 }
 
 /// What was found in examples, in words.
@@ -288,7 +288,7 @@ pub(super) fn maps_from_examples(
     let (rig, training) = (input.rig, input.training(BasePoses::NONE));
     let found = influence::from_examples(&training, &rig.mesh().neighbours(), &InfluenceSettings::default(), progress)?;
     let (weights, _) = found.weights.normalised();
-    Ok(maps::from_weights(rig.skeleton(), rig.mesh(), &weights, settings))
+    Ok(maps::from_weights(rig.skeleton(), rig.mesh(), &weights, settings)?)
 }
 
 /// The rig's symmetry. Without weights the influence of each bone is taken to end half way to the next: nearest bones tell
@@ -299,11 +299,11 @@ fn mirror(input: &FitInput<'_>) -> Result<Mirror, MethodError> {
         let rows = rig.mesh().positions.iter().map(|p| {
             let distance = |b: &BoneIndex| rig.skeleton().bind()[*b].translation.distance_squared(*p);
             let bone = rig.skeleton().bones().min_by(|a, b| distance(a).total_cmp(&distance(b)));
-            vec![(bone.unwrap_or(BoneIndex::new(0)), 1.0)]
+            vec![bone.unwrap_or(BoneIndex::new(0))]
         });
-        Influences::from_rows(rows).unwrap_or_default()
+        Influences::of_bones(rows).map_err(|source| FitError::Table { table: "the nearest bones", source })
     };
-    let weights = rig.weights().cloned().unwrap_or_else(nearest);
+    let weights = rig.weights().cloned().map_or_else(nearest, Ok)?;
     Mirror::find(&rig.mesh().positions, rig.skeleton(), &weights).ok_or_else(|| input.lacks(Lack::Symmetry))
 }
 

@@ -146,7 +146,7 @@ pub fn leverages(
     let training = &training.with(&included);
     let scene = Scene::new(training, settings);
     let anchors = scene::anchors(training, maps, settings);
-    let maps = &scene.welded_maps(maps);
+    let maps = &scene.welded_maps(maps)?;
     let (groups, _, tables) = scene.groups(maps, &anchors, settings)?;
     let groups = sampled(&groups, training.rest.len(), most);
     let welded: Vec<Vec<DAffine3>> = probes

@@ -161,7 +161,7 @@ impl<'a> Prepared<'a> {
     fn new(training: &'a Training<'a>, maps: &Influences, settings: &'a MweSettings) -> Result<Self, FitError> {
         let scene = Scene::new(training, settings);
         let anchors = anchors(training, maps, settings);
-        let maps = scene.welded_maps(maps);
+        let maps = scene.welded_maps(maps)?;
         let (groups, pairs, tables) = scene.groups(&maps, &anchors, settings)?;
         Ok(Self { scene, settings, maps, anchors, groups, pairs, tables })
     }

@@ -3,7 +3,7 @@
 mod residuals;
 
 use super::settings::{Anchor, Centring, MweSettings, RidgeMode};
-use crate::training::{FitError, Training};
+use crate::training::{FitError, Training, table};
 use dermis_deform::enveloping::{Pair, Rows};
 use dermis_deform::features::{about, relative_features};
 use dermis_deform::guard::{FROZEN, LIMIT_FACTOR, Weld};
@@ -146,9 +146,12 @@ impl<'a> Scene<'a> {
     }
 
     /// The maps of welded bones: a group of bones that move as one has the largest of their maps.
-    pub fn welded_maps(&self, maps: &Influences) -> Influences {
+    ///
+    /// # Errors
+    /// [`FitError::Table`] for maps that are not finite.
+    pub fn welded_maps(&self, maps: &Influences) -> Result<Influences, FitError> {
         if self.weld.frozen().next().is_none() && maps.rows().all(|row| row.iter().all(|(_, mu)| *mu > 0.0)) {
-            return maps.clone();
+            return Ok(maps.clone());
         }
         let welded = |v: usize| {
             let positive = maps.of(v).iter().filter(|(_, mu)| *mu > 0.0);
@@ -158,7 +161,7 @@ impl<'a> Scene<'a> {
             row
         };
         let rows: Vec<_> = (0..maps.vertices()).into_par_iter().map(welded).collect();
-        Influences::from_rows(rows).unwrap_or_default()
+        table("the maps of welded bones", rows)
     }
 
     pub fn poses(&self) -> usize {

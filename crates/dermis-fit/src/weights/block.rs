@@ -1,7 +1,7 @@
 //! The problem of one vertex, or of two that mirror each other: its candidate bones, its matrix, its solution.
 
 use super::{ALIKE, Choice, Fidelity, Locks, WeightKind, WeightSettings};
-use crate::training::{FitError, Training};
+use crate::training::{FitError, Training, table};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, Example, Influences, Skeleton, VertexIndex};
 use dermis_solve::simplex::{Entry, Minimum, NEGLIGIBLE, Quadratic};
@@ -351,7 +351,10 @@ impl<'a> Blocks<'a> {
     }
 
     /// The weights of all vertices from the solutions of all blocks.
-    pub(super) fn influences<'s>(&self, solutions: impl Iterator<Item = &'s [f64]>) -> Influences {
+    ///
+    /// # Errors
+    /// [`FitError::Table`] for a solution that is not finite.
+    pub(super) fn influences<'s>(&self, solutions: impl Iterator<Item = &'s [f64]>) -> Result<Influences, FitError> {
         let mut rows: Vec<Vec<(BoneIndex, f64)>> = vec![Vec::new(); self.vertices];
         for (block, solution) in self.blocks.iter().zip(solutions) {
             let used = || block.unknowns.iter().zip(solution).filter(|(_, w)| **w != 0.0);
@@ -361,7 +364,7 @@ impl<'a> Blocks<'a> {
                 rows[image] = used().map(|(u, &w)| (self.image(u.bone), w)).collect();
             }
         }
-        Influences::from_rows(rows).unwrap_or_default()
+        table("the fitted weights", rows)
     }
 
     /// How many vertices there are.

@@ -197,8 +197,8 @@ pub fn fit_weights(
         }
         (unlimited, limited, flat)
     };
-    let weights = blocks.influences(limited.iter().map(Vec::as_slice));
-    let unlimited = settings.influences.map(|_| blocks.influences(unlimited.iter().map(Vec::as_slice)));
+    let weights = blocks.influences(limited.iter().map(Vec::as_slice))?;
+    let unlimited = settings.influences.map(|_| blocks.influences(unlimited.iter().map(Vec::as_slice))).transpose()?;
 
     let penalty = settings.smoothness * data.importance * roughness(&weights, neighbours);
     let unit = training.unit();
@@ -219,7 +219,7 @@ pub fn fit_weights(
     let weights = match settings.bits {
         None => weights,
         Some(bits) => {
-            let (whole, largest_change) = quantised(&weights, bits);
+            let (whole, largest_change) = quantised(&weights, bits)?;
             report.quantisation = Some(QuantisationReport { bits, largest_change, before });
             report.result = data.fidelity(&whole);
             whole

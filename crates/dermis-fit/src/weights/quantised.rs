@@ -1,5 +1,6 @@
 //! Weights as whole numbers, as engines store them.
 
+use crate::training::{FitError, table};
 use dermis_rig::Influences;
 
 /// How many bits a stored weight has.
@@ -26,7 +27,7 @@ impl WeightBits {
 ///
 /// Every weight is rounded down; what is missing goes to the largest remainders, ties to the lower bone (Hamilton's method), so a weight
 /// changes by less than one step. Rows must be convex weights: non-negative, of sum one.
-pub fn quantised(weights: &Influences, bits: WeightBits) -> (Influences, f64) {
+pub fn quantised(weights: &Influences, bits: WeightBits) -> Result<(Influences, f64), FitError> {
     let one = f64::from(bits.one());
     let mut largest = 0.0f64;
     let rows: Vec<Vec<_>> = weights
@@ -46,7 +47,7 @@ pub fn quantised(weights: &Influences, bits: WeightBits) -> (Influences, f64) {
             row.iter().zip(&whole).map(|(&(bone, _), q)| (bone, q / one)).collect()
         })
         .collect();
-    (Influences::from_rows(rows).unwrap_or_default(), largest)
+    Ok((table("the whole weights", rows)?, largest))
 }
 
 #[cfg(test)]
@@ -73,22 +74,22 @@ mod tests {
             let weights = row(&raw.iter().map(|w| w / sum).collect::<Vec<_>>());
             for bits in [WeightBits::Eight, WeightBits::Sixteen] {
                 let one = f64::from(bits.one());
-                let (whole, change) = quantised(&weights, bits);
+                let (whole, change) = quantised(&weights, bits).unwrap();
                 let total: f64 = whole.of(0).iter().map(|(_, w)| (w * one).round()).sum();
                 assert_eq!(total, one);
                 assert!(whole.of(0).iter().all(|(_, w)| ((w * one).round() - w * one).abs() < 1e-9));
                 assert!(change < 1.0 / one, "{change}");
-                assert_eq!(quantised(&whole, bits), (whole.clone(), 0.0), "whole weights stay");
+                assert_eq!(quantised(&whole, bits).unwrap(), (whole.clone(), 0.0), "whole weights stay");
             }
         }
     }
 
     #[test]
     fn equal_remainders_go_to_the_lower_bone() {
-        let (whole, _) = quantised(&row(&[0.5, 0.5]), WeightBits::Eight);
+        let (whole, _) = quantised(&row(&[0.5, 0.5]), WeightBits::Eight).unwrap();
         assert_eq!(whole.of(0).iter().map(|e| (e.1 * 255.0).round()).collect::<Vec<_>>(), [128.0, 127.0]);
-        let third = quantised(&row(&[1.0 / 3.0; 3]), WeightBits::Sixteen).0;
+        let third = quantised(&row(&[1.0 / 3.0; 3]), WeightBits::Sixteen).unwrap().0;
         assert!(third.of(0).iter().all(|e| e.1 == 21845.0 / 65535.0));
-        assert_eq!(quantised(&row(&[0.999, 0.001]), WeightBits::Eight).0.of(0), [(BoneIndex::new(0), 1.0)]);
+        assert_eq!(quantised(&row(&[0.999, 0.001]), WeightBits::Eight).unwrap().0.of(0), [(BoneIndex::new(0), 1.0)]);
     }
 }

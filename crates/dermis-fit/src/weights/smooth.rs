@@ -231,7 +231,7 @@ impl System<'_> {
                 None => Ok(self.quadratic(at)?.value(&self.solutions[at])),
             })
             .collect::<Result<_, FitError>>()?;
-        let weights = self.blocks.influences(self.solutions.iter().map(Vec::as_slice));
+        let weights = self.blocks.influences(self.solutions.iter().map(Vec::as_slice))?;
         Ok(each.iter().sum::<f64>() + self.alpha * super::roughness(&weights, self.neighbours))
     }
 }

@@ -25,7 +25,7 @@ impl Bench {
     pub fn new(rig: &Rig, examples: Vec<Example>) -> Self {
         let base = examples.iter().map(|e| skinned(rig, &e.transforms)).collect();
         let weights = rig.weights().expect("the rig has weights");
-        let maps = from_weights(rig.skeleton(), rig.mesh(), weights, MapSettings::default());
+        let maps = from_weights(rig.skeleton(), rig.mesh(), weights, MapSettings::default()).unwrap();
         Self { rig: rig.clone(), examples, base, maps, length: rig.mesh().diagonal() }
     }
 

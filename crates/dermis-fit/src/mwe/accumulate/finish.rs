@@ -6,7 +6,7 @@ use super::super::scene::{BonesOf, Group, Scene, Table};
 use super::super::settings::{MweSettings, Strength};
 use super::super::{Mwe, Swept, choose_among, forms, sampled, sweep, training_leverages};
 use super::{Accumulator, Seen, Statistics};
-use crate::training::{BasePoses, FitError, Progress, Ticker, Training};
+use crate::training::{BasePoses, FitError, Progress, Ticker, Training, table};
 use dermis_deform::enveloping::Rows;
 use dermis_deform::guard::BALL_FACTOR;
 use dermis_rig::glam::{DVec3, Vec3};
@@ -50,10 +50,10 @@ impl Accumulator {
         };
         let settings = &MweSettings { duplicates: -1.0, ..self.settings.clone() };
         let scene = Scene::new(&training, settings);
-        let maps = scene.welded_maps(&take(&mut self.maps));
+        let maps = scene.welded_maps(&take(&mut self.maps))?;
         let (groups, pairs, bones_of) = scene.find_groups(&maps, &self.anchors, settings)?;
         let rows_of_kept = kept.iter().map(|&v| maps.of(v).to_vec());
-        let kept_maps = Influences::from_rows(rows_of_kept).unwrap_or_default();
+        let kept_maps = table("the maps of the vertices kept", rows_of_kept)?;
         let stride = self.sums.stride;
         let place = |v: &&u32| (**v as usize).is_multiple_of(stride);
         let at_kept = |group: &Group| Group {
@@ -188,8 +188,10 @@ impl Solver<'_> {
         let table = &self.tables[at];
         let root = |bone: BoneIndex| self.scene.representative[bone.get()];
         // Parents come first, so the first of the bones that are welded together is the topmost that was summed.
-        let stands_for = |bone: &BoneIndex| table.bones.iter().position(|b| root(*b) == *bone).unwrap_or_default();
-        let columns: Vec<usize> = group.bones.iter().map(stands_for).collect();
+        let lacking = |bone: &BoneIndex| FitError::NoSums { bone: bone.get() };
+        let stands_for =
+            |bone: &BoneIndex| table.bones.iter().position(|b| root(*b) == *bone).ok_or_else(|| lacking(bone));
+        let columns: Vec<usize> = group.bones.iter().map(stands_for).collect::<Result<_, _>>()?;
         let gram = |a: usize, b: usize| {
             let place = |c: usize| 12 * columns[c / 12] + c % 12;
             table.gram(sums, place(a), place(b))
@@ -202,9 +204,10 @@ impl Solver<'_> {
             for (&v, place) in vertices.iter().zip(&*places) {
                 let own = &self.terms[self.offsets[v as usize]..self.offsets[v as usize + 1]];
                 let term = |bone: &BoneIndex| {
-                    own.iter().position(|&t| root(table.bones[t as usize]) == *bone).unwrap_or_default()
+                    own.iter().position(|&t| root(table.bones[t as usize]) == *bone).ok_or_else(|| lacking(bone))
                 };
-                slots.push(group.bones.iter().flat_map(|bone| self.moments(sums.form, place, term(bone))).collect());
+                let terms: Vec<usize> = group.bones.iter().map(term).collect::<Result<_, _>>()?;
+                slots.push(terms.into_iter().flat_map(|term| self.moments(sums.form, place, term)).collect());
                 maps.push(group.bones.iter().map(|&bone| self.maps.value(v as usize, bone)).collect());
             }
             let refused = match &blocks {

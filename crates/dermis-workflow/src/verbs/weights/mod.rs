@@ -490,7 +490,7 @@ mod tests {
         let cut = |weights: &Influences| weights.pruned(4, 0.0).0;
         let of_all = measured(&all, &Influences::clone);
         let of_cut = measured(&cut(&all), &cut);
-        let of_faded = measured(&fading, &|weights| faded(weights, 4).0);
+        let of_faded = measured(&fading, &|weights| faded(weights, 4).unwrap().0);
         println!("weights | largest step along an edge | along a part of it | largest stretch of an edge | rms, mm");
         for (what, row) in [("all bones", of_all), ("four, cut off", of_cut), ("four, faded", of_faded)] {
             println!("{what} | {:.3} | {:.3} | {:.2} | {:.2}", row[0], row[1], row[2], row[3]);
