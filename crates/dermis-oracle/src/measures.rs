@@ -35,7 +35,7 @@ fn tube(case: &Case) -> Result<Answers, CaseError> {
         let table = (0..angles.len()).flat_map(|at| columns.iter().map(move |column| column[at].volume_ratio));
         answers.add(key, Array::new(&[angles.len(), columns.len()], table.collect()));
     }
-    let weights = tube.weights(&rest.positions);
+    let weights = tube.weights(&rest.positions).map_err(CaseError::refused)?;
     let mut posed = rest.positions.clone();
     let mut middle = Vec::new();
     for &angle in angles {

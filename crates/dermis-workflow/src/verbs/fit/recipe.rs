@@ -9,7 +9,7 @@ use crate::load::{
 use crate::measure::{PassRule, Scores, bound_of, measure_streamed};
 use crate::memory;
 use crate::output::{Kind, Output, reserve_file_of, reserve_folder};
-use crate::recipe::{Existing, Input, Recipe, SculptInput, Watch, keep, paths, sources, step};
+use crate::recipe::{Existing, Input, SculptInput, Watch, keep, paths, sources, step};
 use crate::report::{ModelOutcome, ScoredExamples, SetRole, file_stamps, fit_summary};
 use crate::verbs::fit::{FitInput, FitReport, Method, Streaming};
 use crate::verbs::invert::{load_sculpts, load_stack};
@@ -237,22 +237,6 @@ impl FitRecipe {
         }
     }
 
-    /// The recipe that a model holds.
-    ///
-    /// # Errors
-    /// [`FileError::Lacks`](crate::FileError::Lacks) if it holds none, or one that this program does not understand.
-    pub fn of_model(model: &ModelFile, path: &std::path::Path) -> Result<Self, Error> {
-        let hint = "models of earlier programs hold no recipe: fit it again";
-        let Some(value) = &model.header.recipe else {
-            return Err(Error::lacks(path, "this model holds no recipe", hint));
-        };
-        match serde_json::from_value(value.clone()) {
-            Ok(Recipe::Fit(recipe)) => Ok(*recipe),
-            Ok(_) => Err(Error::lacks(path, "the recipe of this model is not one of a fit", hint)),
-            Err(e) => Err(Error::lacks(path, format!("the recipe of this model is not understood: {e}"), hint)),
-        }
-    }
-
     /// Fits, validates and writes.
     ///
     /// # Errors
@@ -316,7 +300,7 @@ impl FitRecipe {
             input.stamp(files)?;
         }
         recipe.examples.stamp(files)?;
-        serde_json::to_value(Recipe::Fit(Box::new(recipe))).map_err(|e| Error::Internal(e.to_string()))
+        serde_json::to_value(recipe).map(|recipe| json!({"fit": recipe})).map_err(|e| Error::Internal(e.to_string()))
     }
 
     fn beside(&self, loaded: &LoadedRig, poses: usize, files: &mut Vec<FileNote>) -> Result<Beside, Error> {
