@@ -5,6 +5,7 @@
 //! - [`page`]: one self-contained HTML page with numbers, charts and the skins in 3D
 //! - [`figures`]: pages of figures of papers, with what was measured beside what the paper says
 //! - [`viewer`]: one self-contained HTML page that poses a model in the browser
+//! - [`rig_page`]: how a new rig moves, where its joints are and how sure each is
 //! - [`scene_picture`]: many skins on a ground, as a PNG
 //! - [`svg`]: drawings of skins and curves for pages without scripts
 //! - [`length`](mod@length): lengths in the unit of the reader
@@ -16,6 +17,7 @@ pub mod length;
 pub mod model_outcome;
 pub mod outcome_pair;
 pub mod page;
+pub mod rig_page;
 pub mod scene_picture;
 pub mod svg;
 pub mod viewer;
