@@ -1,5 +1,6 @@
 //! What went wrong in the words of the command line: libraries speak of things, the program of options.
 
+use crate::method_options::{spelled, spelled_with};
 use dermis_workflow::autorig::AutoRigError;
 use dermis_workflow::compile::{CompileError, Limited};
 use dermis_workflow::drivers::Refusal;
@@ -15,7 +16,10 @@ use dermis_workflow::{Error, ExportError, FileError};
 /// The message of an error, with settings by the names of their options.
 pub fn message(error: &Error) -> String {
     match error {
-        Error::Method(MethodError::Setting { .. } | MethodError::Unused { .. }) => format!("--{error}"),
+        Error::Method(MethodError::Setting { setting, value, rule }) => {
+            format!("{}: {rule}", spelled_with(setting, &value.to_string()))
+        }
+        Error::Method(MethodError::Unused { setting, with }) => format!("{} has no effect {with}", spelled(setting)),
         Error::Setting { .. } | Error::TimeLimit { .. } => format!("--{error}"),
         Error::Cut { cut, frames } => format!("--cuts {cut}: the motion's {frames} frames are numbered from 0"),
         Error::SubsetSize { poses: 0, .. } => "--poses 0: nothing can be learnt from no pose".into(),
@@ -108,7 +112,9 @@ fn remedy(error: &Error) -> &str {
                 "check that the scans show this rig's character, cut away what they show besides, or give rough poses: --motion poses.npz --rough"
             }
         },
-        Error::Fit(FitError::SingularAnchor { .. }) => "a bone scaled to zero cannot anchor skin: use --anchor root",
+        Error::Fit(FitError::SingularAnchor { .. }) => {
+            "a bone scaled to zero cannot anchor skin: use --set anchor=root"
+        }
         Error::Method(MethodError::RigLacks { what, .. }) => match what {
             Lack::Weights => {
                 "make weights with dermis weights --heat, or use --method mwe with --base given and --base-cache"
@@ -116,14 +122,14 @@ fn remedy(error: &Error) -> &str {
             Lack::MapsAndWeights | Lack::WeightsToLock => "make weights with dermis weights --heat",
             Lack::Maps => "use --maps weights, or a bundle with influence_maps",
             Lack::Colors => "paint the mesh, or use --maps weights",
-            Lack::Symmetry => "leave out --symmetric and --mirror",
+            Lack::Symmetry => "leave out --set symmetric and --mirror",
             Lack::Faces => "give the rig faces, or use another method",
         },
         Error::Method(MethodError::NotFromSums { .. }) => {
-            "--stream, --accumulate and --merge take the joint model over a base of its own, and --method mwe without --guard, --centring, --ridge and --maps examples"
+            "--stream, --accumulate and --merge take the joint model over a base of its own, and --method mwe without --guard, --set centring, --set ridge-mode and --maps examples"
         }
         Error::Method(MethodError::InputLacks { .. }) => {
-            "name the file that holds them: --base-cache, --stack, --maps table:FILE, --anchor file:PATH"
+            "name the file that holds them: --base-cache, --stack, --maps table:FILE, --set anchor=file:PATH"
         }
         Error::Measure(MeasureError::NoGiven { .. }) => "name the base's positions in every pose with --base-cache",
         Error::Measure(MeasureError::Memory { .. }) => "lower --fps, or choose a part of the motion",
@@ -162,10 +168,8 @@ fn compile_hint(error: &CompileError) -> &'static str {
         CompileError::NoPoses => "name a --motion or --examples",
         CompileError::GivenPositions("a linear blend") => "fit one over a base of its own",
         CompileError::GivenPositions(_) => "export it with --motion, without --drivers",
-        CompileError::UnusualWeights { .. } => "fit with --weights-kind convex",
-        CompileError::Budget { .. } => {
-            "export it with as many, or fit it with a smaller --budget, --energy or --joint-shapes"
-        }
+        CompileError::UnusualWeights { .. } => "fit with --set kind=convex",
+        CompileError::Budget { .. } => "export it with as many, or fit it with a smaller --set budget or --set kept",
         CompileError::TooLarge { .. } => "ask for fewer with --shapes",
         CompileError::NotDrivable(refusal) => refusal_remedy(*refusal).unwrap_or_default(),
         CompileError::NoTraining | CompileError::Ridge(_) => "fit it again",
@@ -176,7 +180,7 @@ fn compile_hint(error: &CompileError) -> &'static str {
 /// The options that make a pose space one that shapes before skinning can hold.
 pub fn refusal_remedy(refusal: Refusal) -> Option<&'static str> {
     match refusal {
-        Refusal::AfterSkinning => Some("fit it with --form inverse"),
+        Refusal::AfterSkinning => Some("fit it with --set form=inverse"),
         Refusal::OtherBase => Some("fit it with --base lbs"),
         Refusal::NoPoseSpace | Refusal::GivenPositions => None,
     }
