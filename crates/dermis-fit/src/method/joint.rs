@@ -5,7 +5,9 @@ use super::composites::{self, COMPOSITES, CompositeChoice};
 use super::learnt::{Solved, SolvedBy};
 use super::mush::{self, Seen};
 use super::ridge::FoldsText;
-use super::settings::{BASE, COEFFICIENTS, GUARD, MIRROR, Row, SIGMA, Setting, coefficients, number, switch, word};
+use super::settings::{
+    BASE, COEFFICIENTS, GUARD, MIRROR, Row, SIGMA, Setting, TOLERANCE, coefficients, number, switch, word,
+};
 use super::{
     FitInput, FitReport, FitWarning, LEVERAGE_VERTICES, Learnt, MethodError, MethodReport, RidgeChoice, RidgePoint,
     chosen_by, few, ridge_by, short,
@@ -156,6 +158,8 @@ impl JointMethod {
             Row::new(MIRROR.default("on").help(SIDES), switch, |own| &mut own.mirror),
         ];
         rows.extend(RidgeChoice::rows().into_iter().map(|row| row.of(|own: &mut Self| &mut own.ridge)));
+        let tolerance = rows.iter_mut().filter(|row| row.setting.name == TOLERANCE.name);
+        tolerance.for_each(|row| row.setting.default = "1.02 times the least error");
         rows.push(Row::new(GUARD, switch, |own| &mut own.guard));
         rows.push(Row::new(COEFFICIENTS, coefficients, |own| &mut own.coefficients));
         rows

@@ -119,7 +119,7 @@ const SOLVE_PRECISION: Setting = Setting::new(
 
 impl MweRidge {
     fn rows() -> Vec<Row<Self>> {
-        let tolerance = TOLERANCE.default("1.03, 1 for ridges other than absolute");
+        let tolerance = TOLERANCE.default("1.03 times the least error, 1 for ridges other than absolute");
         vec![
             Row::by(GCV, |own: &mut Self, text| {
                 if switch(text)? {

@@ -269,8 +269,14 @@ fn singular(text: &str) -> Result<Singular, String> {
 
 fn kept(text: &str) -> Result<Kept, String> {
     match text.split_once(':') {
-        Some(("energy", fraction)) => Ok(Kept::Energy(number(fraction)?)),
-        Some(("count", count)) => Ok(Kept::Count(number(count)?)),
+        Some(("energy", fraction)) => match number(fraction)? {
+            fraction if (0.0..=1.0).contains(&fraction) => Ok(Kept::Energy(fraction)),
+            _ => Err("it must lie in 0..1".into()),
+        },
+        Some(("count", count)) => match number(count)? {
+            0 => Err("it must be one or more".into()),
+            count => Ok(Kept::Count(count)),
+        },
         _ => Err("use energy:FRACTION or count:N".into()),
     }
 }

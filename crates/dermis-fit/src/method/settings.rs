@@ -329,7 +329,7 @@ pub(super) const BLOCKS: Setting = Setting::new(
 pub(super) const TOLERANCE: Setting = Setting::new(
     "tolerance",
     "FACTOR",
-    "1.03",
+    "1.03 times the least error",
     "The largest lambda is taken whose cross-validated error is within this factor of the best",
 )
 .field("ridge")
