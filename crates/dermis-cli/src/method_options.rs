@@ -109,11 +109,12 @@ fn defaults(name: &str) -> String {
             None => found.push((setting.default, vec![method.name()])),
         }
     }
-    found.sort_by_key(|(_, methods)| methods.len());
-    let (most, others) =
-        found.split_last().map_or((("", vec![]), vec![]), |(most, others)| (most.clone(), others.to_vec()));
-    let others = others.iter().map(|(default, methods)| format!("{default} for {}; ", methods.join(", ")));
-    format!("{}{}", others.collect::<String>(), most.0)
+    found.sort_by_key(|(_, methods)| std::cmp::Reverse(methods.len()));
+    let text = |(at, (default, methods)): (usize, &(&str, Vec<&str>))| match at {
+        0 => (*default).to_owned(),
+        _ => format!("{default} for {}", methods.join(", ")),
+    };
+    found.iter().enumerate().map(text).collect::<Vec<_>>().join("; ")
 }
 
 /// A setting as the command line says it: `--base`, `--set sigma`.
@@ -155,7 +156,9 @@ impl MethodArgs {
             match method.base() {
                 Some(_) => said.push(("base".into(), BaseChoice::Stack.to_string())),
                 None => {
-                    return Err(Stop::Usage(format!("--stack serves --method psd, shape-by-example, not {method}")));
+                    return Err(Stop::Usage(format!(
+                        "--stack serves --method psd in the inverse form and shape-by-example, not {method}"
+                    )));
                 }
             }
         }

@@ -38,10 +38,10 @@ pub fn of_examples(error: &ExampleError) -> PyErr {
     self::error(error.to_string())
 }
 
-/// The program's words in Python's: `--match-tolerance 1e-3` is `match_tolerance=1e-3`, `dermis fit` is `dermis.fit`.
+/// The program's words in Python's: `--set eig-tol=0` is `eig_tol=0`, `--match-tolerance 1e-3` is `match_tolerance=1e-3`, `dermis fit` is `dermis.fit`.
 fn in_python(text: &str) -> String {
     let mut words: Vec<String> = Vec::new();
-    for word in text.split(' ') {
+    for word in text.replace("--set ", "--").split(' ') {
         let (open, bare) = match word.strip_prefix('(') {
             Some(bare) => ("(", bare),
             None => ("", word),

@@ -182,8 +182,14 @@ fn rest_shapes_for_a_program_are_no_skins() {
 fn what_a_stack_cannot_serve_is_named() {
     let (desk, _) = desk();
     let fit = |options: &str| format!("fit a.npz --examples a.npz --stack stack.json {options} -o m.dermis");
-    desk.bad(&fit("--method joint"), &["--stack serves --method psd, shape-by-example, not joint"]);
-    desk.bad(&fit("--method eigenskin"), &["--stack serves --method psd, shape-by-example, not eigenskin"]);
+    desk.bad(
+        &fit("--method joint"),
+        &["--stack serves --method psd in the inverse form and shape-by-example, not joint"],
+    );
+    desk.bad(
+        &fit("--method eigenskin"),
+        &["--stack serves --method psd in the inverse form and shape-by-example, not eigenskin"],
+    );
     desk.bad(&fit("--method psd --set form=forward"), &["--stack", "forward form"]);
     desk.bad(&fit("--method psd --mirror on"), &["--stack", "mirrored"]);
     desk.bad(&fit("--method shape-by-example --mirror on"), &["--stack", "mirrored"]);
