@@ -388,8 +388,9 @@ impl PoseSpaceSettings {
     /// The settings that the three share, as those of one of them.
     fn rows<M: 'static>(place: fn(&mut M) -> &mut Self) -> Vec<Row<M>> {
         let mut rows: Vec<Row<Self>> = vec![Row::new(BASE, word, |own: &mut Self| &mut own.base)];
-        for row in MapSource::rows() {
+        for mut row in MapSource::rows() {
             let stated = row.setting.name == RINGS.name;
+            row.setting.default = if stated { "2 or fewer, by leave-one-out" } else { row.setting.default };
             rows.push(Row::by(row.setting, move |own: &mut Self, text| {
                 own.fewer_rings &= !stated;
                 (row.set)(&mut own.maps, text)

@@ -346,7 +346,6 @@ pub(super) const COEFFICIENTS: Setting = Setting::new(
     "32",
     "Bits of the model's coefficients: 16 halves the model (joint model and multi-weight enveloping)",
 )
-.unit("bits")
 .everyone();
 pub(super) const SIGMA: Setting = Setting::new("sigma", "CHORD", "by cross-validation", "Width of the kernel")
     .unit("chord 2 sin(angle/2)")

@@ -150,8 +150,7 @@ const BITS: Setting = Setting::new(
     "8|16",
     "not rounded",
     "Round the weights to multiples of 1/255 or 1/65535 whose sum is exactly one",
-)
-.unit("bits");
+);
 
 /// Numbers and ranges of vertices.
 fn vertices(text: &str) -> Result<Vec<u32>, String> {
