@@ -81,12 +81,12 @@ const SETS: [(&str, &str, &str); 9] = [
 /// Options of the joint model whose effect is shown; the first row is the default.
 const VARIANTS: [&[&str]; 7] = [
     &[],
-    &["--composites", "off"],
-    &["--base", "lbs", "--composites", "off"],
+    &["--set", "composites=off"],
+    &["--base", "lbs", "--set", "composites=off"],
     &["--mirror", "off"],
-    &["--inducing", "12"],
-    &["--sigma", "2"],
-    &["--frame", "anchor"],
+    &["--set", "inducing=12"],
+    &["--set", "sigma=2"],
+    &["--set", "frame=anchor"],
 ];
 
 /// The character, its training and its held-out motion.

@@ -329,7 +329,7 @@ fn driven_shapes(python: &Path, program: &Path, demo: &Path) -> Outcome {
     let exercise = "assets/body/body_exercise.npz";
     fit.args(["fit", exercise, "--examples", exercise, "--method", "psd"]);
     // How well it learns does not matter here, so nothing is held out.
-    fit.args(["--budget", "48,12", "--guard", "off", "--folds", "0", "--force", "-o"]).arg(&model);
+    fit.args(["--set", "budget=48,12", "--guard", "off", "--folds", "0", "--force", "-o"]).arg(&model);
     export.arg("export").arg(&model).arg("--motion").arg(&motion).args(["--force", "-o"]).arg(&glb);
     pose.arg("pose").arg(&model).arg("--motion").arg(&motion).args(["--force", "-o"]).arg(&skins);
     for step in [&mut fit, &mut export, &mut pose] {

@@ -56,6 +56,12 @@ fn missing_of_program(root: &Path, line: &str) -> Option<String> {
         return Some(format!("there is no verb {verb}"));
     };
     let known: BTreeSet<&str> = help.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).collect();
+    if let Some(name) = line.split_once("--set ").and_then(|(_, said)| said.split([' ', '=']).next()) {
+        let settings = std::fs::read_to_string(root.join("docs/methods.md")).unwrap_or_default();
+        if verb == "fit" && !settings.contains(&format!("`--set {name}=")) {
+            return Some(format!("no method has a setting {name}"));
+        }
+    }
     let option = words.find(|word| word.starts_with("--") && !known.contains(word))?;
     Some(format!("dermis {verb} has no option {option}"))
 }
@@ -93,6 +99,7 @@ mod tests {
             ("dermis-fit/tests/published.rs::no_such_test", "no function no_such_test"),
             ("dermis conjure", "no verb conjure"),
             ("dermis fit --no-such-option", "no option --no-such-option"),
+            ("dermis fit --set nothing=1", "has a setting nothing"),
         ] {
             assert!(missing(root(), words).is_some_and(|what| what.contains(said)), "{words}");
         }

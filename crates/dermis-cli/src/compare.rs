@@ -5,7 +5,7 @@ use crate::show;
 use crate::ui::{Stop, Ui};
 use dermis_workflow::Error;
 use dermis_workflow::fits::Cancelled;
-use dermis_workflow::fits::method::PRESETS;
+use dermis_workflow::fits::method::presets;
 use dermis_workflow::io::Space;
 use dermis_workflow::load::{FileNote, Source};
 use dermis_workflow::recipe::{CompareOutcome, CompareRecipe, Found, Input, Subsets, Watch};
@@ -58,7 +58,7 @@ pub fn run(args: &CompareArgs, ui: &Ui) -> Result<ExitCode, Stop> {
         examples: inputs(&args.examples),
         hold_out: inputs(&args.hold_out),
         methods: match args.all {
-            true => PRESETS.iter().map(|preset| preset.name.to_owned()).collect(),
+            true => presets().iter().map(|preset| preset.name.to_owned()).collect(),
             false => args.methods.clone(),
         },
         subsets: Some(subsets).filter(|subsets| !subsets.poses.is_empty()),

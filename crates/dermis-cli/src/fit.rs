@@ -1,6 +1,6 @@
 //! `dermis fit`
 
-use crate::method_options::MethodArgs;
+use crate::method_options::{self, MethodArgs};
 use crate::options::{ReadArgs, existing, within};
 use crate::run::stored_recipe;
 use crate::show;
@@ -39,18 +39,18 @@ pub struct FitArgs {
     hold_out: Vec<Source>,
     /// Never hold the examples, for --method joint, which reads them several times, and mwe, which sums over them once. Training and
     /// held-out errors are measured by reading them again; there is no cross-validation of the model and no picture of the skins
-    #[arg(long)]
+    #[arg(long, hide = true)]
     stream: bool,
     /// Write a part of a fit to this file instead of a model, examples not held: with --method mwe sums over these examples, with
     /// --method joint the model of a --share of the vertices. --merge puts parts together
-    #[arg(long, value_name = "PART", conflicts_with_all = ["merge", "out", "report", "hold_out", "fail_above", "pass"])]
+    #[arg(long, value_name = "PART", hide = true, conflicts_with_all = ["merge", "out", "report", "hold_out", "fail_above", "pass"])]
     accumulate: Option<PathBuf>,
     /// The share of the vertices that --accumulate solves with --method joint: 2/4 is the second of four. Every part reads all
     /// examples
-    #[arg(long, value_name = "K/N", requires = "accumulate")]
+    #[arg(long, value_name = "K/N", hide = true, requires = "accumulate")]
     share: Option<Share>,
     /// Fit to the parts in these files, in this order, instead of to examples
-    #[arg(long, num_args = 1.., value_name = "PART", conflicts_with = "examples")]
+    #[arg(long, num_args = 1.., value_name = "PART", hide = true, conflicts_with = "examples")]
     merge: Vec<PathBuf>,
     /// Where the model goes (.dermis); an existing file is kept unless --force
     #[arg(short, long, value_name = "MODEL")]
@@ -127,6 +127,22 @@ impl FitArgs {
             ..FitRecipe::new(rig.clone().into(), examples, chosen.method)
         })
     }
+}
+
+/// Where the rest of the help is.
+pub const MORE: &str = "\
+dermis help fit METHOD: the settings of a method, which --set takes
+dermis help fit all: every option, also --stream, --accumulate and --merge for examples that are not held, --base-cache and --stack \
+for other bases, --match-tolerance
+";
+
+/// The help of a topic: the settings of a method, or all options.
+pub fn help(topic: &str, mut command: clap::Command) -> Option<String> {
+    if topic != "all" {
+        return method_options::help(topic);
+    }
+    let fit = command.find_subcommand_mut("fit")?;
+    Some(fit.clone().mut_args(|arg| arg.hide(false)).after_help("").render_help().to_string())
 }
 
 /// Refuses every option beside `--recipe` that a recipe states itself.

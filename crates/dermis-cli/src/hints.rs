@@ -1,5 +1,6 @@
 //! Errors in the words of the command line: a setting is an option, a verb a command.
 
+use crate::method_options;
 use dermis_workflow::{Part, Phrase};
 
 /// The text of a message or of a remedy.
@@ -11,11 +12,11 @@ pub fn spelled(phrase: &Phrase) -> String {
     })
 }
 
-/// A setting as an option; a switch that is on has no value.
+/// A setting as an option, or as `--set` takes it; a switch that is on has no value.
 fn option(name: &str, value: Option<&str>) -> String {
-    let option = format!("--{}", name.replace('_', "-"));
+    let name = name.replace('_', "-");
     match value {
-        None | Some("true") => option,
-        Some(value) => format!("{option} {value}"),
+        None | Some("true") => method_options::spelled(&name),
+        Some(value) => method_options::spelled_with(&name, value),
     }
 }

@@ -21,7 +21,6 @@ mod markers;
 mod method_options;
 mod options;
 mod pose;
-mod pose_space_options;
 mod recipe;
 mod report;
 mod retarget;
@@ -30,7 +29,6 @@ mod run;
 mod show;
 mod suggest;
 mod ui;
-mod weight_options;
 mod weights;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -97,9 +95,20 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     refuse_large_files_by_error();
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     ui::keep_command_line(&arguments);
+    let words: Vec<String> = arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    if let [_, help, fit, topic] = &words[..]
+        && (help, fit) == (&"help".to_owned(), &"fit".to_owned())
+        && let Some(text) = fit::help(topic, command())
+    {
+        Ui::new(true, false).print(&text);
+        return ExitCode::SUCCESS;
+    }
     let cli = match command().try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {
+            if let Some(text) = method_options::former(&error, &words) {
+                return Ui::new(true, false).fail(&text, "");
+            }
             let code = error.print().map_or_else(|error| ui::unprinted(&error), |()| error.exit_code());
             return ExitCode::from(code as u8);
         }
@@ -168,7 +177,11 @@ pub fn exit_byte(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 fn command() -> clap::Command {
     Cli::command()
         .mut_subcommands(|verb| verb.after_help(EXIT_CODES))
-        .mut_subcommand("fit", |fit| fit::with_recipe_alone(method_options::with_defaults(fit)))
+        .mut_subcommand("fit", |fit| {
+            fit::with_recipe_alone(fit)
+                .mut_arg("match_tolerance", |arg| arg.hide(true))
+                .after_help(format!("{}\n{EXIT_CODES}", fit::MORE))
+        })
         .mut_subcommand("weights", weights::with_defaults)
         .mut_subcommand("decompose", decompose::with_defaults)
         .mut_subcommand("export", export::with_defaults)

@@ -125,7 +125,7 @@ fn body() -> (Rig, Vec<Example>, Vec<BoneTransforms>) {
 
 /// Methods that learn the same wherever the character stands. Row features do not.
 fn promising() -> Vec<Method> {
-    let also = ["mwe-auto", "psd-linear", "joint-lbs", "mwe-dqs"].map(|name| preset(name).unwrap().method());
+    let also = ["mwe-auto", "psd-linear", "joint-lbs", "mwe-dqs"].map(|name| preset(name).unwrap().method);
 
     Method::all().into_iter().chain(also).collect()
 }
@@ -164,6 +164,6 @@ fn a_turned_arm_learns_the_same() {
 #[test]
 fn the_published_form_does_not_promise_it() {
     let (rig, examples, unseen) = body();
-    let apart = apart(&preset("mwe-published").unwrap().method(), &rig, &examples, &unseen, motions(1)[0]);
+    let apart = apart(&preset("mwe-published").unwrap().method, &rig, &examples, &unseen, motions(1)[0]);
     assert!(apart > 1e-5, "{apart}");
 }

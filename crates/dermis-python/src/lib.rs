@@ -32,7 +32,7 @@ mod _dermis {
     #[pymodule_export]
     use crate::invert::{InverseResult, inverse};
     #[pymodule_export]
-    use crate::methods::{checked_method, method_defaults, preset_method, presets};
+    use crate::methods::{checked_method, methods, preset_method, presets};
     #[pymodule_export]
     use crate::model::{Model, runner_seconds};
     #[pymodule_export]

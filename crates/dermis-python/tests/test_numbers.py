@@ -33,7 +33,7 @@ def test_a_fit_of_the_body_has_the_programs_numbers(
     fit = dermis.fit(body, exercise, hold_out=walk, method=dermis.Joint(base="lbs", composites="off"))
     model = tmp_path / "body.dermis"
     said = of_the_program(
-        "fit", EXERCISE, "--examples", EXERCISE, "--hold-out", WALK, "--base", "lbs", "--composites", "off", "-o", model
+        "fit", EXERCISE, "--examples", EXERCISE, "--hold-out", WALK, "--base", "lbs", "--set", "composites=off", "-o", model
     )
     assert without_the_run(fit.report.to_dict()) == without_the_run(said)
     assert fit.errors.held_out is not None

@@ -78,7 +78,7 @@ fn planted_corrections_are_recovered() {
     desk.put("test.npz", Tube::new(9, 12, 0.8, Flesh::Planted).bundle());
     for rows in ["full", "row"] {
         let value = desk.json(&format!(
-            "fit train.npz --examples train.npz --hold-out test.npz --method mwe --anchor bone:root --rows {rows} --s 1e-9 \
+            "fit train.npz --examples train.npz --hold-out test.npz --method mwe --set anchor=bone:root --set rows={rows} --lambda 1e-9 \
              --json"
         ));
         let (left, planted) = (number(&value, "error.rms"), number(&value, "baseline.error.rms"));
@@ -100,14 +100,14 @@ fn skins_of_the_weights_leave_nothing() {
     desk.put("a.npz", tube.bundle());
     for options in [
         "",
-        "--s 1e-9",
+        "--lambda 1e-9",
         "--method lbs",
         "--method own-weights",
         "--method psd",
         "--method mwe",
         "--published",
-        "--method mwe --rows row",
-        "--method mwe --s 0",
+        "--method mwe --set rows=row",
+        "--method mwe --lambda 0",
     ] {
         let value = desk.json(&format!("fit a.npz --examples a.npz --folds 0 {options} --json"));
         let rms = number(&value, "error.rms");
@@ -127,14 +127,14 @@ fn a_moved_character_scores_the_same() {
     desk.put("moved.npz", Tube::new(9, 6, 0.4, Flesh::Bulge).moved(g).bundle());
     for options in [
         "",
-        "--frame rest",
-        "--frame blend",
+        "--set frame=rest",
+        "--set frame=blend",
         "--base dqs",
         "--base rigid",
         "--method mwe",
         "--method mwe --base dqs",
         "--method mwe --base rigid",
-        "--method mwe --anchor root",
+        "--method mwe --set anchor=root",
         "--method psd",
         "--method animation-space",
     ] {
@@ -158,8 +158,8 @@ fn the_bind_pose_is_exact() {
     desk.put("train.npz", tube.bundle());
     for options in [
         "",
-        "--frame rest",
-        "--frame blend",
+        "--set frame=rest",
+        "--set frame=blend",
         "--base dqs",
         "--base rigid",
         "--guard off",
@@ -167,8 +167,8 @@ fn the_bind_pose_is_exact() {
         "--method mwe",
         "--method mwe --base dqs",
         "--method mwe --base rigid",
-        "--method mwe --rows row",
-        "--method mwe --anchor world",
+        "--method mwe --set rows=row",
+        "--method mwe --set anchor=world",
     ] {
         desk.good(&format!("fit train.npz --examples train.npz --folds 0 -o m.dermis --force {options}"));
         let value = desk.json("eval m.dermis --examples train.npz#rest --json");
@@ -192,9 +192,9 @@ fn every_source_gives_the_same_model() {
     desk.put("sculpts.glb", tube.sculpts(true));
     desk.put("keyed.glb", tube.sculpts(false));
     tube.objs(&desk, "objs");
-    let methods = ["--method joint", "--method mwe --rows full"];
+    let methods = ["--method joint", "--method mwe --set rows=full"];
     let score = |rig: &str, examples: &str, method: &str| {
-        let line = format!("fit {rig} --examples {examples} --hold-out test.npz --s 0.01 {method} --json");
+        let line = format!("fit {rig} --examples {examples} --hold-out test.npz --lambda 0.01 {method} --json");
         number(&desk.json(&line), "error.rms")
     };
     let references = methods.map(|method| score("all.npz", "all.npz", method));
@@ -236,49 +236,51 @@ fn maps_anchors_and_bases_are_taken_as_asked() {
     desk.put("mapped.npz", Tube::new(9, 14, 0.0, Flesh::Bulge).with_maps().bundle());
     let base = |desk: &Desk, set: &str| desk.good(&format!("pose m.dermis --motion {set} -o base.pc2 --force"));
     let score = |options: &str| {
-        let line =
-            format!("fit plain.npz --examples plain.npz --hold-out test.npz --method mwe --s 0.01 {options} --json");
+        let line = format!(
+            "fit plain.npz --examples plain.npz --hold-out test.npz --method mwe --lambda 0.01 {options} --json"
+        );
         desk.json(&line)
     };
     let lbs = number(&score(""), "baseline.error.rms");
     for options in [
         "--maps weights",
         "--maps table:mapped.npz",
-        "--anchor world",
-        "--anchor root",
-        "--anchor dominant",
-        "--anchor bone:elbow",
+        "--set anchor=world",
+        "--set anchor=root",
+        "--set anchor=dominant",
+        "--set anchor=bone:elbow",
         "--base rigid",
         "--base dqs",
-        "--rows row",
-        "--rows auto",
+        "--set rows=row",
+        "--set rows=auto",
         "--guard off",
-        "--centring mean",
-        "--ridge relative --guard off",
+        "--set centring=mean",
+        "--set ridge-mode=relative --guard off",
         "--published",
-        "--rings 100",
-        "--smoothing 0",
+        "--set rings=100",
+        "--set map-smoothing=0",
         "--folds 1000",
     ] {
         let value = score(options);
         assert!(number(&value, "error.rms") < lbs, "{options}: nothing was learnt");
     }
     // More blocks than poses.
-    let blocks = desk.json("fit plain.npz --examples plain.npz --hold-out test.npz --method mwe --blocks 1000 --json");
-    assert!(number(&blocks, "error.rms") < lbs, "--blocks 1000: nothing was learnt");
+    let blocks =
+        desk.json("fit plain.npz --examples plain.npz --hold-out test.npz --method mwe --set blocks=1000 --json");
+    assert!(number(&blocks, "error.rms") < lbs, "--set blocks=1000: nothing was learnt");
     let same = |a: &str, b: &str| assert_eq!(score(a)["error"], score(b)["error"], "{a} and {b}");
-    same("--anchor file:anchors.txt", "--anchor bone:root");
-    same("--anchor root", "--anchor bone:root");
-    same("", "--base lbs --anchor dominant --centring rest --ridge absolute --guard on --maps auto");
+    same("--set anchor=file:anchors.txt", "--set anchor=bone:root");
+    same("--set anchor=root", "--set anchor=bone:root");
+    same("", "--base lbs --set anchor=dominant --set centring=rest --set ridge-mode=absolute --guard on --maps auto");
     let table = score("--maps table:mapped.npz");
-    let file =
-        desk.json("fit mapped.npz --examples plain.npz --hold-out test.npz --method mwe --s 0.01 --maps file --json");
+    let file = desk
+        .json("fit mapped.npz --examples plain.npz --hold-out test.npz --method mwe --lambda 0.01 --maps file --json");
     assert_eq!(table["error"], file["error"]);
     // A base that is given: the weights' own positions from a cache are the base "lbs".
     desk.good("fit plain.npz --examples plain.npz --method own-weights --folds 0 -o m.dermis");
     base(&desk, "plain.npz");
     for method in ["joint", "mwe"] {
-        let line = format!("fit plain.npz --examples plain.npz --method {method} --folds 0 --s 0.01 --json");
+        let line = format!("fit plain.npz --examples plain.npz --method {method} --folds 0 --lambda 0.01 --json");
         let given = desk.json(&format!("{line} --base given --base-cache base.pc2 -o g.dermis --force"));
         let own = desk.json(&line);
         let off = (number(&given, "error.rms") - number(&own, "error.rms")).abs();
@@ -289,11 +291,11 @@ fn maps_anchors_and_bases_are_taken_as_asked() {
         desk.bad("pose g.dermis --motion plain.npz -o x.pc2", &["--base-cache"]);
     }
     for (options, says) in [
-        ("--anchor file:short.txt", "1"),
-        ("--anchor file:odd.txt", "\"knee\""),
-        ("--anchor bone:knee", "\"knee\""),
-        ("--anchor file:nothing.txt", "nothing.txt"),
-        ("--anchor nowhere", "bone:NAME"),
+        ("--set anchor=file:short.txt", "1"),
+        ("--set anchor=file:odd.txt", "\"knee\""),
+        ("--set anchor=bone:knee", "\"knee\""),
+        ("--set anchor=file:nothing.txt", "nothing.txt"),
+        ("--set anchor=nowhere", "bone:NAME"),
         ("--maps file", "no influence maps"),
         ("--maps table:plain.npz", "no influence maps"),
         ("--maps colors:root,elbow", "no vertex colours"),
@@ -316,24 +318,25 @@ fn frames_kernels_and_sides_are_taken_as_asked() {
     let score = |options: &str| desk.json(&format!("fit a.npz --examples a.npz --hold-out test.npz {options} --json"));
     let default = score("");
     for (options, setting, value) in [
-        ("--frame rest", "frame", "rest"),
-        ("--frame anchor", "frame", "anchor"),
+        ("--set frame=rest", "frame", "rest"),
+        ("--set frame=anchor", "frame", "anchor"),
         ("--base rigid", "base", "rigid"),
         ("--base dqs", "base", "dqs"),
-        ("--sigma 0.7", "sigma", "0.7"),
-        ("--inducing 3", "inducing rotations", "3 / 16 sliding"),
+        ("--set sigma=0.7", "sigma", "0.7"),
+        ("--set inducing=3", "inducing rotations", "3 / 16 sliding"),
         ("--mirror off", "left and right", "no symmetry used"),
         ("--guard off", "guard", "off"),
-        ("--s 0.5", "lambda", "5e-1"),
-        ("--tolerance 1.5", "tolerance of the choice", "1.5"),
-        ("--blocks 3", "folds", "3 blocks of frames"),
+        ("--lambda 0.5", "lambda", "5e-1"),
+        ("--set tolerance=1.5", "tolerance of the choice", "1.5"),
+        ("--set blocks=3", "folds", "3 blocks of frames"),
     ] {
         let asked = score(options);
         assert_eq!(asked["settings"][setting], value, "{options}");
         assert_ne!(asked["settings"][setting], default["settings"][setting], "{options}");
         assert!(number(&asked, "error.rms") < number(&asked, "baseline.error.rms"), "{options}: nothing was learnt");
     }
-    let explicit = score("--method joint --base lbs --frame blend --sigma 1.4 --inducing 8 --mirror on --guard on");
+    let explicit =
+        score("--method joint --base lbs --set frame=blend --set sigma=1.4 --set inducing=8 --mirror on --guard on");
     assert_eq!(explicit["error"], default["error"]);
 }
 
@@ -343,43 +346,91 @@ fn options_of_another_method_are_refused() {
     let desk = Desk::new();
     desk.put("a.npz", Tube::new(9, 5, 0.0, Flesh::Bulge).with_maps().bundle());
     for (options, says) in [
-        ("--rows full", "--rows serves --method mwe, not joint"),
+        ("--set rows=full", "--set rows serves --method mwe, not joint"),
         (
             "--maps file",
             "--maps serves --method lbs, animation-space, mwe, psd, eigenskin, pose-blendshapes, correctives, not joint",
         ),
-        ("--rings 1", "--rings serves"),
-        ("--decay 0.1", "--decay serves"),
-        ("--smoothing 1", "--smoothing serves"),
-        ("--threshold 0.1", "--threshold serves"),
+        ("--set rings=1", "--set rings serves"),
+        ("--set decay=0.1", "--set decay serves"),
+        ("--set map-smoothing=1", "--set map-smoothing serves"),
+        ("--set threshold=0.1", "--set threshold serves"),
         ("--published --method joint", "--published serves --method mwe, not joint"),
         (
             "--published --mirror on",
             "--mirror serves --method joint, psd, eigenskin, pose-blendshapes, shape-by-example, correctives, not mwe",
         ),
-        ("--method mwe --frame rest", "--frame serves --method joint, not mwe"),
+        ("--method mwe --set frame=rest", "--set frame serves --method joint, not mwe"),
         (
-            "--method psd --tolerance 2",
-            "--tolerance serves --method joint, animation-space, mwe, rotational-regression, not psd",
+            "--method psd --set tolerance=2",
+            "--set tolerance serves --method joint, animation-space, mwe, rotational-regression, not psd",
         ),
         (
             "--method lbs --base dqs",
             "--base serves --method joint, mwe, psd, eigenskin, pose-blendshapes, shape-by-example, correctives, not lbs",
         ),
-        ("--method lbs --s 1", "--s serves"),
-        ("--method dqs --blocks 3", "--blocks serves"),
+        ("--method lbs --lambda 1", "--lambda serves"),
+        ("--method dqs --set blocks=3", "--set blocks serves"),
         ("--method animation-space --guard on", "--guard serves"),
         (
-            "--method animation-space --form forward",
-            "--form serves --method psd, eigenskin, pose-blendshapes, not animation-space",
+            "--method animation-space --set form=forward",
+            "--set form serves --method psd, eigenskin, pose-blendshapes, not animation-space",
         ),
-        ("--inducing 0", "--inducing 0"),
-        ("--sigma 0", "--sigma 0"),
-        ("--s 0", "lambda"),
+        ("--set inducing=0", "--set inducing=0"),
+        ("--set sigma=0", "--set sigma=0"),
+        ("--lambda 0", "lambda"),
     ] {
         desk.bad(&format!("fit a.npz --examples a.npz {options} -o x.dermis"), &[says]);
         assert!(!exists(&desk.path("x.dermis")), "{options}");
     }
+}
+
+/// Every option of former versions is refused with what to say instead.
+#[test]
+fn former_options_are_refused_with_the_new_ones() {
+    let desk = Desk::new();
+    for (old, new) in [
+        ("--s 0.1", "--s 0.1: say --lambda 0.1"),
+        ("--s=0.1", "--s 0.1: say --lambda 0.1"),
+        ("--eig-tol 1e-6", "--eig-tol 1e-6: say --set eig-tol=1e-6"),
+        ("--duplicates -1", "--duplicates -1: say --set duplicates=-1"),
+        ("--gcv --force", "--gcv: say --set gcv=on"),
+        ("--smoothing 3", "--smoothing 3: say --set map-smoothing=3"),
+        ("--pose-space global", "--pose-space global: say --set reach=global"),
+        ("--channel strain=1", "--channel strain=1: say --set channels=strain=1"),
+        ("--ridge paper", "--ridge paper: say --set ridge-mode=paper"),
+        ("--energy 0.9", "--energy 0.9: say --set kept=energy:0.9"),
+        ("--joint-shapes 3", "--joint-shapes 3: say --set kept=count:3"),
+        ("--weights-kind plain", "--weights-kind plain: say --set kind=plain"),
+        ("--smooth-weights 1", "--smooth-weights 1: say --set smoothness=1"),
+        ("--weight-bits 8", "--weight-bits 8: say --set bits=8"),
+        ("--set energy=1", "--set energy: say --set kept=energy:"),
+        ("--set sigm=1", "no method has a setting \"sigm\"; joint has base, frame, sigma,"),
+        ("--set sigma", "--set sigma: write --set NAME=VALUE"),
+        ("--sigma 1 --set sigma=1", "--sigma 1: say --set sigma=1"),
+        ("--set sigma=1 --set sigma=2", "--set sigma is given twice"),
+        ("-s 1 --set lambda=2", "--lambda is given twice"),
+        ("-s 1 --set blocks=3", "--set blocks=3: it has no effect beside lambda, which fixes the ridge"),
+    ] {
+        desk.bad(&format!("fit a.npz --examples a.npz {old}"), &[new]);
+    }
+}
+
+/// What most people need is in the help of the verb, the rest a step away.
+#[test]
+fn the_help_of_fit_is_short_and_leads_to_the_rest() {
+    let desk = Desk::new();
+    let option = |line: &&str| line.trim_start().starts_with('-');
+    let short = desk.good("fit --help").out;
+    assert!(short.lines().filter(option).count() <= 30, "{short}");
+    assert!(!short.contains("      --stream") && short.contains("dermis help fit all"));
+    let all = desk.good("help fit all").out;
+    for hidden in ["--stream", "--accumulate", "--share", "--merge", "--base-cache", "--stack", "--match-tolerance"] {
+        assert!(all.contains(&format!("      {hidden}")), "{hidden}");
+    }
+    let psd = desk.good("help fit psd").out;
+    assert!(psd.contains("--set kernel=gaussian|wendland|polyharmonic") && !psd.contains("frame="), "{psd}");
+    desk.bad("help fit nothing", &["nothing"]);
 }
 
 /// Colours are influence maps: a channel for a bone.
@@ -389,7 +440,7 @@ fn vertex_colours_are_maps() {
     let tube = Tube::new(9, 10, 0.0, Flesh::Bulge);
     desk.put("all.npz", tube.bundle());
     desk.put("painted.glb", painted(&tube.glb(), tube.mesh.positions.len()));
-    let line = "fit painted.glb --examples all.npz --method mwe --s 0.01 --folds 0 --json --maps ";
+    let line = "fit painted.glb --examples all.npz --method mwe --lambda 0.01 --folds 0 --json --maps ";
     let painted = desk.json(&format!("{line}colors:root,elbow,wrist"));
     desk.put("mapped.npz", Tube::new(9, 10, 0.0, Flesh::Bulge).with_maps().bundle());
     let table = desk.json(&format!("{line}table:mapped.npz"));
@@ -433,7 +484,7 @@ fn threads_change_nothing() {
     for options in [
         "",
         "--method mwe",
-        "--method mwe --rows auto --gcv",
+        "--method mwe --set rows=auto --set gcv=on",
         "--method psd",
         "--method animation-space",
         "--published",
@@ -472,13 +523,13 @@ fn poor_examples_are_no_reason_to_fall_over() {
     desk.put("point.npz", point.bundle());
     for methods in [
         "",
-        "--frame rest --mirror off",
-        "--frame blend --s 1e-3",
+        "--set frame=rest --mirror off",
+        "--set frame=blend --lambda 1e-3",
         "--method psd",
-        "--method psd --s 0",
+        "--method psd --lambda 0",
         "--method mwe",
-        "--method mwe --rows auto",
-        "--method mwe --gcv",
+        "--method mwe --set rows=auto",
+        "--method mwe --set gcv=on",
         "--published",
         "--method animation-space",
     ] {
@@ -511,7 +562,7 @@ fn weights_are_fitted_stored_and_exported() {
     let tube = Tube::new(9, 12, 0.0, Flesh::Weights);
     desk.put("a.npz", tube.bundle());
     let fit = |options: &str| desk.json(&format!("fit a.npz --examples a.npz --method lbs --folds 0 --json {options}"));
-    let all = fit("--candidates all -o m.dermis");
+    let all = fit("--set candidates=all -o m.dermis");
     assert_eq!((&all["method"], &all["baseline"]["method"]), (&"lbs".into(), &"lbs".into()));
     assert!(number(&all, "train.rms") < rounding(&tube), "{all}");
     assert!(number(&all, "report.weights_vs_rig.max") < 1e-3, "{}", all["report"]["weights_vs_rig"]);
@@ -524,39 +575,44 @@ fn weights_are_fitted_stored_and_exported() {
     let from_export = desk.json("fit m.glb --examples a.npz --method own-weights --folds 0 --json");
     assert!(number(&from_export, "train.rms") < 10.0 * rounding(&tube));
 
-    for options in
-        ["", "--candidates examples", "--influences all", "--symmetric", "--smooth-weights 1e-9", "--weight-bits 16"]
-    {
+    for options in [
+        "",
+        "--set candidates=examples",
+        "--set influences=all",
+        "--set symmetric=on",
+        "--set smoothness=1e-9",
+        "--set bits=16",
+    ] {
         let value = fit(options);
         assert!(number(&value, "train.rms") < 1e-3 * tube.diagonal(), "{options}: {}", value["train"]);
     }
-    let coarse = fit("--weight-bits 8");
+    let coarse = fit("--set bits=8");
     assert!(number(&coarse, "report.quantisation.largest_change") < 1.0 / 255.0);
-    assert!(number(&fit("--influences 1"), "report.fitted.rms") > number(&fit("--influences 2"), "report.fitted.rms"));
+    assert!(
+        number(&fit("--set influences=1"), "report.fitted.rms")
+            > number(&fit("--set influences=2"), "report.fitted.rms")
+    );
     desk.put("locks.txt", "0 1 2\n3-5");
-    let locked = fit("--lock-vertices locks.txt --lock-weights 7:BONE,8:BONE --lock-bones BONE"
+    let locked = fit("--set lock-vertices=locks.txt --set lock-weights=7:BONE,8:BONE --set lock-bones=BONE"
         .replace("BONE", &bone(&desk))
         .as_str());
     assert!(locked["settings"]["locked"].as_str().unwrap().contains("6 vertices"));
 
     // Influence maps from the examples serve other methods.
-    let maps = desk.json("fit a.npz --examples a.npz --method mwe --maps examples --s 0.01 --folds 0 --json");
+    let maps = desk.json("fit a.npz --examples a.npz --method mwe --maps examples --lambda 0.01 --folds 0 --json");
     assert!(number(&maps, "train.rms").is_finite());
 
     let refused = |options: &str, says: &[&str]| desk.bad(&format!("fit a.npz --examples a.npz {options}"), says);
-    refused("--method mwe --influences 3", &["--influences serves --method lbs, not mwe"]);
-    refused("--symmetric", &["--symmetric serves --method lbs, not joint"]);
-    refused("--method lbs --influences 0", &["--influences 0"]);
-    refused("--method lbs --weight-bits 12", &["8 or 16"]);
-    refused("--method lbs --lock-vertices 5-3", &["5-3"]);
-    refused("--method lbs --lock-vertices 99999", &["99999"]);
-    refused("--method lbs --lock-weights 5", &["VERTEX:BONE"]);
-    refused("--method lbs --lock-bones nobody", &["nobody"]);
-    refused(
-        "--method lbs --weights-kind affine --weight-bits 8",
-        &["--weight-bits has no effect but on convex weights"],
-    );
-    refused("--method lbs --smooth-weights -1", &["--smooth-weights"]);
+    refused("--method mwe --set influences=3", &["--set influences serves --method lbs, not mwe"]);
+    refused("--set symmetric=on", &["--set symmetric serves --method lbs, not joint"]);
+    refused("--method lbs --set influences=0", &["--set influences=0"]);
+    refused("--method lbs --set bits=12", &["8 or 16"]);
+    refused("--method lbs --set lock-vertices=5-3", &["5-3"]);
+    refused("--method lbs --set lock-vertices=99999", &["99999"]);
+    refused("--method lbs --set lock-weights=5", &["VERTEX:BONE"]);
+    refused("--method lbs --set lock-bones=nobody", &["nobody"]);
+    refused("--method lbs --set kind=affine --set bits=8", &["--set bits has no effect but on convex weights"]);
+    refused("--method lbs --set smoothness=-1", &["--set smoothness"]);
 }
 
 /// The name of a bone of the bundle.
@@ -576,7 +632,7 @@ fn weights_are_fitted_to_a_rig_that_has_none() {
     assert!(value["report"]["weights_vs_rig"].is_null() && value["baseline"].is_null());
     desk.good("export m.dermis -o m.glb");
     desk.good("eval m.dermis --examples bare.npz");
-    desk.bad("fit bare.npz --examples bare.npz --method lbs --lock-vertices 1", &["no skinning weights"]);
+    desk.bad("fit bare.npz --examples bare.npz --method lbs --set lock-vertices=1", &["no skinning weights"]);
     desk.bad("fit bare.npz --examples bare.npz --method own-weights", &["no skinning weights"]);
 }
 
@@ -585,11 +641,11 @@ fn weights_are_fitted_to_a_rig_that_has_none() {
 fn negative_weights_are_told_and_not_exported() {
     let desk = Desk::new();
     desk.put("a.npz", Tube::new(9, 12, 0.0, Flesh::Bulge).bundle());
-    let line = "fit a.npz --examples a.npz --method lbs --weights-kind";
-    let value = desk.json(&format!("{line} affine --candidates all --folds 0 --json -o m.dermis"));
+    let line = "fit a.npz --examples a.npz --method lbs --set kind=";
+    let value = desk.json(&format!("{line}affine --set candidates=all --folds 0 --json -o m.dermis"));
     assert!(value["warnings"].as_array().unwrap().iter().any(|w| w.as_str().unwrap().contains("negative")), "{value}");
     desk.bad("export m.dermis -o m.glb", &["negative"]);
     assert_eq!(desk.json("eval m.dermis --examples a.npz --json")["error"], value["error"]);
-    let plain = desk.json(&format!("{line} plain --folds 0 --json"));
+    let plain = desk.json(&format!("{line}plain --folds 0 --json"));
     assert!(plain["warnings"].to_string().contains("comparison only"));
 }

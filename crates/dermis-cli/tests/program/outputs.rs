@@ -205,8 +205,8 @@ fn a_pose_space_is_exported_with_what_drives_it() {
 fn pose_space_exported(validate: fn(&Desk, &[&str])) {
     let (desk, test) = desk();
     desk.good("fit train.npz --examples train.npz --method psd -o p.dermis");
-    desk.good("fit train.npz --examples train.npz --method psd --budget 9,6 --guard off -o b.dermis");
-    desk.good("fit train.npz --examples train.npz --method psd --form forward -o f.dermis");
+    desk.good("fit train.npz --examples train.npz --method psd --set budget=9,6 --guard off -o b.dermis");
+    desk.good("fit train.npz --examples train.npz --method psd --set form=forward -o f.dermis");
     desk.good("fit train.npz --examples train.npz -s 0.01 -o j.dermis");
     let still = desk.good("export p.dermis -o still.glb").out;
     assert!(still.contains("training poses") && still.contains("values of"), "{still}");
@@ -225,12 +225,12 @@ fn pose_space_exported(validate: fn(&Desk, &[&str])) {
     assert!(number(&shown, "error.max") < 5e-6 * test.diagonal(), "{shown}");
     // What cannot be driven is baked, and says why.
     let baked = desk.good("export f.dermis --motion test.npz -o f.glb").out;
-    assert!(baked.contains("no shapes are driven") && baked.contains("--form inverse"), "{baked}");
+    assert!(baked.contains("no shapes are driven") && baked.contains("--set form=inverse"), "{baked}");
     let bare = desk.good("export p.dermis --shapes 0 -o bare.glb").out;
     assert!(bare.contains("the learnt correction is not in it"), "{bare}");
     validate(&desk, &["still.glb", "p.glb", "b.glb", "f.glb"]);
     for (line, says) in [
-        ("export f.dermis --drivers x.json -o x.glb", &["--form inverse", "--motion alone"][..]),
+        ("export f.dermis --drivers x.json -o x.glb", &["--set form=inverse", "--motion alone"][..]),
         ("export b.dermis --shapes 4 -o x.glb", &["--shapes 4", "needs 10"]),
         ("export b.dermis --kernels 2 -o x.glb", &["--kernels 2", "needs 6"]),
         ("export p.dermis --kernels 0 -o x.glb", &["--kernels 0"]),

@@ -60,8 +60,9 @@ fn every_kernel_interpolates_in_every_coordinate() {
             ("swing-twist", "swing 1, twist 1"),
             ("swing-twist:1,0.25", "swing 1, twist 0.25"),
         ] {
-            for linear in ["", "--linear"] {
-                let options = format!("--method psd -s 0 --kernel {kernel} --coordinates {coordinates} {linear}");
+            for linear in ["", "--set linear=on"] {
+                let options =
+                    format!("--method psd -s 0 --set kernel={kernel} --set coordinates={coordinates} {linear}");
                 let fitted = fit(&desk, &options);
                 // A smoothing of 1e-9 of a correction of 0.06, and single precision.
                 let most = number(&fitted, "train.max");
@@ -87,9 +88,9 @@ fn a_displacement_linear_in_the_rotations_is_recovered() {
     desk.put("a.npz", planted(Tube::new(9, 40, 0.0, Flesh::Weights), size).bundle());
     desk.put("unseen.npz", planted(Tube::new(9, 12, 0.7, Flesh::Weights), size).bundle());
     for options in [
-        "--method pose-blendshapes --pose-space local",
-        "--method pose-blendshapes --pose-space global",
-        "--method psd --linear --kernel wendland --sigma 0.01",
+        "--method pose-blendshapes --set reach=local",
+        "--method pose-blendshapes --set reach=global",
+        "--method psd --set linear=on --set kernel=wendland --set sigma=0.01",
     ] {
         fit(&desk, &format!("{options} -s 0"));
         let unseen = desk.json("eval m.dermis --examples unseen.npz --json");
@@ -97,7 +98,7 @@ fn a_displacement_linear_in_the_rotations_is_recovered() {
         assert!(planted > 5e-3 && left < 1e-4 * planted, "{options}: {left} of {planted}");
     }
     // A rotation vector is not linear in it.
-    fit(&desk, "--method pose-blendshapes --coordinates rotation-vector -s 0");
+    fit(&desk, "--method pose-blendshapes --set coordinates=rotation-vector -s 0");
     let unseen = desk.json("eval m.dermis --examples unseen.npz --json");
     assert!(number(&unseen, "error.rms") > 0.01 * number(&unseen, "baseline.error.rms"));
 }
@@ -112,7 +113,7 @@ fn eigenskin_keeps_what_it_is_told() {
     };
     let (mut before, mut counted) = (f64::INFINITY, 0.0);
     for energy in ["0", "0.5", "0.9", "0.999", "1"] {
-        let fitted = fit(&desk, &format!("--method eigenskin -s 0 --energy {energy}"));
+        let fitted = fit(&desk, &format!("--method eigenskin -s 0 --set kept=energy:{energy}"));
         let count: f64 = shapes(&fitted).iter().sum();
         assert!(error(&fitted) <= before * (1.0 + 1e-9) + 1e-7 && count >= counted, "{energy}");
         let asked: f64 = energy.parse().unwrap();
@@ -124,7 +125,7 @@ fn eigenskin_keeps_what_it_is_told() {
     assert!(before < 3e-6 * tube.diagonal(), "all shapes of an interpolation: {before}");
     let mut before = f64::INFINITY;
     for count in [1, 2, 4, 100] {
-        let fitted = fit(&desk, &format!("--method eigenskin -s 0 --joint-shapes {count}"));
+        let fitted = fit(&desk, &format!("--method eigenskin -s 0 --set kept=count:{count}"));
         assert!(shapes(&fitted).iter().all(|n| *n <= f64::from(count)), "{count}: {fitted}");
         assert!(error(&fitted) <= before * (1.0 + 1e-9) + 1e-7, "{count}");
         before = error(&fitted);
@@ -151,7 +152,7 @@ fn budgets_are_kept_and_priced() {
         assert!(whole["report"]["budgets"].is_null());
         let mut before = f64::INFINITY;
         for budget in ["1,12", "2,12", "4,12", "8,12", "16,12"] {
-            let fitted = fit(&desk, &format!("--method {method} -s 0.001 --budget {budget}"));
+            let fitted = fit(&desk, &format!("--method {method} -s 0.001 --set budget={budget}"));
             let points = fitted["report"]["budgets"].as_array().unwrap();
             assert!(points.len() > 1, "{method} {budget}: {points:?}");
             let trained: Vec<f64> = points.iter().map(|p| number(p, "rms_training")).collect();
@@ -170,7 +171,7 @@ fn budgets_are_kept_and_priced() {
         let (compiled, exact) = (before, number(&whole, "train.rms"));
         assert!(compiled < exact + 0.1 * number(&whole, "baseline.error.rms"), "{method}: {compiled} for {exact}");
         // Two shapes a vertex at most, whichever they are: a smaller price, and a larger error.
-        let few = fit(&desk, &format!("--method {method} -s 0.001 --budget 16,12,2"));
+        let few = fit(&desk, &format!("--method {method} -s 0.001 --set budget=16,12,2"));
         let terms = |p: &Value| number(p, "terms") <= 2.0 * number(&few, "vertices");
         assert!(few["report"]["budgets"].as_array().unwrap().iter().all(terms), "{method}: {}", few["report"]);
         assert!(number(&few, "train.rms") > compiled && number(&few, "train.rms") < number(&few, "baseline.error.rms"));
@@ -191,31 +192,35 @@ fn a_channel_tells_poses_apart_that_rotations_do_not() {
         record.pose.as_mut().unwrap().channels = names.map(|(n, value)| (Arc::from(n), value)).to_vec();
     }
     desk.put("a.npz", to_bytes(|out| write(&contents, StoredFloat::Double, out)).unwrap());
-    let without = number(&fit(&desk, "--method psd -s 1e-6 --duplicates -1"), "train.rms");
+    let without = number(&fit(&desk, "--method psd -s 1e-6 --set duplicates=-1"), "train.rms");
     assert!(without > 5e-3, "{without}");
-    for options in ["--channel strain", "--channel strain=0.5 --kernel polyharmonic", "--channel strain --linear"] {
+    for options in [
+        "--set channels=strain",
+        "--set channels=strain=0.5 --set kernel=polyharmonic",
+        "--set channels=strain --set linear=on",
+    ] {
         let fitted = fit(&desk, &format!("--method psd -s 0 {options}"));
         assert!(number(&fitted, "train.max") < 3e-6 * tube.diagonal(), "{options}: {}", fitted["train"]);
-        let scale = if options.contains('=') { "times 0.5" } else { "times one over its largest value" };
+        let scale = if options.contains("0.5") { "times 0.5" } else { "times one over its largest value" };
         assert_eq!(setting(&fitted, "channel strain"), scale);
     }
     // A page has sliders for joints, and nothing for the muscle.
-    fit(&desk, "--method psd -s 1e-6 --channel strain --form inverse");
+    fit(&desk, "--method psd -s 1e-6 --set channels=strain --set form=inverse");
     desk.bad("export m.dermis --viewer -o view", &["channels: strain", "--driven"]);
     assert!(!desk.path("view").exists());
     // A channel that stays at rest changes nothing.
-    for idle in ["--channel idle", "--channel idle=2"] {
-        let found = number(&fit(&desk, &format!("--method psd -s 1e-6 --duplicates -1 {idle}")), "train.rms");
+    for idle in ["--set channels=idle", "--set channels=idle=2"] {
+        let found = number(&fit(&desk, &format!("--method psd -s 1e-6 --set duplicates=-1 {idle}")), "train.rms");
         assert!((found - without).abs() < 1e-3 * without, "{idle}: {found} for {without}");
     }
     // Linear in the channel, which no kernel needs.
-    let fitted = fit(&desk, "--method pose-blendshapes --channel strain -s 0");
+    let fitted = fit(&desk, "--method pose-blendshapes --set channels=strain -s 0");
     assert!(number(&fitted, "train.max") < 3e-6 * tube.diagonal(), "{}", fitted["train"]);
-    let line = "fit a.npz --examples a.npz --method psd -o x.dermis --channel";
-    desk.bad(&format!("{line} stress"), &["no channel \"stress\"", "idle, mood, strain"]);
+    let line = "fit a.npz --examples a.npz --method psd -o x.dermis --set channels=";
+    desk.bad(&format!("{line}stress"), &["no channel \"stress\"", "idle, mood, strain"]);
     desk.put("plain.npz", Tube::new(9, 6, 0.0, Flesh::Bulge).bundle());
     let line = line.replace("a.npz", "plain.npz");
-    desk.bad(&format!("{line} strain"), &["no channel \"strain\"", "they have none"]);
+    desk.bad(&format!("{line}strain"), &["no channel \"strain\"", "they have none"]);
 }
 
 /// A sculpt of a part of the skin does not say that the rest is uncorrected.
@@ -225,7 +230,7 @@ fn sparse_examples_say_nothing_of_what_they_leave() {
     let full = fit(&desk, "--method psd -s 0");
     assert_eq!(setting(&full, "sparse examples"), "no");
     for method in ["psd", "eigenskin", "pose-blendshapes"] {
-        let sparse = fit(&desk, &format!("--method {method} -s 0 --sparse"));
+        let sparse = fit(&desk, &format!("--method {method} -s 0 --set sparse=on"));
         assert_eq!(setting(&sparse, "sparse examples"), "yes");
         assert!(number(&sparse, "train.rms") < number(&sparse, "baseline.error.rms"), "{method}");
     }
@@ -244,7 +249,7 @@ fn sparse_examples_say_nothing_of_what_they_leave() {
         let off = |s: usize, v: usize| made.records[s].positions.as_ref().unwrap()[v].distance_squared(truth[s][v]);
         (1..10).step_by(2).flat_map(|s| upper.iter().map(move |&v| (s, v))).map(|(s, v)| off(s, v)).sum::<f64>()
     };
-    let (dense, sparse) = (missed(""), missed("--sparse"));
+    let (dense, sparse) = (missed(""), missed("--set sparse=on"));
     assert!(sparse < 0.5 * dense, "{sparse} for {dense}");
 }
 
@@ -267,7 +272,7 @@ fn mirrored_examples_are_examples() {
     let mut leaning = Tube::new(9, 9, 0.0, Flesh::Bulge);
     leaning.mesh.positions.iter_mut().for_each(|p| *p += DVec3::new(0.0, (4.0 * p.x).cos(), (4.0 * p.x).sin()) * 0.4);
     desk.put("leaning.npz", leaning.bundle());
-    for method in ["psd", "eigenskin --energy 1"] {
+    for method in ["psd", "eigenskin --set kept=energy:1"] {
         let error = |mirror: &str| {
             let fitted = fit(&desk, &format!("--method {method} -s 0 --mirror {mirror}"));
             let says = if mirror == "on" { "mirrored" } else { "apart" };
@@ -291,7 +296,7 @@ fn mirrored_examples_are_examples() {
 fn shapes_at_rest_are_learnt_over_the_rest_pose() {
     let (desk, tube) = desk(9);
     desk.good("invert a.npz --sculpts a.npz --rest-space -o rest.npz");
-    for method in ["psd", "eigenskin --energy 1"] {
+    for method in ["psd", "eigenskin --set kept=energy:1"] {
         let line = "fit a.npz --examples rest.npz --base rest --folds 0 -o m.dermis --force --json -s 0";
         let fitted = desk.json(&format!("{line} --method {method}"));
         assert_eq!(setting(&fitted, "base"), "rest");
@@ -316,8 +321,8 @@ fn shapes_at_rest_are_learnt_over_the_rest_pose() {
 #[test]
 fn the_published_remedy_for_singular_poses_is_named_for_what_it_is() {
     let (desk, _) = desk(8);
-    let ours = fit(&desk, "--method psd -s 0 --singular remainder");
-    let published = fit(&desk, "--method psd -s 0 --singular published:0.1,0.01");
+    let ours = fit(&desk, "--method psd -s 0 --set singular=remainder");
+    let published = fit(&desk, "--method psd -s 0 --set singular=published:0.1,0.01");
     assert_eq!(setting(&published, "singular poses"), "as published, lambda 1e-1, epsilon 1e-2");
     assert!(published["warnings"].to_string().contains("as published: the examples are not met"));
     assert!(number(&published, "train.max") > 100.0 * number(&ours, "train.max"), "{}", published["train"]);
@@ -346,7 +351,7 @@ fn shapes_by_example_have_names_and_adjectives() {
     desk.put("a.npz", bundle(&|s| s % 3 < 2));
     desk.put("beyond.npz", bundle(&|s| s % 3 == 2));
     desk.put("lean.npz", bundle(&|s| s % 3 == 0));
-    let fitted = fit(&desk, "--method shape-by-example --channel strain=1 -s 0 --kernel gaussian");
+    let fitted = fit(&desk, "--method shape-by-example --set channels=strain=1 -s 0 --set kernel=gaussian");
     assert!(number(&fitted, "train.max") < 3e-6 * tube.diagonal(), "{}", fitted["train"]);
     assert!(number(&fitted, "report.off_cardinal") < 1e-9, "{}", fitted["report"]);
     let names = |of: &Value| -> Vec<String> {
@@ -377,18 +382,25 @@ fn shapes_by_example_have_names_and_adjectives() {
         ));
         desk.json("eval lean.dermis --examples a.npz --json")["error"].clone()
     };
-    assert_eq!(model("--channel strain"), model(""));
+    assert_eq!(model("--set channels=strain"), model(""));
     desk.bad(
-        "fit a.npz --examples a.npz --method shape-by-example --channel mood -o x.dermis",
+        "fit a.npz --examples a.npz --method shape-by-example --set channels=mood -o x.dermis",
         &["no channel \"mood\"", "strain"],
     );
     desk.bad(
-        "fit a.npz --examples a.npz --method shape-by-example --kernel polyharmonic --sigma 1 -o x.dermis",
-        &["--sigma", "polyharmonic"],
+        "fit a.npz --examples a.npz --method shape-by-example --set kernel=polyharmonic --set sigma=1 -o x.dermis",
+        &["--set sigma", "polyharmonic"],
     );
-    for given_up in ["--sparse", "--pose-space global", "--maps file", "--form inverse", "--linear", "--budget 4"] {
+    for given_up in [
+        "--set sparse=on",
+        "--set reach=global",
+        "--maps file",
+        "--set form=inverse",
+        "--set linear=on",
+        "--set budget=4",
+    ] {
         let line = format!("fit a.npz --examples a.npz --method shape-by-example {given_up} -o x.dermis");
-        desk.bad(&line, &[given_up.split(' ').next().unwrap(), "not shape-by-example"]);
+        desk.bad(&line, &[given_up.split_once('=').map_or("--maps", |(name, _)| name), "not shape-by-example"]);
     }
 }
 
@@ -413,19 +425,19 @@ fn pose_space_options_are_refused_where_they_do_not_serve() {
     ];
     const COMPARING: &[&str] = &["psd", "eigenskin", "pose-blendshapes", "shape-by-example", "correctives"];
     for (option, serves) in [
-        ("--form forward", ALL),
-        ("--coordinates euler", COMPARING),
-        ("--channel flex", COMPARING),
-        ("--pose-space global", ALL),
-        ("--kernel wendland", &["psd", "shape-by-example", "correctives"]),
-        ("--linear", &["psd"]),
-        ("--sparse", ALL),
-        ("--singular remainder", &["psd"]),
-        ("--energy 0.5", &["eigenskin"]),
-        ("--joint-shapes 3", &["eigenskin"]),
-        ("--budget 4", &["psd", "pose-blendshapes"]),
+        ("--set form=forward", ALL),
+        ("--set coordinates=euler", COMPARING),
+        ("--set channels=flex", COMPARING),
+        ("--set reach=global", ALL),
+        ("--set kernel=wendland", &["psd", "shape-by-example", "correctives"]),
+        ("--set linear=on", &["psd"]),
+        ("--set sparse=on", ALL),
+        ("--set singular=remainder", &["psd"]),
+        ("--set kept=energy:0.5", &["eigenskin"]),
+        ("--set kept=count:3", &["eigenskin"]),
+        ("--set budget=4", &["psd", "pose-blendshapes"]),
     ] {
-        let name = option.split(' ').next().unwrap();
+        let name = option.split('=').next().unwrap();
         for method in methods.iter().filter(|m| !serves.contains(m)) {
             let says = format!("{name} serves --method {}, not {method}", serves.join(", "));
             desk.bad(&format!("fit a.npz --examples a.npz --method {method} {option} -o x.dermis"), &[&says]);
@@ -438,7 +450,7 @@ fn pose_space_options_are_refused_where_they_do_not_serve() {
 #[test]
 fn shapes_of_a_linear_term_are_near_the_model() {
     let (desk, _) = desk(24);
-    desk.good("fit a.npz --examples a.npz --method psd --linear --folds 0 -o m.dermis");
+    desk.good("fit a.npz --examples a.npz --method psd --set linear=on --folds 0 -o m.dermis");
     let made = desk.json("export m.dermis -o m.glb --drivers m.json --kernels 4 --json");
     let rms = |what: &str| number(&made, &format!("training.{what}.rms"));
     assert!(rms("shapes") < 0.5 * rms("weights_alone"), "{made}");
@@ -448,39 +460,39 @@ fn shapes_of_a_linear_term_are_near_the_model() {
 fn values_that_make_no_sense_are_named() {
     let (desk, _) = desk(6);
     for (options, says) in [
-        ("psd --coordinates chords", "--coordinates chords: use chord, rotation-vector, euler, or swing-twist"),
-        ("psd --coordinates swing-twist:1", "--coordinates swing-twist:1"),
-        ("psd --coordinates swing-twist:1,-1", "two positive scales"),
-        ("psd --coordinates swing-twist:1,inf", "two positive scales"),
-        ("psd --coordinates chord:1,1", "--coordinates chord:1,1"),
-        ("psd --kernel cubic", "cubic"),
-        ("psd --form backward", "backward"),
-        ("psd --pose-space here", "here"),
-        ("psd --channel flex=0", "--channel flex=0: the scale must be positive"),
-        ("psd --channel flex=nan", "--channel flex=nan"),
-        ("psd --channel =1", "no channel \"\""),
-        ("psd --singular published", "--singular published: use remainder, or published:LAMBDA,EPSILON"),
-        ("psd --singular published:1", "two positive numbers"),
-        ("psd --singular published:0,1", "two positive numbers"),
-        ("psd --singular damped", "--singular damped"),
-        ("psd --budget 0", "--budget 0: use SHAPES"),
-        ("psd --budget 4,0", "--budget 4,0"),
-        ("psd --budget 4,4,4,4", "--budget 4,4,4,4"),
-        ("psd --budget few", "--budget few"),
+        ("psd --set coordinates=chords", "--set coordinates=chords: use chord, rotation-vector, euler, or swing-twist"),
+        ("psd --set coordinates=swing-twist:1", "--set coordinates=swing-twist:1"),
+        ("psd --set coordinates=swing-twist:1,-1", "two positive scales"),
+        ("psd --set coordinates=swing-twist:1,inf", "two positive scales"),
+        ("psd --set coordinates=chord:1,1", "--set coordinates=chord:1,1"),
+        ("psd --set kernel=cubic", "cubic"),
+        ("psd --set form=backward", "backward"),
+        ("psd --set reach=here", "here"),
+        ("psd --set channels=flex=0", "--set channels=flex=0: the scale must be positive"),
+        ("psd --set channels=flex=nan", "--set channels=flex=nan"),
+        ("psd --set channels==1", "no channel \"\""),
+        ("psd --set singular=published", "--set singular=published: use remainder, or published:LAMBDA,EPSILON"),
+        ("psd --set singular=published:1", "two positive numbers"),
+        ("psd --set singular=published:0,1", "two positive numbers"),
+        ("psd --set singular=damped", "--set singular=damped"),
+        ("psd --set budget=0", "--set budget=0: use SHAPES"),
+        ("psd --set budget=4,0", "--set budget=4,0"),
+        ("psd --set budget=4,4,4,4", "--set budget=4,4,4,4"),
+        ("psd --set budget=few", "--set budget=few"),
         (
             "mwe --base rest",
             "--base rest serves --method psd, eigenskin, pose-blendshapes and shape-by-example, not mwe",
         ),
-        ("eigenskin --energy 1.5", "--energy 1.5"),
-        ("eigenskin --energy -0.1", "--energy -0.1"),
-        ("eigenskin --energy nan", "--energy NaN"),
-        ("eigenskin --joint-shapes 0", "--joint-shapes 0: it must be one or more"),
-        ("eigenskin --joint-shapes 3 --energy 0.5", "--energy"),
+        ("eigenskin --set kept=energy:1.5", "--set kept=energy:1.5"),
+        ("eigenskin --set kept=energy:-0.1", "--set kept=energy:-0.1"),
+        ("eigenskin --set kept=energy:nan", "--set kept=energy:nan"),
+        ("eigenskin --set kept=count:0", "--set kept=count:0: it must be one or more"),
+        ("eigenskin --set kept=count:3 --set kept=energy:0.5", "--set kept"),
     ] {
         desk.bad(&format!("fit a.npz --examples a.npz -o x.dermis --method {options}"), &[says]);
         assert!(!exists(&desk.path("x.dermis")), "{options}");
     }
     // No end of shapes or kernels is asked of a small character.
-    fit(&desk, "--method psd --budget 4000000000,4000000000,4000000000");
-    fit(&desk, "--method eigenskin --joint-shapes 18446744073709551615");
+    fit(&desk, "--method psd --set budget=4000000000,4000000000,4000000000");
+    fit(&desk, "--method eigenskin --set kept=count:18446744073709551615");
 }

@@ -27,27 +27,27 @@ fn a_recipe_makes_the_model_that_holds_it_again_to_the_byte() {
     desk.put("mapped.npz", Tube::new(9, 1, 0.0, Flesh::Weights).with_maps().bundle());
     for options in [
         "",
-        "-s 0.012345678901234567 --sigma 0.71234567890123456 --mirror off --frame rest --inducing 5",
-        "--blocks 4 --tolerance 1.1 --hold-out test.npz",
+        "-s 0.012345678901234567 --set sigma=0.71234567890123456 --mirror off --set frame=rest --set inducing=5",
+        "--set blocks=4 --set tolerance=1.1 --hold-out test.npz",
         "--method mwe",
-        "--method mwe --rows row --anchor bone:elbow --base dqs --blocks 3 --tolerance 1.05 --coefficients 16",
-        "--method mwe --ridge relative --gcv --guard off --rings 1 --duplicates 1e-3",
-        "--method mwe --anchor file:anchors.txt -s 0.1 --maps table:mapped.npz",
+        "--method mwe --set rows=row --set anchor=bone:elbow --base dqs --set blocks=3 --set tolerance=1.05 --coefficients 16",
+        "--method mwe --set ridge-mode=relative --set gcv=on --guard off --set rings=1 --set duplicates=1e-3",
+        "--method mwe --set anchor=file:anchors.txt -s 0.1 --maps table:mapped.npz",
         "--published",
-        "--method psd --coordinates euler --kernel wendland -s 1e-3",
-        "--method psd --linear --sigma 0.8 --budget 6,4 --pose-space global --sparse",
-        "--method eigenskin --joint-shapes 2 --mirror on",
+        "--method psd --set coordinates=euler --set kernel=wendland -s 1e-3",
+        "--method psd --set linear=on --set sigma=0.8 --set budget=6,4 --set reach=global --set sparse=on",
+        "--method eigenskin --set kept=count:2 --mirror on",
         "--method pose-blendshapes",
-        "--method shape-by-example --coordinates rotation-vector --kernel polyharmonic -s 0 --mirror on",
+        "--method shape-by-example --set coordinates=rotation-vector --set kernel=polyharmonic -s 0 --mirror on",
         "--method lbs",
-        "--method lbs --influences 2 --smooth-weights 0.1",
-        "--method lbs --influences 3 --weights-kind affine",
+        "--method lbs --set influences=2 --set smoothness=0.1",
+        "--method lbs --set influences=3 --set kind=affine",
         "--method dqs",
         "--method own-weights",
         "--method animation-space",
         "--method rotational-regression",
-        "--method mwe --duplicates -1 --stream",
-        "--method mwe --duplicates -1 --stream --rows row -s 0.01 --hold-out test.npz",
+        "--method mwe --set duplicates=-1 --stream",
+        "--method mwe --set duplicates=-1 --stream --set rows=row -s 0.01 --hold-out test.npz",
     ] {
         desk.good(&format!("fit train.npz --examples train.npz#!*3 --folds 0 -o a.dermis --force {options}"));
         let printed = desk.good("recipe a.dermis").out;
@@ -109,7 +109,7 @@ fn a_file_that_changed_is_refused_by_name() {
 #[test]
 fn a_streamed_file_that_changed_is_refused_by_name() {
     let desk = desk();
-    desk.good("fit train.npz --examples train.npz --method mwe --duplicates -1 --stream -o a.dermis");
+    desk.good("fit train.npz --examples train.npz --method mwe --set duplicates=-1 --stream -o a.dermis");
     store_recipe(&desk, |_| {});
     desk.put("train.npz", Tube::new(9, 17, 0.0, Flesh::Bulge).bundle());
     desk.bad("fit --recipe r.json -o b.dermis", &["\"train.npz\"", "another file"]);

@@ -87,7 +87,7 @@ fn the_keys_of_every_verb_s_json_are_stored() {
     for line in [
         "fit train.npz --examples train.npz --hold-out test.npz -o joint.dermis --json",
         "fit train.npz --examples train.npz --method mwe -o mwe.dermis --json",
-        "fit train.npz --examples train.npz --method psd --budget 6,4 --folds 0 -o psd.dermis --json",
+        "fit train.npz --examples train.npz --method psd --set budget=6,4 --folds 0 -o psd.dermis --json",
         "fit train.npz --examples train.npz --method eigenskin --folds 0 --json",
         "fit train.npz --examples train.npz --method lbs --folds 0 --json",
         "fit train.npz --examples train.npz --method animation-space --folds 0 --json",

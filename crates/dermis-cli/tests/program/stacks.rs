@@ -39,7 +39,7 @@ fn farthest(some: &[Vec<DVec3>], others: &[Vec<DVec3>]) -> f64 {
 #[test]
 fn a_pose_space_through_a_stack_meets_its_sculpts() {
     let (desk, tube) = desk();
-    let line = "fit a.npz --examples a.npz#bend* --method psd --stack stack.json -s 0 --pose-space global --folds 0 -o m.dermis --json";
+    let line = "fit a.npz --examples a.npz#bend* --method psd --stack stack.json -s 0 --set reach=global --folds 0 -o m.dermis --json";
     let fitted = desk.json(line);
     let settings = fitted["settings"].to_string();
     assert!(settings.contains("\"stack\""), "{settings}");
@@ -79,7 +79,7 @@ fn a_collapsed_joint_meets_its_sculpt_through_a_stack() {
     let desk = Desk::new();
     desk.put("twist.npz", Tube::new(13, 6, 0.0, Flesh::Bulge).twist());
     desk.put("stack.json", STACK);
-    let line = "fit twist.npz --examples twist.npz --method psd --stack stack.json -s 0 --pose-space global --folds 0 -o m.dermis --json";
+    let line = "fit twist.npz --examples twist.npz --method psd --stack stack.json -s 0 --set reach=global --folds 0 -o m.dermis --json";
     let fitted = desk.json(line);
     assert!(number(&fitted, "report.vertices_with_remainder") >= 8.0, "{}", fitted["report"]);
     let scored = desk.json("eval m.dermis --examples twist.npz --json");
@@ -99,7 +99,7 @@ fn a_bundle_of_rest_shapes_is_examples() {
         assert!(farthest(&skins(&desk, "sculpts.npz"), &tube.skins) < 2e-7, "{deformer}");
     }
     for (set, model) in [("rest.npz#bend*", "r.dermis"), ("a.npz#bend*", "a.dermis")] {
-        let options = "--method psd --stack stack.json -s 0 --pose-space global --folds 0";
+        let options = "--method psd --stack stack.json -s 0 --set reach=global --folds 0";
         desk.good(&format!("fit a.npz --examples {set} {options} -o {model}"));
         desk.good(&format!("pose {model} --motion poses.npz -o {model}.npz"));
     }
@@ -112,7 +112,9 @@ fn a_bundle_of_rest_shapes_is_examples() {
     let line = "compare a.npz --examples rest.npz --hold-out sculpts.npz --methods own-weights";
     desk.bad(line, &["all 6 held-out examples are training examples too"]);
     // A base of the rest pose learns the rest shapes themselves.
-    desk.good("fit a.npz --examples rest.npz#bend* --base rest --method psd -s 0 --pose-space global --folds 0 -o rest.dermis");
+    desk.good(
+        "fit a.npz --examples rest.npz#bend* --base rest --method psd -s 0 --set reach=global --folds 0 -o rest.dermis",
+    );
     let scored = desk.json("eval rest.dermis --examples rest.npz#bend* --json");
     assert!(number(&scored, "error.max") < 1e-6, "{scored}");
     // What it is, in words.
@@ -180,12 +182,18 @@ fn rest_shapes_for_a_program_are_no_skins() {
 fn what_a_stack_cannot_serve_is_named() {
     let (desk, _) = desk();
     let fit = |options: &str| format!("fit a.npz --examples a.npz --stack stack.json {options} -o m.dermis");
-    desk.bad(&fit("--method joint"), &["--stack serves --method psd, shape-by-example, not joint"]);
-    desk.bad(&fit("--method eigenskin"), &["--stack serves --method psd, shape-by-example, not eigenskin"]);
-    desk.bad(&fit("--method psd --form forward"), &["--stack", "forward form"]);
+    desk.bad(
+        &fit("--method joint"),
+        &["--stack serves --method psd in the inverse form and shape-by-example, not joint"],
+    );
+    desk.bad(
+        &fit("--method eigenskin"),
+        &["--stack serves --method psd in the inverse form and shape-by-example, not eigenskin"],
+    );
+    desk.bad(&fit("--method psd --set form=forward"), &["--stack", "forward form"]);
     desk.bad(&fit("--method psd --mirror on"), &["--stack", "mirrored"]);
     desk.bad(&fit("--method shape-by-example --mirror on"), &["--stack", "mirrored"]);
-    desk.bad(&fit("--method psd --singular published:1e-4,1e-4"), &["--stack", "published"]);
+    desk.bad(&fit("--method psd --set singular=published:1e-4,1e-4"), &["--stack", "published"]);
     assert_eq!(desk.run(&fit("--method psd --base lbs")).code, 2);
     for (one, says) in [
         (
@@ -203,7 +211,7 @@ fn what_a_stack_cannot_serve_is_named() {
         desk.bad(&fit("--method psd"), says);
     }
     desk.put("stack.json", STACK);
-    desk.good("fit a.npz --examples a.npz --method psd --stack stack.json -s 0 --budget 8 --folds 0 -o m.dermis");
+    desk.good("fit a.npz --examples a.npz --method psd --stack stack.json -s 0 --set budget=8 --folds 0 -o m.dermis");
     desk.bad("export m.dermis -o x.glb --drivers x.json", &["its base is not linear blend skinning", "--base lbs"]);
     // For a motion, any model is a GLB.
     desk.good("export m.dermis --motion poses.npz -o x.glb");

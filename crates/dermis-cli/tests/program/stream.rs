@@ -6,7 +6,7 @@ use dermis_workflow::io::{part_file, share_file, to_bytes};
 use dermis_workflow::rig::BoneVec;
 use dermis_workflow::rig::glam::{DAffine3, DMat3};
 
-const MWE: &str = "--method mwe --duplicates -1 --folds 0";
+const MWE: &str = "--method mwe --set duplicates=-1 --folds 0";
 
 fn desk() -> Desk {
     let desk = Desk::new();
@@ -23,7 +23,7 @@ fn near(a: f64, b: f64) -> bool {
 #[test]
 fn a_streamed_fit_is_the_fit_that_holds_all_examples() {
     let desk = desk();
-    for extra in ["", "--rows row", "--anchor world", "--base rigid", "--base dqs", "-s 0.01"] {
+    for extra in ["", "--set rows=row", "--set anchor=world", "--base rigid", "--base dqs", "-s 0.01"] {
         let line = format!("fit train.npz --examples train.npz --hold-out test.npz {MWE} {extra} --json");
         let held = desk.json(&line);
         let streamed = desk.json(&format!("{line} --stream -o m.dermis --force"));
@@ -46,7 +46,9 @@ fn a_streamed_fit_is_the_fit_that_holds_all_examples() {
 #[test]
 fn a_streamed_joint_model_is_the_one_that_holds_all_examples() {
     let desk = desk();
-    for extra in ["", "--base ddm", "--base dqs --composites 1", "--frame rest -s 0.01", "--mirror off --folds 0"] {
+    for extra in
+        ["", "--base ddm", "--base dqs --set composites=1", "--set frame=rest -s 0.01", "--mirror off --folds 0"]
+    {
         let line = format!("fit train.npz --examples train.npz --hold-out test.npz {extra} --json");
         let held = desk.json(&line);
         let streamed = desk.json(&format!("{line} --stream -o m.dermis --force"));
@@ -63,7 +65,7 @@ fn a_streamed_joint_model_is_the_one_that_holds_all_examples() {
 #[test]
 fn three_shares_merged_are_the_joint_model() {
     let desk = desk();
-    for extra in ["", "--base dqs --composites 1 --coefficients 16", "--frame rest -s 0.01", "--mirror off"] {
+    for extra in ["", "--base dqs --set composites=1 --coefficients 16", "--set frame=rest -s 0.01", "--mirror off"] {
         for (part, share) in [("a.part", "1/3"), ("b.part", "2/3"), ("c.part", "3/3")] {
             let line =
                 format!("fit train.npz --examples train.npz {extra} --accumulate {part} --share {share} --force");
@@ -105,15 +107,17 @@ fn shares_that_are_no_whole_are_refused() {
     for share in 1..=2 {
         desk.good(&format!("{fit} --accumulate {share}.part --share {share}/2"));
     }
-    desk.good("fit train.npz --examples train.npz#*1 --accumulate few.part --share 2/2 --base lbs --composites off");
-    desk.good(&format!("{fit} --accumulate lbs.part --share 2/2 --base lbs --composites off"));
-    desk.good(&format!("{fit} --accumulate lbs1.part --share 1/2 --base lbs --composites off"));
+    desk.good(
+        "fit train.npz --examples train.npz#*1 --accumulate few.part --share 2/2 --base lbs --set composites=off",
+    );
+    desk.good(&format!("{fit} --accumulate lbs.part --share 2/2 --base lbs --set composites=off"));
+    desk.good(&format!("{fit} --accumulate lbs1.part --share 1/2 --base lbs --set composites=off"));
     desk.good(&format!("{fit} {MWE} --accumulate sums.part"));
     desk.good("fit other.npz --examples other.npz --accumulate other.part");
     desk.bad("fit train.npz --merge 1.part", &["do not belong together", "every vertex once"]);
     desk.bad("fit train.npz --merge 1.part 2.part 2.part", &["every vertex once"]);
     desk.bad("fit train.npz --merge 1.part lbs.part", &["lbs.part", "base differs"]);
-    desk.bad("fit train.npz --merge lbs1.part few.part --base lbs --composites off", &["do not belong together"]);
+    desk.bad("fit train.npz --merge lbs1.part few.part --base lbs --set composites=off", &["do not belong together"]);
     desk.bad("fit train.npz --merge 1.part other.part", &["other.part", "another rig"]);
     desk.bad("fit train.npz --merge sums.part", &["sums.part", "no share of a fit"]);
     desk.bad(&format!("fit train.npz --merge 1.part {MWE}"), &["1.part", "no statistics"]);
@@ -148,7 +152,9 @@ fn a_part_names_its_anchor_as_the_rig_does() {
     for (anchor, stored) in
         [("world", "world"), ("root", "root"), ("dominant", "dominant"), ("bone:elbow", "bone elbow")]
     {
-        desk.good(&format!("fit train.npz --examples train.npz {MWE} --anchor {anchor} --accumulate a.part --force"));
+        desk.good(&format!(
+            "fit train.npz --examples train.npz {MWE} --set anchor={anchor} --accumulate a.part --force"
+        ));
         let header = part_file::read(&desk.bytes("a.part")).unwrap().header;
         let found = header.settings.iter().find(|(key, _)| key == "anchor");
         assert_eq!(found.map(|(_, value)| value.as_str()), Some(stored), "{anchor}");
@@ -180,12 +186,12 @@ fn parts_that_do_not_fit_are_refused_with_what_differs() {
     let desk = desk();
     desk.put("other.npz", Tube::new(11, 6, 0.0, Flesh::Bulge).bundle());
     desk.good(&format!("fit train.npz --examples train.npz {MWE} --accumulate a.part"));
-    desk.good(&format!("fit train.npz --examples train.npz {MWE} --rows row --accumulate row.part"));
+    desk.good(&format!("fit train.npz --examples train.npz {MWE} --set rows=row --accumulate row.part"));
     desk.good(&format!("fit other.npz --examples other.npz {MWE} --accumulate other.part"));
     desk.bad(&format!("fit train.npz --merge a.part other.part {MWE}"), &["other.part", "another rig"]);
     desk.bad(&format!("fit train.npz --merge row.part {MWE}"), &["row.part", "rows", "full"]);
     desk.bad(&format!("fit train.npz --merge a.part {MWE} --base rigid"), &["base", "lbs", "rigid"]);
-    desk.bad(&format!("fit train.npz --merge a.part {MWE} --rings 1"), &["influence maps"]);
+    desk.bad(&format!("fit train.npz --merge a.part {MWE} --set rings=1"), &["influence maps"]);
     desk.bad(&format!("fit train.npz --merge train.npz {MWE}"), &["train.npz", "statistics"]);
     desk.bad(&format!("fit train.npz --merge none.part {MWE}"), &["none.part"]);
 
@@ -252,8 +258,8 @@ fn what_cannot_be_streamed_is_refused() {
     desk.bad("fit train.npz --examples train.npz --accumulate a.part --share 3/2", &["3/2", "second of four"]);
     desk.bad("fit train.npz --examples train.npz --share 1/2", &["--accumulate"]);
     desk.bad(&format!("{line} --method mwe --guard off"), &["guard"]);
-    desk.bad(&format!("{line} --method mwe --centring mean"), &["centring"]);
-    desk.bad(&format!("{line} --method mwe --ridge unit"), &["ridge"]);
+    desk.bad(&format!("{line} --method mwe --set centring=mean"), &["centring"]);
+    desk.bad(&format!("{line} --method mwe --set ridge-mode=unit"), &["ridge"]);
     desk.bad(&format!("{line} --method mwe --maps examples"), &["influence maps from the examples", "--maps"]);
     desk.bad(&format!("fit train.npz --examples train.npz#nothing --stream {MWE}"), &["nothing"]);
 }

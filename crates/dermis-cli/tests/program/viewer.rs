@@ -156,7 +156,7 @@ fn a_viewer_is_a_folder_and_the_same_every_time() {
 fn what_a_viewer_cannot_do_is_refused_by_name() {
     let desk = desk();
     desk.good("fit train.npz --examples train.npz --method mwe -o m.dermis");
-    desk.good("fit train.npz --examples train.npz --method psd --form forward --folds 0 -o f.dermis");
+    desk.good("fit train.npz --examples train.npz --method psd --set form=forward --folds 0 -o f.dermis");
     desk.put("full/mine.txt", "mine");
     for (line, says) in [
         ("export m.dermis --viewer -o x", &["\"mwe\"", "joint model or a pose space"][..]),

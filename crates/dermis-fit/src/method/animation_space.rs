@@ -2,6 +2,7 @@
 
 use super::learnt::SolvedBy;
 use super::ridge::FoldsText;
+use super::settings::Row;
 use super::{
     FitInput, FitReport, FitWarning, Learnt, MapSource, MethodError, MethodReport, RidgeChoice, RidgePoint, chosen_by,
     short,
@@ -28,6 +29,11 @@ pub struct AnimationSpaceReport {
 }
 
 impl AnimationSpaceMethod {
+    pub(super) fn rows() -> Vec<Row<Self>> {
+        let maps = MapSource::rows().into_iter().map(|row| row.of(|own: &mut Self| &mut own.maps));
+        maps.chain(RidgeChoice::rows().into_iter().map(|row| row.of(|own: &mut Self| &mut own.ridge))).collect()
+    }
+
     pub(super) fn check(&self) -> Result<(), MethodError> {
         self.maps.check()?;
         self.ridge.check()

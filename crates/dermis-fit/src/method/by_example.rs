@@ -1,10 +1,13 @@
 //! Shapes by example as a [`Method`](super::Method).
 
 use super::base::{BaseChoice, base_in_training};
-use super::error::within;
 use super::learnt::SolvedBy;
-use super::pose_space::{coordinates_line, known_channels, mirror_of, moves_at_rest};
+use super::pose_space::{channels, coordinates, coordinates_line, known_channels, mirror_of, moves_at_rest};
 use super::ridge::FoldsText;
+use super::settings::{
+    BASE, BLOCKS, CHANNELS, COORDINATES, DUPLICATES, EIG_TOL, GUARD, KERNEL, MIRROR, Row, SIGMA, SMOOTHING, number,
+    some, switch, word,
+};
 use super::{
     FitInput, FitReport, FitWarning, FoldChoice, Learnt, MapSource, MethodError, MethodReport, RidgePoint, chosen_by,
     short,
@@ -105,6 +108,25 @@ struct ExampleOfShape {
 }
 
 impl ShapeByExampleMethod {
+    pub(super) fn rows() -> Vec<Row<Self>> {
+        let linear = EIG_TOL.default("by held-out error").help(
+            "Share of the largest variance above which a principal direction of the coordinates belongs to the linear part",
+        );
+        vec![
+            Row::new(BASE, word, |own: &mut Self| &mut own.base),
+            Row::new(COORDINATES, coordinates, |own| &mut own.coordinates),
+            Row::new(CHANNELS, channels, |own| &mut own.channels),
+            Row::new(KERNEL, some(word), |own| &mut own.kernel),
+            Row::new(SIGMA, some(number), |own| &mut own.sigma),
+            Row::new(linear, some(number), |own| &mut own.eig_tol),
+            Row::new(SMOOTHING, some(number), |own| &mut own.smoothing),
+            Row::new(BLOCKS.field("folds"), FoldChoice::read, |own| &mut own.folds),
+            Row::new(DUPLICATES, number, |own| &mut own.duplicates),
+            Row::new(MIRROR, switch, |own| &mut own.mirror),
+            Row::new(GUARD, switch, |own| &mut own.guard),
+        ]
+    }
+
     pub(super) fn check(&self) -> Result<(), MethodError> {
         self.base.check("shape-by-example")?;
         self.folds.check()?;
@@ -112,14 +134,14 @@ impl ShapeByExampleMethod {
             let method = "mirrored examples: it need not have the symmetry of the rig";
             return Err(MethodError::Base { base: self.base.name(), method });
         }
-        within("duplicates", self.duplicates, f64::MIN, f64::MAX)?;
-        self.eig_tol.map_or(Ok(()), |share| within("eig-tol", share, 0.0, 1.0))?;
-        self.smoothing.map_or(Ok(()), |smoothing| within("s", smoothing, 0.0, f64::MAX))?;
+        DUPLICATES.check(self.duplicates)?;
+        self.eig_tol.map_or(Ok(()), |share| EIG_TOL.check(share))?;
+        self.smoothing.map_or(Ok(()), |smoothing| SMOOTHING.check(smoothing))?;
         match (self.sigma, self.kernel) {
             (Some(_), Some(Family::Polyharmonic)) => {
                 Err(MethodError::Unused { setting: "sigma", with: "on the polyharmonic kernel, which has no width" })
             }
-            (Some(sigma), _) => within("sigma", sigma, 1e-3, 1e6),
+            (Some(sigma), _) => SIGMA.check(sigma),
             (None, _) => Ok(()),
         }
     }

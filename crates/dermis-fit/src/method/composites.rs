@@ -1,8 +1,8 @@
 //! Composite joints: whether the examples ask for them.
 
 use super::MethodError;
-use super::error::within;
 use super::mush::for_choice;
+use super::settings::Setting;
 use crate::joints::{JointSettings, joint_validation};
 use crate::training::{Progress, Training};
 use dermis_rig::Influences;
@@ -24,10 +24,19 @@ pub enum CompositeChoice {
     Eta(f64),
 }
 
+pub(super) const COMPOSITES: Setting = Setting::new(
+    "composites",
+    "auto|off|FACTOR",
+    "auto",
+    "Composite joints learn what two neighbouring joints do together where the examples moved both: auto (by cross-validation), off, or \
+     the factor on their relevance",
+)
+.range(1e-3, 100.0);
+
 impl CompositeChoice {
     pub(super) fn check(self) -> Result<(), MethodError> {
         match self {
-            Self::Eta(eta) => within("composites", eta, 1e-3, 100.0),
+            Self::Eta(eta) => COMPOSITES.check(eta),
             _ => Ok(()),
         }
     }

@@ -1,9 +1,9 @@
 //! Correctives as a [`Method`](super::Method).
 
 use super::base::{BaseChoice, base_in_training};
-use super::error::within;
 use super::learnt::SolvedBy;
-use super::pose_space::{coordinates_line, known_channels, mirror_of};
+use super::pose_space::{channels, coordinates, coordinates_line, known_channels, mirror_of};
+use super::settings::{BASE, CHANNELS, COORDINATES, GUARD, KERNEL, MIRROR, Row, SIGMA, number, some, switch, word};
 use super::{FitInput, FitReport, FitWarning, Learnt, MapSource, MethodError, MethodReport, short};
 use crate::psd::ChannelSetting;
 use crate::psd::correctives::{Corrective, CorrectiveSettings, CorrectivesReport, fit_correctives};
@@ -90,6 +90,21 @@ pub struct DrivingTurn {
 }
 
 impl CorrectivesMethod {
+    pub(super) fn rows() -> Vec<Row<Self>> {
+        let mut rows: Vec<Row<Self>> = vec![Row::new(BASE, word, |own: &mut Self| &mut own.base)];
+        rows.extend(MapSource::rows().into_iter().map(|row| row.of(|own: &mut Self| &mut own.maps)));
+        let sigma = SIGMA.default("how far the joints of each group of sculpts turned");
+        rows.extend([
+            Row::new(COORDINATES, coordinates, |own: &mut Self| &mut own.coordinates),
+            Row::new(CHANNELS, channels, |own| &mut own.channels),
+            Row::new(KERNEL.default("gaussian"), word, |own| &mut own.kernel),
+            Row::new(sigma, some(number), |own| &mut own.sigma),
+            Row::new(MIRROR, switch, |own| &mut own.mirror),
+            Row::new(GUARD, switch, |own| &mut own.guard),
+        ]);
+        rows
+    }
+
     pub(super) fn check(&self) -> Result<(), MethodError> {
         self.base.check_for("correctives")?;
         self.maps.check()?;
@@ -97,7 +112,7 @@ impl CorrectivesMethod {
             (Some(_), Family::Polyharmonic) => {
                 Err(MethodError::Unused { setting: "sigma", with: "on the polyharmonic kernel, which has no width" })
             }
-            (Some(sigma), _) => within("sigma", sigma, 1e-3, 1e6),
+            (Some(sigma), _) => SIGMA.check(sigma),
             (None, _) => Ok(()),
         }
     }

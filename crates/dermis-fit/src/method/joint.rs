@@ -1,11 +1,13 @@
 //! The joint model as a [`Method`](super::Method).
 
 use super::base::{BaseChoice, base_in_training};
-use super::composites::{self, CompositeChoice};
-use super::error::within;
+use super::composites::{self, COMPOSITES, CompositeChoice};
 use super::learnt::{Solved, SolvedBy};
 use super::mush::{self, Seen};
 use super::ridge::FoldsText;
+use super::settings::{
+    BASE, COEFFICIENTS, GUARD, MIRROR, Row, SIGMA, Setting, TOLERANCE, coefficients, number, switch, word,
+};
 use super::{
     FitInput, FitReport, FitWarning, LEVERAGE_VERTICES, Learnt, MethodError, MethodReport, RidgeChoice, RidgePoint,
     chosen_by, few, ridge_by, short,
@@ -132,14 +134,41 @@ pub(super) struct Found {
     pub fitted: JointFit,
 }
 
+const FRAME: Setting = Setting::new(
+    "frame",
+    "anchor|rest|blend",
+    "blend",
+    "What corrections are seen from: the dominant bone, the rest pose (they precede skinning, as morph targets do), or the blend of the \
+     bones' rotations",
+);
+const INDUCING: Setting = Setting::new("inducing", "N", "8", "Inducing rotations per joint, at most")
+    .range(1.0, MOST_INDUCING as f64)
+    .expert();
+const SIDES: &str = "Every example teaches both sides of a rig with a left and a right; the joint model mirrors if that lowers the \
+                     cross-validated error, and always with a stated lambda";
+
 impl JointMethod {
+    pub(super) fn rows() -> Vec<Row<Self>> {
+        let mut rows: Vec<Row<Self>> = vec![
+            Row::new(BASE.default("auto"), word, |own: &mut Self| &mut own.base),
+            Row::new(FRAME, word, |own| &mut own.frame),
+            Row::new(SIGMA.default("1.4"), number, |own| &mut own.sigma),
+            Row::new(INDUCING, number, |own| &mut own.inducing),
+            Row::new(COMPOSITES, word, |own| &mut own.composites),
+            Row::new(MIRROR.default("on").help(SIDES), switch, |own| &mut own.mirror),
+        ];
+        rows.extend(RidgeChoice::rows().into_iter().map(|row| row.of(|own: &mut Self| &mut own.ridge)));
+        let tolerance = rows.iter_mut().filter(|row| row.setting.name == TOLERANCE.name);
+        tolerance.for_each(|row| row.setting.default = "1.02 times the least error");
+        rows.push(Row::new(GUARD, switch, |own| &mut own.guard));
+        rows.push(Row::new(COEFFICIENTS, coefficients, |own| &mut own.coefficients));
+        rows
+    }
+
     pub(super) fn check(&self) -> Result<(), MethodError> {
         self.base.check_for("joint")?;
-        within("sigma", self.sigma, 1e-3, 1e6)?;
-        if !(1..=MOST_INDUCING).contains(&self.inducing) {
-            let rule = format!("it must lie in 1..{MOST_INDUCING}");
-            return Err(MethodError::Setting { setting: "inducing", value: self.inducing as f64, rule });
-        }
+        SIGMA.check(self.sigma)?;
+        INDUCING.check(self.inducing as f64)?;
         self.composites.check()?;
         self.ridge.check()
     }

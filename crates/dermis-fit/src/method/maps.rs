@@ -1,6 +1,7 @@
 //! Where the influence maps of a fit come from.
 
-use super::error::{Lack, within};
+use super::error::Lack;
+use super::settings::{Row, Setting, number};
 use super::{FitInput, MethodError, weights};
 use crate::maps::{self, MapSettings};
 use crate::training::Progress;
@@ -25,6 +26,28 @@ pub enum MapSource {
     Table,
 }
 
+const MAPS: Setting = Setting::new(
+    "maps",
+    "auto|weights|file|examples|table|colors:R,G,B,A",
+    "auto",
+    "Where influence maps come from: the file else the weights, one of both, the examples (bones that they show to move a vertex), \
+     a table, or vertex colours (a bone for each channel, empty: unused)",
+)
+.everyone();
+pub(super) const RINGS: Setting =
+    part("rings", "N", "2", "Joints away from a weighted bone that still matter in influence maps").range(0.0, MOST);
+const DECAY: Setting = part("decay", "FACTOR", "0.3", "What each joint on the way costs").range(0.0, 1.0);
+const PASSES: Setting =
+    part("map-smoothing", "N", "4", "Smoothing passes of the maps over the surface").range(0.0, MOST);
+const THRESHOLD: Setting = part("threshold", "WEIGHT", "0.004", "Maps at or below this are zero").range(0.0, 1.0);
+/// No skeleton is deeper, no mesh is smoother; more would only keep the user waiting.
+const MOST: f64 = 1000.0;
+
+/// A number that derives maps.
+const fn part(name: &'static str, form: &'static str, default: &'static str, help: &'static str) -> Setting {
+    Setting::new(name, form, default, help).field("maps")
+}
+
 impl Default for MapSource {
     fn default() -> Self {
         Self::Auto(MapSettings::default())
@@ -32,6 +55,47 @@ impl Default for MapSource {
 }
 
 impl MapSource {
+    pub(super) fn rows() -> Vec<Row<Self>> {
+        vec![
+            Row::new(MAPS, Self::read, |own| own),
+            Row::by(RINGS, |own: &mut Self, text| {
+                own.derive(|settings| number(text).map(|value| settings.rings = value))
+            }),
+            Row::by(DECAY, |own: &mut Self, text| {
+                own.derive(|settings| number(text).map(|value| settings.decay = value))
+            }),
+            Row::by(PASSES, |own: &mut Self, text| {
+                own.derive(|settings| number(text).map(|value| settings.smoothing = value))
+            }),
+            Row::by(THRESHOLD, |own: &mut Self, text| {
+                own.derive(|settings| number(text).map(|value| settings.threshold = value))
+            }),
+        ]
+    }
+
+    fn read(text: &str) -> Result<Self, String> {
+        Ok(match (text, text.split_once(':')) {
+            ("auto", _) => Self::default(),
+            ("weights", _) => Self::Weights(MapSettings::default()),
+            ("file", _) => Self::File,
+            ("examples", _) => Self::Examples(MapSettings::default()),
+            ("table", _) => Self::Table,
+            (_, Some(("colors", names))) => {
+                let mut channels: [Option<String>; 4] = Default::default();
+                for (channel, name) in channels.iter_mut().zip(names.split(',')) {
+                    *channel = (!name.is_empty()).then(|| name.to_owned());
+                }
+                Self::Colors(channels)
+            }
+            _ => return Err("use auto, weights, file, examples, table:FILE or colors:R,G,B,A".into()),
+        })
+    }
+
+    fn derive(&mut self, change: impl FnOnce(&mut MapSettings) -> Result<(), String>) -> Result<(), String> {
+        let void = || "it has no effect on maps that are not derived from weights".to_owned();
+        change(self.settings_mut().ok_or_else(void)?)
+    }
+
     /// How maps are derived, where they are.
     pub fn settings(&self) -> Option<&MapSettings> {
         match self {
@@ -51,16 +115,10 @@ impl MapSource {
     /// Checks the settings.
     pub(super) fn check(&self) -> Result<(), MethodError> {
         let Some(settings) = self.settings() else { return Ok(()) };
-        within("decay", settings.decay, 0.0, 1.0)?;
-        within("threshold", settings.threshold, 0.0, 1.0)?;
-        // No skeleton is deeper, no mesh is smoother; more would only keep the user waiting.
-        for (setting, value) in [("rings", settings.rings), ("smoothing", settings.smoothing)] {
-            if value > 1000 {
-                let rule = "it must be 1000 or less".into();
-                return Err(MethodError::Setting { setting, value: value as f64, rule });
-            }
-        }
-        Ok(())
+        DECAY.check(settings.decay)?;
+        THRESHOLD.check(settings.threshold)?;
+        RINGS.check(settings.rings as f64)?;
+        PASSES.check(settings.smoothing as f64)
     }
 
     /// The maps for a fit.

@@ -30,6 +30,7 @@ mod pose_space;
 mod presets;
 mod ridge;
 mod rotational;
+mod settings;
 pub mod share;
 mod slider;
 pub mod sums;
@@ -47,9 +48,10 @@ pub use maps::MapSource;
 pub use mush::DeltaMushMethod;
 pub use mwe::{AnchorChoice, MweMethod, MweRidge};
 pub use pose_space::{EigenSkinMethod, PoseBlendshapesMethod, PoseSpaceSettings, PsdMethod};
-pub use presets::{PRESETS, Preset, preset};
+pub use presets::{Preset, preset, presets};
 pub use ridge::{FoldChoice, RidgeChoice};
 pub use rotational::RotationalMethod;
+pub use settings::{Audience, Setting, SettingError};
 pub use slider::RidgeSlider;
 pub use weights::LbsMethod;
 
@@ -181,41 +183,66 @@ impl Method {
         Self::RotationalRegression(RotationalMethod::default())
     }
 
-    /// Every method with its defaults.
-    pub fn all() -> [Self; 13] {
-        [
-            Self::joint(),
-            Self::OwnWeights,
-            Self::lbs(),
-            Self::Dqs,
-            Self::direct_delta_mush(),
-            Self::animation_space(),
-            Self::mwe(),
-            Self::psd(),
-            Self::eigenskin(),
-            Self::pose_blendshapes(),
-            Self::shape_by_example(),
-            Self::correctives(),
-            Self::rotational_regression(),
-        ]
+    /// Every method with its defaults, the default first.
+    pub fn all() -> Vec<Self> {
+        std::iter::successors(Some(Self::joint()), Self::next).collect()
+    }
+
+    /// The method after this one, with its defaults.
+    fn next(&self) -> Option<Self> {
+        Some(match self {
+            Self::Joint(_) => Self::OwnWeights,
+            Self::OwnWeights => Self::lbs(),
+            Self::Lbs(_) => Self::Dqs,
+            Self::Dqs => Self::direct_delta_mush(),
+            Self::DirectDeltaMush(_) => Self::animation_space(),
+            Self::AnimationSpace(_) => Self::mwe(),
+            Self::Mwe(_) => Self::psd(),
+            Self::Psd(_) => Self::eigenskin(),
+            Self::EigenSkin(_) => Self::pose_blendshapes(),
+            Self::PoseBlendshapes(_) => Self::shape_by_example(),
+            Self::ShapeByExample(_) => Self::correctives(),
+            Self::Correctives(_) => Self::rotational_regression(),
+            Self::RotationalRegression(_) => return None,
+        })
     }
 
     /// The method's name on the command line and in files.
     pub fn name(&self) -> &'static str {
+        self.names().0
+    }
+
+    /// The method's name as a class of a program.
+    pub fn class(&self) -> &'static str {
+        self.names().1
+    }
+
+    /// What the method is, in a few words.
+    pub fn about(&self) -> &'static str {
+        self.names().2
+    }
+
+    fn names(&self) -> (&'static str, &'static str, &'static str) {
         match self {
-            Self::OwnWeights => "own-weights",
-            Self::Lbs(_) => "lbs",
-            Self::Dqs => "dqs",
-            Self::DirectDeltaMush(_) => "ddm",
-            Self::AnimationSpace(_) => "animation-space",
-            Self::Mwe(_) => "mwe",
-            Self::Joint(_) => "joint",
-            Self::Psd(_) => "psd",
-            Self::EigenSkin(_) => "eigenskin",
-            Self::PoseBlendshapes(_) => "pose-blendshapes",
-            Self::ShapeByExample(_) => "shape-by-example",
-            Self::Correctives(_) => "correctives",
-            Self::RotationalRegression(_) => "rotational-regression",
+            Self::OwnWeights => ("own-weights", "OwnWeights", "the rig's own weights"),
+            Self::Lbs(_) => ("lbs", "Lbs", "weights fitted to the examples"),
+            Self::Dqs => ("dqs", "Dqs", "the rig's own weights, dual quaternions"),
+            Self::DirectDeltaMush(_) => ("ddm", "DirectDeltaMush", "the rig's own weights, direct delta mush"),
+            Self::AnimationSpace(_) => ("animation-space", "AnimationSpace", "coefficients shared by the axes"),
+            Self::Mwe(_) => ("mwe", "Mwe", "multi-weight enveloping, default form"),
+            Self::Joint(_) => ("joint", "Joint", "the joint model, default form"),
+            Self::Psd(_) => ("psd", "Psd", "pose-space deformation, default form"),
+            Self::EigenSkin(_) => ("eigenskin", "EigenSkin", "shapes per joint, over its rotation alone"),
+            Self::PoseBlendshapes(_) => {
+                ("pose-blendshapes", "PoseBlendshapes", "linear in the entries of nearby joints' rotations")
+            }
+            Self::ShapeByExample(_) => {
+                ("shape-by-example", "ShapeByExample", "a shape per example, with weights linear beyond the examples")
+            }
+            Self::Correctives(_) => ("correctives", "Correctives", "a shape per example, for sculpts"),
+            Self::RotationalRegression(_) => {
+                ("rotational-regression", "RotationalRegression", "triangles that turn with joints, no ball")
+            }
         }
     }
 
@@ -268,7 +295,12 @@ impl Method {
             Self::Psd(PsdMethod { pose_space, .. })
             | Self::EigenSkin(EigenSkinMethod { pose_space, .. })
             | Self::PoseBlendshapes(PoseBlendshapesMethod { pose_space, .. }) => Some(pose_space.base),
-            _ => None,
+            Self::OwnWeights
+            | Self::Lbs(_)
+            | Self::Dqs
+            | Self::DirectDeltaMush(_)
+            | Self::AnimationSpace(_)
+            | Self::RotationalRegression(_) => None,
         }
     }
 
@@ -281,7 +313,13 @@ impl Method {
             Self::Psd(PsdMethod { pose_space, .. })
             | Self::EigenSkin(EigenSkinMethod { pose_space, .. })
             | Self::PoseBlendshapes(PoseBlendshapesMethod { pose_space, .. }) => Some(&pose_space.maps),
-            _ => None,
+            Self::OwnWeights
+            | Self::Lbs(_)
+            | Self::Dqs
+            | Self::DirectDeltaMush(_)
+            | Self::Joint(_)
+            | Self::ShapeByExample(_)
+            | Self::RotationalRegression(_) => None,
         }
     }
 
@@ -294,7 +332,12 @@ impl Method {
             Self::Psd(PsdMethod { pose_space, .. })
             | Self::EigenSkin(EigenSkinMethod { pose_space, .. })
             | Self::PoseBlendshapes(PoseBlendshapesMethod { pose_space, .. }) => Some(&mut pose_space.base),
-            _ => None,
+            Self::OwnWeights
+            | Self::Lbs(_)
+            | Self::Dqs
+            | Self::DirectDeltaMush(_)
+            | Self::AnimationSpace(_)
+            | Self::RotationalRegression(_) => None,
         }
     }
 
@@ -369,7 +412,17 @@ impl Method {
         match self {
             Self::Mwe(own) => own.unseen_leverage(input, solved, unseen).map(Some),
             Self::Joint(own) => own.unseen_leverage(input, solved, unseen).map(Some),
-            _ => Ok(None),
+            Self::OwnWeights
+            | Self::Lbs(_)
+            | Self::Dqs
+            | Self::DirectDeltaMush(_)
+            | Self::AnimationSpace(_)
+            | Self::Psd(_)
+            | Self::EigenSkin(_)
+            | Self::PoseBlendshapes(_)
+            | Self::ShapeByExample(_)
+            | Self::Correctives(_)
+            | Self::RotationalRegression(_) => Ok(None),
         }
     }
 }

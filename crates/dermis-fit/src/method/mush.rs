@@ -2,10 +2,11 @@
 
 use super::base::BaseChoice;
 use super::learnt::SolvedBy;
+use super::settings::{Row, Setting, number, some};
 use super::{FitInput, FitReport, Learnt, MethodError, MethodReport};
 use crate::joints::{Held, JointSettings, joint_validation};
 use crate::training::{BasePoses, Progress, Training};
-use dermis_deform::delta_mush::Smoothing;
+use dermis_deform::delta_mush::{MOST_STEPS, Smoothing};
 use dermis_deform::{DirectDeltaMush, lbs};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneTransforms, Influences, Mesh};
@@ -21,6 +22,12 @@ pub struct DeltaMushMethod {
 }
 
 impl DeltaMushMethod {
+    pub(super) fn rows() -> Vec<Row<Self>> {
+        const STEPS: Setting =
+            Setting::new("steps", "N", "those of least training error", "Smoothing steps of direct delta mush");
+        vec![Row::new(STEPS.range(1.0, MOST_STEPS as f64), some(number), |own: &mut Self| &mut own.steps)]
+    }
+
     pub(super) fn base(self) -> BaseChoice {
         BaseChoice::DirectDeltaMush(self.steps)
     }

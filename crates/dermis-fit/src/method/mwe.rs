@@ -1,9 +1,12 @@
 //! Multi-weight enveloping as a [`Method`](super::Method).
 
 use super::base::{BaseChoice, base_at, base_in_training, has_closed_form};
-use super::error::within;
 use super::learnt::{Solved, SolvedBy};
 use super::ridge::FoldsText;
+use super::settings::{
+    BASE, BLOCKS, COEFFICIENTS, DUPLICATES, EIG_TOL, GUARD, LAMBDA, Row, Setting, TOLERANCE, coefficients, number,
+    some, switch, word,
+};
 use super::{
     FitInput, FitReport, FitWarning, FoldChoice, LEVERAGE_VERTICES, Learnt, MapSource, MethodError, MethodReport,
     RidgePoint, few, ridge_by, short,
@@ -60,6 +63,95 @@ pub enum MweRidge {
 impl Default for MweRidge {
     fn default() -> Self {
         Self::CrossValidated { folds: FoldChoice::Auto, tolerance: None }
+    }
+}
+
+impl AnchorChoice {
+    fn read(text: &str) -> Result<Self, String> {
+        Ok(match (text, text.split_once(':')) {
+            ("world", _) => Self::World,
+            ("root", _) => Self::Root,
+            ("dominant", _) => Self::Dominant,
+            ("file", _) => Self::PerVertex,
+            (_, Some(("bone", name))) => Self::Bone(name.into()),
+            _ => return Err("use world, root, dominant, bone:NAME or file:PATH".into()),
+        })
+    }
+}
+
+const ANCHOR: Setting = Setting::new(
+    "anchor",
+    "world|root|dominant|bone:NAME|file",
+    "dominant",
+    "Frame that features are seen from; a file has the name of a bone per line and vertex",
+);
+const ROWS: Setting = Setting::new(
+    "rows",
+    "row|full|auto",
+    "full, auto below 16 poses",
+    "Features each axis reads; auto chooses by cross-validation",
+);
+const CENTRING: Setting =
+    Setting::new("centring", "rest|mean|raw|paper", "rest", "What is subtracted from the features").expert();
+const RIDGE_MODE: Setting =
+    Setting::new("ridge-mode", "absolute|paper|unit|relative", "absolute", "How the ridge depends on the data")
+        .expert();
+const GCV: Setting =
+    Setting::new("gcv", "on|off", "off", "Lambda is chosen by generalised cross-validation, which leaves nothing out")
+        .field("ridge")
+        .expert();
+const SVD_TOL: Setting = Setting::new(
+    "svd-tol",
+    "SHARE",
+    "1e-12 of the largest",
+    "Singular values below this share of the largest are dropped, with the published centring",
+)
+.range(0.0, 1.0)
+.expert();
+const SOLVE_PRECISION: Setting = Setting::new(
+    "solve-precision",
+    "double|single",
+    "double",
+    "Numbers the vertices are solved in, once lambda is known: single is faster, and moves vertices by at most 5e-5 of the character's \
+     length",
+)
+.expert();
+
+impl MweRidge {
+    fn rows() -> Vec<Row<Self>> {
+        let tolerance = TOLERANCE.default("1.03 times the least error, 1 for ridges other than absolute");
+        vec![
+            Row::by(GCV, |own: &mut Self, text| {
+                if switch(text)? {
+                    *own = Self::Gcv { tolerance: own.tolerance() };
+                }
+                Ok(())
+            }),
+            Row::new(LAMBDA, |text| number(text).map(Self::Fixed), |own| own),
+            Row::by(BLOCKS, |own: &mut Self, text| match own {
+                Self::Gcv { .. } => Err("it has no effect beside gcv, which leaves nothing out".into()),
+                _ => {
+                    *own = Self::CrossValidated { folds: FoldChoice::read(text)?, tolerance: own.tolerance() };
+                    Ok(())
+                }
+            }),
+            Row::by(tolerance, |own: &mut Self, text| {
+                let tolerance = Some(number(text)?);
+                *own = match *own {
+                    Self::Gcv { .. } => Self::Gcv { tolerance },
+                    Self::CrossValidated { folds, .. } => Self::CrossValidated { folds, tolerance },
+                    Self::Fixed(_) => Self::CrossValidated { folds: FoldChoice::Auto, tolerance },
+                };
+                Ok(())
+            }),
+        ]
+    }
+
+    fn tolerance(self) -> Option<f64> {
+        match self {
+            Self::Fixed(_) => None,
+            Self::CrossValidated { tolerance, .. } | Self::Gcv { tolerance } => tolerance,
+        }
     }
 }
 
@@ -143,6 +235,27 @@ struct Point {
 }
 
 impl MweMethod {
+    pub(super) fn rows() -> Vec<Row<Self>> {
+        let mut rows: Vec<Row<Self>> = vec![Row::new(BASE, word, |own: &mut Self| &mut own.base)];
+        rows.extend(MapSource::rows().into_iter().map(|row| row.of(|own: &mut Self| &mut own.maps)));
+        rows.extend([
+            Row::new(ANCHOR, AnchorChoice::read, |own: &mut Self| &mut own.anchor),
+            Row::new(ROWS, some(word), |own| &mut own.rows),
+            Row::new(CENTRING, word, |own| &mut own.centring),
+            Row::new(RIDGE_MODE, word, |own| &mut own.ridge_mode),
+        ]);
+        rows.extend(MweRidge::rows().into_iter().map(|row| row.of(|own: &mut Self| &mut own.ridge)));
+        rows.extend([
+            Row::new(EIG_TOL.default("1e-10 of the largest"), some(number), |own: &mut Self| &mut own.eig_tol),
+            Row::new(SVD_TOL, some(number), |own| &mut own.svd_tol),
+            Row::new(DUPLICATES, number, |own| &mut own.duplicates),
+            Row::new(SOLVE_PRECISION, word, |own| &mut own.solve_precision),
+            Row::new(GUARD, switch, |own| &mut own.guard),
+            Row::new(COEFFICIENTS, coefficients, |own| &mut own.coefficients),
+        ]);
+        rows
+    }
+
     /// The published form to the letter: features of the world, row by row, its centring, its ridge with s_f = 1e-3, no
     /// guard (Wang & Phillips 2002, equations 4 to 9).
     pub fn published() -> Self {
@@ -166,31 +279,28 @@ impl MweMethod {
     pub(super) fn check(&self) -> Result<(), MethodError> {
         self.base.check_for("mwe")?;
         self.maps.check()?;
-        let tolerance = match self.ridge {
-            MweRidge::Fixed(ridge) => {
-                within("s", ridge, 0.0, f64::MAX)?;
-                None
-            }
-            MweRidge::CrossValidated { folds, tolerance } => {
-                folds.check()?;
-                tolerance
-            }
-            MweRidge::Gcv { tolerance } => tolerance,
-        };
+        match self.ridge {
+            MweRidge::Fixed(ridge) => LAMBDA.check(ridge)?,
+            MweRidge::CrossValidated { folds, .. } => folds.check()?,
+            MweRidge::Gcv { .. } => {}
+        }
         let numbers = [
-            ("tolerance", tolerance, 1.0, f64::MAX),
-            ("duplicates", Some(self.duplicates), f64::MIN, f64::MAX),
-            ("eig-tol", self.eig_tol, 0.0, 1.0),
-            ("svd-tol", self.svd_tol, 0.0, 1.0),
+            (TOLERANCE, self.ridge.tolerance()),
+            (DUPLICATES, Some(self.duplicates)),
+            (EIG_TOL, self.eig_tol),
+            (SVD_TOL, self.svd_tol),
         ];
-        for (setting, value, low, high) in numbers {
-            value.map_or(Ok(()), |value| within(setting, value, low, high))?;
+        for (setting, value) in numbers {
+            value.map_or(Ok(()), |value| setting.check(value))?;
         }
         if self.eig_tol.is_some() && self.ridge_mode == RidgeMode::Absolute {
-            return Err(MethodError::Unused { setting: "eig-tol", with: "on the absolute ridge, which drops no axis" });
+            return Err(MethodError::Unused {
+                setting: EIG_TOL.name,
+                with: "on the absolute ridge, which drops no axis",
+            });
         }
         if self.svd_tol.is_some() && self.centring != Centring::Paper {
-            return Err(MethodError::Unused { setting: "svd-tol", with: "but with the published centring" });
+            return Err(MethodError::Unused { setting: SVD_TOL.name, with: "but with the published centring" });
         }
         Ok(())
     }

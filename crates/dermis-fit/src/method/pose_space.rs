@@ -3,7 +3,12 @@
 use super::base::{BaseChoice, base_in_training};
 use super::error::{Lack, within};
 use super::learnt::SolvedBy;
+use super::maps::RINGS;
 use super::ridge::FoldsText;
+use super::settings::{
+    BASE, BLOCKS, CHANNELS, COORDINATES, DUPLICATES, GUARD, KERNEL, MIRROR, Row, SIGMA, SMOOTHING, Setting, number,
+    positive, some, switch, word,
+};
 use super::{
     FitInput, FitReport, FitWarning, FoldChoice, Learnt, MapSource, MethodError, MethodReport, RidgePoint, chosen_by,
     short,
@@ -181,11 +186,128 @@ enum Kind {
     BlendShapes,
 }
 
+const FEWER_RINGS: Setting = Setting::new(
+    "fewer-rings",
+    "on|off",
+    "on",
+    "Maps of fewer rings are candidates as well, and leave-one-out takes the best; off where rings are stated",
+)
+.expert();
+const FORM: Setting =
+    Setting::new("form", "inverse|forward", "inverse", "Where displacements live: in the rest pose, or in the world");
+const REACH: Setting = Setting::new(
+    "reach",
+    "local|global",
+    "local",
+    "Which joints count for a vertex: those near it by its influence maps, or all alike",
+);
+const SPARSE: Setting = Setting::new(
+    "sparse",
+    "on|off",
+    "off",
+    "Examples say nothing of the vertices that they leave where the base has them: for sculpts of a part of the skin",
+);
+const LINEAR: Setting = Setting::new(
+    "linear",
+    "on|off",
+    "off",
+    "The coordinates are regressed linearly before kernels interpolate the rest",
+);
+const SINGULAR: Setting = Setting::new(
+    "singular",
+    "remainder|published:LAMBDA,EPSILON",
+    "remainder",
+    "Where the base is nearly singular: keep what no displacement can produce beside it, or as published, which does not meet the examples",
+)
+.expert();
+const KEPT: Setting = Setting::new(
+    "kept",
+    "energy:FRACTION|count:N",
+    "energy:0.999",
+    "Shapes per joint: as many as hold this fraction of the squared displacements, or a number",
+);
+const BUDGET: Setting = Setting::new(
+    "budget",
+    "SHAPES[,KERNELS[,N]]",
+    "not compiled",
+    "Compile the fitted model to a constant price: shapes, kernels per region (else 16), shapes per vertex",
+);
+
+pub(super) fn coordinates(text: &str) -> Result<Coordinates, String> {
+    Ok(match (text, text.split_once(':')) {
+        ("chord", _) => Coordinates::Chord,
+        ("rotation-vector", _) => Coordinates::RotationVector,
+        ("euler", _) => Coordinates::Euler,
+        ("swing-twist", _) => Coordinates::SwingTwist { swing: 1.0, twist: 1.0 },
+        (_, Some(("swing-twist", scales))) if let Some([swing, twist]) = positive(scales) => {
+            Coordinates::SwingTwist { swing, twist }
+        }
+        _ => {
+            return Err("use chord, rotation-vector, euler, or swing-twist:SWING,TWIST with two positive scales".into());
+        }
+    })
+}
+
+pub(super) fn channels(text: &str) -> Result<Vec<ChannelSetting>, String> {
+    let channel = |item: &str| {
+        let (name, scale) = item.split_once('=').map_or((item, None), |(name, scale)| (name, Some(scale)));
+        let scale = scale.map(|scale| positive(scale).map(|[scale]| scale).ok_or("the scale must be positive"));
+        Ok(ChannelSetting { name: name.to_owned(), scale: scale.transpose()? })
+    };
+    text.split(',').filter(|item| !item.is_empty()).map(channel).collect()
+}
+
+fn singular(text: &str) -> Result<Singular, String> {
+    match (text, text.split_once(':')) {
+        ("remainder", _) => Ok(Singular::Remainder),
+        (_, Some(("published", numbers))) if let Some([lambda, epsilon]) = positive(numbers) => {
+            Ok(Singular::Published { lambda, epsilon })
+        }
+        _ => Err("use remainder, or published:LAMBDA,EPSILON with two positive numbers".into()),
+    }
+}
+
+fn kept(text: &str) -> Result<Kept, String> {
+    match text.split_once(':') {
+        Some(("energy", fraction)) => match number(fraction)? {
+            fraction if (0.0..=1.0).contains(&fraction) => Ok(Kept::Energy(fraction)),
+            _ => Err("it must lie in 0..1".into()),
+        },
+        Some(("count", count)) => match number(count)? {
+            0 => Err("it must be one or more".into()),
+            count => Ok(Kept::Count(count)),
+        },
+        _ => Err("use energy:FRACTION or count:N".into()),
+    }
+}
+
+fn budget(text: &str) -> Result<Budget, String> {
+    let parts: Option<Vec<usize>> = text.split(',').map(|x| x.trim().parse().ok().filter(|n| *n > 0)).collect();
+    match parts.as_deref() {
+        Some(&[shapes]) => Ok(Budget { shapes, centres: 16, per_vertex: None }),
+        Some(&[shapes, centres]) => Ok(Budget { shapes, centres, per_vertex: None }),
+        Some(&[shapes, centres, most]) => Ok(Budget { shapes, centres, per_vertex: Some(most) }),
+        _ => Err("use SHAPES, SHAPES,KERNELS or SHAPES,KERNELS,N, all positive".into()),
+    }
+}
+
 impl PsdMethod {
+    pub(super) fn rows() -> Vec<Row<Self>> {
+        let mut rows = PoseSpaceSettings::rows(|own: &mut Self| &mut own.pose_space);
+        rows.extend([
+            Row::new(SIGMA, some(number), |own: &mut Self| &mut own.sigma),
+            Row::new(KERNEL, some(word), |own| &mut own.kernel),
+            Row::new(LINEAR, switch, |own| &mut own.linear),
+            Row::new(SINGULAR, singular, |own| &mut own.singular),
+            Row::new(BUDGET, some(budget), |own| &mut own.budget),
+        ]);
+        rows
+    }
+
     pub(super) fn check(&self) -> Result<(), MethodError> {
         self.pose_space.check()?;
         self.check_stack()?;
-        self.sigma.map_or(Ok(()), |sigma| within("sigma", sigma, 1e-3, 1e6))?;
+        self.sigma.map_or(Ok(()), |sigma| SIGMA.check(sigma))?;
         match self.kernel {
             Some(Family::Polyharmonic) if self.sigma.is_some() => {
                 Err(MethodError::Unused { setting: "sigma", with: "on the polyharmonic kernel, which has no width" })
@@ -217,14 +339,21 @@ impl PsdMethod {
 }
 
 impl EigenSkinMethod {
+    pub(super) fn rows() -> Vec<Row<Self>> {
+        let mut rows = PoseSpaceSettings::rows(|own: &mut Self| &mut own.pose_space);
+        rows.push(Row::new(SIGMA, some(number), |own: &mut Self| &mut own.sigma));
+        rows.push(Row::new(KEPT, kept, |own| &mut own.kept));
+        rows
+    }
+
     pub(super) fn check(&self) -> Result<(), MethodError> {
         self.pose_space.check()?;
         self.pose_space.without_stack("eigenskin")?;
-        self.sigma.map_or(Ok(()), |sigma| within("sigma", sigma, 1e-3, 1e6))?;
+        self.sigma.map_or(Ok(()), |sigma| SIGMA.check(sigma))?;
         match self.kept {
-            Kept::Energy(share) => within("energy", share, 0.0, 1.0),
+            Kept::Energy(share) => within(KEPT.name, share, 0.0, 1.0),
             Kept::Count(0) => {
-                Err(MethodError::Setting { setting: "joint-shapes", value: 0.0, rule: "it must be one or more".into() })
+                Err(MethodError::Setting { setting: KEPT.name, value: 0.0, rule: "it must be one or more".into() })
             }
             Kept::Count(_) => Ok(()),
         }
@@ -238,6 +367,12 @@ impl EigenSkinMethod {
 }
 
 impl PoseBlendshapesMethod {
+    pub(super) fn rows() -> Vec<Row<Self>> {
+        let mut rows = PoseSpaceSettings::rows(|own: &mut Self| &mut own.pose_space);
+        rows.push(Row::new(BUDGET, some(budget), |own: &mut Self| &mut own.budget));
+        rows
+    }
+
     pub(super) fn check(&self) -> Result<(), MethodError> {
         self.pose_space.without_stack("pose-blendshapes")?;
         self.pose_space.check()
@@ -250,12 +385,40 @@ impl PoseBlendshapesMethod {
 }
 
 impl PoseSpaceSettings {
+    /// The settings that the three share, as those of one of them.
+    fn rows<M: 'static>(place: fn(&mut M) -> &mut Self) -> Vec<Row<M>> {
+        let mut rows: Vec<Row<Self>> = vec![Row::new(BASE, word, |own: &mut Self| &mut own.base)];
+        for mut row in MapSource::rows() {
+            let stated = row.setting.name == RINGS.name;
+            row.setting.default = if stated { "2 or fewer, by leave-one-out" } else { row.setting.default };
+            rows.push(Row::by(row.setting, move |own: &mut Self, text| {
+                own.fewer_rings &= !stated;
+                (row.set)(&mut own.maps, text)
+            }));
+        }
+        rows.extend([
+            Row::new(FEWER_RINGS, switch, |own: &mut Self| &mut own.fewer_rings),
+            Row::new(FORM, word, |own| &mut own.form),
+            Row::new(COORDINATES, coordinates, |own| &mut own.coordinates),
+            Row::new(CHANNELS, channels, |own| &mut own.channels),
+            Row::new(REACH, word, |own| &mut own.reach),
+            Row::new(SPARSE, switch, |own| &mut own.sparse),
+            Row::new(MIRROR, switch, |own| &mut own.mirror),
+            Row::new(SMOOTHING, some(number), |own| &mut own.smoothing),
+            Row::new(BLOCKS.field("folds"), FoldChoice::read, |own| &mut own.folds),
+            Row::new(DUPLICATES, number, |own| &mut own.duplicates),
+            Row::new(GUARD, switch, |own| &mut own.guard),
+        ]);
+        rows.iter_mut().for_each(|row| row.setting.group = "pose-space");
+        rows.into_iter().map(|row| row.of(place)).collect()
+    }
+
     fn check(&self) -> Result<(), MethodError> {
         self.base.check("psd")?;
         self.maps.check()?;
         self.folds.check()?;
-        within("duplicates", self.duplicates, f64::MIN, f64::MAX)?;
-        self.smoothing.map_or(Ok(()), |smoothing| within("s", smoothing, 0.0, f64::MAX))
+        DUPLICATES.check(self.duplicates)?;
+        self.smoothing.map_or(Ok(()), |smoothing| SMOOTHING.check(smoothing))
     }
 
     /// Refuses a stack for a method that keeps no remainders.

@@ -1,7 +1,7 @@
 //! How the strength of a ridge is set: λ itself, or the choice by cross-validation.
 
 use super::MethodError;
-use super::error::within;
+use super::settings::{BLOCKS, LAMBDA, Row, TOLERANCE, number};
 use dermis_solve::Folds;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -52,10 +52,19 @@ impl FoldChoice {
         }
     }
 
+    /// Single poses, or a number of blocks.
+    pub(super) fn read(text: &str) -> Result<Self, String> {
+        match (text, text.parse::<usize>()) {
+            ("single", _) => Ok(Self::Single),
+            (_, Ok(blocks)) if blocks >= 2 => Ok(Self::Blocks(blocks)),
+            _ => Err("use \"single\", or two blocks or more".into()),
+        }
+    }
+
     pub(super) fn check(self) -> Result<(), MethodError> {
         match self {
             Self::Blocks(count) if count < 2 => Err(MethodError::Setting {
-                setting: "blocks",
+                setting: BLOCKS.name,
                 value: count as f64,
                 rule: "use two blocks or more, or single poses".into(),
             }),
@@ -65,6 +74,21 @@ impl FoldChoice {
 }
 
 impl RidgeChoice {
+    pub(super) fn rows() -> Vec<Row<Self>> {
+        vec![
+            Row::new(LAMBDA, |text| number(text).map(Self::Fixed), |own| own),
+            Row::by(BLOCKS, |own: &mut Self, text| {
+                *own = Self::CrossValidated { folds: FoldChoice::read(text)?, tolerance: own.tolerance() };
+                Ok(())
+            }),
+            Row::by(TOLERANCE, |own: &mut Self, text| {
+                let folds = if let Self::CrossValidated { folds, .. } = own { *folds } else { FoldChoice::Auto };
+                *own = Self::CrossValidated { folds, tolerance: Some(number(text)?) };
+                Ok(())
+            }),
+        ]
+    }
+
     /// λ, if it is fixed.
     pub(super) fn fixed(self) -> Option<f64> {
         match self {
@@ -91,10 +115,10 @@ impl RidgeChoice {
 
     pub(super) fn check(self) -> Result<(), MethodError> {
         match self {
-            Self::Fixed(ridge) => within("s", ridge, 0.0, f64::MAX),
+            Self::Fixed(ridge) => LAMBDA.check(ridge),
             Self::CrossValidated { folds, tolerance } => {
                 folds.check()?;
-                tolerance.map_or(Ok(()), |tolerance| within("tolerance", tolerance, 1.0, f64::MAX))
+                tolerance.map_or(Ok(()), |tolerance| TOLERANCE.check(tolerance))
             }
         }
     }

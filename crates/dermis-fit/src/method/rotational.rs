@@ -3,6 +3,7 @@
 use super::error::Lack;
 use super::learnt::SolvedBy;
 use super::ridge::FoldsText;
+use super::settings::Row;
 use super::{FitInput, FitReport, FitWarning, Learnt, MethodError, MethodReport, RidgeChoice, chosen_by, short};
 use crate::rotational_regression::{RotationalReport, RotationalSettings, fit_rotational_regression};
 use crate::training::{BasePoses, Progress};
@@ -65,6 +66,10 @@ struct RmsDegrees {
 }
 
 impl RotationalMethod {
+    pub(super) fn rows() -> Vec<Row<Self>> {
+        RidgeChoice::rows().into_iter().map(|row| row.of(|own: &mut Self| &mut own.ridge)).collect()
+    }
+
     pub(super) fn fit(&self, input: &FitInput<'_>, progress: Progress<'_>) -> Result<Learnt, MethodError> {
         let (rig, is_clip) = (input.rig, input.examples.is_clip());
         let weights = input.weights()?;

@@ -1,7 +1,8 @@
 //! Fitted skinning weights as a [`Method`](super::Method).
 
-use super::error::{Lack, within};
+use super::error::Lack;
 use super::learnt::SolvedBy;
+use super::settings::{Row, Setting, items, number, some, switch, word};
 use super::{FitInput, FitReport, FitWarning, Learnt, MapSource, MethodError, MethodReport, short};
 use crate::influence::{self, Found, InfluenceSettings, Source};
 use crate::maps::{self, MapSettings};
@@ -28,6 +29,18 @@ pub enum CandidateSource {
 impl Default for CandidateSource {
     fn default() -> Self {
         Self::Auto(MapSource::default())
+    }
+}
+
+impl CandidateSource {
+    fn read(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::default()),
+            "maps" => Ok(Self::Maps(MapSource::default())),
+            "all" => Ok(Self::All),
+            "examples" => Ok(Self::Examples),
+            _ => Err("use auto, maps, all or examples".into()),
+        }
     }
 }
 
@@ -125,11 +138,110 @@ struct Against {
     bones_that_move_alike_as_one: Option<Box<Against>>,
 }
 
+const SMOOTHNESS: Setting = Setting::new(
+    "smoothness",
+    "A",
+    "0",
+    "How much weights of neighbours must agree, relative to the squared rest diagonal: 1e-6 calms noise, 1e-3 smooths",
+)
+.range(0.0, 1e6);
+const BITS: Setting = Setting::new(
+    "bits",
+    "8|16",
+    "not rounded",
+    "Round the weights to multiples of 1/255 or 1/65535 whose sum is exactly one",
+);
+
+/// Numbers and ranges of vertices.
+fn vertices(text: &str) -> Result<Vec<u32>, String> {
+    let wrong = |item| format!("\"{item}\" is no vertex and no range; use 3,7,10-19 or a file with such numbers");
+    let mut all = Vec::new();
+    for item in items(text) {
+        let (low, high) = item.split_once('-').unwrap_or((item, item));
+        let ends: Option<(u32, u32)> = low.parse().ok().zip(high.parse().ok());
+        // No mesh has more vertices; a longer range is a slip of the hand.
+        let (low, high) = ends.filter(|(l, h)| l <= h && h - l <= 100_000_000).ok_or_else(|| wrong(item))?;
+        all.extend(low..=high);
+    }
+    Ok(all)
+}
+
+/// Vertices with a bone each.
+fn pairs(text: &str) -> Result<Vec<(u32, String)>, String> {
+    let pair = |item: &str| {
+        let (vertex, bone) = item.split_once(':')?;
+        Some((vertex.parse().ok()?, bone.to_owned()))
+    };
+    let wrong = |item| format!("\"{item}\" is not VERTEX:BONE; use 12:arm,13:arm or a file with such pairs");
+    items(text).map(|item| pair(item).ok_or_else(|| wrong(item))).collect()
+}
+
 impl LbsMethod {
+    pub(super) fn rows() -> Vec<Row<Self>> {
+        let kind = Setting::new(
+            "kind",
+            "convex|affine|plain",
+            "convex",
+            "Which numbers are weights: convex (not negative, sum one), affine (sum one), or plain (any)",
+        );
+        let influences = Setting::new("influences", "N|all", "4", "Bones that may have weight at a vertex");
+        let candidates = Setting::new(
+            "candidates",
+            "auto|maps|all|examples",
+            "auto",
+            "Bones that may have weight: those of the influence maps, all, or those that the examples show to move a vertex; auto: maps if \
+             the rig has weights or maps, else all",
+        );
+        let bones = Setting::new("lock-bones", "NAME,NAME", "", "Bones whose weights stay the rig's");
+        let locked = Setting::new("lock-vertices", "LIST|FILE", "", "Vertices whose weights stay the rig's: 3,7,10-19");
+        let single =
+            Setting::new("lock-weights", "LIST|FILE", "", "Single weights that stay the rig's: VERTEX:BONE,...");
+        let symmetric = Setting::new(
+            "symmetric",
+            "on|off",
+            "off",
+            "Left and right get the same weights, learnt from the examples of both",
+        );
+        let most = |text: &str| match (text, text.parse::<usize>()) {
+            ("all", _) => Ok(None),
+            (_, Ok(most)) if most > 0 => Ok(Some(most)),
+            _ => Err("it must be a positive number, or \"all\"".into()),
+        };
+        let bits = |text: &str| match text {
+            "8" => Ok(WeightBits::Eight),
+            "16" => Ok(WeightBits::Sixteen),
+            _ => Err("it must be 8 or 16".into()),
+        };
+        let names = |text: &str| Ok(text.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect());
+        let mut rows: Vec<Row<Self>> = vec![
+            Row::new(kind, word, |own: &mut Self| &mut own.kind),
+            Row::new(influences, most, |own| &mut own.influences),
+            Row::new(SMOOTHNESS, number, |own| &mut own.smoothness),
+            Row::new(candidates, CandidateSource::read, |own| &mut own.candidates),
+        ];
+        for row in MapSource::rows() {
+            let setting = Setting { field: "candidates", ..row.setting };
+            rows.push(Row::by(setting, move |own: &mut Self, text| match &mut own.candidates {
+                CandidateSource::Auto(maps) | CandidateSource::Maps(maps) => (row.set)(maps, text),
+                CandidateSource::All | CandidateSource::Examples => {
+                    Err("it has no effect beside candidates that are no maps".into())
+                }
+            }));
+        }
+        rows.extend([
+            Row::new(bones, names, |own: &mut Self| &mut own.lock_bones),
+            Row::new(locked, vertices, |own| &mut own.lock_vertices),
+            Row::new(single, pairs, |own| &mut own.lock_weights),
+            Row::new(symmetric, switch, |own| &mut own.symmetric),
+            Row::new(BITS, some(bits), |own| &mut own.bits),
+        ]);
+        rows
+    }
+
     pub(super) fn check(&self) -> Result<(), MethodError> {
         if self.kind != WeightKind::Convex {
             let with = "but on convex weights";
-            for (setting, set) in [("smooth-weights", self.smoothness > 0.0), ("weight-bits", self.bits.is_some())] {
+            for (setting, set) in [(SMOOTHNESS.name, self.smoothness > 0.0), (BITS.name, self.bits.is_some())] {
                 if set {
                     return Err(MethodError::Unused { setting, with });
                 }
@@ -142,7 +254,7 @@ impl LbsMethod {
         if let CandidateSource::Auto(maps) | CandidateSource::Maps(maps) = &self.candidates {
             maps.check()?;
         }
-        within("smooth-weights", self.smoothness, 0.0, 1e6)
+        SMOOTHNESS.check(self.smoothness)
     }
 
     pub(super) fn fit(&self, input: &FitInput<'_>, progress: Progress<'_>) -> Result<Learnt, MethodError> {

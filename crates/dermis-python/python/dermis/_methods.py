@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 import inspect
 import json
@@ -11,43 +12,6 @@ from typing import Any, Union
 from . import _dermis
 
 Choice = Union[str, float, Mapping[str, Any]]
-
-#: The class of each method, by the method's name in recipes.
-_CLASS_NAMES = {
-    "own-weights": "OwnWeights",
-    "lbs": "Lbs",
-    "dqs": "Dqs",
-    "ddm": "DirectDeltaMush",
-    "animation-space": "AnimationSpace",
-    "mwe": "Mwe",
-    "joint": "Joint",
-    "psd": "Psd",
-    "eigenskin": "EigenSkin",
-    "pose-blendshapes": "PoseBlendshapes",
-    "shape-by-example": "ShapeByExample",
-    "correctives": "Correctives",
-    "rotational-regression": "RotationalRegression",
-}
-
-
-def _python(setting: str) -> str:
-    return setting.replace("-", "_")
-
-
-def _stored(setting: str) -> str:
-    return setting.replace("_", "-")
-
-
-def _flat(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings by Python's names; those of the pose space, which recipes hold as a group, among the others."""
-    flat: dict[str, Any] = {}
-    for key, value in settings.items():
-        if key == "pose-space":
-            flat.update(_flat(value))
-        else:
-            flat[_python(key)] = value
-    return flat
-
 
 class Method:
     """A method with its settings; the base of `Joint`, `Mwe` and the others.
@@ -59,7 +23,6 @@ class Method:
     """The method's name in recipes and on the command line."""
 
     _defaults: dict[str, Any] = {}
-    _grouped: frozenset[str] = frozenset()
 
     def __init__(self, **settings: Any) -> None:
         cls = type(self)
@@ -70,11 +33,9 @@ class Method:
                 near = difflib.get_close_matches(given, self._defaults, 1)
                 known = f"did you mean {near[0]!r}?" if near else f"its settings: {', '.join(self._defaults) or 'none'}"
                 raise TypeError(f"{cls.__name__}() has no setting {given!r}; {known}")
-        self._settings = dict(self._defaults)
-        self._settings.update(settings)
-        checked = json.loads(_dermis._checked_method(json.dumps(self.to_dict())))
-        if isinstance(checked, dict):
-            self._settings = _flat(checked[cls.name])
+        stored, known = _dermis._checked_method(cls.name, json.dumps({**self._defaults, **settings}))
+        self._stored = json.loads(stored)
+        self._settings = json.loads(known)
 
     def to_dict(self) -> Any:
         """The method as a recipe holds it.
@@ -84,13 +45,7 @@ class Method:
         dict or str
             ``{"joint": {...}}``, or the bare name of a method without settings.
         """
-        if not self._defaults:
-            return self.name
-        stored: dict[str, Any] = {}
-        for key, value in self._settings.items():
-            group = stored.setdefault("pose-space", {}) if key in self._grouped else stored
-            group[_stored(key)] = value
-        return {self.name: stored}
+        return copy.deepcopy(self._stored)
 
     @staticmethod
     def preset(name: str) -> "Method":
@@ -105,7 +60,7 @@ class Method:
         -------
         Method
         """
-        return _of_stored(json.loads(_dermis._preset_method(name)))
+        return _of_keywords(*_dermis._preset_method(name))
 
     def __getattr__(self, setting: str) -> Any:
         settings = self.__dict__.get("_settings", {})
@@ -127,29 +82,23 @@ class Method:
         return hash((self.name, json.dumps(self._settings, sort_keys=True)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_of_stored, (self.to_dict(),))
+        return (_of_keywords, (self.name, json.dumps(self._settings)))
 
 
-def _of_stored(stored: Any) -> Method:
-    """The method of a recipe."""
-    name, settings = (stored, {}) if isinstance(stored, str) else next(iter(stored.items()))
-    return _CLASSES[name](**_flat(settings))
+def _of_keywords(name: str, keywords: str) -> Method:
+    return _CLASSES[name](**json.loads(keywords))
 
 
-def _class_of(stored: Any) -> type[Method]:
-    name, settings = (stored, {}) if isinstance(stored, str) else next(iter(stored.items()))
-    defaults = _flat(settings)
-    grouped = frozenset(_python(key) for key in settings.get("pose-space", {}))
-    class_name = _CLASS_NAMES[name]
-    listed = "\n".join(f"{key} : default {value!r}" for key, value in defaults.items())
-    about = {preset: text for preset, text in _dermis._presets()}.get(name, name)
+def _class_of(name: str, class_name: str, about: str, keywords: str) -> type[Method]:
+    listed = json.loads(keywords)
+    defaults = {key: default for key, default, _ in listed}
     doc = f"{about[0].upper()}{about[1:]}."
     if listed:
-        doc += f"\n\nParameters\n----------\n{listed}\n"
+        doc += "\n\nParameters\n----------\n"
+    for key, default, lines in listed:
+        doc += f"{key} : default {default!r}\n" + "".join(f"    {line}\n" for line in lines.splitlines())
     cls = type(
-        class_name,
-        (Method,),
-        {"__doc__": doc, "__module__": "dermis", "name": name, "_defaults": defaults, "_grouped": grouped},
+        class_name, (Method,), {"__doc__": doc, "__module__": "dermis", "name": name, "_defaults": defaults}
     )
 
     def init(self: Method, **settings: Any) -> None:
@@ -167,8 +116,8 @@ def _class_of(stored: Any) -> type[Method]:
 
 
 _CLASSES: dict[str, type[Method]] = {}
-for _stored_default in json.loads(_dermis._method_defaults()):
-    _class = _class_of(_stored_default)
+for _listed in _dermis._methods():
+    _class = _class_of(*_listed)
     _CLASSES[_class.name] = _class
     globals()[_class.__name__] = _class
 

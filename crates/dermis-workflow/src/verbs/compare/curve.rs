@@ -32,7 +32,7 @@ pub struct Draws<'a> {
 pub struct Point {
     /// How many.
     pub poses: usize,
-    /// The method's name in [`PRESETS`](dermis_fit::method::PRESETS).
+    /// The name of one of the [`presets`](dermis_fit::method::presets).
     pub method: String,
     /// The rms on the held-out examples of each draw, metres.
     pub draws: Vec<f64>,
@@ -104,7 +104,7 @@ impl<'a> Draws<'a> {
             .map_err(|e| Error::Internal(e.to_string()))
     }
 
-    /// Fits one of [`PRESETS`](dermis_fit::method::PRESETS) to `count` poses of every draw and scores it.
+    /// Fits one of the [`presets`](dermis_fit::method::presets) to `count` poses of every draw and scores it.
     ///
     /// # Errors
     /// [`Error`]: an unknown method, a failed fit, cancellation.
@@ -214,7 +214,7 @@ mod tests {
     fn every_method_takes_a_single_pose() {
         let (loaded, train, held_out) = arm(6);
         let draws = Draws::new(&loaded, &train, 1, 1);
-        for preset in dermis_fit::method::PRESETS {
+        for preset in dermis_fit::method::presets() {
             let point = draws.point(&held_out, preset.name, 1, &silent).unwrap();
             assert!(point.rms().is_finite(), "{}", preset.name);
         }

@@ -9,19 +9,19 @@ use crate::load::LoadedRig;
 use crate::measure::{Scores, WideRunner, measure};
 use crate::verbs::fit::{FitInput, Fitted, Method, fit};
 use dermis_fit::Progress;
-use dermis_fit::method::{PRESETS, Promises, preset};
+use dermis_fit::method::{Promises, preset, presets};
 use dermis_rig::ExampleSet;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// The method of a name that `compare` knows ([`dermis_fit::method::PRESETS`]).
+/// The method of a name that `compare` knows ([`dermis_fit::method::presets`]).
 ///
 /// # Errors
 /// [`Error::UnknownMethod`].
 pub fn method_of(name: &str) -> Result<Method, Error> {
-    let known = || PRESETS.iter().map(|preset| preset.name).collect();
+    let known = || presets().iter().map(|preset| preset.name).collect();
     let preset = preset(name).ok_or_else(|| error::Error::UnknownMethod { name: name.to_owned(), known: known() })?;
-    Ok(preset.method())
+    Ok(preset.method)
 }
 
 /// One method's line.

@@ -88,9 +88,9 @@ impl Error {
                 CompileError::NoPoses => "name a `motion` or `examples`".into(),
                 CompileError::GivenPositions("a linear blend") => "fit one over a base of its own".into(),
                 CompileError::GivenPositions(_) => "export it with `motion`, without `drivers`".into(),
-                CompileError::UnusualWeights { .. } => "fit with `weights_kind=convex`".into(),
+                CompileError::UnusualWeights { .. } => "fit with `kind=convex`".into(),
                 CompileError::Budget { .. } => {
-                    "export it with as many, or fit it with a smaller `budget`, `energy` or `joint_shapes`".into()
+                    "export it with as many, or fit it with a smaller `budget` or `kept`".into()
                 }
                 CompileError::TooLarge { .. } => "ask for fewer with `shapes`".into(),
                 CompileError::NotDrivable(refusal) => refusal_remedy(*refusal).unwrap_or_default(),

@@ -62,7 +62,7 @@ impl Error {
             }
             .into(),
             Self::Method(MethodError::NotFromSums { .. }) => {
-                "`stream`, `accumulate` and `merge` take the joint model over a base of its own, and `method=mwe` without `guard`, `centring`, `ridge` and `maps=examples`".into()
+                "`stream`, `accumulate` and `merge` take the joint model over a base of its own, and `method=mwe` without `guard`, `centring`, `ridge_mode` and `maps=examples`".into()
             }
             Self::Method(MethodError::InputLacks { .. }) => {
                 "name the file that holds them: `base_cache`, `stack`, `maps=table:FILE`, `anchor=file:PATH`".into()

@@ -83,7 +83,7 @@ fn baked(loaded: &LoadedRig, learnt: Learnt, poses: &[BoneTransforms]) -> Result
 #[cfg(test)]
 mod tests {
     use super::Method;
-    use dermis_fit::method::{JointMethod, PRESETS, RidgeChoice};
+    use dermis_fit::method::{JointMethod, RidgeChoice, presets};
     use dermis_testkit::Random;
 
     /// Settings are stored with every model: what is read back is what was written.
@@ -95,7 +95,9 @@ mod tests {
             Method::Joint(JointMethod { sigma, ridge, ..JointMethod::default() })
         };
         let random_numbers = (0..100).map(with_all_digits);
-        for method in Method::all().into_iter().chain(PRESETS.map(|preset| preset.method())).chain(random_numbers) {
+        for method in
+            Method::all().into_iter().chain(presets().into_iter().map(|preset| preset.method)).chain(random_numbers)
+        {
             let stored = serde_json::to_value(&method).unwrap();
             assert_eq!(serde_json::from_value::<Method>(stored.clone()).unwrap(), method, "{stored}");
             let text = serde_json::to_string(&method).unwrap();
