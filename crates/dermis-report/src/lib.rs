@@ -6,6 +6,7 @@
 //! - [`figures`]: pages of figures of papers, with what was measured beside what the paper says
 //! - [`viewer`]: one self-contained HTML page that poses a model in the browser
 //! - [`rig_page`]: how a new rig moves, where its joints are and how sure each is
+//! - [`scan_page`]: scans beside the skin in their poses, and what became of the weights
 //! - [`scene_picture`]: many skins on a ground, as a PNG
 //! - [`svg`]: drawings of skins and curves for pages without scripts
 //! - [`length`](mod@length): lengths in the unit of the reader
@@ -18,6 +19,7 @@ pub mod model_outcome;
 pub mod outcome_pair;
 pub mod page;
 pub mod rig_page;
+pub mod scan_page;
 pub mod scene_picture;
 pub mod svg;
 pub mod viewer;
