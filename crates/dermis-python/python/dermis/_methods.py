@@ -107,10 +107,10 @@ def _class_of(name: str, class_name: str, about: str, keywords: str) -> type[Met
     init.__name__ = "__init__"
     init.__qualname__ = f"{class_name}.__init__"
     own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    keywords = [
+    parameters = [
         inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=value) for key, value in defaults.items()
     ]
-    init.__signature__ = inspect.Signature([own, *keywords])  # type: ignore[attr-defined]
+    init.__signature__ = inspect.Signature([own, *parameters])  # type: ignore[attr-defined]
     cls.__init__ = init  # type: ignore[misc]
     return cls
 
