@@ -173,15 +173,15 @@ fn delta_mush(creature: &Creature, count: usize) -> Deformer {
 /// Linear blend skinning with every bone seeing the point somewhere else.
 fn animation_space(creature: &Creature, count: usize) -> Deformer {
     let weights = creature.nearest(count);
-    let (mut offsets, mut terms) = (vec![0], Vec::new());
+    let mut terms = dermis_rig::Rows::default();
     for (v, row) in weights.rows().enumerate() {
-        terms.extend(row.iter().map(|&(bone, w)| {
+        let own = row.iter().map(|&(bone, w)| {
             let shift = DVec3::Y * (0.001 * bone.get() as f64);
             (bone, (w * (creature.rest[v] + shift)).extend(w))
-        }));
-        offsets.push(terms.len() as u32);
+        });
+        terms.push(own).expect("a few terms a vertex");
     }
-    let base = Base::AnimationSpace(AnimationSpace { offsets, terms });
+    let base = Base::AnimationSpace(AnimationSpace { terms });
     Deformer::new(creature.rest.clone(), base, None).expect("the parts are of one rig")
 }
 

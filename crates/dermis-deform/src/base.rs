@@ -6,7 +6,7 @@ use crate::lbs;
 use crate::rotational_regression::RotationalRegression;
 use crate::stack::{Stack, StackPose};
 use dermis_rig::glam::{DAffine3, DMat3, DVec3, DVec4};
-use dermis_rig::{BoneIndex, BoneTransforms, Influences};
+use dermis_rig::{BoneIndex, BoneTransforms, Influences, Rows};
 
 /// The underlying deformer of a model.
 #[derive(Clone, Debug)]
@@ -34,17 +34,14 @@ pub enum Base {
 /// Animation space: four coefficients per vertex and bone, shared by the three output axes; Σ_k a_vk.w = 1.
 #[derive(Clone, Debug)]
 pub struct AnimationSpace {
-    /// Where the terms of vertex v start; one more entry than vertices.
-    pub offsets: Vec<u32>,
-    /// Bone and coefficients of each term, metres and weight.
-    pub terms: Vec<(BoneIndex, DVec4)>,
+    /// Per vertex, bone and coefficients of each term, metres and weight.
+    pub terms: Rows<(BoneIndex, DVec4)>,
 }
 
 impl AnimationSpace {
     /// p' of vertex `v`.
     pub fn at(&self, v: usize, transforms: &BoneTransforms) -> DVec3 {
-        let terms = &self.terms[self.offsets[v] as usize..self.offsets[v + 1] as usize];
-        terms.iter().map(|(bone, a)| apply(&transforms[*bone], *a)).sum()
+        self.terms.of(v).iter().map(|(bone, a)| apply(&transforms[*bone], *a)).sum()
     }
 }
 
@@ -101,8 +98,8 @@ impl Base {
             Self::DirectDeltaMush(mush) => mush.rotation(v, transforms),
             Self::Stack(stack, pose) => stack.linear(pose, v, p),
             Self::AnimationSpace(space) => {
-                let terms = &space.terms[space.offsets[v] as usize..space.offsets[v + 1] as usize];
-                terms.iter().fold(DMat3::ZERO, |sum, (bone, a)| sum + transforms[*bone].matrix3 * a.w)
+                let terms = space.terms.of(v).iter();
+                terms.fold(DMat3::ZERO, |sum, (bone, a)| sum + transforms[*bone].matrix3 * a.w)
             }
             Self::Rest | Self::Given => DMat3::IDENTITY,
         }

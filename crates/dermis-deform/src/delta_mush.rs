@@ -23,7 +23,7 @@
 use dermis_rig::glam::{DMat3, DVec3};
 use dermis_rig::mesh::welded;
 use dermis_rig::rotation::{cofactor, nearest_rotation};
-use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mesh, Neighbours};
+use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mesh, Neighbours, Rows};
 use rayon::prelude::*;
 
 /// Weights of pairs below this are dropped. A tenth of it gains nothing, ten times of it loses a third of what the base gains.
@@ -64,10 +64,8 @@ impl Default for Smoothing<'_> {
 /// Direct delta mush of a rig.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DirectDeltaMush {
-    /// Where the terms of vertex v start; one more entry than vertices.
-    pub offsets: Vec<u32>,
-    /// Bones and their moments.
-    pub terms: Vec<(BoneIndex, Moments)>,
+    /// Per vertex, bones and their moments.
+    pub terms: Rows<(BoneIndex, Moments)>,
     /// p̄ of every vertex, rest world, metres.
     pub centres: Vec<DVec3>,
 }
@@ -144,25 +142,25 @@ impl DirectDeltaMush {
                     rows[v as usize].push((BoneIndex::new(bone), moments));
                 }
             }
-            let mut made = Self { offsets: vec![0], terms: vec![], centres: Vec::with_capacity(vertices) };
+            let (mut terms, mut centres) = (Rows::default(), Vec::with_capacity(vertices));
             for v in 0..vertices {
                 let row = if wanted(v) { &rows[place[v] as usize][..] } else { &[] };
                 let kept: f64 = row.iter().map(|(_, m)| m[0]).sum();
                 let first: DVec3 = row.iter().map(|(_, m)| DVec3::new(m[1], m[2], m[3])).sum();
                 let centre = if row.is_empty() { at(v as u32) } else { first / kept };
-                made.terms.extend(row.iter().map(|(bone, m)| (*bone, Moments::about(centre, m, kept))));
-                spread(&mut made.terms[made.offsets[v] as usize..], size);
-                made.offsets.push(made.terms.len() as u32);
-                made.centres.push(centre + middle);
+                let mut own: Vec<_> = row.iter().map(|(bone, m)| (*bone, Moments::about(centre, m, kept))).collect();
+                spread(&mut own, size);
+                terms.push(own).expect("moments that lie in memory already can be counted");
+                centres.push(centre + middle);
             }
-            made
+            Self { terms, centres }
         };
         (0..steps.len()).map(of_steps).collect()
     }
 
     /// Bones and moments of vertex `v`.
     pub fn of(&self, v: usize) -> &[(BoneIndex, Moments)] {
-        &self.terms[self.offsets[v] as usize..self.offsets[v + 1] as usize]
+        self.terms.of(v)
     }
 
     /// q and C of a vertex in a pose: where linear blending carries its neighbourhood, and how.

@@ -12,7 +12,7 @@ use crate::lbs::blend;
 use dermis_rig::glam::{DMat3, DVec3, Vec3};
 use dermis_rig::rotation::{cofactor, nearest_rotation};
 use dermis_rig::skeleton::frobenius;
-use dermis_rig::{BoneTransforms, Influences, MeshError};
+use dermis_rig::{BoneTransforms, Influences, MeshError, Rows};
 
 /// The normal where there is none: a vertex without faces of positive area, a rest normal of length zero. Up, because
 /// files and engines expect unit length.
@@ -82,9 +82,8 @@ pub fn mesh_normals(triangles: &[[u32; 3]], positions: &[DVec3], out: &mut [DVec
 #[derive(Clone, Debug)]
 pub struct MeshNormals {
     triangles: Vec<[u32; 3]>,
-    /// The faces at vertex v are `faces[offsets[v]..offsets[v + 1]]`.
-    offsets: Vec<usize>,
-    faces: Vec<u32>,
+    /// The faces at every vertex, ascending.
+    faces: Rows<u32>,
 }
 
 impl MeshNormals {
@@ -93,33 +92,19 @@ impl MeshNormals {
     /// # Errors
     /// [`MeshError::IndexOutOfRange`] for a triangle with a vertex that does not exist.
     pub fn new(triangles: &[[u32; 3]], vertices: usize) -> Result<Self, MeshError> {
-        let mut offsets = vec![0; vertices + 1];
+        let mut pairs = Vec::with_capacity(3 * triangles.len());
         for (face, corners) in triangles.iter().enumerate() {
-            for &corner in corners {
-                let vertex = corner as usize;
-                if vertex >= vertices {
-                    return Err(MeshError::IndexOutOfRange { face, vertex, vertices });
-                }
-                offsets[vertex + 1] += 1;
+            if let Some(&corner) = corners.iter().find(|corner| **corner as usize >= vertices) {
+                return Err(MeshError::IndexOutOfRange { face, vertex: corner as usize, vertices });
             }
+            pairs.extend(corners.map(|corner| (corner, face as u32)));
         }
-        for v in 0..vertices {
-            offsets[v + 1] += offsets[v];
-        }
-        let (mut next, mut faces) = (offsets.clone(), vec![0; triangles.len() * 3]);
-        for (face, corners) in triangles.iter().enumerate() {
-            for &corner in corners {
-                let place = &mut next[corner as usize];
-                faces[*place] = face as u32;
-                *place += 1;
-            }
-        }
-        Ok(Self { triangles: triangles.to_vec(), offsets, faces })
+        Ok(Self { triangles: triangles.to_vec(), faces: Rows::by_row(vertices, pairs) })
     }
 
     /// Number of vertices.
     pub fn vertices(&self) -> usize {
-        self.offsets.len() - 1
+        self.faces.len()
     }
 
     /// The unit normal of every vertex. Sums in `f64`, so meshes of any size keep their small faces.
@@ -143,10 +128,9 @@ impl MeshNormals {
             let [a, b, c] = corners.map(|corner| positions[corner as usize].as_dvec3());
             (b - a).cross(c - a)
         });
-        let faces = &*faces;
+        let (own, faces) = (&self.faces, &*faces);
         crate::for_each_vertex(positions, out, |v, _| {
-            let own = &self.faces[self.offsets[v]..self.offsets[v + 1]];
-            let sum: DVec3 = own.iter().map(|&face| faces[face as usize]).sum();
+            let sum: DVec3 = own.of(v).iter().map(|&face| faces[face as usize]).sum();
             sum.try_normalize().unwrap_or(UNDEFINED_NORMAL).as_vec3()
         });
     }
@@ -162,7 +146,7 @@ impl MeshNormals {
 
     fn normal(&self, v: usize, position: impl Fn(usize) -> DVec3) -> DVec3 {
         let mut sum = DVec3::ZERO;
-        for &face in &self.faces[self.offsets[v]..self.offsets[v + 1]] {
+        for &face in self.faces.of(v) {
             let [a, b, c] = self.triangles[face as usize].map(|corner| position(corner as usize));
             sum += (b - a).cross(c - a);
         }

@@ -9,7 +9,7 @@ use crate::pose_size::BoneCount;
 use crate::pose_space::{Carrier, CompiledShapes, Kernel, NO_GROUP, PoseSpace};
 use crate::rotational_regression::RotationalRegression;
 use crate::stack::Stack;
-use dermis_rig::BoneIndex;
+use dermis_rig::{BoneIndex, check_offsets};
 
 /// Why parts do not make a deformer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -53,12 +53,11 @@ pub(crate) fn covers_or_lacks(part: &'static str, expected: usize, found: usize)
     if found == 0 { Ok(()) } else { covers(part, expected, found) }
 }
 
-/// Checks where the entries of each row start: one more number than rows, ascending, within the list of `entries`.
+/// Checks where the entries of each row start, as [`check_offsets`] does; the list of `entries` may be padded behind the last row.
 pub(crate) fn rows(part: &'static str, offsets: &[u32], rows: usize, entries: usize) -> Result<(), DeformerError> {
     covers(part, rows, offsets.len().saturating_sub(1))?;
-    let ascending = offsets.windows(2).all(|pair| pair[0] <= pair[1]);
-    let within = offsets.last().is_some_and(|&end| end as usize <= entries);
-    if ascending && within { Ok(()) } else { Err(DeformerError::List { part }) }
+    let end = offsets.last().map_or(0, |&end| end as usize);
+    check_offsets(offsets, rows, end.min(entries)).map_err(|_| DeformerError::List { part })
 }
 
 /// Checks that a list names only what exists.
@@ -94,12 +93,12 @@ impl Base {
             }
             Self::DirectDeltaMush(mush) => {
                 covers("centres of neighbourhoods", vertices, mush.centres.len())?;
-                rows("moments of neighbourhoods", &mush.offsets, vertices, mush.terms.len())?;
-                Ok(BoneCount::naming(mush.terms.iter().map(|(bone, _)| bone.get())))
+                covers("moments of neighbourhoods", vertices, mush.terms.len())?;
+                Ok(BoneCount::naming(mush.terms.entries().iter().map(|(bone, _)| bone.get())))
             }
             Self::AnimationSpace(space) => {
-                rows("animation space terms", &space.offsets, vertices, space.terms.len())?;
-                Ok(BoneCount::naming(space.terms.iter().map(|(bone, _)| bone.get())))
+                covers("animation space terms", vertices, space.terms.len())?;
+                Ok(BoneCount::naming(space.terms.entries().iter().map(|(bone, _)| bone.get())))
             }
             Self::RotationalRegression(model) => model.check(vertices),
             Self::Stack(stack, _) => stack.check(vertices),

@@ -17,6 +17,7 @@
 //!
 //! Source: Sumner and Popović 2004 (deformation gradients); Wang, Pulli and Popović 2007, section 4.
 
+use dermis_rig::Rows;
 use dermis_rig::glam::{DMat3, DVec3};
 use dermis_solve::{SolveError, SolveMemory, SparseFactor};
 use rayon::prelude::*;
@@ -26,9 +27,8 @@ use rayon::prelude::*;
 pub struct Poisson {
     /// Per triangle a_t/l_t²; zero for one that cannot be used.
     weights: Vec<f64>,
-    /// Triangles at each vertex, compressed rows: (triangle, 2 p_v − p_a − p_b).
-    offsets: Vec<u32>,
-    corners: Vec<(u32, DVec3)>,
+    /// The triangles at each vertex: (triangle, 2 p_v − p_a − p_b).
+    corners: Rows<(u32, DVec3)>,
     /// d_v of anchored and lonely vertices, else zero.
     pulls: Vec<f64>,
     factor: SparseFactor,
@@ -95,17 +95,13 @@ impl Poisson {
             return Err(SolveError::NotPositive);
         }
         let weights: Vec<f64> = triangles.iter().map(|&t| triangle_weight(rest, t).unwrap_or(0.0)).collect();
-        let mut offsets = vec![0u32; size + 1];
-        let usable = || triangles.iter().zip(&weights).enumerate().filter(|(_, (_, w))| **w > 0.0);
-        usable().flat_map(|(_, (triangle, _))| triangle).for_each(|&v| offsets[v as usize + 1] += 1);
-        (0..size).for_each(|v| offsets[v + 1] += offsets[v]);
-        let (mut next, mut corners) = (offsets.clone(), vec![(0, DVec3::ZERO); offsets[size] as usize]);
+        let usable = triangles.iter().zip(&weights).enumerate().filter(|(_, (_, w))| **w > 0.0);
+        let mut corners = Vec::with_capacity(3 * triangles.len());
         let (mut entries, mut diagonal) = (Vec::with_capacity(3 * triangles.len() + size), vec![0.0; size]);
-        for (t, (triangle, &weight)) in usable() {
+        for (t, (triangle, &weight)) in usable {
             for at in 0..3 {
                 let [v, a, b] = [0, 1, 2].map(|k| triangle[(at + k) % 3] as usize);
-                corners[next[v] as usize] = (t as u32, 2.0 * rest[v] - rest[a] - rest[b]);
-                next[v] += 1;
+                corners.push((v as u32, (t as u32, 2.0 * rest[v] - rest[a] - rest[b])));
                 diagonal[v] += 2.0 * weight;
                 entries.push((v.max(a), v.min(a), -weight));
             }
@@ -120,12 +116,12 @@ impl Poisson {
         entries.extend((0..size).map(|v| (v, v, diagonal[v] + pulls[v])));
         // Factors of surfaces grow like n log n: 30 entries a vertex at 10 000 vertices, 60 at a million.
         let factor = SparseFactor::bounded(size, &entries, 1_000_000 + 250 * size)?;
-        Ok(Self { weights, offsets, corners, pulls, factor })
+        Ok(Self { weights, corners: Rows::by_row(size, corners), pulls, factor })
     }
 
     /// Numbers that a solve reads.
     pub fn entries(&self) -> usize {
-        self.factor.entries() + 4 * self.corners.len()
+        self.factor.entries() + 4 * self.corners.entries().len()
     }
 
     /// The positions closest to having these gradients (rest to posed, one per triangle), in `out`, which comes with
@@ -139,7 +135,7 @@ impl Poisson {
         out.par_iter_mut().enumerate().with_min_len(crate::CHUNK).for_each(|(v, x)| {
             let pull = self.pulls[v];
             let mut sum = if pull > 0.0 { *x * pull } else { DVec3::ZERO };
-            for &(t, edges) in &self.corners[self.offsets[v] as usize..self.offsets[v + 1] as usize] {
+            for &(t, edges) in self.corners.of(v) {
                 sum += gradients[t as usize] * edges * self.weights[t as usize];
             }
             *x = sum;

@@ -21,7 +21,7 @@ use dermis_deform::AnimationSpace;
 use dermis_deform::features::about;
 use dermis_rig::glam::{DVec3, DVec4};
 use dermis_rig::skeleton::row;
-use dermis_rig::{BoneIndex, Influences, VertexIndex};
+use dermis_rig::{BoneIndex, Influences, Rows, VertexIndex};
 use dermis_solve::Folds;
 use dermis_solve::cross_validation::{Fold, TOLERANCE, choose, press};
 use dermis_solve::faer::Mat;
@@ -125,12 +125,11 @@ pub fn fit_animation_space(
             rows[v as usize] = group.bones.iter().copied().zip(a).collect();
         }
     }
-    let mut space = AnimationSpace { offsets: vec![0], terms: Vec::new() };
+    let mut terms = Rows::default();
     for row in rows {
-        space.terms.extend(row);
-        space.offsets.push(space.terms.len() as u32);
+        terms.push(row).map_err(|source| FitError::Table { table: "animation space", source: source.into() })?;
     }
-    Ok(AnimationSpaceFit { space, lambda, sweep })
+    Ok(AnimationSpaceFit { space: AnimationSpace { terms }, lambda, sweep })
 }
 
 /// Vertices by the bones they may use: those of their map and of their prior; bone 0 where there are none.

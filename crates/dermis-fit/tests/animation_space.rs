@@ -7,7 +7,7 @@ use dermis_deform::AnimationSpace;
 use dermis_fit::animation_space::AnimationSpaceFit;
 use dermis_fit::{AnimationSpaceSettings, FitError, Folds, fit_animation_space, silent};
 use dermis_rig::glam::{DVec3, DVec4};
-use dermis_rig::{BoneIndex, BoneTransforms, Example, Influences};
+use dermis_rig::{BoneIndex, BoneTransforms, Example, Influences, Rows};
 use dermis_solve::faer::Mat;
 use dermis_solve::faer::prelude::Solve;
 use dermis_testkit::{Arm, ArmPose, Random, change_rig, largest_distance, moved, noisy, rms, scaled, some_motion};
@@ -21,7 +21,7 @@ fn fit(bench: &Bench, prior: Option<&Influences>, settings: &AnimationSpaceSetti
 }
 
 fn posed(space: &AnimationSpace, pose: &BoneTransforms) -> Vec<DVec3> {
-    (0..space.offsets.len() - 1).map(|v| space.at(v, pose)).collect()
+    (0..space.terms.len()).map(|v| space.at(v, pose)).collect()
 }
 
 /// Poses no fit has seen.
@@ -43,18 +43,18 @@ fn examples(poses: &[BoneTransforms], skin: impl Fn(&BoneTransforms) -> Vec<DVec
 /// Random coefficients whose weights sum to one.
 fn planted(bench: &Bench, seed: u64) -> AnimationSpace {
     let mut random = Random::new(seed);
-    let (mut offsets, mut terms) = (vec![0], Vec::new());
+    let mut terms = Rows::default();
     for v in 0..bench.maps.vertices() {
         let bones = bench.maps.of(v);
         let shares: Vec<f64> = bones.iter().map(|_| random.between(0.1, 1.0)).collect();
         let sum: f64 = shares.iter().sum();
-        for (&(bone, _), share) in bones.iter().zip(shares) {
+        let term = |(&(bone, _), share): (&(BoneIndex, f64), f64)| {
             let a = bench.rig.mesh().positions[v] * (share / sum) + random.direction() * 0.02;
-            terms.push((bone, a.extend(share / sum)));
-        }
-        offsets.push(terms.len() as u32);
+            (bone, a.extend(share / sum))
+        };
+        terms.push(bones.iter().zip(shares).map(term)).unwrap();
     }
-    AnimationSpace { offsets, terms }
+    AnimationSpace { terms }
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_moved_character_keeps_its_shape_and_so_does_another_unit() {
         large.examples = bench.examples.iter().map(|e| scaled(e, 100.0)).collect();
         for (other, unit) in [(scattered, 1.0), (large, 100.0)] {
             let other = fit(&other, prior, &AnimationSpaceSettings::for_poses(false)).space;
-            for (a, b) in space.terms.iter().zip(&other.terms) {
+            for (a, b) in space.terms.entries().iter().zip(other.terms.entries()) {
                 assert!((a.1.truncate() * unit).distance(b.1.truncate()) < 1e-9 * unit, "{a:?} {b:?}");
                 assert!((a.1.w - b.1.w).abs() < 1e-9);
             }
@@ -244,7 +244,7 @@ fn it_explains_unseen_poses_better_than_the_weights_it_starts_from() {
     assert!(rms(&found, &truth) < 0.8 * rms(&base, &truth), "{} {}", rms(&found, &truth), rms(&base, &truth));
     // Weights sum to one to the rounding, or nothing above would be equivariant.
     for v in 0..bench.maps.vertices() {
-        let terms = &space.terms[space.offsets[v] as usize..space.offsets[v + 1] as usize];
+        let terms = space.terms.of(v);
         assert!((terms.iter().map(|(_, a): &(_, DVec4)| a.w).sum::<f64>() - 1.0).abs() < 1e-13);
     }
 }
@@ -280,7 +280,7 @@ fn threads_change_no_bit() {
     let run = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let found = pool.install(|| fit(&bench, None, &AnimationSpaceSettings::for_poses(true)));
-        let bits: Vec<[u64; 4]> = found.space.terms.iter().map(|(_, a)| a.to_array().map(f64::to_bits)).collect();
+        let bits: Vec<[u64; 4]> = found.space.terms.entries().iter().map(|(_, a)| a.to_array().map(f64::to_bits)).collect();
         (bits, found.sweep)
     };
     let alone = run(1);

@@ -6,6 +6,7 @@
 
 use crate::contents::{Format, ReadError};
 use crate::writing::WriteError;
+use dermis_rig::check_offsets;
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -220,14 +221,9 @@ impl<'a> Reader<'a> {
     /// Row starts of `rows` rows over `entries` entries.
     pub(crate) fn offsets(&self, name: &str, rows: usize, entries: usize) -> Result<Vec<u32>, ReadError> {
         let all = self.u32(name, 1)?;
-        let good = all.len() == rows + 1
-            && all[0] == 0
-            && all[rows] as usize == entries
-            && all.windows(2).all(|w| w[0] <= w[1]);
-        if good {
-            Ok(all)
-        } else {
-            Err(damaged(format!("array \"{name}\" does not divide {entries} entries into {rows} rows")))
+        match check_offsets(&all, rows, entries) {
+            Ok(()) => Ok(all),
+            Err(_) => Err(damaged(format!("array \"{name}\" does not divide {entries} entries into {rows} rows"))),
         }
     }
     pub(crate) fn count(&self, name: &str, found: usize, expected: usize) -> Result<(), ReadError> {

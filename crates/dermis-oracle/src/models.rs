@@ -73,7 +73,7 @@ fn animation_space(case: &Case) -> Result<Answers, CaseError> {
         tolerance: 1.0,
     };
     let fitted = fit_animation_space(&training, &maps, None, &settings, &silent).map_err(CaseError::refused)?;
-    let a = fitted.space.terms.iter().flat_map(|(_, a)| a.to_array()).collect();
+    let a = fitted.space.terms.entries().iter().flat_map(|(_, a)| a.to_array()).collect();
     let eval: Vec<_> = examples.iter().map(|e| fitted.space.at(0, &e.transforms)).collect();
     let mut answers = Answers::default();
     answers.add("a", Array::new(&[bones, 4], a));

@@ -2,6 +2,7 @@
 
 use crate::Appearance;
 use crate::rotation::principal_axes;
+use crate::rows::Rows;
 use glam::{DMat3, DVec2, DVec3, Vec4};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -260,11 +261,10 @@ pub fn vertex_areas(positions: &[DVec3], triangles: &[[u32; 3]]) -> Vec<f64> {
     areas
 }
 
-/// Vertex neighbours in compressed rows.
+/// The neighbours of every vertex.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbours {
-    offsets: Vec<u32>,
-    list: Vec<u32>,
+    rows: Rows<u32>,
 }
 
 impl Neighbours {
@@ -274,19 +274,12 @@ impl Neighbours {
         let mut pairs: Vec<(u32, u32)> = both.collect();
         pairs.sort_unstable();
         pairs.dedup();
-        let mut offsets = vec![0u32; vertices + 1];
-        for &(from, _) in &pairs {
-            offsets[from as usize + 1] += 1;
-        }
-        for v in 0..vertices {
-            offsets[v + 1] += offsets[v];
-        }
-        Self { offsets, list: pairs.into_iter().map(|(_, to)| to).collect() }
+        Self { rows: Rows::by_row(vertices, pairs) }
     }
 
     /// Neighbours of vertex `v`.
     pub fn of(&self, v: usize) -> &[u32] {
-        &self.list[self.offsets[v] as usize..self.offsets[v + 1] as usize]
+        self.rows.of(v)
     }
 }
 

@@ -13,7 +13,15 @@ pub struct Rows<T> {
 /// Why offsets and entries are no rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RowsError {
-    /// Offsets that do not start at zero, or none.
+    /// Offsets for another number of rows.
+    #[error("it has {found} offsets, but {rows} rows need one more than rows")]
+    Rows {
+        /// The offsets.
+        found: usize,
+        /// The rows.
+        rows: usize,
+    },
+    /// Offsets that do not start at zero.
     #[error("the offsets of its rows do not start at 0")]
     Start,
     /// Offsets that fall.
@@ -47,8 +55,24 @@ impl<T> Rows<T> {
     /// # Errors
     /// [`RowsError`], naming the row.
     pub fn new(offsets: Vec<u32>, entries: Vec<T>) -> Result<Self, RowsError> {
-        check_offsets(&offsets, entries.len())?;
+        check_offsets(&offsets, offsets.len().saturating_sub(1), entries.len())?;
         Ok(Self { offsets, entries })
+    }
+
+    /// `rows` rows from (row, entry) pairs in any order; each row keeps the order of its pairs.
+    ///
+    /// # Panics
+    /// If a pair names a row that there is not, or there are more than 4 billion pairs.
+    pub fn by_row(rows: usize, mut pairs: Vec<(u32, T)>) -> Self {
+        pairs.sort_by_key(|(row, _)| *row);
+        let mut offsets = vec![0u32; rows + 1];
+        for (row, _) in &pairs {
+            offsets[*row as usize + 1] += 1;
+        }
+        for row in 0..rows {
+            offsets[row + 1] += offsets[row];
+        }
+        Self { offsets, entries: pairs.into_iter().map(|(_, entry)| entry).collect() }
     }
 
     /// Appends a row.
@@ -118,18 +142,21 @@ impl<T> Rows<T> {
     }
 }
 
-/// Checks the offsets of rows whose entries lie in several lists of length `entries`: they rise from 0 to `entries`.
+/// Checks the offsets of `rows` rows whose entries lie in one or several lists of length `entries`: they rise from 0 to `entries`.
 ///
 /// # Errors
 /// [`RowsError`], naming the row.
-pub fn check_offsets(offsets: &[u32], entries: usize) -> Result<(), RowsError> {
-    if offsets.first() != Some(&0) {
+pub fn check_offsets(offsets: &[u32], rows: usize, entries: usize) -> Result<(), RowsError> {
+    if offsets.len() != rows + 1 {
+        return Err(RowsError::Rows { found: offsets.len(), rows });
+    }
+    if offsets[0] != 0 {
         return Err(RowsError::Start);
     }
     if let Some(row) = offsets.windows(2).position(|pair| pair[0] > pair[1]) {
         return Err(RowsError::Falls { row });
     }
-    match offsets.last().map_or(0, |&end| end as usize) {
+    match offsets[rows] as usize {
         end if end == entries => Ok(()),
         found => Err(RowsError::End { found, entries }),
     }
@@ -147,6 +174,7 @@ mod tests {
         }
         assert_eq!(rows.iter().collect::<Vec<_>>(), [&[1, 2][..], &[], &[3]]);
         assert_eq!((rows.len(), rows.range(2), rows.offsets()), (3, 2..3, &[0, 2, 2, 3][..]));
+        assert_eq!(Rows::by_row(3, vec![(2, 3), (0, 1), (0, 2)]), rows);
         assert_eq!(rows.map(|x| x * 2).entries(), [2, 4, 6]);
         let (offsets, entries) = rows.clone().into_parts();
         assert_eq!(Rows::new(offsets, entries), Ok(rows));
@@ -155,7 +183,7 @@ mod tests {
     #[test]
     fn offsets_that_are_no_rows_are_named() {
         let made = |offsets: &[u32]| Rows::new(offsets.to_vec(), vec!['a', 'b']);
-        assert_eq!(made(&[]), Err(RowsError::Start));
+        assert_eq!(made(&[]), Err(RowsError::Rows { found: 0, rows: 0 }));
         assert_eq!(made(&[1, 2]), Err(RowsError::Start));
         assert_eq!(made(&[0, 2, 1, 2]), Err(RowsError::Falls { row: 1 }));
         assert_eq!(made(&[0, 1]), Err(RowsError::End { found: 1, entries: 2 }));

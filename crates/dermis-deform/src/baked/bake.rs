@@ -74,9 +74,9 @@ impl BakedBase {
             Base::Dqs(weights, blend) => BakedBase::Dqs(Weights::of(weights), blend.clone()),
             Base::DirectDeltaMush(mush) => BakedBase::DirectDeltaMush(BakedDeltaMush::of(mush, rest)),
             Base::AnimationSpace(space) => BakedBase::AnimationSpace {
-                offsets: space.offsets.clone(),
-                bones: space.terms.iter().map(|(bone, _)| bone.get() as u32).collect(),
-                a: space.terms.iter().map(|(_, a)| a.as_vec4()).collect(),
+                offsets: space.terms.offsets().to_vec(),
+                bones: space.terms.entries().iter().map(|(bone, _)| bone.get() as u32).collect(),
+                a: space.terms.entries().iter().map(|(_, a)| a.as_vec4()).collect(),
             },
             Base::RotationalRegression(model) => BakedBase::RotationalRegression(model.clone()),
             Base::Stack(stack, _) => BakedBase::Stack(stack.clone()),

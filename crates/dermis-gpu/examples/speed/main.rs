@@ -171,7 +171,9 @@ impl Character {
     fn animation_space(&self) -> Base {
         let terms = self.weights.rows().enumerate();
         let terms = terms.flat_map(|(v, row)| row.iter().map(move |&(b, w)| (b, (self.rest[v] * w).extend(w))));
-        Base::AnimationSpace(AnimationSpace { offsets: self.offsets(4), terms: terms.collect() })
+        Base::AnimationSpace(AnimationSpace {
+            terms: dermis_rig::Rows::new(self.offsets(4), terms.collect()).expect("four terms a vertex"),
+        })
     }
 
     fn offsets(&self, each: u32) -> Vec<u32> {

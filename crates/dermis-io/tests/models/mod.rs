@@ -145,8 +145,11 @@ fn base_of(name: &str, weights: Influences, rig: &Rig) -> Base {
         "rest" => Base::Rest,
         "given" => Base::Given,
         _ => Base::AnimationSpace(AnimationSpace {
-            offsets: (0..=24).step_by(2).collect(),
-            terms: (0..24).map(|t| (bone(t % 3), DVec4::new(odd(t), odd(t + 1), odd(t + 2), 0.5))).collect(),
+            terms: dermis_rig::Rows::new(
+                (0..=24).step_by(2).collect(),
+                (0..24).map(|t| (bone(t % 3), DVec4::new(odd(t), odd(t + 1), odd(t + 2), 0.5))).collect(),
+            )
+            .unwrap(),
         }),
     }
 }

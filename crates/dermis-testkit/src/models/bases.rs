@@ -6,7 +6,7 @@ use dermis_deform::{
     AnimationSpace, Base, DirectDeltaMush, DualQuaternions, Lattice, Layer, Outside, Stack, StackPose, Wire, Wires,
 };
 use dermis_rig::glam::{DMat3, DVec3};
-use dermis_rig::{BoneIndex, Mesh};
+use dermis_rig::{BoneIndex, Mesh, Rows};
 
 /// Bases of every kind, by name.
 pub fn bases(tree: &Tree, random: &mut Random) -> Vec<(&'static str, Base)> {
@@ -63,12 +63,12 @@ fn delta_mush(tree: &Tree) -> DirectDeltaMush {
 
 /// Coefficients near those of linear blending, their weights summing to one.
 fn animation_space(tree: &Tree, random: &mut Random) -> AnimationSpace {
-    let (mut offsets, mut terms) = (vec![0], Vec::new());
+    let mut terms = Rows::default();
     for (p, row) in tree.rig.mesh().positions.iter().zip(tree.weights().rows()) {
-        terms.extend(row.iter().map(|&(bone, w)| (bone, (*p * w + random.direction() * 0.05).extend(w))));
-        offsets.push(terms.len() as u32);
+        let own = row.iter().map(|&(bone, w)| (bone, (*p * w + random.direction() * 0.05).extend(w)));
+        terms.push(own).expect("a few terms");
     }
-    AnimationSpace { offsets, terms }
+    AnimationSpace { terms }
 }
 
 /// Faces of consecutive vertices in two parts and more, and vertices without faces.

@@ -15,6 +15,7 @@
 use super::turn::Turned;
 use crate::baked::lanes::{self, Columns, EIGHT, Eight, EightKernel, cross, numbers, padded, store};
 use crate::delta_mush::{DirectDeltaMush, rotation_of};
+use dermis_rig::check_offsets;
 use dermis_rig::glam::{DMat3, DVec3, Vec3, Vec4};
 use std::mem::size_of;
 
@@ -74,9 +75,8 @@ impl BakedDeltaMush {
     ///
     /// `None` if the arrays are not of one length, or eight vertices have more than 65535 bones.
     pub fn new(offsets: &[u32], bones: &[u32], moments: &[[f32; 10]], of_vertices: &[[f32; 7]]) -> Option<Self> {
-        let ascending = offsets.windows(2).all(|pair| pair[0] <= pair[1]);
-        let whole = offsets.last().copied() == u32::try_from(bones.len()).ok();
-        if offsets.len() != of_vertices.len() + 1 || !ascending || !whole || bones.len() != moments.len() {
+        check_offsets(offsets, of_vertices.len(), bones.len()).ok()?;
+        if bones.len() != moments.len() {
             return None;
         }
         let mut made = Self { offsets: offsets.to_vec(), starts: vec![0], ..Self::default() };
@@ -142,7 +142,8 @@ impl BakedDeltaMush {
     }
 
     pub(in crate::baked) fn of(mush: &DirectDeltaMush, rest: &[DVec3]) -> Self {
-        let (mut bones, mut moments) = (Vec::with_capacity(mush.terms.len()), Vec::with_capacity(mush.terms.len()));
+        let terms = mush.terms.entries().len();
+        let (mut bones, mut moments) = (Vec::with_capacity(terms), Vec::with_capacity(terms));
         let mut of_vertices = Vec::with_capacity(rest.len());
         let mut sorted = Vec::new();
         for (v, p) in rest.iter().enumerate() {
@@ -161,7 +162,7 @@ impl BakedDeltaMush {
             let (centre, offset) = (mush.centres[v].as_vec3(), (*p - mush.centres[v]).as_vec3());
             of_vertices.push([centre.x, centre.y, centre.z, offset.x, offset.y, offset.z, unit as f32]);
         }
-        Self::new(&mush.offsets, &bones, &moments, &of_vertices).expect("rows of one length")
+        Self::new(mush.terms.offsets(), &bones, &moments, &of_vertices).expect("rows of one length")
     }
 
     /// Number of vertices.
