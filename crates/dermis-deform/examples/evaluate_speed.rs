@@ -125,7 +125,14 @@ fn run(vertices: usize, bones: usize, count: usize) {
         ("rigid", Base::Rigid(weights.clone()), None, 28),
         ("LBS", Base::Lbs(weights.clone()), None, 24 + 6 * count),
         ("DQS", Base::Dqs(weights.clone(), dqs), None, 24 + 6 * count),
-        ("animation space", Base::AnimationSpace(AnimationSpace { terms: dermis_rig::Rows::new(offsets, terms).expect("as many a vertex") }), None, 16 + 20 * count),
+        (
+            "animation space",
+            Base::AnimationSpace(AnimationSpace {
+                terms: dermis_rig::Rows::new(offsets, terms).expect("as many a vertex"),
+            }),
+            None,
+            16 + 20 * count,
+        ),
         ("MWE row over rest", Base::Rest, Some(row.clone()), 36 + 52 * count),
         ("MWE row over LBS", Base::Lbs(weights.clone()), Some(row), 36 + 58 * count),
         ("MWE full over LBS", Base::Lbs(weights.clone()), Some(full), 36 + 150 * count),

@@ -280,7 +280,8 @@ fn threads_change_no_bit() {
     let run = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let found = pool.install(|| fit(&bench, None, &AnimationSpaceSettings::for_poses(true)));
-        let bits: Vec<[u64; 4]> = found.space.terms.entries().iter().map(|(_, a)| a.to_array().map(f64::to_bits)).collect();
+        let bits: Vec<[u64; 4]> =
+            found.space.terms.entries().iter().map(|(_, a)| a.to_array().map(f64::to_bits)).collect();
         (bits, found.sweep)
     };
     let alone = run(1);
