@@ -11,41 +11,45 @@ use std::collections::BTreeSet;
 /// What one crate may use.
 struct Rule {
     name: &'static str,
+    /// The most lines of Rust it may have, tests included: a crate that grows past them takes its number along, in the commit
+    /// that says why.
+    lines: usize,
     /// Crates of this workspace.
     uses: &'static [&'static str],
     /// Crates from elsewhere; `None` for any.
     from_elsewhere: Option<&'static [&'static str]>,
 }
 
-const fn rule(name: &'static str, uses: &'static [&'static str]) -> Rule {
-    Rule { name, uses, from_elsewhere: None }
+const fn rule(name: &'static str, lines: usize, uses: &'static [&'static str]) -> Rule {
+    Rule { name, lines, uses, from_elsewhere: None }
 }
 
 /// Edges count for normal and build dependencies. Tests may use [`TEST_ONLY`] besides.
 const TABLE: &[Rule] = &[
     // The two crates below all others stay small: vocabulary and numbers.
-    Rule { name: "dermis-rig", uses: &[], from_elsewhere: Some(&["glam", "thiserror"]) },
-    Rule { name: "dermis-solve", uses: &[], from_elsewhere: Some(&["faer", "pulp", "thiserror"]) },
+    Rule { name: "dermis-rig", lines: 99999, uses: &[], from_elsewhere: Some(&["glam", "thiserror"]) },
+    Rule { name: "dermis-solve", lines: 99999, uses: &[], from_elsewhere: Some(&["faer", "pulp", "thiserror"]) },
     // A model whose positions answer a sparse system (rotational regression) solves it with dermis-solve.
-    rule("dermis-deform", &["dermis-rig", "dermis-solve"]),
-    rule("dermis-fit", &["dermis-rig", "dermis-deform", "dermis-solve"]),
+    rule("dermis-deform", 99999, &["dermis-rig", "dermis-solve"]),
+    rule("dermis-fit", 99999, &["dermis-rig", "dermis-deform", "dermis-solve"]),
     // Random poses of a stress test come from the generator of dermis-solve.
-    rule("dermis-measure", &["dermis-rig", "dermis-solve", "dermis-deform"]),
+    rule("dermis-measure", 99999, &["dermis-rig", "dermis-solve", "dermis-deform"]),
     // It measures what every step of a compilation costs, and compresses and decomposes with the solvers of dermis-fit.
-    rule("dermis-compile", &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit", "dermis-measure"]),
+    rule("dermis-compile", 99999, &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit", "dermis-measure"]),
     // Poses from keys, goals, markers: values in, motions out.
-    rule("dermis-motion", &["dermis-rig", "dermis-solve"]),
+    rule("dermis-motion", 99999, &["dermis-rig", "dermis-solve"]),
     // A skeleton for a bare mesh, by the parts of a body that dermis-motion knows, and its weights by the heat of dermis-fit.
-    rule("dermis-autorig", &["dermis-rig", "dermis-fit", "dermis-motion"]),
+    rule("dermis-autorig", 99999, &["dermis-rig", "dermis-fit", "dermis-motion"]),
     // Scenes are read into what dermis-motion plays.
-    rule("dermis-io", &["dermis-rig", "dermis-deform", "dermis-motion"]),
+    rule("dermis-io", 99999, &["dermis-rig", "dermis-deform", "dermis-motion"]),
     // The only crate below the recipes that opens files; it shows a clip's skin by linear blend skinning.
-    rule("dermis-files", &["dermis-rig", "dermis-deform", "dermis-io"]),
+    rule("dermis-files", 99999, &["dermis-rig", "dermis-deform", "dermis-io"]),
     // Shows what others computed: text in, text out, so that a program without files or terminal can use it.
-    rule("dermis-report", &["dermis-rig", "dermis-measure", "dermis-io"]),
+    rule("dermis-report", 99999, &["dermis-rig", "dermis-measure", "dermis-io"]),
     // Fits the examples of papers and draws them; one of them embeds a skeleton.
     rule(
         "dermis-figures",
+        99999,
         &[
             "dermis-autorig",
             "dermis-rig",
@@ -59,9 +63,10 @@ const TABLE: &[Rule] = &[
         ],
     ),
     // Nothing uses it, so that only who wants a graphics card compiles a graphics library.
-    rule("dermis-gpu", &["dermis-rig", "dermis-deform"]),
+    rule("dermis-gpu", 99999, &["dermis-rig", "dermis-deform"]),
     rule(
         "dermis-workflow",
+        99999,
         &[
             "dermis-rig",
             "dermis-solve",
@@ -78,9 +83,10 @@ const TABLE: &[Rule] = &[
         ],
     ),
     // The program reaches the libraries' types through dermis-workflow.
-    rule("dermis-cli", &["dermis-workflow"]),
+    rule("dermis-cli", 99999, &["dermis-workflow"]),
     rule(
         "dermis",
+        99999,
         &[
             "dermis-rig",
             "dermis-solve",
@@ -97,17 +103,26 @@ const TABLE: &[Rule] = &[
     ),
     // The façade for Python. The program comes with the package and runs the same code, and its words for errors are put into
     // Python's: this is what the program is a library for.
-    rule("dermis-python", &["dermis", "dermis-cli"]),
+    rule("dermis-python", 99999, &["dermis", "dermis-cli"]),
     // Runs models and reads the model file; the size of the library is what it lets in.
-    Rule { name: "dermis-c", uses: &["dermis-rig", "dermis-deform", "dermis-io"], from_elsewhere: Some(&["rayon"]) },
-    rule(TEST_ONLY, &["dermis-rig", "dermis-deform"]),
+    Rule {
+        name: "dermis-c",
+        lines: 99999,
+        uses: &["dermis-rig", "dermis-deform", "dermis-io"],
+        from_elsewhere: Some(&["rayon"]),
+    },
+    rule(TEST_ONLY, 99999, &["dermis-rig", "dermis-deform"]),
     // The oracle checks kernel interpolation on its own, apart from any skin.
-    rule("dermis-oracle", &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit", "dermis-measure"]),
+    rule("dermis-oracle", 99999, &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit", "dermis-measure"]),
     // Measures what the public interface does.
-    rule("dermis-bench", &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit", TEST_ONLY]),
+    rule("dermis-bench", 99999, &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit", TEST_ONLY]),
     // Runs whatever reads bytes that somebody else wrote.
-    rule("dermis-fuzz", &["dermis-rig", "dermis-deform", "dermis-motion", "dermis-io", "dermis-workflow", TEST_ONLY]),
-    rule("xtask", &[]),
+    rule(
+        "dermis-fuzz",
+        99999,
+        &["dermis-rig", "dermis-deform", "dermis-motion", "dermis-io", "dermis-workflow", TEST_ONLY],
+    ),
+    rule("xtask", 99999, &[]),
 ];
 
 /// May be a dev-dependency of every crate.
@@ -161,17 +176,27 @@ const MOST_LINES: usize = 700;
 /// Files that may be longer, with the reason.
 const LONG_FILES: &[(&str, &str)] = &[];
 
+/// Where every verb has its room, and what lies beside the rooms: the sum of all verbs, and what several rooms share. None of it
+/// has the name of a verb.
+const ROOMS: &str = "crates/dermis-workflow/src/verbs";
+const BESIDE_ROOMS: &[&str] =
+    &["error.rs", "joint_limits.rs", "lib.rs", "measure.rs", "memory.rs", "recipe", "shown.rs", "verbs"];
+
 /// Checks the whole workspace. `Ok` and `Err` hold text for people.
 pub fn check() -> Result<String, String> {
     let packages = packages()?;
     let mut findings = forbidden_edges(&packages);
+    findings.append(&mut strangers_beside_rooms(&crate::workspace::root().join(ROOMS))?);
     let mut files = 0;
     for package in &packages {
+        let mut lines = 0;
         for file in source::rust_files(&package.folder)? {
             files += 1;
-            let mut found = banned(&package.name, &package.folder, &file)?;
-            findings.append(&mut found);
+            let (found, of_file) = banned(&package.name, &package.folder, &file)?;
+            findings.extend(found);
+            lines += of_file;
         }
+        findings.extend(too_large(&package.name, lines));
         findings.append(&mut circles::findings(&package.name, &package.folder.join("src"))?);
     }
     match findings.is_empty() {
@@ -252,8 +277,28 @@ fn forbidden_edges(packages: &[Package]) -> Vec<String> {
     findings
 }
 
-/// What a source file must not contain, given its crate.
-fn banned(package: &str, folder: &std::path::Path, file: &std::path::Path) -> Result<Vec<String>, String> {
+/// A crate with more lines than the table allows.
+fn too_large(name: &str, lines: usize) -> Option<String> {
+    let most = TABLE.iter().find(|rule| rule.name == name)?.lines;
+    (lines > most).then(|| format!("{name}: {lines} lines; {most} are the most"))
+}
+
+/// Files and folders beside the rooms of the verbs that are not in the list: a verb with a second room.
+fn strangers_beside_rooms(rooms: &std::path::Path) -> Result<Vec<String>, String> {
+    let beside = rooms.with_file_name("");
+    let entries = std::fs::read_dir(&beside).map_err(|error| format!("{}: {error}", beside.display()))?;
+    let names = entries.map(|entry| entry.map(|entry| entry.file_name().to_string_lossy().into_owned()));
+    let mut names: Vec<String> = names.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
+    let stem = |name: &str| name.strip_suffix(".rs").unwrap_or(name).to_owned();
+    let is_room = |name: &str| rooms.join(stem(name)).is_dir() || rooms.join(stem(name)).with_extension("rs").is_file();
+    names.retain(|name| !BESIDE_ROOMS.contains(&name.as_str()) || is_room(name));
+    names.sort();
+    let told = |name| format!("{name} lies beside the rooms of the verbs: it belongs into {ROOMS}/<verb>");
+    Ok(names.into_iter().map(told).collect())
+}
+
+/// What a source file must not contain, given its crate; and its lines.
+fn banned(package: &str, folder: &std::path::Path, file: &std::path::Path) -> Result<(Vec<String>, usize), String> {
     let shown = file.strip_prefix(crate::workspace::root()).unwrap_or(file);
     let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", shown.display()))?;
     let lines = text.lines().count();
@@ -273,6 +318,10 @@ fn banned(package: &str, folder: &std::path::Path, file: &std::path::Path) -> Re
         if !PROGRAMS.contains(&package) {
             bans.extend(source::printing(&product).into_iter().map(|b| (b, "belongs to a program")));
         }
+        if package == "dermis-workflow" {
+            let reason = "is text of a page, which belongs to dermis-report";
+            bans.extend(source::markup(&product).into_iter().map(|b| (b, reason)));
+        }
         if package == "dermis-solve" {
             let reason = "is a word of characters: this crate knows numbers";
             bans.extend(source::words(&product, CHARACTER_WORDS).into_iter().map(|b| (b, reason)));
@@ -281,7 +330,7 @@ fn banned(package: &str, folder: &std::path::Path, file: &std::path::Path) -> Re
     let told = bans.into_iter().map(|(ban, why)| format!("{}:{}: {} {why}", shown.display(), ban.line, ban.what));
     let long = (lines > MOST_LINES && !may_be_long)
         .then(|| format!("{}: {lines} lines; {MOST_LINES} are the most", shown.display()));
-    Ok(told.chain(long).collect())
+    Ok((told.chain(long).collect(), lines))
 }
 
 #[cfg(test)]
@@ -320,6 +369,21 @@ mod tests {
             let found = findings(name, &[dependency]);
             assert!(found.len() == 1 && found[0].starts_with(name), "{name} -> {dependency:?}: {found:?}");
         }
+    }
+
+    #[test]
+    fn a_second_room_of_a_verb_is_found() {
+        let rooms = crate::workspace::root().join(ROOMS);
+        assert_eq!(strangers_beside_rooms(&rooms), Ok(Vec::new()));
+        let found = strangers_beside_rooms(&rooms.join("fit")).unwrap();
+        assert!(found.iter().any(|told| told.starts_with("fit lies beside")), "{found:?}");
+    }
+
+    #[test]
+    fn a_crate_has_the_lines_of_its_number() {
+        let rule = &TABLE[0];
+        assert_eq!(too_large(rule.name, rule.lines), None);
+        assert!(too_large(rule.name, rule.lines + 1).is_some());
     }
 
     /// An edge upwards in the table itself would allow a cycle.

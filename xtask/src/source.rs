@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 /// An identifier, or one character of punctuation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Token {
-    /// Its text.
+    /// Its text; `"` for a literal.
     pub text: String,
+    /// What a literal says, as written; empty for other tokens.
+    pub said: String,
     /// Its line, from 1.
     pub line: usize,
 }
@@ -88,8 +90,11 @@ pub fn tokens(text: &str) -> Vec<Token> {
                 token = (!x.is_whitespace()).then(|| x.to_string());
             }
         }
-        found.extend(token.map(|text| Token { text, line }));
         i = i.min(c.len());
+        found.extend(token.map(|text| {
+            let said = if text == "\"" { c[start..i].iter().collect() } else { String::new() };
+            Token { text, said, line }
+        }));
         line += c[start..i].iter().filter(|&&x| x == '\n').count();
     }
     found
@@ -223,6 +228,21 @@ pub fn printing(tokens: &[Token]) -> Vec<Ban> {
     calls.map(|two| Ban { what: format!("`{}!`", two[0].text), line: two[0].line }).collect()
 }
 
+/// Literals that hold a tag of HTML or SVG: `<p>`, `</td>`, `<rect `. `<FILE>` and `a < b` are none.
+pub fn markup(tokens: &[Token]) -> Vec<Ban> {
+    let tag = |token: &Token| {
+        token.said.match_indices('<').find_map(|(at, _)| {
+            let rest = &token.said[at + 1..];
+            let rest = rest.strip_prefix('/').unwrap_or(rest);
+            let name = rest.find(|x: char| !x.is_ascii_lowercase() && !x.is_ascii_digit()).map(|end| &rest[..end])?;
+            let closes = rest[name.len()..].starts_with(['>', ' ', '/']);
+            (closes && name.starts_with(|x: char| x.is_ascii_lowercase())).then(|| name.to_owned())
+        })
+    };
+    let found = tokens.iter().filter_map(|token| Some((tag(token)?, token.line)));
+    found.map(|(name, line)| Ban { what: format!("`<{name}>`"), line }).collect()
+}
+
 /// What follows `std::`: one name, or the first name of each path in braces. `std::{fs, io::{self, Read}}` has fs and io.
 fn first_segments(tokens: &[Token], start: usize) -> Vec<&Token> {
     if tokens.get(start).is_none_or(|token| token.text != "{") {
@@ -253,6 +273,12 @@ mod tests {
 
     fn whats(bans: Vec<Ban>) -> Vec<(String, usize)> {
         bans.into_iter().map(|ban| (ban.what.replace('`', ""), ban.line)).collect()
+    }
+
+    #[test]
+    fn tags_are_found_in_literals_alone() {
+        let text = "let a = \"<p>x</p>\"; let b: Vec<p> = c; // <td>\nlet d = format!(\"<rect x=1/>\");\nlet e = \"dermis fit <FILE>, a <b\";";
+        assert_eq!(whats(markup(&tokens(text))), [("<p>".to_owned(), 1), ("<rect>".to_owned(), 2)]);
     }
 
     #[test]

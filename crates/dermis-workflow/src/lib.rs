@@ -2,7 +2,7 @@
 //!
 //! A [`recipe`] is a verb as data, and runs. [`verbs`] has a room for every verb, with the steps of the recipe for those who want
 //! one of them: `verbs::fit` learns, `verbs::weights` makes skinning weights, `verbs::export` makes files for engines, and so on.
-//! Rooms share [`measure`] (scores), [`joint_limits`] (a file of limits) and [`report`] (the page that people look at).
+//! Rooms share [`measure`] (scores) and [`joint_limits`] (a file of limits).
 //!
 //! [`load`], [`output`], [`skins`] and [`convert`] are those of `dermis-files`. Progress and cancelling are arguments;
 //! nothing here prints.
@@ -12,7 +12,7 @@ pub mod joint_limits;
 pub mod measure;
 pub mod memory;
 pub mod recipe;
-pub mod report;
+mod shown;
 pub mod verbs;
 
 #[cfg(feature = "figures")]
@@ -21,7 +21,7 @@ pub use dermis_files::{FileError, Part, Phrase, convert, load, output, skins};
 pub use error::Error;
 pub use {
     dermis_autorig as autorig, dermis_deform as deform, dermis_fit as fits, dermis_io as io, dermis_motion as motion,
-    dermis_rig as rig, dermis_solve::simd,
+    dermis_report as report, dermis_rig as rig, dermis_solve::simd,
 };
 
 /// Name and version of the program, for provenance.

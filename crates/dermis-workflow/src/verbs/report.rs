@@ -3,7 +3,8 @@
 use crate::error::Error;
 use crate::load::{FileNote, note, read_bytes};
 use crate::recipe::{Existing, Input, Watch, keep, reserve_page, seen, step, write_page};
-use crate::report::{OutcomePair, StoredOutcome, file_stamps};
+use crate::report::{OutcomePair, StoredOutcome};
+use crate::shown::file_stamps;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;

@@ -4,7 +4,8 @@ use crate::error::Error;
 use crate::load::{FileNote, ReadOptions};
 use crate::output::{reserve_file, reserve_folder};
 use crate::recipe::{Existing, Input, Watch, keep, seen, sources, step};
-use crate::report::{ModelOutcome, ScoredExamples, SetRole, file_stamps};
+use crate::report::{ModelOutcome, ScoredExamples, SetRole};
+use crate::shown::file_stamps;
 use crate::verbs::decompose::{
     Decomposed, DecompositionMethod, SequenceOptions, Sequences, Solved, Tie, check_ending, load_sequences, solve,
     write_decomposition,

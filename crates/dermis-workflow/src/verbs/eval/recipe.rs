@@ -5,7 +5,8 @@ use crate::load::{FileNote, ReadOptions, load_base_cache, load_examples, load_mo
 use crate::measure::{PassRule, Scores, bound_of, measure_streamed, measure_within};
 use crate::output::{reserve_file, reserve_folder};
 use crate::recipe::{Existing, Input, Watch, keep, paths, sources, step};
-use crate::report::{ModelOutcome, PassVerdict, ScoredExamples, SetRole, file_stamps, vertex_csv};
+use crate::report::{ModelOutcome, PassVerdict, ScoredExamples, SetRole, vertex_csv};
+use crate::shown::file_stamps;
 use crate::verbs::eval::stress::{Stress, stress};
 use crate::verbs::suggest::{Advice, advice_json, advice_table, lacks};
 use dermis_deform::baked::BakedBase;

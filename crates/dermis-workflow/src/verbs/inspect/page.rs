@@ -7,7 +7,8 @@ use crate::report::page::{
     KeyFigure, Page, PageTable, PageVerdict, Provenance, Quantity, RigArc, RigBone, RigMirror, RigView, Tone,
     shown_positions,
 };
-use crate::report::{file_stamps, unit_of};
+use crate::report::unit_of;
+use crate::shown::file_stamps;
 use dermis_motion::ik::JointLimits;
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::{BoneIndex, Influences, Skeleton};

@@ -1,10 +1,10 @@
-//! Reports on what the workflow found: `dermis-report`, filled with fits, benches and files.
+//! What a page shows of fits, benches and files.
 
 use crate::load::FileNote;
 use crate::verbs::compare::Row;
 use crate::verbs::fit::{FitReport, RidgePoint};
+use dermis_report::FitSummary;
 use dermis_report::page::{FileStamp, MethodRow, StrengthSweep, SweptStrength};
-pub use dermis_report::*;
 
 /// Returns what a report says of a fit. A sweep is shown if it tried more than one strength.
 pub fn fit_summary(found: &FitReport, seconds: f64) -> FitSummary {
