@@ -9,7 +9,6 @@
 
 mod body;
 mod contacts;
-mod names;
 mod pairs;
 mod plant;
 #[cfg(test)]
