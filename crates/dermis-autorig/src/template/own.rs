@@ -127,7 +127,7 @@ impl Template {
             let far = places[j].distance(places[parent]) + reach;
             let keeps_on = matches!(
                 self.joints[j].part,
-                Some(Part::Head | Part::Neck | Part::Clavicle | Part::Thigh | Part::Tail)
+                Some(Part::Head | Part::Neck | Part::Clavicle | Part::Haunch | Part::Thigh | Part::Tail)
             );
             if rides || (siblings && far < small && !keeps_on) {
                 self.joints[j].hints.rides = true;

@@ -198,10 +198,37 @@ impl Recognised {
         }
         Self { roles: BoneVec::new(roles), by: BoneVec::new(making.by) }
     }
+}
 
-    /// The bones that were recognised by that.
-    pub fn judged(&self, by: JudgedBy) -> impl Iterator<Item = BoneIndex> + '_ {
-        self.by.enumerate().filter(move |(_, own)| **own == by).map(|(bone, _)| bone)
+/// By what the bones of a character were recognised.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Judged {
+    /// Bones recognised by their names.
+    pub by_name: usize,
+    /// The names of those recognised by their place in the tree, or at rest.
+    pub by_place: Vec<String>,
+    /// The names of those without role.
+    pub unknown: Vec<String>,
+}
+
+impl Judged {
+    /// Counts and lists the bones; `names` and `by` are in one order.
+    pub fn new<'a>(names: impl IntoIterator<Item = &'a String>, by: impl IntoIterator<Item = &'a JudgedBy>) -> Self {
+        let mut judged = Self::default();
+        for (name, by) in names.into_iter().zip(by) {
+            match by {
+                JudgedBy::Name => judged.by_name += 1,
+                JudgedBy::Place => judged.by_place.push(name.clone()),
+                JudgedBy::Nothing => judged.unknown.push(name.clone()),
+            }
+        }
+        judged
+    }
+}
+
+impl std::fmt::Display for Judged {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} by name, {} by place, {} not known", self.by_name, self.by_place.len(), self.unknown.len())
     }
 }
 

@@ -9,6 +9,8 @@ use dermis_rig::glam::DVec3;
 
 /// Ends of a pair may differ in height by this part of the character's size.
 const LEVEL: f64 = 0.1;
+/// Ends of a pair are farther apart than this part of the size.
+const APART: f64 = 0.02;
 
 /// Names trunk, arms and legs, if no bone of them has a name.
 pub(super) fn recognise(skeleton: &Skeleton, making: &mut Making) {
@@ -97,7 +99,7 @@ impl Tree {
                 let (p, q) = (self.heads[from] - self.heads[fork], self.heads[to] - self.heads[fork]);
                 let level =
                     (p.y - q.y).abs() < LEVEL * self.size && (p.length() - q.length()).abs() < LEVEL * self.size;
-                let apart = p.distance(q) > LEVEL * self.size;
+                let apart = p.distance(q) > APART * self.size;
                 if self.counts[a] == self.counts[b] && self.chain(a).len() == self.chain(b).len() && level && apart {
                     pairs.push([a, b]);
                 }

@@ -26,7 +26,11 @@ fn read(text: &'static str) -> Known {
         false => fields[0].split(' ').collect(),
     };
     // A space begins or ends a name where the side is there.
-    let mirrored = |name: &str| format!(" {name} ").replacen(sides[0], sides[1], 1).trim().to_owned();
+    let mirrored = |name: &str| {
+        let name = format!(" {name} ");
+        let at = name.rfind(sides[0]).map(|at| format!("{}{}{}", &name[..at], sides[1], &name[at + sides[0].len()..]));
+        at.unwrap_or(name).trim().to_owned()
+    };
     let (mut names, mut parents, mut expected) = (Vec::new(), Vec::new(), Vec::new());
     let mut open: Vec<[usize; 2]> = Vec::new();
     for line in lines.lines() {

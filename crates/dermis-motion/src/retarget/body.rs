@@ -77,6 +77,11 @@ impl Body {
         }
         let heads: Vec<DVec3> = tree.bind().iter().map(|bind| bind.translation).collect();
         let found = Recognised::new(&tree);
+        // Trees without names are paired by their shape.
+        let is_named = |(role, by): (&Option<Role>, &JudgedBy)| {
+            *by == JudgedBy::Name && role.is_some_and(|role| role.limb().is_some())
+        };
+        let has_names = found.roles.iter().zip(found.by.iter()).any(is_named);
         let is = |part: Part| found.roles.iter().map(|role| role.is_some_and(|role| role.part == part)).collect();
         let (low, high) =
             heads.iter().fold((heads[0], heads[0]), |(low, high), head| (low.min(*head), high.max(*head)));
@@ -86,7 +91,7 @@ impl Body {
             parents,
             children,
             heads,
-            roles: found.roles.iter().map(|role| role.filter(|role| role.limb().is_some())).collect(),
+            roles: found.roles.iter().map(|role| role.filter(|role| has_names && role.limb().is_some())).collect(),
             is_twist: is(Part::Twist),
             is_end: is(Part::End),
             judged_by: found.by.to_vec(),

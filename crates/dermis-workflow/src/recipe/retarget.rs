@@ -1,5 +1,6 @@
 //! `retarget`: a motion of one character on another.
 
+use super::exercise::judged;
 use super::{Existing, Input, Watch, keep, reserve, seen, step};
 use crate::convert::{Converted, is_folder, write_converted};
 use crate::error::Error;
@@ -183,6 +184,7 @@ impl RetargetOutcome {
             "frames": found.motion.frames.len(),
             "bones": self.bones,
             "paired_by": self.paired_by(),
+            "bones_recognised": {"source": judged(&found.judged[0]), "rig": judged(&found.judged[1])},
             "map": map,
             "without_partner": found.without_partner,
             "unused": found.unused,
