@@ -64,19 +64,12 @@ pub(super) fn pair(source: &Body, target: &Body, table: &PairTable) -> Result<Pa
     for (limb, side) in target.limbs() {
         let (theirs, own) = (source.limb(limb, side), target.limb(limb, side));
         let has_equal = own.iter().any(|bone| partners[*bone].is_some());
-        let found = match (has_equal, limb) {
-            // Parts pair what equal names leave.
-            (true, Limb::Arm | Limb::Leg) => by_parts(source, target, &theirs, &own).unwrap_or_default(),
-            (true, _) => Vec::new(),
-            (false, _) => pair_limb(source, target, limb, &theirs, &own),
+        let found = match has_equal {
+            true => beside_equal(source, target, limb, &theirs, &own, &partners),
+            false => pair_limb(source, target, limb, &theirs, &own),
         };
         limbs += usize::from((has_equal || !found.is_empty()) && limb != Limb::Root);
-        for (bone, partner) in found {
-            let is_used = has_equal && partners.iter().flatten().any(|other| other.bone == partner.bone);
-            if partners[bone].is_none() && !is_used {
-                partners[bone] = Some(partner);
-            }
-        }
+        found.into_iter().for_each(|(bone, partner)| partners[bone] = Some(partner));
     }
     let mut by = PairedBy::Names;
     if limbs < LEAST_LIMBS && 2 * equal < target.len().min(source.len()) {
@@ -143,6 +136,34 @@ fn pair_limb(source: &Body, target: &Body, limb: Limb, theirs: &[usize], own: &[
         return vec![(own[0], Partner::one(theirs[0]))];
     }
     by_order(source, target, theirs, own)
+}
+
+/// Partners for the bones of a limb that equal names leave: by their parts; of a back or neck for those before the first equal name, by order.
+fn beside_equal(
+    source: &Body,
+    target: &Body,
+    limb: Limb,
+    theirs: &[usize],
+    own: &[usize],
+    partners: &[Option<Partner>],
+) -> Vec<(usize, Partner)> {
+    let lacks = |bone: &usize| partners[*bone].is_none();
+    let mut found = match limb {
+        Limb::Arm | Limb::Leg => by_parts(source, target, theirs, own).unwrap_or_default(),
+        Limb::Hips if !theirs.is_empty() => vec![(own[0], Partner::one(theirs[0]))],
+        Limb::Spine | Limb::Neck => {
+            let equal = own.iter().enumerate().find_map(|(at, bone)| Some((at, partners[*bone]?.bone)));
+            let there = equal.and_then(|(at, bone)| Some((at, theirs.iter().position(|other| *other == bone)?)));
+            match there {
+                Some((at, place)) if place > 0 => by_order(source, target, &theirs[..=place], &own[..=at]),
+                _ => Vec::new(),
+            }
+        }
+        _ => Vec::new(),
+    };
+    let is_used = |bone: usize| partners.iter().flatten().any(|partner| partner.bone == bone);
+    found.retain(|(bone, partner)| lacks(bone) && (limb == Limb::Hips || !is_used(partner.bone)));
+    found
 }
 
 /// Whether two bones are known as different parts or sides.

@@ -1,7 +1,7 @@
 //! Walks planted with legs in closed form, brought onto characters of other proportions, rest poses, axes and names.
 
 use super::*;
-use crate::body::Side;
+use crate::body::{Limb, Side};
 use dermis_rig::glam::{DAffine3, DQuat};
 use dermis_rig::silent;
 
@@ -416,7 +416,10 @@ fn every_two_conventions_pair_their_limbs() {
                 Part::Foot,
             ] {
                 for side in [Side::Left, Side::Middle, Side::Right] {
-                    let (Some(_), Some(bone)) = (from.find(part, side), to.find(part, side)) else { continue };
+                    let (Some(_), Some(first)) = (from.find(part, side), to.find(part, side)) else { continue };
+                    // A back whose first bone is the other's second begins there.
+                    let spine = || to.limb(Limb::Spine, side).into_iter().find(|bone| found.partners[*bone].is_some());
+                    let bone = if part == Part::Spine { spine().unwrap_or(first) } else { first };
                     let partner = found.partners[bone]
                         .and_then(|partner| from.roles[if partner.part < 0.5 { partner.bone } else { partner.next }]);
                     pairs += 1;
