@@ -12,7 +12,6 @@
 //! - [`penalties`], [`embed`]: the best embeddings of a template's landmarks
 //! - [`limb`], [`place`]: centre lines, and all joints
 //! - [`weigh`]: bone heat on the body, and what lies on it
-//! - [`names`]: bones named by convention
 //!
 //! Source: Baran & Popović 2007, Automatic rigging and animation of 3D characters. Modules name their departures.
 
@@ -23,7 +22,6 @@ pub mod frame;
 pub mod graph;
 pub mod limb;
 pub mod medial;
-pub mod names;
 pub mod outer;
 pub mod penalties;
 pub mod place;
@@ -33,6 +31,6 @@ pub mod template;
 pub mod weigh;
 pub mod winding;
 
-pub use names::Convention;
+pub use dermis_motion::body::Convention;
 pub use rigged::{AutoRig, AutoRigError, AutoRigReport, AutoRigSettings, FoundJoint, autorig};
 pub use template::Template;

@@ -79,6 +79,7 @@ pub fn show(outcome: &ExerciseOutcome, ui: &Ui, json: bool) -> ExitCode {
         let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
         ui.print(&format!("not known: {}{rest}", unknown[..unknown.len() - more].join(", ")));
     }
+    ui.print(&format!("bones recognised: {}", outcome.judged()));
     let kinds = [
         (Kind::Extreme, "at ends of ranges"),
         (Kind::Between, "half way"),

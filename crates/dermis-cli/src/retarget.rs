@@ -75,6 +75,7 @@ pub fn show(outcome: &RetargetOutcome, ui: &Ui, json: bool) -> ExitCode {
         outcome.paired_by(),
         found.scale
     ));
+    ui.print(&format!("bones recognised: of the source {}; of the rig {}", found.judged[0], found.judged[1]));
     if found.facing.abs() > 1e-6 {
         ui.print(&format!("the rig faces {:.0}° from the way the source does", found.facing.to_degrees()));
     }

@@ -6,6 +6,7 @@
 //! [`Layer`]s of clips, driven bones and goals. A [`Player`] plays it on a skeleton, in one pass.
 
 pub mod anatomy;
+pub mod body;
 pub mod cameras;
 pub mod controls;
 pub mod crowd;

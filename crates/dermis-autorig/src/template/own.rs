@@ -9,7 +9,7 @@ use crate::AutoRigError;
 use crate::body::Body;
 use crate::field::Field;
 use crate::limb::{Limb, LimbShape};
-use dermis_motion::anatomy::{Part, Side, roles};
+use dermis_motion::body::{Part, Recognised, Side};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, Mirror, Rig};
 
@@ -73,7 +73,7 @@ impl Template {
             own.or_else(|| (0..at).min_by(|a, b| far(a).total_cmp(&far(b))))
         };
         let mirror = rig.weights().and_then(|weights| Mirror::find(&mesh.positions, skeleton, weights));
-        let said = roles(skeleton);
+        let said = Recognised::new(skeleton).roles;
         let size = mesh.diagonal().max(1e-12);
         let mut joints: Vec<TemplateJoint> = Vec::with_capacity(kept.len());
         for (at, &bone) in kept.iter().enumerate() {
@@ -127,7 +127,7 @@ impl Template {
             let far = places[j].distance(places[parent]) + reach;
             let keeps_on = matches!(
                 self.joints[j].part,
-                Some(Part::Head | Part::Neck | Part::Clavicle | Part::Thigh | Part::Tail)
+                Some(Part::Head | Part::Neck | Part::Clavicle | Part::Haunch | Part::Thigh | Part::Tail)
             );
             if rides || (siblings && far < small && !keeps_on) {
                 self.joints[j].hints.rides = true;

@@ -62,6 +62,21 @@ fn a_file_is_a_template_and_a_hand_is_rigged() {
     assert!(number(&desk.json("inspect poses.npz --json")[0], "poses") > 10.0);
 }
 
+/// Oracle: 65° of twist to each side, shared by neck and head; the back has 40°, shared by its three bones.
+#[test]
+fn neck_and_head_of_rigify_names_have_their_own_limits() {
+    let desk = Desk::new();
+    desk.good(&format!("rig {BODY} --names rigify -o hero.npz"));
+    let told = desk.json("exercise hero.npz --poses 8 -o poses.npz --write-limits limits.json --json");
+    let recognised = &told["bones_recognised"];
+    assert_eq!((&recognised["by_name"], &recognised["unknown"]), (&json!(22), &json!([])), "{recognised}");
+    let limits: Value = serde_json::from_slice(&desk.bytes("limits.json")).unwrap();
+    for (bone, twist) in [("DEF-spine.003", 40.0 / 3.0), ("DEF-spine.004", 32.5), ("DEF-spine.006", 32.5)] {
+        let found = limits["joints"][bone]["twist"][1].as_f64().unwrap();
+        assert!((found - twist).abs() < 0.01, "{bone} twists by {found}°, not {twist}°");
+    }
+}
+
 #[test]
 fn pins_come_back_and_what_cannot_be_rigged_is_named() {
     let desk = Desk::new();

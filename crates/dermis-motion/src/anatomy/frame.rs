@@ -1,6 +1,6 @@
 //! Which way a body faces, from where its parts are at rest.
 
-use super::names::{Part, Role, Side};
+use crate::body::{Part, Role, Side};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneVec, Skeleton};
 
@@ -35,9 +35,10 @@ impl BodyFrame {
                 skeleton.bones().filter(|b| roles[*b].is_some_and(|r| wanted(&r))).map(head).collect();
             (!all.is_empty()).then(|| all.iter().sum::<DVec3>() / all.len() as f64)
         };
+        let follows = |part: Part| matches!(part, Part::Twist | Part::End | Part::Helper);
         let mut across = DVec3::ZERO;
         for (bone, role) in roles.enumerate() {
-            let Some(role) = role.filter(|role| role.side == Side::Left && role.part != Part::Helper) else { continue };
+            let Some(role) = role.filter(|role| role.side == Side::Left && !follows(role.part)) else { continue };
             let partner = roles.enumerate().find(|(_, other)| **other == Some(Role { side: Side::Right, ..role }));
             if let Some((partner, _)) = partner {
                 across += head(bone) - head(partner);

@@ -20,15 +20,15 @@
 //! ```
 
 mod frame;
-mod names;
 mod ranges;
 #[cfg(test)]
 mod tests;
 
+pub use crate::body::{Part, Role, Side};
 pub use frame::{BodyFrame, Stance};
-pub use names::{Part, Role, Side, roles};
 pub use ranges::UNKNOWN;
 
+use crate::body::{JudgedBy, Recognised};
 use crate::ik::JointLimits;
 use dermis_rig::{BoneIndex, BoneVec, Skeleton};
 
@@ -37,6 +37,8 @@ use dermis_rig::{BoneIndex, BoneVec, Skeleton};
 pub struct Anatomy {
     /// What every bone is.
     pub roles: BoneVec<Option<Role>>,
+    /// What every bone was recognised by.
+    pub judged_by: BoneVec<JudgedBy>,
     /// Which way the body faces.
     pub frame: BodyFrame,
     /// How far every joint turns.
@@ -61,10 +63,10 @@ pub enum LimitFrom {
 impl Anatomy {
     /// Recognises the bones of a skeleton. `moves` says whether a bone moves skin, by itself or through bones below it.
     pub fn new(skeleton: &Skeleton, moves: impl Fn(BoneIndex) -> bool) -> Self {
-        let roles = roles(skeleton);
+        let Recognised { roles, by } = Recognised::new(skeleton);
         let frame = BodyFrame::new(skeleton, &roles);
         let (limits, from) = ranges::limits(skeleton, &roles, &frame, moves);
-        Self { roles, frame, limits, from }
+        Self { roles, judged_by: by, frame, limits, from }
     }
 
     /// The bones that bend as one, parents first: the segments of the back, neck and head, a tail. Others are not among them.

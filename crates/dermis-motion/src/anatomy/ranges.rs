@@ -2,7 +2,7 @@
 
 use super::LimitFrom;
 use super::frame::{BodyFrame, Stance};
-use super::names::{Part, Role, Side};
+use crate::body::{Part, Role, Side};
 use crate::ik::{JointLimits, TwoBone};
 use dermis_rig::glam::{DMat3, DVec3};
 use dermis_rig::rotation::nearest_rotation;
@@ -25,7 +25,7 @@ pub(super) fn limits(
             return still;
         }
         match roles[bone].map(|role| role.part) {
-            Some(Part::Helper | Part::Hips) => still,
+            Some(Part::Root | Part::Hips | Part::Twist | Part::End | Part::Helper) => still,
             None => (body.unknown(bone), LimitFrom::Unknown),
             // A range that a degenerate rest pose gives no axes for is not known.
             Some(_) => match body.range(bone) {
@@ -68,7 +68,8 @@ impl Body<'_> {
     fn along(&self, bone: BoneIndex) -> DVec3 {
         let role = self.roles[bone];
         let side = role.map_or(Side::Middle, |role| role.side);
-        let helper = |child: &BoneIndex| self.roles[*child].is_some_and(|role| role.part == Part::Helper);
+        let follows = [Part::Twist, Part::End, Part::Helper];
+        let helper = |child: &BoneIndex| self.roles[*child].is_some_and(|role| follows.contains(&role.part));
         let all: Vec<BoneIndex> = self.children(bone).filter(|child| !helper(child)).collect();
         let goes_on = |child: &&BoneIndex| {
             self.roles[**child].is_some_and(|to| {
@@ -156,10 +157,12 @@ impl Body<'_> {
                     twist: share([-65.0, 65.0]),
                 }
             }
-            Part::Clavicle if level => {
+            Part::Clavicle | Part::Haunch if level => {
                 Range { towards: forward, bend: [-12.0, 12.0], lean: [-8.0, 8.0], twist: [-5.0, 5.0] }
             }
-            Part::Clavicle => Range { towards: up, bend: [-10.0, 30.0], lean: [-20.0, 20.0], twist: [-8.0, 8.0] },
+            Part::Clavicle | Part::Haunch => {
+                Range { towards: up, bend: [-10.0, 30.0], lean: [-20.0, 20.0], twist: [-8.0, 8.0] }
+            }
             Part::UpperArm if level => {
                 Range { towards: forward, bend: [-40.0, 45.0], lean: [-12.0, 15.0], twist: [-15.0, 15.0] }
             }
@@ -200,6 +203,8 @@ impl Body<'_> {
                 Range { towards: forward, bend: [-35.0, 40.0], lean: [-8.0, 15.0], twist: [-12.0, 12.0] }
             }
             Part::Thigh => Range { towards: forward, bend: [-20.0, 110.0], lean: [-12.0, 42.0], twist: [-35.0, 35.0] },
+            // A second segment of the foot, within the arch.
+            Part::Foot if role.segment > 0 => return cone(&self.own(bone), along, up, &[[-4.0, 4.0]; 3]),
             Part::Foot if level => {
                 Range { towards: forward, bend: [-35.0, 35.0], lean: [-5.0, 5.0], twist: [-5.0, 5.0] }
             }
@@ -210,13 +215,13 @@ impl Body<'_> {
             Part::Ear => return cone(&self.own(bone), along, up, &[[-20.0, 20.0], [-20.0, 20.0], [-10.0, 10.0]]),
             Part::Tail => return cone(&self.own(bone), along, left, &[[-30.0, 30.0], [-30.0, 30.0], [-10.0, 10.0]]),
             Part::Face => return cone(&self.own(bone), along, up, &[[-6.0, 6.0]; 3]),
-            Part::Hips | Part::Helper => return None,
+            Part::Root | Part::Hips | Part::Twist | Part::End | Part::Helper => return None,
         };
         // Bending takes the bone towards `towards`, about along × towards; leaning takes it outward or to the left.
         let bends = along.cross(range.towards).try_normalize().filter(|axis| axis.is_finite())?;
         let aim = match role.part {
             Part::UpperArm if range.towards == up => forward,
-            Part::Clavicle if !level => forward,
+            Part::Clavicle | Part::Haunch if !level => forward,
             _ => outward,
         };
         // The second axis of the cone is along × side: a positive lean takes the bone towards (along × side) × along = side.

@@ -181,3 +181,32 @@ fn any_skeleton_has_limits() {
         assert!(limits.nearest(random.rotation(2.0)).is_finite(), "{bone}");
     }
 }
+
+/// Oracle: the ranges of the neck, 65° of twist shared by its three bones, and none for second segments.
+#[test]
+fn a_counted_spine_and_second_segments_have_their_own_limits() {
+    for known in crate::body::table::known() {
+        let anatomy = Anatomy::new(&known.skeleton, |_| true);
+        let find = |name: &str| known.skeleton.find(name).unwrap();
+        let twist = |name: &str| match &anatomy.limits[find(name)] {
+            JointLimits::Cone(cone) => cone.twist()[1].to_degrees(),
+            other => panic!("{name}: {other:?}"),
+        };
+        match known.convention {
+            "Rigify" => {
+                for name in ["DEF-spine.004", "DEF-spine.005", "DEF-spine.006"] {
+                    assert!((twist(name) - 65.0 / 3.0).abs() < 1e-9, "{name}: {}", twist(name));
+                }
+                assert!(twist("DEF-spine.003") < 40.0 / 3.0 + 1e-9, "the back's own share");
+                assert_eq!(anatomy.limits[find("DEF-upper_arm.L.001")], JointLimits::Locked);
+            }
+            "Second segments" => {
+                for name in ["L_armUpper0003_bind_JNT", "L_armLower0003_bind_JNT", "R_armLower0003_bind_JNT"] {
+                    assert_eq!(anatomy.limits[find(name)], JointLimits::Locked, "{name}");
+                    assert_eq!(anatomy.from[find(name)], LimitFrom::Still);
+                }
+            }
+            _ => {}
+        }
+    }
+}

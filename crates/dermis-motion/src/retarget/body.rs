@@ -1,6 +1,6 @@
 //! A character as it is retargeted: its bones in one tree, with limbs.
 
-use super::names::{Limb, Part, Role, Side, roles, words};
+use crate::body::{JudgedBy, Limb, Part, Recognised, Role, Side};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::{BoneIndex, Influences, Skeleton, SkeletonError};
 use std::collections::BTreeMap;
@@ -19,8 +19,10 @@ pub(super) struct Body {
     pub children: Vec<Vec<usize>>,
     /// Heads at rest, metres.
     pub heads: Vec<DVec3>,
-    /// What the names say.
+    /// What bones of limbs are.
     pub roles: Vec<Option<Role>>,
+    /// What every bone was recognised by.
+    pub judged_by: Vec<JudgedBy>,
     pub is_twist: Vec<bool>,
     /// The end of a chain, where nothing is skinned.
     pub is_end: Vec<bool>,
@@ -74,7 +76,13 @@ impl Body {
             }
         }
         let heads: Vec<DVec3> = tree.bind().iter().map(|bind| bind.translation).collect();
-        let names = tree.names().to_vec();
+        let found = Recognised::new(&tree);
+        // Trees without names are paired by their shape.
+        let is_named = |(role, by): (&Option<Role>, &JudgedBy)| {
+            *by == JudgedBy::Name && role.is_some_and(|role| role.limb().is_some())
+        };
+        let has_names = found.roles.iter().zip(found.by.iter()).any(is_named);
+        let is = |part: Part| found.roles.iter().map(|role| role.is_some_and(|role| role.part == part)).collect();
         let (low, high) =
             heads.iter().fold((heads[0], heads[0]), |(low, high), head| (low.min(*head), high.max(*head)));
         let size = (high - low).length();
@@ -83,9 +91,10 @@ impl Body {
             parents,
             children,
             heads,
-            roles: roles(&names),
-            is_twist: names.iter().map(|name| words(name).is_twist).collect(),
-            is_end: names.iter().map(|name| words(name).is_end).collect(),
+            roles: found.roles.iter().map(|role| role.filter(|role| has_names && role.limb().is_some())).collect(),
+            is_twist: is(Part::Twist),
+            is_end: is(Part::End),
+            judged_by: found.by.to_vec(),
             hung: hung.into_iter().map(|(root, bone)| (place[root], place[bone])).collect(),
             size: if size > 0.0 { size } else { 1.0 },
             skeleton: tree,
@@ -119,7 +128,7 @@ impl Body {
     pub fn limb(&self, limb: Limb, side: Side) -> Vec<usize> {
         let mut chain: Vec<usize> = Vec::new();
         for bone in 0..self.len() {
-            let belongs = self.roles[bone].is_some_and(|role| role.part.limb() == limb && role.side == side);
+            let belongs = self.roles[bone].is_some_and(|role| role.limb() == Some(limb) && role.side == side);
             if belongs && chain.last().is_none_or(|last| self.is_above(*last, bone)) {
                 chain.push(bone);
             }
@@ -130,7 +139,7 @@ impl Body {
     /// Every limb that has a bone.
     pub fn limbs(&self) -> Vec<(Limb, Side)> {
         let mut found: Vec<(Limb, Side)> =
-            self.roles.iter().flatten().map(|role| (role.part.limb(), role.side)).collect();
+            self.roles.iter().flatten().filter_map(|role| Some((role.limb()?, role.side))).collect();
         found.sort_unstable();
         found.dedup();
         found
@@ -138,7 +147,7 @@ impl Body {
 
     /// The first bone with a part.
     pub fn find(&self, part: Part, side: Side) -> Option<usize> {
-        self.roles.iter().position(|role| *role == Some(Role { part, side }))
+        self.roles.iter().position(|role| role.is_some_and(|role| (role.part, role.side) == (part, side)))
     }
 
     /// The lowest head at rest, metres.
@@ -160,7 +169,7 @@ impl Body {
     /// with the most skin, else the first.
     fn end_limbs(&mut self, skinned: &[f64]) {
         for (limb, end, ends) in
-            [(Limb::Leg, Part::Foot, &[Part::Foot, Part::Toe][..]), (Limb::Arm, Part::Hand, &[Part::Hand][..])]
+            [(Limb::Leg, Part::Foot, &[Part::Foot, Part::Toes][..]), (Limb::Arm, Part::Hand, &[Part::Hand][..])]
         {
             for side in [Side::Left, Side::Right] {
                 let chain = self.limb(limb, side);
@@ -181,7 +190,8 @@ impl Body {
                 }
                 let best = below.iter().copied().reduce(|a, b| if skinned[b] > skinned[a] { b } else { a });
                 if let Some(best) = best {
-                    self.roles[best] = Some(Role { part: end, side });
+                    self.roles[best] = Some(Role { part: end, side, digit: 0, segment: 0 });
+                    self.judged_by[best] = JudgedBy::Place;
                 }
             }
         }

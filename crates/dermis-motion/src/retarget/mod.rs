@@ -9,7 +9,6 @@
 
 mod body;
 mod contacts;
-mod names;
 mod pairs;
 mod plant;
 #[cfg(test)]
@@ -19,6 +18,7 @@ mod transfer;
 
 pub use pairs::{PairTable, PairedBy};
 
+use crate::body::Judged;
 use crate::ik::IkError;
 use body::Body;
 use dermis_rig::glam::{DAffine3, DVec3};
@@ -59,6 +59,8 @@ pub struct Retargeted {
     pub paired_by: PairedBy,
     /// The pairs, in the order of the target's bones.
     pub pairs: Vec<Pair>,
+    /// By what the bones of the source were recognised, and those of the target.
+    pub judged: [Judged; 2],
     /// Bones of the target without partner. They go with the bone above them.
     pub without_partner: Vec<String>,
     /// Bones of the source that move nothing.
@@ -237,6 +239,7 @@ fn described(transfer: &Transfer<'_>, pairs: &pairs::Pairs, motion: Motion, plan
     Retargeted {
         motion,
         paired_by: pairs.by,
+        judged: [source, target].map(|body| Judged::new(body.skeleton.names().iter(), &body.judged_by)),
         pairs: order.iter().filter_map(pair).collect(),
         without_partner: order.iter().filter(lone).map(|bone| target.name(*bone).to_owned()).collect(),
         unused: theirs.into_iter().map(|bone| source.name(bone).to_owned()).collect(),

@@ -1,8 +1,8 @@
 //! Which bone of the source moves which bone of the target: equal names, parts of the body, a table, the shape of the tree.
 
 use super::body::Body;
-use super::names::{Limb, Part};
 use super::{RetargetError, topology};
+use crate::body::{Limb, Part, Role};
 use dermis_rig::glam::DVec3;
 use std::collections::{BTreeMap, HashMap};
 use std::f64::consts::FRAC_PI_2;
@@ -54,23 +54,25 @@ pub(super) fn pair(source: &Body, target: &Body, table: &PairTable) -> Result<Pa
         by_name.insert(source.name(bone).to_lowercase(), bone);
     }
     for (bone, partner) in partners.iter_mut().enumerate() {
-        let same = by_name.get(&target.name(bone).to_lowercase());
+        let same = by_name
+            .get(&target.name(bone).to_lowercase())
+            .filter(|other| !differ(source.roles[**other], target.roles[bone]));
         *partner = same.map(|bone| Partner { same_name: true, ..Partner::one(*bone) });
     }
     let equal = partners.iter().flatten().count();
     let mut limbs = 0;
     for (limb, side) in target.limbs() {
         let (theirs, own) = (source.limb(limb, side), target.limb(limb, side));
-        if own.iter().any(|bone| partners[*bone].is_some()) {
-            limbs += usize::from(limb != Limb::Root);
-            continue;
-        }
-        let found = pair_limb(source, target, limb, &theirs, &own);
-        limbs += usize::from(!found.is_empty() && limb != Limb::Root);
+        let has_equal = own.iter().any(|bone| partners[*bone].is_some());
+        let found = match has_equal {
+            true => beside_equal(source, target, limb, &theirs, &own, &partners),
+            false => pair_limb(source, target, limb, &theirs, &own),
+        };
+        limbs += usize::from((has_equal || !found.is_empty()) && limb != Limb::Root);
         found.into_iter().for_each(|(bone, partner)| partners[bone] = Some(partner));
     }
     let mut by = PairedBy::Names;
-    if limbs < LEAST_LIMBS && 2 * equal < target.len() {
+    if limbs < LEAST_LIMBS && 2 * equal < target.len().min(source.len()) {
         match topology::pair(source, target) {
             Some(found) => {
                 by = PairedBy::Topology;
@@ -126,9 +128,9 @@ fn pair_limb(source: &Body, target: &Body, limb: Limb, theirs: &[usize], own: &[
         return Vec::new();
     }
     if matches!(limb, Limb::Arm | Limb::Leg)
-        && let (Some(theirs), Some(own)) = (parts(source, theirs), parts(target, own))
+        && let Some(found) = by_parts(source, target, theirs, own)
     {
-        return own.iter().filter_map(|(part, bone)| Some((*bone, Partner::one(*theirs.get(part)?)))).collect();
+        return found;
     }
     if matches!(limb, Limb::Root | Limb::Hips | Limb::Head) {
         return vec![(own[0], Partner::one(theirs[0]))];
@@ -136,28 +138,55 @@ fn pair_limb(source: &Body, target: &Body, limb: Limb, theirs: &[usize], own: &[
     by_order(source, target, theirs, own)
 }
 
-/// The bones of an arm or leg by their part; `None` if two bones share one that a limb has once. A second foot, toe or hand is left out.
-fn parts(body: &Body, chain: &[usize]) -> Option<BTreeMap<Part, usize>> {
-    let named: Vec<(Part, usize)> = chain.iter().filter_map(|bone| Some((body.roles[*bone]?.part, *bone))).collect();
-    let has = |part| named.iter().any(|(other, _)| *other == part);
-    let legs = named.iter().filter(|(part, _)| *part == Part::Leg).count();
-    let leg = match (has(Part::Thigh), has(Part::Shin)) {
-        _ if legs > 1 => return None,
-        (true, true) if legs == 1 => return None,
-        (true, false) => Part::Shin,
-        _ => Part::Thigh,
-    };
-    let mut found = BTreeMap::new();
-    for (part, bone) in named {
-        let part = if part == Part::Leg { leg } else { part };
-        let is_end = matches!(part, Part::Foot | Part::Toe | Part::Hand);
-        match found.contains_key(&part) {
-            true if is_end => {}
-            true => return None,
-            false => {
-                found.insert(part, bone);
+/// Partners for the bones of a limb that equal names leave: by their parts; of a back or neck for those before the first equal name, by order.
+fn beside_equal(
+    source: &Body,
+    target: &Body,
+    limb: Limb,
+    theirs: &[usize],
+    own: &[usize],
+    partners: &[Option<Partner>],
+) -> Vec<(usize, Partner)> {
+    let lacks = |bone: &usize| partners[*bone].is_none();
+    let mut found = match limb {
+        Limb::Arm | Limb::Leg => by_parts(source, target, theirs, own).unwrap_or_default(),
+        Limb::Hips if !theirs.is_empty() => vec![(own[0], Partner::one(theirs[0]))],
+        Limb::Spine | Limb::Neck => {
+            let equal = own.iter().enumerate().find_map(|(at, bone)| Some((at, partners[*bone]?.bone)));
+            let there = equal.and_then(|(at, bone)| Some((at, theirs.iter().position(|other| *other == bone)?)));
+            match there {
+                Some((at, place)) if place > 0 => by_order(source, target, &theirs[..=place], &own[..=at]),
+                _ => Vec::new(),
             }
         }
+        _ => Vec::new(),
+    };
+    let is_used = |bone: usize| partners.iter().flatten().any(|partner| partner.bone == bone);
+    found.retain(|(bone, partner)| lacks(bone) && (limb == Limb::Hips || !is_used(partner.bone)));
+    found
+}
+
+/// Whether two bones are known as different parts or sides.
+fn differ(one: Option<Role>, other: Option<Role>) -> bool {
+    one.zip(other).is_some_and(|(one, other)| (one.part, one.side) != (other.part, other.side))
+}
+
+/// Pairs the bones of an arm or leg by their parts; `None` if one of the limbs has a part twice.
+fn by_parts(source: &Body, target: &Body, theirs: &[usize], own: &[usize]) -> Option<Vec<(usize, Partner)>> {
+    let (theirs, own) = (parts(source, theirs)?, parts(target, own)?);
+    Some(own.iter().filter_map(|(part, bone)| Some((*bone, Partner::one(*theirs.get(part)?)))).collect())
+}
+
+/// The bones of an arm or leg by their part; `None` if two bones share one that a limb has once. Parts at an end of the limb keep the first.
+fn parts(body: &Body, chain: &[usize]) -> Option<BTreeMap<Part, usize>> {
+    let mut found = BTreeMap::new();
+    for &bone in chain {
+        let part = body.roles[bone]?.part;
+        let is_inner = matches!(part, Part::UpperArm | Part::Forearm | Part::Thigh | Part::Shin);
+        if found.contains_key(&part) && is_inner {
+            return None;
+        }
+        found.entry(part).or_insert(bone);
     }
     Some(found)
 }

@@ -8,9 +8,9 @@
 
 use super::body::Body;
 use super::contacts::{Stance, Stances, find};
-use super::names::{Limb, Part, Side};
 use super::transfer::{SourcePose, Transfer};
 use super::{Contact, Contacts, RetargetError};
+use crate::body::{Limb, Part, Side};
 use crate::ik::{Goal, Solver, Target};
 use dermis_rig::glam::{DAffine3, DQuat, DVec3};
 use dermis_rig::{BoneIndex, WorldPose};
@@ -125,11 +125,11 @@ fn standers(transfer: &Transfer<'_>) -> Vec<Stander> {
             let chain: Vec<usize> = target
                 .limb(limb, side)
                 .into_iter()
-                .filter(|bone| partners[*bone].is_some() && part(*bone) != Some(Part::Clavicle))
+                .filter(|bone| partners[*bone].is_some() && !matches!(part(*bone), Some(Part::Clavicle | Part::Haunch)))
                 .collect();
             let (Some(&root), Some(&end)) = (chain.first(), chain.last()) else { continue };
             // A toe stands, and the foot above it is brought there, if the leg has thigh, shin and foot besides.
-            let foot = if part(end) == Some(Part::Toe) && chain.len() > 2 { chain[chain.len() - 2] } else { end };
+            let foot = if part(end) == Some(Part::Toes) && chain.len() > 2 { chain[chain.len() - 2] } else { end };
             found.extend(stander(transfer, root, foot, end, is_foot));
         }
     }

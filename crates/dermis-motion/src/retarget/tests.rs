@@ -1,6 +1,7 @@
 //! Walks planted with legs in closed form, brought onto characters of other proportions, rest poses, axes and names.
 
 use super::*;
+use crate::body::{Limb, Side};
 use dermis_rig::glam::{DAffine3, DQuat};
 use dermis_rig::silent;
 
@@ -390,4 +391,49 @@ fn twist_is_spread_over_twist_bones() {
     for (name, angle) in [("forearm_twist.L", 0.8 + 0.6), ("upper_arm_twist.L", 0.2), ("hand.L", 2.0)] {
         assert!(turn(name).abs_diff_eq(dermis_rig::glam::DMat3::from_rotation_x(angle), 1e-12), "{name}");
     }
+}
+
+/// Oracle: the parts of the table of conventions. Every two bipeds pair arms, legs, back, neck and head by part.
+#[test]
+fn every_two_conventions_pair_their_limbs() {
+    use crate::body::{Part, table};
+    let bipeds: Vec<_> = table::known().into_iter().filter(|known| known.is_biped).collect();
+    let (mut wrong, mut pairs) = (Vec::new(), 0);
+    for source in &bipeds {
+        for target in &bipeds {
+            let [from, to] = [source, target].map(|known| Body::new(&known.skeleton, None).unwrap());
+            let found = super::pairs::pair(&from, &to, &PairTable::new()).unwrap();
+            for part in [
+                Part::Hips,
+                Part::Spine,
+                Part::Neck,
+                Part::Head,
+                Part::UpperArm,
+                Part::Forearm,
+                Part::Hand,
+                Part::Thigh,
+                Part::Shin,
+                Part::Foot,
+            ] {
+                for side in [Side::Left, Side::Middle, Side::Right] {
+                    let (Some(_), Some(first)) = (from.find(part, side), to.find(part, side)) else { continue };
+                    // A back whose first bone is the other's second begins there.
+                    let spine = || to.limb(Limb::Spine, side).into_iter().find(|bone| found.partners[*bone].is_some());
+                    let bone = if part == Part::Spine { spine().unwrap_or(first) } else { first };
+                    let partner = found.partners[bone]
+                        .and_then(|partner| from.roles[if partner.part < 0.5 { partner.bone } else { partner.next }]);
+                    pairs += 1;
+                    if partner.map(|role| (role.part, role.side)) != Some((part, side)) {
+                        wrong.push(format!(
+                            "{} to {}: {} has {partner:?}",
+                            source.convention,
+                            target.convention,
+                            to.name(bone)
+                        ));
+                    }
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty() && pairs > 5000, "{pairs} pairs\n{}", wrong.join("\n"));
 }

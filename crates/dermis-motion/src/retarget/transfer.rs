@@ -11,8 +11,8 @@
 //! and hangs on a pair of the same name also takes over what the source's joint slides, times s.
 
 use super::body::Body;
-use super::names::{Limb, Part, Side};
 use super::pairs::{Pairs, Partner, facing};
+use crate::body::{Limb, Part, Side};
 use dermis_rig::BoneIndex;
 use dermis_rig::WorldPose;
 use dermis_rig::glam::{DAffine3, DQuat, DVec3};
@@ -182,11 +182,11 @@ impl<'a> Transfer<'a> {
             let limb = self.target.roles[bone].map(|role| role.part);
             let direction = || self.directions(bone, partner);
             self.aligned[bone] = match limb {
-                Some(Part::UpperArm | Part::LowerArm | Part::Leg | Part::Thigh | Part::Shin) => {
+                Some(Part::UpperArm | Part::Forearm | Part::Thigh | Part::Shin) => {
                     direction().map_or(above, |(own, theirs)| onto(own, theirs))
                 }
                 // A hand points along its fingers, a finger to its next bone; the last one goes with the one before.
-                Some(Part::Tail | Part::Hand | Part::Thumb | Part::Index | Part::Middle | Part::Ring | Part::Pinky) => {
+                Some(Part::Tail | Part::Hand | Part::Thumb | Part::Finger) => {
                     direction().map_or(above, |(own, theirs)| onto(own, theirs))
                 }
                 // Of two trees without names, everything that goes on to one bone and ends.
@@ -218,7 +218,7 @@ impl<'a> Transfer<'a> {
 
     /// The paired bones next below a bone, of the same limb; below a hand the fingers.
     fn next_paired(&self, bone: usize) -> Vec<usize> {
-        let limb = |bone: usize| self.target.roles[bone].map(|role| role.part.limb());
+        let limb = |bone: usize| self.target.roles[bone].and_then(|role| role.limb());
         let mut found = Vec::new();
         let mut todo: Vec<usize> = self.target.children[bone].clone();
         while let Some(child) = todo.pop() {
@@ -228,7 +228,7 @@ impl<'a> Transfer<'a> {
             }
         }
         let same: Vec<usize> = found.iter().copied().filter(|child| limb(*child) == limb(bone)).collect();
-        let fingers = |child: &usize| matches!(limb(*child), Some(Limb::Finger(part)) if part != Part::Thumb);
+        let fingers = |child: &usize| matches!(limb(*child), Some(Limb::Finger(_)));
         let mut next = if same.is_empty() { found.into_iter().filter(fingers).collect() } else { same };
         next.sort_unstable();
         next
@@ -267,11 +267,11 @@ fn spread(target: &Body, partners: &[Option<Partner>], bone: usize) -> Option<Sp
     let limb = target.parents[bone]?;
     let role = target.roles[limb]?;
     let is_below = match role.part {
-        Part::LowerArm | Part::Shin => true,
+        Part::Forearm | Part::Shin => true,
         Part::UpperArm | Part::Thigh => false,
         _ => return None,
     };
-    let chain = target.limb(role.part.limb(), role.side);
+    let chain = target.limb(role.limb()?, role.side);
     let at = chain.iter().position(|other| *other == limb)?;
     let next = *chain.get(at + 1)?;
     let along = target.heads[next] - target.heads[limb];

@@ -11,6 +11,7 @@ use crate::verbs::inspect::moving;
 use dermis_io::gltf::MorphNormals;
 use dermis_io::{Contents, Format, Record};
 use dermis_motion::anatomy::{Anatomy, LimitFrom, Stance};
+use dermis_motion::body::Judged;
 use dermis_motion::exercise::{Exercise, ExerciseSettings, Kind, Layout, exercise};
 use dermis_rig::{BoneIndex, Rig, Skeleton};
 use serde::{Deserialize, Serialize};
@@ -159,6 +160,11 @@ impl ExerciseOutcome {
         of.map(|(bone, _)| self.skeleton.names()[bone].as_str()).collect()
     }
 
+    /// By what the bones were recognised.
+    pub fn judged(&self) -> Judged {
+        Judged::new(self.skeleton.names().iter(), self.anatomy.judged_by.iter())
+    }
+
     /// How many poses are for that.
     pub fn poses(&self, kind: Kind) -> usize {
         self.made.poses.iter().filter(|pose| pose.kind == kind).count()
@@ -187,6 +193,7 @@ impl ExerciseOutcome {
             "joints_from_anatomy": self.from(LimitFrom::Anatomy),
             "joints_given": self.from(LimitFrom::Given),
             "joints_unknown": self.unknown(),
+            "bones_recognised": judged(&self.judged()),
             "stance": match self.anatomy.frame.stance { Stance::Upright => "upright", Stance::Level => "level" },
             "ends_left_out": self.made.left_out,
             "eased": self.made.eased,
@@ -197,6 +204,11 @@ impl ExerciseOutcome {
             "poses": self.made.poses.iter().map(pose).collect::<Vec<_>>(),
         })
     }
+}
+
+/// By what bones were recognised, as JSON.
+pub(super) fn judged(judged: &Judged) -> Value {
+    json!({"by_name": judged.by_name, "by_place": judged.by_place, "unknown": judged.unknown})
 }
 
 /// A kind of pose in one word.

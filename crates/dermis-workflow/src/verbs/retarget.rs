@@ -1,5 +1,6 @@
 //! `retarget`: a motion of one character on another.
 
+use super::exercise::judged;
 use crate::convert::{Converted, is_folder, write_converted};
 use crate::error::Error;
 use crate::load::{FileNote, ReadOptions, note, own_motion, read_bytes, read_contents};
@@ -183,6 +184,7 @@ impl RetargetOutcome {
             "frames": found.motion.frames.len(),
             "bones": self.bones,
             "paired_by": self.paired_by(),
+            "bones_recognised": {"source": judged(&found.judged[0]), "rig": judged(&found.judged[1])},
             "map": map,
             "without_partner": found.without_partner,
             "unused": found.unused,
