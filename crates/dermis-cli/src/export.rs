@@ -1,6 +1,6 @@
 //! `dermis export`
 
-use crate::hints::refusal_remedy;
+use crate::hints::spelled;
 use crate::options::{ReadArgs, add_defaults, existing};
 use crate::ui::{Stop, Ui};
 use clap::Command;
@@ -15,6 +15,7 @@ use dermis_workflow::verbs::export::compile::{Compiled, HeldOut, Step};
 use dermis_workflow::verbs::export::drivers::{
     Driven, DrivenReport, DriverSettings, Loss, Origin, PoseSpaceReport, PoseSpaceSettings,
 };
+use dermis_workflow::verbs::export::error::refused;
 use dermis_workflow::verbs::export::{ExportSettings, Exported, PruneCost};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -198,8 +199,7 @@ pub fn show(outcome: &ExportOutcome, ui: &Ui, json: bool) -> ExitCode {
     let (bytes, lines) = match &outcome.made {
         ExportMade::Baked { exported, corrects, refusal } => {
             if let Some(reason) = refusal {
-                let remedy = refusal_remedy(*reason).map_or(String::new(), |remedy| format!(": {remedy}"));
-                ui.print(&format!("no shapes are driven: {reason}{remedy}"));
+                ui.print(&spelled(&refused(format!("no shapes are driven: {reason}"), *reason)));
             }
             (exported.bytes, lines(exported, &unit, *corrects))
         }

@@ -1,6 +1,6 @@
 //! `dermis inspect`
 
-use crate::hints::{hint, message};
+use crate::hints::spelled;
 use crate::options::{existing, page};
 use crate::ui::{Stop, Ui, command_line};
 use dermis_workflow::recipe::{Input, InspectOutcome, InspectRecipe};
@@ -42,7 +42,7 @@ pub fn show(outcome: &InspectOutcome, ui: &Ui, json: bool) -> ExitCode {
             Ok(_) if json => {}
             Ok(held) => held.lines().iter().for_each(|line| ui.print(line)),
             Err(error) => {
-                ui.fail(&message(error), &hint(error));
+                ui.fail(&spelled(&error.message()), &spelled(&error.remedy()));
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The program `dermis`: a thin layer over `dermis-workflow`, one file per verb.
 //!
 //! It is a library, so that what carries the program along (the Python package) runs the same code: [`main_with`] is all of the
-//! program. What an error says in the program's words is [`hints`].
+//! program. `hints` writes errors in the program's words.
 
 mod animate;
 mod compare;
@@ -14,7 +14,7 @@ mod exercise;
 mod export;
 mod figures;
 mod fit;
-pub mod hints;
+mod hints;
 mod inspect;
 mod invert;
 mod markers;
@@ -35,6 +35,7 @@ mod weights;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use dermis_workflow::Error;
+use hints::spelled;
 use std::ffi::OsString;
 use std::process::ExitCode;
 use ui::{Stop, Ui};
@@ -153,7 +154,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             ui.fail(&Error::Cancelled.to_string(), "");
             ExitCode::from(ui::INTERRUPTED)
         }
-        Stop::Recipe(error) => ui.fail(&hints::message(&error), &hints::hint(&error)),
+        Stop::Recipe(error) => ui.fail(&spelled(&error.message()), &spelled(&error.remedy())),
     })
 }
 

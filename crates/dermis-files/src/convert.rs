@@ -91,7 +91,7 @@ pub fn is_folder(path: &Path) -> Result<bool, FileError> {
         "" => Ok(true),
         "glb" | "npz" | "bvh" | "pc2" | "mdd" | "obj" => Ok(false),
         "dermis" => {
-            let hint = "a model is learnt from a rig and examples: dermis fit";
+            let hint = "a model is learnt from a rig and examples: `dermis fit`";
             Err(FileError::lacks(path, "nothing is converted to a model", hint))
         }
         other => Err(FileError::lacks(path, format!("nothing is converted to \".{other}\""), ENDINGS)),
@@ -119,7 +119,7 @@ fn joined(inputs: &[Source], options: &ReadOptions) -> Result<(Contents, Vec<Fil
     let (mut contents, mut note) = read_contents(&first.path, &stated)?;
     note.role = "input".into();
     if contents.format == Format::Model {
-        let hint = "run it on a motion with dermis pose, or compile it with dermis export";
+        let hint = "run it on a motion with `dermis pose`, or compile it with `dermis export`";
         return Err(FileError::lacks(&first.path, "a model is not converted", hint));
     }
     first.select(&mut contents)?;

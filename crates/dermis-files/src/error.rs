@@ -1,7 +1,7 @@
 //! Why a file cannot be used or written, with the remedy where there is one.
 
+use crate::phrase::Phrase;
 use dermis_io::{MatchError, ReadError, WriteError};
-use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// Why a file cannot be used or written.
@@ -30,8 +30,8 @@ pub enum FileError {
         path: PathBuf,
         /// What it lacks, with numbers.
         what: String,
-        /// What to do about it; a setting stands in backquotes, by its name in recipes.
-        hint: Cow<'static, str>,
+        /// What to do about it.
+        remedy: Phrase,
     },
     /// Nothing is written in the format that an output's name asks for.
     #[error("\"{}\": {what}", path.display())]
@@ -71,6 +71,14 @@ pub enum FileError {
         /// The file or folder.
         path: PathBuf,
     },
+    /// Two outputs are one file.
+    #[error("\"{}\": {what} needs a file of its own", path.display())]
+    SameOutput {
+        /// The file.
+        path: PathBuf,
+        /// What would be written over the other.
+        what: &'static str,
+    },
     /// There is nothing to bring back to rest.
     #[error("there are no sculpts")]
     NoSculpts,
@@ -96,9 +104,46 @@ pub enum FileError {
 }
 
 impl FileError {
-    /// A file that lacks what this use of it needs; `hint` says what to do about it, or is empty.
-    pub fn lacks(path: &Path, what: impl Into<String>, hint: impl Into<Cow<'static, str>>) -> Self {
-        Self::Lacks { path: path.into(), what: what.into(), hint: hint.into() }
+    /// A file that lacks what this use of it needs; `remedy` says what to do about it, or is empty.
+    pub fn lacks(path: &Path, what: impl Into<String>, remedy: impl Into<Phrase>) -> Self {
+        Self::Lacks { path: path.into(), what: what.into(), remedy: remedy.into() }
+    }
+
+    /// The error's message.
+    pub fn message(&self) -> Phrase {
+        match self {
+            Self::NoSuchFrame { frame, frames } => {
+                Phrase::of_value("rest", frame, format!(": there is no frame of that label or number among {frames}"))
+            }
+            Self::Unused { setting, serves } => {
+                Phrase::of_setting(setting, format!(" serves {serves}; no input has any"))
+            }
+            _ => Phrase::text(self.to_string()),
+        }
+    }
+
+    /// What to do about it; empty if there is nothing to say.
+    pub fn remedy(&self) -> Phrase {
+        match self {
+            Self::Lacks { remedy, .. } => remedy.clone(),
+            Self::Ending { endings, .. } => Phrase::text(*endings),
+            Self::OwnInput { .. } => "choose another output: `force` replaces no input".into(),
+            Self::Exists { .. } => "choose another output, or add `force=true` to replace it".into(),
+            Self::Read { source: ReadError::Unsupported { feature }, .. }
+                if feature.contains("draco") || feature.contains("meshopt") =>
+            {
+                "export it without compression: in Blender's glTF export leave Compression off; gltf-transform copies a file without it".into()
+            }
+            Self::Match { source: MatchError::Counts { .. }, .. } => {
+                "export without splitting at UV seams, or use a file that holds its rest mesh, so that vertices can be matched by \
+                 position"
+                    .into()
+            }
+            Self::Match { source: MatchError::Position { .. }, .. } => {
+                "check that both files show the same mesh in the same rest pose and unit, or raise `match_tolerance`".into()
+            }
+            _ => Phrase::default(),
+        }
     }
 
     /// For `map_err`: names the file that could not be written.

@@ -8,8 +8,10 @@ pub mod convert;
 mod error;
 pub mod load;
 pub mod output;
+mod phrase;
 pub mod sculpts;
 pub mod sequence;
 pub mod skins;
 
 pub use error::FileError;
+pub use phrase::{Part, Phrase};

@@ -477,7 +477,7 @@ pub fn load_model(path: &Path) -> Result<(dermis_io::ModelFile, FileNote), FileE
         Some(other) if other != Format::Model => FileError::lacks(
             path,
             format!("this is no model, but {other}"),
-            "name a model (.dermis): dermis fit makes one of a rig and examples",
+            "name a model (.dermis): `dermis fit` makes one of a rig and examples",
         ),
         _ => FileError::Read { path: path.into(), source },
     })?;

@@ -90,7 +90,7 @@ pub fn load_sculpts(
     if let (None, Some(sculpt)) = (poses, sculpts.iter().find(|sculpt| sculpt.at.is_some())) {
         let what =
             format!("\"@{}\" names a pose, but there is no file of poses", sculpt.at.as_deref().unwrap_or_default());
-        return Err(FileError::lacks(&sculpt.file.path, what, "name the file with the poses: `poses` walk.glb#Walk"));
+        return Err(FileError::lacks(&sculpt.file.path, what, "name the file with the poses: `poses=walk.glb#Walk`"));
     }
     let mut read = Sculpts { examples: vec![], warnings: vec![], notes: vec![] };
     let mut shapes: Vec<Shape> = Vec::new();
@@ -141,7 +141,7 @@ pub fn load_sculpts(
         let lone: Vec<String> = shapes.iter().filter(lone).map(|s| s.name.clone()).collect();
         if !lone.is_empty() {
             let what = format!("{} without a pose: {}", counted(&lone, "sculpt"), list(&lone));
-            let hint = "name the file with their poses: `poses` FILE (a bundle, or a .glb or .fbx with a clip)";
+            let hint = "name the file with their poses: `poses=FILE` (a bundle, or a .glb or .fbx with a clip)";
             let file = shapes.iter().find(|s| s.name == lone[0]).map_or(0, |s| s.file);
             return Err(FileError::lacks(&sources[file].path, what, hint));
         }
@@ -282,7 +282,7 @@ fn pair(shapes: &[Shape], frames: &[Frame], poses: &Source, note: &mut FileNote)
         return Ok(of_shape.into_iter().flatten().collect());
     }
     let known = |shape: &Shape| by_name.get(shape.name.as_str());
-    let hint = "give sculpts the names of their poses (dermis inspect FILE --json lists the labels), or as many poses as \
+    let hint = "give sculpts the names of their poses (`dermis inspect` FILE `json` lists the labels), or as many poses as \
                 sculpts, in the same order";
     let failed = |what: String| Err(FileError::lacks(&poses.path, what, hint));
     let lost: Vec<String> = shapes.iter().filter(|&s| known(s).is_none()).map(|s| s.name.clone()).collect();
@@ -320,7 +320,7 @@ fn frame_at(
     poses: &Source,
 ) -> Result<usize, FileError> {
     let failed = |what: String| {
-        let hint = "frames are counted from 0, at the clip's own keys or at the rate of `fps`; dermis inspect FILE --json lists labels";
+        let hint = "frames are counted from 0, at the clip's own keys or at the rate of `fps`; `dermis inspect` FILE `json` lists labels";
         Err(FileError::lacks(&poses.path, what, hint))
     };
     match (by_name.get(at).map(Vec::as_slice), at.parse::<usize>()) {

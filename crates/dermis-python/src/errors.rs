@@ -2,7 +2,7 @@
 
 use dermis::arrays::ArrayError;
 use dermis::rig::examples::ExampleError;
-use dermis_cli::hints;
+use dermis::workflow::{Part, Phrase};
 use pyo3::PyErr;
 
 pyo3::import_exception!(dermis._errors, Error);
@@ -19,7 +19,7 @@ pub fn hinted(message: impl Into<String>, hint: &str) -> PyErr {
 
 /// An error of a recipe, in Python's words.
 pub fn of_library(error: &dermis::Error) -> PyErr {
-    hinted(in_python(&hints::message(error)), &in_python(&hints::hint(error)))
+    hinted(spelled(&error.message()), &spelled(&error.remedy()))
 }
 
 /// An error of arrays.
@@ -38,45 +38,14 @@ pub fn of_examples(error: &ExampleError) -> PyErr {
     self::error(error.to_string())
 }
 
-/// The program's words in Python's: `--match-tolerance 1e-3` is `match_tolerance=1e-3`, `dermis fit` is `dermis.fit`.
-fn in_python(text: &str) -> String {
-    let mut words: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        let (open, bare) = match word.strip_prefix('(') {
-            Some(bare) => ("(", bare),
-            None => ("", word),
-        };
-        let Some(option) = bare.strip_prefix("--") else {
-            match words.last_mut() {
-                Some(last) if last == "dermis" && VERBS.contains(&bare) => *last = format!("dermis.{bare}"),
-                _ => words.push(word.to_owned()),
-            }
-            continue;
-        };
-        let end = option.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(option.len());
-        let (name, rest) = option.split_at(end);
-        words.push(format!("{open}{}{rest}", name.replace('-', "_")));
-    }
-    words.join(" ")
+/// A phrase in Python's words: a setting is an argument, a verb a function of the package.
+fn spelled(phrase: &Phrase) -> String {
+    phrase.written(|part| match part {
+        Part::Text(text) => text.to_string(),
+        Part::Setting(name, None) => name.replace('-', "_"),
+        Part::Setting(name, Some(value)) => {
+            format!("{}={}", name.replace('-', "_"), if value == "true" { "True" } else { value })
+        }
+        Part::Verb(verb) => format!("dermis.{verb}"),
+    })
 }
-
-/// Verbs that are functions of the package.
-const VERBS: [&str; 17] = [
-    "animate",
-    "fit",
-    "compare",
-    "evaluate",
-    "exercise",
-    "decompose",
-    "invert",
-    "suggest",
-    "weights",
-    "export",
-    "convert",
-    "inspect",
-    "pose",
-    "report",
-    "retarget",
-    "rig",
-    "markers",
-];

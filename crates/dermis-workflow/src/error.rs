@@ -1,126 +1,40 @@
-//! Why a recipe stopped, with the remedy where there is one.
+//! Why a recipe stopped, with the remedy where there is one: the sum of what the rooms report.
 
+use crate::verbs::compare::error as compare;
+use crate::verbs::convert::error as convert;
+use crate::verbs::crowd::error as crowd;
+use crate::verbs::decompose::error as decompose;
+use crate::verbs::eval::error as eval;
+use crate::verbs::export::error as export;
+use crate::verbs::fit::error as fit;
+use crate::verbs::inspect::error as inspect;
+use crate::verbs::invert::error as invert;
+use crate::verbs::invert::program::ProgramError;
+use crate::verbs::pose::error as pose;
+use crate::verbs::suggest::error as suggest;
+use crate::verbs::weights::error as weights;
 use dermis_autorig::AutoRigError;
 use dermis_compile::CompileError;
-use dermis_compile::pose_space::Refusal;
+use dermis_deform::secondary::SecondaryError;
 use dermis_figures::FigureError;
-use dermis_files::FileError;
+use dermis_files::{FileError, Phrase};
 use dermis_fit::decompose::{ClusteringError, DecomposeError};
-use dermis_fit::register::{Failure, RegisterError};
-use dermis_fit::{FitError, HeatError, MethodError, ScanError};
+use dermis_fit::{Cancelled, FitError, HeatError, MethodError, ScanError};
 use dermis_io::WriteError;
 use dermis_measure::MeasureError;
+use dermis_motion::crowd::CrowdError;
+use dermis_motion::exercise::ExerciseError;
 use dermis_motion::markers::MarkerError;
 use dermis_motion::retarget::RetargetError;
-use std::path::{Path, PathBuf};
+use dermis_report::scene_picture::CameraError;
+use std::path::Path;
 
-/// Why a recipe stopped.
+/// Why a recipe stopped: the error of a room, or one that several rooms share.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file cannot be used or written.
     #[error(transparent)]
     File(#[from] FileError),
-    /// A fit failed.
-    #[error(transparent)]
-    Fit(FitError),
-    /// A method cannot be fitted as it is set.
-    #[error(transparent)]
-    Method(MethodError),
-    /// Bone heat failed.
-    #[error(transparent)]
-    Heat(HeatError),
-    /// A mesh could not be rigged.
-    #[error(transparent)]
-    AutoRig(AutoRigError),
-    /// A fit to scans failed.
-    #[error(transparent)]
-    Scans(ScanError),
-    /// Poses of scans cannot be looked for.
-    #[error(transparent)]
-    Register(RegisterError),
-    /// No scan has a pose.
-    #[error("none of {} scans has a pose: {}", reasons.len(), first_reasons(reasons))]
-    NoScanPosed {
-        /// Every scan, and why.
-        reasons: Vec<(String, Failure)>,
-    },
-    /// A model could not be run or scored.
-    #[error(transparent)]
-    Measure(MeasureError),
-    /// A model could not be compiled.
-    #[error(transparent)]
-    Compile(CompileError),
-    /// An export cannot be made as it is set.
-    #[error(transparent)]
-    Export(#[from] ExportError),
-    /// A demand on a model cannot be judged.
-    #[error(transparent)]
-    Pass(#[from] dermis_measure::PassError),
-    /// Every held-out example is a training example.
-    #[error("all {poses} held-out examples are training examples too: nothing is held out")]
-    NothingHeldOut {
-        /// How many there are.
-        poses: usize,
-    },
-    /// A page shows one file.
-    #[error("a page shows the rig of one file, not of {files}")]
-    OnePage {
-        /// Files that were named.
-        files: usize,
-    },
-    /// Two outputs are one file.
-    #[error("\"{}\": {what} needs a file of its own", path.display())]
-    SameOutput {
-        /// The file.
-        path: PathBuf,
-        /// What would be written over the other.
-        what: &'static str,
-    },
-    /// A sculpt could not be brought back to rest.
-    #[error("sculpt \"{sculpt}\": {reason}")]
-    Sculpt {
-        /// The sculpt.
-        sculpt: String,
-        /// Why.
-        reason: String,
-        /// What to do about it; a setting stands in backquotes, by its name in recipes.
-        hint: &'static str,
-    },
-    /// A rig whose own skinning is to be inverted, and has no weights.
-    #[error("the rig \"{rig}\" has no skinning weights")]
-    NoSkinning {
-        /// The rig.
-        rig: String,
-    },
-    /// Corrected rest shapes as the vertices of a file that has no choice.
-    #[error("\"{}\": a GLB and OBJ files hold corrections at rest always", path.display())]
-    RestVertices {
-        /// The file.
-        path: PathBuf,
-    },
-    /// Normals for a format that holds none.
-    #[error("\"{}\": normals are written to OBJ files alone", path.display())]
-    NormalsLeftOut {
-        /// The file.
-        path: PathBuf,
-    },
-    /// Normals to leave out of a file that would hold none.
-    #[error("\"{}\": normals are left out of the morph targets of a GLB, and this file has none", path.display())]
-    NoMorphNormals {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A time that no answer can be waited for.
-    #[error("time-limit {seconds}: it must be positive, and {most} at most")]
-    TimeLimit {
-        /// Seconds.
-        seconds: f64,
-        /// The most.
-        most: f64,
-    },
-    /// A deformer that is a program of its own failed before its first call.
-    #[error(transparent)]
-    Program(#[from] crate::verbs::invert::program::ProgramError),
     /// A setting has a value that makes no sense.
     #[error("{setting} {value}: {}", rule(*low, *high))]
     Setting {
@@ -133,114 +47,69 @@ pub enum Error {
         /// The most that makes sense.
         high: f64,
     },
-    /// No bone of the rig has a name that a pattern matches.
-    #[error("{pattern}: none of the {bones} bones is called that")]
-    NoSuchBone {
-        /// The pattern, in which `*` stands for any text.
-        pattern: String,
-        /// Bones of the rig.
-        bones: usize,
-    },
-    /// A set of examples is empty.
-    #[error("the set \"{set}\" holds no examples")]
-    NoExamples {
-        /// What the set is called.
-        set: String,
-    },
-    /// A mesh sequence cannot be decomposed.
-    #[error(transparent)]
-    Decompose(DecomposeError),
-    /// A mesh sequence cannot be clustered.
-    #[error(transparent)]
-    Clustering(ClusteringError),
-    /// A skeleton for found bones that is none.
+    /// A skeleton that is none.
     #[error(transparent)]
     Skeleton(#[from] dermis_rig::SkeletonError),
-    /// A tree of bones that bring a skeleton of their own.
-    #[error("given bones bring their own skeleton: they are not tied together")]
-    TiedGivenBones,
-    /// A tree of bones that shear.
-    #[error("a skeleton needs rigid bones")]
-    TiedShear,
-    /// A search that ends at an error with a given number of bones, and one that looks for the number.
-    #[error("a search either stops at an error or finds the number of bones that reaches one")]
-    TwoEndings,
-    /// Secondary motion cannot be run as it is set.
-    #[error("secondary motion: {0}")]
-    Secondary(#[from] dermis_deform::secondary::SecondaryError),
-    /// Secondary motion cannot go on.
-    #[error("secondary motion, frame {frame}: {source}")]
-    Swing {
-        /// The frame, from 0.
-        frame: usize,
-        /// Why.
-        source: dermis_deform::secondary::SecondaryError,
-    },
-    /// A cut beyond the motion.
-    #[error("cut {cut}: the motion's {frames} frames are numbered from 0")]
-    Cut {
-        /// The frame that begins after the cut.
-        cut: usize,
-        /// Frames of the motion.
-        frames: usize,
-    },
-    /// An evaluation that neither scores nor tries the model.
-    #[error("an evaluation needs examples to score the model on, or a stress test")]
-    NothingToEvaluate,
-    /// A random subset that cannot be drawn.
-    #[error("subsets of {poses} poses cannot be drawn from {examples} examples")]
-    SubsetSize {
-        /// Poses of the subset.
-        poses: usize,
-        /// Examples there are.
-        examples: usize,
-    },
-    /// A model that does not say what it learnt from.
-    #[error(
-        "the model does not hold the poses it was trained on (its method is \"{method}\"): nothing is known to be new"
-    )]
-    NoTrainingPoses {
-        /// The model's method.
-        method: String,
-    },
-    /// A motion cannot be brought onto a rig.
-    #[error(transparent)]
-    Retarget(RetargetError),
-    /// Markers cannot be solved.
-    #[error(transparent)]
-    Markers(MarkerError),
-    /// No poses can be suggested.
-    #[error(transparent)]
-    Design(dermis_fit::design::DesignError),
-    /// A deformer that does not belong to its rig.
+    /// A deformer does not belong to its rig.
     #[error(transparent)]
     Rigged(#[from] dermis_deform::RiggedError),
+    /// A model could not be run or scored.
+    #[error(transparent)]
+    Measure(MeasureError),
+    /// A demand on a model cannot be judged.
+    #[error(transparent)]
+    Pass(#[from] dermis_measure::PassError),
+    /// No methods can be compared.
+    #[error(transparent)]
+    Compare(#[from] compare::Error),
+    /// No files can be converted.
+    #[error(transparent)]
+    Convert(#[from] convert::Error),
+    /// No crowd can be shown.
+    #[error(transparent)]
+    Crowd(#[from] crowd::Error),
+    /// A mesh sequence cannot be decomposed.
+    #[error(transparent)]
+    Decompose(#[from] decompose::Error),
+    /// A model cannot be evaluated.
+    #[error(transparent)]
+    Eval(#[from] eval::Error),
     /// No exercise can be made.
     #[error(transparent)]
-    Exercise(#[from] dermis_motion::exercise::ExerciseError),
-    /// No crowd can be laid out.
+    Exercise(#[from] ExerciseError),
+    /// An export cannot be made.
     #[error(transparent)]
-    Crowd(#[from] dermis_motion::crowd::CrowdError),
-    /// Instances far from the camera, of a model without skinning weights.
-    #[error("\"{}\": the model has no skinning weights, by which far instances are shown", model.display())]
-    NoFarSkinning {
-        /// The model.
-        model: PathBuf,
-    },
-    /// A picture that cannot be drawn.
-    #[error("the picture: {0}")]
-    Camera(#[from] dermis_report::scene_picture::CameraError),
+    Export(#[from] export::Error),
     /// Published figures cannot be drawn.
     #[error(transparent)]
     Figures(FigureError),
-    /// A method that no preset has.
-    #[error("no method \"{name}\": {}", known.join(", "))]
-    UnknownMethod {
-        /// The name.
-        name: String,
-        /// Those there are.
-        known: Vec<&'static str>,
-    },
+    /// A fit failed.
+    #[error(transparent)]
+    Fit(#[from] fit::Error),
+    /// Files cannot be shown.
+    #[error(transparent)]
+    Inspect(#[from] inspect::Error),
+    /// A sculpt cannot be brought back to rest.
+    #[error(transparent)]
+    Invert(#[from] invert::Error),
+    /// Markers cannot be solved.
+    #[error(transparent)]
+    Markers(MarkerError),
+    /// A model cannot be run on a motion.
+    #[error(transparent)]
+    Pose(#[from] pose::Error),
+    /// A motion cannot be brought onto a rig.
+    #[error(transparent)]
+    Retarget(RetargetError),
+    /// A mesh could not be rigged.
+    #[error(transparent)]
+    Rig(AutoRigError),
+    /// No poses can be suggested.
+    #[error(transparent)]
+    Suggest(#[from] suggest::Error),
+    /// No weights can be made.
+    #[error(transparent)]
+    Weights(#[from] weights::Error),
     /// Data of our own that cannot be stored or read back: a mistake in the program.
     #[error("internal: {0}")]
     Internal(String),
@@ -250,12 +119,60 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn lacks(path: &Path, what: impl Into<String>, hint: &'static str) -> Self {
-        FileError::lacks(path, what, hint).into()
+    pub(crate) fn lacks(path: &Path, what: impl Into<String>, remedy: &'static str) -> Self {
+        FileError::lacks(path, what, remedy).into()
     }
+
     pub(crate) fn write(path: &Path) -> impl Fn(WriteError) -> Self + use<'_> {
         let named = FileError::write(path);
         move |error| named(error).into()
+    }
+
+    /// The message, with settings as data.
+    pub fn message(&self) -> Phrase {
+        match self {
+            Self::File(error) => error.message(),
+            Self::Setting { setting, value, low, high } => {
+                Phrase::of_value(setting, value, format!(": {}", rule(*low, *high)))
+            }
+            Self::Compare(error) => error.message(),
+            Self::Export(error) => error.message(),
+            Self::Fit(error) => error.message(),
+            Self::Invert(error) => error.message(),
+            Self::Pose(error) => error.message(),
+            Self::Weights(error) => error.message(),
+            other => Phrase::text(other.to_string()),
+        }
+    }
+
+    /// What to do about it; empty if there is nothing to say.
+    pub fn remedy(&self) -> Phrase {
+        match self {
+            Self::File(error) => error.remedy(),
+            Self::Measure(MeasureError::NoGiven { .. }) => {
+                "name the base's positions in every pose with `base_cache`".into()
+            }
+            Self::Measure(MeasureError::Memory { .. }) => "lower `fps`, or choose a part of the motion".into(),
+            Self::Convert(convert::Error { .. }) => "leave `no_normals` out".into(),
+            Self::Crowd(error) => error.remedy(),
+            Self::Decompose(error) => error.remedy(),
+            Self::Export(error) => error.remedy(),
+            Self::Fit(error) => error.remedy(),
+            Self::Invert(error) => error.remedy(),
+            Self::Pose(error) => error.remedy(),
+            Self::Weights(error) => error.remedy(),
+            Self::Retarget(RetargetError::NothingInCommon { .. } | RetargetError::NoBone { .. }) => {
+                "name pairs in a file for `map`: {\"bone of the rig\": \"bone of the source\"}; `dermis inspect` lists the bones".into()
+            }
+            Self::Rig(AutoRigError::NoFit { .. }) => {
+                "say which way is up with `up`, or take another `template`: biped, quadruped, hand, or a skinned rig of a like character".into()
+            }
+            Self::Rig(AutoRigError::UnknownPin { .. }) => "`write_joints` writes the names of all joints".into(),
+            Self::Rig(AutoRigError::Hollow { .. } | AutoRigError::Flat { .. }) => {
+                "a mesh to be rigged has an inside: close large holes, and give thin sheets a thickness".into()
+            }
+            _ => Phrase::default(),
+        }
     }
 }
 
@@ -268,29 +185,60 @@ fn rule(low: f64, high: f64) -> String {
     }
 }
 
-impl From<FitError> for Error {
-    /// A fit that was stopped is no failed fit.
-    fn from(error: FitError) -> Self {
-        match error {
-            FitError::Cancelled => Self::Cancelled,
-            other => Self::Fit(other),
+/// Work that was stopped has not failed: its error becomes [`Error::Cancelled`], any other that of the room.
+macro_rules! unless_cancelled {
+    ($($error:ident => $room:expr;)*) => {$(
+        impl From<$error> for Error {
+            fn from(error: $error) -> Self {
+                match error {
+                    $error::Cancelled => Self::Cancelled,
+                    other => $room(other),
+                }
+            }
         }
-    }
+    )*};
+}
+
+unless_cancelled! {
+    AutoRigError => Self::Rig;
+    DecomposeError => |error| Self::Decompose(decompose::Error::Decompose(error));
+    FitError => |error| Self::Fit(fit::Error::Solve(error));
+    HeatError => |error| Self::Weights(weights::Error::Heat(error));
+    MarkerError => Self::Markers;
+    MeasureError => Self::Measure;
+    RetargetError => Self::Retarget;
+    ScanError => |error| Self::Weights(weights::Error::Scans(error));
+}
+
+/// An error that a room's own error holds.
+macro_rules! held_by {
+    ($($error:ty => $room:ident;)*) => {$(
+        impl From<$error> for Error {
+            fn from(error: $error) -> Self {
+                $room::Error::from(error).into()
+            }
+        }
+    )*};
+}
+
+held_by! {
+    CameraError => crowd;
+    CrowdError => crowd;
+    ProgramError => invert;
+    SecondaryError => pose;
 }
 
 impl From<MethodError> for Error {
-    /// A fit that was stopped is no failed fit.
     fn from(error: MethodError) -> Self {
         match error {
             MethodError::Cancelled => Self::Cancelled,
-            MethodError::Fit(error) => Self::Fit(error),
-            other => Self::Method(other),
+            MethodError::Fit(error) => error.into(),
+            other => fit::Error::Method(other).into(),
         }
     }
 }
 
 impl From<FigureError> for Error {
-    /// Work that was stopped has not failed.
     fn from(error: FigureError) -> Self {
         match error {
             FigureError::Cancelled => Self::Cancelled,
@@ -301,134 +249,28 @@ impl From<FigureError> for Error {
     }
 }
 
-impl From<DecomposeError> for Error {
-    /// Work that was stopped has not failed.
-    fn from(error: DecomposeError) -> Self {
-        match error {
-            DecomposeError::Cancelled => Self::Cancelled,
-            other => Self::Decompose(other),
-        }
-    }
-}
-
-impl From<ClusteringError> for Error {
-    /// Work that was stopped has not failed.
-    fn from(error: ClusteringError) -> Self {
-        match error {
-            ClusteringError::Sequence(error) => error.into(),
-            other => Self::Clustering(other),
-        }
-    }
-}
-
-impl From<MeasureError> for Error {
-    /// Work that was stopped has not failed.
-    fn from(error: MeasureError) -> Self {
-        match error {
-            MeasureError::Cancelled => Self::Cancelled,
-            other => Self::Measure(other),
-        }
-    }
-}
-
 impl From<CompileError> for Error {
-    /// Work that was stopped has not failed.
     fn from(error: CompileError) -> Self {
         match error {
             CompileError::Cancelled => Self::Cancelled,
             CompileError::Measure(error) => error.into(),
             CompileError::Fit(error) => error.into(),
-            other => Self::Compile(other),
+            other => export::Error::Compile(other).into(),
         }
     }
 }
 
-impl From<RetargetError> for Error {
-    /// Work that was stopped has not failed.
-    fn from(error: RetargetError) -> Self {
+impl From<ClusteringError> for Error {
+    fn from(error: ClusteringError) -> Self {
         match error {
-            RetargetError::Cancelled => Self::Cancelled,
-            other => Self::Retarget(other),
+            ClusteringError::Sequence(error) => error.into(),
+            other => decompose::Error::Clustering(other).into(),
         }
     }
 }
 
-impl From<AutoRigError> for Error {
-    /// Work that was stopped has not failed.
-    fn from(error: AutoRigError) -> Self {
-        match error {
-            AutoRigError::Cancelled => Self::Cancelled,
-            other => Self::AutoRig(other),
-        }
-    }
-}
-
-impl From<MarkerError> for Error {
-    /// Work that was stopped has not failed.
-    fn from(error: MarkerError) -> Self {
-        match error {
-            MarkerError::Cancelled => Self::Cancelled,
-            other => Self::Markers(other),
-        }
-    }
-}
-
-impl From<dermis_fit::Cancelled> for Error {
-    fn from(_: dermis_fit::Cancelled) -> Self {
+impl From<Cancelled> for Error {
+    fn from(_: Cancelled) -> Self {
         Self::Cancelled
     }
-}
-
-/// Why an export cannot be made as it is set.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ExportError {
-    /// Positions of a given base, and a table of drivers.
-    #[error("a model over given positions cannot be driven")]
-    GivenDriven,
-    /// A method that has nothing to drive.
-    #[error("drivers are made of a joint model or a pose space, and this is \"{method}\"")]
-    NotDriven {
-        /// The model's method.
-        method: String,
-    },
-    /// A pose space that shapes before skinning cannot hold.
-    #[error("no shapes can be driven for this model: {0}")]
-    Refused(Refusal),
-    /// Kernels for a model that is no pose space.
-    #[error("kernels serve pose spaces (psd, eigenskin, pose-blendshapes), and this is \"{method}\"")]
-    Kernels {
-        /// The model's method.
-        method: String,
-    },
-    /// Normals to leave out of morph targets that there are none of.
-    #[error("normals are left out of morph targets, and this export has none")]
-    NoTargets,
-    /// A number of shapes without anything that they are made for.
-    #[error("shapes are made for a motion or a table of drivers, and this export has neither")]
-    NothingToBake,
-    /// All shapes of a correction that is baked.
-    #[error("a correction that is baked for a motion is compressed: it needs a number of shapes")]
-    AllBaked,
-    /// A page for a model that also reads channels.
-    #[error("the viewer poses joints alone, and this model also reads channels: {names}")]
-    ViewerChannels {
-        /// The channels.
-        names: String,
-    },
-    /// A page and a table at once.
-    #[error("a viewer holds what drives its shapes in the GLB, and writes no table")]
-    ViewerTable,
-    /// A page where a file is named.
-    #[error("\"{}\": a viewer is a folder with a page and a GLB, not a file", path.display())]
-    ViewerFolder {
-        /// The name.
-        path: PathBuf,
-    },
-}
-
-/// Three scans and why they have no pose.
-fn first_reasons(reasons: &[(String, Failure)]) -> String {
-    let shown: Vec<String> = reasons.iter().take(3).map(|(scan, why)| format!("\"{scan}\": {why}")).collect();
-    let more = if reasons.len() > 3 { "; ..." } else { "" };
-    format!("{}{more}", shown.join("; "))
 }

@@ -87,7 +87,7 @@ impl LimitsFile {
         for (name, entry) in &self.joints {
             let Some(bone) = skeleton.find(name) else {
                 let what = format!("there is no bone \"{name}\" among the rig's {}", skeleton.len());
-                return Err(Error::lacks(path, what, "dermis inspect RIG lists the bones"));
+                return Err(Error::lacks(path, what, "`dermis inspect` RIG lists the bones"));
             };
             anatomy.limits[bone] = entry.limits(&anatomy.limits[bone]).map_err(|error| {
                 Error::lacks(

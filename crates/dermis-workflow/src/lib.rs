@@ -16,8 +16,8 @@ pub mod report;
 pub mod verbs;
 
 pub use dermis_figures as figures;
-pub use dermis_files::{FileError, convert, load, output, skins};
-pub use error::{Error, ExportError};
+pub use dermis_files::{FileError, Part, Phrase, convert, load, output, skins};
+pub use error::Error;
 pub use {
     dermis_autorig as autorig, dermis_deform as deform, dermis_fit as fits, dermis_io as io, dermis_motion as motion,
     dermis_rig as rig, dermis_solve::simd,

@@ -66,7 +66,7 @@ fn check_size(skins: &[Skin<'_>], path: &Path) -> Result<(), FileError> {
     let ratio = (size / expected).sqrt();
     if !(0.45..=2.2).contains(&ratio) && expected > 0.0 {
         let what = format!("the skins are {ratio:.3} times as large as the rig makes them");
-        let hint = "state the unit of this file: `unit` 1 for metres, `unit` 0.01 for centimetres; or correct the one that it states";
+        let hint = "state the unit of this file: `unit=1` for metres, `unit=0.01` for centimetres; or correct the one that it states";
         return Err(FileError::lacks(path, what, hint));
     }
     Ok(())
@@ -93,7 +93,7 @@ fn check_axes(skins: &[Skin<'_>], path: &Path) -> Result<(), FileError> {
     let (what, hint) = match (about_x, turn.determinant() > 0.0) {
         (true, _) => (
             "the skins fit the poses only after a quarter turn about x".to_owned(),
-            "name the axis that points up in this file: `up` z or `up` y; or correct the one that it states",
+            "name the axis that points up in this file: `up=z` or `up=y`; or correct the one that it states",
         ),
         (false, true) => (
             format!("the skins fit the poses only after a turn: {}", turn_in_words(&turn)),

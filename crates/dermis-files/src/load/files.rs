@@ -173,7 +173,7 @@ pub(crate) fn expect_skins(contents: &Contents, path: &Path) -> Result<(), FileE
                 "its \"vertices\" are rest shapes (\"vertices_space\" is \"rest\") for {}, which is not run to pose them",
                 inverted.deformer.words()
             );
-            let hint = "invert the sculpts again without `rest-space`: the \"vertices\" are then the sculpts; a fit with `base` rest \
+            let hint = "invert the sculpts again without `rest-space`: the \"vertices\" are then the sculpts; a fit with `base=rest` \
                         takes rest shapes as they are";
             Err(FileError::lacks(path, what, hint))
         }

@@ -111,7 +111,7 @@ fn expect_same_rest(rig: &Rig, contents: &Contents, options: &ReadOptions, path:
         "at rest {} of its joints stand elsewhere than the rig's (first: \"{first}\", {distance:.3} m away)",
         apart.len()
     );
-    let hint = "bring the motion onto the rig with dermis retarget; or state the file's unit with `unit` and its axes with `up`";
+    let hint = "bring the motion onto the rig with `dermis retarget`; or state the file's unit with `unit` and its axes with `up`";
     Err(FileError::lacks(path, what, hint))
 }
 

@@ -50,7 +50,7 @@ impl Source {
     pub(crate) fn matches_none(&self, labels: usize) -> FileError {
         let part = self.part.as_deref().unwrap_or_default();
         let what = format!("none of the {labels} labels matches \"{part}\"");
-        FileError::lacks(&self.path, what, "dermis inspect FILE lists the labels with `json`; * stands for any text")
+        FileError::lacks(&self.path, what, "`dermis inspect` FILE lists the labels with `json`; * stands for any text")
     }
 }
 

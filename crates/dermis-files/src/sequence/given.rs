@@ -60,7 +60,7 @@ fn check_size(contents: &Contents, sequences: &Sequences, path: &Path) -> Result
         true => Err(FileError::lacks(
             path,
             format!("the sequence is {ratio:.3} times as large at rest as this file's mesh"),
-            "state the unit of the sequence: `unit` 1 for metres, `unit` 0.01 for centimetres",
+            "state the unit of the sequence: `unit=1` for metres, `unit=0.01` for centimetres",
         )),
         false => Ok(()),
     }

@@ -5,6 +5,7 @@ use crate::FileError;
 use crate::error::Error;
 use crate::load::{FileNote, Source};
 use crate::output::{Existing, Output, ending, reserve_file, reserve_folder};
+use crate::verbs::fit::error::Error::NothingHeldOut;
 use dermis_files::sculpts::SculptSource;
 use dermis_fit::method::FitWarning;
 use dermis_rig::ExampleSet;
@@ -127,11 +128,11 @@ pub(crate) fn seen<'a>(
 /// have one, and no correction shows there.
 ///
 /// # Errors
-/// [`Error::NothingHeldOut`] if all of them are.
+/// [`NothingHeldOut`] if all of them are.
 pub(crate) fn repeated(train: &ExampleSet, held_out: &ExampleSet) -> Result<Vec<FitWarning>, Error> {
     let posed = held_out.repeated_in(train).filter(|example| !example.is_at_bind()).count();
     match (posed, held_out.repeated_in(train).count(), held_out.len()) {
-        (_, repeated, poses) if repeated == poses => Err(Error::NothingHeldOut { poses }),
+        (_, repeated, poses) if repeated == poses => Err(NothingHeldOut { poses }.into()),
         (0, ..) => Ok(neighbours(train, held_out).into_iter().collect()),
         (_, repeated, held_out) => Ok(vec![FitWarning::Repeated { repeated, held_out }]),
     }

@@ -150,7 +150,7 @@ fn read_scene(path: &Path) -> Result<(SceneFile, FileNote), Error> {
 }
 
 fn bad_scene(path: &Path, error: &SceneFileError) -> Error {
-    let hint = "dermis animate --schema prints what may stand in a scene; docs/motion.md explains it";
+    let hint = "`dermis animate` `schema` prints what may stand in a scene; docs/motion.md explains it";
     Error::lacks(path, error.to_string(), hint)
 }
 

@@ -86,7 +86,7 @@ impl ExerciseRecipe {
         let inputs: Vec<&Input> = [&self.rig].into_iter().chain(&self.limits).collect();
         keep(&inputs, [&out].into_iter().chain(&limits_out))?;
         if self.write_limits.as_ref() == Some(&self.out) {
-            return Err(Error::SameOutput { path: self.out.clone(), what: "the limits" });
+            return Err(FileError::SameOutput { path: self.out.clone(), what: "the limits" }.into());
         }
         let loaded = step(watch, "read rig", |_| load_rig(&self.rig.file.path))?;
         let mut notes = loaded.notes.clone();

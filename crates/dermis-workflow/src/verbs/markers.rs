@@ -216,7 +216,7 @@ fn placed(skeleton: &Skeleton, file: &SetFile, still: Option<&Take>, path: &Path
     let bone = |line: &MarkerLine| {
         skeleton.find(&line.bone).ok_or_else(|| {
             let what = format!("marker \"{}\" sits on \"{}\", which the rig does not have", line.name, line.bone);
-            Error::lacks(path, what, "dermis inspect lists the bones of the rig")
+            Error::lacks(path, what, "`dermis inspect` lists the bones of the rig")
         })
     };
     let bones: Vec<(String, BoneIndex)> =

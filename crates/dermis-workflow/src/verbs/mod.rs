@@ -4,7 +4,7 @@
 
 pub(crate) mod animate;
 pub mod compare;
-pub(crate) mod convert;
+pub mod convert;
 pub mod crowd;
 pub mod decompose;
 pub mod demo;
@@ -16,7 +16,7 @@ pub mod fit;
 pub mod inspect;
 pub mod invert;
 pub(crate) mod markers;
-pub(crate) mod pose;
+pub mod pose;
 pub(crate) mod report;
 pub(crate) mod retarget;
 pub(crate) mod rig;

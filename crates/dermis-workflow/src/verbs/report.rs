@@ -42,7 +42,7 @@ impl ReportRecipe {
     /// # Errors
     /// [`FileError::Lacks`](crate::FileError::Lacks) for a file that is no outcome, or that does not go with the other.
     pub fn run(&self, watch: &dyn Watch) -> Result<ReportOutcome, Error> {
-        const HINT: &str = "dermis fit, eval and compare print their outcomes with --json";
+        const HINT: &str = "dermis fit, eval and compare print their outcomes with `json`";
         let out = self.out.as_deref().map(|path| reserve_page(path, self.existing)).transpose()?;
         let inputs = [&self.first, &self.second];
         keep(&inputs, &out)?;

@@ -4,6 +4,7 @@
 //! therefore nested: more poses never lose one. Which poses are drawn matters, most of all when they are few, so errors
 //! are means over several draws. All poses are one set, whatever the draw.
 
+use super::error::Error::SubsetSize;
 use crate::error::Error;
 use crate::load::LoadedRig;
 use crate::measure::measure;
@@ -77,7 +78,7 @@ impl<'a> Draws<'a> {
         counts.dedup();
         let wrong = counts.first().filter(|poses| **poses == 0).or(counts.last().filter(|poses| **poses > available));
         match wrong {
-            Some(&poses) => Err(Error::SubsetSize { poses, examples: available }),
+            Some(&poses) => Err(SubsetSize { poses, examples: available }.into()),
             None => Ok(counts),
         }
     }

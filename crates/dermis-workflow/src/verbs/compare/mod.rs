@@ -1,6 +1,7 @@
 //! Every method on the same bench: errors, size, speed, and which one to take.
 
 pub mod curve;
+pub mod error;
 pub(crate) mod recipe;
 
 use crate::error::Error;
@@ -19,7 +20,7 @@ use std::time::Duration;
 /// [`Error::UnknownMethod`].
 pub fn method_of(name: &str) -> Result<Method, Error> {
     let known = || PRESETS.iter().map(|preset| preset.name).collect();
-    let preset = preset(name).ok_or_else(|| Error::UnknownMethod { name: name.to_owned(), known: known() })?;
+    let preset = preset(name).ok_or_else(|| error::Error::UnknownMethod { name: name.to_owned(), known: known() })?;
     Ok(preset.method())
 }
 

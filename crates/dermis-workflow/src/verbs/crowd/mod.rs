@@ -1,5 +1,6 @@
 //! A crowd before a camera: who is shown how closely, which skins that takes, and what it costs.
 
+pub mod error;
 pub(crate) mod recipe;
 
 use crate::error::Error;

@@ -1,5 +1,6 @@
 //! `crowd`: many instances of a model, each with a clip, a time, a place and a size of its own.
 
+use super::error::Error::NoFarSkinning;
 use crate::FileError;
 use crate::error::Error;
 use crate::load::{ReadOptions, load_model, load_motion};
@@ -236,7 +237,7 @@ impl CrowdRecipe {
         };
         let scene = Scene::new(&model, &crowd, &setting)?;
         if scene.needs_weights(f64::from(self.frames - 1) / self.rate) && !scene.models().can_blend() {
-            return Err(Error::NoFarSkinning { model: self.model.file.path.clone() });
+            return Err(NoFarSkinning { model: self.model.file.path.clone() }.into());
         }
         self.show(watch, &model, &scene, &out, picture_out.as_ref())
     }

@@ -3,6 +3,7 @@
 //! [`load_sequences`] reads, [`solve`] finds bones and weights, [`write_decomposition`] writes them and measures what it wrote: the
 //! errors are those of the file, read back and skinned, and owe nothing to the solver.
 
+pub mod error;
 pub(crate) mod recipe;
 mod write;
 
@@ -196,7 +197,9 @@ impl DecompositionMethod {
             positive("smooth", strength)?;
         }
         match self {
-            Self::Search(SearchOptions { max_error: Some(_), stop_at: Some(_), .. }) => return Err(Error::TwoEndings),
+            Self::Search(SearchOptions { max_error: Some(_), stop_at: Some(_), .. }) => {
+                return Err(error::Error::TwoEndings.into());
+            }
             Self::Search(SearchOptions { max_error: Some(rms), .. }) => positive("max-error", *rms)?,
             Self::Search(SearchOptions { stop_at: Some(rms), .. }) => positive("stop-at", *rms)?,
             Self::Clustering(ClusteringOptions { bones: ClusteredBones::Bandwidth(h), .. }) => {
@@ -206,8 +209,8 @@ impl DecompositionMethod {
         }
         match (tie, self.kind()) {
             (Tie::None, _) | (_, Some(BoneKind::Rigid)) => Ok(()),
-            (_, None) => Err(Error::TiedGivenBones),
-            (_, Some(_)) => Err(Error::TiedShear),
+            (_, None) => Err(error::Error::TiedGivenBones.into()),
+            (_, Some(_)) => Err(error::Error::TiedShear.into()),
         }
     }
 }

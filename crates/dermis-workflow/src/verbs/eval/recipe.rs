@@ -123,7 +123,7 @@ impl EvalRecipe {
     /// [`Error::NothingToEvaluate`] without a score and a stress test; [`Error`] of files and examples.
     pub fn run(&self, watch: &dyn Watch) -> Result<EvalOutcome, Error> {
         if self.score.is_none() && self.stress.is_none() {
-            return Err(Error::NothingToEvaluate);
+            return Err(super::error::Error.into());
         }
         let (model, note) = step(watch, "read model", |_| load_model(&self.model.file.path))?;
         self.model.check(std::slice::from_ref(&note))?;

@@ -8,7 +8,8 @@ pub use dermis_compile::pose_space::{
 };
 pub use dermis_io::gltf::MorphNormals;
 
-use crate::error::{Error, ExportError};
+use super::error::Error as ExportError;
+use crate::error::Error;
 use crate::output::Output;
 use crate::skins::clip;
 use crate::verbs::export::prune_json;

@@ -2,6 +2,7 @@
 
 pub mod compile;
 pub mod drivers;
+pub mod error;
 pub(crate) mod recipe;
 pub(crate) mod shape_count;
 pub(crate) mod viewer;

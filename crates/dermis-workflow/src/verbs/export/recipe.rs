@@ -1,9 +1,10 @@
 //! `export`: a model compiled for an engine, as a GLB and a table of drivers.
 
+use super::error::Error as ExportError;
 use super::shape_count::{ShapeCount, driver_settings, pose_space_settings};
 use super::viewer::{PAGE, ViewerExport, ViewerMade, Written};
 use crate::FileError;
-use crate::error::{Error, ExportError};
+use crate::error::Error;
 use crate::load::{PoseSet, ReadOptions, load_base_cache, load_examples, load_model, load_motion, load_pose_sets};
 use crate::output::{Kind, Output, reserve_file, reserve_file_of, reserve_folder};
 use crate::recipe::{Existing, Input, Watch, keep, seen, sources, step};
@@ -165,7 +166,7 @@ impl ExportRecipe {
         let out = reserve_file(&self.out, self.existing)?;
         let table = self.table.as_deref();
         if table == Some(&self.out) {
-            return Err(Error::SameOutput { path: self.out.clone(), what: "the table" });
+            return Err(FileError::SameOutput { path: self.out.clone(), what: "the table" }.into());
         }
         let table = table.map(|path| reserve_file_of(Kind::Table, path, self.existing)).transpose()?;
         let beside = match &self.form {

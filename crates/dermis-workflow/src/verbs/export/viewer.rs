@@ -1,7 +1,8 @@
 //! `export --viewer`: a page that poses the model in a browser, and the GLB that it shows.
 
+use super::error::Error as ExportError;
 use super::shape_count::{ShapeCount, driver_settings, pose_space_settings};
-use crate::error::{Error, ExportError};
+use crate::error::Error;
 use crate::load::{FileNote, PoseSet, ReadOptions, load_motion, load_pose_sets};
 use crate::measure::measure;
 use crate::output::Output;

@@ -1,5 +1,6 @@
 //! Fitting: from a rig and examples to a model with its report.
 
+pub mod error;
 pub(crate) mod held;
 pub(crate) mod recipe;
 pub mod ridge;

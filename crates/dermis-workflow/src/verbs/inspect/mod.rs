@@ -1,5 +1,6 @@
 //! What a file holds, and what is wrong with it; of a rig, also what is seen of it before anything is learnt.
 
+pub mod error;
 mod page;
 pub(crate) mod recipe;
 mod rig;

@@ -75,7 +75,7 @@ impl InspectRecipe {
 
     fn reserve(&self, path: &Path) -> Result<Output, Error> {
         if self.files.len() != 1 {
-            return Err(Error::OnePage { files: self.files.len() });
+            return Err(super::error::Error { files: self.files.len() }.into());
         }
         Ok(reserve_page(path, self.existing)?)
     }

@@ -4,6 +4,7 @@
 //! deformers, or one that is a program of its own, it is searched for by calling the deformer ([`dermis_fit::inverse`]).
 //! What cannot be made, because the deformer is flat there or has a kink, is left as a remainder and reported.
 
+pub mod error;
 pub mod program;
 pub(crate) mod recipe;
 mod stack;
@@ -219,7 +220,7 @@ fn go_on(progress: Progress<'_>, at: usize, total: u64) -> Result<(), ProgramErr
 
 /// The rig's own skinning as a base.
 fn base(rig: &Rig, skinning: Skinning) -> Result<Base, Error> {
-    let weights = rig.weights().cloned().ok_or_else(|| Error::NoSkinning { rig: rig.name().to_owned() })?;
+    let weights = rig.weights().cloned().ok_or_else(|| error::Error::NoSkinning { rig: rig.name().to_owned() })?;
     Ok(match skinning {
         Skinning::Lbs => Base::Lbs(weights),
         Skinning::Dqs => Base::Dqs(weights, DualQuaternions::new(rig.skeleton())),
@@ -290,13 +291,13 @@ fn report(sculpt: &Example, length: f64, d: &[DVec3], w: &[DVec3]) -> SculptRepo
 
 /// What stopped the inversion of a sculpt.
 fn failed(sculpt: &Example, error: InverseError<ProgramError>) -> Error {
-    let hint = match &error {
+    let remedy = match &error {
         InverseError::Deformer { source: ProgramError::Cancelled, .. } => return Error::Cancelled,
         InverseError::Deformer { .. } => {
             "nothing was written; docs/invert-protocol.md says what is spoken, with an example in Python"
         }
         InverseError::Coupled { .. } => {
-            "a deformer that smooths or relaxes is inverted approximately with `coupled` iterate; what is left is reported"
+            "a deformer that smooths or relaxes is inverted approximately with `coupled=iterate`; what is left is reported"
         }
         _ => "",
     };
@@ -305,5 +306,5 @@ fn failed(sculpt: &Example, error: InverseError<ProgramError>) -> Error {
         InverseError::Deformer { source, .. } => source.to_string(),
         other => other.to_string(),
     };
-    Error::Sculpt { sculpt: sculpt.label.clone(), reason, hint }
+    error::Error::Sculpt { sculpt: sculpt.label.clone(), reason, remedy: remedy.into() }.into()
 }

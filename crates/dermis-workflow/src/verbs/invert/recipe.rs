@@ -1,5 +1,6 @@
 //! `invert`: sculpts of a posed character, brought back to rest.
 
+use super::error::Error::{RestVertices, TimeLimit};
 use crate::error::Error;
 use crate::load::{ReadOptions, load_rig};
 use crate::recipe::{Existing, Input, SculptInput, Watch, keep, reserve, seen, step, within};
@@ -124,7 +125,7 @@ impl DeformerProgram {
         const MOST: f64 = 604_800.0;
         match self.time_limit > 0.0 && self.time_limit <= MOST {
             true => Ok(Duration::from_secs_f64(self.time_limit)),
-            false => Err(Error::TimeLimit { seconds: self.time_limit, most: MOST }),
+            false => Err(TimeLimit { seconds: self.time_limit, most: MOST }.into()),
         }
     }
 }
@@ -151,7 +152,7 @@ impl InvertRecipe {
         let out = reserve(&self.out, self.existing, is_folder(&self.out)?)?;
         let is_bundle = self.out.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz"));
         if self.vertices == BundleVertices::Rest && !is_bundle {
-            return Err(Error::RestVertices { path: self.out.clone() });
+            return Err(RestVertices { path: self.out.clone() }.into());
         }
         let stack = match &self.deformer {
             InvertedDeformer::Stack(input) => Some(input),
@@ -255,7 +256,7 @@ fn warnings(read: &[String], inverted: &[Inverted], shown: &Shown, diagonal: f64
     if let Some((rms, max)) = shown.glb.filter(|(_, max)| *max > 1e-6 * diagonal) {
         warnings.push(format!(
             "a GLB is blended linearly: its targets show the sculpts {} (rms), at most {} away; play them on the deformer they \
-             were made for, or use --base lbs",
+             were made for, or invert linear blend skinning alone",
             show_length(rms, unit),
             show_length(max, unit)
         ));

@@ -1,5 +1,6 @@
 //! `pose`: a model run on a motion.
 
+pub mod error;
 mod secondary;
 
 use crate::error::Error;
@@ -104,7 +105,7 @@ impl PoseRecipe {
     pub fn run(&self, watch: &dyn Watch) -> Result<PoseOutcome, Error> {
         let folder = is_folder(&self.out)?;
         if self.normals && !holds_normals(&self.out) {
-            return Err(Error::NormalsLeftOut { path: self.out.clone() });
+            return Err(error::Error::NormalsLeftOut { path: self.out.clone() }.into());
         }
         let out = reserve(&self.out, self.existing, folder)?;
         let inputs: Vec<&Input> = [&self.model, &self.motion].into_iter().chain(&self.base_cache).collect();

@@ -86,9 +86,9 @@ pub fn swing(
     skins: &mut [Vec<DVec3>],
 ) -> Result<Swung, Error> {
     if let Some(cut) = cuts.iter().find(|cut| **cut >= skins.len()) {
-        return Err(Error::Cut { cut: *cut, frames: skins.len() });
+        return Err(super::error::Error::Cut { cut: *cut, frames: skins.len() }.into());
     }
-    let failed = |frame: usize| move |source| Error::Swing { frame, source };
+    let failed = |frame: usize| move |source| super::error::Error::Swing { frame, source };
     let soft = gain.iter().filter(|g| **g > 0.0).count();
     let mut state = Secondary::new(settings, gain).map_err(failed(0))?;
     let assumed_times = motion.frames.iter().any(|f| f.time.is_none());

@@ -3,6 +3,7 @@
 mod page;
 pub(crate) mod walk;
 
+use crate::FileError;
 use crate::error::Error;
 use crate::load::{FileNote, LoadedRig, load_rig, note, read_bytes, read_contents};
 use crate::output::{ending, reserve_file};
@@ -188,7 +189,7 @@ impl RigRecipe {
             [&self.out].into_iter().chain(&self.write_joints).chain(&self.report).chain(&self.exercise).collect();
         if let Some(path) = written.iter().enumerate().find(|(at, path)| written[..*at].contains(path)).map(|(_, p)| *p)
         {
-            return Err(Error::SameOutput { path: path.clone(), what: "every output" });
+            return Err(FileError::SameOutput { path: path.clone(), what: "every output" }.into());
         }
         let (contents, mesh_note) = step(watch, "read mesh", |_| self.read())?;
         let mut notes = vec![mesh_note];

@@ -1,5 +1,6 @@
 //! The verb `suggest`: which frames of a motion to sculpt next, and what training lacks for it, for a stored model. The design is [`dermis_fit::design`].
 
+pub mod error;
 pub(crate) mod recipe;
 
 use crate::error::Error;
@@ -49,8 +50,8 @@ fn known(model: &ModelFile) -> Result<Known<'_>, Error> {
 fn refused(model: &ModelFile, error: DesignError) -> Error {
     match error {
         DesignError::Cancelled => Error::Cancelled,
-        DesignError::NoTraining => Error::NoTrainingPoses { method: model.header.method.clone() },
-        other => Error::Design(other),
+        DesignError::NoTraining => error::Error::NoTrainingPoses { method: model.header.method.clone() }.into(),
+        other => error::Error::Design(other).into(),
     }
 }
 

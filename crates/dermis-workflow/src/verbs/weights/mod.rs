@@ -1,5 +1,6 @@
 //! New skinning weights for a rig: without examples, from poses of single joints, or from scans.
 
+pub mod error;
 pub mod held_scans;
 mod page;
 pub(crate) mod recipe;
@@ -16,7 +17,7 @@ use dermis_fit::scans::{
     Scan, ScanReport, ScanSettings, Template, TemplateSettings, fit_scans_among, fit_templates, learn_templates,
 };
 use dermis_fit::weights::{WeightReport, WeightSettings};
-use dermis_fit::{BasePoses, HeatError, Progress, ScanError, Training, fit_weights};
+use dermis_fit::{BasePoses, Progress, Training, fit_weights};
 use dermis_io::gltf::{GlbClip, GlbScene};
 use dermis_io::npz::StoredFloat;
 use dermis_io::to_bytes;
@@ -40,16 +41,12 @@ pub fn heat(
     let names = rig.skeleton().names();
     for pattern in skip {
         if !names.iter().any(|name| crate::load::matches(pattern, name)) {
-            return Err(Error::NoSuchBone { pattern: pattern.clone(), bones: names.len() });
+            return Err(error::Error::NoSuchBone { pattern: pattern.clone(), bones: names.len() }.into());
         }
     }
     let skipped = |bone: BoneIndex| skip.iter().any(|pattern| crate::load::matches(pattern, &names[bone]));
     let segments = bone_segments(rig.skeleton(), skipped);
-    match heat_weights(rig.mesh(), &segments, settings, progress) {
-        Ok(made) => Ok(made),
-        Err(HeatError::Cancelled) => Err(Error::Cancelled),
-        Err(error) => Err(Error::Heat(error)),
-    }
+    Ok(heat_weights(rig.mesh(), &segments, settings, progress)?)
 }
 
 /// Weights whose posed skin lies on the scans, beginning with `start`, of the bones in `candidates` if there are some.
@@ -64,14 +61,7 @@ pub fn from_scans(
     settings: &ScanSettings,
     progress: Progress<'_>,
 ) -> Result<(Influences, ScanReport), Error> {
-    fit_scans_among(rig.mesh(), rig.skeleton(), start, candidates, scans, settings, progress).map_err(of_scans)
-}
-
-fn of_scans(error: ScanError) -> Error {
-    match error {
-        ScanError::Cancelled => Error::Cancelled,
-        error => Error::Scans(error),
-    }
+    fit_scans_among(rig.mesh(), rig.skeleton(), start, candidates, scans, settings, progress).map_err(Error::from)
 }
 
 /// The mesh on every scan: examples, with what each scan shows of them. In holes they show what the other scans teach.
@@ -87,7 +77,7 @@ pub fn learnt_templates(
     let (mesh, skeleton) = (rig.mesh(), rig.skeleton());
     let mirror = Mirror::find(&mesh.positions, skeleton, weights);
     let settings = TemplateSettings::default();
-    learn_templates(mesh, skeleton, weights, scans, mirror.as_ref(), &settings, progress).map_err(of_scans)
+    learn_templates(mesh, skeleton, weights, scans, mirror.as_ref(), &settings, progress).map_err(Error::from)
 }
 
 /// The mesh on every scan, each for itself.
@@ -100,7 +90,7 @@ pub fn templates(
     scans: &[Scan],
     progress: Progress<'_>,
 ) -> Result<Vec<Template>, Error> {
-    fit_templates(rig.mesh(), weights, scans, &TemplateSettings::default(), progress).map_err(of_scans)
+    fit_templates(rig.mesh(), weights, scans, &TemplateSettings::default(), progress).map_err(Error::from)
 }
 
 /// The bones that move each vertex, by a rule, seen in the mesh on every scan. A joint of a scan counts as moved if it turns by more than
@@ -342,7 +332,7 @@ pub fn check(rig: &Rig, weights: &Influences, examples: &ExampleSet) -> Result<C
             apart.add_frame(&example.label, &theirs, &skin)?;
         }
     }
-    let made = made.finish().ok_or_else(|| Error::NoExamples { set: examples.name.clone() })?;
+    let made = made.finish().ok_or_else(|| error::Error::NoExamples { set: examples.name.clone() })?;
     Ok(Checked { set: examples.name.clone(), made, own: own.finish(), apart: apart.finish() })
 }
 

@@ -1,5 +1,6 @@
 //! `weights`: new skinning weights for a rig.
 
+use crate::FileError;
 use crate::error::Error;
 use crate::joint_limits::{LimitsFile, parse};
 use crate::load::{FileNote, LoadedRig, ReadOptions, load_examples, note, read_bytes};
@@ -332,7 +333,7 @@ impl WeightsRecipe {
         let report = self.source.report_out().map(|path| reserve_page(path, self.existing)).transpose()?;
         let others = [(self.source.examples_out(), "the bundle of examples"), (self.source.report_out(), "the page")];
         if let Some((_, what)) = others.into_iter().find(|(path, _)| *path == Some(&self.out)) {
-            return Err(Error::SameOutput { path: self.out.clone(), what });
+            return Err(FileError::SameOutput { path: self.out.clone(), what }.into());
         }
         self.source.check()?;
         let beside = self.skeleton.iter().chain(&self.check).chain(self.source.inputs());

@@ -60,7 +60,7 @@ pub fn scan_poses(
     match register::register(rig.mesh(), rig.skeleton(), weights, &ranges, surfaces, &settings, progress) {
         Ok(found) => Ok(found),
         Err(RegisterError::Cancelled) => Err(Error::Cancelled),
-        Err(error) => Err(Error::Register(error)),
+        Err(error) => Err(super::error::Error::Register(error).into()),
     }
 }
 
@@ -173,7 +173,7 @@ impl Rounds<'_> {
         if scans.is_empty() {
             let reasons =
                 registrations.iter().filter_map(|one| Some((one.label.clone(), one.found.as_ref().err()?.clone())));
-            return Err(Error::NoScanPosed { reasons: reasons.collect() });
+            return Err(super::error::Error::NoScanPosed { reasons: reasons.collect() }.into());
         }
         for (surface, one) in surfaces.iter_mut().zip(&registrations) {
             surface.known = match &one.found {

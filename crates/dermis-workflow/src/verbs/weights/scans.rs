@@ -189,7 +189,7 @@ fn pair(rig: &Rig, surfaces: Vec<Surface>, motion: Option<&Motion>, path: &Path)
     let count = surfaces.len();
     let Some(motion) = motion else {
         let what = format!("{count} scans without poses");
-        return Err(Error::lacks(path, what, "name the file with the poses they were taken in: `motion` poses.npz"));
+        return Err(Error::lacks(path, what, "name the file with the poses they were taken in: `motion=poses.npz`"));
     };
     let frames = &motion.frames;
     let by_name: Vec<Option<&Frame>> =

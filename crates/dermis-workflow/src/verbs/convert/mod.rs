@@ -1,5 +1,7 @@
 //! `convert`: what files hold, in another format.
 
+pub mod error;
+
 use crate::convert::{Converted, gather, is_folder, makes_targets, write_converted};
 use crate::error::Error;
 use crate::load::ReadOptions;
@@ -58,7 +60,7 @@ impl ConvertRecipe {
         seen(watch, &self.inputs, &notes)?;
         let targets = is_glb(&self.out) && makes_targets(&contents);
         if !self.normals && !targets {
-            return Err(Error::NoMorphNormals { path: self.out.clone() });
+            return Err(error::Error { path: self.out.clone() }.into());
         }
         let normals = if self.normals { MorphNormals::Written } else { MorphNormals::LeftOut };
         let converted = step(watch, "write", |_| write_converted(&contents, &inputs[0], &self.read, normals, &out))?;

@@ -1,0 +1,37 @@
+//! Why a comparison cannot be made.
+
+use dermis_files::Phrase;
+
+/// Why a comparison cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A random subset that cannot be drawn.
+    #[error("subsets of {poses} poses cannot be drawn from {examples} examples")]
+    SubsetSize {
+        /// Poses of the subset.
+        poses: usize,
+        /// Examples there are.
+        examples: usize,
+    },
+    /// A method that no preset has.
+    #[error("no method \"{name}\": {}", known.join(", "))]
+    UnknownMethod {
+        /// The name.
+        name: String,
+        /// Those there are.
+        known: Vec<&'static str>,
+    },
+}
+
+impl Error {
+    pub(crate) fn message(&self) -> Phrase {
+        match self {
+            Self::SubsetSize { poses: 0, .. } => Phrase::of_value("poses", 0, ": nothing can be learnt from no pose"),
+            Self::SubsetSize { poses, examples } => {
+                let said = format!(": there are {examples} examples to draw from; name {examples} for all of them");
+                Phrase::of_value("poses", poses, said)
+            }
+            Self::UnknownMethod { .. } => Phrase::text(self.to_string()),
+        }
+    }
+}
