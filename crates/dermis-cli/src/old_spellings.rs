@@ -28,7 +28,7 @@ pub const OLD_SPELLINGS: [OldSpelling; 11] = [
     renamed("invert", "--method", "--algorithm"),
     renamed("markers", "--set", "--marker-set"),
     renamed("rig", "--exercise", "--write-exercise"),
-    renamed("weights", "--examples", "--write-examples"),
+    renamed("weights", "--examples", "--registered"),
     renamed("weights", "--motion", "--poses"),
 ];
 

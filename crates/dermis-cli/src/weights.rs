@@ -69,7 +69,7 @@ pub struct WeightsArgs {
     symmetric: bool,
     /// Write the mesh on every scan as examples for dermis fit: a bundle (.npz)
     #[arg(long, value_name = "OUT", requires = "scans")]
-    write_examples: Option<PathBuf>,
+    registered: Option<PathBuf>,
     /// Scans that the fit does not see: a folder or files. Their poses are found with the weights that come out, and their distance
     /// is the held-out error
     #[arg(long, value_name = "PATH", num_args = 1.., requires = "scans")]
@@ -177,7 +177,7 @@ impl WeightsArgs {
             ("--rough", self.rough && self.scans.is_empty(), "--scans"),
             ("--limits", self.limits.is_some(), "--scans"),
             ("--symmetric", self.symmetric && self.scans.is_empty(), "--scans"),
-            ("--write-examples", self.write_examples.is_some(), "--scans"),
+            ("--registered", self.registered.is_some(), "--scans"),
             ("--hold-out", !self.hold_out.is_empty(), "--scans"),
             ("--report", self.report.is_some(), "--scans"),
             ("--pose-rounds", self.pose_rounds.is_some(), "--scans"),
@@ -220,7 +220,7 @@ impl WeightsArgs {
             pose_rounds: self.pose_rounds.take().unwrap_or(defaults.pose_rounds),
             symmetric: self.symmetric,
             rule: self.take_rule(),
-            examples: self.write_examples.take(),
+            examples: self.registered.take(),
             hold_out: std::mem::take(&mut self.hold_out).into_iter().map(Input::from).collect(),
             report: self.report.take(),
             start: match self.start.take() {
