@@ -2,7 +2,7 @@
 //
 //   import { DermisExtension, drive } from "./js/dermis.js";
 //   const loader = new GLTFLoader().register((parser) => new DermisExtension(parser));
-//   const gltf = await loader.loadAsync("hero.glb");        // of dermis export hero.dermis --driven -o hero.glb
+//   const gltf = await loader.loadAsync("hero.glb");        // of dermis export shapes hero.dermis --driven -o hero.glb
 //   // In every frame, after the animation has moved the bones and before the picture is drawn:
 //   drive(gltf.scene);
 //

@@ -77,7 +77,7 @@ Everything is in {dir}/
 
 Next, with your own rig (dermis is target/release/dermis):
   dermis inspect RIG.glb EXAMPLES.npz
-  dermis fit {dir}/body_exercise.npz --examples {dir}/body_exercise.npz --hold-out {dir}/body_walk.npz -o my.dermis --report my-report
+  dermis fit {dir}/body_exercise.npz --examples {dir}/body_exercise.npz --hold-out {dir}/body_walk.npz -o my.dermis --report my-report.html
   dermis pose {dir}/body.dermis --motion {dir}/body.glb --clip walk -o walk.pc2"
     ));
     for warning in outcome.warnings() {

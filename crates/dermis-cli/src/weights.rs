@@ -214,7 +214,7 @@ impl WeightsArgs {
     fn take_scans(&mut self) -> ScanOptions {
         let defaults = ScanOptions::new(self.scans.iter().cloned().map(Input::from).collect());
         ScanOptions {
-            motion: self.poses.take().map(Input::from),
+            poses: self.poses.take().map(Input::from),
             rough: self.rough,
             limits: self.limits.take().map(Input::from),
             pose_rounds: self.pose_rounds.take().unwrap_or(defaults.pose_rounds),

@@ -67,7 +67,7 @@ fn a_demand_is_judged_on_the_set_that_counts() {
 #[test]
 fn what_is_not_validated_cannot_pass() {
     let desk = desk();
-    let line = "fit a.npz --examples a.npz --folds 0 --report r";
+    let line = "fit a.npz --examples a.npz --folds 0 --report r.html";
     let run = desk.run_with(&format!("{line} --json"), &["--pass", "1 m in 1 %"]);
     let expected = json!({"asked": "1 m in 1 %", "reached_percent": null, "passed": false, "reason": "not validated"});
     assert_eq!((run.code, &parsed(&run.out)["pass"]), (1, &expected));

@@ -112,7 +112,7 @@ fn scans_alone_give_poses_weights_and_examples() {
     let bytes = to_bytes(|out| obj::write(&finer.mesh, &flat, &Space::default(), out)).unwrap();
     desk.put("scans/small.obj", &bytes);
     let before = number(&desk.json("weights bare.npz -o heat.npz --check truth.npz --json"), "check.error.rms");
-    let line = "weights bare.npz --scans scans --pose-rounds 3 -o made.npz --examples made_examples.npz --force --check truth.npz";
+    let line = "weights bare.npz --scans scans --pose-rounds 3 -o made.npz --registered made_examples.npz --force --check truth.npz";
     let said = desk.json(&format!("{line} --json"));
     let scans = said["scans"]["poses"]["scans"].as_array().unwrap();
     let failed: Vec<_> = scans.iter().filter(|scan| scan["failed"].is_string()).collect();
@@ -131,7 +131,7 @@ fn scans_alone_give_poses_weights_and_examples() {
     assert!(fitted.is_object(), "{fitted}");
     // The poses found serve as known ones.
     desk.good(
-        "weights bare.npz --scans scans/0.obj scans/1.obj --motion made_examples.npz --rule nearest -o again.npz",
+        "weights bare.npz --scans scans/0.obj scans/1.obj --poses made_examples.npz --rule nearest -o again.npz",
     );
 }
 
