@@ -44,7 +44,7 @@ export class DermisExtension {
 }
 
 /**
- * Ties a SkinnedMesh to drivers: those of a table of `dermis export --drivers`, or those of another mesh for its clone. Returns the
+ * Ties a SkinnedMesh to drivers: those of a table of `dermis export drivers`, or those of another mesh for its clone. Returns the
  * drivers. Throws an Error if the mesh lacks a bone or has another number of morph targets.
  */
 export function attach(mesh, drivers) {

@@ -92,8 +92,8 @@ fn what_makes_no_exercise_is_named_and_nothing_is_written() {
     desk.put("binary.json", [0xff, 0xfe, 0x00]);
     for (line, says) in [
         ("exercise a.npz -o poses.fbx", &["poses.fbx", ".npz, .glb or .bvh"][..]),
-        ("exercise a.npz --count 1 -o p.npz", &["--poses"]),
-        ("exercise a.npz --count 99999 -o p.npz", &["--poses"]),
+        ("exercise a.npz --count 1 -o p.npz", &["--count"]),
+        ("exercise a.npz --count 99999 -o p.npz", &["--count"]),
         ("exercise a.npz --in-betweens 4000000000 -o p.npz", &["frames"]),
         ("exercise a.npz --in-betweens 2 --rate 0 -o p.npz", &["frames per second"]),
         ("exercise a.npz --limits bad.json -o p.npz", &["bad.json", "nobody"]),

@@ -38,7 +38,7 @@ fn terminal_json_and_page_say_the_same() {
         let remains = format!("{:.0} % of the error of the rig's own weights remains", 100.0 * number(&value, "ratio"));
         assert!(said.contains(&remains), "{said}: {remains}");
         assert!(desk.good(&line).out.lines().any(|line| line == said), "{options}");
-        let page = String::from_utf8(desk.bytes("page/report.html")).unwrap();
+        let page = String::from_utf8(desk.bytes("page.html")).unwrap();
         // The bulge is learnt well enough for a tick, wherever there is evidence.
         assert_eq!(verdict(&page), (said.to_owned(), validation != "not validated"), "{options}");
         let first = page.split("<dt>").nth(1).unwrap();
@@ -67,7 +67,7 @@ fn a_skin_far_from_its_target_has_no_tick() {
     }
     desk.put("moved.npz", to_bytes(|out| write(&moved, StoredFloat::Double, out)).unwrap());
     desk.good("eval m.dermis --examples moved.npz --report page.html");
-    let page = String::from_utf8(desk.bytes("page/report.html")).unwrap();
+    let page = String::from_utf8(desk.bytes("page.html")).unwrap();
     let (said, tick) = verdict(&page);
     assert!(!tick && said.contains("more than 5 % of the rig's diagonal"), "{said}");
 }

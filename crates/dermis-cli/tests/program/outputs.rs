@@ -185,9 +185,9 @@ fn driven(validate: fn(&Desk, &[&str])) {
     desk.good("export drivers j.dermis --motion test.npz --table one.json --shapes 6 -o one.glb --threads 1");
     assert!(desk.bytes("one.json") == desk.bytes("d.json") && desk.bytes("one.glb") == desk.bytes("d.glb"));
     for (line, says) in [
-        ("export drivers q.dermis --table x.json -o x.glb", &["mwe", "--motion", "without --drivers"][..]),
+        ("export drivers q.dermis --table x.json -o x.glb", &["mwe", "bake it"][..]),
         ("export drivers j.dermis --table x.json --shapes 1 -o x.glb", &["--shapes 1"]),
-        ("export shapes j.dermis --shapes all -o x.glb", &["--drivers"]),
+        ("export shapes j.dermis --shapes all -o x.glb", &["driven shapes"]),
         ("export shapes j.dermis --shapes some -o x.glb", &["some"]),
         ("export drivers j.dermis --table x.glb -o x.glb", &["x.glb", "of its own"]),
         ("export drivers j.dermis --table d.json -o x.glb", &["d.json", "exists already", "--force"]),
@@ -210,7 +210,8 @@ fn pose_space_exported(validate: fn(&Desk, &[&str])) {
     desk.good("fit train.npz --examples train.npz -s 0.01 -o j.dermis");
     let still = desk.good("export shapes p.dermis -o still.glb").out;
     assert!(still.contains("training poses") && still.contains("values of"), "{still}");
-    let cost = desk.json("export drivers p.dermis --motion test.npz --table p.json --shapes 12 --kernels 8 -o p.glb --json");
+    let cost =
+        desk.json("export drivers p.dermis --motion test.npz --table p.json --shapes 12 --kernels 8 -o p.glb --json");
     assert_eq!((number(&cost, "shapes"), number(&cost, "motion.poses")), (12.0, 7.0));
     for set in ["training", "motion"] {
         let [alone, shapes] = ["weights_alone", "shapes"].map(|what| number(&cost, &format!("{set}.{what}.rms")));
@@ -230,13 +231,13 @@ fn pose_space_exported(validate: fn(&Desk, &[&str])) {
     assert!(bare.contains("the learnt correction is not in it"), "{bare}");
     validate(&desk, &["still.glb", "p.glb", "b.glb", "f.glb"]);
     for (line, says) in [
-        ("export drivers f.dermis --table x.json -o x.glb", &["--form inverse", "--motion alone"][..]),
+        ("export drivers f.dermis --table x.json -o x.glb", &["--form inverse", "bake it"][..]),
         ("export shapes b.dermis --shapes 4 -o x.glb", &["--shapes 4", "needs 10"]),
         ("export shapes b.dermis --kernels 2 -o x.glb", &["--kernels 2", "needs 6"]),
         ("export shapes p.dermis --kernels 0 -o x.glb", &["--kernels 0"]),
         ("export shapes p.dermis --shapes 1 -o x.glb", &["--shapes 1", "two at least"]),
         ("export drivers j.dermis --kernels 8 --table x.json -o x.glb", &["--kernels", "joint"]),
-        ("export bones p.dermis --kernels 8 --motion test.npz -o x.glb", &["--kernels", "--lbs"]),
+        ("export bones p.dermis --kernels 8 --motion test.npz -o x.glb", &["--kernels"]),
     ] {
         desk.bad(line, says);
         assert!(!desk.names(".").iter().any(|n| n.starts_with("x.")), "{line}");
@@ -280,13 +281,15 @@ fn existing_outputs_are_kept_unless_forced() {
     desk.put("kept", "mine");
     desk.put("kept.pc2", "mine");
     desk.put("kept.glb", "mine");
+    desk.put("kept.html", "mine");
+    desk.put("kept2.html", "mine");
     desk.put("full/mine.txt", "mine");
     std::fs::create_dir(desk.path("empty")).unwrap();
     for (line, kept) in [
         ("fit nothing.npz --examples nothing.npz -o kept", "kept"),
         ("fit train.npz --examples train.npz -o kept", "kept"),
-        ("fit train.npz --examples train.npz --report full.html", "full/mine.txt"),
-        ("eval m.dermis --examples test.npz --report full.html", "full/mine.txt"),
+        ("fit train.npz --examples train.npz --report kept.html", "kept.html"),
+        ("eval m.dermis --examples test.npz --report kept2.html", "kept2.html"),
         ("pose m.dermis --motion test.npz -o kept.pc2", "kept.pc2"),
         ("pose m.dermis --motion test.npz -o full", "full/mine.txt"),
         ("export shapes m.dermis -o kept.glb", "kept.glb"),
@@ -315,7 +318,7 @@ fn existing_outputs_are_kept_unless_forced() {
     // A folder cannot become a file, nor a file a folder, forced or not.
     desk.bad("fit train.npz --examples train.npz -o full --force", &["full", "folder"]);
     desk.bad("pose m.dermis --motion test.npz -o m.dermis --force", &["m.dermis"]);
-    desk.bad("eval m.dermis --examples test.npz --report m.dermis.html --force", &["m.dermis"]);
+    desk.bad("eval m.dermis --examples test.npz --report m.dermis --force", &["m.dermis.html"]);
     desk.good("inspect m.dermis");
     assert!(desk.names(".").iter().all(|n| !n.contains(".part")), "{:?}", desk.names("."));
 }
@@ -336,8 +339,8 @@ fn standard_output_holds_the_answer_alone() {
         assert_eq!(run.out.trim_end().lines().count(), 1);
         assert!(!run.err.contains('\u{1b}'), "no bars where nobody watches: {}", run.err);
     }
-    assert!(exists(&desk.path("a/report.html")) && exists(&desk.path("c/report.html")));
-    assert!(desk.bytes("a/report.html").starts_with(b"<!"));
+    assert!(exists(&desk.path("a.html")) && exists(&desk.path("c.html")));
+    assert!(desk.bytes("a.html").starts_with(b"<!"));
     assert!(exists(&desk.path("a.dermis")));
     for line in ["fit train.npz --examples train.npz --folds 0", "eval m.dermis --examples test.npz"] {
         let run = desk.good(line);

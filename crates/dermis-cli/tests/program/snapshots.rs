@@ -50,12 +50,13 @@ fn the_help_of_every_verb_is_stored() {
         assert!(all.contains(&format!("  {verb} ")), "{verb} is a verb");
         check(&format!("help_{verb}.txt"), &desk.good(&format!("help {verb}")).out);
     }
-    let listed = all.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    let listed: BTreeSet<&str> = listed
-        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
-        .filter_map(|line| line.split_whitespace().next())
-        .collect();
-    let known: BTreeSet<&str> = VERBS.into_iter().chain(["completions", "help"]).collect();
+    for form in ["shapes", "drivers", "bones", "viewer"] {
+        check(&format!("help_export_{form}.txt"), &desk.good(&format!("help export {form}")).out);
+    }
+    let listed =
+        all.lines().filter(|line| line.starts_with("  ") && line[2..].starts_with(|c: char| c.is_ascii_lowercase()));
+    let listed: BTreeSet<&str> = listed.filter_map(|line| line.split_whitespace().next()).collect();
+    let known: BTreeSet<&str> = VERBS.into_iter().chain(["completions"]).collect();
     assert_eq!(listed, known, "a verb without a stored help");
 }
 

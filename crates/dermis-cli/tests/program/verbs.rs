@@ -246,6 +246,6 @@ fn labels_do_not_steer_the_terminal() {
     assert!(!run.out.contains('\u{1b}') && !run.err.contains('\u{1b}'), "{}", run.out);
     assert!(run.out.contains("[2J<script>") && run.out.lines().all(|l| l.chars().count() < 300), "{}", run.out);
     assert!(!desk.good("inspect a.npz").out.contains('\u{1b}'));
-    let page = String::from_utf8(desk.bytes("rep/report.html")).unwrap();
+    let page = String::from_utf8(desk.bytes("rep.html")).unwrap();
     assert!(page.contains("[2J") && !page.contains("[2J<script>"));
 }

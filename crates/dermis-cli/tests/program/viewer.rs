@@ -1,4 +1,4 @@
-//! `export --driven` and `export --viewer`: one file that drives itself, and a page to send.
+//! `export shapes --driven` and `export viewer`: one file that drives itself, and a page to send.
 
 use crate::tube::{Flesh, Tube};
 use crate::{Desk, number};
@@ -64,11 +64,15 @@ fn a_driven_glb_holds_what_its_table_holds() {
     assert!(desk.bytes("p.glb") == desk.bytes("q.glb"));
     extension(&desk.bytes("p.glb"), "DERMIS_pose_space");
     desk.good("fit train.npz --examples train.npz --method mwe -o m.dermis");
-    desk.bad("export shapes m.dermis --driven -o x.glb", &["\"mwe\"", "without --drivers, --driven and --viewer"]);
+    desk.bad("export shapes m.dermis --driven -o x.glb", &["\"mwe\"", "bake it"]);
     desk.bad("export shapes j.dermis --driven --shapes 0 -o x.glb", &["--shapes 0"]);
     for other in ["--lbs", "--drivers x.json"] {
         let run = desk.run(&format!("export shapes j.dermis --driven {other} -o x.glb"));
-        assert!(run.code == 2 && run.err.contains("cannot be used with"), "{other}: {}", run.err);
+        assert!(
+            run.code == 2 && run.err.contains("unexpected argument") | run.err.contains("say dermis export"),
+            "{other}: {}",
+            run.err
+        );
     }
 }
 
@@ -163,7 +167,7 @@ fn what_a_viewer_cannot_do_is_refused_by_name() {
         ("export viewer f.dermis -o x", &["no shapes can be driven"]),
         ("export viewer j.dermis --kernels 4 -o x", &["kernels", "\"joint\""]),
         ("export viewer j.dermis --shapes 1 -o x", &["--shapes 1"]),
-        ("export viewer j.dermis --motion test.npz poses.npz -o x", &["several --motion"]),
+        ("export viewer j.dermis --motion test.npz poses.npz -o x", &["unexpected argument"]),
         ("export viewer j.dermis --fps 30 -o x", &["--fps"]),
         ("export viewer j.dermis -o x.glb", &["x.glb", "folder"]),
         ("export viewer j.dermis -o full", &["full", "--force"]),
@@ -176,6 +180,10 @@ fn what_a_viewer_cannot_do_is_refused_by_name() {
     assert_eq!(desk.names("full"), ["mine.txt"]);
     for other in ["--lbs", "--driven", "--drivers x.json", "--base-cache a.npz"] {
         let run = desk.run(&format!("export viewer j.dermis {other} -o x"));
-        assert!(run.code == 2 && run.err.contains("cannot be used with"), "{other}: {}", run.err);
+        assert!(
+            run.code == 2 && run.err.contains("unexpected argument") | run.err.contains("say dermis export"),
+            "{other}: {}",
+            run.err
+        );
     }
 }

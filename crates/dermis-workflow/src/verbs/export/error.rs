@@ -102,7 +102,9 @@ impl Error {
             Self::Refused(_) => "or bake it: export shapes for a `motion`".into(),
             Self::NoTargets => "leave `no_normals` out".into(),
             Self::NothingToBake => "add a `motion`, or leave `shapes` out".into(),
-            Self::ViewerChannels { .. } => "export shapes with `driven=true`: js/dermis.js takes values of channels".into(),
+            Self::ViewerChannels { .. } => {
+                "export shapes with `driven=true`: js/dermis.js takes values of channels".into()
+            }
             Self::ViewerTable => "leave the table out".into(),
             Self::ViewerFolder { .. } => "name a folder as the output".into(),
             Self::Kernels { .. } | Self::AllBaked => Phrase::default(),
