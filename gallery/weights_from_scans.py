@@ -28,7 +28,7 @@ outcome = dermis.weights(
     folder / "body.npz",
     "scans",
     scans=folder / "few",
-    motion=folder / "few_poses.npz",
+    poses=folder / "few_poses.npz",
 )
 
 # %% [markdown]

@@ -2,7 +2,7 @@
 //
 //   import { DermisExtension, drive } from "./js/dermis.js";
 //   const loader = new GLTFLoader().register((parser) => new DermisExtension(parser));
-//   const gltf = await loader.loadAsync("hero.glb");        // of dermis export hero.dermis --driven -o hero.glb
+//   const gltf = await loader.loadAsync("hero.glb");        // of dermis export shapes hero.dermis --driven -o hero.glb
 //   // In every frame, after the animation has moved the bones and before the picture is drawn:
 //   drive(gltf.scene);
 //
@@ -44,7 +44,7 @@ export class DermisExtension {
 }
 
 /**
- * Ties a SkinnedMesh to drivers: those of a table of `dermis export --drivers`, or those of another mesh for its clone. Returns the
+ * Ties a SkinnedMesh to drivers: those of a table of `dermis export drivers`, or those of another mesh for its clone. Returns the
  * drivers. Throws an Error if the mesh lacks a bone or has another number of morph targets.
  */
 export function attach(mesh, drivers) {

@@ -1,5 +1,5 @@
 // Computes the weights of morph targets from the pose: of a joint model or a pose space, by the equations and names of
-// docs/drivers.md. Knows neither three.js nor files; dermis.js brings both. A table is the JSON of `dermis export --drivers`, or what
+// docs/drivers.md. Knows neither three.js nor files; dermis.js brings both. A table is the JSON of `dermis export drivers`, or what
 // `extensionTable` makes of an extension of a GLB.
 
 import { COORDINATE_SIZES, IDENTITY, XYZ, coordinate, dot, inverse3, product3 } from "./dermis_rotation.js";

@@ -1,4 +1,4 @@
-// Computes the weights of morph targets from the table of `dermis export --drivers`: of a joint model or a pose space.
+// Computes the weights of morph targets from the table of `dermis export drivers`: of a joint model or a pose space.
 // Equations and names are those of docs/drivers.md. C# 7, in .NET and Unity. It needs DermisPoseSpace.cs,
 // DermisRotation.cs and DermisJson.cs; DermisMorphs.cs is the component for Unity.
 //

@@ -1,4 +1,4 @@
-// Drives the blend shapes of a character in Unity from the table of `dermis export --drivers`.
+// Drives the blend shapes of a character in Unity from the table of `dermis export drivers`.
 //
 // The GLB must come through glTFast or UnityGLTF. Both turn the right-handed space of glTF into Unity's by flipping X.
 #if UNITY_5_3_OR_NEWER
@@ -11,7 +11,7 @@ namespace Dermis
     [RequireComponent(typeof(SkinnedMeshRenderer))]
     public sealed class DermisMorphs : MonoBehaviour
     {
-        [Tooltip("The JSON that dermis export --drivers wrote")]
+        [Tooltip("The JSON that dermis export drivers wrote")]
         public TextAsset table;
 
         /// <summary>Values of a pose beside its joints, by name.</summary>

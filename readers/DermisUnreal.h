@@ -1,4 +1,4 @@
-// Drives the morph targets of a skeletal mesh in Unreal 5.1 or newer from the table of `dermis export --drivers`.
+// Drives the morph targets of a skeletal mesh in Unreal 5.1 or newer from the table of `dermis export drivers`.
 //
 // The GLB must come through Unreal's own glTF import, without an offset of rotation or scale. It turns (x, y, z) in
 // metres into (x, z, y) in centimetres. The module needs bEnableExceptions = true in its Build.cs, because a table that

@@ -1,4 +1,4 @@
-## Computes the weights of morph targets from the table of `dermis export --drivers`: of a joint model or a pose space.
+## Computes the weights of morph targets from the table of `dermis export drivers`: of a joint model or a pose space.
 ##
 ## Equations and names are those of docs/drivers.md. Godot 4. Needs dermis_rotation.gd and dermis_table.gd beside it;
 ## dermis_morphs.gd is the node for a scene.

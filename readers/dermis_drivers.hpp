@@ -1,4 +1,4 @@
-// Computes the weights of morph targets from the table of `dermis export --drivers`: of a joint model or a pose space.
+// Computes the weights of morph targets from the table of `dermis export drivers`: of a joint model or a pose space.
 // Equations and names are those of docs/drivers.md. C++17, headers only: the four files dermis_*.hpp of this folder.
 //
 //   const dermis::Drivers drivers(dermis::Json::parse(text));

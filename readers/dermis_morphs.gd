@@ -1,4 +1,4 @@
-## Drives the blend shapes of a character from the table of `dermis export --drivers`. Godot 4.3 or newer.
+## Drives the blend shapes of a character from the table of `dermis export drivers`. Godot 4.3 or newer.
 ##
 ## Goes on the MeshInstance3D of the imported GLB that the table names. The import must keep rests and names of bones:
 ## no retargeting by a bone map. Godot has the axes and the unit of glTF, so matrices pass as they are.
@@ -6,7 +6,7 @@ extends MeshInstance3D
 
 const Drivers := preload("dermis_drivers.gd")
 
-## The JSON that dermis export --drivers wrote.
+## The JSON that dermis export drivers wrote.
 @export var table: JSON
 ## Values of a pose beside its joints, by name.
 @export var channels: Dictionary = {}

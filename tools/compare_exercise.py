@@ -81,7 +81,7 @@ def main():
     sets = {"the body's own": own}
     for poses in map(int, args.poses.split(",")):
         bare, full = args.folder / f"poses_{poses}.npz", args.folder / f"skins_{poses}.npz"
-        made = run(args.dermis, "exercise", own, "--poses", poses, "-o", bare, "--force")
+        made = run(args.dermis, "exercise", own, "--count", poses, "-o", bare, "--force")
         print(f"{poses} poses: {made['eased']} eased, {made['dropped']} left out, "
               f"{made['ends_left_out']} ends of ranges not shown", flush=True)
         skins(args.wheel, bare, full)

@@ -1,7 +1,7 @@
 // Compares `drive` with the weights of a clip, in three.js: node js/test/clip.mjs THREE HERO.glb [HERO.json]
 //
 // THREE is the folder of the npm package three (npm install --prefix target/tools three). HERO.glb is of
-// `dermis export --driven --motion CLIP`, HERO.json of `--drivers`; without it the extension of HERO.glb is read. The scene is moved,
+// `dermis export shapes --driven --motion CLIP`, HERO.json of `export drivers --table`; without it the extension of HERO.glb is read. The scene is moved,
 // turned and scaled, which must cancel.
 // Exit 0: all weights within 1e-6; 1: not.
 import { readFileSync } from "node:fs";

@@ -1,7 +1,7 @@
 ## Compares dermis_morphs.gd with the weights of a clip, in Godot without a window:
 ## godot --headless --script readers/test/check_scene.gd -- HERO.glb HERO.json
 ##
-## HERO.glb is of `dermis export --drivers HERO.json --motion CLIP`, with keys in equal steps. Godot resamples clips on
+## HERO.glb is of `dermis export drivers --table HERO.json --motion CLIP`, with keys in equal steps. Godot resamples clips on
 ## import; the check chooses a rate that meets the keys. Exit 0: all weights within 1e-6; 1: not.
 extends SceneTree
 

@@ -116,7 +116,12 @@ pub fn run(install_tools: bool) -> ExitCode {
             let (motion, skins, glb) = (demo.join("body_walk.npz"), demo.join("walk.npz"), demo.join("walk.glb"));
             let model = demo.join("body.dermis");
             pose.arg("pose").arg(&model).arg("--motion").arg(&motion).arg("--force").arg("-o").arg(&skins);
-            export.arg("export").arg(&model).arg("--motion").arg(&motion).args(["--shapes", "64", "--force", "-o"]);
+            export
+                .args(["export", "shapes"])
+                .arg(&model)
+                .arg("--motion")
+                .arg(&motion)
+                .args(["--shapes", "64", "--force", "-o"]);
             match (of(&mut pose), of(export.arg(&glb))) {
                 (Outcome::Passed, Outcome::Passed) => {
                     of(Command::new(python).arg("tools/check_blender.py").arg(&glb).arg(&skins))
@@ -136,8 +141,14 @@ pub fn run(install_tools: bool) -> ExitCode {
         (Some(python), Some(mut export), Some(mut convert)) => {
             // Blender must show the linear blend of the bones and weights that we read back.
             let (motion, glb, read) = (demo.join("body_walk.npz"), demo.join("lbs.glb"), demo.join("lbs.npz"));
-            export.arg("export").arg(demo.join("body.dermis")).arg("--motion").arg(&motion).arg("-o").arg(&glb);
-            export.args(["--lbs", "--helpers", "8", "--weight-bits", "8", "--force"]);
+            export
+                .args(["export", "bones"])
+                .arg(demo.join("body.dermis"))
+                .arg("--motion")
+                .arg(&motion)
+                .arg("-o")
+                .arg(&glb);
+            export.args(["--helpers", "8", "--weight-bits", "8", "--force"]);
             convert.arg("convert").arg(&glb).arg("--force").arg("-o").arg(&read);
             match (of(&mut export), of(&mut convert)) {
                 (Outcome::Passed, Outcome::Passed) => {
@@ -330,7 +341,7 @@ fn driven_shapes(python: &Path, program: &Path, demo: &Path) -> Outcome {
     fit.args(["fit", exercise, "--examples", exercise, "--method", "psd"]);
     // How well it learns does not matter here, so nothing is held out.
     fit.args(["--set", "budget=48,12", "--guard", "off", "--folds", "0", "--force", "-o"]).arg(&model);
-    export.arg("export").arg(&model).arg("--motion").arg(&motion).args(["--force", "-o"]).arg(&glb);
+    export.args(["export", "shapes"]).arg(&model).arg("--motion").arg(&motion).args(["--force", "-o"]).arg(&glb);
     pose.arg("pose").arg(&model).arg("--motion").arg(&motion).args(["--force", "-o"]).arg(&skins);
     for step in [&mut fit, &mut export, &mut pose] {
         match of(step) {

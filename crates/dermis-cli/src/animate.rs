@@ -7,7 +7,7 @@ use dermis_workflow::recipe::{AnimateOutcome, AnimateRecipe};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Play a scene on a rig: keys, expressions, maps, layered clips, goals and falling bodies become a motion
+/// Play a scene of keys, expressions, layered clips, goals and falling bodies on a rig
 #[derive(clap::Args)]
 pub struct AnimateArgs {
     /// The scene (.json); the files that it names lie relative to it

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Put methods on the same bench, or ask how many examples each needs
+/// Compare methods on held-out examples, or show their errors over the number of examples
 #[derive(clap::Args)]
 pub struct CompareArgs {
     /// Rest mesh and skeleton (.glb, .gltf, .fbx, .npz)
@@ -24,7 +24,7 @@ pub struct CompareArgs {
     /// Training examples, as for fit
     #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
     examples: Vec<Source>,
-    /// Held-out examples
+    /// Examples the fits may not see
     #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
     hold_out: Vec<Source>,
     /// Methods by name, separated by commas [default: joint,own-weights,lbs,mwe,psd,pose-blendshapes]
@@ -35,12 +35,12 @@ pub struct CompareArgs {
     all: bool,
     /// Learn from random subsets of this many examples and show the held-out error over their number
     #[arg(long, value_delimiter = ',', value_name = "N,N,...")]
-    poses: Vec<usize>,
+    counts: Vec<usize>,
     /// Random subsets of each size, whose errors are averaged
-    #[arg(long, default_value_t = 3, requires = "poses", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, default_value_t = 3, requires = "counts", value_parser = clap::value_parser!(u16).range(1..))]
     draws: u16,
-    /// Where the random choice of --poses starts
-    #[arg(long, default_value_t = 1, requires = "poses")]
+    /// Seed of the random choices
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "counts")]
     seed: u64,
     /// Print one JSON object and nothing else
     #[arg(long)]
@@ -52,7 +52,7 @@ pub struct CompareArgs {
 /// Runs the verb.
 pub fn run(args: &CompareArgs, ui: &Ui) -> Result<ExitCode, Stop> {
     let inputs = |sources: &[Source]| sources.iter().cloned().map(Input::from).collect();
-    let subsets = Subsets { poses: args.poses.clone(), draws: args.draws, seed: args.seed };
+    let subsets = Subsets { poses: args.counts.clone(), draws: args.draws, seed: args.seed };
     let recipe = CompareRecipe {
         rig: args.rig.clone().into(),
         examples: inputs(&args.examples),

@@ -7,7 +7,7 @@ use dermis_workflow::recipe::{ConvertOutcome, ConvertRecipe, Input};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Write what files hold in another format, and say what that format cannot hold
+/// Convert files to another format, and list what it cannot hold
 #[derive(clap::Args)]
 pub struct ConvertArgs {
     /// A file; or a rig, then a motion or examples (RIG.fbx walk.glb, RIG.glb walk.glb walk.abc); or a mesh, then its shapes.

@@ -9,7 +9,7 @@ use dermis_workflow::report::{show_length, unit_of};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Show many instances of a model, each with a clip, a time, a place and a size of its own
+/// Draw many instances of a model, each with its own clip, time, place and size
 #[derive(clap::Args)]
 pub struct CrowdArgs {
     /// The model (.dermis)
@@ -23,13 +23,13 @@ pub struct CrowdArgs {
     /// Where the instances go, with clip, time, level and transform of each (.npz)
     #[arg(short, long, value_name = "OUT")]
     out: PathBuf,
-    /// What all chance follows from
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    /// Seed of the random choices
+    #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// From an instance to the next; 0.8 rest diagonals by default
     #[arg(long, value_name = "METRES", allow_negative_numbers = true)]
     spacing: Option<f64>,
-    /// How far a heading is from the clip's at most
+    /// Largest angle between an instance's heading and the clip's
     #[arg(long, value_name = "DEGREES", default_value_t = CrowdRecipe::SPREAD, allow_negative_numbers = true)]
     spread: f64,
     /// The smallest and the largest size, times the character's
@@ -92,7 +92,7 @@ struct PictureArgs {
     /// The field of view from top to bottom
     #[arg(long, value_name = "DEGREES", default_value_t = CrowdPicture::FIELD, requires = "picture", allow_negative_numbers = true)]
     field: f64,
-    /// What colours tell
+    /// What colours show
     #[arg(long, value_enum, default_value_t = Colours::Instances, requires = "picture")]
     colours: Colours,
 }
@@ -107,7 +107,7 @@ enum Colours {
     Clips,
 }
 
-/// So many numbers with commas between them.
+/// N numbers with commas between them.
 fn numbers<const N: usize>(text: &str) -> Result<[f64; N], String> {
     let found: Option<Vec<f64>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
     let found = found.and_then(|found| <[f64; N]>::try_from(found).ok());

@@ -1,6 +1,6 @@
 //! `dermis decompose`
 
-use crate::options::{ReadArgs, add_defaults, existing};
+use crate::options::{ReadArgs, add_defaults, existing, page};
 use crate::show;
 use crate::ui::{Stop, Ui, command_line};
 use clap::{Command, ValueEnum};
@@ -39,19 +39,19 @@ pub struct DecomposeArgs {
     out: PathBuf,
     #[command(flatten)]
     kind: KindArgs,
-    /// Look harder: a few percent less error for several times the time
+    /// Search longer: a few percent less error for several times the time
     #[arg(long)]
     quality: bool,
-    /// Draw the weights of every vertex to those of its neighbours on the surface: the objective of Dem Bones, whose STRENGTH is 1e-4
-    #[arg(long, value_name = "STRENGTH", num_args = 0..=1, default_missing_value = "1e-4", allow_negative_numbers = true)]
-    smooth: Option<f64>,
-    /// Seed of the search
+    /// How strongly the weights of neighbouring vertices agree: the objective of Dem Bones, whose A is 1e-4
+    #[arg(long, value_name = "A", num_args = 0..=1, default_missing_value = "1e-4", allow_negative_numbers = true)]
+    smoothness: Option<f64>,
+    /// Seed of the random choices
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// How bones are looked for: the search, or triangles that turn together (James & Twigg 2005)
-    #[arg(long, value_enum, default_value_t = MethodName::Search)]
-    method: MethodName,
-    /// In place of --bones, for --method clustering: as many bones as triangles turn apart by so much (root mean square over frames
+    /// How bones are found: by the search, or by triangles that turn together (James & Twigg 2005)
+    #[arg(long, value_enum, default_value_t = AlgorithmName::Search)]
+    algorithm: AlgorithmName,
+    /// In place of --bones, for --algorithm clustering: as many bones as triangles turn apart by so much (root mean square over frames
     /// of the difference of rotation matrices, 2.8 at a half turn)
     #[arg(long, value_name = "H", conflicts_with = "bones", allow_negative_numbers = true)]
     bandwidth: Option<f64>,
@@ -75,12 +75,12 @@ pub struct DecomposeArgs {
     freeze_vertices: Option<String>,
     /// Tie rigid bones together in a tree with joints
     #[arg(long)]
-    skeleton: bool,
+    tree: bool,
     /// Bones of a tree that turn about their joints and do nothing else; the root moves
     #[arg(long)]
     rotation_only: bool,
-    /// Write report.html to this folder
-    #[arg(long, value_name = "DIR")]
+    /// Write a page with errors and pictures (.html)
+    #[arg(long, value_name = "PAGE", value_parser = page)]
     report: Option<PathBuf>,
     /// Print one JSON object and nothing else
     #[arg(long)]
@@ -108,7 +108,7 @@ struct KindArgs {
 }
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
-enum MethodName {
+enum AlgorithmName {
     Search,
     Clustering,
 }
@@ -136,7 +136,7 @@ impl DecomposeArgs {
             sequences: self.sequences.iter().cloned().map(Input::from).collect(),
             rest: self.rest.clone(),
             method: self.clone().take_method()?,
-            tie: match (self.rotation_only, self.skeleton) {
+            tie: match (self.rotation_only, self.tree) {
                 (true, _) => Tie::Rotations,
                 (_, true) => Tie::Tree,
                 _ => Tie::None,
@@ -152,13 +152,13 @@ impl DecomposeArgs {
     /// How bones are found; an option that the method has no setting for is refused.
     fn take_method(mut self) -> Result<DecompositionMethod, Stop> {
         let given = [&self.given_bones, &self.given_weights, &self.start].into_iter().any(Option::is_some);
-        let clustering = self.method == MethodName::Clustering;
+        let clustering = self.algorithm == AlgorithmName::Clustering;
         if clustering && given {
-            return Err(Stop::Usage("--method clustering starts from nothing: leave the given file out".into()));
+            return Err(Stop::Usage("--algorithm clustering starts from nothing: leave the given file out".into()));
         }
         let (method, name) = if let Some(file) = self.given_bones.take() {
             let (bones, influences, seed) = (Input::from(file), self.take_influences(), self.take_seed());
-            let options = GivenBonesOptions { bones, influences, seed, smooth: self.smooth.take() };
+            let options = GivenBonesOptions { bones, influences, seed, smooth: self.smoothness.take() };
             (DecompositionMethod::GivenBones(options), "--given-bones")
         } else if let Some(file) = self.given_weights.take() {
             let (weights, kind, seed) = (Input::from(file), self.kind.take(), self.take_seed());
@@ -168,7 +168,7 @@ impl DecomposeArgs {
             let frozen = self.freeze_vertices.take().as_deref().map_or(Ok(vec![]), vertices)?;
             let (kind, influences, seed) = (self.kind.take(), self.take_influences(), self.take_seed());
             let options =
-                RefineOptions { start: start.into(), frozen, kind, influences, seed, smooth: self.smooth.take() };
+                RefineOptions { start: start.into(), frozen, kind, influences, seed, smooth: self.smoothness.take() };
             (DecompositionMethod::Refine(options), "--start")
         } else if clustering {
             let bones = match (self.bandwidth.take(), self.bones.take()) {
@@ -177,7 +177,7 @@ impl DecomposeArgs {
                 (None, None) => return Err(how_many()),
             };
             let options = ClusteringOptions { bones, kind: self.kind.take(), influences: self.take_influences() };
-            (DecompositionMethod::Clustering(options), "--method clustering")
+            (DecompositionMethod::Clustering(options), "--algorithm clustering")
         } else {
             let max_error = self.max_error.take();
             if self.bandwidth.is_none() && self.bones.is_none() && max_error.is_none() {
@@ -191,9 +191,9 @@ impl DecomposeArgs {
                 effort: if std::mem::take(&mut self.quality) { Effort::Quality } else { Effort::Fast },
                 seed: self.take_seed(),
                 stop_at: self.stop_at.take(),
-                smooth: self.smooth.take(),
+                smooth: self.smoothness.take(),
             };
-            (DecompositionMethod::Search(options), "--method search")
+            (DecompositionMethod::Search(options), "--algorithm search")
         };
         match self.left() {
             Some((option, serves)) => Err(Stop::Usage(format!("{option} serves {serves}, not {name}"))),
@@ -205,13 +205,13 @@ impl DecomposeArgs {
     fn left(&self) -> Option<(&'static str, &'static str)> {
         let kinds = "--bones, --given-weights and --start";
         let given = [
-            ("--bandwidth", self.bandwidth.is_some(), "--method clustering"),
+            ("--bandwidth", self.bandwidth.is_some(), "--algorithm clustering"),
             ("--freeze-vertices", self.freeze_vertices.is_some(), "--start"),
-            ("--quality", self.quality, "--method search"),
-            ("--stop-at", self.stop_at.is_some(), "--method search"),
-            ("--max-error", self.max_error.is_some(), "--method search"),
-            ("--smooth", self.smooth.is_some(), "--method search, --given-bones and --start"),
-            ("--seed", self.seed.is_some(), "--method search and given files"),
+            ("--quality", self.quality, "--algorithm search"),
+            ("--stop-at", self.stop_at.is_some(), "--algorithm search"),
+            ("--max-error", self.max_error.is_some(), "--algorithm search"),
+            ("--smoothness", self.smoothness.is_some(), "--algorithm search, --given-bones and --start"),
+            ("--seed", self.seed.is_some(), "--algorithm search and given files"),
             ("--influences", self.influences.is_some(), "--bones, --given-bones and --start"),
             ("--rigid", self.kind.rigid, kinds),
             ("--near-rigid", self.kind.near_rigid.is_some(), kinds),

@@ -9,11 +9,11 @@ use dermis_workflow::report::{show_length, unit_of};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Run the whole loop on the bundled body: learn from an exercise, score on a walk nobody showed it
+/// Learn from an exercise of the bundled body, and score on a walk the fit did not see
 #[derive(clap::Args)]
 pub struct DemoArgs {
     /// Folder for everything the demo makes; what it wrote there before is replaced
-    #[arg(long, default_value = "dermis-demo", value_name = "DIR")]
+    #[arg(short, long, default_value = "dermis-demo", value_name = "DIR")]
     out: PathBuf,
 }
 
@@ -77,7 +77,7 @@ Everything is in {dir}/
 
 Next, with your own rig (dermis is target/release/dermis):
   dermis inspect RIG.glb EXAMPLES.npz
-  dermis fit {dir}/body_exercise.npz --examples {dir}/body_exercise.npz --hold-out {dir}/body_walk.npz -o my.dermis --report my-report
+  dermis fit {dir}/body_exercise.npz --examples {dir}/body_exercise.npz --hold-out {dir}/body_walk.npz -o my.dermis --report my-report.html
   dermis pose {dir}/body.dermis --motion {dir}/body.glb --clip walk -o walk.pc2"
     ));
     for warning in outcome.warnings() {

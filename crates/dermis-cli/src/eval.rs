@@ -1,6 +1,6 @@
 //! `dermis eval`
 
-use crate::options::{ReadArgs, existing, within};
+use crate::options::{ReadArgs, existing, page, within};
 use crate::show;
 use crate::ui::{Stop, Ui, command_line};
 use dermis_workflow::load::Source;
@@ -10,7 +10,7 @@ use dermis_workflow::report::unit_of;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Score a model on examples, or try it in poses far beyond any
+/// Score a model on examples, or test it in extreme poses
 #[derive(clap::Args)]
 pub struct EvalArgs {
     /// The model (.dermis)
@@ -22,14 +22,14 @@ pub struct EvalArgs {
     /// within the guard's bound; exit with 1 if not
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     stress: Option<u32>,
-    /// Where the random poses of --stress start
-    #[arg(long, default_value_t = 1, requires = "stress")]
+    /// Seed of the random choices
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "stress")]
     seed: u64,
     /// Positions of the base in every example's pose, for a model over a given base
     #[arg(long, requires = "examples", value_name = "FILE")]
     base_cache: Option<PathBuf>,
-    /// Write report.html to this folder
-    #[arg(long, requires = "examples", value_name = "DIR")]
+    /// Write a page with errors and pictures (.html)
+    #[arg(long, requires = "examples", value_name = "PAGE", value_parser = page)]
     report: Option<PathBuf>,
     /// Write errors per vertex to this CSV file
     #[arg(long, requires = "examples", value_name = "FILE")]

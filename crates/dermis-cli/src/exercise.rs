@@ -8,7 +8,7 @@ use dermis_workflow::recipe::{ExerciseOutcome, ExerciseRecipe, Input};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Make the poses to sculpt or to simulate: every joint through its range
+/// Make poses to sculpt or to simulate that turn every joint through its range
 #[derive(clap::Args)]
 pub struct ExerciseArgs {
     /// The rig: a file with mesh and skeleton
@@ -18,13 +18,13 @@ pub struct ExerciseArgs {
     out: PathBuf,
     /// How many poses, the rest pose included
     #[arg(long, value_name = "N", default_value_t = ExerciseSettings::default().poses as u32, value_parser = clap::value_parser!(u32).range(2..=MOST_POSES as i64))]
-    poses: u32,
+    count: u32,
     /// Frames between a pose and the next, for a simulation to run through; the motion then comes back to rest
     #[arg(long, value_name = "N", default_value_t = 0)]
     in_betweens: u32,
     /// Frames per second, with --in-betweens
     #[arg(long, value_name = "FRAMES_PER_SECOND", default_value_t = ExerciseSettings::default().rate, allow_negative_numbers = true)]
-    fps: f64,
+    rate: f64,
     /// Move one joint, or one pair of neighbours, a pose, for a sculptor
     #[arg(long)]
     apart: bool,
@@ -47,9 +47,9 @@ pub fn run(args: &ExerciseArgs, ui: &Ui) -> Result<ExitCode, Stop> {
     let recipe = ExerciseRecipe {
         rig: args.rig.clone().into(),
         limits: args.limits.clone().map(Input::from),
-        poses: args.poses,
+        poses: args.count,
         in_betweens: args.in_betweens,
-        rate: args.fps,
+        rate: args.rate,
         apart: args.apart,
         out: args.out.clone(),
         write_limits: args.write_limits.clone(),

@@ -2,7 +2,7 @@
 
 use crate::hints::spelled;
 use crate::options::{ReadArgs, add_defaults, existing};
-use crate::ui::{Stop, Ui};
+use crate::ui::{Stop, Ui, joined};
 use clap::Command;
 use dermis_workflow::fits::weights::WeightBits;
 use dermis_workflow::load::Source;
@@ -20,64 +20,108 @@ use dermis_workflow::verbs::export::{ExportSettings, Exported, PruneCost};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Compile a model for an engine: a GLB with skin, clip, and the correction as morph targets or as helper bones
+/// Compile a model for an engine: shapes, drivers, bones, or a page
 #[derive(clap::Args)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
 pub struct ExportArgs {
-    /// The model (.dermis)
-    model: PathBuf,
-    /// Where it goes (.glb); with --viewer a folder
-    #[arg(short, long, value_name = "OUT")]
-    out: PathBuf,
-    /// The motion that becomes the clip, and for which the correction is baked; with --lbs several, a clip each
-    #[arg(long, value_name = "FILE", num_args = 1..)]
-    motion: Vec<Source>,
-    /// Make the whole model, whatever its method, linear blend skinning without morph targets: weights are solved for --motion
-    /// and --examples, with at most --influences a vertex, and --helpers (docs/compile.md)
-    #[arg(long)]
-    lbs: bool,
-    /// With --lbs: poses to compile for whose true skin is known, so that errors are measured against it, too; they become a clip
-    #[arg(long, value_name = "FILE", num_args = 1.., requires = "lbs")]
-    examples: Vec<Source>,
-    /// With --lbs: poses that are measured only, each file on its own, with true skins or as a motion
-    #[arg(long, value_name = "FILE", num_args = 1.., requires = "lbs")]
-    hold_out: Vec<Source>,
-    /// With --lbs: bones that may be added where those of the rig fall short; their motion is baked into the clips
-    #[arg(long, value_name = "H", requires = "lbs", default_value_t = LinearExport::default().helpers as u16)]
-    helpers: u16,
-    /// With --lbs: store weights as whole numbers of 8 or 16 bits whose sums stay exact
-    #[arg(long, value_name = "BITS", requires = "lbs")]
-    weight_bits: Option<u8>,
-    /// With --lbs: where the search for helpers starts
-    #[arg(long, value_name = "N", requires = "lbs", default_value_t = LinearExport::default().seed)]
-    seed: u64,
-    /// Write a folder with a page that poses the model in any browser, offline, and the GLB that it shows (for a joint model or a pose
-    /// space; docs/browser.md). True skins in the file of --motion are shown, too
-    #[arg(long, conflicts_with_all = ["lbs", "drivers", "driven", "base_cache"])]
-    viewer: bool,
-    /// Let joints drive the morph targets, in any pose: the GLB holds what drives them as a glTF extension (for a joint model; a pose
-    /// space is always driven; docs/browser.md)
-    #[arg(long, conflicts_with_all = ["lbs", "drivers"])]
-    driven: bool,
-    /// Write a table from which an engine computes, in any pose, the weights of the morph targets (for a joint model or a pose
-    /// space; docs/drivers.md), or with --lbs the motion of the helper bones (docs/compile.md)
+    #[command(subcommand)]
+    form: FormArgs,
+}
+
+/// What leaves.
+#[derive(clap::Subcommand)]
+enum FormArgs {
+    /// A GLB with skin, clip, and the correction as morph targets, baked for a motion or driven by joints
+    Shapes(ShapesArgs),
+    /// A GLB with morph targets, and a table from which an engine computes their weights in any pose (docs/drivers.md)
+    Drivers(DriversArgs),
+    /// A GLB with linear blend skinning alone, whatever the method: weights are solved, and helper bones added (docs/compile.md)
+    Bones(BonesArgs),
+    /// A folder with a page that poses the model in any browser, offline, and the GLB that it shows (docs/browser.md)
+    Viewer(ViewerArgs),
+}
+
+#[derive(clap::Args)]
+struct ShapesArgs {
+    #[command(flatten)]
+    common: CommonArgs,
+    /// The motion that becomes the clip, and for which the correction is baked
     #[arg(long, value_name = "FILE")]
-    drivers: Option<PathBuf>,
-    /// Morph targets that carry the correction, at most; 0 exports the skin weights alone, "all" compresses nothing (with
-    /// --drivers, or of a pose space)
-    #[arg(long, value_name = "N|all", value_parser = shapes)]
-    shapes: Option<ShapeCount>,
-    /// Of a pose space: kernels per region, at most, that the weights of the shapes are computed from
-    #[arg(long, value_name = "M", conflicts_with = "lbs")]
-    kernels: Option<usize>,
-    /// Influences per vertex, at most; what pruning costs is printed
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    influences: Option<u16>,
-    /// Leave the changes of normals out of the morph targets: half their bytes, but corrections are shaded as the rest mesh
-    #[arg(long, conflicts_with = "lbs")]
-    no_normals: bool,
+    motion: Option<Source>,
+    /// Let joints drive the morph targets in any pose: the GLB holds what drives them as a glTF extension (for a joint model; a
+    /// pose space is always driven; docs/browser.md)
+    #[arg(long)]
+    driven: bool,
+    #[command(flatten)]
+    targets: TargetArgs,
     /// Positions of the base in every frame, for a model over a given base
     #[arg(long, value_name = "FILE")]
     base_cache: Option<PathBuf>,
+}
+
+#[derive(clap::Args)]
+struct DriversArgs {
+    #[command(flatten)]
+    common: CommonArgs,
+    /// Where the table goes (.json)
+    #[arg(long, value_name = "FILE")]
+    table: PathBuf,
+    /// The motion that becomes the clip
+    #[arg(long, value_name = "FILE")]
+    motion: Option<Source>,
+    #[command(flatten)]
+    targets: TargetArgs,
+}
+
+#[derive(clap::Args)]
+struct BonesArgs {
+    #[command(flatten)]
+    common: CommonArgs,
+    /// Motions to compile for, a clip each
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    motion: Vec<Source>,
+    /// Poses to compile for whose true skin is known, so that errors are measured against it, too; they become a clip
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    examples: Vec<Source>,
+    /// Poses that are measured only, each file on its own, with true skins or as a motion
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    hold_out: Vec<Source>,
+    /// Bones that may be added where those of the rig fall short; their motion is baked into the clips
+    #[arg(long, value_name = "H", default_value_t = LinearExport::default().helpers as u16)]
+    helpers: u16,
+    /// Write a table from which an engine computes the motion of the helper bones in any pose (.json)
+    #[arg(long, value_name = "FILE")]
+    table: Option<PathBuf>,
+    /// Store weights as whole numbers of 8 or 16 bits whose sums stay exact
+    #[arg(long, value_name = "BITS")]
+    weight_bits: Option<u8>,
+    /// Seed of the random choices
+    #[arg(long, value_name = "N", default_value_t = LinearExport::default().seed)]
+    seed: u64,
+}
+
+#[derive(clap::Args)]
+struct ViewerArgs {
+    #[command(flatten)]
+    common: CommonArgs,
+    /// The motion that the page plays; true skins in its file are shown, too
+    #[arg(long, value_name = "FILE")]
+    motion: Option<Source>,
+    #[command(flatten)]
+    targets: TargetArgs,
+}
+
+/// Options of every form.
+#[derive(clap::Args)]
+struct CommonArgs {
+    /// The model (.dermis)
+    model: PathBuf,
+    /// Where the GLB goes
+    #[arg(short, long, value_name = "OUT")]
+    out: PathBuf,
+    /// Influences per vertex, at most; what pruning costs is printed
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    influences: Option<u16>,
     /// Print one JSON object and nothing else
     #[arg(long)]
     json: bool,
@@ -88,17 +132,61 @@ pub struct ExportArgs {
     read: ReadArgs,
 }
 
+/// Options of morph targets.
+#[derive(clap::Args)]
+struct TargetArgs {
+    /// Morph targets that carry the correction, at most; 0 exports the skin weights alone, "all" compresses no driven ones
+    #[arg(long, value_name = "N|all", value_parser = shapes)]
+    shapes: Option<ShapeCount>,
+    /// Of a pose space: kernels per region, at most, that the weights of the shapes are computed from
+    #[arg(long, value_name = "M")]
+    kernels: Option<usize>,
+    /// Leave the changes of normals out of the morph targets: half their bytes, but corrections are shaded as the rest mesh
+    #[arg(long)]
+    no_normals: bool,
+}
+
 /// Adds the defaults that settings have to the help of their options.
 pub fn with_defaults(command: Command) -> Command {
     let (baked, driven) = (ExportSettings::default().shapes, DriverSettings::default().shapes);
     let driven = driven.map_or_else(|| "all".to_owned(), |shapes| shapes.to_string());
     let of_space = PoseSpaceSettings::SHAPES;
-    let defaults = [
-        ("shapes", format!("{baked}, or {driven} with --drivers, or {of_space} of a pose space")),
-        ("kernels", PoseSpaceSettings::KERNELS.to_string()),
-        ("influences", format!("all of the rig's; {} with --lbs", LinearExport::default().influences)),
-    ];
-    add_defaults(command, defaults)
+    let influences = || ("influences", "all of the rig's".to_owned());
+    let kernels = || ("kernels", PoseSpaceSettings::KERNELS.to_string());
+    let driven_shapes = format!("{driven}, or {of_space} of a pose space");
+    let shapes = format!("{baked}, or {driven} with --driven, or {of_space} of a pose space");
+    command
+        .mut_subcommand("shapes", |form| add_defaults(form, [("shapes", shapes), kernels(), influences()]))
+        .mut_subcommand("drivers", |form| {
+            add_defaults(form, [("shapes", driven_shapes.clone()), kernels(), influences()])
+        })
+        .mut_subcommand("bones", |form| {
+            add_defaults(form, [("influences", LinearExport::default().influences.to_string())])
+        })
+        .mut_subcommand("viewer", |form| {
+            let form = form.mut_arg("out", |out| out.help("The folder of the page and its GLB"));
+            add_defaults(form, [("shapes", driven_shapes), kernels(), influences()])
+        })
+}
+
+/// The command line, after `dermis export`, that does what one without a form did; none if it names a form and no old option.
+pub fn respelled(words: &[String]) -> Option<String> {
+    const OLD: [(&str, &str); 3] = [("--viewer", "viewer"), ("--lbs", "bones"), ("--drivers", "drivers")];
+    let forms = ["shapes", "drivers", "bones", "viewer", "help"];
+    let named = words.first().is_some_and(|word| forms.contains(&word.as_str()));
+    let name = |word: &String| word.split('=').next().unwrap_or_default().to_owned();
+    let old = OLD.into_iter().find(|(option, _)| words.iter().any(|word| name(word) == *option));
+    let (form, rest) = match (old, named) {
+        (None, true) => return None,
+        (old, _) => (old.map_or("shapes", |(_, form)| form), &words[usize::from(named)..]),
+    };
+    let rest = rest.iter().filter(|word| !["--viewer", "--lbs"].contains(&word.as_str()));
+    let rest = rest.map(|word| match name(word) == "--drivers" {
+        true => word.replacen("--drivers", "--table", 1),
+        false => word.clone(),
+    });
+    let line: Vec<String> = [form.to_owned()].into_iter().chain(rest).collect();
+    (!words.is_empty()).then(|| joined(line.iter().map(String::as_str)))
 }
 
 /// Reads `--shapes`.
@@ -110,61 +198,62 @@ fn shapes(text: &str) -> Result<ShapeCount, String> {
 }
 
 impl ExportArgs {
+    fn common(&self) -> &CommonArgs {
+        match &self.form {
+            FormArgs::Shapes(ShapesArgs { common, .. })
+            | FormArgs::Drivers(DriversArgs { common, .. })
+            | FormArgs::Bones(BonesArgs { common, .. })
+            | FormArgs::Viewer(ViewerArgs { common, .. }) => common,
+        }
+    }
+
     /// The arguments as a recipe.
     fn recipe(&self) -> Result<ExportRecipe, Stop> {
+        let common = self.common();
+        let influences = common.influences.map(usize::from);
+        let (form, table) = match &self.form {
+            FormArgs::Shapes(args) => {
+                let base_cache = args.base_cache.clone().map(Input::from);
+                let shapes = args.targets.export(&args.motion, influences);
+                (ExportForm::Shapes(ShapesExport { base_cache, driven: args.driven, ..shapes }), None)
+            }
+            FormArgs::Drivers(args) => {
+                (ExportForm::Shapes(args.targets.export(&args.motion, influences)), Some(args.table.clone()))
+            }
+            FormArgs::Bones(args) => (ExportForm::Linear(args.export(influences)?), args.table.clone()),
+            FormArgs::Viewer(ViewerArgs { motion, targets, .. }) => {
+                let ShapesExport { motion, shapes, kernels, influences, normals, .. } =
+                    targets.export(motion, influences);
+                (ExportForm::Viewer(ViewerExport { motion, shapes, kernels, influences, normals }), None)
+            }
+        };
         Ok(ExportRecipe {
-            model: self.model.clone().into(),
-            form: match (self.viewer, self.lbs) {
-                (true, _) => ExportForm::Viewer(self.viewer()?),
-                (false, true) => ExportForm::Linear(self.linear()?),
-                (false, false) => ExportForm::Shapes(self.shapes()?),
-            },
-            read: self.read.options()?,
-            out: self.out.clone(),
-            table: self.drivers.clone(),
-            existing: existing(self.force),
+            model: common.model.clone().into(),
+            form,
+            read: common.read.options()?,
+            out: common.out.clone(),
+            table,
+            existing: existing(common.force),
         })
     }
+}
 
-    fn viewer(&self) -> Result<ViewerExport, Stop> {
-        if self.motion.len() > 1 {
-            return Err(Stop::Usage("several --motion need --lbs: a viewer plays one".into()));
-        }
-        Ok(ViewerExport {
-            motion: self.motion.first().cloned().map(Input::from),
+impl TargetArgs {
+    fn export(&self, motion: &Option<Source>, influences: Option<usize>) -> ShapesExport {
+        ShapesExport {
+            motion: motion.clone().map(Input::from),
+            base_cache: None,
             shapes: self.shapes,
             kernels: self.kernels,
-            influences: self.influences.map(usize::from),
+            influences,
             normals: !self.no_normals,
-        })
+            driven: false,
+        }
     }
+}
 
-    fn shapes(&self) -> Result<ShapesExport, Stop> {
-        if self.drivers.is_some() && self.base_cache.is_some() {
-            let text = "--drivers needs no --base-cache: a model over given positions cannot be driven";
-            return Err(Stop::Usage(text.into()));
-        }
-        if self.motion.len() > 1 {
-            return Err(Stop::Usage("several --motion need --lbs: morph targets are baked for one".into()));
-        }
-        Ok(ShapesExport {
-            motion: self.motion.first().cloned().map(Input::from),
-            base_cache: self.base_cache.clone().map(Input::from),
-            shapes: self.shapes,
-            kernels: self.kernels,
-            influences: self.influences.map(usize::from),
-            normals: !self.no_normals,
-            driven: self.driven,
-        })
-    }
-
-    fn linear(&self) -> Result<LinearExport, Stop> {
-        if self.shapes.is_some() || self.base_cache.is_some() {
-            return Err(Stop::Usage(
-                "--lbs makes no morph targets and runs no base of its own: it needs neither --shapes nor --base-cache"
-                    .into(),
-            ));
-        }
+impl BonesArgs {
+    fn export(&self, influences: Option<usize>) -> Result<LinearExport, Stop> {
         let weight_bits = match self.weight_bits {
             None => None,
             Some(8) => Some(WeightBits::Eight),
@@ -176,7 +265,7 @@ impl ExportArgs {
             motions: inputs(&self.motion),
             examples: inputs(&self.examples),
             hold_out: inputs(&self.hold_out),
-            influences: self.influences.map_or(LinearExport::default().influences, usize::from),
+            influences: influences.unwrap_or(LinearExport::default().influences),
             helpers: usize::from(self.helpers),
             weight_bits,
             seed: self.seed,
@@ -186,7 +275,7 @@ impl ExportArgs {
 
 /// Runs the verb.
 pub fn run(args: &ExportArgs, ui: &Ui) -> Result<ExitCode, Stop> {
-    Ok(show(&args.recipe()?.run(ui)?, ui, args.json))
+    Ok(show(&args.recipe()?.run(ui)?, ui, args.common().json))
 }
 
 /// Shows the outcome.

@@ -8,7 +8,7 @@ use dermis_workflow::recipe::{FigureCharacter, FiguresOutcome, FiguresRecipe, In
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Make the figures of papers again, with what was measured beside what the paper says
+/// Reproduce the figures of papers, with measured values beside published ones
 #[derive(clap::Args)]
 #[command(arg_required_else_help = true)]
 pub struct FiguresArgs {
@@ -16,7 +16,7 @@ pub struct FiguresArgs {
     #[arg(value_enum)]
     document: DocumentArg,
     /// Folder for the pages
-    #[arg(long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR")]
     out: PathBuf,
     /// A character with weights in place of the bundled body
     #[arg(long, value_name = "FILE", requires_all = ["examples", "hold_out"])]

@@ -1,7 +1,7 @@
 //! `dermis fit`
 
 use crate::method_options::{self, MethodArgs};
-use crate::options::{ReadArgs, existing, within};
+use crate::options::{ReadArgs, existing, page, within};
 use crate::run::stored_recipe;
 use crate::show;
 use crate::ui::{INTERRUPTED, Stop, Ui, command_line};
@@ -55,8 +55,8 @@ pub struct FitArgs {
     /// Where the model goes (.dermis); an existing file is kept unless --force
     #[arg(short, long, value_name = "MODEL")]
     out: Option<PathBuf>,
-    /// Write report.html to this folder
-    #[arg(long, value_name = "DIR")]
+    /// Write a page with errors and pictures (.html)
+    #[arg(long, value_name = "PAGE", value_parser = page)]
     report: Option<PathBuf>,
     /// Print one JSON object and nothing else
     #[arg(long)]

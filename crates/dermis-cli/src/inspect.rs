@@ -1,20 +1,20 @@
 //! `dermis inspect`
 
 use crate::hints::spelled;
-use crate::options::existing;
+use crate::options::{existing, page};
 use crate::ui::{Stop, Ui, command_line};
 use dermis_workflow::recipe::{Input, InspectOutcome, InspectRecipe};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Say what a file holds, and what is wrong with it
+/// Show what a file holds, and its faults
 #[derive(clap::Args)]
 pub struct InspectArgs {
     /// Files, or folders of OBJ files
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Show the rig of one file in 3D: weights, influence maps, symmetry, islands, joints; a page (.html), or a folder for report.html
-    #[arg(long, value_name = "PAGE_OR_DIR")]
+    /// Show the rig of one file in 3D: weights, influence maps, symmetry, islands, joints (.html)
+    #[arg(long, value_name = "PAGE", value_parser = page)]
     report: Option<PathBuf>,
     /// Print one JSON array and nothing else
     #[arg(long)]

@@ -11,7 +11,7 @@ use dermis_workflow::verbs::invert::{BundleVertices, SculptSource, Skinning};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Bring sculpts of a posed character back to rest, as corrections that any deformer then carries to the pose
+/// Bring sculpts of a posed character back to the rest pose, as corrections before any deformer
 #[derive(clap::Args)]
 pub struct InvertArgs {
     /// Rest mesh and skeleton (.glb, .gltf, .fbx, .npz)
@@ -42,7 +42,7 @@ pub struct InvertArgs {
     /// How a deformer is inverted: "auto" takes the closed form where there is one, else Gauss-Newton and then direction sets
     /// where that fails
     #[arg(long, value_enum, default_value = "auto")]
-    method: MethodName,
+    algorithm: AlgorithmName,
     /// What to do with a deformer that moves vertices because others moved, as smoothing does: refuse it, or iterate on the whole
     /// mesh, approximately
     #[arg(long, value_enum, default_value = "refuse")]
@@ -94,7 +94,7 @@ enum BaseName {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum MethodName {
+enum AlgorithmName {
     Auto,
     GaussNewton,
     DirectionSet,
@@ -125,10 +125,10 @@ impl InvertArgs {
             sculpts: self.sculpts.iter().cloned().map(SculptInput::from).collect(),
             poses: poses.map(|file| Source { part: self.clip.clone().or(file.part), path: file.path }.into()),
             deformer,
-            method: match self.method {
-                MethodName::Auto => InverseMethod::Auto,
-                MethodName::GaussNewton => InverseMethod::GaussNewton,
-                MethodName::DirectionSet => InverseMethod::DirectionSet,
+            method: match self.algorithm {
+                AlgorithmName::Auto => InverseMethod::Auto,
+                AlgorithmName::GaussNewton => InverseMethod::GaussNewton,
+                AlgorithmName::DirectionSet => InverseMethod::DirectionSet,
             },
             coupled: match self.coupled {
                 CoupledName::Refuse => Coupled::Refuse,

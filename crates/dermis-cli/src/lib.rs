@@ -19,6 +19,7 @@ mod inspect;
 mod invert;
 mod markers;
 mod method_options;
+mod old_spellings;
 mod options;
 mod pose;
 mod recipe;
@@ -95,9 +96,9 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     refuse_large_files_by_error();
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     ui::keep_command_line(&arguments);
-    let words: Vec<String> = arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    if let [_, help, fit, topic] = &words[..]
-        && (help, fit) == (&"help".to_owned(), &"fit".to_owned())
+    let words: Vec<String> = arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    if let [help, fit, topic] = &words[..]
+        && (help.as_str(), fit.as_str()) == ("help", "fit")
         && let Some(text) = fit::help(topic, command())
     {
         Ui::new(true, false).print(&text);
@@ -106,7 +107,8 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match command().try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {
-            if let Some(text) = method_options::former(&error, &words) {
+            let renamed = || method_options::former(&error, &words).or_else(|| old_spellings::message(&words));
+            if let Some(text) = renamed().filter(|_| error.use_stderr()) {
                 return Ui::new(true, false).fail(&text, "");
             }
             let code = error.print().map_or_else(|error| ui::unprinted(&error), |()| error.exit_code());
@@ -175,8 +177,11 @@ pub fn exit_byte(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 
 /// The command line, with the defaults of settings in the help of their options.
 fn command() -> clap::Command {
-    Cli::command()
-        .mut_subcommands(|verb| verb.after_help(EXIT_CODES))
+    let program = Cli::command().mut_subcommands(|verb| verb.after_help(EXIT_CODES));
+    let template =
+        format!("{{about}}\n\n{{usage-heading}} {{usage}}\n\n{}Options:\n{{options}}{{after-help}}", verbs(&program));
+    program
+        .help_template(template)
         .mut_subcommand("fit", |fit| {
             fit::with_recipe_alone(fit)
                 .mut_arg("match_tolerance", |arg| arg.hide(true))
@@ -186,6 +191,27 @@ fn command() -> clap::Command {
         .mut_subcommand("decompose", decompose::with_defaults)
         .mut_subcommand("export", export::with_defaults)
         .mut_subcommand("invert", invert::with_defaults)
+}
+
+/// Headings of the help with their verbs.
+const GROUPS: [(&str, &[&str]); 8] = [
+    ("Start", &["demo", "inspect", "convert"]),
+    ("Learn", &["fit", "suggest", "recipe", "run"]),
+    ("Judge", &["eval", "compare", "report", "figures"]),
+    ("Deliver", &["pose", "export", "crowd"]),
+    ("Weights and rigs", &["rig", "weights", "decompose"]),
+    ("Motion", &["exercise", "retarget", "markers", "animate"]),
+    ("Inverse", &["invert"]),
+    ("The program", &["completions"]),
+];
+
+/// The verbs in groups, a line each.
+fn verbs(program: &clap::Command) -> String {
+    let line = |verb: &&str| {
+        let about = program.find_subcommand(verb).and_then(clap::Command::get_about);
+        format!("  {verb:<11}  {}\n", about.map_or_else(String::new, ToString::to_string))
+    };
+    GROUPS.iter().map(|(title, verbs)| format!("{title}:\n{}\n", verbs.iter().map(line).collect::<String>())).collect()
 }
 
 /// A file beyond the size that the system allows is an error of the write, not the end of the program: what is under way
@@ -200,5 +226,20 @@ fn choose_simd() -> Result<(), dermis_workflow::simd::LevelError> {
     match std::env::var("DERMIS_SIMD") {
         Ok(name) => dermis_workflow::simd::set_level(name.parse()?),
         Err(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_help_groups_every_verb_once() {
+        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, verbs)| *verbs).copied().collect();
+        let program = Cli::command();
+        let mut known: Vec<&str> = program.get_subcommands().map(clap::Command::get_name).collect();
+        grouped.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(grouped, known);
     }
 }

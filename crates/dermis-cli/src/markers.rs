@@ -6,7 +6,7 @@ use dermis_workflow::recipe::{Input, MarkersOutcome, MarkersRecipe, trouble_word
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Turn markers of motion capture into the motion of a rig
+/// Solve the markers of motion capture for the motion of a rig
 #[derive(clap::Args)]
 pub struct MarkersArgs {
     /// The take (.c3d, .trc), or what calibrated cameras saw (.json)
@@ -16,8 +16,8 @@ pub struct MarkersArgs {
     #[arg(value_name = "RIG")]
     rig: PathBuf,
     /// Which bone carries which marker, and where on the rest pose (.json)
-    #[arg(long, value_name = "SET")]
-    set: PathBuf,
+    #[arg(long, value_name = "FILE")]
+    marker_set: PathBuf,
     /// A take in which the subject stands as the rig does at rest: it places the markers that the set leaves open
     #[arg(long, value_name = "TAKE")]
     calibration: Option<PathBuf>,
@@ -27,7 +27,7 @@ pub struct MarkersArgs {
     /// How far a marker may be from where the others put it, in millimetres; farther ones are swapped back or left out
     #[arg(long, value_name = "MM", default_value_t = MarkersRecipe::WRONG, allow_negative_numbers = true)]
     wrong: f64,
-    /// How far a camera may see a marker from where the other cameras put it, in pixels; farther sights are left out
+    /// How far a camera may see a marker from where the other cameras put it, in pixels; farther observations are left out
     #[arg(long, value_name = "PIXELS", default_value_t = MarkersRecipe::PIXELS, allow_negative_numbers = true)]
     pixels: f64,
     /// Where the motion goes: .glb, .npz or .bvh; or the rig's own skin over time: .pc2, .mdd, or a folder for OBJ files
@@ -48,7 +48,7 @@ pub fn run(args: &MarkersArgs, ui: &Ui) -> Result<ExitCode, Stop> {
     let recipe = MarkersRecipe {
         take: args.take.clone().into(),
         rig: args.rig.clone().into(),
-        set: args.set.clone().into(),
+        set: args.marker_set.clone().into(),
         calibration: args.calibration.clone().map(Input::from),
         noise: args.noise,
         wrong: args.wrong,

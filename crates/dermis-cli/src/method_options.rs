@@ -227,10 +227,10 @@ fn newer(option: &str, value: Option<&str>) -> Option<String> {
     Some(spelled_with(name, &format!("{before}{value}")))
 }
 
-/// What to say instead of a former option of `fit`, where that is what clap refuses.
+/// What to say instead of a former option of `fit`, where that is what clap refuses. `arguments` come without the program's name.
 pub fn former(error: &clap::Error, arguments: &[String]) -> Option<String> {
     let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else { return None };
-    if error.kind() != ErrorKind::UnknownArgument || arguments.get(1).is_none_or(|verb| verb != "fit") {
+    if error.kind() != ErrorKind::UnknownArgument || arguments.first().is_none_or(|verb| verb != "fit") {
         return None;
     }
     let at = arguments.iter().position(|argument| argument.split('=').next() == Some(option))?;

@@ -5,6 +5,7 @@ use clap::{Args, Command, ValueEnum};
 use dermis_workflow::io::UpAxis;
 use dermis_workflow::load::ReadOptions;
 use dermis_workflow::recipe::Existing;
+use std::path::{Path, PathBuf};
 
 /// How files are read where they do not say it themselves
 #[derive(Args, Clone)]
@@ -67,6 +68,17 @@ pub fn add_defaults(command: Command, defaults: impl IntoIterator<Item = (&'stat
             arg.help(format!("{help} [default: {default}]"))
         })
     })
+}
+
+/// Reads the path of a page.
+///
+/// # Errors
+/// A path that does not end in .html, such as a folder, which older versions took.
+pub fn page(text: &str) -> Result<PathBuf, String> {
+    match Path::new(text).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("html")) {
+        true => Ok(text.into()),
+        false => Err(format!("a page is a file (.html): say {}.html", text.trim_end_matches(['/', '\\']))),
+    }
 }
 
 /// What `--force` says of outputs that are there already.

@@ -6,7 +6,7 @@ use dermis_workflow::recipe::{FitRecipe, Recipe};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Print the recipe that made a model: dermis fit --recipe FILE makes the same model again, to the bit
+/// Print the recipe of a model, for dermis fit --recipe to make the same model again, to the bit
 #[derive(clap::Args)]
 pub struct RecipeArgs {
     /// The model (.dermis)

@@ -1,6 +1,6 @@
 //! `dermis report`
 
-use crate::options::existing;
+use crate::options::{existing, page};
 use crate::ui::{Stop, Ui, command_line};
 use dermis_workflow::recipe::{Input, ReportOutcome, ReportRecipe};
 use dermis_workflow::report::page::Quantity;
@@ -15,8 +15,8 @@ pub struct ReportArgs {
     first: PathBuf,
     /// The same of another run; differences are its own from the first
     second: PathBuf,
-    /// Where the page goes: a file (.html), or a folder for report.html
-    #[arg(short, long, value_name = "DIR|PAGE.html")]
+    /// Where the page goes (.html)
+    #[arg(short, long, value_name = "PAGE", value_parser = page)]
     out: Option<PathBuf>,
     /// Print one JSON object and nothing else
     #[arg(long)]

@@ -7,7 +7,7 @@ use dermis_workflow::recipe::{Input, RetargetOutcome, RetargetRecipe};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Bring a motion onto another character, and keep its feet where they stand
+/// Transfer a motion to another character, and keep its feet planted
 #[derive(clap::Args)]
 pub struct RetargetArgs {
     /// The motion with the skeleton it moves (.glb, .gltf, .fbx, .bvh, .npz); FILE#CLIP is one clip of a file

@@ -1,7 +1,7 @@
 //! `dermis rig`
 
 use crate::exercise;
-use crate::options::existing;
+use crate::options::{existing, page};
 use crate::ui::{Stop, Ui};
 use clap::ValueEnum;
 use dermis_workflow::load::Source;
@@ -9,7 +9,7 @@ use dermis_workflow::recipe::{Axis, BoneNames, Input, RigOutcome, RigRecipe};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Embed a skeleton in a bare mesh, and weigh it
+/// Fit a skeleton into a mesh and compute skinning weights
 #[derive(clap::Args)]
 pub struct RigArgs {
     /// The mesh (.obj, .glb, .gltf, .fbx, .npz); a skeleton that it has is left out
@@ -35,15 +35,15 @@ pub struct RigArgs {
     /// Write the places of all joints, and how sure each is (.json)
     #[arg(long, value_name = "FILE")]
     write_joints: Option<PathBuf>,
-    /// Influences per vertex at most
+    /// Influences per vertex, at most
     #[arg(long, value_name = "N", default_value_t = 4)]
     influences: usize,
     /// Write a page that plays a walk of the rig, and shows the joints in the mesh (.html)
-    #[arg(long, value_name = "PAGE")]
+    #[arg(long, value_name = "PAGE", value_parser = page)]
     report: Option<PathBuf>,
     /// Write an exercise of the new rig: the poses to sculpt or to simulate (.npz, .glb)
     #[arg(long, value_name = "POSES")]
-    exercise: Option<PathBuf>,
+    write_exercise: Option<PathBuf>,
     /// Print one JSON object and nothing else
     #[arg(long)]
     json: bool,
@@ -101,7 +101,7 @@ pub fn run(args: &RigArgs, ui: &Ui) -> Result<ExitCode, Stop> {
         influences: args.influences,
         write_joints: args.write_joints.clone(),
         report: args.report.clone(),
-        exercise: args.exercise.clone(),
+        exercise: args.write_exercise.clone(),
         existing: existing(args.force),
         ..RigRecipe::new(args.mesh.clone().into(), args.template.clone().into(), args.out.clone())
     };

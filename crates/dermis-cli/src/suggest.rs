@@ -8,7 +8,7 @@ use dermis_workflow::verbs::suggest::{Advice, Suggestions, expected, phrases};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Say which frames of a motion to sculpt next
+/// Name the frames of a motion to sculpt next
 #[derive(clap::Args)]
 pub struct SuggestArgs {
     /// The model (.dermis)

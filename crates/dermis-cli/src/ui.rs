@@ -196,8 +196,11 @@ pub fn keep_command_line(arguments: &[OsString]) {
 
 /// The command line as it was typed.
 pub fn command_line() -> String {
-    let word = |w: &String| if w.contains(char::is_whitespace) { format!("'{w}'") } else { w.clone() };
-    let mut words = vec!["dermis".to_owned()];
-    words.extend(WORDS.get().into_iter().flatten().map(word));
-    words.join(" ")
+    joined(["dermis"].into_iter().chain(WORDS.get().into_iter().flatten().map(String::as_str)))
+}
+
+/// Words as one command line, those with spaces in quotes.
+pub fn joined<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    let quoted = |word: &str| if word.contains(char::is_whitespace) { format!("'{word}'") } else { word.to_owned() };
+    words.map(quoted).collect::<Vec<_>>().join(" ")
 }

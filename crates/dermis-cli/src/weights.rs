@@ -1,6 +1,6 @@
 //! `dermis weights`
 
-use crate::options::{ReadArgs, add_defaults, existing};
+use crate::options::{ReadArgs, add_defaults, existing, page};
 use crate::ui::{Stop, Ui};
 use clap::{Command, ValueEnum};
 use dermis_workflow::fits::heat::HeatReport;
@@ -19,7 +19,7 @@ use dermis_workflow::verbs::weights::scan_poses::{self, ScanPoses};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Make skinning weights: without examples, from poses of single bones, or from scans in any poses
+/// Compute skinning weights: from bone heat, poses of single bones, or scans in any poses
 #[derive(clap::Args, Clone)]
 #[command(group = clap::ArgGroup::new("source").args(["heat", "scans", "single_bone", "plan"]))]
 pub struct WeightsArgs {
@@ -48,15 +48,15 @@ pub struct WeightsArgs {
     /// How far the joints of --plan turn, in degrees
     #[arg(long, value_name = "DEGREES", requires = "plan", allow_negative_numbers = true)]
     degrees: Option<f64>,
-    /// Scans: a folder or files (.obj, .glb, .npz). Any number of vertices, holes and noise are welcome. Without --motion their
-    /// poses are found
+    /// Scans: a folder or files (.obj, .glb, .npz). Any number of vertices, holes and noise are welcome. Without --poses the poses
+    /// are found
     #[arg(long, value_name = "PATH", num_args = 1..)]
     scans: Vec<PathBuf>,
-    /// The poses of the scans: a bundle or a clip, matched by name (elbow_90.obj has the pose "elbow 90") or in order
+    /// Poses of the scans: a clip or a bundle, matched by name (elbow_90.obj has the pose "elbow 90") or in order
     #[arg(long, value_name = "FILE", requires = "scans")]
-    motion: Option<Source>,
-    /// The poses of --motion are rough: find the exact ones, beginning there
-    #[arg(long, requires = "motion")]
+    poses: Option<Source>,
+    /// The poses of --poses are rough: find the exact ones, beginning there
+    #[arg(long, requires = "poses")]
     rough: bool,
     /// How far joints turn in scans without poses, where the bones' names do not say it: a file of joint limits (JSON)
     #[arg(long, value_name = "FILE", requires = "scans")]
@@ -69,13 +69,13 @@ pub struct WeightsArgs {
     symmetric: bool,
     /// Write the mesh on every scan as examples for dermis fit: a bundle (.npz)
     #[arg(long, value_name = "OUT", requires = "scans")]
-    examples: Option<PathBuf>,
+    registered: Option<PathBuf>,
     /// Scans that the fit does not see: a folder or files. Their poses are found with the weights that come out, and their distance
     /// is the held-out error
     #[arg(long, value_name = "PATH", num_args = 1.., requires = "scans")]
     hold_out: Vec<PathBuf>,
-    /// Write a page with a picture of every scan and the skin in its pose (.html, or a folder for report.html)
-    #[arg(long, value_name = "PATH")]
+    /// Write a page with a picture of every scan and the skin in its pose (.html)
+    #[arg(long, value_name = "PAGE", value_parser = page)]
     report: Option<PathBuf>,
     /// Weights the fit to scans begins with [default: the rig's own, or bone heat if it has none]
     #[arg(long, value_enum, requires = "scans")]
@@ -173,11 +173,11 @@ impl WeightsArgs {
         let heat = "--heat, --plan and --scans without --start rig";
         let left = [
             ("--rule", self.rule.is_some(), "--single-bone and --scans"),
-            ("--motion", self.motion.is_some(), "--scans"),
+            ("--poses", self.poses.is_some(), "--scans"),
             ("--rough", self.rough && self.scans.is_empty(), "--scans"),
             ("--limits", self.limits.is_some(), "--scans"),
             ("--symmetric", self.symmetric && self.scans.is_empty(), "--scans"),
-            ("--examples", self.examples.is_some(), "--scans"),
+            ("--registered", self.registered.is_some(), "--scans"),
             ("--hold-out", !self.hold_out.is_empty(), "--scans"),
             ("--report", self.report.is_some(), "--scans"),
             ("--pose-rounds", self.pose_rounds.is_some(), "--scans"),
@@ -214,13 +214,13 @@ impl WeightsArgs {
     fn take_scans(&mut self) -> ScanOptions {
         let defaults = ScanOptions::new(self.scans.iter().cloned().map(Input::from).collect());
         ScanOptions {
-            motion: self.motion.take().map(Input::from),
+            poses: self.poses.take().map(Input::from),
             rough: self.rough,
             limits: self.limits.take().map(Input::from),
             pose_rounds: self.pose_rounds.take().unwrap_or(defaults.pose_rounds),
             symmetric: self.symmetric,
             rule: self.take_rule(),
-            examples: self.examples.take(),
+            examples: self.registered.take(),
             hold_out: std::mem::take(&mut self.hold_out).into_iter().map(Input::from).collect(),
             report: self.report.take(),
             start: match self.start.take() {

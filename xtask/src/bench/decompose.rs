@@ -217,7 +217,7 @@ struct DemBones {
 fn smoothed(program: &Path, python: &Path, file: &Path, case: &Case, seeds: u64) -> Result<Smooth, String> {
     let mut mean = Smooth { objective: 0.0, seconds: 0.0 };
     for seed in 1..=seeds {
-        let (value, out) = decomposed(program, file, case, &["--rigid", "--smooth"], seed, 1)?;
+        let (value, out) = decomposed(program, file, case, &["--rigid", "--smoothness"], seed, 1)?;
         let mut command = Command::new(python);
         let scored = json_of(command.arg(root().join("tools/dem_bones.py")).arg(file).arg("--score").arg(&out));
         let _ = std::fs::remove_file(&out);
@@ -354,7 +354,7 @@ fn print_tables(rows: &[Row<'_>], machine: &Value, seeds: u64) {
         "Smooth weights, rigid bones, one thread: Dem Bones' objective in parts of a million and, in brackets, seconds.\n"
     );
     println!(
-        "| mesh, bones | Dem Bones, smooth weights | its defaults | `--smooth` | time | objective | time, defaults | objective |"
+        "| mesh, bones | Dem Bones, smooth weights | its defaults | `--smoothness` | time | objective | time, defaults | objective |"
     );
     println!("|---|---|---|---|---|---|---|---|");
     for row in rows {

@@ -44,8 +44,8 @@ fn carried(validate: fn(&Desk, &[&str])) {
     assert_eq!(texts(&told["left_out"]), ["ACME_physics, which is not read"]);
     desk.good("convert hero.glb -o poses.npz");
     desk.good("fit hero.glb --examples poses.npz --method own-weights --folds 0 -o m.dermis");
-    desk.good("export m.dermis --motion poses.npz -o b.glb");
-    desk.good("export m.dermis --lbs --motion poses.npz -o c.glb");
+    desk.good("export shapes m.dermis --motion poses.npz -o b.glb");
+    desk.good("export bones m.dermis --motion poses.npz -o c.glb");
     let came = header(&desk, "hero.glb");
     for name in ["a.glb", "b.glb", "c.glb"] {
         let went = header(&desk, name);
@@ -76,8 +76,8 @@ fn a_character_keeps_what_it_came_with() {
 fn the_report_shows_base_colours() {
     let desk = desk();
     desk.good("convert hero.glb -o poses.npz");
-    desk.good("fit hero.glb --examples poses.npz --method own-weights --folds 0 --report r");
-    let page = String::from_utf8(desk.bytes("r/report.html")).unwrap();
+    desk.good("fit hero.glb --examples poses.npz --method own-weights --folds 0 --report r.html");
+    let page = String::from_utf8(desk.bytes("r.html")).unwrap();
     let data = page.split_once("id=\"page-data\">").unwrap().1.split_once("</script>").unwrap().0;
     let view = &serde_json::from_str::<Value>(data).unwrap()["view"];
     let shown = view["surface"]["images"].as_array().unwrap_or_else(|| panic!("{view}"));
@@ -126,10 +126,13 @@ fn normals_are_written_where_they_are_asked_for_and_can_be() {
         ("pose m.dermis --motion poses.npz --normals -o x.npz", &["--normals", "x.npz"]),
         ("convert hero.glb --no-normals -o x.npz", &["--no-normals", "x.npz"]),
         ("convert poses.npz --no-normals -o x.glb", &["--no-normals", "x.glb"]),
-        ("export m.dermis --no-normals -o x.glb", &["--no-normals", "morph targets"]),
-        ("export m.dermis --motion poses.npz --shapes 0 --no-normals -o x.glb", &["--no-normals", "morph targets"]),
-        ("export m.dermis --shapes 20 -o x.glb", &["--shapes", "--motion"]),
-        ("export m.dermis --lbs --motion poses.npz --no-normals -o x.glb", &["--no-normals", "--lbs"]),
+        ("export shapes m.dermis --no-normals -o x.glb", &["--no-normals", "morph targets"]),
+        (
+            "export shapes m.dermis --motion poses.npz --shapes 0 --no-normals -o x.glb",
+            &["--no-normals", "morph targets"],
+        ),
+        ("export shapes m.dermis --shapes 20 -o x.glb", &["--shapes", "--motion"]),
+        ("export bones m.dermis --motion poses.npz --no-normals -o x.glb", &["--no-normals"]),
     ] {
         desk.bad(line, says);
         assert!(!desk.names(".").iter().any(|name| name.starts_with("x.")), "{line}");

@@ -8,7 +8,7 @@ use serde_json::Value;
 fn an_exercise_is_told_and_written_for_whoever_makes_the_skins() {
     let desk = Desk::new();
     desk.put("a.npz", Tube::new(9, 6, 0.0, Flesh::Bulge).bundle());
-    let told = desk.json("exercise a.npz --poses 20 --json -o poses.npz");
+    let told = desk.json("exercise a.npz --count 20 --json -o poses.npz");
     assert_eq!((number(&told, "frames"), told["poses"].as_array().unwrap().len()), (20.0, 20), "{told}");
     assert_eq!(told["poses"][0]["kind"], "rest");
     let file = &desk.json("inspect poses.npz --json")[0];
@@ -17,7 +17,7 @@ fn an_exercise_is_told_and_written_for_whoever_makes_the_skins() {
     desk.good("fit a.npz --examples a.npz --folds 0 -o m.dermis");
     desk.good("pose m.dermis --motion poses.npz -o skins.npz");
     desk.good("suggest m.dermis --motion poses.npz --count 2");
-    let text = desk.good("exercise a.npz --poses 20 --force -o poses.npz").out;
+    let text = desk.good("exercise a.npz --count 20 --force -o poses.npz").out;
     assert!(text.contains("20 poses: rest,") && text.contains("written: poses.npz (20 frames)"), "{text}");
     let same = desk.bytes("poses.npz");
     desk.good("--threads 1 exercise a.npz --poses 20 -o again.npz");
@@ -28,7 +28,7 @@ fn an_exercise_is_told_and_written_for_whoever_makes_the_skins() {
 fn a_clip_runs_from_rest_to_rest() {
     let desk = Desk::new();
     desk.put("a.npz", Tube::new(9, 6, 0.0, Flesh::Bulge).bundle());
-    let told = desk.json("exercise a.npz --poses 8 --in-betweens 4 --fps 30 -o clip.glb --json");
+    let told = desk.json("exercise a.npz --count 8 --in-betweens 4 --rate 30 -o clip.glb --json");
     assert_eq!(number(&told, "frames"), 41.0, "{told}");
     assert!(number(&told["longest_turn"], "degrees") < 40.0, "{told}");
     let clip = &desk.json("inspect clip.glb --json")[0]["clips"][0];
@@ -41,7 +41,7 @@ fn an_exercise_is_a_motion_without_a_mesh_too() {
     let desk = Desk::new();
     desk.put("a.npz", Tube::new(9, 6, 0.0, Flesh::Bulge).bundle());
     for out in ["clip.npz", "clip.bvh"] {
-        let told = desk.json(&format!("exercise a.npz --poses 8 --in-betweens 4 -o {out} --json"));
+        let told = desk.json(&format!("exercise a.npz --count 8 --in-betweens 4 -o {out} --json"));
         assert_eq!(number(&told, "frames"), 41.0, "{told}");
     }
     desk.good("convert a.npz clip.bvh -o back.npz");
@@ -62,7 +62,7 @@ fn an_exercise_is_a_motion_without_a_mesh_too() {
 fn limits_are_written_changed_and_kept() {
     let desk = Desk::new();
     desk.put("a.npz", Tube::new(9, 6, 0.0, Flesh::Bulge).bundle());
-    desk.good("exercise a.npz --poses 12 -o one.npz --write-limits limits.json");
+    desk.good("exercise a.npz --count 12 -o one.npz --write-limits limits.json");
     let mut limits: Value = serde_json::from_slice(&desk.bytes("limits.json")).unwrap();
     let joints = limits["joints"].as_object_mut().unwrap();
     let (name, _) = joints.iter().find(|(_, joint)| joint["bend"].is_array()).unwrap();
@@ -71,7 +71,7 @@ fn limits_are_written_changed_and_kept() {
     joints[&name]["lean"] = serde_json::json!([0, 0]);
     joints[&name]["twist"] = serde_json::json!([0, 0]);
     desk.put("limits.json", limits.to_string());
-    let told = desk.json("exercise a.npz --poses 12 --limits limits.json -o two.npz --json");
+    let told = desk.json("exercise a.npz --count 12 --limits limits.json -o two.npz --json");
     let mut seen = 0;
     for pose in told["poses"].as_array().unwrap() {
         for joint in pose["joints"].as_array().unwrap().iter().filter(|joint| joint["bone"] == name.as_str()) {
@@ -92,10 +92,10 @@ fn what_makes_no_exercise_is_named_and_nothing_is_written() {
     desk.put("binary.json", [0xff, 0xfe, 0x00]);
     for (line, says) in [
         ("exercise a.npz -o poses.fbx", &["poses.fbx", ".npz, .glb or .bvh"][..]),
-        ("exercise a.npz --poses 1 -o p.npz", &["--poses"]),
-        ("exercise a.npz --poses 99999 -o p.npz", &["--poses"]),
+        ("exercise a.npz --count 1 -o p.npz", &["--count"]),
+        ("exercise a.npz --count 99999 -o p.npz", &["--count"]),
         ("exercise a.npz --in-betweens 4000000000 -o p.npz", &["frames"]),
-        ("exercise a.npz --in-betweens 2 --fps 0 -o p.npz", &["frames per second"]),
+        ("exercise a.npz --in-betweens 2 --rate 0 -o p.npz", &["frames per second"]),
         ("exercise a.npz --limits bad.json -o p.npz", &["bad.json", "nobody"]),
         ("exercise a.npz --limits torn.json -o p.npz", &["torn.json", "line 1"]),
         ("exercise a.npz --limits binary.json -o p.npz", &["binary.json"]),

@@ -14,7 +14,7 @@ fn desk() -> Desk {
 #[test]
 fn no_output_replaces_an_input() {
     let desk = desk();
-    desk.good("export m.dermis --motion t.npz -o walk.glb");
+    desk.good("export shapes m.dermis --motion t.npz -o walk.glb");
     let files = ["a.npz", "m.dermis", "t.npz", "walk.glb"];
     let before = files.map(|name| desk.bytes(name));
     for line in [
@@ -22,7 +22,7 @@ fn no_output_replaces_an_input() {
         "pose m.dermis --motion t.npz -o t.npz --force",
         "pose m.dermis --motion t.npz -o ./t.npz --force",
         "suggest m.dermis --motion t.npz -o t.npz --force",
-        "export m.dermis --motion walk.glb -o walk.glb --force",
+        "export shapes m.dermis --motion walk.glb -o walk.glb --force",
         "convert a.npz -o a.npz --force",
         "weights a.npz --heat -o a.npz --force",
         "decompose t.npz --bones 2 -o t.npz --force",
@@ -36,7 +36,7 @@ fn no_output_replaces_an_input() {
         "fit a.npz --examples a.npz --folds 0 -o a.npz --force",
         "fit a.npz --examples a.npz --hold-out t.npz -o t.npz --force",
         "fit a.npz --examples a.npz --method mwe --accumulate a.npz --force",
-        "export m.dermis --motion t.npz --drivers m.dermis -o new.glb --force",
+        "export drivers m.dermis --motion t.npz --table m.dermis -o new.glb --force",
     ] {
         desk.bad(line, &["this name is not one of", "name it"]);
         assert!(files.map(|name| desk.bytes(name)) == before, "{line}");

@@ -495,7 +495,7 @@ fn threads_change_nothing() {
                 "fit a.npz --examples a.npz --folds 0 -o m.dermis --force {options} --threads {threads}"
             ));
             desk.good(&format!("pose m.dermis --motion a.npz -o s.pc2 --force --threads {threads}"));
-            desk.good(&format!("export m.dermis --motion a.npz -o e.glb --force --threads {threads}"));
+            desk.good(&format!("export shapes m.dermis --motion a.npz -o e.glb --force --threads {threads}"));
             let made = ["m.dermis", "s.pc2", "e.glb"].map(|name| desk.bytes(name)).to_vec();
             match &first {
                 None => first = Some(made),
@@ -571,7 +571,7 @@ fn weights_are_fitted_stored_and_exported() {
     }
     // Read back from its own file, and as a rig of its own.
     assert_eq!(desk.json("eval m.dermis --examples a.npz --json")["error"], all["error"]);
-    desk.good("export m.dermis -o m.glb");
+    desk.good("export shapes m.dermis -o m.glb");
     let from_export = desk.json("fit m.glb --examples a.npz --method own-weights --folds 0 --json");
     assert!(number(&from_export, "train.rms") < 10.0 * rounding(&tube));
 
@@ -630,7 +630,7 @@ fn weights_are_fitted_to_a_rig_that_has_none() {
     let value = desk.json("fit bare.npz --examples bare.npz --method lbs --folds 0 --json -o m.dermis");
     assert!(number(&value, "train.rms") < rounding(&tube), "{}", value["train"]);
     assert!(value["report"]["weights_vs_rig"].is_null() && value["baseline"].is_null());
-    desk.good("export m.dermis -o m.glb");
+    desk.good("export shapes m.dermis -o m.glb");
     desk.good("eval m.dermis --examples bare.npz");
     desk.bad("fit bare.npz --examples bare.npz --method lbs --set lock-vertices=1", &["no skinning weights"]);
     desk.bad("fit bare.npz --examples bare.npz --method own-weights", &["no skinning weights"]);
@@ -644,7 +644,7 @@ fn negative_weights_are_told_and_not_exported() {
     let line = "fit a.npz --examples a.npz --method lbs --set kind=";
     let value = desk.json(&format!("{line}affine --set candidates=all --folds 0 --json -o m.dermis"));
     assert!(value["warnings"].as_array().unwrap().iter().any(|w| w.as_str().unwrap().contains("negative")), "{value}");
-    desk.bad("export m.dermis -o m.glb", &["negative"]);
+    desk.bad("export shapes m.dermis -o m.glb", &["negative"]);
     assert_eq!(desk.json("eval m.dermis --examples a.npz --json")["error"], value["error"]);
     let plain = desk.json(&format!("{line}plain --folds 0 --json"));
     assert!(plain["warnings"].to_string().contains("comparison only"));

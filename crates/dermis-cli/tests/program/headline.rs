@@ -29,7 +29,7 @@ fn terminal_json_and_page_say_the_same() {
         ("--folds 0", "not validated", "train", "Not validated; on the training poses, "),
         ("--hold-out test.npz", "held out", "held_out", "Held out: "),
     ] {
-        let line = format!("fit train.npz --examples train.npz {options} --report page --force");
+        let line = format!("fit train.npz --examples train.npz {options} --report page.html --force");
         let value = desk.json(&format!("{line} --json"));
         assert_eq!(value["validation"], validation);
         assert_eq!(value["error"], value[key], "{options}");
@@ -38,7 +38,7 @@ fn terminal_json_and_page_say_the_same() {
         let remains = format!("{:.0} % of the error of the rig's own weights remains", 100.0 * number(&value, "ratio"));
         assert!(said.contains(&remains), "{said}: {remains}");
         assert!(desk.good(&line).out.lines().any(|line| line == said), "{options}");
-        let page = String::from_utf8(desk.bytes("page/report.html")).unwrap();
+        let page = String::from_utf8(desk.bytes("page.html")).unwrap();
         // The bulge is learnt well enough for a tick, wherever there is evidence.
         assert_eq!(verdict(&page), (said.to_owned(), validation != "not validated"), "{options}");
         let first = page.split("<dt>").nth(1).unwrap();
@@ -66,8 +66,8 @@ fn a_skin_far_from_its_target_has_no_tick() {
         record.positions.iter_mut().flatten().for_each(|p| p.x += 0.2);
     }
     desk.put("moved.npz", to_bytes(|out| write(&moved, StoredFloat::Double, out)).unwrap());
-    desk.good("eval m.dermis --examples moved.npz --report page");
-    let page = String::from_utf8(desk.bytes("page/report.html")).unwrap();
+    desk.good("eval m.dermis --examples moved.npz --report page.html");
+    let page = String::from_utf8(desk.bytes("page.html")).unwrap();
     let (said, tick) = verdict(&page);
     assert!(!tick && said.contains("more than 5 % of the rig's diagonal"), "{said}");
 }

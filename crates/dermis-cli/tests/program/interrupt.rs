@@ -26,9 +26,9 @@ fn an_interrupted_fit_leaves_everything_as_it_was() {
     desk.put("b.npz", Tube::new(1500, 4, 0.5, Flesh::Bulge).bundle());
     desk.put("old.dermis", "an older model");
     for line in [
-        "fit a.npz --examples a.npz -o new.dermis --report rep",
+        "fit a.npz --examples a.npz -o new.dermis --report rep.html",
         "fit a.npz --examples a.npz -o old.dermis --force",
-        "fit a.npz --examples a.npz --method mwe --set rows=auto -o new.dermis --report rep",
+        "fit a.npz --examples a.npz --method mwe --set rows=auto -o new.dermis --report rep.html",
         "fit a.npz --examples a.npz --method mwe --set rows=auto -o old.dermis --force",
         "fit a.npz --examples a.npz --method animation-space -o new.dermis",
         "compare a.npz --examples a.npz --hold-out b.npz --methods joint,mwe-auto,mwe",

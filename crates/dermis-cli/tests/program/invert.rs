@@ -414,7 +414,7 @@ fn bad_stacks_are_named() {
 fn precision_and_calls_of_a_search_can_be_set() {
     let (desk, _) = desk();
     let run = |options: &str| {
-        desk.json(&format!("invert a.npz --sculpts a.npz --method direction-set {options} -o x.npz --force --json"))
+        desk.json(&format!("invert a.npz --sculpts a.npz --algorithm direction-set {options} -o x.npz --force --json"))
     };
     let of = |found: &Value, key: &str| {
         found["sculpts"].as_array().unwrap().iter().map(|s| number(s, key)).fold(0.0, f64::max)

@@ -125,7 +125,7 @@ fn planted_markers_give_the_walk_back() {
     let (desk, planted) = (Desk::new(), Planted::new());
     desk.put("set.json", planted.set().into_bytes());
     desk.put("walk.trc", planted.trc().into_bytes());
-    let found = desk.json(&format!("markers walk.trc {BODY} --set set.json -o walk.npz --json"));
+    let found = desk.json(&format!("markers walk.trc {BODY} --marker-set set.json -o walk.npz --json"));
     // The frame before pulls; the walk has 12 frames, half of a limb's swing apart.
     assert!(number(&found, "rms_mm") < 0.3 && number(&found, "rate") == 24.0, "{found}");
     assert_eq!(
@@ -134,18 +134,18 @@ fn planted_markers_give_the_walk_back() {
     );
     assert!(planted.off(&desk, "walk.npz") < 1e-3, "{}", planted.off(&desk, "walk.npz"));
     desk.put("walk.json", planted.cameras().into_bytes());
-    let seen = desk.json(&format!("markers walk.json {BODY} --set set.json -o seen.npz --json"));
+    let seen = desk.json(&format!("markers walk.json {BODY} --marker-set set.json -o seen.npz --json"));
     assert!(number(&seen["cameras"], "rms_pixels") < 1e-6 && number(&seen["cameras"], "lost") == 0.0);
     assert_eq!(seen["cameras"]["cameras"][1]["outliers"], json!(1));
     assert!(planted.off(&desk, "seen.npz") < 1e-3);
-    desk.good(&format!("markers walk.trc {BODY} --set set.json -o walk.bvh"));
+    desk.good(&format!("markers walk.trc {BODY} --marker-set set.json -o walk.bvh"));
 }
 
 #[test]
 fn mistakes_of_takes_and_sets_are_named() {
     let (desk, planted) = (Desk::new(), Planted::new());
     desk.put("walk.trc", planted.trc().into_bytes());
-    let line = format!("markers walk.trc {BODY} --set set.json -o new.npz");
+    let line = format!("markers walk.trc {BODY} --marker-set set.json -o new.npz");
     for (set, says) in [
         ("{\"markers\": [{\"name\": \"a\", \"bone\": \"tail\"}]}", &["\"a\" sits on \"tail\"", "set.json"][..]),
         ("{\"markers\": [{\"name\": \"a\", \"bone\": \"head\"}]}", &["marker \"a\" has no place", "--calibration"]),

@@ -82,7 +82,7 @@ fn shown(validate: fn(&Desk, &[&str])) {
     let mut left = vec![];
     for shapes in [0, 2, 7] {
         let name = format!("e{shapes}.glb");
-        let run = desk.good(&format!("export m.dermis --motion test.glb#bends --shapes {shapes} -o {name}"));
+        let run = desk.good(&format!("export shapes m.dermis --motion test.glb#bends --shapes {shapes} -o {name}"));
         assert!(run.out.contains("written: ") && run.out.contains("skin weights alone"), "{}", run.out);
         let contents = gltf::read(&desk.bytes(&name), &name, &|_, _| unreachable!()).unwrap();
         assert!(contents.morphs.len() <= shapes, "{} shapes", contents.morphs.len());
@@ -115,7 +115,7 @@ fn shown(validate: fn(&Desk, &[&str])) {
     }
     assert!(left[0] > 2e-3 && left[1] < 0.7 * left[0], "{left:?}");
     assert!(left[2] < 1e-6 * test.diagonal(), "as many shapes as frames carry everything: {left:?}");
-    let still = desk.good("export m.dermis -o still.glb");
+    let still = desk.good("export shapes m.dermis -o still.glb");
     assert!(still.out.contains("--motion"), "it says what is missing: {}", still.out);
     validate(&desk, &["e0.glb", "e2.glb", "e7.glb", "still.glb"]);
     // The exported file is a rig, a motion and examples for the program itself.
@@ -132,7 +132,7 @@ fn driven(validate: fn(&Desk, &[&str])) {
     let (desk, test) = desk();
     desk.good("fit train.npz --examples train.npz -s 0.01 -o j.dermis");
     desk.good("fit train.npz --examples train.npz --method mwe -s 0.01 -o q.dermis");
-    let cost = desk.json("export j.dermis --motion test.npz --drivers d.json --shapes 6 -o d.glb --json");
+    let cost = desk.json("export drivers j.dermis --motion test.npz --table d.json --shapes 6 -o d.glb --json");
     assert_eq!(number(&cost, "shapes"), 6.0);
     // The rig is symmetric: its examples count with their mirror images.
     assert_eq!((number(&cost, "training.poses"), number(&cost, "motion.poses")), (28.0, 7.0));
@@ -165,7 +165,7 @@ fn driven(validate: fn(&Desk, &[&str])) {
         assert!((contents.clips[0].sample)(*time).morph_weights.iter().all(|w| (0.0..=1.0).contains(w)));
     }
     // Without a motion the same shapes, and the bind pose is shown as it is.
-    let still = desk.good("export j.dermis --drivers still.json --shapes 6 -o still.glb");
+    let still = desk.good("export drivers j.dermis --table still.json --shapes 6 -o still.glb");
     assert!(still.out.contains("28 training poses") && still.out.contains("with 6 shapes"), "{}", still.out);
     assert_eq!(desk.bytes("still.json"), desk.bytes("d.json"));
     let bytes = desk.bytes("still.glb");
@@ -180,17 +180,17 @@ fn driven(validate: fn(&Desk, &[&str])) {
     // The clip, read as examples, is as far from the model as was said.
     let shown = desk.json("eval j.dermis --examples d.glb --json");
     assert!((number(&shown, "error.rms") - number(&cost, "motion.shapes.rms")).abs() < 1e-6, "{shown}");
-    desk.good("export j.dermis --motion test.npz --drivers all.json --shapes all -o all.glb");
+    desk.good("export drivers j.dermis --motion test.npz --table all.json --shapes all -o all.glb");
     validate(&desk, &["d.glb", "still.glb", "all.glb"]);
-    desk.good("export j.dermis --motion test.npz --drivers one.json --shapes 6 -o one.glb --threads 1");
+    desk.good("export drivers j.dermis --motion test.npz --table one.json --shapes 6 -o one.glb --threads 1");
     assert!(desk.bytes("one.json") == desk.bytes("d.json") && desk.bytes("one.glb") == desk.bytes("d.glb"));
     for (line, says) in [
-        ("export q.dermis --drivers x.json -o x.glb", &["mwe", "--motion", "without --drivers"][..]),
-        ("export j.dermis --drivers x.json --shapes 1 -o x.glb", &["--shapes 1"]),
-        ("export j.dermis --shapes all -o x.glb", &["--drivers"]),
-        ("export j.dermis --shapes some -o x.glb", &["some"]),
-        ("export j.dermis --drivers x.glb -o x.glb", &["x.glb", "of its own"]),
-        ("export j.dermis --drivers d.json -o x.glb", &["d.json", "exists already", "--force"]),
+        ("export drivers q.dermis --table x.json -o x.glb", &["mwe", "bake it"][..]),
+        ("export drivers j.dermis --table x.json --shapes 1 -o x.glb", &["--shapes 1"]),
+        ("export shapes j.dermis --shapes all -o x.glb", &["driven shapes"]),
+        ("export shapes j.dermis --shapes some -o x.glb", &["some"]),
+        ("export drivers j.dermis --table x.glb -o x.glb", &["x.glb", "of its own"]),
+        ("export drivers j.dermis --table d.json -o x.glb", &["d.json", "exists already", "--force"]),
     ] {
         desk.bad(line, says);
         assert!(!desk.names(".").iter().any(|n| n.starts_with("x.")), "{line}");
@@ -208,9 +208,10 @@ fn pose_space_exported(validate: fn(&Desk, &[&str])) {
     desk.good("fit train.npz --examples train.npz --method psd --set budget=9,6 --guard off -o b.dermis");
     desk.good("fit train.npz --examples train.npz --method psd --set form=forward -o f.dermis");
     desk.good("fit train.npz --examples train.npz -s 0.01 -o j.dermis");
-    let still = desk.good("export p.dermis -o still.glb").out;
+    let still = desk.good("export shapes p.dermis -o still.glb").out;
     assert!(still.contains("training poses") && still.contains("values of"), "{still}");
-    let cost = desk.json("export p.dermis --motion test.npz --drivers p.json --shapes 12 --kernels 8 -o p.glb --json");
+    let cost =
+        desk.json("export drivers p.dermis --motion test.npz --table p.json --shapes 12 --kernels 8 -o p.glb --json");
     assert_eq!((number(&cost, "shapes"), number(&cost, "motion.poses")), (12.0, 7.0));
     for set in ["training", "motion"] {
         let [alone, shapes] = ["weights_alone", "shapes"].map(|what| number(&cost, &format!("{set}.{what}.rms")));
@@ -219,24 +220,24 @@ fn pose_space_exported(validate: fn(&Desk, &[&str])) {
     let table: serde_json::Value = serde_json::from_slice(&desk.bytes("p.json")).unwrap();
     assert_eq!((&table["kind"], table["shapes"].as_array().unwrap().len()), (&"pose-space".into(), 12));
     // A compiled model without a ball is what the file shows.
-    let whole = desk.json("export b.dermis --motion test.npz -o b.glb --json");
+    let whole = desk.json("export shapes b.dermis --motion test.npz -o b.glb --json");
     assert!(number(&whole, "motion.shapes.max") < 1e-6 * test.diagonal(), "{whole}");
     let shown = desk.json("eval b.dermis --examples b.glb --json");
     assert!(number(&shown, "error.max") < 5e-6 * test.diagonal(), "{shown}");
     // What cannot be driven is baked, and says why.
-    let baked = desk.good("export f.dermis --motion test.npz -o f.glb").out;
+    let baked = desk.good("export shapes f.dermis --motion test.npz -o f.glb").out;
     assert!(baked.contains("no shapes are driven") && baked.contains("--set form=inverse"), "{baked}");
-    let bare = desk.good("export p.dermis --shapes 0 -o bare.glb").out;
+    let bare = desk.good("export shapes p.dermis --shapes 0 -o bare.glb").out;
     assert!(bare.contains("the learnt correction is not in it"), "{bare}");
     validate(&desk, &["still.glb", "p.glb", "b.glb", "f.glb"]);
     for (line, says) in [
-        ("export f.dermis --drivers x.json -o x.glb", &["--set form=inverse", "--motion alone"][..]),
-        ("export b.dermis --shapes 4 -o x.glb", &["--shapes 4", "needs 10"]),
-        ("export b.dermis --kernels 2 -o x.glb", &["--kernels 2", "needs 6"]),
-        ("export p.dermis --kernels 0 -o x.glb", &["--kernels 0"]),
-        ("export p.dermis --shapes 1 -o x.glb", &["--shapes 1", "two at least"]),
-        ("export j.dermis --kernels 8 --drivers x.json -o x.glb", &["--kernels", "joint"]),
-        ("export p.dermis --lbs --kernels 8 --motion test.npz -o x.glb", &["--kernels", "--lbs"]),
+        ("export drivers f.dermis --table x.json -o x.glb", &["--set form=inverse", "bake it"][..]),
+        ("export shapes b.dermis --shapes 4 -o x.glb", &["--shapes 4", "needs 10"]),
+        ("export shapes b.dermis --kernels 2 -o x.glb", &["--kernels 2", "needs 6"]),
+        ("export shapes p.dermis --kernels 0 -o x.glb", &["--kernels 0"]),
+        ("export shapes p.dermis --shapes 1 -o x.glb", &["--shapes 1", "two at least"]),
+        ("export drivers j.dermis --kernels 8 --table x.json -o x.glb", &["--kernels", "joint"]),
+        ("export bones p.dermis --kernels 8 --motion test.npz -o x.glb", &["--kernels"]),
     ] {
         desk.bad(line, says);
         assert!(!desk.names(".").iter().any(|n| n.starts_with("x.")), "{line}");
@@ -280,16 +281,18 @@ fn existing_outputs_are_kept_unless_forced() {
     desk.put("kept", "mine");
     desk.put("kept.pc2", "mine");
     desk.put("kept.glb", "mine");
+    desk.put("kept.html", "mine");
+    desk.put("kept2.html", "mine");
     desk.put("full/mine.txt", "mine");
     std::fs::create_dir(desk.path("empty")).unwrap();
     for (line, kept) in [
         ("fit nothing.npz --examples nothing.npz -o kept", "kept"),
         ("fit train.npz --examples train.npz -o kept", "kept"),
-        ("fit train.npz --examples train.npz --report full", "full/mine.txt"),
-        ("eval m.dermis --examples test.npz --report full", "full/mine.txt"),
+        ("fit train.npz --examples train.npz --report kept.html", "kept.html"),
+        ("eval m.dermis --examples test.npz --report kept2.html", "kept2.html"),
         ("pose m.dermis --motion test.npz -o kept.pc2", "kept.pc2"),
         ("pose m.dermis --motion test.npz -o full", "full/mine.txt"),
-        ("export m.dermis -o kept.glb", "kept.glb"),
+        ("export shapes m.dermis -o kept.glb", "kept.glb"),
     ] {
         desk.bad(line, &["exists already", "--force"]);
         assert!(desk.bytes(kept) == b"mine", "{line}");
@@ -305,9 +308,9 @@ fn existing_outputs_are_kept_unless_forced() {
     assert_eq!(desk.names("empty").len(), 6);
     for line in [
         "fit train.npz --examples train.npz -o no/where.dermis",
-        "fit train.npz --examples train.npz --report no/where",
+        "fit train.npz --examples train.npz --report no/where.html",
         "pose m.dermis --motion test.npz -o no/where.pc2",
-        "export m.dermis -o no/where.glb",
+        "export shapes m.dermis -o no/where.glb",
         "demo --out no/where",
     ] {
         desk.bad(line, &["\"no\" does not exist"]);
@@ -315,7 +318,7 @@ fn existing_outputs_are_kept_unless_forced() {
     // A folder cannot become a file, nor a file a folder, forced or not.
     desk.bad("fit train.npz --examples train.npz -o full --force", &["full", "folder"]);
     desk.bad("pose m.dermis --motion test.npz -o m.dermis --force", &["m.dermis"]);
-    desk.bad("eval m.dermis --examples test.npz --report m.dermis --force", &["m.dermis"]);
+    desk.bad("eval m.dermis --examples test.npz --report m.dermis --force", &["m.dermis.html"]);
     desk.good("inspect m.dermis");
     assert!(desk.names(".").iter().all(|n| !n.contains(".part")), "{:?}", desk.names("."));
 }
@@ -324,9 +327,9 @@ fn existing_outputs_are_kept_unless_forced() {
 fn standard_output_holds_the_answer_alone() {
     let (desk, _) = desk();
     for line in [
-        "fit train.npz --examples train.npz --hold-out test.npz --json --quiet -o a.dermis --report a",
-        "fit train.npz --examples train.npz --json -v -o b.dermis --report b",
-        "eval m.dermis --examples test.npz --json --report c",
+        "fit train.npz --examples train.npz --hold-out test.npz --json --quiet -o a.dermis --report a.html",
+        "fit train.npz --examples train.npz --json -v -o b.dermis --report b.html",
+        "eval m.dermis --examples test.npz --json --report c.html",
         "compare train.npz --examples train.npz --hold-out test.npz --methods own-weights --json",
         "inspect m.dermis train.npz test.glb --json",
     ] {
@@ -336,8 +339,8 @@ fn standard_output_holds_the_answer_alone() {
         assert_eq!(run.out.trim_end().lines().count(), 1);
         assert!(!run.err.contains('\u{1b}'), "no bars where nobody watches: {}", run.err);
     }
-    assert!(exists(&desk.path("a/report.html")) && exists(&desk.path("c/report.html")));
-    assert!(desk.bytes("a/report.html").starts_with(b"<!"));
+    assert!(exists(&desk.path("a.html")) && exists(&desk.path("c.html")));
+    assert!(desk.bytes("a.html").starts_with(b"<!"));
     assert!(exists(&desk.path("a.dermis")));
     for line in ["fit train.npz --examples train.npz --folds 0", "eval m.dermis --examples test.npz"] {
         let run = desk.good(line);

@@ -67,11 +67,11 @@ fn a_demand_is_judged_on_the_set_that_counts() {
 #[test]
 fn what_is_not_validated_cannot_pass() {
     let desk = desk();
-    let line = "fit a.npz --examples a.npz --folds 0 --report r";
+    let line = "fit a.npz --examples a.npz --folds 0 --report r.html";
     let run = desk.run_with(&format!("{line} --json"), &["--pass", "1 m in 1 %"]);
     let expected = json!({"asked": "1 m in 1 %", "reached_percent": null, "passed": false, "reason": "not validated"});
     assert_eq!((run.code, &parsed(&run.out)["pass"]), (1, &expected));
-    let page = String::from_utf8(desk.bytes("r/report.html")).unwrap();
+    let page = String::from_utf8(desk.bytes("r.html")).unwrap();
     assert!(page.contains("Failed: not validated"));
     // Without a demand none is spoken of.
     assert!(desk.json("fit a.npz --examples a.npz --folds 0 --json").get("pass").is_none());
@@ -86,7 +86,7 @@ fn a_recipe_carries_the_demand() {
     let run = desk.run("run check.json");
     assert_eq!(run.code, 1, "{}", run.err);
     assert!(run.out.contains("Failed: ") && run.out.contains("at most 0.000001 mm; 99 % were asked."), "{}", run.out);
-    assert!(String::from_utf8(desk.bytes("r/report.html")).unwrap().contains("99 % were asked."));
+    assert!(String::from_utf8(desk.bytes("r.html")).unwrap().contains("99 % were asked."));
     desk.put("check.json", recipe.to_string().replace("0.000001 mm", "a hair"));
     desk.bad("run check.json", &["no demand such as"]);
 }

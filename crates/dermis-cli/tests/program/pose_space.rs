@@ -206,7 +206,7 @@ fn a_channel_tells_poses_apart_that_rotations_do_not() {
     }
     // A page has sliders for joints, and nothing for the muscle.
     fit(&desk, "--method psd -s 1e-6 --set channels=strain --set form=inverse");
-    desk.bad("export m.dermis --viewer -o view", &["channels: strain", "--driven"]);
+    desk.bad("export viewer m.dermis -o view", &["channels: strain", "--driven"]);
     assert!(!desk.path("view").exists());
     // A channel that stays at rest changes nothing.
     for idle in ["--set channels=idle", "--set channels=idle=2"] {
@@ -366,7 +366,7 @@ fn shapes_by_example_have_names_and_adjectives() {
     assert!(number(&beyond, "baseline.error.max") > 0.05);
     assert!(number(&beyond, "error.max") < 1e-4 * number(&beyond, "baseline.error.max"), "{}", beyond["error"]);
     // As morph targets, with the names of the sculpts.
-    let made = desk.json("export m.dermis -o m.glb --drivers m.json --json");
+    let made = desk.json("export drivers m.dermis -o m.glb --table m.json --json");
     assert!(number(&made, "training.shapes.max") < 1e-5 * tube.diagonal(), "{made}");
     let table: Value = serde_json::from_slice(&desk.bytes("m.json")).unwrap();
     let shapes: Vec<&str> = table["shapes"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
@@ -451,7 +451,7 @@ fn pose_space_options_are_refused_where_they_do_not_serve() {
 fn shapes_of_a_linear_term_are_near_the_model() {
     let (desk, _) = desk(24);
     desk.good("fit a.npz --examples a.npz --method psd --set linear=on --folds 0 -o m.dermis");
-    let made = desk.json("export m.dermis -o m.glb --drivers m.json --kernels 4 --json");
+    let made = desk.json("export drivers m.dermis -o m.glb --table m.json --kernels 4 --json");
     let rms = |what: &str| number(&made, &format!("training.{what}.rms"));
     assert!(rms("shapes") < 0.5 * rms("weights_alone"), "{made}");
 }

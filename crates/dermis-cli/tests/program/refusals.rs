@@ -60,7 +60,7 @@ fn files_that_do_not_serve_are_named() {
         ("pose m.dermis --motion a.glb --clip walk -o x.pc2", &["\"walk\""]),
         ("pose m.dermis --motion a.npz -o x.abc", &[".abc", ".pc2"]),
         ("pose m.dermis --motion a.npz -o x.obj", &["6 skins", ".obj"]),
-        ("export m.dermis -o x.fbx", &["x.fbx", ".glb"]),
+        ("export shapes m.dermis -o x.fbx", &["x.fbx", ".glb"]),
     ] {
         let out = if line.starts_with("fit") { " -o x.dermis" } else { "" };
         desk.bad(&format!("{line}{out}"), says);
@@ -227,8 +227,8 @@ fn options_for_reading_that_act_on_nothing_are_refused() {
         ("compare a.npz --examples a.npz --hold-out shapes.glb --methods lbs --up z", "--up"),
         ("pose m.dermis --motion a.npz --up z -o x.pc2", "--up"),
         ("suggest m.dermis --motion a.npz --unit 0.01", "--unit"),
-        ("export m.dermis --motion a.npz --up z -o x.glb", "--up"),
-        ("export m.dermis --fps 30 -o x.glb", "--fps"),
+        ("export shapes m.dermis --motion a.npz --up z -o x.glb", "--up"),
+        ("export shapes m.dermis --fps 30 -o x.glb", "--fps"),
         ("weights a.npz --single-bone a.npz --fps 30 -o x.npz", "--fps"),
         ("invert a.npz --sculpts a.npz --fps 30 -o x.npz", "--fps"),
         ("decompose a.npz --bones 2 --up z -o x.glb", "--up"),
@@ -329,7 +329,7 @@ fn outputs_are_called_as_what_they_hold() {
     desk.good("fit a.npz --examples a.npz --folds 0 -o m.dermis");
     desk.bad("fit a.npz --examples a.npz -o x.glb", &["x.glb", "name it MODEL.dermis"]);
     desk.bad("fit a.npz --examples a.npz --method mwe --accumulate x.npz", &["x.npz", "name it SUMS.part"]);
-    desk.bad("export m.dermis -o x.glb --drivers y.glb", &["y.glb", "name it TABLE.json"]);
+    desk.bad("export drivers m.dermis -o x.glb --table y.glb", &["y.glb", "name it TABLE.json"]);
     desk.good("fit a.npz --examples a.npz --folds 0 -o no_ending");
     assert_eq!(desk.names("."), ["a.npz", "m.dermis", "no_ending"]);
 }

@@ -74,16 +74,15 @@ fn poses_in_another_order_and_poses_of_one_outcome_alone() {
 }
 
 #[test]
-fn the_page_is_a_file_or_stands_in_a_folder() {
+fn the_page_is_a_file() {
     let desk = desk();
     desk.good("report a.json b.json -o page.html");
-    desk.good("report a.json b.json -o pages");
+    desk.bad("report a.json b.json -o pages/", &["say pages.html"]);
     let page = String::from_utf8(desk.bytes("page.html")).unwrap();
     for word in ["b against a", "Headline figures", "Difference per pose", "Settings that differ", "data-set=\"0\""] {
         assert!(page.contains(word), "{word}");
     }
     assert!(!page.contains("<div id=\"view-host\""), "no skins");
-    assert!(exists(&desk.path("pages/report.html")));
     desk.bad("report a.json b.json -o page.html", &["page.html", "--force"]);
     desk.good("report a.json b.json -o page.html --force");
     // An input is never replaced.

@@ -14,7 +14,8 @@ const WALK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../assets/body/body_
 fn a_bare_body_is_rigged_exercised_and_walks() {
     let desk = Desk::new();
     // The skeleton in the file is left out.
-    let line = format!("rig {BODY} -o hero.npz --report rig.html --write-joints joints.json --exercise poses.npz");
+    let line =
+        format!("rig {BODY} -o hero.npz --report rig.html --write-joints joints.json --write-exercise poses.npz");
     let told = desk.json(&format!("{line} --json"));
     assert_eq!((number(&told, "bones"), number(&told, "outside.share") < 0.02), (22.0, true), "{told}");
     let made = npz::read(&desk.bytes("hero.npz"), "hero.npz").unwrap();
@@ -45,14 +46,15 @@ fn a_bare_body_is_rigged_exercised_and_walks() {
 #[test]
 fn a_file_is_a_template_and_a_hand_is_rigged() {
     let desk = Desk::new();
-    let told = desk.json(&format!("rig {BODY} --template {BODY} -o own.npz --exercise own_poses.npz --json"));
+    let told = desk.json(&format!("rig {BODY} --template {BODY} -o own.npz --write-exercise own_poses.npz --json"));
     assert_eq!((number(&told, "bones"), &told["missing"]), (52.0, &json!([])), "{told}");
     assert!(told["joints"]["index_03_r"]["place"].is_array() && number(&told, "outside.share") < 0.02, "{told}");
     let planted = dermis_testkit::bodies::hand(1.0, 8.0, 8.0);
     let vertices = planted.mesh.positions.iter().map(|p| format!("v {} {} {}\n", p.x, p.y, p.z));
     let faces = planted.mesh.triangles.iter().map(|t| format!("f {} {} {}\n", t[0] + 1, t[1] + 1, t[2] + 1));
     desk.put("hand.obj", vertices.chain(faces).collect::<String>());
-    let told = desk.json("rig hand.obj --template hand -o hand.glb --report hand.html --exercise poses.npz --json");
+    let told =
+        desk.json("rig hand.obj --template hand -o hand.glb --report hand.html --write-exercise poses.npz --json");
     assert_eq!((number(&told, "bones"), &told["missing"]), (17.0, &json!([])), "{told}");
     for (name, place) in &planted.joints {
         let found = told["joints"][name.as_str()]["place"].as_array().unwrap();

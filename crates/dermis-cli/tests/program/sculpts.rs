@@ -99,7 +99,7 @@ fn three_sculpts_become_named_shapes_with_drivers() {
     let expected = [("elbow_90", vec!["lowerarm_l"]), ("knee", vec!["calf_l"]), ("arm_up", vec!["upperarm_l"])];
     assert_eq!(driven, expected);
 
-    let exported = desk.json("export body.dermis -o hero.glb --drivers hero.json --json");
+    let exported = desk.json("export drivers body.dermis -o hero.glb --table hero.json --json");
     assert_eq!((number(&exported, "shapes"), number(&exported, "regions")), (3.0, 3.0));
     assert_eq!(exported["origin"], "one per sculpt");
     let table: Value = serde_json::from_slice(&desk.bytes("hero.json")).unwrap();
@@ -114,7 +114,7 @@ fn three_sculpts_become_named_shapes_with_drivers() {
 fn weights_of_sculpts_lie_between_nothing_and_all() {
     let (desk, body) = desk();
     desk.good(&format!("{FIT} -o body.dermis"));
-    desk.good("export body.dermis -o walk.glb --drivers hero.json --motion body.glb#exercise");
+    desk.good("export drivers body.dermis -o walk.glb --table hero.json --motion body.glb#exercise");
     let walk = dermis_workflow::load::load_rig(&desk.path("walk.glb")).unwrap();
     assert_eq!(walk.rig.mesh().positions.len(), body.rig.mesh().positions.len());
     let read = contents(&desk, "walk.glb");
@@ -183,7 +183,7 @@ fn play(reader: impl FnOnce(&Path, &Path) -> Value) {
     let (desk, body) = desk();
     // Three commands: a model, what an engine reads, and the engine's own reader.
     desk.good(&format!("{FIT} -o hero.dermis"));
-    desk.good("export hero.dermis -o hero.glb --drivers hero.json");
+    desk.good("export drivers hero.dermis -o hero.glb --table hero.json");
     let skeleton = body.rig.skeleton();
     let world = |frame: &Frame| {
         let named = skeleton.names().iter().zip(frame.pose.bones.iter());

@@ -50,12 +50,13 @@ fn the_help_of_every_verb_is_stored() {
         assert!(all.contains(&format!("  {verb} ")), "{verb} is a verb");
         check(&format!("help_{verb}.txt"), &desk.good(&format!("help {verb}")).out);
     }
-    let listed = all.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    let listed: BTreeSet<&str> = listed
-        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
-        .filter_map(|line| line.split_whitespace().next())
-        .collect();
-    let known: BTreeSet<&str> = VERBS.into_iter().chain(["completions", "help"]).collect();
+    for form in ["shapes", "drivers", "bones", "viewer"] {
+        check(&format!("help_export_{form}.txt"), &desk.good(&format!("help export {form}")).out);
+    }
+    let listed =
+        all.lines().filter(|line| line.starts_with("  ") && line[2..].starts_with(|c: char| c.is_ascii_lowercase()));
+    let listed: BTreeSet<&str> = listed.filter_map(|line| line.split_whitespace().next()).collect();
+    let known: BTreeSet<&str> = VERBS.into_iter().chain(["completions"]).collect();
     assert_eq!(listed, known, "a verb without a stored help");
 }
 
@@ -98,18 +99,18 @@ fn the_keys_of_every_verb_s_json_are_stored() {
         "recipe psd.dermis",
         "eval joint.dermis --examples test.npz --stress 2 --json",
         "compare train.npz --examples train.npz --hold-out test.npz --methods own-weights,mwe --json",
-        "compare train.npz --examples train.npz --hold-out test.npz --methods mwe --poses 4,8 --draws 2 --json",
+        "compare train.npz --examples train.npz --hold-out test.npz --methods mwe --counts 4,8 --draws 2 --json",
         "report a.json b.json --json",
         "suggest joint.dermis --motion test.npz --json",
-        "exercise train.npz --poses 12 --in-betweens 2 -o exercise.npz --write-limits limits.json --json",
+        "exercise train.npz --count 12 --in-betweens 2 -o exercise.npz --write-limits limits.json --json",
         "retarget test.npz train.npz -o moved.npz --json",
-        "rig BODY -o rigged.glb --write-joints joints.json --report rig.html --exercise rigged.npz --json",
+        "rig BODY -o rigged.glb --write-joints joints.json --report rig.html --write-exercise rigged.npz --json",
         "inspect train.npz joint.dermis --json",
-        "export joint.dermis --motion test.npz -o walk.glb --json",
-        "export joint.dermis --motion test.npz --drivers joint.json -o driven.glb --json",
-        "export psd.dermis --drivers psd.json -o psd.glb --json",
-        "export psd.dermis --viewer -o viewer --json",
-        "export joint.dermis --motion test.npz --lbs --helpers 2 -o lbs.glb --json",
+        "export shapes joint.dermis --motion test.npz -o walk.glb --json",
+        "export drivers joint.dermis --motion test.npz --table joint.json -o driven.glb --json",
+        "export drivers psd.dermis --table psd.json -o psd.glb --json",
+        "export viewer psd.dermis -o viewer --json",
+        "export bones joint.dermis --motion test.npz --helpers 2 -o lbs.glb --json",
         "convert train.npz -o train.glb --json",
         "weights train.npz --heat -o heat.npz --json",
         "decompose train.npz --bones 2 -o bones.glb --json",

@@ -59,10 +59,11 @@ fn a_pose_space_through_a_stack_meets_its_sculpts() {
     desk.good("fit --recipe m.json -o again.dermis");
     assert_eq!(desk.bytes("m.dermis"), desk.bytes("again.dermis"));
     // Cross-validation refits through the stack; the report page is written.
-    let line = "fit a.npz --examples a.npz#bend* --method psd --stack stack.json -s 0 --folds 3 --report page --json";
+    let line =
+        "fit a.npz --examples a.npz#bend* --method psd --stack stack.json -s 0 --folds 3 --report page.html --json";
     let validated = desk.json(line);
     assert!(validated.to_string().contains("cross"), "{validated}");
-    assert!(exists(&desk.path("page/report.html")));
+    assert!(exists(&desk.path("page.html")));
     // A character that is elsewhere, turned, takes lattices and wires along.
     let g = DAffine3::from_rotation_translation(
         dermis_workflow::rig::glam::DQuat::from_rotation_y(1.2),
@@ -212,9 +213,12 @@ fn what_a_stack_cannot_serve_is_named() {
     }
     desk.put("stack.json", STACK);
     desk.good("fit a.npz --examples a.npz --method psd --stack stack.json -s 0 --set budget=8 --folds 0 -o m.dermis");
-    desk.bad("export m.dermis -o x.glb --drivers x.json", &["its base is not linear blend skinning", "--base lbs"]);
+    desk.bad(
+        "export drivers m.dermis -o x.glb --table x.json",
+        &["its base is not linear blend skinning", "--base lbs"],
+    );
     // For a motion, any model is a GLB.
-    desk.good("export m.dermis --motion poses.npz -o x.glb");
+    desk.good("export shapes m.dermis --motion poses.npz -o x.glb");
     // A recipe that names a stack for another base.
     let recipe = desk.good("recipe m.dermis").out.replace("\"base\": \"stack\"", "\"base\": \"lbs\"");
     desk.put("r.json", recipe);

@@ -242,10 +242,10 @@ fn labels_do_not_steer_the_terminal() {
     let mut contents = Tube::new(9, 6, 0.0, Flesh::Bulge).contents();
     contents.records.iter_mut().for_each(|r| r.label = format!("\u{1b}[2J<script>{}", r.label.repeat(1000)));
     desk.put("a.npz", dermis_workflow::io::to_bytes(|out| write(&contents, StoredFloat::Double, out)).unwrap());
-    let run = desk.good("fit a.npz --examples a.npz --report rep");
+    let run = desk.good("fit a.npz --examples a.npz --report rep.html");
     assert!(!run.out.contains('\u{1b}') && !run.err.contains('\u{1b}'), "{}", run.out);
     assert!(run.out.contains("[2J<script>") && run.out.lines().all(|l| l.chars().count() < 300), "{}", run.out);
     assert!(!desk.good("inspect a.npz").out.contains('\u{1b}'));
-    let page = String::from_utf8(desk.bytes("rep/report.html")).unwrap();
+    let page = String::from_utf8(desk.bytes("rep.html")).unwrap();
     assert!(page.contains("[2J") && !page.contains("[2J<script>"));
 }

@@ -112,7 +112,7 @@ fn scans_alone_give_poses_weights_and_examples() {
     let bytes = to_bytes(|out| obj::write(&finer.mesh, &flat, &Space::default(), out)).unwrap();
     desk.put("scans/small.obj", &bytes);
     let before = number(&desk.json("weights bare.npz -o heat.npz --check truth.npz --json"), "check.error.rms");
-    let line = "weights bare.npz --scans scans --pose-rounds 3 -o made.npz --examples made_examples.npz --force --check truth.npz";
+    let line = "weights bare.npz --scans scans --pose-rounds 3 -o made.npz --registered made_examples.npz --force --check truth.npz";
     let said = desk.json(&format!("{line} --json"));
     let scans = said["scans"]["poses"]["scans"].as_array().unwrap();
     let failed: Vec<_> = scans.iter().filter(|scan| scan["failed"].is_string()).collect();
@@ -130,9 +130,7 @@ fn scans_alone_give_poses_weights_and_examples() {
     let fitted = desk.json("fit made.npz --examples made_examples.npz --folds 0 -o made.dermis --json");
     assert!(fitted.is_object(), "{fitted}");
     // The poses found serve as known ones.
-    desk.good(
-        "weights bare.npz --scans scans/0.obj scans/1.obj --motion made_examples.npz --rule nearest -o again.npz",
-    );
+    desk.good("weights bare.npz --scans scans/0.obj scans/1.obj --poses made_examples.npz --rule nearest -o again.npz");
 }
 
 /// The page has a card for every scan, the held-out number is the same in the text, the JSON and on the page, and without held-out scans
@@ -148,12 +146,12 @@ fn a_page_shows_every_scan_and_says_what_was_held_out() {
     }
     desk.put("scans/z<points>.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\n");
     let line = "weights bare.npz --scans scans --pose-rounds 2 -o made.glb --force";
-    let said = desk.json(&format!("{line} --hold-out held --report page --json"));
+    let said = desk.json(&format!("{line} --hold-out held --report held.html --json"));
     let held = &said["scans"]["held_out"];
     assert_eq!(held["scans"].as_array().unwrap().len(), 2);
     let (now, start) = (number(held, "distance"), number(held, "distance_at_start"));
     assert!(now < start && now < 0.012, "{now} {start}");
-    let html = String::from_utf8(desk.bytes("page/report.html")).unwrap();
+    let html = String::from_utf8(desk.bytes("held.html")).unwrap();
     assert_eq!(
         html.matches("<figcaption>").count(),
         9 + 3,
@@ -171,7 +169,7 @@ fn a_page_shows_every_scan_and_says_what_was_held_out() {
     assert!(String::from_utf8(desk.bytes("bare.html")).unwrap().contains("Not validated"));
     // What would say nothing is refused.
     desk.bad(&format!("{line} --hold-out scans/0.obj"), &["one of those that the weights are fitted to"]);
-    desk.bad("weights bare.npz --heat --report page -o x.glb", &["--report serves --scans, not --heat"]);
+    desk.bad("weights bare.npz --heat --report page.html -o x.glb", &["--report serves --scans, not --heat"]);
 }
 
 #[test]

@@ -222,7 +222,7 @@ fn decomposition(tube: &TubeRig) -> Result<Figure, FigureError> {
         paper: "A mesh sequence without skeleton becomes bones and weights: parts that move alike give the bones, least squares the weights."
             .into(),
         ours: "The sequences of the paper are not shipped; this trunk coils and twists in 16 frames. Bones come from mean shift on the rotations of triangles, \
-               weights from least squares with at most four a vertex (dermis decompose --method clustering). Beside it the default of dermis decompose, a \
+               weights from least squares with at most four a vertex (dermis decompose --algorithm clustering). Beside it the default of dermis decompose, a \
                search by descent."
             .into(),
         outcome: Verdict::Reproduced,

@@ -209,7 +209,7 @@ def weights(
     examples: Files = (),
     rule: Literal["shares", "published", "nearest"] | None = None,
     scans: Files = (),
-    motion: Path | None = None,
+    poses: Path | None = None,
     start: Literal["own-or-heat", "heat", "rig"] | None = None,
     reach: float | None = None,
     smoothness: float | None = None,
@@ -250,7 +250,7 @@ def weights(
         Of 'single-bone' and 'scans': how the bones that may move a vertex are chosen.
     scans : paths
         Of 'scans': folders or files.
-    motion : path, optional
+    poses : path, optional
         Of 'scans': the poses of the scans, where their files do not hold them. Without any, the poses are found.
     start : {'own-or-heat', 'heat', 'rig'}, optional
         Of 'scans': the weights that the fit begins with.
@@ -261,7 +261,7 @@ def weights(
     rounds : int, optional
         Of 'scans': rounds at most.
     rough : bool
-        Of 'scans': whether the poses of `motion` are rough. They are found, beginning there.
+        Of 'scans': whether the poses of `poses` are rough. They are found, beginning there.
     limits : path, optional
         Of 'scans': how far joints turn, a file of joint limits.
     pose_rounds : int, optional
@@ -303,7 +303,7 @@ def weights(
         "heat": heat,
         "single-bone": _given(examples=_inputs(examples), rule=rule),
         "scans": _given(
-            scans=_inputs(scans), motion=_input(motion), reach=reach, smoothness=smoothness, rounds=rounds, rule=rule,
+            scans=_inputs(scans), poses=_input(poses), reach=reach, smoothness=smoothness, rounds=rounds, rule=rule,
             rough=rough or None, limits=_input(limits), pose_rounds=pose_rounds,
             symmetric=symmetric or None,
             examples=None if registered is None else _text(registered), hold_out=_inputs(hold_out) or None,
@@ -318,13 +318,13 @@ def weights(
         "heat": {"skip", "transfer"},
         "single-bone": {"examples", "rule"},
         "scans": {
-            "scans", "motion", "start", "reach", "smoothness", "rounds", "rule", "rough", "limits", "pose_rounds",
+            "scans", "poses", "start", "reach", "smoothness", "rounds", "rule", "rough", "limits", "pose_rounds",
             "symmetric", "registered", "hold_out", "report",
         },
         "plan": {"degrees", "skip", "transfer"},
     }[source]
     named = _given(
-        rule=rule, motion=motion, start=start, reach=reach, smoothness=smoothness, rounds=rounds, degrees=degrees,
+        rule=rule, poses=poses, start=start, reach=reach, smoothness=smoothness, rounds=rounds, degrees=degrees,
         skip=skip, transfer=transfer, examples=examples or None, scans=scans or None, rough=rough or None, limits=limits,
         pose_rounds=pose_rounds, symmetric=symmetric or None, registered=registered, hold_out=hold_out or None,
         report=report,

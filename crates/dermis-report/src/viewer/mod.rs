@@ -1,7 +1,7 @@
 //! A page that poses a model in the browser: its skin in motion, and a slider for every angle of a joint.
 //!
 //! [`Viewer::to_html`] turns a [`Viewer`] into text, as a [`Page`](crate::page::Page) does: one file that needs no network and no
-//! other file. It holds the GLB of `dermis export --driven`. The scripts of `js/` read it, compute morph weights, and skin it; those of
+//! other file. It holds the GLB of `dermis export viewer`. The scripts of `js/` read it, compute morph weights, and skin it; those of
 //! the report's 3D view draw it. The skin that the page shows is that of the GLB: what the export loses, the page says.
 
 mod bundle;

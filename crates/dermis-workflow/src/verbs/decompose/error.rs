@@ -30,7 +30,7 @@ impl Error {
                 "allow more with `bones`, or let them bend with `affine=true`".into()
             }
             Self::Decompose(_) | Self::Clustering(_) => Phrase::default(),
-            Self::TiedGivenBones => "leave `skeleton` and `rotation_only` out".into(),
+            Self::TiedGivenBones => "leave `tree` and `rotation_only` out".into(),
             Self::TiedShear => "leave `affine` or `near_rigid` out".into(),
             Self::TwoEndings => "leave `stop_at` or `max_error` out".into(),
         }

@@ -2,8 +2,8 @@
 
 use crate::error::Error;
 use crate::load::{FileNote, ReadOptions};
-use crate::output::{reserve_file, reserve_folder};
-use crate::recipe::{Existing, Input, Watch, keep, seen, sources, step};
+use crate::output::reserve_file;
+use crate::recipe::{Existing, Input, Watch, keep, reserve_page, seen, sources, step, write_page};
 use crate::report::{ModelOutcome, ScoredExamples, SetRole};
 use crate::shown::file_stamps;
 use crate::verbs::decompose::{
@@ -34,7 +34,7 @@ pub struct DecomposeRecipe {
     pub read: ReadOptions,
     /// Where bones, weights and clips go: a GLB or a bundle.
     pub out: PathBuf,
-    /// A folder for the report page.
+    /// Where the page goes: a file (.html), or a folder for report.html.
     #[serde(default)]
     pub report: Option<PathBuf>,
     /// What happens to outputs that are there already.
@@ -71,7 +71,7 @@ impl DecomposeRecipe {
         check_ending(&self.out)?;
         self.method.check(self.tie)?;
         let out = reserve_file(&self.out, self.existing)?;
-        let report = self.report.as_deref().map(|path| reserve_folder(path, self.existing)).transpose()?;
+        let report = self.report.as_deref().map(|path| reserve_page(path, self.existing)).transpose()?;
         let inputs: Vec<&Input> = self.sequences.iter().chain(self.method.given()).collect();
         keep(&inputs, [&out])?;
         let options = SequenceOptions { rest: self.rest.clone(), read: self.read.clone() };
@@ -84,8 +84,8 @@ impl DecomposeRecipe {
         let made = step(watch, "write", |_| write_decomposition(&sequences, &solved, &out))?;
         let (written, command) = (out.path().to_path_buf(), self.command.clone());
         let outcome = DecomposeOutcome { sequences, solved, made, kind: self.method.kind(), written, files, command };
-        if let Some(dir) = &report {
-            dir.folder()?("report.html", outcome.page().as_bytes())?;
+        if let Some(page) = &report {
+            write_page(page, &outcome.page())?;
         }
         Ok(outcome)
     }

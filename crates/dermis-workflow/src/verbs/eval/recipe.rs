@@ -3,8 +3,8 @@
 use crate::error::Error;
 use crate::load::{FileNote, ReadOptions, load_base_cache, load_examples, load_model};
 use crate::measure::{PassRule, Scores, bound_of, measure_streamed, measure_within};
-use crate::output::{reserve_file, reserve_folder};
-use crate::recipe::{Existing, Input, Watch, keep, paths, sources, step};
+use crate::output::reserve_file;
+use crate::recipe::{Existing, Input, Watch, keep, paths, reserve_page, sources, step, write_page};
 use crate::report::{ModelOutcome, PassVerdict, ScoredExamples, SetRole, vertex_csv};
 use crate::shown::file_stamps;
 use crate::verbs::eval::stress::{Stress, stress};
@@ -46,7 +46,7 @@ pub struct ScoreRecipe {
     /// How files are read where they do not say it themselves.
     #[serde(default)]
     pub read: ReadOptions,
-    /// A folder for the report page.
+    /// Where the page goes: a file (.html), or a folder for report.html.
     #[serde(default)]
     pub report: Option<PathBuf>,
     /// A CSV file of errors per vertex.
@@ -145,7 +145,7 @@ impl EvalRecipe {
 
 impl ScoreRecipe {
     fn run(&self, model: (&Input, &ModelFile), note: FileNote, watch: &dyn Watch) -> Result<Scored, Error> {
-        let report = self.report.as_deref().map(|path| reserve_folder(path, self.existing)).transpose()?;
+        let report = self.report.as_deref().map(|path| reserve_page(path, self.existing)).transpose()?;
         let vertex_errors = self.vertex_errors.as_deref().map(|path| reserve_file(path, self.existing)).transpose()?;
         let (input, model) = model;
         let inputs: Vec<&Input> = [input].into_iter().chain(&self.examples).chain(&self.base_cache).collect();
@@ -197,8 +197,8 @@ impl ScoreRecipe {
         let (pass, command) = (self.pass, self.command.clone());
         let mut scored = Scored { scores, lacks, seconds, written, failed, pass, examples, files, command };
         scored.failed |= scored.shown(model).pass().is_some_and(|pass| !pass.passed());
-        if let Some(dir) = &report {
-            dir.folder()?("report.html", scored.shown(model).page().to_html().as_bytes())?;
+        if let Some(page) = &report {
+            write_page(page, &scored.shown(model).page().to_html())?;
         }
         Ok(scored)
     }

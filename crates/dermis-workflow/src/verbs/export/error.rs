@@ -73,7 +73,7 @@ impl Error {
                 "kernels",
                 format!(" serve pose spaces (psd, eigenskin, pose-blendshapes), and this is \"{method}\""),
             ),
-            Self::AllBaked => "`shapes=all` needs `drivers`, or a pose space".into(),
+            Self::AllBaked => "`shapes=all` needs driven shapes".into(),
             Self::Refused(reason) => refused(self.to_string(), *reason),
             _ => Phrase::text(self.to_string()),
         }
@@ -87,7 +87,7 @@ impl Error {
                 }
                 CompileError::NoPoses => "name a `motion` or `examples`".into(),
                 CompileError::GivenPositions("a linear blend") => "fit one over a base of its own".into(),
-                CompileError::GivenPositions(_) => "export it with `motion`, without `drivers`".into(),
+                CompileError::GivenPositions(_) => "export it with `dermis export shapes` and a `motion`".into(),
                 CompileError::UnusualWeights { .. } => "fit with `kind=convex`".into(),
                 CompileError::Budget { .. } => {
                     "export it with as many, or fit it with a smaller `budget` or `kept`".into()
@@ -97,13 +97,15 @@ impl Error {
                 CompileError::NoTraining | CompileError::Ridge(_) => "fit it again".into(),
                 _ => Phrase::default(),
             },
-            Self::GivenDriven => "leave `drivers` or `base_cache` out".into(),
-            Self::NotDriven { .. } => "export it with `motion`, without `drivers`, `driven` and `viewer`".into(),
-            Self::Refused(_) => "or export it with `motion` alone, for that motion".into(),
+            Self::GivenDriven => "leave the drivers or `base_cache` out".into(),
+            Self::NotDriven { .. } => "bake it: export shapes for a `motion`".into(),
+            Self::Refused(_) => "or bake it: export shapes for a `motion`".into(),
             Self::NoTargets => "leave `no_normals` out".into(),
-            Self::NothingToBake => "add `motion` or `drivers`, or leave `shapes` out".into(),
-            Self::ViewerChannels { .. } => "export it with `driven=true`: js/dermis.js takes values of channels".into(),
-            Self::ViewerTable => "leave `drivers` out".into(),
+            Self::NothingToBake => "add a `motion`, or leave `shapes` out".into(),
+            Self::ViewerChannels { .. } => {
+                "export shapes with `driven=true`: js/dermis.js takes values of channels".into()
+            }
+            Self::ViewerTable => "leave the table out".into(),
             Self::ViewerFolder { .. } => "name a folder as the output".into(),
             Self::Kernels { .. } | Self::AllBaked => Phrase::default(),
         }

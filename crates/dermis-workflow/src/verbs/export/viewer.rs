@@ -1,4 +1,4 @@
-//! `export --viewer`: a page that poses the model in a browser, and the GLB that it shows.
+//! `export viewer`: a page that poses the model in a browser, and the GLB that it shows.
 
 use super::error::Error as ExportError;
 use super::shape_count::{ShapeCount, driver_settings, pose_space_settings};

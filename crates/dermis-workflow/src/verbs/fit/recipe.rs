@@ -8,8 +8,8 @@ use crate::load::{
 };
 use crate::measure::{PassRule, Scores, bound_of, measure_streamed};
 use crate::memory;
-use crate::output::{Kind, Output, reserve_file_of, reserve_folder};
-use crate::recipe::{Existing, Input, SculptInput, Watch, keep, paths, sources, step};
+use crate::output::{Kind, Output, reserve_file_of};
+use crate::recipe::{Existing, Input, SculptInput, Watch, keep, paths, reserve_page, sources, step, write_page};
 use crate::report::{ModelOutcome, ScoredExamples, SetRole};
 use crate::shown::{file_stamps, fit_summary};
 use crate::verbs::fit::{FitInput, FitReport, Method, Streaming};
@@ -90,7 +90,7 @@ pub struct FitOutputs {
     /// The share; the whole without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
-    /// A folder for the report page.
+    /// Where the page goes: a file (.html), or a folder for report.html.
     pub report: Option<PathBuf>,
     /// What happens to outputs that are there already.
     pub existing: Existing,
@@ -193,7 +193,7 @@ impl FitOutputs {
         Ok(Reserved {
             model: self.model.as_deref().map(|path| reserve_file_of(Kind::Model, path, self.existing)).transpose()?,
             sums: self.sums.as_deref().map(|path| reserve_file_of(Kind::Sums, path, self.existing)).transpose()?,
-            report: self.report.as_deref().map(|path| reserve_folder(path, self.existing)).transpose()?,
+            report: self.report.as_deref().map(|path| reserve_page(path, self.existing)).transpose()?,
         })
     }
 }
@@ -469,8 +469,8 @@ impl FitRecipe {
         outcome.files = files;
         outcome.written = paths(&[&reserved.model, &reserved.report]);
         outcome.command = self.outputs.command.clone();
-        if let Some(dir) = &reserved.report {
-            dir.folder()?("report.html", outcome.shown().page().to_html().as_bytes())?;
+        if let Some(page) = &reserved.report {
+            write_page(page, &outcome.shown().page().to_html())?;
         }
         let rms = outcome.counts().map(|scores| scores.model.error.rms);
         let above = self.outputs.fail_above.zip(rms).is_some_and(|(limit, rms)| rms > limit);

@@ -58,7 +58,7 @@ impl Error {
             },
             Self::NoScanPosed { reasons } => match reasons.iter().any(|(_, why)| matches!(why, Failure::Size { .. })) {
                 true => "name the unit of the scans: `unit=0.01` for centimetres, 0.001 for millimetres".into(),
-                false => "check that the scans show this rig's character, cut away what they show besides, or give rough poses: `motion=poses.npz` `rough=true`"
+                false => "check that the scans show this rig's character, cut away what they show besides, or give rough poses: `poses=poses.npz` `rough=true`"
                     .into(),
             },
             Self::Heat(_) | Self::Scans(_) | Self::Register(_) | Self::NoSuchBone { .. } | Self::NoExamples { .. } => {

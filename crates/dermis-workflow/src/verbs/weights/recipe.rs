@@ -119,9 +119,9 @@ pub struct ScanOptions {
     /// The scans: folders or files.
     pub scans: Vec<Input>,
     /// The poses of the scans, where their files do not hold them. Without any, the poses are found.
-    #[serde(default)]
-    pub motion: Option<Input>,
-    /// Whether `motion` holds the poses only roughly: they are found, beginning there.
+    #[serde(default, alias = "motion")]
+    pub poses: Option<Input>,
+    /// Whether `poses` holds the poses only roughly: they are found, beginning there.
     #[serde(default)]
     pub rough: bool,
     /// How far joints turn, where the anatomy of the bones does not say it right: a file of joint limits.
@@ -276,7 +276,7 @@ impl ScanOptions {
         let ScanSettings { smoothness, rounds, .. } = ScanSettings::default();
         Self {
             scans,
-            motion: None,
+            poses: None,
             rough: false,
             limits: None,
             pose_rounds: Self::default_pose_rounds(),
@@ -433,7 +433,7 @@ impl Run<'_> {
             },
         };
         let mut motion = None;
-        if let Some(input) = &options.motion {
+        if let Some(input) = &options.poses {
             let (poses, note) = step(self.watch, "read poses", |_| load_poses(rig, &input.file, read))?;
             self.notes.push(note);
             motion = Some(poses);
@@ -633,7 +633,7 @@ impl WeightSource {
             Self::Heat(_) | Self::Plan(_) => vec![],
             Self::SingleBone(options) => options.examples.iter().collect(),
             Self::Scans(options) => {
-                options.scans.iter().chain(&options.hold_out).chain(&options.motion).chain(&options.limits).collect()
+                options.scans.iter().chain(&options.hold_out).chain(&options.poses).chain(&options.limits).collect()
             }
         }
     }
