@@ -172,7 +172,7 @@ fn the_learning_curve_ends_in_the_bench() {
     desk.put("a.npz", Tube::new(9, 20, 0.0, Flesh::Bulge).bundle());
     desk.put("b.npz", Tube::new(9, 5, 0.4, Flesh::Bulge).bundle());
     let line = "compare a.npz --examples a.npz --hold-out b.npz --methods own-weights,mwe";
-    let curve = desk.json(&format!("{line} --poses 20,4,8 --draws 2 --json"));
+    let curve = desk.json(&format!("{line} --counts 20,4,8 --draws 2 --json"));
     assert_eq!(
         keys(&curve),
         ["points", "baseline_rms", "examples", "held_out_poses", "draws", "seed", "unit", "warnings"]
@@ -195,7 +195,7 @@ fn the_learning_curve_ends_in_the_bench() {
     for (point, row) in points[4..].iter().zip(bench["rows"].as_array().unwrap()) {
         assert_eq!((number(point, "rms"), number(point, "ratio")), (number(row, "held_out.rms"), number(row, "ratio")));
     }
-    assert_eq!(desk.json(&format!("{line} --poses 20,4,8 --draws 2 --json --threads 1")), curve);
+    assert_eq!(desk.json(&format!("{line} --counts 20,4,8 --draws 2 --json --threads 1")), curve);
     assert_ne!(desk.json(&format!("{line} --poses 4 --draws 2 --seed 9 --json"))["points"][1], points[1]);
 
     let text = desk.good(&format!("{line} --poses 4,20")).out;
