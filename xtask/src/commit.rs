@@ -116,7 +116,12 @@ pub fn run(install_tools: bool) -> ExitCode {
             let (motion, skins, glb) = (demo.join("body_walk.npz"), demo.join("walk.npz"), demo.join("walk.glb"));
             let model = demo.join("body.dermis");
             pose.arg("pose").arg(&model).arg("--motion").arg(&motion).arg("--force").arg("-o").arg(&skins);
-            export.args(["export", "shapes"]).arg(&model).arg("--motion").arg(&motion).args(["--shapes", "64", "--force", "-o"]);
+            export
+                .args(["export", "shapes"])
+                .arg(&model)
+                .arg("--motion")
+                .arg(&motion)
+                .args(["--shapes", "64", "--force", "-o"]);
             match (of(&mut pose), of(export.arg(&glb))) {
                 (Outcome::Passed, Outcome::Passed) => {
                     of(Command::new(python).arg("tools/check_blender.py").arg(&glb).arg(&skins))
@@ -136,7 +141,13 @@ pub fn run(install_tools: bool) -> ExitCode {
         (Some(python), Some(mut export), Some(mut convert)) => {
             // Blender must show the linear blend of the bones and weights that we read back.
             let (motion, glb, read) = (demo.join("body_walk.npz"), demo.join("lbs.glb"), demo.join("lbs.npz"));
-            export.args(["export", "bones"]).arg(demo.join("body.dermis")).arg("--motion").arg(&motion).arg("-o").arg(&glb);
+            export
+                .args(["export", "bones"])
+                .arg(demo.join("body.dermis"))
+                .arg("--motion")
+                .arg(&motion)
+                .arg("-o")
+                .arg(&glb);
             export.args(["--helpers", "8", "--weight-bits", "8", "--force"]);
             convert.arg("convert").arg(&glb).arg("--force").arg("-o").arg(&read);
             match (of(&mut export), of(&mut convert)) {

@@ -81,7 +81,12 @@ fn measure(program: &Path, python: &Path, set: &Set, poses: Option<&str>) -> Res
         None => Value::Null,
         Some(counts) => {
             let mut compare = Command::new(program);
-            compare.arg("compare").arg(&rig).args(examples).args(["--counts", counts, "--methods", "own-weights,joint"]);
+            compare.arg("compare").arg(&rig).args(examples).args([
+                "--counts",
+                counts,
+                "--methods",
+                "own-weights,joint",
+            ]);
             let fewer = driver::script(python, "neural_rivals.py", &[&train, &held_out, "--json", "--poses", counts])?;
             json!({ "ours": driver::json_of(&mut compare)?["points"], "rivals": fewer["runs"] })
         }
