@@ -43,8 +43,6 @@ enum FormArgs {
 
 #[derive(clap::Args)]
 struct ShapesArgs {
-    #[command(flatten)]
-    common: CommonArgs,
     /// The motion that becomes the clip, and for which the correction is baked
     #[arg(long, value_name = "FILE")]
     motion: Option<Source>,
@@ -57,12 +55,12 @@ struct ShapesArgs {
     /// Positions of the base in every frame, for a model over a given base
     #[arg(long, value_name = "FILE")]
     base_cache: Option<PathBuf>,
+    #[command(flatten)]
+    common: CommonArgs,
 }
 
 #[derive(clap::Args)]
 struct DriversArgs {
-    #[command(flatten)]
-    common: CommonArgs,
     /// Where the table goes (.json)
     #[arg(long, value_name = "FILE")]
     table: PathBuf,
@@ -71,12 +69,12 @@ struct DriversArgs {
     motion: Option<Source>,
     #[command(flatten)]
     targets: TargetArgs,
+    #[command(flatten)]
+    common: CommonArgs,
 }
 
 #[derive(clap::Args)]
 struct BonesArgs {
-    #[command(flatten)]
-    common: CommonArgs,
     /// Motions to compile for, a clip each
     #[arg(long, value_name = "FILE", num_args = 1..)]
     motion: Vec<Source>,
@@ -98,17 +96,19 @@ struct BonesArgs {
     /// Seed of the random choices
     #[arg(long, value_name = "N", default_value_t = LinearExport::default().seed)]
     seed: u64,
+    #[command(flatten)]
+    common: CommonArgs,
 }
 
 #[derive(clap::Args)]
 struct ViewerArgs {
-    #[command(flatten)]
-    common: CommonArgs,
     /// The motion that the page plays; true skins in its file are shown, too
     #[arg(long, value_name = "FILE")]
     motion: Option<Source>,
     #[command(flatten)]
     targets: TargetArgs,
+    #[command(flatten)]
+    common: CommonArgs,
 }
 
 /// Options of every form.
@@ -156,6 +156,7 @@ pub fn with_defaults(command: Command) -> Command {
     let driven_shapes = format!("{driven}, or {of_space} of a pose space");
     let shapes = format!("{baked}, or {driven} with --driven, or {of_space} of a pose space");
     command
+        .mut_subcommands(|form| form.after_help(crate::EXIT_CODES))
         .mut_subcommand("shapes", |form| add_defaults(form, [("shapes", shapes), kernels(), influences()]))
         .mut_subcommand("drivers", |form| {
             add_defaults(form, [("shapes", driven_shapes.clone()), kernels(), influences()])

@@ -54,7 +54,7 @@ def test_a_scene_is_played_as_the_program_plays_it(tmp_path: Path) -> None:
 
 def test_an_exercise_is_the_programs(tmp_path: Path) -> None:
     made = dermis.exercise(EXERCISE, tmp_path / "a.npz", poses=9, in_betweens=2, write_limits=tmp_path / "limits.json")
-    ran = program("exercise", EXERCISE, "--poses", 9, "--in-betweens", 2, "--limits", tmp_path / "limits.json",
+    ran = program("exercise", EXERCISE, "--count", 9, "--in-betweens", 2, "--limits", tmp_path / "limits.json",
                   "-o", tmp_path / "b.npz", "--json")
     assert ran.returncode == 0, ran.stderr
     assert made["frames"] == 28 and made["poses"][0]["kind"] == "rest"
@@ -278,7 +278,7 @@ def test_lock_step_is_one_call_for_all_sculpts_and_the_same_bits(arm: Arm) -> No
 
 
 def test_learning_curves_have_a_row_per_size(arm_rig: dermis.Rig, train: dermis.Examples, unseen: dermis.Examples) -> None:
-    rows = dermis.compare(arm_rig, train, unseen, ["mwe", "lbs"], poses=[4, 8], draws=2)
+    rows = dermis.compare(arm_rig, train, unseen, ["mwe", "lbs"], counts=[4, 8], draws=2)
     assert [(row["poses"], row["method"]) for row in rows] == [(4, "mwe"), (4, "lbs"), (8, "mwe"), (8, "lbs")]
 
 

@@ -60,7 +60,7 @@ fn the_errors_printed_are_those_of_the_file() {
         "--affine",
         "--quality",
         "--rotation-only",
-        "--method=clustering",
+        "--algorithm=clustering",
     ] {
         let value = desk.json(&format!("decompose s.npz --bones 3 {kind} -o o.glb --force --json"));
         for key in [
@@ -102,7 +102,7 @@ fn an_error_chooses_the_number_of_bones_and_weights_may_be_smooth() {
     let said = desk.good(&format!("decompose s.npz --max-error {} -o o.glb --force", 1.2 * three));
     assert!(said.out.contains("the fewest found for the error asked for"), "{}", said.out);
     desk.bad("decompose s.npz --max-error 1e-9 --bones 2 -o p.glb", &["2 bones, the most allowed", "--bones"]);
-    let smooth = error("--bones 3 --smooth=1e-2");
+    let smooth = error("--bones 3 --smoothness=1e-2");
     assert!(number(&smooth, "roughness") > 0.0 && number(&smooth, "error.rms") < 2.0 * three);
     desk.bad("decompose s.npz --bones 3 --smoothness=-1 -o p.glb", &["smooth"]);
     desk.bad("decompose s.npz --max-error 0 -o p.glb", &["max-error"]);
@@ -260,7 +260,7 @@ fn clustering_finds_how_many_bones_there_are() {
     let value = desk.json("decompose s.npz --algorithm clustering --bones 9 -o o.glb --force --json");
     assert_eq!(number(&value, "bones"), 4.0);
     assert!(value["fewer_because"].as_str().unwrap().contains("4 different ways"));
-    desk.bad("decompose s.npz --bandwidth 0.3 -o x.glb", &["--method clustering"]);
+    desk.bad("decompose s.npz --bandwidth 0.3 -o x.glb", &["--algorithm clustering"]);
     desk.bad("decompose s.npz --algorithm clustering --bandwidth -1 -o x.glb", &["positive"]);
 }
 
@@ -282,7 +282,7 @@ fn meshes_with_flaws_are_decomposed() {
     mesh.triangles.extend([[0, 1, 20], [0, 1, 30], [count + 8, count + 9, count + 10]]);
     desk.put("s.npz", bundle(&mesh, &frames));
     let vertices = mesh.positions.len();
-    for options in ["", "--affine", "--method=clustering", "--rotation-only", "--bones 1", "--bones 40"] {
+    for options in ["", "--affine", "--algorithm=clustering", "--rotation-only", "--bones 1", "--bones 40"] {
         let bones = if options.contains("--bones") { "" } else { "--bones 4" };
         let value = desk.json(&format!("decompose s.npz {bones} {options} -o o.glb --force --json"));
         assert_eq!(number(&value, "vertices"), vertices as f64);
@@ -349,7 +349,7 @@ fn frames_that_are_few_alike_or_not_finite_are_handled() {
     desk.put("one.npz", bundle(&tube.mesh, &tube.skins[3..4]));
     assert_eq!(number(&desk.json("decompose one.npz --bones 2 -o one.glb --json"), "frames"), 1.0);
     desk.put("same.npz", bundle(&tube.mesh, &vec![tube.mesh.positions.clone(); 4]));
-    for options in ["", "--affine", "--skeleton", "--rotation-only", "--method=clustering"] {
+    for options in ["", "--affine", "--tree", "--rotation-only", "--algorithm=clustering"] {
         let value = desk.json(&format!("decompose same.npz --bones 3 {options} -o o.glb --force --json"));
         assert!(number(&value, "error.max") < 1e-6, "{options}");
         let (wanted, found) = (number(&value, "bones_requested"), number(&value, "bones"));
@@ -384,9 +384,9 @@ fn what_cannot_be_is_refused_before_or_after_reading() {
         ("folder --bones 2 -o x.glb", &["a2", "2 vertices"]),
         ("gone.npz --bones 2 -o x.glb", &["gone.npz"]),
         ("s.npz --bones 2 --near-rigid=-1 -o x.glb", &["--near-rigid -1"]),
-        ("s.npz --bones 2 --method clustering --quality -o x.glb", &["--quality"]),
-        ("s.npz --start s.npz --method clustering -o x.glb", &["clustering"]),
-        ("s.npz --given-bones s.npz --skeleton -o x.glb", &["--skeleton"]),
+        ("s.npz --bones 2 --algorithm clustering --quality -o x.glb", &["--quality"]),
+        ("s.npz --start s.npz --algorithm clustering -o x.glb", &["clustering"]),
+        ("s.npz --given-bones s.npz --tree -o x.glb", &["--tree"]),
     ] {
         desk.bad(&format!("decompose {line}"), says);
     }

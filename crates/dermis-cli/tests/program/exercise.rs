@@ -20,7 +20,7 @@ fn an_exercise_is_told_and_written_for_whoever_makes_the_skins() {
     let text = desk.good("exercise a.npz --count 20 --force -o poses.npz").out;
     assert!(text.contains("20 poses: rest,") && text.contains("written: poses.npz (20 frames)"), "{text}");
     let same = desk.bytes("poses.npz");
-    desk.good("--threads 1 exercise a.npz --poses 20 -o again.npz");
+    desk.good("--threads 1 exercise a.npz --count 20 -o again.npz");
     assert!(same == desk.bytes("again.npz"), "the same bytes for any number of threads");
 }
 

@@ -86,9 +86,9 @@ fn every_way_finds_the_same() {
     let (desk, tube) = desk();
     desk.put("stack.json", r#"{"stack": [{"type": "lbs"}]}"#);
     for (way, limit) in [
-        ("--method gauss-newton", SINGLE),
+        ("--algorithm gauss-newton", SINGLE),
         // 1e-11 of the residual by the tolerance; weights near a bend let a residual stand for more at rest.
-        ("--method direction-set", 1e-6),
+        ("--algorithm direction-set", 1e-6),
         ("--stack stack.json", SINGLE),
     ] {
         let found = desk.json(&format!("invert a.npz --sculpts a.npz {way} --rest-space -o x.npz --force --json"));
@@ -428,8 +428,8 @@ fn precision_and_calls_of_a_search_can_be_set() {
     for (line, says) in [
         ("--ftol 1e-8", "--ftol"),
         ("--max-calls 30", "--max-calls"),
-        ("--method direction-set --ftol 0", "--ftol"),
-        ("--method direction-set --max-calls 7", "--max-calls"),
+        ("--algorithm direction-set --ftol 0", "--ftol"),
+        ("--algorithm direction-set --max-calls 7", "--max-calls"),
     ] {
         desk.bad(&format!("invert a.npz --sculpts a.npz {line} -o y.npz"), &[says]);
     }

@@ -214,7 +214,7 @@ mod with_python {
         assert!(code.contains(end));
         desk.put("deform.py", code.replace(end, &format!("{chain}{end}")));
         for method in ["auto", "gauss-newton", "direction-set"] {
-            let run = invert(&desk, &format!("--method {method}"), "python3 deform.py weights.txt");
+            let run = invert(&desk, &format!("--algorithm {method}"), "python3 deform.py weights.txt");
             assert!(run.code == 2 && run.out.is_empty() && !exists(&desk.path("x.npz")), "{method}: {}", run.err);
             for word in ["sculpt \"rest\"", "of those held still", "because others moved", "--coupled iterate"] {
                 assert!(run.err.contains(word), "{method}: {}", run.err);

@@ -156,8 +156,8 @@ fn what_is_no_outcome_is_refused_by_name() {
         ("no-rows.json", "no method"),
         ("absent.json", "absent.json"),
     ] {
-        desk.bad(&format!("report a.json {name} -o r"), &[name, says]);
-        assert!(!exists(&desk.path("r/report.html")));
+        desk.bad(&format!("report a.json {name} -o r.html"), &[name, says]);
+        assert!(!exists(&desk.path("r.html")));
     }
     // A truncated file is refused wherever it ends.
     for cut in (0..text.trim_end().len()).step_by(97) {

@@ -160,7 +160,7 @@ fn stress_checks_the_guard_in_random_poses() {
     desk.bad("eval m.dermis", &["--examples"]);
     desk.bad("eval m.dermis --stress 0", &["--stress"]);
     desk.bad("eval m.dermis --examples a.npz --seed 2", &["--stress"]);
-    for option in ["--report r", "--vertex-errors v.csv", "--fail-above 1", "--base-cache b.pc2"] {
+    for option in ["--report r.html", "--vertex-errors v.csv", "--fail-above 1", "--base-cache b.pc2"] {
         desk.bad(&format!("eval m.dermis --stress 1 {option}"), &["--examples"]);
     }
 }
@@ -172,7 +172,7 @@ fn the_learning_curve_ends_in_the_bench() {
     desk.put("a.npz", Tube::new(9, 20, 0.0, Flesh::Bulge).bundle());
     desk.put("b.npz", Tube::new(9, 5, 0.4, Flesh::Bulge).bundle());
     let line = "compare a.npz --examples a.npz --hold-out b.npz --methods own-weights,mwe";
-    let curve = desk.json(&format!("{line} --poses 20,4,8 --draws 2 --json"));
+    let curve = desk.json(&format!("{line} --counts 20,4,8 --draws 2 --json"));
     assert_eq!(
         keys(&curve),
         ["points", "baseline_rms", "examples", "held_out_poses", "draws", "seed", "unit", "warnings"]
@@ -195,15 +195,15 @@ fn the_learning_curve_ends_in_the_bench() {
     for (point, row) in points[4..].iter().zip(bench["rows"].as_array().unwrap()) {
         assert_eq!((number(point, "rms"), number(point, "ratio")), (number(row, "held_out.rms"), number(row, "ratio")));
     }
-    assert_eq!(desk.json(&format!("{line} --poses 20,4,8 --draws 2 --json --threads 1")), curve);
-    assert_ne!(desk.json(&format!("{line} --poses 4 --draws 2 --seed 9 --json"))["points"][1], points[1]);
+    assert_eq!(desk.json(&format!("{line} --counts 20,4,8 --draws 2 --json --threads 1")), curve);
+    assert_ne!(desk.json(&format!("{line} --counts 4 --draws 2 --seed 9 --json"))["points"][1], points[1]);
 
-    let text = desk.good(&format!("{line} --poses 4,20")).out;
+    let text = desk.good(&format!("{line} --counts 4,20")).out;
     assert!(text.contains("means of 3 random draws from 20 poses") && text.contains("(1.00)"), "{text}");
-    desk.bad(&format!("{line} --poses 4,21"), &["--poses 21", "20 examples"]);
-    desk.bad(&format!("{line} --poses 0"), &["--poses 0"]);
-    desk.bad(&format!("{line} --draws 2"), &["--poses"]);
-    desk.bad(&format!("{line} --poses 4 --draws 0"), &["--draws"]);
+    desk.bad(&format!("{line} --counts 4,21"), &["--counts 21", "20 examples"]);
+    desk.bad(&format!("{line} --counts 0"), &["--counts 0"]);
+    desk.bad(&format!("{line} --draws 2"), &["--counts"]);
+    desk.bad(&format!("{line} --counts 4 --draws 0"), &["--draws"]);
 }
 
 #[test]

@@ -71,8 +71,8 @@ fn scans_and_poses_become_weights_matched_by_name_or_in_order() {
     let before = number(&desk.json("weights bare.npz -o heat.npz --check truth.npz --json"), "check.error.rms");
     let mut errors = Vec::new();
     for (scans, how) in [
-        ("named --motion poses.npz", "by their names"),
-        ("numbered --motion poses.npz", "in order"),
+        ("named --poses poses.npz", "by their names"),
+        ("numbered --poses poses.npz", "in order"),
         ("scans.npz", "with their poses"),
     ] {
         let line = format!("weights bare.glb --scans {scans} -o a.glb --force --check truth.npz");
@@ -257,18 +257,18 @@ fn what_makes_no_weights_is_refused_with_a_remedy() {
         ("a.npz -o x.glb --skip *", &["no bone"]),
         ("a.npz -o x.glb --transfer 0", &["--transfer"]),
         ("a.npz --scans scans --unit 100 -o x.glb", &["none of 3 scans has a pose", "times as large", "--unit 0.01"]),
-        ("a.npz --scans scans --examples y.glb -o x.glb", &["y.glb", ".npz"]),
+        ("a.npz --scans scans --registered y.glb -o x.glb", &["y.glb", ".npz"]),
         ("a.npz --scans scans --limits nan/0.obj -o x.glb", &["0.obj"]),
         (
-            "a.npz --scans scans/bend0.obj scans/bend1.obj --motion poses.npz -o x.glb",
+            "a.npz --scans scans/bend0.obj scans/bend1.obj --poses poses.npz -o x.glb",
             &["of 2 scans 0 have the name of one of the 3 poses"],
         ),
-        ("a.npz --scans empty --motion poses.npz -o x.glb", &["holds no scans"]),
-        ("a.npz --scans points --motion poses.npz -o x.glb", &["no faces", "reconstruct"]),
-        ("a.npz --scans nan --motion poses.npz -o x.glb", &["0.obj"]),
-        ("a.npz --scans far --motion poses.npz -o x.glb", &["nowhere near", "--up"]),
-        ("bare.npz --scans scans --motion poses.npz --start rig -o x.glb", &["has no weights"]),
-        ("bent.npz --scans scans --motion poses.npz --symmetric -o x.glb", &["no common plane of symmetry"]),
+        ("a.npz --scans empty --poses poses.npz -o x.glb", &["holds no scans"]),
+        ("a.npz --scans points --poses poses.npz -o x.glb", &["no faces", "reconstruct"]),
+        ("a.npz --scans nan --poses poses.npz -o x.glb", &["0.obj"]),
+        ("a.npz --scans far --poses poses.npz -o x.glb", &["nowhere near", "--up"]),
+        ("bare.npz --scans scans --poses poses.npz --start rig -o x.glb", &["has no weights"]),
+        ("bent.npz --scans scans --poses poses.npz --symmetric -o x.glb", &["no common plane of symmetry"]),
     ] {
         desk.bad(&format!("weights {line}"), says);
         assert_eq!(desk.bytes("out.glb"), b"mine");
@@ -279,7 +279,7 @@ fn what_makes_no_weights_is_refused_with_a_remedy() {
         "a.npz --heat --scans scans -o x.glb",
         "a.npz --plan p.glb -o x.glb",
         "a.npz --scans scans --rough -o x.glb",
-        "a.npz --heat --examples x.npz -o x.glb",
+        "a.npz --heat --registered x.npz -o x.glb",
         "a.npz --heat --symmetric -o x.glb",
     ] {
         assert_eq!(desk.run(&format!("weights {line}")).code, 2);

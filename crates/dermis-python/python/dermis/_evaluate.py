@@ -86,7 +86,7 @@ def compare(
     hold_out: Examples,
     methods: Sequence[str] | None = None,
     *,
-    poses: Sequence[int] = (),
+    counts: Sequence[int] = (),
     draws: int = 3,
     seed: int = 1,
     progress: Progress = None,
@@ -103,12 +103,12 @@ def compare(
         What is scored on.
     methods : sequence of str, optional
         Names of `dermis.presets()`; the usual six by default.
-    poses : sequence of int
+    counts : sequence of int
         Learn from random subsets of these sizes instead: how many examples are enough.
     draws : int
-        With `poses`: how many subsets of each size.
+        With `counts`: how many subsets of each size.
     seed : int
-        With `poses`: where the random choice starts.
+        With `counts`: seed of the random choices.
     progress : bool or callable, optional
         As in `fit`.
 
@@ -117,15 +117,15 @@ def compare(
     list of dict
         A row per method, for ``pandas.DataFrame``: ``method``, ``train_rms``, ``held_out_rms``, ``held_out_p95``,
         ``held_out_max`` (metres), ``ratio`` (of the rig's own weights), ``model_bytes``, ``seconds_fit``,
-        ``vertices_per_second``, ``recommended``, ``warnings``. With `poses` a row per size and method: ``poses``, ``method``,
+        ``vertices_per_second``, ``recommended``, ``warnings``. With `counts` a row per size and method: ``poses``, ``method``,
         ``held_out_rms``, ``ratio``, ``rms_of_draws``.
     """
     with watching(progress) as callback:
         text = _dermis._compare(
-            rig, examples, hold_out, list(methods or ()), list(poses), draws, seed, callback
+            rig, examples, hold_out, list(methods or ()), list(counts), draws, seed, callback
         )
     found = json.loads(text)
-    if poses:
+    if counts:
         return [
             {
                 "poses": point["poses"],

@@ -26,10 +26,10 @@ pub enum Error {
 impl Error {
     pub(crate) fn message(&self) -> Phrase {
         match self {
-            Self::SubsetSize { poses: 0, .. } => Phrase::of_value("poses", 0, ": nothing can be learnt from no pose"),
+            Self::SubsetSize { poses: 0, .. } => Phrase::of_value("counts", 0, ": nothing can be learnt from no pose"),
             Self::SubsetSize { poses, examples } => {
                 let said = format!(": there are {examples} examples to draw from; name {examples} for all of them");
-                Phrase::of_value("poses", poses, said)
+                Phrase::of_value("counts", poses, said)
             }
             Self::UnknownMethod { .. } => Phrase::text(self.to_string()),
         }
