@@ -12,11 +12,13 @@ pub fn spelled(phrase: &Phrase) -> String {
     })
 }
 
-/// A setting as an option, or as `--set` takes it; a switch that is on has no value.
+/// A setting as an option of the verb that runs, else as `fit` takes it; a switch that is on has no value.
 fn option(name: &str, value: Option<&str>) -> String {
     let name = name.replace('_', "-");
-    match value {
-        None | Some("true") => method_options::spelled(&name),
+    match value.filter(|value| *value != "true") {
+        None if crate::runs_with_option(&name) => format!("--{name}"),
+        Some(value) if crate::runs_with_option(&name) => format!("--{name} {value}"),
+        None => method_options::spelled(&name),
         Some(value) => method_options::spelled_with(&name, value),
     }
 }

@@ -175,6 +175,14 @@ pub fn exit_byte(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     (0..=u8::MAX).find(|byte| ExitCode::from(*byte) == code).unwrap_or(1)
 }
 
+/// Whether the verb that runs, or one of its subcommands, has an option of this name.
+fn runs_with_option(name: &str) -> bool {
+    let (line, program) = (ui::command_line(), command());
+    let Some(verb) = line.split_whitespace().find_map(|word| program.find_subcommand(word)) else { return false };
+    let options = verb.get_arguments().chain(verb.get_subcommands().flat_map(clap::Command::get_arguments));
+    options.filter_map(clap::Arg::get_long).any(|long| long == name)
+}
+
 /// The command line, with the defaults of settings in the help of their options.
 fn command() -> clap::Command {
     let program = Cli::command().mut_subcommands(|verb| verb.after_help(EXIT_CODES));

@@ -108,7 +108,7 @@ pub fn from_weights(
 pub fn from_colors(colors: &[Vec4], channels: [Option<BoneIndex>; 4]) -> Result<Influences, FitError> {
     let rows = colors.iter().map(|color| {
         let used = channels.iter().zip(color.to_array()).filter_map(|(bone, m)| Some(((*bone)?, f64::from(m))));
-        used.filter(|(_, m)| *m > 0.0 || m.is_nan()).map(|(bone, m)| (bone, at_most_one(m))).collect()
+        used.filter(|(_, m)| m.is_finite() && *m > 0.0).map(|(bone, m)| (bone, m.min(1.0))).collect()
     });
     table("the painted influence maps", rows)
 }

@@ -69,7 +69,7 @@ fn a_file_is_a_template_and_a_hand_is_rigged() {
 fn neck_and_head_of_rigify_names_have_their_own_limits() {
     let desk = Desk::new();
     desk.good(&format!("rig {BODY} --names rigify -o hero.npz"));
-    let told = desk.json("exercise hero.npz --poses 8 -o poses.npz --write-limits limits.json --json");
+    let told = desk.json("exercise hero.npz --count 8 -o poses.npz --write-limits limits.json --json");
     let recognised = &told["bones_recognised"];
     assert_eq!((&recognised["by_name"], &recognised["unknown"]), (&json!(22), &json!([])), "{recognised}");
     let limits: Value = serde_json::from_slice(&desk.bytes("limits.json")).unwrap();
