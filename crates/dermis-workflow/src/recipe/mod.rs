@@ -216,7 +216,7 @@ impl Recipe {
     /// A recipe from the text of a file.
     ///
     /// # Errors
-    /// [`FileError::Lacks`], naming the line and what is not understood there.
+    /// [`Error::File`], naming the line and what is not understood there.
     pub fn from_json(text: &str, path: &Path) -> Result<Self, Error> {
         serde_json::from_str(text).map_err(|e| {
             Error::lacks(path, format!("this is no recipe: {e}"), "dermis recipe MODEL prints the recipe of a model")

@@ -70,7 +70,7 @@ impl<'a> Draws<'a> {
     /// Numbers of poses in ascending order, each once.
     ///
     /// # Errors
-    /// [`Error::SubsetSize`] for zero, and for more poses than there are.
+    /// [`Error::Compare`] for zero, and for more poses than there are.
     pub fn counts(&self, wanted: &[usize]) -> Result<Vec<usize>, Error> {
         let available = self.available();
         let mut counts = wanted.to_vec();

@@ -17,7 +17,7 @@ use std::time::Duration;
 /// The method of a name that `compare` knows ([`dermis_fit::method::presets`]).
 ///
 /// # Errors
-/// [`Error::UnknownMethod`].
+/// [`Error::Compare`].
 pub fn method_of(name: &str) -> Result<Method, Error> {
     let known = || presets().iter().map(|preset| preset.name).collect();
     let preset = preset(name).ok_or_else(|| error::Error::UnknownMethod { name: name.to_owned(), known: known() })?;

@@ -121,7 +121,7 @@ impl EvalRecipe {
     /// Scores the model and tries it.
     ///
     /// # Errors
-    /// [`Error::NothingToEvaluate`] without a score and a stress test; [`Error`] of files and examples.
+    /// [`Error::Eval`] without a score and a stress test; [`Error`] of files and examples.
     pub fn run(&self, watch: &dyn Watch) -> Result<EvalOutcome, Error> {
         if self.score.is_none() && self.stress.is_none() {
             return Err(super::error::Error.into());

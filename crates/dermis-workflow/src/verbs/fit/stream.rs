@@ -132,7 +132,7 @@ impl<'a> Streaming<'a> {
     /// What the examples gave, as a file to be merged with those of other parts.
     ///
     /// # Errors
-    /// [`Error::Fit`] without examples; [`Error::Method`] before the last pass has ended.
+    /// [`Error::Fit`] without examples, and before the last pass has ended.
     pub fn part(self) -> Result<Part, Error> {
         match self {
             Self::Passes(passing) => passing.part().map(|part| Part::Share(Box::new(part))),

@@ -42,7 +42,7 @@ impl InspectRecipe {
     /// Looks into every file, also after one that cannot be read.
     ///
     /// # Errors
-    /// [`Error::Cancelled`]; files that cannot be read are in the outcome. With a page: [`Error::OnePage`] for several files, and an
+    /// [`Error::Cancelled`]; files that cannot be read are in the outcome. With a page: [`Error::Inspect`] for several files, and an
     /// error for a page that cannot be written or a file without a mesh.
     pub fn run(&self, watch: &dyn Watch) -> Result<InspectOutcome, Error> {
         let page = self.report.as_deref().map(|path| self.reserve(path)).transpose()?;

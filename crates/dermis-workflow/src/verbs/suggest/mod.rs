@@ -16,7 +16,7 @@ pub use dermis_fit::design::{Advice, Amplitude, NEW, Pair, Region, Sculpt, Study
 /// Compares `motion` with what a model knows. Its own frames are offered to be sculpted, or poses of `among`.
 ///
 /// # Errors
-/// [`Error::NoTrainingPoses`]; [`Error::Design`]: a motion without frames, of another skeleton, or not finite;
+/// [`Error::Suggest`]: a model without training poses; a motion without frames, of another skeleton, or not finite;
 /// [`Error::Cancelled`].
 pub fn study<'a>(
     model: &ModelFile,

@@ -31,7 +31,7 @@ use std::path::Path;
 /// Weights by bone heat. No skin follows the bones whose names match one of `skip` (`*` stands for any text).
 ///
 /// # Errors
-/// [`Error::NoSuchBone`] for a pattern that no bone matches, [`Error::Heat`].
+/// [`Error::Weights`] for a pattern that no bone matches, and where heat fails.
 pub fn heat(
     rig: &Rig,
     skip: &[String],

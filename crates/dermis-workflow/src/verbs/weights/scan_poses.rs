@@ -43,7 +43,7 @@ pub fn anatomy(rig: &Rig, limits: Option<(&LimitsFile, &Path)>) -> Result<Anatom
 ///   what a disagreement of bones says against a pair ([`RegisterSettings::doubt`])
 ///
 /// # Errors
-/// [`Error::Register`].
+/// [`Error::Weights`].
 pub fn scan_poses(
     rig: &Rig,
     weights: &Influences,
@@ -159,7 +159,7 @@ impl Rounds<'_> {
     /// - `done`: rounds before this one
     ///
     /// # Errors
-    /// [`Error::NoScanPosed`] if no scan has a pose, and those of [`scan_poses`] and of the fit.
+    /// [`Error::Weights`] if no scan has a pose, and those of [`scan_poses`] and of the fit.
     pub fn round(
         &self,
         done: usize,
