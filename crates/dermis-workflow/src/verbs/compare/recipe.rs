@@ -112,7 +112,7 @@ impl CompareRecipe {
 /// Fits methods by name to examples that are held, or to random subsets of them, and scores each on `held_out`.
 ///
 /// # Errors
-/// [`Error::Compare`] for a method that nobody knows; [`Error::Fit`]: nothing is held out, or a fit fails.
+/// [`Error::Compare`] for an unknown method; [`Error::Fit`]: nothing is held out, or a fit fails.
 pub fn compare_held(
     loaded: &LoadedRig,
     train: &ExampleSet,
