@@ -52,7 +52,7 @@ pub fn heat(
 /// Weights whose posed skin lies on the scans, beginning with `start`, of the bones in `candidates` if there are some.
 ///
 /// # Errors
-/// [`Error::Scans`].
+/// [`error::Error::Scans`].
 pub fn from_scans(
     rig: &Rig,
     start: &Influences,
@@ -67,7 +67,7 @@ pub fn from_scans(
 /// The mesh on every scan: examples, with what each scan shows of them. In holes they show what the other scans teach.
 ///
 /// # Errors
-/// [`Error::Scans`].
+/// [`error::Error::Scans`].
 pub fn learnt_templates(
     rig: &Rig,
     weights: &Influences,
@@ -83,7 +83,7 @@ pub fn learnt_templates(
 /// The mesh on every scan, each for itself.
 ///
 /// # Errors
-/// [`Error::Scans`].
+/// [`error::Error::Scans`].
 pub fn templates(
     rig: &Rig,
     weights: &Influences,
