@@ -34,6 +34,9 @@ impl TrainingPoses {
     /// Training poses kept at most; more are thinned evenly, which can only enlarge a distance.
     pub const MOST: usize = 512;
 
+    /// Degrees within which every joint of a pose beside a training pose lies.
+    pub const BESIDE: f64 = 0.5;
+
     /// The training poses of a model. `moves_skin[b]` says whether bone b or a bone below it has weight anywhere.
     pub fn new(skeleton: &Skeleton, moves_skin: &[bool], poses: &[&BoneTransforms], length: f64) -> Self {
         let joints: Vec<_> = skeleton
@@ -83,18 +86,29 @@ impl TrainingPoses {
             let nearest = self.features[j..]
                 .iter()
                 .step_by(self.joints.len())
-                .map(|g| {
-                    let change = std::array::from_fn(|at| f[at] - f64::from(g[at]));
-                    self.at_joint(skeleton, j, &change).iter().map(|x| x * x).sum::<f64>()
-                })
-                .fold(f64::INFINITY, f64::min)
-                .sqrt();
+                .map(|g| self.chord(skeleton, j, &f, g))
+                .fold(f64::INFINITY, f64::min);
             let degrees = degrees(nearest);
             if far.bone.is_none() || degrees > far.degrees {
                 far = PoseDistance { degrees, bone: Some(joint.1) };
             }
         }
         far
+    }
+
+    /// Whether one training pose has every joint within [`Self::BESIDE`]: an error there says nothing about new poses.
+    pub fn has_beside(&self, skeleton: &Skeleton, pose: &BoneTransforms) -> bool {
+        let features = self.features_of(pose);
+        let near =
+            |(j, (f, g)): (usize, (&[f64; 12], &[f32; 12]))| degrees(self.chord(skeleton, j, f, g)) <= Self::BESIDE;
+        let mut poses = self.features.chunks_exact(self.joints.len().max(1));
+        poses.any(|trained| features.iter().zip(trained).enumerate().all(near))
+    }
+
+    /// |φ(x) − φ(y)| of one joint in two poses, at the joint.
+    fn chord(&self, skeleton: &Skeleton, joint: usize, f: &[f64; 12], g: &[f32; 12]) -> f64 {
+        let change = std::array::from_fn(|at| f[at] - f64::from(g[at]));
+        self.at_joint(skeleton, joint, &change).iter().map(|x| x * x).sum::<f64>().sqrt()
     }
 }
 
@@ -149,5 +163,23 @@ mod tests {
         // Features are stored in f32: 1e-7 of a chord is 1e-5 degrees.
         assert!((far.degrees - 30.0).abs() < 1e-4 && far.bone == Some(BoneIndex::new(1)), "{far:?}");
         assert!(known.distance(&skeleton, &pose(40.0)).degrees < 1e-4);
+    }
+
+    #[test]
+    fn a_pose_is_beside_training_if_one_training_pose_has_all_of_its_joints() {
+        let parents = vec![None, Some(BoneIndex::new(0)), Some(BoneIndex::new(1))];
+        let names = ["a", "b", "c"].map(String::from).to_vec();
+        let skeleton = Skeleton::new(names, parents, vec![DAffine3::IDENTITY; 3]).unwrap();
+        let pose = |b: f64, c: f64| {
+            let b = DAffine3::from_rotation_z(b.to_radians());
+            BoneTransforms::new(vec![DAffine3::IDENTITY, b, b * DAffine3::from_rotation_x(c.to_radians())])
+        };
+        let (first, second) = (pose(0.0, 0.0), pose(40.0, 30.0));
+        let known = TrainingPoses::new(&skeleton, &[true; 3], &[&first, &second], 1.0);
+        let beside = |b, c| known.has_beside(&skeleton, &pose(b, c));
+        assert!(beside(40.4, 29.6) && beside(0.0, -0.49));
+        assert!(!beside(40.6, 30.0) && !beside(40.0, 30.51));
+        // Every joint is at a training pose, but not all at the same one.
+        assert!(known.distance(&skeleton, &pose(0.0, 30.0)).degrees < 1e-4 && !beside(0.0, 30.0));
     }
 }

@@ -217,6 +217,14 @@ impl Output {
         write_whole(&self.path, self.existing, self.before, task)
     }
 
+    /// Writes the file once more, over the one that this output has written.
+    ///
+    /// # Errors
+    /// Those of [`Output::write_with`].
+    pub fn rewrite_with(&self, task: impl FnOnce(&mut dyn Write) -> Result<(), WriteError>) -> Result<(), FileError> {
+        write_whole(&self.path, Existing::Replace, self.before, task)
+    }
+
     /// Makes the folder and gives a writer of files in it.
     ///
     /// # Errors

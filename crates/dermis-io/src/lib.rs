@@ -65,7 +65,7 @@ pub use contents::{
     Clip, ClipFrame, Contents, Flaw, Format, MorphTarget, ReadError, Record, Resolve, Space, UpAxis, Warning,
 };
 pub use matching::{MatchError, Matching, match_vertices};
-pub use model_file::{ModelFile, ModelHeader};
+pub use model_file::{Evidence, ModelFile, ModelHeader, Validation};
 pub use part_file::PartFile;
 pub use share_file::ShareFile;
 pub use sniff::sniff;

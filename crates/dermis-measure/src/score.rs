@@ -1,10 +1,14 @@
 //! Scores of a model on examples: its errors, those of the rig's own weights, and what the guard did.
 
+use crate::pass::Within;
 use crate::runner::WideRunner;
 use crate::{ErrorAccumulator, ErrorReport, ErrorStats, MeasureError, enclosed_volume, volume};
-use dermis_deform::{Baked, RiggedDeformer};
+use dermis_deform::{Baked, RiggedDeformer, TrainingPoses};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{Example, ExampleSet};
+
+/// Degrees within which every joint of a pose beside a training pose lies.
+pub const BESIDE: f64 = TrainingPoses::BESIDE;
 
 /// A model's errors on a set of examples.
 #[derive(Clone, Debug)]
@@ -17,8 +21,24 @@ pub struct Scores {
     pub baseline: Option<ErrorReport>,
     /// Per pose: what the guard did, how far the pose is from training.
     pub frames: Vec<FrameScore>,
-    /// Errors of parts measured on their own, when the set was scored in folds.
-    parts: Vec<(ErrorStats, Option<ErrorStats>, usize)>,
+    /// The errors of poses that are not beside a training pose; `None` if there is no such pose.
+    pub unseen: Option<Totals>,
+    /// Errors of parts measured on their own, when the set was scored in folds; then those of `unseen`.
+    parts: Vec<Totals>,
+    unseen_parts: Vec<Totals>,
+}
+
+/// Errors over the poses of a set, or over some of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Totals {
+    /// The poses.
+    pub poses: usize,
+    /// The model's errors.
+    pub error: ErrorStats,
+    /// Those of the rig's own weights, if it has any.
+    pub baseline: Option<ErrorStats>,
+    /// The model's distances within a bound, if there is one.
+    pub within: Option<Within>,
 }
 
 /// What else is known about one scored pose.
@@ -30,6 +50,8 @@ pub struct FrameScore {
     pub limited: f64,
     /// Degrees from the nearest training pose of the joint that is farthest from its own, and that joint.
     pub distance: Option<(f64, String)>,
+    /// Whether the pose is beside a training pose ([`TrainingPoses::has_beside`]).
+    pub trained: bool,
     /// Volume over rest volume, of the target and of the model; for closed meshes.
     pub volume: Option<(f64, f64)>,
 }
@@ -73,6 +95,8 @@ pub struct Scoring<'a> {
     errors: ErrorAccumulator,
     runner: WideRunner<'a>,
     baseline: Option<(ErrorAccumulator, WideRunner<'a>)>,
+    /// Errors of poses that are not beside a training pose, once there was one that is.
+    unseen: Option<(ErrorAccumulator, Option<ErrorAccumulator>)>,
     frames: Vec<FrameScore>,
 }
 
@@ -87,6 +111,7 @@ impl<'a> Scoring<'a> {
             errors: errors(),
             runner: WideRunner::new(model.baked()),
             baseline: baseline.map(|baked| (errors(), WideRunner::new(baked))),
+            unseen: None,
             frames: Vec::new(),
         }
     }
@@ -109,8 +134,17 @@ impl<'a> Scoring<'a> {
             return Err(MeasureError::NoGiven { found: 0, poses: 1 });
         }
         let failed = |source| MeasureError::Example { label: example.label.clone(), source: Box::new(source) };
+        let trained =
+            self.model.training().is_some_and(|training| training.has_beside(rig.skeleton(), &example.transforms));
+        if trained && self.unseen.is_none() {
+            self.unseen = Some((self.errors.clone(), self.baseline.as_ref().map(|(errors, _)| errors.clone())));
+        }
+        let unseen = self.unseen.as_mut().filter(|_| !trained);
+        let (unseen, unseen_baseline) = unseen.map_or((None, None), |(model, base)| (Some(model), base.as_mut()));
         let skin = self.runner.run(&example.transforms, given).map_err(failed)?;
-        self.errors.add_frame(&example.label, &example.positions, skin).map_err(failed)?;
+        for errors in [&mut self.errors].into_iter().chain(unseen) {
+            errors.add_frame(&example.label, &example.positions, skin).map_err(failed)?;
+        }
         let ratio = |posed: &[DVec3], rest: f64| volume(&rig.mesh().triangles, posed) / rest;
         let volume = self.rest_volume.map(|rest| (ratio(&example.positions, rest), ratio(skin, rest)));
         let guarded = self.runner.guarded();
@@ -121,11 +155,14 @@ impl<'a> Scoring<'a> {
                 let far = t.distance(rig.skeleton(), &example.transforms);
                 Some((far.degrees, rig.skeleton().names()[far.bone?].clone()))
             }),
+            trained,
             volume,
         });
         if let Some((errors, runner)) = &mut self.baseline {
             let skin = runner.run(&example.transforms, None).map_err(failed)?;
-            errors.add_frame(&example.label, &example.positions, skin).map_err(failed)?;
+            for errors in [errors].into_iter().chain(unseen_baseline) {
+                errors.add_frame(&example.label, &example.positions, skin).map_err(failed)?;
+            }
         }
         Ok(())
     }
@@ -138,8 +175,50 @@ impl<'a> Scoring<'a> {
         let empty = || MeasureError::Empty { set: name.into() };
         let model = self.errors.finish().ok_or_else(empty)?;
         let baseline = self.baseline.and_then(|(errors, _)| errors.finish());
-        let parts = vec![(model.error, baseline.as_ref().map(|b| b.error), self.frames.len())];
-        Ok(Scores { set: name.into(), model, baseline, frames: self.frames, parts })
+        let all = Totals::of(&model, baseline.as_ref());
+        let unseen = match self.unseen {
+            None => Some(all),
+            Some((model, baseline)) => {
+                model.finish().map(|model| Totals::of(&model, baseline.and_then(ErrorAccumulator::finish).as_ref()))
+            }
+        };
+        Ok(Scores {
+            set: name.into(),
+            model,
+            baseline,
+            frames: self.frames,
+            unseen,
+            parts: vec![all],
+            unseen_parts: unseen.into_iter().collect(),
+        })
+    }
+}
+
+impl Totals {
+    fn of(model: &ErrorReport, baseline: Option<&ErrorReport>) -> Self {
+        Self {
+            poses: model.per_pose.len(),
+            error: model.error,
+            baseline: baseline.map(|b| b.error),
+            within: model.within,
+        }
+    }
+
+    /// rms over the baseline's rms.
+    pub fn ratio(&self) -> Option<f64> {
+        let baseline = self.baseline?.rms;
+        (baseline > 0.0).then(|| self.error.rms / baseline)
+    }
+
+    /// Errors of several sets of the same mesh; `None` of no set.
+    fn joined(parts: &[Self]) -> Option<Self> {
+        let poses = parts.iter().map(|part| part.poses).sum();
+        let error = joined_stats(parts.iter().map(|part| (part.error, part.poses)));
+        let baseline: Option<Vec<_>> = parts.iter().map(|part| Some((part.baseline?, part.poses))).collect();
+        let baseline = baseline.map(|parts| joined_stats(parts.iter().copied()));
+        let within = parts.iter().map(|part| part.within);
+        let within = within.reduce(|own, other| own.zip(other).map(|(own, other)| own.joined(other)))?;
+        Some(Self { poses, error, baseline, within })
     }
 }
 
@@ -162,19 +241,23 @@ impl Scores {
     ///
     /// A percentile is the larger of the two, which is an upper bound.
     pub fn joined(mut self, other: Self) -> Self {
-        let counts = [&self.parts, &other.parts].map(|parts| parts.iter().map(|p| p.2).sum::<usize>() as f64);
+        let counts = [&self.parts, &other.parts].map(|parts| parts.iter().map(|p| p.poses).sum::<usize>() as f64);
         join_vertices(&mut self.model.per_vertex_rms, &other.model.per_vertex_rms, counts);
         self.parts.extend(other.parts);
+        self.unseen_parts.extend(other.unseen_parts);
+        self.unseen = Totals::joined(&self.unseen_parts);
         self.frames.extend(other.frames);
-        let models = self.parts.iter().map(|p| (p.0, p.2));
-        self.model.error = joined_stats(models);
         self.model.per_pose.extend(other.model.per_pose);
-        self.model.within = self.model.within.zip(other.model.within).map(|(own, other)| own.joined(other));
         self.model.worst_vertices.extend(other.model.worst_vertices);
         self.model.worst_vertices.sort_by(|a, b| b.error.total_cmp(&a.error));
         self.model.worst_vertices.truncate(10);
+        let all = Totals::joined(&self.parts);
+        if let Some(all) = all {
+            self.model.error = all.error;
+            self.model.within = all.within;
+        }
         if let (Some(own), Some(other)) = (&mut self.baseline, other.baseline) {
-            own.error = joined_stats(self.parts.iter().filter_map(|p| Some((p.1?, p.2))));
+            own.error = all.and_then(|all| all.baseline).unwrap_or(own.error);
             own.per_pose.extend(other.per_pose);
             join_vertices(&mut own.per_vertex_rms, &other.per_vertex_rms, counts);
         }

@@ -21,16 +21,8 @@ pub struct ScoreResult {
 
 impl ScoreResult {
     fn shown(&self) -> ModelOutcome<'_> {
-        ModelOutcome {
-            model: self.model.as_file(),
-            fit: None,
-            sets: vec![ScoredExamples { role: SetRole::Scored, scores: &self.scores, examples: Some(&self.examples) }],
-            comparison: vec![],
-            further: vec![],
-            files: vec![],
-            command: None,
-            pass: None,
-        }
+        let set = ScoredExamples { role: SetRole::Scored, scores: &self.scores, examples: Some(&self.examples) };
+        ModelOutcome::of_set(self.model.as_file(), set)
     }
 }
 

@@ -49,7 +49,7 @@ impl Model {
                 program: concat!("dermis ", env!("CARGO_PKG_VERSION")).into(),
                 settings: report.settings.clone(),
                 report: serde_json::to_value(&report.details)?,
-                recipe: None,
+                ..ModelHeader::default()
             };
             Ok(ModelFile { model, space: rig.loaded.space.clone(), header }.into())
         }

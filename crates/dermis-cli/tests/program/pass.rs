@@ -13,7 +13,9 @@ fn desk() -> Desk {
     let desk = Desk::new();
     desk.put("a.npz", Tube::new(9, 8, 0.0, Flesh::Bulge).bundle());
     desk.put("b.npz", Tube::new(9, 5, 0.5, Flesh::Bulge).bundle());
-    desk.put("one.npz", Tube::new(9, 1, 0.5, Flesh::Bulge).bundle());
+    let mut one = Tube::new(9, 2, 0.5, Flesh::Bulge);
+    (one.poses.remove(0), one.skins.remove(0));
+    desk.put("one.npz", one.bundle());
     desk.good("fit a.npz --examples a.npz --folds 0 -o m.dermis");
     desk
 }
@@ -61,6 +63,42 @@ fn a_demand_is_judged_on_the_set_that_counts() {
         assert_eq!((missed.code, &value["pass"]["passed"]), (1, &json!(false)), "{line}");
         assert_eq!(value["pass"]["asked"], "0.000000001 % in 99.5 %");
         assert!(number(&value, "pass.reached_percent") < 99.5);
+    }
+}
+
+/// Three frames of a motion are learnt and the model is scored on the whole motion. Oracle: the rms of the other frames.
+#[test]
+fn frames_that_were_learnt_are_no_evidence() {
+    let desk = desk();
+    let motion = Tube::new(9, 12, 0.5, Flesh::Bulge);
+    let mut learnt = Tube::new(9, 12, 0.5, Flesh::Bulge);
+    let keep = [0, 4, 8];
+    learnt.poses = keep.map(|at| motion.poses[at].clone()).to_vec();
+    learnt.skins = keep.map(|at| motion.skins[at].clone()).to_vec();
+    desk.put("motion.npz", motion.bundle());
+    desk.put("learnt.npz", learnt.bundle());
+    let fit = "fit learnt.npz --examples learnt.npz --hold-out motion.npz -o n.dermis --force";
+    let run = desk.run_with(fit, &["--pass", "1 m in 100 %"]);
+    assert!(run.out.contains("Counted: 9 of 12 poses; 3 within 0.5 degrees"), "{}", run.out);
+    for line in [&format!("{fit} --json"), "eval n.dermis --examples motion.npz --json"] {
+        let value = desk.json(line);
+        let poses = value["per_pose"].as_array().unwrap();
+        let unseen = poses.iter().enumerate().filter(|(at, _)| !keep.contains(at));
+        let rms = (unseen.map(|(_, pose)| pose["rms"].as_f64().unwrap().powi(2)).sum::<f64>() / 9.0).sqrt();
+        assert!((number(&value, "counted.error.rms") / rms - 1.0).abs() < 1e-9, "{value}");
+        assert!(number(&value, "counted.error.rms") > number(&value, "error.rms") && value["validation"] == "held out");
+        assert_eq!(value["counted"]["poses"], 9);
+    }
+    // Without an unseen frame nothing is validated, and no demand is met; a copy of the file changes nothing.
+    desk.put("copy.npz", learnt.bundle());
+    for line in [
+        "eval n.dermis --examples learnt.npz",
+        "eval n.dermis --examples copy.npz",
+        "eval n.dermis --examples copy.npz --stream",
+    ] {
+        let run = desk.run_with(line, &["--pass", "1 m in 1 %"]);
+        assert!(run.code == 1 && run.out.contains("Not validated; "), "{line}: {}", run.out);
+        assert!(run.out.contains("Failed: not validated"), "{}", run.out);
     }
 }
 

@@ -105,18 +105,21 @@ fn a_viewer_says_what_is_known_of_the_model() {
         desk.good(&format!("export viewer {line} --force -o view"));
         String::from_utf8(desk.bytes("view/index.html")).unwrap()
     };
+    let fitted = desk.good("fit train.npz --examples train.npz -o c.dermis");
+    assert!(fitted.out.contains(headline(&page("c.dermis")).split(" Counted").next().unwrap()), "{}", fitted.out);
     // The training poses in a file that the recipe does not know.
     desk.good("convert train.npz -o copy.npz");
     assert_ne!(desk.bytes("copy.npz"), desk.bytes("train.npz"));
     for (line, begins, shows) in [
         ("fixed.dermis --motion copy.npz", "Not validated: ", "Training error"),
         ("j.dermis --motion test.npz", "Held out: ", "Held-out error"),
-        ("j.dermis --motion poses.npz", "Cross-validated: ", "Cross-validated error"),
-        ("j.dermis", "Cross-validated: ", "Cross-validated error"),
-        ("j.dermis --motion train.npz", "Cross-validated: ", "Training error"),
+        ("j.dermis --motion poses.npz", "Held out: ", "Held-out error"),
+        ("j.dermis", "Held out: ", "Held-out error"),
+        ("j.dermis --motion train.npz", "Held out: ", "Training error"),
+        ("c.dermis", "Cross-validated: ", "Cross-validated error"),
         ("fixed.dermis", "Not validated: ", "Vertices"),
         ("fixed.dermis --motion train.npz", "Not validated: ", "Training error"),
-        ("p.dermis", "Cross-validated: ", "Morph targets"),
+        ("p.dermis", "Not validated: ", "Morph targets"),
     ] {
         let html = page(line);
         assert!(headline(&html).starts_with(begins), "{line}: {}", headline(&html));

@@ -229,7 +229,8 @@ pub fn models() -> Vec<Vec<u8>> {
         let space = Space { up: UpAxis::Z, metres_per_unit: 0.01, unit: "cm".into() };
         let settings = vec![("s".into(), "1e-3".into())];
         let report = json!({ "s": 1e-3, "held": ["a"], "none": null });
-        let header = ModelHeader { method: "joint".into(), program: "seed".into(), settings, report, recipe: None };
+        let header =
+            ModelHeader { method: "joint".into(), program: "seed".into(), settings, report, ..ModelHeader::default() };
         to_bytes(|out| model_file::write(&ModelFile { model, space, header }, out)).expect(WRITTEN)
     };
     let over_tree = |deformer: Deformer| {

@@ -13,9 +13,12 @@
 mod delta_mush;
 mod drawn;
 mod enveloping;
+mod evidence;
 mod joints;
 mod pose_space;
 mod rotational_regression;
+
+pub use evidence::{Evidence, Validation};
 
 use crate::contents::{Format, ReadError, Space, UpAxis};
 use crate::stack_file::StackFile;
@@ -90,6 +93,9 @@ pub struct ModelHeader {
     /// The recipe that made the model, as data; absent in files of earlier programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recipe: Option<Value>,
+    /// What the fit found out on poses that it did not see; absent if it validated nothing, and in files of earlier programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
 }
 
 /// The header as stored.

@@ -188,7 +188,7 @@ pub fn model(base: &str, rows: Option<Rows>, guard: Guard) -> ModelFile {
             program: "a test".into(),
             settings: vec![("s".into(), "1e-3".into()), ("base".into(), base.into())],
             report: json!({"s": 1e-3, "welded_joints": ["middle"], "none": null}),
-            recipe: None,
+            ..ModelHeader::default()
         },
     }
 }

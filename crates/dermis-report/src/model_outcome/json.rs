@@ -1,16 +1,18 @@
 //! The outcome as JSON.
 
-use super::{ModelOutcome, ScoredExamples, SetRole};
-use dermis_measure::Scores;
+use super::{ModelOutcome, SetRole};
+use dermis_measure::{Scores, Totals};
 use serde_json::{Map, Value, json};
 
 impl ModelOutcome<'_> {
     /// Returns the JSON of `fit` and `eval`: lengths in mesh units, shares in 0..=1. Empty if no set was scored.
     ///
-    /// `error`, `baseline`, `ratio`, `per_pose` and `worst_vertices` are those of the set that counts, which `validation` names.
+    /// `error`, `baseline`, `ratio`, `per_pose` and `worst_vertices` are those of all poses of the set that counts, which `validation`
+    /// names. `counted` are the errors of its poses that are not beside a training pose: the headline's; null if nothing is validated.
     pub fn json(&self) -> Value {
         let rig = self.model.rig();
-        let Some(ScoredExamples { role, scores: main, .. }) = self.counts() else { return json!({}) };
+        let Some(counts) = self.counts() else { return json!({}) };
+        let main = counts.scores;
         let error = |role: SetRole| self.scores_of(role).map(|s| json!(s.model.error));
         let mut value = json!({
             "method": self.model.header.method,
@@ -23,7 +25,8 @@ impl ModelOutcome<'_> {
             "error": main.model.error,
             "baseline": main.baseline.as_ref().map(|b| json!({"method": "lbs", "error": b.error})),
             "ratio": main.ratio(),
-            "validation": role.validation(),
+            "validation": counts.validation(),
+            "counted": counts.evidence().map(counted),
             "verdict": self.verdict().map(|verdict| verdict.text),
             "per_pose": per_pose(main),
             "worst_vertices": main.model.worst_vertices,
@@ -46,6 +49,15 @@ impl ModelOutcome<'_> {
     }
 }
 
+/// Returns the errors of the poses that count.
+fn counted(totals: &Totals) -> Value {
+    json!({
+        "poses": totals.poses, "error": totals.error,
+        "baseline": totals.baseline.map(|error| json!({"method": "lbs", "error": error})),
+        "ratio": totals.ratio(),
+    })
+}
+
 /// Returns an object per pose, in the order of the set.
 fn per_pose(scores: &Scores) -> Vec<Value> {
     let pairs = scores.model.per_pose.iter().zip(&scores.frames).enumerate();
@@ -57,6 +69,7 @@ fn per_pose(scores: &Scores) -> Vec<Value> {
                 "worst_vertex": pose.worst_vertex,
                 "baseline_rms": base.map(|b| b.rms),
                 "distance_degrees": frame.distance.as_ref().map(|d| d.0),
+                "trained": frame.trained,
                 "distance_joint": frame.distance.as_ref().map(|d| &d.1),
                 "limited_share": frame.limited, "guarded_share": frame.held,
                 "volume_ratio": frame.volume.map(|v| v.1),

@@ -1,7 +1,8 @@
 //! What a fit or an evaluation found out about one model: its warnings, its JSON and its page.
 
+pub(crate) mod headline;
 mod json;
-mod page;
+pub(crate) mod page;
 mod pass;
 mod vertices;
 mod view;
@@ -81,21 +82,27 @@ impl SetRole {
             Self::Scored => "scored",
         }
     }
-
-    /// Returns how an error on the set is evidence for other poses.
-    pub fn validation(self) -> &'static str {
-        match self {
-            Self::Training => "not validated",
-            other => other.name(),
-        }
-    }
 }
 
 /// A model whose largest error exceeds this many times the baseline's has spikes. The factor leaves room for vertices
 /// that a smooth model misses slightly more than the rig's own weights do.
 const SPIKE: f64 = 1.1;
 
-impl ModelOutcome<'_> {
+impl<'a> ModelOutcome<'a> {
+    /// Returns what is known of a model that was scored on one set.
+    pub fn of_set(model: &'a ModelFile, set: ScoredExamples<'a>) -> Self {
+        Self {
+            model,
+            fit: None,
+            sets: vec![set],
+            comparison: Vec::new(),
+            further: Vec::new(),
+            files: Vec::new(),
+            command: None,
+            pass: None,
+        }
+    }
+
     /// Returns the warnings of the fit and of what was measured.
     pub fn warnings(&self) -> Vec<String> {
         self.page_warnings().into_iter().map(|warning| warning.text).collect()

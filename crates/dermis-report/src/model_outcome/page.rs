@@ -1,9 +1,7 @@
 //! The outcome as a page.
 
-use super::{ModelOutcome, SPIKE, ScoredExamples, SetRole};
-use crate::page::{
-    KeyFigure, Page, PageTable, PageVerdict, PoseRef, Provenance, Quantity, ScoredPose, ScoredSet, Tone, WorstVertexRow,
-};
+use super::{ModelOutcome, ScoredExamples, SetRole};
+use crate::page::{KeyFigure, Page, PageTable, PoseRef, Provenance, Quantity, ScoredPose, ScoredSet, WorstVertexRow};
 use crate::{show_length, unit_of};
 use dermis_measure::Scores;
 use dermis_rig::BoneIndex;
@@ -50,86 +48,49 @@ impl ModelOutcome<'_> {
         page
     }
 
-    /// Returns the sentence to take away, of the set that counts: what terminal, page and JSON agree on.
-    pub fn verdict(&self) -> Option<PageVerdict> {
-        /// Share of the rig's diagonal from which a skin is wrong to look at, whatever it is compared with.
-        const WRONG: f64 = 0.05;
-        let ScoredExamples { role, scores, .. } = self.counts()?;
-        let say = |text: String, tone| {
-            let (text, tone) = match role {
-                SetRole::Training => (format!("Not validated; on the training poses, {text}"), Tone::Caution.max(tone)),
-                SetRole::CrossValidated => (format!("Cross-validated: {text}"), tone),
-                SetRole::HeldOut => (format!("Held out: {text}"), tone),
-                SetRole::Scored => (capitalised(&text), tone),
-            };
-            Some(PageVerdict { text, tone })
-        };
-        let error = scores.model.error;
-        if error.rms > WRONG * self.model.rig().mesh().diagonal() {
-            let error = show_length(error.rms, &unit_of(&self.model.space));
-            return say(
-                format!("the skin misses its target by {error} rms, more than 5 % of the rig's diagonal."),
-                Tone::Bad,
-            );
-        }
-        let Some((ratio, baseline)) = scores.ratio().zip(scores.baseline.as_ref()) else {
-            return say("the rig has no weights of its own to compare with.".into(), Tone::Caution);
-        };
-        let remains = format!("{:.0} % of the error of the rig's own weights", 100.0 * ratio);
-        if ratio > 1.0 {
-            say(format!("worse than the rig's own weights: {:.0} % of their error.", 100.0 * ratio), Tone::Bad)
-        } else if error.max > SPIKE * baseline.error.max {
-            say(format!("{remains} remains, but the largest error exceeds theirs."), Tone::Caution)
-        } else if ratio > 0.8 {
-            say(format!("{remains} remains: little gained."), Tone::Caution)
-        } else if error.max <= baseline.error.max {
-            say(format!("{remains} remains; the largest error is smaller, too."), Tone::Good)
-        } else {
-            say(format!("{remains} remains."), Tone::Good)
-        }
-    }
-
     /// Returns the key figures, those of the set that counts first.
     fn figures(&self, counts: &ScoredExamples<'_>) -> Vec<KeyFigure> {
-        let main = counts.scores;
+        let all = counts.scores;
+        let (rms, max, baseline) = match counts.evidence() {
+            Some(of) => (of.error.rms, of.error.max, of.baseline),
+            None => (all.model.error.rms, all.model.error.max, all.baseline.as_ref().map(|b| b.error)),
+        };
         let figure = |label: &str, value: Quantity, note: String| KeyFigure { label: label.into(), value, note };
+        let length = |length: f64| Quantity::Length(length as f32);
         let mut figures = Vec::new();
         let count = |s: &Scores| format!("rms over {} poses", s.model.per_pose.len());
-        if let Some(held_out) = self.scores_of(SetRole::HeldOut) {
-            figures.push(figure("Held-out error", Quantity::Length(held_out.model.error.rms as f32), count(held_out)));
-        }
-        if let Some(scores) = self.scores_of(SetRole::CrossValidated) {
-            let note = format!("rms, {} poses predicted by fits without them", scores.model.per_pose.len());
-            figures.push(figure("Cross-validated error", Quantity::Length(scores.model.error.rms as f32), note));
+        for set in self.sets.iter().filter(|set| set.role != SetRole::Training) {
+            let label = error_label(set.role);
+            match set.evidence() {
+                Some(of) => {
+                    let fits =
+                        if set.role == SetRole::CrossValidated { ", predicted by fits without them" } else { "" };
+                    figures.push(figure(label, length(of.error.rms), format!("rms over {} poses{fits}", of.poses)));
+                }
+                None => {
+                    let note = format!("all {} poses are beside training poses", set.scores.frames.len());
+                    figures.push(figure(label, Quantity::Text(set.validation().into()), note));
+                }
+            }
         }
         if counts.role == SetRole::Training {
             let note = "no pose was kept from the fit".into();
-            figures.push(figure("Error on other poses", Quantity::Text(counts.role.validation().into()), note));
+            figures.push(figure("Error on other poses", Quantity::Text(counts.validation().into()), note));
         }
         if let Some(train) = self.scores_of(SetRole::Training) {
-            figures.push(figure("Training error", Quantity::Length(train.model.error.rms as f32), count(train)));
+            figures.push(figure(error_label(SetRole::Training), length(train.model.error.rms), count(train)));
         }
-        if let Some(scores) = self.scores_of(SetRole::Scored) {
-            figures.push(figure("Error", Quantity::Length(scores.model.error.rms as f32), count(scores)));
+        if let Some(baseline) = &baseline {
+            figures.push(figure("Rig's own weights", length(baseline.rms), "rms on the same poses".into()));
         }
-        if let Some(baseline) = &main.baseline {
-            figures.push(figure(
-                "Rig's own weights",
-                Quantity::Length(baseline.error.rms as f32),
-                "rms on the same poses".into(),
-            ));
+        if let Some(baseline) = baseline.filter(|baseline| baseline.rms > 0.0) {
+            let note = format!("of the rig's own weights, {}", counts.role.name());
+            figures.push(figure("Remaining error", Quantity::Share((rms / baseline.rms) as f32), note));
         }
-        if let Some(ratio) = main.ratio() {
-            figures.push(figure(
-                "Remaining error",
-                Quantity::Share(ratio as f32),
-                format!("of the rig's own weights, {}", counts.role.name()),
-            ));
-        }
-        let max_note = main.baseline.as_ref().map_or(String::new(), |b| {
-            format!("the rig's own weights: {}", show_length(b.error.max, &unit_of(&self.model.space)))
+        let max_note = baseline.map_or(String::new(), |b| {
+            format!("the rig's own weights: {}", show_length(b.max, &unit_of(&self.model.space)))
         });
-        figures.push(figure("Largest error", Quantity::Length(main.model.error.max as f32), max_note));
+        figures.push(figure("Largest error", length(max), max_note));
         let vertices = self.model.rig().mesh().positions.len().max(1);
         let bytes = self.model.baked().bytes();
         figures.push(figure("Model", Quantity::Bytes(bytes as u64), format!("{} bytes per vertex", bytes / vertices)));
@@ -229,9 +190,14 @@ impl ModelOutcome<'_> {
     }
 }
 
-fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+/// Returns what the error of a set is called.
+pub(crate) fn error_label(role: SetRole) -> &'static str {
+    match role {
+        SetRole::HeldOut => "Held-out error",
+        SetRole::CrossValidated => "Cross-validated error",
+        SetRole::Training => "Training error",
+        SetRole::Scored => "Error",
+    }
 }
 
 /// Returns the scores per pose as the page shows them.

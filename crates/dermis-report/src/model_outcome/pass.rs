@@ -16,11 +16,11 @@ pub struct PassVerdict {
 impl ModelOutcome<'_> {
     /// Returns what came of the demand, if there is one.
     ///
-    /// The set that counts is judged. If fits have seen its poses, nothing is validated and the demand is not met.
+    /// The set that counts is judged, without poses beside a training pose. If none is left, nothing is validated and the demand is
+    /// not met.
     pub fn pass(&self) -> Option<PassVerdict> {
         let rule = self.pass?;
-        let counts = self.counts().filter(|set| set.role != SetRole::Training);
-        let counted = counts.and_then(|set| Some((set.role, set.scores.model.within?)));
+        let counted = self.counts().and_then(|set| Some((set.role, set.evidence()?.within?)));
         Some(PassVerdict { rule, counted })
     }
 }

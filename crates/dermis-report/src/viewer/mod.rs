@@ -14,7 +14,7 @@ pub use headline::headline;
 use crate::length::LengthUnit;
 use crate::page::html::{STYLE, escape, fill, json, verdict};
 use crate::page::skins::{Packed, diagonal, pack_points};
-use crate::page::{KeyFigure, PageVerdict, Tone};
+use crate::page::{KeyFigure, PageVerdict};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
@@ -152,9 +152,4 @@ impl ViewerFrame {
         let target = (!self.target.is_empty()).then(|| pack_points(points, diagonal(&self.target) * 2e-5));
         PackedFrame { label: &self.label, time: self.time, target }
     }
-}
-
-/// A headline without a number.
-fn cautious(text: &str) -> PageVerdict {
-    PageVerdict { text: text.into(), tone: Tone::Caution }
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::page::Tone;
 
 fn viewer() -> Viewer {
     let frame = |at: usize| ViewerFrame {
@@ -8,7 +9,7 @@ fn viewer() -> Viewer {
     };
     Viewer {
         title: "hero </title><script>".into(),
-        headline: Some(cautious("Not validated.")),
+        headline: Some(PageVerdict { text: "Not validated.".into(), tone: Tone::Caution }),
         notes: vec!["a < b".into()],
         glb: b"glTF and more".to_vec(),
         file: "hero.glb".into(),

@@ -49,6 +49,8 @@ pub(crate) use input::{keep, paths, repeated, reserve, reserve_page, seen, sourc
 pub use watch::{Silent, Watch, step};
 
 use crate::error::Error;
+use crate::load::FileNote;
+use crate::report::SetRole;
 use dermis_io::ModelFile;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -238,6 +240,24 @@ impl FitRecipe {
             Ok(Recipe::Fit(recipe)) => Ok(*recipe),
             Ok(_) => Err(Error::lacks(path, "the recipe of this model is not one of a fit", hint)),
             Err(e) => Err(Error::lacks(path, format!("the recipe of this model is not understood: {e}"), hint)),
+        }
+    }
+
+    /// What the fit of a model did with files, by the hashes in its recipe. Single poses that it trained on are found by
+    /// [`Scores::unseen`](crate::measure::Scores::unseen), as a copy of a file may hold them.
+    pub(crate) fn role_of(model: &ModelFile, inputs: &[Input], notes: &[FileNote]) -> SetRole {
+        let Ok(recipe) = Self::of_model(model, Path::new("")) else { return SetRole::Scored };
+        let is_in = |known: &[Input]| {
+            inputs.iter().all(|input| {
+                let hash = input.note(notes).map(|note| &note.hash);
+                let same = |known: &Input| known.file.part == input.file.part && known.sha256.as_ref() == hash;
+                hash.is_some() && known.iter().any(same)
+            })
+        };
+        match (is_in(&recipe.examples.inputs()), is_in(&recipe.hold_out)) {
+            (true, _) => SetRole::Training,
+            (false, true) => SetRole::HeldOut,
+            (false, false) => SetRole::Scored,
         }
     }
 }

@@ -94,16 +94,9 @@ impl DecomposeRecipe {
 impl DecomposeOutcome {
     fn page(&self) -> String {
         let made = &self.made;
-        let outcome = ModelOutcome {
-            model: &made.model,
-            fit: None,
-            sets: vec![ScoredExamples { role: SetRole::Scored, scores: &made.scores, examples: Some(&made.examples) }],
-            comparison: vec![],
-            further: Vec::new(),
-            files: file_stamps(&self.files),
-            command: self.command.clone(),
-            pass: None,
-        };
+        let set = ScoredExamples { role: SetRole::Training, scores: &made.scores, examples: Some(&made.examples) };
+        let (files, command) = (file_stamps(&self.files), self.command.clone());
+        let outcome = ModelOutcome { files, command, ..ModelOutcome::of_set(&made.model, set) };
         outcome.page().to_html()
     }
 

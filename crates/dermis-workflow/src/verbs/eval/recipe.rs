@@ -8,6 +8,7 @@ use crate::recipe::{Existing, Input, Watch, keep, paths, reserve_page, sources, 
 use crate::report::{ModelOutcome, PassVerdict, ScoredExamples, SetRole, vertex_csv};
 use crate::shown::file_stamps;
 use crate::verbs::eval::stress::{Stress, stress};
+use crate::verbs::fit::recipe::FitRecipe;
 use crate::verbs::suggest::{Advice, advice_json, advice_table, lacks};
 use dermis_deform::baked::BakedBase;
 use dermis_io::ModelFile;
@@ -111,6 +112,7 @@ pub struct Scored {
     pub written: Vec<PathBuf>,
     /// Whether the rms error is above its limit, or the demand on the distances not met.
     pub failed: bool,
+    role: SetRole,
     pass: Option<PassRule>,
     examples: ExampleSet,
     files: Vec<FileNote>,
@@ -192,10 +194,12 @@ impl ScoreRecipe {
             true => None,
             false => step(watch, "advise", |p| lacks(model, &examples, p))?,
         };
-        let failed = self.fail_above.is_some_and(|limit| scores.model.error.rms > limit);
+        let rms = scores.unseen.map_or(scores.model.error.rms, |unseen| unseen.error.rms);
+        let failed = self.fail_above.is_some_and(|limit| rms > limit);
         let written = paths(&[&report, &vertex_errors]);
         let (pass, command) = (self.pass, self.command.clone());
-        let mut scored = Scored { scores, lacks, seconds, written, failed, pass, examples, files, command };
+        let role = FitRecipe::role_of(model, &self.examples, &files);
+        let mut scored = Scored { role, scores, lacks, seconds, written, failed, pass, examples, files, command };
         scored.failed |= scored.shown(model).pass().is_some_and(|pass| !pass.passed());
         if let Some(page) = &report {
             write_page(page, &scored.shown(model).page().to_html())?;
@@ -208,14 +212,11 @@ impl Scored {
     fn shown<'a>(&'a self, model: &'a ModelFile) -> ModelOutcome<'a> {
         let examples = Some(&self.examples).filter(|examples| !examples.is_empty());
         ModelOutcome {
-            model,
-            fit: None,
-            sets: vec![ScoredExamples { role: SetRole::Scored, scores: &self.scores, examples }],
-            comparison: Vec::new(),
             further: self.lacks.iter().map(advice_table).collect(),
             files: file_stamps(&self.files),
             command: self.command.clone(),
             pass: self.pass,
+            ..ModelOutcome::of_set(model, ScoredExamples { role: self.role, scores: &self.scores, examples })
         }
     }
 }

@@ -107,7 +107,9 @@ impl ViewerExport {
             None => None,
             Some(truth) => Some(step(watch, "measure", |_| measure(model, truth, None))?),
         };
-        let role = shown.as_ref().map_or(SetRole::Scored, |shown| shown.role(model, path));
+        let role = shown.as_ref().map_or(SetRole::Scored, |shown| {
+            FitRecipe::role_of(model, std::slice::from_ref(&shown.input), &shown.notes)
+        });
         let scored = scores.as_ref().map(|scores| ScoredExamples { role, scores, examples: None });
         let (said, figures) = headline(model, scored);
         let mut viewer = self.viewer(model, &glb, &made, shown.as_ref());
@@ -217,43 +219,6 @@ impl Shown {
             None => return Err(Error::Internal("a file that is no set of poses".into())),
         };
         Ok(Self { motion, truth, input: input.clone(), notes })
-    }
-
-    /// What the fit of the model did with this file: by the hashes of its recipe, else by its poses. A model that was fitted in memory
-    /// has no recipe, and a copy of a file another name.
-    fn role(&self, model: &ModelFile, path: &Path) -> SetRole {
-        match self.role_by_recipe(model, path) {
-            SetRole::Scored if self.shows_training_poses(model) => SetRole::Training,
-            role => role,
-        }
-    }
-
-    fn role_by_recipe(&self, model: &ModelFile, path: &Path) -> SetRole {
-        let Ok(recipe) = FitRecipe::of_model(model, path) else { return SetRole::Scored };
-        let same = |input: &Input| {
-            input.file.part == self.input.file.part
-                && input.sha256.is_some()
-                && self.notes.iter().any(|note| Some(&note.hash) == input.sha256.as_ref())
-        };
-        match (recipe.hold_out.iter().any(same), recipe.examples.inputs().iter().any(same)) {
-            (_, true) => SetRole::Training,
-            (true, false) => SetRole::HeldOut,
-            (false, false) => SetRole::Scored,
-        }
-    }
-
-    /// Whether half of the poses with true skins, or more, are training poses.
-    fn shows_training_poses(&self, model: &ModelFile) -> bool {
-        /// Degrees: rotations of single precision differ by less, frames of a motion by more.
-        const SAME: f64 = 0.1;
-        let (Some(truth), Some(training)) = (&self.truth, model.training()) else { return false };
-        let skeleton = model.rig().skeleton();
-        let poses = truth.examples().iter().filter(|example| !example.is_at_bind());
-        let (all, same) = poses.fold((0, 0), |(all, same), example| {
-            let is_same = training.distance(skeleton, &example.transforms).degrees < SAME;
-            (all + 1, same + usize::from(is_same))
-        });
-        2 * same >= all.max(1)
     }
 }
 

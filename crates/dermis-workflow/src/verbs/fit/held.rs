@@ -120,6 +120,7 @@ impl<'a> HeldFit<'a> {
         outcome.validation_stopped = validation_stopped;
         outcome.report.warnings.extend(repeats);
         outcome.leverage(leverage);
+        outcome.model.header.evidence = outcome.shown().evidence();
         Ok(outcome)
     }
 }

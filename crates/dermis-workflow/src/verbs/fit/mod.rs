@@ -74,7 +74,7 @@ fn baked(loaded: &LoadedRig, learnt: Learnt, poses: &[BoneTransforms]) -> Result
         program: crate::PROGRAM.into(),
         settings: report.settings.clone(),
         report: details,
-        recipe: None,
+        ..ModelHeader::default()
     };
     let model = ModelFile { model, space: loaded.space.clone(), header };
     Ok(Fitted { model, seconds: 0.0, report, solved })

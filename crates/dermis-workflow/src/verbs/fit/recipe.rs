@@ -461,6 +461,7 @@ impl FitRecipe {
         let memory = Memory::of(&fitted.model, poses + held_out);
         let mut outcome = FitOutcome::new(fitted, poses, sets, memory);
         outcome.pass = self.outputs.pass;
+        outcome.model.header.evidence = outcome.shown().evidence();
         Ok(FitDone::Model(Box::new(self.finish(outcome, files, reserved)?)))
     }
 
@@ -469,10 +470,15 @@ impl FitRecipe {
         outcome.files = files;
         outcome.written = paths(&[&reserved.model, &reserved.report]);
         outcome.command = self.outputs.command.clone();
+        // The model was written before it was measured, so that it is kept whatever happens; now with what was found.
+        if let Some(out) = reserved.model.as_ref().filter(|_| outcome.model.header.evidence.is_some()) {
+            out.rewrite_with(|to| model_file::write(&outcome.model, to))?;
+        }
         if let Some(page) = &reserved.report {
             write_page(page, &outcome.shown().page().to_html())?;
         }
-        let rms = outcome.counts().map(|scores| scores.model.error.rms);
+        let rms =
+            outcome.counts().map(|scores| scores.unseen.map_or(scores.model.error.rms, |unseen| unseen.error.rms));
         let above = self.outputs.fail_above.zip(rms).is_some_and(|(limit, rms)| rms > limit);
         outcome.failed = above || outcome.shown().pass().is_some_and(|pass| !pass.passed());
         Ok(outcome)
