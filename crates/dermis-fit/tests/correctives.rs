@@ -94,6 +94,22 @@ fn a_weight_falls_off_as_written() {
     assert!((weights(&arm, &shapes, &with_wrist)[0] - 1.0).abs() < 1e-7);
 }
 
+/// An example that the base shows already says that nothing is to be seen in its pose.
+#[test]
+fn an_example_without_a_correction_holds_every_weight_at_zero() {
+    let arm = Arm::new(9, 6);
+    let (x, _) = places(&arm);
+    let mut still = sculpt(&arm, "fine", &elbow(45.0), x);
+    still.positions = skinned(&arm.rig, &still.transforms);
+    let bench = Bench::new(&arm.rig, vec![sculpt(&arm, "bent", &elbow(90.0), x), still]);
+    let (shapes, report) = fit(&bench);
+    assert_eq!((shapes.names.as_slice(), report.without), (["bent".to_owned()].as_slice(), vec!["fine".to_owned()]));
+    for (degrees, weight) in [(0.0, 0.0), (45.0, 0.0), (90.0, 1.0)] {
+        assert!((weights(&arm, &shapes, &elbow(degrees))[0] - weight).abs() < 1e-6, "{degrees}");
+    }
+    assert!(weights(&arm, &shapes, &elbow(30.0))[0] < 1e-6 && weights(&arm, &shapes, &elbow(75.0))[0] > 0.4);
+}
+
 /// A pose of a shot moves every joint a little. The elbow's sculpt follows the elbow alone.
 #[test]
 fn the_joints_that_blend_the_sculpted_skin_drive_it() {

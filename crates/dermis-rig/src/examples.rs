@@ -113,7 +113,7 @@ impl Example {
     }
 
     /// How every bone is turned from the bind pose, seen from the first.
-    fn turns(&self) -> Vec<DQuat> {
+    pub fn turns(&self) -> Vec<DQuat> {
         let turn = |m: &DAffine3| m.to_scale_rotation_translation().1;
         let first = self.transforms.iter().next().map_or(DQuat::IDENTITY, turn).inverse();
         self.transforms.iter().map(|m| first * turn(m)).collect()

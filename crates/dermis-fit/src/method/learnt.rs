@@ -248,6 +248,24 @@ impl FitReport {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FitWarning {
+    /// Two examples of one pose, or of nearly one, that say different things of the skin.
+    Contradiction {
+        /// The label of one.
+        first: String,
+        /// The label of the other.
+        second: String,
+        /// How far the poses are apart, degrees; `None` for one pose.
+        degrees: Option<f64>,
+        /// How far the skins are apart, metres; of different poses their corrections.
+        apart: f64,
+        /// Where.
+        vertex: usize,
+    },
+    /// Contradictions that are not listed.
+    FurtherContradictions {
+        /// How many.
+        pairs: usize,
+    },
     /// Held-out examples that are training examples too.
     Repeated {
         /// How many.
@@ -573,6 +591,18 @@ impl fmt::Display for FitWarning {
             Self::Unsettled { sweeps, change } => {
                 write!(f, "after {sweeps} sweeps smooth weights still change by {}", short(*change))
             }
+            Self::Contradiction { first, second, degrees: None, apart, vertex } => write!(
+                f,
+                "\"{first}\" and \"{second}\" are of the same pose and up to {} m apart (vertex {vertex}); both are kept",
+                short(*apart)
+            ),
+            Self::Contradiction { first, second, degrees: Some(degrees), apart, vertex } => write!(
+                f,
+                "\"{first}\" and \"{second}\" are of nearly the same pose ({degrees:.0} degrees apart), but their corrections differ \
+                 by up to {} m (vertex {vertex}), more than either moves the skin; both are kept",
+                short(*apart)
+            ),
+            Self::FurtherContradictions { pairs } => write!(f, "{pairs} more pairs of examples contradict each other"),
             Self::Repeated { repeated, held_out } => write!(
                 f,
                 "{repeated} of {held_out} held-out examples are training examples too: there the held-out error is a training error"

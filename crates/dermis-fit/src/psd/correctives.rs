@@ -5,7 +5,7 @@
 //! ```
 //!
 //! D_sv is the displacement that takes the base to sculpt s at vertex v. c_s is one in the pose of s, zero in the poses of the
-//! other sculpts of its group g and at the bind pose, and the same for all vertices, so that an engine has D_s as one morph
+//! other sculpts of its group g, at the bind pose and in the poses of examples that the base shows already, and the same for all vertices, so that an engine has D_s as one morph
 //! target with the sculpt's name. The bounds make it one-sided: a sculpt at 90° does not show backwards at −45°.
 //!
 //! **Drivers.** The joints that drive a sculpt are those that turned in its pose and blend the skin it moved. Joint j of bones a
@@ -92,7 +92,7 @@ pub struct Corrective {
 pub struct CorrectivesReport {
     /// The shapes, in their order in the model.
     pub shapes: Vec<Corrective>,
-    /// Sculpts without a shape, because the base shows them already.
+    /// Sculpts without a shape, because the base shows them already; in their poses every weight is zero.
     pub without: Vec<String>,
     /// Groups of sculpts that are compared with each other.
     pub groups: usize,
@@ -148,7 +148,7 @@ pub fn fit_correctives(
 
     let mut report = CorrectivesReport { shapes: vec![], without: vec![], groups: 0, damped: asked.damped };
     let names = names(training);
-    let mut sculpts = Vec::new();
+    let (mut sculpts, mut still) = (Vec::new(), Vec::new());
     for (s, displacements) in asked.all.iter().enumerate() {
         let moved: Vec<(u32, DVec3)> = (0u32..)
             .zip(displacements)
@@ -156,6 +156,7 @@ pub fn fit_correctives(
             .map(|(v, d)| (v, *d))
             .collect();
         if moved.is_empty() {
+            still.push(s as u32);
             report.without.extend(names.get(s).cloned());
             continue;
         }
@@ -182,7 +183,7 @@ pub fn fit_correctives(
     let mut of_vertex: Vec<Vec<(u32, DVec3)>> = vec![Vec::new(); training.rest.len()];
     let mut example_of = Vec::new();
     for group in &groups {
-        let group = Group::new(&space, group.iter().map(|&at| &sculpts[at]).collect(), settings);
+        let group = Group::new(&space, group.iter().map(|&at| &sculpts[at]).collect(), &still, settings);
         let a = group.cardinal(&space, settings.family)?;
         shapes.kernel.push(&group.relevance, &group.centres);
         for (sculpt, row) in group.rows() {
@@ -305,21 +306,21 @@ struct Group<'a> {
     /// The joints and channels of all of them, each with one over σ².
     relevance: Vec<(u32, f64)>,
     sigma: f64,
-    /// The first example of each distinct pose.
+    /// The first example of each distinct pose, those that the base shows already among them: there every weight is zero.
     centres: Vec<u32>,
     /// The examples in each of these poses.
     merged: Vec<Vec<u32>>,
 }
 
 impl<'a> Group<'a> {
-    fn new(space: &Space<'_>, sculpts: Vec<&'a Sculpt>, settings: &CorrectiveSettings) -> Self {
+    fn new(space: &Space<'_>, sculpts: Vec<&'a Sculpt>, still: &[u32], settings: &CorrectiveSettings) -> Self {
         let joints: BTreeSet<u32> = sculpts.iter().flat_map(|sculpt| sculpt.drivers.iter().copied()).collect();
         let alike: Vec<(u32, f64)> = joints.iter().map(|&j| (j, 1.0)).collect();
         let squares = sculpts.iter().map(|sculpt| space.distance_squared(&alike, sculpt.example, None));
         let sigma = settings.sigma.unwrap_or(squares.fold(0.0, f64::max).sqrt());
         // The kernel of all groups has a σ of one: that of a group is in the relevance of its joints.
         let relevance: Vec<(u32, f64)> = joints.iter().map(|&j| (j, sigma.powi(-2))).collect();
-        let members: HashSet<u32> = sculpts.iter().map(|sculpt| sculpt.example).collect();
+        let members: HashSet<u32> = sculpts.iter().map(|sculpt| sculpt.example).chain(still.iter().copied()).collect();
         let others: Vec<u32> = (0..space.examples.len() as u32).filter(|s| !members.contains(s)).collect();
         let (centres, merged) = space.merge(&relevance, &others, ALIKE);
         Self { sculpts, relevance, sigma, centres, merged }

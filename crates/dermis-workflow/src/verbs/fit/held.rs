@@ -9,6 +9,7 @@ use crate::report::SetRole;
 use crate::verbs::fit::{FitInput, Fitted, Method, cross_validate, fit, unseen_leverage};
 use crate::verbs::suggest::lacks;
 use dermis_deform::Stack;
+use dermis_fit::method::contradictions;
 use dermis_rig::glam::DVec3;
 use dermis_rig::{ExampleSet, Influences};
 use serde_json::json;
@@ -66,6 +67,7 @@ impl<'a> HeldFit<'a> {
     ) -> Result<FitOutcome, Error> {
         let Self { rig: loaded, train, held_out, method, folds, pass, beside } = self;
         let rig = &loaded.rig;
+        let contradictions = contradictions(rig, &train);
         let repeats = held_out.as_ref().map_or(Ok(vec![]), |held_out| repeated(&train, held_out))?;
         let bound = bound_of(pass.as_ref(), rig, &loaded.space)?;
         let poses = train.len() + held_out.as_ref().map_or(0, ExampleSet::len);
@@ -118,7 +120,7 @@ impl<'a> HeldFit<'a> {
         outcome.pass = pass;
         outcome.lacks = lacks;
         outcome.validation_stopped = validation_stopped;
-        outcome.report.warnings.extend(repeats);
+        outcome.report.warnings.extend(contradictions.into_iter().chain(repeats));
         outcome.leverage(leverage);
         outcome.model.header.evidence = outcome.shown().evidence();
         Ok(outcome)
