@@ -53,7 +53,7 @@ def test_a_scene_is_played_as_the_program_plays_it(tmp_path: Path) -> None:
 
 
 def test_an_exercise_is_the_programs(tmp_path: Path) -> None:
-    made = dermis.exercise(EXERCISE, tmp_path / "a.npz", poses=9, in_betweens=2, write_limits=tmp_path / "limits.json")
+    made = dermis.exercise(EXERCISE, tmp_path / "a.npz", count=9, in_betweens=2, write_limits=tmp_path / "limits.json")
     ran = program("exercise", EXERCISE, "--count", 9, "--in-betweens", 2, "--limits", tmp_path / "limits.json",
                   "-o", tmp_path / "b.npz", "--json")
     assert ran.returncode == 0, ran.stderr

@@ -16,7 +16,7 @@ from . import _dermis
 from ._dermis import Model, Rig
 from ._errors import Error
 from ._progress import Progress, watching
-from ._verbs import Files, Path, _existing, _given, _input, _inputs, _read, _text, run
+from ._verbs import Files, Path, _existing, _given, _input, _inputs, _read, _renamed, _text, run
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ class Decomposition:
         return f"<dermis.Decomposition: {bones} bones, {poses} frames of {len(self.rig.rest_vertices)} vertices>"
 
 
+@_renamed(smooth="smoothness")
 def decompose(
     *sequences: Path,
     vertices: ArrayLike | None = None,
@@ -65,7 +66,7 @@ def decompose(
     effort: Literal["fast", "quality"] | None = None,
     seed: int | None = None,
     stop_at: float | None = None,
-    smooth: float | None = None,
+    smoothness: float | None = None,
     tie: Literal["none", "tree", "rotations"] | None = None,
     rest: str | None = None,
     up: Literal["y", "z"] | None = None,
@@ -110,7 +111,7 @@ def decompose(
         Seed of the search.
     stop_at : float, optional
         Rms distance in metres at which the search may stop.
-    smooth : float, optional
+    smoothness : float, optional
         Strength that draws weights to those of their neighbours.
     tie : {'none', 'tree', 'rotations'}, optional
         What ties bones together.
@@ -137,17 +138,17 @@ def decompose(
     own: dict[str, Any] = {
         "search": dict(
             bones=bones, max_error=max_error, kind=kind, influences=influences, effort=effort, seed=seed,
-            stop_at=stop_at, smooth=smooth,
+            stop_at=stop_at, smooth=smoothness,
         ),
         "clustering": dict(
             bones={"bandwidth": bandwidth} if bandwidth is not None else {"number": bones}, kind=kind,
             influences=influences,
         ),
-        "given-bones": dict(bones=_input(given), influences=influences, seed=seed, smooth=smooth),
+        "given-bones": dict(bones=_input(given), influences=influences, seed=seed, smooth=smoothness),
         "given-weights": dict(weights=_input(given), kind=kind, seed=seed),
         "refine": dict(
             start=_input(given), frozen=None if frozen is None else list(frozen), kind=kind, influences=influences,
-            seed=seed, smooth=smooth,
+            seed=seed, smooth=smoothness,
         ),
     }
     if method not in own:
@@ -160,10 +161,11 @@ def decompose(
         raise Error(f"method {method!r} needs given, a file")
     named = _given(
         bones=bones, bandwidth=bandwidth, given=given, frozen=frozen, max_error=max_error, kind=kind,
-        influences=influences, effort=effort, seed=seed, stop_at=stop_at, smooth=smooth,
+        influences=influences, effort=effort, seed=seed, stop_at=stop_at, smoothness=smoothness,
     )
     takes = {"given": method in ("given-bones", "given-weights", "refine"), "bandwidth": method == "clustering"}
     takes["bones"] = method in ("search", "clustering")
+    takes["smoothness"] = "smooth" in own[method]
     for name in named:
         python = name.replace("-", "_")
         if not takes.get(python, python in own[method]):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import tempfile
-from collections.abc import Sequence
-from typing import Any, Literal, Union
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeVar, Union, cast
 
 from . import _dermis
 from ._progress import Progress, watching
@@ -16,6 +17,24 @@ Path = Union[str, "os.PathLike[str]"]
 
 Files = Union[Path, Sequence[Path]]
 """One file or several."""
+
+
+_Call = TypeVar("_Call", bound=Callable[..., Any])
+
+
+def _renamed(**new: str) -> Callable[[_Call], _Call]:
+    """Refuses keywords of former versions, by their old names, with the new ones."""
+
+    def refusing(call: _Call) -> _Call:
+        @functools.wraps(call)
+        def checked(*arguments: Any, **keywords: Any) -> Any:
+            for old in new.keys() & keywords.keys():
+                raise TypeError(f"{call.__name__}(): {old}= is {new[old]}= now")
+            return call(*arguments, **keywords)
+
+        return cast(_Call, checked)
+
+    return refusing
 
 
 def run(recipe: dict[str, Any], progress: Progress = None) -> Any:
@@ -47,13 +66,14 @@ def run(recipe: dict[str, Any], progress: Progress = None) -> Any:
         return json.loads(_dermis._run(text, callback))
 
 
+@_renamed(poses="count", fps="rate")
 def exercise(
     rig: Path,
     out: Path,
     *,
-    poses: int | None = None,
+    count: int | None = None,
     in_betweens: int | None = None,
-    fps: float | None = None,
+    rate: float | None = None,
     apart: bool = False,
     limits: Path | None = None,
     write_limits: Path | None = None,
@@ -68,11 +88,11 @@ def exercise(
         A file with mesh and skeleton.
     out : path
         A bundle (.npz) with the rig and the poses, or a GLB with a clip.
-    poses : int, optional
+    count : int, optional
         How many poses, the rest pose included; 42 by default.
     in_betweens : int, optional
         Frames between a pose and the next, for a simulation to run through; none by default.
-    fps : float, optional
+    rate : float, optional
         Frames per second with in-betweens; 24 by default.
     apart : bool
         Whether a pose moves one joint, or one pair of neighbours. Otherwise joints that share no skin move together.
@@ -91,7 +111,7 @@ def exercise(
         What `dermis exercise --json` prints.
     """
     recipe = _given(
-        rig=_input(rig), out=_text(out), poses=poses, in_betweens=in_betweens, rate=fps, apart=apart or None,
+        rig=_input(rig), out=_text(out), poses=count, in_betweens=in_betweens, rate=rate, apart=apart or None,
         limits=_input(limits), write_limits=_text(write_limits), existing=_existing(replace),
     )
     return run({"exercise": recipe}, progress)  # type: ignore[no-any-return]

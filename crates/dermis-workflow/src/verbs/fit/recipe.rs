@@ -1,20 +1,22 @@
 //! `fit`: from a rig and examples to a model with its report.
 
 use super::held::{self, Beside, HeldFit};
+use super::stream::StreamedFit;
 use crate::error::Error;
 use crate::load::{
     FileNote, LoadedRig, ReadOptions, hash_of, load_anchors, load_base_cache, load_examples, load_map_table, load_rig,
     open_file, stream_examples,
 };
-use crate::measure::{PassRule, Scores, bound_of, measure_streamed};
+use crate::measure::{PassRule, Scores, bound_of};
 use crate::memory;
 use crate::output::{Kind, Output, reserve_file_of};
 use crate::recipe::{Existing, Input, SculptInput, Watch, keep, paths, reserve_page, sources, step, write_page};
 use crate::report::{ModelOutcome, ScoredExamples, SetRole};
 use crate::shown::{file_stamps, fit_summary};
-use crate::verbs::fit::{FitInput, FitReport, Method, Streaming};
+use crate::verbs::fit::{FitInput, FitReport, Fitted, Method, Streaming};
 use crate::verbs::invert::{load_sculpts, load_stack};
 use crate::verbs::suggest::{Advice, advice_json, advice_table};
+use dermis_fit::Progress;
 use dermis_fit::method::share::Share;
 use dermis_fit::method::{BaseChoice, MethodError};
 use dermis_io::{ModelFile, model_file};
@@ -152,6 +154,15 @@ pub struct FitOutcome {
     pub(super) command: Option<String>,
 }
 
+/// A fit whose files are read, but for held-out examples that are measured as they are read.
+#[expect(clippy::large_enum_variant, reason = "one of them, moved once")]
+enum Ready<'a> {
+    /// Its examples are held.
+    Held(HeldFit<'a>),
+    /// Its examples came by.
+    Streamed(StreamedFit<'a>),
+}
+
 /// Bytes that a fit took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
@@ -263,12 +274,50 @@ impl FitRecipe {
         keep(&inputs, reserved.model.iter().chain(&reserved.sums))?;
         watch.plan(&self.steps());
         let loaded = step(watch, "read rig", |_| load_rig(&self.rig.file.path))?;
-        match &self.examples {
+        let mut files = loaded.notes.clone();
+        let (nothing, beside);
+        let mut said = vec![];
+        let fit = match &self.examples {
             FitExamples::Held(_) | FitExamples::Sculpts { .. } => {
-                Ok(FitDone::Model(Box::new(self.run_held(&loaded, &reserved, watch)?)))
+                let (fit, warnings) = self.read_held(&loaded, &mut files, watch)?;
+                said = warnings;
+                Ready::Held(fit)
             }
-            FitExamples::Streamed(_) | FitExamples::Sums(_) => self.run_summed(&loaded, &reserved, watch),
+            FitExamples::Streamed(_) | FitExamples::Sums(_) => {
+                (nothing, beside) = (ExampleSet::default(), self.beside(&loaded, 0, &mut files)?);
+                let (maps, anchors) = (beside.maps.as_ref(), beside.anchors.as_deref());
+                let input = FitInput { maps, anchors, ..FitInput::new(&loaded.rig, &nothing) };
+                Ready::Streamed(self.read_streamed(&loaded, &input, &mut files, watch)?)
+            }
+        };
+        if matches!(fit, Ready::Held(_)) || self.hold_out.is_empty() {
+            self.read.must_act_on(&files)?;
         }
+        // Another file than the recipe's is refused before the fit.
+        self.stamped(&files)?;
+        watch.files(&files);
+        let keep = |fitted: &mut Fitted, files: &[FileNote]| {
+            self.read.must_act_on(files)?;
+            fitted.model.header.recipe = Some(self.stamped(files)?);
+            if let Some(out) = &reserved.model {
+                out.write_with(|to| model_file::write(&fitted.model, to))?;
+            }
+            Ok(())
+        };
+        let mut outcome = match fit {
+            Ready::Held(fit) => fit.run(watch, |fitted| keep(fitted, &files))?,
+            Ready::Streamed(fit) => {
+                if let Some(out) = &reserved.sums {
+                    let (poses, part) = (fit.streaming.poses(), fit.streaming.part()?);
+                    out.write_with(|to| part.write(to))?;
+                    return Ok(FitDone::Sums { poses, peak: memory::peak(), written: paths(&[&reserved.sums]) });
+                }
+                fit.run(watch, &mut files, keep)?
+            }
+        };
+        outcome.pass = self.outputs.pass;
+        outcome.read_warnings = said;
+        Ok(FitDone::Model(Box::new(self.finish(outcome, files, &reserved)?)))
     }
 
     /// The steps with their shares of the work, of fits; those of a summed fit take what reading takes.
@@ -304,6 +353,7 @@ impl FitRecipe {
         serde_json::to_value(recipe).map(|recipe| json!({"fit": recipe})).map_err(|e| Error::Internal(e.to_string()))
     }
 
+    /// What the fit needs beside rig and examples.
     fn beside(&self, loaded: &LoadedRig, poses: usize, files: &mut Vec<FileNote>) -> Result<Beside, Error> {
         let mut beside = Beside::default();
         if let Some(input) = &self.base_cache {
@@ -329,14 +379,18 @@ impl FitRecipe {
         Ok(beside)
     }
 
-    fn run_held(&self, loaded: &LoadedRig, reserved: &Reserved, watch: &dyn Watch) -> Result<FitOutcome, Error> {
+    /// Reads examples that are held. Beside the fit, what a user should know of them.
+    fn read_held<'a>(
+        &'a self,
+        loaded: &'a LoadedRig,
+        files: &mut Vec<FileNote>,
+        watch: &dyn Watch,
+    ) -> Result<(HeldFit<'a>, Vec<String>), Error> {
         let rig = &loaded.rig;
-        let mut files = loaded.notes.clone();
         let options = self.read.of_rest_shapes(self.method.base() == Some(BaseChoice::Rest));
         let read = |inputs: &[Input], role: &str| {
-            let of_files =
-                |_: dermis_fit::Progress<'_>| load_examples(rig, &loaded.space, &sources(inputs), &options, role);
-            step(watch, &format!("read {role}"), of_files)
+            let load = |_: Progress<'_>| load_examples(rig, &loaded.space, &sources(inputs), &options, role);
+            step(watch, &format!("read {role}"), load)
         };
         let (train, notes, said) = match &self.examples {
             FitExamples::Sculpts { sculpts, poses } => {
@@ -347,58 +401,41 @@ impl FitRecipe {
                 let set = ExampleSet::new("sculpts".into(), read.examples, rig);
                 (set.map_err(|e| Error::Internal(e.to_string()))?, read.notes, read.warnings)
             }
-            held => {
-                let (set, notes) = read(&held.inputs(), "examples")?;
+            FitExamples::Held(inputs) | FitExamples::Streamed(inputs) | FitExamples::Sums(inputs) => {
+                let (set, notes) = read(inputs, "examples")?;
                 (set, notes, vec![])
             }
         };
         files.extend(notes);
-        let held_out = match self.hold_out.is_empty() {
-            true => None,
-            false => {
-                let (set, notes) = read(&self.hold_out, "hold-out")?;
-                files.extend(notes);
-                Some(set)
-            }
-        };
-        self.read.must_act_on(&files)?;
-        // One cache covers the training poses, then the held-out ones.
+        let mut held_out = None;
+        if !self.hold_out.is_empty() {
+            let (set, notes) = read(&self.hold_out, "hold-out")?;
+            files.extend(notes);
+            held_out = Some(set);
+        }
+        // One cache of a given base covers the training poses, then the held-out ones.
         let poses = train.len() + held_out.as_ref().map_or(0, ExampleSet::len);
-        let beside = self.beside(loaded, poses, &mut files)?;
-        let recipe = self.stamped(&files)?;
-        watch.files(&files);
-        let held = HeldFit {
-            held_out,
-            folds: self.folds,
-            pass: self.outputs.pass,
-            beside,
-            ..HeldFit::new(loaded, train, &self.method)
-        };
-        let mut outcome = held.run(watch, |fitted| {
-            fitted.model.header.recipe = Some(recipe);
-            match &reserved.model {
-                Some(out) => Ok(out.write_with(|to| model_file::write(&fitted.model, to))?),
-                None => Ok(()),
-            }
-        })?;
-        outcome.read_warnings = said;
-        self.finish(outcome, files, reserved)
+        let beside = self.beside(loaded, poses, files)?;
+        let (folds, pass) = (self.folds, self.outputs.pass);
+        Ok((HeldFit { held_out, folds, pass, beside, ..HeldFit::new(loaded, train, &self.method) }, said))
     }
 
-    fn run_summed(&self, loaded: &LoadedRig, reserved: &Reserved, watch: &dyn Watch) -> Result<FitDone, Error> {
+    /// Reads examples that are not held, or sums over them. The examples of `input` are not read.
+    fn read_streamed<'a>(
+        &'a self,
+        loaded: &'a LoadedRig,
+        input: &FitInput<'a>,
+        files: &mut Vec<FileNote>,
+        watch: &dyn Watch,
+    ) -> Result<StreamedFit<'a>, Error> {
         let rig = &loaded.rig;
-        let mut files = loaded.notes.clone();
         let bound = bound_of(self.outputs.pass.as_ref(), rig, &loaded.space)?;
-        let nothing = ExampleSet::default();
-        let beside = self.beside(loaded, 0, &mut files)?;
-        let input =
-            FitInput { maps: beside.maps.as_ref(), anchors: beside.anchors.as_deref(), ..FitInput::new(rig, &nothing) };
-        let (mut streaming, streamed): (_, &[Input]) = match &self.examples {
+        let (mut streaming, train): (_, &[Input]) = match &self.examples {
             FitExamples::Sums(parts) => {
                 let paths = || parts.iter().map(|part| part.file.path.as_path());
                 let opened =
                     paths().map(|path| open_file(path).map(|(file, length)| (path.to_path_buf(), file, length)));
-                let merged = Streaming::merged(loaded, &input, &self.method, opened)?;
+                let merged = Streaming::merged(loaded, input, &self.method, opened)?;
                 for path in paths() {
                     let (bytes, hash) = (open_file(path)?.1, hash_of(path)?);
                     let path = path.display().to_string();
@@ -408,16 +445,15 @@ impl FitRecipe {
             }
             FitExamples::Held(inputs) | FitExamples::Streamed(inputs) => {
                 let share = self.outputs.share.unwrap_or_default();
-                (Streaming::new(loaded, &input, &self.method, share)?, inputs)
+                (Streaming::new(loaded, input, &self.method, share)?, inputs)
             }
             FitExamples::Sculpts { .. } => return Err(Error::Internal("sculpts are never summed".into())),
         };
-        if !streamed.is_empty() {
+        if !train.is_empty() {
             let read = step(watch, "read examples", |progress| {
                 loop {
-                    let sources = sources(streamed);
                     let take = |some: &[Example]| streaming.add(some);
-                    let read = stream_examples(rig, &loaded.space, &sources, &self.read, "examples", take)?;
+                    let read = stream_examples(rig, &loaded.space, &sources(train), &self.read, "examples", take)?;
                     if !streaming.end_pass(read.is_clip, progress)? {
                         return Ok::<_, Error>(read);
                     }
@@ -425,44 +461,7 @@ impl FitRecipe {
             })?;
             files.extend(read.notes);
         }
-        if self.hold_out.is_empty() {
-            self.read.must_act_on(&files)?;
-        }
-        let mut recipe = self.stamped(&files)?;
-        watch.files(&files);
-        let poses = streaming.poses();
-        if let Some(out) = &reserved.sums {
-            let part = streaming.part()?;
-            out.write_with(|to| part.write(to))?;
-            return Ok(FitDone::Sums { poses, peak: memory::peak(), written: paths(&[&reserved.sums]) });
-        }
-        let mut fitted = step(watch, "fit", |p| streaming.finish(p))?;
-        let mut sets = Vec::new();
-        for (set, inputs, role) in
-            [(SetRole::Training, streamed, "examples"), (SetRole::HeldOut, &self.hold_out, "hold-out")]
-        {
-            if !inputs.is_empty() {
-                let (scores, notes) = step(watch, &format!("measure {}", set.name()), |_| {
-                    measure_streamed(&fitted.model, &sources(inputs), &self.read, role, bound)
-                })?;
-                files.extend(notes.into_iter().filter(|_| role == "hold-out"));
-                sets.push((set, scores, ExampleSet::default()));
-            }
-        }
-        if !self.hold_out.is_empty() {
-            self.read.must_act_on(&files)?;
-            recipe = self.stamped(&files)?;
-        }
-        fitted.model.header.recipe = Some(recipe);
-        if let Some(out) = &reserved.model {
-            out.write_with(|to| model_file::write(&fitted.model, to))?;
-        }
-        let held_out = sets.iter().find(|s| s.0 == SetRole::HeldOut).map_or(0, |s| s.1.frames.len());
-        let memory = Memory::of(&fitted.model, poses + held_out);
-        let mut outcome = FitOutcome::new(fitted, poses, sets, memory);
-        outcome.pass = self.outputs.pass;
-        outcome.model.header.evidence = outcome.shown().evidence();
-        Ok(FitDone::Model(Box::new(self.finish(outcome, files, reserved)?)))
+        Ok(StreamedFit { streaming, train, hold_out: &self.hold_out, read: &self.read, bound })
     }
 
     /// States the files, writes the page and judges the error that counts.
@@ -470,6 +469,7 @@ impl FitRecipe {
         outcome.files = files;
         outcome.written = paths(&[&reserved.model, &reserved.report]);
         outcome.command = self.outputs.command.clone();
+        outcome.model.header.evidence = outcome.shown().evidence();
         // The model was written before it was measured, so that it is kept whatever happens; now with what was found.
         if let Some(out) = reserved.model.as_ref().filter(|_| outcome.model.header.evidence.is_some()) {
             out.rewrite_with(|to| model_file::write(&outcome.model, to))?;

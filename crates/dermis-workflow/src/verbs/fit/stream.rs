@@ -3,7 +3,10 @@
 use super::{FitInput, Fitted, Method, baked};
 use crate::FileError;
 use crate::error::Error;
-use crate::load::LoadedRig;
+use crate::load::{FileNote, LoadedRig, ReadOptions};
+use crate::measure::measure_streamed;
+use crate::recipe::{FitOutcome, Input, Memory, Watch, sources, step};
+use crate::report::SetRole;
 use dermis_fit::joints::SolvedVertex;
 use dermis_fit::method::MethodError;
 use dermis_fit::method::passes::{BLOCK_BYTES, Passes};
@@ -16,7 +19,7 @@ use dermis_io::model_file::fingerprint;
 use dermis_io::part_file::{self, PartFile, PartHeader, VERSION};
 use dermis_io::share_file::{self, ShareFile, ShareHeader};
 use dermis_rig::skeleton::row;
-use dermis_rig::{BoneTransforms, Example, Influences, Rig};
+use dermis_rig::{BoneTransforms, Example, ExampleSet, Influences, Rig};
 use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -43,7 +46,19 @@ impl<'a> Streaming<'a> {
                 let passes = Passes::new(method, input, BLOCK_BYTES)?.of_share(share);
                 Self::Passes(Passing { loaded, method, share, passes, seconds: 0.0 })
             }
-            _ => Self::Sums(Box::new(Summing::new(loaded, input, method)?)),
+            // Sums are those of multi-weight enveloping; they refuse the other methods by name.
+            Method::OwnWeights
+            | Method::Dqs
+            | Method::Lbs(_)
+            | Method::DirectDeltaMush(_)
+            | Method::AnimationSpace(_)
+            | Method::Mwe(_)
+            | Method::Psd(_)
+            | Method::EigenSkin(_)
+            | Method::PoseBlendshapes(_)
+            | Method::ShapeByExample(_)
+            | Method::Correctives(_)
+            | Method::RotationalRegression(_) => Self::Sums(Box::new(Summing::new(loaded, input, method)?)),
         })
     }
 
@@ -153,6 +168,56 @@ impl<'a> Streaming<'a> {
         let mut fitted = baked(loaded, learnt, &poses)?;
         fitted.seconds = seconds + start.elapsed().as_secs_f64();
         Ok(fitted)
+    }
+}
+
+/// A fit whose examples came by; a set is measured as it is read again.
+pub(super) struct StreamedFit<'a> {
+    /// The fit.
+    pub streaming: Streaming<'a>,
+    /// What was learnt from; nothing where parts were merged.
+    pub train: &'a [Input],
+    /// Examples that the fit may not see.
+    pub hold_out: &'a [Input],
+    /// How files are read.
+    pub read: &'a ReadOptions,
+    /// The bound of a demand on the distances that count, metres.
+    pub bound: Option<f64>,
+}
+
+impl StreamedFit<'_> {
+    /// Fits and measures. `fitted` gets the model with all files, once the held-out ones are noted in `files` too.
+    ///
+    /// # Errors
+    /// [`Error`], also that of `fitted`.
+    pub fn run(
+        self,
+        watch: &dyn Watch,
+        files: &mut Vec<FileNote>,
+        fitted: impl FnOnce(&mut Fitted, &[FileNote]) -> Result<(), Error>,
+    ) -> Result<FitOutcome, Error> {
+        let poses = self.streaming.poses();
+        let mut found = step(watch, "fit", |p| self.streaming.finish(p))?;
+        let mut sets = Vec::new();
+        let mut held_out = 0;
+        for (set, inputs, role) in
+            [(SetRole::Training, self.train, "examples"), (SetRole::HeldOut, self.hold_out, "hold-out")]
+        {
+            if inputs.is_empty() {
+                continue;
+            }
+            let (scores, notes) = step(watch, &format!("measure {}", set.name()), |_| {
+                measure_streamed(&found.model, &sources(inputs), self.read, role, self.bound)
+            })?;
+            if set == SetRole::HeldOut {
+                held_out = scores.frames.len();
+                files.extend(notes);
+            }
+            sets.push((set, scores, ExampleSet::default()));
+        }
+        fitted(&mut found, files)?;
+        let memory = Memory::of(&found.model, poses + held_out);
+        Ok(FitOutcome::new(found, poses, sets, memory))
     }
 }
 
