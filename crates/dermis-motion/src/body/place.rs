@@ -12,12 +12,8 @@ const LEVEL: f64 = 0.1;
 /// Ends of a pair are farther apart than this part of the size.
 const APART: f64 = 0.02;
 
-/// Names trunk, arms and legs, if no bone of them has a name.
+/// Names trunk, arms and legs of bones without part.
 pub(super) fn recognise(skeleton: &Skeleton, making: &mut Making) {
-    let limbs = [Part::Hips, Part::Spine, Part::UpperArm, Part::Forearm, Part::Thigh, Part::Shin, Part::Head];
-    if making.parts.iter().flatten().any(|part| limbs.contains(part)) {
-        return;
-    }
     let tree = Tree::new(skeleton, making);
     let Some((hips, legs)) = tree.legs() else { return };
     let toe =

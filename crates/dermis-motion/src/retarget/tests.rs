@@ -160,7 +160,7 @@ fn walk(skeleton: &Skeleton, build: &Build, moving: DVec3) -> Motion {
 
 fn run(source: &Skeleton, motion: &Motion, target: &Skeleton, keep: Contacts) -> Result<Retargeted, RetargetError> {
     let plain = |skeleton| Character { skeleton, weights: None };
-    retarget(plain(source), motion, plain(target), &PairTable::new(), keep, &silent)
+    retarget(plain(source), motion, plain(target), &PairTable::new(), Unpaired::Refused, keep, &silent)
 }
 
 fn head(motion: &Motion, skeleton: &Skeleton, bone: &str, frame: usize) -> DVec3 {
@@ -334,7 +334,7 @@ fn what_cannot_be_paired_is_an_error() {
     let plain = |skeleton| Character { skeleton, weights: None };
     let with = |table: &[(&str, Option<&str>)]| {
         let table = table.iter().map(|(own, theirs)| ((*own).to_owned(), theirs.map(str::to_owned))).collect();
-        retarget(plain(&source), &motion, plain(&rope), &table, Contacts::Kept, &silent)
+        retarget(plain(&source), &motion, plain(&rope), &table, Unpaired::Refused, Contacts::Kept, &silent)
     };
     let found = with(&[("rope 0", Some("hips")), ("rope 1", Some("chest"))]).unwrap();
     assert_eq!((found.pairs.len(), found.without_partner.len(), found.paired_by), (2, 3, PairedBy::Table));
@@ -401,8 +401,8 @@ fn every_two_conventions_pair_their_limbs() {
     let (mut wrong, mut pairs) = (Vec::new(), 0);
     for source in &bipeds {
         for target in &bipeds {
-            let [from, to] = [source, target].map(|known| Body::new(&known.skeleton, None).unwrap());
-            let found = super::pairs::pair(&from, &to, &PairTable::new()).unwrap();
+            let [mut from, mut to] = [source, target].map(|known| Body::new(&known.skeleton, None).unwrap());
+            let found = super::pairs::pair(&mut from, &mut to, &PairTable::new(), Unpaired::Refused).unwrap();
             for part in [
                 Part::Hips,
                 Part::Spine,
