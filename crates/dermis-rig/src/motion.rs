@@ -41,4 +41,28 @@ impl Motion {
         let frames = self.frames.iter().map(|f| Frame { label: f.label.clone(), time: f.time, pose: reorder(&f.pose) });
         Ok(Motion { name: self.name.clone(), frames: frames.collect() })
     }
+
+    /// The same motion with the bones of `skeleton`; those that the motion lacks stay as they are at rest against the bone above them.
+    ///
+    /// `names` are the bones of the motion. `None` if the skeleton has none of them.
+    pub fn completed_for(&self, names: &[String], skeleton: &Skeleton) -> Option<Motion> {
+        let places: Vec<_> = skeleton.names().iter().map(|n| names.iter().position(|m| m == n)).collect();
+        places.iter().any(Option::is_some).then_some(())?;
+        let complete = |pose: &WorldPose| {
+            let mut world = skeleton.bind().to_vec();
+            for bone in skeleton.bones() {
+                world[bone.get()] = match (places[bone.get()], skeleton.parents()[bone]) {
+                    (Some(at), _) => pose.bones.as_slice()[at],
+                    (None, Some(parent)) => {
+                        world[parent.get()] * skeleton.inverse_bind()[parent] * skeleton.bind()[bone]
+                    }
+                    (None, None) => skeleton.bind()[bone],
+                };
+            }
+            WorldPose { channels: pose.channels.clone(), ..WorldPose::new(world) }
+        };
+        let frames =
+            self.frames.iter().map(|f| Frame { label: f.label.clone(), time: f.time, pose: complete(&f.pose) });
+        Some(Motion { name: self.name.clone(), frames: frames.collect() })
+    }
 }

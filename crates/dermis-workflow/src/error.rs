@@ -164,7 +164,10 @@ impl Error {
             Self::Pose(error) => error.remedy(),
             Self::Weights(error) => error.remedy(),
             Self::Retarget(RetargetError::NothingInCommon { .. } | RetargetError::NoBone { .. }) => {
-                "name pairs in a file for `map`: {\"bone of the rig\": \"bone of the source\"}; `dermis inspect` lists the bones".into()
+                "name pairs in a file for `map`, which `write_map` prepares: {\"bone of the rig\": \"bone of the source\"}; `dermis inspect` lists the bones".into()
+            }
+            Self::Retarget(RetargetError::LimbsWithoutPartner { .. }) => {
+                "fill in the empty names in the file that `write_map` writes, and name it with `map`; or let these limbs go with the bones above them with `partial`".into()
             }
             Self::Rig(AutoRigError::NoFit { .. }) => {
                 "say which way is up with `up`, or take another `template`: biped, quadruped, hand, or a skinned rig of a like character".into()

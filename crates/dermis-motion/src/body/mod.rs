@@ -188,8 +188,9 @@ impl Recognised {
         making.finished(&digits)
     }
 
-    /// Recognises trunk, arms and legs by the tree and the rest pose, whatever names say of them. Names still tell ends, twist bones and helpers.
-    pub fn by_place(skeleton: &Skeleton) -> Self {
+    /// Recognises trunk, arms and legs by the tree and the rest pose, whatever names say of them; nothing where place does not say which legs are the
+    /// hind ones, or which side is left. Names still tell ends, twist bones and helpers.
+    pub(crate) fn by_place(skeleton: &Skeleton) -> Placed {
         let words: Vec<Words> = skeleton.names().iter().map(|name| Words::new(name)).collect();
         let said: Vec<Option<Said>> = words.iter().map(Words::said).collect();
         let mut making = Making::new(skeleton, said, vec![Side::Middle; skeleton.len()]);
@@ -199,8 +200,11 @@ impl Recognised {
                 (making.parts[bone], making.by[bone]) = (None, JudgedBy::Nothing);
             }
         }
-        place::recognise(skeleton, &mut making);
-        making.finished(&vec![0; skeleton.len()])
+        let has_four_legs = place::has_four_legs(skeleton, &making);
+        if !has_four_legs && !place::has_unclear_sides(skeleton, &making) {
+            place::recognise(skeleton, &mut making);
+        }
+        Placed { roles: making.finished(&vec![0; skeleton.len()]).roles, has_four_legs }
     }
 }
 
@@ -230,6 +234,14 @@ pub(crate) fn is_number(name: &str) -> bool {
 
 /// Words that exporters put before a number.
 const COUNTED: &[&str] = &["node", "object", "item", "element", "segment", "null", "locator", "empty"];
+
+/// What place shows of a body.
+pub(crate) struct Placed {
+    /// What bones of trunk, arms and legs are.
+    pub roles: BoneVec<Option<Role>>,
+    /// Whether it stands on four legs; no roles then.
+    pub has_four_legs: bool,
+}
 
 /// By what the bones of a character were recognised.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

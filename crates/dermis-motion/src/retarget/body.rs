@@ -1,6 +1,6 @@
 //! A character as it is retargeted: its bones in one tree, with limbs.
 
-use crate::body::{JudgedBy, Limb, Part, Recognised, Role, Side};
+use crate::body::{JudgedBy, Limb, Part, Placed, Recognised, Role, Side};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::{BoneIndex, Influences, Skeleton, SkeletonError};
 use std::collections::BTreeMap;
@@ -21,8 +21,13 @@ pub(super) struct Body {
     pub heads: Vec<DVec3>,
     /// What bones of limbs are; nothing of a tree without names, which is paired by its shape.
     pub roles: Vec<Option<Role>>,
-    /// The same with the parts that place alone shows: all of a tree without names, else the arms, legs, back and head that no name says.
+    /// The same with the parts that place alone shows: all of a tree without names, else of an arm, a leg, the back and the head that no
+    /// name says.
     pub shown: Vec<Option<Role>>,
+    /// Whether names say what bones of limbs are.
+    pub has_names: bool,
+    /// Whether place shows four legs.
+    pub has_four_legs: bool,
     /// What every bone was recognised by.
     pub judged_by: Vec<JudgedBy>,
     pub is_twist: Vec<bool>,
@@ -95,6 +100,8 @@ impl Body {
             heads,
             roles: found.roles.iter().map(|role| role.filter(|role| has_names && role.limb().is_some())).collect(),
             shown: Vec::new(),
+            has_names,
+            has_four_legs: false,
             is_twist: is(Part::Twist),
             is_end: is(Part::End),
             judged_by: found.by.to_vec(),
@@ -104,10 +111,8 @@ impl Body {
         };
         let skinned = body.skinned(weights, &place);
         body.end_limbs(&skinned);
-        body.shown = match has_names {
-            true => body.completed(&Recognised::by_place(&body.skeleton)),
-            false => found.roles.iter().map(|role| role.filter(|role| role.limb().is_some())).collect(),
-        };
+        let placed = Recognised::by_place(&body.skeleton);
+        (body.shown, body.has_four_legs) = (body.completed(&placed), placed.has_four_legs);
         if has_names {
             for (bone, judged_by) in body.judged_by.iter_mut().enumerate() {
                 if body.shown[bone] != body.roles[bone] {
@@ -129,10 +134,10 @@ impl Body {
         self.shown.iter().flatten().any(|role| matches!(role.limb(), Some(Limb::Arm | Limb::Leg)))
     }
 
-    /// The roles that names say, and those of the arms, legs, back and head that names do not say at all, by place.
+    /// The roles that names say, and by place those of an arm, a leg, the back and the head that names do not say.
     ///
     /// Place tells the two sides apart, but not always which is which: names of other limbs say so.
-    fn completed(&self, placed: &Recognised) -> Vec<Option<Role>> {
+    fn completed(&self, placed: &Placed) -> Vec<Option<Role>> {
         let mut shown = self.roles.clone();
         let (mut same, mut crossed) = (0, 0);
         for (named, placed) in self.roles.iter().zip(placed.roles.iter()) {
@@ -150,9 +155,13 @@ impl Body {
         };
         for (bone, placed) in placed.roles.iter().enumerate() {
             let Some(placed) = placed.map(|role| Role { side: side(role.side), ..role }) else { continue };
-            let fills = matches!(placed.limb(), Some(Limb::Arm | Limb::Leg | Limb::Spine | Limb::Head));
-            let is_said = self.roles.iter().flatten().any(|role| role.limb() == placed.limb());
-            if fills && !is_said && shown[bone].is_none() && self.judged_by[bone] == JudgedBy::Nothing {
+            let fills = match self.has_names {
+                true => matches!(placed.limb(), Some(Limb::Arm | Limb::Leg | Limb::Spine | Limb::Head)),
+                false => placed.limb().is_some(),
+            };
+            let same = |role: &Role| (role.limb(), role.side) == (placed.limb(), placed.side);
+            let is_said = self.roles.iter().flatten().any(same);
+            if fills && !is_said && !(self.has_names && self.judged_by[bone] != JudgedBy::Nothing) {
                 shown[bone] = Some(placed);
             }
         }

@@ -139,12 +139,16 @@ pub enum RetargetError {
         source_bones: String,
         /// Bones of the target.
         target_bones: String,
+        /// A table to fill in: every bone of the rig, in its order, with an empty name.
+        map: Vec<(String, Option<String>)>,
     },
     /// Both characters have a limb whose bones have no partner.
-    #[error("the rig's {limbs} would not move: no bones of the source are known as theirs")]
+    #[error("the rig's {limbs} would not move: no bones of the source are known as partners of {bones}")]
     LimbsWithoutPartner {
         /// The limbs: "left arm and right arm".
         limbs: String,
+        /// Their bones, the first ones.
+        bones: String,
         /// A table to fill in, in the order of the rig's bones: bones with the partners found, without partner, and with an empty name those of the limbs.
         map: Vec<(String, Option<String>)>,
     },
@@ -229,7 +233,9 @@ pub fn retarget(
     }
     let planted = match keep {
         Contacts::Kept | Contacts::Still => plant::plant(&transfer, &poses, &times, keep, &mut frames)?,
-        Contacts::Free => plant::Planted { contacts: Vec::new(), ground: Some(DVec3::ZERO), lowered: 0.0, feet_never_stand: false },
+        Contacts::Free => {
+            plant::Planted { contacts: Vec::new(), ground: Some(DVec3::ZERO), lowered: 0.0, feet_never_stand: false }
+        }
     };
     let out = |(frame, bones): (&Frame, &Vec<DAffine3>)| {
         let mut world = vec![DAffine3::IDENTITY; to.len()];

@@ -95,6 +95,7 @@ pub(super) fn pair(
         return Err(RetargetError::NothingInCommon {
             source_bones: some_names(source),
             target_bones: some_names(target),
+            map: limbs::table(target, |_| Some(String::new())),
         });
     }
     let lone = limbs::lone(source, target, (&partners, by), table);
@@ -171,28 +172,21 @@ fn one_tree(source: &Body, target: &Body, equal: &[Option<usize>]) -> bool {
     (0..4).any(|quarter| {
         let turn = DQuat::from_rotation_y(f64::from(quarter) * FRAC_PI_2);
         // Within 60°, as of arms that hang in one rest pose and are stretched out in the other.
-        let alike = |(own, theirs): &&(DVec3, DVec3)| {
-            own.dot(turn * *theirs) >= 0.5 * own.length() * theirs.length() - 1e-12
-        };
+        let alike =
+            |(own, theirs): &&(DVec3, DVec3)| own.dot(turn * *theirs) >= 0.5 * own.length() * theirs.length() - 1e-12;
         ways.iter().filter(alike).count() as f64 >= ONE_TREE * ways.len() as f64
     })
 }
 
-/// Whether pairs join arms with arms, legs with legs and trunk with trunk, as far as both are known, and all sides with the same or all with the other.
+/// Whether pairs join arms with arms, legs with legs, trunk with trunk, and left with left, as far as both are known.
 fn agree(source: &Body, target: &Body, partners: &[Option<Partner>]) -> bool {
-    let (mut same, mut crossed) = (false, false);
-    for (bone, partner) in partners.iter().enumerate() {
+    partners.iter().enumerate().all(|(bone, partner)| {
         let theirs = partner.and_then(|p| source.shown[if p.part < 0.5 { p.bone } else { p.next }]);
-        let (Some(own), Some(theirs)) = (target.shown[bone], theirs) else { continue };
-        match (region(own), region(theirs)) {
-            (Some(a), Some(b)) if a != b => return false,
-            (Some(_), Some(_)) if own.side != Side::Middle && theirs.side != Side::Middle => {
-                *if own.side == theirs.side { &mut same } else { &mut crossed } = true;
-            }
-            _ => {}
-        }
-    }
-    !(same && crossed)
+        let (Some(own), Some(theirs)) = (target.shown[bone], theirs) else { return true };
+        let sides = [own.side, theirs.side];
+        let is_crossed = sides == [Side::Left, Side::Right] || sides == [Side::Right, Side::Left];
+        region(own).zip(region(theirs)).is_none_or(|(a, b)| a == b && !is_crossed)
+    })
 }
 
 /// Arm, leg or trunk, by its first limb; `None` of other parts, and of what carries one leg.
@@ -232,7 +226,8 @@ fn pair_limb(source: &Body, target: &Body, limb: Limb, theirs: &[usize], own: &[
     by_order(source, target, theirs, own)
 }
 
-/// Partners for the bones of a limb that equal names leave: by their parts; of a back or neck for those before the first equal name, by order.
+/// Partners for the bones of a limb that equal names leave: by their parts; of a back or neck for those before the first equal name and
+/// after the last one, by order.
 fn beside_equal(
     source: &Body,
     target: &Body,
@@ -246,17 +241,25 @@ fn beside_equal(
         Limb::Arm | Limb::Leg => by_parts(source, target, theirs, own).unwrap_or_default(),
         Limb::Hips if !theirs.is_empty() => vec![(own[0], Partner::one(theirs[0]))],
         Limb::Spine | Limb::Neck => {
-            let equal = own.iter().enumerate().find_map(|(at, bone)| Some((at, partners[*bone]?.bone)));
-            let there = equal.and_then(|(at, bone)| Some((at, theirs.iter().position(|other| *other == bone)?)));
-            match there {
+            let mut equal = own.iter().enumerate().filter_map(|(at, bone)| {
+                let partner = partners[*bone]?.bone;
+                Some((at, theirs.iter().position(|other| *other == partner)?))
+            });
+            let first = equal.next();
+            let last = equal.last().or(first);
+            let mut found = match first {
                 Some((at, place)) if place > 0 => by_order(source, target, &theirs[..=place], &own[..=at]),
                 _ => Vec::new(),
+            };
+            if let Some((at, place)) = last.filter(|(_, place)| place + 1 < theirs.len()) {
+                found.extend(by_order(source, target, &theirs[place..], &own[at..]));
             }
+            found
         }
         _ => Vec::new(),
     };
     let is_used = |bone: usize| partners.iter().flatten().any(|partner| partner.bone == bone);
-    found.retain(|(bone, partner)| lacks(bone) && (limb == Limb::Hips || !is_used(partner.bone)));
+    found.retain(|(bone, partner)| lacks(bone) && (partner.part > 0.0 || limb == Limb::Hips || !is_used(partner.bone)));
     found
 }
 

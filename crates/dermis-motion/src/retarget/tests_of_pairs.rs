@@ -1,7 +1,7 @@
 //! Every ordered pair of the known skeletons, by their names and without them: limbs get their partners, or the pair is refused.
 
 use super::body::Body;
-use super::pairs::{PairTable, PairedBy, pair};
+use super::pairs::{PairTable, PairedBy, Pairs, pair};
 use super::{RetargetError, Unpaired};
 use crate::body::table::{Known, known};
 use crate::body::{Limb, Side};
@@ -132,7 +132,9 @@ fn mistakes(source: &Planted, target: &Planted) -> Result<(Vec<String>, Vec<(Lim
         *is_moved = true;
         let theirs = source.limbs[from.original[if partner.part < 0.5 { partner.bone } else { partner.next }]];
         // A neck may move by a bone of the head's chain, and the head by one of the neck's.
-        let trunk = |limb: Option<(Limb, Side)>| limb.map(|(limb, side)| (if limb == Limb::Head { Limb::Spine } else { limb }, side));
+        let trunk = |limb: Option<(Limb, Side)>| {
+            limb.map(|(limb, side)| (if limb == Limb::Head { Limb::Spine } else { limb }, side))
+        };
         if theirs.is_some() && trunk(theirs) != trunk(Some(own)) {
             wrong.push(format!("{} is {own:?}, moved by {} of {theirs:?}", to.name(bone), from.name(partner.bone)));
         }
@@ -198,4 +200,101 @@ fn bodies_without_names_pair_right_or_are_refused() {
     }
     assert!(wrong.is_empty(), "{} wrong, {paired} paired, {refused} refused\n{}", wrong.len(), wrong.join("\n"));
     assert!(paired > 1000, "{paired} paired, {refused} refused");
+}
+
+/// A copy of a tree with numbers for names is the same tree, also where it is turned; its half with the names of the whole is that half.
+#[test]
+fn equal_names_come_first() {
+    for known in &bodies() {
+        let all = planted(known, number, 0.0);
+        for turn in [0.0, 1.5, 3.0] {
+            let (mistakes, lone, _) = mistakes(&all, &planted(known, number, turn)).unwrap();
+            assert!(mistakes.is_empty() && lone.is_empty(), "{}: {mistakes:?} {lone:?}", known.convention);
+        }
+        // What a motion of the trunk, the arms to the hand and the legs to the foot holds, of a rig with face, fingers and helpers.
+        let whole = planted(known, foreign, 0.0);
+        let is_kept = |bone: usize| whole.limbs[bone].is_some();
+        let kept: Vec<usize> = (0..whole.limbs.len()).filter(|bone| is_kept(*bone)).collect();
+        let parent = |bone: usize| {
+            let mut above = whole.skeleton.parents()[BoneIndex::new(bone)].map(BoneIndex::get);
+            while let Some(at) = above.filter(|at| !is_kept(*at)) {
+                above = whole.skeleton.parents()[BoneIndex::new(at)].map(BoneIndex::get);
+            }
+            above.and_then(|above| kept.iter().position(|bone| *bone == above)).map(BoneIndex::new)
+        };
+        let part = Skeleton::new(
+            kept.iter().map(|bone| whole.skeleton.names()[BoneIndex::new(*bone)].clone()).collect(),
+            kept.iter().map(|bone| parent(*bone)).collect(),
+            kept.iter().map(|bone| whole.skeleton.bind()[BoneIndex::new(*bone)]).collect(),
+        );
+        let (part, found) = paired(&part.unwrap(), &whole.skeleton, &PairTable::new()).unwrap();
+        let to = Body::new(&whole.skeleton, None).unwrap();
+        for (bone, partner) in found.partners.iter().enumerate().filter(|(bone, _)| is_kept(to.original[*bone])) {
+            assert_eq!(partner.map(|p| part.name(p.bone)), Some(to.name(bone)), "{}", known.convention);
+        }
+    }
+}
+
+fn paired(source: &Skeleton, target: &Skeleton, table: &PairTable) -> Result<(Body, Pairs), RetargetError> {
+    let (mut from, mut to) = (Body::new(source, None)?, Body::new(target, None)?);
+    let pairs = pair(&mut from, &mut to, table, Unpaired::Refused)?;
+    Ok((from, pairs))
+}
+
+/// Every body on a copy of itself in another language. What is refused holds the table to fill in, and the table filled in by hand is taken.
+#[test]
+fn a_refusal_holds_the_table_to_fill_in() {
+    let (mut refused, mut lone) = (0, 0);
+    for known in &bodies() {
+        let [named, odd] = [own_name, foreign].map(|name: fn(usize, &str) -> String| planted(known, name, 0.0));
+        let map = match paired(&named.skeleton, &odd.skeleton, &PairTable::new()) {
+            Ok(_) => continue,
+            Err(RetargetError::LimbsWithoutPartner { map, limbs, .. }) => {
+                lone += 1;
+                let partial = pair_partly(&named.skeleton, &odd.skeleton).unwrap();
+                assert_eq!(partial.lone.is_empty(), limbs.is_empty(), "{}: {limbs}", known.convention);
+                map
+            }
+            Err(RetargetError::NothingInCommon { map, .. }) => map,
+            Err(other) => panic!("{other}"),
+        };
+        refused += 1;
+        let names = |skeleton: &Skeleton| skeleton.names().to_vec();
+        assert_eq!(map.iter().map(|(bone, _)| bone.clone()).collect::<Vec<_>>(), names(&odd.skeleton));
+        assert!(map.iter().all(|(_, partner)| {
+            partner.as_ref().is_none_or(|name| name.is_empty() || names(&named.skeleton).contains(name))
+        }));
+        // Bones of limbs by hand; the others as they are in the table, empty names included.
+        let filled: PairTable = (map.into_iter().enumerate())
+            .map(|(bone, (name, partner))| match named.limbs[bone] {
+                Some(_) => (name, Some(named.skeleton.names()[BoneIndex::new(bone)].clone())),
+                None => (name, partner),
+            })
+            .collect();
+        let (_, found) = paired(&named.skeleton, &odd.skeleton, &filled).unwrap();
+        assert!(found.lone.is_empty() && found.partners.iter().flatten().count() >= 10, "{}", known.convention);
+    }
+    assert!(refused >= 5 && lone >= 1, "{refused} {lone}");
+}
+
+fn pair_partly(source: &Skeleton, target: &Skeleton) -> Result<Pairs, RetargetError> {
+    let (mut from, mut to) = (Body::new(source, None)?, Body::new(target, None)?);
+    pair(&mut from, &mut to, &PairTable::new(), Unpaired::Allowed)
+}
+
+/// A limb whose bones a table leaves without partner is meant so.
+#[test]
+fn a_table_may_leave_a_limb_without_partner() {
+    let known = bodies().into_iter().find(|known| known.convention == "Unreal").unwrap();
+    let skeleton = planted(&known, own_name, 0.0).skeleton;
+    let table = |bones: &[(&str, Option<&str>)]| -> PairTable {
+        bones.iter().map(|(bone, partner)| ((*bone).to_owned(), partner.map(str::to_owned))).collect()
+    };
+    let lone = [("upperarm_l", None), ("lowerarm_l", None), ("hand_l", None)];
+    assert!(paired(&skeleton, &skeleton, &table(&lone)).unwrap().1.lone.is_empty());
+    // An empty name is not filled in yet: equal names count.
+    let (_, found) = paired(&skeleton, &skeleton, &table(&[("upperarm_l", Some("")), ("hand_l", Some(""))])).unwrap();
+    assert!(found.partners.iter().all(Option::is_some));
+    let unknown = paired(&skeleton, &skeleton, &table(&[("upperarm_l", Some("wing"))])).err().unwrap();
+    assert!(matches!(unknown, RetargetError::NoBone { .. }), "{unknown}");
 }
