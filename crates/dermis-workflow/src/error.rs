@@ -172,6 +172,9 @@ impl Error {
             Self::Rig(AutoRigError::NoFit { .. }) => {
                 "say which way is up with `up`, or take another `template`: biped, quadruped, hand, or a skinned rig of a like character".into()
             }
+            Self::Rig(AutoRigError::Tangled { .. }) => {
+                "rig the skin alone: leave out hair, props and what lies within the body, and remesh triangles that are as long as the mesh".into()
+            }
             Self::Rig(AutoRigError::UnknownPin { .. }) => "`write_joints` writes the names of all joints".into(),
             Self::Rig(AutoRigError::Hollow { .. } | AutoRigError::Flat { .. }) => {
                 "a mesh to be rigged has an inside: close large holes, and give thin sheets a thickness".into()

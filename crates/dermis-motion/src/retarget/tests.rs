@@ -298,6 +298,18 @@ fn feet_stand_still_where_the_source_s_slide() {
     }
 }
 
+/// A character that rises all the time stands nowhere.
+#[test]
+fn feet_that_never_stand_are_told() {
+    let source = PLAIN.skeleton();
+    for (moving, expected) in [(DVec3::ZERO, false), (DVec3::NEG_Y * 3.0, true)] {
+        let motion = walk(&source, &PLAIN, moving);
+        let found = run(&source, &motion, &source, Contacts::Kept).unwrap();
+        assert_eq!((found.feet_never_stand, found.contacts.is_empty()), (expected, expected));
+        assert!(!run(&source, &motion, &source, Contacts::Free).unwrap().feet_never_stand);
+    }
+}
+
 #[test]
 fn without_common_names_the_shape_of_the_tree_decides() {
     fn nameless(name: &str) -> String {

@@ -199,7 +199,7 @@ fn bodies_without_names_pair_right_or_are_refused() {
         }
     }
     assert!(wrong.is_empty(), "{} wrong, {paired} paired, {refused} refused\n{}", wrong.len(), wrong.join("\n"));
-    assert!(paired > 1000, "{paired} paired, {refused} refused");
+    assert!(paired > 4500, "{paired} paired, {refused} refused");
 }
 
 /// A copy of a tree with numbers for names is the same tree, also where it is turned; its half with the names of the whole is that half.
