@@ -35,7 +35,7 @@ use std::path::Path;
 pub enum Error {
     /// A file cannot be used or written.
     #[error(transparent)]
-    File(#[from] FileError),
+    File(FileError),
     /// A setting has a value that makes no sense.
     #[error("{setting} {value}: {}", rule(*low, *high))]
     Setting {
@@ -209,6 +209,7 @@ macro_rules! unless_cancelled {
 
 unless_cancelled! {
     AutoRigError => Self::Rig;
+    FileError => Self::File;
     DecomposeError => |error| Self::Decompose(decompose::Error::Decompose(error));
     FitError => |error| Self::Fit(fit::Error::Solve(error));
     HeatError => |error| Self::Weights(weights::Error::Heat(error));

@@ -286,7 +286,7 @@ impl FitRecipe {
             summed.then_some(("read examples", 1.0)),
         ];
         let of_fit = held::steps(&self.method, held_out, if summed { 0 } else { self.folds });
-        let of_fit = of_fit.into_iter().filter(|(name, _)| !(summed && *name == "leverage"));
+        let of_fit = of_fit.into_iter().filter(|(name, _)| !(summed && ["leverage", "advise"].contains(name)));
         reading.into_iter().flatten().chain(of_fit).collect()
     }
 
@@ -342,8 +342,8 @@ impl FitRecipe {
             FitExamples::Sculpts { sculpts, poses } => {
                 let (sculpts, poses): (Vec<_>, _) =
                     (sculpts.iter().map(SculptInput::source).collect(), poses.as_ref().map(|input| &input.file));
-                let load = || load_sculpts(rig, &loaded.space, &sculpts, poses, &options);
-                let read = step(watch, "read sculpts", |_| load())?;
+                let load = |p: dermis_fit::Progress<'_>| load_sculpts(rig, &loaded.space, &sculpts, poses, &options, p);
+                let read = step(watch, "read sculpts", load)?;
                 let set = ExampleSet::new("sculpts".into(), read.examples, rig);
                 (set.map_err(|e| Error::Internal(e.to_string()))?, read.notes, read.warnings)
             }
@@ -438,11 +438,12 @@ impl FitRecipe {
         }
         let mut fitted = step(watch, "fit", |p| streaming.finish(p))?;
         let mut sets = Vec::new();
-        for (set, inputs, role) in
-            [(SetRole::Training, streamed, "examples"), (SetRole::HeldOut, &self.hold_out, "hold-out")]
-        {
+        for (set, inputs, role, name) in [
+            (SetRole::Training, streamed, "examples", "measure training"),
+            (SetRole::HeldOut, &self.hold_out, "hold-out", "measure hold-out"),
+        ] {
             if !inputs.is_empty() {
-                let (scores, notes) = step(watch, &format!("measure {}", set.name()), |_| {
+                let (scores, notes) = step(watch, name, |_| {
                     measure_streamed(&fitted.model, &sources(inputs), &self.read, role, bound)
                 })?;
                 files.extend(notes.into_iter().filter(|_| role == "hold-out"));
