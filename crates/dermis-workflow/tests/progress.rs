@@ -39,7 +39,8 @@ fn a_fit_keeps_to_its_plan() {
             let (mut at, mut most) = (0, 0.0);
             for (step, fraction) in seen.0.into_inner().unwrap() {
                 let place = plan[at..].iter().position(|(name, _)| *name == step);
-                let place = place.unwrap_or_else(|| panic!("\"{step}\" is not ahead in the plan {plan:?} of {method:?}"));
+                let place =
+                    place.unwrap_or_else(|| panic!("\"{step}\" is not ahead in the plan {plan:?} of {method:?}"));
                 most = if place > 0 { 0.0 } else { most };
                 at += place;
                 // Five folds are five fifths: no fold is shown as the whole step.

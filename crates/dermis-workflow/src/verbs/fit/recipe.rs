@@ -443,9 +443,8 @@ impl FitRecipe {
             (SetRole::HeldOut, &self.hold_out, "hold-out", "measure hold-out"),
         ] {
             if !inputs.is_empty() {
-                let (scores, notes) = step(watch, name, |_| {
-                    measure_streamed(&fitted.model, &sources(inputs), &self.read, role, bound)
-                })?;
+                let (scores, notes) =
+                    step(watch, name, |_| measure_streamed(&fitted.model, &sources(inputs), &self.read, role, bound))?;
                 files.extend(notes.into_iter().filter(|_| role == "hold-out"));
                 sets.push((set, scores, ExampleSet::default()));
             }

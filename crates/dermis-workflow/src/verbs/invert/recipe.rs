@@ -9,8 +9,8 @@ use crate::verbs::invert::{
     BundleVertices, Inverted, Settings, Shown, Skinning, Through, is_folder, load_sculpts, load_stack, solve,
     write_corrections,
 };
-use dermis_fit::{MethodError, Progress};
 use dermis_fit::inverse::{Coupled, InverseMethod, InverseSettings, MAX_CORRECTION};
+use dermis_fit::{MethodError, Progress};
 use dermis_io::Space;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
