@@ -6,7 +6,7 @@
 
 use crate::AutoRigError;
 use crate::outer::Outer;
-use crate::winding::Winding;
+use crate::winding::{Effort, Winding};
 use dermis_fit::surface::Surface;
 use dermis_rig::glam::{DMat3, DVec3};
 use dermis_rig::mesh::welded;
@@ -64,11 +64,11 @@ pub struct Mended {
 }
 
 impl Body {
-    /// Makes a mesh ready. `up` is the direction that is up in the mesh's own space.
+    /// Makes a mesh ready. `up` is the direction that is up in the mesh's own space; `effort` is for its winding numbers.
     ///
     /// # Errors
     /// [`AutoRigError`] if the mesh is unusable, `up` has no direction, or there is nothing that could enclose a volume.
-    pub fn new(mesh: &Mesh, up: DVec3) -> Result<Self, AutoRigError> {
+    pub fn new(mesh: &Mesh, up: DVec3, effort: &Effort) -> Result<Self, AutoRigError> {
         mesh.check()?;
         let up = up.try_normalize().filter(|up| up.is_finite()).ok_or(AutoRigError::Up)?;
         let used: HashSet<u32> = mesh.triangles.iter().flatten().copied().collect();
@@ -119,7 +119,7 @@ impl Body {
         let (shell_of, shell_areas) = shells(&nodes, &triangles);
         mended.shells = shell_areas.len();
         let winding = Winding::new(triangles.iter().map(|t| t.map(|n| nodes[n as usize])));
-        let mut outer = Outer::new(&nodes, &triangles, &winding);
+        let mut outer = Outer::new(&nodes, &triangles, &winding, effort)?;
         if outer.triangles.len() < FEWEST {
             // Nothing is outside of anything: a soup without a sense.
             outer = Outer { nodes: nodes.clone(), triangles: triangles.clone(), whole: triangles.len(), walls: 0 };

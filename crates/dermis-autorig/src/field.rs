@@ -8,6 +8,7 @@
 //! surfaces that pass through themselves have an inside.
 
 use crate::body::Body;
+use crate::winding::{Effort, Spent};
 use dermis_rig::glam::DVec3;
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -37,15 +38,21 @@ const MOST_CELLS: usize = 600_000;
 
 impl Field {
     /// The field of a body.
-    pub fn new(body: &Body) -> Self {
+    ///
+    /// # Errors
+    /// [`Spent`] if it takes more than the effort.
+    pub fn new(body: &Body, effort: &Effort) -> Result<Self, Spent> {
         let winding = &body.winding;
         let (low, side) = (DVec3::splat(-0.55), 1.1);
         let finest = 1_u32 << DEPTH.1;
         let value = |key: &[u32; 3]| {
+            if effort.check().is_err() {
+                return 0.0;
+            }
             let p =
                 low + DVec3::new(f64::from(key[0]), f64::from(key[1]), f64::from(key[2])) * (side / f64::from(finest));
             let distance = body.surface.closest(p, f64::INFINITY).map_or(0.0, |c| c.distance_squared.sqrt());
-            if winding.at(p) > 0.5 { distance } else { -distance }
+            if winding.at(p, effort) > 0.5 { distance } else { -distance }
         };
         let mut known: HashMap<[u32; 3], f64> = HashMap::new();
         let learn = |wanted: Vec<[u32; 3]>, known: &mut HashMap<[u32; 3], f64>| {
@@ -54,6 +61,7 @@ impl Field {
             missing.dedup();
             let values: Vec<f64> = missing.par_iter().map(value).collect();
             known.extend(missing.into_iter().zip(values));
+            effort.check()
         };
         let corner = |at: [u32; 3], size: u32, k: u32| {
             [at[0] + size * (k & 1), at[1] + size * ((k >> 1) & 1), at[2] + size * (k >> 2)]
@@ -63,7 +71,7 @@ impl Field {
         for depth in 0..=DEPTH.1 {
             let size = finest >> depth;
             let half = size / 2;
-            learn(level.iter().flat_map(|(_, at)| (0..8).map(move |k| corner(*at, size, k))).collect(), &mut known);
+            learn(level.iter().flat_map(|(_, at)| (0..8).map(move |k| corner(*at, size, k))).collect(), &mut known)?;
             for (cell, at) in &level {
                 cells[*cell as usize].corners = std::array::from_fn(|k| known[&corner(*at, size, k as u32)] as f32);
             }
@@ -76,7 +84,7 @@ impl Field {
             let may_hold =
                 |cell: u32| cells[cell as usize].corners.iter().all(|d| f64::from(*d) > -2.0 * reach - TOLERANCE);
             let held: Vec<(u32, [u32; 3])> = level.iter().copied().filter(|(cell, _)| may_hold(*cell)).collect();
-            learn(held.iter().map(|(_, at)| middle(at)).collect(), &mut known);
+            learn(held.iter().map(|(_, at)| middle(at)).collect(), &mut known)?;
             let mut next = Vec::new();
             for (cell, at) in held {
                 let corners = cells[cell as usize].corners;
@@ -94,7 +102,7 @@ impl Field {
             }
             level = next;
         }
-        Self { cells, low, side }
+        Ok(Self { cells, low, side })
     }
 
     /// The signed distance at `p`, positive inside; outside the cube, minus the distance from it.

@@ -6,7 +6,7 @@
 //!
 //! Inside is where the generalised winding number is over one half ([`crate::winding`]), so the skin that is left is that of the union.
 
-use crate::winding::Winding;
+use crate::winding::{Effort, Spent, Winding};
 use dermis_rig::glam::DVec3;
 use rayon::prelude::*;
 
@@ -34,7 +34,10 @@ const CUTS: u32 = 2;
 
 impl Outer {
     /// The outer skin of triangles, which are outwards; `winding` is theirs.
-    pub fn new(nodes: &[DVec3], triangles: &[[u32; 3]], winding: &Winding) -> Self {
+    ///
+    /// # Errors
+    /// [`Spent`] if it takes more than the effort.
+    pub fn new(nodes: &[DVec3], triangles: &[[u32; 3]], winding: &Winding, effort: &Effort) -> Result<Self, Spent> {
         // A corner is within the body if it is so on the side that its triangles face.
         let mut normals = vec![DVec3::ZERO; nodes.len()];
         for &[a, b, c] in triangles {
@@ -45,7 +48,7 @@ impl Outer {
         let covered: Vec<bool> = nodes
             .par_iter()
             .zip(&normals)
-            .map(|(p, normal)| winding.at(*p + normal.normalize_or_zero() * ASIDE) > 0.5)
+            .map(|(p, normal)| winding.at(*p + normal.normalize_or_zero() * ASIDE, effort) > 0.5)
             .collect();
         let kept: Vec<Kept> = triangles
             .par_iter()
@@ -53,10 +56,11 @@ impl Outer {
                 let corners = t.map(|n| nodes[n as usize]);
                 match longest(&corners) > LONG || t.iter().any(|n| covered[*n as usize]) {
                     false => Kept::Whole,
-                    true => judged(winding, corners),
+                    true => judged((winding, effort), corners),
                 }
             })
             .collect();
+        effort.check()?;
         let mut outer = Self { nodes: nodes.to_vec(), ..Self::default() };
         let whole = triangles.iter().zip(&kept).filter(|(_, kept)| matches!(kept, Kept::Whole));
         outer.triangles.extend(whole.map(|(t, _)| *t));
@@ -67,7 +71,7 @@ impl Outer {
             outer.nodes.extend(piece);
             outer.triangles.push([first, first + 1, first + 2]);
         }
-        outer
+        Ok(outer)
     }
 }
 
@@ -86,7 +90,7 @@ impl Kept {
     }
 }
 
-fn judged(winding: &Winding, corners: [DVec3; 3]) -> Kept {
+fn judged(winding: (&Winding, &Effort), corners: [DVec3; 3]) -> Kept {
     let mut pieces = Vec::new();
     match keep(winding, corners, CUTS, &mut pieces) {
         true => Kept::Whole,
@@ -95,10 +99,10 @@ fn judged(winding: &Winding, corners: [DVec3; 3]) -> Kept {
 }
 
 /// Whether a triangle is outer skin as a whole; if it is not, its pieces that are have joined `pieces`.
-fn keep(winding: &Winding, corners: [DVec3; 3], cuts: u32, pieces: &mut Vec<[DVec3; 3]>) -> bool {
+fn keep((winding, effort): (&Winding, &Effort), corners: [DVec3; 3], cuts: u32, pieces: &mut Vec<[DVec3; 3]>) -> bool {
     let [a, b, c] = corners;
     let Some(normal) = (b - a).cross(c - a).try_normalize() else { return true };
-    let is_wall = |p: DVec3| [normal, -normal].iter().all(|n| winding.at(p + *n * ASIDE) > 0.5);
+    let is_wall = |p: DVec3| [normal, -normal].iter().all(|n| winding.at(p + *n * ASIDE, effort) > 0.5);
     let middle = (a + b + c) / 3.0;
     let wall = is_wall(middle);
     if cuts == 0 || longest(&corners) < SHORT {
@@ -117,7 +121,7 @@ fn keep(winding: &Winding, corners: [DVec3; 3], cuts: u32, pieces: &mut Vec<[DVe
     let before = pieces.len();
     let mut whole = true;
     for piece in [[a, d, f], [d, b, e], [f, e, c], [d, e, f]] {
-        whole &= keep(winding, piece, cuts - 1, pieces);
+        whole &= keep((winding, effort), piece, cuts - 1, pieces);
     }
     if whole {
         pieces.truncate(before);

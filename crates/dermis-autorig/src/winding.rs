@@ -10,6 +10,56 @@
 
 use dermis_rig::glam::DVec3;
 use std::f64::consts::PI;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How many triangles winding numbers may look at, one by one, before a mesh is given up.
+///
+/// In a body a point has few triangles near it: the others count in groups. In a soup of triangles as long as the mesh none is far, and the work grows
+/// with points times triangles. Whether the effort suffices does not depend on the number of threads.
+pub struct Effort {
+    most: u64,
+    points: AtomicU64,
+    seen: AtomicU64,
+}
+
+/// Winding numbers took more than their effort.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spent {
+    /// Triangles that a point had near it, in the mean.
+    pub near: u64,
+}
+
+impl Effort {
+    /// Effort for `most` triangles.
+    pub fn new(most: u64) -> Self {
+        Self { most, points: AtomicU64::new(0), seen: AtomicU64::new(0) }
+    }
+
+    /// Triangles looked at so far.
+    pub fn seen(&self) -> u64 {
+        self.seen.load(Ordering::Relaxed)
+    }
+
+    /// That the winding numbers found so far are what they are called.
+    ///
+    /// # Errors
+    /// [`Spent`].
+    pub fn check(&self) -> Result<(), Spent> {
+        match self.is_spent() {
+            true => Err(Spent { near: self.seen() / self.points.load(Ordering::Relaxed).max(1) }),
+            false => Ok(()),
+        }
+    }
+
+    fn is_spent(&self) -> bool {
+        self.seen() > self.most
+    }
+
+    fn spend(&self, triangles: u64) {
+        self.points.fetch_add(1, Ordering::Relaxed);
+        self.seen.fetch_add(triangles, Ordering::Relaxed);
+    }
+}
 
 /// Triangles in a tree of dipoles.
 #[derive(Clone, Debug)]
@@ -47,9 +97,12 @@ impl Winding {
         Self { corners, nodes }
     }
 
-    /// The winding number about a point.
-    pub fn at(&self, p: DVec3) -> f64 {
-        let mut sum = 0.0;
+    /// The winding number about a point; zero once the effort is spent, which [`Effort::check`] tells.
+    pub fn at(&self, p: DVec3, effort: &Effort) -> f64 {
+        if effort.is_spent() {
+            return 0.0;
+        }
+        let (mut sum, mut seen) = (0.0, 0);
         let mut open: Vec<u32> = Vec::with_capacity(64);
         if !self.nodes.is_empty() {
             open.push(0);
@@ -63,10 +116,12 @@ impl Winding {
             } else if node.count > 0 {
                 let own = &self.corners[node.start as usize..(node.start + node.count) as usize];
                 sum += own.iter().map(|t| solid_angle(t, p)).sum::<f64>();
+                seen += u64::from(node.count);
             } else {
                 open.extend([node.second, at + 1]);
             }
         }
+        effort.spend(seen);
         sum / (4.0 * PI)
     }
 }
@@ -126,14 +181,15 @@ mod tests {
     /// Closed form: one inside, zero outside; a missing face of six takes a sixth at the centre.
     #[test]
     fn a_cube_winds_once_about_its_inside() {
+        let effort = Effort::new(u64::MAX);
         let closed = Winding::new(cube(0).into_iter());
         for (p, inside) in
             [(DVec3::ZERO, 1.0), (DVec3::splat(0.9), 1.0), (DVec3::new(1.1, 0.0, 0.0), 0.0), (DVec3::splat(40.0), 0.0)]
         {
-            assert!((closed.at(p) - inside).abs() < 1e-9, "{p}: {}", closed.at(p));
+            assert!((closed.at(p, &effort) - inside).abs() < 1e-9, "{p}: {}", closed.at(p, &effort));
         }
         let open = Winding::new(cube(2).into_iter());
-        assert!((open.at(DVec3::ZERO) - 5.0 / 6.0).abs() < 1e-12);
+        assert!((open.at(DVec3::ZERO, &effort) - 5.0 / 6.0).abs() < 1e-12);
     }
 
     /// Oracle: the sum over all triangles, without a tree.
@@ -150,12 +206,30 @@ mod tests {
                 torus.push([at(i + 1, j), at(i, j + 1), at(i + 1, j + 1)]);
             }
         }
+        let effort = Effort::new(u64::MAX);
         let tree = Winding::new(torus.clone().into_iter());
         for k in 0..200 {
             let p =
                 DVec3::new((1.3 * f64::from(k)).sin(), 0.5 * (2.1 * f64::from(k)).cos(), (0.7 * f64::from(k)).sin());
             let plain = torus.iter().map(|t| solid_angle(t, p)).sum::<f64>() / (4.0 * PI);
-            assert!((tree.at(p) - plain).abs() < 0.02, "{k}: {} against {plain}", tree.at(p));
+            assert!((tree.at(p, &effort) - plain).abs() < 0.02, "{k}: {} against {plain}", tree.at(p, &effort));
         }
+    }
+
+    /// Every triangle of a cube is near its middle; the count is that of the looks, and nothing is known once it is passed.
+    #[test]
+    fn effort_counts_the_triangles_near_every_point() {
+        let cube = Winding::new(cube(0).into_iter());
+        let effort = Effort::new(30);
+        for k in 1..=3 {
+            assert!((cube.at(DVec3::ZERO, &effort) - 1.0).abs() < 1e-9);
+            assert_eq!((effort.seen(), effort.check().is_ok()), (12 * k, k < 3));
+        }
+        assert_eq!((cube.at(DVec3::ZERO, &effort), effort.seen()), (0.0, 36));
+        assert_eq!(effort.check(), Err(Spent { near: 12 }));
+        // From afar the cube is one dipole.
+        let far = Effort::new(0);
+        cube.at(DVec3::X * 40.0, &far);
+        assert_eq!(far.check(), Ok(()));
     }
 }

@@ -1,7 +1,7 @@
 //! The outer skin against unions in closed form.
 
 use dermis_autorig::outer::Outer;
-use dermis_autorig::winding::Winding;
+use dermis_autorig::winding::{Effort, Winding};
 use dermis_rig::glam::DVec3;
 
 /// An axis-aligned box, outwards.
@@ -30,7 +30,7 @@ fn skin(boxes: &[(DVec3, DVec3)]) -> Outer {
         cuboid(*low, *high, &mut nodes, &mut triangles);
     }
     let winding = Winding::new(triangles.iter().map(|t| t.map(|n| nodes[n as usize])));
-    Outer::new(&nodes, &triangles, &winding)
+    Outer::new(&nodes, &triangles, &winding, &Effort::new(u64::MAX)).unwrap()
 }
 
 /// Closed form: the area of a union of boxes. The rim of a piece is at most an eighth of the diagonal of a face away.

@@ -2,7 +2,7 @@
 
 use crate::options::{ReadArgs, existing};
 use crate::ui::{Stop, Ui};
-use dermis_workflow::load::Source;
+use dermis_workflow::load::{ReadOptions, Source};
 use dermis_workflow::recipe::{ConvertOutcome, ConvertRecipe, Input};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -23,6 +23,9 @@ pub struct ConvertArgs {
     /// Leave the changes of normals out of the morph targets of a GLB: half the bytes, but shapes are shaded as the rest mesh
     #[arg(long)]
     no_normals: bool,
+    /// Leave bones of the rig that the motion lacks at rest, instead of refusing it
+    #[arg(long)]
+    partial: bool,
     /// Print one JSON object and nothing else
     #[arg(long)]
     json: bool,
@@ -41,7 +44,7 @@ pub fn run(args: &ConvertArgs, ui: &Ui) -> Result<ExitCode, Stop> {
     }
     let recipe = ConvertRecipe {
         inputs: inputs.into_iter().map(Input::from).collect(),
-        read: args.read.options()?,
+        read: ReadOptions { partial: args.partial, ..args.read.options()? },
         normals: !args.no_normals,
         out: args.out.clone(),
         existing: existing(args.force),

@@ -2,7 +2,7 @@
 
 use crate::options::{ReadArgs, existing, within};
 use crate::ui::{Stop, Ui};
-use dermis_workflow::load::Source;
+use dermis_workflow::load::{ReadOptions, Source};
 use dermis_workflow::recipe::{Input, PoseOutcome, PoseRecipe, Swing};
 use dermis_workflow::report::{show_length, unit_of};
 use std::path::PathBuf;
@@ -28,6 +28,9 @@ pub struct PoseArgs {
     /// Write the normals of every skin to OBJ files: those of the rig's file, turned with the surface, hard edges included
     #[arg(long)]
     normals: bool,
+    /// Leave bones of the rig that the motion lacks at rest, instead of refusing it
+    #[arg(long)]
+    partial: bool,
     /// Replace existing outputs
     #[arg(long)]
     force: bool,
@@ -103,7 +106,7 @@ pub fn run(args: &PoseArgs, ui: &Ui) -> Result<ExitCode, Stop> {
         base_cache: args.base_cache.clone().map(Input::from),
         swing: args.swing.swing()?,
         normals: args.normals,
-        read: args.read.options()?,
+        read: ReadOptions { partial: args.partial, ..args.read.options()? },
         out: args.out.clone(),
         existing: existing(args.force),
     };

@@ -26,6 +26,13 @@ pub struct RetargetArgs {
     /// --json prints the pairs found as such an object, "map"
     #[arg(long, value_name = "FILE")]
     map: Option<PathBuf>,
+    /// Where the pairs found go, as a file for --map; bones of an arm, a leg, the spine or the head that lack a partner have an empty name to fill in.
+    /// Written also if the motion is refused
+    #[arg(long, value_name = "FILE")]
+    write_map: Option<PathBuf>,
+    /// Let an arm, a leg, the spine or the head that both characters have go with the bone above if no partner is known, instead of refusing the motion
+    #[arg(long)]
+    partial: bool,
     /// Leave feet and hands where the rotations put them, instead of keeping them where the source's stand
     #[arg(long)]
     no_contacts: bool,
@@ -50,6 +57,8 @@ pub fn run(args: &RetargetArgs, ui: &Ui) -> Result<ExitCode, Stop> {
         source: source.into(),
         rig: args.rig.clone().into(),
         map: args.map.clone().map(Input::from),
+        write_map: args.write_map.clone(),
+        partial: args.partial,
         contacts: !args.no_contacts,
         still: args.still,
         read: args.read.options()?,
@@ -93,9 +102,13 @@ pub fn show(outcome: &RetargetOutcome, ui: &Ui, json: bool) -> ExitCode {
         Some(_) => {}
     }
     contacts(outcome, ui);
+    outcome.warnings().iter().for_each(|warning| ui.print(&format!("warning: {warning}")));
     let done = &outcome.converted;
     ui.print(&format!("written: {} ({}: {})", outcome.written.display(), done.format, done.holds.join(", ")));
     done.left_out.iter().for_each(|what| ui.print(&format!("left out: {what}")));
+    if let Some(map) = &outcome.map_written {
+        ui.print(&format!("written: {} (pairs of bones, for --map)", map.display()));
+    }
     ExitCode::SUCCESS
 }
 
@@ -106,11 +119,13 @@ fn contacts(outcome: &RetargetOutcome, ui: &Ui) {
         return;
     }
     let (slide, source) = outcome.slide_mm();
+    let off = 1e3 * found.contacts.iter().fold(0.0, |most: f64, contact| most.max(contact.off));
     ui.print(&format!(
-        "contacts: {}; they slide by {slide:.2} mm at most, the source's by {source:.2} mm at this size",
-        found.contacts.len()
+        "contacts: {}; they slide by {slide:.2} mm at most, the source's by {source:.2} mm at this size; at most {off:.2} mm off their place{}",
+        found.contacts.len(),
+        if ui.verbose { "" } else { " (-v lists them)" }
     ));
-    for contact in &found.contacts {
+    for contact in found.contacts.iter().filter(|_| ui.verbose) {
         ui.print(&format!(
             "  {:<24.24} frames {:>4} to {:>4}, slide {:>7.2} mm, off its place {:>7.2} mm",
             contact.bone,

@@ -427,8 +427,13 @@ fn write_sequence(
         return Err(FileError::lacks(&source.path, "there are no shapes to write", hint));
     }
     let times = times(&records.iter().collect::<Vec<_>>(), contents);
+    let mut fill = |at: usize, skin: &mut Vec<DVec3>| {
+        skin.clone_from(&skins[at]);
+        Ok(())
+    };
+    let times = if times.len() == skins.len() { times } else { vec![0.0; skins.len()] };
     done.counts.vertices =
-        write_shapes(contents.mesh.as_ref(), &contents.space, &times, &skins, Normals::LeftOut, output)?;
+        write_shapes(contents.mesh.as_ref(), &contents.space, &times, &mut fill, Normals::LeftOut, output)?;
     done.counts.frames = skins.len();
     let counts = done.counts;
     let shapes = if counts.frames == 1 { "shape" } else { "shapes" };

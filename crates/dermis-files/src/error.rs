@@ -2,11 +2,15 @@
 
 use crate::phrase::Phrase;
 use dermis_io::{MatchError, ReadError, WriteError};
+use dermis_rig::Cancelled;
 use std::path::{Path, PathBuf};
 
 /// Why a file cannot be used or written.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
+    /// The caller asked to stop.
+    #[error("stopped")]
+    Cancelled,
     /// The system refused a file.
     #[error("\"{}\": {source}", path.display())]
     System {
@@ -101,6 +105,12 @@ pub enum FileError {
     /// There are no inputs.
     #[error("there is nothing to convert")]
     NothingToConvert,
+}
+
+impl From<Cancelled> for FileError {
+    fn from(_: Cancelled) -> Self {
+        Self::Cancelled
+    }
 }
 
 impl FileError {

@@ -43,6 +43,9 @@ pub struct ReadOptions {
     pub fps: Option<f64>,
     /// How far apart, in rest diagonals, two positions may be and still be the same vertex at rest.
     pub match_tolerance: f64,
+    /// Whether a motion may lack bones of the rig: they stay at rest against the bone above them.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub partial: bool,
     /// The shapes wanted of a bundle of corrections. Whoever reads examples sets it: a model of rest shapes wants them as stored.
     #[serde(skip)]
     pub shapes: BundleShapes,
@@ -51,7 +54,7 @@ pub struct ReadOptions {
 impl Default for ReadOptions {
     fn default() -> Self {
         // 1e-4 of the diagonal: between float16 exports (5e-4 off at worst, refused) and printed six-digit OBJ (1e-6).
-        Self { up: None, unit: None, fps: None, match_tolerance: 1e-4, shapes: BundleShapes::Skins }
+        Self { up: None, unit: None, fps: None, match_tolerance: 1e-4, partial: false, shapes: BundleShapes::Skins }
     }
 }
 

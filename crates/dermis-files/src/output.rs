@@ -11,7 +11,7 @@ use crate::error::FileError;
 use dermis_io::WriteError;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, TryLockError};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, BufWriter, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::{Builder, NamedTempFile};
@@ -74,7 +74,7 @@ fn go_on(_: Step) -> io::Result<()> {
 }
 
 /// The file under way, as its writer sees it.
-struct UnderWay<'a> {
+pub struct UnderWay<'a> {
     file: &'a mut File,
     before: Before,
 }
@@ -87,6 +87,12 @@ impl Write for UnderWay<'_> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
+    }
+}
+
+impl Seek for UnderWay<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
     }
 }
 
@@ -214,7 +220,22 @@ impl Output {
     /// # Errors
     /// Those of [`Output::write`], and [`FileError::Write`] with what `task` says.
     pub fn write_with(&self, task: impl FnOnce(&mut dyn Write) -> Result<(), WriteError>) -> Result<(), FileError> {
-        write_whole(&self.path, self.existing, self.before, task)
+        write_whole(&self.path, self.existing, self.before, |file| task(file))
+    }
+
+    /// The same for a writer that goes back to fill in lengths.
+    ///
+    /// # Errors
+    /// Those of [`Output::write_with`].
+    pub fn write_back_and_forth(
+        &self,
+        task: impl FnOnce(&mut BufWriter<&mut UnderWay<'_>>) -> Result<(), WriteError>,
+    ) -> Result<(), FileError> {
+        write_whole(&self.path, self.existing, self.before, |file| {
+            let mut buffered = BufWriter::with_capacity(1 << 16, file);
+            task(&mut buffered)?;
+            Ok(buffered.flush()?)
+        })
     }
 
     /// Writes the file once more, over the one that this output has written.
@@ -269,7 +290,7 @@ fn write_whole(
     path: &Path,
     existing: Existing,
     before: Before,
-    task: impl FnOnce(&mut dyn Write) -> Result<(), WriteError>,
+    task: impl FnOnce(&mut UnderWay<'_>) -> Result<(), WriteError>,
 ) -> Result<(), FileError> {
     let failed = |source| FileError::System { path: path.into(), source };
     let folder = folder_of(path);

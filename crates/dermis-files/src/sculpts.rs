@@ -12,7 +12,8 @@ use crate::load::{
 };
 use dermis_io::{Contents, Format, MatchError, Matching, Space, match_vertices};
 use dermis_rig::glam::DVec3;
-use dermis_rig::{Example, ExampleSet, Frame, Rig, same_place};
+use dermis_rig::progress::proceed;
+use dermis_rig::{Example, ExampleSet, Frame, Progress, Rig, same_place};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
@@ -74,7 +75,7 @@ struct Shape {
     at: Option<String>,
 }
 
-/// Reads sculpts for a rig. `poses` is where shapes without poses take them from.
+/// Reads sculpts for a rig. `poses` is where shapes without poses take them from. Progress counts files.
 ///
 /// # Errors
 /// [`FileError`]: unreadable files, vertices or bones that do not match, sculpts without a pose, positions that are no numbers.
@@ -84,6 +85,7 @@ pub fn load_sculpts(
     sculpts: &[SculptSource],
     poses: Option<&Source>,
     options: &ReadOptions,
+    progress: Progress<'_>,
 ) -> Result<Sculpts, FileError> {
     let sources: Vec<Source> = sculpts.iter().map(|sculpt| sculpt.file.clone()).collect();
     let named = |file: usize| sculpts[file].at.as_deref();
@@ -98,6 +100,7 @@ pub fn load_sculpts(
     let mut motions = false;
     let mut whole: Vec<usize> = Vec::new();
     for (file, source) in sources.iter().enumerate() {
+        proceed(progress, file, sources.len())?;
         let (mut contents, mut note) = read_contents(&source.path, &options.space_of(&source.path, space))?;
         source.select(&mut contents)?;
         note.role = "sculpts".into();

@@ -5,9 +5,9 @@ use crate::output::{Output, ending};
 use dermis_io::gltf::{GlbClip, GlbScene};
 use dermis_io::npz::StoredFloat;
 use dermis_io::obj::Normals;
-use dermis_io::{Contents, Format, ModelFile, Record, Space, point_cache, to_bytes};
+use dermis_io::{Contents, Fill, Format, ModelFile, Record, Space, point_cache, to_bytes};
 use dermis_rig::glam::DVec3;
-use dermis_rig::{Mesh, Motion};
+use dermis_rig::{Frame, Mesh, Motion};
 use std::path::Path;
 
 /// Whether skins written to `path` become a folder of OBJ files, by the ending of its name.
@@ -29,50 +29,48 @@ pub fn holds_normals(path: &Path) -> bool {
     matches!(ending(path).as_str(), "" | "obj")
 }
 
+/// The poses of a motion as records beside the rig of a model, for [`write_skins`].
+pub fn posed(model: &ModelFile, motion: Motion) -> Contents {
+    let rig = model.rig();
+    let record = |frame: Frame| Record {
+        label: frame.label,
+        time: frame.time,
+        pose: Some(frame.pose),
+        positions: None,
+        importance: 1.0,
+    };
+    Contents {
+        name: motion.name,
+        format: Format::Npz,
+        space: model.space.clone(),
+        mesh: Some(rig.mesh().clone()),
+        skeleton: Some(rig.skeleton().clone()),
+        weights: model.weights().cloned(),
+        records: motion.frames.into_iter().map(record).collect(),
+        ..Contents::default()
+    }
+}
+
 /// Writes skins in the format the output's name asks for: .pc2, .mdd, .npz, .obj for one frame, a folder of OBJ files
-/// otherwise. Normals are written to OBJ files alone ([`holds_normals`]).
+/// otherwise. Normals are written to OBJ files alone ([`holds_normals`]). Result: vertices per frame.
+///
+/// `fill` gives the skin of every record of `posed`, one after the other: none is held longer than it is written.
 ///
 /// Point caches are written in the order the rig's file draws its vertices, so that they fit the mesh an application
 /// imports from it; other formats carry the mesh themselves.
 ///
 /// # Errors
 /// [`FileError`].
-pub fn write_skins(
-    model: &ModelFile,
-    motion: &Motion,
-    skins: &[Vec<DVec3>],
-    normals: Normals,
-    output: &Output,
-) -> Result<usize, FileError> {
-    let (rig, path) = (model.rig(), output.path());
-    let times: Vec<f64> = motion.frames.iter().enumerate().map(|(at, f)| f.time.unwrap_or(at as f64 / 24.0)).collect();
-    match ending(path).as_str() {
-        "npz" => {
-            let records = motion.frames.iter().zip(skins).map(|(frame, skin)| Record {
-                label: frame.label.clone(),
-                time: frame.time,
-                pose: Some(frame.pose.clone()),
-                positions: Some(skin.clone()),
-                importance: 1.0,
-            });
-            let contents = Contents {
-                name: motion.name.clone(),
-                format: Format::Npz,
-                space: model.space.clone(),
-                mesh: Some(rig.mesh().clone()),
-                skeleton: Some(rig.skeleton().clone()),
-                weights: model.weights().cloned(),
-                records: records.collect(),
-                ..Contents::default()
-            };
-            output.write_with(|out| dermis_io::npz::write(&contents, StoredFloat::Single, out))?;
-            Ok(rig.mesh().positions.len())
-        }
-        _ => write_shapes(Some(rig.mesh()), &model.space, &times, skins, normals, output),
+pub fn write_skins(posed: &Contents, fill: Fill<'_>, normals: Normals, output: &Output) -> Result<usize, FileError> {
+    if ending(output.path()) == "npz" {
+        output.write_back_and_forth(|out| dermis_io::npz::write_streamed(posed, StoredFloat::Single, fill, out))?;
+        return Ok(posed.mesh.as_ref().map_or(0, |mesh| mesh.positions.len()));
     }
+    let times: Vec<f64> = posed.records.iter().enumerate().map(|(at, r)| r.time.unwrap_or(at as f64 / 24.0)).collect();
+    write_shapes(posed.mesh.as_ref(), &posed.space, &times, fill, normals, output)
 }
 
-/// Writes shapes of one mesh in a format that holds nothing else: .pc2, .mdd, .obj for one shape, a folder of OBJ files
+/// Writes shapes of one mesh, one per time, in a format that holds nothing else: .pc2, .mdd, .obj for one shape, a folder of OBJ files
 /// otherwise. Result: vertices per shape.
 ///
 /// Point caches are in the order the mesh's file draws its vertices; they alone need no mesh.
@@ -80,37 +78,56 @@ pub(crate) fn write_shapes(
     mesh: Option<&Mesh>,
     space: &Space,
     times: &[f64],
-    skins: &[Vec<DVec3>],
+    fill: Fill<'_>,
     normals: Normals,
     output: &Output,
 ) -> Result<usize, FileError> {
-    let path = output.path();
+    let (path, count) = (output.path(), times.len());
     let ending = ending(path);
     let needed = || {
         mesh.ok_or_else(|| FileError::lacks(path, "OBJ files need a mesh, and there is none", "name its file first"))
     };
+    let mut skin = Vec::new();
     match ending.as_str() {
         "pc2" | "mdd" => {
-            let drawn: Vec<Vec<DVec3>> = skins.iter().map(|skin| scatter(mesh, skin)).collect();
-            let frames: Vec<&[DVec3]> = drawn.iter().map(Vec::as_slice).collect();
+            let source = drawn(mesh);
+            let mut vertices = 0;
+            let mut fill = |at: usize, drawn: &mut Vec<DVec3>| {
+                match source {
+                    None => fill(at, drawn)?,
+                    Some(source) => {
+                        fill(at, &mut skin)?;
+                        drawn.clear();
+                        drawn.extend(source.iter().map(|&v| skin[v as usize]));
+                    }
+                }
+                vertices = drawn.len();
+                Ok(())
+            };
             output.write_with(|out| match ending.as_str() {
-                "pc2" => point_cache::write_pc2(&frames, 0.0, space, out),
-                _ => point_cache::write_mdd(&frames, times, space, out),
+                "pc2" => point_cache::stream_pc2(count, 0.0, space, &mut fill, out),
+                _ => point_cache::stream_mdd(times, space, &mut fill, out),
             })?;
-            Ok(drawn.first().map_or(0, Vec::len))
+            Ok(vertices)
         }
-        "obj" if skins.len() == 1 => {
+        "obj" if count == 1 => {
             let mesh = needed()?;
-            output.write_with(|out| dermis_io::obj::write_shape(mesh, &skins[0], normals, space, out))?;
-            Ok(skins[0].len())
+            output.write_with(|out| {
+                fill(0, &mut skin)?;
+                dermis_io::obj::write_shape(mesh, &skin, normals, space, out)
+            })?;
+            Ok(skin.len())
         }
         "" => {
             let mesh = needed()?;
-            let digits = skins.len().to_string().len().max(4);
+            let digits = count.to_string().len().max(4);
             output.sequence(|write| {
                 let mut written = std::collections::HashSet::new();
-                for (at, skin) in skins.iter().enumerate() {
-                    let bytes = to_bytes(|out| dermis_io::obj::write_shape(mesh, skin, normals, space, out));
+                for at in 0..count {
+                    let bytes = to_bytes(|out| {
+                        fill(at, &mut skin)?;
+                        dermis_io::obj::write_shape(mesh, &skin, normals, space, out)
+                    });
                     let name = format!("frame_{at:0digits$}.obj");
                     write(&name, &bytes.map_err(FileError::write(path))?)?;
                     written.insert(name);
@@ -119,11 +136,7 @@ pub(crate) fn write_shapes(
             })?;
             Ok(mesh.positions.len())
         }
-        _ => Err(FileError::lacks(
-            path,
-            format!("{} skins cannot be written as \".{ending}\"", skins.len()),
-            SKIN_ENDINGS,
-        )),
+        _ => Err(FileError::lacks(path, format!("{count} skins cannot be written as \".{ending}\""), SKIN_ENDINGS)),
     }
 }
 
@@ -140,12 +153,10 @@ fn remove_older_frames(folder: &Path, written: &std::collections::HashSet<String
     Ok(())
 }
 
-/// Positions of the vertices the mesh's file draws.
-fn scatter(mesh: Option<&Mesh>, skin: &[DVec3]) -> Vec<DVec3> {
-    match mesh.and_then(|mesh| mesh.render.as_ref()).filter(|render| !render.by_corner) {
-        Some(render) => render.source.iter().map(|&v| skin[v as usize]).collect(),
-        None => skin.to_vec(),
-    }
+/// The vertex of the mesh that every vertex its file draws hangs on; `None` if it draws them as they are.
+fn drawn(mesh: Option<&Mesh>) -> Option<&[u32]> {
+    let render = mesh?.render.as_ref()?;
+    (!render.by_corner).then_some(&render.source[..])
 }
 
 /// The motion as a clip, with weights of the morph targets in every frame.

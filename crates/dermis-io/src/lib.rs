@@ -70,4 +70,4 @@ pub use part_file::PartFile;
 pub use share_file::ShareFile;
 pub use sniff::sniff;
 pub use stack_file::{StackFile, StackFileError};
-pub use writing::{WriteError, to_bytes};
+pub use writing::{Fill, WriteError, to_bytes};

@@ -6,7 +6,7 @@
 //! Counts are 32-bit integers, everything else 32-bit floats. Neither format states axes or unit, so the caller does.
 
 use crate::surface;
-use crate::{Contents, Flaw, Format, ReadError, Record, Space, WriteError};
+use crate::{Contents, Fill, Flaw, Format, ReadError, Record, Space, WriteError};
 use dermis_rig::glam::DVec3;
 use std::io::Write;
 
@@ -136,19 +136,34 @@ fn read_frames(
 /// # Errors
 /// [`WriteError`]: no frame, frames of different size, more than 31 bits count, numbers not finite in 32 bits.
 pub fn write_pc2(frames: &[&[DVec3]], start: f64, space: &Space, out: &mut dyn Write) -> Result<(), WriteError> {
-    let (samples, points) = checked(Format::Pc2, frames, space)?;
+    stream_pc2(frames.len(), start, space, &mut held(frames), out)
+}
+
+/// Writes a PC2 file of `count` frames that are not held. The bytes are those of [`write_pc2`].
+///
+/// # Errors
+/// As [`write_pc2`], and those of `fill`.
+pub fn stream_pc2(
+    count: usize,
+    start: f64,
+    space: &Space,
+    fill: Fill<'_>,
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
     let start = start as f32;
     if !start.is_finite() {
         return Err(WriteError::NotFinite { what: "the first frame's number".into() });
     }
-    let mut bytes = b"POINTCACHE2\0".to_vec();
-    bytes.extend(1i32.to_le_bytes());
-    bytes.extend(points.to_le_bytes());
-    bytes.extend(start.to_le_bytes());
-    bytes.extend(1f32.to_le_bytes());
-    bytes.extend(samples.to_le_bytes());
-    write_frames(&mut bytes, frames, space, f32::to_le_bytes)?;
-    Ok(out.write_all(&bytes)?)
+    let head = |samples: i32, points: i32| {
+        let mut bytes = b"POINTCACHE2\0".to_vec();
+        bytes.extend(1i32.to_le_bytes());
+        bytes.extend(points.to_le_bytes());
+        bytes.extend(start.to_le_bytes());
+        bytes.extend(1f32.to_le_bytes());
+        bytes.extend(samples.to_le_bytes());
+        bytes
+    };
+    stream(Format::Pc2, count, space, f32::to_le_bytes, head, fill, out)
 }
 
 /// Writes an MDD file: one frame per time, in seconds.
@@ -156,47 +171,72 @@ pub fn write_pc2(frames: &[&[DVec3]], start: f64, space: &Space, out: &mut dyn W
 /// # Errors
 /// As [`write_pc2`]; and if there is not one time per frame.
 pub fn write_mdd(frames: &[&[DVec3]], times: &[f64], space: &Space, out: &mut dyn Write) -> Result<(), WriteError> {
-    let (count, points) = checked(Format::Mdd, frames, space)?;
-    if times.len() != frames.len() {
+    if times.len() != frames.len() && frames.first().is_some_and(|first| !first.is_empty()) {
         let (found, expected) = (times.len(), frames.len());
         return Err(WriteError::Count { what: "the point cache".into(), things: "times", found, expected });
     }
-    let mut bytes = count.to_be_bytes().to_vec();
-    bytes.extend(points.to_be_bytes());
-    for (frame, time) in times.iter().enumerate() {
-        let stored = *time as f32;
-        if !stored.is_finite() {
-            return Err(WriteError::NotFinite { what: format!("the time of frame {frame}") });
-        }
-        bytes.extend(stored.to_be_bytes());
-    }
-    write_frames(&mut bytes, frames, space, f32::to_be_bytes)?;
-    Ok(out.write_all(&bytes)?)
+    stream_mdd(times, space, &mut held(frames), out)
 }
 
-/// Frames and points as the headers count them.
-fn checked(format: Format, frames: &[&[DVec3]], space: &Space) -> Result<(i32, i32), WriteError> {
-    let Some(first) = frames.first().filter(|first| !first.is_empty() && space.is_usable()) else {
-        return Err(WriteError::Nothing { format, needs: "frames with positions, and a unit" });
+/// Writes an MDD file of frames that are not held, one per time. The bytes are those of [`write_mdd`].
+///
+/// # Errors
+/// As [`write_mdd`], and those of `fill`.
+pub fn stream_mdd(times: &[f64], space: &Space, fill: Fill<'_>, out: &mut dyn Write) -> Result<(), WriteError> {
+    if let Some(frame) = times.iter().position(|time| !(*time as f32).is_finite()) {
+        return Err(WriteError::NotFinite { what: format!("the time of frame {frame}") });
+    }
+    let head = |count: i32, points: i32| {
+        let mut bytes = count.to_be_bytes().to_vec();
+        bytes.extend(points.to_be_bytes());
+        bytes.extend(times.iter().flat_map(|time| (*time as f32).to_be_bytes()));
+        bytes
     };
-    let expected = first.len();
-    if let Some(frame) = frames.iter().position(|f| f.len() != expected) {
-        let (what, found) = (format!("frame {frame}"), frames[frame].len());
-        return Err(WriteError::Count { what, things: "vertices", found, expected });
-    }
-    let counts = i32::try_from(frames.len()).ok().zip(i32::try_from(expected).ok());
-    let what = || format!("{} frames of {expected} points", frames.len());
-    counts.ok_or_else(|| WriteError::CannotHold { format, what: what() })
+    stream(Format::Mdd, times.len(), space, f32::to_be_bytes, head, fill, out)
 }
 
-fn write_frames(
-    bytes: &mut Vec<u8>,
-    frames: &[&[DVec3]],
+/// Gives frames that are held.
+fn held<'a>(frames: &'a [&'a [DVec3]]) -> impl FnMut(usize, &mut Vec<DVec3>) -> Result<(), WriteError> + 'a {
+    |frame, positions| {
+        positions.clear();
+        positions.extend_from_slice(frames[frame]);
+        Ok(())
+    }
+}
+
+/// Writes a head, which gets the numbers of frames and points as it counts them, and after it every frame.
+fn stream(
+    format: Format,
+    count: usize,
     space: &Space,
     word: fn(f32) -> [u8; 4],
+    head: impl FnOnce(i32, i32) -> Vec<u8>,
+    fill: Fill<'_>,
+    out: &mut dyn Write,
 ) -> Result<(), WriteError> {
+    let nothing = || WriteError::Nothing { format, needs: "frames with positions, and a unit" };
+    if count == 0 || !space.is_usable() {
+        return Err(nothing());
+    }
     let from_ours = space.to_ours().inverse();
-    for (frame, positions) in frames.iter().enumerate() {
+    let (mut positions, mut points, mut head) = (Vec::new(), 0, Some(head));
+    let mut bytes = Vec::new();
+    for frame in 0..count {
+        fill(frame, &mut positions)?;
+        if let Some(head) = head.take() {
+            points = positions.len();
+            if points == 0 {
+                return Err(nothing());
+            }
+            let counts = i32::try_from(count).ok().zip(i32::try_from(points).ok());
+            let what = || format!("{count} frames of {points} points");
+            let (frames, points) = counts.ok_or_else(|| WriteError::CannotHold { format, what: what() })?;
+            bytes = head(frames, points);
+        }
+        if positions.len() != points {
+            let (what, found) = (format!("frame {frame}"), positions.len());
+            return Err(WriteError::Count { what, things: "vertices", found, expected: points });
+        }
         for (vertex, position) in positions.iter().enumerate() {
             let stored = from_ours.transform_point3(*position).as_vec3();
             if !stored.is_finite() {
@@ -204,6 +244,8 @@ fn write_frames(
             }
             bytes.extend(stored.to_array().into_iter().flat_map(word));
         }
+        out.write_all(&bytes)?;
+        bytes.clear();
     }
     Ok(())
 }

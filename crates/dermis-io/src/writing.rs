@@ -4,6 +4,7 @@
 //! `Result<(), WriteError>`. The same input gives the same bytes.
 
 use crate::contents::Format;
+use dermis_rig::glam::DVec3;
 use std::io::{self, Write};
 
 /// Returns what `write` writes, as bytes in memory.
@@ -24,6 +25,9 @@ pub fn to_bytes(write: impl FnOnce(&mut dyn Write) -> Result<(), WriteError>) ->
     write(&mut bytes)?;
     Ok(bytes)
 }
+
+/// Gives the positions of the n-th frame of a sequence that is not held. Frames are asked for once, in their order.
+pub type Fill<'a> = &'a mut dyn FnMut(usize, &mut Vec<DVec3>) -> Result<(), WriteError>;
 
 /// Why something cannot be written. The caller adds the path.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -101,6 +105,9 @@ pub enum WriteError {
     /// A mesh that names what it does not have.
     #[error(transparent)]
     Mesh(#[from] dermis_rig::MeshError),
+    /// A sequence that is not held ended early: whoever gives its frames knows why.
+    #[error("the frames ended early")]
+    Ended,
     /// The place that takes the bytes takes no more.
     #[error("{reason}")]
     Output {

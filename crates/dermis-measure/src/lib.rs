@@ -43,7 +43,7 @@ pub use errors::{
 };
 pub use pass::{PassError, PassRule, Within};
 pub use quantiles::Quantiles;
-pub use runner::{Posed, WideRunner, run_motion, within_memory};
+pub use runner::{MotionRun, Posed, WideRunner, run_motion, within_memory};
 pub use score::{BESIDE, FrameScore, Scores, Scoring, Totals, measure, measure_within};
 pub use stress::{Stress, stress};
 pub use tube::{Artefact, Movement, Tube, TubeError};

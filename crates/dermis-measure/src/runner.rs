@@ -4,7 +4,7 @@ use crate::MeasureError;
 use dermis_deform::{Baked, Guarded, RiggedDeformer, Runner};
 use dermis_rig::glam::{DVec3, Vec3};
 use dermis_rig::progress::proceed;
-use dermis_rig::{BoneTransforms, ExampleSet, Motion, Progress, Rig};
+use dermis_rig::{BoneTransforms, ExampleSet, Motion, Progress, Rig, WorldPose};
 use std::time::{Duration, Instant};
 
 /// The skins of every frame of a motion, and what running the model gave.
@@ -21,29 +21,65 @@ pub fn run_motion(
     given: Option<&[Vec<DVec3>]>,
     progress: Progress<'_>,
 ) -> Result<(Vec<Vec<DVec3>>, Posed), MeasureError> {
-    if model.baked().needs_given() && given.is_none_or(|g| g.len() != motion.frames.len()) {
-        return Err(MeasureError::NoGiven { found: given.map_or(0, <[_]>::len), poses: motion.frames.len() });
-    }
-    let rig = model.rig();
-    within_memory(motion, rig, 24)?;
-    let mut runner = WideRunner::new(model.baked());
+    let mut run = MotionRun::new(model, motion.frames.len(), given)?;
+    within_memory(motion, model.rig(), 24)?;
     let mut skins = Vec::with_capacity(motion.frames.len());
-    let mut posed =
-        Posed { frames: motion.frames.len(), vertices: rig.mesh().positions.len(), held: (0, 0.0), farthest: None };
     for (at, frame) in motion.frames.iter().enumerate() {
         proceed(progress, at, motion.frames.len())?;
-        let transforms = rig.skeleton().bone_transforms(&frame.pose);
-        skins.push(runner.run(&transforms, given.map(|g| g[at].as_slice()))?.to_vec());
-        let share = runner.guarded().held as f64 / rig.mesh().positions.len().max(1) as f64;
+        skins.push(run.skin(at, &frame.label, &frame.pose)?.to_vec());
+    }
+    Ok((skins, run.posed))
+}
+
+/// A run of a model on a motion, frame by frame.
+pub struct MotionRun<'a> {
+    model: &'a RiggedDeformer,
+    given: Option<&'a [Vec<DVec3>]>,
+    runner: WideRunner<'a>,
+    posed: Posed,
+}
+
+impl<'a> MotionRun<'a> {
+    /// A run of so many frames; `given` as of [`run_motion`].
+    ///
+    /// # Errors
+    /// [`MeasureError::NoGiven`] if the model needs given positions of every frame and they are missing.
+    pub fn new(
+        model: &'a RiggedDeformer,
+        frames: usize,
+        given: Option<&'a [Vec<DVec3>]>,
+    ) -> Result<Self, MeasureError> {
+        if model.baked().needs_given() && given.is_none_or(|given| given.len() != frames) {
+            return Err(MeasureError::NoGiven { found: given.map_or(0, <[_]>::len), poses: frames });
+        }
+        let posed = Posed { frames, vertices: model.rig().mesh().positions.len(), held: (0, 0.0), farthest: None };
+        Ok(Self { model, given, runner: WideRunner::new(model.baked()), posed })
+    }
+
+    /// The skin in the pose of the n-th frame, of that label.
+    ///
+    /// # Errors
+    /// [`MeasureError::Pose`] for a pose of another skeleton.
+    pub fn skin(&mut self, at: usize, label: &str, pose: &WorldPose) -> Result<&[DVec3], MeasureError> {
+        let (model, posed) = (self.model, &mut self.posed);
+        let skeleton = model.rig().skeleton();
+        let transforms = skeleton.bone_transforms(pose);
+        self.runner.run(&transforms, self.given.map(|given| given[at].as_slice()))?;
+        let share = self.runner.guarded().held as f64 / posed.vertices.max(1) as f64;
         posed.held = (posed.held.0 + usize::from(share > 0.0), posed.held.1.max(share));
-        let far = model.training().map(|t| t.distance(model.rig().skeleton(), &transforms));
+        let far = model.training().map(|training| training.distance(skeleton, &transforms));
         if let Some((far, bone)) = far.and_then(|f| Some((f, f.bone?)))
             && posed.farthest.as_ref().is_none_or(|(_, degrees, _)| far.degrees > *degrees)
         {
-            posed.farthest = Some((frame.label.clone(), far.degrees, rig.skeleton().names()[bone].clone()));
+            posed.farthest = Some((label.to_owned(), far.degrees, skeleton.names()[bone].clone()));
         }
+        Ok(&self.runner.skin)
     }
-    Ok((skins, posed))
+
+    /// What the run gave so far.
+    pub fn posed(self) -> Posed {
+        self.posed
+    }
 }
 
 /// What running a model on a motion gave.

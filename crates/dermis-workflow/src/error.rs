@@ -35,7 +35,7 @@ use std::path::Path;
 pub enum Error {
     /// A file cannot be used or written.
     #[error(transparent)]
-    File(#[from] FileError),
+    File(FileError),
     /// A setting has a value that makes no sense.
     #[error("{setting} {value}: {}", rule(*low, *high))]
     Setting {
@@ -164,10 +164,16 @@ impl Error {
             Self::Pose(error) => error.remedy(),
             Self::Weights(error) => error.remedy(),
             Self::Retarget(RetargetError::NothingInCommon { .. } | RetargetError::NoBone { .. }) => {
-                "name pairs in a file for `map`: {\"bone of the rig\": \"bone of the source\"}; `dermis inspect` lists the bones".into()
+                "name pairs in a file for `map`, which `write_map` prepares: {\"bone of the rig\": \"bone of the source\"}; `dermis inspect` lists the bones".into()
+            }
+            Self::Retarget(RetargetError::LimbsWithoutPartner { .. }) => {
+                "fill in the empty names in the file that `write_map` writes, and name it with `map`; or let these limbs go with the bones above them with `partial`".into()
             }
             Self::Rig(AutoRigError::NoFit { .. }) => {
                 "say which way is up with `up`, or take another `template`: biped, quadruped, hand, or a skinned rig of a like character".into()
+            }
+            Self::Rig(AutoRigError::Tangled { .. }) => {
+                "rig the skin alone: leave out hair, props and what lies within the body, and remesh triangles that are as long as the mesh".into()
             }
             Self::Rig(AutoRigError::UnknownPin { .. }) => "`write_joints` writes the names of all joints".into(),
             Self::Rig(AutoRigError::Hollow { .. } | AutoRigError::Flat { .. }) => {
@@ -203,6 +209,7 @@ macro_rules! unless_cancelled {
 
 unless_cancelled! {
     AutoRigError => Self::Rig;
+    FileError => Self::File;
     DecomposeError => |error| Self::Decompose(decompose::Error::Decompose(error));
     FitError => |error| Self::Fit(fit::Error::Solve(error));
     HeatError => |error| Self::Weights(weights::Error::Heat(error));

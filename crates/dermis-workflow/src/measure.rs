@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::load::{FileNote, ReadOptions, Source, stream_examples};
 use dermis_io::{ModelFile, Space};
 pub use dermis_measure::{
-    ErrorStats, FrameScore, MeasureError, PassError, PassRule, Scores, Scoring, WideRunner, run_motion,
+    ErrorStats, FrameScore, MeasureError, MotionRun, PassError, PassRule, Scores, Scoring, WideRunner, run_motion,
 };
 use dermis_rig::glam::DVec3;
 use dermis_rig::{ExampleSet, Rig};

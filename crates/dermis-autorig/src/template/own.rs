@@ -9,6 +9,8 @@ use crate::AutoRigError;
 use crate::body::Body;
 use crate::field::Field;
 use crate::limb::{Limb, LimbShape};
+use crate::rigged::EFFORT;
+use crate::winding::Effort;
 use dermis_motion::body::{Part, Recognised, Side};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, Mirror, Rig};
@@ -166,8 +168,9 @@ impl Template {
 
     /// Where limbs begin, what is thick, bends and stands on the ground, in the rig's own mesh.
     fn measure(&mut self, rig: &Rig, reduced: &Reduced) -> Result<(), TemplateError> {
-        let body = Body::new(rig.mesh(), DVec3::Y)?;
-        let field = Field::new(&body);
+        let effort = Effort::new(EFFORT);
+        let body = Body::new(rig.mesh(), DVec3::Y, &effort)?;
+        let field = Field::new(&body, &effort).map_err(AutoRigError::from)?;
         let places: Vec<DVec3> = self.stances[0].places.iter().map(|p| body.inwards(*p)).collect();
         for landmark in &reduced.landmarks {
             let joint = landmark.joint;

@@ -19,9 +19,16 @@ pub fn motion_of(rig: &Rig, contents: &Contents, source: &Source, options: &Read
         let times = sample_times(clip, source, options)?;
         return clip_motion(rig, contents, clip, &times, options, path);
     }
-    let (to_rig, turn) = (poses_for_rig(rig, contents, path)?, turned_binds(rig, contents, options));
-    let frame = |r: &Record| Some(Frame { label: r.label.clone(), time: r.time, pose: to_rig(&turn(r.pose.clone()?)) });
+    let turn = turned_binds(rig, contents, options);
+    let frame = |r: &Record| Some(Frame { label: r.label.clone(), time: r.time, pose: turn(r.pose.clone()?) });
     let mut frames: Vec<Frame> = contents.records.iter().filter_map(frame).collect();
+    let lacks_bones = !missing_bones(rig, contents).is_empty();
+    if lacks_bones && options.partial {
+        frames = completed(rig, contents, Motion { frames, ..Motion::default() }, path)?.frames;
+    } else {
+        let to_rig = poses_for_rig(rig, contents, path)?;
+        frames.iter_mut().for_each(|frame| frame.pose = to_rig(&frame.pose));
+    }
     if let Some(fps) = options.fps.filter(|_| lacks_times(contents)) {
         frames.iter_mut().enumerate().for_each(|(at, frame)| frame.time = Some(at as f64 / fps));
     }
@@ -61,11 +68,35 @@ pub(super) fn clip_motion(
         pose: to_rig((clip.sample)(time).pose),
     });
     let motion = Motion { name: clip.name.clone(), frames: frames.collect() };
+    if options.partial {
+        return completed(rig, contents, motion, path);
+    }
     motion.for_skeleton(&names, rig.skeleton()).map_err(|missing| {
         let (gone, all, first) = (missing.len(), rig.skeleton().len(), &missing[0]);
         let what = format!("{gone} of the rig's {all} bones are missing (first: \"{first}\")");
-        FileError::lacks(path, what, "motions are matched by bone name")
+        let has_some = gone < all;
+        FileError::lacks(path, what, if has_some { PARTIAL } else { "motions are matched by bone name" })
     })
+}
+
+const PARTIAL: &str = "motions are matched by bone name; to leave these bones at rest, add `partial=true`";
+
+/// The names of a file's bones.
+fn names_of(contents: &Contents) -> &[String] {
+    contents.skeleton.as_ref().map_or(&contents.bone_names, |skeleton| skeleton.names().as_slice())
+}
+
+/// The bones of the rig that a file with names of bones lacks.
+fn missing_bones<'a>(rig: &'a Rig, contents: &Contents) -> Vec<&'a String> {
+    let names = names_of(contents);
+    rig.skeleton().names().iter().filter(|name| !names.is_empty() && !names.contains(name)).collect()
+}
+
+/// A motion with the bones that it lacks at rest.
+fn completed(rig: &Rig, contents: &Contents, motion: Motion, path: &Path) -> Result<Motion, FileError> {
+    motion
+        .completed_for(names_of(contents), rig.skeleton())
+        .ok_or_else(|| FileError::lacks(path, "none of the rig's bones is in it", "motions are matched by bone name"))
 }
 
 /// Poses of a file whose joints stand where the rig's do at rest, but turned, as exporters turn bones: T B⁻¹ B_rig, with
@@ -77,7 +108,12 @@ fn turned_binds(rig: &Rig, contents: &Contents, options: &ReadOptions) -> impl F
     let turns = contents.skeleton.as_ref().filter(|_| bound).and_then(|theirs| {
         let (mut turns, mut differ) = (vec![DAffine3::IDENTITY; theirs.len()], false);
         for (bone, name) in rig.skeleton().names().enumerate() {
-            let (own, at) = (rig.skeleton().bind()[bone], theirs.find(name)?);
+            let own = rig.skeleton().bind()[bone];
+            let at = match theirs.find(name) {
+                Some(at) => at,
+                None if options.partial => continue,
+                None => return None,
+            };
             let bind = theirs.bind()[at];
             if bind.translation.distance(own.translation) > limit {
                 return None;
@@ -129,7 +165,13 @@ pub fn load_motion(
     source.select(&mut contents)?;
     note.role = "motion".into();
     note.needs.rate |= lacks_times(&contents);
-    Ok((motion_of(rig, &contents, source, options)?, note))
+    let motion = motion_of(rig, &contents, source, options)?;
+    if let missing @ [first, ..] = &missing_bones(rig, &contents)[..] {
+        let (gone, all) = (missing.len(), rig.skeleton().len());
+        note.remarks
+            .push(format!("{gone} of the rig's {all} bones are not in it, and stay at rest (first: \"{first}\")"));
+    }
+    Ok((motion, note))
 }
 
 /// A motion on the skeleton of its own file, bones in the file's order: a clip, or the poses of a bundle.

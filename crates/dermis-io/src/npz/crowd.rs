@@ -64,7 +64,7 @@ pub fn write_crowd(crowd: &CrowdBundle, out: &mut dyn Write) -> Result<(), Write
     expect("skins", crowd.skins.len(), frames * crowd.skin_instances.len())?;
     let vertices = crowd.skins.first().map_or(0, Vec::len);
     crowd.skins.iter().try_for_each(|skin| expect("skins", skin.len(), vertices))?;
-    let mut bundle = Writer::new(StoredFloat::Single);
+    let mut bundle = Writer::new(StoredFloat::Single, Cursor::new(Vec::new()));
     let (space, unit) = space_written(&crowd.space);
     let (to_ours, from_ours) = (space.to_ours(), space.to_ours().inverse());
     let transform = |m: &DAffine3| {
@@ -89,7 +89,7 @@ pub fn write_crowd(crowd: &CrowdBundle, out: &mut dyn Write) -> Result<(), Write
     bundle.text("units", &unit)?;
     bundle.text("up_axis", if space.up == UpAxis::Z { "Z" } else { "Y" })?;
     let bytes = bundle.finish().map_err(|e| refused(format!("the archive: {e}")))?;
-    Ok(out.write_all(&bytes)?)
+    Ok(out.write_all(bytes.get_ref())?)
 }
 
 /// The numbers of an array of a crowd, in the order of their indices, the last running fastest; `None` if there is none of that name.

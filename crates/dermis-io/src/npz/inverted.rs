@@ -21,7 +21,7 @@ use crate::{Contents, ReadError, Space, WriteError};
 use dermis_deform::{Stack, StackPose};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::{BoneTransforms, Rig, Skeleton, WorldPose};
-use std::io::{Read, Seek};
+use std::io::{Cursor, Read, Seek};
 
 /// The shapes that a reader of a bundle of corrections wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -187,7 +187,7 @@ pub fn write_inverted(
     out: &mut dyn std::io::Write,
 ) -> Result<(), WriteError> {
     let beside = [("rest_corrections", corrections.rest_corrections), ("remainders", corrections.remainders)];
-    let texts = |bundle: &mut Writer, space: &Space| {
+    let texts = |bundle: &mut Writer<Cursor<Vec<u8>>>, space: &Space| {
         bundle.text(SPACE, corrections.vertices.name())?;
         let text = match corrections.deformer {
             DeformerWritten::Lbs => "lbs".to_owned(),

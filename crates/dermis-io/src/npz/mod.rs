@@ -36,7 +36,7 @@ mod write;
 
 pub use crowd::{CrowdBundle, crowd_numbers, write_crowd};
 pub use inverted::{BundleShapes, Corrections, DeformerWritten, write_inverted};
-pub use write::{StoredFloat, write, write_with};
+pub use write::{StoredFloat, write, write_streamed, write_with};
 
 use crate::npy::Array;
 use crate::{Contents, Flaw, Format, ReadError, surface};

@@ -2,12 +2,12 @@
 
 use super::space::space_written;
 use crate::npy;
-use crate::{Contents, Format, Record, Space, UpAxis, WriteError};
+use crate::{Contents, Fill, Format, Record, Space, UpAxis, WriteError};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::skeleton::row;
 use dermis_rig::{Skeleton, WorldPose};
 use std::collections::BTreeSet;
-use std::io::{Cursor, Write};
+use std::io::{Cursor, Seek, Write};
 use std::sync::Arc;
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
@@ -49,15 +49,44 @@ pub fn write_with(
     write_beside(contents, float, displacements, |_, _| Ok(()), out)
 }
 
+/// Writes a bundle whose shapes are not held: the records of `contents` have poses alone, and `fill` gives the shape of each.
+///
+/// The bytes are those of [`write()`]. Lengths are filled in afterwards, so that `out` must be able to go back.
+///
+/// # Errors
+/// As [`write()`], and those of `fill`.
+pub fn write_streamed<W: Write + Seek>(
+    contents: &Contents,
+    float: StoredFloat,
+    fill: Fill<'_>,
+    out: &mut W,
+) -> Result<(), WriteError> {
+    bundle(contents, float, &[], Some(fill), |_, _| Ok(()), out)?;
+    Ok(())
+}
+
 /// [`write_with`], and what `texts` writes, which gets the bundle's space.
 pub(super) fn write_beside(
     contents: &Contents,
     float: StoredFloat,
     displacements: &[(&str, &[Vec<DVec3>])],
-    texts: impl FnOnce(&mut Writer, &Space) -> Result<(), WriteError>,
+    texts: impl FnOnce(&mut Writer<Cursor<Vec<u8>>>, &Space) -> Result<(), WriteError>,
     out: &mut dyn Write,
 ) -> Result<(), WriteError> {
-    let mut bundle = Writer::new(float);
+    // An archive is written with its lengths filled in afterwards, which `out` does not allow: it is made in memory.
+    let bytes = bundle(contents, float, displacements, None, texts, Cursor::new(Vec::new()))?;
+    Ok(out.write_all(bytes.get_ref())?)
+}
+
+fn bundle<W: Write + Seek>(
+    contents: &Contents,
+    float: StoredFloat,
+    displacements: &[(&str, &[Vec<DVec3>])],
+    fill: Option<Fill<'_>>,
+    texts: impl FnOnce(&mut Writer<W>, &Space) -> Result<(), WriteError>,
+    out: W,
+) -> Result<W, WriteError> {
+    let mut bundle = Writer::new(float, out);
     let (space, unit) = space_written(&contents.space);
     let from_ours = space.to_ours().inverse();
     let position = |p: &DVec3| from_ours.transform_point3(*p).to_array();
@@ -97,7 +126,7 @@ pub(super) fn write_beside(
         }
         bundle.numbers(key, &[table.vertices(), bones], dense)?;
     }
-    write_records(&mut bundle, contents, vertices, bones, &position, &joint)?;
+    write_records(&mut bundle, contents, vertices, bones, fill, &position, &joint)?;
     for (key, rows) in displacements {
         let vertices = vertices.or(rows.first().map(Vec::len));
         expect(key, "records", rows.len(), Some(contents.records.len()))?;
@@ -111,16 +140,15 @@ pub(super) fn write_beside(
     texts(&mut bundle, &space)?;
     bundle.text("units", &unit)?;
     bundle.text("up_axis", if space.up == UpAxis::Z { "Z" } else { "Y" })?;
-    // An archive is written with its lengths filled in afterwards, which `out` does not allow: it is made in memory.
-    let bytes = bundle.finish().map_err(|e| refused(format!("the archive: {e}")))?;
-    Ok(out.write_all(&bytes)?)
+    bundle.finish().map_err(|e| refused(format!("the archive: {e}")))
 }
 
-fn write_records<J: Iterator<Item = f64>>(
-    out: &mut Writer,
+fn write_records<W: Write + Seek, J: Iterator<Item = f64>>(
+    out: &mut Writer<W>,
     contents: &Contents,
     vertices: Option<usize>,
     bones: Option<usize>,
+    fill: Option<Fill<'_>>,
     position: &dyn Fn(&DVec3) -> [f64; 3],
     joint: &dyn Fn(&DAffine3) -> J,
 ) -> Result<(), WriteError> {
@@ -137,7 +165,7 @@ fn write_records<J: Iterator<Item = f64>>(
     };
     let posed = all_or_none(&|r| r.pose.is_some(), "a pose")?;
     let shaped = all_or_none(&|r| r.positions.is_some(), "a shape")?;
-    if !posed && !shaped {
+    if !posed && !shaped && fill.is_none() {
         return Ok(());
     }
     if posed {
@@ -158,7 +186,20 @@ fn write_records<J: Iterator<Item = f64>>(
             out.texts("channel_names", &names.iter().map(|name| name.to_string()).collect::<Vec<_>>())?;
         }
     }
-    if shaped {
+    if let Some(fill) = fill {
+        let mut shape = Vec::new();
+        fill(0, &mut shape)?;
+        let vertices = vertices.unwrap_or(shape.len());
+        let mut array = out.begin("vertices", &[records.len(), vertices, 3])?;
+        for (at, record) in records.iter().enumerate() {
+            if at > 0 {
+                fill(at, &mut shape)?;
+            }
+            expect(&what(record), "vertices", shape.len(), Some(vertices))?;
+            shape.iter().flat_map(position).try_for_each(|value| array.put(value))?;
+        }
+        array.end()?;
+    } else if shaped {
         let shapes = || records.iter().filter_map(|r| r.positions.as_deref());
         let vertices = vertices.or(shapes().next().map(<[_]>::len));
         for (record, shape) in records.iter().zip(shapes()) {
@@ -193,20 +234,57 @@ fn expect(what: &str, things: &'static str, found: usize, expected: Option<usize
 }
 
 /// An archive in the making.
-pub(super) struct Writer {
-    zip: ZipWriter<Cursor<Vec<u8>>>,
+pub(super) struct Writer<W: Write + Seek> {
+    zip: ZipWriter<W>,
     float: StoredFloat,
     arrays: usize,
 }
 
-impl Writer {
-    pub(super) fn new(float: StoredFloat) -> Self {
-        Self { zip: ZipWriter::new(Cursor::new(Vec::new())), float, arrays: 0 }
+/// Bytes of an array that are held before they are written.
+const HELD: usize = 1 << 16;
+
+/// An array of numbers in the making.
+struct Numbers<'a, W: Write + Seek> {
+    writer: &'a mut Writer<W>,
+    key: &'a str,
+    held: Vec<u8>,
+    count: usize,
+}
+
+impl<W: Write + Seek> Numbers<'_, W> {
+    fn put(&mut self, value: f64) -> Result<(), WriteError> {
+        let stored = value as f32;
+        match self.writer.float {
+            StoredFloat::Single if stored.is_finite() => self.held.extend(stored.to_le_bytes()),
+            StoredFloat::Double if value.is_finite() => self.held.extend(value.to_le_bytes()),
+            _ => {
+                let what = format!("value {} of \"{}\"", self.count, self.key);
+                return Err(WriteError::NotFinite { what });
+            }
+        }
+        self.count += 1;
+        if self.held.len() >= HELD { self.write() } else { Ok(()) }
     }
 
-    /// The bytes of the archive.
-    pub(super) fn finish(self) -> Result<Vec<u8>, zip::result::ZipError> {
-        Ok(self.zip.finish()?.into_inner())
+    fn write(&mut self) -> Result<(), WriteError> {
+        self.writer.put(self.key, &self.held)?;
+        self.held.clear();
+        Ok(())
+    }
+
+    fn end(mut self) -> Result<(), WriteError> {
+        self.write()
+    }
+}
+
+impl<W: Write + Seek> Writer<W> {
+    pub(super) fn new(float: StoredFloat, out: W) -> Self {
+        Self { zip: ZipWriter::new(out), float, arrays: 0 }
+    }
+
+    /// Where the whole archive went.
+    pub(super) fn finish(self) -> Result<W, zip::result::ZipError> {
+        self.zip.finish()
     }
 
     pub(super) fn numbers(
@@ -215,17 +293,16 @@ impl Writer {
         shape: &[usize],
         values: impl IntoIterator<Item = f64>,
     ) -> Result<(), WriteError> {
-        let not_finite = |at: usize| WriteError::NotFinite { what: format!("value {at} of \"{key}\"") };
-        let mut data = Vec::new();
-        for (at, value) in values.into_iter().enumerate() {
-            let stored = value as f32;
-            match self.float {
-                StoredFloat::Single if stored.is_finite() => data.extend(stored.to_le_bytes()),
-                StoredFloat::Double if value.is_finite() => data.extend(value.to_le_bytes()),
-                _ => return Err(not_finite(at)),
-            }
-        }
-        self.array(key, if self.float == StoredFloat::Single { "<f4" } else { "<f8" }, shape, data)
+        let mut array = self.begin(key, shape)?;
+        values.into_iter().try_for_each(|value| array.put(value))?;
+        array.end()
+    }
+
+    /// Begins an array of numbers.
+    fn begin<'a>(&'a mut self, key: &'a str, shape: &[usize]) -> Result<Numbers<'a, W>, WriteError> {
+        let (descr, size) = if self.float == StoredFloat::Single { ("<f4", 4) } else { ("<f8", 8) };
+        self.start(key, descr, shape, size * shape.iter().product::<usize>())?;
+        Ok(Numbers { writer: self, key, held: Vec::with_capacity(HELD + 8), count: 0 })
     }
 
     pub(super) fn integers(&mut self, key: &str, shape: &[usize], values: &[u32]) -> Result<(), WriteError> {
@@ -251,14 +328,21 @@ impl Writer {
     }
 
     fn array(&mut self, key: &str, descr: &str, shape: &[usize], data: Vec<u8>) -> Result<(), WriteError> {
+        self.start(key, descr, shape, data.len())?;
+        self.put(key, &data)
+    }
+
+    /// Begins an array of that many bytes.
+    fn start(&mut self, key: &str, descr: &str, shape: &[usize], bytes: usize) -> Result<(), WriteError> {
         self.arrays += 1;
-        let options = SimpleFileOptions::default()
-            .compression_method(CompressionMethod::Deflated)
-            .large_file(data.len() > 1 << 31); // sizes of 64 bits, as NumPy writes always
+        let options =
+            SimpleFileOptions::default().compression_method(CompressionMethod::Deflated).large_file(bytes > 1 << 31); // sizes of 64 bits, as NumPy writes always
         let start = self.zip.start_file(format!("{key}.npy"), options).map_err(|e| refused(format!("\"{key}\": {e}")));
         start?;
-        let head = npy::head(descr, shape);
-        let written = self.zip.write_all(&head).and_then(|()| self.zip.write_all(&data));
-        written.map_err(|e| refused(format!("\"{key}\": {e}")))
+        self.put(key, &npy::head(descr, shape))
+    }
+
+    fn put(&mut self, key: &str, bytes: &[u8]) -> Result<(), WriteError> {
+        self.zip.write_all(bytes).map_err(|e| refused(format!("\"{key}\": {e}")))
     }
 }

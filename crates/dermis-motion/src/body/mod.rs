@@ -182,22 +182,65 @@ impl Recognised {
         }
         making.rigify(skeleton);
         making.trunk();
-        place::recognise(skeleton, &mut making);
-        let mut roles: Vec<Option<Role>> = Vec::with_capacity(skeleton.len());
-        for bone in 0..skeleton.len() {
-            let role = making.parts[bone].map(|part| {
-                let side = making.sides[bone];
-                let digit = if part == Part::Finger { digits[bone] } else { 0 };
-                let same = |other: &usize| {
-                    roles[*other].is_some_and(|role: Role| (role.part, role.side, role.digit) == (part, side, digit))
-                };
-                let segment = making.above(bone).filter(same).count().min(255) as u8;
-                Role { part, side, digit, segment }
-            });
-            roles.push(role);
+        if !making.names_body() {
+            place::recognise(skeleton, &mut making);
         }
-        Self { roles: BoneVec::new(roles), by: BoneVec::new(making.by) }
+        making.finished(&digits)
     }
+
+    /// Recognises trunk, arms and legs by the tree and the rest pose, whatever names say of them; nothing where place does not say which legs are the
+    /// hind ones, or which side is left. Names still tell ends, twist bones and helpers.
+    pub(crate) fn by_place(skeleton: &Skeleton) -> Placed {
+        let words: Vec<Words> = skeleton.names().iter().map(|name| Words::new(name)).collect();
+        let said: Vec<Option<Said>> = words.iter().map(Words::said).collect();
+        let mut making = Making::new(skeleton, said, vec![Side::Middle; skeleton.len()]);
+        for bone in 0..skeleton.len() {
+            making.resolve(bone);
+            if making.parts[bone].is_some_and(|part| BODY.contains(&part)) {
+                (making.parts[bone], making.by[bone]) = (None, JudgedBy::Nothing);
+            }
+        }
+        let has_four_legs = place::has_four_legs(skeleton, &making);
+        if !has_four_legs && !place::has_unclear_sides(skeleton, &making) {
+            place::recognise(skeleton, &mut making);
+        }
+        Placed { roles: making.finished(&vec![0; skeleton.len()]).roles, has_four_legs }
+    }
+}
+
+/// Parts that the tree and the rest pose show.
+const BODY: &[Part] = &[
+    Part::Root,
+    Part::Hips,
+    Part::Spine,
+    Part::Neck,
+    Part::Head,
+    Part::Clavicle,
+    Part::UpperArm,
+    Part::Forearm,
+    Part::Hand,
+    Part::Haunch,
+    Part::Thigh,
+    Part::Shin,
+    Part::Foot,
+    Part::Toes,
+];
+
+/// Whether a name tells bones apart by a number alone, as "12", "Bone.003" or "joint7".
+pub(crate) fn is_number(name: &str) -> bool {
+    let words = Words::new(name);
+    words.side == Side::Middle && words.words.iter().all(|word| COUNTED.contains(&word.as_str()))
+}
+
+/// Words that exporters put before a number.
+const COUNTED: &[&str] = &["node", "object", "item", "element", "segment", "null", "locator", "empty"];
+
+/// What place shows of a body.
+pub(crate) struct Placed {
+    /// What bones of trunk, arms and legs are.
+    pub roles: BoneVec<Option<Role>>,
+    /// Whether it stands on four legs; no roles then.
+    pub has_four_legs: bool,
 }
 
 /// By what the bones of a character were recognised.
@@ -261,6 +304,30 @@ impl Making {
         let parents = skeleton.parents().iter().map(|parent| parent.map(BoneIndex::get)).collect();
         let count = skeleton.len();
         Self { parents, said, sides, parts: vec![None; count], by: vec![JudgedBy::Nothing; count] }
+    }
+
+    /// Whether names say where the trunk or a limb is.
+    fn names_body(&self) -> bool {
+        let limbs = [Part::Hips, Part::Spine, Part::UpperArm, Part::Forearm, Part::Thigh, Part::Shin, Part::Head];
+        self.parts.iter().flatten().any(|part| limbs.contains(part))
+    }
+
+    /// The roles of all bones; `digits` are their fingers.
+    fn finished(self, digits: &[u8]) -> Recognised {
+        let mut roles: Vec<Option<Role>> = Vec::with_capacity(self.parts.len());
+        for bone in 0..self.parts.len() {
+            let role = self.parts[bone].map(|part| {
+                let side = self.sides[bone];
+                let digit = if part == Part::Finger { digits[bone] } else { 0 };
+                let same = |other: &usize| {
+                    roles[*other].is_some_and(|role: Role| (role.part, role.side, role.digit) == (part, side, digit))
+                };
+                let segment = self.above(bone).filter(same).count().min(255) as u8;
+                Role { part, side, digit, segment }
+            });
+            roles.push(role);
+        }
+        Recognised { roles: BoneVec::new(roles), by: BoneVec::new(self.by) }
     }
 
     /// The bones above one, the nearest first.

@@ -9,23 +9,18 @@ use dermis_rig::glam::DVec3;
 
 /// Ends of a pair may differ in height by this part of the character's size.
 const LEVEL: f64 = 0.1;
+/// Toes that point forward by less than this part of the size say nothing.
+const FACES: f64 = 0.01;
 /// Ends of a pair are farther apart than this part of the size.
 const APART: f64 = 0.02;
 
-/// Names trunk, arms and legs, if no bone of them has a name.
+/// Names trunk, arms and legs of bones without part.
 pub(super) fn recognise(skeleton: &Skeleton, making: &mut Making) {
-    let limbs = [Part::Hips, Part::Spine, Part::UpperArm, Part::Forearm, Part::Thigh, Part::Shin, Part::Head];
-    if making.parts.iter().flatten().any(|part| limbs.contains(part)) {
-        return;
-    }
     let tree = Tree::new(skeleton, making);
     let Some((hips, legs)) = tree.legs() else { return };
-    let toe =
-        legs.iter().map(|leg| tree.heads[leg[leg.len() - 1]] - tree.heads[leg[2.min(leg.len() - 1)]]).sum::<DVec3>();
     let across = tree.heads[legs[0][0]] - tree.heads[legs[1][0]];
-    // forward = left × up; without toes left is +X, as of a character that faces +Z.
-    let forward = DVec3::new(toe.x, 0.0, toe.z);
-    let facing = across.cross(DVec3::Y).dot(forward);
+    // Without toes left is +X, as of a character that faces +Z.
+    let facing = tree.facing(&legs);
     let is_left = if facing.abs() > 1e-6 * tree.size * tree.size { facing > 0.0 } else { across.x > 0.0 };
     let side = |first: bool| if first == is_left { Side::Left } else { Side::Right };
     let mut name = |bone: usize, part: Part, side: Side| {
@@ -52,6 +47,27 @@ pub(super) fn recognise(skeleton: &Skeleton, making: &mut Making) {
         neck.iter().for_each(|bone| name(*bone, Part::Neck, Side::Middle));
         name(*head, Part::Head, Side::Middle);
     }
+}
+
+/// Whether a pair beside the legs goes down as well, and begins farther along the ground than above them.
+pub(super) fn has_four_legs(skeleton: &Skeleton, making: &Making) -> bool {
+    let tree = Tree::new(skeleton, making);
+    let Some((_, legs)) = tree.legs() else { return false };
+    let begin = |pair: [usize; 2]| 0.5 * (tree.heads[pair[0]] + tree.heads[pair[1]]);
+    let hips = begin([legs[0][0], legs[1][0]]);
+    (0..tree.heads.len()).flat_map(|fork| tree.pair(fork)).any(|pair| {
+        let way = begin(pair) - hips;
+        let is_level = way.y.abs() < way.x.hypot(way.z) && way.length() > LEVEL * tree.size;
+        is_level && begin(pair).y - tree.lowest(pair[0]) > LEVEL * tree.size
+    })
+}
+
+/// Whether place does not say which leg is the left one: nothing shows the way that the body faces, and it does not stand across X.
+pub(super) fn has_unclear_sides(skeleton: &Skeleton, making: &Making) -> bool {
+    let tree = Tree::new(skeleton, making);
+    let Some((_, legs)) = tree.legs() else { return false };
+    let across = tree.heads[legs[0][0]] - tree.heads[legs[1][0]];
+    tree.facing(&legs).abs() <= FACES * tree.size * across.length() && across.x.abs() < across.z.abs()
 }
 
 struct Tree {
@@ -89,6 +105,19 @@ impl Tree {
         .collect()
     }
 
+    /// Positive if the first leg is the left one, by the way from feet to toes: forward = left × up. Square metres.
+    fn facing(&self, legs: &[Vec<usize>; 2]) -> f64 {
+        let toe = |leg: &Vec<usize>| self.heads[leg[leg.len() - 1]] - self.heads[leg[2.min(leg.len() - 1)]];
+        let toe = legs.iter().map(toe).sum::<DVec3>();
+        let across = self.heads[legs[0][0]] - self.heads[legs[1][0]];
+        across.cross(DVec3::Y).dot(DVec3::new(toe.x, 0.0, toe.z))
+    }
+
+    /// The lowest head of the chain from `start`.
+    fn lowest(&self, start: usize) -> f64 {
+        self.chain(start).iter().map(|bone| self.heads[*bone].y).fold(f64::INFINITY, f64::min)
+    }
+
     /// The two children of a fork that are alike: as many bones, as long and as high, on both sides.
     fn pair(&self, fork: usize) -> Vec<[usize; 2]> {
         let mut pairs = Vec::new();
@@ -113,8 +142,8 @@ impl Tree {
         let mut found: Option<(f64, usize, [Vec<usize>; 2])> = None;
         for fork in 0..self.heads.len() {
             for pair in self.pair(fork) {
+                let lowest = self.lowest(pair[0]);
                 let legs = pair.map(|bone| self.chain(bone));
-                let lowest = legs[0].iter().map(|bone| self.heads[*bone].y).fold(f64::INFINITY, f64::min);
                 let long = self.heads[fork].y - lowest > 0.25 * self.size;
                 if (2..=4).contains(&legs[0].len()) && long && found.as_ref().is_none_or(|(other, ..)| lowest < *other)
                 {

@@ -1,6 +1,6 @@
 //! A character as it is retargeted: its bones in one tree, with limbs.
 
-use crate::body::{JudgedBy, Limb, Part, Recognised, Role, Side};
+use crate::body::{JudgedBy, Limb, Part, Placed, Recognised, Role, Side};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::{BoneIndex, Influences, Skeleton, SkeletonError};
 use std::collections::BTreeMap;
@@ -19,8 +19,15 @@ pub(super) struct Body {
     pub children: Vec<Vec<usize>>,
     /// Heads at rest, metres.
     pub heads: Vec<DVec3>,
-    /// What bones of limbs are.
+    /// What bones of limbs are; nothing of a tree without names, which is paired by its shape.
     pub roles: Vec<Option<Role>>,
+    /// The same with the parts that place alone shows: all of a tree without names, else of an arm, a leg, the back and the head that no
+    /// name says.
+    pub shown: Vec<Option<Role>>,
+    /// Whether names say what bones of limbs are.
+    pub has_names: bool,
+    /// Whether place shows four legs.
+    pub has_four_legs: bool,
     /// What every bone was recognised by.
     pub judged_by: Vec<JudgedBy>,
     pub is_twist: Vec<bool>,
@@ -92,6 +99,9 @@ impl Body {
             children,
             heads,
             roles: found.roles.iter().map(|role| role.filter(|role| has_names && role.limb().is_some())).collect(),
+            shown: Vec::new(),
+            has_names,
+            has_four_legs: false,
             is_twist: is(Part::Twist),
             is_end: is(Part::End),
             judged_by: found.by.to_vec(),
@@ -101,7 +111,61 @@ impl Body {
         };
         let skinned = body.skinned(weights, &place);
         body.end_limbs(&skinned);
+        let placed = Recognised::by_place(&body.skeleton);
+        (body.shown, body.has_four_legs) = (body.completed(&placed), placed.has_four_legs);
+        if has_names {
+            for (bone, judged_by) in body.judged_by.iter_mut().enumerate() {
+                if body.shown[bone] != body.roles[bone] {
+                    *judged_by = JudgedBy::Place;
+                }
+            }
+            body.roles.clone_from(&body.shown);
+        }
         Ok(body)
+    }
+
+    /// Goes by what place shows, for a tree without names whose shape found no partner.
+    pub fn go_by_place(&mut self) {
+        self.roles.clone_from(&self.shown);
+    }
+
+    /// Whether an arm or a leg is known, by name or place.
+    pub fn has_limbs(&self) -> bool {
+        self.shown.iter().flatten().any(|role| matches!(role.limb(), Some(Limb::Arm | Limb::Leg)))
+    }
+
+    /// The roles that names say, and by place those of an arm, a leg, the back and the head that names do not say.
+    ///
+    /// Place tells the two sides apart, but not always which is which: names of other limbs say so.
+    fn completed(&self, placed: &Placed) -> Vec<Option<Role>> {
+        let mut shown = self.roles.clone();
+        let (mut same, mut crossed) = (0, 0);
+        for (named, placed) in self.roles.iter().zip(placed.roles.iter()) {
+            if let (Some(named), Some(placed)) = (named, placed)
+                && named.side != Side::Middle
+                && placed.side != Side::Middle
+            {
+                *if named.side == placed.side { &mut same } else { &mut crossed } += 1;
+            }
+        }
+        let side = |side: Side| match side {
+            Side::Left if crossed > same => Side::Right,
+            Side::Right if crossed > same => Side::Left,
+            side => side,
+        };
+        for (bone, placed) in placed.roles.iter().enumerate() {
+            let Some(placed) = placed.map(|role| Role { side: side(role.side), ..role }) else { continue };
+            let fills = match self.has_names {
+                true => matches!(placed.limb(), Some(Limb::Arm | Limb::Leg | Limb::Spine | Limb::Head)),
+                false => placed.limb().is_some(),
+            };
+            let same = |role: &Role| (role.limb(), role.side) == (placed.limb(), placed.side);
+            let is_said = self.roles.iter().flatten().any(same);
+            if fills && !is_said && !(self.has_names && self.judged_by[bone] != JudgedBy::Nothing) {
+                shown[bone] = Some(placed);
+            }
+        }
+        shown
     }
 
     pub fn len(&self) -> usize {
@@ -126,9 +190,14 @@ impl Body {
 
     /// Bones of a limb that hang below one another, from the trunk outwards: of several branches the one that begins first.
     pub fn limb(&self, limb: Limb, side: Side) -> Vec<usize> {
+        self.limb_by(&self.roles, limb, side)
+    }
+
+    /// The same by other roles.
+    pub fn limb_by(&self, roles: &[Option<Role>], limb: Limb, side: Side) -> Vec<usize> {
         let mut chain: Vec<usize> = Vec::new();
         for bone in 0..self.len() {
-            let belongs = self.roles[bone].is_some_and(|role| role.limb() == Some(limb) && role.side == side);
+            let belongs = roles[bone].is_some_and(|role| role.limb() == Some(limb) && role.side == side);
             if belongs && chain.last().is_none_or(|last| self.is_above(*last, bone)) {
                 chain.push(bone);
             }

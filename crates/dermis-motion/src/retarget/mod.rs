@@ -1,6 +1,6 @@
 //! A motion of one character on another.
 //!
-//! 1. **Pairs.** Bones are paired by equal names, by the parts of the body that names say, by a table, or by the shape of the trees.
+//! 1. **Pairs.** Bones are paired by equal names, by the parts of the body, or by the shape of the trees, and before all of these by a table.
 //! 2. **Transfer.** Every bone turns as its partner turned since its rest; hips and roots go where the partner goes, times the ratio of the leg
 //!    lengths. The documentation of [`Retargeted`] says what comes out.
 //! 3. **Contacts.** When the source's feet (and hands) stand is found from their height and speed; the target's are kept there by inverse kinematics.
@@ -9,10 +9,13 @@
 
 mod body;
 mod contacts;
+mod limbs;
 mod pairs;
 mod plant;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_of_pairs;
 mod topology;
 mod transfer;
 
@@ -50,6 +53,16 @@ pub enum Contacts {
     Free,
 }
 
+/// What happens to a limb that both characters have, and whose bones have no partner.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unpaired {
+    /// The motion is refused.
+    #[default]
+    Refused,
+    /// The limb goes with the bone above it.
+    Allowed,
+}
+
 /// A motion on another skeleton.
 #[derive(Clone, Debug)]
 pub struct Retargeted {
@@ -63,6 +76,8 @@ pub struct Retargeted {
     pub judged: [Judged; 2],
     /// Bones of the target without partner. They go with the bone above them.
     pub without_partner: Vec<String>,
+    /// Limbs that both characters have, whose bones have no partner: "left arm". They go with the bone above them.
+    pub lone_limbs: Vec<String>,
     /// Bones of the source that move nothing.
     pub unused: Vec<String>,
     /// Roots of the target beside the main one, and the bone that each goes with.
@@ -78,6 +93,8 @@ pub struct Retargeted {
     pub lowered: f64,
     /// Contacts that were found; with [`Contacts::Free`] none.
     pub contacts: Vec<Contact>,
+    /// Whether feet were looked for contacts and none of them ever stands.
+    pub feet_never_stand: bool,
 }
 
 /// A bone of the target and what moves it.
@@ -122,6 +139,18 @@ pub enum RetargetError {
         source_bones: String,
         /// Bones of the target.
         target_bones: String,
+        /// A table to fill in: every bone of the rig, in its order, with an empty name.
+        map: Vec<(String, Option<String>)>,
+    },
+    /// Both characters have a limb whose bones have no partner.
+    #[error("the rig's {limbs} would not move: no bones of the source are known as partners of {bones}")]
+    LimbsWithoutPartner {
+        /// The limbs: "left arm and right arm".
+        limbs: String,
+        /// Their bones, the first ones.
+        bones: String,
+        /// A table to fill in, in the order of the rig's bones: bones with the partners found, without partner, and with an empty name those of the limbs.
+        map: Vec<(String, Option<String>)>,
     },
     /// A table names a bone that is not there.
     #[error("the table of bones names \"{bone}\", which the {whose} does not have; it has {bones}")]
@@ -184,12 +213,13 @@ pub fn retarget(
     motion: &Motion,
     target: Character<'_>,
     table: &PairTable,
+    unpaired: Unpaired,
     keep: Contacts,
     progress: Progress<'_>,
 ) -> Result<Retargeted, RetargetError> {
     let times = times(motion, source.skeleton)?;
-    let (from, to) = (Body::new(source.skeleton, source.weights)?, Body::new(target.skeleton, target.weights)?);
-    let pairs = pairs::pair(&from, &to, table)?;
+    let (mut from, mut to) = (Body::new(source.skeleton, source.weights)?, Body::new(target.skeleton, target.weights)?);
+    let pairs = pairs::pair(&mut from, &mut to, table, unpaired)?;
     let total = motion.frames.len();
     let mut poses = Vec::with_capacity(motion.frames.len());
     for frame in &motion.frames {
@@ -203,7 +233,9 @@ pub fn retarget(
     }
     let planted = match keep {
         Contacts::Kept | Contacts::Still => plant::plant(&transfer, &poses, &times, keep, &mut frames)?,
-        Contacts::Free => plant::Planted { contacts: Vec::new(), ground: Some(DVec3::ZERO), lowered: 0.0 },
+        Contacts::Free => {
+            plant::Planted { contacts: Vec::new(), ground: Some(DVec3::ZERO), lowered: 0.0, feet_never_stand: false }
+        }
     };
     let out = |(frame, bones): (&Frame, &Vec<DAffine3>)| {
         let mut world = vec![DAffine3::IDENTITY; to.len()];
@@ -242,6 +274,7 @@ fn described(transfer: &Transfer<'_>, pairs: &pairs::Pairs, motion: Motion, plan
         judged: [source, target].map(|body| Judged::new(body.skeleton.names().iter(), &body.judged_by)),
         pairs: order.iter().filter_map(pair).collect(),
         without_partner: order.iter().filter(lone).map(|bone| target.name(*bone).to_owned()).collect(),
+        lone_limbs: pairs.lone.iter().map(limbs::Lone::name).collect(),
         unused: theirs.into_iter().map(|bone| source.name(bone).to_owned()).collect(),
         hung: hung.collect(),
         scale: transfer.scale,
@@ -249,6 +282,7 @@ fn described(transfer: &Transfer<'_>, pairs: &pairs::Pairs, motion: Motion, plan
         ground: planted.ground,
         lowered: planted.lowered,
         contacts: planted.contacts,
+        feet_never_stand: planted.feet_never_stand,
     }
 }
 

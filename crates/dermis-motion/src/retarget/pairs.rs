@@ -1,13 +1,14 @@
-//! Which bone of the source moves which bone of the target: equal names, parts of the body, a table, the shape of the tree.
+//! Which bone of the source moves which bone of the target: equal names, parts of the body, the shape of the tree, a table.
 
 use super::body::Body;
-use super::{RetargetError, topology};
-use crate::body::{Limb, Part, Role};
-use dermis_rig::glam::DVec3;
+use super::limbs::Lone;
+use super::{RetargetError, Unpaired, limbs, topology};
+use crate::body::{Limb, Part, Role, Side, is_number};
+use dermis_rig::glam::{DQuat, DVec3};
 use std::collections::{BTreeMap, HashMap};
 use std::f64::consts::FRAC_PI_2;
 
-/// Names of target bones with those of their partners; `None` for a bone that shall have none.
+/// Names of target bones with those of their partners; `None` for a bone that shall have none. An empty name says nothing.
 pub type PairTable = BTreeMap<String, Option<String>>;
 
 /// What moves a bone: a bone of the source, or, where limbs have other numbers of bones, two neighbours of a chain.
@@ -42,23 +43,77 @@ pub(super) struct Pairs {
     /// Of every bone of the target.
     pub partners: Vec<Option<Partner>>,
     pub by: PairedBy,
+    /// Limbs that both characters have, without partner.
+    pub lone: Vec<Lone>,
 }
 
 /// Limbs that names must have in common, so that a character moves by them.
 const LEAST_LIMBS: usize = 3;
 
-pub(super) fn pair(source: &Body, target: &Body, table: &PairTable) -> Result<Pairs, RetargetError> {
-    let mut partners: Vec<Option<Partner>> = vec![None; target.len()];
-    let mut by_name: HashMap<String, usize> = HashMap::new();
-    for bone in (0..source.len()).rev() {
-        by_name.insert(source.name(bone).to_lowercase(), bone);
+/// Pairs bones: equal names first, then the parts of the body, then the shape of the trees, and the table before all of these.
+pub(super) fn pair(
+    source: &mut Body,
+    target: &mut Body,
+    table: &PairTable,
+    unpaired: Unpaired,
+) -> Result<Pairs, RetargetError> {
+    let ByNames { mut partners, is_enough } = by_names(source, target);
+    let (mut by, mut is_paired) = (PairedBy::Names, is_enough);
+    if !is_enough {
+        match topology::pair(source, target).filter(|found| agree(source, target, found)) {
+            Some(found) => (partners, by, is_paired) = (found, PairedBy::Topology, true),
+            None => {
+                source.go_by_place();
+                target.go_by_place();
+                let placed = by_names(source, target);
+                if placed.is_enough {
+                    (partners, by, is_paired) = (placed.partners, PairedBy::Topology, true);
+                }
+            }
+        }
     }
-    for (bone, partner) in partners.iter_mut().enumerate() {
-        let same = by_name
-            .get(&target.name(bone).to_lowercase())
-            .filter(|other| !differ(source.roles[**other], target.roles[bone]));
-        *partner = same.map(|bone| Partner { same_name: true, ..Partner::one(*bone) });
+    // A name for a partner that is empty is not filled in yet.
+    for (name, partner) in table.iter().filter(|(_, partner)| partner.as_deref() != Some("")) {
+        let missing = |name: &String, whose: &'static str, body: &Body| RetargetError::NoBone {
+            bone: name.clone(),
+            whose,
+            bones: some_names(body),
+        };
+        let at = position(target, name).ok_or_else(|| missing(name, "rig", target))?;
+        partners[at] = match partner {
+            None => None,
+            Some(partner) => {
+                let bone = position(source, partner).ok_or_else(|| missing(partner, "source", source))?;
+                is_paired = true;
+                Some(Partner { same_name: source.name(bone) == name, ..Partner::one(bone) })
+            }
+        };
+        by = if by == PairedBy::Topology { by } else { PairedBy::Table };
     }
+    let are_bodies = source.has_limbs() && target.has_limbs();
+    if !partners.iter().any(Option::is_some) || !(is_paired || are_bodies) {
+        return Err(RetargetError::NothingInCommon {
+            source_bones: some_names(source),
+            target_bones: some_names(target),
+            map: limbs::table(target, |_| Some(String::new())),
+        });
+    }
+    let lone = limbs::lone(source, target, (&partners, by), table);
+    match lone.is_empty() || unpaired == Unpaired::Allowed {
+        true => Ok(Pairs { partners, by, lone }),
+        false => Err(limbs::refused(source, target, &partners, &lone)),
+    }
+}
+
+/// Partners by equal names and by parts of the body.
+struct ByNames {
+    partners: Vec<Option<Partner>>,
+    /// Whether they are enough to move the character by.
+    is_enough: bool,
+}
+
+fn by_names(source: &Body, target: &Body) -> ByNames {
+    let mut partners = equal_names(source, target);
     let equal = partners.iter().flatten().count();
     let mut limbs = 0;
     for (limb, side) in target.limbs() {
@@ -71,43 +126,76 @@ pub(super) fn pair(source: &Body, target: &Body, table: &PairTable) -> Result<Pa
         limbs += usize::from((has_equal || !found.is_empty()) && limb != Limb::Root);
         found.into_iter().for_each(|(bone, partner)| partners[bone] = Some(partner));
     }
-    let mut by = PairedBy::Names;
-    if limbs < LEAST_LIMBS && 2 * equal < target.len().min(source.len()) {
-        match topology::pair(source, target) {
-            Some(found) => {
-                by = PairedBy::Topology;
-                partners = found;
-            }
-            None if table.values().flatten().next().is_some() => {}
-            None => {
-                return Err(RetargetError::NothingInCommon {
-                    source_bones: some_names(source),
-                    target_bones: some_names(target),
-                });
-            }
+    let is_enough = limbs >= LEAST_LIMBS || 2 * equal >= target.len().min(source.len());
+    ByNames { partners, is_enough }
+}
+
+/// Partners of the same name, in capitals or not. Numbers count as names in two copies of one tree alone.
+fn equal_names(source: &Body, target: &Body) -> Vec<Option<Partner>> {
+    let mut by_name: HashMap<String, usize> = HashMap::new();
+    for bone in (0..source.len()).rev() {
+        by_name.insert(source.name(bone).to_lowercase(), bone);
+    }
+    let same = |bone: usize| {
+        let other = by_name.get(&target.name(bone).to_lowercase());
+        other.copied().filter(|other| !differ(source.roles[*other], target.roles[bone]))
+    };
+    let mut equal: Vec<Option<usize>> = (0..target.len()).map(same).collect();
+    if !one_tree(source, target, &equal) {
+        for (bone, other) in equal.iter_mut().enumerate() {
+            other.take_if(|_| is_number(target.name(bone)));
         }
     }
-    for (name, partner) in table {
-        let missing = |name: &String, whose: &'static str, body: &Body| RetargetError::NoBone {
-            bone: name.clone(),
-            whose,
-            bones: some_names(body),
-        };
-        let at = position(target, name).ok_or_else(|| missing(name, "rig", target))?;
-        partners[at] = match partner {
-            None => None,
-            Some(partner) => {
-                let bone = position(source, partner).ok_or_else(|| missing(partner, "source", source))?;
-                Some(Partner { same_name: source.name(bone) == name, ..Partner::one(bone) })
-            }
-        };
-        by = if by == PairedBy::Topology { by } else { PairedBy::Table };
+    equal.into_iter().map(|other| Some(Partner { same_name: true, ..Partner::one(other?) })).collect()
+}
+
+/// Bones of equal number that must hang on bones of equal number, and point the same way, if the numbers of two trees mean the same.
+const ONE_TREE: f64 = 0.8;
+
+/// Whether bones of equal number are the same bones: most hang on bones of equal number, and stand in the same direction from them.
+fn one_tree(source: &Body, target: &Body, equal: &[Option<usize>]) -> bool {
+    let counted = |body: &Body| (0..body.len()).filter(|bone| is_number(body.name(*bone))).count();
+    let least = ONE_TREE * counted(source).min(counted(target)) as f64;
+    let pairs: Vec<(usize, usize)> = (equal.iter().enumerate())
+        .filter_map(|(bone, other)| Some((bone, (*other)?)))
+        .filter(|(bone, _)| is_number(target.name(*bone)))
+        .collect();
+    let hang_alike = |(bone, other): &(usize, usize)| {
+        target.parents[*bone].map(|parent| equal[parent]) == source.parents[*other].map(Some)
+    };
+    let hanging: Vec<(usize, usize)> = pairs.into_iter().filter(hang_alike).collect();
+    if (hanging.len() as f64) < least {
+        return false;
     }
-    match partners.iter().any(Option::is_some) {
-        true => Ok(Pairs { partners, by }),
-        false => {
-            Err(RetargetError::NothingInCommon { source_bones: some_names(source), target_bones: some_names(target) })
-        }
+    let way = |body: &Body, bone: usize| Some((body.heads[bone] - body.heads[body.parents[bone]?]) / body.size);
+    let ways: Vec<(DVec3, DVec3)> = hanging.iter().filter_map(|(a, b)| way(target, *a).zip(way(source, *b))).collect();
+    (0..4).any(|quarter| {
+        let turn = DQuat::from_rotation_y(f64::from(quarter) * FRAC_PI_2);
+        // Within 60°, as of arms that hang in one rest pose and are stretched out in the other.
+        let alike =
+            |(own, theirs): &&(DVec3, DVec3)| own.dot(turn * *theirs) >= 0.5 * own.length() * theirs.length() - 1e-12;
+        ways.iter().filter(alike).count() as f64 >= ONE_TREE * ways.len() as f64
+    })
+}
+
+/// Whether pairs join arms with arms, legs with legs, trunk with trunk, and left with left, as far as both are known.
+fn agree(source: &Body, target: &Body, partners: &[Option<Partner>]) -> bool {
+    partners.iter().enumerate().all(|(bone, partner)| {
+        let theirs = partner.and_then(|p| source.shown[if p.part < 0.5 { p.bone } else { p.next }]);
+        let (Some(own), Some(theirs)) = (target.shown[bone], theirs) else { return true };
+        let sides = [own.side, theirs.side];
+        let is_crossed = sides == [Side::Left, Side::Right] || sides == [Side::Right, Side::Left];
+        region(own).zip(region(theirs)).is_none_or(|(a, b)| a == b && !is_crossed)
+    })
+}
+
+/// Arm, leg or trunk, by its first limb; `None` of other parts, and of what carries one leg.
+fn region(role: Role) -> Option<Limb> {
+    match role.limb()? {
+        Limb::Hips if role.side != Side::Middle => None,
+        Limb::Root | Limb::Hips | Limb::Spine | Limb::Neck | Limb::Head => Some(Limb::Spine),
+        limb @ (Limb::Arm | Limb::Leg) => Some(limb),
+        _ => None,
     }
 }
 
@@ -138,7 +226,8 @@ fn pair_limb(source: &Body, target: &Body, limb: Limb, theirs: &[usize], own: &[
     by_order(source, target, theirs, own)
 }
 
-/// Partners for the bones of a limb that equal names leave: by their parts; of a back or neck for those before the first equal name, by order.
+/// Partners for the bones of a limb that equal names leave: by their parts; of a back or neck for those before the first equal name and
+/// after the last one, by order.
 fn beside_equal(
     source: &Body,
     target: &Body,
@@ -152,17 +241,25 @@ fn beside_equal(
         Limb::Arm | Limb::Leg => by_parts(source, target, theirs, own).unwrap_or_default(),
         Limb::Hips if !theirs.is_empty() => vec![(own[0], Partner::one(theirs[0]))],
         Limb::Spine | Limb::Neck => {
-            let equal = own.iter().enumerate().find_map(|(at, bone)| Some((at, partners[*bone]?.bone)));
-            let there = equal.and_then(|(at, bone)| Some((at, theirs.iter().position(|other| *other == bone)?)));
-            match there {
+            let mut equal = own.iter().enumerate().filter_map(|(at, bone)| {
+                let partner = partners[*bone]?.bone;
+                Some((at, theirs.iter().position(|other| *other == partner)?))
+            });
+            let first = equal.next();
+            let last = equal.last().or(first);
+            let mut found = match first {
                 Some((at, place)) if place > 0 => by_order(source, target, &theirs[..=place], &own[..=at]),
                 _ => Vec::new(),
+            };
+            if let Some((at, place)) = last.filter(|(_, place)| place + 1 < theirs.len()) {
+                found.extend(by_order(source, target, &theirs[place..], &own[at..]));
             }
+            found
         }
         _ => Vec::new(),
     };
     let is_used = |bone: usize| partners.iter().flatten().any(|partner| partner.bone == bone);
-    found.retain(|(bone, partner)| lacks(bone) && (limb == Limb::Hips || !is_used(partner.bone)));
+    found.retain(|(bone, partner)| lacks(bone) && (partner.part > 0.0 || limb == Limb::Hips || !is_used(partner.bone)));
     found
 }
 

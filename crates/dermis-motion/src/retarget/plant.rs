@@ -39,6 +39,8 @@ pub(super) struct Planted {
     pub ground: Option<DVec3>,
     /// The most that the hips came down, metres.
     pub lowered: f64,
+    /// Whether there are feet, and none of them ever stands.
+    pub feet_never_stand: bool,
 }
 
 /// Moves the bone transforms in `frames` so that limbs stand where the source's do.
@@ -112,7 +114,8 @@ pub(super) fn plant(
             measured(stance, &standers[stance.limb], wanted, (ground, times), (transfer, poses), frames)
         })
         .collect();
-    Ok(Planted { contacts, ground, lowered })
+    let feet_never_stand = is_foot.contains(&true) && !list.iter().any(|stance| is_foot[stance.limb]);
+    Ok(Planted { contacts, ground, lowered, feet_never_stand })
 }
 
 /// The limbs whose end is paired, and a bone above it. Without names, every branch that ends near the ground at rest.

@@ -160,7 +160,7 @@ fn walk(skeleton: &Skeleton, build: &Build, moving: DVec3) -> Motion {
 
 fn run(source: &Skeleton, motion: &Motion, target: &Skeleton, keep: Contacts) -> Result<Retargeted, RetargetError> {
     let plain = |skeleton| Character { skeleton, weights: None };
-    retarget(plain(source), motion, plain(target), &PairTable::new(), keep, &silent)
+    retarget(plain(source), motion, plain(target), &PairTable::new(), Unpaired::Refused, keep, &silent)
 }
 
 fn head(motion: &Motion, skeleton: &Skeleton, bone: &str, frame: usize) -> DVec3 {
@@ -298,6 +298,18 @@ fn feet_stand_still_where_the_source_s_slide() {
     }
 }
 
+/// A character that rises all the time stands nowhere.
+#[test]
+fn feet_that_never_stand_are_told() {
+    let source = PLAIN.skeleton();
+    for (moving, expected) in [(DVec3::ZERO, false), (DVec3::NEG_Y * 3.0, true)] {
+        let motion = walk(&source, &PLAIN, moving);
+        let found = run(&source, &motion, &source, Contacts::Kept).unwrap();
+        assert_eq!((found.feet_never_stand, found.contacts.is_empty()), (expected, expected));
+        assert!(!run(&source, &motion, &source, Contacts::Free).unwrap().feet_never_stand);
+    }
+}
+
 #[test]
 fn without_common_names_the_shape_of_the_tree_decides() {
     fn nameless(name: &str) -> String {
@@ -334,7 +346,7 @@ fn what_cannot_be_paired_is_an_error() {
     let plain = |skeleton| Character { skeleton, weights: None };
     let with = |table: &[(&str, Option<&str>)]| {
         let table = table.iter().map(|(own, theirs)| ((*own).to_owned(), theirs.map(str::to_owned))).collect();
-        retarget(plain(&source), &motion, plain(&rope), &table, Contacts::Kept, &silent)
+        retarget(plain(&source), &motion, plain(&rope), &table, Unpaired::Refused, Contacts::Kept, &silent)
     };
     let found = with(&[("rope 0", Some("hips")), ("rope 1", Some("chest"))]).unwrap();
     assert_eq!((found.pairs.len(), found.without_partner.len(), found.paired_by), (2, 3, PairedBy::Table));
@@ -401,8 +413,8 @@ fn every_two_conventions_pair_their_limbs() {
     let (mut wrong, mut pairs) = (Vec::new(), 0);
     for source in &bipeds {
         for target in &bipeds {
-            let [from, to] = [source, target].map(|known| Body::new(&known.skeleton, None).unwrap());
-            let found = super::pairs::pair(&from, &to, &PairTable::new()).unwrap();
+            let [mut from, mut to] = [source, target].map(|known| Body::new(&known.skeleton, None).unwrap());
+            let found = super::pairs::pair(&mut from, &mut to, &PairTable::new(), Unpaired::Refused).unwrap();
             for part in [
                 Part::Hips,
                 Part::Spine,

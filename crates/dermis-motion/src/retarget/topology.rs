@@ -14,26 +14,40 @@ const LEAST: f64 = 0.6;
 const MOST_BRANCHES: usize = 64;
 /// Branches whose bones stand farther apart than this, in sizes of the characters, are not paired.
 const FARTHEST: f64 = 0.5;
+/// Nor are those that stand more than 60° apart: an arm may hang or be stretched out, but a neck goes up.
+const LEAST_COSINE: f64 = 0.5;
+/// Nor those that begin at heights that differ by more than this part of the characters' heights: hips are at 0.55, shoulders at 0.85.
+const LEVEL: f64 = 0.2;
+/// Bones of a limb.
+const LIMB: usize = 3;
+/// Scores of two ways to face that differ by less say nothing.
+const UNCLEAR: f64 = 3e-3;
 
 pub(super) fn pair(source: &Body, target: &Body) -> Option<Vec<Option<Partner>>> {
     let (theirs, own) = (Tree::new(source), Tree::new(target));
-    if own.bones < 4 || theirs.bones < 4 {
+    if own.bones < 4 || theirs.bones < 4 || source.has_four_legs != target.has_four_legs {
         return None;
     }
-    let mut best: Option<(f64, Vec<Option<Partner>>)> = None;
-    for quarter in 0..4 {
+    // By quarters: what pairs cost, and the pairs.
+    let found = [0_u8, 1, 2, 3].map(|quarter| {
         let turn = DQuat::from_rotation_y(f64::from(quarter) * FRAC_PI_2);
         let (partners, cost, used) = follow(&theirs, &own, turn);
         let found = partners.iter().flatten().count();
-        if (found as f64) < LEAST * own.bones as f64 || (used as f64) < LEAST * theirs.bones as f64 {
-            continue;
-        }
-        let score = cost / found as f64 - found as f64 / own.bones as f64;
-        if best.as_ref().is_none_or(|(known, _)| score < known - 1e-9) {
-            best = Some((score, partners));
-        }
+        let is_enough = found as f64 >= LEAST * own.bones as f64 && used as f64 >= LEAST * theirs.bones as f64;
+        is_enough.then(|| (cost / found as f64 - found as f64 / own.bones as f64, partners))
+    });
+    let score = |quarter: usize| found[quarter].as_ref().map_or(f64::INFINITY, |(score, _)| *score);
+    let best = (1..4).fold(0, |best, quarter| if score(quarter) < score(best) - UNCLEAR { quarter } else { best });
+    // A tree that looks the same from its back: it has not been turned, unless it stands across.
+    let is_unclear = best % 2 == 1 && (score(best) - score(4 - best)).abs() <= UNCLEAR;
+    let (_, partners) = found.into_iter().nth(best)?.filter(|_| !is_unclear)?;
+    let (mut paired, mut used) = (vec![false; own.body.len()], vec![false; theirs.body.len()]);
+    for (bone, partner) in partners.iter().enumerate() {
+        let Some(partner) = partner else { continue };
+        (paired[bone], used[partner.bone], used[partner.next]) = (true, true, true);
     }
-    best.map(|(_, partners)| partners)
+    let is_whole = !own.lacks_limbs(&paired) || !theirs.lacks_limbs(&used);
+    is_whole.then_some(partners)
 }
 
 /// A body with what hangs below every bone. Ends of chains and twist bones are left out.
@@ -46,6 +60,8 @@ struct Tree<'a> {
     means: Vec<DVec3>,
     root: usize,
     bones: usize,
+    /// The lowest and the highest head, metres.
+    span: [f64; 2],
 }
 
 impl<'a> Tree<'a> {
@@ -69,7 +85,43 @@ impl<'a> Tree<'a> {
         let means = sums.iter().zip(&counts).map(|(sum, count)| *sum / (*count).max(1) as f64).collect();
         let root =
             (0..body.len()).filter(|bone| body.parents[*bone].is_none()).max_by_key(|bone| counts[*bone]).unwrap_or(0);
-        Self { body, children, bones: counts[root], counts, means, root }
+        let heights = body.heads.iter().map(|head| head.y);
+        let span = heights.fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], y| [low.min(y), high.max(y)]);
+        Self { body, children, bones: counts[root], counts, means, root, span }
+    }
+
+    /// Whether another branch of a fork begins as far away and as high, on the other side: an arm or a leg, and not the trunk.
+    fn has_twin(&self, branch: usize, fork: usize) -> bool {
+        let near = 0.01 * self.body.size;
+        let begin = |branch: usize| {
+            let way = self.body.heads[branch] - self.body.heads[fork];
+            if way.length() > near { way } else { self.means[branch] - self.body.heads[fork] }
+        };
+        let own = begin(branch);
+        self.children[fork].iter().filter(|other| **other != branch).map(|other| begin(*other)).any(|other| {
+            let is_level = (own.y - other.y).abs() < near && (own.length() - other.length()).abs() < near;
+            is_level && own.distance(other) > 2.0 * near
+        })
+    }
+
+    /// Whether a branch with a twin, of as many bones as a limb, takes no part.
+    fn lacks_limbs(&self, takes_part: &[bool]) -> bool {
+        let mut parts: Vec<usize> = takes_part.iter().map(|takes_part| usize::from(*takes_part)).collect();
+        for bone in (0..parts.len()).rev() {
+            if let Some(parent) = self.body.parents[bone] {
+                parts[parent] += parts[bone];
+            }
+        }
+        let is_lone = |branch: usize, fork: usize| {
+            parts[branch] == 0 && self.counts[branch] >= LIMB && self.has_twin(branch, fork)
+        };
+        (0..parts.len()).any(|fork| self.children[fork].iter().any(|branch| is_lone(*branch, fork)))
+    }
+
+    /// How high a bone's head is, 0 the lowest of the tree and 1 the highest; 0 of all in a flat one.
+    fn height(&self, bone: usize) -> f64 {
+        let [low, high] = self.span;
+        if high - low > 0.1 * self.body.size { (self.body.heads[bone].y - low) / (high - low) } else { 0.0 }
     }
 
     /// The bones from `start` to the first fork or end.
@@ -101,7 +153,14 @@ fn follow(source: &Tree<'_>, target: &Tree<'_>, turn: DQuat) -> (Vec<Option<Part
         let mut costs = Vec::new();
         for &branch in source.children[fork].iter().take(MOST_BRANCHES) {
             for &own_branch in target.children[own_fork].iter().take(MOST_BRANCHES) {
-                let apart = (turn * seen(source, branch, fork)).distance(seen(target, own_branch, own_fork));
+                let (way, own_way) = (turn * seen(source, branch, fork), seen(target, own_branch, own_fork));
+                let apart = way.distance(own_way);
+                let is_askew = way.dot(own_way) < LEAST_COSINE * way.length() * own_way.length() - 1e-9;
+                let twins = [source.has_twin(branch, fork), target.has_twin(own_branch, own_fork)];
+                if is_askew || twins[0] != twins[1] || (source.height(branch) - target.height(own_branch)).abs() > LEVEL
+                {
+                    continue;
+                }
                 let ratio = source.counts[branch] as f64 / target.counts[own_branch] as f64;
                 costs.push((apart + 0.1 * ratio.ln().abs(), branch, own_branch));
             }

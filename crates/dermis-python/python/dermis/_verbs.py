@@ -455,6 +455,7 @@ def convert(
     *inputs: Path,
     out: Path,
     normals: bool | None = None,
+    partial: bool | None = None,
     up: Literal["y", "z"] | None = None,
     unit: float | None = None,
     fps: float | None = None,
@@ -471,6 +472,8 @@ def convert(
         Where it goes; the ending of the name is the format.
     normals : bool, optional
         Whether morph targets of a GLB hold changes of normals; true by default.
+    partial : bool, optional
+        Whether a motion may lack bones of the rig, which then stay at rest; false by default.
     up, unit, fps
         How files are read that do not say it themselves.
     replace : bool
@@ -484,7 +487,7 @@ def convert(
         What `dermis convert --json` prints.
     """
     recipe = _given(
-        inputs=_inputs(inputs), read=_read(up=up, unit=unit, fps=fps), normals=normals, out=_text(out),
+        inputs=_inputs(inputs), read=_read(up=up, unit=unit, fps=fps, partial=partial), normals=normals, out=_text(out),
         existing=_existing(replace),
     )
     return run({"convert": recipe}, progress)  # type: ignore[no-any-return]
@@ -611,6 +614,8 @@ def retarget(
     *,
     out: Path,
     map: Path | None = None,
+    write_map: Path | None = None,
+    partial: bool | None = None,
     contacts: bool | None = None,
     still: bool | None = None,
     up: Literal["y", "z"] | None = None,
@@ -631,6 +636,11 @@ def retarget(
         Where it goes; the ending of the name is the format.
     map : path, optional
         A JSON file with pairs of bones, from names of the rig's to names of the source's, or to null.
+    write_map : path, optional
+        Where the pairs found go, as such a file. It is written also if the motion is refused; bones of limbs without partner then
+        have an empty name to fill in.
+    partial : bool, optional
+        Whether an arm, a leg, the spine or the head that both characters have may go without partner; false by default.
     contacts : bool, optional
         Whether feet and hands are kept where the source's stand; true by default.
     still : bool, optional
@@ -648,7 +658,8 @@ def retarget(
         What `dermis retarget --json` prints.
     """
     recipe = _given(
-        source=_input(source), rig=_input(rig), map=_input(map), contacts=contacts, still=still,
+        source=_input(source), rig=_input(rig), map=_input(map), write_map=_text(write_map), partial=partial,
+        contacts=contacts, still=still,
         read=_read(up=up, unit=unit, fps=fps), out=_text(out), existing=_existing(replace),
     )
     return run({"retarget": recipe}, progress)  # type: ignore[no-any-return]
@@ -732,6 +743,7 @@ def pose(
     normals: bool = False,
     base_cache: Path | None = None,
     swing: dict[str, Any] | None = None,
+    partial: bool | None = None,
     fps: float | None = None,
     replace: bool = False,
     progress: Progress = None,
@@ -753,6 +765,8 @@ def pose(
     swing : dict, optional
         Soft parts that swing: ``frequency`` (cycles per second), ``damping``, ``gain``, ``gravity`` (m/s²), ``limit``
         (metres), ``cuts``.
+    partial : bool, optional
+        Whether the motion may lack bones of the rig, which then stay at rest; false by default.
     fps : float, optional
         Frames per second at which clips are sampled.
     replace : bool
@@ -767,7 +781,7 @@ def pose(
     """
     recipe = _given(
         model=_input(model), motion=_input(motion), base_cache=_input(base_cache), swing=swing, normals=normals,
-        read=_read(fps=fps), out=_text(out), existing=_existing(replace),
+        read=_read(fps=fps, partial=partial), out=_text(out), existing=_existing(replace),
     )
     return run({"pose": recipe}, progress)  # type: ignore[no-any-return]
 

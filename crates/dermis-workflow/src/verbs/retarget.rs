@@ -4,10 +4,13 @@ use super::exercise::judged;
 use crate::convert::{Converted, is_folder, write_converted};
 use crate::error::Error;
 use crate::load::{FileNote, ReadOptions, note, own_motion, read_bytes, read_contents};
+use crate::output::{Output, reserve_file};
 use crate::recipe::{Existing, Input, Watch, keep, reserve, seen, step};
 use dermis_io::gltf::MorphNormals;
 use dermis_io::{Contents, Record};
-use dermis_motion::retarget::{Character, Contacts, PairTable, PairedBy, Retargeted, retarget};
+use dermis_motion::retarget::{
+    Character, Contacts, PairTable, PairedBy, RetargetError, Retargeted, Unpaired, retarget,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -23,6 +26,12 @@ pub struct RetargetRecipe {
     /// A table of bones: a JSON object from names of the rig's bones to names of the source's, or to null.
     #[serde(default)]
     pub map: Option<Input>,
+    /// Where the pairs found go, as such a table; bones of a limb without partner have an empty name. Written also if the motion is refused for it.
+    #[serde(default)]
+    pub write_map: Option<PathBuf>,
+    /// Whether a limb that both characters have may go without partner.
+    #[serde(default)]
+    pub partial: bool,
     /// Whether feet and hands are kept where the source's stand.
     #[serde(default = "kept")]
     pub contacts: bool,
@@ -56,6 +65,8 @@ pub struct RetargetOutcome {
     pub inputs: Vec<String>,
     /// Where it went.
     pub written: PathBuf,
+    /// Where the pairs went.
+    pub map_written: Option<PathBuf>,
 }
 
 impl RetargetRecipe {
@@ -66,7 +77,11 @@ impl RetargetRecipe {
     pub fn run(&self, watch: &dyn Watch) -> Result<RetargetOutcome, Error> {
         let out = reserve(&self.out, self.existing, is_folder(&self.out)?)?;
         let inputs: Vec<&Input> = [&self.source, &self.rig].into_iter().chain(&self.map).collect();
-        keep(&inputs, [&out])?;
+        let map_out = self.write_map.as_deref().map(|path| reserve_file(path, self.existing)).transpose()?;
+        if self.write_map.as_ref() == Some(&self.out) {
+            return Err(Error::lacks(&self.out, "the motion and the map would be one file", "give them two names"));
+        }
+        keep(&inputs, [&out].into_iter().chain(&map_out))?;
         let (source, motion, source_note) = step(watch, "read motion", |_| own_motion(&self.source.file, &self.read))?;
         let (mut rig, mut rig_note) = step(watch, "read rig", |_| {
             let path = &self.rig.file.path;
@@ -97,7 +112,18 @@ impl RetargetRecipe {
             (true, false) => Contacts::Kept,
             (true, true) => Contacts::Still,
         };
-        let retargeted = step(watch, "retarget", |p| retarget(from, &motion, to, &table, contacts, p))?;
+        let unpaired = if self.partial { Unpaired::Allowed } else { Unpaired::Refused };
+        let found = step(watch, "retarget", |p| retarget(from, &motion, to, &table, unpaired, contacts, p));
+        if let Some(out) = &map_out {
+            match &found {
+                Ok(retargeted) => write_map(map_of(retargeted), out)?,
+                Err(Error::Retarget(
+                    RetargetError::LimbsWithoutPartner { map, .. } | RetargetError::NothingInCommon { map, .. },
+                )) => write_map(map.clone(), out)?,
+                Err(_) => {}
+            }
+        }
+        let retargeted = found?;
         put(&mut rig, &retargeted, &source);
         let converted =
             step(watch, "write", |_| write_converted(&rig, &self.rig.file, &self.read, MorphNormals::Written, &out))?;
@@ -107,8 +133,23 @@ impl RetargetRecipe {
             converted,
             inputs: notes.into_iter().map(|note| note.path).collect(),
             written: out.path().to_path_buf(),
+            map_written: self.write_map.clone(),
         })
     }
+}
+
+/// The pairs found as a table: the names of the rig's bones, and of their partners.
+fn map_of(found: &Retargeted) -> Vec<(String, Option<String>)> {
+    let pairs = found.pairs.iter().map(|pair| (pair.bone.clone(), Some(pair.source.clone())));
+    pairs.chain(found.without_partner.iter().map(|bone| (bone.clone(), None))).collect()
+}
+
+/// Writes a table of bones, a bone a line.
+fn write_map(map: Vec<(String, Option<String>)>, out: &Output) -> Result<(), Error> {
+    let object: serde_json::Map<String, Value> =
+        map.into_iter().map(|(bone, partner)| (bone, partner.into())).collect();
+    let text = serde_json::to_string_pretty(&object).map_err(|e| Error::Internal(e.to_string()))?;
+    Ok(out.write(format!("{text}\n").as_bytes())?)
 }
 
 /// A table of bones from a file.
@@ -146,6 +187,18 @@ impl RetargetOutcome {
         (most(&mut contacts.iter().map(|c| c.slide)), most(&mut contacts.iter().map(|c| c.source_slide)))
     }
 
+    /// What is to be looked at.
+    pub fn warnings(&self) -> Vec<String> {
+        let found = &self.retargeted;
+        let lone = (found.lone_limbs.iter()).map(|limb| {
+            format!("the rig's {limb} goes with the bone above it: no bones of the source are known as its partners")
+        });
+        let feet = found.feet_never_stand.then(|| {
+            "no foot of the source ever stands, so none was kept in its place: see whether the feet are paired, and the unit and the axes of the source".into()
+        });
+        lone.chain(feet).collect()
+    }
+
     /// How bones were paired, as a word.
     pub fn paired_by(&self) -> &'static str {
         match self.retargeted.paired_by {
@@ -161,9 +214,7 @@ impl RetargetOutcome {
         let ground = found.ground.map(|velocity| velocity.to_array());
         let (slide, source_slide) = self.slide_mm();
         let map: serde_json::Map<String, Value> =
-            (found.pairs.iter().map(|pair| (pair.bone.clone(), pair.source.clone().into())))
-                .chain(found.without_partner.iter().map(|bone| (bone.clone(), Value::Null)))
-                .collect();
+            map_of(found).into_iter().map(|(bone, partner)| (bone, partner.into())).collect();
         let contacts: Vec<Value> = (found.contacts.iter())
             .map(|contact| {
                 json!({
@@ -187,6 +238,8 @@ impl RetargetOutcome {
             "bones_recognised": {"source": judged(&found.judged[0]), "rig": judged(&found.judged[1])},
             "map": map,
             "without_partner": found.without_partner,
+            "lone_limbs": found.lone_limbs,
+            "warnings": self.warnings(),
             "unused": found.unused,
             "hung": found.hung.iter().map(|(root, bone)| json!({"root": root, "bone": bone})).collect::<Vec<_>>(),
             "scale": found.scale,
@@ -197,6 +250,7 @@ impl RetargetOutcome {
             "source_foot_slide_mm": source_slide,
             "contacts": contacts,
             "written": self.converted.json(),
+            "map_written": self.map_written,
         })
     }
 }

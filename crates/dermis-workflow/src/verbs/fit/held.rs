@@ -105,7 +105,7 @@ impl<'a> HeldFit<'a> {
         let mut validation_stopped = false;
         let mut validated = None;
         // Where no example shows what another one moves, leaving some out says nothing of the fit.
-        if of_held_out.is_none() && folds >= 2 && found.report.has_evidence() {
+        if of_held_out.is_none() && folds >= 2 && method.promises().predicts && found.report.has_evidence() {
             match step(watch, "cross-validate", |p| cross_validate(loaded, &input, method, folds, bound, p)) {
                 // The model is fitted and kept; only its validation was given up.
                 Err(Error::Cancelled) => validation_stopped = true,
@@ -135,6 +135,7 @@ pub(super) fn steps(method: &Method, held_out: bool, folds: usize) -> Vec<(&'sta
         held_out.then_some(("leverage", 0.1)),
         Some(("measure training", 0.1)),
         held_out.then_some(("measure hold-out", 0.1)),
+        held_out.then_some(("advise", 0.1)),
         validated.then_some(("cross-validate", folds as f64)),
     ];
     steps.into_iter().flatten().collect()

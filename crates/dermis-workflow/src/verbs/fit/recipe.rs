@@ -335,7 +335,7 @@ impl FitRecipe {
             summed.then_some(("read examples", 1.0)),
         ];
         let of_fit = held::steps(&self.method, held_out, if summed { 0 } else { self.folds });
-        let of_fit = of_fit.into_iter().filter(|(name, _)| !(summed && *name == "leverage"));
+        let of_fit = of_fit.into_iter().filter(|(name, _)| !(summed && ["leverage", "advise"].contains(name)));
         reading.into_iter().flatten().chain(of_fit).collect()
     }
 
@@ -396,8 +396,8 @@ impl FitRecipe {
             FitExamples::Sculpts { sculpts, poses } => {
                 let (sculpts, poses): (Vec<_>, _) =
                     (sculpts.iter().map(SculptInput::source).collect(), poses.as_ref().map(|input| &input.file));
-                let load = || load_sculpts(rig, &loaded.space, &sculpts, poses, &options);
-                let read = step(watch, "read sculpts", |_| load())?;
+                let load = |p: Progress<'_>| load_sculpts(rig, &loaded.space, &sculpts, poses, &options, p);
+                let read = step(watch, "read sculpts", load)?;
                 let set = ExampleSet::new("sculpts".into(), read.examples, rig);
                 (set.map_err(|e| Error::Internal(e.to_string()))?, read.notes, read.warnings)
             }

@@ -200,13 +200,14 @@ impl StreamedFit<'_> {
         let mut found = step(watch, "fit", |p| self.streaming.finish(p))?;
         let mut sets = Vec::new();
         let mut held_out = 0;
-        for (set, inputs, role) in
-            [(SetRole::Training, self.train, "examples"), (SetRole::HeldOut, self.hold_out, "hold-out")]
-        {
+        for (set, inputs, role, name) in [
+            (SetRole::Training, self.train, "examples", "measure training"),
+            (SetRole::HeldOut, self.hold_out, "hold-out", "measure hold-out"),
+        ] {
             if inputs.is_empty() {
                 continue;
             }
-            let (scores, notes) = step(watch, &format!("measure {}", set.name()), |_| {
+            let (scores, notes) = step(watch, name, |_| {
                 measure_streamed(&found.model, &sources(inputs), self.read, role, self.bound)
             })?;
             if set == SetRole::HeldOut {

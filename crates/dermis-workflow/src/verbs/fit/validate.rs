@@ -45,7 +45,11 @@ pub fn cross_validate(
         return Ok(None);
     }
     let (mut merged, mut places): (Option<Scores>, Vec<usize>) = (None, Vec::new());
-    for out in folds(examples, loaded.rig.mesh().extent(), count) {
+    let folds = folds(examples, loaded.rig.mesh().extent(), count);
+    let all = folds.len() as u64;
+    for (fold, out) in folds.into_iter().enumerate() {
+        // A fold is a part of the step.
+        let progress = |done: u64, total: u64| progress(fold as u64 * total.max(1) + done, all * total.max(1));
         let mut is_out = vec![false; examples.len()];
         out.iter().for_each(|&s| is_out[s] = true);
         let kept: Vec<usize> = (0..examples.len()).filter(|&s| !is_out[s]).collect();
@@ -54,7 +58,7 @@ pub fn cross_validate(
         };
         let (train, train_base, out_base) = (examples.subset(&kept), pick(&kept), pick(&out));
         let of_fold = FitInput { examples: &train, base: train_base.as_deref(), ..*input };
-        let fitted = fit(loaded, &of_fold, method, progress)?;
+        let fitted = fit(loaded, &of_fold, method, &progress)?;
         let scores = measure_within(&fitted.model, &examples.subset(&out), out_base.as_deref(), bound)?;
         merged = Some(match merged {
             Some(sofar) => sofar.joined(scores),

@@ -9,8 +9,8 @@ use crate::verbs::invert::{
     BundleVertices, Inverted, Settings, Shown, Skinning, Through, is_folder, load_sculpts, load_stack, solve,
     write_corrections,
 };
-use dermis_fit::MethodError;
 use dermis_fit::inverse::{Coupled, InverseMethod, InverseSettings, MAX_CORRECTION};
+use dermis_fit::{MethodError, Progress};
 use dermis_io::Space;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -179,8 +179,8 @@ impl InvertRecipe {
         };
         let files: Vec<_> = self.sculpts.iter().map(SculptInput::source).collect();
         let poses = self.poses.as_ref().map(|input| &input.file);
-        let load = || load_sculpts(&rig.rig, &rig.space, &files, poses, &self.read);
-        let sculpts = step(watch, "read sculpts", |_| load())?;
+        let load = |p: Progress<'_>| load_sculpts(&rig.rig, &rig.space, &files, poses, &self.read, p);
+        let sculpts = step(watch, "read sculpts", load)?;
         notes.extend(sculpts.notes.iter().cloned());
         self.read.must_act_on(&notes)?;
         seen(watch, inputs, &notes)?;

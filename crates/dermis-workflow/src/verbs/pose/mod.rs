@@ -5,16 +5,17 @@ mod secondary;
 
 use crate::error::Error;
 use crate::load::{ReadOptions, load_base_cache, load_model, load_motion};
-use crate::measure::run_motion;
+use crate::measure::MotionRun;
 use crate::recipe::{Existing, Input, Watch, keep, reserve, seen, step};
-use crate::skins::{holds_normals, is_folder, write_skins};
+use crate::skins::{holds_normals, is_folder, posed, write_skins};
 use dermis_deform::secondary::{SecondaryError, SecondarySettings, Spring};
-use dermis_io::Space;
 use dermis_io::obj::Normals;
+use dermis_io::{Record, Space, WriteError};
 use dermis_measure::Posed;
-use dermis_rig::Motion;
 use dermis_rig::glam::DVec3;
-use secondary::Swung;
+use dermis_rig::progress::proceed;
+use dermis_rig::{Frame, Motion};
+use secondary::{Swinging, Swung};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -126,18 +127,50 @@ impl PoseRecipe {
         };
         self.read.must_act_on(&files)?;
         seen(watch, inputs, &files)?;
-        let (mut skins, posed) =
-            step(watch, "pose", |p| run_motion(&model, &motion, given.as_deref(), p).map_err(Error::from))?;
-        let swung = match swing {
+        let mut run = MotionRun::new(&model, motion.frames.len(), given.as_deref())?;
+        let mut swinging = match swing {
             None => None,
             Some((swing, settings)) => {
                 let gain = secondary::gains(&swing.gain, model.rig())?;
-                Some(secondary::swing(&motion, model.rig(), gain, settings, &swing.cuts, Swing::RATE, &mut skins)?)
+                Some(Swinging::new(&motion, model.rig(), gain, settings, &swing.cuts, Swing::RATE)?)
             }
         };
         let normals = if self.normals { Normals::Written } else { Normals::LeftOut };
-        let vertices = step(watch, "write", |_| write_skins(&model, &motion, &skins, normals, &out))?;
-        Ok(PoseOutcome { motion, space: model.space, posed, swung, vertices, written: out.path().to_path_buf() })
+        let contents = posed(&model, motion);
+        let records = &contents.records;
+        let vertices = step(watch, "pose", |progress| {
+            let mut failed: Option<Error> = None;
+            let mut pose = |at: usize, skin: &mut Vec<DVec3>| -> Result<(), Error> {
+                proceed(progress, at, records.len())?;
+                let Some(pose) = &records[at].pose else { return Err(Error::Internal("a frame has no pose".into())) };
+                skin.clear();
+                skin.extend_from_slice(run.skin(at, &records[at].label, pose)?);
+                match &mut swinging {
+                    Some(swinging) => swinging.apply(at, skin),
+                    None => Ok(()),
+                }
+            };
+            let mut fill = |at: usize, skin: &mut Vec<DVec3>| {
+                pose(at, skin).map_err(|error| {
+                    failed = Some(error);
+                    WriteError::Ended
+                })
+            };
+            let written = write_skins(&contents, &mut fill, normals, &out);
+            failed.map_or_else(|| written.map_err(Error::from), Err)
+        })?;
+        let (posed, swung) = (run.posed(), swinging.map(Swinging::done));
+        let frame = |record: Record| Some(Frame { label: record.label, time: record.time, pose: record.pose? });
+        let frames = contents.records.into_iter().filter_map(frame).collect();
+        let motion = Motion { name: contents.name, frames };
+        Ok(PoseOutcome {
+            motion,
+            space: model.space.clone(),
+            posed,
+            swung,
+            vertices,
+            written: out.path().to_path_buf(),
+        })
     }
 }
 

@@ -5,7 +5,7 @@ use crate::load::{Source, read_bytes, read_contents};
 use dermis_deform::secondary::{Secondary, SecondaryError, SecondarySettings};
 use dermis_io::Space;
 use dermis_rig::glam::DVec3;
-use dermis_rig::{Motion, Rig};
+use dermis_rig::{Frame, Motion, Rig};
 use std::path::Path;
 
 /// What secondary motion did.
@@ -71,57 +71,102 @@ fn painted(path: &Path, channel: &str, rig: &Rig) -> Result<Vec<f64>, Error> {
     Ok(colors.iter().map(|c| f64::from(c[at]).clamp(0.0, 1.0)).collect())
 }
 
-/// Adds secondary motion to the skins of a motion, in place. `cuts` are frames (from 0) that start anew; `rate` spaces
-/// frames that have no times.
-///
-/// # Errors
-/// [`Error::Cut`]; [`Error::Swing`]: times that do not go forward, gains of another mesh.
-pub fn swing(
-    motion: &Motion,
-    rig: &Rig,
-    gain: Vec<f64>,
-    settings: SecondarySettings,
-    cuts: &[usize],
-    rate: f64,
-    skins: &mut [Vec<DVec3>],
-) -> Result<Swung, Error> {
-    if let Some(cut) = cuts.iter().find(|cut| **cut >= skins.len()) {
-        return Err(super::error::Error::Cut { cut: *cut, frames: skins.len() }.into());
-    }
-    let failed = |frame: usize| move |source| super::error::Error::Swing { frame, source };
-    let soft = gain.iter().filter(|g| **g > 0.0).count();
-    let mut state = Secondary::new(settings, gain).map_err(failed(0))?;
-    let assumed_times = motion.frames.iter().any(|f| f.time.is_none());
-    let time = |n: usize| match (assumed_times, motion.frames[n].time) {
-        (false, Some(time)) => time,
-        _ => n as f64 / rate,
-    };
-    let jumps = jumps(skins, cuts, rig.mesh().diagonal());
-    let mut largest = (0.0, 0);
-    for (n, skin) in skins.iter_mut().enumerate() {
-        if cuts.contains(&n) {
-            state.reset();
+/// Secondary motion over the skins of a motion, frame by frame.
+pub struct Swinging {
+    state: Secondary,
+    /// Seconds of every frame.
+    times: Vec<f64>,
+    cuts: Vec<usize>,
+    soft: usize,
+    assumed_times: bool,
+    largest: (f64, usize),
+    /// The skin of the frame before, as the model gave it.
+    before: Vec<DVec3>,
+    /// Rms steps to every frame, metres.
+    steps: Vec<f64>,
+    diagonal: f64,
+}
+
+impl Swinging {
+    /// Begins. `cuts` are frames (from 0) that start anew; `rate` spaces frames that have no times.
+    ///
+    /// # Errors
+    /// [`Error`]: a cut after the end, gains of another mesh.
+    pub fn new(
+        motion: &Motion,
+        rig: &Rig,
+        gain: Vec<f64>,
+        settings: SecondarySettings,
+        cuts: &[usize],
+        rate: f64,
+    ) -> Result<Self, Error> {
+        let frames = motion.frames.len();
+        if let Some(cut) = cuts.iter().find(|cut| **cut >= frames) {
+            return Err(super::error::Error::Cut { cut: *cut, frames }.into());
         }
-        let dt = if n > 0 { time(n) - time(n - 1) } else { 0.0 };
-        state.apply(dt, skin).map_err(failed(n))?;
-        if state.largest() > largest.0 {
-            largest = (state.largest(), n);
+        let soft = gain.iter().filter(|g| **g > 0.0).count();
+        let failed = |source| super::error::Error::Swing { frame: 0, source };
+        let state = Secondary::new(settings, gain).map_err(failed)?;
+        let assumed_times = motion.frames.iter().any(|f| f.time.is_none());
+        let time = |(n, frame): (usize, &Frame)| match (assumed_times, frame.time) {
+            (false, Some(time)) => time,
+            _ => n as f64 / rate,
+        };
+        Ok(Self {
+            state,
+            times: motion.frames.iter().enumerate().map(time).collect(),
+            cuts: cuts.to_vec(),
+            soft,
+            assumed_times,
+            largest: (0.0, 0),
+            before: Vec::new(),
+            steps: Vec::with_capacity(frames),
+            diagonal: rig.mesh().diagonal(),
+        })
+    }
+
+    /// Adds secondary motion to the skin of the next frame, which is the n-th.
+    ///
+    /// # Errors
+    /// [`Error`]: times that do not go forward.
+    pub fn apply(&mut self, n: usize, skin: &mut [DVec3]) -> Result<(), Error> {
+        self.steps.push(if n > 0 { step(&self.before, skin) } else { 0.0 });
+        self.before.clear();
+        self.before.extend_from_slice(skin);
+        if self.cuts.contains(&n) {
+            self.state.reset();
+        }
+        let dt = if n > 0 { self.times[n] - self.times[n - 1] } else { 0.0 };
+        self.state.apply(dt, skin).map_err(|source| super::error::Error::Swing { frame: n, source })?;
+        if self.state.largest() > self.largest.0 {
+            self.largest = (self.state.largest(), n);
+        }
+        Ok(())
+    }
+
+    /// What it did.
+    pub fn done(self) -> Swung {
+        Swung {
+            largest: self.largest,
+            soft: self.soft,
+            jumps: jumps(&self.steps, &self.cuts, self.diagonal),
+            assumed_times: self.assumed_times,
         }
     }
-    Ok(Swung { largest, soft, jumps, assumed_times })
+}
+
+/// The rms step from one skin to the next, metres.
+fn step(before: &[DVec3], skin: &[DVec3]) -> f64 {
+    let squares = skin.iter().zip(before).map(|(a, b)| a.distance_squared(*b));
+    (squares.sum::<f64>() / skin.len().max(1) as f64).sqrt()
 }
 
 /// Frames whose rms step is more than a twentieth of the rest diagonal and five times its neighbours': a clip that was
 /// edited or loops. (A running body moves about a thirtieth per frame at 30 a second, and steadily.)
-fn jumps(skins: &[Vec<DVec3>], cuts: &[usize], diagonal: f64) -> Vec<(usize, f64)> {
-    let step = |n: usize| {
-        let squares = skins[n].iter().zip(&skins[n - 1]).map(|(a, b)| a.distance_squared(*b));
-        (squares.sum::<f64>() / skins[n].len().max(1) as f64).sqrt()
-    };
-    let steps: Vec<f64> = (0..skins.len()).map(|n| if n > 0 { step(n) } else { 0.0 }).collect();
+fn jumps(steps: &[f64], cuts: &[usize], diagonal: f64) -> Vec<(usize, f64)> {
     let beside = |n: usize| steps[n - 1].max(steps.get(n + 1).copied().unwrap_or(0.0));
     let isolated = |&n: &usize| steps[n] > 0.05 * diagonal && steps[n] > 5.0 * beside(n) && !cuts.contains(&n);
-    (1..skins.len()).filter(isolated).map(|n| (n, steps[n])).collect()
+    (1..steps.len()).filter(isolated).map(|n| (n, steps[n])).collect()
 }
 
 #[cfg(test)]
@@ -132,8 +177,9 @@ mod tests {
     fn only_an_isolated_jump_is_taken_for_a_cut() {
         let path = [0.0, 0.01, 0.02, 1.02, 1.03, 1.04, 1.24, 1.44, 1.64];
         let skins: Vec<_> = path.iter().map(|x| vec![DVec3::X * *x; 3]).collect();
-        let found: Vec<usize> = jumps(&skins, &[], 1.0).iter().map(|j| j.0).collect();
+        let steps: Vec<f64> = (0..skins.len()).map(|n| step(&skins[n.saturating_sub(1)], &skins[n])).collect();
+        let found: Vec<usize> = jumps(&steps, &[], 1.0).iter().map(|j| j.0).collect();
         assert_eq!(found, [3], "a quick but steady stretch is none");
-        assert!(jumps(&skins, &[3], 1.0).is_empty() && jumps(&skins[..1], &[], 1.0).is_empty());
+        assert!(jumps(&steps, &[3], 1.0).is_empty() && jumps(&steps[..1], &[], 1.0).is_empty());
     }
 }

@@ -10,7 +10,7 @@ use dermis_deform::lbs::lbs;
 use dermis_motion::anatomy::{Anatomy, Part, Stance};
 use dermis_motion::exercise::{ExerciseSettings, exercise};
 use dermis_motion::gait;
-use dermis_motion::retarget::{Character, Contacts, PairTable, Retargeted, retarget};
+use dermis_motion::retarget::{Character, Contacts, PairTable, Retargeted, Unpaired, retarget};
 use dermis_rig::glam::{DAffine3, DQuat, DVec3};
 use dermis_rig::{Influences, Mesh, Motion, Progress, Rig, Skeleton};
 use serde_json::{Value, json};
@@ -152,12 +152,12 @@ fn walk(source: MotionSource, rig: &Rig, anatomy: &Anatomy, progress: Progress<'
         MotionSource::Body => {
             let (skeleton, weights, motion) = demo::walk()?;
             let from = Character { skeleton: &skeleton, weights: weights.as_ref() };
-            retarget(from, &motion, to, &PairTable::new(), Contacts::Kept, progress)
+            retarget(from, &motion, to, &PairTable::new(), Unpaired::Allowed, Contacts::Kept, progress)
         }
         _ => {
             let motion =
                 gait::walk(rig.skeleton(), anatomy, FRAMES.1, FRAMES.0).map_err(|e| Error::Internal(e.to_string()))?;
-            retarget(to, &motion, to, &PairTable::new(), Contacts::Kept, progress)
+            retarget(to, &motion, to, &PairTable::new(), Unpaired::Allowed, Contacts::Kept, progress)
         }
     };
     Ok(made?)
