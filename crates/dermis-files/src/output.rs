@@ -243,7 +243,7 @@ impl Output {
     /// # Errors
     /// Those of [`Output::write_with`].
     pub fn rewrite_with(&self, task: impl FnOnce(&mut dyn Write) -> Result<(), WriteError>) -> Result<(), FileError> {
-        write_whole(&self.path, Existing::Replace, self.before, task)
+        write_whole(&self.path, Existing::Replace, self.before, |file| task(file))
     }
 
     /// Makes the folder and gives a writer of files in it.

@@ -207,9 +207,8 @@ impl StreamedFit<'_> {
             if inputs.is_empty() {
                 continue;
             }
-            let (scores, notes) = step(watch, name, |_| {
-                measure_streamed(&found.model, &sources(inputs), self.read, role, self.bound)
-            })?;
+            let (scores, notes) =
+                step(watch, name, |_| measure_streamed(&found.model, &sources(inputs), self.read, role, self.bound))?;
             if set == SetRole::HeldOut {
                 held_out = scores.frames.len();
                 files.extend(notes);
