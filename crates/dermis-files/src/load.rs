@@ -211,8 +211,8 @@ pub fn load_examples(
         } else if !contents.morphs.is_empty() && !moves_skins {
             from_morphs(rig, &contents, source, options, &mut note)?
         } else {
-            let motion = motion_of(rig, &contents, source, options)?;
             note.needs.rate |= motion::lacks_times(&contents);
+            let motion = motion_of(rig, &mut contents, source, options)?;
             if let Some(unused) = pending.replace(Motions { motion, contents, source: source.clone() }) {
                 return Err(no_skin(&unused));
             }

@@ -308,6 +308,40 @@ fn full(space: Space) -> Contents {
     }
 }
 
+/// Shapes that are given one by one make the bytes of shapes that are held, whatever their number of bytes; one that ends early is an error.
+#[test]
+fn shapes_that_are_not_held_make_the_same_bytes() {
+    let mut random = dermis_testkit::Random::new(3);
+    for (records, vertices) in [(1, 1), (3, 5461), (7, 5462), (40, 900)] {
+        let positions: Vec<DVec3> = (0..vertices).map(|_| DVec3::X * random.between(-1.0, 1.0)).collect();
+        let mesh = Mesh { positions, ..Mesh::default() };
+        let record = |at: usize, random: &mut dermis_testkit::Random| Record {
+            label: format!("frame {at}"),
+            time: Some(at as f64),
+            pose: None,
+            positions: Some((0..vertices).map(|_| DVec3::splat(random.between(-2.0, 2.0))).collect()),
+            importance: 1.0,
+        };
+        let held: Vec<Record> = (0..records).map(|at| record(at, &mut random)).collect();
+        let bare = |record: &Record| Record { positions: None, ..record.clone() };
+        let contents = |records: Vec<Record>| Contents { mesh: Some(mesh.clone()), records, ..Contents::default() };
+        for float in [StoredFloat::Single, StoredFloat::Double] {
+            let expected = to_bytes(|out| npz::write(&contents(held.clone()), float, out)).unwrap();
+            let streamed = |until: usize| {
+                let mut out = std::io::Cursor::new(Vec::new());
+                let mut fill = |at: usize, shape: &mut Vec<DVec3>| {
+                    shape.clone_from(held[at].positions.as_ref().unwrap());
+                    if at < until { Ok(()) } else { Err(WriteError::Ended) }
+                };
+                let bare = contents(held.iter().map(bare).collect());
+                npz::write_streamed(&bare, float, &mut fill, &mut out).map(|()| out.into_inner())
+            };
+            assert!(streamed(records).unwrap() == expected, "{records} of {vertices}");
+            assert_eq!(streamed(records - 1), Err(WriteError::Ended));
+        }
+    }
+}
+
 #[test]
 fn what_is_written_is_read() {
     // Numbers up to 6 are rounded to 2⁻²⁴ of themselves in 32 bits; converting back and forth costs a few 2⁻⁵³.

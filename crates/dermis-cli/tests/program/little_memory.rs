@@ -6,6 +6,7 @@
 #![cfg(unix)]
 
 use super::Desk;
+use super::tube::{Flesh, Tube};
 use std::fmt::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output};
@@ -69,4 +70,26 @@ fn an_output_is_old_or_new_however_little_memory_there_is() {
         assert!(kib < 8 << 20, "it does not succeed with 8 GiB: {outcomes:?}");
     }
     assert!(outcomes.len() > 1, "the limits were too generous to test anything: {outcomes:?}");
+}
+
+/// Skins of 4,000 frames of 1,608 vertices would take 154 MB; a motion of 20 frames sets the limit.
+#[test]
+fn a_long_motion_is_posed_in_the_memory_of_a_short_one() {
+    let desk = Desk::new();
+    desk.put("train.npz", Tube::new(200, 12, 0.3, Flesh::Weights).bundle());
+    desk.good("fit train.npz --examples train.npz --method own-weights --folds 0 -o model.dermis");
+    desk.put("short.npz", Tube::new(200, 20, 0.1, Flesh::Weights).motion());
+    desk.put("long.npz", Tube::new(200, 4000, 0.1, Flesh::Weights).motion());
+    for ending in ["pc2", "mdd", "npz"] {
+        let line = |motion: &str| format!("pose model.dermis --motion {motion}.npz -o {motion}.{ending} --force");
+        let mut kib = 16_384;
+        while !limited(&desk, kib, &line("short")).status.success() {
+            kib += kib / 8;
+            assert!(kib < 8 << 20, "{ending}: it does not succeed with 8 GiB");
+        }
+        // The poses of the long motion are held: 4,000 of three matrices, twice while they are read.
+        let run = limited(&desk, kib + kib / 8 + 24_000, &line("long"));
+        assert!(run.status.success(), "{ending}, {kib} KiB: {}", String::from_utf8_lossy(&run.stderr));
+        assert!(ending == "npz" || desk.bytes(&format!("long.{ending}")).len() > 4000 * 1608 * 12, "{ending}");
+    }
 }

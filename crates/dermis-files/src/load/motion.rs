@@ -5,14 +5,20 @@ use crate::error::FileError;
 use dermis_io::{Contents, Format, Record, Space};
 use dermis_rig::glam::DAffine3;
 use dermis_rig::{BoneIndex, Frame, Motion, Rig, WorldPose};
+use std::mem::take;
 use std::path::Path;
 
 /// The motion of a clip or of a bundle's poses, in the rig's bone order. Poses without times get those of
-/// [`ReadOptions::fps`].
+/// [`ReadOptions::fps`]. Poses of records are taken out of the contents: a long motion is held once.
 ///
 /// # Errors
 /// [`FileError::Lacks`] if the file has neither, or not the rig's bones.
-pub fn motion_of(rig: &Rig, contents: &Contents, source: &Source, options: &ReadOptions) -> Result<Motion, FileError> {
+pub fn motion_of(
+    rig: &Rig,
+    contents: &mut Contents,
+    source: &Source,
+    options: &ReadOptions,
+) -> Result<Motion, FileError> {
     let path = &source.path;
     if !contents.clips.is_empty() {
         let clip = pick_clip(contents, source)?;
@@ -20,16 +26,16 @@ pub fn motion_of(rig: &Rig, contents: &Contents, source: &Source, options: &Read
         return clip_motion(rig, contents, clip, &times, options, path);
     }
     let turn = turned_binds(rig, contents, options);
-    let frame = |r: &Record| Some(Frame { label: r.label.clone(), time: r.time, pose: turn(r.pose.clone()?) });
-    let mut frames: Vec<Frame> = contents.records.iter().filter_map(frame).collect();
-    let lacks_bones = !missing_bones(rig, contents).is_empty();
-    if lacks_bones && options.partial {
-        frames = completed(rig, contents, Motion { frames, ..Motion::default() }, path)?.frames;
-    } else {
-        let to_rig = poses_for_rig(rig, contents, path)?;
-        frames.iter_mut().for_each(|frame| frame.pose = to_rig(&frame.pose));
+    let is_partial = options.partial && !missing_bones(rig, contents).is_empty();
+    let to_rig = if is_partial { None } else { Some(poses_for_rig(rig, contents, path)?) };
+    let needs_times = lacks_times(contents);
+    let frame = |r: Record| Some(Frame { label: r.label, time: r.time, pose: turn(r.pose?) });
+    let mut frames: Vec<Frame> = take(&mut contents.records).into_iter().filter_map(frame).collect();
+    match to_rig {
+        Some(to_rig) => frames.iter_mut().for_each(|frame| frame.pose = to_rig(&frame.pose)),
+        None => frames = completed(rig, contents, Motion { frames, ..Motion::default() }, path)?.frames,
     }
-    if let Some(fps) = options.fps.filter(|_| lacks_times(contents)) {
+    if let Some(fps) = options.fps.filter(|_| needs_times) {
         frames.iter_mut().enumerate().for_each(|(at, frame)| frame.time = Some(at as f64 / fps));
     }
     if frames.is_empty() {
@@ -165,7 +171,7 @@ pub fn load_motion(
     source.select(&mut contents)?;
     note.role = "motion".into();
     note.needs.rate |= lacks_times(&contents);
-    let motion = motion_of(rig, &contents, source, options)?;
+    let motion = motion_of(rig, &mut contents, source, options)?;
     if let missing @ [first, ..] = &missing_bones(rig, &contents)[..] {
         let (gone, all) = (missing.len(), rig.skeleton().len());
         note.remarks

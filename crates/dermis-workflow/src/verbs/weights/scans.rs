@@ -242,7 +242,7 @@ pub fn load_poses(loaded: &LoadedRig, source: &Source, options: &ReadOptions) ->
     let (mut contents, mut note) = read_contents(&source.path, &loaded.space)?;
     source.select(&mut contents)?;
     note.role = "poses".into();
-    Ok((motion_of(&loaded.rig, &contents, source, options)?, note))
+    Ok((motion_of(&loaded.rig, &mut contents, source, options)?, note))
 }
 
 #[cfg(test)]
