@@ -15,6 +15,7 @@ mod bones;
 mod clips;
 mod drawn;
 mod mesh;
+mod shapes;
 
 use crate::contents::{Contents, Flaw, Format, ReadError, Resolve, Space, UpAxis};
 use crate::flaws::{Flaws, make_unique};
@@ -55,7 +56,7 @@ pub fn read(bytes: &[u8], name: &str, resolve: &Resolve<'_>) -> Result<Contents,
     space.check()?;
     let mut contents = Contents { name: name.into(), format: Format::Fbx, space, ..Contents::default() };
     let blocks = mesh::blocks(&scene, allowance(bytes.len()))?;
-    let mut bones = Bones::read(&scene, &world, &blocks, &mut flaws)?;
+    let mut bones = Bones::read(&scene, &world, &blocks, &clips::moving_nodes(&scene), &mut flaws)?;
     make_unique(&mut bones.names, &mut flaws);
 
     let mut place: Vec<usize> = Vec::new(); // of each bone in the skeleton
@@ -82,7 +83,9 @@ pub fn read(bytes: &[u8], name: &str, resolve: &Resolve<'_>) -> Result<Contents,
     }
     contents.frames_per_second = clips::rate(&scene);
     contents.clips = clips::read(&scene, &world, sorted, channels, allowance(bytes.len()), &mut flaws);
+    mesh::name_unread(&scene, &blocks, &bones, &mut flaws);
     for (count, what) in [
+        (scene.lod_groups.len(), "levels of detail (all are joined)"),
         (scene.cache_files.len(), "geometry caches"),
         (scene.cameras.len(), "cameras"),
         (scene.lights.len(), "lights"),
@@ -110,6 +113,7 @@ fn load(bytes: &[u8]) -> Result<SceneRoot, ReadError> {
         file_format: FileFormat::Fbx,
         index_error_handling: IndexErrorHandling::AbortLoading,
         node_depth_limit: 1000,
+        retain_dom: true, // for what the library has no word for: `FullWeights` as written
         ..LoadOpts::default()
     };
     ufbx::load_memory(bytes, options).map_err(|error| {
