@@ -7,7 +7,7 @@ use crate::contents::{Flaw, ReadError};
 use crate::flaws::{Flaws, short};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::skeleton::invert;
-use dermis_rig::{Mesh, Skeleton, SkeletonError};
+use dermis_rig::{Mesh, Skeleton, SkeletonError, WorldPose};
 use std::collections::{HashMap, HashSet};
 use ufbx::{ElementType, SceneRoot, SkinDeformer};
 
@@ -230,26 +230,30 @@ pub(super) fn node_name(node: &ufbx::Node) -> String {
     }
 }
 
-/// Counts bones whose pose in the scene moves the mesh's box away from rest.
-pub(super) fn count_not_at_bind(
+/// The pose that the scene shows without a take, if it moves the mesh's box away from rest; bones that do are counted.
+pub(super) fn default_pose(
     skeleton: &Skeleton,
     scene: &SceneRoot,
     world: &DAffine3,
     sorted: &[(usize, DAffine3)],
     mesh: Option<&Mesh>,
     flaws: &mut Flaws,
-) {
+) -> Option<WorldPose> {
     let bounds = mesh.map(Mesh::bounds).unwrap_or_else(|| {
         let start = (DVec3::INFINITY, DVec3::NEG_INFINITY);
         skeleton.bind().iter().fold(start, |(low, high), b| (low.min(b.translation), high.max(b.translation)))
     });
     let corners = corners(bounds);
     let diagonal = corners[0].distance(corners[7]);
-    for (bone, (node, size)) in skeleton.bones().zip(sorted) {
-        let now = *world * affine(&scene.nodes[*node].node_to_world) * *size;
-        let moved = now * skeleton.inverse_bind()[bone];
+    let now = |(node, size): &(usize, DAffine3)| *world * affine(&scene.nodes[*node].node_to_world) * *size;
+    let shown = WorldPose::new(sorted.iter().map(now).collect());
+    let mut is_rest = true;
+    for (bone, now) in skeleton.bones().zip(shown.bones.iter()) {
+        let moved = *now * skeleton.inverse_bind()[bone];
         if apart(&moved, &DAffine3::IDENTITY, &corners) > AGREE * diagonal {
             flaws.add(Flaw::NotAtBind, || skeleton.names()[bone].clone());
+            is_rest = false;
         }
     }
+    (!is_rest).then_some(shown)
 }

@@ -54,6 +54,7 @@ fn name_unread(scene: &SceneRoot, bones: &[(usize, DAffine3)], channels: &[usize
         let mesh = scene.nodes[node].mesh.as_ref();
         mesh.is_some_and(|mesh| !mesh.skin_deformers.is_empty()) // goes where its bones go
     };
+    let names: HashSet<&str> = channels.iter().map(|&at| &*scene.blend_channels[at].element.name).collect();
     let (mut nodes, mut others) = (BTreeSet::new(), BTreeSet::new());
     for prop in scene.anim_stacks.iter().flat_map(|stack| moving(stack)) {
         let (element, at) = (&prop.element, prop.element.typed_id as usize);
@@ -61,6 +62,8 @@ fn name_unread(scene: &SceneRoot, bones: &[(usize, DAffine3)], channels: &[usize
             Some(node) if read.contains(&node) || is_skinned(node) => {}
             Some(node) => _ = nodes.insert(node),
             None if element.type_ == ElementType::BlendChannel && channels.contains(&at) => {}
+            // Some programs key the mesh's property of a channel's name as well.
+            None if element.type_ == ElementType::Mesh && names.contains(&*prop.prop_name) => {}
             None => _ = others.insert((&*prop.prop_name, element.element_id)),
         }
     }

@@ -79,13 +79,14 @@ pub fn read(bytes: &[u8], name: &str, resolve: &Resolve<'_>) -> Result<Contents,
     }
     let channels = joined.fill(&scene, &mut contents, allowance(bytes.len()), &mut flaws)?;
     if let Some(skeleton) = &contents.skeleton {
-        bones::count_not_at_bind(skeleton, &scene, &world, &sorted, contents.mesh.as_ref(), &mut flaws);
+        contents.default_pose =
+            bones::default_pose(skeleton, &scene, &world, &sorted, contents.mesh.as_ref(), &mut flaws);
     }
     contents.frames_per_second = clips::rate(&scene);
     contents.clips = clips::read(&scene, &world, sorted, channels, allowance(bytes.len()), &mut flaws);
     mesh::name_unread(&scene, &blocks, &bones, &mut flaws);
     for (count, what) in [
-        (scene.lod_groups.len(), "levels of detail (all are joined)"),
+        (scene.lod_groups.len(), "groups of levels of detail (every level is joined)"),
         (scene.cache_files.len(), "geometry caches"),
         (scene.cameras.len(), "cameras"),
         (scene.lights.len(), "lights"),
