@@ -225,6 +225,8 @@ pub enum Flaw {
     Unbound,
     /// Vertices without weights hang on the node of their mesh.
     Unweighted,
+    /// Weights of a skin that does not blend linearly were read as if it did.
+    Blending,
     /// Negative weights were set to zero.
     NegativeWeight,
     /// Frames with NaN or infinite numbers were left out.
@@ -285,6 +287,7 @@ impl fmt::Display for Flaw {
             Self::WeightSum => "weights did not sum to one and were scaled",
             Self::Unbound => "vertices without weights were bound to the first bone",
             Self::Unweighted => "vertices without weights stand still with their mesh, as a bone of its own",
+            Self::Blending => "skins do not blend linearly; their weights were read as if they did",
             Self::NegativeWeight => "negative weights were set to zero",
             Self::NonFiniteFrame => "frames with non-finite numbers were left out",
             Self::DegenerateTriangle => "triangles have no area",

@@ -97,17 +97,37 @@ fn full_weights_are_applied() {
 
 #[test]
 fn blending_that_is_not_linear_is_named() {
-    let skin = "\"Skin\" { Version: 101 }";
     let weights = "Indexes: *1 { a: 4 }\n BlendWeights: *1 { a: 0.5 }";
-    for (said, expected) in [
-        ("SkinningType: \"DualQuaternion\"".to_owned(), Some("blending by dual quaternions of \"strip\"")),
-        (format!("SkinningType: \"Blend\"\n {weights}"), Some("blending in part by dual quaternions of \"strip\"")),
-        (weights.to_owned(), Some("weights of dual quaternions of \"strip\"")),
-        ("SkinningType: \"Rigid\"".to_owned(), Some("rigid binding of \"strip\"")),
-        ("SkinningType: \"Linear\"".to_owned(), None),
+    let skin = |said: &str| ("\"Skin\" { Version: 101", format!("\"Skin\" {{ Version: 101\n {said}\n"));
+    let mode =
+        |said: &str| ("\"Cluster\" { Version: 100\n", format!("\"Cluster\" {{ Version: 100\n Mode: \"{said}\"\n"));
+    for ((old, new), how) in [
+        (skin("SkinningType: \"DualQuaternion\""), Some("by dual quaternions")),
+        (skin(&format!("SkinningType: \"Blend\"\n {weights}")), Some("in part by dual quaternions")),
+        (skin(weights), Some("with weights for dual quaternions")),
+        (skin("SkinningType: \"Rigid\""), Some("rigidly, several bones to a vertex")),
+        (skin("SkinningType: \"Linear\""), None),
+        (mode("Additive"), Some("by adding")),
+        (mode("Total1"), None),
     ] {
-        let contents = read(&with(&[(skin, &format!("\"Skin\" {{ Version: 101\n {said} }}"))]));
-        assert_eq!(contents.unread, expected.into_iter().collect::<Vec<_>>(), "{said}");
+        let contents = read(&with(&[(old, &new)]));
+        let first = contents.warnings.iter().find(|warning| warning.flaw == Flaw::Blending);
+        assert_eq!(
+            first.and_then(|warning| warning.first.clone()),
+            how.map(|how| format!("\"strip\", {how}")),
+            "{new}"
+        );
+        assert_eq!(contents.warnings.len(), usize::from(how.is_some()), "{new}");
+    }
+}
+
+/// The surface that programs show of a cage is finer than what is read.
+#[test]
+fn subdivision_is_named() {
+    let geometry = "Geometry: 10, \"Geometry::strip\", \"Mesh\" {\n";
+    for (smoothness, levels, expected) in [(3, 2, &["subdivision of \"strip\""][..]), (0, 2, &[]), (2, 0, &[])] {
+        let smooth = format!("{geometry} Smoothness: {smoothness}\n PreviewDivisionLevels: {levels}\n");
+        assert_eq!(read(&with(&[(geometry, &smooth)])).unread, expected, "{smoothness} {levels}");
     }
 }
 
@@ -155,7 +175,7 @@ fn vertices_without_weights_stand_still_with_their_mesh() {
 fn object(parent: i32, kind: &str, curve: &str) -> String {
     let geometry = "Geometry: 15, \"Geometry::flag\", \"Mesh\" {\n Vertices: *12 { a: 0,0,0,1,0,0,1,1,0,0,1,0 }\n PolygonVertexIndex: *4 { a: 0,1,2,-4 }\n }\n";
     let model = format!(
-        "Model: 25, \"Model::flag\", \"{kind}\" {{ Version: 232\n Properties70: {{\n P: \"Lcl Translation\", \"Lcl Translation\", \"\", \"A\",0,3,0\n }} }}\n"
+        "Model: 25, \"Model::flag\", \"{kind}\" {{ Version: 232\n Properties70: {{\n P: \"Lcl Translation\", \"Lcl Translation\", \"\", \"A\",0,0,0\n }} }}\n"
     );
     let (geometry, link) = if kind == "Mesh" { (geometry, "C: \"OO\",15,25\n") } else { ("", "") };
     with(&[
@@ -170,7 +190,7 @@ fn object(parent: i32, kind: &str, curve: &str) -> String {
 #[test]
 fn what_takes_move_is_read_or_named() {
     // On "lower", which "bend" turns about (0, 2, 0); "slide" moves the flag alone.
-    for (parent, height) in [(0, 3.0), (22, 5.0)] {
+    for (parent, height) in [(0, 0.0), (22, 2.0)] {
         let contents = read(&object(parent, "Mesh", "C: \"OP\",62,25,"));
         assert_eq!(contents.skeleton.as_ref().unwrap().names().len(), 3);
         assert_eq!(contents.unread, [""; 0], "{parent}");

@@ -30,6 +30,12 @@ struct Moment {
     rate: Option<f64>,
 }
 
+/// Vertices that agree with another frame and not with the one that is named, and the reverse.
+struct Agreement {
+    gained: usize,
+    lost: usize,
+}
+
 impl Moments<'_> {
     /// Compares a sculpt with the rig's skin in frame `at`, which it names; result: a warning.
     ///
@@ -37,40 +43,30 @@ impl Moments<'_> {
     /// [`FileError::Lacks`] if the sculpt names the frame by its number, and vertices that nobody touched agree with another
     /// frame: that one is named.
     pub fn check(&self, shape: &Shape, at: usize, path: &Path) -> Result<Option<String>, FileError> {
-        let Some(name) = shape.at.as_deref().filter(|_| self.frames.len() <= MOST) else { return Ok(None) };
-        let here = self.median(shape, &self.frames[at]);
-        let diagonal = self.rig.mesh().diagonal();
-        if here <= 1e-4 * diagonal {
-            return Ok(None);
-        }
-        let nearest = |moments: Vec<Moment>| {
-            let all = moments.into_iter().map(|moment| (self.median(shape, &moment.frame), moment));
-            all.reduce(|best, other| if other.0 < best.0 { other } else { best })
-        };
-        let own = self.frames.iter().enumerate();
-        let own = own.map(|(number, frame)| Moment { frame: frame.clone(), number, rate: None });
-        let Some((there, own)) = nearest(own.collect()) else { return Ok(None) };
+        let Some(name) = shape.at.as_deref().filter(|_| self.rig.weights().is_some()) else { return Ok(None) };
+        let here = self.distances(shape, &self.frames[at]);
         let by_number = name.parse().ok().filter(|_| self.frames.iter().all(|frame| frame.label != name));
         if let Some(number) = by_number {
-            let others = nearest(self.others(number)?).filter(|(distance, _)| *distance < there);
-            let (distance, moment) = others.unwrap_or((there, own));
-            // Between a slow walk a frame off (30 times as far) and a host that skins otherwise than the rig (as far anywhere).
-            if distance <= 0.1 * here && distance <= 1e-3 * diagonal {
-                return Err(self.refusal(shape, at, (here, distance), &moment, path));
+            let near = at.saturating_sub(2)..(at + 3).min(self.frames.len());
+            let own = near.map(|number| Moment { frame: self.frames[number].clone(), number, rate: None });
+            let mut best: Option<(Agreement, Moment)> = None;
+            for moment in own.chain(self.others(number)?) {
+                let found = self.agreement(&here, &self.distances(shape, &moment.frame));
+                if best.as_ref().is_none_or(|(most, _)| found.gained > most.gained) {
+                    best = Some((found, moment));
+                }
             }
-            return Ok(self.warning(shape, at, (here, distance), &moment.frame));
+            // A finger is a hundredth of a body. A sculpt that happens to be nearer to another pose loses elsewhere what it gains.
+            if let Some((found, moment)) =
+                best.filter(|(found, _)| 100 * found.gained > here.len() && found.gained > 10 * found.lost)
+            {
+                return Err(self.refusal(shape, at, &here, &found, &moment, path));
+            }
         }
-        Ok(self.warning(shape, at, (here, there), &own.frame))
+        Ok(self.nearer(shape, at, here))
     }
 
-    /// The distance of the sculpt's vertices to the rig's skin in a frame, its median: most of a sculpt is skin that nobody
-    /// touched, which lies where the weights take it. Zero for a rig without weights.
-    fn median(&self, shape: &Shape, frame: &Frame) -> f64 {
-        let mut apart = self.distances(shape, frame);
-        let middle = apart.len() / 2;
-        if apart.is_empty() { 0.0 } else { *apart.select_nth_unstable_by(middle, f64::total_cmp).1 }
-    }
-
+    /// How far each vertex of a sculpt is from the rig's skin in a frame.
     fn distances(&self, shape: &Shape, frame: &Frame) -> Vec<f64> {
         let Some(weights) = self.rig.weights() else { return Vec::new() };
         let pose = self.rig.skeleton().bone_transforms(&frame.pose);
@@ -79,8 +75,19 @@ impl Moments<'_> {
         skin.iter().zip(&shape.positions).map(|(a, b)| a.distance(*b)).collect()
     }
 
+    /// Distance up to which a vertex agrees with the rig's skin.
+    fn tolerance(&self) -> f64 {
+        self.options.match_tolerance * self.rig.mesh().diagonal()
+    }
+
+    fn agreement(&self, here: &[f64], there: &[f64]) -> Agreement {
+        let most = self.tolerance();
+        let count = |from: &[f64], to: &[f64]| from.iter().zip(to).filter(|(a, b)| **a > most && **b <= most).count();
+        Agreement { gained: count(here, there), lost: count(there, here) }
+    }
+
     /// What other programs call the frame of that number, and the frames around it: counted from the clip's beginning or by the
-    /// file's own clock, at several rates.
+    /// file's own clock, at several rates; first those of the same number.
     fn others(&self, number: usize) -> Result<Vec<Moment>, FileError> {
         if self.contents.clips.is_empty() {
             return Ok(Vec::new());
@@ -102,19 +109,28 @@ impl Moments<'_> {
             let numbered = frames.into_iter().zip(numbers);
             moments.extend(numbered.map(|(frame, number)| Moment { frame, number: number as usize, rate: Some(rate) }));
         }
+        moments.sort_by_key(|moment| moment.number != number);
         Ok(moments)
     }
 
-    fn refusal(&self, shape: &Shape, at: usize, (here, there): (f64, f64), moment: &Moment, path: &Path) -> FileError {
+    fn refusal(
+        &self,
+        shape: &Shape,
+        at: usize,
+        here: &[f64],
+        found: &Agreement,
+        moment: &Moment,
+        path: &Path,
+    ) -> FileError {
         let frame = &self.frames[at];
-        let tolerance = self.options.match_tolerance * self.rig.mesh().diagonal();
-        let moved = self.distances(shape, frame).into_iter().filter(|distance| *distance > tolerance).count();
-        let time = |frame: &Frame| frame.time.map_or_else(String::new, |time| format!(" at {time:.3} s"));
+        let moved = here.iter().filter(|distance| **distance > self.tolerance()).count();
+        let farthest = here.iter().copied().fold(0.0, f64::max);
         let what = format!(
-            "as a sculpt of \"{}\"{} it moves {moved} vertices, half of all by {here:.3e} m or more; vertices that nobody \
-             touched agree with {}{} ({there:.3e} m)",
+            "as a sculpt of \"{}\"{} it moves {moved} vertices by up to {farthest:.3e} m; {} of them agree with {}{}, which \
+             tells that nobody moved them",
             frame.label,
             time(frame),
+            found.gained,
             moment.rate.map_or_else(|| format!("\"{}\"", moment.frame.label), |_| "the pose".into()),
             time(&moment.frame),
         );
@@ -126,17 +142,31 @@ impl Moments<'_> {
         FileError::lacks(path, what, hint)
     }
 
-    /// A warning about a frame that is much nearer, but does not agree.
-    fn warning(&self, shape: &Shape, at: usize, (here, there): (f64, f64), best: &Frame) -> Option<String> {
-        (here > 1e-3 * self.rig.mesh().diagonal() && there < 0.5 * here).then(|| {
+    /// A warning about a frame that is much nearer than the one that a sculpt is taken for.
+    fn nearer(&self, shape: &Shape, at: usize, here: Vec<f64>) -> Option<String> {
+        let here = median(here);
+        if here <= 1e-3 * self.rig.mesh().diagonal() || self.frames.len() > MOST {
+            return None;
+        }
+        let all = self.frames.iter().map(|frame| (median(self.distances(shape, frame)), frame));
+        let (there, best) = all.reduce(|best, other| if other.0 < best.0 { other } else { best })?;
+        (there < 0.5 * here).then(|| {
             format!(
-                "\"{}\" is taken for a sculpt of \"{}\" (median distance to the rig's skin {here:.3e} m), but \"{}\"{} is \
-                 nearer ({there:.3e} m): check the number of the frame",
-                shape.name,
-                self.frames[at].label,
-                best.label,
-                best.time.map_or_else(String::new, |time| format!(" at {time:.3} s")),
+                "\"{}\" is taken for a sculpt of \"{}\" (median distance to the rig's skin {here:.3e} m), but \"{}\" is nearer \
+                 ({there:.3e} m): check the number of the frame",
+                shape.name, self.frames[at].label, best.label
             )
         })
     }
+}
+
+/// The time of a frame, as it follows its name.
+fn time(frame: &Frame) -> String {
+    frame.time.map_or_else(String::new, |time| format!(" at {time:.3} s"))
+}
+
+/// The median of distances: most of a sculpt is skin that nobody touched, which lies where the weights take it.
+fn median(mut distances: Vec<f64>) -> f64 {
+    let middle = distances.len() / 2;
+    if distances.is_empty() { 0.0 } else { *distances.select_nth_unstable_by(middle, f64::total_cmp).1 }
 }

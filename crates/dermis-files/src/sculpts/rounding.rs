@@ -6,12 +6,12 @@ use dermis_rig::{Example, Rig};
 
 /// Sets vertices that differ from the rig's skin by rounding to that skin; result: a line that counts them.
 ///
-/// Rounding is small, and rough: a vertex goes another way than its neighbours, where what an artist sculpts is smooth. If most
-/// vertices that differ by `tolerance` at most are rough, those are set that differ by twice as much as nine in ten of the rough
+/// Rounding is small, and rough: a vertex goes another way than its neighbours do together, where what an artist sculpts fades, but
+/// goes one way. If most vertices that differ by `tolerance` at most are rough, those are set that differ by twice as much as nine in ten of the rough
 /// ones, and by `tolerance` at most.
 pub(super) fn clear(rig: &Rig, sculpts: &mut [Example], tolerance: f64) -> Option<String> {
     let weights = rig.weights()?;
-    let least = 1e-6 * rig.mesh().diagonal(); // what six printed digits and 32 bits lose moves nothing that matters
+    let least = 1e-5 * rig.mesh().diagonal(); // six printed digits and 32 bits lose less, which moves nothing that matters
     let mut skin = vec![DVec3::ZERO; rig.mesh().positions.len()];
     let (mut cleared, mut largest, mut first) = (0, 0.0f64, None);
     let mut touched = 0;
@@ -44,16 +44,16 @@ pub(super) fn clear(rig: &Rig, sculpts: &mut [Example], tolerance: f64) -> Optio
 
 /// How far rounding moved vertices; `None` if what is small is smooth.
 fn rounding(moves: &[DVec3], triangles: &[[u32; 3]], tolerance: f64) -> Option<f64> {
-    let mut around = vec![(DVec3::ZERO, 0u32); moves.len()];
+    let mut around = vec![DVec3::ZERO; moves.len()];
     for (a, b) in edges(triangles) {
         for (v, w) in [(a, b), (b, a)] {
-            let (sum, count) = &mut around[v as usize];
-            (*sum, *count) = (*sum + moves[w as usize], *count + 1);
+            around[v as usize] += moves[w as usize];
         }
     }
-    let small = moves.iter().zip(around).map(|(d, (sum, count))| (*d, sum / f64::from(count.max(1))));
+    let small = moves.iter().copied().zip(around);
     let small: Vec<(DVec3, DVec3)> = small.filter(|(d, _)| d.length() > 0.0 && d.length() <= tolerance).collect();
-    let is_rough = |(d, mean): &&(DVec3, DVec3)| d.distance(*mean) > 0.5 * d.length();
+    // Sixty degrees apart, as three in four directions of chance are.
+    let is_rough = |(d, others): &&(DVec3, DVec3)| d.dot(*others) <= 0.5 * d.length() * others.length();
     let mut rough: Vec<f64> = small.iter().filter(is_rough).map(|(d, _)| d.length()).collect();
     if rough.is_empty() || 2 * rough.len() < small.len() {
         return None;

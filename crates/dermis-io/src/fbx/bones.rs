@@ -255,5 +255,5 @@ pub(super) fn default_pose(
             is_rest = false;
         }
     }
-    (!is_rest).then_some(shown)
+    (!is_rest && shown.bones.iter().all(|bone| bone.is_finite())).then_some(shown)
 }

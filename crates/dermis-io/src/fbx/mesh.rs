@@ -10,8 +10,8 @@ use dermis_rig::glam::{DAffine3, DVec3, Vec4};
 use dermis_rig::mesh::RenderPart;
 use dermis_rig::skeleton::invert;
 use dermis_rig::{BoneIndex, Influences, Mesh, Polygons};
-use std::collections::{HashMap, HashSet};
-use ufbx::{SceneRoot, SkinningMethod};
+use std::collections::{BTreeSet, HashMap};
+use ufbx::{SceneRoot, SkinningMethod, SubdivisionDisplayMode};
 
 /// A mesh as one node shows it.
 pub(super) struct Block {
@@ -43,12 +43,19 @@ pub(super) fn blocks(scene: &SceneRoot, allowance: usize) -> Result<Vec<Block>, 
     Ok(blocks)
 }
 
-/// Names meshes that no node shows, and those that stand at rest although a bone above them may move.
+/// Names meshes that no node shows, surfaces that are cages of finer ones, and counts meshes that stand at rest although a bone above them may move.
 pub(super) fn name_unread(scene: &SceneRoot, blocks: &[Block], bones: &Bones, flaws: &mut Flaws) {
-    let shown: HashSet<usize> = blocks.iter().map(|block| block.mesh).collect();
+    let shown: BTreeSet<usize> = blocks.iter().map(|block| block.mesh).collect();
     let unshown = scene.meshes.iter().enumerate().filter(|(at, mesh)| mesh.num_vertices > 0 && !shown.contains(at));
     for (_, mesh) in unshown {
         flaws.unread(&format!("mesh \"{}\", which no node shows", short(&mesh.element.name)));
+    }
+    for at in shown {
+        let mesh = &scene.meshes[at];
+        let levels = mesh.subdivision_preview_levels.max(mesh.subdivision_render_levels);
+        if mesh.subdivision_display_mode != SubdivisionDisplayMode::Disabled && levels > 0 {
+            flaws.unread(&format!("subdivision of \"{}\"", short(&mesh.element.name)));
+        }
     }
     if bones.skins.is_empty() {
         for block in blocks.iter().filter(|block| bones.bone_above(scene, block.node).is_some()) {
@@ -150,8 +157,8 @@ impl Joined {
                 if source.skin_deformers.len() > 1 {
                     flaws.unread(&format!("further skins of \"{name}\""));
                 }
-                if let Some(unread) = unread_blending(skin) {
-                    flaws.unread(&format!("{unread} of \"{name}\""));
+                if let Some(how) = blending(skin) {
+                    flaws.add(Flaw::Blending, || format!("\"{name}\", {how}"));
                 }
                 for vertex in 0..vertices {
                     let mut row = map.row(skin, vertex);
@@ -250,15 +257,22 @@ impl Joined {
     }
 }
 
-/// How a skin blends its bones, if not linearly: its weights are read as those of linear blending.
-fn unread_blending(skin: &ufbx::SkinDeformer) -> Option<&'static str> {
+/// How a skin blends its bones, if not linearly.
+fn blending(skin: &ufbx::SkinDeformer) -> Option<&'static str> {
     match skin.skinning_method {
-        SkinningMethod::DualQuaternion => Some("blending by dual quaternions"),
-        SkinningMethod::BlendedDqLinear => Some("blending in part by dual quaternions"),
-        SkinningMethod::Rigid if skin.max_weights_per_vertex > 1 => Some("rigid binding"),
-        _ if skin.num_dq_weights > 0 => Some("weights of dual quaternions"),
+        SkinningMethod::DualQuaternion => Some("by dual quaternions"),
+        SkinningMethod::BlendedDqLinear => Some("in part by dual quaternions"),
+        SkinningMethod::Rigid if skin.max_weights_per_vertex > 1 => Some("rigidly, several bones to a vertex"),
+        _ if skin.num_dq_weights > 0 => Some("with weights for dual quaternions"),
+        _ if skin.clusters.iter().any(|cluster| is_additive(cluster)) => Some("by adding"),
         _ => None,
     }
+}
+
+/// Whether a cluster adds its movement to what stays of the mesh, in place of a share of it.
+fn is_additive(cluster: &ufbx::SkinCluster) -> bool {
+    let mode = cluster.element.dom_node.as_ref().and_then(|node| ufbx::dom_find(node, "Mode"));
+    mode.and_then(|mode| mode.values.first()).is_some_and(|mode| &*mode.value_str == "Additive")
 }
 
 /// Whether the file hides a node, or one above it that hides what is below.

@@ -8,7 +8,8 @@
 //! bound. The file also states where bones stood then (its `TransformLink`), so the rest mesh stands in the world as it
 //! was bound: rest = G p with G = `TransformLink` I_k of the skin's first bone, B_k = G I_k⁻¹.
 //! Materials and their file textures become those of glTF, with the textures that it has a place for.
-//! Not read: computed textures, geometry caches, shapes in between, constraints, cameras, lights (all named).
+//! Not read, and named: computed textures, geometry caches, shapes in between, constraints, cameras, lights, subdivision, skins that
+//! do not blend linearly, what takes move beyond bones and shapes.
 
 mod appearance;
 mod bones;
@@ -39,8 +40,9 @@ fn allowance(file: usize) -> usize {
 /// - `name`: what the file is called in [`Contents::name`]; its textures may stand in `STEM.fbm/`
 /// - `resolve`: a file beside this one, by its relative path; called for the images of textures only, a gigabyte at most
 ///
-/// Meshes are joined in the order of the scene. A mesh without a skin hangs rigidly on the bone above it, if other
-/// meshes have one, else it is left out; without any skin all meshes are at rest where the scene shows them. Bones are
+/// Meshes are joined in the order of the scene, hidden ones too. A mesh without a skin hangs rigidly on the bone above it, if other
+/// meshes have one, or is a bone of its own if a take moves it, else it is left out; without any skin all meshes are at rest where
+/// the scene shows them. Vertices of a skin that have no weight hang on the node of their mesh, which is a bone then. Bones are
 /// the nodes a skin names and those the file calls limbs; in a file without any, but with animation and without a mesh, all
 /// nodes. Every take is a clip with a key per frame of the file's rate, from 0 at the take's beginning; between frames it
 /// is evaluated as well. Bones are scaled to unit size at rest, which moves no vertex. Polygons of one material come one

@@ -75,7 +75,9 @@ fn timed(rows: &[Row], stated: f64, flaws: &mut Flaws) -> Option<(f64, Vec<f64>)
     let nearest = |rate: f64| {
         let places: Vec<f64> = frames_at(rate).map(f64::round).collect();
         let ascend = digit * rate < 0.25 && places.windows(2).all(|two| two[0] < two[1]);
-        (ascend && fits(&places, rate)).then_some(places)
+        // Where most rows leave frames out, the times have another rate, or another unit.
+        let follow = places.windows(2).filter(|two| two[1] == two[0] + 1.0).count();
+        (ascend && 2 * follow >= rows.len() - 1 && fits(&places, rate)).then_some(places)
     };
     let numbered = numbered(rows);
     if let Some(places) = numbered.as_ref().filter(|places| fits(places, stated)) {
