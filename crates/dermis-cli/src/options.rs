@@ -23,6 +23,9 @@ pub struct ReadArgs {
     /// How far apart two positions may be at rest and still be the same vertex, in rest diagonals
     #[arg(long, default_value_t = 1e-4, value_name = "DIAGONALS", allow_negative_numbers = true)]
     match_tolerance: f64,
+    /// Take vertices of examples and sculpts in their order, without the checks that recognise another order than the rig's
+    #[arg(long)]
+    trust_order: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -55,6 +58,7 @@ impl ReadArgs {
             unit: self.unit,
             fps: self.fps,
             match_tolerance: self.match_tolerance,
+            trust_order: self.trust_order,
             ..ReadOptions::default()
         })
     }

@@ -289,6 +289,7 @@ fn write_glb(
         mesh: contents.mesh.as_ref(),
         skeleton: contents.skeleton.as_ref(),
         default_pose: contents.default_pose.as_ref(),
+        morph_weights: if contents.morphs.is_empty() { &[] } else { &contents.morph_weights },
         weights,
         morphs: &morphs,
         morph_normals,

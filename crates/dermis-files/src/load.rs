@@ -11,12 +11,11 @@ mod stream;
 mod take;
 
 pub use beside::{load_anchors, load_base_cache, load_map_table};
-pub(crate) use check::{LOOKED_AT, check_skins, edges};
+pub(crate) use check::{KEEP_ORDER, LOOKED_AT, check_skins, edges};
 pub(crate) use files::expect_skins;
 pub use files::{FileNote, Needs, hash_of, names_in, note, open_file, read_bytes, read_contents, read_contents_with};
-use motion::clip_motion;
+pub(crate) use motion::{clip_motion, load_motion_of, pick_clip, sample_times};
 pub use motion::{load_motion, motion_of, own_motion};
-pub(crate) use motion::{pick_clip, sample_times};
 
 pub use sets::{PoseSet, load_pose_sets};
 pub use source::{Source, matches};
@@ -46,6 +45,9 @@ pub struct ReadOptions {
     /// Whether a motion may lack bones of the rig: they stay at rest against the bone above them.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
+    /// Takes the order of the vertices of skins and sculpts for the rig's, without the checks that recognise another order.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub trust_order: bool,
     /// The shapes wanted of a bundle of corrections. Whoever reads examples sets it: a model of rest shapes wants them as stored.
     #[serde(skip)]
     pub shapes: BundleShapes,
@@ -54,7 +56,15 @@ pub struct ReadOptions {
 impl Default for ReadOptions {
     fn default() -> Self {
         // 1e-4 of the diagonal: between float16 exports (5e-4 off at worst, refused) and printed six-digit OBJ (1e-6).
-        Self { up: None, unit: None, fps: None, match_tolerance: 1e-4, partial: false, shapes: BundleShapes::Skins }
+        Self {
+            up: None,
+            unit: None,
+            fps: None,
+            match_tolerance: 1e-4,
+            partial: false,
+            trust_order: false,
+            shapes: BundleShapes::Skins,
+        }
     }
 }
 
@@ -80,11 +90,13 @@ impl ReadOptions {
     pub fn must_act_on(&self, files: &[FileNote]) -> Result<(), FileError> {
         let any = |needs: fn(&Needs) -> bool| files.iter().any(|file| needs(&file.needs));
         let (rate, space) = (any(|needs| needs.rate), any(|needs| needs.space));
+        let order = any(|needs| needs.order);
         let stateless = "files that state no axes and unit (OBJ, PC2, MDD, Alembic, BVH, C3D, TRC)";
         let options = [
             ("fps", self.fps.is_some() && !rate, "clips, and poses without times"),
             ("up", self.up.is_some() && !space, stateless),
             ("unit", self.unit.is_some() && !space, stateless),
+            ("trust-order", self.trust_order && !order, "examples and sculpts"),
         ];
         match options.into_iter().find(|(_, unused, _)| *unused) {
             Some((setting, _, serves)) => Err(FileError::Unused { setting, serves }),
@@ -380,7 +392,8 @@ fn with_both(
     if incomplete > 0 {
         note.remarks.push(format!("{incomplete} records lack a pose or a skin and were left out"));
     }
-    check_skins(rig, &examples, path)?;
+    note.needs.order = true;
+    check_skins(rig, &examples, options.trust_order, path)?;
     Ok(examples)
 }
 

@@ -5,15 +5,18 @@
 //! of a sequence is one. Their poses come from a file of their own: the frame or label that the sculpt names, else matched by
 //! name; or by order, if there are as many and no name matches. Nothing is guessed beyond that.
 
+mod frame;
+mod rounding;
+
 use crate::error::FileError;
 use crate::load::{
-    FileNote, LOOKED_AT, ReadOptions, Source, check_skins, edges, expect_skins, load_examples, load_motion, matching,
-    read_contents,
+    FileNote, KEEP_ORDER, LOOKED_AT, ReadOptions, Source, check_skins, edges, expect_skins, load_examples,
+    load_motion_of, matching, read_contents,
 };
 use dermis_io::{Contents, Format, MatchError, Matching, Space, match_vertices};
 use dermis_rig::glam::DVec3;
 use dermis_rig::progress::proceed;
-use dermis_rig::{Example, ExampleSet, Frame, Progress, Rig, same_place};
+use dermis_rig::{Example, ExampleSet, Frame, Mesh, Progress, Rig};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
@@ -73,6 +76,8 @@ struct Shape {
     file: usize,
     /// The pose that its source names.
     at: Option<String>,
+    /// Whether its faces prove the order of its vertices.
+    is_ordered: bool,
 }
 
 /// Reads sculpts for a rig. `poses` is where shapes without poses take them from. Progress counts files.
@@ -151,17 +156,20 @@ pub fn load_sculpts(
         let (set, notes) = load_examples(rig, space, &sources, options, "sculpts")?;
         read.examples = set.examples().to_vec();
         read.notes.extend(notes);
-        return finish(rig, read);
+        return finish(rig, read, options);
     };
     for &file in &whole {
         let (set, notes) = load_examples(rig, space, &sources[file..=file], options, "sculpts")?;
         read.examples.extend(set.examples().iter().cloned());
         read.notes.extend(notes);
     }
-    let (motion, mut note) = load_motion(rig, space, poses, options)?;
+    let (contents, motion, mut note) = load_motion_of(rig, space, poses, options)?;
     note.role = "poses".into();
     let found = pair(&shapes, &motion.frames, poses, &mut note)?;
-    read.warnings.extend(shapes.iter().zip(&found).filter_map(|(shape, &at)| nearer(rig, shape, &motion.frames, at)));
+    let moments = frame::Moments { rig, contents: &contents, frames: &motion.frames, poses, options };
+    for (shape, &at) in shapes.iter().zip(&found) {
+        read.warnings.extend(moments.check(shape, at, &sources[shape.file].path)?);
+    }
     let unused: Vec<String> = (motion.frames.iter().enumerate())
         .filter(|(at, _)| !found.contains(at))
         .map(|(_, frame)| frame.label.clone())
@@ -183,13 +191,14 @@ pub fn load_sculpts(
             importance: 1.0,
         });
         let path = &sources[file].path;
+        let is_ordered = options.trust_order || shapes[first].is_ordered;
         let set = ExampleSet::new(String::new(), examples.collect(), rig)
             .map_err(|e| FileError::lacks(path, e.to_string(), "export it again: positions must be numbers"))?;
-        set.examples().chunks(LOOKED_AT).try_for_each(|some| check_skins(rig, some, path))?;
+        set.examples().chunks(LOOKED_AT).try_for_each(|some| check_skins(rig, some, is_ordered, path))?;
         read.examples.extend(set.examples().iter().cloned());
         first += count;
     }
-    finish(rig, read)
+    finish(rig, read, options)
 }
 
 /// The shapes of a file that knows no poses.
@@ -229,37 +238,66 @@ fn bare(
         let what = format!("there are no shapes in this {} file", contents.format);
         return Err(FileError::lacks(path, what, "a sculpt is a mesh, a morph target, or a frame of a sequence"));
     };
+    let mut is_ordered = false;
     if contents.format == Format::Obj || contents.morphs.is_empty() {
-        check_faces(rig, contents, &found, path)?;
+        is_ordered = check_faces(rig, contents, &found, options.trust_order, path)?;
     }
-    Ok(named.into_iter().map(|(name, p)| Shape { name, positions: found.gather(&p), file, at: None }).collect())
+    note.needs.order = true;
+    let shape =
+        |(name, p): (String, Vec<DVec3>)| Shape { name, positions: found.gather(&p), file, at: None, is_ordered };
+    Ok(named.into_iter().map(shape).collect())
 }
 
 /// Where no rest positions tell the order of a file's vertices, its faces do: they must join the vertices that the rig's
-/// faces join.
-fn check_faces(rig: &Rig, contents: &Contents, found: &Matching, path: &Path) -> Result<(), FileError> {
+/// faces join. Result: whether they all do, which proves the order.
+fn check_faces(
+    rig: &Rig,
+    contents: &Contents,
+    found: &Matching,
+    trusted: bool,
+    path: &Path,
+) -> Result<bool, FileError> {
     let Some(mesh) = contents.mesh.as_ref().filter(|m| m.positions.len() == found.report.other_vertices) else {
-        return Ok(());
+        return Ok(false);
     };
     let mut place = vec![None; mesh.positions.len()];
     for (vertex, &at) in (0u32..).zip(found.source()) {
         place[at as usize] = Some(vertex);
     }
-    let own: HashSet<(u32, u32)> = edges(&rig.mesh().triangles).collect();
-    let theirs: HashSet<(u32, u32)> = edges(&mesh.triangles)
-        .filter_map(|(a, b)| Some((place[a as usize]?, place[b as usize]?)))
-        .map(|(a, b)| (a.min(b), a.max(b)))
-        .collect();
+    let as_ours = |edges: HashSet<(u32, u32)>| -> HashSet<(u32, u32)> {
+        let pairs = edges.into_iter().filter_map(|(a, b)| Some((place[a as usize]?, place[b as usize]?)));
+        pairs.map(|(a, b)| (a.min(b), a.max(b))).collect()
+    };
+    let (own, theirs): (HashSet<_>, _) =
+        (edges(&rig.mesh().triangles).collect(), as_ours(edges(&mesh.triangles).collect()));
     let shared = theirs.iter().filter(|edge| own.contains(edge)).count();
     // Between polygons cut along the other diagonal, which keep two edges of three, and a part of the mesh moved elsewhere.
-    if own.is_empty() || 10 * shared >= 6 * theirs.len() {
-        return Ok(());
+    let agree = |shared: usize, all: usize| 10 * shared >= 6 * all;
+    if !(own.is_empty() || trusted || agree(shared, theirs.len())) {
+        let what = format!(
+            "its vertices are in another order than the rig's: only {shared} of {} edges of its faces join vertices that the rig's faces join",
+            theirs.len()
+        );
+        return Err(FileError::lacks(path, what, KEEP_ORDER));
     }
-    let what = format!(
-        "its vertices are in another order than the rig's: only {shared} of {} edges of its faces join vertices that the rig's faces join",
-        theirs.len()
-    );
-    Err(FileError::lacks(path, what, "export with the vertex order kept, from the mesh that the rig has"))
+    // Programs cut polygons in their own ways, but keep their sides.
+    let (own_sides, their_sides) = (sides(rig.mesh()), as_ours(sides(mesh)));
+    let whole = agree(theirs.len(), own.len()) || agree(their_sides.len(), own_sides.len());
+    Ok(whole && !theirs.is_empty() && (their_sides.is_subset(&own) || own_sides.is_subset(&theirs)))
+}
+
+/// Sides of polygons; edges of triangles of a mesh without polygons.
+fn sides(mesh: &Mesh) -> HashSet<(u32, u32)> {
+    let Some(polygons) = &mesh.polygons else { return edges(&mesh.triangles).collect() };
+    let mut sides = HashSet::new();
+    let mut rest = &polygons.indices[..];
+    for &count in &polygons.counts {
+        let Some((corners, after)) = rest.split_at_checked(count as usize) else { break };
+        let next = corners.iter().cycle().skip(1);
+        sides.extend(corners.iter().zip(next).map(|(&a, &b)| (a.min(b), a.max(b))));
+        rest = after;
+    }
+    sides
 }
 
 /// The pose of every shape: the one that its source names, else by name, or by order if no name matches and there are as
@@ -337,38 +375,8 @@ fn frame_at(
     }
 }
 
-/// A frame whose skin by the rig's own weights is much nearer to a sculpt than that of the frame it is taken for: files count
-/// frames from 0 or 1, and at rates of their own.
-fn nearer(rig: &Rig, shape: &Shape, frames: &[Frame], at: usize) -> Option<String> {
-    /// Frames that are compared, at most.
-    const MOST: usize = 2000;
-    let weights = rig.weights().filter(|_| shape.at.is_some() && frames.len() <= MOST)?;
-    let mut skin = vec![DVec3::ZERO; rig.mesh().positions.len()];
-    // Most of a sculpt is skin that nobody touched, which lies where the weights take it.
-    let mut median = |frame: &Frame| {
-        let pose = rig.skeleton().bone_transforms(&frame.pose);
-        dermis_deform::lbs(&rig.mesh().positions, weights, &pose, &mut skin);
-        let mut apart: Vec<f64> = skin.iter().zip(&shape.positions).map(|(a, b)| a.distance(*b)).collect();
-        let middle = apart.len() / 2;
-        *apart.select_nth_unstable_by(middle, f64::total_cmp).1
-    };
-    let here = median(&frames[at]);
-    if here <= 1e-3 * rig.mesh().diagonal() {
-        return None;
-    }
-    let all = frames.iter().map(&mut median).enumerate();
-    let (best, there) = all.reduce(|best, other| if other.1 < best.1 { other } else { best })?;
-    (there < 0.5 * here).then(|| {
-        format!(
-            "\"{}\" is taken for a sculpt of \"{}\" (median distance to the rig's skin {here:.3e} m), but \"{}\" is nearer \
-             ({there:.3e} m): check the number of the frame",
-            shape.name, frames[at].label, frames[best].label
-        )
-    })
-}
-
 /// Names that occur once, and what the sculpts say about each other and about the rig.
-fn finish(rig: &Rig, mut read: Sculpts) -> Result<Sculpts, FileError> {
+fn finish(rig: &Rig, mut read: Sculpts, options: &ReadOptions) -> Result<Sculpts, FileError> {
     if read.examples.is_empty() {
         return Err(FileError::NoSculpts);
     }
@@ -383,35 +391,10 @@ fn finish(rig: &Rig, mut read: Sculpts) -> Result<Sculpts, FileError> {
             read.warnings.push(format!("two sculpts are called \"{name}\"; one is now \"{}\"", example.label));
         }
     }
-    read.warnings.extend(disagreements(&read.examples, rig.mesh().diagonal()));
+    let tolerance = options.match_tolerance * rig.mesh().diagonal();
+    read.warnings.extend(rounding::clear(rig, &mut read.examples, tolerance));
     read.warnings.extend(read.examples.iter().filter_map(|e| far_away(rig, e)));
     Ok(read)
-}
-
-/// Sculpts of one pose that are not the same shape.
-fn disagreements(examples: &[Example], diagonal: f64) -> Vec<String> {
-    let mut warnings = Vec::new();
-    let mut count = 0;
-    for (at, a) in examples.iter().enumerate() {
-        for b in examples[..at].iter().filter(|b| same_place(&a.transforms, &b.transforms, diagonal)) {
-            let apart = a.positions.iter().zip(&b.positions).map(|(x, y)| x.distance(*y));
-            let (vertex, largest) = apart.enumerate().fold((0, 0.0), |m, (v, d)| if d > m.1 { (v, d) } else { m });
-            if largest <= 1e-6 * diagonal {
-                continue;
-            }
-            count += 1;
-            if count <= LISTED {
-                warnings.push(format!(
-                    "\"{}\" and \"{}\" are sculpts of the same pose and up to {largest:.3e} m apart (vertex {vertex}); both are kept",
-                    b.label, a.label
-                ));
-            }
-        }
-    }
-    if count > LISTED {
-        warnings.push(format!("{} more pairs of sculpts are of the same pose and differ", count - LISTED));
-    }
-    warnings
 }
 
 /// A sculpt far from what the rig's weights make of its pose is perhaps the sculpt of another pose.

@@ -90,6 +90,11 @@ fn sound(contents: &Contents) {
     for morph in &contents.morphs {
         assert!(vertices.is_none_or(|v| v == morph.deltas.len()) && morph.deltas.iter().all(|d| d.is_finite()));
     }
+    assert!(contents.morph_weights.is_empty() || contents.morph_weights.len() == contents.morphs.len());
+    assert!(contents.morph_weights.iter().all(|weight| weight.is_finite()));
+    if let Some(pose) = &contents.default_pose {
+        assert!(bones == Some(pose.bones.len()) && pose.bones.iter().all(|m| m.is_finite()));
+    }
     for clip in &contents.clips {
         assert!(clip.duration.is_finite() && clip.duration >= 0.0 && clip.start.is_finite());
         assert!(clip.key_times.is_sorted() && clip.key_times.iter().all(|t| t.is_finite()), "keys of a clip");

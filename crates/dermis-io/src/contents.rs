@@ -35,6 +35,8 @@ pub struct Contents {
     pub clips: Vec<Clip>,
     /// Morph targets of the rest mesh.
     pub morphs: Vec<MorphTarget>,
+    /// Weights of the morph targets that the file shows without a clip, in their order; empty if all are zero.
+    pub morph_weights: Vec<f64>,
     /// Frames per second, if the file states a rate.
     pub frames_per_second: Option<f64>,
     /// What a bundle of corrections says of itself: what its records' shapes are, and the deformer they go with.
@@ -221,6 +223,10 @@ pub enum Flaw {
     WeightSum,
     /// Vertices without weights were bound to the first bone.
     Unbound,
+    /// Vertices without weights hang on the node of their mesh.
+    Unweighted,
+    /// Weights of a skin that does not blend linearly were read as if it did.
+    Blending,
     /// Negative weights were set to zero.
     NegativeWeight,
     /// Frames with NaN or infinite numbers were left out.
@@ -237,6 +243,10 @@ pub enum Flaw {
     BindDisagrees,
     /// The default pose of the skeleton is not its bind pose.
     NotAtBind,
+    /// Morph targets are shown by default.
+    NotAtZero,
+    /// Meshes that the file hides were read.
+    Hidden,
     /// Something the file holds is not supported and was left out.
     Unsupported,
     /// Bones with a name that occurs twice were renamed.
@@ -245,6 +255,12 @@ pub enum Flaw {
     Unskinned,
     /// Keys of an animation were out of order or not finite and were left out.
     BadKeys,
+    /// Times that do not ascend say nothing and were left out.
+    TimesLeftOut,
+    /// Times disagree with the rate or with the numbers of frames.
+    TimesDisagree,
+    /// Frames that the file skips were read as frames in which nothing is seen.
+    FramesMissing,
     /// A count in the file's header disagrees with its data.
     CountMismatch,
     /// The file does not state its unit or axes.
@@ -270,6 +286,8 @@ impl fmt::Display for Flaw {
         f.write_str(match self {
             Self::WeightSum => "weights did not sum to one and were scaled",
             Self::Unbound => "vertices without weights were bound to the first bone",
+            Self::Unweighted => "vertices without weights stand still with their mesh, as a bone of its own",
+            Self::Blending => "skins do not blend linearly; their weights were read as if they did",
             Self::NegativeWeight => "negative weights were set to zero",
             Self::NonFiniteFrame => "frames with non-finite numbers were left out",
             Self::DegenerateTriangle => "triangles have no area",
@@ -278,10 +296,15 @@ impl fmt::Display for Flaw {
             Self::BonesReordered => "bones were reordered so that parents come first",
             Self::BindDisagrees => "bones have different bind matrices in different skins",
             Self::NotAtBind => "bones are not at their bind pose by default",
+            Self::NotAtZero => "morph targets have a weight by default; the rest mesh is without them",
+            Self::Hidden => "meshes are hidden in the file and were read like others",
             Self::Unsupported => "unsupported things were left out",
             Self::DuplicateName => "bones shared a name and were renamed",
             Self::Unskinned => "meshes have no skin",
             Self::BadKeys => "animation keys were unusable and left out",
+            Self::TimesLeftOut => "times do not ascend and were left out",
+            Self::TimesDisagree => "times disagree with the rate or with the numbers of the frames",
+            Self::FramesMissing => "frames are missing in the file and were read as frames in which no marker is seen",
             Self::CountMismatch => "counts disagree with the data",
             Self::Joined => "meshes were joined into one, in file order",
             Self::Repaired => "things contradicted the format and were set right",

@@ -6,7 +6,7 @@
 //! Counts are 32-bit integers, everything else 32-bit floats. Neither format states axes or unit, so the caller does.
 
 use crate::surface;
-use crate::{Contents, Fill, Flaw, Format, ReadError, Record, Space, WriteError};
+use crate::{Contents, Fill, Flaw, Format, ReadError, Record, Space, Warning, WriteError};
 use dermis_rig::glam::DVec3;
 use std::io::Write;
 
@@ -48,7 +48,8 @@ pub fn read_pc2(bytes: &[u8], name: &str, space: &Space) -> Result<Contents, Rea
     Ok(contents)
 }
 
-/// Reads an MDD file. Records are labelled with their number and have the time that the file states.
+/// Reads an MDD file. Records are labelled with their number and have the time that the file states, if times ascend; else they
+/// have none, with a warning: a time that two frames share belongs to neither.
 ///
 /// # Errors
 /// [`ReadError`] if counts and length disagree: MDD has nothing else to be recognised by. Frames that are not finite are
@@ -74,8 +75,17 @@ pub fn read_mdd(bytes: &[u8], name: &str, space: &Space) -> Result<Contents, Rea
     if let Some(frame) = times.iter().position(|t| !t.is_finite()) {
         return Err(damaged(format!("the time of frame {frame} is not finite")));
     }
-    let labels = times.iter().enumerate().map(|(at, time)| (at.to_string(), Some(*time)));
-    read_frames(FORMAT, name, space, labels, data, points, f32::from_be_bytes)
+    let falls = times.windows(2).position(|two| two[0] >= two[1]);
+    let labels = times.iter().enumerate().map(|(at, time)| (at.to_string(), Some(*time).filter(|_| falls.is_none())));
+    let mut contents = read_frames(FORMAT, name, space, labels, data, points, f32::from_be_bytes)?;
+    if let Some(at) = falls {
+        let first = match times.iter().all(|time| *time == times[0]) {
+            true => format!("all {frames} are {} s", times[0]),
+            false => format!("frame {} at {} s follows one at {} s", at + 1, times[at + 1], times[at]),
+        };
+        contents.warnings.push(Warning { flaw: Flaw::TimesLeftOut, count: frames, first: Some(first) });
+    }
+    Ok(contents)
 }
 
 /// Counts that can be: neither negative, nor frames without a point.
@@ -275,6 +285,22 @@ mod tests {
         let read = read_mdd(&mdd, "a.mdd", &Space::default()).unwrap();
         let found: Vec<_> = read.records.iter().map(|r| (r.time, r.positions.clone().unwrap()[0])).collect();
         assert_eq!(found, [(Some(0.0), DVec3::new(1.0, 2.0, 3.0)), (Some(0.25), DVec3::new(4.0, 5.0, 6.0))]);
+
+        // Times that two frames share, or that fall, say nothing; of a single frame, zero is a time.
+        for (stated, first) in [
+            ([0f32, 0.0], "all 2 are 0 s"),
+            ([7.5, 7.5], "all 2 are 7.5 s"),
+            ([0.5, 0.25], "frame 1 at 0.25 s follows one at 0.5 s"),
+        ] {
+            let mut bytes = mdd.clone();
+            bytes[8..16].copy_from_slice(&stated.map(f32::to_be_bytes).concat());
+            let read = read_mdd(&bytes, "a.mdd", &Space::default()).unwrap();
+            assert!(read.records.iter().all(|r| r.time.is_none()), "{stated:?}");
+            assert_eq!(read.warnings, [Warning { flaw: Flaw::TimesLeftOut, count: 2, first: Some(first.into()) }]);
+        }
+        let one: Vec<u8> = [&mdd[..3], &[1], &mdd[4..8], &[0; 4], &[0; 12]].concat();
+        let read_one = read_mdd(&one, "a.mdd", &Space::default()).unwrap();
+        assert_eq!((read_one.records[0].time, read_one.warnings.len()), (Some(0.0), 0));
 
         let frames: Vec<_> = read.records.iter().map(|r| r.positions.as_deref().unwrap()).collect();
         assert_eq!(to_bytes(|out| write_mdd(&frames, &[0.0, 0.25], &Space::default(), out)).unwrap(), mdd);

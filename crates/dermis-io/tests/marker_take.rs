@@ -143,14 +143,19 @@ fn a_file_of_another_program_is_read() {
 }
 
 fn trc() -> String {
+    trc_of(&[0, 1, 2, 3].map(|frame| (frame, frame as f64 + 1.0, format!("{:.5}", frame as f64 / 60.0))))
+}
+
+/// A TRC file of these frames, each with the number and the time that its row begins with.
+fn trc_of(rows: &[(usize, f64, String)]) -> String {
     let mut text = String::from(
         "PathFileType\t4\t(X/Y/Z)\ta.trc\nDataRate\tCameraRate\tNumFrames\tNumMarkers\tUnits\tOrigDataRate\n60\t60\t4\t3\tmm\t60\n\
          Frame#\tTime\tLKNE\t\t\tRKNE\t\t\tHEAD\n\t\tX1\tY1\tZ1\tX2\tY2\tZ2\tX3\tY3\tZ3\n\n",
     );
-    for frame in 0..4 {
-        text += &format!("{}\t{:.5}", frame + 1, frame as f64 / 60.0);
+    for (frame, number, time) in rows {
+        text += &format!("{number}\t{time}");
         for marker in 0..3 {
-            match place(frame, marker) {
+            match place(*frame, marker) {
                 Some([x, y, z]) => text += &format!("\t{x}\t{y}\t{z}"),
                 None => text += "\t\t\t",
             }
@@ -172,6 +177,70 @@ fn trc_is_read_and_its_mistakes_are_named() {
     assert!(why("\n1\t", "\none\t").contains("line 7: it begins with no frame and time"));
     let more = read(trc().replace("60\t4\t3", "60\t9\t3").as_bytes(), &TakeSpace::default()).unwrap();
     assert_eq!(more.warnings[0].flaw, Flaw::CountMismatch);
+}
+
+/// What the numbers and times of rows say against the header's 60 per second, by hand: rate, frame of each place, flaws.
+#[test]
+fn times_of_trc_are_believed_if_they_say_something() {
+    type Rows<'a> = &'a dyn Fn(usize) -> Option<(f64, String)>;
+    let at = |rate: f64, frame: usize| format!("{:.5}", frame as f64 / rate);
+    let gap = |frame: usize| !(4..9).contains(&frame);
+    let all: Vec<Option<usize>> = (0..20).map(Some).collect();
+    let gaps: Vec<Option<usize>> = (0..20).map(|frame| gap(frame).then_some(frame)).collect();
+    let closed: Vec<Option<usize>> = gaps.iter().copied().filter(Option::is_some).collect();
+    let missing = (Flaw::FramesMissing, 5);
+    let (left_out, disagree) = (Flaw::TimesLeftOut, (Flaw::TimesDisagree, 1));
+    let cases: [(&str, Rows<'_>, f64, &[Option<usize>], Vec<(Flaw, usize)>); 12] = [
+        ("as it should be", &|f| Some((f as f64 + 1.0, at(60.0, f))), 60.0, &all, vec![]),
+        ("two digits", &|f| Some((f as f64 + 1.0, format!("{:.2}", f as f64 / 60.0))), 60.0, &all, vec![]),
+        ("from 7.5 s and frame 451", &|f| Some((f as f64 + 451.0, at(60.0, f + 450))), 60.0, &all, vec![]),
+        ("rows missing", &|f| gap(f).then(|| (f as f64 + 1.0, at(60.0, f))), 60.0, &gaps, vec![missing]),
+        (
+            "missing, numbered anew",
+            &|f| gap(f).then(|| (f as f64 - if f > 4 { 5.0 } else { 0.0 }, at(60.0, f))),
+            60.0,
+            &gaps,
+            vec![disagree, missing],
+        ),
+        ("missing, no numbers", &|f| gap(f).then(|| (0.0, at(60.0, f))), 60.0, &gaps, vec![missing]),
+        ("no times", &|f| Some((f as f64, "0".into())), 60.0, &all, vec![(left_out, 20)]),
+        (
+            "no times, rows missing",
+            &|f| gap(f).then(|| (f as f64, "0.000".into())),
+            60.0,
+            &gaps,
+            vec![(left_out, 15), missing],
+        ),
+        ("neither", &|f| gap(f).then(|| (1.0, "2.5".into())), 60.0, &closed, vec![(left_out, 15)]),
+        ("another rate", &|f| Some((f as f64, at(100.0, f))), 100.0, &all, vec![disagree]),
+        (
+            "another rate, missing, no numbers",
+            &|f| gap(f).then(|| (0.0, at(100.0, f))),
+            100.0,
+            &gaps,
+            vec![disagree, missing],
+        ),
+        ("milliseconds", &|f| Some((f as f64, at(0.06, f))), 60.0, &all, vec![disagree]),
+    ];
+    for (what, rows, rate, frames, flaws) in cases {
+        let rows: Vec<_> = (0..20).filter_map(|f| rows(f).map(|(number, time)| (f, number, time))).collect();
+        let text = trc_of(&rows).replacen("60\t60\t4\t", &format!("60\t60\t{}\t", rows.len()), 1);
+        let take = read(text.as_bytes(), &TakeSpace::default()).unwrap();
+        // Times of five digits and 19 frames: 2 · 1e-5 · 100² / 19 at most.
+        assert!((take.rate - rate).abs() < 0.011, "{what}: {}", take.rate);
+        let head = |frame: &Option<usize>| frame.and_then(|f| place(f, 2)).map(|[x, ..]| f64::from(x) * 1e-3);
+        let found: Vec<Option<f64>> = take.frames.iter().map(|places| places[2].map(|p| p.x)).collect();
+        assert_eq!(found.len(), frames.len(), "{what}");
+        for (found, frame) in found.iter().zip(frames) {
+            assert_eq!(found.is_some(), frame.is_some(), "{what}");
+            assert!((found.unwrap_or(0.0) - head(frame).unwrap_or(0.0)).abs() < 1e-9, "{what}: {frame:?}");
+        }
+        let told: Vec<(Flaw, usize)> = take.warnings.iter().map(|w| (w.flaw, w.count)).collect();
+        assert_eq!(told, flaws, "{what}: {:?}", take.warnings);
+    }
+    let far = trc_of(&[(0, 1.0, "0".into()), (1, 1e9, "0".into())]);
+    let error = read(far.as_bytes(), &TakeSpace::default()).unwrap_err().to_string();
+    assert!(error.contains("its 2 rows are numbered or timed as 1000000000 frames"), "{error}");
 }
 
 /// Every cut is an error or has fewer frames and a warning, but in the padding of parameters; no byte changed makes a panic.

@@ -207,6 +207,35 @@ fn takes_of_an_fbx_become_clips() {
     assert_eq!(glb(&desk, "e.glb").clips.len(), 1);
 }
 
+/// A shape that an FBX file shows without a take is shown by the GLB, which is not called free of flaws; nor is a file called so
+/// with something in it that is not read.
+#[test]
+fn what_an_fbx_shows_without_a_take_is_kept_or_told() {
+    let desk = Desk::new();
+    let text = Fbx::default().text();
+    let shown = text.replacen("DeformPercent: 0\n", "DeformPercent: 40\n", 1);
+    desk.put("a.fbx", &shown);
+    let run = desk.good("convert a.fbx -o a.glb");
+    assert!(run.err.contains("a.fbx: 1: morph targets have a weight by default"), "{}", run.err);
+    let bytes = desk.bytes("a.glb");
+    let length = u32::from_le_bytes(bytes[12..16].try_into().unwrap()) as usize;
+    let json: serde_json::Value = serde_json::from_slice(&bytes[20..20 + length]).unwrap();
+    assert_eq!(json["meshes"][0]["weights"], serde_json::json!([0.4]));
+    let said = |name: &str, text: &str| {
+        desk.put(name, text);
+        desk.good(&format!("inspect {name}")).out
+    };
+    assert!(said("b.fbx", &text).contains("none found"));
+    assert!(!said("c.fbx", &shown).contains("none found"));
+    let dual =
+        text.replacen("\"Skin\" { Version: 101", "\"Skin\" { Version: 101\n SkinningType: \"DualQuaternion\"\n", 1);
+    let said = said("d.fbx", &dual);
+    assert!(
+        said.contains("1: skins do not blend linearly") && said.contains("\"strip\", by dual quaternions"),
+        "{said}"
+    );
+}
+
 #[test]
 fn shapes_are_paired_with_the_clip_of_the_rig_they_follow() {
     let desk = Desk::new();

@@ -5,7 +5,7 @@ use crate::{Desk, exists};
 use dermis_testkit::Random;
 use dermis_workflow::io::npz::{StoredFloat, write};
 use dermis_workflow::io::to_bytes;
-use dermis_workflow::io::{Contents, Record};
+use dermis_workflow::io::{Contents, Record, Space, point_cache};
 use dermis_workflow::rig::glam::DVec3;
 
 fn desk() -> (Desk, Tube) {
@@ -319,6 +319,61 @@ fn skins_in_another_unit_axes_or_order_are_refused() {
             desk.bad(line, says);
         }
     }
+}
+
+/// The order of vertices is the user's word where it is given, and the word acts on something.
+#[test]
+fn the_order_of_vertices_can_be_trusted() {
+    let desk = Desk::new();
+    let tube = Tube::new(9, 6, 0.0, Flesh::Bulge);
+    desk.put("a.npz", tube.bundle());
+    let mut wrong = Tube::new(9, 6, 0.0, Flesh::Bulge);
+    wrong.skins.iter_mut().for_each(|skin| skin.swap(0, 1));
+    desk.put("wrong.npz", wrong.bundle());
+    for line in [
+        "fit a.npz --examples wrong.npz --folds 0 -o x.dermis",
+        "fit a.npz --examples wrong.npz --method mwe --stream -o y.dermis",
+    ] {
+        desk.bad(line, &["2 vertices are where others are expected", "--trust-order"]);
+        desk.good(&format!("{line} --trust-order"));
+    }
+    desk.bad("convert a.npz -o b.npz --trust-order", &["--trust-order"]);
+}
+
+/// Times that all skins share pair them with nothing, whatever format states them; a rate does.
+#[test]
+fn times_that_say_nothing_pair_nothing() {
+    let desk = Desk::new();
+    let tube = Tube::new(9, 6, 0.0, Flesh::Bulge);
+    desk.put("a.glb", tube.glb());
+    let five: Vec<&[DVec3]> = tube.skins.iter().take(5).map(Vec::as_slice).collect();
+    let mdd = |times: &[f64]| to_bytes(|out| point_cache::write_mdd(&five, times, &Space::default(), out)).unwrap();
+    let record = |(s, skin): (usize, &&[DVec3]), time| Record {
+        label: format!("skin {s}"),
+        time: Some(time),
+        pose: None,
+        positions: Some(skin.to_vec()),
+        importance: 1.0,
+    };
+    let npz = |time: f64| {
+        let records = five.iter().enumerate().map(|skin| record(skin, time)).collect();
+        let contents = Contents { mesh: Some(tube.mesh.clone()), records, ..Contents::default() };
+        to_bytes(|out| write(&contents, StoredFloat::Double, out)).unwrap()
+    };
+    for (name, bytes) in
+        [("zero.mdd", mdd(&[0.0; 5])), ("late.mdd", mdd(&[3.5; 5])), ("zero.npz", npz(0.0)), ("late.npz", npz(0.1))]
+    {
+        desk.put(name, bytes);
+        let line = format!("fit a.glb --examples a.glb#bends {name} --folds 0 -o x.dermis --force");
+        desk.bad(&line, &["5 skins, but", "6 poses"]);
+    }
+    // At 20 frames per second the clip of 0.2 s has five.
+    desk.good("fit a.glb --examples a.glb#bends zero.mdd --folds 0 --fps 20 --trust-order -o x.dermis --force");
+    let times: Vec<f64> = (0..5).map(|frame| f64::from(frame) / 25.0).collect();
+    desk.put("told.mdd", mdd(&times));
+    desk.good("fit a.glb --examples a.glb#bends told.mdd --folds 0 -o x.dermis --force");
+    let said = desk.good("inspect zero.mdd").out;
+    assert!(said.contains("5: times do not ascend and were left out (first: all 5 are 0 s)"), "{said}");
 }
 
 /// A name says what a file holds: nothing is written under one that says something else.

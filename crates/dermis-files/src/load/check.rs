@@ -7,6 +7,9 @@ use dermis_rig::{Example, Rig};
 use std::collections::BTreeMap;
 use std::path::Path;
 
+/// The remedy for vertices in another order.
+pub(crate) const KEEP_ORDER: &str = "export with the vertex order kept, from the mesh that the rig has; if the order is the rig's all the same, say `trust-order=true`";
+
 /// Examples that are looked at: what is wrong with a file is wrong with all of them.
 pub(crate) const LOOKED_AT: usize = 4;
 
@@ -16,9 +19,11 @@ const SOUGHT: usize = 256;
 /// Compares unit, axes and vertex order of examples of one file with what the rig makes of their poses. Of many, a few evenly
 /// spread ones are looked at.
 ///
+/// - `is_ordered`: the order of the vertices is known, by proof or by the user's word, and not looked at
+///
 /// # Errors
 /// [`FileError::Lacks`] with the remedy.
-pub(crate) fn check_skins(rig: &Rig, examples: &[Example], path: &Path) -> Result<(), FileError> {
+pub(crate) fn check_skins(rig: &Rig, examples: &[Example], is_ordered: bool, path: &Path) -> Result<(), FileError> {
     let Some(weights) = rig.weights() else { return Ok(()) };
     let examples: Vec<&Example> = examples.iter().step_by(examples.len().div_ceil(LOOKED_AT).max(1)).collect();
     let expected: Vec<Vec<DVec3>> = (examples.iter())
@@ -32,6 +37,9 @@ pub(crate) fn check_skins(rig: &Rig, examples: &[Example], path: &Path) -> Resul
         examples.into_iter().zip(&expected).map(|(example, expected)| Skin { example, expected }).collect();
     check_size(&skins, path)?;
     check_axes(&skins, path)?;
+    if is_ordered {
+        return Ok(());
+    }
     let edges: Vec<(u32, u32)> = distinct_edges(&rig.mesh().triangles);
     skins.iter().try_for_each(|skin| check_neighbours(skin, &edges, path))?;
     check_places(&skins, &edges, path)
@@ -149,7 +157,7 @@ fn check_neighbours(skin: &Skin<'_>, edges: &[(u32, u32)], path: &Path) -> Resul
                 "the vertices of \"{}\" seem to be in another order than the rig's: neighbours are {median:.1} times as far apart as in its pose",
                 skin.example.label
             ),
-            "export with the vertex order kept, from the mesh that the rig has",
+            KEEP_ORDER,
         )),
         _ => Ok(()),
     }
@@ -162,7 +170,8 @@ fn stretch(skin: &Skin<'_>, (a, b): (u32, u32)) -> f64 {
 }
 
 /// Some vertices in each other's places, in every example: neighbours that changed places, and vertices that lie far from all
-/// their neighbours, but where another vertex is expected.
+/// their neighbours, but where another such vertex is expected, while a third lies in their own place. A jagged sculpt also
+/// tears vertices from their neighbours, but not into each other's places.
 fn check_places(skins: &[Skin<'_>], edges: &[(u32, u32)], path: &Path) -> Result<(), FileError> {
     let changed = |skin: &Skin<'_>, (a, b): (u32, u32)| {
         let ((xa, ya), (xb, yb)) = (skin.of(a), skin.of(b));
@@ -179,15 +188,16 @@ fn check_places(skins: &[Skin<'_>], edges: &[(u32, u32)], path: &Path) -> Result
             (*far, *all) = (*far + u32::from(torn), *all + 1);
         }
     }
-    let torn = around.into_iter().filter(|(_, (far, all))| 4 * far >= 3 * all).map(|(v, _)| v);
-    let elsewhere = |v: &u32| {
+    let torn: Vec<u32> = around.into_iter().filter(|(_, (far, all))| 4 * far >= 3 * all).map(|(v, _)| v).collect();
+    // Whether vertex `v` lies where `w` is expected.
+    let lies_at = |v: u32, w: u32| {
         skins.iter().all(|skin| {
-            let (x, y) = skin.of(*v);
-            let reach = 0.1 * x.distance(y);
-            skin.expected.iter().any(|other| other.distance(x) < reach)
+            let ((x, y), (_, place)) = (skin.of(v), skin.of(w));
+            place.distance(x) < 0.1 * x.distance(y)
         })
     };
-    wrong.extend(torn.take(SOUGHT).filter(elsewhere));
+    let exchanged = |&&v: &&u32| torn.iter().any(|&w| lies_at(v, w)) && torn.iter().any(|&w| lies_at(w, v));
+    wrong.extend(torn.iter().take(SOUGHT).filter(exchanged));
     wrong.sort_unstable();
     wrong.dedup();
     if skins.is_empty() || wrong.len() < 2 {
@@ -202,7 +212,7 @@ fn check_places(skins: &[Skin<'_>], edges: &[(u32, u32)], path: &Path) -> Result
             wrong.len(),
             listed.join(", ")
         ),
-        "export with the vertex order kept, from the mesh that the rig has",
+        KEEP_ORDER,
     ))
 }
 

@@ -33,6 +33,8 @@ pub struct Needs {
     pub rate: bool,
     /// `up` and `unit`: its format states neither.
     pub space: bool,
+    /// `trust-order`: it has skins, whose vertex order is checked.
+    pub order: bool,
 }
 
 /// The bytes of a file.

@@ -55,7 +55,7 @@ pub(super) fn lacks_times(contents: &Contents) -> bool {
 }
 
 /// A clip at the times given, in the rig's bone order.
-pub(super) fn clip_motion(
+pub(crate) fn clip_motion(
     rig: &Rig,
     contents: &Contents,
     clip: &dermis_io::Clip,
@@ -167,6 +167,16 @@ pub fn load_motion(
     source: &Source,
     options: &ReadOptions,
 ) -> Result<(Motion, FileNote), FileError> {
+    load_motion_of(rig, rig_space, source, options).map(|(_, motion, note)| (motion, note))
+}
+
+/// The same, with what the file holds.
+pub(crate) fn load_motion_of(
+    rig: &Rig,
+    rig_space: &Space,
+    source: &Source,
+    options: &ReadOptions,
+) -> Result<(Contents, Motion, FileNote), FileError> {
     let (mut contents, mut note) = read_contents(&source.path, &options.space_of(&source.path, rig_space))?;
     source.select(&mut contents)?;
     note.role = "motion".into();
@@ -177,7 +187,7 @@ pub fn load_motion(
         note.remarks
             .push(format!("{gone} of the rig's {all} bones are not in it, and stay at rest (first: \"{first}\")"));
     }
-    Ok((motion, note))
+    Ok((contents, motion, note))
 }
 
 /// A motion on the skeleton of its own file, bones in the file's order: a clip, or the poses of a bundle.

@@ -21,6 +21,7 @@ pub(super) fn with_motion(
     path: &Path,
     note: &mut FileNote,
 ) -> Result<Vec<Example>, FileError> {
+    note.needs.order = true;
     let skins: Vec<&Record> = contents.records.iter().filter(|r| r.positions.is_some()).collect();
     let count = skins.first().and_then(|r| r.positions.as_ref()).map_or(0, Vec::len);
     let file = motion.source.path.display();
@@ -33,7 +34,7 @@ pub(super) fn with_motion(
             Some(made)
         });
         let examples: Vec<Example> = examples.collect();
-        check_skins(rig, &examples, path)?;
+        check_skins(rig, &examples, options.trust_order, path)?;
         Ok(examples)
     };
     if skins.len() == motion.motion.frames.len() {
@@ -47,6 +48,8 @@ pub(super) fn with_motion(
         FileError::lacks(path, what, "give the clip as many frames as there are skins, for example with `fps`")
     };
     let times: Option<Vec<f64>> = skins.iter().map(|record| record.time).collect();
+    // A time that all skins share says nothing of any.
+    let times = times.filter(|times| times.len() < 2 || times.iter().any(|time| *time != times[0]));
     let (Some(times), false, None) = (times, motion.contents.clips.is_empty(), options.fps) else {
         return Err(refused(counts));
     };

@@ -110,6 +110,7 @@ fn bundle<E: From<FileError>>(
         }
         let mut of_slice = FileNote { remarks: vec![], ..note.clone() };
         let records = with_both(rig, contents, options, path, &mut of_slice).map_err(stopped)?;
+        note.needs = of_slice.needs;
         if note.remarks.is_empty() {
             note.remarks = of_slice.remarks;
         }

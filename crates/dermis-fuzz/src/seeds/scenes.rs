@@ -310,11 +310,19 @@ pub fn shares() -> Vec<Vec<u8>> {
     vec![to_bytes(|out| share_file::write(&share, out)).expect(WRITTEN)]
 }
 
-/// FBX files in three spaces, each as text and in binary.
+/// FBX files in three spaces, and one with a shape limited per vertex, shown by default, on vertices without weights; each as text
+/// and in binary.
 pub fn fbx_files() -> Vec<Vec<u8>> {
     let z_up = Fbx { axes: [(2, 1), (1, -1), (0, 1)], unit: 1.0, weight_sum: 2.0 };
     let odd = Fbx { axes: [(0, -1), (1, 1), (2, 1)], unit: 2.54, weight_sum: 0.5 };
-    let texts = [Fbx::default(), z_up, odd].map(|fbx| fbx.text());
+    let [plain, z_up, odd] = [Fbx::default(), z_up, odd].map(|fbx| fbx.text());
+    let limited = plain.replacen(
+        "DeformPercent: 0\n FullWeights: *1 { a: 100 }",
+        "DeformPercent: 40\n FullWeights: *2 { a: 25,75 }",
+        1,
+    );
+    let limited = limited.replacen("a: 0.5,0.5,1,1,1,1 }", "a: 0.5,0.5,1,1,0,0 }", 1);
+    let texts = [plain, z_up, odd, limited];
     texts.iter().map(|text| text.clone().into_bytes()).chain(texts.iter().map(|text| binary(text))).collect()
 }
 

@@ -7,8 +7,8 @@ use crate::contents::{Flaw, ReadError};
 use crate::flaws::{Flaws, short};
 use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::skeleton::invert;
-use dermis_rig::{Mesh, Skeleton, SkeletonError};
-use std::collections::HashMap;
+use dermis_rig::{Mesh, Skeleton, SkeletonError, WorldPose};
+use std::collections::{HashMap, HashSet};
 use ufbx::{ElementType, SceneRoot, SkinDeformer};
 
 /// Bones in the order met.
@@ -32,10 +32,37 @@ pub(super) struct SkinMap {
     pub bones: Vec<Option<usize>>,
     /// Moves the mesh's own vertices to our world as they were bound.
     pub rest: DAffine3,
+    /// The bone that the mesh's own node became, if vertices without weights hang on it.
+    pub still: Option<usize>,
+}
+
+impl SkinMap {
+    /// Bones and weights of a vertex as the file has them.
+    pub fn row(&self, skin: &SkinDeformer, vertex: usize) -> Vec<(usize, f64)> {
+        let entries = skin.vertices.get(vertex).and_then(|vertex| {
+            let from = vertex.weight_begin as usize;
+            skin.weights.get(from..from + vertex.num_weights as usize)
+        });
+        let bone = |cluster: u32| self.bones.get(cluster as usize).copied().flatten();
+        let entry = |w: &ufbx::SkinWeight| Some((bone(w.cluster_index)?, w.weight));
+        entries.unwrap_or_default().iter().filter_map(entry).collect()
+    }
+}
+
+/// Whether a vertex with these bones and weights follows any of them.
+pub(super) fn is_weighted(row: &[(usize, f64)]) -> bool {
+    row.iter().any(|(_, weight)| *weight > 0.0)
 }
 
 impl Bones {
-    pub fn read(scene: &SceneRoot, world: &DAffine3, blocks: &[Block], flaws: &mut Flaws) -> Result<Self, ReadError> {
+    /// - `moving`: nodes that a take moves
+    pub fn read(
+        scene: &SceneRoot,
+        world: &DAffine3,
+        blocks: &[Block],
+        moving: &HashSet<usize>,
+        flaws: &mut Flaws,
+    ) -> Result<Self, ReadError> {
         let mut made = Self::default();
         for (at, block) in blocks.iter().enumerate() {
             let mesh = block.mesh(scene);
@@ -44,12 +71,23 @@ impl Bones {
                     let p = DVec3::new(p.x, p.y, p.z);
                     (low.min(p), high.max(p))
                 });
-                made.add(at, skin, world, &corners(bounds), flaws)?;
+                made.add(at, (&scene.nodes[block.node], mesh.vertices.len(), skin), world, &corners(bounds), flaws)?;
             }
         }
-        let limbs: Vec<usize> = (0..scene.nodes.len())
+        let mut limbs: Vec<usize> = (0..scene.nodes.len())
             .filter(|&at| !scene.nodes[at].is_root && scene.nodes[at].attrib_type == ElementType::Bone)
             .collect();
+        if !made.skins.is_empty() {
+            // A mesh that moves by itself, or with a node below the nearest bone, is a bone of its own.
+            let is_limb: HashSet<usize> = limbs.iter().copied().collect();
+            let is_bone = |node: usize| made.by_node.contains_key(&node) || is_limb.contains(&node);
+            let moves = |node: usize| {
+                above(scene, node).take_while(|&at| at == node || !is_bone(at)).any(|at| moving.contains(&at))
+            };
+            let unskinned = blocks.iter().enumerate().filter(|(at, _)| !made.skins.contains_key(at));
+            let own = unskinned.map(|(_, block)| block.node).filter(|&node| !is_bone(node) && moves(node));
+            limbs.extend(own.collect::<Vec<_>>());
+        }
         if !made.names.is_empty() || !limbs.is_empty() {
             made.add_unbound(scene, world, &limbs, flaws);
         } else if blocks.is_empty() && !scene.anim_stacks.is_empty() {
@@ -81,7 +119,7 @@ impl Bones {
     fn add(
         &mut self,
         block: usize,
-        skin: &SkinDeformer,
+        (mesh_node, vertices, skin): (&ufbx::Node, usize, &SkinDeformer),
         world: &DAffine3,
         corners: &[DVec3; 8],
         flaws: &mut Flaws,
@@ -112,29 +150,32 @@ impl Bones {
             }
         }
         let rest = best.map_or(*world, |(_, rest)| rest);
-        let mut bones = Vec::with_capacity(skin.clusters.len());
-        for cluster in skin.clusters.iter() {
-            let Some(node) = cluster.bone_node.as_ref() else {
-                flaws.add(Flaw::Unsupported, || format!("cluster \"{:.100}\" without a bone", &*cluster.element.name));
-                bones.push(None);
-                continue;
-            };
+        for cluster in skin.clusters.iter().filter(|cluster| cluster.bone_node.is_none()) {
+            flaws.add(Flaw::Unsupported, || format!("cluster \"{:.100}\" without a bone", &*cluster.element.name));
+        }
+        let mut bone_of = |made: &mut Self, node: &ufbx::Node, to_bone: DAffine3| {
             let (at, name) = (node.element.typed_id as usize, node_name(node));
-            let to_bone = affine(&cluster.geometry_to_bone);
             let singular =
                 || SkeletonError::SingularBind { bone: name.clone(), determinant: to_bone.matrix3.determinant() };
             let bind = rest * invert(&to_bone).ok_or_else(singular)?;
-            if let Some(known) = self.of_node(at) {
-                let theirs = invert(&self.sizes[known]).map(|size| self.binds[known] * size * to_bone);
+            if let Some(known) = made.of_node(at) {
+                let theirs = invert(&made.sizes[known]).map(|size| made.binds[known] * size * to_bone);
                 if theirs.is_some_and(|theirs| same(&theirs, &rest)) {
-                    bones.push(Some(known));
-                    continue;
+                    return Ok::<usize, SkeletonError>(known);
                 }
                 flaws.add(Flaw::BindDisagrees, || name.clone());
             }
-            bones.push(Some(self.push(at, name, bind, world)));
+            Ok(made.push(at, name, bind, world))
+        };
+        let mut map = SkinMap { bones: Vec::with_capacity(skin.clusters.len()), rest, still: None };
+        for cluster in skin.clusters.iter() {
+            let bone = cluster.bone_node.as_ref().map(|node| bone_of(self, node, affine(&cluster.geometry_to_bone)));
+            map.bones.push(bone.transpose()?);
         }
-        self.skins.insert(block, SkinMap { bones, rest });
+        if (0..vertices).any(|vertex| !is_weighted(&map.row(skin, vertex))) {
+            map.still = Some(bone_of(self, mesh_node, affine(&mesh_node.geometry_to_node))?);
+        }
+        self.skins.insert(block, map);
         Ok(())
     }
 
@@ -166,15 +207,7 @@ impl Bones {
 
     /// The nearest node above `node` that is a bone, and the bone.
     pub fn bone_above(&self, scene: &SceneRoot, node: usize) -> Option<(usize, usize)> {
-        let mut above = scene.nodes[node].parent.as_ref();
-        while let Some(parent) = above {
-            let at = parent.element.typed_id as usize;
-            if let Some(bone) = self.of_node(at) {
-                return Some((at, bone));
-            }
-            above = parent.parent.as_ref();
-        }
-        None
+        above(scene, node).skip(1).find_map(|at| Some((at, self.of_node(at)?)))
     }
 
     /// The bone above each bone, −1 for a root.
@@ -183,34 +216,44 @@ impl Bones {
     }
 }
 
+/// A node, and those above it.
+pub(super) fn above(scene: &SceneRoot, node: usize) -> impl Iterator<Item = usize> {
+    let parent = |&at: &usize| Some(scene.nodes[at].parent.as_ref()?.element.typed_id as usize);
+    std::iter::successors(Some(node), parent)
+}
+
 /// The name of a node without the namespaces in front of it ("mixamorig:Hips" keeps its name, as other programs do).
-fn node_name(node: &ufbx::Node) -> String {
+pub(super) fn node_name(node: &ufbx::Node) -> String {
     match &*node.element.name {
         "" => format!("node {}", node.element.typed_id),
         name => short(name),
     }
 }
 
-/// Counts bones whose pose in the scene moves the mesh's box away from rest.
-pub(super) fn count_not_at_bind(
+/// The pose that the scene shows without a take, if it moves the mesh's box away from rest; bones that do are counted.
+pub(super) fn default_pose(
     skeleton: &Skeleton,
     scene: &SceneRoot,
     world: &DAffine3,
     sorted: &[(usize, DAffine3)],
     mesh: Option<&Mesh>,
     flaws: &mut Flaws,
-) {
+) -> Option<WorldPose> {
     let bounds = mesh.map(Mesh::bounds).unwrap_or_else(|| {
         let start = (DVec3::INFINITY, DVec3::NEG_INFINITY);
         skeleton.bind().iter().fold(start, |(low, high), b| (low.min(b.translation), high.max(b.translation)))
     });
     let corners = corners(bounds);
     let diagonal = corners[0].distance(corners[7]);
-    for (bone, (node, size)) in skeleton.bones().zip(sorted) {
-        let now = *world * affine(&scene.nodes[*node].node_to_world) * *size;
-        let moved = now * skeleton.inverse_bind()[bone];
+    let now = |(node, size): &(usize, DAffine3)| *world * affine(&scene.nodes[*node].node_to_world) * *size;
+    let shown = WorldPose::new(sorted.iter().map(now).collect());
+    let mut is_rest = true;
+    for (bone, now) in skeleton.bones().zip(shown.bones.iter()) {
+        let moved = *now * skeleton.inverse_bind()[bone];
         if apart(&moved, &DAffine3::IDENTITY, &corners) > AGREE * diagonal {
             flaws.add(Flaw::NotAtBind, || skeleton.names()[bone].clone());
+            is_rest = false;
         }
     }
+    (!is_rest && shown.bones.iter().all(|bone| bone.is_finite())).then_some(shown)
 }

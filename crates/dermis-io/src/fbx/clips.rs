@@ -1,12 +1,17 @@
 //! Takes as clips, evaluated by the library when they are asked for.
 
 use super::affine;
+use super::bones::{above, node_name};
 use crate::contents::{Clip, ClipFrame, Flaw};
 use crate::flaws::{Flaws, short};
 use dermis_rig::WorldPose;
 use dermis_rig::glam::DAffine3;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
-use ufbx::{AnimStack, EvaluateOpts, SceneRoot};
+use ufbx::{AnimCurve, AnimProp, AnimStack, ElementType, EvaluateOpts, SceneRoot};
+
+/// Names that a line lists at most.
+const LISTED: usize = 3;
 
 /// An hour at 24 frames per second, as much as anything samples from a clip.
 const MOST_FRAMES: f64 = 86_400.0;
@@ -14,6 +19,72 @@ const MOST_FRAMES: f64 = 86_400.0;
 /// Frames per second of the file.
 pub(super) fn rate(scene: &SceneRoot) -> Option<f64> {
     Some(scene.settings.frames_per_second).filter(|rate| (1e-3..=1e4).contains(rate))
+}
+
+/// Numbers of the nodes that a take moves.
+pub(super) fn moving_nodes(scene: &SceneRoot) -> HashSet<usize> {
+    scene.anim_stacks.iter().flat_map(|stack| moving(stack)).filter_map(moved_node).collect()
+}
+
+/// What changes in a take: properties with a curve that is not level.
+fn moving(stack: &AnimStack) -> impl Iterator<Item = &AnimProp> {
+    let changes = |curve: &AnimCurve| {
+        let (low, high) = (curve.min_value, curve.max_value);
+        // A millionth: what exporters that write a key per frame lose of a constant in 32 bits.
+        high - low > 1e-6 * low.abs().max(high.abs()).max(1.0)
+    };
+    let props = stack.layers.iter().flat_map(|layer| layer.anim_props.iter());
+    props.filter(move |prop| prop.anim_value.curves.iter().flatten().any(|curve| changes(curve)))
+}
+
+/// The node whose place the property is.
+fn moved_node(prop: &AnimProp) -> Option<usize> {
+    let is_place = matches!(&*prop.prop_name, "Lcl Translation" | "Lcl Rotation" | "Lcl Scaling");
+    (is_place && prop.element.type_ == ElementType::Node).then_some(prop.element.typed_id as usize)
+}
+
+/// Names what takes change and nothing here reads: nodes that carry no bone, and other properties.
+fn name_unread(scene: &SceneRoot, bones: &[(usize, DAffine3)], channels: &[usize], flaws: &mut Flaws) {
+    let mut read: HashSet<usize> = HashSet::new();
+    for (node, _) in bones {
+        // Nodes above a node that was met were met as well.
+        above(scene, *node).take_while(|&at| read.insert(at)).for_each(drop);
+    }
+    let is_skinned = |node: usize| {
+        let mesh = scene.nodes[node].mesh.as_ref();
+        mesh.is_some_and(|mesh| !mesh.skin_deformers.is_empty()) // goes where its bones go
+    };
+    let names: HashSet<&str> = channels.iter().map(|&at| &*scene.blend_channels[at].element.name).collect();
+    let (mut nodes, mut others) = (BTreeSet::new(), BTreeSet::new());
+    for prop in scene.anim_stacks.iter().flat_map(|stack| moving(stack)) {
+        let (element, at) = (&prop.element, prop.element.typed_id as usize);
+        match moved_node(prop) {
+            Some(node) if read.contains(&node) || is_skinned(node) => {}
+            Some(node) => _ = nodes.insert(node),
+            None if element.type_ == ElementType::BlendChannel && channels.contains(&at) => {}
+            // Some programs key the mesh's property of a channel's name as well.
+            None if element.type_ == ElementType::Mesh && names.contains(&*prop.prop_name) => {}
+            None => _ = others.insert((&*prop.prop_name, element.element_id)),
+        }
+    }
+    let list = |names: Vec<String>| {
+        let more = if names.len() > LISTED { ", …" } else { "" };
+        let shown: Vec<String> = names.iter().take(LISTED).map(|name| format!("\"{name:.40}\"")).collect();
+        shown.join(", ") + more
+    };
+    let (count, names) = (nodes.len(), nodes.iter().map(|&node| node_name(&scene.nodes[node])).collect());
+    match count {
+        0 => {}
+        1 => flaws.unread(&format!("1 animated node outside the skeleton: {}", list(names))),
+        _ => flaws.unread(&format!("{count} animated nodes outside the skeleton: {}", list(names))),
+    }
+    let of = |(prop, id): &(&str, u32)| format!("{prop} of {}", &*scene.elements[*id as usize].name);
+    let (count, names) = (others.len(), others.iter().map(of).collect());
+    match count {
+        0 => {}
+        1 => flaws.unread(&format!("1 animated property: {}", list(names))),
+        _ => flaws.unread(&format!("{count} animated properties: {}", list(names))),
+    }
 }
 
 /// Every take over the bones (node and size) and the blend channels.
@@ -31,6 +102,7 @@ pub(super) fn read(
         }
         return Vec::new();
     }
+    name_unread(scene, &bones, &channels, flaws);
     let rate = rate(scene).unwrap_or(24.0);
     let player = Arc::new(Player { scene: Arc::clone(scene), world: *world, bones, channels });
     let mut clips = Vec::new();

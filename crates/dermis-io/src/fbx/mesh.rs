@@ -1,8 +1,8 @@
 //! Meshes of a scene as one mesh, with weights and blend shapes.
 
-use super::bones::Bones;
+use super::bones::{Bones, is_weighted};
 use super::drawn::{self, Corners, MOST_UVS};
-use super::{affine, damaged};
+use super::{affine, damaged, shapes};
 use crate::contents::{Contents, Flaw, MorphTarget, ReadError};
 use crate::flaws::{Flaws, short};
 use crate::surface;
@@ -10,8 +10,8 @@ use dermis_rig::glam::{DAffine3, DVec3, Vec4};
 use dermis_rig::mesh::RenderPart;
 use dermis_rig::skeleton::invert;
 use dermis_rig::{BoneIndex, Influences, Mesh, Polygons};
-use std::collections::HashMap;
-use ufbx::SceneRoot;
+use std::collections::{BTreeSet, HashMap};
+use ufbx::{SceneRoot, SkinningMethod, SubdivisionDisplayMode};
 
 /// A mesh as one node shows it.
 pub(super) struct Block {
@@ -41,6 +41,28 @@ pub(super) fn blocks(scene: &SceneRoot, allowance: usize) -> Result<Vec<Block>, 
         blocks.push(Block { node, mesh: mesh.element.typed_id as usize });
     }
     Ok(blocks)
+}
+
+/// Names meshes that no node shows, surfaces that are cages of finer ones, and counts meshes that stand at rest although a bone above them may move.
+pub(super) fn name_unread(scene: &SceneRoot, blocks: &[Block], bones: &Bones, flaws: &mut Flaws) {
+    let shown: BTreeSet<usize> = blocks.iter().map(|block| block.mesh).collect();
+    let unshown = scene.meshes.iter().enumerate().filter(|(at, mesh)| mesh.num_vertices > 0 && !shown.contains(at));
+    for (_, mesh) in unshown {
+        flaws.unread(&format!("mesh \"{}\", which no node shows", short(&mesh.element.name)));
+    }
+    for at in shown {
+        let mesh = &scene.meshes[at];
+        let levels = mesh.subdivision_preview_levels.max(mesh.subdivision_render_levels);
+        if mesh.subdivision_display_mode != SubdivisionDisplayMode::Disabled && levels > 0 {
+            flaws.unread(&format!("subdivision of \"{}\"", short(&mesh.element.name)));
+        }
+    }
+    if bones.skins.is_empty() {
+        for block in blocks.iter().filter(|block| bones.bone_above(scene, block.node).is_some()) {
+            let name = short(&scene.nodes[block.node].element.name);
+            flaws.add(Flaw::Unskinned, || format!("\"{name}\", at rest whatever the bone above it does"));
+        }
+    }
 }
 
 /// A block that is kept, with its way into the rest space.
@@ -82,7 +104,8 @@ impl Joined {
             let skin = bones.skins.get(&at);
             let here = *world * affine(&node.geometry_to_world);
             let hung = || {
-                let (above, bone) = bones.bone_above(scene, block.node)?;
+                let own = bones.of_node(block.node).map(|bone| (block.node, bone));
+                let (above, bone) = own.or_else(|| bones.bone_above(scene, block.node))?;
                 let above = *world * affine(&scene.nodes[above].node_to_world) * bones.sizes[bone];
                 Some((bones.binds[bone] * invert(&above)? * here, Some(bone)))
             };
@@ -97,6 +120,9 @@ impl Joined {
                 }
             };
             let Some((rest, bone)) = way else { continue };
+            if is_hidden(node) {
+                flaws.add(Flaw::Hidden, || format!("\"{name}\""));
+            }
             let start = mesh.positions.len();
             mesh.positions
                 .extend(source.vertices.iter().map(|p| rest.transform_point3(DVec3::new(p.x, p.y, p.z)) + DVec3::ZERO));
@@ -131,18 +157,17 @@ impl Joined {
                 if source.skin_deformers.len() > 1 {
                     flaws.unread(&format!("further skins of \"{name}\""));
                 }
-                if skin.num_dq_weights > 0 {
-                    flaws.unread(&format!("dual quaternion weights of \"{name}\""));
+                if let Some(how) = blending(skin) {
+                    flaws.add(Flaw::Blending, || format!("\"{name}\", {how}"));
                 }
-                rows.extend((0..vertices).map(|v| {
-                    let row = skin.vertices.get(v).map_or(&[][..], |vertex| {
-                        let from = vertex.weight_begin as usize;
-                        skin.weights.get(from..from + vertex.num_weights as usize).unwrap_or(&[])
-                    });
-                    let bone = |cluster: u32| map.bones.get(cluster as usize).copied().flatten();
-                    let entry = |w: &ufbx::SkinWeight| Some((BoneIndex::new(place[bone(w.cluster_index)?]), w.weight));
-                    row.iter().filter_map(entry).collect()
-                }));
+                for vertex in 0..vertices {
+                    let mut row = map.row(skin, vertex);
+                    if let (false, Some(still)) = (is_weighted(&row), map.still) {
+                        flaws.add(Flaw::Unweighted, || format!("vertex {vertex} of \"{name}\""));
+                        row = vec![(still, 1.0)];
+                    }
+                    rows.push(row.into_iter().map(|(bone, weight)| (BoneIndex::new(place[bone]), weight)).collect());
+                }
             } else {
                 let row = bone.map(|bone| (BoneIndex::new(place[bone]), 1.0));
                 rows.extend((0..vertices).map(|_| row.into_iter().collect::<Vec<_>>()));
@@ -190,11 +215,7 @@ impl Joined {
         for part in &self.parts {
             for channel in scene.meshes[part.mesh].blend_deformers.iter().flat_map(|deformer| deformer.channels.iter())
             {
-                let Some(shape) = channel.keyframes.last().map(|key| &key.shape) else { continue };
-                if channel.keyframes.len() > 1 {
-                    flaws
-                        .add(Flaw::Unsupported, || format!("shapes in between of \"{:.100}\"", &*channel.element.name));
-                }
+                let Some(offsets) = shapes::offsets(channel, scene.metadata.exporter, flaws) else { continue };
                 let id = channel.element.typed_id as usize;
                 let target = *known.entry(id).or_insert_with(|| {
                     channels.push(id);
@@ -208,13 +229,12 @@ impl Joined {
                     contents.morphs.push(MorphTarget { name, deltas: vec![DVec3::ZERO; mesh.positions.len()] });
                 }
                 let mut deltas = std::mem::take(&mut contents.morphs[target].deltas);
-                for (&vertex, d) in shape.offset_vertices.iter().zip(&*shape.position_offsets) {
+                for (vertex, d) in offsets {
                     if vertex as usize >= part.vertices {
                         let (name, vertices) = (&contents.morphs[target].name, part.vertices);
                         return Err(damaged(format!("blend shape \"{name}\" names vertex {vertex} of {vertices}")));
                     }
-                    let offset = part.rest.transform_vector3(DVec3::new(d.x, d.y, d.z));
-                    deltas[part.start + vertex as usize] += offset;
+                    deltas[part.start + vertex as usize] += part.rest.transform_vector3(d);
                 }
                 let finite = deltas.iter().all(|d| d.is_finite());
                 contents.morphs[target].deltas = deltas;
@@ -223,10 +243,49 @@ impl Joined {
                 }
             }
         }
+        let shown: Vec<f64> = channels.iter().map(|&channel| scene.blend_channels[channel].weight).collect();
+        for (morph, weight) in contents.morphs.iter().zip(&shown).filter(|(_, weight)| **weight != 0.0) {
+            if !weight.is_finite() {
+                return Err(damaged(format!("the percentage of blend shape \"{}\" is not finite", morph.name)));
+            }
+            flaws.add(Flaw::NotAtZero, || format!("\"{}\" at {weight}", morph.name));
+        }
+        contents.morph_weights = if shown.iter().any(|weight| *weight != 0.0) { shown } else { Vec::new() };
         contents.mesh = Some(mesh);
         contents.weights = self.weights;
         Ok(channels)
     }
+}
+
+/// How a skin blends its bones, if not linearly.
+fn blending(skin: &ufbx::SkinDeformer) -> Option<&'static str> {
+    match skin.skinning_method {
+        SkinningMethod::DualQuaternion => Some("by dual quaternions"),
+        SkinningMethod::BlendedDqLinear => Some("in part by dual quaternions"),
+        SkinningMethod::Rigid if skin.max_weights_per_vertex > 1 => Some("rigidly, several bones to a vertex"),
+        _ if skin.num_dq_weights > 0 => Some("with weights for dual quaternions"),
+        _ if skin.clusters.iter().any(|cluster| is_additive(cluster)) => Some("by adding"),
+        _ => None,
+    }
+}
+
+/// Whether a cluster adds its movement to what stays of the mesh, in place of a share of it.
+fn is_additive(cluster: &ufbx::SkinCluster) -> bool {
+    let mode = cluster.element.dom_node.as_ref().and_then(|node| ufbx::dom_find(node, "Mode"));
+    mode.and_then(|mode| mode.values.first()).is_some_and(|mode| &*mode.value_str == "Additive")
+}
+
+/// Whether the file hides a node, or one above it that hides what is below.
+fn is_hidden(node: &ufbx::Node) -> bool {
+    let mut at = node;
+    while at.visible {
+        let inherits = at.element.props.find_prop("Visibility Inheritance").is_none_or(|p| p.value_int != 0);
+        match at.parent.as_ref().filter(|_| inherits) {
+            Some(parent) => at = parent,
+            None => return false,
+        }
+    }
+    true
 }
 
 /// What polygons were made of.

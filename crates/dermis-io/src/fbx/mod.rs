@@ -8,13 +8,15 @@
 //! bound. The file also states where bones stood then (its `TransformLink`), so the rest mesh stands in the world as it
 //! was bound: rest = G p with G = `TransformLink` I_k of the skin's first bone, B_k = G I_k⁻¹.
 //! Materials and their file textures become those of glTF, with the textures that it has a place for.
-//! Not read: computed textures, geometry caches, shapes in between, constraints, cameras, lights (all named).
+//! Not read, and named: computed textures, geometry caches, shapes in between, constraints, cameras, lights, subdivision, skins that
+//! do not blend linearly, what takes move beyond bones and shapes.
 
 mod appearance;
 mod bones;
 mod clips;
 mod drawn;
 mod mesh;
+mod shapes;
 
 use crate::contents::{Contents, Flaw, Format, ReadError, Resolve, Space, UpAxis};
 use crate::flaws::{Flaws, make_unique};
@@ -38,8 +40,9 @@ fn allowance(file: usize) -> usize {
 /// - `name`: what the file is called in [`Contents::name`]; its textures may stand in `STEM.fbm/`
 /// - `resolve`: a file beside this one, by its relative path; called for the images of textures only, a gigabyte at most
 ///
-/// Meshes are joined in the order of the scene. A mesh without a skin hangs rigidly on the bone above it, if other
-/// meshes have one, else it is left out; without any skin all meshes are at rest where the scene shows them. Bones are
+/// Meshes are joined in the order of the scene, hidden ones too. A mesh without a skin hangs rigidly on the bone above it, if other
+/// meshes have one, or is a bone of its own if a take moves it, else it is left out; without any skin all meshes are at rest where
+/// the scene shows them. Vertices of a skin that have no weight hang on the node of their mesh, which is a bone then. Bones are
 /// the nodes a skin names and those the file calls limbs; in a file without any, but with animation and without a mesh, all
 /// nodes. Every take is a clip with a key per frame of the file's rate, from 0 at the take's beginning; between frames it
 /// is evaluated as well. Bones are scaled to unit size at rest, which moves no vertex. Polygons of one material come one
@@ -55,7 +58,7 @@ pub fn read(bytes: &[u8], name: &str, resolve: &Resolve<'_>) -> Result<Contents,
     space.check()?;
     let mut contents = Contents { name: name.into(), format: Format::Fbx, space, ..Contents::default() };
     let blocks = mesh::blocks(&scene, allowance(bytes.len()))?;
-    let mut bones = Bones::read(&scene, &world, &blocks, &mut flaws)?;
+    let mut bones = Bones::read(&scene, &world, &blocks, &clips::moving_nodes(&scene), &mut flaws)?;
     make_unique(&mut bones.names, &mut flaws);
 
     let mut place: Vec<usize> = Vec::new(); // of each bone in the skeleton
@@ -78,11 +81,14 @@ pub fn read(bytes: &[u8], name: &str, resolve: &Resolve<'_>) -> Result<Contents,
     }
     let channels = joined.fill(&scene, &mut contents, allowance(bytes.len()), &mut flaws)?;
     if let Some(skeleton) = &contents.skeleton {
-        bones::count_not_at_bind(skeleton, &scene, &world, &sorted, contents.mesh.as_ref(), &mut flaws);
+        contents.default_pose =
+            bones::default_pose(skeleton, &scene, &world, &sorted, contents.mesh.as_ref(), &mut flaws);
     }
     contents.frames_per_second = clips::rate(&scene);
     contents.clips = clips::read(&scene, &world, sorted, channels, allowance(bytes.len()), &mut flaws);
+    mesh::name_unread(&scene, &blocks, &bones, &mut flaws);
     for (count, what) in [
+        (scene.lod_groups.len(), "groups of levels of detail (every level is joined)"),
         (scene.cache_files.len(), "geometry caches"),
         (scene.cameras.len(), "cameras"),
         (scene.lights.len(), "lights"),
@@ -110,6 +116,7 @@ fn load(bytes: &[u8]) -> Result<SceneRoot, ReadError> {
         file_format: FileFormat::Fbx,
         index_error_handling: IndexErrorHandling::AbortLoading,
         node_depth_limit: 1000,
+        retain_dom: true, // for what the library has no word for: `FullWeights` as written
         ..LoadOpts::default()
     };
     ufbx::load_memory(bytes, options).map_err(|error| {

@@ -3,6 +3,7 @@
 //! A take is names, a rate, and a place per frame and marker. [`read`] tells the two formats apart by their first bytes.
 
 mod c3d;
+mod rows;
 mod trc;
 
 use crate::contents::Warning;

@@ -1,6 +1,7 @@
 //! TRC: tab-separated text. Three lines of header, names, coordinates, then a line per frame: number, time, x, y, z of every marker, empty where one was
 //! not seen.
 
+use super::rows::{self, Row};
 use super::{MarkerTake, TakeSpace, damaged, metres, ours};
 use crate::contents::Flaw;
 use crate::flaws::{Flaws, make_unique, short};
@@ -36,13 +37,11 @@ pub(super) fn read(bytes: &[u8], space: &TakeSpace) -> Result<MarkerTake, ReadEr
     }
     make_unique(&mut names, &mut flaws);
     next("the names of its coordinates")?;
-    let mut frames = Vec::new();
+    let (mut frames, mut rows) = (Vec::new(), Vec::new());
     for (number, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
         let mut cells = line.split('\t').map(str::trim);
-        let frame = cells.next().unwrap_or_default();
-        if frame.parse::<f64>().is_err() || cells.next().is_none_or(|time| time.parse::<f64>().is_err()) {
-            return Err(damaged(format!("line {number}: it begins with no frame and time")));
-        }
+        let row = cells.next().zip(cells.next()).and_then(|(frame, time)| Row::parse(frame, time));
+        rows.push(row.ok_or_else(|| damaged(format!("line {number}: it begins with no frame and time")))?);
         let mut places = Vec::with_capacity(names.len());
         let mut is_cut = false;
         for name in &names {
@@ -80,8 +79,15 @@ pub(super) fn read(bytes: &[u8], space: &TakeSpace) -> Result<MarkerTake, ReadEr
             )));
         }
     }
-    if let Some(stated) = stated.filter(|stated| *stated != frames.len() as u64) {
-        flaws.add(Flaw::CountMismatch, || format!("{stated} frames are stated, there are {}", frames.len()));
+    let found = frames.len();
+    // As many frames as the bytes can have cells.
+    let most = bytes.len() / names.len() + 1024;
+    let (rate, places) = rows::places(&rows, rate, most, &mut flaws)?;
+    let mut whole = vec![vec![None; names.len()]; places.last().map_or(0, |last| last + 1)];
+    places.iter().zip(frames).for_each(|(&at, row)| whole[at] = row);
+    let frames = whole;
+    if let Some(stated) = stated.filter(|stated| *stated != found as u64 && *stated != frames.len() as u64) {
+        flaws.add(Flaw::CountMismatch, || format!("{stated} frames are stated, there are {found}"));
     }
     Ok(MarkerTake { names, rate, frames, metres_per_unit, warnings: flaws.warnings })
 }

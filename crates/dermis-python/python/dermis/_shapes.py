@@ -295,6 +295,7 @@ def invert(
     up: Literal["y", "z"] | None = None,
     unit: float | None = None,
     fps: float | None = None,
+    trust_order: bool = False,
     replace: bool = False,
     progress: Progress = None,
 ) -> Inversion | dict[str, Any]:
@@ -334,6 +335,8 @@ def invert(
         With files: what a bundle holds as ``vertices``.
     up, unit, fps
         How files are read that do not say it themselves.
+    trust_order : bool
+        With files: whether vertices are taken in their order, without the checks that recognise another order than the rig's.
     replace : bool
         Whether an output that exists is replaced.
     progress : bool or callable, optional
@@ -352,7 +355,9 @@ def invert(
         For a function that returns another shape or entries that are not finite. What the function raises is raised as it is.
     """
     if callable(deformer):
-        of_files = _given(poses=poses, at=at, out=out, vertices=vertices, up=up, unit=unit, fps=fps)
+        of_files = _given(
+            poses=poses, at=at, out=out, vertices=vertices, up=up, unit=unit, fps=fps, trust_order=trust_order or None
+        )
         for name in of_files:
             raise Error(f"{name} has no effect with a function as deformer")
         points = rig.rest_vertices if isinstance(rig, Rig) else np.asarray(rig)
@@ -400,7 +405,8 @@ def invert(
         rig=_input(rig), sculpts=files, poses=_input(poses), method=method, coupled=coupled, vertices=vertices,
         max_correction=max_correction,
         deformer={"skinning": deformer} if isinstance(deformer, str) else deformer,
-        read=_read(up=up, unit=unit, fps=fps), out=_text(out), existing=_existing(replace),
+        read=_read(up=up, unit=unit, fps=fps, trust_order=trust_order or None), out=_text(out),
+        existing=_existing(replace),
     )
     return run({"invert": recipe}, progress)  # type: ignore[no-any-return]
 

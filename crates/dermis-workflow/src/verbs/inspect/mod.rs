@@ -220,11 +220,13 @@ pub fn lines(value: &Value) -> Vec<String> {
             text(&model["program"])
         ));
     }
-    if let Some(unread) = value["unread"].as_array().filter(|u| !u.is_empty()) {
+    let unread = value["unread"].as_array().filter(|u| !u.is_empty());
+    if let Some(unread) = unread {
         out.push(format!("  not read    {}", unread.iter().map(&text).collect::<Vec<_>>().join(", ")));
     }
     let flaws = value["flaws"].as_array().map(Vec::as_slice).unwrap_or_default();
-    if flaws.is_empty() {
+    // Whoever leaves something out cannot know that it has no flaw.
+    if flaws.is_empty() && unread.is_none() {
         out.push("  flaws       none found".into());
     }
     for flaw in flaws {

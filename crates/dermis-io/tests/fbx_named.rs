@@ -1,0 +1,266 @@
+//! What an FBX file says beyond bones and weights is read right, or named: texts of the testkit with a line more, by hand.
+
+use dermis_io::{Contents, Flaw, fbx};
+use dermis_rig::BoneIndex;
+use dermis_rig::glam::DVec3;
+use dermis_testkit::fbx::{BEND, Fbx, ROWS, SLIDE};
+
+/// The strip with texts replaced, each of which must be there.
+fn with(changes: &[(&str, &str)]) -> String {
+    changes.iter().fold(Fbx::default().text(), |text, (old, new)| {
+        assert!(text.contains(old), "{old}");
+        text.replacen(old, new, 1)
+    })
+}
+
+fn read(text: &str) -> Contents {
+    let alone = |_: &str, _: u64| Err(std::io::ErrorKind::NotFound.into());
+    fbx::read(text.as_bytes(), "strip.fbx", &alone).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn flaws(contents: &Contents) -> Vec<(Flaw, usize)> {
+    contents.warnings.iter().map(|warning| (warning.flaw, warning.count)).collect()
+}
+
+/// Vertices as the skeleton's own linear blending shows them in a clip.
+fn shown(contents: &Contents, clip: usize, time: f64) -> Vec<DVec3> {
+    let frame = (contents.clips[clip].sample)(time);
+    let moved = contents.skeleton.as_ref().unwrap().bone_transforms(&frame.pose);
+    let mut rest = contents.mesh.as_ref().unwrap().positions.clone();
+    for (morph, weight) in contents.morphs.iter().zip(&frame.morph_weights) {
+        rest.iter_mut().zip(&morph.deltas).for_each(|(p, d)| *p += *d * *weight);
+    }
+    let weights = contents.weights.as_ref().unwrap();
+    let blend = |(v, p): (usize, &DVec3)| {
+        weights.of(v).iter().map(|&(bone, weight)| moved[bone].transform_point3(*p) * weight).sum()
+    };
+    rest.iter().enumerate().map(blend).collect()
+}
+
+fn assert_near(found: DVec3, expected: DVec3, what: &str) {
+    // Angles and keys pass through 32 bits: 4 · 2⁻²⁴ · a few.
+    assert!(found.distance(expected) < 2e-6, "{what}: {found} is not {expected}");
+}
+
+const CHANNEL: &str = "DeformPercent: 0\n FullWeights: *1 { a: 100 }";
+
+/// Percentages without a take, as the field that Blender writes or as the property of the format's own library.
+#[test]
+fn default_percentages_are_kept() {
+    let property =
+        "FullWeights: *1 { a: 100 }\n Properties70: {\n P: \"DeformPercent\", \"Number\", \"\", \"A\",-25\n }";
+    for (channel, weight) in [("DeformPercent: 40\n FullWeights: *1 { a: 100 }", 0.4), (property, -0.25)] {
+        let text = with(&[(CHANNEL, channel)]);
+        let contents = read(&text);
+        assert_eq!(contents.morph_weights, [weight]);
+        assert_eq!(flaws(&contents), [(Flaw::NotAtZero, 1)]);
+        for (clip, time, expected) in [(0, 0.1, weight), (1, 1.0 / 24.0, SLIDE[1])] {
+            let found = (contents.clips[clip].sample)(time).morph_weights[0];
+            assert!((found - expected).abs() < 1e-6, "a take without keys of the shape keeps its percentage: {found}");
+        }
+        let binary = dermis_testkit::fbx_binary::binary(&text);
+        let alone = |_: &str, _: u64| Err(std::io::ErrorKind::NotFound.into());
+        assert_eq!(fbx::read(&binary, "strip.fbx", &alone).unwrap().morph_weights, [weight]);
+    }
+    assert_eq!(read(&Fbx::default().text()).morph_weights, [0.0; 0]);
+}
+
+/// Full weights as they are written: one per shape, the percentage at which it is whole; or one per vertex, its part.
+#[test]
+fn full_weights_are_applied() {
+    let one = "Indexes: *1 { a: 9 }\n Vertices: *3 { a: 0,0,1 }\n Normals: *3 { a: 0,0,0 }";
+    let shape = "Indexes: *2 { a: 8,9 }\n Vertices: *6 { a: 0,0,1,0,0,1 }\n Normals: *6 { a: 0,0,0,0,0,0 }";
+    let blender =
+        ("FBXHeaderVersion: 1003", "FBXHeaderVersion: 1003\n Creator: \"Blender (stable FBX IO) - 4.4.1 - 5.12.0\"");
+    let full = |weights: &str| format!("DeformPercent: 0\n FullWeights: {weights}");
+    let cases: [(&[(&str, &str)], &str, [f64; 2], &[Flaw]); 9] = [
+        (&[], "*1 { a: 100 }", [1.0, 1.0], &[]),
+        (&[], "*2 { a: 25,75 }", [0.25, 0.75], &[]),
+        (&[blender], "*2 { a: 25,75 }", [0.25, 0.75], &[]),
+        (&[], "*1 { a: 50 }", [2.0, 2.0], &[]),
+        (&[], "*1 { a: -100 }", [-1.0, -1.0], &[]),
+        (&[], "*1 { a: 0 }", [1.0, 1.0], &[Flaw::Unsupported]),
+        (&[], "*3 { a: 100,20,30 }", [1.0, 1.0], &[Flaw::CountMismatch]),
+        (&[(shape, one)], "*1 { a: 50 }", [0.0, 2.0], &[]),
+        (&[(shape, one), blender], "*1 { a: 50 }", [0.0, 0.5], &[]),
+    ];
+    for (changes, weights, parts, expected) in cases {
+        let full = full(weights);
+        let contents = read(&with(&[changes, &[(CHANNEL, &full)]].concat()));
+        for (vertex, delta) in contents.morphs[0].deltas.iter().enumerate() {
+            let part = if vertex < 8 { 0.0 } else { parts[vertex - 8] };
+            assert_near(*delta, DVec3::Z * part, weights);
+        }
+        assert_eq!(flaws(&contents).iter().map(|flaw| flaw.0).collect::<Vec<_>>(), expected, "{weights}");
+    }
+}
+
+#[test]
+fn blending_that_is_not_linear_is_named() {
+    let weights = "Indexes: *1 { a: 4 }\n BlendWeights: *1 { a: 0.5 }";
+    let skin = |said: &str| ("\"Skin\" { Version: 101", format!("\"Skin\" {{ Version: 101\n {said}\n"));
+    let mode =
+        |said: &str| ("\"Cluster\" { Version: 100\n", format!("\"Cluster\" {{ Version: 100\n Mode: \"{said}\"\n"));
+    for ((old, new), how) in [
+        (skin("SkinningType: \"DualQuaternion\""), Some("by dual quaternions")),
+        (skin(&format!("SkinningType: \"Blend\"\n {weights}")), Some("in part by dual quaternions")),
+        (skin(weights), Some("with weights for dual quaternions")),
+        (skin("SkinningType: \"Rigid\""), Some("rigidly, several bones to a vertex")),
+        (skin("SkinningType: \"Linear\""), None),
+        (mode("Additive"), Some("by adding")),
+        (mode("Total1"), None),
+    ] {
+        let contents = read(&with(&[(old, &new)]));
+        let first = contents.warnings.iter().find(|warning| warning.flaw == Flaw::Blending);
+        assert_eq!(
+            first.and_then(|warning| warning.first.clone()),
+            how.map(|how| format!("\"strip\", {how}")),
+            "{new}"
+        );
+        assert_eq!(contents.warnings.len(), usize::from(how.is_some()), "{new}");
+    }
+}
+
+/// The surface that programs show of a cage is finer than what is read.
+#[test]
+fn subdivision_is_named() {
+    let geometry = "Geometry: 10, \"Geometry::strip\", \"Mesh\" {\n";
+    for (smoothness, levels, expected) in [(3, 2, &["subdivision of \"strip\""][..]), (0, 2, &[]), (2, 0, &[])] {
+        let smooth = format!("{geometry} Smoothness: {smoothness}\n PreviewDivisionLevels: {levels}\n");
+        assert_eq!(read(&with(&[(geometry, &smooth)])).unread, expected, "{smoothness} {levels}");
+    }
+}
+
+/// The upper row of vertices without weights.
+const UNWEIGHTED: (&str, &str) = ("a: 0.5,0.5,1,1,1,1 }", "a: 0.5,0.5,1,1,0,0 }");
+
+/// Vertices without weights go where the mesh's own node goes: nowhere, elsewhere, or along with a take.
+#[test]
+fn vertices_without_weights_stand_still_with_their_mesh() {
+    let placed = (
+        "\"Model::strip\", \"Mesh\" { Version: 232\n",
+        "\"Model::strip\", \"Mesh\" { Version: 232\n Properties70: {\n P: \"Lcl Translation\", \"Lcl Translation\", \"\", \"A\",5,0,0\n \
+         P: \"Lcl Scaling\", \"Lcl Scaling\", \"\", \"A\",2,2,2\n }\n",
+    );
+    // The curves of "slide" move the mesh's node instead of the upper bone.
+    let sliding = ("C: \"OP\",62,21,", "C: \"OP\",62,20,");
+    for (changes, place) in [
+        (&[UNWEIGHTED][..], &(|p, _| p) as &dyn Fn(DVec3, f64) -> DVec3),
+        (&[UNWEIGHTED, placed], &|p, _| 2.0 * p + DVec3::X * 5.0),
+        (&[UNWEIGHTED, sliding], &|p, x| p + DVec3::X * x),
+    ] {
+        let contents = read(&with(changes));
+        assert!(flaws(&contents).contains(&(Flaw::Unweighted, 2)), "{:?}", contents.warnings);
+        let skeleton = contents.skeleton.as_ref().unwrap();
+        assert_eq!(skeleton.names().iter().filter(|name| *name == "strip").count(), 1);
+        for (frame, x) in SLIDE.iter().enumerate() {
+            for (clip, x) in [(0, 0.0), (1, *x)] {
+                let lift = if clip == 1 { SLIDE[frame] } else { 0.0 };
+                let skin = shown(&contents, clip, frame as f64 / 24.0);
+                for (side, corner) in [-0.5, 0.5].into_iter().enumerate() {
+                    // The blend shape lifts the row along z, in the mesh's own space.
+                    let own = DVec3::new(corner, ROWS[4].0, lift);
+                    assert_near(skin[8 + side], place(own, x), "unweighted");
+                }
+            }
+        }
+    }
+    // Without such vertices the node is no bone, and what moves it moves nothing.
+    let contents = read(&with(&[sliding]));
+    assert_eq!(contents.skeleton.unwrap().len(), 2);
+    assert_eq!((contents.warnings, contents.unread), (vec![], vec![]));
+}
+
+/// A second object with two triangles, as a child of the object `parent`.
+fn object(parent: i32, kind: &str, curve: &str) -> String {
+    let geometry = "Geometry: 15, \"Geometry::flag\", \"Mesh\" {\n Vertices: *12 { a: 0,0,0,1,0,0,1,1,0,0,1,0 }\n PolygonVertexIndex: *4 { a: 0,1,2,-4 }\n }\n";
+    let model = format!(
+        "Model: 25, \"Model::flag\", \"{kind}\" {{ Version: 232\n Properties70: {{\n P: \"Lcl Translation\", \"Lcl Translation\", \"\", \"A\",0,0,0\n }} }}\n"
+    );
+    let (geometry, link) = if kind == "Mesh" { (geometry, "C: \"OO\",15,25\n") } else { ("", "") };
+    with(&[
+        ("Deformer: 40,", &format!("{geometry}{model}Deformer: 40,")),
+        ("Connections: {\n", &format!("Connections: {{\nC: \"OO\",25,{parent}\n{link}")),
+        ("C: \"OP\",62,21,", curve),
+    ])
+}
+
+/// Takes of two objects: one that moves by itself is a bone of its own, in the scene or on a bone; what moves and is no mesh
+/// is named.
+#[test]
+fn what_takes_move_is_read_or_named() {
+    // On "lower", which "bend" turns about (0, 2, 0); "slide" moves the flag alone.
+    for (parent, height) in [(0, 0.0), (22, 2.0)] {
+        let contents = read(&object(parent, "Mesh", "C: \"OP\",62,25,"));
+        assert_eq!(contents.skeleton.as_ref().unwrap().names().len(), 3);
+        assert_eq!(contents.unread, [""; 0], "{parent}");
+        for (frame, x) in SLIDE.iter().enumerate() {
+            let skin = shown(&contents, 1, frame as f64 / 24.0);
+            assert_near(skin[12], DVec3::new(x + 1.0, height + 1.0, 0.0), "the flag slides");
+            assert_near(skin[0], DVec3::new(-0.5, 0.0, 0.0), "the strip does not");
+            let angle = if parent == 22 { BEND[frame].to_radians() } else { 0.0 };
+            let skin = shown(&contents, 0, frame as f64 / 24.0);
+            let joint = DVec3::Y * 2.0;
+            let turned = dermis_rig::glam::DMat3::from_rotation_z(angle) * (DVec3::new(1.0, height + 1.0, 0.0) - joint);
+            assert_near(skin[12], joint + turned, "the flag goes with its bone");
+        }
+    }
+    // Without a take of its own it hangs on the bone above, as ever.
+    let contents = read(&object(22, "Mesh", "C: \"OP\",62,21,"));
+    assert_eq!(contents.weights.unwrap().value(12, BoneIndex::new(1)), 1.0);
+    let named = |text: &str| read(text).unread;
+    assert_eq!(named(&object(0, "Null", "C: \"OP\",62,25,")), ["1 animated node outside the skeleton: \"flag\""]);
+    let visible = with(&[("C: \"OP\",62,21, \"Lcl Translation\"", "C: \"OP\",62,21, \"Visibility\"")]);
+    assert_eq!(named(&visible), ["1 animated property: \"Visibility of upper\""]);
+    // A curve that is level changes nothing, whatever it belongs to.
+    let level = object(0, "Null", "C: \"OP\",62,25,").replacen("a: 0,0.5,1\n", "a: 1,1,1\n", 1);
+    let level = level.replacen("a: 0,0.5,1 }", "a: 1,1,1 }", 1);
+    assert_eq!(named(&level), [""; 0]);
+}
+
+/// Hidden meshes, also below a hidden node, are read and counted; meshes that nothing shows are named.
+#[test]
+fn meshes_out_of_sight_are_named() {
+    let hide = |kind: &str, name: &str, more: &str| {
+        let start = format!("\"Model::{name}\", \"{kind}\" {{ Version: 232\n");
+        let hidden =
+            format!("{start} Properties70: {{\n P: \"Visibility\", \"Visibility\", \"\", \"A\",0\n{more} }}\n");
+        (start, hidden)
+    };
+    let (start, hidden) = hide("Mesh", "strip", "");
+    let contents = read(&with(&[(&start, &hidden)]));
+    assert_eq!(flaws(&contents), [(Flaw::Hidden, 1)]);
+    assert_eq!(contents.mesh.unwrap().positions.len(), 10);
+    for (inherits, count) in [(1, 1), (0, 0)] {
+        let own = format!(
+            "\"Model::strip\", \"Mesh\" {{ Version: 232\n Properties70: {{\n P: \"Visibility Inheritance\", \"Visibility Inheritance\", \"\", \"\",{inherits}\n }}\n"
+        );
+        let group = "Model: 26, \"Model::group\", \"Null\" { Version: 232\n Properties70: {\n P: \"Visibility\", \"Visibility\", \"\", \"A\",0\n } }\n";
+        let contents = read(&with(&[
+            ("\"Model::strip\", \"Mesh\" { Version: 232\n", &own),
+            ("Deformer: 40,", &format!("{group}Deformer: 40,")),
+            ("C: \"OO\",20,0\n", "C: \"OO\",26,0\nC: \"OO\",20,26\n"),
+        ]));
+        assert_eq!(flaws(&contents).len(), count, "{:?}", contents.warnings);
+    }
+    let contents = read(&object(0, "Mesh", "C: \"OP\",62,21,").replacen("C: \"OO\",15,25\n", "", 1));
+    assert_eq!(contents.unread, ["mesh \"flag\", which no node shows"]);
+    assert_eq!(contents.mesh.unwrap().positions.len(), 10);
+    // A mesh that hangs on a bone of a file without any skin stays at rest, and that is counted.
+    let rigid = with(&[("C: \"OO\",20,0\n", "C: \"OO\",20,22\n"), ("C: \"OO\",40,10\n", "")]);
+    let contents = read(&rigid);
+    assert!(contents.weights.is_none());
+    assert_eq!(flaws(&contents), [(Flaw::Unskinned, 1)]);
+}
+
+/// A file whose bones are not where they were bound shows that pose without a clip.
+#[test]
+fn the_pose_that_the_scene_shows_is_kept() {
+    assert!(read(&Fbx::default().text()).default_pose.is_none());
+    let lower = "P: \"Lcl Translation\", \"Lcl Translation\", \"\", \"A\",0,2,0\n";
+    let contents = read(&with(&[(lower, &lower.replace("0,2,0", "0,2.5,0"))]));
+    assert_eq!(flaws(&contents), [(Flaw::NotAtBind, 1)]);
+    let pose = contents.default_pose.unwrap();
+    assert_near(pose.bones[BoneIndex::new(1)].translation, DVec3::Y * 2.5, "lower");
+    assert_near(pose.bones[BoneIndex::new(0)].translation, DVec3::ZERO, "upper");
+}
