@@ -240,41 +240,63 @@ pub(super) struct Writer<W: Write + Seek> {
     arrays: usize,
 }
 
-/// Bytes of an array that are held before they are written.
-const HELD: usize = 1 << 16;
+/// Bytes that the compressor's window takes in one go: all of it at first, then half of it. Pieces of these lengths make the same bytes as a whole array,
+/// because the compressor never has less before it than of the whole.
+const WINDOW: usize = 1 << 16;
 
 /// An array of numbers in the making.
 struct Numbers<'a, W: Write + Seek> {
     writer: &'a mut Writer<W>,
     key: &'a str,
     held: Vec<u8>,
+    /// Bytes of the next piece.
+    piece: usize,
     count: usize,
 }
 
 impl<W: Write + Seek> Numbers<'_, W> {
     fn put(&mut self, value: f64) -> Result<(), WriteError> {
-        let stored = value as f32;
-        match self.writer.float {
-            StoredFloat::Single if stored.is_finite() => self.held.extend(stored.to_le_bytes()),
-            StoredFloat::Double if value.is_finite() => self.held.extend(value.to_le_bytes()),
-            _ => {
-                let what = format!("value {} of \"{}\"", self.count, self.key);
-                return Err(WriteError::NotFinite { what });
-            }
+        let (float, count) = (self.writer.float, self.count);
+        if !float.put(value, &mut self.held) {
+            return Err(not_finite(self.key, count));
         }
         self.count += 1;
-        if self.held.len() >= HELD { self.write() } else { Ok(()) }
-    }
-
-    fn write(&mut self) -> Result<(), WriteError> {
-        self.writer.put(self.key, &self.held)?;
-        self.held.clear();
+        if self.held.len() == self.piece {
+            self.writer.put(self.key, &self.held)?;
+            self.held.clear();
+            self.piece = WINDOW / 2;
+        }
         Ok(())
     }
 
-    fn end(mut self) -> Result<(), WriteError> {
-        self.write()
+    fn end(self) -> Result<(), WriteError> {
+        self.writer.put(self.key, &self.held)
     }
+}
+
+impl StoredFloat {
+    /// Appends a number; `false` if it is not finite once it is stored.
+    fn put(self, value: f64, to: &mut Vec<u8>) -> bool {
+        let stored = value as f32;
+        match self {
+            Self::Single if stored.is_finite() => to.extend(stored.to_le_bytes()),
+            Self::Double if value.is_finite() => to.extend(value.to_le_bytes()),
+            _ => return false,
+        }
+        true
+    }
+
+    /// The type as NumPy writes it, and its bytes.
+    fn descr(self) -> (&'static str, usize) {
+        match self {
+            Self::Single => ("<f4", 4),
+            Self::Double => ("<f8", 8),
+        }
+    }
+}
+
+fn not_finite(key: &str, at: usize) -> WriteError {
+    WriteError::NotFinite { what: format!("value {at} of \"{key}\"") }
 }
 
 impl<W: Write + Seek> Writer<W> {
@@ -293,16 +315,26 @@ impl<W: Write + Seek> Writer<W> {
         shape: &[usize],
         values: impl IntoIterator<Item = f64>,
     ) -> Result<(), WriteError> {
-        let mut array = self.begin(key, shape)?;
-        values.into_iter().try_for_each(|value| array.put(value))?;
-        array.end()
+        let mut data = Vec::new();
+        for (at, value) in values.into_iter().enumerate() {
+            if !self.float.put(value, &mut data) {
+                return Err(not_finite(key, at));
+            }
+        }
+        self.array(key, self.float.descr().0, shape, data)
     }
 
-    /// Begins an array of numbers.
+    /// Begins an array of numbers that are not held.
     fn begin<'a>(&'a mut self, key: &'a str, shape: &[usize]) -> Result<Numbers<'a, W>, WriteError> {
-        let (descr, size) = if self.float == StoredFloat::Single { ("<f4", 4) } else { ("<f8", 8) };
-        self.start(key, descr, shape, size * shape.iter().product::<usize>())?;
-        Ok(Numbers { writer: self, key, held: Vec::with_capacity(HELD + 8), count: 0 })
+        let (descr, size) = self.float.descr();
+        let head = self.start(key, descr, shape, size * shape.iter().product::<usize>())?;
+        Ok(Numbers {
+            writer: self,
+            key,
+            held: Vec::with_capacity(WINDOW),
+            piece: WINDOW.saturating_sub(head),
+            count: 0,
+        })
     }
 
     pub(super) fn integers(&mut self, key: &str, shape: &[usize], values: &[u32]) -> Result<(), WriteError> {
@@ -332,14 +364,16 @@ impl<W: Write + Seek> Writer<W> {
         self.put(key, &data)
     }
 
-    /// Begins an array of that many bytes.
-    fn start(&mut self, key: &str, descr: &str, shape: &[usize], bytes: usize) -> Result<(), WriteError> {
+    /// Begins an array of that many bytes; the length of its head.
+    fn start(&mut self, key: &str, descr: &str, shape: &[usize], bytes: usize) -> Result<usize, WriteError> {
         self.arrays += 1;
         let options =
             SimpleFileOptions::default().compression_method(CompressionMethod::Deflated).large_file(bytes > 1 << 31); // sizes of 64 bits, as NumPy writes always
         let start = self.zip.start_file(format!("{key}.npy"), options).map_err(|e| refused(format!("\"{key}\": {e}")));
         start?;
-        self.put(key, &npy::head(descr, shape))
+        let head = npy::head(descr, shape);
+        self.put(key, &head)?;
+        Ok(head.len())
     }
 
     fn put(&mut self, key: &str, bytes: &[u8]) -> Result<(), WriteError> {
