@@ -38,7 +38,7 @@ pub struct ReadOptions {
     pub up: Option<UpAxis>,
     /// Metres per unit in files that do not state it (OBJ, PC2, MDD, Alembic, BVH, C3D, TRC); the rig's own by default.
     pub unit: Option<f64>,
-    /// Frames per second at which clips are sampled; their own keys by default.
+    /// Frames per second at which clips are sampled, their own keys by default; and of what has no times of its own.
     pub fps: Option<f64>,
     /// How far apart, in rest diagonals, two positions may be and still be the same vertex at rest.
     pub match_tolerance: f64,
@@ -93,7 +93,7 @@ impl ReadOptions {
         let order = any(|needs| needs.order);
         let stateless = "files that state no axes and unit (OBJ, PC2, MDD, Alembic, BVH, C3D, TRC)";
         let options = [
-            ("fps", self.fps.is_some() && !rate, "clips, and poses without times"),
+            ("fps", self.fps.is_some() && !rate, "clips, poses without times, and takes of markers without times"),
             ("up", self.up.is_some() && !space, stateless),
             ("unit", self.unit.is_some() && !space, stateless),
             ("trust-order", self.trust_order && !order, "examples and sculpts"),

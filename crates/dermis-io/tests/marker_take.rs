@@ -132,7 +132,7 @@ fn all_machines_and_number_formats_are_read() {
             assert!(take.warnings.is_empty(), "{:?}", take.warnings);
         }
     }
-    let space = TakeSpace { up: Some(UpAxis::Y), metres_per_unit: Some(1e-3) };
+    let space = TakeSpace { up: Some(UpAxis::Y), metres_per_unit: Some(1e-3), rate: None };
     check(&read(&c3d(Machine::Intel, true), &space).unwrap(), 120.0, UpAxis::Y);
 }
 
@@ -237,6 +237,18 @@ fn times_of_trc_are_believed_if_they_say_something() {
         }
         let told: Vec<(Flaw, usize)> = take.warnings.iter().map(|w| (w.flaw, w.count)).collect();
         assert_eq!(told, flaws, "{what}: {:?}", take.warnings);
+        // A rate that the caller states counts where the times say nothing, whatever the header says.
+        let space = TakeSpace { rate: Some(50.0), ..TakeSpace::default() };
+        // Two digits alone say 59.4.
+        for (text, least) in [(text.clone(), 0.011), (text.replacen("60\t60\t", "0\t60\t", 1), 0.7)] {
+            let stated = read(text.as_bytes(), &space).unwrap();
+            let expected = if take.is_timed { rate } else { 50.0 };
+            assert!(
+                (stated.rate - expected).abs() < least && stated.is_timed == take.is_timed,
+                "{what}: {}",
+                stated.rate
+            );
+        }
     }
     let far = trc_of(&[(0, 1.0, "0".into()), (1, 1e9, "0".into())]);
     let error = read(far.as_bytes(), &TakeSpace::default()).unwrap_err().to_string();

@@ -159,7 +159,7 @@ fn frames_without_times_are_evenly_spaced_and_it_is_said() {
     desk.good("pose m.dermis --motion untimed.npz -o base.npz");
     let base = frames(&desk, "base.npz");
     desk.put("timed.npz", motion(&tube, &tube.poses, Some(&[0.0, 0.1, 0.2, 0.3, 0.4, 0.5])));
-    desk.bad("pose m.dermis --motion timed.npz --fps 60 -o x.npz", &["--fps serves clips, and poses without times"]);
+    desk.bad("pose m.dermis --motion timed.npz --fps 60 -o x.npz", &["--fps serves clips, poses without times"]);
     for (option, rate) in [("", 24.0), ("--fps 60", 60.0)] {
         let said =
             desk.good(&format!("pose m.dermis --motion untimed.npz --secondary 3 {option} -o x.npz --force")).out;

@@ -29,7 +29,7 @@ pub struct FileNote {
 /// Which options for reading act on a file ([`ReadOptions`](super::ReadOptions)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// `fps`: it has clips to sample, or poses without times.
+    /// `fps`: it has clips to sample, or poses or markers without times.
     pub rate: bool,
     /// `up` and `unit`: its format states neither.
     pub space: bool,

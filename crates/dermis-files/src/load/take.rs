@@ -13,11 +13,12 @@ use std::path::Path;
 /// [`FileError::System`], [`FileError::Read`].
 pub fn load_take(path: &Path, options: &ReadOptions) -> Result<(MarkerTake, FileNote), FileError> {
     let bytes = read_bytes(path)?;
-    let space = TakeSpace { up: options.up, metres_per_unit: options.unit };
+    let space = TakeSpace { up: options.up, metres_per_unit: options.unit, rate: options.fps };
     let take = read(&bytes, &space).map_err(|source| FileError::Read { path: path.into(), source })?;
     let mut note = note(path, &bytes, take.warnings.iter().map(Warning::to_string).collect());
     note.role = "take".into();
     note.needs.space = true;
+    note.needs.rate = !take.is_timed;
     Ok((take, note))
 }
 

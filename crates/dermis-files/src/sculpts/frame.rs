@@ -60,7 +60,7 @@ impl Moments<'_> {
             if let Some((found, moment)) =
                 best.filter(|(found, _)| 100 * found.gained > here.len() && found.gained > 10 * found.lost)
             {
-                return Err(self.refusal(shape, at, &here, &found, &moment, path));
+                return Err(self.refusal(at, &here, &found, &moment, path));
             }
         }
         Ok(self.nearer(shape, at, here))
@@ -113,15 +113,7 @@ impl Moments<'_> {
         Ok(moments)
     }
 
-    fn refusal(
-        &self,
-        shape: &Shape,
-        at: usize,
-        here: &[f64],
-        found: &Agreement,
-        moment: &Moment,
-        path: &Path,
-    ) -> FileError {
+    fn refusal(&self, at: usize, here: &[f64], found: &Agreement, moment: &Moment, path: &Path) -> FileError {
         let frame = &self.frames[at];
         let moved = here.iter().filter(|distance| **distance > self.tolerance()).count();
         let farthest = here.iter().copied().fold(0.0, f64::max);

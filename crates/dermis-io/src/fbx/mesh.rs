@@ -48,13 +48,13 @@ pub(super) fn name_unread(scene: &SceneRoot, blocks: &[Block], bones: &Bones, fl
     let shown: BTreeSet<usize> = blocks.iter().map(|block| block.mesh).collect();
     let unshown = scene.meshes.iter().enumerate().filter(|(at, mesh)| mesh.num_vertices > 0 && !shown.contains(at));
     for (_, mesh) in unshown {
-        flaws.unread(&format!("mesh \"{}\", which no node shows", short(&mesh.element.name)));
+        flaws.unread(&format!("mesh \"{}\", which no node shows", mesh_name(mesh)));
     }
     for at in shown {
         let mesh = &scene.meshes[at];
         let levels = mesh.subdivision_preview_levels.max(mesh.subdivision_render_levels);
         if mesh.subdivision_display_mode != SubdivisionDisplayMode::Disabled && levels > 0 {
-            flaws.unread(&format!("subdivision of \"{}\"", short(&mesh.element.name)));
+            flaws.unread(&format!("subdivision of \"{}\"", mesh_name(mesh)));
         }
     }
     if bones.skins.is_empty() {
@@ -62,6 +62,15 @@ pub(super) fn name_unread(scene: &SceneRoot, blocks: &[Block], bones: &Bones, fl
             let name = short(&scene.nodes[block.node].element.name);
             flaws.add(Flaw::Unskinned, || format!("\"{name}\", at rest whatever the bone above it does"));
         }
+    }
+}
+
+/// The name of a mesh, else that of the first node that shows it, else its number.
+fn mesh_name(mesh: &ufbx::Mesh) -> String {
+    let shown = mesh.element.instances.first().map(|node| node.element.name.as_ref());
+    match [Some(mesh.element.name.as_ref()), shown].into_iter().flatten().find(|name: &&str| !name.is_empty()) {
+        Some(name) => short(name),
+        None => format!("mesh {}", mesh.element.typed_id),
     }
 }
 

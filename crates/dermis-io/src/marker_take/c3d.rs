@@ -102,7 +102,7 @@ pub(super) fn read(bytes: &[u8], space: &TakeSpace) -> Result<MarkerTake, ReadEr
         };
         frames.push((0..points).map(place).collect());
     }
-    Ok(MarkerTake { names, rate, frames, metres_per_unit, warnings: flaws.warnings })
+    Ok(MarkerTake { names, rate, is_timed: true, frames, metres_per_unit, warnings: flaws.warnings })
 }
 
 /// Frames of the file: those of the header, which ends at 65535; files with more say it in TRIAL or POINT.

@@ -17,6 +17,8 @@ pub struct MarkerTake {
     pub names: Vec<String>,
     /// Frames per second.
     pub rate: f64,
+    /// Whether the file says when its frames were taken; else the rate is the one that the caller or the header states.
+    pub is_timed: bool,
     /// Places per frame and marker; `None` where a marker was not seen.
     pub frames: Vec<Vec<Option<DVec3>>>,
     /// Metres per unit of the file.
@@ -32,6 +34,8 @@ pub struct TakeSpace {
     pub up: Option<UpAxis>,
     /// Metres per unit, in place of the one that the file states.
     pub metres_per_unit: Option<f64>,
+    /// Frames per second of a TRC file whose times say nothing, in place of those of its header.
+    pub rate: Option<f64>,
 }
 
 /// Reads a take.

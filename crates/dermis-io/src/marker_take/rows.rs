@@ -24,45 +24,48 @@ impl Row {
     }
 }
 
-/// Frames per second, and the place of every row in the take, ascending from 0. Rows that are missing leave places free.
+/// Frames per second, whether the times of the rows say so, and the place of every row in the take, ascending from 0. Rows that are
+/// missing leave places free.
 ///
-/// Times are believed if they ascend. Where they agree with the rate that the header states, places go by the numbers of the
+/// Times are believed if they ascend. Where they agree with the stated rate, places go by the numbers of the
 /// frames, else by the order of the rows, else by the times themselves; where they disagree with it but have a rate of their
 /// own, that one is taken. Times that do not ascend, or are uneven, are left out. Whatever is not believed is counted.
 ///
+/// - `stated`: frames per second that times are held against
+/// - `untimed`: frames per second of rows whose times say nothing
 /// - `most`: places that the file may fill
 ///
 /// # Errors
 /// [`ReadError::Damaged`] if the frames that are missing are more than that.
 pub(super) fn places(
     rows: &[Row],
-    stated: f64,
+    (stated, untimed): (f64, f64),
     most: usize,
     flaws: &mut Flaws,
-) -> Result<(f64, Vec<usize>), ReadError> {
-    let (rate, places) = match timed(rows, stated, flaws) {
-        Some(found) => found,
-        None => (stated, numbered(rows).unwrap_or_else(|| in_order(rows))),
+) -> Result<(f64, bool, Vec<usize>), ReadError> {
+    let (rate, is_timed, places) = match timed(rows, (stated, untimed), flaws) {
+        Some((rate, places)) => (rate, true, places),
+        None => (untimed, false, numbered(rows).unwrap_or_else(|| in_order(rows))),
     };
-    let Some(last) = places.last() else { return Ok((rate, Vec::new())) };
+    let Some(last) = places.last() else { return Ok((rate, is_timed, Vec::new())) };
     if *last >= most as f64 {
         return Err(damaged(format!("its {} rows are numbered or timed as {} frames", rows.len(), last + 1.0)));
     }
     let missing = *last as usize + 1 - rows.len();
     let before = places.windows(2).position(|two| two[1] > two[0] + 1.0).map_or(0, |at| at + 1);
     flaws.many(Flaw::FramesMissing, missing, || format!("before row {}, at {} s", before + 1, rows[before].time));
-    Ok((rate, places.into_iter().map(|place| place as usize).collect()))
+    Ok((rate, is_timed, places.into_iter().map(|place| place as usize).collect()))
 }
 
 /// Rate and places by the times of the rows; `None` if they say nothing.
-fn timed(rows: &[Row], stated: f64, flaws: &mut Flaws) -> Option<(f64, Vec<f64>)> {
+fn timed(rows: &[Row], (stated, untimed): (f64, f64), flaws: &mut Flaws) -> Option<(f64, Vec<f64>)> {
     let [first, .., last] = rows else { return None };
     let ascend = rows.iter().all(|row| row.time.is_finite()) && rows.windows(2).all(|two| two[0].time < two[1].time);
     if !ascend {
         let same = rows.iter().all(|row| row.time == first.time);
         flaws.many(Flaw::TimesLeftOut, rows.len(), || match same {
-            true => format!("all are {} s; {stated} frames per second are taken", first.time),
-            false => format!("{stated} frames per second are taken"),
+            true => format!("all are {} s; {untimed} frames per second are taken", first.time),
+            false => format!("{untimed} frames per second are taken"),
         });
         return None;
     }
@@ -108,9 +111,9 @@ fn timed(rows: &[Row], stated: f64, flaws: &mut Flaws) -> Option<(f64, Vec<f64>)
     });
     flaws.many(Flaw::TimesDisagree, 1, || match &found {
         Some((rate, _)) => {
-            format!("with the {stated} frames per second of the header; {rate:.6} of the times are taken")
+            format!("with {stated} frames per second, as stated; {rate:.6}, of the times, are taken")
         }
-        None => format!("with the {stated} frames per second of the header, and are uneven; the header is believed"),
+        None => format!("with {stated} frames per second, and are uneven; {untimed} frames per second are taken"),
     });
     found
 }

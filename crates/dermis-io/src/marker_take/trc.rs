@@ -20,8 +20,10 @@ pub(super) fn read(bytes: &[u8], space: &TakeSpace) -> Result<MarkerTake, ReadEr
         values.split('\t').nth(at).map(str::trim)
     };
     let rate = setting("DataRate").and_then(|rate| rate.parse::<f64>().ok()).filter(|rate| *rate > 0.0 && *rate < 1e9);
-    let rate = rate.ok_or_else(|| damaged(format!("line {number}: no DataRate above zero")))?;
-    let stated = setting("NumFrames").and_then(|frames| frames.parse::<u64>().ok());
+    // The header's rate is what times are held against; the caller's is taken where they say nothing.
+    let stated = rate.or(space.rate).ok_or_else(|| damaged(format!("line {number}: no DataRate above zero")))?;
+    let untimed = space.rate.unwrap_or(stated);
+    let count = setting("NumFrames").and_then(|frames| frames.parse::<u64>().ok());
     let mut flaws = Flaws::default();
     let unit = setting("Units").and_then(metres);
     if unit.is_none() && space.metres_per_unit.is_none() {
@@ -82,12 +84,12 @@ pub(super) fn read(bytes: &[u8], space: &TakeSpace) -> Result<MarkerTake, ReadEr
     let found = frames.len();
     // As many frames as the bytes can have cells.
     let most = bytes.len() / names.len() + 1024;
-    let (rate, places) = rows::places(&rows, rate, most, &mut flaws)?;
+    let (rate, is_timed, places) = rows::places(&rows, (stated, untimed), most, &mut flaws)?;
     let mut whole = vec![vec![None; names.len()]; places.last().map_or(0, |last| last + 1)];
     places.iter().zip(frames).for_each(|(&at, row)| whole[at] = row);
     let frames = whole;
-    if let Some(stated) = stated.filter(|stated| *stated != found as u64 && *stated != frames.len() as u64) {
-        flaws.add(Flaw::CountMismatch, || format!("{stated} frames are stated, there are {found}"));
+    if let Some(count) = count.filter(|count| *count != found as u64 && *count != frames.len() as u64) {
+        flaws.add(Flaw::CountMismatch, || format!("{count} frames are stated, there are {found}"));
     }
-    Ok(MarkerTake { names, rate, frames, metres_per_unit, warnings: flaws.warnings })
+    Ok(MarkerTake { names, rate, is_timed, frames, metres_per_unit, warnings: flaws.warnings })
 }
