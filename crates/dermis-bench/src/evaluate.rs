@@ -6,8 +6,8 @@ use crate::timing::{on_threads, runs, thread_counts};
 use dermis_deform::baked::{BakedBase, CoefficientPrecision, Normals};
 use dermis_deform::enveloping::Pair;
 use dermis_deform::{
-    AnimationSpace, Baked, Base, Correction, Deformer, DirectDeltaMush, DualQuaternions, Enveloping, Rows, Scratch,
-    blend,
+    AnimationSpace, Baked, Base, Correction, Deformer, DirectDeltaMush, DualQuaternions, Enveloping, EnvelopingForm,
+    Scratch, blend,
 };
 use dermis_fit::psd::compile::{Budget, Compiler};
 use dermis_fit::{BasePoses, JointSettings, PsdSettings, Training, fit_joints, fit_psd, silent};
@@ -187,38 +187,38 @@ fn animation_space(creature: &Creature, count: usize) -> Deformer {
 
 /// The published form: the world's rows, no guard.
 fn row_form(creature: &Creature, count: usize) -> Deformer {
-    enveloped(creature, count, Rows::Row)
+    enveloped(creature, count, EnvelopingForm::Row)
 }
 
 /// The default form: all rows seen from the dominant bone, guarded.
 fn full_form(creature: &Creature, count: usize) -> Deformer {
-    enveloped(creature, count, Rows::Full)
+    enveloped(creature, count, EnvelopingForm::Full)
 }
 
 /// A correction with coefficients of about a millimetre over linear blend skinning with four influences.
-fn enveloped(creature: &Creature, count: usize, rows: Rows) -> Deformer {
+fn enveloped(creature: &Creature, count: usize, rows: EnvelopingForm) -> Deformer {
     let maps = creature.nearest(count);
     let mut model = Enveloping::empty(rows, creature.length);
     let mut pairs: BTreeMap<(Option<BoneIndex>, BoneIndex), u32> = BTreeMap::new();
-    model.offsets = vec![0];
     for v in 0..maps.vertices() {
-        let anchor = maps.dominant(v).filter(|_| rows == Rows::Full);
+        let anchor = maps.dominant(v).filter(|_| rows == EnvelopingForm::Full);
+        let mut terms = Vec::new();
         for &(bone, _) in maps.of(v).iter().filter(|(bone, _)| Some(*bone) != anchor) {
             let next = pairs.len() as u32;
-            model.terms.push(*pairs.entry((anchor, bone)).or_insert(next));
+            terms.push(*pairs.entry((anchor, bone)).or_insert(next));
         }
         model.anchors.push(anchor);
-        model.offsets.push(model.terms.len() as u32);
+        model.terms.push(terms).expect("few terms a vertex");
     }
     let mut ordered: Vec<_> = pairs.into_iter().collect();
     ordered.sort_by_key(|(_, at)| *at);
-    let limit = if rows == Rows::Full { 4.0 } else { f64::INFINITY };
+    let limit = if rows == EnvelopingForm::Full { 4.0 } else { f64::INFINITY };
     model.pairs = ordered.into_iter().map(|((anchor, bone), _)| Pair { anchor, bone, limit }).collect();
-    let numbers = model.terms.len() * rows.coefficients();
+    let numbers = model.terms.entries().len() * rows.coefficients();
     model.coefficients = (0..numbers).map(|at| 1e-3 * (at as f64 * 0.618).fract()).collect();
     match rows {
-        Rows::Row => model.constants = vec![DVec3::splat(1e-3); maps.vertices()],
-        Rows::Full => model.radii = vec![0.05; maps.vertices()],
+        EnvelopingForm::Row => model.constants = vec![DVec3::splat(1e-3); maps.vertices()],
+        EnvelopingForm::Full => model.radii = vec![0.05; maps.vertices()],
     }
     let base = Base::Lbs(creature.nearest(4));
     Deformer::new(creature.rest.clone(), base, Some(Correction::Enveloping(model))).expect("the parts are of one rig")

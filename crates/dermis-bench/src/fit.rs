@@ -4,7 +4,7 @@ use crate::character::{Creature, Size};
 use crate::npy;
 use crate::timing::{alternated, best, forget_peak_memory, on_threads, peak_memory, runs, thread_counts};
 use dermis_deform::enveloping::PoseFeatures;
-use dermis_deform::{Enveloping, Rows, blend};
+use dermis_deform::{Enveloping, EnvelopingForm, blend};
 use dermis_fit::mwe::{Resolver, SolvePrecision};
 use dermis_fit::{BasePoses, Mwe, MweSettings, Training, fit_mwe, silent};
 use dermis_rig::glam::DVec3;
@@ -155,7 +155,7 @@ fn coefficients_off(a: &Enveloping, b: &Enveloping) -> f64 {
         let both = a.coefficients[own.clone()].iter().zip(&b.coefficients[own]);
         both.fold(0.0f64, |most, (a, b)| most.max((a - b).abs())) / largest.max(f64::MIN_POSITIVE)
     };
-    b.offsets.windows(2).map(of).fold(0.0, f64::max)
+    b.terms.offsets().windows(2).map(of).fold(0.0, f64::max)
 }
 
 /// Largest distance of positions over [`UNSEEN`] poses that were not fitted, in lengths of the creature.
@@ -176,8 +176,8 @@ fn positions_off(scene: &Scene, a: &Enveloping, b: &Enveloping) -> f64 {
 fn memory_of(scene: &Scene, model: &Enveloping) -> Value {
     let examples = size_of::<DVec3>() * scene.points() * scene.poses.len();
     let model = size_of_val(&model.coefficients[..])
-        + size_of_val(&model.terms[..])
-        + size_of_val(&model.offsets[..])
+        + size_of_val(model.terms.entries())
+        + size_of_val(model.terms.offsets())
         + size_of_val(&model.anchors[..])
         + size_of_val(&model.constants[..])
         + size_of_val(&model.radii[..]);
@@ -291,8 +291,8 @@ fn write(folder: &Path, scene: &Scene, made: &Mwe) -> std::io::Result<()> {
     std::fs::create_dir_all(folder)?;
     let model = &made.correction;
     let base: Box<dyn Fn(&BoneTransforms, usize) -> DVec3> = match made.report.rows {
-        Rows::Row => Box::new(scene.at_rest()),
-        Rows::Full => Box::new(scene.blended()),
+        EnvelopingForm::Row => Box::new(scene.at_rest()),
+        EnvelopingForm::Full => Box::new(scene.blended()),
     };
     let (poses, bones) = (scene.poses.len(), scene.creature.skeleton.len());
     let points = checked(scene);
@@ -327,8 +327,8 @@ fn write_coefficients(folder: &Path, name: &str, scene: &Scene, made: &Mwe) -> s
     let size = model.rows.coefficients();
     let mut coefficients = vec![0.0; points.len() * bones * size];
     for (at, &v) in points.iter().enumerate() {
-        for term in model.offsets[v] as usize..model.offsets[v + 1] as usize {
-            let bone = model.pairs[model.terms[term] as usize].bone.get();
+        for term in model.terms.range(v) {
+            let bone = model.pairs[model.terms.entries()[term] as usize].bone.get();
             let to = (at * bones + bone) * size;
             coefficients[to..to + size].copy_from_slice(&model.coefficients[term * size..(term + 1) * size]);
         }

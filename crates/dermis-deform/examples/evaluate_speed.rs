@@ -7,7 +7,7 @@
 //! Best of many repetitions, because a shared machine has bad moments.
 
 use dermis_deform::baked::{CoefficientPrecision, Normals};
-use dermis_deform::enveloping::{Pair, Rows};
+use dermis_deform::enveloping::{EnvelopingForm, Pair};
 use dermis_deform::{AnimationSpace, Base, Deformer, DualQuaternions, Enveloping, Scratch};
 use dermis_rig::glam::{DAffine3, DQuat, DVec3, Vec3};
 use dermis_rig::{BoneIndex, BoneTransforms, BoneVec, Influences};
@@ -75,20 +75,20 @@ fn influences(vertices: usize, bones: usize, count: usize, random: &mut Random) 
 }
 
 /// Multi-weight enveloping of the vertices' own influences, with a ball that acts nowhere.
-fn enveloping(rows: Rows, weights: &Influences, bones: usize, random: &mut Random) -> Enveloping {
+fn enveloping(rows: EnvelopingForm, weights: &Influences, bones: usize, random: &mut Random) -> Enveloping {
     let mut made = Enveloping::empty(rows, 1.0);
     let each = |anchor: usize| (0..bones).map(move |bone| (BoneIndex::new(anchor), BoneIndex::new(bone)));
     let pairs = (0..bones).flat_map(each);
     made.pairs = pairs.map(|(anchor, bone)| Pair { anchor: Some(anchor), bone, limit: f64::INFINITY }).collect();
-    made.offsets = vec![0];
     for v in 0..weights.vertices() {
         let anchor = weights.dominant(v);
         made.anchors.push(anchor);
+        let mut terms = Vec::new();
         for (bone, _) in weights.of(v) {
-            made.terms.push((anchor.map_or(0, |a| a.get()) * bones + bone.get()) as u32);
+            terms.push((anchor.map_or(0, |a| a.get()) * bones + bone.get()) as u32);
             made.coefficients.extend((0..rows.coefficients()).map(|_| 0.01 * (random.unit() - 0.5)));
         }
-        made.offsets.push(made.terms.len() as u32);
+        made.terms.push(terms).expect("few terms a vertex");
         made.radii.push(10.0);
     }
     made
@@ -119,8 +119,8 @@ fn run(vertices: usize, bones: usize, count: usize) {
     let mut offsets = vec![0];
     offsets.extend((0..vertices).map(|v| ((v + 1) * count) as u32));
     let terms = (0..vertices).flat_map(terms).map(|(bone, v, w)| (bone, (rest[v] * w).extend(w))).collect();
-    let row = enveloping(Rows::Row, &weights, bones, &mut random);
-    let full = enveloping(Rows::Full, &weights, bones, &mut random);
+    let row = enveloping(EnvelopingForm::Row, &weights, bones, &mut random);
+    let full = enveloping(EnvelopingForm::Full, &weights, bones, &mut random);
     let cases: Vec<(&str, Base, Option<Enveloping>, usize)> = vec![
         ("rigid", Base::Rigid(weights.clone()), None, 28),
         ("LBS", Base::Lbs(weights.clone()), None, 24 + 6 * count),

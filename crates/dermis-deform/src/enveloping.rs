@@ -15,18 +15,18 @@
 use crate::features::{SeenFrom, about};
 use crate::guard::{Weld, project};
 use dermis_rig::glam::{DAffine3, DVec3};
-use dermis_rig::{BoneIndex, BoneTransforms};
+use dermis_rig::{BoneIndex, BoneTransforms, Rows};
 
 /// Which entries of a bone's transform an output axis reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rows {
+pub enum EnvelopingForm {
     /// Axis j reads row j: 4 numbers per bone and axis (the published class).
     Row,
     /// Every axis reads all three rows: 12 numbers per bone and axis.
     Full,
 }
 
-impl Rows {
+impl EnvelopingForm {
     /// Coefficients per (vertex, bone): three axes times the entries each reads.
     pub fn coefficients(self) -> usize {
         match self {
@@ -51,7 +51,7 @@ pub struct Pair {
 #[derive(Clone, Debug)]
 pub struct Enveloping {
     /// Which entries an axis reads.
-    pub rows: Rows,
+    pub rows: EnvelopingForm,
     /// L: features divide translations by it.
     pub length: f64,
     /// What translations are seen from, rest world, metres: the origin in the published form. A point that belongs to the character
@@ -63,11 +63,9 @@ pub struct Enveloping {
     pub pairs: Vec<Pair>,
     /// Anchor of each vertex; `None` for the world.
     pub anchors: Vec<Option<BoneIndex>>,
-    /// Where the terms of vertex v start; one more entry than vertices.
-    pub offsets: Vec<u32>,
-    /// Pair of each term.
-    pub terms: Vec<u32>,
-    /// [`Rows::coefficients`] numbers per term: axis by axis, row by row, translation last in each row.
+    /// The terms of every vertex: the pair of each.
+    pub terms: Rows<u32>,
+    /// [`EnvelopingForm::coefficients`] numbers per term: axis by axis, row by row, translation last in each row.
     pub coefficients: Vec<f64>,
     /// c_v, the correction at the bind pose, in the anchor's frame; empty when all are zero.
     pub constants: Vec<DVec3>,
@@ -87,7 +85,7 @@ pub struct PoseFeatures {
 
 impl Enveloping {
     /// A correction of no vertices.
-    pub fn empty(rows: Rows, length: f64) -> Self {
+    pub fn empty(rows: EnvelopingForm, length: f64) -> Self {
         Self {
             rows,
             length,
@@ -95,8 +93,7 @@ impl Enveloping {
             weld: Weld::default(),
             pairs: vec![],
             anchors: vec![],
-            offsets: vec![],
-            terms: vec![],
+            terms: Rows::default(),
             coefficients: vec![],
             constants: vec![],
             radii: vec![],
@@ -125,13 +122,13 @@ impl Enveloping {
     pub fn at(&self, v: usize, features: &PoseFeatures, transforms: &BoneTransforms) -> (DVec3, bool) {
         let mut delta = self.constants.get(v).copied().unwrap_or(DVec3::ZERO);
         let size = self.rows.coefficients();
-        for at in self.offsets[v] as usize..self.offsets[v + 1] as usize {
-            let f = &features.features[self.terms[at] as usize];
+        for at in self.terms.range(v) {
+            let f = &features.features[self.terms.entries()[at] as usize];
             let u = &self.coefficients[at * size..(at + 1) * size];
             for axis in 0..3 {
                 delta[axis] += match self.rows {
-                    Rows::Row => (0..4).map(|c| u[axis * 4 + c] * f[axis * 4 + c]).sum::<f64>(),
-                    Rows::Full => (0..12).map(|c| u[axis * 12 + c] * f[c]).sum::<f64>(),
+                    EnvelopingForm::Row => (0..4).map(|c| u[axis * 4 + c] * f[axis * 4 + c]).sum::<f64>(),
+                    EnvelopingForm::Full => (0..12).map(|c| u[axis * 12 + c] * f[c]).sum::<f64>(),
                 };
             }
         }

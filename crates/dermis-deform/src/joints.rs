@@ -39,7 +39,7 @@ use dermis_rig::glam::{DAffine3, DMat3, DQuat, DVec3, DVec4};
 use dermis_rig::influences::dominant;
 use dermis_rig::rotation::{nearest_rotation, quat_from_matrix};
 use dermis_rig::skeleton::{invert, row};
-use dermis_rig::{BoneIndex, BoneTransforms, Influences};
+use dermis_rig::{BoneIndex, BoneTransforms, Influences, Rows};
 
 /// What a vertex's correction is seen from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -211,18 +211,12 @@ pub struct Joints {
     pub weld: Weld,
     /// The skinning weights w; those of the base where that blends linearly.
     pub weights: Influences,
-    /// Where the free terms of vertex v start; one more entry than vertices.
-    pub offsets: Vec<u32>,
-    /// Joint of each free term.
-    pub terms: Vec<u32>,
-    /// Where the coefficients of vertex v start; one more entry than vertices.
-    pub starts: Vec<u32>,
-    /// U, relevance included: per term three rows of as many numbers as the joint has inducing rotations, metres.
-    pub coefficients: Vec<f64>,
-    /// Where the shared terms of vertex v start; one more entry than vertices.
-    pub shared_offsets: Vec<u32>,
-    /// The shared part.
-    pub shared: Vec<SharedTerm>,
+    /// The free terms of every vertex: the joint of each.
+    pub terms: Rows<u32>,
+    /// U of every vertex, relevance included: per term three rows of as many numbers as the joint has inducing rotations, metres.
+    pub coefficients: Rows<f64>,
+    /// The shared part of every vertex.
+    pub shared: Rows<SharedTerm>,
     /// Largest norm the features of the shared part may have, per vertex; empty without that limit.
     pub shared_limits: Vec<f64>,
     /// Radius of the ball per vertex, metres; empty without the guard.
@@ -330,12 +324,9 @@ impl Joints {
             joints,
             weld,
             weights: Influences::default(),
-            offsets: vec![0],
-            terms: vec![],
-            starts: vec![0],
-            coefficients: vec![],
-            shared_offsets: vec![0],
-            shared: vec![],
+            terms: Rows::default(),
+            coefficients: Rows::default(),
+            shared: Rows::default(),
             shared_limits: vec![],
             radii: vec![],
         }
@@ -346,16 +337,16 @@ impl Joints {
         let weights = self.weights.of(v);
         let (frame, blend) = pose.frame(self.frame, weights, rest);
         let mut free = DVec3::ZERO;
-        let mut at = self.starts[v] as usize;
-        for &joint in &self.terms[self.offsets[v] as usize..self.offsets[v + 1] as usize] {
+        let (coefficients, mut at) = (self.coefficients.of(v), 0);
+        for &joint in self.terms.of(v) {
             let z = pose.of(joint as usize);
             for axis in 0..3 {
-                free[axis] += z.iter().zip(&self.coefficients[at..]).map(|(z, u)| z * u).sum::<f64>();
+                free[axis] += z.iter().zip(&coefficients[at..]).map(|(z, u)| z * u).sum::<f64>();
                 at += z.len();
             }
         }
         let (mut shared, mut squares) = (DVec3::ZERO, 0.0);
-        for term in &self.shared[self.shared_offsets[v] as usize..self.shared_offsets[v + 1] as usize] {
+        for term in self.shared.of(v) {
             let (turn, shift) = shared_feature(&pose.welded[term.bone.get()], (&frame, blend), rest, self.length);
             shared += (turn * term.offset + shift * term.weight) * term.relevance;
             let columns = turn.to_cols_array().iter().map(|x| x * x).sum::<f64>() + shift.length_squared();
@@ -379,7 +370,7 @@ impl Joints {
 
     /// Number of vertices.
     pub fn vertices(&self) -> usize {
-        self.offsets.len().saturating_sub(1)
+        self.terms.len()
     }
 }
 

@@ -74,7 +74,7 @@ pub use deform::Deform;
 pub use deformer::Deformer;
 pub use delta_mush::DirectDeltaMush;
 pub use dual_quaternion::DualQuaternions;
-pub use enveloping::{Enveloping, Rows};
+pub use enveloping::{Enveloping, EnvelopingForm};
 pub use joints::Joints;
 pub use lattice::{Lattice, LatticeError, Outside};
 pub use lbs::{blend, lbs, prune_cost, rigid};

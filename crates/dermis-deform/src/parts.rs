@@ -53,13 +53,6 @@ pub(crate) fn covers_or_lacks(part: &'static str, expected: usize, found: usize)
     if found == 0 { Ok(()) } else { covers(part, expected, found) }
 }
 
-/// Checks where the entries of each row start, as [`check_offsets`] does; the list of `entries` may be padded behind the last row.
-pub(crate) fn rows(part: &'static str, offsets: &[u32], rows: usize, entries: usize) -> Result<(), DeformerError> {
-    covers(part, rows, offsets.len().saturating_sub(1))?;
-    let end = offsets.last().map_or(0, |&end| end as usize);
-    check_offsets(offsets, rows, end.min(entries)).map_err(|_| DeformerError::List { part })
-}
-
 /// Checks that a list names only what exists.
 pub(crate) fn names(
     part: &'static str,
@@ -119,8 +112,8 @@ impl RotationalRegression {
     /// Checks the model against a mesh; the bones it reads.
     pub(crate) fn check(&self, vertices: usize) -> Result<BoneCount, DeformerError> {
         covers("skinning weights", vertices, self.weights.vertices())?;
-        rows("turns of triangles", &self.offsets, self.bones.len(), self.terms.len())?;
-        names("turns of triangles", self.terms.iter().map(|term| term.joint as usize), self.joints.len())?;
+        covers("turns of triangles", self.bones.len(), self.terms.len())?;
+        names("turns of triangles", self.terms.entries().iter().map(|term| term.joint as usize), self.joints.len())?;
         names("anchored vertices", self.anchors.iter().map(|anchor| anchor.0 as usize), vertices)?;
         let joints = self.joints.iter().flat_map(|joint| [joint.from, joint.to]);
         let bones = joints.chain(self.bones.iter().copied()).chain(self.anchors.iter().map(|anchor| anchor.1));
@@ -143,9 +136,10 @@ impl Correction {
 impl Enveloping {
     fn check(&self, vertices: usize) -> Result<BoneCount, DeformerError> {
         covers("anchors", vertices, self.anchors.len())?;
-        rows("enveloping terms", &self.offsets, vertices, self.terms.len())?;
-        names("enveloping terms", self.terms.iter().map(|&pair| pair as usize), self.pairs.len())?;
-        beside("enveloping coefficients", self.coefficients.len(), self.terms.len() * self.rows.coefficients())?;
+        covers("enveloping terms", vertices, self.terms.len())?;
+        let terms = self.terms.entries();
+        names("enveloping terms", terms.iter().map(|&pair| pair as usize), self.pairs.len())?;
+        beside("enveloping coefficients", self.coefficients.len(), terms.len() * self.rows.coefficients())?;
         covers_or_lacks("constants", vertices, self.constants.len())?;
         covers_or_lacks("radii", vertices, self.radii.len())?;
         Ok(BoneCount::naming(self.bones().chain(self.anchors.iter().flatten().map(|bone| bone.get()))))
@@ -161,18 +155,17 @@ impl Enveloping {
 impl Joints {
     fn check(&self, vertices: usize) -> Result<BoneCount, DeformerError> {
         covers("skinning weights of the joint model", vertices, self.weights.vertices())?;
-        rows("free terms", &self.offsets, vertices, self.terms.len())?;
-        names("free terms", self.terms.iter().map(|&joint| joint as usize), self.joints.len())?;
-        rows("free coefficients", &self.starts, vertices, self.coefficients.len())?;
-        for v in 0..vertices {
-            let terms = &self.terms[self.offsets[v] as usize..self.offsets[v + 1] as usize];
+        covers("free terms", vertices, self.terms.len())?;
+        names("free terms", self.terms.entries().iter().map(|&joint| joint as usize), self.joints.len())?;
+        covers("free coefficients", vertices, self.coefficients.len())?;
+        for (terms, coefficients) in self.terms.iter().zip(self.coefficients.iter()) {
             let numbers: usize = terms.iter().map(|&joint| 3 * self.joints[joint as usize].inducing.len()).sum();
-            beside("free coefficients", (self.starts[v + 1] - self.starts[v]) as usize, numbers)?;
+            beside("free coefficients", coefficients.len(), numbers)?;
         }
-        rows("shared terms", &self.shared_offsets, vertices, self.shared.len())?;
+        covers("shared terms", vertices, self.shared.len())?;
         covers_or_lacks("limits of the shared part", vertices, self.shared_limits.len())?;
         covers_or_lacks("radii", vertices, self.radii.len())?;
-        let shared = self.shared.iter().map(|term| term.bone.get());
+        let shared = self.shared.entries().iter().map(|term| term.bone.get());
         together(BoneCount::AtLeast(self.weights.bones_named()), BoneCount::naming(self.bones().chain(shared)))
     }
 
@@ -187,22 +180,15 @@ impl PoseSpace {
         let groups = self.groups.iter().filter(|group| **group != NO_GROUP);
         covers("groups of the pose space", vertices, self.groups.len())?;
         names("groups of the pose space", groups.map(|&group| group as usize), self.kernel.groups())?;
-        rows("displacements", &self.offsets, vertices, self.weights.len())?;
+        covers("displacements", vertices, self.weights.len())?;
         let r = &self.remainders;
-        rows("remainders", &r.offsets_or_none(), r.vertices.len(), r.weights.len())?;
+        covers("remainders", r.vertices.len(), r.weights.len())?;
         names("remainders", r.vertices.iter().map(|&v| v as usize), vertices)?;
         beside("remainders", r.bones.len(), r.vertices.len())?;
         self.carrier.check(vertices)?;
         covers_or_lacks("radii", vertices, self.radii.len())?;
         let remainders = r.bones.iter().map(|bone| bone.get());
         Ok(BoneCount::naming(self.kernel.bones().chain(self.carrier.bones()).chain(remainders)))
-    }
-}
-
-impl crate::pose_space::Remainders {
-    /// The offsets; of no remainders, those of an empty list.
-    fn offsets_or_none(&self) -> std::borrow::Cow<'_, [u32]> {
-        if self.vertices.is_empty() { vec![0].into() } else { (&self.offsets[..]).into() }
     }
 }
 
@@ -214,13 +200,15 @@ impl CompiledShapes {
         displacements: usize,
         radii: usize,
     ) -> Result<BoneCount, DeformerError> {
-        rows("shapes", &self.regions, self.kernel.groups(), usize::MAX)?;
+        check_offsets(&self.regions, self.kernel.groups(), self.count())
+            .map_err(|_| DeformerError::List { part: "shapes" })?;
         let counts = (0..self.kernel.groups()).map(|g| self.kernel.range(g).len());
         let shapes = self.regions.windows(2).map(|ends| (ends[1] - ends[0]) as usize);
         beside("weights of shapes", self.coefficients.len(), counts.zip(shapes).map(|(k, l)| k * l).sum())?;
-        rows("terms of shapes", &self.offsets, vertices, self.terms.len())?;
-        names("terms of shapes", self.terms.iter().map(|&shape| shape as usize), self.count())?;
-        beside("displacements", displacements, self.terms.len())?;
+        covers("terms of shapes", vertices, self.terms.len())?;
+        let terms = self.terms.entries();
+        names("terms of shapes", terms.iter().map(|&shape| shape as usize), self.count())?;
+        beside("displacements", displacements, terms.len())?;
         self.carrier.check(vertices)?;
         covers_or_lacks("radii", vertices, radii)?;
         if !self.names.is_empty() {

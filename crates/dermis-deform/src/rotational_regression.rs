@@ -26,7 +26,7 @@ use crate::lbs;
 use crate::poisson::{Poisson, PoissonScratch};
 use dermis_rig::glam::{DMat3, DVec3};
 use dermis_rig::rotation::{from_rotation_vector, nearest_rotation, quat_from_matrix, rotation_vector};
-use dermis_rig::{BoneIndex, BoneTransforms, Influences};
+use dermis_rig::{BoneIndex, BoneTransforms, Influences, Rows};
 use dermis_solve::SolveError;
 use rayon::prelude::*;
 use std::f64::consts::TAU;
@@ -40,10 +40,8 @@ pub struct RotationalRegression {
     pub joints: Vec<TurningJoint>,
     /// The bone of each triangle.
     pub bones: Vec<BoneIndex>,
-    /// Where the terms of triangle t start; one more entry than triangles.
-    pub offsets: Vec<u32>,
-    /// How triangles follow joints, in the order in which rotations multiply.
-    pub terms: Vec<TurnTerm>,
+    /// How every triangle follows joints, in the order in which rotations multiply.
+    pub terms: Rows<TurnTerm>,
     /// Vertices held to a bone.
     pub anchors: Vec<(u32, BoneIndex)>,
     surface: Poisson,
@@ -130,10 +128,8 @@ pub struct TurnParts {
     pub joints: Vec<TurningJoint>,
     /// See [`RotationalRegression::bones`].
     pub bones: Vec<BoneIndex>,
-    /// See [`RotationalRegression::offsets`].
-    pub offsets: Vec<u32>,
     /// See [`RotationalRegression::terms`].
-    pub terms: Vec<TurnTerm>,
+    pub terms: Rows<TurnTerm>,
     /// See [`RotationalRegression::anchors`].
     pub anchors: Vec<(u32, BoneIndex)>,
 }
@@ -153,17 +149,17 @@ impl RotationalRegression {
         parts: TurnParts,
     ) -> Result<Self, SolveError> {
         assert_eq!(weights.vertices(), rest.len(), "weights of another mesh");
-        assert_eq!((parts.bones.len(), parts.offsets.len()), (triangles.len(), triangles.len() + 1), "other triangles");
+        assert_eq!((parts.bones.len(), parts.terms.len()), (triangles.len(), triangles.len()), "other triangles");
         let anchors: Vec<u32> = parts.anchors.iter().map(|a| a.0).collect();
         let surface = Poisson::new(rest, triangles, &anchors)?;
-        let TurnParts { joints, bones, offsets, terms, anchors } = parts;
-        Ok(Self { weights, joints, bones, offsets, terms, anchors, surface })
+        let TurnParts { joints, bones, terms, anchors } = parts;
+        Ok(Self { weights, joints, bones, terms, anchors, surface })
     }
 
     /// The gradient R S of a triangle in its bone's frame. `vectors` are (θ, θ̂) of all joints.
     fn gradient(&self, t: usize, vectors: &[(DVec3, DVec3)]) -> DMat3 {
         let (mut turn, mut stretch) = (DMat3::IDENTITY, [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]);
-        for term in &self.terms[self.offsets[t] as usize..self.offsets[t + 1] as usize] {
+        for term in self.terms.of(t) {
             let (vector, limited) = vectors[term.joint as usize];
             turn *= DMat3::from_quat(from_rotation_vector(term.turn() * vector));
             for (axis, entries) in term.stretch.chunks_exact(6).enumerate() {
@@ -216,8 +212,8 @@ impl RotationalRegression {
     /// Bytes that evaluation reads.
     pub fn bytes(&self) -> usize {
         let seen: usize = self.joints.iter().map(|j| 12 + 12 * j.seen.len()).sum();
-        4 * (self.bones.len() + self.offsets.len())
-            + size_of::<TurnTerm>() * self.terms.len()
+        4 * (self.bones.len() + self.terms.offsets().len())
+            + size_of_val(self.terms.entries())
             + 8 * self.anchors.len()
             + 12 * self.weights.count()
             + seen

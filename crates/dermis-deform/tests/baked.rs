@@ -6,7 +6,7 @@ use dermis_deform::joints::{CorrectionFrame, Joints};
 use dermis_deform::pose_space::Carrier;
 use dermis_deform::{Base, Correction, Deformer, DualQuaternions, Scratch};
 use dermis_rig::glam::{DAffine3, DVec3, Vec3};
-use dermis_rig::{BoneIndex, BoneTransforms, Influences};
+use dermis_rig::{BoneIndex, BoneTransforms, Influences, Rows};
 use dermis_testkit::conformance::{bends, rounding};
 use dermis_testkit::models::{anchor, bases, corrections, joints, poses, reads_world};
 use dermis_testkit::{Random, Tree, some_motion, tree};
@@ -32,8 +32,8 @@ fn every_part_of_a_joint_model_acts() {
         let mut open = whole.clone();
         open.joints.iter_mut().for_each(|joint| joint.limit = f64::INFINITY);
         let without = [
-            ("free part", Joints { coefficients: vec![0.0; whole.coefficients.len()], ..whole.clone() }),
-            ("shared part", Joints { shared: vec![], shared_offsets: vec![0; 151], ..whole.clone() }),
+            ("free part", Joints { coefficients: whole.coefficients.map(|_| 0.0), ..whole.clone() }),
+            ("shared part", Joints { shared: Rows::by_row(150, vec![]), ..whole.clone() }),
             ("limits of joints", open),
             ("limit of the shared part", Joints { shared_limits: vec![], ..whole.clone() }),
             ("weld", Joints { weld: Weld::default(), ..whole.clone() }),

@@ -1,14 +1,14 @@
 //! Evaluation allocates nothing once a first pose has filled the scratch. A test program of its own: it counts.
 
 use dermis_deform::baked::Normals;
-use dermis_deform::enveloping::{Enveloping, Pair, Rows};
+use dermis_deform::enveloping::{Enveloping, EnvelopingForm, Pair};
 use dermis_deform::guard::Weld;
 use dermis_deform::joints::{self, CorrectionFrame, Joints, SharedTerm, joint_feature};
 use dermis_deform::pose_space::{Carrier, CompiledShapes, Family, Joint, Kernel, PoseSpace, Remainders};
 use dermis_deform::rotational_regression::{TurnParts, TurnTerm, TurningJoint};
 use dermis_deform::{Base, Correction, Deformer, DualQuaternions, MeshNormals, RotationalRegression, Scratch};
 use dermis_rig::glam::{DVec3, Vec3};
-use dermis_rig::{BoneIndex, BoneTransforms};
+use dermis_rig::{BoneIndex, BoneTransforms, Rows};
 use dermis_testkit::{Arm, ArmPose, Random};
 use peak_alloc::PeakAlloc;
 
@@ -21,6 +21,11 @@ fn allocated(work: impl FnOnce()) -> usize {
     let before = MEMORY.current_usage();
     work();
     MEMORY.peak_usage() - before
+}
+
+/// As many rows as asked for.
+fn each<T>(rows: usize, of: impl Fn(usize) -> Vec<T>) -> Rows<T> {
+    Rows::by_row(rows, (0..rows).flat_map(|row| of(row).into_iter().map(move |entry| (row as u32, entry))).collect())
 }
 
 /// A joint model with a free and a shared part on every vertex.
@@ -47,12 +52,9 @@ fn joint_model(arm: &Arm, frame: CorrectionFrame, welded: bool, poses: &[BoneTra
         joints,
         weld: Weld::along(arm.rig.skeleton(), &[false, false, welded, false]),
         weights: arm.weights().clone(),
-        offsets: (0..=vertices as u32).map(|v| 3 * v).collect(),
-        terms: (0..vertices).flat_map(|_| [0, 1, 2]).collect(),
-        starts: (0..=vertices).map(|v| (count * v) as u32).collect(),
-        coefficients: vec![0.001; count * vertices],
-        shared_offsets: (0..=vertices as u32).collect(),
-        shared: (0..vertices).map(term).collect(),
+        terms: each(vertices, |_| vec![0, 1, 2]),
+        coefficients: each(vertices, |_| vec![0.001; count]),
+        shared: each(vertices, |v| vec![term(v)]),
         shared_limits: vec![1.0; vertices],
         radii: vec![0.01; vertices],
     }
@@ -71,8 +73,7 @@ fn turning(arm: &Arm) -> RotationalRegression {
     let parts = TurnParts {
         joints: (1..4).map(joint).collect(),
         bones: (0..triangles).map(|t| BoneIndex::new(t % 4)).collect(),
-        offsets: (0..=triangles as u32).map(|t| 3 * t).collect(),
-        terms: (0..3 * triangles).map(term).collect(),
+        terms: each(triangles, |t| (3 * t..3 * t + 3).map(term).collect()),
         anchors: vec![(0, BoneIndex::new(0)), (vertices - 1, BoneIndex::new(3))],
     };
     RotationalRegression::new(&arm.rig.mesh().positions, &arm.rig.mesh().triangles, arm.weights().clone(), parts)
@@ -89,14 +90,13 @@ fn evaluating_allocates_nothing_after_the_first_pose() {
         (1..4).map(|b| Pair { anchor: Some(BoneIndex::new(0)), bone: BoneIndex::new(b), limit: 1.0 }).collect();
     let weld = Weld::along(arm.rig.skeleton(), &[false, false, true, false]);
     let correction = Enveloping {
-        rows: Rows::Full,
+        rows: EnvelopingForm::Full,
         length: arm.length(),
         origin: DVec3::ZERO,
         weld,
         pairs,
         anchors: vec![Some(BoneIndex::new(0)); vertices],
-        offsets: (0..=vertices as u32).map(|v| 3 * v).collect(),
-        terms: (0..vertices).flat_map(|_| [0, 1, 2]).collect(),
+        terms: each(vertices, |_| vec![0, 1, 2]),
         coefficients: vec![0.001; vertices * 3 * 36],
         constants: Vec::new(),
         radii: vec![0.01; vertices],
@@ -117,18 +117,16 @@ fn evaluating_allocates_nothing_after_the_first_pose() {
     }
     kernel.examples = examples;
     // More kernel values than a task takes at a time.
-    (0..400).for_each(|g| kernel.push(&[(g % 3, 0.5), ((g + 1) % 3, 1.0)], &[0, 1, 2, 3, 4, 5, 6, 7]));
+    (0..400).for_each(|g| kernel.push(&[(g % 3, 0.5), ((g + 1) % 3, 1.0)], &[0, 1, 2, 3, 4, 5, 6, 7]).unwrap());
     let pose_space = PoseSpace {
         kernel,
         carrier: Carrier::Base,
         groups: (0..vertices as u32).map(|v| v % 400).collect(),
-        offsets: (0..=vertices as u32).map(|v| 8 * v).collect(),
-        weights: vec![DVec3::splat(0.001); 8 * vertices],
+        weights: each(vertices, |_| vec![DVec3::splat(0.001); 8]),
         remainders: Remainders {
             vertices: vec![7],
             bones: vec![BoneIndex::new(1)],
-            offsets: vec![0, 8],
-            weights: vec![DVec3::splat(0.001); 8],
+            weights: each(1, |_| vec![DVec3::splat(0.001); 8]),
         },
         radii: vec![0.01; vertices],
     };
@@ -139,8 +137,7 @@ fn evaluating_allocates_nothing_after_the_first_pose() {
         coefficients: vec![0.1; 400 * 8],
         kernel: few,
         carrier: Carrier::Base,
-        offsets: (0..=vertices as u32).map(|v| 2 * v).collect(),
-        terms: (0..2 * vertices as u32).map(|t| t % 400).collect(),
+        terms: each(vertices, |v| [2 * v, 2 * v + 1].map(|t| t as u32 % 400).to_vec()),
         displacements: vec![DVec3::splat(0.001); 2 * vertices],
         radii: vec![0.01; vertices],
         names: vec![],

@@ -2,7 +2,10 @@
 
 use crate::inverse::InverseError;
 use dermis_rig::glam::DVec3;
-use dermis_rig::{BoneIndex, BoneTransforms, Example, InfluenceError, Influences, Skeleton, VertexIndex, pose_numbers};
+use dermis_rig::{
+    BoneIndex, BoneTransforms, Example, InfluenceError, Influences, Rows, RowsError, Skeleton, VertexIndex,
+    pose_numbers,
+};
 use dermis_solve::SolveError;
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -53,6 +56,24 @@ pub(crate) fn table(
     rows: impl IntoIterator<Item = Vec<(BoneIndex, f64)>>,
 ) -> Result<Influences, FitError> {
     Influences::from_rows(rows).map_err(|source| FitError::Table { table, source })
+}
+
+/// Rows that a fit computed.
+///
+/// # Errors
+/// [`FitError::Table`], naming the table, for more entries than 32 bits can count.
+pub(crate) fn filled<T>(
+    table: &'static str,
+    rows: impl IntoIterator<Item = impl IntoIterator<Item = T>>,
+) -> Result<Rows<T>, FitError> {
+    let mut made = Rows::default();
+    rows.into_iter().try_for_each(|row| made.push(row)).map_err(of_table(table))?;
+    Ok(made)
+}
+
+/// The error of a table whose rows do not fit.
+pub(crate) fn of_table(table: &'static str) -> impl Fn(RowsError) -> FitError {
+    move |source| FitError::Table { table, source: source.into() }
 }
 
 /// The place of a vertex whose residuals are not held.

@@ -3,7 +3,7 @@
 mod bench;
 
 use bench::{Bench, corrected, plain, skinned};
-use dermis_deform::{Rows, Scratch};
+use dermis_deform::{EnvelopingForm, Scratch};
 use dermis_fit::maps::{MapSettings, from_weights};
 use dermis_fit::mwe::{Anchor, Centring, RidgeMode, RowChoice, Strength};
 use dermis_fit::{Folds, MweSettings};
@@ -273,11 +273,12 @@ fn auto_takes_the_form_that_validates_better() {
             let report = with(rows).report;
             report.sweep.iter().find(|p| p.s == report.s).map(|p| p.score).unwrap()
         };
-        let better = if score(RowChoice::Row) <= score(RowChoice::Full) { Rows::Row } else { Rows::Full };
+        let better =
+            if score(RowChoice::Row) <= score(RowChoice::Full) { EnvelopingForm::Row } else { EnvelopingForm::Full };
         let auto = with(RowChoice::Auto);
         assert_eq!(auto.report.rows, better, "{poses} poses");
         assert_eq!(auto.correction.rows, better);
-        let other = with(if better == Rows::Row { RowChoice::Row } else { RowChoice::Full });
+        let other = with(if better == EnvelopingForm::Row { RowChoice::Row } else { RowChoice::Full });
         assert_eq!((auto.report.s, auto.correction.coefficients), (other.report.s, other.correction.coefficients));
     }
 }

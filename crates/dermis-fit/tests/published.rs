@@ -73,7 +73,7 @@ fn no_row_form_can_move_skin_along_a_hinge_and_the_full_form_does() {
     let mut settings = MweSettings::for_poses(8, false);
     assert_eq!(settings.rows, RowChoice::Auto);
     settings.tolerance = 1.0;
-    assert_eq!(bench.fit(&settings).report.rows, dermis_deform::Rows::Full);
+    assert_eq!(bench.fit(&settings).report.rows, dermis_deform::EnvelopingForm::Full);
 }
 
 #[test]

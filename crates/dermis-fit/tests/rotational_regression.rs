@@ -85,7 +85,7 @@ fn a_planted_twist_is_recovered_at_angles_between_the_examples() {
     for (t, triangle) in tube.mesh.triangles.iter().enumerate() {
         let middle = triangle.iter().map(|&v| share(tube.mesh.positions[v as usize].x)).sum::<f64>() / 3.0;
         let expected = if fitted.model.bones[t].get() == 0 { middle } else { 1.0 - middle };
-        let terms = &fitted.model.terms[fitted.model.offsets[t] as usize..fitted.model.offsets[t + 1] as usize];
+        let terms = fitted.model.terms.of(t);
         let found = terms.first().map_or(0.0, |term| term.turn().x_axis.x.abs());
         assert!((found - expected).abs() < 0.05, "triangle {t}: {found}, planted {expected}");
     }

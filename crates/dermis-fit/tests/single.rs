@@ -43,7 +43,7 @@ fn coefficients_off(a: &Enveloping, b: &Enveloping) -> f64 {
         let both = a.coefficients[own.clone()].iter().zip(&b.coefficients[own]);
         both.fold(0.0f64, |most, (a, b)| most.max((a - b).abs())) / largest.max(f64::MIN_POSITIVE)
     };
-    b.offsets.windows(2).map(of).fold(0.0, f64::max)
+    b.terms.offsets().windows(2).map(of).fold(0.0, f64::max)
 }
 
 /// Oracle: the solve in double precision, which principal axes check. Ridges over nine decades, few poses and many.
@@ -80,7 +80,7 @@ fn a_vertex_too_badly_conditioned_for_single_precision_has_the_bits_of_double_pr
     let (double, made) = (bench.fit(&settings), bench.fit(&single(&settings)));
     let size = double.correction.rows.coefficients();
     let (mut same, mut vertices) = (0, 0);
-    for pair in double.correction.offsets.windows(2).filter(|pair| pair[1] > pair[0]) {
+    for pair in double.correction.terms.offsets().windows(2).filter(|pair| pair[1] > pair[0]) {
         let own = size * pair[0] as usize..size * pair[1] as usize;
         same += usize::from(made.correction.coefficients[own.clone()] == double.correction.coefficients[own]);
         vertices += 1;

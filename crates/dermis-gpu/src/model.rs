@@ -7,7 +7,8 @@ use bytemuck::{Pod, Zeroable};
 use dermis_deform::baked::{BakedBase, BakedCorrection, BakedEnveloping, BakedJoints, BakedShapes, NO_ANCHOR, Weights};
 use dermis_deform::joints::CorrectionFrame;
 use dermis_deform::pose_space::Carrier;
-use dermis_deform::{Baked, Rows};
+use dermis_deform::{Baked, EnvelopingForm};
+use dermis_rig::Rows;
 use dermis_rig::glam::{Vec3, Vec4};
 
 /// Skinned normals are written.
@@ -134,18 +135,18 @@ impl Arrays {
             BakedBase::Rigid(bone_of) => {
                 // A blend of one bone; the one after the last is the world.
                 self.base = BaseForm::Lbs;
-                let offsets: Vec<u32> = (0..=bone_of.len() as u32).collect();
                 let moving: Vec<u32> = bone_of.iter().copied().filter(|&bone| bone != NO_ANCHOR).collect();
                 below("bone", &moving, moving.len(), bones)?;
                 let bone_of: Vec<u32> = bone_of.iter().map(|&bone| bone.min(bones as u32)).collect();
                 let rows = if moving.len() < bone_of.len() { bones + 1 } else { bones };
                 self.header.flags |= if rows > bones { WORLD } else { 0 };
-                self.header.base = self.weights(&offsets, &bone_of, &vec![1.0; bone_of.len()], rows)?;
+                let one_each = Rows::by_row(bone_of.len(), (0..).zip(bone_of).collect());
+                self.header.base = self.weights(&one_each, &vec![1.0; vertices], rows)?;
                 self.header.rows = self.section(3 * rows)?;
                 Ok(None)
             }
             BakedBase::Lbs(weights) | BakedBase::Dqs(weights, _) => {
-                self.header.base = self.weights(&weights.offsets, &weights.bones, &weights.weights, bones)?;
+                self.header.base = self.weights(&weights.bones, &weights.weights, bones)?;
                 if let BakedBase::Dqs(_, blend) = base {
                     counts("bones", bones, blend.pivots().len())?;
                     self.base = BaseForm::Dqs;
@@ -160,7 +161,6 @@ impl Arrays {
                 self.base = BaseForm::DirectDeltaMush;
                 let offsets: Vec<u32> = mush.offsets().collect();
                 let (bone_of, moments): (Vec<u32>, Vec<[f32; 10]>) = mush.terms().unzip();
-                compressed(&offsets, vertices, moments.len())?;
                 below("bone", &bone_of, moments.len(), bones)?;
                 let places = Places::new(&offsets)?;
                 let three = |t: usize| {
@@ -177,11 +177,12 @@ impl Arrays {
                 self.header.neighbourhoods = append(&mut self.extras, &planes);
                 Ok(None)
             }
-            BakedBase::AnimationSpace { offsets, bones: bone_of, a } => {
+            BakedBase::AnimationSpace { bones: rows, a } => {
                 self.base = BaseForm::AnimationSpace;
-                compressed(offsets, vertices, a.len())?;
+                counts("vertices with bones", rows.len(), vertices)?;
+                let bone_of = rows.entries();
                 below("bone", bone_of, a.len(), bones)?;
-                let places = Places::new(offsets)?;
+                let places = Places::new(rows.offsets())?;
                 let values = append(&mut self.extras, &places.plane(|t| a[t]));
                 self.header.base = self.list(&places, |t| bone_of[t], values);
                 self.header.rows = self.section(3 * bones)?;
@@ -191,9 +192,10 @@ impl Arrays {
     }
 
     fn add_enveloping(&mut self, correction: &BakedEnveloping, bones: usize) -> Result<(), GpuError> {
-        let BakedEnveloping { shared, anchors, offsets, terms, coefficients, constants, .. } = correction;
+        let BakedEnveloping { shared, anchors, terms: rows, coefficients, constants, .. } = correction;
         let vertices = self.header.vertices as usize;
-        compressed(offsets, vertices, terms.len())?;
+        counts("vertices with terms", rows.len(), vertices)?;
+        let (offsets, terms) = (rows.offsets(), rows.entries());
         below("pair", terms, terms.len(), shared.pairs.len())?;
         let size = shared.rows.coefficients();
         counts("coefficients", coefficients.len(), terms.len() * size)?;
@@ -207,11 +209,11 @@ impl Arrays {
         let places = Places::new(offsets)?;
         let four = |at: usize| Vec4::from_slice(&coefficients[4 * at..4 * at + 4]);
         let values = match shared.rows {
-            Rows::Full => {
+            EnvelopingForm::Full => {
                 self.correction = CorrectionForm::EnvelopingFull;
                 append(&mut self.coefficients, &places.blocks::<_, 9>(|t| std::array::from_fn(|j| four(9 * t + j))))
             }
-            Rows::Row => {
+            EnvelopingForm::Row => {
                 self.correction = CorrectionForm::EnvelopingRow;
                 append(&mut self.coefficients, &places.blocks::<_, 3>(|t| std::array::from_fn(|j| four(3 * t + j))))
             }
@@ -232,13 +234,13 @@ impl Arrays {
         let vertices = self.header.vertices as usize;
         self.correction = CorrectionForm::Joints;
         counts("free terms", free.vertices(), vertices)?;
-        let (offsets, terms, starts) = (free.offsets(), free.terms(), free.coefficient_starts());
+        let starts = free.coefficient_starts();
         let coefficients = free.coefficients().widened(starts.iter().copied());
-        compressed(&correction.shared_offsets, vertices, correction.shared.len())?;
+        counts("vertices with shared terms", correction.shared.len(), vertices)?;
         self.add_anchors(anchors, bones)?;
         self.header.weights = match of_base {
             Some((same, list)) if same == weights => list,
-            _ => self.weights(&weights.offsets, &weights.bones, &weights.weights, bones)?,
+            _ => self.weights(&weights.bones, &weights.weights, bones)?,
         };
         // Four coordinates of a joint make a term of their own.
         let (mut first, mut width) = (Vec::new(), 0u32);
@@ -250,7 +252,7 @@ impl Arrays {
         let (mut unit_offsets, mut units) = (vec![0u32], Vec::<(u32, [usize; 3])>::new());
         for v in 0..vertices {
             let mut at = starts[v];
-            for &joint in &terms[offsets[v] as usize..offsets[v + 1] as usize] {
+            for &joint in free.terms().of(v) {
                 let (from, to) = (first[joint as usize], first[joint as usize + 1]);
                 let row = 4 * (to - from) as usize;
                 units.extend((from..to).map(|z| {
@@ -266,10 +268,10 @@ impl Arrays {
         let values = append(&mut self.coefficients, &places.blocks::<_, 3>(of));
         self.header.correction = self.list(&places, |t| units[t].0, values);
         // The shared part.
-        let shared = &correction.shared;
+        let shared = correction.shared.entries();
         let bone_of: Vec<u32> = shared.iter().map(|term| term.bone).collect();
         below("bone", &bone_of, shared.len(), bones)?;
-        let places = Places::new(&correction.shared_offsets)?;
+        let places = Places::new(correction.shared.offsets())?;
         let values = append(&mut self.extras, &places.plane(|t| shared[t].offset.extend(shared[t].weight)));
         self.header.shared_part = self.list(&places, |t| bone_of[t], values);
         self.add_second_plane();
@@ -300,14 +302,15 @@ impl Arrays {
         let (model, displacements) = (&correction.model, &correction.displacements);
         let vertices = self.header.vertices as usize;
         self.correction = CorrectionForm::Shapes;
-        compressed(&model.offsets, vertices, displacements.len())?;
-        below("shape", &model.terms, displacements.len(), model.count())?;
+        counts("vertices with terms", model.terms.len(), vertices)?;
+        let terms = model.terms.entries();
+        below("shape", terms, displacements.len(), model.count())?;
         // The number of a shape is stored as a float.
         if model.count() > 1 << 24 {
             return Err(GpuError::TooLarge { what: "shapes", size: model.count() as u64, most: 1 << 24 });
         }
-        let places = Places::new(&model.offsets)?;
-        let values = append(&mut self.coefficients, &places.plane(|t| displacements[t].extend(model.terms[t] as f32)));
+        let places = Places::new(model.terms.offsets())?;
+        let values = append(&mut self.coefficients, &places.plane(|t| displacements[t].extend(terms[t] as f32)));
         let (starts, tables) = places.tables(&mut self.words);
         self.header.correction = List { starts, counts: tables, indices: 0, values };
         self.header.choice = match &model.carrier {
@@ -338,10 +341,11 @@ impl Arrays {
         Ok(())
     }
 
-    fn weights(&mut self, offsets: &[u32], bone_of: &[u32], weights: &[f32], bones: usize) -> Result<List, GpuError> {
-        compressed(offsets, self.header.vertices as usize, weights.len())?;
+    fn weights(&mut self, rows: &Rows<u32>, weights: &[f32], bones: usize) -> Result<List, GpuError> {
+        counts("vertices with weights", rows.len(), self.header.vertices as usize)?;
+        let bone_of = rows.entries();
         below("bone", bone_of, weights.len(), bones)?;
-        let places = Places::new(offsets)?;
+        let places = Places::new(rows.offsets())?;
         let values = append(&mut self.words, &places.plane(|t| weights[t].to_bits()));
         Ok(self.list(&places, |t| bone_of[t], values))
     }
@@ -363,17 +367,6 @@ impl Arrays {
 
 fn counts(what: &'static str, found: usize, needed: usize) -> Result<(), GpuError> {
     if found == needed { Ok(()) } else { Err(GpuError::Mismatch { what, found, needed }) }
-}
-
-/// Offsets of compressed rows: one more than vertices, from zero to the number of entries, never back.
-fn compressed(offsets: &[u32], vertices: usize, entries: usize) -> Result<(), GpuError> {
-    counts("offsets", offsets.len(), vertices + 1)?;
-    counts("first offset", offsets[0] as usize, 0)?;
-    counts("last offset", offsets[vertices] as usize, entries)?;
-    match offsets.windows(2).find(|pair| pair[1] < pair[0]) {
-        Some(pair) => Err(GpuError::Mismatch { what: "offset", found: pair[1] as usize, needed: pair[0] as usize }),
-        None => Ok(()),
-    }
 }
 
 /// As many indices as needed, each below a bound.

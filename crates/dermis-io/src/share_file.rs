@@ -5,6 +5,7 @@ use crate::contents::{Format, ReadError};
 use crate::part_file::header;
 use crate::tensors::{Reader, Tensors, damaged};
 use crate::writing::WriteError;
+use dermis_rig::Rows;
 use dermis_rig::glam::DAffine3;
 use dermis_rig::skeleton::{from_rows, row};
 use serde::{Deserialize, Serialize};
@@ -25,14 +26,10 @@ pub struct ShareFile {
     pub importance: Vec<f64>,
     /// The vertices.
     pub vertices: Vec<u32>,
-    /// Where the free coefficients of each of them start; one more entry than vertices.
-    pub free_offsets: Vec<u32>,
-    /// Free coefficients, axis after axis.
-    pub free: Vec<f64>,
-    /// Where the shared coefficients of each of them start; one more entry than vertices.
-    pub shared_offsets: Vec<u32>,
-    /// Shared coefficients.
-    pub shared: Vec<f64>,
+    /// Free coefficients of each of them, axis after axis.
+    pub free: Rows<f64>,
+    /// Shared coefficients of each of them.
+    pub shared: Rows<f64>,
     /// Of each vertex: largest norm of the shared features, largest leverage or −1, sum of squared residuals, and largest residual
     /// of the base.
     pub of_vertices: Vec<[f64; 4]>,
@@ -69,13 +66,15 @@ pub fn write(share: &ShareFile, out: &mut dyn Write) -> Result<(), WriteError> {
     let mut t = Tensors::default();
     let rows = share.transforms.iter().flat_map(|m| [0, 1, 2].map(|j| row(m, j))).flatten();
     t.f64("transforms", &[share.transforms.len(), 12], rows);
-    for (name, list) in [("importance", &share.importance), ("free", &share.free), ("shared", &share.shared)] {
+    for (name, list) in
+        [("importance", &share.importance[..]), ("free", share.free.entries()), ("shared", share.shared.entries())]
+    {
         t.f64(name, &[list.len()], list.iter().copied());
     }
     for (name, list) in [
-        ("vertices", &share.vertices),
-        ("free.offsets", &share.free_offsets),
-        ("shared.offsets", &share.shared_offsets),
+        ("vertices", &share.vertices[..]),
+        ("free.offsets", share.free.offsets()),
+        ("shared.offsets", share.shared.offsets()),
     ] {
         t.u32(name, &[list.len()], list.iter().copied());
     }
@@ -104,8 +103,6 @@ pub fn read_from(mut source: impl Read + Seek, length: u64) -> Result<ShareFile,
     let take = |m: &[f64], at: usize| [m[at], m[at + 1], m[at + 2], m[at + 3]];
     let vertices = r.u32("vertices", 1)?;
     let (free, shared) = (r.f64("free", 1)?, r.f64("shared", 1)?);
-    let free_offsets = r.offsets("free.offsets", vertices.len(), free.len())?;
-    let shared_offsets = r.offsets("shared.offsets", vertices.len(), shared.len())?;
     let of_vertices = r.f64("of_vertices", 4)?.as_chunks().0.to_vec();
     r.count("of_vertices", of_vertices.len(), vertices.len())?;
     let importance = r.f64("importance", 1)?;
@@ -117,11 +114,9 @@ pub fn read_from(mut source: impl Read + Seek, length: u64) -> Result<ShareFile,
         header,
         transforms: rows.chunks_exact(12).map(|m| from_rows([take(m, 0), take(m, 4), take(m, 8)])).collect(),
         importance,
+        free: r.rows("free.offsets", vertices.len(), free)?,
+        shared: r.rows("shared.offsets", vertices.len(), shared)?,
         vertices,
-        free_offsets,
-        free,
-        shared_offsets,
-        shared,
         of_vertices,
     })
 }

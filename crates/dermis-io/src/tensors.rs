@@ -6,7 +6,7 @@
 
 use crate::contents::{Format, ReadError};
 use crate::writing::WriteError;
-use dermis_rig::check_offsets;
+use dermis_rig::Rows;
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -40,6 +40,12 @@ impl<'a> Tensors<'a> {
     }
     pub(crate) fn u32(&mut self, name: &str, shape: &[usize], data: impl IntoIterator<Item = u32> + 'a) {
         self.push(name, Dtype::U32, shape, data, u32::to_le_bytes);
+    }
+    /// Rows as two arrays: where each starts, and the entries.
+    pub(crate) fn rows(&mut self, (offsets, entries): (&str, &str), rows: &'a Rows<u32>) {
+        for (name, list) in [(offsets, rows.offsets()), (entries, rows.entries())] {
+            self.u32(name, &[list.len()], list.iter().copied());
+        }
     }
     pub(crate) fn i16(&mut self, name: &str, shape: &[usize], data: impl IntoIterator<Item = i16> + 'a) {
         self.push(name, Dtype::I16, shape, data, i16::to_le_bytes);
@@ -218,13 +224,11 @@ impl<'a> Reader<'a> {
             None => Ok(all),
         }
     }
-    /// Row starts of `rows` rows over `entries` entries.
-    pub(crate) fn offsets(&self, name: &str, rows: usize, entries: usize) -> Result<Vec<u32>, ReadError> {
-        let all = self.u32(name, 1)?;
-        match check_offsets(&all, rows, entries) {
-            Ok(()) => Ok(all),
-            Err(_) => Err(damaged(format!("array \"{name}\" does not divide {entries} entries into {rows} rows"))),
-        }
+    /// `rows` rows of entries; the array says where each starts.
+    pub(crate) fn rows<T>(&self, name: &str, rows: usize, entries: Vec<T>) -> Result<Rows<T>, ReadError> {
+        let (offsets, count) = (self.u32(name, 1)?, entries.len());
+        let made = Rows::new(offsets, entries).ok().filter(|made| made.len() == rows);
+        made.ok_or_else(|| damaged(format!("array \"{name}\" does not divide {count} entries into {rows} rows")))
     }
     pub(crate) fn count(&self, name: &str, found: usize, expected: usize) -> Result<(), ReadError> {
         match found == expected {

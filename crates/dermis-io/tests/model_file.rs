@@ -36,8 +36,8 @@ fn base_name(base: &BakedBase) -> &'static str {
 #[test]
 fn models_of_sixteen_bits_come_back_bit_for_bit() {
     let made = [
-        model("lbs", Some(dermis_deform::Rows::Row), Guard::On),
-        model("dqs", Some(dermis_deform::Rows::Full), Guard::OnWithConstants),
+        model("lbs", Some(dermis_deform::EnvelopingForm::Row), Guard::On),
+        model("dqs", Some(dermis_deform::EnvelopingForm::Full), Guard::OnWithConstants),
         joint_model("lbs", CorrectionFrame::Blend, Guard::On),
     ];
     for single in made {
@@ -66,7 +66,7 @@ fn models_of_sixteen_bits_come_back_bit_for_bit() {
 fn every_kind_of_model_comes_back_bit_for_bit() {
     let mut seen = 0;
     for base in BASES {
-        for rows in [None, Some(dermis_deform::Rows::Row), Some(dermis_deform::Rows::Full)] {
+        for rows in [None, Some(dermis_deform::EnvelopingForm::Row), Some(dermis_deform::EnvelopingForm::Full)] {
             for guard in [Guard::Off, Guard::On, Guard::OnWithConstants] {
                 let written = model(base, rows, guard);
                 let context = format!("{base} {rows:?} {guard:?}");

@@ -2,6 +2,7 @@
 
 use dermis_io::share_file::{ShareFile, ShareHeader, VERSION, read, read_from, write};
 use dermis_io::to_bytes;
+use dermis_rig::Rows;
 use dermis_rig::glam::{DAffine3, DQuat, DVec3};
 use serde_json::json;
 use std::io::Cursor;
@@ -20,10 +21,8 @@ fn share() -> ShareFile {
         transforms: (0..4).map(turn).collect(),
         importance: vec![1.0, 0.5],
         vertices: vec![7, 3, 4_000_000_000],
-        free_offsets: vec![0, 2, 2, 5],
-        free: vec![0.25, -1.0, f64::MAX, f64::MIN_POSITIVE, 3.0],
-        shared_offsets: vec![0, 0, 1, 1],
-        shared: vec![0.125],
+        free: Rows::new(vec![0, 2, 2, 5], vec![0.25, -1.0, f64::MAX, f64::MIN_POSITIVE, 3.0]).unwrap(),
+        shared: Rows::new(vec![0, 0, 1, 1], vec![0.125]).unwrap(),
         of_vertices: vec![[0.1, -1.0, 0.2, 0.3]; 3],
     }
 }
@@ -44,11 +43,10 @@ fn lists_that_do_not_belong_together_are_refused() {
         let error = read(&to_bytes(|out| write(&share, out)).unwrap()).unwrap_err().to_string();
         assert!(error.contains(says), "{error}");
     };
-    refused(&|s| s.free_offsets[2] = 9, "free.offsets");
-    refused(&|s| s.free_offsets[1] = 3, "free.offsets");
-    refused(&|s| s.shared_offsets.truncate(2), "shared.offsets");
+    refused(&|s| s.free.push([]).unwrap(), "free.offsets");
+    refused(&|s| s.shared = Rows::default(), "shared.offsets");
     refused(&|s| s.of_vertices.truncate(2), "of_vertices");
-    refused(&|s| s.free[0] = f64::INFINITY, "free");
+    refused(&|s| s.free = s.free.map(|_| f64::INFINITY), "free");
     refused(&|s| s.header.format_version = 9, "version 9");
 }
 

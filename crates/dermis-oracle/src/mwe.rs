@@ -202,8 +202,8 @@ fn coefficients(case: &Case) -> Result<Answers, CaseError> {
     let bones: Vec<usize> = inputs.maps.of(v).iter().map(|(bone, _)| bone.get()).collect();
     let per_axis = c.rows.coefficients() / 3;
     let mut u = vec![0.0; 3 * per_axis * bones.len()];
-    for at in c.offsets[v] as usize..c.offsets[v + 1] as usize {
-        let bone = c.pairs[c.terms[at] as usize].bone.get();
+    for at in c.terms.range(v) {
+        let bone = c.pairs[c.terms.entries()[at] as usize].bone.get();
         let Some(place) = bones.iter().position(|&b| b == bone) else { continue };
         for axis in 0..3 {
             for entry in 0..per_axis {

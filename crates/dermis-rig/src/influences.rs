@@ -117,6 +117,11 @@ impl Influences {
         self.rows.of(v)
     }
     /// The influences of every vertex in turn.
+    pub fn as_rows(&self) -> &Rows<(BoneIndex, f64)> {
+        &self.rows
+    }
+
+    /// The entries of every vertex in turn.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = &[(BoneIndex, f64)]> {
         self.rows.iter()
     }

@@ -14,7 +14,8 @@ fn desk() -> Desk {
     desk.put("a.npz", Tube::new(9, 8, 0.0, Flesh::Bulge).bundle());
     desk.put("b.npz", Tube::new(9, 5, 0.5, Flesh::Bulge).bundle());
     let mut one = Tube::new(9, 2, 0.5, Flesh::Bulge);
-    (one.poses.remove(0), one.skins.remove(0));
+    one.poses.remove(0);
+    one.skins.remove(0);
     desk.put("one.npz", one.bundle());
     desk.good("fit a.npz --examples a.npz --folds 0 -o m.dermis");
     desk

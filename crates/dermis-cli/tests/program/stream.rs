@@ -130,10 +130,14 @@ fn shares_that_are_no_whole_are_refused() {
         desk.put(name, to_bytes(|out| share_file::write(&share, out)).unwrap());
         desk.bad(&format!("fit train.npz --merge {name} 2.part"), &[]);
     };
-    altered("nan.part", &|s| s.free[1] = f64::NAN);
-    altered("short.part", &|s| s.free.truncate(7));
-    altered("wide.part", &|s| s.free_offsets[1] += 1);
-    altered("shared.part", &|s| s.shared_offsets[1] += 1);
+    altered("nan.part", &|s| s.free = s.free.map(|_| f64::NAN));
+    altered("short.part", &|s| {
+        let entries = s.free.entries()[..7].to_vec();
+        s.free = Default::default();
+        s.free.push(entries).unwrap();
+    });
+    altered("wide.part", &|s| s.free.push([]).unwrap());
+    altered("shared.part", &|s| s.shared.push([]).unwrap());
     altered("vertex.part", &|s| s.vertices[0] = u32::MAX);
     altered("twice.part", &|s| s.vertices[0] = s.vertices[1]);
     altered("poses.part", &|s| s.importance.truncate(7));

@@ -56,12 +56,12 @@ pub(super) fn regress(
     lambda: f64,
 ) -> Result<Linear, SolveError> {
     let free = &joints.free;
-    let (vertices, offsets, at_vertex) = (free.vertices(), free.offsets(), free.coefficient_starts());
+    let (vertices, at_vertex) = (free.vertices(), free.coefficient_starts());
     let coefficients = free.coefficients().widened(at_vertex.iter().copied());
     let rows = (0..vertices)
         .into_par_iter()
         .map(|v| {
-            let terms = &free.terms()[offsets[v] as usize..offsets[v + 1] as usize];
+            let terms = free.terms().of(v);
             let mut at = at_vertex[v];
             let (mut columns, mut own) = (Vec::new(), Vec::new());
             for &joint in terms {

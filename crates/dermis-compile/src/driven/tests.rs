@@ -8,7 +8,7 @@ use dermis_deform::training::{TrainingPoses, moves_skin};
 use dermis_deform::{Base, Deformer};
 use dermis_fit::joints::{JointSettings, fit_joints};
 use dermis_fit::{Training, silent};
-use dermis_rig::{BoneIndex, ExampleSet, Mirror, Skeleton};
+use dermis_rig::{BoneIndex, ExampleSet, Mirror, Rows, Skeleton};
 use dermis_solve::symmetric::principal_axes;
 use dermis_testkit::{Arm, ArmPose};
 
@@ -67,7 +67,7 @@ fn a_model_that_precedes_skinning_is_delivered_as_it_is() {
     let (_, mut model) = arm_model(CorrectionFrame::Rest, false);
     let mut changed = joints(&model).clone();
     changed.shared.clear();
-    changed.shared_offsets.iter_mut().for_each(|offset| *offset = 0);
+    changed.shared = Rows::by_row(changed.shared.len(), vec![]);
     (changed.limits, changed.radii) = (vec![], vec![]);
     changed.model.joints.iter_mut().for_each(|joint| joint.limit = f64::INFINITY);
     let correction = Some(BakedCorrection::Joints(Box::new(changed)));
@@ -80,7 +80,7 @@ fn a_model_that_precedes_skinning_is_delivered_as_it_is() {
     let mut largest = 0.0f64;
     for v in 0..linear.vertices() {
         let (mut at, mut place) = (starts[v], linear.starts[v]);
-        for &joint in &free.terms()[free.offsets()[v] as usize..free.offsets()[v + 1] as usize] {
+        for &joint in free.terms().of(v) {
             let count = changed.model.joints[joint as usize].inducing.len();
             for i in 0..count {
                 let u = [0, 1, 2].map(|axis| f64::from(coefficients[at + axis * padded(count) + i]));

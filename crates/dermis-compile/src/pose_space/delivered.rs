@@ -102,10 +102,10 @@ fn within(what: Limited, found: usize, most: Option<usize>) -> Result<(), Compil
 
 /// Shapes as they are.
 fn whole(shapes: CompiledShapes, origin: Origin) -> Delivered {
-    let mut made = vec![vec![DVec3::ZERO; shapes.offsets.len() - 1]; shapes.count()];
-    for v in 0..shapes.offsets.len() - 1 {
-        for at in shapes.offsets[v] as usize..shapes.offsets[v + 1] as usize {
-            made[shapes.terms[at] as usize][v] += shapes.displacements[at];
+    let mut made = vec![vec![DVec3::ZERO; shapes.terms.len()]; shapes.count()];
+    for v in 0..shapes.terms.len() {
+        for (&shape, displacement) in shapes.terms.of(v).iter().zip(&shapes.displacements[shapes.terms.range(v)]) {
+            made[shape as usize][v] += *displacement;
         }
     }
     let mut at = 0;
@@ -154,7 +154,7 @@ fn principal(space: PoseSpace, most: usize) -> Result<Delivered, SolveError> {
         let length = axes.values[h].sqrt();
         for (at, &v) in vertices.iter().enumerate() {
             shape[v] = DVec3::new(u[(3 * at, h)], u[(3 * at + 1, h)], u[(3 * at + 2, h)]) / length;
-            let weights = &space.weights[space.offsets[v] as usize..space.offsets[v + 1] as usize];
+            let weights = space.weights.of(v);
             let row = &mut regions[space.groups[v] as usize][h].1;
             row.iter_mut().zip(weights).for_each(|(a, w)| *a += shape[v].dot(*w));
         }

@@ -12,7 +12,7 @@ use crate::deformer::Deformer;
 use crate::enveloping::Enveloping;
 use crate::joints::{Joints, SharedTerm};
 use crate::pose_space::{CompiledShapes, PoseSpace, Remainders};
-use dermis_rig::glam::{DVec3, Vec3};
+use dermis_rig::glam::DVec3;
 use std::mem::take;
 
 impl Deformer {
@@ -74,8 +74,7 @@ impl BakedBase {
             Base::Dqs(weights, blend) => BakedBase::Dqs(Weights::of(weights), blend.clone()),
             Base::DirectDeltaMush(mush) => BakedBase::DirectDeltaMush(BakedDeltaMush::of(mush, rest)),
             Base::AnimationSpace(space) => BakedBase::AnimationSpace {
-                offsets: space.terms.offsets().to_vec(),
-                bones: space.terms.entries().iter().map(|(bone, _)| bone.get() as u32).collect(),
+                bones: space.terms.map(|(bone, _)| bone.get() as u32),
                 a: space.terms.entries().iter().map(|(_, a)| a.as_vec4()).collect(),
             },
             Base::RotationalRegression(model) => BakedBase::RotationalRegression(model.clone()),
@@ -101,7 +100,6 @@ impl BakedEnveloping {
     fn of(correction: &Enveloping) -> Self {
         Self {
             anchors: correction.anchors.iter().map(|a| a.map_or(NO_ANCHOR, |bone| bone.get() as u32)).collect(),
-            offsets: correction.offsets.clone(),
             terms: correction.terms.clone(),
             coefficients: Coefficients::Single(correction.coefficients.iter().map(|&u| u as f32).collect()),
             constants: correction.constants.iter().map(|c| c.as_vec3()).collect(),
@@ -121,25 +119,21 @@ impl BakedJoints {
         let Joints { length, sigma, frame, joints, weld, .. } = correction;
         let model = Joints::empty(*length, *sigma, *frame, joints.clone(), weld.clone());
         let mut made = Self::empty(model, &correction.weights);
-        made.shared_offsets = correction.shared_offsets.clone();
-        made.shared = correction.shared.iter().map(BakedSharedTerm::of).collect();
+        made.shared = correction.shared.map(BakedSharedTerm::of);
         made.limits = correction.shared_limits.iter().map(|&l| l as f32).collect();
         made.radii = correction.radii.iter().map(|&r| r as f32).collect();
         let mut coefficients: Vec<f32> = Vec::new();
-        for v in 0..correction.vertices() {
-            let mut at = correction.starts[v] as usize;
-            for &joint in &correction.terms[correction.offsets[v] as usize..correction.offsets[v + 1] as usize] {
-                let count = correction.joints[joint as usize].inducing.len();
-                for row in correction.coefficients[at..at + 3 * count].chunks_exact(count) {
-                    coefficients.extend(row.iter().map(|&u| u as f32));
-                    coefficients.extend(std::iter::repeat_n(0.0, padded(count) - count));
-                }
-                at += 3 * count;
+        let mut of_terms = correction.coefficients.entries();
+        for &joint in correction.terms.entries() {
+            let count = correction.joints[joint as usize].inducing.len();
+            let of_term = of_terms.split_off(..3 * count).expect("the parts were checked in double precision");
+            for row in of_term.chunks_exact(count) {
+                coefficients.extend(row.iter().map(|&u| u as f32));
+                coefficients.extend(std::iter::repeat_n(0.0, padded(count) - count));
             }
         }
         let counts = correction.joints.iter().map(|joint| joint.inducing.len());
-        let (offsets, terms) = (correction.offsets.clone(), correction.terms.clone());
-        made.free = FreePart::new(counts, offsets, terms, &Coefficients::Single(coefficients))
+        made.free = FreePart::new(counts, correction.terms.clone(), &Coefficients::Single(coefficients))
             .expect("the parts were checked in double precision");
         made
     }
@@ -158,12 +152,7 @@ impl BakedSharedTerm {
 
 impl BakedRemainders {
     fn of(r: &Remainders) -> Self {
-        Self {
-            vertices: r.vertices.clone(),
-            bones: r.bones.clone(),
-            offsets: r.offsets.clone(),
-            weights: r.weights.iter().map(|w| w.as_vec3()).collect(),
-        }
+        Self { vertices: r.vertices.clone(), bones: r.bones.clone(), weights: r.weights.map(|w| w.as_vec3()) }
     }
 }
 
@@ -173,8 +162,7 @@ impl BakedPoseSpace {
             kernel: correction.kernel.clone(),
             carrier: correction.carrier.clone(),
             groups: correction.groups.clone(),
-            offsets: correction.offsets.clone(),
-            weights: correction.weights.iter().map(|w| w.as_vec3()).collect(),
+            weights: correction.weights.map(|w| w.as_vec3()),
             remainders: BakedRemainders::of(&correction.remainders),
             radii: correction.radii.iter().map(|&r| r as f32).collect(),
         }
@@ -182,19 +170,16 @@ impl BakedPoseSpace {
 
     /// The same in `f64`, for fits that start from a model.
     pub fn widened(&self) -> PoseSpace {
-        let wide = |list: &[Vec3]| list.iter().map(|w| w.as_dvec3()).collect();
         let r = &self.remainders;
         PoseSpace {
             kernel: self.kernel.clone(),
             carrier: self.carrier.clone(),
             groups: self.groups.clone(),
-            offsets: self.offsets.clone(),
-            weights: wide(&self.weights),
+            weights: self.weights.map(|w| w.as_dvec3()),
             remainders: Remainders {
                 vertices: r.vertices.clone(),
                 bones: r.bones.clone(),
-                offsets: r.offsets.clone(),
-                weights: wide(&r.weights),
+                weights: r.weights.map(|w| w.as_dvec3()),
             },
             radii: self.radii.iter().map(|&r| f64::from(r)).collect(),
         }

@@ -2,7 +2,7 @@
 
 use super::bases::{BakedBase, NO_ANCHOR, Weights};
 use super::corrections::{BakedCorrection, BakedEnveloping, BakedJoints, BakedPoseSpace, BakedShapes, Coefficients};
-use crate::parts::{DeformerError, beside, covers, covers_or_lacks, names, rows, together};
+use crate::parts::{DeformerError, beside, covers, covers_or_lacks, names, together};
 use crate::pose_size::BoneCount;
 use crate::pose_space::NO_GROUP;
 
@@ -20,10 +20,10 @@ impl BakedBase {
                 covers("centres of neighbourhoods", vertices, mush.vertices())?;
                 Ok(BoneCount::naming(mush.bones()))
             }
-            Self::AnimationSpace { offsets, bones, a } => {
-                rows("animation space terms", offsets, vertices, bones.len())?;
-                beside("animation space terms", bones.len(), a.len())?;
-                Ok(named(bones))
+            Self::AnimationSpace { bones, a } => {
+                covers("animation space terms", vertices, bones.len())?;
+                beside("animation space terms", bones.entries().len(), a.len())?;
+                Ok(named(bones.entries()))
             }
             Self::RotationalRegression(model) => model.check(vertices),
             Self::Stack(stack) => stack.check(vertices),
@@ -48,9 +48,10 @@ impl BakedCorrection {
 impl BakedEnveloping {
     fn check(&self, vertices: usize) -> Result<BoneCount, DeformerError> {
         covers("anchors", vertices, self.anchors.len())?;
-        rows("enveloping terms", &self.offsets, vertices, self.terms.len())?;
-        names("enveloping terms", self.terms.iter().map(|&pair| pair as usize), self.shared.pairs.len())?;
-        let numbers = self.terms.len() * self.shared.rows.coefficients();
+        covers("enveloping terms", vertices, self.terms.len())?;
+        let terms = self.terms.entries();
+        names("enveloping terms", terms.iter().map(|&pair| pair as usize), self.shared.pairs.len())?;
+        let numbers = terms.len() * self.shared.rows.coefficients();
         beside("enveloping coefficients", self.coefficients.len(), numbers)?;
         self.coefficients.check(vertices)?;
         covers_or_lacks("constants", vertices, self.constants.len())?;
@@ -66,9 +67,9 @@ impl BakedJoints {
         if !self.free.counts().eq(inducing) {
             return Err(DeformerError::List { part: "inducing rotations" });
         }
-        rows("shared terms", &self.shared_offsets, vertices, self.shared.len())?;
+        covers("shared terms", vertices, self.shared.len())?;
         covers_or_lacks("limits of the shared part", vertices, self.limits.len())?;
-        let shared = self.shared.iter().map(|term| term.bone as usize);
+        let shared = self.shared.entries().iter().map(|term| term.bone as usize);
         let read = together(BoneCount::naming(self.model.bones().chain(shared)), named(&self.anchors))?;
         together(read, self.weights.check(vertices)?)
     }
@@ -79,11 +80,9 @@ impl BakedPoseSpace {
         let groups = self.groups.iter().filter(|group| **group != NO_GROUP);
         covers("groups of the pose space", vertices, self.groups.len())?;
         names("groups of the pose space", groups.map(|&group| group as usize), self.kernel.groups())?;
-        rows("displacements", &self.offsets, vertices, self.weights.len())?;
+        covers("displacements", vertices, self.weights.len())?;
         let r = &self.remainders;
-        if !r.vertices.is_empty() {
-            rows("remainders", &r.offsets, r.vertices.len(), r.weights.len())?;
-        }
+        covers("remainders", r.vertices.len(), r.weights.len())?;
         names("remainders", r.vertices.iter().map(|&v| v as usize), vertices)?;
         beside("remainders", r.bones.len(), r.vertices.len())?;
         self.carrier.check(vertices)?;
@@ -109,10 +108,10 @@ impl Coefficients {
 
 impl Weights {
     fn check(&self, vertices: usize) -> Result<BoneCount, DeformerError> {
-        rows("skinning weights", &self.offsets, vertices, self.bones.len())?;
-        beside("skinning weights", self.bones.len(), self.weights.len())?;
+        covers("skinning weights", vertices, self.bones.len())?;
+        beside("skinning weights", self.bones.entries().len(), self.weights.len())?;
         covers_or_lacks("skinning weights", vertices, self.fours.len())?;
-        Ok(named(&self.bones))
+        Ok(named(self.bones.entries()))
     }
 }
 

@@ -4,7 +4,7 @@ use super::coordinates::{Coordinates, ROOM, difference, square};
 use crate::features::relative;
 use crate::guard::Weld;
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
-use dermis_rig::{BoneIndex, BoneTransforms};
+use dermis_rig::{BoneIndex, BoneTransforms, Rows, RowsError};
 use rayon::prelude::*;
 
 /// Marks a value that is a coordinate of the pose instead of a kernel.
@@ -94,14 +94,10 @@ pub struct Kernel {
     pub channels: Vec<Channel>,
     /// Coordinates of the examples, limited: joints in order, then channels, example after example.
     pub examples: Vec<[f64; ROOM]>,
-    /// Where the joints of group g start in `relevance`; one more entry than groups.
-    pub joint_offsets: Vec<u32>,
     /// Joints (or channels, counted after them) of each group with their a.
-    pub relevance: Vec<(u32, f64)>,
-    /// Where the values of group g start; one more entry than groups.
-    pub offsets: Vec<u32>,
-    /// What each value is: an example, or [`LINEAR`] and the number of a coordinate.
-    sources: Vec<u32>,
+    relevance: Rows<(u32, f64)>,
+    /// What each value of each group is: an example, or [`LINEAR`] and the number of a coordinate.
+    sources: Rows<u32>,
     /// Group and φ_g(0, x_s) of each kernel value; group and √a of a coordinate.
     at_rest: Vec<(u32, f64)>,
 }
@@ -131,10 +127,8 @@ impl Kernel {
             joints,
             channels: vec![],
             examples,
-            joint_offsets: vec![0],
-            relevance: vec![],
-            offsets: vec![0],
-            sources: vec![],
+            relevance: Rows::default(),
+            sources: Rows::default(),
             at_rest: vec![],
         }
     }
@@ -151,52 +145,59 @@ impl Kernel {
 
     /// Adds a group of vertices: joints with their a, and the examples that are its centres.
     ///
+    /// # Errors
+    /// [`RowsError::TooMany`] for more than 4 billion joints or values in all groups; the kernel is then of no use.
+    ///
     /// # Panics
     /// If a joint or an example does not exist.
-    pub fn push(&mut self, relevance: &[(u32, f64)], centres: &[u32]) {
+    pub fn push(&mut self, relevance: &[(u32, f64)], centres: &[u32]) -> Result<(), RowsError> {
         let group = self.groups() as u32;
-        self.relevance.extend_from_slice(relevance);
-        self.joint_offsets.push(self.relevance.len() as u32);
+        self.relevance.push(relevance.iter().copied())?;
+        let mut sources = centres.to_vec();
         for &s in centres {
             let x = &self.examples[s as usize * self.width()..][..self.width()];
             let at_rest = self.phi(relevance, |j| square(&x[j]));
-            self.sources.push(s);
             self.at_rest.push((group, at_rest));
         }
         if self.linear {
             for &(j, a) in relevance {
                 for i in 0..self.dimensions(j as usize) as u32 {
-                    self.sources.push(LINEAR | (j * ROOM as u32 + i));
+                    sources.push(LINEAR | (j * ROOM as u32 + i));
                     self.at_rest.push((group, a.sqrt()));
                 }
             }
         }
-        self.offsets.push(self.sources.len() as u32);
+        self.sources.push(sources)
     }
 
     /// Number of groups.
     pub fn groups(&self) -> usize {
-        self.offsets.len() - 1
+        self.sources.len()
     }
 
     /// Number of values a pose has.
     pub fn values(&self) -> usize {
-        self.sources.len()
+        self.sources.entries().len()
     }
 
     /// The values of group `g`.
     pub fn range(&self, g: usize) -> std::ops::Range<usize> {
-        self.offsets[g] as usize..self.offsets[g + 1] as usize
+        self.sources.range(g)
+    }
+
+    /// Joints (or channels, counted after them) of each group with their a.
+    pub fn relevance(&self) -> &Rows<(u32, f64)> {
+        &self.relevance
     }
 
     /// The joints of group `g` with their a.
     pub fn relevance_of(&self, g: usize) -> &[(u32, f64)] {
-        &self.relevance[self.joint_offsets[g] as usize..self.joint_offsets[g + 1] as usize]
+        self.relevance.of(g)
     }
 
     /// The examples that are centres of group `g`.
     pub fn centres(&self, g: usize) -> &[u32] {
-        let sources = &self.sources[self.range(g)];
+        let sources = self.sources.of(g);
         &sources[..sources.iter().take_while(|s| *s & LINEAR == 0).count()]
     }
 
@@ -241,7 +242,7 @@ impl Kernel {
         scratch.rest.clear();
         scratch.rest.extend((0..self.groups()).map(|g| phi(g, 0)));
         let rest = &scratch.rest;
-        let values = out.par_iter_mut().zip(self.sources.par_iter().zip(&self.at_rest)).with_min_len(CHUNK);
+        let values = out.par_iter_mut().zip(self.sources.entries().par_iter().zip(&self.at_rest)).with_min_len(CHUNK);
         values.for_each(|(value, (&source, &(g, at_rest)))| {
             let g = g as usize;
             *value = round(if source & LINEAR != 0 {
@@ -277,8 +278,8 @@ impl Kernel {
     /// Bytes of the arrays that evaluation reads.
     pub fn bytes(&self) -> usize {
         8 * ROOM * self.examples.len()
-            + 16 * (self.width() + self.relevance.len() + self.at_rest.len())
-            + 4 * (self.joint_offsets.len() + self.offsets.len() + self.sources.len())
+            + 16 * (self.width() + self.relevance.entries().len() + self.at_rest.len())
+            + 4 * (2 * (self.groups() + 1) + self.values())
     }
 }
 
@@ -308,8 +309,8 @@ mod tests {
         for family in [Family::Gaussian, Family::Wendland, Family::Polyharmonic] {
             let kernel = Kernel::new(0.7, Weld::default(), vec![joint()], examples.clone());
             let mut kernel = Kernel { family, linear: true, ..kernel };
-            kernel.push(&[(0, 0.3)], &[0, 2]);
-            kernel.push(&[(0, 1.0)], &[1]);
+            kernel.push(&[(0, 0.3)], &[0, 2]).unwrap();
+            kernel.push(&[(0, 1.0)], &[1]).unwrap();
             assert_eq!(kernel.values(), 3 + 2 * 9);
             assert_eq!((kernel.centres(0), kernel.centres(1)), (&[0, 2][..], &[1][..]));
             let mut values = vec![f64::NAN; kernel.values()];
@@ -328,7 +329,7 @@ mod tests {
         for (family, phi) in [Family::Gaussian, Family::Wendland, Family::Polyharmonic].into_iter().zip(wanted) {
             let mut kernel = Kernel::new(1.9, Weld::default(), vec![joint()], examples.clone());
             kernel.family = family;
-            kernel.push(&[(0, 0.3)], &[0]);
+            kernel.push(&[(0, 0.3)], &[0]).unwrap();
             let mut value = [f64::NAN];
             kernel.evaluate(&posed(0.5), &mut KernelValues::default(), &mut value, |k| k);
             let (between, x, y) = (phi(r(0.2)), phi(r(0.5)), phi(r(0.3)));
@@ -342,7 +343,7 @@ mod tests {
         let mut kernel = Kernel::new(1.0, Weld::default(), vec![joint()], vec![]);
         kernel.channels = vec![Channel { name: "flex".into(), scale: 2.0, limit: 1.0 }];
         (kernel.linear, kernel.coordinates) = (true, Coordinates::RotationVector);
-        kernel.push(&[(0, 0.25), (1, 1.0)], &[]);
+        kernel.push(&[(0, 0.25), (1, 1.0)], &[]).unwrap();
         let mut values = vec![0.0; 4];
         let mut scratch = KernelValues::default();
         kernel.evaluate(

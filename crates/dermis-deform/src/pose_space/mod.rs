@@ -41,7 +41,7 @@ pub use shapes::CompiledShapes;
 use crate::base::Base;
 use crate::guard::project;
 use dermis_rig::glam::DVec3;
-use dermis_rig::{BoneIndex, BoneTransforms};
+use dermis_rig::{BoneIndex, BoneTransforms, Rows};
 
 /// Marks a vertex without correction.
 pub const NO_GROUP: u32 = u32::MAX;
@@ -75,10 +75,8 @@ pub struct Remainders {
     pub vertices: Vec<u32>,
     /// The bone whose frame each w lives in.
     pub bones: Vec<BoneIndex>,
-    /// Where the weights of each start; one more entry than vertices.
-    pub offsets: Vec<u32>,
-    /// V_vs, metres, in the order of the values of the vertex's group.
-    pub weights: Vec<DVec3>,
+    /// V_vs of each, metres, in the order of the values of the vertex's group.
+    pub weights: Rows<DVec3>,
 }
 
 /// The correction in `f64`, the reference.
@@ -90,10 +88,8 @@ pub struct PoseSpace {
     pub carrier: Carrier,
     /// Group of each vertex, or [`NO_GROUP`].
     pub groups: Vec<u32>,
-    /// Where the displacements of vertex v start; one more entry than vertices.
-    pub offsets: Vec<u32>,
-    /// W_vs, metres, in the order of the group's values.
-    pub weights: Vec<DVec3>,
+    /// W_vs of every vertex, metres, in the order of the group's values.
+    pub weights: Rows<DVec3>,
     /// What the base cannot produce.
     pub remainders: Remainders,
     /// Radius of the ball per vertex, metres; empty without the guard.
@@ -125,16 +121,14 @@ impl PoseSpace {
         if self.groups[v] == NO_GROUP {
             return DVec3::ZERO;
         }
-        let weights = &self.weights[self.offsets[v] as usize..self.offsets[v + 1] as usize];
-        dot(weights, &values[self.kernel.range(self.groups[v] as usize)])
+        dot(self.weights.of(v), &values[self.kernel.range(self.groups[v] as usize)])
     }
 
     /// R_b w of vertex `v`.
     fn remainder(&self, v: usize, values: &[f64], transforms: &BoneTransforms) -> DVec3 {
         let r = &self.remainders;
         let Ok(at) = r.vertices.binary_search(&(v as u32)) else { return DVec3::ZERO };
-        let weights = &r.weights[r.offsets[at] as usize..r.offsets[at + 1] as usize];
-        transforms[r.bones[at]].matrix3 * dot(weights, &values[self.kernel.range(self.groups[v] as usize)])
+        transforms[r.bones[at]].matrix3 * dot(r.weights.of(at), &values[self.kernel.range(self.groups[v] as usize)])
     }
 }
 

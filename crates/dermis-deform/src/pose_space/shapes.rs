@@ -18,8 +18,8 @@
 use super::{Carrier, Kernel, KernelValues};
 use crate::base::Base;
 use crate::guard::project;
-use dermis_rig::BoneTransforms;
 use dermis_rig::glam::DVec3;
+use dermis_rig::{BoneTransforms, Rows};
 
 /// The correction in `f64`, the reference.
 #[derive(Clone, Debug)]
@@ -32,10 +32,8 @@ pub struct CompiledShapes {
     pub coefficients: Vec<f64>,
     /// What carries displacements into the posed world.
     pub carrier: Carrier,
-    /// Where the terms of vertex v start; one more entry than vertices.
-    pub offsets: Vec<u32>,
-    /// Shape of each term.
-    pub terms: Vec<u32>,
+    /// The terms of every vertex: the shape of each.
+    pub terms: Rows<u32>,
     /// u_vl of each term, metres.
     pub displacements: Vec<DVec3>,
     /// Radius of the ball per vertex, metres; empty without the guard.
@@ -78,8 +76,8 @@ impl CompiledShapes {
 
     /// d of vertex `v`, from the weights of the shapes.
     pub fn displacement(&self, v: usize, weights: &[f64]) -> DVec3 {
-        let range = self.offsets[v] as usize..self.offsets[v + 1] as usize;
-        self.terms[range.clone()].iter().zip(&self.displacements[range]).map(|(&l, u)| *u * weights[l as usize]).sum()
+        let displacements = &self.displacements[self.terms.range(v)];
+        self.terms.of(v).iter().zip(displacements).map(|(&l, u)| *u * weights[l as usize]).sum()
     }
 
     /// Adds the correction of a pose to the positions of `base` in it; how many vertices the ball held back. `rest` is the rest

@@ -1,7 +1,7 @@
 //! Time and memory at the sizes of the paper's two creatures.
 
 use crate::FigureError;
-use dermis_deform::enveloping::Rows;
+use dermis_deform::enveloping::EnvelopingForm;
 use dermis_fit::mwe::{MweSettings, fit_mwe};
 use dermis_fit::{BasePoses, Training, silent};
 use dermis_report::figures::{Exhibit, Figure, Measured, Verdict};
@@ -146,7 +146,7 @@ fn fit(creature: &Creature) -> Result<Took, FigureError> {
     let start = Instant::now();
     let fitted = fit_mwe(&training, &maps, &MweSettings::published(1e-3), &silent)?;
     let seconds = start.elapsed().as_secs_f64();
-    debug_assert_eq!(fitted.report.rows, Rows::Row);
+    debug_assert_eq!(fitted.report.rows, EnvelopingForm::Row);
     Ok(Took {
         seconds,
         examples: (12 * points * creature.poses) as u64,

@@ -164,7 +164,7 @@ impl BlockFit {
         let training = &training.with(&included);
         let scene = self.form.scene(training, weights, settings)?;
         let groups = scene.groups();
-        Ok(scene.assemble(&groups, self.solved, &self.largest_residuals, self.form))
+        scene.assemble(&groups, self.solved, &self.largest_residuals, self.form)
     }
 }
 

@@ -70,7 +70,7 @@ pub fn fit_joints(
     let scene = form.scene(training, weights, settings)?;
     let groups = scene.groups();
     let solved = scene.solve(&groups, form.choice.lambda, stride, &ticker)?;
-    Ok(scene.assemble(&groups, solved, &training.largest_residuals(), form))
+    scene.assemble(&groups, solved, &training.largest_residuals(), form)
 }
 
 /// λ and whether mirrored examples take part, and how both were chosen.

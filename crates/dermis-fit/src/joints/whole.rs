@@ -6,7 +6,7 @@ use super::scene::{Group, Scene};
 use super::settings::{JointFit, JointReport};
 use super::solve::{Coefficients, FreePart, LeverageForm};
 use crate::evidence::{Evidence, meeting};
-use crate::training::{FitError, Ticker};
+use crate::training::{FitError, Ticker, of_table};
 use dermis_deform::guard::BALL_FACTOR;
 use dermis_deform::joints::{CorrectionFrame, SharedTerm};
 use dermis_rig::VertexIndex;
@@ -257,13 +257,16 @@ impl Scene<'_> {
     }
 
     /// Makes the model and its report from the coefficients and largest residuals of all vertices.
+    ///
+    /// # Errors
+    /// [`FitError::Table`] for more terms than 32 bits can count.
     pub fn assemble(
         mut self,
         groups: &[Group],
         solved: Vec<(usize, Coefficients, f64)>,
         largest_residuals: &[f64],
         form: Form,
-    ) -> JointFit {
+    ) -> Result<JointFit, FitError> {
         let Form { choice, other_sweep, .. } = form;
         let vertices = self.training.rest.len();
         let mut group_of = vec![0; vertices];
@@ -285,25 +288,26 @@ impl Scene<'_> {
         for (v, solution) in place.into_iter().flatten().enumerate() {
             let (Coefficients { u, q, leverage, squares: left }, largest) = solution;
             let still = u.norm_max() == 0.0 && q.iter().all(|q| *q == 0.0);
+            let (mut terms, mut coefficients, mut shared) = (Vec::new(), Vec::new(), Vec::new());
             if !still {
                 let mut at = 0;
                 for &(joint, relevance) in &groups[group_of[v]].joints {
                     let count = model.joints[joint as usize].inducing.len();
-                    model.terms.push(joint);
+                    terms.push(joint);
                     for axis in 0..3 {
-                        model.coefficients.extend((at..at + count).map(|i| relevance * u[(i, axis)]));
+                        coefficients.extend((at..at + count).map(|i| relevance * u[(i, axis)]));
                     }
                     at += count;
                 }
                 for (q, &(bone, relevance)) in q.chunks_exact(4).zip(&self.bone_relevance[v]) {
                     let offset = DVec3::from_slice(q) * root;
-                    model.shared.push(SharedTerm { bone, relevance, offset, weight: q[3] * root });
+                    shared.push(SharedTerm { bone, relevance, offset, weight: q[3] * root });
                 }
             }
             corrected += usize::from(!still);
-            model.offsets.push(model.terms.len() as u32);
-            model.starts.push(model.coefficients.len() as u32);
-            model.shared_offsets.push(model.shared.len() as u32);
+            model.terms.push(terms).map_err(of_table("free terms"))?;
+            model.coefficients.push(coefficients).map_err(of_table("free coefficients"))?;
+            model.shared.push(shared).map_err(of_table("shared terms"))?;
             if self.settings.shared_limit && self.settings.limit.is_finite() {
                 model.shared_limits.push(self.settings.limit * largest);
             }
@@ -328,7 +332,7 @@ impl Scene<'_> {
             leverage_p99: leverages.get(leverages.len() * 99 / 100).copied().unwrap_or(0.0),
             corrected,
         };
-        JointFit { correction: self.model, report }
+        Ok(JointFit { correction: self.model, report })
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::scene::Local;
 use super::settings::{Centring, MweSettings, RidgeMode, Strength};
-use dermis_deform::enveloping::Rows;
+use dermis_deform::enveloping::EnvelopingForm;
 use dermis_deform::features::relative_features;
 use dermis_rig::Influences;
 use dermis_rig::glam::DAffine3;
@@ -28,7 +28,7 @@ pub(super) struct VertexProblem {
 
 impl VertexProblem {
     /// The regressions of vertex `v`: one in the full form, three in the row form.
-    pub fn all(local: &Local, maps: &Influences, v: usize, rows: Rows) -> Vec<Self> {
+    pub fn all(local: &Local, maps: &Influences, v: usize, rows: EnvelopingForm) -> Vec<Self> {
         let mu_of: Vec<f64> = local.bones.iter().map(|&bone| maps.value(v, bone)).collect();
         let part = |keep: &dyn Fn(usize) -> bool, first_axis, last_axis, reference| {
             let columns: Vec<usize> = (0..12 * local.bones.len()).filter(|&c| keep(c)).collect();
@@ -36,8 +36,8 @@ impl VertexProblem {
             Self { columns, mu, first_axis, last_axis, reference }
         };
         match rows {
-            Rows::Full => vec![part(&|_| true, 0, 3, local.reference[3])],
-            Rows::Row => (0..3).map(|j| part(&|c| (c % 12) / 4 == j, j, j + 1, local.reference[j])).collect(),
+            EnvelopingForm::Full => vec![part(&|_| true, 0, 3, local.reference[3])],
+            EnvelopingForm::Row => (0..3).map(|j| part(&|c| (c % 12) / 4 == j, j, j + 1, local.reference[j])).collect(),
         }
     }
 }
@@ -282,8 +282,8 @@ impl VertexProblem {
 
 /// The answer of one vertex.
 pub(super) struct VertexSolution {
-    rows: Rows,
-    /// [`Rows::coefficients`] numbers per bone of the local.
+    rows: EnvelopingForm,
+    /// [`EnvelopingForm::coefficients`] numbers per bone of the local.
     pub coefficients: Vec<f64>,
     /// Correction at the bind pose.
     pub constant: [f64; 3],
@@ -292,7 +292,7 @@ pub(super) struct VertexSolution {
 }
 
 impl VertexSolution {
-    pub fn new(bones: usize, rows: Rows) -> Self {
+    pub fn new(bones: usize, rows: EnvelopingForm) -> Self {
         Self {
             rows,
             coefficients: vec![0.0; bones * rows.coefficients()],
@@ -317,8 +317,8 @@ impl VertexSolution {
             for (at, &column) in problem.columns.iter().enumerate() {
                 let (bone, entry) = (column / 12, column % 12);
                 let place = match self.rows {
-                    Rows::Full => bone * size + axis * 12 + entry,
-                    Rows::Row => bone * size + entry,
+                    EnvelopingForm::Full => bone * size + axis * 12 + entry,
+                    EnvelopingForm::Row => bone * size + entry,
                 };
                 self.coefficients[place] = u[(at, target)];
                 let rest = f64::from(u8::from(entry % 4 == entry / 4));

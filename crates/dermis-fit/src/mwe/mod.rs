@@ -48,7 +48,7 @@ pub use settings::{
 use crate::evidence::{Evidence, Movements, meeting};
 use crate::training::{FitError, Progress, Ticker, Training};
 use axes::{VertexProblem, VertexSolution};
-use dermis_deform::enveloping::{Enveloping, Rows};
+use dermis_deform::enveloping::{Enveloping, EnvelopingForm};
 use dermis_deform::features::about;
 use dermis_rig::glam::DAffine3;
 use dermis_rig::{BoneIndex, BoneTransforms, Influences, VertexIndex};
@@ -77,7 +77,7 @@ pub struct MweReport {
     /// The ridge used.
     pub s: f64,
     /// Row or full features.
-    pub rows: Rows,
+    pub rows: EnvelopingForm,
     /// The sweep, if s was chosen by one. It is empty where s was given, and where no pose shows what another one moves, so that s
     /// is the largest that meets the examples.
     pub sweep: Vec<SweepPoint>,
@@ -247,7 +247,7 @@ fn choose_form(
     maps: &Influences,
     settings: &MweSettings,
     ticker: &Ticker<'_>,
-) -> Result<(Rows, f64, Vec<SweepPoint>), FitError> {
+) -> Result<(EnvelopingForm, f64, Vec<SweepPoint>), FitError> {
     let vertices: usize = groups.iter().map(|group| group.vertices.len()).sum();
     choose_among(settings, scene.training.examples.len() * vertices, |grid, rows| {
         sweep(scene, groups, tables, maps, settings, grid, rows, ticker)
@@ -258,8 +258,8 @@ fn choose_form(
 fn choose_among(
     settings: &MweSettings,
     pairs: usize,
-    mut sweep: impl FnMut(&[f64], Rows) -> Result<Swept, FitError>,
-) -> Result<(Rows, f64, Vec<SweepPoint>), FitError> {
+    mut sweep: impl FnMut(&[f64], EnvelopingForm) -> Result<Swept, FitError>,
+) -> Result<(EnvelopingForm, f64, Vec<SweepPoint>), FitError> {
     let forms = forms(settings);
     let given = match settings.strength {
         Strength::Given(s) if forms.len() == 1 => return Ok((forms[0], s, Vec::new())),
@@ -268,7 +268,7 @@ fn choose_among(
     };
     let grid = given.map_or_else(|| settings.grid.clone(), |s| vec![s]);
     let pairs = pairs.max(1) as f64;
-    let mut best: Option<(f64, Rows, f64, Vec<SweepPoint>)> = None;
+    let mut best: Option<(f64, EnvelopingForm, f64, Vec<SweepPoint>)> = None;
     // Full features first: without evidence they are taken. Row features cannot meet every example.
     for &rows in forms.iter().rev() {
         let Swept { sums, evidence } = sweep(&grid, rows)?;
@@ -294,11 +294,11 @@ fn choose_among(
 }
 
 /// The forms that are fitted.
-fn forms(settings: &MweSettings) -> &'static [Rows] {
+fn forms(settings: &MweSettings) -> &'static [EnvelopingForm] {
     match settings.rows {
-        RowChoice::Row => &[Rows::Row],
-        RowChoice::Full => &[Rows::Full],
-        RowChoice::Auto => &[Rows::Row, Rows::Full],
+        RowChoice::Row => &[EnvelopingForm::Row],
+        RowChoice::Full => &[EnvelopingForm::Full],
+        RowChoice::Auto => &[EnvelopingForm::Row, EnvelopingForm::Full],
     }
 }
 
@@ -333,7 +333,7 @@ fn sweep(
     maps: &Influences,
     settings: &MweSettings,
     grid: &[f64],
-    rows: Rows,
+    rows: EnvelopingForm,
     ticker: &Ticker<'_>,
 ) -> Result<Swept, FitError> {
     let of_group = |group: &Group| {
@@ -411,7 +411,7 @@ fn training_leverages(
     tables: &[Table],
     maps: &Influences,
     settings: &MweSettings,
-    rows: Rows,
+    rows: EnvelopingForm,
     s: f64,
 ) -> Result<Vec<f64>, FitError> {
     let of_group = |group: &Group| {

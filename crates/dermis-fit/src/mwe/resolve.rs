@@ -5,8 +5,8 @@ use super::blocks::{Blocks, Room, Rooms, Solved, Unsolved};
 use super::scene::{Group, Local, Scene, Table, anchors};
 use super::settings::{MweSettings, SolvePrecision, Solver, Strength};
 use super::{Mwe, MweReport, check, choose_form, forms, sampled, training_leverages};
-use crate::training::{FitError, Progress, Ticker, Training, silent};
-use dermis_deform::enveloping::{Enveloping, Pair, Rows};
+use crate::training::{FitError, Progress, Ticker, Training, of_table, silent};
+use dermis_deform::enveloping::{Enveloping, EnvelopingForm, Pair};
 use dermis_deform::guard::BALL_FACTOR;
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, Influences, VertexIndex};
@@ -167,7 +167,13 @@ impl<'a> Prepared<'a> {
     }
 
     /// Coefficients of every vertex at one s, straight into the arrays of the correction.
-    fn solve(&self, rows: Rows, s: f64, kept: Option<Kept<'_>>, ticker: &Ticker<'_>) -> Result<Mwe, FitError> {
+    fn solve(
+        &self,
+        rows: EnvelopingForm,
+        s: f64,
+        kept: Option<Kept<'_>>,
+        ticker: &Ticker<'_>,
+    ) -> Result<Mwe, FitError> {
         let (vertices, size) = (self.anchors.len(), rows.coefficients());
         let mut bones = vec![0; vertices];
         self.groups.iter().for_each(|g| g.vertices.iter().for_each(|&v| bones[v as usize] = g.bones.len()));
@@ -187,7 +193,7 @@ impl<'a> Prepared<'a> {
             .into_par_iter()
             .map(|(group, places)| self.solve_group(group, places, rows, s, kept.as_ref(), ticker))
             .collect::<Result<_, _>>()?;
-        Ok(self.assemble(rows, s, coefficients, &bones, solved))
+        self.assemble(rows, s, coefficients, &bones, solved)
     }
 
     /// Vertices of one group; how many poses were merged around it.
@@ -195,7 +201,7 @@ impl<'a> Prepared<'a> {
         &self,
         group: &Group,
         places: Vec<&mut [f64]>,
-        rows: Rows,
+        rows: EnvelopingForm,
         s: f64,
         kept: Option<&Kept<'_>>,
         ticker: &Ticker<'_>,
@@ -273,7 +279,7 @@ impl<'a> Prepared<'a> {
         local: &Local,
         table: &Table,
         v: u32,
-        rows: Rows,
+        rows: EnvelopingForm,
         s: f64,
         place: &mut [f64],
     ) -> Result<Beside, FitError> {
@@ -293,14 +299,17 @@ impl<'a> Prepared<'a> {
     }
 
     /// Puts the answers into one correction. Vertices whose examples agree with the base have no coefficients.
+    ///
+    /// # Errors
+    /// [`FitError::Table`] for more terms than 32 bits can count.
     pub fn assemble(
         &self,
-        rows: Rows,
+        rows: EnvelopingForm,
         s: f64,
         mut coefficients: Vec<f64>,
         bones: &[usize],
         solved: Vec<(usize, Vec<Beside>)>,
-    ) -> Mwe {
+    ) -> Result<Mwe, FitError> {
         let vertices = self.anchors.len();
         let size = rows.coefficients();
         let mut beside = vec![Beside::default(); vertices];
@@ -315,21 +324,21 @@ impl<'a> Prepared<'a> {
             origin: self.scene.origin,
             pairs: self.pairs.clone(),
             anchors: self.anchors.clone(),
-            offsets: vec![0],
             ..Enveloping::empty(rows, self.scene.unit)
         };
         let (mut from, mut to) = (0, 0);
         for v in 0..vertices {
             let count = size * bones[v];
+            let mut terms: &[u32] = &[];
             if beside[v].radius > 0.0 {
                 if from != to {
                     coefficients.copy_within(from..from + count, to);
                 }
                 to += count;
-                correction.terms.extend_from_slice(group_of[v]);
+                terms = group_of[v];
             }
             from += count;
-            correction.offsets.push(correction.terms.len() as u32);
+            correction.terms.push(terms.iter().copied()).map_err(of_table("enveloping terms"))?;
         }
         coefficients.truncate(to);
         coefficients.shrink_to_fit();
@@ -352,9 +361,9 @@ impl<'a> Prepared<'a> {
             axes_dropped: beside.iter().map(|b| b.dropped).sum(),
             largest_leverage: 0.0,
             leverage_p99: 0.0,
-            corrected: correction.offsets.windows(2).filter(|pair| pair[1] > pair[0]).count(),
+            corrected: correction.terms.iter().filter(|terms| !terms.is_empty()).count(),
         };
-        Mwe { correction, report }
+        Ok(Mwe { correction, report })
     }
 }
 
@@ -370,7 +379,8 @@ impl Kept<'_> {
     fn copy(&self, v: u32, place: &mut [f64]) -> Beside {
         let (c, at) = (self.correction, v as usize);
         let size = c.rows.coefficients();
-        let old = &c.coefficients[c.offsets[at] as usize * size..c.offsets[at + 1] as usize * size];
+        let terms = c.terms.range(at);
+        let old = &c.coefficients[terms.start * size..terms.end * size];
         if old.len() == place.len() {
             place.copy_from_slice(old);
         }

@@ -4,7 +4,7 @@ mod residuals;
 
 use super::settings::{Anchor, Centring, MweSettings, RidgeMode};
 use crate::training::{FitError, Training, table};
-use dermis_deform::enveloping::{Pair, Rows};
+use dermis_deform::enveloping::{EnvelopingForm, Pair};
 use dermis_deform::features::{about, relative_features};
 use dermis_deform::guard::{FROZEN, LIMIT_FACTOR, Weld};
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
@@ -417,7 +417,7 @@ impl Table {
 
     /// The Gram matrix of some columns of a group, from those all groups of this anchor share: the lower triangle, row
     /// after row.
-    pub fn gram(&self, local: &Local, columns: &[usize], rows: Rows) -> Vec<f64> {
+    pub fn gram(&self, local: &Local, columns: &[usize], rows: EnvelopingForm) -> Vec<f64> {
         let packed = |entry: &dyn Fn(usize, usize) -> f64| {
             let rows = (0..columns.len()).flat_map(|i| (0..=i).map(move |j| (i, j)));
             rows.map(|(i, j)| entry(columns[i], columns[j])).collect()
@@ -427,8 +427,8 @@ impl Table {
             return packed(&|i, j| gram[(i, j)]);
         }
         let grams = self.grams.get_or_init(|| match rows {
-            Rows::Full => vec![self.centred.transpose() * &self.centred],
-            Rows::Row => (0..3)
+            EnvelopingForm::Full => vec![self.centred.transpose() * &self.centred],
+            EnvelopingForm::Row => (0..3)
                 .map(|axis| {
                     let own = |k: usize| 12 * (k / 4) + 4 * axis + k % 4;
                     let x = Mat::from_fn(self.centred.nrows(), 4 * self.bones.len(), |s, k| self.centred[(s, own(k))]);
@@ -438,11 +438,11 @@ impl Table {
         });
         let places: Vec<usize> = local.bones.iter().map(|bone| self.place(*bone)).collect();
         match rows {
-            Rows::Full => {
+            EnvelopingForm::Full => {
                 let place = |c: usize| 12 * places[c / 12] + c % 12;
                 packed(&|i, j| grams[0][(place(i), place(j))])
             }
-            Rows::Row => {
+            EnvelopingForm::Row => {
                 let axis = columns.first().map_or(0, |c| (c % 12) / 4);
                 let place = |c: usize| 4 * places[c / 12] + c % 4;
                 packed(&|i, j| grams[axis][(place(i), place(j))])

@@ -42,15 +42,15 @@
 //! - The guard: welding, limits of coordinates, and the ball.
 
 use super::correctives::{left, names, unique};
-use super::eigenskin::Terms;
+use super::eigenskin::terms_of;
 use super::regress::{Choice, Regressor, best_of, gram, tried};
 use super::space::{Group, Space};
 use super::{CANCELLATION, EXACT, Form, Prepared, PsdPoint, PsdSettings, Reach, SCORED, UNMOVED, check, prepare};
-use crate::training::{FitError, Progress, Ticker, Training};
+use crate::training::{FitError, Progress, Ticker, Training, of_table};
 use dermis_deform::Base;
 use dermis_deform::pose_space::{CompiledShapes, Family, KernelValues};
 use dermis_rig::glam::DVec3;
-use dermis_rig::{BoneIndex, Influences, VertexIndex};
+use dermis_rig::{BoneIndex, Influences, Rows, VertexIndex};
 use dermis_solve::cross_validation::Fold;
 use dermis_solve::faer::Mat;
 use dermis_solve::symmetric::principal_axes;
@@ -173,8 +173,7 @@ pub fn fit_by_example(
         regions: vec![0],
         coefficients: vec![],
         carrier,
-        offsets: vec![0; training.rest.len() + 1],
-        terms: vec![],
+        terms: Rows::by_row(training.rest.len(), vec![]),
         displacements: vec![],
         radii,
         names: vec![],
@@ -194,13 +193,12 @@ pub fn fit_by_example(
         (report.raised, report.reciprocal_condition) = (solved.raised, solved.reciprocal_condition);
 
         shapes.kernel = space.clone().kernel(choice.sigma, regressor.family(), true);
-        shapes.kernel.push(&group.relevance, &group.centres);
+        shapes.kernel.push(&group.relevance, &group.centres).map_err(of_table("the kernel"))?;
         shapes.coefficients = columns(&solved.weights);
         shapes.regions.push(group.centres.len() as u32);
         shapes.names = group.centres.iter().map(|&s| names[s as usize].clone()).collect();
-        let Terms { offsets, terms, displacements } =
-            Terms::of(terms(&group, &targets, training.rest.len(), UNMOVED * training.unit()));
-        (shapes.offsets, shapes.terms, shapes.displacements) = (offsets, terms, displacements);
+        (shapes.terms, shapes.displacements) =
+            terms_of(terms(&group, &targets, training.rest.len(), UNMOVED * training.unit()))?;
         report.shapes = report_shapes(&space, &group, &names, &shapes);
         report.off_cardinal = off_cardinal(&shapes, &space, &group);
     }
@@ -430,7 +428,7 @@ fn all_names(training: &Training<'_>, count: usize) -> Vec<String> {
 
 fn report_shapes(space: &Space<'_>, group: &Group, names: &[String], shapes: &CompiledShapes) -> Vec<ExampleShape> {
     let mut moved = vec![(0, 0.0f64); group.centres.len()];
-    for (&l, u) in shapes.terms.iter().zip(&shapes.displacements) {
+    for (&l, u) in shapes.terms.entries().iter().zip(&shapes.displacements) {
         let (count, largest) = &mut moved[l as usize];
         (*count, *largest) = (*count + 1, largest.max(u.length()));
     }

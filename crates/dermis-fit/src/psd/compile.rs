@@ -18,7 +18,7 @@
 //!
 //! Own work. The low-rank factor follows EigenSkin (Kry, James & Pai 2002).
 
-use crate::training::FitError;
+use crate::training::{FitError, of_table};
 use dermis_deform::guard::Weld;
 use dermis_deform::guard::project;
 use dermis_deform::pose_space::{CompiledShapes, Kernel, KernelValues, NO_GROUP, PoseSpace, ROOM};
@@ -185,7 +185,7 @@ impl<'a> Compiler<'a> {
                 true => self.centres(&relevance, budget.centres)?,
                 false => Vec::new(),
             };
-            kernel.push(&relevance, &centres);
+            kernel.push(&relevance, &centres).map_err(of_table("the kernel"))?;
             let values = self.values(&kernel, kernel.groups() - 1);
             let seen = values.subrows(0, self.fitted);
             let gram = seen.transpose() * seen;
@@ -232,7 +232,7 @@ impl<'a> Compiler<'a> {
         let mut kernel = Kernel::new(model.sigma, Weld::default(), model.joints.clone(), model.examples.clone());
         (kernel.coordinates, kernel.family, kernel.channels) =
             (model.coordinates, model.family, model.channels.clone());
-        kernel.push(relevance, &all);
+        kernel.push(relevance, &all).map_err(of_table("the kernel"))?;
         let mut scratch = KernelValues::default();
         let mut k = Mat::<f64>::zeros(all.len(), all.len());
         let mut row = vec![0.0; all.len()];
@@ -356,26 +356,10 @@ impl<'a> Compiler<'a> {
         let count = self.model.groups.len();
         let mut of_vertex: Vec<Terms> = vec![Vec::new(); count];
         solved.into_iter().flatten().for_each(|(at, terms)| of_vertex[self.vertices[at] as usize] = terms);
-        let (mut offsets, mut terms, mut displacements) = (vec![0], Vec::new(), Vec::new());
-        for list in of_vertex {
-            terms.extend(list.iter().map(|t| t.0));
-            displacements.extend(list.iter().map(|t| t.1));
-            offsets.push(terms.len() as u32);
-        }
+        let (terms, displacements) = super::eigenskin::terms_of(of_vertex)?;
         let (carrier, radii) = (self.model.carrier.clone(), self.model.radii.clone());
         let (names, clamp) = (vec![], None);
-        Ok(CompiledShapes {
-            kernel,
-            regions,
-            coefficients,
-            carrier,
-            offsets,
-            terms,
-            displacements,
-            radii,
-            names,
-            clamp,
-        })
+        Ok(CompiledShapes { kernel, regions, coefficients, carrier, terms, displacements, radii, names, clamp })
     }
 
     fn judge(&self, shapes: &CompiledShapes, weights: &Mat<f64>, budget: Budget) -> BudgetPoint {
@@ -398,7 +382,7 @@ impl<'a> Compiler<'a> {
             budget,
             shapes: shapes.count(),
             kernel_values: shapes.kernel.values(),
-            terms: shapes.terms.len(),
+            terms: shapes.terms.entries().len(),
             trained: rms(&sums[..self.trained], |s| s.0),
             unseen: rms(&sums[self.fitted..], |s| s.0),
             size: rms(&sums[self.fitted..], |s| s.1),

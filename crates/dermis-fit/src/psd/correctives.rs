@@ -30,14 +30,14 @@
 //! Source: Lewis, Cordner & Fong 2000; the bounds, the drivers and the groups are ours.
 
 use super::displacements::Displacements;
-use super::eigenskin::Terms;
+use super::eigenskin::terms_of;
 use super::space::Space;
 use super::{ChannelSetting, EXACT, PsdSettings, Singular, UNMOVED, UNTOUCHED, check, radii};
-use crate::training::{FitError, Progress, Training};
+use crate::training::{FitError, Progress, Training, of_table};
 use dermis_deform::Base;
 use dermis_deform::pose_space::{Carrier, CompiledShapes, Coordinates, Family};
 use dermis_rig::glam::{DQuat, DVec3};
-use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mirror, VertexIndex};
+use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mirror, Rows, VertexIndex};
 use dermis_solve::Interpolation;
 use dermis_solve::faer::Mat;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -173,8 +173,7 @@ pub fn fit_correctives(
         regions: vec![0],
         coefficients: vec![],
         carrier,
-        offsets: vec![],
-        terms: vec![],
+        terms: Rows::default(),
         displacements: vec![],
         radii: if settings.guard { radii(training, mirror) } else { vec![] },
         names: vec![],
@@ -185,7 +184,7 @@ pub fn fit_correctives(
     for group in &groups {
         let group = Group::new(&space, group.iter().map(|&at| &sculpts[at]).collect(), &still, settings);
         let a = group.cardinal(&space, settings.family)?;
-        shapes.kernel.push(&group.relevance, &group.centres);
+        shapes.kernel.push(&group.relevance, &group.centres).map_err(of_table("the kernel"))?;
         for (sculpt, row) in group.rows() {
             let shape = shapes.names.len() as u32;
             shapes.coefficients.extend((0..group.centres.len()).map(|t| a[(t, row)]));
@@ -212,8 +211,7 @@ pub fn fit_correctives(
         }
         shapes.regions.push(shapes.names.len() as u32);
     }
-    let Terms { offsets, terms, displacements } = Terms::of(of_vertex);
-    (shapes.offsets, shapes.terms, shapes.displacements) = (offsets, terms, displacements);
+    (shapes.terms, shapes.displacements) = terms_of(of_vertex)?;
     let left = left(training, base, &shapes);
     for (shape, s) in report.shapes.iter_mut().zip(example_of) {
         shape.left = left.get(s).copied();

@@ -17,12 +17,12 @@
 use super::regress::{self, Regressor};
 use super::space::{Group, STEPS, Space};
 use super::{Prepared, PsdReport, PsdSettings, Regressed, check, regressed};
-use crate::training::{FitError, Progress, Training};
+use crate::training::{FitError, Progress, Training, filled, of_table};
 use dermis_deform::Base;
 use dermis_deform::pose_space::{CompiledShapes, Family};
-use dermis_rig::Influences;
 use dermis_rig::VertexIndex;
 use dermis_rig::glam::DVec3;
+use dermis_rig::{Influences, Rows};
 use dermis_solve::Interpolation;
 use dermis_solve::faer::{Mat, MatRef, Scale};
 use dermis_solve::symmetric::principal_axes;
@@ -118,7 +118,7 @@ pub fn fit_eigenskin(
     let mut of_vertex: Vec<Vec<(u32, DVec3)>> = vec![Vec::new(); count];
     for (j, part) in parts.into_iter().enumerate() {
         let Some(part) = part else { continue };
-        kernel.push(&[(j as u32, 1.0)], &part.centres);
+        kernel.push(&[(j as u32, 1.0)], &part.centres).map_err(of_table("the kernel"))?;
         let first = regions[regions.len() - 1];
         regions.push(first + part.shapes as u32);
         coefficients.extend(part.coefficients);
@@ -127,32 +127,18 @@ pub fn fit_eigenskin(
         }
     }
     (report.psd.kernel_values, report.psd.groups) = (kernel.values(), kernel.groups());
-    let Terms { offsets, terms, displacements } = Terms::of(of_vertex);
+    let (terms, displacements) = terms_of(of_vertex)?;
     let (names, clamp) = (vec![], None);
-    Ok((
-        CompiledShapes { kernel, regions, coefficients, carrier, offsets, terms, displacements, radii, names, clamp },
-        report,
-    ))
+    Ok((CompiledShapes { kernel, regions, coefficients, carrier, terms, displacements, radii, names, clamp }, report))
 }
 
-/// The shapes of every vertex in one list.
-pub(super) struct Terms {
-    pub offsets: Vec<u32>,
-    pub terms: Vec<u32>,
-    pub displacements: Vec<DVec3>,
-}
-
-impl Terms {
-    /// Of each vertex's shapes, with its displacement in them.
-    pub fn of(vertices: Vec<Vec<(u32, DVec3)>>) -> Self {
-        let mut all = Self { offsets: vec![0], terms: vec![], displacements: vec![] };
-        for list in vertices {
-            all.terms.extend(list.iter().map(|t| t.0));
-            all.displacements.extend(list.iter().map(|t| t.1));
-            all.offsets.push(all.terms.len() as u32);
-        }
-        all
-    }
+/// The shapes of every vertex, and its displacement in each.
+///
+/// # Errors
+/// [`FitError::Table`] for more than 32 bits can count.
+pub(super) fn terms_of(vertices: Vec<Vec<(u32, DVec3)>>) -> Result<(Rows<u32>, Vec<DVec3>), FitError> {
+    let both = filled("the shapes of each vertex", vertices)?;
+    Ok((both.map(|t| t.0), both.entries().iter().map(|t| t.1).collect()))
 }
 
 /// What one joint adds.

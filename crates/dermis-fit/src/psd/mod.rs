@@ -476,13 +476,13 @@ fn fit_with(
     let largest =
         |list: &mut dyn Iterator<Item = &DVec3>| list.filter(|d| !d.is_nan()).map(|d| d.length()).fold(0.0, f64::max);
     let displacement = largest(&mut asked.all.iter().flatten());
-    let correction = assemble(space, regressor, carrier, &groups, &solved, &asked, report.sigma, radii);
+    let correction = assemble(space, regressor, carrier, &groups, &solved, &asked, report.sigma, radii)?;
     report.kernel_values = correction.kernel.values();
     if settings.smoothing == Some(EXACT) {
         report.unmet = stays_from(&correction, &asked, MET * training.unit());
     }
     if displacement > 0.0 {
-        report.cancellation = largest(&mut correction.weights.iter()) / displacement;
+        report.cancellation = largest(&mut correction.weights.entries().iter()) / displacement;
     }
     Ok(Psd { correction, report })
 }

@@ -3,7 +3,7 @@
 use super::displacements::Displacements;
 use super::space::{Group, Space, Squares};
 use super::{CANCELLATION, PsdPoint, PsdSettings, SCORED};
-use crate::training::{FitError, Ticker};
+use crate::training::{FitError, Ticker, filled, of_table};
 use dermis_deform::pose_space::{Carrier, Family, Kernel, NO_GROUP, PoseSpace, Remainders};
 use dermis_rig::VertexIndex;
 use dermis_rig::glam::DVec3;
@@ -350,6 +350,9 @@ fn rows(weights: &Mat<f64>, at: usize) -> impl Iterator<Item = DVec3> + '_ {
 }
 
 /// Puts the groups' answers into one correction, vertices in order.
+///
+/// # Errors
+/// [`FitError::Table`] for more values than 32 bits can count.
 #[expect(clippy::too_many_arguments, reason = "the parts of one result, put together once")]
 pub(super) fn assemble(
     space: Space<'_>,
@@ -360,27 +363,24 @@ pub(super) fn assemble(
     asked: &Displacements,
     sigma: f64,
     radii: Vec<f64>,
-) -> PoseSpace {
+) -> Result<PoseSpace, FitError> {
     let vertices = space.training.rest.len();
     let mut kernel = space.kernel(sigma, regressor.family(), regressor.linear());
     let mut place = vec![(NO_GROUP, 0); vertices];
     for (g, group) in groups.iter().enumerate() {
         let centres: &[u32] = if regressor == Regressor::Coordinates { &[] } else { &group.centres };
-        kernel.push(&group.relevance, centres);
+        kernel.push(&group.relevance, centres).map_err(of_table("the kernel"))?;
         for (at, &v) in group.vertices.iter().enumerate() {
             place[v as usize] = (g as u32, 3 * at);
         }
     }
-    let remainders = Remainders { offsets: vec![0], ..Remainders::default() };
-    let (groups_of, offsets, weights) = (Vec::new(), vec![0], Vec::new());
-    let mut made = PoseSpace { kernel, carrier, groups: groups_of, offsets, weights, remainders, radii };
-    for (group, at) in place {
-        made.groups.push(group);
-        if group != NO_GROUP {
-            made.weights.extend(rows(&solved[group as usize].weights, at));
-        }
-        made.offsets.push(made.weights.len() as u32);
-    }
+    let of_vertex = |&(group, at): &(u32, usize)| {
+        let solved = (group != NO_GROUP).then(|| &solved[group as usize].weights);
+        solved.into_iter().flat_map(move |weights| rows(weights, at))
+    };
+    let weights = filled("displacements", place.iter().map(of_vertex))?;
+    let groups_of = place.iter().map(|(group, _)| *group).collect();
+    let mut made = PoseSpace { kernel, carrier, groups: groups_of, weights, remainders: Remainders::default(), radii };
     let mut remainders: Vec<_> = solved.iter().flat_map(|s| &s.remainders).collect();
     remainders.sort_unstable_by_key(|(at, _)| *at);
     for (at, weights) in remainders {
@@ -388,10 +388,9 @@ pub(super) fn assemble(
         let r = &mut made.remainders;
         r.vertices.push(v);
         r.bones.push(bone);
-        r.weights.extend(rows(weights, 0));
-        r.offsets.push(r.weights.len() as u32);
+        r.weights.push(rows(weights, 0)).map_err(of_table("remainders"))?;
     }
-    made
+    Ok(made)
 }
 
 impl Space<'_> {

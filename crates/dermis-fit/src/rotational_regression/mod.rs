@@ -22,7 +22,7 @@ mod whole_turns;
 
 pub use triangle::proportional_rotation;
 
-use crate::training::Ticker;
+use crate::training::{Ticker, of_table};
 use crate::{FitError, Folds, Progress, Training};
 use dermis_deform::poisson::{components, triangle_weight};
 use dermis_deform::rotational_regression::{RotationalRegression, TurnParts, TurningJoint, rotations};
@@ -152,9 +152,10 @@ pub fn fit_rotational_regression(
             Ok(terms)
         })
         .collect::<Result<_, FitError>>()?;
-    let mut parts = TurnParts { offsets: vec![0], bones: fit.bones.clone(), ..TurnParts::default() };
+    let mut parts = TurnParts { bones: fit.bones.clone(), ..TurnParts::default() };
     let mut angles = (0.0, 0.0, 0.0);
     for found in fitted {
+        let mut terms = Vec::new();
         match found {
             None => report.degenerate += 1,
             Some(found) => {
@@ -163,15 +164,15 @@ pub fn fit_rotational_regression(
                     _ => report.turning_triangles += 1,
                 }
                 angles = (angles.0 + found.before, angles.1 + found.after, angles.2 + training.examples.len() as f64);
-                parts.terms.extend(found.terms);
+                terms = found.terms;
             }
         }
-        parts.offsets.push(parts.terms.len() as u32);
+        parts.terms.push(terms).map_err(of_table("turns of triangles"))?;
     }
     if angles.2 > 0.0 {
         report.rms_angle = ((angles.0 / angles.2).sqrt(), (angles.1 / angles.2).sqrt());
     }
-    report.terms = parts.terms.len();
+    report.terms = parts.terms.entries().len();
     parts.joints = fit.turns.iter().map(JointTurns::kept).collect();
     let beyond = |turns: &JointTurns| {
         let most = turns.vectors.iter().map(|v| v.length()).fold(0.0, f64::max);

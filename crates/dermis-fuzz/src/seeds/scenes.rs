@@ -11,7 +11,7 @@ use dermis_io::{
 };
 use dermis_rig::glam::{DAffine3, DMat4, DVec2, DVec3, Vec4};
 use dermis_rig::mesh::RenderPart;
-use dermis_rig::{Mesh, Polygons, RenderMesh, WorldPose};
+use dermis_rig::{Mesh, Polygons, RenderMesh, Rows, WorldPose};
 use dermis_testkit::fbx::Fbx;
 use dermis_testkit::fbx_binary::binary;
 use dermis_testkit::ogawa::{self, Archive};
@@ -301,10 +301,8 @@ pub fn shares() -> Vec<Vec<u8>> {
         transforms: vec![DAffine3::from_rotation_x(0.3); 2],
         importance: vec![1.0],
         vertices: vec![0, 3],
-        free_offsets: vec![0, 3, 9],
-        free: vec![0.5; 9],
-        shared_offsets: vec![0, 4, 4],
-        shared: vec![0.25; 4],
+        free: Rows::new(vec![0, 3, 9], vec![0.5; 9]).expect("two rows"),
+        shared: Rows::new(vec![0, 4, 4], vec![0.25; 4]).expect("two rows"),
         of_vertices: vec![[1.0, -1.0, 0.5, 0.25]; 2],
     };
     vec![to_bytes(|out| share_file::write(&share, out)).expect(WRITTEN)]

@@ -7,13 +7,13 @@
 
 mod timer;
 
-use dermis_deform::enveloping::{Enveloping, Pair, Rows};
+use dermis_deform::enveloping::{Enveloping, EnvelopingForm, Pair};
 use dermis_deform::joints::{CorrectionFrame, Joint, Joints, SharedTerm, joint_feature};
 use dermis_deform::pose_space::{self, Carrier, CompiledShapes, Coordinates, Kernel};
 use dermis_deform::{AnimationSpace, Base, Correction, Deformer, DualQuaternions};
 use dermis_gpu::{Evaluator, Gpu, Normals, Prefer};
 use dermis_rig::glam::{DAffine3, DVec3, Vec3};
-use dermis_rig::{BoneIndex, BoneTransforms, Influences, Skeleton};
+use dermis_rig::{BoneIndex, BoneTransforms, Influences, Rows, Skeleton};
 use dermis_testkit::{Random, tree};
 use std::error::Error;
 use std::time::Instant;
@@ -160,8 +160,12 @@ impl Character {
             ("linear blend skinning, normals", made(lbs(), None), Wanted::Skinned),
             ("dual quaternion skinning, normals", made(dqs, None), Wanted::Skinned),
             ("animation space", made(self.animation_space(), None), Wanted::None),
-            ("enveloping, rows, 8 terms", made(lbs(), Some(self.enveloping(Rows::Row).into())), Wanted::None),
-            ("enveloping, full, 8 terms", made(lbs(), Some(self.enveloping(Rows::Full).into())), Wanted::None),
+            ("enveloping, rows, 8 terms", made(lbs(), Some(self.enveloping(EnvelopingForm::Row).into())), Wanted::None),
+            (
+                "enveloping, full, 8 terms",
+                made(lbs(), Some(self.enveloping(EnvelopingForm::Full).into())),
+                Wanted::None,
+            ),
             ("joint model, 4 joints of 8, 6 shared", made(lbs(), Some(self.joints().into())), Wanted::None),
             ("the same, normals of the mesh", made(lbs(), Some(self.joints().into())), Wanted::Mesh),
             ("16 shapes", made(lbs(), Some(self.shapes())), Wanted::None),
@@ -180,8 +184,15 @@ impl Character {
         (0..=self.rest.len() as u32).map(|v| v * each).collect()
     }
 
+    /// Rows of the bone that each vertex is near.
+    fn each<T>(&self, of: impl FnMut(usize) -> Vec<T>) -> Rows<T> {
+        let mut rows = Rows::default();
+        self.near.iter().copied().map(of).for_each(|row| rows.push(row).expect("few terms a vertex"));
+        rows
+    }
+
     /// Eight bones around each vertex, seen from the one beside it.
-    fn enveloping(&self, rows: Rows) -> Enveloping {
+    fn enveloping(&self, rows: EnvelopingForm) -> Enveloping {
         let mut random = Random::new(2);
         let mut made = Enveloping::empty(rows, 1.0);
         for anchor in 0..BONES {
@@ -190,9 +201,9 @@ impl Character {
             made.pairs.extend((first..first + 8).map(pair));
         }
         made.anchors = self.near.iter().map(|&b| Some(BoneIndex::new(b))).collect();
-        made.offsets = self.offsets(8);
-        made.terms = self.near.iter().flat_map(|&b| (8 * b as u32)..(8 * b as u32 + 8)).collect();
-        made.coefficients = (0..made.terms.len() * rows.coefficients()).map(|_| 1e-3 * random.normal()).collect();
+        made.terms = self.each(|near| (8 * near as u32..).take(8).collect());
+        made.coefficients =
+            (0..made.terms.entries().len() * rows.coefficients()).map(|_| 1e-3 * random.normal()).collect();
         made.radii = vec![0.01; self.rest.len()];
         made
     }
@@ -209,20 +220,18 @@ impl Character {
         }
         let mut made = Joints::empty(1.0, 1.4, CorrectionFrame::Blend, joints, Default::default());
         made.weights = self.weights.clone();
-        made.offsets = self.offsets(4);
-        made.starts = self.offsets(4 * 3 * 8);
-        made.shared_offsets = self.offsets(6);
-        for &near in &self.near {
-            let first = near.saturating_sub(3).min(BONES - 6);
-            made.terms.extend((0..4).map(|j| (first + j) as u32));
-            made.shared.extend((first..first + 6).map(|b| SharedTerm {
+        let first = |near: usize| near.saturating_sub(3).min(BONES - 6);
+        made.terms = self.each(|near| (first(near) as u32..).take(4).collect());
+        made.shared = self.each(|near| {
+            let term = |b: usize| SharedTerm {
                 bone: BoneIndex::new(b),
                 relevance: 0.5,
                 offset: random.direction() * 1e-3,
                 weight: 1e-3 * random.normal(),
-            }));
-        }
-        made.coefficients = (0..self.rest.len() * 96).map(|_| 1e-3 * random.normal()).collect();
+            };
+            (first(near)..).take(6).map(term).collect()
+        });
+        made.coefficients = self.each(|_| (0..96).map(|_| 1e-3 * random.normal()).collect());
         made.shared_limits = vec![4.0; self.rest.len()];
         made.radii = vec![0.01; self.rest.len()];
         made
@@ -241,22 +250,14 @@ impl Character {
         let seen = tree::wild(&self.skeleton, &mut random, 1.5);
         let examples = joints.iter().map(|j| pose_space::unlimited(Coordinates::Chord, seen.as_slice(), j)).collect();
         let mut kernel = Kernel::new(2.0, Default::default(), joints, examples);
-        (0..BONES as u32 - 1).for_each(|j| kernel.push(&[(j, 1.0)], &[0]));
-        let terms: Vec<u32> = self
-            .near
-            .iter()
-            .flat_map(|&near| {
-                let first = 4 * near.saturating_sub(2).min(BONES - 5) as u32;
-                first..first + 16
-            })
-            .collect();
+        (0..BONES as u32 - 1).for_each(|j| kernel.push(&[(j, 1.0)], &[0]).expect("few"));
+        let terms = self.each(|near| (4 * near.saturating_sub(2).min(BONES - 5) as u32..).take(16).collect());
         Correction::Shapes(CompiledShapes {
             regions: (0..BONES as u32).map(|g| 4 * g).collect(),
             coefficients: (0..kernel.values() * 4).map(|_| random.normal()).collect(),
             kernel,
             carrier: Carrier::Base,
-            offsets: self.offsets(16),
-            displacements: terms.iter().map(|_| random.direction() * 1e-3).collect(),
+            displacements: terms.entries().iter().map(|_| random.direction() * 1e-3).collect(),
             terms,
             radii: vec![0.01; self.rest.len()],
             names: vec![],

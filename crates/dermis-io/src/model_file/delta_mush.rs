@@ -20,12 +20,11 @@ pub(super) fn write<'a>(t: &mut Tensors<'a>, mush: &'a BakedDeltaMush) {
 
 pub(super) fn read(r: &Reader<'_>, rig: &Rig) -> Result<BakedDeltaMush, ReadError> {
     let vertices = rig.mesh().positions.len();
-    let bones = r.indices(BONES, 1, rig.skeleton().len())?;
-    let offsets = r.offsets(OFFSETS, vertices, bones.len())?;
+    let bones = r.rows(OFFSETS, vertices, r.indices(BONES, 1, rig.skeleton().len())?)?;
     let (moments, of_vertices) = (r.f32(MOMENTS, 10)?, r.f32(VERTICES, 7)?);
-    r.count(MOMENTS, moments.len() / 10, bones.len())?;
+    r.count(MOMENTS, moments.len() / 10, bones.entries().len())?;
     r.count(VERTICES, of_vertices.len() / 7, vertices)?;
     let (moments, of_vertices) = (moments.as_chunks().0, of_vertices.as_chunks().0);
-    let made = BakedDeltaMush::new(&offsets, &bones, moments, of_vertices);
+    let made = BakedDeltaMush::new(&bones, moments, of_vertices);
     made.ok_or_else(|| damaged("the moments of neighbourhoods are not in rows"))
 }

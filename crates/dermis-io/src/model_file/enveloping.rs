@@ -3,7 +3,7 @@
 use super::{Reader, Stored, Tensors, damaged, positive, read_coefficients, write_coefficients};
 use crate::contents::ReadError;
 use dermis_deform::baked::{BakedEnveloping, NO_ANCHOR};
-use dermis_deform::enveloping::{Enveloping, Pair, Rows};
+use dermis_deform::enveloping::{Enveloping, EnvelopingForm, Pair};
 use dermis_deform::guard::Weld;
 use dermis_rig::glam::{DVec3, Vec3};
 use dermis_rig::{BoneIndex, Rig};
@@ -19,15 +19,14 @@ pub(super) fn write<'a>(t: &mut Tensors<'a>, c: &'a BakedEnveloping, rig: &Rig) 
     c.shared.weld.frozen().for_each(|bone| frozen[bone.get()] = 1);
     t.u32("correction.frozen", &[frozen.len()], frozen);
     t.u32("correction.anchors", &[c.anchors.len()], c.anchors.iter().copied());
-    t.u32("correction.offsets", &[c.offsets.len()], c.offsets.iter().copied());
-    t.u32("correction.terms", &[c.terms.len()], c.terms.iter().copied());
+    t.rows(("correction.offsets", "correction.terms"), &c.terms);
     let size = c.shared.rows.coefficients();
     write_coefficients(t, &[size], Cow::Borrowed(&c.coefficients));
     t.f32("correction.constants", &[c.constants.len(), 3], c.constants.iter().flat_map(|x| x.to_array()));
     t.f32("correction.radii", &[c.radii.len()], c.radii.iter().copied());
     match c.shared.rows {
-        Rows::Row => "row".into(),
-        Rows::Full => "full".into(),
+        EnvelopingForm::Row => "row".into(),
+        EnvelopingForm::Full => "full".into(),
     }
 }
 
@@ -35,8 +34,8 @@ pub(super) fn write<'a>(t: &mut Tensors<'a>, c: &'a BakedEnveloping, rig: &Rig) 
 pub(super) fn read(r: &Reader<'_>, rig: &Rig, stored: &Stored, rows: &str) -> Result<BakedEnveloping, ReadError> {
     let (vertices, bones) = (rig.mesh().positions.len(), rig.skeleton().len());
     let rows = match rows {
-        "row" => Rows::Row,
-        "full" => Rows::Full,
+        "row" => EnvelopingForm::Row,
+        "full" => EnvelopingForm::Full,
         other => return Err(ReadError::Unsupported { feature: format!("rows \"{other}\"") }),
     };
     let length = stored.length.filter(|l| positive(*l)).ok_or_else(|| damaged("the correction has no length"))?;
@@ -67,10 +66,9 @@ pub(super) fn read(r: &Reader<'_>, rig: &Rig, stored: &Stored, rows: &str) -> Re
     let anchors = r.u32("correction.anchors", 1)?;
     r.count("correction.anchors", anchors.len(), vertices)?;
     anchors.iter().try_for_each(|&a| anchor(a).map(|_| ()))?;
-    let terms = r.indices("correction.terms", 1, pairs.len())?;
-    let offsets = r.offsets("correction.offsets", vertices, terms.len())?;
+    let terms = r.rows("correction.offsets", vertices, r.indices("correction.terms", 1, pairs.len())?)?;
     let coefficients = read_coefficients(r, rows.coefficients(), vertices)?;
-    r.count("correction.coefficients", coefficients.len() / rows.coefficients(), terms.len())?;
+    r.count("correction.coefficients", coefficients.len() / rows.coefficients(), terms.entries().len())?;
     let constants: Vec<Vec3> = r.f32("correction.constants", 3)?.chunks_exact(3).map(Vec3::from_slice).collect();
     let radii = r.f32("correction.radii", 1)?;
     for (name, count) in [("correction.constants", constants.len()), ("correction.radii", radii.len())] {
@@ -83,5 +81,5 @@ pub(super) fn read(r: &Reader<'_>, rig: &Rig, stored: &Stored, rows: &str) -> Re
     }
     let shared =
         Enveloping { weld: Weld::along(rig.skeleton(), &frozen), pairs, origin, ..Enveloping::empty(rows, length) };
-    Ok(BakedEnveloping { shared, anchors, offsets, terms, coefficients, constants, radii })
+    Ok(BakedEnveloping { shared, anchors, terms, coefficients, constants, radii })
 }

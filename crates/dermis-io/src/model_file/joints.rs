@@ -35,13 +35,13 @@ pub(super) fn write<'a>(t: &mut Tensors<'a>, c: &'a BakedJoints) -> StoredJoints
     let links = &c.model.weld.links;
     let link = |l: &Link| [l.from.get() as u32, l.to.get() as u32, u32::from(l.frozen)];
     t.u32("joints.links", &[links.len(), 3], links.iter().flat_map(link));
-    t.u32("correction.offsets", &[c.free.offsets().len()], c.free.offsets().iter().copied());
-    t.u32("correction.terms", &[c.free.terms().len()], c.free.terms().iter().copied());
+    t.rows(("correction.offsets", "correction.terms"), c.free.terms());
     write_coefficients(t, &[], Cow::Owned(c.free.coefficients()));
-    t.u32("shared.offsets", &[c.shared_offsets.len()], c.shared_offsets.iter().copied());
-    t.u32("shared.bones", &[c.shared.len()], c.shared.iter().map(|t| t.bone));
+    let shared = c.shared.entries();
+    t.u32("shared.offsets", &[c.shared.offsets().len()], c.shared.offsets().iter().copied());
+    t.u32("shared.bones", &[shared.len()], shared.iter().map(|t| t.bone));
     let numbers = |t: &BakedSharedTerm| [t.relevance, t.offset.x, t.offset.y, t.offset.z, t.weight];
-    t.f32("shared.coefficients", &[c.shared.len(), 5], c.shared.iter().flat_map(numbers));
+    t.f32("shared.coefficients", &[shared.len(), 5], shared.iter().flat_map(numbers));
     t.f32("shared.limits", &[c.limits.len()], c.limits.iter().copied());
     t.f32("correction.radii", &[c.radii.len()], c.radii.iter().copied());
     let frame = FRAMES.iter().find(|(_, frame)| *frame == c.model.frame).map_or("", |(name, _)| name);
@@ -108,25 +108,24 @@ pub(super) fn read(
     let weld = Weld { links: links.chunks_exact(3).map(link).collect() };
     let model = Joints::empty(length, joints.sigma, frame, all, weld);
     let mut made = BakedJoints::empty(model, weights);
-    let terms = r.indices("correction.terms", 1, count)?;
-    let offsets = r.offsets("correction.offsets", vertices, terms.len())?;
+    let terms = r.rows("correction.offsets", vertices, r.indices("correction.terms", 1, count)?)?;
     let coefficients = read_coefficients(r, 1, vertices)?;
     let counts = || counts.iter().map(|&count| count as usize);
     let padded: Vec<usize> = counts().map(padded).collect();
-    let used = &terms[..offsets.last().map_or(0, |end| *end as usize)];
-    r.count("correction.coefficients", coefficients.len(), used.iter().map(|&joint| 3 * padded[joint as usize]).sum())?;
-    made.free = FreePart::new(counts(), offsets, terms, &coefficients).map_err(|error| damaged(error.to_string()))?;
+    let needed = terms.entries().iter().map(|&joint| 3 * padded[joint as usize]).sum();
+    r.count("correction.coefficients", coefficients.len(), needed)?;
+    made.free = FreePart::new(counts(), terms, &coefficients).map_err(|error| damaged(error.to_string()))?;
     let named = r.indices("shared.bones", 1, bones)?;
     let numbers = r.f32("shared.coefficients", 5)?;
     r.count("shared.coefficients", numbers.len() / 5, named.len())?;
-    made.shared_offsets = r.offsets("shared.offsets", vertices, named.len())?;
     let term = |(&bone, n): (&u32, &[f32])| BakedSharedTerm {
         bone,
         relevance: n[0],
         offset: Vec3::from_slice(&n[1..4]),
         weight: n[4],
     };
-    made.shared = named.iter().zip(numbers.chunks_exact(5)).map(term).collect();
+    let shared = named.iter().zip(numbers.chunks_exact(5)).map(term).collect();
+    made.shared = r.rows("shared.offsets", vertices, shared)?;
     (made.limits, made.radii) = (r.f32("shared.limits", 1)?, r.f32("correction.radii", 1)?);
     for (name, list) in [("shared.limits", &made.limits), ("correction.radii", &made.radii)] {
         if !list.is_empty() {

@@ -201,12 +201,9 @@ fn read_influences(r: &Reader<'_>, name: &str, vertices: usize, bones: usize) ->
     let named = r.indices(&format!("{name}.bones"), 1, bones)?;
     let values = r.f64(&format!("{name}.values"), 1)?;
     r.count(&format!("{name}.values"), values.len(), named.len())?;
-    let offsets = r.offsets(&format!("{name}.offsets"), vertices, named.len())?;
-    let rows = offsets.windows(2).map(|w| {
-        let range = w[0] as usize..w[1] as usize;
-        named[range.clone()].iter().zip(&values[range]).map(|(&b, &x)| (BoneIndex::new(b as usize), x)).collect()
-    });
-    Ok(Some(Influences::from_rows(rows)?))
+    let entries = named.iter().zip(values).map(|(&b, x)| (BoneIndex::new(b as usize), x)).collect();
+    let rows = r.rows(&format!("{name}.offsets"), vertices, entries)?;
+    Ok(Some(Influences::from_rows(rows.iter().map(<[_]>::to_vec))?))
 }
 
 /// Writes a model file, array after array: the file is never held.
@@ -256,9 +253,8 @@ pub fn write(model: &ModelFile, out: &mut dyn Write) -> Result<(), WriteError> {
             rotational_regression::write(&mut t, model);
             ROTATIONAL
         }
-        BakedBase::AnimationSpace { offsets, bones, a } => {
-            t.u32("animation_space.offsets", &[offsets.len()], offsets.iter().copied());
-            t.u32("animation_space.bones", &[bones.len()], bones.iter().copied());
+        BakedBase::AnimationSpace { bones, a } => {
+            t.rows(("animation_space.offsets", "animation_space.bones"), bones);
             t.f32("animation_space.a", &[a.len(), 4], a.iter().flat_map(|a| a.to_array()));
             "animation-space"
         }
@@ -345,9 +341,9 @@ pub fn read_from(mut source: impl Read + Seek, length: u64) -> Result<ModelFile,
         let bones = r.indices("animation_space.bones", 1, rig.skeleton().len())?;
         let a = r.f32("animation_space.a", 4)?;
         r.count("animation_space.a", a.len() / 4, bones.len())?;
-        let offsets = r.offsets("animation_space.offsets", rig.mesh().positions.len(), bones.len())?;
+        let bones = r.rows("animation_space.offsets", rig.mesh().positions.len(), bones)?;
         let a = a.chunks_exact(4).map(Vec4::from_slice).collect();
-        let base = BakedBase::AnimationSpace { offsets, bones, a };
+        let base = BakedBase::AnimationSpace { bones, a };
         baked = baked.with_base(base).map_err(|e| damaged(e.to_string()))?;
     }
     if stored.base == DELTA_MUSH {

@@ -6,7 +6,7 @@ use dermis_deform::baked::{BakedPoseSpace, BakedRemainders, BakedShapes};
 use dermis_deform::guard::Weld;
 use dermis_deform::pose_space::{Carrier, Channel, CompiledShapes, Coordinates, Family, Joint, Kernel, NO_GROUP, ROOM};
 use dermis_rig::glam::{DVec3, Vec3};
-use dermis_rig::{BoneIndex, Rig};
+use dermis_rig::{BoneIndex, Rig, Rows, check_offsets};
 use serde::{Deserialize, Serialize};
 
 /// What a pose space holds beside arrays.
@@ -53,13 +53,15 @@ fn gaussian() -> String {
 /// The arrays of a correction, and what it holds beside them.
 pub(super) fn write<'a>(t: &mut Tensors<'a>, c: &'a BakedPoseSpace, rig: &Rig) -> StoredPoseSpace {
     t.u32("pose_space.groups", &[c.groups.len()], c.groups.iter().copied());
-    t.f32("pose_space.weights", &[c.weights.len(), 3], c.weights.iter().flat_map(|w| w.to_array()));
+    let weights = c.weights.entries();
+    t.f32("pose_space.weights", &[weights.len(), 3], weights.iter().flat_map(|w| w.to_array()));
     t.f32("pose_space.radii", &[c.radii.len()], c.radii.iter().copied());
     let r = &c.remainders;
     if !r.vertices.is_empty() {
         t.u32("pose_space.remainder_vertices", &[r.vertices.len()], r.vertices.iter().copied());
         t.u32("pose_space.remainder_bones", &[r.bones.len()], r.bones.iter().map(|b| b.get() as u32));
-        t.f32("pose_space.remainders", &[r.weights.len(), 3], r.weights.iter().flat_map(|w| w.to_array()));
+        let weights = r.weights.entries();
+        t.f32("pose_space.remainders", &[weights.len(), 3], weights.iter().flat_map(|w| w.to_array()));
     }
     write_kernel(t, &c.kernel, &c.carrier, rig)
 }
@@ -69,8 +71,7 @@ pub(super) fn write_shapes<'a>(t: &mut Tensors<'a>, c: &'a BakedShapes, rig: &Ri
     let model = &c.model;
     t.u32("shapes.regions", &[model.regions.len()], model.regions.iter().copied());
     t.f64("shapes.coefficients", &[model.coefficients.len()], model.coefficients.iter().copied());
-    t.u32("shapes.offsets", &[model.offsets.len()], model.offsets.iter().copied());
-    t.u32("shapes.terms", &[model.terms.len()], model.terms.iter().copied());
+    t.rows(("shapes.offsets", "shapes.terms"), &model.terms);
     t.f32("shapes.displacements", &[c.displacements.len(), 3], c.displacements.iter().flat_map(|u| u.to_array()));
     t.f32("pose_space.radii", &[c.radii.len()], c.radii.iter().copied());
     let kernel = write_kernel(t, &model.kernel, &model.carrier, rig);
@@ -86,9 +87,10 @@ fn write_kernel<'a>(t: &mut Tensors<'a>, k: &'a Kernel, carrier: &'a Carrier, ri
     k.weld.frozen().for_each(|bone| frozen[bone.get()] = 1);
     t.u32("pose_space.frozen", &[frozen.len()], frozen);
     t.f64("pose_space.examples", &[k.examples.len(), ROOM], k.examples.iter().flatten().copied());
-    t.u32("pose_space.joint_offsets", &[k.joint_offsets.len()], k.joint_offsets.iter().copied());
-    t.u32("pose_space.group_joints", &[k.relevance.len()], k.relevance.iter().map(|r| r.0));
-    t.f64("pose_space.relevance", &[k.relevance.len()], k.relevance.iter().map(|r| r.1));
+    let (offsets, relevance) = (k.relevance().offsets(), k.relevance().entries());
+    t.u32("pose_space.joint_offsets", &[offsets.len()], offsets.iter().copied());
+    t.u32("pose_space.group_joints", &[relevance.len()], relevance.iter().map(|r| r.0));
+    t.f64("pose_space.relevance", &[relevance.len()], relevance.iter().map(|r| r.1));
     let groups = || (0..k.groups()).map(|g| k.centres(g));
     let mut end = 0;
     let ends = groups().map(|centres| {
@@ -142,8 +144,8 @@ pub(super) fn read(r: &Reader<'_>, rig: &Rig, stored: &StoredPoseSpace) -> Resul
     if let Some(g) = groups.iter().find(|g| **g != NO_GROUP && **g as usize >= kernel.groups()) {
         return Err(damaged(format!("a vertex is of group {g}, but there are {}", kernel.groups())));
     }
-    let (weights, offsets) = per_value(r, "pose_space.weights", &kernel, groups.iter().copied())?;
-    let mut remainders = BakedRemainders { offsets: vec![0], ..BakedRemainders::default() };
+    let weights = per_value(r, "pose_space.weights", &kernel, groups.iter().copied())?;
+    let mut remainders = BakedRemainders::default();
     if r.has("pose_space.remainder_vertices") {
         remainders.vertices = r.indices("pose_space.remainder_vertices", 1, vertices)?;
         if remainders.vertices.windows(2).any(|w| w[0] >= w[1]) {
@@ -153,9 +155,9 @@ pub(super) fn read(r: &Reader<'_>, rig: &Rig, stored: &StoredPoseSpace) -> Resul
         r.count("pose_space.remainder_bones", bones.len(), remainders.vertices.len())?;
         remainders.bones = bones.into_iter().map(|b| BoneIndex::new(b as usize)).collect();
         let of = remainders.vertices.iter().map(|&v| groups[v as usize]);
-        (remainders.weights, remainders.offsets) = per_value(r, "pose_space.remainders", &kernel, of)?;
+        remainders.weights = per_value(r, "pose_space.remainders", &kernel, of)?;
     }
-    Ok(BakedPoseSpace { kernel, carrier, groups, offsets, weights, remainders, radii: radii(r, vertices)? })
+    Ok(BakedPoseSpace { kernel, carrier, groups, weights, remainders, radii: radii(r, vertices)? })
 }
 
 /// Shapes from their arrays.
@@ -163,9 +165,9 @@ pub(super) fn read_shapes(r: &Reader<'_>, rig: &Rig, stored: &StoredPoseSpace) -
     let vertices = rig.mesh().positions.len();
     let (kernel, carrier) = read_kernel(r, rig, stored)?;
     let displacements: Vec<Vec3> = r.f32("shapes.displacements", 3)?.chunks_exact(3).map(Vec3::from_slice).collect();
-    let offsets = r.offsets("shapes.offsets", vertices, displacements.len())?;
     let regions = r.u32("shapes.regions", 1)?;
-    let regions = r.offsets("shapes.regions", kernel.groups(), regions.last().map_or(0, |&n| n as usize))?;
+    check_offsets(&regions, kernel.groups(), regions.last().map_or(0, |&n| n as usize))
+        .map_err(|error| damaged(format!("array \"shapes.regions\": {error}")))?;
     let coefficients = r.f64("shapes.coefficients", 1)?;
     if coefficients.iter().any(|a| !a.is_finite()) {
         return Err(damaged("a coefficient of the shapes is not finite"));
@@ -176,8 +178,8 @@ pub(super) fn read_shapes(r: &Reader<'_>, rig: &Rig, stored: &StoredPoseSpace) -
     });
     r.count("shapes.coefficients", coefficients.len(), needed.unwrap_or(usize::MAX))?;
     let count = regions.last().map_or(0, |&n| n as usize);
-    let terms = r.indices("shapes.terms", 1, count)?;
-    r.count("shapes.terms", terms.len(), displacements.len())?;
+    let terms = r.rows("shapes.offsets", vertices, r.indices("shapes.terms", 1, count)?)?;
+    r.count("shapes.terms", terms.entries().len(), displacements.len())?;
     let (names, clamp) = (stored.shape_names.clone(), stored.clamp);
     if !names.is_empty() && names.len() != count {
         return Err(damaged(format!("{} names of {count} shapes", names.len())));
@@ -191,7 +193,6 @@ pub(super) fn read_shapes(r: &Reader<'_>, rig: &Rig, stored: &StoredPoseSpace) -
         regions,
         coefficients,
         carrier,
-        offsets,
         terms,
         displacements: vec![],
         radii: none,
@@ -201,13 +202,13 @@ pub(super) fn read_shapes(r: &Reader<'_>, rig: &Rig, stored: &StoredPoseSpace) -
     Ok(BakedShapes { model, displacements, radii })
 }
 
-/// Weights of which every entry of `groups` has one per value of its group, and where each starts.
+/// Weights by entry of `groups`: one per value of its group.
 fn per_value(
     r: &Reader<'_>,
     name: &str,
     kernel: &Kernel,
     groups: impl Iterator<Item = u32>,
-) -> Result<(Vec<Vec3>, Vec<u32>), ReadError> {
+) -> Result<Rows<Vec3>, ReadError> {
     let weights: Vec<Vec3> = r.f32(name, 3)?.chunks_exact(3).map(Vec3::from_slice).collect();
     let (mut starts, mut total) = (vec![0u32], 0usize);
     for g in groups {
@@ -219,7 +220,7 @@ fn per_value(
         starts.push(total as u32);
     }
     r.count(name, weights.len(), total)?;
-    Ok((weights, starts))
+    Rows::new(starts, weights).map_err(|error| damaged(format!("array \"{name}\": {error}")))
 }
 
 fn radii(r: &Reader<'_>, vertices: usize) -> Result<Vec<f32>, ReadError> {
@@ -314,14 +315,13 @@ fn read_kernel(r: &Reader<'_>, rig: &Rig, stored: &StoredPoseSpace) -> Result<(K
     let relevance: Vec<(u32, f64)> = group_joints.into_iter().zip(relevance).collect();
     let centres = r.indices("pose_space.centres", 1, count)?;
     let groups = r.u32("pose_space.centre_offsets", 1)?.len().saturating_sub(1);
-    let offsets = r.offsets("pose_space.centre_offsets", groups, centres.len())?;
-    let joint_offsets = r.offsets("pose_space.joint_offsets", groups, relevance.len())?;
+    let centres = r.rows("pose_space.centre_offsets", groups, centres)?;
+    let relevance = r.rows("pose_space.joint_offsets", groups, relevance)?;
     let mut kernel = Kernel::new(stored.sigma, Weld::along(rig.skeleton(), &frozen), joints, examples);
     (kernel.coordinates, kernel.family, kernel.linear, kernel.channels) =
         (coordinates, family, stored.linear, channels);
-    let slice = |offsets: &[u32], g: usize| offsets[g] as usize..offsets[g + 1] as usize;
-    for g in 0..groups {
-        kernel.push(&relevance[slice(&joint_offsets, g)], &centres[slice(&offsets, g)]);
+    for (relevance, centres) in relevance.iter().zip(centres.iter()) {
+        kernel.push(relevance, centres).map_err(|error| damaged(format!("the groups of the pose space: {error}")))?;
     }
     Ok((kernel, carrier))
 }

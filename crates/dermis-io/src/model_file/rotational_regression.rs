@@ -16,8 +16,8 @@ pub(super) fn write<'a>(t: &mut Tensors<'a>, model: &'a RotationalRegression) {
     let seen = || joints.iter().flat_map(|j| &j.seen);
     t.f32("regression.seen", &[seen().count(), 3], seen().flatten().copied());
     t.u32("regression.bones", &[model.bones.len()], model.bones.iter().map(|b| b.get() as u32));
-    t.u32("regression.offsets", &[model.offsets.len()], model.offsets.iter().copied());
-    let terms = &model.terms;
+    t.u32("regression.offsets", &[model.terms.offsets().len()], model.terms.offsets().iter().copied());
+    let terms = model.terms.entries();
     t.u32("regression.terms", &[terms.len()], terms.iter().map(|t| t.joint));
     t.f32("regression.turns", &[terms.len(), 9], terms.iter().flat_map(|t| t.turn));
     t.f32("regression.stretches", &[terms.len(), 18], terms.iter().flat_map(|t| t.stretch));
@@ -60,7 +60,7 @@ pub(super) fn read(r: &Reader<'_>, rig: &Rig) -> Result<RotationalRegression, Re
         stretch: stretch.try_into().unwrap_or_default(),
     };
     let terms = named.iter().zip(turns.chunks_exact(9)).zip(stretches.chunks_exact(18)).map(term).collect();
-    let offsets = r.offsets("regression.offsets", triangles.len(), named.len())?;
+    let terms = r.rows("regression.offsets", triangles.len(), terms)?;
     let of_triangles = r.indices("regression.bones", 1, bones)?;
     r.count("regression.bones", of_triangles.len(), triangles.len())?;
     let held = r.u32("regression.anchors", 2)?;
@@ -68,7 +68,7 @@ pub(super) fn read(r: &Reader<'_>, rig: &Rig) -> Result<RotationalRegression, Re
         return Err(damaged("an anchor names a vertex or a bone that does not exist"));
     }
     let anchors = held.chunks_exact(2).map(|a| (a[0], bone(a[1]))).collect();
-    let parts = TurnParts { joints, bones: of_triangles.into_iter().map(bone).collect(), offsets, terms, anchors };
+    let parts = TurnParts { joints, bones: of_triangles.into_iter().map(bone).collect(), terms, anchors };
     RotationalRegression::new(&rig.mesh().positions, triangles, weights, parts)
         .map_err(|e| damaged(format!("the surface cannot be solved for: {e}")))
 }

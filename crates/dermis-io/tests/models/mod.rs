@@ -10,13 +10,13 @@ use dermis_deform::pose_space::{
 };
 use dermis_deform::rotational_regression::{TurnParts, TurnTerm, TurningJoint};
 use dermis_deform::{
-    Base, Deformer, DirectDeltaMush, DualQuaternions, Lattice, Layer, Outside, RiggedDeformer, RotationalRegression,
-    Rows, Scratch, Stack, StackPose, TrainingPoses, Wire, Wires,
+    Base, Deformer, DirectDeltaMush, DualQuaternions, EnvelopingForm, Lattice, Layer, Outside, RiggedDeformer,
+    RotationalRegression, Scratch, Stack, StackPose, TrainingPoses, Wire, Wires,
 };
 use dermis_io::{ModelFile, ModelHeader, Space, UpAxis};
 use dermis_rig::glam::{DAffine3, DQuat, DVec2, DVec3, DVec4, Vec3, Vec4};
 use dermis_rig::mesh::RenderPart;
-use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mesh, Polygons, RenderMesh, Rig, Skeleton};
+use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mesh, Polygons, RenderMesh, Rig, Rows, Skeleton};
 use dermis_testkit::change_rig;
 use serde_json::json;
 
@@ -83,22 +83,25 @@ fn rig() -> Rig {
     Rig::new(mesh, skeleton, Some(Influences::from_rows(weights).unwrap())).unwrap().named("tiny")
 }
 
-fn correction(skeleton: &Skeleton, rows: Rows, guard: Guard) -> Enveloping {
+fn rows<T>(offsets: impl IntoIterator<Item = u32>, entries: impl IntoIterator<Item = T>) -> Rows<T> {
+    Rows::new(offsets.into_iter().collect(), entries.into_iter().collect()).unwrap()
+}
+
+fn correction(skeleton: &Skeleton, form: EnvelopingForm, guard: Guard) -> Enveloping {
     let vertices = 12;
     let guarded = guard != Guard::Off;
     let pair = |anchor: Option<usize>, b, limit| Pair { anchor: anchor.map(bone), bone: bone(b), limit };
     let limit = |x| if guarded { x } else { f64::INFINITY };
     let terms = 2 * vertices as u32;
     Enveloping {
-        rows,
+        rows: form,
         length: 0.8,
         origin: DVec3::ZERO,
         weld: Weld::along(skeleton, &[false, guarded, false]),
         pairs: vec![pair(Some(0), 1, limit(1.5)), pair(None, 2, limit(0.7)), pair(Some(2), 0, limit(0.0))],
         anchors: (0..vertices).map(|v| (v % 4 != 3).then(|| bone(v % 3))).collect(),
-        offsets: (0..=terms).step_by(2).collect(),
-        terms: (0..terms).map(|t| t % 3).collect(),
-        coefficients: (0..terms as usize * rows.coefficients()).map(|i| 0.05 * odd(i)).collect(),
+        terms: rows((0..=terms).step_by(2), (0..terms).map(|t| t % 3)),
+        coefficients: (0..terms as usize * form.coefficients()).map(|i| 0.05 * odd(i)).collect(),
         constants: match guard {
             Guard::OnWithConstants => (0..vertices).map(|v| DVec3::splat(0.01 * odd(v))).collect(),
             _ => vec![],
@@ -125,8 +128,7 @@ fn turning(rig: &Rig) -> RotationalRegression {
     let parts = TurnParts {
         joints: vec![joint(1), joint(2)],
         bones: (0..triangles).map(|t| bone(t % 3)).collect(),
-        terms: (0..offsets[triangles]).map(term).collect(),
-        offsets,
+        terms: rows(offsets.iter().copied(), (0..offsets[triangles]).map(term)),
         anchors: vec![(8, bone(2)), (11, bone(2))],
     };
     let weights = rig.weights().cloned().unwrap();
@@ -155,7 +157,7 @@ fn base_of(name: &str, weights: Influences, rig: &Rig) -> Base {
 }
 
 /// A model over `base`.
-pub fn model(base: &str, rows: Option<Rows>, guard: Guard) -> ModelFile {
+pub fn model(base: &str, rows: Option<EnvelopingForm>, guard: Guard) -> ModelFile {
     let mut rig = rig();
     let weights = rig.weights().cloned().unwrap();
     let made = base_of(base, weights.clone(), &rig);
@@ -203,18 +205,18 @@ pub fn pose_space(carrier: Carrier, guard: Guard) -> ModelFile {
     let examples = (0..6).map(|at| coordinate(&DAffine3::IDENTITY, &turn(at))).collect();
     let weld = Weld::along(made.rig().skeleton(), &[false, false, guarded]);
     let mut kernel = Kernel::new(1.25, weld, joints, examples);
-    kernel.push(&[(0, 0.5), (1, 1.0)], &[0, 1, 2]);
-    kernel.push(&[(1, 0.75)], &[2]);
+    kernel.push(&[(0, 0.5), (1, 1.0)], &[0, 1, 2]).unwrap();
+    kernel.push(&[(1, 0.75)], &[2]).unwrap();
     let groups: Vec<u32> = (0..12).map(|v| if v == 5 { NO_GROUP } else { v % 2 }).collect();
     let mut offsets = vec![0];
     for &g in &groups {
-        let rows = if g == NO_GROUP { 0 } else { kernel.range(g as usize).len() as u32 };
-        offsets.push(offsets[offsets.len() - 1] + rows);
+        let values = if g == NO_GROUP { 0 } else { kernel.range(g as usize).len() as u32 };
+        offsets.push(offsets[offsets.len() - 1] + values);
     }
-    let weights = (0..offsets[12] as usize).map(|i| DVec3::new(odd(i), odd(i + 1), odd(i + 2)) * 0.05).collect();
+    let count = offsets[12] as usize;
+    let weights = rows(offsets, (0..count).map(|i| DVec3::new(odd(i), odd(i + 1), odd(i + 2)) * 0.05));
     let radii = if guarded { (0..12).map(|v| 0.02 * f64::from(v)).collect() } else { vec![] };
-    let remainders = Remainders { offsets: vec![0], ..Remainders::default() };
-    let correction = PoseSpace { kernel, carrier, groups, offsets, weights, remainders, radii };
+    let correction = PoseSpace { kernel, carrier, groups, weights, remainders: Remainders::default(), radii };
     let base = Base::Lbs(made.rig().weights().cloned().unwrap());
     let rest = made.rig().mesh().positions.clone();
     let baked = Deformer::new(rest, base, Some(correction.into())).unwrap().bake();
@@ -234,20 +236,18 @@ pub fn rich_pose_space() -> ModelFile {
     kernel.channels = vec![Channel { name: "flex".into(), scale: 0.5, limit: f64::INFINITY }];
     (kernel.family, kernel.linear) = (Family::Wendland, true);
     kernel.coordinates = Coordinates::SwingTwist { swing: 1.0, twist: 0.5 };
-    kernel.push(&[(0, 0.5), (2, 1.0)], &[0, 2]);
+    kernel.push(&[(0, 0.5), (2, 1.0)], &[0, 2]).unwrap();
     let values = kernel.range(0).len();
-    let some = |count: usize| (0..count).map(|i| DVec3::new(odd(i), odd(i + 1), odd(i + 2)) * 0.05).collect();
+    let some = |count: usize| (0..count).map(|i| DVec3::new(odd(i), odd(i + 1), odd(i + 2)) * 0.05);
     let correction = PoseSpace {
         kernel,
         carrier: Carrier::Base,
         groups: (0..12).map(|v| if v == 5 { NO_GROUP } else { 0 }).collect(),
-        offsets: (0..=12).map(|v| (values * (v - usize::from(v > 5))) as u32).collect(),
-        weights: some(11 * values),
+        weights: rows((0..=12).map(|v| (values * (v - usize::from(v > 5))) as u32), some(11 * values)),
         remainders: Remainders {
             vertices: vec![3, 7],
             bones: vec![bone(1), bone(2)],
-            offsets: vec![0, values as u32, 2 * values as u32],
-            weights: some(2 * values),
+            weights: rows([0, values as u32, 2 * values as u32], some(2 * values)),
         },
         radii: vec![],
     };
@@ -298,15 +298,14 @@ pub fn shapes(names: &[&str], clamp: Option<[f64; 2]>) -> ModelFile {
     let turn = |at: usize| DAffine3::from_rotation_z(odd(at) * 2.0);
     let examples = (0..6).map(|at| coordinate(&DAffine3::IDENTITY, &turn(at))).collect();
     let mut kernel = Kernel::new(1.25, Weld::along(made.rig().skeleton(), &[false; 3]), joints, examples);
-    kernel.push(&[(0, 1.0)], &[0, 1]);
-    kernel.push(&[(0, 0.25), (1, 1.0)], &[0, 1, 2]);
+    kernel.push(&[(0, 1.0)], &[0, 1]).unwrap();
+    kernel.push(&[(0, 0.25), (1, 1.0)], &[0, 1, 2]).unwrap();
     let correction = CompiledShapes {
         kernel,
         regions: vec![0, 1, 3],
         coefficients: (0..2 + 6).map(odd).collect(),
         carrier: Carrier::Base,
-        offsets: (0..=12).map(|v| 2 * v).collect(),
-        terms: (0..24).map(|t| t % 3).collect(),
+        terms: rows((0..=12).map(|v| 2 * v), (0..24).map(|t| t % 3)),
         displacements: (0..24).map(|i| DVec3::new(odd(i), odd(i + 1), odd(i + 2)) * 0.05).collect(),
         radii: (0..12).map(|v| 0.02 * f64::from(v)).collect(),
         names: names.iter().map(|name| (*name).to_owned()).collect(),
@@ -340,21 +339,17 @@ pub fn joint_model(base: &str, frame: CorrectionFrame, guard: Guard) -> ModelFil
         joints::Joint::new((bone(b - 1), bone(b)), centre, limit, inducing, sigma).unwrap()
     };
     let joints: Vec<_> = (1..3).map(joint).collect();
-    let (mut offsets, mut terms, mut starts, mut coefficients) = (vec![0], vec![], vec![0], vec![]);
-    let (mut shared_offsets, mut shared) = (vec![0], vec![]);
+    let (mut terms, mut coefficients, mut shared) = (Rows::default(), Rows::default(), Rows::default());
     for v in 0..12 {
-        for term in (0..2u32).filter(|_| v != 7) {
-            terms.push(term);
-            let count = 3 * joints[term as usize].inducing.len();
-            coefficients.extend((0..count).map(|i| 0.05 * odd(31 * v + i)));
-        }
-        for b in (0..3).filter(|b| v != 4 && (v + b) % 3 != 0) {
+        let own = (0..2u32).filter(|_| v != 7);
+        let counts = own.clone().map(|term| 3 * joints[term as usize].inducing.len());
+        terms.push(own).unwrap();
+        coefficients.push(counts.flat_map(|count| (0..count).map(|i| 0.05 * odd(31 * v + i)))).unwrap();
+        let of_bone = |b: usize| {
             let offset = DVec3::new(odd(v), odd(v + b), odd(v + 2 * b)) * 0.05;
-            shared.push(SharedTerm { bone: bone(b), relevance: 0.25 + 0.5 * b as f64, offset, weight: 0.05 * odd(b) });
-        }
-        offsets.push(terms.len() as u32);
-        starts.push(coefficients.len() as u32);
-        shared_offsets.push(shared.len() as u32);
+            SharedTerm { bone: bone(b), relevance: 0.25 + 0.5 * b as f64, offset, weight: 0.05 * odd(b) }
+        };
+        shared.push((0..3).filter(|b| v != 4 && (v + b) % 3 != 0).map(of_bone)).unwrap();
     }
     let correction = Joints {
         length,
@@ -363,11 +358,8 @@ pub fn joint_model(base: &str, frame: CorrectionFrame, guard: Guard) -> ModelFil
         joints,
         weld: Weld::along(made.rig().skeleton(), &[false, false, guarded]),
         weights: weights.clone(),
-        offsets,
         terms,
-        starts,
         coefficients,
-        shared_offsets,
         shared,
         shared_limits: if guarded { (0..12).map(|v| 0.5 + 0.25 * f64::from(v)).collect() } else { vec![] },
         radii: if guarded { (0..12).map(|v| 0.02 * f64::from(v)).collect() } else { vec![] },
@@ -395,7 +387,7 @@ pub fn tiny(base: &str) -> ModelFile {
         "shapes" => shapes(&[], None),
         "named-shapes" => shapes(&["a", "b", "c"], Some([0.0, 1.0])),
         "joints" => joint_model("lbs", CorrectionFrame::Anchor, Guard::On),
-        base => model(base, Some(Rows::Full), Guard::On),
+        base => model(base, Some(EnvelopingForm::Full), Guard::On),
     }
 }
 

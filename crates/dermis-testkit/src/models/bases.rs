@@ -1,5 +1,6 @@
 //! Bases of every kind.
 
+use super::FEW;
 use crate::{Random, Tree};
 use dermis_deform::rotational_regression::{RotationalRegression, TurnParts, TurnTerm, TurningJoint};
 use dermis_deform::{
@@ -81,7 +82,7 @@ fn rotational_regression(tree: &Tree, random: &mut Random) -> RotationalRegressi
     let (skeleton, positions) = (tree.rig.skeleton(), &tree.rig.mesh().positions);
     let triangles = strip(positions.len());
     let bone = |v: u32| tree.weights().dominant(v as usize).unwrap_or(BoneIndex::new(0));
-    let mut parts = TurnParts { offsets: vec![0], ..TurnParts::default() };
+    let mut parts = TurnParts::default();
     for to in skeleton.bones() {
         let Some(from) = skeleton.parents()[to] else { continue };
         let limit = random.between(0.5, 2.0) as f32;
@@ -90,15 +91,16 @@ fn rotational_regression(tree: &Tree, random: &mut Random) -> RotationalRegressi
     }
     for face in &triangles {
         parts.bones.push(bone(face[0]));
+        let mut terms = Vec::new();
         for _ in 0..random.below(4) {
             let turn = DMat3::from_quat(random.rotation(3.0)) * random.between(0.0, 0.5);
-            parts.terms.push(TurnTerm {
+            terms.push(TurnTerm {
                 joint: random.below(parts.joints.len()) as u32,
                 turn: turn.to_cols_array().map(|x| x as f32),
                 stretch: [0; 18].map(|_| 0.03 * random.normal() as f32),
             });
         }
-        parts.offsets.push(parts.terms.len() as u32);
+        parts.terms.push(terms).expect(FEW);
     }
     parts.anchors = (0..positions.len() as u32).step_by(5).map(|v| (v, bone(v))).collect();
     RotationalRegression::new(positions, &triangles, tree.weights().clone(), parts).expect("every part is held")

@@ -1,16 +1,15 @@
 //! Multi-weight enveloping.
 
-use super::{length, limit, radii, weld};
+use super::{FEW, length, limit, radii, weld};
 use crate::{Random, Tree};
-use dermis_deform::enveloping::{Pair, Rows};
+use dermis_deform::enveloping::{EnvelopingForm, Pair};
 use dermis_deform::{Correction, Enveloping};
 use dermis_rig::BoneIndex;
 
 /// Multi-weight enveloping with anchors and without, limits, welded joints, constants, balls.
-pub fn enveloping(tree: &Tree, rows: Rows, guarded: bool, random: &mut Random) -> Enveloping {
+pub fn enveloping(tree: &Tree, rows: EnvelopingForm, guarded: bool, random: &mut Random) -> Enveloping {
     let bones = tree.rig.skeleton().len();
     let mut made = Enveloping { weld: weld(tree, guarded), ..Enveloping::empty(rows, length(tree)) };
-    made.offsets = vec![0];
     for anchor in (0..bones).map(|b| Some(BoneIndex::new(b))).chain([None]) {
         for bone in tree.rig.skeleton().bones() {
             made.pairs.push(Pair { anchor, bone, limit: limit(guarded, random) });
@@ -19,11 +18,12 @@ pub fn enveloping(tree: &Tree, rows: Rows, guarded: bool, random: &mut Random) -
     for _ in &tree.rig.mesh().positions {
         let anchor = random.below(bones + 1);
         made.anchors.push((anchor < bones).then(|| BoneIndex::new(anchor)));
+        let mut terms = Vec::new();
         for _ in 0..random.below(4) {
-            made.terms.push((anchor * bones + random.below(bones)) as u32);
+            terms.push((anchor * bones + random.below(bones)) as u32);
             made.coefficients.extend((0..rows.coefficients()).map(|_| 0.02 * random.normal()));
         }
-        made.offsets.push(made.terms.len() as u32);
+        made.terms.push(terms).expect(FEW);
         made.constants.push(random.direction() * 0.01);
     }
     made.radii = radii(tree, guarded, random);

@@ -1,6 +1,6 @@
 //! The joint model.
 
-use super::{length, limit, radii, weld};
+use super::{FEW, length, limit, radii, weld};
 use crate::{Random, Tree, tree};
 use dermis_deform::joints::{CorrectionFrame, Joint, Joints, SharedTerm, joint_feature};
 use dermis_rig::BoneIndex;
@@ -27,24 +27,25 @@ pub fn joints(tree: &Tree, frame: CorrectionFrame, guarded: bool, random: &mut R
     made.weights = tree.weights().clone();
     for row in tree.weights().rows() {
         // A vertex without influences has no frame, and no fit gives it a correction.
+        let (mut terms, mut coefficients, mut shared) = (Vec::new(), Vec::new(), Vec::new());
         let share = usize::from(!row.is_empty());
         for _ in 0..random.below(4) * share {
             let joint = random.below(made.joints.len());
-            made.terms.push(joint as u32);
+            terms.push(joint as u32);
             let count = 3 * made.joints[joint].inducing.len();
-            made.coefficients.extend((0..count).map(|_| 0.02 * random.normal()));
+            coefficients.extend((0..count).map(|_| 0.02 * random.normal()));
         }
         for _ in 0..random.below(5) * share {
-            made.shared.push(SharedTerm {
+            shared.push(SharedTerm {
                 bone: BoneIndex::new(random.below(skeleton.len())),
                 relevance: random.between(0.1, 1.0),
                 offset: random.direction() * 0.02,
                 weight: 0.02 * random.normal(),
             });
         }
-        made.offsets.push(made.terms.len() as u32);
-        made.starts.push(made.coefficients.len() as u32);
-        made.shared_offsets.push(made.shared.len() as u32);
+        made.terms.push(terms).expect(FEW);
+        made.coefficients.push(coefficients).expect(FEW);
+        made.shared.push(shared).expect(FEW);
         if guarded {
             made.shared_limits.push(random.between(0.2, 8.0));
         }

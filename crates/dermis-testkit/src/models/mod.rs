@@ -13,12 +13,15 @@ pub use pose_space::{FLEX, pose_space, shapes};
 pub use poses::{given, poses};
 
 use crate::{Random, Tree};
-use dermis_deform::enveloping::Rows;
+use dermis_deform::enveloping::EnvelopingForm;
 use dermis_deform::guard::Weld;
 use dermis_deform::joints::CorrectionFrame;
 use dermis_deform::pose_space::Carrier;
 use dermis_deform::{Correction, Deformer};
 use dermis_rig::BoneIndex;
+
+/// Why rows of a test can be made.
+const FEW: &str = "fewer than 4 billion entries";
 
 /// Every base with every correction and with none, by name.
 pub fn models(tree: &Tree, random: &mut Random) -> Vec<(String, Deformer)> {
@@ -49,7 +52,7 @@ pub fn corrections(tree: &Tree, random: &mut Random) -> Vec<(String, Correction)
     let mut made: Vec<(String, Correction)> = Vec::new();
     for guarded in [true, false] {
         let guard = if guarded { "guarded" } else { "unguarded" };
-        for rows in [Rows::Row, Rows::Full] {
+        for rows in [EnvelopingForm::Row, EnvelopingForm::Full] {
             // Constants in one of the two: without them, evaluation takes other paths.
             let mut in_world = enveloping(tree, rows, guarded, random);
             let mut anchored = Correction::from(in_world.clone());

@@ -1,13 +1,13 @@
 //! Pose spaces, compiled and not.
 
-use super::{limit, radii, weld};
+use super::{FEW, limit, radii, weld};
 use crate::{Random, Tree, tree};
 use dermis_deform::PoseSpace;
 use dermis_deform::pose_space::{
     Carrier, Channel, CompiledShapes, Coordinates, Family, Joint, Kernel, NO_GROUP, Remainders, unlimited,
 };
-use dermis_rig::BoneIndex;
 use dermis_rig::glam::DVec3;
+use dermis_rig::{BoneIndex, Rows};
 
 /// The numeric channel that pose spaces read.
 pub const FLEX: &str = "flex";
@@ -38,8 +38,8 @@ fn kernel(tree: &Tree, carrier: &Carrier, guarded: bool, random: &mut Random) ->
     let sigma = if family == Family::Wendland { 5.0 } else { 2.0 };
     let mut kernel = Kernel::new(sigma, weld(tree, guarded), joints, examples);
     (kernel.coordinates, kernel.family, kernel.linear, kernel.channels) = (coordinates, family, true, channels);
-    kernel.push(&all, &[0, 2]);
-    kernel.push(&all[all.len() / 2..], &[1]);
+    kernel.push(&all, &[0, 2]).expect(FEW);
+    kernel.push(&all[all.len() / 2..], &[1]).expect(FEW);
     kernel
 }
 
@@ -51,24 +51,23 @@ fn displacements(count: usize, random: &mut Random) -> impl Iterator<Item = DVec
 /// An uncompiled pose space: vertices of two groups and of none, some with what the base cannot produce.
 pub fn pose_space(tree: &Tree, carrier: Carrier, guarded: bool, random: &mut Random) -> PoseSpace {
     let kernel = kernel(tree, &carrier, guarded, random);
-    let (mut groups, mut offsets, mut weights) = (vec![], vec![0], vec![]);
-    let mut remainders = Remainders { offsets: vec![0], ..Remainders::default() };
+    let (mut groups, mut weights, mut remainders) = (vec![], Rows::default(), Remainders::default());
     for v in 0..tree.rig.mesh().positions.len() {
         let group = [0, 1, NO_GROUP][random.below(3)];
         groups.push(group);
+        let mut of_vertex = Vec::new();
         if group != NO_GROUP {
             let count = kernel.range(group as usize).len();
-            weights.extend(displacements(count, random));
+            of_vertex.extend(displacements(count, random));
             if v % 7 == 3 {
                 remainders.vertices.push(v as u32);
                 remainders.bones.push(BoneIndex::new(random.below(tree.rig.skeleton().len())));
-                remainders.weights.extend(displacements(count, random));
-                remainders.offsets.push(remainders.weights.len() as u32);
+                remainders.weights.push(displacements(count, random)).expect(FEW);
             }
         }
-        offsets.push(weights.len() as u32);
+        weights.push(of_vertex).expect(FEW);
     }
-    PoseSpace { kernel, carrier, groups, offsets, weights, remainders, radii: radii(tree, guarded, random) }
+    PoseSpace { kernel, carrier, groups, weights, remainders, radii: radii(tree, guarded, random) }
 }
 
 /// Shapes of two regions.
@@ -77,20 +76,20 @@ pub fn shapes(tree: &Tree, carrier: Carrier, guarded: bool, random: &mut Random)
     let regions = vec![0, 4, 7];
     let values = |g: usize| kernel.range(g).len();
     let count = 4 * values(0) + 3 * values(1);
-    let (mut offsets, mut terms, mut displacements) = (vec![0], vec![], vec![]);
+    let (mut terms, mut displacements) = (Rows::default(), vec![]);
     for _ in &tree.rig.mesh().positions {
+        let mut of_vertex = Vec::new();
         for _ in 0..random.below(6) {
-            terms.push(random.below(7) as u32);
+            of_vertex.push(random.below(7) as u32);
             displacements.push(random.direction() * 0.05);
         }
-        offsets.push(terms.len() as u32);
+        terms.push(of_vertex).expect(FEW);
     }
     CompiledShapes {
         kernel,
         regions,
         coefficients: (0..count).map(|_| 0.3 * random.normal()).collect(),
         carrier,
-        offsets,
         terms,
         displacements,
         radii: radii(tree, guarded, random),

@@ -9,7 +9,7 @@ use dermis_io::npz::{StoredFloat, write};
 use dermis_io::{Contents, Format, ModelFile, Record, Space, model_file, to_bytes};
 use dermis_rig::glam::{DAffine3, DQuat, DVec3, Vec4};
 use dermis_rig::mesh::RenderPart;
-use dermis_rig::{ExampleSet, Motion, RenderMesh, Rig};
+use dermis_rig::{ExampleSet, Motion, RenderMesh, Rig, Rows};
 use dermis_testkit::{Arm, ArmPose};
 use dermis_workflow::load::LoadedRig;
 use dermis_workflow::measure::run_motion;
@@ -53,7 +53,7 @@ fn joint_model(arm: &Arm) -> ModelFile {
     let Some(BakedCorrection::Joints(joints)) = file.model.baked().correction() else { panic!("another correction") };
     let mut changed = joints.clone();
     changed.shared.clear();
-    changed.shared_offsets.iter_mut().for_each(|offset| *offset = 0);
+    changed.shared = Rows::by_row(changed.shared.len(), vec![]);
     (changed.limits, changed.radii) = (vec![], vec![]);
     let baked = file.model.baked().clone().with_correction(Some(BakedCorrection::Joints(changed))).unwrap();
     file.model = file.model.clone().with_baked(baked).unwrap();

@@ -324,8 +324,8 @@ fn what_no_shape_holds_is_counted_and_measured() {
     let v = (0..space.groups.len()).find(moves).unwrap();
     let values = space.kernel.range(space.groups[v] as usize).len();
     let r = &mut space.remainders;
-    (r.vertices, r.bones, r.offsets) = (vec![v as u32], vec![BoneIndex::new(1)], vec![0, values as u32]);
-    r.weights = vec![Vec3::Y * 0.005; values];
+    (r.vertices, r.bones) = (vec![v as u32], vec![BoneIndex::new(1)]);
+    r.weights.push(vec![Vec3::Y * 0.005; values]).unwrap();
     let baked = model.baked().clone().with_correction(Some(BakedCorrection::PoseSpace(space))).unwrap();
     model.model = model.model.with_baked(baked).unwrap();
     let after = export(&model, &poses, ExportSettings::default());

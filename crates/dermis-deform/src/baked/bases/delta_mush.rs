@@ -15,7 +15,7 @@
 use super::turn::Turned;
 use crate::baked::lanes::{self, Columns, EIGHT, Eight, EightKernel, cross, numbers, padded, store};
 use crate::delta_mush::{DirectDeltaMush, rotation_of};
-use dermis_rig::check_offsets;
+use dermis_rig::Rows;
 use dermis_rig::glam::{DMat3, DVec3, Vec3, Vec4};
 use std::mem::size_of;
 
@@ -70,17 +70,17 @@ const SETTLED: f32 = 1e-5;
 impl BakedDeltaMush {
     /// The arrays of a model file: for every vertex [its numbers](Self::of_vertices), and terms in compressed rows.
     ///
-    /// - `offsets`: where the terms of vertex v start; one more entry than vertices, ascending, within `bones`
+    /// - `bones`: the bone of each term of every vertex
     /// - `moments`: [ten numbers](Self::terms) per term
     ///
     /// `None` if the arrays are not of one length, or eight vertices have more than 65535 bones.
-    pub fn new(offsets: &[u32], bones: &[u32], moments: &[[f32; 10]], of_vertices: &[[f32; 7]]) -> Option<Self> {
-        check_offsets(offsets, of_vertices.len(), bones.len()).ok()?;
-        if bones.len() != moments.len() {
+    pub fn new(bones: &Rows<u32>, moments: &[[f32; 10]], of_vertices: &[[f32; 7]]) -> Option<Self> {
+        let (vertices, terms) = (bones.len(), bones.entries().len());
+        if (vertices, terms) != (of_vertices.len(), moments.len()) {
             return None;
         }
-        let mut made = Self { offsets: offsets.to_vec(), starts: vec![0], ..Self::default() };
-        made.places.resize(bones.len(), 0);
+        let mut made = Self { offsets: bones.offsets().to_vec(), starts: vec![0], ..Self::default() };
+        made.places.resize(terms, 0);
         // Bone of each term, and how many terms of its vertex before it have that bone: a line holds one of each vertex.
         let mut found: Vec<(u32, usize, usize, usize)> = Vec::new();
         for (chunk, of_chunk) in of_vertices.chunks(EIGHT).enumerate() {
@@ -93,9 +93,8 @@ impl BakedDeltaMush {
                 }
                 head.square[lane] = of_vertex[6];
                 let v = chunk * EIGHT + lane;
-                let terms = offsets[v] as usize..offsets[v + 1] as usize;
                 let first = found.len();
-                found.extend(terms.map(|term| (bones[term], 0, lane, term)));
+                found.extend(bones.range(v).zip(bones.of(v)).map(|(term, &bone)| (bone, 0, lane, term)));
                 found[first..].sort_unstable();
                 for at in first + 1..found.len() {
                     found[at].1 = if found[at].0 == found[at - 1].0 { found[at - 1].1 + 1 } else { 0 };
@@ -162,7 +161,8 @@ impl BakedDeltaMush {
             let (centre, offset) = (mush.centres[v].as_vec3(), (*p - mush.centres[v]).as_vec3());
             of_vertices.push([centre.x, centre.y, centre.z, offset.x, offset.y, offset.z, unit as f32]);
         }
-        Self::new(mush.terms.offsets(), &bones, &moments, &of_vertices).expect("rows of one length")
+        let bones = Rows::new(mush.terms.offsets().to_vec(), bones).expect("a bone per term");
+        Self::new(&bones, &moments, &of_vertices).expect("rows of one length")
     }
 
     /// Number of vertices.

@@ -70,7 +70,7 @@ impl Dqs<'_> {
         let range = from..from + out.len();
         let (fours, rests, more) = (&weights.fours[range.clone()], &rest[range.clone()], weights.more_of(range));
         // A vertex whose blend has no direction follows its dominant bone, or stays at rest without one.
-        let without_blend = |v: usize| match weights.offsets[v] == weights.offsets[v + 1] {
+        let without_blend = |v: usize| match weights.bones.of(v).is_empty() {
             true => rest[v] - middle + behind,
             false => whole[weights.fours[v].index(0) as usize].apply::<Apart>(rest[v].extend(1.0)) + behind,
         };

@@ -26,8 +26,8 @@ use crate::rotational_regression::{RotationalRegression, TurnScratch};
 use crate::stack::{Stack, StackPose};
 use animation_space::AnimationSpace;
 use delta_mush::Mushed;
-use dermis_rig::BoneTransforms;
 use dermis_rig::glam::{DAffine3, DMat3, DVec3, Vec3, Vec4};
+use dermis_rig::{BoneTransforms, Rows};
 use dermis_solve::simd::{self, Apart};
 use dqs::{BlendedBones, Dqs, blend_quaternions};
 use rigid::Rigid;
@@ -47,11 +47,9 @@ pub enum BakedBase {
     DirectDeltaMush(BakedDeltaMush),
     /// Animation space: four coefficients per entry.
     AnimationSpace {
-        /// Where the entries of vertex v start.
-        offsets: Vec<u32>,
-        /// Bones.
-        bones: Vec<u32>,
-        /// Coefficients.
+        /// The bones of every vertex.
+        bones: Rows<u32>,
+        /// The coefficients of each of them.
         a: Vec<Vec4>,
     },
     /// Rotational regression; computes in `f64`, as its system of equations needs.
@@ -114,7 +112,7 @@ impl BakedBase {
             Self::Rigid(bones) => 4 * bones.len(),
             Self::Lbs(weights) | Self::Dqs(weights, _) => weights.bytes(),
             Self::DirectDeltaMush(mush) => mush.bytes(),
-            Self::AnimationSpace { offsets, bones, a } => 4 * (offsets.len() + bones.len()) + 16 * a.len(),
+            Self::AnimationSpace { bones, a } => 4 * (bones.offsets().len() + bones.entries().len()) + 16 * a.len(),
             Self::RotationalRegression(model) => model.bytes(),
             Self::Stack(stack) => stack.bytes(),
             Self::Rest | Self::Given => 0,
@@ -149,8 +147,8 @@ impl BakedBase {
             Self::DirectDeltaMush(mush) => {
                 return Mushed { from, mush, table, middle, behind, out, normals }.run();
             }
-            Self::AnimationSpace { offsets, bones, a } => {
-                let offsets = &offsets[range.start..=range.end];
+            Self::AnimationSpace { bones, a } => {
+                let (offsets, bones) = (&bones.offsets()[range.start..=range.end], bones.entries());
                 lanes::run(AnimationSpace { offsets, bones, a, table, behind, middle, out });
             }
             Self::Given => out.copy_from_slice(&given.unwrap_or_default()[range]),
@@ -178,11 +176,9 @@ impl BakedBase {
                 let entries = |v| weights.of_vertex(v);
                 lanes::run(Turn { from, entries, table, normals });
             }
-            Self::AnimationSpace { offsets, bones, a } => {
-                let entries = |v: usize| {
-                    let range = offsets[v] as usize..offsets[v + 1] as usize;
-                    bones[range.clone()].iter().zip(&a[range]).map(|(&bone, a)| (bone as usize, a.w))
-                };
+            Self::AnimationSpace { bones, a } => {
+                let entries =
+                    |v: usize| bones.of(v).iter().zip(&a[bones.range(v)]).map(|(&bone, a)| (bone as usize, a.w));
                 lanes::run(Turn { from, entries, table, normals });
             }
             Self::RotationalRegression(model) => {
@@ -226,9 +222,8 @@ impl BakedBase {
                 blend_quaternions(weights, v, &scratch.dqs, (&scratch.table, scratch.middle), rest)
             }
             Self::DirectDeltaMush(mush) => mush.at(v, rest, (&scratch.table, scratch.middle)),
-            Self::AnimationSpace { offsets, bones, a } => {
-                let range = offsets[v] as usize..offsets[v + 1] as usize;
-                let terms = bones[range.clone()].iter().zip(&a[range]);
+            Self::AnimationSpace { bones, a } => {
+                let terms = bones.of(v).iter().zip(&a[bones.range(v)]);
                 // The rest position is inside the coefficients; a displacement follows their weights.
                 let of = |a: &Vec4| if rest.w == 0.0 { rest * a.w } else { *a };
                 terms.map(|(&bone, a)| transform(bone as usize, of(a))).sum()
@@ -262,9 +257,8 @@ impl BakedBase {
             Self::Rigid(bones) => Some(bones[v] as usize).filter(|b| *b != NO_ANCHOR as usize),
             Self::Lbs(weights) | Self::Dqs(weights, _) => largest(weights.of_vertex(v)),
             Self::DirectDeltaMush(mush) => largest(mush.weights_of(v)),
-            Self::AnimationSpace { offsets, bones, a } => {
-                let range = offsets[v] as usize..offsets[v + 1] as usize;
-                largest(bones[range.clone()].iter().map(|b| *b as usize).zip(a[range].iter().map(|a| a.w)))
+            Self::AnimationSpace { bones, a } => {
+                largest(bones.of(v).iter().map(|b| *b as usize).zip(a[bones.range(v)].iter().map(|a| a.w)))
             }
             Self::RotationalRegression(model) => model.weights.dominant(v).map(|bone| bone.get()),
             Self::Stack(stack) => stack.weights()?.dominant(v).map(|bone| bone.get()),

@@ -2,17 +2,15 @@
 
 use super::block::BLOCK;
 use crate::baked::lanes::{EIGHT, Four};
-use dermis_rig::Influences;
+use dermis_rig::{Influences, Rows};
 use std::ops::Range;
 
 /// Sparse weights in `f32`: compressed rows, and beside them the same by fours, which is what evaluation reads.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Weights {
-    /// Where the entries of vertex v start; one more entry than vertices.
-    pub offsets: Vec<u32>,
-    /// Bones.
-    pub bones: Vec<u32>,
-    /// Weights.
+    /// The bones of every vertex.
+    pub bones: Rows<u32>,
+    /// The weight of each of them.
     pub weights: Vec<f32>,
     /// The first four influences of each vertex; none where a bone's index has more than 16 bits.
     pub(in crate::baked) fours: Vec<Four>,
@@ -73,13 +71,11 @@ impl Weights {
     }
 
     pub(in crate::baked) fn of(influences: &Influences) -> Self {
-        let mut made = Self { offsets: vec![0], ..Self::default() };
+        let mut made = Self { bones: influences.as_rows().map(|e| e.0.get() as u32), ..Self::default() };
         let packed = influences.rows().flatten().all(|(bone, _)| bone.get() <= usize::from(u16::MAX));
         let mut sorted = Vec::new();
         for (v, row) in influences.rows().enumerate() {
-            made.bones.extend(row.iter().map(|e| e.0.get() as u32));
             made.weights.extend(row.iter().map(|e| e.1 as f32));
-            made.offsets.push(made.bones.len() as u32);
             let sum: f64 = row.iter().map(|e| e.1).sum();
             // A sum that is no number must not pass for one.
             if (sum - 1.0).abs() > SUMS_TO_ONE || sum.is_nan() {
@@ -105,7 +101,7 @@ impl Weights {
 
     pub(in crate::baked) fn bytes(&self) -> usize {
         match self.fours.is_empty() {
-            true => 4 * (self.offsets.len() + self.bones.len() + self.weights.len()),
+            true => 4 * (self.bones.offsets().len() + self.bones.entries().len() + self.weights.len()),
             false => {
                 let eights = self.fours.len() / EIGHT;
                 size_of::<Four>() * self.fours.len() + size_of::<(u32, Four)>() * self.more.len() + eights
@@ -115,12 +111,12 @@ impl Weights {
 
     /// Whether they are there by fours, too: not where a bone's index has more than 16 bits.
     pub(in crate::baked) fn in_fours(&self) -> bool {
-        self.fours.len() + 1 == self.offsets.len()
+        self.fours.len() == self.bones.len()
     }
 
     pub(in crate::baked) fn of_vertex(&self, v: usize) -> impl Iterator<Item = (usize, f32)> {
-        let range = self.offsets[v] as usize..self.offsets[v + 1] as usize;
-        self.bones[range.clone()].iter().map(|&b| b as usize).zip(self.weights[range].iter().copied())
+        let weights = &self.weights[self.bones.range(v)];
+        self.bones.of(v).iter().map(|&b| b as usize).zip(weights.iter().copied())
     }
 
     /// The whole eights of the block that begins at vertex `from`, by how many influences their vertices have at most.

@@ -5,10 +5,10 @@ use super::coefficients::{AHEAD, CoefficientPrecision, Coefficients};
 use super::settle::{settle_eight, turned};
 use crate::baked::bases::NO_ANCHOR;
 use crate::baked::lanes::{self, Columns, EIGHT, Eight, EightKernel, Stored, numbers, padded};
-use crate::enveloping::{Enveloping, PoseFeatures, Rows};
+use crate::enveloping::{Enveloping, EnvelopingForm, PoseFeatures};
 use crate::simd::prefetch;
-use dermis_rig::BoneTransforms;
 use dermis_rig::glam::{Mat3, Vec3};
+use dermis_rig::{BoneTransforms, Rows};
 
 /// [`Enveloping`] in `f32`.
 #[derive(Clone, Debug)]
@@ -17,10 +17,8 @@ pub struct BakedEnveloping {
     pub shared: Enveloping,
     /// Anchor of each vertex, or [`NO_ANCHOR`].
     pub anchors: Vec<u32>,
-    /// Where the terms of vertex v start.
-    pub offsets: Vec<u32>,
-    /// Pair of each term.
-    pub terms: Vec<u32>,
+    /// The terms of every vertex: the pair of each.
+    pub terms: Rows<u32>,
     /// Coefficients, as in [`Enveloping::coefficients`].
     pub coefficients: Coefficients,
     /// Corrections at the bind pose; empty when all are zero.
@@ -59,7 +57,7 @@ impl BakedEnveloping {
     }
 
     pub(in crate::baked) fn bytes(&self) -> usize {
-        4 * (self.anchors.len() + self.offsets.len() + self.terms.len())
+        4 * (self.anchors.len() + self.terms.offsets().len() + self.terms.entries().len())
             + self.coefficients.bytes()
             + 12 * self.constants.len()
             + 16 * self.shared.pairs.len()
@@ -90,12 +88,12 @@ impl BakedEnveloping {
         let (range, whole) = (block.from..block.from + out.len(), out.len() / EIGHT * EIGHT);
         let constants = self.constants.get(range.clone()).unwrap_or_default();
         let units = units.get(range.clone()).unwrap_or_default();
-        let (offsets, anchors) = (&self.offsets[range.start..=range.end], &self.anchors[range]);
+        let (offsets, anchors) = (&self.terms.offsets()[range.start..=range.end], &self.anchors[range]);
         let (some, last) = out.split_at_mut(whole);
         let mut held = 0;
         let all = Envelop {
             rows: self.shared.rows,
-            terms: &self.terms,
+            terms: self.terms.entries(),
             values,
             features: &scratch.arranged,
             table: &block.pose.table,
@@ -115,7 +113,7 @@ impl BakedEnveloping {
             let mut positions = padded(last);
             lanes::run(Envelop {
                 rows: self.shared.rows,
-                terms: &self.terms,
+                terms: self.terms.entries(),
                 values,
                 features: &scratch.arranged,
                 table: &block.pose.table,
@@ -143,7 +141,7 @@ impl BakedEnveloping {
     /// Where the coefficients of each vertex begin, and after the last one where they end.
     fn starts(&self) -> impl Iterator<Item = usize> + Clone {
         let size = self.shared.rows.coefficients();
-        self.offsets.iter().map(move |&at| at as usize * size)
+        self.terms.offsets().iter().map(move |&at| at as usize * size)
     }
 }
 
@@ -156,7 +154,7 @@ fn end_of<'a, T: Copy>(list: &[T], from: usize, room: &'a mut [T; EIGHT]) -> &'a
 
 /// Multi-weight enveloping of whole chunks of eight vertices: adds the correction, and what is behind.
 struct Envelop<'a, T> {
-    rows: Rows,
+    rows: EnvelopingForm,
     terms: &'a [u32],
     values: &'a [T],
     features: &'a [Columns],
@@ -185,8 +183,8 @@ impl<T: Stored> EightKernel for Envelop<'_, T> {
         for (at, anchors) in anchors.iter().enumerate() {
             let ends = &self.offsets[at * EIGHT..=(at + 1) * EIGHT];
             let mut delta = match self.rows {
-                Rows::Row => row_sums(e, &self, ends),
-                Rows::Full => full_sums(e, &self, ends),
+                EnvelopingForm::Row => row_sums(e, &self, ends),
+                EnvelopingForm::Full => full_sums(e, &self, ends),
             };
             if let Some(units) = units.get(at) {
                 for d in &mut delta {

@@ -7,8 +7,9 @@
 use super::coefficients::{AHEAD, CoefficientPrecision, Coefficients};
 use super::joints::padded;
 use crate::baked::lanes::{EIGHT, Eight, Stored};
-use crate::parts::{DeformerError, beside, names, rows};
+use crate::parts::{DeformerError, beside, names};
 use crate::simd::prefetch;
+use dermis_rig::Rows;
 use dermis_rig::glam::Vec3A;
 use std::mem::size_of;
 use std::ops::Range;
@@ -16,8 +17,8 @@ use std::ops::Range;
 /// The free terms of all vertices and their coefficients.
 #[derive(Clone, Debug)]
 pub struct FreePart {
-    offsets: Vec<u32>,
-    terms: Vec<u32>,
+    /// The terms of every vertex: the joint of each.
+    terms: Rows<u32>,
     /// The first inducing rotation of each joint, counted over all joints; one more entry than joints.
     first: Vec<u32>,
     /// Where the rotations of each eight vertices start; one more entry than eights.
@@ -27,29 +28,27 @@ pub struct FreePart {
     values: Values,
 }
 
-/// Rows by axis for each entry of `rotations`.
+/// Lines by axis for each entry of `rotations`.
 #[derive(Clone, Debug)]
 enum Values {
-    Single(Vec<Rows<f32>>),
+    Single(Vec<Lines<f32>>),
     /// In units of a number per vertex.
-    Sixteen(Vec<Rows<i16>>, Vec<f32>),
+    Sixteen(Vec<Lines<i16>>, Vec<f32>),
 }
 
 /// The coefficients of eight vertices for an inducing rotation, by axis.
-pub(super) type Rows<T> = [<T as Stored>::Row; 3];
+pub(super) type Lines<T> = [<T as Stored>::Row; 3];
 
 impl FreePart {
     /// - `counts`: inducing rotations of each joint
-    /// - `offsets`: where the terms of vertex v start; one more entry than vertices
-    /// - `terms`: joint of each term
+    /// - `terms`: the terms of every vertex, the joint of each
     /// - `coefficients`: per term three rows of the joint's inducing rotations, each [filled up](padded) with zeros
     ///
     /// # Errors
     /// [`DeformerError::List`] if the lists do not belong together.
     pub fn new(
         counts: impl Iterator<Item = usize>,
-        offsets: Vec<u32>,
-        terms: Vec<u32>,
+        terms: Rows<u32>,
         coefficients: &Coefficients,
     ) -> Result<Self, DeformerError> {
         const PART: &str = "free terms";
@@ -59,13 +58,11 @@ impl FreePart {
             let end = u32::try_from(count).ok().and_then(|count| last.checked_add(count));
             first.push(end.ok_or(DeformerError::List { part: PART })?);
         }
-        let vertices = offsets.len().saturating_sub(1);
-        rows(PART, &offsets, vertices, terms.len())?;
-        names(PART, terms.iter().map(|&joint| joint as usize), first.len() - 1)?;
+        let vertices = terms.len();
+        names(PART, terms.entries().iter().map(|&joint| joint as usize), first.len() - 1)?;
         let (starts, rotations) = (vec![0], vec![]);
-        let mut made = Self { offsets, terms, first, starts, rotations, values: Values::Single(vec![]) };
-        let used = &made.terms[..made.offsets.last().map_or(0, |end| *end as usize)];
-        beside(PART, coefficients.len(), used.iter().map(|&joint| made.numbers(joint)).sum())?;
+        let mut made = Self { terms, first, starts, rotations, values: Values::Single(vec![]) };
+        beside(PART, coefficients.len(), made.terms.entries().iter().map(|&joint| made.numbers(joint)).sum())?;
         if let Coefficients::Sixteen { units, .. } = coefficients {
             beside(PART, units.len(), vertices)?;
         }
@@ -85,21 +82,16 @@ impl FreePart {
     /// Of vertices that there are not.
     pub fn empty() -> Self {
         let values = Values::Single(vec![]);
-        Self { offsets: vec![0], terms: vec![], first: vec![0], starts: vec![0], rotations: vec![], values }
+        Self { terms: Rows::default(), first: vec![0], starts: vec![0], rotations: vec![], values }
     }
 
     /// Number of vertices.
     pub fn vertices(&self) -> usize {
-        self.offsets.len() - 1
+        self.terms.len()
     }
 
-    /// Where the terms of vertex v start; one more entry than vertices.
-    pub fn offsets(&self) -> &[u32] {
-        &self.offsets
-    }
-
-    /// Joint of each term.
-    pub fn terms(&self) -> &[u32] {
+    /// The terms of every vertex: the joint of each.
+    pub fn terms(&self) -> &Rows<u32> {
         &self.terms
     }
 
@@ -112,7 +104,7 @@ impl FreePart {
     pub fn coefficient_starts(&self) -> Vec<usize> {
         let mut starts = vec![0];
         for v in 0..self.vertices() {
-            starts.push(starts[v] + self.terms_of(v).iter().map(|&joint| self.numbers(joint)).sum::<usize>());
+            starts.push(starts[v] + self.terms.of(v).iter().map(|&joint| self.numbers(joint)).sum::<usize>());
         }
         starts
     }
@@ -150,8 +142,8 @@ impl FreePart {
     /// Bytes of the arrays that evaluation reads.
     pub(super) fn bytes(&self) -> usize {
         let of_values = match &self.values {
-            Values::Single(rows) => size_of::<Rows<f32>>() * rows.len(),
-            Values::Sixteen(rows, units) => size_of::<Rows<i16>>() * rows.len() + 4 * units.len(),
+            Values::Single(rows) => size_of::<Lines<f32>>() * rows.len(),
+            Values::Sixteen(rows, units) => size_of::<Lines<i16>>() * rows.len() + 4 * units.len(),
         };
         of_values + 4 * (self.starts.len() + self.rotations.len())
     }
@@ -176,10 +168,6 @@ impl FreePart {
         }
     }
 
-    fn terms_of(&self, v: usize) -> &[u32] {
-        &self.terms[self.offsets[v] as usize..self.offsets[v + 1] as usize]
-    }
-
     /// Numbers of a term.
     fn numbers(&self, joint: u32) -> usize {
         3 * padded((self.first[joint as usize + 1] - self.first[joint as usize]) as usize)
@@ -198,7 +186,7 @@ impl FreePart {
     fn joints_of(&self, eight: usize) -> Vec<u32> {
         let mut all: Vec<(u32, usize)> = Vec::new();
         for v in self.lanes_of(eight) {
-            all.extend(self.terms_of(v).iter().enumerate().map(|(k, &joint)| (joint, self.before(v, k))));
+            all.extend(self.terms.of(v).iter().enumerate().map(|(k, &joint)| (joint, self.before(v, k))));
         }
         all.sort_unstable();
         all.dedup();
@@ -207,7 +195,7 @@ impl FreePart {
 
     /// How many terms of a vertex before its term `k` have the same joint.
     fn before(&self, v: usize, k: usize) -> usize {
-        let terms = self.terms_of(v);
+        let terms = self.terms.of(v);
         terms[..k].iter().filter(|&&joint| joint == terms[k]).count()
     }
 
@@ -216,7 +204,7 @@ impl FreePart {
     fn for_each_term(&self, v: usize, mut visit: impl FnMut(usize, usize, usize)) {
         let range = self.range(v / EIGHT);
         let mut start = 0;
-        for (k, &joint) in self.terms_of(v).iter().enumerate() {
+        for (k, &joint) in self.terms.of(v).iter().enumerate() {
             let (first, end) = (self.first[joint as usize], self.first[joint as usize + 1]);
             let same = self.rotations[range.clone()].iter().enumerate().filter(|(_, at)| **at == first && first < end);
             if let Some((at, _)) = same.clone().nth(self.before(v, k)) {
@@ -227,8 +215,8 @@ impl FreePart {
     }
 
     /// Coefficients vertex after vertex, as rows.
-    fn arranged<T: Stored>(&self, values: &[T]) -> Vec<Rows<T>> {
-        let mut rows = vec![Rows::<T>::default(); self.rotations.len()];
+    fn arranged<T: Stored>(&self, values: &[T]) -> Vec<Lines<T>> {
+        let mut rows = vec![Lines::<T>::default(); self.rotations.len()];
         let mut start = 0;
         for v in 0..self.vertices() {
             self.for_each_term(v, |row, count, at| {
@@ -238,13 +226,13 @@ impl FreePart {
                     }
                 }
             });
-            start += self.terms_of(v).iter().map(|&joint| self.numbers(joint)).sum::<usize>();
+            start += self.terms.of(v).iter().map(|&joint| self.numbers(joint)).sum::<usize>();
         }
         rows
     }
 
-    /// Rows as coefficients vertex after vertex.
-    fn listed<T: Stored>(&self, rows: &[Rows<T>]) -> Vec<T> {
+    /// Lines as coefficients vertex after vertex.
+    fn listed<T: Stored>(&self, rows: &[Lines<T>]) -> Vec<T> {
         let starts = self.coefficient_starts();
         let mut values = vec![T::default(); starts[starts.len() - 1]];
         for v in 0..self.vertices() {
@@ -270,7 +258,7 @@ pub(super) enum FreeLanes<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct Lanes<'a, T: Stored> {
     part: &'a FreePart,
-    rows: &'a [Rows<T>],
+    rows: &'a [Lines<T>],
     /// Per vertex; empty for coefficients in units of one.
     units: &'a [f32],
 }
@@ -309,7 +297,7 @@ impl<T: Stored> Lanes<'_, T> {
 
 /// Coefficients times z, added.
 #[inline(always)]
-fn added<E: Eight, T: Stored>(e: E, sums: [E::Lanes; 3], rows: &Rows<T>, z: f32) -> [E::Lanes; 3] {
+fn added<E: Eight, T: Stored>(e: E, sums: [E::Lanes; 3], rows: &Lines<T>, z: f32) -> [E::Lanes; 3] {
     let z = e.splat(z);
     [
         e.mul_add(e.wide(rows[0].as_ref()), z, sums[0]),
@@ -318,8 +306,8 @@ fn added<E: Eight, T: Stored>(e: E, sums: [E::Lanes; 3], rows: &Rows<T>, z: f32)
     ]
 }
 
-fn lane_sum<T: Stored>(rows: &[Rows<T>], z: impl Iterator<Item = f32>, lane: usize) -> Vec3A {
-    let of = |row: &Rows<T>| Vec3A::from_array([0, 1, 2].map(|axis: usize| row[axis].as_ref()[lane].wide()));
+fn lane_sum<T: Stored>(rows: &[Lines<T>], z: impl Iterator<Item = f32>, lane: usize) -> Vec3A {
+    let of = |row: &Lines<T>| Vec3A::from_array([0, 1, 2].map(|axis: usize| row[axis].as_ref()[lane].wide()));
     rows.iter().zip(z).map(|(row, z)| of(row) * z).sum()
 }
 
@@ -328,7 +316,7 @@ mod tests {
     use super::*;
 
     /// Joints of one, five and four rotations; nineteen vertices, of which some read a joint twice, some none, in any order.
-    fn part(precision: CoefficientPrecision) -> (FreePart, Vec<u32>, Vec<u32>, Coefficients) {
+    fn part(precision: CoefficientPrecision) -> (FreePart, Rows<u32>, Coefficients) {
         let counts = [1usize, 5, 4];
         let (mut offsets, mut terms, mut values, mut starts) = (vec![0], vec![], vec![], vec![0]);
         for v in 0..19u32 {
@@ -346,14 +334,15 @@ mod tests {
             starts.push(values.len());
         }
         let listed = Coefficients::Single(values).stored(precision, starts.into_iter());
-        (FreePart::new(counts.into_iter(), offsets.clone(), terms.clone(), &listed).unwrap(), offsets, terms, listed)
+        let terms = Rows::new(offsets, terms).unwrap();
+        (FreePart::new(counts.into_iter(), terms.clone(), &listed).unwrap(), terms, listed)
     }
 
     #[test]
     fn coefficients_come_back_as_they_were_listed() {
         for precision in [CoefficientPrecision::Single, CoefficientPrecision::Sixteen] {
-            let (part, offsets, terms, listed) = part(precision);
-            assert_eq!((part.offsets(), part.terms()), (&offsets[..], &terms[..]));
+            let (part, terms, listed) = part(precision);
+            assert_eq!(part.terms(), &terms);
             assert_eq!((part.coefficients(), part.precision()), (listed, precision));
         }
         let (single, ..) = part(CoefficientPrecision::Single);
@@ -363,13 +352,13 @@ mod tests {
 
     #[test]
     fn sums_are_those_of_the_listed_coefficients() {
-        let (part, _, _, listed) = part(CoefficientPrecision::Single);
+        let (part, _, listed) = part(CoefficientPrecision::Single);
         let Coefficients::Single(listed) = listed else { panic!("another precision") };
         let z: Vec<f32> = (0..10).map(|i| 1.0 + i as f32).collect();
         let (first, starts) = ([0, 1, 6], part.coefficient_starts());
         for v in 0..part.vertices() {
             let (mut sum, mut at) = (Vec3A::ZERO, starts[v]);
-            for &joint in part.terms_of(v) {
+            for &joint in part.terms().of(v) {
                 let count = [1, 5, 4][joint as usize];
                 for axis in 0..3 {
                     sum[axis] += (0..count).map(|i| listed[at + i] * z[first[joint as usize] + i]).sum::<f32>();
@@ -382,25 +371,18 @@ mod tests {
 
     #[test]
     fn lists_that_do_not_belong_together_are_refused() {
-        let (_, offsets, terms, listed) = part(CoefficientPrecision::Sixteen);
-        let made = |counts: [usize; 3], offsets: &[u32], terms: &[u32], listed: &Coefficients| {
-            FreePart::new(counts.into_iter(), offsets.to_vec(), terms.to_vec(), listed)
+        let (_, terms, listed) = part(CoefficientPrecision::Sixteen);
+        let made = |counts: [usize; 3], terms: &Rows<u32>, listed: &Coefficients| {
+            FreePart::new(counts.into_iter(), terms.clone(), listed)
         };
         let counts = [1, 5, 4];
-        assert!(made(counts, &offsets, &terms, &listed).is_ok());
-        assert!(made([1, 5, 9], &offsets, &terms, &listed).is_err());
-        assert!(made([1, 5, usize::MAX], &offsets, &terms, &listed).is_err());
-        assert!(made(counts, &[], &terms, &listed).is_err());
-        assert!(made(counts, &offsets[..5], &terms, &listed).is_err());
-        assert!(made(counts, &offsets, &[3], &listed).is_err());
-        let mut wild = offsets.clone();
-        wild[3] = u32::MAX;
-        assert!(made(counts, &wild, &terms, &listed).is_err());
-        let mut other = terms.clone();
-        other[0] = 77;
-        assert!(made(counts, &offsets, &other, &listed).is_err());
-        assert!(made(counts, &offsets, &terms, &Coefficients::Single(vec![0.0])).is_err());
+        assert!(made(counts, &terms, &listed).is_ok());
+        assert!(made([1, 5, 9], &terms, &listed).is_err());
+        assert!(made([1, 5, usize::MAX], &terms, &listed).is_err());
+        assert!(made(counts, &Rows::default(), &listed).is_err());
+        assert!(made(counts, &terms.map(|_| 77), &listed).is_err());
+        assert!(made(counts, &terms, &Coefficients::Single(vec![0.0])).is_err());
         let Coefficients::Sixteen { values, .. } = listed else { panic!("another precision") };
-        assert!(made(counts, &offsets, &terms, &Coefficients::Sixteen { values, units: vec![1.0] }).is_err());
+        assert!(made(counts, &terms, &Coefficients::Sixteen { values, units: vec![1.0] }).is_err());
     }
 }

@@ -12,6 +12,7 @@ use crate::baked::bases::{BakedBase, NO_ANCHOR, blended, moved_by, summed};
 use crate::baked::lanes::{self, Columns, EIGHT, Eight, EightKernel, Four, Stored, numbers, padded};
 use crate::joints::CorrectionFrame;
 use crate::simd::prefetch;
+use dermis_rig::Rows;
 use dermis_rig::glam::Vec3;
 
 /// The shared part, eight vertices at a time.
@@ -35,17 +36,14 @@ struct Line {
 }
 
 impl SharedLines {
-    /// The terms of vertex v are those from `offsets[v]` to `offsets[v + 1]`.
-    pub(in crate::baked) fn of(offsets: &[u32], terms: &[BakedSharedTerm]) -> Self {
-        let vertices = offsets.len().saturating_sub(1);
+    pub(in crate::baked) fn of(terms: &Rows<BakedSharedTerm>) -> Self {
         let mut made = Self { offsets: vec![0], ..Self::default() };
         // Bone and vertex of each term, so that the vertices of a bone lie together.
         let mut found: Vec<(u32, usize, &BakedSharedTerm)> = Vec::new();
-        for first in (0..vertices).step_by(EIGHT) {
+        for first in (0..terms.len()).step_by(EIGHT) {
             found.clear();
-            for (lane, ends) in offsets[first..].windows(2).take(EIGHT).enumerate() {
-                let of_vertex = &terms[ends[0] as usize..ends[1] as usize];
-                found.extend(of_vertex.iter().map(|term| (term.bone, lane, term)));
+            for (lane, v) in (first..terms.len()).take(EIGHT).enumerate() {
+                found.extend(terms.of(v).iter().map(|term| (term.bone, lane, term)));
             }
             found.sort_by_key(|&(bone, lane, _)| (bone, lane));
             let mut before = None;

@@ -9,7 +9,7 @@ use crate::baked::bases::{NO_ANCHOR, Weights, moved};
 use crate::baked::lanes::{Columns, DualQuaternion, FEW};
 use crate::joints::{CorrectionFrame, Joints};
 use dermis_rig::glam::{Affine3A, DAffine3, DVec3, Mat3, Mat3A, Quat, Vec3, Vec3A, Vec4};
-use dermis_rig::{BoneTransforms, Influences};
+use dermis_rig::{BoneTransforms, Influences, Rows};
 use std::iter::repeat_n;
 
 /// Listed coefficients come in fours.
@@ -26,10 +26,8 @@ pub struct BakedJoints {
     pub anchors: Vec<u32>,
     /// The free part.
     pub free: FreePart,
-    /// Where the shared terms of vertex v start.
-    pub shared_offsets: Vec<u32>,
-    /// The shared part.
-    pub shared: Vec<BakedSharedTerm>,
+    /// The shared part of every vertex.
+    pub shared: Rows<BakedSharedTerm>,
     /// Largest norm of the shared features per vertex; empty without that limit.
     pub limits: Vec<f32>,
     /// Radii of the guard; empty without it.
@@ -86,8 +84,7 @@ impl BakedJoints {
             weights: Weights::of(weights),
             anchors: (0..weights.vertices()).map(anchor).collect(),
             free: FreePart::empty(),
-            shared_offsets: vec![0],
-            shared: vec![],
+            shared: Rows::default(),
             limits: vec![],
             radii: vec![],
             lines: SharedLines::default(),
@@ -96,7 +93,7 @@ impl BakedJoints {
 
     /// Arranges the shared part for evaluation.
     pub(in crate::baked) fn arrange(&mut self) {
-        self.lines = SharedLines::of(&self.shared_offsets, &self.shared);
+        self.lines = SharedLines::of(&self.shared);
     }
 
     /// The pose into the scratch; how many joints were limited, of how many.
@@ -191,7 +188,7 @@ impl BakedJoints {
         };
         let (mut shared, mut squares) = (Vec3A::ZERO, 0.0);
         let by_length = 10.0 / self.model.length as f32;
-        for term in &self.shared[self.shared_offsets[v] as usize..self.shared_offsets[v + 1] as usize] {
+        for term in self.shared.of(v) {
             let bone = &pose.bones[term.bone as usize];
             let turn = (bone.matrix3 - frame) * std::f32::consts::FRAC_1_SQRT_2;
             let shift = (bone.transform_point3a(rest) - blend) * by_length;

@@ -26,6 +26,7 @@ use super::bases::BaseScratch;
 use crate::pose_space::{Carrier, Channel};
 use dermis_rig::BoneTransforms;
 use dermis_rig::glam::{DVec3, Vec3};
+use dermis_rig::{Influences, Rows};
 use settle::settle_one;
 
 /// [`Correction`](crate::correction::Correction) in `f32`.
@@ -132,27 +133,23 @@ impl BakedCorrection {
             Self::Enveloping(c) => Self::Enveloping(Box::new(BakedEnveloping {
                 shared: c.shared.clone(),
                 anchors: vec![],
-                offsets: vec![0],
-                terms: vec![],
+                terms: Rows::default(),
                 coefficients: Coefficients::Single(vec![]),
                 constants: vec![],
                 radii: vec![],
             })),
-            Self::Joints(c) => {
-                Self::Joints(Box::new(BakedJoints::empty(c.model.clone(), &dermis_rig::Influences::default())))
-            }
+            Self::Joints(c) => Self::Joints(Box::new(BakedJoints::empty(c.model.clone(), &Influences::default()))),
             Self::PoseSpace(c) => Self::PoseSpace(Box::new(BakedPoseSpace {
                 kernel: c.kernel.clone(),
                 carrier: Carrier::World,
                 groups: vec![],
-                offsets: vec![0],
-                weights: vec![],
+                weights: Rows::default(),
                 remainders: Default::default(),
                 radii: vec![],
             })),
             Self::Shapes(c) => {
                 let mut model = c.model.clone();
-                (model.offsets, model.terms, model.carrier) = (vec![0], vec![], Carrier::World);
+                (model.terms, model.carrier) = (Rows::default(), Carrier::World);
                 Self::Shapes(Box::new(BakedShapes { model, displacements: vec![], radii: vec![] }))
             }
         }

@@ -3,7 +3,7 @@
 use crate::baked::bases::{BakedBase, BaseScratch};
 use crate::pose_space::{Carrier, Kernel, KernelValues, NO_GROUP};
 use dermis_rig::glam::{Mat3, Vec3};
-use dermis_rig::{BoneIndex, BoneTransforms};
+use dermis_rig::{BoneIndex, BoneTransforms, Rows};
 
 /// [`PoseSpace`](crate::pose_space::PoseSpace) in `f32`; kernel values are computed in `f64` and rounded once.
 #[derive(Clone, Debug)]
@@ -14,10 +14,8 @@ pub struct BakedPoseSpace {
     pub carrier: Carrier,
     /// Group of each vertex, or [`NO_GROUP`].
     pub groups: Vec<u32>,
-    /// Where the displacements of vertex v start; one more entry than vertices.
-    pub offsets: Vec<u32>,
-    /// W_vs, in the order of the group's values.
-    pub weights: Vec<Vec3>,
+    /// W_vs of every vertex, in the order of the group's values.
+    pub weights: Rows<Vec3>,
     /// What the base cannot produce.
     pub remainders: BakedRemainders,
     /// Radii of the guard; empty without it.
@@ -31,10 +29,8 @@ pub struct BakedRemainders {
     pub vertices: Vec<u32>,
     /// The bone whose frame each remainder lives in.
     pub bones: Vec<BoneIndex>,
-    /// Where the weights of each start; one more entry than vertices.
-    pub offsets: Vec<u32>,
-    /// V_vs, in the order of the values of the vertex's group.
-    pub weights: Vec<Vec3>,
+    /// V_vs of each, in the order of the values of the vertex's group.
+    pub weights: Rows<Vec3>,
 }
 
 /// Memory of this correction.
@@ -65,8 +61,9 @@ impl BakedPoseSpace {
         let r = &self.remainders;
         self.kernel.bytes()
             + self.carrier.bytes()
-            + 4 * (self.groups.len() + self.offsets.len() + r.vertices.len() + r.bones.len() + r.offsets.len())
-            + 12 * (self.weights.len() + r.weights.len())
+            + 4 * (self.groups.len() + self.weights.offsets().len())
+            + 4 * (r.vertices.len() + r.bones.len() + r.weights.offsets().len())
+            + 12 * (self.weights.entries().len() + r.weights.entries().len())
     }
 
     /// The correction of vertex `v` with rest position `p` in posed world, before the ball.
@@ -82,11 +79,11 @@ impl BakedPoseSpace {
             return Vec3::ZERO;
         }
         let values = &scratch.values[self.kernel.range(self.groups[v] as usize)];
-        let d = dot(&self.weights[self.offsets[v] as usize..self.offsets[v + 1] as usize], values);
+        let d = dot(self.weights.of(v), values);
         let mut world = self.carrier.carry_f32((v, p), d, (base, pose), &scratch.turns);
         let r = &self.remainders;
         if let Ok(at) = r.vertices.binary_search(&(v as u32)) {
-            let w = dot(&r.weights[r.offsets[at] as usize..r.offsets[at + 1] as usize], values);
+            let w = dot(r.weights.of(at), values);
             world += scratch.turns[r.bones[at].get()] * w;
         }
         world

@@ -57,7 +57,7 @@ impl BakedShapes {
         model.kernel.bytes()
             + model.carrier.bytes()
             + 8 * model.coefficients.len()
-            + 4 * (model.regions.len() + model.offsets.len() + model.terms.len())
+            + 4 * (model.regions.len() + model.terms.offsets().len() + model.terms.entries().len())
             + 12 * self.displacements.len()
     }
 
@@ -111,11 +111,12 @@ impl simd::Kernel for Sum<'_> {
     #[inline(always)]
     fn run<F: Fma>(self) {
         let model = &self.correction.model;
-        let offsets = &model.offsets[self.from..=self.from + self.out.len()];
+        let (offsets, terms) = (model.terms.offsets(), model.terms.entries());
+        let offsets = &offsets[self.from..=self.from + self.out.len()];
         for (sum, ends) in self.out.iter_mut().zip(offsets.windows(2)) {
             let range = ends[0] as usize..ends[1] as usize;
             let mut d = [0.0f32; 3];
-            for (&l, u) in model.terms[range.clone()].iter().zip(&self.correction.displacements[range]) {
+            for (&l, u) in terms[range.clone()].iter().zip(&self.correction.displacements[range]) {
                 let c = self.weights[l as usize];
                 for axis in 0..3 {
                     d[axis] = F::f32(c, u[axis], d[axis]);

@@ -7,7 +7,7 @@ use super::super::settings::{MweSettings, Strength};
 use super::super::{Mwe, Swept, choose_among, forms, sampled, sweep, training_leverages};
 use super::{Accumulator, Seen, Statistics};
 use crate::training::{BasePoses, FitError, Progress, Ticker, Training, table};
-use dermis_deform::enveloping::Rows;
+use dermis_deform::enveloping::EnvelopingForm;
 use dermis_deform::guard::BALL_FACTOR;
 use dermis_rig::glam::{DVec3, Vec3};
 use dermis_rig::{BoneIndex, Example, Influences, VertexIndex};
@@ -88,7 +88,7 @@ impl Accumulator {
         groups.iter().for_each(|g| g.vertices.iter().for_each(|&v| bones[v as usize] = g.bones.len()));
         let prepared =
             Prepared { scene, settings, maps: Influences::default(), anchors, groups, pairs, tables: vec![] };
-        let mut model = prepared.assemble(rows, s, coefficients, &bones, vec![(0, solved)]);
+        let mut model = prepared.assemble(rows, s, coefficients, &bones, vec![(0, solved)])?;
         model.report.sweep = points;
         model.report.largest_leverage = leverages.last().copied().unwrap_or(0.0);
         model.report.leverage_p99 = leverages.get(leverages.len() * 99 / 100).copied().unwrap_or(0.0);
@@ -134,7 +134,7 @@ struct Solver<'a> {
     tables: &'a [Seen],
     offsets: &'a [usize],
     terms: &'a [u32],
-    rows: Rows,
+    rows: EnvelopingForm,
     s: f64,
 }
 
@@ -234,10 +234,10 @@ impl Solver<'_> {
     }
 
     /// The sums of one term of a vertex, as the form that is solved lays them out.
-    fn moments(&self, form: Rows, sums: &[f64], term: usize) -> Vec<f64> {
+    fn moments(&self, form: EnvelopingForm, sums: &[f64], term: usize) -> Vec<f64> {
         let own = &sums[form.coefficients() * term..form.coefficients() * (term + 1)];
         match (form, self.rows) {
-            (Rows::Full, Rows::Row) => (0..12).map(|entry| own[12 * (entry / 4) + entry]).collect(),
+            (EnvelopingForm::Full, EnvelopingForm::Row) => (0..12).map(|entry| own[12 * (entry / 4) + entry]).collect(),
             _ => own.to_vec(),
         }
     }
@@ -247,13 +247,13 @@ impl Solver<'_> {
 fn by_axes(
     gram: &dyn Fn(usize, usize) -> f64,
     maps: &[f64],
-    rows: Rows,
+    rows: EnvelopingForm,
     s: f64,
     slot: &mut [f64],
 ) -> Result<usize, SolveError> {
     let parts: &[(usize, usize)] = match rows {
-        Rows::Full => &[(0, 3)],
-        Rows::Row => &[(0, 1), (1, 1), (2, 1)],
+        EnvelopingForm::Full => &[(0, 3)],
+        EnvelopingForm::Row => &[(0, 1), (1, 1), (2, 1)],
     };
     let mut dropped = 0;
     for &(first, axes) in parts {
@@ -267,8 +267,8 @@ fn by_axes(
         dropped += size - kept;
         for axis in 0..axes {
             let place = |c: usize| match rows {
-                Rows::Full => 36 * (c / 12) + 12 * axis + c % 12,
-                Rows::Row => c,
+                EnvelopingForm::Full => 36 * (c / 12) + 12 * axis + c % 12,
+                EnvelopingForm::Row => c,
             };
             let mut u = vec![0.0; size];
             for h in 0..kept {

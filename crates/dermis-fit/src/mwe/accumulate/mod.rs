@@ -25,7 +25,7 @@ pub use statistics::{SeenPose, Statistics};
 use super::scene::anchors;
 use super::settings::{Centring, MweSettings, RidgeMode, RowChoice, Strength};
 use crate::training::{FitError, Training};
-use dermis_deform::enveloping::Rows;
+use dermis_deform::enveloping::EnvelopingForm;
 use dermis_rig::glam::DVec3;
 use dermis_rig::skeleton::invert;
 use dermis_rig::{BoneIndex, Example, Influences, Skeleton};
@@ -108,7 +108,7 @@ impl Accumulator {
         for (v, anchor) in anchors.iter().enumerate() {
             bones_of.entry(*anchor).or_default().extend(seen(v));
         }
-        let form = if settings.rows == RowChoice::Row { Rows::Row } else { Rows::Full };
+        let form = if settings.rows == RowChoice::Row { EnvelopingForm::Row } else { EnvelopingForm::Full };
         let (mut tables, mut start) = (Vec::new(), 0);
         for (anchor, bones) in bones_of {
             let table = Seen { anchor, bones: bones.into_iter().collect(), start };
@@ -287,7 +287,7 @@ impl Accumulator {
     /// # Errors
     /// [`FitError::NotSummed`] for full features where only rows were summed.
     pub fn choose(&mut self, rows: RowChoice, strength: Strength) -> Result<(), FitError> {
-        if self.sums.form == Rows::Row && rows != RowChoice::Row {
+        if self.sums.form == EnvelopingForm::Row && rows != RowChoice::Row {
             return Err(FitError::NotSummed { setting: "the form", rule: "only row features were summed" });
         }
         (self.settings.rows, self.settings.strength) = (rows, strength);
@@ -296,11 +296,11 @@ impl Accumulator {
 }
 
 impl Seen {
-    fn gram_length(&self, form: Rows) -> usize {
+    fn gram_length(&self, form: EnvelopingForm) -> usize {
         let bones = self.bones.len();
         match form {
-            Rows::Full => 12 * bones * (12 * bones + 1) / 2,
-            Rows::Row => 3 * (4 * bones * (4 * bones + 1) / 2),
+            EnvelopingForm::Full => 12 * bones * (12 * bones + 1) / 2,
+            EnvelopingForm::Row => 3 * (4 * bones * (4 * bones + 1) / 2),
         }
     }
 
@@ -310,8 +310,8 @@ impl Seen {
         let size = 4 * self.bones.len();
         sums.grams[self.start
             + match sums.form {
-                Rows::Full => entry(a, b),
-                Rows::Row => {
+                EnvelopingForm::Full => entry(a, b),
+                EnvelopingForm::Row => {
                     let own = |c: usize| 4 * (c / 12) + c % 4;
                     (a % 12) / 4 * (size * (size + 1) / 2) + entry(own(a), own(b))
                 }

@@ -2,7 +2,7 @@
 
 use super::{Accumulator, first_stride};
 use crate::training::FitError;
-use dermis_deform::enveloping::Rows;
+use dermis_deform::enveloping::EnvelopingForm;
 use dermis_rig::BoneTransforms;
 use rayon::prelude::*;
 
@@ -13,7 +13,7 @@ const SAMPLE_BYTES: usize = 128 << 20;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statistics {
     /// The form that was summed; both can be solved from full sums.
-    pub form: Rows,
+    pub form: EnvelopingForm,
     /// Σ r² f yᵀ per vertex and bone, laid out as the coefficients of the form are.
     pub moments: Vec<f64>,
     /// Σ r² |y|² per vertex.

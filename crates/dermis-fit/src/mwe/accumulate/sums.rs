@@ -1,7 +1,7 @@
 //! The hot loops: sums over a block of poses.
 
 use super::Seen;
-use dermis_deform::enveloping::Rows;
+use dermis_deform::enveloping::EnvelopingForm;
 use dermis_deform::features::{about, relative_features};
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
 use dermis_rig::skeleton::invert;
@@ -37,10 +37,10 @@ impl View {
     }
 
     /// The columns of each regression, pose after pose.
-    pub(super) fn parts(&self, form: Rows) -> Vec<Vec<f64>> {
+    pub(super) fn parts(&self, form: EnvelopingForm) -> Vec<Vec<f64>> {
         match form {
-            Rows::Full => vec![self.features.clone()],
-            Rows::Row => {
+            EnvelopingForm::Full => vec![self.features.clone()],
+            EnvelopingForm::Row => {
                 let own = |axis| self.features.chunks_exact(4).skip(axis).step_by(3).flatten().copied().collect();
                 (0..3).map(own).collect()
             }
@@ -80,7 +80,7 @@ pub(super) struct MomentSums<'a> {
     pub(super) terms: &'a [u32],
     /// r² y of each pose.
     pub(super) targets: &'a [[f64; 3]],
-    pub(super) form: Rows,
+    pub(super) form: EnvelopingForm,
     pub(super) sums: &'a mut [f64],
 }
 
@@ -93,7 +93,7 @@ impl Kernel for MomentSums<'_> {
             &self.view.features[start..start + 12]
         };
         match self.form {
-            Rows::Full => {
+            EnvelopingForm::Full => {
                 for (sums, &term) in self.sums.chunks_exact_mut(36).zip(self.terms) {
                     let mut kept = [[0.0; 12]; 3];
                     kept.as_flattened_mut().copy_from_slice(sums);
@@ -108,7 +108,7 @@ impl Kernel for MomentSums<'_> {
                     sums.copy_from_slice(kept.as_flattened());
                 }
             }
-            Rows::Row => {
+            EnvelopingForm::Row => {
                 for (sums, &term) in self.sums.chunks_exact_mut(12).zip(self.terms) {
                     for (s, y) in self.targets.iter().enumerate() {
                         let f = of(s, term);

@@ -33,7 +33,7 @@ mod systems;
 
 use super::scene::{Local, Scene, Table};
 use super::settings::{Centring, MweSettings, RidgeMode};
-use dermis_deform::enveloping::Rows;
+use dermis_deform::enveloping::EnvelopingForm;
 use dermis_rig::{BoneIndex, Influences};
 use dermis_solve::element::Element;
 use dermis_solve::simd::{self, Buffer, LANES_F32, LANES_F64};
@@ -54,7 +54,7 @@ pub(super) struct Blocks<T> {
     parts: Vec<Part<T>>,
     bones: usize,
     rows: usize,
-    form: Rows,
+    form: EnvelopingForm,
     mass: f64,
     scale: Vec<f64>,
     centring: Centring,
@@ -107,7 +107,7 @@ pub(super) struct Solved {
 
 impl Blocks<f64> {
     /// The regressions of a group, or `None` if its form is not solved here.
-    pub fn new(local: &Local, table: &Table, settings: &MweSettings, rows: Rows, s: f64) -> Option<Self> {
+    pub fn new(local: &Local, table: &Table, settings: &MweSettings, rows: EnvelopingForm, s: f64) -> Option<Self> {
         let paper = settings.centring == Centring::Paper;
         let shift = |reference: f64| match settings.ridge {
             // Without the guard nothing welds joints that never moved, and only principal axes drop their rounding.
@@ -125,8 +125,8 @@ impl Blocks<f64> {
             }
         };
         let axes: &[(usize, usize)] = match rows {
-            Rows::Full => &[(0, 3)],
-            Rows::Row => &[(0, 1), (1, 1), (2, 1)],
+            EnvelopingForm::Full => &[(0, 3)],
+            EnvelopingForm::Row => &[(0, 1), (1, 1), (2, 1)],
         };
         let bones = local.bones.len();
         let parts = axes
@@ -156,10 +156,10 @@ impl Blocks<f64> {
 
     /// The regressions of a group of `bones` bones under an absolute ridge s > 0, measured from the bind pose, of which
     /// the rows are summed already: `gram` gives the entries of XᵀX among columns 12·bone + entry.
-    pub fn summed(bones: usize, rows: Rows, s: f64, gram: impl Fn(usize, usize) -> f64) -> Self {
+    pub fn summed(bones: usize, rows: EnvelopingForm, s: f64, gram: impl Fn(usize, usize) -> f64) -> Self {
         let axes: &[(usize, usize)] = match rows {
-            Rows::Full => &[(0, 3)],
-            Rows::Row => &[(0, 1), (1, 1), (2, 1)],
+            EnvelopingForm::Full => &[(0, 3)],
+            EnvelopingForm::Row => &[(0, 1), (1, 1), (2, 1)],
         };
         let parts = axes.iter().filter(|_| bones > 0).map(|&(first_axis, axes)| {
             let own = |c: &usize| axes == 3 || (c % 12) / 4 == first_axis;
@@ -311,8 +311,8 @@ impl<T: Element> Blocks<T> {
                 *place = u[at * T::LANES + lane].wide();
             }
             for (c, rest) in self.rest.iter().enumerate() {
-                for j in (0..3).filter(|&j| self.form == Rows::Full || (c % 12) / 4 == j) {
-                    let within = if self.form == Rows::Full { 12 * j + c % 12 } else { c % 12 };
+                for j in (0..3).filter(|&j| self.form == EnvelopingForm::Full || (c % 12) / 4 == j) {
+                    let within = if self.form == EnvelopingForm::Full { 12 * j + c % 12 } else { c % 12 };
                     constants[lane][j] += slot[c / 12 * size + within] * rest;
                 }
             }

@@ -1,7 +1,7 @@
 //! One regression of a group: its matrices, and the traces for which it is solved in the lanes.
 
 use super::super::scene::{Local, Table};
-use dermis_deform::enveloping::Rows;
+use dermis_deform::enveloping::EnvelopingForm;
 use dermis_solve::simd::{self, Fma, Kernel};
 use std::ops::RangeInclusive;
 
@@ -84,7 +84,7 @@ impl Part<f64> {
     pub fn new(
         local: &Local,
         table: &Table,
-        form: Rows,
+        form: EnvelopingForm,
         first_axis: usize,
         axes: usize,
         columns: Vec<usize>,

@@ -3,7 +3,7 @@
 use super::part::{Part, Shift};
 use super::systems::{Dual, Primal};
 use super::{Blocks, Room, WIDEST};
-use dermis_deform::enveloping::Rows;
+use dermis_deform::enveloping::EnvelopingForm;
 use dermis_solve::batched::{Complex, Real, solve};
 use dermis_solve::element::Element;
 use dermis_solve::simd::{Simd, WithSimd};
@@ -36,8 +36,8 @@ impl<T: Element> WithSimd for Run<'_, T> {
         let y = T::vectors::<S>(room.targets.get(targets * T::LANES));
         // Where a column and axis stand in a vertex's coefficients.
         let place = |axis: usize, c: usize| match blocks.form {
-            Rows::Full => 36 * (c / 12) + 12 * axis + c % 12,
-            Rows::Row => c,
+            EnvelopingForm::Full => 36 * (c / 12) + 12 * axis + c % 12,
+            EnvelopingForm::Row => c,
         };
         let out = T::vectors_mut::<S>(room.coefficients.get(36 * bones * T::LANES));
         for h in 0..vectors {

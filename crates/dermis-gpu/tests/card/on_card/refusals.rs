@@ -7,7 +7,7 @@ use dermis_deform::rotational_regression::{RotationalRegression, TurnParts};
 use dermis_deform::{Base, Correction, Deformer, StackPose};
 use dermis_gpu::{Evaluator, Gpu, GpuError, Normals, Unsupported};
 use dermis_rig::glam::Vec3;
-use dermis_rig::{BoneIndex, BoneTransforms};
+use dermis_rig::{BoneIndex, BoneTransforms, Rows};
 use dermis_testkit::{Random, Tree, models};
 
 fn refused(gpu: &Gpu, deformer: &Deformer, bones: usize, normals: Normals) -> GpuError {
@@ -24,7 +24,7 @@ fn forms_without_a_shader_are_named() {
     let given = Deformer::new(rest.clone(), Base::Given, None).unwrap();
     assert_eq!(refused(&gpu, &given, 5, Normals::None), Unsupported::Given.into());
     let anchors = (0..20).map(|v| (v, BoneIndex::new(0))).collect();
-    let parts = TurnParts { offsets: vec![0], anchors, ..TurnParts::default() };
+    let parts = TurnParts { anchors, ..TurnParts::default() };
     let regression = RotationalRegression::new(&rest, &[], tree.weights().clone(), parts).unwrap();
     let base = Base::RotationalRegression(Box::new(regression));
     let regression = Deformer::new(rest.clone(), base, None).unwrap();
@@ -35,7 +35,7 @@ fn forms_without_a_shader_are_named() {
     let pose_space = models::pose_space(&tree, Carrier::Base, true, &mut random);
     let pose_space = Deformer::new(rest.clone(), lbs.clone(), Some(pose_space.into())).unwrap();
     assert_eq!(refused(&gpu, &pose_space, 5, Normals::None), Unsupported::PoseSpace.into());
-    let enveloping = models::enveloping(&tree, dermis_deform::Rows::Row, true, &mut random);
+    let enveloping = models::enveloping(&tree, dermis_deform::EnvelopingForm::Row, true, &mut random);
     let corrected = Deformer::new(rest, lbs, Some(Correction::Enveloping(enveloping))).unwrap();
     let normals = vec![Vec3::Y; 20];
     assert_eq!(refused(&gpu, &corrected, 5, Normals::Skinned(&normals)), Unsupported::SkinnedNormals.into());
@@ -77,20 +77,20 @@ fn broken_arrays_are_refused() {
         assert!(Evaluator::new(&gpu.device, &good, 5, Normals::None).is_ok(), "{name}");
         let breaks: [fn(&mut dermis_deform::baked::BakedCorrection); 4] = [
             |c| match c {
-                Enveloping(c) => c.terms[0] = u32::MAX,
+                Enveloping(c) => c.terms = c.terms.map(|_| u32::MAX),
                 Joints(c) => c.free = FreePart::empty(),
-                Shapes(c) => c.model.terms[0] = 77,
+                Shapes(c) => c.model.terms = c.model.terms.map(|_| 77),
                 _ => {}
             },
             |c| match c {
-                Enveloping(c) => c.offsets[1] = u32::MAX,
-                Joints(c) => c.shared_offsets[1] = u32::MAX,
-                Shapes(c) => c.model.offsets[1] = u32::MAX,
+                Enveloping(c) => c.terms = Rows::default(),
+                Joints(c) => c.shared = Rows::default(),
+                Shapes(c) => c.model.terms = Rows::default(),
                 _ => {}
             },
             |c| match c {
                 Enveloping(c) => shorten(&mut c.coefficients),
-                Joints(c) => drop(c.shared.pop()),
+                Joints(c) => c.shared.push([]).unwrap(),
                 Shapes(c) => drop(c.displacements.pop()),
                 _ => {}
             },

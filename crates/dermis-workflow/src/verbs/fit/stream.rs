@@ -19,7 +19,7 @@ use dermis_io::model_file::fingerprint;
 use dermis_io::part_file::{self, PartFile, PartHeader, VERSION};
 use dermis_io::share_file::{self, ShareFile, ShareHeader};
 use dermis_rig::skeleton::row;
-use dermis_rig::{BoneTransforms, Example, ExampleSet, Influences, Rig};
+use dermis_rig::{BoneTransforms, Example, ExampleSet, Influences, Rig, Rows};
 use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -263,15 +263,11 @@ impl<'a> Passing<'a> {
     /// What was solved as a file.
     fn part(self) -> Result<ShareFile, Error> {
         let SolvedShare { form, is_clip, poses, vertices } = self.passes.into_share()?;
-        let (mut free_offsets, mut shared_offsets) = (vec![0u32], vec![0u32]);
-        let (mut free, mut shared) = (Vec::new(), Vec::new());
+        let (mut free, mut shared) = (Rows::default(), Rows::default());
         for vertex in &vertices {
-            free.extend_from_slice(&vertex.free);
-            shared.extend_from_slice(&vertex.shared);
-            for (offsets, list) in [(&mut free_offsets, &free), (&mut shared_offsets, &shared)] {
-                let end = u32::try_from(list.len());
-                offsets
-                    .push(end.map_err(|_| Error::Internal("a share has more coefficients than a file counts".into()))?);
+            for (rows, row) in [(&mut free, &vertex.free), (&mut shared, &vertex.shared)] {
+                rows.push(row.iter().copied())
+                    .map_err(|_| Error::Internal("a share has more coefficients than a file counts".into()))?;
             }
         }
         let of_vertex = |v: &SolvedVertex| [v.norm, v.leverage.unwrap_or(UNMEASURED), v.squares, v.largest_residual];
@@ -290,9 +286,7 @@ impl<'a> Passing<'a> {
             importance: poses.iter().map(|(_, importance)| *importance).collect(),
             vertices: vertices.iter().map(|v| v.vertex as u32).collect(),
             of_vertices: vertices.iter().map(of_vertex).collect(),
-            free_offsets,
             free,
-            shared_offsets,
             shared,
         })
     }
@@ -330,11 +324,10 @@ fn solved(loaded: &LoadedRig, method: &Method, share: ShareFile, path: &Path) ->
     let pose = |s: usize| BoneTransforms::new(share.transforms[s * bones..(s + 1) * bones].to_vec());
     let vertex = |at: usize| {
         let [norm, leverage, squares, largest_residual] = share.of_vertices[at];
-        let of = |offsets: &[u32], list: &[f64]| list[offsets[at] as usize..offsets[at + 1] as usize].to_vec();
         SolvedVertex {
             vertex: share.vertices[at] as usize,
-            free: of(&share.free_offsets, &share.free),
-            shared: of(&share.shared_offsets, &share.shared),
+            free: share.free.of(at).to_vec(),
+            shared: share.shared.of(at).to_vec(),
             norm,
             leverage: Some(leverage).filter(|leverage| *leverage >= 0.0),
             squares,
