@@ -214,6 +214,15 @@ def test_errors_have_hints_in_words_of_python(tmp_path: Any) -> None:
     assert isinstance(raised.value, ValueError)
 
 
+def test_old_keywords_are_refused_with_the_new_ones(arm: Arm, tmp_path: Any) -> None:
+    frames = np.stack([arm.rest, arm.rest])
+    for old, new in [("poses", "count"), ("fps", "rate")]:
+        with pytest.raises(TypeError, match=rf"exercise\(\) has no {old}; say {new}"):
+            dermis.exercise(EXERCISE, tmp_path / "out.npz", **{old: 3})  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"decompose\(\) has no smooth; say smoothness"):
+        dermis.decompose(vertices=frames, faces=arm.faces, bones=3, smooth=1.0)  # type: ignore[call-arg]
+
+
 def test_decompositions_and_inversions_refuse_what_they_cannot_take(arm: Arm) -> None:
     frames = np.stack([arm.rest, arm.rest])
     for keywords, pattern in [

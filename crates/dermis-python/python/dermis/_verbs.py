@@ -28,8 +28,9 @@ def _renamed(**new: str) -> Callable[[_Call], _Call]:
     def refusing(call: _Call) -> _Call:
         @functools.wraps(call)
         def checked(*arguments: Any, **keywords: Any) -> Any:
-            for old in new.keys() & keywords.keys():
-                raise TypeError(f"{call.__name__}(): {old}= is {new[old]}= now")
+            for old, name in new.items():
+                if old in keywords:
+                    raise TypeError(f"{call.__name__}() has no {old}; say {name}")
             return call(*arguments, **keywords)
 
         return cast(_Call, checked)
