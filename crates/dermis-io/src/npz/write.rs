@@ -240,17 +240,15 @@ pub(super) struct Writer<W: Write + Seek> {
     arrays: usize,
 }
 
-/// Bytes that the compressor's window takes in one go: all of it at first, then half of it. Pieces of these lengths make the same bytes as a whole array,
-/// because the compressor never has less before it than of the whole.
-const WINDOW: usize = 1 << 16;
+/// Bytes that the compressor always has before it, but at the end of an array. It stops for every 32 KiB that it has packed, so that pieces make the same
+/// bytes as a whole array unless that is packed more than 256 times smaller.
+const AHEAD: usize = 8 << 20;
 
 /// An array of numbers in the making.
 struct Numbers<'a, W: Write + Seek> {
     writer: &'a mut Writer<W>,
     key: &'a str,
     held: Vec<u8>,
-    /// Bytes of the next piece.
-    piece: usize,
     count: usize,
 }
 
@@ -261,11 +259,17 @@ impl<W: Write + Seek> Numbers<'_, W> {
             return Err(not_finite(self.key, count));
         }
         self.count += 1;
-        if self.held.len() == self.piece {
-            self.writer.put(self.key, &self.held)?;
-            self.held.clear();
-            self.piece = WINDOW / 2;
+        if self.held.len() >= 2 * AHEAD { self.pack() } else { Ok(()) }
+    }
+
+    /// Hands bytes on until those ahead are left.
+    fn pack(&mut self) -> Result<(), WriteError> {
+        let mut packed = 0;
+        while self.held.len() - packed > AHEAD {
+            let taken = self.writer.zip.write(&self.held[packed..]);
+            packed += taken.map_err(|e| refused(format!("\"{}\": {e}", self.key)))?;
         }
+        self.held.drain(..packed);
         Ok(())
     }
 
@@ -327,14 +331,8 @@ impl<W: Write + Seek> Writer<W> {
     /// Begins an array of numbers that are not held.
     fn begin<'a>(&'a mut self, key: &'a str, shape: &[usize]) -> Result<Numbers<'a, W>, WriteError> {
         let (descr, size) = self.float.descr();
-        let head = self.start(key, descr, shape, size * shape.iter().product::<usize>())?;
-        Ok(Numbers {
-            writer: self,
-            key,
-            held: Vec::with_capacity(WINDOW),
-            piece: WINDOW.saturating_sub(head),
-            count: 0,
-        })
+        self.start(key, descr, shape, size * shape.iter().product::<usize>())?;
+        Ok(Numbers { writer: self, key, held: Vec::new(), count: 0 })
     }
 
     pub(super) fn integers(&mut self, key: &str, shape: &[usize], values: &[u32]) -> Result<(), WriteError> {
@@ -364,16 +362,14 @@ impl<W: Write + Seek> Writer<W> {
         self.put(key, &data)
     }
 
-    /// Begins an array of that many bytes; the length of its head.
-    fn start(&mut self, key: &str, descr: &str, shape: &[usize], bytes: usize) -> Result<usize, WriteError> {
+    /// Begins an array of that many bytes.
+    fn start(&mut self, key: &str, descr: &str, shape: &[usize], bytes: usize) -> Result<(), WriteError> {
         self.arrays += 1;
         let options =
             SimpleFileOptions::default().compression_method(CompressionMethod::Deflated).large_file(bytes > 1 << 31); // sizes of 64 bits, as NumPy writes always
         let start = self.zip.start_file(format!("{key}.npy"), options).map_err(|e| refused(format!("\"{key}\": {e}")));
         start?;
-        let head = npy::head(descr, shape);
-        self.put(key, &head)?;
-        Ok(head.len())
+        self.put(key, &npy::head(descr, shape))
     }
 
     fn put(&mut self, key: &str, bytes: &[u8]) -> Result<(), WriteError> {
