@@ -52,7 +52,6 @@ fn joint_model(arm: &Arm) -> ModelFile {
     let mut file = learnt(arm, &Method::Joint(method));
     let Some(BakedCorrection::Joints(joints)) = file.model.baked().correction() else { panic!("another correction") };
     let mut changed = joints.clone();
-    changed.shared.clear();
     changed.shared = Rows::by_row(changed.shared.len(), vec![]);
     (changed.limits, changed.radii) = (vec![], vec![]);
     let baked = file.model.baked().clone().with_correction(Some(BakedCorrection::Joints(changed))).unwrap();
