@@ -162,7 +162,7 @@ fn a_singular_pose_meets_its_sculpt() {
     assert!(!model.remainders.vertices.is_empty(), "the pose is singular");
     // The interpolation keeps 1e-9 of remainders of a metre, over a kernel value of a tenth.
     assert!(off(&learnt, &set) < 1e-7, "{:e}", off(&learnt, &set));
-    let largest = model.weights.iter().map(|d| d.length()).fold(0.0, f64::max);
+    let largest = model.weights.entries().iter().map(|d| d.length()).fold(0.0, f64::max);
     assert!(largest < 10.0, "displacements stay bounded: {largest}");
     // The model that runs, in single precision.
     let mut out = vec![dermis_rig::glam::Vec3::NAN; learnt.deformer.rest().len()];

@@ -66,7 +66,6 @@ fn compiled(model: &RiggedDeformer, most: Option<usize>) -> Compiled {
 fn a_model_that_precedes_skinning_is_delivered_as_it_is() {
     let (_, mut model) = arm_model(CorrectionFrame::Rest, false);
     let mut changed = joints(&model).clone();
-    changed.shared.clear();
     changed.shared = Rows::by_row(changed.shared.len(), vec![]);
     (changed.limits, changed.radii) = (vec![], vec![]);
     changed.model.joints.iter_mut().for_each(|joint| joint.limit = f64::INFINITY);
