@@ -155,7 +155,6 @@ pub struct FitOutcome {
 }
 
 /// A fit whose files are read, but for held-out examples that are measured as they are read.
-#[expect(clippy::large_enum_variant, reason = "one of them, moved once")]
 enum Ready<'a> {
     /// Its examples are held.
     Held(HeldFit<'a>),
