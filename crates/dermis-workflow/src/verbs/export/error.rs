@@ -75,7 +75,14 @@ impl Error {
             ),
             Self::AllBaked => "`shapes=all` needs driven shapes".into(),
             Self::Refused(reason) => refused(self.to_string(), *reason),
-            _ => Phrase::text(self.to_string()),
+            Self::Compile(_)
+            | Self::GivenDriven
+            | Self::NotDriven { .. }
+            | Self::NoTargets
+            | Self::NothingToBake
+            | Self::ViewerChannels { .. }
+            | Self::ViewerTable
+            | Self::ViewerFolder { .. } => Phrase::text(self.to_string()),
         }
     }
 

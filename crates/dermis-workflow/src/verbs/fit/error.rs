@@ -38,7 +38,7 @@ impl Error {
                 let said = " serves `method=psd`, eigenskin, pose-blendshapes and shape-by-example, not ";
                 Phrase::of_value("base", base, "").then(said.into()).then(Phrase::text(*method))
             }
-            _ => Phrase::text(self.to_string()),
+            Self::Solve(_) | Self::Method(_) | Self::NothingHeldOut { .. } => Phrase::text(self.to_string()),
         }
     }
 

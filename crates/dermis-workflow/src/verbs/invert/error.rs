@@ -48,7 +48,9 @@ impl Error {
             Self::TimeLimit { seconds, most } => {
                 Phrase::of_value("time_limit", seconds, format!(": it must be positive, and {most} at most"))
             }
-            _ => Phrase::text(self.to_string()),
+            Self::Sculpt { .. } | Self::NoSkinning { .. } | Self::RestVertices { .. } | Self::Program(_) => {
+                Phrase::text(self.to_string())
+            }
         }
     }
 

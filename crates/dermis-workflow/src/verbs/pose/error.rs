@@ -40,7 +40,7 @@ impl Error {
             Self::Cut { cut, frames } => {
                 Phrase::of_value("cuts", cut, format!(": the motion's {frames} frames are numbered from 0"))
             }
-            _ => Phrase::text(self.to_string()),
+            Self::NormalsLeftOut { .. } | Self::Secondary(_) | Self::Swing { .. } => Phrase::text(self.to_string()),
         }
     }
 

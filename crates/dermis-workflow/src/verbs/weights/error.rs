@@ -44,7 +44,9 @@ impl Error {
             Self::NoSuchBone { pattern, bones } => {
                 Phrase::of_value("skip", pattern, format!(": none of the {bones} bones is called that"))
             }
-            _ => Phrase::text(self.to_string()),
+            Self::Heat(_) | Self::Scans(_) | Self::Register(_) | Self::NoScanPosed { .. } | Self::NoExamples { .. } => {
+                Phrase::text(self.to_string())
+            }
         }
     }
 
