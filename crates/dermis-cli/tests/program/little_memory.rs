@@ -81,7 +81,7 @@ fn a_long_motion_is_posed_in_the_memory_of_a_short_one() {
     desk.put("short.npz", Tube::new(200, 20, 0.1, Flesh::Weights).motion());
     desk.put("long.npz", Tube::new(200, 4000, 0.1, Flesh::Weights).motion());
     for ending in ["pc2", "mdd", "npz"] {
-        let line = |motion: &str| format!("pose model.dermis --motion {motion}.npz -o {motion}.{ending} --force");
+        let line = |motion: &str| format!("pose model.dermis --motion {motion}.npz -o out-{motion}.{ending} --force");
         let mut kib = 16_384;
         loop {
             let run = limited(&desk, kib, &line("short"));
@@ -94,6 +94,6 @@ fn a_long_motion_is_posed_in_the_memory_of_a_short_one() {
         // The poses of the long motion are held: 4,000 of three matrices, twice while they are read.
         let run = limited(&desk, kib + kib / 8 + 24_000, &line("long"));
         assert!(run.status.success(), "{ending}, {kib} KiB: {}", String::from_utf8_lossy(&run.stderr));
-        assert!(ending == "npz" || desk.bytes(&format!("long.{ending}")).len() > 4000 * 1600 * 12, "{ending}");
+        assert!(ending == "npz" || desk.bytes(&format!("out-long.{ending}")).len() > 4000 * 1600 * 12, "{ending}");
     }
 }

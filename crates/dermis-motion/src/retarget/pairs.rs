@@ -246,7 +246,7 @@ fn beside_equal(
                 Some((at, theirs.iter().position(|other| *other == partner)?))
             });
             let first = equal.next();
-            let last = equal.last().or(first);
+            let last = equal.next_back().or(first);
             let mut found = match first {
                 Some((at, place)) if place > 0 => by_order(source, target, &theirs[..=place], &own[..=at]),
                 _ => Vec::new(),
