@@ -46,8 +46,10 @@ fn a_fit_keeps_to_its_plan() {
                 // Five folds are five fifths: no fold is shown as the whole step.
                 if step == "cross-validate" {
                     validated += usize::from(fraction > 0.0);
-                    assert!(fraction >= most, "{method:?}: {fraction} after {most}");
-                    most = fraction;
+                    // A fit may pass over its work several times, within its fold.
+                    let fold = |fraction: f64| (5.0 * fraction + 1e-9).floor();
+                    assert!(fold(fraction) >= fold(most), "{method:?}: {fraction} after {most}");
+                    most = f64::max(most, fraction);
                 }
             }
         }

@@ -27,7 +27,14 @@ pub fn motion_of(
     }
     let turn = turned_binds(rig, contents, options);
     let is_partial = options.partial && !missing_bones(rig, contents).is_empty();
-    let to_rig = if is_partial { None } else { Some(poses_for_rig(rig, contents, path)?) };
+    let to_rig = if is_partial { None } else { Some(poses_for_rig(rig, contents, path)) };
+    let has_some = missing_bones(rig, contents).len() < rig.skeleton().len();
+    let to_rig = to_rig.transpose().map_err(|error| match error {
+        FileError::Lacks { path, what, .. } if has_some && !names_of(contents).is_empty() => {
+            FileError::lacks(&path, what, PARTIAL)
+        }
+        other => other,
+    })?;
     let needs_times = lacks_times(contents);
     let frame = |r: Record| Some(Frame { label: r.label, time: r.time, pose: turn(r.pose?) });
     let mut frames: Vec<Frame> = take(&mut contents.records).into_iter().filter_map(frame).collect();
@@ -85,7 +92,7 @@ pub(crate) fn clip_motion(
     })
 }
 
-const PARTIAL: &str = "motions are matched by bone name; to leave these bones at rest, add `partial=true`";
+const PARTIAL: &str = "motions are matched by bone name; to leave these bones at rest, add `partial=true` to `dermis convert` or `dermis pose`";
 
 /// The names of a file's bones.
 fn names_of(contents: &Contents) -> &[String] {
