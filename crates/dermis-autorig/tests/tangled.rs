@@ -60,8 +60,10 @@ fn shells(count: u32, rings: u32) -> Mesh {
 fn refused(mesh: &Mesh) -> (AutoRigError, Duration) {
     let start = Instant::now();
     let template = Template::named("biped").unwrap();
-    let found = autorig(mesh, &template, &AutoRigSettings::default(), &silent);
-    (found.err().expect("this is no body"), start.elapsed())
+    match autorig(mesh, &template, &AutoRigSettings::default(), &silent) {
+        Ok(_) => panic!("this is no body"),
+        Err(error) => (error, start.elapsed()),
+    }
 }
 
 /// Without a bound the soup takes minutes of a core, and work grows with the square of its triangles.
