@@ -3,7 +3,7 @@
 use super::FitWarning;
 use dermis_deform::lbs;
 use dermis_rig::glam::{DMat3, DVec3};
-use dermis_rig::{Example, ExampleSet, Influences, Rig, pose_numbers};
+use dermis_rig::{Example, Influences, Rig, pose_numbers};
 
 /// Degrees within which every bone of two poses that are nearly one lies.
 const NEARLY: f64 = 10.0;
@@ -21,9 +21,9 @@ const LISTED: usize = 5;
 ///
 /// A correction is what takes the rig's own skin to the example, seen from the rest pose. Corrections that follow the pose smoothly
 /// change by less than themselves over a few degrees.
-pub fn contradictions(rig: &Rig, examples: &ExampleSet) -> Vec<FitWarning> {
+pub fn contradictions(rig: &Rig, examples: &[Example]) -> Vec<FitWarning> {
     let diagonal = rig.mesh().diagonal();
-    let all: Vec<&Example> = examples.examples().iter().filter(|example| example.importance > 0.0).collect();
+    let all: Vec<&Example> = examples.iter().filter(|example| example.importance > 0.0).collect();
     let numbers = pose_numbers(all.iter().map(|e| &e.transforms), diagonal);
     let mut found = Vec::new();
     let mut first_of = vec![None; all.len()];
@@ -97,7 +97,7 @@ mod tests {
     use dermis_rig::{BoneIndex, BoneTransforms, Mesh, Skeleton};
 
     /// A strip along y whose upper half follows a bone that turns at its middle; every example lifts the skin by a height of its own.
-    fn examples(of: &[(f64, f64)]) -> (Rig, ExampleSet) {
+    fn examples(of: &[(f64, f64)]) -> (Rig, Vec<Example>) {
         let positions: Vec<DVec3> =
             (0..20).map(|v| DVec3::new(f64::from(v % 2) * 0.1, f64::from(v / 2) * 0.1, 0.0)).collect();
         let triangles = (0..18).map(|v| if v % 2 == 0 { [v, v + 1, v + 2] } else { [v + 1, v, v + 2] }).collect();
@@ -122,8 +122,8 @@ mod tests {
             lbs(&lifted, &weights, &transforms, &mut skin);
             Example { label: format!("s{s}"), time: None, transforms, positions: skin, importance: 1.0 }
         });
-        let set = ExampleSet::new("sculpts".into(), examples.collect(), &rig).unwrap();
-        (rig, set)
+        let examples = examples.collect();
+        (rig, examples)
     }
 
     fn found(of: &[(f64, f64)]) -> Vec<FitWarning> {

@@ -372,7 +372,7 @@ fn stays_from(correction: &PoseSpace, asked: &Displacements, least: f64) -> (usi
     let rows: Vec<&[[f64; ROOM]]> = correction.kernel.examples.chunks_exact(width).collect();
     let step = rows.len().div_ceil(LOOKED_AT.0).max(1);
     let examples: Vec<usize> = (0..rows.len().min(asked.all.len())).step_by(step).collect();
-    let stride = (examples.len() * correction.weights.len()).div_ceil(LOOKED_AT.1).max(1);
+    let stride = (examples.len() * correction.weights.entries().len()).div_ceil(LOOKED_AT.1).max(1);
     let values: Vec<Vec<f64>> = (examples.iter())
         .map(|&s| {
             let mut values = vec![0.0; correction.kernel.values()];

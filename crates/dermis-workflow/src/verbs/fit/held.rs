@@ -67,7 +67,7 @@ impl<'a> HeldFit<'a> {
     ) -> Result<FitOutcome, Error> {
         let Self { rig: loaded, train, held_out, method, folds, pass, beside } = self;
         let rig = &loaded.rig;
-        let contradictions = contradictions(rig, &train);
+        let contradictions = contradictions(rig, train.examples());
         let repeats = held_out.as_ref().map_or(Ok(vec![]), |held_out| repeated(&train, held_out))?;
         let bound = bound_of(pass.as_ref(), rig, &loaded.space)?;
         let poses = train.len() + held_out.as_ref().map_or(0, ExampleSet::len);

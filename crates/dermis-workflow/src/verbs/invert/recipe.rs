@@ -10,6 +10,7 @@ use crate::verbs::invert::{
     write_corrections,
 };
 use dermis_fit::inverse::{Coupled, InverseMethod, InverseSettings, MAX_CORRECTION};
+use dermis_fit::method::contradictions;
 use dermis_fit::{MethodError, Progress};
 use dermis_io::Space;
 use serde::{Deserialize, Serialize};
@@ -189,7 +190,10 @@ impl InvertRecipe {
         let shown =
             step(watch, "write", |_| write_corrections(&rig, &sculpts, &inverted, &through, self.vertices, &out))?;
         let (vertices, diagonal) = (rig.rig.mesh().positions.len(), rig.rig.mesh().diagonal());
-        let warnings = warnings(&sculpts.warnings, &inverted, &shown, diagonal, &unit_of(&rig.space));
+        let contradictions = contradictions(&rig.rig, &sculpts.examples);
+        let said: Vec<String> =
+            contradictions.iter().map(ToString::to_string).chain(sculpts.warnings.iter().cloned()).collect();
+        let warnings = warnings(&said, &inverted, &shown, diagonal, &unit_of(&rig.space));
         Ok(InvertOutcome {
             inverted,
             shown,
