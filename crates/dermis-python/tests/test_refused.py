@@ -218,7 +218,7 @@ def test_old_keywords_are_refused_with_the_new_ones(arm: Arm, tmp_path: Any) -> 
     frames = np.stack([arm.rest, arm.rest])
     for old, new in [("poses", "count"), ("fps", "rate")]:
         with pytest.raises(TypeError, match=rf"exercise\(\) has no {old}; say {new}"):
-            dermis.exercise(EXERCISE, tmp_path / "out.npz", **{old: 3})  # type: ignore[call-arg]
+            dermis.exercise(EXERCISE, tmp_path / "out.npz", **{old: 3})  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"decompose\(\) has no smooth; say smoothness"):
         dermis.decompose(vertices=frames, faces=arm.faces, bones=3, smooth=1.0)  # type: ignore[call-arg]
 
