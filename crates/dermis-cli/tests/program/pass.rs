@@ -80,7 +80,7 @@ fn frames_that_were_learnt_are_no_evidence() {
     desk.put("learnt.npz", learnt.bundle());
     let fit = "fit learnt.npz --examples learnt.npz --hold-out motion.npz -o n.dermis --force";
     let run = desk.run_with(fit, &["--pass", "1 m in 100 %"]);
-    assert!(run.out.contains("Counted: 9 of 12 poses; 3 within 0.5 degrees"), "{}", run.out);
+    assert!(run.out.contains("9 of 12 poses count: 3 are within 0.5 degrees"), "{}", run.out);
     for line in [&format!("{fit} --json"), "eval n.dermis --examples motion.npz --json"] {
         let value = desk.json(line);
         let poses = value["per_pose"].as_array().unwrap();

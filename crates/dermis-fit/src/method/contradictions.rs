@@ -4,6 +4,7 @@ use super::FitWarning;
 use dermis_deform::lbs;
 use dermis_rig::glam::{DMat3, DVec3};
 use dermis_rig::{Example, Influences, Rig, pose_numbers};
+use std::cell::OnceCell;
 
 /// Degrees within which every bone of two poses that are nearly one lies.
 const NEARLY: f64 = 10.0;
@@ -39,17 +40,18 @@ pub fn contradictions(rig: &Rig, examples: &[Example]) -> Vec<FitWarning> {
     }
     let Some(weights) = rig.weights().filter(|_| all.len() <= PAIRS) else { return listed(found) };
     let turns: Vec<_> = all.iter().map(|e| e.turns()).collect();
-    let corrections: Vec<Vec<DVec3>> = all.iter().map(|e| correction(rig, weights, e)).collect();
+    // Made where a pose has a neighbour: they are as large as the examples.
+    let corrections: Vec<OnceCell<Vec<DVec3>>> = vec![OnceCell::new(); all.len()];
+    let corrected = |at: usize| corrections[at].get_or_init(|| correction(rig, weights, all[at]));
     for (b, turned) in turns.iter().enumerate() {
         for a in (0..b).filter(|&a| numbers[a] != numbers[b]) {
             let angles = turned.iter().zip(&turns[a]).map(|(q, p)| q.angle_between(*p).to_degrees());
             let degrees = angles.fold(0.0, f64::max);
             let alike = degrees <= NEARLY && all[a].transforms.channels() == all[b].transforms.channels();
-            let pairs = corrections[a].iter().zip(&corrections[b]);
             if !alike {
                 continue;
             }
-            let against = pairs.map(|(a, b)| {
+            let against = corrected(a).iter().zip(corrected(b)).map(|(a, b)| {
                 let moved = a.length().max(b.length()).max(SMALL * diagonal);
                 if a.distance(*b) > moved { a.distance(*b) } else { 0.0 }
             });

@@ -104,8 +104,11 @@ fn headline(role: SetRole, (text, tone): (String, Tone), (trained, all): (usize,
         SetRole::Training | SetRole::Scored => capitalised(&text),
     };
     if trained > 0 {
-        let beside = format!("within {BESIDE} degrees of a training pose in every joint");
-        text += &format!("\nCounted: {} of {all} poses; {trained} {beside}.", all - trained);
+        let are = if trained == 1 { "is" } else { "are" };
+        text += &format!(
+            "\n{} of {all} poses count: {trained} {are} within {BESIDE} degrees of a training pose in every joint.",
+            all - trained
+        );
     }
     PageVerdict { text, tone }
 }
