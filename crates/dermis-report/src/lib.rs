@@ -5,6 +5,8 @@
 //! - [`page`]: one self-contained HTML page with numbers, charts and the skins in 3D
 //! - [`figures`]: pages of figures of papers, with what was measured beside what the paper says
 //! - [`viewer`]: one self-contained HTML page that poses a model in the browser
+//! - [`inspect_page`]: a rig before anything is learnt: bones, islands, left and right
+//! - [`ridge_page`]: a ridge turned like a slider
 //! - [`rig_page`]: how a new rig moves, where its joints are and how sure each is
 //! - [`scan_page`]: scans beside the skin in their poses, and what became of the weights
 //! - [`scene_picture`]: many skins on a ground, as a PNG
@@ -14,10 +16,12 @@
 //! Nothing here opens a file, prints, or reads the environment: every function takes values and returns text or bytes.
 
 pub mod figures;
+pub mod inspect_page;
 pub mod length;
 pub mod model_outcome;
 pub mod outcome_pair;
 pub mod page;
+pub mod ridge_page;
 pub mod rig_page;
 pub mod scan_page;
 pub mod scene_picture;

@@ -98,6 +98,35 @@ pub struct ScanOnSkin {
     pub of_scan: Vec<f64>,
 }
 
+/// Returns what held-out scans say of weights, the sentence to take away.
+///
+/// - `scans`: how many were held out
+/// - `posed`: of those with a pose, the share of the scan on the skin
+/// - `distances`: root mean square distance along the normals, metres, with the fitted weights and with those of the start
+pub fn held_scans_verdict(scans: usize, posed: &[f64], distances: [Option<f64>; 2], unit: &LengthUnit) -> PageVerdict {
+    let [Some(now), start] = distances else {
+        let text = format!("Held out: no pose explains any of {scans} scans that the fit did not see.");
+        return PageVerdict { text, tone: Tone::Bad };
+    };
+    let on_skin = 100.0 * posed.iter().sum::<f64>() / posed.len() as f64;
+    let which = match (posed.len(), scans) {
+        (1, 1) => "the scan that the fit did not see lies".into(),
+        (posed, scans) if posed == scans => format!("{scans} scans that the fit did not see lie"),
+        (posed, scans) => format!("{posed} of the {scans} scans that the fit did not see have a pose; they lie"),
+    };
+    let off = show_length(now, unit);
+    let mut text = format!("Held out: {which} {off} off the skin, rms along the normals, with {on_skin:.1} % on it.");
+    if let Some(start) = start {
+        text += &format!(" With the weights of the start it is {}.", show_length(start, unit));
+    }
+    let tone = match start {
+        Some(start) if now > start => Tone::Bad,
+        _ if posed.len() < scans => Tone::Caution,
+        _ => Tone::Good,
+    };
+    PageVerdict { text, tone }
+}
+
 impl ScanPage<'_> {
     /// Returns the page as HTML.
     pub fn to_html(self) -> String {

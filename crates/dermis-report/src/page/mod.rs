@@ -23,6 +23,7 @@
 mod charts;
 mod content;
 pub(crate) mod html;
+mod lacks;
 mod quantity;
 pub(crate) mod rig;
 pub(crate) mod skins;
@@ -32,6 +33,7 @@ pub use content::{
     FileStamp, KeyFigure, MethodRow, Page, PageTable, PageVerdict, PageWarning, PoseRef, Provenance, ScoredPose,
     ScoredSet, StrengthSweep, SweptStrength, Tone, WorstVertexRow,
 };
+pub use lacks::{LacksRow, lacks_table};
 pub use quantity::{Quantity, show_change};
 pub use rig::{RigArc, RigBone, RigMirror, RigView};
 pub use skins::{DrawnSurface, Precision, ShownPose, SkinView, shown_positions};

@@ -5,10 +5,12 @@
 //! the report's 3D view draw it. The skin that the page shows is that of the GLB: what the export loses, the page says.
 
 mod bundle;
+mod contents;
 mod headline;
 #[cfg(test)]
 mod tests;
 
+pub use contents::{ViewerContents, ViewerCost};
 pub use headline::headline;
 
 use crate::length::LengthUnit;

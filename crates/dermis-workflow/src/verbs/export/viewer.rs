@@ -7,13 +7,13 @@ use crate::load::{FileNote, PoseSet, ReadOptions, load_motion, load_pose_sets};
 use crate::measure::measure;
 use crate::output::Output;
 use crate::recipe::{FitRecipe, Input, Watch, seen, step};
-use crate::report::viewer::{Viewer, ViewerFrame, every, headline};
-use crate::report::{ScoredExamples, SetRole, show_length, unit_of};
+use crate::report::viewer::{Viewer, ViewerContents, ViewerCost, ViewerFrame, every, headline};
+use crate::report::{ScoredExamples, SetRole, unit_of};
 use crate::verbs::export::drivers::{
     Driven, DrivenGlb, DrivenReport, MorphNormals, PoseSpaceReport, driven_glb, is_pose_space, pose_space_glb, refusal,
 };
 use dermis_io::ModelFile;
-use dermis_report::page::{KeyFigure, Quantity, shown_positions};
+use dermis_report::page::shown_positions;
 use dermis_rig::{ExampleSet, Frame, Motion};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -137,37 +137,22 @@ impl ViewerExport {
                 (made.shapes, made.bytes, made.motion.as_ref().map(cost), made.training.as_ref().map(cost))
             }
         };
-        let figure =
-            |label: &str, value: Quantity, note: &str| KeyFigure { label: label.into(), value, note: note.into() };
-        let count = |n: usize| Quantity::Count(n as u64);
-        let figures = vec![
-            figure("Vertices", count(rig.mesh().positions.len()), ""),
-            figure("Bones", count(rig.skeleton().len()), ""),
-            figure("Morph targets", count(shapes), "driven by the joints"),
-            figure("GLB", Quantity::Bytes(bytes as u64), glb),
-            figure("Model", Quantity::Bytes(model.baked().bytes() as u64), "in a Rust program"),
-        ];
-        let mut notes = Vec::new();
-        let sets = [("this motion", of_motion), ("the training poses", of_training)];
-        if let Some((name, (with, alone))) = sets.into_iter().find_map(|(name, cost)| Some((name, cost?))) {
-            notes.push(format!(
-                "“learnt” is the skin of {shapes} morph targets, whose weights this page computes from the joints. Over {name} it is \
-                 {} rms from the model itself, at most {}; the rig's own weights are {} rms from it.",
-                show_length(with.0, &unit),
-                show_length(with.1, &unit),
-                show_length(alone.0, &unit)
-            ));
-        }
+        let costs = [("this motion", of_motion), ("the training poses", of_training)];
+        let made = ViewerContents {
+            vertices: rig.mesh().positions.len(),
+            bones: rig.skeleton().len(),
+            shapes,
+            glb_bytes: bytes,
+            model_bytes: model.baked().bytes(),
+            cost: costs.into_iter().find_map(|(over, cost)| {
+                let (learnt, (weights, _)) = cost?;
+                Some(ViewerCost { over, learnt, weights })
+            }),
+        };
         let frames = shown.map_or(&[][..], |shown| &shown.motion.frames);
         let truth = shown.and_then(|shown| shown.truth.as_ref());
         let step = every(truth.map_or(0, ExampleSet::len), rig.mesh().positions.len());
-        if truth.is_some() && step > 1 {
-            notes.push(format!("The page holds the true skin of one frame in {step}."));
-        }
-        notes.push(format!(
-            "{glb} beside this page holds the same character for programs that read glTF. This page alone is enough to send: it needs \
-             no network and no other file."
-        ));
+        let (figures, notes) = (made.figures(glb), made.notes(glb, &unit, truth.map(|_| step)));
         let frames = frames.iter().enumerate().map(|(at, frame)| ViewerFrame {
             label: frame.label.clone(),
             time: frame.time.unwrap_or(at as f64 / 24.0),

@@ -7,10 +7,8 @@ use dermis_deform::Baked;
 use dermis_fit::Progress;
 use dermis_fit::method::{FitInput, MweMethod, RidgeSlider};
 use dermis_measure::ErrorAccumulator;
-use dermis_report::page::{
-    KeyFigure, Page, PoseRef, Provenance, Quantity, ScoredPose, ScoredSet, ShownPose, SkinView, StrengthSweep,
-    SweptStrength, shown_positions,
-};
+use dermis_report::page::{Page, Provenance, shown_positions};
+use dermis_report::ridge_page::{RidgePage, RidgePageStep};
 use dermis_report::unit_of;
 use dermis_rig::glam::DVec3;
 use dermis_rig::{Example, ExampleSet};
@@ -87,57 +85,26 @@ impl RidgeSweep {
 
     /// The sweep as a page: errors over s, and the skin of one held-out pose at every s.
     pub fn page(&self, loaded: &LoadedRig, held_out: &ExampleSet) -> Page {
-        let rig = &loaded.rig;
-        let target = shown(held_out).map_or(vec![], |example| shown_positions(&example.positions));
-        let label = |step: &RidgeStep| format!("s = {:.1e}", step.s);
-        let frame = |(at, step): (usize, &RidgeStep)| ShownPose {
-            label: label(step),
-            set: "held out".into(),
-            note: shown(held_out).map_or(String::new(), |example| example.label.clone()),
-            pose: Some(PoseRef { set: 0, pose: at }),
-            target: target.clone(),
-            model: shown_positions(&step.shown),
-            ..ShownPose::default()
+        let pose = shown(held_out);
+        let step = |step: &RidgeStep| RidgePageStep {
+            s: step.s,
+            train: step.train,
+            held_out: step.held_out,
+            skin: shown_positions(&step.shown),
         };
-        let score =
-            |step: &RidgeStep| ScoredPose { label: label(step), rms: step.held_out as f32, ..ScoredPose::default() };
-        let point = |step: &RidgeStep| SweptStrength {
-            s: step.s as f32,
-            train_rms: step.train as f32,
-            validated_rms: step.held_out as f32,
-        };
-        Page {
-            title: format!("{}: a sweep of λ", rig.name()),
-            subtitle: format!(
-                "enveloping of {} vertices solved again {} times; one pose of the walk at every ridge",
-                self.vertices,
-                self.steps.len()
-            ),
+        let page = RidgePage {
+            name: loaded.rig.name(),
+            mesh: loaded.rig.mesh(),
             unit: unit_of(&loaded.space),
-            model_name: "mwe".into(),
-            figures: vec![KeyFigure {
-                label: "To solve again".into(),
-                value: Quantity::Seconds(self.seconds() as f32),
-                note: format!(
-                    "median, {} vertices, {} poses, on the machine that made this page",
-                    self.vertices, self.poses
-                ),
-            }],
-            view: Some(SkinView {
-                triangles: rig.mesh().triangles.clone(),
-                rest: shown_positions(&rig.mesh().positions),
-                poses: self.steps.iter().enumerate().map(frame).collect(),
-                ..SkinView::default()
-            }),
-            sets: vec![ScoredSet { name: "held out, by ridge".into(), poses: self.steps.iter().map(score).collect() }],
-            sweep: Some(StrengthSweep {
-                points: self.steps.iter().map(point).collect(),
-                chosen_s: self.chosen as f32,
-                what: "the held-out walk".into(),
-            }),
+            training_poses: self.poses,
+            seconds: self.seconds(),
+            chosen: self.chosen,
+            pose: pose.map_or(String::new(), |example| example.label.clone()),
+            target: pose.map_or(vec![], |example| shown_positions(&example.positions)),
+            steps: self.steps.iter().map(step).collect(),
             provenance: Provenance { program: crate::PROGRAM.into(), ..Provenance::default() },
-            ..Page::default()
-        }
+        };
+        page.page()
     }
 }
 

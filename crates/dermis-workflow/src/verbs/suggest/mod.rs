@@ -4,7 +4,7 @@ pub mod error;
 pub(crate) mod recipe;
 
 use crate::error::Error;
-use crate::report::page::{PageTable, Quantity};
+use crate::report::page::{LacksRow, PageTable, lacks_table};
 use dermis_fit::Progress;
 use dermis_fit::design::{DesignError, Known};
 use dermis_io::{Contents, Format, ModelFile, Record};
@@ -120,24 +120,13 @@ pub fn expected(region: &Region) -> Option<String> {
 
 /// Returns what training lacks as a table of the report.
 pub fn advice_table(advice: &Advice) -> PageTable {
-    let text = |text: String| Quantity::Text(text);
-    let row = |r: &Region| {
-        vec![
-            text(r.joint.clone()),
-            Quantity::Share(r.share as f32),
-            text(phrases(r).join("; ")),
-            text(expected(r).unwrap_or_default()),
-        ]
+    let row = |region: &Region| LacksRow {
+        joint: region.joint.clone(),
+        share: region.share,
+        beyond: phrases(region),
+        to_sculpt: expected(region),
     };
-    PageTable {
-        title: "What training lacks".into(),
-        note: "By the joint that moves the skin most: its part of the squared error that these poses are expected to have, where they \
-               take joints beyond training, and the rms error expected there after sculpting one, two and three of them. Expected from \
-               poses alone, not measured"
-            .into(),
-        columns: ["skin of", "expected error", "joints", "to sculpt"].map(String::from).to_vec(),
-        rows: advice.regions.iter().map(row).collect(),
-    }
+    lacks_table(advice.regions.iter().map(row))
 }
 
 /// Returns the JSON of `suggest`.

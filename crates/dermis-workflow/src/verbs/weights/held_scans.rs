@@ -1,8 +1,9 @@
 //! Scans that no fit of weights saw: the honest figure of weights from scans.
 
 use crate::error::Error;
-use crate::report::page::{PageVerdict, Tone};
-use crate::report::{LengthUnit, show_length};
+use crate::report::LengthUnit;
+use crate::report::page::PageVerdict;
+use crate::report::scan_page::held_scans_verdict;
 use crate::verbs::weights::scan_poses::{scan_json, scan_poses};
 use dermis_fit::ScanSurface;
 use dermis_fit::register::Registration;
@@ -53,31 +54,13 @@ impl HeldOutScans {
 
     /// The sentence to take away.
     pub fn verdict(&self, unit: &LengthUnit) -> PageVerdict {
-        let scans = self.surfaces.len();
-        let posed: Vec<f64> =
-            self.found.iter().filter_map(|one| one.found.as_ref().ok()).map(|pose| pose.of_scan).collect();
-        let [Some(now), start] = self.distances() else {
-            let text = format!("Held out: no pose explains any of {scans} scans that the fit did not see.");
-            return PageVerdict { text, tone: Tone::Bad };
-        };
-        let on_skin = 100.0 * posed.iter().sum::<f64>() / posed.len() as f64;
-        let which = match (posed.len(), scans) {
-            (1, 1) => "the scan that the fit did not see lies".into(),
-            (posed, scans) if posed == scans => format!("{scans} scans that the fit did not see lie"),
-            (posed, scans) => format!("{posed} of the {scans} scans that the fit did not see have a pose; they lie"),
-        };
-        let off = show_length(now, unit);
-        let mut text =
-            format!("Held out: {which} {off} off the skin, rms along the normals, with {on_skin:.1} % on it.");
-        if let Some(start) = start {
-            text += &format!(" With the weights of the start it is {}.", show_length(start, unit));
-        }
-        let tone = match start {
-            Some(start) if now > start => Tone::Bad,
-            _ if posed.len() < scans => Tone::Caution,
-            _ => Tone::Good,
-        };
-        PageVerdict { text, tone }
+        let posed = self.found.iter().filter_map(|one| one.found.as_ref().ok());
+        held_scans_verdict(
+            self.surfaces.len(),
+            &posed.map(|pose| pose.of_scan).collect::<Vec<_>>(),
+            self.distances(),
+            unit,
+        )
     }
 
     /// As JSON; lengths in metres, angles in degrees.
