@@ -246,7 +246,7 @@ class DERMIS_OT_decompose(jobs.JobOperator, bpy.types.Operator):
         if not moved > 0.0:
             raise Unreadable(f"{thing.name} does not move from frame {first} to {last}")
         faces, count = reading.triangles(thing.data), self.bones
-        options = {"influences": self.influences, "tie": "tree" if self.connected else None}
+        options = {"influences": self.influences, "tree": self.connected}
         rest = reading.rest_positions(thing.data)
 
         def work(progress):

@@ -221,6 +221,10 @@ def test_old_keywords_are_refused_with_the_new_ones(arm: Arm, tmp_path: Any) -> 
             dermis.exercise(EXERCISE, tmp_path / "out.npz", **{old: 3})  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"decompose\(\) has no smooth; say smoothness"):
         dermis.decompose(vertices=frames, faces=arm.faces, bones=3, smooth=1.0)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"decompose\(\) has no tie; say tree or rotation_only"):
+        dermis.decompose(vertices=frames, faces=arm.faces, bones=3, tie="tree")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"invert\(\) has no method; say algorithm"):
+        dermis.invert(arm.rest, arm.rest, method="auto")  # type: ignore[call-arg]
 
 
 def test_decompositions_and_inversions_refuse_what_they_cannot_take(arm: Arm) -> None:
@@ -258,4 +262,4 @@ def test_decompositions_and_inversions_refuse_what_they_cannot_take(arm: Arm) ->
         with refused(pattern):
             dermis.invert(arm.rest, arm.rest, deformer=bend, **keywords)  # type: ignore[arg-type]
     with refused("'auto', 'gauss-newton' or 'direction-set' is expected"):
-        dermis.invert(arm.rest, arm.rest, deformer=bend, method="newton")  # type: ignore[arg-type]
+        dermis.invert(arm.rest, arm.rest, deformer=bend, algorithm="newton")  # type: ignore[arg-type]

@@ -44,13 +44,8 @@ impl Model {
         return Ok(Self { model });
         #[cfg(feature = "formats")]
         {
-            let header = ModelHeader {
-                method: report.method.to_owned(),
-                program: concat!("dermis ", env!("CARGO_PKG_VERSION")).into(),
-                settings: report.settings.clone(),
-                report: serde_json::to_value(&report.details)?,
-                ..ModelHeader::default()
-            };
+            let program = concat!("dermis ", env!("CARGO_PKG_VERSION"));
+            let header = ModelHeader::of_fit(program, report.method, &report.settings, &report.details)?;
             Ok(ModelFile { model, space: rig.loaded.space.clone(), header }.into())
         }
     }

@@ -98,6 +98,28 @@ pub struct ModelHeader {
     pub evidence: Option<Evidence>,
 }
 
+impl ModelHeader {
+    /// Returns the header of a fit that `program` made.
+    ///
+    /// # Errors
+    /// What serde says of a report that is no JSON.
+    pub fn of_fit(
+        program: &str,
+        method: &str,
+        settings: &[(String, String)],
+        report: &impl Serialize,
+    ) -> Result<Self, serde_json::Error> {
+        Ok(Self {
+            method: method.to_owned(),
+            program: program.to_owned(),
+            settings: settings.to_vec(),
+            report: serde_json::to_value(report)?,
+            recipe: None,
+            evidence: None,
+        })
+    }
+}
+
 /// The header as stored.
 #[derive(Serialize, Deserialize)]
 struct Stored {

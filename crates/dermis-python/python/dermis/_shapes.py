@@ -49,7 +49,9 @@ class Decomposition:
         return f"<dermis.Decomposition: {bones} bones, {poses} frames of {len(self.rig.rest_vertices)} vertices>"
 
 
-@_renamed(smooth="smoothness")
+@_renamed(
+    smooth="smoothness", method="algorithm", tie="tree or rotation_only", effort="quality", frozen="freeze_vertices"
+)
 def decompose(
     *sequences: Path,
     vertices: ArrayLike | None = None,
@@ -57,17 +59,18 @@ def decompose(
     rest_vertices: ArrayLike | None = None,
     bones: int | None = None,
     bandwidth: float | None = None,
-    method: Literal["search", "clustering", "given-bones", "given-weights", "refine"] = "search",
+    algorithm: Literal["search", "clustering", "given-bones", "given-weights", "refine"] = "search",
     given: Path | None = None,
-    frozen: Sequence[int] | None = None,
+    freeze_vertices: Sequence[int] | None = None,
     max_error: float | None = None,
     kind: Literal["rigid", "affine"] | dict[str, Any] | None = None,
     influences: int | None = None,
-    effort: Literal["fast", "quality"] | None = None,
+    quality: bool = False,
     seed: int | None = None,
     stop_at: float | None = None,
     smoothness: float | None = None,
-    tie: Literal["none", "tree", "rotations"] | None = None,
+    tree: bool = False,
+    rotation_only: bool = False,
     rest: str | None = None,
     up: Literal["y", "z"] | None = None,
     unit: float | None = None,
@@ -93,11 +96,11 @@ def decompose(
         How many bones; with `max_error` how many there may be.
     bandwidth : float, optional
         Of 'clustering', instead of `bones`: as many as triangles turn apart by so much.
-    method : {'search', 'clustering', 'given-bones', 'given-weights', 'refine'}
+    algorithm : {'search', 'clustering', 'given-bones', 'given-weights', 'refine'}
         How bones and weights are found.
     given : path, optional
-        Of the last three methods: the file with bones or weights.
-    frozen : sequence of int, optional
+        Of the last three algorithms: the file with bones or weights.
+    freeze_vertices : sequence of int, optional
         Of 'refine': vertices whose weights stay.
     max_error : float, optional
         Rms distance in metres that as few bones as possible are to reach.
@@ -105,16 +108,18 @@ def decompose(
         Which transforms a bone may have; ``{"near-rigid": {"stiffness": s}}`` lies between.
     influences : int, optional
         Influences per vertex at most.
-    effort : {'fast', 'quality'}, optional
-        How long to search.
+    quality : bool
+        Of 'search': whether to search several times as long, for an error lower by a few percent.
     seed : int, optional
         Seed of the search.
     stop_at : float, optional
         Rms distance in metres at which the search may stop.
     smoothness : float, optional
         Strength that draws weights to those of their neighbours.
-    tie : {'none', 'tree', 'rotations'}, optional
-        What ties bones together.
+    tree : bool
+        Whether rigid bones are tied together in a tree with joints.
+    rotation_only : bool
+        Whether the bones of a tree turn about their joints and do nothing else; the root moves.
     rest : str, optional
         The frame that serves as rest shape, by label or number.
     up, unit, fps
@@ -137,8 +142,8 @@ def decompose(
     """
     own: dict[str, Any] = {
         "search": dict(
-            bones=bones, max_error=max_error, kind=kind, influences=influences, effort=effort, seed=seed,
-            stop_at=stop_at, smooth=smoothness,
+            bones=bones, max_error=max_error, kind=kind, influences=influences, effort="quality" if quality else None,
+            seed=seed, stop_at=stop_at, smooth=smoothness,
         ),
         "clustering": dict(
             bones={"bandwidth": bandwidth} if bandwidth is not None else {"number": bones}, kind=kind,
@@ -147,34 +152,37 @@ def decompose(
         "given-bones": dict(bones=_input(given), influences=influences, seed=seed, smooth=smoothness),
         "given-weights": dict(weights=_input(given), kind=kind, seed=seed),
         "refine": dict(
-            start=_input(given), frozen=None if frozen is None else list(frozen), kind=kind, influences=influences,
-            seed=seed, smooth=smoothness,
+            start=_input(given), frozen=None if freeze_vertices is None else list(freeze_vertices), kind=kind,
+            influences=influences, seed=seed, smooth=smoothness,
         ),
     }
-    if method not in own:
-        raise Error(f"method is {method!r}; one of {', '.join(map(repr, own))} is expected")
-    if method == "search" and bones is None:
+    if algorithm not in own:
+        raise Error(f"algorithm is {algorithm!r}; one of {', '.join(map(repr, own))} is expected")
+    if algorithm == "search" and bones is None:
         raise Error("bones is missing", "say how many bones there are, or may be")
-    if method == "clustering" and (bones is None) == (bandwidth is None):
-        raise Error("method 'clustering' takes one of bones and bandwidth")
-    if method in ("given-bones", "given-weights", "refine") and given is None:
-        raise Error(f"method {method!r} needs given, a file")
+    if algorithm == "clustering" and (bones is None) == (bandwidth is None):
+        raise Error("algorithm 'clustering' takes one of bones and bandwidth")
+    if algorithm in ("given-bones", "given-weights", "refine") and given is None:
+        raise Error(f"algorithm {algorithm!r} needs given, a file")
     named = _given(
-        bones=bones, bandwidth=bandwidth, given=given, frozen=frozen, max_error=max_error, kind=kind,
-        influences=influences, effort=effort, seed=seed, stop_at=stop_at, smoothness=smoothness,
+        bones=bones, bandwidth=bandwidth, given=given, freeze_vertices=freeze_vertices, max_error=max_error, kind=kind,
+        influences=influences, quality=quality or None, seed=seed, stop_at=stop_at, smoothness=smoothness,
     )
-    takes = {"given": method in ("given-bones", "given-weights", "refine"), "bandwidth": method == "clustering"}
-    takes["bones"] = method in ("search", "clustering")
-    takes["smoothness"] = "smooth" in own[method]
+    takes = {"given": algorithm in ("given-bones", "given-weights", "refine"), "bandwidth": algorithm == "clustering"}
+    takes["bones"] = algorithm in ("search", "clustering")
+    takes["smoothness"] = "smooth" in own[algorithm]
+    takes["freeze_vertices"] = algorithm == "refine"
+    takes["quality"] = algorithm == "search"
     for name in named:
         python = name.replace("-", "_")
-        if not takes.get(python, python in own[method]):
-            raise Error(f"{python} has no effect with method={method!r}")
+        if not takes.get(python, python in own[algorithm]):
+            raise Error(f"{python} has no effect with algorithm={algorithm!r}")
 
     def recipe(inputs: Files, target: Path) -> dict[str, Any]:
         return {
             "decompose": _given(
-                sequences=_inputs(inputs), rest=rest, method={method: _given(**own[method])}, tie=tie,
+                sequences=_inputs(inputs), rest=rest, method={algorithm: _given(**own[algorithm])},
+                tie="rotations" if rotation_only else "tree" if tree else None,
                 read=_read(up=up, unit=unit, fps=fps) if vertices is None else None, out=_text(target),
                 report=_text(report), existing=_existing(replace),
             )
@@ -277,6 +285,7 @@ class Inversion:
     limited: int
 
 
+@_renamed(method="algorithm")
 def invert(
     rig: Path | Rig | ArrayLike,
     sculpts: Files | ArrayLike,
@@ -286,7 +295,7 @@ def invert(
     poses: Path | None = None,
     at: Sequence[int | str | None] | None = None,
     out: Path | None = None,
-    method: Literal["auto", "gauss-newton", "direction-set"] = "auto",
+    algorithm: Literal["auto", "gauss-newton", "direction-set"] = "auto",
     coupled: Literal["refuse", "iterate"] = "refuse",
     max_calls: int | None = None,
     max_correction: float | None = None,
@@ -319,7 +328,7 @@ def invert(
         With files: the pose of each sculpt, a frame of `poses` or a label.
     out : path, optional
         With files: where the corrections go, a bundle, a GLB or a folder.
-    method : {'auto', 'gauss-newton', 'direction-set'}
+    algorithm : {'auto', 'gauss-newton', 'direction-set'}
         How a displacement is searched.
     coupled : {'refuse', 'iterate'}
         What to do with a deformer that moves vertices because others moved.
@@ -369,7 +378,7 @@ def invert(
             expected = f"{points.shape} or (N, {points.shape[0]}, 3)"
             raise Error(f"sculpts has shape {targets.shape}; {expected} is expected")
         found = _dermis._invert(
-            points, targets[None] if one else targets, deformer, lockstep, method, coupled, max_calls, max_correction,
+            points, targets[None] if one else targets, deformer, lockstep, algorithm, coupled, max_calls, max_correction,
             tolerance,
         )
 
@@ -402,7 +411,7 @@ def invert(
             if place is not None:
                 file["at"] = str(place)
     recipe = _given(
-        rig=_input(rig), sculpts=files, poses=_input(poses), method=method, coupled=coupled, vertices=vertices,
+        rig=_input(rig), sculpts=files, poses=_input(poses), method=algorithm, coupled=coupled, vertices=vertices,
         max_correction=max_correction,
         deformer={"skinning": deformer} if isinstance(deformer, str) else deformer,
         read=_read(up=up, unit=unit, fps=fps, trust_order=trust_order or None), out=_text(out),

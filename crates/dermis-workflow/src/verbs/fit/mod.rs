@@ -68,14 +68,8 @@ pub fn unseen_leverage(
 /// What was learnt as a model: baked, with the rig and the poses it was trained on.
 fn baked(loaded: &LoadedRig, learnt: Learnt, poses: &[BoneTransforms]) -> Result<Fitted, Error> {
     let (model, report, solved) = learnt.rigged(&loaded.rig, poses)?;
-    let details = serde_json::to_value(&report.details).map_err(|e| Error::Internal(e.to_string()))?;
-    let header = ModelHeader {
-        method: report.method.to_owned(),
-        program: crate::PROGRAM.into(),
-        settings: report.settings.clone(),
-        report: details,
-        ..ModelHeader::default()
-    };
+    let header = ModelHeader::of_fit(crate::PROGRAM, report.method, &report.settings, &report.details)
+        .map_err(|e| Error::Internal(e.to_string()))?;
     let model = ModelFile { model, space: loaded.space.clone(), header };
     Ok(Fitted { model, seconds: 0.0, report, solved })
 }
