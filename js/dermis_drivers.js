@@ -13,7 +13,7 @@ export class Drivers {
     demand(table !== null && typeof table === "object", "an object is expected");
     const { format, version, kind, bones, shapes, offset, clamp } = table;
     demand(format === "dermis-drivers", `format is ${format}, not dermis-drivers`);
-    const isPoseSpace = version === 2 && kind === "pose-space";
+    const isPoseSpace = (version === 2 || version === 3) && kind === "pose-space";
     demand(version === 1 || isPoseSpace, `this reader does not know version ${version}, kind ${kind}`);
     const lists = isPoseSpace ? ["bones", "shapes", "joints", "channels", "regions"] : ["bones", "shapes", "joints", "matrix"];
     lists.forEach((name) => demand(Array.isArray(table[name]), `${name} is no list`));
@@ -37,10 +37,11 @@ export class Drivers {
         sum(XYZ.map((k) => world[4 * k + r] * inverse_bind[k][c])) + (c === 3 ? world[12 + r] : 0)));
     });
     const weights = Float64Array.from(this.offset);
-    this.addTo(weights, transforms, channels);
+    const windows = new Float64Array(weights.length).fill(1);
+    this.addTo(weights, transforms, channels, windows);
     // A bone scaled to zero has no inverse. NaN would hide the whole mesh, so the weight of the bind pose replaces it.
     const [least, largest] = this.clamp;
-    return weights.map((w, i) => Math.min(Math.max(Number.isFinite(w) ? w : this.offset[i], least), largest));
+    return weights.map((w, i) => windows[i] * Math.min(Math.max(Number.isFinite(w) ? w : this.offset[i], least), largest));
   }
 }
 
@@ -80,21 +81,24 @@ function jointModel({ length, sigma, bones, joints, matrix, shapes }) {
   };
 }
 
-/** Checks a table of version 2. Returns what adds the values of all regions to the weights. */
+/** Checks a table of version 2 or 3. Returns what adds the values of all regions to the weights, and multiplies the windows. */
 function poseSpace({ coordinates, kernel, linear, bones, joints, channels, regions, shapes }) {
   const [size, kernelOf] = [COORDINATE_SIZES[coordinates?.kind], KERNELS[kernel?.kind]];
   demand(size && kernelOf, `this reader does not know coordinates ${coordinates?.kind} or kernel ${kernel?.kind}`);
   demand(kernel.sigma > 0 && Number.isFinite(kernel.sigma), `sigma is ${kernel.sigma}`);
   const { swing, twist } = coordinates;
   demand(coordinates.kind !== "swing-twist" || Number.isFinite(swing + twist), `swing is ${swing} and twist is ${twist}`);
-  const ofJoints = joints.map(({ path, axis, limit }, j) => {
+  const ofJoints = joints.map(({ path, axis, limit, part }, j) => {
     demand(Array.isArray(path), `joint ${j} has no path`);
+    const hasPart = part === undefined || (coordinates.kind === "swing-twist" && ["swing", "twist"].includes(part));
+    demand(hasPart, `joint ${j} reads the part ${part} of coordinates ${coordinates.kind}`);
+    const kinds = { ...coordinates, swing: part === "twist" ? 0 : swing, twist: part === "swing" ? 0 : twist };
     demand(path.flat().every((bone) => bones[bone]), `joint ${j} names a bone that is not in the table`);
     checkLimit(limit, `joint ${j}`);
     checkRows([axis], 1, 3, `axis of joint ${j}`);
     const q = (transforms) =>
       path.map(([a, b]) => product3(inverse3(transforms[a]), transforms[b])).reduce(product3, IDENTITY);
-    return { size, of: (transforms) => limited(coordinate(q(transforms), axis, coordinates), limit) };
+    return { size, of: (transforms) => limited(coordinate(q(transforms), axis, kinds), limit) };
   });
   const ofChannels = channels.map(({ name, scale, limit }) => {
     demand(Number.isFinite(scale), `channel ${name}: scale is ${scale}`);
@@ -102,7 +106,7 @@ function poseSpace({ coordinates, kernel, linear, bones, joints, channels, regio
     return { size: 1, of: (_, values) => limited([scale * (values[name] ?? 0)], limit) };
   });
   const all = [...ofJoints, ...ofChannels];
-  const adders = regions.map(({ relevance, centres, shapes: targets, matrix }, r) => {
+  const adders = regions.map(({ relevance, centres, shapes: targets, matrix, windows = [] }, r) => {
     [relevance, centres, targets].forEach((list) => demand(Array.isArray(list), `region ${r} lacks a list`));
     demand(relevance.every(([j]) => all[j]), `region ${r} names a coordinate that is not there`);
     demand(relevance.every(([, a]) => a >= 0 && Number.isFinite(a)), `region ${r} has a relevance that is no number, or negative`);
@@ -110,13 +114,18 @@ function poseSpace({ coordinates, kernel, linear, bones, joints, channels, regio
     const sizes = relevance.map(([j]) => all[j].size);
     checkRows(centres, centres.length, sum(sizes), `centres of region ${r}`);
     checkRows(matrix, targets.length, centres.length + (linear ? sum(sizes) : 0), `matrix of region ${r}`);
+    demand(Array.isArray(windows) && (windows.length === 0 || windows.length === targets.length), `region ${r}: a window per shape is expected`);
+    windows.forEach((window) => {
+      checkRows([window.relevance], 1, relevance.length, `window of region ${r}`);
+      demand(centres[window.centre] && window.relevance.every((b) => b >= 0), `a window of region ${r} names a centre that is not there, or is negative`);
+    });
     const phi = (x, y) => kernelOf(relevance.map(([, a], n) => a * squaredDistance(x[n], y[n]) / kernel.sigma ** 2));
     const origin = sizes.map((size) => new Array(size).fill(0));
     const points = centres.map((centre) => {
       const y = sizes.map((size, n) => centre.slice(sum(sizes.slice(0, n)), sum(sizes.slice(0, n + 1))));
       return { y, atBind: phi(origin, y) };
     });
-    return (weights, x) => {
+    return (weights, x, factors) => {
       const here = relevance.map(([j]) => x[j]);
       const toOrigin = phi(here, origin);
       const values = points.map(({ y, atBind }) => (kernel.kind === "polyharmonic"
@@ -124,11 +133,14 @@ function poseSpace({ coordinates, kernel, linear, bones, joints, channels, regio
         : phi(here, y) - toOrigin * atBind));
       if (linear) values.push(...relevance.flatMap(([, a], n) => here[n].map((number) => Math.sqrt(a) * number)));
       targets.forEach((shape, i) => { weights[shape] += dot(matrix[i], values); });
+      windows.forEach(({ centre, relevance: b }, i) => {
+        factors[targets[i]] *= windowAt(sum(b.map((b, n) => b * squaredDistance(here[n], points[centre].y[n]))));
+      });
     };
   });
-  return (weights, transforms, values) => {
+  return (weights, transforms, values, factors) => {
     const x = all.map(({ of }) => of(transforms, values));
-    adders.forEach((add) => add(weights, x));
+    adders.forEach((add) => add(weights, x, factors));
   };
 }
 
@@ -137,6 +149,12 @@ const KERNELS = { // φ from r², one for every coordinate of a region
   wendland: (squares) => squares.map(Math.sqrt).reduce((p, r) => (r < 1 ? p * (1 - r) ** 7 * (7 * r + 1) : 0), 1),
   polyharmonic: (squares) => -Math.sqrt(sum(squares)),
 };
+
+/** One up to r = ¾, zero from r = 1, and smooth between. */
+function windowAt(square) {
+  const t = Math.min(Math.max(4 * Math.sqrt(square) - 3, 0), 1);
+  return 1 - t * t * (3 - 2 * t);
+}
 
 function limited(x, limit) {
   const norm = Math.hypot(...x);

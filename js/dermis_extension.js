@@ -4,8 +4,8 @@
 /** The names of the extensions that this file reads. */
 export const EXTENSIONS = ["DERMIS_joint_drivers", "DERMIS_pose_space"];
 
-/** The version of both that this file knows. A pose space without one is of version 1. */
-const VERSION = 1;
+/** The versions that this file knows. A pose space without one is of version 1; version 2 has windows and parts of rotations. */
+const VERSIONS = { DERMIS_joint_drivers: [1], DERMIS_pose_space: [1, 2] };
 
 /**
  * Returns the bones of a node's skin: `node`, `joint` (its number in the skin), `name`, `inverse_bind` (three rows). `matrices` are
@@ -33,8 +33,8 @@ export function extensionTable(json, node, bones) {
   demand(name, node, `the node has none of the extensions ${EXTENSIONS.join(", ")}`);
   const content = json.nodes[node].extensions[name];
   demand(content !== null && typeof content === "object", node, `${name} is no object`);
-  const { version = VERSION, ...fields } = content;
-  demand(version === VERSION, node, `${name} is of version ${version}, and this reader knows ${VERSION}`);
+  const { version = 1, ...fields } = content;
+  demand(VERSIONS[name].includes(version), node, `${name} is of version ${version}, and this reader knows ${VERSIONS[name].join(" and ")}`);
   demand(Array.isArray(fields.joints), node, `${name}: joints is no list`);
   const mesh = json.meshes?.[json.nodes[node].mesh];
   const count = mesh?.primitives?.[0]?.targets?.length ?? 0;
@@ -55,7 +55,7 @@ export function extensionTable(json, node, bones) {
     demand(Array.isArray(joint.path) && joint.path.every((pair) => pair?.length === 2), node, `joint ${j} of ${name} has no path of pairs`);
     return { ...joint, path: joint.path.map((pair) => pair.map((index) => numberOf(index, j))) };
   });
-  const kind = isPoseSpace ? { version: 2, kind: "pose-space" } : { version: 1 };
+  const kind = isPoseSpace ? { version: version + 1, kind: "pose-space" } : { version: 1 };
   return { ...fields, format: "dermis-drivers", ...kind, bones: [...used.keys()], joints, shapes };
 }
 

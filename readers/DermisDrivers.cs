@@ -37,14 +37,14 @@ namespace Dermis
             Json.Demand(table["format"].Text == "dermis-drivers", "format is " + table["format"].Text);
             double version = table["version"].Number;
             string kind = table.Has("kind") ? table["kind"].Text : "";
-            bool isKnown = version == 1 || (version == 2 && kind == "pose-space");
+            bool isKnown = version == 1 || ((version == 2 || version == 3) && kind == "pose-space");
             Json.Demand(isKnown, "this reader does not know version " + version + " of kind \"" + kind + "\"");
             Bones = table["bones"].List.Select(bone => bone["name"].Text).ToArray();
             inverseBind = table["bones"].List.Select(bone => bone["inverse_bind"].Rows(3, 4, "inverse_bind")).ToArray();
             Shapes = table["shapes"].List.Select(shape => shape.Text).ToArray();
             offset = table["offset"].Numbers(Shapes.Length, "offset");
             clamp = table["clamp"].Numbers(2, "clamp");
-            if (version == 2)
+            if (version != 1)
             {
                 poseSpace = new PoseSpace(table, Bones.Length, Shapes.Length);
                 return;
@@ -66,14 +66,15 @@ namespace Dermis
             for (int bone = 0; bone < Bones.Length; bone++)
                 transforms[bone] = Transform(worldOf(Bones[bone]), inverseBind[bone]);
             var weights = (double[])offset.Clone();
-            if (poseSpace != null) poseSpace.AddTo(weights, transforms, channels);
+            double[] windows = weights.Select(weight => 1.0).ToArray();
+            if (poseSpace != null) poseSpace.AddTo(weights, transforms, channels, windows);
             double[] z = joints.SelectMany(joint => CoordinatesOf(joint, transforms)).ToArray();
             for (int i = 0; i < matrix.Length; i++) weights[i] += Numbers.Dot(matrix[i], z);
             for (int i = 0; i < weights.Length; i++)
             {
                 // A bone scaled to zero has no inverse. NaN would hide the mesh; the bind pose's weight replaces it.
                 bool isFinite = !double.IsNaN(weights[i]) && !double.IsInfinity(weights[i]);
-                weights[i] = Numbers.Between(clamp[0], isFinite ? weights[i] : offset[i], clamp[1]);
+                weights[i] = windows[i] * Numbers.Between(clamp[0], isFinite ? weights[i] : offset[i], clamp[1]);
             }
             return weights;
         }

@@ -1,4 +1,4 @@
-// The pose space of a driver table, version 2: coordinates of joints and channels, and the values of regions. C# 7.
+// The pose space of a driver table, version 2 or 3: coordinates of joints and channels, and the values of regions. C# 7.
 using System;
 using System.Collections.Generic;
 using System.Linq;
@@ -15,7 +15,7 @@ namespace Dermis
         readonly List<Channel> channels;
         readonly List<Region> regions;
 
-        sealed class Joint { public int[][] Path; public double[] Axis; public double Limit; }
+        sealed class Joint { public int[][] Path; public double[] Axis; public double Limit; public Coordinates Kind; }
 
         sealed class Channel { public string Name; public double Scale, Limit; }
 
@@ -24,7 +24,10 @@ namespace Dermis
             public int[] Parts, Sizes, Shapes; // coordinates, how many numbers each has, morph targets
             public double[] Relevance, AtBind; // AtBind: kernels between the bind pose and the centres
             public double[][] Centres, Matrix;
+            public Window[] Windows; // one for each of the shapes, or none
         }
+
+        sealed class Window { public int Centre; public double[] Relevance; }
 
         public PoseSpace(Json table, int bones, int shapes)
         {
@@ -43,6 +46,7 @@ namespace Dermis
                 Path = joint["path"].List.Select(pair => Pair(pair, bones)).ToArray(),
                 Axis = joint["axis"].Numbers(3, "axis of a joint"),
                 Limit = Limit(joint),
+                Kind = Part(joint),
             }).ToList();
             channels = table["channels"].List.Select(channel => new Channel
             {
@@ -57,6 +61,21 @@ namespace Dermis
         public static double Limit(Json joint)
         {
             return joint["limit"].IsNull ? double.PositiveInfinity : joint["limit"].Number;
+        }
+
+        /// <summary>The coordinates of a joint: of a part of its rotation the scale of the other part is zero.</summary>
+        Coordinates Part(Json joint)
+        {
+            if (!joint.Has("part")) return coordinates;
+            string part = joint["part"].Text;
+            bool isKnown = coordinates.Kind == "swing-twist" && (part == "swing" || part == "twist");
+            Json.Demand(isKnown, "a joint reads the part " + part + " of coordinates " + coordinates.Kind);
+            return new Coordinates
+            {
+                Kind = coordinates.Kind,
+                Swing = part == "swing" ? coordinates.Swing : 0,
+                Twist = part == "twist" ? coordinates.Twist : 0,
+            };
         }
 
         static int[] Pair(Json pair, int bones)
@@ -81,12 +100,20 @@ namespace Dermis
             int values = centres + (linear ? size : 0);
             region.Centres = json["centres"].Rows(centres, size, "centres of a region");
             region.Matrix = json["matrix"].Rows(region.Shapes.Length, values, "matrix of a region");
+            region.Windows = !json.Has("windows") ? new Window[0] : json["windows"].List.Select(window => new Window
+            {
+                Centre = window["centre"].Index(centres, "centre of a window"),
+                Relevance = window["relevance"].Numbers(relevance.Count, "relevance of a window"),
+            }).ToArray();
+            bool hasAll = region.Windows.Length == 0 || region.Windows.Length == region.Shapes.Length;
+            Json.Demand(hasAll, "a region has not a window per shape");
             region.AtBind = region.Centres.Select(centre => Phi(region, new double[size], centre)).ToArray();
             return region;
         }
 
-        /// <summary>Adds the values of all regions, times their matrices, to the weights.</summary>
-        public void AddTo(double[] weights, double[][][] transforms, IReadOnlyDictionary<string, double> values)
+        /// <summary>Adds the values of all regions, times their matrices, to the weights; multiplies the windows of shapes.</summary>
+        public void AddTo(
+            double[] weights, double[][][] transforms, IReadOnlyDictionary<string, double> values, double[] windows)
         {
             var x = new List<double[]>();
             foreach (Joint joint in joints)
@@ -94,7 +121,7 @@ namespace Dermis
                 double[][] q = Numbers.Matrix((r, c) => r == c ? 1 : 0);
                 foreach (int[] pair in joint.Path)
                     q = Numbers.Product(q, Numbers.Product(Numbers.Inverse(transforms[pair[0]]), transforms[pair[1]]));
-                x.Add(Numbers.Limited(coordinates.Of(q, joint.Axis), joint.Limit));
+                x.Add(Numbers.Limited(joint.Kind.Of(q, joint.Axis), joint.Limit));
             }
             foreach (Channel channel in channels)
             {
@@ -119,7 +146,22 @@ namespace Dermis
                 double[] all = kappa.ToArray();
                 for (int i = 0; i < region.Shapes.Length; i++)
                     weights[region.Shapes[i]] += Numbers.Dot(region.Matrix[i], all);
+                for (int i = 0; i < region.Windows.Length; i++)
+                    windows[region.Shapes[i]] *= At(region, region.Windows[i], here);
             }
+        }
+
+        /// <summary>A window: one up to r = 3/4, zero from r = 1, and smooth between.</summary>
+        static double At(Region region, Window window, double[] here)
+        {
+            double square = 0;
+            for (int n = 0, at = 0; n < region.Parts.Length; at += region.Sizes[n++])
+            {
+                double distance = Numbers.SquaredDistance(here, region.Centres[window.Centre], at, region.Sizes[n]);
+                square += window.Relevance[n] * distance;
+            }
+            double t = Numbers.Between(0, 4 * Math.Sqrt(square) - 3, 1);
+            return 1 - t * t * (3 - 2 * t);
         }
 
         /// <summary>The kernel of two points, each with the numbers of all coordinates of the region.</summary>

@@ -58,14 +58,17 @@ func weights(world_of: Callable, channels := {}) -> PackedFloat64Array:
 					entry += world[4 * k + r] * bone.inverse_bind[k][c]
 				(translation if c == 3 else linear)[-1].append(entry)
 	var result: PackedFloat64Array = _table.offset.duplicate()
+	var windows := PackedFloat64Array()
+	windows.resize(result.size())
+	windows.fill(1.0)
 	if _table.version == 1:
 		_add_joint_model(result, linear, translation)
 	else:
-		_add_pose_space(result, linear, channels)
+		_add_pose_space(result, linear, channels, windows)
 	for i in result.size():
 		# A bone scaled to zero has no inverse. NaN would hide the whole mesh; the bind pose's weight replaces it.
 		var weight: float = result[i] if is_finite(result[i]) else _table.offset[i]
-		result[i] = clampf(weight, _table.clamp[0], _table.clamp[1])
+		result[i] = windows[i] * clampf(weight, _table.clamp[0], _table.clamp[1])
 	return result
 
 
@@ -103,14 +106,17 @@ func _g_minus_one(x: PackedFloat64Array, y: PackedFloat64Array) -> float:
 	return exp(-Rotation.squared_distance(x, y, 0, 12) / (_table.sigma * _table.sigma)) - 1.0
 
 
-## Version 2: adds the values of all regions.
-func _add_pose_space(to: PackedFloat64Array, linear: Array, channels: Dictionary) -> void:
+## Versions 2 and 3: adds the values of all regions, and multiplies the windows of shapes.
+func _add_pose_space(to: PackedFloat64Array, linear: Array, channels: Dictionary, windows: PackedFloat64Array) -> void:
 	var x: Array[PackedFloat64Array] = []
 	for joint: Dictionary in _table.joints:
 		var q := PackedFloat64Array([1, 0, 0, 0, 1, 0, 0, 0, 1])
 		for pair: Array in joint.path:
 			q = Rotation.product(q, Rotation.product(Rotation.inverse(linear[pair[0]]), linear[pair[1]]))
-		x.append(Rotation.limited(Rotation.coordinate(q, joint.axis, _table.coordinates), joint.limit))
+		var kinds: Dictionary = _table.coordinates.duplicate()
+		if joint.has("part"): # the scale of the other part is zero
+			kinds["twist" if joint.part == "swing" else "swing"] = 0.0
+		x.append(Rotation.limited(Rotation.coordinate(q, joint.axis, kinds), joint.limit))
 	for channel: Dictionary in _table.channels:
 		x.append(Rotation.limited(PackedFloat64Array([channel.scale * channels.get(channel.name, 0.0)]), channel.limit))
 	for region: Dictionary in _table.regions:
@@ -131,6 +137,21 @@ func _add_pose_space(to: PackedFloat64Array, linear: Array, channels: Dictionary
 		values.append_array(tail)
 		for i: int in region.shapes.size():
 			to[region.shapes[i]] += Rotation.dot(region.matrix[i], values)
+		for i: int in region.get("windows", []).size():
+			windows[region.shapes[i]] *= _window(region, region.windows[i], here)
+
+
+## A window: one up to r = ¾, zero from r = 1, and smooth between.
+func _window(region: Dictionary, window: Dictionary, here: PackedFloat64Array) -> float:
+	var centre: PackedFloat64Array = region.centres[window.centre]
+	var square := 0.0
+	var at := 0
+	for n: int in region.relevance.size():
+		var size := Table.size_of(_table, region.relevance[n][0])
+		square += window.relevance[n] * Rotation.squared_distance(here, centre, at, size)
+		at += size
+	var t := clampf(4.0 * sqrt(square) - 3.0, 0.0, 1.0)
+	return 1.0 - t * t * (3.0 - 2.0 * t)
 
 
 ## The kernel of two points, each with the numbers of all coordinates of the region.

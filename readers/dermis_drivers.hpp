@@ -21,7 +21,7 @@ public:
         Json::demand(table["format"].text() == "dermis-drivers", "format is " + table["format"].text());
         const double version = table["version"].number();
         const std::string kind = table.has("kind") ? table["kind"].text() : "";
-        const bool is_known = version == 1 || (version == 2 && kind == "pose-space");
+        const bool is_known = version == 1 || ((version == 2 || version == 3) && kind == "pose-space");
         std::ostringstream found;
         found << "version " << version << (kind.empty() ? "" : ", kind " + kind);
         Json::demand(is_known, "this reader does not know " + found.str());
@@ -54,14 +54,14 @@ public:
 
     /// The same from M = T B⁻¹ of every name in `bones`, for an engine that has inverse bind matrices of its own.
     Numbers weights_of(const std::vector<Transform>& transforms, const Channels& channels = {}) const {
-        Numbers weights = offset;
-        if (pose_space) pose_space->add_to(weights, transforms, channels);
+        Numbers weights = offset, windows(offset.size(), 1);
+        if (pose_space) pose_space->add_to(weights, transforms, channels, windows);
         Numbers z;
         for (const Joint& joint : joints) append_coordinates(z, joint, transforms);
         for (std::size_t i = 0; i < matrix.size(); ++i) weights[i] += dot(matrix[i], z);
         // A bone scaled to zero has no inverse. NaN would hide the whole mesh; the weight of the bind pose replaces it.
         for (std::size_t i = 0; i < weights.size(); ++i)
-            weights[i] = std::clamp(std::isfinite(weights[i]) ? weights[i] : offset[i], clamp[0], clamp[1]);
+            weights[i] = windows[i] * std::clamp(std::isfinite(weights[i]) ? weights[i] : offset[i], clamp[0], clamp[1]);
         return weights;
     }
 

@@ -12,7 +12,7 @@ const POSE_SPACE_FIELDS: Array[String] = ["coordinates", "kernel", "linear", "ch
 static func refusal(table: Variant) -> String:
 	if not table is Dictionary or table.get("format") != "dermis-drivers":
 		return "format is not dermis-drivers"
-	var is_pose_space: bool = table.get("version") == 2.0 and table.get("kind") == "pose-space"
+	var is_pose_space: bool = table.get("version") in [2.0, 3.0] and table.get("kind") == "pose-space"
 	if table.get("version") != 1.0 and not is_pose_space:
 		return "this reader does not know version %s, kind %s" % [table.get("version"), table.get("kind")]
 	for field: String in FIELDS + (POSE_SPACE_FIELDS if is_pose_space else JOINT_MODEL_FIELDS):
@@ -52,6 +52,8 @@ static func _pose_space_refusal(table: Dictionary) -> String:
 	for joint: Dictionary in table.joints:
 		if not _are_rows([joint.axis], 1, 3):
 			return "axis of a joint is not three numbers"
+		if joint.has("part") and (table.coordinates.kind != "swing-twist" or not joint.part in ["swing", "twist"]):
+			return "a joint reads the part %s of coordinates %s" % [joint.part, table.coordinates.kind]
 		for pair: Array in joint.path:
 			if pair.size() != 2 or not _is_place(pair[0], table.bones) or not _is_place(pair[1], table.bones):
 				return "a path names a bone that is not in the table"
@@ -69,6 +71,12 @@ static func _pose_space_refusal(table: Dictionary) -> String:
 			return "a centre has not %s numbers" % size
 		if not _are_rows(region.matrix, region.shapes.size(), count + (size if table.linear else 0)):
 			return "matrix of a region has not a row per shape and a column per value"
+		var windows: Array = region.get("windows", [])
+		if not windows.is_empty() and windows.size() != region.shapes.size():
+			return "a region has not a window per shape"
+		for window: Dictionary in windows:
+			if not _is_place(window.centre, region.centres) or not _are_rows([window.relevance], 1, region.relevance.size()):
+				return "a window has no centre of its region, or not a number per coordinate"
 	return ""
 
 

@@ -31,7 +31,7 @@ for (const name of ['DERMIS_joint_drivers', 'DERMIS_pose_space']) {
 
 /** What a schema must refuse: each changes the content. Counts that depend on each other are no matter of a schema. */
 const damages = {
-  'another version': (content) => { content.version = 2; },
+  'another version': (content) => { content.version = 3; },
   'no offset': (content) => { delete content.offset; },
   'a clamp of one number': (content) => { content.clamp.pop(); },
   'a joint without limit': (content) => { delete content.joints[0].limit; },

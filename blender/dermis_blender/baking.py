@@ -117,11 +117,14 @@ def drive(thing, table, names):
     done, or nothing.
     """
     rig, keys = character.armature(thing), thing.data.shape_keys
-    if table["coordinates"]["kind"] != "chord" or table["kernel"]["kind"] != "gaussian" or table["linear"] or table["channels"]:
+    kinds = table["coordinates"]
+    parts = [joint.get("part", "whole") for joint in table["joints"]]
+    is_driven = kinds["kind"] == "chord" or (kinds["kind"] == "swing-twist" and "whole" not in parts)
+    if not is_driven or table["kernel"]["kind"] != "gaussian" or table["linear"] or table["channels"]:
         return "its shapes are driven by more than the turns of joints"
     bones = [bone["name"] for bone in table["bones"]]
     joints = []
-    for joint in table["joints"]:
+    for joint, part in zip(table["joints"], parts):
         path = [[bones[a], bones[b]] for a, b in joint["path"]]
         if len(path) != 1:
             return "a joint is driven over several bones"
@@ -129,7 +132,12 @@ def drive(thing, table, names):
         found = rig.data.bones.get(bone)
         if found is None or found.parent is None or found.parent.name != above:
             return f"{bone} is driven against {above}, which is not its parent"
-        joints.append((bone, joint["limit"]))
+        if part == "whole":
+            joints.append((_Chord(rig, bone), joint["limit"]))
+        elif part == "swing":
+            joints.append((_Swing(rig, bone, joint["axis"], kinds["swing"]), joint["limit"]))
+        else:
+            joints.append((_Twist(rig, bone, joint["axis"], kinds["twist"]), joint["limit"]))
     made = {}
 
     def value(name, text, variables):
@@ -143,13 +151,14 @@ def drive(thing, table, names):
     sigma2 = table["kernel"]["sigma"] ** 2
     turned = {}
     scale = {}
-    for number, (bone, limit) in enumerate(joints):
-        turned[number] = [(axis, (rig, bone, f"ROT_{axis.upper()}")) for axis in "wxyz"]
-        w = [("w", (rig, bone, "ROT_W"))]
-        far = value(f"x {number}", "4*(1-w*w)", w)
+    size = 9 if kinds["kind"] == "chord" else 5
+    for number, (joint, limit) in enumerate(joints):
+        angles = [(axis, (rig, joint.bone, f"ROT_{axis.upper()}")) for axis in "wxyz"]
+        turned[number] = [(letter, value(f"{letter} {number}", text, angles)) for letter, text in joint.read()] or angles
+        far = value(f"x {number}", joint.distance(np.zeros(size)), turned[number])
         # |x| beyond the limit is scaled to it.
         scale[number] = (far, None if limit is None else value(f"s {number}", f"{limit:.9g}/max(sqrt(x),{limit:.9g})", [("x", far)]))
-    terms = {name: [] for name in names}
+    terms, windows = {name: [] for name in names}, {}
     for r, region in enumerate(table["regions"]):
         relevance = region["relevance"]
         at_rest = [value(f"r {r} {j}", "x" if scale[j][1] is None else "s*s*x", _given(scale[j])) for j, _ in relevance]
@@ -160,18 +169,21 @@ def drive(thing, table, names):
         for m, centre in enumerate(region["centres"]):
             distances, constant = [], 0.0
             for n, (j, a) in enumerate(relevance):
-                y = np.array(centre[9 * n : 9 * n + 9]).reshape(3, 3).T * np.sqrt(2.0) + np.eye(3)
-                q = _local(rig, joints[j][0], y)
-                rest = 4.0 * (1.0 - q[0] ** 2)
+                y = np.array(centre[size * n : size * n + size])
+                rest = float(y @ y)
                 constant += a * rest / sigma2
-                dot = "+".join(f"{c:.9g}*{axis}" for c, axis in zip(q, "wxyz"))
-                straight = value(f"d {r} {m} {j}", f"4*(1-pow({dot},2))".replace("+-", "-"), turned[j])
+                straight = value(f"d {r} {m} {j}", joints[j][0].distance(y), turned[j])
                 if scale[j][1] is not None:
                     text = f"s*s*x-s*(x+{rest:.9g}-d)+{rest:.9g}"
                     straight = value(f"l {r} {m} {j}", text, [("d", straight), *_given(scale[j])])
                 distances.append(straight)
             text = "exp(-(" + "+".join(f"{a / sigma2:.9g}*v{n}" for n, (_, a) in enumerate(relevance)) + f"))-{np.exp(-constant):.9g}*n"
             kernel = value(f"k {r} {m}", text, [*((f"v{n}", name) for n, name in enumerate(distances)), ("n", near)])
+            for shape, window in zip(region["shapes"], region.get("windows", [])):
+                if window["centre"] == m:
+                    square = "+".join(f"{b:.9g}*v{n}" for n, b in enumerate(window["relevance"]) if b)
+                    edge = value(f"e {r} {shape}", f"min(max(4*sqrt({square})-3,0),1)", [(f"v{n}", name) for n, name in enumerate(distances)])
+                    windows[names[shape]] = value(f"w {r} {shape}", "1-t*t*(3-2*t)", [("t", edge)])
             for row, shape in zip(region["matrix"], region["shapes"]):
                 if row[m]:
                     terms[names[shape]].append((row[m], kernel))
@@ -179,11 +191,75 @@ def drive(thing, table, names):
     for at, name in enumerate(names):
         text = "+".join([f"{table['offset'][at]:.9g}", *(f"{c:.9g}*v{n}" for n, (c, _) in enumerate(terms[name]))]).replace("+-", "-")
         text = f"min(max({text},{low:.9g}),{high:.9g})"
+        variables = [(f"v{n}", k) for n, (_, k) in enumerate(terms[name])]
+        if name in windows:
+            text, variables = f"e*{text}", [*variables, ("e", windows[name])]
         if len(text) > 250:
             return "a shape has too many neighbours"
         key = keys.key_blocks[name]
-        _driver(key.driver_add("value").driver, text, [(f"v{n}", k) for n, (_, k) in enumerate(terms[name])], keys)
+        _driver(key.driver_add("value").driver, text, variables, keys)
     return ""
+
+
+class _Chord:
+    """The rotation of a joint as its chord: |x - y|² = 4 (1 - (q·q')²) of the quaternions."""
+
+    def __init__(self, rig, bone):
+        self.rig, self.bone = rig, bone
+
+    def read(self):
+        """Properties that distances are computed from, by their letters; none for the quaternion itself."""
+        return []
+
+    def distance(self, y):
+        """The squared distance to the numbers of a centre, as an expression."""
+        q = _local(self.rig, self.bone, y.reshape(3, 3).T * np.sqrt(2.0) + np.eye(3))
+        if abs(q[0]) == 1.0:
+            return "4*(1-w*w)"
+        return _signed(f"4*(1-pow({'+'.join(f'{c:.9g}*{axis}' for c, axis in zip(q, 'wxyz'))},2))")
+
+
+class _Swing:
+    """The swing of a joint, s (R a - a): |x - y|² = s² (1 + |v|² - 2 (R a)·v) with v = a + y/s."""
+
+    def __init__(self, rig, bone, axis, scale):
+        self.bone, self.scale, self.frame = bone, scale, _frame(rig, bone)
+        self.axis = self.frame @ np.array(axis)
+
+    def read(self):
+        return []
+
+    def distance(self, y):
+        u, v = self.axis, self.axis + self.frame @ y[:3] / self.scale
+        # (R u)·v as a quadratic form of the quaternion (w, x, y, z).
+        form = np.zeros((4, 4))
+        form[0, 0] = u @ v
+        form[1:, 1:] = np.outer(u, v) + np.outer(v, u) - (u @ v) * np.eye(3)
+        form[0, 1:] = form[1:, 0] = np.cross(u, v)
+        pairs = [(i, j) for i in range(4) for j in range(i, 4) if abs(form[i, j]) > 1e-9]
+        factors = [(form[i, j] * (1 if i == j else 2), "wxyz"[i] + "*" + "wxyz"[j]) for i, j in pairs]
+        rotated = "+".join(f"{c:.7g}*{product}" for c, product in factors)
+        return _signed(f"{self.scale**2:.9g}*({1.0 + v @ v:.9g}-2*({rotated}))")
+
+
+class _Twist:
+    """The twist of a joint, s (cos t - 1, sin t), by p, the part of the quaternion along the axis."""
+
+    def __init__(self, rig, bone, axis, scale):
+        self.bone, self.scale, self.axis = bone, scale, _frame(rig, bone) @ np.array(axis)
+
+    def read(self):
+        p = "(" + "+".join(f"{c:.9g}*{axis}" for c, axis in zip(self.axis, "xyz")) + ")"
+        length = f"max(w*w+{p}*{p},1e-20)"
+        return [("c", _signed(f"(w*w-{p}*{p})/{length}")), ("s", _signed(f"2*w*{p}/{length}"))]
+
+    def distance(self, y):
+        cosine, sine = 1.0 + y[3] / self.scale, y[4] / self.scale
+        return _signed(f"{self.scale**2:.9g}*(pow(c-{cosine:.9g},2)+pow(s-{sine:.9g},2))")
+
+
+def _signed(text):
+    return text.replace("+-", "-").replace("--", "+")
 
 
 def _given(scale):
@@ -212,12 +288,17 @@ def _local(rig, bone, turn):
     """The quaternion of a joint's turn (3, 3), given in the space of the table (Y up), as the bone is set to."""
     from mathutils import Matrix
 
+    frame = _frame(rig, bone)
+    found = Matrix((frame @ turn @ frame.T).tolist()).to_quaternion()
+    return np.array([found.w, found.x, found.y, found.z])
+
+
+def _frame(rig, bone):
+    """From the space of the table (Y up) to that of the bone as it is set: a rotation (3, 3)."""
     up = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
-    inside = up @ turn @ up.T
     stand = np.array(rig.matrix_world)[:3, :3]
     rest = (stand / np.linalg.norm(stand[:, 0])) @ np.array(rig.data.bones[bone].matrix_local)[:3, :3]
-    found = Matrix((rest.T @ inside @ rest).tolist()).to_quaternion()
-    return np.array([found.w, found.x, found.y, found.z])
+    return rest.T @ up
 
 
 class DERMIS_OT_bake_cache(examples.OfCharacter, bpy.types.Operator):

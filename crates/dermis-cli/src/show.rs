@@ -58,7 +58,10 @@ pub fn correctives(ui: &Ui, report: &FitReport, unit: &LengthUnit) {
     for shape in &found.correctives {
         // A joint that drives other sculpts of the group alone is at rest here.
         let turned = shape.joints.iter().filter(|joint| joint.degrees >= 1.0);
-        let joints = turned.map(|joint| format!("{} ({:.0}°)", joint.to, joint.degrees));
+        let joints = turned.map(|joint| match joint.part {
+            "rotation" => format!("{} ({:.0}°)", joint.to, joint.degrees),
+            part => format!("{} ({part} {:.0}°)", joint.to, joint.degrees),
+        });
         let drivers: Vec<String> = joints.chain(shape.channels.iter().cloned()).collect();
         let left = shape.left.map_or(String::new(), |left| format!(", {} left in its pose", show_length(left, unit)));
         ui.print(&format!(

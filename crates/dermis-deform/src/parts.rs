@@ -214,6 +214,16 @@ impl CompiledShapes {
         if !self.names.is_empty() {
             beside("names of shapes", self.names.len(), self.count())?;
         }
+        if !self.windows.is_empty() {
+            beside("windows of shapes", self.windows.len(), self.count())?;
+            for g in 0..self.kernel.groups() {
+                let own = &self.windows[self.regions[g] as usize..self.regions[g + 1] as usize];
+                names("centres of windows", own.iter().map(|w| w.centre as usize), self.kernel.centres(g).len())?;
+                for window in own {
+                    beside("joints of windows", window.relevance.len(), self.kernel.relevance_of(g).len())?;
+                }
+            }
+        }
         // Zero must lie between, so that the bind pose stays.
         if self.clamp.is_some_and(|[low, high]| !(low <= 0.0 && high >= 0.0)) {
             return Err(DeformerError::Clamp);

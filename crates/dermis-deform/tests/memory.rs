@@ -4,7 +4,7 @@ use dermis_deform::baked::Normals;
 use dermis_deform::enveloping::{Enveloping, EnvelopingForm, Pair};
 use dermis_deform::guard::Weld;
 use dermis_deform::joints::{self, CorrectionFrame, Joints, SharedTerm, joint_feature};
-use dermis_deform::pose_space::{Carrier, CompiledShapes, Family, Joint, Kernel, PoseSpace, Remainders};
+use dermis_deform::pose_space::{Carrier, CompiledShapes, Family, Joint, JointPart, Kernel, PoseSpace, Remainders};
 use dermis_deform::rotational_regression::{TurnParts, TurnTerm, TurningJoint};
 use dermis_deform::{Base, Correction, Deformer, DualQuaternions, MeshNormals, RotationalRegression, Scratch};
 use dermis_rig::glam::{DVec3, Vec3};
@@ -107,7 +107,13 @@ fn evaluating_allocates_nothing_after_the_first_pose() {
     let mut random = Random::new(700);
     let poses: Vec<_> = (0..50).map(|_| arm.transforms(&ArmPose::random(&mut random))).collect();
     let joints: Vec<Joint> = (1..4)
-        .map(|b| Joint { parent: BoneIndex::new(b - 1), bone: BoneIndex::new(b), limit: 1.0, axis: DVec3::X })
+        .map(|b| Joint {
+            parent: BoneIndex::new(b - 1),
+            bone: BoneIndex::new(b),
+            limit: 1.0,
+            axis: DVec3::X,
+            part: JointPart::Whole,
+        })
         .collect();
     let mut kernel = Kernel::new(1.0, correction.weld.clone(), joints, vec![]);
     let (mut examples, mut x) = (Vec::new(), Vec::new());
@@ -142,6 +148,7 @@ fn evaluating_allocates_nothing_after_the_first_pose() {
         radii: vec![0.01; vertices],
         names: vec![],
         clamp: None,
+        windows: vec![],
     };
     let mut corrections: Vec<Correction> = vec![correction.into(), pose_space.into(), shapes.into()];
     for frame in [CorrectionFrame::Anchor, CorrectionFrame::Rest, CorrectionFrame::Blend] {

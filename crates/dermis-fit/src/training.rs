@@ -184,6 +184,9 @@ pub enum FitError {
         /// The example.
         example: String,
     },
+    /// Parts of rotations in coordinates that have none.
+    #[error("swing or twist alone drive sculpts in the coordinates chord and swing-twist, and in no others")]
+    NoParts,
     /// Examples that the published rule for influences cannot read.
     #[error("{examples} of {of} examples move several joints; the published rule reads examples of one joint each")]
     SeveralJoints {

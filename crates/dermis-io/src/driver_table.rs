@@ -6,7 +6,7 @@ use crate::Format;
 use crate::contents::ReadError;
 use crate::model_file::damaged;
 use crate::writing::WriteError;
-use dermis_deform::pose_space::{Coordinates, Family};
+use dermis_deform::pose_space::{Coordinates, Family, JointPart, Window};
 use dermis_deform::tables::{
     DrivenHelper, DrivingJoint, HelperTable, JointTable, NamedBone, PoseDriver, TableBone, TableJoint,
 };
@@ -25,7 +25,7 @@ pub const HELPERS: &str = "dermis-helpers";
 pub const POSE_SPACE_EXTENSION: &str = "DERMIS_pose_space";
 /// The name of the glTF extension that holds the drivers of a joint model.
 pub const JOINT_EXTENSION: &str = "DERMIS_joint_drivers";
-/// The version of both extensions.
+/// The version of both extensions, but for pose spaces with windows or with parts of rotations, which are of the next one.
 pub const EXTENSION_VERSION: u32 = 1;
 
 /// A table that can be written.
@@ -33,7 +33,7 @@ pub const EXTENSION_VERSION: u32 = 1;
 pub enum Table<'a> {
     /// Shapes of a joint model: `dermis-drivers`, version 1.
     Joints(&'a JointTable),
-    /// Shapes of a pose space: `dermis-drivers`, version 2.
+    /// Shapes of a pose space: `dermis-drivers`, version 2; with windows or parts of rotations version 3.
     PoseSpace(&'a PoseSpaceTable),
     /// Helper bones: `dermis-helpers`, version 1.
     Helpers(&'a HelperTable),
@@ -70,7 +70,13 @@ pub fn write(table: Table<'_>, generator: &str, out: &mut dyn Write) -> Result<(
 /// # Errors
 /// [`WriteError::CannotHold`] if JSON cannot hold the driver.
 pub fn pose_space_extension(driver: &PoseDriver<BoneIndex>) -> Result<Value, WriteError> {
-    extension(&DriverFile::of(driver))
+    extension(&DriverFile::of(driver), EXTENSION_VERSION + u32::from(is_extended(driver)))
+}
+
+/// Whether a driver has windows, or joints of whose rotation a part is read: readers of version 2 would pass over them.
+fn is_extended<B>(driver: &PoseDriver<B>) -> bool {
+    driver.regions.iter().any(|region| !region.windows.is_empty())
+        || driver.joints.iter().any(|joint| joint.part != JointPart::Whole)
 }
 
 /// The content of the glTF extension [`JOINT_EXTENSION`]: the fields of the table, with nodes for its bones.
@@ -80,12 +86,12 @@ pub fn pose_space_extension(driver: &PoseDriver<BoneIndex>) -> Result<Value, Wri
 /// # Errors
 /// [`WriteError::CannotHold`] if JSON cannot hold the table.
 pub fn joint_extension(table: &JointTable, bones: &IndexVec<TableBone, BoneIndex>) -> Result<Value, WriteError> {
-    extension(&JointDriverFile::of(table, |bone| bones[bone].get()))
+    extension(&JointDriverFile::of(table, |bone| bones[bone].get()), EXTENSION_VERSION)
 }
 
-fn extension(driver: &impl Serialize) -> Result<Value, WriteError> {
+fn extension(driver: &impl Serialize, version: u32) -> Result<Value, WriteError> {
     let mut content = serde_json::to_value(driver).map_err(cannot_hold)?;
-    content["version"] = EXTENSION_VERSION.into();
+    content["version"] = version.into();
     Ok(content)
 }
 
@@ -294,7 +300,7 @@ impl PoseSpaceFile {
     fn of(table: &PoseSpaceTable, generator: &str) -> Self {
         Self {
             format: DRIVERS.into(),
-            version: 2,
+            version: 2 + u32::from(is_extended(&table.driver)),
             kind: "pose-space".into(),
             generator: generator.into(),
             mesh: table.mesh.clone(),
@@ -346,6 +352,15 @@ struct PoseJointEntry {
     path: Vec<[usize; 2]>,
     axis: [f64; 3],
     limit: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    part: Option<PartEntry>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum PartEntry {
+    Swing,
+    Twist,
 }
 
 #[derive(Serialize)]
@@ -361,6 +376,14 @@ struct RegionEntry {
     centres: Vec<Vec<f64>>,
     shapes: Vec<usize>,
     matrix: Vec<Vec<f64>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    windows: Vec<WindowEntry>,
+}
+
+#[derive(Serialize)]
+struct WindowEntry {
+    centre: u32,
+    relevance: Vec<f64>,
 }
 
 impl DriverFile {
@@ -380,7 +403,13 @@ impl DriverFile {
             path: joint.path.iter().map(|pair| pair.map(TypedIndex::get)).collect(),
             axis: joint.axis,
             limit: joint.limit,
+            part: match joint.part {
+                JointPart::Whole => None,
+                JointPart::Swing => Some(PartEntry::Swing),
+                JointPart::Twist => Some(PartEntry::Twist),
+            },
         });
+        let window = |w: &Window| WindowEntry { centre: w.centre, relevance: w.relevance.clone() };
         let channels = driver.channels.iter().map(|channel| ChannelEntry {
             name: channel.name.clone(),
             scale: channel.scale,
@@ -391,6 +420,7 @@ impl DriverFile {
             centres: region.centres.clone(),
             shapes: region.shapes.clone(),
             matrix: region.matrix.clone(),
+            windows: region.windows.iter().map(window).collect(),
         });
         Self {
             coordinates,

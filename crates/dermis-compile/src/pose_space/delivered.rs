@@ -5,7 +5,7 @@ use crate::error::Limited;
 use crate::{CompileError, Warning};
 use dermis_deform::RiggedDeformer;
 use dermis_deform::baked::BakedCorrection;
-use dermis_deform::pose_space::{CompiledShapes, Kernel, KernelValues, NO_GROUP, PoseSpace, ROOM};
+use dermis_deform::pose_space::{CompiledShapes, Kernel, KernelValues, NO_GROUP, PoseSpace, ROOM, Window};
 use dermis_fit::psd::compile::{Budget, Compiler};
 use dermis_rig::Progress;
 use dermis_rig::glam::DVec3;
@@ -38,6 +38,8 @@ pub(super) struct Delivered {
     pub names: Vec<String>,
     /// Names and bounds of the weights, of correctives: these are morph targets as they are.
     pub correctives: Option<(Vec<String>, [f64; 2])>,
+    /// Where each shape may show; empty: everywhere.
+    pub windows: Vec<Window>,
 }
 
 /// The shapes of a model within the budget of `settings`.
@@ -122,6 +124,7 @@ fn whole(shapes: CompiledShapes, origin: Origin) -> Delivered {
         shapes: made,
         correctives: shapes.clamp.map(|clamp| (shapes.names.clone(), clamp)),
         names: shapes.names,
+        windows: shapes.windows,
         kernel: shapes.kernel,
         origin,
     }
@@ -160,7 +163,7 @@ fn principal(space: PoseSpace, most: usize) -> Result<Delivered, SolveError> {
         }
     }
     let (origin, names) = (Origin::OwnValues, vec![]);
-    Ok(Delivered { kernel: space.kernel, regions, shapes, origin, names, correctives: None })
+    Ok(Delivered { kernel: space.kernel, regions, shapes, origin, names, correctives: None, windows: vec![] })
 }
 
 /// Coordinates of training poses, of recombinations, and of fractions of these; about `most` altogether, and at least eight of
@@ -184,8 +187,8 @@ pub(super) fn sample_coordinates(kernel: &Kernel, most: usize) -> Vec<Vec<[f64; 
 }
 
 impl Delivered {
-    /// c of every shape from the values of a pose.
-    pub fn weights(&self, values: &[f64]) -> Vec<f64> {
+    /// c of every shape from the values of a pose, and what else the kernel found in it.
+    pub fn weights(&self, values: &[f64], pose: &KernelValues) -> Vec<f64> {
         let count = self.regions.iter().flatten().map(|(l, _)| l + 1).max().unwrap_or(0);
         let mut c = vec![0.0; count];
         for (g, region) in self.regions.iter().enumerate() {
@@ -195,6 +198,9 @@ impl Delivered {
         if let Some((_, [low, high])) = self.correctives {
             c.iter_mut().for_each(|c| *c = c.clamp(low, high));
         }
+        for (g, region) in self.regions.iter().enumerate().filter(|_| !self.windows.is_empty()) {
+            region.iter().for_each(|(l, _)| c[*l] *= self.kernel.window(&self.windows[*l], g, pose));
+        }
         c
     }
 }
@@ -203,13 +209,19 @@ impl Delivered {
 mod tests {
     use super::*;
     use dermis_deform::guard::Weld;
-    use dermis_deform::pose_space::Joint;
+    use dermis_deform::pose_space::{Joint, JointPart};
     use dermis_rig::BoneIndex;
 
     /// 300 training poses: every k-th of them, then twice as many as a third of what is asked for, in bounds.
     #[test]
     fn samples_are_about_as_many_as_asked_for() {
-        let joint = Joint { parent: BoneIndex::new(0), bone: BoneIndex::new(1), limit: 1.0, axis: DVec3::X };
+        let joint = Joint {
+            parent: BoneIndex::new(0),
+            bone: BoneIndex::new(1),
+            limit: 1.0,
+            axis: DVec3::X,
+            part: JointPart::Whole,
+        };
         let examples = (0..300).map(|s| [s as f64; ROOM]).collect();
         let kernel = Kernel::new(1.0, Weld::default(), vec![joint], examples);
         for (most, training, others) in [(usize::MAX, 100, 256), (60, 20, 40), (0, 8, 16)] {

@@ -30,6 +30,7 @@ pub(super) fn driver(delivered: &Delivered, kept: &[(usize, f64)], offset: Vec<f
             centres: kernel.centres(g).iter().map(centre).collect(),
             shapes: targets().map(|(at, _)| first_target + at).collect(),
             matrix: targets().map(|(at, row)| row.iter().map(|x| x * kept[at].1).collect()).collect(),
+            windows: targets().filter_map(|(at, _)| delivered.windows.get(kept[at].0).cloned()).collect(),
         };
         regions.push((relevance, region));
     }
@@ -48,6 +49,7 @@ pub(super) fn driver(delivered: &Delivered, kept: &[(usize, f64)], offset: Vec<f
         path: path(&kernel.weld, joint).into_iter().map(|(a, b)| [a, b]).collect(),
         axis: joint.axis.to_array(),
         limit: limit(joint.limit),
+        part: joint.part,
     };
     let first = kernel.joints.len();
     let channel = |&j: &usize| {
@@ -123,6 +125,7 @@ fn path(weld: &Weld, joint: &Joint) -> Vec<(BoneIndex, BoneIndex)> {
 mod tests {
     use super::*;
     use dermis_deform::features::relative_features;
+    use dermis_deform::pose_space::JointPart;
     use dermis_rig::BoneTransforms;
     use dermis_rig::glam::{DAffine3, DMat3, DQuat, DVec3};
 
@@ -148,7 +151,7 @@ mod tests {
             let mut welded = vec![];
             weld.apply(&pose, &mut welded);
             let (a, b) = (BoneIndex::new(trial % 8), BoneIndex::new(trial / 8 % 8));
-            let joint = Joint { parent: a, bone: b, limit: f64::INFINITY, axis: DVec3::X };
+            let joint = Joint { parent: a, bone: b, limit: f64::INFINITY, axis: DVec3::X, part: JointPart::Whole };
             let product = path(&weld, &joint)
                 .iter()
                 .fold(DMat3::IDENTITY, |r, &(from, to)| r * pose[from].matrix3.inverse() * pose[to].matrix3);

@@ -255,7 +255,7 @@ fn prepare(mut delivered: Delivered, vertices: usize, unseen: f64) -> Prepared {
     let mut values = vec![0.0; delivered.kernel.values()];
     let of_sample = |x: &Vec<[f64; ROOM]>| {
         delivered.kernel.values_at(x, &mut scratch, &mut values, |k| k);
-        delivered.weights(&values)
+        delivered.weights(&values, &scratch)
     };
     let coordinates: Vec<Vec<f64>> = samples.iter().map(of_sample).collect();
     let ranges: Vec<(f64, f64)> =
@@ -304,8 +304,9 @@ impl Skin<'_> {
     ) -> Vec<f64> {
         let kernel = &self.delivered.kernel;
         let mut values = vec![0.0; kernel.values()];
-        kernel.evaluate(pose, &mut KernelValues::default(), &mut values, |k| k);
-        let c = self.delivered.weights(&values);
+        let mut found = KernelValues::default();
+        kernel.evaluate(pose, &mut found, &mut values, |k| k);
+        let c = self.delivered.weights(&values, &found);
         // The constant shape, where there is one, comes first.
         let first = driver.offset.len() - self.kept.len();
         let mut weights = driver.offset[..first].to_vec();

@@ -33,7 +33,28 @@ pub enum Coordinates {
     },
 }
 
+/// What of a joint's rotation is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum JointPart {
+    /// All of it.
+    #[default]
+    Whole,
+    /// The swing alone. [`Coordinates::SwingTwist`] only, as [`Self::Twist`].
+    Swing,
+    /// The twist alone.
+    Twist,
+}
+
 impl Coordinates {
+    /// The same coordinates of a part of the rotation: the scale of the other part is zero.
+    pub fn of_part(self, part: JointPart) -> Self {
+        match (self, part) {
+            (Self::SwingTwist { swing, .. }, JointPart::Swing) => Self::SwingTwist { swing, twist: 0.0 },
+            (Self::SwingTwist { twist, .. }, JointPart::Twist) => Self::SwingTwist { swing: 0.0, twist },
+            (whole, _) => whole,
+        }
+    }
+
     /// How many of the [`ROOM`] numbers are used.
     pub fn dimensions(&self) -> usize {
         match self {

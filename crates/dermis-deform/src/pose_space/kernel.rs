@@ -1,6 +1,6 @@
 //! Kernels of pose space: how much a pose is like each example, seen from a group of vertices.
 
-use super::coordinates::{Coordinates, ROOM, difference, square};
+use super::coordinates::{Coordinates, JointPart, ROOM, difference, square};
 use crate::features::relative;
 use crate::guard::Weld;
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
@@ -23,6 +23,8 @@ pub struct Joint {
     pub limit: f64,
     /// The bone's direction at rest, unit length: the axis of its twist.
     pub axis: DVec3,
+    /// What of its rotation is read.
+    pub part: JointPart,
 }
 
 /// A number of the pose beside its rotations, scaled to count like an angle.
@@ -275,6 +277,11 @@ impl Kernel {
         limited
     }
 
+    /// |x_j − x_sj|² of joint (or channel) `j` and example `s`, in the pose that was evaluated last with `scratch`.
+    pub fn square_to(&self, scratch: &KernelValues, s: u32, j: u32) -> f64 {
+        scratch.squares[(s as usize + 1) * self.width() + j as usize]
+    }
+
     /// Bytes of the arrays that evaluation reads.
     pub fn bytes(&self) -> usize {
         8 * ROOM * self.examples.len()
@@ -286,7 +293,7 @@ impl Kernel {
 /// The coordinate of a joint in a welded pose, without its limit; zero if the bone it is seen from is singular.
 pub fn unlimited(coordinates: Coordinates, welded: &[DAffine3], joint: &Joint) -> [f64; ROOM] {
     let turn = relative(&welded[joint.parent.get()], &welded[joint.bone.get()]);
-    coordinates.of(&turn.map_or(DMat3::IDENTITY, |m| m.matrix3), joint.axis)
+    coordinates.of_part(joint.part).of(&turn.map_or(DMat3::IDENTITY, |m| m.matrix3), joint.axis)
 }
 
 #[cfg(test)]
@@ -295,7 +302,8 @@ mod tests {
     use super::*;
 
     fn joint() -> Joint {
-        Joint { parent: BoneIndex::new(0), bone: BoneIndex::new(1), limit: f64::INFINITY, axis: DVec3::X }
+        let (parent, bone) = (BoneIndex::new(0), BoneIndex::new(1));
+        Joint { parent, bone, limit: f64::INFINITY, axis: DVec3::X, part: JointPart::Whole }
     }
 
     fn posed(angle: f64) -> BoneTransforms {

@@ -34,9 +34,9 @@ pub mod coordinates;
 mod kernel;
 mod shapes;
 
-pub use coordinates::{Coordinates, ROOM, coordinate, difference, square};
+pub use coordinates::{Coordinates, JointPart, ROOM, coordinate, difference, square};
 pub use kernel::{Channel, Family, Joint, Kernel, KernelValues, unlimited};
-pub use shapes::CompiledShapes;
+pub use shapes::{CompiledShapes, Window, window};
 
 use crate::base::Base;
 use crate::guard::project;

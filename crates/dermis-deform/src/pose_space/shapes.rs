@@ -12,14 +12,35 @@
 //! κ the entries of the joints' rotations and A the identity; a compiled pose-space deformation has a region per joint, the
 //! joints near it among its coordinates, and few centres.
 //!
-//! Correctives have a shape per sculpt, with the sculpt's name, and weights held within 0..1: c_l is one in the sculpt's pose,
-//! and a pose on the other side of the bind pose does not show the sculpt backwards.
+//! Correctives have a shape per sculpt, with the sculpt's name, weights held within 0..1, and a [`Window`]: c_l is one in the
+//! sculpt's pose, and zero in poses that are farther from it than the bind pose is.
 
 use super::{Carrier, Kernel, KernelValues};
 use crate::base::Base;
 use crate::guard::project;
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneTransforms, Rows};
+
+/// Where a shape may show: near the pose of one centre.
+///
+/// ```text
+/// w(x) = 1 − smoothstep( (r − ¾)/¼ ),      r² = Σ_j b_j |x_j − y_j|²
+/// ```
+///
+/// y is the centre. With b_j = 1/Σ_j |y_j|² of the joints that drive the shape r is one at the bind pose.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Window {
+    /// The centre, among those of the shape's region.
+    pub centre: u32,
+    /// b of every joint and channel of the region, in the order of its relevance.
+    pub relevance: Vec<f64>,
+}
+
+/// w from r²: one up to r = ¾, zero from r = 1, and smooth between.
+pub fn window(square: f64) -> f64 {
+    let t = (4.0 * square.sqrt() - 3.0).clamp(0.0, 1.0);
+    1.0 - t * t * (3.0 - 2.0 * t)
+}
 
 /// The correction in `f64`, the reference.
 #[derive(Clone, Debug)]
@@ -42,6 +63,8 @@ pub struct CompiledShapes {
     pub names: Vec<String>,
     /// The least and the largest weight of a shape, around zero; weights are free without it.
     pub clamp: Option<[f64; 2]>,
+    /// Where each shape may show: its weight, held within its bounds, counts times this. Empty: everywhere.
+    pub windows: Vec<Window>,
 }
 
 impl CompiledShapes {
@@ -50,17 +73,18 @@ impl CompiledShapes {
         self.regions.last().map_or(0, |&n| n as usize)
     }
 
-    /// c of every shape from the values of a pose.
-    pub fn weights<T>(&self, values: &[f64], round: impl Fn(f64) -> T, out: &mut Vec<T>) {
+    /// c of every shape from the values of a pose, and what else the kernel found in it.
+    pub fn weights<T>(&self, values: &[f64], pose: &KernelValues, round: impl Fn(f64) -> T, out: &mut Vec<T>) {
         out.clear();
         let mut row = 0;
         for g in 0..self.kernel.groups() {
             let values = &values[self.kernel.range(g)];
-            for _ in self.regions[g]..self.regions[g + 1] {
+            for l in self.regions[g]..self.regions[g + 1] {
                 let a = &self.coefficients[row..row + values.len()];
                 row += values.len();
                 let free: f64 = a.iter().zip(values).map(|(a, k)| a * k).sum();
-                out.push(round(self.clamp.map_or(free, |[low, high]| free.clamp(low, high))));
+                let held = self.clamp.map_or(free, |[low, high]| free.clamp(low, high));
+                out.push(round(self.windows.get(l as usize).map_or(held, |w| held * self.kernel.window(w, g, pose))));
             }
         }
     }
@@ -68,9 +92,10 @@ impl CompiledShapes {
     /// c of every shape in a pose.
     pub fn weights_in(&self, transforms: &BoneTransforms) -> Vec<f64> {
         let mut values = vec![0.0; self.kernel.values()];
-        self.kernel.evaluate(transforms, &mut KernelValues::default(), &mut values, |k| k);
+        let mut pose = KernelValues::default();
+        self.kernel.evaluate(transforms, &mut pose, &mut values, |k| k);
         let mut weights = Vec::new();
-        self.weights(&values, |c| c, &mut weights);
+        self.weights(&values, &pose, |c| c, &mut weights);
         weights
     }
 
@@ -95,5 +120,14 @@ impl CompiledShapes {
             held += usize::from(acted);
         }
         held
+    }
+}
+
+impl Kernel {
+    /// w of a shape of group `g` in the pose that was evaluated last with `pose`.
+    pub fn window(&self, of: &Window, g: usize, pose: &KernelValues) -> f64 {
+        let centre = self.centres(g)[of.centre as usize];
+        let joints = self.relevance_of(g).iter().zip(&of.relevance).filter(|(_, b)| **b > 0.0);
+        window(joints.map(|(&(j, _), b)| b * self.square_to(pose, centre, j)).sum())
     }
 }

@@ -1,7 +1,7 @@
 //! The driver of a pose space: morph weights from kernel values, region by region.
 
 use super::TableCoordinate;
-use crate::pose_space::{Coordinates, Family};
+use crate::pose_space::{Coordinates, Family, JointPart, Window};
 
 /// How weights of morph targets follow from a pose space.
 ///
@@ -38,6 +38,8 @@ pub struct PoseJoint<B> {
     pub axis: [f64; 3],
     /// Largest norm of its coordinate, if there is a limit.
     pub limit: Option<f64>,
+    /// What of its rotation is read.
+    pub part: JointPart,
 }
 
 /// A per-pose value other than the joints, such as a muscle's contraction.
@@ -62,6 +64,8 @@ pub struct PoseRegion {
     pub shapes: Vec<usize>,
     /// A row per shape it moves, a column per value.
     pub matrix: Vec<Vec<f64>>,
+    /// Where each of the morph targets may show: its weight, clamped, counts times this. Empty: everywhere.
+    pub windows: Vec<Window>,
 }
 
 impl<B: Copy> PoseDriver<B> {
@@ -71,6 +75,7 @@ impl<B: Copy> PoseDriver<B> {
             path: joint.path.iter().map(|&[from, to]| [number(from), number(to)]).collect(),
             axis: joint.axis,
             limit: joint.limit,
+            part: joint.part,
         };
         PoseDriver {
             coordinates: self.coordinates,

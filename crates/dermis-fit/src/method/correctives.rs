@@ -3,12 +3,14 @@
 use super::base::{BaseChoice, base_in_training};
 use super::learnt::SolvedBy;
 use super::pose_space::{channels, coordinates, coordinates_line, known_channels, mirror_of};
-use super::settings::{BASE, CHANNELS, COORDINATES, GUARD, KERNEL, MIRROR, Row, SIGMA, number, some, switch, word};
+use super::settings::{
+    BASE, CHANNELS, COORDINATES, GUARD, KERNEL, MIRROR, Row, SIGMA, Setting, number, some, switch, word,
+};
 use super::{FitInput, FitReport, FitWarning, Learnt, MapSource, MethodError, MethodReport, short};
 use crate::psd::ChannelSetting;
-use crate::psd::correctives::{Corrective, CorrectiveSettings, CorrectivesReport, fit_correctives};
+use crate::psd::correctives::{Corrective, CorrectiveSettings, CorrectivesReport, Driver, Driving, fit_correctives};
 use crate::training::Progress;
-use dermis_deform::pose_space::{Coordinates, Family};
+use dermis_deform::pose_space::{Coordinates, Family, JointPart};
 use dermis_rig::Rig;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +24,8 @@ pub struct CorrectivesMethod {
     pub maps: MapSource,
     /// What rotations become before poses are compared.
     pub coordinates: Coordinates,
+    /// What of a joint's rotation drives sculpts.
+    pub driver: Driver,
     /// Channels of the poses that may drive sculpts, too.
     pub channels: Vec<ChannelSetting>,
     /// The kernel.
@@ -34,12 +38,21 @@ pub struct CorrectivesMethod {
     pub guard: bool,
 }
 
+const DRIVER: Setting = Setting::new(
+    "driver",
+    "found|swing|twist|both",
+    "found",
+    "What of a joint's rotation drives sculpts: swing and twist apart where the sculpts turned them, one of the two, or the whole",
+)
+.everyone();
+
 impl Default for CorrectivesMethod {
     fn default() -> Self {
         Self {
             base: BaseChoice::default(),
             maps: MapSource::default(),
             coordinates: Coordinates::Chord,
+            driver: Driver::default(),
             channels: Vec::new(),
             kernel: Family::Gaussian,
             sigma: None,
@@ -85,7 +98,9 @@ pub struct DrivingTurn {
     pub from: String,
     /// The bone.
     pub to: String,
-    /// By how much it is turned in the pose of the sculpt, degrees.
+    /// What of its rotation drives the shape: "rotation", "swing" or "twist".
+    pub part: &'static str,
+    /// By how much that is turned in the pose of the sculpt, degrees.
     pub degrees: f64,
 }
 
@@ -96,6 +111,7 @@ impl CorrectivesMethod {
         let sigma = SIGMA.default("how far the joints of each group of sculpts turned");
         rows.extend([
             Row::new(COORDINATES, coordinates, |own: &mut Self| &mut own.coordinates),
+            Row::new(DRIVER, word, |own| &mut own.driver),
             Row::new(CHANNELS, channels, |own| &mut own.channels),
             Row::new(KERNEL.default("gaussian"), word, |own| &mut own.kernel),
             Row::new(sigma, some(number), |own| &mut own.sigma),
@@ -108,6 +124,9 @@ impl CorrectivesMethod {
     pub(super) fn check(&self) -> Result<(), MethodError> {
         self.base.check_for("correctives")?;
         self.maps.check()?;
+        if self.driver.coordinates(self.coordinates).is_none() {
+            return Err(MethodError::Unused { setting: "driver", with: "in coordinates without swing and twist" });
+        }
         match (self.sigma, self.kernel) {
             (Some(_), Family::Polyharmonic) => {
                 Err(MethodError::Unused { setting: "sigma", with: "on the polyharmonic kernel, which has no width" })
@@ -120,6 +139,7 @@ impl CorrectivesMethod {
     pub(super) fn fit(&self, input: &FitInput<'_>, progress: Progress<'_>) -> Result<Learnt, MethodError> {
         let settings = CorrectiveSettings {
             coordinates: self.coordinates,
+            driver: self.driver,
             channels: known_channels(&self.channels, input)?,
             family: self.kernel,
             sigma: self.sigma,
@@ -140,6 +160,7 @@ impl CorrectivesMethod {
         report.settings.extend(self.maps.lines());
         report.settings.extend([
             ("coordinates".into(), coordinates_line(self.coordinates)),
+            ("driver".into(), driver_line(self.driver).into()),
             ("kernel".into(), format!("{:?}", self.kernel).to_lowercase()),
             ("sigma".into(), self.sigma.map_or("how far the joints turned".into(), short)),
             ("left and right".into(), if self.mirror { "mirrored".into() } else { "apart".into() }),
@@ -147,6 +168,16 @@ impl CorrectivesMethod {
         ]);
         report.warnings = warnings(self, &found);
         Learnt::new(base, Some(shapes.into()), input, report, SolvedBy::Other)
+    }
+}
+
+/// What of joints drives sculpts, as reports call it.
+fn driver_line(driver: Driver) -> &'static str {
+    match driver {
+        Driver::Found => "swing and twist apart",
+        Driver::Swing => "swing",
+        Driver::Twist => "twist",
+        Driver::Both => "the whole rotation",
     }
 }
 
@@ -173,7 +204,16 @@ impl CorrectivesModelReport {
             joints: shape
                 .joints
                 .iter()
-                .map(|&(from, to, angle)| DrivingTurn { from: name(from), to: name(to), degrees: angle.to_degrees() })
+                .map(|&Driving { from, to, part, angle }| DrivingTurn {
+                    from: name(from),
+                    to: name(to),
+                    part: match part {
+                        JointPart::Whole => "rotation",
+                        JointPart::Swing => "swing",
+                        JointPart::Twist => "twist",
+                    },
+                    degrees: angle.to_degrees(),
+                })
                 .collect(),
             channels: shape.channels.clone(),
             sigma: shape.sigma,

@@ -239,13 +239,22 @@ pub(super) fn coordinates(text: &str) -> Result<Coordinates, String> {
         ("rotation-vector", _) => Coordinates::RotationVector,
         ("euler", _) => Coordinates::Euler,
         ("swing-twist", _) => Coordinates::SwingTwist { swing: 1.0, twist: 1.0 },
-        (_, Some(("swing-twist", scales))) if let Some([swing, twist]) = positive(scales) => {
+        (_, Some(("swing-twist", scales))) if let Some((swing, twist)) = two_scales(scales) => {
             Coordinates::SwingTwist { swing, twist }
         }
         _ => {
-            return Err("use chord, rotation-vector, euler, or swing-twist:SWING,TWIST with two positive scales".into());
+            let scales = "two scales of 0 or more, of which one is positive";
+            return Err(format!("use chord, rotation-vector, euler, or swing-twist:SWING,TWIST with {scales}"));
         }
     })
+}
+
+/// Scales of swing and twist; zero leaves one of them out.
+fn two_scales(text: &str) -> Option<(f64, f64)> {
+    let (swing, twist) = text.split_once(',')?;
+    let scale = |text: &str| text.parse::<f64>().ok().filter(|scale| scale.is_finite() && *scale >= 0.0);
+    let both = (scale(swing)?, scale(twist)?);
+    (both.0.max(both.1) > 0.0).then_some(both)
 }
 
 pub(super) fn channels(text: &str) -> Result<Vec<ChannelSetting>, String> {

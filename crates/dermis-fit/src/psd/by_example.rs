@@ -178,6 +178,7 @@ pub fn fit_by_example(
         radii,
         names: vec![],
         clamp: None,
+        windows: vec![],
     };
     if let Some(group) = group {
         let targets = space.targets(&group, &asked.all);
@@ -453,8 +454,9 @@ fn off_cardinal(shapes: &CompiledShapes, space: &Space<'_>, group: &Group) -> f6
     let (mut values, mut weights) = (vec![0.0; shapes.kernel.values()], vec![]);
     let mut off = 0.0f64;
     for (row, &s) in group.centres.iter().enumerate() {
-        shapes.kernel.values_at(&space.examples[s as usize], &mut KernelValues::default(), &mut values, |k| k);
-        shapes.weights(&values, |w| w, &mut weights);
+        let mut pose = KernelValues::default();
+        shapes.kernel.values_at(&space.examples[s as usize], &mut pose, &mut values, |k| k);
+        shapes.weights(&values, &pose, |w| w, &mut weights);
         let of = |(e, w): (usize, &f64)| (w - f64::from(u8::from(e == row))).abs();
         off = weights.iter().enumerate().map(of).fold(off, f64::max);
     }

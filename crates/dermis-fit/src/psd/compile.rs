@@ -359,7 +359,18 @@ impl<'a> Compiler<'a> {
         let (terms, displacements) = super::eigenskin::terms_of(of_vertex)?;
         let (carrier, radii) = (self.model.carrier.clone(), self.model.radii.clone());
         let (names, clamp) = (vec![], None);
-        Ok(CompiledShapes { kernel, regions, coefficients, carrier, terms, displacements, radii, names, clamp })
+        Ok(CompiledShapes {
+            kernel,
+            regions,
+            coefficients,
+            carrier,
+            terms,
+            displacements,
+            radii,
+            names,
+            clamp,
+            windows: vec![],
+        })
     }
 
     fn judge(&self, shapes: &CompiledShapes, weights: &Mat<f64>, budget: Budget) -> BudgetPoint {

@@ -1,12 +1,17 @@
 //! Correctives: a shape per sculpt, with one weight that the joints of its pose drive.
 //!
 //! ```text
-//! d_v(x) = Σ_s c_s(x) D_sv,      c_s(x) = clamp( Σ_t A_st k_g(x, x_t), 0, 1 ),      A = (K_g + ρ)⁻¹
+//! d_v(x) = Σ_s c_s(x) D_sv,      c_s(x) = clamp( Σ_t A_st k_g(x, x_t), 0, 1 ) w_s(x),      A = (K_g + ρ)⁻¹
+//! w_s(x) = 1 − smoothstep( (r_s − ¾)/¼ ),      r_s = |x − x_s|_s / |x_s|_s
 //! ```
 //!
 //! D_sv is the displacement that takes the base to sculpt s at vertex v. c_s is one in the pose of s, zero in the poses of the
 //! other sculpts of its group g, at the bind pose and in the poses of examples that the base shows already, and the same for all vertices, so that an engine has D_s as one morph
-//! target with the sculpt's name. The bounds make it one-sided: a sculpt at 90° does not show backwards at −45°.
+//! target with the sculpt's name.
+//!
+//! **Windows.** w_s ends a sculpt's weight where a pose is as far from the sculpt's as the bind pose is, in the joints |·|_s that
+//! drive it. So a sculpt shows on its own side of the bind pose alone, whatever the other sculpts of its group are: the
+//! coefficients A of two sculpts at 60° and 90° differ in sign, and without a window the second one shows at −45° by 0.42.
 //!
 //! **Drivers.** The joints that drive a sculpt are those that turned in its pose and blend the skin it moved. Joint j of bones a
 //! and b scores
@@ -19,15 +24,17 @@
 //! influence maps score; where none of those turned, any that did. So a pose taken from a shot, in which every joint turns a
 //! little, drives a sculpt of the elbow by the elbow alone.
 //!
+//! **Swing and twist.** By default the swing and the twist of a joint are drivers apart ([`Driver::Found`]): a sculpt of a bent
+//! elbow is driven by its bend, whichever way the forearm is twisted, until a sculpt of the group tells of the twist.
+//!
 //! **Groups.** Sculpts that share a driver, or move the same skin by more than 1e-4 rest diagonals, form a group and are
 //! compared by the joints of all of them. Sculpts in one pose of their group have one weight; where they move the same vertex,
 //! it takes their mean.
 //!
 //! **Falloff.** σ of a group is the largest |x_s| in it: the weight of a lone sculpt at 90° is 0.55 at 45°, 0.92 at 120°, and
-//! 0.10 where the joint turns by 90° about a perpendicular axis. Beyond 1.25 times its largest chord the guard holds a joint.
-//! Against the sculpt it is zero to −90°, and 0.14 at −135°, which is as far from 90° the other way round.
+//! 0.06 where the joint turns by 90° about a perpendicular axis. Beyond 1.25 times its largest chord the guard holds a joint.
 //!
-//! Source: Lewis, Cordner & Fong 2000; the bounds, the drivers and the groups are ours.
+//! Source: Lewis, Cordner & Fong 2000; the bounds, the windows, the drivers and the groups are ours.
 
 use super::displacements::Displacements;
 use super::eigenskin::terms_of;
@@ -35,7 +42,7 @@ use super::space::Space;
 use super::{ChannelSetting, EXACT, PsdSettings, Singular, UNMOVED, UNTOUCHED, check, radii};
 use crate::training::{FitError, Progress, Training, of_table};
 use dermis_deform::Base;
-use dermis_deform::pose_space::{Carrier, CompiledShapes, Coordinates, Family};
+use dermis_deform::pose_space::{Carrier, CompiledShapes, Coordinates, Family, JointPart, Window};
 use dermis_rig::glam::{DQuat, DVec3};
 use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mirror, Rows, VertexIndex};
 use dermis_solve::Interpolation;
@@ -51,11 +58,46 @@ const SHARED: f64 = 1e-4;
 /// Poses of a group, in its σ, that are one: as files round.
 const ALIKE: f64 = 1e-6;
 
+/// What of a joint's rotation drives sculpts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Driver {
+    /// Its swing and its twist apart, each where sculpts turned it.
+    #[default]
+    Found,
+    /// Its swing alone.
+    Swing,
+    /// Its twist alone.
+    Twist,
+    /// The whole rotation.
+    Both,
+}
+
+impl Driver {
+    /// The coordinates that a fit compares poses by, and the parts of each joint among them. `None` where coordinates have no parts.
+    pub fn coordinates(self, coordinates: Coordinates) -> Option<(Coordinates, Vec<JointPart>)> {
+        let apart = match coordinates {
+            // A chord's swing and twist have the lengths of its own where the other is zero.
+            Coordinates::Chord => Coordinates::SwingTwist { swing: 1.0, twist: 1.0 },
+            other => other,
+        };
+        let has_parts = matches!(apart, Coordinates::SwingTwist { .. });
+        match self {
+            Self::Found if has_parts => Some((apart, vec![JointPart::Swing, JointPart::Twist])),
+            Self::Found | Self::Both => Some((coordinates, vec![JointPart::Whole])),
+            Self::Swing => has_parts.then_some((apart, vec![JointPart::Swing])),
+            Self::Twist => has_parts.then_some((apart, vec![JointPart::Twist])),
+        }
+    }
+}
+
 /// What a caller sets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CorrectiveSettings {
     /// What a joint's rotation becomes before poses are compared.
     pub coordinates: Coordinates,
+    /// What of a joint's rotation drives sculpts.
+    pub driver: Driver,
     /// Channels of the poses that may drive sculpts, too.
     pub channels: Vec<ChannelSetting>,
     /// The kernel.
@@ -73,8 +115,8 @@ pub struct CorrectiveSettings {
 pub struct Corrective {
     /// Its name: that of the example, made unique.
     pub name: String,
-    /// The joints that drive it and its group, and by how many radians each is turned in its pose.
-    pub joints: Vec<(BoneIndex, BoneIndex, f64)>,
+    /// The joints that drive it and its group.
+    pub joints: Vec<Driving>,
     /// The channels that drive it.
     pub channels: Vec<String>,
     /// σ of its group.
@@ -85,6 +127,19 @@ pub struct Corrective {
     pub largest: f64,
     /// How far the model stays from the sculpt in its pose, at most, metres; of a mirror image nothing is known.
     pub left: Option<f64>,
+}
+
+/// A joint that drives a sculpt.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Driving {
+    /// The bone it is seen from.
+    pub from: BoneIndex,
+    /// The bone.
+    pub to: BoneIndex,
+    /// What of its rotation drives.
+    pub part: JointPart,
+    /// By how many radians that is turned in the sculpt's pose.
+    pub angle: f64,
 }
 
 /// What a caller learns.
@@ -114,8 +169,12 @@ pub fn fit_correctives(
     settings: &CorrectiveSettings,
     progress: Progress<'_>,
 ) -> Result<(CompiledShapes, CorrectivesReport), FitError> {
+    let Some((coordinates, parts)) = settings.driver.coordinates(settings.coordinates) else {
+        return Err(FitError::NoParts);
+    };
     let space_settings = PsdSettings {
-        coordinates: settings.coordinates,
+        coordinates,
+        parts,
         channels: settings.channels.clone(),
         family: Some(settings.family),
         sigma: settings.sigma,
@@ -178,6 +237,7 @@ pub fn fit_correctives(
         radii: if settings.guard { radii(training, mirror) } else { vec![] },
         names: vec![],
         clamp: Some([0.0, 1.0]),
+        windows: vec![],
     };
     let mut of_vertex: Vec<Vec<(u32, DVec3)>> = vec![Vec::new(); training.rest.len()];
     let mut example_of = Vec::new();
@@ -188,6 +248,7 @@ pub fn fit_correctives(
         for (sculpt, row) in group.rows() {
             let shape = shapes.names.len() as u32;
             shapes.coefficients.extend((0..group.centres.len()).map(|t| a[(t, row)]));
+            shapes.windows.push(group.window(&space, sculpt, row));
             let share = group.shares(row);
             sculpt.moved.iter().for_each(|&(v, d)| of_vertex[v as usize].push((shape, d * share[&v])));
             let s = sculpt.example as usize;
@@ -195,7 +256,7 @@ pub fn fit_correctives(
                 true => names[s].clone(),
                 false => unique(&format!("{}.mirrored", names[s - names.len()]), &shapes.names),
             };
-            let (joints, channels) = group.drivers(&space, poses[s]);
+            let (joints, channels) = group.drivers(&space, s, poses[s]);
             let lengths = sculpt.moved.iter().map(|(_, d)| d.length());
             report.shapes.push(Corrective {
                 name: name.clone(),
@@ -355,13 +416,28 @@ impl<'a> Group<'a> {
         Ok(solved.weights(Mat::identity(centres.len(), centres.len()).as_ref()))
     }
 
-    /// The joints of the group with their angles in a pose, and its channels.
-    fn drivers(&self, space: &Space<'_>, pose: &BoneTransforms) -> (Vec<(BoneIndex, BoneIndex, f64)>, Vec<String>) {
+    /// Where a sculpt may show: nearer to its pose, by its own drivers, than the bind pose is.
+    fn window(&self, space: &Space<'_>, sculpt: &Sculpt, row: usize) -> Window {
+        let own = |j: u32| f64::from(u8::from(sculpt.drivers.contains(&j)));
+        let alike: Vec<(u32, f64)> = self.relevance.iter().map(|&(j, _)| (j, own(j))).collect();
+        let of_rest = space.distance_squared(&alike, self.centres[row], None);
+        Window { centre: row as u32, relevance: alike.iter().map(|(_, b)| b / of_rest).collect() }
+    }
+
+    /// The joints of the group with their angles in the pose of example `s`, and its channels.
+    fn drivers(&self, space: &Space<'_>, s: usize, pose: &BoneTransforms) -> (Vec<Driving>, Vec<String>) {
         let (joints, channels): (Vec<usize>, Vec<usize>) =
             self.relevance.iter().map(|r| r.0 as usize).partition(|&j| j < space.joints.len());
         let turned = |j: usize| {
             let joint = &space.joints[j];
-            (joint.parent, joint.bone, angle(pose, joint.parent, joint.bone))
+            // Of a part the coordinate is a chord, in its scale.
+            let chord = |scale: f64| 2.0 * (space.square_of(j, s as u32, None).sqrt() / (2.0 * scale)).min(1.0).asin();
+            let angle = match (space.coordinates(), joint.part) {
+                (Coordinates::SwingTwist { swing, .. }, JointPart::Swing) => chord(swing),
+                (Coordinates::SwingTwist { twist, .. }, JointPart::Twist) => chord(twist),
+                _ => angle(pose, joint.parent, joint.bone),
+            };
+            Driving { from: joint.parent, to: joint.bone, part: joint.part, angle }
         };
         let name = |j: usize| space.channels[j - space.joints.len()].name.clone();
         (joints.into_iter().map(turned).collect(), channels.into_iter().map(name).collect())

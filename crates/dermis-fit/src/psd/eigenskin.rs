@@ -129,7 +129,21 @@ pub fn fit_eigenskin(
     (report.psd.kernel_values, report.psd.groups) = (kernel.values(), kernel.groups());
     let (terms, displacements) = terms_of(of_vertex)?;
     let (names, clamp) = (vec![], None);
-    Ok((CompiledShapes { kernel, regions, coefficients, carrier, terms, displacements, radii, names, clamp }, report))
+    Ok((
+        CompiledShapes {
+            kernel,
+            regions,
+            coefficients,
+            carrier,
+            terms,
+            displacements,
+            radii,
+            names,
+            clamp,
+            windows: vec![],
+        },
+        report,
+    ))
 }
 
 /// The shapes of every vertex, and its displacement in each.

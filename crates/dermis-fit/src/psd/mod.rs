@@ -49,7 +49,7 @@ pub use displacements::{Singular, published, pull_back};
 use crate::training::{FitError, Progress, Ticker, Training};
 use dermis_deform::Base;
 use dermis_deform::guard::BALL_FACTOR;
-use dermis_deform::pose_space::{Carrier, Coordinates, Family, KernelValues, PoseSpace, ROOM};
+use dermis_deform::pose_space::{Carrier, Coordinates, Family, JointPart, KernelValues, PoseSpace, ROOM};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, BoneTransforms, Influences, Mirror};
 use dermis_solve::Folds;
@@ -111,6 +111,8 @@ pub struct PsdSettings {
     pub form: Form,
     /// The coordinates of a rotation when poses are compared.
     pub coordinates: Coordinates,
+    /// What of a joint's rotation is a coordinate: all of it, or parts of it, a coordinate each. Parts need [`Coordinates::SwingTwist`].
+    pub parts: Vec<JointPart>,
     /// Channels of the poses that are coordinates, too.
     pub channels: Vec<ChannelSetting>,
     /// Which joints count for a vertex.
@@ -147,6 +149,7 @@ impl PsdSettings {
         Self {
             form: Form::Inverse,
             coordinates: Coordinates::Chord,
+            parts: vec![JointPart::Whole],
             channels: Vec::new(),
             reach: Reach::Local,
             family: None,
@@ -510,8 +513,13 @@ fn check(training: &Training<'_>, maps: &[Influences], settings: &PsdSettings) -
     let channels = settings.channels.iter().filter_map(|c| c.scale);
     channels.into_iter().try_for_each(|scale| positive("channel scale", scale))?;
     if let Coordinates::SwingTwist { swing, twist } = settings.coordinates {
-        positive("swing", swing)?;
-        positive("twist", twist)?;
+        let scale = |name, value: f64| match value >= 0.0 && value.is_finite() {
+            true => Ok(()),
+            false => Err(FitError::Setting { name, value, rule: "it must be 0 or more, and finite" }),
+        };
+        scale("swing", swing)?;
+        scale("twist", twist)?;
+        positive("the larger of swing and twist", swing.max(twist))?;
     }
     if let Singular::Published { lambda, epsilon } = settings.singular {
         positive("lambda", lambda)?;

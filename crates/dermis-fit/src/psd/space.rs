@@ -4,7 +4,7 @@ use super::displacements::Displacements;
 use super::{ChannelSetting, PsdSettings, Reach, UNMOVED};
 use crate::training::Training;
 use dermis_deform::guard::{FROZEN, LIMIT_FACTOR, Weld};
-use dermis_deform::pose_space::{Channel, Coordinates, Joint, Kernel, ROOM, difference, square};
+use dermis_deform::pose_space::{Channel, Coordinates, Joint, JointPart, Kernel, ROOM, difference, square};
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, BoneTransforms, Influences, Skeleton};
 use dermis_solve::faer::Mat;
@@ -69,7 +69,9 @@ impl<'a> Space<'a> {
         }
         let mut mapped = vec![false; skeleton.len()];
         maps.rows().flatten().filter(|(_, mu)| *mu > 0.0).for_each(|(bone, _)| mapped[top[bone.get()].get()] = true);
-        let joints = joints(skeleton, &top, &mapped, weights);
+        let whole = joints(skeleton, &top, &mapped, weights);
+        let joints =
+            whole.iter().flat_map(|joint| settings.parts.iter().map(|&part| Joint { part, ..*joint })).collect();
         let channels = settings.channels.iter().map(|c| channel(c, poses)).collect();
         let mut kernel = Kernel::new(1.0, weld, joints, vec![]);
         (kernel.channels, kernel.coordinates) = (channels, settings.coordinates);
@@ -310,7 +312,13 @@ fn joints(skeleton: &Skeleton, top: &[BoneIndex], mapped: &[bool], weights: &Inf
         if of_a != of_b {
             tree.iter_mut().filter(|t| **t == of_b).for_each(|t| *t = of_a);
             let (parent, bone) = if ancestors(b).count() < ancestors(a).count() { (b, a) } else { (a, b) };
-            joints.push(Joint { parent, bone, limit: f64::INFINITY, axis: direction(skeleton, bone) });
+            joints.push(Joint {
+                parent,
+                bone,
+                limit: f64::INFINITY,
+                axis: direction(skeleton, bone),
+                part: JointPart::Whole,
+            });
         }
     }
     joints.sort_by_key(|joint| (joint.bone, joint.parent));

@@ -245,6 +245,7 @@ impl Character {
             bone: BoneIndex::new(b),
             limit: 2.0,
             axis: DVec3::X,
+            part: pose_space::JointPart::Whole,
         };
         let joints: Vec<_> = (1..BONES).map(joint).collect();
         let seen = tree::wild(&self.skeleton, &mut random, 1.5);
@@ -262,6 +263,7 @@ impl Character {
             radii: vec![0.01; self.rest.len()],
             names: vec![],
             clamp: None,
+            windows: vec![],
         })
     }
 }

@@ -41,8 +41,9 @@ use std::io::{Cursor, Read, Seek, Write};
 /// channels of pose-space deformation; shapes; rotational regression. 4: coefficients of 16 bits. 5: a base of stacked deformers.
 /// 6: shapes with names and bounded weights. 7: a base of direct delta
 /// mush; features of enveloping seen from a point.
+/// 9: windows of shapes; joints of whose rotation a part is read.
 /// Programs that know nothing of materials pass over the arrays and header fields that carry them.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 
 /// What a model file holds: a deformer with its rig, and where both come from.
 ///

@@ -4,7 +4,9 @@ use super::{Reader, Tensors, damaged, positive};
 use crate::contents::ReadError;
 use dermis_deform::baked::{BakedPoseSpace, BakedRemainders, BakedShapes};
 use dermis_deform::guard::Weld;
-use dermis_deform::pose_space::{Carrier, Channel, CompiledShapes, Coordinates, Family, Joint, Kernel, NO_GROUP, ROOM};
+use dermis_deform::pose_space::{
+    Carrier, Channel, CompiledShapes, Coordinates, Family, Joint, JointPart, Kernel, NO_GROUP, ROOM, Window,
+};
 use dermis_rig::glam::{DVec3, Vec3};
 use dermis_rig::{BoneIndex, Rig, Rows, check_offsets};
 use serde::{Deserialize, Serialize};
@@ -50,6 +52,9 @@ fn gaussian() -> String {
     "gaussian".into()
 }
 
+/// What of a joint's rotation is read, in the order of the numbers that stand for it.
+const PARTS: [JointPart; 3] = [JointPart::Whole, JointPart::Swing, JointPart::Twist];
+
 /// The arrays of a correction, and what it holds beside them.
 pub(super) fn write<'a>(t: &mut Tensors<'a>, c: &'a BakedPoseSpace, rig: &Rig) -> StoredPoseSpace {
     t.u32("pose_space.groups", &[c.groups.len()], c.groups.iter().copied());
@@ -74,6 +79,11 @@ pub(super) fn write_shapes<'a>(t: &mut Tensors<'a>, c: &'a BakedShapes, rig: &Ri
     t.rows(("shapes.offsets", "shapes.terms"), &model.terms);
     t.f32("shapes.displacements", &[c.displacements.len(), 3], c.displacements.iter().flat_map(|u| u.to_array()));
     t.f32("pose_space.radii", &[c.radii.len()], c.radii.iter().copied());
+    if !model.windows.is_empty() {
+        t.u32("shapes.window_centres", &[model.windows.len()], model.windows.iter().map(|w| w.centre));
+        let relevance = || model.windows.iter().flat_map(|w| w.relevance.iter().copied());
+        t.f64("shapes.window_relevance", &[relevance().count()], relevance());
+    }
     let kernel = write_kernel(t, &model.kernel, &model.carrier, rig);
     StoredPoseSpace { shape_names: model.names.clone(), clamp: model.clamp, ..kernel }
 }
@@ -83,6 +93,9 @@ fn write_kernel<'a>(t: &mut Tensors<'a>, k: &'a Kernel, carrier: &'a Carrier, ri
     t.u32("pose_space.joints", &[k.joints.len(), 2], joints);
     t.f64("pose_space.axes", &[k.joints.len(), 3], k.joints.iter().flat_map(|j| j.axis.to_array()));
     t.f64("pose_space.limits", &[k.joints.len()], k.joints.iter().map(|j| j.limit));
+    if k.joints.iter().any(|j| j.part != JointPart::Whole) {
+        t.u32("pose_space.parts", &[k.joints.len()], k.joints.iter().map(|j| j.part as u32));
+    }
     let mut frozen = vec![0; rig.skeleton().len()];
     k.weld.frozen().for_each(|bone| frozen[bone.get()] = 1);
     t.u32("pose_space.frozen", &[frozen.len()], frozen);
@@ -187,6 +200,10 @@ pub(super) fn read_shapes(r: &Reader<'_>, rig: &Rig, stored: &StoredPoseSpace) -
     if let Some([low, high]) = clamp.filter(|[low, high]| !(*low <= 0.0 && *high >= 0.0)) {
         return Err(damaged(format!("weights of shapes between {low} and {high}, which leave out the bind pose")));
     }
+    let windows = match r.has("shapes.window_centres") {
+        true => read_windows(r, &kernel, &regions)?,
+        false => vec![],
+    };
     let (none, radii) = (vec![], radii(r, vertices)?);
     let model = CompiledShapes {
         kernel,
@@ -198,8 +215,33 @@ pub(super) fn read_shapes(r: &Reader<'_>, rig: &Rig, stored: &StoredPoseSpace) -
         radii: none,
         names,
         clamp,
+        windows,
     };
     Ok(BakedShapes { model, displacements, radii })
+}
+
+/// The windows of shapes, region after region.
+fn read_windows(r: &Reader<'_>, kernel: &Kernel, regions: &[u32]) -> Result<Vec<Window>, ReadError> {
+    let (centres, relevance) = (r.u32("shapes.window_centres", 1)?, r.f64("shapes.window_relevance", 1)?);
+    r.count("shapes.window_centres", centres.len(), regions.last().map_or(0, |&n| n as usize))?;
+    if let Some(b) = relevance.iter().find(|b| !(b.is_finite() && **b >= 0.0)) {
+        return Err(damaged(format!("a joint counts with {b} in the window of a shape")));
+    }
+    let (mut windows, mut from) = (Vec::with_capacity(centres.len()), 0);
+    for g in 0..kernel.groups() {
+        let (joints, own) = (kernel.relevance_of(g).len(), kernel.centres(g).len());
+        for &centre in &centres[regions[g] as usize..regions[g + 1] as usize] {
+            if centre as usize >= own {
+                return Err(damaged(format!("the window of a shape is about centre {centre} of {own}")));
+            }
+            let Some(row) = relevance.get(from..from + joints) else { break };
+            windows.push(Window { centre, relevance: row.to_vec() });
+            from += joints;
+        }
+    }
+    r.count("shapes.window_relevance", relevance.len(), from)?;
+    r.count("shapes.window_centres", centres.len(), windows.len())?;
+    Ok(windows)
 }
 
 /// Weights by entry of `groups`: one per value of its group.
@@ -281,12 +323,21 @@ fn read_kernel(r: &Reader<'_>, rig: &Rig, stored: &StoredPoseSpace) -> Result<(K
         false => vec![DVec3::X; limits.len()],
     };
     r.count("pose_space.axes", axes.len(), limits.len())?;
-    let joints = ends.chunks_exact(2).zip(limits).zip(axes);
-    let joint = |((ends, limit), axis): ((&[u32], f64), DVec3)| Joint {
+    let parts = match r.has("pose_space.parts") {
+        true if matches!(coordinates, Coordinates::SwingTwist { .. }) => {
+            r.indices("pose_space.parts", 1, PARTS.len())?.into_iter().map(|part| PARTS[part as usize]).collect()
+        }
+        true => return Err(damaged(format!("parts of rotations in coordinates \"{}\"", stored.coordinates))),
+        false => vec![JointPart::Whole; limits.len()],
+    };
+    r.count("pose_space.parts", parts.len(), limits.len())?;
+    let joints = ends.chunks_exact(2).zip(limits).zip(axes).zip(parts);
+    let joint = |(((ends, limit), axis), part): (((&[u32], f64), DVec3), JointPart)| Joint {
         parent: bone(ends[0]),
         bone: bone(ends[1]),
         limit,
         axis,
+        part,
     };
     let joints: Vec<Joint> = joints.map(joint).collect();
     let channels = stored.channels.iter().map(|c| {

@@ -6,7 +6,8 @@ use dermis_deform::enveloping::{Enveloping, Pair};
 use dermis_deform::guard::Weld;
 use dermis_deform::joints::{self, CorrectionFrame, Joints, SharedTerm, joint_feature};
 use dermis_deform::pose_space::{
-    Carrier, Channel, CompiledShapes, Coordinates, Family, Joint, Kernel, NO_GROUP, PoseSpace, Remainders, coordinate,
+    Carrier, Channel, CompiledShapes, Coordinates, Family, Joint, JointPart, Kernel, NO_GROUP, PoseSpace, Remainders,
+    Window, coordinate,
 };
 use dermis_deform::rotational_regression::{TurnParts, TurnTerm, TurningJoint};
 use dermis_deform::{
@@ -200,7 +201,9 @@ pub fn pose_space(carrier: Carrier, guard: Guard) -> ModelFile {
     let mut made = model("lbs", None, guard);
     let guarded = guard != Guard::Off;
     let limit = if guarded { 1.5 } else { f64::INFINITY };
-    let joints = (1..3).map(|b| Joint { parent: bone(b - 1), bone: bone(b), limit, axis: DVec3::Y }).collect();
+    let joints = (1..3)
+        .map(|b| Joint { parent: bone(b - 1), bone: bone(b), limit, axis: DVec3::Y, part: JointPart::Whole })
+        .collect();
     let turn = |at: usize| DAffine3::from_rotation_z(odd(at) * 2.0);
     let examples = (0..6).map(|at| coordinate(&DAffine3::IDENTITY, &turn(at))).collect();
     let weld = Weld::along(made.rig().skeleton(), &[false, false, guarded]);
@@ -229,8 +232,9 @@ pub fn pose_space(carrier: Carrier, guard: Guard) -> ModelFile {
 /// twist, a linear term, a channel, a vertex with a remainder.
 pub fn rich_pose_space() -> ModelFile {
     let mut made = pose_space(Carrier::Base, Guard::On);
-    let joints: Vec<Joint> =
-        (1..3).map(|b| Joint { parent: bone(b - 1), bone: bone(b), limit: 1.5, axis: DVec3::Y }).collect();
+    let joints: Vec<Joint> = (1..3)
+        .map(|b| Joint { parent: bone(b - 1), bone: bone(b), limit: 1.5, axis: DVec3::Y, part: JointPart::Whole })
+        .collect();
     let examples = (0..9).map(|at| [0.1 * odd(at), 0.2, odd(at + 3), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]).collect();
     let mut kernel = Kernel::new(2.5, Weld::along(made.rig().skeleton(), &[false; 3]), joints, examples);
     kernel.channels = vec![Channel { name: "flex".into(), scale: 0.5, limit: f64::INFINITY }];
@@ -293,8 +297,9 @@ pub fn stacked_pose_space() -> ModelFile {
 /// Shapes of two regions, with the names and bounds of their weights.
 pub fn shapes(names: &[&str], clamp: Option<[f64; 2]>) -> ModelFile {
     let mut made = pose_space(Carrier::Base, Guard::On);
-    let joints: Vec<Joint> =
-        (1..3).map(|b| Joint { parent: bone(b - 1), bone: bone(b), limit: 1.5, axis: DVec3::X }).collect();
+    let joints: Vec<Joint> = (1..3)
+        .map(|b| Joint { parent: bone(b - 1), bone: bone(b), limit: 1.5, axis: DVec3::X, part: JointPart::Whole })
+        .collect();
     let turn = |at: usize| DAffine3::from_rotation_z(odd(at) * 2.0);
     let examples = (0..6).map(|at| coordinate(&DAffine3::IDENTITY, &turn(at))).collect();
     let mut kernel = Kernel::new(1.25, Weld::along(made.rig().skeleton(), &[false; 3]), joints, examples);
@@ -310,6 +315,13 @@ pub fn shapes(names: &[&str], clamp: Option<[f64; 2]>) -> ModelFile {
         radii: (0..12).map(|v| 0.02 * f64::from(v)).collect(),
         names: names.iter().map(|name| (*name).to_owned()).collect(),
         clamp,
+        // Shapes with names are correctives, which have windows.
+        windows: match clamp {
+            Some(_) => [(0, vec![0.5]), (2, vec![0.0, 0.25]), (1, vec![1.0, 0.5])]
+                .map(|(centre, relevance)| Window { centre, relevance })
+                .to_vec(),
+            None => vec![],
+        },
     };
     let base = Base::Lbs(made.rig().weights().cloned().unwrap());
     let baked = Deformer::new(made.rig().mesh().positions.clone(), base, Some(correction.into())).unwrap().bake();

@@ -4,7 +4,8 @@ use super::{FEW, limit, radii, weld};
 use crate::{Random, Tree, tree};
 use dermis_deform::PoseSpace;
 use dermis_deform::pose_space::{
-    Carrier, Channel, CompiledShapes, Coordinates, Family, Joint, Kernel, NO_GROUP, Remainders, unlimited,
+    Carrier, Channel, CompiledShapes, Coordinates, Family, Joint, JointPart, Kernel, NO_GROUP, Remainders, Window,
+    unlimited,
 };
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneIndex, Rows};
@@ -21,10 +22,22 @@ fn kernel(tree: &Tree, carrier: &Carrier, guarded: bool, random: &mut Random) ->
         Carrier::Bones(_) => (Family::Wendland, Coordinates::SwingTwist { swing: 1.0, twist: 0.5 }),
         Carrier::World => (Family::Polyharmonic, Coordinates::Euler),
     };
+    // Where coordinates have parts some joints read the swing alone, some the twist, some both.
+    let part = |bone: BoneIndex| match (coordinates, bone.get() % 3) {
+        (Coordinates::SwingTwist { .. }, 1) => JointPart::Swing,
+        (Coordinates::SwingTwist { .. }, 2) => JointPart::Twist,
+        _ => JointPart::Whole,
+    };
     let joints: Vec<_> = skeleton
         .bones()
         .filter_map(|bone| Some((skeleton.parents()[bone]?, bone)))
-        .map(|(parent, bone)| Joint { parent, bone, limit: limit(guarded, random), axis: random.direction() })
+        .map(|(parent, bone)| Joint {
+            parent,
+            bone,
+            limit: limit(guarded, random),
+            axis: random.direction(),
+            part: part(bone),
+        })
         .collect();
     let channels = vec![Channel { name: FLEX.into(), scale: 0.5, limit: limit(guarded, random) }];
     let mut examples = Vec::new();
@@ -74,6 +87,13 @@ pub fn pose_space(tree: &Tree, carrier: Carrier, guarded: bool, random: &mut Ran
 pub fn shapes(tree: &Tree, carrier: Carrier, guarded: bool, random: &mut Random) -> CompiledShapes {
     let kernel = kernel(tree, &carrier, guarded, random);
     let regions = vec![0, 4, 7];
+    // Half of the models have windows, about the last centre of each region, that close within the poses they are tried on.
+    let window = |l: usize| {
+        let g = usize::from(l >= 4);
+        let relevance = (0..kernel.relevance_of(g).len()).map(|j| 0.05 / (1.0 + j as f64)).collect();
+        Window { centre: kernel.centres(g).len() as u32 - 1, relevance }
+    };
+    let windows = if guarded { (0..7).map(window).collect() } else { vec![] };
     let values = |g: usize| kernel.range(g).len();
     let count = 4 * values(0) + 3 * values(1);
     let (mut terms, mut displacements) = (Rows::default(), vec![]);
@@ -96,5 +116,6 @@ pub fn shapes(tree: &Tree, carrier: Carrier, guarded: bool, random: &mut Random)
         names: vec![],
         // Half of the models hold their weights, the other half leave them free.
         clamp: guarded.then_some([0.0, 0.4]),
+        windows,
     }
 }

@@ -21,12 +21,17 @@ pub fn weights(glb: &[u8], bone: &dyn Fn(usize) -> DMat3, channel: &dyn Fn(&str)
         let node = |value: &Value| bone(value.as_u64().unwrap() as usize);
         let seen = |pair: &Value| node(&pair[0]).inverse() * node(&pair[1]);
         let q = list(&joint["path"]).map(seen).fold(DMat3::IDENTITY, |q, r| q * r);
-        limited(coordinate(q, &driver["coordinates"], &joint["axis"]), &joint["limit"])
+        let x = coordinate(q, &driver["coordinates"], &joint["axis"]);
+        // Of a part the numbers of the other part are zero.
+        let part = joint["part"].as_str();
+        let is_read = |i: usize| part.is_none_or(|part| (part == "swing") == (i < 3));
+        limited(x.into_iter().enumerate().map(|(i, x)| if is_read(i) { x } else { 0.0 }).collect(), &joint["limit"])
     });
     let channels = list(&driver["channels"])
         .map(|c| limited(vec![number(&c["scale"]) * channel(c["name"].as_str().unwrap())], &c["limit"]));
     let x: Vec<Vec<f64>> = joints.chain(channels).collect();
     let mut weights = numbers(&driver["offset"]);
+    let mut windows = vec![1.0; weights.len()];
     for region in list(&driver["regions"]) {
         let values = values(driver, region, &x);
         for (shape, row) in list(&region["shapes"]).zip(list(&region["matrix"])) {
@@ -34,9 +39,22 @@ pub fn weights(glb: &[u8], bone: &dyn Fn(usize) -> DMat3, channel: &dyn Fn(&str)
             assert_eq!(row.len(), values.len());
             weights[shape.as_u64().unwrap() as usize] += row.iter().zip(&values).map(|(a, k)| a * k).sum::<f64>();
         }
+        let own = list(&region["shapes"]).zip(region["windows"].as_array().into_iter().flatten());
+        own.for_each(|(shape, own)| windows[shape.as_u64().unwrap() as usize] *= window(region, own, &x));
     }
     let clamp = numbers(&driver["clamp"]);
-    weights.into_iter().map(|w| w.clamp(clamp[0], clamp[1])).collect()
+    weights.into_iter().zip(windows).map(|(w, factor)| factor * w.clamp(clamp[0], clamp[1])).collect()
+}
+
+fn window(region: &Value, window: &Value, x: &[Vec<f64>]) -> f64 {
+    let mut centre = numbers(&region["centres"][number(&window["centre"]) as usize]).into_iter();
+    let square = |(pair, b): (&Value, f64)| {
+        let x = &x[number(&pair[0]) as usize];
+        b * x.iter().map(|x| (x - centre.next().unwrap()).powi(2)).sum::<f64>()
+    };
+    let r = list(&region["relevance"]).zip(numbers(&window["relevance"])).map(square).sum::<f64>().sqrt();
+    let t = (4.0 * r - 3.0).clamp(0.0, 1.0);
+    1.0 - t * t * (3.0 - 2.0 * t)
 }
 
 fn values(driver: &Value, region: &Value, x: &[Vec<f64>]) -> Vec<f64> {

@@ -46,7 +46,7 @@ impl BakedShapes {
         let kernel = &self.model.kernel;
         scratch.exact_values.resize(kernel.values(), 0.0);
         kernel.evaluate(transforms, &mut scratch.kernel, &mut scratch.exact_values, |k| k);
-        self.model.weights(&scratch.exact_values, |c| c as f32, &mut scratch.weights);
+        self.model.weights(&scratch.exact_values, &scratch.kernel, |c| c as f32, &mut scratch.weights);
         scratch.turning.clear();
         scratch.turning.extend(table.iter().map(Columns::without_translation));
         (scratch.kernel.limited, kernel.width())
@@ -56,7 +56,7 @@ impl BakedShapes {
         let model = &self.model;
         model.kernel.bytes()
             + model.carrier.bytes()
-            + 8 * model.coefficients.len()
+            + 8 * (model.coefficients.len() + model.windows.iter().map(|w| 1 + w.relevance.len()).sum::<usize>())
             + 4 * (model.regions.len() + model.terms.offsets().len() + model.terms.entries().len())
             + 12 * self.displacements.len()
     }
