@@ -238,7 +238,7 @@ class _Swing:
         form[0, 1:] = form[1:, 0] = np.cross(u, v)
         pairs = [(i, j) for i in range(4) for j in range(i, 4) if abs(form[i, j]) > 1e-9]
         factors = [(form[i, j] * (1 if i == j else 2), "wxyz"[i] + "*" + "wxyz"[j]) for i, j in pairs]
-        rotated = "+".join(f"{c:.7g}*{product}" for c, product in factors)
+        rotated = "+".join(f"{c:.8g}*{product}" for c, product in factors)
         return _signed(f"{self.scale**2:.9g}*({1.0 + v @ v:.9g}-2*({rotated}))")
 
 

@@ -169,6 +169,7 @@ fn every_truncation_is_refused() {
         "pose-space",
         "stacked-pose-space",
         "shapes",
+        "windowed-shapes",
         "joints",
     ] {
         let bytes = to_bytes(|out| write(&tiny(base), out)).unwrap();
@@ -192,7 +193,14 @@ fn flipped_bits_give_an_error_or_a_model_that_runs() {
         (state % below as u64) as usize
     };
     let (mut read_well, mut refused) = (0, 0);
-    for base in BASES.into_iter().chain(["pose-space", "rich-pose-space", "stacked-pose-space", "shapes", "joints"]) {
+    for base in BASES.into_iter().chain([
+        "pose-space",
+        "rich-pose-space",
+        "stacked-pose-space",
+        "shapes",
+        "windowed-shapes",
+        "joints",
+    ]) {
         let bytes = to_bytes(|out| write(&tiny(base), out)).unwrap();
         let header = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
         for round in 0..1500 {
@@ -476,6 +484,14 @@ fn arrays_that_contradict_each_other_are_refused() {
         ("shapes", "shapes.terms", "U32", vec![1], u32s(&[0])),
         ("shapes", "shapes.offsets", "U32", vec![13], u32s(&[7; 13])),
         ("shapes", "shapes.displacements", "F32", vec![1, 3], f32s(&[0.0; 3])),
+        ("windowed-shapes", "shapes.window_centres", "U32", vec![3], u32s(&[0, 3, 1])),
+        ("windowed-shapes", "shapes.window_centres", "U32", vec![2], u32s(&[0, 1])),
+        ("windowed-shapes", "shapes.window_relevance", "F64", vec![5], f64s(&[-1.0; 5])),
+        ("windowed-shapes", "shapes.window_relevance", "F64", vec![5], f64s(&[f64::NAN; 5])),
+        ("windowed-shapes", "shapes.window_relevance", "F64", vec![4], f64s(&[0.5; 4])),
+        ("windowed-shapes", "shapes.window_relevance", "F64", vec![6], f64s(&[0.5; 6])),
+        ("windowed-shapes", "pose_space.parts", "U32", vec![2], u32s(&[1, 3])),
+        ("windowed-shapes", "pose_space.parts", "U32", vec![1], u32s(&[1])),
         ("pose-space", "pose_space.radii", "F32", vec![vertices as u64], f32s(&vec![-1.0; vertices])),
         (TURN, "regression.joints", "U32", vec![2, 2], u32s(&[0, 1, 1, 99])),
         (TURN, "regression.joints", "U32", vec![1, 2], u32s(&[0, 1])),

@@ -425,7 +425,16 @@ fn the_help_of_fit_is_short_and_leads_to_the_rest() {
     assert!(short.lines().filter(option).count() <= 30, "{short}");
     assert!(!short.contains("      --stream") && short.contains("dermis help fit all"));
     let all = desk.good("help fit all").out;
-    for hidden in ["--stream", "--accumulate", "--share", "--merge", "--base-cache", "--stack", "--match-tolerance"] {
+    for hidden in [
+        "--stream",
+        "--accumulate",
+        "--share",
+        "--merge",
+        "--base-cache",
+        "--stack",
+        "--match-tolerance",
+        "--trust-order",
+    ] {
         assert!(all.contains(&format!("      {hidden}")), "{hidden}");
     }
     let psd = desk.good("help fit psd").out;

@@ -462,8 +462,8 @@ fn values_that_make_no_sense_are_named() {
     for (options, says) in [
         ("psd --set coordinates=chords", "--set coordinates=chords: use chord, rotation-vector, euler, or swing-twist"),
         ("psd --set coordinates=swing-twist:1", "--set coordinates=swing-twist:1"),
-        ("psd --set coordinates=swing-twist:1,-1", "two positive scales"),
-        ("psd --set coordinates=swing-twist:1,inf", "two positive scales"),
+        ("psd --set coordinates=swing-twist:0,0", "two scales of 0 or more"),
+        ("psd --set coordinates=swing-twist:1,inf", "two scales of 0 or more"),
         ("psd --set coordinates=chord:1,1", "--set coordinates=chord:1,1"),
         ("psd --set kernel=cubic", "cubic"),
         ("psd --set form=backward", "backward"),

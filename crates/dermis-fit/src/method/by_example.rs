@@ -1,8 +1,9 @@
 //! Shapes by example as a [`Method`](super::Method).
 
 use super::base::{BaseChoice, base_in_training};
+use super::coordinates::{coordinates, coordinates_line};
 use super::learnt::SolvedBy;
-use super::pose_space::{channels, coordinates, coordinates_line, known_channels, mirror_of, moves_at_rest};
+use super::pose_space::{channels, known_channels, mirror_of, moves_at_rest};
 use super::ridge::FoldsText;
 use super::settings::{
     BASE, BLOCKS, CHANNELS, COORDINATES, DUPLICATES, EIG_TOL, GUARD, KERNEL, MIRROR, Row, SIGMA, SMOOTHING, number,

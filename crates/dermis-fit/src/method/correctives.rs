@@ -1,8 +1,9 @@
 //! Correctives as a [`Method`](super::Method).
 
 use super::base::{BaseChoice, base_in_training};
+use super::coordinates::{coordinates, coordinates_line};
 use super::learnt::SolvedBy;
-use super::pose_space::{channels, coordinates, coordinates_line, known_channels, mirror_of};
+use super::pose_space::{channels, known_channels, mirror_of};
 use super::settings::{
     BASE, CHANNELS, COORDINATES, GUARD, KERNEL, MIRROR, Row, SIGMA, Setting, number, some, switch, word,
 };

@@ -19,6 +19,7 @@ mod base;
 mod by_example;
 mod composites;
 mod contradictions;
+mod coordinates;
 mod correctives;
 mod error;
 mod joint;

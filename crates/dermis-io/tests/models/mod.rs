@@ -1,6 +1,6 @@
 //! Small models of every kind, made up: three bones along x, a box around them.
 
-use dermis_deform::baked::CoefficientPrecision;
+use dermis_deform::baked::{BakedCorrection, CoefficientPrecision};
 use dermis_deform::base::AnimationSpace;
 use dermis_deform::enveloping::{Enveloping, Pair};
 use dermis_deform::guard::Weld;
@@ -315,14 +315,24 @@ pub fn shapes(names: &[&str], clamp: Option<[f64; 2]>) -> ModelFile {
         radii: (0..12).map(|v| 0.02 * f64::from(v)).collect(),
         names: names.iter().map(|name| (*name).to_owned()).collect(),
         clamp,
-        // Shapes with names are correctives, which have windows.
-        windows: match clamp {
-            Some(_) => [(0, vec![0.5]), (2, vec![0.0, 0.25]), (1, vec![1.0, 0.5])]
-                .map(|(centre, relevance)| Window { centre, relevance })
-                .to_vec(),
-            None => vec![],
-        },
+        windows: vec![],
     };
+    let base = Base::Lbs(made.rig().weights().cloned().unwrap());
+    let baked = Deformer::new(made.rig().mesh().positions.clone(), base, Some(correction.into())).unwrap().bake();
+    made.model = made.model.with_baked(baked).unwrap();
+    made
+}
+
+/// Shapes with a window each, over the swing of one joint and the twist of another.
+fn windowed_shapes() -> ModelFile {
+    let mut made = shapes(&["a", "b", "c"], Some([0.0, 1.0]));
+    let Some(BakedCorrection::Shapes(shapes)) = made.baked().correction() else { panic!("no shapes") };
+    let windows = [(0, vec![0.5]), (2, vec![0.0, 0.25]), (1, vec![1.0, 0.5])];
+    let windows = windows.map(|(centre, relevance)| Window { centre, relevance }).to_vec();
+    let mut correction = CompiledShapes { windows, ..shapes.widened() };
+    correction.kernel.coordinates = Coordinates::SwingTwist { swing: 1.0, twist: 0.5 };
+    let parts = [JointPart::Swing, JointPart::Twist];
+    correction.kernel.joints.iter_mut().zip(parts).for_each(|(joint, part)| joint.part = part);
     let base = Base::Lbs(made.rig().weights().cloned().unwrap());
     let baked = Deformer::new(made.rig().mesh().positions.clone(), base, Some(correction.into())).unwrap().bake();
     made.model = made.model.with_baked(baked).unwrap();
@@ -398,6 +408,7 @@ pub fn tiny(base: &str) -> ModelFile {
         "stacked-pose-space" => stacked_pose_space(),
         "shapes" => shapes(&[], None),
         "named-shapes" => shapes(&["a", "b", "c"], Some([0.0, 1.0])),
+        "windowed-shapes" => windowed_shapes(),
         "joints" => joint_model("lbs", CorrectionFrame::Anchor, Guard::On),
         base => model(base, Some(EnvelopingForm::Full), Guard::On),
     }
