@@ -38,6 +38,7 @@ class Correctives(Method):
         base: Choice = ...,
         maps: Choice = ...,
         coordinates: Choice = ...,
+        driver: Choice = ...,
         channels: Sequence[Any] = ...,
         kernel: Choice = ...,
         sigma: Choice | None = ...,
