@@ -115,7 +115,7 @@ const TABLE: &[Rule] = &[
     // The oracle checks kernel interpolation on its own, apart from any skin.
     rule("dermis-oracle", 3000, &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit", "dermis-measure"]),
     // Measures what the public interface does.
-    rule("dermis-bench", 1300, &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit", TEST_ONLY]),
+    rule("dermis-bench", 1400, &["dermis-rig", "dermis-solve", "dermis-deform", "dermis-fit", "dermis-io", TEST_ONLY]),
     // Runs whatever reads bytes that somebody else wrote.
     rule(
         "dermis-fuzz",

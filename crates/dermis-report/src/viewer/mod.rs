@@ -1,17 +1,19 @@
 //! A page that poses a model in the browser: its skin in motion, and a slider for every angle of a joint.
 //!
 //! [`Viewer::to_html`] turns a [`Viewer`] into text, as a [`Page`](crate::page::Page) does: one file that needs no network and no
-//! other file. It holds the GLB of `dermis export viewer`. The scripts of `js/` read it, compute morph weights, and skin it; those of
-//! the report's 3D view draw it. The skin that the page shows is that of the GLB: what the export loses, the page says.
+//! other file. It holds the GLB of `dermis export viewer`, rounded and compressed (`pack`). The scripts of `js/` read it, compute morph
+//! weights, and skin it where there is no WebGL 2 or a number is asked for; the graphics card skins what is drawn. Those of the report's
+//! 3D view draw it. The skin that the page shows is that of the GLB: what the export loses, the page says.
 
 mod bundle;
 mod headline;
+mod pack;
 #[cfg(test)]
 mod tests;
 
 pub use headline::headline;
 
-use crate::length::LengthUnit;
+use crate::length::{LengthUnit, show_length};
 use crate::page::html::{STYLE, escape, fill, json, verdict};
 use crate::page::skins::{Packed, diagonal, pack_points};
 use crate::page::{KeyFigure, PageVerdict};
@@ -86,6 +88,8 @@ const VIEW_SCRIPT: &str = concat!(
 );
 /// The parts of the viewer itself.
 const VIEWER_SCRIPT: &str = concat!(
+    include_str!("unpack.js"),
+    include_str!("card.js"),
     include_str!("character.js"),
     include_str!("clip.js"),
     include_str!("joints.js"),
@@ -123,7 +127,15 @@ impl Viewer {
             sure: self.sure.iter().map(|(name, sure)| (name.as_str(), *sure)).collect(),
             frames: self.frames.iter().map(ViewerFrame::pack).collect(),
         };
-        let notes: String = self.notes.iter().map(|note| format!("<p class=\"note\">{}</p>", escape(note))).collect();
+        let packed = pack::pack(&self.glb);
+        let rounded = packed.as_ref().map(|packed| {
+            format!(
+                "The page rounds the numbers of the GLB: before skinning a vertex is at most {} from its place there.",
+                show_length(packed.deviation, &self.unit)
+            )
+        });
+        let notes: String =
+            self.notes.iter().chain(&rounded).map(|note| format!("<p class=\"note\">{}</p>", escape(note))).collect();
         fill(TEMPLATE, |name| match name {
             "title" => escape(&self.title),
             "subtitle" if self.subtitle.is_empty() => String::new(),
@@ -136,7 +148,7 @@ impl Viewer {
             "style" => STYLE.into(),
             "viewer_style" => VIEWER_STYLE.into(),
             "data" => json(&data),
-            "glb" => STANDARD.encode(&self.glb),
+            "glb" => STANDARD.encode(packed.as_ref().map_or(&self.glb, |packed| &packed.bytes)),
             "dermis_script" => bundle::dermis(),
             "view_script" => VIEW_SCRIPT.into(),
             "viewer_script" => VIEWER_SCRIPT.into(),

@@ -1,7 +1,7 @@
 // The viewer: the picture. One pane, two with a divider, or several side by side, by the renderers of the report.
 
-/// Builds the picture into `stage`. `names` are those of the kinds of skin. Returns how to draw it.
-function makeStage({ element, stage, names, describe, fail }) {
+/// Builds the picture into `stage`. `names` are those of the kinds of skin; `playing()` says whether they move. Returns how to draw it.
+function makeStage({ element, stage, names, describe, playing, fail }) {
   let canvas = element("canvas", "skins");
   stage.append(canvas);
   const camera = { yaw: 0.5, pitch: 0.12, distance: 1, radius: 1, target: [0, 0, 0] };
@@ -59,7 +59,7 @@ function makeStage({ element, stage, names, describe, fail }) {
     canvas, stage, camera, draw,
     describe,
     pick: (event) => {
-      if (!state.panes.some((pane) => pane.shape.errors || pane.shape.tints)) return -1;
+      if (playing() || !state.panes.some((pane) => pane.shape.errors || pane.shape.tints)) return -1;
       const box = stage.getBoundingClientRect();
       return pickVertex(state.panes, [event.clientX - box.left, event.clientY - box.top], canvas.width / box.width, box.height, camera.radius);
     },
@@ -91,6 +91,8 @@ function makeStage({ element, stage, names, describe, fail }) {
     state, camera, draw, drawNow, frame,
     zoom: pointer.zoom,
     forget: () => renderer.forget(),
+    /// Where shapes are computed on the card; null without one.
+    context: () => renderer.context?.() ?? null,
     name: (text) => canvas.setAttribute("aria-label", text),
     plates: (text) => overlay.namePanes(state.kinds, state.wipe, text),
   };

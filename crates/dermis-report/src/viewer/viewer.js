@@ -23,23 +23,23 @@
     return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((f) => f * power).find((f) => f >= v * (1 - 1e-9)) ?? v;
   };
 
-  const start = () => {
+  const start = async () => {
     const data = JSON.parse(document.getElementById("page-data").textContent);
-    const character = makeCharacter(decodeBytes(document.getElementById("page-glb").textContent.trim()));
+    const character = makeCharacter(await readCharacter(document.getElementById("page-glb").textContent.trim()));
     const names = { learnt: "learnt", base: data.skin, target: "true skin" };
     const [main] = character.kinds;
     const frames = character.clip ? data.frames : [];
+    const known = { learnt: [], base: [] };
     const targets = frames.map(({ target }) => (target ? decodePoints(target) : null));
     const hasTargets = targets.some(Boolean);
     const state = { mode: main, colour: hasTargets ? "error" : "plain", bones: Object.keys(data.sure).length > 0, pose: null, shapes: {}, skins: null };
     const ground = data.ground === null ? null : makeGround(data.ground, character.size);
     const withUnit = (v) => `${digits(v)} ${data.unit}`;
-    const spent = []; // milliseconds of the latest frames: weights, morphs and skinning, normals, drawing
 
     const host = document.getElementById("view-host");
     const box = element("div", "stage");
     const stage = makeStage({
-      element, stage: box, names, fail,
+      element, stage: box, names, fail, playing: () => row.playing(),
       describe: (v) => [`vertex ${v}`, ...character.kinds.filter((kind) => state.shapes[kind].errors).map((kind) => `${names[kind]}: ${withUnit(state.shapes[kind].errors[v])}`)].join("\n"),
     });
     const row = makeClipRow({ element, frames, show: () => pose(), byFrame: () => hasTargets && state.colour === "error" && panel.turns.size === 0 });
@@ -110,26 +110,39 @@
         context.stroke();
       });
     };
+    /// A shape whose arrays are made when they are first read.
+    const lazily = (make) => {
+      let made = null;
+      const own = () => (made ??= make());
+      return { get positions() { return own().positions; }, get normals() { return own().normals; }, get triangles() { return own().triangles; }, get missing() { return own().missing; }, errors: null };
+    };
+    /// Errors of a kind of skin in a frame with a true skin: a clip plays again and again, and they stay what they are.
+    const errorsOf = (kind, at, skin) => {
+      known[kind][at] ??= measure(skin.positions().map((x, i) => x - targets[at][i]), data.scale);
+      return known[kind][at];
+    };
+    /// The shape of a skin, computed on the card where there is one, and here when somebody asks for its numbers.
+    const shapeOf = (kind, skin, at) => {
+      const beside = (positions) => positions.map((x, i) => x - state.pose.moved[i % 3]);
+      const shape = lazily(() => makeShape(beside(skin.positions()), character.triangles));
+      if (at >= 0) Object.assign(shape, errorsOf(kind, at, skin));
+      if (!stage.context() || ![skin.rows, skin.weights].every((list) => list.every(Number.isFinite))) return shape;
+      const onCard = { rows: skin.rows, weights: skin.weights, errors: shape.errors && shape.errors.map((e) => (Number.isFinite(e) ? e : -1)) };
+      Object.defineProperties(shape, { triangles: { value: character.triangles }, missing: { value: 0 } });
+      shape.onCard = (context) => character.card.arrays(context, kind, onCard);
+      return shape;
+    };
     /// Computes the skins of the pose that is asked for.
     const pose = () => {
       try {
         state.pose = character.pose(row.time(), panel.turns);
-        state.skins = character.skins(state.pose);
-        const begin = performance.now();
         const { moved } = state.pose;
-        const beside = (positions) => positions.map((x, i) => x - moved[i % 3]);
-        const at = panel.turns.size === 0 ? row.frame() : -1;
-        const target = at >= 0 ? targets[at] : null;
-        state.shapes = {};
-        for (const kind of character.kinds) {
-          const positions = beside(state.skins[kind]);
-          state.shapes[kind] = makeShape(positions, character.triangles);
-          if (target) Object.assign(state.shapes[kind], measure(state.skins[kind].map((x, i) => x - target[i]), data.scale));
-        }
-        if (target) state.shapes.target = makeShape(beside(target), character.triangles);
+        const frame = panel.turns.size === 0 ? row.frame() : -1;
+        const at = frame >= 0 && targets[frame] ? frame : -1;
+        state.skins = Object.fromEntries(character.kinds.map((kind) => [kind, character.skin(state.pose, kind)]));
+        state.shapes = Object.fromEntries(character.kinds.map((kind) => [kind, shapeOf(kind, state.skins[kind], at)]));
+        if (at >= 0) state.shapes.target = lazily(() => makeShape(targets[at].map((x, i) => x - moved[i % 3]), character.triangles));
         stage.forget();
-        spent.push([...state.skins.took, (performance.now() - begin) / character.kinds.length]);
-        if (spent.length > 60) spent.shift();
         refresh();
       } catch (error) {
         row.stop();
@@ -167,18 +180,25 @@
       let top = 0;
       const known = frames.map((_, i) => i).filter((i) => targets[i]);
       for (const i of known.filter((_, n) => n % Math.ceil(known.length / 6) === 0)) {
-        const { base } = character.skins(character.pose(frames[i].time, new Map()));
-        const sorted = measure(base.map((x, j) => x - targets[i][j]), data.scale).errors.filter(Number.isFinite).sort();
+        const base = character.skin(character.pose(frames[i].time, new Map()), "base");
+        const sorted = errorsOf("base", i, base).errors.filter(Number.isFinite).sort();
         if (sorted.length) top = Math.max(top, sorted[Math.floor(0.99 * (sorted.length - 1))]);
       }
       return top > 0 ? nice(top) : 1;
     };
+    /// Shows `count` moments of the clip, evenly spaced, and returns the milliseconds of JavaScript that each took, from the pose to the
+    /// last call of the renderer. A card goes on working after that. For whoever measures the page.
+    const time = (count) => Array.from({ length: count }, (_, i) => {
+      const begin = performance.now();
+      if (frames.length) row.go(frames[0].time + (i / count) * (frames[frames.length - 1].time - frames[0].time)); else pose();
+      stage.drawNow();
+      return performance.now() - begin;
+    });
     /// Says how long a frame takes here: the mean over some poses.
-    const clock = (drawing) => {
-      const mean = [0, 1, 2].map((i) => spent.reduce((total, one) => total + one[i], 0) / spent.length);
-      const all = mean.reduce((a, b) => a + b, drawing);
-      root.dataset.milliseconds = all.toFixed(2);
-      console.log(`dermis: ${all.toFixed(2)} ms per frame: weights ${mean[0].toFixed(2)}, morph targets and skinning ${mean[1].toFixed(2)}, normals ${mean[2].toFixed(2)}, drawing ${drawing.toFixed(2)}`);
+    const clock = () => {
+      const mean = time(8).reduce((total, one) => total + one / 8, 0);
+      root.dataset.milliseconds = mean.toFixed(2);
+      console.log(`dermis: ${mean.toFixed(2)} ms of JavaScript per frame`);
     };
 
     const flip = () => { state.mode = state.mode === "learnt" ? "base" : main; refresh(); };
@@ -191,25 +211,32 @@
     const middle = frames[Math.floor(frames.length / 2)];
     if (middle) row.go(middle.time); else pose();
     stage.frame(true);
-    let drawing = 0;
-    for (let i = 0; i < 8; i++) {
-      if (frames.length) row.go(frames[Math.floor((i * frames.length) / 8)].time);
-      drawing += stage.drawNow() / 8;
-    }
+    stage.drawNow();
+    clock();
     if (middle) row.go(middle.time);
-    clock(drawing);
     root.dataset.state = "ready";
     /// For whoever tests the page or embeds it: the skin that is shown, three numbers per vertex of the rig, metres.
     window.dermis = {
-      positions: (kind = main) => state.skins[kind],
+      positions: (kind = main) => state.skins[kind].positions(),
       show: (seconds) => row.go(seconds),
       turn: (joint, degrees) => {
         const found = character.joints.find(({ name }) => name === joint);
         if (!found) throw new Error(`there is no joint ${joint}`);
         panel.turn(found.node, degrees);
       },
+      frames: time,
+      /// Positions and normals of the picture: those that the card computed for it, null without one, and those of this script. Waits
+      /// for the card.
+      picture: (kind = main) => {
+        stage.drawNow();
+        const { positions, normals } = state.shapes[kind], context = stage.context();
+        return { card: context && character.card.read(context, kind), script: { positions, normals } };
+      },
       playing: row.playing, time: row.time, camera: stage.camera, mode: () => state.mode,
     };
+    return window.dermis;
   };
-  try { start(); } catch (error) { fail(error); }
+  /// Resolves with `window.dermis` when the page shows its skin.
+  window.dermisReady = start();
+  window.dermisReady.catch(fail);
 })();
