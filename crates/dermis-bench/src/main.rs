@@ -7,7 +7,7 @@
 //! dermis-bench sweep [--quick]
 //! dermis-bench resolve [--quick]
 //! dermis-bench evaluate VERTICES [--large] [--quick] [--arrays FOLDER]
-//! dermis-bench viewer VERTICES FOLDER
+//! dermis-bench viewer VERTICES BODY FOLDER
 //! ```
 
 mod character;
@@ -59,9 +59,9 @@ fn run(arguments: &[&str]) -> Result<Value, String> {
             let vertices = vertices.parse().map_err(|_| format!("{vertices} is no number of vertices"))?;
             written(evaluate::measure(vertices, arguments.contains(&"--large"), quick, arrays))
         }
-        ["viewer", vertices, folder, ..] => {
+        ["viewer", vertices, body, folder, ..] => {
             let vertices = vertices.parse().map_err(|_| format!("{vertices} is no number of vertices"))?;
-            viewer::make(vertices, Path::new(folder)).map(|()| Value::Null)
+            viewer::make(vertices, Path::new(body), Path::new(folder)).map(|()| Value::Null)
         }
         _ => Err("limits, fit, sweep, resolve, evaluate or viewer".into()),
     }

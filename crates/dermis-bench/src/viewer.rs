@@ -1,66 +1,126 @@
-//! The character of `cargo xtask bench viewer`: the creature with its examples and a motion, as files that `dermis` reads.
+//! The character of `cargo xtask bench viewer`: the bundled body with more vertices, as files that `dermis` reads.
+//!
+//! Every edge gets a vertex in its middle, then triangles one in theirs, until there are as many vertices as asked. A new vertex is
+//! the mean of the corners around it, at rest, in every example and in its weights, so the skin bends as that of the body does.
 
-use crate::character::{Creature, Size};
-use dermis_io::npz::{StoredFloat, write};
-use dermis_io::{Contents, Format, Record, to_bytes};
-use dermis_rig::glam::{DAffine3, DQuat, DVec3};
-use dermis_rig::{BoneTransforms, Influences};
-use dermis_testkit::Random;
-use dermis_testkit::tree::jointed;
+use dermis_io::npz::{StoredFloat, read, write};
+use dermis_io::{Contents, to_bytes};
+use dermis_rig::glam::DVec3;
+use dermis_rig::{BoneIndex, Influences, Mesh};
+use std::collections::HashMap;
 use std::path::Path;
 
-/// Bones, poses and influences of the character.
-const CHARACTER: Size = Size { points: 0, bones: 55, poses: 24, most: 8, reach: 3.0 };
-/// Influences per vertex of the skin weights.
-const INFLUENCES: usize = 4;
-/// Frames of the motion, a second of it, and the largest turn of a joint in it, radians.
-const FRAMES: usize = 120;
-const FRAMES_PER_SECOND: f64 = 30.0;
-const SWING: f64 = 0.5;
-
 /// Writes `character.npz`, examples with skins, and `motion.npz`, poses alone, into a folder that is there.
-pub fn make(vertices: usize, folder: &Path) -> Result<(), String> {
-    let creature = Creature::new(Size { points: vertices, ..CHARACTER });
-    let (weights, maps) = (creature.nearest(INFLUENCES), creature.maps(CHARACTER.most));
-    let examples = creature.examples(&weights, &maps, &creature.poses(CHARACTER.poses));
-    let shown = examples.into_iter().map(|example| Record {
-        label: example.label,
-        time: None,
-        pose: Some(creature.skeleton.world_pose(&example.transforms)),
-        positions: Some(example.positions),
-        importance: 1.0,
-    });
-    save(&creature, &weights, shown.collect(), &folder.join("character.npz"))?;
-    let played = (0..FRAMES).map(|at| Record {
-        label: format!("frame {at}"),
-        time: Some(at as f64 / FRAMES_PER_SECOND),
-        pose: Some(creature.skeleton.world_pose(&swing(&creature, at))),
-        positions: None,
-        importance: 1.0,
-    });
-    save(&creature, &weights, played.collect(), &folder.join("motion.npz"))
-}
-
-/// Every joint swings about an axis of its own.
-fn swing(creature: &Creature, at: usize) -> BoneTransforms {
-    let mut random = Random::new(5);
-    let phase = std::f64::consts::TAU * at as f64 / FRAMES as f64;
-    jointed(&creature.skeleton, |_| {
-        let (axis, ahead): (DVec3, f64) = (random.direction(), random.between(0.0, std::f64::consts::TAU));
-        DAffine3::from_quat(DQuat::from_axis_angle(axis, SWING * (phase + ahead).sin()))
-    })
-}
-
-fn save(creature: &Creature, weights: &Influences, records: Vec<Record>, path: &Path) -> Result<(), String> {
-    let contents = Contents {
-        name: "creature".into(),
-        format: Format::Npz,
-        mesh: Some(creature.mesh()),
-        skeleton: Some(creature.skeleton.clone()),
-        weights: Some(weights.clone()),
-        records,
-        ..Contents::default()
+pub fn make(vertices: usize, body: &Path, folder: &Path) -> Result<(), String> {
+    let open = |name: &str| {
+        let path = body.join(name);
+        let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        read(&bytes, name).map_err(|error| error.to_string())
     };
-    let bytes = to_bytes(|out| write(&contents, StoredFloat::Single, out)).map_err(|error| error.to_string())?;
-    std::fs::write(path, bytes).map_err(|error| format!("{}: {error}", path.display()))
+    let mut character = open("body_exercise.npz")?;
+    let finer = Finer::new(character.mesh.as_ref().ok_or("the body has no mesh")?, vertices)?;
+    finer.apply(&mut character)?;
+    let mut motion = open("body_walk.npz")?;
+    finer.apply(&mut motion)?;
+    motion.records.iter_mut().for_each(|record| record.positions = None);
+    for (name, contents) in [("character.npz", character), ("motion.npz", motion)] {
+        let path = folder.join(name);
+        let bytes = to_bytes(|out| write(&contents, StoredFloat::Single, out)).map_err(|error| error.to_string())?;
+        std::fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// A finer mesh over the vertices of a coarse one.
+struct Finer {
+    /// The vertices around each new one, all before it.
+    corners: Vec<Vec<u32>>,
+    triangles: Vec<[u32; 3]>,
+}
+
+impl Finer {
+    fn new(mesh: &Mesh, vertices: usize) -> Result<Self, String> {
+        let coarse = mesh.positions.len();
+        let mut corners = Vec::new();
+        let mut triangles = Vec::new();
+        let mut middles = HashMap::new();
+        for &[a, b, c] in &mesh.triangles {
+            let [ab, bc, ca] = [[a, b], [b, c], [c, a]].map(|edge| {
+                *middles.entry((edge[0].min(edge[1]), edge[0].max(edge[1]))).or_insert_with(|| {
+                    corners.push(edge.to_vec());
+                    (coarse + corners.len() - 1) as u32
+                })
+            });
+            triangles.extend([[a, ab, ca], [ab, b, bc], [ca, bc, c], [ab, bc, ca]]);
+        }
+        let now = coarse + corners.len();
+        let more = vertices.checked_sub(now).filter(|more| *more <= triangles.len());
+        let more = more.ok_or_else(|| format!("{now} to {} vertices can be made", now + triangles.len()))?;
+        for at in 0..more {
+            let [a, b, c] = triangles[at];
+            let middle = (coarse + corners.len()) as u32;
+            corners.push(vec![a, b, c]);
+            triangles[at] = [a, b, middle];
+            triangles.extend([[b, c, middle], [c, a, middle]]);
+        }
+        Ok(Self { corners, triangles })
+    }
+
+    fn apply(&self, contents: &mut Contents) -> Result<(), String> {
+        let mesh = contents.mesh.as_mut().ok_or("the body has no mesh")?;
+        *mesh = Mesh {
+            positions: self.points(std::mem::take(&mut mesh.positions)),
+            triangles: self.triangles.clone(),
+            ..Mesh::default()
+        };
+        for record in &mut contents.records {
+            record.positions = record.positions.take().map(|points| self.points(points));
+        }
+        if let Some(weights) = &contents.weights {
+            let mut rows: Vec<Vec<(BoneIndex, f64)>> = weights.rows().map(<[_]>::to_vec).collect();
+            for corners in &self.corners {
+                let mut row: Vec<(BoneIndex, f64)> = Vec::new();
+                for &(bone, weight) in corners.iter().flat_map(|corner| &rows[*corner as usize]) {
+                    match row.iter_mut().find(|(known, _)| *known == bone) {
+                        Some((_, sum)) => *sum += weight / corners.len() as f64,
+                        None => row.push((bone, weight / corners.len() as f64)),
+                    }
+                }
+                rows.push(row);
+            }
+            contents.weights = Some(Influences::from_rows(rows).map_err(|error| error.to_string())?);
+        }
+        Ok(())
+    }
+
+    /// The points of the coarse mesh, followed by the means.
+    fn points(&self, mut points: Vec<DVec3>) -> Vec<DVec3> {
+        for corners in &self.corners {
+            points.push(corners.iter().map(|corner| points[*corner as usize]).sum::<DVec3>() / corners.len() as f64);
+        }
+        points
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One triangle: three middles of edges, then two of the four triangles split.
+    #[test]
+    fn a_triangle_becomes_finer_without_gaps() {
+        let positions = vec![DVec3::ZERO, DVec3::X, DVec3::Y];
+        let mesh = Mesh { positions: positions.clone(), triangles: vec![[0, 1, 2]], ..Mesh::default() };
+        let finer = Finer::new(&mesh, 8).unwrap();
+        let points = finer.points(positions);
+        assert_eq!((points.len(), finer.triangles.len()), (8, 8));
+        assert_eq!(points[3], DVec3::new(0.5, 0.0, 0.0));
+        let area = |t: &[u32; 3]| {
+            let [a, b, c] = t.map(|v| points[v as usize]);
+            (b - a).cross(c - a).z / 2.0
+        };
+        assert!(finer.triangles.iter().all(|t| area(t) > 0.0), "one is turned over");
+        assert!((finer.triangles.iter().map(area).sum::<f64>() - 0.5).abs() < 1e-12);
+        assert!(Finer::new(&mesh, 11).is_err() && Finer::new(&mesh, 5).is_err());
+    }
 }

@@ -120,7 +120,8 @@ function cardTables({ positions, sets, morphs }, { drawnOf, triangles }) {
 }
 
 /// The card's side of a character, made when a skin is first drawn, and again after the card has lost it. `arrays(context, kind, skin)`
-/// computes a skin of `character.skin` where it is drawn, and returns its vertex array; null where the card cannot hold the character.
+/// computes a skin where it is drawn, from the `rows` and `weights` of `character.skin` or from `points`, and returns its vertex array;
+/// null where the card cannot hold the character. `skin.errors` are one per vertex, or null.
 function makeCardSkin(character, mesh) {
   const contexts = new WeakMap();
   const madeFor = (context) => {
@@ -235,13 +236,22 @@ function cardPasses(gl, { vertices, rest, ranges, influences, deltas, scales, co
     textures.forEach((_, unit) => { gl.activeTexture(gl.TEXTURE0 + unit); gl.bindTexture(gl.TEXTURE_2D, null); });
     gl.activeTexture(gl.TEXTURE0);
   };
-  const compute = (own, { rows, weights }) => {
+  const skinned = (own, { rows, weights }) => {
     transforms ??= textureOf(gl.RGBA32F, gl.RGBA, gl.FLOAT, new Float32Array(rows.length), 4);
     transforms.values.set(rows);
     refill(transforms, gl.RGBA);
     weights.forEach((weight, shape) => { held.weights.values[shape] = weight * scales[shape]; });
     refill(held.weights, gl.RED);
     run(toPositions, restArray, [held.influences, transforms, held.weights, held.deltas], own.positions);
+  };
+  /// Positions that are known, less those of `origin`.
+  const given = (own, { points, origin }) => {
+    points.forEach((x, i) => { own.texels.values[i + Math.floor(i / 3)] = x - origin[i % 3]; });
+    gl.bindBuffer(gl.ARRAY_BUFFER, own.positions);
+    gl.bufferSubData(gl.ARRAY_BUFFER, 0, own.texels.values);
+  };
+  const compute = (own, skin) => {
+    if (skin.points) given(own, skin); else skinned(own, skin);
     gl.bindBuffer(gl.PIXEL_UNPACK_BUFFER, own.positions);
     gl.bindTexture(gl.TEXTURE_2D, own.texels.texture);
     gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, TEXELS, own.texels.rows, gl.RGBA, gl.FLOAT, 0);

@@ -47,7 +47,7 @@ function makeStage({ element, stage, names, describe, playing, fail }) {
       return { kind, shape, x: left, width: right - left, from, to, coloured: state.coloured && !!(shape.errors || shape.tints), wire: state.wire, strokes: state.strokes, ground: state.ground, surface: null, ...cameraMatrices(camera, (right - left) / height) };
     });
     renderer.draw(state.panes, state.top);
-    overlay.draw({ panes: state.panes, split: state.split, vertex: state.vertex, joints: state.joints, parents: state.parents, ratio: width / stage.clientWidth, marks: state.marks });
+    overlay.draw({ panes: state.panes, split: state.split, vertex: playing() ? -1 : state.vertex, joints: state.joints, parents: state.parents, ratio: width / stage.clientWidth, marks: state.marks });
     return performance.now() - start;
   };
   const frame = (turnBack) => {

@@ -11,6 +11,7 @@ async function readCharacter(text) {
   try { bytes = decodeBytes(text); } catch (error) { damaged(error); }
   // The bytes of zlib begin with 0x78; others are those of a GLB as it is.
   if (bytes[0] !== 0x78) return Dermis.readGlb(bytes);
+  if (!globalThis.DecompressionStream) throw new Error("this browser is too old: it has no DecompressionStream");
   let unpacked = null;
   try {
     const whole = new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate")));

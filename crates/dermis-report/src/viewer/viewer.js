@@ -29,7 +29,7 @@
     const names = { learnt: "learnt", base: data.skin, target: "true skin" };
     const [main] = character.kinds;
     const frames = character.clip ? data.frames : [];
-    const known = { learnt: [], base: [] };
+    const known = { learnt: [], base: [] }, whole = []; // by frame: errors, and whether every number of the true skin is finite
     const targets = frames.map(({ target }) => (target ? decodePoints(target) : null));
     const hasTargets = targets.some(Boolean);
     const state = { mode: main, colour: hasTargets ? "error" : "plain", bones: Object.keys(data.sure).length > 0, pose: null, shapes: {}, skins: null };
@@ -121,27 +121,35 @@
       known[kind][at] ??= measure(skin.positions().map((x, i) => x - targets[at][i]), data.scale);
       return known[kind][at];
     };
+    /// Positions as the picture shows them, which follows the character. A shape is of the pose that is shown when it is made.
+    const beside = (positions) => positions.map((x, i) => x - state.pose.moved[i % 3]);
+    /// Lets the card compute a shape whose numbers are all finite.
+    const onCard = (shape, kind, skin) => {
+      Object.defineProperties(shape, { triangles: { value: character.triangles }, missing: { value: 0 } });
+      return Object.assign(shape, { onCard: (context) => character.card.arrays(context, kind, skin) });
+    };
     /// The shape of a skin, computed on the card where there is one, and here when somebody asks for its numbers.
     const shapeOf = (kind, skin, at) => {
-      const beside = (positions) => positions.map((x, i) => x - state.pose.moved[i % 3]);
       const shape = lazily(() => makeShape(beside(skin.positions()), character.triangles));
       if (at >= 0) Object.assign(shape, errorsOf(kind, at, skin));
       if (!stage.context() || ![skin.rows, skin.weights].every((list) => list.every(Number.isFinite))) return shape;
-      const onCard = { rows: skin.rows, weights: skin.weights, errors: shape.errors && shape.errors.map((e) => (Number.isFinite(e) ? e : -1)) };
-      Object.defineProperties(shape, { triangles: { value: character.triangles }, missing: { value: 0 } });
-      shape.onCard = (context) => character.card.arrays(context, kind, onCard);
-      return shape;
+      return onCard(shape, kind, { rows: skin.rows, weights: skin.weights, errors: shape.errors && shape.errors.map((e) => (Number.isFinite(e) ? e : -1)) });
+    };
+    /// The shape of a true skin.
+    const targetOf = (at) => {
+      const shape = lazily(() => makeShape(beside(targets[at]), character.triangles));
+      whole[at] ??= targets[at].every(Number.isFinite);
+      return stage.context() && whole[at] ? onCard(shape, "target", { points: targets[at], origin: state.pose.moved, errors: null }) : shape;
     };
     /// Computes the skins of the pose that is asked for.
     const pose = () => {
       try {
         state.pose = character.pose(row.time(), panel.turns);
-        const { moved } = state.pose;
         const frame = panel.turns.size === 0 ? row.frame() : -1;
         const at = frame >= 0 && targets[frame] ? frame : -1;
         state.skins = Object.fromEntries(character.kinds.map((kind) => [kind, character.skin(state.pose, kind)]));
         state.shapes = Object.fromEntries(character.kinds.map((kind) => [kind, shapeOf(kind, state.skins[kind], at)]));
-        if (at >= 0) state.shapes.target = lazily(() => makeShape(targets[at].map((x, i) => x - moved[i % 3]), character.triangles));
+        if (at >= 0) state.shapes.target = targetOf(at);
         stage.forget();
         refresh();
       } catch (error) {
@@ -178,8 +186,8 @@
     /// The end of the colour scale: the 99th percentile of the skin weights' error over some frames, rounded up.
     const scaleTop = () => {
       let top = 0;
-      const known = frames.map((_, i) => i).filter((i) => targets[i]);
-      for (const i of known.filter((_, n) => n % Math.ceil(known.length / 6) === 0)) {
+      const those = frames.map((_, i) => i).filter((i) => targets[i]);
+      for (const i of those.filter((_, n) => n % Math.ceil(those.length / 6) === 0)) {
         const base = character.skin(character.pose(frames[i].time, new Map()), "base");
         const sorted = errorsOf("base", i, base).errors.filter(Number.isFinite).sort();
         if (sorted.length) top = Math.max(top, sorted[Math.floor(0.99 * (sorted.length - 1))]);

@@ -257,13 +257,13 @@ mod with_chromium {
     }
 
     /// Positions and normals by the vertex shader beside those of `js/`: in every pose of the motion and with a joint turned, of the skin
-    /// weights alone and of driven shapes.
+    /// weights alone and of driven shapes, and of true skins.
     #[test]
     fn the_card_computes_what_javascript_does() {
         const COMPARE: &str = "
             document.querySelector('[data-key=all]').click();
             const joints = [...document.querySelector('#viewer-joint').options], worst = { positions: 0, normals: 0, moved: 0 };
-            const compare = () => ['learnt', 'base'].forEach((kind) => {
+            const compare = (...kinds) => kinds.forEach((kind) => {
                 const { card, script } = dermis.picture(kind);
                 for (const key of ['positions', 'normals']) script[key].forEach((x, i) => {
                     const off = Math.abs(x - card[key][i]);
@@ -273,11 +273,11 @@ mod with_chromium {
             const rest = dermis.picture('base').card.positions;
             for (const time of TIMES) {
                 dermis.show(time);
-                compare();
+                compare('learnt', 'base', 'target');
                 dermis.picture('learnt').card.positions.forEach((x, i) => { worst.moved = Math.max(worst.moved, Math.abs(x - rest[i])); });
             }
             dermis.turn(joints[joints.length - 1].textContent, [40, -30, 70]);
-            compare();
+            compare('learnt', 'base');
             Object.assign(document.documentElement.dataset, worst);";
         let mut all = Vec::from(cases());
         all.push(over_dual_quaternions());

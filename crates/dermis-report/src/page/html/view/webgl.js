@@ -76,7 +76,7 @@ function webglRenderer(canvas) {
     const computed = shape.onCard?.(context);
     if (computed) return computed;
     if (uploaded.has(shape)) return uploaded.get(shape);
-    isNew = true;
+    isNew ||= !!shape.triangles; // a ground is new in every frame
     const array = gl.createVertexArray();
     gl.bindVertexArray(array);
     const buffers = [];
