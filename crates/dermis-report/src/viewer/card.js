@@ -5,22 +5,20 @@
 
 /// Texels in a row of a table: the widest texture that every WebGL 2 has.
 const TEXELS = 2048;
-/// The largest code of a morph target's deltas, which the card holds as integers of 16 bits.
-const LARGEST_CODE = 32767;
 
 const CARD_TABLES = `#version 300 es
-  precision highp float; precision highp int; precision highp sampler2D; precision highp isampler2D; precision highp usampler2D;
+  precision highp float; precision highp int; precision highp sampler2D; precision highp usampler2D;
   ivec2 at(uint i) { return ivec2(i % ${TEXELS}u, i / ${TEXELS}u); }`;
 /// Positions: `ranges` is where the vertex's influences begin and end, then its deltas.
 const CARD_POSITIONS = `${CARD_TABLES}
   layout(location = 0) in vec3 rest; layout(location = 1) in uvec4 ranges;
-  uniform sampler2D influences, transforms, weights; uniform isampler2D deltas;
+  uniform sampler2D influences, transforms, weights, deltas;
   out vec4 posed;
   void main() {
     vec4 morphed = vec4(rest, 1.0);
     for (uint i = ranges.z; i < ranges.w; i++) {
-      ivec4 delta = texelFetch(deltas, at(i), 0);
-      morphed.xyz += texelFetch(weights, at(uint(delta.w)), 0).x * vec3(delta.xyz);
+      vec4 delta = texelFetch(deltas, at(i), 0); // and the number of its morph target
+      morphed.xyz += texelFetch(weights, at(uint(delta.w)), 0).x * delta.xyz;
     }
     vec3 blended = vec3(0.0);
     for (uint i = ranges.x; i < ranges.y; i++) {
@@ -56,8 +54,7 @@ function startsOf(counts) {
   return starts;
 }
 
-/// What the card holds of a character: a vertex of the rig is drawn vertex `drawnOf` of the GLB. Null if a number is not finite, or if
-/// there are more morph targets than 16 bits count.
+/// What the card holds of a character: a vertex of the rig is drawn vertex `drawnOf` of the GLB. Null if a number is not finite.
 function cardTables({ positions, sets, morphs }, { drawnOf, triangles }) {
   const vertices = drawnOf.length;
   const rest = new Float32Array(3 * vertices);
@@ -81,18 +78,17 @@ function cardTables({ positions, sets, morphs }, { drawnOf, triangles }) {
   }
 
   // Deltas row by row: those of a vertex lie together, and a vertex that no shape moves has none.
-  const scales = morphs.map((morph) => morph.positions.reduce((most, x) => Math.max(most, Math.abs(x)), 0) / LARGEST_CODE);
   const isMoved = (deltas, i) => deltas[i] || deltas[i + 1] || deltas[i + 2];
   const deltaCounts = new Uint32Array(vertices);
   for (const { positions: deltas } of morphs) for (let v = 0; v < vertices; v++) if (isMoved(deltas, 3 * drawnOf[v])) deltaCounts[v]++;
   const ofDeltas = startsOf(deltaCounts);
-  const deltas = new Int16Array(4 * ofDeltas[vertices]), next = ofDeltas.slice();
+  const deltas = new Float32Array(4 * ofDeltas[vertices]), next = ofDeltas.slice();
   morphs.forEach((morph, shape) => {
     for (let v = 0; v < vertices; v++) {
       const i = 3 * drawnOf[v];
       if (!isMoved(morph.positions, i)) continue;
       const to = 4 * next[v]++;
-      for (let c = 0; c < 3; c++) deltas[to + c] = Math.round(morph.positions[i + c] / scales[shape]);
+      for (let c = 0; c < 3; c++) deltas[to + c] = morph.positions[i + c];
       deltas[to + 3] = shape;
     }
   });
@@ -110,13 +106,13 @@ function cardTables({ positions, sets, morphs }, { drawnOf, triangles }) {
     }
   }
 
-  if (![rest, influences, scales].every((list) => list.every(Number.isFinite)) || morphs.length > LARGEST_CODE) return null;
+  if (![rest, influences, deltas].every((list) => list.every(Number.isFinite))) return null;
   const ranges = new Uint32Array(4 * vertices), aroundRanges = new Uint32Array(2 * vertices);
   for (let v = 0; v < vertices; v++) {
     ranges.set([ofInfluences[v], ofInfluences[v + 1], ofDeltas[v], ofDeltas[v + 1]], 4 * v);
     aroundRanges.set([ofCorners[v], ofCorners[v + 1]], 2 * v);
   }
-  return { vertices, rest, ranges, influences, deltas, scales, corners, aroundRanges };
+  return { vertices, rest, ranges, influences, deltas, shapes: morphs.length, corners, aroundRanges };
 }
 
 /// The card's side of a character, made when a skin is first drawn, and again after the card has lost it. `arrays(context, kind, skin)`
@@ -139,7 +135,7 @@ function makeCardSkin(character, mesh) {
 }
 
 /// The two passes on a card that holds `tables`; null if they are larger than its textures.
-function cardPasses(gl, { vertices, rest, ranges, influences, deltas, scales, corners, aroundRanges }) {
+function cardPasses(gl, { vertices, rest, ranges, influences, deltas, shapes, corners, aroundRanges }) {
   const rowsOf = (texels) => Math.max(1, Math.ceil(texels / TEXELS));
   const most = Math.max(influences.length / 2, deltas.length / 4, corners.length / 2, vertices);
   if (rowsOf(most) > gl.getParameter(gl.MAX_TEXTURE_SIZE)) return null;
@@ -199,9 +195,9 @@ function cardPasses(gl, { vertices, rest, ranges, influences, deltas, scales, co
   const toNormals = programOf(CARD_NORMALS, "normal", ["positions", "corners"]);
   const held = {
     influences: tableOf(gl.RG32F, gl.RG, gl.FLOAT, influences, 2),
-    deltas: tableOf(gl.RGBA16I, gl.RGBA_INTEGER, gl.SHORT, deltas, 4),
+    deltas: tableOf(gl.RGBA32F, gl.RGBA, gl.FLOAT, deltas, 4),
     corners: tableOf(gl.RG32UI, gl.RG_INTEGER, gl.UNSIGNED_INT, corners, 2),
-    weights: textureOf(gl.R32F, gl.RED, gl.FLOAT, new Float32Array(scales.length), 1),
+    weights: textureOf(gl.R32F, gl.RED, gl.FLOAT, new Float32Array(shapes), 1),
   };
   let transforms = null;
   const restArray = arrayOf([[bufferOf(rest, gl.STATIC_DRAW), 3, 0], [bufferOf(ranges, gl.STATIC_DRAW), 4]]);
@@ -240,7 +236,7 @@ function cardPasses(gl, { vertices, rest, ranges, influences, deltas, scales, co
     transforms ??= textureOf(gl.RGBA32F, gl.RGBA, gl.FLOAT, new Float32Array(rows.length), 4);
     transforms.values.set(rows);
     refill(transforms, gl.RGBA);
-    weights.forEach((weight, shape) => { held.weights.values[shape] = weight * scales[shape]; });
+    held.weights.values.set(weights);
     refill(held.weights, gl.RED);
     run(toPositions, restArray, [held.influences, transforms, held.weights, held.deltas], own.positions);
   };
