@@ -308,3 +308,105 @@ impl<'a> Source<'a> {
         Some(bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+
+    /// A GLB of four vertices with two sets of numbers that do not fall on steps, one morph target, and influences.
+    fn glb() -> (Vec<u8>, Vec<f32>, Vec<f32>) {
+        let positions: Vec<f32> = (0..12).map(|i| (1.7 * i as f32).sin()).collect();
+        let deltas: Vec<f32> = (0..12).map(|i| if i < 3 { 0.0 } else { 0.01 * (2.3 * i as f32).cos() }).collect();
+        let weights: Vec<f32> = (0..4).flat_map(|v| [0.3 + 0.1 * v as f32, 0.7 - 0.1 * v as f32, 0.0, 0.0]).collect();
+        let mut binary = Vec::new();
+        let mut views = Vec::new();
+        let mut add = |bytes: Vec<u8>| {
+            views.push(json!({ "buffer": 0, "byteOffset": binary.len(), "byteLength": bytes.len() }));
+            binary.extend(bytes);
+        };
+        for list in [&positions, &deltas, &weights] {
+            add(list.iter().flat_map(|x| x.to_le_bytes()).collect());
+        }
+        add(vec![0, 1, 0, 0].repeat(4));
+        add([0u16, 1, 2, 0, 2, 3].iter().flat_map(|v| v.to_le_bytes()).collect());
+        let accessor = |view: usize, kind: u32, shape: &str, count: usize| json!({ "bufferView": view, "componentType": kind, "type": shape, "count": count });
+        let json = json!({
+            "accessors": [accessor(0, FLOAT, "VEC3", 4), accessor(1, FLOAT, "VEC3", 4), accessor(2, FLOAT, "VEC4", 4),
+                accessor(3, 5121, "VEC4", 4), accessor(4, 5123, "SCALAR", 6)],
+            "bufferViews": views,
+            "materials": [{}],
+            "meshes": [{ "primitives": [{ "attributes": { "POSITION": 0, "NORMAL": 0, "JOINTS_0": 3, "WEIGHTS_0": 2 },
+                "indices": 4, "material": 0, "targets": [{ "POSITION": 1, "NORMAL": 1 }] }] }],
+        });
+        let mut text = json.to_string().into_bytes();
+        text.resize(text.len().next_multiple_of(4), b' ');
+        let mut glb = b"glTF".to_vec();
+        let words = [2, (28 + text.len() + binary.len()) as u32, text.len() as u32, 0x4e4f_534a];
+        words.iter().for_each(|word| glb.extend(word.to_le_bytes()));
+        glb.extend(text);
+        [binary.len() as u32, 0x004e_4942].iter().for_each(|word| glb.extend(word.to_le_bytes()));
+        glb.extend(binary);
+        (glb, positions, deltas)
+    }
+
+    /// The numbers of an accessor by the rule that the module states, written apart from the packer.
+    fn numbers(json: &Value, stream: &mut &[u8], at: usize) -> Vec<f64> {
+        let accessor = &json["accessors"][at];
+        let packing = &accessor["packing"];
+        let width = ["SCALAR", "VEC2", "VEC3", "VEC4"].iter().position(|name| accessor["type"] == *name).unwrap() + 1;
+        let total = width * accessor["count"].as_u64().unwrap() as usize;
+        let (components, planes) =
+            (packing["components"].as_u64().unwrap() as usize, packing["planes"].as_u64().unwrap() as usize);
+        let mut out = vec![0.0; total];
+        let each = total / components;
+        for c in 0..components {
+            let (now, later) = stream.split_at(each * planes);
+            *stream = later;
+            let mut code = 0i64;
+            for i in 0..each {
+                let change: i64 = (0..planes).map(|p| i64::from(now[p * each + i]) << (8 * p)).sum();
+                code += if change % 2 == 0 { change / 2 } else { -(change + 1) / 2 };
+                out[components * i + c] = code as f64 * packing["step"].as_f64().unwrap_or(1.0);
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn numbers_come_back_within_the_stated_deviation() {
+        let (glb, positions, deltas) = glb();
+        let packed = pack(&glb).unwrap();
+        let mut bytes = Vec::new();
+        flate2::read::ZlibDecoder::new(&packed.bytes[..]).read_to_end(&mut bytes).unwrap();
+        let length = u32::from_le_bytes(bytes[..4].try_into().unwrap()) as usize;
+        let json: Value = serde_json::from_slice(&bytes[4..4 + length]).unwrap();
+        let primitive = &json["meshes"][0]["primitives"][0];
+        assert!(json.get("materials").is_none() && primitive.get("material").is_none());
+        assert_eq!(primitive["attributes"].as_object().unwrap().len(), 3, "normals are left out");
+        let mut stream = &bytes[4 + length..];
+        let all: Vec<Vec<f64>> = (0..5).map(|at| numbers(&json, &mut stream, at)).collect();
+        assert!(stream.is_empty());
+        let of = |value: &Value| &all[value.as_u64().unwrap() as usize];
+        let back = (of(&primitive["attributes"]["POSITION"]), of(&primitive["targets"][0]["POSITION"]));
+        assert_eq!(*of(&primitive["indices"]), [0.0, 1.0, 2.0, 0.0, 2.0, 3.0]);
+        assert_eq!(of(&primitive["attributes"]["JOINTS_0"])[..4], [0.0, 1.0, 0.0, 0.0]);
+        for row in of(&primitive["attributes"]["WEIGHTS_0"]).chunks(4) {
+            assert_eq!(row.iter().sum::<f64>(), 1.0);
+        }
+        let off = |v: usize, list: &[f64], exact: &[f32]| -> f64 {
+            (3 * v..3 * v + 3).map(|i| (list[i] - f64::from(exact[i])).powi(2)).sum::<f64>().sqrt()
+        };
+        let worst = (0..4).map(|v| off(v, back.0, &positions) + off(v, back.1, &deltas)).fold(0.0, f64::max);
+        assert!((worst - packed.deviation).abs() < 1e-7, "{worst} {}", packed.deviation);
+        assert!(packed.deviation > 0.0 && packed.deviation < 5e-5 * diagonal(&positions), "{}", packed.deviation);
+    }
+
+    /// Bytes that are no such GLB are left as they are, wherever they end.
+    #[test]
+    fn other_bytes_are_not_packed() {
+        let (glb, ..) = glb();
+        assert!(pack(b"").is_none() && pack(b"glTF and more").is_none());
+        assert!((0..glb.len()).all(|end| pack(&glb[..end]).is_none()));
+    }
+}

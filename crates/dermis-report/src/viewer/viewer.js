@@ -118,7 +118,11 @@
     };
     /// Errors of a kind of skin in a frame with a true skin: a clip plays again and again, and they stay what they are.
     const errorsOf = (kind, at, skin) => {
-      known[kind][at] ??= measure(skin.positions().map((x, i) => x - targets[at][i]), data.scale);
+      if (!known[kind][at]) {
+        const { errors, rms, max } = measure(skin.positions().map((x, i) => x - targets[at][i]), data.scale);
+        // What is not finite is drawn in a colour of its own, which −1 stands for.
+        known[kind][at] = { errors, rms, max, drawn: errors.every(Number.isFinite) ? errors : errors.map((e) => (Number.isFinite(e) ? e : -1)) };
+      }
       return known[kind][at];
     };
     /// Positions as the picture shows them, which follows the character. A shape is of the pose that is shown when it is made.
@@ -133,7 +137,7 @@
       const shape = lazily(() => makeShape(beside(skin.positions()), character.triangles));
       if (at >= 0) Object.assign(shape, errorsOf(kind, at, skin));
       if (!stage.context() || ![skin.rows, skin.weights].every((list) => list.every(Number.isFinite))) return shape;
-      return onCard(shape, kind, { rows: skin.rows, weights: skin.weights, errors: shape.errors && shape.errors.map((e) => (Number.isFinite(e) ? e : -1)) });
+      return onCard(shape, kind, { rows: skin.rows, weights: skin.weights, errors: shape.drawn ?? null });
     };
     /// The shape of a true skin.
     const targetOf = (at) => {
