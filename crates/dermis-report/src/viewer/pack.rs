@@ -146,7 +146,7 @@ impl Packer<'_> {
             let slots = || (0..sets.len()).flat_map(|set| (4 * vertex..4 * vertex + 4).map(move |slot| (set, slot)));
             let value = |(set, slot): (usize, usize)| f64::from(sets[set][slot]);
             let sum: f64 = slots().map(value).sum();
-            if !((sum - 1.0).abs() < 1e-4) {
+            if sum.is_nan() || (sum - 1.0).abs() > 1e-4 {
                 return None;
             }
             slots().for_each(|(set, slot)| codes[set][slot] = (value((set, slot)) * INFLUENCE).round() as i32);
