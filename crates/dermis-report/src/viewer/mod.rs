@@ -15,7 +15,6 @@ pub use headline::headline;
 
 use crate::length::{LengthUnit, show_length};
 use crate::page::html::{STYLE, escape, fill, json, verdict};
-use crate::page::skins::{Packed, diagonal, pack_points};
 use crate::page::{KeyFigure, PageVerdict};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -113,19 +112,23 @@ struct ScriptData<'a> {
 struct PackedFrame<'a> {
     label: &'a str,
     time: f64,
-    target: Option<Packed>,
+    target: Option<pack::PackedSkin>,
 }
 
 impl Viewer {
     /// Returns the page as HTML text, to be written to one file. The same viewer gives the same bytes.
     pub fn to_html(&self) -> String {
+        let targets: Vec<&[[f32; 3]]> = self.frames.iter().map(|frame| frame.target.as_slice()).collect();
+        let (skins, targets) = pack::pack_skins(&targets);
+        let frames = self.frames.iter().zip(targets);
+        let frames = frames.map(|(frame, target)| PackedFrame { label: &frame.label, time: frame.time, target });
         let data = ScriptData {
             unit: &self.unit.name,
             scale: self.unit.scale,
             skin: if self.skin.is_empty() { "skin weights" } else { &self.skin },
             ground: self.ground,
             sure: self.sure.iter().map(|(name, sure)| (name.as_str(), *sure)).collect(),
-            frames: self.frames.iter().map(ViewerFrame::pack).collect(),
+            frames: frames.collect(),
         };
         let packed = pack::pack(&self.glb);
         let rounded = packed.as_ref().map(|packed| {
@@ -149,19 +152,11 @@ impl Viewer {
             "viewer_style" => VIEWER_STYLE.into(),
             "data" => json(&data),
             "glb" => STANDARD.encode(packed.as_ref().map_or(&self.glb, |packed| &packed.bytes)),
+            "skins" => STANDARD.encode(&skins),
             "dermis_script" => bundle::dermis(),
             "view_script" => VIEW_SCRIPT.into(),
             "viewer_script" => VIEWER_SCRIPT.into(),
             _ => String::new(),
         })
-    }
-}
-
-impl ViewerFrame {
-    fn pack(&self) -> PackedFrame<'_> {
-        let points = self.target.iter().map(|p| p.map(f64::from));
-        // Half a step of rounding is then a hundredth of a millimetre on a body.
-        let target = (!self.target.is_empty()).then(|| pack_points(points, diagonal(&self.target) * 2e-5));
-        PackedFrame { label: &self.label, time: self.time, target }
     }
 }

@@ -8,9 +8,11 @@
 //! vertex is at most [`POSITION`] / 2 and [`DELTAS`] / 2 of the character's size per axis from where the GLB has it, before skinning.
 //! Influences are multiples of 2⁻²⁰ that sum to one.
 
+use crate::page::skins::diagonal;
 use dermis_rig::glam::DVec3;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::io::Write;
 
@@ -70,6 +72,36 @@ pub(super) fn pack(glb: &[u8]) -> Option<Packed> {
     Some(Packed { bytes: bytes.finish().ok()?, deviation })
 }
 
+/// The step of a true skin, in sizes of the first one: half of it is a hundredth of a millimetre on a body.
+const SKIN: f64 = 1e-5;
+/// The code of a number that is not finite.
+const NOT_FINITE: i32 = 1 << 30;
+
+/// How a true skin is written.
+#[derive(Serialize)]
+pub(super) struct PackedSkin {
+    planes: usize,
+    step: f64,
+}
+
+/// Returns true skins as the page holds them, one after the other in the same compressed bytes; `None` for an empty one.
+pub(super) fn pack_skins(skins: &[&[[f32; 3]]]) -> (Vec<u8>, Vec<Option<PackedSkin>>) {
+    let mut bytes = ZlibEncoder::new(Vec::new(), Compression::best());
+    let step = SKIN * skins.iter().find(|skin| !skin.is_empty()).map_or(1.0, |skin| size_of(skin));
+    let packed = skins.iter().map(|skin| {
+        let points = skin.as_flattened();
+        let codes: Vec<i32> = points
+            .iter()
+            .map(|x| (f64::from(*x) / step).round())
+            .map(|code| if code.abs() < LARGEST_CODE { code as i32 } else { NOT_FINITE })
+            .collect();
+        let (stream, planes) = differences(&codes, 3);
+        bytes.write_all(&stream).ok().filter(|()| !skin.is_empty()).map(|()| PackedSkin { planes, step })
+    });
+    let packed = packed.collect();
+    (bytes.finish().unwrap_or_default(), packed)
+}
+
 /// The values of a list in an object; none if it has no such list.
 fn list<'a>(object: &'a mut Value, name: &str) -> impl Iterator<Item = &'a mut Value> {
     object.get_mut(name).and_then(Value::as_array_mut).into_iter().flatten()
@@ -103,7 +135,7 @@ impl Packer<'_> {
         let attributes = primitive.get_mut("attributes")?.as_object_mut()?;
         attributes.retain(|name, _| ATTRIBUTES.iter().any(|known| name.starts_with(known)));
         let positions = self.source.floats(attributes.get("POSITION")?)?;
-        let size = diagonal(&positions);
+        let size = size_of(positions.as_chunks().0);
         let weights: Vec<Value> =
             attributes.iter().filter(|(name, _)| name.starts_with("WEIGHTS_")).map(|(_, at)| at.clone()).collect();
         let mut codes = self.influences(&weights);
@@ -243,13 +275,8 @@ fn rounding(points: &[f32], step: f64) -> Vec<f64> {
 }
 
 /// The diagonal of the box around points; one for a single place, so that a step is never zero.
-fn diagonal(points: &[f32]) -> f64 {
-    let (mut low, mut high) = (DVec3::INFINITY, DVec3::NEG_INFINITY);
-    for p in points.chunks_exact(3) {
-        let p = DVec3::new(p[0].into(), p[1].into(), p[2].into());
-        (low, high) = (low.min(p), high.max(p));
-    }
-    let size = low.distance(high);
+fn size_of(points: &[[f32; 3]]) -> f64 {
+    let size = diagonal(points);
     if size > 0.0 && size.is_finite() { size } else { 1.0 }
 }
 
@@ -399,7 +426,32 @@ mod tests {
         };
         let worst = (0..4).map(|v| off(v, back.0, &positions) + off(v, back.1, &deltas)).fold(0.0, f64::max);
         assert!((worst - packed.deviation).abs() < 1e-7, "{worst} {}", packed.deviation);
-        assert!(packed.deviation > 0.0 && packed.deviation < 5e-5 * diagonal(&positions), "{}", packed.deviation);
+        assert!(
+            packed.deviation > 0.0 && packed.deviation < 5e-5 * size_of(positions.as_chunks().0),
+            "{}",
+            packed.deviation
+        );
+    }
+
+    #[test]
+    fn true_skins_come_back_within_half_a_step() {
+        let skin: Vec<[f32; 3]> = (0..50).map(|i| [(0.3 * i as f32).sin(), 0.02 * i as f32, f32::NAN]).collect();
+        let moved: Vec<[f32; 3]> = skin.iter().map(|p| [p[0] + 5.0, p[1], p[1]]).collect();
+        let (bytes, packed) = pack_skins(&[&[], &skin, &moved]);
+        assert!(packed[0].is_none());
+        let mut inflated = Vec::new();
+        flate2::read::ZlibDecoder::new(&bytes[..]).read_to_end(&mut inflated).unwrap();
+        let mut stream = &inflated[..];
+        for (skin, packed) in [&skin, &moved].into_iter().zip(packed.iter().flatten()) {
+            let accessor = json!({ "accessors": [{ "type": "VEC3", "count": 50,
+                "packing": { "components": 3, "planes": packed.planes, "step": packed.step } }] });
+            assert!(packed.step < 2.5e-5, "{}", packed.step);
+            for (x, back) in skin.as_flattened().iter().zip(numbers(&accessor, &mut stream, 0)) {
+                let is_same = (f64::from(*x) - back).abs() <= 0.5001 * packed.step;
+                assert!(is_same || x.is_nan() && back == f64::from(NOT_FINITE) * packed.step, "{x} {back}");
+            }
+        }
+        assert!(stream.is_empty());
     }
 
     /// Bytes that are no such GLB are left as they are, wherever they end.

@@ -30,7 +30,7 @@
     const [main] = character.kinds;
     const frames = character.clip ? data.frames : [];
     const known = { learnt: [], base: [] }, whole = []; // by frame: errors, and whether every number of the true skin is finite
-    const targets = frames.map(({ target }) => (target ? decodePoints(target) : null));
+    const targets = await readSkins(document.getElementById("page-skins").textContent.trim(), frames.map(({ target }) => target), character.vertices);
     const hasTargets = targets.some(Boolean);
     const state = { mode: main, colour: hasTargets ? "error" : "plain", bones: Object.keys(data.sure).length > 0, pose: null, shapes: {}, skins: null };
     const ground = data.ground === null ? null : makeGround(data.ground, character.size);
