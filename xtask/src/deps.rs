@@ -45,7 +45,7 @@ const TABLE: &[Rule] = &[
     // The only crate below the recipes that opens files; it shows a clip's skin by linear blend skinning.
     rule("dermis-files", 4650, &["dermis-rig", "dermis-deform", "dermis-io"]),
     // Shows what others computed: text in, text out, so that a program without files or terminal can use it.
-    rule("dermis-report", 7530, &["dermis-rig", "dermis-measure", "dermis-io"]),
+    rule("dermis-report", 7670, &["dermis-rig", "dermis-measure", "dermis-io"]),
     // Fits the examples of papers and draws them; one of them embeds a skeleton.
     rule(
         "dermis-figures",

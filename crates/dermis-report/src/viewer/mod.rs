@@ -63,7 +63,7 @@ pub struct ViewerFrame {
     pub target: Vec<[f32; 3]>,
 }
 
-/// The most bytes that the true skins of a page take.
+/// The most bytes that the true skins of a page take before they are compressed.
 pub const MOST_TARGET_BYTES: usize = 24_000_000;
 
 /// Every how many frames a page shows a true skin: as often as [`MOST_TARGET_BYTES`] allow.

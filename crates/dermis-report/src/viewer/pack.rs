@@ -355,7 +355,7 @@ mod tests {
         for list in [&positions, &deltas, &weights] {
             add(list.iter().flat_map(|x| x.to_le_bytes()).collect());
         }
-        add(vec![0, 1, 0, 0].repeat(4));
+        add([0, 1, 0, 0].repeat(4));
         add([0u16, 1, 2, 0, 2, 3].iter().flat_map(|v| v.to_le_bytes()).collect());
         let accessor = |view: usize, kind: u32, shape: &str, count: usize| json!({ "bufferView": view, "componentType": kind, "type": shape, "count": count });
         let json = json!({

@@ -85,7 +85,8 @@ function makeStage({ element, stage, names, describe, playing, fail }) {
   new ResizeObserver(() => {
     if (stage.clientWidth !== width && state.kinds.length) frame(false);
     width = stage.clientWidth;
-    if (state.kinds.length) draw();
+    // At once, before the new size is shown.
+    if (state.kinds.length) try { drawNow(); } catch (error) { fail(error); }
   }).observe(stage);
   return {
     state, camera, draw, drawNow, frame,
