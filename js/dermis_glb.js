@@ -23,10 +23,13 @@ export function readGlb(bytes) {
   const length = word(12);
   demand(word(16) === 0x4e4f534a && 20 + length <= file.length, "the JSON chunk is damaged");
   const json = JSON.parse(new TextDecoder().decode(file.subarray(20, 20 + length)));
-  demand(!json.extensionsRequired?.length, `the file requires ${json.extensionsRequired}`);
   const start = 28 + length;
-  const binary = file.subarray(start, start + (Number.isFinite(word(20 + length)) ? word(20 + length) : 0));
+  return readGltf(json, file.subarray(start, start + (Number.isFinite(word(20 + length)) ? word(20 + length) : 0)));
+}
 
+/** Returns a character, as readGlb does, from the JSON of a glTF, parsed, and the bytes of its only buffer. */
+export function readGltf(json, binary) {
+  demand(!json.extensionsRequired?.length, `the file requires ${json.extensionsRequired}`);
   const accessor = (index, what) => {
     const { bufferView, byteOffset = 0, componentType, count, type, normalized, sparse } = json.accessors?.[index] ?? {};
     const [Kind, most] = COMPONENTS[componentType] ?? [];

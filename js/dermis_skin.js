@@ -31,6 +31,23 @@ export class Skin {
   }
 
   /**
+   * Returns the transforms of the joints from bind to world, three rows of four numbers each, with these world matrices of all nodes,
+   * 16 numbers each, column by column.
+   */
+  transforms(worlds) {
+    const transforms = new Float64Array(12 * this.bones.length);
+    this.bones.forEach(({ node, inverse_bind: rows }, k) => {
+      const world = worlds[node];
+      for (let r = 0; r < 3; r++) {
+        for (let c = 0; c < 4; c++) {
+          transforms[12 * k + 4 * r + c] = world[r] * rows[0][c] + world[4 + r] * rows[1][c] + world[8 + r] * rows[2][c] + (c === 3 ? world[12 + r] : 0);
+        }
+      }
+    });
+    return transforms;
+  }
+
+  /**
    * Returns the positions of the drawn vertices, three numbers each: at these weights of the morph targets, and with these world
    * matrices of all nodes, 16 numbers each, column by column.
    */
@@ -47,15 +64,7 @@ export class Skin {
         morphed[v + 2] += weight * deltas[v + 2];
       }
     });
-    const transforms = new Float64Array(12 * this.bones.length);
-    this.bones.forEach(({ node, inverse_bind: rows }, k) => {
-      const world = worlds[node];
-      for (let r = 0; r < 3; r++) {
-        for (let c = 0; c < 4; c++) {
-          transforms[12 * k + 4 * r + c] = world[r] * rows[0][c] + world[4 + r] * rows[1][c] + world[8 + r] * rows[2][c] + (c === 3 ? world[12 + r] : 0);
-        }
-      }
-    });
+    const transforms = this.transforms(worlds);
     for (let v = 0; v < positions.length / 3; v++) {
       const [x, y, z] = [morphed[3 * v], morphed[3 * v + 1], morphed[3 * v + 2]];
       let [px, py, pz] = [0, 0, 0];

@@ -117,9 +117,14 @@ fn has_sanitizers() -> bool {
 
 /// Whether there is a browser that `tools/screenshot.sh` takes.
 fn has_browser() -> bool {
+    browser().is_some()
+}
+
+/// The browser that `tools/screenshot.sh` takes.
+pub fn browser() -> Option<PathBuf> {
     let browsers = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
-    std::env::var_os("CHROMIUM").is_some()
-        || browsers.iter().any(|browser| answers(Command::new(browser).arg("--version")))
+    let named = std::env::var_os("CHROMIUM").map(PathBuf::from);
+    named.or_else(|| browsers.iter().find(|name| answers(Command::new(name).arg("--version"))).map(PathBuf::from))
 }
 
 /// Whether `tools/validate_gltf.mjs` finds its validator: without files it ends with 2, without the validator with 3.

@@ -26,6 +26,8 @@ usage: cargo xtask VERB
                           a call from Python beside Rust's own runner (docs/python.md)
   bench suggest [DIR] [--json OUT] [--draws N] [--starts N]
                           poses that dermis suggest names beside poses drawn at random (docs/suggest.md)
+  bench viewer [--json OUT] [--vertices N] [--quick]
+                          bytes of a viewer page, and JavaScript per frame in Chromium (docs/browser.md)
   blender [--release]     the Blender add-on: an extension and a zip for older ways to install, below target/blender,
                           and its tests in each Blender that is there (docs/blender.md)
   c                       the C library as it is given away, and its size (docs/c.md)

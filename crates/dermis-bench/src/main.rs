@@ -1,4 +1,4 @@
-//! What `cargo xtask bench fit` and `cargo xtask bench evaluate` run. Each call prints one JSON value; every workload gets a process
+//! What `cargo xtask bench fit`, `evaluate` and `viewer` run. Each call prints one JSON value; every workload gets a process
 //! of its own, so that its peak of memory is its own.
 //!
 //! ```text
@@ -7,6 +7,7 @@
 //! dermis-bench sweep [--quick]
 //! dermis-bench resolve [--quick]
 //! dermis-bench evaluate VERTICES [--large] [--quick] [--arrays FOLDER]
+//! dermis-bench viewer VERTICES BODY FOLDER
 //! ```
 
 mod character;
@@ -15,6 +16,7 @@ mod fit;
 mod limits;
 mod npy;
 mod timing;
+mod viewer;
 
 use dermis_solve::simd;
 use serde_json::Value;
@@ -57,6 +59,10 @@ fn run(arguments: &[&str]) -> Result<Value, String> {
             let vertices = vertices.parse().map_err(|_| format!("{vertices} is no number of vertices"))?;
             written(evaluate::measure(vertices, arguments.contains(&"--large"), quick, arrays))
         }
-        _ => Err("limits, fit, sweep, resolve or evaluate".into()),
+        ["viewer", vertices, body, folder, ..] => {
+            let vertices = vertices.parse().map_err(|_| format!("{vertices} is no number of vertices"))?;
+            viewer::make(vertices, Path::new(body), Path::new(folder)).map(|()| Value::Null)
+        }
+        _ => Err("limits, fit, sweep, resolve, evaluate or viewer".into()),
     }
 }

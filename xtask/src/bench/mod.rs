@@ -10,6 +10,7 @@ mod neural;
 mod rig;
 mod scans;
 mod suggest;
+mod viewer;
 
 use crate::workspace::{cargo, root};
 use serde_json::{Value, json};
@@ -28,8 +29,9 @@ pub fn run(arguments: &[&str]) -> ExitCode {
         ["rig", options @ ..] => rig::run(options),
         ["scans", options @ ..] => scans::run(options),
         ["suggest", options @ ..] => suggest::run(options),
+        ["viewer", options @ ..] => viewer::run(options),
         _ => crate::usage::usage(
-            "bench needs: crowd [--json OUT] [--instances N] [--rounds N], decompose DIR [--json OUT] [--seeds N], evaluate [--json OUT] [--quick] [--ozz DIR], fit [--json OUT] [--quick], inverse [--json OUT], neural DIR [--json OUT] [--poses N,...], python [--json OUT], rig [DIR] [--json OUT], scans [--json OUT] [--scans N] [--held-out N] [--rounds N], or suggest [DIR] [--json OUT] [--draws N] [--starts N]",
+            "bench needs: crowd [--json OUT] [--instances N] [--rounds N], decompose DIR [--json OUT] [--seeds N], evaluate [--json OUT] [--quick] [--ozz DIR], fit [--json OUT] [--quick], inverse [--json OUT], neural DIR [--json OUT] [--poses N,...], python [--json OUT], rig [DIR] [--json OUT], scans [--json OUT] [--scans N] [--held-out N] [--rounds N], suggest [DIR] [--json OUT] [--draws N] [--starts N], or viewer [--json OUT] [--vertices N] [--quick]",
         ),
     }
 }

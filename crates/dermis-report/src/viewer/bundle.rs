@@ -44,7 +44,7 @@ mod tests {
     #[test]
     fn what_the_page_uses_is_there() {
         let script = dermis();
-        for name in ["readGlb", "sampleClip", "worldMatrices", "Skin", "Drivers"] {
+        for name in ["readGlb", "readGltf", "sampleClip", "worldMatrices", "Skin", "Drivers"] {
             let listed = script.lines().any(|line| line.starts_with("Object.assign(Dermis") && line.contains(name));
             assert!(listed, "{name}");
         }

@@ -30,10 +30,10 @@ function diagonalOf(points) {
   return Math.hypot(...sides) || 1;
 }
 
-/// Reads the GLB. `pose(time, turns)` gives a pose, `skins(pose)` its skins; the mesh is that of the rig, with seams closed. A GLB without
-/// driven morph targets has the skin of its weights alone: `kinds` says which skins there are, the one that is shown first before others.
-function makeCharacter(bytes) {
-  const character = Dermis.readGlb(bytes);
+/// The character of the GLB, as `readGlb` returned it. `pose(time, turns)` gives a pose, `skin(pose, kind)` a skin in it; the mesh is that of the rig, with seams closed. A GLB
+/// without driven morph targets has the skin of its weights alone: `kinds` says which skins there are, the one that is shown first before
+/// others.
+function makeCharacter(character) {
   const skin = new Dermis.Skin(character);
   const drawn = character.positions.length / 3;
   const vertexOf = character.vertexOf ?? Float32Array.from({ length: drawn }, (_, i) => i);
@@ -54,13 +54,15 @@ function makeCharacter(bytes) {
   const rest = character.nodes.map(({ local }) => local);
   const root = character.joints[0];
   const stood = [12, 14].map((i) => character.nodes[root].rest[i]);
+  const triangles = character.triangles.map((i) => vertexOf[i]);
   return {
     clip,
     vertices,
     /// The diagonal of the box around the mesh at rest.
     size: diagonalOf(character.positions),
     kinds: skin.drivers ? ["learnt", "base"] : ["base"],
-    triangles: character.triangles.map((i) => vertexOf[i]),
+    triangles,
+    card: makeCardSkin(character, { drawnOf, triangles }),
     /// A joint that is a matrix in the file cannot be turned.
     joints: character.joints.map((node) => ({ node, name: character.json.nodes[node].name ?? `node ${node}`, turns: !character.nodes[node].local.matrix })),
     parents: character.joints.map((node) => character.joints.indexOf(character.nodes[node].parent)),
@@ -74,15 +76,13 @@ function makeCharacter(bytes) {
       // The picture follows the character across the ground.
       return { worlds, moved: [worlds[root][12] - stood[0], 0, worlds[root][14] - stood[1]] };
     },
-    /// Positions of the rig's vertices: learnt, and by the skin weights alone; and the milliseconds that the two steps of the first took.
-    skins: ({ worlds }) => {
-      const start = performance.now();
-      if (!skin.drivers) return { base: welded(skin.positions(worlds, character.restWeights)), took: [0, performance.now() - start] };
-      const weights = skin.weights(worlds);
-      const driven = performance.now();
-      const learnt = welded(skin.positions(worlds, weights));
-      const skinned = performance.now();
-      return { learnt, base: welded(skin.positions(worlds, character.restWeights)), took: [driven - start, skinned - driven] };
+    /// A skin in a pose: `rows`, the joints' transforms as the picture shows them; `weights` of the morph targets; and the positions of
+    /// the rig's vertices, computed when they are first asked for.
+    skin: ({ worlds, moved }, kind) => {
+      const weights = kind === "learnt" ? skin.weights(worlds) : Float64Array.from(character.restWeights);
+      const rows = skin.transforms(worlds).map((x, i) => (i % 4 === 3 ? x - moved[((i - 3) / 4) % 3] : x));
+      let positions = null;
+      return { rows, weights, positions: () => (positions ??= welded(skin.positions(worlds, weights))) };
     },
     joints3: ({ worlds }) => new Float32Array(character.joints.flatMap((node) => [12, 13, 14].map((i) => worlds[node][i]))),
   };

@@ -1,21 +1,22 @@
 //! A page that poses a model in the browser: its skin in motion, and a slider for every angle of a joint.
 //!
 //! [`Viewer::to_html`] turns a [`Viewer`] into text, as a [`Page`](crate::page::Page) does: one file that needs no network and no
-//! other file. It holds the GLB of `dermis export viewer`. The scripts of `js/` read it, compute morph weights, and skin it; those of
-//! the report's 3D view draw it. The skin that the page shows is that of the GLB: what the export loses, the page says.
+//! other file. It holds the GLB of `dermis export viewer`, rounded and compressed (`pack`). The scripts of `js/` read it, compute morph
+//! weights, and skin it where there is no WebGL 2 or a number is asked for; the graphics card skins what is drawn. Those of the report's
+//! 3D view draw it. The skin that the page shows is that of the GLB: what the export loses, the page says.
 
 mod bundle;
 mod contents;
 mod headline;
+mod pack;
 #[cfg(test)]
 mod tests;
 
 pub use contents::{ViewerContents, ViewerCost};
 pub use headline::headline;
 
-use crate::length::LengthUnit;
+use crate::length::{LengthUnit, show_length};
 use crate::page::html::{STYLE, escape, fill, json, verdict};
-use crate::page::skins::{Packed, diagonal, pack_points};
 use crate::page::{KeyFigure, PageVerdict};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -64,7 +65,7 @@ pub struct ViewerFrame {
     pub target: Vec<[f32; 3]>,
 }
 
-/// The most bytes that the true skins of a page take.
+/// The most bytes that the true skins of a page take before they are compressed.
 pub const MOST_TARGET_BYTES: usize = 24_000_000;
 
 /// Every how many frames a page shows a true skin: as often as [`MOST_TARGET_BYTES`] allow.
@@ -88,6 +89,8 @@ const VIEW_SCRIPT: &str = concat!(
 );
 /// The parts of the viewer itself.
 const VIEWER_SCRIPT: &str = concat!(
+    include_str!("unpack.js"),
+    include_str!("card.js"),
     include_str!("character.js"),
     include_str!("clip.js"),
     include_str!("joints.js"),
@@ -111,21 +114,33 @@ struct ScriptData<'a> {
 struct PackedFrame<'a> {
     label: &'a str,
     time: f64,
-    target: Option<Packed>,
+    target: Option<pack::PackedSkin>,
 }
 
 impl Viewer {
     /// Returns the page as HTML text, to be written to one file. The same viewer gives the same bytes.
     pub fn to_html(&self) -> String {
+        let targets: Vec<&[[f32; 3]]> = self.frames.iter().map(|frame| frame.target.as_slice()).collect();
+        let (skins, targets) = pack::pack_skins(&targets);
+        let frames = self.frames.iter().zip(targets);
+        let frames = frames.map(|(frame, target)| PackedFrame { label: &frame.label, time: frame.time, target });
         let data = ScriptData {
             unit: &self.unit.name,
             scale: self.unit.scale,
             skin: if self.skin.is_empty() { "skin weights" } else { &self.skin },
             ground: self.ground,
             sure: self.sure.iter().map(|(name, sure)| (name.as_str(), *sure)).collect(),
-            frames: self.frames.iter().map(ViewerFrame::pack).collect(),
+            frames: frames.collect(),
         };
-        let notes: String = self.notes.iter().map(|note| format!("<p class=\"note\">{}</p>", escape(note))).collect();
+        let packed = pack::pack(&self.glb);
+        let rounded = packed.as_ref().map(|packed| {
+            format!(
+                "The page rounds the numbers of the GLB: before skinning a vertex is at most {} from its place there.",
+                show_length(packed.deviation, &self.unit)
+            )
+        });
+        let notes: String =
+            self.notes.iter().chain(&rounded).map(|note| format!("<p class=\"note\">{}</p>", escape(note))).collect();
         fill(TEMPLATE, |name| match name {
             "title" => escape(&self.title),
             "subtitle" if self.subtitle.is_empty() => String::new(),
@@ -138,20 +153,12 @@ impl Viewer {
             "style" => STYLE.into(),
             "viewer_style" => VIEWER_STYLE.into(),
             "data" => json(&data),
-            "glb" => STANDARD.encode(&self.glb),
+            "glb" => STANDARD.encode(packed.as_ref().map_or(&self.glb, |packed| &packed.bytes)),
+            "skins" => STANDARD.encode(&skins),
             "dermis_script" => bundle::dermis(),
             "view_script" => VIEW_SCRIPT.into(),
             "viewer_script" => VIEWER_SCRIPT.into(),
             _ => String::new(),
         })
-    }
-}
-
-impl ViewerFrame {
-    fn pack(&self) -> PackedFrame<'_> {
-        let points = self.target.iter().map(|p| p.map(f64::from));
-        // Half a step of rounding is then a hundredth of a millimetre on a body.
-        let target = (!self.target.is_empty()).then(|| pack_points(points, diagonal(&self.target) * 2e-5));
-        PackedFrame { label: &self.label, time: self.time, target }
     }
 }

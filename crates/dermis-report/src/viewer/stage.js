@@ -1,7 +1,7 @@
 // The viewer: the picture. One pane, two with a divider, or several side by side, by the renderers of the report.
 
-/// Builds the picture into `stage`. `names` are those of the kinds of skin. Returns how to draw it.
-function makeStage({ element, stage, names, describe, fail }) {
+/// Builds the picture into `stage`. `names` are those of the kinds of skin; `playing()` says whether they move. Returns how to draw it.
+function makeStage({ element, stage, names, describe, playing, fail }) {
   let canvas = element("canvas", "skins");
   stage.append(canvas);
   const camera = { yaw: 0.5, pitch: 0.12, distance: 1, radius: 1, target: [0, 0, 0] };
@@ -47,7 +47,7 @@ function makeStage({ element, stage, names, describe, fail }) {
       return { kind, shape, x: left, width: right - left, from, to, coloured: state.coloured && !!(shape.errors || shape.tints), wire: state.wire, strokes: state.strokes, ground: state.ground, surface: null, ...cameraMatrices(camera, (right - left) / height) };
     });
     renderer.draw(state.panes, state.top);
-    overlay.draw({ panes: state.panes, split: state.split, vertex: state.vertex, joints: state.joints, parents: state.parents, ratio: width / stage.clientWidth, marks: state.marks });
+    overlay.draw({ panes: state.panes, split: state.split, vertex: playing() ? -1 : state.vertex, joints: state.joints, parents: state.parents, ratio: width / stage.clientWidth, marks: state.marks });
     return performance.now() - start;
   };
   const frame = (turnBack) => {
@@ -59,7 +59,7 @@ function makeStage({ element, stage, names, describe, fail }) {
     canvas, stage, camera, draw,
     describe,
     pick: (event) => {
-      if (!state.panes.some((pane) => pane.shape.errors || pane.shape.tints)) return -1;
+      if (playing() || !state.panes.some((pane) => pane.shape.errors || pane.shape.tints)) return -1;
       const box = stage.getBoundingClientRect();
       return pickVertex(state.panes, [event.clientX - box.left, event.clientY - box.top], canvas.width / box.width, box.height, camera.radius);
     },
@@ -85,12 +85,15 @@ function makeStage({ element, stage, names, describe, fail }) {
   new ResizeObserver(() => {
     if (stage.clientWidth !== width && state.kinds.length) frame(false);
     width = stage.clientWidth;
-    if (state.kinds.length) draw();
+    // At once, before the new size is shown.
+    if (state.kinds.length) try { drawNow(); } catch (error) { fail(error); }
   }).observe(stage);
   return {
     state, camera, draw, drawNow, frame,
     zoom: pointer.zoom,
     forget: () => renderer.forget(),
+    /// Where shapes are computed on the card; null without one.
+    context: () => renderer.context?.() ?? null,
     name: (text) => canvas.setAttribute("aria-label", text),
     plates: (text) => overlay.namePanes(state.kinds, state.wipe, text),
   };

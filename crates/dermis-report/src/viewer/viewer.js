@@ -23,23 +23,23 @@
     return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((f) => f * power).find((f) => f >= v * (1 - 1e-9)) ?? v;
   };
 
-  const start = () => {
+  const start = async () => {
     const data = JSON.parse(document.getElementById("page-data").textContent);
-    const character = makeCharacter(decodeBytes(document.getElementById("page-glb").textContent.trim()));
+    const character = makeCharacter(await readCharacter(document.getElementById("page-glb").textContent.trim()));
     const names = { learnt: "learnt", base: data.skin, target: "true skin" };
     const [main] = character.kinds;
     const frames = character.clip ? data.frames : [];
-    const targets = frames.map(({ target }) => (target ? decodePoints(target) : null));
+    const known = { learnt: [], base: [] }, whole = []; // by frame: errors, and whether every number of the true skin is finite
+    const targets = await readSkins(document.getElementById("page-skins").textContent.trim(), frames.map(({ target }) => target), character.vertices);
     const hasTargets = targets.some(Boolean);
     const state = { mode: main, colour: hasTargets ? "error" : "plain", bones: Object.keys(data.sure).length > 0, pose: null, shapes: {}, skins: null };
     const ground = data.ground === null ? null : makeGround(data.ground, character.size);
     const withUnit = (v) => `${digits(v)} ${data.unit}`;
-    const spent = []; // milliseconds of the latest frames: weights, morphs and skinning, normals, drawing
 
     const host = document.getElementById("view-host");
     const box = element("div", "stage");
     const stage = makeStage({
-      element, stage: box, names, fail,
+      element, stage: box, names, fail, playing: () => row.playing(),
       describe: (v) => [`vertex ${v}`, ...character.kinds.filter((kind) => state.shapes[kind].errors).map((kind) => `${names[kind]}: ${withUnit(state.shapes[kind].errors[v])}`)].join("\n"),
     });
     const row = makeClipRow({ element, frames, show: () => pose(), byFrame: () => hasTargets && state.colour === "error" && panel.turns.size === 0 });
@@ -110,26 +110,51 @@
         context.stroke();
       });
     };
+    /// A shape whose arrays are made when they are first read.
+    const lazily = (make) => {
+      let made = null;
+      const own = () => (made ??= make());
+      return { get positions() { return own().positions; }, get normals() { return own().normals; }, get triangles() { return own().triangles; }, get missing() { return own().missing; }, errors: null };
+    };
+    /// Errors of a kind of skin in a frame with a true skin: a clip plays again and again, and they stay what they are.
+    const errorsOf = (kind, at, skin) => {
+      if (!known[kind][at]) {
+        const { errors, rms, max } = measure(skin.positions().map((x, i) => x - targets[at][i]), data.scale);
+        // What is not finite is drawn in a colour of its own, which −1 stands for.
+        known[kind][at] = { errors, rms, max, drawn: errors.every(Number.isFinite) ? errors : errors.map((e) => (Number.isFinite(e) ? e : -1)) };
+      }
+      return known[kind][at];
+    };
+    /// Positions as the picture shows them, which follows the character. A shape is of the pose that is shown when it is made.
+    const beside = (positions) => positions.map((x, i) => x - state.pose.moved[i % 3]);
+    /// Lets the card compute a shape whose numbers are all finite.
+    const onCard = (shape, kind, skin) => {
+      Object.defineProperties(shape, { triangles: { value: character.triangles }, missing: { value: 0 } });
+      return Object.assign(shape, { onCard: (context) => character.card.arrays(context, kind, skin) });
+    };
+    /// The shape of a skin, computed on the card where there is one, and here when somebody asks for its numbers.
+    const shapeOf = (kind, skin, at) => {
+      const shape = lazily(() => makeShape(beside(skin.positions()), character.triangles));
+      if (at >= 0) Object.assign(shape, errorsOf(kind, at, skin));
+      if (!stage.context() || ![skin.rows, skin.weights].every((list) => list.every(Number.isFinite))) return shape;
+      return onCard(shape, kind, { rows: skin.rows, weights: skin.weights, errors: shape.drawn ?? null });
+    };
+    /// The shape of a true skin.
+    const targetOf = (at) => {
+      const shape = lazily(() => makeShape(beside(targets[at]), character.triangles));
+      whole[at] ??= targets[at].every(Number.isFinite);
+      return stage.context() && whole[at] ? onCard(shape, "target", { points: targets[at], origin: state.pose.moved, errors: null }) : shape;
+    };
     /// Computes the skins of the pose that is asked for.
     const pose = () => {
       try {
         state.pose = character.pose(row.time(), panel.turns);
-        state.skins = character.skins(state.pose);
-        const begin = performance.now();
-        const { moved } = state.pose;
-        const beside = (positions) => positions.map((x, i) => x - moved[i % 3]);
-        const at = panel.turns.size === 0 ? row.frame() : -1;
-        const target = at >= 0 ? targets[at] : null;
-        state.shapes = {};
-        for (const kind of character.kinds) {
-          const positions = beside(state.skins[kind]);
-          state.shapes[kind] = makeShape(positions, character.triangles);
-          if (target) Object.assign(state.shapes[kind], measure(state.skins[kind].map((x, i) => x - target[i]), data.scale));
-        }
-        if (target) state.shapes.target = makeShape(beside(target), character.triangles);
+        const frame = panel.turns.size === 0 ? row.frame() : -1;
+        const at = frame >= 0 && targets[frame] ? frame : -1;
+        state.skins = Object.fromEntries(character.kinds.map((kind) => [kind, character.skin(state.pose, kind)]));
+        state.shapes = Object.fromEntries(character.kinds.map((kind) => [kind, shapeOf(kind, state.skins[kind], at)]));
+        if (at >= 0) state.shapes.target = targetOf(at);
         stage.forget();
-        spent.push([...state.skins.took, (performance.now() - begin) / character.kinds.length]);
-        if (spent.length > 60) spent.shift();
         refresh();
       } catch (error) {
         row.stop();
@@ -165,20 +190,27 @@
     /// The end of the colour scale: the 99th percentile of the skin weights' error over some frames, rounded up.
     const scaleTop = () => {
       let top = 0;
-      const known = frames.map((_, i) => i).filter((i) => targets[i]);
-      for (const i of known.filter((_, n) => n % Math.ceil(known.length / 6) === 0)) {
-        const { base } = character.skins(character.pose(frames[i].time, new Map()));
-        const sorted = measure(base.map((x, j) => x - targets[i][j]), data.scale).errors.filter(Number.isFinite).sort();
+      const those = frames.map((_, i) => i).filter((i) => targets[i]);
+      for (const i of those.filter((_, n) => n % Math.ceil(those.length / 6) === 0)) {
+        const base = character.skin(character.pose(frames[i].time, new Map()), "base");
+        const sorted = errorsOf("base", i, base).errors.filter(Number.isFinite).sort();
         if (sorted.length) top = Math.max(top, sorted[Math.floor(0.99 * (sorted.length - 1))]);
       }
       return top > 0 ? nice(top) : 1;
     };
+    /// Shows `count` moments of the clip, evenly spaced, and returns the milliseconds of JavaScript that each took, from the pose to the
+    /// last call of the renderer. A card goes on working after that. For whoever measures the page.
+    const time = (count) => Array.from({ length: count }, (_, i) => {
+      const begin = performance.now();
+      if (frames.length) row.go(frames[0].time + (i / count) * (frames[frames.length - 1].time - frames[0].time)); else pose();
+      stage.drawNow();
+      return performance.now() - begin;
+    });
     /// Says how long a frame takes here: the mean over some poses.
-    const clock = (drawing) => {
-      const mean = [0, 1, 2].map((i) => spent.reduce((total, one) => total + one[i], 0) / spent.length);
-      const all = mean.reduce((a, b) => a + b, drawing);
-      root.dataset.milliseconds = all.toFixed(2);
-      console.log(`dermis: ${all.toFixed(2)} ms per frame: weights ${mean[0].toFixed(2)}, morph targets and skinning ${mean[1].toFixed(2)}, normals ${mean[2].toFixed(2)}, drawing ${drawing.toFixed(2)}`);
+    const clock = () => {
+      const mean = time(8).reduce((total, one) => total + one / 8, 0);
+      root.dataset.milliseconds = mean.toFixed(2);
+      console.log(`dermis: ${mean.toFixed(2)} ms of JavaScript per frame`);
     };
 
     const flip = () => { state.mode = state.mode === "learnt" ? "base" : main; refresh(); };
@@ -191,25 +223,32 @@
     const middle = frames[Math.floor(frames.length / 2)];
     if (middle) row.go(middle.time); else pose();
     stage.frame(true);
-    let drawing = 0;
-    for (let i = 0; i < 8; i++) {
-      if (frames.length) row.go(frames[Math.floor((i * frames.length) / 8)].time);
-      drawing += stage.drawNow() / 8;
-    }
+    stage.drawNow();
+    clock();
     if (middle) row.go(middle.time);
-    clock(drawing);
     root.dataset.state = "ready";
     /// For whoever tests the page or embeds it: the skin that is shown, three numbers per vertex of the rig, metres.
     window.dermis = {
-      positions: (kind = main) => state.skins[kind],
+      positions: (kind = main) => state.skins[kind].positions(),
       show: (seconds) => row.go(seconds),
       turn: (joint, degrees) => {
         const found = character.joints.find(({ name }) => name === joint);
         if (!found) throw new Error(`there is no joint ${joint}`);
         panel.turn(found.node, degrees);
       },
+      frames: time,
+      /// Positions and normals of the picture: those that the card computed for it, null without one, and those of this script. Waits
+      /// for the card.
+      picture: (kind = main) => {
+        stage.drawNow();
+        const { positions, normals } = state.shapes[kind], context = stage.context();
+        return { card: context && character.card.read(context, kind), script: { positions, normals } };
+      },
       playing: row.playing, time: row.time, camera: stage.camera, mode: () => state.mode,
     };
+    return window.dermis;
   };
-  try { start(); } catch (error) { fail(error); }
+  /// Resolves with `window.dermis` when the page shows its skin.
+  window.dermisReady = start();
+  window.dermisReady.catch(fail);
 })();

@@ -11,7 +11,7 @@ use dermis_workflow::recipe::{ExportForm, ExportOutcome, ExportRecipe, Input, Sh
 use dermis_workflow::verbs::export::drivers::{
     DriverSettings, MorphNormals, PoseSpaceSettings, export_driven, export_pose_space, is_pose_space,
 };
-use models::{Case, POSES, cases};
+use models::{Case, POSES, cases, over_dual_quaternions};
 use served::{repository, serve};
 use std::path::Path;
 use std::process::{Command, Output};
@@ -244,21 +244,104 @@ mod with_chromium {
         }
     }
 
+    /// The page with a script that runs when it shows its skin; the tag `<html …>` afterwards.
+    fn shown(case: &Case, script: &str, fragment: &str) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let (_, page) = viewer(case, folder.path());
+        let script = format!("<script>dermisReady.then(async (dermis) => {{ {script} }});</script></body>");
+        let file = folder.path().join("view/index.html");
+        std::fs::write(&file, page.replace("</body>", &script)).unwrap();
+        let root = root_tag(&format!("{}{fragment}", file.display()), folder.path());
+        assert!(root.contains("data-state=\"ready\""), "{root}");
+        root
+    }
+
+    /// Positions and normals by the vertex shader beside those of `js/`: in every pose of the motion and with a joint turned, of the skin
+    /// weights alone and of driven shapes, and of true skins.
+    #[test]
+    fn the_card_computes_what_javascript_does() {
+        const COMPARE: &str = "
+            document.querySelector('[data-key=all]').click();
+            const joints = [...document.querySelector('#viewer-joint').options], worst = { positions: 0, normals: 0, moved: 0 };
+            const compare = (...kinds) => kinds.forEach((kind) => {
+                const { card, script } = dermis.picture(kind);
+                for (const key of ['positions', 'normals']) script[key].forEach((x, i) => {
+                    const off = Math.abs(x - card[key][i]);
+                    worst[key] = off <= worst[key] ? worst[key] : off;
+                });
+            });
+            const rest = dermis.picture('base').card.positions;
+            for (const time of TIMES) {
+                dermis.show(time);
+                compare('learnt', 'base', 'target');
+                dermis.picture('learnt').card.positions.forEach((x, i) => { worst.moved = Math.max(worst.moved, Math.abs(x - rest[i])); });
+            }
+            dermis.turn(joints[joints.length - 1].textContent, [40, -30, 70]);
+            compare('learnt', 'base');
+            Object.assign(document.documentElement.dataset, worst);";
+        let mut all = Vec::from(cases());
+        all.push(over_dual_quaternions());
+        for case in all {
+            let times: Vec<f64> = case.motion.frames.iter().map(|frame| frame.time.unwrap()).collect();
+            let root = shown(&case, &COMPARE.replace("TIMES", &format!("{times:?}")), "");
+            assert!(root.contains("data-renderer=\"webgl2\""), "{root}");
+            let of = |key: &str| number(&root, key);
+            println!("{}: {:.1e} m, normals {:.1e}", case.name, of("positions"), of("normals"));
+            assert!(of("positions") < 0.2 * case.tolerance() && of("normals") < 1e-4, "{}: {root}", case.name);
+            assert!(of("moved") > 0.1, "{root}");
+        }
+    }
+
+    /// The picture of the card beside that of the software renderer, as the means of squares: edges are smoothed by the card alone.
+    #[test]
+    fn the_card_shows_what_the_software_renderer_does() {
+        const SQUARES: &str = "
+            document.querySelector('[data-key=COLOUR]').click();
+            dermis.show(TIME);
+            dermis.picture();
+            const small = document.createElement('canvas');
+            [small.width, small.height] = [48, 48];
+            const ink = small.getContext('2d');
+            ink.imageSmoothingQuality = 'high';
+            ink.fillStyle = '#fff';
+            ink.fillRect(0, 0, 48, 48);
+            ink.drawImage(document.querySelector('canvas.skins'), 0, 0, 48, 48);
+            document.documentElement.dataset.squares = [...ink.getImageData(0, 0, 48, 48).data].join(' ');";
+        for case in cases() {
+            for colour in ["plain", "error"] {
+                let time = case.motion.frames[7].time.unwrap();
+                let script = SQUARES.replace("COLOUR", colour).replace("TIME", &time.to_string());
+                let [card, software] = ["", "#renderer=software"].map(|fragment| {
+                    let root = shown(&case, &script, fragment);
+                    let list = root.split("data-squares=\"").nth(1).unwrap().split('"').next().unwrap();
+                    let numbers: Vec<f64> = list.split(' ').map(|x| x.parse().unwrap()).collect();
+                    numbers
+                });
+                let off: Vec<f64> = card.iter().zip(&software).map(|(a, b)| (a - b).abs()).collect();
+                let (mean, most) =
+                    (off.iter().sum::<f64>() / off.len() as f64, off.iter().copied().fold(0.0, f64::max));
+                let drawn = card.chunks_exact(4).filter(|square| square[2] < 250.0).count();
+                println!("{}, {colour}: {mean:.2} of 255, at most {most}; {drawn} squares", case.name);
+                assert!(drawn > 30 && mean < 1.0 && most < 40.0, "{}: {mean} {most} {drawn}", case.name);
+            }
+        }
+    }
+
     /// Without a motion there is the bind pose, nothing to play and no error; joints turn all the same.
     #[test]
     fn a_viewer_without_a_motion_poses_joints() {
         for case in cases() {
             let folder = tempfile::tempdir().unwrap();
             let (_, page) = viewer_of(&case, None, folder.path());
-            let script = "<script>
-                const { dermis } = window, rest = dermis.positions().slice(), names = [...document.querySelector('#viewer-joint').options];
+            let script = "<script>dermisReady.then((dermis) => {
+                const rest = dermis.positions().slice(), names = [...document.querySelector('#viewer-joint').options];
                 dermis.turn(names[names.length - 1].textContent, [0, 0, 60]);
                 const turned = dermis.positions(), moved = turned.reduce((most, x, i) => Math.max(most, Math.abs(x - rest[i])), 0);
                 const hidden = ['.playback', '.ramp'].every((part) => document.querySelector(part).hidden);
                 for (const key of [' ', ',', '.', 'e', 'b']) document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
                 document.querySelector('[data-key=all]').click();
                 Object.assign(document.documentElement.dataset, { moved, hidden, panes: document.querySelectorAll('.pane').length });
-                </script></body>";
+                });</script></body>";
             let file = folder.path().join("view/index.html");
             std::fs::write(&file, page.replace("</body>", script)).unwrap();
             let root = root_tag(&file.display().to_string(), folder.path());
@@ -299,7 +382,7 @@ mod with_chromium {
         let file = folder.path().join("broken.html");
         let start = page.find("id=\"page-glb\">").unwrap() + "id=\"page-glb\">".len();
         let end = start + page[start..].find('<').unwrap();
-        for (from, to) in [(start + 40_000, end), (start, start + 4)] {
+        for (from, to) in [((start + end) / 2, end), (start, start + 4)] {
             std::fs::write(&file, format!("{}{}", &page[..from], &page[to..])).unwrap();
             let root = root_tag(&file.display().to_string(), folder.path());
             assert!(root.contains("data-state=\"error\"") && root.contains("GLB: "), "{root}");

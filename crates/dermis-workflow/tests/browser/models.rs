@@ -65,6 +65,20 @@ fn pose_space(arm: &Arm) -> ModelFile {
     learnt(arm, &Method::EigenSkin(EigenSkinMethod { sigma: Some(1.5), pose_space, ..EigenSkinMethod::default() }))
 }
 
+/// A joint model over dual quaternions, whose morph targets are carried by linear blending.
+pub fn over_dual_quaternions() -> Case {
+    let method = JointMethod { ridge: RidgeChoice::Fixed(RIDGE), base: BaseChoice::Dqs, ..JointMethod::default() };
+    let arm = Arm::new(24, 8);
+    let model = learnt(&arm, &Method::Joint(method));
+    let mut motion = unseen(&arm);
+    motion.frames.truncate(POSES);
+    for (at, frame) in motion.frames.iter_mut().enumerate() {
+        frame.time = Some(at as f64 / 30.0);
+    }
+    let skins = run_motion(&model, &motion, None, &silent).unwrap().0;
+    Case { name: "dual_quaternions", arm, model, motion, skins }
+}
+
 pub fn cases() -> [Case; 2] {
     let case = |name, model: fn(&Arm) -> ModelFile| {
         let mut arm = Arm::new(24, 8);

@@ -1,5 +1,6 @@
 // Uses the viewer as a reader does, step by step. EXPECTED has the model's own skin at every time of the clip.
 (async () => {
+  await window.dermisReady;
   const root = document.documentElement, $ = (s) => document.querySelector(s), all = (s) => [...document.querySelectorAll(s)];
   const failed = [];
   const step = (name, test) => { let ok = false; try { ok = test(); } catch (e) { name += ": " + e; } if (!ok) failed.push(`${name} (${$(".place").textContent}; ${$(".stage .plate").textContent})`); };

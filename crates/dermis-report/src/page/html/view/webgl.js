@@ -55,10 +55,15 @@ function webglRenderer(canvas) {
   let uploaded = new Map();
   let indices = new Map();
   let drawn = new Map();
+  // A card that comes back after a loss is another context: whoever holds arrays there makes them again.
+  let context = { gl };
+  // Asking for errors waits for the card, so it is asked where something new was made or uploaded.
+  let isNew = true;
   const pictures = new Map();
   /// The numbers of vertices that a list names, on the card once for all shapes.
   const indexBuffer = (list) => {
     if (!indices.has(list)) {
+      isNew = true;
       indices.set(list, gl.createBuffer());
       gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, indices.get(list));
       gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, list, gl.STATIC_DRAW);
@@ -66,8 +71,12 @@ function webglRenderer(canvas) {
     gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, indices.get(list));
     return list.length;
   };
+  /// The vertex array of a shape. A shape with `onCard` computes its arrays where they are drawn, unless it cannot.
   const upload = (shape) => {
+    const computed = shape.onCard?.(context);
+    if (computed) return computed;
     if (uploaded.has(shape)) return uploaded.get(shape);
+    isNew ||= !!shape.triangles; // a ground is new in every frame
     const array = gl.createVertexArray();
     gl.bindVertexArray(array);
     const buffers = [];
@@ -96,6 +105,7 @@ function webglRenderer(canvas) {
   /// The shape as the file draws it, its vertices split at seams, with texture coordinates.
   const uploadDrawn = (shape, surface) => {
     if (drawn.has(shape)) return drawn.get(shape);
+    isNew = true;
     const array = gl.createVertexArray();
     gl.bindVertexArray(array);
     const spread = (values) => {
@@ -118,6 +128,7 @@ function webglRenderer(canvas) {
   const pictureOf = (image) => {
     if (!image.complete || !image.naturalWidth) return null;
     if (!pictures.has(image)) {
+      isNew = true;
       pictures.set(image, gl.createTexture());
       gl.bindTexture(gl.TEXTURE_2D, pictures.get(image));
       gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, gl.RGBA, gl.UNSIGNED_BYTE, image);
@@ -144,7 +155,8 @@ function webglRenderer(canvas) {
     name: "webgl2",
     textures: true,
     ratio: () => Math.min(devicePixelRatio || 1, 2),
-    restored: () => { uploaded = new Map(); indices = new Map(); drawn = new Map(); pictures.clear(); setUp(); },
+    restored: () => { uploaded = new Map(); indices = new Map(); drawn = new Map(); pictures.clear(); context = { gl }; isNew = true; setUp(); },
+    context: () => context,
     /// Forgets the shapes of a frame that is no longer shown.
     forget: () => {
       for (const { array, buffers } of [...uploaded.values(), ...drawn.values()]) { gl.deleteVertexArray(array); buffers.forEach((b) => gl.deleteBuffer(b)); }
@@ -152,6 +164,7 @@ function webglRenderer(canvas) {
       drawn = new Map();
     },
     draw: (panes, top) => {
+      const shapes = panes.map((pane) => upload(pane.shape));
       gl.disable(gl.SCISSOR_TEST);
       gl.viewport(0, 0, canvas.width, canvas.height);
       gl.clearColor(0, 0, 0, 0);
@@ -167,8 +180,8 @@ function webglRenderer(canvas) {
       gl.uniform1i(uniform("map"), 0);
       gl.uniform1i(uniform("picture"), 1);
       gl.uniform1i(uniform("textured"), 0);
-      for (const pane of panes) {
-        const shape = upload(pane.shape);
+      for (const [i, pane] of panes.entries()) {
+        const shape = shapes[i];
         if (pane.to <= pane.from) continue;
         gl.viewport(pane.x, 0, pane.width, canvas.height);
         gl.scissor(pane.from, 0, pane.to - pane.from, canvas.height);
@@ -202,6 +215,8 @@ function webglRenderer(canvas) {
         }
         gl.disable(gl.BLEND);
       }
+      if (!isNew) return;
+      isNew = false;
       const error = gl.getError();
       if (error && !gl.isContextLost()) throw new Error("WebGL error " + error);
     },
