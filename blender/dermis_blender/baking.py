@@ -182,7 +182,7 @@ def drive(thing, table, names):
             for shape, window in zip(region["shapes"], region.get("windows", [])):
                 if window["centre"] == m:
                     square = "+".join(f"{b:.9g}*v{n}" for n, b in enumerate(window["relevance"]) if b)
-                    edge = value(f"e {r} {shape}", f"min(max(4*sqrt({square})-3,0),1)", [(f"v{n}", name) for n, name in enumerate(distances)])
+                    edge = value(f"e {r} {shape}", f"min(max(4*sqrt(max({square},0))-3,0),1)", [(f"v{n}", name) for n, name in enumerate(distances)])
                     windows[names[shape]] = value(f"w {r} {shape}", "1-t*t*(3-2*t)", [("t", edge)])
             for row, shape in zip(region["matrix"], region["shapes"]):
                 if row[m]:
