@@ -243,6 +243,8 @@ pub enum Flaw {
     BindDisagrees,
     /// The default pose of the skeleton is not its bind pose.
     NotAtBind,
+    /// Nodes above a skeleton scale its axes unevenly, so that its bones shear as they turn.
+    UnevenScale,
     /// Morph targets are shown by default.
     NotAtZero,
     /// Meshes that the file hides were read.
@@ -296,6 +298,7 @@ impl fmt::Display for Flaw {
             Self::BonesReordered => "bones were reordered so that parents come first",
             Self::BindDisagrees => "bones have different bind matrices in different skins",
             Self::NotAtBind => "bones are not at their bind pose by default",
+            Self::UnevenScale => "skins stand below a node that scales unevenly; their bones shear as they turn",
             Self::NotAtZero => "morph targets have a weight by default; the rest mesh is without them",
             Self::Hidden => "meshes are hidden in the file and were read like others",
             Self::Unsupported => "unsupported things were left out",

@@ -2,8 +2,8 @@
 //!
 //! [`read`] takes every accessor kind (sparse, strided, normalised), any number of skins, meshes, primitives and
 //! influences, and all three interpolations. A joint's bind matrix is the inverse of its `inverseBindMatrices` entry;
-//! the rest mesh lives in bind space, moved to the world where the file's default pose says where the world is, so that
-//! lengths are metres whatever unit the armature was modelled in. [`write_glb`] writes what [`read`] reads.
+//! the rest mesh is brought from bind space to the world that the file shows: nodes above the skeleton belong to the
+//! character, whatever unit and axes the armature was modelled in. [`write_glb`] writes what [`read`] reads.
 //! Materials, textures, images, cameras, lights, further nodes and extras are carried through as they stand: they come in
 //! the [`Appearance`](dermis_rig::Appearance) of the mesh, and go out with numbers that fit what is written around them.
 //!
@@ -27,6 +27,7 @@ mod document;
 mod mesh;
 mod nodes;
 mod read;
+mod shown;
 mod skins;
 mod weld;
 mod write;

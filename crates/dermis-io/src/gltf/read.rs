@@ -25,9 +25,9 @@ use std::sync::Arc;
 /// - `resolve`: the first bytes of a file beside this one, by its relative path, as many as are asked for if it has them;
 ///   called for external buffers and images only, never with an address, an absolute path or a path that leaves the folder
 ///
-/// Vertices p of a skin come to rest in the space of the bind matrices, where p' = Σ w_k T_k B_k⁻¹ p holds for every
-/// pose. If the default pose of the file is rigidly its bind pose, that space is the world, in metres; otherwise
-/// [`Flaw::NotAtBind`] counts the bones that differ, and the rest is scaled to metres by the root bone. Vertices that were
+/// Vertices p of a skin come to rest where p' = Σ w_k T_k B_k⁻¹ p holds for every pose, in the world that the file shows:
+/// what nodes above the skeleton scale, turn and move, they do to the rest as well. [`Flaw::NotAtBind`] counts the bones
+/// that the default pose moves away from rest, [`Flaw::UnevenScale`] the skins that nodes above scale unevenly. Vertices that were
 /// split at seams are welded; [`Mesh::render`] keeps what was drawn, and a file without seams keeps its vertex order. A
 /// mesh without a skin hangs rigidly on the joint above it; without one it is left out, unless the file has no skin at
 /// all: then it is a bare mesh at rest in the world. A file without skin and mesh is a motion: its nodes are the bones.

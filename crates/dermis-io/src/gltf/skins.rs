@@ -2,19 +2,19 @@
 //!
 //! A skinned vertex is p' = Σ w_k T_k I_k p, with T_k the joint's world matrix and I_k its inverse bind matrix. Whatever
 //! affine map G moves the vertices, p' stays the same if I_k becomes I_k G⁻¹. So each skin is free to choose the space
-//! its rest mesh lives in. If all T_k I_k of the default pose agree, that common map is G: the rig then rests in the
-//! world, in metres, and its default pose is its bind pose. Otherwise a skin follows the bones it shares with skins
-//! before it, and one that shares none takes at least the scale of the world from its root bone.
+//! its rest mesh lives in: that of skins before it with which it shares bones, else the world that the file shows, as
+//! [`Carriers::rest`] finds it. Skins whose mesh hangs on more joints come first. A joint that carries no skin may have
+//! any bind matrix; it takes that of the first skin in which it carries some.
 
 use super::document::{Document, damaged};
 use super::mesh::Drawn;
 use super::nodes::{Nodes, affine};
-use crate::agree::{AGREE, apart, corners};
+use super::shown::{Carrier, Carriers, SPACES, above, agrees, is_uneven, mean_scale, spaces_above};
+use crate::agree::{AGREE, corners};
 use crate::contents::{Flaw, ReadError};
 use crate::flaws::{Flaws, short};
 use dermis_rig::SkeletonError;
-use dermis_rig::glam::{DAffine3, DQuat, DVec3};
-use dermis_rig::rotation::nearest_rotation;
+use dermis_rig::glam::{DAffine3, DVec3};
 use dermis_rig::skeleton::invert;
 use std::collections::HashMap;
 
@@ -30,6 +30,10 @@ pub(super) struct Bones {
     /// By index of the skin in the file.
     pub skins: HashMap<u32, SkinMap>,
     variants: HashMap<u32, Vec<usize>>,
+    /// Whether each bone carries skin of the skins read so far.
+    carries: Vec<bool>,
+    /// Where the first skins rest.
+    rests: Vec<DAffine3>,
 }
 
 /// What a skin's joints and vertices became.
@@ -46,8 +50,8 @@ struct Skin {
     inverse_binds: Vec<DAffine3>,
     binds: Vec<DAffine3>,
     corners: [DVec3; 8],
-    /// T_k I_k of the default pose, if all joints agree.
-    at_default: Option<DAffine3>,
+    /// The sum of each joint's weights.
+    carried: Vec<f64>,
 }
 
 impl Bones {
@@ -68,13 +72,14 @@ impl Bones {
                 }
             }
         }
-        let skins = used.iter().map(|&at| Skin::read(document, nodes, at, boxes.get(&at).copied()));
-        let skins = skins.collect::<Result<Vec<_>, _>>()?;
+        let mut skins = (used.iter())
+            .map(|&at| Skin::read(document, nodes, drawn, at, boxes.get(&at).copied()))
+            .collect::<Result<Vec<_>, _>>()?;
+        let carrying = |skin: &Skin| skin.carried.iter().filter(|weight| **weight > 0.0).count();
+        skins.sort_by_cached_key(|skin| std::cmp::Reverse(carrying(skin)));
         let mut made = Self::default();
-        for at_rest in [true, false] {
-            for skin in skins.iter().filter(|skin| skin.at_default.is_some() == at_rest) {
-                made.add(document, skin, nodes, flaws);
-            }
+        for skin in &skins {
+            made.add(document, skin, nodes, flaws);
         }
         Ok(made)
     }
@@ -85,18 +90,19 @@ impl Bones {
         for &node in nodes.order.iter().filter(|&&node| nodes.shown[node as usize]) {
             let name = name(document, node);
             match invert(&nodes.world[node as usize]) {
-                Some(_) => made.push(node, name, nodes.world[node as usize]),
+                Some(_) => made.push(node, name, nodes.world[node as usize], true),
                 None => flaws.add(Flaw::Unsupported, || format!("node \"{name:.100}\", which has no size")),
             }
         }
         made
     }
 
-    fn push(&mut self, node: u32, name: String, bind: DAffine3) {
+    fn push(&mut self, node: u32, name: String, bind: DAffine3, carries: bool) {
         self.variants.entry(node).or_default().push(self.nodes.len());
         self.nodes.push(node);
         self.names.push(name);
         self.binds.push(bind);
+        self.carries.push(carries);
     }
 
     /// The first bone that node `node` became.
@@ -105,14 +111,25 @@ impl Bones {
     }
 
     fn add(&mut self, document: &Document, skin: &Skin, nodes: &Nodes, flaws: &mut Flaws) {
-        let rest =
-            skin.at_default.unwrap_or_else(|| self.shared_rest(skin).unwrap_or_else(|| skin.root_similarity(nodes)));
+        let rest = self.shared_rest(skin).unwrap_or_else(|| self.own_rest(skin, nodes));
+        if is_uneven(&rest) {
+            flaws.add(Flaw::UnevenScale, || format!("above \"{}\"", name(document, skin.joints[skin.top(nodes)])));
+        }
         let mut bones = Vec::with_capacity(skin.joints.len());
         for (at, &node) in skin.joints.iter().enumerate() {
             let known = self.variants.get(&node).map_or(&[][..], Vec::as_slice);
+            let carries = skin.carried[at] > 0.0;
             // Twice the tolerance: both skins may be off the world by one.
-            let same = |&&bone: &&usize| skin.agrees(&(self.binds[bone] * skin.inverse_binds[at]), &rest, 2.0 * AGREE);
+            let same = |&&bone: &&usize| {
+                !carries
+                    || !self.carries[bone]
+                    || skin.agrees(&(self.binds[bone] * skin.inverse_binds[at]), &rest, 2.0 * AGREE)
+            };
+            let bind = rest * skin.binds[at];
             if let Some(&bone) = known.iter().take(VARIANTS).find(same) {
+                if carries && !self.carries[bone] {
+                    (self.binds[bone], self.carries[bone]) = (bind, true);
+                }
                 bones.push(bone);
                 continue;
             }
@@ -120,15 +137,45 @@ impl Bones {
                 flaws.add(Flaw::BindDisagrees, || name(document, node));
             }
             bones.push(self.nodes.len());
-            self.push(node, name(document, node), rest * skin.binds[at]);
+            // The bind matrix of a joint without skin may be in another unit than all others: it takes that of its node.
+            let ratio = mean_scale(&(nodes.world[node as usize] * skin.inverse_binds[at])) / mean_scale(&rest);
+            let other = !carries && ratio.is_finite() && ratio > 0.0 && (ratio - 1.0).abs() > 1e-3;
+            let bind = if other { bind * DAffine3::from_scale(DVec3::splat(ratio)) } else { bind };
+            self.push(node, name(document, node), bind, carries);
+        }
+        if self.rests.len() < SPACES {
+            self.rests.push(rest);
         }
         self.skins.insert(skin.at, SkinMap { bones, rest });
     }
 
+    /// The space of a skin that shares no bone with skins before it.
+    fn own_rest(&self, skin: &Skin, nodes: &Nodes) -> DAffine3 {
+        let top = skin.joints[skin.top(nodes)];
+        // A skin below a bone of another one, such as eyes below a head, rests where that bone brings it at rest.
+        let carried = |above: u32| {
+            let bone = self.of_node(above).filter(|&bone| self.carries[bone])?;
+            Some(self.binds[bone] * invert(&nodes.world[above as usize])?)
+        };
+        let lift = above(nodes, top).find_map(carried).unwrap_or(DAffine3::IDENTITY);
+        let mut own = skin.joints.clone();
+        own.sort_unstable();
+        let mut spaces = spaces_above(nodes, top, |node| own.binary_search(&node).is_err());
+        spaces.extend(&self.rests);
+        let carriers = skin.carriers(|joint| lift * nodes.world[skin.joints[joint] as usize]);
+        let top = carriers.iter().position(|(joint, _)| *joint == skin.top(nodes)).unwrap_or(0);
+        let joints: Vec<Carrier> = carriers.into_iter().map(|(_, carrier)| carrier).collect();
+        Carriers { joints: &joints, top, corners: &skin.corners }.rest(&spaces)
+    }
+
     /// The move that makes most joints of `skin` agree with the bones that earlier skins made of them.
     fn shared_rest(&self, skin: &Skin) -> Option<DAffine3> {
-        let maps: Vec<DAffine3> = (skin.joints.iter().zip(&skin.inverse_binds))
-            .filter_map(|(&node, inverse_bind)| Some(self.binds[self.of_node(node)?] * *inverse_bind))
+        let maps: Vec<DAffine3> = (skin.joints.iter().zip(&skin.inverse_binds).zip(&skin.carried))
+            .filter(|(_, weight)| **weight > 0.0)
+            .filter_map(|((&node, inverse_bind), _)| {
+                let bone = self.of_node(node).filter(|&bone| self.carries[bone])?;
+                Some(self.binds[bone] * *inverse_bind)
+            })
             .collect();
         let votes = |g: &DAffine3| maps.iter().filter(|map| skin.agrees(map, g, AGREE)).count();
         // The first of the most voted for; eight candidates, so that hostile skins cost no square of their joints.
@@ -145,7 +192,13 @@ impl Bones {
 }
 
 impl Skin {
-    fn read(document: &Document, nodes: &Nodes, at: u32, bounds: Option<(DVec3, DVec3)>) -> Result<Self, ReadError> {
+    fn read(
+        document: &Document,
+        nodes: &Nodes,
+        drawn: &Drawn,
+        at: u32,
+        bounds: Option<(DVec3, DVec3)>,
+    ) -> Result<Self, ReadError> {
         let skins = &document.root.skins;
         let skin = skins.get(at as usize);
         let skin = skin.ok_or_else(|| damaged(format!("a node names skin {at}, but there are {}", skins.len())))?;
@@ -189,32 +242,40 @@ impl Skin {
             let start = (DVec3::INFINITY, DVec3::NEG_INFINITY);
             binds.iter().fold(start, |(low, high), b| (low.min(b.translation), high.max(b.translation)))
         });
-        let mut made = Self { at, joints, inverse_binds, binds, corners: corners(bounds), at_default: None };
-        let world = |joint: usize| nodes.world[made.joints[joint] as usize] * made.inverse_binds[joint];
-        let first = world(0);
-        if invert(&first).is_some() && (1..made.joints.len()).all(|joint| made.agrees(&world(joint), &first, AGREE)) {
-            // A bind pose that is the default pose needs no rounding errors of a move.
-            let stays = made.agrees(&first, &DAffine3::IDENTITY, AGREE);
-            made.at_default = Some(if stays { DAffine3::IDENTITY } else { first });
+        let mut carried = vec![0.0; joints.len()];
+        for (joints, weights) in
+            drawn.blocks.iter().filter(|block| block.skin == Some(at)).flat_map(|block| &block.sets)
+        {
+            for (&joint, &weight) in joints.iter().zip(&weights.values) {
+                if let Some(sum) = carried.get_mut(joint as usize).filter(|_| weight.is_finite() && weight > 0.0) {
+                    *sum += weight;
+                }
+            }
         }
-        Ok(made)
+        if carried.iter().all(|weight| *weight == 0.0) {
+            carried.fill(1.0); // nothing drawn hangs on it
+        }
+        Ok(Self { at, joints, inverse_binds, binds, corners: corners(bounds), carried })
+    }
+
+    /// Which joint nearest to the root carries skin.
+    fn top(&self, nodes: &Nodes) -> usize {
+        // Parents come first in the order, so the first joint in it has no other joint above it.
+        let carrying = (0..self.joints.len()).filter(|&joint| self.carried[joint] > 0.0);
+        carrying.min_by_key(|&joint| nodes.rank[self.joints[joint] as usize]).unwrap_or(0)
+    }
+
+    /// The joints that carry skin, where `world` has them.
+    fn carriers(&self, world: impl Fn(usize) -> DAffine3) -> Vec<(usize, Carrier)> {
+        let carrier = |joint: usize| {
+            let (map, place) = (world(joint) * self.inverse_binds[joint], self.binds[joint].translation);
+            (joint, Carrier { map, weight: self.carried[joint], place })
+        };
+        (0..self.joints.len()).filter(|&joint| self.carried[joint] > 0.0).map(carrier).collect()
     }
 
     fn agrees(&self, a: &DAffine3, b: &DAffine3, tolerance: f64) -> bool {
-        apart(a, b, &self.corners) <= tolerance * size(b, &self.corners)
-    }
-
-    /// The similarity nearest to T I of the joint nearest to the root, if its scale is not one.
-    fn root_similarity(&self, nodes: &Nodes) -> DAffine3 {
-        // Parents come first in the order, so the first joint in it has no other joint above it.
-        let root = (0..self.joints.len()).min_by_key(|&joint| nodes.rank[self.joints[joint] as usize]).unwrap_or(0);
-        let map = nodes.world[self.joints[root] as usize] * self.inverse_binds[root];
-        let scale = map.matrix3.determinant().abs().cbrt();
-        if !scale.is_finite() || scale <= 0.0 || (scale - 1.0).abs() <= 1e-3 || !map.is_finite() {
-            return DAffine3::IDENTITY;
-        }
-        let rotation = DQuat::from_mat3(&nearest_rotation(&map.matrix3));
-        DAffine3::from_scale_rotation_translation(DVec3::splat(scale), rotation, map.translation)
+        agrees(a, b, &self.corners, tolerance)
     }
 }
 
@@ -222,10 +283,4 @@ impl Skin {
 pub(super) fn name(document: &Document, node: u32) -> String {
     let name = document.root.nodes.get(node as usize).and_then(|node| node.name.as_deref()).unwrap_or_default();
     if name.is_empty() { format!("node {node}") } else { short(name) }
-}
-
-/// The longest diagonal of the image of the box.
-fn size(map: &DAffine3, corners: &[DVec3; 8]) -> f64 {
-    let across = |at: usize| (map.transform_point3(corners[at]) - map.transform_point3(corners[7 - at])).length();
-    (0..4).map(across).fold(0.0, f64::max)
 }
