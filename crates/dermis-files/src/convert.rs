@@ -9,7 +9,7 @@ use crate::load::{
 };
 use crate::output::{Output, ending};
 use crate::skins::{write_scene, write_shapes};
-use dermis_io::gltf::{GlbClip, GlbScene, MorphNormals};
+use dermis_io::gltf::{GlbClip, GlbScene, Keyed, MorphNormals};
 use dermis_io::npz::StoredFloat;
 use dermis_io::obj::Normals;
 use dermis_io::{
@@ -239,19 +239,26 @@ fn write_glb(
             "name the file with the mesh first",
         ));
     }
-    let mut clips = Vec::new();
+    let (mut clips, mut off) = (Vec::new(), Vec::new());
     for clip in &contents.clips {
         let times = sample_times(clip, source, options)?;
+        if options.fps.is_none() {
+            let made = keyed(contents, clip);
+            off.push(made.off);
+            clips.push(made.clip);
+            continue;
+        }
+        off.push(0.0);
         let frames: Vec<ClipFrame> = times.iter().map(|&time| (clip.sample)(time)).collect();
         let (poses, morph_weights): (Vec<_>, Vec<_>) = frames.into_iter().map(|f| (f.pose, f.morph_weights)).unzip();
         let poses = if contents.skeleton.is_some() { poses } else { vec![] };
         let morph_weights = if contents.morphs.is_empty() { vec![] } else { morph_weights };
-        clips.push(GlbClip { name: clip.name.clone(), times, poses, morph_weights });
+        clips.push(GlbClip { name: clip.name.clone(), times, poses, morph_weights, curves: vec![] });
     }
     let name = contents.name.rsplit_once('.').map_or(contents.name.as_str(), |(stem, _)| stem);
     if !posed.is_empty() && contents.skeleton.is_some() {
         let poses = posed.iter().filter_map(|r| r.pose.clone()).collect();
-        clips.push(GlbClip { name: name.into(), times: times(&posed, contents), poses, morph_weights: vec![] });
+        clips.push(GlbClip { name: name.into(), times: times(&posed, contents), poses, ..GlbClip::default() });
     } else {
         done.leave(posed.len(), "poses, because the file describes no skeleton");
     }
@@ -269,7 +276,7 @@ fn write_glb(
             let morph_weights = if targets.is_empty() { vec![] } else { weights };
             match clips.last_mut().filter(|_| posed.len() == shaped.len()) {
                 Some(clip) => clip.morph_weights = morph_weights,
-                None => clips.push(GlbClip { name, times, poses: vec![], morph_weights }),
+                None => clips.push(GlbClip { name, times, morph_weights, ..GlbClip::default() }),
             }
         }
         morphs = std::borrow::Cow::Owned(targets);
@@ -310,7 +317,12 @@ fn write_glb(
     done.hold(weights.map_or(0, |w| w.count()), "skinning weights");
     done.hold(counts.morph_targets, "morph targets");
     hold_appearance(contents, done);
-    clips.iter().for_each(|clip| done.holds.push(format!("clip \"{}\" of {} frames", clip.name, clip.times.len())));
+    let off = off.into_iter().chain(std::iter::repeat(0.0));
+    for (clip, off) in clips.iter().zip(off) {
+        let (name, frames) = (&clip.name, clip.times.len());
+        let between = if off > 0.0 { format!(", between them at most {off:.2e} m off") } else { String::new() };
+        done.holds.push(format!("clip \"{name}\" of {frames} frames{between}"));
+    }
     if contents.weights.is_some() && !weighed {
         done.left_out.push("skinning weights, because there is no skeleton".into());
     }
@@ -319,6 +331,28 @@ fn write_glb(
         done.left_out.push("polygons: a GLB has triangles".into());
     }
     Ok(())
+}
+
+/// How far a clip may be off between its frames, in parts of the mesh's diagonal: 0.2 mm on a person.
+const BETWEEN_FRAMES: f64 = 1e-4;
+
+/// A clip at its own keys, as a GLB of the contents has it.
+fn keyed(contents: &Contents, clip: &Clip) -> Keyed {
+    let scene = GlbScene {
+        mesh: contents.mesh.as_ref(),
+        skeleton: contents.skeleton.as_ref(),
+        weights: contents.weights.as_ref(),
+        morphs: &contents.morphs,
+        ..GlbScene::default()
+    };
+    let size = contents.mesh.as_ref().map(|mesh| mesh.diagonal());
+    let size = size.or(contents.skeleton.as_ref().map(|skeleton| {
+        let start = (DVec3::INFINITY, DVec3::NEG_INFINITY);
+        let (low, high) =
+            (skeleton.bind().iter()).fold(start, |(low, high), b| (low.min(b.translation), high.max(b.translation)));
+        (high - low).length()
+    }));
+    GlbClip::of(clip, &scene, BETWEEN_FRAMES * size.unwrap_or(1.0))
 }
 
 /// A morph target for every shape that is not the rest, and the weights that show the shapes in turn.

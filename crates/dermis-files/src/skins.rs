@@ -166,6 +166,7 @@ pub fn clip(motion: &Motion, morph_weights: Vec<Vec<f64>>) -> GlbClip {
         times: motion.frames.iter().enumerate().map(|(at, f)| f.time.unwrap_or(at as f64 / 24.0)).collect(),
         poses: motion.frames.iter().map(|f| f.pose.clone()).collect(),
         morph_weights,
+        curves: vec![],
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a file holds, whatever its format.
 
+use crate::curve::Curve;
 use crate::inverted::Inverted;
 pub use dermis_rig::MorphTarget;
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
@@ -186,6 +187,9 @@ pub struct Clip {
     pub start: f64,
     /// The union of all key times, ascending.
     pub key_times: Vec<f64>,
+    /// The file's own keys of the bones' local transforms and of the morph targets, as far as these alone say the motion; `None` where
+    /// the motion is frames by nature.
+    pub curves: Option<Vec<Curve>>,
     /// Evaluates the clip; times outside 0..duration are clamped.
     pub sample: Box<dyn Fn(f64) -> ClipFrame + Send + Sync>,
 }

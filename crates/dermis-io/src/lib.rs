@@ -27,6 +27,7 @@ pub mod bvh;
 #[cfg(feature = "formats")]
 pub mod camera_tracks;
 pub mod contents;
+pub mod curve;
 pub mod deformer_protocol;
 pub mod driver_table;
 #[cfg(feature = "formats")]
@@ -64,6 +65,7 @@ pub use appearance::{AppearanceCounts, appearance_counts, base_colour_image};
 pub use contents::{
     Clip, ClipFrame, Contents, Flaw, Format, MorphTarget, ReadError, Record, Resolve, Space, UpAxis, Warning,
 };
+pub use curve::{Curve, CurveOf, Interpolation};
 pub use matching::{MatchError, Matching, match_vertices};
 pub use model_file::{Evidence, ModelFile, ModelHeader, Validation};
 pub use part_file::PartFile;

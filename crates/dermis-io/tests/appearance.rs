@@ -31,7 +31,7 @@ fn written_with(contents: &Contents, morph_normals: MorphNormals) -> Vec<u8> {
             name: clip.name.clone(),
             times: clip.key_times.clone(),
             poses: clip.key_times.iter().map(|&time| (clip.sample)(time).pose).collect(),
-            morph_weights: vec![],
+            ..GlbClip::default()
         })
         .collect();
     let scene = GlbScene {

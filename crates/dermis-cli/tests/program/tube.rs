@@ -185,7 +185,7 @@ impl Tube {
             name: "rest".into(),
             times: vec![0.0, 1.0],
             poses: vec![WorldPose::new(self.skeleton.bind().to_vec()); 2],
-            morph_weights: vec![],
+            ..GlbClip::default()
         };
         self.scene(&[], &[self.clip(vec![]), rest])
     }
@@ -214,7 +214,7 @@ impl Tube {
         self.scene(&morphs, &[self.clip(weights)])
     }
     fn clip(&self, morph_weights: Vec<Vec<f64>>) -> GlbClip {
-        GlbClip { name: "bends".into(), times: self.times(), poses: self.poses.clone(), morph_weights }
+        GlbClip { name: "bends".into(), times: self.times(), poses: self.poses.clone(), morph_weights, curves: vec![] }
     }
     fn scene(&self, morphs: &[MorphTarget], clips: &[GlbClip]) -> Vec<u8> {
         let scene = GlbScene {

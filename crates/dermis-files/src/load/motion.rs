@@ -298,7 +298,7 @@ mod tests {
     fn clip(name: &str) -> Clip {
         let frame = || ClipFrame { pose: WorldPose::new(vec![]), morph_weights: vec![] };
         let sample = Box::new(move |_| frame());
-        Clip { name: name.into(), duration: 1.0, start: 0.0, key_times: vec![0.0], sample }
+        Clip { name: name.into(), duration: 1.0, start: 0.0, key_times: vec![0.0], curves: None, sample }
     }
 
     #[test]

@@ -66,10 +66,14 @@ pub fn glbs() -> Vec<Vec<u8>> {
     let (mesh, morphs) = (drawn(arm.rig.mesh()), morphs(arm.rig.mesh().positions.len()));
     let (times, poses) = world(&arm, 3);
     let morph_weights = vec![vec![0.0, 1.0], vec![0.5, 0.0], vec![0.25, 0.25]];
-    let moves = GlbClip { name: "move".into(), times: times.clone(), poses: poses.clone(), morph_weights: vec![] };
-    let bulges =
-        GlbClip { name: "bulge".into(), times: times.clone(), poses: vec![], morph_weights: morph_weights.clone() };
-    let both = GlbClip { name: "both".into(), times, poses, morph_weights };
+    let moves = GlbClip { name: "move".into(), times: times.clone(), poses: poses.clone(), ..GlbClip::default() };
+    let bulges = GlbClip {
+        name: "bulge".into(),
+        times: times.clone(),
+        morph_weights: morph_weights.clone(),
+        ..GlbClip::default()
+    };
+    let both = GlbClip { name: "both".into(), times, poses, morph_weights, curves: vec![] };
     let all = [both, moves.clone()];
     let (mesh, skeleton) = (Some(&mesh), Some(arm.rig.skeleton()));
     let scene = GlbScene { name: "arm", ..GlbScene::default() };

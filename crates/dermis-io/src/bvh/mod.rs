@@ -57,7 +57,7 @@ pub fn read(bytes: &[u8], name: &str, space: &Space) -> Result<Contents, ReadErr
             ClipFrame { pose: WorldPose::new(bones), morph_weights: Vec::new() }
         };
         let duration = key_times.last().copied().unwrap_or(0.0);
-        Clip { name: title, duration, start: 0.0, key_times, sample: Box::new(sample) }
+        Clip { name: title, duration, start: 0.0, key_times, curves: None, sample: Box::new(sample) }
     });
     Ok(Contents {
         name: name.into(),

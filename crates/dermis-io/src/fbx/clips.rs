@@ -123,6 +123,7 @@ pub(super) fn read(
             name,
             duration,
             start: begin,
+            curves: None,
             key_times: (0..=frames as usize).map(|frame| frame as f64 / rate).collect(),
             sample: Box::new(move |time| player.sample(take, begin + time.clamp(0.0, duration))),
         });

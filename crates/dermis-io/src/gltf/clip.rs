@@ -1,13 +1,15 @@
 //! Animations as clips that can be sampled at any time: specification sections 3.11 and C.
 
+use super::curves::curves;
 use super::document::{Document, damaged};
 use super::nodes::{Local, Nodes, unit};
 use super::skins::name;
 use crate::contents::{Clip, ClipFrame, Flaw, ReadError};
+use crate::curve::Interpolation;
 use crate::flaws::{Flaws, short};
-use dermis_rig::WorldPose;
 use dermis_rig::glam::{DAffine3, DQuat, DVec3};
 use dermis_rig::rotation::slerp;
+use dermis_rig::{Skeleton, WorldPose};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -17,7 +19,7 @@ use std::sync::Arc;
 pub(super) fn read(
     document: &Document,
     nodes: &Nodes,
-    bone_nodes: &[u32],
+    (skeleton, bone_nodes): (Option<&Skeleton>, &[u32]),
     morphs: &[(u32, usize)],
     flaws: &mut Flaws,
 ) -> Result<Vec<Clip>, ReadError> {
@@ -80,7 +82,9 @@ pub(super) fn read(
             player.moves.retain(|(place, _, _)| stiff.binary_search(place).is_err());
         }
         let (duration, key_times) = (player.end, player.key_times());
-        clips.push(Clip { name, duration, start: 0.0, key_times, sample: Box::new(move |time| player.sample(time)) });
+        let curves = Some(curves(&player, skeleton));
+        let sample = Box::new(move |time| player.sample(time));
+        clips.push(Clip { name, duration, start: 0.0, key_times, curves, sample });
     }
     Ok(clips)
 }
@@ -94,12 +98,12 @@ enum Path {
 }
 
 /// The nodes that bones hang on, parents first, at the default pose.
-struct PlayedRig {
-    parents: Vec<Option<usize>>,
-    locals: Vec<Local>,
+pub(super) struct PlayedRig {
+    pub(super) parents: Vec<Option<usize>>,
+    pub(super) locals: Vec<Local>,
     /// The place of each bone.
-    bones: Vec<usize>,
-    weights: Vec<f64>,
+    pub(super) bones: Vec<usize>,
+    pub(super) weights: Vec<f64>,
 }
 
 impl PlayedRig {
@@ -205,20 +209,13 @@ impl Tables<'_> {
     }
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum Interpolation {
-    Step,
-    Linear,
-    Cubic,
-}
-
 /// Keys of one property. At least one; times ascend; all numbers are finite.
-struct Track {
-    times: Arc<Vec<f64>>,
+pub(super) struct Track {
+    pub(super) times: Arc<Vec<f64>>,
     /// Per key the value, or for cubic splines in-tangent, value, out-tangent.
-    values: Arc<Vec<f64>>,
+    pub(super) values: Arc<Vec<f64>>,
     width: usize,
-    interpolation: Interpolation,
+    pub(super) interpolation: Interpolation,
 }
 
 impl Track {
@@ -289,16 +286,16 @@ fn quat(xyzw: &[f64]) -> DQuat {
     }
 }
 
-enum Move {
+pub(super) enum Move {
     Translation,
     Scale,
 }
 
-struct Player {
-    rig: Arc<PlayedRig>,
-    turns: Vec<(usize, Track)>,
-    moves: Vec<(usize, Move, Track)>,
-    morphs: Vec<(Vec<usize>, Track)>,
+pub(super) struct Player {
+    pub(super) rig: Arc<PlayedRig>,
+    pub(super) turns: Vec<(usize, Track)>,
+    pub(super) moves: Vec<(usize, Move, Track)>,
+    pub(super) morphs: Vec<(Vec<usize>, Track)>,
     end: f64,
 }
 
@@ -363,7 +360,7 @@ impl Player {
 }
 
 /// Translation, rotation and scale of a local transform; `None` for a matrix that has no rotation.
-fn parts(local: &Local) -> Option<(DVec3, DQuat, DVec3)> {
+pub(super) fn parts(local: &Local) -> Option<(DVec3, DQuat, DVec3)> {
     match *local {
         Local::Trs { translation, rotation, scale } => Some((translation, rotation, scale)),
         Local::Matrix(matrix) => {

@@ -23,6 +23,7 @@ mod accessor;
 pub mod affine_nodes;
 mod appearance;
 mod clip;
+mod curves;
 mod document;
 mod mesh;
 mod nodes;
@@ -34,4 +35,4 @@ mod write;
 
 pub use crate::contents::Resolve;
 pub use read::read;
-pub use write::{GlbClip, GlbScene, MorphNormals, write_glb};
+pub use write::{GlbClip, GlbScene, Keyed, MorphNormals, write_glb};

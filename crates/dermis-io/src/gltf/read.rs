@@ -108,7 +108,7 @@ pub fn read(bytes: &[u8], name: &str, resolve: &Resolve<'_>) -> Result<Contents,
         let bones = bone_nodes.iter().map(|&node| nodes.world[node as usize]);
         contents.default_pose = Some(WorldPose::new(bones.collect()));
     }
-    contents.clips = clip::read(&document, &nodes, &bone_nodes, &sources, &mut flaws)?;
+    contents.clips = clip::read(&document, &nodes, (contents.skeleton.as_ref(), &bone_nodes), &sources, &mut flaws)?;
     if carried.is_none() {
         for (things, what) in [(&look.images, "images"), (&look.cameras, "cameras")] {
             let count = things.as_array().map_or(0, Vec::len);

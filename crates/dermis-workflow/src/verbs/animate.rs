@@ -186,6 +186,7 @@ fn clip(played: &Played, times: Vec<f64>) -> Clip {
         duration: times.last().copied().unwrap_or(0.0),
         start: 0.0,
         key_times: times,
+        curves: None,
         sample: Box::new(move |time| frames[keys.partition_point(|key| *key < time).min(frames.len() - 1)].clone()),
     }
 }

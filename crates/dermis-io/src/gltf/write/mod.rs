@@ -2,6 +2,7 @@
 
 mod animation;
 mod appearance;
+mod between;
 mod mesh;
 mod scene;
 mod skin;
@@ -9,6 +10,7 @@ mod tables;
 mod trs;
 mod vertices;
 
+pub use between::Keyed;
 pub use scene::{GlbClip, GlbScene, MorphNormals};
 
 use crate::{Format, WriteError};

@@ -2,7 +2,7 @@
 
 use super::tables::expect;
 use super::trs::{SHEAR, Trs, locals};
-use crate::{MorphTarget, WriteError};
+use crate::{Curve, MorphTarget, WriteError};
 use dermis_rig::{Influences, Mesh, Skeleton, WorldPose};
 use serde_json::Value;
 
@@ -46,7 +46,7 @@ pub enum MorphNormals {
     LeftOut,
 }
 
-/// An animation as sampled frames, linear between them.
+/// An animation as sampled frames, linear between them, and as curves.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GlbClip {
     /// Its name.
@@ -57,6 +57,8 @@ pub struct GlbClip {
     pub poses: Vec<WorldPose>,
     /// One weight per morph target for each time; empty if none moves.
     pub morph_weights: Vec<Vec<f64>>,
+    /// Keys that are written in place of the frames, with what happens between them.
+    pub curves: Vec<Curve>,
 }
 
 impl GlbScene<'_> {

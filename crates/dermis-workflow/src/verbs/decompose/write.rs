@@ -213,7 +213,7 @@ fn glb(sequences: &Sequences, bones: &Bones, paired: bool, path: &Path) -> Resul
             false => transforms.iter().map(plain).collect(),
             true => paired_poses(bones, transforms),
         };
-        clips.push(GlbClip { name: take.name.clone(), times: take.times.clone(), poses, morph_weights: vec![] });
+        clips.push(GlbClip { name: take.name.clone(), times: take.times.clone(), poses, ..GlbClip::default() });
     }
     let scene = GlbScene {
         name: &sequences.name,

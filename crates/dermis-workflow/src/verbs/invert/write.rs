@@ -170,6 +170,7 @@ fn glb(rig: &Rig, sculpts: &[Example], inverted: &[Inverted], output: &Output) -
         morph_weights: (0..sculpts.len())
             .map(|at| (0..sculpts.len()).map(|other| f64::from(u8::from(at == other))).collect())
             .collect(),
+        curves: vec![],
     };
     let scene = GlbScene {
         name: rig.name(),

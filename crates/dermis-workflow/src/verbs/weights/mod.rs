@@ -215,7 +215,8 @@ pub fn load_unskinned(
 ) -> Result<(LoadedRig, Vec<GlbClip>), Error> {
     let Some(bones) = skeleton else {
         let (rig, clips) = crate::load::load_rig_with_clips(mesh)?;
-        return Ok((rig, clips.iter().map(at_its_keys).collect()));
+        let clips = clips.iter().map(|clip| at_its_keys(clip, &rig.rig)).collect();
+        return Ok((rig, clips));
     };
     let (theirs, mut bones_note) = read_contents(bones, &Space::default())?;
     let skeleton = theirs.skeleton.ok_or_else(|| {
@@ -232,15 +233,14 @@ pub fn load_unskinned(
         contents.mesh.ok_or_else(|| Error::lacks(mesh, "there is no mesh in this file", "use .obj, .glb or .npz"))?;
     let name = mesh.file_stem().map_or_else(|| "rig".into(), |n| n.to_string_lossy().into_owned());
     let rig = Rig::new(body, skeleton, None).map_err(|e| Error::lacks(mesh, e.to_string(), ""))?;
-    let clips = theirs.clips.iter().map(at_its_keys).collect();
+    let clips = theirs.clips.iter().map(|clip| at_its_keys(clip, &rig)).collect();
     Ok((LoadedRig { rig: rig.named(name), space: contents.space, notes: vec![note, bones_note] }, clips))
 }
 
 /// A clip at its own keys.
-fn at_its_keys(clip: &Clip) -> GlbClip {
-    let times = if clip.key_times.is_empty() { vec![0.0] } else { clip.key_times.clone() };
-    let poses = times.iter().map(|&time| (clip.sample)(time).pose).collect();
-    GlbClip { name: clip.name.clone(), times, poses, morph_weights: vec![] }
+fn at_its_keys(clip: &Clip, rig: &Rig) -> GlbClip {
+    let scene = GlbScene { mesh: Some(rig.mesh()), skeleton: Some(rig.skeleton()), ..GlbScene::default() };
+    GlbClip::of(clip, &scene, 1e-4 * rig.mesh().diagonal()).clip
 }
 
 /// Whether a rig can be written there.
