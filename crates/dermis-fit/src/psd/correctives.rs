@@ -32,7 +32,7 @@
 //! it takes their mean.
 //!
 //! **Falloff.** σ of a group is the largest |x_s| in it: the weight of a lone sculpt at 90° is 0.55 at 45°, 0.92 at 120°, and
-//! 0.06 where the joint turns by 90° about a perpendicular axis. Beyond 1.25 times its largest chord the guard holds a joint.
+//! zero where the joint turns by 90° about a perpendicular axis: there its window closes. Beyond 1.25 times its largest chord the guard holds a joint.
 //!
 //! Source: Lewis, Cordner & Fong 2000; the bounds, the windows, the drivers and the groups are ours.
 
