@@ -326,6 +326,7 @@ fn write_glb(
     if contents.weights.is_some() && !weighed {
         done.left_out.push("skinning weights, because there is no skeleton".into());
     }
+    done.left_out.extend(scene.lost_of_default_pose());
     leave_maps(contents, done);
     if contents.mesh.as_ref().is_some_and(|m| m.polygons.is_some()) {
         done.left_out.push("polygons: a GLB has triangles".into());

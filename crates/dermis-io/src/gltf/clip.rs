@@ -10,7 +10,7 @@ use crate::flaws::{Flaws, short};
 use dermis_rig::glam::{DAffine3, DQuat, DVec3};
 use dermis_rig::rotation::slerp;
 use dermis_rig::{Skeleton, WorldPose};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// Every animation of the file, over the bones at `bone_nodes` and the morph targets driven by `morphs` (node, number).
@@ -31,6 +31,7 @@ pub(super) fn read(
         return Ok(Vec::new());
     }
     let (rig, places) = PlayedRig::new(document, nodes, bone_nodes, morphs);
+    name_outside(document, nodes, &places, flaws);
     let mut targets: HashMap<u32, Vec<usize>> = HashMap::new();
     for (morph, &(node, _)) in morphs.iter().enumerate() {
         targets.entry(node).or_default().push(morph);
@@ -129,15 +130,40 @@ impl PlayedRig {
             places.insert(node, places.len());
         }
         rig.bones = bone_nodes.iter().filter_map(|bone| places.get(bone).copied()).collect();
-        for &(node, target) in morphs {
-            let node = &document.root.nodes[node as usize];
-            let mesh = node.mesh.and_then(|mesh| document.root.meshes.get(mesh as usize));
-            let weights =
-                if node.weights.is_empty() { mesh.map_or(&[][..], |mesh| &mesh.weights) } else { &node.weights };
-            rig.weights.push(weights.get(target).copied().unwrap_or(0.0));
-        }
+        rig.weights = default_weights(document, morphs);
         (rig, places)
     }
+}
+
+/// The weight of every morph target where no clip moves it: of its node, or else of its mesh. A target is a node and a number in it.
+pub(super) fn default_weights(document: &Document, morphs: &[(u32, usize)]) -> Vec<f64> {
+    let of = |&(node, target): &(u32, usize)| {
+        let node = &document.root.nodes[node as usize];
+        let mesh = node.mesh.and_then(|mesh| document.root.meshes.get(mesh as usize));
+        let weights = if node.weights.is_empty() { mesh.map_or(&[][..], |mesh| &mesh.weights) } else { &node.weights };
+        weights.get(target).copied().unwrap_or(0.0)
+    };
+    morphs.iter().map(of).collect()
+}
+
+/// Names the animated nodes that no bone hangs on. What a node does to a mesh that is skinned, glTF ignores.
+fn name_outside(document: &Document, nodes: &Nodes, places: &HashMap<u32, usize>, flaws: &mut Flaws) {
+    /// Names at most.
+    const NAMED: usize = 6;
+    let channels = document.root.animations.iter().flat_map(|animation| &animation.channels);
+    let moved = channels.filter(|channel| ["translation", "rotation", "scale"].contains(&channel.target.path.as_str()));
+    let outside = moved.filter_map(|channel| channel.target.node).filter(|&node| {
+        let is_skinned = || document.root.nodes[node as usize].skin.is_some();
+        (node as usize) < nodes.parents.len() && !places.contains_key(&node) && !is_skinned()
+    });
+    let outside: BTreeSet<u32> = outside.collect();
+    if outside.is_empty() {
+        return;
+    }
+    let names: Vec<String> = outside.iter().take(NAMED).map(|&node| self::name(document, node)).collect();
+    let more = if outside.len() > NAMED { format!(" and {} more", outside.len() - NAMED) } else { String::new() };
+    let nodes = if outside.len() == 1 { "animated node" } else { "animated nodes" };
+    flaws.unread(&format!("{} {nodes} outside the skeleton: {}{more}", outside.len(), names.join(", ")));
 }
 
 /// Decoded key tables: exporters share one table of times among hundreds of channels.

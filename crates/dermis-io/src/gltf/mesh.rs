@@ -85,6 +85,14 @@ impl Drawn {
                 drawn.add(document, at, node.skin, &name, primitive, &mut blocks, flaws)?;
             }
         }
+        let hidden: Vec<String> = (document.root.nodes.iter().zip(&nodes.shown))
+            .filter(|(node, shown)| !**shown && node.mesh.is_some())
+            .map(|(node, _)| short(node.name.as_deref().unwrap_or("without a name")))
+            .collect();
+        if let Some(first) = hidden.first() {
+            let meshes = if hidden.len() == 1 { "mesh" } else { "meshes" };
+            flaws.unread(&format!("{} {meshes} in no scene that is shown, the first \"{first}\"", hidden.len()));
+        }
         for block in &mut drawn.blocks {
             block.shares = false;
         }

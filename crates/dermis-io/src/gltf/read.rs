@@ -108,6 +108,16 @@ pub fn read(bytes: &[u8], name: &str, resolve: &Resolve<'_>) -> Result<Contents,
         let bones = bone_nodes.iter().map(|&node| nodes.world[node as usize]);
         contents.default_pose = Some(WorldPose::new(bones.collect()));
     }
+    let default_weights = clip::default_weights(&document, &sources);
+    for (morph, weight) in contents.morphs.iter().zip(&default_weights).filter(|(_, weight)| **weight != 0.0) {
+        if !weight.is_finite() {
+            return Err(damaged(format!("the weight of morph target \"{}\" is not finite", morph.name)));
+        }
+        flaws.add(Flaw::NotAtZero, || format!("\"{}\" at {weight}", morph.name));
+    }
+    if default_weights.iter().any(|weight| *weight != 0.0) {
+        contents.morph_weights = default_weights;
+    }
     contents.clips = clip::read(&document, &nodes, (contents.skeleton.as_ref(), &bone_nodes), &sources, &mut flaws)?;
     if carried.is_none() {
         for (things, what) in [(&look.images, "images"), (&look.cameras, "cameras")] {

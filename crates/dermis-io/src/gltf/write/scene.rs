@@ -64,11 +64,26 @@ pub struct GlbClip {
 impl GlbScene<'_> {
     /// Local transforms of the bones where no clip says otherwise.
     pub(super) fn shown_locals(&self, skeleton: &Skeleton) -> Result<Vec<Trs>, WriteError> {
-        let shown = self.default_pose.and_then(|pose| locals(skeleton, pose, || "the default pose".into()).ok());
-        match shown.filter(|shown| shown.iter().all(|bone| bone.deviation <= SHEAR)) {
-            Some(shown) => Ok(shown),
+        match self.default_locals(skeleton) {
+            Some(shown) => Ok(shown.iter().map(Trs::unsheared).collect()),
             None => locals(skeleton, &WorldPose::new(skeleton.bind().to_vec()), || "the bind pose".into()),
         }
+    }
+
+    /// Local transforms of the default pose.
+    fn default_locals(&self, skeleton: &Skeleton) -> Option<Vec<Trs>> {
+        locals(skeleton, self.default_pose?, || "the default pose".into()).ok()
+    }
+
+    /// What a GLB loses of the default pose, in words; `None` if nothing.
+    pub fn lost_of_default_pose(&self) -> Option<String> {
+        let (skeleton, _) = (self.skeleton?, self.default_pose?);
+        let Some(shown) = self.default_locals(skeleton) else {
+            return Some("the default pose, in which a bone has no size; the bind pose stands for it".into());
+        };
+        let sheared = shown.iter().filter(|bone| bone.deviation > SHEAR).count();
+        (sheared > 0)
+            .then(|| format!("the shear of {sheared} bones in the default pose, which is the nearest one without"))
     }
 
     /// Weights of the morph targets where no clip says otherwise.

@@ -34,6 +34,12 @@ impl Trs {
         Self { translation: matrix.translation, rotation: quat_from_matrix(&r), scale, matrix, deviation }
     }
 
+    /// The same without what glTF cannot animate.
+    pub(super) fn unsheared(&self) -> Self {
+        let matrix = DAffine3::from_scale_rotation_translation(self.scale, self.rotation, self.translation);
+        Self { matrix, deviation: 0.0, ..self.clone() }
+    }
+
     pub(super) fn node(&self) -> Value {
         if self.deviation > SHEAR {
             let m = self.matrix.matrix3.to_cols_array_2d();
