@@ -9,7 +9,7 @@ class Bvh:
     def __init__(self, path):
         words = path.read_text(encoding="utf-8-sig", errors="replace").split()
         self.names, self.parents, self.offsets, self.channels = [], [], [], []
-        stack, at, is_end = [], 0, False
+        stack, at, is_end, self.ends = [], 0, False, 0
         while words[at].upper() != "MOTION":
             word = words[at].upper()
             if word in ("ROOT", "JOINT"):
@@ -24,6 +24,7 @@ class Bvh:
                 is_end = False
             elif word == "END":
                 is_end = True
+                self.ends += 1
             elif word == "{":
                 stack.append(None if is_end else len(self.names) - 1)
             elif word == "}":
