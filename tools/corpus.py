@@ -24,12 +24,15 @@ from pathlib import Path
 import numpy as np
 
 from corpus_bvh import Bvh
+from corpus_fbx import Frames
 from corpus_gltf import Gltf, Unread
 
 SECONDS = 60
 BYTES = 8 << 30
 # Of the size of what is shown.
 TOLERANCE = 1e-5
+# The same beside frames of a modelling program, which computes and prints with fewer digits.
+PRINTED = 1e-4
 SUFFIXES = {".glb", ".gltf", ".vrm", ".fbx", ".bvh"}
 VERDICTS = ["exact", "refused", "lost and said", "wrong", "not compared"]
 # Remarks that name no loss.
@@ -79,8 +82,8 @@ def reading_of(path):
     if path.suffix.lower() == ".bvh":
         return Bvh(path)
     if path.suffix.lower() == ".fbx":
-        data = path.read_bytes()
-        return None if any(word in data for word in (b"Deformer", b"AnimationStack", b"AnimStack")) else False
+        frames = Frames(path)
+        return (frames if frames.frames else None) if frames.is_character else False
     reading = Gltf(path)
     return reading if reading.is_character() else False
 
@@ -115,7 +118,10 @@ def check(program, path, reading, folder, row, quick):
 def compared(path, reading, shown, inspected, said, row):
     """Compares what is shown, and judges."""
     try:
-        different, row["distance"] = compare_bvh(reading, shown) if isinstance(reading, Bvh) else compare_gltf(reading, shown, inspected)
+        if isinstance(reading, Gltf):
+            different, row["distance"] = compare_gltf(reading, shown, inspected)
+        else:
+            different, row["distance"] = (compare_bvh if isinstance(reading, Bvh) else compare_frames)(reading, shown)
     except Unread as error:
         row["verdict"], row["why"] = "not compared", str(error)
         return
@@ -183,6 +189,38 @@ def compare_bvh(reading, shown):
     # A file says no unit, and a bundle stays in units of the file.
     distance = max(np.abs(poses[f, places, :3, 3] - e).max() for f, e in zip(frames, expected)) / size
     return ([f"joints are {distance:.1e} sizes off"] if distance > TOLERANCE else []), distance
+
+
+def compare_frames(reading, shown):
+    """The same for frames beside an FBX file: the space, and the frame that a clip begins with, are those that fit best."""
+    written = Gltf(shown)
+    names = [clip["name"].split("|")[-1].lower() for clip in written.clips]
+    found = {}
+    for clip, frame, points, stated in reading.frames:
+        if frame is not None and clip is None and len(names) != 1 or clip is not None and clip not in names and len(names) != 1:
+            continue
+        at = None if frame is None else names.index(clip) if clip in names else 0
+        shown_now = written.shown()
+        if not len(points) or len(points) > len(shown_now):
+            continue
+        for space, to_metres in enumerate(reading.spaces()):
+            expected = points @ to_metres.T
+            size = np.linalg.norm(np.ptp(expected, axis=0)) or 1.0
+            allowed = max(PRINTED, stated / (np.linalg.norm(np.ptp(points, axis=0)) or 1.0))
+            for start in [0] if frame is None else [0, 1]:
+                time = 0.0 if frame is None else (frame - start) / reading.rate
+                distance = apart([expected], [written.shown(at, time)]) / size
+                kept = found.setdefault((space, start if frame is not None else None), {})
+                kept[clip, frame] = distance, distance > allowed
+    spaces = range(len(reading.spaces()))
+    choices = [{**found.get((space, None), {}), **found.get((space, start), {})} for space in spaces for start in (0, 1)]
+    choices = [choice for choice in choices if choice]
+    if not choices:
+        raise Unread("no frame beside it is of this mesh")
+    best = min(choices, key=lambda choice: (sum(off for _, off in choice.values()), max(distance for distance, _ in choice.values())))
+    different = [f"{'the default pose' if frame is None else f'frame {frame}'} is {distance:.1e} sizes off"
+                 for (_, frame), (distance, off) in best.items() if off]
+    return different, max(distance for distance, _ in best.values())
 
 
 def apart(theirs, ours):
