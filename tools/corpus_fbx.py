@@ -1,7 +1,7 @@
 """Frames that a modelling program wrote beside an FBX file: `NAME.obj`, `NAME_FRAME.obj` and `NAME_CLIP_FRAME.obj`, as the data of ufbx
 has them, and the space of the FBX file that they share.
 
-An OBJ file says neither unit nor axes. Programs write those of the FBX file, or their own metres with Y up.
+Comments `# ufbx:` of the data say where a frame is not what the FBX file itself says. An OBJ file says neither unit nor axes. Programs write those of the FBX file, or their own metres with Y up.
 """
 
 import re
@@ -25,8 +25,10 @@ class Frames:
         for file in sorted(path.parent.glob("*.obj")):
             if file.stem == name or (found := re.fullmatch(rf"{re.escape(name)}(?:_([a-z]+))?_(\d+)", file.stem)):
                 clip, frame = (None, None) if file.stem == name else (found[1], int(found[2]))
-                self.frames.append((clip, frame, *points(file)))
-        self.rate = RATES.get(self.setting("TimeMode", 0), 30)
+                if (read := points(file)) is not None:
+                    self.frames.append((clip, frame, *read))
+        stated = re.search(rb'FrameRate: "([\d.]+)"', self.data)
+        self.rate = float(stated[1]) if stated else RATES.get(self.setting("TimeMode", 0), 30)
 
     def setting(self, name, default):
         """A number of the file's settings."""
@@ -50,9 +52,15 @@ class Frames:
 
 
 def points(path):
-    """Vertices of the faces of an OBJ file, and the tolerance that its author states, in its units."""
-    places, used, tolerance = [], set(), 0.0
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+    """Vertices of the faces of an OBJ file, and the tolerance that its author states, in its units.
+
+    `None` for frames that a program moved by the node of the mesh after the skin, which no bone of the FBX file does.
+    """
+    places, used, tolerance, scale = [], set(), 0.0, 1.0
+    text = path.read_text(encoding="utf-8", errors="replace")
+    if "# ufbx:transform_skin" in text:
+        return None
+    for line in text.splitlines():
         words = line.split()
         if not words:
             continue
@@ -63,4 +71,6 @@ def points(path):
             used.update(corner - 1 if corner > 0 else len(places) + corner for corner in corners)
         elif words[:1] == ["#"] and (found := re.search(r"ufbx:tolerance=([\d.]+)", line)):
             tolerance = float(found[1])
-    return np.array(places).reshape(-1, 3)[sorted(used)], tolerance
+        elif words[:1] == ["#"] and (found := re.search(r"ufbx:position_scale=([\d.]+)", line)):
+            scale = float(found[1])
+    return np.array(places).reshape(-1, 3)[sorted(used)] / scale, tolerance / scale
