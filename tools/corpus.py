@@ -196,32 +196,33 @@ def compare_frames(reading, shown):
     """The same for frames beside an FBX file: the space, and the frame that a clip begins with, are those that fit best."""
     written = Gltf(shown)
     names = [clip["name"].split("|")[-1].lower() for clip in written.clips]
-    found = {}
-    for clip, frame, points, stated in reading.frames:
-        if frame is not None and clip is None and len(names) != 1 or clip is not None and clip not in names and len(names) != 1:
-            continue
-        at = None if frame is None else names.index(clip) if clip in names else 0
-        shown_now = written.shown()
-        if not len(points) or len(points) > len(shown_now):
-            continue
-        for space, to_metres in enumerate(reading.spaces()):
+    rest = written.shown()
+    choices = []
+    for to_metres in reading.spaces():
+        # Per clip and frame that it may begin with: the distance of every frame, and whether it is more than allowed.
+        found = {}
+        for clip, frame, points, stated in reading.frames:
+            at = None if frame is None else names.index(clip) if clip in names else 0 if len(names) == 1 else -1
+            if at == -1 or not 0 < len(points) <= len(rest):
+                continue
             expected = points @ to_metres.T
             size = np.linalg.norm(np.ptp(expected, axis=0)) or 1.0
             allowed = max(PRINTED, stated / (np.linalg.norm(np.ptp(points, axis=0)) or 1.0))
-            for start in [0] if frame is None else [0, 1]:
+            for start in [0] if frame is None else [-1, 0, 1]:
                 time = 0.0 if frame is None else (frame - start) / reading.rate
                 distance = apart([expected], [written.shown(at, time)]) / size
-                kept = found.setdefault((space, start if frame is not None else None), {})
-                kept[clip, frame] = distance, distance > allowed
-    spaces = range(len(reading.spaces()))
-    choices = [{**found.get((space, None), {}), **found.get((space, start), {})} for space in spaces for start in (0, 1)]
-    choices = [choice for choice in choices if choice]
-    if not choices:
+                found.setdefault(at, {}).setdefault(start, []).append((distance > allowed, distance, frame))
+        choices.append([row for starts in found.values() for row in min(starts.values(), key=misfit)])
+    if not choices[0]:
         raise Unread("no frame beside it is of this mesh")
-    best = min(choices, key=lambda choice: (sum(off for _, off in choice.values()), max(distance for distance, _ in choice.values())))
-    different = [f"{'the default pose' if frame is None else f'frame {frame}'} is {distance:.1e} sizes off"
-                 for (_, frame), (distance, off) in best.items() if off]
-    return different, max(distance for distance, _ in best.values())
+    best = min(choices, key=misfit)
+    different = [f"{'the default pose' if frame is None else f'frame {frame}'} is {distance:.1e} sizes off" for off, distance, frame in best if off]
+    return different, max(distance for _, distance, _ in best)
+
+
+def misfit(rows):
+    """How far frames are off as a whole."""
+    return sum(off for off, _, _ in rows), max(distance for _, distance, _ in rows)
 
 
 def apart(theirs, ours):
