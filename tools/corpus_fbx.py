@@ -56,7 +56,7 @@ def points(path):
 
     `None` for frames that a program moved by the node of the mesh after the skin, which no bone of the FBX file does.
     """
-    places, used, tolerance, scale = [], set(), 0.0, 1.0
+    places, used, tolerance = [], set(), 0.0
     text = path.read_text(encoding="utf-8", errors="replace")
     if "# ufbx:transform_skin" in text:
         return None
@@ -71,6 +71,4 @@ def points(path):
             used.update(corner - 1 if corner > 0 else len(places) + corner for corner in corners)
         elif words[:1] == ["#"] and (found := re.search(r"ufbx:tolerance=([\d.]+)", line)):
             tolerance = float(found[1])
-        elif words[:1] == ["#"] and (found := re.search(r"ufbx:position_scale=([\d.]+)", line)):
-            scale = float(found[1])
-    return np.array(places).reshape(-1, 3)[sorted(used)] / scale, tolerance / scale
+    return np.array(places).reshape(-1, 3)[sorted(used)], tolerance
