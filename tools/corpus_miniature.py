@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from corpus_gltf import Gltf
+
 HALF = 0.5**0.5
 
 
@@ -19,6 +21,39 @@ def main():
     for name, write in [("gltf", gltf_files), ("bvh", bvh_files)]:
         (folder / name).mkdir(parents=True, exist_ok=True)
         write(folder / name)
+    check_reading(folder / "gltf")
+
+
+def check_reading(folder):
+    """Holds the reading of these files against closed forms: `corpus.py` reads a file and what became of it with the same code."""
+    # The upper end belongs to the second bone alone, which turns about a joint at a height of 1 m.
+    end = np.array([[x, 2, z] for x, z in [(-0.2, -0.2), (0.2, -0.2), (0.2, 0.3), (-0.2, 0.2)]])
+
+    def bent(degrees):
+        return np.array([0, 1, 0]) + (end - [0, 1, 0]) @ about_z(degrees).T
+
+    def expect(file, clip, time, expected):
+        off = np.abs(Gltf(folder / file).shown(clip, time)[-4:] - expected).max()
+        if not off < 1e-6:
+            sys.exit(f"FAILED: {file} at {time} s is read {off:.1e} m off")
+
+    # Half way between two keys an arc is half as long; -90 degrees about X take Y to -Z, and Z to Y.
+    for time, degrees in [(0.25, 20), (0.75, 5)]:
+        x, y, z = bent(degrees).T
+        expect("scaled_turned_root.glb", 0, time, 0.01 * np.stack([x, z, -y], axis=1) + [0.1, 0.2, 0.3])
+    # A weight of 0.5 of 0.1 m along X, and one of 0.25 of 0.2 m along Y.
+    expect("default_weights.glb", None, 0, end + [0.05, 0.05, 0])
+    # A step holds its key; a spline half way is the mean of its keys and an eighth of the difference of its tangents.
+    expect("step_and_spline.glb", 0, 0.7, bent(40) + [0.3, 0, 0])
+    moved = np.array([0.15, 0, 0]) + 0.5 / 8 * (np.array([0, 0.3, 0]) - [0.2, 0, 0])
+    half = (turn(0, 2) + turn(40, 2)) / 2
+    expect("step_and_spline.glb", 1, 0.25, bent(2 * np.degrees(np.arctan2(half[2], half[3]))) + moved)
+    expect("root_moves.glb", 0, 0.25, bent(20) + [0.15, 0, 0])
+
+
+def about_z(degrees):
+    c, s = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
+    return np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]])
 
 
 class Writer:
