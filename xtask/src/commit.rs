@@ -6,7 +6,7 @@
 //! looks for the tool first.
 
 use crate::workspace::{Build, cargo, dermis, oracle, root};
-use crate::{bench, blender, bpy, conformance, deny, deps, gpu, python, tools};
+use crate::{bench, blender, bpy, conformance, corpus, deny, deps, gpu, python, tools};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -105,6 +105,7 @@ pub fn run(install_tools: bool) -> ExitCode {
             Outcome::Failed
         }
     });
+    steps.run("corpus, miniature", || corpus::step(program.as_ref()));
     steps.run("report page in a browser", || browser(&demo.join("report.html")));
     steps.run("exported walk in the glTF validator", || {
         of(Command::new("node").arg("tools/validate_gltf.mjs").arg(demo.join("body_walk_learnt.glb")))

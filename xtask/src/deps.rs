@@ -122,7 +122,7 @@ const TABLE: &[Rule] = &[
         2800,
         &["dermis-rig", "dermis-deform", "dermis-motion", "dermis-io", "dermis-workflow", TEST_ONLY],
     ),
-    rule("xtask", 5410, &[]),
+    rule("xtask", 5510, &[]),
 ];
 
 /// May be a dev-dependency of every crate.

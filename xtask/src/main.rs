@@ -9,6 +9,7 @@ mod c;
 mod circles;
 mod commit;
 mod conformance;
+mod corpus;
 mod deny;
 mod deps;
 mod fuzz;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         ["bench", "python", ..] => python::bench(&arguments[2..]),
         ["bench", ..] => bench::run(&arguments[1..]),
         ["blender", ..] => blender::run(&arguments[1..]),
+        ["corpus", ..] => corpus::run(&arguments[1..]),
         ["fuzz", ..] => fuzz::run(&arguments[1..]),
         ["python", ..] => python::run(&arguments[1..]),
         ["sanitize"] => sanitize::run(),

@@ -31,6 +31,8 @@ usage: cargo xtask VERB
   blender [--release]     the Blender add-on: an extension and a zip for older ways to install, below target/blender,
                           and its tests in each Blender that is there (docs/blender.md)
   c                       the C library as it is given away, and its size (docs/c.md)
+  corpus DIR [--quick] [--out FILE]
+                          hold the program against an independent reading of the character files that DIR holds
   deps                    which crate may use which, what sources must not contain, how long they may be, and
                           circles of imports across folders
   fuzz [--minutes N] [--target NAME]
