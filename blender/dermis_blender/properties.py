@@ -12,6 +12,8 @@ from bpy.props import (
     StringProperty,
 )
 
+from .settings import HELP
+
 OVERRIDABLE = {"LIBRARY_OVERRIDABLE"}
 
 
@@ -94,9 +96,7 @@ class Character(bpy.types.PropertyGroup):
 
     examples: CollectionProperty(type=Example)
     active: IntProperty(name="Example")
-    mirrored: BoolProperty(
-        name="Both Sides", description="Every example teaches the other side of a symmetric character as well"
-    )
+    mirrored: BoolProperty(name="Mirror", description=HELP["mirror"])
 
     method: EnumProperty(
         name="Method",
@@ -112,7 +112,7 @@ class Character(bpy.types.PropertyGroup):
     )
     strength: FloatProperty(
         name="Strength",
-        description="How calm the model is between its examples: each step is ten times as much, 0 is what the fit chose",
+        description=f"{HELP['lambda']}. Each step is ten times as much; 0 is what the fit chose",
         default=0.0,
         soft_min=-3.0,
         soft_max=3.0,

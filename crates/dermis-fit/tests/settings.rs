@@ -1,4 +1,4 @@
-//! The table of settings in the documentation, made of the settings themselves.
+//! The table of settings in the documentation and the words of Blender's panel, made of the settings themselves.
 
 use dermis_fit::method::{Audience, Method, Setting};
 use dermis_testkit::snapshot::compare_with_stored;
@@ -15,6 +15,23 @@ fn the_documentation_has_every_setting() {
     let (before, rest) = text.split_once(BEGIN).unwrap();
     let (_, after) = rest.split_once(END).unwrap();
     compare_with_stored(&path, &format!("{before}{BEGIN}{}{END}{after}", table()));
+}
+
+/// The settings that the Blender add-on shows, each with a method that has it.
+const IN_BLENDER: [(&str, &str); 2] = [("lambda", "joint"), ("mirror", "psd")];
+
+#[test]
+fn the_blender_add_on_has_the_words_of_its_settings() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../blender/dermis_blender/settings.py");
+    let mut text = String::from(
+        "\"\"\"What settings of methods do, in the library's words. Made by crates/dermis-fit/tests/settings.rs; do not edit.\"\"\"\n\nHELP = {\n",
+    );
+    for (name, method) in IN_BLENDER {
+        let method = Method::all().into_iter().find(|known| known.name() == method).unwrap();
+        let setting = method.settings().into_iter().find(|setting| setting.name == name).unwrap();
+        text += &format!("    {name:?}: {:?},\n", setting.help);
+    }
+    compare_with_stored(&path, &(text + "}\n"));
 }
 
 /// A row for a setting with the methods for which it reads alike.
