@@ -20,6 +20,8 @@ usage: cargo xtask VERB
                           seconds of multi-weight enveloping beside NumPy and arithmetic (docs/performance.md)
   bench inverse [--json OUT]
                           calls of a deformer that its inverse takes (docs/inverse.md)
+  bench loop [DIR] [--json OUT] [--steps N] [--method NAME]
+                  what local sculpts of a simulated artist teach, step by step
   bench neural DIR [--json OUT] [--poses N,N,...]
                   the joint model beside neural and linear corrections (NumPy is installed below target/tools)
   bench python [--json OUT]

@@ -1,4 +1,4 @@
-//! What `cargo xtask bench fit`, `evaluate` and `viewer` run. Each call prints one JSON value; every workload gets a process
+//! What `cargo xtask bench fit`, `evaluate`, `viewer` and `loop` run. Each call prints one JSON value; every workload gets a process
 //! of its own, so that its peak of memory is its own.
 //!
 //! ```text
@@ -8,8 +8,10 @@
 //! dermis-bench resolve [--quick]
 //! dermis-bench evaluate VERTICES [--large] [--quick] [--arrays FOLDER]
 //! dermis-bench viewer VERTICES BODY FOLDER
+//! dermis-bench artist RIG LOOK HELD|between STEPS METHOD
 //! ```
 
+mod artist;
 mod character;
 mod evaluate;
 mod fit;
@@ -63,6 +65,10 @@ fn run(arguments: &[&str]) -> Result<Value, String> {
             let vertices = vertices.parse().map_err(|_| format!("{vertices} is no number of vertices"))?;
             viewer::make(vertices, Path::new(body), Path::new(folder)).map(|()| Value::Null)
         }
-        _ => Err("limits, fit, sweep, resolve, evaluate or viewer".into()),
+        ["artist", rig, look, held, steps, method] => {
+            let steps = steps.parse().map_err(|_| format!("{steps} is no number of steps"))?;
+            artist::measure(rig, look, (held != "between").then_some(held), steps, method)
+        }
+        _ => Err("limits, fit, sweep, resolve, evaluate, viewer or artist".into()),
     }
 }

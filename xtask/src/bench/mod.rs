@@ -1,5 +1,6 @@
 //! `cargo xtask bench WHAT ...`: tables of error and time with rivals measured in the same run, as Markdown and JSON.
 
+mod artist;
 mod crowd;
 mod decompose;
 mod driver;
@@ -25,13 +26,14 @@ pub fn run(arguments: &[&str]) -> ExitCode {
         ["evaluate", options @ ..] => evaluate::run(options),
         ["fit", options @ ..] => fit::run(options),
         ["inverse", options @ ..] => inverse::run(options),
+        ["loop", options @ ..] => artist::run(options),
         ["neural", folder, options @ ..] => neural::run(folder, options),
         ["rig", options @ ..] => rig::run(options),
         ["scans", options @ ..] => scans::run(options),
         ["suggest", options @ ..] => suggest::run(options),
         ["viewer", options @ ..] => viewer::run(options),
         _ => crate::usage::usage(
-            "bench needs: crowd [--json OUT] [--instances N] [--rounds N], decompose DIR [--json OUT] [--seeds N], evaluate [--json OUT] [--quick] [--ozz DIR], fit [--json OUT] [--quick], inverse [--json OUT], neural DIR [--json OUT] [--poses N,...], python [--json OUT], rig [DIR] [--json OUT], scans [--json OUT] [--scans N] [--held-out N] [--rounds N], suggest [DIR] [--json OUT] [--draws N] [--starts N], or viewer [--json OUT] [--vertices N] [--quick]",
+            "bench needs: crowd [--json OUT] [--instances N] [--rounds N], decompose DIR [--json OUT] [--seeds N], evaluate [--json OUT] [--quick] [--ozz DIR], fit [--json OUT] [--quick], inverse [--json OUT], loop [DIR] [--json OUT] [--steps N] [--method NAME], neural DIR [--json OUT] [--poses N,...], python [--json OUT], rig [DIR] [--json OUT], scans [--json OUT] [--scans N] [--held-out N] [--rounds N], suggest [DIR] [--json OUT] [--draws N] [--starts N], or viewer [--json OUT] [--vertices N] [--quick]",
         ),
     }
 }
