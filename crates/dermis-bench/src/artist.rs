@@ -62,7 +62,7 @@ fn learners() -> Vec<Learner> {
     let learner = |name, method| Learner { name, method };
     let correctives = |mirror| Method::Correctives(CorrectivesMethod { mirror, ..CorrectivesMethod::default() });
     let exact = PoseSpaceSettings { smoothing: Some(0.0), sparse: true, mirror: true, ..PoseSpaceSettings::default() };
-    let joint = JointMethod { base: BaseChoice::Lbs, composites: CompositeChoice::Eta(0.0), ..JointMethod::default() };
+    let joint = JointMethod { base: BaseChoice::Lbs, composites: CompositeChoice::Off, ..JointMethod::default() };
     let stated = JointMethod { ridge: RidgeChoice::Fixed(0.01), ..joint.clone() };
     vec![
         learner("correctives", correctives(false)),
