@@ -118,6 +118,7 @@ fn body() -> (Rig, Vec<Example>, Vec<BoneTransforms>) {
         transforms: pose.clone(),
         positions: skin(pose),
         importance: 1.0,
+        local: None,
     };
     let examples = poses.iter().enumerate().map(example).collect();
     (rig, examples, unseen)

@@ -294,6 +294,7 @@ fn full(space: Space) -> Contents {
         pose: Some(WorldPose::new(vec![bone(at), bone(at * 2.0)])),
         positions: Some(mesh.positions.iter().map(|p| *p + at).collect()),
         importance: 1.0 + at,
+        local: None,
     };
     let weights = [1.0, 0.0, 0.5, 0.5, 0.25, 0.75, 0.0, 1.0, 1.0, 0.0, 0.5, 0.5];
     Contents {
@@ -324,6 +325,7 @@ fn shapes_that_are_not_held_make_the_same_bytes() {
                 (0..vertices).map(|_| DVec3::new(random.between(-2.0, 2.0), 1.0, at as f64 / 7.0)).collect(),
             ),
             importance: 1.0,
+            local: None,
         };
         let held: Vec<Record> = (0..records).map(|at| record(at, &mut random)).collect();
         let bare = |record: &Record| Record { positions: None, ..record.clone() };
@@ -435,7 +437,14 @@ fn pickles_are_refused_by_name() {
 #[test]
 fn displacements_are_written_in_the_axes_and_unit_of_the_file() {
     let space = Space { up: UpAxis::Z, metres_per_unit: 0.0254, unit: "m".into() };
-    let record = |label: &str| Record { label: label.into(), time: None, pose: None, positions: None, importance: 1.0 };
+    let record = |label: &str| Record {
+        label: label.into(),
+        time: None,
+        pose: None,
+        positions: None,
+        importance: 1.0,
+        local: None,
+    };
     let mesh = Mesh { positions: vec![DVec3::ZERO, DVec3::X], ..Mesh::default() };
     let contents = Contents { mesh: Some(mesh), space, records: vec![record("a"), record("b")], ..Contents::default() };
     let moved = [vec![DVec3::new(1.0, 2.0, 3.0), DVec3::Y], vec![DVec3::ZERO, DVec3::new(-0.5, 0.0, 1e-9)]];

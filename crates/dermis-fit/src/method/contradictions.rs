@@ -122,7 +122,7 @@ mod tests {
             let mut skin = vec![DVec3::ZERO; 20];
             let lifted: Vec<DVec3> = positions.iter().map(|p| *p + DVec3::Z * height).collect();
             lbs(&lifted, &weights, &transforms, &mut skin);
-            Example { label: format!("s{s}"), time: None, transforms, positions: skin, importance: 1.0 }
+            Example { label: format!("s{s}"), time: None, transforms, positions: skin, importance: 1.0, local: None }
         });
         let examples = examples.collect();
         (rig, examples)

@@ -223,7 +223,10 @@ impl Learnt {
 impl FitReport {
     /// Whether examples show what others move, so that leaving some out says something of the fit.
     pub fn has_evidence(&self) -> bool {
-        !self.warnings.iter().any(|warning| matches!(warning, FitWarning::NothingToValidate { .. }))
+        !self
+            .warnings
+            .iter()
+            .any(|warning| matches!(warning, FitWarning::NothingToValidate { .. } | FitWarning::CalmDefault { .. }))
     }
 
     pub(super) fn new(method: &'static str, details: MethodReport) -> Self {
@@ -310,6 +313,18 @@ pub enum FitWarning {
         symbol: &'static str,
         /// λ.
         ridge: f64,
+    },
+    /// Local sculpts that predict each other too little for λ to be chosen by them.
+    CalmDefault {
+        /// The symbol that the method gives λ.
+        symbol: &'static str,
+        /// λ.
+        ridge: f64,
+    },
+    /// Masks that a method does not read.
+    MasksUnread {
+        /// Examples with a mask or a shown skin.
+        examples: usize,
     },
     /// No joint turned enough to be learnt.
     NoJointTurned,
@@ -481,6 +496,16 @@ impl fmt::Display for FitWarning {
                 "most of what the examples show moves in one of them alone, so there is nothing to cross-validate it by: the fit meets \
                  the examples ({symbol} = {}); a pose half way to each settles what lies between",
                 short(*ridge)
+            ),
+            Self::CalmDefault { symbol, ridge } => write!(
+                f,
+                "too few sculpts to choose {symbol} by: the calm default, {}, is taken; sculpts of poses between these settle it",
+                short(*ridge)
+            ),
+            Self::MasksUnread { examples } => write!(
+                f,
+                "{examples} examples say which vertices were sculpted, which this method does not read: all of their skin counts; the \
+                 joint model reads it"
             ),
             Self::NoJointTurned => {
                 f.write_str("no joint turned by more than 6 degrees in training: only the shared part was learnt")
