@@ -7,7 +7,7 @@ use dermis_io::npz::{self, StoredFloat};
 use dermis_io::to_bytes;
 use dermis_io::{Contents, ReadError, Record, Space, UpAxis, WriteError};
 use dermis_rig::glam::{DAffine3, DQuat, DVec3};
-use dermis_rig::{BoneIndex, Influences, Mesh, Polygons, Skeleton, WorldPose};
+use dermis_rig::{BoneIndex, Influences, LocalSculpt, Mesh, Polygons, Skeleton, WorldPose};
 
 fn read(arrays: &[(&str, Npy)]) -> Contents {
     npz::read(&bundle(arrays), "tiny.npz").unwrap()
@@ -307,6 +307,36 @@ fn full(space: Space) -> Contents {
         frames_per_second: Some(4.0),
         ..Contents::default()
     }
+}
+
+/// Masks and shown skins come back, with ones for a record that says all of its skin; what no array can say is refused.
+#[test]
+fn masks_and_shown_skins_come_back() {
+    let space = Space { up: UpAxis::Z, metres_per_unit: 0.01, ..Space::default() };
+    let mut contents = full(space);
+    let local = |shift: f64, record: &Record| LocalSculpt {
+        mask: Some((0..6).map(|v| f64::from(v) > 1.0 + shift).collect()),
+        shown: record.positions.as_ref().map(|all| all.iter().map(|p| *p + shift).collect()),
+    };
+    for (at, shift) in [(0, 1.0), (2, 2.0)] {
+        contents.records[at].local = Some(local(shift, &contents.records[at]));
+    }
+    let bytes = to_bytes(|out| npz::write(&contents, StoredFloat::Double, out)).unwrap();
+    let read = npz::read(&bytes, "a.npz").unwrap();
+    for (at, (before, after)) in contents.records.iter().zip(&read.records).enumerate() {
+        let after = after.local.as_ref().unwrap();
+        let whole = LocalSculpt { mask: Some(vec![true; 6]), shown: before.positions.clone() };
+        let before = before.local.as_ref().unwrap_or(&whole);
+        assert_eq!(before.mask, after.mask, "{at}");
+        let (before, after) = (before.shown.as_ref().unwrap(), after.shown.as_ref().unwrap());
+        assert!(before.iter().zip(after).all(|(a, b)| a.distance(*b) < 1e-12), "{at}");
+    }
+    contents.records[0].local = Some(LocalSculpt::default());
+    let error = to_bytes(|out| npz::write(&contents, StoredFloat::Double, out)).unwrap_err().to_string();
+    assert!(error.contains("a local sculpt without a mask"), "{error}");
+    contents.records[0].local = Some(LocalSculpt { shown: None, ..local(1.0, &contents.records[0]) });
+    let error = to_bytes(|out| npz::write(&contents, StoredFloat::Double, out)).unwrap_err().to_string();
+    assert!(error.contains("without a shown skin"), "{error}");
 }
 
 /// Shapes that are given one by one make the bytes of shapes that are held, whatever their number of bytes; one that ends early is an error.

@@ -305,6 +305,21 @@ fn bundles_that_contradict_themselves_say_where() {
         ),
         (vec![("pose_weights", floats(&[1.0, -1.0], &[2]))], "array \"pose_weights\": pose \"bent\" has weight -1"),
         (
+            vec![("mask", floats(&[1.0, 0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0], &[2, 4]))],
+            "array \"mask\": pose \"bent\" has no vertex above 0.5",
+        ),
+        (
+            vec![("mask", floats(&[1.0, 0.0, 1.5, 0.0, 1.0, 0.0, 0.0, 0.0], &[2, 4]))],
+            "array \"mask\": pose \"rest\", vertex 2 is 1.5; 0 to 1 is expected",
+        ),
+        (
+            vec![("mask", floats(&[nan; 8], &[2, 4]))],
+            "array \"mask\": pose \"rest\", vertex 0 is NaN; 0 to 1 is expected",
+        ),
+        (vec![("mask", floats(&[1.0; 4], &[1, 4]))], "array \"mask\" has shape (1, 4), but (2, any) is expected"),
+        (vec![("mask", floats(&[1.0; 6], &[2, 3]))], "array \"mask\" has 3 vertices, but \"vertices\" has 4"),
+        (vec![("shown", floats(&[1.0; 18], &[2, 3, 3]))], "array \"shown\" has 3 vertices, but \"vertices\" has 4"),
+        (
             vec![("frame_times", floats(&[nan, 1.0], &[2]))],
             "array \"frame_times\": the time of pose \"rest\" is not finite",
         ),

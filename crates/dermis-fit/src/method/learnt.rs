@@ -264,6 +264,17 @@ pub enum FitWarning {
         /// Where.
         vertex: usize,
     },
+    /// Two sculpts of one pose that ask for different skin where both touched it.
+    SculptsDisagree {
+        /// The label of the earlier.
+        earlier: String,
+        /// The label of the later.
+        later: String,
+        /// How far the skins are apart, metres.
+        apart: f64,
+        /// Where.
+        vertex: usize,
+    },
     /// Contradictions that are not listed.
     FurtherContradictions {
         /// How many.
@@ -625,6 +636,11 @@ impl fmt::Display for FitWarning {
                 f,
                 "\"{first}\" and \"{second}\" are of nearly the same pose ({degrees:.0} degrees apart), but their corrections differ \
                  by up to {} m (vertex {vertex}), more than either moves the skin; both are kept",
+                short(*apart)
+            ),
+            Self::SculptsDisagree { earlier, later, apart, vertex } => write!(
+                f,
+                "the sculpts \"{earlier}\" and \"{later}\" ask for different skin in one pose: up to {} m apart (vertex {vertex})",
                 short(*apart)
             ),
             Self::FurtherContradictions { pairs } => write!(f, "{pairs} more pairs of examples contradict each other"),
