@@ -11,7 +11,7 @@
 //! between   log λ and log β linear in ϱ
 //! ```
 //!
-//! with β₀ the β of the settings. The calm λ is an angle as every λ of this model: that of the poses that were sculpted.
+//! with β₀ the β of the settings. A row whose movement no other row shows ([`evidence`](crate::evidence)) keeps what the base leaves. The calm λ is an angle as every λ of this model: that of the poses that were sculpted.
 
 use super::scene::Scene;
 use super::settings::{JointSettings, Prior};
@@ -51,12 +51,20 @@ pub(super) fn choose(
     if known >= KNOWS_NOTHING {
         let choice = Choice { lambda, error: 0.0, sweep: vec![], vertices: 0 };
         let mirrored = settings.mirror.is_some();
-        return Ok(Form { choice, mirrored, beta, prior: Some(Prior::Calm), other_sweep: vec![] });
+        return Ok(Form {
+            choice,
+            mirrored,
+            beta,
+            prior: Some(Prior::Calm),
+            left_out_share: Some(known),
+            other_sweep: vec![],
+        });
     }
     let mut form = Form::by_left_out(training, weights, &of_touched(settings.beta), ticker)?;
     // 0 where poses left out choose, 1 at the calm default.
     let calm = ((known - KNOWS) / (KNOWS_NOTHING - KNOWS)).max(0.0);
     let between = |left_out: f64, prior: f64| (left_out.ln() * (1.0 - calm) + prior.ln() * calm).exp();
+    form.left_out_share = Some(known);
     form.prior = Some(Prior::LeftOut);
     if calm > 0.0 {
         form.choice.lambda = between(form.choice.lambda, lambda);

@@ -92,6 +92,7 @@ struct Form {
     mirrored: bool,
     beta: f64,
     prior: Option<Prior>,
+    left_out_share: Option<f64>,
     /// The sweep of the alternative.
     other_sweep: Vec<(f64, f64)>,
 }
@@ -125,8 +126,14 @@ impl Form {
                 Some(lambda) => Choice { lambda, error: 0.0, sweep: vec![], vertices: 0 },
                 None => scene.choose(&scene.groups(), stride, ticker)?,
             };
-            let form =
-                Self { choice, mirrored: mirror.is_some(), beta: settings.beta, prior: None, other_sweep: vec![] };
+            let form = Self {
+                choice,
+                mirrored: mirror.is_some(),
+                beta: settings.beta,
+                prior: None,
+                left_out_share: None,
+                other_sweep: vec![],
+            };
             chosen = Some(match chosen {
                 Some(best) if form.choice.error >= (1.0 - LEAST_GAIN) * best.choice.error => {
                     Self { other_sweep: form.choice.sweep, ..best }

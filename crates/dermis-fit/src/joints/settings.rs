@@ -146,6 +146,8 @@ pub struct JointReport {
     pub beta: f64,
     /// How λ and β were chosen, if local sculpts chose them.
     pub prior: Option<Prior>,
+    /// ϱ: the error on touched vertices of poses left out, over what the base leaves of them, if local sculpts chose.
+    pub left_out_share: Option<f64>,
     /// Vertices that an example touched, or its mirror image.
     pub touched: usize,
     /// Whether mirrored examples take part.

@@ -210,8 +210,8 @@ impl Scene<'_> {
         (vertices, chunks.iter().map(|(group, of)| of.len() * self.touching(group)).sum())
     }
 
-    /// Returns ϱ, the least error over the grid on touched rows that are left out, over what the base leaves of them. Rows count whose
-    /// movement others show; 1 where too few do. Rows that nobody touched must not count: what was shown there holds what a model knew
+    /// Returns ϱ, the least error over the grid on touched rows that are left out, over what the base leaves of them. A row whose movement
+    /// no other shows keeps what the base leaves; 1 where too few show any. Rows that nobody touched must not count: what was shown there holds what a model knew
     /// of the rows left out.
     pub fn left_out_share(&self, groups: &[Group], stride: usize, ticker: &Ticker<'_>) -> Result<f64, FitError> {
         let evidence = self.evidence_of(groups, stride);
@@ -220,7 +220,7 @@ impl Scene<'_> {
         }
         let sums = self.left_out(groups, stride, &self.settings.grid, |group| self.counted(group), ticker)?;
         let least = sums.iter().map(|of_vertices| of_vertices.iter().sum::<f64>()).fold(f64::INFINITY, f64::min);
-        Ok((least / evidence.counted).sqrt())
+        Ok(((least + evidence.others) / evidence.all()).sqrt())
     }
 
     /// Returns the λ at which a sculpt is met half: ½ the median over touched rows of Σ_e a_e k(φ_e, φ_e).
@@ -342,7 +342,7 @@ impl Scene<'_> {
         largest_residuals: &[f64],
         form: Form,
     ) -> Result<JointFit, FitError> {
-        let Form { choice, other_sweep, prior, .. } = form;
+        let Form { choice, other_sweep, prior, left_out_share, .. } = form;
         let touched = groups.iter().map(|group| group.vertices.len()).sum();
         let rows = self.looked_at(groups, 1).1;
         let vertices = self.training.rest.len();
@@ -400,6 +400,7 @@ impl Scene<'_> {
             other_sweep,
             beta: self.settings.beta,
             prior,
+            left_out_share,
             touched,
             mirrored: self.mirror.is_some(),
             sweep_vertices: choice.vertices,

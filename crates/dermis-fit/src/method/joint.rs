@@ -340,6 +340,9 @@ impl JointMethod {
                 .settings
                 .push(("sculpted vertices".into(), format!("{} of {of}, with those they mirror", found.touched)));
         }
+        if let Some(share) = found.left_out_share {
+            report.settings.push(("sculpts left out".into(), format!("{share:.2} of the error of the base")));
+        }
         if found.prior.is_some() || found.touched < rig.mesh().positions.len() {
             report.settings.push(("beta".into(), short(found.beta)));
             report.settings.push(("weight of untouched vertices".into(), short(settings.untouched)));

@@ -100,7 +100,7 @@ fn masks_of_ones_change_nothing_and_a_weight_is_a_squared_importance() {
 /// Of two sculpts of one pose the later holds where it was touched; where it was not it says nothing, whatever c₀ is.
 #[test]
 fn the_later_sculpt_of_a_pose_holds_where_it_was_touched() {
-    let (arm, bench) = small_bench(40);
+    let (arm, bench) = Bench::arm(60, 50);
     let count = bench.base[0].len();
     let mask: Vec<bool> = (0..count).map(|v| v % 2 == 0).collect();
     let lifted: Vec<DVec3> = bench.examples[5].positions.iter().map(|p| *p + DVec3::Z * 0.02).collect();
