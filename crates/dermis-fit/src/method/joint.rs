@@ -254,7 +254,7 @@ impl JointMethod {
     ) -> Result<Learnt, MethodError> {
         let Found { base: chosen, bases, composites, fitted } = found;
         let mut report = self.report(&settings, &fitted.report, (chosen, bases), composites, input.rig);
-        if report.has_evidence() {
+        if report.has_evidence() || fitted.report.prior == Some(Prior::Calm) {
             report.warnings.extend(few(examples));
         }
         let mirrored = fitted.report.mirrored;
