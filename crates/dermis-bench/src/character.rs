@@ -165,7 +165,14 @@ impl Creature {
                 }
             });
             let label = format!("pose {s}");
-            examples.push(Example { label, time: None, transforms: pose.clone(), positions, importance: 1.0 });
+            examples.push(Example {
+                label,
+                time: None,
+                transforms: pose.clone(),
+                positions,
+                importance: 1.0,
+                local: None,
+            });
         }
         examples
     }

@@ -72,6 +72,7 @@ impl WantedTube {
             transforms: TUBE.transforms(movement, degrees.to_radians()),
             positions: self.wanted(movement, degrees),
             importance: 1.0,
+            local: None,
         };
         Ok(ExampleSet::new("tube".into(), degrees.iter().map(example).collect(), &self.rig)?)
     }

@@ -147,13 +147,21 @@ fn joined(inputs: &[Source], options: &ReadOptions) -> Result<(Contents, Vec<Fil
                     pose: Some(rig.skeleton().world_pose(&e.transforms)),
                     positions: Some(e.positions.clone()),
                     importance: e.importance,
+                    local: e.local.clone(),
                 })
                 .collect();
             notes.extend(more);
         } else {
             let (motion, note) = load_motion(&rig, &contents.space, second, options)?;
             contents.records = (motion.frames.into_iter())
-                .map(|f| Record { label: f.label, time: f.time, pose: Some(f.pose), positions: None, importance: 1.0 })
+                .map(|f| Record {
+                    label: f.label,
+                    time: f.time,
+                    pose: Some(f.pose),
+                    positions: None,
+                    importance: 1.0,
+                    local: None,
+                })
                 .collect();
             notes.push(note);
         }
@@ -537,7 +545,14 @@ fn clip_records(
             let frame = (clip.sample)(time);
             let positions = if shapes { shown(contents, &frame) } else { None };
             let pose = contents.skeleton.is_some().then_some(frame.pose);
-            Record { label: format!("{} {at}", clip.name), time: Some(time), pose, positions, importance: 1.0 }
+            Record {
+                label: format!("{} {at}", clip.name),
+                time: Some(time),
+                pose,
+                positions,
+                importance: 1.0,
+                local: None,
+            }
         })
         .collect())
 }

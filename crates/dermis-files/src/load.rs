@@ -26,7 +26,7 @@ use crate::error::FileError;
 use dermis_io::npz::BundleShapes;
 use dermis_io::{Clip, Contents, Format, Matching, ReadError, Record, Space, UpAxis, match_vertices};
 use dermis_rig::glam::DVec3;
-use dermis_rig::{BoneTransforms, Example, ExampleSet, Mesh, Motion, Rig, WorldPose};
+use dermis_rig::{BoneTransforms, Example, ExampleSet, LocalSculpt, Mesh, Motion, Rig, WorldPose};
 use std::mem::take;
 use std::path::{Path, PathBuf};
 
@@ -387,7 +387,8 @@ fn with_both(
             }
             None => rig.skeleton().bone_transforms(&to_rig(pose)),
         };
-        examples.push(example(&record, transforms, matching.gather(&positions)));
+        let local = record.local.as_ref().map(|local| local_of(local, &matching));
+        examples.push(Example { local, ..example(&record, transforms, matching.gather(&positions)) });
     }
     if incomplete > 0 {
         note.remarks.push(format!("{incomplete} records lack a pose or a skin and were left out"));
@@ -397,8 +398,24 @@ fn with_both(
     Ok(examples)
 }
 
+/// What was sculpted of a record, in the rig's vertex order.
+pub(crate) fn local_of(local: &LocalSculpt, matching: &Matching) -> LocalSculpt {
+    let touched = |mask: &Vec<bool>| matching.source().iter().map(|&at| mask[at as usize]).collect();
+    LocalSculpt {
+        mask: local.mask.as_ref().map(touched),
+        shown: local.shown.as_ref().map(|skin| matching.gather(skin)),
+    }
+}
+
 fn example(record: &Record, transforms: BoneTransforms, positions: Vec<DVec3>) -> Example {
-    Example { label: record.label.clone(), time: record.time, transforms, positions, importance: record.importance }
+    Example {
+        label: record.label.clone(),
+        time: record.time,
+        transforms,
+        positions,
+        importance: record.importance,
+        local: None,
+    }
 }
 
 /// Morph targets as sculpts: what the file shows at each key of its clip, or each target alone, in its key's pose.
@@ -467,7 +484,7 @@ fn from_morphs(
             let theirs = skeleton.bone_transforms(&pose);
             dermis_deform::lbs(&shaped, weights, &theirs, &mut skin);
             let transforms = BoneTransforms::new(to_rig(&WorldPose::new(theirs.to_vec())).bones.into_vec());
-            Example { label, time, transforms, positions: matching.gather(&skin), importance: 1.0 }
+            Example { label, time, transforms, positions: matching.gather(&skin), importance: 1.0, local: None }
         })
         .collect())
 }

@@ -11,12 +11,12 @@ mod rounding;
 use crate::error::FileError;
 use crate::load::{
     FileNote, KEEP_ORDER, LOOKED_AT, ReadOptions, Source, check_skins, edges, expect_skins, load_examples,
-    load_motion_of, matching, read_contents,
+    load_motion_of, local_of, matching, read_contents,
 };
 use dermis_io::{Contents, Format, MatchError, Matching, Space, match_vertices};
 use dermis_rig::glam::DVec3;
 use dermis_rig::progress::proceed;
-use dermis_rig::{Example, ExampleSet, Frame, Mesh, Progress, Rig};
+use dermis_rig::{Example, ExampleSet, Frame, LocalSculpt, Mesh, Progress, Rig};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
@@ -78,6 +78,7 @@ struct Shape {
     at: Option<String>,
     /// Whether its faces prove the order of its vertices.
     is_ordered: bool,
+    local: Option<LocalSculpt>,
 }
 
 /// Reads sculpts for a rig. `poses` is where shapes without poses take them from. Progress counts files.
@@ -189,6 +190,7 @@ pub fn load_sculpts(
             transforms: rig.skeleton().bone_transforms(&motion.frames[at].pose),
             positions: shape.positions.clone(),
             importance: 1.0,
+            local: shape.local.clone(),
         });
         let path = &sources[file].path;
         let is_ordered = options.trust_order || shapes[first].is_ordered;
@@ -215,6 +217,7 @@ fn bare(
     let mesh = contents.mesh.as_ref();
     let records: Vec<(String, &Vec<DVec3>)> =
         contents.records.iter().filter_map(|r| Some((r.label.clone(), r.positions.as_ref()?))).collect();
+    let locals = contents.records.iter().filter(|r| r.positions.is_some()).map(|r| r.local.as_ref());
     let (found, named): (Matching, Vec<(String, Vec<DVec3>)>) = if let Some((_, first)) = records.first() {
         let found = matching(rig.mesh(), contents, first.len(), options, path, note)?;
         (found, records.into_iter().map(|(name, p)| (name, p.clone())).collect())
@@ -243,9 +246,15 @@ fn bare(
         is_ordered = check_faces(rig, contents, &found, options.trust_order, path)?;
     }
     note.needs.order = true;
-    let shape =
-        |(name, p): (String, Vec<DVec3>)| Shape { name, positions: found.gather(&p), file, at: None, is_ordered };
-    Ok(named.into_iter().map(shape).collect())
+    let shape = |((name, p), local): ((String, Vec<DVec3>), Option<&LocalSculpt>)| Shape {
+        name,
+        positions: found.gather(&p),
+        file,
+        at: None,
+        is_ordered,
+        local: local.map(|local| local_of(local, &found)),
+    };
+    Ok(named.into_iter().zip(locals.chain(std::iter::repeat(None))).map(shape).collect())
 }
 
 /// Where no rest positions tell the order of a file's vertices, its faces do: they must join the vertices that the rig's

@@ -38,6 +38,7 @@ pub fn posed(model: &ModelFile, motion: Motion) -> Contents {
         pose: Some(frame.pose),
         positions: None,
         importance: 1.0,
+        local: None,
     };
     Contents {
         name: motion.name,

@@ -27,6 +27,7 @@ pub mod influence;
 pub mod inverse;
 pub mod joints;
 pub mod maps;
+mod mask;
 pub mod method;
 pub mod mwe;
 pub mod psd;

@@ -283,6 +283,13 @@ impl Training<'_> {
         }
     }
 
+    /// What was shown of vertex `v` in example `s`, less the base: zero where the base was shown.
+    pub(crate) fn shown(&self, s: usize, v: usize) -> DVec3 {
+        let example = &self.examples[s];
+        let shown = example.local.as_ref().and_then(|local| local.shown.as_ref());
+        shown.map_or(DVec3::ZERO, |shown| self.residual(s, v) - (example.positions[v] - shown[v]))
+    }
+
     /// The base's positions in the pose of example `s`; none where residuals alone are held.
     pub(crate) fn base_pose(&self, s: usize) -> Cow<'_, [DVec3]> {
         match &self.base {

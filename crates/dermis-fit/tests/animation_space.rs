@@ -36,6 +36,7 @@ fn examples(poses: &[BoneTransforms], skin: impl Fn(&BoneTransforms) -> Vec<DVec
         transforms: pose.clone(),
         positions: skin(pose),
         importance: 1.0,
+        local: None,
     };
     poses.iter().map(example).collect()
 }

@@ -67,7 +67,7 @@ fn examples(arm: &Arm, skin: impl Fn(&[DVec3]) -> Vec<DVec3>) -> (ExampleSet, Ve
     };
     let training = ArmPose::some(24, 71).into_iter().enumerate().map(|(s, pose)| {
         let (transforms, positions) = skinned(&pose);
-        Example { label: s.to_string(), time: None, transforms, positions, importance: 1.0 }
+        Example { label: s.to_string(), time: None, transforms, positions, importance: 1.0, local: None }
     });
     let training = ExampleSet::new(String::new(), training.collect(), &arm.rig).unwrap();
     (training, ArmPose::some(12, 72).iter().map(skinned).collect())

@@ -42,7 +42,7 @@ fn examples(arm: &Arm, places: &[At], planted: impl Fn(DVec3, At) -> DVec3) -> V
         let points: Vec<DVec3> = rest.iter().map(|p| *p + planted(*p, *at)).collect();
         let (transforms, mut positions) = (pose(arm, *at), vec![DVec3::ZERO; points.len()]);
         dermis_deform::lbs(&points, arm.weights(), &transforms, &mut positions);
-        Example { label: format!("{at:?}"), time: None, transforms, positions, importance: 1.0 }
+        Example { label: format!("{at:?}"), time: None, transforms, positions, importance: 1.0, local: None }
     };
     places.iter().map(one).collect()
 }

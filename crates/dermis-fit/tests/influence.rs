@@ -14,7 +14,7 @@ fn examples(rig: &Rig, poses: &[BoneTransforms]) -> Vec<Example> {
     let example = |pose: &BoneTransforms| {
         let mut positions = vec![DVec3::ZERO; rig.mesh().positions.len()];
         lbs(&rig.mesh().positions, weights, pose, &mut positions);
-        Example { label: String::new(), time: None, transforms: pose.clone(), positions, importance: 1.0 }
+        Example { label: String::new(), time: None, transforms: pose.clone(), positions, importance: 1.0, local: None }
     };
     poses.iter().map(example).collect()
 }

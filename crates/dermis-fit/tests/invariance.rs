@@ -61,7 +61,14 @@ fn the_order_of_the_bones_does_not_matter() {
         .map(|pose| {
             let mut positions = skinned(&tree.rig, pose);
             positions.iter_mut().for_each(|p| *p += random.direction() * 0.01);
-            Example { label: String::new(), time: None, transforms: pose.clone(), positions, importance: 1.0 }
+            Example {
+                label: String::new(),
+                time: None,
+                transforms: pose.clone(),
+                positions,
+                importance: 1.0,
+                local: None,
+            }
         })
         .collect();
     let bench = Bench::new(&tree.rig, examples);

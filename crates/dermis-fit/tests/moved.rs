@@ -4,7 +4,9 @@
 use dermis_fit::method::{FitInput, Method, preset};
 use dermis_fit::silent;
 use dermis_rig::glam::{DAffine3, DVec3};
-use dermis_rig::{BoneIndex, BoneTransforms, Example, ExampleSet, Influences, Mesh, Mirror, Rig, Skeleton};
+use dermis_rig::{
+    BoneIndex, BoneTransforms, Example, ExampleSet, Influences, LocalSculpt, Mesh, Mirror, Rig, Skeleton,
+};
 use dermis_testkit::{Arm, ArmPose, Random, change_rig};
 
 fn moved_pose(pose: &BoneTransforms, g: DAffine3) -> BoneTransforms {
@@ -118,6 +120,7 @@ fn body() -> (Rig, Vec<Example>, Vec<BoneTransforms>) {
         transforms: pose.clone(),
         positions: skin(pose),
         importance: 1.0,
+        local: None,
     };
     let examples = poses.iter().enumerate().map(example).collect();
     (rig, examples, unseen)
@@ -166,4 +169,45 @@ fn the_published_form_does_not_promise_it() {
     let (rig, examples, unseen) = body();
     let apart = apart(&preset("mwe-published").unwrap().method, &rig, &examples, &unseen, motions(1)[0]);
     assert!(apart > 1e-5, "{apart}");
+}
+
+/// Two sculpts of the left: the right learns from their mirror images, skin that neither touched is the base to the last bit, and a moved
+/// character learns the same.
+#[test]
+fn local_sculpts_teach_the_other_side_and_no_further_skin() {
+    let (rig, mut examples, unseen) = body();
+    let (rest, weights) = (&rig.mesh().positions, rig.weights().unwrap());
+    let mirror = Mirror::find(rest, rig.skeleton(), weights).unwrap();
+    let is_touched = |v: usize| rest[v].x > 0.15;
+    examples.truncate(2);
+    for example in &mut examples {
+        let mut skin = vec![DVec3::ZERO; rest.len()];
+        dermis_deform::lbs(rest, weights, &example.transforms, &mut skin);
+        (0..rest.len()).filter(|v| !is_touched(*v)).for_each(|v| example.positions[v] = skin[v]);
+        example.local = Some(LocalSculpt { mask: Some((0..rest.len()).map(is_touched).collect()), shown: None });
+    }
+    let method = Method::joint().with(&[("base", "lbs"), ("composites", "off")]).unwrap();
+    let set = ExampleSet::new(String::new(), examples.clone(), &rig).unwrap();
+    let learnt = method.fit(&FitInput::new(&rig, &set), &silent).unwrap();
+    assert!(learnt.mirror.is_some() && learnt.report.to_string().contains("too few sculpts"), "{}", learnt.report);
+    let mut deformer = learnt.deformer;
+    let (mut left, mut right) = (0.0f64, 0.0f64);
+    for pose in &unseen {
+        let (mut skin, mut own) = (vec![DVec3::ZERO; rest.len()], vec![DVec3::ZERO; rest.len()]);
+        deformer.evaluate(pose, None, &mut skin).unwrap();
+        dermis_deform::lbs(rest, weights, pose, &mut own);
+        for v in 0..rest.len() {
+            let moved = skin[v].distance(own[v]);
+            match (is_touched(v), mirror.vertices[v].is_some_and(|partner| is_touched(partner as usize))) {
+                (true, _) => left = left.max(moved),
+                (false, true) => right = right.max(moved),
+                (false, false) => assert_eq!(skin[v], own[v], "vertex {v}"),
+            }
+        }
+    }
+    assert!(left > 1e-3 && right > 1e-3, "{left} {right}");
+    for g in motions(20) {
+        let apart = apart(&method, &rig, &examples, &unseen, g);
+        assert!(apart < SAME, "{apart}");
+    }
 }

@@ -169,7 +169,7 @@ fn a_sparse_example_says_nothing_of_what_it_did_not_touch() {
         let mut positions = base.clone();
         positions[v] += DVec3::Y * 0.02;
         let (label, transforms) = (v.to_string(), pose.clone());
-        Example { label, time: None, transforms, positions, importance: 1.0 }
+        Example { label, time: None, transforms, positions, importance: 1.0, local: None }
     });
     let bench = Bench::new(&bench.rig, sculpts.collect());
     let sparse = fit(&bench, &PsdSettings { sparse: true, sigma: Some(2.0), ..exact() }).correction;
@@ -233,7 +233,7 @@ fn a_mirrored_example_teaches_the_other_side() {
         for (v, p) in positions.iter_mut().enumerate().take(30) {
             *p += DVec3::new(0.01 * angle, 0.002 * v as f64, -0.01 * angle * angle);
         }
-        Example { label: angle.to_string(), time: None, transforms, positions, importance: 1.0 }
+        Example { label: angle.to_string(), time: None, transforms, positions, importance: 1.0, local: None }
     };
     let bench = Bench::new(&rig, vec![sculpt(0.8), sculpt(-1.1)]);
     let settings = PsdSettings { sigma: Some(1.0), mirror: Some(mirror.clone()), ..exact() };
@@ -279,7 +279,14 @@ fn a_twist_through_half_a_turn_is_met_exactly_and_stays_continuous() {
         // The skin turns by half the angle and keeps its distance from the axis.
         let half = DMat3::from_rotation_x(angle / 2.0);
         let positions = rig.mesh().positions.iter().map(|p| half * *p).collect();
-        Example { label: degrees.to_string(), time: None, transforms: twisted(angle), positions, importance: 1.0 }
+        Example {
+            label: degrees.to_string(),
+            time: None,
+            transforms: twisted(angle),
+            positions,
+            importance: 1.0,
+            local: None,
+        }
     });
     let bench = Bench::new(&rig, examples.to_vec());
     // Without the ball: it would hold back nothing here, and exactness is the point.

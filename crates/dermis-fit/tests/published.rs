@@ -51,7 +51,7 @@ fn hinge() -> Bench {
         let transforms = arm.transforms(pose);
         let along = DVec3::Z * (0.02 * pose.elbow.sin());
         let positions = skinned(&arm.rig, &transforms).iter().map(|p| *p + along).collect();
-        Example { label: String::new(), time: None, transforms, positions, importance: 1.0 }
+        Example { label: String::new(), time: None, transforms, positions, importance: 1.0, local: None }
     });
     Bench::new(&arm.rig, examples.collect())
 }

@@ -58,7 +58,7 @@ fn linear_blend_skinning_is_reproduced_without_a_base_and_needs_no_correction_ov
         .map(|pose| {
             let transforms = arm.transforms(pose);
             let positions = skinned(&arm.rig, &transforms);
-            Example { label: String::new(), time: None, transforms, positions, importance: 1.0 }
+            Example { label: String::new(), time: None, transforms, positions, importance: 1.0, local: None }
         })
         .collect();
     let bench = Bench::new(&arm.rig, examples);

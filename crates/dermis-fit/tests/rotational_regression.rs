@@ -46,7 +46,7 @@ impl Tube {
         let turn = |share: f64| DAffine3::from_rotation_x(share * degrees.to_radians());
         let positions = self.mesh.positions.iter().map(|p| turn(share(p.x)).transform_point3(*p)).collect();
         let transforms = BoneTransforms::new(vec![DAffine3::IDENTITY, turn(1.0)]);
-        Example { label: format!("{degrees}"), time: None, transforms, positions, importance: 1.0 }
+        Example { label: format!("{degrees}"), time: None, transforms, positions, importance: 1.0, local: None }
     }
 
     fn fit(&self, examples: &[Example], settings: &RotationalSettings) -> Rotational {

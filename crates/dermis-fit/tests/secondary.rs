@@ -25,6 +25,7 @@ fn visits(arm: &Arm, swing: f64) -> (Vec<Example>, Vec<Vec<DVec3>>) {
                 transforms,
                 positions,
                 importance: 1.0,
+                local: None,
             });
             calm.push(still);
         }

@@ -54,6 +54,7 @@ fn sculpts(arm: &Arm, stack: &Stack, poses: &[BoneTransforms]) -> ExampleSet {
             transforms: transforms.clone(),
             positions: through(stack, transforms, &points),
             importance: 1.0,
+            local: None,
         }
     };
     ExampleSet::new("sculpts".into(), poses.iter().enumerate().map(example).collect(), &arm.rig).unwrap()

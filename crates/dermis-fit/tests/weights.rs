@@ -21,6 +21,7 @@ fn examples(rig: &Rig, poses: &[BoneTransforms]) -> Vec<Example> {
         transforms: pose.clone(),
         positions: skin(pose),
         importance: 1.0,
+        local: None,
     };
     poses.iter().enumerate().map(example).collect()
 }

@@ -4,7 +4,7 @@ use crate::curve::Curve;
 use crate::inverted::Inverted;
 pub use dermis_rig::MorphTarget;
 use dermis_rig::glam::{DAffine3, DMat3, DVec3};
-use dermis_rig::{Influences, Mesh, Skeleton, WorldPose};
+use dermis_rig::{Influences, LocalSculpt, Mesh, Skeleton, WorldPose};
 use std::fmt;
 
 /// Everything found in one file, converted to right-handed, Y up, metres, parents first.
@@ -175,6 +175,8 @@ pub struct Record {
     pub positions: Option<Vec<DVec3>>,
     /// Importance r; one by default.
     pub importance: f64,
+    /// The part of its positions that somebody sculpted; `None` if all of them count.
+    pub local: Option<LocalSculpt>,
 }
 
 /// An animation that can be sampled at any time.

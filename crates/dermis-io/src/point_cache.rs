@@ -131,7 +131,7 @@ fn read_frames(
         match positions.iter().all(|p| p.is_finite()) {
             true => {
                 let positions = Some(positions);
-                contents.records.push(Record { label, time, pose: None, positions, importance: 1.0 });
+                contents.records.push(Record { label, time, pose: None, positions, importance: 1.0, local: None });
             }
             false => left_out.push(format!("frame {label}")),
         }

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 /// ```
 /// use dermis_io::{Contents, Record, npz, to_bytes};
 ///
-/// let shape = Record { label: "rest".into(), time: None, pose: None, positions: Some(vec![Default::default()]), importance: 1.0 };
+/// let shape = Record { label: "rest".into(), time: None, pose: None, positions: Some(vec![Default::default()]), importance: 1.0, local: None };
 /// let contents = Contents { records: vec![shape], ..Contents::default() };
 /// let bytes = to_bytes(|out| npz::write(&contents, npz::StoredFloat::Single, out))?;
 /// assert!(bytes.starts_with(b"PK"));

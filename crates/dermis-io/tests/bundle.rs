@@ -7,7 +7,7 @@ use dermis_io::npz::{self, StoredFloat};
 use dermis_io::to_bytes;
 use dermis_io::{Contents, ReadError, Record, Space, UpAxis, WriteError};
 use dermis_rig::glam::{DAffine3, DQuat, DVec3};
-use dermis_rig::{BoneIndex, Influences, Mesh, Polygons, Skeleton, WorldPose};
+use dermis_rig::{BoneIndex, Influences, LocalSculpt, Mesh, Polygons, Skeleton, WorldPose};
 
 fn read(arrays: &[(&str, Npy)]) -> Contents {
     npz::read(&bundle(arrays), "tiny.npz").unwrap()
@@ -294,6 +294,7 @@ fn full(space: Space) -> Contents {
         pose: Some(WorldPose::new(vec![bone(at), bone(at * 2.0)])),
         positions: Some(mesh.positions.iter().map(|p| *p + at).collect()),
         importance: 1.0 + at,
+        local: None,
     };
     let weights = [1.0, 0.0, 0.5, 0.5, 0.25, 0.75, 0.0, 1.0, 1.0, 0.0, 0.5, 0.5];
     Contents {
@@ -306,6 +307,36 @@ fn full(space: Space) -> Contents {
         frames_per_second: Some(4.0),
         ..Contents::default()
     }
+}
+
+/// Masks and shown skins come back, with ones for a record that says all of its skin; what no array can say is refused.
+#[test]
+fn masks_and_shown_skins_come_back() {
+    let space = Space { up: UpAxis::Z, metres_per_unit: 0.01, ..Space::default() };
+    let mut contents = full(space);
+    let local = |shift: f64, record: &Record| LocalSculpt {
+        mask: Some((0..6).map(|v| f64::from(v) > 1.0 + shift).collect()),
+        shown: record.positions.as_ref().map(|all| all.iter().map(|p| *p + shift).collect()),
+    };
+    for (at, shift) in [(0, 1.0), (2, 2.0)] {
+        contents.records[at].local = Some(local(shift, &contents.records[at]));
+    }
+    let bytes = to_bytes(|out| npz::write(&contents, StoredFloat::Double, out)).unwrap();
+    let read = npz::read(&bytes, "a.npz").unwrap();
+    for (at, (before, after)) in contents.records.iter().zip(&read.records).enumerate() {
+        let after = after.local.as_ref().unwrap();
+        let whole = LocalSculpt { mask: Some(vec![true; 6]), shown: before.positions.clone() };
+        let before = before.local.as_ref().unwrap_or(&whole);
+        assert_eq!(before.mask, after.mask, "{at}");
+        let (before, after) = (before.shown.as_ref().unwrap(), after.shown.as_ref().unwrap());
+        assert!(before.iter().zip(after).all(|(a, b)| a.distance(*b) < 1e-12), "{at}");
+    }
+    contents.records[0].local = Some(LocalSculpt::default());
+    let error = to_bytes(|out| npz::write(&contents, StoredFloat::Double, out)).unwrap_err().to_string();
+    assert!(error.contains("a local sculpt without a mask"), "{error}");
+    contents.records[0].local = Some(LocalSculpt { shown: None, ..local(1.0, &contents.records[0]) });
+    let error = to_bytes(|out| npz::write(&contents, StoredFloat::Double, out)).unwrap_err().to_string();
+    assert!(error.contains("without a shown skin"), "{error}");
 }
 
 /// Shapes that are given one by one make the bytes of shapes that are held, whatever their number of bytes; one that ends early is an error.
@@ -324,6 +355,7 @@ fn shapes_that_are_not_held_make_the_same_bytes() {
                 (0..vertices).map(|_| DVec3::new(random.between(-2.0, 2.0), 1.0, at as f64 / 7.0)).collect(),
             ),
             importance: 1.0,
+            local: None,
         };
         let held: Vec<Record> = (0..records).map(|at| record(at, &mut random)).collect();
         let bare = |record: &Record| Record { positions: None, ..record.clone() };
@@ -435,7 +467,14 @@ fn pickles_are_refused_by_name() {
 #[test]
 fn displacements_are_written_in_the_axes_and_unit_of_the_file() {
     let space = Space { up: UpAxis::Z, metres_per_unit: 0.0254, unit: "m".into() };
-    let record = |label: &str| Record { label: label.into(), time: None, pose: None, positions: None, importance: 1.0 };
+    let record = |label: &str| Record {
+        label: label.into(),
+        time: None,
+        pose: None,
+        positions: None,
+        importance: 1.0,
+        local: None,
+    };
     let mesh = Mesh { positions: vec![DVec3::ZERO, DVec3::X], ..Mesh::default() };
     let contents = Contents { mesh: Some(mesh), space, records: vec![record("a"), record("b")], ..Contents::default() };
     let moved = [vec![DVec3::new(1.0, 2.0, 3.0), DVec3::Y], vec![DVec3::ZERO, DVec3::new(-0.5, 0.0, 1e-9)]];

@@ -487,3 +487,28 @@ fn point_caches_that_lie_about_their_length_say_so() {
     let text = point_cache::read_pc2(pc2_bytes, "a", &zero).map(|_| ()).unwrap_err().to_string();
     assert_eq!(text, "a unit of 0 metres is not supported");
 }
+
+/// Masks that say nothing, are no shares, or are of other vertices name array and pose.
+#[test]
+fn masks_that_cannot_be_are_refused_by_name() {
+    for (key, array, expected) in [
+        (
+            "mask",
+            floats(&[1.0, 0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0], &[2, 4]),
+            "array \"mask\": pose \"bent\" has no vertex above 0.5",
+        ),
+        (
+            "mask",
+            floats(&[1.0, 0.0, 1.5, 0.0, 1.0, 0.0, 0.0, 0.0], &[2, 4]),
+            "array \"mask\": pose \"rest\", vertex 2 is 1.5; 0 to 1 is expected",
+        ),
+        ("mask", floats(&[f64::NAN; 8], &[2, 4]), "pose \"rest\", vertex 0 is NaN; 0 to 1 is expected"),
+        ("mask", floats(&[1.0; 4], &[1, 4]), "array \"mask\" has shape (1, 4), but (2, any) is expected"),
+        ("mask", floats(&[1.0; 6], &[2, 3]), "array \"mask\" has 3 vertices, but \"vertices\" has 4"),
+        ("shown", floats(&[1.0; 18], &[2, 3, 3]), "array \"shown\" has 3 vertices, but \"vertices\" has 4"),
+    ] {
+        let arrays = [tiny_rig(), vec![(key, array)]].concat();
+        let error = npz::read(&bundle(&arrays), "a.npz").unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}

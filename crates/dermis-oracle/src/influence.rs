@@ -53,8 +53,14 @@ fn single_bone(case: &Case) -> Result<Answers, CaseError> {
             };
             classes.push(code);
         }
-        let example =
-            Example { label: String::new(), time: None, transforms: pose.clone(), positions: x, importance: 1.0 };
+        let example = Example {
+            label: String::new(),
+            time: None,
+            transforms: pose.clone(),
+            positions: x,
+            importance: 1.0,
+            local: None,
+        };
         let examples = [example];
         let training = Training {
             skeleton: &skeleton,

@@ -76,6 +76,7 @@ impl Inputs {
                 transforms: transforms.clone(),
                 positions: positions.clone(),
                 importance: 1.0,
+                local: None,
             })
             .collect();
         let base: Vec<Vec<DVec3>> = examples.iter().map(|e| self.base(&e.transforms)).collect();

@@ -59,6 +59,7 @@ fn animation_space(case: &Case) -> Result<Answers, CaseError> {
             transforms,
             positions: vec![*x],
             importance: 1.0,
+            local: None,
         })
         .collect();
     let base = vec![rest.clone(); examples.len()];

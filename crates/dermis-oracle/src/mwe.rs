@@ -58,6 +58,7 @@ impl Inputs {
                 transforms,
                 positions,
                 importance,
+                local: None,
             })
             .collect();
         Ok(Self { rest, maps, skeleton, examples, base, length: case.number("L").unwrap_or(1.0) })

@@ -115,6 +115,7 @@ fn fit_with(poses: &[BoneTransforms], asked: &[Vec<DVec3>], settings: PsdSetting
         transforms: pose.clone(),
         positions: positions.clone(),
         importance: 1.0,
+        local: None,
     });
     let base = vec![vec![DVec3::ZERO; vertices]; poses.len()];
     let training = Training {

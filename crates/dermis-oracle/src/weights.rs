@@ -40,6 +40,7 @@ fn inputs(case: &Case) -> Result<Inputs, CaseError> {
         transforms,
         positions,
         importance: 1.0,
+        local: None,
     });
     let examples = examples.collect();
     Ok(Inputs { skeleton, mesh: Mesh { positions, triangles, ..Mesh::default() }, examples })

@@ -7,8 +7,8 @@ use crate::work::work;
 use dermis::arrays::ExampleArrays;
 use dermis::glam::DVec3;
 use dermis::internals::files::load::Source;
-use dermis::internals::rig::{BoneTransforms, Example, ExampleSet};
-use numpy::{PyArray1, PyArray3, PyArray4, PyArrayMethods};
+use dermis::internals::rig::{BoneTransforms, Example, ExampleSet, LocalSculpt};
+use numpy::{PyArray1, PyArray2, PyArray3, PyArray4, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::Arc;
@@ -31,6 +31,10 @@ use std::sync::Arc;
 ///     Seconds. Poses with times are frames of one clip: neighbours resemble each other, and validation leaves out blocks.
 /// importances : array_like, shape (P,), optional
 ///     Multiply the residuals of each pose in a fit; 1 by default, 0 leaves the pose out.
+/// mask : array_like, shape (P, V), optional
+///     From 0 to 1: vertices above 0.5 were sculpted. By default all were, or with `shown` those that differ from it.
+/// shown : array_like, shape (P, V, 3), optional
+///     The skin that the artist was shown; by default the base of a fit.
 ///
 /// Raises
 /// ------
@@ -47,7 +51,7 @@ pub struct Examples {
 #[pymethods]
 impl Examples {
     #[new]
-    #[pyo3(signature = (rig, pose_matrices, vertices, labels = None, times = None, importances = None))]
+    #[pyo3(signature = (rig, pose_matrices, vertices, labels = None, times = None, importances = None, mask = None, shown = None))]
     fn new(
         rig: &Rig,
         pose_matrices: &Bound<'_, PyAny>,
@@ -55,6 +59,8 @@ impl Examples {
         labels: Option<Vec<String>>,
         times: Option<&Bound<'_, PyAny>>,
         importances: Option<&Bound<'_, PyAny>>,
+        mask: Option<&Bound<'_, PyAny>>,
+        shown: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let rig = &rig.inner;
         let (bones, count) = (rig.skeleton().len(), rig.mesh().positions.len());
@@ -75,6 +81,21 @@ impl Examples {
         let entries = skins.entries()?;
         let times = times.as_ref().map(Floats::entries).transpose()?;
         let importances = importances.as_ref().map(Floats::entries).transpose()?;
+        let of_skins = [Extent::Is(poses), Extent::Is(count), Extent::Is(3)];
+        let mask = mask.map(|mask| Floats::of("mask", mask, &[&of_skins[..2]])).transpose()?;
+        let shown = shown.map(|shown| Floats::of("shown", shown, &[&of_skins])).transpose()?;
+        let mask = mask.as_ref().map(Floats::entries).transpose()?;
+        let shown = shown.as_ref().map(Floats::entries).transpose()?;
+        if let Some(at) = mask.and_then(|m| (0..poses * count).find(|&at| !(0.0..=1.0).contains(&m.at(at)))) {
+            return Err(error(format!("mask: pose {}, vertex {} is not from 0 to 1", at / count, at % count)));
+        }
+        let local = |at: usize| {
+            let of_vertices = at * count..(at + 1) * count;
+            (mask.is_some() || shown.is_some()).then(|| LocalSculpt {
+                mask: mask.map(|mask| of_vertices.clone().map(|v| mask.at(v) > 0.5).collect()),
+                shown: shown.map(|shown| of_vertices.map(|v| shown.vector(v)).collect()),
+            })
+        };
         let label = |at: usize| labels.as_ref().map_or_else(|| at.to_string(), |labels| labels[at].clone());
         let example = |at: usize| ExampleArrays {
             label: label(at),
@@ -82,6 +103,7 @@ impl Examples {
             pose: rig.pose_of_joints(joints[at * bones..][..bones].iter().copied()),
             vertices: (at * count..(at + 1) * count).map(|v| entries.vector(v)).collect(),
             importance: importances.map_or(1.0, |importances| importances.at(at)),
+            local: local(at),
         };
         let set = dermis::Examples::from_arrays(rig, "examples", (0..poses).map(example));
         let inner = Arc::new(set.map_err(|found| of_examples(&found))?);
@@ -152,6 +174,20 @@ impl Examples {
     #[getter]
     fn importances(&self) -> Vec<f64> {
         self.inner.examples().iter().map(|example| example.importance).collect()
+    }
+
+    /// The vertices of each pose that were sculpted, float64, shape (P, V); None where all were or no mask is stated.
+    #[getter]
+    fn mask<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
+        let examples = self.inner.examples();
+        let of = |e: &Example| e.local.as_ref().and_then(|local| local.mask.clone());
+        if examples.iter().all(|e| of(e).is_none()) {
+            return Ok(None);
+        }
+        let count = self.rig.mesh().positions.len();
+        let bits = examples.iter().flat_map(|e| of(e).unwrap_or_else(|| vec![true; count]));
+        let entries = bits.map(|touched| f64::from(u8::from(touched))).collect();
+        PyArray1::from_vec(py, entries).reshape([examples.len(), count]).map(Some)
     }
 
     /// Flaws of the files that were mended, and how vertices were matched.
@@ -231,7 +267,11 @@ impl Examples {
         let positions = examples.iter().flat_map(|e| &e.positions).flat_map(|p| p.to_array());
         let beside = examples.iter().map(|e| {
             let channels = e.transforms.channels().iter().map(|(name, value)| (name.to_string(), *value)).collect();
-            (e.label.clone(), e.time, e.importance, channels)
+            let local = e.local.as_ref().map(|local| {
+                let shown = local.shown.as_ref().map(|skin| skin.iter().map(|p| p.to_array()).collect());
+                (local.mask.clone(), shown)
+            });
+            (e.label.clone(), e.time, e.importance, channels, local)
         });
         let state = (
             rig,
@@ -258,7 +298,7 @@ impl Examples {
             return Err(error("the pickled examples are damaged"));
         }
         let (transforms, positions) = (transforms.as_chunks::<12>().0, positions.as_chunks::<3>().0);
-        let example = |(at, (label, time, importance, channels)): (usize, Beside)| Example {
+        let example = |(at, (label, time, importance, channels, local)): (usize, Beside)| Example {
             label,
             time,
             transforms: BoneTransforms::new(
@@ -267,6 +307,10 @@ impl Examples {
             .with_channels(channels.into_iter().map(|(name, value)| (name.into(), value)).collect()),
             positions: positions[at * vertices..][..vertices].iter().copied().map(DVec3::from).collect(),
             importance,
+            local: local.map(|(mask, shown)| LocalSculpt {
+                mask,
+                shown: shown.map(|skin| skin.into_iter().map(DVec3::from).collect()),
+            }),
         };
         let examples = beside.into_iter().enumerate().map(example).collect();
         let set = ExampleSet::new(name, examples, &rig.inner).map_err(|found| of_examples(&found))?;
@@ -274,8 +318,11 @@ impl Examples {
     }
 }
 
-/// Label, time, importance and channels of an example.
-type Beside = (String, Option<f64>, f64, Vec<(String, f64)>);
+/// Label, time, importance and channels of an example, and what was sculpted of it.
+type Beside = (String, Option<f64>, f64, Vec<(String, f64)>, Option<Local>);
+
+/// Mask and shown skin of a local sculpt.
+type Local = (Option<Vec<bool>>, Option<Vec<[f64; 3]>>);
 
 /// What examples are pickled as: to the last bit, in the library's own space.
 type State<'py> = (Py<Rig>, String, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, Vec<Beside>);

@@ -16,6 +16,17 @@ pub struct Example {
     pub positions: Vec<DVec3>,
     /// Importance r: multiplies the residuals of this example. One by default; zero leaves it out.
     pub importance: f64,
+    /// The part of the skin that somebody sculpted; `None` if all of it says how the skin is.
+    pub local: Option<LocalSculpt>,
+}
+
+/// The part of an example that says how the skin is. Elsewhere it shows what the artist was shown.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LocalSculpt {
+    /// One per vertex: whether it was touched. `None` for a mask that is found: a vertex was touched if it differs from what was shown.
+    pub mask: Option<Vec<bool>>,
+    /// The skin that the artist was shown, posed world, metres. `None` for the base of the fit.
+    pub shown: Option<Vec<DVec3>>,
 }
 
 /// Examples that fit one rig.
@@ -74,6 +85,32 @@ pub enum ExampleError {
         /// The bone.
         bone: usize,
     },
+    /// A mask, or a skin that the artist was shown, of another number of vertices.
+    #[error("example \"{label}\": {what} has {found} vertices, but the rig has {vertices}")]
+    Local {
+        /// The example.
+        label: String,
+        /// Which part.
+        what: &'static str,
+        /// Its vertices.
+        found: usize,
+        /// The rig's vertices.
+        vertices: usize,
+    },
+    /// A mask of zeros.
+    #[error("example \"{label}\": its mask touches no vertex")]
+    Untouched {
+        /// The example.
+        label: String,
+    },
+    /// A shown position that is NaN or infinite.
+    #[error("example \"{label}\": shown vertex {vertex} is not finite")]
+    Shown {
+        /// The example.
+        label: String,
+        /// The vertex.
+        vertex: usize,
+    },
     /// A negative or non-finite importance.
     #[error("example \"{label}\" has importance {importance}; it must be zero or more")]
     Importance {
@@ -109,7 +146,20 @@ impl Example {
         if !self.importance.is_finite() || self.importance < 0.0 {
             return Err(ExampleError::Importance { label: label(), importance: self.importance });
         }
-        Ok(())
+        let Some(LocalSculpt { mask, shown }) = &self.local else { return Ok(()) };
+        let counts = [("its mask", mask.as_ref().map(Vec::len)), ("its shown skin", shown.as_ref().map(Vec::len))];
+        for (what, found) in counts {
+            if let Some(found) = found.filter(|found| *found != vertices) {
+                return Err(ExampleError::Local { label: label(), what, found, vertices });
+            }
+        }
+        if mask.as_ref().is_some_and(|mask| !mask.contains(&true)) {
+            return Err(ExampleError::Untouched { label: label() });
+        }
+        match shown.iter().flatten().position(|p| !p.is_finite()) {
+            Some(vertex) => Err(ExampleError::Shown { label: label(), vertex }),
+            None => Ok(()),
+        }
     }
 
     /// How every bone is turned from the bind pose, seen from the first.
@@ -175,6 +225,23 @@ impl ExampleSet {
     pub fn subset(&self, indices: &[usize]) -> Self {
         let examples = indices.iter().map(|&at| self.examples[at].clone()).collect();
         Self { name: self.name.clone(), examples, is_clip: self.is_clip }
+    }
+    /// The set with a shown skin, made of the pose by `skin`, for local sculpts that state neither mask nor shown skin; `None` if there
+    /// are none.
+    ///
+    /// # Panics
+    /// If `skin` has another number of vertices than the example.
+    pub fn shown_by(&self, skin: impl Fn(&BoneTransforms) -> Vec<DVec3>) -> Option<Self> {
+        let unknown = |e: &Example| e.local.as_ref().is_some_and(|local| local.mask.is_none() && local.shown.is_none());
+        self.examples.iter().any(unknown).then(|| {
+            let mut made = self.clone();
+            for example in made.examples.iter_mut().filter(|e| unknown(e)) {
+                let shown = skin(&example.transforms);
+                assert_eq!(shown.len(), example.positions.len(), "the shown skin has another number of vertices");
+                example.local = Some(LocalSculpt { mask: None, shown: Some(shown) });
+            }
+            made
+        })
     }
     /// The examples that stand in `other` too: the same pose with the same skin, up to the rounding of single precision.
     pub fn repeated_in<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = &'a Example> {

@@ -34,7 +34,7 @@ pub mod same_pose;
 pub mod skeleton;
 
 pub use appearance::{Appearance, Image};
-pub use examples::{Example, ExampleSet};
+pub use examples::{Example, ExampleSet, LocalSculpt};
 pub use glam;
 pub use index::{BoneIndex, BoneVec, IndexVec, VertexIndex};
 pub use influences::{InfluenceError, Influences, Mended, Pruned};

@@ -231,7 +231,7 @@ impl Arm {
     /// The pose with its true skin.
     pub fn example(&self, label: String, pose: &ArmPose) -> Example {
         let (transforms, positions) = (self.transforms(pose), self.skin(pose));
-        Example { label, time: None, transforms, positions, importance: 1.0 }
+        Example { label, time: None, transforms, positions, importance: 1.0, local: None }
     }
 
     /// Examples of poses, labelled by their number.

@@ -34,7 +34,7 @@ pub use scanner::Scanner;
 pub use tree::Tree;
 
 use dermis_rig::glam::{DAffine3, DVec3};
-use dermis_rig::{BoneTransforms, Example, Influences, Mesh, Rig, Skeleton, WorldPose};
+use dermis_rig::{BoneTransforms, Example, Influences, LocalSculpt, Mesh, Rig, Skeleton, WorldPose};
 
 /// The largest distance between corresponding points; infinite if one is not finite.
 ///
@@ -78,8 +78,18 @@ pub fn moved(example: &Example, g: DAffine3) -> Example {
     Example {
         transforms: example.transforms.moved(g),
         positions: example.positions.iter().map(|p| g.transform_point3(*p)).collect(),
+        local: local(example, |p| g.transform_point3(p)),
         ..example.clone()
     }
+}
+
+/// What was sculpted of the example, with the shown skin taken along.
+fn local(example: &Example, of: impl Fn(DVec3) -> DVec3) -> Option<LocalSculpt> {
+    let taken = |local: LocalSculpt| LocalSculpt {
+        shown: local.shown.map(|skin| skin.into_iter().map(&of).collect()),
+        ..local
+    };
+    example.local.clone().map(taken)
 }
 
 /// The pose in other units, lengths times `factor`.
@@ -93,6 +103,7 @@ pub fn scaled(example: &Example, factor: f64) -> Example {
     Example {
         transforms: scaled_pose(&example.transforms, factor),
         positions: example.positions.iter().map(|p| *p * factor).collect(),
+        local: local(example, |p| p * factor),
         ..example.clone()
     }
 }

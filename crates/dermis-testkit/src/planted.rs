@@ -59,7 +59,7 @@ impl Planted {
                 lbs(&rig.mesh().positions, weights, pose, &mut positions);
                 positions.iter_mut().enumerate().for_each(|(v, p)| *p += self.delta(v, pose));
                 let label = format!("planted {s}");
-                Example { label, time: None, transforms: pose.clone(), positions, importance: 1.0 }
+                Example { label, time: None, transforms: pose.clone(), positions, importance: 1.0, local: None }
             })
             .collect()
     }

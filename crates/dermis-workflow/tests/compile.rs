@@ -99,7 +99,7 @@ impl Planted {
             (1.0 - self.helper[v]) * blend + self.helper[v] * moved
         };
         let positions = self.arm.rig.mesh().positions.iter().enumerate().map(posed).collect();
-        Example { label: s.to_string(), time: None, transforms: m, positions, importance: 1.0 }
+        Example { label: s.to_string(), time: None, transforms: m, positions, importance: 1.0, local: None }
     }
 
     fn examples(&self, count: usize, seed: u64) -> ExampleSet {

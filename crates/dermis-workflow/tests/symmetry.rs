@@ -103,7 +103,7 @@ fn example(rig: &Rig, label: String, left: Arm, right: Arm, likeness: f64) -> Ex
         .collect();
     let mut positions = vec![DVec3::ZERO; swollen.len()];
     dermis_deform::lbs(&swollen, rig.weights().unwrap(), &transforms, &mut positions);
-    Example { label, time: None, transforms, positions, importance: 1.0 }
+    Example { label, time: None, transforms, positions, importance: 1.0, local: None }
 }
 
 /// Which arms move.

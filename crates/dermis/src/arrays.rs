@@ -10,7 +10,7 @@ use dermis_rig::examples::ExampleError;
 use dermis_rig::glam::{DAffine3, DVec3, Vec3};
 use dermis_rig::skeleton::{from_rows, row};
 use dermis_rig::{
-    BoneIndex, BoneTransforms, Example, ExampleSet, InfluenceError, Influences, Mesh, RigError, Skeleton,
+    BoneIndex, BoneTransforms, Example, ExampleSet, InfluenceError, Influences, LocalSculpt, Mesh, RigError, Skeleton,
     SkeletonError, WorldPose,
 };
 
@@ -48,6 +48,8 @@ pub struct ExampleArrays {
     pub vertices: Vec<DVec3>,
     /// How much it counts; one by default, zero leaves it out.
     pub importance: f64,
+    /// The part of it that somebody sculpted, its shown skin in the rig's own axes and unit; `None` if all of it counts.
+    pub local: Option<LocalSculpt>,
 }
 
 /// Why arrays make no rig.
@@ -168,6 +170,10 @@ impl Examples {
             transforms: given.pose,
             positions: given.vertices.into_iter().map(|p| to_ours.transform_point3(p)).collect(),
             importance: given.importance,
+            local: given.local.map(|local| LocalSculpt {
+                shown: local.shown.map(|skin| skin.into_iter().map(|p| to_ours.transform_point3(p)).collect()),
+                ..local
+            }),
         };
         Ok(ExampleSet::new(name.into(), examples.into_iter().map(example).collect(), rig)?.into())
     }

@@ -60,6 +60,7 @@ impl Examples {
             transforms,
             positions,
             importance: 1.0,
+            local: None,
         };
         let examples = poses.into_iter().zip(skins).enumerate().map(example).collect();
         Ok(ExampleSet::new("examples".into(), examples, rig)?.into())

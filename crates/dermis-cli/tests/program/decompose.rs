@@ -40,6 +40,7 @@ fn bundle(mesh: &Mesh, frames: &[Vec<DVec3>]) -> Vec<u8> {
         pose: None,
         positions: Some(frame.clone()),
         importance: 1.0,
+        local: None,
     };
     let contents = Contents {
         mesh: Some(mesh.clone()),

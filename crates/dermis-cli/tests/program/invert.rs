@@ -116,6 +116,7 @@ fn other_skinnings_meet_the_sculpts() {
                 pose: Some(tube.poses[s].clone()),
                 positions: Some(tube.skins[s].clone()),
                 importance: 1.0,
+                local: None,
             };
             let rig = Contents { mesh: Some(mesh), records: vec![record], ..tube.contents() };
             desk.put("moved.npz", to_bytes(|out| write(&rig, StoredFloat::Double, out)).unwrap());
@@ -290,6 +291,7 @@ fn bad_sculpts_are_named() {
         pose: None,
         positions: Some(tube.skins[s].clone()),
         importance: 1.0,
+        local: None,
     };
     let mut none = record("hole", 2);
     none.positions.as_mut().unwrap()[5].x = f64::NAN;

@@ -354,6 +354,7 @@ fn times_that_say_nothing_pair_nothing() {
         pose: None,
         positions: Some(skin.to_vec()),
         importance: 1.0,
+        local: None,
     };
     let npz = |time: f64| {
         let records = five.iter().enumerate().map(|skin| record(skin, time)).collect();

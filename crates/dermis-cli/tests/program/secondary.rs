@@ -32,6 +32,7 @@ fn motion(tube: &Tube, poses: &[WorldPose], times: Option<&[f64]>) -> Vec<u8> {
         pose: Some(pose.clone()),
         positions: None,
         importance: 1.0,
+        local: None,
     };
     let records = poses.iter().enumerate().map(record).collect();
     to_bytes(|out| write(&Contents { records, ..tube.contents() }, StoredFloat::Double, out)).unwrap()

@@ -116,6 +116,7 @@ impl Tube {
             pose: poses.then(|| self.poses[s].clone()),
             positions: skins.then(|| self.skins[s].clone()),
             importance: 1.0,
+            local: None,
         };
         (0..self.poses.len()).map(record).collect()
     }
@@ -175,6 +176,7 @@ impl Tube {
             pose: Some(WorldPose::new(bones)),
             positions: Some(self.mesh.positions.clone()),
             importance: 1.0,
+            local: None,
         };
         let contents = Contents { records: vec![record], ..self.contents() };
         to_bytes(|out| write(&contents, StoredFloat::Double, out)).unwrap()

@@ -65,6 +65,7 @@ fn scans_and_poses_become_weights_matched_by_name_or_in_order() {
         pose: Some(finer.poses[s].clone()),
         positions: Some(finer.skins[s].clone()),
         importance: 1.0,
+        local: None,
     };
     let with_poses = Contents { weights: None, records: (0..12).map(own).collect(), ..finer.contents() };
     desk.put("scans.npz", to_bytes(|out| write(&with_poses, StoredFloat::Double, out)).unwrap());

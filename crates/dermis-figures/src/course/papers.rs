@@ -39,6 +39,7 @@ fn rotational(tube: &TubeRig) -> Result<Figure, FigureError> {
         transforms: TUBE.transforms(Movement::Twist, degrees.to_radians()),
         positions: tube.wanted(Movement::Twist, degrees.to_radians()),
         importance: 1.0,
+        local: None,
     };
     let examples: Vec<Example> = LEARNT.into_iter().map(example).collect();
     let rest = &tube.mesh.positions;

@@ -62,6 +62,7 @@ pub(super) fn figure(thin: &Character) -> Result<Figure, FigureError> {
         .enumerate()
         .map(|(nth, &at)| Example {
             importance: if nth < BEGUN_WITH { 1.0 } else { 2.0 },
+            local: None,
             ..all.examples()[at].clone()
         })
         .collect();

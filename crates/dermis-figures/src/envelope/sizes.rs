@@ -133,6 +133,7 @@ fn fit(creature: &Creature) -> Result<Took, FigureError> {
             positions: rest.iter().map(bulge).collect(),
             transforms: BoneTransforms::new(bones),
             importance: 1.0,
+            local: None,
         });
     }
     let nothing = |_: &BoneTransforms, _: usize| DVec3::ZERO;

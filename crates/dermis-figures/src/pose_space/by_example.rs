@@ -157,6 +157,7 @@ impl Arm {
             transforms: Self::pose(at),
             positions: self.wanted(at),
             importance: 1.0,
+            local: None,
         };
         Ok(ExampleSet::new("arm".into(), SCULPTS.iter().map(example).collect(), &self.rig)?)
     }

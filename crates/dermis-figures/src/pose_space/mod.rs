@@ -137,6 +137,7 @@ impl Learnt {
                 transforms: pose.clone(),
                 positions: shape.clone(),
                 importance: 1.0,
+                local: None,
             })
             .collect();
         let in_base = |example: &Example| {

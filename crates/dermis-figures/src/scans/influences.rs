@@ -56,6 +56,7 @@ impl<'a> Study<'a> {
                 positions: arm.skin(&arm.weights, &transforms),
                 transforms,
                 importance: 1.0,
+                local: None,
             }
         };
         let examples = motion.frames.iter().map(example).collect();

@@ -91,7 +91,7 @@ impl BlockFit {
 
     /// The form that was chosen.
     pub fn form(&self) -> JointForm {
-        let Form { choice, mirrored, other_sweep } = &self.form;
+        let Form { choice, mirrored, other_sweep, .. } = &self.form;
         JointForm {
             lambda: choice.lambda,
             sweep: choice.sweep.clone(),
@@ -128,7 +128,7 @@ impl BlockFit {
         settings.check()?;
         let JointForm { lambda, sweep, sweep_vertices, mirrored, other_sweep } = form;
         let choice = Choice { lambda, error: 0.0, sweep, vertices: sweep_vertices };
-        let form = Form { choice, mirrored, other_sweep };
+        let form = Form { choice, mirrored, other_sweep, beta: settings.beta, prior: None, left_out_share: None };
         let included = training.grouped();
         let training = &training.with(&included);
         let scene = form.scene(training, weights, settings)?;

@@ -18,12 +18,16 @@
 //! **The ridge is chosen on 500 vertices**, spread evenly over the mesh and each evaluated exactly. The sweep over the grid is
 //! the most expensive part of a fit, and it chooses one number for the whole model.
 //!
+//! **Local sculpts** say how the skin is where somebody touched it ([`mask`](crate::mask)). Rows of other vertices weigh c₀, a vertex
+//! that nobody touched keeps its base, and the sculpts choose λ and β by a rule of their own ([`local`]).
+//!
 //! **Bounds.** A ridge in joint angle bounds the model: |U z| ≤ |z| |Y| / (2√λ) with |z|² ≤ Σ_e a_ve σ². The joint limits, the
 //! limit of the shared part and the ball bound it outside the training poses.
 
 mod blocks;
 pub mod composite;
 mod inducing;
+mod local;
 mod normal;
 mod rows;
 mod scene;
@@ -36,11 +40,12 @@ pub(crate) use blocks::{BlockFit, Held};
 pub use blocks::{JointForm, SolvedVertex};
 pub use inducing::{joint_centre, pivots};
 pub use settings::{
-    CompositeSummary, JOINT_TOLERANCE, JointFit, JointReport, JointSettings, JointSummary, MIRROR_CORRELATION, SIGMA,
-    SWEEP_VERTICES,
+    CompositeSummary, JOINT_TOLERANCE, JointFit, JointReport, JointSettings, JointSummary, MIRROR_CORRELATION, Prior,
+    SIGMA, SWEEP_VERTICES, UNTOUCHED,
 };
 pub use tree::JointTree;
 
+use crate::mask::Masks;
 use crate::training::{FitError, Progress, Ticker, Training};
 use dermis_deform::joints::JointPose;
 use dermis_rig::{BoneTransforms, Influences, Mirror, VertexIndex};
@@ -63,33 +68,57 @@ pub fn fit_joints(
     let included = training.grouped();
     let training = &training.with(&included);
     let vertices = training.rest.len();
-    let stride = settings.stride(vertices, training.examples.len());
+    let stride = stride(training, settings);
     let sweeps = if settings.lambda.is_some() { 0 } else { forms(settings).len() };
     let ticker = Ticker::new((vertices + sweeps * vertices.div_ceil(stride)) as u64, progress);
     let form = Form::choose(training, weights, settings, &ticker)?;
+    let settings = &JointSettings { beta: form.beta, ..settings.clone() };
     let scene = form.scene(training, weights, settings)?;
     let groups = scene.groups();
     let solved = scene.solve(&groups, form.choice.lambda, stride, &ticker)?;
-    scene.assemble(&groups, solved, &training.largest_residuals(), form)
+    let residuals = scene.touched_residuals();
+    scene.assemble(&groups, solved, &residuals, form)
 }
 
-/// λ and whether mirrored examples take part, and how both were chosen.
+/// Returns the stride at which vertices take part in a choice, by the number of those that an example touched.
+pub(crate) fn stride(training: &Training<'_>, settings: &JointSettings) -> usize {
+    let vertices = Masks::of(training).map_or(training.rest.len(), |masks| masks.vertices());
+    settings.stride(vertices, training.examples.len())
+}
+
+/// λ, β and whether mirrored examples take part, and how they were chosen.
 struct Form {
     choice: Choice,
     mirrored: bool,
+    beta: f64,
+    prior: Option<Prior>,
+    left_out_share: Option<f64>,
     /// The sweep of the alternative.
     other_sweep: Vec<(f64, f64)>,
 }
 
 impl Form {
-    /// Chooses by the error on poses left out.
+    /// Chooses by the error on poses left out; where local sculpts predict each other too little, by what they ask for.
     fn choose(
         training: &Training<'_>,
         weights: &Influences,
         settings: &JointSettings,
         ticker: &Ticker<'_>,
     ) -> Result<Self, FitError> {
-        let stride = settings.stride(training.rest.len(), training.examples.len());
+        match settings.lambda.is_none() && Masks::of(training).is_some() {
+            true => local::choose(training, weights, settings, ticker),
+            false => Self::by_left_out(training, weights, settings, ticker),
+        }
+    }
+
+    /// Chooses by the error on poses left out.
+    fn by_left_out(
+        training: &Training<'_>,
+        weights: &Influences,
+        settings: &JointSettings,
+        ticker: &Ticker<'_>,
+    ) -> Result<Self, FitError> {
+        let stride = stride(training, settings);
         let mut chosen: Option<Self> = None;
         for mirror in forms(settings) {
             let scene = Scene::new(training, weights, settings, mirror)?;
@@ -97,7 +126,14 @@ impl Form {
                 Some(lambda) => Choice { lambda, error: 0.0, sweep: vec![], vertices: 0 },
                 None => scene.choose(&scene.groups(), stride, ticker)?,
             };
-            let form = Self { choice, mirrored: mirror.is_some(), other_sweep: vec![] };
+            let form = Self {
+                choice,
+                mirrored: mirror.is_some(),
+                beta: settings.beta,
+                prior: None,
+                left_out_share: None,
+                other_sweep: vec![],
+            };
             chosen = Some(match chosen {
                 Some(best) if form.choice.error >= (1.0 - LEAST_GAIN) * best.choice.error => {
                     Self { other_sweep: form.choice.sweep, ..best }
@@ -126,7 +162,8 @@ impl Form {
 /// It is a mean, where the choice of λ goes by the root of the mean square: few vertices, such as those that a corrective smoothing
 /// tears at a seam, must not decide for all.
 ///
-/// The base is read at `settings.sweep_vertices` vertices at most, evenly spread, and at their mirror images.
+/// The base is read at `settings.sweep_vertices` vertices at most, evenly spread, and at their mirror images. Of local sculpts what
+/// they touched counts.
 ///
 /// # Errors
 /// As [`fit_joints`].
@@ -139,7 +176,8 @@ pub fn joint_validation(
     check(training, weights, settings)?;
     let included = training.grouped();
     let training = &training.with(&included);
-    let stride = settings.stride(training.rest.len(), training.examples.len());
+    let settings = &JointSettings { untouched: 0.0, ..settings.clone() };
+    let stride = stride(training, settings);
     let mut least = f64::INFINITY;
     for form in forms(settings) {
         let scene = Scene::new(training, weights, settings, form)?;
@@ -176,7 +214,7 @@ pub fn joint_leverages(
     check(training, weights, settings)?;
     let included = training.grouped();
     let training = &training.with(&included);
-    let settings = &JointSettings { composites: fitted.eta, ..settings.clone() };
+    let settings = &JointSettings { composites: fitted.eta, beta: fitted.beta, ..settings.clone() };
     let scene = Scene::new(training, weights, settings, settings.mirror.as_ref().filter(|_| fitted.mirrored))?;
     let poses: Vec<JointPose> = probes.iter().map(|pose| scene.pose(pose)).collect();
     let groups = scene.groups();

@@ -4,6 +4,7 @@ use super::normal::{Rows, Vertices};
 use super::scene::{Group, Scene};
 use super::solve::{DirectProblem, LeftOut};
 use crate::evidence::{Evidence, Movements};
+use crate::mask::Said;
 use dermis_deform::joints::{JointPose, shared_feature};
 use dermis_rig::glam::{DMat3, DVec3};
 use dermis_solve::faer::Mat;
@@ -18,9 +19,24 @@ impl Scene<'_> {
         if group.mirrored { self.poses.len() } else { self.own }
     }
 
-    /// Returns the importance of a row.
-    pub fn importance(&self, row: usize) -> f64 {
-        self.training.examples[row % self.own].importance
+    /// Returns what a row says of a vertex; a mirror image says what its example says of the other side.
+    pub fn said(&self, v: usize, row: usize) -> Said {
+        let Some(masks) = &self.masks else { return Said::Touched };
+        match self.mirror.and_then(|mirror| mirror.vertices[v]).filter(|_| row >= self.own) {
+            Some(partner) => masks.at(row - self.own, partner as usize),
+            None => masks.at(row % self.own, v),
+        }
+    }
+
+    /// Returns what the rows of a group are multiplied by: importance and the root of the weight of what they say.
+    pub fn scales(&self, said: &[Said], mirrored: bool) -> Vec<f64> {
+        let rows = if mirrored { self.poses.len() } else { self.own };
+        let root = |row: usize| match said.get(row) {
+            None | Some(Said::Touched) => 1.0,
+            Some(Said::Shown) => self.settings.untouched.sqrt(),
+            Some(Said::Nothing) => 0.0,
+        };
+        (0..rows).map(|row| self.training.examples[row % self.own].importance * root(row)).collect()
     }
 
     /// Returns how a row reads coefficients: those of its vertex, and those of the other side alone.
@@ -45,19 +61,22 @@ impl Scene<'_> {
         if folds.len() < self.different_poses() {
             return vec![true; folds.len()];
         }
-        let square =
-            |row: usize, at: usize| self.poses[row].of(group.joints[at].0 as usize).iter().map(|z| z * z).sum::<f64>();
+        // A row that does not count shows nothing to others.
+        let square = |row: usize, at: usize| match group.scales[row] == 0.0 {
+            true => 0.0,
+            false => self.poses[row].of(group.joints[at].0 as usize).iter().map(|z| z * z).sum::<f64>(),
+        };
         let sides = folds.iter().map(|fold| (&fold.rows[..], fold.scored));
         let relevance: Vec<f64> = group.joints.iter().map(|(_, root)| root * root).collect();
         Movements::new((self.rows(group), relevance.len()), square, sides).counted(&relevance)
     }
 
     /// Returns what the base leaves of some vertices, in poses that count in the choice of λ and in others.
-    pub fn evidence(&self, vertices: &[usize], counted: &[bool]) -> Evidence {
+    pub fn evidence(&self, group: &Group, vertices: &[usize], counted: &[bool]) -> Evidence {
         let mut evidence = Evidence::default();
         for (fold, &counts) in self.fold_ranges().into_iter().zip(counted) {
             for s in fold {
-                let left = |&v: &usize| (self.importance(s) * self.training.residual(s, v)).length_squared();
+                let left = |&v: &usize| (group.scales[s] * self.target(s, v)).length_squared();
                 evidence.add(counts, vertices.iter().map(left).sum());
             }
         }
@@ -74,12 +93,11 @@ impl Scene<'_> {
         group.joints.iter().flat_map(move |&(joint, root)| pose.of(joint as usize).iter().map(move |z| root * z))
     }
 
-    /// Returns Z of a group over the examples, or over their mirror images: a column per coefficient. Rows are scaled by
-    /// importance.
+    /// Returns Z of a group over the examples, or over their mirror images: a column per coefficient. Rows are scaled.
     pub fn free_rows(&self, group: &Group, poses: Range<usize>) -> Mat<f64> {
         let mut z = Mat::<f64>::zeros(poses.len(), self.free_count(group));
         for (at, s) in poses.enumerate() {
-            let scale = self.importance(s);
+            let scale = group.scales[s];
             self.free_row(group, &self.poses[s]).enumerate().for_each(|(i, x)| z[(at, i)] = scale * x);
         }
         z
@@ -91,13 +109,19 @@ impl Scene<'_> {
         std::iter::once(0..self.own).chain(group.mirrored.then_some(images)).collect()
     }
 
-    /// Returns the residual of a row in the welded character.
+    /// Returns what a vertex is to be moved by in an example: to the skin where it was touched, else to what was shown.
+    fn target(&self, s: usize, v: usize) -> DVec3 {
+        match self.masks.as_ref().map(|masks| masks.at(s, v)) {
+            Some(Said::Shown) => self.training.shown(s, v),
+            _ => self.training.residual(s, v),
+        }
+    }
+
+    /// Returns the target of a row in the welded character.
     pub fn residual(&self, v: usize, row: usize) -> DVec3 {
         let world = match self.mirror.and_then(|mirror| Some((mirror, mirror.vertices[v]?))) {
-            Some((mirror, partner)) if row >= self.own => {
-                mirror.vector(self.training.residual(row - self.own, partner as usize))
-            }
-            _ => self.training.residual(row, v),
+            Some((mirror, partner)) if row >= self.own => mirror.vector(self.target(row - self.own, partner as usize)),
+            _ => self.target(row, v),
         };
         match (self.poses[row].turns.is_empty(), self.model.weights.dominant(v)) {
             (false, Some(anchor)) => self.poses[row].turns[anchor.get()].inverse() * world,
@@ -111,7 +135,7 @@ impl Scene<'_> {
             self.sides(group).into_iter().map(|poses| (poses, Vec::new())).collect();
         let (mut shared, mut largest) = (Vec::new(), Vec::new());
         for &v in vertices {
-            let norms = sides.iter_mut().map(|(poses, columns)| self.columns(v, poses.clone(), columns));
+            let norms = sides.iter_mut().map(|(poses, columns)| self.columns(group, v, poses.clone(), columns));
             let norm = norms.fold(0.0, f64::max);
             let count = 4 * self.bone_relevance[v].len();
             if norm < LEAST_SHARED {
@@ -129,12 +153,12 @@ impl Scene<'_> {
 
     /// Appends the targets and the shared features of a vertex in its frame, as columns of [`Rows`]. Returns the largest norm of
     /// the features.
-    fn columns(&self, v: usize, poses: Range<usize>, out: &mut Vec<f64>) -> f64 {
+    fn columns(&self, group: &Group, v: usize, poses: Range<usize>, out: &mut Vec<f64>) -> f64 {
         let (rows, start, first) = (poses.len(), out.len(), poses.start);
         out.resize(start + 3 * rows * (1 + 4 * self.bone_relevance[v].len()), 0.0);
         let columns = &mut out[start..];
         self.for_shared_features(v, &self.poses[poses], |s, frame, features| {
-            let back = frame.inverse() * self.importance(first + s);
+            let back = frame.inverse() * group.scales[first + s];
             let local = back * self.residual(v, first + s);
             (0..3).for_each(|j| columns[j * rows + s] = local[j]);
             for (k, &(turn, shift)) in features.iter().enumerate() {
@@ -179,7 +203,7 @@ impl Scene<'_> {
         let rows = self.rows(group);
         let largest = self.for_shared_features(v, &self.poses[..rows], |_, _, _| {});
         let x = self.direct_features(group, v, &self.poses[..rows], largest, self.own);
-        let y = Mat::from_fn(3 * rows, 1, |i, _| self.importance(i / 3) * self.residual(v, i / 3)[i % 3]);
+        let y = Mat::from_fn(3 * rows, 1, |i, _| group.scales[i / 3] * self.residual(v, i / 3)[i % 3]);
         (DirectProblem { y, x }, largest)
     }
 
@@ -187,7 +211,7 @@ impl Scene<'_> {
     /// Each is there for this side and, with mirrored examples, for the other side alone.
     ///
     /// `largest` is the largest norm of the shared features in training; their limit is applied. The first `training` poses
-    /// are examples with their importance, and their mirror images follow. With zero, all poses are read as this side's.
+    /// are examples with their scale, and their mirror images follow. With zero, all poses are read as this side's.
     pub fn direct_features(
         &self,
         group: &Group,
@@ -202,7 +226,7 @@ impl Scene<'_> {
         let mut x = Mat::<f64>::zeros(3 * poses.len(), sides * (3 * count + 4 * bones));
         let reads = |s: usize| match training {
             0 => [1.0, 0.0],
-            _ => self.reads(s).map(|read| read * self.importance(s)),
+            _ => self.reads(s).map(|read| read * group.scales[s]),
         };
         let first = sides * 3 * count;
         self.for_shared_features(v, poses, |s, frame, features| {

@@ -4,6 +4,7 @@ use super::composite::{self, composite_gate, composite_pairs, composite_relevanc
 use super::inducing::{STOP, joint_centre, pivots};
 use super::settings::{CompositeSummary, JointSettings, JointSummary};
 use super::tree::JointTree;
+use crate::mask::{Masks, Said};
 use crate::training::{FitError, Training};
 use dermis_deform::guard::{FROZEN, Weld};
 use dermis_deform::joints::{Joint, JointFeature, JointPose, Joints, forest_links, joint_feature};
@@ -25,7 +26,18 @@ pub struct Group {
     pub joints: Vec<(u32, f64)>,
     /// Whether their mirror images are known.
     pub mirrored: bool,
+    /// What each row says of them; empty where every row says how the skin is.
+    pub said: Vec<Said>,
+    /// What each row is multiplied by.
+    pub scales: Vec<f64>,
     pub vertices: Vec<usize>,
+}
+
+impl Group {
+    /// Whether a row says how the skin is.
+    pub fn touched(&self, row: usize) -> bool {
+        self.said.get(row).is_none_or(|said| *said == Said::Touched)
+    }
 }
 
 /// The training, seen as the model sees it.
@@ -33,6 +45,8 @@ pub struct Scene<'a> {
     pub training: &'a Training<'a>,
     pub settings: &'a JointSettings,
     pub mirror: Option<&'a Mirror>,
+    /// What each example says of each vertex; `None` if all say how all of the skin is.
+    pub masks: Option<Masks>,
     /// The model without coefficients.
     pub model: Joints,
     pub tree: JointTree,
@@ -129,6 +143,7 @@ impl<'a> Scene<'a> {
             training,
             settings,
             mirror,
+            masks: Masks::of(training),
             model,
             tree,
             summaries,
@@ -179,9 +194,9 @@ impl<'a> Scene<'a> {
         Ok(())
     }
 
-    /// Returns the vertices by their joints and relevances.
+    /// Returns the vertices that a row touches by their joints, relevances, and what each row says of them.
     pub fn groups(&self) -> Vec<Group> {
-        let mut groups: BTreeMap<(Vec<(u32, u64)>, bool), Vec<usize>> = BTreeMap::new();
+        let mut groups: BTreeMap<(Vec<(u32, u64)>, bool, Vec<Said>), Vec<usize>> = BTreeMap::new();
         let root = |a: f64| match self.settings.rounding {
             0 => a.sqrt(),
             steps => (a.sqrt() * f64::from(steps)).round() / f64::from(steps),
@@ -200,11 +215,20 @@ impl<'a> Scene<'a> {
                 }
             }
             let mirrored = self.mirror.is_some_and(|mirror| mirror.vertices[v].is_some());
-            groups.entry((joints, mirrored)).or_default().push(v);
+            let rows = if mirrored { self.poses.len() } else { self.own };
+            let said: Vec<Said> = match self.masks {
+                Some(_) => (0..rows).map(|row| self.said(v, row)).collect(),
+                None => vec![],
+            };
+            if self.masks.is_none() || said.contains(&Said::Touched) {
+                groups.entry((joints, mirrored, said)).or_default().push(v);
+            }
         }
-        let group = |((joints, mirrored), vertices): ((Vec<(u32, u64)>, bool), _)| Group {
+        let group = |((joints, mirrored, said), vertices): ((Vec<(u32, u64)>, bool, Vec<Said>), _)| Group {
             joints: joints.into_iter().map(|(joint, bits)| (joint, f64::from_bits(bits))).collect(),
+            scales: self.scales(&said, mirrored),
             mirrored,
+            said,
             vertices,
         };
         groups.into_iter().map(group).collect()

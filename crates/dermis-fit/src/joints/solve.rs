@@ -253,12 +253,18 @@ impl DirectProblem {
         Ok(sum)
     }
 
-    /// `free`: M; leverage and residuals refer to the first `scored` rows.
-    pub(super) fn solve(&self, lambda: f64, free: usize, scored: usize) -> Result<Coefficients, SolveError> {
+    /// `free`: M; leverage refers to the first `scored` rows, residuals to those of them that were `touched`.
+    pub(super) fn solve(
+        &self,
+        lambda: f64,
+        free: usize,
+        scored: usize,
+        touched: impl Fn(usize) -> bool,
+    ) -> Result<Coefficients, SolveError> {
         let factor = self.factor(lambda)?;
         let solution = factor.solve(self.x.transpose() * &self.y);
         let residual = &self.y - &self.x * &solution;
-        let squares = (0..3 * scored).map(|i| residual[(i, 0)].powi(2)).sum();
+        let squares = (0..3 * scored).filter(|i| touched(i / 3)).map(|i| residual[(i, 0)].powi(2)).sum();
         let back = back_substituted(&factor, self.x.get(..3 * scored, ..));
         let leverage = back.col_iter().map(|column| column.squared_norm_l2()).fold(0.0, f64::max);
         let u = Mat::from_fn(free, 3, |i, j| solution[(j * free + i, 0)]);

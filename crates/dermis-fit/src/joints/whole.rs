@@ -6,11 +6,13 @@ use super::scene::{Group, Scene};
 use super::settings::{JointFit, JointReport};
 use super::solve::{Coefficients, FreePart, LeverageForm};
 use crate::evidence::{Evidence, meeting};
+use crate::mask::Said;
 use crate::training::{FitError, Ticker, of_table};
 use dermis_deform::guard::BALL_FACTOR;
 use dermis_deform::joints::{CorrectionFrame, SharedTerm};
 use dermis_rig::VertexIndex;
 use dermis_rig::glam::DVec3;
+use dermis_solve::faer::Mat;
 use dermis_solve::{SolveError, cross_validation};
 use rayon::prelude::*;
 
@@ -19,6 +21,9 @@ const CHUNK: usize = 8;
 
 /// Folds of at least so many poses are subtracted from the sums; smaller ones are left out by their leverage.
 const REFIT: usize = 4;
+
+/// The least λ of the calm default: joints of sculpts that turn by a few degrees ask for one at which rounding counts.
+const LEAST_CALM: f64 = 1e-3;
 
 /// λ and how it was chosen.
 pub struct Choice {
@@ -110,6 +115,9 @@ impl Scene<'_> {
     pub fn validated(&self, groups: &[Group], stride: usize, ticker: &Ticker<'_>) -> Result<f64, FitError> {
         let grid = &self.settings.grid;
         let vertices = self.training.rest.len().div_ceil(stride) as f64;
+        // How many examples touched each vertex, in the order of the sums.
+        let touched: Vec<f64> =
+            self.chunks(groups, stride).iter().flat_map(|(g, of)| vec![self.touching(g) as f64; of.len()]).collect();
         let mut means: Vec<Option<f64>> = vec![None; grid.len()];
         let all = |group: &Group| vec![true; self.folds(group).len()];
         let mut at = grid.len() / 2;
@@ -118,8 +126,16 @@ impl Scene<'_> {
             let missing: Vec<usize> = around.clone().filter(|&i| means[i].is_none()).collect();
             let lambdas: Vec<f64> = missing.iter().map(|&i| grid[i]).collect();
             for (i, sums) in missing.into_iter().zip(self.left_out(groups, stride, &lambdas, all, ticker)?) {
-                let roots: f64 = sums.into_iter().map(f64::sqrt).sum();
-                means[i] = Some(roots / (vertices * (self.own as f64).sqrt()).max(1.0));
+                means[i] = Some(match self.masks {
+                    None => {
+                        let roots: f64 = sums.into_iter().map(f64::sqrt).sum();
+                        roots / (vertices * (self.own as f64).sqrt()).max(1.0)
+                    }
+                    Some(_) => {
+                        let root = |(sum, rows): (f64, &f64)| (sum / rows.max(1.0)).sqrt();
+                        sums.into_iter().zip(&touched).map(root).sum::<f64>() / (touched.len() as f64).max(1.0)
+                    }
+                });
             }
             let mean = |i: usize| means[i].unwrap_or(f64::INFINITY);
             let best = around.fold(at, |best, i| if mean(i) < mean(best) { i } else { best });
@@ -158,7 +174,7 @@ impl Scene<'_> {
                 for &v in vertices {
                     let (problem, _) = self.direct(group, v);
                     for (sum, &lambda) in sums.iter_mut().zip(grid) {
-                        *sum += problem.solve(lambda, 0, self.own)?.squares;
+                        *sum += problem.solve(lambda, 0, self.own, |row| group.touched(row))?.squares;
                     }
                 }
                 Ok(sums)
@@ -170,7 +186,7 @@ impl Scene<'_> {
     /// Returns what the base leaves of the vertices looked at, by whether a pose counts in the choice of λ.
     fn evidence_of(&self, groups: &[Group], stride: usize) -> Evidence {
         let chunks = self.chunks(groups, stride);
-        let of_chunk = |(group, vertices): (&Group, Vec<usize>)| self.evidence(&vertices, &self.counted(group));
+        let of_chunk = |(group, vertices): (&Group, Vec<usize>)| self.evidence(group, &vertices, &self.counted(group));
         let parts: Vec<Evidence> = chunks.into_par_iter().map(of_chunk).collect();
         parts.into_iter().fold(Evidence::default(), |mut sum, part| {
             sum.join(part);
@@ -178,12 +194,55 @@ impl Scene<'_> {
         })
     }
 
+    /// Returns the number of examples that touched the vertices of a group.
+    fn touching(&self, group: &Group) -> usize {
+        (0..self.own).filter(|&s| group.touched(s)).count()
+    }
+
+    /// Returns the vertices looked at, and the pairs of one of them and an example that touched it.
+    fn looked_at(&self, groups: &[Group], stride: usize) -> (usize, usize) {
+        if self.masks.is_none() {
+            let vertices = self.training.rest.len().div_ceil(stride);
+            return (vertices, vertices * self.own);
+        }
+        let chunks = self.chunks(groups, stride);
+        let vertices = chunks.iter().map(|(_, of)| of.len()).sum();
+        (vertices, chunks.iter().map(|(group, of)| of.len() * self.touching(group)).sum())
+    }
+
+    /// Returns ϱ, the least error over the grid on touched rows that are left out, over what the base leaves of them. A row whose movement
+    /// no other shows keeps what the base leaves; 1 where too few show any. Rows that nobody touched must not count: what was shown there holds what a model knew
+    /// of the rows left out.
+    pub fn left_out_share(&self, groups: &[Group], stride: usize, ticker: &Ticker<'_>) -> Result<f64, FitError> {
+        let evidence = self.evidence_of(groups, stride);
+        if evidence.is_missing() || evidence.counted == 0.0 {
+            return Ok(1.0);
+        }
+        let sums = self.left_out(groups, stride, &self.settings.grid, |group| self.counted(group), ticker)?;
+        let least = sums.iter().map(|of_vertices| of_vertices.iter().sum::<f64>()).fold(f64::INFINITY, f64::min);
+        Ok(((least + evidence.others) / evidence.all()).sqrt())
+    }
+
+    /// Returns the λ at which a sculpt is met half: ½ the median over touched rows of Σ_e a_e k(φ_e, φ_e).
+    pub fn calm(&self, groups: &[Group], stride: usize) -> f64 {
+        let mut strengths: Vec<f64> = Vec::new();
+        for (group, vertices) in self.chunks(groups, stride) {
+            for s in (0..self.own).filter(|&s| group.touched(s)) {
+                let strength: f64 = self.free_row(group, &self.poses[s]).map(|z| z * z).sum();
+                strengths.extend(vertices.iter().map(|_| strength));
+            }
+        }
+        strengths.sort_by(f64::total_cmp);
+        let median = strengths.get(strengths.len() / 2).copied().unwrap_or(0.0);
+        (0.5 * median).max(LEAST_CALM)
+    }
+
     /// Chooses λ by the error on the poses left out whose movement others show, or by what meets the examples if there are none
     /// ([`evidence`](crate::evidence)). In the errors, the other poses count with what the base leaves of them.
     pub fn choose(&self, groups: &[Group], stride: usize, ticker: &Ticker<'_>) -> Result<Choice, FitError> {
         let grid = &self.settings.grid;
-        let vertices = self.training.rest.len().div_ceil(stride);
-        let rms = |sum: f64| (sum / (vertices * self.own).max(1) as f64).sqrt();
+        let (vertices, rows) = self.looked_at(groups, stride);
+        let rms = |sum: f64| (sum / rows.max(1) as f64).sqrt();
         let evidence = self.evidence_of(groups, stride);
         if evidence.is_missing() {
             let met = meeting(&self.trained(groups, stride, grid, ticker)?, evidence.all());
@@ -227,7 +286,13 @@ impl Scene<'_> {
                         u: solution.u.get(..self.free_count(group), ..).to_owned(),
                         q: (0..problem.shared[at]).map(|k| solution.q[(k, 0)]).collect(),
                         leverage,
-                        squares: problem.squares(&solution, at, 0..problem.poses()),
+                        squares: match group.said.is_empty() {
+                            true => problem.squares(&solution, at, 0..problem.poses()),
+                            false => {
+                                let touched = (0..problem.poses()).filter(|&s| group.touched(s));
+                                touched.map(|s| problem.squares(&solution, at, s..s + 1)).sum()
+                            }
+                        },
                     };
                     Ok((v, coefficients, norm))
                 };
@@ -238,7 +303,7 @@ impl Scene<'_> {
                 let solved = vertices.iter().map(|&v| {
                     let (problem, largest) = self.direct(group, v);
                     let free = self.free_count(group);
-                    let mut coefficients = problem.solve(lambda, sides * free, self.own)?;
+                    let mut coefficients = problem.solve(lambda, sides * free, self.own, |row| group.touched(row))?;
                     // What follows is the other side's own part.
                     coefficients.u = coefficients.u.get(..free, ..).to_owned();
                     coefficients.q.truncate(4 * self.bone_relevance[v].len());
@@ -248,6 +313,16 @@ impl Scene<'_> {
             },
         )?;
         Ok(parts.into_iter().flatten().collect())
+    }
+
+    /// Returns the largest residual of each vertex over the examples that touched it.
+    pub fn touched_residuals(&self) -> Vec<f64> {
+        let Some(masks) = &self.masks else { return self.training.largest_residuals() };
+        let of_vertex = |v: usize| {
+            let touched = (0..self.own).filter(|&s| masks.at(s, v) == Said::Touched);
+            touched.map(|s| self.training.residual(s, v).length()).fold(0.0, f64::max)
+        };
+        (0..self.training.rest.len()).into_par_iter().map(of_vertex).collect()
     }
 
     /// Returns ρ, the largest residual of each vertex, from those of the examples: mirror images included.
@@ -267,7 +342,9 @@ impl Scene<'_> {
         largest_residuals: &[f64],
         form: Form,
     ) -> Result<JointFit, FitError> {
-        let Form { choice, other_sweep, .. } = form;
+        let Form { choice, other_sweep, prior, left_out_share, .. } = form;
+        let touched = groups.iter().map(|group| group.vertices.len()).sum();
+        let rows = self.looked_at(groups, 1).1;
         let vertices = self.training.rest.len();
         let mut group_of = vec![0; vertices];
         for (g, group) in groups.iter().enumerate() {
@@ -285,8 +362,9 @@ impl Scene<'_> {
         let (mut leverages, mut squares, mut corrected) = (Vec::with_capacity(vertices), 0.0, 0);
         let root = self.settings.beta.sqrt();
         let model = &mut self.model;
-        for (v, solution) in place.into_iter().flatten().enumerate() {
-            let (Coefficients { u, q, leverage, squares: left }, largest) = solution;
+        for (v, solution) in place.into_iter().enumerate() {
+            let untouched = || (Coefficients { u: Mat::zeros(0, 3), q: vec![], leverage: None, squares: 0.0 }, 0.0);
+            let (Coefficients { u, q, leverage, squares: left }, largest) = solution.unwrap_or_else(untouched);
             let still = u.norm_max() == 0.0 && q.iter().all(|q| *q == 0.0);
             let (mut terms, mut coefficients, mut shared) = (Vec::new(), Vec::new(), Vec::new());
             if !still {
@@ -320,13 +398,17 @@ impl Scene<'_> {
             lambda: choice.lambda,
             sweep: choice.sweep,
             other_sweep,
+            beta: self.settings.beta,
+            prior,
+            left_out_share,
+            touched,
             mirrored: self.mirror.is_some(),
             sweep_vertices: choice.vertices,
             joints: self.summaries,
             eta: self.settings.composites,
             composites: self.composites,
             groups: groups.len(),
-            train: (squares / (vertices * self.own).max(1) as f64).sqrt(),
+            train: (squares / rows.max(1) as f64).sqrt(),
             largest_residual: residuals.into_iter().fold(0.0, f64::max),
             largest_leverage: leverages.last().copied().unwrap_or(0.0),
             leverage_p99: leverages.get(leverages.len() * 99 / 100).copied().unwrap_or(0.0),

@@ -1,9 +1,11 @@
 //! Examples that show different skins in one pose, or in nearly one.
 
 use super::FitWarning;
+use crate::mask::touched;
+use crate::training::{BasePoses, Training};
 use dermis_deform::lbs;
 use dermis_rig::glam::{DMat3, DVec3};
-use dermis_rig::{Example, Influences, Rig, pose_numbers};
+use dermis_rig::{BoneTransforms, Example, Influences, Rig, pose_numbers};
 use std::cell::OnceCell;
 
 /// Degrees within which every bone of two poses that are nearly one lies.
@@ -18,7 +20,7 @@ const SMALL: f64 = 1e-3;
 const LISTED: usize = 5;
 
 /// Returns what examples say against each other: skins of one pose that differ, and corrections of nearly one pose that differ by more
-/// than either of them moves the skin.
+/// than either of them moves the skin. Local sculpts speak of the vertices that they touch alone.
 ///
 /// A correction is what takes the rig's own skin to the example, seen from the rest pose. Corrections that follow the pose smoothly
 /// change by less than themselves over a few degrees.
@@ -27,16 +29,30 @@ pub fn contradictions(rig: &Rig, examples: &[Example]) -> Vec<FitWarning> {
     let all: Vec<&Example> = examples.iter().filter(|example| example.importance > 0.0).collect();
     let numbers = pose_numbers(all.iter().map(|e| &e.transforms), diagonal);
     let mut found = Vec::new();
-    let mut first_of = vec![None; all.len()];
+    let touched = touched_by(rig, &all);
+    let both = |a: usize, b: usize, v: usize| [a, b].iter().all(|s| touched[*s].as_ref().is_none_or(|mask| mask[v]));
+    let mut of_pose: Vec<Vec<usize>> = vec![vec![]; all.len()];
     for (b, &number) in numbers.iter().enumerate() {
-        let Some(a) = first_of[number] else {
-            first_of[number] = Some(b);
-            continue;
-        };
-        let (vertex, apart) = farthest(all[a].positions.iter().zip(&all[b].positions).map(|(a, b)| a.distance(*b)));
-        if apart > ROUNDING * diagonal {
-            found.push(contradiction(all[a], all[b], None, apart, vertex));
+        // Whole skins of one pose are compared with the first of them, local sculpts with all that they may overlap.
+        let earlier = |a: &&usize| touched[**a].is_some() || touched[b].is_some();
+        let first = of_pose[number].iter().find(|a| !earlier(a));
+        for &a in of_pose[number].iter().filter(earlier).chain(first) {
+            let off = |v: usize| all[a].positions[v].distance(all[b].positions[v]);
+            let of_both = |v: usize| if both(a, b, v) { off(v) } else { 0.0 };
+            let (vertex, apart) = farthest((0..all[a].positions.len()).map(of_both));
+            if apart > ROUNDING * diagonal {
+                found.push(match touched[a].is_some() || touched[b].is_some() {
+                    true => FitWarning::SculptsDisagree {
+                        earlier: all[a].label.clone(),
+                        later: all[b].label.clone(),
+                        apart,
+                        vertex,
+                    },
+                    false => contradiction(all[a], all[b], None, apart, vertex),
+                });
+            }
         }
+        of_pose[number].push(b);
     }
     let Some(weights) = rig.weights().filter(|_| all.len() <= PAIRS) else { return listed(found) };
     let turns: Vec<_> = all.iter().map(|e| e.turns()).collect();
@@ -51,9 +67,9 @@ pub fn contradictions(rig: &Rig, examples: &[Example]) -> Vec<FitWarning> {
             if !alike {
                 continue;
             }
-            let against = corrected(a).iter().zip(corrected(b)).map(|(a, b)| {
-                let moved = a.length().max(b.length()).max(SMALL * diagonal);
-                if a.distance(*b) > moved { a.distance(*b) } else { 0.0 }
+            let against = corrected(a).iter().zip(corrected(b)).enumerate().map(|(v, (x, y))| {
+                let moved = x.length().max(y.length()).max(SMALL * diagonal);
+                if both(a, b, v) && x.distance(*y) > moved { x.distance(*y) } else { 0.0 }
             });
             let (vertex, apart) = farthest(against);
             if apart > 0.0 {
@@ -62,6 +78,24 @@ pub fn contradictions(rig: &Rig, examples: &[Example]) -> Vec<FitWarning> {
         }
     }
     listed(found)
+}
+
+/// Which vertices each local sculpt touches, all where nothing tells; `None` for a whole skin.
+fn touched_by(rig: &Rig, all: &[&Example]) -> Vec<Option<Vec<bool>>> {
+    if all.iter().all(|example| example.local.is_none()) {
+        return vec![None; all.len()];
+    }
+    let (rest, length) = (&rig.mesh().positions, rig.mesh().extent());
+    let at = |transforms: &BoneTransforms, v: usize| match rig.weights() {
+        Some(weights) => lbs::blend(weights.of(v), transforms).transform_point3(rest[v]),
+        None => DVec3::INFINITY,
+    };
+    let of = |example: &&Example| {
+        let examples = std::slice::from_ref(*example);
+        let training = Training { skeleton: rig.skeleton(), rest, length, examples, base: BasePoses::Computed(&at) };
+        example.local.is_some().then(|| touched(&training, 0))
+    };
+    all.iter().map(of).collect()
 }
 
 fn contradiction(a: &Example, b: &Example, degrees: Option<f64>, apart: f64, vertex: usize) -> FitWarning {
@@ -122,7 +156,7 @@ mod tests {
             let mut skin = vec![DVec3::ZERO; 20];
             let lifted: Vec<DVec3> = positions.iter().map(|p| *p + DVec3::Z * height).collect();
             lbs(&lifted, &weights, &transforms, &mut skin);
-            Example { label: format!("s{s}"), time: None, transforms, positions: skin, importance: 1.0 }
+            Example { label: format!("s{s}"), time: None, transforms, positions: skin, importance: 1.0, local: None }
         });
         let examples = examples.collect();
         (rig, examples)
@@ -154,6 +188,26 @@ mod tests {
         }
         let many: Vec<_> = (0..9).map(|s| (90.0, f64::from(s) * 0.01)).collect();
         assert_eq!(found(&many)[5..], [FitWarning::FurtherContradictions { pairs: 3 }]);
+    }
+
+    /// Local sculpts of one pose disagree where both touched the skin, whatever each shows elsewhere.
+    #[test]
+    fn local_sculpts_of_one_pose_are_compared_where_both_touched() {
+        let (rig, mut set) = examples(&[(90.0, 0.03), (90.0, 0.05), (90.0, 0.09)]);
+        for (s, touched) in [0..12, 12..20, 10..14].into_iter().enumerate() {
+            let mask = (0..20).map(|v| touched.contains(&v)).collect();
+            set[s].local = Some(dermis_rig::LocalSculpt { mask: Some(mask), shown: None });
+        }
+        assert_eq!(contradictions(&rig, &set[..2]), []);
+        let warnings = contradictions(&rig, &set);
+        let of = |warning: &FitWarning| match warning {
+            FitWarning::SculptsDisagree { earlier, later, apart, vertex } => {
+                (earlier.clone(), later.clone(), (apart * 1e6).round(), *vertex)
+            }
+            other => panic!("{other}"),
+        };
+        let expected = [("s0".into(), "s2".into(), 6e4, 10), ("s1".into(), "s2".into(), 4e4, 12)];
+        assert_eq!(warnings.iter().map(of).collect::<Vec<_>>(), expected);
     }
 
     #[test]

@@ -12,7 +12,8 @@ use super::{
     FitInput, FitReport, FitWarning, LEVERAGE_VERTICES, Learnt, MethodError, MethodReport, RidgeChoice, RidgePoint,
     chosen_by, few, ridge_by, short,
 };
-use crate::joints::{JointFit, JointReport, JointSettings, fit_joints, joint_leverages};
+use crate::joints::{JointFit, JointReport, JointSettings, Prior, fit_joints, joint_leverages};
+use crate::mask::touched;
 use crate::training::{BasePoses, Progress, Training};
 use dermis_deform::Base;
 use dermis_deform::baked::CoefficientPrecision;
@@ -38,6 +39,8 @@ pub struct JointMethod {
     pub mirror: bool,
     /// λ.
     pub ridge: RidgeChoice,
+    /// The weight of the vertices that a local sculpt did not touch.
+    pub untouched: f64,
     /// Joint limits, welding of frozen joints, and the ball around the base.
     pub guard: bool,
     /// How the coefficients are stored.
@@ -55,6 +58,7 @@ impl Default for JointMethod {
             composites: CompositeChoice::Auto,
             mirror: true,
             ridge: RidgeChoice::default(),
+            untouched: settings.untouched,
             guard: settings.ball,
             coefficients: CoefficientPrecision::default(),
         }
@@ -144,6 +148,15 @@ const FRAME: Setting = Setting::new(
 const INDUCING: Setting = Setting::new("inducing", "N", "8", "Inducing rotations per joint, at most")
     .range(1.0, MOST_INDUCING as f64)
     .expert();
+const UNTOUCHED: Setting = Setting::new(
+    "untouched",
+    "WEIGHT",
+    "0.1",
+    "Weight of the vertices that a local sculpt did not touch, against 1 of those that it did: 0 ignores them, 1 takes a sculpt as a \
+     whole skin",
+)
+.range(0.0, 1.0)
+.expert();
 const SIDES: &str = "Every example teaches both sides of a rig with a left and a right; the joint model mirrors if that lowers the \
                      cross-validated error, and always with a stated lambda";
 
@@ -160,6 +173,7 @@ impl JointMethod {
         rows.extend(RidgeChoice::rows().into_iter().map(|row| row.of(|own: &mut Self| &mut own.ridge)));
         let tolerance = rows.iter_mut().filter(|row| row.setting.name == TOLERANCE.name);
         tolerance.for_each(|row| row.setting.default = "1.02 times the least error");
+        rows.push(Row::new(UNTOUCHED, number, |own| &mut own.untouched));
         rows.push(Row::new(GUARD, switch, |own| &mut own.guard));
         rows.push(Row::new(COEFFICIENTS, coefficients, |own| &mut own.coefficients));
         rows
@@ -170,6 +184,7 @@ impl JointMethod {
         SIGMA.check(self.sigma)?;
         INDUCING.check(self.inducing as f64)?;
         self.composites.check()?;
+        UNTOUCHED.check(self.untouched)?;
         self.ridge.check()
     }
 
@@ -183,8 +198,13 @@ impl JointMethod {
         let training = input.training((&positions).into());
         let tried = self.composites(&training, &bases, weights, &mut settings, progress)?;
         let fitted = fit_joints(&training, weights, &settings, progress)?;
+        let bare = untouched(&training);
         let found = Found { base: chosen, bases, composites: tried, fitted };
-        self.learnt(base, found, settings, input, input.examples.len())
+        let mut learnt = self.learnt(base, found, settings, input, input.examples.len())?;
+        if !bare.is_empty() {
+            learnt.report.warnings.push(FitWarning::NothingSculpted { examples: bare });
+        }
+        Ok(learnt)
     }
 
     /// The bases compared, if the choice is left to the examples.
@@ -234,7 +254,7 @@ impl JointMethod {
     ) -> Result<Learnt, MethodError> {
         let Found { base: chosen, bases, composites, fitted } = found;
         let mut report = self.report(&settings, &fitted.report, (chosen, bases), composites, input.rig);
-        if report.has_evidence() {
+        if report.has_evidence() || fitted.report.prior == Some(Prior::Calm) {
             report.warnings.extend(few(examples));
         }
         let mirrored = fitted.report.mirrored;
@@ -256,7 +276,13 @@ impl JointMethod {
         // Leverage is that of the features, whatever the residuals are.
         let rest = &input.rig.mesh().positions;
         let still = |_: &BoneTransforms, v: usize| rest[v];
-        let training = input.training(BasePoses::Computed(&still));
+        // What a local sculpt touched may be found by its difference from the base.
+        let over_base =
+            match input.examples.examples().iter().any(|e| e.local.is_some()) && self.base != BaseChoice::Auto {
+                true => Some(base_in_training(&mut self.base.of(input)?, input)?),
+                false => None,
+            };
+        let training = input.training(over_base.as_ref().map_or(BasePoses::Computed(&still), BasePoses::from));
         let all = joint_leverages(&training, weights, &settings, report, &probes, LEVERAGE_VERTICES)?;
         Ok(all.into_iter().fold(0.0, f64::max))
     }
@@ -268,6 +294,7 @@ impl JointMethod {
             settings.mirror = Mirror::find(&rig.mesh().positions, rig.skeleton(), weights);
         }
         settings.lambda = self.ridge.fixed();
+        settings.untouched = self.untouched;
         settings.frame = self.frame;
         settings.sigma = self.sigma;
         settings.inducing = self.inducing;
@@ -302,11 +329,24 @@ impl JointMethod {
             ("frame".into(), format!("{:?}", settings.frame).to_lowercase()),
             ("sigma".into(), settings.sigma.to_string()),
             ("inducing rotations".into(), format!("{} / {} sliding", settings.inducing, settings.inducing_sliding)),
-            ("lambda".into(), format!("{}{}", short(found.lambda), ridge_by(fixed, !found.sweep.is_empty()))),
+            ("lambda".into(), format!("{}{}", short(found.lambda), lambda_by(fixed, found))),
             ("tolerance of the choice".into(), settings.tolerance.to_string()),
             ("left and right".into(), sides(settings, found)),
             ("guard".into(), if settings.ball { "on".into() } else { "off".into() }),
         ]);
+        if found.touched < rig.mesh().positions.len() {
+            let of = rig.mesh().positions.len();
+            report
+                .settings
+                .push(("sculpted vertices".into(), format!("{} of {of}, with those they mirror", found.touched)));
+        }
+        if let Some(share) = found.left_out_share {
+            report.settings.push(("sculpts left out".into(), format!("{share:.2} of the error of the base")));
+        }
+        if found.prior.is_some() || found.touched < rig.mesh().positions.len() {
+            report.settings.push(("beta".into(), short(found.beta)));
+            report.settings.push(("weight of untouched vertices".into(), short(settings.untouched)));
+        }
         if !found.sweep.is_empty() {
             report.settings.push(("folds".into(), FoldsText(settings.folds).to_string()));
             report.validated_by = Some(FoldsText(settings.folds).to_string());
@@ -316,6 +356,22 @@ impl JointMethod {
             found.sweep.iter().map(|&(ridge, validated)| RidgePoint { ridge, train: None, validated }).collect();
         report.ridge = Some(found.lambda);
         report
+    }
+}
+
+/// The local sculpts that touch no vertex.
+fn untouched(training: &Training<'_>) -> Vec<String> {
+    let bare = |s: &usize| training.examples[*s].local.is_some() && !touched(training, *s).contains(&true);
+    (0..training.examples.len()).filter(bare).map(|s| training.examples[s].label.clone()).collect()
+}
+
+/// By what λ was chosen.
+fn lambda_by(fixed: bool, found: &JointReport) -> &'static str {
+    match found.prior {
+        None => ridge_by(fixed, !found.sweep.is_empty()),
+        Some(Prior::Calm) => " (too few sculpts to choose by; the calm default)",
+        Some(Prior::Between) => " (between the calm default and cross-validation, which these sculpts hardly bear)",
+        Some(Prior::LeftOut) => chosen_by(false),
     }
 }
 
@@ -339,7 +395,9 @@ fn warnings(settings: &JointSettings, report: &JointReport) -> Vec<FitWarning> {
     {
         warnings.push(FitWarning::RidgeAtEdge { symbol: "lambda", ridge: report.lambda });
     }
-    if settings.lambda.is_none() && report.sweep.is_empty() {
+    if report.prior == Some(Prior::Calm) {
+        warnings.push(FitWarning::CalmDefault { symbol: "lambda", ridge: report.lambda });
+    } else if settings.lambda.is_none() && report.sweep.is_empty() {
         warnings.push(FitWarning::NothingToValidate { symbol: "lambda", ridge: report.lambda });
     }
     if report.joints.iter().all(|joint| joint.inducing == 0) {

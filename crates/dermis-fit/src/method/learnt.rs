@@ -223,7 +223,10 @@ impl Learnt {
 impl FitReport {
     /// Whether examples show what others move, so that leaving some out says something of the fit.
     pub fn has_evidence(&self) -> bool {
-        !self.warnings.iter().any(|warning| matches!(warning, FitWarning::NothingToValidate { .. }))
+        !self
+            .warnings
+            .iter()
+            .any(|warning| matches!(warning, FitWarning::NothingToValidate { .. } | FitWarning::CalmDefault { .. }))
     }
 
     pub(super) fn new(method: &'static str, details: MethodReport) -> Self {
@@ -257,6 +260,17 @@ pub enum FitWarning {
         /// How far the poses are apart, degrees; `None` for one pose.
         degrees: Option<f64>,
         /// How far the skins are apart, metres; of different poses their corrections.
+        apart: f64,
+        /// Where.
+        vertex: usize,
+    },
+    /// Two sculpts of one pose that ask for different skin where both touched it.
+    SculptsDisagree {
+        /// The label of the earlier.
+        earlier: String,
+        /// The label of the later.
+        later: String,
+        /// How far the skins are apart, metres.
         apart: f64,
         /// Where.
         vertex: usize,
@@ -310,6 +324,18 @@ pub enum FitWarning {
         symbol: &'static str,
         /// λ.
         ridge: f64,
+    },
+    /// Local sculpts that predict each other too little for λ to be chosen by them.
+    CalmDefault {
+        /// The symbol that the method gives λ.
+        symbol: &'static str,
+        /// λ.
+        ridge: f64,
+    },
+    /// Masks that a method does not read.
+    MasksUnread {
+        /// Examples with a mask or a shown skin.
+        examples: usize,
     },
     /// No joint turned enough to be learnt.
     NoJointTurned,
@@ -482,6 +508,16 @@ impl fmt::Display for FitWarning {
                  the examples ({symbol} = {}); a pose half way to each settles what lies between",
                 short(*ridge)
             ),
+            Self::CalmDefault { symbol, ridge } => write!(
+                f,
+                "too few sculpts to choose {symbol} by: the calm default, {}, is taken; sculpts of poses between these settle it",
+                short(*ridge)
+            ),
+            Self::MasksUnread { examples } => write!(
+                f,
+                "{examples} examples say which vertices were sculpted, which this method does not read: all of their skin counts; the \
+                 joint model reads it"
+            ),
             Self::NoJointTurned => {
                 f.write_str("no joint turned by more than 6 degrees in training: only the shared part was learnt")
             }
@@ -600,6 +636,11 @@ impl fmt::Display for FitWarning {
                 f,
                 "\"{first}\" and \"{second}\" are of nearly the same pose ({degrees:.0} degrees apart), but their corrections differ \
                  by up to {} m (vertex {vertex}), more than either moves the skin; both are kept",
+                short(*apart)
+            ),
+            Self::SculptsDisagree { earlier, later, apart, vertex } => write!(
+                f,
+                "the sculpts \"{earlier}\" and \"{later}\" ask for different skin in one pose: up to {} m apart (vertex {vertex})",
                 short(*apart)
             ),
             Self::FurtherContradictions { pairs } => write!(f, "{pairs} more pairs of examples contradict each other"),

@@ -58,9 +58,10 @@ pub use settings::{Audience, Setting, SettingError};
 pub use slider::RidgeSlider;
 pub use weights::LbsMethod;
 
+use crate::mask::over_own_skin;
 use crate::training::Progress;
 use dermis_deform::{Base, DualQuaternions};
-use dermis_rig::ExampleSet;
+use dermis_rig::{Example, ExampleSet};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -373,11 +374,23 @@ impl Method {
     pub fn fit(&self, input: &FitInput<'_>, progress: Progress<'_>) -> Result<Learnt, MethodError> {
         self.check()?;
         if self.base() == Some(BaseChoice::DirectDeltaMush(None)) {
+            let shown = over_own_skin(input.rig, input.examples);
+            let input = &FitInput { examples: shown.as_ref().unwrap_or(input.examples), ..*input };
             let steps = mush::best_steps(&mush::Seen::of(input)?)?;
             let mut stated = self.clone();
             stated.base_mut().into_iter().for_each(|base| *base = BaseChoice::DirectDeltaMush(Some(steps)));
             return stated.fit(input, progress);
         }
+        let mut learnt = self.fitted(input, progress)?;
+        let stated = |e: &&Example| e.local.as_ref().is_some_and(|local| local.mask.is_some() || local.shown.is_some());
+        let examples = input.examples.examples().iter().filter(stated).count();
+        if examples > 0 && !matches!(self, Self::Joint(_)) {
+            learnt.report.warnings.push(FitWarning::MasksUnread { examples });
+        }
+        Ok(learnt)
+    }
+
+    fn fitted(&self, input: &FitInput<'_>, progress: Progress<'_>) -> Result<Learnt, MethodError> {
         let weights = || input.weights().cloned();
         match self {
             Self::OwnWeights => Ok(Learnt::of_base(self, Base::Lbs(weights()?), input)?),
@@ -389,7 +402,14 @@ impl Method {
             Self::Lbs(own) => own.fit(input, progress),
             Self::AnimationSpace(own) => own.fit(input, progress),
             Self::Mwe(own) => own.fit(input, progress),
-            Self::Joint(own) => own.fit(input, progress),
+            Self::Joint(own) => {
+                // A base that the examples choose was shown to nobody: the rig's own skin was.
+                let shown = (own.base == BaseChoice::Auto).then(|| over_own_skin(input.rig, input.examples)).flatten();
+                match shown {
+                    Some(examples) => own.fit(&FitInput { examples: &examples, ..*input }, progress),
+                    None => own.fit(input, progress),
+                }
+            }
             Self::Psd(own) => own.fit(input, progress),
             Self::EigenSkin(own) => own.fit(input, progress),
             Self::PoseBlendshapes(own) => own.fit(input, progress),
@@ -414,7 +434,11 @@ impl Method {
     ) -> Result<Option<f64>, MethodError> {
         match self {
             Self::Mwe(own) => own.unseen_leverage(input, solved, unseen).map(Some),
-            Self::Joint(own) => own.unseen_leverage(input, solved, unseen).map(Some),
+            Self::Joint(own) => {
+                let shown = over_own_skin(input.rig, input.examples);
+                let input = &FitInput { examples: shown.as_ref().unwrap_or(input.examples), ..*input };
+                own.unseen_leverage(input, solved, unseen).map(Some)
+            }
             Self::OwnWeights
             | Self::Lbs(_)
             | Self::Dqs

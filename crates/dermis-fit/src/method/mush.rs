@@ -4,7 +4,8 @@ use super::base::BaseChoice;
 use super::learnt::SolvedBy;
 use super::settings::{Row, Setting, number, some};
 use super::{FitInput, FitReport, Learnt, MethodError, MethodReport};
-use crate::joints::{Held, JointSettings, joint_validation};
+use crate::joints::{Held, JointSettings, joint_validation, stride as stride_of};
+use crate::mask::touched;
 use crate::training::{BasePoses, Progress, Training};
 use dermis_deform::delta_mush::{MOST_STEPS, Smoothing};
 use dermis_deform::{DirectDeltaMush, lbs};
@@ -129,8 +130,10 @@ fn best_of(candidates: &[DirectDeltaMush], seen: &Seen<'_>, stride: usize) -> Re
     let squares = |mush: &DirectDeltaMush| -> f64 {
         let of_example = |&s: &usize| -> f64 {
             let pose = &seen.training.examples[s].transforms;
+            let of_example = seen.training.examples[s].local.is_some().then(|| touched(&seen.training, s));
+            let counts = |v: &usize| of_example.as_ref().is_none_or(|touched| touched[*v]);
             let off = |v: usize| mush.at(v, rest[v], pose).distance_squared(seen.skin(s, v));
-            (0..rest.len()).step_by(stride).map(off).sum()
+            (0..rest.len()).step_by(stride).filter(counts).map(off).sum()
         };
         counted.iter().step_by(step).map(of_example).sum()
     };
@@ -154,7 +157,8 @@ pub(super) fn for_choice(settings: &JointSettings) -> JointSettings {
 pub(super) fn choose(seen: &Seen<'_>, settings: &JointSettings, progress: Progress<'_>) -> Result<Choice, MethodError> {
     let settings = for_choice(settings);
     let rest = &seen.mesh.positions;
-    let stride = settings.stride(rest.len(), seen.counted().len());
+    let included = seen.training.included();
+    let stride = stride_of(&seen.training.with(&included), &settings);
     let mushes = candidates(seen, &|v| v.is_multiple_of(stride));
     let best = best_of(&mushes, seen, stride)?;
     // The bar stays where it is: this is before the fit.

@@ -8,6 +8,7 @@ use super::base::BaseChoice;
 use super::joint::Found;
 use super::mush::{self, Seen};
 use super::share::{FormOfShare, Share, SolvedShare};
+use super::sums::whole_skins;
 use super::{FitInput, JointMethod, Learnt, Method, MethodError};
 use crate::joints::{BlockFit, Held, JointSettings};
 use crate::training::{BasePoses, FitError, Progress, Training};
@@ -125,6 +126,7 @@ impl<'a> Passes<'a> {
                 transforms,
                 positions: vec![],
                 importance,
+                local: None,
             })
             .collect();
         let FormOfShare { base: chosen, bases, composites, eta, joints } = form;
@@ -142,8 +144,9 @@ impl<'a> Passes<'a> {
     /// Takes the next examples of this pass.
     ///
     /// # Errors
-    /// [`MethodError::Changed`] for poses other than those of the first pass.
+    /// [`MethodError::Changed`] for poses other than those of the first pass, [`MethodError::NotFromSums`] for a local sculpt.
     pub fn add(&mut self, examples: &[Example]) -> Result<(), MethodError> {
+        whole_skins(examples)?;
         let rest = &self.rig.mesh().positions;
         for example in examples {
             let held = match &mut self.pass {
@@ -155,6 +158,7 @@ impl<'a> Passes<'a> {
                         transforms: transforms.clone(),
                         positions: vec![],
                         importance: *importance,
+                        local: None,
                     });
                     continue;
                 }

@@ -9,6 +9,14 @@ use dermis_deform::Base;
 use dermis_rig::glam::DVec3;
 use dermis_rig::{BoneTransforms, Example, ExampleSet, Influences, Rig};
 
+/// Refuses local sculpts: what was touched of them is not held.
+pub(super) fn whole_skins(examples: &[Example]) -> Result<(), MethodError> {
+    match examples.iter().find(|example| example.local.is_some()) {
+        Some(Example { label, .. }) => Err(MethodError::NotFromSums { what: format!("the local sculpt \"{label}\"") }),
+        None => Ok(()),
+    }
+}
+
 /// A fit of multi-weight enveloping whose examples come one after another.
 pub struct Sums<'a> {
     rig: &'a Rig,
@@ -79,8 +87,9 @@ impl<'a> Sums<'a> {
     /// Sums more examples.
     ///
     /// # Errors
-    /// Those of [`Accumulator::add`].
+    /// Those of [`Accumulator::add`]; [`MethodError::NotFromSums`] for a local sculpt.
     pub fn add(&mut self, examples: &[Example]) -> Result<(), MethodError> {
+        whole_skins(examples)?;
         let (rest, base) = (&self.rig.mesh().positions, &mut self.base);
         let skin = |example: &Example| {
             let mut skin = vec![DVec3::ZERO; rest.len()];

@@ -249,7 +249,7 @@ impl<'a> Mover<'a> {
             skin = (0..count).map(|v| from[v] + carry[v].transform_vector3(moved[v])).collect();
         }
         let (label, transforms) = (scan.label.clone(), scan.transforms.clone());
-        let example = Example { label, time: None, transforms, positions: skin, importance: 1.0 };
+        let example = Example { label, time: None, transforms, positions: skin, importance: 1.0, local: None };
         Ok(Template { example, seen, distance: distances })
     }
 }

@@ -3,6 +3,7 @@
 #[path = "../bench/mod.rs"]
 mod bench;
 mod composites;
+mod masks;
 mod promises;
 
 use bench::{Bench, exercise_with_an_agreeing_hand, skinned};

@@ -101,6 +101,7 @@ fn the_order_of_bones_changes_nothing() {
         positions: skinned(&tree.rig, &transforms).iter().map(|p| *p + 0.05 * random.direction()).collect(),
         transforms,
         importance: 1.0,
+        local: None,
     };
     let bench = Bench::new(&tree.rig, poses.into_iter().map(|pose| example(pose, &mut random)).collect());
     // Another order in which parents come first: always the last bone that may come.
@@ -319,6 +320,7 @@ fn the_report_says_how_many_vertices_chose_and_progress_ends_at_its_total() {
         positions: skinned(&tree.rig, &transforms).iter().map(|p| *p * 1.01).collect(),
         transforms,
         importance: 1.0,
+        local: None,
     });
     let bench = Bench::new(&tree.rig, examples.collect());
     for (most, expected) in [(4000, 1501), (500, 376)] {

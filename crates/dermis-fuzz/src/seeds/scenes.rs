@@ -190,6 +190,7 @@ fn arm_contents() -> Contents {
             pose: Some(pose),
             positions: Some(skin),
             importance: 1.0 + time,
+            local: None,
         }
     };
     let counts = vec![3; arm.rig.mesh().triangles.len()];

@@ -58,7 +58,7 @@ pub fn read(bytes: &[u8], name: &str, space: &Space) -> Result<Contents, ReadErr
         match positions.iter().all(|p| p.is_finite()) {
             true => {
                 let (time, positions) = ((times.len() > 1).then_some(*time), Some(positions));
-                contents.records.push(Record { label, time, pose: None, positions, importance: 1.0 });
+                contents.records.push(Record { label, time, pose: None, positions, importance: 1.0, local: None });
             }
             false => left_out.push(label),
         }

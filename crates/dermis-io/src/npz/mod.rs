@@ -10,6 +10,8 @@
 //! | `pose_matrices` | (P, B, 4, 4) | joint to world, posed |
 //! | `vertices` | (P, V, 3) | the skin in each pose |
 //! | `lbs_weights`, `influence_maps` | (V, B) | skinning weights; where a bone matters |
+//! | `mask` | (P, V) from 0 to 1 | vertices that were sculpted: above 0.5. Without it all were, or with `shown` those that differ from it |
+//! | `shown` | (P, V, 3) | the skin that the artist was shown; without it the base of a fit |
 //! | `pose_labels`, `pose_weights`, `frame_times` | (P) text, numbers, seconds | per pose |
 //! | `channels`, `channel_names` | (P, C) numbers, (C) text | what a pose is beside its joints, zero at rest |
 //! | `fps`, `units`, `up_axis` | one value | frames per second; "metres", …; "Y" or "Z" |

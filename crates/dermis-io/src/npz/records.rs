@@ -7,10 +7,13 @@ use crate::npy::Array;
 use crate::surface;
 use crate::{Contents, Flaw, ReadError, Record, Space};
 use dermis_rig::glam::{DAffine3, DVec3};
-use dermis_rig::{Channels, Skeleton, WorldPose};
+use dermis_rig::{Channels, LocalSculpt, Skeleton, WorldPose};
 use std::collections::HashSet;
 use std::io::{Read, Seek};
 use std::sync::Arc;
+
+/// A vertex whose entry of `mask` exceeds this was touched.
+const TOUCHED: f64 = 0.5;
 
 impl<R: Read + Seek> Bundle<R> {
     /// Names of channels and their values in each of `count` poses.
@@ -100,6 +103,8 @@ impl<R: Read + Seek> Bundle<R> {
             poses: self.numbers("pose_matrices", [None, bones, Some(4), Some(4)])?,
             labels: None,
             importances: None,
+            mask: None,
+            shown: None,
             times: None,
             channel_names: vec![],
             channels: None,
@@ -120,6 +125,8 @@ pub(super) struct Parts<'a> {
     pub(super) poses: Option<(Array, [usize; 4])>,
     labels: Option<Vec<String>>,
     importances: Option<Array>,
+    mask: Option<(Array, [usize; 2])>,
+    shown: Option<(Array, [usize; 3])>,
     times: Option<Array>,
     channel_names: Vec<Arc<str>>,
     channels: Option<Array>,
@@ -131,6 +138,8 @@ impl Parts<'_> {
         self.labels = bundle.texts("pose_labels", Some(count))?;
         self.importances = bundle.numbers("pose_weights", [Some(count)])?.map(|(array, _)| array);
         self.times = bundle.numbers("frame_times", [Some(count)])?.map(|(array, _)| array);
+        self.mask = bundle.numbers("mask", [Some(count), None])?;
+        self.shown = bundle.numbers("shown", [Some(count), None, Some(3)])?;
         Ok(())
     }
 
@@ -169,6 +178,45 @@ impl Parts<'_> {
         if time.is_some_and(|t| !t.is_finite()) {
             return Err(damaged(format!("array \"frame_times\": the time of pose \"{label}\" is not finite")));
         }
-        Ok(if finite { Ok(Record { label, time, pose, positions, importance }) } else { Err(label) })
+        let local = self.local(at, &label, positions.as_ref().map(Vec::len))?;
+        finite &= local.iter().flat_map(|local| &local.shown).flatten().all(|p| p.is_finite());
+        Ok(if finite { Ok(Record { label, time, pose, positions, importance, local }) } else { Err(label) })
+    }
+
+    /// Returns the part of a record that somebody sculpted, of so many vertices; `None` without arrays that say so.
+    fn local(&self, at: usize, label: &str, vertices: Option<usize>) -> Result<Option<LocalSculpt>, ReadError> {
+        let (mask, shown) = (self.mask.as_ref(), self.shown.as_ref());
+        let extents = [("mask", mask.map(|(_, [_, v])| *v)), ("shown", shown.map(|(_, [_, v, _])| *v))];
+        for (key, found) in extents {
+            let Some(found) = found else { continue };
+            match vertices {
+                None => return Err(damaged(format!("there is \"{key}\", but no \"vertices\""))),
+                Some(vertices) if vertices != found => {
+                    let reason = format!("array \"{key}\" has {found} vertices, but \"vertices\" has {vertices}");
+                    return Err(damaged(reason));
+                }
+                Some(_) => {}
+            }
+        }
+        let touched = |(array, [_, vertices]): &(Array, [usize; 2])| {
+            let bit = |v: usize| match array.number([at, v]) {
+                x if (0.0..=1.0).contains(&x) => Ok(x > TOUCHED),
+                x => Err(damaged(format!("array \"mask\": pose \"{label}\", vertex {v} is {x}; 0 to 1 is expected"))),
+            };
+            let bits = (0..*vertices).map(bit).collect::<Result<Vec<bool>, _>>()?;
+            match bits.contains(&true) {
+                true => Ok(bits),
+                false => Err(damaged(format!("array \"mask\": pose \"{label}\" has no vertex above {TOUCHED}"))),
+            }
+        };
+        let to_ours = self.space.to_ours();
+        let skin = |(array, [_, vertices, _]): &(Array, [usize; 3])| -> Vec<DVec3> {
+            let position = |v: usize| DVec3::from([0, 1, 2].map(|c| array.number([at, v, c])));
+            (0..*vertices).map(|v| to_ours.transform_point3(position(v))).collect()
+        };
+        if mask.is_none() && shown.is_none() {
+            return Ok(None);
+        }
+        Ok(Some(LocalSculpt { mask: mask.map(touched).transpose()?, shown: shown.map(skin) }))
     }
 }

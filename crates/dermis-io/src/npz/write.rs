@@ -208,6 +208,7 @@ fn write_records<W: Write + Seek, J: Iterator<Item = f64>>(
         let values = shapes().flatten().flat_map(position);
         out.numbers("vertices", &[records.len(), vertices.unwrap_or(0), 3], values)?;
     }
+    write_local(out, records, position)?;
     let labels: Vec<String> = records.iter().map(|r| r.label.clone()).collect();
     out.texts("pose_labels", &labels)?;
     if records.iter().any(|r| r.importance != 1.0) {
@@ -218,6 +219,53 @@ fn write_records<W: Write + Seek, J: Iterator<Item = f64>>(
     }
     if let Some(rate) = contents.frames_per_second {
         out.numbers("fps", &[], [rate])?;
+    }
+    Ok(())
+}
+
+/// Writes which parts of records were sculpted, if any are local.
+fn write_local<W: Write + Seek>(
+    out: &mut Writer<W>,
+    records: &[Record],
+    position: &dyn Fn(&DVec3) -> [f64; 3],
+) -> Result<(), WriteError> {
+    if records.iter().all(|r| r.local.is_none()) {
+        return Ok(());
+    }
+    let of = |r: &Record| (r.positions.clone().unwrap_or_default(), r.local.clone().unwrap_or_default());
+    let what = |r: &Record| format!("record \"{}\"", r.label);
+    let masked = records.iter().any(|r| r.local.as_ref().is_none_or(|local| local.mask.is_some()));
+    let shown = records.iter().any(|r| r.local.as_ref().is_some_and(|local| local.shown.is_some()));
+    let vertices = records.iter().find_map(|r| r.positions.as_ref()).map_or(0, Vec::len);
+    let (mut bits, mut skins) = (Vec::new(), Vec::new());
+    for record in records {
+        let (positions, local) = of(record);
+        match (&local.mask, &record.local) {
+            (Some(mask), _) => bits.extend(mask.iter().map(|touched| f64::from(u8::from(*touched)))),
+            (None, None) => bits.extend(std::iter::repeat_n(1.0, vertices)),
+            (None, Some(_)) if masked || !shown => {
+                return Err(refused(format!("{}, a local sculpt without a mask", what(record))));
+            }
+            (None, Some(_)) => {}
+        }
+        if shown {
+            match (local.shown, &record.local) {
+                (Some(skin), _) => skins.push(skin),
+                (None, None) => skins.push(positions),
+                (None, Some(_)) => {
+                    return Err(refused(format!("{} without a shown skin, as others have", what(record))));
+                }
+            }
+        }
+    }
+    let count = records.len();
+    if masked {
+        expect("mask", "entries", bits.len(), Some(count * vertices))?;
+        out.numbers("mask", &[count, vertices], bits)?;
+    }
+    if shown {
+        skins.iter().try_for_each(|skin| expect("shown", "vertices", skin.len(), Some(vertices)))?;
+        out.numbers("shown", &[count, vertices, 3], skins.iter().flatten().flat_map(position))?;
     }
     Ok(())
 }

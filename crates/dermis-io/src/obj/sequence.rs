@@ -62,7 +62,7 @@ impl Sequence {
         }
         let label = name.rsplit_once('.').map_or(name, |(stem, _)| stem).to_owned();
         let positions = Some(positions);
-        self.contents.records.push(Record { label, time: None, pose: None, positions, importance: 1.0 });
+        self.contents.records.push(Record { label, time: None, pose: None, positions, importance: 1.0, local: None });
         Ok(())
     }
 

@@ -88,6 +88,7 @@ class Joint(Method):
         composites: Choice = ...,
         mirror: bool = ...,
         ridge: Choice = ...,
+        untouched: float = ...,
         guard: bool = ...,
         coefficients: Choice = ...,
     ) -> None: ...

@@ -133,6 +133,7 @@ fn contents(made: &Exercise, rig: &Rig, space: dermis_io::Space, rate: Option<f6
         pose: Some(frame.pose.clone()),
         positions: None,
         importance: 1.0,
+        local: None,
     };
     Contents {
         name: made.motion.name.clone(),

@@ -159,6 +159,7 @@ impl MarkersRecipe {
                 pose: Some(frame.pose.clone()),
                 positions: None,
                 importance: 1.0,
+                local: None,
             })
             .collect();
         rig.name = name;

@@ -175,6 +175,7 @@ fn put(rig: &mut Contents, retargeted: &Retargeted, source: &Contents) {
             pose: Some(frame.pose.clone()),
             positions: None,
             importance: 1.0,
+            local: None,
         })
         .collect();
 }

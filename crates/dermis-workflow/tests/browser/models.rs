@@ -157,6 +157,7 @@ impl Case {
             pose: Some(frame.pose.clone()),
             positions: Some(skin.iter().map(|p| *p + DVec3::Y * 1e-3).collect()),
             importance: 1.0,
+            local: None,
         });
         let contents = Contents {
             name: "swing".into(),

@@ -39,6 +39,7 @@ impl Accumulator {
                 transforms: pose.transforms,
                 positions: pose.residuals.chunks_exact(3).map(|x| Vec3::from_slice(x).as_dvec3()).collect(),
                 importance: pose.importance,
+                local: None,
             })
             .collect();
         let training = Training {

@@ -84,6 +84,7 @@ pub fn write_decomposition(sequences: &Sequences, solved: &Solved, output: &Outp
         transforms,
         positions: frame.clone(),
         importance: 1.0,
+        local: None,
     });
     let examples = ExampleSet::new(sequences.name.clone(), examples.collect(), &rig)
         .map_err(|e| Error::lacks(output.path(), e.to_string(), ""))?;
@@ -268,6 +269,7 @@ fn bundle(sequences: &Sequences, bones: &Bones, path: &Path) -> Result<Vec<u8>, 
                 pose: Some(WorldPose::new(pose)),
                 positions: Some(take.frames[at].clone()),
                 importance: 1.0,
+                local: None,
             });
         }
     }

@@ -36,6 +36,7 @@ pub fn body() -> Result<(LoadedRig, ExampleSet, ExampleSet, Vec<FileNote>), Erro
                 transforms: rig.skeleton().bone_transforms(record.pose.as_ref()?),
                 positions: record.positions.clone()?,
                 importance: record.importance,
+                local: record.local.clone(),
             })
         });
         ExampleSet::new(contents.name.trim_end_matches(".npz").into(), made.collect(), &rig)

@@ -20,7 +20,7 @@ use dermis_fit::Progress;
 use dermis_fit::method::share::Share;
 use dermis_fit::method::{BaseChoice, MethodError};
 use dermis_io::{ModelFile, model_file};
-use dermis_rig::{Example, ExampleSet};
+use dermis_rig::{Example, ExampleSet, LocalSculpt};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -396,7 +396,11 @@ impl FitRecipe {
                 let (sculpts, poses): (Vec<_>, _) =
                     (sculpts.iter().map(SculptInput::source).collect(), poses.as_ref().map(|input| &input.file));
                 let load = |p: Progress<'_>| load_sculpts(rig, &loaded.space, &sculpts, poses, &options, p);
-                let read = step(watch, "read sculpts", load)?;
+                let mut read = step(watch, "read sculpts", load)?;
+                // Nobody looked at the vertices that a sculpt leaves as they were.
+                read.examples
+                    .iter_mut()
+                    .for_each(|sculpt| sculpt.local = sculpt.local.take().or(Some(LocalSculpt::default())));
                 let set = ExampleSet::new("sculpts".into(), read.examples, rig);
                 (set.map_err(|e| Error::Internal(e.to_string()))?, read.notes, read.warnings)
             }

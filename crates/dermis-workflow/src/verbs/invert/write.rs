@@ -13,7 +13,7 @@ use dermis_io::to_bytes;
 use dermis_io::{Contents, Format, MorphTarget, Record};
 use dermis_measure::Distances;
 use dermis_rig::glam::DVec3;
-use dermis_rig::{Example, Rig, WorldPose};
+use dermis_rig::{Example, LocalSculpt, Rig, WorldPose};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::path::Path;
@@ -93,6 +93,12 @@ pub fn write_corrections(
                     BundleVertices::Sculpts => sculpt.positions.clone(),
                 }),
                 importance: sculpt.importance,
+                // The skin that was shown is posed, and these shapes may be at rest.
+                local: sculpt
+                    .local
+                    .as_ref()
+                    .and_then(|local| local.mask.clone())
+                    .map(|mask| LocalSculpt { mask: Some(mask), shown: None }),
             };
             let contents = Contents {
                 format: Format::Npz,

@@ -166,6 +166,7 @@ pub fn bundle(found: &Suggestions, model: &ModelFile, from: &Motion) -> Contents
         pose: Some(from.frames[s.frame].pose.clone()),
         positions: None,
         importance: 1.0,
+        local: None,
     };
     Contents {
         name: from.name.clone(),

@@ -127,6 +127,7 @@ fn model_or_rig(path: &Path) -> Result<(ModelFile, FileNote), Error> {
         transforms: BoneTransforms::identity(loaded.rig.skeleton().len()),
         positions: loaded.rig.mesh().positions.clone(),
         importance: 1.0,
+        local: None,
     };
     let examples =
         ExampleSet::new("rest".into(), vec![rest], &loaded.rig).map_err(|e| Error::Internal(e.to_string()))?;

@@ -134,6 +134,7 @@ pub fn write_templates(
         pose: Some(rig.skeleton().world_pose(&template.example.transforms)),
         positions: Some(template.example.positions.clone()),
         importance: 1.0,
+        local: None,
     };
     let contents = Contents {
         name: rig.name().to_owned(),
@@ -298,7 +299,7 @@ pub fn write_rig(
 
 fn record(frame: &Frame) -> Record {
     let pose = Some(frame.pose.clone());
-    Record { label: frame.label.clone(), time: frame.time, pose, positions: None, importance: 1.0 }
+    Record { label: frame.label.clone(), time: frame.time, pose, positions: None, importance: 1.0, local: None }
 }
 
 /// How far linear blend skinning with some weights is from examples, and with the rig's own weights if it has any.
