@@ -13,7 +13,7 @@ use dermis::internals::fitting::method::{
     CompositeChoice, CorrectivesMethod, JointMethod, PoseSpaceSettings, PsdMethod, RidgeChoice,
 };
 use dermis::internals::rig::mesh::{vertex_areas, welded};
-use dermis::internals::rig::{Example, ExampleSet, Mirror};
+use dermis::internals::rig::{Example, ExampleSet, LocalSculpt, Mirror};
 use dermis::method::BaseChoice;
 use dermis::{Examples, Method, Rig, glam::DVec3};
 use rayon::prelude::*;
@@ -55,11 +55,13 @@ struct Place {
 struct Learner {
     name: &'static str,
     method: Method,
+    /// Whether it is told what the artist touched.
+    masked: bool,
 }
 
 /// The methods that are compared.
 fn learners() -> Vec<Learner> {
-    let learner = |name, method| Learner { name, method };
+    let learner = |name, method| Learner { name, method, masked: false };
     let correctives = |mirror| Method::Correctives(CorrectivesMethod { mirror, ..CorrectivesMethod::default() });
     let exact = PoseSpaceSettings { smoothing: Some(0.0), sparse: true, mirror: true, ..PoseSpaceSettings::default() };
     let joint = JointMethod { base: BaseChoice::Lbs, composites: CompositeChoice::Off, ..JointMethod::default() };
@@ -68,7 +70,8 @@ fn learners() -> Vec<Learner> {
         learner("correctives", correctives(false)),
         learner("correctives, mirrored", correctives(true)),
         learner("psd, exact, sparse, mirrored", Method::Psd(PsdMethod { pose_space: exact, ..PsdMethod::default() })),
-        learner("joint", Method::Joint(joint)),
+        learner("joint", Method::Joint(joint.clone())),
+        Learner { masked: true, ..learner("joint, masked", Method::Joint(joint)) },
         learner("joint, lambda 0.01", Method::Joint(stated)),
         learner("mwe", Method::mwe()),
     ]
@@ -171,13 +174,25 @@ impl Scene {
             let at = self.worst(&present);
             let frame = &self.look.examples[at.frame];
             let known = sculpts.iter().position(|s| s.label == frame.label);
-            let mut skin = match (shown, known) {
+            let before_sculpting = match (shown, known) {
                 (Shown::Model, _) => present[at.frame].clone(),
                 (Shown::Rig, Some(known)) => sculpts[known].positions.clone(),
                 (Shown::Rig, None) => self.look.base[at.frame].clone(),
             };
+            // What an earlier disc of this frame asked for holds where the new one does not touch.
+            let earlier = known.map(|known| &sculpts[known]);
+            let mask = earlier.and_then(|sculpt| sculpt.local.as_ref()?.mask.clone());
+            let mut touched = mask.unwrap_or_else(|| vec![false; before_sculpting.len()]);
+            let mut skin = before_sculpting.clone();
+            for disc in &self.discs[at.disc] {
+                touched[disc.0 as usize] = false;
+            }
+            for sculpt in earlier {
+                (0..skin.len()).filter(|&v| touched[v]).for_each(|v| skin[v] = sculpt.positions[v]);
+            }
             for &(v, m) in &self.discs[at.disc] {
                 let v = v as usize;
+                touched[v] = true;
                 skin[v] = skin[v].lerp(frame.positions[v], m);
                 if m > 0.5 {
                     taught[v] = true;
@@ -186,7 +201,9 @@ impl Scene {
                     }
                 }
             }
-            let sculpt = Example { positions: skin, time: None, ..frame.clone() };
+            let local = LocalSculpt { mask: Some(touched), shown: Some(before_sculpting) };
+            let local = learner.masked.then_some(local);
+            let sculpt = Example { positions: skin, time: None, local, ..frame.clone() };
             match known {
                 Some(known) => sculpts[known] = sculpt,
                 None => sculpts.push(sculpt),
